@@ -1,0 +1,51 @@
+// Categories and dtypes by name: what can be measured, and of what.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tensorstat/catalog.inc>
+#include <tensorstat/status.hpp>
+
+namespace tensorstat {
+
+#define TENSORSTAT_ID(id, ...) id,
+enum class Category : std::uint8_t { TENSORSTAT_CATEGORIES(TENSORSTAT_ID) };
+enum class Dtype : std::uint8_t { TENSORSTAT_DTYPES(TENSORSTAT_ID) };
+#undef TENSORSTAT_ID
+
+#define TENSORSTAT_ONE(...) +1
+inline constexpr int kCategoryCount = 0 TENSORSTAT_CATEGORIES(TENSORSTAT_ONE);
+inline constexpr int kDtypeCount = 0 TENSORSTAT_DTYPES(TENSORSTAT_ONE);
+#undef TENSORSTAT_ONE
+
+// high: avg and l2norm are the exact mathematical value, rounded once.
+// low: every square and every sum of a float tensor is held in the tensor's own type.
+enum class Precision : std::uint8_t { kHigh, kLow };
+
+// Categories in the user's order, each once.
+using Categories = std::vector<Category>;
+
+std::string_view name(Category category);    // "negative zero count"
+std::string_view column(Category category);  // "Negative Zero Count"
+std::string_view name(Dtype dtype);          // "float32"
+std::uint32_t size_bytes(Dtype dtype);       // of one element
+bool is_float(Dtype dtype);                  // has NaN and Inf
+std::string_view name(Precision precision);  // "high"
+
+// Accepts the catalog's name, and the same with - or _ for each space. Case matters, as it does in
+// MindSpore.
+std::optional<Category> category_from(std::string_view text);
+std::optional<Dtype> dtype_from(std::string_view text);
+
+// "max,nan-count" or "all", in the order given; a name given twice counts once. The error lists
+// every unknown name and what is known.
+Result<Categories> categories_from(std::string_view comma_separated);
+Categories all_categories();
+
+std::string version();  // "1.2.3"
+
+}  // namespace tensorstat

@@ -1,0 +1,114 @@
+// The front door: tensors in, statistics out, computed where the tensors live.
+//
+//   tensorstat::Meter meter;
+//   tensorstat::Tensor t{.dtype = Dtype::kFloat32, .element_count = n, .address = data};
+//   auto rows = meter.measure({&t, 1}, {.categories = all_categories()});
+//
+// A Meter is thread-safe. It finds and probes the OpenCL device at the first request that may need
+// it, and not before; it never prints, never exits, never throws.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tensorstat/catalog.hpp>
+#include <tensorstat/statistics.hpp>
+#include <tensorstat/status.hpp>
+#include <tensorstat/tensor.hpp>
+
+namespace tensorstat {
+
+enum class On : std::uint8_t {
+  kAuto,    // where the data lives, as far as that place can; the other place otherwise
+  kHost,    // only the host
+  kDevice,  // only the device (MD5 stays host work); an error where the device cannot
+};
+
+enum class Severity : std::uint8_t { kInfo, kWarning };
+using Log = std::function<void(Severity, std::string_view)>;
+
+struct MeterOptions {
+  std::optional<std::uint64_t> budget_bytes;  // most device bytes held at any time; none: no limit
+  int platform = -1, device = -1;             // clinfo's numbering; -1: the best there is
+  unsigned threads = 0;                       // host threads; 0: one a core
+  Log log;                                    // called from any thread, one call at a time
+};
+
+// Where one category was computed, and why, in words.
+struct Decision {
+  Category category;
+  std::string engine;  // "host" or "opencl"
+  std::string reason;
+};
+
+struct Measurement {
+  Statistics statistics;
+  std::vector<Decision> placement;  // one for each category
+  std::uint64_t device_bytes = 0;   // the most device memory taken for it, the tensor's own excluded
+};
+
+struct Request {
+  Categories categories;
+  Precision precision = Precision::kHigh;
+  On on = On::kAuto;
+};
+
+// Device memory as the ledger counts it: bytes that this library allocated on the device.
+struct MemoryUse {
+  std::uint64_t current_bytes = 0;
+  std::uint64_t peak_bytes = 0;
+};
+
+class Meter {
+ public:
+  explicit Meter(MeterOptions options = {});
+  ~Meter();
+  Meter(const Meter&) = delete;
+  Meter& operator=(const Meter&) = delete;
+
+  // One Measurement a tensor, in order. A tensor's bits must not change until this returns.
+  Result<std::vector<Measurement>> measure(std::span<const Tensor> tensors, const Request& request);
+
+  // A tensor that arrives in pieces, in C order: a file larger than memory, a network stream.
+  // Pieces may be cut between any two elements (`low` wants every piece but the last to hold a
+  // multiple of 1,024 elements, see precision/README.md).
+  class Stream {
+   public:
+    Stream(Stream&&) noexcept;
+    Stream& operator=(Stream&&) noexcept;
+    ~Stream();
+    // The bytes may be reused as soon as this returns.
+    Status append(std::span<const std::byte> whole_elements);
+    Result<Measurement> finish();
+
+   private:
+    friend class Meter;
+    struct State;
+    explicit Stream(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+  };
+  Result<Stream> stream(Dtype dtype, const Request& request);
+
+  MemoryUse device_memory() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// One OpenCL device as `tensorstat devices` shows it.
+struct DeviceInfo {
+  int platform = 0, device = 0;  // clinfo's numbering
+  std::string platform_name, name, driver;
+  std::uint64_t memory_bytes = 0;
+  bool fp64 = false;
+  std::string refusal;  // why it is not used; empty when it is usable
+};
+std::vector<DeviceInfo> list_devices();
+
+}  // namespace tensorstat

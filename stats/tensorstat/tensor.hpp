@@ -1,0 +1,37 @@
+// A tensor as the library sees it: bits somewhere, a dtype, a shape. Nothing here owns the bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tensorstat/catalog.hpp>
+
+namespace tensorstat {
+
+enum class Where : std::uint8_t {
+  kHost,          // `address` is readable by the CPU, any alignment
+  kClBuffer,      // `address` is a cl_mem; the tensor begins `offset_bytes` into it
+  kSharedMemory,  // `address` is an SVM pointer: readable by the CPU and by the device
+};
+
+struct Tensor {
+  Dtype dtype = Dtype::kFloat32;
+  std::uint64_t element_count = 0;
+  const void* address = nullptr;
+  std::uint64_t offset_bytes = 0;
+  Where where = Where::kHost;
+
+  std::uint64_t bytes() const { return element_count * size_bytes(dtype); }
+};
+
+// Dimensions, outermost first. {} is a scalar with one element; a 0 anywhere makes an empty tensor.
+using Shape = std::vector<std::uint64_t>;
+
+// Product of the dimensions; an error when it, or its product with `element_bytes`, exceeds 2^63-1.
+Result<std::uint64_t> element_count(const Shape& shape, std::uint64_t element_bytes = 1);
+
+std::string to_string(const Shape& shape);  // "(2,3)", "(3)", "()": no spaces, as MindSpore writes
+
+}  // namespace tensorstat
