@@ -134,18 +134,6 @@ Result<typename Hash<algorithm>::Digest> Hash<algorithm>::finish() noexcept {
 template class Hash<Algorithm::kMd5>;
 template class Hash<Algorithm::kSha1>;
 
-Status md5_many(std::span<const std::span<const std::byte>> messages, std::span<Md5Digest> digests,
-                Isa) noexcept {
-  Md5 md5;
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    md5.update(messages[i]);
-    auto digest = md5.finish();
-    if (!digest) return std::move(digest).error();
-    digests[i] = *digest;
-  }
-  return {};
-}
-
 TwoLevelSha1::TwoLevelSha1(std::uint32_t element_bytes) noexcept
     : slice_bytes_(kSliceElements * element_bytes) {}
 
