@@ -1,7 +1,6 @@
-#include <tensorstat/catalog.hpp>
-
 #include <algorithm>
 #include <array>
+#include <tensorstat/catalog.hpp>
 
 namespace tensorstat {
 namespace {

@@ -1,7 +1,6 @@
-#include <tensorstat/tensor.hpp>
-
 #include <algorithm>
 #include <limits>
+#include <tensorstat/tensor.hpp>
 
 namespace tensorstat {
 

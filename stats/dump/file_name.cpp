@@ -33,7 +33,8 @@ std::optional<std::vector<std::string_view>> split_from_the_right(std::string_vi
 std::optional<Identity> identity_from(std::string_view stem, int trailing) {
   const auto parts = split_from_the_right(stem, trailing + 6);
   if (!parts) return std::nullopt;
-  const std::string_view* part = parts->data() + trailing;  // slot, io, timestamp, stream, task, ...
+  const std::string_view* part =
+      parts->data() + trailing;  // slot, io, timestamp, stream, task, ...
   Identity identity;
   if (!parse(part[0], identity.slot) || (part[1] != "input" && part[1] != "output") ||
       !parse(part[2], identity.timestamp_us) || !parse(part[3], identity.stream_id) ||

@@ -19,10 +19,14 @@ void scatter(const std::byte* from, std::size_t from_stride, std::byte* to, std:
 void scatter(std::size_t element_bytes, const std::byte* from, std::size_t from_stride,
              std::byte* to, std::size_t to_stride, std::size_t count) {
   switch (element_bytes) {
-    case 1: return scatter<1>(from, from_stride, to, to_stride, count);
-    case 2: return scatter<2>(from, from_stride, to, to_stride, count);
-    case 4: return scatter<4>(from, from_stride, to, to_stride, count);
-    default: return scatter<8>(from, from_stride, to, to_stride, count);
+    case 1:
+      return scatter<1>(from, from_stride, to, to_stride, count);
+    case 2:
+      return scatter<2>(from, from_stride, to, to_stride, count);
+    case 4:
+      return scatter<4>(from, from_stride, to, to_stride, count);
+    default:
+      return scatter<8>(from, from_stride, to, to_stride, count);
   }
 }
 
@@ -30,8 +34,11 @@ void scatter(std::size_t element_bytes, const std::byte* from, std::size_t from_
 
 FortranWindow::FortranWindow(Shape shape, std::size_t element_bytes,
                              std::uint64_t data_offset_bytes, std::size_t window_bytes)
-    : shape_(std::move(shape)), element_bytes_(element_bytes), data_offset_bytes_(data_offset_bytes),
-      c_(shape_.size()), fortran_(shape_.size()) {
+    : shape_(std::move(shape)),
+      element_bytes_(element_bytes),
+      data_offset_bytes_(data_offset_bytes),
+      c_(shape_.size()),
+      fortran_(shape_.size()) {
   for (std::size_t i = 0; i < shape_.size(); ++i) {
     fortran_[i] = count_;
     count_ *= shape_[i];
@@ -79,8 +86,8 @@ Status FortranWindow::load(const RandomFile& file, std::uint64_t position) {
     for (std::uint64_t row = 0; row < rows; row += at_once) {
       const std::uint64_t count = std::min(at_once, rows - row);
       const std::uint64_t span = (count - 1) * gap + 1;
-      const auto piece = fetch(file, source + row * gap, span,
-                               whole_file ? kPieceBytes / element_bytes_ : span);
+      const auto piece =
+          fetch(file, source + row * gap, span, whole_file ? kPieceBytes / element_bytes_ : span);
       if (!piece) return piece.error();
       scatter(element_bytes_, *piece, gap * element_bytes_,
               window_.data() + (target + row * c_[axis_]) * element_bytes_,

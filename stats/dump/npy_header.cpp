@@ -165,12 +165,19 @@ std::string refused_name(std::string_view kind) {
   if (kind == "c16") return "complex128";
   if (kind == "f12" || kind == "f16" || kind == "c24" || kind == "c32") return "long double";
   switch (kind.empty() ? '\0' : kind.front()) {
-    case 'U': return "str";
-    case 'S': case 'a': return "bytes";
-    case 'M': return "datetime64";
-    case 'm': return "timedelta64";
-    case 'V': return "void";
-    default: return "";
+    case 'U':
+      return "str";
+    case 'S':
+    case 'a':
+      return "bytes";
+    case 'M':
+      return "datetime64";
+    case 'm':
+      return "timedelta64";
+    case 'V':
+      return "void";
+    default:
+      return "";
   }
 }
 
@@ -211,8 +218,8 @@ std::optional<Error> read_descr(const std::string& descr, NpyHeader& header) {
     if (!any_order && order != '<' && order != '>') {
       return unreadable("descr " + shown(descr) + " does not say the byte order with '<' or '>'");
     }
-    header.swapped = size_bytes(row.dtype) > 1 &&
-                     (order == '>') != (std::endian::native == std::endian::big);
+    header.swapped =
+        size_bytes(row.dtype) > 1 && (order == '>') != (std::endian::native == std::endian::big);
     return std::nullopt;
   }
   return refused_dtype(descr, kind);
@@ -229,9 +236,12 @@ std::string_view look_like(std::string_view head) {
 
 Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_t file_bytes) {
   const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
-  const auto byte = [&](std::size_t at) { return std::size_t{static_cast<unsigned char>(text[at])}; };
+  const auto byte = [&](std::size_t at) {
+    return std::size_t{static_cast<unsigned char>(text[at])};
+  };
   if (!text.starts_with(kMagic)) {
-    if (!text.empty() && kMagic.starts_with(text)) return unreadable("truncated in its magic number");
+    if (!text.empty() && kMagic.starts_with(text))
+      return unreadable("truncated in its magic number");
     return unreadable("is no .npy file: " + std::string(look_like(text)));
   }
   if (text.size() < 10) return unreadable("truncated before its header");
@@ -245,8 +255,8 @@ Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_
   std::size_t length = byte(8) | byte(9) << 8;
   if (major > 1) length |= byte(10) << 16 | byte(11) << 24;
   if (length > file_bytes - start) {
-    return unreadable("truncated in its header: " + std::to_string(length) + " bytes are promised, " +
-                      std::to_string(file_bytes - start) + " are there");
+    return unreadable("truncated in its header: " + std::to_string(length) +
+                      " bytes are promised, " + std::to_string(file_bytes - start) + " are there");
   }
   if (length > text.size() - start) {
     return unreadable("has a header of " + std::to_string(length) +
@@ -263,11 +273,11 @@ Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_
   if (!count) return unreadable("has a damaged header: " + count.error().message);
   const std::uint64_t stored_bytes = file_bytes - start - length;
   if (stored_bytes != *count * element_bytes) {
-    return unreadable((stored_bytes < *count * element_bytes ? "is truncated: shape "
-                                                              : "is too long: shape ") +
-                      to_string(fields.shape) + " of " + std::string(name(header.dtype)) +
-                      " needs " + std::to_string(*count * element_bytes) + " bytes of data, " +
-                      std::to_string(stored_bytes) + " are there");
+    return unreadable(
+        (stored_bytes < *count * element_bytes ? "is truncated: shape " : "is too long: shape ") +
+        to_string(fields.shape) + " of " + std::string(name(header.dtype)) + " needs " +
+        std::to_string(*count * element_bytes) + " bytes of data, " + std::to_string(stored_bytes) +
+        " are there");
   }
   header.fortran_order = fields.fortran_order;
   header.shape = std::move(fields.shape);

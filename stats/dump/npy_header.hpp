@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-
 #include <tensorstat/tensor.hpp>
 
 namespace tensorstat {
@@ -24,10 +23,10 @@ struct NpyHeader {
 inline constexpr std::size_t kMostNpyHeaderBytes = 65'536 + 12;
 
 // Reads the header that `head`, the first min(kMostNpyHeaderBytes, file) bytes of a file, begins
-// with. Everything it claims is checked against `file_bytes`, the length of the whole file: the data
-// must fill the rest exactly. Memory taken is a small multiple of `head`, whatever the header says.
-// The errors say what is wrong with the file, and for an unsupported dtype its name; the caller adds
-// the path.
+// with. Everything it claims is checked against `file_bytes`, the length of the whole file: the
+// data must fill the rest exactly. Memory taken is a small multiple of `head`, whatever the header
+// says. The errors say what is wrong with the file, and for an unsupported dtype its name; the
+// caller adds the path.
 Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_t file_bytes);
 
 }  // namespace tensorstat

@@ -34,10 +34,14 @@ void swap_words(std::span<std::byte> bytes) {
 
 void swap_bytes(std::span<std::byte> bytes, std::size_t element_bytes) {
   switch (element_bytes) {
-    case 2: return swap_words<std::uint16_t>(bytes);
-    case 4: return swap_words<std::uint32_t>(bytes);
-    case 8: return swap_words<std::uint64_t>(bytes);
-    default: return;
+    case 2:
+      return swap_words<std::uint16_t>(bytes);
+    case 4:
+      return swap_words<std::uint32_t>(bytes);
+    case 8:
+      return swap_words<std::uint64_t>(bytes);
+    default:
+      return;
   }
 }
 
@@ -71,7 +75,7 @@ struct NpyReader::State {
   RandomFile file;
   NpyHeader header;
   Original original;
-  bool widened;  // float32 that was bfloat16
+  bool widened;                          // float32 that was bfloat16
   std::optional<FortranWindow> fortran;  // where the stored order is not C order
   Order order = Order::kC;
   View view = View::kElements;
@@ -107,7 +111,8 @@ struct NpyReader::State {
   }
 };
 
-Result<NpyReader> NpyReader::open(std::string path, Original original, std::size_t window_bytes) try {
+Result<NpyReader> NpyReader::open(std::string path, Original original,
+                                  std::size_t window_bytes) try {
   auto file = RandomFile::open(path);
   if (!file) return file.error();
   std::vector<std::byte> head(std::min<std::uint64_t>(file->size_bytes(), kMostNpyHeaderBytes));
@@ -122,8 +127,9 @@ Result<NpyReader> NpyReader::open(std::string path, Original original, std::size
   const auto stored = std::string(name(state->header.dtype));
   if (original == Original::kAsStored && state->header.is_void) {
     return Error{Code::kUnsupported,
-                 path + ": holds two-byte voids, which are bfloat16 when ml_dtypes wrote them; "
-                        "say --bfloat16 if they are"};
+                 path +
+                     ": holds two-byte voids, which are bfloat16 when ml_dtypes wrote them; "
+                     "say --bfloat16 if they are"};
   }
   if (original == Original::kBfloat16 && !widened && !state->header.is_void) {
     return state->contradiction("bfloat16", stored);
@@ -131,7 +137,8 @@ Result<NpyReader> NpyReader::open(std::string path, Original original, std::size
   if (original == Original::kInt4) {
     if (state->header.dtype != Dtype::kInt8) return state->contradiction("int4", stored);
     if (shape.empty() || shape.back() % 2 != 0) {
-      return state->contradiction("int4", "an odd number of values a row: shape " + to_string(shape));
+      return state->contradiction("int4",
+                                  "an odd number of values a row: shape " + to_string(shape));
     }
   }
   if (state->header.fortran_order && state->header.element_count > 0 &&
@@ -149,9 +156,7 @@ NpyReader::NpyReader(NpyReader&&) noexcept = default;
 NpyReader& NpyReader::operator=(NpyReader&&) noexcept = default;
 NpyReader::~NpyReader() = default;
 
-Dtype NpyReader::dtype() const {
-  return state_->widened ? Dtype::kBfloat16 : state_->header.dtype;
-}
+Dtype NpyReader::dtype() const { return state_->widened ? Dtype::kBfloat16 : state_->header.dtype; }
 std::string_view NpyReader::data_type() const {
   return state_->original == Original::kInt4 ? "int4" : name(dtype());
 }

@@ -13,10 +13,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
-
 #include <tensorstat/status.hpp>
 #include <tensorstat/tensor.hpp>
+#include <vector>
 
 #include "stats/dump/npy_header.hpp"
 
@@ -35,20 +34,20 @@ Original original_from(std::string_view dtype_suffix);
 
 class NpyReader {
  public:
-  // Opens a regular file and checks its header. Two-byte voids that nobody vouches for, a dtype that
-  // contradicts `original`, and everything parse_npy_header() refuses, are errors that name `path`.
-  // A Fortran-ordered file is turned to C order through at most `window_bytes` (and at least one
-  // element) of memory; what does not fit a window is read again for each.
+  // Opens a regular file and checks its header. Two-byte voids that nobody vouches for, a dtype
+  // that contradicts `original`, and everything parse_npy_header() refuses, are errors that name
+  // `path`. A Fortran-ordered file is turned to C order through at most `window_bytes` (and at
+  // least one element) of memory; what does not fit a window is read again for each.
   static Result<NpyReader> open(std::string path, Original original,
                                 std::size_t window_bytes = std::size_t{256} << 20);
   NpyReader(NpyReader&&) noexcept;
   NpyReader& operator=(NpyReader&&) noexcept;
   ~NpyReader();
 
-  Dtype dtype() const;                  // of the elements that read() gives; int8 for int4
-  std::string_view data_type() const;   // "float32"; "bfloat16" and "int4" where Original says so
-  const Shape& shape() const;           // int4: counts values, as MindSpore writes it
-  std::uint64_t element_count() const;  // int4: values
+  Dtype dtype() const;                    // of the elements that read() gives; int8 for int4
+  std::string_view data_type() const;     // "float32"; "bfloat16" and "int4" where Original says so
+  const Shape& shape() const;             // int4: counts values, as MindSpore writes it
+  std::uint64_t element_count() const;    // int4: values
   std::uint64_t data_size_bytes() const;  // in the original dtype: int4 is half a byte a value
   std::uint64_t modified_us() const;      // since the Unix epoch
 

@@ -52,7 +52,8 @@ RandomFile::~RandomFile() {
 }
 
 Status RandomFile::read_at(std::uint64_t offset_bytes, std::span<std::byte> out) const {
-  constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // Linux reads no more than 2 GiB at once
+  constexpr std::size_t kMostBytes = std::size_t{1}
+                                     << 30;  // Linux reads no more than 2 GiB at once
   while (!out.empty()) {
     const ssize_t got =
         ::pread(descriptor_, out.data(), std::min(out.size(), kMostBytes), offset_bytes);

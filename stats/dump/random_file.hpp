@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-
 #include <tensorstat/status.hpp>
 
 namespace tensorstat {
