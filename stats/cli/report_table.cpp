@@ -33,15 +33,14 @@ Cell cell_of(Category category, const Value& value) {
           std::holds_alternative<double>(value) || (counts_specials && count && *count > 0)};
 }
 
-// Who it is, without what the columns say: a dump file's long name shrinks to its operator and
-// slot.
+// A dump file's long name shrinks to what its columns do not say: operator, input or output, slot.
 std::string label_of(const Entry& entry) {
   const Identity& who = entry.row.identity;
   const std::size_t name_at = entry.path.rfind('/') + 1;
   if (!entry.path.substr(name_at).starts_with(who.op_type + "." + who.op_name + ".")) {
     return entry.path;
   }
-  return entry.path.substr(0, name_at) + who.op_type + "." + who.op_name + "." + who.io + "." +
+  return entry.path.substr(0, name_at) + who.op_name + "." + who.io + "." +
          std::to_string(who.slot);
 }
 
