@@ -2,6 +2,8 @@
 #include <array>
 #include <tensorstat/catalog.hpp>
 
+#include "precision/formats.h"
+
 namespace tensorstat {
 namespace {
 
@@ -15,14 +17,15 @@ struct DtypeRow {
   bool has_specials;
 };
 
-// The families of catalog.inc, read as "has NaN and Inf".
-enum Family : bool { Integer = false, Float = true, Double = true };
+// The families of precision/formats.h, read as "has NaN and Inf".
+enum Family : bool { Integer = false, Integer64 = false, Float = true, Double = true };
 
 #define TENSORSTAT_ROW(id, name, column, ...) CategoryRow{name, column},
 constexpr std::array kCategoryRows = {TENSORSTAT_CATEGORIES(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
 
-#define TENSORSTAT_ROW(id, name, descr, bytes, family) DtypeRow{name, bytes, Family::family},
+#define TENSORSTAT_ROW(id, name, descr, bytes) \
+  DtypeRow{#name, bytes, Family::CALL(COLUMN_0, FORMAT_##name)},
 constexpr std::array kDtypeRows = {TENSORSTAT_DTYPES(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
 

@@ -124,9 +124,22 @@ void carry(Dtype dtype, std::span<std::int64_t> words) {
   settle(words.subspan(l.squares(), l.square_words));
 }
 
+void clear(std::span<std::int64_t> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    words[i] = i < PARTIAL_MERGED_BY_MAXIMUM ? std::numeric_limits<std::int64_t>::min() : 0;
+  }
+}
+
+void merge(Dtype dtype, std::span<std::int64_t> into, std::span<const std::int64_t> from) {
+  for (std::size_t i = 0; i < into.size(); ++i) {
+    into[i] = i < PARTIAL_MERGED_BY_MAXIMUM ? std::max(into[i], from[i]) : into[i] + from[i];
+  }
+  carry(dtype, into);
+}
+
 Partial::Partial(Dtype dtype, Precision precision, Needs needs)
     : dtype_(dtype), precision_(precision), needs_(needs), words_(partial_words(dtype)) {
-  words_[PARTIAL_HIGHEST] = words_[PARTIAL_LOWEST] = std::numeric_limits<std::int64_t>::min();
+  clear(words_);
 }
 
 std::uint64_t Partial::count() const { return static_cast<std::uint64_t>(words_[PARTIAL_COUNT]); }
@@ -138,11 +151,7 @@ Status Partial::merge(const Partial& other) {
                                      std::string(name(dtype_)) + " (" + std::string(name(precision_)) +
                                      "): dtype, precision and categories must agree"};
   }
-  for (std::size_t i = 0; i < words_.size(); ++i) {
-    words_[i] = i < PARTIAL_MERGED_BY_MAXIMUM ? std::max(words_[i], other.words_[i])
-                                              : words_[i] + other.words_[i];
-  }
-  carry(dtype_, words_);
+  tensorstat::merge(dtype_, words_, other.words_);
   return {};
 }
 

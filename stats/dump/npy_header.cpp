@@ -187,7 +187,7 @@ Error refused_dtype(std::string_view descr, std::string_view kind) {
                                     "), which only Python can read, and which may run code"};
   }
   std::string known;
-#define TENSORSTAT_NAME(id, name, ...) known.append(known.empty() ? "" : ", ").append(name);
+#define TENSORSTAT_NAME(id, name, ...) known.append(known.empty() ? "" : ", ").append(#name);
   TENSORSTAT_DTYPES(TENSORSTAT_NAME)
 #undef TENSORSTAT_NAME
   const std::string called = refused_name(kind);

@@ -69,9 +69,10 @@ class Partial {
   std::vector<std::int64_t> words_;
 };
 
-// Words of a partial of this dtype.
+// The same on bare words, for engines that keep many.
 std::size_t partial_words(Dtype dtype);
-
+void clear(std::span<std::int64_t> words);
+void merge(Dtype dtype, std::span<std::int64_t> into, std::span<const std::int64_t> from);
 // Brings all but the last word of each sum into [0, 2^32): due every 2^30 additions to a word.
 void carry(Dtype dtype, std::span<std::int64_t> words);
 
