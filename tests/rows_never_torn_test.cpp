@@ -62,9 +62,10 @@ TEST(RowsNeverTorn, TwoProcessesOfEightThreads) {
   for (std::size_t at = 8; at < text.size();) {
     const auto end = text.find('\n', at) + 1;
     ASSERT_NE(end, 0u);
+    const std::string line = text.substr(at, end - at);
     int process = -1, thread = -1, row = -1;
-    ASSERT_EQ(std::sscanf(text.c_str() + at, "%d,%d,%d,", &process, &thread, &row), 3);
-    ASSERT_EQ(text.substr(at, end - at), row_of(process, thread, row));
+    ASSERT_EQ(std::sscanf(line.c_str(), "%d,%d,%d,", &process, &thread, &row), 3);
+    ASSERT_EQ(line, row_of(process, thread, row));
     ASSERT_EQ(row, (next[{process, thread}]++));
     at = end;
   }

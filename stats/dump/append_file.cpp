@@ -297,12 +297,12 @@ class AppendFile::Writer {
 
   void fault(std::string_view doing, int error) noexcept try {
     ++fault_count_;
-    notices_.warn_once("append " + std::to_string(error),
+    notices_.warn_once(std::string(doing) + std::to_string(error),
                        "cannot " + std::string(doing) + " " + options_.path + ": " +
                            std::generic_category().message(error) +
                            (error == EWOULDBLOCK ? " (another process holds its lock)" : "") +
-                           "; lines wait in memory, at most " +
-                           std::to_string(options_.queue_bytes) + " bytes of them");
+                           "; what cannot be written waits in memory, at most " +
+                           std::to_string(options_.queue_bytes) + " bytes");
   } catch (const std::bad_alloc&) {  // counted is enough
   }
 

@@ -29,7 +29,7 @@ enum class Sync : std::uint8_t {
 
 struct AppendOptions {
   std::string path;    // missing folders are made
-  std::string header;  // the first line of a file that is empty; ends in LF
+  std::string header = {};  // the first line of a file that is empty; ends in LF
   Sync sync = Sync::kClose;
   // How long one append may wait for the lock of another process. Once it has waited in vain the
   // next ones do not wait at all until the lock has been had again.
