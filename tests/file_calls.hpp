@@ -1,0 +1,82 @@
+// Stands between the program and the kernel: every file call can be made to fail, to do half of its
+// work, or to be the last thing that the process does. For tests, in one source file a program.
+#pragma once
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdarg>
+#include <cstddef>
+
+enum class FileCall { kOpen, kStat, kLock, kRead, kWrite, kTruncate, kSync };
+
+struct Verdict {
+  int error = 0;                                          // fail with this errno
+  std::size_t most_bytes = static_cast<std::size_t>(-1);  // a write does no more than this
+  bool die_before = false, die_after = false;             // SIGKILL
+};
+
+inline Verdict (*judge_file_call)(FileCall) = nullptr;
+
+template <typename Call>
+auto judged(FileCall kind, Call call) -> decltype(call(Verdict{})) {
+  const Verdict verdict = judge_file_call == nullptr ? Verdict{} : judge_file_call(kind);
+  if (verdict.die_before) kill(getpid(), SIGKILL);
+  if (verdict.error != 0) {
+    errno = verdict.error;
+    return -1;
+  }
+  const auto result = call(verdict);
+  if (verdict.die_after) kill(getpid(), SIGKILL);
+  return result;
+}
+
+extern "C" {
+inline __attribute__((used)) int open(const char* path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const auto mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : mode_t{0};
+  va_end(rest);
+  return judged(FileCall::kOpen, [&](const Verdict&) {
+    return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+  });
+}
+inline __attribute__((used)) ssize_t write(int file, const void* bytes, size_t count) {
+  return judged(FileCall::kWrite, [&](const Verdict& verdict) {
+    return static_cast<ssize_t>(
+        syscall(SYS_write, file, bytes, std::min(count, verdict.most_bytes)));
+  });
+}
+inline __attribute__((used)) ssize_t pread(int file, void* bytes, size_t count, off_t at) {
+  return judged(FileCall::kRead, [&](const Verdict&) {
+    return static_cast<ssize_t>(syscall(SYS_pread64, file, bytes, count, at));
+  });
+}
+inline __attribute__((used)) int ftruncate(int file, off_t size) noexcept {
+  return judged(FileCall::kTruncate, [&](const Verdict&) {
+    return static_cast<int>(syscall(SYS_ftruncate, file, size));
+  });
+}
+inline __attribute__((used)) int flock(int file, int how) noexcept {
+  return judged(FileCall::kLock,
+                [&](const Verdict&) { return static_cast<int>(syscall(SYS_flock, file, how)); });
+}
+inline __attribute__((used)) int fstat(int file, struct stat* into) noexcept {
+  return judged(FileCall::kStat,
+                [&](const Verdict&) { return static_cast<int>(syscall(SYS_fstat, file, into)); });
+}
+inline __attribute__((used)) int fsync(int file) {
+  return judged(FileCall::kSync,
+                [&](const Verdict&) { return static_cast<int>(syscall(SYS_fsync, file)); });
+}
+inline __attribute__((used)) int fdatasync(int file) {
+  return judged(FileCall::kSync,
+                [&](const Verdict&) { return static_cast<int>(syscall(SYS_fdatasync, file)); });
+}
+}
