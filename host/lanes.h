@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #endif
 
-#define INLINE [[gnu::always_inline]] static inline
+#define INLINE [[gnu::always_inline, maybe_unused]] static inline
 #define NOINLINE [[gnu::noinline, maybe_unused]] static
 #define SPACE
 #define WORDS
