@@ -2,7 +2,7 @@
 // and OpenCL C; read that one first.
 //
 // A window's elements are scaled by a power of two to one fixed place, so that neither huge nor tiny
-// data overflow or underflow on the way. d is cut into hi and lo of 26 and 27 bits, whose products are
+// data overflow or underflow on the way. d is cut into hi and lo of 26 bits and a sign, whose products are
 // exact; the sum of d and the sums of hi*hi, hi*lo and lo*lo are each kept in a high and a low part.
 #define LOG2_STEPS_DOUBLE 6
 #define SPAN_DOUBLE 18
@@ -162,7 +162,8 @@ INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
         low[DOUBLE_SUM] += d - taken;
       }
       if (needs & NEED_SQUARES) {
-        const v_f64 hi = AS(f64, AS(u64, d) & ~(((u64)1 << LO_BITS) - 1));
+        // To the nearest, so that lo has 26 bits and a sign, and lo * lo is exact without fma.
+        const v_f64 hi = AS(f64, (AS(u64, d) + ((u64)1 << (LO_BITS - 1))) & ~(((u64)1 << LO_BITS) - 1));
         const v_f64 lo = d - hi;
         SPLIT_PRODUCT(DOUBLE_HI_HI, hi, hi);
         SPLIT_PRODUCT(DOUBLE_HI_LO, hi, lo);
