@@ -42,8 +42,11 @@ inline const std::vector<EngineUnderTest>& every_engine() {
     }
     if (expects_device()) {
       auto device = tensorstat::make_opencl_engine({}, ledger);
-      made.push_back({"opencl", device ? std::move(*device) : nullptr});
-      if (!device) ADD_FAILURE() << "no OpenCL device: " << device.error().message;
+      if (device) {
+        made.push_back({"opencl", std::move(*device)});
+      } else {
+        ADD_FAILURE() << "no OpenCL device: " << device.error().message;
+      }
     }
     return made;
   }();
