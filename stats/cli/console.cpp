@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <string>
@@ -27,7 +28,10 @@ Console::~Console() { erase_line(); }
 void Console::say(std::string_view text) {
   const std::lock_guard lock(mutex_);
   erase_line();
-  write_error("tensorstat: " + std::string(text) + "\n");
+  std::string line(text);
+  std::ranges::replace_if(
+      line, [](unsigned char c) { return c < ' ' && c != '\n'; }, '?');
+  write_error("tensorstat: " + line + "\n");
 }
 
 void Console::progress(std::size_t done, std::size_t total, std::uint64_t bytes) {

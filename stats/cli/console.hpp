@@ -15,7 +15,8 @@ class Console {
   Console();
   ~Console();  // takes the progress line away
 
-  // "tensorstat: TEXT", on a line of its own.
+  // "tensorstat: TEXT", on a line of its own. Control characters, which a file's name may bring to
+  // move the cursor, become ?.
   void say(std::string_view text);
 
   // `done` of `total` tensors and `bytes` so far. Shown on a terminal only, once the work has
