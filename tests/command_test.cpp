@@ -1,0 +1,443 @@
+// The command as a user meets it: what it prints, what it writes, how it exits.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/npy_files.hpp"
+
+namespace tensorstat {
+namespace {
+
+using nlohmann::json;
+using test::Folder;
+using test::npy;
+
+struct Ran {
+  int exit = -1;
+  std::string out, err;
+};
+
+// Runs `tensorstat ARGUMENTS` through a shell in `folder`, with `environment` before it.
+Ran run(const Folder& folder, const std::string& arguments, const std::string& environment = "") {
+  Folder streams;
+  const std::string command = "cd '" + folder.path() + "' && env " + environment +
+                              " '" COMMAND "' " + arguments + " </dev/null >'" +
+                              streams.path("out") + "' 2>'" + streams.path("err") + "'";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, streams.read("out"), streams.read("err")};
+}
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+
+std::size_t line_count(const std::string& text) {
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+std::string floats(const std::string& shape, std::string_view data) {
+  return npy("{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + ", }", data);
+}
+
+const std::string kOne = floats("(1,)", std::string_view("\0\0\x80\x3f", 4));          // 1.0
+const std::string kNan = floats("(2,)", std::string_view("\0\0\xc0\x7f\0\0\0\0", 8));  // nan, 0.0
+
+// Files of every dtype, order and kind of special, and a program that holds a report against NumPy.
+constexpr std::string_view kMakeTree = R"(
+import numpy as np, os
+rng = np.random.default_rng(11)
+os.makedirs('tree/sub')
+for kind in ['b1', 'i1', 'i2', 'i4', 'i8', 'u1', 'u2', 'u4', 'u8', 'f2', 'f4', 'f8']:
+    for number, shape in enumerate([(), (0, 4), (33,), (17, 65)]):
+        if kind == 'b1':
+            array = rng.integers(0, 2, shape) > 0
+        elif kind[0] == 'f':
+            array = (rng.standard_normal(shape) * 100).astype('<' + kind)
+        else:
+            info = np.iinfo(kind)
+            array = rng.integers(info.min, info.max, shape, dtype=kind, endpoint=True)
+        array = np.asarray(array, order='CF'[number % 2]).astype('<>'[number % 2] + kind, order='K')
+        np.save(f'tree/{kind}_{number}.npy', array)
+special = rng.standard_normal((40, 50)).astype('<f4')
+special[3, 4], special[5, 6], special[7, 8], special[9, 10] = np.nan, np.inf, -np.inf, -0.0
+name = 'tree/sub/{}.Default_net_{}-op3.1.2.1733905446819790.{}.{}.DefaultFormat.{}.npy'
+np.save(name.format('MatMul', 'MatMul', 'output', 0, 'float32'), special)
+np.save(name.format('Cast', 'Cast', 'input', 1, 'bfloat16'), (special[:3].view('u4') & 0xffff0000).view('f4'))
+np.save(name.format('Quant', 'Quant', 'output', 2, 'int4'), rng.integers(-8, 8, (6, 10), dtype='i1'))
+)";
+
+constexpr std::string_view kConfirm = R"(
+import csv, glob, hashlib, math, os
+from fractions import Fraction
+import numpy as np
+np.seterr(all='ignore')
+
+def confirm(row, path):
+    array = np.load(path)
+    raw = np.ascontiguousarray(array).astype(array.dtype.newbyteorder('<')).tobytes()
+    dtype, size = array.dtype.name, array.nbytes
+    if 'bfloat16' in path:
+        raw = (array.view('u4') >> 16).astype('<u2').tobytes()
+        dtype, size = 'bfloat16', len(raw)
+    if 'int4' in path:
+        flat = array.reshape(-1, 2).astype('u1')
+        raw = (flat[:, 0] & 15 | flat[:, 1] << 4 & 240).tobytes()
+        dtype, size = 'int4', len(raw)
+    same = lambda column, value: row[column] == str(value) or exit(f'{path}: {column} {row[column]} is not {value}')
+    same('Data Type', dtype)
+    same('Data Size', size)
+    same('Shape', '(' + ','.join(map(str, array.shape)) + ')')
+    same('MD5', hashlib.md5(raw).hexdigest())
+    same('Count', array.size)
+    same('Negative Zero Count', np.count_nonzero(array < 0))
+    same('Positive Zero Count', np.count_nonzero(array > 0))
+    same('Zero Count', np.count_nonzero(array == 0))
+    same('NaN Count', np.count_nonzero(np.isnan(array)))
+    same('Positive Inf Count', np.count_nonzero(np.isposinf(array)) if array.dtype.kind == 'f' else 0)
+    same('Negative Inf Count', np.count_nonzero(np.isneginf(array)) if array.dtype.kind == 'f' else 0)
+    if array.size == 0:
+        for column in ['Max Value', 'Min Value', 'Avg Value']: same(column, '')
+        same('L2Norm Value', '0')
+        return
+    number = lambda column: float(row[column])
+    for column, value in [('Max Value', array.max()), ('Min Value', array.min())]:
+        if array.dtype.kind in 'biu': same(column, int(value))
+        elif np.isnan(value): same(column, 'nan')
+        elif number(column) != float(value): exit(f'{path}: {column} {row[column]} is not {value}')
+    if not np.isfinite(array).all():
+        same('Avg Value', 'nan')
+        same('L2Norm Value', 'nan')
+        return
+    exact = [Fraction(x.item()) for x in array.flat]
+    close = lambda column, value: math.isclose(number(column), value, rel_tol=1e-13) or exit(f'{path}: {column} {row[column]} is not {value}')
+    close('Avg Value', float(sum(exact) / len(exact)))
+    close('L2Norm Value', math.sqrt(sum(x * x for x in exact)))
+
+paths = sorted(glob.glob('tree/*.npy')) + sorted(glob.glob('tree/sub/*.npy'))
+# Within a directory names rule, whether they are files or directories.
+paths.sort(key=lambda path: path.split('/'))
+for report in ['host.csv', 'device.csv']:
+    with open(report, newline='') as file: rows = list(csv.DictReader(file, strict=True))
+    assert len(rows) == len(paths) == 51, (len(rows), len(paths))
+    for row, path in zip(rows, paths):
+        assert None not in row and None not in row.values(), row
+        if path.count('/') == 1:
+            assert (row['Op Type'], row['Op Name']) == ('Tensor', os.path.basename(path)[:-4]), row
+            assert int(row['Timestamp']) == os.stat(path).st_mtime_ns // 1000, row
+        else:
+            assert row['Op Name'] == f'Default_net_{row["Op Type"]}-op3', row
+            assert (row['Task ID'], row['Stream ID'], row['Timestamp']) == ('1', '2', '1733905446819790'), row
+            assert f'.{row["IO"]}.{row["Slot"]}.' in path, row
+        confirm(row, path)
+)";
+
+TEST(Command, NumpyConfirmsADirectoryFromHostAndDevice) {
+  Folder folder;
+  run_python(folder, kMakeTree);
+  for (const std::string on : {"host", "device"}) {
+    const Ran ran = run(folder, "tree --stats all --on " + on + " --format csv -o " + on + ".csv");
+    EXPECT_EQ(ran.exit, 0) << ran.err;
+    EXPECT_EQ(ran.out, "");
+  }
+  run_python(folder, kConfirm);
+  const std::string exact =
+      "tree --format csv --stats max,min,count,nan-count,zero-count,"
+      "negative-zero-count,positive-zero-count,negative-inf-count,"
+      "positive-inf-count,md5 --on ";
+  const Ran host = run(folder, exact + "host"), device = run(folder, exact + "device");
+  EXPECT_EQ(host.exit, 0) << host.err;
+  EXPECT_EQ(device.exit, 0) << device.err;
+  EXPECT_EQ(host.out, device.out);
+}
+
+TEST(Command, JsonHoldsEveryField) {
+  Folder folder;
+  const std::string dump =
+      "Add.Default_Add-op0.3.4.1733905446819790.input.1.DefaultFormat.float32.npy";
+  folder.write(dump, kNan);
+  folder.write("z.npy", floats("(0, 3)", ""));
+  const Ran ran = run(folder, ". --format json --stats all --on host");
+  ASSERT_EQ(ran.exit, 0) << ran.err;
+  const json document = json::parse(ran.out);
+  EXPECT_EQ(document.at("schema_version"), 1);
+  ASSERT_EQ(document.at("tensors").size(), 2u);
+  const json& add = document["tensors"][0];
+  EXPECT_EQ(add.at("path"), "./" + dump);
+  EXPECT_EQ(add.at("op_type"), "Add");
+  EXPECT_EQ(add.at("op_name"), "Default_Add-op0");
+  EXPECT_EQ(add.at("task_id"), 3);
+  EXPECT_EQ(add.at("stream_id"), 4);
+  EXPECT_EQ(add.at("timestamp"), 1733905446819790);
+  EXPECT_EQ(add.at("io"), "input");
+  EXPECT_EQ(add.at("slot"), 1);
+  EXPECT_EQ(add.at("dtype"), "float32");
+  EXPECT_EQ(add.at("shape"), json({2}));
+  EXPECT_EQ(add.at("bytes"), 8);
+  EXPECT_EQ(add.at("placement").at("nan count"), "host");
+  EXPECT_EQ(add.at("stats").at("nan count"), 1);
+  EXPECT_EQ(add.at("stats").at("zero count"), 1);
+  EXPECT_EQ(add.at("stats").at("max"), "nan");
+  EXPECT_EQ(add.at("stats").size(), 12u);
+  EXPECT_FALSE(add.contains("reasons"));
+  const json& empty = document["tensors"][1];
+  EXPECT_TRUE(empty.at("stats").at("max").is_null());
+  EXPECT_TRUE(empty.at("stats").at("avg").is_null());
+  EXPECT_EQ(empty.at("stats").at("l2norm"), 0.0);
+  EXPECT_EQ(empty.at("stats").at("count"), 0);
+  EXPECT_EQ(empty.at("op_name"), "z");
+}
+
+TEST(Command, NdjsonIsAnObjectALine) {
+  Folder folder;
+  folder.write("a.npy", kOne);
+  folder.write("b.npy", kNan);
+  const Ran ran = run(folder, "b.npy a.npy --format ndjson --stats max,avg --explain --on host");
+  ASSERT_EQ(ran.exit, 0) << ran.err;
+  ASSERT_EQ(line_count(ran.out), 2u);
+  const json first = json::parse(ran.out.substr(0, ran.out.find('\n')));
+  const json second = json::parse(ran.out.substr(ran.out.find('\n')));
+  EXPECT_EQ(first.at("path"), "b.npy");  // the order of the arguments
+  EXPECT_EQ(second.at("stats"), (json{{"max", 1.0}, {"avg", 1.0}}));
+  EXPECT_TRUE(second.at("reasons").at("max").is_string());
+  EXPECT_TRUE(second.at("device_bytes").is_number());
+}
+
+TEST(Command, TheTableIsAlignedAndPlainWithoutATerminal) {
+  Folder folder;
+  folder.write("a.npy", kOne);
+  folder.write("long_name.npy", kNan);
+  const Ran ran = run(folder, ". --stats max,nan-count --on host");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_EQ(ran.out,
+            "                                        nan\n"
+            "tensor           dtype    shape  max  count\n"
+            "./a.npy          float32  (1)      1      0\n"
+            "./long_name.npy  float32  (2)    nan      1\n");
+}
+
+// script(1) gives the command a terminal.
+TEST(Command, OnATerminalNanIsRedUnlessNoColor) {
+  Folder folder;
+  folder.write("a.npy", kNan);
+  const auto on_a_terminal = [&](const std::string& environment) {
+    const std::string command = "cd '" + folder.path() + "' && env -u NO_COLOR " + environment +
+                                " script -qec \"'" COMMAND
+                                "' a.npy --stats nan-count,max\" /dev/null "
+                                "</dev/null >terminal.txt";
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    return folder.read("terminal.txt");
+  };
+  EXPECT_PRED2(holds, on_a_terminal(""), "\x1b[31mnan\x1b[0m");
+  EXPECT_FALSE(holds(on_a_terminal("NO_COLOR=1"), "\x1b["));
+}
+
+TEST(Command, TheOutputsNameChoosesTheFormat) {
+  Folder folder;
+  folder.write("a.npy", kOne);
+  for (const auto& [file, begin] : {std::pair{"x.csv", "Op Type,"},
+                                    {"x.json", "{\"schema_version\""},
+                                    {"x.ndjson", "{\"path\""},
+                                    {"x.txt", "tensor "}}) {
+    const Ran ran = run(folder, std::string("a.npy --stats max -o ") + file);
+    EXPECT_EQ(ran.exit, 0) << ran.err;
+    EXPECT_TRUE(folder.read(file).starts_with(begin)) << folder.read(file);
+  }
+  EXPECT_EQ(run(folder, "a.npy --stats max -o x.json --format csv").exit, 0);
+  EXPECT_TRUE(folder.read("x.json").starts_with("Op Type,"));
+}
+
+TEST(Command, UnreadableInputsAreNamedAndTheOthersDone) {
+  Folder folder;
+  folder.write("a.npy", kOne);
+  folder.write("bad.npy", kOne.substr(0, 100));
+  folder.write("complex.npy",
+               npy("{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }", "12345678"));
+  const Ran ran =
+      run(folder, "bad.npy absent.npy a.npy 'no*.npy' complex.npy --format csv -o x.csv");
+  EXPECT_EQ(ran.exit, 3);
+  EXPECT_EQ(line_count(ran.err), 4u) << ran.err;
+  EXPECT_PRED2(holds, ran.err, "tensorstat: bad.npy: ");
+  EXPECT_PRED2(holds, ran.err,
+               "tensorstat: absent.npy: cannot be opened: No such file or directory");
+  EXPECT_PRED2(holds, ran.err, "tensorstat: no*.npy: matches nothing");
+  EXPECT_PRED2(holds, ran.err, "tensorstat: complex.npy: dtype complex64 '<c8' is not supported");
+  EXPECT_EQ(line_count(folder.read("x.csv")), 2u);
+}
+
+TEST(Command, PathsAreFilesDirectoriesAndGlobs) {
+  Folder folder;
+  for (const char* name : {"d", "d/b", "d/b/deep"}) {
+    std::filesystem::create_directory(folder.path(name));
+  }
+  for (const char* name : {"d/a.npy", "d/c.npy", "d/b/x.npy", "d/b/deep/y.npy", "d/notes.txt",
+                           "e1.npy", "e2.npy", "[e].npy", "plain"}) {
+    folder.write(name, kOne);
+  }
+  const auto paths = [&](const std::string& arguments) {
+    const Ran ran = run(folder, arguments + " --format json --stats max --on host");
+    EXPECT_EQ(ran.exit, 0) << ran.err;
+    const json document = json::parse(ran.out);
+    std::string joined;
+    for (const json& tensor : document.at("tensors")) {
+      joined += tensor.at("path").get<std::string>() + " ";
+    }
+    return joined;
+  };
+  EXPECT_EQ(paths("d"), "d/a.npy d/b/deep/y.npy d/b/x.npy d/c.npy ");
+  EXPECT_EQ(paths("'e?.npy'"), "e1.npy e2.npy ");
+  EXPECT_EQ(paths("e2.npy 'e*.npy'"), "e2.npy e1.npy e2.npy ");
+  EXPECT_EQ(paths("'[e].npy'"), "[e].npy ");  // a file of that name is no glob
+  EXPECT_EQ(paths("plain"), "plain ");
+}
+
+TEST(Command, ADirectoryWithoutTensorsIsSaid) {
+  Folder folder;
+  const Ran ran = run(folder, ".");
+  EXPECT_EQ(ran.exit, 3);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_EQ(ran.err, "tensorstat: .: holds no .npy file\n");
+}
+
+TEST(Command, WrongUsageExitsWithTwoAndSaysWhatIsAllowed) {
+  Folder folder;
+  folder.write("a.npy", kOne);
+  const std::pair<const char*, const char*> wrong[] = {
+      {"", "nothing to read"},
+      {"a.npy --stats maximum", "negative zero count"},
+      {"a.npy --stats ''", "known are"},
+      {"a.npy --on gpu", "auto, host, device"},
+      {"a.npy --precision medium", "high, low"},
+      {"a.npy --format xml", "table, csv, json, ndjson"},
+      {"a.npy --device 0", "0:0"},
+      {"a.npy --device 0:-1", "0:0"},
+      {"a.npy --device a:b", "0:0"},
+      {"a.npy --budget 12X", "512M"},
+      {"a.npy --budget -1", "512M"},
+      {"a.npy --budget 1.5G", "512M"},
+      {"a.npy --budget M", "512M"},
+      {"a.npy --budget 17179869185G", "512M"},
+      {"a.npy --bogus", "--bogus"},
+      {"a.npy --stats", "--stats"},
+  };
+  for (const auto& [arguments, words] : wrong) {
+    const Ran ran = run(folder, arguments);
+    EXPECT_EQ(ran.exit, 2) << arguments;
+    EXPECT_EQ(ran.out, "") << arguments;
+    EXPECT_PRED2(holds, ran.err, words) << arguments;
+    EXPECT_TRUE(ran.err.starts_with("tensorstat: ")) << ran.err;
+  }
+  for (const char* budget : {"0", "1000000", "64K", "512M", "2G", "2g"}) {
+    EXPECT_EQ(run(folder, std::string("a.npy --budget ") + budget).exit, 0) << budget;
+  }
+}
+
+TEST(Command, WithoutADeviceOnlyInsistingFails) {
+  Folder folder;
+  folder.write("a.npy", kOne);
+  folder.write("x.csv", "what was there\n");
+  const std::string no_icd = "OCL_ICD_VENDORS=/nonexistent/";
+  const Ran insisted = run(folder, "a.npy --on device -o x.csv", no_icd);
+  EXPECT_EQ(insisted.exit, 4) << insisted.err;
+  EXPECT_PRED2(holds, insisted.err, "tensorstat: a.npy: ");
+  EXPECT_EQ(folder.read("x.csv"), "what was there\n");
+  for (const char* on : {"auto", "host"}) {
+    const Ran ran = run(folder, std::string("a.npy --stats max --format csv --on ") + on, no_icd);
+    EXPECT_EQ(ran.exit, 0) << ran.err;
+    EXPECT_EQ(line_count(ran.out), 2u);
+  }
+  const Ran devices = run(folder, "devices", no_icd);
+  EXPECT_EQ(devices.exit, 0);
+  EXPECT_PRED2(holds, devices.out, "no OpenCL device");
+}
+
+TEST(Command, ListsDevices) {
+  Folder folder;
+  const Ran ran = run(folder, "devices");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_TRUE(ran.out.starts_with("0:0")) << ran.out;
+}
+
+TEST(Command, ExplainSaysWhereAndWhy) {
+  Folder folder;
+  folder.write("a.npy", kOne);
+  const Ran ran = run(folder, "a.npy --stats max,md5 --on host --explain");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_PRED2(holds, ran.out, "max");
+  EXPECT_PRED2(holds, ran.out, "host: ");
+  EXPECT_PRED2(holds, ran.out, "device memory taken: 0 bytes\n");
+}
+
+TEST(Command, HelpBeginsWithExamples) {
+  Folder folder;
+  const Ran help = run(folder, "--help");
+  EXPECT_EQ(help.exit, 0);
+  EXPECT_EQ(help.err, "");
+  EXPECT_LT(help.out.find("Examples:"), help.out.find("Usage:"));
+  for (const char* option :
+       {"--stats", "--on", "--device", "--precision", "--format", "--output", "--budget",
+        "--explain", "--version", "devices", "negative inf count"}) {
+    EXPECT_PRED2(holds, help.out, option);
+  }
+  const Ran version = run(folder, "--version");
+  EXPECT_EQ(version.exit, 0);
+  EXPECT_TRUE(version.out.starts_with("tensorstat ")) << version.out;
+}
+
+TEST(Command, AnOutputThatCannotBeWrittenIsSaid) {
+  Folder folder;
+  folder.write("a.npy", kOne);
+  const Ran nowhere = run(folder, "a.npy -o nowhere/x.csv");
+  EXPECT_EQ(nowhere.exit, 1);
+  EXPECT_PRED2(holds, nowhere.err, "nowhere/x.csv: cannot be written: No such file or directory");
+  const Ran full = run(folder, "a.npy -o /dev/full");
+  EXPECT_EQ(full.exit, 1);
+  EXPECT_PRED2(holds, full.err, "No space left");
+}
+
+TEST(Command, AnOutputReplacesTheFileALinkNamesAndLeavesNothingBeside) {
+  Folder folder;
+  folder.write("a.npy", kOne);
+  folder.write("real.csv", "old");
+  std::filesystem::create_symlink("real.csv", folder.path("link.csv"));
+  EXPECT_EQ(run(folder, "a.npy -o link.csv").exit, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path("link.csv")));
+  EXPECT_TRUE(folder.read("real.csv").starts_with("Op Type,"));
+  int files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    ++files;
+  EXPECT_EQ(files, 3);
+}
+
+TEST(Command, VouchesForBfloatSixteen) {
+  Folder folder;
+  folder.write("x.npy", npy("{'descr': '<V2', 'fortran_order': False, 'shape': (1,), }",
+                            std::string_view("\x80\x3f", 2)));
+  EXPECT_EQ(run(folder, "x.npy").exit, 3);
+  const Ran ran = run(folder, "x.npy --bfloat16 --format json --stats max");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_EQ(json::parse(ran.out).at("tensors").at(0).at("stats").at("max"), 1.0);
+}
+
+TEST(Command, LargeFilesAreReadInPieces) {
+  Folder folder;
+  run_python(folder, R"(
+import hashlib, numpy as np
+array = np.random.default_rng(3).integers(-128, 128, (6000, 7000), dtype='i1')
+np.save('c.npy', array)
+np.save('f.npy', np.asfortranarray(array))
+open('expected', 'w').write(f'{array.max()},{array.min()},{array.size},{np.count_nonzero(array == 0)},{hashlib.md5(array.tobytes()).hexdigest()}')
+)");
+  const std::string expected = folder.read("expected");
+  const Ran ran = run(folder, "c.npy f.npy --format csv --stats max,min,count,zero-count,md5");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  ASSERT_EQ(line_count(ran.out), 3u);
+  const std::size_t first = ran.out.find(expected + "\n");
+  ASSERT_NE(first, std::string::npos) << ran.out << expected;
+  EXPECT_NE(ran.out.find(expected + "\n", first + 1), std::string::npos) << ran.out << expected;
+}
+
+}  // namespace
+}  // namespace tensorstat
