@@ -93,6 +93,29 @@ TEST(NpyReader, ReadsWhatNumpyWrites) {
   EXPECT_EQ(files, 12 * 11 * 4);
 }
 
+// Columns longer than a tile, and so far apart that they are read one by one.
+TEST(NpyReader, TurnsLargeFortranFiles) {
+  Folder folder;
+  run_python(folder, R"(
+import numpy as np
+rng = np.random.default_rng(8)
+for name, shape, kind in [('a', (70001, 70), 'i1'), ('b', (9001, 9, 8), '>f8'), ('c', (3, 200001), '<u2')]:
+    array = rng.integers(0, 256, shape + (np.dtype(kind).itemsize,), dtype='u1').view(kind)[..., 0]
+    np.save(name + '.npy', np.asfortranarray(array))
+    open(name + '.bin', 'wb').write(array.astype(array.dtype.newbyteorder('<')).tobytes())
+)");
+  for (const char* file : {"a", "b", "c"}) {
+    const std::string expected = folder.read(std::string(file) + ".bin");
+    for (const std::size_t window_bytes : {200'000, 1'000'000, 1 << 24}) {
+      auto reader = NpyReader::open(folder.path(std::string(file) + ".npy"), Original::kAsStored,
+                                    window_bytes);
+      ASSERT_TRUE(reader) << reader.error().message;
+      EXPECT_TRUE(bytes_of(*reader, NpyReader::Order::kC, {}, 1 << 20) == expected)
+          << file << ", window " << window_bytes;
+    }
+  }
+}
+
 TEST(NpyReader, BfloatSixteenNeedsAVoucher) {
   Folder folder;
   const std::string data("\x80\x3f\xc0\x7f\x01\x00", 6);
@@ -206,13 +229,13 @@ TEST(NpyReader, PacksIntFourLowNibbleFirst) {
 TEST(NpyReader, AFileCutShortWhileReadIsAnError) {
   Folder folder;
   for (const char* order : {"True", "False"}) {
-    const std::string path = folder.write(
-        "x.npy",
-        npy("{'descr': '<f8', 'fortran_order': " + std::string(order) + ", 'shape': (100, 100), }",
-            std::string(80'000, 'x')));
-    auto reader = NpyReader::open(path, Original::kAsStored, 10'000);
+    const std::string path =
+        folder.write("x.npy", npy("{'descr': '<f8', 'fortran_order': " + std::string(order) +
+                                      ", 'shape': (1500, 1500), }",
+                                  std::string(18'000'000, 'x')));
+    auto reader = NpyReader::open(path, Original::kAsStored, 100'000);
     ASSERT_TRUE(reader);
-    std::vector<std::byte> buffer(80'000);
+    std::vector<std::byte> buffer(18'000'000);
     ASSERT_TRUE(reader->read(std::span(buffer).first(800)));
     std::filesystem::resize_file(path, 5'000);
     const auto got = reader->read(buffer);
