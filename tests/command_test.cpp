@@ -190,6 +190,16 @@ TEST(Command, JsonHoldsEveryField) {
   EXPECT_EQ(empty.at("op_name"), "z");
 }
 
+TEST(Command, JsonNumbersAreTheDigitsOfTheCsv) {
+  Folder folder;
+  folder.write("a.npy", floats("(1,)", std::string_view("\xcd\xcc\xcc\x3d", 4)));  // 0.1f
+  folder.write("odd \xff\"name.npy", kOne);
+  const Ran ran = run(folder, ". --format json --stats max,l2norm,count --on host");
+  EXPECT_PRED2(holds, ran.out, "\"stats\":{\"max\":0.10000000149011612,\"l2norm\":");
+  EXPECT_PRED2(holds, ran.out, "\"stats\":{\"max\":1,\"l2norm\":1,\"count\":1}}");
+  EXPECT_EQ(json::parse(ran.out)["tensors"][1]["path"], "./odd \xef\xbf\xbd\"name.npy");
+}
+
 TEST(Command, NdjsonIsAnObjectALine) {
   Folder folder;
   folder.write("a.npy", kOne);
