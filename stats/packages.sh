@@ -35,6 +35,7 @@ build() {
       cmake -S "$root" -B "$root/.build" -G Ninja -DCMAKE_BUILD_TYPE=Release "$@"
     fi
     # An up-to-date build has nothing to say: stderr may be somebody's log.
-    cmake --build "$root/.build" --target "$target" | { grep -v -e '^ninja: no work to do' -e 'Re-checking globbed directories' || true; }
+    cmake --build "$root/.build" --target "$target" |
+      { grep -v -e '^ninja: no work to do' -e 'Re-checking globbed directories' || true; }
   ) 9>"$root/.build/.lock"
 }
