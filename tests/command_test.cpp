@@ -12,8 +12,9 @@ namespace tensorstat {
 namespace {
 
 using nlohmann::json;
-using test::Folder;
 using test::npy;
+using test::run_python;
+using test::write_file;
 
 struct Ran {
   int exit = -1;
@@ -21,13 +22,15 @@ struct Ran {
 };
 
 // Runs `tensorstat ARGUMENTS` through a shell in `folder`, with `environment` before it.
-Ran run(const Folder& folder, const std::string& arguments, const std::string& environment = "") {
-  Folder streams;
+Ran run(const ScratchFolder& folder, const std::string& arguments,
+        const std::string& environment = "") {
+  ScratchFolder streams;
   const std::string command = "cd '" + folder.path() + "' && env " + environment +
-                              " '" COMMAND "' " + arguments + " </dev/null >'" +
-                              streams.path("out") + "' 2>'" + streams.path("err") + "'";
+                              " '" COMMAND "' " + arguments + " </dev/null >'" + (streams / "out") +
+                              "' 2>'" + (streams / "err") + "'";
   const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, streams.read("out"), streams.read("err")};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(streams / "out"),
+          content_of(streams / "err")};
 }
 
 bool holds(const std::string& text, const std::string& part) {
@@ -135,7 +138,7 @@ for report in ['host.csv', 'device.csv']:
 )";
 
 TEST(Command, NumpyConfirmsADirectoryFromHostAndDevice) {
-  Folder folder;
+  ScratchFolder folder;
   run_python(folder, kMakeTree);
   for (const std::string on : {"host", "device"}) {
     const Ran ran = run(folder, "tree --stats all --on " + on + " --format csv -o " + on + ".csv");
@@ -154,11 +157,11 @@ TEST(Command, NumpyConfirmsADirectoryFromHostAndDevice) {
 }
 
 TEST(Command, JsonHoldsEveryField) {
-  Folder folder;
+  ScratchFolder folder;
   const std::string dump =
       "Add.Default_Add-op0.3.4.1733905446819790.input.1.DefaultFormat.float32.npy";
-  folder.write(dump, kNan);
-  folder.write("z.npy", floats("(0, 3)", ""));
+  write_file(folder / dump, kNan);
+  write_file(folder / "z.npy", floats("(0, 3)", ""));
   const Ran ran = run(folder, ". --format json --stats all --on host");
   ASSERT_EQ(ran.exit, 0) << ran.err;
   const json document = json::parse(ran.out);
@@ -191,9 +194,9 @@ TEST(Command, JsonHoldsEveryField) {
 }
 
 TEST(Command, JsonNumbersAreTheDigitsOfTheCsv) {
-  Folder folder;
-  folder.write("a.npy", floats("(1,)", std::string_view("\xcd\xcc\xcc\x3d", 4)));  // 0.1f
-  folder.write("odd \xff\"name.npy", kOne);
+  ScratchFolder folder;
+  write_file(folder / "a.npy", floats("(1,)", std::string_view("\xcd\xcc\xcc\x3d", 4)));  // 0.1f
+  write_file(folder / "odd \xff\"name.npy", kOne);
   const Ran ran = run(folder, ". --format json --stats max,l2norm,count --on host");
   EXPECT_PRED2(holds, ran.out, "\"stats\":{\"max\":0.10000000149011612,\"l2norm\":");
   EXPECT_PRED2(holds, ran.out, "\"stats\":{\"max\":1,\"l2norm\":1,\"count\":1}}");
@@ -201,9 +204,9 @@ TEST(Command, JsonNumbersAreTheDigitsOfTheCsv) {
 }
 
 TEST(Command, NdjsonIsAnObjectALine) {
-  Folder folder;
-  folder.write("a.npy", kOne);
-  folder.write("b.npy", kNan);
+  ScratchFolder folder;
+  write_file(folder / "a.npy", kOne);
+  write_file(folder / "b.npy", kNan);
   const Ran ran = run(folder, "b.npy a.npy --format ndjson --stats max,avg --explain --on host");
   ASSERT_EQ(ran.exit, 0) << ran.err;
   ASSERT_EQ(line_count(ran.out), 2u);
@@ -216,9 +219,9 @@ TEST(Command, NdjsonIsAnObjectALine) {
 }
 
 TEST(Command, TheTableIsAlignedAndPlainWithoutATerminal) {
-  Folder folder;
-  folder.write("a.npy", kOne);
-  folder.write("long_name.npy", kNan);
+  ScratchFolder folder;
+  write_file(folder / "a.npy", kOne);
+  write_file(folder / "long_name.npy", kNan);
   const Ran ran = run(folder, ". --stats max,nan-count --on host");
   EXPECT_EQ(ran.exit, 0) << ran.err;
   EXPECT_EQ(ran.out,
@@ -230,41 +233,41 @@ TEST(Command, TheTableIsAlignedAndPlainWithoutATerminal) {
 
 // script(1) gives the command a terminal.
 TEST(Command, OnATerminalNanIsRedUnlessNoColor) {
-  Folder folder;
-  folder.write("a.npy", kNan);
+  ScratchFolder folder;
+  write_file(folder / "a.npy", kNan);
   const auto on_a_terminal = [&](const std::string& environment) {
     const std::string command = "cd '" + folder.path() + "' && env -u NO_COLOR " + environment +
                                 " script -qec \"'" COMMAND
                                 "' a.npy --stats nan-count,max\" /dev/null "
                                 "</dev/null >terminal.txt";
     EXPECT_EQ(std::system(command.c_str()), 0);
-    return folder.read("terminal.txt");
+    return content_of(folder / "terminal.txt");
   };
   EXPECT_PRED2(holds, on_a_terminal(""), "\x1b[31mnan\x1b[0m");
   EXPECT_FALSE(holds(on_a_terminal("NO_COLOR=1"), "\x1b["));
 }
 
 TEST(Command, TheOutputsNameChoosesTheFormat) {
-  Folder folder;
-  folder.write("a.npy", kOne);
+  ScratchFolder folder;
+  write_file(folder / "a.npy", kOne);
   for (const auto& [file, begin] : {std::pair{"x.csv", "Op Type,"},
                                     {"x.json", "{\"schema_version\""},
                                     {"x.ndjson", "{\"path\""},
                                     {"x.txt", "tensor "}}) {
     const Ran ran = run(folder, std::string("a.npy --stats max -o ") + file);
     EXPECT_EQ(ran.exit, 0) << ran.err;
-    EXPECT_TRUE(folder.read(file).starts_with(begin)) << folder.read(file);
+    EXPECT_TRUE(content_of(folder / file).starts_with(begin)) << content_of(folder / file);
   }
   EXPECT_EQ(run(folder, "a.npy --stats max -o x.json --format csv").exit, 0);
-  EXPECT_TRUE(folder.read("x.json").starts_with("Op Type,"));
+  EXPECT_TRUE(content_of(folder / "x.json").starts_with("Op Type,"));
 }
 
 TEST(Command, UnreadableInputsAreNamedAndTheOthersDone) {
-  Folder folder;
-  folder.write("a.npy", kOne);
-  folder.write("bad.npy", kOne.substr(0, 100));
-  folder.write("complex.npy",
-               npy("{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }", "12345678"));
+  ScratchFolder folder;
+  write_file(folder / "a.npy", kOne);
+  write_file(folder / "bad.npy", kOne.substr(0, 100));
+  write_file(folder / "complex.npy",
+             npy("{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }", "12345678"));
   const Ran ran =
       run(folder, "bad.npy absent.npy a.npy 'no*.npy' complex.npy --format csv -o x.csv");
   EXPECT_EQ(ran.exit, 3);
@@ -274,17 +277,17 @@ TEST(Command, UnreadableInputsAreNamedAndTheOthersDone) {
                "tensorstat: absent.npy: cannot be opened: No such file or directory");
   EXPECT_PRED2(holds, ran.err, "tensorstat: no*.npy: matches nothing");
   EXPECT_PRED2(holds, ran.err, "tensorstat: complex.npy: dtype complex64 '<c8' is not supported");
-  EXPECT_EQ(line_count(folder.read("x.csv")), 2u);
+  EXPECT_EQ(line_count(content_of(folder / "x.csv")), 2u);
 }
 
 TEST(Command, PathsAreFilesDirectoriesAndGlobs) {
-  Folder folder;
+  ScratchFolder folder;
   for (const char* name : {"d", "d/b", "d/b/deep"}) {
-    std::filesystem::create_directory(folder.path(name));
+    std::filesystem::create_directory(folder / name);
   }
   for (const char* name : {"d/a.npy", "d/c.npy", "d/b/x.npy", "d/b/deep/y.npy", "d/notes.txt",
                            "e1.npy", "e2.npy", "[e].npy", "plain"}) {
-    folder.write(name, kOne);
+    write_file(folder / name, kOne);
   }
   const auto paths = [&](const std::string& arguments) {
     const Ran ran = run(folder, arguments + " --format json --stats max --on host");
@@ -304,7 +307,7 @@ TEST(Command, PathsAreFilesDirectoriesAndGlobs) {
 }
 
 TEST(Command, ADirectoryWithoutTensorsIsSaid) {
-  Folder folder;
+  ScratchFolder folder;
   const Ran ran = run(folder, ".");
   EXPECT_EQ(ran.exit, 3);
   EXPECT_EQ(ran.out, "");
@@ -312,8 +315,8 @@ TEST(Command, ADirectoryWithoutTensorsIsSaid) {
 }
 
 TEST(Command, WrongUsageExitsWithTwoAndSaysWhatIsAllowed) {
-  Folder folder;
-  folder.write("a.npy", kOne);
+  ScratchFolder folder;
+  write_file(folder / "a.npy", kOne);
   const std::pair<const char*, const char*> wrong[] = {
       {"", "nothing to read"},
       {"a.npy --stats maximum", "negative zero count"},
@@ -345,14 +348,14 @@ TEST(Command, WrongUsageExitsWithTwoAndSaysWhatIsAllowed) {
 }
 
 TEST(Command, WithoutADeviceOnlyInsistingFails) {
-  Folder folder;
-  folder.write("a.npy", kOne);
-  folder.write("x.csv", "what was there\n");
+  ScratchFolder folder;
+  write_file(folder / "a.npy", kOne);
+  write_file(folder / "x.csv", "what was there\n");
   const std::string no_icd = "OCL_ICD_VENDORS=/nonexistent/";
   const Ran insisted = run(folder, "a.npy --on device -o x.csv", no_icd);
   EXPECT_EQ(insisted.exit, 4) << insisted.err;
   EXPECT_PRED2(holds, insisted.err, "tensorstat: a.npy: ");
-  EXPECT_EQ(folder.read("x.csv"), "what was there\n");
+  EXPECT_EQ(content_of(folder / "x.csv"), "what was there\n");
   for (const char* on : {"auto", "host"}) {
     const Ran ran = run(folder, std::string("a.npy --stats max --format csv --on ") + on, no_icd);
     EXPECT_EQ(ran.exit, 0) << ran.err;
@@ -364,15 +367,15 @@ TEST(Command, WithoutADeviceOnlyInsistingFails) {
 }
 
 TEST(Command, ListsDevices) {
-  Folder folder;
+  ScratchFolder folder;
   const Ran ran = run(folder, "devices");
   EXPECT_EQ(ran.exit, 0) << ran.err;
   EXPECT_TRUE(ran.out.starts_with("0:0")) << ran.out;
 }
 
 TEST(Command, ExplainSaysWhereAndWhy) {
-  Folder folder;
-  folder.write("a.npy", kOne);
+  ScratchFolder folder;
+  write_file(folder / "a.npy", kOne);
   const Ran ran = run(folder, "a.npy --stats max,md5 --on host --explain");
   EXPECT_EQ(ran.exit, 0) << ran.err;
   EXPECT_PRED2(holds, ran.out, "max");
@@ -381,7 +384,7 @@ TEST(Command, ExplainSaysWhereAndWhy) {
 }
 
 TEST(Command, HelpBeginsWithExamples) {
-  Folder folder;
+  ScratchFolder folder;
   const Ran help = run(folder, "--help");
   EXPECT_EQ(help.exit, 0);
   EXPECT_EQ(help.err, "");
@@ -397,8 +400,8 @@ TEST(Command, HelpBeginsWithExamples) {
 }
 
 TEST(Command, AnOutputThatCannotBeWrittenIsSaid) {
-  Folder folder;
-  folder.write("a.npy", kOne);
+  ScratchFolder folder;
+  write_file(folder / "a.npy", kOne);
   const Ran nowhere = run(folder, "a.npy -o nowhere/x.csv");
   EXPECT_EQ(nowhere.exit, 1);
   EXPECT_PRED2(holds, nowhere.err, "nowhere/x.csv: cannot be written: No such file or directory");
@@ -408,13 +411,13 @@ TEST(Command, AnOutputThatCannotBeWrittenIsSaid) {
 }
 
 TEST(Command, AnOutputReplacesTheFileALinkNamesAndLeavesNothingBeside) {
-  Folder folder;
-  folder.write("a.npy", kOne);
-  folder.write("real.csv", "old");
-  std::filesystem::create_symlink("real.csv", folder.path("link.csv"));
+  ScratchFolder folder;
+  write_file(folder / "a.npy", kOne);
+  write_file(folder / "real.csv", "old");
+  std::filesystem::create_symlink("real.csv", folder / "link.csv");
   EXPECT_EQ(run(folder, "a.npy -o link.csv").exit, 0);
-  EXPECT_TRUE(std::filesystem::is_symlink(folder.path("link.csv")));
-  EXPECT_TRUE(folder.read("real.csv").starts_with("Op Type,"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link.csv"));
+  EXPECT_TRUE(content_of(folder / "real.csv").starts_with("Op Type,"));
   int files = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path()))
     ++files;
@@ -422,9 +425,9 @@ TEST(Command, AnOutputReplacesTheFileALinkNamesAndLeavesNothingBeside) {
 }
 
 TEST(Command, VouchesForBfloatSixteen) {
-  Folder folder;
-  folder.write("x.npy", npy("{'descr': '<V2', 'fortran_order': False, 'shape': (1,), }",
-                            std::string_view("\x80\x3f", 2)));
+  ScratchFolder folder;
+  write_file(folder / "x.npy", npy("{'descr': '<V2', 'fortran_order': False, 'shape': (1,), }",
+                                   std::string_view("\x80\x3f", 2)));
   EXPECT_EQ(run(folder, "x.npy").exit, 3);
   const Ran ran = run(folder, "x.npy --bfloat16 --format json --stats max");
   EXPECT_EQ(ran.exit, 0) << ran.err;
@@ -432,7 +435,7 @@ TEST(Command, VouchesForBfloatSixteen) {
 }
 
 TEST(Command, LargeFilesAreReadInPieces) {
-  Folder folder;
+  ScratchFolder folder;
   run_python(folder, R"(
 import hashlib, numpy as np
 array = np.random.default_rng(3).integers(-128, 128, (6000, 7000), dtype='i1')
@@ -440,7 +443,7 @@ np.save('c.npy', array)
 np.save('f.npy', np.asfortranarray(array))
 open('expected', 'w').write(f'{array.max()},{array.min()},{array.size},{np.count_nonzero(array == 0)},{hashlib.md5(array.tobytes()).hexdigest()}')
 )");
-  const std::string expected = folder.read("expected");
+  const std::string expected = content_of(folder / "expected");
   const Ran ran = run(folder, "c.npy f.npy --format csv --stats max,min,count,zero-count,md5");
   EXPECT_EQ(ran.exit, 0) << ran.err;
   ASSERT_EQ(line_count(ran.out), 3u);

@@ -13,8 +13,8 @@
 namespace tensorstat {
 namespace {
 
-using test::Folder;
 using test::npy;
+using test::write_file;
 using namespace std::string_literals;
 
 struct Malformed {
@@ -252,9 +252,9 @@ TEST(MalformedNpy, IsRefusedWithTheReason) {
 }
 
 TEST(MalformedNpy, TheReaderAddsThePath) {
-  Folder folder;
+  ScratchFolder folder;
   for (const auto& [bytes, complaint] : malformed_files()) {
-    const std::string path = folder.write("bad.npy", bytes);
+    const std::string path = write_file(folder / "bad.npy", bytes);
     const auto reader = NpyReader::open(path, Original::kAsStored);
     ASSERT_FALSE(reader) << complaint;
     EXPECT_TRUE(reader.error().message.starts_with(path + ": ")) << reader.error().message;

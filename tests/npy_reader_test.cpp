@@ -14,8 +14,9 @@
 namespace tensorstat {
 namespace {
 
-using test::Folder;
 using test::npy;
+using test::run_python;
+using test::write_file;
 
 std::string bytes_of(NpyReader& reader, NpyReader::Order order, NpyReader::View view,
                      std::size_t buffer_bytes) {
@@ -59,9 +60,9 @@ for k, kind in enumerate(kinds):
 )";
 
 TEST(NpyReader, ReadsWhatNumpyWrites) {
-  Folder folder;
+  ScratchFolder folder;
   run_python(folder, kNumpyProgram);
-  std::istringstream manifest(folder.read("manifest.txt"));
+  std::istringstream manifest(content_of(folder / "manifest.txt"));
   std::string file, dtype, shape;
   std::uint64_t count = 0;
   int files = 0;
@@ -69,14 +70,14 @@ TEST(NpyReader, ReadsWhatNumpyWrites) {
     SCOPED_TRACE(file);
     // A window of a few elements cuts inner axes; 1,000 bytes some rows; the last one nothing.
     for (const std::size_t window_bytes : {0, 20, 1'000, 1 << 20}) {
-      auto reader = NpyReader::open(folder.path(file + ".npy"), Original::kAsStored, window_bytes);
+      auto reader = NpyReader::open(folder / file + ".npy", Original::kAsStored, window_bytes);
       ASSERT_TRUE(reader) << reader.error().message;
       EXPECT_EQ(name(reader->dtype()), dtype);
       EXPECT_EQ(reader->data_type(), dtype);
       EXPECT_EQ(to_string(reader->shape()), shape);
       EXPECT_EQ(reader->element_count(), count);
       EXPECT_EQ(reader->data_size_bytes(), count * size_bytes(reader->dtype()));
-      const std::string expected = folder.read(file + ".bin");
+      const std::string expected = content_of(folder / file + ".bin");
       for (const std::size_t buffer_bytes : {8, 61, 1 << 20}) {
         for (const auto view : {NpyReader::View::kElements, NpyReader::View::kOriginal}) {
           ASSERT_EQ(bytes_of(*reader, NpyReader::Order::kC, view, buffer_bytes), expected)
@@ -95,7 +96,7 @@ TEST(NpyReader, ReadsWhatNumpyWrites) {
 
 // Columns longer than a tile, and so far apart that they are read one by one.
 TEST(NpyReader, TurnsLargeFortranFiles) {
-  Folder folder;
+  ScratchFolder folder;
   run_python(folder, R"(
 import numpy as np
 rng = np.random.default_rng(8)
@@ -105,10 +106,10 @@ for name, shape, kind in [('a', (70001, 70), 'i1'), ('b', (9001, 9, 8), '>f8'), 
     open(name + '.bin', 'wb').write(array.astype(array.dtype.newbyteorder('<')).tobytes())
 )");
   for (const char* file : {"a", "b", "c"}) {
-    const std::string expected = folder.read(std::string(file) + ".bin");
+    const std::string expected = content_of(folder / std::string(file) + ".bin");
     for (const std::size_t window_bytes : {200'000, 1'000'000, 1 << 24}) {
-      auto reader = NpyReader::open(folder.path(std::string(file) + ".npy"), Original::kAsStored,
-                                    window_bytes);
+      auto reader =
+          NpyReader::open(folder / std::string(file) + ".npy", Original::kAsStored, window_bytes);
       ASSERT_TRUE(reader) << reader.error().message;
       EXPECT_TRUE(bytes_of(*reader, NpyReader::Order::kC, {}, 1 << 20) == expected)
           << file << ", window " << window_bytes;
@@ -117,11 +118,11 @@ for name, shape, kind in [('a', (70001, 70), 'i1'), ('b', (9001, 9, 8), '>f8'), 
 }
 
 TEST(NpyReader, BfloatSixteenNeedsAVoucher) {
-  Folder folder;
+  ScratchFolder folder;
   const std::string data("\x80\x3f\xc0\x7f\x01\x00", 6);
   for (const char* descr : {"<V2", "|V2", "bfloat16", "<E2"}) {
-    const std::string path = folder.write(
-        "x.npy",
+    const std::string path = write_file(
+        folder / "x.npy",
         npy("{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (3,), }",
             data));
     const auto refused = NpyReader::open(path, Original::kAsStored);
@@ -139,16 +140,16 @@ TEST(NpyReader, BfloatSixteenNeedsAVoucher) {
 }
 
 TEST(NpyReader, TheUsersWordLeavesOtherDtypesAlone) {
-  Folder folder;
-  const std::string path = folder.write(
-      "x.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "abcd"));
+  ScratchFolder folder;
+  const std::string path = write_file(
+      folder / "x.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "abcd"));
   auto reader = NpyReader::open(path, Original::kVoidIsBfloat16);
   ASSERT_TRUE(reader);
   EXPECT_EQ(reader->dtype(), Dtype::kFloat32);
 }
 
 TEST(NpyReader, NarrowsWhatWasBfloatSixteen) {
-  Folder folder;
+  ScratchFolder folder;
   // Every bfloat16 pattern, widened, in both orders and byte orders.
   run_python(folder, R"(
 import numpy as np
@@ -159,9 +160,9 @@ np.save('f.npy', np.asfortranarray(wide))
 np.save('b.npy', wide.view('u4').astype('>u4').view('>f4'))
 open('expected.bin', 'wb').write(half.tobytes())
 )");
-  const std::string expected = folder.read("expected.bin");
+  const std::string expected = content_of(folder / "expected.bin");
   for (const char* file : {"c.npy", "f.npy", "b.npy"}) {
-    auto reader = NpyReader::open(folder.path(file), Original::kBfloat16, 10'000);
+    auto reader = NpyReader::open(folder / file, Original::kBfloat16, 10'000);
     ASSERT_TRUE(reader) << reader.error().message;
     EXPECT_EQ(reader->dtype(), Dtype::kBfloat16);
     EXPECT_EQ(reader->data_type(), "bfloat16");
@@ -181,10 +182,10 @@ std::string first_fault(const std::string& path, Original original) {
 }
 
 TEST(NpyReader, NameAndDataMayContradictEachOther) {
-  Folder folder;
+  ScratchFolder folder;
   const auto file = [&](std::string descr, std::string shape, std::string_view data) {
-    return folder.write(
-        "x.npy",
+    return write_file(
+        folder / "x.npy",
         npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }", data));
   };
   const auto holds = [](const std::string& text, const std::string& part) {
@@ -202,7 +203,7 @@ TEST(NpyReader, NameAndDataMayContradictEachOther) {
 }
 
 TEST(NpyReader, PacksIntFourLowNibbleFirst) {
-  Folder folder;
+  ScratchFolder folder;
   std::string values, packed;
   for (int i = 0; i < 256; ++i) {  // every pair of values
     const int low = i % 16 < 8 ? i % 16 : i % 16 - 16, high = i / 16 < 8 ? i / 16 : i / 16 - 16;
@@ -210,8 +211,9 @@ TEST(NpyReader, PacksIntFourLowNibbleFirst) {
     values.push_back(static_cast<char>(high));
     packed.push_back(static_cast<char>(i));
   }
-  const std::string path = folder.write(
-      "x.npy", npy("{'descr': '|i1', 'fortran_order': False, 'shape': (16, 32), }", values));
+  const std::string path =
+      write_file(folder / "x.npy",
+                 npy("{'descr': '|i1', 'fortran_order': False, 'shape': (16, 32), }", values));
   auto reader = NpyReader::open(path, Original::kInt4);
   ASSERT_TRUE(reader) << reader.error().message;
   EXPECT_EQ(reader->data_type(), "int4");
@@ -227,12 +229,12 @@ TEST(NpyReader, PacksIntFourLowNibbleFirst) {
 }
 
 TEST(NpyReader, AFileCutShortWhileReadIsAnError) {
-  Folder folder;
+  ScratchFolder folder;
   for (const char* order : {"True", "False"}) {
     const std::string path =
-        folder.write("x.npy", npy("{'descr': '<f8', 'fortran_order': " + std::string(order) +
-                                      ", 'shape': (1500, 1500), }",
-                                  std::string(18'000'000, 'x')));
+        write_file(folder / "x.npy", npy("{'descr': '<f8', 'fortran_order': " + std::string(order) +
+                                             ", 'shape': (1500, 1500), }",
+                                         std::string(18'000'000, 'x')));
     auto reader = NpyReader::open(path, Original::kAsStored, 100'000);
     ASSERT_TRUE(reader);
     std::vector<std::byte> buffer(18'000'000);
@@ -247,9 +249,9 @@ TEST(NpyReader, AFileCutShortWhileReadIsAnError) {
 }
 
 TEST(NpyReader, OnlyRegularFilesAreOpened) {
-  Folder folder;
-  ASSERT_EQ(std::system(("mkfifo '" + folder.path("pipe.npy") + "'").c_str()), 0);
-  for (const std::string& path : {folder.path("pipe.npy"), folder.path(), folder.path("absent.npy"),
+  ScratchFolder folder;
+  ASSERT_EQ(std::system(("mkfifo '" + (folder / "pipe.npy") + "'").c_str()), 0);
+  for (const std::string& path : {folder / "pipe.npy", folder.path(), folder / "absent.npy",
                                   std::string("/dev/zero"), std::string()}) {
     const auto reader = NpyReader::open(path, Original::kAsStored);
     ASSERT_FALSE(reader) << path;
@@ -259,10 +261,11 @@ TEST(NpyReader, OnlyRegularFilesAreOpened) {
 }
 
 TEST(NpyReader, AShapeLargerThanMemoryCostsNothing) {
-  Folder folder;
+  ScratchFolder folder;
   // 2^40 elements of a sparse file, Fortran-ordered: opened and begun with a window of a few bytes.
-  const std::string path = folder.write(
-      "x.npy", npy("{'descr': '|u1', 'fortran_order': True, 'shape': (1048576, 1048576), }", ""));
+  const std::string path =
+      write_file(folder / "x.npy",
+                 npy("{'descr': '|u1', 'fortran_order': True, 'shape': (1048576, 1048576), }", ""));
   std::error_code error;
   std::filesystem::resize_file(path, (std::uint64_t{1} << 40) + std::filesystem::file_size(path),
                                error);
