@@ -30,7 +30,7 @@ TEST_P(Exact, AtEveryAwkwardSizeAndOffset) {
   for (int round = 0; round < (samples::full() ? 16 : 1); ++round) {
     for (const samples::Distribution& distribution : samples::of(GetParam())) {
       for (const std::size_t count : samples::awkward_counts()) {
-        std::vector<HeldToOracle::Way> ways = {{any_offset(), static_cast<Needs>(random_() % 16)}};
+        std::vector<HeldToOracle::Way> ways = {{any_offset(), any_needs(GetParam(), random_)}};
         if (count > 4000) {
           ways.push_back({any_offset()});
         } else {

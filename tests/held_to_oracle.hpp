@@ -17,6 +17,13 @@
 inline constexpr tensorstat::Needs kEverything =
     tensorstat::kExtrema | tensorstat::kSigns | tensorstat::kSum | tensorstat::kSquares;
 
+// Some set of needs. A device compiles a program for each, so the quick tests try three a dtype, and
+// all sixteen over the dtypes.
+inline tensorstat::Needs any_needs(tensorstat::Dtype dtype, samples::Random& random) {
+  const std::uint64_t any = random();
+  return static_cast<tensorstat::Needs>((samples::full() ? any : 5 * static_cast<std::uint64_t>(dtype) + any % 3) % 16);
+}
+
 class HeldToOracle {
  public:
   // How a tensor is presented: so many bytes past a multiple of 64, with these needs asked.

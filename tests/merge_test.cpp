@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Dtype, Merge, testing::ValuesIn(samples::all_dtypes()),
 TEST_P(Merge, InAnyTreeOfAnyCuts) {
   for (int round = 0; round < (samples::full() ? 1000 : 80); ++round) {
     const Bytes tensor = any_tensor(20'000);
-    const auto needs = static_cast<Needs>(any(2) != 0 ? kEverything : any(16));
+    const Needs needs = any(2) != 0 ? kEverything : any_needs(GetParam(), random_);
     const Bytes whole = folded(any_engine(), tensor, needs).serialize();
     std::vector<std::size_t> cuts = {0, tensor.size()};
     for (std::uint64_t pieces = any(12); pieces != 0; --pieces) cuts.push_back(any_cut(tensor));
