@@ -163,8 +163,8 @@ INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
         low[DOUBLE_SUM] += d - taken;
       }
       if (needs & NEED_SQUARES) {
-        const v_u64 half = SPLAT(u64, (u64)1 << LO_BITS);  // of the last bit of hi
-        v_f64 hi = AS(f64, (AS(u64, d) + half) & ~(2 * half - 1));
+        const u64 middle = (u64)1 << LO_BITS;  // half of hi's last bit
+        v_f64 hi = AS(f64, (AS(u64, d) + middle) & ~(2 * middle - 1));
         if (UNLIKELY(fold->unit == 0)) {  // subnormals: their leading bits reach below hi's unit
           const v_f64 rounder = SPLAT(f64, AS_F64(DOUBLE_START(SCALED_UNIT + LO_BITS)));
           hi = hi + rounder - rounder;
