@@ -162,7 +162,11 @@ INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
         low[DOUBLE_SUM] += d - taken;
       }
       if (needs & NEED_SQUARES) {
-        const v_f64 hi = AS(f64, AS(u64, d) & ~(((u64)1 << LO_BITS) - 1));
+        v_f64 hi = AS(f64, AS(u64, d) & ~(((u64)1 << LO_BITS) - 1));
+        if (UNLIKELY(fold->unit == 0)) {  // subnormals: their leading bits reach below hi's unit
+          const v_f64 rounder = SPLAT(f64, AS_F64(DOUBLE_START(SCALED_UNIT + LO_BITS)));
+          hi = hi + rounder - rounder;
+        }
         const v_f64 lo = d - hi;
         SPLIT_PRODUCT(DOUBLE_HI_HI, hi, hi);
         SPLIT_PRODUCT(DOUBLE_HI_LO, hi, lo);
