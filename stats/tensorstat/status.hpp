@@ -36,7 +36,8 @@ class [[nodiscard]] Result {
   T&& operator*() && { return std::move(*std::get_if<0>(&state_)); }
   T* operator->() { return std::get_if<0>(&state_); }
   const T* operator->() const { return std::get_if<0>(&state_); }
-  const Error& error() const { return *std::get_if<1>(&state_); }
+  const Error& error() const& { return *std::get_if<1>(&state_); }
+  Error&& error() && { return std::move(*std::get_if<1>(&state_)); }
 
  private:
   std::variant<T, Error> state_;
@@ -49,7 +50,8 @@ class [[nodiscard]] Status {
   Status(Error error) : error_(std::move(error)) {}
 
   explicit operator bool() const { return !error_.has_value(); }
-  const Error& error() const { return *error_; }
+  const Error& error() const& { return *error_; }
+  Error&& error() && { return *std::move(error_); }
 
  private:
   std::optional<Error> error_;

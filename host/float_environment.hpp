@@ -1,0 +1,36 @@
+// The folds want IEEE arithmetic: round to nearest, subnormals kept. A caller's thread may have been
+// given another mode by a library built with -Ofast, or on purpose; it gets that back.
+#pragma once
+
+#include <cstdint>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace tensorstat::host {
+
+class FloatEnvironment {
+ public:
+#if defined(__x86_64__)
+  FloatEnvironment() : saved_(_mm_getcsr()) { _mm_setcsr(kDefault); }
+  ~FloatEnvironment() { _mm_setcsr(saved_); }
+#elif defined(__aarch64__)
+  FloatEnvironment() {
+    asm volatile("mrs %0, fpcr" : "=r"(saved_));
+    asm volatile("msr fpcr, %0" : : "r"(std::uint64_t{0}));
+  }
+  ~FloatEnvironment() { asm volatile("msr fpcr, %0" : : "r"(saved_)); }
+#endif
+  FloatEnvironment(const FloatEnvironment&) = delete;
+  FloatEnvironment& operator=(const FloatEnvironment&) = delete;
+
+ private:
+#if defined(__x86_64__)
+  static constexpr unsigned kDefault = 0x1f80;  // all exceptions masked, nothing flushed
+  unsigned saved_;
+#elif defined(__aarch64__)
+  std::uint64_t saved_ = 0;
+#endif
+};
+
+}  // namespace tensorstat::host

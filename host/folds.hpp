@@ -1,0 +1,19 @@
+// The folds, once for every instruction set: C-order bytes in, a partial's words out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tensorstat::host {
+
+// Folds `count` elements at `bytes` (any alignment) into the words of `partial`, for the accumulators
+// in `needs` (precision/partial.h). The caller keeps count below 2^30, and MXCSR (or FPCR) at its
+// default: round to nearest, subnormals kept.
+using Fold = void (*)(const std::uint8_t* bytes, std::uint64_t count, int needs, std::int64_t* partial);
+
+// Indexed by Dtype, in the catalog's order.
+extern const Fold kFoldsBaseline[];
+extern const Fold kFoldsAvx2[];
+extern const Fold kFoldsAvx512[];
+
+}  // namespace tensorstat::host

@@ -1,0 +1,28 @@
+// Exact sums, one text for C++ and OpenCL C: a fixed-point number as 64-bit words spaced 32 bits apart.
+//
+// Word i weighs 2^(32 i) units. A deposit adds less than 2^32 to any word, so 2^30 deposits fit before
+// a carry is due. Words only ever add, so sums merge in any order to the same bits: the "small
+// superaccumulator" of Neal (arXiv:1505.05571) without its special values, which are counted instead.
+//
+// WORDS is where the words live; ADD and RAISE are += and max= there, atomic where lanes share them.
+#ifndef TENSORSTAT_PRECISION_EXACT_H
+#define TENSORSTAT_PRECISION_EXACT_H
+
+// Adds value * 2^position units to the words from position / 32 on; it touches three of them.
+INLINE void deposit(WORDS i64* words, i64 value, u32 position) {
+  const u32 shift = position & 31;
+  const i64 low = (value & 0xffffffff) << shift;
+  const i64 high = (i64)((u64)(value >> 32) << shift);
+  WORDS i64* word = words + (position >> 5);
+  ADD(word[0], low & 0xffffffff);
+  ADD(word[1], (low >> 32) + (high & 0xffffffff));
+  ADD(word[2], high >> 32);
+}
+
+// The same for an unsigned value.
+INLINE void deposit_unsigned(WORDS i64* words, u64 value, u32 position) {
+  deposit(words, (i64)(value & 0xffffffff), position);
+  deposit(words, (i64)(value >> 32), position + 32);
+}
+
+#endif

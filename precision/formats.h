@@ -1,0 +1,62 @@
+// How each dtype is stored, as the folds' texts need to know it. One text for C++ and OpenCL C.
+//
+// A text is written once for its family and included once a dtype, with DTYPE naming the row; the
+// columns below expand lazily, so nothing has to be undefined in between.
+#ifndef TENSORSTAT_PRECISION_FORMATS_H
+#define TENSORSTAT_PRECISION_FORMATS_H
+
+#define CAT_(a, b) a##b
+#define CAT(a, b) CAT_(a, b)
+#define NAME(id) CAT(id##_, DTYPE)
+#define CALL(f, ...) f(__VA_ARGS__)
+#define COLUMN(n) CALL(CAT(COLUMN_, n), CAT(FORMAT_, DTYPE))
+#define COLUMN_0(a, ...) a
+#define COLUMN_1(a, b, ...) b
+#define COLUMN_2(a, b, c, ...) c
+#define COLUMN_3(a, b, c, d, ...) d
+#define COLUMN_4(a, b, c, d, e, ...) e
+#define COLUMN_5(a, b, c, d, e, f, ...) f
+
+// The family says how many words the sums take (families.h) and which text folds it.
+#define FAMILY COLUMN(0)
+#define FOLD_TEXT CAT(FOLD_TEXT_, FAMILY)
+#define FOLD_TEXT_Integer "precision/fold_integer.h"
+#define FOLD_TEXT_Integer64 "precision/fold_integer64.h"
+#define FOLD_TEXT_Float "precision/fold_windowed.h"
+#define FOLD_TEXT_Double "precision/fold_double.h"
+#define SUM_WORDS CAT(SUM_WORDS_, FAMILY)
+#define SQUARES ((int)PARTIAL_SUM + (int)SUM_WORDS)
+#define UBITS COLUMN(1)
+#define SBITS COLUMN(2)
+
+// Integers: family, unsigned and signed type of its size, the type that orders it, whether that one is
+// signed, whether any non-zero byte is 1.
+#define FORMAT_bool Integer, u8, i8, u8, 0, 1
+#define FORMAT_int8 Integer, u8, i8, i8, 1, 0
+#define FORMAT_int16 Integer, u16, i16, i16, 1, 0
+#define FORMAT_int32 Integer, u32, i32, i32, 1, 0
+#define FORMAT_int64 Integer64, u64, i64, i64, 1, 0
+#define FORMAT_uint8 Integer, u8, i8, u8, 0, 0
+#define FORMAT_uint16 Integer, u16, i16, u16, 0, 0
+#define FORMAT_uint32 Integer, u32, i32, u32, 0, 0
+#define FORMAT_uint64 Integer64, u64, i64, u64, 0, 0
+#define ORDERED COLUMN(3)
+#define IS_SIGNED COLUMN(4)
+#define IS_BOOL COLUMN(5)
+#define LOWEST_OF(type) ((type)(IS_SIGNED ? (u64)1 << SIGN_SHIFT : 0))
+
+// Floats: family, unsigned and signed type of its size, bits of +Inf, stored bits of the mantissa, and
+// the place of its smallest positive value: 2^FIRST_UNIT of the family's units.
+#define FORMAT_float16 Float, u16, i16, 0x7c00, 10, 125
+#define FORMAT_bfloat16 Float, u16, i16, 0x7f80, 7, 16
+#define FORMAT_float32 Float, u32, i32, 0x7f800000, 23, 0
+#define FORMAT_float64 Double, u64, i64, 0x7ff0000000000000, 52, 0
+#define INF_BITS ((SBITS)COLUMN(3))
+#define MANTISSA_SHIFT COLUMN(4)
+#define FIRST_UNIT COLUMN(5)
+#define MANTISSA_BITS (MANTISSA_SHIFT + 1)
+#define SIGN_SHIFT (8 * (int)sizeof(UBITS) - 1)
+#define MAGNITUDE_MASK ((UBITS)(((UBITS)1 << SIGN_SHIFT) - 1))
+#define MAX_EXPONENT ((i32)(INF_BITS >> MANTISSA_SHIFT))  // of Inf and NaN
+
+#endif

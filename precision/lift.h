@@ -1,0 +1,41 @@
+// One element into a partial: the definition that every faster path must agree with. One text for C++
+// and OpenCL C. The folds come here with what does not fill a group, and with groups that hold NaN or
+// Inf or span too wide a range.
+#ifndef TENSORSTAT_PRECISION_LIFT_H
+#define TENSORSTAT_PRECISION_LIFT_H
+
+INLINE void raise_extrema(WORDS i64* partial, i64 highest, i64 lowest) {
+  RAISE(partial[PARTIAL_HIGHEST], highest);
+  RAISE(partial[PARTIAL_LOWEST], ~lowest);
+}
+
+// Counts and extrema of a float, given its key, its bits without the sign, and those of Inf. Returns
+// whether it is finite.
+INLINE int lift_float(WORDS i64* partial, i64 key, i64 magnitude, i64 infinity) {
+  if (magnitude > infinity) {
+    ADD(partial[PARTIAL_NANS], 1);
+    return 0;
+  }
+  raise_extrema(partial, key, key);
+  if (key < -1) ADD(partial[PARTIAL_NEGATIVES], 1);
+  if (magnitude == 0) ADD(partial[PARTIAL_ZEROS], 1);
+  if (magnitude < infinity) return 1;
+  if (key < 0) {
+    ADD(partial[PARTIAL_NEGATIVE_INFS], 1);
+  } else {
+    ADD(partial[PARTIAL_POSITIVE_INFS], 1);
+  }
+  return 0;
+}
+
+// magnitude^2 * 2^position units
+INLINE void deposit_square(WORDS i64* words, u64 magnitude, u32 position) {
+  const u64 high = magnitude >> 32, low = magnitude & 0xffffffff;
+  deposit_unsigned(words, low * low, position);
+  if (high != 0) {
+    deposit_unsigned(words, high * low, position + 33);
+    deposit_unsigned(words, high * high, position + 64);
+  }
+}
+
+#endif

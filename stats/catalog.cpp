@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <array>
+#include <tensorstat/catalog.hpp>
+
+#include "precision/formats.h"
+
+namespace tensorstat {
+namespace {
+
+struct CategoryRow {
+  std::string_view name, column;
+};
+
+struct DtypeRow {
+  std::string_view name;
+  std::uint32_t bytes;
+  bool has_specials;
+};
+
+// The families of precision/formats.h, read as "has NaN and Inf".
+enum Family : bool { Integer = false, Integer64 = false, Float = true, Double = true };
+
+#define TENSORSTAT_ROW(id, name, column, ...) CategoryRow{name, column},
+constexpr std::array kCategoryRows = {TENSORSTAT_CATEGORIES(TENSORSTAT_ROW)};
+#undef TENSORSTAT_ROW
+
+#define TENSORSTAT_ROW(id, name, descr, bytes) \
+  DtypeRow{#name, bytes, Family::CALL(COLUMN_0, FORMAT_##name)},
+constexpr std::array kDtypeRows = {TENSORSTAT_DTYPES(TENSORSTAT_ROW)};
+#undef TENSORSTAT_ROW
+
+const CategoryRow& row(Category category) { return kCategoryRows[static_cast<int>(category)]; }
+const DtypeRow& row(Dtype dtype) { return kDtypeRows[static_cast<int>(dtype)]; }
+
+// Every catalog name in `rows`, for the end of an error message.
+template <typename Rows>
+std::string listed(const Rows& rows) {
+  std::string names;
+  for (const auto& each : rows) names.append(names.empty() ? "" : ", ").append(each.name);
+  return names;
+}
+
+}  // namespace
+
+std::string_view name(Category category) { return row(category).name; }
+std::string_view column(Category category) { return row(category).column; }
+std::string_view name(Dtype dtype) { return row(dtype).name; }
+std::uint32_t size_bytes(Dtype dtype) { return row(dtype).bytes; }
+bool is_float(Dtype dtype) { return row(dtype).has_specials; }
+std::string_view name(Precision precision) {
+  return precision == Precision::kHigh ? "high" : "low";
+}
+
+std::optional<Category> category_from(std::string_view text) {
+  const auto same = [](char typed, char known) {
+    return typed == known || (known == ' ' && (typed == '-' || typed == '_'));
+  };
+  for (int i = 0; i < kCategoryCount; ++i) {
+    if (std::ranges::equal(text, kCategoryRows[i].name, same)) return static_cast<Category>(i);
+  }
+  return std::nullopt;
+}
+
+std::optional<Dtype> dtype_from(std::string_view text) {
+  for (int i = 0; i < kDtypeCount; ++i) {
+    if (text == kDtypeRows[i].name) return static_cast<Dtype>(i);
+  }
+  return std::nullopt;
+}
+
+Result<Categories> categories_from(std::string_view comma_separated) {
+  Categories categories;
+  std::string unknown;
+  const auto add = [&](Category category) {
+    if (!std::ranges::count(categories, category)) categories.push_back(category);
+  };
+  for (std::string_view rest = comma_separated;;) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view word = rest.substr(0, comma);
+    if (const auto category = category_from(word)) {
+      add(*category);
+    } else if (word == "all") {
+      std::ranges::for_each(all_categories(), add);
+    } else {
+      unknown.append(unknown.empty() ? "'" : ", '").append(word).append("'");
+    }
+    if (comma == rest.npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  if (unknown.empty()) return categories;
+  return Error{Code::kInvalid, "unknown statistic " + unknown + "; known are all, " +
+                                   listed(kCategoryRows) + " (- or _ may stand for a space)"};
+}
+
+Categories all_categories() {
+  Categories categories;
+  for (int i = 0; i < kCategoryCount; ++i) categories.push_back(static_cast<Category>(i));
+  return categories;
+}
+
+std::string version() { return TENSORSTAT_VERSION; }
+
+}  // namespace tensorstat

@@ -1,0 +1,36 @@
+// The command line, understood.
+#pragma once
+
+#include <string>
+#include <tensorstat/meter.hpp>
+#include <variant>
+#include <vector>
+
+namespace tensorstat::cli {
+
+// What the command's exit status means; --help says the same in words.
+enum Exit : int {
+  kDone = 0,
+  kNotWritten = 1,  // the results could not be written
+  kUsage = 2,       // the command line makes no sense; nothing was done
+  kNotRead = 3,     // some input could not be read; the others were done and written
+  kNoDevice = 4,    // --on device was asked for and no device can do it
+};
+
+enum class Format { kTable, kCsv, kJson, kNdjson };
+
+struct Arguments {
+  bool list_devices = false;
+  std::vector<std::string> paths;
+  Request request;
+  MeterOptions meter;
+  bool void_is_bfloat16 = false;
+  Format format = Format::kTable;
+  std::string output;  // empty: stdout
+  bool explain = false;
+};
+
+// The arguments, or the exit status after help, the version or an error has been printed.
+std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv);
+
+}  // namespace tensorstat::cli

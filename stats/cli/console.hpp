@@ -1,0 +1,36 @@
+// What goes to stderr: complaints, and progress when a person is watching.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string_view>
+
+namespace tensorstat::cli {
+
+// Thread-safe: the library's log callback and the survey share one.
+class Console {
+ public:
+  Console();
+  ~Console();  // takes the progress line away
+
+  // "tensorstat: TEXT", on a line of its own.
+  void say(std::string_view text);
+
+  // `done` of `total` tensors and `bytes` so far. Shown on a terminal only, once the work has
+  // lasted a second, ten times a second.
+  void progress(std::size_t done, std::size_t total, std::uint64_t bytes);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void erase_line();
+
+  std::mutex mutex_;
+  const bool is_watched_;
+  const Clock::time_point start_ = Clock::now();
+  Clock::time_point next_ = start_ + std::chrono::seconds(1);
+  bool has_line_ = false;
+};
+
+}  // namespace tensorstat::cli

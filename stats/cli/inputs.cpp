@@ -1,0 +1,69 @@
+#include "stats/cli/inputs.hpp"
+
+#include <glob.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+namespace tensorstat::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+void walk(const fs::path& directory, Inputs& inputs) {
+  std::error_code error;
+  std::vector<fs::directory_entry> entries;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    entries.push_back(*it);
+  }
+  if (error) {
+    inputs.faults.push_back(
+        {Code::kUnreadable, directory.string() + ": cannot be listed: " + error.message()});
+  }
+  std::ranges::sort(entries, {}, [](const auto& entry) { return entry.path().filename(); });
+  for (const fs::directory_entry& entry : entries) {
+    if (entry.symlink_status(error).type() == fs::file_type::directory) {
+      walk(entry.path(), inputs);
+    } else if (entry.path().extension() == ".npy" && !entry.is_directory(error)) {
+      inputs.files.push_back(entry.path().string());
+    }
+  }
+}
+
+void add(const std::string& path, Inputs& inputs) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    inputs.files.push_back(path);
+    return;
+  }
+  const std::size_t files = inputs.files.size(), faults = inputs.faults.size();
+  walk(path, inputs);
+  if (inputs.files.size() == files && inputs.faults.size() == faults) {
+    inputs.faults.push_back({Code::kUnreadable, path + ": holds no .npy file"});
+  }
+}
+
+}  // namespace
+
+Inputs find_inputs(const std::vector<std::string>& paths) {
+  Inputs inputs;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const bool is_glob = fs::symlink_status(path, error).type() == fs::file_type::not_found &&
+                         path.find_first_of("*?[") != path.npos;
+    glob_t matches{};
+    if (is_glob && ::glob(path.c_str(), 0, nullptr, &matches) == 0) {
+      std::for_each_n(matches.gl_pathv, matches.gl_pathc,
+                      [&](const char* match) { add(match, inputs); });
+    } else if (is_glob) {
+      inputs.faults.push_back({Code::kUnreadable, path + ": matches nothing"});
+    } else {
+      add(path, inputs);
+    }
+    ::globfree(&matches);
+  }
+  return inputs;
+}
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,20 @@
+// From what the user named to the files that will be read.
+#pragma once
+
+#include <string>
+#include <tensorstat/status.hpp>
+#include <vector>
+
+namespace tensorstat::cli {
+
+struct Inputs {
+  std::vector<std::string> files;  // in the order of the arguments; within one, by name
+  std::vector<Error> faults;       // one for each argument or directory that gave nothing
+};
+
+// A file is taken whatever its name. Of a directory, every *.npy below it, each level in the order
+// of names; symbolic links to directories below it are not followed. What does not exist and holds
+// one of * ? [ is a glob.
+Inputs find_inputs(const std::vector<std::string>& paths);
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,120 @@
+// The `tensorstat` command: arguments in, tables out; no arithmetic.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <tensorstat/meter.hpp>
+#include <variant>
+
+#include "stats/cli/arguments.hpp"
+#include "stats/cli/console.hpp"
+#include "stats/cli/devices.hpp"
+#include "stats/cli/inputs.hpp"
+#include "stats/cli/output.hpp"
+#include "stats/cli/report.hpp"
+#include "stats/cli/survey.hpp"
+
+namespace tensorstat::cli {
+namespace {
+
+// The results have no reader any more: nothing is left to do.
+struct NotWritten : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+bool wants_color(const Arguments& arguments) {
+  const char* no_color = std::getenv("NO_COLOR");
+  return arguments.output.empty() && ::isatty(STDOUT_FILENO) == 1 && !(no_color && *no_color);
+}
+
+using Write = std::function<void(const std::string&)>;
+
+// Reads, measures and reports; the exit status, and whether any tensor was measured.
+struct Outcome {
+  int exit = kDone;
+  bool has_results = false;
+};
+
+Outcome report_on(const Arguments& arguments, Console& console, const Write& write) {
+  MeterOptions options = arguments.meter;
+  options.log = [&](Severity severity, std::string_view text) {
+    if (severity == Severity::kWarning) {
+      console.say("warning: " + std::string(text));
+    } else if (arguments.explain) {
+      console.say(text);
+    }
+  };
+  Meter meter(std::move(options));
+  const Inputs inputs = find_inputs(arguments.paths);
+  const auto report = make_report(arguments.format, arguments.request.categories, arguments.explain,
+                                  wants_color(arguments));
+  Outcome outcome;
+  const auto fail = [&](int status) {
+    return [&, status](const Error& error) {
+      console.say(error.message);
+      outcome.exit = std::max(outcome.exit, status);
+    };
+  };
+  std::size_t done = 0;
+  Survey::Listener listener;
+  listener.measured = [&](const Entry& entry) {
+    outcome.has_results = true;
+    write(report->add(entry));
+    // A csv has no place for it.
+    if (arguments.explain && arguments.format == Format::kCsv) console.say(explanation(entry));
+  };
+  listener.unreadable = fail(kNotRead);
+  listener.unmeasured = fail(arguments.request.on == On::kDevice ? kNoDevice : kNotRead);
+  listener.progressed = [&](std::uint64_t bytes) {
+    console.progress(done, inputs.files.size(), bytes);
+  };
+
+  write(report->begin());
+  std::ranges::for_each(inputs.faults, fail(kNotRead));
+  Survey survey(meter, arguments.request, arguments.void_is_bfloat16, std::move(listener));
+  for (const std::string& file : inputs.files) {
+    survey.add(file);
+    ++done;
+  }
+  survey.finish();
+  write(report->end());
+  return outcome;
+}
+
+int run(const Arguments& arguments, Console& console) {
+  Output output(arguments.output);
+  const auto write = [&](const std::string& text) {
+    Status written = text.empty() ? Status() : output.write(text);
+    if (!written) throw NotWritten(written.error().message);
+  };
+  if (arguments.list_devices) {
+    write(device_list());
+    return kDone;
+  }
+  const Outcome outcome = report_on(arguments, console, write);
+  // An earlier file is worth more than one without a row.
+  if (outcome.exit != kDone && !outcome.has_results) return outcome.exit;
+  if (Status closed = output.close(); !closed) throw NotWritten(closed.error().message);
+  return outcome.exit;
+}
+
+}  // namespace
+}  // namespace tensorstat::cli
+
+int main(int argc, char** argv) {
+  using namespace tensorstat::cli;
+  Console console;
+  try {
+    const auto parsed = parse_arguments(argc, argv);
+    const auto* arguments = std::get_if<Arguments>(&parsed);
+    return arguments ? run(*arguments, console) : std::get<int>(parsed);
+  } catch (const std::exception& error) {
+    console.say(error.what());
+    return kNotWritten;
+  }
+}

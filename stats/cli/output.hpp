@@ -1,0 +1,22 @@
+// Where the results go.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <tensorstat/status.hpp>
+
+namespace tensorstat::cli {
+
+// stdout, as the text comes, or a file that appears whole at close() or not at all.
+class Output {
+ public:
+  explicit Output(std::string path);  // empty: stdout
+  Status write(std::string_view text);
+  Status close();
+
+ private:
+  const std::string path_;
+  std::string held_;  // for a file: a row is short beside the tensor it was made of
+};
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,93 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "stats/cli/report.hpp"
+
+namespace tensorstat::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kSchemaVersion = 1;
+
+Json json_of(const Value& value) {
+  if (std::holds_alternative<std::monostate>(value)) return nullptr;
+  if (const auto* count = std::get_if<std::uint64_t>(&value)) return *count;
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return *integer;
+  if (const auto* real = std::get_if<double>(&value); real && std::isfinite(*real)) return *real;
+  return to_string(value);
+}
+
+Json json_of(const Entry& entry, bool with_placement) {
+  const Row& row = entry.row;
+  Json stats = Json::object(), placement = Json::object(), reasons = Json::object();
+  for (std::size_t i = 0; i < row.statistics.categories.size(); ++i) {
+    stats[std::string(name(row.statistics.categories[i]))] = json_of(row.statistics.values[i]);
+  }
+  for (const Decision& decision : entry.placement) {
+    placement[std::string(name(decision.category))] = decision.engine;
+    reasons[std::string(name(decision.category))] = decision.reason;
+  }
+  Json tensor = {
+      {"path", entry.path},
+      {"op_type", row.identity.op_type},
+      {"op_name", row.identity.op_name},
+      {"task_id", row.identity.task_id},
+      {"stream_id", row.identity.stream_id},
+      {"timestamp", row.identity.timestamp_us},
+      {"io", row.identity.io},
+      {"slot", row.identity.slot},
+      {"dtype", row.data_type},
+      {"shape", row.shape},
+      {"bytes", row.data_size_bytes},
+      {"placement", std::move(placement)},
+      {"stats", std::move(stats)},
+  };
+  if (with_placement) {
+    tensor["reasons"] = std::move(reasons);
+    tensor["device_bytes"] = entry.device_bytes;
+  }
+  return tensor;
+}
+
+// One line. A path that is not UTF-8 gets U+FFFD for what is wrong in it.
+std::string line_of(const Entry& entry, bool with_placement) {
+  return json_of(entry, with_placement).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+class JsonReport : public Report {
+ public:
+  explicit JsonReport(bool with_placement) : with_placement_(with_placement) {}
+  std::string begin() override {
+    return "{\"schema_version\":" + std::to_string(kSchemaVersion) + ",\"tensors\":[";
+  }
+  std::string add(const Entry& entry) override {
+    return (std::exchange(is_first_, false) ? "\n" : ",\n") + line_of(entry, with_placement_);
+  }
+  std::string end() override { return "\n]}\n"; }
+
+ private:
+  const bool with_placement_;
+  bool is_first_ = true;
+};
+
+class NdjsonReport : public Report {
+ public:
+  explicit NdjsonReport(bool with_placement) : with_placement_(with_placement) {}
+  std::string add(const Entry& entry) override { return line_of(entry, with_placement_) + "\n"; }
+
+ private:
+  const bool with_placement_;
+};
+
+}  // namespace
+
+std::unique_ptr<Report> make_json(bool with_placement) {
+  return std::make_unique<JsonReport>(with_placement);
+}
+
+std::unique_ptr<Report> make_ndjson(bool with_placement) {
+  return std::make_unique<NdjsonReport>(with_placement);
+}
+
+}  // namespace tensorstat::cli

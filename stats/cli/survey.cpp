@@ -1,0 +1,148 @@
+#include "stats/cli/survey.hpp"
+
+#include <algorithm>
+#include <future>
+#include <utility>
+
+#include "stats/dump/file_name.hpp"
+
+namespace tensorstat::cli {
+namespace {
+
+// A batch of small tensors costs one launch. 16 MiB pieces are long enough for an engine's full
+// speed and short enough that reading the next one hides behind computing this one.
+constexpr std::uint64_t kBatchBytes = std::uint64_t{32} << 20;
+constexpr std::size_t kBatchCount = 1024;
+constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
+
+NpyReader::Order order_for(const Request& request) {
+  // Only a digest and sums that round at every step depend on the order of the elements.
+  const bool is_any = request.precision == Precision::kHigh &&
+                      !std::ranges::count(request.categories, Category::kMd5);
+  return is_any ? NpyReader::Order::kAny : NpyReader::Order::kC;
+}
+
+Error about(const std::string& path, const Error& error) {
+  return {error.code, path + ": " + error.message};
+}
+
+}  // namespace
+
+Survey::Survey(Meter& meter, Request request, bool void_is_bfloat16, Listener listener)
+    : meter_(meter),
+      request_(std::move(request)),
+      original_(void_is_bfloat16 ? Original::kVoidIsBfloat16 : Original::kAsStored),
+      order_(order_for(request_)),
+      listener_(std::move(listener)) {}
+
+void Survey::add(const std::string& path) {
+  const Original named = original_from(named_tensor(path, 0).original_dtype);
+  auto reader = NpyReader::open(path, named == Original::kAsStored ? original_ : named);
+  if (!reader) return listener_.unreadable(reader.error());
+  Entry entry;
+  entry.path = path;
+  entry.row = {named_tensor(path, reader->modified_us()).identity,
+               reader->data_size_bytes(),
+               std::string(reader->data_type()),
+               reader->shape(),
+               {}};
+
+  // int4's digest is over other bytes than its statistics; such a file is read twice.
+  const bool is_read_twice = named == Original::kInt4;
+  if (reader->data_size_bytes() > kPieceBytes || is_read_twice) {
+    finish();
+    auto measured = measure_alone(*reader);
+    if (measured) return accept(std::move(entry), *std::move(measured));
+    const bool is_file = measured.error().code == Code::kUnreadable;
+    return is_file ? listener_.unreadable(measured.error())
+                   : listener_.unmeasured(about(path, measured.error()));
+  }
+  reader->rewind(order_, NpyReader::View::kElements);
+  std::vector<std::byte> bits(reader->data_size_bytes());
+  if (const auto got = reader->read(bits); !got) return listener_.unreadable(got.error());
+  read(bits.size());
+  const Tensor tensor{
+      .dtype = reader->dtype(), .element_count = reader->element_count(), .address = bits.data()};
+  pending_bytes_ += bits.size();
+  pending_.push_back({std::move(entry), std::move(bits), tensor});
+  if (pending_bytes_ >= kBatchBytes || pending_.size() >= kBatchCount) finish();
+}
+
+void Survey::finish() {
+  const std::vector<Pending> batch = std::exchange(pending_, {});
+  pending_bytes_ = 0;
+  if (batch.empty()) return;
+  std::vector<Tensor> tensors;
+  for (const Pending& each : batch) tensors.push_back(each.tensor);
+  if (auto measured = meter_.measure(tensors, request_)) {
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      accept(batch[i].entry, std::move((*measured)[i]));
+    return;
+  }
+  // One tensor that cannot be done fails the batch; find out which, and do the others.
+  for (const Pending& each : batch) {
+    auto measured = meter_.measure({&each.tensor, 1}, request_);
+    if (measured) {
+      accept(each.entry, std::move(measured->front()));
+    } else {
+      listener_.unmeasured(about(each.entry.path, measured.error()));
+    }
+  }
+}
+
+Result<Measurement> Survey::measure_alone(NpyReader& reader) {
+  const bool is_int4 = reader.data_type() != name(reader.dtype());
+  if (!is_int4) {
+    return measure_in_pieces(reader, reader.dtype(), NpyReader::View::kElements,
+                             request_.categories);
+  }
+  Categories values = request_.categories;
+  const bool has_digest = std::erase(values, Category::kMd5) > 0;
+  auto measured = measure_in_pieces(reader, reader.dtype(), NpyReader::View::kElements, values);
+  if (!measured || !has_digest) return measured;
+  auto digested =
+      measure_in_pieces(reader, Dtype::kUint8, NpyReader::View::kOriginal, {Category::kMd5});
+  if (!digested) return digested;
+  const auto at =
+      std::ranges::find(request_.categories, Category::kMd5) - request_.categories.begin();
+  Statistics& statistics = measured->statistics;
+  statistics.categories = request_.categories;
+  statistics.values.insert(statistics.values.begin() + at, digested->statistics.values.front());
+  measured->placement.insert(measured->placement.begin() + at, digested->placement.front());
+  return measured;
+}
+
+Result<Measurement> Survey::measure_in_pieces(NpyReader& reader, Dtype dtype, NpyReader::View view,
+                                              const Categories& categories) {
+  auto stream = meter_.stream(dtype, {categories, request_.precision, request_.on});
+  if (!stream) return stream.error();
+  reader.rewind(order_, view);
+  std::vector<std::byte> now(kPieceBytes), next(kPieceBytes);
+  // Declared after the buffers: it waits for the reading thread before they go.
+  std::future<Result<std::size_t>> reading;
+  const auto read_ahead = [&] { reading = std::async([&] { return reader.read(next); }); };
+  for (read_ahead();;) {
+    const auto got = reading.get();
+    if (!got) return got.error();
+    if (*got == 0) return stream->finish();
+    std::swap(now, next);
+    read_ahead();
+    Status appended = stream->append(std::span(now).first(*got));
+    if (!appended) return appended.error();
+    read(*got);
+  }
+}
+
+void Survey::accept(Entry entry, Measurement measurement) {
+  entry.row.statistics = std::move(measurement.statistics);
+  entry.placement = std::move(measurement.placement);
+  entry.device_bytes = measurement.device_bytes;
+  listener_.measured(entry);
+}
+
+void Survey::read(std::uint64_t bytes) {
+  read_bytes_ += bytes;
+  listener_.progressed(read_bytes_);
+}
+
+}  // namespace tensorstat::cli

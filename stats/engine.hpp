@@ -1,0 +1,74 @@
+// The engine seam: how a batch of tensors becomes partials, and bytes become digests. Engines know
+// nothing of each other, and nothing of categories: what each statistic needs is decided before they
+// are called. Each make_ function below is defined by the folder of its engine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <tensorstat/meter.hpp>
+#include <tensorstat/partial.hpp>
+#include <tensorstat/status.hpp>
+#include <tensorstat/tensor.hpp>
+
+namespace tensorstat {
+
+// One tensor, to be folded into one partial of the same dtype. A partial belongs to one job of a batch.
+struct Job {
+  Tensor tensor;
+  Partial* partial = nullptr;
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  virtual std::string_view name() const = 0;
+
+  // Why it cannot fold this tensor, in words; empty when it can.
+  virtual std::string refusal(const Tensor& tensor, Precision precision) const = 0;
+
+  // Folds each job's tensor into its partial. On an error no partial has changed.
+  virtual Status fold(std::span<const Job> jobs) = 0;
+};
+
+// The MD5 of bytes that arrive in order. A digest that cannot be had is the error's reason.
+class Digest {
+ public:
+  virtual ~Digest() = default;
+  virtual void update(std::span<const std::byte> bytes) = 0;
+  virtual Result<std::string> finish() = 0;
+};
+
+class HostEngine : public Engine {
+ public:
+  virtual std::unique_ptr<Digest> digest() = 0;
+
+  // The MD5 of each tensor, all readable by the CPU; as many results as tensors.
+  virtual Status digest(std::span<const Tensor> tensors, std::span<std::string> hex) = 0;
+};
+
+class Ledger;
+
+class DeviceEngine : public Engine {
+ public:
+  virtual std::string description() const = 0;  // "Portable Computing Language: pthread-..."
+
+  // Whether a tensor in host memory is folded in place, without a copy.
+  virtual bool shares_host_memory() const = 0;
+
+  // Copies a tensor's bytes [first, first + bytes.size()) to the host.
+  virtual Status read(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes) = 0;
+};
+
+// `threads` 0: one a core.
+std::unique_ptr<HostEngine> make_host_engine(unsigned threads);
+
+// The device that the options name, or the best there is; an error says why there is none. Every
+// byte that it allocates on the device is entered in `ledger`, which outlives it.
+Result<std::unique_ptr<DeviceEngine>> make_opencl_engine(const MeterOptions& options, Ledger& ledger);
+
+}  // namespace tensorstat

@@ -1,0 +1,39 @@
+# Sourced by stats/run, tests/run and bench/run: which Debian packages are needed, and how they come.
+
+build_packages=(g++ cmake ninja-build ocl-icd-opencl-dev opencl-clhpp-headers nlohmann-json3-dev
+  libssl-dev libcli11-dev pocl-opencl-icd)
+test_packages=(libgtest-dev python3-numpy oclgrind libgmp-dev libmpfr-dev)
+
+# Installs those of the named packages that are missing. Without the right to do so it names them
+# and fails; on a system without dpkg it trusts that what is needed is there.
+install_missing() {
+  command -v dpkg-query >/dev/null || return 0
+  local package missing=()
+  for package in "$@"; do
+    [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
+      missing+=("$package")
+  done
+  ((${#missing[@]})) || return 0
+  if ((EUID != 0)); then
+    echo "These packages are missing, and installing them needs root:" >&2
+    echo "  apt-get install ${missing[*]}" >&2
+    return 1
+  fi
+  echo "Installing ${missing[*]}" >&2
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -q && apt-get install -q -y --no-install-recommends "${missing[@]}"
+}
+
+# build ROOT TARGET [CMAKE_OPTION...]: brings ROOT/.build up to date. Two of them at once take turns.
+build() {
+  local root=$1 target=$2
+  shift 2
+  mkdir -p "$root/.build"
+  (
+    flock 9
+    if (($#)) || [[ ! -e $root/.build/build.ninja ]]; then
+      cmake -S "$root" -B "$root/.build" -G Ninja -DCMAKE_BUILD_TYPE=Release "$@"
+    fi
+    cmake --build "$root/.build" --target "$target"
+  ) 9>"$root/.build/.lock"
+}
