@@ -25,4 +25,12 @@ INLINE void deposit_unsigned(WORDS i64* words, u64 value, u32 position) {
   deposit(words, (i64)(value >> 32), position + 32);
 }
 
+// Brings every word but the last into [0, 2^32); the last keeps the sign. One lane's work.
+INLINE void carry_words(WORDS i64* words, int count) {
+  for (int i = 0; i + 1 < count; ++i) {
+    words[i + 1] += words[i] >> 32;
+    words[i] &= 0xffffffff;
+  }
+}
+
 #endif

@@ -47,16 +47,6 @@ INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
   }
 }
 
-INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p) {
-  const i64 stored = (i64)LOAD_ONE(ORDERED, p);
-  const i64 value = IS_BOOL ? stored != 0 : stored;
-  raise_extrema(partial, value, value);
-  if (value == 0) ADD(partial[PARTIAL_ZEROS], 1);
-  if (value < 0) ADD(partial[PARTIAL_NEGATIVES], 1);
-  deposit(partial + PARTIAL_SUM, value, 0);
-  deposit_square(partial + SQUARES, (u64)(value < 0 ? -value : value), 0);
-}
-
 INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p,
                              const int needs) {
   for (int i = 0; i < GROUP; i += LANES(UBITS)) {

@@ -96,20 +96,6 @@ INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
   }
 }
 
-// The element at p.
-INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p) {
-  const SBITS bits = (SBITS)LOAD_ONE(UBITS, p);
-  const SBITS key = (SBITS)(bits ^ ((bits >> SIGN_SHIFT) & MAGNITUDE_MASK));
-  const i32 magnitude = (i32)(bits & MAGNITUDE_MASK);
-  if (!lift_float(partial, key, magnitude, INF_BITS)) return;
-  const i32 exponent = magnitude >> MANTISSA_SHIFT;
-  const i32 fraction = magnitude & (((i32)1 << MANTISSA_SHIFT) - 1);
-  const i32 mantissa = exponent == 0 ? fraction : fraction | ((i32)1 << MANTISSA_SHIFT);
-  const u32 position = (u32)(MAX(exponent, 1) - 1 + FIRST_UNIT);
-  deposit(partial + PARTIAL_SUM, bits < 0 ? -mantissa : mantissa, position);
-  deposit(partial + SQUARES, (i64)mantissa * mantissa, 2 * position);
-}
-
 // A group that the window does not hold, with the keys of its extrema and its smallest non-zero
 // magnitude: moves the window where that helps, and says whether it holds the group now. Otherwise the
 // group has been lifted.
@@ -143,9 +129,9 @@ INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
     const VECTOR_OF(SBITS) key = KEY(SBITS, bits);
     top = MAX(top, key);
     bottom = MIN(bottom, key);
-    least = MIN(least, magnitude - (UBITS)1);
+    least = MIN(least, (VECTOR_OF(UBITS))(magnitude - (UBITS)1));
     if (needs & NEED_SIGNS) {
-      COUNT_INTO(UBITS, zeros, magnitude == 0);
+      COUNT_INTO(UBITS, zeros, magnitude == (UBITS)0);
       COUNT_INTO(UBITS, negatives, key < (SBITS)-1);
     }
   }

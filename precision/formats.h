@@ -17,12 +17,17 @@
 #define COLUMN_4(a, b, c, d, e, ...) e
 #define COLUMN_5(a, b, c, d, e, f, ...) f
 
-// The family says how many words the sums take (families.h) and which text folds it.
+// The family says how many words the sums take (families.h) and which texts lift and fold it.
 #define FAMILY COLUMN(0)
+#define LIFT_TEXT CAT(LIFT_TEXT_, FAMILY)
 #define FOLD_TEXT CAT(FOLD_TEXT_, FAMILY)
+#define LIFT_TEXT_Integer "precision/lift_integer.h"
 #define FOLD_TEXT_Integer "precision/fold_integer.h"
+#define LIFT_TEXT_Integer64 "precision/lift_integer64.h"
 #define FOLD_TEXT_Integer64 "precision/fold_integer64.h"
+#define LIFT_TEXT_Float "precision/lift_float.h"
 #define FOLD_TEXT_Float "precision/fold_windowed.h"
+#define LIFT_TEXT_Double "precision/lift_double.h"
 #define FOLD_TEXT_Double "precision/fold_double.h"
 #define SUM_WORDS CAT(SUM_WORDS_, FAMILY)
 #define SQUARES ((int)PARTIAL_SUM + (int)SUM_WORDS)

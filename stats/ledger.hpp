@@ -31,7 +31,7 @@ class Ledger {
   // What a reservation may still be, at this moment.
   std::uint64_t free_bytes() const {
     const std::lock_guard lock(mutex_);
-    return budget_bytes_ ? *budget_bytes_ - use_.current_bytes : ~std::uint64_t{0};
+    return budget_bytes_ ? *budget_bytes_ - use_.current_bytes : std::uint64_t{1} << 62;
   }
 
   MemoryUse use() const {

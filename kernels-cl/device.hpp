@@ -1,0 +1,41 @@
+// Finding a device, and what the engine needs to know of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tensorstat/meter.hpp>
+#include <tensorstat/status.hpp>
+
+#include "kernels-cl/cl.hpp"
+
+namespace tensorstat::cl_engine {
+
+// The kernel's shape; kernels-cl/lanes.cl says what they are.
+enum class Shape : std::uint8_t { kSlice, kGroup };
+
+struct Device {
+  cl::Device device;
+  DeviceInfo info;
+  bool fp64 = false;
+  bool shares_host_memory = false;
+  bool float_subnormals = false;  // kept when a float32 is read
+  std::uint32_t compute_units = 1;
+  std::uint64_t largest_buffer_bytes = 0;
+  Shape shape = Shape::kSlice;
+  std::size_t group_size = 1;     // work-items a slice
+};
+
+// Every device of every platform, in clinfo's order. Empty when there is no OpenCL at all. Signal
+// dispositions are as they were before: pocl installs handlers of its own while it looks for devices.
+std::vector<Device> find_devices();
+
+// The device that the options name; else the best usable one: a GPU before an accelerator before a CPU,
+// the one with more memory first.
+Result<Device> choose_device(const MeterOptions& options);
+
+// The device of a caller's queue, which may be any.
+Result<Device> describe(const cl::Device& device);
+
+}  // namespace tensorstat::cl_engine

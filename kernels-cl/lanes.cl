@@ -1,0 +1,188 @@
+// The vectors that the folds' texts are written in, for OpenCL C 1.2; host/lanes.h is the same list
+// for C++. Two shapes:
+//
+//   SHAPE_SLICE   a work-item walks a slice with explicit vectors, as a CPU wants it: through pocl a
+//                 tree of work-items with barriers read at a tenth of this.
+//   SHAPE_GROUP   a work-group walks a slice, a lane a work-item, as a GPU wants it: neighbours read
+//                 neighbours, and the words of the partial are added in local memory. Additions of
+//                 integers have no order, so atomics keep the bits.
+#pragma OPENCL EXTENSION cl_khr_byte_addressable_store : enable
+#ifdef FP64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+#pragma OPENCL FP_CONTRACT OFF
+
+typedef uchar u8;
+typedef ushort u16;
+typedef uint u32;
+typedef ulong u64;
+typedef char i8;
+typedef short i16;
+typedef int i32;
+typedef long i64;
+
+#define INLINE static inline __attribute__((always_inline))
+#define NOINLINE static __attribute__((noinline))
+#define UNLIKELY(condition) (condition)
+#define VECTOR_OF(type) CAT(v_, type)
+#define SPLAT(type, x) ((VECTOR_OF(type))((type)(x)))
+#define AS(type, x) CAT(AS_, type)(x)
+#define AS_F64(x) as_double((u64)(x))
+#define AS_I64(x) as_long((f64)(x))
+#define LOAD_ONE(type, p) (*(SPACE const type*)(p))
+#define KEY(type, bits) (AS(type, bits) ^ (VECTOR_OF(type))((AS(type, bits) >> SIGN_SHIFT) & (type)MAGNITUDE_MASK))
+#define LANES(type) CAT(LANES_, type)
+#ifdef FP64
+typedef double f64;
+#ifdef FP_FAST_FMA
+#define MUL_ADD(a, b, c) fma(a, b, c)
+#else
+#define MUL_ADD(a, b, c) ((a) * (b) + (c))
+#endif
+#endif
+
+#ifdef SHAPE_SLICE
+#define GROUP 128
+#define SETS 2
+#define SPACE global
+#define WORDS
+#define ADD(word, value) ((word) += (value))
+#define RAISE(word, value) ((word) = max((word), (i64)(value)))
+#define MAX(a, b) max(a, b)
+#define MIN(a, b) min(a, b)
+#define COUNT_INTO(type, counter, condition) ((counter) -= AS(type, condition))
+#define ANY(type, mask) any(mask)
+#define MUL_32(a, b) (((a) & 0xffffffffUL) * ((b) & 0xffffffffUL))
+#define MUL_32_SIGNED(a, b) ((a) * (b))
+
+#define LANES_u8 16
+#define LANES_u16 16
+#define LANES_u32 16
+#define LANES_u64 8
+#define LANES_i64 8
+#define LANES_f64 8
+typedef uchar16 v_u8;
+typedef ushort16 v_u16;
+typedef uint16 v_u32;
+typedef ulong8 v_u64;
+typedef char16 v_i8;
+typedef short16 v_i16;
+typedef int16 v_i32;
+typedef long8 v_i64;
+#define AS_u8(x) as_uchar16(x)
+#define AS_u16(x) as_ushort16(x)
+#define AS_u32(x) as_uint16(x)
+#define AS_u64(x) as_ulong8(x)
+#define AS_i8(x) as_char16(x)
+#define AS_i16(x) as_short16(x)
+#define AS_i32(x) as_int16(x)
+#define AS_i64(x) as_long8(x)
+#define LOAD(type, p) CAT(LOAD_, type)((SPACE const type*)(p))
+#define LOAD_u8(p) vload16(0, p)
+#define LOAD_i8(p) vload16(0, p)
+#define LOAD_u16(p) vload16(0, p)
+#define LOAD_i16(p) vload16(0, p)
+#define LOAD_u32(p) vload16(0, p)
+#define LOAD_i32(p) vload16(0, p)
+#define LOAD_u64(p) vload8(0, p)
+#define LOAD_i64(p) vload8(0, p)
+#define WIDEN(type, p) convert_long8(vload8(0, (SPACE const type*)(p)))
+
+// Folds a vector's halves onto each other.
+#define LANES_16(name, type, wide, op)                                   \
+  INLINE type name(wide##16 v) {                                         \
+    const wide##8 a = op(v.lo, v.hi);                                    \
+    const wide##4 b = op(a.lo, a.hi);                                    \
+    const wide##2 c = op(b.lo, b.hi);                                    \
+    return op(c.x, c.y);                                                 \
+  }
+#define LANES_8(name, type, wide, op)                                    \
+  INLINE type name(wide##8 v) {                                          \
+    const wide##4 b = op(v.lo, v.hi);                                    \
+    const wide##2 c = op(b.lo, b.hi);                                    \
+    return op(c.x, c.y);                                                 \
+  }
+#define SUM_OF(a, b) ((a) + (b))
+#define EXTREMA(lanes, type, wide)            \
+  lanes(max_lane_##type, type, wide, max)     \
+  lanes(min_lane_##type, type, wide, min)
+EXTREMA(LANES_16, u8, uchar)
+EXTREMA(LANES_16, i8, char)
+EXTREMA(LANES_16, u16, ushort)
+EXTREMA(LANES_16, i16, short)
+EXTREMA(LANES_16, u32, uint)
+EXTREMA(LANES_16, i32, int)
+EXTREMA(LANES_8, u64, ulong)
+EXTREMA(LANES_8, i64, long)
+LANES_8(add_8, i64, long, SUM_OF)
+LANES_16(add_16, i64, long, SUM_OF)
+#define MAX_LANE(type, v) CAT(max_lane_, type)(v)
+#define MIN_LANE(type, v) CAT(min_lane_, type)(v)
+#define ADD_LANES(type, v) CAT(ADD_LANES_, type)(v)
+#define ADD_LANES_u8(v) add_16(convert_long16(v))
+#define ADD_LANES_u16(v) add_16(convert_long16(v))
+#define ADD_LANES_u32(v) add_16(convert_long16(v))
+#define ADD_LANES_u64(v) add_8(as_long8(v))
+#define ADD_LANES_i64(v) add_8(v)
+
+#ifdef FP64
+typedef double8 v_f64;
+#define AS_f64(x) as_double8(x)
+#define load_f64_float32(p) convert_double8(vload8(0, (SPACE const float*)(p)))
+#define load_f64_bfloat16(p) convert_double8(as_float8(convert_uint8(vload8(0, (SPACE const u16*)(p))) << 16))
+#define load_f64_float16(p) convert_double8(vload_half8(0, (SPACE const half*)(p)))
+#endif
+#endif  // SHAPE_SLICE
+
+#ifdef SHAPE_GROUP
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
+#define GROUP 16
+#define SETS 1
+#define SPACE private
+#define WORDS local
+#define ADD(word, value) ((void)atom_add(&(word), (i64)(value)))
+#define RAISE(word, value) ((void)atom_max(&(word), (i64)(value)))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define COUNT_INTO(type, counter, condition) ((counter) += (condition))
+#define ANY(type, mask) ((mask) != 0)
+#define MUL_32(a, b) ((u64)(u32)(a) * (u32)(b))
+#define MUL_32_SIGNED(a, b) ((a) * (b))
+
+#define LANES_u8 1
+#define LANES_u16 1
+#define LANES_u32 1
+#define LANES_u64 1
+#define LANES_i64 1
+#define LANES_f64 1
+typedef u8 v_u8;
+typedef u16 v_u16;
+typedef u32 v_u32;
+typedef u64 v_u64;
+typedef i8 v_i8;
+typedef i16 v_i16;
+typedef i32 v_i32;
+typedef i64 v_i64;
+#define AS_u8(x) ((u8)(x))
+#define AS_u16(x) ((u16)(x))
+#define AS_u32(x) ((u32)(x))
+#define AS_u64(x) as_ulong(x)
+#define AS_i8(x) ((i8)(x))
+#define AS_i16(x) ((i16)(x))
+#define AS_i32(x) ((i32)(x))
+#define AS_i64(x) as_long(x)
+#define LOAD(type, p) LOAD_ONE(type, p)
+#define WIDEN(type, p) ((i64)LOAD_ONE(type, p))
+#define MAX_LANE(type, v) (v)
+#define MIN_LANE(type, v) (v)
+#define ADD_LANES(type, v) ((i64)(v))
+
+#ifdef FP64
+typedef double v_f64;
+#define AS_f64(x) as_double(x)
+#define load_f64_float32(p) ((f64)as_float(LOAD_ONE(u32, p)))
+#define load_f64_bfloat16(p) ((f64)as_float((u32)LOAD_ONE(u16, p) << 16))
+#define load_f64_float16(p) ((f64)vload_half(0, (SPACE const half*)(p)))
+#endif
+#endif  // SHAPE_GROUP
