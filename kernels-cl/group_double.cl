@@ -40,7 +40,8 @@ INLINE void place(Window* window, i32 highest) {
   highest = MIN(highest + SPARE_BINADES, MAX_EXPONENT - 1);
   const i32 lowest = MAX(highest - SPAN, 1);
   const u64 largest = HAS_SUMS ? ((u64)(highest + 1) << 52) - 1 : (u64)INF_BITS - 1;
-  window->smallest = !HAS_SUMS || lowest == 1 ? 1 : (u64)lowest << 52;
+  // Subnormals stay outside where there are sums: their leading bits reach below hi's unit.
+  window->smallest = HAS_SUMS ? (u64)lowest << 52 : 1;
   window->range = largest - window->smallest;
   window->unit = (u32)(lowest - 1);
   window->scale = as_double((u64)(1023 + SCALED_UNIT + 1074 - (lowest - 1)) << 52);

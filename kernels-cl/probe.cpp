@@ -20,8 +20,8 @@ std::uint64_t mix(std::uint64_t x) {  // the finalizer of splitmix64
   return x ^ (x >> 31);
 }
 
-// Elements near 1 for half of the way, where they are floats, then every bit pattern that comes: among
-// them NaN, subnormals and magnitudes apart by the whole range; between both, zeros and infinities.
+// Elements near 1 for half of the way, where they are floats; zeros of both signs; small integers, or
+// subnormals and what follows them; at last every bit pattern that comes, NaN and Inf among them.
 std::vector<std::byte> awkward(Dtype dtype) {
   const std::size_t element_bytes = size_bytes(dtype);
   const auto bits_of_format = [&](int mantissa_bits, std::uint64_t infinity, std::uint64_t raw) {
@@ -42,6 +42,8 @@ std::vector<std::byte> awkward(Dtype dtype) {
       }
     } else if (i < kElements / 2 + 8) {
       bits = (i % 2 == 0 ? 0 : ~std::uint64_t{0}) << (8 * element_bytes - 1);  // +0, -0, and the least integer
+    } else if (i < kElements * 3 / 4) {
+      bits >>= 64 - 8 * element_bytes + i % (8 * element_bytes);  // small integers, and subnormals
     }
     std::memcpy(bytes.data() + i * element_bytes, &bits, element_bytes);  // little-endian
   }
