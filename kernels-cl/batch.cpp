@@ -163,11 +163,26 @@ Status Batch::collect(std::span<Partial> results) {
   return {};
 }
 
-Batch::Batch(Batch&& other) noexcept
-    : pieces_(std::move(other.pieces_)), launches_(std::move(other.launches_)), targets_(std::move(other.targets_)),
-      sources_(std::move(other.sources_)), image_(std::move(other.image_)), partials_at_(other.partials_at_),
-      pool_(std::exchange(other.pool_, nullptr)), workspace_(std::exchange(other.workspace_, {})),
-      queue_(std::move(other.queue_)), done_(std::move(other.done_)), under_way_(std::exchange(other.under_way_, false)) {}
+void Batch::swap(Batch& other) noexcept {
+  std::swap(pieces_, other.pieces_);
+  std::swap(launches_, other.launches_);
+  std::swap(targets_, other.targets_);
+  std::swap(sources_, other.sources_);
+  std::swap(image_, other.image_);
+  std::swap(partials_at_, other.partials_at_);
+  std::swap(pool_, other.pool_);
+  std::swap(workspace_, other.workspace_);
+  std::swap(queue_, other.queue_);
+  std::swap(done_, other.done_);
+  std::swap(under_way_, other.under_way_);
+}
+
+Batch::Batch(Batch&& other) noexcept { swap(other); }
+
+Batch& Batch::operator=(Batch&& other) noexcept {
+  swap(other);
+  return *this;
+}
 
 Batch::~Batch() {
   static_cast<void>(settle());

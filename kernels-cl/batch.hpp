@@ -36,7 +36,7 @@ class Batch {
 
   Batch() = default;
   Batch(Batch&&) noexcept;
-  Batch& operator=(Batch&&) = delete;
+  Batch& operator=(Batch&&) noexcept;
   // Waits for what is under way: the device writes into this object's memory.
   ~Batch();
 
@@ -47,6 +47,7 @@ class Batch {
                                std::vector<cl::Buffer> sources = {});
 
   cl_event event() const { return done_(); }
+  std::uint64_t device_bytes() const { return workspace_.bytes; }
 
   // Waits for this batch alone, and merges each piece into the partial of its job; on an error, none.
   // A kernel that was lost on the way is noticed, though no call may have failed.
@@ -66,6 +67,7 @@ class Batch {
   void lay_out(const Device& device);
   Status start(const Device& device, const KernelOf& kernel_of, std::span<const cl_event> wait_list);
   Status settle();
+  void swap(Batch& other) noexcept;
 
   std::vector<Piece> pieces_;
   std::vector<Launch> launches_;

@@ -53,11 +53,16 @@ class OpenClEngine final : public DeviceEngine {
 
   Status read(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes) override {
     if (session_->forked()) return Error{Code::kDevice, "the process has forked since the device was opened"};
+    const char* doing = "reading a tensor back from the device";
+    const cl_command_queue queue = session_->queue()();
     cl::Event done;
-    cl_int code = clEnqueueReadBuffer(session_->queue()(), static_cast<cl_mem>(const_cast<void*>(tensor.address)), CL_TRUE,
-                                      tensor.offset_bytes + first, bytes.size(), bytes.data(), 0, nullptr, nullptr);
-    if (code != CL_SUCCESS) return error("reading a tensor back from the device", "clEnqueueReadBuffer", code);
-    return {};
+    cl_int code = clEnqueueReadBuffer(queue, static_cast<cl_mem>(const_cast<void*>(tensor.address)), CL_FALSE,
+                                      tensor.offset_bytes + first, bytes.size(), bytes.data(), 0, nullptr, &done());
+    if (code != CL_SUCCESS) return error(doing, "clEnqueueReadBuffer", code);
+    code = clWaitForEvents(1, &done());
+    if (code == CL_SUCCESS) return {};
+    clFinish(queue);  // or it might still write into `bytes`
+    return error(doing, "clWaitForEvents", code);
   }
 
  private:
@@ -73,10 +78,11 @@ class OpenClEngine final : public DeviceEngine {
         return status;
       }
     }
-    return fold_pieces(pieces, sources, results);
+    return fold_pieces(session_->queue(), pieces, sources, results);
   }
 
-  Status fold_pieces(std::span<const Piece> pieces, const std::vector<cl::Buffer>& sources, std::span<Partial> results) {
+  Status fold_pieces(const cl::CommandQueue& queue, std::span<const Piece> pieces, const std::vector<cl::Buffer>& sources,
+                     std::span<Partial> results) {
     while (!pieces.empty()) {
       const std::uint64_t room = session_->pool().room_bytes();
       std::uint64_t bytes = 0;
@@ -88,7 +94,8 @@ class OpenClEngine final : public DeviceEngine {
         return Error{Code::kOverBudget, "the budget leaves " + std::to_string(room) + " bytes, and a slice needs " +
                                             std::to_string(workspace_bytes(pieces[0]))};
       }
-      auto batch = session_->enqueue({pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(taken)}, sources);
+      auto batch = session_->enqueue(queue, {pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(taken)},
+                                     sources);
       if (!batch) return batch.error();
       if (Status status = batch->collect(results); !status) return status;
       pieces = pieces.subspan(taken);
@@ -114,12 +121,12 @@ class OpenClEngine final : public DeviceEngine {
     for (std::uint64_t first = 0; first < tensor.bytes(); first += window_bytes) {
       const std::uint64_t bytes = std::min(window_bytes, tensor.bytes() - first);
       const auto* address = static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes + first;
-      const cl_int code = session_->queue().enqueueWriteBuffer(window.memory, CL_TRUE, 0, bytes, address);
+      const cl_int code = session_->own_queue().enqueueWriteBuffer(window.memory, CL_TRUE, 0, bytes, address);
       if (code != CL_SUCCESS) return error("uploading a tensor", "clEnqueueWriteBuffer", code);
       std::vector<Piece> pieces;
       cut(session_->device(),
           {window.memory(), tensor.dtype, result.needs(), 0, 0, bytes / size_bytes(tensor.dtype)}, bytes, pieces);
-      if (Status status = fold_pieces(pieces, {}, {&result, 1}); !status) return status;
+      if (Status status = fold_pieces(session_->own_queue(), pieces, {}, {&result, 1}); !status) return status;
     }
     return {};
   }

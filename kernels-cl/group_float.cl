@@ -49,8 +49,8 @@ INLINE void open_lane(Lane* lane, const Window* window) {
 INLINE f64 value_float32(u32 bits) { return (f64)as_float(bits); }
 INLINE f64 value_bfloat16(u32 bits) { return (f64)as_float(bits << 16); }
 INLINE f64 value_float16(u32 bits) {
-  const u64 placed = (u64)(bits & 0x7fff) << 42 | (u64)(bits >> 15) << 63;
-  return as_double(placed) * 0x1p1008;
+  const u32 high = (bits & 0x7fff) << 10 | (bits >> 15) << 31;
+  return as_double((u64)high << 32) * 0x1p1008;
 }
 
 INLINE void take(Lane* lane, const Window* window, local i64* partial, UBITS element) {

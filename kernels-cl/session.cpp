@@ -79,10 +79,10 @@ Status Session::add(const Tensor& tensor, Needs needs, std::size_t job, std::uin
   return {};
 }
 
-Result<Batch> Session::enqueue(std::vector<Piece> pieces, std::vector<cl::Buffer> sources,
-                               std::span<const cl_event> wait_list) {
+Result<Batch> Session::enqueue(const cl::CommandQueue& queue, std::vector<Piece> pieces,
+                               std::vector<cl::Buffer> sources, std::span<const cl_event> wait_list) {
   const std::lock_guard lock(mutex_);
-  return Batch::enqueue(device_, pool_, queue_, std::move(pieces),
+  return Batch::enqueue(device_, pool_, queue, std::move(pieces),
                         [this](Dtype dtype, Needs needs) { return kernel(dtype, needs); }, wait_list, std::move(sources));
 }
 

@@ -19,14 +19,15 @@ namespace tensorstat::cl_engine {
 
 class Session {
  public:
-  // On the caller's queue where the options name one, else on a queue of its own. On a caller's queue
-  // everything that folds tensors is enqueued, behind what the caller has enqueued, and only own events
-  // are waited for; kernels are probed on another queue of the same context.
+  // On the caller's queue where the options name one, else on a queue of its own. What folds tensors in
+  // OpenCL memory goes to the caller's queue, behind what the caller has enqueued, and only own events are
+  // waited for. What has nothing to do with it (the probe of a kernel, uploads of host memory) goes to
+  // another queue of the same context.
   static Result<std::unique_ptr<Session>> open(const MeterOptions& options, Ledger& ledger);
 
   const Device& device() const { return device_; }
-  const cl::Context& context() const { return context_; }
-  const cl::CommandQueue& queue() const { return queue_; }
+  const cl::CommandQueue& queue() const { return queue_; }          // the caller's, where there is one
+  const cl::CommandQueue& own_queue() const { return own_queue_; }  // in order
   Pool& pool() { return pool_; }
 
   // Whether this process is a child of the one that opened it: then nothing may be asked of OpenCL.
@@ -43,7 +44,7 @@ class Session {
   Status add(const Tensor& tensor, Needs needs, std::size_t job, std::uint64_t total_bytes, std::vector<Piece>& pieces,
              std::vector<cl::Buffer>& sources) const;
 
-  Result<Batch> enqueue(std::vector<Piece> pieces, std::vector<cl::Buffer> sources,
+  Result<Batch> enqueue(const cl::CommandQueue& queue, std::vector<Piece> pieces, std::vector<cl::Buffer> sources,
                         std::span<const cl_event> wait_list = {});
 
  private:
