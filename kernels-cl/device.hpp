@@ -20,7 +20,7 @@ struct Device {
   DeviceInfo info;
   bool is_cpu = false;
   bool fp64 = false;              // TENSORSTAT_CL_FP64=0 does without
-  bool shares_host_memory = false;
+  bool shares_host_memory = false;  // TENSORSTAT_CL_ZERO_COPY=0 has it uploaded all the same
   bool float_subnormals = false;  // kept when a float32 is read
   std::uint32_t compute_units = 1;
   std::uint64_t largest_buffer_bytes = 0;

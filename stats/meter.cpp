@@ -72,7 +72,7 @@ struct Meter::State {
     for (const Job& job : jobs) {
       if (host->refusal(job.tensor, job.partial->precision()).empty()) {
         readable.push_back(job);
-      } else if (find_device() == nullptr) {
+      } else if (find_device(); device == nullptr) {  // one that failed to fold may still be read
         return Error{Code::kDevice, "the tensor is in device memory, which cannot be read: " + trouble()};
       } else if (Status status = fold_read_back(job); !status) {
         return status;
