@@ -45,47 +45,60 @@ std::string trimmed(std::string text) {
   return text;
 }
 
+constexpr std::uint64_t kLeastBufferBytes = 1 << 16;
+
 std::string_view environment(const char* variable) {
   const char* value = std::getenv(variable);
   return value == nullptr ? "" : value;
 }
 
+// What a device says of itself; `answered` turns false when it does not.
+template <cl_device_info kWhat>
+auto ask(const cl::Device& device, bool& answered) {
+  cl_int code = CL_SUCCESS;
+  const auto value = device.getInfo<kWhat>(&code);
+  answered = answered && code == CL_SUCCESS;
+  return code == CL_SUCCESS ? value : decltype(value){};
+}
+
 // Which shape suits, by kind of device. TENSORSTAT_CL_SHAPE=slice|group forces one.
-void choose_shape(Device& found, bool int64_atomics) {
+void choose_shape(Device& found, bool int64_atomics, std::size_t largest_group) {
   const std::string_view forced = environment("TENSORSTAT_CL_SHAPE");
   const bool group = forced == "group" || (forced != "slice" && !found.is_cpu);
   if (!group || !int64_atomics) return;
   found.shape = Shape::kGroup;
-  found.group_size =
-      std::bit_floor(std::clamp<std::size_t>(found.device.getInfo<CL_DEVICE_MAX_WORK_GROUP_SIZE>(), 1, 256));
+  found.group_size = std::bit_floor(std::clamp<std::size_t>(largest_group, 1, 256));
 }
 
 Device describe_one(const cl::Device& device) {
   Device found;
   found.device = device;
   DeviceInfo& info = found.info;
-  info.name = trimmed(device.getInfo<CL_DEVICE_NAME>());
-  info.driver = trimmed(device.getInfo<CL_DRIVER_VERSION>());
-  info.platform_name = trimmed(cl::Platform(device.getInfo<CL_DEVICE_PLATFORM>()).getInfo<CL_PLATFORM_NAME>());
-  info.memory_bytes = device.getInfo<CL_DEVICE_GLOBAL_MEM_SIZE>();
-  const std::string extensions = device.getInfo<CL_DEVICE_EXTENSIONS>();
+  bool answered = true;
+  info.name = trimmed(ask<CL_DEVICE_NAME>(device, answered));
+  info.driver = trimmed(ask<CL_DRIVER_VERSION>(device, answered));
+  if (const cl_platform_id platform = ask<CL_DEVICE_PLATFORM>(device, answered); platform != nullptr) {
+    info.platform_name = trimmed(cl::Platform(platform).getInfo<CL_PLATFORM_NAME>());
+  }
+  info.memory_bytes = ask<CL_DEVICE_GLOBAL_MEM_SIZE>(device, answered);
+  const std::string extensions = ask<CL_DEVICE_EXTENSIONS>(device, answered);
   info.fp64 = found.fp64 = has(extensions, "cl_khr_fp64") && environment("TENSORSTAT_CL_FP64") != "0";
-  found.is_cpu = (device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) != 0;
-  found.shares_host_memory = device.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>() != CL_FALSE &&
+  const cl_device_type type = ask<CL_DEVICE_TYPE>(device, answered);
+  found.is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
+  found.rank = (type & CL_DEVICE_TYPE_GPU) != 0 ? 2 : (type & CL_DEVICE_TYPE_ACCELERATOR) != 0 ? 1 : 0;
+  found.shares_host_memory = ask<CL_DEVICE_HOST_UNIFIED_MEMORY>(device, answered) != CL_FALSE &&
                              environment("TENSORSTAT_CL_ZERO_COPY") != "0";
-  found.float_subnormals = (device.getInfo<CL_DEVICE_SINGLE_FP_CONFIG>() & CL_FP_DENORM) != 0;
-  found.compute_units = std::max<cl_uint>(1, device.getInfo<CL_DEVICE_MAX_COMPUTE_UNITS>());
-  found.largest_buffer_bytes = device.getInfo<CL_DEVICE_MAX_MEM_ALLOC_SIZE>();
-  choose_shape(found, has(extensions, "cl_khr_int64_base_atomics") && has(extensions, "cl_khr_int64_extended_atomics"));
-  if (device.getInfo<CL_DEVICE_AVAILABLE>() == CL_FALSE) info.refusal = "the driver says that it is not available";
-  if (device.getInfo<CL_DEVICE_COMPILER_AVAILABLE>() == CL_FALSE) info.refusal = "it has no compiler for OpenCL C";
-  if (device.getInfo<CL_DEVICE_ENDIAN_LITTLE>() == CL_FALSE) info.refusal = "it is big-endian";
+  found.float_subnormals = (ask<CL_DEVICE_SINGLE_FP_CONFIG>(device, answered) & CL_FP_DENORM) != 0;
+  found.compute_units = std::max<cl_uint>(1, ask<CL_DEVICE_MAX_COMPUTE_UNITS>(device, answered));
+  found.largest_buffer_bytes = ask<CL_DEVICE_MAX_MEM_ALLOC_SIZE>(device, answered);
+  choose_shape(found,
+               has(extensions, "cl_khr_int64_base_atomics") && has(extensions, "cl_khr_int64_extended_atomics"),
+               ask<CL_DEVICE_MAX_WORK_GROUP_SIZE>(device, answered));
+  if (ask<CL_DEVICE_AVAILABLE>(device, answered) == CL_FALSE) info.refusal = "the driver says that it is not available";
+  if (ask<CL_DEVICE_COMPILER_AVAILABLE>(device, answered) == CL_FALSE) info.refusal = "it has no compiler for OpenCL C";
+  if (ask<CL_DEVICE_ENDIAN_LITTLE>(device, answered) == CL_FALSE) info.refusal = "it is big-endian";
+  if (!answered || found.largest_buffer_bytes < kLeastBufferBytes) info.refusal = "its driver does not say what it can do";
   return found;
-}
-
-int rank(const Device& device) {
-  const cl_device_type type = device.device.getInfo<CL_DEVICE_TYPE>();
-  return (type & CL_DEVICE_TYPE_GPU) != 0 ? 2 : (type & CL_DEVICE_TYPE_ACCELERATOR) != 0 ? 1 : 0;
 }
 
 }  // namespace
@@ -123,8 +136,8 @@ Result<Device> choose_device(const MeterOptions& options) {
   const Device* best = nullptr;
   for (const Device& each : all) {
     if (!each.info.refusal.empty()) continue;
-    if (best == nullptr || rank(each) > rank(*best) ||
-        (rank(each) == rank(*best) && each.info.memory_bytes > best->info.memory_bytes)) {
+    if (best == nullptr || each.rank > best->rank ||
+        (each.rank == best->rank && each.info.memory_bytes > best->info.memory_bytes)) {
       best = &each;
     }
   }

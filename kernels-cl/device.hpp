@@ -19,6 +19,7 @@ struct Device {
   cl::Device device;
   DeviceInfo info;
   bool is_cpu = false;
+  int rank = 0;  // a GPU before an accelerator before a CPU
   bool fp64 = false;              // TENSORSTAT_CL_FP64=0 does without
   bool shares_host_memory = false;  // TENSORSTAT_CL_ZERO_COPY=0 has it uploaded all the same
   bool float_subnormals = false;  // kept when a float32 is read

@@ -19,13 +19,18 @@ Result<std::unique_ptr<Session>> Session::open(const MeterOptions& options, Ledg
   const bool callers = options.queue != nullptr;
   cl::CommandQueue queue;
   cl::Context context;
+  Result<Device> device = Device{};
   cl_int code = CL_SUCCESS;
   if (callers) {
     queue = cl::CommandQueue(static_cast<cl_command_queue>(options.queue), true);
     context = queue.getInfo<CL_QUEUE_CONTEXT>(&code);
-    if (code != CL_SUCCESS) return error("asking the caller's queue for its context", "clGetCommandQueueInfo", code);
+    cl::Device callers_device;
+    if (code == CL_SUCCESS) callers_device = queue.getInfo<CL_QUEUE_DEVICE>(&code);
+    if (code != CL_SUCCESS) return error("asking the caller's queue for its device", "clGetCommandQueueInfo", code);
+    device = describe(callers_device);
+  } else {
+    device = choose_device(options);
   }
-  auto device = callers ? describe(queue.getInfo<CL_QUEUE_DEVICE>()) : choose_device(options);
   if (!device) return device.error();
   const std::string doing = "opening " + device->info.name;
   if (!callers) {
