@@ -1,7 +1,10 @@
 #include "kernels-cl/device.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <csignal>
 #include <cstdlib>
@@ -103,7 +106,14 @@ Device describe_one(const cl::Device& device) {
 
 }  // namespace
 
+bool forked_since_first_use() {
+  static std::atomic<pid_t> user{0};
+  pid_t nobody = 0;
+  return !user.compare_exchange_strong(nobody, getpid()) && nobody != getpid();
+}
+
 std::vector<Device> find_devices() {
+  if (forked_since_first_use()) return {};
   const SignalGuard guard;
   std::vector<Device> all;
   std::vector<cl::Platform> platforms;
@@ -122,6 +132,9 @@ std::vector<Device> find_devices() {
 
 Result<Device> choose_device(const MeterOptions& options) {
   const std::vector<Device> all = find_devices();
+  if (all.empty() && forked_since_first_use()) {
+    return Error{Code::kDevice, "the process has forked since OpenCL was in use: a driver's threads do not survive that"};
+  }
   if (all.empty()) return Error{Code::kDevice, "no OpenCL platform has a device (is an ICD such as pocl-opencl-icd installed?)"};
   if (options.platform >= 0) {
     for (const Device& each : all) {

@@ -29,8 +29,13 @@ struct Device {
   std::size_t group_size = 1;     // work-items a slice
 };
 
+// Whether this is the child of a process in which OpenCL was used through this library. A driver may hang
+// in such a child for ever (pocl does), so nothing is asked of it there. The first call counts as a use.
+bool forked_since_first_use();
+
 // Every device of every platform, in clinfo's order. Empty when there is no OpenCL at all. Signal
 // dispositions are as they were before: pocl installs handlers of its own while it looks for devices.
+// Empty in a forked child, too.
 std::vector<Device> find_devices();
 
 // The device that the options name; else the best usable one: a GPU before an accelerator before a CPU,

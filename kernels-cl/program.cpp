@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "kernels-cl/binary_cache.hpp"
 #include "kernels-cl/texts.hpp"
 #include "precision/formats.h"
 
@@ -77,21 +78,59 @@ const cl::Kernel* Programs::find(Dtype dtype, Needs needs) const {
 
 void Programs::keep(Dtype dtype, Needs needs, cl::Kernel kernel) { kernels_[{dtype, needs}] = std::move(kernel); }
 
-Result<cl::Kernel> Programs::build(const cl::Context& context, const Device& device, Dtype dtype, Needs needs) const {
-  const std::string doing = "building the kernel of " + std::string(name(dtype)) + " for " + device.info.name;
+Programs::Recipe Programs::recipe(const Device& device, Dtype dtype, Needs needs) {
+  Recipe recipe{"building the kernel of " + std::string(name(dtype)) + " for " + device.info.name, source(device, dtype),
+                build_options(device, dtype, needs), ""};
+  const std::string separator(1, '\0');
+  recipe.key = cache_key(device.info.platform_name + separator + device.info.name + separator + device.info.driver +
+                         separator + recipe.options + separator + recipe.source);
+  return recipe;
+}
+
+std::optional<cl::Kernel> Programs::recall(const cl::Context& context, const Device& device, const Recipe& recipe) {
+  Binary binary = load_binary(recipe.key);
+  if (binary.empty()) return std::nullopt;
+  const cl_device_id id = device.device();
+  const unsigned char* bytes = binary.data();
+  const std::size_t size = binary.size();
+  cl_int code = CL_SUCCESS, loaded = CL_SUCCESS;
+  const cl::Program program(clCreateProgramWithBinary(context(), 1, &id, &size, &bytes, &loaded, &code));
+  if (code != CL_SUCCESS || loaded != CL_SUCCESS) return std::nullopt;
+  if (program.build({device.device}, recipe.options.c_str()) != CL_SUCCESS) return std::nullopt;
+  cl::Kernel kernel(program, "fold", &code);
+  if (code != CL_SUCCESS) return std::nullopt;
+  return kernel;
+}
+
+Result<cl::Kernel> Programs::build(const cl::Context& context, const Device& device, const Recipe& recipe) {
   cl_int code = CL_SUCCESS;
-  cl::Program program(context, source(device, dtype), false, &code);
-  if (code != CL_SUCCESS) return error(doing, "clCreateProgramWithSource", code);
-  code = program.build({device.device}, build_options(device, dtype, needs).c_str());
+  const cl::Program program(context, recipe.source, false, &code);
+  if (code != CL_SUCCESS) return error(recipe.doing, "clCreateProgramWithSource", code);
+  code = program.build({device.device}, recipe.options.c_str());
   if (code != CL_SUCCESS) {
-    Error failed = error(doing, "clBuildProgram", code);
+    Error failed = error(recipe.doing, "clBuildProgram", code);
     const std::string log = program.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device.device);
     if (!log.empty()) failed.message += "; the compiler said: " + log.substr(0, 2000);
     return failed;
   }
   cl::Kernel kernel(program, "fold", &code);
-  if (code != CL_SUCCESS) return error(doing, "clCreateKernel", code);
+  if (code != CL_SUCCESS) return error(recipe.doing, "clCreateKernel", code);
   return kernel;
+}
+
+void Programs::remember(const cl::Kernel& kernel, const Recipe& recipe) {
+  cl_program program = nullptr;
+  std::size_t devices = 0, bytes = 0;
+  if (clGetKernelInfo(kernel(), CL_KERNEL_PROGRAM, sizeof program, &program, nullptr) != CL_SUCCESS) return;
+  // A caller's context may have more devices than ours; then the binaries are not worth the trouble.
+  if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, 0, nullptr, &devices) != CL_SUCCESS) return;
+  if (devices != sizeof bytes) return;
+  if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS) return;
+  Binary binary(bytes);
+  unsigned char* to = binary.data();
+  if (clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof to, &to, nullptr) == CL_SUCCESS) {
+    store_binary(recipe.key, binary);
+  }
 }
 
 }  // namespace tensorstat::cl_engine

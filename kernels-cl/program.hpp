@@ -1,7 +1,8 @@
-// Programs: the kernel specialised by dtype and needs, built once each.
+// Programs: the kernel specialised by dtype and needs, built once each and kept on disk.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -28,7 +29,18 @@ class Programs {
   const cl::Kernel* find(Dtype dtype, Needs needs) const;
   void keep(Dtype dtype, Needs needs, cl::Kernel kernel);
 
-  Result<cl::Kernel> build(const cl::Context& context, const Device& device, Dtype dtype, Needs needs) const;
+  // Everything that a kernel is made from.
+  struct Recipe {
+    std::string doing, source, options, key;
+  };
+  static Recipe recipe(const Device& device, Dtype dtype, Needs needs);
+
+  // From the cache on disk, where that has it and the driver takes it; from the text.
+  static std::optional<cl::Kernel> recall(const cl::Context& context, const Device& device, const Recipe& recipe);
+  static Result<cl::Kernel> build(const cl::Context& context, const Device& device, const Recipe& recipe);
+
+  // Keeps it on disk.
+  static void remember(const cl::Kernel& kernel, const Recipe& recipe);
 
  private:
   std::map<std::pair<Dtype, Needs>, cl::Kernel> kernels_;

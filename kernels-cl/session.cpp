@@ -93,9 +93,17 @@ Result<Batch> Session::enqueue(const cl::CommandQueue& queue, std::vector<Piece>
 
 Result<cl::Kernel> Session::kernel(Dtype dtype, Needs needs) {
   if (const cl::Kernel* known = programs_.find(dtype, needs)) return *known;
-  auto built = programs_.build(context_, device_, dtype, needs);
+  const auto prove = [&](const cl::Kernel& kernel) { return probe(device_, pool_, own_queue_, kernel, dtype, needs); };
+  const Programs::Recipe recipe = Programs::recipe(device_, dtype, needs);
+  // What the disk had and the device does not do well is built again.
+  if (const auto recalled = Programs::recall(context_, device_, recipe); recalled && prove(*recalled)) {
+    programs_.keep(dtype, needs, *recalled);
+    return *recalled;
+  }
+  auto built = Programs::build(context_, device_, recipe);
   if (!built) return built.error();
-  if (Status status = probe(device_, pool_, own_queue_, *built, dtype, needs); !status) return status.error();
+  if (Status status = prove(*built); !status) return status.error();
+  Programs::remember(*built, recipe);
   programs_.keep(dtype, needs, *built);
   return *std::move(built);
 }
