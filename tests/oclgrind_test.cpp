@@ -48,7 +48,9 @@ TEST_P(Oclgrind, HasNothingToSay) {
   const ScratchFolder folder;
   const std::string log = folder / "log";
   const std::string command = "TENSORSTAT_SIMULATED=1 TENSORSTAT_CACHE=0 TENSORSTAT_CL_SHAPE=" + std::string(GetParam()) +
-                              " oclgrind --build-options -cl-opt-disable --data-races --log '" + log + "' '" +
+                              // Its shadow of uninitialized memory does not follow vector loads.
+                              (std::string(GetParam()) == "group" ? " oclgrind --uninitialized" : " oclgrind") +
+                              " --build-options -cl-opt-disable --data-races --log '" + log + "' '" +
                               std::filesystem::read_symlink("/proc/self/exe").string() +
                               "' --gtest_filter=Simulated.* >'" + (folder / "out") + "' 2>&1";
   const int status = std::system(command.c_str());

@@ -1,0 +1,77 @@
+// Using the device leaves the process as it was: signal dispositions, floating-point environment, locale,
+// working directory, umask.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cfenv>
+#include <clocale>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <tensorstat/meter.hpp>
+#include <vector>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace tensorstat {
+namespace {
+
+struct Process {
+  std::array<struct sigaction, NSIG> signals;
+  int rounding, umask;
+  unsigned control = 0;
+  std::string locale, folder;
+
+  Process() : rounding(fegetround()), umask(0), locale(setlocale(LC_ALL, nullptr)),
+              folder(std::filesystem::current_path().string()) {
+    std::memset(signals.data(), 0, sizeof signals);
+    for (int signal = 1; signal < NSIG; ++signal) sigaction(signal, nullptr, &signals[static_cast<std::size_t>(signal)]);
+    umask = static_cast<int>(::umask(0));
+    ::umask(static_cast<mode_t>(umask));
+#if defined(__x86_64__)
+    control = _mm_getcsr() & ~0x3fu;  // without the flags of what has happened
+#endif
+  }
+};
+
+void expect_same(const Process& before, const Process& after) {
+  int changed = 0;
+  for (std::size_t signal = 1; signal < NSIG; ++signal) {
+    const auto &a = before.signals[signal], &b = after.signals[signal];
+    if (a.sa_handler != b.sa_handler || a.sa_flags != b.sa_flags) ++changed;
+  }
+  EXPECT_EQ(changed, 0) << "signal dispositions";
+  EXPECT_EQ(before.rounding, after.rounding);
+  EXPECT_EQ(before.control, after.control);
+  EXPECT_EQ(before.locale, after.locale);
+  EXPECT_EQ(before.folder, after.folder);
+  EXPECT_EQ(before.umask, after.umask);
+}
+
+void on_fault(int) {}
+
+TEST(Hygiene, TheDeviceLeavesTheProcessAsItWas) {
+  std::signal(SIGUSR1, SIG_IGN);
+  std::signal(SIGFPE, on_fault);  // pocl would take this one
+  std::fesetround(FE_UPWARD);
+  const Process before;
+  {
+    Meter meter;
+    const std::vector<float> values(300'000, 0.1f);
+    const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = values.size(), .address = values.data()};
+    const auto found = meter.measure({&tensor, 1}, {.categories = all_categories(), .on = On::kAuto});
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ((*found)[0].placement[0].engine, "opencl");
+    EXPECT_FALSE(list_devices().empty());
+    expect_same(before, Process());
+  }
+  expect_same(before, Process());
+  std::fesetround(FE_TONEAREST);
+}
+
+}  // namespace
+}  // namespace tensorstat
