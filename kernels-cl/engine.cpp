@@ -99,6 +99,7 @@ class OpenClEngine final : public DeviceEngine {
   bool shares_host_memory() const override { return device_.shares_host_memory; }
 
   std::string refusal(const Tensor& tensor, Precision precision) const override {
+    if (tensor.strides != nullptr) return "strided tensors are host work";
     if (getpid() != pid_) return "the process has forked since the device was opened";
     if (precision == Precision::kLow && is_float(tensor.dtype)) return "`low` sums of floats are host work";
     if (tensor.where == Where::kSharedMemory && !device_.shares_host_memory) {
