@@ -94,6 +94,9 @@ class Meter {
   };
   Result<Stream> stream(Dtype dtype, const Request& request);
 
+  // Copies a tensor's bytes [first_byte, first_byte + bytes.size()) to the host.
+  Status read(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes);
+
   MemoryUse device_memory() const;
 
  private:
