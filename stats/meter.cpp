@@ -145,6 +145,7 @@ struct Meter::State {
                      std::string md5) const {
     Measurement result;
     result.statistics.categories = request.categories;
+    if (placement.on_device) result.device_bytes = ledger.use().current_bytes;
     const std::string engine(placement.on_device ? device->name() : host->name());
     for (const Category category : request.categories) {
       const bool is_digest = (needs(category) & kBytes) != 0;
