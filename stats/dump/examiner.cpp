@@ -50,7 +50,8 @@ bool Examiner::overflows(const HeldRun& run) {
   for (const auto& found : ask(outputs, specials, On::kHost)) {
     if (!found) return true;
     for (const Value& count : found->values) {
-      if (count != Value{std::uint64_t{0}}) return true;
+      const auto* number = std::get_if<std::uint64_t>(&count);
+      if (number == nullptr || *number != 0) return true;
     }
   }
   return false;
