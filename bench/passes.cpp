@@ -1,0 +1,38 @@
+// One pass over one tensor: every dtype, size and choice of categories.
+#include "bench/contest.hpp"
+#include "bench/data.hpp"
+
+namespace tensorstat::bench {
+namespace {
+
+struct Choice {
+  const char* name;
+  const char* categories;
+};
+constexpr Choice kChoices[] = {{"ten", kTen},
+                               {"extrema", "max,min"},
+                               {"default", "max,min,l2norm"},  // MindSpore's
+                               {"all", "all"}};                // MD5 among them
+
+}  // namespace
+
+void enter_passes() {
+  for (int d = 0; d < kDtypeCount; ++d) {
+    const auto dtype = static_cast<Dtype>(d);
+    for (const std::uint64_t kib : {1, 4, 64, 1 << 10, 64 << 10, 256 << 10, 1 << 20}) {
+      const std::uint64_t bytes = kib << 10;
+      for (const Choice& choice : kChoices) {
+        const std::string group =
+            "pass/" + std::string(name(dtype)) + "/" + bytes_name(bytes) + "/" + choice.name;
+        const auto size = static_cast<double>(bytes);
+        enter_limits(group, size, 1, [=] { return bytes_of(make(dtype, bytes)); });
+        for (const Lane& lane : kLanes) {
+          enter_measure(group, lane, size, 1, [=] { return std::vector{make(dtype, bytes)}; },
+                        value(categories_from(choice.categories)));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace tensorstat::bench
