@@ -1,6 +1,7 @@
 // Many tensors at once, and what one small tensor costs.
 #include "bench/contest.hpp"
 #include "bench/data.hpp"
+#include "bench/peers/peer.hpp"
 
 namespace tensorstat::bench {
 namespace {
@@ -37,10 +38,18 @@ void enter_batches() {
     const auto count = static_cast<double>(batch.count);
     enter_limits(batch.group, size, count, [arena] { return bytes_of(arena()); });
     for (const Lane& lane : kLanes) {
-      enter_measure(batch.group, lane, size, count, [=] { return tensors(batch, arena()); },
-                    value(categories_from(kTen)));
+      enter_measure(
+          batch.group, lane, size, count, [=] { return tensors(batch, arena()); },
+          value(categories_from(kTen)));
     }
-    enter_measure(batch.group, kLanes[1], size, count, [=] { return tensors(batch, arena()); }, all_categories(), ":md5");
+    enter_measure(
+        batch.group, kLanes[1], size, count, [=] { return tensors(batch, arena()); },
+        all_categories(), ":md5");
+    enter(batch.group, "peer:mindspore", size, count, [=] {
+      return Contestant{[all = tensors(batch, arena())] {
+        for (const Tensor& each : all) benchmark::DoNotOptimize(mindspore(each));
+      }};
+    });
   }
 }
 

@@ -1,6 +1,6 @@
-// How a figure is entered: a group is one piece of work on the same bytes; its contestants are the limit,
-// the engines and the peers. Google Benchmark runs the rounds of a group's contestants in random order,
-// and table.py sets them side by side, round by round.
+// How a figure is entered: a group is one piece of work on the same bytes; its contestants are the
+// limit, the engines and the peers. Google Benchmark runs the rounds of a group's contestants in
+// random order, and table.py sets them side by side, round by round.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -20,7 +20,8 @@ namespace tensorstat::bench {
 
 // Every statistic of one pass; MindSpore's names. `count` comes with any of them.
 inline constexpr const char* kTen =
-    "max,min,avg,l2norm,negative zero count,positive zero count,zero count,nan count,negative inf count,"
+    "max,min,avg,l2norm,negative zero count,positive zero count,zero count,nan count,negative inf "
+    "count,"
     "positive inf count";
 
 using Work = std::function<void()>;
@@ -32,9 +33,9 @@ struct Contestant {
   std::function<Counters()> counters = nullptr;  // asked once the rounds are done
 };
 
-// Enters a contestant under "group/who". `prepare` is called at most once, untimed, and only if it is to
-// run; the work is called once before it is timed. `bytes` and `tensors` are what one call goes through. An
-// exception becomes the benchmark's error.
+// Enters a contestant under "group/who". `prepare` is called at most once, untimed, and only if it
+// is to run; the work is called once before it is timed. `bytes` and `tensors` are what one call
+// goes through. An exception becomes the benchmark's error.
 void enter(const std::string& group, const std::string& who, double bytes, double tensors,
            std::function<Contestant()> prepare);
 
@@ -46,13 +47,15 @@ struct Clocked {
 void enter_clocked(const std::string& group, const std::string& who, double bytes, double tensors,
                    std::function<Clocked()> prepare);
 
-// The three that every group of ours has: the host with one thread, with all, and the OpenCL device.
+// The three that every group of ours has: the host with one thread, with all, and the OpenCL
+// device.
 struct Lane {
   const char* name;  // "1", "all", "cl"
   unsigned threads;  // of the host; 0: one a core
   On on;
 };
-inline constexpr Lane kLanes[] = {{"1", 1, On::kHost}, {"all", 0, On::kHost}, {"cl", 0, On::kDevice}};
+inline constexpr Lane kLanes[] = {
+    {"1", 1, On::kHost}, {"all", 0, On::kHost}, {"cl", 0, On::kDevice}};
 
 // The meter of a lane: one for the process.
 Meter& meter(const Lane& lane);
@@ -82,6 +85,7 @@ void enter_batches();
 void enter_streams();
 void enter_exactness();
 void enter_worst_cases();
+void enter_training();
 void enter_start_up(const std::string& first_result_program);
 
 }  // namespace tensorstat::bench

@@ -23,10 +23,14 @@ struct Format {
 
 Format format(Dtype dtype) {
   switch (dtype) {
-    case Dtype::kFloat16: return {10, 5};
-    case Dtype::kBfloat16: return {7, 8};
-    case Dtype::kFloat32: return {23, 8};
-    default: return {52, 11};
+    case Dtype::kFloat16:
+      return {10, 5};
+    case Dtype::kBfloat16:
+      return {7, 8};
+    case Dtype::kFloat32:
+      return {23, 8};
+    default:
+      return {52, 11};
   }
 }
 
@@ -36,7 +40,8 @@ std::uint64_t encode(Format format, double value) {
   const int bias = (1 << (format.exponent_bits - 1)) - 1;
   const int exponent = static_cast<int>(wide >> 52 & 0x7ff) - 1023 + bias;
   if (exponent <= 0) return 0;
-  const std::uint64_t mantissa = (wide & ((std::uint64_t{1} << 52) - 1)) >> (52 - format.mantissa_bits);
+  const std::uint64_t mantissa =
+      (wide & ((std::uint64_t{1} << 52) - 1)) >> (52 - format.mantissa_bits);
   const std::uint64_t sign = wide >> 63 << (format.mantissa_bits + format.exponent_bits);
   return sign | static_cast<std::uint64_t>(exponent) << format.mantissa_bits | mantissa;
 }
@@ -49,16 +54,21 @@ class Source {
   std::uint64_t next() {
     if (dtype_ == Dtype::kBool) return random_() & 1;
     if (!is_float(dtype_)) return random_();
-    const std::uint64_t exponent = ((std::uint64_t{1} << format_.exponent_bits) - 1) << format_.mantissa_bits;
+    const std::uint64_t exponent = ((std::uint64_t{1} << format_.exponent_bits) - 1)
+                                   << format_.mantissa_bits;
     const std::uint64_t sign = std::uint64_t{1} << (format_.mantissa_bits + format_.exponent_bits);
     switch (kind_) {
-      case Kind::kLogUniform: return finite(random_(), exponent);
-      case Kind::kSubnormal: return random_() & ~exponent;
-      case Kind::kMaxima: return (exponent - 1) | (drawn_++ % 2 == 0 ? 0 : sign);
+      case Kind::kLogUniform:
+        return finite(random_(), exponent);
+      case Kind::kSubnormal:
+        return random_() & ~exponent;
+      case Kind::kMaxima:
+        return (exponent - 1) | (drawn_++ % 2 == 0 ? 0 : sign);
       case Kind::kNanLaden:
         if (drawn_++ % 10 == 0) return exponent | 1;
         [[fallthrough]];
-      default: return encode(format_, normal_(random_));
+      default:
+        return encode(format_, normal_(random_));
     }
   }
 
@@ -92,7 +102,8 @@ void fill(std::span<std::byte> bytes, Dtype dtype, Kind kind) {
 }  // namespace
 
 std::string_view name(Kind kind) {
-  constexpr std::array<std::string_view, 5> kNames = {"normal", "log-uniform", "subnormal", "nan-laden", "maxima"};
+  constexpr std::array<std::string_view, 5> kNames = {"normal", "log-uniform", "subnormal",
+                                                      "nan-laden", "maxima"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -18,8 +18,8 @@ enum class Kind : std::uint8_t {
 };
 std::string_view name(Kind kind);
 
-// `bytes` of host memory, page-aligned, that live until the process ends. Any kind but kNormal is of
-// a float dtype. A run of 2^20 elements repeats: what a pass costs does not depend on more.
+// `bytes` of host memory, page-aligned, that live until the process ends. Any kind but kNormal is
+// of a float dtype. A run of 2^20 elements repeats: what a pass costs does not depend on more.
 Tensor make(Dtype dtype, std::uint64_t bytes, Kind kind = Kind::kNormal);
 
 std::span<const std::byte> bytes_of(const Tensor& tensor);

@@ -46,7 +46,8 @@ TENSORSTAT_CLONES Plain plain_sums(const float* from, std::size_t count) {
     const std::size_t end = std::min(count, block + kBlock);
     double sums[kLanes] = {}, squares[kLanes] = {};
     float maxima[kLanes], minima[kLanes];
-    std::uint32_t negatives[kLanes] = {}, zeros[kLanes] = {}, nans[kLanes] = {}, infinities[kLanes] = {};
+    std::uint32_t negatives[kLanes] = {}, zeros[kLanes] = {}, nans[kLanes] = {},
+                  infinities[kLanes] = {};
     std::fill_n(maxima, kLanes, result.max);
     std::fill_n(minima, kLanes, result.min);
     std::size_t at = block;
@@ -65,7 +66,8 @@ TENSORSTAT_CLONES Plain plain_sums(const float* from, std::size_t count) {
       }
     }
     for (std::size_t i = 0; i < kLanes; ++i) {
-      result.merge({sums[i], squares[i], maxima[i], minima[i], negatives[i], zeros[i], nans[i], infinities[i]});
+      result.merge({sums[i], squares[i], maxima[i], minima[i], negatives[i], zeros[i], nans[i],
+                    infinities[i]});
     }
     for (; at < end; ++at) {
       const float x = from[at];
@@ -75,7 +77,8 @@ TENSORSTAT_CLONES Plain plain_sums(const float* from, std::size_t count) {
   return result;
 }
 
-constexpr std::size_t kShare = std::size_t{1} << 18;  // elements that a thread takes at a time: 1 MiB
+constexpr std::size_t kShare = std::size_t{1}
+                               << 18;  // elements that a thread takes at a time: 1 MiB
 
 Work plain(const Tensor& tensor, unsigned threads) {
   return [tensor, pool = std::make_shared<host::Pool>(threads)] {
@@ -84,7 +87,8 @@ Work plain(const Tensor& tensor, unsigned threads) {
     std::mutex merging;
     pool->run((tensor.element_count + kShare - 1) / kShare, [&](std::size_t share) {
       const std::size_t first = share * kShare;
-      const Plain part = plain_sums(from + first, std::min<std::size_t>(kShare, tensor.element_count - first));
+      const Plain part =
+          plain_sums(from + first, std::min<std::size_t>(kShare, tensor.element_count - first));
       const std::lock_guard lock(merging);
       whole.merge(part);
     });
@@ -101,12 +105,12 @@ void enter_exactness() {
     const auto size = static_cast<double>(bytes);
     enter_limits(group, size, 1, [=] { return bytes_of(make(Dtype::kFloat32, bytes)); });
     for (const Lane& lane : kLanes) {
-      enter_measure(group, lane, size, 1, [=] { return std::vector{make(Dtype::kFloat32, bytes)}; },
-                    value(categories_from(kTen)));
+      enter_measure(
+          group, lane, size, 1, [=] { return std::vector{make(Dtype::kFloat32, bytes)}; },
+          value(categories_from(kTen)));
       if (lane.on == On::kDevice) continue;
-      enter(group, std::string("plain:") + lane.name, size, 1, [=] {
-        return Contestant{plain(make(Dtype::kFloat32, bytes), lane.threads)};
-      });
+      enter(group, std::string("plain:") + lane.name, size, 1,
+            [=] { return Contestant{plain(make(Dtype::kFloat32, bytes), lane.threads)}; });
     }
   }
 }

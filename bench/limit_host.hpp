@@ -16,8 +16,8 @@ struct Limit {
 };
 
 // Tries a few simple ways of reading `bytes` (a multiple of 8) with `threads` threads, which wait
-// ready-made, and returns the fastest. Every 64-bit word goes into one exclusive-or, and a way whose
-// result is wrong has not read them all: it throws.
+// ready-made, and returns the fastest. Every 64-bit word goes into one exclusive-or, and a way
+// whose result is wrong has not read them all: it throws.
 Limit fastest_host_read(std::span<const std::byte> bytes, unsigned threads);
 
 // Seconds that the fastest of a few calls takes.

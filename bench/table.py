@@ -110,6 +110,14 @@ def show(title, heads, rows):
             print("  " + "-" * (sum(widths) + 2 * len(widths) - 2))
 
 
+def in_order(group):
+    """Those that took part: ours, lane by lane, then the peers by name."""
+    def place(who):
+        kind, lane = who.split(":")[:2]
+        return (kind != "tensorstat", list(LANES).index(lane) if lane in LANES else 0, who)
+    return [(who, group[who]) for who in sorted(group, key=place) if group[who].rounds_ns]
+
+
 def speed_rows(groups, prefix):
     for name, group in groups.items():
         if not name.startswith(prefix):
@@ -128,14 +136,14 @@ def peer_rows(groups):
         if not name.startswith("peers/"):
             continue
         what = name[len("peers/"):].replace("/", " ")
-        for who, contestant in group.items():
+        for who, contestant in in_order(group):
             kind, peer = who.split(":", 1)
-            if kind == "limit" or not contestant.rounds_ns:
+            if kind == "limit":
                 continue
             is_peer = kind == "peer"
             get = contestant.counters.get
             yield [what, peer if is_peer else "tensorstat, " + LANES[peer], short(contestant.gb_s()),
-                   f"{get('statistics', 0):.0f}" if is_peer else "9",
+                   f"{get('statistics', 0):.0f}" if is_peer else "10",
                    *(("" if not is_peer else ratio(group, f"tensorstat:{lane}", who)) for lane in LANES),
                    *(short(get(key)) if key in contestant.counters else "-" if is_peer else "exact"
                      for key in ("avg_ulp", "l2norm_ulp"))]
@@ -147,13 +155,16 @@ def batch_rows(groups):
         if not name.startswith(("batch/", "small/")):
             continue
         what = name.replace("/", " ")
-        for who, contestant in group.items():
-            if not who.startswith("tensorstat:") or not contestant.rounds_ns:
+        for who, contestant in in_order(group):
+            kind, lane, *more = who.split(":")
+            if kind == "limit":
                 continue
-            lane, _, with_md5 = who[len("tensorstat:"):].partition(":")
             each = contestant.counters["tensors"]
+            if kind == "peer":
+                yield [what, lane, short(contestant.ns() / each), "-"]
+                continue
             bytes_ns = group[f"limit:{lane}"].ns() if took_part(group, f"limit:{lane}") else None
-            yield [what, LANES[lane] + (" + md5" if with_md5 else ""), short(contestant.ns() / each),
+            yield [what, " + ".join([LANES[lane], *more]), short(contestant.ns() / each),
                    "-" if bytes_ns is None else short(max(0, contestant.ns() - bytes_ns) / each)]
             what = ""
 
@@ -180,10 +191,19 @@ def worst_rows(groups):
 
 
 def start_rows(groups):
-    for who, contestant in groups.get("start-up", {}).items():
+    for who, contestant in sorted(groups.get("start-up", {}).items()):
         if contestant.rounds_ns:
             beside = ratio(groups["start-up"], "limit:empty-kernel", who)
             yield [who.split(":")[1], short(contestant.ns() / 1e6), beside]
+
+
+def training_rows(groups):
+    group = groups.get("training", {})
+    for who, contestant in sorted(group.items(), key=lambda item: item[0] != "limit:bare"):
+        if contestant.rounds_ns:
+            kind, lane, *more = who.split(":")
+            words = {"limit": "nothing", "peer": "statistics by " + lane}.get(kind) or " + ".join(["statistics, " + LANES.get(lane, lane), *more])
+            yield [words, short(contestant.ns() / 1e6), ratio(group, "limit:bare", who)]
 
 
 def md5_rows(groups):
@@ -242,6 +262,8 @@ def main():
     show("Exact sums beside plain binary64 sums", ["tensor", "engine", "exact", "plain", "limit", "exact of plain", "plain of the limit"],
          list(exact_rows(groups)))
     show("Hard data: speed as a share of that on N(0, 1)", ["tensor", "engine", "normal GB/s", *WORST], list(worst_rows(groups)))
+    show("A training step, every weight, gradient and activation measured: ms, and times the bare step",
+         ["measured", "ms", "times"], list(training_rows(groups)))
     show("A process to its first result", ["process", "ms", "times the empty kernel's"], list(start_rows(groups)))
     show("MD5 of many messages on one core", ["lanes", "messages", "GB/s", "OpenSSL", "ratio"], list(md5_rows(groups)))
 

@@ -9,10 +9,11 @@ void enter_worst_cases() {
   for (const Dtype dtype : {Dtype::kFloat16, Dtype::kBfloat16, Dtype::kFloat32, Dtype::kFloat64}) {
     const std::string group = "worst/" + std::string(name(dtype)) + "/" + bytes_name(kBytes);
     for (const Lane& lane : kLanes) {
-      for (const Kind kind : {Kind::kNormal, Kind::kLogUniform, Kind::kSubnormal, Kind::kNanLaden, Kind::kMaxima}) {
-        enter_measure(group, lane, kBytes, 1, [=] { return std::vector{make(dtype, kBytes, kind)}; },
-                      value(categories_from(kTen)),
-                      ":" + std::string(name(kind)));
+      for (const Kind kind :
+           {Kind::kNormal, Kind::kLogUniform, Kind::kSubnormal, Kind::kNanLaden, Kind::kMaxima}) {
+        enter_measure(
+            group, lane, kBytes, 1, [=] { return std::vector{make(dtype, kBytes, kind)}; },
+            value(categories_from(kTen)), ":" + std::string(name(kind)));
       }
     }
   }

@@ -1,6 +1,7 @@
-// CLBlast on the same device: sum, nrm2, max and min, so four launches. Its sum, max and min are the kernels
-// of asum, amax and amin without the absolute value, as a statistic wants them. The tensor is shared with
-// the device and the result buffers are made before the clock starts; reading the results back is timed.
+// CLBlast on the same device: sum, nrm2, max and min, so four launches. Its sum, max and min are
+// the kernels of asum, amax and amin without the absolute value, as a statistic wants them. The
+// tensor is shared with the device and the result buffers are made before the clock starts; reading
+// the results back is timed.
 #include "bench/peers/peer.hpp"
 
 #ifdef TENSORSTAT_BENCH_CLBLAST
@@ -16,11 +17,15 @@ namespace {
 class Blas {
  public:
   explicit Blas(const Tensor& tensor)
-      : tensor_(tensor), device_(value(cl_engine::choose_device({}))), context_(device_.device),
+      : tensor_(tensor),
+        device_(value(cl_engine::choose_device({}))),
+        context_(device_.device),
         queue_(context_, device_.device),
-        from_(context_, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, tensor.bytes(), const_cast<void*>(tensor.address)),
+        from_(context_, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, tensor.bytes(),
+              const_cast<void*>(tensor.address)),
         to_(context_, CL_MEM_READ_WRITE, sizeof(results_)) {
-    if (!device_.shares_host_memory) throw std::runtime_error("the device does not share the host's memory");
+    if (!device_.shares_host_memory)
+      throw std::runtime_error("the device does not share the host's memory");
   }
 
   template <typename T>

@@ -1,6 +1,7 @@
-// Eigen: one expression a statistic, so ten passes, each vectorised by Eigen for this very processor (this
-// file alone is compiled with -march=native), on one thread, which is all that reductions of Eigen's core
-// use. Sums are held in the tensor's own type, as a user of Eigen writes it first.
+// Eigen: one expression a statistic, so ten passes, each vectorised by Eigen for this very
+// processor (this file alone is compiled with -march=native), on one thread, which is all that
+// reductions of Eigen's core use. Sums are held in the tensor's own type, as a user of Eigen writes
+// it first.
 #include "bench/peers/peer.hpp"
 
 #ifdef TENSORSTAT_BENCH_EIGEN
@@ -11,13 +12,17 @@ namespace {
 
 template <typename T>
 Findings statistics(const Tensor& tensor) {
-  const Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>> x(static_cast<const T*>(tensor.address),
-                                                             static_cast<Eigen::Index>(tensor.element_count));
+  const Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>> x(
+      static_cast<const T*>(tensor.address), static_cast<Eigen::Index>(tensor.element_count));
   const T infinity = std::numeric_limits<T>::infinity();
-  return {.max = static_cast<double>(x.maxCoeff()), .min = static_cast<double>(x.minCoeff()),
-          .avg = static_cast<double>(x.mean()), .l2norm = static_cast<double>(x.matrix().norm()),
-          .negatives = static_cast<double>((x < T(0)).count()), .positives = static_cast<double>((x > T(0)).count()),
-          .zeros = static_cast<double>((x == T(0)).count()), .nans = static_cast<double>(x.isNaN().count()),
+  return {.max = static_cast<double>(x.maxCoeff()),
+          .min = static_cast<double>(x.minCoeff()),
+          .avg = static_cast<double>(x.mean()),
+          .l2norm = static_cast<double>(x.matrix().norm()),
+          .negatives = static_cast<double>((x < T(0)).count()),
+          .positives = static_cast<double>((x > T(0)).count()),
+          .zeros = static_cast<double>((x == T(0)).count()),
+          .nans = static_cast<double>(x.isNaN().count()),
           .infinities = static_cast<double>((x == infinity).count() + (x == -infinity).count())};
 }
 
@@ -28,7 +33,8 @@ void enter_eigen(const std::string& group, Dtype dtype, std::uint64_t bytes) {
   enter(group, "peer:eigen", static_cast<double>(bytes), 1, [=] {
     const Tensor tensor = make(dtype, bytes);
     return peer(tensor, [tensor] {
-      return tensor.dtype == Dtype::kFloat32 ? statistics<float>(tensor) : statistics<double>(tensor);
+      return tensor.dtype == Dtype::kFloat32 ? statistics<float>(tensor)
+                                             : statistics<double>(tensor);
     });
   });
 }

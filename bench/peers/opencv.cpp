@@ -1,6 +1,6 @@
-// OpenCV: minMaxLoc, meanStdDev, norm and countNonZero, so max, min, avg, l2norm and the count of zeros in
-// four passes. Once on a Mat (its SIMD and threads) and once on a UMat (its OpenCL kernels, on the same
-// device as ours); the UMat is made before the clock starts.
+// OpenCV: minMaxLoc, meanStdDev, norm and countNonZero, so max, min, avg, l2norm and the count of
+// zeros in four passes. Once on a Mat (its SIMD and threads) and once on a UMat (its OpenCL
+// kernels, on the same device as ours); the UMat is made before the clock starts.
 #include "bench/peers/peer.hpp"
 
 #ifdef TENSORSTAT_BENCH_OPENCV
@@ -26,16 +26,21 @@ Findings statistics(const Matrix& matrix) {
 
 int depth(Dtype dtype) {
   switch (dtype) {
-    case Dtype::kFloat32: return CV_32F;
-    case Dtype::kFloat64: return CV_64F;
-    case Dtype::kInt8: return CV_8S;
-    default: return -1;  // OpenCV has float16, but not these functions of it
+    case Dtype::kFloat32:
+      return CV_32F;
+    case Dtype::kFloat64:
+      return CV_64F;
+    case Dtype::kInt8:
+      return CV_8S;
+    default:
+      return -1;  // OpenCV has float16, but not these functions of it
   }
 }
 
 cv::Mat matrix(const Tensor& tensor) {
   const int columns = static_cast<int>(std::min<std::uint64_t>(tensor.element_count, 1024));
-  return {static_cast<int>(tensor.element_count) / columns, columns, depth(tensor.dtype), const_cast<void*>(tensor.address)};
+  return {static_cast<int>(tensor.element_count) / columns, columns, depth(tensor.dtype),
+          const_cast<void*>(tensor.address)};
 }
 
 }  // namespace
