@@ -15,7 +15,7 @@ namespace tensorstat {
 namespace {
 
 // A unit of work is about this much, some tens of microseconds: enough that handing it out costs
-// nothing, little enough that the threads end together.
+// nothing, little enough that the threads end together. A whole number of tiles of `low`.
 constexpr std::uint64_t kUnitBytes = std::uint64_t{1} << 20;
 // Below this, waking another thread costs more than it saves.
 constexpr std::uint64_t kAloneBytes = std::uint64_t{128} << 10;
@@ -129,7 +129,10 @@ class SimdEngine final : public HostEngine {
   void fold_slice(const Job& job, std::uint64_t first, std::uint64_t count, std::span<std::int64_t> words) const {
     const Dtype dtype = job.tensor.dtype;
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(first_byte(job.tensor)) + first * size_bytes(dtype);
-    folds_[static_cast<int>(dtype)](bytes, count, job.partial->needs(), words.data());
+    const bool low = job.partial->precision() == Precision::kLow && is_float(dtype);
+    const host::Fold fold = low ? host::kFoldsLow[static_cast<int>(dtype) - static_cast<int>(Dtype::kFloat16)]
+                                : folds_[static_cast<int>(dtype)];
+    fold(bytes, count, job.partial->needs(), words.data());
     carry(dtype, words);
   }
 

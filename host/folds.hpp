@@ -16,4 +16,7 @@ extern const Fold kFoldsBaseline[];
 extern const Fold kFoldsAvx2[];
 extern const Fold kFoldsAvx512[];
 
+// `low`, of the float dtypes only: indexed by Dtype less Dtype::kFloat16.
+extern const Fold kFoldsLow[];
+
 }  // namespace tensorstat::host

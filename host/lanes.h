@@ -13,7 +13,9 @@
 #define INLINE [[gnu::always_inline, maybe_unused]] static inline
 #define NOINLINE [[gnu::noinline, maybe_unused]] static
 #define SPACE
+#define TILE_SPACE
 #define WORDS
+#define FP64
 #define ADD(word, value) ((word) += (value))
 #define RAISE(word, value) ((word) = (word) > (value) ? (word) : (value))
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
@@ -79,8 +81,11 @@ INLINE auto load_narrow(const u8* p) {
 #define AS(type, x) as<VECTOR_OF(type)>(x)
 #define AS_F64(x) as<f64>((u64)(x))
 #define AS_I64(x) as<i64>((f64)(x))
+#define AS_F32(x) as<f32>((u32)(x))
+#define AS_U32(x) as<u32>((f32)(x))
 #define LOAD(type, p) load<VECTOR_OF(type)>(p)
 #define LOAD_ONE(type, p) load<type>(p)
+#define LOAD_OF(space, type, p) load<type>(p)
 #define WIDEN(type, p) __builtin_convertvector(load_narrow<type>(p), v_i64)
 #define KEY(type, bits) (AS(type, bits) ^ ((AS(type, bits) >> SIGN_SHIFT) & (type)MAGNITUDE_MASK))
 

@@ -2,11 +2,12 @@
 // and OpenCL C; read that one first.
 //
 // A window's elements are scaled by a power of two to one fixed place, so that neither huge nor tiny
-// data overflow or underflow on the way. d is cut into hi and lo of 26 and 27 bits, whose products are
-// exact; the sum of d and the sums of hi*hi, hi*lo and lo*lo are each kept in a high and a low part.
+// data overflow or underflow on the way. d is rounded to hi, of 26 bits, which leaves lo, of 26 bits
+// and a sign: their products are exact without fma too. The sum of d and the sums of hi*hi, hi*lo and
+// lo*lo are each kept in a high and a low part.
 #define LOG2_STEPS_DOUBLE 6
 #define SPAN_DOUBLE 18
-#define LO_BITS 27
+#define LO_BITS 26
 // A sum whose addends stay below 2^bits units keeps its part above 2^SPLIT_DOUBLE(bits) apart:
 // STEPS * 2^(bits - split) and STEPS * 2^split are both at most 2^51.
 #define SPLIT_DOUBLE(bits) (LOG2_STEPS_DOUBLE + (bits) - 51)
@@ -162,7 +163,12 @@ INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
         low[DOUBLE_SUM] += d - taken;
       }
       if (needs & NEED_SQUARES) {
-        const v_f64 hi = AS(f64, AS(u64, d) & ~(((u64)1 << LO_BITS) - 1));
+        const u64 middle = (u64)1 << LO_BITS;  // half of hi's last bit
+        v_f64 hi = AS(f64, (AS(u64, d) + middle) & ~(2 * middle - 1));
+        if (UNLIKELY(fold->unit == 0)) {  // subnormals: their leading bits reach below hi's unit
+          const v_f64 rounder = SPLAT(f64, AS_F64(DOUBLE_START(SCALED_UNIT + LO_BITS)));
+          hi = hi + rounder - rounder;
+        }
         const v_f64 lo = d - hi;
         SPLIT_PRODUCT(DOUBLE_HI_HI, hi, hi);
         SPLIT_PRODUCT(DOUBLE_HI_LO, hi, lo);

@@ -170,6 +170,19 @@ struct Meter::State {
 Meter::Meter(MeterOptions options) : state_(std::make_unique<State>(std::move(options))) {}
 Meter::~Meter() = default;
 
+Status Meter::read(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes) {
+  if (tensor.where != Where::kClBuffer) {
+    const auto* from = static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes + first_byte;
+    std::copy_n(from, bytes.size(), bytes.begin());
+    return {};
+  }
+  DeviceEngine* const device = state_->find_device();
+  if (device == nullptr) {
+    return Error{Code::kDevice, "the tensor is in device memory, which cannot be read: " + state_->trouble()};
+  }
+  return device->read(tensor, first_byte, bytes);
+}
+
 MemoryUse Meter::device_memory() const { return state_->ledger.use(); }
 
 Result<std::vector<Measurement>> Meter::measure(std::span<const Tensor> tensors, const Request& request) try {

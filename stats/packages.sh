@@ -34,6 +34,8 @@ build() {
     if (($#)) || [[ ! -e $root/.build/build.ninja ]]; then
       cmake -S "$root" -B "$root/.build" -G Ninja -DCMAKE_BUILD_TYPE=Release "$@"
     fi
-    cmake --build "$root/.build" --target "$target"
+    # An up-to-date build has nothing to say: stderr may be somebody's log.
+    cmake --build "$root/.build" --target "$target" |
+      { grep -v -e '^ninja: no work to do' -e 'Re-checking globbed directories' || true; }
   ) 9>"$root/.build/.lock"
 }

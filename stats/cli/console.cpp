@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <string>
@@ -22,12 +23,15 @@ std::string one_decimal(double number) {
 
 Console::Console() : is_watched_(::isatty(STDERR_FILENO) == 1) {}
 
-Console::~Console() { erase_line(); }
+Console::~Console() { hide_progress(); }
 
 void Console::say(std::string_view text) {
   const std::lock_guard lock(mutex_);
   erase_line();
-  write_error("tensorstat: " + std::string(text) + "\n");
+  std::string line(text);
+  std::ranges::replace_if(
+      line, [](unsigned char c) { return c < ' ' && c != '\n'; }, '?');
+  write_error("tensorstat: " + line + "\n");
 }
 
 void Console::progress(std::size_t done, std::size_t total, std::uint64_t bytes) {
@@ -41,6 +45,11 @@ void Console::progress(std::size_t done, std::size_t total, std::uint64_t bytes)
   write_error(std::to_string(done) + " of " + std::to_string(total) + " tensors, " +
               one_decimal(gigabytes) + " GB, " + one_decimal(gigabytes / seconds) + " GB/s");
   has_line_ = true;
+}
+
+void Console::hide_progress() {
+  const std::lock_guard lock(mutex_);
+  erase_line();
 }
 
 void Console::erase_line() {

@@ -13,14 +13,18 @@ namespace tensorstat::cli {
 class Console {
  public:
   Console();
-  ~Console();  // takes the progress line away
+  ~Console();  // hides the progress
 
-  // "tensorstat: TEXT", on a line of its own.
+  // "tensorstat: TEXT", on a line of its own. Control characters, which a file's name may bring to
+  // move the cursor, become ?.
   void say(std::string_view text);
 
   // `done` of `total` tensors and `bytes` so far. Shown on a terminal only, once the work has
   // lasted a second, ten times a second.
   void progress(std::size_t done, std::size_t total, std::uint64_t bytes);
+
+  // Takes the progress line away, for results that go to the same terminal.
+  void hide_progress();
 
  private:
   using Clock = std::chrono::steady_clock;

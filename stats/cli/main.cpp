@@ -89,7 +89,9 @@ Outcome report_on(const Arguments& arguments, Console& console, const Write& wri
 int run(const Arguments& arguments, Console& console) {
   Output output(arguments.output);
   const auto write = [&](const std::string& text) {
-    Status written = text.empty() ? Status() : output.write(text);
+    if (text.empty()) return;
+    console.hide_progress();
+    Status written = output.write(text);
     if (!written) throw NotWritten(written.error().message);
   };
   if (arguments.list_devices) {

@@ -10,20 +10,30 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kSchemaVersion = 1;
 
-Json json_of(const Value& value) {
-  if (std::holds_alternative<std::monostate>(value)) return nullptr;
-  if (const auto* count = std::get_if<std::uint64_t>(&value)) return *count;
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) return *integer;
-  if (const auto* real = std::get_if<double>(&value); real && std::isfinite(*real)) return *real;
-  return to_string(value);
+// JSON has no NaN and no Inf: they are strings, and what does not exist is null. The library's own
+// digits, not nlohmann's, which are not always the shortest.
+std::string text_of(const Value& value) {
+  if (std::holds_alternative<std::monostate>(value)) return "null";
+  const auto* real = std::get_if<double>(&value);
+  const bool is_word =
+      std::holds_alternative<std::string>(value) || (real && !std::isfinite(*real));
+  const std::string text = to_string(value);
+  return is_word ? Json(text).dump() : text;
 }
 
-Json json_of(const Entry& entry, bool with_placement) {
-  const Row& row = entry.row;
-  Json stats = Json::object(), placement = Json::object(), reasons = Json::object();
-  for (std::size_t i = 0; i < row.statistics.categories.size(); ++i) {
-    stats[std::string(name(row.statistics.categories[i]))] = json_of(row.statistics.values[i]);
+std::string text_of(const Statistics& statistics) {
+  std::string text;
+  for (std::size_t i = 0; i < statistics.categories.size(); ++i) {
+    text.append(text.empty() ? "{" : ",").append(Json(name(statistics.categories[i])).dump());
+    text.append(":").append(text_of(statistics.values[i]));
   }
+  return text + "}";
+}
+
+// One line. A path that is not UTF-8 gets U+FFFD for what is wrong in it.
+std::string line_of(const Entry& entry, bool with_placement) {
+  const Row& row = entry.row;
+  Json placement = Json::object(), reasons = Json::object();
   for (const Decision& decision : entry.placement) {
     placement[std::string(name(decision.category))] = decision.engine;
     reasons[std::string(name(decision.category))] = decision.reason;
@@ -41,18 +51,14 @@ Json json_of(const Entry& entry, bool with_placement) {
       {"shape", row.shape},
       {"bytes", row.data_size_bytes},
       {"placement", std::move(placement)},
-      {"stats", std::move(stats)},
   };
   if (with_placement) {
     tensor["reasons"] = std::move(reasons);
     tensor["device_bytes"] = entry.device_bytes;
   }
-  return tensor;
-}
-
-// One line. A path that is not UTF-8 gets U+FFFD for what is wrong in it.
-std::string line_of(const Entry& entry, bool with_placement) {
-  return json_of(entry, with_placement).dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string line = tensor.dump(-1, ' ', false, Json::error_handler_t::replace);
+  line.back() = ',';  // in place of the closing brace
+  return line.append("\"stats\":").append(text_of(row.statistics)).append("}");
 }
 
 class JsonReport : public Report {

@@ -2,31 +2,54 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 namespace tensorstat {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+constexpr std::size_t kTileBytes = std::size_t{4} << 20;
+constexpr std::size_t kTileColumns = 64;
+// Columns closer than this in the file are cheaper to read through than to seek between.
+constexpr std::size_t kSeekBytes = kTileBytes / kTileColumns;
+// Between the columns of a tile, so that equal places in them do not compete for one cache set.
+constexpr std::size_t kPadding = 64;
 
-// Strides count bytes. The size is a constant, so that each copy is one load and one store.
+// Copies elements of kBytes that lie `stride` bytes apart to one place.
 template <std::size_t kBytes>
-void scatter(const std::byte* from, std::size_t from_stride, std::byte* to, std::size_t to_stride,
-             std::size_t count) {
-  for (; count > 0; --count, from += from_stride, to += to_stride) std::memcpy(to, from, kBytes);
+void gather(const std::byte* from, std::size_t stride, std::byte* to, std::size_t count) {
+  for (; count > 0; --count, from += stride, to += kBytes) std::memcpy(to, from, kBytes);
 }
 
-void scatter(std::size_t element_bytes, const std::byte* from, std::size_t from_stride,
-             std::byte* to, std::size_t to_stride, std::size_t count) {
+// Turns a tile: element `row` of column `i`, which begins at from + i * column_stride, goes to
+// to + targets[i] + row * row_stride. Eight rows at a time, which the first cache holds.
+template <std::size_t kBytes>
+void turn(const std::byte* from, std::size_t column_stride, std::span<const std::uint64_t> targets,
+          std::byte* to, std::size_t row_stride, std::size_t rows) {
+  constexpr std::size_t kRows = 8;
+  for (std::size_t first = 0; first < rows; first += kRows) {
+    const std::size_t last = std::min(rows, first + kRows);
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      for (std::size_t row = first; row < last; ++row) {
+        std::memcpy(to + targets[i] + row * row_stride, from + i * column_stride + row * kBytes,
+                    kBytes);
+      }
+    }
+  }
+}
+
+// Calls `action` with the element size as a constant, so that each copy is one load and one store.
+void with_size(std::size_t element_bytes, auto action) {
   switch (element_bytes) {
     case 1:
-      return scatter<1>(from, from_stride, to, to_stride, count);
+      return action(std::integral_constant<std::size_t, 1>());
     case 2:
-      return scatter<2>(from, from_stride, to, to_stride, count);
+      return action(std::integral_constant<std::size_t, 2>());
     case 4:
-      return scatter<4>(from, from_stride, to, to_stride, count);
+      return action(std::integral_constant<std::size_t, 4>());
     default:
-      return scatter<8>(from, from_stride, to, to_stride, count);
+      return action(std::integral_constant<std::size_t, 8>());
   }
 }
 
@@ -72,28 +95,46 @@ Status FortranWindow::load(const RandomFile& file, std::uint64_t position) {
   begin_ = end_ = position - rest + low * c_[axis_];
   window_.resize(rows * c_[axis_] * element_bytes_);
 
-  // One step of the odometer over the later indices reads `rows` elements that lie `gap` apart.
+  // A column is the elements of one setting of the later indices; they lie `gap` apart in the file
+  // and a row apart in the window. Tiles of columns are gathered and turned.
   const std::uint64_t gap = fortran_[axis_];
-  const std::uint64_t at_once = std::max<std::uint64_t>(kPieceBytes / element_bytes_ / gap, 1);
-  const bool whole_file = gap == 1 && rows == shape_[axis_];
-  std::vector<std::uint64_t> index(shape_.size(), 0);
-  for (std::uint64_t step = 0; step < c_[axis_]; ++step) {
-    std::uint64_t source = stored, target = 0;
-    for (std::size_t i = axis_ + 1; i < shape_.size(); ++i) {
-      source += index[i] * fortran_[i];
-      target += index[i] * c_[i];
-    }
-    for (std::uint64_t row = 0; row < rows; row += at_once) {
-      const std::uint64_t count = std::min(at_once, rows - row);
-      const std::uint64_t span = (count - 1) * gap + 1;
+  const std::uint64_t columns = c_[axis_];
+  const bool reads_through = gap * shape_[axis_] * element_bytes_ <= kSeekBytes &&
+                             rows * gap * element_bytes_ <= kPieceBytes;
+  const std::uint64_t column_room = kTileBytes / kTileColumns / element_bytes_;
+  const std::uint64_t tile_rows =
+      std::min({rows, column_room, std::max<std::uint64_t>(kPieceBytes / element_bytes_ / gap, 1)});
+  const std::size_t column_stride = tile_rows * element_bytes_ + kPadding;
+  tile_.resize(kTileColumns * column_stride);
+  for (std::uint64_t row = 0; row < rows; row += tile_rows) {
+    const std::uint64_t count = std::min(tile_rows, rows - row);
+    const std::uint64_t span = (count - 1) * gap + 1;
+    std::uint64_t source = stored + row * gap, target = row * columns;
+    std::vector<std::uint64_t> index(shape_.size(), 0), targets;
+    for (std::uint64_t column = 0; column < columns; ++column) {
       const auto piece =
-          fetch(file, source + row * gap, span, whole_file ? kPieceBytes / element_bytes_ : span);
+          fetch(file, source, span, reads_through ? kPieceBytes / element_bytes_ : span);
       if (!piece) return piece.error();
-      scatter(element_bytes_, *piece, gap * element_bytes_,
-              window_.data() + (target + row * c_[axis_]) * element_bytes_,
-              c_[axis_] * element_bytes_, count);
+      std::byte* const gathered = tile_.data() + targets.size() * column_stride;
+      with_size(element_bytes_,
+                [&](auto size) { gather<size>(*piece, gap * element_bytes_, gathered, count); });
+      targets.push_back(target * element_bytes_);
+      if (targets.size() == kTileColumns || column + 1 == columns) {
+        with_size(element_bytes_, [&](auto size) {
+          turn<size>(tile_.data(), column_stride, targets, window_.data(), columns * element_bytes_,
+                     count);
+        });
+        targets.clear();
+      }
+      for (std::size_t i = axis_ + 1; i < shape_.size(); ++i) {
+        source += fortran_[i];
+        target += c_[i];
+        if (++index[i] < shape_[i]) break;
+        source -= shape_[i] * fortran_[i];
+        target -= shape_[i] * c_[i];
+        index[i] = 0;
+      }
     }
-    for (std::size_t i = axis_ + 1; i < shape_.size() && ++index[i] == shape_[i]; ++i) index[i] = 0;
   }
   end_ = begin_ + rows * c_[axis_];
   return {};

@@ -41,6 +41,7 @@ class FortranWindow {
   std::uint64_t begin_ = 0, end_ = 0;
   std::vector<std::byte> piece_;  // elements piece_begin_ .. piece_end_ as stored
   std::uint64_t piece_begin_ = 0, piece_end_ = 0;
+  std::vector<std::byte> tile_;  // some columns of the window, each contiguous
 };
 
 }  // namespace tensorstat

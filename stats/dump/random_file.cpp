@@ -64,9 +64,9 @@ Status RandomFile::read_at(std::uint64_t offset_bytes, std::span<std::byte> out)
                                           system_words(errno)};
     }
     if (got == 0) {
-      return Error{Code::kUnreadable, path_ + ": ends at byte " + std::to_string(offset_bytes) +
-                                          " of " + std::to_string(size_bytes_) +
-                                          ": it was cut short while being read"};
+      return Error{Code::kUnreadable, path_ + ": was cut short while being read: it had " +
+                                          std::to_string(size_bytes_) + " bytes, and has no byte " +
+                                          std::to_string(offset_bytes) + " now"};
     }
     offset_bytes += got;
     out = out.subspan(got);

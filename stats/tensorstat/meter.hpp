@@ -33,10 +33,10 @@ enum class Severity : std::uint8_t { kInfo, kWarning };
 using Log = std::function<void(Severity, std::string_view)>;
 
 struct MeterOptions {
-  std::optional<std::uint64_t> budget_bytes;  // most device bytes held at any time; none: no limit
+  std::optional<std::uint64_t> budget_bytes{};  // most device bytes held at any time; none: no limit
   int platform = -1, device = -1;             // clinfo's numbering; -1: the best there is
   unsigned threads = 0;                       // host threads; 0: one a core
-  Log log;                                    // called from any thread, one call at a time
+  Log log{};                                  // called from any thread, one call at a time
 };
 
 // Where one category was computed, and why, in words.
@@ -53,7 +53,7 @@ struct Measurement {
 };
 
 struct Request {
-  Categories categories;
+  Categories categories{};
   Precision precision = Precision::kHigh;
   On on = On::kAuto;
 };
@@ -93,6 +93,9 @@ class Meter {
     std::unique_ptr<State> state_;
   };
   Result<Stream> stream(Dtype dtype, const Request& request);
+
+  // Copies a tensor's bytes [first_byte, first_byte + bytes.size()) to the host.
+  Status read(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes);
 
   MemoryUse device_memory() const;
 

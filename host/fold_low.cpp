@@ -1,0 +1,29 @@
+// The folds of `low`: arithmetic whose order is fixed, element by element, for the baseline.
+#include <tensorstat/catalog.inc>
+
+#include "host/folds.hpp"
+#include "host/lanes.h"
+#include "precision/families.h"
+#include "precision/formats.h"
+#include "precision/partial.h"
+
+namespace {
+#include "precision/exact.h"
+#include "precision/lift.h"
+#include "precision/low.h"
+
+#define DTYPE float16
+#include "host/fold_low.inc"
+#define DTYPE bfloat16
+#include "host/fold_low.inc"
+#define DTYPE float32
+#include "host/fold_low.inc"
+#define DTYPE float64
+#include "host/fold_low.inc"
+}  // namespace
+
+namespace tensorstat::host {
+
+const Fold kFoldsLow[] = {low_slice_float16, low_slice_bfloat16, low_slice_float32, low_slice_float64};
+
+}  // namespace tensorstat::host

@@ -1,0 +1,125 @@
+// Every category and dtype is found by its name, and by nothing else.
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <tensorstat/catalog.hpp>
+#include <tensorstat/tensor.hpp>
+
+namespace tensorstat {
+namespace {
+
+// MindSpore's documentation of statistic_category and of statistic.csv, typed off by hand.
+const std::pair<const char*, const char*> kKnown[] = {
+    {"max", "Max Value"},
+    {"min", "Min Value"},
+    {"avg", "Avg Value"},
+    {"count", "Count"},
+    {"negative zero count", "Negative Zero Count"},
+    {"positive zero count", "Positive Zero Count"},
+    {"nan count", "NaN Count"},
+    {"negative inf count", "Negative Inf Count"},
+    {"positive inf count", "Positive Inf Count"},
+    {"zero count", "Zero Count"},
+    {"md5", "MD5"},
+    {"l2norm", "L2Norm Value"},
+};
+
+TEST(Catalog, HoldsMindSporesCategoriesUnderTheirColumns) {
+  for (const auto& [word, heading] : kKnown) {
+    const auto category = category_from(word);
+    ASSERT_TRUE(category) << word;
+    EXPECT_EQ(name(*category), word);
+    EXPECT_EQ(column(*category), heading);
+  }
+}
+
+TEST(Catalog, NamesAreDistinct) {
+  std::set<std::string_view> names, columns, dtypes;
+  for (const Category category : all_categories()) {
+    names.insert(name(category));
+    columns.insert(column(category));
+    EXPECT_EQ(category_from(name(category)), category);
+  }
+  EXPECT_EQ(names.size(), static_cast<std::size_t>(kCategoryCount));
+  EXPECT_EQ(columns.size(), static_cast<std::size_t>(kCategoryCount));
+  for (int i = 0; i < kDtypeCount; ++i) {
+    dtypes.insert(name(Dtype(i)));
+    EXPECT_EQ(dtype_from(name(Dtype(i))), Dtype(i));
+  }
+  EXPECT_EQ(dtypes.size(), static_cast<std::size_t>(kDtypeCount));
+}
+
+TEST(Catalog, DashAndUnderscoreStandForASpace) {
+  EXPECT_EQ(category_from("nan-count"), Category::kNanCount);
+  EXPECT_EQ(category_from("nan_count"), Category::kNanCount);
+  EXPECT_EQ(category_from("negative_zero-count"), Category::kNegativeZeroCount);
+}
+
+TEST(Catalog, NothingElseIsACategory) {
+  for (const char* text : {"", " ", "Max", "MAX", "max ", " max", "nancount", "nan  count",
+                           "nan.count", "nan count\n", "l2-norm", "m", "maxx", "all"}) {
+    EXPECT_FALSE(category_from(text)) << '"' << text << '"';
+  }
+}
+
+TEST(Catalog, DtypeSizesAreWhatTheirNamesSay) {
+  for (int i = 0; i < kDtypeCount; ++i) {
+    const std::string text(name(Dtype(i)));
+    const std::size_t digits = text.find_first_of("0123456789");
+    const unsigned bits = digits == text.npos ? 8 : std::stoul(text.substr(digits));
+    EXPECT_EQ(size_bytes(Dtype(i)) * 8, bits) << text;
+    EXPECT_EQ(is_float(Dtype(i)), text.find("float") != text.npos) << text;
+  }
+  EXPECT_FALSE(dtype_from("complex64"));
+  EXPECT_FALSE(dtype_from("Float32"));
+}
+
+TEST(Categories, KeepTheOrderAndDropRepetitions) {
+  const auto categories = categories_from("nan-count,max,nan_count,min,max");
+  ASSERT_TRUE(categories);
+  EXPECT_EQ(*categories, (Categories{Category::kNanCount, Category::kMax, Category::kMin}));
+  EXPECT_EQ(*categories_from("all"), all_categories());
+  const auto md5_first = categories_from("md5,all");
+  EXPECT_EQ(md5_first->front(), Category::kMd5);
+  EXPECT_EQ(md5_first->size(), all_categories().size());
+}
+
+TEST(Categories, TheErrorNamesEveryUnknownAndWhatIsKnown) {
+  const auto categories = categories_from("max,foo,min,bar");
+  ASSERT_FALSE(categories);
+  EXPECT_EQ(categories.error().code, Code::kInvalid);
+  for (const char* part : {"'foo'", "'bar'", "negative zero count", "l2norm", "all"}) {
+    EXPECT_NE(categories.error().message.find(part), std::string::npos) << part;
+  }
+  EXPECT_EQ(categories.error().message.find("'max'"), std::string::npos);
+  for (const char* text : {"", ",", "max,", ",max", "max,,min", "max min"}) {
+    EXPECT_FALSE(categories_from(text)) << '"' << text << '"';
+  }
+}
+
+TEST(Shape, CountsItsElements) {
+  EXPECT_EQ(*element_count({}), 1u);
+  EXPECT_EQ(*element_count({2, 3}), 6u);
+  EXPECT_EQ(*element_count({0}), 0u);
+  EXPECT_EQ(*element_count({~0ull, ~0ull, 0}), 0u);
+  EXPECT_EQ(*element_count({(1ull << 60) - 1}, 8), (1ull << 60) - 1);
+}
+
+TEST(Shape, TooManyBytesAreAnError) {
+  EXPECT_FALSE(element_count({1ull << 60}, 8));
+  EXPECT_FALSE(element_count({1ull << 63}));
+  EXPECT_FALSE(element_count({1ull << 32, 1ull << 32}));
+  EXPECT_FALSE(element_count({~0ull, ~0ull}));
+  EXPECT_FALSE(element_count({3, 6148914691236517206ull}));  // 2^64 + 2, which wraps to 2
+}
+
+TEST(Shape, IsWrittenAsMindSporeDoes) {
+  EXPECT_EQ(to_string(Shape{}), "()");
+  EXPECT_EQ(to_string(Shape{3}), "(3)");
+  EXPECT_EQ(to_string(Shape{2, 3, 0}), "(2,3,0)");
+}
+
+}  // namespace
+}  // namespace tensorstat

@@ -1,0 +1,48 @@
+// Tensors that are hard to sum, of every dtype: what the properties of the numbers are tried on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tensorstat/catalog.hpp>
+#include <vector>
+
+namespace samples {
+
+using Random = std::mt19937_64;
+
+// A name for messages, and a function that gives `count` elements of a dtype in host byte order.
+struct Distribution {
+  std::string_view name;
+  std::vector<std::byte> (*make)(tensorstat::Dtype dtype, std::size_t count, Random& random);
+};
+
+// All that suit the dtype. Each takes everything from `random`: a seed gives one tensor everywhere.
+std::span<const Distribution> of(tensorstat::Dtype dtype);
+
+// 0 to 65,537 elements, around every width that a vector, a group or a unit of work may have.
+std::span<const std::size_t> awkward_counts();
+
+std::vector<tensorstat::Dtype> all_dtypes();
+
+// TENSORSTAT_FULL asks for the long versions of the tests.
+bool full();
+
+// TENSORSTAT_SEED, or one fixed for all time; printed, so that a failure can be had again.
+std::uint64_t seed();
+
+// Bytes at a chosen distance from an address that every vector likes.
+class Misaligned {
+ public:
+  Misaligned(std::span<const std::byte> bytes, std::size_t offset);
+  const std::byte* data() const { return &storage_[begin_]; }
+
+ private:
+  std::vector<std::byte> storage_;
+  std::size_t begin_;
+};
+
+}  // namespace samples
