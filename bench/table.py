@@ -201,10 +201,11 @@ def start_rows(groups):
 
 def training_rows(groups):
     group = groups.get("training", {})
-    for who, contestant in sorted(group.items(), key=lambda item: item[0] != "limit:bare"):
+    for who, contestant in sorted(group.items(), key=lambda item: (item[0] != "limit:bare", item[0])):
         if contestant.rounds_ns:
             kind, lane, *more = who.split(":")
-            words = {"limit": "nothing", "peer": "statistics by " + lane}.get(kind) or " + ".join(["statistics, " + LANES.get(lane, lane), *more])
+            words = {"limit": "nothing", "peer": "statistics by " + lane, "session": "dump session: " + lane}.get(kind)
+            words = words or " + ".join(["statistics, " + LANES.get(lane, lane), *more])
             yield [words, short(contestant.ns() / 1e6), ratio(group, "limit:bare", who)]
 
 
@@ -264,8 +265,8 @@ def main():
     show("Exact sums beside plain binary64 sums", ["tensor", "engine", "exact", "plain", "limit", "exact of plain", "plain of the limit"],
          list(exact_rows(groups)))
     show("Hard data: speed as a share of that on N(0, 1)", ["tensor", "engine", "normal GB/s", *WORST], list(worst_rows(groups)))
-    show("A training step, every weight, gradient and activation measured: ms, and times the bare step",
-         ["measured", "ms", "times"], list(training_rows(groups)))
+    show("A training step, and measuring every weight, gradient and activation after it",
+         ["measured", "ms", "times the bare step"], list(training_rows(groups)))
     show("A process to its first result", ["process", "ms", "times the empty kernel's"], list(start_rows(groups)))
     show("MD5 of many messages on one core", ["lanes", "messages", "GB/s", "OpenSSL", "ratio"], list(md5_rows(groups)))
 

@@ -8,6 +8,8 @@
 #include <Eigen/Core>
 #include <array>
 
+#include "bench/training_session.hpp"
+
 namespace tensorstat::bench {
 namespace {
 
@@ -57,18 +59,16 @@ class Network {
   std::array<Eigen::MatrixXf, kLayers + 1> activations_;
 };
 
-using Measure = std::function<void(std::span<const Tensor>)>;
-
-void enter_step(const std::string& who, Measure measure) {
-  enter("training", who, 0, 0, [measure = std::move(measure)] {
-    return Contestant{[measure, network = std::make_shared<Network>()] {
+void enter_step(const std::string& who, std::function<AfterStep()> prepare) {
+  enter("training", who, 0, 0, [prepare = std::move(prepare)] {
+    return Contestant{[after = prepare(), network = std::make_shared<Network>()] {
       network->step();
-      if (measure) measure(network->tensors());
+      after(network->tensors());
     }};
   });
 }
 
-Measure measure_on(const Lane& lane, const char* categories) {
+AfterStep measure_on(const Lane& lane, const char* categories) {
   return [lane, request = Request{.categories = value(categories_from(categories)), .on = lane.on}](
              std::span<const Tensor> tensors) {
     benchmark::DoNotOptimize(value(meter(lane).measure(tensors, request)));
@@ -78,13 +78,21 @@ Measure measure_on(const Lane& lane, const char* categories) {
 }  // namespace
 
 void enter_training() {
-  enter_step("limit:bare", nullptr);
-  for (const Lane& lane : kLanes)
-    enter_step(std::string("tensorstat:") + lane.name, measure_on(lane, kTen));
-  enter_step("tensorstat:all:md5", measure_on(kLanes[1], "all"));
-  enter_step("peer:mindspore", [](std::span<const Tensor> tensors) {
+  const auto nothing = [](std::span<const Tensor>) {};
+  const auto with_mindspore = [](std::span<const Tensor> tensors) {
     for (const Tensor& each : tensors) benchmark::DoNotOptimize(mindspore(each));
-  });
+  };
+  enter_step("limit:bare", [=] { return nothing; });
+  for (const Lane& lane : kLanes) {
+    enter_step(std::string("tensorstat:") + lane.name, [=] { return measure_on(lane, kTen); });
+  }
+  enter_step("tensorstat:all:md5", [] { return measure_on(kLanes[1], "all"); });
+  enter_step("session:off", [] { return dump_session(""); });
+  enter_step("session:statistics",
+             [] { return dump_session(R"(["max", "min", "avg", "l2norm", "nan count"])"); });
+  enter_step("session:statistics + md5",
+             [] { return dump_session(R"(["max", "min", "avg", "l2norm", "nan count", "md5"])"); });
+  enter_step("peer:mindspore", [=] { return with_mindspore; });
 }
 
 }  // namespace tensorstat::bench
