@@ -46,7 +46,7 @@ class Contestant:
 def load(directory):
     """The groups in the order of the files, each a dict of contestants; and the context of the last file."""
     groups, context = {}, {}
-    for path in sorted(pathlib.Path(directory).glob("*.json")):
+    for path in sorted(pathlib.Path(directory).glob("[0-9][0-9][0-9]-*.json")):
         try:
             report = json.loads(path.read_text())
         except ValueError:
