@@ -211,11 +211,12 @@ def training_rows(groups):
 
 def md5_rows(groups):
     for name, group in groups.items():
-        for contestant in group.values():
-            get = contestant.counters.get
-            if get("openssl_GB/s"):
-                yield [name.rsplit("/", 1)[-1], get("name").split("/")[2], short(get("best_GB/s")),
-                       short(get("openssl_GB/s")), short(get("times_openssl"))]
+        if not name.startswith("md5_many/"):
+            continue
+        for lanes, contestant in sorted(group.items()):
+            if contestant.rounds_ns:
+                yield [name.rsplit("/", 1)[-1], lanes, *(short(contestant.counters[key])
+                                                         for key in ("best_GB/s", "openssl_GB/s", "times_openssl"))]
 
 
 def processor():
@@ -239,6 +240,16 @@ def check(groups):
         if middle < least:
             print(f"  warning: {name}: {who} is {short(middle)} times as fast as {beside}, usually at least {short(least)}")
     print(f"  {looked_at} ratios looked at")
+
+
+def show_errors(groups):
+    whose = {}
+    for name, group in groups.items():
+        for who, contestant in group.items():
+            if contestant.error:
+                whose.setdefault(contestant.error, []).append(f"{name}/{who}")
+    for error, those in whose.items():
+        print(f"\nnot measured, {error}:\n  " + "\n  ".join(those))
 
 
 def main():
@@ -268,12 +279,9 @@ def main():
     show("A training step, and measuring every weight, gradient and activation after it",
          ["measured", "ms", "times the bare step"], list(training_rows(groups)))
     show("A process to its first result", ["process", "ms", "times the empty kernel's"], list(start_rows(groups)))
-    show("MD5 of many messages on one core", ["lanes", "messages", "GB/s", "OpenSSL", "ratio"], list(md5_rows(groups)))
+    show("MD5 of many messages on one core", ["messages", "lanes", "GB/s", "OpenSSL", "ratio"], list(md5_rows(groups)))
 
-    for name, group in groups.items():
-        for who, contestant in group.items():
-            if contestant.error:
-                print(f"\nnot measured: {name}/{who}: {contestant.error}")
+    show_errors(groups)
     if options.mode == "check":
         check(groups)
 
