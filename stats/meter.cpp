@@ -59,14 +59,14 @@ struct Meter::State {
   // Hands a tensor in device memory to `take`, window by window: as a tensor in host memory, and as bytes.
   template <typename Take>
   Status read_back(const Tensor& tensor, const Take& take) {
-    DeviceEngine* const engine = find_device();
-    if (engine == nullptr) {
+    find_device();
+    if (device == nullptr) {  // one that failed to fold may still be read
       return Error{Code::kDevice, "the tensor is in device memory, which cannot be read: " + trouble()};
     }
     std::vector<std::byte> window(std::min(tensor.bytes(), kReadBackBytes));
     for (std::uint64_t first = 0; first < tensor.bytes(); first += window.size()) {
       window.resize(std::min<std::uint64_t>(window.size(), tensor.bytes() - first));
-      if (Status status = engine->read(tensor, first, window); !status) return status;
+      if (Status status = device->read(tensor, first, window); !status) return status;
       const Tensor part{.dtype = tensor.dtype,
                         .element_count = window.size() / size_bytes(tensor.dtype),
                         .address = window.data()};
