@@ -53,7 +53,15 @@ typedef double f64;
 #define COUNT_INTO(type, counter, condition) ((counter) -= AS(type, condition))
 #define ANY(type, mask) any(mask)
 #define MUL_32(a, b) (((a) & 0xffffffffUL) * ((b) & 0xffffffffUL))
-#define MUL_32_SIGNED(a, b) ((a) * (b))
+#define PAIRS(x) as_ulong8(x)
+#define SQUARE_LOW(type, pairs) CAT(square_low_, type)(pairs)
+#define square_low_u32(pairs) MUL_32(pairs, pairs)
+#define square_low_i32(pairs) as_ulong8((as_long8(pairs) << 32 >> 32) * (as_long8(pairs) << 32 >> 32))
+#define SUMS(type, x) convert_int16(x)
+#define SQUARE_SUMS(type, x) CAT(square_sums_, type)(x)
+#define square_sums_u8(x) convert_uint16(convert_ushort16(x) * convert_ushort16(x))
+#define square_sums_i8(x) convert_uint16(convert_short16(x) * convert_short16(x))
+#define square_sums_i16(x) as_uint16(convert_int16(x) * convert_int16(x))
 
 #define LANES_u8 16
 #define LANES_u16 16
@@ -86,7 +94,6 @@ typedef long8 v_i64;
 #define LOAD_i32(p) vload16(0, p)
 #define LOAD_u64(p) vload8(0, p)
 #define LOAD_i64(p) vload8(0, p)
-#define WIDEN(type, p) convert_long8(vload8(0, (SPACE const type*)(p)))
 
 // Folds a vector's halves onto each other.
 #define LANES_16(name, type, wide, op)                                   \
@@ -122,6 +129,7 @@ LANES_16(add_16, i64, long, SUM_OF)
 #define ADD_LANES_u8(v) add_16(convert_long16(v))
 #define ADD_LANES_u16(v) add_16(convert_long16(v))
 #define ADD_LANES_u32(v) add_16(convert_long16(v))
+#define ADD_LANES_i32(v) add_16(convert_long16(v))
 #define ADD_LANES_u64(v) add_8(as_long8(v))
 #define ADD_LANES_i64(v) add_8(v)
 
@@ -148,7 +156,10 @@ typedef double8 v_f64;
 #define COUNT_INTO(type, counter, condition) ((counter) += (condition))
 #define ANY(type, mask) ((mask) != 0)
 #define MUL_32(a, b) ((u64)(u32)(a) * (u32)(b))
-#define MUL_32_SIGNED(a, b) ((a) * (b))
+#define PAIRS(x) ((u64)(u32)(x))
+#define SQUARE_LOW(type, pairs) ((u64)(i64)(type)(pairs) * (u64)(i64)(type)(pairs))
+#define SUMS(type, x) ((i32)(x))
+#define SQUARE_SUMS(type, x) ((u32)((i32)(x) * (i32)(x)))
 
 #define LANES_u8 1
 #define LANES_u16 1
@@ -173,7 +184,6 @@ typedef i64 v_i64;
 #define AS_i32(x) ((i32)(x))
 #define AS_i64(x) as_long(x)
 #define LOAD(type, p) LOAD_ONE(type, p)
-#define WIDEN(type, p) ((i64)LOAD_ONE(type, p))
 #define MAX_LANE(type, v) (v)
 #define MIN_LANE(type, v) (v)
 #define ADD_LANES(type, v) ((i64)(v))
