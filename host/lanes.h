@@ -47,6 +47,7 @@ using f64 = double;
 // Elements a fold takes at a time, and how many accumulators take turns to hide an addition's latency.
 #define GROUP 128
 #define SETS 2
+#define BINS
 
 template <typename T, int kLanes>
 struct VectorOf {
@@ -57,7 +58,7 @@ struct VectorOf {
 #define VECTOR(type) typedef VectorOf<type, LANES(type)>::vector v_##type;
 VECTOR(u8) VECTOR(u16) VECTOR(u32) VECTOR(u64)
 VECTOR(i8) VECTOR(i16) VECTOR(i32) VECTOR(i64)
-VECTOR(f64)
+VECTOR(f32) VECTOR(f64)
 #undef VECTOR
 
 template <typename To, typename From>
@@ -94,8 +95,10 @@ INLINE T smaller(T a, T b) { return a < b ? a : b; }
 // Counts the lanes where a comparison holds. AVX-512 compares into a mask register and adds under it.
 #if LANE_BYTES == 64
 #define COUNT_INTO(type, counter, condition) ((counter) = (condition) ? (counter) + (type)1 : (counter))
+#define COUNT_OUT_OF(type, counter, condition) ((counter) = (condition) ? (counter) - (type)1 : (counter))
 #else
 #define COUNT_INTO(type, counter, condition) ((counter) -= AS(type, condition))
+#define COUNT_OUT_OF(type, counter, condition) ((counter) += AS(type, condition))
 #endif
 
 template <typename V>
@@ -244,5 +247,15 @@ INLINE v_f64 load_f64_float16(const u8* p) {
   return widen(as<Floats>(value));
 #endif
 }
+
+// Vector k of the 2 * LANES(f32) elements of a half type at p, the even ones first: any order will do.
+INLINE v_f64 load_placed(const u8* p, int k, int shift, u32 mask) {
+  const v_u32 words = load<v_u32>(p);
+  const v_u32 placed = as<v_u32>(as<v_i32>(k < 2 ? words << 16 : words) >> shift) & mask;
+  Floats halves[2];
+  memcpy(halves, &placed, sizeof halves);
+  return widen(halves[k % 2]);
+}
+#define LOAD_PLACED(p, k) load_placed(p, k, PLACED_SHIFT, PLACED_MASK)
 
 }  // namespace

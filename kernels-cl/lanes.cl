@@ -44,6 +44,7 @@ typedef double f64;
 #ifdef SHAPE_SLICE
 #define GROUP 128
 #define SETS 2
+#define BINS
 #define SPACE global
 #define WORDS
 #define ADD(word, value) ((word) += (value))
@@ -51,6 +52,7 @@ typedef double f64;
 #define MAX(a, b) max(a, b)
 #define MIN(a, b) min(a, b)
 #define COUNT_INTO(type, counter, condition) ((counter) -= AS(type, condition))
+#define COUNT_OUT_OF(type, counter, condition) ((counter) += AS(type, condition))
 #define ANY(type, mask) any(mask)
 #define MUL_32(a, b) (((a) & 0xffffffffUL) * ((b) & 0xffffffffUL))
 #define PAIRS(x) as_ulong8(x)
@@ -68,6 +70,7 @@ typedef double f64;
 #define LANES_u32 16
 #define LANES_u64 8
 #define LANES_i64 8
+#define LANES_f32 8
 #define LANES_f64 8
 typedef uchar16 v_u8;
 typedef ushort16 v_u16;
@@ -136,6 +139,9 @@ LANES_16(add_16, i64, long, SUM_OF)
 #ifdef FP64
 typedef double8 v_f64;
 #define AS_f64(x) as_double8(x)
+// The even elements first: any order will do.
+#define LOAD_PLACED(p, k) \
+  convert_double8(as_float8((as_int8(vload8(0, (SPACE const u32*)(p)) << ((k) == 0 ? 16 : 0)) >> PLACED_SHIFT) & (int8)(PLACED_MASK)))
 #define load_f64_float32(p) convert_double8(vload8(0, (SPACE const float*)(p)))
 #define load_f64_bfloat16(p) convert_double8(as_float8(convert_uint8(vload8(0, (SPACE const u16*)(p))) << 16))
 #define load_f64_float16(p) convert_double8(vload_half8(0, (SPACE const half*)(p)))
@@ -154,6 +160,7 @@ typedef double8 v_f64;
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define COUNT_INTO(type, counter, condition) ((counter) += (condition))
+#define COUNT_OUT_OF(type, counter, condition) ((counter) -= (condition))
 #define ANY(type, mask) ((mask) != 0)
 #define MUL_32(a, b) ((u64)(u32)(a) * (u32)(b))
 #define PAIRS(x) ((u64)(u32)(x))
@@ -166,6 +173,7 @@ typedef double8 v_f64;
 #define LANES_u32 1
 #define LANES_u64 1
 #define LANES_i64 1
+#define LANES_f32 1
 #define LANES_f64 1
 typedef u8 v_u8;
 typedef u16 v_u16;
@@ -191,6 +199,8 @@ typedef i64 v_i64;
 #ifdef FP64
 typedef double v_f64;
 #define AS_f64(x) as_double(x)
+#define LOAD_PLACED(p, k) \
+  ((f64)as_float(((i32)((u32)LOAD_ONE(u16, (p) + 2 * (k)) << 16) >> PLACED_SHIFT) & (i32)PLACED_MASK))
 #define load_f64_float32(p) ((f64)as_float(LOAD_ONE(u32, p)))
 #define load_f64_bfloat16(p) ((f64)as_float((u32)LOAD_ONE(u16, p) << 16))
 #define load_f64_float16(p) ((f64)vload_half(0, (SPACE const half*)(p)))

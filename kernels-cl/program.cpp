@@ -39,6 +39,11 @@ std::string source(Dtype dtype) {
     if (each.family != kFamilies[static_cast<std::size_t>(dtype)]) continue;
     add(each.lift);
     whole += "#ifdef FOLDS\n";
+    if (each.fold == FOLD_TEXT_Float) {
+      whole += "#ifdef BINS\n";
+      add("precision/fold_bins.h");
+      whole += "#endif\n";
+    }
     add(each.fold);
     whole += "#endif\n";
   }
