@@ -45,6 +45,7 @@ Result<std::unique_ptr<Session>> Session::open(const MeterOptions& options, Ledg
 }
 
 std::string Session::refusal(const Tensor& tensor, Precision precision) const {
+  if (tensor.strides != nullptr) return "strided tensors are host work";
   if (forked()) return "the process has forked since the device was opened";
   if (precision == Precision::kLow && is_float(tensor.dtype)) return "`low` sums of floats are host work";
   if (tensor.where == Where::kSharedMemory && !device_.shares_host_memory) {
