@@ -14,7 +14,7 @@ namespace tensorstat {
 namespace cl_engine {
 namespace {
 
-// Puts every signal's disposition back when it goes.
+// Puts every signal's disposition that was replaced back when it goes.
 class SignalGuard {
  public:
   SignalGuard() {
@@ -25,8 +25,11 @@ class SignalGuard {
   }
   ~SignalGuard() {
     for (int signal = 1; signal < NSIG; ++signal) {
-      if (known_[static_cast<std::size_t>(signal)]) {
-        sigaction(signal, &saved_[static_cast<std::size_t>(signal)], nullptr);
+      const struct sigaction& saved = saved_[static_cast<std::size_t>(signal)];
+      struct sigaction now {};
+      if (known_[static_cast<std::size_t>(signal)] && sigaction(signal, nullptr, &now) == 0 &&
+          now.sa_handler != saved.sa_handler) {
+        sigaction(signal, &saved, nullptr);
       }
     }
   }
