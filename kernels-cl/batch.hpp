@@ -27,7 +27,7 @@ struct Piece {
 // Cuts `count` elements into the pieces that a launch over `total_bytes` wants.
 void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vector<Piece>& pieces);
 
-// Device bytes that a batch of one piece more than none takes, at most.
+// Device bytes that each piece adds to its batch, at most.
 std::uint64_t workspace_bytes(const Piece& piece);
 
 class Batch {

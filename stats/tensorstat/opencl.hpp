@@ -41,7 +41,7 @@ class Ticket {
   std::unique_ptr<State> state_;
 };
 
-// Thread-safe; any number of batches may be in flight. Nothing is allocated for a tensor, and nothing
+// Thread-safe; any number of batches may be in flight. No device memory is allocated for a tensor, nor
 // for a batch once as many of that size have been in flight before.
 class DeviceMeter {
  public:
