@@ -16,7 +16,7 @@ MeterOptions with_log(MeterOptions options, const std::shared_ptr<Notices>& noti
   return options;
 }
 
-bool is_digest(Category category) { return (needs(category) & kBytes) != 0; }
+bool is_digest(Category category) { return (needs(category) & kDigests) != 0; }
 
 // Several tensors a request, and no more than one launch and its results want.
 constexpr std::size_t kBatch = 256;
@@ -50,7 +50,8 @@ bool Examiner::overflows(const HeldRun& run) {
   for (const auto& found : ask(outputs, specials, On::kHost)) {
     if (!found) return true;
     for (const Value& count : found->values) {
-      if (count != Value{std::uint64_t{0}}) return true;
+      const auto* number = std::get_if<std::uint64_t>(&count);
+      if (number == nullptr || *number != 0) return true;
     }
   }
   return false;

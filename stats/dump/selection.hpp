@@ -28,10 +28,12 @@ class Selection {
   }
 
   // By dump_mode, kernels and the set_dump flag. Matches texts: ask once for each operator.
-  bool wants_operator(std::string_view full_scope_name, bool set_dump) const {
+  // `is_escaped`: the name is as it is in files, and the type counts.
+  bool wants_operator(std::string_view type, std::string_view name, bool set_dump,
+                      bool is_escaped) const {
     switch (config_.dump_mode) {
       case DumpMode::kKernels:
-        return config_.kernels.wants(full_scope_name);
+        return is_escaped ? config_.kernels.wants_escaped(type, name) : config_.kernels.wants(name);
       case DumpMode::kSetDump:
         return set_dump;
       case DumpMode::kAll:

@@ -63,7 +63,7 @@ const DumpOperator* DumpSession::State::operator_named(std::string_view type, st
     op->name = one_line(name);
     op->stream_id = stream_id;
     op->task_id = task_id;
-    op->wanted = selection.wants_operator(name, set_dump);
+    op->wanted = selection.wants_operator(type, name, set_dump, options.names_are_escaped);
   }
   return op.get();
 }
@@ -82,7 +82,7 @@ void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, HeldRun& 
       notices->inform_once("empty",
                            "empty tensors are not dumped; the first is of " + run.op->name);
     } else {
-      held->timestamp_us = next_timestamp_us();
+      held->timestamp_us = given.timestamp_us != 0 ? given.timestamp_us : next_timestamp_us();
       run.tensors.push_back(*std::move(held));
     }
   }
@@ -175,6 +175,7 @@ void DumpSession::State::step_end(const DumpPlace& place) {
 Result<std::unique_ptr<DumpSession::State>> DumpSession::State::open(
     Result<DumpConfig> config, DumpOptions options, std::shared_ptr<Notices> notices) {
   if (!config) return config.error();
+  if (!options.path.empty()) config->path = options.path;
   return std::make_unique<State>(*std::move(config), std::move(options), std::move(notices));
 }
 
