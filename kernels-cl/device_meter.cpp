@@ -94,7 +94,7 @@ Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Reques
   Session& session = *state_->session;
   if (request.on == On::kHost) return Error{Code::kInvalid, "a submitted batch runs on the device; `host` was asked for"};
   const Needs wanted = needs(request.categories, request.precision);
-  if ((wanted & kBytes) != 0) return Error{Code::kUnsupported, "md5 is serial, and no work for a device: use a Meter"};
+  if ((wanted & kDigests) != 0) return Error{Code::kUnsupported, "a digest is serial, and no work for a device: use a Meter"};
   auto state = std::make_unique<Ticket::State>();
   state->owner = state_;
   state->request = request;

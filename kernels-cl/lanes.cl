@@ -42,6 +42,7 @@ typedef double f64;
 #ifdef SHAPE_SLICE
 #define GROUP 128
 #define SETS 2
+#define BINS
 #define SPACE global
 #define WORDS
 #define ADD(word, value) ((word) += (value))
@@ -49,15 +50,25 @@ typedef double f64;
 #define MAX(a, b) max(a, b)
 #define MIN(a, b) min(a, b)
 #define COUNT_INTO(type, counter, condition) ((counter) -= AS(type, condition))
+#define COUNT_OUT_OF(type, counter, condition) ((counter) += AS(type, condition))
 #define ANY(type, mask) any(mask)
 #define MUL_32(a, b) (((a) & 0xffffffffUL) * ((b) & 0xffffffffUL))
-#define MUL_32_SIGNED(a, b) ((a) * (b))
+#define PAIRS(x) as_ulong8(x)
+#define SQUARE_LOW(type, pairs) CAT(square_low_, type)(pairs)
+#define square_low_u32(pairs) MUL_32(pairs, pairs)
+#define square_low_i32(pairs) as_ulong8((as_long8(pairs) << 32 >> 32) * (as_long8(pairs) << 32 >> 32))
+#define SUMS(type, x) convert_int16(x)
+#define SQUARE_SUMS(type, x) CAT(square_sums_, type)(x)
+#define square_sums_u8(x) convert_uint16(convert_ushort16(x) * convert_ushort16(x))
+#define square_sums_i8(x) convert_uint16(convert_short16(x) * convert_short16(x))
+#define square_sums_i16(x) as_uint16(convert_int16(x) * convert_int16(x))
 
 #define LANES_u8 16
 #define LANES_u16 16
 #define LANES_u32 16
 #define LANES_u64 8
 #define LANES_i64 8
+#define LANES_f32 8
 #define LANES_f64 8
 typedef uchar16 v_u8;
 typedef ushort16 v_u16;
@@ -84,7 +95,6 @@ typedef long8 v_i64;
 #define LOAD_i32(p) vload16(0, p)
 #define LOAD_u64(p) vload8(0, p)
 #define LOAD_i64(p) vload8(0, p)
-#define WIDEN(type, p) convert_long8(vload8(0, (SPACE const type*)(p)))
 
 // Folds a vector's halves onto each other.
 #define LANES_16(name, type, wide, op)                                   \
@@ -120,12 +130,16 @@ LANES_16(add_16, i64, long, SUM_OF)
 #define ADD_LANES_u8(v) add_16(convert_long16(v))
 #define ADD_LANES_u16(v) add_16(convert_long16(v))
 #define ADD_LANES_u32(v) add_16(convert_long16(v))
+#define ADD_LANES_i32(v) add_16(convert_long16(v))
 #define ADD_LANES_u64(v) add_8(as_long8(v))
 #define ADD_LANES_i64(v) add_8(v)
 
 #ifdef FP64
 typedef double8 v_f64;
 #define AS_f64(x) as_double8(x)
+// The even elements first: any order will do.
+#define LOAD_PLACED(p, k) \
+  convert_double8(as_float8((as_int8(vload8(0, (SPACE const u32*)(p)) << ((k) == 0 ? 16 : 0)) >> PLACED_SHIFT) & (int8)(PLACED_MASK)))
 #define load_f64_float32(p) convert_double8(vload8(0, (SPACE const float*)(p)))
 #define load_f64_bfloat16(p) convert_double8(as_float8(convert_uint8(vload8(0, (SPACE const u16*)(p))) << 16))
 #define load_f64_float16(p) convert_double8(vload_half8(0, (SPACE const half*)(p)))

@@ -49,7 +49,9 @@ std::string source(const Device& device, Dtype dtype) {
     if (each.family != kFamilies[static_cast<std::size_t>(dtype)]) continue;
     add(each.lift);
     if (group) add("kernels-cl/group_lift.cl");
-    if (folds(device, dtype)) add(group ? each.group : each.fold);
+    if (!folds(device, dtype)) continue;
+    if (!group && each.fold == FOLD_TEXT_Float) add("precision/fold_bins.h");
+    add(group ? each.group : each.fold);
   }
   add(group ? "kernels-cl/group.cl" : "kernels-cl/fold.cl");
   return whole;
