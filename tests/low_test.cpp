@@ -132,8 +132,8 @@ TEST_P(Low, HasTheSameBytesOverThreadsAndCutsBetweenTiles) {
   const std::size_t tile_bytes = 1024 * size_bytes(GetParam());
   for (const samples::Distribution& distribution : samples::of(GetParam())) {
     const auto bytes = distribution.make(GetParam(), 400'000 + random_() % 3000, random_);
-    const auto whole = folded(*make_host_engine(1), bytes).serialize();
-    ASSERT_EQ(whole, folded(*make_host_engine(7), bytes).serialize()) << distribution.name;
+    const auto whole = folded(*make_host_engine({.threads = 1}), bytes).serialize();
+    ASSERT_EQ(whole, folded(*make_host_engine({.threads = 7}), bytes).serialize()) << distribution.name;
     std::vector<Partial> pieces;
     for (View rest = bytes; !rest.empty();) {
       const std::size_t taken = std::min(rest.size(), (1 + random_() % 200) * tile_bytes);

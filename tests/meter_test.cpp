@@ -20,12 +20,13 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-std::string md5_of(const Bytes& bytes) {
-  unsigned char digest[16];
-  EXPECT_EQ(1, EVP_Digest(bytes.data(), bytes.size(), digest, nullptr, EVP_md5(), nullptr));
+std::string digest_of(std::span<const std::byte> bytes, const EVP_MD* algorithm) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  EXPECT_EQ(1, EVP_Digest(bytes.data(), bytes.size(), digest, &size, algorithm, nullptr));
   std::string hex;
-  for (const unsigned char byte : digest) {
-    for (const int nibble : {byte >> 4, byte & 15}) hex += "0123456789abcdef"[nibble];
+  for (unsigned i = 0; i < size; ++i) {
+    for (const int nibble : {digest[i] >> 4, digest[i] & 15}) hex += "0123456789abcdef"[nibble];
   }
   return hex;
 }
@@ -50,7 +51,9 @@ struct Batch {
                          .element_count = bytes[i].size() / size_bytes(dtypes[i]),
                          .address = bytes[i].data()});
       truths.push_back(oracle::answers(oracle::facts(dtypes[i], bytes[i])));
-      truths.back()[static_cast<std::size_t>(Category::kMd5)] = md5_of(bytes[i]);
+      truths.back()[static_cast<std::size_t>(Category::kMd5)] = digest_of(bytes[i], EVP_md5());
+      // Up to 20,480 elements; sha1_two_level_test has the longer ones.
+      truths.back()[static_cast<std::size_t>(Category::kHash)] = digest_of(bytes[i], EVP_sha1());
     }
   }
 
@@ -142,7 +145,8 @@ TEST_P(MeterOn, SaysWhereEachCategoryWasComputed) {
       const Decision& decision = each.placement[k];
       EXPECT_EQ(all_categories()[k], decision.category);
       EXPECT_FALSE(decision.reason.empty());
-      const bool on_host = GetParam() == On::kHost || decision.category == Category::kMd5;
+      const bool on_host = GetParam() == On::kHost || decision.category == Category::kMd5 ||
+                           decision.category == Category::kHash;
       if (GetParam() != On::kAuto) {
         EXPECT_EQ(on_host ? "host" : "opencl", decision.engine);
       }
@@ -194,8 +198,8 @@ TEST(MeterStream, RefusesHalfElementsAndKeepsWhatItHas) {
   EXPECT_NE(std::string::npos, half.error().message.find("float32")) << half.error().message;
   const auto measured = stream->finish();
   ASSERT_TRUE(measured);
-  Bytes kept(bytes.begin(), bytes.end());
-  EXPECT_EQ((std::vector<Value>{std::uint64_t{3}, 3.0, md5_of(kept)}), measured->statistics.values);
+  EXPECT_EQ((std::vector<Value>{std::uint64_t{3}, 3.0, digest_of(bytes, EVP_md5())}),
+            measured->statistics.values);
 }
 
 // A device that is not there: said once, in words; the host does the work unless one insists.
