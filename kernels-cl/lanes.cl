@@ -39,6 +39,7 @@ typedef double f64;
 #else
 #define MUL_ADD(a, b, c) ((a) * (b) + (c))
 #endif
+#define SQUARE_ERROR(d, product) fma(d, d, -(product))
 #endif
 
 #ifdef SHAPE_SLICE

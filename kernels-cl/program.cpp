@@ -39,6 +39,7 @@ std::string source(Dtype dtype) {
     if (each.family != kFamilies[static_cast<std::size_t>(dtype)]) continue;
     add(each.lift);
     whole += "#ifdef FOLDS\n";
+    if (each.fold == FOLD_TEXT_Float || each.fold == FOLD_TEXT_Double) add("precision/fold_extremes.h");
     if (each.fold == FOLD_TEXT_Float) {
       whole += "#ifdef BINS\n";
       add("precision/fold_bins.h");
