@@ -38,7 +38,9 @@ typedef struct {
 } NAME(fold);
 
 INLINE void NAME(clear)(NAME(fold) * fold) {
+  UNROLL
   for (int k = 0; k < DOUBLE_SUMS; ++k) {
+    UNROLL
     for (int s = 0; s < SETS; ++s) {
       fold->high[s][k] = SPLAT(f64, AS_F64(HIGH_START(k)));
       fold->low[s][k] = SPLAT(f64, AS_F64(LOW_START(k)));
@@ -56,13 +58,16 @@ INLINE void NAME(place)(NAME(fold) * fold, i32 highest) {
   // Takes the smallest elements' last bit from 2^(lowest - 1 - 1074) to 2^SCALED_UNIT; normal for
   // every window.
   fold->scale = AS_F64((u64)(1023 + SCALED_UNIT + 1074 - (lowest - 1)) << 52);
+  UNROLL
   for (int k = 0; k < DOUBLE_SUMS; ++k) fold->high_total[k] = fold->low_total[k] = SPLAT(i64, 0);
   fold->drains = 0;
   NAME(clear)(fold);
 }
 
 INLINE void NAME(drain)(NAME(fold) * fold) {
+  UNROLL
   for (int k = 0; k < DOUBLE_SUMS; ++k) {
+    UNROLL
     for (int s = 0; s < SETS; ++s) {
       fold->high_total[k] += AS(i64, fold->high[s][k]) - (i64)HIGH_START(k);
       fold->low_total[k] += AS(i64, fold->low[s][k]) - (i64)LOW_START(k);
@@ -75,6 +80,7 @@ INLINE void NAME(drain)(NAME(fold) * fold) {
 INLINE void NAME(flush)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
   if (fold->steps != 0) NAME(drain)(fold);
   if (fold->drains == 0) return;
+  UNROLL
   for (int k = 0; k < DOUBLE_SUMS; ++k) {
     if (!(needs & (k == DOUBLE_SUM ? NEED_SUM : NEED_SQUARES))) continue;
     WORDS i64* words = partial + (k == DOUBLE_SUM ? PARTIAL_SUM : SQUARES);
@@ -129,7 +135,9 @@ INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
   }
   NAME(add_seen)(&fold->seen, &seen);
   const v_f64 scale = SPLAT(f64, fold->scale);
+  UNROLL
   for (int i = 0; i < GROUP; i += LANES(f64) * SETS) {
+    UNROLL
     for (int s = 0; s < SETS; ++s) {
       v_f64* high = fold->high[s];
       v_f64* low = fold->low[s];

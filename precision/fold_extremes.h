@@ -24,6 +24,7 @@ INLINE void NAME(see_nothing)(NAME(seen) * seen) {
 // The GROUP elements at p; -0 among the negatives, zeros not counted.
 INLINE void NAME(see)(NAME(seen) * seen, SPACE const u8* p, const int needs) {
   NAME(see_nothing)(seen);
+  UNROLL
   for (int i = 0; i < GROUP; i += LANES(UBITS)) {
     const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * (int)sizeof(UBITS));
     seen->top = MAX(seen->top, AS(SBITS, bits));

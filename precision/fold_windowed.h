@@ -60,6 +60,7 @@ INLINE f64 NAME(start)(i32 exponent) {
 }
 
 INLINE void NAME(clear)(NAME(fold) * fold) {
+  UNROLL
   for (int s = 0; s < SETS; ++s) {
     fold->sum[s] = SPLAT(f64, fold->sum_start);
     fold->high[s] = SPLAT(f64, fold->high_start);
@@ -100,6 +101,7 @@ INLINE void NAME(place_narrow)(NAME(fold) * fold, i32 highest) {
 INLINE void NAME(flush)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
   if (fold->steps == 0) return;
   v_i64 sum = SPLAT(i64, 0), high = SPLAT(i64, 0), low = SPLAT(i64, 0);
+  UNROLL
   for (int s = 0; s < SETS; ++s) {
     sum += AS(i64, fold->sum[s]) - AS_I64(fold->sum_start);
     high += AS(i64, fold->high[s]) - AS_I64(fold->high_start);
@@ -183,17 +185,21 @@ NOINLINE int NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8*
 INLINE void NAME(add_narrow)(NAME(fold) * fold, SPACE const u8* p, const int needs) {
   const v_f64 sum_start = SPLAT(f64, fold->narrow_sum_start), square_start = SPLAT(f64, fold->narrow_square_start);
   v_f64 sum[SETS], square[SETS];
+  UNROLL
   for (int s = 0; s < SETS; ++s) {
     sum[s] = sum_start;
     square[s] = square_start;
   }
+  UNROLL
   for (int i = 0; i < GROUP; i += 2 * LANES(f32)) {
+    UNROLL
     for (int k = 0; k < 2 * LANES(f32) / LANES(f64); ++k) {
       const v_f64 d = LOAD_PLACED(p + i * (int)sizeof(UBITS), k);
       if (needs & NEED_SUM) sum[k % SETS] += d;
       if (needs & NEED_SQUARES) square[k % SETS] = MUL_ADD(d, d, square[k % SETS]);
     }
   }
+  UNROLL
   for (int s = 0; s < SETS; ++s) {
     fold->narrow_sum += AS(i64, sum[s]) - AS(i64, sum_start);
     fold->narrow_square += AS(i64, square[s]) - AS(i64, square_start);
@@ -201,7 +207,9 @@ INLINE void NAME(add_narrow)(NAME(fold) * fold, SPACE const u8* p, const int nee
 }
 
 INLINE void NAME(add_wide)(NAME(fold) * fold, SPACE const u8* p, const int needs) {
+  UNROLL
   for (int i = 0; i < GROUP; i += LANES(f64) * SETS) {
+    UNROLL
     for (int s = 0; s < SETS; ++s) {
       const v_f64 d = NAME(load_f64)(p + (i + s * LANES(f64)) * (int)sizeof(UBITS));
       if (needs & NEED_SUM) fold->sum[s] += d;
