@@ -145,6 +145,8 @@ struct Meter::State {
                      std::string md5) const {
     Measurement result;
     result.statistics.categories = request.categories;
+    result.statistics.values.reserve(request.categories.size());
+    result.placement.reserve(request.categories.size());
     const std::string engine(placement.on_device ? device->name() : host->name());
     for (const Category category : request.categories) {
       const bool is_digest = (needs(category) & kBytes) != 0;
@@ -181,6 +183,8 @@ Result<std::vector<Measurement>> Meter::measure(std::span<const Tensor> tensors,
   std::vector<Placement> placements;
   std::vector<Job> jobs;
   partials.reserve(tensors.size());
+  placements.reserve(tensors.size());
+  jobs.reserve(tensors.size());
   for (const Tensor& tensor : tensors) {
     auto placement = place(tensor, request, total_bytes, *state_->host, state_->sight());
     if (!placement) return placement.error();
