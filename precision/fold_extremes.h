@@ -3,10 +3,8 @@
 // Nothing is ordered: the largest as signed numbers, the largest as unsigned ones and the smallest
 // magnitude hold both extrema together, and take fewer operations than ordered keys. Zeros are counted
 // only in a group that has any.
-#ifndef COUNTED_GROUPS
 // Groups until the counters are emptied: 16-bit ones take GROUP more at most.
 #define COUNTED_GROUPS (sizeof(UBITS) == 2 ? 65535 / GROUP : 1 << 20)
-#endif
 
 typedef struct {
   VECTOR_OF(SBITS) top;
