@@ -75,6 +75,10 @@ class SimdEngine final : public HostEngine {
       for (std::size_t i = units[unit]; i < end; ++i) {
         const Slice& slice = slices[i];
         const Job& job = jobs[slice.job];
+        if (slice.count == job.tensor.element_count) {  // nobody else works on this one
+          fold_slice(job, 0, slice.count, job.partial->words());
+          continue;
+        }
         std::array<std::int64_t, kMostWords> words;
         const std::span part(words.data(), job.partial->words().size());
         clear(part);

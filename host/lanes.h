@@ -20,6 +20,7 @@
 #define FP64
 #define ADD(word, value) ((word) += (value))
 #define RAISE(word, value) ((word) = (word) > (value) ? (word) : (value))
+#define UNROLL  // the compilers do so unasked
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define SUBNORMALS_CONVERT 1  // the engine clears flush-to-zero before it calls
 
@@ -74,7 +75,7 @@ INLINE To load(const u8* p) {
   memcpy(&to, p, sizeof to);
   return to;
 }
-#define SPLAT(type, x) (VECTOR_OF(type){} + (type)(x))
+#define SPLAT(type, x) ((type)(x) - VECTOR_OF(type){})
 #define AS(type, x) as<VECTOR_OF(type)>(x)
 #define AS_F64(x) as<f64>((u64)(x))
 #define AS_I64(x) as<i64>((f64)(x))
@@ -138,7 +139,7 @@ INLINE i64 add_lanes(v_u8 v) { return add_lanes((as<v_u16>(v) & 0xff) + (as<v_u1
 #define MAX_LANE(type, v) ACROSS(type, v, larger(a, b))
 #define MIN_LANE(type, v) ACROSS(type, v, smaller(a, b))
 
-// a * b + c wherever a * b is exact, so that both forms give the same bits.
+// a * b + c, with one rounding or two: used where either gives an exact sum in the end.
 INLINE v_f64 multiply_add(v_f64 a, v_f64 b, v_f64 c) {
 #if LANE_BYTES == 64
   return (v_f64)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
@@ -149,6 +150,18 @@ INLINE v_f64 multiply_add(v_f64 a, v_f64 b, v_f64 c) {
 #endif
 }
 #define MUL_ADD(a, b, c) multiply_add(a, b, c)
+
+// d * d less its rounded value. Without fma, by halves of d whose products are exact (Dekker's).
+INLINE v_f64 square_error(v_f64 d, v_f64 product) {
+#if LANE_BYTES >= 32
+  return multiply_add(d, d, -product);
+#else
+  const v_f64 high = as<v_f64>((as<v_u64>(d) + (1u << 26)) & ~(((u64)1 << 27) - 1));
+  const v_f64 low = d - high;
+  return ((high * high - product) + 2 * (high * low)) + low * low;
+#endif
+}
+#define SQUARE_ERROR(d, product) square_error(d, product)
 
 // Products of the low 32 bits of each lane.
 INLINE v_u64 multiply_32(v_u64 a, v_u64 b) {

@@ -32,11 +32,12 @@ typedef long i64;
 #define LANES(type) CAT(LANES_, type)
 #ifdef FP64
 typedef double f64;
-#ifdef FP_FAST_FMA
+#if defined(FP_FAST_FMA) || defined(__FMA__)  // pocl says the second
 #define MUL_ADD(a, b, c) fma(a, b, c)
 #else
 #define MUL_ADD(a, b, c) ((a) * (b) + (c))
 #endif
+#define SQUARE_ERROR(d, product) fma(d, d, -(product))
 #endif
 
 #ifdef SHAPE_SLICE
@@ -51,7 +52,12 @@ typedef double f64;
 #define MIN(a, b) min(a, b)
 #define COUNT_INTO(type, counter, condition) ((counter) -= AS(type, condition))
 #define COUNT_OUT_OF(type, counter, condition) ((counter) += AS(type, condition))
-#define ANY(type, mask) any(mask)
+// any() asks lane by lane through pocl.
+#define ANY(type, mask) CAT(any_, type)(mask)
+#define any_i16(mask) (or_4(as_long4(mask)) != 0)
+#define any_i32(mask) (or_8(as_long8(mask)) != 0)
+#define any_i64(mask) (or_8(mask) != 0)
+#define UNROLL _Pragma("unroll")
 #define MUL_32(a, b) (((a) & 0xffffffffUL) * ((b) & 0xffffffffUL))
 #define PAIRS(x) as_ulong8(x)
 #define SQUARE_LOW(type, pairs) CAT(square_low_, type)(pairs)
@@ -111,6 +117,8 @@ typedef long8 v_i64;
     return op(c.x, c.y);                                                 \
   }
 #define SUM_OF(a, b) ((a) + (b))
+INLINE i64 or_4(long4 v) { return (v.x | v.y) | (v.z | v.w); }
+INLINE i64 or_8(long8 v) { return or_4(v.lo | v.hi); }
 #define EXTREMA(lanes, type, wide)            \
   lanes(max_lane_##type, type, wide, max)     \
   lanes(min_lane_##type, type, wide, min)

@@ -51,6 +51,7 @@ std::string source(const Device& device, Dtype dtype) {
     add(each.lift);
     if (group) add("kernels-cl/group_lift.cl");
     if (!folds(device, dtype)) continue;
+    if (!group && is_float(dtype)) add("precision/fold_extremes.h");
     if (!group && each.fold == FOLD_TEXT_Float) add("precision/fold_bins.h");
     add(group ? each.group : each.fold);
   }

@@ -61,6 +61,7 @@ typedef struct {
 #define ADD_WORDS(type, x)                                                    \
   if (needs & NEED_SUM) NAME(add_pairs)(&fold->sums, PAIRS((x) ^ (ORDERED)BIAS)); \
   if (needs & NEED_SQUARES) {                                                 \
+    UNROLL                                                                    \
     for (int k = 0; k < LANES(u32) / LANES(u64); ++k) {                       \
       NAME(add_pairs)(&fold->squares, SQUARE_LOW(type, PAIRS(x) >> (u64)(32 * k))); \
     }                                                                         \
@@ -133,6 +134,7 @@ INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
 INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p,
                              const int needs) {
   (void)partial;
+  UNROLL
   for (int i = 0; i < GROUP; i += LANES(UBITS)) {
     const VECTOR_OF(ORDERED) x = LOAD(ORDERED, p + i * (int)sizeof(UBITS));
     if (IS_BOOL || (needs & NEED_SIGNS)) COUNT_INTO(UBITS, fold->zeros, x == (ORDERED)0);

@@ -15,6 +15,7 @@ typedef struct {
 INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
   (void)needs;
   fold->sum = fold->sum_high = SPLAT(u64, 0);
+  UNROLL
   for (int k = 0; k < 3; ++k) fold->square[k] = fold->square_high[k] = SPLAT(u64, 0);
   fold->top = SPLAT(i64, PARTIAL_NO_KEY);
   fold->bottom = SPLAT(i64, ~PARTIAL_NO_KEY);
@@ -30,6 +31,7 @@ INLINE void NAME(deposit_halves)(WORDS i64* words, v_u64 whole, v_u64 high, u32 
 INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
   if (needs & NEED_SUM) NAME(deposit_halves)(partial + PARTIAL_SUM, fold->sum, fold->sum_high, 0);
   if (needs & NEED_SQUARES) {
+    UNROLL
     for (int k = 0; k < 3; ++k) {
       const u32 position = 32 * k + (k == 1 ? 1 : 0);  // low * high counts twice
       NAME(deposit_halves)(partial + SQUARES, fold->square[k], fold->square_high[k], position);
@@ -48,6 +50,7 @@ INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
 INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p,
                              const int needs) {
   (void)partial;
+  UNROLL
   for (int i = 0; i < GROUP; i += LANES(i64)) {
     const v_i64 x = LOAD(i64, p + i * 8);
     const v_i64 key = x ^ KEY_FLIP;
@@ -65,6 +68,7 @@ INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
       const v_i64 sign = IS_SIGNED ? x >> 63 : SPLAT(i64, 0);
       const v_u64 low = AS(u64, (x ^ sign) - sign), high = low >> 32;
       const v_u64 products[3] = {MUL_32(low, low), MUL_32(low, high), MUL_32(high, high)};
+      UNROLL
       for (int k = 0; k < 3; ++k) {
         fold->square[k] += products[k];
         fold->square_high[k] += products[k] >> 32;

@@ -17,6 +17,7 @@
 
 #ifdef __cplusplus  // OpenCL C has it in front
 #include "precision/fold_bins.h"
+#include "precision/fold_extremes.h"
 #endif
 
 // A lane adds 2^LOG2_STEPS elements between flushes. Its integers stay within 2^51 when
@@ -31,8 +32,6 @@
 #define HAS_NARROW (sizeof(UBITS) == 2)
 #define NARROW_SPAN (23 - MANTISSA_BITS)
 #define NARROW_GROUPS 512  // 2^9 groups of 2^7 squares of 2^46 stay in 63 bits, in all lanes together
-// 16-bit counters take GROUP more at most.
-#define COUNTED_GROUPS (sizeof(UBITS) == 2 ? 65535 / GROUP : 1 << 20)
 
 typedef struct {
   UBITS smallest, largest;  // as bits without the sign; zeros are always inside
@@ -48,11 +47,7 @@ typedef struct {
   f64 narrow_sum_start, narrow_square_start;
   NAME(window) narrow;
   u32 narrow_groups;
-  // Largest as signed and as unsigned numbers, and smallest without the sign: together they hold both
-  // extrema, and cost less than ordering every element.
-  VECTOR_OF(SBITS) top;
-  VECTOR_OF(UBITS) far, near;
-  VECTOR_OF(UBITS) zeros, negatives;
+  NAME(seen) seen;
   u32 counted;  // groups since the counters were emptied
 #ifdef BINS
   NAME(bins) bins;
@@ -65,6 +60,7 @@ INLINE f64 NAME(start)(i32 exponent) {
 }
 
 INLINE void NAME(clear)(NAME(fold) * fold) {
+  UNROLL
   for (int s = 0; s < SETS; ++s) {
     fold->sum[s] = SPLAT(f64, fold->sum_start);
     fold->high[s] = SPLAT(f64, fold->high_start);
@@ -105,6 +101,7 @@ INLINE void NAME(place_narrow)(NAME(fold) * fold, i32 highest) {
 INLINE void NAME(flush)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
   if (fold->steps == 0) return;
   v_i64 sum = SPLAT(i64, 0), high = SPLAT(i64, 0), low = SPLAT(i64, 0);
+  UNROLL
   for (int s = 0; s < SETS; ++s) {
     sum += AS(i64, fold->sum[s]) - AS_I64(fold->sum_start);
     high += AS(i64, fold->high[s]) - AS_I64(fold->high_start);
@@ -128,20 +125,8 @@ INLINE void NAME(flush_narrow)(NAME(fold) * fold, WORDS i64* partial, const int 
   fold->narrow_groups = 0;
 }
 
-INLINE void NAME(flush_counts)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
-  if (needs & NEED_SIGNS) {
-    ADD(partial[PARTIAL_ZEROS], ADD_LANES(UBITS, fold->zeros));
-    ADD(partial[PARTIAL_NEGATIVES], ADD_LANES(UBITS, fold->negatives));
-  }
-  fold->zeros = fold->negatives = SPLAT(UBITS, 0);
-  fold->counted = 0;
-}
-
 INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
-  fold->top = SPLAT(SBITS, (SBITS)~MAGNITUDE_MASK);
-  fold->far = SPLAT(UBITS, 0);
-  fold->near = SPLAT(UBITS, MAGNITUDE_MASK);
-  fold->zeros = fold->negatives = SPLAT(UBITS, 0);
+  NAME(see_nothing)(&fold->seen);
   fold->counted = 0;
   // float16 fits one window whole; data of unit size fits these ones of the others.
   NAME(place)(fold, SPAN >= MAX_EXPONENT - 2 ? MAX_EXPONENT - 1 : MAX_EXPONENT / 2 + 3);
@@ -158,18 +143,10 @@ INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
 INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
   NAME(flush)(fold, partial, needs);
   NAME(flush_narrow)(fold, partial, needs);
-  NAME(flush_counts)(fold, partial, needs);
+  NAME(close_seen)(&fold->seen, partial, needs);
 #ifdef BINS
   NAME(flush_bins)(&fold->bins, partial);
 #endif
-  if (needs & NEED_EXTREMA) {
-    const SBITS top = MAX_LANE(SBITS, fold->top);
-    const UBITS far = MAX_LANE(UBITS, fold->far), near = MIN_LANE(UBITS, fold->near);
-    if (near == MAGNITUDE_MASK) return;  // no group came this way
-    // All below zero: the smallest magnitude is the largest. None below zero: it is the smallest.
-    raise_extrema(partial, top < 0 ? ~(i64)near : (i64)top,
-                  far > MAGNITUDE_MASK ? ~(i64)(far & MAGNITUDE_MASK) : (i64)near);
-  }
 }
 
 // Where a group's elements are to be added.
@@ -208,17 +185,21 @@ NOINLINE int NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8*
 INLINE void NAME(add_narrow)(NAME(fold) * fold, SPACE const u8* p, const int needs) {
   const v_f64 sum_start = SPLAT(f64, fold->narrow_sum_start), square_start = SPLAT(f64, fold->narrow_square_start);
   v_f64 sum[SETS], square[SETS];
+  UNROLL
   for (int s = 0; s < SETS; ++s) {
     sum[s] = sum_start;
     square[s] = square_start;
   }
+  UNROLL
   for (int i = 0; i < GROUP; i += 2 * LANES(f32)) {
+    UNROLL
     for (int k = 0; k < 2 * LANES(f32) / LANES(f64); ++k) {
       const v_f64 d = LOAD_PLACED(p + i * (int)sizeof(UBITS), k);
       if (needs & NEED_SUM) sum[k % SETS] += d;
       if (needs & NEED_SQUARES) square[k % SETS] = MUL_ADD(d, d, square[k % SETS]);
     }
   }
+  UNROLL
   for (int s = 0; s < SETS; ++s) {
     fold->narrow_sum += AS(i64, sum[s]) - AS(i64, sum_start);
     fold->narrow_square += AS(i64, square[s]) - AS(i64, square_start);
@@ -226,7 +207,9 @@ INLINE void NAME(add_narrow)(NAME(fold) * fold, SPACE const u8* p, const int nee
 }
 
 INLINE void NAME(add_wide)(NAME(fold) * fold, SPACE const u8* p, const int needs) {
+  UNROLL
   for (int i = 0; i < GROUP; i += LANES(f64) * SETS) {
+    UNROLL
     for (int s = 0; s < SETS; ++s) {
       const v_f64 d = NAME(load_f64)(p + (i + s * LANES(f64)) * (int)sizeof(UBITS));
       if (needs & NEED_SUM) fold->sum[s] += d;
@@ -243,48 +226,26 @@ INLINE void NAME(add_wide)(NAME(fold) * fold, SPACE const u8* p, const int needs
 // The GROUP elements at p.
 INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p,
                              const int needs) {
-  VECTOR_OF(SBITS) top = SPLAT(SBITS, (SBITS)~MAGNITUDE_MASK);
-  VECTOR_OF(UBITS) far = SPLAT(UBITS, 0), near = SPLAT(UBITS, MAGNITUDE_MASK);
-  VECTOR_OF(UBITS) zeros = SPLAT(UBITS, 0), negatives = SPLAT(UBITS, 0);
-  for (int i = 0; i < GROUP; i += LANES(UBITS)) {
-    const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * (int)sizeof(UBITS));
-    top = MAX(top, AS(SBITS, bits));
-    far = MAX(far, bits);
-    near = MIN(near, bits & MAGNITUDE_MASK);
-    if (needs & NEED_SIGNS) negatives += bits >> (UBITS)SIGN_SHIFT;
-  }
+  NAME(seen) seen;
+  NAME(see)(&seen, p, needs);
   const NAME(window)* window = HAS_NARROW ? &fold->narrow : &fold->wide;
-  const VECTOR_OF(SBITS) largest = MAX(top, AS(SBITS, far & MAGNITUDE_MASK));
+  const VECTOR_OF(SBITS) largest = NAME(largest_seen)(&seen);
   int path = HAS_NARROW ? NAME(NARROW) : NAME(WIDE);
-  if (UNLIKELY(ANY(SBITS, (largest > (SBITS)window->largest) | (near < window->smallest)))) {
-    VECTOR_OF(UBITS) least = near - (UBITS)1;  // smallest magnitude less one
-    if (ANY(SBITS, near == (UBITS)0)) {        // zeros left out
-      least = SPLAT(UBITS, (UBITS)-1);
-      for (int i = 0; i < GROUP; i += LANES(UBITS)) {
-        const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * (int)sizeof(UBITS));
-        const VECTOR_OF(UBITS) magnitude = bits & MAGNITUDE_MASK;
-        least = MIN(least, (VECTOR_OF(UBITS))(magnitude - (UBITS)1));
-        if (needs & NEED_SIGNS) {
-          COUNT_INTO(UBITS, zeros, magnitude == (UBITS)0);
-          COUNT_OUT_OF(UBITS, negatives, bits == (UBITS)~MAGNITUDE_MASK);  // -0 is not below zero
-        }
-      }
-    }
+  if (UNLIKELY(ANY(SBITS, (largest > (SBITS)window->largest) | (seen.near < window->smallest)))) {
+    VECTOR_OF(UBITS) least = seen.near - (UBITS)1;
+    if (ANY(SBITS, seen.near == (UBITS)0)) least = NAME(see_zeros)(&seen, p, needs);
     if (ANY(SBITS, (largest > (SBITS)window->largest) | (least < (UBITS)(window->smallest - 1)))) {
       path = NAME(settle)(fold, partial, p, (i64)MAX_LANE(SBITS, largest), (u64)MIN_LANE(UBITS, least) + 1, needs);
       if (path == NAME(DONE)) return;
     }
   }
-  fold->top = MAX(fold->top, top);
-  fold->far = MAX(fold->far, far);
-  fold->near = MIN(fold->near, near);
-  if (needs & NEED_SIGNS) {
-    fold->zeros += zeros;
-    fold->negatives += negatives;
-    if (++fold->counted == COUNTED_GROUPS) NAME(flush_counts)(fold, partial, needs);
+  NAME(add_seen)(&fold->seen, &seen);
+  if (++fold->counted == COUNTED_GROUPS) {
+    NAME(flush_counts)(&fold->seen, partial, needs);
+    fold->counted = 0;
   }
   if ((needs & (NEED_SUM | NEED_SQUARES)) == 0 || path == NAME(BINNED)) return;
-  if (path == NAME(NARROW)) {
+  if (HAS_NARROW && path == NAME(NARROW)) {
     NAME(add_narrow)(fold, p, needs);
     if (++fold->narrow_groups == NARROW_GROUPS) NAME(flush_narrow)(fold, partial, needs);
   } else {

