@@ -78,14 +78,27 @@ Value value_of_key(Dtype dtype, std::int64_t key) {
   }
 }
 
+// a > b, of numbers; a caller's flush-to-zero, which takes subnormals for 0, has no say.
+bool above(double a, double b) {
+  const auto ordered = [](double value) {
+    const auto magnitude = std::bit_cast<std::int64_t>(value) & std::numeric_limits<std::int64_t>::max();
+    return std::signbit(value) ? -magnitude : magnitude;
+  };
+  return ordered(a) > ordered(b);
+}
+
 // `low`: the sum of squares is itself a value of the dtype before its root is taken.
 double root_of_own_sum(const precision::Exact& squares, const precision::Format& own) {
   const double sum = precision::round_quotient(squares, 1, own);
   if (std::isinf(sum)) return sum;
-  int exponent = 0;
-  const auto mantissa = static_cast<std::int64_t>(std::ldexp(std::frexp(sum, &exponent), 53));
-  const std::int64_t words[] = {mantissa & 0xffffffff, mantissa >> 32};
-  return precision::round_root({words, exponent - 53}, own);
+  // By its bits: a caller's flush-to-zero would lose a subnormal.
+  const auto bits = std::bit_cast<std::uint64_t>(sum);
+  const auto exponent = static_cast<int>(bits >> 52);
+  const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
+  const std::uint64_t mantissa = exponent == 0 ? fraction : fraction | std::uint64_t{1} << 52;
+  const std::int64_t words[] = {static_cast<std::int64_t>(mantissa & 0xffffffff),
+                                static_cast<std::int64_t>(mantissa >> 32)};
+  return precision::round_root({words, std::max(exponent, 1) - 1075}, own);
 }
 
 void put(std::vector<std::byte>& bytes, std::uint64_t value) {
@@ -218,7 +231,7 @@ Value Partial::finish_rounded(Category category, bool to_binary32) const {
       // Rounded tile sums may leave the data's range by an ulp; a mean does not.
       const double most = std::get<double>(value_of_key(dtype_, words_[PARTIAL_HIGHEST]));
       const double least = std::get<double>(value_of_key(dtype_, ~words_[PARTIAL_LOWEST]));
-      return avg > most ? most : avg < least ? least : avg;
+      return above(avg, most) ? most : above(least, avg) ? least : avg;
     }
     case Category::kL2norm:
       if (nans != 0) return kNan;
@@ -231,7 +244,8 @@ Value Partial::finish_rounded(Category category, bool to_binary32) const {
     case Category::kNegativeInfCount: return negative_infs;
     case Category::kPositiveInfCount: return positive_infs;
     case Category::kZeroCount: return word(PARTIAL_ZEROS);
-    case Category::kMd5: return {};
+    case Category::kMd5:
+    case Category::kHash: return {};
   }
   return {};
 }
@@ -269,7 +283,7 @@ Result<Partial> Partial::parse(std::span<const std::byte> bytes) {
   const auto dtype = std::to_integer<int>(bytes[8]), precision = std::to_integer<int>(bytes[9]);
   if (dtype >= kDtypeCount) return refuse("its dtype is unknown");
   if (precision > 1) return refuse("its precision is unknown");
-  if (std::to_integer<Needs>(bytes[10]) >= kBytes) return refuse("what it keeps is unknown");
+  if (std::to_integer<Needs>(bytes[10]) >= kMd5Digest) return refuse("what it keeps is unknown");
   Partial partial(static_cast<Dtype>(dtype), static_cast<Precision>(precision), std::to_integer<Needs>(bytes[10]));
   if (bytes.size() != 16 + 8 * partial.words_.size()) return refuse("its length is not that of its dtype");
   for (std::size_t i = 0; i < partial.words_.size(); ++i) {

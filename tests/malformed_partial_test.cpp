@@ -83,7 +83,7 @@ std::vector<Malformed> malformed_partials() {
       {with_byte(8, static_cast<int>(Dtype::kFloat64)), "its length is not that of its dtype"},
       {with_byte(9, 2), "its precision is unknown"},
       {with_byte(9, 255), "its precision is unknown"},
-      {with_byte(10, kBytes), "what it keeps is unknown"},
+      {with_byte(10, kMd5Digest), "what it keeps is unknown"},
       {with_byte(10, 255), "what it keeps is unknown"},
       {with_byte(10, kEverything & ~kExtrema), kCanonical},
       {with_byte(10, kEverything & ~kSigns), kCanonical},

@@ -87,10 +87,17 @@ class AppendFile::Writer {
     return first_waiting_ > mine ? Outcome::kWritten : Outcome::kWaiting;
   }
 
-  void close() {
+  bool flush() {
     std::unique_lock lock(mutex_);
     turn_over_.wait(lock, [&] { return !leading_; });
     if (!waiting_.empty()) lead(lock);
+    return waiting_.empty();
+  }
+
+  void close() {
+    flush();
+    std::unique_lock lock(mutex_);
+    turn_over_.wait(lock, [&] { return !leading_; });
     if (!waiting_.empty()) {
       const std::uint64_t lost = waiting_count(waiting_.size());
       notices_.warn(options_.path + ": " + std::to_string(lost) +
@@ -339,6 +346,7 @@ AppendFile::Writer& AppendFile::writer() const {
 }
 
 AppendFile::Outcome AppendFile::append(std::string_view line) { return writer().append(line); }
+bool AppendFile::flush() { return writer().flush(); }
 void AppendFile::close() { writer().close(); }
 AppendCounters AppendFile::counters() const { return writer().counters(); }
 

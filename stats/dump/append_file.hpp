@@ -56,6 +56,9 @@ class AppendFile {
   // lines that waited in the parent stay the parent's.
   Outcome append(std::string_view lines);
 
+  // Tries the lines that wait once more. Whether none waits any longer.
+  bool flush();
+
   // A last try for the lines that wait, then sync and close. What cannot be written is dropped,
   // counted and said. A later append opens the file again.
   void close();

@@ -177,7 +177,7 @@ class ConfigParser {
     const auto* list = common.find("statistic_category");
     if (list == nullptr || !config_.saves_statistics()) return;
     std::string known;
-    for (const Category category : all_categories()) {
+    for (const Category category : every_category()) {
       known += (known.empty() ? "" : ", ") + excerpt(std::string(name(category)));
     }
     known = "a list of " + known + ", \"hash:md5\"";
@@ -220,7 +220,7 @@ class ConfigParser {
     if (!samples) {
       static_cast<void>(e2e.find("sample_num"));
     } else if (config_.sample_num = e2e.natural("sample_num", kAnyNatural, kSampleNum, 100);
-               *config_.sample_num == 0) {
+               config_.sample_num == 0) {
       e2e.refuse("sample_num", kSampleNum);
     }
     e2e.warn_about_unknown_keys(notices_);
@@ -260,9 +260,9 @@ class ConfigParser {
       correction("iteration", "a selection", "all", because);
       config_.iteration = *Iterations::parse("all");
     }
-    if (config_.sample_num) {
+    if (config_.sample_num != 0) {
       correction("sample_mode", "1", "0", because);
-      config_.sample_num.reset();
+      config_.sample_num = 0;
     }
     if (config_.saves_statistics()) {
       correction("saved_data", "with statistics", "tensor", because);

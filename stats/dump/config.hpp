@@ -42,7 +42,7 @@ struct DumpConfig {
   bool trans_flag = true;
   bool on_device = false;  // stat_calc_mode
   Precision device_stat_precision_mode = Precision::kHigh;
-  std::optional<std::uint32_t> sample_num;  // with sample_mode 1: the first so many elements
+  std::uint32_t sample_num = 0;  // with sample_mode 1: the first so many elements; 0: all
   bool save_kernel_args = false;
 
   std::string text;  // the file as it was, for .dump_metadata

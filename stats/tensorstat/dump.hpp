@@ -59,6 +59,10 @@ struct DumpOptions {
   // Host memory for tensors on their way. What does not fit is measured by the thread that hands
   // it over, there and then: nothing is dropped, and `stalled_us` of DumpCounters tells.
   std::uint64_t memory_bytes = std::uint64_t{256} << 20;
+  std::string path = {};  // takes the place of the config's
+  // Operators are known by the names that files have, where / \ . and space are _; kernels of the
+  // config are matched accordingly.
+  bool names_are_escaped = false;
   std::string device_target = "CPU";   // for .dump_metadata/config.json
   std::string framework_version = {};  // the same
 };
@@ -89,6 +93,7 @@ struct DumpTensor {
   Io io = Io::kOutput;
   std::uint32_t slot = 0;
   Stored stored = Stored::kPlain;
+  std::uint64_t timestamp_us = 0;  // since the Unix epoch; 0: now
   std::string_view format = "DefaultFormat";  // the device's; used where trans_flag is false
   // With it, the bits stay as they are until the last copy of it is gone, and nothing is copied.
   // Without, they may change as soon as collect() returns: host tensors are copied, device tensors

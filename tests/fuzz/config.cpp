@@ -21,7 +21,6 @@ void config(Input text) {
   demand(!config->net_name.empty(), "there is a net_name");
   demand(config->text == text, "the text is kept");
   demand(std::ranges::is_sorted(config->support_device), "devices are in order");
-  demand(!config->sample_num || *config->sample_num > 0, "a sample holds something");
   demand(config->op_debug_mode != DebugMode::kException || config->iteration.all(),
          "an exception is looked for in every step");
   for (const std::uint64_t step : {std::uint64_t{0}, std::uint64_t{7}, ~std::uint64_t{0}}) {
