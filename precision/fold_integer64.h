@@ -66,7 +66,7 @@ INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
     }
     if (needs & NEED_SQUARES) {
       const v_i64 sign = IS_SIGNED ? x >> 63 : SPLAT(i64, 0);
-      const v_u64 low = AS(u64, (x ^ sign) - sign), high = low >> 32;
+      const v_u64 low = AS(u64, x ^ sign) - AS(u64, sign), high = low >> 32;
       const v_u64 products[3] = {MUL_32(low, low), MUL_32(low, high), MUL_32(high, high)};
       UNROLL
       for (int k = 0; k < 3; ++k) {

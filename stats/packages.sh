@@ -3,6 +3,7 @@
 build_packages=(g++ cmake ninja-build ocl-icd-opencl-dev opencl-clhpp-headers nlohmann-json3-dev
   libssl-dev libcli11-dev pocl-opencl-icd)
 test_packages=(libgtest-dev python3-numpy oclgrind libgmp-dev libmpfr-dev)
+fuzz_packages=(clang libclang-rt-14-dev)
 
 # Installs those of the named packages that are missing. Without the right to do so it names them
 # and fails; on a system without dpkg it trusts that what is needed is there.
@@ -24,18 +25,19 @@ install_missing() {
   apt-get update -q && apt-get install -q -y --no-install-recommends "${missing[@]}"
 }
 
-# build ROOT TARGET [CMAKE_OPTION...]: brings ROOT/.build up to date. Two of them at once take turns.
+# build ROOT TARGET [CMAKE_OPTION...]: brings ROOT/.build up to date, or the folder that
+# build_folder names. Two of them at once take turns.
 build() {
-  local root=$1 target=$2
+  local root=$1 target=$2 folder=$1/${build_folder:-.build}
   shift 2
-  mkdir -p "$root/.build"
+  mkdir -p "$folder"
   (
     flock 9
-    if (($#)) || [[ ! -e $root/.build/build.ninja ]]; then
-      cmake -S "$root" -B "$root/.build" -G Ninja -DCMAKE_BUILD_TYPE=Release "$@"
+    if (($#)) || [[ ! -e $folder/build.ninja ]]; then
+      cmake -S "$root" -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release "$@"
     fi
     # An up-to-date build has nothing to say: stderr may be somebody's log.
-    cmake --build "$root/.build" --target "$target" |
+    cmake --build "$folder" --target "$target" |
       { grep -v -e '^ninja: no work to do' -e 'Re-checking globbed directories' || true; }
-  ) 9>"$root/.build/.lock"
+  ) 9>"$folder/.lock"
 }

@@ -119,6 +119,7 @@ const char* contradiction(Needs needs, std::span<const std::int64_t> words) {
   const std::uint64_t negatives = signs ? word(PARTIAL_NEGATIVES) : negative_infs;
   if (negatives < negative_infs) return "fewer elements are below zero than are -Inf";
   std::uint64_t left = word(PARTIAL_COUNT);
+  if (words[PARTIAL_COUNT] < 0) return "it counts 2^63 elements or more";
   for (const std::uint64_t some : {word(PARTIAL_NANS), word(PARTIAL_ZEROS), negatives, word(PARTIAL_POSITIVE_INFS)}) {
     if (some > left) return "its counts contradict each other";
     left -= some;
@@ -148,7 +149,9 @@ void carry(Dtype dtype, std::span<std::int64_t> words) {
   const Layout& l = layout(dtype);
   const auto settle = [](std::span<std::int64_t> sum) {
     for (std::size_t i = 0; i + 1 < sum.size(); ++i) {
-      sum[i + 1] += sum[i] >> 32;
+      // Bytes that are no partial may hold any word, and wrap.
+      sum[i + 1] = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum[i + 1]) +
+                                             static_cast<std::uint64_t>(sum[i] >> 32));
       sum[i] &= 0xffffffff;
     }
   };
@@ -182,6 +185,14 @@ Status Partial::merge(const Partial& other) {
                                      std::string(name(other.precision_)) + ") into one of " +
                                      std::string(name(dtype_)) + " (" + std::string(name(precision_)) +
                                      "): dtype, precision and categories must agree"};
+  }
+  // No tensors add up to this; bytes that were never one may.
+  constexpr std::int64_t kMostOfHalf = (std::int64_t{1} << 62) - (std::int64_t{1} << 32);
+  for (std::size_t i = PARTIAL_MERGED_BY_MAXIMUM; i < words_.size(); ++i) {
+    const std::int64_t half = words_[i] / 2 + other.words_[i] / 2;
+    if (half > kMostOfHalf || half < -kMostOfHalf) {
+      return Error{Code::kInvalid, "cannot merge two partials: together they hold more than a partial can"};
+    }
   }
   tensorstat::merge(dtype_, words_, other.words_);
   return {};

@@ -14,11 +14,22 @@
 #include <cstdarg>
 #include <cstddef>
 
-enum class FileCall { kOpen, kStat, kLock, kRead, kWrite, kTruncate, kSync };
+enum class FileCall {
+  kOpen,
+  kStat,
+  kLock,
+  kRead,
+  kWrite,
+  kTruncate,
+  kSync,
+  kMode,
+  kClose,
+  kRename
+};
 
 struct Verdict {
   int error = 0;                                          // fail with this errno
-  std::size_t most_bytes = static_cast<std::size_t>(-1);  // a write does no more than this
+  std::size_t most_bytes = static_cast<std::size_t>(-1);  // a read or write does no more than this
   bool die_before = false, die_after = false;             // SIGKILL
 };
 
@@ -54,8 +65,9 @@ inline __attribute__((used)) ssize_t write(int file, const void* bytes, size_t c
   });
 }
 inline __attribute__((used)) ssize_t pread(int file, void* bytes, size_t count, off_t at) {
-  return judged(FileCall::kRead, [&](const Verdict&) {
-    return static_cast<ssize_t>(syscall(SYS_pread64, file, bytes, count, at));
+  return judged(FileCall::kRead, [&](const Verdict& verdict) {
+    return static_cast<ssize_t>(
+        syscall(SYS_pread64, file, bytes, std::min(count, verdict.most_bytes), at));
   });
 }
 inline __attribute__((used)) int ftruncate(int file, off_t size) noexcept {
@@ -78,5 +90,18 @@ inline __attribute__((used)) int fsync(int file) {
 inline __attribute__((used)) int fdatasync(int file) {
   return judged(FileCall::kSync,
                 [&](const Verdict&) { return static_cast<int>(syscall(SYS_fdatasync, file)); });
+}
+inline __attribute__((used)) int fchmod(int file, mode_t mode) noexcept {
+  return judged(FileCall::kMode,
+                [&](const Verdict&) { return static_cast<int>(syscall(SYS_fchmod, file, mode)); });
+}
+inline __attribute__((used)) int close(int file) {
+  const auto closed = static_cast<int>(syscall(SYS_close, file));  // a failing close closes, too
+  return judged(FileCall::kClose, [&](const Verdict&) { return closed; });
+}
+inline __attribute__((used)) int rename(const char* from, const char* to) noexcept {
+  return judged(FileCall::kRename, [&](const Verdict&) {
+    return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
+  });
 }
 }

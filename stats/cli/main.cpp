@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <functional>
@@ -111,6 +112,7 @@ int run(const Arguments& arguments, Console& console) {
 
 int main(int argc, char** argv) {
   using namespace tensorstat::cli;
+  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error to report, not a death
   Console console;
   try {
     const auto parsed = parse_arguments(argc, argv);

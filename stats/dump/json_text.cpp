@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "stats/dump/shown.hpp"
+
 namespace tensorstat {
 namespace {
 
@@ -31,7 +33,7 @@ class Inspector : public nlohmann::json_sax<Json> {
     level.key = name;
     if (!level.seen.insert(name).second && duplicates.size() < kMostDuplicates) {
       std::string path;
-      for (const Level& each : levels_) path += (path.empty() ? "" : ".") + each.key;
+      for (const Level& each : levels_) path += (path.empty() ? "" : ".") + shown(each.key, 80);
       duplicates.push_back(path);
     }
     return true;
@@ -45,6 +47,12 @@ class Inspector : public nlohmann::json_sax<Json> {
     if (const auto colon = fault.find(": "); fault.starts_with("parse error")) {
       fault.erase(0, colon + 2);
     }
+    // It quotes the text: a string that never ends is quoted whole, before what was expected.
+    constexpr std::size_t kMostHead = 160, kMostTail = 80;
+    const auto tail =
+        fault.size() > kMostHead + kMostTail ? fault.substr(fault.size() - kMostTail) : "";
+    fault = tail.empty() ? shown(fault, fault.size())
+                         : shown(fault, kMostHead) + shown(tail, kMostTail);
     return false;
   }
 
@@ -88,6 +96,10 @@ Result<JsonDocument> parse_json(std::string_view text) {
   if (!Json::sax_parse(text, &inspector)) {
     if (inspector.fault_position == 0) return Error{Code::kUnreadable, inspector.fault};
     return Error{Code::kUnreadable, place(text, inspector.fault_position) + ": " + inspector.fault};
+  }
+  // To nlohmann the text ends there, whatever follows.
+  if (const auto nul = text.find('\0'); nul != text.npos) {
+    return Error{Code::kUnreadable, place(text, nul + 1) + ": a NUL byte"};
   }
   return JsonDocument{Json::parse(text), std::move(inspector.duplicates)};
 }

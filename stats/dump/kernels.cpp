@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "stats/dump/op_name.hpp"
+#include "stats/dump/shown.hpp"
 
 namespace tensorstat {
 namespace {
@@ -38,7 +39,7 @@ Result<Kernels> Kernels::parse(const std::vector<std::string>& written_entries) 
           std::string_view(text).substr(kPrefix.size(), text.size() - kPrefix.size() - 1);
       auto pattern = Pattern::compile(inside);
       if (!pattern) {
-        return Error{Code::kInvalid, "the regular expression of " + written.substr(0, 200) +
+        return Error{Code::kInvalid, "the regular expression of " + shown(written, 200) +
                                          " is refused: " + pattern.error().message};
       }
       entry.pattern = *std::move(pattern);

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "stats/dump/shown.hpp"
+
 namespace tensorstat {
 namespace {
 
@@ -15,12 +17,7 @@ constexpr std::size_t kMostDimensions = 64;  // NumPy's own limit
 
 Error unreadable(std::string what) { return {Code::kUnreadable, std::move(what)}; }
 
-// `text` as it may be shown on a terminal: at most 40 characters, none of them a control.
-std::string shown(std::string_view text) {
-  std::string safe = "'";
-  for (const char c : text.substr(0, 40)) safe += c >= ' ' && c <= '~' ? c : '?';
-  return safe += text.size() > 40 ? "...'" : "'";
-}
+std::string quoted(std::string_view text) { return "'" + shown(text) + "'"; }
 
 // A recogniser for the one Python literal an .npy header may hold: a dict of str to str, bool or
 // tuple of non-negative int. Each method consumes what it names; on failure it leaves words in
@@ -96,7 +93,7 @@ class Literal {
   }
 
   bool fail(std::string what) {
-    if (fault.empty()) fault = std::move(what) + " at " + shown(rest_.substr(0, 12));
+    if (fault.empty()) fault = std::move(what) + " at " + quoted(rest_.substr(0, 12));
     return false;
   }
 
@@ -138,8 +135,8 @@ bool parse(Literal& literal, Fields& fields) {
                  : key == "fortran_order" ? &has_order
                  : key == "shape"         ? &has_shape
                                           : nullptr;
-    if (!seen) return literal.fail("unknown key " + shown(key));
-    if (*seen) return literal.fail("key " + shown(key) + " comes twice");
+    if (!seen) return literal.fail("unknown key " + quoted(key));
+    if (*seen) return literal.fail("key " + quoted(key) + " comes twice");
     *seen = true;
     if (!literal.expect(':', "after a key")) return false;
     if (seen == &has_descr) {
@@ -183,7 +180,7 @@ std::string refused_name(std::string_view kind) {
 
 Error refused_dtype(std::string_view descr, std::string_view kind) {
   if (kind.starts_with('O')) {
-    return {Code::kUnsupported, "holds pickled Python objects (dtype " + shown(descr) +
+    return {Code::kUnsupported, "holds pickled Python objects (dtype " + quoted(descr) +
                                     "), which only Python can read, and which may run code"};
   }
   std::string known;
@@ -191,7 +188,7 @@ Error refused_dtype(std::string_view descr, std::string_view kind) {
   TENSORSTAT_DTYPES(TENSORSTAT_NAME)
 #undef TENSORSTAT_NAME
   const std::string called = refused_name(kind);
-  return {Code::kUnsupported, "dtype " + (called.empty() ? "" : called + " ") + shown(descr) +
+  return {Code::kUnsupported, "dtype " + (called.empty() ? "" : called + " ") + quoted(descr) +
                                   " is not supported; supported are " + known};
 }
 
@@ -216,7 +213,7 @@ std::optional<Error> read_descr(const std::string& descr, NpyHeader& header) {
     header.is_void = kind == "V2";
     const bool any_order = size_bytes(row.dtype) == 1 || (header.is_void && order != '>');
     if (!any_order && order != '<' && order != '>') {
-      return unreadable("descr " + shown(descr) + " does not say the byte order with '<' or '>'");
+      return unreadable("descr " + quoted(descr) + " does not say the byte order with '<' or '>'");
     }
     header.swapped =
         size_bytes(row.dtype) > 1 && (order == '>') != (std::endian::native == std::endian::big);

@@ -136,7 +136,7 @@ class PatternCompiler {
     if (take("\\b")) return emit({Op::kBorder}), false;
     if (take("\\B")) return emit({Op::kNoBorder}), false;
     if (take("(")) {
-      if (take("?") && !take(":")) refuse("look-ahead and other (?…) are not supported");
+      if (take("?") && !take(":")) refuse("look-ahead and other (?...) are not supported");
       if (++groups_ > kMostGroups) refuse("groups are nested deeper than 64");
       alternatives();
       --groups_;

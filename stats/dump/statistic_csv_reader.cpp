@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "stats/dump/shown.hpp"
 #include "stats/dump/statistic_csv.hpp"
 
 namespace tensorstat {
@@ -195,7 +196,7 @@ class Reader {
       // 2.3.0-rc spelled it so for a while.
       const std::string& heading = fields_[i] == "Nan Count" ? "NaN Count" : fields_[i];
       const auto category = category_of(heading);
-      if (!category) return fail("no statistic has the column \"" + heading + "\"");
+      if (!category) return fail("no statistic has the column \"" + shown(heading) + "\"");
       content_.categories.push_back(*category);
     }
     line_ += line_breaks_;
@@ -244,7 +245,8 @@ class Reader {
   bool number(std::size_t field, std::string_view heading, std::uint64_t& into) {
     const auto number = number_in<std::uint64_t>(fields_[field]);
     if (!number) {
-      return fail(std::string(heading) + " is \"" + fields_[field] + "\", not a whole number");
+      return fail(std::string(heading) + " is \"" + shown(fields_[field]) +
+                  "\", not a whole number");
     }
     into = *number;
     return true;
@@ -265,18 +267,18 @@ class Reader {
       return false;
     }
     if (who.io != "input" && who.io != "output") {
-      return fail("IO is \"" + who.io + "\", neither input nor output");
+      return fail("IO is \"" + shown(who.io) + "\", neither input nor output");
     }
     const bool next = content_.dialect == Dialect::kMindsporeNext;
     if (!read_shape(fields_[9], next ? '[' : '(', next ? ']' : ')', row.shape)) {
-      return fail("Shape is \"" + fields_[9] + "\", not like " + (next ? "[2,3]" : "(2,3)"));
+      return fail("Shape is \"" + shown(fields_[9]) + "\", not like " + (next ? "[2,3]" : "(2,3)"));
     }
     row.statistics.categories = content_.categories;
     for (std::size_t i = 0; i < content_.categories.size(); ++i) {
       const std::string& text = fields_[kIdentityFields + i];
       auto value = read_value(text, content_.categories[i], row.data_type);
       if (!value) {
-        return fail(std::string(column(content_.categories[i])) + " is \"" + text + "\"");
+        return fail(std::string(column(content_.categories[i])) + " is \"" + shown(text) + "\"");
       }
       row.statistics.values.push_back(*std::move(value));
     }

@@ -1,0 +1,102 @@
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "stats/dump/npy_header.hpp"
+#include "stats/dump/npy_reader.hpp"
+#include "tests/fuzz/targets.hpp"
+
+namespace tensorstat::fuzz {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+// A file in memory, for readers that want a path.
+class MemoryFile {
+ public:
+  explicit MemoryFile(Input content) : descriptor_(memfd_create("fuzz", MFD_CLOEXEC)) {
+    demand(
+        write(descriptor_, content.data(), content.size()) == static_cast<ssize_t>(content.size()),
+        "the input is written");
+  }
+  ~MemoryFile() { close(descriptor_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+
+ private:
+  int descriptor_;
+};
+
+// Everything the reader gives, in pieces of at most `piece_bytes`; nothing where it refuses.
+std::optional<Bytes> all_of(NpyReader& reader, NpyReader::Order order, NpyReader::View view,
+                            std::size_t piece_bytes) {
+  reader.rewind(order, view);
+  Bytes all, piece(piece_bytes);
+  while (true) {
+    const auto got = reader.read(piece);
+    if (!got) return demand_message(got.error().message, 4000), std::nullopt;
+    if (*got == 0) return all;
+    demand(*got <= piece.size(), "no more is read than was asked");
+    all.insert(all.end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(*got));
+  }
+}
+
+// The C order of what is stored in Fortran order, by the definition: the first index runs fastest.
+Bytes transposed(const Bytes& stored, const Shape& shape, std::size_t element_bytes) {
+  Bytes c_order;
+  const std::size_t count = stored.size() / element_bytes;
+  for (std::size_t c = 0; c < count; ++c) {
+    std::size_t rest = c, fortran = 0;
+    std::vector<std::size_t> index(shape.size());
+    for (std::size_t d = shape.size(); d-- > 0; rest /= shape[d]) index[d] = rest % shape[d];
+    for (std::size_t d = shape.size(); d-- > 0;) fortran = fortran * shape[d] + index[d];
+    const auto at = stored.begin() + static_cast<std::ptrdiff_t>(fortran * element_bytes);
+    c_order.insert(c_order.end(), at, at + static_cast<std::ptrdiff_t>(element_bytes));
+  }
+  return c_order;
+}
+
+void read_as(const std::string& path, Original original, const NpyHeader& header) {
+  constexpr std::size_t kWindowBytes = 24;
+  auto reader = NpyReader::open(path, original, kWindowBytes);
+  if (!reader) return demand_message(reader.error().message, 4000);
+  const auto stored = all_of(*reader, NpyReader::Order::kAny, NpyReader::View::kElements, 1 << 16);
+  const auto elements = all_of(*reader, NpyReader::Order::kC, NpyReader::View::kElements, 56);
+  const auto original_bytes =
+      all_of(*reader, NpyReader::Order::kC, NpyReader::View::kOriginal, 1 << 16);
+  demand(stored.has_value() == elements.has_value(), "a value is refused in any order");
+  if (!elements) return;
+  const std::size_t element_bytes = size_bytes(reader->dtype());
+  demand(elements->size() == reader->element_count() * element_bytes, "every element is read");
+  demand(original_bytes && original_bytes->size() == reader->data_size_bytes(),
+         "every byte of the original is read");
+  demand(*elements ==
+             (header.fortran_order ? transposed(*stored, header.shape, element_bytes) : *stored),
+         "C order is C order");
+}
+
+}  // namespace
+
+void npy(Input file) {
+  // On the heap and exactly as long as the head, so that a sanitizer sees any step beyond it.
+  const auto bytes =
+      std::as_bytes(std::span(file)).first(std::min(file.size(), kMostNpyHeaderBytes));
+  const Bytes head(bytes.begin(), bytes.end());
+  const auto header = parse_npy_header(head, file.size());
+  if (!header) return demand_message(header.error().message, 400);
+  demand(
+      header->data_offset_bytes + header->element_count * size_bytes(header->dtype) == file.size(),
+      "what is accepted fills the file");
+  const MemoryFile memory(file);
+  for (const auto original :
+       {Original::kAsStored, Original::kVoidIsBfloat16, Original::kBfloat16, Original::kInt4}) {
+    read_as(memory.path(), original, *header);
+  }
+}
+
+}  // namespace tensorstat::fuzz

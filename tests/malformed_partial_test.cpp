@@ -1,0 +1,147 @@
+// Bytes that no serialised partial can be are refused in words that say why.
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <tensorstat/partial.hpp>
+#include <vector>
+
+#include "precision/partial.h"
+
+namespace tensorstat {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+struct Malformed {
+  Bytes bytes;
+  std::string_view complaint;
+};
+
+constexpr Needs kEverything = kExtrema | kSigns | kSum | kSquares;
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+// Of six float32: 1, -2, 0, NaN, +Inf and -Inf, as far as the words below are concerned.
+Partial sound(Needs needs = kEverything) {
+  Partial partial(Dtype::kFloat32, Precision::kHigh, needs);
+  const auto words = partial.words();
+  words[PARTIAL_HIGHEST] = 10;
+  words[PARTIAL_LOWEST] = ~std::int64_t{-20};
+  words[PARTIAL_COUNT] = 6;
+  words[PARTIAL_NANS] = words[PARTIAL_POSITIVE_INFS] = words[PARTIAL_NEGATIVE_INFS] = 1;
+  words[PARTIAL_ZEROS] = 1;
+  words[PARTIAL_NEGATIVES] = 2;
+  words[PARTIAL_SUM] = 7;
+  words.back() = 5;
+  return partial;
+}
+
+Bytes with_byte(std::size_t at, int value) {
+  Bytes bytes = sound().serialize();
+  bytes[at] = static_cast<std::byte>(value);
+  return bytes;
+}
+
+Bytes with_word(std::size_t word, std::int64_t value, Needs needs = kEverything) {
+  Bytes bytes = sound(needs).serialize();
+  for (std::size_t i = 0; i < 8; ++i) {
+    bytes[16 + 8 * word + i] = static_cast<std::byte>(static_cast<std::uint64_t>(value) >> 8 * i);
+  }
+  return bytes;
+}
+
+Bytes of_length(std::size_t length) {
+  Bytes bytes = sound().serialize();
+  bytes.resize(length);
+  return bytes;
+}
+
+std::vector<Malformed> malformed_partials() {
+  const std::size_t length = sound().serialize().size();
+  const std::size_t last = sound().words().size() - 1;
+  constexpr std::string_view kCounts = "counts contradict";
+  constexpr std::string_view kCanonical = "canonical form";
+  return {
+      {{}, "shorter than its header of 16 bytes"},
+      {of_length(1), "shorter than its header"},
+      {of_length(8), "shorter than its header"},
+      {of_length(15), "shorter than its header"},
+      {of_length(16), "its length is not that of its dtype"},
+      {of_length(17), "its length"},
+      {of_length(length - 8), "its length"},
+      {of_length(length - 1), "its length"},
+      {of_length(length + 1), "its length"},
+      {of_length(length + 8), "its length"},
+      {of_length(100'000), "its length"},
+      {Bytes(length), "does not begin with \"tstatp01\""},
+      {with_byte(0, 'T'), "does not begin with"},
+      {with_byte(6, '1'), "does not begin with"},
+      {with_byte(7, '2'), "does not begin with"},
+      {with_byte(8, kDtypeCount), "its dtype is unknown"},
+      {with_byte(8, 255), "its dtype is unknown"},
+      {with_byte(8, static_cast<int>(Dtype::kFloat64)), "its length is not that of its dtype"},
+      {with_byte(9, 2), "its precision is unknown"},
+      {with_byte(9, 255), "its precision is unknown"},
+      {with_byte(10, kMd5Digest), "what it keeps is unknown"},
+      {with_byte(10, 255), "what it keeps is unknown"},
+      {with_byte(10, kEverything & ~kExtrema), kCanonical},
+      {with_byte(10, kEverything & ~kSigns), kCanonical},
+      {with_byte(10, kEverything & ~kSum), kCanonical},
+      {with_byte(10, kEverything & ~kSquares), kCanonical},
+      {with_byte(11, 1), kCanonical},
+      {with_byte(15, 128), kCanonical},
+      {with_word(PARTIAL_COUNT, 0), kCounts},
+      {with_word(PARTIAL_COUNT, 4), kCounts},
+      {with_word(PARTIAL_NANS, 7), kCounts},
+      {with_word(PARTIAL_NANS, -1), kCounts},
+      {with_word(PARTIAL_POSITIVE_INFS, 5), kCounts},
+      {with_word(PARTIAL_ZEROS, kMost), kCounts},
+      {with_word(PARTIAL_NEGATIVES, 4), kCounts},
+      {with_word(PARTIAL_NEGATIVE_INFS, 3), "fewer elements are below zero than are -Inf"},
+      {with_word(PARTIAL_NEGATIVES, 0), "fewer elements are below zero than are -Inf"},
+      {with_word(PARTIAL_HIGHEST, -21), "its maximum is below its minimum"},
+      {with_word(PARTIAL_LOWEST, ~std::int64_t{11}), "its maximum is below its minimum"},
+      {with_word(PARTIAL_LOWEST, std::numeric_limits<std::int64_t>::min()),
+       "its maximum is below its minimum"},
+      {with_word(PARTIAL_SUM, std::int64_t{1} << 32), kCanonical},
+      {with_word(PARTIAL_SUM, -1), kCanonical},
+      {with_word(last, -1), "its sum of squares is negative"},
+      {with_word(PARTIAL_HIGHEST, 10, kSum), kCanonical},
+      {with_word(PARTIAL_ZEROS, 1, kSum), kCanonical},
+      {with_word(PARTIAL_SUM, 1, kExtrema), kCanonical},
+      {with_word(last, 1, kExtrema), kCanonical},
+  };
+}
+
+TEST(MalformedPartial, ThereAreEnough) { EXPECT_GE(malformed_partials().size(), 40u); }
+
+TEST(MalformedPartial, TheOnesTheyAreMadeOfAreSound) {
+  for (const Needs needs : {kEverything, Needs{kSum}, Needs{kExtrema}, Needs{kNothing}}) {
+    const auto read = Partial::parse(sound(needs).serialize());
+    EXPECT_TRUE(read) << read.error().message;
+  }
+}
+
+TEST(MalformedPartial, IsRefusedWithTheReason) {
+  int number = 0;
+  for (const auto& [bytes, complaint] : malformed_partials()) {
+    const auto read = Partial::parse(bytes);
+    ASSERT_FALSE(read) << "number " << number << ": " << complaint;
+    EXPECT_EQ(read.error().code, Code::kInvalid);
+    EXPECT_TRUE(read.error().message.starts_with("not a partial: ")) << read.error().message;
+    EXPECT_NE(read.error().message.find(complaint), std::string::npos)
+        << "number " << number << "\nwanted: " << complaint << "\ngot:    " << read.error().message;
+    ++number;
+  }
+}
+
+TEST(MalformedPartial, EveryPrefixIsRefused) {
+  const Bytes bytes = sound().serialize();
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(Partial::parse(std::span(bytes).first(length))) << length;
+  }
+}
+
+}  // namespace
+}  // namespace tensorstat
