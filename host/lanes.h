@@ -10,6 +10,8 @@
 #include <immintrin.h>
 #endif
 
+#include "precision/formats.h"
+
 #define INLINE [[gnu::always_inline, maybe_unused]] static inline
 #define NOINLINE [[gnu::noinline, maybe_unused]] static
 #define SPACE
@@ -45,6 +47,7 @@ using f64 = double;
 // Elements a fold takes at a time, and how many accumulators take turns to hide an addition's latency.
 #define GROUP 128
 #define SETS 2
+#define BINS
 
 template <typename T, int kLanes>
 struct VectorOf {
@@ -55,7 +58,7 @@ struct VectorOf {
 #define VECTOR(type) typedef VectorOf<type, LANES(type)>::vector v_##type;
 VECTOR(u8) VECTOR(u16) VECTOR(u32) VECTOR(u64)
 VECTOR(i8) VECTOR(i16) VECTOR(i32) VECTOR(i64)
-VECTOR(f64)
+VECTOR(f32) VECTOR(f64)
 #undef VECTOR
 
 template <typename To, typename From>
@@ -71,12 +74,6 @@ INLINE To load(const u8* p) {
   memcpy(&to, p, sizeof to);
   return to;
 }
-// As many elements as a vector of 64-bit lanes has, of a narrower type.
-template <typename T>
-INLINE auto load_narrow(const u8* p) {
-  return load<typename VectorOf<T, LANES(u64)>::vector>(p);
-}
-
 #define SPLAT(type, x) (VECTOR_OF(type){} + (type)(x))
 #define AS(type, x) as<VECTOR_OF(type)>(x)
 #define AS_F64(x) as<f64>((u64)(x))
@@ -86,7 +83,6 @@ INLINE auto load_narrow(const u8* p) {
 #define LOAD(type, p) load<VECTOR_OF(type)>(p)
 #define LOAD_ONE(type, p) load<type>(p)
 #define LOAD_OF(space, type, p) load<type>(p)
-#define WIDEN(type, p) __builtin_convertvector(load_narrow<type>(p), v_i64)
 #define KEY(type, bits) (AS(type, bits) ^ ((AS(type, bits) >> SIGN_SHIFT) & (type)MAGNITUDE_MASK))
 
 template <typename T>
@@ -99,8 +95,10 @@ INLINE T smaller(T a, T b) { return a < b ? a : b; }
 // Counts the lanes where a comparison holds. AVX-512 compares into a mask register and adds under it.
 #if LANE_BYTES == 64
 #define COUNT_INTO(type, counter, condition) ((counter) = (condition) ? (counter) + (type)1 : (counter))
+#define COUNT_OUT_OF(type, counter, condition) ((counter) = (condition) ? (counter) - (type)1 : (counter))
 #else
 #define COUNT_INTO(type, counter, condition) ((counter) -= AS(type, condition))
+#define COUNT_OUT_OF(type, counter, condition) ((counter) += AS(type, condition))
 #endif
 
 template <typename V>
@@ -118,27 +116,27 @@ INLINE bool any_lane(V mask) {
 }
 #define ANY(type, mask) any_lane(mask)
 
-template <typename V>
-INLINE i64 add_lanes(V v) {
-  i64 total = 0;
-  for (unsigned i = 0; i < sizeof v / sizeof v[0]; ++i) total += (i64)v[i];
-  return total;
+// Folds a vector's halves onto each other until one lane is left.
+template <typename T, int kLanes, typename Op>
+INLINE T across(typename VectorOf<T, kLanes>::vector v, Op op) {
+  if constexpr (kLanes == 2) {
+    return op(v[0], v[1]);
+  } else {
+    typename VectorOf<T, kLanes / 2>::vector halves[2];
+    memcpy(halves, &v, sizeof v);
+    return across<T, kLanes / 2>(op(halves[0], halves[1]), op);
+  }
 }
-template <typename V>
-INLINE auto max_lane(V v) {
-  auto result = v[0];
-  for (unsigned i = 1; i < sizeof v / sizeof v[0]; ++i) result = result > v[i] ? result : v[i];
-  return result;
-}
-template <typename V>
-INLINE auto min_lane(V v) {
-  auto result = v[0];
-  for (unsigned i = 1; i < sizeof v / sizeof v[0]; ++i) result = result < v[i] ? result : v[i];
-  return result;
-}
+#define ACROSS(type, v, op) (across<type, LANES(type)>(v, [](auto a, auto b) { return op; }))
+INLINE i64 add_lanes(v_i64 v) { return ACROSS(i64, v, a + b); }
+INLINE i64 add_lanes(v_u64 v) { return (i64)ACROSS(u64, v, a + b); }
+INLINE i64 add_lanes(v_u32 v) { return add_lanes((as<v_u64>(v) & 0xffffffff) + (as<v_u64>(v) >> 32)); }
+INLINE i64 add_lanes(v_i32 v) { return add_lanes(as<v_u32>(v) ^ (1u << 31)) - ((i64)LANES(u32) << 31); }
+INLINE i64 add_lanes(v_u16 v) { return add_lanes((as<v_u32>(v) & 0xffff) + (as<v_u32>(v) >> 16)); }
+INLINE i64 add_lanes(v_u8 v) { return add_lanes((as<v_u16>(v) & 0xff) + (as<v_u16>(v) >> 8)); }
 #define ADD_LANES(type, v) add_lanes(v)
-#define MAX_LANE(type, v) max_lane(v)
-#define MIN_LANE(type, v) min_lane(v)
+#define MAX_LANE(type, v) ACROSS(type, v, larger(a, b))
+#define MIN_LANE(type, v) ACROSS(type, v, smaller(a, b))
 
 // a * b + c wherever a * b is exact, so that both forms give the same bits.
 INLINE v_f64 multiply_add(v_f64 a, v_f64 b, v_f64 c) {
@@ -161,46 +159,103 @@ INLINE v_u64 multiply_32(v_u64 a, v_u64 b) {
 #elif defined(__SSE2__)
   return (v_u64)_mm_mul_epu32((__m128i)a, (__m128i)b);
 #else
-  return a * b;
-#endif
-}
-INLINE v_i64 multiply_32_signed(v_i64 a, v_i64 b) {
-#if LANE_BYTES == 64
-  return (v_i64)_mm512_mul_epi32((__m512i)a, (__m512i)b);
-#elif LANE_BYTES == 32
-  return (v_i64)_mm256_mul_epi32((__m256i)a, (__m256i)b);
-#else
-  return a * b;
+  return (a & 0xffffffff) * (b & 0xffffffff);
 #endif
 }
 #define MUL_32(a, b) multiply_32(a, b)
-#define MUL_32_SIGNED(a, b) multiply_32_signed(a, b)
 
-INLINE v_f64 load_f64_float32(const u8* p) {
-  return __builtin_convertvector(load_narrow<f32>(p), v_f64);
+// Vectors of narrow integers seen as pairs of 32-bit numbers; and squares of the lower of each.
+#define PAIRS(x) as<v_u64>(x)
+INLINE v_u64 square_low_u32(v_u64 pairs) { return multiply_32(pairs, pairs); }
+INLINE v_u64 square_low_i32(v_u64 pairs) {
+#if LANE_BYTES == 64
+  return (v_u64)_mm512_mul_epi32((__m512i)pairs, (__m512i)pairs);
+#elif LANE_BYTES == 32
+  return (v_u64)_mm256_mul_epi32((__m256i)pairs, (__m256i)pairs);
+#else
+  const v_i32 sign = as<v_i32>(pairs) >> 31;
+  return square_low_u32(as<v_u64>((as<v_i32>(pairs) ^ sign) - sign));
+#endif
 }
-INLINE v_f64 load_f64_bfloat16(const u8* p) {
-  using Wide = VectorOf<u32, LANES(u64)>::vector;
-  using Float = VectorOf<f32, LANES(u64)>::vector;
-  return __builtin_convertvector(as<Float>(__builtin_convertvector(load_narrow<u16>(p), Wide) << 16), v_f64);
+#define SQUARE_LOW(type, pairs) CAT(square_low_, type)(pairs)
+
+// a * b + c * d of neighbours.
+INLINE v_i32 multiply_pairs(v_i16 a, v_i16 b) {
+#if LANE_BYTES == 64
+  return (v_i32)_mm512_madd_epi16((__m512i)a, (__m512i)b);
+#elif LANE_BYTES == 32
+  return (v_i32)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+#elif defined(__SSE2__)
+  return (v_i32)_mm_madd_epi16((__m128i)a, (__m128i)b);
+#else
+  const v_i32 x = as<v_i32>(a), y = as<v_i32>(b);
+  return as<v_i32>(as<v_u32>((x << 16 >> 16) * (y << 16 >> 16)) + as<v_u32>((x >> 16) * (y >> 16)));
+#endif
 }
+
+// Sums of a few neighbours, and of their squares, in 32-bit lanes.
+INLINE v_i32 sums_i16(v_i16 x) { return multiply_pairs(x, SPLAT(i16, 1)); }
+INLINE v_u32 square_sums_i16(v_i16 x) { return as<v_u32>(multiply_pairs(x, x)); }
+INLINE v_i16 even_i8(v_i8 x) { return as<v_i16>(x) << 8 >> 8; }
+INLINE v_i16 odd_i8(v_i8 x) { return as<v_i16>(x) >> 8; }
+INLINE v_i16 even_u8(v_u8 x) { return as<v_i16>(x) & 0xff; }
+INLINE v_i16 odd_u8(v_u8 x) { return as<v_i16>(as<v_u16>(x) >> 8); }
+INLINE v_i32 sums_i8(v_i8 x) { return sums_i16(even_i8(x) + odd_i8(x)); }
+INLINE v_i32 sums_u8(v_u8 x) { return sums_i16(even_u8(x) + odd_u8(x)); }
+INLINE v_u32 square_sums_i8(v_i8 x) { return square_sums_i16(even_i8(x)) + square_sums_i16(odd_i8(x)); }
+INLINE v_u32 square_sums_u8(v_u8 x) { return square_sums_i16(even_u8(x)) + square_sums_i16(odd_u8(x)); }
+#define SUMS(type, x) CAT(sums_, type)(x)
+#define SQUARE_SUMS(type, x) CAT(square_sums_, type)(x)
+
+// As many floats as there are lanes of f64, as those. GCC 12 takes __builtin_convertvector of a narrow
+// vector apart, so that the instructions are named where there are any.
+using Words = VectorOf<u32, LANES(u64)>::vector;
+using Floats = VectorOf<f32, LANES(u64)>::vector;
+INLINE v_f64 widen(Floats x) {
+#if LANE_BYTES == 64
+  return (v_f64)_mm512_cvtps_pd((__m256)x);
+#elif LANE_BYTES == 32
+  return (v_f64)_mm256_cvtps_pd((__m128)x);
+#else
+  return __builtin_convertvector(x, v_f64);
+#endif
+}
+INLINE Words load_words(const u8* p) {
+#if LANE_BYTES == 64
+  return (Words)_mm256_cvtepu16_epi32(load<__m128i>(p));
+#elif LANE_BYTES == 32
+  return (Words)_mm_cvtepu16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+#else
+  return __builtin_convertvector(load<VectorOf<u16, LANES(u64)>::vector>(p), Words);
+#endif
+}
+INLINE v_f64 load_f64_float32(const u8* p) { return widen(load<Floats>(p)); }
+INLINE v_f64 load_f64_bfloat16(const u8* p) { return widen(as<Floats>(load_words(p) << 16)); }
 INLINE v_f64 load_f64_float16(const u8* p) {
 #if LANE_BYTES == 64
-  return (v_f64)_mm512_cvtps_pd(_mm256_cvtph_ps(load<__m128i>(p)));
+  return widen((Floats)_mm256_cvtph_ps(load<__m128i>(p)));
 #elif LANE_BYTES == 32
-  return (v_f64)_mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i*)p)));
+  return widen((Floats)_mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
 #else
   // A float16's bits, moved to a float32's place and rebiased; a subnormal is what its exponent of
   // 2^-14 leaves above that.
-  using Wide = VectorOf<u32, LANES(u64)>::vector;
-  using Float = VectorOf<f32, LANES(u64)>::vector;
-  const Wide bits = __builtin_convertvector(load_narrow<u16>(p), Wide);
-  const Wide magnitude = (bits & 0x7fff) << 13;
-  const Wide normal = magnitude + (112u << 23);
-  const Wide subnormal = as<Wide>(as<Float>(magnitude + (113u << 23)) - 0x1p-14f);
-  const Wide value = (magnitude < (1u << 23) ? subnormal : normal) | (bits & 0x8000) << 16;
-  return __builtin_convertvector(as<Float>(value), v_f64);
+  const Words bits = load_words(p);
+  const Words magnitude = (bits & 0x7fff) << 13;
+  const Words normal = magnitude + (112u << 23);
+  const Words subnormal = as<Words>(as<Floats>(magnitude + (113u << 23)) - 0x1p-14f);
+  const Words value = (magnitude < (1u << 23) ? subnormal : normal) | (bits & 0x8000) << 16;
+  return widen(as<Floats>(value));
 #endif
 }
+
+// Vector k of the 2 * LANES(f32) elements of a half type at p, the even ones first: any order will do.
+INLINE v_f64 load_placed(const u8* p, int k, int shift, u32 mask) {
+  const v_u32 words = load<v_u32>(p);
+  const v_u32 placed = as<v_u32>(as<v_i32>(k < 2 ? words << 16 : words) >> shift) & mask;
+  Floats halves[2];
+  memcpy(halves, &placed, sizeof halves);
+  return widen(halves[k % 2]);
+}
+#define LOAD_PLACED(p, k) load_placed(p, k, PLACED_SHIFT, PLACED_MASK)
 
 }  // namespace

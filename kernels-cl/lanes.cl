@@ -3,9 +3,7 @@
 //
 //   SHAPE_SLICE   a work-item walks a slice with explicit vectors, as a CPU wants it: through pocl a
 //                 tree of work-items with barriers read at a tenth of this.
-//   SHAPE_GROUP   a work-group walks a slice, a lane a work-item, as a GPU wants it: neighbours read
-//                 neighbours, and the words of the partial are added in local memory. Additions of
-//                 integers have no order, so atomics keep the bits.
+//   SHAPE_GROUP   a work-group walks a slice, a lane a work-item, as a GPU wants it: kernels-cl/group.cl.
 #pragma OPENCL EXTENSION cl_khr_byte_addressable_store : enable
 #ifdef FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -44,6 +42,7 @@ typedef double f64;
 #ifdef SHAPE_SLICE
 #define GROUP 128
 #define SETS 2
+#define BINS
 #define SPACE global
 #define WORDS
 #define ADD(word, value) ((word) += (value))
@@ -51,15 +50,25 @@ typedef double f64;
 #define MAX(a, b) max(a, b)
 #define MIN(a, b) min(a, b)
 #define COUNT_INTO(type, counter, condition) ((counter) -= AS(type, condition))
+#define COUNT_OUT_OF(type, counter, condition) ((counter) += AS(type, condition))
 #define ANY(type, mask) any(mask)
 #define MUL_32(a, b) (((a) & 0xffffffffUL) * ((b) & 0xffffffffUL))
-#define MUL_32_SIGNED(a, b) ((a) * (b))
+#define PAIRS(x) as_ulong8(x)
+#define SQUARE_LOW(type, pairs) CAT(square_low_, type)(pairs)
+#define square_low_u32(pairs) MUL_32(pairs, pairs)
+#define square_low_i32(pairs) as_ulong8((as_long8(pairs) << 32 >> 32) * (as_long8(pairs) << 32 >> 32))
+#define SUMS(type, x) convert_int16(x)
+#define SQUARE_SUMS(type, x) CAT(square_sums_, type)(x)
+#define square_sums_u8(x) convert_uint16(convert_ushort16(x) * convert_ushort16(x))
+#define square_sums_i8(x) convert_uint16(convert_short16(x) * convert_short16(x))
+#define square_sums_i16(x) as_uint16(convert_int16(x) * convert_int16(x))
 
 #define LANES_u8 16
 #define LANES_u16 16
 #define LANES_u32 16
 #define LANES_u64 8
 #define LANES_i64 8
+#define LANES_f32 8
 #define LANES_f64 8
 typedef uchar16 v_u8;
 typedef ushort16 v_u16;
@@ -86,7 +95,6 @@ typedef long8 v_i64;
 #define LOAD_i32(p) vload16(0, p)
 #define LOAD_u64(p) vload8(0, p)
 #define LOAD_i64(p) vload8(0, p)
-#define WIDEN(type, p) convert_long8(vload8(0, (SPACE const type*)(p)))
 
 // Folds a vector's halves onto each other.
 #define LANES_16(name, type, wide, op)                                   \
@@ -122,12 +130,16 @@ LANES_16(add_16, i64, long, SUM_OF)
 #define ADD_LANES_u8(v) add_16(convert_long16(v))
 #define ADD_LANES_u16(v) add_16(convert_long16(v))
 #define ADD_LANES_u32(v) add_16(convert_long16(v))
+#define ADD_LANES_i32(v) add_16(convert_long16(v))
 #define ADD_LANES_u64(v) add_8(as_long8(v))
 #define ADD_LANES_i64(v) add_8(v)
 
 #ifdef FP64
 typedef double8 v_f64;
 #define AS_f64(x) as_double8(x)
+// The even elements first: any order will do.
+#define LOAD_PLACED(p, k) \
+  convert_double8(as_float8((as_int8(vload8(0, (SPACE const u32*)(p)) << ((k) == 0 ? 16 : 0)) >> PLACED_SHIFT) & (int8)(PLACED_MASK)))
 #define load_f64_float32(p) convert_double8(vload8(0, (SPACE const float*)(p)))
 #define load_f64_bfloat16(p) convert_double8(as_float8(convert_uint8(vload8(0, (SPACE const u16*)(p))) << 16))
 #define load_f64_float16(p) convert_double8(vload_half8(0, (SPACE const half*)(p)))
@@ -137,52 +149,15 @@ typedef double8 v_f64;
 #ifdef SHAPE_GROUP
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
-#define GROUP 16
-#define SETS 1
+// Only what the lifts need: kernels-cl/group_*.cl fold lane by lane, without vectors.
 #define SPACE private
 #define WORDS local
-#define ADD(word, value) ((void)atom_add(&(word), (i64)(value)))
+#define ADD(word, value) add_shared(&(word), (i64)(value))
 #define RAISE(word, value) ((void)atom_max(&(word), (i64)(value)))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define COUNT_INTO(type, counter, condition) ((counter) += (condition))
-#define ANY(type, mask) ((mask) != 0)
-#define MUL_32(a, b) ((u64)(u32)(a) * (u32)(b))
-#define MUL_32_SIGNED(a, b) ((a) * (b))
 
-#define LANES_u8 1
-#define LANES_u16 1
-#define LANES_u32 1
-#define LANES_u64 1
-#define LANES_i64 1
-#define LANES_f64 1
-typedef u8 v_u8;
-typedef u16 v_u16;
-typedef u32 v_u32;
-typedef u64 v_u64;
-typedef i8 v_i8;
-typedef i16 v_i16;
-typedef i32 v_i32;
-typedef i64 v_i64;
-#define AS_u8(x) ((u8)(x))
-#define AS_u16(x) ((u16)(x))
-#define AS_u32(x) ((u32)(x))
-#define AS_u64(x) as_ulong(x)
-#define AS_i8(x) ((i8)(x))
-#define AS_i16(x) ((i16)(x))
-#define AS_i32(x) ((i32)(x))
-#define AS_i64(x) as_long(x)
-#define LOAD(type, p) LOAD_ONE(type, p)
-#define WIDEN(type, p) ((i64)LOAD_ONE(type, p))
-#define MAX_LANE(type, v) (v)
-#define MIN_LANE(type, v) (v)
-#define ADD_LANES(type, v) ((i64)(v))
-
-#ifdef FP64
-typedef double v_f64;
-#define AS_f64(x) as_double(x)
-#define load_f64_float32(p) ((f64)as_float(LOAD_ONE(u32, p)))
-#define load_f64_bfloat16(p) ((f64)as_float((u32)LOAD_ONE(u16, p) << 16))
-#define load_f64_float16(p) ((f64)vload_half(0, (SPACE const half*)(p)))
-#endif
+INLINE void add_shared(local i64* word, i64 value) {
+  if (value != 0) atom_add(word, value);
+}
 #endif  // SHAPE_GROUP

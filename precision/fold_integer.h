@@ -1,76 +1,150 @@
 // The fold of bool and the integers up to 32 bits. One text for C++ and OpenCL C, included once a dtype.
 //
-// Squares of 32-bit elements are added as their low and high halves, so that a lane's 64 bits hold
-// 2^32 of them. A bool is any byte: 0 is 0, everything else is 1.
-#define NUMBER(type, x) (IS_BOOL ? MIN(x, SPLAT(type, 1)) : (x))
-#define IS_WIDE (sizeof(UBITS) == 4)
-#define COUNT_STEPS 128  // vectors until the narrow counting lanes are emptied
+// Each width adds in the narrowest lanes that stay exact:
+//
+//   bool     only zeros are counted; n elements less those is every sum. Any non-zero byte is 1.
+//   8 bits   sums and squares of neighbours in 32-bit lanes: four squares stay below 2^18
+//   16 bits  sums in 32-bit lanes; two squares make at most 2^31, which two 64-bit sums take in
+//   32 bits  the same two sums, for the elements and for each square
+//
+// Two 64-bit sums take in pairs of 32-bit numbers: `whole` adds a 64-bit lane as it stands, modulo 2^64,
+// and `high` its upper number. whole - (high << 32) is then the sum of the lower numbers, as long as
+// that is below 2^64: an operation less than cutting both out.
+// Vectors until the narrow lanes are emptied: 8-bit counters hold 255, and 2^14 * 2^16 stays in 31 bits.
+#define DRAIN_STEPS (sizeof(UBITS) == 1 ? 128 : 1 << 14)
+
+// uint16 is multiplied as x - 2^15, which fits the instruction that squares and adds pairs of int16.
+// int32 is added as x + 2^31, so that the pairs are unsigned. Both are put right at the end.
+#define LESS_BIAS (sizeof(UBITS) == 2 && !IS_SIGNED)
+#define MORE_BIAS (sizeof(UBITS) == 4 && IS_SIGNED)
+#define BIAS ((UBITS)(LESS_BIAS || MORE_BIAS ? (UBITS)1 << SIGN_SHIFT : 0))
 
 typedef struct {
-  v_i64 sum, low, high;
+  v_u64 whole, high;
+} NAME(pairs);
+
+INLINE void NAME(add_pairs)(NAME(pairs) * to, v_u64 pairs) {
+  to->whole += pairs;
+  to->high += pairs >> 32;
+}
+
+// The lower numbers at 0 and the upper ones at `upper`: 0 for two numbers, 32 for one of 64 bits.
+INLINE void NAME(deposit_pairs)(WORDS i64* words, NAME(pairs) from, u32 upper) {
+  const u64 high = (u64)ADD_LANES(u64, from.high);
+  deposit(words, (i64)((u64)ADD_LANES(u64, from.whole) - (high << 32)), 0);
+  deposit(words, (i64)high, upper);
+}
+
+typedef struct {
+  v_i32 sum;
+  v_u32 square;
+  NAME(pairs) sums, squares;
   VECTOR_OF(ORDERED) top, bottom;
   VECTOR_OF(UBITS) zeros, negatives;
+  i64 sum_total, square_total;
+  u64 zeros_total, negatives_total, elements;
   u32 steps;
 } NAME(fold);
 
-INLINE void NAME(clear)(NAME(fold) * fold) {
-  fold->sum = fold->low = fold->high = SPLAT(i64, 0);
+// One vector of elements, by the width of FACTOR, the type in which they multiply.
+#define ADD_BYTES(type, x)                                                    \
+  if (needs & NEED_SUM) fold->sum += SUMS(type, x);                           \
+  if (needs & NEED_SQUARES) fold->square += SQUARE_SUMS(type, x);
+#define ADD_VECTOR_u8(x) ADD_BYTES(u8, x)
+#define ADD_VECTOR_i8(x) ADD_BYTES(i8, x)
+#define ADD_VECTOR_i16(x)                                                     \
+  {                                                                           \
+    const v_i16 factor = AS(i16, (x) ^ (ORDERED)BIAS);                        \
+    if (needs & (NEED_SUM | NEED_SQUARES)) fold->sum += SUMS(i16, factor);    \
+    if (needs & NEED_SQUARES) NAME(add_pairs)(&fold->squares, PAIRS(SQUARE_SUMS(i16, factor))); \
+  }
+#define ADD_WORDS(type, x)                                                    \
+  if (needs & NEED_SUM) NAME(add_pairs)(&fold->sums, PAIRS((x) ^ (ORDERED)BIAS)); \
+  if (needs & NEED_SQUARES) {                                                 \
+    for (int k = 0; k < LANES(u32) / LANES(u64); ++k) {                       \
+      NAME(add_pairs)(&fold->squares, SQUARE_LOW(type, PAIRS(x) >> (u64)(32 * k))); \
+    }                                                                         \
+  }
+#define ADD_VECTOR_i32(x) ADD_WORDS(i32, x)
+#define ADD_VECTOR_u32(x) ADD_WORDS(u32, x)
+#define ADD_VECTOR(x) CAT(ADD_VECTOR_, FACTOR)(x)
+
+// Empties the narrow lanes.
+INLINE void NAME(drain)(NAME(fold) * fold) {
+  fold->sum_total += ADD_LANES(i32, fold->sum);
+  fold->square_total += ADD_LANES(u32, fold->square);
+  fold->zeros_total += (u64)ADD_LANES(UBITS, fold->zeros);
+  fold->negatives_total += (u64)ADD_LANES(UBITS, fold->negatives);
+  fold->sum = SPLAT(i32, 0);
+  fold->square = SPLAT(u32, 0);
   fold->zeros = fold->negatives = SPLAT(UBITS, 0);
   fold->steps = 0;
 }
 
-INLINE void NAME(flush)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
-  if (needs & NEED_SUM) deposit(partial + PARTIAL_SUM, ADD_LANES(i64, fold->sum), 0);
-  if (needs & NEED_SQUARES) {
-    deposit(partial + SQUARES, ADD_LANES(i64, fold->low), 0);
-    if (IS_WIDE) deposit(partial + SQUARES, ADD_LANES(i64, fold->high), 32);
-  }
-  if (needs & NEED_SIGNS) {
-    ADD(partial[PARTIAL_ZEROS], ADD_LANES(UBITS, fold->zeros));
-    ADD(partial[PARTIAL_NEGATIVES], ADD_LANES(UBITS, fold->negatives));
-  }
-  NAME(clear)(fold);
-}
-
 INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
   (void)needs;
+  fold->sum = SPLAT(i32, 0);
+  fold->square = SPLAT(u32, 0);
+  fold->sums.whole = fold->sums.high = fold->squares.whole = fold->squares.high = SPLAT(u64, 0);
+  fold->zeros = fold->negatives = SPLAT(UBITS, 0);
   fold->top = SPLAT(ORDERED, LOWEST_OF(ORDERED));
   fold->bottom = SPLAT(ORDERED, (ORDERED)~LOWEST_OF(ORDERED));
-  NAME(clear)(fold);
+  fold->sum_total = fold->square_total = 0;
+  fold->zeros_total = fold->negatives_total = fold->elements = 0;
+  fold->steps = 0;
 }
 
 INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
-  NAME(flush)(fold, partial, needs);
-  if (needs & NEED_EXTREMA) {
-    const ORDERED top = MAX_LANE(ORDERED, fold->top), bottom = MIN_LANE(ORDERED, fold->bottom);
-    if (top >= bottom) raise_extrema(partial, (i64)top, (i64)bottom);
+  const i64 n = (i64)fold->elements;
+  if (n == 0) return;
+  NAME(drain)(fold);
+  WORDS i64* const sum = partial + PARTIAL_SUM;
+  WORDS i64* const squares = partial + SQUARES;
+  if (IS_BOOL) {
+    const i64 ones = n - (i64)fold->zeros_total;
+    if (needs & NEED_EXTREMA) raise_extrema(partial, ones != 0, ones == n);
+    if (needs & NEED_SUM) deposit(sum, ones, 0);
+    if (needs & NEED_SQUARES) deposit(squares, ones, 0);
+  } else {
+    if (needs & NEED_EXTREMA) {
+      raise_extrema(partial, (i64)MAX_LANE(ORDERED, fold->top), (i64)MIN_LANE(ORDERED, fold->bottom));
+    }
+    if (needs & NEED_SUM) {
+      NAME(deposit_pairs)(sum, fold->sums, 0);
+      deposit(sum, fold->sum_total, 0);
+      if (LESS_BIAS) deposit(sum, n, SIGN_SHIFT);
+      if (MORE_BIAS) deposit(sum, -n, SIGN_SHIFT);
+    }
+    if (needs & NEED_SQUARES) {
+      NAME(deposit_pairs)(squares, fold->squares, sizeof(UBITS) == 4 ? 32 : 0);
+      deposit(squares, fold->square_total, 0);
+      if (LESS_BIAS) {  // x^2 = (x - 2^15)^2 + 2^16 (x - 2^15) + 2^30
+        deposit(squares, fold->sum_total, SIGN_SHIFT + 1);
+        deposit(squares, n, 2 * SIGN_SHIFT);
+      }
+    }
+  }
+  if (needs & NEED_SIGNS) {
+    ADD(partial[PARTIAL_ZEROS], (i64)fold->zeros_total);
+    ADD(partial[PARTIAL_NEGATIVES], (i64)fold->negatives_total);
   }
 }
 
 INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p,
                              const int needs) {
+  (void)partial;
   for (int i = 0; i < GROUP; i += LANES(UBITS)) {
-    const VECTOR_OF(ORDERED) x = NUMBER(ORDERED, LOAD(ORDERED, p + i * (int)sizeof(UBITS)));
+    const VECTOR_OF(ORDERED) x = LOAD(ORDERED, p + i * (int)sizeof(UBITS));
+    if (IS_BOOL || (needs & NEED_SIGNS)) COUNT_INTO(UBITS, fold->zeros, x == (ORDERED)0);
+    if (IS_BOOL) continue;
+    if (IS_SIGNED && (needs & NEED_SIGNS)) COUNT_INTO(UBITS, fold->negatives, AS(SBITS, x) < (SBITS)0);
     if (needs & NEED_EXTREMA) {
       fold->top = MAX(fold->top, x);
       fold->bottom = MIN(fold->bottom, x);
     }
-    if (needs & NEED_SIGNS) {
-      COUNT_INTO(UBITS, fold->zeros, x == (ORDERED)0);
-      if (IS_SIGNED) COUNT_INTO(UBITS, fold->negatives, AS(SBITS, x) < (SBITS)0);
-    }
+    ADD_VECTOR(x)
   }
-  if (needs & (NEED_SUM | NEED_SQUARES)) {
-    for (int i = 0; i < GROUP; i += LANES(i64)) {
-      const v_i64 x = NUMBER(i64, WIDEN(ORDERED, p + i * (int)sizeof(UBITS)));
-      fold->sum += x;
-      if (needs & NEED_SQUARES) {
-        const v_u64 square = IS_SIGNED ? AS(u64, MUL_32_SIGNED(x, x)) : MUL_32(AS(u64, x), AS(u64, x));
-        fold->low += AS(i64, IS_WIDE ? square & 0xffffffff : square);
-        if (IS_WIDE) fold->high += AS(i64, square >> 32);
-      }
-    }
-  }
+  fold->elements += GROUP;
   fold->steps += GROUP / LANES(UBITS);
-  if (fold->steps >= COUNT_STEPS) NAME(flush)(fold, partial, needs);
+  if (fold->steps >= DRAIN_STEPS) NAME(drain)(fold);
 }

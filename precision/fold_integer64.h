@@ -1,32 +1,38 @@
 // The fold of int64 and uint64: 128-bit sums and 192-bit sums of squares from 32-bit halves. One text
 // for C++ and OpenCL C, included once a dtype.
+//
+// A sum of 64-bit numbers is kept as two: of the numbers modulo 2^64, and of their upper halves. The
+// first less 2^32 of the second is the sum of the lower halves, which stays below 2^64 for the 2^31
+// elements that a lane may see; so no flush is needed before the end.
 
 typedef struct {
-  v_i64 sum_low, sum_high;
-  v_u64 square[6];  // low and high halves of low^2, low * high, high^2 of the magnitude
+  v_u64 sum, sum_high;
+  v_u64 square[3], square_high[3];  // of low^2, low * high, high^2 of the magnitude
   v_i64 top, bottom;
   v_u64 zeros, negatives;
 } NAME(fold);
 
 INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
   (void)needs;
-  fold->sum_low = fold->sum_high = SPLAT(i64, 0);
-  for (int k = 0; k < 6; ++k) fold->square[k] = SPLAT(u64, 0);
+  fold->sum = fold->sum_high = SPLAT(u64, 0);
+  for (int k = 0; k < 3; ++k) fold->square[k] = fold->square_high[k] = SPLAT(u64, 0);
   fold->top = SPLAT(i64, PARTIAL_NO_KEY);
   fold->bottom = SPLAT(i64, ~PARTIAL_NO_KEY);
   fold->zeros = fold->negatives = SPLAT(u64, 0);
 }
 
-// Lanes' halves stay below 2^64 for the 2^31 elements a lane may see: no flush is needed before.
+INLINE void NAME(deposit_halves)(WORDS i64* words, v_u64 whole, v_u64 high, u32 position) {
+  const i64 upper = ADD_LANES(u64, high);
+  deposit(words, (i64)((u64)ADD_LANES(u64, whole) - ((u64)upper << 32)), position);
+  deposit(words, upper, position + 32);
+}
+
 INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
-  if (needs & NEED_SUM) {
-    deposit(partial + PARTIAL_SUM, ADD_LANES(i64, fold->sum_low), 0);
-    deposit(partial + PARTIAL_SUM, ADD_LANES(i64, fold->sum_high), 32);
-  }
+  if (needs & NEED_SUM) NAME(deposit_halves)(partial + PARTIAL_SUM, fold->sum, fold->sum_high, 0);
   if (needs & NEED_SQUARES) {
-    for (int k = 0; k < 6; ++k) {
-      const u32 position = 32 * (k / 2 + k % 2) + (k / 2 == 1 ? 1 : 0);  // low * high counts twice
-      deposit_unsigned(partial + SQUARES, (u64)ADD_LANES(u64, fold->square[k]), position);
+    for (int k = 0; k < 3; ++k) {
+      const u32 position = 32 * k + (k == 1 ? 1 : 0);  // low * high counts twice
+      NAME(deposit_halves)(partial + SQUARES, fold->square[k], fold->square_high[k], position);
     }
   }
   if (needs & NEED_SIGNS) {
@@ -38,7 +44,6 @@ INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
     if (top >= bottom) raise_extrema(partial, top, bottom);
   }
 }
-
 
 INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p,
                              const int needs) {
@@ -53,17 +58,16 @@ INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
       if (IS_SIGNED) COUNT_INTO(u64, fold->negatives, x < 0);
     }
     if (needs & NEED_SUM) {
-      fold->sum_low += x & 0xffffffff;
-      fold->sum_high += IS_SIGNED ? x >> 32 : AS(i64, AS(u64, x) >> 32);
+      fold->sum += AS(u64, x);
+      fold->sum_high += IS_SIGNED ? AS(u64, x >> 32) : AS(u64, x) >> 32;
     }
     if (needs & NEED_SQUARES) {
       const v_i64 sign = IS_SIGNED ? x >> 63 : SPLAT(i64, 0);
-      const v_u64 magnitude = AS(u64, (x ^ sign) - sign);
-      const v_u64 low = magnitude & 0xffffffff, high = magnitude >> 32;
+      const v_u64 low = AS(u64, (x ^ sign) - sign), high = low >> 32;
       const v_u64 products[3] = {MUL_32(low, low), MUL_32(low, high), MUL_32(high, high)};
       for (int k = 0; k < 3; ++k) {
-        fold->square[2 * k] += products[k] & 0xffffffff;
-        fold->square[2 * k + 1] += products[k] >> 32;
+        fold->square[k] += products[k];
+        fold->square_high[k] += products[k] >> 32;
       }
     }
   }

@@ -8,8 +8,16 @@
 // exact, neither contraction to fma nor a caller's rounding mode can change a bit. The splitting is
 // that of Rump, Ogita and Oishi's accurate summation; the proof is in precision/README.md.
 //
-// A group of elements that the window does not hold moves it; or, when the group alone spans too many
-// binades or holds NaN or Inf, its elements are lifted one by one.
+// The half types' squares are short enough to need no splitting in a narrower window; most groups of
+// most tensors fit that one, at half the operations.
+//
+// A group of elements that its window does not hold moves it. When the group alone spans too many
+// binades, or holds NaN or Inf, it goes into bins (fold_bins.h), or where there is no room for bins its
+// elements are lifted one by one.
+
+#ifdef __cplusplus  // OpenCL C has it in front
+#include "precision/fold_bins.h"
+#endif
 
 // A lane adds 2^LOG2_STEPS elements between flushes. Its integers stay within 2^51 when
 // STEPS * 2^(SPAN + MANTISSA_BITS) does, SPAN being how many binades apart elements may lie; the same
@@ -18,14 +26,37 @@
 #define SPAN (51 - MANTISSA_BITS - LOG2_STEPS)
 #define SPLIT (LOG2_STEPS + 2 * (SPAN + MANTISSA_BITS) - 51)
 
+// In the narrow window a lane adds the 2^5 elements, at most, that it has in a group, then hands both
+// integers to 64-bit lanes: 2^5 * 2^(2 * (NARROW_SPAN + MANTISSA_BITS)) is 2^51.
+#define HAS_NARROW (sizeof(UBITS) == 2)
+#define NARROW_SPAN (23 - MANTISSA_BITS)
+#define NARROW_GROUPS 512  // 2^9 groups of 2^7 squares of 2^46 stay in 63 bits, in all lanes together
+// 16-bit counters take GROUP more at most.
+#define COUNTED_GROUPS (sizeof(UBITS) == 2 ? 65535 / GROUP : 1 << 20)
+
+typedef struct {
+  UBITS smallest, largest;  // as bits without the sign; zeros are always inside
+  u32 unit;                 // its unit is 2^unit of the partial's
+} NAME(window);
+
 typedef struct {
   v_f64 sum[SETS], high[SETS], low[SETS];
   f64 sum_start, high_start, low_start;
-  VECTOR_OF(SBITS) top, bottom;
+  NAME(window) wide;
+  u32 steps;  // since the last flush
+  v_i64 narrow_sum, narrow_square;
+  f64 narrow_sum_start, narrow_square_start;
+  NAME(window) narrow;
+  u32 narrow_groups;
+  // Largest as signed and as unsigned numbers, and smallest without the sign: together they hold both
+  // extrema, and cost less than ordering every element.
+  VECTOR_OF(SBITS) top;
+  VECTOR_OF(UBITS) far, near;
   VECTOR_OF(UBITS) zeros, negatives;
-  UBITS smallest, largest;  // the window, as bits without the sign; zeros are always inside
-  u32 unit;                 // the window's unit is 2^unit of the partial's
-  u32 steps;                // since the last flush
+  u32 counted;  // groups since the counters were emptied
+#ifdef BINS
+  NAME(bins) bins;
+#endif
 } NAME(fold);
 
 // 1.5 * 2^(52 + exponent)
@@ -39,22 +70,36 @@ INLINE void NAME(clear)(NAME(fold) * fold) {
     fold->high[s] = SPLAT(f64, fold->high_start);
     fold->low[s] = SPLAT(f64, fold->low_start);
   }
-  fold->zeros = fold->negatives = SPLAT(UBITS, 0);
   fold->steps = 0;
 }
 
-// Puts the window's upper end at the stored exponent `highest`.
-INLINE void NAME(place)(NAME(fold) * fold, i32 highest) {
+// A window whose upper end is at the stored exponent `highest`; returns its lowest exponent.
+INLINE i32 NAME(place_window)(NAME(window) * window, i32 highest, i32 span, int subnormals) {
   highest = MIN(highest, MAX_EXPONENT - 1);
-  const i32 lowest = MAX(highest - SPAN, 1);
-  fold->largest = (UBITS)(((UBITS)(highest + 1) << MANTISSA_SHIFT) - 1);
-  fold->smallest = lowest == 1 && SUBNORMALS_CONVERT ? 1 : (UBITS)((UBITS)lowest << MANTISSA_SHIFT);
-  fold->unit = (u32)(lowest - 1 + FIRST_UNIT);
-  const i32 exponent = (i32)fold->unit + SUM_EXPONENT_Float;
+  const i32 lowest = MAX(highest - span, 1);
+  window->largest = (UBITS)(((UBITS)(highest + 1) << MANTISSA_SHIFT) - 1);
+  window->smallest = lowest == 1 && subnormals ? 1 : (UBITS)((UBITS)lowest << MANTISSA_SHIFT);
+  window->unit = (u32)(lowest - 1 + FIRST_UNIT);
+  return lowest;
+}
+
+INLINE void NAME(place)(NAME(fold) * fold, i32 highest) {
+  NAME(place_window)(&fold->wide, highest, SPAN, SUBNORMALS_CONVERT);
+  const i32 exponent = (i32)fold->wide.unit + SUM_EXPONENT_Float;
   fold->sum_start = NAME(start)(exponent);
   fold->high_start = NAME(start)(2 * exponent + SPLIT);
   fold->low_start = NAME(start)(2 * exponent);
   NAME(clear)(fold);
+}
+
+INLINE void NAME(place_narrow)(NAME(fold) * fold, i32 highest) {
+  const i32 lowest = NAME(place_window)(&fold->narrow, highest, NARROW_SPAN, 0);
+  // LOAD_PLACED puts the stored exponent where a float32 has its own.
+  const i32 exponent = lowest - 127 - MANTISSA_SHIFT;
+  fold->narrow_sum_start = NAME(start)(exponent);
+  fold->narrow_square_start = NAME(start)(2 * exponent);
+  fold->narrow_sum = fold->narrow_square = SPLAT(i64, 0);
+  fold->narrow_groups = 0;
 }
 
 INLINE void NAME(flush)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
@@ -65,86 +110,122 @@ INLINE void NAME(flush)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
     high += AS(i64, fold->high[s]) - AS_I64(fold->high_start);
     low += AS(i64, fold->low[s]) - AS_I64(fold->low_start);
   }
-  if (needs & NEED_SUM) deposit(partial + PARTIAL_SUM, ADD_LANES(i64, sum), fold->unit);
+  if (needs & NEED_SUM) deposit(partial + PARTIAL_SUM, ADD_LANES(i64, sum), fold->wide.unit);
   if (needs & NEED_SQUARES) {
-    deposit(partial + SQUARES, ADD_LANES(i64, high), 2 * fold->unit + SPLIT);
-    deposit(partial + SQUARES, ADD_LANES(i64, low), 2 * fold->unit);
-  }
-  if (needs & NEED_SIGNS) {
-    ADD(partial[PARTIAL_ZEROS], ADD_LANES(UBITS, fold->zeros));
-    ADD(partial[PARTIAL_NEGATIVES], ADD_LANES(UBITS, fold->negatives));
+    deposit(partial + SQUARES, ADD_LANES(i64, high), 2 * fold->wide.unit + SPLIT);
+    deposit(partial + SQUARES, ADD_LANES(i64, low), 2 * fold->wide.unit);
   }
   NAME(clear)(fold);
 }
 
+INLINE void NAME(flush_narrow)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
+  if (fold->narrow_groups == 0) return;
+  if (needs & NEED_SUM) deposit(partial + PARTIAL_SUM, ADD_LANES(i64, fold->narrow_sum), fold->narrow.unit);
+  if (needs & NEED_SQUARES) {
+    deposit(partial + SQUARES, ADD_LANES(i64, fold->narrow_square), 2 * fold->narrow.unit);
+  }
+  fold->narrow_sum = fold->narrow_square = SPLAT(i64, 0);
+  fold->narrow_groups = 0;
+}
+
+INLINE void NAME(flush_counts)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
+  if (needs & NEED_SIGNS) {
+    ADD(partial[PARTIAL_ZEROS], ADD_LANES(UBITS, fold->zeros));
+    ADD(partial[PARTIAL_NEGATIVES], ADD_LANES(UBITS, fold->negatives));
+  }
+  fold->zeros = fold->negatives = SPLAT(UBITS, 0);
+  fold->counted = 0;
+}
+
 INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
   fold->top = SPLAT(SBITS, (SBITS)~MAGNITUDE_MASK);
-  fold->bottom = SPLAT(SBITS, (SBITS)MAGNITUDE_MASK);
-  // float16 fits one window whole; data of unit size fits this one of the others.
+  fold->far = SPLAT(UBITS, 0);
+  fold->near = SPLAT(UBITS, MAGNITUDE_MASK);
+  fold->zeros = fold->negatives = SPLAT(UBITS, 0);
+  fold->counted = 0;
+  // float16 fits one window whole; data of unit size fits these ones of the others.
   NAME(place)(fold, SPAN >= MAX_EXPONENT - 2 ? MAX_EXPONENT - 1 : MAX_EXPONENT / 2 + 3);
+  NAME(place_narrow)(fold, MAX_EXPONENT / 2 + 3);
   if ((needs & (NEED_SUM | NEED_SQUARES)) == 0) {  // only NaN and Inf are kept out
-    fold->smallest = 1;
-    fold->largest = (UBITS)(INF_BITS - 1);
+    fold->wide.smallest = fold->narrow.smallest = 1;
+    fold->wide.largest = fold->narrow.largest = (UBITS)(INF_BITS - 1);
   }
+#ifdef BINS
+  fold->bins.elements = 0;
+#endif
 }
 
 INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
   NAME(flush)(fold, partial, needs);
+  NAME(flush_narrow)(fold, partial, needs);
+  NAME(flush_counts)(fold, partial, needs);
+#ifdef BINS
+  NAME(flush_bins)(&fold->bins, partial);
+#endif
   if (needs & NEED_EXTREMA) {
-    const SBITS top = MAX_LANE(SBITS, fold->top), bottom = MIN_LANE(SBITS, fold->bottom);
-    if (top >= bottom) raise_extrema(partial, top, bottom);
+    const SBITS top = MAX_LANE(SBITS, fold->top);
+    const UBITS far = MAX_LANE(UBITS, fold->far), near = MIN_LANE(UBITS, fold->near);
+    if (near == MAGNITUDE_MASK) return;  // no group came this way
+    // All below zero: the smallest magnitude is the largest. None below zero: it is the smallest.
+    raise_extrema(partial, top < 0 ? ~(i64)near : (i64)top,
+                  far > MAGNITUDE_MASK ? ~(i64)(far & MAGNITUDE_MASK) : (i64)near);
   }
 }
 
-// A group that the window does not hold, with the keys of its extrema and its smallest non-zero
-// magnitude: moves the window where that helps, and says whether it holds the group now. Otherwise the
-// group has been lifted.
-NOINLINE int NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, SBITS top,
-                          SBITS bottom, UBITS least, const int needs) {
-  const i32 largest = MAX(MAX((i32)top, ~(i32)bottom), 0);
-  const i32 highest = MIN((largest >> MANTISSA_SHIFT) + 1, MAX_EXPONENT - 1);  // a binade to spare
-  const i32 lowest = MAX(highest - SPAN, 1);
-  const int finite = largest < INF_BITS;
-  const int fits = finite && ((i32)(least >> MANTISSA_SHIFT) >= lowest ||
-                              (SUBNORMALS_CONVERT && lowest == 1));
-  if (fits || (finite && largest > (i32)fold->largest)) {
-    NAME(flush)(fold, partial, needs);
-    NAME(place)(fold, highest);
-  }
-  if (fits) return 1;
-  for (int i = 0; i < GROUP; ++i) NAME(lift)(partial, p + i * (int)sizeof(UBITS));
-  return 0;
-}
+// Where a group's elements are to be added.
+enum { NAME(NARROW), NAME(WIDE), NAME(BINNED), NAME(DONE) };
 
-// The GROUP elements at p.
-INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p,
-                             const int needs) {
-  VECTOR_OF(SBITS) top = SPLAT(SBITS, (SBITS)~MAGNITUDE_MASK);
-  VECTOR_OF(SBITS) bottom = SPLAT(SBITS, (SBITS)MAGNITUDE_MASK);
-  VECTOR_OF(UBITS) least = SPLAT(UBITS, (UBITS)-1);  // smallest magnitude less one, zeros left out
-  VECTOR_OF(UBITS) zeros = SPLAT(UBITS, 0), negatives = SPLAT(UBITS, 0);
-  for (int i = 0; i < GROUP; i += LANES(UBITS)) {
-    const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * (int)sizeof(UBITS));
-    const VECTOR_OF(UBITS) magnitude = bits & MAGNITUDE_MASK;
-    const VECTOR_OF(SBITS) key = KEY(SBITS, bits);
-    top = MAX(top, key);
-    bottom = MIN(bottom, key);
-    least = MIN(least, (VECTOR_OF(UBITS))(magnitude - (UBITS)1));
-    if (needs & NEED_SIGNS) {
-      COUNT_INTO(UBITS, zeros, magnitude == (UBITS)0);
-      COUNT_INTO(UBITS, negatives, key < (SBITS)-1);
+// For a group outside the window that it was held against, with its largest and its smallest non-zero
+// magnitude: moves a window where that helps. BINNED when only the sums of the group have been taken,
+// DONE when all has.
+NOINLINE int NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, i64 largest, u64 least,
+                          const int needs) {
+  const i32 highest = MIN((i32)(largest >> MANTISSA_SHIFT) + 1, MAX_EXPONENT - 1);  // a binade to spare
+  const i32 exponent = (i32)(least >> MANTISSA_SHIFT);
+  if (largest < INF_BITS) {
+    if (HAS_NARROW && exponent >= MAX(highest - NARROW_SPAN, 1)) {
+      NAME(flush_narrow)(fold, partial, needs);
+      NAME(place_narrow)(fold, highest);
+      return NAME(NARROW);
+    }
+    if (largest <= (i64)fold->wide.largest && least >= fold->wide.smallest) return NAME(WIDE);
+    const i32 lowest = MAX(highest - SPAN, 1);
+    if (exponent >= lowest || (SUBNORMALS_CONVERT && lowest == 1)) {
+      NAME(flush)(fold, partial, needs);
+      NAME(place)(fold, highest);
+      return NAME(WIDE);
     }
   }
-  if (UNLIKELY(ANY(SBITS, (top > (SBITS)fold->largest) | (bottom < (SBITS)~fold->largest) |
-                              (least < (UBITS)(fold->smallest - 1))))) {
-    if (!NAME(settle)(fold, partial, p, MAX_LANE(SBITS, top), MIN_LANE(SBITS, bottom),
-                      (UBITS)(MIN_LANE(UBITS, least) + 1), needs))
-      return;
+#ifdef BINS
+  NAME(bin_group)(&fold->bins, partial, p, largest < INF_BITS);
+  return largest < INF_BITS ? NAME(BINNED) : NAME(DONE);
+#else
+  for (int i = 0; i < GROUP; ++i) NAME(lift)(partial, p + i * (int)sizeof(UBITS));
+  return NAME(DONE);
+#endif
+}
+
+INLINE void NAME(add_narrow)(NAME(fold) * fold, SPACE const u8* p, const int needs) {
+  const v_f64 sum_start = SPLAT(f64, fold->narrow_sum_start), square_start = SPLAT(f64, fold->narrow_square_start);
+  v_f64 sum[SETS], square[SETS];
+  for (int s = 0; s < SETS; ++s) {
+    sum[s] = sum_start;
+    square[s] = square_start;
   }
-  fold->top = MAX(fold->top, top);
-  fold->bottom = MIN(fold->bottom, bottom);
-  fold->zeros += zeros;
-  fold->negatives += negatives;
+  for (int i = 0; i < GROUP; i += 2 * LANES(f32)) {
+    for (int k = 0; k < 2 * LANES(f32) / LANES(f64); ++k) {
+      const v_f64 d = LOAD_PLACED(p + i * (int)sizeof(UBITS), k);
+      if (needs & NEED_SUM) sum[k % SETS] += d;
+      if (needs & NEED_SQUARES) square[k % SETS] = MUL_ADD(d, d, square[k % SETS]);
+    }
+  }
+  for (int s = 0; s < SETS; ++s) {
+    fold->narrow_sum += AS(i64, sum[s]) - AS(i64, sum_start);
+    fold->narrow_square += AS(i64, square[s]) - AS(i64, square_start);
+  }
+}
+
+INLINE void NAME(add_wide)(NAME(fold) * fold, SPACE const u8* p, const int needs) {
   for (int i = 0; i < GROUP; i += LANES(f64) * SETS) {
     for (int s = 0; s < SETS; ++s) {
       const v_f64 d = NAME(load_f64)(p + (i + s * LANES(f64)) * (int)sizeof(UBITS));
@@ -157,6 +238,58 @@ INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
       }
     }
   }
-  fold->steps += GROUP / (LANES(f64) * SETS);
-  if (fold->steps == 1 << LOG2_STEPS) NAME(flush)(fold, partial, needs);
+}
+
+// The GROUP elements at p.
+INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p,
+                             const int needs) {
+  VECTOR_OF(SBITS) top = SPLAT(SBITS, (SBITS)~MAGNITUDE_MASK);
+  VECTOR_OF(UBITS) far = SPLAT(UBITS, 0), near = SPLAT(UBITS, MAGNITUDE_MASK);
+  VECTOR_OF(UBITS) zeros = SPLAT(UBITS, 0), negatives = SPLAT(UBITS, 0);
+  for (int i = 0; i < GROUP; i += LANES(UBITS)) {
+    const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * (int)sizeof(UBITS));
+    top = MAX(top, AS(SBITS, bits));
+    far = MAX(far, bits);
+    near = MIN(near, bits & MAGNITUDE_MASK);
+    if (needs & NEED_SIGNS) negatives += bits >> (UBITS)SIGN_SHIFT;
+  }
+  const NAME(window)* window = HAS_NARROW ? &fold->narrow : &fold->wide;
+  const VECTOR_OF(SBITS) largest = MAX(top, AS(SBITS, far & MAGNITUDE_MASK));
+  int path = HAS_NARROW ? NAME(NARROW) : NAME(WIDE);
+  if (UNLIKELY(ANY(SBITS, (largest > (SBITS)window->largest) | (near < window->smallest)))) {
+    VECTOR_OF(UBITS) least = near - (UBITS)1;  // smallest magnitude less one
+    if (ANY(SBITS, near == (UBITS)0)) {        // zeros left out
+      least = SPLAT(UBITS, (UBITS)-1);
+      for (int i = 0; i < GROUP; i += LANES(UBITS)) {
+        const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * (int)sizeof(UBITS));
+        const VECTOR_OF(UBITS) magnitude = bits & MAGNITUDE_MASK;
+        least = MIN(least, (VECTOR_OF(UBITS))(magnitude - (UBITS)1));
+        if (needs & NEED_SIGNS) {
+          COUNT_INTO(UBITS, zeros, magnitude == (UBITS)0);
+          COUNT_OUT_OF(UBITS, negatives, bits == (UBITS)~MAGNITUDE_MASK);  // -0 is not below zero
+        }
+      }
+    }
+    if (ANY(SBITS, (largest > (SBITS)window->largest) | (least < (UBITS)(window->smallest - 1)))) {
+      path = NAME(settle)(fold, partial, p, (i64)MAX_LANE(SBITS, largest), (u64)MIN_LANE(UBITS, least) + 1, needs);
+      if (path == NAME(DONE)) return;
+    }
+  }
+  fold->top = MAX(fold->top, top);
+  fold->far = MAX(fold->far, far);
+  fold->near = MIN(fold->near, near);
+  if (needs & NEED_SIGNS) {
+    fold->zeros += zeros;
+    fold->negatives += negatives;
+    if (++fold->counted == COUNTED_GROUPS) NAME(flush_counts)(fold, partial, needs);
+  }
+  if ((needs & (NEED_SUM | NEED_SQUARES)) == 0 || path == NAME(BINNED)) return;
+  if (path == NAME(NARROW)) {
+    NAME(add_narrow)(fold, p, needs);
+    if (++fold->narrow_groups == NARROW_GROUPS) NAME(flush_narrow)(fold, partial, needs);
+  } else {
+    NAME(add_wide)(fold, p, needs);
+    fold->steps += GROUP / (LANES(f64) * SETS);
+    if (fold->steps == 1 << LOG2_STEPS) NAME(flush)(fold, partial, needs);
+  }
 }

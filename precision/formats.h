@@ -16,6 +16,7 @@
 #define COLUMN_3(a, b, c, d, ...) d
 #define COLUMN_4(a, b, c, d, e, ...) e
 #define COLUMN_5(a, b, c, d, e, f, ...) f
+#define COLUMN_6(a, b, c, d, e, f, g, ...) g
 
 // The family says how many words the sums take (families.h) and which texts lift and fold it.
 #define FAMILY COLUMN(0)
@@ -35,19 +36,20 @@
 #define SBITS COLUMN(2)
 
 // Integers: family, unsigned and signed type of its size, the type that orders it, whether that one is
-// signed, whether any non-zero byte is 1.
-#define FORMAT_bool Integer, u8, i8, u8, 0, 1
-#define FORMAT_int8 Integer, u8, i8, i8, 1, 0
-#define FORMAT_int16 Integer, u16, i16, i16, 1, 0
-#define FORMAT_int32 Integer, u32, i32, i32, 1, 0
+// signed, whether any non-zero byte is 1, the type that it is multiplied in.
+#define FORMAT_bool Integer, u8, i8, u8, 0, 1, u8
+#define FORMAT_int8 Integer, u8, i8, i8, 1, 0, i8
+#define FORMAT_int16 Integer, u16, i16, i16, 1, 0, i16
+#define FORMAT_int32 Integer, u32, i32, i32, 1, 0, i32
 #define FORMAT_int64 Integer64, u64, i64, i64, 1, 0
-#define FORMAT_uint8 Integer, u8, i8, u8, 0, 0
-#define FORMAT_uint16 Integer, u16, i16, u16, 0, 0
-#define FORMAT_uint32 Integer, u32, i32, u32, 0, 0
+#define FORMAT_uint8 Integer, u8, i8, u8, 0, 0, u8
+#define FORMAT_uint16 Integer, u16, i16, u16, 0, 0, i16
+#define FORMAT_uint32 Integer, u32, i32, u32, 0, 0, u32
 #define FORMAT_uint64 Integer64, u64, i64, u64, 0, 0
 #define ORDERED COLUMN(3)
 #define IS_SIGNED COLUMN(4)
 #define IS_BOOL COLUMN(5)
+#define FACTOR COLUMN(6)
 #define LOWEST_OF(type) ((type)(IS_SIGNED ? (u64)1 << SIGN_SHIFT : 0))
 
 // Floats: family, unsigned and signed type of its size, bits of +Inf, stored bits of the mantissa, and
@@ -62,6 +64,10 @@
 #define MANTISSA_BITS (MANTISSA_SHIFT + 1)
 #define SIGN_SHIFT (8 * (int)sizeof(UBITS) - 1)
 #define MAGNITUDE_MASK ((UBITS)(((UBITS)1 << SIGN_SHIFT) - 1))
+// A half type's bits as a float32 with the same stored exponent: from the upper half of a word, and with
+// nothing else kept.
+#define PLACED_SHIFT (MANTISSA_SHIFT - 7)
+#define PLACED_MASK (0x80000000u | (0x7fff0000u >> PLACED_SHIFT))
 #define MAX_EXPONENT ((i32)(INF_BITS >> MANTISSA_SHIFT))  // of Inf and NaN
 
 #endif

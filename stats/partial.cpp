@@ -232,7 +232,8 @@ Value Partial::finish_rounded(Category category, bool to_binary32) const {
     case Category::kNegativeInfCount: return negative_infs;
     case Category::kPositiveInfCount: return positive_infs;
     case Category::kZeroCount: return word(PARTIAL_ZEROS);
-    case Category::kMd5: return {};
+    case Category::kMd5:
+    case Category::kHash: return {};
   }
   return {};
 }
@@ -270,7 +271,7 @@ Result<Partial> Partial::parse(std::span<const std::byte> bytes) {
   const auto dtype = std::to_integer<int>(bytes[8]), precision = std::to_integer<int>(bytes[9]);
   if (dtype >= kDtypeCount) return refuse("its dtype is unknown");
   if (precision > 1) return refuse("its precision is unknown");
-  if (std::to_integer<Needs>(bytes[10]) >= kBytes) return refuse("what it keeps is unknown");
+  if (std::to_integer<Needs>(bytes[10]) >= kMd5Digest) return refuse("what it keeps is unknown");
   Partial partial(static_cast<Dtype>(dtype), static_cast<Precision>(precision), std::to_integer<Needs>(bytes[10]));
   if (bytes.size() != 16 + 8 * partial.words_.size()) return refuse("its length is not that of its dtype");
   for (std::size_t i = 0; i < partial.words_.size(); ++i) {

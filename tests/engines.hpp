@@ -38,7 +38,7 @@ inline const std::vector<EngineUnderTest>& every_engine() {
   static const auto engines = [] {
     std::vector<EngineUnderTest> made;
     for (const unsigned threads : {1u, 3u}) {
-      made.push_back({"host, threads " + std::to_string(threads), tensorstat::make_host_engine(threads)});
+      made.push_back({"host, threads " + std::to_string(threads), tensorstat::make_host_engine({.threads = threads})});
     }
     if (expects_device()) {
       auto device = tensorstat::make_opencl_engine({}, ledger);

@@ -96,9 +96,9 @@ TEST_P(Merge, OverAnyNumberOfThreads) {
   for (int round = 0; round < (samples::full() ? 20 : 1); ++round) {
     const auto distributions = samples::of(GetParam());
     const Bytes tensor = distributions[any(distributions.size())].make(GetParam(), 1'500'000 + any(999), random_);
-    const Bytes alone = folded(*make_host_engine(1), tensor).serialize();
+    const Bytes alone = folded(*make_host_engine({.threads = 1}), tensor).serialize();
     for (const unsigned threads : {2u, 3u, 7u}) {
-      const auto engine = make_host_engine(threads);
+      const auto engine = make_host_engine({.threads = threads});
       ASSERT_EQ(alone, folded(*engine, tensor).serialize()) << threads << " threads, seed " << samples::seed();
     }
     for (const EngineUnderTest& under_test : every_engine()) {
@@ -206,7 +206,7 @@ TEST(MergeOf, ImpossiblePartialsIsRefused) {
   const std::vector<float> data = {1, -2, 3, 0, 5};
   Partial good(Dtype::kFloat32, Precision::kHigh, kEverything);
   const Job job{{.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()}, &good};
-  ASSERT_TRUE(make_host_engine(1)->fold({&job, 1}));
+  ASSERT_TRUE(make_host_engine({.threads = 1})->fold({&job, 1}));
   const Bytes bytes = good.serialize();
   const auto with = [&](std::size_t word, std::int64_t value) {
     Bytes changed = bytes;

@@ -177,7 +177,7 @@ class ConfigParser {
     const auto* list = common.find("statistic_category");
     if (list == nullptr || !config_.saves_statistics()) return;
     std::string known;
-    for (const Category category : all_categories()) {
+    for (const Category category : every_category()) {
       known += (known.empty() ? "" : ", ") + excerpt(std::string(name(category)));
     }
     known = "a list of " + known + ", \"hash:md5\"";
