@@ -5,6 +5,8 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "host/strided.hpp"
+
 namespace tensorstat {
 namespace {
 
@@ -17,6 +19,21 @@ Categories columns_of(const DumpConfig& config, Dialect dialect) {
     if (std::find(once.begin(), once.end(), category) == once.end()) once.push_back(category);
   }
   return once;
+}
+
+// The bits of a host tensor, one after another, in a place of their own.
+void copy_bits(HeldTensor& held, std::span<std::byte> to) {
+  if (held.tensor.strides != nullptr) {
+    host::gather(held.tensor, 0, to);
+  } else {
+    const auto* from =
+        static_cast<const std::byte*>(held.tensor.address) + held.tensor.offset_bytes;
+    std::copy_n(from, to.size(), to.data());
+  }
+  held.tensor.address = to.data();
+  held.tensor.offset_bytes = 0;
+  held.tensor.strides = nullptr;
+  held.tensor.where = Where::kHost;
 }
 
 std::string one_line(std::string_view text) {
@@ -120,11 +137,8 @@ void DumpSession::State::hand_over(HeldRun run) {
   std::size_t copied_bytes = 0;
   std::uint64_t other_bytes = sizeof run + run.tensors.size() * sizeof(HeldTensor);
   bool may_wait = true;
-  const auto is_copied = [](const HeldTensor& held) {
-    return held.keep_alive == nullptr && held.tensor.where != Where::kClBuffer;
-  };
   for (const HeldTensor& held : run.tensors) {
-    if (is_copied(held)) {
+    if (held.must_be_copied()) {
       copied_bytes += (held.tensor.bytes() + kAlignment - 1) / kAlignment * kAlignment;
     } else {
       other_bytes += held.tensor.bytes();
@@ -135,13 +149,9 @@ void DumpSession::State::hand_over(HeldRun run) {
   if (run.buffer) {
     std::byte* to = run.buffer.data();
     for (HeldTensor& held : run.tensors) {
-      if (!is_copied(held)) continue;
+      if (!held.must_be_copied()) continue;
       const std::size_t size = held.tensor.bytes();
-      std::copy_n(static_cast<const std::byte*>(held.tensor.address) + held.tensor.offset_bytes,
-                  size, to);
-      held.tensor.address = to;
-      held.tensor.offset_bytes = 0;
-      held.tensor.where = Where::kHost;
+      copy_bits(held, {to, size});
       to += (size + kAlignment - 1) / kAlignment * kAlignment;
     }
     post(std::move(run));
@@ -149,6 +159,12 @@ void DumpSession::State::hand_over(HeldRun run) {
   }
   const auto start = std::chrono::steady_clock::now();
   flush();  // rows come in the order of hand-over
+  for (HeldTensor& held : run.tensors) {
+    if (held.tensor.strides == nullptr) continue;
+    auto bits = std::make_shared<std::vector<std::byte>>(held.tensor.bytes());
+    copy_bits(held, *bits);
+    held.keep_alive = std::move(bits);
+  }
   {
     const std::lock_guard lock(work_mutex);
     std::deque<Item> items;
