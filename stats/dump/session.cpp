@@ -5,8 +5,6 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
-#include "host/strided.hpp"
-
 namespace tensorstat {
 namespace {
 
@@ -19,21 +17,6 @@ Categories columns_of(const DumpConfig& config, Dialect dialect) {
     if (std::find(once.begin(), once.end(), category) == once.end()) once.push_back(category);
   }
   return once;
-}
-
-// The bits of a host tensor, one after another, in a place of their own.
-void copy_bits(HeldTensor& held, std::span<std::byte> to) {
-  if (held.tensor.strides != nullptr) {
-    host::gather(held.tensor, 0, to);
-  } else {
-    const auto* from =
-        static_cast<const std::byte*>(held.tensor.address) + held.tensor.offset_bytes;
-    std::copy_n(from, to.size(), to.data());
-  }
-  held.tensor.address = to.data();
-  held.tensor.offset_bytes = 0;
-  held.tensor.strides = nullptr;
-  held.tensor.where = Where::kHost;
 }
 
 std::string one_line(std::string_view text) {
@@ -151,7 +134,7 @@ void DumpSession::State::hand_over(HeldRun run) {
     for (HeldTensor& held : run.tensors) {
       if (!held.must_be_copied()) continue;
       const std::size_t size = held.tensor.bytes();
-      copy_bits(held, {to, size});
+      examiner.copy(held.tensor, {to, size});
       to += (size + kAlignment - 1) / kAlignment * kAlignment;
     }
     post(std::move(run));
@@ -162,7 +145,7 @@ void DumpSession::State::hand_over(HeldRun run) {
   for (HeldTensor& held : run.tensors) {
     if (held.tensor.strides == nullptr) continue;
     auto bits = std::make_shared<std::vector<std::byte>>(held.tensor.bytes());
-    copy_bits(held, *bits);
+    examiner.copy(held.tensor, *bits);
     held.keep_alive = std::move(bits);
   }
   {
