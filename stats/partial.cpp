@@ -96,7 +96,8 @@ double root_of_own_sum(const precision::Exact& squares, const precision::Format&
   const auto exponent = static_cast<int>(bits >> 52);
   const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
   const std::uint64_t mantissa = exponent == 0 ? fraction : fraction | std::uint64_t{1} << 52;
-  const std::int64_t words[] = {static_cast<std::int64_t>(mantissa & 0xffffffff), static_cast<std::int64_t>(mantissa >> 32)};
+  const std::int64_t words[] = {static_cast<std::int64_t>(mantissa & 0xffffffff),
+                                static_cast<std::int64_t>(mantissa >> 32)};
   return precision::round_root({words, std::max(exponent, 1) - 1075}, own);
 }
 

@@ -1,5 +1,5 @@
-// Whatever floating-point environment the caller's thread is in (flush to zero, another rounding mode,
-// traps), the numbers are the same bits, and the thread gets its environment back.
+// Whatever floating-point environment the caller's thread is in (flush to zero, another rounding
+// mode, traps), the numbers are the same bits, and the thread gets its environment back.
 #include <fenv.h>
 #include <gtest/gtest.h>
 #if defined(__x86_64__)
@@ -33,7 +33,8 @@ std::vector<Environment> environments() {
   };
 #if defined(__x86_64__)
   constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
-  all.push_back({"flush to zero", [] { _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero); }});
+  all.push_back(
+      {"flush to zero", [] { _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero); }});
   all.push_back({"flush to zero, downward", [] {
                    fesetround(FE_DOWNWARD);
                    _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero);
@@ -64,7 +65,8 @@ std::vector<Sample> samples_of_all() {
   for (const Dtype dtype : samples::all_dtypes()) {
     for (const samples::Distribution& distribution : samples::of(dtype)) {
       for (const std::size_t count : {3, 1025, 70'000}) {
-        all.push_back({std::string(name(dtype)) + ", " + std::string(distribution.name) + ", " + std::to_string(count),
+        all.push_back({std::string(name(dtype)) + ", " + std::string(distribution.name) + ", " +
+                           std::to_string(count),
                        dtype, distribution.make(dtype, count, random)});
       }
     }
@@ -83,9 +85,10 @@ class FloatEnvironment : public testing::TestWithParam<On> {
     }
   }
 
-  // Measures everything inside an environment, on a Meter that is made there too: its threads, and a
-  // device's, inherit what the thread that starts them has.
-  std::optional<std::vector<Measurement>> measured_in(const Environment& environment, Precision precision) const {
+  // Measures everything inside an environment, on a Meter that is made there too: its threads, and
+  // a device's, inherit what the thread that starts them has.
+  std::optional<std::vector<Measurement>> measured_in(const Environment& environment,
+                                                      Precision precision) const {
     fenv_t before;
     fegetenv(&before);
     environment.enter();
@@ -103,10 +106,11 @@ class FloatEnvironment : public testing::TestWithParam<On> {
   const std::vector<Sample> samples_ = samples_of_all();
   std::vector<Tensor> tensors_;
 };
-INSTANTIATE_TEST_SUITE_P(On, FloatEnvironment, testing::ValuesIn([] {
-                           return expects_device() ? std::vector{On::kHost, On::kDevice} : std::vector{On::kHost};
-                         }()),
-                         [](const auto& info) { return info.param == On::kHost ? "host" : "device"; });
+INSTANTIATE_TEST_SUITE_P(
+    On, FloatEnvironment, testing::ValuesIn([] {
+      return expects_device() ? std::vector{On::kHost, On::kDevice} : std::vector{On::kHost};
+    }()),
+    [](const auto& info) { return info.param == On::kHost ? "host" : "device"; });
 
 // The odd environments come first: what is started once is started in one of them.
 TEST_P(FloatEnvironment, ChangesNoBitAndIsLeftAsItWas) {
@@ -126,9 +130,9 @@ TEST_P(FloatEnvironment, ChangesNoBitAndIsLeftAsItWas) {
           const Value &expected = *(*truth)[i].statistics.find(category),
                       &got = *measured[i].statistics.find(category);
           ASSERT_TRUE(oracle::same(expected, got))
-              << environment << ", " << name(precision) << ", " << samples_[i].what << ", seed " << samples::seed()
-              << ": " << name(category) << "\n  must be " << oracle::shown(expected) << "\n  is      "
-              << oracle::shown(got);
+              << environment << ", " << name(precision) << ", " << samples_[i].what << ", seed "
+              << samples::seed() << ": " << name(category) << "\n  must be "
+              << oracle::shown(expected) << "\n  is      " << oracle::shown(got);
         }
       }
     }
@@ -138,13 +142,15 @@ TEST_P(FloatEnvironment, ChangesNoBitAndIsLeftAsItWas) {
 // The same by hand, where a person sees that subnormals are not zero.
 TEST_P(FloatEnvironment, KeepsSubnormals) {
   const std::vector<float> data(1000, 0x1p-149f);
-  const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()};
+  const Tensor tensor{
+      .dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()};
   for (const Environment& environment : environments()) {
     fenv_t before;
     fegetenv(&before);
     environment.enter();
     Meter meter;
-    const auto measured = meter.measure({&tensor, 1}, {{Category::kAvg, Category::kZeroCount}, {}, GetParam()});
+    const auto measured =
+        meter.measure({&tensor, 1}, {{Category::kAvg, Category::kZeroCount}, {}, GetParam()});
     fesetenv(&before);
     ASSERT_TRUE(measured) << measured.error().message;
     EXPECT_EQ(Value(0x1p-149), (*measured)[0].statistics.values[0]) << environment.name;

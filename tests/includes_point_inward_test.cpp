@@ -1,5 +1,5 @@
-// Includes point inward: precision <- stats and its engine seam <- kernels-cl, host; the dump layer and
-// the command are leaves. Any other direction fails here, with the line that takes it.
+// Includes point inward: precision <- stats and its engine seam <- kernels-cl, host; the dump layer
+// and the command are leaves. Any other direction fails here, with the line that takes it.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What each part of the house may include, beside itself and what is not of the house. `api` are the
-// public headers but dump's; `seam` is what engines and the meter share.
+// What each part of the house may include, beside itself and what is not of the house. `api` are
+// the public headers but dump's; `seam` is what engines and the meter share.
 const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"precision", {}},
     {"catalog", {"precision"}},
@@ -31,7 +31,9 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"cli", {"dump", "dump-api", "api", "catalog"}},
 };
 
-bool starts(std::string_view path, std::string_view prefix) { return path.substr(0, prefix.size()) == prefix; }
+bool starts(std::string_view path, std::string_view prefix) {
+  return path.substr(0, prefix.size()) == prefix;
+}
 
 // The part that a file belongs to; nothing where anything may be included.
 std::optional<std::string> part_of(std::string_view path) {
@@ -49,7 +51,9 @@ std::optional<std::string> part_of(std::string_view path) {
 
 // The path, from the root, of what a line includes; nothing where it is no include, or not of ours.
 std::optional<std::string> included_by(std::string_view line) {
-  const auto skip_blanks = [&] { line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size())); };
+  const auto skip_blanks = [&] {
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  };
   const auto take = [&](std::string_view word) {
     skip_blanks();
     if (!starts(line, word)) return false;
@@ -81,7 +85,8 @@ std::vector<std::string> sources() {
   std::vector<std::string> files;
   for (const char* folder : {"precision", "stats", "host", "kernels-cl"}) {
     for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOURCE_DIR) / folder)) {
-      if (kinds.contains(entry.path().extension())) files.push_back(fs::relative(entry.path(), SOURCE_DIR));
+      if (kinds.contains(entry.path().extension()))
+        files.push_back(fs::relative(entry.path(), SOURCE_DIR));
     }
   }
   return files;
@@ -123,7 +128,8 @@ TEST(IncludesPointInward, RefusesPlantedLines) {
       {"stats/cli/main.cpp", "#include \"stats/engine.hpp\""},
       {"stats/cli/main.cpp", "#include \"output.hpp\""},
   };
-  for (const auto& [file, line] : planted) EXPECT_NE("", objection(file, line)) << file << ": " << line;
+  for (const auto& [file, line] : planted)
+    EXPECT_NE("", objection(file, line)) << file << ": " << line;
   const std::pair<const char*, const char*> allowed[] = {
       {"host/engine.cpp", "#include \"stats/engine.hpp\""},
       {"host/lanes.h", "#include <immintrin.h>"},
@@ -131,7 +137,8 @@ TEST(IncludesPointInward, RefusesPlantedLines) {
       {"tests/anything.cpp", "#include \"host/pool.hpp\""},
       {"precision/round.cpp", "// #include \"stats/engine.hpp\""},
   };
-  for (const auto& [file, line] : allowed) EXPECT_EQ("", objection(file, line)) << file << ": " << line;
+  for (const auto& [file, line] : allowed)
+    EXPECT_EQ("", objection(file, line)) << file << ": " << line;
 }
 
 }  // namespace

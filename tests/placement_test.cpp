@@ -49,11 +49,13 @@ class PlacementOf : public testing::Test {
     return place(tensor, {.categories = {}, .on = on}, request_bytes, host_, sight);
   }
 
-  void expect(bool on_device, std::string_view words, On on, Where where, std::uint64_t request_bytes) {
+  void expect(bool on_device, std::string_view words, On on, Where where,
+              std::uint64_t request_bytes) {
     const auto placement = placed(on, where, request_bytes);
     ASSERT_TRUE(placement) << placement.error().message;
     EXPECT_EQ(on_device, placement->on_device) << placement->reason;
-    EXPECT_NE(std::string::npos, placement->reason.find(words)) << placement->reason << "\n  should say: " << words;
+    EXPECT_NE(std::string::npos, placement->reason.find(words))
+        << placement->reason << "\n  should say: " << words;
   }
 
   FakeHost host_;
@@ -62,7 +64,8 @@ class PlacementOf : public testing::Test {
 };
 
 TEST_F(PlacementOf, TheHostWhereItWasAskedForNeverLooksForADevice) {
-  for (const std::uint64_t bytes : {kSmall, kLarge}) expect(false, "asked for", On::kHost, Where::kHost, bytes);
+  for (const std::uint64_t bytes : {kSmall, kLarge})
+    expect(false, "asked for", On::kHost, Where::kHost, bytes);
   expect(false, "read back", On::kHost, Where::kClBuffer, kLarge);
   EXPECT_EQ(0, searches_);
 }
@@ -83,7 +86,8 @@ TEST_F(PlacementOf, MuchInHostMemoryGoesToADeviceThatSharesIt) {
 
 TEST_F(PlacementOf, DeviceMemoryIsReadWhereItIs) {
   device_.emplace(false, "");
-  for (const std::uint64_t bytes : {kSmall, kLarge}) expect(true, "in its memory", On::kAuto, Where::kClBuffer, bytes);
+  for (const std::uint64_t bytes : {kSmall, kLarge})
+    expect(true, "in its memory", On::kAuto, Where::kClBuffer, bytes);
 }
 
 TEST_F(PlacementOf, WhatTheDeviceRefusesGoesToTheHostWithItsReason) {
@@ -99,7 +103,8 @@ TEST_F(PlacementOf, NoDeviceIsSaid) {
 
 TEST_F(PlacementOf, InsistingOnADeviceMeansItOrAnError) {
   device_.emplace(false, "");
-  for (const std::uint64_t bytes : {kSmall, kLarge}) expect(true, "asked for", On::kDevice, Where::kHost, bytes);
+  for (const std::uint64_t bytes : {kSmall, kLarge})
+    expect(true, "asked for", On::kDevice, Where::kHost, bytes);
   device_.emplace(true, "too odd");
   auto refused = placed(On::kDevice, Where::kHost, kLarge);
   ASSERT_FALSE(refused);

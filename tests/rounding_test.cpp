@@ -1,5 +1,5 @@
-// The last step rounds once and correctly: quotients and roots at, and a hair beside, the places where
-// rounding decides, in every format, whatever rounding mode the caller is in.
+// The last step rounds once and correctly: quotients and roots at, and a hair beside, the places
+// where rounding decides, in every format, whatever rounding mode the caller is in.
 #include <fenv.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,8 @@ class Rounding : public testing::TestWithParam<Pair> {
 
   mpz_class any_bits(std::uint64_t count) {
     mpz_class result = 0;
-    for (std::uint64_t i = 0; i < count; ++i) result = 2 * result + static_cast<unsigned long>(random_() & 1);
+    for (std::uint64_t i = 0; i < count; ++i)
+      result = 2 * result + static_cast<unsigned long>(random_() & 1);
     return result;
   }
   // As many significant bits as the format holds, the first and perhaps all of them set.
@@ -41,18 +42,24 @@ class Rounding : public testing::TestWithParam<Pair> {
     const auto bits = static_cast<mp_bitcnt_t>(ieee().fraction_bits);
     const mpz_class top = mpz_class(1) << bits;
     switch (any(4)) {
-      case 0: return top;
-      case 1: return 2 * top - 1;
-      default: return top + any_bits(bits);
+      case 0:
+        return top;
+      case 1:
+        return 2 * top - 1;
+      default:
+        return top + any_bits(bits);
     }
   }
   // From below the smallest subnormal to beyond the largest number, of a last place.
   long any_unit() {
     const long least = ieee().least_exponent(), most = ieee().bias() - ieee().fraction_bits;
     switch (any(4)) {
-      case 0: return least - 3 + static_cast<long>(any(7));
-      case 1: return most - 3 + static_cast<long>(any(5));
-      default: return least + static_cast<long>(any(static_cast<std::uint64_t>(most - least)));
+      case 0:
+        return least - 3 + static_cast<long>(any(7));
+      case 1:
+        return most - 3 + static_cast<long>(any(5));
+      default:
+        return least + static_cast<long>(any(static_cast<std::uint64_t>(most - least)));
     }
   }
   int any_hair() { return static_cast<int>(any(3)) - 1; }
@@ -67,7 +74,8 @@ class Rounding : public testing::TestWithParam<Pair> {
       rest >>= 32;
     }
     result.words.resize(result.words.size() + any(3) + 1);
-    for (std::size_t i = 0; i + 1 < result.words.size(); ++i) {  // carries that are due, or have gone too far
+    for (std::size_t i = 0; i + 1 < result.words.size();
+         ++i) {  // carries that are due, or have gone too far
       const std::int64_t carried = static_cast<std::int64_t>(any(1u << 20)) - (1 << 19);
       result.words[i] += carried * (std::int64_t{1} << 32);
       result.words[i + 1] -= carried;
@@ -75,8 +83,8 @@ class Rounding : public testing::TestWithParam<Pair> {
     return result;
   }
 
-  void hold(double expected, double (*round)(const Number&, std::uint64_t, const Format&), const Number& number,
-            std::uint64_t divisor) {
+  void hold(double expected, double (*round)(const Number&, std::uint64_t, const Format&),
+            const Number& number, std::uint64_t divisor) {
     for (const int mode : {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
       fesetround(mode);
       const double got = round(number, divisor, GetParam().format);
@@ -84,19 +92,26 @@ class Rounding : public testing::TestWithParam<Pair> {
       fesetround(FE_TONEAREST);
       ASSERT_EQ(mode, mode_after);
       ASSERT_EQ(std::bit_cast<std::uint64_t>(expected), std::bit_cast<std::uint64_t>(got))
-          << number.value << " / " << divisor << " in rounding mode " << mode << ", seed " << samples::seed()
-          << "\n  must be " << oracle::shown(expected) << "\n  is      " << oracle::shown(got);
+          << number.value << " / " << divisor << " in rounding mode " << mode << ", seed "
+          << samples::seed() << "\n  must be " << oracle::shown(expected) << "\n  is      "
+          << oracle::shown(got);
     }
   }
   void hold_quotient(const Number& number, std::uint64_t divisor) {
-    hold(oracle::nearest(number.value / mpz_class(divisor), ieee()),
-         [](const Number& n, std::uint64_t d, const Format& f) { return round_quotient({n.words, n.exponent}, d, f); },
-         number, divisor);
+    hold(
+        oracle::nearest(number.value / mpz_class(divisor), ieee()),
+        [](const Number& n, std::uint64_t d, const Format& f) {
+          return round_quotient({n.words, n.exponent}, d, f);
+        },
+        number, divisor);
   }
   void hold_root(const Number& number) {
-    hold(oracle::nearest_root(number.value, ieee()),
-         [](const Number& n, std::uint64_t, const Format& f) { return round_root({n.words, n.exponent}, f); }, number,
-         1);
+    hold(
+        oracle::nearest_root(number.value, ieee()),
+        [](const Number& n, std::uint64_t, const Format& f) {
+          return round_root({n.words, n.exponent}, f);
+        },
+        number, 1);
   }
 
   oracle::Ieee ieee() const { return GetParam().ieee; }
@@ -132,7 +147,8 @@ TEST_P(Rounding, RootsAtTies) {
 TEST_P(Rounding, RootsOfSquares) {
   for (int i = 0; i < rounds_ && !HasFatalFailure(); ++i) {
     const mpz_class root = any_significand();
-    hold_root(number(((root * root) << 200) + any_hair(), static_cast<int>(2 * (any_unit() - 100))));
+    hold_root(
+        number(((root * root) << 200) + any_hair(), static_cast<int>(2 * (any_unit() - 100))));
   }
 }
 
@@ -155,8 +171,10 @@ TEST_P(Rounding, AtOverflow) {
 TEST_P(Rounding, OfAnyNumber) {
   for (int i = 0; i < rounds_ && !HasFatalFailure(); ++i) {
     const mpz_class units = any_bits(any(700));
-    const auto exponent = static_cast<int>(any(800)) - 600 - static_cast<int>(any(2000) * (any(4) == 0 ? 1 : 0));
-    hold_quotient(number(any(2) != 0 ? units : mpz_class(-units), exponent), 1 + (random_() >> 1 >> any(63)));
+    const auto exponent =
+        static_cast<int>(any(800)) - 600 - static_cast<int>(any(2000) * (any(4) == 0 ? 1 : 0));
+    hold_quotient(number(any(2) != 0 ? units : mpz_class(-units), exponent),
+                  1 + (random_() >> 1 >> any(63)));
     hold_root(number(units, exponent));
   }
 }
