@@ -57,6 +57,10 @@ class SimdEngine final : public HostEngine {
     return tensor.where == Where::kClBuffer ? "the tensor is in device memory" : "";
   }
 
+  void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> window) override {
+    host::gather(tensor, first, window);
+  }
+
   Status fold(std::span<const Job> jobs) override {
     std::uint64_t total_bytes = 0;
     for (const Job& job : jobs) total_bytes += job.tensor.bytes();

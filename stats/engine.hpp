@@ -45,6 +45,9 @@ class Digest {
 
 class HostEngine : public Engine {
  public:
+  // Copies elements [first, first + window.size() / element) of a strided tensor, in C order.
+  virtual void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> window) = 0;
+
   // `which` is kMd5Digest, or kSha1Digest: MindSpore's two-level hash over elements of `dtype`.
   virtual std::unique_ptr<Digest> digest(Need which, Dtype dtype) = 0;
 

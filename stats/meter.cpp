@@ -188,6 +188,10 @@ Meter::Meter(MeterOptions options) : state_(std::make_unique<State>(std::move(op
 Meter::~Meter() = default;
 
 Status Meter::read(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes) {
+  if (tensor.strides != nullptr) {
+    state_->host->gather(tensor, first_byte / size_bytes(tensor.dtype), bytes);
+    return {};
+  }
   if (tensor.where != Where::kClBuffer) {
     const auto* from = static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes + first_byte;
     std::copy_n(from, bytes.size(), bytes.begin());

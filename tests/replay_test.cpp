@@ -53,7 +53,6 @@ class Replay : public SessionTest {
 
   ScratchFolder replayed;
   std::vector<std::string> unreadable;
-  static constexpr const char* kCsv = "/4/0/statistic.csv";
   static constexpr const char* kCategories =
       R"("statistic_category": ["max", "min", "count", "nan count", "zero count", "md5", "l2norm"])";
 };

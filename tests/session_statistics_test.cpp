@@ -129,6 +129,28 @@ TEST_F(SessionStatistics, SamplesAreTheFirstElements) {
   EXPECT_EQ(found[1].shape, (Shape{1, 3})) << "not larger than the sample: as it is";
 }
 
+TEST_F(SessionStatistics, StridedTensorsAreThoseOfTheirCopyInCOrder) {
+  const std::vector<float> values{1, 2, 3, 4, 5, 6}, transposed{1, 4, 2, 5, 3, 6};
+  const Strides strides{{3, 2}, {4, 12}};
+  for (const std::uint64_t memory : {0, 1 << 20}) {
+    std::filesystem::remove_all(folder / "rank_0");
+    options.memory_bytes = memory;
+    auto session = open(R"({"saved_data": "full", "statistic_category": ["md5", "max"]})",
+                        R"({"sample_mode": 1, "sample_num": 5})");
+    auto strided = tensor(values, Dtype::kFloat32), plain = tensor(transposed, Dtype::kFloat32);
+    strided.tensor.strides = &strides;
+    strided.shape = plain.shape = {3, 2};
+    collect(session, {}, "x", {strided, plain});
+    session.close();
+    const auto found = rows();
+    ASSERT_EQ(found.size(), 2u);
+    EXPECT_EQ(found[0].statistics.values, found[1].statistics.values);
+    EXPECT_EQ(found[0].statistics.values[1], Value{5.0});
+    const auto saved = files();
+    EXPECT_EQ(content_of(folder / saved[0]), content_of(folder / saved[1]));
+  }
+}
+
 TEST_F(SessionStatistics, WhatHasNone) {
   auto session = open();
   const std::vector<float> none, two{1, 2};

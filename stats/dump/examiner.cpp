@@ -136,6 +136,14 @@ Statistics Examiner::in_columns(const Statistics& found) const {
   return row;
 }
 
+void Examiner::copy(Tensor& tensor, std::span<std::byte> to) {
+  static_cast<void>(meter_.read(tensor, 0, to));  // reading host memory cannot fail
+  tensor.address = to.data();
+  tensor.offset_bytes = 0;
+  tensor.strides = nullptr;
+  tensor.where = Where::kHost;
+}
+
 Result<std::span<const std::byte>> Examiner::bits(const HeldTensor& held,
                                                   std::vector<std::byte>& room) {
   const std::size_t size = held.tensor.bytes();

@@ -27,6 +27,9 @@ class Examiner {
   // be measured, which is said once.
   std::vector<std::optional<Statistics>> measure(std::span<const HeldTensor* const> tensors);
 
+  // Copies the bits of a host tensor, in C order, to a place of their own, where it lies then.
+  void copy(Tensor& tensor, std::span<std::byte> to);
+
   // The bits of a tensor on the host: its own, or read into `room`.
   Result<std::span<const std::byte>> bits(const HeldTensor& tensor, std::vector<std::byte>& room);
 

@@ -66,6 +66,12 @@ Result<HeldTensor> hold(const DumpTensor& given, std::uint64_t sample_num, bool 
   if (given.tensor.address == nullptr && *values != 0) {
     return Error{Code::kInvalid, "the address is null"};
   }
+  if (given.tensor.strides != nullptr && given.stored != Stored::kPlain) {
+    return Error{Code::kUnsupported, "packed and complex tensors must lie in C order"};
+  }
+  if (given.tensor.strides != nullptr && given.tensor.strides->shape != given.shape) {
+    return Error{Code::kInvalid, "the shapes of the tensor and of its strides differ"};
+  }
   HeldTensor held;
   held.value_count = *values;
   held.shape = given.shape;

@@ -29,6 +29,12 @@ struct HeldTensor {
   std::string format;
   std::uint64_t timestamp_us = 0;
   std::shared_ptr<const void> keep_alive;
+
+  // Whether its bits have to be copied before the caller goes on: they may change, or they do not
+  // lie one after another, which nothing behind this point knows.
+  bool must_be_copied() const {
+    return tensor.strides != nullptr || (keep_alive == nullptr && tensor.where != Where::kClBuffer);
+  }
 };
 
 struct HeldRun {

@@ -120,11 +120,8 @@ void DumpSession::State::hand_over(HeldRun run) {
   std::size_t copied_bytes = 0;
   std::uint64_t other_bytes = sizeof run + run.tensors.size() * sizeof(HeldTensor);
   bool may_wait = true;
-  const auto is_copied = [](const HeldTensor& held) {
-    return held.keep_alive == nullptr && held.tensor.where != Where::kClBuffer;
-  };
   for (const HeldTensor& held : run.tensors) {
-    if (is_copied(held)) {
+    if (held.must_be_copied()) {
       copied_bytes += (held.tensor.bytes() + kAlignment - 1) / kAlignment * kAlignment;
     } else {
       other_bytes += held.tensor.bytes();
@@ -135,13 +132,9 @@ void DumpSession::State::hand_over(HeldRun run) {
   if (run.buffer) {
     std::byte* to = run.buffer.data();
     for (HeldTensor& held : run.tensors) {
-      if (!is_copied(held)) continue;
+      if (!held.must_be_copied()) continue;
       const std::size_t size = held.tensor.bytes();
-      std::copy_n(static_cast<const std::byte*>(held.tensor.address) + held.tensor.offset_bytes,
-                  size, to);
-      held.tensor.address = to;
-      held.tensor.offset_bytes = 0;
-      held.tensor.where = Where::kHost;
+      examiner.copy(held.tensor, {to, size});
       to += (size + kAlignment - 1) / kAlignment * kAlignment;
     }
     post(std::move(run));
@@ -149,6 +142,12 @@ void DumpSession::State::hand_over(HeldRun run) {
   }
   const auto start = std::chrono::steady_clock::now();
   flush();  // rows come in the order of hand-over
+  for (HeldTensor& held : run.tensors) {
+    if (held.tensor.strides == nullptr) continue;
+    auto bits = std::make_shared<std::vector<std::byte>>(held.tensor.bytes());
+    examiner.copy(held.tensor, *bits);
+    held.keep_alive = std::move(bits);
+  }
   {
     const std::lock_guard lock(work_mutex);
     std::deque<Item> items;

@@ -49,8 +49,8 @@ NpyContent content_of(const HeldTensor& tensor, std::span<const std::byte> bytes
 
 // No signal of the program's is handled on a thread it does not know.
 bool DumpSession::State::has_thread() {
+  if (stopping_ || thread_refused_) return false;  // a late hand-over is done where it comes from
   if (thread_.joinable()) return true;
-  if (thread_refused_) return false;
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

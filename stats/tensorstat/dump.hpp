@@ -97,7 +97,7 @@ struct DumpTensor {
   std::string_view format = "DefaultFormat";  // the device's; used where trans_flag is false
   // With it, the bits stay as they are until the last copy of it is gone, and nothing is copied.
   // Without, they may change as soon as collect() returns: host tensors are copied, device tensors
-  // are measured before it returns.
+  // are measured before it returns. Strided tensors are copied in any case.
   std::shared_ptr<const void> keep_alive = {};
 };
 

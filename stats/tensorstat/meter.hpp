@@ -102,7 +102,8 @@ class Meter {
   };
   Result<Stream> stream(Dtype dtype, const Request& request);
 
-  // Copies a tensor's bytes [first_byte, first_byte + bytes.size()) to the host.
+  // Copies a tensor's bytes [first_byte, first_byte + bytes.size()), in C order and whole elements, to
+  // the host.
   Status read(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes);
 
   MemoryUse device_memory() const;
