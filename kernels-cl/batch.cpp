@@ -27,6 +27,7 @@ void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vect
   std::uint64_t most = std::clamp(total_bytes / (device.compute_units * 4) + 1, kLeastSliceBytes, kMostSliceBytes) /
                        element_bytes;
   if (device.shape == Shape::kGroup) most = device.group_size * most_elements_a_lane(whole.dtype);
+  if ((whole.needs & kLowKernel) != 0) most = std::max(kTileElements, most / kTileElements * kTileElements);
   while (whole.count != 0) {
     Piece piece = whole;
     piece.count = std::min(most, whole.count);
@@ -47,12 +48,20 @@ Result<Batch> Batch::enqueue(const Device& device, Pool& pool, const cl::Command
   batch.pool_ = &pool;
   batch.queue_ = queue;
   batch.lay_out(device);
+  // Before the workspace: a kernel that is new is probed, and the probe wants device memory too.
+  std::vector<cl::Kernel> kernels;
+  for (const Launch& launch : batch.launches_) {
+    const Piece& piece = batch.pieces_[launch.first_piece];
+    auto kernel = kernel_of(piece.dtype, piece.needs);
+    if (!kernel) return kernel.error();
+    kernels.push_back(*std::move(kernel));
+  }
   if (!batch.image_.empty()) {
     auto workspace = pool.take(batch.image_.size() * kWordBytes, "the slices and partials of a batch");
     if (!workspace) return workspace.error();
     batch.workspace_ = *std::move(workspace);
   }
-  if (Status status = batch.start(device, kernel_of, wait_list); !status) return status.error();
+  if (Status status = batch.start(device, kernels, wait_list); !status) return status.error();
   return batch;
 }
 
@@ -83,7 +92,7 @@ void Batch::lay_out(const Device& device) {
   }
 }
 
-Status Batch::start(const Device& device, const KernelOf& kernel_of, std::span<const cl_event> wait_list) {
+Status Batch::start(const Device& device, std::span<const cl::Kernel> kernels, std::span<const cl_event> wait_list) {
   const std::string doing = "folding " + std::to_string(pieces_.size()) + " slices on " + device.info.name;
   const auto wait_count = static_cast<cl_uint>(wait_list.size());
   const cl_event* wait_events = wait_list.empty() ? nullptr : wait_list.data();
@@ -92,12 +101,6 @@ Status Batch::start(const Device& device, const KernelOf& kernel_of, std::span<c
     if (code != CL_SUCCESS) return error(doing, "clEnqueueMarkerWithWaitList", code);
     under_way_ = true;
     return {};
-  }
-  std::vector<cl::Kernel> kernels;
-  for (const Launch& launch : launches_) {
-    auto kernel = kernel_of(pieces_[launch.first_piece].dtype, pieces_[launch.first_piece].needs);
-    if (!kernel) return kernel.error();
-    kernels.push_back(*std::move(kernel));
   }
   cl::Event uploaded;
   cl_int code = clEnqueueWriteBuffer(queue_(), workspace_.memory(), CL_FALSE, 0, image_.size() * kWordBytes, image_.data(),

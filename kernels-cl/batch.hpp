@@ -65,7 +65,7 @@ class Batch {
   };
 
   void lay_out(const Device& device);
-  Status start(const Device& device, const KernelOf& kernel_of, std::span<const cl_event> wait_list);
+  Status start(const Device& device, std::span<const cl::Kernel> kernels, std::span<const cl_event> wait_list);
   Status settle();
   void swap(Batch& other) noexcept;
 

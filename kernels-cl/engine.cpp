@@ -74,7 +74,7 @@ class OpenClEngine final : public DeviceEngine {
     std::vector<cl::Buffer> sources;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       if (!session_->in_place(jobs[i].tensor)) continue;
-      if (Status status = session_->add(jobs[i].tensor, results[i].needs(), i, total_bytes, pieces, sources); !status) {
+      if (Status status = session_->add(jobs[i].tensor, kernel_needs(results[i]), i, total_bytes, pieces, sources); !status) {
         return status;
       }
     }
@@ -106,9 +106,10 @@ class OpenClEngine final : public DeviceEngine {
   // Through a window of bounded size, whatever the tensor's.
   Status fold_uploaded(const Tensor& tensor, Partial& result) {
     const std::uint64_t element_bytes = size_bytes(tensor.dtype);
-    const std::uint64_t most =
-        std::min({kWindowBytes, tensor.bytes(), session_->pool().room_bytes() / 2}) / element_bytes * element_bytes;
+    const bool low = (kernel_needs(result) & kLowKernel) != 0;
+    const std::uint64_t unit = element_bytes * (low ? std::min(kTileElements, tensor.element_count) : 1);
     if (tensor.element_count == 0) return {};
+    const std::uint64_t most = std::min({kWindowBytes, tensor.bytes(), session_->pool().room_bytes() / 2}) / unit * unit;
     if (most == 0) return Error{Code::kOverBudget, "the budget has no room for a staging window"};
     auto window = session_->pool().take(most, "a staging window");
     if (!window) return window.error();
@@ -125,7 +126,7 @@ class OpenClEngine final : public DeviceEngine {
       if (code != CL_SUCCESS) return error("uploading a tensor", "clEnqueueWriteBuffer", code);
       std::vector<Piece> pieces;
       cut(session_->device(),
-          {window.memory(), tensor.dtype, result.needs(), 0, 0, bytes / size_bytes(tensor.dtype)}, bytes, pieces);
+          {window.memory(), tensor.dtype, kernel_needs(result), 0, 0, bytes / size_bytes(tensor.dtype)}, bytes, pieces);
       if (Status status = fold_pieces(session_->own_queue(), pieces, {}, {&result, 1}); !status) return status;
     }
     return {};

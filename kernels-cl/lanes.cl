@@ -18,6 +18,7 @@ typedef char i8;
 typedef short i16;
 typedef int i32;
 typedef long i64;
+typedef float f32;
 
 #define INLINE static inline __attribute__((always_inline))
 #define NOINLINE static __attribute__((noinline))
@@ -27,7 +28,11 @@ typedef long i64;
 #define AS(type, x) CAT(AS_, type)(x)
 #define AS_F64(x) as_double((u64)(x))
 #define AS_I64(x) as_long((f64)(x))
+#define AS_F32(x) as_float((u32)(x))
+#define AS_U32(x) as_uint((f32)(x))
 #define LOAD_ONE(type, p) (*(SPACE const type*)(p))
+#define LOAD_OF(space, type, p) (*(space const type*)(p))
+#define TILE_SPACE global
 #define KEY(type, bits) (AS(type, bits) ^ (VECTOR_OF(type))((AS(type, bits) >> SIGN_SHIFT) & (type)MAGNITUDE_MASK))
 #define LANES(type) CAT(LANES_, type)
 #ifdef FP64

@@ -13,4 +13,7 @@ namespace tensorstat::cl_engine {
 // Lifts whole elements into the words of a partial, and counts them.
 void lift_all(Dtype dtype, std::span<const std::byte> elements, std::span<std::int64_t> words);
 
+// The same in `low`, for the float dtypes.
+void lift_tiles(Dtype dtype, std::span<const std::byte> elements, std::span<std::int64_t> words);
+
 }  // namespace tensorstat::cl_engine

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels-cl/lift.hpp"
+#include "kernels-cl/program.hpp"
 #include "precision/families.h"
 #include "precision/formats.h"
 #include "precision/partial.h"
@@ -73,7 +74,8 @@ Status probe(const Device& device, Pool& pool, const cl::CommandQueue& queue,
   auto source = pool.take(bytes.size(), "the probe of a kernel");
   if (!source) return source.error();
   Partial found(dtype, Precision::kHigh, needs), expected = found;
-  lift_all(dtype, std::span(bytes).subspan(size_bytes(dtype)), expected.words());
+  const auto elements = std::span(bytes).subspan(size_bytes(dtype));
+  (needs & kLowKernel) != 0 ? lift_tiles(dtype, elements, expected.words()) : lift_all(dtype, elements, expected.words());
   carry(dtype, expected.words());
 
   const Status folded = [&]() -> Status {

@@ -36,7 +36,12 @@ bool folds(const Device& device, Dtype dtype) { return device.fp64 || !is_float(
 // Beside its vectors a lane may take an element or two of the head and of the tail.
 std::uint64_t most_elements_a_lane(Dtype dtype) { return (std::uint64_t{1} << log2_steps(dtype)) - 64; }
 
-std::string source(const Device& device, Dtype dtype) {
+Needs kernel_needs(const Partial& partial) {
+  const bool low = partial.precision() == Precision::kLow && is_float(partial.dtype());
+  return static_cast<Needs>(partial.needs() | (low ? kLowKernel : 0));
+}
+
+std::string source(const Device& device, Dtype dtype, bool low) {
   const bool group = device.shape == Shape::kGroup;
   std::string whole;
   const auto add = [&](std::string_view file) {
@@ -49,6 +54,10 @@ std::string source(const Device& device, Dtype dtype) {
   for (const FamilyTexts& each : kFamilyTexts) {
     if (each.family != kFamilies[static_cast<std::size_t>(dtype)]) continue;
     add(each.lift);
+    if (low) {
+      for (const char* file : {"precision/low.h", "precision/low_tile.h", "kernels-cl/low.cl"}) add(file);
+      return whole;
+    }
     if (group) add("kernels-cl/group_lift.cl");
     if (!folds(device, dtype)) continue;
     if (!group && is_float(dtype)) add("precision/fold_extremes.h");
@@ -60,7 +69,7 @@ std::string source(const Device& device, Dtype dtype) {
 }
 
 std::string build_options(const Device& device, Dtype dtype, Needs needs) {
-  std::string options = "-cl-std=CL1.2 -DDTYPE=" + std::string(name(dtype)) + " -DNEEDS=" + std::to_string(needs);
+  std::string options = "-cl-std=CL1.2 -DDTYPE=" + std::string(name(dtype)) + " -DNEEDS=" + std::to_string(needs & ~kLowKernel);
   if (device.shape == Shape::kSlice) {
     options += " -DSHAPE_SLICE";
   } else {
@@ -82,7 +91,7 @@ const cl::Kernel* Programs::find(Dtype dtype, Needs needs) const {
 void Programs::keep(Dtype dtype, Needs needs, cl::Kernel kernel) { kernels_[{dtype, needs}] = std::move(kernel); }
 
 Programs::Recipe Programs::recipe(const Device& device, Dtype dtype, Needs needs) {
-  Recipe recipe{"building the kernel of " + std::string(name(dtype)) + " for " + device.info.name, source(device, dtype),
+  Recipe recipe{"building the kernel of " + std::string(name(dtype)) + " for " + device.info.name, source(device, dtype, (needs & kLowKernel) != 0),
                 build_options(device, dtype, needs), ""};
   const std::string separator(1, '\0');
   recipe.key = cache_key(device.info.platform_name + separator + device.info.name + separator + device.info.driver +

@@ -13,8 +13,15 @@
 
 namespace tensorstat::cl_engine {
 
+// Beside what a kernel keeps, that it is one of `low`: its slices are whole tiles of 1,024 elements.
+inline constexpr Needs kLowKernel = 128;
+inline constexpr std::uint64_t kTileElements = 1024;
+
+// What the kernel is asked for that folds into this partial.
+Needs kernel_needs(const Partial& partial);
+
 // The whole text of a dtype's kernel, for one compiler run without include paths.
-std::string source(const Device& device, Dtype dtype);
+std::string source(const Device& device, Dtype dtype, bool low = false);
 
 // What the compiler is told beside: every choice that specialises the text.
 std::string build_options(const Device& device, Dtype dtype, Needs needs);

@@ -47,7 +47,11 @@ Result<std::unique_ptr<Session>> Session::open(const MeterOptions& options, Ledg
 std::string Session::refusal(const Tensor& tensor, Precision precision) const {
   if (tensor.strides != nullptr) return "strided tensors are host work";
   if (forked()) return "the process has forked since the device was opened";
-  if (precision == Precision::kLow && is_float(tensor.dtype)) return "`low` sums of floats are host work";
+  if (precision == Precision::kLow && is_float(tensor.dtype)) {
+    const bool is_double = tensor.dtype == Dtype::kFloat64;
+    if (is_double && !device_.fp64) return "`low` holds float64 sums in float64, which the device does not have";
+    if (!is_double && !device_.float_subnormals) return "`low` needs float32 subnormals, which the device flushes";
+  }
   if (tensor.where == Where::kSharedMemory && !device_.shares_host_memory) {
     return "the device does not share the host's memory";
   }
@@ -70,7 +74,8 @@ Status Session::add(const Tensor& tensor, Needs needs, std::size_t job, std::uin
   }
   // As many bytes at a time as one buffer may span.
   const std::uint64_t element_bytes = size_bytes(tensor.dtype);
-  const std::uint64_t most = device_.largest_buffer_bytes / element_bytes * element_bytes;
+  const std::uint64_t unit = element_bytes * kTileElements;
+  const std::uint64_t most = device_.largest_buffer_bytes / unit * unit;
   auto* address = static_cast<std::byte*>(const_cast<void*>(tensor.address)) + tensor.offset_bytes;
   for (std::uint64_t first = 0; first < tensor.bytes(); first += most) {
     const std::uint64_t bytes = std::min(most, tensor.bytes() - first);

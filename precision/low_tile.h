@@ -27,10 +27,10 @@ INLINE void NAME(low_tile)(WORDS i64* partial, TILE_SPACE const u8* p, const u32
     sum[k] = NAME(round_sum)(sum[k] + NAME(round_sum)(x * (OWN)(1.0f / TILE)));
     square[k] = NAME(round_square)(square[k] + NAME(round_square)(x * x));
   }
-  for (u32 half = TILE_LANES / 2; half != 0; half /= 2) {
-    for (u32 k = 0; k < half; ++k) {
-      sum[k] = NAME(round_sum)(sum[k] + sum[k + half]);
-      square[k] = NAME(round_square)(square[k] + square[k + half]);
+  for (u32 upper = TILE_LANES / 2; upper != 0; upper /= 2) {
+    for (u32 k = 0; k < upper; ++k) {
+      sum[k] = NAME(round_sum)(sum[k] + sum[k + upper]);
+      square[k] = NAME(round_square)(square[k] + square[k + upper]);
     }
   }
   NAME(deposit_own)(partial + PARTIAL_SUM, sum[0], LOG2_TILE);

@@ -37,7 +37,7 @@ TEST(Catalog, HoldsMindSporesCategoriesUnderTheirColumns) {
 
 TEST(Catalog, NamesAreDistinct) {
   std::set<std::string_view> names, columns, dtypes;
-  for (const Category category : all_categories()) {
+  for (const Category category : every_category()) {
     names.insert(name(category));
     columns.insert(column(category));
     EXPECT_EQ(category_from(name(category)), category);
