@@ -5,10 +5,11 @@
 #include <vector>
 
 #include "host/cpu.hpp"
-#include "host/digest.hpp"
 #include "host/float_environment.hpp"
 #include "host/folds.hpp"
 #include "host/pool.hpp"
+#include "host/strided.hpp"
+#include "host/tensor_digests.hpp"
 #include "stats/engine.hpp"
 
 namespace tensorstat {
@@ -22,6 +23,9 @@ constexpr std::uint64_t kAloneBytes = std::uint64_t{128} << 10;
 // What a tensor costs beside its bytes, in bytes.
 constexpr std::uint64_t kTensorBytes = 512;
 constexpr std::size_t kMostWords = 256;
+// A strided tensor is gathered through this much of a thread's stack: it stays in the L1 cache, and holds
+// a whole number of tiles of `low`.
+constexpr std::size_t kGatherBytes = std::size_t{16} << 10;
 
 const host::Fold* folds() {
   switch (best_isa()) {
@@ -43,22 +47,9 @@ struct Slice {
   std::uint64_t first, count;
 };
 
-class Md5OfPieces final : public Digest {
- public:
-  void update(std::span<const std::byte> bytes) override { md5_.update(bytes); }
-  Result<std::string> finish() override {
-    auto digest = md5_.finish();
-    if (!digest) return digest.error();
-    return hex(*digest);
-  }
-
- private:
-  Md5 md5_;
-};
-
 class SimdEngine final : public HostEngine {
  public:
-  explicit SimdEngine(unsigned threads) : pool_(threads) {}
+  explicit SimdEngine(const MeterOptions& options) : pool_(options.threads, options.executor) {}
 
   std::string_view name() const override { return "host"; }
 
@@ -99,15 +90,10 @@ class SimdEngine final : public HostEngine {
     return {};
   }
 
-  std::unique_ptr<Digest> digest() override { return std::make_unique<Md5OfPieces>(); }
+  std::unique_ptr<Digest> digest(Need which, Dtype dtype) override { return host::make_digest(which, dtype); }
 
-  Status digest(std::span<const Tensor> tensors, std::span<std::string> hex_digits) override {
-    std::vector<std::span<const std::byte>> messages;
-    for (const Tensor& tensor : tensors) messages.emplace_back(first_byte(tensor), tensor.bytes());
-    std::vector<Md5Digest> digests(tensors.size());
-    if (Status status = md5_many(messages, digests); !status) return status;
-    for (std::size_t i = 0; i < digests.size(); ++i) hex_digits[i] = hex(digests[i]);
-    return {};
+  Status digest(Need which, std::span<const Tensor> tensors, std::span<std::string> hex) override {
+    return host::digest_tensors(which, tensors, hex, pool_);
   }
 
  private:
@@ -132,11 +118,22 @@ class SimdEngine final : public HostEngine {
 
   void fold_slice(const Job& job, std::uint64_t first, std::uint64_t count, std::span<std::int64_t> words) const {
     const Dtype dtype = job.tensor.dtype;
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(first_byte(job.tensor)) + first * size_bytes(dtype);
+    const std::uint64_t element_bytes = size_bytes(dtype);
     const bool low = job.partial->precision() == Precision::kLow && is_float(dtype);
     const host::Fold fold = low ? host::kFoldsLow[static_cast<int>(dtype) - static_cast<int>(Dtype::kFloat16)]
                                 : folds_[static_cast<int>(dtype)];
-    fold(bytes, count, job.partial->needs(), words.data());
+    if (job.tensor.strides == nullptr) {
+      const auto* bytes = reinterpret_cast<const std::uint8_t*>(first_byte(job.tensor)) + first * element_bytes;
+      fold(bytes, count, job.partial->needs(), words.data());
+    } else {
+      alignas(64) std::array<std::byte, kGatherBytes> window;
+      const std::uint64_t most = kGatherBytes / element_bytes;
+      for (std::uint64_t done = 0; done < count; done += most) {
+        const std::uint64_t taken = std::min(most, count - done);
+        host::gather(job.tensor, first + done, std::span(window).first(taken * element_bytes));
+        fold(reinterpret_cast<const std::uint8_t*>(window.data()), taken, job.partial->needs(), words.data());
+      }
+    }
     carry(dtype, words);
   }
 
@@ -146,6 +143,8 @@ class SimdEngine final : public HostEngine {
 
 }  // namespace
 
-std::unique_ptr<HostEngine> make_host_engine(unsigned threads) { return std::make_unique<SimdEngine>(threads); }
+std::unique_ptr<HostEngine> make_host_engine(const MeterOptions& options) {
+  return std::make_unique<SimdEngine>(options);
+}
 
 }  // namespace tensorstat

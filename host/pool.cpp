@@ -13,7 +13,8 @@ unsigned cores() { return std::max(1u, std::thread::hardware_concurrency()); }
 
 }  // namespace
 
-Pool::Pool(unsigned threads) : threads_(threads != 0 ? threads : cores()) {}
+Pool::Pool(unsigned threads, Executor executor)
+    : threads_(threads != 0 ? threads : cores()), executor_(std::move(executor)) {}
 
 Pool::~Pool() {
   if (owner_pid_ != 0 && owner_pid_ != getpid()) {
@@ -40,6 +41,7 @@ void Pool::start() {
 }
 
 void Pool::run(std::size_t count, const std::function<void(std::size_t)>& work) {
+  if (executor_) return executor_(count, work);
   const int owner = owner_pid_;
   if (count < 2 || threads_ < 2 || (owner != 0 && owner != getpid())) {
     for (std::size_t i = 0; i < count; ++i) work(i);

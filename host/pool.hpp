@@ -10,12 +10,15 @@
 #include <thread>
 #include <vector>
 
+#include <tensorstat/meter.hpp>
+
 namespace tensorstat::host {
 
 class Pool {
  public:
-  // `threads` work at once, the caller's among them; 0: one a core.
-  explicit Pool(unsigned threads = 0);
+  // `threads` work at once, the caller's among them; 0: one a core. With an executor, that does the work
+  // instead, and no threads are started.
+  explicit Pool(unsigned threads = 0, Executor executor = {});
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
@@ -32,6 +35,7 @@ class Pool {
   void start();
 
   const unsigned threads_;
+  const Executor executor_;
   std::mutex turn_;  // one run at a time
   std::mutex mutex_;
   std::condition_variable wake_, done_;

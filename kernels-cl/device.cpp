@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <csignal>
 #include <cstdlib>
 #include <string_view>
@@ -44,17 +45,19 @@ std::string trimmed(std::string text) {
   return text;
 }
 
+std::string_view environment(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? "" : value;
+}
+
 // Which shape suits, by kind of device. TENSORSTAT_CL_SHAPE=slice|group forces one.
 void choose_shape(Device& found, bool int64_atomics) {
-  const cl_device_type type = found.device.getInfo<CL_DEVICE_TYPE>();
-  bool group = (type & CL_DEVICE_TYPE_CPU) == 0;
-  if (const char* forced = std::getenv("TENSORSTAT_CL_SHAPE")) {
-    if (std::string_view(forced) == "slice") group = false;
-    if (std::string_view(forced) == "group") group = true;
-  }
+  const std::string_view forced = environment("TENSORSTAT_CL_SHAPE");
+  const bool group = forced == "group" || (forced != "slice" && !found.is_cpu);
   if (!group || !int64_atomics) return;
   found.shape = Shape::kGroup;
-  found.group_size = std::min<std::size_t>(256, found.device.getInfo<CL_DEVICE_MAX_WORK_GROUP_SIZE>());
+  found.group_size =
+      std::bit_floor(std::clamp<std::size_t>(found.device.getInfo<CL_DEVICE_MAX_WORK_GROUP_SIZE>(), 1, 256));
 }
 
 Device describe_one(const cl::Device& device) {
@@ -66,8 +69,10 @@ Device describe_one(const cl::Device& device) {
   info.platform_name = trimmed(cl::Platform(device.getInfo<CL_DEVICE_PLATFORM>()).getInfo<CL_PLATFORM_NAME>());
   info.memory_bytes = device.getInfo<CL_DEVICE_GLOBAL_MEM_SIZE>();
   const std::string extensions = device.getInfo<CL_DEVICE_EXTENSIONS>();
-  info.fp64 = found.fp64 = has(extensions, "cl_khr_fp64");
-  found.shares_host_memory = device.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>() != CL_FALSE;
+  info.fp64 = found.fp64 = has(extensions, "cl_khr_fp64") && environment("TENSORSTAT_CL_FP64") != "0";
+  found.is_cpu = (device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) != 0;
+  found.shares_host_memory = device.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>() != CL_FALSE &&
+                             environment("TENSORSTAT_CL_ZERO_COPY") != "0";
   found.float_subnormals = (device.getInfo<CL_DEVICE_SINGLE_FP_CONFIG>() & CL_FP_DENORM) != 0;
   found.compute_units = std::max<cl_uint>(1, device.getInfo<CL_DEVICE_MAX_COMPUTE_UNITS>());
   found.largest_buffer_bytes = device.getInfo<CL_DEVICE_MAX_MEM_ALLOC_SIZE>();

@@ -18,8 +18,9 @@ enum class Shape : std::uint8_t { kSlice, kGroup };
 struct Device {
   cl::Device device;
   DeviceInfo info;
-  bool fp64 = false;
-  bool shares_host_memory = false;
+  bool is_cpu = false;
+  bool fp64 = false;              // TENSORSTAT_CL_FP64=0 does without
+  bool shares_host_memory = false;  // TENSORSTAT_CL_ZERO_COPY=0 has it uploaded all the same
   bool float_subnormals = false;  // kept when a float32 is read
   std::uint32_t compute_units = 1;
   std::uint64_t largest_buffer_bytes = 0;

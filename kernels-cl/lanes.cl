@@ -3,9 +3,7 @@
 //
 //   SHAPE_SLICE   a work-item walks a slice with explicit vectors, as a CPU wants it: through pocl a
 //                 tree of work-items with barriers read at a tenth of this.
-//   SHAPE_GROUP   a work-group walks a slice, a lane a work-item, as a GPU wants it: neighbours read
-//                 neighbours, and the words of the partial are added in local memory. Additions of
-//                 integers have no order, so atomics keep the bits.
+//   SHAPE_GROUP   a work-group walks a slice, a lane a work-item, as a GPU wants it: kernels-cl/group.cl.
 #pragma OPENCL EXTENSION cl_khr_byte_addressable_store : enable
 #ifdef FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -45,7 +43,6 @@ typedef double f64;
 #ifdef SHAPE_SLICE
 #define GROUP 128
 #define SETS 2
-#define BINS
 #define SPACE global
 #define WORDS
 #define ADD(word, value) ((word) += (value))
@@ -159,59 +156,15 @@ typedef double8 v_f64;
 #ifdef SHAPE_GROUP
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
-#define GROUP 16
-#define SETS 1
+// Only what the lifts need: kernels-cl/group_*.cl fold lane by lane, without vectors.
 #define SPACE private
 #define WORDS local
-#define ADD(word, value) ((void)atom_add(&(word), (i64)(value)))
+#define ADD(word, value) add_shared(&(word), (i64)(value))
 #define RAISE(word, value) ((void)atom_max(&(word), (i64)(value)))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define COUNT_INTO(type, counter, condition) ((counter) += (condition))
-#define COUNT_OUT_OF(type, counter, condition) ((counter) -= (condition))
-#define ANY(type, mask) ((mask) != 0)
-#define UNROLL
-#define MUL_32(a, b) ((u64)(u32)(a) * (u32)(b))
-#define PAIRS(x) ((u64)(u32)(x))
-#define SQUARE_LOW(type, pairs) ((u64)(i64)(type)(pairs) * (u64)(i64)(type)(pairs))
-#define SUMS(type, x) ((i32)(x))
-#define SQUARE_SUMS(type, x) ((u32)((i32)(x) * (i32)(x)))
 
-#define LANES_u8 1
-#define LANES_u16 1
-#define LANES_u32 1
-#define LANES_u64 1
-#define LANES_i64 1
-#define LANES_f32 1
-#define LANES_f64 1
-typedef u8 v_u8;
-typedef u16 v_u16;
-typedef u32 v_u32;
-typedef u64 v_u64;
-typedef i8 v_i8;
-typedef i16 v_i16;
-typedef i32 v_i32;
-typedef i64 v_i64;
-#define AS_u8(x) ((u8)(x))
-#define AS_u16(x) ((u16)(x))
-#define AS_u32(x) ((u32)(x))
-#define AS_u64(x) as_ulong(x)
-#define AS_i8(x) ((i8)(x))
-#define AS_i16(x) ((i16)(x))
-#define AS_i32(x) ((i32)(x))
-#define AS_i64(x) as_long(x)
-#define LOAD(type, p) LOAD_ONE(type, p)
-#define MAX_LANE(type, v) (v)
-#define MIN_LANE(type, v) (v)
-#define ADD_LANES(type, v) ((i64)(v))
-
-#ifdef FP64
-typedef double v_f64;
-#define AS_f64(x) as_double(x)
-#define LOAD_PLACED(p, k) \
-  ((f64)as_float(((i32)((u32)LOAD_ONE(u16, (p) + 2 * (k)) << 16) >> PLACED_SHIFT) & (i32)PLACED_MASK))
-#define load_f64_float32(p) ((f64)as_float(LOAD_ONE(u32, p)))
-#define load_f64_bfloat16(p) ((f64)as_float((u32)LOAD_ONE(u16, p) << 16))
-#define load_f64_float16(p) ((f64)vload_half(0, (SPACE const half*)(p)))
-#endif
+INLINE void add_shared(local i64* word, i64 value) {
+  if (value != 0) atom_add(word, value);
+}
 #endif  // SHAPE_GROUP

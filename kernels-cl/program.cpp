@@ -15,62 +15,77 @@ constexpr std::array<std::string_view, kDtypeCount> kFamilies = {TENSORSTAT_DTYP
 #undef ROW
 
 struct FamilyTexts {
-  std::string_view family, lift, fold;
+  std::string_view family, lift, fold, group;
 };
 constexpr std::array kFamilyTexts = {
-    FamilyTexts{"Integer", LIFT_TEXT_Integer, FOLD_TEXT_Integer},
-    FamilyTexts{"Integer64", LIFT_TEXT_Integer64, FOLD_TEXT_Integer64},
-    FamilyTexts{"Float", LIFT_TEXT_Float, FOLD_TEXT_Float},
-    FamilyTexts{"Double", LIFT_TEXT_Double, FOLD_TEXT_Double},
+    FamilyTexts{"Integer", LIFT_TEXT_Integer, FOLD_TEXT_Integer, "kernels-cl/group_integer.cl"},
+    FamilyTexts{"Integer64", LIFT_TEXT_Integer64, FOLD_TEXT_Integer64, "kernels-cl/group_integer64.cl"},
+    FamilyTexts{"Float", LIFT_TEXT_Float, FOLD_TEXT_Float, "kernels-cl/group_float.cl"},
+    FamilyTexts{"Double", LIFT_TEXT_Double, FOLD_TEXT_Double, "kernels-cl/group_double.cl"},
 };
+
+// How long the sums of group_float.cl and group_double.cl stay exact.
+int log2_steps(Dtype dtype) { return dtype == Dtype::kFloat64 ? 8 : 9; }
+
+// Without fp64 a float's every element is lifted, with integers: slower, and the same bits.
+bool folds(const Device& device, Dtype dtype) { return device.fp64 || !is_float(dtype); }
 
 }  // namespace
 
-std::string source(Dtype dtype) {
+// Beside its vectors a lane may take an element or two of the head and of the tail.
+std::uint64_t most_elements_a_lane(Dtype dtype) { return (std::uint64_t{1} << log2_steps(dtype)) - 64; }
+
+std::string source(const Device& device, Dtype dtype) {
+  const bool group = device.shape == Shape::kGroup;
   std::string whole;
   const auto add = [&](std::string_view file) {
     whole.append("#line 1 \"").append(file).append("\"\n").append(texts().at(file)).append("\n");
   };
-  for (const char* file : {"precision/formats.h", "kernels-cl/lanes.cl", "precision/families.h",
-                           "precision/partial.h", "precision/exact.h", "precision/lift.h"}) {
+  for (const char* file : {"precision/formats.h", "kernels-cl/lanes.cl", "precision/families.h", "precision/partial.h",
+                           "precision/exact.h", "precision/lift.h", "kernels-cl/slice.cl"}) {
     add(file);
   }
   for (const FamilyTexts& each : kFamilyTexts) {
     if (each.family != kFamilies[static_cast<std::size_t>(dtype)]) continue;
     add(each.lift);
-    whole += "#ifdef FOLDS\n";
-    if (each.fold == FOLD_TEXT_Float || each.fold == FOLD_TEXT_Double) add("precision/fold_extremes.h");
-    if (each.fold == FOLD_TEXT_Float) {
-      whole += "#ifdef BINS\n";
-      add("precision/fold_bins.h");
-      whole += "#endif\n";
-    }
-    add(each.fold);
-    whole += "#endif\n";
+    if (group) add("kernels-cl/group_lift.cl");
+    if (!folds(device, dtype)) continue;
+    if (!group && is_float(dtype)) add("precision/fold_extremes.h");
+    if (!group && each.fold == FOLD_TEXT_Float) add("precision/fold_bins.h");
+    add(group ? each.group : each.fold);
   }
-  add("kernels-cl/fold.cl");
+  add(group ? "kernels-cl/group.cl" : "kernels-cl/fold.cl");
   return whole;
 }
 
-std::string build_options(const Device& device, Dtype dtype, Needs needs, Precision) {
+std::string build_options(const Device& device, Dtype dtype, Needs needs) {
   std::string options = "-cl-std=CL1.2 -DDTYPE=" + std::string(name(dtype)) + " -DNEEDS=" + std::to_string(needs);
-  options += device.shape == Shape::kSlice ? " -DSHAPE_SLICE" : " -DSHAPE_GROUP";
+  if (device.shape == Shape::kSlice) {
+    options += " -DSHAPE_SLICE";
+  } else {
+    options += " -DSHAPE_GROUP -DLANES_A_GROUP=" + std::to_string(device.group_size) +
+               " -DLOG2_STEPS=" + std::to_string(log2_steps(dtype));
+  }
+  if (device.is_cpu) options += " -DON_CPU";
   options += device.float_subnormals ? " -DSUBNORMALS_CONVERT=1" : " -DSUBNORMALS_CONVERT=0";
   if (device.fp64) options += " -DFP64";
-  // Without fp64 a float's every element is lifted, with integers: slower, and the same bits.
-  if (device.fp64 || !is_float(dtype)) options += " -DFOLDS";
+  if (folds(device, dtype)) options += " -DFOLDS";
   return options;
 }
 
-Result<cl::Kernel> Programs::kernel(const cl::Context& context, const Device& device, Dtype dtype, Needs needs,
-                                    Precision precision) {
-  const auto key = std::make_tuple(dtype, needs, precision);
-  if (const auto found = kernels_.find(key); found != kernels_.end()) return found->second;
+const cl::Kernel* Programs::find(Dtype dtype, Needs needs) const {
+  const auto found = kernels_.find({dtype, needs});
+  return found == kernels_.end() ? nullptr : &found->second;
+}
+
+void Programs::keep(Dtype dtype, Needs needs, cl::Kernel kernel) { kernels_[{dtype, needs}] = std::move(kernel); }
+
+Result<cl::Kernel> Programs::build(const cl::Context& context, const Device& device, Dtype dtype, Needs needs) const {
   const std::string doing = "building the kernel of " + std::string(name(dtype)) + " for " + device.info.name;
   cl_int code = CL_SUCCESS;
-  cl::Program program(context, source(dtype), false, &code);
+  cl::Program program(context, source(device, dtype), false, &code);
   if (code != CL_SUCCESS) return error(doing, "clCreateProgramWithSource", code);
-  code = program.build({device.device}, build_options(device, dtype, needs, precision).c_str());
+  code = program.build({device.device}, build_options(device, dtype, needs).c_str());
   if (code != CL_SUCCESS) {
     Error failed = error(doing, "clBuildProgram", code);
     const std::string log = program.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device.device);
@@ -79,7 +94,6 @@ Result<cl::Kernel> Programs::kernel(const cl::Context& context, const Device& de
   }
   cl::Kernel kernel(program, "fold", &code);
   if (code != CL_SUCCESS) return error(doing, "clCreateKernel", code);
-  kernels_.emplace(key, kernel);
   return kernel;
 }
 

@@ -1,9 +1,9 @@
-// Programs: the kernel specialised by dtype, needs and precision, built once each.
+// Programs: the kernel specialised by dtype and needs, built once each.
 #pragma once
 
 #include <map>
 #include <string>
-#include <tuple>
+#include <utility>
 
 #include <tensorstat/partial.hpp>
 
@@ -13,19 +13,25 @@
 namespace tensorstat::cl_engine {
 
 // The whole text of a dtype's kernel, for one compiler run without include paths.
-std::string source(Dtype dtype);
+std::string source(const Device& device, Dtype dtype);
 
 // What the compiler is told beside: every choice that specialises the text.
-std::string build_options(const Device& device, Dtype dtype, Needs needs, Precision precision);
+std::string build_options(const Device& device, Dtype dtype, Needs needs);
 
+// What a lane of Shape::kGroup may be given of one slice.
+std::uint64_t most_elements_a_lane(Dtype dtype);
+
+// Not for several threads at once.
 class Programs {
  public:
-  // The kernel, built at its first use. Not for several threads at once.
-  Result<cl::Kernel> kernel(const cl::Context& context, const Device& device, Dtype dtype, Needs needs,
-                            Precision precision);
+  // The kernel that was kept for these, or nullptr.
+  const cl::Kernel* find(Dtype dtype, Needs needs) const;
+  void keep(Dtype dtype, Needs needs, cl::Kernel kernel);
+
+  Result<cl::Kernel> build(const cl::Context& context, const Device& device, Dtype dtype, Needs needs) const;
 
  private:
-  std::map<std::tuple<Dtype, Needs, Precision>, cl::Kernel> kernels_;
+  std::map<std::pair<Dtype, Needs>, cl::Kernel> kernels_;
 };
 
 }  // namespace tensorstat::cl_engine

@@ -1,8 +1,6 @@
 #include "precision/round.hpp"
 
 #include <bit>
-#include <cmath>
-#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -88,18 +86,14 @@ double round(u128 significand, bool more, int exponent, const Format& format) {
   return std::bit_cast<double>(biased << 52 | (rounded & ((std::uint64_t{1} << 52) - 1)));
 }
 
+// Bit by bit: once a tensor, and a floating-point estimate would meet the caller's traps.
 std::uint64_t integer_root(u128 value) {
-  if (value == 0) return 0;
-  // Within 2^-50 of the root, whatever the rounding mode; one Newton step leaves at most one unit.
-  const double estimate = std::sqrt(std::ldexp(static_cast<double>(static_cast<std::uint64_t>(value >> 64)), 64) +
-                                    static_cast<double>(static_cast<std::uint64_t>(value)));
-  u128 root = estimate >= 0x1p64 ? ~std::uint64_t{0} : static_cast<std::uint64_t>(estimate);
-  if (root == 0) root = 1;
-  root = (root + value / root) / 2;
-  if (root >> 64 != 0) root = ~std::uint64_t{0};
-  while (root * root > value) --root;
-  while (root < ~std::uint64_t{0} && (root + 1) * (root + 1) <= value) ++root;
-  return static_cast<std::uint64_t>(root);
+  std::uint64_t root = 0;
+  for (int bit = 63; bit >= 0; --bit) {
+    const std::uint64_t tried = root | std::uint64_t{1} << bit;
+    if (static_cast<u128>(tried) * tried <= value) root = tried;
+  }
+  return root;
 }
 
 }  // namespace

@@ -93,6 +93,12 @@ Result<Categories> categories_from(std::string_view comma_separated) {
 }
 
 Categories all_categories() {
+  Categories categories = every_category();
+  std::erase(categories, Category::kHash);
+  return categories;
+}
+
+Categories every_category() {
   Categories categories;
   for (int i = 0; i < kCategoryCount; ++i) categories.push_back(static_cast<Category>(i));
   return categories;

@@ -35,7 +35,7 @@ class Engine {
   virtual Status fold(std::span<const Job> jobs) = 0;
 };
 
-// The MD5 of bytes that arrive in order. A digest that cannot be had is the error's reason.
+// The digest of bytes that arrive in order, in hexadecimal. Where it cannot be had, the error says why.
 class Digest {
  public:
   virtual ~Digest() = default;
@@ -45,10 +45,11 @@ class Digest {
 
 class HostEngine : public Engine {
  public:
-  virtual std::unique_ptr<Digest> digest() = 0;
+  // `which` is kMd5Digest, or kSha1Digest: MindSpore's two-level hash over elements of `dtype`.
+  virtual std::unique_ptr<Digest> digest(Need which, Dtype dtype) = 0;
 
-  // The MD5 of each tensor, all readable by the CPU; as many results as tensors.
-  virtual Status digest(std::span<const Tensor> tensors, std::span<std::string> hex) = 0;
+  // Of each tensor, all readable by the CPU; as many results as tensors.
+  virtual Status digest(Need which, std::span<const Tensor> tensors, std::span<std::string> hex) = 0;
 };
 
 class Ledger;
@@ -64,8 +65,7 @@ class DeviceEngine : public Engine {
   virtual Status read(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes) = 0;
 };
 
-// `threads` 0: one a core.
-std::unique_ptr<HostEngine> make_host_engine(unsigned threads);
+std::unique_ptr<HostEngine> make_host_engine(const MeterOptions& options);
 
 // The device that the options name, or the best there is; an error says why there is none. Every
 // byte that it allocates on the device is entered in `ledger`, which outlives it.

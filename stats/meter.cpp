@@ -16,13 +16,18 @@ namespace {
 // What leaves a device for the host passes through a window of this size.
 constexpr std::uint64_t kReadBackBytes = std::uint64_t{8} << 20;
 
+// Hexadecimal digits, where they were asked for and could be had.
+struct Digests {
+  std::string md5, sha1;
+};
+
 Error out_of_memory() { return {Code::kInvalid, "out of host memory"}; }
 
 }  // namespace
 
 struct Meter::State {
   explicit State(MeterOptions given)
-      : options(std::move(given)), ledger(options.budget_bytes), host(make_host_engine(options.threads)) {}
+      : options(std::move(given)), ledger(options.budget_bytes), host(make_host_engine(options)) {}
 
   void log(Severity severity, std::string_view text) {
     const std::lock_guard lock(log_mutex);
@@ -51,18 +56,21 @@ struct Meter::State {
     return {[this] { return find_device(); }, [this] { return trouble(); }};
   }
 
-  // Folds what the host cannot read, window by window.
-  Status fold_read_back(const Job& job) {
-    std::vector<std::byte> window(std::min(job.tensor.bytes(), kReadBackBytes));
-    for (std::uint64_t first = 0; first < job.tensor.bytes(); first += window.size()) {
-      window.resize(std::min<std::uint64_t>(window.size(), job.tensor.bytes() - first));
-      if (Status status = device->read(job.tensor, first, window); !status) return status;
-      Job part = job;
-      part.tensor.address = window.data();
-      part.tensor.offset_bytes = 0;
-      part.tensor.where = Where::kHost;
-      part.tensor.element_count = window.size() / size_bytes(job.tensor.dtype);
-      if (Status status = host->fold({&part, 1}); !status) return status;
+  // Hands a tensor in device memory to `take`, window by window: as a tensor in host memory, and as bytes.
+  template <typename Take>
+  Status read_back(const Tensor& tensor, const Take& take) {
+    find_device();
+    if (device == nullptr) {  // one that failed to fold may still be read
+      return Error{Code::kDevice, "the tensor is in device memory, which cannot be read: " + trouble()};
+    }
+    std::vector<std::byte> window(std::min(tensor.bytes(), kReadBackBytes));
+    for (std::uint64_t first = 0; first < tensor.bytes(); first += window.size()) {
+      window.resize(std::min<std::uint64_t>(window.size(), tensor.bytes() - first));
+      if (Status status = device->read(tensor, first, window); !status) return status;
+      const Tensor part{.dtype = tensor.dtype,
+                        .element_count = window.size() / size_bytes(tensor.dtype),
+                        .address = window.data()};
+      if (Status status = take(part, window); !status) return status;
     }
     return {};
   }
@@ -72,11 +80,13 @@ struct Meter::State {
     for (const Job& job : jobs) {
       if (host->refusal(job.tensor, job.partial->precision()).empty()) {
         readable.push_back(job);
-      } else if (find_device() == nullptr) {
-        return Error{Code::kDevice, "the tensor is in device memory, which cannot be read: " + trouble()};
-      } else if (Status status = fold_read_back(job); !status) {
-        return status;
+        continue;
       }
+      const Status status = read_back(job.tensor, [&](const Tensor& part, std::span<const std::byte>) {
+        const Job piece{part, job.partial};
+        return host->fold({&piece, 1});
+      });
+      if (!status) return status;
     }
     return host->fold(readable);
   }
@@ -106,8 +116,8 @@ struct Meter::State {
     return on_host.empty() ? Status{} : fold_on_host(on_host);
   }
 
-  // The MD5 of each tensor; an empty text, and one warning, where there is none.
-  Status digest(std::span<const Tensor> tensors, std::span<std::string> hex) {
+  // A digest of each tensor; an empty text, and one warning, where there is none.
+  Status digest(Need which, std::span<const Tensor> tensors, std::span<std::string> hex) {
     std::vector<Tensor> readable;
     std::vector<std::size_t> whose;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -116,18 +126,17 @@ struct Meter::State {
         whose.push_back(i);
         continue;
       }
-      if (find_device() == nullptr) return Error{Code::kDevice, "the tensor is in device memory: " + trouble()};
-      const std::unique_ptr<Digest> digest = host->digest();
-      std::vector<std::byte> window(std::min(tensors[i].bytes(), kReadBackBytes));
-      for (std::uint64_t first = 0; first < tensors[i].bytes(); first += window.size()) {
-        window.resize(std::min<std::uint64_t>(window.size(), tensors[i].bytes() - first));
-        if (Status status = device->read(tensors[i], first, window); !status) return status;
-        digest->update(window);
-      }
+      const std::unique_ptr<Digest> digest = host->digest(which, tensors[i].dtype);
+      const Status status =
+          read_back(tensors[i], [&](const Tensor&, std::span<const std::byte> bytes) -> Status {
+            digest->update(bytes);
+            return {};
+          });
+      if (!status) return status;
       hex[i] = accept(digest->finish());
     }
     std::vector<std::string> found(readable.size());
-    if (Status status = host->digest(readable, found); !status) {
+    if (Status status = host->digest(which, readable, found); !status) {
       accept(status.error());
     } else {
       for (std::size_t i = 0; i < found.size(); ++i) hex[whose[i]] = std::move(found[i]);
@@ -137,24 +146,30 @@ struct Meter::State {
 
   std::string accept(Result<std::string> digest) {
     if (digest) return *std::move(digest);
-    if (!digest_refused.exchange(true)) log(Severity::kWarning, "no MD5, its cells stay empty: " + digest.error().message);
+    if (!digest_refused.exchange(true)) {
+      log(Severity::kWarning, "no digest, its cells stay empty: " + digest.error().message);
+    }
     return {};
   }
 
   Measurement finish(const Partial& partial, const Request& request, const Placement& placement,
-                     std::string md5) const {
+                     Digests digests) const {
     Measurement result;
     result.statistics.categories = request.categories;
     result.statistics.values.reserve(request.categories.size());
     result.placement.reserve(request.categories.size());
+    if (placement.on_device) result.device_bytes = ledger.use().current_bytes;
     const std::string engine(placement.on_device ? device->name() : host->name());
     for (const Category category : request.categories) {
-      const bool is_digest = (needs(category) & kBytes) != 0;
-      result.placement.push_back(is_digest ? Decision{category, "host", "a digest is serial: host work"}
-                                           : Decision{category, engine, placement.reason});
-      result.statistics.values.push_back(!is_digest    ? partial.finish(category)
-                                         : md5.empty() ? Value{}
-                                                       : Value{md5});
+      const Needs digest = needs(category) & kDigests;
+      if (digest == 0) {
+        result.placement.push_back({category, engine, placement.reason});
+        result.statistics.values.push_back(partial.finish(category));
+        continue;
+      }
+      std::string& hex = digest == kMd5Digest ? digests.md5 : digests.sha1;
+      result.placement.push_back({category, "host", "a digest is serial: host work"});
+      result.statistics.values.push_back(hex.empty() ? Value{} : Value{hex});
     }
     return result;
   }
@@ -171,6 +186,19 @@ struct Meter::State {
 
 Meter::Meter(MeterOptions options) : state_(std::make_unique<State>(std::move(options))) {}
 Meter::~Meter() = default;
+
+Status Meter::read(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes) {
+  if (tensor.where != Where::kClBuffer) {
+    const auto* from = static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes + first_byte;
+    std::copy_n(from, bytes.size(), bytes.begin());
+    return {};
+  }
+  DeviceEngine* const device = state_->find_device();
+  if (device == nullptr) {
+    return Error{Code::kDevice, "the tensor is in device memory, which cannot be read: " + state_->trouble()};
+  }
+  return device->read(tensor, first_byte, bytes);
+}
 
 MemoryUse Meter::device_memory() const { return state_->ledger.use(); }
 
@@ -189,19 +217,21 @@ Result<std::vector<Measurement>> Meter::measure(std::span<const Tensor> tensors,
     auto placement = place(tensor, request, total_bytes, *state_->host, state_->sight());
     if (!placement) return placement.error();
     placements.push_back(*std::move(placement));
-    partials.emplace_back(tensor.dtype, request.precision, static_cast<Needs>(wanted & ~kBytes));
+    partials.emplace_back(tensor.dtype, request.precision, static_cast<Needs>(wanted & ~kDigests));
     jobs.push_back({tensor, &partials.back()});
   }
   if (Status status = state_->fold(jobs, placements, request.on); !status) return status.error();
 
-  std::vector<std::string> md5(tensors.size());
-  if ((wanted & kBytes) != 0) {
-    if (Status status = state_->digest(tensors, md5); !status) return status.error();
+  std::vector<std::string> md5(tensors.size()), sha1(tensors.size());
+  for (const auto& [which, hex] : {std::pair{kMd5Digest, &md5}, std::pair{kSha1Digest, &sha1}}) {
+    if ((wanted & which) == 0) continue;
+    if (Status status = state_->digest(which, tensors, *hex); !status) return status.error();
   }
   std::vector<Measurement> results;
   results.reserve(tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    results.push_back(state_->finish(partials[i], request, placements[i], std::move(md5[i])));
+    results.push_back(state_->finish(partials[i], request, placements[i],
+                                     {std::move(md5[i]), std::move(sha1[i])}));
   }
   return results;
 } catch (const std::bad_alloc&) {
@@ -212,7 +242,7 @@ struct Meter::Stream::State {
   Meter::State* meter;
   Request request;
   Partial partial;
-  std::unique_ptr<Digest> digest;  // where one was asked for
+  std::unique_ptr<Digest> md5, sha1;  // where they were asked for
   Placement placement{false, "no elements"};
 };
 
@@ -224,8 +254,9 @@ Meter::Stream::~Stream() = default;
 Result<Meter::Stream> Meter::stream(Dtype dtype, const Request& request) try {
   const Needs wanted = needs(request.categories, request.precision);
   auto state = std::make_unique<Stream::State>(Stream::State{
-      state_.get(), request, Partial(dtype, request.precision, static_cast<Needs>(wanted & ~kBytes)),
-      (wanted & kBytes) != 0 ? state_->host->digest() : nullptr});
+      state_.get(), request, Partial(dtype, request.precision, static_cast<Needs>(wanted & ~kDigests)),
+      (wanted & kMd5Digest) != 0 ? state_->host->digest(kMd5Digest, dtype) : nullptr,
+      (wanted & kSha1Digest) != 0 ? state_->host->digest(kSha1Digest, dtype) : nullptr});
   return Stream(std::move(state));
 } catch (const std::bad_alloc&) {
   return out_of_memory();
@@ -246,16 +277,18 @@ Status Meter::Stream::append(std::span<const std::byte> whole_elements) try {
   if (!placement) return placement.error();
   if (Status status = meter.fold({&job, 1}, {&*placement, 1}, state_->request.on); !status) return status;
   state_->placement = *std::move(placement);
-  if (state_->digest) state_->digest->update(whole_elements);
+  if (state_->md5) state_->md5->update(whole_elements);
+  if (state_->sha1) state_->sha1->update(whole_elements);
   return {};
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }
 
 Result<Measurement> Meter::Stream::finish() try {
-  std::string md5;
-  if (state_->digest) md5 = state_->meter->accept(state_->digest->finish());
-  return state_->meter->finish(state_->partial, state_->request, state_->placement, std::move(md5));
+  Digests digests;
+  if (state_->md5) digests.md5 = state_->meter->accept(state_->md5->finish());
+  if (state_->sha1) digests.sha1 = state_->meter->accept(state_->sha1->finish());
+  return state_->meter->finish(state_->partial, state_->request, state_->placement, std::move(digests));
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }

@@ -78,14 +78,27 @@ Value value_of_key(Dtype dtype, std::int64_t key) {
   }
 }
 
+// a > b, of numbers; a caller's flush-to-zero, which takes subnormals for 0, has no say.
+bool above(double a, double b) {
+  const auto ordered = [](double value) {
+    const auto magnitude = std::bit_cast<std::int64_t>(value) & std::numeric_limits<std::int64_t>::max();
+    return std::signbit(value) ? -magnitude : magnitude;
+  };
+  return ordered(a) > ordered(b);
+}
+
 // `low`: the sum of squares is itself a value of the dtype before its root is taken.
 double root_of_own_sum(const precision::Exact& squares, const precision::Format& own) {
   const double sum = precision::round_quotient(squares, 1, own);
   if (std::isinf(sum)) return sum;
-  int exponent = 0;
-  const auto mantissa = static_cast<std::int64_t>(std::ldexp(std::frexp(sum, &exponent), 53));
-  const std::int64_t words[] = {mantissa & 0xffffffff, mantissa >> 32};
-  return precision::round_root({words, exponent - 53}, own);
+  // By its bits: a caller's flush-to-zero would lose a subnormal.
+  const auto bits = std::bit_cast<std::uint64_t>(sum);
+  const auto exponent = static_cast<int>(bits >> 52);
+  const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
+  const std::uint64_t mantissa = exponent == 0 ? fraction : fraction | std::uint64_t{1} << 52;
+  const std::int64_t words[] = {static_cast<std::int64_t>(mantissa & 0xffffffff),
+                                static_cast<std::int64_t>(mantissa >> 32)};
+  return precision::round_root({words, std::max(exponent, 1) - 1075}, own);
 }
 
 void put(std::vector<std::byte>& bytes, std::uint64_t value) {
@@ -96,6 +109,25 @@ std::uint64_t get(std::span<const std::byte> bytes, std::size_t index) {
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < 8; ++i) value |= static_cast<std::uint64_t>(bytes[8 * index + i]) << (8 * i);
   return value;
+}
+
+// What no tensor could have left in these words; nullptr where there is nothing.
+const char* contradiction(Needs needs, std::span<const std::int64_t> words) {
+  const auto word = [&](int field) { return static_cast<std::uint64_t>(words[static_cast<std::size_t>(field)]); };
+  const bool signs = (needs & kSigns) != 0;
+  const std::uint64_t negative_infs = word(PARTIAL_NEGATIVE_INFS);
+  const std::uint64_t negatives = signs ? word(PARTIAL_NEGATIVES) : negative_infs;
+  if (negatives < negative_infs) return "fewer elements are below zero than are -Inf";
+  std::uint64_t left = word(PARTIAL_COUNT);
+  for (const std::uint64_t some : {word(PARTIAL_NANS), word(PARTIAL_ZEROS), negatives, word(PARTIAL_POSITIVE_INFS)}) {
+    if (some > left) return "its counts contradict each other";
+    left -= some;
+  }
+  const bool has_numbers = word(PARTIAL_COUNT) != word(PARTIAL_NANS);
+  if ((needs & kExtrema) != 0 && has_numbers && words[PARTIAL_HIGHEST] < ~words[PARTIAL_LOWEST]) {
+    return "its maximum is below its minimum";
+  }
+  return words.back() < 0 ? "its sum of squares is negative" : nullptr;
 }
 
 }  // namespace
@@ -188,7 +220,7 @@ Value Partial::finish_rounded(Category category, bool to_binary32) const {
       // Rounded tile sums may leave the data's range by an ulp; a mean does not.
       const double most = std::get<double>(value_of_key(dtype_, words_[PARTIAL_HIGHEST]));
       const double least = std::get<double>(value_of_key(dtype_, ~words_[PARTIAL_LOWEST]));
-      return avg > most ? most : avg < least ? least : avg;
+      return above(avg, most) ? most : above(least, avg) ? least : avg;
     }
     case Category::kL2norm:
       if (nans != 0) return kNan;
@@ -201,7 +233,8 @@ Value Partial::finish_rounded(Category category, bool to_binary32) const {
     case Category::kNegativeInfCount: return negative_infs;
     case Category::kPositiveInfCount: return positive_infs;
     case Category::kZeroCount: return word(PARTIAL_ZEROS);
-    case Category::kMd5: return {};
+    case Category::kMd5:
+    case Category::kHash: return {};
   }
   return {};
 }
@@ -209,6 +242,16 @@ Value Partial::finish_rounded(Category category, bool to_binary32) const {
 std::vector<std::byte> Partial::serialize() const {
   std::vector<std::int64_t> canonical = words_;
   carry(dtype_, canonical);
+  // What was not asked for may have been kept or not, as suited the engine.
+  const auto blank = [&](Needs need, std::size_t first, std::size_t count, std::int64_t value) {
+    if ((needs_ & need) == 0) std::fill_n(canonical.begin() + static_cast<std::ptrdiff_t>(first), count, value);
+  };
+  const Layout& l = layout(dtype_);
+  blank(kExtrema, PARTIAL_HIGHEST, PARTIAL_MERGED_BY_MAXIMUM, std::numeric_limits<std::int64_t>::min());
+  blank(kSigns, PARTIAL_ZEROS, 2, 0);
+  blank(kSum, PARTIAL_SUM, l.sum_words, 0);
+  blank(kSquares, l.squares(), l.square_words, 0);
+  blank(kSquares, PARTIAL_OVERFLOWS, 1, 0);
   std::vector<std::byte> bytes;
   bytes.reserve(16 + 8 * canonical.size());
   for (const char c : kMagic) bytes.push_back(static_cast<std::byte>(c));
@@ -229,18 +272,13 @@ Result<Partial> Partial::parse(std::span<const std::byte> bytes) {
   const auto dtype = std::to_integer<int>(bytes[8]), precision = std::to_integer<int>(bytes[9]);
   if (dtype >= kDtypeCount) return refuse("its dtype is unknown");
   if (precision > 1) return refuse("its precision is unknown");
+  if (std::to_integer<Needs>(bytes[10]) >= kMd5Digest) return refuse("what it keeps is unknown");
   Partial partial(static_cast<Dtype>(dtype), static_cast<Precision>(precision), std::to_integer<Needs>(bytes[10]));
   if (bytes.size() != 16 + 8 * partial.words_.size()) return refuse("its length is not that of its dtype");
   for (std::size_t i = 0; i < partial.words_.size(); ++i) {
     partial.words_[i] = static_cast<std::int64_t>(get(bytes.subspan(16), i));
   }
-  const std::uint64_t n = partial.count();
-  std::uint64_t classed = 0;
-  for (const int field : {PARTIAL_NANS, PARTIAL_ZEROS, PARTIAL_NEGATIVES, PARTIAL_POSITIVE_INFS}) {
-    const auto value = static_cast<std::uint64_t>(partial.words_[static_cast<std::size_t>(field)]);
-    if (value > n - classed) return refuse("its counts contradict each other");
-    classed += value;
-  }
+  if (const char* why = contradiction(partial.needs_, partial.words_)) return refuse(why);
   if (partial.serialize() != std::vector(bytes.begin(), bytes.end())) return refuse("its sums are not in canonical form");
   return partial;
 }

@@ -38,7 +38,8 @@ inline const std::vector<EngineUnderTest>& every_engine() {
   static const auto engines = [] {
     std::vector<EngineUnderTest> made;
     for (const unsigned threads : {1u, 3u}) {
-      made.push_back({"host, threads " + std::to_string(threads), tensorstat::make_host_engine(threads)});
+      made.push_back({"host, threads " + std::to_string(threads),
+                      tensorstat::make_host_engine({.threads = threads})});
     }
     if (expects_device()) {
       auto device = tensorstat::make_opencl_engine({}, ledger);
@@ -63,5 +64,6 @@ inline void expect_forced_isa_runs() {
       return;
     }
   }
-  GTEST_SKIP() << "this processor has no " << *forced_isa() << "; its widest is " << name(runnable.back());
+  GTEST_SKIP() << "this processor has no " << *forced_isa() << "; its widest is "
+               << name(runnable.back());
 }

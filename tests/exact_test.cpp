@@ -30,13 +30,14 @@ TEST_P(Exact, AtEveryAwkwardSizeAndOffset) {
   for (int round = 0; round < (samples::full() ? 16 : 1); ++round) {
     for (const samples::Distribution& distribution : samples::of(GetParam())) {
       for (const std::size_t count : samples::awkward_counts()) {
-        std::vector<HeldToOracle::Way> ways = {{any_offset(), static_cast<Needs>(random_() % 16)}};
+        std::vector<HeldToOracle::Way> ways = {{any_offset(), any_needs(GetParam(), random_)}};
         if (count > 4000) {
           ways.push_back({any_offset()});
         } else {
           for (std::size_t offset = 0; offset < 16; ++offset) ways.push_back({offset});
         }
-        held_.add(std::string(distribution.name), distribution.make(GetParam(), count, random_), ways);
+        held_.add(std::string(distribution.name), distribution.make(GetParam(), count, random_),
+                  ways);
       }
       held_.hold(random_() % 4 == 0);
       if (HasFatalFailure()) return;
@@ -47,8 +48,8 @@ TEST_P(Exact, AtEveryAwkwardSizeAndOffset) {
 TEST_P(Exact, OverManyPiecesOfWork) {
   const auto distributions = samples::of(GetParam());
   for (std::size_t i = 0; i < distributions.size(); i += samples::full() ? 1 : 3) {
-    held_.add(std::string(distributions[i].name), distributions[i].make(GetParam(), 1'000'003, random_),
-              {any_offset()});
+    held_.add(std::string(distributions[i].name),
+              distributions[i].make(GetParam(), 1'000'003, random_), {any_offset()});
     held_.hold();
     if (HasFatalFailure()) return;
   }

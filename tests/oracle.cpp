@@ -21,7 +21,9 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // floor(log2(q)) of a positive number
 long exponent_of(const mpq_class& q) {
-  const auto bits = [](const mpz_class& z) { return static_cast<long>(mpz_sizeinbase(z.get_mpz_t(), 2)); };
+  const auto bits = [](const mpz_class& z) {
+    return static_cast<long>(mpz_sizeinbase(z.get_mpz_t(), 2));
+  };
   const long guess = bits(q.get_num()) - bits(q.get_den());
   return q >= scaled(1, guess) ? guess : guess - 1;
 }
@@ -69,7 +71,8 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
       ++facts.nans;
       continue;
     }
-    const std::uint64_t significand = field == 0 ? fraction : fraction + (std::uint64_t{1} << format.fraction_bits);
+    const std::uint64_t significand =
+        field == 0 ? fraction : fraction + (std::uint64_t{1} << format.fraction_bits);
     const int exponent = format.least_exponent() + static_cast<int>(field == 0 ? 0 : field - 1);
     double value = kInfinity;
     if (field == top_exponent) {
@@ -104,7 +107,9 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
   mpz_class sum, squares;
   for (const auto& [exponent, bucket] : buckets) {
     const auto above = static_cast<mp_bitcnt_t>(exponent - unit);
-    const mpz_class part = big(bucket.sum < 0 ? -static_cast<u128>(bucket.sum) : static_cast<u128>(bucket.sum)) << above;
+    const mpz_class part =
+        big(bucket.sum < 0 ? -static_cast<u128>(bucket.sum) : static_cast<u128>(bucket.sum))
+        << above;
     bucket.sum < 0 ? sum -= part : sum += part;
     squares += big(bucket.squares) << (2 * above);
   }
@@ -141,10 +146,14 @@ void add_integers(Facts& facts, std::span<const std::byte> bytes, bool is_bool) 
 
 Ieee format_of(Dtype dtype) {
   switch (dtype) {
-    case Dtype::kFloat16: return kBinary16;
-    case Dtype::kBfloat16: return kBfloat16;
-    case Dtype::kFloat32: return kBinary32;
-    default: return kBinary64;
+    case Dtype::kFloat16:
+      return kBinary16;
+    case Dtype::kBfloat16:
+      return kBfloat16;
+    case Dtype::kFloat32:
+      return kBinary32;
+    default:
+      return kBinary64;
   }
 }
 
@@ -183,18 +192,37 @@ Facts facts(Dtype dtype, std::span<const std::byte> bytes) {
     add_integers<Stored>(result, bytes, dtype == Dtype::kBool);
   };
   switch (dtype) {
-    case Dtype::kBool: take(std::uint8_t{}); break;
-    case Dtype::kInt8: take(std::int8_t{}); break;
-    case Dtype::kInt16: take(std::int16_t{}); break;
-    case Dtype::kInt32: take(std::int32_t{}); break;
-    case Dtype::kInt64: take(std::int64_t{}); break;
-    case Dtype::kUint8: take(std::uint8_t{}); break;
-    case Dtype::kUint16: take(std::uint16_t{}); break;
-    case Dtype::kUint32: take(std::uint32_t{}); break;
-    case Dtype::kUint64: take(std::uint64_t{}); break;
+    case Dtype::kBool:
+      take(std::uint8_t{});
+      break;
+    case Dtype::kInt8:
+      take(std::int8_t{});
+      break;
+    case Dtype::kInt16:
+      take(std::int16_t{});
+      break;
+    case Dtype::kInt32:
+      take(std::int32_t{});
+      break;
+    case Dtype::kInt64:
+      take(std::int64_t{});
+      break;
+    case Dtype::kUint8:
+      take(std::uint8_t{});
+      break;
+    case Dtype::kUint16:
+      take(std::uint16_t{});
+      break;
+    case Dtype::kUint32:
+      take(std::uint32_t{});
+      break;
+    case Dtype::kUint64:
+      take(std::uint64_t{});
+      break;
     default: {
       const Ieee format = format_of(dtype);
-      result.count = bytes.size() / static_cast<std::size_t>((1 + format.exponent_bits + format.fraction_bits) / 8);
+      result.count = bytes.size() / static_cast<std::size_t>(
+                                        (1 + format.exponent_bits + format.fraction_bits) / 8);
       add_floats(result, dtype, bytes);
     }
   }
@@ -203,7 +231,9 @@ Facts facts(Dtype dtype, std::span<const std::byte> bytes) {
 
 std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee format) {
   std::array<Value, tensorstat::kCategoryCount> values;
-  const auto at = [&](Category category) -> Value& { return values[static_cast<std::size_t>(category)]; };
+  const auto at = [&](Category category) -> Value& {
+    return values[static_cast<std::size_t>(category)];
+  };
   const bool infinite = facts.positive_infs + facts.negative_infs != 0;
   if (facts.count != 0) {
     at(Category::kMax) = facts.nans != 0 ? Value(kNan) : facts.most;
@@ -216,7 +246,9 @@ std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee f
       at(Category::kAvg) = nearest(facts.sum / mpz_class(facts.count), format);
     }
   }
-  at(Category::kL2norm) = facts.nans != 0 ? kNan : infinite ? kInfinity : nearest_root(facts.squares, format);
+  at(Category::kL2norm) = facts.nans != 0 ? kNan
+                          : infinite      ? kInfinity
+                                          : nearest_root(facts.squares, format);
   at(Category::kCount) = facts.count;
   at(Category::kNanCount) = facts.nans;
   at(Category::kPositiveInfCount) = facts.positive_infs;
@@ -231,7 +263,8 @@ bool same(const Value& a, const Value& b) {
   const auto* x = std::get_if<double>(&a);
   const auto* y = std::get_if<double>(&b);
   if (x == nullptr || y == nullptr) return a == b;
-  return std::isnan(*x) ? std::isnan(*y) : std::bit_cast<std::uint64_t>(*x) == std::bit_cast<std::uint64_t>(*y);
+  return std::isnan(*x) ? std::isnan(*y)
+                        : std::bit_cast<std::uint64_t>(*x) == std::bit_cast<std::uint64_t>(*y);
 }
 
 std::string shown(const Value& value) {

@@ -1,5 +1,5 @@
-// What every statistic of a tensor must be, from rational arithmetic: slow, and sharing no code with
-// the library, whose types it borrows to name its questions and answers.
+// What every statistic of a tensor must be, from rational arithmetic: slow, and sharing no code
+// with the library, whose types it borrows to name its questions and answers.
 #pragma once
 
 #include <gmpxx.h>

@@ -26,24 +26,30 @@ struct Format {
 
 Format format_of(Dtype dtype) {
   switch (dtype) {
-    case Dtype::kFloat16: return {5, 10};
-    case Dtype::kBfloat16: return {8, 7};
-    case Dtype::kFloat32: return {8, 23};
-    default: return {11, 52};
+    case Dtype::kFloat16:
+      return {5, 10};
+    case Dtype::kBfloat16:
+      return {8, 7};
+    case Dtype::kFloat32:
+      return {8, 23};
+    default:
+      return {11, 52};
   }
 }
 
 Bytes packed(Dtype dtype, const Bits& elements) {
   const std::size_t size = tensorstat::size_bytes(dtype);
   Bytes bytes(elements.size() * size);
-  for (std::size_t i = 0; i < elements.size(); ++i) std::memcpy(&bytes[i * size], &elements[i], size);
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    std::memcpy(&bytes[i * size], &elements[i], size);
   return bytes;
 }
 
 // A finite number of an ordinary size, cut to the format. Its own bits: no library's conversion.
 std::uint64_t cut_to(Format format, double value) {
   const auto bits = std::bit_cast<std::uint64_t>(value);
-  const int exponent = static_cast<int>(bits >> 52 & 0x7ff) - 1023 + (1 << (format.exponent_bits - 1)) - 1;
+  const int exponent =
+      static_cast<int>(bits >> 52 & 0x7ff) - 1023 + (1 << (format.exponent_bits - 1)) - 1;
   const std::uint64_t sign = value < 0 ? format.sign() : 0;
   if (exponent <= 0 || exponent >= static_cast<int>(format.top())) return sign;
   return sign | static_cast<std::uint64_t>(exponent) << format.fraction_bits |
@@ -72,7 +78,8 @@ Bytes normal(Dtype dtype, std::size_t count, Random& random) {
 
 Bytes relu(Dtype dtype, std::size_t count, Random& random) {
   std::normal_distribution<double> gauss;
-  return floats(dtype, count, [&](Format f, auto) { return cut_to(f, std::max(0.0, gauss(random))); });
+  return floats(dtype, count,
+                [&](Format f, auto) { return cut_to(f, std::max(0.0, gauss(random))); });
 }
 
 Bytes log_uniform(Dtype dtype, std::size_t count, Random& random) {
@@ -96,13 +103,15 @@ Bytes cancelling(Dtype dtype, std::size_t count, Random& random) {
 
 Bytes subnormal(Dtype dtype, std::size_t count, Random& random) {
   return floats(dtype, count, [&](Format f, auto) {
-    return random() % f.fractions() >> random() % static_cast<std::uint64_t>(f.fraction_bits + 1) | any_sign(f, random);
+    return random() % f.fractions() >> random() % static_cast<std::uint64_t>(f.fraction_bits + 1) |
+           any_sign(f, random);
   });
 }
 
 // On both sides of the smallest normal number.
 Bytes tiny(Dtype dtype, std::size_t count, Random& random) {
-  return floats(dtype, count, [&](Format f, auto) { return between(f, 0, 3, random) | any_sign(f, random); });
+  return floats(dtype, count,
+                [&](Format f, auto) { return between(f, 0, 3, random) | any_sign(f, random); });
 }
 
 Bytes huge(Dtype dtype, std::size_t count, Random& random) {
@@ -119,7 +128,8 @@ Bytes constant(Dtype dtype, std::size_t count, Random& random) {
 }
 
 Bytes alternating_extremes(Dtype dtype, std::size_t count, Random&) {
-  return floats(dtype, count, [](Format f, std::size_t i) { return f.largest() | (i % 2 != 0 ? f.sign() : 0); });
+  return floats(dtype, count,
+                [](Format f, std::size_t i) { return f.largest() | (i % 2 != 0 ? f.sign() : 0); });
 }
 
 Bytes outliers(Dtype dtype, std::size_t count, Random& random) {
@@ -136,7 +146,8 @@ Bytes band(Dtype dtype, std::size_t count, Random& random) {
   const std::uint64_t width = std::min<std::uint64_t>(random() % 48, format.top() - 1);
   const std::uint64_t lowest = random() % (format.top() - width);
   return floats(dtype, count, [&](Format f, auto) {
-    return (random() % 8 == 0 ? 0 : between(f, lowest, lowest + width, random)) | any_sign(f, random);
+    return (random() % 8 == 0 ? 0 : between(f, lowest, lowest + width, random)) |
+           any_sign(f, random);
   });
 }
 
@@ -164,9 +175,8 @@ Bytes near_ties(Dtype dtype, std::size_t count, Random& random) {
 // A single NaN or infinity, or some of each, at the ends and anywhere, among ordinary numbers.
 Bytes specials(Dtype dtype, std::size_t count, Random& random) {
   const Format f = format_of(dtype);
-  const std::uint64_t kinds[] = {f.infinity(),
-                                 f.infinity() | f.sign(),
-                                 f.infinity() + 1,                              // signalling
+  const std::uint64_t kinds[] = {f.infinity(), f.infinity() | f.sign(),
+                                 f.infinity() + 1,                               // signalling
                                  (f.infinity() + f.fractions() / 2) | f.sign(),  // quiet
                                  (f.infinity() + f.fractions() - 1) | f.sign()};
   std::normal_distribution<double> gauss;
@@ -188,7 +198,9 @@ Bytes any_bits(Dtype dtype, std::size_t count, Random& random) {
   return bytes;
 }
 
-std::uint64_t integer_sign(Dtype dtype) { return std::uint64_t{1} << (8 * tensorstat::size_bytes(dtype) - 1); }
+std::uint64_t integer_sign(Dtype dtype) {
+  return std::uint64_t{1} << (8 * tensorstat::size_bytes(dtype) - 1);
+}
 
 template <typename Element>
 Bytes integers(std::size_t count, Dtype dtype, Element element) {
@@ -238,14 +250,10 @@ constexpr Distribution kOfFloats[] = {
     {"any bits", any_bits},
 };
 constexpr Distribution kOfIntegers[] = {
-    {"any bits", any_bits},
-    {"small", small_integers},
-    {"mostly zero", mostly_zero},
-    {"least", least_integers},
-    {"all ones", all_ones},
-    {"greatest and least", greatest_and_least},
-    {"powers of two", powers_of_two},
-    {"constant", constant_integers},
+    {"any bits", any_bits},           {"small", small_integers},
+    {"mostly zero", mostly_zero},     {"least", least_integers},
+    {"all ones", all_ones},           {"greatest and least", greatest_and_least},
+    {"powers of two", powers_of_two}, {"constant", constant_integers},
 };
 constexpr std::size_t kAwkwardCounts[] = {0,   1,   2,   3,   31,  32,  33,   63,   64,   65,
                                           127, 128, 129, 255, 256, 257, 1023, 1025, 4097, 65537};
@@ -277,7 +285,8 @@ std::uint64_t seed() {
   return seed;
 }
 
-Misaligned::Misaligned(std::span<const std::byte> bytes, std::size_t offset) : storage_(bytes.size() + 64 + offset) {
+Misaligned::Misaligned(std::span<const std::byte> bytes, std::size_t offset)
+    : storage_(bytes.size() + 64 + offset) {
   const auto address = reinterpret_cast<std::uintptr_t>(storage_.data());
   begin_ = (64 - address % 64) % 64 + offset;
   std::ranges::copy(bytes, storage_.begin() + static_cast<std::ptrdiff_t>(begin_));

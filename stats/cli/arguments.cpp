@@ -15,10 +15,11 @@ constexpr const char* kStatsByDefault =
 
 constexpr const char* kExamples = R"(Examples:
   tensorstat weights.npy                          what is in it, at a glance
-  tensorstat dump/rank_0 --stats max,min,l2norm   every .npy file below a directory
-  tensorstat dump --stats all -o statistic.csv    MindSpore's columns, for a spreadsheet
+  tensorstat run/rank_0 --stats max,min,l2norm    every .npy file below a directory
+  tensorstat run --stats all -o statistic.csv     MindSpore's columns, for a spreadsheet
   tensorstat 'grad.*.npy' --format json | jq '.tensors[] | select(.stats["nan count"] > 0) | .path'
   tensorstat huge.npy --on device --budget 512M --explain
+  tensorstat dump --config data_dump.json run     what MindSpore would have written of them
   tensorstat devices                              what there is to compute on
 )";
 
@@ -145,11 +146,14 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
                "Say where each statistic was computed and why, and the device memory taken");
   const CLI::App* devices = app.add_subcommand(
       "devices", "List the OpenCL platforms and devices, and what bars one from use");
+  DumpArguments dumped;
+  const CLI::App* dump = add_dump_command(app, dumped);
 
   try {
     app.parse(argc, argv);
     arguments.list_devices = devices->parsed();
-    if (arguments.list_devices) return arguments;
+    if (dump->parsed()) arguments.dump = std::move(dumped);
+    if (arguments.list_devices || arguments.dump) return arguments;
     if (arguments.paths.empty()) {
       throw CLI::ValidationError("nothing to read: name a file, a directory or a glob");
     }

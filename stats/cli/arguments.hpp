@@ -1,10 +1,13 @@
 // The command line, understood.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <tensorstat/meter.hpp>
 #include <variant>
 #include <vector>
+
+#include "stats/cli/dump_command.hpp"
 
 namespace tensorstat::cli {
 
@@ -21,6 +24,7 @@ enum class Format { kTable, kCsv, kJson, kNdjson };
 
 struct Arguments {
   bool list_devices = false;
+  std::optional<DumpArguments> dump;  // `tensorstat dump` was asked for
   std::vector<std::string> paths;
   Request request;
   MeterOptions meter;

@@ -87,6 +87,7 @@ Outcome report_on(const Arguments& arguments, Console& console, const Write& wri
 }
 
 int run(const Arguments& arguments, Console& console) {
+  if (arguments.dump) return run_dump(*arguments.dump, arguments.meter, console);
   Output output(arguments.output);
   const auto write = [&](const std::string& text) {
     if (text.empty()) return;

@@ -1,8 +1,6 @@
 #include "stats/dump/append_file.hpp"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,30 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "stats/dump/file_size_signal.hpp"
+
 namespace tensorstat {
 namespace {
-
-// A write beyond RLIMIT_FSIZE raises SIGXFSZ, which ends the process. Held back here, the write
-// fails with EFBIG like any other, and the signal is taken so that nobody meets it later.
-class WithoutSigxfsz {
- public:
-  WithoutSigxfsz() {
-    sigemptyset(&signal_);
-    sigaddset(&signal_, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
-  }
-  ~WithoutSigxfsz() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  WithoutSigxfsz(const WithoutSigxfsz&) = delete;
-  WithoutSigxfsz& operator=(const WithoutSigxfsz&) = delete;
-
-  void take() {
-    const timespec at_once{};
-    if (sigismember(&before_, SIGXFSZ) == 0) sigtimedwait(&signal_, nullptr, &at_once);
-  }
-
- private:
-  sigset_t signal_, before_;
-};
 
 class FileLock {
  public:
@@ -90,7 +68,7 @@ class AppendFile::Writer {
     while (is_full(line) && leading_) turn_over_.wait(lock);
     if (is_full(line)) lead(lock);
     if (is_full(line) || !enqueue(line)) {
-      ++counters_.dropped_count;
+      counters_.dropped_count += line_count(line);
       notices_.warn_once("dropped " + options_.path,
                          options_.path + ": lines are dropped, because " +
                              std::to_string(waiting_bytes_) + " bytes of them wait already");
@@ -109,14 +87,22 @@ class AppendFile::Writer {
     return first_waiting_ > mine ? Outcome::kWritten : Outcome::kWaiting;
   }
 
-  void close() {
+  bool flush() {
     std::unique_lock lock(mutex_);
     turn_over_.wait(lock, [&] { return !leading_; });
     if (!waiting_.empty()) lead(lock);
+    return waiting_.empty();
+  }
+
+  void close() {
+    flush();
+    std::unique_lock lock(mutex_);
+    turn_over_.wait(lock, [&] { return !leading_; });
     if (!waiting_.empty()) {
-      notices_.warn(options_.path + ": " + std::to_string(waiting_.size()) +
+      const std::uint64_t lost = waiting_count(waiting_.size());
+      notices_.warn(options_.path + ": " + std::to_string(lost) +
                     " lines could not be written and are lost");
-      counters_.dropped_count += waiting_.size();
+      counters_.dropped_count += lost;
       first_waiting_ += waiting_.size();
       waiting_.clear();
       waiting_bytes_ = 0;
@@ -132,13 +118,24 @@ class AppendFile::Writer {
   AppendCounters counters() const {
     const std::lock_guard lock(mutex_);
     AppendCounters now = counters_;
-    now.waiting_count = waiting_.size();
+    now.waiting_count = waiting_count(waiting_.size());
     now.fault_count = fault_count_;
     now.repair_count = repair_count_;
     return now;
   }
 
  private:
+  static std::uint64_t line_count(std::string_view lines) {
+    return static_cast<std::uint64_t>(std::count(lines.begin(), lines.end(), '\n'));
+  }
+
+  // Lines in the first `entries` of the queue.
+  std::uint64_t waiting_count(std::size_t entries) const {
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < entries; ++i) count += line_count(waiting_[i]);
+    return count;
+  }
+
   bool is_full(std::string_view line) const {
     return !waiting_.empty() && waiting_bytes_ + line.size() > options_.queue_bytes;
   }
@@ -157,7 +154,7 @@ class AppendFile::Writer {
     lock.unlock();
     const std::size_t done = gathered ? write_batch() : 0;
     lock.lock();
-    counters_.written_count += done;
+    counters_.written_count += waiting_count(done);
     waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(done));
     waiting_bytes_ -= done == 0 ? 0 : ends_[done - 1];
     first_waiting_ += done;
@@ -178,7 +175,7 @@ class AppendFile::Writer {
     return false;
   }
 
-  // How many lines of the batch the file has now.
+  // How many entries of the queue the file has now.
   std::size_t write_batch() {
     while (open_file()) {
       {
@@ -279,7 +276,7 @@ class AppendFile::Writer {
   }
 
   std::size_t write_whole(std::string_view text) {
-    WithoutSigxfsz guard;
+    WithoutFileSizeSignal guard;
     std::size_t done = 0;
     while (done < text.size()) {
       const ssize_t count = ::write(file_, text.data() + done, text.size() - done);
@@ -349,6 +346,7 @@ AppendFile::Writer& AppendFile::writer() const {
 }
 
 AppendFile::Outcome AppendFile::append(std::string_view line) { return writer().append(line); }
+bool AppendFile::flush() { return writer().flush(); }
 void AppendFile::close() { writer().close(); }
 AppendCounters AppendFile::counters() const { return writer().counters(); }
 

@@ -16,19 +16,14 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tensorstat/dump.hpp>
 
 #include "stats/dump/notices.hpp"
 
 namespace tensorstat {
 
-enum class Sync : std::uint8_t {
-  kNever,  // the kernel decides when the disk has it
-  kClose,  // fsync when the file is closed
-  kRow,    // fdatasync before a line is called written
-};
-
 struct AppendOptions {
-  std::string path;    // missing folders are made
+  std::string path;         // missing folders are made
   std::string header = {};  // the first line of a file that is empty; ends in LF
   Sync sync = Sync::kClose;
   // How long one append may wait for the lock of another process. Once it has waited in vain the
@@ -56,9 +51,13 @@ class AppendFile {
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
 
-  // `line` ends in its only LF. From any thread; threads that come together share one write. In a
-  // forked child the file is opened anew, and lines that waited in the parent stay the parent's.
-  Outcome append(std::string_view line);
+  // One or more whole lines, which wait, are counted and are dropped together. From any thread;
+  // threads that come together share one write. In a forked child the file is opened anew, and
+  // lines that waited in the parent stay the parent's.
+  Outcome append(std::string_view lines);
+
+  // Tries the lines that wait once more. Whether none waits any longer.
+  bool flush();
 
   // A last try for the lines that wait, then sync and close. What cannot be written is dropped,
   // counted and said. A later append opens the file again.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "stats/dump/op_name.hpp"
+
 namespace tensorstat {
 namespace {
 
@@ -52,19 +54,33 @@ Result<Kernels> Kernels::parse(const std::vector<std::string>& written_entries) 
   return kernels;
 }
 
-bool Kernels::wants(std::string_view full_scope_name) const {
-  if (entries_.empty()) return true;
-  const std::string type = lower_case(short_name(full_scope_name));
+template <typename Matches>
+bool Kernels::any(Matches matches) const {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    const Entry& entry = entries_[i];
-    const bool wanted = entry.kind == Entry::Kind::kPattern ? entry.pattern.matches(full_scope_name)
-                        : entry.kind == Entry::Kind::kName  ? entry.text == full_scope_name
-                                                            : type.find(entry.text) != type.npos;
-    if (!wanted) continue;
+    if (!matches(entries_[i])) continue;
     (*used_)[i] = true;
     return true;
   }
-  return false;
+  return entries_.empty();
+}
+
+bool Kernels::wants(std::string_view full_scope_name) const {
+  const std::string type = lower_case(short_name(full_scope_name));
+  return any([&](const Entry& entry) {
+    return entry.kind == Entry::Kind::kPattern ? entry.pattern.matches(full_scope_name)
+           : entry.kind == Entry::Kind::kName  ? entry.text == full_scope_name
+                                               : type.find(entry.text) != type.npos;
+  });
+}
+
+bool Kernels::wants_escaped(std::string_view op_type, std::string_view escaped_name) const {
+  const std::string type = lower_case(op_type);
+  return any([&](const Entry& entry) {
+    return entry.kind == Entry::Kind::kPattern
+               ? entry.pattern.for_escaped_names().matches(escaped_name)
+           : entry.kind == Entry::Kind::kName ? escaped_op_name(entry.text) == escaped_name
+                                              : type.find(entry.text) != type.npos;
+  });
 }
 
 std::vector<std::string> Kernels::unused() const {

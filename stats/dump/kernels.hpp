@@ -26,6 +26,9 @@ class Kernels {
   // Thread-safe. Notes which entries ever matched.
   bool wants(std::string_view full_scope_name) const;
 
+  // The same for an operator that is known from a file's name.
+  bool wants_escaped(std::string_view op_type, std::string_view escaped_name) const;
+
   // Entries that matched no operator so far, as they were written.
   std::vector<std::string> unused() const;
 
@@ -36,6 +39,10 @@ class Kernels {
     std::string text;  // kName; kType in lower case
     Pattern pattern;   // kPattern
   };
+
+  template <typename Matches>
+  bool any(Matches matches) const;
+
   std::vector<Entry> entries_;  // patterns, then names, then types: the order they are tried in
   std::shared_ptr<std::vector<std::atomic<bool>>> used_;
 };

@@ -310,6 +310,14 @@ Result<Pattern> Pattern::compile(std::string_view text) {
   }
 }
 
+Pattern Pattern::for_escaped_names() const {
+  Pattern escaped = *this;
+  for (Set& set : escaped.sets_) {
+    for (const unsigned char c : {'/', '\\', '.', ' '}) set['_'] = set['_'] || set[c];
+  }
+  return escaped;
+}
+
 bool Pattern::matches(std::string_view text) const {
   std::vector<std::uint32_t> now, next, open;
   std::vector<std::size_t> seen(states_.size(), 0);  // the position, from 1, it was reached at last

@@ -22,6 +22,10 @@ class Pattern {
  public:
   static Result<Pattern> compile(std::string_view text);
 
+  // The same for names as they are in files, where / \ . and space have become _: whatever matched
+  // one of those matches _ too.
+  Pattern for_escaped_names() const;
+
   // Whether the whole text matches.
   bool matches(std::string_view text) const;
 

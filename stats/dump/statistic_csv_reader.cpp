@@ -203,7 +203,7 @@ class Reader {
   }
 
   static std::optional<Category> category_of(std::string_view heading) {
-    for (const Category category : all_categories()) {
+    for (const Category category : every_category()) {
       if (column(category) == heading) return category;
     }
     return std::nullopt;

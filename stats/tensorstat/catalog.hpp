@@ -44,7 +44,8 @@ std::optional<Dtype> dtype_from(std::string_view text);
 // "max,nan-count" or "all", in the order given; a name given twice counts once. The error lists
 // every unknown name and what is known.
 Result<Categories> categories_from(std::string_view comma_separated);
-Categories all_categories();
+Categories all_categories();    // those that "all" means
+Categories every_category();    // those and `hash`
 
 std::string version();  // "1.2.3"
 

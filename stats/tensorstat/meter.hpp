@@ -32,11 +32,19 @@ enum class On : std::uint8_t {
 enum class Severity : std::uint8_t { kInfo, kWarning };
 using Log = std::function<void(Severity, std::string_view)>;
 
+// Runs work(0) ... work(count - 1), in any order and on any threads, and returns when all are done.
+using Executor = std::function<void(std::size_t count, const std::function<void(std::size_t)>& work)>;
+
 struct MeterOptions {
-  std::optional<std::uint64_t> budget_bytes;  // most device bytes held at any time; none: no limit
-  int platform = -1, device = -1;             // clinfo's numbering; -1: the best there is
-  unsigned threads = 0;                       // host threads; 0: one a core
-  Log log;                                    // called from any thread, one call at a time
+  std::optional<std::uint64_t> budget_bytes{};  // most device bytes held at any time; none: no limit
+  int platform = -1, device = -1;               // clinfo's numbering; -1: the best there is
+  // A cl_command_queue, which the Meter retains: tensors are folded on it, behind what is in it already,
+  // on its device and in its context (`platform` and `device` then say nothing). It is flushed, and never
+  // finished unless a call failed. An out-of-order queue must hold nothing that still writes a tensor.
+  void* queue = nullptr;
+  unsigned threads = 0;  // host threads, the caller's among them; 0: one a core
+  Executor executor{};   // the caller's threads instead: none are started
+  Log log{};             // called from any thread, one call at a time
 };
 
 // Where one category was computed, and why, in words.
@@ -49,11 +57,11 @@ struct Decision {
 struct Measurement {
   Statistics statistics;
   std::vector<Decision> placement;  // one for each category
-  std::uint64_t device_bytes = 0;   // the most device memory taken for it, the tensor's own excluded
+  std::uint64_t device_bytes = 0;   // device memory held for it and its batch, the tensors' own excluded
 };
 
 struct Request {
-  Categories categories;
+  Categories categories{};
   Precision precision = Precision::kHigh;
   On on = On::kAuto;
 };
@@ -93,6 +101,9 @@ class Meter {
     std::unique_ptr<State> state_;
   };
   Result<Stream> stream(Dtype dtype, const Request& request);
+
+  // Copies a tensor's bytes [first_byte, first_byte + bytes.size()) to the host.
+  Status read(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes);
 
   MemoryUse device_memory() const;
 

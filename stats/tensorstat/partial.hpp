@@ -21,7 +21,10 @@ enum Need : Needs {
   kSigns = 2,
   kSum = 4,
   kSquares = 8,
-  kBytes = 16,    // the bytes in order: digests, which are no partial
+  // Digests want the bytes in order, and are no partial.
+  kMd5Digest = 16,
+  kSha1Digest = 32,
+  kDigests = kMd5Digest | kSha1Digest,
 };
 Needs needs(Category category);
 Needs needs(const Categories& categories, Precision precision);

@@ -13,7 +13,7 @@ namespace tensorstat {
 //   monostate          there is none: max, min, avg of an empty tensor; a refused MD5. An empty cell.
 //   uint64 / int64     counts; max and min of bool (0 or 1) and of the integer dtypes, exact
 //   double             max and min of float dtypes (exact: every one fits in binary64); avg; l2norm
-//   string             md5: 32 lower-case hexadecimal digits
+//   string             md5 and hash: 32 and 40 lower-case hexadecimal digits
 using Value = std::variant<std::monostate, std::uint64_t, std::int64_t, double, std::string>;
 
 // Shortest digits that read back as the same binary64, independent of the locale; "nan", "inf",

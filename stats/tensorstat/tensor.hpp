@@ -16,18 +16,26 @@ enum class Where : std::uint8_t {
   kSharedMemory,  // `address` is an SVM pointer: readable by the CPU and by the device
 };
 
+// Dimensions, outermost first. {} is a scalar with one element; a 0 anywhere makes an empty tensor.
+using Shape = std::vector<std::uint64_t>;
+
+// How the elements of a tensor lie that are not one after another in C order: element (i, j, ...) is
+// i * bytes[0] + j * bytes[1] + ... bytes from the first. Strides may be 0 or negative.
+struct Strides {
+  Shape shape;
+  std::vector<std::int64_t> bytes;  // as many as dimensions
+};
+
 struct Tensor {
   Dtype dtype = Dtype::kFloat32;
   std::uint64_t element_count = 0;
   const void* address = nullptr;
   std::uint64_t offset_bytes = 0;
   Where where = Where::kHost;
+  const Strides* strides = nullptr;  // for a strided tensor in host memory; its shape holds element_count
 
   std::uint64_t bytes() const { return element_count * size_bytes(dtype); }
 };
-
-// Dimensions, outermost first. {} is a scalar with one element; a 0 anywhere makes an empty tensor.
-using Shape = std::vector<std::uint64_t>;
 
 // Product of the dimensions; an error when it, or its product with `element_bytes`, exceeds 2^63-1.
 Result<std::uint64_t> element_count(const Shape& shape, std::uint64_t element_bytes = 1);

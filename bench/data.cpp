@@ -1,0 +1,125 @@
+#include "bench/data.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <new>
+#include <random>
+#include <tuple>
+#include <vector>
+
+namespace tensorstat::bench {
+namespace {
+
+constexpr std::uint64_t kRun = std::uint64_t{1} << 20;  // elements that repeat
+constexpr std::size_t kPage = 4096;
+
+struct Format {
+  int mantissa_bits, exponent_bits;
+};
+
+Format format(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kFloat16:
+      return {10, 5};
+    case Dtype::kBfloat16:
+      return {7, 8};
+    case Dtype::kFloat32:
+      return {23, 8};
+    default:
+      return {52, 11};
+  }
+}
+
+// The bits of `value` in `format`, cut off, not rounded; 0 where it is too small.
+std::uint64_t encode(Format format, double value) {
+  const auto wide = std::bit_cast<std::uint64_t>(value);
+  const int bias = (1 << (format.exponent_bits - 1)) - 1;
+  const int exponent = static_cast<int>(wide >> 52 & 0x7ff) - 1023 + bias;
+  if (exponent <= 0) return 0;
+  const std::uint64_t mantissa =
+      (wide & ((std::uint64_t{1} << 52) - 1)) >> (52 - format.mantissa_bits);
+  const std::uint64_t sign = wide >> 63 << (format.mantissa_bits + format.exponent_bits);
+  return sign | static_cast<std::uint64_t>(exponent) << format.mantissa_bits | mantissa;
+}
+
+// Draws the bits of one element after another.
+class Source {
+ public:
+  Source(Dtype dtype, Kind kind) : dtype_(dtype), kind_(kind), format_(format(dtype)) {}
+
+  std::uint64_t next() {
+    if (dtype_ == Dtype::kBool) return random_() & 1;
+    if (!is_float(dtype_)) return random_();
+    const std::uint64_t exponent = ((std::uint64_t{1} << format_.exponent_bits) - 1)
+                                   << format_.mantissa_bits;
+    const std::uint64_t sign = std::uint64_t{1} << (format_.mantissa_bits + format_.exponent_bits);
+    switch (kind_) {
+      case Kind::kLogUniform:
+        return finite(random_(), exponent);
+      case Kind::kSubnormal:
+        return random_() & ~exponent;
+      case Kind::kMaxima:
+        return (exponent - 1) | (drawn_++ % 2 == 0 ? 0 : sign);
+      case Kind::kNanLaden:
+        if (drawn_++ % 10 == 0) return exponent | 1;
+        [[fallthrough]];
+      default:
+        return encode(format_, normal_(random_));
+    }
+  }
+
+ private:
+  std::uint64_t finite(std::uint64_t bits, std::uint64_t exponent) {
+    while ((bits & exponent) == exponent) bits = random_();
+    return bits;
+  }
+
+  Dtype dtype_;
+  Kind kind_;
+  Format format_;
+  std::uint64_t drawn_ = 0;
+  std::mt19937_64 random_{20240607};
+  std::normal_distribution<double> normal_;
+};
+
+void fill(std::span<std::byte> bytes, Dtype dtype, Kind kind) {
+  const std::size_t size = size_bytes(dtype);
+  const std::size_t run_bytes = std::min<std::size_t>(bytes.size(), kRun * size);
+  Source source(dtype, kind);
+  for (std::size_t at = 0; at + size <= run_bytes; at += size) {
+    const std::uint64_t bits = source.next();
+    std::memcpy(&bytes[at], &bits, size);  // little-endian: the low bytes are the element
+  }
+  for (std::size_t at = run_bytes; at < bytes.size(); at += run_bytes) {
+    std::memcpy(&bytes[at], bytes.data(), std::min(run_bytes, bytes.size() - at));
+  }
+}
+
+}  // namespace
+
+std::string_view name(Kind kind) {
+  constexpr std::array<std::string_view, 5> kNames = {"normal", "log-uniform", "subnormal",
+                                                      "nan-laden", "maxima"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+Tensor make(Dtype dtype, std::uint64_t bytes, Kind kind) {
+  static std::map<std::tuple<Dtype, std::uint64_t, Kind>, void*> made;
+  void*& memory = made[{dtype, bytes, kind}];
+  if (memory == nullptr) {
+    memory = std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
+    if (memory == nullptr) throw std::bad_alloc();
+    fill({static_cast<std::byte*>(memory), bytes}, dtype, kind);
+  }
+  return {.dtype = dtype, .element_count = bytes / size_bytes(dtype), .address = memory};
+}
+
+std::span<const std::byte> bytes_of(const Tensor& tensor) {
+  return {static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes, tensor.bytes()};
+}
+
+}  // namespace tensorstat::bench

@@ -1,0 +1,30 @@
+// From the start of a process to its first result, beside a process that does as little as
+// possible. The program that is started is first_result.cpp; it has been started before, so that a
+// driver's cache on disk is as warm as in a user's second run.
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include "bench/contest.hpp"
+
+namespace tensorstat::bench {
+
+void enter_start_up(const std::string& program) {
+  for (const char* what :
+       {"limit:nothing", "limit:empty-kernel", "tensorstat:host", "tensorstat:device"}) {
+    const std::string who = what, mode = who.substr(who.find(':') + 1);
+    enter("start-up", who, 0, 0, [=] {
+      return Contestant{[=] {
+        std::string arguments[2] = {program, mode};
+        char* argv[] = {arguments[0].data(), arguments[1].data(), nullptr};
+        pid_t child = 0;
+        int status = 0;
+        if (posix_spawn(&child, program.c_str(), nullptr, nullptr, argv, environ) != 0 ||
+            waitpid(child, &status, 0) != child || status != 0) {
+          throw std::runtime_error("`" + program + " " + mode + "` failed");
+        }
+      }};
+    });
+  }
+}
+
+}  // namespace tensorstat::bench

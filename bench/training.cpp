@@ -1,0 +1,103 @@
+// What measuring costs a training job: the step of a small perceptron (three layers of 512, batches
+// of 256, Eigen's matrix products on one thread), bare, and with every weight, gradient and
+// activation measured after it. On a machine whose arithmetic is faster beside its memory than a
+// CPU's, the share is larger.
+#include "bench/peers/peer.hpp"
+
+#ifdef TENSORSTAT_BENCH_EIGEN
+#include <Eigen/Core>
+#include <array>
+
+#include "bench/training_session.hpp"
+
+namespace tensorstat::bench {
+namespace {
+
+constexpr Eigen::Index kWidth = 512, kBatch = 256;
+constexpr std::size_t kLayers = 3;
+
+class Network {
+ public:
+  Network() {
+    std::srand(1);  // Eigen draws from rand()
+    for (auto& weights : weights_) weights = Eigen::MatrixXf::Random(kWidth, kWidth) * 0.05F;
+    activations_[0] = Eigen::MatrixXf::Random(kWidth, kBatch);
+  }
+
+  // Forward, backward towards an output of 0, and a small step down the gradient.
+  void step() {
+    for (std::size_t i = 0; i < kLayers; ++i) {
+      activations_[i + 1].noalias() = weights_[i] * activations_[i];
+      activations_[i + 1] = activations_[i + 1].cwiseMax(0.0F);
+    }
+    Eigen::MatrixXf error = activations_[kLayers], before;
+    for (std::size_t i = kLayers; i-- > 0;) {
+      error = (activations_[i + 1].array() > 0.0F).select(error, 0.0F);
+      gradients_[i].noalias() = error * activations_[i].transpose();
+      before.noalias() = weights_[i].transpose() * error;
+      error.swap(before);
+      weights_[i] -= 1e-6F * gradients_[i];
+    }
+  }
+
+  std::vector<Tensor> tensors() const {
+    std::vector<Tensor> all;
+    const auto add = [&](const auto& matrices) {
+      for (const Eigen::MatrixXf& each : matrices) {
+        all.push_back(
+            {.element_count = static_cast<std::uint64_t>(each.size()), .address = each.data()});
+      }
+    };
+    add(weights_);
+    add(gradients_);
+    add(activations_);
+    return all;
+  }
+
+ private:
+  std::array<Eigen::MatrixXf, kLayers> weights_, gradients_;
+  std::array<Eigen::MatrixXf, kLayers + 1> activations_;
+};
+
+void enter_step(const std::string& who, std::function<AfterStep()> prepare) {
+  enter("training", who, 0, 0, [prepare = std::move(prepare)] {
+    return Contestant{[after = prepare(), network = std::make_shared<Network>()] {
+      network->step();
+      after(network->tensors());
+    }};
+  });
+}
+
+AfterStep measure_on(const Lane& lane, const char* categories) {
+  return [lane, request = Request{.categories = value(categories_from(categories)), .on = lane.on}](
+             std::span<const Tensor> tensors) {
+    benchmark::DoNotOptimize(value(meter(lane).measure(tensors, request)));
+  };
+}
+
+}  // namespace
+
+void enter_training() {
+  const auto nothing = [](std::span<const Tensor>) {};
+  const auto with_mindspore = [](std::span<const Tensor> tensors) {
+    for (const Tensor& each : tensors) benchmark::DoNotOptimize(mindspore(each));
+  };
+  enter_step("limit:bare", [=] { return nothing; });
+  for (const Lane& lane : kLanes) {
+    enter_step(std::string("tensorstat:") + lane.name, [=] { return measure_on(lane, kTen); });
+  }
+  enter_step("tensorstat:all:md5", [] { return measure_on(kLanes[1], "all"); });
+  enter_step("session:off", [] { return dump_session(""); });
+  enter_step("session:statistics",
+             [] { return dump_session(R"(["max", "min", "avg", "l2norm", "nan count"])"); });
+  enter_step("session:statistics + md5",
+             [] { return dump_session(R"(["max", "min", "avg", "l2norm", "nan count", "md5"])"); });
+  enter_step("peer:mindspore", [=] { return with_mindspore; });
+}
+
+}  // namespace tensorstat::bench
+#else
+namespace tensorstat::bench {
+void enter_training() {}
+}  // namespace tensorstat::bench
+#endif

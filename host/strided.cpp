@@ -1,0 +1,53 @@
+#include "host/strided.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tensorstat::host {
+namespace {
+
+// One run along the innermost dimension. The element's size is a constant in each instance, so that the
+// compiler moves registers and not memory blocks.
+template <std::size_t kBytes>
+void gather_run(std::byte* to, const std::byte* from, std::int64_t stride, std::uint64_t count) {
+  if (stride == static_cast<std::int64_t>(kBytes)) {
+    std::memcpy(to, from, count * kBytes);
+    return;
+  }
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::memcpy(to + i * kBytes, from + static_cast<std::int64_t>(i) * stride, kBytes);
+  }
+}
+
+template <std::size_t kBytes>
+void gather_elements(const Tensor& tensor, std::uint64_t first, std::span<std::byte> window) {
+  const Strides& strides = *tensor.strides;
+  const auto* base = static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes;
+  const std::uint64_t inner = strides.shape.empty() ? 1 : strides.shape.back();
+  const std::int64_t inner_stride = strides.shape.empty() ? 0 : strides.bytes.back();
+  for (std::uint64_t done = 0, count = window.size() / kBytes; done < count;) {
+    std::uint64_t row = (first + done) / inner;
+    const std::uint64_t column = (first + done) % inner;
+    std::int64_t at = static_cast<std::int64_t>(column) * inner_stride;
+    for (std::size_t d = strides.shape.size(); d-- > 1;) {
+      at += static_cast<std::int64_t>(row % strides.shape[d - 1]) * strides.bytes[d - 1];
+      row /= strides.shape[d - 1];
+    }
+    const std::uint64_t run = std::min(inner - column, count - done);
+    gather_run<kBytes>(window.data() + done * kBytes, base + at, inner_stride, run);
+    done += run;
+  }
+}
+
+}  // namespace
+
+void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> window) {
+  switch (size_bytes(tensor.dtype)) {
+    case 1: return gather_elements<1>(tensor, first, window);
+    case 2: return gather_elements<2>(tensor, first, window);
+    case 4: return gather_elements<4>(tensor, first, window);
+    default: return gather_elements<8>(tensor, first, window);
+  }
+}
+
+}  // namespace tensorstat::host

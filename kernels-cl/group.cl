@@ -1,0 +1,146 @@
+// The kernel for a GPU: a work-group a slice, a work-item a lane. Neighbours read neighbouring 16 bytes,
+// four loads ahead. Each lane tallies in registers; at the end lanes meet in local memory, pair by pair,
+// and one of them deposits what all have. What a tally cannot take (NaN, Inf, elements outside the
+// slice's window) is lifted into the shared partial with atomics. Additions of integers have no order,
+// so atomics keep the bits; several slices may share a partial, which the host has set to that of no
+// elements.
+//
+// A family's text (group_float.cl and the like) provides
+//   Window, Lane, open_lane                   the registers
+//   take                                      one element, given its bits
+//   SUMS, sum_of, deposit_sums                its integer sums, and where they belong
+// A slice gives no lane more than 2^LOG2_STEPS elements, so none of the sums is emptied on the way.
+
+// A tally's words: the first two merge by maximum, the others by addition, as in a partial.
+enum { TALLY_HIGHEST, TALLY_LOWEST, TALLY_ZEROS, TALLY_NEGATIVES, TALLY_SUMS };
+#ifdef FOLDS
+#define TALLY_WORDS (TALLY_SUMS + SUMS)
+#else
+#define TALLY_WORDS 1
+#endif
+#define PAIRS (LANES_A_GROUP > 1 ? LANES_A_GROUP / 2 : 1)
+#define VECTOR_ELEMENTS (16 / (u32)sizeof(UBITS))
+
+#ifdef FOLDS
+#define TAKE(bits) take(&state, &window, partial, (UBITS)(bits))
+#else
+#define TAKE(bits) lift_one(partial, (UBITS)(bits))
+#endif
+
+#define TAKE_WORD(word)                                      \
+  if (sizeof(UBITS) == 4) {                                  \
+    TAKE(word);                                              \
+  } else if (sizeof(UBITS) == 2) {                           \
+    TAKE((word) & 0xffff);                                   \
+    TAKE((word) >> 16);                                      \
+  } else {                                                   \
+    TAKE((word) & 0xff);                                     \
+    TAKE((word) >> 8 & 0xff);                                \
+    TAKE((word) >> 16 & 0xff);                               \
+    TAKE((word) >> 24);                                      \
+  }
+#define TAKE_VECTOR(v)                                       \
+  if (sizeof(UBITS) == 8) {                                  \
+    TAKE(as_ulong((v).xy));                                  \
+    TAKE(as_ulong((v).zw));                                  \
+  } else {                                                   \
+    TAKE_WORD((v).x);                                        \
+    TAKE_WORD((v).y);                                        \
+    TAKE_WORD((v).z);                                        \
+    TAKE_WORD((v).w);                                        \
+  }
+
+kernel __attribute__((reqd_work_group_size(LANES_A_GROUP, 1, 1)))
+void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 partials_at) {
+  local i64 partial[PARTIAL_WORDS];
+  local i64 desk[TALLY_WORDS][PAIRS];
+  local u32 highest;
+  const Slice slice = ((global const Slice*)(workspace + slices_at))[get_group_id(0)];
+  const u32 lane = (u32)get_local_id(0), count = (u32)slice.count;
+  global const u8* begin = source + slice.first_byte;
+  global const UBITS* elements = (global const UBITS*)begin;
+
+  if (lane == 0) highest = 0;
+  for (int word = (int)lane; word < PARTIAL_WORDS; word += LANES_A_GROUP) partial[word] = EMPTY_WORD(word);
+  barrier(CLK_LOCAL_MEM_FENCE);
+#ifdef FOLDS
+  // The slice's first elements choose its window.
+  if (lane < count) atomic_max(&highest, EXPONENT_OF(elements[lane]));
+  barrier(CLK_LOCAL_MEM_FENCE);
+  Window window;
+  place(&window, (i32)highest);
+  Lane state;
+  open_lane(&state, &window);
+#endif
+
+  const u32 head = min((u32)((0 - (size_t)begin) & 15) / (u32)sizeof(UBITS), count);
+  const u32 vector_count = (count - head) / VECTOR_ELEMENTS;
+  const u32 tail = head + vector_count * VECTOR_ELEMENTS;
+  global const uint4* vectors = (global const uint4*)(elements + head);
+  u32 i = lane;
+  for (; i + 3 * LANES_A_GROUP < vector_count; i += 4 * LANES_A_GROUP) {
+    const uint4 a = vectors[i], b = vectors[i + LANES_A_GROUP];
+    const uint4 c = vectors[i + 2 * LANES_A_GROUP], d = vectors[i + 3 * LANES_A_GROUP];
+    TAKE_VECTOR(a)
+    TAKE_VECTOR(b)
+    TAKE_VECTOR(c)
+    TAKE_VECTOR(d)
+  }
+  for (; i < vector_count; i += LANES_A_GROUP) {
+    const uint4 a = vectors[i];
+    TAKE_VECTOR(a)
+  }
+  for (i = lane; i < head; i += LANES_A_GROUP) TAKE(elements[i]);
+  for (i = tail + lane; i < count; i += LANES_A_GROUP) TAKE(elements[i]);
+
+#ifdef FOLDS
+  i64 tally[TALLY_WORDS];
+  tally[TALLY_HIGHEST] = state.top;
+  tally[TALLY_LOWEST] = ~(i64)state.bottom;
+  tally[TALLY_ZEROS] = state.zeros;
+  tally[TALLY_NEGATIVES] = state.negatives;
+#pragma unroll
+  for (int k = 0; k < SUMS; ++k) tally[TALLY_SUMS + k] = sum_of(&state, &window, k);
+  for (u32 half_way = LANES_A_GROUP / 2; half_way > 0; half_way /= 2) {
+    if (lane >= half_way && lane < 2 * half_way) {
+#pragma unroll
+      for (int k = 0; k < TALLY_WORDS; ++k) desk[k][lane - half_way] = tally[k];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lane < half_way) {
+#pragma unroll
+      for (int k = 0; k < TALLY_WORDS; ++k) {
+        const i64 other = desk[k][lane];
+        tally[k] = k <= TALLY_LOWEST ? MAX(tally[k], other) : tally[k] + other;
+      }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  if (lane == 0) {
+    // With no element tallied, the highest lies below the lowest.
+    if ((NEEDS & NEED_EXTREMA) && tally[TALLY_HIGHEST] >= ~tally[TALLY_LOWEST]) {
+      raise_extrema(partial, tally[TALLY_HIGHEST], ~tally[TALLY_LOWEST]);
+    }
+    if (NEEDS & NEED_SIGNS) {
+      ADD(partial[PARTIAL_ZEROS], tally[TALLY_ZEROS]);
+      ADD(partial[PARTIAL_NEGATIVES], tally[TALLY_NEGATIVES]);
+    }
+    deposit_sums(partial, &window, tally + TALLY_SUMS);
+  }
+#endif
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (lane == 0) {
+    partial[PARTIAL_COUNT] = count;
+    carry_words(partial + PARTIAL_SUM, SUM_WORDS);
+    carry_words(partial + SQUARES, CAT(SQUARE_WORDS_, FAMILY));
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  global i64* result = (global i64*)(workspace + partials_at) + slice.partial * PARTIAL_WORDS;
+  for (int word = (int)lane; word < PARTIAL_WORDS; word += LANES_A_GROUP) {
+    if (word < PARTIAL_MERGED_BY_MAXIMUM) {
+      atom_max(&result[word], partial[word]);
+    } else if (partial[word] != 0) {
+      atom_add(&result[word], partial[word]);
+    }
+  }
+}

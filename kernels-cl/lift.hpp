@@ -1,0 +1,16 @@
+// The definition of every statistic, element by element, compiled for C++ from the texts that the kernels
+// share: what a device has to agree with.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <tensorstat/catalog.hpp>
+
+namespace tensorstat::cl_engine {
+
+// Lifts whole elements into the words of a partial, and counts them.
+void lift_all(Dtype dtype, std::span<const std::byte> elements, std::span<std::int64_t> words);
+
+}  // namespace tensorstat::cl_engine

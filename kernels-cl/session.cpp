@@ -1,0 +1,99 @@
+#include "kernels-cl/session.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels-cl/probe.hpp"
+
+namespace tensorstat::cl_engine {
+
+Error error(const std::string& doing, const char* call, cl_int code) {
+  return {Code::kDevice, doing + ": " + call + " returned " + std::to_string(code)};
+}
+
+Session::Session(Device device, cl::Context context, cl::CommandQueue queue, cl::CommandQueue own_queue, Ledger& ledger)
+    : device_(std::move(device)), context_(std::move(context)), queue_(std::move(queue)), own_queue_(std::move(own_queue)),
+      pool_(context_, ledger) {}
+
+Result<std::unique_ptr<Session>> Session::open(const MeterOptions& options, Ledger& ledger) {
+  const bool callers = options.queue != nullptr;
+  cl::CommandQueue queue;
+  cl::Context context;
+  cl_int code = CL_SUCCESS;
+  if (callers) {
+    queue = cl::CommandQueue(static_cast<cl_command_queue>(options.queue), true);
+    context = queue.getInfo<CL_QUEUE_CONTEXT>(&code);
+    if (code != CL_SUCCESS) return error("asking the caller's queue for its context", "clGetCommandQueueInfo", code);
+  }
+  auto device = callers ? describe(queue.getInfo<CL_QUEUE_DEVICE>()) : choose_device(options);
+  if (!device) return device.error();
+  const std::string doing = "opening " + device->info.name;
+  if (!callers) {
+    context = cl::Context(device->device, nullptr, nullptr, nullptr, &code);
+    if (code != CL_SUCCESS) return error(doing, "clCreateContext", code);
+  }
+  cl::CommandQueue own_queue(context, device->device, 0, &code);
+  if (code != CL_SUCCESS) return error(doing, "clCreateCommandQueue", code);
+  if (!callers) queue = own_queue;
+  return std::unique_ptr<Session>(
+      new Session(*std::move(device), std::move(context), std::move(queue), std::move(own_queue), ledger));
+}
+
+std::string Session::refusal(const Tensor& tensor, Precision precision) const {
+  if (tensor.strides != nullptr) return "strided tensors are host work";
+  if (forked()) return "the process has forked since the device was opened";
+  if (precision == Precision::kLow && is_float(tensor.dtype)) return "`low` sums of floats are host work";
+  if (tensor.where == Where::kSharedMemory && !device_.shares_host_memory) {
+    return "the device does not share the host's memory";
+  }
+  const std::uint64_t at = tensor.where == Where::kClBuffer
+                               ? tensor.offset_bytes
+                               : reinterpret_cast<std::uintptr_t>(tensor.address) + tensor.offset_bytes;
+  if (in_place(tensor) && at % size_bytes(tensor.dtype) != 0) return "it begins inside an element's alignment";
+  return "";
+}
+
+Status Session::add(const Tensor& tensor, Needs needs, std::size_t job, std::uint64_t total_bytes,
+                    std::vector<Piece>& pieces, std::vector<cl::Buffer>& sources) const {
+  if (tensor.element_count == 0) return {};
+  Piece whole{nullptr, tensor.dtype, needs, job, 0, tensor.element_count};
+  if (tensor.where == Where::kClBuffer) {
+    whole.source = static_cast<cl_mem>(const_cast<void*>(tensor.address));
+    whole.first_byte = tensor.offset_bytes;
+    cut(device_, whole, total_bytes, pieces);
+    return {};
+  }
+  // As many bytes at a time as one buffer may span.
+  const std::uint64_t element_bytes = size_bytes(tensor.dtype);
+  const std::uint64_t most = device_.largest_buffer_bytes / element_bytes * element_bytes;
+  auto* address = static_cast<std::byte*>(const_cast<void*>(tensor.address)) + tensor.offset_bytes;
+  for (std::uint64_t first = 0; first < tensor.bytes(); first += most) {
+    const std::uint64_t bytes = std::min(most, tensor.bytes() - first);
+    cl_int code = CL_SUCCESS;
+    cl::Buffer source(context_, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, address + first, &code);
+    if (code != CL_SUCCESS) return error("sharing a tensor with the device", "clCreateBuffer", code);
+    whole.source = source();
+    whole.count = bytes / element_bytes;
+    cut(device_, whole, total_bytes, pieces);
+    sources.push_back(std::move(source));
+  }
+  return {};
+}
+
+Result<Batch> Session::enqueue(const cl::CommandQueue& queue, std::vector<Piece> pieces,
+                               std::vector<cl::Buffer> sources, std::span<const cl_event> wait_list) {
+  const std::lock_guard lock(mutex_);
+  return Batch::enqueue(device_, pool_, queue, std::move(pieces),
+                        [this](Dtype dtype, Needs needs) { return kernel(dtype, needs); }, wait_list, std::move(sources));
+}
+
+Result<cl::Kernel> Session::kernel(Dtype dtype, Needs needs) {
+  if (const cl::Kernel* known = programs_.find(dtype, needs)) return *known;
+  auto built = programs_.build(context_, device_, dtype, needs);
+  if (!built) return built.error();
+  if (Status status = probe(device_, pool_, own_queue_, *built, dtype, needs); !status) return status.error();
+  programs_.keep(dtype, needs, *built);
+  return *std::move(built);
+}
+
+}  // namespace tensorstat::cl_engine

@@ -1,0 +1,63 @@
+// An OpenCL queue at work for tensorstat: the device behind it, its kernels, and the memory that batches
+// share. Thread-safe.
+#pragma once
+
+#include <unistd.h>
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels-cl/batch.hpp"
+#include "kernels-cl/device.hpp"
+#include "kernels-cl/program.hpp"
+#include "kernels-cl/workspace.hpp"
+
+namespace tensorstat::cl_engine {
+
+class Session {
+ public:
+  // On the caller's queue where the options name one, else on a queue of its own. What folds tensors in
+  // OpenCL memory goes to the caller's queue, behind what the caller has enqueued, and only own events are
+  // waited for. What has nothing to do with it (the probe of a kernel, uploads of host memory) goes to
+  // another queue of the same context.
+  static Result<std::unique_ptr<Session>> open(const MeterOptions& options, Ledger& ledger);
+
+  const Device& device() const { return device_; }
+  const cl::CommandQueue& queue() const { return queue_; }          // the caller's, where there is one
+  const cl::CommandQueue& own_queue() const { return own_queue_; }  // in order
+  Pool& pool() { return pool_; }
+
+  // Whether this process is a child of the one that opened it: then nothing may be asked of OpenCL.
+  bool forked() const { return getpid() != pid_; }
+
+  // Why the device cannot fold this tensor, in words; empty when it can.
+  std::string refusal(const Tensor& tensor, Precision precision) const;
+
+  // Whether the device reads the tensor where it is.
+  bool in_place(const Tensor& tensor) const { return tensor.where != Where::kHost || device_.shares_host_memory; }
+
+  // Adds a tensor that is read in place to the pieces of a batch over `total_bytes`. The buffers through
+  // which host memory is seen go to `sources`.
+  Status add(const Tensor& tensor, Needs needs, std::size_t job, std::uint64_t total_bytes, std::vector<Piece>& pieces,
+             std::vector<cl::Buffer>& sources) const;
+
+  Result<Batch> enqueue(const cl::CommandQueue& queue, std::vector<Piece> pieces, std::vector<cl::Buffer> sources,
+                        std::span<const cl_event> wait_list = {});
+
+ private:
+  Session(Device device, cl::Context context, cl::CommandQueue queue, cl::CommandQueue own_queue, Ledger& ledger);
+  Result<cl::Kernel> kernel(Dtype dtype, Needs needs);
+
+  const Device device_;
+  const cl::Context context_;
+  const cl::CommandQueue queue_, own_queue_;
+  const pid_t pid_ = getpid();
+  Pool pool_;
+  std::mutex mutex_;  // of the kernels and their arguments
+  Programs programs_;
+};
+
+}  // namespace tensorstat::cl_engine

@@ -1,0 +1,9 @@
+// What a launch is given: `count` elements from `first_byte` of the source, to be folded into partial
+// number `partial`. A batch has one workspace, which holds the slices of each launch and its partials;
+// a launch is told where. kernels-cl/batch.cpp fills it.
+typedef struct {
+  u64 first_byte, count, partial;
+} Slice;
+
+#define PARTIAL_WORDS ((int)PARTIAL_SUM + (int)SUM_WORDS + (int)CAT(SQUARE_WORDS_, FAMILY))
+#define EMPTY_WORD(word) ((word) < PARTIAL_MERGED_BY_MAXIMUM ? PARTIAL_NO_KEY : 0)

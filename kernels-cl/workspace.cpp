@@ -1,0 +1,55 @@
+#include "kernels-cl/workspace.hpp"
+
+#include <algorithm>
+
+namespace tensorstat::cl_engine {
+
+Pool::~Pool() { drop_idle(); }
+
+void Pool::drop_idle() {
+  for (Buffer& buffer : idle_) {
+    buffer.memory = cl::Buffer();
+    ledger_.release(buffer.bytes);
+  }
+  idle_.clear();
+}
+
+Result<Pool::Buffer> Pool::take(std::uint64_t bytes, const char* purpose) {
+  const std::lock_guard lock(mutex_);
+  auto best = idle_.end();
+  for (auto each = idle_.begin(); each != idle_.end(); ++each) {
+    if (each->bytes >= bytes && (best == idle_.end() || each->bytes < best->bytes)) best = each;
+  }
+  if (best != idle_.end()) {
+    Buffer found = std::move(*best);
+    idle_.erase(best);
+    return found;
+  }
+  drop_idle();
+  if (!ledger_.reserve(bytes)) {
+    return Error{Code::kOverBudget, std::to_string(bytes) + " bytes of device memory for " + purpose +
+                                        " exceed the budget, of which " + std::to_string(ledger_.free_bytes()) +
+                                        " are free"};
+  }
+  cl_int code = CL_SUCCESS;
+  cl::Buffer made(context_, CL_MEM_READ_WRITE, bytes, nullptr, &code);
+  if (code != CL_SUCCESS) {
+    ledger_.release(bytes);
+    return error("allocating " + std::to_string(bytes) + " bytes for " + purpose, "clCreateBuffer", code);
+  }
+  return Buffer{std::move(made), bytes};
+}
+
+void Pool::give_back(Buffer buffer) {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(buffer));
+}
+
+std::uint64_t Pool::room_bytes() const {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t room = ledger_.free_bytes();
+  for (const Buffer& buffer : idle_) room += buffer.bytes;
+  return room;
+}
+
+}  // namespace tensorstat::cl_engine

@@ -1,0 +1,43 @@
+// Device memory beside the tensors: buffers that are entered in the ledger, and used again.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "kernels-cl/cl.hpp"
+#include "stats/ledger.hpp"
+
+namespace tensorstat::cl_engine {
+
+// Buffers that nothing uses at the moment. Thread-safe.
+class Pool {
+ public:
+  Pool(cl::Context context, Ledger& ledger) : context_(std::move(context)), ledger_(ledger) {}
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  struct Buffer {
+    cl::Buffer memory;
+    std::uint64_t bytes = 0;
+  };
+
+  // At least `bytes` of device memory. Idle buffers too small for it are given up first, so that
+  // batches of one size, so many in flight, soon allocate nothing more.
+  Result<Buffer> take(std::uint64_t bytes, const char* purpose);
+  void give_back(Buffer buffer);
+
+  // What `take` may be asked for, at this moment.
+  std::uint64_t room_bytes() const;
+
+ private:
+  void drop_idle();
+
+  const cl::Context context_;
+  Ledger& ledger_;
+  mutable std::mutex mutex_;
+  std::vector<Buffer> idle_;
+};
+
+}  // namespace tensorstat::cl_engine

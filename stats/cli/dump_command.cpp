@@ -1,0 +1,84 @@
+#include "stats/cli/dump_command.hpp"
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "stats/cli/arguments.hpp"
+#include "stats/cli/inputs.hpp"
+#include "stats/dump/replay.hpp"
+#include "stats/dump/statistic_csv.hpp"
+
+namespace tensorstat::cli {
+
+CLI::App* add_dump_command(CLI::App& app, DumpArguments& arguments) {
+  CLI::App* dump = app.add_subcommand(
+      "dump",
+      "Replay dumped tensors through a data_dump.json: write what a dump with it would have "
+      "left, for those of its kernels, iterations, inputs and outputs");
+  dump->add_option("PATH", arguments.paths, "Dumped .npy files, directories and globs")
+      ->type_name("")
+      ->required();
+  dump->add_option("--config", arguments.config,
+                   "The data_dump.json; by default what MINDSPORE_DUMP_CONFIG names")
+      ->type_name("FILE");
+  dump->add_option("-o,--output", arguments.output,
+                   "Write below this directory, not `path` of the config")
+      ->type_name("DIR");
+  dump->add_option("--dialect", arguments.dialect, "How statistic.csv is written")
+      ->check(CLI::IsMember({"mindspore-2.7", "mindspore-next", "ours"}))
+      ->type_name("mindspore-2.7|mindspore-next|ours");
+  dump->add_flag("--by-step", arguments.by_step,
+                 "Write the folders of MindSpore's O2: STEP/TIME/DEVICE/MODEL/ID/ITERATION");
+  return dump;
+}
+
+int run_dump(const DumpArguments& arguments, const MeterOptions& meter, Console& console) {
+  std::string config = arguments.config;
+  if (const char* named = std::getenv("MINDSPORE_DUMP_CONFIG");
+      config.empty() && named != nullptr) {
+    config = named;
+  }
+  if (config.empty()) {
+    console.say("no config: give --config FILE, or set MINDSPORE_DUMP_CONFIG");
+    return kUsage;
+  }
+  std::ifstream file(config, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file.is_open() || file.bad()) {
+    console.say("cannot read the config " + config);
+    return kUsage;
+  }
+  const Inputs inputs = find_inputs(arguments.paths);
+  int exit = kDone;
+  const auto complain = [&](const Error& error) {
+    console.say(error.message);
+    exit = kNotRead;
+  };
+  for (const Error& fault : inputs.faults) complain(fault);
+
+  DumpOptions options;
+  options.log = [&](Severity severity, std::string_view message) {
+    if (severity == Severity::kWarning) console.say("warning: " + std::string(message));
+  };
+  options.meter = meter;
+  options.dialect = *dialect_from(arguments.dialect);
+  options.layout = arguments.by_step ? DumpLayout::kByStep : DumpLayout::kByRank;
+  options.path = arguments.output;
+  const auto counters = replay(
+      text, inputs.files, std::move(options),
+      {complain, [&](std::size_t done, std::size_t total) { console.progress(done, total, 0); }});
+  console.hide_progress();
+  if (!counters) {
+    console.say(config + ": " + counters.error().message);
+    return kUsage;
+  }
+  console.say(std::to_string(counters->tensor_count) + " of " +
+              std::to_string(inputs.files.size()) +
+              " tensors dumped: " + std::to_string(counters->row_count) + " rows, " +
+              std::to_string(counters->file_count) + " files");
+  if (counters->lost_row_count + counters->lost_tensor_count != 0) return kNotWritten;
+  return exit;
+}
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,27 @@
+// `tensorstat dump`: replays dumped tensors through a data_dump.json.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <tensorstat/dump.hpp>
+#include <vector>
+
+#include "stats/cli/console.hpp"
+
+namespace tensorstat::cli {
+
+struct DumpArguments {
+  std::string config;  // empty: what MINDSPORE_DUMP_CONFIG names
+  std::vector<std::string> paths;
+  std::string output;  // empty: `path` of the config
+  std::string dialect = "mindspore-2.7";
+  bool by_step = false;
+};
+
+// Adds the subcommand to `app`; what it is given goes to `arguments`, which outlives the parsing.
+CLI::App* add_dump_command(CLI::App& app, DumpArguments& arguments);
+
+// The exit status.
+int run_dump(const DumpArguments& arguments, const MeterOptions& meter, Console& console);
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,74 @@
+// Everything a dump session puts on disk.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tensorstat/dump.hpp>
+
+#include "stats/dump/append_file.hpp"
+#include "stats/dump/config.hpp"
+#include "stats/dump/layout.hpp"
+#include "stats/dump/npy_writer.hpp"
+
+namespace tensorstat {
+
+// One thread at a time, but for the counters. Faults are counted and said once; none ends anything.
+class DumpWriter {
+ public:
+  // `columns` are those of every statistic.csv.
+  DumpWriter(const DumpConfig& config, const DumpOptions& options, const Categories& columns,
+             std::shared_ptr<Notices> notices);
+
+  const Layout& layout() const { return layout_; }
+
+  // Rows for the statistic.csv of a folder, each ending in LF.
+  void append_rows(const std::string& folder, std::string_view rows);
+
+  // A line of one of the execution_order files, or of any other.
+  void append_line(const std::string& path, std::string_view line);
+
+  // A tensor's file; through mapping.csv when its name is too long for one.
+  bool save_tensor(const std::string& folder, std::string file_name, const NpyContent& content);
+
+  void save_text(const std::string& path, std::string_view text);
+
+  // .dump_metadata of a rank, the first time it is met. What an earlier run left is kept, and said.
+  void save_metadata(std::uint32_t rank);
+
+  // Closes what lies in a folder. A file whose rows the disk did not take yet stays open, and is
+  // tried again when the next one is closed.
+  void close_folder(const std::string& folder);
+  void close_all();
+
+  struct Counters {
+    std::atomic<std::uint64_t> rows{0}, lost_rows{0}, files{0};
+  };
+  const Counters& counters() const { return counters_; }
+
+ private:
+  struct OpenFile {
+    std::unique_ptr<AppendFile> file;
+    bool ended = false;  // its iteration is over
+  };
+  using Files = std::map<std::string, OpenFile>;
+
+  AppendFile& file_at(const std::string& path, std::string_view header);
+  void retire(Files::iterator at);
+
+  const DumpConfig& config_;
+  const DumpOptions& options_;
+  const std::string header_;
+  const std::shared_ptr<Notices> notices_;
+  const Layout layout_;
+  Files files_;
+  std::set<std::uint32_t> known_ranks_;
+  std::mt19937 random_{std::random_device{}()};
+  Counters counters_;
+};
+
+}  // namespace tensorstat

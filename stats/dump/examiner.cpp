@@ -1,0 +1,151 @@
+#include "stats/dump/examiner.hpp"
+
+#include <algorithm>
+#include <tensorstat/partial.hpp>
+
+#include "stats/dump/npy_writer.hpp"
+
+namespace tensorstat {
+namespace {
+
+MeterOptions with_log(MeterOptions options, const std::shared_ptr<Notices>& notices) {
+  options.log = [notices](Severity severity, std::string_view text) {
+    severity == Severity::kWarning ? notices->warn_once(text, text)
+                                   : notices->inform_once(text, text);
+  };
+  return options;
+}
+
+bool is_digest(Category category) { return (needs(category) & kDigests) != 0; }
+
+// Several tensors a request, and no more than one launch and its results want.
+constexpr std::size_t kBatch = 256;
+
+}  // namespace
+
+Examiner::Examiner(const DumpConfig& config, Categories columns, MeterOptions options,
+                   std::shared_ptr<Notices> notices)
+    : columns_(std::move(columns)),
+      precision_(config.on_device ? config.device_stat_precision_mode : Precision::kHigh),
+      on_(config.on_device ? On::kAuto : On::kHost),
+      notices_(std::move(notices)),
+      meter_(with_log(std::move(options), notices_)) {
+  for (const Category category : columns_) {
+    Categories& kind = is_digest(category) ? digests_ : plain_;
+    if (std::find(kind.begin(), kind.end(), category) == kind.end()) kind.push_back(category);
+  }
+}
+
+bool Examiner::overflows(const HeldRun& run) {
+  const Categories specials{Category::kNanCount, Category::kPositiveInfCount,
+                            Category::kNegativeInfCount};
+  std::vector<Tensor> outputs;
+  for (const HeldTensor& held : run.tensors) {
+    const Dtype dtype = held.tensor.dtype;
+    if (held.io == Io::kOutput && held.stored == Stored::kPlain &&
+        (dtype == Dtype::kFloat16 || dtype == Dtype::kFloat32 || dtype == Dtype::kBfloat16)) {
+      outputs.push_back(held.tensor);
+    }
+  }
+  for (const auto& found : ask(outputs, specials, On::kHost)) {
+    if (!found) return true;
+    for (const Value& count : found->values) {
+      const auto* number = std::get_if<std::uint64_t>(&count);
+      if (number == nullptr || *number != 0) return true;
+    }
+  }
+  return false;
+}
+
+std::vector<std::optional<Statistics>> Examiner::measure(
+    std::span<const HeldTensor* const> tensors) {
+  std::vector<std::optional<Statistics>> results(tensors.size());
+  Categories all = plain_;
+  all.insert(all.end(), digests_.begin(), digests_.end());
+  for (std::size_t first = 0; first < tensors.size(); first += kBatch) {
+    std::vector<Tensor> batch;
+    std::vector<std::size_t> whose;
+    for (std::size_t i = first; i < std::min(tensors.size(), first + kBatch); ++i) {
+      const HeldTensor& held = *tensors[i];
+      if (held.stored == Stored::kPlain) {
+        batch.push_back(held.tensor);
+        whose.push_back(i);
+      } else if (held.stored == Stored::kInt4 || held.stored == Stored::kUint1) {
+        results[i] = measure_packed(held);
+      } else {
+        notices_->inform_once("complex", "complex tensors have no statistics");
+      }
+    }
+    auto found = ask(batch, all, on_);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (found[i]) results[whose[i]] = in_columns(*found[i]);
+    }
+  }
+  return results;
+}
+
+// A batch that fails is asked for one by one, and at last on the host alone: one bad tensor, or a
+// device that gives up, must not cost the others their rows.
+std::vector<std::optional<Statistics>> Examiner::ask(std::span<const Tensor> tensors,
+                                                     const Categories& categories, On on) {
+  std::vector<std::optional<Statistics>> results(tensors.size());
+  if (tensors.empty()) return results;
+  const Request request{categories, precision_, on};
+  if (auto found = meter_.measure(tensors, request)) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      results[i] = std::move((*found)[i].statistics);
+    }
+    return results;
+  } else if (tensors.size() == 1 && on == On::kHost) {
+    notices_->warn_once("unmeasured", "a tensor could not be measured, and its row is missing: " +
+                                          found.error().message);
+    return results;
+  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    results[i] = ask(tensors.subspan(i, 1), categories, tensors.size() == 1 ? On::kHost : on)[0];
+  }
+  return results;
+}
+
+// Digests are those of the packed bytes, which is what the tensor was; the rest is of its values.
+std::optional<Statistics> Examiner::measure_packed(const HeldTensor& held) {
+  std::vector<std::byte> room;
+  const auto packed = bits(held, room);
+  if (!packed) return std::nullopt;
+  const bool is_signed = held.stored == Stored::kInt4;
+  std::string values;
+  widen(is_signed ? Widening::kInt4 : Widening::kUint1, *packed, 0, held.value_count, values);
+  const Tensor unpacked{.dtype = is_signed ? Dtype::kInt8 : Dtype::kUint8,
+                        .element_count = held.value_count,
+                        .address = values.data()};
+  Tensor bytes = held.tensor;
+  bytes.address = packed->data();
+  bytes.offset_bytes = 0;
+  bytes.where = Where::kHost;
+  auto found = ask({&unpacked, 1}, plain_, On::kHost)[0];
+  const auto digests = ask({&bytes, 1}, digests_, On::kHost)[0];
+  if (!found || !digests) return std::nullopt;
+  found->categories.insert(found->categories.end(), digests_.begin(), digests_.end());
+  found->values.insert(found->values.end(), digests->values.begin(), digests->values.end());
+  return in_columns(*found);
+}
+
+Statistics Examiner::in_columns(const Statistics& found) const {
+  Statistics row{columns_, {}};
+  for (const Category category : columns_) row.values.push_back(*found.find(category));
+  return row;
+}
+
+Result<std::span<const std::byte>> Examiner::bits(const HeldTensor& held,
+                                                  std::vector<std::byte>& room) {
+  const std::size_t size = held.tensor.bytes();
+  if (held.tensor.where != Where::kClBuffer) {
+    return std::span(static_cast<const std::byte*>(held.tensor.address) + held.tensor.offset_bytes,
+                     size);
+  }
+  room.resize(size);
+  if (Status read = meter_.read(held.tensor, 0, room); !read) return read.error();
+  return std::span<const std::byte>(room);
+}
+
+}  // namespace tensorstat

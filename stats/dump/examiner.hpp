@@ -1,0 +1,47 @@
+// Asks the meter about tensors that are held, with the rules of the config.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <tensorstat/meter.hpp>
+#include <vector>
+
+#include "stats/dump/config.hpp"
+#include "stats/dump/held_run.hpp"
+#include "stats/dump/notices.hpp"
+
+namespace tensorstat {
+
+class Examiner {
+ public:
+  // `columns` may name a category twice; it is computed once.
+  Examiner(const DumpConfig& config, Categories columns, MeterOptions options,
+           std::shared_ptr<Notices> notices);
+
+  // Whether any float16, float32 or bfloat16 output holds a NaN or an Inf. Other dtypes and inputs
+  // are not looked at. What cannot be measured counts as overflow, so that it is not missed.
+  bool overflows(const HeldRun& run);
+
+  // The values of the columns, one a tensor; none for what has no statistics (complex) or could not
+  // be measured, which is said once.
+  std::vector<std::optional<Statistics>> measure(std::span<const HeldTensor* const> tensors);
+
+  // The bits of a tensor on the host: its own, or read into `room`.
+  Result<std::span<const std::byte>> bits(const HeldTensor& tensor, std::vector<std::byte>& room);
+
+ private:
+  std::vector<std::optional<Statistics>> ask(std::span<const Tensor> tensors,
+                                             const Categories& categories, On on);
+  std::optional<Statistics> measure_packed(const HeldTensor& tensor);
+  Statistics in_columns(const Statistics& found) const;
+
+  const Categories columns_;
+  Categories plain_, digests_;  // each once
+  const Precision precision_;
+  const On on_;
+  std::shared_ptr<Notices> notices_;
+  Meter meter_;
+};
+
+}  // namespace tensorstat

@@ -1,0 +1,65 @@
+// Bounded memory for tensors on their way from the training thread to the disk.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace tensorstat {
+
+// Thread-safe. A buffer that comes back is handed out again, the last one first, because its pages
+// exist and may still be in the cache.
+class TensorPool {
+ public:
+  // Memory of a hand-over: `size_bytes` count against the limit until it is gone.
+  class Buffer {
+   public:
+    Buffer() = default;
+    Buffer(Buffer&& other) noexcept { *this = std::move(other); }
+    Buffer& operator=(Buffer&& other) noexcept {
+      std::swap(pool_, other.pool_);
+      std::swap(bytes_, other.bytes_);
+      std::swap(capacity_, other.capacity_);
+      std::swap(counted_, other.counted_);
+      return *this;
+    }
+    ~Buffer() {
+      if (pool_ != nullptr) pool_->take_back(*this);
+    }
+    std::byte* data() const { return bytes_.get(); }
+    explicit operator bool() const { return pool_ != nullptr; }
+
+   private:
+    friend class TensorPool;
+    TensorPool* pool_ = nullptr;
+    std::unique_ptr<std::byte[]> bytes_;
+    std::size_t capacity_ = 0;
+    std::uint64_t counted_ = 0;
+  };
+
+  explicit TensorPool(std::uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
+
+  // A buffer of `size_bytes`, with `pinned_bytes` more counted that lie elsewhere. An empty one
+  // when the limit or the system does not allow it.
+  Buffer take(std::size_t size_bytes, std::uint64_t pinned_bytes);
+
+  std::uint64_t held_bytes() const;
+  std::uint64_t most_held_bytes() const;
+
+ private:
+  void take_back(Buffer& buffer);
+
+  struct Spare {
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t capacity;
+  };
+
+  const std::uint64_t limit_bytes_;
+  mutable std::mutex mutex_;
+  std::vector<Spare> spares_;
+  std::uint64_t held_bytes_ = 0, most_held_bytes_ = 0, spare_bytes_ = 0;
+};
+
+}  // namespace tensorstat

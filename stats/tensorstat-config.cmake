@@ -1,0 +1,5 @@
+include(CMakeFindDependencyMacro)
+find_dependency(Threads)
+find_dependency(OpenCL)
+find_dependency(OpenSSL COMPONENTS Crypto)
+include(${CMAKE_CURRENT_LIST_DIR}/tensorstat-targets.cmake)

@@ -1,0 +1,181 @@
+// The dump layer that a framework's backend links: MindSpore's data_dump.json in, statistic.csv and
+// .npy files out, while training runs.
+//
+//   auto session = DumpSession::from_environment({.log = log});   // MINDSPORE_DUMP_CONFIG
+//   const DumpOperator* conv = session->operator_named("Conv2D", "Default/net/Conv2D-op12");
+//   ...
+//   if (session->wants(place, conv)) session->collect(place, conv, tensors);
+//   ...
+//   session->step_end(place);
+//
+// Every function may be called from any thread, and none throws. A session whose config wants
+// nothing costs a few nanoseconds a query and starts no thread. A forked child dumps nothing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tensorstat/meter.hpp>
+#include <tensorstat/status.hpp>
+#include <tensorstat/tensor.hpp>
+#include <utility>
+
+namespace tensorstat {
+
+// How statistic.csv is written.
+//   kOurs          RFC 4180 with LF: shortest digits that read back as the same value, quotes where
+//                  needed, nothing after the last field. A text cell a spreadsheet would run as a
+//                  formula (it starts with = + - @ TAB or CR) gets a ' in front, which the reader
+//                  takes off again. A value that does not exist is an empty cell.
+//   kMindspore27   the bytes of MindSpore 2.3 to 2.7.0: 6 significant digits, / \ . and space of an
+//                  operator name as _, a comma at the end of every row but not of the header. Only
+//                  Shape is quoted; nothing is escaped. A value that does not exist is `null`.
+//   kMindsporeNext the bytes of later versions: the same, with the operator name as it is and
+//                  Shape as "[2,3]".
+// In MindSpore's dialects a control character in a text becomes _, so that a row stays one line.
+enum class Dialect : std::uint8_t { kOurs, kMindspore27, kMindsporeNext };
+
+// When the disk is made to have what is appended. Against `kill -9` a row is safe in any case.
+enum class Sync : std::uint8_t {
+  kNever,  // the kernel decides
+  kClose,  // fsync when a file is closed
+  kRow,    // fdatasync before a row counts as written
+};
+
+enum class DumpLayout : std::uint8_t {
+  kByRank,  // {path}/rank_{rank}/{net_name}/{graph}/{iteration}: MindSpore's O0 and O1, CPU, GPU
+  kByStep,  // {path}/{step}/{time}/{device}/{net_name}/{graph}/{iteration}: MindSpore's O2
+};
+
+struct DumpOptions {
+  Log log = {};             // each trouble and each correction once
+  MeterOptions meter = {};  // its log is not used
+  Dialect dialect = Dialect::kMindspore27;
+  DumpLayout layout = DumpLayout::kByRank;
+  Sync sync = Sync::kClose;
+  // Host memory for tensors on their way. What does not fit is measured by the thread that hands
+  // it over, there and then: nothing is dropped, and `stalled_us` of DumpCounters tells.
+  std::uint64_t memory_bytes = std::uint64_t{256} << 20;
+  std::string path = {};  // takes the place of the config's
+  // Operators are known by the names that files have, where / \ . and space are _; kernels of the
+  // config are matched accordingly.
+  bool names_are_escaped = false;
+  std::string device_target = "CPU";   // for .dump_metadata/config.json
+  std::string framework_version = {};  // the same
+};
+
+// Where in the training a tensor comes from.
+struct DumpPlace {
+  std::uint32_t rank = 0;
+  std::uint32_t device = 0;  // what `support_device` counts
+  std::uint32_t graph = 0;
+  std::uint64_t iteration = 0;  // from 0; the config's initial_iteration is added
+  bool constants = false;       // constants of the graph: in their own folder, at any iteration
+};
+
+enum class Io : std::uint8_t { kInput, kOutput };
+
+// What the bits are, where a Dtype cannot say it.
+enum class Stored : std::uint8_t {
+  kPlain,       // as tensor.dtype says
+  kInt4,        // two values a byte, low half first
+  kUint1,       // eight values a byte, most significant bit first
+  kComplex64,   // saved as .npy; has no statistics
+  kComplex128,  // the same
+};
+
+struct DumpTensor {
+  Tensor tensor;  // with Stored other than kPlain, dtype and element_count are not read
+  Shape shape;    // in values
+  Io io = Io::kOutput;
+  std::uint32_t slot = 0;
+  Stored stored = Stored::kPlain;
+  std::uint64_t timestamp_us = 0;  // since the Unix epoch; 0: now
+  std::string_view format = "DefaultFormat";  // the device's; used where trans_flag is false
+  // With it, the bits stay as they are until the last copy of it is gone, and nothing is copied.
+  // Without, they may change as soon as collect() returns: host tensors are copied, device tensors
+  // are measured before it returns.
+  std::shared_ptr<const void> keep_alive = {};
+};
+
+struct DumpCounters {
+  std::uint64_t operator_count = 0;  // handed over and wanted
+  std::uint64_t tensor_count = 0;    // dumped
+  std::uint64_t overflow_count = 0;  // operators found to overflow
+  std::uint64_t row_count = 0;       // that a statistic.csv has
+  std::uint64_t lost_row_count = 0;
+  std::uint64_t file_count = 0;         // .npy files written
+  std::uint64_t lost_tensor_count = 0;  // neither measured nor saved, because of faults
+  std::uint64_t stall_count = 0;        // hand-overs that did not fit memory_bytes
+  std::uint64_t stalled_us = 0;         // what they cost their threads
+  std::uint64_t held_bytes = 0;         // of memory_bytes, now
+  std::uint64_t most_held_bytes = 0;
+};
+
+class DumpOperator;  // owned by its session
+
+class DumpSession {
+ public:
+  // The config that MINDSPORE_DUMP_CONFIG names; a session that wants nothing when it is not set.
+  static Result<DumpSession> from_environment(DumpOptions options);
+  static Result<DumpSession> from_file(const std::string& path, DumpOptions options);
+  static Result<DumpSession> from_json(std::string_view text, DumpOptions options);
+
+  DumpSession();  // wants nothing
+  DumpSession(DumpSession&&) noexcept;
+  DumpSession& operator=(DumpSession&&) noexcept;
+  ~DumpSession();  // close()
+
+  bool enabled() const { return state_ != nullptr; }
+
+  // An operator by its type and full scope name, found or made; ask once and keep it. `set_dump`:
+  // whether the user flagged it, for dump_mode 2. nullptr in a session that wants nothing, and
+  // where there is no memory; every function takes it and then wants nothing.
+  const DumpOperator* operator_named(std::string_view type, std::string_view full_scope_name,
+                                     bool set_dump = false, std::uint64_t stream_id = 0,
+                                     std::uint64_t task_id = 0);
+
+  // Whether anything of this operator at this place is wanted, or this input or output of it. A
+  // hint to save work: collect() asks again. `failed`: whether running it failed, for op_debug_mode
+  // 4. In overflow dumps it cannot know, and says yes while operators are still looked for.
+  bool wants(const DumpPlace& place, const DumpOperator* op, bool failed = false) const;
+  bool wants(const DumpPlace& place, const DumpOperator* op, Io io, bool failed = false) const;
+
+  // Hands tensors of one run of an operator over. With op_debug_mode 3 all of its inputs and
+  // outputs have to come in one call, because the outputs decide. Returns as soon as the host
+  // tensors are copied; see DumpTensor::keep_alive and DumpOptions::memory_bytes for the
+  // exceptions.
+  void collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors,
+               bool failed = false);
+
+  // With save_kernel_args, the operator's arguments as texts.
+  void save_kernel_args(const DumpPlace& place, const DumpOperator* op,
+                        std::span<const std::pair<std::string, std::string>> args);
+
+  // The operators of a compiled graph, in the order of their execution.
+  void save_execution_order(std::uint32_t rank, std::uint32_t graph,
+                            std::span<const std::string> full_scope_names);
+
+  // The iteration of this rank and graph is over: its files are closed once they are complete. In a
+  // synchronous dump (`enable`) this returns when they are.
+  void step_end(const DumpPlace& place);
+
+  // Returns when everything handed over so far is in its file, or lost and counted.
+  void flush();
+
+  // flush(), then says which kernels of the config matched nothing, and wants nothing from then on.
+  void close();
+
+  DumpCounters counters() const;
+
+ private:
+  struct State;
+  explicit DumpSession(std::unique_ptr<State> state);
+  static Result<DumpSession> open(Result<std::unique_ptr<State>> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tensorstat

@@ -1,0 +1,71 @@
+// Tensors in OpenCL memory, measured on the caller's queue without waiting for them.
+//
+//   auto meter = tensorstat::DeviceMeter::on(queue);                        // a cl_command_queue
+//   auto ticket = meter->submit(tensors, {.categories = *categories_from("max,l2norm")}, {&written, 1});
+//   ...                                                                     // the next training step
+//   auto rows = ticket->collect();                                          // waits only if it must
+//
+// OpenCL's handles pass as opaque pointers, so that this header needs none of OpenCL's.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <tensorstat/meter.hpp>
+
+namespace tensorstat {
+
+// A batch under way. Destroying it waits for the device, which is still writing results.
+class Ticket {
+ public:
+  Ticket(Ticket&&) noexcept;
+  Ticket& operator=(Ticket&&) noexcept;
+  ~Ticket();
+
+  // A cl_event that completes when the results are on the host: from then on the tensors may change. The
+  // ticket keeps its own reference; retain it to keep it longer.
+  void* event() const;
+
+  // One Measurement a tensor, in order; waits for this batch alone. An error of the device leaves nothing
+  // lost but the results: while the tensors hold their bits, a Meter can still measure them on the host.
+  // A second call is an error.
+  Result<std::vector<Measurement>> collect();
+
+ private:
+  friend class DeviceMeter;
+  struct State;
+  explicit Ticket(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// Thread-safe; any number of batches may be in flight. Nothing is allocated for a tensor, and nothing
+// for a batch once as many of that size have been in flight before.
+class DeviceMeter {
+ public:
+  // On a cl_command_queue, in or out of order, which is retained; in its context and on its device. At
+  // most `budget_bytes` of device memory are taken, by all batches in flight together.
+  static Result<DeviceMeter> on(void* queue, std::optional<std::uint64_t> budget_bytes = std::nullopt);
+  DeviceMeter(DeviceMeter&&) noexcept;
+  DeviceMeter& operator=(DeviceMeter&&) noexcept;
+  ~DeviceMeter();
+
+  // Enqueues one upload, one launch for each dtype and cl_mem, and one read-back, all behind the cl_events
+  // of `wait_list`, then flushes the queue. Does not wait, except that the first batch of a dtype and its
+  // categories builds and probes a kernel. The tensors (Where::kClBuffer, or host memory that the device
+  // shares) must hold their bits until the ticket's event has completed. Refused, with words: MD5, `low`
+  // sums of floats, On::kHost, and what the budget has no room for.
+  Result<Ticket> submit(std::span<const Tensor> tensors, const Request& request, std::span<void* const> wait_list = {});
+
+  MemoryUse device_memory() const;
+
+ private:
+  struct State;
+  explicit DeviceMeter(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+  friend class Ticket;
+};
+
+}  // namespace tensorstat

@@ -1,0 +1,21 @@
+// A layer between the library and OpenCL, loaded by the ICD loader through OPENCL_LAYERS: counts what is
+// alive, and makes calls fail. The test and the layer share this struct by the symbol below.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+struct ClLayer {
+  // Read by the test.
+  std::atomic<std::int64_t> calls{0};       // that can be made to fail, since they were last set to 0
+  std::atomic<std::int64_t> references{0};  // to objects that were made through the layer
+  std::atomic<std::int64_t> buffer_bytes{0}, peak_buffer_bytes{0};  // host memory seen through a buffer excluded
+  std::atomic<std::int64_t> kernels{0};     // enqueued
+  // Written by the test. Calls count from 1; 0 is never.
+  std::atomic<std::int64_t> fail_at{0};
+  std::atomic<bool> sticky{false};          // from then on
+  std::atomic<int> code{0};
+  std::atomic<std::int64_t> lose_kernel_at{0};  // enqueued as nothing, with success
+};
+
+extern "C" ClLayer* tensorstat_cl_layer();

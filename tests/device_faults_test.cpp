@@ -1,0 +1,202 @@
+// Whatever call of OpenCL fails, with whatever code, once or from then on: the rows are those of the host,
+// or an error with words where the caller insisted on the device; nothing is leaked; and the next run is
+// clean. A kernel that silently did not run is noticed. TENSORSTAT_FULL=1 tries every call with every code.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <functional>
+#include <stdexcept>
+#include <tensorstat/opencl.hpp>
+#include <vector>
+
+#include "kernels-cl/cl.hpp"
+#include "kernels-cl/device.hpp"
+#include "tests/cl_layer/loaded.hpp"
+#include "tests/samples.hpp"
+
+namespace tensorstat {
+namespace {
+
+const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count");
+constexpr int kCodes[] = {CL_OUT_OF_RESOURCES, CL_OUT_OF_HOST_MEMORY, CL_MEM_OBJECT_ALLOCATION_FAILURE,
+                          CL_INVALID_VALUE,    CL_DEVICE_NOT_AVAILABLE, CL_INVALID_COMMAND_QUEUE};
+
+using Rows = std::vector<std::vector<Value>>;
+
+class DeviceFaults : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const Dtype dtype : {Dtype::kFloat32, Dtype::kInt8}) {
+      bytes_.push_back(samples::of(dtype)[0].make(dtype, 40'000, random_));
+      tensors_.push_back({.dtype = dtype, .element_count = 40'000, .address = bytes_.back().data()});
+    }
+    expected_ = rows(*Meter().measure(tensors_, {.categories = kCategories, .on = On::kHost}));
+  }
+
+  static Rows rows(const std::vector<Measurement>& measurements) {
+    Rows all;
+    for (const Measurement& each : measurements) all.push_back(each.statistics.values);
+    return all;
+  }
+
+  // A run gives rows, or an error where it may.
+  using Run = std::function<Result<std::vector<Measurement>>()>;
+
+  Result<std::vector<Measurement>> on_auto() const {
+    return Meter().measure(tensors_, {.categories = kCategories, .on = On::kAuto});
+  }
+  Result<std::vector<Measurement>> on_device() const {
+    return Meter().measure(tensors_, {.categories = kCategories, .on = On::kDevice});
+  }
+
+  // Which calls of a run fail: all in full, else some of each region.
+  static bool tried(std::int64_t call, std::int64_t calls) {
+    return samples::full() || calls < 24 || call % (calls / 24 + 1) == 0 || call > calls - 12;
+  }
+
+  void hold(const char* what, const Run& run, bool may_refuse) {
+    ClLayer& layer = cl_layer();
+    const auto references = layer.references.load();
+    ASSERT_TRUE(run());
+    layer.calls = 0;
+    ASSERT_TRUE(run());
+    const std::int64_t calls = layer.calls;
+    int faults = 0, refusals = 0;
+    for (std::int64_t call = 1; call <= calls; ++call) {
+      if (!tried(call, calls)) continue;
+      for (const int code : kCodes) {
+        if (!samples::full() && code != kCodes[call % 6]) continue;
+        for (const bool sticky : {false, true}) {
+          layer.calls = 0;
+          layer.code = code;
+          layer.sticky = sticky;
+          layer.fail_at = call;
+          const auto found = run();
+          layer.fail_at = 0;
+          ++faults;
+          const std::string where = std::string(what) + ", call " + std::to_string(call) + " of " +
+                                    std::to_string(calls) + ", code " + std::to_string(code) + (sticky ? ", sticky" : "");
+          if (found) {
+            ASSERT_EQ(rows(*found), expected_) << where;
+          } else {
+            ++refusals;
+            ASSERT_TRUE(may_refuse) << where << ": " << found.error().message;
+            ASSERT_FALSE(found.error().message.empty()) << where;
+          }
+          ASSERT_EQ(layer.references, references) << where;
+          ASSERT_EQ(layer.buffer_bytes, 0) << where;
+        }
+      }
+    }
+    const auto clean = run();
+    ASSERT_TRUE(clean) << clean.error().message;
+    EXPECT_EQ(rows(*clean), expected_);
+    std::printf("%s: %d faults over %d calls, %d errors\n", what, faults, static_cast<int>(calls), refusals);
+  }
+
+  samples::Random random_{samples::seed()};
+  std::vector<std::vector<std::byte>> bytes_;
+  std::vector<Tensor> tensors_;
+  Rows expected_;
+};
+
+TEST_F(DeviceFaults, TheHostTakesOver) {
+  hold("shared host memory", [this] { return on_auto(); }, false);
+}
+
+TEST_F(DeviceFaults, UploadsFailWithWords) {
+  setenv("TENSORSTAT_CL_ZERO_COPY", "0", 1);
+  hold("uploaded host memory", [this] { return on_device(); }, true);
+  unsetenv("TENSORSTAT_CL_ZERO_COPY");
+}
+
+TEST_F(DeviceFaults, GroupsTakeOverLikewise) {
+  setenv("TENSORSTAT_CL_SHAPE", "group", 1);
+  hold("work-groups", [this] { return on_auto(); }, false);
+  unsetenv("TENSORSTAT_CL_SHAPE");
+}
+
+TEST_F(DeviceFaults, AStreamGoesOnOnTheHost) {
+  hold("stream", [this]() -> Result<std::vector<Measurement>> {
+    Meter meter;
+    std::vector<Measurement> all;
+    for (const Tensor& tensor : tensors_) {
+      auto stream = meter.stream(tensor.dtype, {.categories = kCategories, .on = On::kAuto});
+      if (!stream) return stream.error();
+      const auto* bytes = static_cast<const std::byte*>(tensor.address);
+      for (std::size_t at = 0; at < tensor.bytes(); at += 20'000) {
+        if (Status status = stream->append({bytes + at, 20'000}); !status) return status.error();
+      }
+      auto result = stream->finish();
+      if (!result) return result.error();
+      all.push_back(*std::move(result));
+    }
+    return all;
+  }, false);
+}
+
+// Every kernel in turn: those that probe, and those that count.
+TEST_F(DeviceFaults, LostKernelsAreNoticed) {
+  ClLayer& layer = cl_layer();
+  ASSERT_TRUE(on_device());
+  layer.kernels = 0;
+  ASSERT_TRUE(on_device());
+  const std::int64_t kernels = layer.kernels;
+  ASSERT_GE(kernels, 4);
+  for (std::int64_t lost = 1; lost <= kernels; ++lost) {
+    for (const On on : {On::kAuto, On::kDevice}) {
+      layer.kernels = 0;
+      layer.lose_kernel_at = lost;
+      const auto found = on == On::kAuto ? on_auto() : on_device();
+      layer.lose_kernel_at = 0;
+      EXPECT_EQ(static_cast<bool>(found), on == On::kAuto) << "kernel " << lost;
+      if (found) {
+        EXPECT_EQ(rows(*found), expected_) << "kernel " << lost;
+      }
+    }
+  }
+}
+
+// In the caller's memory, on the caller's queue: rows or words, and the next batch is clean.
+class CallersFaults : public DeviceFaults {
+ protected:
+  void SetUp() override {
+    DeviceFaults::SetUp();
+    static_cast<void>(cl_layer());
+    auto device = cl_engine::choose_device({});
+    ASSERT_TRUE(device);
+    context_ = cl::Context(device->device);
+    queue_ = cl::CommandQueue(context_, device->device);
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      buffers_.emplace_back(context_, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes_[i].size(), bytes_[i].data());
+      tensors_[i].address = buffers_[i]();
+      tensors_[i].where = Where::kClBuffer;
+    }
+  }
+
+  cl::Context context_;
+  cl::CommandQueue queue_;
+  std::vector<cl::Buffer> buffers_;
+};
+
+TEST_F(CallersFaults, AMeterReadsBackWhatItCan) {
+  hold("caller's memory", [this] {
+    return Meter({.queue = queue_()}).measure(tensors_, {.categories = kCategories, .on = On::kAuto});
+  }, true);
+}
+
+TEST_F(CallersFaults, ATicketTells) {
+  hold("tickets", [this]() -> Result<std::vector<Measurement>> {
+    auto meter = DeviceMeter::on(queue_());
+    if (!meter) return meter.error();
+    auto first = meter->submit(tensors_, {.categories = kCategories});
+    auto second = meter->submit(tensors_, {.categories = kCategories});
+    if (!first) return first.error();
+    if (!second) return second.error();
+    if (auto rows = second->collect(); !rows) return rows.error();
+    return first->collect();
+  }, true);
+}
+
+}  // namespace
+}  // namespace tensorstat

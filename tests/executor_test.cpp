@@ -1,0 +1,35 @@
+// A caller who lends threads gets all the work, and the library starts none of its own.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <iterator>
+#include <vector>
+
+#include <tensorstat/meter.hpp>
+
+namespace tensorstat {
+namespace {
+
+std::ptrdiff_t thread_count() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
+}
+
+TEST(Executor, DoesAllTheWorkOnTheCallersThreads) {
+  const std::vector<float> data(8 << 20, 1.5f);
+  const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()};
+  std::size_t pieces = 0;
+  const std::ptrdiff_t threads_before = thread_count();
+  Meter meter({.executor = [&](std::size_t count, const std::function<void(std::size_t)>& work) {
+    pieces += count;
+    for (std::size_t i = count; i-- > 0;) work(i);
+  }});
+  const auto rows = meter.measure({&tensor, 1}, {{Category::kAvg, Category::kMd5}, Precision::kHigh, On::kHost});
+  ASSERT_TRUE(rows) << rows.error().message;
+  EXPECT_EQ("1.5", to_string((*rows)[0].statistics.values[0]));
+  EXPECT_GT(pieces, 8u);
+  EXPECT_EQ(threads_before, thread_count());
+}
+
+}  // namespace
+}  // namespace tensorstat
