@@ -1,5 +1,6 @@
-// A lane's tally of float64. precision/fold_double.h explains the sums and proves them exact; here a
-// slice has one window, and an element outside it is lifted alone.
+// A lane's tally of float64: precision/fold_double.h for a GPU, where a slice has one window and an
+// element outside it is lifted alone. d is cut into hi and lo, whose products fma adds exactly; the sums of
+// d, hi * hi, hi * lo and lo * lo are each kept in a high and a low part.
 #define LO_BITS 27
 // SPLIT of the widest addends, lo * lo, leaves LOG2_STEPS + SPAN = 24.
 #define SPAN (24 - LOG2_STEPS)

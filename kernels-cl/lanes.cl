@@ -48,7 +48,6 @@ typedef double f64;
 #ifdef SHAPE_SLICE
 #define GROUP 128
 #define SETS 2
-#define BINS
 #define SPACE global
 #define WORDS
 #define ADD(word, value) ((word) += (value))

@@ -1,6 +1,6 @@
 // Bins for the groups that no window holds: sums of mantissas and of their squares by stored exponent,
 // as in Neal's "large superaccumulator" (arXiv:1505.05571). One text for C++ and OpenCL C, included once
-// a dtype, where a lane has memory enough (BINS).
+// a dtype.
 //
 // An element costs two additions to memory whatever its exponent. Neighbours go to different copies, so
 // that an addition seldom waits for the one before. NaN and Inf have an exponent of their own, whose bin

@@ -12,8 +12,7 @@
 // most tensors fit that one, at half the operations.
 //
 // A group of elements that its window does not hold moves it. When the group alone spans too many
-// binades, or holds NaN or Inf, it goes into bins (fold_bins.h), or where there is no room for bins its
-// elements are lifted one by one.
+// binades, or holds NaN or Inf, it goes into bins (fold_bins.h).
 
 #ifdef __cplusplus  // OpenCL C has it in front
 #include "precision/fold_bins.h"
@@ -49,9 +48,7 @@ typedef struct {
   u32 narrow_groups;
   NAME(seen) seen;
   u32 counted;  // groups since the counters were emptied
-#ifdef BINS
   NAME(bins) bins;
-#endif
 } NAME(fold);
 
 // 1.5 * 2^(52 + exponent)
@@ -135,18 +132,14 @@ INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
     fold->wide.smallest = fold->narrow.smallest = 1;
     fold->wide.largest = fold->narrow.largest = (UBITS)(INF_BITS - 1);
   }
-#ifdef BINS
   fold->bins.elements = 0;
-#endif
 }
 
 INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
   NAME(flush)(fold, partial, needs);
   NAME(flush_narrow)(fold, partial, needs);
   NAME(close_seen)(&fold->seen, partial, needs);
-#ifdef BINS
   NAME(flush_bins)(&fold->bins, partial);
-#endif
 }
 
 // Where a group's elements are to be added.
@@ -173,13 +166,8 @@ NOINLINE int NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8*
       return NAME(WIDE);
     }
   }
-#ifdef BINS
   NAME(bin_group)(&fold->bins, partial, p, largest < INF_BITS);
   return largest < INF_BITS ? NAME(BINNED) : NAME(DONE);
-#else
-  for (int i = 0; i < GROUP; ++i) NAME(lift)(partial, p + i * (int)sizeof(UBITS));
-  return NAME(DONE);
-#endif
 }
 
 INLINE void NAME(add_narrow)(NAME(fold) * fold, SPACE const u8* p, const int needs) {
