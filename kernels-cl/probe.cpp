@@ -71,24 +71,38 @@ Status probe(const Device& device, Pool& pool, const cl::CommandQueue& queue,
              const cl::Kernel& kernel, Dtype dtype, Needs needs) {
   std::vector<std::byte> bytes = awkward(dtype);
   const std::string doing = "probing the kernel of " + std::string(name(dtype)) + " on " + device.info.name;
-  auto source = pool.take(bytes.size(), "the probe of a kernel");
-  if (!source) return source.error();
+  // Where the device reads host memory in place, the probe takes none of its own.
+  Pool::Buffer window;
+  cl::Buffer source;
+  if (device.shares_host_memory) {
+    cl_int code = CL_SUCCESS;
+    source = cl::Buffer(queue.getInfo<CL_QUEUE_CONTEXT>(), CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes.size(),
+                        bytes.data(), &code);
+    if (code != CL_SUCCESS) return error(doing, "clCreateBuffer", code);
+  } else {
+    auto taken = pool.take(bytes.size(), "the probe of a kernel");
+    if (!taken) return taken.error();
+    window = *std::move(taken);
+    source = window.memory;
+  }
   Partial found(dtype, Precision::kHigh, needs), expected = found;
   const auto elements = std::span(bytes).subspan(size_bytes(dtype));
   (needs & kLowKernel) != 0 ? lift_tiles(dtype, elements, expected.words()) : lift_all(dtype, elements, expected.words());
   carry(dtype, expected.words());
 
   const Status folded = [&]() -> Status {
-    const cl_int code = queue.enqueueWriteBuffer(source->memory, CL_TRUE, 0, bytes.size(), bytes.data());
-    if (code != CL_SUCCESS) return error(doing, "clEnqueueWriteBuffer", code);
+    if (window.bytes != 0) {
+      const cl_int code = queue.enqueueWriteBuffer(source, CL_TRUE, 0, bytes.size(), bytes.data());
+      if (code != CL_SUCCESS) return error(doing, "clEnqueueWriteBuffer", code);
+    }
     std::vector<Piece> pieces;
-    cut(device, {source->memory(), dtype, needs, 0, size_bytes(dtype), kElements}, bytes.size(), pieces);
+    cut(device, {source(), dtype, needs, 0, size_bytes(dtype), kElements}, bytes.size(), pieces);
     auto batch = Batch::enqueue(device, pool, queue, std::move(pieces),
                                 [&](Dtype, Needs) -> Result<cl::Kernel> { return kernel; }, {});
     if (!batch) return batch.error();
     return batch->collect({&found, 1});
   }();
-  pool.give_back(*std::move(source));
+  if (window.bytes != 0) pool.give_back(std::move(window));
   if (!folded) return folded;
   for (std::size_t i = 0; i < expected.words().size(); ++i) {
     if (matters(i, kSquaresAt[static_cast<int>(dtype)], needs) && found.words()[i] != expected.words()[i]) {
