@@ -48,7 +48,7 @@ using f64 = double;
 // Elements a fold takes at a time, and how many accumulators take turns to hide an addition's latency.
 #define GROUP 128
 #define SETS 2
-#define PREFETCH_BYTES 4096
+#define PREFETCH_BYTES 8192
 
 template <typename T, int kLanes>
 struct VectorOf {
