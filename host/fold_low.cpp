@@ -12,14 +12,8 @@ namespace {
 #include "precision/lift.h"
 #include "precision/low.h"
 
-#define DTYPE float16
-#include "host/fold_low.inc"
-#define DTYPE bfloat16
-#include "host/fold_low.inc"
-#define DTYPE float32
-#include "host/fold_low.inc"
-#define DTYPE float64
-#include "host/fold_low.inc"
+#define PER_DTYPE "host/fold_low.inc"
+#include "precision/each_float.h"
 }  // namespace
 
 namespace tensorstat::host {

@@ -49,49 +49,11 @@ T load_one(const u8* p) {
 #include "precision/lift.h"
 #include "precision/low.h"
 
-#define DTYPE bool
-#include "precision/lift_integer.h"
-#undef DTYPE
-#define DTYPE int8
-#include "precision/lift_integer.h"
-#undef DTYPE
-#define DTYPE int16
-#include "precision/lift_integer.h"
-#undef DTYPE
-#define DTYPE int32
-#include "precision/lift_integer.h"
-#undef DTYPE
-#define DTYPE int64
-#include "precision/lift_integer64.h"
-#undef DTYPE
-#define DTYPE uint8
-#include "precision/lift_integer.h"
-#undef DTYPE
-#define DTYPE uint16
-#include "precision/lift_integer.h"
-#undef DTYPE
-#define DTYPE uint32
-#include "precision/lift_integer.h"
-#undef DTYPE
-#define DTYPE uint64
-#include "precision/lift_integer64.h"
-#undef DTYPE
-#define DTYPE float16
-#include "precision/lift_float.h"
-#include "precision/low_tile.h"
-#undef DTYPE
-#define DTYPE bfloat16
-#include "precision/lift_float.h"
-#include "precision/low_tile.h"
-#undef DTYPE
-#define DTYPE float32
-#include "precision/lift_float.h"
-#include "precision/low_tile.h"
-#undef DTYPE
-#define DTYPE float64
-#include "precision/lift_double.h"
-#include "precision/low_tile.h"
-#undef DTYPE
+#define PER_DTYPE LIFT_TEXT
+#include "precision/each_dtype.h"
+#undef PER_DTYPE
+#define PER_DTYPE "precision/low_tile.h"
+#include "precision/each_float.h"
 
 using Lift = void (*)(i64*, const u8*);
 #define ROW(id, name, ...) lift_##name,
