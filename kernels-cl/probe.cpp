@@ -60,7 +60,6 @@ bool matters(std::size_t word, std::size_t squares_at, Needs needs) {
   return true;
 }
 
-#define FAMILY_OF(name) CALL(COLUMN_0, FORMAT_##name)
 #define ROW(id, name, ...) std::size_t{PARTIAL_SUM} + CAT(SUM_WORDS_, FAMILY_OF(name)),
 constexpr std::size_t kSquaresAt[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW

@@ -11,7 +11,7 @@ namespace {
 
 #define STRING_(text) #text
 #define STRING(text) STRING_(text)
-#define ROW(id, name, ...) STRING(CALL(COLUMN_0, FORMAT_##name)),
+#define ROW(id, name, ...) STRING(FAMILY_OF(name)),
 constexpr std::array<std::string_view, kDtypeCount> kFamilies = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 

@@ -20,6 +20,7 @@
 
 // The family says how many words the sums take (families.h) and which texts lift and fold it.
 #define FAMILY COLUMN(0)
+#define FAMILY_OF(name) CALL(COLUMN_0, FORMAT_##name)  // of another dtype than DTYPE
 #define LIFT_TEXT CAT(LIFT_TEXT_, FAMILY)
 #define FOLD_TEXT CAT(FOLD_TEXT_, FAMILY)
 #define LIFT_TEXT_Integer "precision/lift_integer.h"

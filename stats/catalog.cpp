@@ -25,7 +25,7 @@ constexpr std::array kCategoryRows = {TENSORSTAT_CATEGORIES(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
 
 #define TENSORSTAT_ROW(id, name, descr, bytes) \
-  DtypeRow{#name, bytes, Family::CALL(COLUMN_0, FORMAT_##name)},
+  DtypeRow{#name, bytes, Family::FAMILY_OF(name)},
 constexpr std::array kDtypeRows = {TENSORSTAT_DTYPES(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
 

@@ -56,13 +56,17 @@ struct Meter::State {
     return {[this] { return find_device(); }, [this] { return trouble(); }};
   }
 
+  // Whether `device` is there to read from; one that failed to fold still is.
+  Status may_read_device() {
+    find_device();
+    if (device != nullptr) return {};
+    return Error{Code::kDevice, "the tensor is in device memory, which cannot be read: " + trouble()};
+  }
+
   // Hands a tensor in device memory to `take`, window by window: as a tensor in host memory, and as bytes.
   template <typename Take>
   Status read_back(const Tensor& tensor, const Take& take) {
-    find_device();
-    if (device == nullptr) {  // one that failed to fold may still be read
-      return Error{Code::kDevice, "the tensor is in device memory, which cannot be read: " + trouble()};
-    }
+    if (Status status = may_read_device(); !status) return status;
     std::vector<std::byte> window(std::min(tensor.bytes(), kReadBackBytes));
     for (std::uint64_t first = 0; first < tensor.bytes(); first += window.size()) {
       window.resize(std::min<std::uint64_t>(window.size(), tensor.bytes() - first));
@@ -197,11 +201,8 @@ Status Meter::read(const Tensor& tensor, std::uint64_t first_byte, std::span<std
     std::copy_n(from, bytes.size(), bytes.begin());
     return {};
   }
-  DeviceEngine* const device = state_->find_device();
-  if (device == nullptr) {
-    return Error{Code::kDevice, "the tensor is in device memory, which cannot be read: " + state_->trouble()};
-  }
-  return device->read(tensor, first_byte, bytes);
+  if (Status status = state_->may_read_device(); !status) return status;
+  return state_->device->read(tensor, first_byte, bytes);
 }
 
 MemoryUse Meter::device_memory() const { return state_->ledger.use(); }

@@ -27,7 +27,6 @@ struct Layout {
   std::size_t squares() const { return PARTIAL_SUM + sum_words; }
   std::size_t words() const { return squares() + square_words; }
 };
-#define FAMILY_OF(name) CALL(COLUMN_0, FORMAT_##name)
 #define LAYOUT(family) {CAT(SUM_WORDS_, family), CAT(SQUARE_WORDS_, family), CAT(SUM_EXPONENT_, family)},
 #define ROW(id, name, ...) LAYOUT(FAMILY_OF(name))
 constexpr Layout kLayouts[] = {TENSORSTAT_DTYPES(ROW)};
