@@ -45,8 +45,7 @@ typedef double f64;
 #define SQUARE_ERROR(d, product) fma(d, d, -(product))
 #define ONE 1.0
 #define ADD_F64(a, one, b) ((a) + (b))
-#define ONLY_BELOW(d, exponent) \
-  AS(f64, AS(i64, d) & ((AS(i64, d) & (long)0x7fffffffffffffff) < (i64)(1023 + (exponent)) << 52))
+#define ONLY_FINITE(d) AS(f64, AS(i64, d) & ((AS(i64, d) & (i64)0x7fffffffffffffff) < WIDENED_INFINITY))
 #endif
 
 #ifdef SHAPE_SLICE
@@ -73,9 +72,7 @@ typedef double f64;
 #define SQUARE_LOW(type, pairs) CAT(square_low_, type)(pairs)
 #define square_low_u32(pairs) MUL_32(pairs, pairs)
 #define square_low_i32(pairs) as_ulong8((as_long8(pairs) << 32 >> 32) * (as_long8(pairs) << 32 >> 32))
-#define SQUARE_HALF(type, x) CAT(square_half_, type)(x)
-#define square_half_u32(x) ((x) * (x))
-#define square_half_u64(x) MUL_32(x, x)
+#define EXTEND_LOW(pairs) (as_long8(pairs) << 32 >> 32)
 #define SUMS(type, x) convert_int16(x)
 #define SQUARE_SUMS(type, x) CAT(square_sums_, type)(x)
 #define square_sums_u8(x) convert_uint16(convert_ushort16(x) * convert_ushort16(x))
@@ -117,7 +114,6 @@ typedef long8 v_i64;
 
 #define STORE(type, to, x) CAT(STORE_, type)(to, x)
 #define STORE_u32(to, x) vstore16(x, 0, to)
-#define STORE_u64(to, x) vstore8(x, 0, to)
 // Two vectors, a number of the one beside one of the other.
 #define STORE_ZIPPED(type, to, a, b) CAT(store_zipped_, type)((type*)(to), a, b)
 INLINE void store_zipped_i32(i32* to, v_i32 a, v_i32 b) {
@@ -176,10 +172,12 @@ LANES_16(add_16, i64, long, SUM_OF)
 #ifdef FP64
 typedef double8 v_f64;
 #define AS_f64(x) as_double8(x)
-// The even elements first: any order will do. Times a power of two, NARROW_BIAS being the exponent stored for 1.
-#define NARROW_BIAS 127
-#define LOAD_NARROW(p, k) \
-  convert_double8(as_float8((as_int8(vload8(0, (SPACE const u32*)(p)) << ((k) == 0 ? 16 : 0)) >> PLACED_SHIFT) & (int8)(PLACED_MASK)))
+// Vector k of the 16 elements of a half type at p; of bfloat16 the even ones, then the odd ones: any order will do.
+#define LOAD_NARROW(p, k) CAT(LOAD_NARROW_, DTYPE)(p, k)
+#define LOAD_NARROW_float16(p, k) load_f64_float16((p) + (k) * 16)
+#define LOAD_NARROW_bfloat16(p, k) \
+  convert_double8(as_float8((vload8(0, (SPACE const u32*)(p)) << ((k) == 0 ? 16 : 0)) & 0xffff0000u))
+#define LOAD_NARROW_float32(p, k) load_f64_float32(p)
 #define load_f64_float32(p) convert_double8(vload8(0, (SPACE const float*)(p)))
 #define load_f64_bfloat16(p) convert_double8(as_float8(convert_uint8(vload8(0, (SPACE const u16*)(p))) << 16))
 #define load_f64_float16(p) convert_double8(vload_half8(0, (SPACE const half*)(p)))
