@@ -106,6 +106,16 @@ double round(u128 significand, bool more, int exponent, const Format& format) {
   return std::bit_cast<double>(biased << 52 | (rounded & ((std::uint64_t{1} << 52) - 1)));
 }
 
+// The integer roots of 0, 256, 512, ...: that of any number between two is the lower one's, or one more.
+constexpr auto kRoots = [] {
+  std::array<std::uint8_t, 256> roots{};
+  for (unsigned i = 0, root = 0; i < roots.size(); ++i) {
+    while ((root + 1) * (root + 1) <= i << 8) ++root;
+    roots[i] = static_cast<std::uint8_t>(root);
+  }
+  return roots;
+}();
+
 // The integer root of a number of twice `kBits` bits, of which one of the first two is set, and what is left of
 // the number. Zimmermann's square root (INRIA RR-3805): the root of the upper half, then one division for the
 // lower half of the root. In integers, as a floating-point estimate would meet the caller's traps.
@@ -116,12 +126,10 @@ struct Root {
 template <int kBits>
 Root integer_root(u128 number) {
   if constexpr (kBits == 8) {
-    std::uint64_t root = 0;
-    for (std::uint64_t bit = 128; bit != 0; bit >>= 1) {
-      const std::uint64_t tried = root | bit;
-      root = tried * tried <= static_cast<std::uint64_t>(number) ? tried : root;
-    }
-    return {root, static_cast<std::uint64_t>(number) - root * root};
+    const auto short_number = static_cast<std::uint64_t>(number);
+    std::uint64_t root = kRoots[short_number >> 8];
+    root += (root + 1) * (root + 1) <= short_number ? 1 : 0;
+    return {root, short_number - root * root};
   } else {
     constexpr int kHalf = kBits / 2;
     constexpr std::uint64_t kDigit = (std::uint64_t{1} << kHalf) - 1;

@@ -26,7 +26,10 @@ enum Need : Needs {
   kSha1Digest = 32,
   kDigests = kMd5Digest | kSha1Digest,
 };
-Needs needs(Category category);
+#define TENSORSTAT_NEED(id, name, column, need) need,
+inline constexpr Needs kCategoryNeeds[] = {TENSORSTAT_CATEGORIES(TENSORSTAT_NEED)};
+constexpr Needs needs(Category category) { return kCategoryNeeds[static_cast<int>(category)]; }
+#undef TENSORSTAT_NEED
 Needs needs(const Categories& categories, Precision precision);
 
 class Partial {
@@ -64,8 +67,6 @@ class Partial {
   std::span<const std::int64_t> words() const { return words_; }
 
  private:
-  Value finish_rounded(Category category, bool to_binary32) const;
-
   Dtype dtype_;
   Precision precision_;
   Needs needs_;
