@@ -21,7 +21,7 @@ constexpr std::uint64_t kUnitBytes = std::uint64_t{1} << 20;
 // Below this, waking another thread costs more than it saves.
 constexpr std::uint64_t kAloneBytes = std::uint64_t{128} << 10;
 // What a tensor costs beside its bytes, in bytes.
-constexpr std::uint64_t kTensorBytes = 2048;
+constexpr std::uint64_t kTensorBytes = 4096;
 
 using Words = std::array<std::int64_t, host::kMostWords>;
 
