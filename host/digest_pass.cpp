@@ -47,6 +47,10 @@ class Hand final : public Md5Observer {
        std::size_t hand, std::size_t hands)
       : tensors_(tensors), wanted_(wanted), take_(take) {
     const bool md5 = (wanted.needs & kMd5Digest) != 0;
+    const std::size_t share = order.size() / hands + 1;
+    in_lanes_.reserve(md5 ? share : 0);
+    messages_.reserve(md5 ? share : 0);
+    alone_.reserve(md5 ? 0 : share);
     for (std::size_t k = hand; k < order.size(); k += hands) {
       const Tensor& tensor = tensors[order[k]];
       const bool in_lanes = md5 && tensor.strides == nullptr;
@@ -78,7 +82,8 @@ class Hand final : public Md5Observer {
   struct Aside {
     std::array<std::int64_t, kMostWords> words;
     std::optional<Folder> folder;
-    std::optional<TwoLevelSha1> sha1;
+    std::optional<TwoLevelSha1> sha1;  // as new after every tensor
+    std::uint32_t sha1_element_bytes = 0;
   };
 
   static std::span<const std::byte> bytes_of(const Tensor& tensor) {
@@ -87,7 +92,10 @@ class Hand final : public Md5Observer {
 
   void open(Aside& aside, const Tensor& tensor) {
     if (wanted_.partial) aside.folder.emplace(tensor.dtype, wanted_.precision, wanted_.needs, aside.words);
-    if ((wanted_.needs & kSha1Digest) != 0) aside.sha1.emplace(size_bytes(tensor.dtype));
+    const std::uint32_t element_bytes = size_bytes(tensor.dtype);
+    if ((wanted_.needs & kSha1Digest) == 0 || aside.sha1_element_bytes == element_bytes) return;
+    aside.sha1.emplace(element_bytes);
+    aside.sha1_element_bytes = element_bytes;
   }
 
   static void read(Aside& aside, std::span<const std::byte> bytes) {
@@ -114,13 +122,12 @@ class Hand final : public Md5Observer {
   void alone(std::size_t i, bool with_md5) {
     const Tensor& tensor = tensors_[i];
     Aside& aside = asides_.front();
-    Md5 md5;
     open(aside, tensor);
     in_pieces(tensor, 0, tensor.element_count, kPieceBytes, [&](std::span<const std::byte> bytes) {
       read(aside, bytes);
-      if (with_md5) md5.update(bytes);
+      if (with_md5) md5_.update(bytes);
     });
-    close(aside, i, with_md5 ? std::optional(md5.finish()) : std::nullopt);
+    close(aside, i, with_md5 ? std::optional(md5_.finish()) : std::nullopt);
   }
 
   const std::span<const Tensor> tensors_;
@@ -129,6 +136,7 @@ class Hand final : public Md5Observer {
   std::vector<std::size_t> in_lanes_, alone_;
   std::vector<std::span<const std::byte>> messages_;  // those in_lanes_
   std::vector<Aside> asides_;                         // by lane
+  Md5 md5_;                                           // of those alone_
   std::optional<Error> failed_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <tuple>
 
 #include "stats/finish.hpp"
 #include "stats/layout.hpp"
@@ -82,11 +83,13 @@ void merge(Dtype dtype, std::span<std::int64_t> into, std::span<const std::int64
 }
 
 Partial::Partial(Dtype dtype, Precision precision, Needs needs)
-    : dtype_(dtype), precision_(precision), needs_(needs), words_(partial_words(dtype)) {
-  clear(words_);
+    : dtype_(dtype), precision_(precision), needs_(needs), word_count_(static_cast<std::uint32_t>(partial_words(dtype))) {
+  static_assert(layout(Dtype::kFloat32).words() == std::tuple_size_v<decltype(few_)>);
+  if (word_count_ > few_.size()) many_.resize(word_count_);
+  clear(words());
 }
 
-std::uint64_t Partial::count() const { return static_cast<std::uint64_t>(words_[PARTIAL_COUNT]); }
+std::uint64_t Partial::count() const { return static_cast<std::uint64_t>(words()[PARTIAL_COUNT]); }
 
 Status Partial::merge(const Partial& other) {
   if (dtype_ != other.dtype_ || precision_ != other.precision_ || needs_ != other.needs_) {
@@ -97,25 +100,25 @@ Status Partial::merge(const Partial& other) {
   }
   // No tensors add up to this; bytes that were never one may.
   constexpr std::int64_t kMostOfHalf = (std::int64_t{1} << 62) - (std::int64_t{1} << 32);
-  for (std::size_t i = PARTIAL_MERGED_BY_MAXIMUM; i < words_.size(); ++i) {
-    const std::int64_t half = words_[i] / 2 + other.words_[i] / 2;
+  for (std::size_t i = PARTIAL_MERGED_BY_MAXIMUM; i < words().size(); ++i) {
+    const std::int64_t half = words()[i] / 2 + other.words()[i] / 2;
     if (half > kMostOfHalf || half < -kMostOfHalf) {
       return Error{Code::kInvalid, "cannot merge two partials: together they hold more than a partial can"};
     }
   }
-  tensorstat::merge(dtype_, words_, other.words_);
+  tensorstat::merge(dtype_, words(), other.words());
   return {};
 }
 
 Value Partial::finish(Category category) const {
-  return tensorstat::finish({dtype_, precision_, needs_, words_}, category);
+  return tensorstat::finish({dtype_, precision_, needs_, words()}, category);
 }
 Value Partial::finish_binary32(Category category) const {
-  return tensorstat::finish({dtype_, precision_, needs_, words_}, category, true);
+  return tensorstat::finish({dtype_, precision_, needs_, words()}, category, true);
 }
 
 std::vector<std::byte> Partial::serialize() const {
-  std::vector<std::int64_t> canonical = words_;
+  std::vector<std::int64_t> canonical(words().begin(), words().end());
   carry(dtype_, canonical);
   // What was not asked for may have been kept or not, as suited the engine.
   const auto blank = [&](Needs need, std::size_t first, std::size_t count, std::int64_t value) {
@@ -149,11 +152,11 @@ Result<Partial> Partial::parse(std::span<const std::byte> bytes) {
   if (precision > 1) return refuse("its precision is unknown");
   if (std::to_integer<Needs>(bytes[10]) >= kMd5Digest) return refuse("what it keeps is unknown");
   Partial partial(static_cast<Dtype>(dtype), static_cast<Precision>(precision), std::to_integer<Needs>(bytes[10]));
-  if (bytes.size() != 16 + 8 * partial.words_.size()) return refuse("its length is not that of its dtype");
-  for (std::size_t i = 0; i < partial.words_.size(); ++i) {
-    partial.words_[i] = static_cast<std::int64_t>(get(bytes.subspan(16), i));
+  if (bytes.size() != 16 + 8 * partial.words().size()) return refuse("its length is not that of its dtype");
+  for (std::size_t i = 0; i < partial.words().size(); ++i) {
+    partial.words()[i] = static_cast<std::int64_t>(get(bytes.subspan(16), i));
   }
-  if (const char* why = contradiction(partial.needs_, partial.words_)) return refuse(why);
+  if (const char* why = contradiction(partial.needs_, partial.words())) return refuse(why);
   if (partial.serialize() != std::vector(bytes.begin(), bytes.end())) return refuse("its sums are not in canonical form");
   return partial;
 }
