@@ -30,7 +30,7 @@ class Budget : public testing::Test {
     std::vector<Statistics> statistics;
     EXPECT_TRUE(found) << found.error().message;
     if (found) {
-      for (Measurement& each : *found) statistics.push_back(std::move(each.statistics));
+      for (const Measurement& each : *found) statistics.emplace_back(each.statistics);
     }
     return statistics;
   }

@@ -49,13 +49,13 @@ class CallersQueue : public testing::TestWithParam<cl_command_queue_properties> 
     return tensors;
   }
 
-  std::vector<Measurement> on_host() const {
+  Measurements on_host() const {
     std::vector<Tensor> tensors = tensors_;
     for (Tensor& tensor : tensors) tensor.address = arena_.data();
     return *Meter().measure(tensors, {.categories = kCategories, .on = On::kHost});
   }
 
-  static void expect_same(const std::vector<Measurement>& expected, const Result<std::vector<Measurement>>& found) {
+  static void expect_same(const Measurements& expected, const Result<Measurements>& found) {
     ASSERT_TRUE(found) << found.error().message;
     ASSERT_EQ(expected.size(), found->size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -96,8 +96,8 @@ TEST_P(CallersQueue, MeasuresAnArena) {
 TEST_P(CallersQueue, MeasuresSubBuffers) {
   fill_arena(2);
   constexpr std::size_t kOrigin = 4096;
-  std::vector<std::byte> shifted(kOrigin, std::byte{0xff});
-  shifted.insert(shifted.end(), arena_.begin(), arena_.end());
+  std::vector<std::byte> shifted(kOrigin + arena_.size(), std::byte{0xff});
+  std::ranges::copy(arena_, shifted.begin() + kOrigin);
   cl::Buffer whole(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, shifted.size(), shifted.data());
   const cl_buffer_region region{kOrigin, arena_.size()};
   cl_int code = CL_SUCCESS;

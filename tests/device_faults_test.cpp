@@ -36,20 +36,24 @@ class DeviceFaults : public testing::Test {
     expected_ = rows(*Meter().measure(tensors_, {.categories = kCategories, .on = On::kHost}));
   }
 
-  static Rows rows(const std::vector<Measurement>& measurements) {
+  static Rows rows(const Measurements& measurements) {
     Rows all;
-    for (const Measurement& each : measurements) all.push_back(each.statistics.values);
+    for (const Measurement& each : measurements) all.push_back(Statistics(each.statistics).values);
     return all;
+  }
+  static Result<Rows> rows(const Result<Measurements>& measured) {
+    if (!measured) return measured.error();
+    return rows(*measured);
   }
 
   // A run gives rows, or an error where it may.
-  using Run = std::function<Result<std::vector<Measurement>>()>;
+  using Run = std::function<Result<Rows>()>;
 
-  Result<std::vector<Measurement>> on_auto() const {
-    return Meter().measure(tensors_, {.categories = kCategories, .on = On::kAuto});
+  Result<Rows> on_auto() const {
+    return rows(Meter().measure(tensors_, {.categories = kCategories, .on = On::kAuto}));
   }
-  Result<std::vector<Measurement>> on_device() const {
-    return Meter().measure(tensors_, {.categories = kCategories, .on = On::kDevice});
+  Result<Rows> on_device() const {
+    return rows(Meter().measure(tensors_, {.categories = kCategories, .on = On::kDevice}));
   }
 
   // Which calls of a run fail: all in full, else some of each region.
@@ -81,7 +85,7 @@ class DeviceFaults : public testing::Test {
           const std::string where = std::string(what) + ", call " + std::to_string(call) + " of " +
                                     std::to_string(calls) + ", code " + std::to_string(code) + (sticky ? ", sticky" : "");
           if (found) {
-            ASSERT_EQ(rows(*found), expected_) << where;
+            ASSERT_EQ(*found, expected_) << where;
           } else {
             ++refusals;
             ASSERT_TRUE(may_refuse) << where << ": " << found.error().message;
@@ -94,7 +98,7 @@ class DeviceFaults : public testing::Test {
     }
     const auto clean = run();
     ASSERT_TRUE(clean) << clean.error().message;
-    EXPECT_EQ(rows(*clean), expected_);
+    EXPECT_EQ(*clean, expected_);
     std::printf("%s: %d faults over %d calls, %d errors\n", what, faults, static_cast<int>(calls), refusals);
   }
 
@@ -121,10 +125,10 @@ TEST_F(DeviceFaults, GroupsTakeOverLikewise) {
 }
 
 TEST_F(DeviceFaults, AStreamGoesOnOnTheHost) {
-  hold("stream", [this]() -> Result<std::vector<Measurement>> {
+  hold("stream", [this]() -> Result<Rows> {
     constexpr std::size_t kPieceBytes = 1'200'000;
     Meter meter;
-    std::vector<Measurement> all;
+    Rows all;
     for (const Tensor& tensor : tensors_) {
       auto stream = meter.stream(tensor.dtype, {.categories = kCategories, .on = On::kAuto});
       if (!stream) return stream.error();
@@ -133,9 +137,9 @@ TEST_F(DeviceFaults, AStreamGoesOnOnTheHost) {
         const std::size_t piece = std::min<std::size_t>(kPieceBytes, tensor.bytes() - at);
         if (Status status = stream->append({bytes + at, piece}); !status) return status.error();
       }
-      auto result = stream->finish();
+      const auto result = rows(stream->finish());
       if (!result) return result.error();
-      all.push_back(*std::move(result));
+      all.push_back(result->front());
     }
     return all;
   }, false);
@@ -157,7 +161,7 @@ TEST_F(DeviceFaults, LostKernelsAreNoticed) {
       const auto found = on == On::kAuto ? on_auto() : on_device();
       layer.lose_kernel_at = 0;
       if (found) {  // the host took over, or the kernel was built again
-        EXPECT_EQ(rows(*found), expected_) << "kernel " << lost;
+        EXPECT_EQ(*found, expected_) << "kernel " << lost;
       } else {
         EXPECT_EQ(on, On::kDevice) << "kernel " << lost << ": " << found.error().message;
         ++noticed;
@@ -191,12 +195,12 @@ class CallersFaults : public DeviceFaults {
 
 TEST_F(CallersFaults, AMeterReadsBackWhatItCan) {
   hold("caller's memory", [this] {
-    return Meter({.queue = queue_()}).measure(tensors_, {.categories = kCategories, .on = On::kAuto});
+    return rows(Meter({.queue = queue_()}).measure(tensors_, {.categories = kCategories, .on = On::kAuto}));
   }, true);
 }
 
 TEST_F(CallersFaults, ATicketTells) {
-  hold("tickets", [this]() -> Result<std::vector<Measurement>> {
+  hold("tickets", [this]() -> Result<Rows> {
     auto meter = DeviceMeter::on(queue_());
     if (!meter) return meter.error();
     auto first = meter->submit(tensors_, {.categories = kCategories});
@@ -204,7 +208,7 @@ TEST_F(CallersFaults, ATicketTells) {
     if (!first) return first.error();
     if (!second) return second.error();
     if (auto rows = second->collect(); !rows) return rows.error();
-    return first->collect();
+    return rows(first->collect());
   }, true);
 }
 

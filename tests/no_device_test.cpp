@@ -1,5 +1,6 @@
 // Without a usable device, whatever the reason, the command writes the same statistic.csv from the host;
 // and so does a child that forked after the device was in use.
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -76,7 +77,7 @@ TEST(Fork, AfterUseTheChildRunsOnTheHost) {
     alarm(60);  // a hang is a failure
     const auto same = [&](Meter& any) {
       const auto found = any.measure({&tensor, 1}, request);
-      return found && (*found)[0].statistics.values == (*expected)[0].statistics.values &&
+      return found && std::ranges::equal((*found)[0].statistics.values, (*expected)[0].statistics.values) &&
              (*found)[0].placement[0].engine == "host";
     };
     bool right = same(meter);

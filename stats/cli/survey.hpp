@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <tensorstat/meter.hpp>
 #include <vector>
@@ -17,7 +18,7 @@ namespace tensorstat::cli {
 struct Entry {
   std::string path;
   Row row;
-  std::vector<Decision> placement;
+  std::span<const Decision> placement;  // good while the listener looks
   std::uint64_t device_bytes = 0;
 };
 
@@ -45,10 +46,10 @@ class Survey {
     Tensor tensor;
   };
 
-  Result<Measurement> measure_in_pieces(NpyReader& reader, Dtype dtype, NpyReader::View view,
-                                        const Categories& categories);
-  Result<Measurement> measure_alone(NpyReader& reader);
-  void accept(Entry entry, Measurement measurement);
+  Result<Measurements> measure_in_pieces(NpyReader& reader, Dtype dtype, NpyReader::View view,
+                                         const Categories& categories);
+  Status measure_alone(NpyReader& reader, Entry entry);
+  void accept(Entry entry, const Measurement& measurement);
   void read(std::uint64_t bytes);
 
   Meter& meter_;

@@ -122,9 +122,8 @@ Kind kind_of(Category category) {
 }
 
 std::optional<Value> read_digest(std::string_view text) {
-  const bool hexadecimal = text.find_first_not_of("0123456789abcdef") == text.npos;
-  if (!hexadecimal || (text.size() != 32 && text.size() != 40)) return std::nullopt;
-  return Value{std::string(text)};
+  const auto digest = Digest::from(text);
+  return digest ? std::optional<Value>(*digest) : std::nullopt;
 }
 
 std::optional<Value> read_integer(std::string_view text, bool is_signed) {
