@@ -108,6 +108,12 @@ TEST_F(DeviceFaults, TheHostTakesOver) {
   hold("shared host memory", [this] { return on_auto(); }, false);
 }
 
+TEST_F(DeviceFaults, TheHostTakesOverFromBuffers) {
+  setenv("TENSORSTAT_CL_POINTERS", "0", 1);
+  hold("host memory seen through buffers", [this] { return on_auto(); }, false);
+  unsetenv("TENSORSTAT_CL_POINTERS");
+}
+
 TEST_F(DeviceFaults, UploadsFailWithWords) {
   setenv("TENSORSTAT_CL_ZERO_COPY", "0", 1);
   hold("uploaded host memory", [this] { return on_device(); }, true);

@@ -144,6 +144,13 @@ cl_int CL_API_CALL run_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
                                                            wait);
 }
 
+cl_int CL_API_CALL run_native(cl_command_queue queue, void(CL_CALLBACK* function)(void*), void* arguments, size_t bytes,
+                              cl_uint memory_count, const cl_mem* memory, const void** places, cl_uint count,
+                              const cl_event* wait, cl_event* event) {
+  return command<&cl_icd_dispatch::clEnqueueNativeKernel>(event, queue, function, arguments, bytes, memory_count, memory,
+                                                          places, count, wait);
+}
+
 #define CODED(name, ...) table.name = coded<&cl_icd_dispatch::name, __VA_ARGS__>
 #define COUNTED(kind, Object)                                              \
   table.clRetain##kind = counted<&cl_icd_dispatch::clRetain##kind, 1, Object>; \
@@ -167,6 +174,7 @@ void fill_table() {
   table.clEnqueueReadBuffer = read_buffer;
   table.clEnqueueMarkerWithWaitList = marker;
   table.clEnqueueNDRangeKernel = run_kernel;
+  table.clEnqueueNativeKernel = run_native;
   CODED(clBuildProgram, cl_program, cl_uint, const cl_device_id*, const char*, void(CL_CALLBACK*)(cl_program, void*), void*);
   CODED(clSetKernelArg, cl_kernel, cl_uint, size_t, const void*);
   CODED(clFlush, cl_command_queue);
