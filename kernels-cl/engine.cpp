@@ -27,16 +27,24 @@ class Upload final : public DeviceStream {
   }
 
   Status append(const Tensor& part) override {
-    if (session_.forked()) return Error{Code::kDevice, "the process has forked since the stream began"};
-    if (Status status = ring_->add(part, needs_, 0); !status) return status;
-    return ring_->release();
+    if (Status status = usable(); !status) return status;
+    Status status = ring_->add(part, needs_, 0);
+    if (status) status = ring_->release();
+    if (!status) ring_.reset();  // waits: the part's bytes are the caller's again
+    return status;
   }
   Status finish() override {
-    if (session_.forked()) return Error{Code::kDevice, "the process has forked since the stream began"};
+    if (Status status = usable(); !status) return status;
     return ring_->finish();
   }
 
  private:
+  Status usable() const {
+    if (session_.forked()) return Error{Code::kDevice, "the process has forked since the stream began"};
+    if (ring_ == nullptr) return Error{Code::kDevice, "an earlier part of the stream has failed"};
+    return {};
+  }
+
   Session& session_;
   std::unique_ptr<Ring> ring_;
   const Needs needs_;

@@ -53,10 +53,8 @@ bool runs_in_this_address_space(const Device& device, const cl::Context& context
 }  // namespace
 
 Pointers find_pointers(const Device& device, const cl::Context& context, const cl::CommandQueue& queue) {
-  for (const char* variable : {"TENSORSTAT_CL_POINTERS", "TENSORSTAT_CL_ZERO_COPY"}) {
-    const char* value = std::getenv(variable);
-    if (value != nullptr && std::string_view(value) == "0") return Pointers::kNone;
-  }
+  const char* forced = std::getenv("TENSORSTAT_CL_POINTERS");
+  if (forced != nullptr && std::string_view(forced) == "0") return Pointers::kNone;
   cl_bitfield svm = 0;  // a device of OpenCL 1.2 does not know the question
   if (clGetDeviceInfo(device.device(), kSvmCapabilities, sizeof svm, &svm, nullptr) != CL_SUCCESS) svm = 0;
   if ((svm & kFineSystem) != 0) return Pointers::kSystemSvm;

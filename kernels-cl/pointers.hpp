@@ -12,8 +12,8 @@ namespace tensorstat::cl_engine {
 
 // What the device says of its shared virtual memory. One that says nothing but runs native kernels is
 // asked by such a kernel for the address of memory that it was lent: where that is the host's address, its
-// kernels run in this address space, and any pointer of the host's is good there. TENSORSTAT_CL_POINTERS=0
-// and TENSORSTAT_CL_ZERO_COPY=0 say Pointers::kNone.
+// kernels run in this address space, and any pointer of the host's is good there.
+// TENSORSTAT_CL_POINTERS=0 says Pointers::kNone.
 Pointers find_pointers(const Device& device, const cl::Context& context, const cl::CommandQueue& queue);
 
 // Tells a kernel which shared virtual memory its next launch reads: pieces that no argument names.

@@ -249,6 +249,18 @@ struct Meter::Stream::State {
   Partial partial;
   std::unique_ptr<Digest> md5, sha1;  // where they were asked for
   Placement placement{false, "no elements"};
+  std::unique_ptr<DeviceStream> uploads{};  // to a device that does not share the host's memory
+
+  // On such a device pieces are folded while later ones arrive. Only a caller who insists on it comes here:
+  // a piece that was let go of cannot be folded again on the host.
+  Status upload(const Tensor& piece) {
+    if (!uploads) {
+      auto begun = meter->device->stream(partial);
+      if (!begun) return begun.error();
+      uploads = *std::move(begun);
+    }
+    return uploads->append(piece);
+  }
 };
 
 Meter::Stream::Stream(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -280,7 +292,9 @@ Status Meter::Stream::append(std::span<const std::byte> whole_elements) try {
                 &state_->partial};
   auto placement = place(job.tensor, state_->request, job.tensor.bytes(), *meter.host, meter.sight());
   if (!placement) return placement.error();
-  if (Status status = meter.fold({&job, 1}, {&*placement, 1}, state_->request.on); !status) return status;
+  const bool uploaded = placement->on_device && state_->request.on == On::kDevice && !meter.device->shares_host_memory();
+  Status status = uploaded ? state_->upload(job.tensor) : meter.fold({&job, 1}, {&*placement, 1}, state_->request.on);
+  if (!status) return status;
   state_->placement = *std::move(placement);
   if (state_->md5) state_->md5->update(whole_elements);
   if (state_->sha1) state_->sha1->update(whole_elements);
@@ -290,6 +304,9 @@ Status Meter::Stream::append(std::span<const std::byte> whole_elements) try {
 }
 
 Result<Measurement> Meter::Stream::finish() try {
+  if (state_->uploads) {
+    if (Status status = state_->uploads->finish(); !status) return status.error();
+  }
   Digests digests;
   if (state_->md5) digests.md5 = state_->meter->accept(state_->md5->finish());
   if (state_->sha1) digests.sha1 = state_->meter->accept(state_->sha1->finish());
