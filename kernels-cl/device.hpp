@@ -15,6 +15,14 @@ namespace tensorstat::cl_engine {
 // The kernel's shape; kernels-cl/lanes.cl says what they are.
 enum class Shape : std::uint8_t { kSlice, kGroup };
 
+// Which of the host's pointers a device follows as they are; kernels-cl/pointers.hpp finds out.
+enum class Pointers : std::uint8_t {
+  kNone,       // it sees memory through a cl_mem alone
+  kSvm,        // those of shared virtual memory
+  kSameSpace,  // all: its kernels run in this process
+  kSystemSvm,  // all: fine-grain system SVM
+};
+
 struct Device {
   cl::Device device;
   DeviceInfo info;
@@ -27,6 +35,9 @@ struct Device {
   std::uint64_t largest_buffer_bytes = 0;
   Shape shape = Shape::kSlice;
   std::size_t group_size = 1;     // work-items a slice
+  Pointers pointers = Pointers::kNone;
+
+  bool follows_any_pointer() const { return pointers >= Pointers::kSameSpace; }
 };
 
 // Whether this is the child of a process in which OpenCL was used through this library. A driver may hang

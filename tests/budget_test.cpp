@@ -43,7 +43,7 @@ class Budget : public testing::Test {
   }
 
   // Where the device must do it, a budget may be refused instead; never otherwise.
-  void hold(On on) const {
+  void hold(On on, bool takes_some = true) const {
     Meter on_host;
     const auto expected = measured(on_host, On::kHost);
     bool used = false, refused = false;
@@ -63,7 +63,7 @@ class Budget : public testing::Test {
       ASSERT_EQ(expected.size(), found.size());
       for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(expected[i].values, found[i].values) << i;
     }
-    EXPECT_TRUE(used);
+    EXPECT_EQ(used, takes_some);
     EXPECT_TRUE(refused);
     EXPECT_EQ(cl_layer().buffer_bytes, 0);
   }
@@ -73,7 +73,14 @@ class Budget : public testing::Test {
   std::vector<Tensor> tensors_;
 };
 
-TEST_F(Budget, HoldsWhereHostMemoryIsShared) { hold(On::kAuto); }
+TEST_F(Budget, HoldsWhereHostMemoryIsShared) {
+  setenv("TENSORSTAT_CL_POINTERS", "0", 1);
+  hold(On::kAuto);
+  unsetenv("TENSORSTAT_CL_POINTERS");
+}
+
+// In the host's own address space a device takes no memory at all, so that no budget refuses it.
+TEST_F(Budget, IsNotTouchedWherePointersAreFollowed) { hold(On::kDevice, false); }
 
 TEST_F(Budget, HoldsWhereHostMemoryIsUploaded) {
   setenv("TENSORSTAT_CL_ZERO_COPY", "0", 1);
