@@ -19,7 +19,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostSaid = 4096;
 constexpr std::chrono::milliseconds kTick{1};
-constexpr std::chrono::seconds kGrace{1};  // for a process that was sent SIGKILL and may be stuck in the kernel
+constexpr std::chrono::seconds kGrace{
+    1};  // for a process that was sent SIGKILL and may be stuck in the kernel
 
 std::string system_says(int code) {
   const char* words = strerrordesc_np(code);
@@ -64,7 +65,8 @@ class Orders {
     sigemptyset(&signals);
     posix_spawnattr_setsigmask(&attributes_, &signals);
     posix_spawnattr_setpgroup(&attributes_, 0);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setflags(
+        &attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
   }
   ~Orders() {
     posix_spawn_file_actions_destroy(&actions_);
@@ -105,7 +107,8 @@ Reaped reap(pid_t child, Clock::time_point end, int& status) {
   for (;;) {
     const pid_t reaped = waitpid(child, &status, WNOHANG);
     if (reaped == child) return Reaped::kHere;
-    if (reaped < 0 && errno != EINTR) return Reaped::kElsewhere;  // SIGCHLD is ignored, or somebody waits for all
+    if (reaped < 0 && errno != EINTR)
+      return Reaped::kElsewhere;  // SIGCHLD is ignored, or somebody waits for all
     if (Clock::now() >= end) return Reaped::kNotYet;
     std::this_thread::sleep_for(kTick);
   }
@@ -113,17 +116,20 @@ Reaped reap(pid_t child, Clock::time_point end, int& status) {
 
 }  // namespace
 
-Ended run_program(const std::string& path, const std::vector<std::string>& arguments, std::chrono::milliseconds most) {
+Ended run_program(const std::string& path, const std::vector<std::string>& arguments,
+                  std::chrono::milliseconds most) {
   Ended ended;
   Pipe output;
-  if (output.error() != 0) return {false, "could not be started: " + system_says(output.error()), ""};
+  if (output.error() != 0)
+    return {false, "could not be started: " + system_says(output.error()), ""};
   std::vector<char*> argv{const_cast<char*>(path.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   pid_t child = 0;
   {
     const Orders orders(output.write_end());
-    const int code = posix_spawn(&child, path.c_str(), orders.actions(), orders.attributes(), argv.data(), environ);
+    const int code = posix_spawn(&child, path.c_str(), orders.actions(), orders.attributes(),
+                                 argv.data(), environ);
     if (code != 0) return {false, "could not be started: " + system_says(code), ""};
   }
   output.close_end(1);
@@ -138,7 +144,8 @@ Ended run_program(const std::string& path, const std::vector<std::string>& argum
     static_cast<void>(reap(child, Clock::now() + kGrace, status));
   } else if (reaped == Reaped::kHere && WIFSIGNALED(status)) {
     const char* name = sigabbrev_np(WTERMSIG(status));
-    ended.how = "was ended by " + (name == nullptr ? "signal " + std::to_string(WTERMSIG(status)) : "SIG" + std::string(name));
+    ended.how = "was ended by " + (name == nullptr ? "signal " + std::to_string(WTERMSIG(status))
+                                                   : "SIG" + std::string(name));
   } else if (reaped == Reaped::kHere && WEXITSTATUS(status) != 0) {
     ended.how = "exited with " + std::to_string(WEXITSTATUS(status));
   }

@@ -14,9 +14,10 @@ struct Ended {
 };
 
 // Waits for it at most so long, and then ends it and whatever it has started. It has default signal
-// dispositions, an empty stdin, this process's environment and limits, and a process group of its own.
-// No thread is started, nothing is forked that would run on in this program's text, and none of this
-// process's signals or descriptors changes; but a SIGCHLD comes of it, as of any child.
-Ended run_program(const std::string& path, const std::vector<std::string>& arguments, std::chrono::milliseconds most);
+// dispositions, an empty stdin, this process's environment and limits, and a process group of its
+// own. No thread is started, nothing is forked that would run on in this program's text, and none
+// of this process's signals or descriptors changes; but a SIGCHLD comes of it, as of any child.
+Ended run_program(const std::string& path, const std::vector<std::string>& arguments,
+                  std::chrono::milliseconds most);
 
 }  // namespace tensorstat::cl_engine

@@ -19,7 +19,8 @@ struct Used {
 Used used_now() {
   Used used;
   std::error_code failed;
-  for (std::filesystem::directory_iterator each("/proc/self/fd", failed), end; !failed && each != end; each.increment(failed)) {
+  for (std::filesystem::directory_iterator each("/proc/self/fd", failed), end;
+       !failed && each != end; each.increment(failed)) {
     ++used.descriptors;
   }
   const std::uint64_t page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
@@ -48,7 +49,8 @@ void lower(decltype(RLIMIT_AS) which, std::optional<std::uint64_t> room, std::ui
 
 Room room_left() {
   const Used used = used_now();
-  return {left(RLIMIT_NOFILE, used.descriptors), left(RLIMIT_AS, used.address_bytes), left(RLIMIT_DATA, used.data_bytes)};
+  return {left(RLIMIT_NOFILE, used.descriptors), left(RLIMIT_AS, used.address_bytes),
+          left(RLIMIT_DATA, used.data_bytes)};
 }
 
 void limit_to(const Room& room) {

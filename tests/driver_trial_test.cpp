@@ -1,7 +1,7 @@
-// What kills the process that uses pocl kills a process of its own instead: the host lives, its row has the
-// same bits, and it is told why. Each killer is first seen to kill.
-#include <gtest/gtest.h>
+// What kills the process that uses pocl kills a process of its own instead: the host lives, its row
+// has the same bits, and it is told why. Each killer is first seen to kill.
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -33,7 +33,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kElements = 2'000'000;  // enough for the device to be chosen where there is one
+constexpr std::size_t kElements =
+    2'000'000;  // enough for the device to be chosen where there is one
 
 // What is done to the driver's files before the command runs, and what the command is run by.
 struct Killer {
@@ -70,12 +71,15 @@ class DriverTrial : public testing::Test {
   DriverTrial() {
     std::string bytes(kElements, '\x07');
     bytes[kElements / 3] = '\x08';
-    write_file(folder_ / "x.npy", npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2000000,), }", bytes));
+    write_file(folder_ / "x.npy",
+               npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2000000,), }", bytes));
     fs::create_directory(folder_ / "disk");
   }
 
   // With caches in `home`, which is under the folder.
-  std::string home(const std::string& name) { return "HOME=" + (folder_ / name) + " XDG_CACHE_HOME= "; }
+  std::string home(const std::string& name) {
+    return "HOME=" + (folder_ / name) + " XDG_CACHE_HOME= ";
+  }
 
   Ran measured(const std::string& where, const std::string& environment) {
     return run(folder_, kMeasure + where, environment);
@@ -90,7 +94,8 @@ class DriverTrial : public testing::Test {
       fs::create_directory(folder_ / name);
     }
     if (killer.damage) killer.damage(folder_ / (name + "/.cache/pocl"));
-    return home(name) + more + killer.environment + " prlimit --core=0 " + killer.limits + " " + killer.wrapper;
+    return home(name) + more + killer.environment + " prlimit --core=0 " + killer.limits + " " +
+           killer.wrapper;
   }
 
   std::vector<Killer> killers() {
@@ -115,7 +120,8 @@ class DriverTrial : public testing::Test {
         disk("disk out of inodes", "size=4m,nr_inodes=6"),
         disk("disk that runs nothing", "size=40m,noexec"),
         {.name = "12 descriptors", .limits = "--nofile=12"},
-        {.name = "20 descriptors, 7 of them in use", .limits = "--nofile=20",
+        {.name = "20 descriptors, 7 of them in use",
+         .limits = "--nofile=20",
          .wrapper = "sh -c 'exec 3<. 4<. 5<. 6<. 7<. 8<. 9<. && exec \"$@\"' sh"},
         {.name = "files of 64 KiB at most", .limits = "--fsize=65536"},
         {.name = "600 MiB of addresses", .limits = "--as=629145600", .may_be_had = !SANITIZED},
@@ -147,7 +153,8 @@ TEST_F(DriverTrial, WhatKillsTheDriversProcessLeavesTheHostAlive) {
     const Ran tried = measured("auto --explain", prepared(killer));
     EXPECT_EQ(tried.exit, 0) << killer.name << ": " << tried.err;
     EXPECT_EQ(tried.out, host.out) << killer.name;
-    EXPECT_TRUE(holds(tried.err, "it was tried first in a process of its own")) << killer.name << ": " << tried.err;
+    EXPECT_TRUE(holds(tried.err, "it was tried first in a process of its own"))
+        << killer.name << ": " << tried.err;
     std::printf("%s: exit %d untried; %s\n", killer.name.c_str(), untried.exit, tried.err.c_str());
     ++survived;
   }
@@ -175,7 +182,9 @@ class Trial : public testing::Test {
     chmod(path.c_str(), 0700);
     return path;
   }
-  static std::string words(const Status& status) { return status ? "passed" : status.error().message; }
+  static std::string words(const Status& status) {
+    return status ? "passed" : status.error().message;
+  }
 
   ScratchFolder folder_;
   const std::string passes_ = "echo noise; printf 'tensorstat-preflight: passed\\n'";
@@ -197,11 +206,13 @@ TEST_F(Trial, PassesByItsLastWordsAndItsExit) {
 TEST_F(Trial, HangsNoLongerThanItMay) {
   const std::string path = program("sleep 1000 & sleep 1000");
   const auto before = std::chrono::steady_clock::now();
-  EXPECT_TRUE(holds(words(cl_engine::make_trial(path, {}, std::chrono::milliseconds(100))), "had not ended after 100 ms"));
+  EXPECT_TRUE(holds(words(cl_engine::make_trial(path, {}, std::chrono::milliseconds(100))),
+                    "had not ended after 100 ms"));
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(500));
 }
 
-// The host may wait for children of its own accord, ignore them, block signals, or have no descriptor left.
+// The host may wait for children of its own accord, ignore them, block signals, or have no
+// descriptor left.
 TEST_F(Trial, LeavesTheHostsChildrenAndSignalsAlone) {
   using cl_engine::make_trial;
   const std::string path = program(passes_);
@@ -209,14 +220,16 @@ TEST_F(Trial, LeavesTheHostsChildrenAndSignalsAlone) {
   std::signal(SIGCHLD, SIG_IGN);
   EXPECT_EQ(say(), "passed");
   std::signal(SIGCHLD, [](int) {
-    while (waitpid(-1, nullptr, WNOHANG) > 0) {}
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
   });
   EXPECT_EQ(say(), "passed");
   std::signal(SIGCHLD, SIG_DFL);
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
   // What the host ignores or blocks is not the program's to inherit.
   std::signal(SIGTERM, SIG_IGN);
-  EXPECT_TRUE(holds(words(make_trial(program("kill -TERM $$"), {}, std::chrono::seconds(60))), "SIGTERM"));
+  EXPECT_TRUE(
+      holds(words(make_trial(program("kill -TERM $$"), {}, std::chrono::seconds(60))), "SIGTERM"));
   std::signal(SIGTERM, SIG_DFL);
 
   rlimit before{};

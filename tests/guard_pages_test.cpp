@@ -1,7 +1,7 @@
-// No engine reads a byte before or behind a tensor: it lies between two pages that cannot be read, at
-// offsets 0 to 15 from either, with 0 to 1,025 elements, in every dtype. Where the device shares the host's
-// memory, its kernels read it there (CL_MEM_USE_HOST_PTR). TENSORSTAT_FULL=1 tries every size on the device;
-// on the host every size is tried always.
+// No engine reads a byte before or behind a tensor: it lies between two pages that cannot be read,
+// at offsets 0 to 15 from either, with 0 to 1,025 elements, in every dtype. Where the device shares
+// the host's memory, its kernels read it there (CL_MEM_USE_HOST_PTR). TENSORSTAT_FULL=1 tries every
+// size on the device; on the host every size is tried always.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,8 +25,11 @@ constexpr Needs kEverything = kExtrema | kSigns | kSum | kSquares;
 // Memory that ends on both sides where a page does that nobody may touch.
 class Guarded {
  public:
-  explicit Guarded(std::size_t bytes) : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))), size_((bytes + page_ - 1) / page_ * page_) {
-    void* const begin = mmap(nullptr, size_ + 2 * page_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  explicit Guarded(std::size_t bytes)
+      : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))),
+        size_((bytes + page_ - 1) / page_ * page_) {
+    void* const begin =
+        mmap(nullptr, size_ + 2 * page_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (begin == MAP_FAILED) throw std::bad_alloc();
     begin_ = static_cast<std::byte*>(begin) + page_;
     mprotect(begin_, size_, PROT_READ | PROT_WRITE);
@@ -77,7 +80,8 @@ TEST_P(GuardPages, AreNotTouched) {
   const std::size_t element_bytes = size_bytes(dtype_);
   // As many as one batch holds tensors: each stays where it is until its batch is done.
   std::deque<Guarded> memory;
-  for (std::size_t i = 0; i < 2 * kOffsets; ++i) memory.emplace_back(kMostElements * element_bytes + kOffsets);
+  for (std::size_t i = 0; i < 2 * kOffsets; ++i)
+    memory.emplace_back(kMostElements * element_bytes + kOffsets);
   const auto distributions = samples::of(dtype_);
   const auto host = make_host_engine({.threads = 1});
   std::size_t cases = 0;
@@ -89,30 +93,35 @@ TEST_P(GuardPages, AreNotTouched) {
         if (!tried(count, on_device)) continue;
         const auto bytes = distributions[count % distributions.size()].make(dtype_, count, random_);
         Partial expected(dtype_, precision, kEverything);
-        const Job plain{{.dtype = dtype_, .element_count = count, .address = bytes.data()}, &expected};
+        const Job plain{{.dtype = dtype_, .element_count = count, .address = bytes.data()},
+                        &expected};
         ASSERT_TRUE(host->fold({&plain, 1}));
         std::deque<Partial> found;
         std::vector<Job> jobs;
         for (std::size_t i = 0; i < memory.size(); ++i) {
-          const Tensor tensor{.dtype = dtype_, .element_count = count, .address = memory[i].placed(bytes, i / 2, i % 2 != 0)};
+          const Tensor tensor{.dtype = dtype_,
+                              .element_count = count,
+                              .address = memory[i].placed(bytes, i / 2, i % 2 != 0)};
           if (!under_test.engine->refusal(tensor, precision).empty()) continue;
           found.emplace_back(dtype_, precision, kEverything);
           jobs.push_back({tensor, &found.back()});
         }
         ASSERT_GE(jobs.size(), 2 * kOffsets / element_bytes) << under_test.name;
-        std::snprintf(doing.data(), doing.size(), "%s, %s, %zu elements: outside of the tensor\n", under_test.name.c_str(),
-                      std::string(name(dtype_)).c_str(), count);
+        std::snprintf(doing.data(), doing.size(), "%s, %s, %zu elements: outside of the tensor\n",
+                      under_test.name.c_str(), std::string(name(dtype_)).c_str(), count);
         const Status status = under_test.engine->fold(jobs);
         ASSERT_TRUE(status) << status.error().message;
         for (const Partial& each : found) {
-          ASSERT_EQ(expected.serialize(), each.serialize()) << under_test.name << ", " << count << ", seed " << samples::seed();
+          ASSERT_EQ(expected.serialize(), each.serialize())
+              << under_test.name << ", " << count << ", seed " << samples::seed();
         }
         cases += jobs.size();
       }
     }
   }
   std::printf("%zu cases of %s\n", cases, std::string(name(dtype_)).c_str());
-  EXPECT_GE(cases, 2 * (kMostElements + 1) * 2 * kOffsets) << "both host engines, every size and offset, from either side";
+  EXPECT_GE(cases, 2 * (kMostElements + 1) * 2 * kOffsets)
+      << "both host engines, every size and offset, from either side";
 }
 
 // The pages are what they are said to be: one byte more is the end.
