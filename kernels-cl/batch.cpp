@@ -17,6 +17,9 @@ namespace {
 constexpr std::uint64_t kLeastSliceBytes = std::uint64_t{64} << 10;
 constexpr std::uint64_t kMostSliceBytes = std::uint64_t{256} << 20;  // < 2^30 elements, as the folds want
 
+// pocl compiles a kernel anew for its first launch of 65,535 groups or more.
+constexpr std::size_t kMostGroups = 65'534;
+
 constexpr std::uint64_t kWordBytes = sizeof(std::int64_t);
 
 struct Slice {  // as slice.cl has it
@@ -82,7 +85,7 @@ void Batch::lay_out(const Device& device) {
   for (std::size_t i = 0; i < pieces_.size();) {
     Launch launch{i, i, i * kSliceWords, image_words_, partial_words(pieces_[i].dtype)};
     const auto key = launch_key(pieces_[i]);
-    for (; i < pieces_.size() && launch_key(pieces_[i]) == key; ++i) {
+    for (; i < pieces_.size() && launch_key(pieces_[i]) == key && i - launch.first_piece < kMostGroups; ++i) {
       if (i == launch.first_piece || !shared_partials || pieces_[i].job != pieces_[i - 1].job) {
         targets_.push_back({pieces_[i].job, image_words_, 0});
         image_words_ += launch.words;

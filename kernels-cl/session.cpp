@@ -5,6 +5,7 @@
 
 #include "kernels-cl/pointers.hpp"
 #include "kernels-cl/probe.hpp"
+#include "kernels-cl/trial.hpp"
 
 namespace tensorstat::cl_engine {
 
@@ -134,6 +135,7 @@ Result<cl::Kernel> Session::kernel(Dtype dtype, Needs needs) {
   if (const cl::Kernel* known = programs_.find(dtype, needs)) return *known;
   const auto prove = [&](const cl::Kernel& kernel) { return probe(device_, pool_, own_queue_, kernel, dtype, needs); };
   const Programs::Recipe recipe = Programs::recipe(device_, dtype, needs);
+  if (Status tried = try_kernel(device_, recipe.key, dtype, needs); !tried) return tried.error();
   // What the disk had and the device does not do well is built again.
   if (const auto recalled = Programs::recall(context_, device_, recipe); recalled && prove(*recalled)) {
     programs_.keep(dtype, needs, *recalled);

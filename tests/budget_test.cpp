@@ -14,6 +14,9 @@ namespace {
 
 const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count");
 
+constexpr std::uint64_t kBudgets[] = {0, 1, 333, 1 << 10, 5000, 1 << 14, 20'001, 1 << 16, 100'000, 1 << 20, 1 << 24, std::uint64_t{1} << 32};
+static_assert(std::size(kBudgets) == 12);
+
 class Budget : public testing::Test {
  protected:
   Budget() {
@@ -47,10 +50,7 @@ class Budget : public testing::Test {
     Meter on_host;
     const auto expected = measured(on_host, On::kHost);
     bool used = false, refused = false;
-    for (const std::uint64_t budget : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{333}, std::uint64_t{1} << 10,
-                                       std::uint64_t{5000}, std::uint64_t{1} << 14, std::uint64_t{20'001},
-                                       std::uint64_t{1} << 16, std::uint64_t{100'000}, std::uint64_t{1} << 20,
-                                       std::uint64_t{1} << 24, std::uint64_t{1} << 32}) {
+    for (const std::uint64_t budget : kBudgets) {
       cl_layer().peak_buffer_bytes = 0;
       Meter meter({.budget_bytes = budget});
       auto found = on == On::kDevice ? refused_or_measured(meter) : measured(meter, on);

@@ -26,6 +26,20 @@ constexpr std::size_t kElements = 600'000;  // enough for the device to be worth
 
 using Rows = std::vector<std::vector<Value>>;
 
+// Every fault that was injected, of all tests here.
+int faults_injected = 0;
+
+class AreEnough : public testing::Environment {
+  void TearDown() override {
+    const auto& tests = *testing::UnitTest::GetInstance();
+    std::printf("%d faults\n", faults_injected);
+    if (tests.test_to_run_count() == tests.total_test_count()) {
+      EXPECT_GE(faults_injected, samples::full() ? 2000 : 150);
+    }
+  }
+};
+const auto* const kAreEnough = testing::AddGlobalTestEnvironment(new AreEnough);
+
 class DeviceFaults : public testing::Test {
  protected:
   void SetUp() override {
@@ -119,6 +133,7 @@ class DeviceFaults : public testing::Test {
     const auto clean = run();
     ASSERT_TRUE(clean) << clean.error().message;
     EXPECT_EQ(*clean, expected_);
+    faults_injected += faults;
     std::printf("%s: %d faults over %d calls, %d errors\n", what, faults, static_cast<int>(calls), refusals);
   }
 
