@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tensorstat/meter.hpp>
@@ -14,6 +15,16 @@ namespace tensorstat::cl_engine {
 
 // The kernel's shape; kernels-cl/lanes.cl says what they are.
 enum class Shape : std::uint8_t { kSlice, kGroup };
+
+// How Shape::kGroup is launched; the table in device.cpp has a row for each make of GPU.
+struct GroupShape {
+  std::size_t lanes = 256;         // a work-group, which folds a slice
+  std::uint32_t loads = 4;         // of 16 bytes, that a lane has in flight
+  std::uint32_t slices_a_unit = 16;  // that a large tensor is cut into for each compute unit, at least
+  bool ptx = false;                // whether inline PTX compiles there, for the packed operations
+};
+// Of the device's vendor, as CL_DEVICE_VENDOR tells it.
+GroupShape group_shape(std::string_view vendor);
 
 struct Device {
   cl::Device device;
@@ -27,6 +38,7 @@ struct Device {
   std::uint64_t largest_buffer_bytes = 0;
   Shape shape = Shape::kSlice;
   std::size_t group_size = 1;     // work-items a slice
+  GroupShape group;               // of Shape::kGroup
 };
 
 // Whether this is the child of a process in which OpenCL was used through this library. A driver may hang

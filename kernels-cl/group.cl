@@ -1,5 +1,5 @@
 // The kernel for a GPU: a work-group a slice, a work-item a lane. Neighbours read neighbouring 16 bytes,
-// four loads ahead. Each lane tallies in registers; at the end lanes meet in local memory, pair by pair,
+// LOADS of them ahead. Each lane tallies in registers; at the end lanes meet in local memory, pair by pair,
 // and one of them deposits what all have. What a tally cannot take (NaN, Inf, elements outside the
 // slice's window) is lifted into the shared partial with atomics. Additions of integers have no order,
 // so atomics keep the bits; several slices may share a partial, which the host has set to that of no
@@ -78,13 +78,12 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   const u32 tail = head + vector_count * VECTOR_ELEMENTS;
   global const uint4* vectors = (global const uint4*)(elements + head);
   u32 i = lane;
-  for (; i + 3 * LANES_A_GROUP < vector_count; i += 4 * LANES_A_GROUP) {
-    const uint4 a = vectors[i], b = vectors[i + LANES_A_GROUP];
-    const uint4 c = vectors[i + 2 * LANES_A_GROUP], d = vectors[i + 3 * LANES_A_GROUP];
-    TAKE_VECTOR(a)
-    TAKE_VECTOR(b)
-    TAKE_VECTOR(c)
-    TAKE_VECTOR(d)
+  for (; i + (LOADS - 1) * LANES_A_GROUP < vector_count; i += LOADS * LANES_A_GROUP) {
+    uint4 ahead[LOADS];
+#pragma unroll
+    for (u32 k = 0; k < LOADS; ++k) ahead[k] = vectors[i + k * LANES_A_GROUP];
+#pragma unroll
+    for (u32 k = 0; k < LOADS; ++k) TAKE_VECTOR(ahead[k])
   }
   for (; i < vector_count; i += LANES_A_GROUP) {
     const uint4 a = vectors[i];
