@@ -21,7 +21,6 @@ struct GroupShape {
   std::size_t lanes = 256;         // a work-group, which folds a slice
   std::uint32_t loads = 4;         // of 16 bytes, that a lane has in flight
   std::uint32_t slices_a_unit = 16;  // that a large tensor is cut into for each compute unit, at least
-  bool ptx = false;                // whether inline PTX compiles there, for the packed operations
 };
 // Of the device's vendor, as CL_DEVICE_VENDOR tells it.
 GroupShape group_shape(std::string_view vendor);
@@ -39,6 +38,7 @@ struct Device {
   Shape shape = Shape::kSlice;
   std::size_t group_size = 1;     // work-items a slice
   GroupShape group;               // of Shape::kGroup
+  std::uint32_t ptx = 0;          // 10 * major + minor of an NVIDIA GPU's compute capability; TENSORSTAT_CL_PTX=0 does without
 };
 
 // Whether this is the child of a process in which OpenCL was used through this library. A driver may hang

@@ -26,8 +26,8 @@ constexpr std::array kFamilyTexts = {
     FamilyTexts{"Double", LIFT_TEXT_Double, FOLD_TEXT_Double, "kernels-cl/group_double.cl"},
 };
 
-// How long the sums of group_float.cl and group_double.cl stay exact.
-int log2_steps(Dtype dtype) { return dtype == Dtype::kFloat64 ? 8 : 9; }
+// How long the sums of group_float.cl and group_double.cl stay exact; of bytes, the rest do for longer.
+int log2_steps(Dtype dtype) { return dtype == Dtype::kFloat64 ? 8 : size_bytes(dtype) == 1 ? 10 : 9; }
 
 constexpr std::uint64_t kLoadBytes = 16;
 constexpr std::uint64_t kLeastSteps = 2;  // fewer, and a slice costs more to open and close than to read
@@ -73,6 +73,9 @@ std::string source(const Device& device, Dtype dtype, bool low) {
     if (!folds(device, dtype)) continue;
     if (!group && is_float(dtype)) add("precision/fold_extremes.h");
     if (!group && each.fold == FOLD_TEXT_Float) add("precision/fold_bins.h");
+    if (group) {
+      for (const char* file : {"kernels-cl/packed.cl", "kernels-cl/group_window.cl"}) add(file);
+    }
     add(group ? each.group : each.fold);
   }
   add(group ? "kernels-cl/group.cl" : "kernels-cl/fold.cl");
@@ -86,7 +89,7 @@ std::string build_options(const Device& device, Dtype dtype, Needs needs) {
   } else {
     options += " -DSHAPE_GROUP -DLANES_A_GROUP=" + std::to_string(device.group_size) +
                " -DLOADS=" + std::to_string(device.group.loads) + " -DLOG2_STEPS=" + std::to_string(log2_steps(dtype));
-    if (device.group.ptx) options += " -DPTX";
+    if (device.ptx != 0) options += " -DPTX=" + std::to_string(device.ptx);
   }
   if (device.is_cpu) options += " -DON_CPU";
   options += device.float_subnormals ? " -DSUBNORMALS_CONVERT=1" : " -DSUBNORMALS_CONVERT=0";

@@ -51,6 +51,7 @@ cl_engine::Device nvidia_gpu() {
   device.fp64 = device.float_subnormals = true;
   device.shape = cl_engine::Shape::kGroup;
   device.group = cl_engine::group_shape("NVIDIA");
+  device.ptx = 90;
   return device;
 }
 
