@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 #include <string.h>
+
+#include <utility>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -84,6 +86,11 @@ INLINE To load(const u8* p) {
 #define LOAD(type, p) load<VECTOR_OF(type)>(p)
 #define LOAD_ONE(type, p) load<type>(p)
 #define LOAD_OF(space, type, p) load<type>(p)
+#define ZERO(type) (type{})
+// Two numbers side by side.
+typedef i64 v_pair __attribute__((vector_size(16)));
+#define PAIR_FIRST(pair) (pair)[0]
+#define PAIR_SECOND(pair) (pair)[1]
 #define KEY(type, bits) (AS(type, bits) ^ ((AS(type, bits) >> SIGN_SHIFT) & (type)MAGNITUDE_MASK))
 
 template <typename T>
@@ -101,6 +108,22 @@ INLINE T smaller(T a, T b) { return a < b ? a : b; }
 #define COUNT_INTO(type, counter, condition) ((counter) -= AS(type, condition))
 #define COUNT_OUT_OF(type, counter, condition) ((counter) += AS(type, condition))
 #endif
+
+// Comparisons whose outcome only ANY looks at: on AVX-512 a mask register, which the compiler would else take
+// through a vector.
+#if LANE_BYTES == 64
+INLINE u64 above(v_i16 a, v_i16 b) { return _mm512_cmpgt_epi16_mask((__m512i)a, (__m512i)b); }
+INLINE u64 above(v_u16 a, v_u16 b) { return _mm512_cmpgt_epu16_mask((__m512i)a, (__m512i)b); }
+INLINE u64 above(v_i32 a, v_i32 b) { return _mm512_cmpgt_epi32_mask((__m512i)a, (__m512i)b); }
+INLINE u64 above(v_u32 a, v_u32 b) { return _mm512_cmpgt_epu32_mask((__m512i)a, (__m512i)b); }
+INLINE u64 above(v_i64 a, v_i64 b) { return _mm512_cmpgt_epi64_mask((__m512i)a, (__m512i)b); }
+INLINE u64 above(v_u64 a, v_u64 b) { return _mm512_cmpgt_epu64_mask((__m512i)a, (__m512i)b); }
+INLINE bool any_lane(u64 mask) { return mask != 0; }
+#define ABOVE(type, a, b) above(a, b)
+#else
+#define ABOVE(type, a, b) ((a) > (b))
+#endif
+#define BELOW(type, a, b) ABOVE(type, b, a)
 
 template <typename V>
 INLINE bool any_lane(V mask) {
@@ -151,6 +174,28 @@ INLINE v_f64 multiply_add(v_f64 a, v_f64 b, v_f64 c) {
 }
 #define MUL_ADD(a, b, c) multiply_add(a, b, c)
 
+// a + b, given a vector of ones that the compiler does not know to be that. AMD's Zen adds on two pipes, which
+// conversions and shifts want too, and multiplies and adds on two others.
+INLINE v_f64 add_f64(v_f64 a, [[maybe_unused]] v_f64 one, v_f64 b) {
+#if LANE_BYTES >= 32
+  return multiply_add(a, one, b);
+#else
+  return a + b;
+#endif
+}
+INLINE v_f64 ones() {
+  v_f64 v = SPLAT(f64, 1);
+#if LANE_BYTES >= 32
+  asm("" : "+x"(v));
+#endif
+  return v;
+}
+#define ONE ones()
+#define ADD_F64(a, one, b) add_f64(a, one, b)
+
+// 0 for what is not smaller than 2^exponent, NaN included.
+#define ONLY_BELOW(d, exponent) AS(f64, AS(i64, d) & ((AS(i64, d) & INT64_MAX) < (i64)(1023 + (exponent)) << 52))
+
 // d * d less its rounded value. Without fma, by halves of d whose products are exact (Dekker's).
 INLINE v_f64 square_error(v_f64 d, v_f64 product) {
 #if LANE_BYTES >= 32
@@ -176,6 +221,22 @@ INLINE v_u64 multiply_32(v_u64 a, v_u64 b) {
 #endif
 }
 #define MUL_32(a, b) multiply_32(a, b)
+
+// Squares of numbers that fit half a lane.
+INLINE v_u32 square_half_u32(v_u32 x) { return x * x; }
+INLINE v_u64 square_half_u64(v_u64 x) { return multiply_32(x, x); }
+#define SQUARE_HALF(type, x) CAT(square_half_, type)(x)
+
+// Two vectors, a number of the one beside one of the other.
+template <typename V, size_t... kLane>
+INLINE void store_zipped(void* to, V a, V b, std::index_sequence<kLane...>) {
+  constexpr size_t kLanes = sizeof...(kLane);
+  const V halves[] = {__builtin_shufflevector(a, b, kLane / 2 + kLane % 2 * kLanes...),
+                      __builtin_shufflevector(a, b, (kLane + kLanes) / 2 + kLane % 2 * kLanes...)};
+  memcpy(to, halves, sizeof halves);
+}
+#define STORE_ZIPPED(type, to, a, b) store_zipped(to, a, b, std::make_index_sequence<LANES(type)>())
+#define STORE(type, to, x) memcpy(to, &static_cast<const VECTOR_OF(type)&>(x), sizeof(VECTOR_OF(type)))
 
 // Vectors of narrow integers seen as pairs of 32-bit numbers; and squares of the lower of each.
 #define PAIRS(x) as<v_u64>(x)
@@ -261,15 +322,32 @@ INLINE v_f64 load_f64_float16(const u8* p) {
 #endif
 }
 
-// Vector k of the 2 * LANES(f32) elements of a half type at p, the even ones first: any order will do.
+// Vector k of the 2 * LANES(f32) elements of a half type at p, in an order of its own: any will do. Times a power
+// of two, NARROW_BIAS being the exponent that is stored for 1.
 INLINE v_f64 load_placed(const u8* p, int k, int shift, u32 mask) {
+#if LANE_BYTES == 64
+  const __m512i words = load<__m512i>(p), zero = _mm512_setzero_si512();
+  const v_u32 upper = as<v_u32>(k < 2 ? _mm512_unpacklo_epi16(zero, words) : _mm512_unpackhi_epi16(zero, words));
+#elif LANE_BYTES == 32
+  const __m256i words = load<__m256i>(p), zero = _mm256_setzero_si256();
+  const v_u32 upper = as<v_u32>(k < 2 ? _mm256_unpacklo_epi16(zero, words) : _mm256_unpackhi_epi16(zero, words));
+#else
   const v_u32 words = load<v_u32>(p);
-  const v_u32 placed = as<v_u32>(as<v_i32>(k < 2 ? words << 16 : words) >> shift) & mask;
+  const v_u32 upper = k < 2 ? words << 16 : words & 0xffff0000u;
+#endif
+  const v_u32 placed = shift == 0 ? upper : as<v_u32>(as<v_i32>(upper) >> shift) & mask;
   Floats halves[2];
   memcpy(halves, &placed, sizeof halves);
   return widen(halves[k % 2]);
 }
-#define LOAD_PLACED(p, k) load_placed(p, k, PLACED_SHIFT, PLACED_MASK)
+#if LANE_BYTES >= 32  // they convert float16
+#define LOAD_NARROW(p, k) \
+  (PLACED_SHIFT == 0 ? load_placed(p, k, PLACED_SHIFT, PLACED_MASK) : NAME(load_f64)((p) + (k) * LANES(f64) * 2))
+#define NARROW_BIAS (MAX_EXPONENT / 2)
+#else
+#define LOAD_NARROW(p, k) load_placed(p, k, PLACED_SHIFT, PLACED_MASK)
+#define NARROW_BIAS 127
+#endif
 
 // Asks for what lies PREFETCH_BYTES ahead: the processor's own prefetching does not look past a group's
 // arithmetic. 256 MiB of float64 on two threads went from 0.6 to 0.8 of a read-only stream. An address past

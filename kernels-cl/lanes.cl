@@ -43,6 +43,10 @@ typedef double f64;
 #define MUL_ADD(a, b, c) ((a) * (b) + (c))
 #endif
 #define SQUARE_ERROR(d, product) fma(d, d, -(product))
+#define ONE 1.0
+#define ADD_F64(a, one, b) ((a) + (b))
+#define ONLY_BELOW(d, exponent) \
+  AS(f64, AS(i64, d) & ((AS(i64, d) & (long)0x7fffffffffffffff) < (i64)(1023 + (exponent)) << 52))
 #endif
 
 #ifdef SHAPE_SLICE
@@ -61,12 +65,17 @@ typedef double f64;
 #define any_i16(mask) (or_4(as_long4(mask)) != 0)
 #define any_i32(mask) (or_8(as_long8(mask)) != 0)
 #define any_i64(mask) (or_8(mask) != 0)
+#define ABOVE(type, a, b) ((a) > (b))
+#define BELOW(type, a, b) ((a) < (b))
 #define UNROLL _Pragma("unroll")
 #define MUL_32(a, b) (((a) & 0xffffffffUL) * ((b) & 0xffffffffUL))
 #define PAIRS(x) as_ulong8(x)
 #define SQUARE_LOW(type, pairs) CAT(square_low_, type)(pairs)
 #define square_low_u32(pairs) MUL_32(pairs, pairs)
 #define square_low_i32(pairs) as_ulong8((as_long8(pairs) << 32 >> 32) * (as_long8(pairs) << 32 >> 32))
+#define SQUARE_HALF(type, x) CAT(square_half_, type)(x)
+#define square_half_u32(x) ((x) * (x))
+#define square_half_u64(x) MUL_32(x, x)
 #define SUMS(type, x) convert_int16(x)
 #define SQUARE_SUMS(type, x) CAT(square_sums_, type)(x)
 #define square_sums_u8(x) convert_uint16(convert_ushort16(x) * convert_ushort16(x))
@@ -105,6 +114,24 @@ typedef long8 v_i64;
 #define LOAD_i32(p) vload16(0, p)
 #define LOAD_u64(p) vload8(0, p)
 #define LOAD_i64(p) vload8(0, p)
+
+#define STORE(type, to, x) CAT(STORE_, type)(to, x)
+#define STORE_u32(to, x) vstore16(x, 0, to)
+#define STORE_u64(to, x) vstore8(x, 0, to)
+// Two vectors, a number of the one beside one of the other.
+#define STORE_ZIPPED(type, to, a, b) CAT(store_zipped_, type)((type*)(to), a, b)
+INLINE void store_zipped_i32(i32* to, v_i32 a, v_i32 b) {
+  vstore16((int16)(a.s0, b.s0, a.s1, b.s1, a.s2, b.s2, a.s3, b.s3, a.s4, b.s4, a.s5, b.s5, a.s6, b.s6, a.s7, b.s7), 0, to);
+  vstore16((int16)(a.s8, b.s8, a.s9, b.s9, a.sa, b.sa, a.sb, b.sb, a.sc, b.sc, a.sd, b.sd, a.se, b.se, a.sf, b.sf), 1, to);
+}
+INLINE void store_zipped_i64(i64* to, v_i64 a, v_i64 b) {
+  vstore8((long8)(a.s0, b.s0, a.s1, b.s1, a.s2, b.s2, a.s3, b.s3), 0, to);
+  vstore8((long8)(a.s4, b.s4, a.s5, b.s5, a.s6, b.s6, a.s7, b.s7), 1, to);
+}
+#define ZERO(type) ((type)(0))
+typedef long2 v_pair;
+#define PAIR_FIRST(pair) (pair).x
+#define PAIR_SECOND(pair) (pair).y
 
 // Folds a vector's halves onto each other.
 #define LANES_16(name, type, wide, op)                                   \
@@ -149,8 +176,9 @@ LANES_16(add_16, i64, long, SUM_OF)
 #ifdef FP64
 typedef double8 v_f64;
 #define AS_f64(x) as_double8(x)
-// The even elements first: any order will do.
-#define LOAD_PLACED(p, k) \
+// The even elements first: any order will do. Times a power of two, NARROW_BIAS being the exponent stored for 1.
+#define NARROW_BIAS 127
+#define LOAD_NARROW(p, k) \
   convert_double8(as_float8((as_int8(vload8(0, (SPACE const u32*)(p)) << ((k) == 0 ? 16 : 0)) >> PLACED_SHIFT) & (int8)(PLACED_MASK)))
 #define load_f64_float32(p) convert_double8(vload8(0, (SPACE const float*)(p)))
 #define load_f64_bfloat16(p) convert_double8(as_float8(convert_uint8(vload8(0, (SPACE const u16*)(p))) << 16))

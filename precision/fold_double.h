@@ -133,7 +133,7 @@ INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
       if (!NAME(settle)(fold, partial, p, MAX_LANE(i64, largest), MIN_LANE(u64, least) + 1, needs)) return;
     }
   }
-  NAME(add_seen)(&fold->seen, &seen);
+  NAME(add_seen)(&fold->seen, &seen, partial, needs);
   const v_f64 scale = SPLAT(f64, fold->scale);
   UNROLL
   for (int i = 0; i < GROUP; i += LANES(f64) * SETS) {
