@@ -96,8 +96,8 @@ TEST_P(CallersQueue, MeasuresAnArena) {
 TEST_P(CallersQueue, MeasuresSubBuffers) {
   fill_arena(2);
   constexpr std::size_t kOrigin = 4096;
-  std::vector<std::byte> shifted(kOrigin, std::byte{0xff});
-  shifted.insert(shifted.end(), arena_.begin(), arena_.end());
+  std::vector<std::byte> shifted(kOrigin + arena_.size(), std::byte{0xff});
+  std::ranges::copy(arena_, shifted.begin() + kOrigin);
   cl::Buffer whole(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, shifted.size(), shifted.data());
   const cl_buffer_region region{kOrigin, arena_.size()};
   cl_int code = CL_SUCCESS;
