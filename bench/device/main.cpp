@@ -36,7 +36,7 @@ bool parse(int argc, char** argv, Arguments& found) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "--quick") {
-      found.plan = {std::uint64_t{8} << 20, 3, 256};
+      found.plan = {std::uint64_t{2} << 20, 3, 256, false};
     } else if (word == "--cuda" && i + 1 < argc) {
       found.cuda = argv[++i];
     } else if (word == "--mib" && i + 1 < argc) {

@@ -12,6 +12,7 @@ struct Plan {
   std::uint64_t bytes = std::uint64_t{256} << 20;  // of one large tensor
   int rounds = 9;
   std::uint64_t batch_tensors = 10'000;
+  bool every_shape = true;  // or only those next to the usual one
 };
 
 // Every OpenCL platform and device, and whether inline PTX and its packed operations compile and are right.
