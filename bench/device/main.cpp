@@ -61,7 +61,7 @@ int run(const Arguments& arguments) {
   };
   if (stage == "devices") return print_devices(), 0;
   if (stage == "ceiling") return measure_ceiling(*gpu(), arguments.plan), 0;
-  if (stage == "check") return check_folds(*gpu()), 0;
+  if (stage == "check") return check_folds(*gpu(), arguments.plan), 0;
   if (stage == "folds") return measure_folds(*gpu(), arguments.plan), 0;
   if (stage == "batch") return measure_batch(*gpu(), arguments.plan), 0;
   if (stage == "api") return measure_api(arguments.plan), 0;

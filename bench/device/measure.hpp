@@ -12,7 +12,7 @@ struct Plan {
   std::uint64_t bytes = std::uint64_t{256} << 20;  // of one large tensor
   int rounds = 9;
   std::uint64_t batch_tensors = 10'000;
-  bool every_shape = true;  // or only those next to the usual one
+  bool every_shape = true;  // of launches, and every set of needs; or only the usual ones
 };
 
 // Every OpenCL platform and device, and whether inline PTX and its packed operations compile and are right.
@@ -22,7 +22,7 @@ void print_devices();
 void measure_ceiling(Gpu& gpu, const Plan& plan);
 
 // The folds against the host engine, bit by bit: every dtype, hard data, awkward sizes and beginnings.
-void check_folds(Gpu& gpu);
+void check_folds(Gpu& gpu, const Plan& plan);
 
 // One large tensor of each dtype beside the read-only stream, in turns.
 void measure_folds(Gpu& gpu, const Plan& plan);
