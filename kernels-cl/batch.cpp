@@ -35,7 +35,7 @@ void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vect
   const std::uint64_t element_bytes = size_bytes(whole.dtype);
   std::uint64_t most = std::clamp(total_bytes / (device.compute_units * 4) + 1, kLeastSliceBytes, kMostSliceBytes) /
                        element_bytes;
-  if (device.shape == Shape::kGroup) most = device.group_size * most_elements_a_lane(whole.dtype);
+  if (device.shape == Shape::kGroup) most = most_elements_a_group(device, whole.dtype, total_bytes);
   if ((whole.needs & kLowKernel) != 0) most = std::max(kTileElements, most / kTileElements * kTileElements);
   while (whole.count != 0) {
     Piece piece = whole;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tensorstat/meter.hpp>
@@ -23,6 +24,15 @@ enum class Pointers : std::uint8_t {
   kSystemSvm,  // all: fine-grain system SVM
 };
 
+// How Shape::kGroup is launched; the table in device.cpp has a row for each make of GPU.
+struct GroupShape {
+  std::size_t lanes = 256;         // a work-group, which folds a slice
+  std::uint32_t loads = 4;         // of 16 bytes, that a lane has in flight
+  std::uint32_t slices_a_unit = 16;  // that a large tensor is cut into for each compute unit, at least
+};
+// Of the device's vendor, as CL_DEVICE_VENDOR tells it.
+GroupShape group_shape(std::string_view vendor);
+
 struct Device {
   cl::Device device;
   DeviceInfo info;
@@ -38,6 +48,8 @@ struct Device {
   Pointers pointers = Pointers::kNone;
 
   bool follows_any_pointer() const { return pointers >= Pointers::kSameSpace; }
+  GroupShape group;               // of Shape::kGroup
+  std::uint32_t ptx = 0;          // 10 * major + minor of an NVIDIA GPU's compute capability; TENSORSTAT_CL_PTX=0 does without
 };
 
 // Whether this is the child of a process in which OpenCL was used through this library. A driver may hang

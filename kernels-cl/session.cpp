@@ -133,20 +133,28 @@ Status Session::prepare(Dtype dtype, Needs needs) {
 
 Result<cl::Kernel> Session::kernel(Dtype dtype, Needs needs) {
   if (const cl::Kernel* known = programs_.find(dtype, needs)) return *known;
-  const auto prove = [&](const cl::Kernel& kernel) { return probe(device_, pool_, own_queue_, kernel, dtype, needs); };
-  const Programs::Recipe recipe = Programs::recipe(device_, dtype, needs);
-  if (Status tried = try_kernel(device_, recipe.key, dtype, needs); !tried) return tried.error();
-  // What the disk had and the device does not do well is built again.
-  if (const auto recalled = Programs::recall(context_, device_, recipe); recalled && prove(*recalled)) {
-    programs_.keep(dtype, needs, *recalled);
-    return *recalled;
+  auto made = make_kernel(device_, dtype, needs);
+  if (!made && device_.ptx != 0) {
+    // A driver may not compile the packed operations, or get them wrong; without, it is a device like others.
+    Device plain = device_;
+    plain.ptx = 0;
+    made = make_kernel(plain, dtype, needs);
   }
-  auto built = Programs::build(context_, device_, recipe);
+  if (made) programs_.keep(dtype, needs, *made);
+  return made;
+}
+
+Result<cl::Kernel> Session::make_kernel(const Device& device, Dtype dtype, Needs needs) {
+  const auto prove = [&](const cl::Kernel& kernel) { return probe(device, pool_, own_queue_, kernel, dtype, needs); };
+  const Programs::Recipe recipe = Programs::recipe(device, dtype, needs);
+  if (Status tried = try_kernel(device, recipe.key, dtype, needs); !tried) return tried.error();
+  // What the disk had and the device does not do well is built again.
+  if (auto recalled = Programs::recall(context_, device, recipe); recalled && prove(*recalled)) return *std::move(recalled);
+  auto built = Programs::build(context_, device, recipe);
   if (!built) return built.error();
   if (Status status = prove(*built); !status) return status.error();
   Programs::remember(*built, recipe);
-  programs_.keep(dtype, needs, *built);
-  return *std::move(built);
+  return built;
 }
 
 }  // namespace tensorstat::cl_engine

@@ -58,6 +58,7 @@ class Session {
   Session(Device device, cl::Context context, cl::CommandQueue queue, cl::CommandQueue own_queue,
           cl::CommandQueue upload_queue, Ledger& ledger);
   Result<cl::Kernel> kernel(Dtype dtype, Needs needs);
+  Result<cl::Kernel> make_kernel(const Device& device, Dtype dtype, Needs needs);  // built or recalled, and probed
 
   const Device device_;
   const cl::Context context_;
