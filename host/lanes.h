@@ -20,6 +20,7 @@
 #define FP64
 #define ADD(word, value) ((word) += (value))
 #define RAISE(word, value) ((word) = (word) > (value) ? (word) : (value))
+#define UNROLL_BY_2 _Pragma("GCC unroll 2")
 #define UNROLL  // the compilers do so unasked
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define SUBNORMALS_CONVERT 1  // the engine clears flush-to-zero before it calls
@@ -151,6 +152,16 @@ INLINE v_f64 multiply_add(v_f64 a, v_f64 b, v_f64 c) {
 }
 #define MUL_ADD(a, b, c) multiply_add(a, b, c)
 
+// The smaller of a and the size of b, neither a NaN.
+INLINE v_f64 smaller_size(v_f64 a, v_f64 b) {
+#if LANE_BYTES == 64
+  return (v_f64)_mm512_range_pd((__m512d)a, (__m512d)b, 10);  // the one of smaller size, its sign cleared
+#else
+  return smaller(a, as<v_f64>(as<v_u64>(b) & ~((u64)1 << 63)));
+#endif
+}
+#define SMALLER_SIZE(a, b) smaller_size(a, b)
+
 // d * d less its rounded value. Without fma, by halves of d whose products are exact (Dekker's).
 INLINE v_f64 square_error(v_f64 d, v_f64 product) {
 #if LANE_BYTES >= 32
@@ -176,6 +187,19 @@ INLINE v_u64 multiply_32(v_u64 a, v_u64 b) {
 #endif
 }
 #define MUL_32(a, b) multiply_32(a, b)
+
+// Adds value * value to the 128 bits of two words; value is less than 2^63 in size.
+INLINE void add_square(u64& low, u64& high, i64 value) {
+#ifdef __SIZEOF_INT128__
+  __extension__ typedef unsigned __int128 u128;
+  const u128 sum = (((u128)high << 64) | low) + (u128)((__extension__ (__int128)value) * value);
+  low = (u64)sum;
+  high = (u64)(sum >> 64);
+#else
+#error
+#endif
+}
+#define ADD_SQUARE(low, high, value) add_square(low, high, value)
 
 // Vectors of narrow integers seen as pairs of 32-bit numbers; and squares of the lower of each.
 #define PAIRS(x) as<v_u64>(x)
