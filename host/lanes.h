@@ -188,18 +188,21 @@ INLINE v_u64 multiply_32(v_u64 a, v_u64 b) {
 }
 #define MUL_32(a, b) multiply_32(a, b)
 
-// Adds value * value to the 128 bits of two words; value is less than 2^63 in size.
-INLINE void add_square(u64& low, u64& high, i64 value) {
+// value * value in two words, for values below 2^63 in size.
+INLINE void square_wide(i64 value, u64& low, u64& high) {
 #ifdef __SIZEOF_INT128__
-  __extension__ typedef unsigned __int128 u128;
-  const u128 sum = (((u128)high << 64) | low) + (u128)((__extension__ (__int128)value) * value);
-  low = (u64)sum;
-  high = (u64)(sum >> 64);
+  __extension__ typedef __int128 i128;
+  const i128 square = (i128)value * value;
+  low = (u64)square;
+  high = (u64)(square >> 64);
 #else
-#error
+  const u64 size = (u64)(value < 0 ? -value : value), a = (u32)size, b = size >> 32;
+  const u64 middle = a * b + (a * a >> 33);
+  low = (middle << 33) | ((a * a) & (((u64)1 << 33) - 1));
+  high = b * b + (middle >> 31);
 #endif
 }
-#define ADD_SQUARE(low, high, value) add_square(low, high, value)
+#define SQUARE_WIDE(value, low, high) square_wide(value, low, high)
 
 // Vectors of narrow integers seen as pairs of 32-bit numbers; and squares of the lower of each.
 #define PAIRS(x) as<v_u64>(x)

@@ -41,6 +41,9 @@ typedef struct {
   v_u64 negatives, zeros, any_signs, all_signs;
 } NAME(seen);
 
+// What a round is expected to be. ZEROS are some among elements that the window holds.
+enum { PLAIN, ZEROS, STRANGE };
+
 typedef struct {
   v_u64 totals[TERMS];  // of the rounds' sums, as bits, start included
   NAME(seen) seen;
@@ -49,7 +52,7 @@ typedef struct {
   u32 unit;
   u32 rounds;  // in the totals
   u32 missed;  // rounds outside the window since it was placed
-  int zeros;   // whether the last round had any
+  u32 expected;  // of the next round, as the last one was
   NAME(bins) bins;
 } NAME(fold);
 
@@ -113,7 +116,7 @@ INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
   }
   NAME(see_nothing)(&fold->seen);
   fold->nans = fold->positive_infs = fold->negative_infs = SPLAT(u64, 0);
-  fold->zeros = 0;
+  fold->expected = PLAIN;
   fold->bins.elements = 0;
 }
 
@@ -199,10 +202,10 @@ INLINE int NAME(take)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, 
   }
   const v_f64 farthest = MAX(seen.top, -seen.bottom);
   if (UNLIKELY(ANY(i64, (farthest > fold->largest) | (near < fold->smallest) | (sums[HIGH] != sums[HIGH])))) {
-    if (!zeros) fold->zeros = ANY(i64, near == none);
+    fold->expected = !zeros && ANY(i64, near == none) ? ZEROS : STRANGE;
     return 0;
   }
-  if (zeros) fold->zeros = ANY(i64, seen.zeros != (u64)0);
+  if (zeros) fold->expected = ANY(i64, seen.zeros != (u64)0) ? ZEROS : PLAIN;
   NAME(add_seen)(&fold->seen, &seen);
   NAME(keep)(fold, partial, sums, needs);
   return 1;
@@ -231,15 +234,19 @@ NOINLINE void NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8
     least = MIN(least, size > none ? size : infinity);  // a NaN is not
   }
   NAME(add_seen)(&fold->seen, &seen);
+  const int finite = !ANY(i64, (nans != fold->nans) | (positive_infs != fold->positive_infs) |
+                                   (negative_infs != fold->negative_infs));
   fold->nans = nans;
   fold->positive_infs = positive_infs;
   fold->negative_infs = negative_infs;
+  fold->expected = finite ? ZEROS : STRANGE;
   if ((needs & (NEED_SUM | NEED_SQUARES)) == 0) return;
   const i64 largest = MAX_LANE(i64, AS(i64, most)), smallest = MIN_LANE(i64, AS(i64, least));
   if (largest > AS_I64(fold->largest) || smallest < AS_I64(fold->smallest)) {
     const i32 highest = MIN((i32)(largest >> 52) + 1, MAX_EXPONENT - 1);  // a binade to spare
     const i32 lowest = highest - SPAN_DOUBLE;
     if ((lowest > 1 && (i32)(smallest >> 52) < lowest) || fold->rounds + ++fold->missed < STAY_DOUBLE) {
+      fold->expected = STRANGE;
       NAME(bin_round)(&fold->bins, partial, p, ROUND, (i32)(smallest >> 52), (i32)(largest >> 52));
       return;
     }
@@ -258,8 +265,8 @@ NOINLINE void NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8
 
 INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
   for (int first = 0; first < GROUP; first += ROUND, p += ROUND * 8) {
-    if (!fold->zeros && NAME(take)(fold, partial, p, needs, 0)) continue;
-    if (fold->zeros && NAME(take)(fold, partial, p, needs, 1)) continue;
+    if (fold->expected == PLAIN && NAME(take)(fold, partial, p, needs, 0)) continue;
+    if (fold->expected == ZEROS && NAME(take)(fold, partial, p, needs, 1)) continue;
     NAME(settle)(fold, partial, p, needs);
   }
 }
