@@ -34,11 +34,11 @@ enum { REST, HIGH, LOW_LOW, MIDDLE_LOW, MIDDLE_MIDDLE, HIGH_LOW, HIGH_MIDDLE, HI
 #define START_AT(exponent) (((u64)(1023 + 52 + (exponent)) << 52) | ((u64)1 << 51))
 #define START_BITS(k) START_AT((IS_SQUARE(k) ? 2 : 1) * SCALED_UNIT + TERM_UNIT(k))
 
-// Of elements that are not NaN. The signs are those of rounds that have zeros: -0 and +0 compare as equal, and
-// only where nothing lies below or above them do the signs matter, which are then theirs.
+// Of elements that are not NaN. Where zeros are looked for, all bits are or'ed and and'ed: -0 and +0 compare as
+// equal, and only where one of them is the extremum do its signs matter, which are the zeros' then.
 typedef struct {
   v_f64 top, bottom;
-  v_u64 negatives, zeros, any_signs, all_signs;
+  v_u64 negatives, zeros, any_bits, all_bits;
 } NAME(seen);
 
 // What a round is expected to be. ZEROS are some among elements that the window holds.
@@ -92,8 +92,8 @@ INLINE void NAME(flush)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
 INLINE void NAME(see_nothing)(NAME(seen) * seen) {
   seen->top = SPLAT(f64, -INFINITY_DOUBLE);
   seen->bottom = SPLAT(f64, INFINITY_DOUBLE);
-  seen->negatives = seen->zeros = seen->any_signs = SPLAT(u64, 0);
-  seen->all_signs = SPLAT(u64, ~(u64)0);
+  seen->negatives = seen->zeros = seen->any_bits = SPLAT(u64, 0);
+  seen->all_bits = SPLAT(u64, ~(u64)0);
 }
 
 INLINE void NAME(add_seen)(NAME(seen) * to, const NAME(seen) * from) {
@@ -101,8 +101,8 @@ INLINE void NAME(add_seen)(NAME(seen) * to, const NAME(seen) * from) {
   to->bottom = MIN(to->bottom, from->bottom);
   to->negatives += from->negatives;
   to->zeros += from->zeros;
-  to->any_signs |= from->any_signs;
-  to->all_signs &= from->all_signs;
+  to->any_bits |= from->any_bits;
+  to->all_bits &= from->all_bits;
 }
 
 INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
@@ -135,8 +135,8 @@ INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
   i64 highest = MAX_LANE(i64, KEY(i64, seen->top)), lowest = MIN_LANE(i64, KEY(i64, seen->bottom));
   if (highest < lowest) return;  // nothing: this is a NaN's
   // The keys of -0 and +0 are -1 and 0.
-  if (highest == -1 || highest == 0) highest = MAX_LANE(i64, AS(i64, seen->all_signs)) < 0 ? -1 : 0;
-  if (lowest == -1 || lowest == 0) lowest = MIN_LANE(i64, AS(i64, seen->any_signs)) < 0 ? -1 : 0;
+  if (highest == -1 || highest == 0) highest = MAX_LANE(i64, AS(i64, seen->all_bits)) < 0 ? -1 : 0;
+  if (lowest == -1 || lowest == 0) lowest = MIN_LANE(i64, AS(i64, seen->any_bits)) < 0 ? -1 : 0;
   raise_extrema(partial, highest, lowest);
 }
 
@@ -175,34 +175,38 @@ INLINE void NAME(keep)(NAME(fold) * fold, WORDS i64* partial, const v_f64* sums,
   if (++fold->rounds == ROUNDS_DOUBLE) NAME(flush)(fold, partial, needs);
 }
 
+// Sees a vector of elements. `near` becomes the smallest magnitude, if none is NaN; where `zeros` are looked
+// for, the smallest that is not zero.
+INLINE void NAME(see)(NAME(seen) * seen, v_f64* near, v_u64 bits, const int needs, const int zeros) {
+  const v_f64 x = AS(f64, bits), none = SPLAT(f64, 0);
+  seen->top = x > seen->top ? x : seen->top;  // NaN is not
+  seen->bottom = x < seen->bottom ? x : seen->bottom;
+  if (needs & NEED_SIGNS) COUNT_INTO(u64, seen->negatives, x < none);
+  if (zeros) {
+    COUNT_INTO(u64, seen->zeros, x == none);
+    seen->any_bits |= bits;
+    seen->all_bits &= bits;
+  }
+  *near = SMALLER_SIZE(*near, zeros ? (x == none ? SPLAT(f64, INFINITY_DOUBLE) : x) : x);
+}
+
 // Takes the ROUND elements at p if the window holds them, and returns whether it did; where no `zeros` are
 // looked for, it takes none that has any.
 INLINE int NAME(take)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int zeros) {
-  const v_f64 infinity = SPLAT(f64, INFINITY_DOUBLE), none = SPLAT(f64, 0);
   const v_f64 scale = SPLAT(f64, fold->scale);
-  v_f64 sums[TERMS];
+  v_f64 sums[TERMS], near = SPLAT(f64, INFINITY_DOUBLE);
   NAME(start)(sums);
   NAME(seen) seen;
   NAME(see_nothing)(&seen);
-  v_f64 near = infinity;
   UNROLL_BY_2
   for (int i = 0; i < ROUND; i += LANES(f64)) {
     const v_u64 bits = LOAD(u64, p + i * 8);
-    const v_f64 x = AS(f64, bits);
-    seen.top = MAX(seen.top, x);
-    seen.bottom = MIN(seen.bottom, x);
-    if (needs & NEED_SIGNS) COUNT_INTO(u64, seen.negatives, x < none);
-    if (zeros) {
-      COUNT_INTO(u64, seen.zeros, x == none);
-      seen.any_signs |= bits;
-      seen.all_signs &= bits;
-    }
-    near = SMALLER_SIZE(near, zeros ? (x == none ? infinity : x) : x);
-    NAME(add)(sums, x, scale, needs);
+    NAME(see)(&seen, &near, bits, needs, zeros);
+    NAME(add)(sums, AS(f64, bits), scale, needs);
   }
   const v_f64 farthest = MAX(seen.top, -seen.bottom);
   if (UNLIKELY(ANY(i64, (farthest > fold->largest) | (near < fold->smallest) | (sums[HIGH] != sums[HIGH])))) {
-    fold->expected = !zeros && ANY(i64, near == none) ? ZEROS : STRANGE;
+    fold->expected = !zeros && ANY(i64, near == SPLAT(f64, 0)) ? ZEROS : STRANGE;
     return 0;
   }
   if (zeros) fold->expected = ANY(i64, seen.zeros != (u64)0) ? ZEROS : PLAIN;
@@ -211,43 +215,51 @@ INLINE int NAME(take)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, 
   return 1;
 }
 
-// Takes the ROUND elements at p, which the window may not hold.
-NOINLINE void NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
+// Counts the NaN and Inf among the ROUND elements at p, and keeps the bits of NaN out of `seen`; `far` and `near`
+// become the largest and the smallest magnitude of the finite ones, zeros aside.
+NOINLINE void NAME(see_strange)(NAME(fold) * fold, NAME(seen) * seen, v_f64* far, v_f64* near, SPACE const u8* p) {
   const v_f64 infinity = SPLAT(f64, INFINITY_DOUBLE), none = SPLAT(f64, 0);
-  NAME(seen) seen;
-  NAME(see_nothing)(&seen);
-  v_u64 nans = fold->nans, positive_infs = fold->positive_infs, negative_infs = fold->negative_infs;
-  v_f64 most = none, least = infinity;  // of the magnitudes that are finite and not zero
+  *far = none;
+  *near = infinity;
+  seen->any_bits = SPLAT(u64, 0);
+  seen->all_bits = ~seen->any_bits;
   for (int i = 0; i < ROUND; i += LANES(f64)) {
     const v_u64 bits = LOAD(u64, p + i * 8);
     const v_f64 x = AS(f64, bits), size = AS(f64, bits & MAGNITUDE_MASK);
-    seen.top = MAX(seen.top, x == x ? x : -infinity);
-    seen.bottom = MIN(seen.bottom, x == x ? x : infinity);
-    COUNT_INTO(u64, seen.negatives, x < none);
-    COUNT_INTO(u64, seen.zeros, x == none);
-    seen.any_signs |= x == x ? bits : SPLAT(u64, 0);
-    seen.all_signs &= x == x ? bits : SPLAT(u64, ~(u64)0);
-    COUNT_INTO(u64, nans, x != x);
-    COUNT_INTO(u64, positive_infs, x == infinity);
-    COUNT_INTO(u64, negative_infs, x == -infinity);
-    most = MAX(most, size < infinity ? size : none);
-    least = MIN(least, size > none ? size : infinity);  // a NaN is not
+    COUNT_INTO(u64, fold->nans, x != x);
+    COUNT_INTO(u64, fold->positive_infs, x == infinity);
+    COUNT_INTO(u64, fold->negative_infs, x == -infinity);
+    seen->any_bits |= x == x ? bits : SPLAT(u64, 0);
+    seen->all_bits &= x == x ? bits : SPLAT(u64, ~(u64)0);
+    *far = MAX(*far, size < infinity ? size : none);
+    *near = MIN(*near, size > none ? size : infinity);
   }
+}
+
+// Takes the ROUND elements at p, whatever they are.
+NOINLINE void NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
+  const v_f64 none = SPLAT(f64, 0);
+  v_f64 far, near = SPLAT(f64, INFINITY_DOUBLE), strange = none;
+  NAME(seen) seen;
+  NAME(see_nothing)(&seen);
+  for (int i = 0; i < ROUND; i += LANES(f64)) {
+    const v_u64 bits = LOAD(u64, p + i * 8);
+    NAME(see)(&seen, &near, bits, needs, 1);
+    strange = MUL_ADD(AS(f64, bits), none, strange);
+  }
+  far = MAX(seen.top, -seen.bottom);
+  const int finite = !ANY(i64, strange != strange);
+  if (!finite) NAME(see_strange)(fold, &seen, &far, &near, p);
   NAME(add_seen)(&fold->seen, &seen);
-  const int finite = !ANY(i64, (nans != fold->nans) | (positive_infs != fold->positive_infs) |
-                                   (negative_infs != fold->negative_infs));
-  fold->nans = nans;
-  fold->positive_infs = positive_infs;
-  fold->negative_infs = negative_infs;
   fold->expected = finite ? ZEROS : STRANGE;
   if ((needs & (NEED_SUM | NEED_SQUARES)) == 0) return;
-  const i64 largest = MAX_LANE(i64, AS(i64, most)), smallest = MIN_LANE(i64, AS(i64, least));
+  const i64 largest = MAX_LANE(i64, AS(i64, far)), smallest = MIN_LANE(i64, AS(i64, near));
   if (largest > AS_I64(fold->largest) || smallest < AS_I64(fold->smallest)) {
     const i32 highest = MIN((i32)(largest >> 52) + 1, MAX_EXPONENT - 1);  // a binade to spare
     const i32 lowest = highest - SPAN_DOUBLE;
     if ((lowest > 1 && (i32)(smallest >> 52) < lowest) || fold->rounds + ++fold->missed < STAY_DOUBLE) {
-      fold->expected = STRANGE;
       NAME(bin_round)(&fold->bins, partial, p, ROUND, (i32)(smallest >> 52), (i32)(largest >> 52));
+      fold->expected = STRANGE;
       return;
     }
     NAME(flush)(fold, partial, needs);
