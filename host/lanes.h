@@ -24,6 +24,7 @@
 #define FP64
 #define ADD(word, value) ((word) += (value))
 #define RAISE(word, value) ((word) = (word) > (value) ? (word) : (value))
+#define UNROLL_BY_2 _Pragma("GCC unroll 2")
 #define UNROLL  // the compilers do so unasked
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define SUBNORMALS_CONVERT 1  // the engine clears flush-to-zero before it calls
@@ -198,17 +199,15 @@ INLINE v_f64 ones() {
 // NaN and Inf become 0.
 #define ONLY_FINITE(d) AS(f64, AS(i64, d) & ((AS(i64, d) & INT64_MAX) < WIDENED_INFINITY))
 
-// d * d less its rounded value. Without fma, by halves of d whose products are exact (Dekker's).
-INLINE v_f64 square_error(v_f64 d, v_f64 product) {
-#if LANE_BYTES >= 32
-  return multiply_add(d, d, -product);
+// The smaller of a and the size of b, neither a NaN.
+INLINE v_f64 smaller_size(v_f64 a, v_f64 b) {
+#if LANE_BYTES == 64
+  return (v_f64)_mm512_range_pd((__m512d)a, (__m512d)b, 10);  // the one of smaller size, its sign cleared
 #else
-  const v_f64 high = as<v_f64>((as<v_u64>(d) + (1u << 26)) & ~(((u64)1 << 27) - 1));
-  const v_f64 low = d - high;
-  return ((high * high - product) + 2 * (high * low)) + low * low;
+  return smaller(a, as<v_f64>(as<v_u64>(b) & ~((u64)1 << 63)));
 #endif
 }
-#define SQUARE_ERROR(d, product) square_error(d, product)
+#define SMALLER_SIZE(a, b) smaller_size(a, b)
 
 // Products of the low 32 bits of each lane.
 INLINE v_u64 multiply_32(v_u64 a, v_u64 b) {
@@ -242,6 +241,22 @@ INLINE void store_zipped(void* to, V a, V b, std::index_sequence<kLane...>) {
 }
 #define STORE_ZIPPED(type, to, a, b) store_zipped(to, a, b, std::make_index_sequence<LANES(type)>())
 #define STORE(type, to, x) memcpy(to, &static_cast<const VECTOR_OF(type)&>(x), sizeof(VECTOR_OF(type)))
+
+// value * value in two words, for values below 2^63 in size.
+INLINE void square_wide(i64 value, u64& low, u64& high) {
+#ifdef __SIZEOF_INT128__
+  __extension__ typedef __int128 i128;
+  const i128 square = (i128)value * value;
+  low = (u64)square;
+  high = (u64)(square >> 64);
+#else
+  const u64 size = (u64)(value < 0 ? -value : value), a = (u32)size, b = size >> 32;
+  const u64 middle = a * b + (a * a >> 33);
+  low = (middle << 33) | ((a * a) & (((u64)1 << 33) - 1));
+  high = b * b + (middle >> 31);
+#endif
+}
+#define SQUARE_WIDE(value, low, high) square_wide(value, low, high)
 
 // Vectors of narrow integers seen as pairs of 32-bit numbers; and squares of the lower of each.
 #define PAIRS(x) as<v_u64>(x)

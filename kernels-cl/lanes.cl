@@ -42,7 +42,6 @@ typedef double f64;
 #else
 #define MUL_ADD(a, b, c) ((a) * (b) + (c))
 #endif
-#define SQUARE_ERROR(d, product) fma(d, d, -(product))
 #define ONE 1.0
 #define ADD_F64(a, one, b) ((a) + (b))
 #define ONLY_FINITE(d) AS(f64, AS(i64, d) & ((AS(i64, d) & (i64)0x7fffffffffffffff) < WIDENED_INFINITY))
