@@ -137,7 +137,7 @@ std::optional<Value> read_integer(std::string_view text, bool is_signed) {
 
 std::optional<Value> read_value(std::string_view text, Category category,
                                 std::string_view data_type) {
-  if (text.empty() || text == "null") return Value{};
+  if (text.empty() || text == "null") return std::optional<Value>(std::in_place);
   const Kind kind = kind_of(category);
   if (kind == Kind::kDigest) return read_digest(text);
   if (kind == Kind::kCount) return read_integer(text, false);
