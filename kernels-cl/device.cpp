@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "kernels-cl/trial.hpp"
+
 namespace tensorstat {
 namespace cl_engine {
 namespace {
@@ -138,6 +140,11 @@ Device describe_one(const cl::Device& device) {
   return found;
 }
 
+// As clinfo has them.
+std::string numbers_of(const MeterOptions& options) {
+  return std::to_string(options.platform) + ":" + std::to_string(std::max(0, options.device));
+}
+
 }  // namespace
 
 GroupShape group_shape(std::string_view vendor) {
@@ -160,6 +167,18 @@ std::vector<Device> find_devices() {
   std::vector<cl::Platform> platforms;
   if (cl::Platform::get(&platforms) != CL_SUCCESS) return all;
   for (std::size_t p = 0; p < platforms.size(); ++p) {
+    cl_int code = CL_SUCCESS;
+    const std::string platform_name = trimmed(platforms[p].getInfo<CL_PLATFORM_NAME>(&code));
+    if (code != CL_SUCCESS) continue;
+    if (may_kill(platform_name)) {
+      if (Status tried = try_devices(); !tried) {
+        Device& unseen = all.emplace_back();
+        unseen.info.platform = static_cast<int>(p);
+        unseen.info.name = unseen.info.platform_name = platform_name;
+        unseen.info.refusal = tried.error().message;
+        continue;
+      }
+    }
     std::vector<cl::Device> devices;
     if (platforms[p].getDevices(CL_DEVICE_TYPE_ALL, &devices) != CL_SUCCESS) continue;
     for (std::size_t d = 0; d < devices.size(); ++d) {
@@ -173,10 +192,12 @@ std::vector<Device> find_devices() {
 
 Result<Device> choose_device(const MeterOptions& options) {
   const std::vector<Device> all = find_devices();
-  if (all.empty() && forked_since_first_use()) {
-    return Error{Code::kDevice, "the process has forked since OpenCL was in use: a driver's threads do not survive that"};
+  if (all.empty()) {
+    const std::string wanted = options.platform < 0 ? "" : "there is no OpenCL device " + numbers_of(options) + ": ";
+    return Error{Code::kDevice, wanted + (forked_since_first_use()
+                                              ? "the process has forked since OpenCL was in use: a driver's threads do not survive that"
+                                              : "no OpenCL platform has a device (is an ICD such as pocl-opencl-icd installed?)")};
   }
-  if (all.empty()) return Error{Code::kDevice, "no OpenCL platform has a device (is an ICD such as pocl-opencl-icd installed?)"};
   if (options.platform >= 0) {
     for (const Device& each : all) {
       if (each.info.platform == options.platform && each.info.device == std::max(0, options.device)) {
@@ -184,8 +205,7 @@ Result<Device> choose_device(const MeterOptions& options) {
         return each;
       }
     }
-    return Error{Code::kDevice, "there is no OpenCL device " + std::to_string(options.platform) + ":" +
-                                    std::to_string(std::max(0, options.device)) + "; `tensorstat devices` lists them"};
+    return Error{Code::kDevice, "there is no OpenCL device " + numbers_of(options) + "; `tensorstat devices` lists them"};
   }
   const Device* best = nullptr;
   for (const Device& each : all) {
