@@ -20,8 +20,12 @@
 #define FP64
 #define ADD(word, value) ((word) += (value))
 #define RAISE(word, value) ((word) = (word) > (value) ? (word) : (value))
-#define UNROLL_BY_2 _Pragma("GCC unroll 2")
 #define UNROLL  // the compilers do so unasked
+#ifdef __clang__
+#define UNROLL_BY_2 _Pragma("unroll 2")
+#else
+#define UNROLL_BY_2 _Pragma("GCC unroll 2")
+#endif
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define SUBNORMALS_CONVERT 1  // the engine clears flush-to-zero before it calls
 
@@ -50,6 +54,7 @@ using f64 = double;
 #define GROUP 128
 #define SETS 2
 #define PREFETCH_BYTES 8192
+#define PREFETCH(p, bytes)  // whoever walks has asked
 
 template <typename T, int kLanes>
 struct VectorOf {

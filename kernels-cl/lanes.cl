@@ -62,7 +62,26 @@ typedef double f64;
 #define any_i32(mask) (or_8(as_long8(mask)) != 0)
 #define any_i64(mask) (or_8(mask) != 0)
 #define UNROLL _Pragma("unroll")
+#define UNROLL_BY_2
 #define MUL_32(a, b) (((a) & 0xffffffffUL) * ((b) & 0xffffffffUL))
+// Asks for what lies 8 KiB ahead. Oclgrind, whose target is SPIR, knows neither this nor 128 bits.
+#ifndef __SPIR__
+#define PREFETCH(p, bytes) \
+  for (int ahead = 0; ahead < (int)(bytes); ahead += 64) __builtin_prefetch((p) + 8192 + ahead)
+#else
+#define PREFETCH(p, bytes)
+#endif
+#define SQUARE_WIDE(value, low, high) square_wide(value, &(low), &(high))
+INLINE void square_wide(i64 value, u64* low, u64* high) {
+#if defined(__SIZEOF_INT128__) && !defined(__SPIR__)  // mul_hi is four multiplications through pocl
+  const __int128 square = (__int128)value * value;
+  *low = (u64)square;
+  *high = (u64)(square >> 64);
+#else
+  *low = (u64)(value * value);
+  *high = (u64)mul_hi(value, value);
+#endif
+}
 #define PAIRS(x) as_ulong8(x)
 #define SQUARE_LOW(type, pairs) CAT(square_low_, type)(pairs)
 #define square_low_u32(pairs) MUL_32(pairs, pairs)
@@ -149,6 +168,11 @@ LANES_16(add_16, i64, long, SUM_OF)
 #ifdef FP64
 typedef double8 v_f64;
 #define AS_f64(x) as_double8(x)
+#define SMALLER_SIZE(a, b) smaller_size(a, b)
+INLINE v_f64 smaller_size(v_f64 a, v_f64 b) {
+  b = fabs(b);
+  return a < b ? a : b;
+}
 // The even elements first: any order will do.
 #define LOAD_PLACED(p, k) \
   convert_double8(as_float8((as_int8(vload8(0, (SPACE const u32*)(p)) << ((k) == 0 ? 16 : 0)) >> PLACED_SHIFT) & (int8)(PLACED_MASK)))

@@ -60,8 +60,11 @@ std::string source(const Device& device, Dtype dtype, bool low) {
     }
     if (group) add("kernels-cl/group_lift.cl");
     if (!folds(device, dtype)) continue;
-    if (!group && is_float(dtype)) add("precision/fold_extremes.h");
-    if (!group && each.fold == FOLD_TEXT_Float) add("precision/fold_bins.h");
+    if (!group && each.fold == FOLD_TEXT_Float) {
+      add("precision/fold_extremes.h");
+      add("precision/fold_bins.h");
+    }
+    if (!group && each.fold == FOLD_TEXT_Double) add("precision/fold_bins_double.h");
     add(group ? each.group : each.fold);
   }
   add(group ? "kernels-cl/group.cl" : "kernels-cl/fold.cl");

@@ -4,15 +4,15 @@
 // A bin takes four exponents, so that all of them stay in the nearest cache: the sum of mantissas, shifted to
 // its lowest exponent, in a lower and an upper half that carry nothing to each other, and the 128-bit sum of
 // their squares. Neighbours go to different copies, so that an addition seldom waits for the one before.
-#define BIN_COPIES 2
+#define BIN_COPIES_DOUBLE 2
 #define BIN_WORDS 2048  // four a bin, so that a bin's first is its lowest exponent's place
 #define BIN_OF(exponent) ((MAX(exponent, 1) - 1) & ~3)
 enum { BIN_LOW, BIN_SQUARE_LOW, BIN_SQUARE_HIGH, BIN_HIGH };
 // Elements until the bins are emptied: 2^16 squares of 2 * (53 + 3) bits fit 128.
-#define BIN_ELEMENTS (BIN_COPIES * 65536 - GROUP)
+#define BIN_ELEMENTS_DOUBLE (BIN_COPIES_DOUBLE * 65536 - GROUP)
 
 typedef struct {
-  u64 words[BIN_COPIES][BIN_WORDS];
+  u64 words[BIN_COPIES_DOUBLE][BIN_WORDS];
   i32 first, end;  // no others are set, apart from those that zeros and what is not finite are added to
   u32 elements;    // 0: nothing above is set
 } NAME(bins);
@@ -20,7 +20,7 @@ typedef struct {
 NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial) {
   if (bins->elements == 0) return;
   for (i32 i = bins->first; i < bins->end; i += 4) {
-    for (int copy = 0; copy < BIN_COPIES; ++copy) {
+    for (int copy = 0; copy < BIN_COPIES_DOUBLE; ++copy) {
       const u64* bin = bins->words[copy] + i;
       if ((bin[BIN_SQUARE_LOW] | bin[BIN_SQUARE_HIGH]) == 0) continue;
       deposit(partial + PARTIAL_SUM, (i64)bin[BIN_LOW], (u32)i);
@@ -33,7 +33,7 @@ NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial) {
 }
 
 INLINE void NAME(clear_bins)(NAME(bins) * bins, i32 first, i32 end) {
-  for (int copy = 0; copy < BIN_COPIES; ++copy) {
+  for (int copy = 0; copy < BIN_COPIES_DOUBLE; ++copy) {
     for (i32 i = first; i < end; ++i) bins->words[copy][i] = 0;
   }
 }
@@ -70,8 +70,9 @@ NOINLINE void NAME(bin_round)(NAME(bins) * bins, WORDS i64* partial, SPACE const
     places[i] = (u64)(position & ~(i64)3);
     mantissas[i] = (mantissa ^ sign) - sign;
   }
-  for (int i = 0; i < count; i += BIN_COPIES) {
-    for (int copy = 0; copy < BIN_COPIES; ++copy) {
+  for (int i = 0; i < count; i += BIN_COPIES_DOUBLE) {
+    UNROLL
+    for (int copy = 0; copy < BIN_COPIES_DOUBLE; ++copy) {
       u64* const bin = bins->words[copy] + places[i + copy];
       const i64 mantissa = mantissas[i + copy];
       u64 square_low, square_high;
@@ -84,5 +85,5 @@ NOINLINE void NAME(bin_round)(NAME(bins) * bins, WORDS i64* partial, SPACE const
     }
   }
   bins->elements += (u32)count;
-  if (bins->elements > BIN_ELEMENTS) NAME(flush_bins)(bins, partial);
+  if (bins->elements > BIN_ELEMENTS_DOUBLE) NAME(flush_bins)(bins, partial);
 }

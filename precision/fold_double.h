@@ -15,7 +15,7 @@
 // takes 2^5 of them a round, at most: 2^5 * 2^(2 * PART) is 2^51.
 #define PART 23
 #define SPAN_DOUBLE (3 * PART - 53)
-#define ROUND MIN(GROUP, LANES(f64) << 5)
+#define ROUND (LANES(f64) << 5 < GROUP ? LANES(f64) << 5 : GROUP)
 // The unit of a window's elements after scaling, as a power of two.
 #define SCALED_UNIT (-60)
 // 2^9 rounds of 2^7 products, of 2^46 each, stay in 63 bits, in all lanes together.
@@ -238,6 +238,7 @@ NOINLINE void NAME(see_strange)(NAME(fold) * fold, NAME(seen) * seen, v_f64* far
 
 // Takes the ROUND elements at p, whatever they are.
 NOINLINE void NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
+  PREFETCH(p, ROUND * 8);  // of so much arithmetic the processor's own prefetching loses sight
   const v_f64 none = SPLAT(f64, 0);
   v_f64 far, near = SPLAT(f64, INFINITY_DOUBLE), strange = none;
   NAME(seen) seen;
