@@ -42,7 +42,6 @@ typedef double f64;
 #else
 #define MUL_ADD(a, b, c) ((a) * (b) + (c))
 #endif
-#define SQUARE_ERROR(d, product) fma(d, d, -(product))
 #endif
 
 #ifdef SHAPE_SLICE
@@ -66,10 +65,9 @@ typedef double f64;
 #define MUL_32(a, b) (((a) & 0xffffffffUL) * ((b) & 0xffffffffUL))
 // Asks for what lies 8 KiB ahead. Oclgrind, whose target is SPIR, knows neither this nor 128 bits.
 #ifndef __SPIR__
-#define PREFETCH(p, bytes) \
-  for (int ahead = 0; ahead < (int)(bytes); ahead += 64) __builtin_prefetch((p) + 8192 + ahead)
+#define PREFETCH(p) __builtin_prefetch((p) + 8192)
 #else
-#define PREFETCH(p, bytes)
+#define PREFETCH(p)
 #endif
 #define SQUARE_WIDE(value, low, high) square_wide(value, &(low), &(high))
 INLINE void square_wide(i64 value, u64* low, u64* high) {
