@@ -11,6 +11,11 @@ struct Batch {
   std::uint64_t count, elements;
 };
 constexpr Batch kBatches[] = {{"batch/10000x1024/float32", 10000, 1024},
+                              {"batch/10000x1/float32", 10000, 1},
+                              {"batch/10000x100/float32", 10000, 100},
+                              {"batch/10000x4096/float32", 10000, 4096},
+                              {"batch/1000x1024/float32", 1000, 1024},
+                              {"batch/8x1024/float32", 8, 1024},
                               {"batch/1000x64KiB/float32", 1000, 16384},
                               {"small/1/float32", 1, 1},
                               {"small/16/float32", 1, 16},
@@ -45,6 +50,9 @@ void enter_batches() {
     enter_measure(
         batch.group, kLanes[1], size, count, [=] { return tensors(batch, arena()); },
         all_categories(), ":md5");
+    enter_measure(
+        batch.group, kLanes[1], size, count, [=] { return tensors(batch, arena()); },
+        {Category::kMd5}, ":md5 alone");
     enter(batch.group, "peer:mindspore", size, count, [=] {
       return Contestant{[all = tensors(batch, arena())] {
         for (const Tensor& each : all) benchmark::DoNotOptimize(mindspore(each));

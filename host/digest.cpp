@@ -169,10 +169,4 @@ Result<Sha1Digest> TwoLevelSha1::finish() noexcept {
   return digest;
 }
 
-std::string hex(std::span<const std::byte> digest) {
-  std::string text(2 * digest.size(), '0');
-  write_hex(digest, text.data());
-  return text;
-}
-
 }  // namespace tensorstat

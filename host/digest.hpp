@@ -13,7 +13,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <tensorstat/status.hpp>
 
 #include "host/cpu.hpp"
@@ -24,8 +23,7 @@ namespace tensorstat {
 
 enum class Algorithm : std::uint8_t { kMd5, kSha1 };
 
-// The digest of one message that arrives in pieces: whoever walks a tensor in blocks that fit the
-// L2 cache updates and folds each block while it is hot, and the data is read once.
+// The digest of one message that arrives in pieces.
 template <Algorithm algorithm>
 class Hash {
  public:
@@ -54,11 +52,27 @@ using Sha1 = Hash<Algorithm::kSha1>;
 using Md5Digest = Md5::Digest;
 using Sha1Digest = Sha1::Digest;
 
-// The MD5 of each message into the digest of the same index; as many digests as messages. The
-// messages go side by side through the lanes of `isa` on the calling thread, longest first, and a
-// lane takes the next one as soon as its own ends; bench/md5_bench.cpp has the figures. Two or
-// three go through ordinary registers, one through OpenSSL. It is an error where OpenSSL has no
-// MD5, as for one message alone, and the digests are then not written.
+// Sees messages on their way: whoever wants more of them than their MD5 takes it while they are in the cache.
+class Md5Observer {
+ public:
+  virtual ~Md5Observer() = default;
+  // `message` enters a lane that is free: one below kMd5MostLanes, and below the number of messages.
+  virtual void begin(std::size_t lane, std::size_t message) = 0;
+  // Its next bytes, which are about to be digested: kObservedBytes of them, or all that are left.
+  virtual void piece(std::size_t lane, std::span<const std::byte> bytes) = 0;
+  virtual void end(std::size_t lane, std::size_t message, Result<Md5Digest> digest) = 0;
+};
+inline constexpr std::size_t kObservedBytes = 8192;
+
+// The MD5 of each message. They go side by side through the lanes of `isa` on the calling thread, longest
+// first, and a lane takes the next one as soon as its own ends; bench/md5_bench.cpp has the figures. Two or
+// three go through ordinary registers, one through OpenSSL. It is an error where OpenSSL has no MD5, as
+// for one message alone, and then no message has begun.
+Status md5_many(std::span<const std::span<const std::byte>> messages, Md5Observer& observer,
+                Isa isa = best_isa()) noexcept;
+
+// The digests alone, each into the one of the same index; as many as messages. Of those that an error says to be
+// missing none is written.
 Status md5_many(std::span<const std::span<const std::byte>> messages, std::span<Md5Digest> digests,
                 Isa isa = best_isa()) noexcept;
 
@@ -82,8 +96,5 @@ class TwoLevelSha1 {
   bool many_ = false;               // a slice has been closed
   std::optional<Error> failed_;     // the first failure of a closed slice
 };
-
-// Lower-case hexadecimal digits, two a byte, first byte first: how every digest is written.
-std::string hex(std::span<const std::byte> digest);
 
 }  // namespace tensorstat

@@ -1,15 +1,15 @@
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <memory>
 #include <mutex>
-#include <new>
 #include <vector>
 
-#include "host/cpu.hpp"
+#include "host/digest_pass.hpp"
 #include "host/float_environment.hpp"
-#include "host/folds.hpp"
+#include "host/folder.hpp"
 #include "host/pool.hpp"
 #include "host/strided.hpp"
-#include "host/tensor_digests.hpp"
 #include "stats/engine.hpp"
 
 namespace tensorstat {
@@ -21,30 +21,21 @@ constexpr std::uint64_t kUnitBytes = std::uint64_t{1} << 20;
 // Below this, waking another thread costs more than it saves.
 constexpr std::uint64_t kAloneBytes = std::uint64_t{128} << 10;
 // What a tensor costs beside its bytes, in bytes.
-constexpr std::uint64_t kTensorBytes = 512;
-constexpr std::size_t kMostWords = 256;
-// A strided tensor is gathered through this much of a thread's stack: it stays in the L1 cache, and holds
-// a whole number of tiles of `low`.
-constexpr std::size_t kGatherBytes = std::size_t{16} << 10;
+constexpr std::uint64_t kTensorBytes = 4096;
 
-const host::Fold* folds() {
-  switch (best_isa()) {
-#if defined(__x86_64__)
-    case Isa::kAvx512: return host::kFoldsAvx512;
-    case Isa::kAvx2: return host::kFoldsAvx2;
-#endif
-    default: return host::kFoldsBaseline;
-  }
-}
+using Words = std::array<std::int64_t, host::kMostWords>;
 
-const std::byte* first_byte(const Tensor& tensor) {
-  return static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes;
-}
+// A tensor that several units work on.
+struct Shared {
+  std::vector<std::int64_t> words;
+  std::uint64_t left_bytes;
+};
 
-// A run of elements of one job.
-struct Slice {
-  std::size_t job;
-  std::uint64_t first, count;
+// Whole tensors [begin, end), or `count` elements of the one at `begin`.
+struct Unit {
+  std::size_t begin, end;
+  std::uint64_t first = 0, count = 0;
+  Shared* shared = nullptr;
 };
 
 class SimdEngine final : public HostEngine {
@@ -62,86 +53,93 @@ class SimdEngine final : public HostEngine {
   }
 
   Status fold(std::span<const Job> jobs) override {
-    std::uint64_t total_bytes = 0;
-    for (const Job& job : jobs) total_bytes += job.tensor.bytes();
-    if (total_bytes <= kAloneBytes) {
-      const host::FloatEnvironment ieee;
-      for (const Job& job : jobs) fold_slice(job, 0, job.tensor.element_count, job.partial->words());
-      return {};
+    for (const Job& job : jobs) {
+      Partial& partial = *job.partial;
+      fold_all({&job.tensor, 1}, {partial.precision(), partial.needs()}, [&](std::size_t, const Found& found) {
+        merge(partial.dtype(), partial.words(), found.words);
+      });
     }
-    std::vector<Slice> slices;
-    std::vector<std::size_t> units;  // where each begins in `slices`
-    cut(jobs, slices, units);
-    std::mutex merging;
-    pool_.run(units.size(), [&](std::size_t unit) {
-      const host::FloatEnvironment ieee;
-      const std::size_t end = unit + 1 < units.size() ? units[unit + 1] : slices.size();
-      for (std::size_t i = units[unit]; i < end; ++i) {
-        const Slice& slice = slices[i];
-        const Job& job = jobs[slice.job];
-        if (slice.count == job.tensor.element_count) {  // nobody else works on this one
-          fold_slice(job, 0, slice.count, job.partial->words());
-          continue;
-        }
-        std::array<std::int64_t, kMostWords> words;
-        const std::span part(words.data(), job.partial->words().size());
-        clear(part);
-        fold_slice(job, slice.first, slice.count, part);
-        const std::lock_guard lock(merging);
-        merge(job.partial->dtype(), job.partial->words(), part);
-      }
-    });
     return {};
   }
 
-  std::unique_ptr<Digest> digest(Need which, Dtype dtype) override { return host::make_digest(which, dtype); }
-
-  Status digest(Need which, std::span<const Tensor> tensors, std::span<std::string> hex) override {
-    return host::digest_tensors(which, tensors, hex, pool_);
+  Status measure(std::span<const Tensor> tensors, const Wanted& wanted, const Take& take) override {
+    if ((wanted.needs & kDigests) != 0) return host::digest_pass(tensors, wanted, take, pool_);
+    fold_all(tensors, wanted, take);
+    return {};
   }
+
+  std::unique_ptr<Digester> digester(Need which, Dtype dtype) override { return host::make_digester(which, dtype); }
 
  private:
-  // Whole tensors while they are small, pieces of large ones, and units of about kUnitBytes of either.
-  static void cut(std::span<const Job> jobs, std::vector<Slice>& slices, std::vector<std::size_t>& units) {
+  void fold_all(std::span<const Tensor> tensors, const Wanted& wanted, const Take& take) {
+    std::uint64_t total_bytes = tensors.size() * kTensorBytes;
+    for (const Tensor& tensor : tensors) total_bytes += tensor.bytes();
+    if (total_bytes <= kAloneBytes || pool_.threads() == 1) {
+      const host::FloatEnvironment ieee;
+      fold_whole(tensors, {0, tensors.size()}, wanted, take);
+      return;
+    }
+    std::vector<std::unique_ptr<Shared>> shared;
+    const std::vector<Unit> units = cut(tensors, shared);
+    std::mutex merging;
+    pool_.run(units.size(), [&](std::size_t i) {
+      const host::FloatEnvironment ieee;
+      const Unit& unit = units[i];
+      if (unit.shared == nullptr) return fold_whole(tensors, unit, wanted, take);
+      const Tensor& tensor = tensors[unit.begin];
+      Words words;
+      fold_slice(tensor, unit.first, unit.count, wanted, words, [&](std::span<const std::int64_t> part) {
+        const std::lock_guard lock(merging);
+        merge(tensor.dtype, unit.shared->words, part);
+        unit.shared->left_bytes -= unit.count * size_bytes(tensor.dtype);
+        if (unit.shared->left_bytes == 0) take(unit.begin, {.words = unit.shared->words});
+      });
+    });
+  }
+
+  // Whole tensors while they are small, pieces of large ones, in units of about kUnitBytes of either.
+  static std::vector<Unit> cut(std::span<const Tensor> tensors, std::vector<std::unique_ptr<Shared>>& shared) {
+    std::vector<Unit> units;
     std::uint64_t in_unit = kUnitBytes;
-    for (std::size_t j = 0; j < jobs.size(); ++j) {
-      const std::uint64_t count = jobs[j].tensor.element_count;
-      const std::uint64_t element_bytes = size_bytes(jobs[j].tensor.dtype);
-      const std::uint64_t piece = kUnitBytes / element_bytes;
-      for (std::uint64_t first = 0; first < count; first += piece) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const Tensor& tensor = tensors[i];
+      if (tensor.bytes() <= kUnitBytes) {
         if (in_unit >= kUnitBytes) {
-          units.push_back(slices.size());
+          units.push_back({i, i});
           in_unit = 0;
         }
-        const std::uint64_t taken = std::min(piece, count - first);
-        slices.push_back({j, first, taken});
-        in_unit += taken * element_bytes + kTensorBytes;
+        units.back().end = i + 1;
+        in_unit += tensor.bytes() + kTensorBytes;
+        continue;
       }
+      in_unit = kUnitBytes;  // what follows begins a unit of its own
+      shared.push_back(std::make_unique<Shared>(Shared{std::vector<std::int64_t>(partial_words(tensor.dtype)),
+                                                       tensor.bytes()}));
+      clear(shared.back()->words);
+      const std::uint64_t piece = kUnitBytes / size_bytes(tensor.dtype);
+      for (std::uint64_t first = 0; first < tensor.element_count; first += piece) {
+        units.push_back({i, i + 1, first, std::min(piece, tensor.element_count - first), shared.back().get()});
+      }
+    }
+    return units;
+  }
+
+  static void fold_whole(std::span<const Tensor> tensors, const Unit& unit, const Wanted& wanted, const Take& take) {
+    Words words;
+    for (std::size_t i = unit.begin; i < unit.end; ++i) {
+      fold_slice(tensors[i], 0, tensors[i].element_count, wanted, words,
+                 [&](std::span<const std::int64_t> all) { take(i, {.words = all}); });
     }
   }
 
-  void fold_slice(const Job& job, std::uint64_t first, std::uint64_t count, std::span<std::int64_t> words) const {
-    const Dtype dtype = job.tensor.dtype;
-    const std::uint64_t element_bytes = size_bytes(dtype);
-    const bool low = job.partial->precision() == Precision::kLow && is_float(dtype);
-    const host::Fold fold = low ? host::kFoldsLow[static_cast<int>(dtype) - static_cast<int>(Dtype::kFloat16)]
-                                : folds_[static_cast<int>(dtype)];
-    if (job.tensor.strides == nullptr) {
-      const auto* bytes = reinterpret_cast<const std::uint8_t*>(first_byte(job.tensor)) + first * element_bytes;
-      fold(bytes, count, job.partial->needs(), words.data());
-    } else {
-      alignas(64) std::array<std::byte, kGatherBytes> window;
-      const std::uint64_t most = kGatherBytes / element_bytes;
-      for (std::uint64_t done = 0; done < count; done += most) {
-        const std::uint64_t taken = std::min(most, count - done);
-        host::gather(job.tensor, first + done, std::span(window).first(taken * element_bytes));
-        fold(reinterpret_cast<const std::uint8_t*>(window.data()), taken, job.partial->needs(), words.data());
-      }
-    }
-    carry(dtype, words);
+  template <typename Done>
+  static void fold_slice(const Tensor& tensor, std::uint64_t first, std::uint64_t count, const Wanted& wanted,
+                         Words& words, const Done& done) {
+    host::Folder folder(tensor.dtype, wanted.precision, wanted.needs, words);
+    host::in_pieces(tensor, first, count, kUnitBytes, [&](std::span<const std::byte> piece) { folder.take(piece); });
+    done(folder.words());
   }
 
-  const host::Fold* const folds_ = folds();
   host::Pool pool_;
 };
 

@@ -6,8 +6,12 @@
 
 #include <stdint.h>
 #include <string.h>
+
+#include <utility>
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #include "precision/formats.h"
@@ -89,6 +93,11 @@ INLINE To load(const u8* p) {
 #define LOAD(type, p) load<VECTOR_OF(type)>(p)
 #define LOAD_ONE(type, p) load<type>(p)
 #define LOAD_OF(space, type, p) load<type>(p)
+#define ZERO(type) (type{})
+// Two numbers side by side.
+typedef i64 v_pair __attribute__((vector_size(16)));
+#define PAIR_FIRST(pair) (pair)[0]
+#define PAIR_SECOND(pair) (pair)[1]
 #define KEY(type, bits) (AS(type, bits) ^ ((AS(type, bits) >> SIGN_SHIFT) & (type)MAGNITUDE_MASK))
 
 template <typename T>
@@ -106,6 +115,22 @@ INLINE T smaller(T a, T b) { return a < b ? a : b; }
 #define COUNT_INTO(type, counter, condition) ((counter) -= AS(type, condition))
 #define COUNT_OUT_OF(type, counter, condition) ((counter) += AS(type, condition))
 #endif
+
+// Comparisons whose outcome only ANY looks at: on AVX-512 a mask register, which the compiler would else take
+// through a vector.
+#if LANE_BYTES == 64
+INLINE u64 above(v_i16 a, v_i16 b) { return _mm512_cmpgt_epi16_mask((__m512i)a, (__m512i)b); }
+INLINE u64 above(v_u16 a, v_u16 b) { return _mm512_cmpgt_epu16_mask((__m512i)a, (__m512i)b); }
+INLINE u64 above(v_i32 a, v_i32 b) { return _mm512_cmpgt_epi32_mask((__m512i)a, (__m512i)b); }
+INLINE u64 above(v_u32 a, v_u32 b) { return _mm512_cmpgt_epu32_mask((__m512i)a, (__m512i)b); }
+INLINE u64 above(v_i64 a, v_i64 b) { return _mm512_cmpgt_epi64_mask((__m512i)a, (__m512i)b); }
+INLINE u64 above(v_u64 a, v_u64 b) { return _mm512_cmpgt_epu64_mask((__m512i)a, (__m512i)b); }
+INLINE bool any_lane(u64 mask) { return mask != 0; }
+#define ABOVE(type, a, b) above(a, b)
+#else
+#define ABOVE(type, a, b) ((a) > (b))
+#endif
+#define BELOW(type, a, b) ABOVE(type, b, a)
 
 template <typename V>
 INLINE bool any_lane(V mask) {
@@ -156,6 +181,28 @@ INLINE v_f64 multiply_add(v_f64 a, v_f64 b, v_f64 c) {
 }
 #define MUL_ADD(a, b, c) multiply_add(a, b, c)
 
+// a + b, given a vector of ones that the compiler does not know to be that. AMD's Zen adds on two pipes, which
+// conversions and shifts want too, and multiplies and adds on two others.
+INLINE v_f64 add_f64(v_f64 a, [[maybe_unused]] v_f64 one, v_f64 b) {
+#if LANE_BYTES >= 32
+  return multiply_add(a, one, b);
+#else
+  return a + b;
+#endif
+}
+INLINE v_f64 ones() {
+  v_f64 v = SPLAT(f64, 1);
+#if LANE_BYTES >= 32
+  asm("" : "+x"(v));
+#endif
+  return v;
+}
+#define ONE ones()
+#define ADD_F64(a, one, b) add_f64(a, one, b)
+
+// NaN and Inf become 0.
+#define ONLY_FINITE(d) AS(f64, AS(i64, d) & ((AS(i64, d) & INT64_MAX) < WIDENED_INFINITY))
+
 // The smaller of a and the size of b, neither a NaN.
 INLINE v_f64 smaller_size(v_f64 a, v_f64 b) {
 #if LANE_BYTES == 64
@@ -179,6 +226,25 @@ INLINE v_u64 multiply_32(v_u64 a, v_u64 b) {
 #endif
 }
 #define MUL_32(a, b) multiply_32(a, b)
+
+// Two vectors, a number of the one beside one of the other.
+template <typename V, size_t... kLane>
+INLINE void store_zipped(void* to, V a, V b, std::index_sequence<kLane...>) {
+  constexpr size_t kLanes = sizeof...(kLane);
+#if LANE_BYTES == 32  // GCC 12 does this shuffle number by number
+  const auto x = (__m256i)a, y = (__m256i)b;
+  const __m256i low = kLanes == 4 ? _mm256_unpacklo_epi64(x, y) : _mm256_unpacklo_epi32(x, y);
+  const __m256i high = kLanes == 4 ? _mm256_unpackhi_epi64(x, y) : _mm256_unpackhi_epi32(x, y);
+  const V first = (V)_mm256_permute2x128_si256(low, high, 0x20), second = (V)_mm256_permute2x128_si256(low, high, 0x31);
+#else
+  const V first = __builtin_shufflevector(a, b, kLane / 2 + kLane % 2 * kLanes...);
+  const V second = __builtin_shufflevector(a, b, (kLane + kLanes) / 2 + kLane % 2 * kLanes...);
+#endif
+  memcpy(to, &first, sizeof first);
+  memcpy(static_cast<u8*>(to) + sizeof first, &second, sizeof second);
+}
+#define STORE_ZIPPED(type, to, a, b) store_zipped(to, a, b, std::make_index_sequence<LANES(type)>())
+#define STORE(type, to, x) memcpy(to, &static_cast<const VECTOR_OF(type)&>(x), sizeof(VECTOR_OF(type)))
 
 // value * value in two words, for values below 2^63 in size.
 INLINE void square_wide(i64 value, u64& low, u64& high) {
@@ -210,6 +276,18 @@ INLINE v_u64 square_low_i32(v_u64 pairs) {
 #endif
 }
 #define SQUARE_LOW(type, pairs) CAT(square_low_, type)(pairs)
+
+// The lower of each, with its sign.
+INLINE v_i64 extend_low(v_u64 pairs) {
+#if LANE_BYTES == 64
+  return (v_i64)_mm512_mul_epi32((__m512i)pairs, _mm512_set1_epi32(1));
+#elif LANE_BYTES == 32
+  return (v_i64)_mm256_mul_epi32((__m256i)pairs, _mm256_set1_epi32(1));
+#else
+  return as<v_i64>(pairs) << 32 >> 32;
+#endif
+}
+#define EXTEND_LOW(pairs) extend_low(pairs)
 
 // a * b + c * d of neighbours.
 INLINE v_i32 multiply_pairs(v_i16 a, v_i16 b) {
@@ -268,6 +346,8 @@ INLINE v_f64 load_f64_float16(const u8* p) {
   return widen((Floats)_mm256_cvtph_ps(load<__m128i>(p)));
 #elif LANE_BYTES == 32
   return widen((Floats)_mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+#elif defined(__aarch64__)
+  return widen((Floats)vget_low_f32(vcvt_f32_f16(vreinterpret_f16_u32(vdup_n_u32(load<u32>(p))))));
 #else
   // A float16's bits, moved to a float32's place and rebiased; a subnormal is what its exponent of
   // 2^-14 leaves above that.
@@ -280,15 +360,26 @@ INLINE v_f64 load_f64_float16(const u8* p) {
 #endif
 }
 
-// Vector k of the 2 * LANES(f32) elements of a half type at p, the even ones first: any order will do.
-INLINE v_f64 load_placed(const u8* p, int k, int shift, u32 mask) {
+// Vector k of the 2 * LANES(f32) elements of a half type at p, in an order of its own: any will do. A bfloat16 is
+// the upper half of a float32.
+INLINE v_f64 load_narrow_bfloat16(const u8* p, int k) {
+#if LANE_BYTES == 64
+  const __m512i words = load<__m512i>(p), zero = _mm512_setzero_si512();
+  const v_u32 upper = as<v_u32>(k < 2 ? _mm512_unpacklo_epi16(zero, words) : _mm512_unpackhi_epi16(zero, words));
+#elif LANE_BYTES == 32
+  const __m256i words = load<__m256i>(p), zero = _mm256_setzero_si256();
+  const v_u32 upper = as<v_u32>(k < 2 ? _mm256_unpacklo_epi16(zero, words) : _mm256_unpackhi_epi16(zero, words));
+#else
   const v_u32 words = load<v_u32>(p);
-  const v_u32 placed = as<v_u32>(as<v_i32>(k < 2 ? words << 16 : words) >> shift) & mask;
+  const v_u32 upper = k < 2 ? words << 16 : words & 0xffff0000u;
+#endif
   Floats halves[2];
-  memcpy(halves, &placed, sizeof halves);
+  memcpy(halves, &upper, sizeof halves);
   return widen(halves[k % 2]);
 }
-#define LOAD_PLACED(p, k) load_placed(p, k, PLACED_SHIFT, PLACED_MASK)
+INLINE v_f64 load_narrow_float16(const u8* p, int k) { return load_f64_float16(p + k * LANES(f64) * 2); }
+INLINE v_f64 load_narrow_float32(const u8* p, int) { return load_f64_float32(p); }  // nobody's
+#define LOAD_NARROW(p, k) NAME(load_narrow)(p, k)
 
 // Asks for what lies PREFETCH_BYTES ahead: the processor's own prefetching does not look past a group's
 // arithmetic. 256 MiB of float64 on two threads went from 0.6 to 0.8 of a read-only stream; a line with each

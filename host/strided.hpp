@@ -2,6 +2,8 @@
 // size, never more than a window of it is copied.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,5 +14,35 @@ namespace tensorstat::host {
 
 // Copies elements [first, first + window.size() / element) of `tensor`, which is strided, in C order.
 void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> window);
+
+// A strided tensor is gathered through this much of a thread's stack: it stays in the L1 cache, and holds
+// a whole number of tiles of `low`.
+inline constexpr std::size_t kGatherBytes = std::size_t{16} << 10;
+
+// Hands elements [first, first + count) to `take`, in order, as spans of bytes: of at most `most_bytes` where
+// they lie, which are a whole number of elements; or of kGatherBytes, gathered.
+template <typename Take>
+void in_pieces(const Tensor& tensor, std::uint64_t first, std::uint64_t count, std::uint64_t most_bytes,
+               const Take& take) {
+  const std::uint64_t element_bytes = size_bytes(tensor.dtype);
+  if (tensor.strides == nullptr) {
+    const auto* from = static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes + first * element_bytes;
+    for (std::uint64_t left = count * element_bytes; left != 0;) {
+      const std::uint64_t taken = std::min(most_bytes, left);
+      take(std::span(from, taken));
+      from += taken;
+      left -= taken;
+    }
+    return;
+  }
+  alignas(64) std::array<std::byte, kGatherBytes> window;
+  for (std::uint64_t done = 0; done < count;) {
+    const std::uint64_t taken = std::min(kGatherBytes / element_bytes, count - done);
+    const std::span piece = std::span(window).first(taken * element_bytes);
+    gather(tensor, first + done, piece);
+    take(std::span<const std::byte>(piece));
+    done += taken;
+  }
+}
 
 }  // namespace tensorstat::host

@@ -5,6 +5,7 @@
 
 #include "kernels-cl/session.hpp"
 #include "stats/ledger.hpp"
+#include "stats/measured.hpp"
 
 namespace tensorstat {
 
@@ -47,24 +48,20 @@ Ticket::~Ticket() = default;
 
 void* Ticket::event() const { return state_->batch.event(); }
 
-Result<std::vector<Measurement>> Ticket::collect() try {
+Result<Measurements> Ticket::collect() try {
   if (std::exchange(state_->collected, true)) return Error{Code::kInvalid, "this ticket has been collected"};
   if (state_->owner->session->forked()) {
     return Error{Code::kDevice, "the process has forked since the batch was submitted"};
   }
   if (Status status = state_->batch.collect(state_->partials); !status) return status.error();
-  std::vector<Measurement> results;
-  results.reserve(state_->partials.size());
-  for (const Partial& partial : state_->partials) {
-    Measurement& result = results.emplace_back();
-    result.statistics.categories = state_->request.categories;
-    result.device_bytes = state_->batch.device_bytes();
-    for (const Category category : state_->request.categories) {
-      result.statistics.values.push_back(partial.finish(category));
-      result.placement.push_back({category, "opencl", "submitted to its queue"});
-    }
+  auto results = std::make_unique<Measurements::State>(state_->request.categories, state_->partials.size());
+  const Wanted wanted{state_->request.precision, needs(state_->request.categories, state_->request.precision)};
+  for (std::size_t i = 0; i < state_->partials.size(); ++i) {
+    const Partial& partial = state_->partials[i];
+    results->put(i, partial.dtype(), {.words = partial.words()}, wanted);
   }
-  return results;
+  results->place({{"opencl", "submitted to its queue", state_->batch.device_bytes()}}, {});
+  return Measurements(std::move(results));
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }

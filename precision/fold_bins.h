@@ -2,18 +2,27 @@
 // as in Neal's "large superaccumulator" (arXiv:1505.05571). One text for C++ and OpenCL C, included once
 // a dtype.
 //
-// An element costs two additions to memory whatever its exponent. Neighbours go to different copies, so
-// that an addition seldom waits for the one before. NaN and Inf have an exponent of their own, whose bin
-// nobody reads; they are counted beside.
+// A bin holds both sums side by side, so that an element costs one addition to memory whatever its exponent.
+// Neighbours go to different copies, so that an addition seldom waits for the one before. NaN and Inf have an
+// exponent of their own, whose bin nobody reads.
 #define BIN_COPIES 4
-// Elements until the bins are emptied: 2^16 squares of 24 bits fit 64, and 16-bit counters do not overflow.
+// Elements until the bins are emptied: 2^16 squares of 24 bits fit 64, and of bfloat16's 8 bits 32. Nobody bins
+// float16, whose elements all fit one window.
 #define BIN_ELEMENTS (65536 - GROUP)
 
+// The squares and above them the sum: two words, and for the half types two halves of one.
+#define BIN CAT(BIN_, UBITS)
+#define BIN_u16 i64
+#define BIN_u32 v_pair
+#define BIN_SQUARES(bin) CAT(BIN_SQUARES_, UBITS)(bin)
+#define BIN_SQUARES_u16(bin) ((u32)(bin))
+#define BIN_SQUARES_u32(bin) PAIR_FIRST(bin)
+#define BIN_SUM(bin) CAT(BIN_SUM_, UBITS)(bin)
+#define BIN_SUM_u16(bin) ((bin) >> 32)
+#define BIN_SUM_u32(bin) PAIR_SECOND(bin)
+
 typedef struct {
-  i64 sums[MAX_EXPONENT + 1][BIN_COPIES];
-  u64 squares[MAX_EXPONENT + 1][BIN_COPIES];
-  VECTOR_OF(SBITS) top, bottom;  // keys
-  VECTOR_OF(UBITS) nans, positive_infs, negative_infs, zeros, negatives;
+  BIN at[MAX_EXPONENT + 1][BIN_COPIES];
   u32 elements;  // 0: nothing above is set
 } NAME(bins);
 
@@ -21,88 +30,60 @@ NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial) {
   if (bins->elements == 0) return;
   for (u32 exponent = 0; exponent < (u32)MAX_EXPONENT; ++exponent) {
     i64 sum = 0;
-    u64 square = 0;
+    u64 squares = 0;
     for (int copy = 0; copy < BIN_COPIES; ++copy) {
-      sum += bins->sums[exponent][copy];
-      square += bins->squares[exponent][copy];
+      sum += BIN_SUM(bins->at[exponent][copy]);
+      squares += (u64)BIN_SQUARES(bins->at[exponent][copy]);
     }
-    if (square == 0) continue;
+    if (squares == 0) continue;
     const u32 position = MAX(exponent, 1u) - 1 + FIRST_UNIT;
     deposit(partial + PARTIAL_SUM, sum, position);
-    deposit_unsigned(partial + SQUARES, square, 2 * position);
+    deposit_unsigned(partial + SQUARES, squares, 2 * position);
   }
-  const SBITS top = MAX_LANE(SBITS, bins->top), bottom = MIN_LANE(SBITS, bins->bottom);
-  if (top >= bottom) raise_extrema(partial, top, bottom);
-  ADD(partial[PARTIAL_NANS], ADD_LANES(UBITS, bins->nans));
-  ADD(partial[PARTIAL_POSITIVE_INFS], ADD_LANES(UBITS, bins->positive_infs));
-  ADD(partial[PARTIAL_NEGATIVE_INFS], ADD_LANES(UBITS, bins->negative_infs));
-  ADD(partial[PARTIAL_ZEROS], ADD_LANES(UBITS, bins->zeros));
-  ADD(partial[PARTIAL_NEGATIVES], ADD_LANES(UBITS, bins->negatives));
   bins->elements = 0;
 }
 
-INLINE void NAME(clear_bins)(NAME(bins) * bins) {
-  for (int exponent = 0; exponent <= MAX_EXPONENT; ++exponent) {
-    for (int copy = 0; copy < BIN_COPIES; ++copy) {
-      bins->sums[exponent][copy] = 0;
-      bins->squares[exponent][copy] = 0;
-    }
+// The elements of a vector of 32-bit words that are prepared together, and the order in which their terms come out.
+#define BIN_LANES LANES(u32)
+#define BIN_ORDER(k) (sizeof(UBITS) == 2 ? (k) : (k) % (BIN_LANES / 2) * 2 + (k) / (BIN_LANES / 2))
+
+// What elements add, and to where: bytes from the first bin. An element a word, in its low bits.
+INLINE void NAME(place_terms)(v_u32 bits, u32* places, BIN* terms) {
+  const v_u32 exponent = (bits >> (u32)MANTISSA_SHIFT) & (u32)MAX_EXPONENT;
+  // Carries into the bit above unless the exponent is 0.
+  const v_u32 hidden = (exponent + (u32)MAX_EXPONENT) >> (u32)(SIGN_SHIFT - MANTISSA_SHIFT);
+  const v_u32 magnitude = (bits & (((u32)1 << MANTISSA_SHIFT) - 1)) | (hidden << (u32)MANTISSA_SHIFT);
+  const v_i32 sign = AS(i32, bits << (u32)(31 - SIGN_SHIFT)) >> 31;
+  const v_i32 mantissa = (AS(i32, magnitude) ^ sign) - sign;
+  STORE(u32, places, exponent * (u32)(BIN_COPIES * sizeof(BIN)));
+  if (sizeof(UBITS) == 2) {
+    STORE_ZIPPED(i32, terms, AS(i32, magnitude * magnitude), mantissa);
+  } else {
+    const v_u64 even = PAIRS(magnitude), odd = even >> (u64)32;
+    STORE_ZIPPED(i64, terms, AS(i64, MUL_32(even, even)), EXTEND_LOW(PAIRS(mantissa)));
+    STORE_ZIPPED(i64, terms + BIN_LANES / 2, AS(i64, MUL_32(odd, odd)), EXTEND_LOW(PAIRS(mantissa) >> (u64)32));
   }
-  bins->top = SPLAT(SBITS, (SBITS)~MAGNITUDE_MASK);
-  bins->bottom = SPLAT(SBITS, (SBITS)MAGNITUDE_MASK);
-  bins->nans = bins->positive_infs = bins->negative_infs = bins->zeros = bins->negatives = SPLAT(UBITS, 0);
 }
 
-// Counts and extrema of a group with NaN or Inf.
-INLINE void NAME(count_group)(NAME(bins) * bins, SPACE const u8* p) {
-  const UBITS infinity = (UBITS)INF_BITS;
-  VECTOR_OF(SBITS) top = bins->top, bottom = bins->bottom;
-  VECTOR_OF(UBITS) nans = bins->nans, positive_infs = bins->positive_infs, negative_infs = bins->negative_infs;
-  VECTOR_OF(UBITS) zeros = bins->zeros, negatives = bins->negatives;
-  for (int i = 0; i < GROUP; i += LANES(UBITS)) {
-    const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * (int)sizeof(UBITS));
-    const VECTOR_OF(UBITS) magnitude = bits & MAGNITUDE_MASK;
-    const VECTOR_OF(SBITS) key = KEY(SBITS, bits);
-    COUNT_INTO(UBITS, nans, magnitude > infinity);
-    COUNT_INTO(UBITS, positive_infs, bits == infinity);
-    COUNT_INTO(UBITS, negative_infs, bits == (UBITS)(infinity | (UBITS)~MAGNITUDE_MASK));
-    COUNT_INTO(UBITS, zeros, magnitude == (UBITS)0);
-    COUNT_INTO(UBITS, negatives, (key < (SBITS)-1) & (magnitude <= infinity));
-    top = MAX(top, magnitude <= infinity ? key : SPLAT(SBITS, (SBITS)~MAGNITUDE_MASK));
-    bottom = MIN(bottom, magnitude <= infinity ? key : SPLAT(SBITS, (SBITS)MAGNITUDE_MASK));
+// The sums of the GROUP elements at p, NaN and Inf left out.
+INLINE void NAME(bin_group)(NAME(bins) * bins, WORDS i64* partial, SPACE const u8* p) {
+  BIN* const all = bins->at[0];
+  if (bins->elements == 0) {
+    for (int i = 0; i < (MAX_EXPONENT + 1) * BIN_COPIES; ++i) all[i] = ZERO(BIN);
   }
-  bins->top = top;
-  bins->bottom = bottom;
-  bins->nans = nans;
-  bins->positive_infs = positive_infs;
-  bins->negative_infs = negative_infs;
-  bins->zeros = zeros;
-  bins->negatives = negatives;
-}
-
-// The sums of the GROUP elements at p, and when they are not all finite, their counts and extrema too.
-INLINE void NAME(bin_group)(NAME(bins) * bins, WORDS i64* partial, SPACE const u8* p, int finite) {
-  if (bins->elements == 0) NAME(clear_bins)(bins);
-  if (!finite) NAME(count_group)(bins, p);
-  // Apart, so that the compiler may do this part in vectors.
+  // Apart, so that this part is done in vectors.
   u32 places[GROUP];
-  i32 mantissas[GROUP];
-  for (int i = 0; i < GROUP; ++i) {
-    const UBITS bits = LOAD_ONE(UBITS, p + i * (int)sizeof(UBITS));
-    const i32 exponent = (i32)(bits & MAGNITUDE_MASK) >> MANTISSA_SHIFT;
-    const i32 fraction = (i32)bits & (((i32)1 << MANTISSA_SHIFT) - 1);
-    const i32 mantissa = fraction | (exponent == 0 ? 0 : (i32)1 << MANTISSA_SHIFT);
-    places[i] = (u32)(BIN_COPIES * exponent);
-    mantissas[i] = bits > MAGNITUDE_MASK ? -mantissa : mantissa;
+  BIN terms[GROUP];
+  for (int i = 0; i < GROUP; i += BIN_LANES) {
+    const int odd = sizeof(UBITS) == 2 && i / BIN_LANES % 2;
+    const v_u32 words = LOAD(u32, p + (i - odd * BIN_LANES) * (int)sizeof(UBITS));
+    NAME(place_terms)(sizeof(UBITS) == 4 ? words : odd ? words >> 16u : words & 0xffffu, places + i, terms + i);
   }
-  i64* const sums = bins->sums[0];
-  u64* const squares = bins->squares[0];
-  for (int i = 0; i < GROUP; i += BIN_COPIES) {
-    for (int copy = 0; copy < BIN_COPIES; ++copy) {
-      const u32 place = places[i + copy] + (u32)copy;
-      const i64 mantissa = mantissas[i + copy];
-      sums[place] += mantissa;
-      squares[place] += (u64)(mantissa * mantissa);
+  for (int i = 0; i < GROUP; i += BIN_LANES) {
+    UNROLL
+    for (int k = 0; k < BIN_LANES; ++k) {
+      BIN* const bin = (BIN*)((u8*)all + places[i + BIN_ORDER(k)]) + k % BIN_COPIES;
+      *bin += terms[i + k];
     }
   }
   bins->elements += GROUP;

@@ -2,34 +2,37 @@
 //
 // Nothing is ordered: the largest as signed numbers, the largest as unsigned ones and the smallest
 // magnitude hold both extrema together, and take fewer operations than ordered keys. Zeros are counted
-// only in a group that has any.
+// only in a group that has any, NaN and Inf only in a group that has either.
 // Groups until the counters are emptied: 16-bit ones take GROUP more at most.
 #define COUNTED_GROUPS (sizeof(UBITS) == 2 ? 65535 / GROUP : 1 << 20)
 
 typedef struct {
-  VECTOR_OF(SBITS) top;
+  VECTOR_OF(SBITS) top;  // of the finite elements
   VECTOR_OF(UBITS) far, near;
   VECTOR_OF(UBITS) zeros, negatives;
+  VECTOR_OF(UBITS) nans, positive_infs, negative_infs;
+  u32 groups;  // since the counters were emptied
 } NAME(seen);
 
 INLINE void NAME(see_nothing)(NAME(seen) * seen) {
   seen->top = SPLAT(SBITS, (SBITS)~MAGNITUDE_MASK);
   seen->far = SPLAT(UBITS, 0);
   seen->near = SPLAT(UBITS, MAGNITUDE_MASK);
-  seen->zeros = seen->negatives = SPLAT(UBITS, 0);
+  seen->zeros = seen->negatives = seen->nans = seen->positive_infs = seen->negative_infs = SPLAT(UBITS, 0);
+  seen->groups = 0;
 }
 
-// The GROUP elements at p; -0 among the negatives, zeros not counted.
+// The GROUP elements at p alone; -0 among the negatives, zeros not counted.
 INLINE void NAME(see)(NAME(seen) * seen, SPACE const u8* p, const int needs) {
-  NAME(see_nothing)(seen);
   UNROLL
   for (int i = 0; i < GROUP; i += LANES(UBITS)) {
     const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * (int)sizeof(UBITS));
-    seen->top = MAX(seen->top, AS(SBITS, bits));
-    seen->far = MAX(seen->far, bits);
-    seen->near = MIN(seen->near, bits & MAGNITUDE_MASK);
-    if (needs & NEED_SIGNS) seen->negatives += bits >> (UBITS)SIGN_SHIFT;
+    seen->top = i == 0 ? AS(SBITS, bits) : MAX(seen->top, AS(SBITS, bits));
+    seen->far = i == 0 ? bits : MAX(seen->far, bits);
+    seen->near = i == 0 ? bits & MAGNITUDE_MASK : MIN(seen->near, bits & MAGNITUDE_MASK);
+    if (needs & NEED_SIGNS) seen->negatives = (i == 0 ? SPLAT(UBITS, 0) : seen->negatives) + (bits >> (UBITS)SIGN_SHIFT);
   }
+  seen->zeros = SPLAT(UBITS, 0);
 }
 
 // Puts the counts of a group with zeros right. Returns its smallest magnitude less one, zeros left out.
@@ -52,20 +55,29 @@ INLINE VECTOR_OF(SBITS) NAME(largest_seen)(const NAME(seen) * seen) {
   return MAX(seen->top, AS(SBITS, seen->far & MAGNITUDE_MASK));
 }
 
-INLINE void NAME(add_seen)(NAME(seen) * to, const NAME(seen) * from) {
-  to->top = MAX(to->top, from->top);
-  to->far = MAX(to->far, from->far);
-  to->near = MIN(to->near, from->near);
-  to->zeros += from->zeros;
-  to->negatives += from->negatives;
-}
-
 INLINE void NAME(flush_counts)(NAME(seen) * seen, WORDS i64* partial, const int needs) {
+  const i64 positive_infs = ADD_LANES(UBITS, seen->positive_infs), negative_infs = ADD_LANES(UBITS, seen->negative_infs);
   if (needs & NEED_SIGNS) {
     ADD(partial[PARTIAL_ZEROS], ADD_LANES(UBITS, seen->zeros));
-    ADD(partial[PARTIAL_NEGATIVES], ADD_LANES(UBITS, seen->negatives));
+    ADD(partial[PARTIAL_NEGATIVES], ADD_LANES(UBITS, seen->negatives) + negative_infs);
   }
-  seen->zeros = seen->negatives = SPLAT(UBITS, 0);
+  if ((needs & NEED_EXTREMA) && positive_infs != 0) raise_extrema(partial, INF_BITS, INF_BITS);
+  if ((needs & NEED_EXTREMA) && negative_infs != 0) raise_extrema(partial, ~(i64)INF_BITS, ~(i64)INF_BITS);
+  ADD(partial[PARTIAL_NANS], ADD_LANES(UBITS, seen->nans));
+  ADD(partial[PARTIAL_POSITIVE_INFS], positive_infs);
+  ADD(partial[PARTIAL_NEGATIVE_INFS], negative_infs);
+  seen->zeros = seen->negatives = seen->nans = seen->positive_infs = seen->negative_infs = SPLAT(UBITS, 0);
+  seen->groups = 0;
+}
+
+// What `see` found in a group.
+INLINE void NAME(add_seen)(NAME(seen) * to, const NAME(seen) * group, WORDS i64* partial, const int needs) {
+  to->top = MAX(to->top, group->top);
+  to->far = MAX(to->far, group->far);
+  to->near = MIN(to->near, group->near);
+  to->zeros += group->zeros;
+  to->negatives += group->negatives;
+  if (++to->groups == COUNTED_GROUPS) NAME(flush_counts)(to, partial, needs);
 }
 
 INLINE void NAME(close_seen)(NAME(seen) * seen, WORDS i64* partial, const int needs) {
@@ -77,4 +89,33 @@ INLINE void NAME(close_seen)(NAME(seen) * seen, WORDS i64* partial, const int ne
   // All below zero: the smallest magnitude is the largest. None below zero: it is the smallest.
   raise_extrema(partial, top < 0 ? ~(i64)near : (i64)top,
                 far > MAGNITUDE_MASK ? ~(i64)(far & MAGNITUDE_MASK) : (i64)near);
+}
+
+// The GROUP elements at p, NaN and Inf among them, beside what was seen before. Gives the largest of the finite
+// magnitudes, and the smallest that is not zero.
+INLINE void NAME(see_finite)(NAME(seen) * seen, WORDS i64* partial, SPACE const u8* p, UBITS* largest, UBITS* smallest,
+                             const int needs) {
+  const UBITS infinity = (UBITS)INF_BITS;
+  VECTOR_OF(UBITS) nans = seen->nans, positive_infs = seen->positive_infs, negative_infs = seen->negative_infs;
+  NAME(seen) group;
+  NAME(see_nothing)(&group);
+  for (int i = 0; i < GROUP; i += LANES(UBITS)) {
+    const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * (int)sizeof(UBITS));
+    const VECTOR_OF(UBITS) magnitude = bits & MAGNITUDE_MASK;
+    group.top = magnitude < infinity ? MAX(group.top, AS(SBITS, bits)) : group.top;
+    group.far = magnitude < infinity ? MAX(group.far, bits) : group.far;
+    group.near = magnitude < infinity ? MIN(group.near, magnitude) : group.near;
+    group.negatives = magnitude < infinity ? group.negatives + (bits >> (UBITS)SIGN_SHIFT) : group.negatives;
+    COUNT_INTO(UBITS, nans, magnitude > infinity);
+    COUNT_INTO(UBITS, positive_infs, bits == infinity);
+    COUNT_INTO(UBITS, negative_infs, bits == (UBITS)(infinity | (UBITS)~MAGNITUDE_MASK));
+  }
+  seen->nans = nans;
+  seen->positive_infs = positive_infs;
+  seen->negative_infs = negative_infs;
+  VECTOR_OF(UBITS) least = group.near - (UBITS)1;
+  if (ANY(SBITS, group.near == (UBITS)0)) least = NAME(see_zeros)(&group, p, needs);
+  *largest = (UBITS)MAX_LANE(SBITS, NAME(largest_seen)(&group));
+  *smallest = (UBITS)(MIN_LANE(UBITS, least) + 1);
+  NAME(add_seen)(seen, &group, partial, needs);
 }

@@ -11,8 +11,8 @@
 // The half types' squares are short enough to need no splitting in a narrower window; most groups of
 // most tensors fit that one, at half the operations.
 //
-// A group of elements that its window does not hold moves it. When the group alone spans too many
-// binades, or holds NaN or Inf, it goes into bins (fold_bins.h).
+// A group of elements that its window does not hold moves it. NaN and Inf are counted and left out. A group
+// whose finite elements alone span too many binades goes into bins (fold_bins.h).
 
 #ifdef __cplusplus  // OpenCL C has it in front
 #include "precision/fold_bins.h"
@@ -26,15 +26,18 @@
 #define SPAN (51 - MANTISSA_BITS - LOG2_STEPS)
 #define SPLIT (LOG2_STEPS + 2 * (SPAN + MANTISSA_BITS) - 51)
 
-// In the narrow window a lane adds the 2^5 elements, at most, that it has in a group, then hands both
-// integers to 64-bit lanes: 2^5 * 2^(2 * (NARROW_SPAN + MANTISSA_BITS)) is 2^51.
+// In the narrow window a lane adds the 2^LOG2_IN_GROUP elements that it has in a group, then hands both
+// integers to 64-bit lanes: 2^LOG2_IN_GROUP * 2^(2 * (NARROW_SPAN + MANTISSA_BITS)) is at most 2^51.
 #define HAS_NARROW (sizeof(UBITS) == 2)
-#define NARROW_SPAN (23 - MANTISSA_BITS)
-#define NARROW_GROUPS 512  // 2^9 groups of 2^7 squares of 2^46 stay in 63 bits, in all lanes together
+#define LOG2_IN_GROUP (LANES(f64) == 8 ? 3 : LANES(f64) == 4 ? 4 : 5)
+#define NARROW_SPAN ((51 - LOG2_IN_GROUP) / 2 - MANTISSA_BITS)
+#define NARROW_GROUPS 256  // 2^8 groups of 2^7 squares of 2^48 stay in 63 bits, in all lanes together
 
 typedef struct {
   UBITS smallest, largest;  // as bits without the sign; zeros are always inside
-  u32 unit;                 // its unit is 2^unit of the partial's
+  VECTOR_OF(UBITS) smallest_lanes;
+  VECTOR_OF(SBITS) largest_lanes;
+  u32 unit;  // its unit is 2^unit of the partial's
 } NAME(window);
 
 typedef struct {
@@ -47,7 +50,6 @@ typedef struct {
   NAME(window) narrow;
   u32 narrow_groups;
   NAME(seen) seen;
-  u32 counted;  // groups since the counters were emptied
   NAME(bins) bins;
 } NAME(fold);
 
@@ -66,12 +68,19 @@ INLINE void NAME(clear)(NAME(fold) * fold) {
   fold->steps = 0;
 }
 
+INLINE void NAME(set_window)(NAME(window) * window, UBITS smallest, UBITS largest) {
+  window->smallest = smallest;
+  window->largest = largest;
+  window->smallest_lanes = SPLAT(UBITS, smallest);
+  window->largest_lanes = SPLAT(SBITS, (SBITS)largest);
+}
+
 // A window whose upper end is at the stored exponent `highest`; returns its lowest exponent.
 INLINE i32 NAME(place_window)(NAME(window) * window, i32 highest, i32 span, int subnormals) {
   highest = MIN(highest, MAX_EXPONENT - 1);
   const i32 lowest = MAX(highest - span, 1);
-  window->largest = (UBITS)(((UBITS)(highest + 1) << MANTISSA_SHIFT) - 1);
-  window->smallest = lowest == 1 && subnormals ? 1 : (UBITS)((UBITS)lowest << MANTISSA_SHIFT);
+  NAME(set_window)(window, lowest == 1 && subnormals ? (UBITS)1 : (UBITS)((UBITS)lowest << MANTISSA_SHIFT),
+                   (UBITS)(((UBITS)(highest + 1) << MANTISSA_SHIFT) - 1));
   window->unit = (u32)(lowest - 1 + FIRST_UNIT);
   return lowest;
 }
@@ -87,8 +96,7 @@ INLINE void NAME(place)(NAME(fold) * fold, i32 highest) {
 
 INLINE void NAME(place_narrow)(NAME(fold) * fold, i32 highest) {
   const i32 lowest = NAME(place_window)(&fold->narrow, highest, NARROW_SPAN, 0);
-  // LOAD_PLACED puts the stored exponent where a float32 has its own.
-  const i32 exponent = lowest - 127 - MANTISSA_SHIFT;
+  const i32 exponent = lowest - MAX_EXPONENT / 2 - MANTISSA_SHIFT;
   fold->narrow_sum_start = NAME(start)(exponent);
   fold->narrow_square_start = NAME(start)(2 * exponent);
   fold->narrow_sum = fold->narrow_square = SPLAT(i64, 0);
@@ -124,13 +132,12 @@ INLINE void NAME(flush_narrow)(NAME(fold) * fold, WORDS i64* partial, const int 
 
 INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
   NAME(see_nothing)(&fold->seen);
-  fold->counted = 0;
   // float16 fits one window whole; data of unit size fits these ones of the others.
   NAME(place)(fold, SPAN >= MAX_EXPONENT - 2 ? MAX_EXPONENT - 1 : MAX_EXPONENT / 2 + 3);
   NAME(place_narrow)(fold, MAX_EXPONENT / 2 + 3);
   if ((needs & (NEED_SUM | NEED_SQUARES)) == 0) {  // only NaN and Inf are kept out
-    fold->wide.smallest = fold->narrow.smallest = 1;
-    fold->wide.largest = fold->narrow.largest = (UBITS)(INF_BITS - 1);
+    NAME(set_window)(&fold->narrow, 1, (UBITS)(INF_BITS - 1));
+    NAME(set_window)(&fold->wide, 1, (UBITS)(INF_BITS - 1));
   }
   fold->bins.elements = 0;
 }
@@ -142,35 +149,8 @@ INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
   NAME(flush_bins)(&fold->bins, partial);
 }
 
-// Where a group's elements are to be added.
-enum { NAME(NARROW), NAME(WIDE), NAME(BINNED), NAME(DONE) };
-
-// For a group outside the window that it was held against, with its largest and its smallest non-zero
-// magnitude: moves a window where that helps. BINNED when only the sums of the group have been taken,
-// DONE when all has.
-NOINLINE int NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, i64 largest, u64 least,
-                          const int needs) {
-  const i32 highest = MIN((i32)(largest >> MANTISSA_SHIFT) + 1, MAX_EXPONENT - 1);  // a binade to spare
-  const i32 exponent = (i32)(least >> MANTISSA_SHIFT);
-  if (largest < INF_BITS) {
-    if (HAS_NARROW && exponent >= MAX(highest - NARROW_SPAN, 1)) {
-      NAME(flush_narrow)(fold, partial, needs);
-      NAME(place_narrow)(fold, highest);
-      return NAME(NARROW);
-    }
-    if (largest <= (i64)fold->wide.largest && least >= fold->wide.smallest) return NAME(WIDE);
-    const i32 lowest = MAX(highest - SPAN, 1);
-    if (exponent >= lowest || (SUBNORMALS_CONVERT && lowest == 1)) {
-      NAME(flush)(fold, partial, needs);
-      NAME(place)(fold, highest);
-      return NAME(WIDE);
-    }
-  }
-  NAME(bin_group)(&fold->bins, partial, p, largest < INF_BITS);
-  return largest < INF_BITS ? NAME(BINNED) : NAME(DONE);
-}
-
-INLINE void NAME(add_narrow)(NAME(fold) * fold, SPACE const u8* p, const int needs) {
+// With `all`, every element is finite; otherwise those that are not are left out.
+INLINE void NAME(add_narrow)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int all) {
   const v_f64 sum_start = SPLAT(f64, fold->narrow_sum_start), square_start = SPLAT(f64, fold->narrow_square_start);
   v_f64 sum[SETS], square[SETS];
   UNROLL
@@ -178,12 +158,14 @@ INLINE void NAME(add_narrow)(NAME(fold) * fold, SPACE const u8* p, const int nee
     sum[s] = sum_start;
     square[s] = square_start;
   }
+  const v_f64 one = ONE;
   UNROLL
   for (int i = 0; i < GROUP; i += 2 * LANES(f32)) {
     UNROLL
     for (int k = 0; k < 2 * LANES(f32) / LANES(f64); ++k) {
-      const v_f64 d = LOAD_PLACED(p + i * (int)sizeof(UBITS), k);
-      if (needs & NEED_SUM) sum[k % SETS] += d;
+      v_f64 d = LOAD_NARROW(p + i * (int)sizeof(UBITS), k);
+      if (!all) d = ONLY_FINITE(d);
+      if (needs & NEED_SUM) sum[k % SETS] = ADD_F64(d, one, sum[k % SETS]);
       if (needs & NEED_SQUARES) square[k % SETS] = MUL_ADD(d, d, square[k % SETS]);
     }
   }
@@ -192,53 +174,103 @@ INLINE void NAME(add_narrow)(NAME(fold) * fold, SPACE const u8* p, const int nee
     fold->narrow_sum += AS(i64, sum[s]) - AS(i64, sum_start);
     fold->narrow_square += AS(i64, square[s]) - AS(i64, square_start);
   }
+  if (++fold->narrow_groups == NARROW_GROUPS) NAME(flush_narrow)(fold, partial, needs);
 }
 
-INLINE void NAME(add_wide)(NAME(fold) * fold, SPACE const u8* p, const int needs) {
+INLINE void NAME(add_wide)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int all) {
+  const v_f64 one = ONE;
+  v_f64 sum[SETS], high[SETS], low[SETS];  // the compiler may keep these in registers
+  UNROLL
+  for (int s = 0; s < SETS; ++s) {
+    sum[s] = fold->sum[s];
+    high[s] = fold->high[s];
+    low[s] = fold->low[s];
+  }
   UNROLL
   for (int i = 0; i < GROUP; i += LANES(f64) * SETS) {
     UNROLL
     for (int s = 0; s < SETS; ++s) {
-      const v_f64 d = NAME(load_f64)(p + (i + s * LANES(f64)) * (int)sizeof(UBITS));
-      if (needs & NEED_SUM) fold->sum[s] += d;
+      v_f64 d = NAME(load_f64)(p + (i + s * LANES(f64)) * (int)sizeof(UBITS));
+      if (!all) d = ONLY_FINITE(d);
+      if (needs & NEED_SUM) sum[s] = ADD_F64(d, one, sum[s]);
       if (needs & NEED_SQUARES) {
-        const v_f64 raised = MUL_ADD(d, d, fold->high[s]);
-        const v_f64 taken = raised - fold->high[s];
-        fold->high[s] = raised;
-        fold->low[s] += MUL_ADD(d, d, -taken);
+        const v_f64 raised = MUL_ADD(d, d, high[s]);
+        const v_f64 taken = raised - high[s];
+        high[s] = raised;
+        low[s] += MUL_ADD(d, d, -taken);
       }
     }
   }
+  UNROLL
+  for (int s = 0; s < SETS; ++s) {
+    fold->sum[s] = sum[s];
+    fold->high[s] = high[s];
+    fold->low[s] = low[s];
+  }
+  fold->steps += GROUP / (LANES(f64) * SETS);
+  if (fold->steps == 1 << LOG2_STEPS) NAME(flush)(fold, partial, needs);
+}
+
+// Where a group's sums are to be added.
+enum { NAME(NARROW), NAME(WIDE), NAME(DONE) };
+
+// For a group outside the window that it was held against: moves a window where that helps. DONE when the group
+// has been added, as one with NaN or Inf has, which is seen here too.
+NOINLINE int NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, UBITS largest, UBITS smallest,
+                          const int needs) {
+  const int finite = largest < (UBITS)INF_BITS;
+  if (!finite) NAME(see_finite)(&fold->seen, partial, p, &largest, &smallest, needs);
+  if ((needs & (NEED_SUM | NEED_SQUARES)) == 0 || largest == 0) return NAME(DONE);
+  const i32 highest = MIN((i32)(largest >> MANTISSA_SHIFT) + 1, MAX_EXPONENT - 1);  // a binade to spare
+  const i32 exponent = (i32)(smallest >> MANTISSA_SHIFT);
+  if (HAS_NARROW && (largest > fold->narrow.largest || smallest < fold->narrow.smallest) &&
+      exponent >= MAX(highest - NARROW_SPAN, 1)) {
+    NAME(flush_narrow)(fold, partial, needs);
+    NAME(place_narrow)(fold, highest);
+  }
+  if (HAS_NARROW && largest <= fold->narrow.largest && smallest >= fold->narrow.smallest) {
+    if (finite) return NAME(NARROW);
+    NAME(add_narrow)(fold, partial, p, needs, 0);
+    return NAME(DONE);
+  }
+  if (largest > fold->wide.largest || smallest < fold->wide.smallest) {
+    const i32 lowest = MAX(highest - SPAN, 1);
+    if (exponent < lowest && !(SUBNORMALS_CONVERT && lowest == 1)) {
+      NAME(bin_group)(&fold->bins, partial, p);
+      return NAME(DONE);
+    }
+    NAME(flush)(fold, partial, needs);
+    NAME(place)(fold, highest);
+  }
+  if (finite) return NAME(WIDE);
+  NAME(add_wide)(fold, partial, p, needs, 0);
+  return NAME(DONE);
 }
 
 // The GROUP elements at p.
 INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p,
                              const int needs) {
+  const NAME(window)* window = HAS_NARROW ? &fold->narrow : &fold->wide;
   NAME(seen) seen;
   NAME(see)(&seen, p, needs);
-  const NAME(window)* window = HAS_NARROW ? &fold->narrow : &fold->wide;
   const VECTOR_OF(SBITS) largest = NAME(largest_seen)(&seen);
   int path = HAS_NARROW ? NAME(NARROW) : NAME(WIDE);
-  if (UNLIKELY(ANY(SBITS, (largest > (SBITS)window->largest) | (seen.near < window->smallest)))) {
+  if (UNLIKELY(ANY(SBITS, ABOVE(SBITS, largest, window->largest_lanes) |
+                              BELOW(UBITS, seen.near, window->smallest_lanes)))) {
     VECTOR_OF(UBITS) least = seen.near - (UBITS)1;
     if (ANY(SBITS, seen.near == (UBITS)0)) least = NAME(see_zeros)(&seen, p, needs);
-    if (ANY(SBITS, (largest > (SBITS)window->largest) | (least < (UBITS)(window->smallest - 1)))) {
-      path = NAME(settle)(fold, partial, p, (i64)MAX_LANE(SBITS, largest), (u64)MIN_LANE(UBITS, least) + 1, needs);
-      if (path == NAME(DONE)) return;
+    if (ANY(SBITS, ABOVE(SBITS, largest, window->largest_lanes) |
+                       BELOW(UBITS, least, window->smallest_lanes - (UBITS)1))) {
+      const UBITS most = (UBITS)MAX_LANE(SBITS, largest);
+      path = NAME(settle)(fold, partial, p, most, (UBITS)(MIN_LANE(UBITS, least) + 1), needs);
+      if (most >= (UBITS)INF_BITS) return;
     }
   }
-  NAME(add_seen)(&fold->seen, &seen);
-  if (++fold->counted == COUNTED_GROUPS) {
-    NAME(flush_counts)(&fold->seen, partial, needs);
-    fold->counted = 0;
-  }
-  if ((needs & (NEED_SUM | NEED_SQUARES)) == 0 || path == NAME(BINNED)) return;
+  NAME(add_seen)(&fold->seen, &seen, partial, needs);
+  if ((needs & (NEED_SUM | NEED_SQUARES)) == 0 || path == NAME(DONE)) return;
   if (HAS_NARROW && path == NAME(NARROW)) {
-    NAME(add_narrow)(fold, p, needs);
-    if (++fold->narrow_groups == NARROW_GROUPS) NAME(flush_narrow)(fold, partial, needs);
+    NAME(add_narrow)(fold, partial, p, needs, 1);
   } else {
-    NAME(add_wide)(fold, p, needs);
-    fold->steps += GROUP / (LANES(f64) * SETS);
-    if (fold->steps == 1 << LOG2_STEPS) NAME(flush)(fold, partial, needs);
+    NAME(add_wide)(fold, partial, p, needs, 1);
   }
 }

@@ -71,10 +71,8 @@
 #define MANTISSA_BITS (MANTISSA_SHIFT + 1)
 #define SIGN_SHIFT (8 * (int)sizeof(UBITS) - 1)
 #define MAGNITUDE_MASK ((UBITS)(((UBITS)1 << SIGN_SHIFT) - 1))
-// A half type's bits as a float32 with the same stored exponent: from the upper half of a word, and with
-// nothing else kept.
-#define PLACED_SHIFT (MANTISSA_SHIFT - 7)
-#define PLACED_MASK (0x80000000u | (0x7fff0000u >> PLACED_SHIFT))
 #define MAX_EXPONENT ((i32)(INF_BITS >> MANTISSA_SHIFT))  // of Inf and NaN
+// Bits of the binary64 above all that a narrower type's finite values become.
+#define WIDENED_INFINITY ((i64)(1024 + MAX_EXPONENT / 2) << 52)
 
 #endif

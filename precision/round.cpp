@@ -1,54 +1,73 @@
 #include "precision/round.hpp"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
-#include <vector>
 
 namespace tensorstat::precision {
 namespace {
 
 __extension__ using u128 = unsigned __int128;
+__extension__ using i128 = __int128;
 
 int bit_width(u128 value) {
   const auto high = static_cast<std::uint64_t>(value >> 64);
   return high != 0 ? 64 + std::bit_width(high) : std::bit_width(static_cast<std::uint64_t>(value));
 }
 
-// The magnitude of an exact number as 32-bit digits, least first, no leading zeros.
-struct Magnitude {
-  std::vector<std::uint32_t> digits;
+// An exact number's magnitude: `bits`, whose first bit is set, times 2^exponent, plus something below one
+// unit when `more`. Zero has no bits.
+struct Leading {
+  u128 bits = 0;
+  int exponent = 0;
+  bool more = false;
   bool negative = false;
 };
 
-Magnitude magnitude_of(const Exact& exact) {
-  Magnitude result;
-  result.digits.reserve(exact.words.size() + 3);
-  std::int64_t carry = 0;
-  // A word and its carry from below fit 64 bits: each is at most 2^63 / 2^32 away from the last.
-  for (const std::int64_t word : exact.words) {
-    const std::int64_t low = (word & 0xffffffff) + (carry & 0xffffffff);
-    result.digits.push_back(static_cast<std::uint32_t>(low));
-    carry = (word >> 32) + (carry >> 32) + (low >> 32);
+Leading leading_of(const Exact& exact) {
+  const auto is_zero = [](std::int64_t word) { return word == 0; };
+  std::size_t first = 0, last = exact.words.size();
+  while (last != 0 && is_zero(exact.words[last - 1])) --last;
+  while (first != last && is_zero(exact.words[first])) ++first;
+  if (first == last) return {};
+
+  std::array<std::uint32_t, kMostWords + 3> digits;  // least first
+  std::size_t count = 0;
+  i128 carry = 0;
+  for (const std::int64_t word : exact.words.subspan(first, last - first)) {
+    carry += word;
+    digits[count++] = static_cast<std::uint32_t>(carry);
+    carry >>= 32;
   }
-  for (int i = 0; i < 3; ++i, carry >>= 32) result.digits.push_back(static_cast<std::uint32_t>(carry));
+  for (; carry != 0 && carry != -1; carry >>= 32) digits[count++] = static_cast<std::uint32_t>(carry);
+  Leading result;
   result.negative = carry < 0;
   if (result.negative) {
+    // Its complement, with the digit that it takes when all below it are 0.
+    digits[count++] = ~std::uint32_t{0};
     std::uint64_t borrow = 1;
-    for (std::uint32_t& digit : result.digits) {
-      borrow += static_cast<std::uint32_t>(~digit);
-      digit = static_cast<std::uint32_t>(borrow);
+    for (std::size_t i = 0; i < count; ++i) {
+      borrow += static_cast<std::uint32_t>(~digits[i]);
+      digits[i] = static_cast<std::uint32_t>(borrow);
       borrow >>= 32;
     }
   }
-  while (!result.digits.empty() && result.digits.back() == 0) result.digits.pop_back();
-  return result;
-}
+  while (count != 0 && digits[count - 1] == 0) --count;
+  if (count == 0) return {};  // they cancel
 
-bool any_digit_below(const std::vector<std::uint32_t>& digits, std::ptrdiff_t end) {
-  for (std::ptrdiff_t i = 0; i < end; ++i) {
-    if (digits[static_cast<std::size_t>(i)] != 0) return true;
+  for (std::size_t i = 1; i <= 4; ++i) result.bits = result.bits << 32 | (i <= count ? digits[count - i] : 0);
+  const int shift = std::countl_zero(digits[count - 1]);
+  std::size_t below = count < 4 ? 0 : count - 4;
+  result.bits <<= shift;
+  if (below != 0) {
+    const std::uint64_t next = std::uint64_t{digits[--below]} << shift;
+    result.bits |= next >> 32;
+    result.more = static_cast<std::uint32_t>(next) != 0;
   }
-  return false;
+  while (!result.more && below != 0) result.more = digits[--below] != 0;
+  result.exponent = exact.exponent + 32 * (static_cast<int>(first + count) - 4) - shift;
+  return result;
 }
 
 // significand * 2^exponent, plus something below one unit when `more`, to the nearest of `format`.
@@ -61,12 +80,12 @@ double round(u128 significand, bool more, int exponent, const Format& format) {
   std::uint64_t rounded;
   if (shift <= 0) {
     rounded = static_cast<std::uint64_t>(significand << -shift);
-  } else if (shift > 127) {
-    rounded = 0;  // far below half of the smallest value
+  } else if (shift > 128) {
+    rounded = 0;  // below half of the smallest value
   } else {
-    rounded = static_cast<std::uint64_t>(significand >> shift);
-    const u128 rest = significand & ((u128{1} << shift) - 1);
     const u128 half = u128{1} << (shift - 1);
+    rounded = static_cast<std::uint64_t>(significand >> (shift - 1) >> 1);
+    const u128 rest = significand & (half | (half - 1));
     if (rest > half || (rest == half && (more || (rounded & 1) != 0))) ++rounded;
   }
   if (rounded == 0) return 0.0;
@@ -74,9 +93,10 @@ double round(u128 significand, bool more, int exponent, const Format& format) {
     return std::numeric_limits<double>::infinity();
   }
   // Into binary64, which holds every format: left-aligned as far as its subnormals allow.
-  while (unit > kBinary64.least_exponent && rounded < (std::uint64_t{1} << 52)) {
-    rounded <<= 1;
-    --unit;
+  const int room = std::min(std::countl_zero(rounded) - 11, unit - kBinary64.least_exponent);
+  if (room > 0) {
+    rounded <<= room;
+    unit -= room;
   }
   if (rounded >> 53 != 0) {  // 2^53 exactly
     rounded >>= 1;
@@ -86,62 +106,70 @@ double round(u128 significand, bool more, int exponent, const Format& format) {
   return std::bit_cast<double>(biased << 52 | (rounded & ((std::uint64_t{1} << 52) - 1)));
 }
 
-// Bit by bit: once a tensor, and a floating-point estimate would meet the caller's traps.
-std::uint64_t integer_root(u128 value) {
-  std::uint64_t root = 0;
-  for (int bit = 63; bit >= 0; --bit) {
-    const std::uint64_t tried = root | std::uint64_t{1} << bit;
-    if (static_cast<u128>(tried) * tried <= value) root = tried;
+// The integer roots of 0, 256, 512, ...: that of any number between two is the lower one's, or one more.
+constexpr auto kRoots = [] {
+  std::array<std::uint8_t, 256> roots{};
+  for (unsigned i = 0, root = 0; i < roots.size(); ++i) {
+    while ((root + 1) * (root + 1) <= i << 8) ++root;
+    roots[i] = static_cast<std::uint8_t>(root);
   }
-  return root;
+  return roots;
+}();
+
+// The integer root of a number of twice `kBits` bits, of which one of the first two is set, and what is left of
+// the number. Zimmermann's square root (INRIA RR-3805): the root of the upper half, then one division for the
+// lower half of the root. In integers, as a floating-point estimate would meet the caller's traps.
+struct Root {
+  std::uint64_t root;
+  u128 rest;
+};
+template <int kBits>
+Root integer_root(u128 number) {
+  if constexpr (kBits == 8) {
+    const auto short_number = static_cast<std::uint64_t>(number);
+    std::uint64_t root = kRoots[short_number >> 8];
+    root += (root + 1) * (root + 1) <= short_number ? 1 : 0;
+    return {root, short_number - root * root};
+  } else {
+    constexpr int kHalf = kBits / 2;
+    constexpr std::uint64_t kDigit = (std::uint64_t{1} << kHalf) - 1;
+    const Root upper = integer_root<kHalf>(number >> kBits);
+    const auto next = static_cast<std::uint64_t>(number >> kHalf) & kDigit;
+    // (rest * 2^kHalf + next) / (2 * root), which may need a bit more than there is: halved first.
+    const std::uint64_t half = static_cast<std::uint64_t>(upper.rest) << (kHalf - 1) | next >> 1;
+    const std::uint64_t quotient = half / upper.root;
+    const std::uint64_t remainder = (half - quotient * upper.root) << 1 | (next & 1);
+    i128 root = (static_cast<i128>(upper.root) << kHalf) + quotient;
+    i128 rest = (static_cast<i128>(remainder) << kHalf) + static_cast<i128>(static_cast<std::uint64_t>(number) & kDigit) -
+                static_cast<i128>(static_cast<u128>(quotient) * quotient);
+    if (rest < 0) rest += 2 * root-- - 1;
+    return {static_cast<std::uint64_t>(root), static_cast<u128>(rest)};
+  }
 }
 
 }  // namespace
 
 double round_quotient(const Exact& exact, std::uint64_t divisor, const Format& format) {
-  const Magnitude magnitude = magnitude_of(exact);
-  if (magnitude.digits.empty()) return 0.0;
-  // Long division from the top, until the quotient holds 65 bits or more: enough for 53, and `more`
-  // says whether anything follows.
-  u128 quotient = 0, remainder = 0;
-  auto place = static_cast<std::ptrdiff_t>(magnitude.digits.size());
-  while (bit_width(quotient) <= 64) {
-    --place;
-    const std::uint32_t digit = place >= 0 ? magnitude.digits[static_cast<std::size_t>(place)] : 0;
-    remainder = remainder << 32 | digit;
-    quotient = quotient << 32 | remainder / divisor;
-    remainder %= divisor;
-  }
-  const bool more = remainder != 0 || any_digit_below(magnitude.digits, place);
-  const double result = round(quotient, more, exact.exponent + 32 * static_cast<int>(place), format);
-  return magnitude.negative ? -result : result;
+  // 128 bits by 64: the quotient has 64 or more, and `more` says whether anything follows.
+  const Leading leading = leading_of(exact);
+  if (leading.bits == 0) return 0.0;
+  const u128 quotient = leading.bits / divisor;
+  const bool more = leading.more || quotient * divisor != leading.bits;
+  const double result = round(quotient, more, leading.exponent, format);
+  return leading.negative ? -result : result;
 }
 
 double round_root(const Exact& exact, const Format& format) {
-  const Magnitude magnitude = magnitude_of(exact);
-  if (magnitude.digits.empty()) return 0.0;
-  // The leading 127 or 128 bits, cut where the exponent is even: their integer root holds 64 bits.
-  const auto digit = [&](std::ptrdiff_t i) -> u128 {
-    return i >= 0 ? magnitude.digits[static_cast<std::size_t>(i)] : 0;
-  };
-  const auto place = static_cast<std::ptrdiff_t>(magnitude.digits.size()) - 4;
-  u128 leading = digit(place + 3) << 96 | digit(place + 2) << 64 | digit(place + 1) << 32 | digit(place);
-  int exponent = exact.exponent + 32 * static_cast<int>(place);
-  int shift = std::countl_zero(magnitude.digits.back());
-  if ((exponent - shift) % 2 != 0) --shift;
-  bool more;
-  if (shift >= 0) {
-    const u128 next = digit(place - 1) << shift;
-    leading = leading << shift | next >> 32;
-    more = static_cast<std::uint32_t>(next) != 0 || any_digit_below(magnitude.digits, place - 1);
-  } else {
-    more = (leading & 1) != 0 || any_digit_below(magnitude.digits, place);
-    leading >>= 1;
+  // The leading 127 or 128 bits, cut where the exponent is even: their integer root has 64.
+  Leading leading = leading_of(exact);
+  if (leading.bits == 0) return 0.0;
+  if (leading.exponent % 2 != 0) {
+    leading.more = leading.more || (leading.bits & 1) != 0;
+    leading.bits >>= 1;
+    ++leading.exponent;
   }
-  exponent -= shift;
-  const std::uint64_t root = integer_root(leading);
-  more = more || static_cast<u128>(root) * root != leading;
-  return round(root, more, exponent / 2, format);
+  const Root found = integer_root<64>(leading.bits);
+  return round(found.root, leading.more || found.rest != 0, leading.exponent / 2, format);
 }
 
 }  // namespace tensorstat::precision

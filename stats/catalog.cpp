@@ -13,7 +13,6 @@ struct CategoryRow {
 
 struct DtypeRow {
   std::string_view name;
-  std::uint32_t bytes;
   bool has_specials;
 };
 
@@ -24,8 +23,7 @@ enum Family : bool { Integer = false, Integer64 = false, Float = true, Double = 
 constexpr std::array kCategoryRows = {TENSORSTAT_CATEGORIES(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
 
-#define TENSORSTAT_ROW(id, name, descr, bytes) \
-  DtypeRow{#name, bytes, Family::FAMILY_OF(name)},
+#define TENSORSTAT_ROW(id, name, ...) DtypeRow{#name, Family::FAMILY_OF(name)},
 constexpr std::array kDtypeRows = {TENSORSTAT_DTYPES(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
 
@@ -45,7 +43,6 @@ std::string listed(const Rows& rows) {
 std::string_view name(Category category) { return row(category).name; }
 std::string_view column(Category category) { return row(category).column; }
 std::string_view name(Dtype dtype) { return row(dtype).name; }
-std::uint32_t size_bytes(Dtype dtype) { return row(dtype).bytes; }
 bool is_float(Dtype dtype) { return row(dtype).has_specials; }
 std::string_view name(Precision precision) {
   return precision == Precision::kHigh ? "high" : "low";

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,27 +37,54 @@ class Engine {
   virtual Status fold(std::span<const Job> jobs) = 0;
 };
 
-// The digest of bytes that arrive in order, in hexadecimal. Where it cannot be had, the error says why.
-class Digest {
+// The digest of bytes that arrive in order. Where it cannot be had, the error says why.
+class Digester {
  public:
-  virtual ~Digest() = default;
+  virtual ~Digester() = default;
   virtual void update(std::span<const std::byte> bytes) = 0;
-  virtual Result<std::string> finish() = 0;
+  virtual Result<Digest> finish() = 0;
 };
+
+// What is wanted of each tensor of a batch: a partial that keeps `needs`, and the digests among them.
+struct Wanted {
+  Precision precision = Precision::kHigh;
+  Needs needs = kNothing;
+  bool partial = true;  // else the digests alone
+};
+
+// What was found of one tensor: its partial's words, where one was wanted, and those digests that were
+// wanted and could be had. The words are lent for the time of the call.
+struct Found {
+  std::span<const std::int64_t> words{};
+  std::optional<Digest> md5{}, sha1{};
+};
+using Take = std::function<void(std::size_t tensor, const Found& found)>;
 
 class HostEngine : public Engine {
  public:
+  // Reads each tensor once, and hands to `take`, once a tensor and as soon as it is done, all that was found
+  // of it: on any thread, several at a time. `take` does not throw. All tensors are readable by the CPU. An
+  // error says why there are no digests of some; whatever else was wanted has been taken.
+  virtual Status measure(std::span<const Tensor> tensors, const Wanted& wanted, const Take& take) = 0;
+
   // Copies elements [first, first + window.size() / element) of a strided tensor, in C order.
   virtual void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> window) = 0;
 
   // `which` is kMd5Digest, or kSha1Digest: MindSpore's two-level hash over elements of `dtype`.
-  virtual std::unique_ptr<Digest> digest(Need which, Dtype dtype) = 0;
-
-  // Of each tensor, all readable by the CPU; as many results as tensors.
-  virtual Status digest(Need which, std::span<const Tensor> tensors, std::span<std::string> hex) = 0;
+  virtual std::unique_ptr<Digester> digester(Need which, Dtype dtype) = 0;
 };
 
 class Ledger;
+
+// A tensor in host memory that goes to a device in parts, which are folded while others are on their way.
+class DeviceStream {
+ public:
+  virtual ~DeviceStream() = default;
+  // The part's bytes may be reused as soon as this returns.
+  virtual Status append(const Tensor& part) = 0;
+  // Waits until every part is in the partial; not before, nor after an error, does that mean anything.
+  virtual Status finish() = 0;
+};
 
 class DeviceEngine : public Engine {
  public:
@@ -63,6 +92,9 @@ class DeviceEngine : public Engine {
 
   // Whether a tensor in host memory is folded in place, without a copy.
   virtual bool shares_host_memory() const = 0;
+
+  // Into a partial that outlives the stream. Device memory is held until that is gone.
+  virtual Result<std::unique_ptr<DeviceStream>> stream(Partial& partial) = 0;
 
   // Copies a tensor's bytes [first, first + bytes.size()) to the host.
   virtual Status read(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes) = 0;

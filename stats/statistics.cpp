@@ -1,12 +1,15 @@
+#include <tensorstat/statistics.hpp>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <tensorstat/statistics.hpp>
 #include <type_traits>
 
 namespace tensorstat {
 namespace {
+
+constexpr std::string_view kDigits = "0123456789abcdef";
 
 template <typename Number>
 std::string digits(Number number) {
@@ -16,14 +19,38 @@ std::string digits(Number number) {
 
 }  // namespace
 
+Digest::Digest(std::span<const std::byte> bytes) : size_(static_cast<std::uint8_t>(bytes.size())) {
+  std::ranges::copy(bytes, bytes_.begin());
+}
+
+std::optional<Digest> Digest::from(std::string_view hexadecimal) {
+  if (hexadecimal.size() != 32 && hexadecimal.size() != 40) return std::nullopt;
+  std::array<std::byte, 20> bytes{};
+  for (std::size_t i = 0; i < hexadecimal.size(); ++i) {
+    const std::size_t digit = kDigits.find(hexadecimal[i]);
+    if (digit == kDigits.npos) return std::nullopt;
+    bytes[i / 2] = bytes[i / 2] << 4 | static_cast<std::byte>(digit);
+  }
+  return Digest(std::span(bytes).first(hexadecimal.size() / 2));
+}
+
+std::string to_string(const Digest& digest) {
+  std::string text;
+  for (const std::byte byte : digest.bytes()) {
+    text += kDigits[std::to_integer<unsigned>(byte) >> 4];
+    text += kDigits[std::to_integer<unsigned>(byte) & 15];
+  }
+  return text;
+}
+
 std::string to_string(const Value& value) {
   return std::visit(
       [](const auto& held) -> std::string {
         using Held = std::remove_cvref_t<decltype(held)>;
         if constexpr (std::is_same_v<Held, std::monostate>) {
           return "";
-        } else if constexpr (std::is_same_v<Held, std::string>) {
-          return held;
+        } else if constexpr (std::is_same_v<Held, Digest>) {
+          return to_string(held);
         } else if constexpr (std::is_same_v<Held, double>) {
           return std::isnan(held) ? "nan" : digits(held);  // to_chars would write "-nan" too
         } else {
@@ -33,9 +60,9 @@ std::string to_string(const Value& value) {
       value);
 }
 
-const Value* Statistics::find(Category category) const {
+const Value* StatisticsView::find(Category category) const {
   const auto found = std::ranges::find(categories, category);
-  return found == categories.end() ? nullptr : &values[found - categories.begin()];
+  return found == categories.end() ? nullptr : &values[static_cast<std::size_t>(found - categories.begin())];
 }
 
 }  // namespace tensorstat

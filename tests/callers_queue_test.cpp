@@ -49,13 +49,13 @@ class CallersQueue : public testing::TestWithParam<cl_command_queue_properties> 
     return tensors;
   }
 
-  std::vector<Measurement> on_host() const {
+  Measurements on_host() const {
     std::vector<Tensor> tensors = tensors_;
     for (Tensor& tensor : tensors) tensor.address = arena_.data();
     return *Meter().measure(tensors, {.categories = kCategories, .on = On::kHost});
   }
 
-  static void expect_same(const std::vector<Measurement>& expected, const Result<std::vector<Measurement>>& found) {
+  static void expect_same(const Measurements& expected, const Result<Measurements>& found) {
     ASSERT_TRUE(found) << found.error().message;
     ASSERT_EQ(expected.size(), found->size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -96,8 +96,8 @@ TEST_P(CallersQueue, MeasuresAnArena) {
 TEST_P(CallersQueue, MeasuresSubBuffers) {
   fill_arena(2);
   constexpr std::size_t kOrigin = 4096;
-  std::vector<std::byte> shifted(kOrigin, std::byte{0xff});
-  shifted.insert(shifted.end(), arena_.begin(), arena_.end());
+  std::vector<std::byte> shifted(kOrigin + arena_.size(), std::byte{0xff});
+  std::ranges::copy(arena_, shifted.begin() + kOrigin);
   cl::Buffer whole(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, shifted.size(), shifted.data());
   const cl_buffer_region region{kOrigin, arena_.size()};
   cl_int code = CL_SUCCESS;
@@ -142,6 +142,65 @@ TEST_P(CallersQueue, BatchesWaitForTheCallersEventsAndFlyTogether) {
   EXPECT_EQ(meter->device_memory().peak_bytes, peak);
 }
 
+// What the caller enqueues behind a ticket's event may change the tensors.
+TEST_P(CallersQueue, TheEventGuardsTheTensors) {
+  fill_arena(3);
+  const cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, arena_.size(), arena_.data());
+  auto meter = DeviceMeter::on(queue_());
+  ASSERT_TRUE(meter) << meter.error().message;
+  cl::UserEvent ready(context_);
+  void* const after = ready();
+  auto ticket = meter->submit(in(buffer), {.categories = kCategories}, {&after, 1});
+  ASSERT_TRUE(ticket) << ticket.error().message;
+  const std::vector<cl::Event> folded{cl::Event(static_cast<cl_event>(ticket->event()), true)};
+  cl::Event overwritten;
+  ASSERT_EQ(queue_.enqueueFillBuffer(buffer, cl_uchar{0xff}, 0, arena_.size(), &folded, &overwritten), CL_SUCCESS);
+  ASSERT_EQ(queue_.flush(), CL_SUCCESS);
+  ready.setStatus(CL_COMPLETE);
+  ASSERT_EQ(overwritten.wait(), CL_SUCCESS);
+  expect_same(on_host(), ticket->collect());
+}
+
+// Every second tensor in a buffer of OpenCL's, the others in host memory, each by itself.
+TEST_P(CallersQueue, TakesHostMemoryBesideBuffers) {
+  fill_arena(5);
+  const cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, arena_.size(), arena_.data());
+  std::vector<Tensor> tensors = in(buffer);
+  std::vector<std::vector<std::byte>> own;
+  for (std::size_t i = 1; i < tensors.size(); i += 2) {
+    const auto begin = arena_.begin() + static_cast<std::ptrdiff_t>(tensors[i].offset_bytes);
+    own.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(tensors[i].bytes()));
+    tensors[i].address = own.back().data();
+    tensors[i].offset_bytes = 0;
+    tensors[i].where = Where::kHost;
+  }
+  for (const char* pointers : {"1", "0"}) {  // by their addresses, and through a buffer each
+    setenv("TENSORSTAT_CL_POINTERS", pointers, 1);
+    auto meter = DeviceMeter::on(queue_());
+    unsetenv("TENSORSTAT_CL_POINTERS");
+    ASSERT_TRUE(meter) << meter.error().message;
+    auto ticket = meter->submit(tensors, {.categories = kCategories});
+    ASSERT_TRUE(ticket) << ticket.error().message;
+    expect_same(on_host(), ticket->collect());
+  }
+}
+
+TEST_P(CallersQueue, ATicketMayOutliveItsMeterAndMayBeDropped) {
+  fill_arena(2);
+  const cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, arena_.size(), arena_.data());
+  std::vector<Ticket> tickets;
+  {
+    auto meter = DeviceMeter::on(queue_());
+    ASSERT_TRUE(meter) << meter.error().message;
+    for (int i = 0; i < 3; ++i) {
+      auto ticket = meter->submit(in(buffer), {.categories = kCategories});
+      ASSERT_TRUE(ticket) << ticket.error().message;
+      tickets.push_back(*std::move(ticket));
+    }
+  }
+  expect_same(on_host(), tickets[1].collect());
+}
+
 TEST_P(CallersQueue, ServesThreads) {
   fill_arena(2);
   const cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, arena_.size(), arena_.data());
@@ -163,7 +222,9 @@ TEST_P(CallersQueue, ServesThreads) {
 
 TEST_P(CallersQueue, RefusesWithWords) {
   fill_arena(1);
+  setenv("TENSORSTAT_CL_POINTERS", "0", 1);  // where they are followed a batch takes no device memory
   auto meter = DeviceMeter::on(queue_(), 64);
+  unsetenv("TENSORSTAT_CL_POINTERS");
   ASSERT_TRUE(meter);
   const cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, arena_.size(), arena_.data());
   EXPECT_EQ(meter->submit(in(buffer), {.categories = {Category::kMd5}}).error().code, Code::kUnsupported);

@@ -24,10 +24,14 @@ TEST(Executor, DoesAllTheWorkOnTheCallersThreads) {
     pieces += count;
     for (std::size_t i = count; i-- > 0;) work(i);
   }});
-  const auto rows = meter.measure({&tensor, 1}, {{Category::kAvg, Category::kMd5}, Precision::kHigh, On::kHost});
+  const auto rows = meter.measure({&tensor, 1}, {{Category::kAvg}, Precision::kHigh, On::kHost});
   ASSERT_TRUE(rows) << rows.error().message;
   EXPECT_EQ("1.5", to_string((*rows)[0].statistics.values[0]));
   EXPECT_GT(pieces, 8u);
+  const std::vector<Tensor> many(3, tensor);
+  pieces = 0;
+  ASSERT_TRUE(meter.measure(many, {{Category::kAvg, Category::kMd5}, Precision::kHigh, On::kHost}));
+  EXPECT_GT(pieces, 0u);
   EXPECT_EQ(threads_before, thread_count());
 }
 

@@ -87,8 +87,8 @@ class FloatEnvironment : public testing::TestWithParam<On> {
 
   // Measures everything inside an environment, on a Meter that is made there too: its threads, and
   // a device's, inherit what the thread that starts them has.
-  std::optional<std::vector<Measurement>> measured_in(const Environment& environment,
-                                                      Precision precision) const {
+  std::optional<Measurements> measured_in(const Environment& environment,
+                                          Precision precision) const {
     fenv_t before;
     fegetenv(&before);
     environment.enter();
@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(FloatEnvironment, ChangesNoBitAndIsLeftAsItWas) {
   for (const Precision precision : {Precision::kHigh, Precision::kLow}) {
     if (precision == Precision::kLow && GetParam() == On::kDevice) continue;
-    std::vector<std::pair<std::string, std::vector<Measurement>>> found;
+    std::vector<std::pair<std::string, Measurements>> found;
     for (const Environment& environment : environments()) {
       auto measured = measured_in(environment, precision);
       ASSERT_TRUE(measured);

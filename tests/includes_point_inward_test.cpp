@@ -40,7 +40,9 @@ std::optional<std::string> part_of(std::string_view path) {
   if (path == "stats/tensorstat/catalog.inc") return "catalog";
   if (path == "stats/tensorstat/dump.hpp") return "dump-api";
   if (starts(path, "stats/tensorstat/")) return "api";
-  if (path == "stats/engine.hpp" || path == "stats/ledger.hpp") return "seam";
+  if (path == "stats/engine.hpp" || path == "stats/ledger.hpp" || path == "stats/measured.hpp") {
+    return "seam";
+  }
   if (starts(path, "stats/dump/")) return "dump";
   if (starts(path, "stats/cli/")) return "cli";
   for (const std::string part : {"precision", "stats", "host", "kernels-cl"}) {

@@ -171,7 +171,7 @@ TEST(LowIntegers, AreHigh) {
       const auto high = meter.measure({&tensor, 1}, {all_categories(), Precision::kHigh});
       const auto low = meter.measure({&tensor, 1}, {all_categories(), Precision::kLow});
       ASSERT_TRUE(high && low);
-      EXPECT_EQ((*high)[0].statistics.values, (*low)[0].statistics.values)
+      EXPECT_EQ(Statistics((*high)[0].statistics).values, Statistics((*low)[0].statistics).values)
           << name(dtype) << ", " << distribution.name;
     }
   }

@@ -138,7 +138,7 @@ TEST_P(Merge, OfAStreamInOddPieces) {
     ASSERT_TRUE(streamed) << streamed.error().message;
     for (const Category category : request.categories) {
       const Value &one = *(*measured)[0].statistics.find(category),
-                  &other = *streamed->statistics.find(category);
+                  &other = *streamed->front().statistics.find(category);
       ASSERT_TRUE(oracle::same(one, other))
           << name(category) << ": " << oracle::shown(one) << " whole, " << oracle::shown(other)
           << " streamed, seed " << samples::seed() << ", round " << round;

@@ -275,8 +275,8 @@ std::string shown(const Value& value) {
     std::snprintf(text, sizeof text, "%llu", static_cast<unsigned long long>(*counted));
   } else if (const auto* integer = std::get_if<std::int64_t>(&value)) {
     std::snprintf(text, sizeof text, "%lld", static_cast<long long>(*integer));
-  } else if (const auto* digest = std::get_if<std::string>(&value)) {
-    return *digest;
+  } else if (const auto* digest = std::get_if<tensorstat::Digest>(&value)) {
+    return to_string(*digest);
   } else {
     return "none";
   }

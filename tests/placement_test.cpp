@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tensorstat {
 namespace {
@@ -28,10 +29,11 @@ class FakeDevice final : public DeviceEngine {
   bool shares_host_memory() const override { return shares_; }
   Status fold(std::span<const Job>) override { return {}; }
   Status read(const Tensor&, std::uint64_t, std::span<std::byte>) override { return {}; }
+  void refuse(std::string why) { refusal_ = std::move(why); }
 
  private:
   const bool shares_;
-  const std::string refusal_;
+  std::string refusal_;
 };
 
 // Places a tensor, and counts how often the device was looked for.
@@ -46,7 +48,11 @@ class PlacementOf : public testing::Test {
                               return device_ ? &*device_ : nullptr;
                             },
                             [] { return std::string("no driver found"); }};
-    return place(tensor, {.categories = {}, .on = on}, request_bytes, host_, sight);
+    const Request request{.categories = {}, .on = on};
+    Placements placements(request, request_bytes, host_, sight);
+    const auto placed = placements.place(tensor);
+    if (!placed) return placed.error();
+    return placements.all()[*placed];
   }
 
   void expect(bool on_device, std::string_view words, On on, Where where,
@@ -99,6 +105,30 @@ TEST_F(PlacementOf, WhatTheDeviceRefusesGoesToTheHostWithItsReason) {
 TEST_F(PlacementOf, NoDeviceIsSaid) {
   expect(false, "no driver found", On::kAuto, Where::kHost, kLarge);
   EXPECT_EQ(1, searches_);
+}
+
+// However many they are: the words are there once, and a refusal is each tensor's own.
+TEST_F(PlacementOf, LikeTensorsIsShared) {
+  FakeDevice device(true, "");
+  const Request request{};
+  Placements placements(request, kLarge, host_,
+                        {[&] { return &device; }, [] { return std::string(); }});
+  const Tensor here{.element_count = 10, .address = this},
+      there{.element_count = 10, .address = this, .where = Where::kClBuffer};
+  std::vector<std::uint32_t> found;
+  for (const bool refuses : {false, true}) {
+    device.refuse(refuses ? "too odd" : "");
+    for (int i = 0; i < 3; ++i) {
+      for (const Tensor& tensor : {here, there}) {
+        const auto placed = placements.place(tensor);
+        ASSERT_TRUE(placed);
+        found.push_back(*placed);
+      }
+    }
+  }
+  EXPECT_EQ((std::vector<std::uint32_t>{0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3}), found);
+  EXPECT_TRUE(placements.all()[0].on_device);
+  EXPECT_FALSE(placements.all()[2].on_device);
 }
 
 TEST_F(PlacementOf, InsistingOnADeviceMeansItOrAnError) {

@@ -104,7 +104,7 @@ TEST_F(SessionStatistics, PackedTypesAreMeasuredByTheirValues) {
   EXPECT_EQ(found[0].statistics.values[0], Value{std::int64_t{7}});
   EXPECT_EQ(found[0].statistics.values[1], Value{std::int64_t{-8}});
   EXPECT_EQ(found[0].statistics.values[2], Value{std::uint64_t{5}});
-  EXPECT_EQ(found[0].statistics.values[4], Value{std::string("b854fa2287dd497844f56e3e905f949b")})
+  EXPECT_EQ(found[0].statistics.values[4], Value{*Digest::from("b854fa2287dd497844f56e3e905f949b")})
       << "of the packed bytes";
   EXPECT_EQ(found[1].data_type, "uint1");
   EXPECT_EQ(found[1].statistics.values[2], Value{std::uint64_t{3}});
@@ -177,7 +177,7 @@ TEST_F(SessionStatistics, OnTheDeviceAsFarAsItGoes) {
   session.close();
   ASSERT_EQ(rows().size(), 1u);
   EXPECT_EQ(rows()[0].statistics.values[0], Value{1.0});
-  EXPECT_EQ(std::get<std::string>(rows()[0].statistics.values[1]).size(), 32u) << "never dropped";
+  EXPECT_EQ(std::get<Digest>(rows()[0].statistics.values[1]).bytes().size(), 16u) << "never dropped";
   EXPECT_EQ(rows()[0].shape, Shape{1 << 19}) << "whole tensors on the device";
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <tensorstat/statistics.hpp>
+
 #include "host/digest.hpp"
 
 namespace tensorstat {
@@ -51,7 +53,7 @@ TEST(Sha1TwoLevel, IsTheOraclesWhereverThePiecesAreCut) {
         }
         const auto digest = sha1.finish();
         ASSERT_TRUE(digest) << digest.error().message;
-        ASSERT_EQ(want, hex(*digest))
+        ASSERT_EQ(want, to_string(Digest(*digest)))
             << count << " elements of " << element_bytes << " bytes in pieces of up to " << most;
       }
     }
@@ -64,7 +66,7 @@ TEST(Sha1TwoLevel, OfFewElementsIsPlainSha1) {
   sha1.update(std::as_bytes(std::span("abc", 3)));
   const auto digest = sha1.finish();
   ASSERT_TRUE(digest) << digest.error().message;
-  EXPECT_EQ("a9993e364706816aba3e25717850c26c9cd0d89d", hex(*digest));
+  EXPECT_EQ("a9993e364706816aba3e25717850c26c9cd0d89d", to_string(Digest(*digest)));
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ TEST(ValueText, IntegersAreExact) {
 
 TEST(ValueText, NoValueIsNoText) {
   EXPECT_EQ(to_string(Value()), "");
-  EXPECT_EQ(to_string(Value(std::string("d41d8cd98f00b204e9800998ecf8427e"))),
+  EXPECT_EQ(to_string(Value(*Digest::from("d41d8cd98f00b204e9800998ecf8427e"))),
             "d41d8cd98f00b204e9800998ecf8427e");
 }
 

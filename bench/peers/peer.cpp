@@ -7,7 +7,7 @@
 namespace tensorstat::bench {
 namespace {
 
-double number(const Statistics& statistics, Category category) {
+double number(const StatisticsView& statistics, Category category) {
   const Value* found = statistics.find(category);
   if (const auto* real = std::get_if<double>(found)) return *real;
   if (const auto* natural = std::get_if<std::uint64_t>(found)) return static_cast<double>(*natural);
@@ -24,7 +24,7 @@ double ulps(double found, double exact) {
 Counters judge(const Tensor& tensor, const Findings& found) {
   const auto measured = value(meter(kLanes[0]).measure(
       {&tensor, 1}, {.categories = value(categories_from(kTen)), .on = On::kHost}));
-  const Statistics& exact = measured[0].statistics;
+  const StatisticsView exact = measured[0].statistics;
   struct {
     double theirs, ours;
     int statistics = 1;

@@ -39,7 +39,7 @@ std::unique_ptr<Report> make_report(Format format, const Categories& categories,
 std::string explanation(const Entry& entry) {
   std::vector<std::pair<std::string, std::string>> lines;  // where and why; which
   for (const Decision& decision : entry.placement) {
-    const std::string where = decision.engine + ": " + decision.reason;
+    const std::string where = std::string(decision.engine) + ": " + std::string(decision.reason);
     auto line = std::ranges::find(lines, where, [](const auto& known) { return known.first; });
     if (line == lines.end()) line = lines.insert(line, {where, ""});
     line->second.append(line->second.empty() ? "" : ", ").append(name(decision.category));

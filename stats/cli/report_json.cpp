@@ -16,7 +16,7 @@ std::string text_of(const Value& value) {
   if (std::holds_alternative<std::monostate>(value)) return "null";
   const auto* real = std::get_if<double>(&value);
   const bool is_word =
-      std::holds_alternative<std::string>(value) || (real && !std::isfinite(*real));
+      std::holds_alternative<Digest>(value) || (real && !std::isfinite(*real));
   const std::string text = to_string(value);
   return is_word ? Json(text).dump() : text;
 }
@@ -35,8 +35,8 @@ std::string line_of(const Entry& entry, bool with_placement) {
   const Row& row = entry.row;
   Json placement = Json::object(), reasons = Json::object();
   for (const Decision& decision : entry.placement) {
-    placement[std::string(name(decision.category))] = decision.engine;
-    reasons[std::string(name(decision.category))] = decision.reason;
+    placement[std::string(name(decision.category))] = std::string(decision.engine);
+    reasons[std::string(name(decision.category))] = std::string(decision.reason);
   }
   Json tensor = {
       {"path", entry.path},

@@ -22,10 +22,6 @@ NpyReader::Order order_for(const Request& request) {
   return is_any ? NpyReader::Order::kAny : NpyReader::Order::kC;
 }
 
-Error about(const std::string& path, const Error& error) {
-  return {error.code, path + ": " + error.message};
-}
-
 }  // namespace
 
 Survey::Survey(Meter& meter, Request request, bool void_is_bfloat16, Listener listener)
@@ -51,11 +47,11 @@ void Survey::add(const std::string& path) {
   const bool is_read_twice = named == Original::kInt4;
   if (reader->data_size_bytes() > kPieceBytes || is_read_twice) {
     finish();
-    auto measured = measure_alone(*reader);
-    if (measured) return accept(std::move(entry), *std::move(measured));
+    const Status measured = measure_alone(*reader, std::move(entry));
+    if (measured) return;
     const bool is_file = measured.error().code == Code::kUnreadable;
     return is_file ? listener_.unreadable(measured.error())
-                   : listener_.unmeasured(about(path, measured.error()));
+                   : listener_.unmeasured(path, measured.error());
   }
   reader->rewind(order_, NpyReader::View::kElements);
   std::vector<std::byte> bits(reader->data_size_bytes());
@@ -75,44 +71,47 @@ void Survey::finish() {
   std::vector<Tensor> tensors;
   for (const Pending& each : batch) tensors.push_back(each.tensor);
   if (auto measured = meter_.measure(tensors, request_)) {
-    for (std::size_t i = 0; i < batch.size(); ++i)
-      accept(batch[i].entry, std::move((*measured)[i]));
+    for (std::size_t i = 0; i < batch.size(); ++i) accept(batch[i].entry, (*measured)[i]);
     return;
   }
   // One tensor that cannot be done fails the batch; find out which, and do the others.
   for (const Pending& each : batch) {
     auto measured = meter_.measure({&each.tensor, 1}, request_);
     if (measured) {
-      accept(each.entry, std::move(measured->front()));
+      accept(each.entry, measured->front());
     } else {
-      listener_.unmeasured(about(each.entry.path, measured.error()));
+      listener_.unmeasured(each.entry.path, measured.error());
     }
   }
 }
 
-Result<Measurement> Survey::measure_alone(NpyReader& reader) {
+Status Survey::measure_alone(NpyReader& reader, Entry entry) {
   const bool is_int4 = reader.data_type() != name(reader.dtype());
-  if (!is_int4) {
-    return measure_in_pieces(reader, reader.dtype(), NpyReader::View::kElements,
-                             request_.categories);
-  }
   Categories values = request_.categories;
-  const bool has_digest = std::erase(values, Category::kMd5) > 0;
-  auto measured = measure_in_pieces(reader, reader.dtype(), NpyReader::View::kElements, values);
-  if (!measured || !has_digest) return measured;
-  auto digested =
+  const bool has_digest_apart = is_int4 && std::erase(values, Category::kMd5) > 0;
+  const auto measured =
+      measure_in_pieces(reader, reader.dtype(), NpyReader::View::kElements, values);
+  if (!measured) return measured.error();
+  const Measurement found = measured->front();
+  if (!has_digest_apart) {
+    accept(std::move(entry), found);
+    return {};
+  }
+  const auto digested =
       measure_in_pieces(reader, Dtype::kUint8, NpyReader::View::kOriginal, {Category::kMd5});
-  if (!digested) return digested;
+  if (!digested) return digested.error();
+  const Measurement digest = digested->front();
   const auto at =
       std::ranges::find(request_.categories, Category::kMd5) - request_.categories.begin();
-  Statistics& statistics = measured->statistics;
-  statistics.categories = request_.categories;
-  statistics.values.insert(statistics.values.begin() + at, digested->statistics.values.front());
-  measured->placement.insert(measured->placement.begin() + at, digested->placement.front());
-  return measured;
+  Statistics all(request_.categories, {found.statistics.values.begin(), found.statistics.values.end()});
+  all.values.insert(all.values.begin() + at, digest.statistics.values.front());
+  std::vector<Decision> placement(found.placement.begin(), found.placement.end());
+  placement.insert(placement.begin() + at, digest.placement.front());
+  accept(std::move(entry), {all, placement, found.device_bytes});
+  return {};
 }
 
-Result<Measurement> Survey::measure_in_pieces(NpyReader& reader, Dtype dtype, NpyReader::View view,
+Result<Measurements> Survey::measure_in_pieces(NpyReader& reader, Dtype dtype, NpyReader::View view,
                                               const Categories& categories) {
   auto stream = meter_.stream(dtype, {categories, request_.precision, request_.on});
   if (!stream) return stream.error();
@@ -133,9 +132,9 @@ Result<Measurement> Survey::measure_in_pieces(NpyReader& reader, Dtype dtype, Np
   }
 }
 
-void Survey::accept(Entry entry, Measurement measurement) {
-  entry.row.statistics = std::move(measurement.statistics);
-  entry.placement = std::move(measurement.placement);
+void Survey::accept(Entry entry, const Measurement& measurement) {
+  entry.row.statistics = Statistics(measurement.statistics);
+  entry.placement = measurement.placement;
   entry.device_bytes = measurement.device_bytes;
   listener_.measured(entry);
 }

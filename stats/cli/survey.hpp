@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <tensorstat/meter.hpp>
 #include <vector>
@@ -17,17 +18,17 @@ namespace tensorstat::cli {
 struct Entry {
   std::string path;
   Row row;
-  std::vector<Decision> placement;
+  std::span<const Decision> placement;  // good while the listener looks
   std::uint64_t device_bytes = 0;
 };
 
 class Survey {
  public:
   struct Listener {
-    std::function<void(const Entry&)> measured;           // in the order of the files
-    std::function<void(const Error&)> unreadable;         // the file; names it
-    std::function<void(const Error&)> unmeasured;         // the engine; names the file
-    std::function<void(std::uint64_t bytes)> progressed;  // bytes read so far, of all files
+    std::function<void(const Entry&)> measured;    // in the order of the files
+    std::function<void(const Error&)> unreadable;  // the file; names it
+    std::function<void(const std::string& path, const Error&)> unmeasured;  // what the engine says
+    std::function<void(std::uint64_t bytes)> progressed;                    // read so far, of all files
   };
 
   Survey(Meter& meter, Request request, bool void_is_bfloat16, Listener listener);
@@ -45,10 +46,10 @@ class Survey {
     Tensor tensor;
   };
 
-  Result<Measurement> measure_in_pieces(NpyReader& reader, Dtype dtype, NpyReader::View view,
-                                        const Categories& categories);
-  Result<Measurement> measure_alone(NpyReader& reader);
-  void accept(Entry entry, Measurement measurement);
+  Result<Measurements> measure_in_pieces(NpyReader& reader, Dtype dtype, NpyReader::View view,
+                                         const Categories& categories);
+  Status measure_alone(NpyReader& reader, Entry entry);
+  void accept(Entry entry, const Measurement& measurement);
   void read(std::uint64_t bytes);
 
   Meter& meter_;

@@ -93,7 +93,7 @@ std::vector<std::optional<Statistics>> Examiner::ask(std::span<const Tensor> ten
   const Request request{categories, precision_, on};
   if (auto found = meter_.measure(tensors, request)) {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-      results[i] = std::move((*found)[i].statistics);
+      results[i] = Statistics((*found)[i].statistics);
     }
     return results;
   } else if (tensors.size() == 1 && on == On::kHost) {

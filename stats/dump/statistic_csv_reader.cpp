@@ -122,9 +122,8 @@ Kind kind_of(Category category) {
 }
 
 std::optional<Value> read_digest(std::string_view text) {
-  const bool hexadecimal = text.find_first_not_of("0123456789abcdef") == text.npos;
-  if (!hexadecimal || (text.size() != 32 && text.size() != 40)) return std::nullopt;
-  return Value{std::string(text)};
+  const auto digest = Digest::from(text);
+  return digest ? std::optional<Value>(*digest) : std::nullopt;
 }
 
 std::optional<Value> read_integer(std::string_view text, bool is_signed) {
@@ -138,7 +137,7 @@ std::optional<Value> read_integer(std::string_view text, bool is_signed) {
 
 std::optional<Value> read_value(std::string_view text, Category category,
                                 std::string_view data_type) {
-  if (text.empty() || text == "null") return Value{};
+  if (text.empty() || text == "null") return std::optional<Value>(std::in_place);
   const Kind kind = kind_of(category);
   if (kind == Kind::kDigest) return read_digest(text);
   if (kind == Kind::kCount) return read_integer(text, false);

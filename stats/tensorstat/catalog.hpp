@@ -32,7 +32,7 @@ using Categories = std::vector<Category>;
 std::string_view name(Category category);    // "negative zero count"
 std::string_view column(Category category);  // "Negative Zero Count"
 std::string_view name(Dtype dtype);          // "float32"
-std::uint32_t size_bytes(Dtype dtype);       // of one element
+constexpr std::uint32_t size_bytes(Dtype dtype);  // of one element
 bool is_float(Dtype dtype);                  // has NaN and Inf
 std::string_view name(Precision precision);  // "high"
 
@@ -48,5 +48,10 @@ Categories all_categories();    // those that "all" means
 Categories every_category();    // those and `hash`
 
 std::string version();  // "1.2.3"
+
+#define TENSORSTAT_BYTES(id, name, descr, bytes) bytes,
+inline constexpr std::uint8_t kDtypeBytes[] = {TENSORSTAT_DTYPES(TENSORSTAT_BYTES)};
+constexpr std::uint32_t size_bytes(Dtype dtype) { return kDtypeBytes[static_cast<int>(dtype)]; }
+#undef TENSORSTAT_BYTES
 
 }  // namespace tensorstat

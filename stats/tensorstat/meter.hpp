@@ -8,6 +8,7 @@
 // it, and not before; it never prints, never exits, never throws.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -50,15 +51,60 @@ struct MeterOptions {
 // Where one category was computed, and why, in words.
 struct Decision {
   Category category;
-  std::string engine;  // "host" or "opencl"
-  std::string reason;
+  std::string_view engine;  // "host" or "opencl"
+  std::string_view reason;
 };
 
+// What was measured of one tensor: seen, not held.
 struct Measurement {
-  Statistics statistics;
-  std::vector<Decision> placement;  // one for each category
-  std::uint64_t device_bytes = 0;   // device memory held for it and its batch, the tensors' own excluded
+  StatisticsView statistics;
+  std::span<const Decision> placement;  // one for each category
+  std::uint64_t device_bytes = 0;       // device memory held for it and its batch, the tensors' own excluded
 };
+
+// What was measured of all tensors of a request, in order, in a few blocks of memory however many they are.
+// Each Measurement sees into it, and is good as long as it lives, wherever it is moved to. Of a tensor that
+// is kept for longer, take `Statistics(measurement.statistics)`.
+class Measurements {
+ public:
+  Measurements(Measurements&&) noexcept;
+  Measurements& operator=(Measurements&&) noexcept;
+  ~Measurements();
+
+  std::size_t size() const;
+  bool empty() const { return size() == 0; }
+  Measurement operator[](std::size_t tensor) const;
+  Measurement front() const { return (*this)[0]; }
+
+  class Iterator;
+  Iterator begin() const;
+  Iterator end() const;
+
+  struct State;  // for engines: stats/measured.hpp
+  explicit Measurements(std::unique_ptr<State> state);
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+class Measurements::Iterator {
+ public:
+  using value_type = Measurement;
+  using difference_type = std::ptrdiff_t;
+
+  Iterator() = default;
+  Iterator(const Measurements& all, std::size_t tensor) : all_(&all), tensor_(tensor) {}
+  Measurement operator*() const { return (*all_)[tensor_]; }
+  Iterator& operator++() { return ++tensor_, *this; }
+  Iterator operator++(int) { return {*all_, tensor_++}; }
+  friend bool operator==(const Iterator&, const Iterator&) = default;
+
+ private:
+  const Measurements* all_ = nullptr;
+  std::size_t tensor_ = 0;
+};
+inline Measurements::Iterator Measurements::begin() const { return {*this, 0}; }
+inline Measurements::Iterator Measurements::end() const { return {*this, size()}; }
 
 struct Request {
   Categories categories{};
@@ -79,8 +125,9 @@ class Meter {
   Meter(const Meter&) = delete;
   Meter& operator=(const Meter&) = delete;
 
-  // One Measurement a tensor, in order. A tensor's bits must not change until this returns.
-  Result<std::vector<Measurement>> measure(std::span<const Tensor> tensors, const Request& request);
+  // One Measurement a tensor, in order. A tensor's bits must not change until this returns. On the host each
+  // byte is read once, for statistics and digests together.
+  Result<Measurements> measure(std::span<const Tensor> tensors, const Request& request);
 
   // A tensor that arrives in pieces, in C order: a file larger than memory, a network stream.
   // Pieces may be cut between any two elements (`low` wants every piece but the last to hold a
@@ -92,7 +139,7 @@ class Meter {
     ~Stream();
     // The bytes may be reused as soon as this returns.
     Status append(std::span<const std::byte> whole_elements);
-    Result<Measurement> finish();
+    Result<Measurements> finish();  // of the one tensor
 
    private:
     friend class Meter;
@@ -108,8 +155,9 @@ class Meter {
 
   MemoryUse device_memory() const;
 
+  struct State;  // stats/meter_state.hpp
+
  private:
-  struct State;
   std::unique_ptr<State> state_;
 };
 

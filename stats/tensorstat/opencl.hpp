@@ -32,7 +32,7 @@ class Ticket {
   // One Measurement a tensor, in order; waits for this batch alone. An error of the device leaves nothing
   // lost but the results: while the tensors hold their bits, a Meter can still measure them on the host.
   // A second call is an error.
-  Result<std::vector<Measurement>> collect();
+  Result<Measurements> collect();
 
  private:
   friend class DeviceMeter;

@@ -2,6 +2,7 @@
 // devices and ranks each yield one; all merge by the same function, in any order, to the same bits.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -26,7 +27,10 @@ enum Need : Needs {
   kSha1Digest = 32,
   kDigests = kMd5Digest | kSha1Digest,
 };
-Needs needs(Category category);
+#define TENSORSTAT_NEED(id, name, column, need) need,
+inline constexpr Needs kCategoryNeeds[] = {TENSORSTAT_CATEGORIES(TENSORSTAT_NEED)};
+constexpr Needs needs(Category category) { return kCategoryNeeds[static_cast<int>(category)]; }
+#undef TENSORSTAT_NEED
 Needs needs(const Categories& categories, Precision precision);
 
 class Partial {
@@ -60,16 +64,17 @@ class Partial {
   static Result<Partial> parse(std::span<const std::byte> bytes);
 
   // precision/partial.h says what the words are; for engines.
-  std::span<std::int64_t> words() { return words_; }
-  std::span<const std::int64_t> words() const { return words_; }
+  std::span<std::int64_t> words() { return {many_.empty() ? few_.data() : many_.data(), word_count_}; }
+  std::span<const std::int64_t> words() const { return {many_.empty() ? few_.data() : many_.data(), word_count_}; }
 
  private:
-  Value finish_rounded(Category category, bool to_binary32) const;
-
   Dtype dtype_;
   Precision precision_;
   Needs needs_;
-  std::vector<std::int64_t> words_;
+  std::uint32_t word_count_;
+  // A batch has thousands of partials, and few of them are float64's: only those allocate.
+  std::array<std::int64_t, 41> few_{};
+  std::vector<std::int64_t> many_;  // where those are too few
 };
 
 // The same on bare words, for engines that keep many.

@@ -1,32 +1,72 @@
 // What is known of a tensor once its pass is done.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 #include <tensorstat/catalog.hpp>
 
 namespace tensorstat {
 
+// A digest's bytes: 16 of MD5, 20 of SHA-1.
+class Digest {
+ public:
+  // `bytes` are at most 20.
+  explicit Digest(std::span<const std::byte> bytes);
+  // Of 32 or 40 hexadecimal digits in lower case; nullopt of anything else.
+  static std::optional<Digest> from(std::string_view hexadecimal);
+
+  std::span<const std::byte> bytes() const { return {bytes_.data(), size_}; }
+  friend bool operator==(const Digest&, const Digest&) = default;
+
+ private:
+  std::array<std::byte, 20> bytes_{};
+  std::uint8_t size_ = 0;
+};
+
+// Lower-case hexadecimal digits, two a byte, first byte first: how every digest is written.
+std::string to_string(const Digest& digest);
+
 // One statistic's value.
 //   monostate          there is none: max, min, avg of an empty tensor; a refused MD5. An empty cell.
 //   uint64 / int64     counts; max and min of bool (0 or 1) and of the integer dtypes, exact
 //   double             max and min of float dtypes (exact: every one fits in binary64); avg; l2norm
-//   string             md5 and hash: 32 and 40 lower-case hexadecimal digits
-using Value = std::variant<std::monostate, std::uint64_t, std::int64_t, double, std::string>;
+//   Digest             md5 and hash
+using Value = std::variant<std::monostate, std::uint64_t, std::int64_t, double, Digest>;
 
 // Shortest digits that read back as the same binary64, independent of the locale; "nan", "inf",
-// "-inf"; "-0" keeps its sign; "" for monostate. What statistic.csv holds.
+// "-inf"; "-0" keeps its sign; hexadecimal digits of a digest; "" for monostate. What statistic.csv holds.
 std::string to_string(const Value& value);
 
-// The values of one tensor, for the categories that were asked, in their order.
-struct Statistics {
-  Categories categories;
-  std::vector<Value> values;  // as many as categories
+// The values of one tensor, for the categories that were asked, in their order: seen, not held.
+struct StatisticsView {
+  std::span<const Category> categories;
+  std::span<const Value> values;  // as many as categories
 
   // The value of `category`, or nullptr when it was not asked.
   const Value* find(Category category) const;
+};
+
+// The same, held.
+struct Statistics {
+  Categories categories;
+  std::vector<Value> values;
+
+  Statistics() = default;
+  Statistics(Categories categories, std::vector<Value> values)
+      : categories(std::move(categories)), values(std::move(values)) {}
+  explicit Statistics(const StatisticsView& seen)
+      : categories(seen.categories.begin(), seen.categories.end()), values(seen.values.begin(), seen.values.end()) {}
+  operator StatisticsView() const { return {categories, values}; }
+
+  const Value* find(Category category) const { return StatisticsView(*this).find(category); }
 };
 
 }  // namespace tensorstat

@@ -1,0 +1,62 @@
+// A batch takes as many allocations as it has kinds of things, however many tensors it has.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <tensorstat/meter.hpp>
+
+namespace {
+
+std::atomic<std::int64_t> allocations{0};
+
+void* counted(std::size_t bytes) {
+  ++allocations;
+  if (void* block = std::malloc(bytes == 0 ? 1 : bytes)) return block;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return counted(bytes); }
+void* operator new[](std::size_t bytes) { return counted(bytes); }
+void operator delete(void* block) noexcept { std::free(block); }
+void operator delete[](void* block) noexcept { std::free(block); }
+void operator delete(void* block, std::size_t) noexcept { std::free(block); }
+void operator delete[](void* block, std::size_t) noexcept { std::free(block); }
+
+namespace tensorstat {
+namespace {
+
+class Allocations : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Of, Allocations, testing::Values("max,l2norm,avg,nan count", "all", "all,hash", "md5", "hash"),
+                         [](const auto& info) { return "case_" + std::to_string(info.index); });
+
+TEST_P(Allocations, AreNotOfTensors) {
+  const Categories categories = *categories_from(GetParam());
+  constexpr std::size_t kMany = 5000, kElements = 100;
+  const std::vector<float> data(kMany * kElements, 1.5f);
+  std::vector<Tensor> tensors(kMany);
+  for (std::size_t i = 0; i < kMany; ++i) {
+    tensors[i] = {.dtype = Dtype::kFloat32, .element_count = kElements, .address = data.data() + i * kElements};
+  }
+  for (const unsigned threads : {1u, 2u}) {
+    Meter meter({.threads = threads});
+    const Request request{.categories = categories, .on = On::kHost};
+    const auto taken = [&](std::size_t count) {
+      const std::int64_t before = allocations;
+      const auto found = meter.measure(std::span(tensors).first(count), request);
+      EXPECT_TRUE(found) << found.error().message;
+      return allocations - before;
+    };
+    taken(kMany);  // threads are started, and OpenSSL's algorithms fetched
+    // Lists that grow by doubling may do so a few times more.
+    EXPECT_LT(taken(kMany), taken(100) + 20) << threads << " threads";
+  }
+}
+
+}  // namespace
+}  // namespace tensorstat
