@@ -1,21 +1,6 @@
 // The kernel for a CPU: one launch folds a whole batch of slices of one dtype, DTYPE, keeping NEEDS;
 // a work-item a slice. kernels-cl/group.cl is the same for a GPU.
 
-// What lies 8 KiB ahead: a CPU's own prefetching does not look past a group's arithmetic, and OpenCL's prefetch()
-// does nothing through pocl. An address past the end is harmless. Without a CPU's macros this is code for a
-// simulator, which knows of no such instruction.
-#if (defined(__SSE2__) || defined(__ARM_NEON)) && defined(__has_builtin)
-#if __has_builtin(__builtin_prefetch)
-#define PREFETCH(p) prefetch_group((size_t)(p) + 8192)
-INLINE void prefetch_group(size_t at) {
-  for (size_t line = 0; line < GROUP * sizeof(UBITS); line += 64) __builtin_prefetch((const void*)(at + line));
-}
-#endif
-#endif
-#ifndef PREFETCH
-#define PREFETCH(p)
-#endif
-
 kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 partials_at) {
   const Slice slice = POINTER(const Slice, workspace, slices_at)[get_global_id(0)];
   global const u8* bytes = POINTER(const u8, source, slice.first_byte);
@@ -26,7 +11,9 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   NAME(fold) fold;
   NAME(open)(&fold, NEEDS);
   for (; i + GROUP <= slice.count; i += GROUP) {
-    PREFETCH(bytes + i * sizeof(UBITS));
+    for (size_t line = 0; !ASKS_AHEAD && line < GROUP * sizeof(UBITS); line += 64) {
+      PREFETCH(bytes + i * sizeof(UBITS) + line);
+    }
     NAME(fold_group)(&fold, partial, bytes + i * sizeof(UBITS), NEEDS);
   }
   NAME(close)(&fold, partial, NEEDS);

@@ -82,7 +82,31 @@ typedef double f64;
 #define ABOVE(type, a, b) ((a) > (b))
 #define BELOW(type, a, b) ((a) < (b))
 #define UNROLL _Pragma("unroll")
+#define UNROLL_BY_2
 #define MUL_32(a, b) (((a) & 0xffffffffUL) * ((b) & 0xffffffffUL))
+// What lies 8 KiB ahead: a CPU's own prefetching does not look past a group's arithmetic, and OpenCL's prefetch()
+// does nothing through pocl. An address past the end is harmless. Without a CPU's macros this is code for a
+// simulator, which knows of no such instruction.
+#if (defined(__SSE2__) || defined(__ARM_NEON)) && defined(__has_builtin)
+#if __has_builtin(__builtin_prefetch)
+#define PREFETCH(p) __builtin_prefetch((const void*)((size_t)(p) + 8192))
+#endif
+#endif
+#ifndef PREFETCH
+#define PREFETCH(p)
+#endif
+// value * value in two words, for values below 2^63 in size.
+#define SQUARE_WIDE(value, low, high) square_wide(value, &(low), &(high))
+INLINE void square_wide(i64 value, u64* low, u64* high) {
+#if defined(__SIZEOF_INT128__) && !defined(__SPIR__)  // through pocl, mul_hi is four multiplications
+  const __int128 square = (__int128)value * value;
+  *low = (u64)square;
+  *high = (u64)(square >> 64);
+#else
+  *low = (u64)(value * value);
+  *high = (u64)mul_hi(value, value);
+#endif
+}
 #define PAIRS(x) as_ulong8(x)
 #define SQUARE_LOW(type, pairs) CAT(square_low_, type)(pairs)
 #define square_low_u32(pairs) MUL_32(pairs, pairs)
@@ -243,6 +267,11 @@ LANES_16(add_16, i64, long, SUM_OF)
 #ifdef FP64
 typedef double8 v_f64;
 #define AS_f64(x) as_double8(x)
+#define SMALLER_SIZE(a, b) smaller_size(a, b)
+INLINE v_f64 smaller_size(v_f64 a, v_f64 b) {
+  b = fabs(b);
+  return a < b ? a : b;
+}
 // Vector k of the 2 * LANES_f32 elements of a half type at p; of bfloat16 the even ones, then the odd ones: any
 // order will do.
 #define LOAD_NARROW(p, k) CAT(LOAD_NARROW_, DTYPE)(p, k)

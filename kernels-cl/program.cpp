@@ -71,8 +71,11 @@ std::string source(const Device& device, Dtype dtype, bool low) {
     }
     if (group) add("kernels-cl/group_lift.cl");
     if (!folds(device, dtype)) continue;
-    if (!group && is_float(dtype)) add("precision/fold_extremes.h");
-    if (!group && each.fold == FOLD_TEXT_Float) add("precision/fold_bins.h");
+    if (!group && each.fold == FOLD_TEXT_Float) {
+      add("precision/fold_extremes.h");
+      add("precision/fold_bins.h");
+    }
+    if (!group && each.fold == FOLD_TEXT_Double) add("precision/fold_bins_double.h");
     if (group) {
       for (const char* file : {"kernels-cl/packed.cl", "kernels-cl/group_window.cl"}) add(file);
     }

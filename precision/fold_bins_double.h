@@ -71,6 +71,7 @@ NOINLINE void NAME(bin_round)(NAME(bins) * bins, WORDS i64* partial, SPACE const
     mantissas[i] = (mantissa ^ sign) - sign;
   }
   for (int i = 0; i < count; i += BIN_COPIES_DOUBLE) {
+    UNROLL
     for (int copy = 0; copy < BIN_COPIES_DOUBLE; ++copy) {
       u64* const bin = bins->words[copy] + places[i + copy];
       const i64 mantissa = mantissas[i + copy];

@@ -15,7 +15,7 @@
 // takes 2^5 of them a round, at most: 2^5 * 2^(2 * PART) is 2^51.
 #define PART 23
 #define SPAN_DOUBLE (3 * PART - 53)
-#define ROUND MIN(GROUP, LANES(f64) << 5)
+#define ROUND (LANES(f64) << 5 < GROUP ? LANES(f64) << 5 : GROUP)
 // The unit of a window's elements after scaling, as a power of two.
 #define SCALED_UNIT (-60)
 // 2^9 rounds of 2^7 products, of 2^46 each, stay in 63 bits, in all lanes together.
@@ -41,7 +41,7 @@ typedef struct {
   v_u64 negatives, zeros, any_bits, all_bits;
 } NAME(seen);
 
-// What a round is expected to be. ZEROS are some among elements that the window holds.
+// What a round is expected to be, as the last one was: inside the window, the same with zeros, or anything else.
 enum { PLAIN, ZEROS, STRANGE };
 
 typedef struct {
@@ -50,14 +50,16 @@ typedef struct {
   v_u64 nans, positive_infs, negative_infs;
   f64 smallest, largest, scale;  // of the window; zeros are always inside
   u32 unit;
-  u32 rounds;  // in the totals
-  u32 missed;  // rounds outside the window since it was placed
-  u32 expected;  // of the next round, as the last one was
+  u32 rounds;    // in the totals
+  u32 missed;    // rounds outside the window since it was placed
+  u32 expected;  // PLAIN, ZEROS or STRANGE
   NAME(bins) bins;
 } NAME(fold);
 
 #define INFINITY_DOUBLE AS_F64(INF_BITS)
-#define MINUS_DOUBLE (~(u64)MAGNITUDE_MASK)
+// Of infinities too, of which max and min of OpenCL C promise nothing; where a is NaN, b.
+#define LARGER(a, b) ((a) > (b) ? (a) : (b))
+#define SMALLER(a, b) ((a) < (b) ? (a) : (b))
 
 INLINE void NAME(clear)(NAME(fold) * fold) {
   UNROLL
@@ -97,8 +99,8 @@ INLINE void NAME(see_nothing)(NAME(seen) * seen) {
 }
 
 INLINE void NAME(add_seen)(NAME(seen) * to, const NAME(seen) * from) {
-  to->top = MAX(to->top, from->top);
-  to->bottom = MIN(to->bottom, from->bottom);
+  to->top = LARGER(to->top, from->top);
+  to->bottom = SMALLER(to->bottom, from->bottom);
   to->negatives += from->negatives;
   to->zeros += from->zeros;
   to->any_bits |= from->any_bits;
@@ -107,7 +109,7 @@ INLINE void NAME(add_seen)(NAME(seen) * to, const NAME(seen) * from) {
 
 INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
   NAME(clear)(fold);
-  NAME(place)(fold, 1023 + 2);
+  NAME(place)(fold, MAX_EXPONENT / 2 + 2);  // data of unit size fits
   fold->missed = STAY_DOUBLE;
   if ((needs & (NEED_SUM | NEED_SQUARES)) == 0) {  // only NaN and Inf are kept out
     fold->smallest = AS_F64(1);
@@ -140,7 +142,8 @@ INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
   raise_extrema(partial, highest, lowest);
 }
 
-// Adds a vector of elements to a round's sums.
+// Adds a vector of elements to a round's sums. With every element in the window, no operation rounds, except the
+// two additions that cut x.
 INLINE void NAME(add)(v_f64* sums, v_f64 x, v_f64 scale, const int needs) {
   const v_f64 raised = MUL_ADD(x, scale, sums[HIGH]);  // NaN from a NaN on, or from what comes after an Inf
   if (needs & (NEED_SUM | NEED_SQUARES)) {
@@ -179,8 +182,8 @@ INLINE void NAME(keep)(NAME(fold) * fold, WORDS i64* partial, const v_f64* sums,
 // for, the smallest that is not zero.
 INLINE void NAME(see)(NAME(seen) * seen, v_f64* near, v_u64 bits, const int needs, const int zeros) {
   const v_f64 x = AS(f64, bits), none = SPLAT(f64, 0);
-  seen->top = x > seen->top ? x : seen->top;  // NaN is not
-  seen->bottom = x < seen->bottom ? x : seen->bottom;
+  seen->top = LARGER(x, seen->top);  // not a NaN
+  seen->bottom = SMALLER(x, seen->bottom);
   if (needs & NEED_SIGNS) COUNT_INTO(u64, seen->negatives, x < none);
   if (zeros) {
     COUNT_INTO(u64, seen->zeros, x == none);
@@ -201,10 +204,11 @@ INLINE int NAME(take)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, 
   UNROLL_BY_2
   for (int i = 0; i < ROUND; i += LANES(f64)) {
     const v_u64 bits = LOAD(u64, p + i * 8);
+    PREFETCH(p + i * 8);
     NAME(see)(&seen, &near, bits, needs, zeros);
     NAME(add)(sums, AS(f64, bits), scale, needs);
   }
-  const v_f64 farthest = MAX(seen.top, -seen.bottom);
+  const v_f64 farthest = LARGER(seen.top, -seen.bottom);
   if (UNLIKELY(ANY(i64, (farthest > fold->largest) | (near < fold->smallest) | (sums[HIGH] != sums[HIGH])))) {
     fold->expected = !zeros && ANY(i64, near == SPLAT(f64, 0)) ? ZEROS : STRANGE;
     return 0;
@@ -231,8 +235,8 @@ NOINLINE void NAME(see_strange)(NAME(fold) * fold, NAME(seen) * seen, v_f64* far
     COUNT_INTO(u64, fold->negative_infs, x == -infinity);
     seen->any_bits |= x == x ? bits : SPLAT(u64, 0);
     seen->all_bits &= x == x ? bits : SPLAT(u64, ~(u64)0);
-    *far = MAX(*far, size < infinity ? size : none);
-    *near = MIN(*near, size > none ? size : infinity);
+    *far = LARGER(*far, size < infinity ? size : none);
+    *near = SMALLER(*near, size > none ? size : infinity);
   }
 }
 
@@ -244,10 +248,11 @@ NOINLINE void NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8
   NAME(see_nothing)(&seen);
   for (int i = 0; i < ROUND; i += LANES(f64)) {
     const v_u64 bits = LOAD(u64, p + i * 8);
+    PREFETCH(p + i * 8);
     NAME(see)(&seen, &near, bits, needs, 1);
     strange = MUL_ADD(AS(f64, bits), none, strange);
   }
-  far = MAX(seen.top, -seen.bottom);
+  far = LARGER(seen.top, -seen.bottom);
   const int finite = !ANY(i64, strange != strange);
   if (!finite) NAME(see_strange)(fold, &seen, &far, &near, p);
   NAME(add_seen)(&fold->seen, &seen);

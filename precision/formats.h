@@ -31,6 +31,12 @@
 #define FOLD_TEXT_Float "precision/fold_windowed.h"
 #define LIFT_TEXT_Double "precision/lift_double.h"
 #define FOLD_TEXT_Double "precision/fold_double.h"
+// Whether a fold asks for what lies ahead with each vector, or leaves it to whoever walks.
+#define ASKS_AHEAD CAT(ASKS_AHEAD_, FAMILY)
+#define ASKS_AHEAD_Integer 0
+#define ASKS_AHEAD_Integer64 0
+#define ASKS_AHEAD_Float 0
+#define ASKS_AHEAD_Double 1
 #define SUM_WORDS CAT(SUM_WORDS_, FAMILY)
 #define SQUARES ((int)PARTIAL_SUM + (int)SUM_WORDS)
 #define UBITS COLUMN(1)
