@@ -171,8 +171,8 @@ Status Batch::settle() {
   if (done_() != nullptr) code = clWaitForEvents(1, &done_());
   if (code == CL_SUCCESS && done_() != nullptr) return {};
   // A command may still write into the image: it is freed when the whole queue has come to rest, or never.
-  if (clFinish(queue_()) != CL_SUCCESS) {
-    static_cast<void>(image_.release());
+  if (!come_to_rest(queue_, done_)) {
+    keep_for_ever(image_.release());
     workspace_ = {};  // stays in the ledger, as it may stay on the device
     pool_ = nullptr;
   }

@@ -43,8 +43,7 @@ bool runs_in_this_address_space(const Device& device, const cl::Context& context
   code = clEnqueueNativeKernel(queue(), answer, &question, sizeof question, 1, &memory(), &place, 0, nullptr, &done());
   if (code != CL_SUCCESS) return false;
   if (clWaitForEvents(1, &done()) != CL_SUCCESS) {
-    // It may still be answered.
-    if (clFinish(queue()) != CL_SUCCESS) static_cast<void>(talk.release());
+    if (!come_to_rest(queue, done)) keep_for_ever(talk.release());  // it may still be answered
     return false;
   }
   return talk->heard == talk->lent;

@@ -38,13 +38,13 @@ Result<std::unique_ptr<Ring>> Ring::open(Session& session, std::uint64_t total_b
 
 Ring::~Ring() {
   // After an error only: what was sent may still be on its way.
-  const bool lost = sending_ && clFinish(session_.upload_queue()()) != CL_SUCCESS;
+  const bool lost = sending_ && !come_to_rest(session_.upload_queue(), sent_);
   for (Window& window : windows_) {
     window.batch = {};  // waits
     if (!lost) {
       session_.pool().give_back(std::move(window.memory));
     } else {  // it may be read and written yet: the one for ever, the other in the ledger at least
-      static_cast<void>(window.memory.host.release());
+      keep_for_ever(window.memory.host.release());
     }
   }
 }
@@ -102,11 +102,13 @@ Status Ring::send_packed() {
 }
 
 Status Ring::send(const std::byte* from, std::uint64_t at, std::uint64_t bytes) {
-  sent_ = cl::Event();
   sending_ = true;
+  cl::Event sent;
   const cl_int code = clEnqueueWriteBuffer(session_.upload_queue()(), windows_[filling_].memory.memory(), CL_FALSE, at,
-                                           bytes, from, 0, nullptr, &sent_());
-  return code == CL_SUCCESS ? Status{} : error("uploading a tensor", "clEnqueueWriteBuffer", code);
+                                           bytes, from, 0, nullptr, &sent());
+  if (code != CL_SUCCESS) return error("uploading a tensor", "clEnqueueWriteBuffer", code);
+  sent_ = std::move(sent);
+  return {};
 }
 
 Status Ring::turn() {

@@ -12,6 +12,13 @@
 
 namespace tensorstat::cl_engine {
 
+// After a failed call: waits until a queue has come to rest. Where it cannot be waited for, `last`, the event
+// of our last command there, is asked for some seconds. False: commands may still run.
+bool come_to_rest(const cl::CommandQueue& queue, const cl::Event& last);
+
+// Host memory that a command may still touch is never freed.
+void keep_for_ever(void* memory);
+
 // Buffers that nothing uses at the moment. Thread-safe.
 class Pool {
  public:
