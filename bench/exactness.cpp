@@ -1,5 +1,6 @@
 // What exactness costs: the same statistics with plain binary64 sums, beside ours.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -7,8 +8,13 @@
 #include <mutex>
 #include <thread>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include "bench/contest.hpp"
 #include "bench/data.hpp"
+#include "host/cpu.hpp"
 #include "host/pool.hpp"
 
 // One text, compiled for each instruction set and chosen at load time.
@@ -77,18 +83,49 @@ TENSORSTAT_CLONES Plain plain_sums(const float* from, std::size_t count) {
   return result;
 }
 
-constexpr std::size_t kShare = std::size_t{1}
-                               << 18;  // elements that a thread takes at a time: 1 MiB
+// The half types become float32 a block at a time, in the L1 cache.
+TENSORSTAT_CLONES void widen_bfloat16(const std::uint16_t* from, std::size_t count, float* to) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = std::bit_cast<float>(std::uint32_t{from[i]} << 16);
+}
+
+#if defined(__x86_64__)
+[[gnu::target("f16c")]] void widen_float16(const std::uint16_t* from, std::size_t count, float* to) {
+  for (std::size_t i = 0; i < count; i += 8) {
+    _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i))));
+  }
+}
+#endif
+
+constexpr std::size_t kBlock = 2048;                // elements that are widened together
+constexpr std::size_t kShare = std::size_t{1} << 18;  // elements that a thread takes at a time
+
+Plain plain_share(const Tensor& tensor, std::size_t first, std::size_t count) {
+  if (tensor.dtype == Dtype::kFloat32) return plain_sums(static_cast<const float*>(tensor.address) + first, count);
+  Plain whole;
+  std::array<float, kBlock> block;
+  const auto* from = static_cast<const std::uint16_t*>(tensor.address) + first;
+  for (std::size_t at = 0; at < count; at += kBlock) {
+    const std::size_t taken = std::min(kBlock, count - at);
+#if defined(__x86_64__)
+    if (tensor.dtype == Dtype::kFloat16) {
+      widen_float16(from + at, taken, block.data());
+    } else
+#endif
+    {
+      widen_bfloat16(from + at, taken, block.data());
+    }
+    whole.merge(plain_sums(block.data(), taken));
+  }
+  return whole;
+}
 
 Work plain(const Tensor& tensor, unsigned threads) {
   return [tensor, pool = std::make_shared<host::Pool>(threads)] {
-    const auto* from = static_cast<const float*>(tensor.address);
     Plain whole;
     std::mutex merging;
     pool->run((tensor.element_count + kShare - 1) / kShare, [&](std::size_t share) {
       const std::size_t first = share * kShare;
-      const Plain part =
-          plain_sums(from + first, std::min<std::size_t>(kShare, tensor.element_count - first));
+      const Plain part = plain_share(tensor, first, std::min<std::size_t>(kShare, tensor.element_count - first));
       const std::lock_guard lock(merging);
       whole.merge(part);
     });
@@ -96,21 +133,24 @@ Work plain(const Tensor& tensor, unsigned threads) {
   };
 }
 
+bool can_be_plain(Dtype dtype) { return dtype != Dtype::kFloat16 || best_isa() >= Isa::kAvx2; }
+
 }  // namespace
 
 void enter_exactness() {
-  for (const std::uint64_t mib : {1, 64, 256}) {
-    const std::uint64_t bytes = mib << 20;
-    const std::string group = "exact/float32/" + bytes_name(bytes);
-    const auto size = static_cast<double>(bytes);
-    enter_limits(group, size, 1, [=] { return bytes_of(make(Dtype::kFloat32, bytes)); });
-    for (const Lane& lane : kLanes) {
-      enter_measure(
-          group, lane, size, 1, [=] { return std::vector{make(Dtype::kFloat32, bytes)}; },
-          value(categories_from(kTen)));
-      if (lane.on == On::kDevice) continue;
-      enter(group, std::string("plain:") + lane.name, size, 1,
-            [=] { return Contestant{plain(make(Dtype::kFloat32, bytes), lane.threads)}; });
+  for (const Dtype dtype : {Dtype::kFloat32, Dtype::kFloat16, Dtype::kBfloat16}) {
+    for (const std::uint64_t kib : {256, 1 << 10, 64 << 10, 256 << 10}) {  // the first from a core's cache
+      const std::uint64_t bytes = kib << 10;
+      const std::string group = "exact/" + std::string(name(dtype)) + "/" + bytes_name(bytes);
+      const auto size = static_cast<double>(bytes);
+      enter_limits(group, size, 1, [=] { return bytes_of(make(dtype, bytes)); });
+      for (const Lane& lane : kLanes) {
+        enter_measure(
+            group, lane, size, 1, [=] { return std::vector{make(dtype, bytes)}; }, value(categories_from(kTen)));
+        if (lane.on == On::kDevice || !can_be_plain(dtype)) continue;
+        enter(group, std::string("plain:") + lane.name, size, 1,
+              [=] { return Contestant{plain(make(dtype, bytes), lane.threads)}; });
+      }
     }
   }
 }

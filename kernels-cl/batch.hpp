@@ -1,9 +1,12 @@
 // A batch on its way through the device: one upload, one launch for each dtype, needs and source, one
-// read-back, and an event that tells when the results are there. Nothing waits before `collect`.
+// read-back, and an event that tells when the results are there. Nothing waits before `wait`. What is read
+// by its address is of one source; and a device that runs in this address space needs no upload, no
+// read-back, and no memory of its own.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -15,7 +18,8 @@
 
 namespace tensorstat::cl_engine {
 
-// Part of a tensor, where the device reads it. Its elements end up in the partial of job number `job`.
+// Part of a tensor, where the device reads it: `first_byte` of `source`, or, where that is null, the byte
+// at the address `first_byte`. Its elements end up in the partial of job number `job`.
 struct Piece {
   cl_mem source;
   Dtype dtype;
@@ -49,8 +53,19 @@ class Batch {
   cl_event event() const { return done_(); }
   std::uint64_t device_bytes() const { return workspace_.bytes; }
 
-  // Waits for this batch alone, and merges each piece into the partial of its job; on an error, none.
-  // A kernel that was lost on the way is noticed, though no call may have failed.
+  // Waits for this batch alone. A kernel that was lost on the way is noticed, though no call may have failed.
+  Status wait();
+
+  // After a successful wait: merges each piece into the partial of its job, `partial_of(job)`.
+  template <typename PartialOf>
+  void merge_into(const PartialOf& partial_of) const {
+    for (const Target& target : targets_) {
+      Partial& partial = partial_of(target.job);
+      merge(partial.dtype(), partial.words(), {image_.get() + target.words_at, partial.words().size()});
+    }
+  }
+
+  // Both.
   Status collect(std::span<Partial> results);
 
  private:
@@ -66,6 +81,8 @@ class Batch {
 
   void lay_out(const Device& device);
   Status start(const Device& device, std::span<const cl::Kernel> kernels, std::span<const cl_event> wait_list);
+  cl_int launch(const Device& device, const Launch& launch, const cl::Kernel& kernel,
+                std::span<const cl_event> before, cl_event* folded) const;
   Status settle();
   void swap(Batch& other) noexcept;
 
@@ -73,8 +90,8 @@ class Batch {
   std::vector<Launch> launches_;
   std::vector<Target> targets_;
   std::vector<cl::Buffer> sources_;
-  std::vector<std::int64_t> image_;  // of the workspace: slices, then partials
-  std::size_t partials_at_ = 0;
+  std::unique_ptr<std::int64_t[]> image_;  // of the workspace: slices, then partials
+  std::size_t partials_at_ = 0, image_words_ = 0;
   Pool* pool_ = nullptr;
   Pool::Buffer workspace_;
   cl::CommandQueue queue_;

@@ -1,6 +1,7 @@
 #include "kernels-cl/binary_cache.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -106,6 +107,8 @@ Binary load_binary(const std::string& key) {
 void store_binary(const std::string& key, const Binary& binary) {
   const std::string where = folder();
   if (where.empty() || binary.empty() || binary.size() > kMostBytes) return;
+  rlimit most{};  // a write beyond it would raise SIGXFSZ
+  if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur < sizeof(Header) + binary.size()) return;
   std::error_code failed;
   std::filesystem::create_directories(where, failed);
   if (failed) return;

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "kernels-cl/trial.hpp"
+
 namespace tensorstat {
 namespace cl_engine {
 namespace {
@@ -67,13 +69,42 @@ auto ask(const cl::Device& device, bool& answered) {
   return code == CL_SUCCESS ? value : decltype(value){};
 }
 
+// What `bench/gpu --tune` prints for a device, and where it comes from.
+struct ShapeRow {
+  std::string_view vendor;  // the beginning of CL_DEVICE_VENDOR
+  GroupShape shape;
+};
+constexpr ShapeRow kShapes[] = {
+    // Not measured. CUDA C++ Programming Guide, compute capability 9.0: 64K registers a unit hold four
+    // groups of 256 lanes of up to 64 registers; four loads of 16 bytes in each of 1,024 lanes are 64 KiB in flight
+    // a unit, where Little's law asks 4.3 TB/s x 0.8 us / 132 = 26 KiB.
+    {"NVIDIA", {.lanes = 256, .loads = 4, .slices_a_unit = 32}},
+    // Not measured. AMD, "Instinct MI200 workload tuning guide": work-groups of a multiple of the wavefront's 64.
+    {"Advanced Micro Devices", {.lanes = 256, .loads = 4, .slices_a_unit = 16}},
+    {"AMD", {.lanes = 256, .loads = 4, .slices_a_unit = 16}},
+    // Not measured. Intel, "oneAPI GPU Optimization Guide": groups that fill a subslice's 8 x 8 threads of SIMD16
+    // are a multiple of 128 lanes; its registers hold half of what the others' do.
+    {"Intel", {.lanes = 128, .loads = 2, .slices_a_unit = 16}},
+};
+
 // Which shape suits, by kind of device. TENSORSTAT_CL_SHAPE=slice|group forces one.
 void choose_shape(Device& found, bool int64_atomics, std::size_t largest_group) {
   const std::string_view forced = environment("TENSORSTAT_CL_SHAPE");
   const bool group = forced == "group" || (forced != "slice" && !found.is_cpu);
   if (!group || !int64_atomics) return;
   found.shape = Shape::kGroup;
-  found.group_size = std::bit_floor(std::clamp<std::size_t>(largest_group, 1, 256));
+  found.group_size = std::bit_floor(std::clamp<std::size_t>(largest_group, 1, found.group.lanes));
+}
+
+std::uint32_t ptx_version(const cl::Device& device) {
+  constexpr cl_device_info kMajor = 0x4000, kMinor = 0x4001;  // of cl_nv_device_attribute_query
+  cl_uint major = 0, minor = 0;
+  if (environment("TENSORSTAT_CL_PTX") == "0" ||
+      clGetDeviceInfo(device(), kMajor, sizeof major, &major, nullptr) != CL_SUCCESS ||
+      clGetDeviceInfo(device(), kMinor, sizeof minor, &minor, nullptr) != CL_SUCCESS) {
+    return 0;
+  }
+  return 10 * major + minor;
 }
 
 Device describe_one(const cl::Device& device) {
@@ -97,6 +128,8 @@ Device describe_one(const cl::Device& device) {
   found.float_subnormals = (ask<CL_DEVICE_SINGLE_FP_CONFIG>(device, answered) & CL_FP_DENORM) != 0;
   found.compute_units = std::max<cl_uint>(1, ask<CL_DEVICE_MAX_COMPUTE_UNITS>(device, answered));
   found.largest_buffer_bytes = ask<CL_DEVICE_MAX_MEM_ALLOC_SIZE>(device, answered);
+  found.group = group_shape(ask<CL_DEVICE_VENDOR>(device, answered));
+  if (has(extensions, "cl_nv_device_attribute_query")) found.ptx = ptx_version(device);
   choose_shape(found,
                has(extensions, "cl_khr_int64_base_atomics") && has(extensions, "cl_khr_int64_extended_atomics"),
                ask<CL_DEVICE_MAX_WORK_GROUP_SIZE>(device, answered));
@@ -107,7 +140,19 @@ Device describe_one(const cl::Device& device) {
   return found;
 }
 
+// As clinfo has them.
+std::string numbers_of(const MeterOptions& options) {
+  return std::to_string(options.platform) + ":" + std::to_string(std::max(0, options.device));
+}
+
 }  // namespace
+
+GroupShape group_shape(std::string_view vendor) {
+  for (const ShapeRow& row : kShapes) {
+    if (vendor.starts_with(row.vendor)) return row.shape;
+  }
+  return {};
+}
 
 bool forked_since_first_use() {
   static std::atomic<pid_t> user{0};
@@ -122,6 +167,18 @@ std::vector<Device> find_devices() {
   std::vector<cl::Platform> platforms;
   if (cl::Platform::get(&platforms) != CL_SUCCESS) return all;
   for (std::size_t p = 0; p < platforms.size(); ++p) {
+    cl_int code = CL_SUCCESS;
+    const std::string platform_name = trimmed(platforms[p].getInfo<CL_PLATFORM_NAME>(&code));
+    if (code != CL_SUCCESS) continue;
+    if (may_kill(platform_name)) {
+      if (Status tried = try_devices(); !tried) {
+        Device& unseen = all.emplace_back();
+        unseen.info.platform = static_cast<int>(p);
+        unseen.info.name = unseen.info.platform_name = platform_name;
+        unseen.info.refusal = tried.error().message;
+        continue;
+      }
+    }
     std::vector<cl::Device> devices;
     if (platforms[p].getDevices(CL_DEVICE_TYPE_ALL, &devices) != CL_SUCCESS) continue;
     for (std::size_t d = 0; d < devices.size(); ++d) {
@@ -135,10 +192,12 @@ std::vector<Device> find_devices() {
 
 Result<Device> choose_device(const MeterOptions& options) {
   const std::vector<Device> all = find_devices();
-  if (all.empty() && forked_since_first_use()) {
-    return Error{Code::kDevice, "the process has forked since OpenCL was in use: a driver's threads do not survive that"};
+  if (all.empty()) {
+    const std::string wanted = options.platform < 0 ? "" : "there is no OpenCL device " + numbers_of(options) + ": ";
+    return Error{Code::kDevice, wanted + (forked_since_first_use()
+                                              ? "the process has forked since OpenCL was in use: a driver's threads do not survive that"
+                                              : "no OpenCL platform has a device (is an ICD such as pocl-opencl-icd installed?)")};
   }
-  if (all.empty()) return Error{Code::kDevice, "no OpenCL platform has a device (is an ICD such as pocl-opencl-icd installed?)"};
   if (options.platform >= 0) {
     for (const Device& each : all) {
       if (each.info.platform == options.platform && each.info.device == std::max(0, options.device)) {
@@ -146,8 +205,7 @@ Result<Device> choose_device(const MeterOptions& options) {
         return each;
       }
     }
-    return Error{Code::kDevice, "there is no OpenCL device " + std::to_string(options.platform) + ":" +
-                                    std::to_string(std::max(0, options.device)) + "; `tensorstat devices` lists them"};
+    return Error{Code::kDevice, "there is no OpenCL device " + numbers_of(options) + "; `tensorstat devices` lists them"};
   }
   const Device* best = nullptr;
   for (const Device& each : all) {

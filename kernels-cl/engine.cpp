@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels-cl/ring.hpp"
 #include "kernels-cl/session.hpp"
 #include "stats/ledger.hpp"
 
@@ -13,8 +14,41 @@ namespace {
 
 // Slices in one batch: what it takes on the way stays small beside the tensors.
 constexpr std::size_t kMostSlices = 1 << 16;
-// Host memory that a device cannot share goes through a window of at most this.
-constexpr std::uint64_t kWindowBytes = std::uint64_t{64} << 20;
+// A stream's length is not known before it ends.
+constexpr std::uint64_t kUnknownBytes = std::uint64_t{1} << 40;
+
+// Between uploads, the parts of a tensor that goes through a ring.
+class Upload final : public DeviceStream {
+ public:
+  Upload(Session& session, std::unique_ptr<Ring> ring, Needs needs)
+      : session_(session), ring_(std::move(ring)), needs_(needs) {}
+  ~Upload() override {
+    if (session_.forked()) static_cast<void>(ring_.release());
+  }
+
+  Status append(const Tensor& part) override {
+    if (Status status = usable(); !status) return status;
+    Status status = ring_->add(part, needs_, 0);
+    if (status) status = ring_->release();
+    if (!status) ring_.reset();  // waits: the part's bytes are the caller's again
+    return status;
+  }
+  Status finish() override {
+    if (Status status = usable(); !status) return status;
+    return ring_->finish();
+  }
+
+ private:
+  Status usable() const {
+    if (session_.forked()) return Error{Code::kDevice, "the process has forked since the stream began"};
+    if (ring_ == nullptr) return Error{Code::kDevice, "an earlier part of the stream has failed"};
+    return {};
+  }
+
+  Session& session_;
+  std::unique_ptr<Ring> ring_;
+  const Needs needs_;
+};
 
 class OpenClEngine final : public DeviceEngine {
  public:
@@ -35,20 +69,33 @@ class OpenClEngine final : public DeviceEngine {
   }
 
   Status fold(std::span<const Job> jobs) override {
-    std::vector<Partial> results;
+    std::vector<Piece> pieces;
+    std::vector<cl::Buffer> sources;
+    std::vector<std::size_t> uploads;
+    if (Status status = part(jobs, pieces, sources, uploads); !status) return status;
+    if (uploads.empty() && batch_length(pieces) == pieces.size()) {
+      return fold_batch(std::move(pieces), std::move(sources), [&](std::size_t job) -> Partial& { return *jobs[job].partial; });
+    }
+    std::vector<Partial> results;  // until all have succeeded
     results.reserve(jobs.size());
     for (const Job& job : jobs) {
       results.emplace_back(job.partial->dtype(), job.partial->precision(), job.partial->needs());
     }
-    if (Status status = fold_in_place(jobs, results); !status) return status;
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      if (session_->in_place(jobs[i].tensor)) continue;
-      if (Status status = fold_uploaded(jobs[i].tensor, results[i]); !status) return status;
-    }
+    const auto result_of = [&](std::size_t job) -> Partial& { return results[job]; };
+    if (Status status = fold_in_place(pieces, sources, result_of); !status) return status;
+    if (Status status = fold_uploaded(jobs, uploads, result_of); !status) return status;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       if (Status status = jobs[i].partial->merge(results[i]); !status) return status;
     }
     return {};
+  }
+
+  Result<std::unique_ptr<DeviceStream>> stream(Partial& partial) override {
+    const Needs needs = kernel_needs(partial);
+    if (Status status = session_->prepare(partial.dtype(), needs); !status) return status.error();
+    auto ring = Ring::open(*session_, kUnknownBytes, [&partial](std::size_t) -> Partial& { return partial; });
+    if (!ring) return ring.error();
+    return std::unique_ptr<DeviceStream>(std::make_unique<Upload>(*session_, *std::move(ring), needs));
   }
 
   Status read(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes) override {
@@ -66,70 +113,80 @@ class OpenClEngine final : public DeviceEngine {
   }
 
  private:
-  // In one batch, or in as many as the budget makes of it.
-  Status fold_in_place(std::span<const Job> jobs, std::span<Partial> results) {
+  // What the device reads where it is becomes pieces; the others are left for the ring.
+  Status part(std::span<const Job> jobs, std::vector<Piece>& pieces, std::vector<cl::Buffer>& sources,
+              std::vector<std::size_t>& uploads) const {
     std::uint64_t total_bytes = 0;
     for (const Job& job : jobs) total_bytes += job.tensor.bytes();
-    std::vector<Piece> pieces;
-    std::vector<cl::Buffer> sources;
+    pieces.reserve(jobs.size());
     for (std::size_t i = 0; i < jobs.size(); ++i) {
-      if (!session_->in_place(jobs[i].tensor)) continue;
-      if (Status status = session_->add(jobs[i].tensor, kernel_needs(results[i]), i, total_bytes, pieces, sources); !status) {
+      const Tensor& tensor = jobs[i].tensor;
+      // Many small ones are packed sooner than seen through a buffer each.
+      const bool packed = jobs.size() > 1 && tensor.where != Where::kClBuffer && !session_->follows(tensor) &&
+                          tensor.bytes() < kWorthACommandBytes;
+      if (packed || !session_->in_place(tensor)) {
+        if (tensor.element_count != 0) uploads.push_back(i);
+        continue;
+      }
+      if (Status status = session_->add(tensor, kernel_needs(*jobs[i].partial), i, total_bytes, pieces, sources); !status) {
         return status;
       }
     }
-    return fold_pieces(session_->queue(), pieces, sources, results);
+    return {};
   }
 
-  Status fold_pieces(const cl::CommandQueue& queue, std::span<const Piece> pieces, const std::vector<cl::Buffer>& sources,
-                     std::span<Partial> results) {
+  // How many of these the budget has room for at once.
+  std::size_t batch_length(std::span<const Piece> pieces) const {
+    if (session_->device().pointers == Pointers::kSameSpace) return std::min(pieces.size(), kMostSlices);
+    const std::uint64_t room = session_->pool().room_bytes();
+    std::uint64_t bytes = 0;
+    std::size_t taken = 0;
+    while (taken < std::min(pieces.size(), kMostSlices) && bytes + workspace_bytes(pieces[taken]) <= room) {
+      bytes += workspace_bytes(pieces[taken++]);
+    }
+    return taken;
+  }
+
+  template <typename PartialOf>
+  Status fold_batch(std::vector<Piece> pieces, std::vector<cl::Buffer> sources, const PartialOf& partial_of) {
+    if (pieces.empty()) return {};
+    auto batch = session_->enqueue(session_->queue(), std::move(pieces), std::move(sources));
+    if (!batch) return batch.error();
+    if (Status status = batch->wait(); !status) return status;
+    batch->merge_into(partial_of);
+    return {};
+  }
+
+  template <typename PartialOf>
+  Status fold_in_place(std::span<const Piece> pieces, const std::vector<cl::Buffer>& sources, const PartialOf& partial_of) {
     while (!pieces.empty()) {
-      const std::uint64_t room = session_->pool().room_bytes();
-      std::uint64_t bytes = 0;
-      std::size_t taken = 0;
-      while (taken < std::min(pieces.size(), kMostSlices) && bytes + workspace_bytes(pieces[taken]) <= room) {
-        bytes += workspace_bytes(pieces[taken++]);
-      }
+      const std::size_t taken = batch_length(pieces);
       if (taken == 0) {
-        return Error{Code::kOverBudget, "the budget leaves " + std::to_string(room) + " bytes, and a slice needs " +
-                                            std::to_string(workspace_bytes(pieces[0]))};
+        return Error{Code::kOverBudget, "the budget leaves " + std::to_string(session_->pool().room_bytes()) +
+                                            " bytes, and a slice needs " + std::to_string(workspace_bytes(pieces[0]))};
       }
-      auto batch = session_->enqueue(queue, {pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(taken)},
-                                     sources);
-      if (!batch) return batch.error();
-      if (Status status = batch->collect(results); !status) return status;
+      const auto now = pieces.first(taken);
+      if (Status status = fold_batch({now.begin(), now.end()}, sources, partial_of); !status) return status;
       pieces = pieces.subspan(taken);
     }
     return {};
   }
 
-  // Through a window of bounded size, whatever the tensor's.
-  Status fold_uploaded(const Tensor& tensor, Partial& result) {
-    const std::uint64_t element_bytes = size_bytes(tensor.dtype);
-    const bool low = (kernel_needs(result) & kLowKernel) != 0;
-    const std::uint64_t unit = element_bytes * (low ? std::min(kTileElements, tensor.element_count) : 1);
-    if (tensor.element_count == 0) return {};
-    const std::uint64_t most = std::min({kWindowBytes, tensor.bytes(), session_->pool().room_bytes() / 2}) / unit * unit;
-    if (most == 0) return Error{Code::kOverBudget, "the budget has no room for a staging window"};
-    auto window = session_->pool().take(most, "a staging window");
-    if (!window) return window.error();
-    const Status status = fold_through(*window, most, tensor, result);
-    session_->pool().give_back(*std::move(window));
-    return status;
-  }
-
-  Status fold_through(const Pool::Buffer& window, std::uint64_t window_bytes, const Tensor& tensor, Partial& result) {
-    for (std::uint64_t first = 0; first < tensor.bytes(); first += window_bytes) {
-      const std::uint64_t bytes = std::min(window_bytes, tensor.bytes() - first);
-      const auto* address = static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes + first;
-      const cl_int code = session_->own_queue().enqueueWriteBuffer(window.memory, CL_TRUE, 0, bytes, address);
-      if (code != CL_SUCCESS) return error("uploading a tensor", "clEnqueueWriteBuffer", code);
-      std::vector<Piece> pieces;
-      cut(session_->device(),
-          {window.memory(), tensor.dtype, kernel_needs(result), 0, 0, bytes / size_bytes(tensor.dtype)}, bytes, pieces);
-      if (Status status = fold_pieces(session_->own_queue(), pieces, {}, {&result, 1}); !status) return status;
+  Status fold_uploaded(std::span<const Job> jobs, std::span<const std::size_t> uploads, const Ring::PartialOf& partial_of) {
+    if (uploads.empty()) return {};
+    std::uint64_t total_bytes = 0;
+    for (const std::size_t i : uploads) {
+      total_bytes += jobs[i].tensor.bytes() + Ring::kSpacingBytes;
+      // Before the ring takes its memory: a kernel that is new is probed, and the probe wants some too.
+      const Partial& partial = *jobs[i].partial;
+      if (Status status = session_->prepare(partial.dtype(), kernel_needs(partial)); !status) return status;
     }
-    return {};
+    auto ring = Ring::open(*session_, total_bytes, partial_of);
+    if (!ring) return ring.error();
+    for (const std::size_t i : uploads) {
+      if (Status status = (*ring)->add(jobs[i].tensor, kernel_needs(*jobs[i].partial), i); !status) return status;
+    }
+    return (*ring)->finish();
   }
 
   std::unique_ptr<Session> session_;

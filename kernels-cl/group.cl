@@ -1,18 +1,17 @@
 // The kernel for a GPU: a work-group a slice, a work-item a lane. Neighbours read neighbouring 16 bytes,
-// four loads ahead. Each lane tallies in registers; at the end lanes meet in local memory, pair by pair,
+// LOADS of them ahead. Each lane tallies in registers; at the end lanes meet in local memory, pair by pair,
 // and one of them deposits what all have. What a tally cannot take (NaN, Inf, elements outside the
 // slice's window) is lifted into the shared partial with atomics. Additions of integers have no order,
 // so atomics keep the bits; several slices may share a partial, which the host has set to that of no
 // elements.
 //
 // A family's text (group_float.cl and the like) provides
-//   Window, Lane, open_lane                   the registers
-//   take                                      one element, given its bits
-//   SUMS, sum_of, deposit_sums                its integer sums, and where they belong
+//   Lane, open_lane               the registers
+//   take_vector, take             16 bytes, or one element; false where they are to be lifted
+//   SUMS, close_lane              the tally, its integer sums last
+//   deposit_sums                  where those belong
 // A slice gives no lane more than 2^LOG2_STEPS elements, so none of the sums is emptied on the way.
 
-// A tally's words: the first two merge by maximum, the others by addition, as in a partial.
-enum { TALLY_HIGHEST, TALLY_LOWEST, TALLY_ZEROS, TALLY_NEGATIVES, TALLY_SUMS };
 #ifdef FOLDS
 #define TALLY_WORDS (TALLY_SUMS + SUMS)
 #else
@@ -22,33 +21,13 @@ enum { TALLY_HIGHEST, TALLY_LOWEST, TALLY_ZEROS, TALLY_NEGATIVES, TALLY_SUMS };
 #define VECTOR_ELEMENTS (16 / (u32)sizeof(UBITS))
 
 #ifdef FOLDS
-#define TAKE(bits) take(&state, &window, partial, (UBITS)(bits))
+#define TAKE(element) \
+  if (!take(&state, &window, element)) lift_one(partial, element)
+#define TAKE_VECTOR(v) take_vector(&state, &window, v)
 #else
-#define TAKE(bits) lift_one(partial, (UBITS)(bits))
+#define TAKE(element) lift_one(partial, element)
+#define TAKE_VECTOR(v) false
 #endif
-
-#define TAKE_WORD(word)                                      \
-  if (sizeof(UBITS) == 4) {                                  \
-    TAKE(word);                                              \
-  } else if (sizeof(UBITS) == 2) {                           \
-    TAKE((word) & 0xffff);                                   \
-    TAKE((word) >> 16);                                      \
-  } else {                                                   \
-    TAKE((word) & 0xff);                                     \
-    TAKE((word) >> 8 & 0xff);                                \
-    TAKE((word) >> 16 & 0xff);                               \
-    TAKE((word) >> 24);                                      \
-  }
-#define TAKE_VECTOR(v)                                       \
-  if (sizeof(UBITS) == 8) {                                  \
-    TAKE(as_ulong((v).xy));                                  \
-    TAKE(as_ulong((v).zw));                                  \
-  } else {                                                   \
-    TAKE_WORD((v).x);                                        \
-    TAKE_WORD((v).y);                                        \
-    TAKE_WORD((v).z);                                        \
-    TAKE_WORD((v).w);                                        \
-  }
 
 kernel __attribute__((reqd_work_group_size(LANES_A_GROUP, 1, 1)))
 void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 partials_at) {
@@ -64,11 +43,14 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   for (int word = (int)lane; word < PARTIAL_WORDS; word += LANES_A_GROUP) partial[word] = EMPTY_WORD(word);
   barrier(CLK_LOCAL_MEM_FENCE);
 #ifdef FOLDS
-  // The slice's first elements choose its window.
-  if (lane < count) atomic_max(&highest, EXPONENT_OF(elements[lane]));
+#if HAS_WINDOW
+  if (!HOLDS_ALL && lane < count) atomic_max(&highest, exponent_of(elements[lane]));
   barrier(CLK_LOCAL_MEM_FENCE);
   Window window;
   place(&window, (i32)highest);
+#else
+  const Window window = {0, 0, 0};
+#endif
   Lane state;
   open_lane(&state, &window);
 #endif
@@ -77,30 +59,36 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   const u32 vector_count = (count - head) / VECTOR_ELEMENTS;
   const u32 tail = head + vector_count * VECTOR_ELEMENTS;
   global const uint4* vectors = (global const uint4*)(elements + head);
-  u32 i = lane;
-  for (; i + 3 * LANES_A_GROUP < vector_count; i += 4 * LANES_A_GROUP) {
-    const uint4 a = vectors[i], b = vectors[i + LANES_A_GROUP];
-    const uint4 c = vectors[i + 2 * LANES_A_GROUP], d = vectors[i + 3 * LANES_A_GROUP];
-    TAKE_VECTOR(a)
-    TAKE_VECTOR(b)
-    TAKE_VECTOR(c)
-    TAKE_VECTOR(d)
+  for (u32 i = lane; i < vector_count; i += LOADS * LANES_A_GROUP) {
+    u32 refused = 0;  // a bit for each vector that was not taken whole
+    if (i + (LOADS - 1) * LANES_A_GROUP < vector_count) {
+      uint4 ahead[LOADS];
+#pragma unroll
+      for (u32 k = 0; k < LOADS; ++k) ahead[k] = vectors[i + k * LANES_A_GROUP];
+#pragma unroll
+      for (u32 k = 0; k < LOADS; ++k) refused |= TAKE_VECTOR(ahead[k]) ? 0 : 1u << k;
+    } else {
+#pragma unroll 1
+      for (u32 k = 0; i + k * LANES_A_GROUP < vector_count; ++k) {
+        refused |= TAKE_VECTOR(vectors[i + k * LANES_A_GROUP]) ? 0 : 1u << k;
+      }
+    }
+#pragma unroll 1
+    for (u32 k = 0; refused != 0; ++k, refused >>= 1) {
+      if ((refused & 1) == 0) continue;
+      const u32 first = head + (i + k * LANES_A_GROUP) * VECTOR_ELEMENTS;
+#pragma unroll 1
+      for (u32 e = 0; e < VECTOR_ELEMENTS; ++e) TAKE(elements[first + e]);
+    }
   }
-  for (; i < vector_count; i += LANES_A_GROUP) {
-    const uint4 a = vectors[i];
-    TAKE_VECTOR(a)
-  }
-  for (i = lane; i < head; i += LANES_A_GROUP) TAKE(elements[i]);
-  for (i = tail + lane; i < count; i += LANES_A_GROUP) TAKE(elements[i]);
+#pragma unroll 1
+  for (u32 i = lane; i < head; i += LANES_A_GROUP) TAKE(elements[i]);
+#pragma unroll 1
+  for (u32 i = tail + lane; i < count; i += LANES_A_GROUP) TAKE(elements[i]);
 
 #ifdef FOLDS
   i64 tally[TALLY_WORDS];
-  tally[TALLY_HIGHEST] = state.top;
-  tally[TALLY_LOWEST] = ~(i64)state.bottom;
-  tally[TALLY_ZEROS] = state.zeros;
-  tally[TALLY_NEGATIVES] = state.negatives;
-#pragma unroll
-  for (int k = 0; k < SUMS; ++k) tally[TALLY_SUMS + k] = sum_of(&state, &window, k);
+  close_lane(&state, &window, tally);
   for (u32 half_way = LANES_A_GROUP / 2; half_way > 0; half_way /= 2) {
     if (lane >= half_way && lane < 2 * half_way) {
 #pragma unroll

@@ -1,13 +1,9 @@
-// A lane's tally of float64: precision/fold_double.h for a GPU, where a slice has one window and an
-// element outside it is lifted alone. d is cut into hi and lo, whose products fma adds exactly; the sums of
-// d, hi * hi, hi * lo and lo * lo are each kept in a high and a low part.
+// A lane's tally of float64: precision/fold_double.h for a GPU. d is cut into hi and lo, whose products
+// fma adds exactly; the sums of d, hi * hi, hi * lo and lo * lo are each kept in a high and a low part.
 #define LO_BITS 27
 // SPLIT of the widest addends, lo * lo, leaves LOG2_STEPS + SPAN = 24.
-#define SPAN (24 - LOG2_STEPS)
 #define SPLIT(bits) (LOG2_STEPS + (bits)-51)
-#define SPARE_BINADES 2
 #define SCALED_UNIT (-60)  // a window's unit after scaling, as a power of two
-#define HAS_SUMS ((NEEDS & (NEED_SUM | NEED_SQUARES)) != 0)
 
 // The four sums, each in a high and a low part: unit and bits of their addends.
 enum { SUM, HI_HI, HI_LO, LO_LO, KINDS };
@@ -18,35 +14,15 @@ enum { SUM, HI_HI, HI_LO, LO_LO, KINDS };
    : (k) == HI_LO ? 53 + 2 * SPAN                 \
                   : 2 * (LO_BITS + SPAN))
 #define LOW_EXPONENT(k) ((k) == SUM ? SCALED_UNIT : 2 * SCALED_UNIT + UNIT_OF(k))
-#define START(exponent) (((u64)(1023 + 52 + (exponent)) << 52) | ((u64)1 << 51))
 #define LOW_START(k) START(LOW_EXPONENT(k))
 #define HIGH_START(k) START(LOW_EXPONENT(k) + SPLIT(BITS_OF(k)))
-
-typedef struct {
-  u64 smallest, range;
-  f64 scale;
-  u32 unit;
-} Window;
+#define SCALE(window) as_double((u64)(1023 + SCALED_UNIT + 1074 - (i32)(window)->unit) << 52)
 
 typedef struct {
   f64 high[KINDS], low[KINDS];
-  i64 top, bottom;
-  u32 zeros, negatives;
+  f64 top, bottom;  // as numbers; which zero is told by the counts
+  u32 zeros, negative_zeros, signs;
 } Lane;
-
-#define EXPONENT_OF(bits) exponent_of((u32)((bits) >> 52) & 0x7ff)
-INLINE u32 exponent_of(u32 stored) { return stored == 0x7ff ? 0 : stored; }
-
-INLINE void place(Window* window, i32 highest) {
-  highest = MIN(highest + SPARE_BINADES, MAX_EXPONENT - 1);
-  const i32 lowest = MAX(highest - SPAN, 1);
-  const u64 largest = HAS_SUMS ? ((u64)(highest + 1) << 52) - 1 : (u64)INF_BITS - 1;
-  // Subnormals stay outside where there are sums: their leading bits reach below hi's unit.
-  window->smallest = HAS_SUMS ? (u64)lowest << 52 : 1;
-  window->range = largest - window->smallest;
-  window->unit = (u32)(lowest - 1);
-  window->scale = as_double((u64)(1023 + SCALED_UNIT + 1074 - (lowest - 1)) << 52);
-}
 
 INLINE void open_lane(Lane* lane, const Window* window) {
   (void)window;
@@ -55,9 +31,9 @@ INLINE void open_lane(Lane* lane, const Window* window) {
     lane->high[k] = as_double(HIGH_START(k));
     lane->low[k] = as_double(LOW_START(k));
   }
-  lane->top = ~(i64)MAGNITUDE_MASK;
-  lane->bottom = (i64)MAGNITUDE_MASK;
-  lane->zeros = lane->negatives = 0;
+  lane->top = as_double((u64)INF_BITS | (u64)1 << 63);
+  lane->bottom = as_double((u64)INF_BITS);
+  lane->zeros = lane->negative_zeros = lane->signs = 0;
 }
 
 // Adds the exact a * b to sum k, in two parts.
@@ -68,22 +44,30 @@ INLINE void split_product(Lane* lane, int k, f64 a, f64 b) {
   lane->low[k] += fma(a, b, -taken);
 }
 
-INLINE void take(Lane* lane, const Window* window, local i64* partial, UBITS bits) {
-  const u64 magnitude = bits & MAGNITUDE_MASK;
-  if (magnitude - window->smallest > window->range && magnitude != 0) {
-    lift_one(partial, bits);
-    return;
+// A window's ends are whole upper halves, so those of the elements tell.
+INLINE u32 upper_magnitude(UBITS bits) { return (u32)(bits >> 32) & 0x7fffffff; }
+INLINE bool is_zero(UBITS bits) { return (upper_magnitude(bits) | (u32)bits) == 0; }
+INLINE bool inside(const Window* window, UBITS bits) {
+  const u32 first = (u32)(window->smallest >> 32), last = (u32)(window->largest >> 32);
+  return (upper_magnitude(bits) - first <= last - first) | is_zero(bits);
+}
+
+INLINE void add_element(Lane* lane, const Window* window, UBITS bits) {
+  const f64 x = as_double(bits);
+  if (NEEDS & NEED_EXTREMA) {
+    lane->top = x > lane->top ? x : lane->top;
+    lane->bottom = x < lane->bottom ? x : lane->bottom;
   }
-  const i64 stored = (i64)bits;
-  const i64 key = stored ^ ((stored >> 63) & (i64)MAGNITUDE_MASK);
-  lane->top = max(lane->top, key);
-  lane->bottom = min(lane->bottom, key);
-  if (NEEDS & NEED_SIGNS) {
-    lane->zeros += magnitude == 0;
-    lane->negatives += key < -1;
+  if (NEEDS & (NEED_SIGNS | NEED_EXTREMA)) {
+    const u32 sign = (u32)(bits >> 32) >> 31;
+    lane->signs += sign;
+    if (is_zero(bits)) {
+      lane->zeros += 1;
+      lane->negative_zeros += sign;
+    }
   }
   if (!HAS_SUMS) return;
-  const f64 d = as_double(bits) * window->scale;
+  const f64 d = x * SCALE(window);
   if (NEEDS & NEED_SUM) {
     const f64 raised = d + lane->high[SUM];
     lane->low[SUM] += d - (raised - lane->high[SUM]);
@@ -97,11 +81,40 @@ INLINE void take(Lane* lane, const Window* window, local i64* partial, UBITS bit
   }
 }
 
+// Takes both elements, or nothing where one is outside the window.
+INLINE bool take_vector(Lane* lane, const Window* window, uint4 vector) {
+  const UBITS a = as_ulong(vector.xy), b = as_ulong(vector.zw);
+  if (!(inside(window, a) & inside(window, b))) return false;
+  add_element(lane, window, a);
+  add_element(lane, window, b);
+  return true;
+}
+
+INLINE bool take(Lane* lane, const Window* window, UBITS bits) {
+  if (!inside(window, bits)) return false;
+  add_element(lane, window, bits);
+  return true;
+}
+
+// +0 is the highest of zeros where there is one, -0 the lowest.
+INLINE i64 key_of(f64 x, bool negative_zero) {
+  const i64 bits = as_long(x);
+  if (x == 0) return negative_zero ? -1 : 0;
+  return bits < 0 ? bits ^ (i64)MAGNITUDE_MASK : bits;  // as lift_double.h has it
+}
+
 #define SUMS (2 * KINDS)
-INLINE i64 sum_of(const Lane* lane, const Window* window, int k) {
+INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
   (void)window;
-  return k < KINDS ? as_long(lane->high[k]) - (i64)HIGH_START(k)
-                   : as_long(lane->low[k - KINDS]) - (i64)LOW_START(k - KINDS);
+  tally[TALLY_HIGHEST] = key_of(lane->top, lane->zeros == lane->negative_zeros);
+  tally[TALLY_LOWEST] = ~key_of(lane->bottom, lane->negative_zeros != 0);
+  tally[TALLY_ZEROS] = lane->zeros;
+  tally[TALLY_NEGATIVES] = lane->signs - lane->negative_zeros;
+#pragma unroll
+  for (int k = 0; k < KINDS; ++k) {
+    tally[TALLY_SUMS + k] = as_long(lane->high[k]) - (i64)HIGH_START(k);
+    tally[TALLY_SUMS + KINDS + k] = as_long(lane->low[k]) - (i64)LOW_START(k);
+  }
 }
 
 INLINE void deposit_sums(local i64* partial, const Window* window, const i64* sums) {

@@ -1,18 +1,10 @@
 // A lane's tally of int64 and uint64, from 32-bit halves as precision/fold_integer64.h has them.
-#define EXPONENT_OF(bits) 0
-
-typedef struct {
-  u32 none;
-} Window;
-
 #define SUMS 8
 typedef struct {
   i64 sums[SUMS];  // low and high halves of x, of low^2, low * high and high^2
   i64 top, bottom;
   u32 zeros, negatives;
 } Lane;
-
-INLINE void place(Window* window, i32 highest) { window->none = (u32)highest; }
 
 INLINE void open_lane(Lane* lane, const Window* window) {
   (void)window;
@@ -28,8 +20,8 @@ INLINE void add_halves(i64* sums, u64 product) {
   sums[1] += product >> 32;
 }
 
-INLINE void take(Lane* lane, const Window* window, local i64* partial, UBITS element) {
-  (void)window, (void)partial;
+INLINE bool take(Lane* lane, const Window* window, UBITS element) {
+  (void)window;
   const i64 x = (i64)element, key = x ^ KEY_FLIP;
   lane->top = max(lane->top, key);
   lane->bottom = min(lane->bottom, key);
@@ -48,11 +40,21 @@ INLINE void take(Lane* lane, const Window* window, local i64* partial, UBITS ele
     add_halves(lane->sums + 4, low * high);
     add_halves(lane->sums + 6, high * high);
   }
+  return true;
 }
 
-INLINE i64 sum_of(const Lane* lane, const Window* window, int k) {
+INLINE bool take_vector(Lane* lane, const Window* window, uint4 vector) {
+  return take(lane, window, as_ulong(vector.xy)) & take(lane, window, as_ulong(vector.zw));
+}
+
+INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
   (void)window;
-  return lane->sums[k];
+  tally[TALLY_HIGHEST] = lane->top;
+  tally[TALLY_LOWEST] = ~lane->bottom;
+  tally[TALLY_ZEROS] = lane->zeros;
+  tally[TALLY_NEGATIVES] = lane->negatives;
+#pragma unroll
+  for (int k = 0; k < SUMS; ++k) tally[TALLY_SUMS + k] = lane->sums[k];
 }
 
 INLINE void deposit_sums(local i64* partial, const Window* window, const i64* sums) {

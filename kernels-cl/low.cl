@@ -6,9 +6,9 @@ INLINE void fold_tile(WORDS i64* partial, global const u8* bytes, u64 first, u64
 }
 
 kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 partials_at) {
-  const Slice slice = ((global const Slice*)(workspace + slices_at))[get_group_id(0)];
-  global const u8* bytes = source + slice.first_byte;
-  global i64* result = (global i64*)(workspace + partials_at) + slice.partial * PARTIAL_WORDS;
+  const Slice slice = POINTER(const Slice, workspace, slices_at)[get_group_id(0)];
+  global const u8* bytes = POINTER(const u8, source, slice.first_byte);
+  global i64* result = POINTER(i64, workspace, partials_at) + slice.partial * PARTIAL_WORDS;
   const int lane = (int)get_local_id(0), lanes = (int)get_local_size(0);
   WORDS i64 partial[PARTIAL_WORDS];
   for (int word = lane; word < PARTIAL_WORDS; word += lanes) partial[word] = EMPTY_WORD(word);

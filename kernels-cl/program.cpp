@@ -1,5 +1,6 @@
 #include "kernels-cl/program.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "kernels-cl/binary_cache.hpp"
@@ -25,16 +26,26 @@ constexpr std::array kFamilyTexts = {
     FamilyTexts{"Double", LIFT_TEXT_Double, FOLD_TEXT_Double, "kernels-cl/group_double.cl"},
 };
 
-// How long the sums of group_float.cl and group_double.cl stay exact.
-int log2_steps(Dtype dtype) { return dtype == Dtype::kFloat64 ? 8 : 9; }
+// How long the sums of group_float.cl and group_double.cl stay exact; of bytes, the rest do for longer.
+int log2_steps(Dtype dtype) { return dtype == Dtype::kFloat64 ? 8 : size_bytes(dtype) == 1 ? 10 : 9; }
+
+constexpr std::uint64_t kLoadBytes = 16;
+constexpr std::uint64_t kLeastSteps = 2;  // fewer, and a slice costs more to open and close than to read
 
 // Without fp64 a float's every element is lifted, with integers: slower, and the same bits.
 bool folds(const Device& device, Dtype dtype) { return device.fp64 || !is_float(dtype); }
 
 }  // namespace
 
-// Beside its vectors a lane may take an element or two of the head and of the tail.
-std::uint64_t most_elements_a_lane(Dtype dtype) { return (std::uint64_t{1} << log2_steps(dtype)) - 64; }
+std::uint64_t most_elements_a_group(const Device& device, Dtype dtype, std::uint64_t total_bytes) {
+  // A step of a group: a load in flight for each lane. Beside its steps a lane may take an element or
+  // two of the head and of the tail.
+  const std::uint64_t step = device.group_size * device.group.loads * kLoadBytes / size_bytes(dtype);
+  const std::uint64_t most = device.group_size * ((std::uint64_t{1} << log2_steps(dtype)) - 64) / step * step;
+  const std::uint64_t slices = std::uint64_t{device.compute_units} * device.group.slices_a_unit;
+  const std::uint64_t wanted = total_bytes / size_bytes(dtype) / slices / step * step;
+  return std::clamp(wanted, kLeastSteps * step, most);
+}
 
 Needs kernel_needs(const Partial& partial) {
   const bool low = partial.precision() == Precision::kLow && is_float(partial.dtype());
@@ -60,8 +71,14 @@ std::string source(const Device& device, Dtype dtype, bool low) {
     }
     if (group) add("kernels-cl/group_lift.cl");
     if (!folds(device, dtype)) continue;
-    if (!group && is_float(dtype)) add("precision/fold_extremes.h");
-    if (!group && each.fold == FOLD_TEXT_Float) add("precision/fold_bins.h");
+    if (!group && each.fold == FOLD_TEXT_Float) {
+      add("precision/fold_extremes.h");
+      add("precision/fold_bins.h");
+    }
+    if (!group && each.fold == FOLD_TEXT_Double) add("precision/fold_bins_double.h");
+    if (group) {
+      for (const char* file : {"kernels-cl/packed.cl", "kernels-cl/group_window.cl"}) add(file);
+    }
     add(group ? each.group : each.fold);
   }
   add(group ? "kernels-cl/group.cl" : "kernels-cl/fold.cl");
@@ -74,7 +91,8 @@ std::string build_options(const Device& device, Dtype dtype, Needs needs) {
     options += " -DSHAPE_SLICE";
   } else {
     options += " -DSHAPE_GROUP -DLANES_A_GROUP=" + std::to_string(device.group_size) +
-               " -DLOG2_STEPS=" + std::to_string(log2_steps(dtype));
+               " -DLOADS=" + std::to_string(device.group.loads) + " -DLOG2_STEPS=" + std::to_string(log2_steps(dtype));
+    if (device.ptx != 0) options += " -DPTX=" + std::to_string(device.ptx);
   }
   if (device.is_cpu) options += " -DON_CPU";
   options += device.float_subnormals ? " -DSUBNORMALS_CONVERT=1" : " -DSUBNORMALS_CONVERT=0";

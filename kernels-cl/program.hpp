@@ -26,8 +26,9 @@ std::string source(const Device& device, Dtype dtype, bool low = false);
 // What the compiler is told beside: every choice that specialises the text.
 std::string build_options(const Device& device, Dtype dtype, Needs needs);
 
-// What a lane of Shape::kGroup may be given of one slice.
-std::uint64_t most_elements_a_lane(Dtype dtype);
+// A slice of Shape::kGroup where a launch folds so many bytes: enough slices to keep every unit busy to the
+// end, and no more elements for a lane than its sums stay exact with.
+std::uint64_t most_elements_a_group(const Device& device, Dtype dtype, std::uint64_t total_bytes);
 
 // Not for several threads at once.
 class Programs {

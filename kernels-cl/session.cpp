@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels-cl/pointers.hpp"
 #include "kernels-cl/probe.hpp"
+#include "kernels-cl/trial.hpp"
 
 namespace tensorstat::cl_engine {
 
@@ -11,9 +13,18 @@ Error error(const std::string& doing, const char* call, cl_int code) {
   return {Code::kDevice, doing + ": " + call + " returned " + std::to_string(code)};
 }
 
-Session::Session(Device device, cl::Context context, cl::CommandQueue queue, cl::CommandQueue own_queue, Ledger& ledger)
+namespace {
+
+std::uint64_t address_of(const Tensor& tensor) {
+  return reinterpret_cast<std::uintptr_t>(tensor.address) + tensor.offset_bytes;
+}
+
+}  // namespace
+
+Session::Session(Device device, cl::Context context, cl::CommandQueue queue, cl::CommandQueue own_queue,
+                 cl::CommandQueue upload_queue, Ledger& ledger)
     : device_(std::move(device)), context_(std::move(context)), queue_(std::move(queue)), own_queue_(std::move(own_queue)),
-      pool_(context_, ledger) {}
+      upload_queue_(std::move(upload_queue)), pool_(context_, ledger) {}
 
 Result<std::unique_ptr<Session>> Session::open(const MeterOptions& options, Ledger& ledger) {
   const bool callers = options.queue != nullptr;
@@ -39,9 +50,23 @@ Result<std::unique_ptr<Session>> Session::open(const MeterOptions& options, Ledg
   }
   cl::CommandQueue own_queue(context, device->device, 0, &code);
   if (code != CL_SUCCESS) return error(doing, "clCreateCommandQueue", code);
+  cl::CommandQueue upload_queue = own_queue;
+  if (!device->shares_host_memory) upload_queue = cl::CommandQueue(context, device->device, 0, &code);
+  if (code != CL_SUCCESS) return error(doing, "clCreateCommandQueue", code);
   if (!callers) queue = own_queue;
+  device->pointers = find_pointers(*device, context, own_queue);
   return std::unique_ptr<Session>(
-      new Session(*std::move(device), std::move(context), std::move(queue), std::move(own_queue), ledger));
+      new Session(*std::move(device), std::move(context), std::move(queue), std::move(own_queue),
+                  std::move(upload_queue), ledger));
+}
+
+bool Session::follows(const Tensor& tensor) const {
+  if (tensor.where == Where::kClBuffer) return false;
+  return device_.follows_any_pointer() || (tensor.where == Where::kSharedMemory && device_.pointers == Pointers::kSvm);
+}
+
+bool Session::in_place(const Tensor& tensor) const {
+  return tensor.where == Where::kClBuffer || device_.shares_host_memory || follows(tensor);
 }
 
 std::string Session::refusal(const Tensor& tensor, Precision precision) const {
@@ -52,12 +77,10 @@ std::string Session::refusal(const Tensor& tensor, Precision precision) const {
     if (is_double && !device_.fp64) return "`low` holds float64 sums in float64, which the device does not have";
     if (!is_double && !device_.float_subnormals) return "`low` needs float32 subnormals, which the device flushes";
   }
-  if (tensor.where == Where::kSharedMemory && !device_.shares_host_memory) {
-    return "the device does not share the host's memory";
+  if (tensor.where == Where::kSharedMemory && !in_place(tensor)) {
+    return "the device has no shared virtual memory, nor the host's";
   }
-  const std::uint64_t at = tensor.where == Where::kClBuffer
-                               ? tensor.offset_bytes
-                               : reinterpret_cast<std::uintptr_t>(tensor.address) + tensor.offset_bytes;
+  const std::uint64_t at = tensor.where == Where::kClBuffer ? tensor.offset_bytes : address_of(tensor);
   if (in_place(tensor) && at % size_bytes(tensor.dtype) != 0) return "it begins inside an element's alignment";
   return "";
 }
@@ -69,6 +92,11 @@ Status Session::add(const Tensor& tensor, Needs needs, std::size_t job, std::uin
   if (tensor.where == Where::kClBuffer) {
     whole.source = static_cast<cl_mem>(const_cast<void*>(tensor.address));
     whole.first_byte = tensor.offset_bytes;
+    cut(device_, whole, total_bytes, pieces);
+    return {};
+  }
+  if (follows(tensor)) {
+    whole.first_byte = address_of(tensor);
     cut(device_, whole, total_bytes, pieces);
     return {};
   }
@@ -97,21 +125,36 @@ Result<Batch> Session::enqueue(const cl::CommandQueue& queue, std::vector<Piece>
                         [this](Dtype dtype, Needs needs) { return kernel(dtype, needs); }, wait_list, std::move(sources));
 }
 
+Status Session::prepare(Dtype dtype, Needs needs) {
+  const std::lock_guard lock(mutex_);
+  const auto made = kernel(dtype, needs);
+  return made ? Status{} : Status(made.error());
+}
+
 Result<cl::Kernel> Session::kernel(Dtype dtype, Needs needs) {
   if (const cl::Kernel* known = programs_.find(dtype, needs)) return *known;
-  const auto prove = [&](const cl::Kernel& kernel) { return probe(device_, pool_, own_queue_, kernel, dtype, needs); };
-  const Programs::Recipe recipe = Programs::recipe(device_, dtype, needs);
-  // What the disk had and the device does not do well is built again.
-  if (const auto recalled = Programs::recall(context_, device_, recipe); recalled && prove(*recalled)) {
-    programs_.keep(dtype, needs, *recalled);
-    return *recalled;
+  auto made = make_kernel(device_, dtype, needs);
+  if (!made && device_.ptx != 0) {
+    // A driver may not compile the packed operations, or get them wrong; without, it is a device like others.
+    Device plain = device_;
+    plain.ptx = 0;
+    made = make_kernel(plain, dtype, needs);
   }
-  auto built = Programs::build(context_, device_, recipe);
+  if (made) programs_.keep(dtype, needs, *made);
+  return made;
+}
+
+Result<cl::Kernel> Session::make_kernel(const Device& device, Dtype dtype, Needs needs) {
+  const auto prove = [&](const cl::Kernel& kernel) { return probe(device, pool_, own_queue_, kernel, dtype, needs); };
+  const Programs::Recipe recipe = Programs::recipe(device, dtype, needs);
+  if (Status tried = try_kernel(device, recipe.key, dtype, needs); !tried) return tried.error();
+  // What the disk had and the device does not do well is built again.
+  if (auto recalled = Programs::recall(context_, device, recipe); recalled && prove(*recalled)) return *std::move(recalled);
+  auto built = Programs::build(context_, device, recipe);
   if (!built) return built.error();
   if (Status status = prove(*built); !status) return status.error();
   Programs::remember(*built, recipe);
-  programs_.keep(dtype, needs, *built);
-  return *std::move(built);
+  return built;
 }
 
 }  // namespace tensorstat::cl_engine

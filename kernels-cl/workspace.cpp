@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace tensorstat::cl_engine {
+namespace {
+
+// A budget with this many times a buffer to spare need not mind that it is larger than was asked for.
+constexpr std::uint64_t kAmple = 16;
+
+}  // namespace
 
 Pool::~Pool() { drop_idle(); }
 
@@ -20,16 +26,20 @@ Result<Pool::Buffer> Pool::take(std::uint64_t bytes, const char* purpose) {
   for (auto each = idle_.begin(); each != idle_.end(); ++each) {
     if (each->bytes >= bytes && (best == idle_.end() || each->bytes < best->bytes)) best = each;
   }
-  if (best != idle_.end()) {
+  const bool tight = best != idle_.end() && ledger_.free_bytes() < kAmple * best->bytes;
+  if (best != idle_.end() && (!tight || best->bytes - bytes <= bytes / 8)) {
     Buffer found = std::move(*best);
     idle_.erase(best);
     return found;
   }
-  drop_idle();
+  if (best == idle_.end()) drop_idle();  // all are too small
   if (!ledger_.reserve(bytes)) {
-    return Error{Code::kOverBudget, std::to_string(bytes) + " bytes of device memory for " + purpose +
-                                        " exceed the budget, of which " + std::to_string(ledger_.free_bytes()) +
-                                        " are free"};
+    drop_idle();
+    if (!ledger_.reserve(bytes)) {
+      return Error{Code::kOverBudget, std::to_string(bytes) + " bytes of device memory for " + purpose +
+                                          " exceed the budget, of which " + std::to_string(ledger_.free_bytes()) +
+                                          " are free"};
+    }
   }
   cl_int code = CL_SUCCESS;
   cl::Buffer made(context_, CL_MEM_READ_WRITE, bytes, nullptr, &code);
@@ -37,7 +47,7 @@ Result<Pool::Buffer> Pool::take(std::uint64_t bytes, const char* purpose) {
     ledger_.release(bytes);
     return error("allocating " + std::to_string(bytes) + " bytes for " + purpose, "clCreateBuffer", code);
   }
-  return Buffer{std::move(made), bytes};
+  return Buffer{std::move(made), bytes, nullptr};
 }
 
 void Pool::give_back(Buffer buffer) {

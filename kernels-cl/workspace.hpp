@@ -1,7 +1,9 @@
 // Device memory beside the tensors: buffers that are entered in the ledger, and used again.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -21,10 +23,13 @@ class Pool {
   struct Buffer {
     cl::Buffer memory;
     std::uint64_t bytes = 0;
+    // As many on the host, for a user who puts them there: kept with the buffer, and not in the ledger.
+    std::unique_ptr<std::byte[]> host{};
   };
 
-  // At least `bytes` of device memory. Idle buffers too small for it are given up first, so that
-  // batches of one size, so many in flight, soon allocate nothing more.
+  // At least `bytes` of device memory, and where the budget is tight at most an eighth more. An idle buffer
+  // where one suits, so that batches of one size, so many in flight, soon allocate nothing more. Where all
+  // are too small, or the budget has no room beside them, the idle ones are given up.
   Result<Buffer> take(std::uint64_t bytes, const char* purpose);
   void give_back(Buffer buffer);
 

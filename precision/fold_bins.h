@@ -6,7 +6,6 @@
 // Neighbours go to different copies, so that an addition seldom waits for the one before. NaN and Inf have an
 // exponent of their own, whose bin nobody reads.
 #define BIN_COPIES 4
-#define BIN_STEP 64
 // Elements until the bins are emptied: 2^16 squares of 24 bits fit 64, and of bfloat16's 8 bits 32. Nobody bins
 // float16, whose elements all fit one window.
 #define BIN_ELEMENTS (65536 - GROUP)
@@ -44,25 +43,26 @@ NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial) {
   bins->elements = 0;
 }
 
-// The elements in lanes of twice their width.
-#define WIDER CAT(WIDER_, UBITS)
-#define WIDER_u16 u32
-#define WIDER_u32 u64
-#define WIDER_SIGNED CAT(WIDER_SIGNED_, UBITS)
-#define WIDER_SIGNED_u16 i32
-#define WIDER_SIGNED_u32 i64
+// The elements of a vector of 32-bit words that are prepared together, and the order in which their terms come out.
+#define BIN_LANES LANES(u32)
+#define BIN_ORDER(k) (sizeof(UBITS) == 2 ? (k) : (k) % (BIN_LANES / 2) * 2 + (k) / (BIN_LANES / 2))
 
-// What a vector of elements adds, and to where: bytes from the first bin.
-INLINE void NAME(place_terms)(VECTOR_OF(WIDER) bits, WIDER* places, BIN* terms) {
-  const VECTOR_OF(WIDER) exponent = (bits >> (WIDER)MANTISSA_SHIFT) & (WIDER)MAX_EXPONENT;
+// What elements add, and to where: bytes from the first bin. An element a word, in its low bits.
+INLINE void NAME(place_terms)(v_u32 bits, u32* places, BIN* terms) {
+  const v_u32 exponent = (bits >> (u32)MANTISSA_SHIFT) & (u32)MAX_EXPONENT;
   // Carries into the bit above unless the exponent is 0.
-  const VECTOR_OF(WIDER) hidden = (exponent + (WIDER)MAX_EXPONENT) >> (WIDER)(SIGN_SHIFT - MANTISSA_SHIFT);
-  const VECTOR_OF(WIDER) magnitude =
-      (bits & (((WIDER)1 << MANTISSA_SHIFT) - 1)) | (hidden << (WIDER)MANTISSA_SHIFT);
-  const VECTOR_OF(WIDER_SIGNED) sign = AS(WIDER_SIGNED, bits << (WIDER)(SIGN_SHIFT + 1)) < 0;
-  STORE(WIDER, places, exponent * (WIDER)(BIN_COPIES * sizeof(BIN)));
-  STORE_ZIPPED(WIDER_SIGNED, terms, AS(WIDER_SIGNED, SQUARE_HALF(WIDER, magnitude)),
-               (AS(WIDER_SIGNED, magnitude) ^ sign) - sign);
+  const v_u32 hidden = (exponent + (u32)MAX_EXPONENT) >> (u32)(SIGN_SHIFT - MANTISSA_SHIFT);
+  const v_u32 magnitude = (bits & (((u32)1 << MANTISSA_SHIFT) - 1)) | (hidden << (u32)MANTISSA_SHIFT);
+  const v_i32 sign = AS(i32, bits << (u32)(31 - SIGN_SHIFT)) >> 31;
+  const v_i32 mantissa = (AS(i32, magnitude) ^ sign) - sign;
+  STORE(u32, places, exponent * (u32)(BIN_COPIES * sizeof(BIN)));
+  if (sizeof(UBITS) == 2) {
+    STORE_ZIPPED(i32, terms, AS(i32, magnitude * magnitude), mantissa);
+  } else {
+    const v_u64 even = PAIRS(magnitude), odd = even >> (u64)32;
+    STORE_ZIPPED(i64, terms, AS(i64, MUL_32(even, even)), EXTEND_LOW(PAIRS(mantissa)));
+    STORE_ZIPPED(i64, terms + BIN_LANES / 2, AS(i64, MUL_32(odd, odd)), EXTEND_LOW(PAIRS(mantissa) >> (u64)32));
+  }
 }
 
 // The sums of the GROUP elements at p, NaN and Inf left out.
@@ -71,21 +71,19 @@ INLINE void NAME(bin_group)(NAME(bins) * bins, WORDS i64* partial, SPACE const u
   if (bins->elements == 0) {
     for (int i = 0; i < (MAX_EXPONENT + 1) * BIN_COPIES; ++i) all[i] = ZERO(BIN);
   }
-  // In steps, of which a processor prepares one while it adds the one before.
-  for (int step = 0; step < GROUP; step += BIN_STEP) {
-    WIDER places[BIN_STEP];
-    BIN terms[BIN_STEP];
-    for (int i = 0; i < BIN_STEP; i += 2 * LANES(WIDER)) {
-      const VECTOR_OF(WIDER) pairs = LOAD(WIDER, p + (step + i) * (int)sizeof(UBITS));
-      NAME(place_terms)(pairs & (WIDER)(UBITS)-1, places + i, terms + i);
-      NAME(place_terms)(pairs >> (WIDER)(SIGN_SHIFT + 1), places + i + LANES(WIDER), terms + i + LANES(WIDER));
-    }
-    for (int i = 0; i < BIN_STEP; i += BIN_COPIES) {
-      UNROLL
-      for (int copy = 0; copy < BIN_COPIES; ++copy) {
-        BIN* const bin = (BIN*)((u8*)all + places[i + copy]) + copy;
-        *bin += terms[i + copy];
-      }
+  // Apart, so that this part is done in vectors.
+  u32 places[GROUP];
+  BIN terms[GROUP];
+  for (int i = 0; i < GROUP; i += BIN_LANES) {
+    const int odd = sizeof(UBITS) == 2 && i / BIN_LANES % 2;
+    const v_u32 words = LOAD(u32, p + (i - odd * BIN_LANES) * (int)sizeof(UBITS));
+    NAME(place_terms)(sizeof(UBITS) == 4 ? words : odd ? words >> 16u : words & 0xffffu, places + i, terms + i);
+  }
+  for (int i = 0; i < GROUP; i += BIN_LANES) {
+    UNROLL
+    for (int k = 0; k < BIN_LANES; ++k) {
+      BIN* const bin = (BIN*)((u8*)all + places[i + BIN_ORDER(k)]) + k % BIN_COPIES;
+      *bin += terms[i + k];
     }
   }
   bins->elements += GROUP;

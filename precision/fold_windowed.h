@@ -26,11 +26,12 @@
 #define SPAN (51 - MANTISSA_BITS - LOG2_STEPS)
 #define SPLIT (LOG2_STEPS + 2 * (SPAN + MANTISSA_BITS) - 51)
 
-// In the narrow window a lane adds the 2^5 elements, at most, that it has in a group, then hands both
-// integers to 64-bit lanes: 2^5 * 2^(2 * (NARROW_SPAN + MANTISSA_BITS)) is 2^51.
+// In the narrow window a lane adds the 2^LOG2_IN_GROUP elements that it has in a group, then hands both
+// integers to 64-bit lanes: 2^LOG2_IN_GROUP * 2^(2 * (NARROW_SPAN + MANTISSA_BITS)) is at most 2^51.
 #define HAS_NARROW (sizeof(UBITS) == 2)
-#define NARROW_SPAN (23 - MANTISSA_BITS)
-#define NARROW_GROUPS 512  // 2^9 groups of 2^7 squares of 2^46 stay in 63 bits, in all lanes together
+#define LOG2_IN_GROUP (LANES(f64) == 8 ? 3 : LANES(f64) == 4 ? 4 : 5)
+#define NARROW_SPAN ((51 - LOG2_IN_GROUP) / 2 - MANTISSA_BITS)
+#define NARROW_GROUPS 256  // 2^8 groups of 2^7 squares of 2^48 stay in 63 bits, in all lanes together
 
 typedef struct {
   UBITS smallest, largest;  // as bits without the sign; zeros are always inside
@@ -95,7 +96,7 @@ INLINE void NAME(place)(NAME(fold) * fold, i32 highest) {
 
 INLINE void NAME(place_narrow)(NAME(fold) * fold, i32 highest) {
   const i32 lowest = NAME(place_window)(&fold->narrow, highest, NARROW_SPAN, 0);
-  const i32 exponent = lowest - NARROW_BIAS - MANTISSA_SHIFT;
+  const i32 exponent = lowest - MAX_EXPONENT / 2 - MANTISSA_SHIFT;
   fold->narrow_sum_start = NAME(start)(exponent);
   fold->narrow_square_start = NAME(start)(2 * exponent);
   fold->narrow_sum = fold->narrow_square = SPLAT(i64, 0);
@@ -163,7 +164,7 @@ INLINE void NAME(add_narrow)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
     UNROLL
     for (int k = 0; k < 2 * LANES(f32) / LANES(f64); ++k) {
       v_f64 d = LOAD_NARROW(p + i * (int)sizeof(UBITS), k);
-      if (!all) d = ONLY_BELOW(d, MAX_EXPONENT - NARROW_BIAS);
+      if (!all) d = ONLY_FINITE(d);
       if (needs & NEED_SUM) sum[k % SETS] = ADD_F64(d, one, sum[k % SETS]);
       if (needs & NEED_SQUARES) square[k % SETS] = MUL_ADD(d, d, square[k % SETS]);
     }
@@ -190,7 +191,7 @@ INLINE void NAME(add_wide)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8
     UNROLL
     for (int s = 0; s < SETS; ++s) {
       v_f64 d = NAME(load_f64)(p + (i + s * LANES(f64)) * (int)sizeof(UBITS));
-      if (!all) d = ONLY_BELOW(d, MAX_EXPONENT / 2 + 1);
+      if (!all) d = ONLY_FINITE(d);
       if (needs & NEED_SUM) sum[s] = ADD_F64(d, one, sum[s]);
       if (needs & NEED_SQUARES) {
         const v_f64 raised = MUL_ADD(d, d, high[s]);

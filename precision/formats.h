@@ -31,6 +31,12 @@
 #define FOLD_TEXT_Float "precision/fold_windowed.h"
 #define LIFT_TEXT_Double "precision/lift_double.h"
 #define FOLD_TEXT_Double "precision/fold_double.h"
+// Whether a fold asks for what lies ahead with each vector, or leaves it to whoever walks.
+#define ASKS_AHEAD CAT(ASKS_AHEAD_, FAMILY)
+#define ASKS_AHEAD_Integer 0
+#define ASKS_AHEAD_Integer64 0
+#define ASKS_AHEAD_Float 0
+#define ASKS_AHEAD_Double 1
 #define SUM_WORDS CAT(SUM_WORDS_, FAMILY)
 #define SQUARES ((int)PARTIAL_SUM + (int)SUM_WORDS)
 #define UBITS COLUMN(1)
@@ -65,10 +71,8 @@
 #define MANTISSA_BITS (MANTISSA_SHIFT + 1)
 #define SIGN_SHIFT (8 * (int)sizeof(UBITS) - 1)
 #define MAGNITUDE_MASK ((UBITS)(((UBITS)1 << SIGN_SHIFT) - 1))
-// A half type's bits as a float32 with the same stored exponent: from the upper half of a word, and with
-// nothing else kept.
-#define PLACED_SHIFT (MANTISSA_SHIFT - 7)
-#define PLACED_MASK (0x80000000u | (0x7fff0000u >> PLACED_SHIFT))
 #define MAX_EXPONENT ((i32)(INF_BITS >> MANTISSA_SHIFT))  // of Inf and NaN
+// Bits of the binary64 above all that a narrower type's finite values become.
+#define WIDENED_INFINITY ((i64)(1024 + MAX_EXPONENT / 2) << 52)
 
 #endif

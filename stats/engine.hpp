@@ -76,12 +76,25 @@ class HostEngine : public Engine {
 
 class Ledger;
 
+// A tensor in host memory that goes to a device in parts, which are folded while others are on their way.
+class DeviceStream {
+ public:
+  virtual ~DeviceStream() = default;
+  // The part's bytes may be reused as soon as this returns.
+  virtual Status append(const Tensor& part) = 0;
+  // Waits until every part is in the partial; not before, nor after an error, does that mean anything.
+  virtual Status finish() = 0;
+};
+
 class DeviceEngine : public Engine {
  public:
   virtual std::string description() const = 0;  // "Portable Computing Language: pthread-..."
 
   // Whether a tensor in host memory is folded in place, without a copy.
   virtual bool shares_host_memory() const = 0;
+
+  // Into a partial that outlives the stream. Device memory is held until that is gone.
+  virtual Result<std::unique_ptr<DeviceStream>> stream(Partial& partial) = 0;
 
   // Copies a tensor's bytes [first, first + bytes.size()) to the host.
   virtual Status read(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes) = 0;

@@ -52,6 +52,18 @@ struct Meter::Stream::State {
   const Wanted wanted;
   Intake intake;
   Placement placement{false, "no elements"};
+  std::unique_ptr<DeviceStream> uploads{};  // to a device that does not share the host's memory
+
+  // On such a device pieces are folded while later ones arrive. Only a caller who insists on it comes here:
+  // a piece that was let go of cannot be folded again on the host.
+  Status upload(const Tensor& piece) {
+    if (!uploads) {
+      auto begun = meter.device->stream(intake.partial());
+      if (!begun) return begun.error();
+      uploads = *std::move(begun);
+    }
+    return uploads->append(piece);
+  }
 };
 
 Meter::Stream::Stream(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -80,7 +92,9 @@ Status Meter::Stream::append(std::span<const std::byte> whole_elements) try {
   const auto placed = placements.place(job.tensor);
   if (!placed) return placed.error();
   Placement placement = std::move(placements.all()[*placed]);
-  if (placement.on_device) {
+  if (placement.on_device && state_->request.on == On::kDevice && !meter.device->shares_host_memory()) {
+    if (Status status = state_->upload(job.tensor); !status) return status;
+  } else if (placement.on_device) {
     const auto gave_up = meter.fold_on_device({&job, 1}, state_->request.on);
     if (!gave_up) return gave_up.error();
     if (!gave_up->empty()) placement = {false, *gave_up};
@@ -93,6 +107,9 @@ Status Meter::Stream::append(std::span<const std::byte> whole_elements) try {
 }
 
 Result<Measurements> Meter::Stream::finish() try {
+  if (state_->uploads) {
+    if (Status status = state_->uploads->finish(); !status) return status.error();
+  }
   auto result = std::make_unique<Measurements::State>(state_->request.categories, 1);
   result->put(0, state_->intake.partial().dtype(), state_->intake.finish(), state_->wanted);
   result->place({state_->meter.placed(state_->placement)}, {});

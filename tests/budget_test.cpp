@@ -14,6 +14,9 @@ namespace {
 
 const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count");
 
+constexpr std::uint64_t kBudgets[] = {0, 1, 333, 1 << 10, 5000, 1 << 14, 20'001, 1 << 16, 100'000, 1 << 20, 1 << 24, std::uint64_t{1} << 32};
+static_assert(std::size(kBudgets) == 12);
+
 class Budget : public testing::Test {
  protected:
   Budget() {
@@ -43,14 +46,11 @@ class Budget : public testing::Test {
   }
 
   // Where the device must do it, a budget may be refused instead; never otherwise.
-  void hold(On on) const {
+  void hold(On on, bool takes_some = true) const {
     Meter on_host;
     const auto expected = measured(on_host, On::kHost);
     bool used = false, refused = false;
-    for (const std::uint64_t budget : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{333}, std::uint64_t{1} << 10,
-                                       std::uint64_t{5000}, std::uint64_t{1} << 14, std::uint64_t{20'001},
-                                       std::uint64_t{1} << 16, std::uint64_t{100'000}, std::uint64_t{1} << 20,
-                                       std::uint64_t{1} << 24, std::uint64_t{1} << 32}) {
+    for (const std::uint64_t budget : kBudgets) {
       cl_layer().peak_buffer_bytes = 0;
       Meter meter({.budget_bytes = budget});
       auto found = on == On::kDevice ? refused_or_measured(meter) : measured(meter, on);
@@ -63,7 +63,7 @@ class Budget : public testing::Test {
       ASSERT_EQ(expected.size(), found.size());
       for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(expected[i].values, found[i].values) << i;
     }
-    EXPECT_TRUE(used);
+    EXPECT_EQ(used, takes_some);
     EXPECT_TRUE(refused);
     EXPECT_EQ(cl_layer().buffer_bytes, 0);
   }
@@ -73,7 +73,14 @@ class Budget : public testing::Test {
   std::vector<Tensor> tensors_;
 };
 
-TEST_F(Budget, HoldsWhereHostMemoryIsShared) { hold(On::kAuto); }
+TEST_F(Budget, HoldsWhereHostMemoryIsShared) {
+  setenv("TENSORSTAT_CL_POINTERS", "0", 1);
+  hold(On::kAuto);
+  unsetenv("TENSORSTAT_CL_POINTERS");
+}
+
+// In the host's own address space a device takes no memory at all, so that no budget refuses it.
+TEST_F(Budget, IsNotTouchedWherePointersAreFollowed) { hold(On::kDevice, false); }
 
 TEST_F(Budget, HoldsWhereHostMemoryIsUploaded) {
   setenv("TENSORSTAT_CL_ZERO_COPY", "0", 1);

@@ -142,6 +142,65 @@ TEST_P(CallersQueue, BatchesWaitForTheCallersEventsAndFlyTogether) {
   EXPECT_EQ(meter->device_memory().peak_bytes, peak);
 }
 
+// What the caller enqueues behind a ticket's event may change the tensors.
+TEST_P(CallersQueue, TheEventGuardsTheTensors) {
+  fill_arena(3);
+  const cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, arena_.size(), arena_.data());
+  auto meter = DeviceMeter::on(queue_());
+  ASSERT_TRUE(meter) << meter.error().message;
+  cl::UserEvent ready(context_);
+  void* const after = ready();
+  auto ticket = meter->submit(in(buffer), {.categories = kCategories}, {&after, 1});
+  ASSERT_TRUE(ticket) << ticket.error().message;
+  const std::vector<cl::Event> folded{cl::Event(static_cast<cl_event>(ticket->event()), true)};
+  cl::Event overwritten;
+  ASSERT_EQ(queue_.enqueueFillBuffer(buffer, cl_uchar{0xff}, 0, arena_.size(), &folded, &overwritten), CL_SUCCESS);
+  ASSERT_EQ(queue_.flush(), CL_SUCCESS);
+  ready.setStatus(CL_COMPLETE);
+  ASSERT_EQ(overwritten.wait(), CL_SUCCESS);
+  expect_same(on_host(), ticket->collect());
+}
+
+// Every second tensor in a buffer of OpenCL's, the others in host memory, each by itself.
+TEST_P(CallersQueue, TakesHostMemoryBesideBuffers) {
+  fill_arena(5);
+  const cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, arena_.size(), arena_.data());
+  std::vector<Tensor> tensors = in(buffer);
+  std::vector<std::vector<std::byte>> own;
+  for (std::size_t i = 1; i < tensors.size(); i += 2) {
+    const auto begin = arena_.begin() + static_cast<std::ptrdiff_t>(tensors[i].offset_bytes);
+    own.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(tensors[i].bytes()));
+    tensors[i].address = own.back().data();
+    tensors[i].offset_bytes = 0;
+    tensors[i].where = Where::kHost;
+  }
+  for (const char* pointers : {"1", "0"}) {  // by their addresses, and through a buffer each
+    setenv("TENSORSTAT_CL_POINTERS", pointers, 1);
+    auto meter = DeviceMeter::on(queue_());
+    unsetenv("TENSORSTAT_CL_POINTERS");
+    ASSERT_TRUE(meter) << meter.error().message;
+    auto ticket = meter->submit(tensors, {.categories = kCategories});
+    ASSERT_TRUE(ticket) << ticket.error().message;
+    expect_same(on_host(), ticket->collect());
+  }
+}
+
+TEST_P(CallersQueue, ATicketMayOutliveItsMeterAndMayBeDropped) {
+  fill_arena(2);
+  const cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, arena_.size(), arena_.data());
+  std::vector<Ticket> tickets;
+  {
+    auto meter = DeviceMeter::on(queue_());
+    ASSERT_TRUE(meter) << meter.error().message;
+    for (int i = 0; i < 3; ++i) {
+      auto ticket = meter->submit(in(buffer), {.categories = kCategories});
+      ASSERT_TRUE(ticket) << ticket.error().message;
+      tickets.push_back(*std::move(ticket));
+    }
+  }
+  expect_same(on_host(), tickets[1].collect());
+}
+
 TEST_P(CallersQueue, ServesThreads) {
   fill_arena(2);
   const cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, arena_.size(), arena_.data());
@@ -163,7 +222,9 @@ TEST_P(CallersQueue, ServesThreads) {
 
 TEST_P(CallersQueue, RefusesWithWords) {
   fill_arena(1);
+  setenv("TENSORSTAT_CL_POINTERS", "0", 1);  // where they are followed a batch takes no device memory
   auto meter = DeviceMeter::on(queue_(), 64);
+  unsetenv("TENSORSTAT_CL_POINTERS");
   ASSERT_TRUE(meter);
   const cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, arena_.size(), arena_.data());
   EXPECT_EQ(meter->submit(in(buffer), {.categories = {Category::kMd5}}).error().code, Code::kUnsupported);

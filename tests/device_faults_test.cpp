@@ -26,6 +26,20 @@ constexpr std::size_t kElements = 600'000;  // enough for the device to be worth
 
 using Rows = std::vector<std::vector<Value>>;
 
+// Every fault that was injected, of all tests here.
+int faults_injected = 0;
+
+class AreEnough : public testing::Environment {
+  void TearDown() override {
+    const auto& tests = *testing::UnitTest::GetInstance();
+    std::printf("%d faults\n", faults_injected);
+    if (tests.test_to_run_count() == tests.total_test_count()) {
+      EXPECT_GE(faults_injected, samples::full() ? 2000 : 150);
+    }
+  }
+};
+const auto* const kAreEnough = testing::AddGlobalTestEnvironment(new AreEnough);
+
 class DeviceFaults : public testing::Test {
  protected:
   void SetUp() override {
@@ -54,6 +68,26 @@ class DeviceFaults : public testing::Test {
   }
   Result<Rows> on_device() const {
     return rows(Meter().measure(tensors_, {.categories = kCategories, .on = On::kDevice}));
+  }
+
+  Result<Rows> streamed(On on) const {
+    constexpr std::size_t kPieceBytes = 1'200'000;
+    Meter meter({.budget_bytes = std::uint64_t{4} << 20});
+    Rows all;
+    for (const Tensor& tensor : tensors_) {
+      auto stream = meter.stream(tensor.dtype, {.categories = kCategories, .on = on});
+      if (!stream) return stream.error();
+      const auto* bytes = static_cast<const std::byte*>(tensor.address);
+      for (std::size_t at = 0; at < tensor.bytes(); at += kPieceBytes) {
+        const std::size_t size = std::min<std::size_t>(kPieceBytes, tensor.bytes() - at);
+        const std::vector<std::byte> piece(bytes + at, bytes + at + size);
+        if (Status status = stream->append(piece); !status) return status.error();
+      }
+      const auto result = rows(stream->finish());
+      if (!result) return result.error();
+      all.push_back(result->front());
+    }
+    return all;
   }
 
   // Which calls of a run fail: all in full, else some of each region.
@@ -99,6 +133,7 @@ class DeviceFaults : public testing::Test {
     const auto clean = run();
     ASSERT_TRUE(clean) << clean.error().message;
     EXPECT_EQ(*clean, expected_);
+    faults_injected += faults;
     std::printf("%s: %d faults over %d calls, %d errors\n", what, faults, static_cast<int>(calls), refusals);
   }
 
@@ -110,6 +145,12 @@ class DeviceFaults : public testing::Test {
 
 TEST_F(DeviceFaults, TheHostTakesOver) {
   hold("shared host memory", [this] { return on_auto(); }, false);
+}
+
+TEST_F(DeviceFaults, TheHostTakesOverFromBuffers) {
+  setenv("TENSORSTAT_CL_POINTERS", "0", 1);
+  hold("host memory seen through buffers", [this] { return on_auto(); }, false);
+  unsetenv("TENSORSTAT_CL_POINTERS");
 }
 
 TEST_F(DeviceFaults, UploadsFailWithWords) {
@@ -125,24 +166,14 @@ TEST_F(DeviceFaults, GroupsTakeOverLikewise) {
 }
 
 TEST_F(DeviceFaults, AStreamGoesOnOnTheHost) {
-  hold("stream", [this]() -> Result<Rows> {
-    constexpr std::size_t kPieceBytes = 1'200'000;
-    Meter meter;
-    Rows all;
-    for (const Tensor& tensor : tensors_) {
-      auto stream = meter.stream(tensor.dtype, {.categories = kCategories, .on = On::kAuto});
-      if (!stream) return stream.error();
-      const auto* bytes = static_cast<const std::byte*>(tensor.address);
-      for (std::size_t at = 0; at < tensor.bytes(); at += kPieceBytes) {
-        const std::size_t piece = std::min<std::size_t>(kPieceBytes, tensor.bytes() - at);
-        if (Status status = stream->append({bytes + at, piece}); !status) return status.error();
-      }
-      const auto result = rows(stream->finish());
-      if (!result) return result.error();
-      all.push_back(result->front());
-    }
-    return all;
-  }, false);
+  hold("stream", [this] { return streamed(On::kAuto); }, false);
+}
+
+// Each piece is gone, as the caller's memory is, when the next one comes.
+TEST_F(DeviceFaults, AnUploadedStreamFailsWithWords) {
+  setenv("TENSORSTAT_CL_ZERO_COPY", "0", 1);
+  hold("uploaded stream", [this] { return streamed(On::kDevice); }, true);
+  unsetenv("TENSORSTAT_CL_ZERO_COPY");
 }
 
 // Every kernel in turn: those that probe, and those that count.

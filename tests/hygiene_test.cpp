@@ -45,6 +45,7 @@ void expect_same(const Process& before, const Process& after) {
     constexpr int kRestorer = 0x04000000;  // glibc's own, on whatever it has set
     if (a.sa_handler != b.sa_handler || (a.sa_flags | kRestorer) != (b.sa_flags | kRestorer)) changed += std::to_string(signal) + " ";
   }
+  EXPECT_EQ(before.signals.size() - 1, 64u);
   EXPECT_EQ(changed, "") << "signal dispositions";
   EXPECT_EQ(before.rounding, after.rounding);
   EXPECT_EQ(before.control, after.control);

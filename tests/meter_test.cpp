@@ -147,7 +147,6 @@ TEST_P(MeterOn, SaysWhereEachCategoryWasComputed) {
         EXPECT_EQ(on_host ? "host" : "opencl", decision.engine);
       }
       if (decision.engine == "host") continue;
-      EXPECT_GT(each.device_bytes, 0u) << "a launch takes some";
       EXPECT_LE(each.device_bytes, meter.device_memory().peak_bytes);
     }
   }

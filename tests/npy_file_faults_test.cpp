@@ -61,13 +61,13 @@ void expect_said(const Error& error, const std::string& path, int number) {
   EXPECT_NE(error.message.find(std::strerror(number)), std::string::npos) << error.message;
 }
 
-void check_writer(bool had_one, const NpyContent& content, const std::string& expected) {
+void check_writer(bool had_one, bool synced, const NpyContent& content, const std::string& expected) {
   const int injected = with_every_fault([&](const FileFault& wanted) {
     ScratchFolder folder;
     const std::string path = folder / "x.npy";
     if (had_one) test::write_file(path, "old");
     Status status;
-    const bool came = did_with(wanted, [&] { status = write_npy(path, content); });
+    const bool came = did_with(wanted, [&] { status = write_npy(path, content, synced); });
     if (!status) {
       expect_said(status.error(), path, wanted.verdict.error);
       EXPECT_EQ(status.error().code, Code::kUnwritable);
@@ -90,7 +90,7 @@ TEST(NpyFileFaults, WritingLeavesTheOldFileOrTheNewOne) {
   const NpyContent content{
       .descr = "<f4", .shape = {75'000}, .bytes = std::as_bytes(std::span(values))};
   for (const bool had_one : {false, true}) {
-    check_writer(had_one, content, npy_header("<f4", {75'000}) + values);
+    check_writer(had_one, had_one, content, npy_header("<f4", {75'000}) + values);
   }
 }
 
@@ -100,7 +100,7 @@ TEST(NpyFileFaults, AndSoDoesWritingInPieces) {
                            .shape = {100'000},
                            .widening = Widening::kInt4,
                            .bytes = std::as_bytes(std::span(ones))};
-  check_writer(true, content, npy_header("|i1", {100'000}) + std::string(100'000, '\1'));
+  check_writer(true, true, content, npy_header("|i1", {100'000}) + std::string(100'000, '\1'));
 }
 
 TEST(NpyFileFaults, InterruptedOrHalfDoneWritesAreDoneAgain) {

@@ -1,5 +1,6 @@
 // Oclgrind has nothing to say of any kernel: no access outside a buffer, no race, no divergent barrier, in
-// either shape, for every dtype; and the words are right there too. The test runs itself in Oclgrind.
+// either shape, with fp64 and without, in `high` and `low`, for every dtype; and the words are right there
+// too. The test runs itself in Oclgrind.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -8,6 +9,7 @@
 
 #include "stats/engine.hpp"
 #include "stats/ledger.hpp"
+#include "tests/sanitized.hpp"
 #include "tests/scratch_folder.hpp"
 #include "tests/samples.hpp"
 
@@ -28,28 +30,41 @@ TEST(Simulated, EveryDtypeIsRight) {
       const auto distributions = samples::of(dtype);
       const auto bytes = distributions[random() % distributions.size()].make(dtype, count, random);
       const samples::Misaligned placed(bytes, size_bytes(dtype));
-      const Needs needs = kExtrema | kSigns | kSum | kSquares;
-      Partial found(dtype, Precision::kHigh, needs), expected = found;
       const Tensor tensor{.dtype = dtype, .element_count = count, .address = placed.data()};
-      const Job on_device{tensor, &found}, on_host{tensor, &expected};
-      ASSERT_TRUE(host->fold({&on_host, 1}));
-      const Status status = (*device)->fold({&on_device, 1});
-      ASSERT_TRUE(status) << status.error().message;
-      EXPECT_EQ(expected.serialize(), found.serialize()) << name(dtype) << ", " << count << ", seed " << samples::seed();
+      for (const Precision precision : {Precision::kHigh, Precision::kLow}) {
+        if (!(*device)->refusal(tensor, precision).empty()) continue;
+        Partial found(dtype, precision, kExtrema | kSigns | kSum | kSquares), expected = found;
+        const Job on_device{tensor, &found}, on_host{tensor, &expected};
+        ASSERT_TRUE(host->fold({&on_host, 1}));
+        const Status status = (*device)->fold({&on_device, 1});
+        ASSERT_TRUE(status) << status.error().message;
+        EXPECT_EQ(expected.serialize(), found.serialize())
+            << name(dtype) << ", " << name(precision) << ", " << count << ", seed " << samples::seed();
+      }
     }
   }
 }
 
-class Oclgrind : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Shape, Oclgrind, testing::Values("slice", "group"), [](const auto& info) { return info.param; });
+struct Variant {
+  const char* name;
+  const char* environment;
+};
+class Oclgrind : public testing::TestWithParam<Variant> {};
+INSTANTIATE_TEST_SUITE_P(Shape, Oclgrind,
+                         testing::Values(Variant{"slice", "TENSORSTAT_CL_SHAPE=slice"}, Variant{"group", "TENSORSTAT_CL_SHAPE=group"},
+                                         Variant{"slice_fp64less", "TENSORSTAT_CL_SHAPE=slice TENSORSTAT_CL_FP64=0"},
+                                         Variant{"group_fp64less", "TENSORSTAT_CL_SHAPE=group TENSORSTAT_CL_FP64=0"}),
+                         [](const auto& info) { return info.param.name; });
 
 TEST_P(Oclgrind, HasNothingToSay) {
   if (std::system("command -v oclgrind >/dev/null") != 0) GTEST_SKIP() << "oclgrind is not installed";
+  if (kSanitized) GTEST_SKIP() << "Oclgrind and a sanitizer both want to be loaded first";
   const ScratchFolder folder;
   const std::string log = folder / "log";
-  const std::string command = "TENSORSTAT_SIMULATED=1 TENSORSTAT_CACHE=0 TENSORSTAT_CL_SHAPE=" + std::string(GetParam()) +
-                              // Its shadow of uninitialized memory does not follow vector loads.
-                              (samples::full() && std::string(GetParam()) == "group" ? " oclgrind --uninitialized" : " oclgrind") +
+  // Its shadow of uninitialized memory does not follow vector loads.
+  const bool scalar = std::string(GetParam().name).starts_with("group");
+  const std::string command = "TENSORSTAT_SIMULATED=1 TENSORSTAT_CACHE=0 " + std::string(GetParam().environment) +
+                              (samples::full() && scalar ? " oclgrind --uninitialized" : " oclgrind") +
                               " --build-options -cl-opt-disable --data-races --log '" + log + "' '" +
                               std::filesystem::read_symlink("/proc/self/exe").string() +
                               "' --gtest_filter=Simulated.* >'" + (folder / "out") + "' 2>&1";

@@ -238,6 +238,28 @@ TEST_F(RowsOutliveOthers, RemovalReadOnlyModeAndMissingFolders) {
   EXPECT_TRUE(said.empty());
 }
 
+TEST_F(RowsOutliveOthers, AnotherHeadingIsContinuedAndSaidOnce) {
+  std::ofstream(path) << "other\x1b,columns,and,more\n1,2,3,4\n";
+  for (int run = 0; run < 2; ++run) {
+    AppendFile file({.path = path, .header = "heading\n"}, notices);
+    EXPECT_EQ(file.append(row_of(0)), AppendFile::Outcome::kWritten);
+    EXPECT_EQ(file.append(row_of(1)), AppendFile::Outcome::kWritten);
+  }
+  EXPECT_TRUE(content_of(path).ends_with("4\n" + row_of(0) + row_of(1) + row_of(0) + row_of(1)));
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said.begin()->second, 1);
+  for (const char* part : {path.c_str(), "other?,columns,and,more", "heading"}) {
+    EXPECT_NE(said.begin()->first.find(part), std::string::npos) << said.begin()->first;
+  }
+  // Of a heading that was torn, what there is is right.
+  said.clear();
+  std::ofstream(path) << "head";
+  AppendFile file({.path = path, .header = "heading\n"}, notices);
+  EXPECT_EQ(file.append(row_of(0)), AppendFile::Outcome::kWritten);
+  EXPECT_EQ(content_of(path), "heading\n" + row_of(0));
+  EXPECT_TRUE(said.empty());
+}
+
 TEST_F(RowsOutliveOthers, SomethingThatIsNoFile) {
   for (const std::string& path : {std::string("/dev/full"), folder.path()}) {
     AppendFile file({.path = path}, notices);

@@ -70,7 +70,17 @@ Outcome report_on(const Arguments& arguments, Console& console, const Write& wri
     if (arguments.explain && arguments.format == Format::kCsv) console.say(explanation(entry));
   };
   listener.unreadable = fail(kNotRead);
-  listener.unmeasured = fail(arguments.request.on == On::kDevice ? kNoDevice : kNotRead);
+  std::string reason;
+  std::size_t more_files = 0;  // for the same reason, which one person needs to read once
+  listener.unmeasured = [&](const std::string& path, const Error& error) {
+    outcome.exit = std::max<int>(outcome.exit, arguments.request.on == On::kDevice ? kNoDevice : kNotRead);
+    if (error.message == reason) {
+      ++more_files;
+    } else {
+      reason = error.message;
+      console.say(path + ": " + reason);
+    }
+  };
   listener.progressed = [&](std::uint64_t bytes) {
     console.progress(done, inputs.files.size(), bytes);
   };
@@ -83,6 +93,7 @@ Outcome report_on(const Arguments& arguments, Console& console, const Write& wri
     ++done;
   }
   survey.finish();
+  if (more_files != 0) console.say("the same for " + std::to_string(more_files) + (more_files == 1 ? " more file" : " more files"));
   write(report->end());
   return outcome;
 }

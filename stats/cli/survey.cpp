@@ -22,10 +22,6 @@ NpyReader::Order order_for(const Request& request) {
   return is_any ? NpyReader::Order::kAny : NpyReader::Order::kC;
 }
 
-Error about(const std::string& path, const Error& error) {
-  return {error.code, path + ": " + error.message};
-}
-
 }  // namespace
 
 Survey::Survey(Meter& meter, Request request, bool void_is_bfloat16, Listener listener)
@@ -55,7 +51,7 @@ void Survey::add(const std::string& path) {
     if (measured) return;
     const bool is_file = measured.error().code == Code::kUnreadable;
     return is_file ? listener_.unreadable(measured.error())
-                   : listener_.unmeasured(about(path, measured.error()));
+                   : listener_.unmeasured(path, measured.error());
   }
   reader->rewind(order_, NpyReader::View::kElements);
   std::vector<std::byte> bits(reader->data_size_bytes());
@@ -84,7 +80,7 @@ void Survey::finish() {
     if (measured) {
       accept(each.entry, measured->front());
     } else {
-      listener_.unmeasured(about(each.entry.path, measured.error()));
+      listener_.unmeasured(each.entry.path, measured.error());
     }
   }
 }

@@ -25,10 +25,10 @@ struct Entry {
 class Survey {
  public:
   struct Listener {
-    std::function<void(const Entry&)> measured;           // in the order of the files
-    std::function<void(const Error&)> unreadable;         // the file; names it
-    std::function<void(const Error&)> unmeasured;         // the engine; names the file
-    std::function<void(std::uint64_t bytes)> progressed;  // bytes read so far, of all files
+    std::function<void(const Entry&)> measured;    // in the order of the files
+    std::function<void(const Error&)> unreadable;  // the file; names it
+    std::function<void(const std::string& path, const Error&)> unmeasured;  // what the engine says
+    std::function<void(std::uint64_t bytes)> progressed;                    // read so far, of all files
   };
 
   Survey(Meter& meter, Request request, bool void_is_bfloat16, Listener listener);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "stats/dump/file_size_signal.hpp"
+#include "stats/dump/shown.hpp"
 
 namespace tensorstat {
 namespace {
@@ -202,6 +203,7 @@ class AppendFile::Writer {
     if (fstat(file_, &now) != 0) return fault("look at", errno), 0;
     off_t size = now.st_size;
     if (!repair(size)) return 0;
+    if (!std::exchange(heading_seen_, true)) compare_heading(size);
     if (size == 0 && !options_.header.empty()) {
       if (write_whole(options_.header) != options_.header.size()) {
         cut_to(0);
@@ -215,6 +217,20 @@ class AppendFile::Writer {
       cut_to(size + static_cast<off_t>(whole == 0 ? 0 : ends_[whole - 1]));
     if (options_.sync == Sync::kRow && fdatasync(file_) != 0) fault("sync", errno);
     return static_cast<std::size_t>(whole);
+  }
+
+  // What an earlier run left is continued, as MindSpore does it; but whoever reads it should know.
+  void compare_heading(off_t size) noexcept try {
+    if (size == 0 || options_.header.empty()) return;
+    const std::size_t most = std::max(options_.header.size(), std::size_t{256});
+    std::string found(std::min(most, static_cast<std::size_t>(size)), '\0');
+    if (pread(file_, found.data(), found.size(), 0) != static_cast<ssize_t>(found.size())) return;
+    if (options_.header.starts_with(found.substr(0, options_.header.size()))) return;
+    const std::string_view wanted(options_.header.data(), options_.header.size() - 1);
+    notices_.warn_once("heading of " + options_.path,
+                       options_.path + " is there already, and its first line is " + shown(found.substr(0, found.find('\n')), 200) +
+                           "; the rows that follow it now have the columns " + shown(wanted, 200));
+  } catch (const std::bad_alloc&) {
   }
 
   bool open_file() {
@@ -319,7 +335,7 @@ class AppendFile::Writer {
 
   // Of the thread that leads.
   int file_ = -1;
-  bool stalled_ = false;
+  bool stalled_ = false, heading_seen_ = false;
   std::string batch_;
   std::vector<std::size_t> ends_;
 };

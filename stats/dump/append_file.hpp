@@ -24,7 +24,9 @@ namespace tensorstat {
 
 struct AppendOptions {
   std::string path;         // missing folders are made
-  std::string header = {};  // the first line of a file that is empty; ends in LF
+  // The first line of a file that is empty; ends in LF. A file that begins otherwise is continued all
+  // the same, and that is said once.
+  std::string header = {};
   Sync sync = Sync::kClose;
   // How long one append may wait for the lock of another process. Once it has waited in vain the
   // next ones do not wait at all until the lock has been had again.

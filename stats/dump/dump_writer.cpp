@@ -63,7 +63,7 @@ bool DumpWriter::save_tensor(const std::string& folder, std::string file_name,
     mapping = number + "," + file_name;
     file_name = std::move(number);
   }
-  if (Status written = write_npy(folder + "/" + file_name, content); !written) {
+  if (Status written = write_npy(folder + "/" + file_name, content, options_.sync == Sync::kRow); !written) {
     notices_->warn_once("npy", written.error().message + "; more such files may be missing");
     return false;
   }

@@ -54,7 +54,8 @@ class NewFile {
     }
   }
 
-  Status finish() {
+  Status finish(bool synced = false) {
+    if (error_ == 0 && synced && ::fsync(file_) != 0) error_ = errno;
     if (error_ == 0 && ::fchmod(file_, S_IRUSR) != 0) error_ = errno;
     if (file_ >= 0 && ::close(std::exchange(file_, -1)) != 0 && error_ == 0) error_ = errno;
     if (error_ == 0 && ::rename(hidden_.c_str(), path_.c_str()) != 0) error_ = errno;
@@ -135,12 +136,12 @@ void widen(Widening widening, std::span<const std::byte> bytes, std::uint64_t fi
   }
 }
 
-Status write_npy(const std::string& path, const NpyContent& content) {
+Status write_npy(const std::string& path, const NpyContent& content, bool synced) {
   NewFile file(path);
   file.write(npy_header(content.descr, content.shape));
   if (content.widening == Widening::kNone) {
     file.write({reinterpret_cast<const char*>(content.bytes.data()), content.bytes.size()});
-    return file.finish();
+    return file.finish(synced);
   }
   constexpr std::uint64_t kPiece = 1 << 16;
   std::uint64_t count = 1;
@@ -151,7 +152,7 @@ Status write_npy(const std::string& path, const NpyContent& content) {
     widen(content.widening, content.bytes, first, std::min(kPiece, count - first), piece);
     file.write(piece);
   }
-  return file.finish();
+  return file.finish(synced);
 }
 
 Status write_whole_file(const std::string& path, std::string_view text) {

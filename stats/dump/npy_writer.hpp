@@ -40,8 +40,9 @@ void widen(Widening widening, std::span<const std::byte> bytes, std::uint64_t fi
            std::uint64_t count, std::string& out);
 
 // Writes the file under another name and then renames it: nobody ever sees a part of it, and what
-// was there before stays whole when this fails. Its mode is 0400, as MindSpore's.
-Status write_npy(const std::string& path, const NpyContent& content);
+// was there before stays whole when this fails. Its mode is 0400, as MindSpore's. `synced`: the disk has
+// what is in it before it gets its name, so that a power failure leaves no empty file under that.
+Status write_npy(const std::string& path, const NpyContent& content, bool synced = false);
 
 // The same for any text.
 Status write_whole_file(const std::string& path, std::string_view text);

@@ -38,11 +38,12 @@ namespace tensorstat {
 // In MindSpore's dialects a control character in a text becomes _, so that a row stays one line.
 enum class Dialect : std::uint8_t { kOurs, kMindspore27, kMindsporeNext };
 
-// When the disk is made to have what is appended. Against `kill -9` a row is safe in any case.
+// When the disk is made to have what is written. Against `kill -9` a row is safe in any case, and a tensor's
+// file is whole or not there; this is about power failures.
 enum class Sync : std::uint8_t {
   kNever,  // the kernel decides
-  kClose,  // fsync when a file is closed
-  kRow,    // fdatasync before a row counts as written
+  kClose,  // fsync when a file of rows is closed
+  kRow,    // fdatasync before a row counts as written, fsync before a tensor's file gets its name
 };
 
 enum class DumpLayout : std::uint8_t {

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <vector>
 
 namespace {
 
@@ -22,6 +23,28 @@ struct Buffer {
   int references;
 };
 std::map<cl_mem, Buffer> buffers;
+
+// What the held kernels wait for, one event each.
+std::vector<cl_event> gates;
+
+void let_go() {
+  state.hold_kernels = false;
+  const std::lock_guard lock(mutex);
+  for (const cl_event gate : gates) {
+    below->clSetUserEventStatus(gate, CL_COMPLETE);
+    below->clReleaseEvent(gate);
+  }
+  gates.clear();
+}
+
+cl_event new_gate(cl_command_queue queue) {
+  cl_context context = nullptr;
+  below->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, nullptr);
+  const cl_event gate = below->clCreateUserEvent(context, nullptr);
+  const std::lock_guard lock(mutex);
+  gates.push_back(gate);
+  return gate;
+}
 
 // What this call shall return instead of being made; CL_SUCCESS: nothing.
 cl_int fault() {
@@ -140,8 +163,42 @@ cl_int CL_API_CALL run_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
   if (++state.kernels == state.lose_kernel_at) {
     return command<&cl_icd_dispatch::clEnqueueMarkerWithWaitList>(event, queue, count, wait);
   }
-  return command<&cl_icd_dispatch::clEnqueueNDRangeKernel>(event, queue, kernel, dimensions, offset, global, local, count,
-                                                           wait);
+  std::vector<cl_event> before(wait, wait + count);
+  if (state.hold_kernels) before.push_back(new_gate(queue));
+  return command<&cl_icd_dispatch::clEnqueueNDRangeKernel>(event, queue, kernel, dimensions, offset, global, local,
+                                                           static_cast<cl_uint>(before.size()),
+                                                           before.empty() ? nullptr : before.data());
+}
+
+cl_int CL_API_CALL run_native(cl_command_queue queue, void(CL_CALLBACK* function)(void*), void* arguments, size_t bytes,
+                              cl_uint memory_count, const cl_mem* memory, const void** places, cl_uint count,
+                              const cl_event* wait, cl_event* event) {
+  return command<&cl_icd_dispatch::clEnqueueNativeKernel>(event, queue, function, arguments, bytes, memory_count, memory,
+                                                          places, count, wait);
+}
+
+constexpr cl_device_info kSvmCapabilities = 0x1053;
+constexpr cl_uint kSvmPointers = 0x11B6;
+
+cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t bytes, void* value, size_t* needed) {
+  if (what == kSvmCapabilities && state.svm_capabilities >= 0 && bytes == sizeof(cl_bitfield)) {
+    *static_cast<cl_bitfield*>(value) = static_cast<cl_bitfield>(state.svm_capabilities.load());
+    return CL_SUCCESS;
+  }
+  return coded<&cl_icd_dispatch::clGetDeviceInfo>(device, what, bytes, value, needed);
+}
+
+using ExecutionInfo = cl_int(CL_API_CALL*)(cl_kernel, cl_uint, size_t, const void*);
+
+cl_int CL_API_CALL execution_info(cl_kernel kernel, cl_uint what, size_t bytes, const void* value) {
+  if (const cl_int code = fault(); code != CL_SUCCESS) return code;
+  if (what == kSvmPointers) {
+    state.announced_pointers += static_cast<std::int64_t>(bytes / sizeof(void*));
+  } else {
+    ++state.announced_systems;
+  }
+  if (state.svm_capabilities >= 0) return CL_SUCCESS;  // the device knows nothing of what it claims
+  return reinterpret_cast<ExecutionInfo>(reinterpret_cast<void*>(below->clSetKernelExecInfo))(kernel, what, bytes, value);
 }
 
 #define CODED(name, ...) table.name = coded<&cl_icd_dispatch::name, __VA_ARGS__>
@@ -167,13 +224,16 @@ void fill_table() {
   table.clEnqueueReadBuffer = read_buffer;
   table.clEnqueueMarkerWithWaitList = marker;
   table.clEnqueueNDRangeKernel = run_kernel;
+  table.clEnqueueNativeKernel = run_native;
+  table.clGetDeviceInfo = device_info;
+  table.clSetKernelExecInfo = reinterpret_cast<decltype(table.clSetKernelExecInfo)>(
+      reinterpret_cast<void*>(execution_info));
   CODED(clBuildProgram, cl_program, cl_uint, const cl_device_id*, const char*, void(CL_CALLBACK*)(cl_program, void*), void*);
   CODED(clSetKernelArg, cl_kernel, cl_uint, size_t, const void*);
   CODED(clFlush, cl_command_queue);
   CODED(clFinish, cl_command_queue);
   CODED(clWaitForEvents, cl_uint, const cl_event*);
   CODED(clGetDeviceIDs, cl_platform_id, cl_device_type, cl_uint, cl_device_id*, cl_uint*);
-  CODED(clGetDeviceInfo, cl_device_id, cl_device_info, size_t, void*, size_t*);
   CODED(clGetCommandQueueInfo, cl_command_queue, cl_command_queue_info, size_t, void*, size_t*);
   CODED(clGetProgramInfo, cl_program, cl_program_info, size_t, void*, size_t*);
 }
@@ -201,6 +261,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispat
   below = target;
   table = *target;
   fill_table();
+  state.let_go = let_go;
   *made_entries = sizeof table / sizeof(void*);
   *made_table = &table;
   return CL_SUCCESS;

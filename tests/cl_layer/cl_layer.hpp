@@ -11,11 +11,16 @@ struct ClLayer {
   std::atomic<std::int64_t> references{0};  // to objects that were made through the layer
   std::atomic<std::int64_t> buffer_bytes{0}, peak_buffer_bytes{0};  // host memory seen through a buffer excluded
   std::atomic<std::int64_t> kernels{0};     // enqueued
-  // Written by the test. Calls count from 1; 0 is never.
+  std::atomic<std::int64_t> announced_pointers{0}, announced_systems{0};  // by clSetKernelExecInfo, in all
+  // Written by the test.
+  std::atomic<std::int64_t> svm_capabilities{-1};  // what the device claims to have; -1: what it has
+  // Calls count from 1; 0 is never.
   std::atomic<std::int64_t> fail_at{0};
   std::atomic<bool> sticky{false};          // from then on
   std::atomic<int> code{0};
   std::atomic<std::int64_t> lose_kernel_at{0};  // enqueued as nothing, with success
+  std::atomic<bool> hold_kernels{false};  // enqueued kernels do not run before this is false again; see let_go
+  void (*let_go)() = nullptr;             // lets the kernels run that are held
 };
 
 extern "C" ClLayer* tensorstat_cl_layer();

@@ -1,0 +1,100 @@
+"""Instructions an element on the way of most data around a kernel's main loop.
+
+    count.py FOLDER      with fold-DTYPE-15-256x4.ptx of each dtype, and ptxas's .log beside where there is one
+
+The loop is the one with the wide loads. Of its instructions those count that a lane runs when nothing is
+refused: the longest way around that enters no loop within, as those lift what was refused.
+"""
+import os
+import re
+import sys
+
+BYTES = {"float64": 8, "int64": 8, "uint64": 8, "float32": 4, "int32": 4, "uint32": 4, "bool": 1, "int8": 1, "uint8": 1}
+VECTOR, LOADS = 16, 4
+
+
+def blocks(path):
+    """Basic blocks of the kernel: label -> [instructions, labels that may follow]."""
+    lines = open(path).read().split(".entry fold(", 1)[1].splitlines()
+    label, found = "start", {"start": [[], []]}
+
+    def open_block(name, falls_through):
+        nonlocal label
+        if falls_through:
+            found[label][1].append(name)
+        label = name
+        found[label] = [[], []]
+
+    for line in map(str.strip, lines):
+        if re.fullmatch(r"[$\w]+:.*", line):
+            last = found[label][0][-1] if found[label][0] else ""
+            open_block(line.split(":")[0], not re.match(r"(bra|ret|exit)", last))
+            continue
+        for line in line.strip("{} \t").split(";"):  # inline PTX has several to a line
+            line = line.strip()
+            if not re.match(r"(@!?%p\d+\s+)?[a-z]", line):
+                continue
+            found[label][0].append(line)
+            branch = re.search(r"\bbra(?:\.uni)?\s+([$\w]+)", line)
+            if branch:
+                found[label][1].append(branch.group(1))
+                if line.startswith("@"):
+                    open_block(f"{label}+", True)
+    return found
+
+
+def reach(edges, start):
+    seen, waiting = set(), list(edges[start])
+    while waiting:
+        label = waiting.pop()
+        if label in edges and label not in seen:
+            seen.add(label)
+            waiting.extend(edges[label])
+    return seen
+
+
+def wide_loads(instructions):
+    return sum(re.search(r"ld\.global.*\.v(4\.u32|2\.u64)", each) is not None for each in instructions)
+
+
+def main_loop(path):
+    """Every instruction of the way around."""
+    found = blocks(path)
+    edges = {label: follow for label, (_, follow) in found.items()}
+    loads = max(found, key=lambda label: wide_loads(found[label][0]))
+    loop = {label for label in reach(edges, loads) if loads in reach(edges, label)}
+    heads = [to for label in edges if label not in loop for to in edges[label] if to in loop]
+    head = heads[0]
+    # Without the way back to its head, what still reaches itself is a loop within.
+    inner = {label: [to for to in edges[label] if to in loop and to != head] for label in loop}
+    loops_within = {label for label in loop if label in reach(inner, label)}
+    longest = {}
+
+    def way(label):
+        if label not in longest:
+            options = [way(to) for to in inner[label] if to not in loops_within]
+            options = [each for each in options if each is not None]
+            if head in edges[label]:
+                options.append([])
+            longest[label] = found[label][0] + max(options, key=len) if options else None
+        return longest[label]
+
+    instructions = [each for each in way(head) if not re.match(r"(@!?%p\d+\s+)?mov", each)]  # ptxas renames
+    return instructions
+
+
+print(f"{'dtype':<10} {'PTX an element':>14} {'of them fp64':>12} {'registers':>9} {'spilled bytes':>13}")
+for file in sorted(os.listdir(sys.argv[1])):
+    match = re.fullmatch(r"fold-(\w+)-15-256x4\.ptx", file)
+    if not match:
+        continue
+    dtype, path = match.group(1), os.path.join(sys.argv[1], file)
+    way = main_loop(path)
+    elements = LOADS * VECTOR // BYTES.get(dtype, 2)
+    doubles = sum(".f64" in each for each in way)
+    registers = spilled = ""
+    if os.path.exists(path[:-4] + ".log"):
+        log = open(path[:-4] + ".log").read()
+        registers = max(re.findall(r"Used (\d+) registers", log), key=int, default="")
+        spilled = sum(int(each) for each in re.findall(r"(\d+) bytes spill", log))
+    print(f"{dtype:<10} {len(way) / elements:>14.1f} {doubles / elements:>12.1f} {registers:>9} {spilled:>13}")

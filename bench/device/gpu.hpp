@@ -1,0 +1,68 @@
+// A device as bench/gpu sees it, through OpenCL or, where that is missing, through CUDA's driver: memory
+// of its own, and kernels that are timed by its own clock. Everything here throws std::runtime_error.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <tensorstat/partial.hpp>
+#include <vector>
+
+#include "kernels-cl/device.hpp"
+
+namespace tensorstat::bench {
+
+// A kernel, and every choice that specialises its text. All kernels take a source, a workspace and two
+// numbers.
+struct KernelSpec {
+  enum class Kind : std::uint8_t { kFold, kRead } kind = Kind::kFold;
+  Dtype dtype = Dtype::kFloat32;  // of a fold, as is the next
+  Needs needs = 15;
+  std::size_t group_size = 256;
+  std::uint32_t loads = 4;  // of 16 bytes, in flight in each lane
+
+  auto operator<=>(const KernelSpec&) const = default;
+};
+
+// "fold-float32-15-256x4", "read-256x4": what a kernel is called where it lies in a file.
+std::string name(const KernelSpec& spec);
+
+// Every kernel that the stages of measure.hpp run on an NVIDIA GPU.
+std::vector<KernelSpec> nvidia_kernels();
+
+// The library's idea of an NVIDIA GPU, where no OpenCL driver describes one.
+cl_engine::Device nvidia_gpu();
+
+// What a compiler is given for it: options as OpenCL has them, and one text.
+std::string options(const cl_engine::Device& device, const KernelSpec& spec);
+std::string text(const cl_engine::Device& device, const KernelSpec& spec);
+
+class Gpu {
+ public:
+  using Buffer = std::uintptr_t;
+
+  virtual ~Gpu() = default;
+  virtual std::string description() const = 0;
+  // What the library knows of it: its shape, how many units it has.
+  virtual const cl_engine::Device& traits() const = 0;
+  virtual Buffer make(std::uint64_t bytes) = 0;  // lives as long as the Gpu
+  virtual void write(Buffer to, std::span<const std::byte> bytes) = 0;
+  virtual void read(Buffer from, std::span<std::byte> bytes) = 0;
+  // Runs to its end; seconds by the device's clock. The first run of a kernel builds it.
+  virtual double run(const KernelSpec& spec, std::size_t groups, Buffer source, Buffer workspace,
+                     std::uint64_t first, std::uint64_t second) = 0;
+};
+
+// What the stages try.
+inline constexpr std::size_t kGroupSizes[] = {128, 256, 512};
+inline constexpr std::uint32_t kLoads[] = {1, 2, 4, 8};
+inline constexpr Needs kCheckedNeeds[] = {15, kExtrema | kSigns, kSum | kSquares};
+inline constexpr Dtype kTunedDtypes[] = {Dtype::kFloat32, Dtype::kBfloat16, Dtype::kInt8};
+
+std::unique_ptr<Gpu> open_opencl();
+// `folder` holds a PTX file for each kernel, as `bench/gpu --pack` leaves them.
+std::unique_ptr<Gpu> open_cuda(const std::string& folder);
+
+}  // namespace tensorstat::bench

@@ -1,0 +1,89 @@
+// Bins for the rounds of float64 that no window holds: fold_bins.h for 53-bit mantissas. One text for C++
+// and OpenCL C, included once a dtype.
+//
+// A bin takes four exponents, so that all of them stay in the nearest cache: the sum of mantissas, shifted to
+// its lowest exponent, in a lower and an upper half that carry nothing to each other, and the 128-bit sum of
+// their squares. Neighbours go to different copies, so that an addition seldom waits for the one before.
+#define BIN_COPIES_DOUBLE 2
+#define BIN_WORDS 2048  // four a bin, so that a bin's first is its lowest exponent's place
+#define BIN_OF(exponent) ((MAX(exponent, 1) - 1) & ~3)
+enum { BIN_LOW, BIN_SQUARE_LOW, BIN_SQUARE_HIGH, BIN_HIGH };
+// Elements until the bins are emptied: 2^16 squares of 2 * (53 + 3) bits fit 128.
+#define BIN_ELEMENTS_DOUBLE (BIN_COPIES_DOUBLE * 65536 - GROUP)
+
+typedef struct {
+  u64 words[BIN_COPIES_DOUBLE][BIN_WORDS];
+  i32 first, end;  // no others are set, apart from those that zeros and what is not finite are added to
+  u32 elements;    // 0: nothing above is set
+} NAME(bins);
+
+NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial) {
+  if (bins->elements == 0) return;
+  for (i32 i = bins->first; i < bins->end; i += 4) {
+    for (int copy = 0; copy < BIN_COPIES_DOUBLE; ++copy) {
+      const u64* bin = bins->words[copy] + i;
+      if ((bin[BIN_SQUARE_LOW] | bin[BIN_SQUARE_HIGH]) == 0) continue;
+      deposit(partial + PARTIAL_SUM, (i64)bin[BIN_LOW], (u32)i);
+      deposit(partial + PARTIAL_SUM, (i64)bin[BIN_HIGH], (u32)i + 32);
+      deposit_unsigned(partial + SQUARES, bin[BIN_SQUARE_LOW], 2 * (u32)i);
+      deposit_unsigned(partial + SQUARES, bin[BIN_SQUARE_HIGH], 2 * (u32)i + 64);
+    }
+  }
+  bins->elements = 0;
+}
+
+INLINE void NAME(clear_bins)(NAME(bins) * bins, i32 first, i32 end) {
+  for (int copy = 0; copy < BIN_COPIES_DOUBLE; ++copy) {
+    for (i32 i = first; i < end; ++i) bins->words[copy][i] = 0;
+  }
+}
+
+// Clears what is not yet set of the bins of these exponents and of all between.
+INLINE void NAME(open_bins)(NAME(bins) * bins, i32 lowest, i32 highest) {
+  const i32 first = BIN_OF(lowest), end = BIN_OF(highest) + 4;
+  if (bins->elements == 0) {
+    NAME(clear_bins)(bins, BIN_OF(0), BIN_OF(0) + 4);
+    NAME(clear_bins)(bins, BIN_OF(MAX_EXPONENT), BIN_OF(MAX_EXPONENT) + 4);
+    bins->first = bins->end = first;
+  }
+  if (first < bins->first) {
+    NAME(clear_bins)(bins, first, bins->first);
+    bins->first = first;
+  }
+  if (end > bins->end) {
+    NAME(clear_bins)(bins, bins->end, end);
+    bins->end = end;
+  }
+}
+
+// The sums of the finite ones of the `count` elements at p, with their lowest and highest exponent, zeros aside.
+NOINLINE void NAME(bin_round)(NAME(bins) * bins, WORDS i64* partial, SPACE const u8* p, const int count,
+                              i32 lowest, i32 highest) {
+  NAME(open_bins)(bins, lowest, highest);
+  // Apart, so that the compiler may do this part in vectors.
+  u64 places[GROUP];
+  i64 mantissas[GROUP];
+  for (int i = 0; i < count; ++i) {
+    const i64 bits = LOAD_ONE(i64, p + i * 8), magnitude = bits & (i64)MAGNITUDE_MASK, sign = bits >> 63;
+    const i64 position = MAX(magnitude >> 52, (i64)1) - 1;
+    const i64 mantissa = magnitude < INF_BITS ? (magnitude - (position << 52)) << (position & 3) : 0;
+    places[i] = (u64)(position & ~(i64)3);
+    mantissas[i] = (mantissa ^ sign) - sign;
+  }
+  for (int i = 0; i < count; i += BIN_COPIES_DOUBLE) {
+    UNROLL
+    for (int copy = 0; copy < BIN_COPIES_DOUBLE; ++copy) {
+      u64* const bin = bins->words[copy] + places[i + copy];
+      const i64 mantissa = mantissas[i + copy];
+      u64 square_low, square_high;
+      SQUARE_WIDE(mantissa, square_low, square_high);
+      bin[BIN_LOW] += (u32)mantissa;
+      bin[BIN_HIGH] += (u64)(mantissa >> 32);
+      const u64 low = bin[BIN_SQUARE_LOW] + square_low;
+      bin[BIN_SQUARE_LOW] = low;
+      bin[BIN_SQUARE_HIGH] += square_high + (low < square_low);
+    }
+  }
+  bins->elements += (u32)count;
+  if (bins->elements > BIN_ELEMENTS_DOUBLE) NAME(flush_bins)(bins, partial);
+}
