@@ -68,11 +68,11 @@ class SharedMemory : public testing::Test {
     cl_layer().announced_pointers = cl_layer().announced_systems = cl_layer().kernels = 0;
   }
 
-  void expect_right(const Result<std::vector<Measurement>>& found) const {
+  void expect_right(const Result<Measurements>& found) const {
     ASSERT_TRUE(found) << found.error().message;
     const auto expected = Meter().measure(tensors_, {.categories = kCategories, .on = On::kHost});
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      EXPECT_EQ((*found)[i].statistics.values, (*expected)[i].statistics.values) << "tensor " << i;
+      EXPECT_EQ(Statistics((*found)[i].statistics).values, Statistics((*expected)[i].statistics).values) << "tensor " << i;
     }
   }
 
