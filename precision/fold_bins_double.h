@@ -66,15 +66,14 @@ INLINE void NAME(open_bins)(NAME(bins) * bins, i32 lowest, i32 highest) {
 NOINLINE void NAME(bin_round)(NAME(bins) * bins, WORDS i64* partial, SPACE const u8* p, const int count,
                               i32 lowest, i32 highest) {
   NAME(open_bins)(bins, lowest, highest);
-  // Apart, so that the compiler may do this part in vectors.
-  u64 places[GROUP];
-  i64 mantissas[GROUP];
-  for (int i = 0; i < count; ++i) {
-    const i64 bits = LOAD_ONE(i64, p + i * 8), magnitude = bits & (i64)MAGNITUDE_MASK, sign = bits >> 63;
-    const i64 position = MAX(magnitude >> 52, (i64)1) - 1;
-    const i64 mantissa = magnitude < INF_BITS ? (magnitude - (position << 52)) << (position & 3) : 0;
-    places[i] = (u64)(position & ~(i64)3);
-    mantissas[i] = (mantissa ^ sign) - sign;
+  i64 places[GROUP], mantissas[GROUP];
+  for (int i = 0; i < count; i += LANES(i64)) {
+    const v_i64 bits = LOAD(i64, p + i * 8), magnitude = bits & (i64)MAGNITUDE_MASK, sign = bits >> 63;
+    const v_i64 position = MAX(magnitude >> 52, SPLAT(i64, 1)) - (i64)1;
+    const v_i64 mantissa = (magnitude - (position << 52)) << (position & (i64)3);
+    const v_i64 kept = magnitude < INF_BITS ? mantissa : SPLAT(i64, 0);
+    STORE(i64, places + i, position & ~(i64)3);
+    STORE(i64, mantissas + i, (kept ^ sign) - sign);
   }
   for (int i = 0; i < count; i += BIN_COPIES_DOUBLE) {
     UNROLL
