@@ -272,7 +272,7 @@ INLINE v_u64 square_low_i32(v_u64 pairs) {
   return (v_u64)_mm256_mul_epi32((__m256i)pairs, (__m256i)pairs);
 #else
   const v_i32 sign = as<v_i32>(pairs) >> 31;
-  return square_low_u32(as<v_u64>((as<v_i32>(pairs) ^ sign) - sign));
+  return square_low_u32(as<v_u64>(as<v_u32>(as<v_i32>(pairs) ^ sign) - as<v_u32>(sign)));  // wraps at INT_MIN
 #endif
 }
 #define SQUARE_LOW(type, pairs) CAT(square_low_, type)(pairs)

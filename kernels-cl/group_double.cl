@@ -100,7 +100,7 @@ INLINE bool take(Lane* lane, const Window* window, UBITS bits) {
 INLINE i64 key_of(f64 x, bool negative_zero) {
   const i64 bits = as_long(x);
   if (x == 0) return negative_zero ? -1 : 0;
-  return bits ^ ((bits >> 63) & (i64)MAGNITUDE_MASK);
+  return bits < 0 ? bits ^ (i64)MAGNITUDE_MASK : bits;  // as lift_double.h has it
 }
 
 #define SUMS (2 * KINDS)

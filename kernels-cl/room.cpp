@@ -1,13 +1,14 @@
 #include "kernels-cl/room.hpp"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 namespace tensorstat::cl_engine {
 namespace {
@@ -23,12 +24,21 @@ Used used_now() {
        !failed && each != end; each.increment(failed)) {
     ++used.descriptors;
   }
-  const std::uint64_t page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   // Pages: whole, resident, shared, text, 0, data and stack.
-  std::uint64_t whole = 0, ignored = 0, data = 0;
-  std::ifstream("/proc/self/statm") >> whole >> ignored >> ignored >> ignored >> ignored >> data;
-  used.address_bytes = whole * page_bytes;
-  used.data_bytes = data * page_bytes;
+  std::uint64_t pages[6] = {};
+  std::array<char, 200> text;
+  if (const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC); file >= 0) {
+    const ssize_t got = read(file, text.data(), text.size());
+    const char *at = text.data(), *const end = at + std::max<ssize_t>(0, got);
+    for (std::uint64_t& each : pages) {
+      at = std::from_chars(at, end, each).ptr;
+      if (at != end) ++at;
+    }
+    close(file);
+  }
+  const std::uint64_t page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  used.address_bytes = pages[0] * page_bytes;
+  used.data_bytes = pages[5] * page_bytes;
   return used;
 }
 

@@ -6,9 +6,10 @@
 #include <openssl/evp.h>
 
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
-#include <tensorstat/statistics.hpp>
+#include <tensorstat/meter.hpp>
 
 #include "host/digest.hpp"
 
@@ -69,6 +70,42 @@ TEST(DigestRefusal, WithoutAnAlgorithmEveryWayToADigestSaysSo) {
         << one.error().message;
     EXPECT_EQ(one.error().message, many.error().message);
     EXPECT_NE(std::string::npos, sha.error().message.find("computing SHA1")) << sha.error().message;
+    return true;
+  });
+}
+
+TEST(DigestRefusal, CostsAnEmptyCellAndNoRow) {
+  in_a_child([] {
+    no_memory = true;
+    int warnings = 0;
+    const Log log = [&](Severity severity, std::string_view) {
+      warnings += severity == Severity::kWarning;
+    };
+    Meter meter({.threads = 2, .log = log});
+    const std::vector<float> data(100'000, 1.5f);
+    const Strides strides{{100}, {8}};
+    std::vector<Tensor> tensors(
+        5, {.dtype = Dtype::kFloat32, .element_count = 20'000, .address = data.data()});
+    tensors.push_back({.dtype = Dtype::kFloat32,
+                       .element_count = 100,
+                       .address = data.data(),
+                       .strides = &strides});
+    const std::vector<Value> expected{Value{}, 1.5, Value{}};
+    const Request request{.categories = {Category::kMd5, Category::kAvg, Category::kHash},
+                          .on = On::kHost};
+    for (std::size_t count = 1; count <= tensors.size(); ++count) {
+      const auto found = meter.measure(std::span(tensors).last(count), request);
+      EXPECT_TRUE(found);
+      for (const Measurement& each : *found) {
+        EXPECT_EQ(expected, Statistics(each.statistics).values);
+      }
+    }
+    auto stream = meter.stream(Dtype::kFloat32, request);
+    EXPECT_TRUE(stream->append(std::as_bytes(std::span(data))));
+    const auto found = stream->finish();
+    EXPECT_EQ(expected, Statistics(found->front().statistics).values);
+    no_memory = false;
+    EXPECT_EQ(1, warnings);
     return true;
   });
 }

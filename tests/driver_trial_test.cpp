@@ -21,12 +21,7 @@
 #include "kernels-cl/trial.hpp"
 #include "tests/command_run.hpp"
 #include "tests/npy_files.hpp"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED true  // a sanitizer's own memory does not fit into a limit
-#else
-#define SANITIZED false
-#endif
+#include "tests/sanitized.hpp"
 
 namespace tensorstat::test {
 namespace {
@@ -124,8 +119,8 @@ class DriverTrial : public testing::Test {
          .limits = "--nofile=20",
          .wrapper = "sh -c 'exec 3<. 4<. 5<. 6<. 7<. 8<. 9<. && exec \"$@\"' sh"},
         {.name = "files of 64 KiB at most", .limits = "--fsize=65536"},
-        {.name = "600 MiB of addresses", .limits = "--as=629145600", .may_be_had = !SANITIZED},
-        {.name = "20 MiB of data", .limits = "--data=20971520", .may_be_had = !SANITIZED},
+        {.name = "600 MiB of addresses", .limits = "--as=629145600", .may_be_had = !kSanitized},
+        {.name = "20 MiB of data", .limits = "--data=20971520", .may_be_had = !kSanitized},
         {.name = "no linker on the path", .wrapper = "env PATH=/nowhere"},
     };
   }
@@ -158,7 +153,7 @@ TEST_F(DriverTrial, WhatKillsTheDriversProcessLeavesTheHostAlive) {
     std::printf("%s: exit %d untried; %s\n", killer.name.c_str(), untried.exit, tried.err.c_str());
     ++survived;
   }
-  EXPECT_GE(survived, SANITIZED ? 6 : 8);
+  EXPECT_GE(survived, kSanitized ? 6 : 8);
 }
 
 TEST_F(DriverTrial, NobodyToMakeItMeansTheHost) {

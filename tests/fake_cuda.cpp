@@ -1,9 +1,11 @@
-// A libcuda.so.1 that runs kernels by their definition: device memory is host memory, a module is known by
-// the name in its first line, and a launch folds each slice with the lift that the kernels have to agree
-// with. It refuses what a driver would refuse, and launches that a kernel could not survive. With
-// FAKE_CUDA_WRONG set one bit of each fold is wrong; FAKE_CUDA_FAILS names a call that fails.
+// A libcuda.so.1 without a GPU: device memory is host memory. A module is known by the name in its first
+// line; where that is all there is, a launch folds each slice with the lift that the kernels have to agree
+// with, and where PTX follows, it is run instruction by instruction. It refuses what a driver would refuse,
+// and launches that a kernel could not survive. With FAKE_CUDA_WRONG set one bit of each fold is wrong; FAKE_CUDA_FAILS names a call that fails.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -16,18 +18,25 @@
 #include "bench/device/gpu.hpp"
 #include "kernels-cl/lift.hpp"
 #include "precision/partial.h"
+#include "tests/ptx_machine.hpp"
 
 using tensorstat::bench::KernelSpec;
 
 namespace {
 
-constexpr int kSuccess = 0, kInvalidValue = 1, kNotInitialized = 3, kInvalidContext = 201, kInvalidPtx = 218, kNotFound = 500;
+constexpr int kSuccess = 0, kInvalidValue = 1, kNotInitialized = 3, kInvalidContext = 201, kInvalidPtx = 218, kNotFound = 500,
+              kIllegalAddress = 700;
+
+struct Module {
+  KernelSpec spec;
+  std::unique_ptr<ptx::Program> program;  // or none
+};
 
 struct State {
   bool initialized = false, has_context = false;
   std::map<std::uint64_t, std::unique_ptr<std::vector<std::byte>>> memory;
   std::map<std::string, KernelSpec> kernels;
-  std::vector<std::unique_ptr<KernelSpec>> modules;
+  std::vector<std::unique_ptr<Module>> modules;
   std::set<const void*> events;
 };
 State& state() {
@@ -123,13 +132,22 @@ int cuModuleLoadData(void** module, const void* image) {
   const std::string first = text.substr(0, text.find('\n'));
   const auto known = state().kernels.find(first.size() > 3 ? first.substr(3) : first);
   if (known == state().kernels.end()) return kInvalidPtx;
-  *module = state().modules.emplace_back(std::make_unique<KernelSpec>(known->second)).get();
+  auto made = std::make_unique<Module>(Module{known->second, nullptr});
+  if (text.find(".entry") != text.npos) {
+    try {
+      made->program = std::make_unique<ptx::Program>(text);
+    } catch (const std::exception& refused) {
+      std::fprintf(stderr, "%s\n", refused.what());
+      return kInvalidPtx;
+    }
+  }
+  *module = state().modules.emplace_back(std::move(made)).get();
   return kSuccess;
 }
 int cuModuleGetFunction(void** function, void* module, const char* name) {
-  const auto* spec = static_cast<const KernelSpec*>(module);
+  const KernelSpec& spec = static_cast<const Module*>(module)->spec;
   *function = module;
-  return std::strcmp(name, spec->kind == KernelSpec::Kind::kRead ? "read" : "fold") == 0 ? kSuccess : kNotFound;
+  return std::strcmp(name, spec.kind == KernelSpec::Kind::kRead ? "read" : "fold") == 0 ? kSuccess : kNotFound;
 }
 int cuMemAlloc_v2(std::uint64_t* pointer, std::size_t bytes) {
   if (const int code = ready("cuMemAlloc"); code != kSuccess || bytes == 0) return code != kSuccess ? code : kInvalidValue;
@@ -153,12 +171,22 @@ int cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
 int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsigned lanes, unsigned lanes_y, unsigned lanes_z,
                    unsigned shared_bytes, void* stream, void** arguments, void** extra) {
   if (const int code = ready("cuLaunchKernel"); code != kSuccess) return code;
-  const auto& spec = *static_cast<const KernelSpec*>(function);
+  const auto& module = *static_cast<const Module*>(function);
+  const KernelSpec& spec = module.spec;
   const bool sound = x != 0 && y == 1 && z == 1 && lanes == spec.group_size && lanes_y == 1 && lanes_z == 1 &&
                      shared_bytes == 0 && stream == nullptr && arguments != nullptr && extra == nullptr;
   if (!sound) return kInvalidValue;
   std::uint64_t values[4];
   for (int i = 0; i < 4; ++i) std::memcpy(&values[i], arguments[i], sizeof values[i]);
+  if (module.program != nullptr) {
+    try {
+      module.program->run(spec.kind == KernelSpec::Kind::kRead ? "read" : "fold", x, lanes, values, at);
+      return kSuccess;
+    } catch (const std::exception& refused) {
+      std::fprintf(stderr, "%s\n", refused.what());
+      return kIllegalAddress;
+    }
+  }
   return spec.kind == KernelSpec::Kind::kRead ? read(x, values[0], values[1], values[2], values[3])
                                               : fold(spec, x, values[0], values[1], values[2], values[3]);
 }

@@ -67,6 +67,18 @@ TEST_F(GpuBench, NamesTheCallThatFails) {
   EXPECT_NE(content_of(out()).find("/nonexistent/fold-bool-15-256x4.ptx cannot be read"), std::string::npos) << content_of(out());
 }
 
+// The packed operations run nowhere else but on an NVIDIA GPU.
+TEST_F(GpuBench, ItsPtxGivesTheHostsBits) {
+  if (std::system("command -v clang >/dev/null") != 0) GTEST_SKIP() << "clang is not installed";
+  const std::string environment = fake_cuda();
+  const std::string script = "'" SOURCE_DIR "/bench/gpu' --quick --programs \"$(dirname '" GPU_BENCH "')\" --ptx '" + folder_.path() + "'";
+  ASSERT_EQ(std::system((script + " >'" + out() + "' 2>&1").c_str()), 0) << content_of(out());
+  ASSERT_NE(content_of(folder_ / "fold-bfloat16-15-256x4.ptx").find("max.u16x2"), std::string::npos);
+  EXPECT_EQ(run(environment, cuda() + "check"), 0) << content_of(out());
+  EXPECT_NE(content_of(out()).find(" cases held against the host engine, 0 different"), std::string::npos);
+  EXPECT_EQ(run(environment, cuda() + "ceiling"), 0) << content_of(out());
+}
+
 TEST_F(GpuBench, RunsTheGpusKernelsThroughOpenCl) {
   for (const char* stage : {"devices", "ceiling", "folds", "batch", "api", "tune"}) {
     EXPECT_EQ(run("TENSORSTAT_CL_SHAPE=group TENSORSTAT_FIGURES=" + (folder_ / "figures"), stage), 0)

@@ -9,6 +9,7 @@
 
 #include "stats/engine.hpp"
 #include "stats/ledger.hpp"
+#include "tests/sanitized.hpp"
 #include "tests/scratch_folder.hpp"
 #include "tests/samples.hpp"
 
@@ -57,6 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Shape, Oclgrind,
 
 TEST_P(Oclgrind, HasNothingToSay) {
   if (std::system("command -v oclgrind >/dev/null") != 0) GTEST_SKIP() << "oclgrind is not installed";
+  if (kSanitized) GTEST_SKIP() << "Oclgrind and a sanitizer both want to be loaded first";
   const ScratchFolder folder;
   const std::string log = folder / "log";
   // Its shadow of uninitialized memory does not follow vector loads.

@@ -28,6 +28,7 @@ class FakeDevice final : public DeviceEngine {
   std::string refusal(const Tensor&, Precision) const override { return refusal_; }
   bool shares_host_memory() const override { return shares_; }
   Status fold(std::span<const Job>) override { return {}; }
+  Result<std::unique_ptr<DeviceStream>> stream(Partial&) override { return Error{Code::kDevice, "never asked for"}; }
   Status read(const Tensor&, std::uint64_t, std::span<std::byte>) override { return {}; }
   void refuse(std::string why) { refusal_ = std::move(why); }
 

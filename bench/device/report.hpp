@@ -22,7 +22,7 @@ std::string shown(const Spread& ratio);
 std::string shown(double value);
 
 // A figure under a name such as "fold/float32/of read stream"; `goal` such as ">= 0.95", or empty. Appended, with
-// tabs between, to the file that TENSORSTAT_FIGURES names.
+// tabs between, to the file that TENSORSTAT_FIGURES names, and there behind TENSORSTAT_FIGURE_PREFIX.
 void figure(const std::string& name, const Spread& value, const std::string& unit, const std::string& goal = "");
 
 }  // namespace tensorstat::bench

@@ -222,9 +222,10 @@ class AppendFile::Writer {
   // What an earlier run left is continued, as MindSpore does it; but whoever reads it should know.
   void compare_heading(off_t size) noexcept try {
     if (size == 0 || options_.header.empty()) return;
-    std::string found(std::min(options_.header.size(), static_cast<std::size_t>(size)), '\0');
+    const std::size_t most = std::max(options_.header.size(), std::size_t{256});
+    std::string found(std::min(most, static_cast<std::size_t>(size)), '\0');
     if (pread(file_, found.data(), found.size(), 0) != static_cast<ssize_t>(found.size())) return;
-    if (options_.header.starts_with(found)) return;
+    if (options_.header.starts_with(found.substr(0, options_.header.size()))) return;
     const std::string_view wanted(options_.header.data(), options_.header.size() - 1);
     notices_.warn_once("heading of " + options_.path,
                        options_.path + " is there already, and its first line is " + shown(found.substr(0, found.find('\n')), 200) +

@@ -52,11 +52,12 @@ class DeviceMeter {
   DeviceMeter& operator=(DeviceMeter&&) noexcept;
   ~DeviceMeter();
 
-  // Enqueues one upload, one launch for each dtype and cl_mem, and one read-back, all behind the cl_events
-  // of `wait_list`, then flushes the queue. Does not wait, except that the first batch of a dtype and its
-  // categories builds and probes a kernel. The tensors (Where::kClBuffer, or host memory that the device
-  // shares) must hold their bits until the ticket's event has completed. Refused, with words: MD5, `low`
-  // sums of floats, On::kHost, and what the budget has no room for.
+  // Enqueues one upload, one launch for each dtype and cl_mem and one for each dtype of the others, and one
+  // read-back, all behind the cl_events of `wait_list`, then flushes the queue. Does not wait, except that
+  // the first batch of a dtype and its categories builds and probes a kernel. The tensors (Where::kClBuffer,
+  // shared virtual memory, or host memory that the device reads in place) must hold their bits until the
+  // ticket's event has completed. A device in the host's address space needs no upload, no read-back and no
+  // memory. Refused, with words: digests, On::kHost, and what the budget has no room for.
   Result<Ticket> submit(std::span<const Tensor> tensors, const Request& request, std::span<void* const> wait_list = {});
 
   MemoryUse device_memory() const;
