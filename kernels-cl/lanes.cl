@@ -196,6 +196,7 @@ typedef short16 v_i16;
 
 #define STORE(type, to, x) CAT(STORE_, type)(to, x)
 #define STORE_u32(to, x) vstore16(x, 0, to)
+#define STORE_i64(to, x) vstore8(x, 0, to)
 // Two vectors, a number of the one beside one of the other.
 #define STORE_ZIPPED(type, to, a, b) CAT(store_zipped_, type)((type*)(to), a, b)
 INLINE void store_zipped_i32(i32* to, v_i32 a, v_i32 b) {

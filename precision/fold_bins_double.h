@@ -19,15 +19,21 @@ typedef struct {
 
 NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial) {
   if (bins->elements == 0) return;
-  for (i32 i = bins->first; i < bins->end; i += 4) {
+  for (u32 i = (u32)bins->first; i < (u32)bins->end; i += 4) {
+    u64 low = 0, high = 0, squares[4] = {0, 0, 0, 0};  // 32 bits each, so that the copies' do not overflow
     for (int copy = 0; copy < BIN_COPIES_DOUBLE; ++copy) {
       const u64* bin = bins->words[copy] + i;
-      if ((bin[BIN_SQUARE_LOW] | bin[BIN_SQUARE_HIGH]) == 0) continue;
-      deposit(partial + PARTIAL_SUM, (i64)bin[BIN_LOW], (u32)i);
-      deposit(partial + PARTIAL_SUM, (i64)bin[BIN_HIGH], (u32)i + 32);
-      deposit_unsigned(partial + SQUARES, bin[BIN_SQUARE_LOW], 2 * (u32)i);
-      deposit_unsigned(partial + SQUARES, bin[BIN_SQUARE_HIGH], 2 * (u32)i + 64);
+      low += bin[BIN_LOW];
+      high += bin[BIN_HIGH];
+      squares[0] += (u32)bin[BIN_SQUARE_LOW];
+      squares[1] += bin[BIN_SQUARE_LOW] >> 32;
+      squares[2] += (u32)bin[BIN_SQUARE_HIGH];
+      squares[3] += bin[BIN_SQUARE_HIGH] >> 32;
     }
+    if ((squares[0] | squares[1] | squares[2] | squares[3]) == 0) continue;
+    deposit(partial + PARTIAL_SUM, (i64)low, i);
+    deposit(partial + PARTIAL_SUM, (i64)high, i + 32);
+    for (u32 k = 0; k < 4; ++k) deposit(partial + SQUARES, (i64)squares[k], 2 * i + 32 * k);
   }
   bins->elements = 0;
 }
@@ -60,15 +66,14 @@ INLINE void NAME(open_bins)(NAME(bins) * bins, i32 lowest, i32 highest) {
 NOINLINE void NAME(bin_round)(NAME(bins) * bins, WORDS i64* partial, SPACE const u8* p, const int count,
                               i32 lowest, i32 highest) {
   NAME(open_bins)(bins, lowest, highest);
-  // Apart, so that the compiler may do this part in vectors.
-  u64 places[GROUP];
-  i64 mantissas[GROUP];
-  for (int i = 0; i < count; ++i) {
-    const i64 bits = LOAD_ONE(i64, p + i * 8), magnitude = bits & (i64)MAGNITUDE_MASK, sign = bits >> 63;
-    const i64 position = MAX(magnitude >> 52, (i64)1) - 1;
-    const i64 mantissa = magnitude < INF_BITS ? (magnitude - (position << 52)) << (position & 3) : 0;
-    places[i] = (u64)(position & ~(i64)3);
-    mantissas[i] = (mantissa ^ sign) - sign;
+  i64 places[GROUP], mantissas[GROUP];
+  for (int i = 0; i < count; i += LANES(i64)) {
+    const v_i64 bits = LOAD(i64, p + i * 8), magnitude = bits & (i64)MAGNITUDE_MASK, sign = bits >> 63;
+    const v_i64 position = MAX(magnitude >> 52, SPLAT(i64, 1)) - (i64)1;
+    const v_i64 mantissa = (magnitude - (position << 52)) << (position & (i64)3);
+    const v_i64 kept = magnitude < INF_BITS ? mantissa : SPLAT(i64, 0);
+    STORE(i64, places + i, position & ~(i64)3);
+    STORE(i64, mantissas + i, (kept ^ sign) - sign);
   }
   for (int i = 0; i < count; i += BIN_COPIES_DOUBLE) {
     UNROLL

@@ -246,6 +246,7 @@ NOINLINE void NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8
   v_f64 far, near = SPLAT(f64, INFINITY_DOUBLE), strange = none;
   NAME(seen) seen;
   NAME(see_nothing)(&seen);
+  UNROLL_BY_2
   for (int i = 0; i < ROUND; i += LANES(f64)) {
     const v_u64 bits = LOAD(u64, p + i * 8);
     PREFETCH(p + i * 8);
@@ -273,6 +274,7 @@ NOINLINE void NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8
   const v_f64 scale = SPLAT(f64, fold->scale);
   v_f64 sums[TERMS];
   NAME(start)(sums);
+  UNROLL_BY_2
   for (int i = 0; i < ROUND; i += LANES(f64)) {
     const v_f64 x = AS(f64, LOAD(u64, p + i * 8));
     NAME(add)(sums, x - x == none ? x : none, scale, needs);

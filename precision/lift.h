@@ -1,6 +1,5 @@
 // One element into a partial: the definition that every faster path must agree with. One text for C++
-// and OpenCL C. The folds come here with what does not fill a group; float64's also with groups that
-// hold NaN or Inf or span too wide a range.
+// and OpenCL C. The folds come here with what does not fill a group.
 #ifndef TENSORSTAT_PRECISION_LIFT_H
 #define TENSORSTAT_PRECISION_LIFT_H
 

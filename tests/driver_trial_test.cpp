@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -215,8 +216,10 @@ TEST_F(Trial, LeavesTheHostsChildrenAndSignalsAlone) {
   std::signal(SIGCHLD, SIG_IGN);
   EXPECT_EQ(say(), "passed");
   std::signal(SIGCHLD, [](int) {
+    const int before = errno;
     while (waitpid(-1, nullptr, WNOHANG) > 0) {
     }
+    errno = before;
   });
   EXPECT_EQ(say(), "passed");
   std::signal(SIGCHLD, SIG_DFL);

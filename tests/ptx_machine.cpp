@@ -2,53 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cmath>
 #include <cstring>
 #include <stdexcept>
 
+#include "tests/ptx_values.hpp"
+
 namespace ptx {
 namespace {
-
-using u64 = std::uint64_t;
-using i64 = std::int64_t;
-__extension__ using u128 = unsigned __int128;
-__extension__ using i128 = __int128;
-
-// A type as one number: its bits, and what they mean.
-enum : int { kBits = 0, kUnsigned = 1000, kSigned = 2000, kFloat = 3000, kPairs = 100 };
-int bits_of(int type) { return type % 1000 == 132 ? 32 : type % 1000; }
-bool is_signed(int type) { return type / 1000 == 2; }
-
-// 0 of a suffix that is no type.
-int type_of(const std::string& suffix) {
-  if (suffix == "pred") return 1;
-  if (suffix == "s16x2") return kSigned + kPairs + 32;
-  if (suffix == "u16x2") return kUnsigned + kPairs + 32;
-  const int meaning = suffix[0] == 'b' ? kBits : suffix[0] == 'u' ? kUnsigned : suffix[0] == 's' ? kSigned : suffix[0] == 'f' ? kFloat : -1;
-  const std::string digits = suffix.substr(1);
-  if (meaning < 0 || (digits != "8" && digits != "16" && digits != "32" && digits != "64")) return 0;
-  return meaning + std::stoi(digits);
-}
-
-u64 cut(u64 value, int bits) { return bits >= 64 ? value : value & ((u64{1} << bits) - 1); }
-// As a number: sign-extended where the type is signed.
-i128 number(u64 value, int type) {
-  const int bits = bits_of(type);
-  value = cut(value, bits);
-  if (is_signed(type) && (value >> (bits - 1) & 1) != 0) return static_cast<i128>(value) - (static_cast<i128>(1) << bits);
-  return static_cast<i128>(value);
-}
-double as_double(u64 bits) { return std::bit_cast<double>(bits); }
-u64 as_bits(double value) { return std::bit_cast<u64>(value); }
-
-float widened(u64 half) {
-  const int exponent = static_cast<int>(half >> 10 & 31), fraction = static_cast<int>(half & 1023);
-  const float magnitude = exponent == 31  ? (fraction == 0 ? HUGE_VALF : std::nanf(""))
-                          : exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24)
-                                          : std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
-  return (half >> 15 & 1) != 0 ? -magnitude : magnitude;
-}
 
 enum Opcode {
   kAdd, kSub, kMul, kFma, kNeg, kAbs, kAnd, kOr, kXor, kNot, kShl, kShr, kMin, kMax, kBfe, kSelp, kSetp, kMov, kCvt, kLd, kSt,
@@ -77,50 +37,6 @@ std::vector<std::string> split(const std::string& text, const char* at) {
   }
   if (begin < text.size()) parts.push_back(text.substr(begin));
   return parts;
-}
-
-[[noreturn]] void refuse(const std::string& what) { throw std::runtime_error("PTX: " + what); }
-
-bool compare(const Instruction& instruction, i128 a, i128 b) {
-  const std::string& how = instruction.suffixes[0];
-  if (how == "eq") return a == b;
-  if (how == "ne" || how == "neu") return a != b;
-  if (how == "lt") return a < b;
-  if (how == "le") return a <= b;
-  if (how == "gt") return a > b;
-  if (how == "ge") return a >= b;
-  refuse("setp." + how);
-}
-bool compare_doubles(const Instruction& instruction, double a, double b) {
-  const std::string& how = instruction.suffixes[0];
-  if (how == "eq") return a == b;
-  if (how == "neu") return a != b;
-  if (how == "lt") return a < b;
-  if (how == "gt") return a > b;
-  refuse("setp." + how + ".f64");
-}
-
-u64 extreme(const Instruction& instruction, u64 a, u64 b) {
-  const bool largest = instruction.opcode == kMax;
-  const auto one = [&](u64 x, u64 y, int type) { return (number(x, type) > number(y, type)) == largest ? x : y; };
-  if (instruction.type % 1000 != 132) return one(a, b, instruction.type);
-  const int type = (instruction.type / 1000) * 1000 + 16;
-  return one(a & 0xffff, b & 0xffff, type) | one(a >> 16 & 0xffff, b >> 16 & 0xffff, type) << 16;
-}
-
-u64 permuted(u64 a, u64 b, u64 selector) {
-  u64 result = 0;
-  for (int i = 0; i < 4; ++i) {
-    const u64 nibble = selector >> 4 * i & 15, byte = (cut(a, 32) | b << 32) >> 8 * (nibble & 7) & 0xff;
-    result |= ((nibble & 8) == 0 ? byte : (byte & 0x80) != 0 ? 0xff : 0) << 8 * i;
-  }
-  return result;
-}
-
-u64 dot(const Instruction& instruction, u64 a, u64 b, u64 sum) {
-  const int type = instruction.type / 1000 * 1000 + 8;
-  for (int i = 0; i < 4; ++i) sum += static_cast<u64>(number(a >> 8 * i, type) * number(b >> 8 * i, type));
-  return sum;
 }
 
 }  // namespace
@@ -354,12 +270,12 @@ bool Program::step(Lane& lane, std::vector<std::byte>& shared, const Memory& mem
     case kShl: set(0, cut(value(2), 32) >= static_cast<u64>(bits) ? 0 : value(1) << value(2), bits); break;
     case kShr: set(0, static_cast<u64>(number(value(1), now.type) >> std::min<u64>(cut(value(2), 32), static_cast<u64>(bits))), bits); break;
     case kMin:
-    case kMax: set(0, extreme(now, value(1), value(2)), bits); break;
+    case kMax: set(0, extreme(now.opcode == kMax, now.type, value(1), value(2)), bits); break;
     case kBfe: set(0, cut(cut(value(1), bits) >> cut(value(2), 8), static_cast<int>(cut(value(3), 8))), bits); break;
     case kSelp: set(0, (value(3) & 1) != 0 ? value(1) : value(2), bits); break;
     case kSetp:
-      set(0, is_double ? compare_doubles(now, as_double(value(1)), as_double(value(2)))
-                       : compare(now, number(value(1), now.type), number(value(2), now.type)), 1);
+      set(0, is_double ? compare_doubles(now.suffixes[0], as_double(value(1)), as_double(value(2)))
+                       : compare(now.suffixes[0], number(value(1), now.type), number(value(2), now.type)), 1);
       break;
     case kMov: set(0, value(1), bits); break;
     case kUnpack:
@@ -398,7 +314,7 @@ bool Program::step(Lane& lane, std::vector<std::byte>& shared, const Memory& mem
       set(0, before, bits);
       break;
     }
-    case kDp4a: set(0, dot(now, value(1), value(2), value(3)), 32); break;
+    case kDp4a: set(0, dot(now.type, value(1), value(2), value(3)), 32); break;
     case kPrmt: set(0, permuted(value(1), value(2), value(3)), 32); break;
     case kBra: lane.at = now.target; break;
     case kCall:

@@ -27,7 +27,7 @@ constexpr Ptx kPtx[] = {
 void print_ptx(const cl::Device& device) {
   const cl::Context context(device);
   for (const Ptx& each : kPtx) {
-    const std::string text = "kernel void ask(global uint* at) { uint d; asm(\"" + std::string(each.text) +
+    const std::string text = "kernel void ask(global uint* at) { uint d; __asm__(\"" + std::string(each.text) +
                              "\" : \"=r\"(d) : \"r\"(at[0]), \"r\"(at[1])); at[2] = d; }";
     const cl::Program program(context, text, false);
     std::printf("    inline PTX %-34s %-6s ", each.text, each.since);

@@ -1,6 +1,8 @@
+#include <cstdio>
 #include <deque>
 #include <map>
 #include <stdexcept>
+#include <utility>
 
 #include "bench/device/gpu.hpp"
 #include "kernels-cl/program.hpp"
@@ -23,7 +25,8 @@ class OpenCl final : public Gpu {
   }
 
   std::string description() const override {
-    return "OpenCL: " + device_.info.platform_name + ": " + device_.info.name + ", driver " + device_.info.driver;
+    return "OpenCL: " + device_.info.platform_name + ": " + device_.info.name + ", driver " + device_.info.driver +
+           (device_.ptx != 0 ? ", PTX for sm_" + std::to_string(device_.ptx) : "");
   }
   const cl_engine::Device& traits() const override { return device_; }
 
@@ -75,6 +78,11 @@ class OpenCl final : public Gpu {
     const cl::Program program(context_, text(device_, spec), false, &code);
     check(code, doing, "clCreateProgramWithSource");
     if (program.build({device_.device}, options(device_, spec).c_str()) != CL_SUCCESS) {
+      if (std::exchange(device_.ptx, 0) != 0) {  // as the library does
+        std::printf("%s: inline PTX does not compile: %s\n", doing.c_str(),
+                    program.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device_.device).c_str());
+        return built(spec);
+      }
       throw std::runtime_error(doing + " failed: " + program.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device_.device));
     }
     cl::Kernel kernel(program, spec.kind == KernelSpec::Kind::kRead ? "read" : "fold", &code);
