@@ -89,8 +89,11 @@ TEST_P(CallersQueue, MeasuresAnArena) {
     EXPECT_EQ(queue_.finish(), CL_SUCCESS);
     return queue_.getInfo<CL_QUEUE_REFERENCE_COUNT>();
   };
-  const cl_uint before = references_after_a_meter();  // a driver may keep its last event, and by that the queue
-  EXPECT_EQ(references_after_a_meter(), before);
+  // A driver may keep its last events a while, and by those the queue; a meter that did would add to it each time.
+  constexpr cl_uint kMeters = 8;
+  const cl_uint before = references_after_a_meter();
+  for (cl_uint i = 1; i < kMeters; ++i) references_after_a_meter();
+  EXPECT_LT(references_after_a_meter(), before + kMeters / 2);
 }
 
 TEST_P(CallersQueue, MeasuresSubBuffers) {
