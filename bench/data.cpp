@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <new>
 #include <random>
 #include <tuple>
@@ -108,14 +109,17 @@ std::string_view name(Kind kind) {
 }
 
 Tensor make(Dtype dtype, std::uint64_t bytes, Kind kind) {
-  static std::map<std::tuple<Dtype, std::uint64_t, Kind>, void*> made;
-  void*& memory = made[{dtype, bytes, kind}];
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  static std::map<std::tuple<Dtype, std::uint64_t, Kind>, std::unique_ptr<void, Free>> made;
+  auto& memory = made[{dtype, bytes, kind}];
   if (memory == nullptr) {
-    memory = std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
+    memory.reset(std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage));
     if (memory == nullptr) throw std::bad_alloc();
-    fill({static_cast<std::byte*>(memory), bytes}, dtype, kind);
+    fill({static_cast<std::byte*>(memory.get()), bytes}, dtype, kind);
   }
-  return {.dtype = dtype, .element_count = bytes / size_bytes(dtype), .address = memory};
+  return {.dtype = dtype, .element_count = bytes / size_bytes(dtype), .address = memory.get()};
 }
 
 std::span<const std::byte> bytes_of(const Tensor& tensor) {

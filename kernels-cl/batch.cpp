@@ -98,7 +98,7 @@ void Batch::lay_out(const Device& device) {
     launches_.push_back(launch);
   }
   image_ = std::make_unique_for_overwrite<std::int64_t[]>(image_words_);
-  std::memcpy(image_.get(), slices.data(), partials_at_ * kWordBytes);
+  if (!slices.empty()) std::memcpy(image_.get(), slices.data(), partials_at_ * kWordBytes);
   // Work-groups merge into what is there, work-items overwrite it; and a kernel that was lost leaves counts
   // of 0, which show.
   for (std::size_t i = 0; i < targets_.size(); ++i) {
