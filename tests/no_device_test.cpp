@@ -71,6 +71,9 @@ TEST_F(NoDevice, WhoeverInsistsIsToldWhy) {
 
 // In a child of a process that uses the device: the host, at once, through the parent's Meter and its own.
 TEST(Fork, AfterUseTheChildRunsOnTheHost) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "TSan does not follow threads that a child of a process with threads starts";
+#endif
   const auto bytes = values();
   const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = kElements, .address = bytes.data()};
   const Request request{.categories = *categories_from("max,avg,l2norm"), .on = On::kAuto};
