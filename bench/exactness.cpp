@@ -14,8 +14,8 @@
 
 #include "bench/contest.hpp"
 #include "bench/data.hpp"
-#include "host/cpu.hpp"
-#include "host/pool.hpp"
+#include "host/simd/cpu.hpp"
+#include "host/thread_pool.hpp"
 
 // One text, compiled for each instruction set and chosen at load time.
 #if defined(__x86_64__)
@@ -120,7 +120,7 @@ Plain plain_share(const Tensor& tensor, std::size_t first, std::size_t count) {
 }
 
 Work plain(const Tensor& tensor, unsigned threads) {
-  return [tensor, pool = std::make_shared<host::Pool>(threads)] {
+  return [tensor, pool = std::make_shared<host::ThreadPool>(threads)] {
     Plain whole;
     std::mutex merging;
     pool->run((tensor.element_count + kShare - 1) / kShare, [&](std::size_t share) {

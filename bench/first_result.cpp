@@ -8,7 +8,7 @@
 #include <tensorstat/meter.hpp>
 #include <vector>
 
-#include "kernels-cl/device.hpp"
+#include "kernels-cl/driver/device.hpp"
 
 namespace {
 

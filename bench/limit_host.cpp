@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #endif
 
-#include "host/pool.hpp"
+#include "host/thread_pool.hpp"
 
 namespace tensorstat::bench {
 namespace {
@@ -100,7 +100,7 @@ std::vector<Way> ways() {
 
 // Hands pieces of the bytes to the threads as they come free; a piece is the whole where that is
 // small or there is one thread.
-std::uint64_t read_all(host::Pool& pool, Read read, std::span<const std::byte> bytes,
+std::uint64_t read_all(host::ThreadPool& pool, Read read, std::span<const std::byte> bytes,
                        std::size_t piece_bytes) {
   if (piece_bytes >= bytes.size()) return read(bytes.data(), bytes.size());
   std::atomic<std::uint64_t> result{0};
@@ -132,7 +132,7 @@ double best_seconds(const std::function<void()>& work, int calls) {
 }
 
 Limit fastest_host_read(std::span<const std::byte> bytes, unsigned threads) {
-  const auto pool = std::make_shared<host::Pool>(threads);
+  const auto pool = std::make_shared<host::ThreadPool>(threads);
   const std::uint64_t expected = plain_xor(bytes);
   // The whole at once, for one thread and for what is too small to share; and shares, a MiB at
   // most.

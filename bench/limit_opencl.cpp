@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "kernels-cl/device.hpp"
+#include "kernels-cl/driver/device.hpp"
 
 namespace tensorstat::bench {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "host/digest.hpp"
+#include "host/digest/digest.hpp"
 
 namespace {
 

@@ -4,7 +4,7 @@
 
 #include "bench/contest.hpp"
 #include "bench/data.hpp"
-#include "host/digest.hpp"
+#include "host/digest/digest.hpp"
 
 namespace tensorstat::bench {
 namespace {

@@ -5,12 +5,12 @@
 #include <mutex>
 #include <vector>
 
-#include "host/digest_pass.hpp"
+#include "host/digest/digest_pass.hpp"
 #include "host/float_environment.hpp"
-#include "host/folder.hpp"
-#include "host/pool.hpp"
+#include "host/simd/folder.hpp"
+#include "host/thread_pool.hpp"
 #include "host/strided.hpp"
-#include "stats/engine.hpp"
+#include "stats/core/engine.hpp"
 
 namespace tensorstat {
 namespace {
@@ -140,7 +140,7 @@ class SimdEngine final : public HostEngine {
     done(folder.words());
   }
 
-  host::Pool pool_;
+  host::ThreadPool pool_;
 };
 
 }  // namespace

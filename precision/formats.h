@@ -23,14 +23,14 @@
 #define FAMILY_OF(name) CALL(COLUMN_0, FORMAT_##name)  // of another dtype than DTYPE
 #define LIFT_TEXT CAT(LIFT_TEXT_, FAMILY)
 #define FOLD_TEXT CAT(FOLD_TEXT_, FAMILY)
-#define LIFT_TEXT_Integer "precision/lift_integer.h"
-#define FOLD_TEXT_Integer "precision/fold_integer.h"
-#define LIFT_TEXT_Integer64 "precision/lift_integer64.h"
-#define FOLD_TEXT_Integer64 "precision/fold_integer64.h"
-#define LIFT_TEXT_Float "precision/lift_float.h"
-#define FOLD_TEXT_Float "precision/fold_windowed.h"
-#define LIFT_TEXT_Double "precision/lift_double.h"
-#define FOLD_TEXT_Double "precision/fold_double.h"
+#define LIFT_TEXT_Integer "precision/lift/lift_integer.h"
+#define FOLD_TEXT_Integer "precision/fold/fold_integer.h"
+#define LIFT_TEXT_Integer64 "precision/lift/lift_integer64.h"
+#define FOLD_TEXT_Integer64 "precision/fold/fold_integer64.h"
+#define LIFT_TEXT_Float "precision/lift/lift_float.h"
+#define FOLD_TEXT_Float "precision/fold/fold_windowed.h"
+#define LIFT_TEXT_Double "precision/lift/lift_double.h"
+#define FOLD_TEXT_Double "precision/fold/fold_double.h"
 // Whether a fold asks for what lies ahead with each vector, or leaves it to whoever walks.
 #define ASKS_AHEAD CAT(ASKS_AHEAD_, FAMILY)
 #define ASKS_AHEAD_Integer 0

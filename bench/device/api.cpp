@@ -6,7 +6,7 @@
 #include "bench/data.hpp"
 #include "bench/device/measure.hpp"
 #include "bench/device/report.hpp"
-#include "kernels-cl/device.hpp"
+#include "kernels-cl/driver/device.hpp"
 
 namespace tensorstat::bench {
 namespace {

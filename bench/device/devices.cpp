@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "bench/device/measure.hpp"
-#include "kernels-cl/cl.hpp"
-#include "kernels-cl/device.hpp"
+#include "kernels-cl/driver/cl.hpp"
+#include "kernels-cl/driver/device.hpp"
 
 namespace tensorstat::bench {
 namespace {

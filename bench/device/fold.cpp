@@ -5,7 +5,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "kernels-cl/program.hpp"
+#include "kernels-cl/launch/program.hpp"
 
 namespace tensorstat::bench {
 namespace {

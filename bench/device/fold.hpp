@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench/device/gpu.hpp"
-#include "kernels-cl/batch.hpp"
+#include "kernels-cl/launch/batch.hpp"
 
 namespace tensorstat::bench {
 
@@ -14,7 +14,7 @@ struct Extent {
   std::uint64_t first_byte, count;
 };
 
-// The library's fold of tensors that lie in one buffer, laid out as kernels-cl/batch.cpp does.
+// The library's fold of tensors that lie in one buffer, laid out as kernels-cl/launch/batch.cpp does.
 class Fold {
  public:
   // Cut as the library would, were so many slices a unit in the device's row; 0: as it does.

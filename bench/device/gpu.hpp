@@ -10,7 +10,7 @@
 #include <tensorstat/partial.hpp>
 #include <vector>
 
-#include "kernels-cl/device.hpp"
+#include "kernels-cl/driver/device.hpp"
 
 namespace tensorstat::bench {
 

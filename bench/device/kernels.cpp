@@ -1,11 +1,11 @@
 // The texts of the kernels that are timed: the library's folds as they are, and a stream that only reads.
 #include "bench/device/gpu.hpp"
-#include "kernels-cl/program.hpp"
+#include "kernels-cl/launch/program.hpp"
 
 namespace tensorstat::bench {
 namespace {
 
-// Neighbours read neighbouring 16 bytes, LOADS of them before the first is looked at, as group.cl does.
+// Neighbours read neighbouring 16 bytes, LOADS of them before the first is looked at, as gpu.cl does.
 // Each work-group has a run of `first` vectors, of `second` in all, and leaves one exclusive-or of 16
 // bytes, so that no load can be left out.
 constexpr const char* kRead = R"(

@@ -20,7 +20,7 @@ constexpr const char* kUsage =
     "  folds     one large tensor of each dtype beside the read-only stream\n"
     "  batch     10,000 tensors of 1,024 float32 in one launch\n"
     "  api       the same through the public API, and uploads, by the wall clock\n"
-    "  tune      a row for the table in kernels-cl/device.cpp\n"
+    "  tune      a row for the table in kernels-cl/driver/device.cpp\n"
     "  kernels   names of the kernels that these stages run on an NVIDIA GPU\n"
     "  text NAME, options NAME   of one of them\n"
     "--cuda uses CUDA's driver and the PTX files of FOLDER instead of OpenCL. Figures are appended to the\n"

@@ -166,7 +166,7 @@ void tune(Gpu& gpu, const Plan& plan) {
     std::printf("%4u slices a unit: %s GB/s\n", slices, shown(speed(seconds)).c_str());
     if (best.seconds == 0 || seconds < best.seconds * kWorthIt) best.slices = slices, best.seconds = seconds;
   }
-  std::printf("A row for kernels-cl/device.cpp:\n    // %s: %s GB/s over float32, bfloat16 and int8 of %llu MiB.\n"
+  std::printf("A row for kernels-cl/driver/device.cpp:\n    // %s: %s GB/s over float32, bfloat16 and int8 of %llu MiB.\n"
               "    {\"VENDOR\", {.lanes = %zu, .loads = %u, .slices_a_unit = %u}},\n",
               gpu.description().c_str(), shown(speed(best.seconds)).c_str(),
               static_cast<unsigned long long>(plan.bytes >> 20), best.lanes, best.loads,

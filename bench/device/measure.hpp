@@ -34,7 +34,7 @@ void measure_batch(Gpu& gpu, const Plan& plan);
 // collect, and host memory through the upload window beside a plain copy.
 void measure_api(const Plan& plan);
 
-// The best launch for this device, as a row for the table in kernels-cl/device.cpp.
+// The best launch for this device, as a row for the table in kernels-cl/driver/device.cpp.
 void tune(Gpu& gpu, const Plan& plan);
 
 }  // namespace tensorstat::bench

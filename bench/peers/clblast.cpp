@@ -7,7 +7,7 @@
 #ifdef TENSORSTAT_BENCH_CLBLAST
 #include <cstring>
 
-#include "kernels-cl/device.hpp"
+#include "kernels-cl/driver/device.hpp"
 // After it, as its own macros choose OpenCL's version.
 #include <clblast.h>
 

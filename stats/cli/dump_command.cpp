@@ -7,7 +7,7 @@
 #include "stats/cli/arguments.hpp"
 #include "stats/cli/inputs.hpp"
 #include "stats/dump/replay.hpp"
-#include "stats/dump/statistic_csv.hpp"
+#include "stats/rows/statistic_csv.hpp"
 
 namespace tensorstat::cli {
 

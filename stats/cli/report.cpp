@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "stats/dump/statistic_csv.hpp"
+#include "stats/rows/statistic_csv.hpp"
 
 namespace tensorstat::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <future>
 #include <utility>
 
-#include "stats/dump/file_name.hpp"
+#include "stats/dump/mindspore/file_name.hpp"
 
 namespace tensorstat::cli {
 namespace {

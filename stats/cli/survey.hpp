@@ -9,8 +9,8 @@
 #include <tensorstat/meter.hpp>
 #include <vector>
 
-#include "stats/dump/npy_reader.hpp"
-#include "stats/dump/row.hpp"
+#include "stats/files/npy_reader.hpp"
+#include "stats/rows/row.hpp"
 
 namespace tensorstat::cli {
 

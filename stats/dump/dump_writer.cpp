@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "stats/dump/statistic_csv.hpp"
+#include "stats/rows/statistic_csv.hpp"
 
 namespace tensorstat {
 namespace {
@@ -40,7 +40,7 @@ DumpWriter::DumpWriter(const DumpConfig& config, const DumpOptions& options,
       options_(options),
       header_(csv_header(columns, options.dialect)),
       notices_(std::move(notices)),
-      layout_(config, options.layout, now_as_text()) {}
+      folders_(config, options.layout, now_as_text()) {}
 
 void DumpWriter::append_rows(const std::string& folder, std::string_view rows) {
   file_at(folder + "/statistic.csv", header_).append(rows);
@@ -80,7 +80,7 @@ void DumpWriter::save_text(const std::string& path, std::string_view text) {
 
 void DumpWriter::save_metadata(std::uint32_t rank) {
   if (!known_ranks_.insert(rank).second) return;
-  const std::string folder = layout_.rank_folder(rank) + "/.dump_metadata";
+  const std::string folder = folders_.rank_folder(rank) + "/.dump_metadata";
   const nlohmann::json facts = {{"device_target", options_.device_target},
                                 {"ms_version", options_.framework_version}};
   const std::pair<std::string, std::string> texts[] = {

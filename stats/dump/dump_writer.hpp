@@ -10,10 +10,10 @@
 #include <string_view>
 #include <tensorstat/dump.hpp>
 
-#include "stats/dump/append_file.hpp"
-#include "stats/dump/config.hpp"
-#include "stats/dump/layout.hpp"
-#include "stats/dump/npy_writer.hpp"
+#include "stats/files/append_file.hpp"
+#include "stats/dump/mindspore/config.hpp"
+#include "stats/dump/mindspore/dump_folders.hpp"
+#include "stats/files/npy_writer.hpp"
 
 namespace tensorstat {
 
@@ -24,7 +24,7 @@ class DumpWriter {
   DumpWriter(const DumpConfig& config, const DumpOptions& options, const Categories& columns,
              std::shared_ptr<Notices> notices);
 
-  const Layout& layout() const { return layout_; }
+  const DumpFolders& folders() const { return folders_; }
 
   // Rows for the statistic.csv of a folder, each ending in LF.
   void append_rows(const std::string& folder, std::string_view rows);
@@ -64,7 +64,7 @@ class DumpWriter {
   const DumpOptions& options_;
   const std::string header_;
   const std::shared_ptr<Notices> notices_;
-  const Layout layout_;
+  const DumpFolders folders_;
   Files files_;
   std::set<std::uint32_t> known_ranks_;
   std::mt19937 random_{std::random_device{}()};

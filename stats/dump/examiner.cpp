@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tensorstat/partial.hpp>
 
-#include "stats/dump/npy_writer.hpp"
+#include "stats/files/npy_writer.hpp"
 
 namespace tensorstat {
 namespace {
@@ -36,11 +36,11 @@ Examiner::Examiner(const DumpConfig& config, Categories columns, MeterOptions op
   }
 }
 
-bool Examiner::overflows(const HeldRun& run) {
+bool Examiner::overflows(const PendingRun& run) {
   const Categories specials{Category::kNanCount, Category::kPositiveInfCount,
                             Category::kNegativeInfCount};
   std::vector<Tensor> outputs;
-  for (const HeldTensor& held : run.tensors) {
+  for (const PendingTensor& held : run.tensors) {
     const Dtype dtype = held.tensor.dtype;
     if (held.io == Io::kOutput && held.stored == Stored::kPlain &&
         (dtype == Dtype::kFloat16 || dtype == Dtype::kFloat32 || dtype == Dtype::kBfloat16)) {
@@ -58,7 +58,7 @@ bool Examiner::overflows(const HeldRun& run) {
 }
 
 std::vector<std::optional<Statistics>> Examiner::measure(
-    std::span<const HeldTensor* const> tensors) {
+    std::span<const PendingTensor* const> tensors) {
   std::vector<std::optional<Statistics>> results(tensors.size());
   Categories all = plain_;
   all.insert(all.end(), digests_.begin(), digests_.end());
@@ -66,7 +66,7 @@ std::vector<std::optional<Statistics>> Examiner::measure(
     std::vector<Tensor> batch;
     std::vector<std::size_t> whose;
     for (std::size_t i = first; i < std::min(tensors.size(), first + kBatch); ++i) {
-      const HeldTensor& held = *tensors[i];
+      const PendingTensor& held = *tensors[i];
       if (held.stored == Stored::kPlain) {
         batch.push_back(held.tensor);
         whose.push_back(i);
@@ -108,7 +108,7 @@ std::vector<std::optional<Statistics>> Examiner::ask(std::span<const Tensor> ten
 }
 
 // Digests are those of the packed bytes, which is what the tensor was; the rest is of its values.
-std::optional<Statistics> Examiner::measure_packed(const HeldTensor& held) {
+std::optional<Statistics> Examiner::measure_packed(const PendingTensor& held) {
   std::vector<std::byte> room;
   const auto packed = bits(held, room);
   if (!packed) return std::nullopt;
@@ -144,7 +144,7 @@ void Examiner::copy(Tensor& tensor, std::span<std::byte> to) {
   tensor.where = Where::kHost;
 }
 
-Result<std::span<const std::byte>> Examiner::bits(const HeldTensor& held,
+Result<std::span<const std::byte>> Examiner::bits(const PendingTensor& held,
                                                   std::vector<std::byte>& room) {
   const std::size_t size = held.tensor.bytes();
   if (held.tensor.where != Where::kClBuffer) {

@@ -7,8 +7,8 @@
 #include <tensorstat/meter.hpp>
 #include <vector>
 
-#include "stats/dump/config.hpp"
-#include "stats/dump/held_run.hpp"
+#include "stats/dump/mindspore/config.hpp"
+#include "stats/dump/pending_run.hpp"
 #include "stats/dump/notices.hpp"
 
 namespace tensorstat {
@@ -21,22 +21,22 @@ class Examiner {
 
   // Whether any float16, float32 or bfloat16 output holds a NaN or an Inf. Other dtypes and inputs
   // are not looked at. What cannot be measured counts as overflow, so that it is not missed.
-  bool overflows(const HeldRun& run);
+  bool overflows(const PendingRun& run);
 
   // The values of the columns, one a tensor; none for what has no statistics (complex) or could not
   // be measured, which is said once.
-  std::vector<std::optional<Statistics>> measure(std::span<const HeldTensor* const> tensors);
+  std::vector<std::optional<Statistics>> measure(std::span<const PendingTensor* const> tensors);
 
   // Copies the bits of a host tensor, in C order, to a place of their own, where it lies then.
   void copy(Tensor& tensor, std::span<std::byte> to);
 
   // The bits of a tensor on the host: its own, or read into `room`.
-  Result<std::span<const std::byte>> bits(const HeldTensor& tensor, std::vector<std::byte>& room);
+  Result<std::span<const std::byte>> bits(const PendingTensor& tensor, std::vector<std::byte>& room);
 
  private:
   std::vector<std::optional<Statistics>> ask(std::span<const Tensor> tensors,
                                              const Categories& categories, On on);
-  std::optional<Statistics> measure_packed(const HeldTensor& tensor);
+  std::optional<Statistics> measure_packed(const PendingTensor& tensor);
   Statistics in_columns(const Statistics& found) const;
 
   const Categories columns_;

@@ -7,9 +7,9 @@
 #include <map>
 #include <tuple>
 
-#include "stats/dump/config.hpp"
-#include "stats/dump/file_name.hpp"
-#include "stats/dump/npy_reader.hpp"
+#include "stats/dump/mindspore/config.hpp"
+#include "stats/dump/mindspore/file_name.hpp"
+#include "stats/files/npy_reader.hpp"
 
 namespace tensorstat {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <tensorstat/dump.hpp>
 
-#include "stats/dump/config.hpp"
+#include "stats/dump/mindspore/config.hpp"
 
 namespace tensorstat {
 

@@ -80,7 +80,7 @@ class Measurements {
   Iterator begin() const;
   Iterator end() const;
 
-  struct State;  // for engines: stats/measured.hpp
+  struct State;  // for engines: stats/core/measured.hpp
   explicit Measurements(std::unique_ptr<State> state);
 
  private:
@@ -155,7 +155,7 @@ class Meter {
 
   MemoryUse device_memory() const;
 
-  struct State;  // stats/meter_state.hpp
+  struct State;  // stats/core/meter_state.hpp
 
  private:
   std::unique_ptr<State> state_;

@@ -1,4 +1,4 @@
-#include "stats/dump/config.hpp"
+#include "stats/dump/mindspore/config.hpp"
 
 #include <algorithm>
 

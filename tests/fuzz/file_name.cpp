@@ -1,6 +1,6 @@
-#include "stats/dump/file_name.hpp"
+#include "stats/dump/mindspore/file_name.hpp"
 
-#include "stats/dump/layout.hpp"
+#include "stats/dump/mindspore/dump_folders.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace tensorstat::fuzz {

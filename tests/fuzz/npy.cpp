@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "stats/dump/npy_header.hpp"
-#include "stats/dump/npy_reader.hpp"
+#include "stats/files/npy_header.hpp"
+#include "stats/files/npy_reader.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace tensorstat::fuzz {

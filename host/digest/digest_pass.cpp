@@ -1,0 +1,174 @@
+#include "host/digest/digest_pass.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "host/digest/digest.hpp"
+#include "host/float_environment.hpp"
+#include "host/simd/folder.hpp"
+#include "host/digest/md5_lanes.hpp"
+#include "host/strided.hpp"
+
+namespace tensorstat::host {
+namespace {
+
+// A thread is woken for this much and more: a hundredth of a millisecond in the lanes.
+constexpr std::uint64_t kHandBytes = std::uint64_t{128} << 10;
+// Where a tensor goes by itself: in the L1 cache when it is read again. A whole number of tiles of `low`.
+constexpr std::uint64_t kPieceBytes = std::uint64_t{16} << 10;
+
+template <typename Algorithm>
+class DigesterOf final : public Digester {
+ public:
+  explicit DigesterOf(Algorithm algorithm = {}) : algorithm_(std::move(algorithm)) {}
+
+  void update(std::span<const std::byte> bytes) override { algorithm_.update(bytes); }
+  Result<Digest> finish() override {
+    auto digest = algorithm_.finish();
+    if (!digest) return std::move(digest).error();
+    return Digest(*digest);
+  }
+
+ private:
+  Algorithm algorithm_;
+};
+
+// What one thread does of a pass.
+class Hand final : public Md5Observer {
+ public:
+  // Every `hands`-th of `order`, from `hand` on. All memory is taken here, on the caller's thread.
+  Hand(std::span<const Tensor> tensors, const Wanted& wanted, const Take& take, std::span<const std::size_t> order,
+       std::size_t hand, std::size_t hands)
+      : tensors_(tensors), wanted_(wanted), take_(take) {
+    const bool md5 = (wanted.needs & kMd5Digest) != 0;
+    const std::size_t share = order.size() / hands + 1;
+    in_lanes_.reserve(md5 ? share : 0);
+    messages_.reserve(md5 ? share : 0);
+    alone_.reserve(md5 ? 0 : share);
+    for (std::size_t k = hand; k < order.size(); k += hands) {
+      const Tensor& tensor = tensors[order[k]];
+      const bool in_lanes = md5 && tensor.strides == nullptr;
+      (in_lanes ? in_lanes_ : alone_).push_back(order[k]);
+      if (in_lanes) messages_.push_back(bytes_of(tensor));
+    }
+    asides_.resize(std::clamp<std::size_t>(in_lanes_.size(), 1, kMd5MostLanes));
+  }
+
+  // An error says why a digest is missing.
+  std::optional<Error> pass() noexcept {
+    const FloatEnvironment ieee;
+    if (Status status = md5_many(messages_, *this); !status) {  // none has begun
+      failed_ = std::move(status).error();
+      for (const std::size_t i : in_lanes_) alone(i, false);
+    }
+    for (const std::size_t i : alone_) alone(i, (wanted_.needs & kMd5Digest) != 0);
+    return std::move(failed_);
+  }
+
+  void begin(std::size_t lane, std::size_t message) override { open(asides_[lane], tensors_[in_lanes_[message]]); }
+  void piece(std::size_t lane, std::span<const std::byte> bytes) override { read(asides_[lane], bytes); }
+  void end(std::size_t lane, std::size_t message, Result<Md5Digest> digest) override {
+    close(asides_[lane], in_lanes_[message], std::move(digest));
+  }
+
+ private:
+  // What is made of a tensor beside its MD5.
+  struct Aside {
+    std::array<std::int64_t, kMostWords> words;
+    std::optional<Folder> folder;
+    std::optional<TwoLevelSha1> sha1;  // as new after every tensor
+    std::uint32_t sha1_element_bytes = 0;
+  };
+
+  static std::span<const std::byte> bytes_of(const Tensor& tensor) {
+    return {static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes, tensor.bytes()};
+  }
+
+  void open(Aside& aside, const Tensor& tensor) {
+    if (wanted_.partial) aside.folder.emplace(tensor.dtype, wanted_.precision, wanted_.needs, aside.words);
+    const std::uint32_t element_bytes = size_bytes(tensor.dtype);
+    if ((wanted_.needs & kSha1Digest) == 0 || aside.sha1_element_bytes == element_bytes) return;
+    aside.sha1.emplace(element_bytes);
+    aside.sha1_element_bytes = element_bytes;
+  }
+
+  static void read(Aside& aside, std::span<const std::byte> bytes) {
+    if (aside.folder) aside.folder->take(bytes);
+    if (aside.sha1) aside.sha1->update(bytes);
+  }
+
+  void close(Aside& aside, std::size_t tensor, std::optional<Result<Md5Digest>> md5) {
+    Found found;
+    if (aside.folder) found.words = aside.folder->words();
+    if (md5) found.md5 = accept(*std::move(md5));
+    if (aside.sha1) found.sha1 = accept(aside.sha1->finish());
+    take_(tensor, found);
+  }
+
+  template <typename Bytes>
+  std::optional<Digest> accept(Result<Bytes> digest) {
+    if (digest) return Digest(*digest);
+    if (!failed_) failed_ = std::move(digest).error();
+    return std::nullopt;
+  }
+
+  // A tensor that takes no lane.
+  void alone(std::size_t i, bool with_md5) {
+    const Tensor& tensor = tensors_[i];
+    Aside& aside = asides_.front();
+    open(aside, tensor);
+    in_pieces(tensor, 0, tensor.element_count, kPieceBytes, [&](std::span<const std::byte> bytes) {
+      read(aside, bytes);
+      if (with_md5) md5_.update(bytes);
+    });
+    close(aside, i, with_md5 ? std::optional(md5_.finish()) : std::nullopt);
+  }
+
+  const std::span<const Tensor> tensors_;
+  const Wanted& wanted_;
+  const Take& take_;
+  std::vector<std::size_t> in_lanes_, alone_;
+  std::vector<std::span<const std::byte>> messages_;  // those in_lanes_
+  std::vector<Aside> asides_;                         // by lane
+  Md5 md5_;                                           // of those alone_
+  std::optional<Error> failed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Digester> make_digester(Need which, Dtype dtype) {
+  if (which == kMd5Digest) return std::make_unique<DigesterOf<Md5>>();
+  return std::make_unique<DigesterOf<TwoLevelSha1>>(TwoLevelSha1(size_bytes(dtype)));
+}
+
+Status digest_pass(std::span<const Tensor> tensors, const Wanted& wanted, const Take& take, ThreadPool& pool) {
+  // The longest first, dealt to the threads in turn: each gets as many, of about the same sizes.
+  std::vector<std::size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto bytes = [&](std::size_t i) { return tensors[i].bytes(); };
+  if (!std::ranges::is_sorted(order, std::greater(), bytes)) std::ranges::stable_sort(order, std::greater(), bytes);
+  std::uint64_t total_bytes = 0;
+  for (const Tensor& tensor : tensors) total_bytes += tensor.bytes();
+  const std::size_t most = std::min<std::size_t>(pool.threads(), tensors.size());
+  const std::size_t count = std::min<std::size_t>(most, total_bytes / kHandBytes + 1);
+  std::vector<Hand> hands;
+  hands.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) hands.emplace_back(tensors, wanted, take, order, i, count);
+  std::mutex failing;
+  std::optional<Error> failed;
+  pool.run(count, [&](std::size_t i) {
+    std::optional<Error> missing = hands[i].pass();
+    const std::lock_guard lock(failing);
+    if (missing) failed = std::move(missing);
+  });
+  if (failed) return *std::move(failed);
+  return {};
+}
+
+}  // namespace tensorstat::host

@@ -1,2 +1,0 @@
-#define FOLDS kFoldsAvx2
-#include "host/folds.inc"

@@ -1,2 +1,0 @@
-#define FOLDS kFoldsAvx512
-#include "host/folds.inc"

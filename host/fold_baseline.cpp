@@ -1,2 +1,0 @@
-#define FOLDS kFoldsBaseline
-#include "host/folds.inc"

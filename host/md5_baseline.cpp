@@ -1,5 +1,0 @@
-// SSE2 or NEON: what the compiler targets without flags.
-#define MD5_TABLE kMd5Baseline
-#define MD5_WIDTH 4
-#define MD5_VECTORS 3
-#include "host/md5_lanes.inc"

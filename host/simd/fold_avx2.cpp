@@ -1,0 +1,2 @@
+#define FOLDS kFoldsAvx2
+#include "host/simd/folds.inc"

@@ -1,0 +1,2 @@
+#define FOLDS kFoldsAvx512
+#include "host/simd/folds.inc"

@@ -1,0 +1,2 @@
+#define FOLDS kFoldsBaseline
+#include "host/simd/folds.inc"

@@ -1,0 +1,89 @@
+#include "host/simd/folder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "host/simd/cpu.hpp"
+#include "precision/partial.h"
+
+namespace tensorstat::host {
+namespace {
+
+// A carry is due before this many elements have been added: far fewer than the 2^30 additions that a word
+// has room for, as an element may take a few.
+constexpr std::uint64_t kCarryElements = std::uint64_t{1} << 26;
+
+// Elements that a fold takes at a time (GROUP of host/simd/vectors.h), and how many fewer are worth a group's work.
+constexpr std::size_t kGroup = 128;
+constexpr std::size_t kWorthPadding = 16;
+
+const Fold* folds() {
+  switch (best_isa()) {
+#if defined(__x86_64__)
+    case Isa::kAvx512: return kFoldsAvx512;
+    case Isa::kAvx2: return kFoldsAvx2;
+#endif
+    default: return kFoldsBaseline;
+  }
+}
+
+Fold fold_of(Dtype dtype, Precision precision) {
+  static const Fold* const widest = folds();
+  const bool low = precision == Precision::kLow && is_float(dtype);
+  return low ? kFoldsLow[static_cast<int>(dtype) - static_cast<int>(Dtype::kFloat16)] : widest[static_cast<int>(dtype)];
+}
+
+}  // namespace
+
+Folder::Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int64_t> words)
+    : fold_(fold_of(dtype, precision)),
+      dtype_(dtype),
+      element_bytes_(size_bytes(dtype)),
+      needs_(static_cast<Needs>(needs & ~kDigests)),
+      pads_(precision == Precision::kHigh || !is_float(dtype)),  // `low` rounds at every step
+      words_(words.first(partial_words(dtype))) {
+  clear(words_);
+}
+
+void Folder::take(std::span<const std::byte> elements) {
+  const std::uint64_t count = elements.size() / element_bytes_;
+  if ((uncarried_ += count) >= kCarryElements) {
+    carry(dtype_, words_);
+    uncarried_ = count;
+  }
+  const std::uint64_t rest = pads_ ? count % kGroup : 0;
+  if (rest < kWorthPadding) return fold(elements, words_);
+  const std::size_t rest_bytes = rest * element_bytes_;
+  if (rest != count) fold(elements.first(elements.size() - rest_bytes), words_);
+  take_padded(elements.last(rest_bytes));
+}
+
+void Folder::fold(std::span<const std::byte> elements, std::span<std::int64_t> words) const {
+  fold_(reinterpret_cast<const std::uint8_t*>(elements.data()), elements.size() / element_bytes_, needs_, words.data());
+}
+
+// What does not fill a group would go element by element, at a hundred times a vector's cost. So the last element
+// is repeated until it does, and then taken off again: extrema do not mind, and all else is integer sums.
+void Folder::take_padded(std::span<const std::byte> elements) {
+  alignas(64) std::array<std::uint64_t, kGroup> group;
+  const std::size_t group_bytes = kGroup * element_bytes_;
+  const auto last = elements.last(element_bytes_);
+  std::uint64_t repeated = 0;
+  for (std::size_t at = 0; at < sizeof repeated; at += element_bytes_) {
+    std::memcpy(reinterpret_cast<std::byte*>(&repeated) + at, last.data(), element_bytes_);
+  }
+  std::fill_n(group.begin(), group_bytes / sizeof repeated, repeated);
+  const auto bytes = std::as_writable_bytes(std::span(group)).first(group_bytes);
+  std::ranges::copy(elements, bytes.begin());
+  fold(bytes, words_);
+
+  std::array<std::int64_t, kMostWords> one;
+  const std::span lifted = std::span(one).first(words_.size());
+  clear(lifted);
+  fold(last, lifted);
+  const auto repeats = static_cast<std::int64_t>((group_bytes - elements.size()) / element_bytes_);
+  for (std::size_t i = PARTIAL_MERGED_BY_MAXIMUM; i < words_.size(); ++i) words_[i] -= repeats * lifted[i];
+}
+
+}  // namespace tensorstat::host

@@ -1,0 +1,42 @@
+// Folds a tensor, or any part of it, piece after piece into a partial's words.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <tensorstat/partial.hpp>
+
+#include "host/simd/folds.hpp"
+
+namespace tensorstat::host {
+
+// Enough words for any dtype's partial.
+inline constexpr std::size_t kMostWords = 256;
+
+class Folder {
+ public:
+  // For partials that keep `needs`, digests aside; on the widest instruction set that is in use. `words` are
+  // partial_words(dtype) or more, and are cleared.
+  Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int64_t> words);
+
+  // Whole elements, below 2^29 of them; in `low`, a whole number of tiles of 1,024 in every piece but the last.
+  void take(std::span<const std::byte> elements);
+
+  // In a state of carry that finishing and merging accept.
+  std::span<const std::int64_t> words() const { return words_; }
+
+ private:
+  void fold(std::span<const std::byte> elements, std::span<std::int64_t> words) const;
+  void take_padded(std::span<const std::byte> elements);
+
+  Fold fold_;
+  Dtype dtype_;
+  std::uint32_t element_bytes_;
+  Needs needs_;
+  bool pads_;
+  std::span<std::int64_t> words_;
+  std::uint64_t uncarried_ = 0;  // elements since the last carry
+};
+
+}  // namespace tensorstat::host

@@ -1,0 +1,25 @@
+// The kernel for a CPU: one launch folds a whole batch of slices of one dtype, DTYPE, keeping NEEDS;
+// a work-item a slice. kernels-cl/cl/gpu.cl is the same for a GPU.
+
+kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 partials_at) {
+  const Slice slice = POINTER(const Slice, workspace, slices_at)[get_global_id(0)];
+  global const u8* bytes = POINTER(const u8, source, slice.first_byte);
+  i64 partial[PARTIAL_WORDS];
+  for (int word = 0; word < PARTIAL_WORDS; ++word) partial[word] = EMPTY_WORD(word);
+  u64 i = 0;
+#ifdef FOLDS
+  NAME(fold) fold;
+  NAME(open)(&fold, NEEDS);
+  for (; i + GROUP <= slice.count; i += GROUP) {
+    for (size_t line = 0; !ASKS_AHEAD && line < GROUP * sizeof(UBITS); line += 64) {
+      PREFETCH(bytes + i * sizeof(UBITS) + line);
+    }
+    NAME(fold_group)(&fold, partial, bytes + i * sizeof(UBITS), NEEDS);
+  }
+  NAME(close)(&fold, partial, NEEDS);
+#endif
+  for (; i < slice.count; ++i) NAME(lift)(partial, bytes + i * sizeof(UBITS));
+  partial[PARTIAL_COUNT] = (i64)slice.count;
+  global i64* result = POINTER(i64, workspace, partials_at) + slice.partial * PARTIAL_WORDS;
+  for (int word = 0; word < PARTIAL_WORDS; ++word) result[word] = partial[word];
+}

@@ -1,0 +1,134 @@
+// The kernel for a GPU: a work-group a slice, a work-item a lane. Neighbours read neighbouring 16 bytes,
+// LOADS of them ahead. Each lane tallies in registers; at the end lanes meet in local memory, pair by pair,
+// and one of them deposits what all have. What a tally cannot take (NaN, Inf, elements outside the
+// slice's window) is lifted into the shared partial with atomics. Additions of integers have no order,
+// so atomics keep the bits; several slices may share a partial, which the host has set to that of no
+// elements.
+//
+// A family's text (gpu_float.cl and the like) provides
+//   Lane, open_lane               the registers
+//   take_vector, take             16 bytes, or one element; false where they are to be lifted
+//   SUMS, close_lane              the tally, its integer sums last
+//   deposit_sums                  where those belong
+// A slice gives no lane more than 2^LOG2_STEPS elements, so none of the sums is emptied on the way.
+
+#ifdef FOLDS
+#define TALLY_WORDS (TALLY_SUMS + SUMS)
+#else
+#define TALLY_WORDS 1
+#endif
+#define PAIRS (LANES_A_GROUP > 1 ? LANES_A_GROUP / 2 : 1)
+#define VECTOR_ELEMENTS (16 / (u32)sizeof(UBITS))
+
+#ifdef FOLDS
+#define TAKE(element) \
+  if (!take(&state, &window, element)) lift_one(partial, element)
+#define TAKE_VECTOR(v) take_vector(&state, &window, v)
+#else
+#define TAKE(element) lift_one(partial, element)
+#define TAKE_VECTOR(v) false
+#endif
+
+kernel __attribute__((reqd_work_group_size(LANES_A_GROUP, 1, 1)))
+void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 partials_at) {
+  local i64 partial[PARTIAL_WORDS];
+  local i64 desk[TALLY_WORDS][PAIRS];
+  local u32 highest;
+  const Slice slice = ((global const Slice*)(workspace + slices_at))[get_group_id(0)];
+  const u32 lane = (u32)get_local_id(0), count = (u32)slice.count;
+  global const u8* begin = source + slice.first_byte;
+  global const UBITS* elements = (global const UBITS*)begin;
+
+  if (lane == 0) highest = 0;
+  for (int word = (int)lane; word < PARTIAL_WORDS; word += LANES_A_GROUP) partial[word] = EMPTY_WORD(word);
+  barrier(CLK_LOCAL_MEM_FENCE);
+#ifdef FOLDS
+#if HAS_WINDOW
+  if (!HOLDS_ALL && lane < count) atomic_max(&highest, exponent_of(elements[lane]));
+  barrier(CLK_LOCAL_MEM_FENCE);
+  Window window;
+  place(&window, (i32)highest);
+#else
+  const Window window = {0, 0, 0};
+#endif
+  Lane state;
+  open_lane(&state, &window);
+#endif
+
+  const u32 head = min((u32)((0 - (size_t)begin) & 15) / (u32)sizeof(UBITS), count);
+  const u32 vector_count = (count - head) / VECTOR_ELEMENTS;
+  const u32 tail = head + vector_count * VECTOR_ELEMENTS;
+  global const uint4* vectors = (global const uint4*)(elements + head);
+  for (u32 i = lane; i < vector_count; i += LOADS * LANES_A_GROUP) {
+    u32 refused = 0;  // a bit for each vector that was not taken whole
+    if (i + (LOADS - 1) * LANES_A_GROUP < vector_count) {
+      uint4 ahead[LOADS];
+#pragma unroll
+      for (u32 k = 0; k < LOADS; ++k) ahead[k] = vectors[i + k * LANES_A_GROUP];
+#pragma unroll
+      for (u32 k = 0; k < LOADS; ++k) refused |= TAKE_VECTOR(ahead[k]) ? 0 : 1u << k;
+    } else {
+#pragma unroll 1
+      for (u32 k = 0; i + k * LANES_A_GROUP < vector_count; ++k) {
+        refused |= TAKE_VECTOR(vectors[i + k * LANES_A_GROUP]) ? 0 : 1u << k;
+      }
+    }
+#pragma unroll 1
+    for (u32 k = 0; refused != 0; ++k, refused >>= 1) {
+      if ((refused & 1) == 0) continue;
+      const u32 first = head + (i + k * LANES_A_GROUP) * VECTOR_ELEMENTS;
+#pragma unroll 1
+      for (u32 e = 0; e < VECTOR_ELEMENTS; ++e) TAKE(elements[first + e]);
+    }
+  }
+#pragma unroll 1
+  for (u32 i = lane; i < head; i += LANES_A_GROUP) TAKE(elements[i]);
+#pragma unroll 1
+  for (u32 i = tail + lane; i < count; i += LANES_A_GROUP) TAKE(elements[i]);
+
+#ifdef FOLDS
+  i64 tally[TALLY_WORDS];
+  close_lane(&state, &window, tally);
+  for (u32 half_way = LANES_A_GROUP / 2; half_way > 0; half_way /= 2) {
+    if (lane >= half_way && lane < 2 * half_way) {
+#pragma unroll
+      for (int k = 0; k < TALLY_WORDS; ++k) desk[k][lane - half_way] = tally[k];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lane < half_way) {
+#pragma unroll
+      for (int k = 0; k < TALLY_WORDS; ++k) {
+        const i64 other = desk[k][lane];
+        tally[k] = k <= TALLY_LOWEST ? MAX(tally[k], other) : tally[k] + other;
+      }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  if (lane == 0) {
+    // With no element tallied, the highest lies below the lowest.
+    if ((NEEDS & NEED_EXTREMA) && tally[TALLY_HIGHEST] >= ~tally[TALLY_LOWEST]) {
+      raise_extrema(partial, tally[TALLY_HIGHEST], ~tally[TALLY_LOWEST]);
+    }
+    if (NEEDS & NEED_SIGNS) {
+      ADD(partial[PARTIAL_ZEROS], tally[TALLY_ZEROS]);
+      ADD(partial[PARTIAL_NEGATIVES], tally[TALLY_NEGATIVES]);
+    }
+    deposit_sums(partial, &window, tally + TALLY_SUMS);
+  }
+#endif
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (lane == 0) {
+    partial[PARTIAL_COUNT] = count;
+    carry_words(partial + PARTIAL_SUM, SUM_WORDS);
+    carry_words(partial + SQUARES, CAT(SQUARE_WORDS_, FAMILY));
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  global i64* result = (global i64*)(workspace + partials_at) + slice.partial * PARTIAL_WORDS;
+  for (int word = (int)lane; word < PARTIAL_WORDS; word += LANES_A_GROUP) {
+    if (word < PARTIAL_MERGED_BY_MAXIMUM) {
+      atom_max(&result[word], partial[word]);
+    } else if (partial[word] != 0) {
+      atom_add(&result[word], partial[word]);
+    }
+  }
+}

@@ -1,0 +1,70 @@
+// A lane's tally of int64 and uint64, from 32-bit halves as precision/fold/fold_integer64.h has them.
+#define SUMS 8
+typedef struct {
+  i64 sums[SUMS];  // low and high halves of x, of low^2, low * high and high^2
+  i64 top, bottom;
+  u32 zeros, negatives;
+} Lane;
+
+INLINE void open_lane(Lane* lane, const Window* window) {
+  (void)window;
+#pragma unroll
+  for (int k = 0; k < SUMS; ++k) lane->sums[k] = 0;
+  lane->top = PARTIAL_NO_KEY;
+  lane->bottom = ~PARTIAL_NO_KEY;
+  lane->zeros = lane->negatives = 0;
+}
+
+INLINE void add_halves(i64* sums, u64 product) {
+  sums[0] += product & 0xffffffff;
+  sums[1] += product >> 32;
+}
+
+INLINE bool take(Lane* lane, const Window* window, UBITS element) {
+  (void)window;
+  const i64 x = (i64)element, key = x ^ KEY_FLIP;
+  lane->top = max(lane->top, key);
+  lane->bottom = min(lane->bottom, key);
+  if (NEEDS & NEED_SIGNS) {
+    lane->zeros += x == 0;
+    lane->negatives += IS_SIGNED && x < 0;
+  }
+  if (NEEDS & NEED_SUM) {
+    lane->sums[0] += x & 0xffffffff;
+    lane->sums[1] += IS_SIGNED ? x >> 32 : (i64)(element >> 32);
+  }
+  if (NEEDS & NEED_SQUARES) {
+    const u64 magnitude = IS_SIGNED && x < 0 ? 0 - element : element;
+    const u64 low = magnitude & 0xffffffff, high = magnitude >> 32;
+    add_halves(lane->sums + 2, low * low);
+    add_halves(lane->sums + 4, low * high);
+    add_halves(lane->sums + 6, high * high);
+  }
+  return true;
+}
+
+INLINE bool take_vector(Lane* lane, const Window* window, uint4 vector) {
+  return take(lane, window, as_ulong(vector.xy)) & take(lane, window, as_ulong(vector.zw));
+}
+
+INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
+  (void)window;
+  tally[TALLY_HIGHEST] = lane->top;
+  tally[TALLY_LOWEST] = ~lane->bottom;
+  tally[TALLY_ZEROS] = lane->zeros;
+  tally[TALLY_NEGATIVES] = lane->negatives;
+#pragma unroll
+  for (int k = 0; k < SUMS; ++k) tally[TALLY_SUMS + k] = lane->sums[k];
+}
+
+INLINE void deposit_sums(local i64* partial, const Window* window, const i64* sums) {
+  (void)window;
+  deposit(partial + PARTIAL_SUM, sums[0], 0);
+  deposit(partial + PARTIAL_SUM, sums[1], 32);
+  deposit(partial + SQUARES, sums[2], 0);
+  deposit(partial + SQUARES, sums[3], 32);
+  deposit(partial + SQUARES, sums[4], 33);  // low * high counts twice
+  deposit(partial + SQUARES, sums[5], 65);
+  deposit(partial + SQUARES, sums[6], 64);
+  deposit(partial + SQUARES, sums[7], 96);
+}

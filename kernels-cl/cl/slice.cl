@@ -1,0 +1,12 @@
+// What a launch is given: `count` elements from `first_byte` of the source, to be folded into partial
+// number `partial`. A batch has one workspace, which holds the slices of each launch and its partials;
+// a launch is told where. kernels-cl/launch/batch.cpp fills it.
+typedef struct {
+  u64 first_byte, count, partial;
+} Slice;
+
+// Where the device follows the host's pointers, source and workspace may be NULL, and offsets addresses.
+#define POINTER(type, base, offset_bytes) ((global type*)((size_t)(base) + (size_t)(offset_bytes)))
+
+#define PARTIAL_WORDS ((int)PARTIAL_SUM + (int)SUM_WORDS + (int)CAT(SQUARE_WORDS_, FAMILY))
+#define EMPTY_WORD(word) ((word) < PARTIAL_MERGED_BY_MAXIMUM ? PARTIAL_NO_KEY : 0)

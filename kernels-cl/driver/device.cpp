@@ -1,0 +1,236 @@
+#include "kernels-cl/driver/device.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <csignal>
+#include <cstdlib>
+#include <string_view>
+
+#include "kernels-cl/driver/driver_trial.hpp"
+
+namespace tensorstat {
+namespace cl_engine {
+namespace {
+
+// Puts every signal's disposition that was replaced back when it goes.
+class SignalGuard {
+ public:
+  SignalGuard() {
+    for (int signal = 1; signal < NSIG; ++signal) {
+      known_[static_cast<std::size_t>(signal)] =
+          sigaction(signal, nullptr, &saved_[static_cast<std::size_t>(signal)]) == 0;
+    }
+  }
+  ~SignalGuard() {
+    for (int signal = 1; signal < NSIG; ++signal) {
+      const struct sigaction& saved = saved_[static_cast<std::size_t>(signal)];
+      struct sigaction now {};
+      if (known_[static_cast<std::size_t>(signal)] && sigaction(signal, nullptr, &now) == 0 &&
+          now.sa_handler != saved.sa_handler) {
+        sigaction(signal, &saved, nullptr);
+      }
+    }
+  }
+  SignalGuard(const SignalGuard&) = delete;
+  SignalGuard& operator=(const SignalGuard&) = delete;
+
+ private:
+  std::array<struct sigaction, NSIG> saved_{};
+  std::array<bool, NSIG> known_{};
+};
+
+bool has(const std::string& extensions, std::string_view name) {
+  return (" " + extensions + " ").find(" " + std::string(name) + " ") != std::string::npos;
+}
+
+// Some drivers end their texts with a NUL or spaces.
+std::string trimmed(std::string text) {
+  while (!text.empty() && (text.back() == '\0' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+constexpr std::uint64_t kLeastBufferBytes = 1 << 16;
+
+std::string_view environment(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? "" : value;
+}
+
+// What a device says of itself; `answered` turns false when it does not.
+template <cl_device_info kWhat>
+auto ask(const cl::Device& device, bool& answered) {
+  cl_int code = CL_SUCCESS;
+  const auto value = device.getInfo<kWhat>(&code);
+  answered = answered && code == CL_SUCCESS;
+  return code == CL_SUCCESS ? value : decltype(value){};
+}
+
+// What `bench/gpu --tune` prints for a device, and where it comes from.
+struct ShapeRow {
+  std::string_view vendor;  // the beginning of CL_DEVICE_VENDOR
+  GroupShape shape;
+};
+constexpr ShapeRow kShapes[] = {
+    // Not measured. CUDA C++ Programming Guide, compute capability 9.0: 64K registers a unit hold four
+    // groups of 256 lanes of up to 64 registers; four loads of 16 bytes in each of 1,024 lanes are 64 KiB in flight
+    // a unit, where Little's law asks 4.3 TB/s x 0.8 us / 132 = 26 KiB.
+    {"NVIDIA", {.lanes = 256, .loads = 4, .slices_a_unit = 32}},
+    // Not measured. AMD, "Instinct MI200 workload tuning guide": work-groups of a multiple of the wavefront's 64.
+    {"Advanced Micro Devices", {.lanes = 256, .loads = 4, .slices_a_unit = 16}},
+    {"AMD", {.lanes = 256, .loads = 4, .slices_a_unit = 16}},
+    // Not measured. Intel, "oneAPI GPU Optimization Guide": groups that fill a subslice's 8 x 8 threads of SIMD16
+    // are a multiple of 128 lanes; its registers hold half of what the others' do.
+    {"Intel", {.lanes = 128, .loads = 2, .slices_a_unit = 16}},
+};
+
+// Which shape suits, by kind of device. TENSORSTAT_CL_SHAPE=slice|group forces one.
+void choose_shape(Device& found, bool int64_atomics, std::size_t largest_group) {
+  const std::string_view forced = environment("TENSORSTAT_CL_SHAPE");
+  const bool group = forced == "group" || (forced != "slice" && !found.is_cpu);
+  if (!group || !int64_atomics) return;
+  found.shape = Shape::kGroup;
+  found.group_size = std::bit_floor(std::clamp<std::size_t>(largest_group, 1, found.group.lanes));
+}
+
+std::uint32_t ptx_version(const cl::Device& device) {
+  constexpr cl_device_info kMajor = 0x4000, kMinor = 0x4001;  // of cl_nv_device_attribute_query
+  cl_uint major = 0, minor = 0;
+  if (environment("TENSORSTAT_CL_PTX") == "0" ||
+      clGetDeviceInfo(device(), kMajor, sizeof major, &major, nullptr) != CL_SUCCESS ||
+      clGetDeviceInfo(device(), kMinor, sizeof minor, &minor, nullptr) != CL_SUCCESS) {
+    return 0;
+  }
+  return 10 * major + minor;
+}
+
+Device describe_one(const cl::Device& device) {
+  Device found;
+  found.device = device;
+  DeviceInfo& info = found.info;
+  bool answered = true;
+  info.name = trimmed(ask<CL_DEVICE_NAME>(device, answered));
+  info.driver = trimmed(ask<CL_DRIVER_VERSION>(device, answered));
+  if (const cl_platform_id platform = ask<CL_DEVICE_PLATFORM>(device, answered); platform != nullptr) {
+    info.platform_name = trimmed(cl::Platform(platform).getInfo<CL_PLATFORM_NAME>());
+  }
+  info.memory_bytes = ask<CL_DEVICE_GLOBAL_MEM_SIZE>(device, answered);
+  const std::string extensions = ask<CL_DEVICE_EXTENSIONS>(device, answered);
+  info.fp64 = found.fp64 = has(extensions, "cl_khr_fp64") && environment("TENSORSTAT_CL_FP64") != "0";
+  const cl_device_type type = ask<CL_DEVICE_TYPE>(device, answered);
+  found.is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
+  found.rank = (type & CL_DEVICE_TYPE_GPU) != 0 ? 2 : (type & CL_DEVICE_TYPE_ACCELERATOR) != 0 ? 1 : 0;
+  found.shares_host_memory = ask<CL_DEVICE_HOST_UNIFIED_MEMORY>(device, answered) != CL_FALSE &&
+                             environment("TENSORSTAT_CL_ZERO_COPY") != "0";
+  found.float_subnormals = (ask<CL_DEVICE_SINGLE_FP_CONFIG>(device, answered) & CL_FP_DENORM) != 0;
+  found.compute_units = std::max<cl_uint>(1, ask<CL_DEVICE_MAX_COMPUTE_UNITS>(device, answered));
+  found.largest_buffer_bytes = ask<CL_DEVICE_MAX_MEM_ALLOC_SIZE>(device, answered);
+  found.group = group_shape(ask<CL_DEVICE_VENDOR>(device, answered));
+  if (has(extensions, "cl_nv_device_attribute_query")) found.ptx = ptx_version(device);
+  choose_shape(found,
+               has(extensions, "cl_khr_int64_base_atomics") && has(extensions, "cl_khr_int64_extended_atomics"),
+               ask<CL_DEVICE_MAX_WORK_GROUP_SIZE>(device, answered));
+  if (ask<CL_DEVICE_AVAILABLE>(device, answered) == CL_FALSE) info.refusal = "the driver says that it is not available";
+  if (ask<CL_DEVICE_COMPILER_AVAILABLE>(device, answered) == CL_FALSE) info.refusal = "it has no compiler for OpenCL C";
+  if (ask<CL_DEVICE_ENDIAN_LITTLE>(device, answered) == CL_FALSE) info.refusal = "it is big-endian";
+  if (!answered || found.largest_buffer_bytes < kLeastBufferBytes) info.refusal = "its driver does not say what it can do";
+  return found;
+}
+
+// As clinfo has them.
+std::string numbers_of(const MeterOptions& options) {
+  return std::to_string(options.platform) + ":" + std::to_string(std::max(0, options.device));
+}
+
+}  // namespace
+
+GroupShape group_shape(std::string_view vendor) {
+  for (const ShapeRow& row : kShapes) {
+    if (vendor.starts_with(row.vendor)) return row.shape;
+  }
+  return {};
+}
+
+bool forked_since_first_use() {
+  static std::atomic<pid_t> user{0};
+  pid_t nobody = 0;
+  return !user.compare_exchange_strong(nobody, getpid()) && nobody != getpid();
+}
+
+std::vector<Device> find_devices() {
+  if (forked_since_first_use()) return {};
+  const SignalGuard guard;
+  std::vector<Device> all;
+  std::vector<cl::Platform> platforms;
+  if (cl::Platform::get(&platforms) != CL_SUCCESS) return all;
+  for (std::size_t p = 0; p < platforms.size(); ++p) {
+    cl_int code = CL_SUCCESS;
+    const std::string platform_name = trimmed(platforms[p].getInfo<CL_PLATFORM_NAME>(&code));
+    if (code != CL_SUCCESS) continue;
+    if (may_kill(platform_name)) {
+      if (Status tried = try_devices(); !tried) {
+        Device& unseen = all.emplace_back();
+        unseen.info.platform = static_cast<int>(p);
+        unseen.info.name = unseen.info.platform_name = platform_name;
+        unseen.info.refusal = tried.error().message;
+        continue;
+      }
+    }
+    std::vector<cl::Device> devices;
+    if (platforms[p].getDevices(CL_DEVICE_TYPE_ALL, &devices) != CL_SUCCESS) continue;
+    for (std::size_t d = 0; d < devices.size(); ++d) {
+      all.push_back(describe_one(devices[d]));
+      all.back().info.platform = static_cast<int>(p);
+      all.back().info.device = static_cast<int>(d);
+    }
+  }
+  return all;
+}
+
+Result<Device> choose_device(const MeterOptions& options) {
+  const std::vector<Device> all = find_devices();
+  if (all.empty()) {
+    const std::string wanted = options.platform < 0 ? "" : "there is no OpenCL device " + numbers_of(options) + ": ";
+    return Error{Code::kDevice, wanted + (forked_since_first_use()
+                                              ? "the process has forked since OpenCL was in use: a driver's threads do not survive that"
+                                              : "no OpenCL platform has a device (is an ICD such as pocl-opencl-icd installed?)")};
+  }
+  if (options.platform >= 0) {
+    for (const Device& each : all) {
+      if (each.info.platform == options.platform && each.info.device == std::max(0, options.device)) {
+        if (!each.info.refusal.empty()) return Error{Code::kDevice, each.info.name + ": " + each.info.refusal};
+        return each;
+      }
+    }
+    return Error{Code::kDevice, "there is no OpenCL device " + numbers_of(options) + "; `tensorstat devices` lists them"};
+  }
+  const Device* best = nullptr;
+  for (const Device& each : all) {
+    if (!each.info.refusal.empty()) continue;
+    if (best == nullptr || each.rank > best->rank ||
+        (each.rank == best->rank && each.info.memory_bytes > best->info.memory_bytes)) {
+      best = &each;
+    }
+  }
+  if (best == nullptr) return Error{Code::kDevice, all[0].info.name + ": " + all[0].info.refusal};
+  return *best;
+}
+
+Result<Device> describe(const cl::Device& device) {
+  Device found = describe_one(device);
+  if (!found.info.refusal.empty()) return Error{Code::kDevice, found.info.name + ": " + found.info.refusal};
+  return found;
+}
+
+}  // namespace cl_engine
+
+std::vector<DeviceInfo> list_devices() {
+  std::vector<DeviceInfo> infos;
+  for (const cl_engine::Device& each : cl_engine::find_devices()) infos.push_back(each.info);
+  return infos;
+}
+
+}  // namespace tensorstat

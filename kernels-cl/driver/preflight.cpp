@@ -1,0 +1,108 @@
+// tensorstat-preflight: asks an OpenCL driver for what the process that started it is about to ask
+// for, so that whatever the driver then does to its process, it does to this one.
+// kernels-cl/driver/driver_trial.hpp says why.
+//
+//   tensorstat-preflight ROOM devices
+//   tensorstat-preflight ROOM kernel KEY DTYPE NEEDS
+//
+// The last line on stdout is kTrialPassed, and the exit code 0, when all went well.
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kernels-cl/launch/program.hpp"
+#include "kernels-cl/driver/limits.hpp"
+#include "kernels-cl/launch/queue_context.hpp"
+#include "kernels-cl/driver/driver_trial.hpp"
+#include "stats/core/ledger.hpp"
+
+namespace tensorstat::cl_engine {
+namespace {
+
+// What concerns nobody but the process that started this one.
+void keep_quiet() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const rlimit none{};
+  setrlimit(RLIMIT_CORE, &none);
+  std::ofstream("/proc/self/oom_score_adj") << 1000;  // where memory is short, this one goes
+  const long open_max = sysconf(_SC_OPEN_MAX);
+  if (close_range(3, ~0u, 0) != 0) {
+    for (int each = 3; each < open_max; ++each) close(each);
+  }
+  setenv("TENSORSTAT_PREFLIGHT", "0", 1);
+}
+
+Status fold_a_tile(const Device& device, Dtype dtype, Needs needs) {
+  Ledger ledger(std::nullopt);
+  MeterOptions options;
+  options.platform = device.info.platform;
+  options.device = device.info.device;
+  auto queue_context = QueueContext::open(options, ledger);
+  if (!queue_context) return queue_context.error();
+  const QueueContext& opened = **queue_context;
+  std::vector<std::byte> zeros(kTileElements * size_bytes(dtype));
+  cl_int code = CL_SUCCESS;
+  cl::Buffer source(opened.queue().getInfo<CL_QUEUE_CONTEXT>(),
+                    CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, zeros.size(), zeros.data(), &code);
+  if (code != CL_SUCCESS) return error("holding a tile", "clCreateBuffer", code);
+  auto batch = (*queue_context)->enqueue(opened.queue(), {{source(), dtype, needs, 0, 0, kTileElements}},
+                                   {source});
+  if (!batch) return batch.error();
+  Partial folded(dtype, Precision::kHigh, static_cast<Needs>(needs & ~kLowKernel));
+  return batch->collect({&folded, 1});
+}
+
+// The first time the kernel may be compiled, the second time it comes from the disk, as it will
+// there.
+Status fold_twice(const std::string& key, Dtype dtype, Needs needs) {
+  for (const Device& device : find_devices()) {
+    if (!may_kill(device.info.platform_name) || !device.info.refusal.empty()) continue;
+    if (Programs::recipe(device, dtype, needs).key != key) continue;
+    if (Status status = fold_a_tile(device, dtype, needs); !status) return status;
+    return fold_a_tile(device, dtype, needs);
+  }
+  return Error{Code::kDevice,
+               "this program finds no such device, or is of another version than the library"};
+}
+
+Status perform(int argc, char** argv) {
+  const Error misused{
+      Code::kInvalid,
+      "tensorstat starts this program itself; there is nothing to be had from it by hand"};
+  if (argc < kLimitArguments + 2) return misused;
+  keep_quiet();
+  limit_to(limits_from(argv + 1));
+  char** const what = argv + 1 + kLimitArguments;
+  const int count = argc - 1 - kLimitArguments;
+  if (count == 1 && std::string_view(what[0]) == "devices") {
+    static_cast<void>(find_devices());
+    return {};
+  }
+  if (count != 4 || std::string_view(what[0]) != "kernel") return misused;
+  const std::string_view needs_text = what[3];
+  const auto dtype = dtype_from(what[2]);
+  Needs needs = 0;
+  if (std::from_chars(needs_text.begin(), needs_text.end(), needs).ec != std::errc() || !dtype)
+    return misused;
+  return fold_twice(what[1], *dtype, needs);
+}
+
+}  // namespace
+}  // namespace tensorstat::cl_engine
+
+int main(int argc, char** argv) {
+  const tensorstat::Status status = tensorstat::cl_engine::perform(argc, argv);
+  const std::string last(status ? std::string(tensorstat::cl_engine::kTrialPassed)
+                                : status.error().message + "\n");
+  const bool told =
+      write(STDOUT_FILENO, last.data(), last.size()) == static_cast<ssize_t>(last.size());
+  _exit(status && told ? 0 : 1);  // what a driver does at exit is not what was to be tried
+}

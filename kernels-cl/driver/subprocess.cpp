@@ -1,0 +1,156 @@
+#include "kernels-cl/driver/subprocess.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+namespace tensorstat::cl_engine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostSaid = 4096;
+constexpr std::chrono::milliseconds kTick{1};
+constexpr std::chrono::seconds kGrace{
+    1};  // for a process that was sent SIGKILL and may be stuck in the kernel
+
+std::string system_says(int code) {
+  const char* words = strerrordesc_np(code);
+  return words == nullptr ? "error " + std::to_string(code) : words;
+}
+
+class Pipe {
+ public:
+  Pipe() { error_ = pipe2(ends_.data(), O_CLOEXEC) == 0 ? 0 : errno; }
+  ~Pipe() {
+    close_end(0);
+    close_end(1);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+
+  int error() const { return error_; }
+  int read_end() const { return ends_[0]; }
+  int write_end() const { return ends_[1]; }
+  void close_end(std::size_t which) {
+    if (ends_[which] >= 0) close(ends_[which]);
+    ends_[which] = -1;
+  }
+
+ private:
+  std::array<int, 2> ends_{-1, -1};
+  int error_ = 0;
+};
+
+// What posix_spawn is told.
+class Orders {
+ public:
+  explicit Orders(int output) {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions_, output, STDERR_FILENO);
+    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawnattr_init(&attributes_);
+    sigset_t signals;
+    sigfillset(&signals);
+    posix_spawnattr_setsigdefault(&attributes_, &signals);
+    sigemptyset(&signals);
+    posix_spawnattr_setsigmask(&attributes_, &signals);
+    posix_spawnattr_setpgroup(&attributes_, 0);
+    posix_spawnattr_setflags(
+        &attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  }
+  ~Orders() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  Orders(const Orders&) = delete;
+  Orders& operator=(const Orders&) = delete;
+
+  const posix_spawn_file_actions_t* actions() const { return &actions_; }
+  const posix_spawnattr_t* attributes() const { return &attributes_; }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+// Until nobody can write any more; false when time was up first.
+bool listen(int descriptor, Clock::time_point end, std::string& said) {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+    if (left <= 0) return false;
+    pollfd wanted{descriptor, POLLIN, 0};
+    const int ready = poll(&wanted, 1, static_cast<int>(left));
+    if (ready < 0 && errno != EINTR) return false;
+    if (ready <= 0) continue;
+    std::array<char, 1024> bytes;
+    const ssize_t got = read(descriptor, bytes.data(), bytes.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return got == 0;
+    said.append(bytes.data(), static_cast<std::size_t>(got));
+    if (said.size() > kMostSaid) said.erase(0, said.size() - kMostSaid);
+  }
+}
+
+enum class Reaped { kNotYet, kHere, kElsewhere };
+
+Reaped reap(pid_t child, Clock::time_point end, int& status) {
+  for (;;) {
+    const pid_t reaped = waitpid(child, &status, WNOHANG);
+    if (reaped == child) return Reaped::kHere;
+    if (reaped < 0 && errno != EINTR)
+      return Reaped::kElsewhere;  // SIGCHLD is ignored, or somebody waits for all
+    if (Clock::now() >= end) return Reaped::kNotYet;
+    std::this_thread::sleep_for(kTick);
+  }
+}
+
+}  // namespace
+
+Ended run_program(const std::string& path, const std::vector<std::string>& arguments,
+                  std::chrono::milliseconds most) {
+  Ended ended;
+  Pipe output;
+  if (output.error() != 0)
+    return {false, "could not be started: " + system_says(output.error()), ""};
+  std::vector<char*> argv{const_cast<char*>(path.c_str())};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  pid_t child = 0;
+  {
+    const Orders orders(output.write_end());
+    const int code = posix_spawn(&child, path.c_str(), orders.actions(), orders.attributes(),
+                                 argv.data(), environ);
+    if (code != 0) return {false, "could not be started: " + system_says(code), ""};
+  }
+  output.close_end(1);
+
+  const auto end = Clock::now() + most;
+  int status = 0;
+  const bool silent = listen(output.read_end(), end, ended.said);
+  Reaped reaped = silent ? reap(child, end, status) : Reaped::kNotYet;
+  if (reaped == Reaped::kNotYet) {
+    kill(-child, SIGKILL);
+    ended.how = "had not ended after " + std::to_string(most.count()) + " ms";
+    static_cast<void>(reap(child, Clock::now() + kGrace, status));
+  } else if (reaped == Reaped::kHere && WIFSIGNALED(status)) {
+    const char* name = sigabbrev_np(WTERMSIG(status));
+    ended.how = "was ended by " + (name == nullptr ? "signal " + std::to_string(WTERMSIG(status))
+                                                   : "SIG" + std::string(name));
+  } else if (reaped == Reaped::kHere && WEXITSTATUS(status) != 0) {
+    ended.how = "exited with " + std::to_string(WEXITSTATUS(status));
+  }
+  ended.well = ended.how.empty();
+  return ended;
+}
+
+}  // namespace tensorstat::cl_engine

@@ -1,0 +1,225 @@
+#include "kernels-cl/launch/batch.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+#include "kernels-cl/driver/host_pointers.hpp"
+#include "kernels-cl/launch/program.hpp"
+#include "precision/partial.h"
+
+namespace tensorstat::cl_engine {
+namespace {
+
+// Slices of Shape::kSlice are about this long where the device has work enough: long against a
+// work-item's start, short against the whole.
+constexpr std::uint64_t kLeastSliceBytes = std::uint64_t{64} << 10;
+constexpr std::uint64_t kMostSliceBytes = std::uint64_t{256} << 20;  // < 2^30 elements, as the folds want
+
+// pocl compiles a kernel anew for its first launch of 65,535 groups or more.
+constexpr std::size_t kMostGroups = 65'534;
+
+constexpr std::uint64_t kWordBytes = sizeof(std::int64_t);
+
+struct Slice {  // as slice.cl has it
+  std::uint64_t first_byte, count, partial;
+};
+constexpr std::size_t kSliceWords = sizeof(Slice) / kWordBytes;
+
+auto launch_key(const Piece& piece) { return std::tuple(piece.dtype, piece.needs, piece.source); }
+
+}  // namespace
+
+void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vector<Piece>& pieces) {
+  const std::uint64_t element_bytes = size_bytes(whole.dtype);
+  std::uint64_t most = std::clamp(total_bytes / (device.compute_units * 4) + 1, kLeastSliceBytes, kMostSliceBytes) /
+                       element_bytes;
+  if (device.shape == Shape::kGroup) most = most_elements_a_group(device, whole.dtype, total_bytes);
+  if ((whole.needs & kLowKernel) != 0) most = std::max(kTileElements, most / kTileElements * kTileElements);
+  while (whole.count != 0) {
+    Piece piece = whole;
+    piece.count = std::min(most, whole.count);
+    pieces.push_back(piece);
+    whole.first_byte += piece.count * element_bytes;
+    whole.count -= piece.count;
+  }
+}
+
+std::uint64_t workspace_bytes(const Piece& piece) { return (kSliceWords + partial_words(piece.dtype)) * kWordBytes; }
+
+Result<Batch> Batch::enqueue(const Device& device, BufferCache& buffers, const cl::CommandQueue& queue, std::vector<Piece> pieces,
+                             const KernelOf& kernel_of, std::span<const cl_event> wait_list,
+                             std::vector<cl::Buffer> sources) {
+  Batch batch;
+  batch.pieces_ = std::move(pieces);
+  batch.sources_ = std::move(sources);
+  batch.buffers_ = &buffers;
+  batch.queue_ = queue;
+  batch.lay_out(device);
+  // Before the workspace: a kernel that is new is checked, and the check wants device memory too.
+  std::vector<cl::Kernel> kernels;
+  for (const Launch& launch : batch.launches_) {
+    const Piece& piece = batch.pieces_[launch.first_piece];
+    auto kernel = kernel_of(piece.dtype, piece.needs);
+    if (!kernel) return kernel.error();
+    kernels.push_back(*std::move(kernel));
+  }
+  if (batch.image_words_ != 0 && device.pointers != Pointers::kSameSpace) {
+    auto workspace = buffers.take(batch.image_words_ * kWordBytes, "the slices and partials of a batch");
+    if (!workspace) return workspace.error();
+    batch.workspace_ = *std::move(workspace);
+  }
+  if (Status status = batch.start(device, kernels, wait_list); !status) return status.error();
+  return batch;
+}
+
+// All slices first, launch by launch, then all partials: one upload, and one read-back of the rest.
+void Batch::lay_out(const Device& device) {
+  if (!std::ranges::is_sorted(pieces_, {}, launch_key)) std::ranges::stable_sort(pieces_, {}, launch_key);
+  const bool shared_partials = device.shape == Shape::kGroup;
+  partials_at_ = image_words_ = pieces_.size() * kSliceWords;
+  std::vector<Slice> slices;
+  slices.reserve(pieces_.size());
+  targets_.reserve(pieces_.size());
+  for (std::size_t i = 0; i < pieces_.size();) {
+    Launch launch{i, i, i * kSliceWords, image_words_, partial_words(pieces_[i].dtype)};
+    const auto key = launch_key(pieces_[i]);
+    for (; i < pieces_.size() && launch_key(pieces_[i]) == key && i - launch.first_piece < kMostGroups; ++i) {
+      if (i == launch.first_piece || !shared_partials || pieces_[i].job != pieces_[i - 1].job) {
+        targets_.push_back({pieces_[i].job, image_words_, 0});
+        image_words_ += launch.words;
+      }
+      targets_.back().count += pieces_[i].count;
+      const std::size_t partial = (targets_.back().words_at - launch.partials_at) / launch.words;
+      slices.push_back({pieces_[i].first_byte, pieces_[i].count, partial});
+    }
+    launch.end_piece = i;
+    launches_.push_back(launch);
+  }
+  image_ = std::make_unique_for_overwrite<std::int64_t[]>(image_words_);
+  if (!slices.empty()) std::memcpy(image_.get(), slices.data(), partials_at_ * kWordBytes);
+  // Work-groups merge into what is there, work-items overwrite it; and a kernel that was lost leaves counts
+  // of 0, which show.
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    const std::size_t at = targets_[i].words_at, end = i + 1 < targets_.size() ? targets_[i + 1].words_at : image_words_;
+    if (shared_partials) clear({image_.get() + at, end - at});
+    image_[at + PARTIAL_COUNT] = 0;
+  }
+}
+
+cl_int Batch::launch(const Device& device, const Launch& launch, const cl::Kernel& kernel,
+                     std::span<const cl_event> before, cl_event* folded) const {
+  const std::span pieces(pieces_.data() + launch.first_piece, pieces_.data() + launch.end_piece);
+  const cl_mem source = pieces[0].source, workspace = workspace_.memory();
+  const std::uint64_t base = workspace == nullptr ? reinterpret_cast<std::uintptr_t>(image_.get()) : 0;
+  const cl_ulong slices_at = base + launch.slices_at * kWordBytes, partials_at = base + launch.partials_at * kWordBytes;
+  cl_int code = CL_SUCCESS;
+  if (source == nullptr) code = announce(kernel, device.pointers, pieces);
+  if (code == CL_SUCCESS) code = clSetKernelArg(kernel(), 0, sizeof source, source == nullptr ? nullptr : &source);
+  if (code == CL_SUCCESS) code = clSetKernelArg(kernel(), 1, sizeof workspace, workspace == nullptr ? nullptr : &workspace);
+  if (code == CL_SUCCESS) code = clSetKernelArg(kernel(), 2, sizeof slices_at, &slices_at);
+  if (code == CL_SUCCESS) code = clSetKernelArg(kernel(), 3, sizeof partials_at, &partials_at);
+  if (code != CL_SUCCESS) return code;
+  const std::size_t local = device.group_size, global = pieces.size() * local;
+  return clEnqueueNDRangeKernel(queue_(), kernel(), 1, nullptr, &global, &local, static_cast<cl_uint>(before.size()),
+                                before.empty() ? nullptr : before.data(), folded);
+}
+
+Status Batch::start(const Device& device, std::span<const cl::Kernel> kernels, std::span<const cl_event> wait_list) {
+  const std::string doing = "folding " + std::to_string(pieces_.size()) + " slices on " + device.info.name;
+  std::vector<cl_event> before(wait_list.begin(), wait_list.end());
+  cl::Event uploaded;
+  if (workspace_.memory() != nullptr) {
+    const cl_int code = clEnqueueWriteBuffer(queue_(), workspace_.memory(), CL_FALSE, 0, image_words_ * kWordBytes,
+                                             image_.get(), 0, nullptr, &uploaded());
+    if (code != CL_SUCCESS) return error(doing, "clEnqueueWriteBuffer", code);
+    under_way_ = true;
+    before.push_back(uploaded());
+  }
+  std::vector<cl::Event> folded(launches_.size());
+  std::vector<cl_event> last;
+  for (std::size_t i = 0; i < launches_.size(); ++i) {
+    const cl_int code = launch(device, launches_[i], kernels[i], before, &folded[i]());
+    if (code != CL_SUCCESS) return error(doing, "clEnqueueNDRangeKernel or its arguments", code);
+    under_way_ = true;
+    last.push_back(folded[i]());
+  }
+  if (launches_.empty()) last = std::move(before);
+  cl_int code = CL_SUCCESS;
+  if (workspace_.memory() != nullptr) {
+    code = clEnqueueReadBuffer(queue_(), workspace_.memory(), CL_FALSE, partials_at_ * kWordBytes,
+                               (image_words_ - partials_at_) * kWordBytes, image_.get() + partials_at_,
+                               static_cast<cl_uint>(last.size()), last.data(), &done_());
+  } else if (launches_.size() == 1) {
+    done_ = std::move(folded[0]);
+  } else {
+    code = clEnqueueMarkerWithWaitList(queue_(), static_cast<cl_uint>(last.size()), last.empty() ? nullptr : last.data(),
+                                       &done_());
+  }
+  if (code != CL_SUCCESS) return error(doing, "enqueueing the results", code);
+  under_way_ = true;
+  code = clFlush(queue_());
+  if (code != CL_SUCCESS) return error(doing, "clFlush", code);
+  return {};
+}
+
+// Until nothing of the batch is under way any more.
+Status Batch::settle() {
+  if (!std::exchange(under_way_, false)) return {};
+  cl_int code = CL_SUCCESS;
+  if (done_() != nullptr) code = clWaitForEvents(1, &done_());
+  if (code == CL_SUCCESS && done_() != nullptr) return {};
+  // A command may still write into the image: it is freed when the whole queue has come to rest, or never.
+  if (!come_to_rest(queue_, done_)) {
+    keep_for_ever(image_.release());
+    workspace_ = {};  // stays in the ledger, as it may stay on the device
+    buffers_ = nullptr;
+  }
+  return error("waiting for a batch", "clWaitForEvents", code);
+}
+
+Status Batch::wait() {
+  if (Status status = settle(); !status) return status;
+  for (const Target& target : targets_) {
+    if (static_cast<std::uint64_t>(image_[target.words_at + PARTIAL_COUNT]) != target.count) {
+      return Error{Code::kDevice, "a kernel left no result, though no call failed"};
+    }
+  }
+  return {};
+}
+
+Status Batch::collect(std::span<Partial> results) {
+  if (Status status = wait(); !status) return status;
+  merge_into([&](std::size_t job) -> Partial& { return results[job]; });
+  return {};
+}
+
+void Batch::swap(Batch& other) noexcept {
+  std::swap(pieces_, other.pieces_);
+  std::swap(launches_, other.launches_);
+  std::swap(targets_, other.targets_);
+  std::swap(sources_, other.sources_);
+  std::swap(image_, other.image_);
+  std::swap(partials_at_, other.partials_at_);
+  std::swap(image_words_, other.image_words_);
+  std::swap(buffers_, other.buffers_);
+  std::swap(workspace_, other.workspace_);
+  std::swap(queue_, other.queue_);
+  std::swap(done_, other.done_);
+  std::swap(under_way_, other.under_way_);
+}
+
+Batch::Batch(Batch&& other) noexcept { swap(other); }
+
+Batch& Batch::operator=(Batch&& other) noexcept {
+  swap(other);
+  return *this;
+}
+
+Batch::~Batch() {
+  static_cast<void>(settle());
+  if (buffers_ != nullptr && workspace_.bytes != 0) buffers_->give_back(std::move(workspace_));
+}
+
+}  // namespace tensorstat::cl_engine

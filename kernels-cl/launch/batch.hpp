@@ -1,0 +1,102 @@
+// A batch on its way through the device: one upload, one launch for each dtype, needs and source, one
+// read-back, and an event that tells when the results are there. Nothing waits before `wait`. What is read
+// by its address is of one source; and a device that runs in this address space needs no upload, no
+// read-back, and no memory of its own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <tensorstat/partial.hpp>
+
+#include "kernels-cl/driver/cl.hpp"
+#include "kernels-cl/driver/device.hpp"
+#include "kernels-cl/launch/buffer_cache.hpp"
+
+namespace tensorstat::cl_engine {
+
+// Part of a tensor, where the device reads it: `first_byte` of `source`, or, where that is null, the byte
+// at the address `first_byte`. Its elements end up in the partial of job number `job`.
+struct Piece {
+  cl_mem source;
+  Dtype dtype;
+  Needs needs;
+  std::size_t job;
+  std::uint64_t first_byte, count;
+};
+
+// Cuts `count` elements into the pieces that a launch over `total_bytes` wants.
+void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vector<Piece>& pieces);
+
+// Device bytes that each piece adds to its batch, at most.
+std::uint64_t workspace_bytes(const Piece& piece);
+
+class Batch {
+ public:
+  using KernelOf = std::function<Result<cl::Kernel>(Dtype, Needs)>;
+
+  Batch() = default;
+  Batch(Batch&&) noexcept;
+  Batch& operator=(Batch&&) noexcept;
+  // Waits for what is under way: the device writes into this object's memory.
+  ~Batch();
+
+  // Enqueues everything behind `wait_list` and flushes the queue. Commands wait for one another by
+  // events, so the queue may be out of order. `sources` are kept until the batch is done.
+  static Result<Batch> enqueue(const Device& device, BufferCache& buffers, const cl::CommandQueue& queue, std::vector<Piece> pieces,
+                               const KernelOf& kernel_of, std::span<const cl_event> wait_list,
+                               std::vector<cl::Buffer> sources = {});
+
+  cl_event event() const { return done_(); }
+  std::uint64_t device_bytes() const { return workspace_.bytes; }
+
+  // Waits for this batch alone. A kernel that was lost on the way is noticed, though no call may have failed.
+  Status wait();
+
+  // After a successful wait: merges each piece into the partial of its job, `partial_of(job)`.
+  template <typename PartialOf>
+  void merge_into(const PartialOf& partial_of) const {
+    for (const Target& target : targets_) {
+      Partial& partial = partial_of(target.job);
+      merge(partial.dtype(), partial.words(), {image_.get() + target.words_at, partial.words().size()});
+    }
+  }
+
+  // Both.
+  Status collect(std::span<Partial> results);
+
+ private:
+  struct Launch {
+    std::size_t first_piece, end_piece;
+    std::size_t slices_at, partials_at;  // words from the workspace's start
+    std::size_t words;                   // a partial
+  };
+  struct Target {
+    std::size_t job, words_at;
+    std::uint64_t count;
+  };
+
+  void lay_out(const Device& device);
+  Status start(const Device& device, std::span<const cl::Kernel> kernels, std::span<const cl_event> wait_list);
+  cl_int launch(const Device& device, const Launch& launch, const cl::Kernel& kernel,
+                std::span<const cl_event> before, cl_event* folded) const;
+  Status settle();
+  void swap(Batch& other) noexcept;
+
+  std::vector<Piece> pieces_;
+  std::vector<Launch> launches_;
+  std::vector<Target> targets_;
+  std::vector<cl::Buffer> sources_;
+  std::unique_ptr<std::int64_t[]> image_;  // of the workspace: slices, then partials
+  std::size_t partials_at_ = 0, image_words_ = 0;
+  BufferCache* buffers_ = nullptr;
+  BufferCache::Buffer workspace_;
+  cl::CommandQueue queue_;
+  cl::Event done_;
+  bool under_way_ = false;
+};
+
+}  // namespace tensorstat::cl_engine

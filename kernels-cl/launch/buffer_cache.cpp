@@ -1,0 +1,86 @@
+#include "kernels-cl/launch/buffer_cache.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace tensorstat::cl_engine {
+namespace {
+
+// A budget with this many times a buffer to spare need not mind that it is larger than was asked for.
+constexpr std::uint64_t kAmple = 16;
+
+}  // namespace
+
+bool come_to_rest(const cl::CommandQueue& queue, const cl::Event& last) {
+  if (clFinish(queue()) == CL_SUCCESS) return true;
+  if (last() == nullptr) return false;
+  for (int tries = 0; tries < 5000; ++tries) {
+    cl_int status = CL_QUEUED;
+    if (clGetEventInfo(last(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr) != CL_SUCCESS) return false;
+    if (status <= CL_COMPLETE) return true;  // an error ends a command too
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
+void keep_for_ever(void* memory) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<void*>;
+  const std::lock_guard lock(mutex);
+  kept->push_back(memory);
+}
+
+BufferCache::~BufferCache() { drop_idle(); }
+
+void BufferCache::drop_idle() {
+  for (Buffer& buffer : idle_) {
+    buffer.memory = cl::Buffer();
+    ledger_.release(buffer.bytes);
+  }
+  idle_.clear();
+}
+
+Result<BufferCache::Buffer> BufferCache::take(std::uint64_t bytes, const char* purpose) {
+  const std::lock_guard lock(mutex_);
+  auto best = idle_.end();
+  for (auto each = idle_.begin(); each != idle_.end(); ++each) {
+    if (each->bytes >= bytes && (best == idle_.end() || each->bytes < best->bytes)) best = each;
+  }
+  const bool tight = best != idle_.end() && ledger_.free_bytes() < kAmple * best->bytes;
+  if (best != idle_.end() && (!tight || best->bytes - bytes <= bytes / 8)) {
+    Buffer found = std::move(*best);
+    idle_.erase(best);
+    return found;
+  }
+  if (best == idle_.end()) drop_idle();  // all are too small
+  if (!ledger_.reserve(bytes)) {
+    drop_idle();
+    if (!ledger_.reserve(bytes)) {
+      return Error{Code::kOverBudget, std::to_string(bytes) + " bytes of device memory for " + purpose +
+                                          " exceed the budget, of which " + std::to_string(ledger_.free_bytes()) +
+                                          " are free"};
+    }
+  }
+  cl_int code = CL_SUCCESS;
+  cl::Buffer made(context_, CL_MEM_READ_WRITE, bytes, nullptr, &code);
+  if (code != CL_SUCCESS) {
+    ledger_.release(bytes);
+    return error("allocating " + std::to_string(bytes) + " bytes for " + purpose, "clCreateBuffer", code);
+  }
+  return Buffer{std::move(made), bytes, nullptr};
+}
+
+void BufferCache::give_back(Buffer buffer) {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(buffer));
+}
+
+std::uint64_t BufferCache::room_bytes() const {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t room = ledger_.free_bytes();
+  for (const Buffer& buffer : idle_) room += buffer.bytes;
+  return room;
+}
+
+}  // namespace tensorstat::cl_engine

@@ -1,0 +1,126 @@
+#include <tensorstat/opencl.hpp>
+
+#include <new>
+#include <utility>
+
+#include "kernels-cl/launch/queue_context.hpp"
+#include "stats/core/ledger.hpp"
+#include "stats/core/measured.hpp"
+
+namespace tensorstat {
+
+using cl_engine::Batch;
+using cl_engine::QueueContext;
+
+namespace {
+
+Error out_of_memory() { return {Code::kInvalid, "out of host memory"}; }
+
+}  // namespace
+
+struct DeviceMeter::State {
+  explicit State(std::optional<std::uint64_t> budget_bytes) : ledger(budget_bytes) {}
+  // A forked child cannot release what is the parent's.
+  ~State() {
+    if (queue_context && queue_context->forked()) static_cast<void>(queue_context.release());
+  }
+
+  Ledger ledger;
+  std::unique_ptr<QueueContext> queue_context;
+};
+
+struct Ticket::State {
+  ~State() {
+    if (owner->queue_context->forked()) static_cast<void>(new Batch(std::move(batch)));
+  }
+
+  std::shared_ptr<DeviceMeter::State> owner;  // goes last
+  Request request;
+  std::vector<Partial> partials;
+  Batch batch;
+  bool collected = false;
+};
+
+Ticket::Ticket(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Ticket::Ticket(Ticket&&) noexcept = default;
+Ticket& Ticket::operator=(Ticket&&) noexcept = default;
+Ticket::~Ticket() = default;
+
+void* Ticket::event() const { return state_->batch.event(); }
+
+Result<Measurements> Ticket::collect() try {
+  if (std::exchange(state_->collected, true)) return Error{Code::kInvalid, "this ticket has been collected"};
+  if (state_->owner->queue_context->forked()) {
+    return Error{Code::kDevice, "the process has forked since the batch was submitted"};
+  }
+  if (Status status = state_->batch.collect(state_->partials); !status) return status.error();
+  auto results = std::make_unique<Measurements::State>(state_->request.categories, state_->partials.size());
+  const Wanted wanted{state_->request.precision, needs(state_->request.categories, state_->request.precision)};
+  for (std::size_t i = 0; i < state_->partials.size(); ++i) {
+    const Partial& partial = state_->partials[i];
+    results->put(i, partial.dtype(), {.words = partial.words()}, wanted);
+  }
+  results->place({{"opencl", "submitted to its queue", state_->batch.device_bytes()}}, {});
+  return Measurements(std::move(results));
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
+DeviceMeter::DeviceMeter(std::shared_ptr<State> state) : state_(std::move(state)) {}
+DeviceMeter::DeviceMeter(DeviceMeter&&) noexcept = default;
+DeviceMeter& DeviceMeter::operator=(DeviceMeter&&) noexcept = default;
+DeviceMeter::~DeviceMeter() = default;
+
+MemoryUse DeviceMeter::device_memory() const { return state_->ledger.use(); }
+
+Result<DeviceMeter> DeviceMeter::on(void* queue, std::optional<std::uint64_t> budget_bytes) try {
+  if (queue == nullptr) return Error{Code::kInvalid, "a DeviceMeter wants a queue, and was given none"};
+  auto state = std::make_shared<State>(budget_bytes);
+  MeterOptions options;
+  options.queue = queue;
+  auto queue_context = QueueContext::open(options, state->ledger);
+  if (!queue_context) return queue_context.error();
+  state->queue_context = *std::move(queue_context);
+  return DeviceMeter(std::move(state));
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
+Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Request& request,
+                                   std::span<void* const> wait_list) try {
+  QueueContext& queue_context = *state_->queue_context;
+  if (request.on == On::kHost) return Error{Code::kInvalid, "a submitted batch runs on the device; `host` was asked for"};
+  const Needs wanted = needs(request.categories, request.precision);
+  if ((wanted & kDigests) != 0) return Error{Code::kUnsupported, "a digest is serial, and no work for a device: use a Meter"};
+  auto state = std::make_unique<Ticket::State>();
+  state->owner = state_;
+  state->request = request;
+  state->partials.reserve(tensors.size());
+  std::uint64_t total_bytes = 0;
+  for (const Tensor& tensor : tensors) {
+    std::string refusal = queue_context.refusal(tensor, request.precision);
+    if (refusal.empty() && !queue_context.in_place(tensor)) refusal = "it is in host memory, which the device does not share";
+    if (!refusal.empty()) {
+      return Error{Code::kUnsupported,
+                   "tensor " + std::to_string(state->partials.size()) + " cannot be submitted: " + refusal};
+    }
+    state->partials.emplace_back(tensor.dtype, request.precision, wanted);
+    total_bytes += tensor.bytes();
+  }
+  std::vector<cl_engine::Piece> pieces;
+  std::vector<cl::Buffer> sources;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const Needs kept = cl_engine::kernel_needs(state->partials[i]);
+    if (Status status = queue_context.add(tensors[i], kept, i, total_bytes, pieces, sources); !status) return status.error();
+  }
+  std::vector<cl_event> events;
+  for (void* const event : wait_list) events.push_back(static_cast<cl_event>(event));
+  auto batch = queue_context.enqueue(queue_context.queue(), std::move(pieces), std::move(sources), events);
+  if (!batch) return batch.error();
+  state->batch = *std::move(batch);
+  return Ticket(std::move(state));
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
+}  // namespace tensorstat

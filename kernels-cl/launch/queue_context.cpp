@@ -1,0 +1,160 @@
+#include "kernels-cl/launch/queue_context.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels-cl/driver/host_pointers.hpp"
+#include "kernels-cl/launch/self_check.hpp"
+#include "kernels-cl/driver/driver_trial.hpp"
+
+namespace tensorstat::cl_engine {
+
+Error error(const std::string& doing, const char* call, cl_int code) {
+  return {Code::kDevice, doing + ": " + call + " returned " + std::to_string(code)};
+}
+
+namespace {
+
+std::uint64_t address_of(const Tensor& tensor) {
+  return reinterpret_cast<std::uintptr_t>(tensor.address) + tensor.offset_bytes;
+}
+
+}  // namespace
+
+QueueContext::QueueContext(Device device, cl::Context context, cl::CommandQueue queue, cl::CommandQueue own_queue,
+                 cl::CommandQueue upload_queue, Ledger& ledger)
+    : device_(std::move(device)), context_(std::move(context)), queue_(std::move(queue)), own_queue_(std::move(own_queue)),
+      upload_queue_(std::move(upload_queue)), buffers_(context_, ledger) {}
+
+Result<std::unique_ptr<QueueContext>> QueueContext::open(const MeterOptions& options, Ledger& ledger) {
+  const bool callers = options.queue != nullptr;
+  cl::CommandQueue queue;
+  cl::Context context;
+  Result<Device> device = Device{};
+  cl_int code = CL_SUCCESS;
+  if (callers) {
+    queue = cl::CommandQueue(static_cast<cl_command_queue>(options.queue), true);
+    context = queue.getInfo<CL_QUEUE_CONTEXT>(&code);
+    cl::Device callers_device;
+    if (code == CL_SUCCESS) callers_device = queue.getInfo<CL_QUEUE_DEVICE>(&code);
+    if (code != CL_SUCCESS) return error("asking the caller's queue for its device", "clGetCommandQueueInfo", code);
+    device = describe(callers_device);
+  } else {
+    device = choose_device(options);
+  }
+  if (!device) return device.error();
+  const std::string doing = "opening " + device->info.name;
+  if (!callers) {
+    context = cl::Context(device->device, nullptr, nullptr, nullptr, &code);
+    if (code != CL_SUCCESS) return error(doing, "clCreateContext", code);
+  }
+  cl::CommandQueue own_queue(context, device->device, 0, &code);
+  if (code != CL_SUCCESS) return error(doing, "clCreateCommandQueue", code);
+  cl::CommandQueue upload_queue = own_queue;
+  if (!device->shares_host_memory) upload_queue = cl::CommandQueue(context, device->device, 0, &code);
+  if (code != CL_SUCCESS) return error(doing, "clCreateCommandQueue", code);
+  if (!callers) queue = own_queue;
+  device->pointers = find_pointers(*device, context, own_queue);
+  return std::unique_ptr<QueueContext>(
+      new QueueContext(*std::move(device), std::move(context), std::move(queue), std::move(own_queue),
+                  std::move(upload_queue), ledger));
+}
+
+bool QueueContext::follows(const Tensor& tensor) const {
+  if (tensor.where == Where::kClBuffer) return false;
+  return device_.follows_any_pointer() || (tensor.where == Where::kSharedMemory && device_.pointers == Pointers::kSvm);
+}
+
+bool QueueContext::in_place(const Tensor& tensor) const {
+  return tensor.where == Where::kClBuffer || device_.shares_host_memory || follows(tensor);
+}
+
+std::string QueueContext::refusal(const Tensor& tensor, Precision precision) const {
+  if (tensor.strides != nullptr) return "strided tensors are host work";
+  if (forked()) return "the process has forked since the device was opened";
+  if (precision == Precision::kLow && is_float(tensor.dtype)) {
+    const bool is_double = tensor.dtype == Dtype::kFloat64;
+    if (is_double && !device_.fp64) return "`low` holds float64 sums in float64, which the device does not have";
+    if (!is_double && !device_.float_subnormals) return "`low` needs float32 subnormals, which the device flushes";
+  }
+  if (tensor.where == Where::kSharedMemory && !in_place(tensor)) {
+    return "the device has no shared virtual memory, nor the host's";
+  }
+  const std::uint64_t at = tensor.where == Where::kClBuffer ? tensor.offset_bytes : address_of(tensor);
+  if (in_place(tensor) && at % size_bytes(tensor.dtype) != 0) return "it begins inside an element's alignment";
+  return "";
+}
+
+Status QueueContext::add(const Tensor& tensor, Needs needs, std::size_t job, std::uint64_t total_bytes,
+                    std::vector<Piece>& pieces, std::vector<cl::Buffer>& sources) const {
+  if (tensor.element_count == 0) return {};
+  Piece whole{nullptr, tensor.dtype, needs, job, 0, tensor.element_count};
+  if (tensor.where == Where::kClBuffer) {
+    whole.source = static_cast<cl_mem>(const_cast<void*>(tensor.address));
+    whole.first_byte = tensor.offset_bytes;
+    cut(device_, whole, total_bytes, pieces);
+    return {};
+  }
+  if (follows(tensor)) {
+    whole.first_byte = address_of(tensor);
+    cut(device_, whole, total_bytes, pieces);
+    return {};
+  }
+  // As many bytes at a time as one buffer may span.
+  const std::uint64_t element_bytes = size_bytes(tensor.dtype);
+  const std::uint64_t unit = element_bytes * kTileElements;
+  const std::uint64_t most = device_.largest_buffer_bytes / unit * unit;
+  auto* address = static_cast<std::byte*>(const_cast<void*>(tensor.address)) + tensor.offset_bytes;
+  for (std::uint64_t first = 0; first < tensor.bytes(); first += most) {
+    const std::uint64_t bytes = std::min(most, tensor.bytes() - first);
+    cl_int code = CL_SUCCESS;
+    cl::Buffer source(context_, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, address + first, &code);
+    if (code != CL_SUCCESS) return error("sharing a tensor with the device", "clCreateBuffer", code);
+    whole.source = source();
+    whole.count = bytes / element_bytes;
+    cut(device_, whole, total_bytes, pieces);
+    sources.push_back(std::move(source));
+  }
+  return {};
+}
+
+Result<Batch> QueueContext::enqueue(const cl::CommandQueue& queue, std::vector<Piece> pieces,
+                               std::vector<cl::Buffer> sources, std::span<const cl_event> wait_list) {
+  const std::lock_guard lock(mutex_);
+  return Batch::enqueue(device_, buffers_, queue, std::move(pieces),
+                        [this](Dtype dtype, Needs needs) { return kernel(dtype, needs); }, wait_list, std::move(sources));
+}
+
+Status QueueContext::prepare(Dtype dtype, Needs needs) {
+  const std::lock_guard lock(mutex_);
+  const auto made = kernel(dtype, needs);
+  return made ? Status{} : Status(made.error());
+}
+
+Result<cl::Kernel> QueueContext::kernel(Dtype dtype, Needs needs) {
+  if (const cl::Kernel* known = programs_.find(dtype, needs)) return *known;
+  auto made = make_kernel(device_, dtype, needs);
+  if (!made && device_.ptx != 0) {
+    // A driver may not compile the packed operations, or get them wrong; without, it is a device like others.
+    Device plain = device_;
+    plain.ptx = 0;
+    made = make_kernel(plain, dtype, needs);
+  }
+  if (made) programs_.keep(dtype, needs, *made);
+  return made;
+}
+
+Result<cl::Kernel> QueueContext::make_kernel(const Device& device, Dtype dtype, Needs needs) {
+  const auto prove = [&](const cl::Kernel& kernel) { return self_check(device, buffers_, own_queue_, kernel, dtype, needs); };
+  const Programs::Recipe recipe = Programs::recipe(device, dtype, needs);
+  if (Status tried = try_kernel(device, recipe.key, dtype, needs); !tried) return tried.error();
+  // What the disk had and the device does not do well is built again.
+  if (auto recalled = Programs::recall(context_, device, recipe); recalled && prove(*recalled)) return *std::move(recalled);
+  auto built = Programs::build(context_, device, recipe);
+  if (!built) return built.error();
+  if (Status status = prove(*built); !status) return status.error();
+  Programs::remember(*built, recipe);
+  return built;
+}
+
+}  // namespace tensorstat::cl_engine

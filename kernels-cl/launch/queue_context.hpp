@@ -1,0 +1,72 @@
+// An OpenCL queue at work for tensorstat: the device behind it, its kernels, and the memory that batches
+// share. Thread-safe.
+#pragma once
+
+#include <unistd.h>
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels-cl/launch/batch.hpp"
+#include "kernels-cl/driver/device.hpp"
+#include "kernels-cl/launch/program.hpp"
+#include "kernels-cl/launch/buffer_cache.hpp"
+
+namespace tensorstat::cl_engine {
+
+class QueueContext {
+ public:
+  // On the caller's queue where the options name one, else on a queue of its own. What folds tensors in
+  // OpenCL memory goes to the caller's queue, behind what the caller has enqueued, and only own events are
+  // waited for. What has nothing to do with it (the self-check of a kernel, uploads of host memory) goes to
+  // another queue of the same context.
+  static Result<std::unique_ptr<QueueContext>> open(const MeterOptions& options, Ledger& ledger);
+
+  const Device& device() const { return device_; }
+  const cl::CommandQueue& queue() const { return queue_; }          // the caller's, where there is one
+  const cl::CommandQueue& own_queue() const { return own_queue_; }  // in order
+  // In order, beside the own queue where the device has memory of its own, so that uploads overlap.
+  const cl::CommandQueue& upload_queue() const { return upload_queue_; }
+  BufferCache& buffers() { return buffers_; }
+
+  // Whether this process is a child of the one that opened it: then nothing may be asked of OpenCL.
+  bool forked() const { return getpid() != pid_; }
+
+  // Why the device cannot fold this tensor, in words; empty when it can.
+  std::string refusal(const Tensor& tensor, Precision precision) const;
+
+  // Whether the device reads the tensor where it is; and whether it does so by its address alone, without
+  // a buffer for each.
+  bool in_place(const Tensor& tensor) const;
+  bool follows(const Tensor& tensor) const;
+
+  // Adds a tensor that is read in place to the pieces of a batch over `total_bytes`. The buffers through
+  // which host memory is seen go to `sources`.
+  Status add(const Tensor& tensor, Needs needs, std::size_t job, std::uint64_t total_bytes, std::vector<Piece>& pieces,
+             std::vector<cl::Buffer>& sources) const;
+
+  // Builds and checks a kernel, where that is not done yet.
+  Status prepare(Dtype dtype, Needs needs);
+
+  Result<Batch> enqueue(const cl::CommandQueue& queue, std::vector<Piece> pieces, std::vector<cl::Buffer> sources,
+                        std::span<const cl_event> wait_list = {});
+
+ private:
+  QueueContext(Device device, cl::Context context, cl::CommandQueue queue, cl::CommandQueue own_queue,
+          cl::CommandQueue upload_queue, Ledger& ledger);
+  Result<cl::Kernel> kernel(Dtype dtype, Needs needs);
+  Result<cl::Kernel> make_kernel(const Device& device, Dtype dtype, Needs needs);  // built or recalled, and checked
+
+  const Device device_;
+  const cl::Context context_;
+  const cl::CommandQueue queue_, own_queue_, upload_queue_;
+  const pid_t pid_ = getpid();
+  BufferCache buffers_;
+  std::mutex mutex_;  // of the kernels and their arguments
+  Programs programs_;
+};
+
+}  // namespace tensorstat::cl_engine

@@ -1,0 +1,16 @@
+// Compilers for OpenCL C have been wrong before. No kernel is believed before it has folded a small tensor
+// whose partial is known.
+#pragma once
+
+#include <functional>
+
+#include "kernels-cl/launch/batch.hpp"
+
+namespace tensorstat::cl_engine {
+
+// Folds a tensor of awkward values with `kernel`, and compares every word that was asked for with the
+// lift's. Waits for the result: `queue` is the engine's own. An error says what differed.
+Status self_check(const Device& device, BufferCache& buffers, const cl::CommandQueue& queue,
+             const cl::Kernel& kernel, Dtype dtype, Needs needs);
+
+}  // namespace tensorstat::cl_engine

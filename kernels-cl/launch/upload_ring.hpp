@@ -1,0 +1,68 @@
+// Host memory on its way to a device that does not read it where it lies: a few windows of device memory,
+// each filled, folded and filled again, so that the copying of one overlaps the folding of another. Small
+// tensors are packed, many to an upload and a launch; large ones pass through in parts.
+#pragma once
+
+#include <array>
+#include <functional>
+
+#include "kernels-cl/launch/queue_context.hpp"
+
+namespace tensorstat::cl_engine {
+
+// Less than this is packed on the host first: a command costs more than the copy.
+inline constexpr std::uint64_t kWorthACommandBytes = std::uint64_t{64} << 10;
+
+class UploadRing {
+ public:
+  static constexpr std::uint64_t kSpacingBytes = 64;  // what a tensor may take in a window beside its own
+
+  using PartialOf = std::function<Partial&(std::size_t job)>;
+
+  // For about `total_bytes` of tensors, as far as they are known. Windows and the workspaces of their batches
+  // stay within what the buffer cache has room for now; kOverBudget where that is nothing.
+  static Result<std::unique_ptr<UploadRing>> open(QueueContext& queue_context, std::uint64_t total_bytes, PartialOf partial_of);
+  UploadRing(const UploadRing&) = delete;
+  UploadRing& operator=(const UploadRing&) = delete;
+  // Waits for what is under way.
+  ~UploadRing();
+
+  // Uploads a tensor in host memory and has it folded; waits only where every window is in use. Its bytes
+  // must stay until `release` or `finish`.
+  Status add(const Tensor& tensor, Needs needs, std::size_t job);
+
+  // Waits until nothing that was added is read any more, though it may be folded later.
+  Status release();
+
+  // Waits until all is in the partials. After an error of this ring some of it may be.
+  Status finish();
+
+ private:
+  struct Window {
+    BufferCache::Buffer memory;
+    std::uint64_t used_bytes = 0, sent_bytes = 0;  // what lies between is packed in `memory.host`
+    std::uint64_t workspace_bytes = 0;
+    std::vector<Piece> pieces;
+    Batch batch;
+  };
+  static constexpr std::size_t kWindows = 3;
+
+  UploadRing(QueueContext& queue_context, PartialOf partial_of) : queue_context_(queue_context), partial_of_(std::move(partial_of)) {}
+  // Takes `bytes` into the window that is being filled; where they are few, they are sent with others.
+  Status put(const std::byte* from, std::uint64_t bytes);
+  Status send(const std::byte* from, std::uint64_t at, std::uint64_t bytes);
+  Status send_packed();
+  // Folds the window that is being filled, and has the oldest empty for what comes.
+  Status turn();
+  Status collect(Window& window);
+
+  QueueContext& queue_context_;
+  const PartialOf partial_of_;
+  std::vector<Window> windows_;
+  std::size_t filling_ = 0;
+  std::uint64_t window_bytes_ = 0, most_workspace_bytes_ = 0;
+  cl::Event sent_;        // the last command of an upload; they run in order
+  bool sending_ = false;  // it has not been waited for
+};
+
+}  // namespace tensorstat::cl_engine

@@ -1,0 +1,291 @@
+// The fold of float64: exact sums, as fold_windowed.h has them, for 53-bit mantissas. One text for C++
+// and OpenCL C; read that one first.
+//
+// A window's elements are scaled by a power of two to one fixed place, so that neither huge nor tiny
+// data overflow or underflow on the way. An element is cut into three short parts by the very additions
+// that sum those parts, and the products of parts are short enough to add up as they are.
+//
+// Elements are taken a round at a time: summed as though the window held them, and seen on the way. Where
+// it did not hold them after all, the round's sums are forgotten.
+#ifdef __cplusplus  // OpenCL C has it in front
+#include "precision/fold/fold_bins_double.h"
+#endif
+
+// An element is high * 2^(2 * PART) + middle * 2^PART + low units, each part at most 2^PART in size. A lane
+// takes 2^5 of them a round, at most: 2^5 * 2^(2 * PART) is 2^51.
+#define PART 23
+#define SPAN_DOUBLE (3 * PART - 53)
+#define ROUND (LANES(f64) << 5 < GROUP ? LANES(f64) << 5 : GROUP)
+// The unit of a window's elements after scaling, as a power of two.
+#define SCALED_UNIT (-60)
+// 2^9 rounds of 2^7 products, of 2^46 each, stay in 63 bits, in all lanes together.
+#define ROUNDS_DOUBLE 512
+// Moving a window costs as much as the bins of a few rounds.
+#define STAY_DOUBLE 8
+
+// What is summed: the high parts, what they leave, and the products of parts.
+enum { REST, HIGH, LOW_LOW, MIDDLE_LOW, MIDDLE_MIDDLE, HIGH_LOW, HIGH_MIDDLE, HIGH_HIGH, TERMS };
+#define IS_SQUARE(k) ((k) >= LOW_LOW)
+#define NEEDED(k) ((needs & (IS_SQUARE(k) ? NEED_SQUARES : NEED_SUM)) != 0)
+// A term counts 2^TERM_UNIT units, or square units; a product of two different parts counts twice.
+#define TERM_UNIT(k) (PART * ((k) < LOW_LOW ? 2 * (k) : (k) < HIGH_LOW ? (k)-LOW_LOW : (k)-MIDDLE_LOW))
+#define TERM_TWICE(k) ((k) == MIDDLE_LOW || (k) == HIGH_LOW || (k) == HIGH_MIDDLE ? 1 : 0)
+// 1.5 * 2^52 units, as bits
+#define START_AT(exponent) (((u64)(1023 + 52 + (exponent)) << 52) | ((u64)1 << 51))
+#define START_BITS(k) START_AT((IS_SQUARE(k) ? 2 : 1) * SCALED_UNIT + TERM_UNIT(k))
+
+// Of elements that are not NaN. Where zeros are looked for, all bits are or'ed and and'ed: -0 and +0 compare as
+// equal, and only where one of them is the extremum do its signs matter, which are the zeros' then.
+typedef struct {
+  v_f64 top, bottom;
+  v_u64 negatives, zeros, any_bits, all_bits;
+} NAME(seen);
+
+// What a round is expected to be, as the last one was: inside the window, the same with zeros, or anything else.
+enum { PLAIN, ZEROS, STRANGE };
+
+typedef struct {
+  v_u64 totals[TERMS];  // of the rounds' sums, as bits, start included
+  NAME(seen) seen;
+  v_u64 nans, positive_infs, negative_infs;
+  f64 smallest, largest, scale;  // of the window; zeros are always inside
+  u32 unit;
+  u32 rounds;    // in the totals
+  u32 missed;    // rounds outside the window since it was placed
+  u32 expected;  // PLAIN, ZEROS or STRANGE
+  NAME(bins) bins;
+} NAME(fold);
+
+#define INFINITY_DOUBLE AS_F64(INF_BITS)
+// Of infinities too, of which max and min of OpenCL C promise nothing; where a is NaN, b.
+#define LARGER(a, b) ((a) > (b) ? (a) : (b))
+#define SMALLER(a, b) ((a) < (b) ? (a) : (b))
+
+INLINE void NAME(clear)(NAME(fold) * fold) {
+  UNROLL
+  for (int k = 0; k < TERMS; ++k) fold->totals[k] = SPLAT(u64, 0);
+  fold->rounds = 0;
+}
+
+INLINE void NAME(place)(NAME(fold) * fold, i32 highest) {
+  highest = MIN(highest, MAX_EXPONENT - 1);
+  const i32 lowest = MAX(highest - SPAN_DOUBLE, 1);
+  fold->largest = AS_F64(((u64)(highest + 1) << 52) - 1);
+  fold->smallest = AS_F64(lowest == 1 ? 1 : (u64)lowest << 52);
+  fold->unit = (u32)(lowest - 1);
+  // Takes the smallest elements' last bit from 2^(unit - 1074) to 2^SCALED_UNIT; normal for every window.
+  fold->scale = AS_F64((u64)(1023 + SCALED_UNIT + 1074 - (i32)fold->unit) << 52);
+  fold->missed = 0;
+}
+
+INLINE void NAME(flush)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
+  if (fold->rounds == 0) return;
+  UNROLL
+  for (int k = 0; k < TERMS; ++k) {
+    if (!NEEDED(k)) continue;
+    const u64 starts = (u64)fold->rounds * LANES(f64) * START_BITS(k);
+    const i64 sum = (i64)((u64)ADD_LANES(u64, fold->totals[k]) - starts);
+    deposit(partial + (IS_SQUARE(k) ? SQUARES : PARTIAL_SUM), sum,
+            (IS_SQUARE(k) ? 2 : 1) * fold->unit + TERM_UNIT(k) + TERM_TWICE(k));
+  }
+  NAME(clear)(fold);
+}
+
+INLINE void NAME(see_nothing)(NAME(seen) * seen) {
+  seen->top = SPLAT(f64, -INFINITY_DOUBLE);
+  seen->bottom = SPLAT(f64, INFINITY_DOUBLE);
+  seen->negatives = seen->zeros = seen->any_bits = SPLAT(u64, 0);
+  seen->all_bits = SPLAT(u64, ~(u64)0);
+}
+
+INLINE void NAME(add_seen)(NAME(seen) * to, const NAME(seen) * from) {
+  to->top = LARGER(to->top, from->top);
+  to->bottom = SMALLER(to->bottom, from->bottom);
+  to->negatives += from->negatives;
+  to->zeros += from->zeros;
+  to->any_bits |= from->any_bits;
+  to->all_bits &= from->all_bits;
+}
+
+INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
+  NAME(clear)(fold);
+  NAME(place)(fold, MAX_EXPONENT / 2 + 2);  // data of unit size fits
+  fold->missed = STAY_DOUBLE;
+  if ((needs & (NEED_SUM | NEED_SQUARES)) == 0) {  // only NaN and Inf are kept out
+    fold->smallest = AS_F64(1);
+    fold->largest = AS_F64(INF_BITS - 1);
+    fold->scale = 0;
+  }
+  NAME(see_nothing)(&fold->seen);
+  fold->nans = fold->positive_infs = fold->negative_infs = SPLAT(u64, 0);
+  fold->expected = PLAIN;
+  fold->bins.elements = 0;
+}
+
+INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
+  NAME(flush)(fold, partial, needs);
+  NAME(flush_bins)(&fold->bins, partial);
+  const NAME(seen)* seen = &fold->seen;
+  ADD(partial[PARTIAL_NANS], ADD_LANES(u64, fold->nans));
+  ADD(partial[PARTIAL_POSITIVE_INFS], ADD_LANES(u64, fold->positive_infs));
+  ADD(partial[PARTIAL_NEGATIVE_INFS], ADD_LANES(u64, fold->negative_infs));
+  if (needs & NEED_SIGNS) {
+    ADD(partial[PARTIAL_ZEROS], ADD_LANES(u64, seen->zeros));
+    ADD(partial[PARTIAL_NEGATIVES], ADD_LANES(u64, seen->negatives));
+  }
+  if (!(needs & NEED_EXTREMA)) return;
+  i64 highest = MAX_LANE(i64, KEY(i64, seen->top)), lowest = MIN_LANE(i64, KEY(i64, seen->bottom));
+  if (highest < lowest) return;  // nothing: this is a NaN's
+  // The keys of -0 and +0 are -1 and 0.
+  if (highest == -1 || highest == 0) highest = MAX_LANE(i64, AS(i64, seen->all_bits)) < 0 ? -1 : 0;
+  if (lowest == -1 || lowest == 0) lowest = MIN_LANE(i64, AS(i64, seen->any_bits)) < 0 ? -1 : 0;
+  raise_extrema(partial, highest, lowest);
+}
+
+// Adds a vector of elements to a round's sums. With every element in the window, no operation rounds, except the
+// two additions that cut x.
+INLINE void NAME(add)(v_f64* sums, v_f64 x, v_f64 scale, const int needs) {
+  const v_f64 raised = MUL_ADD(x, scale, sums[HIGH]);  // NaN from a NaN on, or from what comes after an Inf
+  if (needs & (NEED_SUM | NEED_SQUARES)) {
+    const v_f64 high = raised - sums[HIGH];
+    const v_f64 rest = MUL_ADD(x, scale, -high);
+    if (needs & NEED_SUM) sums[REST] += rest;
+    if (needs & NEED_SQUARES) {
+      const v_f64 cut = SPLAT(f64, AS_F64(START_AT(SCALED_UNIT + PART)));
+      const v_f64 middle = (rest + cut) - cut;
+      const v_f64 low = rest - middle;
+      sums[LOW_LOW] = MUL_ADD(low, low, sums[LOW_LOW]);
+      sums[MIDDLE_LOW] = MUL_ADD(middle, low, sums[MIDDLE_LOW]);
+      sums[MIDDLE_MIDDLE] = MUL_ADD(middle, middle, sums[MIDDLE_MIDDLE]);
+      sums[HIGH_LOW] = MUL_ADD(high, low, sums[HIGH_LOW]);
+      sums[HIGH_MIDDLE] = MUL_ADD(high, middle, sums[HIGH_MIDDLE]);
+      sums[HIGH_HIGH] = MUL_ADD(high, high, sums[HIGH_HIGH]);
+    }
+  }
+  sums[HIGH] = raised;
+}
+
+INLINE void NAME(start)(v_f64* sums) {
+  UNROLL
+  for (int k = 0; k < TERMS; ++k) sums[k] = SPLAT(f64, AS_F64(START_BITS(k)));
+}
+
+INLINE void NAME(keep)(NAME(fold) * fold, WORDS i64* partial, const v_f64* sums, const int needs) {
+  UNROLL
+  for (int k = 0; k < TERMS; ++k) {
+    if (NEEDED(k)) fold->totals[k] += AS(u64, sums[k]);
+  }
+  if (++fold->rounds == ROUNDS_DOUBLE) NAME(flush)(fold, partial, needs);
+}
+
+// Sees a vector of elements. `near` becomes the smallest magnitude, if none is NaN; where `zeros` are looked
+// for, the smallest that is not zero.
+INLINE void NAME(see)(NAME(seen) * seen, v_f64* near, v_u64 bits, const int needs, const int zeros) {
+  const v_f64 x = AS(f64, bits), none = SPLAT(f64, 0);
+  seen->top = LARGER(x, seen->top);  // not a NaN
+  seen->bottom = SMALLER(x, seen->bottom);
+  if (needs & NEED_SIGNS) COUNT_INTO(u64, seen->negatives, x < none);
+  if (zeros) {
+    COUNT_INTO(u64, seen->zeros, x == none);
+    seen->any_bits |= bits;
+    seen->all_bits &= bits;
+  }
+  *near = SMALLER_SIZE(*near, zeros ? (x == none ? SPLAT(f64, INFINITY_DOUBLE) : x) : x);
+}
+
+// Takes the ROUND elements at p if the window holds them, and returns whether it did; where no `zeros` are
+// looked for, it takes none that has any.
+INLINE int NAME(take)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int zeros) {
+  const v_f64 scale = SPLAT(f64, fold->scale);
+  v_f64 sums[TERMS], near = SPLAT(f64, INFINITY_DOUBLE);
+  NAME(start)(sums);
+  NAME(seen) seen;
+  NAME(see_nothing)(&seen);
+  UNROLL_BY_2
+  for (int i = 0; i < ROUND; i += LANES(f64)) {
+    const v_u64 bits = LOAD(u64, p + i * 8);
+    PREFETCH(p + i * 8);
+    NAME(see)(&seen, &near, bits, needs, zeros);
+    NAME(add)(sums, AS(f64, bits), scale, needs);
+  }
+  const v_f64 farthest = LARGER(seen.top, -seen.bottom);
+  if (UNLIKELY(ANY(i64, (farthest > fold->largest) | (near < fold->smallest) | (sums[HIGH] != sums[HIGH])))) {
+    fold->expected = !zeros && ANY(i64, near == SPLAT(f64, 0)) ? ZEROS : STRANGE;
+    return 0;
+  }
+  if (zeros) fold->expected = ANY(i64, seen.zeros != (u64)0) ? ZEROS : PLAIN;
+  NAME(add_seen)(&fold->seen, &seen);
+  NAME(keep)(fold, partial, sums, needs);
+  return 1;
+}
+
+// Counts the NaN and Inf among the ROUND elements at p, and keeps the bits of NaN out of `seen`; `far` and `near`
+// become the largest and the smallest magnitude of the finite ones, zeros aside.
+NOINLINE void NAME(see_strange)(NAME(fold) * fold, NAME(seen) * seen, v_f64* far, v_f64* near, SPACE const u8* p) {
+  const v_f64 infinity = SPLAT(f64, INFINITY_DOUBLE), none = SPLAT(f64, 0);
+  *far = none;
+  *near = infinity;
+  seen->any_bits = SPLAT(u64, 0);
+  seen->all_bits = ~seen->any_bits;
+  for (int i = 0; i < ROUND; i += LANES(f64)) {
+    const v_u64 bits = LOAD(u64, p + i * 8);
+    const v_f64 x = AS(f64, bits), size = AS(f64, bits & MAGNITUDE_MASK);
+    COUNT_INTO(u64, fold->nans, x != x);
+    COUNT_INTO(u64, fold->positive_infs, x == infinity);
+    COUNT_INTO(u64, fold->negative_infs, x == -infinity);
+    seen->any_bits |= x == x ? bits : SPLAT(u64, 0);
+    seen->all_bits &= x == x ? bits : SPLAT(u64, ~(u64)0);
+    *far = LARGER(*far, size < infinity ? size : none);
+    *near = SMALLER(*near, size > none ? size : infinity);
+  }
+}
+
+// Takes the ROUND elements at p, whatever they are.
+NOINLINE void NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
+  const v_f64 none = SPLAT(f64, 0);
+  v_f64 far, near = SPLAT(f64, INFINITY_DOUBLE), strange = none;
+  NAME(seen) seen;
+  NAME(see_nothing)(&seen);
+  UNROLL_BY_2
+  for (int i = 0; i < ROUND; i += LANES(f64)) {
+    const v_u64 bits = LOAD(u64, p + i * 8);
+    PREFETCH(p + i * 8);
+    NAME(see)(&seen, &near, bits, needs, 1);
+    strange = MUL_ADD(AS(f64, bits), none, strange);
+  }
+  far = LARGER(seen.top, -seen.bottom);
+  const int finite = !ANY(i64, strange != strange);
+  if (!finite) NAME(see_strange)(fold, &seen, &far, &near, p);
+  NAME(add_seen)(&fold->seen, &seen);
+  fold->expected = finite ? ZEROS : STRANGE;
+  if ((needs & (NEED_SUM | NEED_SQUARES)) == 0) return;
+  const i64 largest = MAX_LANE(i64, AS(i64, far)), smallest = MIN_LANE(i64, AS(i64, near));
+  if (largest > AS_I64(fold->largest) || smallest < AS_I64(fold->smallest)) {
+    const i32 highest = MIN((i32)(largest >> 52) + 1, MAX_EXPONENT - 1);  // a binade to spare
+    const i32 lowest = highest - SPAN_DOUBLE;
+    if ((lowest > 1 && (i32)(smallest >> 52) < lowest) || fold->rounds + ++fold->missed < STAY_DOUBLE) {
+      NAME(bin_round)(&fold->bins, partial, p, ROUND, (i32)(smallest >> 52), (i32)(largest >> 52));
+      fold->expected = STRANGE;
+      return;
+    }
+    NAME(flush)(fold, partial, needs);
+    NAME(place)(fold, highest);
+  }
+  const v_f64 scale = SPLAT(f64, fold->scale);
+  v_f64 sums[TERMS];
+  NAME(start)(sums);
+  UNROLL_BY_2
+  for (int i = 0; i < ROUND; i += LANES(f64)) {
+    const v_f64 x = AS(f64, LOAD(u64, p + i * 8));
+    NAME(add)(sums, x - x == none ? x : none, scale, needs);
+  }
+  NAME(keep)(fold, partial, sums, needs);
+}
+
+INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
+  for (int first = 0; first < GROUP; first += ROUND, p += ROUND * 8) {
+    if (fold->expected == PLAIN && NAME(take)(fold, partial, p, needs, 0)) continue;
+    if (fold->expected == ZEROS && NAME(take)(fold, partial, p, needs, 1)) continue;
+    NAME(settle)(fold, partial, p, needs);
+  }
+}

@@ -1,0 +1,276 @@
+// The fold of float16, bfloat16 and float32: exact sums at the speed of memory. One text for C++ and
+// OpenCL C, included once a dtype; host/simd/vectors.h and kernels-cl/cl/vectors.cl say what a vector is.
+//
+// Every value becomes a binary64 d, and each lane keeps the sum of d, and the sum of d*d in two parts.
+// An accumulator starts at 1.5 * 2^52 of its units, so that its bits less the start's are its integer
+// sum. With all exponents inside a window, no operation below rounds, except the addition that splits
+// d*d at the coarser unit `high`; and that one's error, exact again, is what `low` adds up. All being
+// exact, neither contraction to fma nor a caller's rounding mode can change a bit. The splitting is
+// that of Rump, Ogita and Oishi's accurate summation; the proof is in precision/README.md.
+//
+// The half types' squares are short enough to need no splitting in a narrower window; most groups of
+// most tensors fit that one, at half the operations.
+//
+// A group of elements that its window does not hold moves it. NaN and Inf are counted and left out. A group
+// whose finite elements alone span too many binades goes into bins (fold_bins.h).
+
+#ifdef __cplusplus  // OpenCL C has it in front
+#include "precision/fold/fold_bins.h"
+#include "precision/fold/fold_extremes.h"
+#endif
+
+// A lane adds 2^LOG2_STEPS elements between flushes. Its integers stay within 2^51 when
+// STEPS * 2^(SPAN + MANTISSA_BITS) does, SPAN being how many binades apart elements may lie; the same
+// for the squares' low part gives SPLIT, the coarser unit.
+#define LOG2_STEPS 9
+#define SPAN (51 - MANTISSA_BITS - LOG2_STEPS)
+#define SPLIT (LOG2_STEPS + 2 * (SPAN + MANTISSA_BITS) - 51)
+
+// In the narrow window a lane adds the 2^LOG2_IN_GROUP elements that it has in a group, then hands both
+// integers to 64-bit lanes: 2^LOG2_IN_GROUP * 2^(2 * (NARROW_SPAN + MANTISSA_BITS)) is at most 2^51.
+#define HAS_NARROW (sizeof(UBITS) == 2)
+#define LOG2_IN_GROUP (LANES(f64) == 8 ? 3 : LANES(f64) == 4 ? 4 : 5)
+#define NARROW_SPAN ((51 - LOG2_IN_GROUP) / 2 - MANTISSA_BITS)
+#define NARROW_GROUPS 256  // 2^8 groups of 2^7 squares of 2^48 stay in 63 bits, in all lanes together
+
+typedef struct {
+  UBITS smallest, largest;  // as bits without the sign; zeros are always inside
+  VECTOR_OF(UBITS) smallest_lanes;
+  VECTOR_OF(SBITS) largest_lanes;
+  u32 unit;  // its unit is 2^unit of the partial's
+} NAME(window);
+
+typedef struct {
+  v_f64 sum[SETS], high[SETS], low[SETS];
+  f64 sum_start, high_start, low_start;
+  NAME(window) wide;
+  u32 steps;  // since the last flush
+  v_i64 narrow_sum, narrow_square;
+  f64 narrow_sum_start, narrow_square_start;
+  NAME(window) narrow;
+  u32 narrow_groups;
+  NAME(seen) seen;
+  NAME(bins) bins;
+} NAME(fold);
+
+// 1.5 * 2^(52 + exponent)
+INLINE f64 NAME(start)(i32 exponent) {
+  return AS_F64(((u64)(1023 + 52 + exponent) << 52) | ((u64)1 << 51));
+}
+
+INLINE void NAME(clear)(NAME(fold) * fold) {
+  UNROLL
+  for (int s = 0; s < SETS; ++s) {
+    fold->sum[s] = SPLAT(f64, fold->sum_start);
+    fold->high[s] = SPLAT(f64, fold->high_start);
+    fold->low[s] = SPLAT(f64, fold->low_start);
+  }
+  fold->steps = 0;
+}
+
+INLINE void NAME(set_window)(NAME(window) * window, UBITS smallest, UBITS largest) {
+  window->smallest = smallest;
+  window->largest = largest;
+  window->smallest_lanes = SPLAT(UBITS, smallest);
+  window->largest_lanes = SPLAT(SBITS, (SBITS)largest);
+}
+
+// A window whose upper end is at the stored exponent `highest`; returns its lowest exponent.
+INLINE i32 NAME(place_window)(NAME(window) * window, i32 highest, i32 span, int subnormals) {
+  highest = MIN(highest, MAX_EXPONENT - 1);
+  const i32 lowest = MAX(highest - span, 1);
+  NAME(set_window)(window, lowest == 1 && subnormals ? (UBITS)1 : (UBITS)((UBITS)lowest << MANTISSA_SHIFT),
+                   (UBITS)(((UBITS)(highest + 1) << MANTISSA_SHIFT) - 1));
+  window->unit = (u32)(lowest - 1 + FIRST_UNIT);
+  return lowest;
+}
+
+INLINE void NAME(place)(NAME(fold) * fold, i32 highest) {
+  NAME(place_window)(&fold->wide, highest, SPAN, SUBNORMALS_CONVERT);
+  const i32 exponent = (i32)fold->wide.unit + SUM_EXPONENT_Float;
+  fold->sum_start = NAME(start)(exponent);
+  fold->high_start = NAME(start)(2 * exponent + SPLIT);
+  fold->low_start = NAME(start)(2 * exponent);
+  NAME(clear)(fold);
+}
+
+INLINE void NAME(place_narrow)(NAME(fold) * fold, i32 highest) {
+  const i32 lowest = NAME(place_window)(&fold->narrow, highest, NARROW_SPAN, 0);
+  const i32 exponent = lowest - MAX_EXPONENT / 2 - MANTISSA_SHIFT;
+  fold->narrow_sum_start = NAME(start)(exponent);
+  fold->narrow_square_start = NAME(start)(2 * exponent);
+  fold->narrow_sum = fold->narrow_square = SPLAT(i64, 0);
+  fold->narrow_groups = 0;
+}
+
+INLINE void NAME(flush)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
+  if (fold->steps == 0) return;
+  v_i64 sum = SPLAT(i64, 0), high = SPLAT(i64, 0), low = SPLAT(i64, 0);
+  UNROLL
+  for (int s = 0; s < SETS; ++s) {
+    sum += AS(i64, fold->sum[s]) - AS_I64(fold->sum_start);
+    high += AS(i64, fold->high[s]) - AS_I64(fold->high_start);
+    low += AS(i64, fold->low[s]) - AS_I64(fold->low_start);
+  }
+  if (needs & NEED_SUM) deposit(partial + PARTIAL_SUM, ADD_LANES(i64, sum), fold->wide.unit);
+  if (needs & NEED_SQUARES) {
+    deposit(partial + SQUARES, ADD_LANES(i64, high), 2 * fold->wide.unit + SPLIT);
+    deposit(partial + SQUARES, ADD_LANES(i64, low), 2 * fold->wide.unit);
+  }
+  NAME(clear)(fold);
+}
+
+INLINE void NAME(flush_narrow)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
+  if (fold->narrow_groups == 0) return;
+  if (needs & NEED_SUM) deposit(partial + PARTIAL_SUM, ADD_LANES(i64, fold->narrow_sum), fold->narrow.unit);
+  if (needs & NEED_SQUARES) {
+    deposit(partial + SQUARES, ADD_LANES(i64, fold->narrow_square), 2 * fold->narrow.unit);
+  }
+  fold->narrow_sum = fold->narrow_square = SPLAT(i64, 0);
+  fold->narrow_groups = 0;
+}
+
+INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
+  NAME(see_nothing)(&fold->seen);
+  // float16 fits one window whole; data of unit size fits these ones of the others.
+  NAME(place)(fold, SPAN >= MAX_EXPONENT - 2 ? MAX_EXPONENT - 1 : MAX_EXPONENT / 2 + 3);
+  NAME(place_narrow)(fold, MAX_EXPONENT / 2 + 3);
+  if ((needs & (NEED_SUM | NEED_SQUARES)) == 0) {  // only NaN and Inf are kept out
+    NAME(set_window)(&fold->narrow, 1, (UBITS)(INF_BITS - 1));
+    NAME(set_window)(&fold->wide, 1, (UBITS)(INF_BITS - 1));
+  }
+  fold->bins.elements = 0;
+}
+
+INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
+  NAME(flush)(fold, partial, needs);
+  NAME(flush_narrow)(fold, partial, needs);
+  NAME(close_seen)(&fold->seen, partial, needs);
+  NAME(flush_bins)(&fold->bins, partial);
+}
+
+// With `all`, every element is finite; otherwise those that are not are left out.
+INLINE void NAME(add_narrow)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int all) {
+  const v_f64 sum_start = SPLAT(f64, fold->narrow_sum_start), square_start = SPLAT(f64, fold->narrow_square_start);
+  v_f64 sum[SETS], square[SETS];
+  UNROLL
+  for (int s = 0; s < SETS; ++s) {
+    sum[s] = sum_start;
+    square[s] = square_start;
+  }
+  const v_f64 one = ONE;
+  UNROLL
+  for (int i = 0; i < GROUP; i += 2 * LANES(f32)) {
+    UNROLL
+    for (int k = 0; k < 2 * LANES(f32) / LANES(f64); ++k) {
+      v_f64 d = LOAD_NARROW(p + i * (int)sizeof(UBITS), k);
+      if (!all) d = ONLY_FINITE(d);
+      if (needs & NEED_SUM) sum[k % SETS] = ADD_F64(d, one, sum[k % SETS]);
+      if (needs & NEED_SQUARES) square[k % SETS] = MUL_ADD(d, d, square[k % SETS]);
+    }
+  }
+  UNROLL
+  for (int s = 0; s < SETS; ++s) {
+    fold->narrow_sum += AS(i64, sum[s]) - AS(i64, sum_start);
+    fold->narrow_square += AS(i64, square[s]) - AS(i64, square_start);
+  }
+  if (++fold->narrow_groups == NARROW_GROUPS) NAME(flush_narrow)(fold, partial, needs);
+}
+
+INLINE void NAME(add_wide)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int all) {
+  const v_f64 one = ONE;
+  v_f64 sum[SETS], high[SETS], low[SETS];  // the compiler may keep these in registers
+  UNROLL
+  for (int s = 0; s < SETS; ++s) {
+    sum[s] = fold->sum[s];
+    high[s] = fold->high[s];
+    low[s] = fold->low[s];
+  }
+  UNROLL
+  for (int i = 0; i < GROUP; i += LANES(f64) * SETS) {
+    UNROLL
+    for (int s = 0; s < SETS; ++s) {
+      v_f64 d = NAME(load_f64)(p + (i + s * LANES(f64)) * (int)sizeof(UBITS));
+      if (!all) d = ONLY_FINITE(d);
+      if (needs & NEED_SUM) sum[s] = ADD_F64(d, one, sum[s]);
+      if (needs & NEED_SQUARES) {
+        const v_f64 raised = MUL_ADD(d, d, high[s]);
+        const v_f64 taken = raised - high[s];
+        high[s] = raised;
+        low[s] += MUL_ADD(d, d, -taken);
+      }
+    }
+  }
+  UNROLL
+  for (int s = 0; s < SETS; ++s) {
+    fold->sum[s] = sum[s];
+    fold->high[s] = high[s];
+    fold->low[s] = low[s];
+  }
+  fold->steps += GROUP / (LANES(f64) * SETS);
+  if (fold->steps == 1 << LOG2_STEPS) NAME(flush)(fold, partial, needs);
+}
+
+// Where a group's sums are to be added.
+enum { NAME(NARROW), NAME(WIDE), NAME(DONE) };
+
+// For a group outside the window that it was held against: moves a window where that helps. DONE when the group
+// has been added, as one with NaN or Inf has, which is seen here too.
+NOINLINE int NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, UBITS largest, UBITS smallest,
+                          const int needs) {
+  const int finite = largest < (UBITS)INF_BITS;
+  if (!finite) NAME(see_finite)(&fold->seen, partial, p, &largest, &smallest, needs);
+  if ((needs & (NEED_SUM | NEED_SQUARES)) == 0 || largest == 0) return NAME(DONE);
+  const i32 highest = MIN((i32)(largest >> MANTISSA_SHIFT) + 1, MAX_EXPONENT - 1);  // a binade to spare
+  const i32 exponent = (i32)(smallest >> MANTISSA_SHIFT);
+  if (HAS_NARROW && (largest > fold->narrow.largest || smallest < fold->narrow.smallest) &&
+      exponent >= MAX(highest - NARROW_SPAN, 1)) {
+    NAME(flush_narrow)(fold, partial, needs);
+    NAME(place_narrow)(fold, highest);
+  }
+  if (HAS_NARROW && largest <= fold->narrow.largest && smallest >= fold->narrow.smallest) {
+    if (finite) return NAME(NARROW);
+    NAME(add_narrow)(fold, partial, p, needs, 0);
+    return NAME(DONE);
+  }
+  if (largest > fold->wide.largest || smallest < fold->wide.smallest) {
+    const i32 lowest = MAX(highest - SPAN, 1);
+    if (exponent < lowest && !(SUBNORMALS_CONVERT && lowest == 1)) {
+      NAME(bin_group)(&fold->bins, partial, p);
+      return NAME(DONE);
+    }
+    NAME(flush)(fold, partial, needs);
+    NAME(place)(fold, highest);
+  }
+  if (finite) return NAME(WIDE);
+  NAME(add_wide)(fold, partial, p, needs, 0);
+  return NAME(DONE);
+}
+
+// The GROUP elements at p.
+INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p,
+                             const int needs) {
+  const NAME(window)* window = HAS_NARROW ? &fold->narrow : &fold->wide;
+  NAME(seen) seen;
+  NAME(see)(&seen, p, needs);
+  const VECTOR_OF(SBITS) largest = NAME(largest_seen)(&seen);
+  int path = HAS_NARROW ? NAME(NARROW) : NAME(WIDE);
+  if (UNLIKELY(ANY(SBITS, ABOVE(SBITS, largest, window->largest_lanes) |
+                              BELOW(UBITS, seen.near, window->smallest_lanes)))) {
+    VECTOR_OF(UBITS) least = seen.near - (UBITS)1;
+    if (ANY(SBITS, seen.near == (UBITS)0)) least = NAME(see_zeros)(&seen, p, needs);
+    if (ANY(SBITS, ABOVE(SBITS, largest, window->largest_lanes) |
+                       BELOW(UBITS, least, window->smallest_lanes - (UBITS)1))) {
+      const UBITS most = (UBITS)MAX_LANE(SBITS, largest);
+      path = NAME(settle)(fold, partial, p, most, (UBITS)(MIN_LANE(UBITS, least) + 1), needs);
+      if (most >= (UBITS)INF_BITS) return;
+    }
+  }
+  NAME(add_seen)(&fold->seen, &seen, partial, needs);
+  if ((needs & (NEED_SUM | NEED_SQUARES)) == 0 || path == NAME(DONE)) return;
+  if (HAS_NARROW && path == NAME(NARROW)) {
+    NAME(add_narrow)(fold, partial, p, needs, 1);
+  } else {
+    NAME(add_wide)(fold, partial, p, needs, 1);
+  }
+}

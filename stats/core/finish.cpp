@@ -1,0 +1,176 @@
+#include "stats/core/finish.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "precision/round.hpp"
+#include "stats/core/accumulator_layout.hpp"
+
+namespace tensorstat {
+namespace {
+
+const precision::Format& own_format(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kFloat16: return precision::kBinary16;
+    case Dtype::kBfloat16: return precision::kBfloat16;
+    case Dtype::kFloat32: return precision::kBinary32;
+    default: return precision::kBinary64;
+  }
+}
+
+// The binary64 with the value of a shorter format's, given that one's bits without the sign: by its bits, as a
+// caller's flush-to-zero would lose a subnormal.
+double widened(const precision::Format& format, std::uint64_t magnitude, bool negative) {
+  const int shift = format.significant_bits - 1;
+  const std::uint64_t sign = static_cast<std::uint64_t>(negative) << 63;
+  std::uint64_t exponent = magnitude >> shift;
+  std::uint64_t fraction = magnitude & ((std::uint64_t{1} << shift) - 1);
+  const auto infinity = static_cast<std::uint64_t>(2 * format.greatest_exponent + 1);
+  if (magnitude == 0 || exponent == infinity) {
+    return std::bit_cast<double>(sign | (magnitude == 0 ? 0 : std::uint64_t{0x7ff} << 52));
+  }
+  int power = static_cast<int>(exponent) - format.greatest_exponent;
+  if (exponent == 0) {  // a subnormal's first bit becomes the implied one
+    const int up = shift + 1 - std::bit_width(fraction);
+    fraction = (fraction << up) & ((std::uint64_t{1} << shift) - 1);
+    power = 1 - format.greatest_exponent - up;
+  }
+  return std::bit_cast<double>(sign | static_cast<std::uint64_t>(power + 1023) << 52 | fraction << (52 - shift));
+}
+
+// The value of a float dtype whose order-preserving key this is.
+double float_of_key(Dtype dtype, std::int64_t key) {
+  const std::int64_t bits = key < 0 ? key ^ std::numeric_limits<std::int64_t>::max() : key;
+  if (dtype == Dtype::kFloat64) return std::bit_cast<double>(bits);
+  return widened(own_format(dtype), static_cast<std::uint64_t>(bits) << 1 >> 1, key < 0);
+}
+
+// a > b, of numbers; a caller's flush-to-zero, which takes subnormals for 0, has no say.
+bool above(double a, double b) {
+  const auto ordered = [](double value) {
+    const auto magnitude = std::bit_cast<std::int64_t>(value) & std::numeric_limits<std::int64_t>::max();
+    return std::signbit(value) ? -magnitude : magnitude;
+  };
+  return ordered(a) > ordered(b);
+}
+
+// `low`: the sum of squares is itself a value of the dtype before its root is taken.
+double root_of_own_sum(const precision::Exact& squares, const precision::Format& own) {
+  const double sum = precision::round_quotient(squares, 1, own);
+  if (std::isinf(sum)) return sum;
+  // By its bits: a caller's flush-to-zero would lose a subnormal.
+  const auto bits = std::bit_cast<std::uint64_t>(sum);
+  const auto exponent = static_cast<int>(bits >> 52);
+  const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
+  const std::uint64_t mantissa = exponent == 0 ? fraction : fraction | std::uint64_t{1} << 52;
+  const std::int64_t words[] = {static_cast<std::int64_t>(mantissa & 0xffffffff),
+                                static_cast<std::int64_t>(mantissa >> 32)};
+  return precision::round_root({words, std::max(exponent, 1) - 1075}, own);
+}
+
+// What a partial's words say, for all categories.
+class Finished {
+ public:
+  Finished(const PartialView& partial, bool to_binary32)
+      : partial_(partial),
+        layout_(layout(partial.dtype)),
+        n_(word(PARTIAL_COUNT)),
+        nans_(word(PARTIAL_NANS)),
+        positive_infs_(word(PARTIAL_POSITIVE_INFS)),
+        negative_infs_(word(PARTIAL_NEGATIVE_INFS)),
+        own_(partial.precision == Precision::kLow && is_float(partial.dtype)),
+        format_(own_          ? own_format(partial.dtype)
+                : to_binary32 ? precision::kBinary32
+                              : precision::kBinary64) {}
+
+  // Into a value that need not have been constructed: where it is to stay, as copying one that has just been
+  // written in parts waits for the parts.
+  void put(Category category, Value* to) const {
+    const auto is = [to](auto value) { std::construct_at(to, value); };
+    if ((needs(category) & ~partial_.needs) != 0) return is(std::monostate());
+    switch (category) {
+      case Category::kMax: return put_extremum(partial_.words[PARTIAL_HIGHEST], to);
+      case Category::kMin: return put_extremum(~partial_.words[PARTIAL_LOWEST], to);
+      case Category::kAvg: return n_ == 0 ? is(std::monostate()) : is(avg());
+      case Category::kL2norm: return is(l2norm());
+      case Category::kCount: return is(n_);
+      case Category::kNegativeZeroCount: return is(word(PARTIAL_NEGATIVES));
+      case Category::kPositiveZeroCount: return is(n_ - nans_ - word(PARTIAL_ZEROS) - word(PARTIAL_NEGATIVES));
+      case Category::kNanCount: return is(nans_);
+      case Category::kNegativeInfCount: return is(negative_infs_);
+      case Category::kPositiveInfCount: return is(positive_infs_);
+      case Category::kZeroCount: return is(word(PARTIAL_ZEROS));
+      case Category::kMd5:
+      case Category::kHash: return is(std::monostate());
+    }
+  }
+
+ private:
+  static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+  std::uint64_t word(std::size_t field) const { return static_cast<std::uint64_t>(partial_.words[field]); }
+
+  // Of the element with this order-preserving key.
+  void put_extremum(std::int64_t key, Value* to) const {
+    const Dtype dtype = partial_.dtype;
+    if (n_ == 0) {
+      std::construct_at(to);
+    } else if (nans_ != 0) {
+      std::construct_at(to, kNan);
+    } else if (is_float(dtype)) {
+      std::construct_at(to, float_of_key(dtype, key));
+    } else if (dtype == Dtype::kUint64) {
+      std::construct_at(to, static_cast<std::uint64_t>(key) ^ std::uint64_t{1} << 63);
+    } else if (dtype == Dtype::kInt8 || dtype == Dtype::kInt16 || dtype == Dtype::kInt32 || dtype == Dtype::kInt64) {
+      std::construct_at(to, key);
+    } else {
+      std::construct_at(to, static_cast<std::uint64_t>(key));
+    }
+  }
+
+  double avg() const {
+    if (nans_ != 0 || (positive_infs_ != 0 && negative_infs_ != 0)) return kNan;
+    if (positive_infs_ != 0) return kInfinity;
+    if (negative_infs_ != 0) return -kInfinity;
+    const precision::Exact sum{partial_.words.subspan(PARTIAL_SUM, layout_.sum_words), layout_.sum_exponent};
+    const double avg = precision::round_quotient(sum, n_, format_);
+    if (!own_) return avg;
+    // Rounded tile sums may leave the data's range by an ulp; a mean does not.
+    const double most = float_of_key(partial_.dtype, partial_.words[PARTIAL_HIGHEST]);
+    const double least = float_of_key(partial_.dtype, ~partial_.words[PARTIAL_LOWEST]);
+    return above(avg, most) ? most : above(least, avg) ? least : avg;
+  }
+
+  double l2norm() const {
+    if (nans_ != 0) return kNan;
+    if (positive_infs_ != 0 || negative_infs_ != 0 || word(PARTIAL_OVERFLOWS) != 0) return kInfinity;
+    const precision::Exact squares{partial_.words.subspan(layout_.squares(), layout_.square_words),
+                                   2 * layout_.sum_exponent};
+    return own_ ? root_of_own_sum(squares, format_) : precision::round_root(squares, format_);
+  }
+
+  const PartialView& partial_;
+  const AccumulatorLayout& layout_;
+  const std::uint64_t n_, nans_, positive_infs_, negative_infs_;
+  const bool own_;  // in the dtype's own arithmetic
+  const precision::Format& format_;
+};
+
+}  // namespace
+
+Value finish(const PartialView& partial, Category category, bool to_binary32) {
+  Value value;
+  Finished(partial, to_binary32).put(category, &value);
+  return value;
+}
+
+void finish(const PartialView& partial, std::span<const Category> categories, Value* values) {
+  const Finished finished(partial, false);
+  for (const Category category : categories) finished.put(category, values++);
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,78 @@
+// What a Meter holds for all its requests: the engines, the ledger, and what has gone wrong so far.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tensorstat/meter.hpp>
+
+#include "stats/core/engine.hpp"
+#include "stats/core/ledger.hpp"
+#include "stats/core/measured.hpp"
+#include "stats/core/placement.hpp"
+
+namespace tensorstat {
+
+struct Meter::State {
+  explicit State(MeterOptions given);
+
+  void log(Severity severity, std::string_view text);
+
+  // Finds the device once, at the first request that may want it.
+  DeviceEngine* find_device();
+  std::string trouble() const;
+  DeviceSight sight() {
+    return {[this] { return find_device(); }, [this] { return trouble(); }};
+  }
+
+  // Whether `device` is there to read from; one that failed to fold still is.
+  Status may_read_device();
+
+  // Folds where placement said. A device that fails is not asked again: the text then says that it gave up and
+  // why, and the host has to take over; an error where the caller insisted. An empty text: done.
+  Result<std::string> fold_on_device(std::span<const Job> jobs, On on);
+
+  // A digest that is refused has one warning, and its cells stay empty.
+  void refuse_digests(const Error& error);
+  std::optional<Digest> accept(Result<Digest> digest);
+
+  // The words of a placement, for the record.
+  Placed placed(const Placement& placement) const;
+
+  const MeterOptions options;
+  Ledger ledger;
+  const std::unique_ptr<HostEngine> host;
+  std::once_flag device_found;
+  std::unique_ptr<DeviceEngine> device;
+  std::string device_trouble;
+  std::atomic<bool> device_failed{false}, digest_refused{false};
+  std::mutex log_mutex;
+};
+
+// What comes piece by piece, folded and digested on the host in one read.
+class Intake {
+ public:
+  Intake(Meter::State& meter, Dtype dtype, const Wanted& wanted);
+
+  // Whole elements. `folded` where an engine has put them into partial() already.
+  Status take(std::span<const std::byte> elements, bool folded = false);
+
+  Partial& partial() { return partial_; }
+  Found finish();  // its words are partial()'s
+
+ private:
+  Meter::State& meter_;
+  const bool folds_;
+  Partial partial_;
+  std::unique_ptr<Digester> md5_, sha1_;  // where they are wanted
+};
+
+}  // namespace tensorstat

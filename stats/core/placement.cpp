@@ -1,0 +1,57 @@
+#include "stats/core/placement.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tensorstat {
+namespace {
+
+std::string kib(std::uint64_t bytes) { return std::to_string(bytes / 1024) + " KiB"; }
+
+}  // namespace
+
+bool Placements::considers_device(const Tensor& tensor) const {
+  if (request_.on != On::kAuto) return request_.on == On::kDevice;
+  return tensor.where == Where::kClBuffer || request_bytes_ >= kWorthALaunchBytes;
+}
+
+Result<std::uint32_t> Placements::place(const Tensor& tensor) {
+  std::optional<std::string> refusal;
+  if (considers_device(tensor)) {
+    if (!engine_) engine_ = device_.find();
+    refusal = *engine_ == nullptr ? device_.trouble() : (*engine_)->refusal(tensor, request_.precision);
+  }
+  std::optional<Known>& known = known_[static_cast<std::size_t>(tensor.where)];
+  if (known && known->refusal == refusal) return known->placement;
+  auto placement = decide(tensor, refusal);
+  if (!placement) return std::move(placement).error();
+  const auto same = std::ranges::find(all_, *placement);
+  known = Known{std::move(refusal), static_cast<std::uint32_t>(same - all_.begin())};
+  if (same == all_.end()) all_.push_back(*std::move(placement));
+  return known->placement;
+}
+
+Result<Placement> Placements::decide(const Tensor& tensor, const std::optional<std::string>& refusal) {
+  if (request_.on == On::kHost) {
+    const bool host_can = host_.refusal(tensor, request_.precision).empty();
+    return Placement{false, host_can ? "asked for" : "asked for; read back from the device"};
+  }
+  if (!refusal) {
+    return Placement{false, kib(request_bytes_) + " in host memory: less than a launch is worth"};
+  }
+  if (request_.on == On::kDevice) {
+    if (!refusal->empty()) return Error{Code::kDevice, "the device cannot do it: " + *refusal};
+    return Placement{true, "asked for"};
+  }
+  const bool in_device_memory = tensor.where == Where::kClBuffer;
+  if (!refusal->empty()) {
+    return Placement{false, in_device_memory ? "read back from the device: " + *refusal : *refusal};
+  }
+  if (in_device_memory) return Placement{true, "the tensor is in its memory"};
+  if (!(*engine_)->shares_host_memory()) {
+    return Placement{false, "the tensor is in host memory: reading it here is faster than uploading it"};
+  }
+  return Placement{true, "it shares the tensor's memory: nothing is copied"};
+}
+
+}  // namespace tensorstat

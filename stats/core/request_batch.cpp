@@ -1,0 +1,134 @@
+#include "stats/core/request_batch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tensorstat {
+namespace {
+
+// What leaves a device for the host passes through a window of this size.
+constexpr std::uint64_t kReadBackBytes = std::uint64_t{8} << 20;
+
+bool is_digest(Category category) { return (needs(category) & kDigests) != 0; }
+
+bool has_statistics(const Categories& categories) { return !std::ranges::all_of(categories, is_digest); }
+
+}  // namespace
+
+RequestBatch::RequestBatch(Meter::State& meter, std::span<const Tensor> tensors, const Request& request)
+    : meter_(meter),
+      tensors_(tensors),
+      request_(request),
+      wanted_{request.precision, needs(request.categories, request.precision), has_statistics(request.categories)},
+      results_(std::make_unique<Measurements::State>(request.categories, tensors.size())) {}
+
+Result<Measurements> RequestBatch::measure() {
+  if (Status status = place(); !status) return std::move(status).error();
+  if (Status status = fold_on_device(); !status) return std::move(status).error();
+  if (Status status = pass_on_host(); !status) return std::move(status).error();
+  std::vector<Placed> words;
+  for (const Placement& placement : placements_) words.push_back(meter_.placed(placement));
+  results_->place(std::move(words), std::move(placement_of_));
+  return Measurements(std::move(results_));
+}
+
+Status RequestBatch::place() {
+  if (!wanted_.partial) {  // digests are the host's wherever the tensors are
+    placement_of_.resize(tensors_.size());
+    placements_ = {{false, ""}};
+    return {};
+  }
+  std::uint64_t total_bytes = 0;
+  for (const Tensor& tensor : tensors_) total_bytes += tensor.bytes();
+  Placements placements(request_, total_bytes, *meter_.host, meter_.sight());
+  placement_of_.reserve(tensors_.size());
+  for (const Tensor& tensor : tensors_) {
+    const auto placement = placements.place(tensor);
+    if (!placement) return placement.error();
+    placement_of_.push_back(*placement);
+  }
+  placements_ = std::move(placements.all());
+  return {};
+}
+
+Status RequestBatch::fold_on_device() {
+  if (std::ranges::none_of(placements_, &Placement::on_device)) return {};
+  const Wanted statistics{wanted_.precision, static_cast<Needs>(wanted_.needs & ~kDigests)};
+  std::vector<std::size_t> whose;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (on_device(i)) whose.push_back(i);
+  }
+  std::vector<Partial> partials;
+  std::vector<Job> jobs;
+  partials.reserve(whose.size());
+  jobs.reserve(whose.size());
+  for (const std::size_t i : whose) {
+    partials.emplace_back(tensors_[i].dtype, statistics.precision, statistics.needs);
+    jobs.push_back({tensors_[i], &partials.back()});
+  }
+  const auto gave_up = meter_.fold_on_device(jobs, request_.on);
+  if (!gave_up) return gave_up.error();
+  if (!gave_up->empty()) {
+    for (Placement& placement : placements_) {
+      if (placement.on_device) placement = {false, *gave_up};
+    }
+    return {};
+  }
+  for (std::size_t k = 0; k < whose.size(); ++k) put(whose[k], {.words = partials[k].words()}, statistics);
+  return {};
+}
+
+Status RequestBatch::pass_on_host() {
+  const bool all_here = std::ranges::none_of(placements_, &Placement::on_device) &&
+                        std::ranges::none_of(tensors_, [](const Tensor& t) { return t.where == Where::kClBuffer; });
+  if (all_here) {
+    const Take take = [this](std::size_t i, const Found& found) { put(i, found, wanted_); };
+    if (Status status = meter_.host->measure(tensors_, wanted_, take); !status) meter_.refuse_digests(status.error());
+    return {};
+  }
+  const Wanted digests{wanted_.precision, static_cast<Needs>(wanted_.needs & kDigests), false};
+  std::vector<std::size_t> both, digests_alone;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (on_device(i) && digests.needs == 0) continue;
+    if (tensors_[i].where == Where::kClBuffer) {
+      if (Status status = read_back(i); !status) return status;
+    } else {
+      (on_device(i) ? digests_alone : both).push_back(i);
+    }
+  }
+  pass_over(both, wanted_);
+  pass_over(digests_alone, digests);
+  return {};
+}
+
+void RequestBatch::pass_over(const std::vector<std::size_t>& whose, const Wanted& wanted) {
+  if (whose.empty()) return;
+  std::vector<Tensor> some;
+  some.reserve(whose.size());
+  for (const std::size_t i : whose) some.push_back(tensors_[i]);
+  const Take take = [&](std::size_t k, const Found& found) { put(whose[k], found, wanted); };
+  if (Status status = meter_.host->measure(some, wanted, take); !status) meter_.refuse_digests(status.error());
+}
+
+// A tensor in device memory, window by window, for what the host has to do of it.
+Status RequestBatch::read_back(std::size_t tensor) {
+  if (Status status = meter_.may_read_device(); !status) return status;
+  const Tensor& from = tensors_[tensor];
+  Wanted wanted = wanted_;
+  if (on_device(tensor)) wanted = {wanted_.precision, static_cast<Needs>(wanted_.needs & kDigests), false};
+  Intake intake(meter_, from.dtype, wanted);
+  std::vector<std::byte> window(std::min(from.bytes(), kReadBackBytes));
+  for (std::uint64_t first = 0; first < from.bytes(); first += window.size()) {
+    window.resize(std::min<std::uint64_t>(window.size(), from.bytes() - first));
+    if (Status status = meter_.device->read(from, first, window); !status) return status;
+    if (Status status = intake.take(window); !status) return status;
+  }
+  put(tensor, intake.finish(), wanted);
+  return {};
+}
+
+void RequestBatch::put(std::size_t tensor, const Found& found, const Wanted& wanted) {
+  results_->put(tensor, tensors_[tensor].dtype, found, wanted);
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,342 @@
+#include "stats/dump/mindspore/config.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <system_error>
+
+#include "stats/dump/mindspore/config_section.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr auto kAnyNatural = std::numeric_limits<std::uint32_t>::max();
+constexpr std::string_view kNaturals = "a whole number from 0 to 4294967295";
+constexpr std::string_view kNameCharacters =
+    "0123456789-_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+class ConfigParser {
+ public:
+  ConfigParser(std::string_view diagnostic_data_path, Notices& notices)
+      : diagnostic_data_path_(diagnostic_data_path), notices_(notices) {}
+
+  DumpConfig run(const nlohmann::json& root) {
+    if (!root.is_object()) throw Refusal{"it is not a JSON object { }"};
+    ConfigSection all(root, "data_dump.json");
+    const auto& common = all.get("common_dump_settings", "an object { }");
+    if (!common.is_object()) all.refuse("common_dump_settings", "an object { }");
+    const auto* e2e = all.find("e2e_dump_settings");
+    if (e2e != nullptr && !e2e->is_object()) all.refuse("e2e_dump_settings", "an object { }");
+    read_common(ConfigSection(common, "common_dump_settings"), e2e != nullptr);
+    if (e2e != nullptr) read_e2e(ConfigSection(*e2e, "e2e_dump_settings"));
+    correct();
+    all.warn_about_unknown_keys(notices_);
+    return std::move(config_);
+  }
+
+ private:
+  void read_common(ConfigSection common, bool has_e2e) {
+    config_.dump_mode = static_cast<DumpMode>(common.natural(
+        "dump_mode", 2, "0 (every operator), 1 (those of kernels), 2 (those of set_dump)", {}));
+    read_path(common);
+    config_.net_name = common.text("net_name", kNetName, {});
+    if (config_.net_name.empty() || config_.net_name.size() > 255 ||
+        config_.net_name.find_first_not_of(kNameCharacters) != std::string::npos) {
+      common.refuse("net_name", kNetName);
+    }
+    read_iteration(common);
+    config_.input_output = static_cast<InputOutput>(
+        common.natural("input_output", 2, "0 (both), 1 (inputs), 2 (outputs)", {}));
+    read_kernels(common);
+    read_support_device(common);
+    read_op_debug_mode(common);
+    config_.saved_data =
+        static_cast<SavedData>(common.choice("saved_data", {"tensor", "statistic", "full"}));
+    config_.initial_iteration = common.natural("initial_iteration", kAnyNatural, kNaturals, 0);
+    read_file_format(common, has_e2e);
+    read_statistic_category(common);
+    common.warn_about_unknown_keys(notices_);
+  }
+
+  void read_path(ConfigSection& common) {
+    constexpr std::string_view kAllowed =
+        "an absolute path of letters, digits, - _ and /; or \"\", for debug_dump in the folder "
+        "that MS_DIAGNOSTIC_DATA_PATH names";
+    config_.path = common.text("path", kAllowed, "");
+    const bool from_environment = config_.path.empty();
+    if (from_environment && diagnostic_data_path_.empty()) {
+      throw Refusal{
+          "common_dump_settings.path is empty, and so is MS_DIAGNOSTIC_DATA_PATH; set "
+          "one of them"};
+    }
+    if (from_environment) config_.path = std::string(diagnostic_data_path_) + "/debug_dump";
+    const auto wrong =
+        config_.path.find_first_not_of(std::string(kNameCharacters) + '/') != std::string::npos;
+    if (!wrong && config_.path.front() == '/') return;
+    if (!from_environment) common.refuse("path", kAllowed);
+    throw Refusal{"MS_DIAGNOSTIC_DATA_PATH is " + excerpt(std::string(diagnostic_data_path_)) +
+                  "; allowed: an absolute path of letters, digits, - _ and /"};
+  }
+
+  void read_iteration(ConfigSection& common) {
+    constexpr std::string_view kAllowed =
+        "a text: \"all\", or steps and ranges between |, as in "
+        "\"0|5-8|100-120\"";
+    auto iteration = Iterations::parse(common.text("iteration", kAllowed, {}));
+    if (!iteration) common.refuse("iteration", kAllowed);
+    config_.iteration = *std::move(iteration);
+    if (const auto* part = config_.iteration.useless_part()) {
+      notices_.warn_once("iteration", "common_dump_settings.iteration: the part " +
+                                          excerpt(part->substr(0, 80)) + " selects no step");
+    }
+  }
+
+  void read_kernels(ConfigSection& common) {
+    constexpr std::string_view kAllowed =
+        "a list of texts, each an operator's full name, a type, or name-regex(...)";
+    const auto& list = common.array("kernels", kAllowed);
+    if (config_.dump_mode != DumpMode::kKernels) return;
+    std::vector<std::string> entries;
+    for (const auto& entry : list) {
+      if (!entry.is_string()) common.refuse("kernels", kAllowed);
+      const auto& text = entry.get_ref<const std::string&>();
+      if (std::find(entries.begin(), entries.end(), text) == entries.end()) {
+        entries.push_back(text);
+      } else {
+        notices_.warn_once("kernels twice", "common_dump_settings.kernels has " + excerpt(entry) +
+                                                " more than once");
+      }
+      if (entries.size() > kMostKernels) common.refuse("kernels", "at most 4096 entries");
+    }
+    auto kernels = OperatorFilter::parse(entries);
+    if (!kernels) throw Refusal{"common_dump_settings.kernels: " + kernels.error().message};
+    config_.kernels = *std::move(kernels);
+  }
+
+  void read_support_device(ConfigSection& common) {
+    constexpr std::string_view kAllowed = "a list of device numbers, as in [0,1,2,3,4,5,6,7]";
+    auto& devices = config_.support_device;
+    if (common.find("support_device") == nullptr) {
+      devices = {0, 1, 2, 3, 4, 5, 6, 7};
+      return;
+    }
+    for (const auto& device : common.array("support_device", kAllowed)) {
+      if (!device.is_number_unsigned() || device.get<std::uint64_t>() > kAnyNatural) {
+        common.refuse("support_device", kAllowed);
+      }
+      devices.push_back(device.get<std::uint32_t>());
+    }
+    std::sort(devices.begin(), devices.end());
+    const auto repeated = std::unique(devices.begin(), devices.end());
+    if (repeated == devices.end()) return;
+    devices.erase(repeated, devices.end());
+    notices_.warn_once("support_device",
+                       "common_dump_settings.support_device has a device more than once");
+  }
+
+  void read_op_debug_mode(ConfigSection& common) {
+    const auto mode = common.natural(
+        "op_debug_mode", 4, "0 (normal), 3 (operators that overflow), 4 (those that fail)", 0);
+    config_.op_debug_mode = mode == 0   ? DebugMode::kNormal
+                            : mode == 4 ? DebugMode::kException
+                                        : DebugMode::kOverflow;
+    if (mode == 1 || mode == 2) correction("op_debug_mode", std::to_string(mode), "3", "of old");
+    config_.overflow_number = common.natural("overflow_number", kAnyNatural, kNaturals, 0);
+    if (common.find("overflow_number") != nullptr &&
+        config_.op_debug_mode != DebugMode::kOverflow) {
+      common.refuse("overflow_number", "nothing, unless op_debug_mode is 3");
+    }
+  }
+
+  void read_file_format(ConfigSection& common, bool has_e2e) {
+    const auto* written = common.find("file_format");
+    if (has_e2e) {
+      if (written != nullptr) {
+        notices_.warn_once("file_format",
+                           "common_dump_settings.file_format is not read where "
+                           "e2e_dump_settings is given: files are npy");
+      }
+      return;
+    }
+    if (common.choice("file_format", {"bin", "npy"}) == 1) return;
+    if (config_.saves_statistics()) {
+      throw Refusal{
+          "common_dump_settings.saved_data is " +
+          std::string(config_.saved_data == SavedData::kFull ? "\"full\"" : "\"statistic\"") +
+          ", which without e2e_dump_settings needs file_format \"npy\""};
+    }
+    correction("file_format", "bin", "npy", "because npy is what is written here");
+  }
+
+  void read_statistic_category(ConfigSection& common) {
+    config_.statistic_category = {Category::kMax, Category::kMin, Category::kL2norm};
+    const auto* list = common.find("statistic_category");
+    if (list == nullptr || !config_.saves_statistics()) return;
+    std::string known;
+    for (const Category category : every_category()) {
+      known += (known.empty() ? "" : ", ") + excerpt(std::string(name(category)));
+    }
+    known = "a list of " + known + ", \"hash:md5\"";
+    if (!list->is_array() || list->size() > kMostCategories) {
+      common.refuse("statistic_category", known);
+    }
+    config_.statistic_category.clear();
+    std::string unknown;
+    for (const auto& entry : *list) {
+      const auto category =
+          entry.is_string() ? category_of(entry.get<std::string>()) : std::nullopt;
+      if (category) {
+        config_.statistic_category.push_back(*category);
+      } else {
+        unknown += (unknown.empty() ? "" : ", ") + excerpt(entry);
+      }
+    }
+    if (unknown.empty()) return;
+    throw Refusal{"common_dump_settings.statistic_category has " + unknown.substr(0, 1000) +
+                  "; allowed: " + known};
+  }
+
+  // Later versions of MindSpore name a digest by its algorithm.
+  static std::optional<Category> category_of(std::string_view name) {
+    if (name == "hash:md5") name = "md5";
+    if (name == "hash:sha1") name = "hash";
+    return category_from(name);
+  }
+
+  void read_e2e(ConfigSection e2e) {
+    config_.enable = e2e.truth("enable", false);
+    config_.trans_flag = e2e.truth("trans_flag", true);
+    config_.save_kernel_args = e2e.truth("save_kernel_args", false);
+    config_.on_device = e2e.choice("stat_calc_mode", {"host", "device"}) == 1;
+    config_.device_stat_precision_mode =
+        e2e.choice("device_stat_precision_mode", {"high", "low"}) == 0 ? Precision::kHigh
+                                                                       : Precision::kLow;
+    const bool samples = e2e.natural("sample_mode", 1, "0 (whole tensors), 1 (samples)", 0) == 1;
+    constexpr std::string_view kSampleNum = "a whole number from 1 to 4294967295";
+    if (!samples) {
+      static_cast<void>(e2e.find("sample_num"));
+    } else if (config_.sample_num = e2e.natural("sample_num", kAnyNatural, kSampleNum, 100);
+               config_.sample_num == 0) {
+      e2e.refuse("sample_num", kSampleNum);
+    }
+    e2e.warn_about_unknown_keys(notices_);
+  }
+
+  // The rules between keys, in MindSpore's order.
+  void correct() {
+    const DebugMode mode = config_.op_debug_mode;
+    const std::string because =
+        "because op_debug_mode is " + std::to_string(static_cast<int>(mode));
+    if (mode != DebugMode::kNormal && config_.dump_mode != DumpMode::kAll) {
+      correction("dump_mode", std::to_string(static_cast<int>(config_.dump_mode)), "0", because);
+      config_.dump_mode = DumpMode::kAll;
+    }
+    if (mode == DebugMode::kOverflow && config_.input_output != InputOutput::kBoth) {
+      correction("input_output", std::to_string(static_cast<int>(config_.input_output)), "0",
+                 because);
+      config_.input_output = InputOutput::kBoth;
+    }
+    if (mode == DebugMode::kException) correct_for_exceptions(because);
+    if (config_.on_device && config_.saves_tensors()) {
+      correction("stat_calc_mode", "device", "host", "because saved_data is not \"statistic\"");
+      config_.on_device = false;
+    }
+    if (config_.on_device && mode == DebugMode::kOverflow) {
+      correction("stat_calc_mode", "device", "host", because);
+      config_.on_device = false;
+    }
+    if (config_.save_kernel_args && !config_.enable) {
+      correction("save_kernel_args", "true", "false", "because enable is not true");
+      config_.save_kernel_args = false;
+    }
+  }
+
+  void correct_for_exceptions(const std::string& because) {
+    if (!config_.iteration.all()) {
+      correction("iteration", "a selection", "all", because);
+      config_.iteration = *Iterations::parse("all");
+    }
+    if (config_.sample_num != 0) {
+      correction("sample_mode", "1", "0", because);
+      config_.sample_num = 0;
+    }
+    if (config_.saves_statistics()) {
+      correction("saved_data", "with statistics", "tensor", because);
+      config_.saved_data = SavedData::kTensor;
+    }
+    if (config_.input_output == InputOutput::kOutputs) {
+      correction("input_output", "2", "1", because);
+    }
+    config_.input_output = InputOutput::kInputs;  // what went in is all that a failed operator has
+  }
+
+  void correction(std::string_view key, std::string_view was, std::string_view is,
+                  std::string_view because) {
+    const std::string name(key);
+    notices_.warn_once("corrected " + name, name + " was " + std::string(was) +
+                                                " and is taken as " + std::string(is) + ", " +
+                                                std::string(because));
+  }
+
+  static constexpr std::string_view kNetName = "a text of letters, digits, - and _";
+  static constexpr std::size_t kMostKernels = 4096, kMostCategories = 256;
+
+  std::string_view diagnostic_data_path_;
+  Notices& notices_;
+  DumpConfig config_;
+};
+
+}  // namespace
+
+Result<DumpConfig> parse_config(std::string_view text, std::string_view diagnostic_data_path,
+                                Notices& notices) try {
+  auto document = parse_json(text);
+  if (!document) return document.error();
+  for (const auto& key : document->duplicates) {
+    notices.warn_once("twice " + key, key + " is given more than once; the last one counts");
+  }
+  DumpConfig config = ConfigParser(diagnostic_data_path, notices).run(document->root);
+  config.text = text;
+  return config;
+} catch (const Refusal& refusal) {
+  return Error{Code::kInvalid, refusal.why};
+} catch (const std::exception& fault) {
+  return Error{Code::kUnreadable, fault.what()};
+}
+
+Result<DumpConfig> read_config(const std::string& path, Notices& notices) {
+  const auto unreadable = [&](const std::string& why) {
+    return Error{Code::kUnreadable, "cannot read the dump config " + path + ": " + why};
+  };
+  if (!path.ends_with(".json")) return unreadable("its name must end in .json");
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (file < 0) return unreadable(std::generic_category().message(errno));
+  std::string text((std::size_t{1} << 20) + 1, '\0');  // one byte more than a config may have
+  std::size_t size = 0;
+  ssize_t count = 1;
+  while (size < text.size() && (count = ::read(file, text.data() + size, text.size() - size)) > 0) {
+    size += static_cast<std::size_t>(count);
+  }
+  const int error = errno;
+  ::close(file);
+  if (count < 0) return unreadable(std::generic_category().message(error));
+  text.resize(size);
+  const char* diagnostic = std::getenv("MS_DIAGNOSTIC_DATA_PATH");
+  auto config = parse_config(text, diagnostic == nullptr ? "" : diagnostic, notices);
+  if (!config) return Error{config.error().code, path + ": " + config.error().message};
+  return config;
+}
+
+Result<std::optional<DumpConfig>> config_from_environment(Notices& notices) {
+  const char* path = std::getenv("MINDSPORE_DUMP_CONFIG");
+  if (path == nullptr || *path == '\0') return std::optional<DumpConfig>();
+  auto config = read_config(path, notices);
+  if (!config) return config.error();
+  return std::optional<DumpConfig>(*std::move(config));
+}
+
+}  // namespace tensorstat

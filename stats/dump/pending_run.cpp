@@ -1,0 +1,91 @@
+#include "stats/dump/pending_run.hpp"
+
+namespace tensorstat {
+namespace {
+
+// The dtype its bits are carried as, and how many of them `values` values take.
+Tensor carrier(const DumpTensor& given, std::uint64_t values) {
+  Tensor tensor = given.tensor;
+  switch (given.stored) {
+    case Stored::kPlain:
+      tensor.element_count = values;
+      break;
+    case Stored::kInt4:
+      tensor.dtype = Dtype::kUint8;
+      tensor.element_count = values / 2 + values % 2;
+      break;
+    case Stored::kUint1:
+      tensor.dtype = Dtype::kUint8;
+      tensor.element_count = values / 8 + (values % 8 != 0);
+      break;
+    case Stored::kComplex64:
+      tensor.dtype = Dtype::kFloat32;
+      tensor.element_count = 2 * values;
+      break;
+    case Stored::kComplex128:
+      tensor.dtype = Dtype::kFloat64;
+      tensor.element_count = 2 * values;
+      break;
+  }
+  return tensor;
+}
+
+}  // namespace
+
+std::string_view data_type(const PendingTensor& tensor) {
+  switch (tensor.stored) {
+    case Stored::kInt4:
+      return "int4";
+    case Stored::kUint1:
+      return "uint1";
+    case Stored::kComplex64:
+      return "complex64";
+    case Stored::kComplex128:
+      return "complex128";
+    case Stored::kPlain:
+      break;
+  }
+  return name(tensor.tensor.dtype);
+}
+
+Identity identity_of(const PendingRun& run, const PendingTensor& tensor) {
+  return {run.op->type,      run.op->name,        run.op->task_id,
+          run.op->stream_id, tensor.timestamp_us, tensor.io == Io::kInput ? "input" : "output",
+          tensor.slot};
+}
+
+Result<PendingTensor> hold(const DumpTensor& given, std::uint64_t sample_num, bool device_format) {
+  constexpr std::uint64_t kWidestValueBytes = 16;
+  const auto values = element_count(given.shape, kWidestValueBytes);
+  if (!values) return values.error();
+  if (given.stored == Stored::kPlain && given.tensor.element_count != *values) {
+    return Error{Code::kInvalid, "the shape " + to_string(given.shape) + " and " +
+                                     std::to_string(given.tensor.element_count) +
+                                     " elements contradict each other"};
+  }
+  if (given.tensor.address == nullptr && *values != 0) {
+    return Error{Code::kInvalid, "the address is null"};
+  }
+  if (given.tensor.strides != nullptr && given.stored != Stored::kPlain) {
+    return Error{Code::kUnsupported, "packed and complex tensors must lie in C order"};
+  }
+  if (given.tensor.strides != nullptr && given.tensor.strides->shape != given.shape) {
+    return Error{Code::kInvalid, "the shapes of the tensor and of its strides differ"};
+  }
+  PendingTensor held;
+  held.value_count = *values;
+  held.shape = given.shape;
+  if (sample_num != 0 && *values > sample_num) {
+    held.value_count = sample_num;
+    held.shape = {sample_num};
+  }
+  held.tensor = carrier(given, held.value_count);
+  held.io = given.io;
+  held.slot = given.slot;
+  held.stored = given.stored;
+  held.format = device_format ? given.format : "DefaultFormat";
+  held.keep_alive = given.keep_alive;
+  return held;
+}
+
+}  // namespace tensorstat

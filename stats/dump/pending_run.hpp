@@ -1,0 +1,57 @@
+// One run of an operator, with its tensors, on its way from the training thread to the disk.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tensorstat/dump.hpp>
+#include <vector>
+
+#include "stats/rows/row.hpp"
+#include "stats/dump/tensor_pool.hpp"
+
+namespace tensorstat {
+
+class DumpOperator {
+ public:
+  std::string type, name;  // control characters are _, so that a row of any dialect is one line
+  std::uint64_t stream_id = 0, task_id = 0;
+  bool wanted = false;
+};
+
+struct PendingTensor {
+  Tensor tensor;  // Stored::kInt4, kUint1: its bytes as uint8; complex: as float32 or float64 parts
+  Shape shape;    // in values, of the sample where one is taken
+  std::uint64_t value_count = 0;
+  Io io = Io::kOutput;
+  std::uint32_t slot = 0;
+  Stored stored = Stored::kPlain;
+  std::string format;
+  std::uint64_t timestamp_us = 0;
+  std::shared_ptr<const void> keep_alive;
+
+  // Whether its bits have to be copied before the caller goes on: they may change, or they do not
+  // lie one after another, which nothing behind this point knows.
+  bool must_be_copied() const {
+    return tensor.strides != nullptr || (keep_alive == nullptr && tensor.where != Where::kClBuffer);
+  }
+};
+
+struct PendingRun {
+  DumpPlace place;  // with initial_iteration added
+  const DumpOperator* op = nullptr;
+  std::vector<PendingTensor> tensors;
+  TensorPool::Buffer buffer;  // where copied tensors lie
+};
+
+// "float32"; "int4", "uint1", "complex64" where the dtype cannot say it.
+std::string_view data_type(const PendingTensor& tensor);
+
+// The identity columns of its row, and the parts of its file name.
+Identity identity_of(const PendingRun& run, const PendingTensor& tensor);
+
+// What a backend handed over, checked, without empty tensors' bits, and cut to `sample_num` values
+// unless that is 0. An error says what contradicts what.
+Result<PendingTensor> hold(const DumpTensor& given, std::uint64_t sample_num, bool device_format);
+
+}  // namespace tensorstat

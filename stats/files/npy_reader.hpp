@@ -1,0 +1,77 @@
+// An .npy file as a stream of elements, in bounded memory however large the file is.
+//
+//   auto reader = NpyReader::open("x.npy", Original::kAsStored);
+//   reader->rewind(NpyReader::Order::kC, NpyReader::View::kElements);
+//   while (auto got = reader->read(buffer)) { if (*got == 0) break; ... }
+//
+// Reads with pread, so a file that is cut short by somebody else is an error and no SIGBUS.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tensorstat/status.hpp>
+#include <tensorstat/tensor.hpp>
+#include <vector>
+
+#include "stats/files/npy_header.hpp"
+
+namespace tensorstat {
+
+// What the tensor was before it was written, where the file cannot say it.
+enum class Original : std::uint8_t {
+  kAsStored,
+  kVoidIsBfloat16,  // the user vouches: two-byte voids are bfloat16, anything else is as stored
+  kBfloat16,        // the name says bfloat16: two-byte voids, or float32 holding bfloat16 values
+  kInt4,            // the name says int4: int8 holding -8..7, the last dimension counts values
+};
+
+// kBfloat16 and kInt4 for MindSpore's suffixes of these names, kAsStored for every other.
+Original original_from(std::string_view dtype_suffix);
+
+class NpyReader {
+ public:
+  // Opens a regular file and checks its header. Two-byte voids that nobody vouches for, a dtype
+  // that contradicts `original`, and everything parse_npy_header() refuses, are errors that name
+  // `path`. A Fortran-ordered file is turned to C order through at most `window_bytes` (and at
+  // least one element) of memory; what does not fit a window is read again for each.
+  static Result<NpyReader> open(std::string path, Original original,
+                                std::size_t window_bytes = std::size_t{256} << 20);
+  NpyReader(NpyReader&&) noexcept;
+  NpyReader& operator=(NpyReader&&) noexcept;
+  ~NpyReader();
+
+  Dtype dtype() const;                    // of the elements that read() gives; int8 for int4
+  std::string_view data_type() const;     // "float32"; "bfloat16" and "int4" where Original says so
+  const Shape& shape() const;             // int4: counts values, as MindSpore writes it
+  std::uint64_t element_count() const;    // int4: values
+  std::uint64_t data_size_bytes() const;  // in the original dtype: int4 is half a byte a value
+  std::uint64_t modified_us() const;      // since the Unix epoch
+
+  enum class Order : std::uint8_t {
+    kC,    // the last index runs fastest
+    kAny,  // as stored: as fast as the disk, for whatever does not depend on the order
+  };
+  enum class View : std::uint8_t {
+    kElements,  // dtype() in this machine's byte order
+    kOriginal,  // the original's bytes: as kElements, but int4 two a byte, low nibble first
+  };
+
+  // The next read() begins at the first element.
+  void rewind(Order order, View view);
+
+  // Fills `out` as far as it goes with whole elements and says how many bytes that was: 0 at the
+  // end, or when `out` is smaller than an element. Fewer than fit come only at the end. Errors: the
+  // file shrank, the disk failed, or a value is not one of the original dtype.
+  Result<std::size_t> read(std::span<std::byte> out);
+
+ private:
+  struct State;
+  explicit NpyReader(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tensorstat

@@ -1,0 +1,92 @@
+// A budget is a promise: whatever it is, OpenCL itself never sees more bytes allocated, the ledger says
+// the same as OpenCL, and the rows are the same.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <tensorstat/meter.hpp>
+#include <vector>
+
+#include "tests/support/cl_layer/loaded.hpp"
+#include "tests/support/samples.hpp"
+
+namespace tensorstat {
+namespace {
+
+const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count");
+
+constexpr std::uint64_t kBudgets[] = {0, 1, 333, 1 << 10, 5000, 1 << 14, 20'001, 1 << 16, 100'000, 1 << 20, 1 << 24, std::uint64_t{1} << 32};
+static_assert(std::size(kBudgets) == 12);
+
+class Budget : public testing::Test {
+ protected:
+  Budget() {
+    for (const Dtype dtype : samples::all_dtypes()) {
+      for (const std::size_t count : {5u, 3000u, 70'000u}) {
+        bytes_.push_back(samples::of(dtype)[0].make(dtype, count, random_));
+        tensors_.push_back({.dtype = dtype, .element_count = count, .address = bytes_.back().data()});
+      }
+    }
+  }
+
+  std::vector<Statistics> measured(Meter& meter, On on) const {
+    auto found = meter.measure(tensors_, {.categories = kCategories, .on = on});
+    std::vector<Statistics> statistics;
+    EXPECT_TRUE(found) << found.error().message;
+    if (found) {
+      for (const Measurement& each : *found) statistics.emplace_back(each.statistics);
+    }
+    return statistics;
+  }
+
+  std::vector<Statistics> refused_or_measured(Meter& meter) const {
+    const auto tried = meter.measure(tensors_, {.categories = kCategories, .on = On::kDevice});
+    if (tried) return measured(meter, On::kDevice);
+    EXPECT_EQ(tried.error().code, Code::kOverBudget) << tried.error().message;
+    return {};
+  }
+
+  // Where the device must do it, a budget may be refused instead; never otherwise.
+  void hold(On on, bool takes_some = true) const {
+    Meter on_host;
+    const auto expected = measured(on_host, On::kHost);
+    bool used = false, refused = false;
+    for (const std::uint64_t budget : kBudgets) {
+      cl_layer().peak_buffer_bytes = 0;
+      Meter meter({.budget_bytes = budget});
+      auto found = on == On::kDevice ? refused_or_measured(meter) : measured(meter, on);
+      const MemoryUse use = meter.device_memory();
+      EXPECT_LE(static_cast<std::uint64_t>(cl_layer().peak_buffer_bytes), budget);
+      EXPECT_EQ(static_cast<std::uint64_t>(cl_layer().peak_buffer_bytes), use.peak_bytes) << "budget " << budget;
+      EXPECT_EQ(static_cast<std::uint64_t>(cl_layer().buffer_bytes), use.current_bytes) << "budget " << budget;
+      (use.peak_bytes == 0 ? refused : used) = true;
+      if (on == On::kDevice && found.empty()) continue;
+      ASSERT_EQ(expected.size(), found.size());
+      for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(expected[i].values, found[i].values) << i;
+    }
+    EXPECT_EQ(used, takes_some);
+    EXPECT_TRUE(refused);
+    EXPECT_EQ(cl_layer().buffer_bytes, 0);
+  }
+
+  samples::Random random_{samples::seed()};
+  std::vector<std::vector<std::byte>> bytes_;
+  std::vector<Tensor> tensors_;
+};
+
+TEST_F(Budget, HoldsWhereHostMemoryIsShared) {
+  setenv("TENSORSTAT_CL_POINTERS", "0", 1);
+  hold(On::kAuto);
+  unsetenv("TENSORSTAT_CL_POINTERS");
+}
+
+// In the host's own address space a device takes no memory at all, so that no budget refuses it.
+TEST_F(Budget, IsNotTouchedWherePointersAreFollowed) { hold(On::kDevice, false); }
+
+TEST_F(Budget, HoldsWhereHostMemoryIsUploaded) {
+  setenv("TENSORSTAT_CL_ZERO_COPY", "0", 1);
+  hold(On::kDevice);
+  unsetenv("TENSORSTAT_CL_ZERO_COPY");
+}
+
+}  // namespace
+}  // namespace tensorstat

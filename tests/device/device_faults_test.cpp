@@ -1,0 +1,247 @@
+// Whatever call of OpenCL fails, with whatever code, once or from then on: the rows are those of the host,
+// or an error with words where the caller insisted on the device; nothing is leaked; and the next run is
+// clean. A kernel that silently did not run is noticed. TENSORSTAT_FULL=1 tries every call with every code.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <stdexcept>
+#include <tensorstat/opencl.hpp>
+#include <vector>
+
+#include "kernels-cl/driver/cl.hpp"
+#include "kernels-cl/driver/device.hpp"
+#include "tests/support/cl_layer/loaded.hpp"
+#include "tests/support/samples.hpp"
+
+namespace tensorstat {
+namespace {
+
+const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count");
+constexpr int kCodes[] = {CL_OUT_OF_RESOURCES, CL_OUT_OF_HOST_MEMORY, CL_MEM_OBJECT_ALLOCATION_FAILURE,
+                          CL_INVALID_VALUE,    CL_DEVICE_NOT_AVAILABLE, CL_INVALID_COMMAND_QUEUE};
+
+constexpr std::size_t kElements = 600'000;  // enough for the device to be worth its launches
+
+using Rows = std::vector<std::vector<Value>>;
+
+// Every fault that was injected, of all tests here.
+int faults_injected = 0;
+
+class AreEnough : public testing::Environment {
+  void TearDown() override {
+    const auto& tests = *testing::UnitTest::GetInstance();
+    std::printf("%d faults\n", faults_injected);
+    if (tests.test_to_run_count() == tests.total_test_count()) {
+      EXPECT_GE(faults_injected, samples::full() ? 2000 : 150);
+    }
+  }
+};
+const auto* const kAreEnough = testing::AddGlobalTestEnvironment(new AreEnough);
+
+class DeviceFaults : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const Dtype dtype : {Dtype::kFloat32, Dtype::kInt8}) {
+      bytes_.push_back(samples::of(dtype)[0].make(dtype, kElements, random_));
+      tensors_.push_back({.dtype = dtype, .element_count = kElements, .address = bytes_.back().data()});
+    }
+    expected_ = rows(*Meter().measure(tensors_, {.categories = kCategories, .on = On::kHost}));
+  }
+
+  static Rows rows(const Measurements& measurements) {
+    Rows all;
+    for (const Measurement& each : measurements) all.push_back(Statistics(each.statistics).values);
+    return all;
+  }
+  static Result<Rows> rows(const Result<Measurements>& measured) {
+    if (!measured) return measured.error();
+    return rows(*measured);
+  }
+
+  // A run gives rows, or an error where it may.
+  using Run = std::function<Result<Rows>()>;
+
+  Result<Rows> on_auto() const {
+    return rows(Meter().measure(tensors_, {.categories = kCategories, .on = On::kAuto}));
+  }
+  Result<Rows> on_device() const {
+    return rows(Meter().measure(tensors_, {.categories = kCategories, .on = On::kDevice}));
+  }
+
+  Result<Rows> streamed(On on) const {
+    constexpr std::size_t kPieceBytes = 1'200'000;
+    Meter meter({.budget_bytes = std::uint64_t{4} << 20});
+    Rows all;
+    for (const Tensor& tensor : tensors_) {
+      auto stream = meter.stream(tensor.dtype, {.categories = kCategories, .on = on});
+      if (!stream) return stream.error();
+      const auto* bytes = static_cast<const std::byte*>(tensor.address);
+      for (std::size_t at = 0; at < tensor.bytes(); at += kPieceBytes) {
+        const std::size_t size = std::min<std::size_t>(kPieceBytes, tensor.bytes() - at);
+        const std::vector<std::byte> piece(bytes + at, bytes + at + size);
+        if (Status status = stream->append(piece); !status) return status.error();
+      }
+      const auto result = rows(stream->finish());
+      if (!result) return result.error();
+      all.push_back(result->front());
+    }
+    return all;
+  }
+
+  // Which calls of a run fail: all in full, else some of each region.
+  static bool tried(std::int64_t call, std::int64_t calls) {
+    return samples::full() || call % (calls / 16 + 1) == 0 || call > calls - 4;
+  }
+
+  void hold(const char* what, const Run& run, bool may_refuse) {
+    ClLayer& layer = cl_layer();
+    const auto references = layer.references.load();
+    ASSERT_TRUE(run());
+    layer.calls = 0;
+    ASSERT_TRUE(run());
+    const std::int64_t calls = layer.calls;
+    ASSERT_GT(calls, 30);
+    int faults = 0, refusals = 0;
+    for (std::int64_t call = 1; call <= calls; ++call) {
+      if (!tried(call, calls)) continue;
+      for (const int code : kCodes) {
+        if (!samples::full() && code != kCodes[call % 6]) continue;
+        for (const bool sticky : {false, true}) {
+          layer.calls = 0;
+          layer.code = code;
+          layer.sticky = sticky;
+          layer.fail_at = call;
+          const auto found = run();
+          layer.fail_at = 0;
+          ++faults;
+          const std::string where = std::string(what) + ", call " + std::to_string(call) + " of " +
+                                    std::to_string(calls) + ", code " + std::to_string(code) + (sticky ? ", sticky" : "");
+          if (found) {
+            ASSERT_EQ(*found, expected_) << where;
+          } else {
+            ++refusals;
+            ASSERT_TRUE(may_refuse) << where << ": " << found.error().message;
+            ASSERT_FALSE(found.error().message.empty()) << where;
+          }
+          ASSERT_EQ(layer.references, references) << where;
+          ASSERT_EQ(layer.buffer_bytes, 0) << where;
+        }
+      }
+    }
+    const auto clean = run();
+    ASSERT_TRUE(clean) << clean.error().message;
+    EXPECT_EQ(*clean, expected_);
+    faults_injected += faults;
+    std::printf("%s: %d faults over %d calls, %d errors\n", what, faults, static_cast<int>(calls), refusals);
+  }
+
+  samples::Random random_{samples::seed()};
+  std::vector<std::vector<std::byte>> bytes_;
+  std::vector<Tensor> tensors_;
+  Rows expected_;
+};
+
+TEST_F(DeviceFaults, TheHostTakesOver) {
+  hold("shared host memory", [this] { return on_auto(); }, false);
+}
+
+TEST_F(DeviceFaults, TheHostTakesOverFromBuffers) {
+  setenv("TENSORSTAT_CL_POINTERS", "0", 1);
+  hold("host memory seen through buffers", [this] { return on_auto(); }, false);
+  unsetenv("TENSORSTAT_CL_POINTERS");
+}
+
+TEST_F(DeviceFaults, UploadsFailWithWords) {
+  setenv("TENSORSTAT_CL_ZERO_COPY", "0", 1);
+  hold("uploaded host memory", [this] { return on_device(); }, true);
+  unsetenv("TENSORSTAT_CL_ZERO_COPY");
+}
+
+TEST_F(DeviceFaults, GroupsTakeOverLikewise) {
+  setenv("TENSORSTAT_CL_SHAPE", "group", 1);
+  hold("work-groups", [this] { return on_auto(); }, false);
+  unsetenv("TENSORSTAT_CL_SHAPE");
+}
+
+TEST_F(DeviceFaults, AStreamGoesOnOnTheHost) {
+  hold("stream", [this] { return streamed(On::kAuto); }, false);
+}
+
+// Each piece is gone, as the caller's memory is, when the next one comes.
+TEST_F(DeviceFaults, AnUploadedStreamFailsWithWords) {
+  setenv("TENSORSTAT_CL_ZERO_COPY", "0", 1);
+  hold("uploaded stream", [this] { return streamed(On::kDevice); }, true);
+  unsetenv("TENSORSTAT_CL_ZERO_COPY");
+}
+
+// Every kernel in turn: those that probe, and those that count.
+TEST_F(DeviceFaults, LostKernelsAreNoticed) {
+  ClLayer& layer = cl_layer();
+  ASSERT_TRUE(on_device());
+  layer.kernels = 0;
+  ASSERT_TRUE(on_device());
+  const std::int64_t kernels = layer.kernels;
+  ASSERT_GE(kernels, 4);
+  int noticed = 0;
+  for (std::int64_t lost = 1; lost <= kernels; ++lost) {
+    for (const On on : {On::kAuto, On::kDevice}) {
+      layer.kernels = 0;
+      layer.lose_kernel_at = lost;
+      const auto found = on == On::kAuto ? on_auto() : on_device();
+      layer.lose_kernel_at = 0;
+      if (found) {  // the host took over, or the kernel was built again
+        EXPECT_EQ(*found, expected_) << "kernel " << lost;
+      } else {
+        EXPECT_EQ(on, On::kDevice) << "kernel " << lost << ": " << found.error().message;
+        ++noticed;
+      }
+    }
+  }
+  EXPECT_GT(noticed, 0);
+}
+
+// In the caller's memory, on the caller's queue: rows or words, and the next batch is clean.
+class CallersFaults : public DeviceFaults {
+ protected:
+  void SetUp() override {
+    DeviceFaults::SetUp();
+    static_cast<void>(cl_layer());
+    auto device = cl_engine::choose_device({});
+    ASSERT_TRUE(device);
+    context_ = cl::Context(device->device);
+    queue_ = cl::CommandQueue(context_, device->device);
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      buffers_.emplace_back(context_, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes_[i].size(), bytes_[i].data());
+      tensors_[i].address = buffers_[i]();
+      tensors_[i].where = Where::kClBuffer;
+    }
+  }
+
+  cl::Context context_;
+  cl::CommandQueue queue_;
+  std::vector<cl::Buffer> buffers_;
+};
+
+TEST_F(CallersFaults, AMeterReadsBackWhatItCan) {
+  hold("caller's memory", [this] {
+    return rows(Meter({.queue = queue_()}).measure(tensors_, {.categories = kCategories, .on = On::kAuto}));
+  }, true);
+}
+
+TEST_F(CallersFaults, ATicketTells) {
+  hold("tickets", [this]() -> Result<Rows> {
+    auto meter = DeviceMeter::on(queue_());
+    if (!meter) return meter.error();
+    auto first = meter->submit(tensors_, {.categories = kCategories});
+    auto second = meter->submit(tensors_, {.categories = kCategories});
+    if (!first) return first.error();
+    if (!second) return second.error();
+    if (auto rows = second->collect(); !rows) return rows.error();
+    return rows(first->collect());
+  }, true);
+}
+
+}  // namespace
+}  // namespace tensorstat

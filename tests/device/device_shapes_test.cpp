@@ -1,0 +1,40 @@
+// The device's words are the definition's, bit for bit, in every shape of the kernels and with or without
+// fp64: registered once for each, by TENSORSTAT_CL_SHAPE and TENSORSTAT_CL_FP64.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "tests/support/held_to_oracle.hpp"
+
+namespace tensorstat {
+namespace {
+
+class DeviceShapes : public testing::TestWithParam<Dtype> {};
+INSTANTIATE_TEST_SUITE_P(Dtype, DeviceShapes, testing::ValuesIn(samples::all_dtypes()),
+                         [](const auto& info) { return std::string(name(info.param)); });
+
+// With its needs alternating between everything and what needs no sums: two programs a dtype.
+TEST_P(DeviceShapes, AgreeWithTheOracle) {
+  samples::Random random(samples::seed() + static_cast<std::uint64_t>(GetParam()));
+  HeldToOracle held(GetParam());
+  for (const samples::Distribution& distribution : samples::of(GetParam())) {
+    for (const std::size_t count : {0, 1, 3, 31, 257, 1023, 4097, 65537}) {
+      const std::size_t step = size_bytes(GetParam());
+      const Needs needs = random() % 4 == 0 ? Needs{kExtrema | kSigns} : kEverything;
+      held.add(std::string(distribution.name), distribution.make(GetParam(), count, random),
+               HeldToOracle::Way{random() % 16 / step * step, needs});
+    }
+  }
+  held.hold();
+  if (HasFatalFailure()) return;
+  // Several slices for one partial, in either shape.
+  const samples::Distribution& first = samples::of(GetParam())[0];
+  held.add(std::string(first.name), first.make(GetParam(), 700'001, random), HeldToOracle::Way{});
+  held.hold();
+  std::printf("%zu cases of %s\n", held.case_count(), std::string(name(GetParam())).c_str());
+}
+
+}  // namespace
+}  // namespace tensorstat

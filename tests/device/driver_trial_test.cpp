@@ -1,0 +1,266 @@
+// What kills the process that uses pocl kills a process of its own instead: the host lives, its row
+// has the same bits, and it is told why. Each killer is first seen to kill.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels-cl/driver/limits.hpp"
+#include "kernels-cl/driver/driver_trial.hpp"
+#include "tests/support/command_run.hpp"
+#include "tests/support/npy_files.hpp"
+#include "tests/support/sanitized.hpp"
+
+namespace tensorstat::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kElements =
+    2'000'000;  // enough for the device to be chosen where there is one
+
+// What is done to the driver's files before the command runs, and what the command is run by.
+struct Killer {
+  std::string name;
+  bool warm = false;  // the caches were filled by an earlier process
+  std::function<void(const fs::path& cache)> damage = {};
+  std::string environment = "", limits = "", wrapper = "";
+  bool may_be_had = true;  // on this machine
+};
+
+// Every file of this name, cut to `bytes` of its own or of random ones.
+std::function<void(const fs::path&)> spoil(const std::string& name, double share, bool random) {
+  return [=](const fs::path& cache) {
+    std::vector<fs::path> found;
+    for (const auto& each : fs::recursive_directory_iterator(cache)) {
+      if (each.path().filename() == name) found.push_back(each.path());
+    }
+    ASSERT_FALSE(found.empty()) << name;
+    for (const fs::path& path : found) {
+      std::string content = content_of(path.string());
+      content.resize(static_cast<std::size_t>(static_cast<double>(content.size()) * share));
+      std::mt19937 any(1);
+      if (random) std::ranges::generate(content, [&] { return static_cast<char>(any()); });
+      fs::remove(path);
+      write_file(path.string(), content);
+    }
+  };
+}
+
+class DriverTrial : public testing::Test {
+ protected:
+  static constexpr const char* kMeasure = "x.npy --format csv --stats max,count --on ";
+
+  DriverTrial() {
+    std::string bytes(kElements, '\x07');
+    bytes[kElements / 3] = '\x08';
+    write_file(folder_ / "x.npy",
+               npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2000000,), }", bytes));
+    fs::create_directory(folder_ / "disk");
+  }
+
+  // With caches in `home`, which is under the folder.
+  std::string home(const std::string& name) {
+    return "HOME=" + (folder_ / name) + " XDG_CACHE_HOME= ";
+  }
+
+  Ran measured(const std::string& where, const std::string& environment) {
+    return run(folder_, kMeasure + where, environment);
+  }
+
+  // A home as the killer leaves it, and the environment for it.
+  std::string prepared(const Killer& killer, const std::string& more = "") {
+    const std::string name = "home" + std::to_string(++homes_);
+    if (killer.warm) {
+      fs::copy(folder_ / "warm", folder_ / name, fs::copy_options::recursive);
+    } else {
+      fs::create_directory(folder_ / name);
+    }
+    if (killer.damage) killer.damage(folder_ / (name + "/.cache/pocl"));
+    return home(name) + more + killer.environment + " prlimit --core=0 " + killer.limits + " " +
+           killer.wrapper;
+  }
+
+  std::vector<Killer> killers() {
+    const std::string alone = geteuid() == 0 ? "unshare -m " : "unshare -rm ";
+    const std::string mount = "mount -t tmpfs none " + folder_ / "disk" + " -o ";
+    const bool may_mount = std::system((alone + mount + "size=64k 2>/dev/null").c_str()) == 0;
+    // A file system for the driver's cache, which the command alone sees.
+    const auto disk = [&](const std::string& name, const std::string& options) {
+      return Killer{.name = name,
+                    .environment = "POCL_CACHE_DIR=" + folder_ / "disk",
+                    .wrapper = alone + "sh -c '" + mount + options + " && exec \"$@\"' sh",
+                    .may_be_had = may_mount};
+    };
+    return {
+        {.name = "program.bc empty", .warm = true, .damage = spoil("program.bc", 0, false)},
+        {.name = "program.bc cut in half", .warm = true, .damage = spoil("program.bc", 0.5, false)},
+        {.name = "program.bc random", .warm = true, .damage = spoil("program.bc", 1, true)},
+        {.name = "kernel empty", .warm = true, .damage = spoil("fold.so", 0, false)},
+        {.name = "kernel cut in half", .warm = true, .damage = spoil("fold.so", 0.5, false)},
+        {.name = "kernel random", .warm = true, .damage = spoil("fold.so", 1, true)},
+        disk("disk full", "size=64k"),
+        disk("disk out of inodes", "size=4m,nr_inodes=6"),
+        disk("disk that runs nothing", "size=40m,noexec"),
+        {.name = "12 descriptors", .limits = "--nofile=12"},
+        {.name = "20 descriptors, 7 of them in use",
+         .limits = "--nofile=20",
+         .wrapper = "sh -c 'exec 3<. 4<. 5<. 6<. 7<. 8<. 9<. && exec \"$@\"' sh"},
+        {.name = "files of 64 KiB at most", .limits = "--fsize=65536"},
+        {.name = "600 MiB of addresses", .limits = "--as=629145600", .may_be_had = !kSanitized},
+        {.name = "20 MiB of data", .limits = "--data=20971520", .may_be_had = !kSanitized},
+        {.name = "no linker on the path", .wrapper = "env PATH=/nowhere"},
+    };
+  }
+
+  ScratchFolder folder_;
+  int homes_ = 0;
+};
+
+TEST_F(DriverTrial, WhatKillsTheDriversProcessLeavesTheHostAlive) {
+  const Ran host = measured("host", "");
+  ASSERT_EQ(host.exit, 0) << host.err;
+  fs::create_directory(folder_ / "warm");
+  const Ran warm = measured("device", home("warm"));
+  ASSERT_EQ(warm.exit, 0) << warm.err;
+  ASSERT_EQ(warm.out, host.out);
+  int survived = 0;
+  for (const Killer& killer : killers()) {
+    if (!killer.may_be_had) {
+      std::printf("not had on this machine: %s\n", killer.name.c_str());
+      continue;
+    }
+    const Ran untried = measured("auto", prepared(killer, "TENSORSTAT_PREFLIGHT=0 "));
+    EXPECT_NE(untried.exit, 0) << killer.name << ": does not kill";
+    EXPECT_NE(untried.out, host.out) << killer.name << ": does not kill";
+    const Ran tried = measured("auto --explain", prepared(killer));
+    EXPECT_EQ(tried.exit, 0) << killer.name << ": " << tried.err;
+    EXPECT_EQ(tried.out, host.out) << killer.name;
+    EXPECT_TRUE(holds(tried.err, "it was tried first in a process of its own"))
+        << killer.name << ": " << tried.err;
+    std::printf("%s: exit %d untried; %s\n", killer.name.c_str(), untried.exit, tried.err.c_str());
+    ++survived;
+  }
+  EXPECT_GE(survived, kSanitized ? 6 : 8);
+}
+
+TEST_F(DriverTrial, NobodyToMakeItMeansTheHost) {
+  const Ran host = measured("host", "");
+  const std::string environment = home("warm") + "TENSORSTAT_PREFLIGHT=" + (folder_ / "missing");
+  const Ran ran = measured("auto", environment);
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_EQ(ran.out, host.out);
+  const Ran insisting = measured("device", environment);
+  EXPECT_EQ(insisting.exit, 4);
+  EXPECT_TRUE(holds(insisting.err, "No such file")) << insisting.err;
+  const Ran listed = run(folder_, "devices", environment);
+  EXPECT_TRUE(holds(listed.out, "not used: it was tried first")) << listed.out;
+}
+
+// A program that stands in for the one that makes trials.
+class Trial : public testing::Test {
+ protected:
+  std::string program(const std::string& script) {
+    const std::string path = write_file(folder_ / "program", "#!/bin/sh\n" + script);
+    chmod(path.c_str(), 0700);
+    return path;
+  }
+  static std::string words(const Status& status) {
+    return status ? "passed" : status.error().message;
+  }
+
+  ScratchFolder folder_;
+  const std::string passes_ = "echo noise; printf 'tensorstat-preflight: passed\\n'";
+};
+
+TEST_F(Trial, PassesByItsLastWordsAndItsExit) {
+  using cl_engine::make_trial;
+  const auto say = [&](const std::string& script) {
+    return words(make_trial(program(script), {"devices"}, std::chrono::seconds(60)));
+  };
+  EXPECT_EQ(say(passes_), "passed");
+  EXPECT_TRUE(holds(say("true"), "ended early")) << say("true");
+  EXPECT_TRUE(holds(say(passes_ + "; exit 3"), "exited with 3"));
+  EXPECT_TRUE(holds(say(passes_ + "; kill -SEGV $$"), "was ended by SIGSEGV"));
+  EXPECT_TRUE(holds(say("printf 'a\\001\\033[2J\\n\\nb'; exit 1"), "said: a [2J b"));
+  EXPECT_LT(say("yes x | head -100000").size(), 1000u);
+}
+
+TEST_F(Trial, HangsNoLongerThanItMay) {
+  const std::string path = program("sleep 1000 & sleep 1000");
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_TRUE(holds(words(cl_engine::make_trial(path, {}, std::chrono::milliseconds(100))),
+                    "had not ended after 100 ms"));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(500));
+}
+
+// The host may wait for children of its own accord, ignore them, block signals, or have no
+// descriptor left.
+TEST_F(Trial, LeavesTheHostsChildrenAndSignalsAlone) {
+  using cl_engine::make_trial;
+  const std::string path = program(passes_);
+  const auto say = [&] { return words(make_trial(path, {}, std::chrono::seconds(60))); };
+  std::signal(SIGCHLD, SIG_IGN);
+  EXPECT_EQ(say(), "passed");
+  std::signal(SIGCHLD, [](int) {
+    const int before = errno;
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    errno = before;
+  });
+  EXPECT_EQ(say(), "passed");
+  std::signal(SIGCHLD, SIG_DFL);
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
+  // What the host ignores or blocks is not the program's to inherit.
+  std::signal(SIGTERM, SIG_IGN);
+  EXPECT_TRUE(
+      holds(words(make_trial(program("kill -TERM $$"), {}, std::chrono::seconds(60))), "SIGTERM"));
+  std::signal(SIGTERM, SIG_DFL);
+
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{0, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  const std::string without = say();
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_TRUE(holds(without, "could not be started: Too many open files")) << without;
+}
+
+TEST_F(Trial, HasTheRoomThatTheHostHasLeft) {
+  using namespace cl_engine;
+  const Limits some{17, std::nullopt, 123'456'789'012};
+  const std::vector<std::string> arguments = to_arguments(some);
+  const char* argv[] = {arguments[0].c_str(), arguments[1].c_str(), arguments[2].c_str()};
+  const Limits same = limits_from(argv);
+  EXPECT_EQ(same.descriptors, some.descriptors);
+  EXPECT_EQ(same.address_bytes, some.address_bytes);
+  EXPECT_EQ(same.data_bytes, some.data_bytes);
+
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit fifty{50, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &fifty);
+  const auto left = limits_left().descriptors;
+  const int one = open("/", O_RDONLY | O_CLOEXEC);
+  EXPECT_EQ(limits_left().descriptors, *left - 1);
+  limit_to({7, std::nullopt, std::nullopt});
+  EXPECT_EQ(limits_left().descriptors, 7u);
+  close(one);
+  setrlimit(RLIMIT_NOFILE, &before);
+}
+
+}  // namespace
+}  // namespace tensorstat::test

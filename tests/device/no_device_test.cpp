@@ -1,0 +1,108 @@
+// Without a usable device, whatever the reason, the command writes the same statistic.csv from the host;
+// and so does a child that forked after the device was in use.
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <tensorstat/meter.hpp>
+#include <vector>
+
+#include "tests/support/command_run.hpp"
+#include "tests/support/npy_files.hpp"
+#include "tests/support/samples.hpp"
+
+namespace tensorstat::test {
+namespace {
+
+// Large enough for the device to be chosen where there is one.
+constexpr std::size_t kElements = 500'000;
+
+std::vector<std::byte> values() {
+  samples::Random random(samples::seed());
+  return samples::of(Dtype::kFloat32)[0].make(Dtype::kFloat32, kElements, random);
+}
+
+class NoDevice : public testing::Test {
+ protected:
+  NoDevice() {
+    const auto bytes = values();
+    write_file(folder_ / "x.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (500000,), }",
+                                      {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+    for (const char* name : {"empty", "locked"}) std::filesystem::create_directory(folder_ / name);
+    std::filesystem::permissions(folder_ / "locked", std::filesystem::perms::owner_read);
+    write_file(folder_ / "file", "");
+  }
+
+  Ran measured(const std::string& where, const std::string& environment = "") {
+    return run(folder_, "x.npy --format csv --stats max,min,avg,l2norm,zero_count --on " + where, environment);
+  }
+
+  ScratchFolder folder_;
+};
+
+TEST_F(NoDevice, EveryEnvironmentGivesTheHostsRows) {
+  const Ran host = measured("host");
+  ASSERT_EQ(host.exit, 0) << host.err;
+  const std::string in = folder_.path();
+  for (const std::string& environment : std::vector<std::string>{
+           "OCL_ICD_VENDORS=" + in + "/empty", "OCL_ICD_VENDORS=" + in + "/missing", "POCL_DEVICES=bogus",
+           "HOME=" + in + "/locked XDG_CACHE_HOME=", "HOME=" + in + "/file XDG_CACHE_HOME=" + in + "/file/below", "-u HOME",
+           "POCL_MAX_WORK_GROUP_SIZE=1", "POCL_MAX_WORK_GROUP_SIZE=1 TENSORSTAT_CL_SHAPE=group"}) {
+    const Ran ran = measured("auto", environment);
+    EXPECT_EQ(ran.exit, 0) << environment << ": " << ran.err;
+    EXPECT_EQ(ran.out, host.out) << environment;
+  }
+}
+
+TEST_F(NoDevice, WhoeverInsistsIsToldWhy) {
+  const Ran ran = measured("device", "OCL_ICD_VENDORS=" + folder_.path() + "/empty");
+  EXPECT_EQ(ran.exit, 4) << ran.err;
+  EXPECT_TRUE(holds(ran.err, "OpenCL")) << ran.err;
+  // Once, however many files there are.
+  for (const char* name : {"/y.npy", "/z.npy"}) std::filesystem::copy(folder_ / "x.npy", folder_.path() + name);
+  const Ran three = run(folder_, "x.npy y.npy z.npy --on device", "OCL_ICD_VENDORS=" + folder_.path() + "/empty");
+  EXPECT_EQ(three.exit, 4);
+  EXPECT_EQ(line_count(three.err), 2u) << three.err;
+  EXPECT_TRUE(holds(three.err, "the same for 2 more files")) << three.err;
+}
+
+// In a child of a process that uses the device: the host, at once, through the parent's Meter and its own.
+TEST(Fork, AfterUseTheChildRunsOnTheHost) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "TSan does not follow threads that a child of a process with threads starts";
+#endif
+  const auto bytes = values();
+  const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = kElements, .address = bytes.data()};
+  const Request request{.categories = *categories_from("max,avg,l2norm"), .on = On::kAuto};
+  Meter meter;
+  const auto expected = meter.measure({&tensor, 1}, request);
+  ASSERT_TRUE(expected) << expected.error().message;
+  ASSERT_EQ((*expected)[0].placement[0].engine, "opencl");
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);  // a hang is a failure
+    const auto same = [&](Meter& any) {
+      const auto found = any.measure({&tensor, 1}, request);
+      return found && std::ranges::equal((*found)[0].statistics.values, (*expected)[0].statistics.values) &&
+             (*found)[0].placement[0].engine == "host";
+    };
+    bool right = same(meter);
+    {
+      Meter own;
+      right = same(own) && right && list_devices().empty();
+    }
+    _exit(right ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  const auto again = meter.measure({&tensor, 1}, request);
+  ASSERT_TRUE(again);
+  EXPECT_EQ((*again)[0].placement[0].engine, "opencl");
+}
+
+}  // namespace
+}  // namespace tensorstat::test

@@ -1,0 +1,78 @@
+// Oclgrind has nothing to say of any kernel: no access outside a buffer, no race, no divergent barrier, in
+// either shape, with fp64 and without, in `high` and `low`, for every dtype; and the words are right there
+// too. The test runs itself in Oclgrind.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "stats/core/engine.hpp"
+#include "stats/core/ledger.hpp"
+#include "tests/support/sanitized.hpp"
+#include "tests/support/scratch_folder.hpp"
+#include "tests/support/samples.hpp"
+
+namespace tensorstat {
+namespace {
+
+// Simulated, an element takes microseconds: a few slices of few elements, off the vectors' alignment.
+TEST(Simulated, EveryDtypeIsRight) {
+  if (std::getenv("TENSORSTAT_SIMULATED") == nullptr) GTEST_SKIP() << "runs in Oclgrind, started by the other test";
+  Ledger ledger{std::nullopt};
+  auto device = make_opencl_engine({}, ledger);
+  ASSERT_TRUE(device) << device.error().message;
+  EXPECT_EQ((*device)->description().find("Portable"), std::string::npos) << "this is not Oclgrind";
+  const auto host = make_host_engine({.threads = 1});
+  samples::Random random(samples::seed());
+  for (const Dtype dtype : samples::all_dtypes()) {
+    for (const std::size_t count : {1, 77, 1300}) {
+      const auto distributions = samples::of(dtype);
+      const auto bytes = distributions[random() % distributions.size()].make(dtype, count, random);
+      const samples::Misaligned placed(bytes, size_bytes(dtype));
+      const Tensor tensor{.dtype = dtype, .element_count = count, .address = placed.data()};
+      for (const Precision precision : {Precision::kHigh, Precision::kLow}) {
+        if (!(*device)->refusal(tensor, precision).empty()) continue;
+        Partial found(dtype, precision, kExtrema | kSigns | kSum | kSquares), expected = found;
+        const Job on_device{tensor, &found}, on_host{tensor, &expected};
+        ASSERT_TRUE(host->fold({&on_host, 1}));
+        const Status status = (*device)->fold({&on_device, 1});
+        ASSERT_TRUE(status) << status.error().message;
+        EXPECT_EQ(expected.serialize(), found.serialize())
+            << name(dtype) << ", " << name(precision) << ", " << count << ", seed " << samples::seed();
+      }
+    }
+  }
+}
+
+struct Variant {
+  const char* name;
+  const char* environment;
+};
+class Oclgrind : public testing::TestWithParam<Variant> {};
+INSTANTIATE_TEST_SUITE_P(Shape, Oclgrind,
+                         testing::Values(Variant{"slice", "TENSORSTAT_CL_SHAPE=slice"}, Variant{"group", "TENSORSTAT_CL_SHAPE=group"},
+                                         Variant{"slice_fp64less", "TENSORSTAT_CL_SHAPE=slice TENSORSTAT_CL_FP64=0"},
+                                         Variant{"group_fp64less", "TENSORSTAT_CL_SHAPE=group TENSORSTAT_CL_FP64=0"}),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(Oclgrind, HasNothingToSay) {
+  if (std::system("command -v oclgrind >/dev/null") != 0) GTEST_SKIP() << "oclgrind is not installed";
+  if (kSanitized) GTEST_SKIP() << "Oclgrind and a sanitizer both want to be loaded first";
+  const ScratchFolder folder;
+  const std::string log = folder / "log";
+  // Its shadow of uninitialized memory does not follow vector loads.
+  const bool scalar = std::string(GetParam().name).starts_with("group");
+  const std::string command = "TENSORSTAT_SIMULATED=1 TENSORSTAT_CACHE=0 " + std::string(GetParam().environment) +
+                              (samples::full() && scalar ? " oclgrind --uninitialized" : " oclgrind") +
+                              " --build-options -cl-opt-disable --data-races --log '" + log + "' '" +
+                              std::filesystem::read_symlink("/proc/self/exe").string() +
+                              "' --gtest_filter=Simulated.* >'" + (folder / "out") + "' 2>&1";
+  const int status = std::system(command.c_str());
+  EXPECT_EQ(status, 0) << content_of(folder / "out");
+  EXPECT_NE(content_of(folder / "out").find("[       OK ]"), std::string::npos) << content_of(folder / "out");
+  EXPECT_EQ(content_of(log), "");
+}
+
+}  // namespace
+}  // namespace tensorstat

@@ -1,0 +1,135 @@
+// Tensors in shared virtual memory: a device that has it takes them by their addresses, in one launch a
+// dtype, and is told of each; one that has none refuses with words, and the host does it. pocl has buffers
+// of it; what else there is a layer claims, for kernels that can follow any pointer.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <stdexcept>
+#include <tensorstat/opencl.hpp>
+#include <vector>
+
+#include "kernels-cl/driver/cl.hpp"
+#include "kernels-cl/driver/device.hpp"
+#include "tests/support/cl_layer/loaded.hpp"
+#include "tests/support/samples.hpp"
+
+// OpenCL 2.0's, beyond the version that the library's bindings include.
+extern "C" void* CL_API_CALL clSVMAlloc(cl_context context, cl_bitfield flags, std::size_t bytes, cl_uint alignment);
+extern "C" void CL_API_CALL clSVMFree(cl_context context, void* memory);
+
+namespace tensorstat {
+namespace {
+
+const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count");
+constexpr std::int64_t kReal = -1, kNone = 0, kCoarse = 1, kFine = 2 | 1, kSystem = 4 | 2 | 1;
+
+// Fine-grain buffers of a context, freed with this.
+class Allocations {
+ public:
+  explicit Allocations(const cl::Context& context) : context_(context) {}
+  ~Allocations() {
+    for (void* each : all_) clSVMFree(context_(), each);
+  }
+  const void* copy(const Tensor& tensor) {
+    void* to = clSVMAlloc(context_(), CL_MEM_READ_ONLY | 1 << 10, tensor.bytes(), 0);
+    if (to == nullptr) throw std::runtime_error("clSVMAlloc failed");
+    std::memcpy(to, tensor.address, tensor.bytes());
+    all_.push_back(to);
+    return to;
+  }
+
+ private:
+  cl::Context context_;
+  std::vector<void*> all_;
+};
+
+class SharedMemory : public testing::Test {
+ protected:
+  SharedMemory() {
+    setenv("TENSORSTAT_CL_ZERO_COPY", "0", 1);
+    for (int i = 0; i < 60; ++i) {
+      const Dtype dtype = i % 3 == 0 ? Dtype::kInt8 : Dtype::kFloat32;
+      bytes_.push_back(samples::of(dtype)[0].make(dtype, 1 + random_() % 5000, random_));
+      tensors_.push_back({.dtype = dtype,
+                          .element_count = bytes_.back().size() / size_bytes(dtype),
+                          .address = bytes_.back().data(),
+                          .where = i % 2 == 0 ? Where::kSharedMemory : Where::kHost});
+      shared_ += i % 2 == 0;
+      total_bytes_ += bytes_.back().size();
+    }
+  }
+  ~SharedMemory() override {
+    cl_layer().svm_capabilities = kReal;
+    unsetenv("TENSORSTAT_CL_ZERO_COPY");
+  }
+
+  void claim(std::int64_t capabilities) {
+    cl_layer().svm_capabilities = capabilities;
+    cl_layer().announced_pointers = cl_layer().announced_systems = cl_layer().kernels = 0;
+  }
+
+  void expect_right(const Result<Measurements>& found) const {
+    ASSERT_TRUE(found) << found.error().message;
+    const auto expected = Meter().measure(tensors_, {.categories = kCategories, .on = On::kHost});
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      EXPECT_EQ(Statistics((*found)[i].statistics).values, Statistics((*expected)[i].statistics).values) << "tensor " << i;
+    }
+  }
+
+  samples::Random random_{samples::seed()};
+  std::vector<std::vector<std::byte>> bytes_;
+  std::vector<Tensor> tensors_;
+  std::int64_t shared_ = 0;
+  std::uint64_t total_bytes_ = 0;
+};
+
+TEST_F(SharedMemory, IsRefusedWithWordsWhereThereIsNone) {
+  claim(kNone);
+  Meter meter;
+  const auto insisted = meter.measure(tensors_, {.categories = kCategories, .on = On::kDevice});
+  ASSERT_FALSE(insisted);
+  EXPECT_NE(insisted.error().message.find("shared virtual memory"), std::string::npos) << insisted.error().message;
+  expect_right(meter.measure(tensors_, {.categories = kCategories}));
+}
+
+TEST_F(SharedMemory, OfBuffersIsAnnounced) {
+  for (const std::int64_t kind : {kCoarse, kFine}) {
+    claim(kind);
+    expect_right(Meter().measure(tensors_, {.categories = kCategories, .on = On::kDevice}));
+    EXPECT_EQ(cl_layer().announced_pointers, shared_);
+    EXPECT_EQ(cl_layer().announced_systems, 0);
+  }
+}
+
+TEST_F(SharedMemory, OfTheSystemIsAllMemory) {
+  claim(kSystem);
+  Meter meter;
+  expect_right(meter.measure(tensors_, {.categories = kCategories, .on = On::kDevice}));
+  EXPECT_EQ(cl_layer().announced_pointers, 0);
+  EXPECT_GT(cl_layer().announced_systems, 0);
+  EXPECT_EQ(cl_layer().kernels, 4);  // two that probe, and one a dtype
+  EXPECT_LT(meter.device_memory().peak_bytes, total_bytes_);  // nothing was uploaded
+}
+
+TEST_F(SharedMemory, GoesToACallersQueue) {
+  claim(kReal);
+  std::erase_if(tensors_, [](const Tensor& tensor) { return tensor.where != Where::kSharedMemory; });
+  auto device = cl_engine::choose_device({});
+  ASSERT_TRUE(device) << device.error().message;
+  const cl::Context context(device->device);
+  cl_bitfield has = 0;
+  static_cast<void>(clGetDeviceInfo(device->device(), 0x1053, sizeof has, &has, nullptr));
+  if ((has & kFine) != kFine) GTEST_SKIP() << device->info.name << " has no shared virtual memory";
+  Allocations memory(context);
+  for (Tensor& tensor : tensors_) tensor.address = memory.copy(tensor);
+  const cl::CommandQueue queue(context, device->device);
+  auto meter = DeviceMeter::on(queue());
+  ASSERT_TRUE(meter) << meter.error().message;
+  auto ticket = meter->submit(tensors_, {.categories = kCategories});
+  ASSERT_TRUE(ticket) << ticket.error().message;
+  expect_right(ticket->collect());
+  EXPECT_EQ(cl_layer().announced_pointers, shared_);
+}
+
+}  // namespace
+}  // namespace tensorstat

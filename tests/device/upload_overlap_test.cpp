@@ -1,0 +1,125 @@
+// Host memory on its way to a device of its own memory: while a window is folded, the next ones are filled,
+// so that nobody waits for a kernel before every window is in use; and the values are the host's. Kernels
+// are held back by a layer, so that this is seen, not timed.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <tensorstat/meter.hpp>
+#include <thread>
+#include <vector>
+
+#include "tests/support/cl_layer/loaded.hpp"
+#include "tests/support/samples.hpp"
+
+namespace tensorstat {
+namespace {
+
+const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count");
+constexpr std::size_t kBudget = 4 << 20;  // three windows of 592 KiB, and what their batches want
+constexpr std::size_t kPieceBytes = 500'000;
+
+// Lets kernels go after a time in which everything else has long been done, and remembers that it had to.
+class Watch {
+ public:
+  Watch() : thread_([this] {
+    for (int i = 0; i < 200 && !done_; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    barked_ = !done_;
+    cl_layer().let_go();
+  }) {}
+  ~Watch() {
+    done_ = true;
+    thread_.join();
+  }
+  bool barked() const { return barked_; }
+
+ private:
+  std::atomic<bool> done_{false}, barked_{false};
+  std::thread thread_;
+};
+
+class UploadOverlap : public testing::Test {
+ protected:
+  UploadOverlap() {
+    static_cast<void>(cl_layer());
+    setenv("TENSORSTAT_CL_ZERO_COPY", "0", 1);
+    bytes_ = samples::of(Dtype::kFloat32)[0].make(Dtype::kFloat32, 3 * kPieceBytes / 4, random_);
+    tensor_.address = bytes_.data();
+    tensor_.element_count = bytes_.size() / 4;
+  }
+  ~UploadOverlap() override { unsetenv("TENSORSTAT_CL_ZERO_COPY"); }
+
+  static std::vector<Value> values(const Measurements& found, std::size_t tensor) {
+    return Statistics(found[tensor].statistics).values;
+  }
+
+  std::vector<Value> on_host() const {
+    return values(*Meter().measure({&tensor_, 1}, {.categories = kCategories, .on = On::kHost}), 0);
+  }
+
+  samples::Random random_{samples::seed()};
+  std::vector<std::byte> bytes_;
+  Tensor tensor_;
+  const Request request_{.categories = kCategories, .on = On::kDevice};
+};
+
+TEST_F(UploadOverlap, AStreamGoesOnWhileKernelsAreStillToRun) {
+  Meter meter({.budget_bytes = kBudget});
+  ASSERT_TRUE(meter.measure({&tensor_, 1}, request_));  // builds and probes the kernel
+  cl_layer().kernels = 0;
+  cl_layer().hold_kernels = true;
+  const Watch watch;
+  auto stream = meter.stream(Dtype::kFloat32, request_);
+  ASSERT_TRUE(stream);
+  std::vector<std::byte> piece(kPieceBytes);
+  for (std::size_t at = 0; at < bytes_.size(); at += piece.size()) {
+    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(at), piece.size(), piece.begin());
+    const Status appended = stream->append(piece);
+    ASSERT_TRUE(appended) << appended.error().message;
+    std::ranges::fill(piece, std::byte{0xff});  // it is the caller's again
+  }
+  EXPECT_GE(cl_layer().kernels, 2);
+  EXPECT_FALSE(watch.barked());
+  cl_layer().let_go();
+  const auto found = stream->finish();
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(values(*found, 0), on_host());
+  EXPECT_LE(cl_layer().peak_buffer_bytes, static_cast<std::int64_t>(kBudget));
+}
+
+// What a stream's kernels have not folded when it is given up is waited for, and nothing is left.
+TEST_F(UploadOverlap, AStreamMayBeGivenUp) {
+  const auto references = cl_layer().references.load();
+  {
+    Meter meter({.budget_bytes = kBudget});
+    auto stream = meter.stream(Dtype::kFloat32, request_);
+    ASSERT_TRUE(stream);
+    ASSERT_TRUE(stream->append(bytes_));
+  }
+  EXPECT_EQ(cl_layer().references, references);
+  EXPECT_EQ(cl_layer().buffer_bytes, 0);
+}
+
+// Many tensors of all sizes, more than the windows hold at once, in far fewer launches than tensors.
+TEST_F(UploadOverlap, SmallTensorsTravelTogether) {
+  Meter meter({.budget_bytes = kBudget});
+  std::vector<Tensor> tensors;
+  for (std::size_t at = 0, count = 0; at + count * 4 <= bytes_.size(); at += count * 4) {
+    tensors.push_back({.dtype = Dtype::kFloat32, .element_count = count, .address = bytes_.data() + at});
+    count = random_() % (tensors.size() % 100 == 0 ? 60'000 : 300);
+  }
+  ASSERT_GT(tensors.size(), 300u);
+  ASSERT_TRUE(meter.measure({&tensor_, 1}, request_));
+  cl_layer().kernels = 0;
+  const auto found = meter.measure(tensors, request_);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_LT(cl_layer().kernels, 20);
+  const auto expected = Meter().measure(tensors, {.categories = kCategories, .on = On::kHost});
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    EXPECT_EQ(values(*found, i), values(*expected, i)) << "tensor " << i;
+  }
+}
+
+}  // namespace
+}  // namespace tensorstat

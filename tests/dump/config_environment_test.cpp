@@ -1,0 +1,59 @@
+// MINDSPORE_DUMP_CONFIG names the config; without it there is none, and no word about it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "tests/support/config_text.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+namespace tensorstat {
+namespace {
+
+class ConfigEnvironment : public testing::Test {
+ protected:
+  ConfigEnvironment() { unsetenv("MS_DIAGNOSTIC_DATA_PATH"); }
+  ~ConfigEnvironment() override { unsetenv("MINDSPORE_DUMP_CONFIG"); }
+
+  std::string fault_of(const std::string& path) {
+    setenv("MINDSPORE_DUMP_CONFIG", path.c_str(), 1);
+    const auto config = config_from_environment(notices);
+    return config ? "" : config.error().message;
+  }
+
+  Notices notices{[this](Severity, std::string_view message) { said.emplace_back(message); }};
+  std::vector<std::string> said;
+  ScratchFolder folder;
+};
+
+TEST_F(ConfigEnvironment, UnsetOrEmptyIsNoDump) {
+  unsetenv("MINDSPORE_DUMP_CONFIG");
+  EXPECT_FALSE(config_from_environment(notices)->has_value());
+  setenv("MINDSPORE_DUMP_CONFIG", "", 1);
+  EXPECT_FALSE(config_from_environment(notices)->has_value());
+  EXPECT_TRUE(said.empty());
+}
+
+TEST_F(ConfigEnvironment, ReadsTheFileAndTheOtherVariable) {
+  const std::string path = folder / "data_dump.json", text = config_text(R"({"path": ""})");
+  std::ofstream(path) << text;
+  EXPECT_NE(fault_of(path).find("MS_DIAGNOSTIC_DATA_PATH"), std::string::npos);
+  EXPECT_NE(fault_of(path).find(path), std::string::npos);
+  setenv("MS_DIAGNOSTIC_DATA_PATH", "/diagnostic", 1);
+  const auto config = config_from_environment(notices);
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ((*config)->path, "/diagnostic/debug_dump");
+  EXPECT_EQ((*config)->text, text) << "kept as it was, for .dump_metadata";
+}
+
+TEST_F(ConfigEnvironment, FilesThatCannotBe) {
+  std::ofstream(folder / "config.txt") << config_text("{}");
+  std::filesystem::create_directory(folder / "folder.json");
+  std::ofstream(folder / "large.json") << std::string(2 << 20, ' ');
+  EXPECT_NE(fault_of(folder / "config.txt").find("must end in .json"), std::string::npos);
+  EXPECT_NE(fault_of(folder / "none.json").find("No such file"), std::string::npos);
+  EXPECT_NE(fault_of(folder / "folder.json").find("Is a directory"), std::string::npos);
+  EXPECT_NE(fault_of(folder / "large.json").find("1 MiB"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tensorstat

@@ -1,0 +1,68 @@
+// What stands beside the tensors: metadata, execution orders and the arguments of operators.
+#include "tests/support/dump_session.hpp"
+
+namespace tensorstat {
+namespace {
+
+class SessionRecords : public SessionTest {
+ protected:
+  void dump_one(DumpSession& session, const DumpPlace& place) {
+    collect(session, place, "x", {tensor(values, Dtype::kFloat32)});
+  }
+  const std::vector<float> values{1, 2};
+};
+
+TEST_F(SessionRecords, MetadataIsTheConfigAsItWasAndIsKept) {
+  options.device_target = "GPU";
+  options.framework_version = "2.7.0";
+  for (const char* name : {"First", "Second"}) {
+    auto session = open(R"({"net_name": ")" + std::string(name) + "\"}");
+    dump_one(session, {.rank = 2});
+    session.close();
+  }
+  const std::string text = content_of(folder / "rank_2/.dump_metadata/data_dump.json");
+  EXPECT_NE(text.find("\"net_name\": \"First\""), text.npos);
+  EXPECT_TRUE(parsed(text).config);
+  EXPECT_EQ(nlohmann::json::parse(content_of(folder / "rank_2/.dump_metadata/config.json")),
+            (nlohmann::json{{"device_target", "GPU"}, {"ms_version", "2.7.0"}}));
+  EXPECT_TRUE(was_said("data_dump.json is there from an earlier run and is kept"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "rank_0"));
+}
+
+TEST_F(SessionRecords, ExecutionOrders) {
+  auto session = open(R"({"iteration": "1", "initial_iteration": 5})");
+  const std::vector<std::string> names{"Default/A-op1", "Default/B-op2"};
+  session.save_execution_order(1, 3, names);
+  for (std::uint64_t step = 0; step < 3; ++step)
+    session.step_end({.rank = 1, .graph = 3, .iteration = step});
+  session.step_end({.rank = 1, .device = 77, .graph = 3, .iteration = 9});
+  session.close();
+  const std::string orders = folder / "rank_1/execution_order/";
+  EXPECT_EQ(content_of(orders + "ms_execution_order_graph_3.csv"),
+            "NodeExecutionOrder-FullNameWithScope\nDefault/A-op1\nDefault/B-op2\n");
+  EXPECT_EQ(content_of(orders + "ms_global_execution_order_graph_3.csv"), "5\n6\n7\n");
+}
+
+TEST_F(SessionRecords, ArgumentsOfOperators) {
+  const std::vector<std::pair<std::string, std::string>> args{{"transpose_b", "False"},
+                                                              {"transpose_a", "True"}};
+  for (const char* wanted : {"false", "true"}) {
+    auto session =
+        open(R"({"iteration": "0"})", R"({"save_kernel_args": )" + std::string(wanted) + "}");
+    const auto* op = session.operator_named("MatMul", "Default/net.x/MatMul-op1");
+    session.save_kernel_args({}, op, args);
+    session.save_kernel_args({.iteration = 1}, op, args);
+    session.save_kernel_args({}, session.operator_named("Add", "Add-op1"), {});
+    session.close();
+    EXPECT_EQ(files().size(), *wanted == 'f' ? 0u : 2u);
+  }
+  EXPECT_EQ(files(),
+            (std::vector<std::string>{"rank_0/Net/0/0/Add.Add-op1.json",
+                                      "rank_0/Net/0/0/MatMul.Default_net_x_MatMul-op1.json"}));
+  EXPECT_EQ(content_of(folder / files()[1]),
+            "{\n    \"transpose_a\": \"True\",\n    \"transpose_b\": \"False\"\n}");
+  EXPECT_EQ(content_of(folder / files()[0]), "null");
+}
+
+}  // namespace
+}  // namespace tensorstat

@@ -1,0 +1,297 @@
+// A file that is no sound .npy is refused in words that say what is wrong with it, and never more
+// than that happens: no crash, no memory taken on the word of a header.
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "stats/files/npy_header.hpp"
+#include "stats/files/npy_reader.hpp"
+#include "tests/support/npy_files.hpp"
+
+namespace tensorstat {
+namespace {
+
+using test::npy;
+using test::write_file;
+using namespace std::string_literals;
+
+struct Malformed {
+  std::string bytes;
+  std::string_view complaint;  // what the message must hold
+};
+
+// A header whose dictionary is `dictionary`, and four bytes of data.
+std::string with(std::string_view dictionary) { return npy(dictionary, "data"); }
+
+std::string with_descr(std::string_view descr) {
+  return with("{'descr': " + std::string(descr) + ", 'fortran_order': False, 'shape': (1,), }");
+}
+
+std::string with_order(std::string_view order) {
+  return with("{'descr': '<f4', 'fortran_order': " + std::string(order) + ", 'shape': (1,), }");
+}
+
+std::string with_shape(std::string_view shape, std::string_view data = "data") {
+  return npy("{'descr': '<f4', 'fortran_order': False, 'shape': " + std::string(shape) + ", }",
+             data);
+}
+
+// `magic and version`, then the length as it is claimed, then the rest.
+std::string raw(std::string_view length, std::string_view rest, char major = 1, char minor = 0) {
+  return "\x93NUMPY"s + major + minor + std::string(length) + std::string(rest);
+}
+
+std::vector<Malformed> malformed_files() {
+  const std::string good = with_shape("(1,)");
+  std::string sixty_five_dimensions = "(";
+  for (int i = 0; i < 65; ++i) sixty_five_dimensions += "1,";
+  sixty_five_dimensions += ")";
+
+  std::vector<Malformed> files = {
+      // Something else altogether.
+      {"", "it is empty"},
+      {"x", "does not begin with"},
+      {"hello, world", "does not begin with"},
+      {"PK\x03\x04 an archive", ".npz"},
+      {"\x80\x04\x95 a pickle", "pickle"},
+      {"\x93numpy\x01\0 lower case"s, "does not begin with"},
+      {" "s + good, "does not begin with"},
+      {std::string(1000, '\0'), "does not begin with"},
+      // Cut before the header.
+      {"\x93", "magic number"},
+      {"\x93NUM", "magic number"},
+      {"\x93NUMPY", "before its header"},
+      {"\x93NUMPY\x01", "before its header"},
+      {"\x93NUMPY\x01\0"s, "before its header"},
+      {"\x93NUMPY\x01\0\x76"s, "before its header"},
+      {raw("\x76\0"s, "", 2), "before its header"},
+      {raw("\x76\0\0"s, "", 3), "before its header"},
+      // Versions.
+      {raw("\x10\0"s, std::string(16, ' '), 0), "version 0.0"},
+      {raw("\x10\0"s, std::string(16, ' '), 4), "version 4.0"},
+      {raw("\x10\0"s, std::string(16, ' '), 1, 1), "version 1.1"},
+      {raw("\x10\0"s, std::string(16, ' '), 3, 7), "version 3.7"},
+      {raw("\x10\0"s, std::string(16, ' '), '\xff', '\xff'), "version 255.255"},
+      // Lengths that lie.
+      {raw("\xff\xff"s, "{}"), "65535 bytes are promised, 2 are there"},
+      {raw("\x01\0"s, ""), "1 bytes are promised, 0 are there"},
+      {raw("\xff\xff\xff\xff"s, "{}", 2), "4294967295 bytes are promised"},
+      {raw("\xff\xff\xff\x7f"s, "{}", 3), "2147483647 bytes are promised"},
+      {raw("\x01\0\x01\0"s, std::string(65'537, ' '), 2), "a header of 65537 bytes"},
+      {raw("\0\0\x10\0"s, std::string(1 << 20, ' '), 3), "a header of 1048576 bytes"},
+      {raw("\0\0"s, "{'descr': '<f4'}"), "expected '{'"},
+      {raw("\x05\0"s, good.substr(10)), "expected a quoted string"},
+      // No dictionary.
+      {with(""), "expected '{'"},
+      {with("()"), "expected '{'"},
+      {with("[]"), "expected '{'"},
+      {with("None"), "expected '{'"},
+      {with("'descr'"), "expected '{'"},
+      {with("{"), "expected a quoted string"},
+      {with("{{}}"), "expected a quoted string"},
+      {with("{,}"), "expected a quoted string"},
+      {with("{'descr'}"), "expected ':'"},
+      {with("{'descr' '<f4'}"), "expected ':'"},
+      {with("{'descr': }"), "expected a quoted string"},
+      {with("{'descr': '<f4' 'shape': (1,)}"), "expected ',' or '}'"},
+      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)"), "expected ',' or '}'"},
+      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), "),
+       "expected a quoted string"},
+      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }}"),
+       "follows the closing '}'"},
+      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } x"),
+       "follows the closing '}'"},
+      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }\0"s),
+       "follows the closing '}'"},
+      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } # end"),
+       "follows the closing"},
+      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,),, }"),
+       "expected a quoted string"},
+      {with("{\0'descr': '<f4', 'fortran_order': False, 'shape': (1,), }"s),
+       "expected a quoted string"},
+      {with("__import__('os').system('true')"), "expected '{'"},
+      // Keys.
+      {with("{}"), "'descr' is missing"},
+      {with("{'descr': '<f4'}"), "'fortran_order' is missing"},
+      {with("{'descr': '<f4', 'fortran_order': False}"), "'shape' is missing"},
+      {with("{'fortran_order': False, 'shape': (1,)}"), "'descr' is missing"},
+      {with("{'descr': '<f4', 'shape': (1,)}"), "'fortran_order' is missing"},
+      {with("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,)}"),
+       "comes twice"},
+      {with("{'descr': '<f4', 'fortran_order': False, 'fortran_order': False, 'shape': (1,)}"),
+       "'fortran_order' comes twice"},
+      {with("{'shape': (1,), 'descr': '<f4', 'fortran_order': False, 'shape': (2,)}"),
+       "'shape' comes twice"},
+      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'extra': 1}"),
+       "unknown key 'extra'"},
+      {with("{'Descr': '<f4'}"), "unknown key 'Descr'"},
+      {with("{'': '<f4'}"), "unknown key ''"},
+      {with("{'\x1b[31m': 1}"), "unknown key '?[31m'"},
+      {with("{descr: '<f4'}"), "expected a quoted string"},
+      {with("{1: '<f4'}"), "expected a quoted string"},
+      {with("{b'descr': '<f4'}"), "expected a quoted string"},
+      {with("{'descr\": '<f4'}"), "unknown key"},
+      {with("{'descr: 1}"), "expected a quoted string"},
+      {with("{'de\\x73cr': '<f4'}"), "backslash"},
+      // Byte orders and dtypes.
+      {with_descr("'f4'"), "byte order"},
+      {with_descr("'=f4'"), "byte order"},
+      {with_descr("'|f4'"), "byte order"},
+      {with_descr("'|u2'"), "byte order"},
+      {with_descr("'i8'"), "byte order"},
+      {with_descr("''"), "dtype '' is not supported"},
+      {with_descr("'<'"), "dtype '<' is not supported"},
+      {with_descr("'<f'"), "dtype '<f' is not supported"},
+      {with_descr("'<f3'"), "dtype '<f3' is not supported"},
+      {with_descr("'<f4 '"), "dtype '<f4 ' is not supported"},
+      {with_descr("' <f4'"), "dtype ' <f4' is not supported"},
+      {with_descr("'<<f4'"), "dtype '<<f4' is not supported"},
+      {with_descr("'<F4'"), "dtype '<F4' is not supported"},
+      {with_descr("'float32'"), "dtype 'float32' is not supported"},
+      {with_descr("'<c8'"), "complex64 '<c8' is not supported; supported are bool, int8"},
+      {with_descr("'>c16'"), "complex128"},
+      {with_descr("'<f16'"), "long double"},
+      {with_descr("'<c32'"), "long double"},
+      {with_descr("'<U1'"), "str"},
+      {with_descr("'|S4'"), "bytes"},
+      {with_descr("'<M8[ns]'"), "datetime64"},
+      {with_descr("'<m8[s]'"), "timedelta64"},
+      {with_descr("'|V4'"), "void"},
+      {with_descr("'|O'"), "pickled Python objects"},
+      {with_descr("'O8'"), "pickled Python objects"},
+      {with_descr("[('a', '<f4')]"), "structured"},
+      {with_descr("[]"), "structured"},
+      {with_descr("('<f4', (2,))"), "expected a quoted string"},
+      {with_descr("None"), "expected a quoted string"},
+      {with_descr("'" + std::string(1000, 'x') + "'"), "xxx...' is not supported"},
+      // fortran_order.
+      {with_order("1"), "neither True nor False"},
+      {with_order("0"), "neither True nor False"},
+      {with_order("true"), "neither True nor False"},
+      {with_order("'True'"), "neither True nor False"},
+      {with_order("None"), "neither True nor False"},
+      {with_order(""), "neither True nor False"},
+      {with_order("Truely"), "expected ',' or '}'"},
+      // Shapes.
+      {with_shape("1"), "not a tuple"},
+      {with_shape("[1]"), "not a tuple"},
+      {with_shape("(1)"), "not a tuple"},
+      {with_shape("None"), "not a tuple"},
+      {with_shape("'(1,)'"), "not a tuple"},
+      {with_shape("("), "not a whole number"},
+      {with_shape("(,)"), "not a whole number"},
+      {with_shape("(1,,)"), "not a whole number"},
+      {with_shape("(1 1)"), "expected ',' or ')'"},
+      {with_shape("(-1,)"), "negative dimension"},
+      {with_shape("(1, -9223372036854775808)"), "negative dimension"},
+      {with_shape("(+1,)"), "not a whole number"},
+      {with_shape("(1.0,)"), "expected ',' or ')'"},
+      {with_shape("(1e0,)"), "expected ',' or ')'"},
+      {with_shape("(0x1,)"), "expected ',' or ')'"},
+      {with_shape("(01,)"), "begins with 0"},
+      {with_shape("(True,)"), "not a whole number"},
+      {with_shape("('1',)"), "not a whole number"},
+      {with_shape("((1,),)"), "not a whole number"},
+      {with_shape("(1_0,)"), "expected ',' or ')'"},
+      {with_shape("(18446744073709551616,)"), "exceeds 2^64-1"},
+      {with_shape("(99999999999999999999999999,)"), "exceeds 2^64-1"},
+      {with_shape("(18446744073709551615,)"), "exceeds 2^63-1 bytes"},
+      {with_shape("(2305843009213693952,)"), "exceeds 2^63-1 bytes"},
+      {with_shape("(4294967296, 4294967296)"), "exceeds 2^63-1 bytes"},
+      {with_shape("(3, 6148914691236517206)"), "exceeds 2^63-1 bytes"},
+      {with_shape(sixty_five_dimensions), "more than 64 dimensions"},
+      // Data that is not what the header promises.
+      {with_shape("(1,)", ""),
+       "truncated: shape (1) of float32 needs 4 bytes of data, 0 are there"},
+      {with_shape("(1,)", "dat"), "needs 4 bytes of data, 3 are there"},
+      {with_shape("(1,)", "data!"), "too long: shape (1) of float32 needs 4 bytes of data, 5"},
+      {with_shape("(2,)"), "needs 8 bytes of data, 4 are there"},
+      {with_shape("()", ""), "shape () of float32 needs 4 bytes"},
+      {with_shape("(0,)"), "too long: shape (0) of float32 needs 0 bytes of data, 4 are there"},
+      {with_shape("(5, 0, 7)"), "too long"},
+      {with_shape("(1000000000000,)"), "needs 4000000000000 bytes of data, 4 are there"},
+      {with_shape("(2305843009213693951,)"), "needs 9223372036854775804 bytes"},
+  };
+  return files;
+}
+
+Result<NpyHeader> parse(const std::string& bytes) {
+  // On the heap and exactly as long as the file, so that a sanitizer sees any step beyond it.
+  const std::vector<char> head(bytes.begin(),
+                               bytes.begin() + std::min(bytes.size(), kMostNpyHeaderBytes));
+  return parse_npy_header(std::as_bytes(std::span(head)), bytes.size());
+}
+
+TEST(MalformedNpy, ThereAreEnough) { EXPECT_GE(malformed_files().size(), 100u); }
+
+TEST(MalformedNpy, SoundOnesAreRead) {
+  for (const std::string& sound :
+       {with_shape("(1,)"), with_shape("()"), with_shape("( 1 , )"), with_shape("(1,1)"),
+        with_shape("(1L,)"), with_shape("(1, 1,)"), with_shape("(0,)", ""),
+        with("{\"shape\":(1,),\"fortran_order\":True,\"descr\":\">i4\"}"), with_descr("'<u4'"),
+        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "data", 2),
+        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "data", 3)}) {
+    const auto header = parse(sound);
+    EXPECT_TRUE(header) << sound << "\n" << header.error().message;
+  }
+}
+
+TEST(MalformedNpy, IsRefusedWithTheReason) {
+  for (const auto& [bytes, complaint] : malformed_files()) {
+    const auto header = parse(bytes);
+    ASSERT_FALSE(header) << complaint;
+    EXPECT_NE(header.error().message.find(complaint), std::string::npos)
+        << "wanted: " << complaint << "\ngot:    " << header.error().message;
+    EXPECT_LT(header.error().message.size(), 400u);
+    for (const char c : header.error().message) {
+      ASSERT_TRUE(c >= ' ' && c <= '~') << "a control character in: " << header.error().message;
+    }
+  }
+}
+
+TEST(MalformedNpy, TheReaderAddsThePath) {
+  ScratchFolder folder;
+  for (const auto& [bytes, complaint] : malformed_files()) {
+    const std::string path = write_file(folder / "bad.npy", bytes);
+    const auto reader = NpyReader::open(path, Original::kAsStored);
+    ASSERT_FALSE(reader) << complaint;
+    EXPECT_TRUE(reader.error().message.starts_with(path + ": ")) << reader.error().message;
+    EXPECT_NE(reader.error().message.find(complaint), std::string::npos) << reader.error().message;
+  }
+}
+
+TEST(MalformedNpy, EveryPrefixOfASoundFileIsRefused) {
+  const std::string sound = with_shape("(1,)");
+  for (std::size_t length = 0; length < sound.size(); ++length) {
+    EXPECT_FALSE(parse(sound.substr(0, length))) << length;
+  }
+}
+
+TEST(MalformedNpy, DamagedBytesNeverHarm) {
+  constexpr std::uint32_t kSeed = 99;
+  std::mt19937 random(kSeed);
+  const std::vector<Malformed> files = malformed_files();
+  const std::string sound =
+      npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", std::string(24, 'd'));
+  int read = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    std::string bytes = i % 2 == 0 ? sound : files[random() % files.size()].bytes.substr(0, 300);
+    for (int changes = random() % 4; changes > 0 && !bytes.empty(); --changes) {
+      bytes[random() % bytes.size()] =
+          static_cast<char>(random() % 3 ? "{}()',:<>|0123L \\"[random() % 17] : random());
+    }
+    const auto header = parse(bytes);
+    if (!header) continue;
+    ++read;
+    // Whatever is accepted lies within the file and fills it.
+    ASSERT_EQ(header->data_offset_bytes + header->element_count * size_bytes(header->dtype),
+              bytes.size())
+        << "seed " << kSeed << ", run " << i;
+  }
+  EXPECT_GT(read, 0);
+}
+
+}  // namespace
+}  // namespace tensorstat

@@ -1,0 +1,47 @@
+// TENSORSTAT_ISA narrows the instruction set, and never widens it beyond the machine's.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "host/simd/cpu.hpp"
+
+namespace tensorstat {
+namespace {
+
+// The variable is read once in a process, so every question is asked in a new one.
+void expect_choice(const std::string& text, Isa wanted) {
+  EXPECT_EXIT(
+      {
+        setenv("TENSORSTAT_ISA", text.c_str(), 1);
+        const bool right = best_isa() == wanted;
+        setenv("TENSORSTAT_ISA", "baseline", 1);
+        std::_Exit(right && best_isa() == wanted ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "")
+      << "TENSORSTAT_ISA=" << text << " is to give " << name(wanted);
+}
+
+TEST(IsaChoice, IsTheNamedOneWhereTheMachineHasIt) {
+  const Isa widest = runnable_isas().back();
+  for (Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512}) {
+    expect_choice(std::string(name(isa)), isa <= widest ? isa : widest);
+  }
+}
+
+TEST(IsaChoice, IsTheWidestWhereTheNameMeansNothing) {
+  for (const char* text : {"", "AVX2", "avx", "avx2 ", "neon"}) {
+    expect_choice(text, runnable_isas().back());
+  }
+}
+
+TEST(IsaChoice, RunnableOnesBeginWithTheBaselineAndWiden) {
+  ASSERT_FALSE(runnable_isas().empty());
+  EXPECT_EQ(Isa::kBaseline, runnable_isas().front());
+  for (std::size_t i = 1; i < runnable_isas().size(); ++i) {
+    EXPECT_LT(runnable_isas()[i - 1], runnable_isas()[i]);
+  }
+}
+
+}  // namespace
+}  // namespace tensorstat

@@ -1,0 +1,149 @@
+// Includes point inward: precision <- stats/core and its engine seam <- kernels-cl, host; above the core stand
+// files, rows, the dump layer and the command. Any other direction fails here, with the line that takes it.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// What each part of the house may include, beside itself and what is not of the house. `api` are
+// the public headers but dump's; `seam` is what engines and the meter share.
+const std::map<std::string, std::set<std::string>> kMayInclude = {
+    {"precision", {}},
+    {"catalog", {"precision"}},
+    {"api", {"catalog"}},
+    {"seam", {"api", "catalog"}},
+    {"core", {"seam", "api", "catalog", "precision"}},
+    {"host", {"seam", "api", "catalog", "precision"}},
+    {"kernels-cl", {"seam", "api", "catalog", "precision"}},
+    {"dump-api", {"api", "catalog"}},
+    {"files", {"api", "catalog"}},
+    {"rows", {"files", "dump-api", "api", "catalog"}},
+    {"dump", {"files", "rows", "dump-api", "api", "catalog"}},
+    {"cli", {"files", "rows", "dump", "dump-api", "api", "catalog"}},
+};
+
+bool starts(std::string_view path, std::string_view prefix) {
+  return path.substr(0, prefix.size()) == prefix;
+}
+
+// The part that a file belongs to; nothing where anything may be included.
+std::optional<std::string> part_of(std::string_view path) {
+  if (path == "stats/tensorstat/catalog.inc") return "catalog";
+  if (path == "stats/tensorstat/dump.hpp") return "dump-api";
+  if (starts(path, "stats/tensorstat/")) return "api";
+  if (path == "stats/core/engine.hpp" || path == "stats/core/ledger.hpp" || path == "stats/core/measured.hpp") {
+    return "seam";
+  }
+  for (const std::string part : {"core", "files", "rows", "dump", "cli"}) {
+    if (starts(path, "stats/" + part + "/")) return part;
+  }
+  for (const std::string part : {"precision", "host", "kernels-cl"}) {
+    if (starts(path, part + "/")) return part;
+  }
+  return std::nullopt;
+}
+
+// The path, from the root, of what a line includes; nothing where it is no include, or not of ours.
+std::optional<std::string> included_by(std::string_view line) {
+  const auto skip_blanks = [&] {
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  };
+  const auto take = [&](std::string_view word) {
+    skip_blanks();
+    if (!starts(line, word)) return false;
+    line.remove_prefix(word.size());
+    return true;
+  };
+  if (!take("#") || !take("include")) return std::nullopt;
+  skip_blanks();
+  const bool quoted = starts(line, "\"");
+  if (!quoted && !starts(line, "<tensorstat/")) return std::nullopt;
+  line.remove_prefix(1);
+  const std::string path(line.substr(0, line.find_first_of("\">")));
+  return quoted ? path : "stats/" + path;
+}
+
+// Why a file may not hold this line; empty where it may.
+std::string objection(const std::string& file, std::string_view line) {
+  const auto included = included_by(line);
+  const auto from = part_of(file);
+  if (!included || !from) return "";
+  const auto to = part_of(*included);
+  if (!to) return *included + " is no path from the root of a part of the library";
+  if (*to == *from || kMayInclude.at(*from).contains(*to)) return "";
+  return *from + " may not include " + *to;
+}
+
+std::vector<std::string> sources() {
+  static const std::set<std::string> kinds = {".hpp", ".cpp", ".h", ".inc", ".cl"};
+  std::vector<std::string> files;
+  for (const char* folder : {"precision", "stats", "host", "kernels-cl"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOURCE_DIR) / folder)) {
+      if (kinds.contains(entry.path().extension()))
+        files.push_back(fs::relative(entry.path(), SOURCE_DIR));
+    }
+  }
+  return files;
+}
+
+TEST(IncludesPointInward, InEverySource) {
+  const auto files = sources();
+  std::map<std::string, int> seen;  // includes of ours, by part
+  for (const std::string& file : files) {
+    std::ifstream stream(fs::path(SOURCE_DIR) / file);
+    std::string line;
+    for (int number = 1; std::getline(stream, line); ++number) {
+      EXPECT_EQ("", objection(file, line)) << file << ":" << number << ": " << line;
+      if (included_by(line)) ++seen[part_of(file).value_or("")];
+    }
+  }
+  // The scan has seen the house.
+  for (const char* part : {"api", "seam", "core", "host", "kernels-cl", "files", "rows", "dump", "cli"}) {
+    EXPECT_GT(seen[part], 0) << part;
+  }
+}
+
+// This test can fail.
+TEST(IncludesPointInward, RefusesPlantedLines) {
+  const std::pair<const char*, const char*> planted[] = {
+      {"precision/round.cpp", "#include \"stats/core/engine.hpp\""},
+      {"precision/exact.h", "#include <tensorstat/partial.hpp>"},
+      {"stats/tensorstat/meter.hpp", "#include \"stats/core/engine.hpp\""},
+      {"stats/tensorstat/meter.hpp", "#include <tensorstat/dump.hpp>"},
+      {"stats/core/engine.hpp", "#include \"host/simd/cpu.hpp\""},
+      {"stats/core/partial.cpp", "  #  include \"host/simd/vectors.h\""},
+      {"stats/core/meter.cpp", "#include \"stats/rows/row.hpp\""},
+      {"host/engine.cpp", "#include \"kernels-cl/driver/device.hpp\""},
+      {"host/engine.cpp", "#include \"stats/core/meter.cpp\""},
+      {"kernels-cl/launch/engine.cpp", "#include \"host/thread_pool.hpp\""},
+      {"kernels-cl/launch/engine.cpp", "#include \"stats/rows/row.hpp\""},
+      {"stats/rows/row.hpp", "#include \"stats/cli/output.hpp\""},
+      {"stats/rows/row.hpp", "#include \"precision/round.hpp\""},
+      {"stats/cli/main.cpp", "#include \"stats/core/engine.hpp\""},
+      {"stats/cli/main.cpp", "#include \"output.hpp\""},
+  };
+  for (const auto& [file, line] : planted)
+    EXPECT_NE("", objection(file, line)) << file << ": " << line;
+  const std::pair<const char*, const char*> allowed[] = {
+      {"host/engine.cpp", "#include \"stats/core/engine.hpp\""},
+      {"host/simd/vectors.h", "#include <immintrin.h>"},
+      {"stats/cli/main.cpp", "#include \"stats/rows/row.hpp\""},
+      {"tests/anything.cpp", "#include \"host/thread_pool.hpp\""},
+      {"precision/round.cpp", "// #include \"stats/core/engine.hpp\""},
+  };
+  for (const auto& [file, line] : allowed)
+    EXPECT_EQ("", objection(file, line)) << file << ": " << line;
+}
+
+}  // namespace

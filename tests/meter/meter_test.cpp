@@ -1,0 +1,277 @@
+// The front door: batches, streams, errors, logs and budgets, on every place a request may name.
+#include <gtest/gtest.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <tensorstat/meter.hpp>
+#include <thread>
+#include <vector>
+
+#include "tests/support/engines.hpp"
+#include "tests/support/oracle.hpp"
+#include "tests/support/samples.hpp"
+
+namespace tensorstat {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Digest digest_of(std::span<const std::byte> bytes, const EVP_MD* algorithm) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  EXPECT_EQ(1, EVP_Digest(bytes.data(), bytes.size(), digest, &size, algorithm, nullptr));
+  return Digest(std::as_bytes(std::span(digest).first(size)));
+}
+
+// Tensors of some dtypes, empty ones among them, and what is true of each.
+struct Batch {
+  explicit Batch(const std::vector<Dtype>& of) {
+    constexpr std::size_t longest = 20'000;
+    samples::Random random(samples::seed());
+    for (const Dtype dtype : of) {
+      for (const samples::Distribution& distribution : samples::of(dtype)) {
+        for (const std::size_t count : {std::size_t{0}, std::size_t{1 + random() % 300}, longest}) {
+          bytes.push_back(distribution.make(dtype, count, random));
+          what.push_back(std::string(name(dtype)) + ", " + std::string(distribution.name) + ", " +
+                         std::to_string(count));
+          dtypes.push_back(dtype);
+        }
+      }
+    }
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      tensors.push_back({.dtype = dtypes[i],
+                         .element_count = bytes[i].size() / size_bytes(dtypes[i]),
+                         .address = bytes[i].data()});
+      truths.push_back(oracle::answers(oracle::facts(dtypes[i], bytes[i])));
+      truths.back()[static_cast<std::size_t>(Category::kMd5)] = digest_of(bytes[i], EVP_md5());
+      // Up to 20,480 elements; sha1_two_level_test has the longer ones.
+      truths.back()[static_cast<std::size_t>(Category::kHash)] = digest_of(bytes[i], EVP_sha1());
+    }
+  }
+
+  void hold(const Result<Measurements>& measured, const Categories& categories) const {
+    ASSERT_TRUE(measured) << measured.error().message;
+    ASSERT_EQ(tensors.size(), measured->size());
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const Statistics statistics((*measured)[i].statistics);
+      ASSERT_EQ(categories, statistics.categories) << "in the order that was asked";
+      ASSERT_EQ(categories.size(), statistics.values.size());
+      for (std::size_t k = 0; k < categories.size(); ++k) {
+        const Value& truth = truths[i][static_cast<std::size_t>(categories[k])];
+        ASSERT_TRUE(oracle::same(truth, statistics.values[k]))
+            << what[i] << ", seed " << samples::seed() << ": " << name(categories[k])
+            << "\n  must be " << oracle::shown(truth) << "\n  is      "
+            << oracle::shown(statistics.values[k]);
+      }
+    }
+  }
+
+  std::vector<Bytes> bytes;
+  std::vector<std::string> what;
+  std::vector<Dtype> dtypes;
+  std::vector<Tensor> tensors;
+  std::vector<std::array<Value, kCategoryCount>> truths;
+};
+
+const Batch& batch() {
+  static const Batch batch(samples::all_dtypes());
+  return batch;
+}
+
+// For what asks much of a device's compiler: a dtype of each kind.
+const Batch& small_batch() {
+  static const Batch batch({Dtype::kUint8, Dtype::kFloat16, Dtype::kFloat64});
+  return batch;
+}
+
+// What a Meter said, in order.
+struct Heard {
+  Log log() {
+    return [this](Severity severity, std::string_view text) {
+      EXPECT_EQ(0, inside.fetch_add(1)) << "one call at a time";
+      said.emplace_back(severity, text);
+      inside.fetch_sub(1);
+    };
+  }
+  std::atomic<int> inside{0};
+  std::vector<std::pair<Severity, std::string>> said;
+};
+
+class MeterOn : public testing::TestWithParam<On> {};
+INSTANTIATE_TEST_SUITE_P(Place, MeterOn, testing::ValuesIn([] {
+                           return expects_device() ? std::vector{On::kAuto, On::kHost, On::kDevice}
+                                                   : std::vector{On::kAuto, On::kHost};
+                         }()),
+                         [](const auto& info) {
+                           return info.param == On::kAuto   ? "auto"
+                                  : info.param == On::kHost ? "host"
+                                                            : "device";
+                         });
+
+TEST_P(MeterOn, MeasuresABatchOfMixedTensors) {
+  Meter meter;
+  const Categories all = all_categories();
+  batch().hold(meter.measure(batch().tensors, {all, Precision::kHigh, GetParam()}), all);
+}
+
+TEST_P(MeterOn, GivesWhatWasAskedInTheOrderAsked) {
+  Meter meter;
+  for (const Categories& categories :
+       {Categories{Category::kL2norm, Category::kMax}, Categories{Category::kMd5},
+        Categories{Category::kZeroCount},
+        Categories{Category::kCount, Category::kMd5, Category::kAvg}, Categories{}}) {
+    small_batch().hold(
+        meter.measure(small_batch().tensors, {categories, Precision::kHigh, GetParam()}),
+        categories);
+  }
+}
+
+TEST_P(MeterOn, SaysWhereEachCategoryWasComputed) {
+  Meter meter;
+  const auto measured =
+      meter.measure(small_batch().tensors, {all_categories(), Precision::kHigh, GetParam()});
+  ASSERT_TRUE(measured) << measured.error().message;
+  for (const Measurement& each : *measured) {
+    ASSERT_EQ(all_categories().size(), each.placement.size());
+    for (std::size_t k = 0; k < each.placement.size(); ++k) {
+      const Decision& decision = each.placement[k];
+      EXPECT_EQ(all_categories()[k], decision.category);
+      EXPECT_FALSE(decision.reason.empty());
+      const bool on_host = GetParam() == On::kHost || decision.category == Category::kMd5 ||
+                           decision.category == Category::kHash;
+      if (GetParam() != On::kAuto) {
+        EXPECT_EQ(on_host ? "host" : "opencl", decision.engine);
+      }
+      if (decision.engine == "host") continue;
+      EXPECT_LE(each.device_bytes, meter.device_memory().peak_bytes);
+    }
+  }
+}
+
+TEST_P(MeterOn, NothingIsNoError) {
+  Meter meter;
+  const auto measured = meter.measure({}, {all_categories(), Precision::kHigh, GetParam()});
+  ASSERT_TRUE(measured) << measured.error().message;
+  EXPECT_TRUE(measured->empty());
+  auto stream = meter.stream(
+      Dtype::kFloat32, {{Category::kMax, Category::kL2norm, Category::kCount, Category::kMd5}});
+  ASSERT_TRUE(stream);
+  const auto empty = stream->finish();
+  ASSERT_TRUE(empty) << empty.error().message;
+  const std::vector<Value> expected = {Value{}, 0.0, std::uint64_t{0},
+                                       *Digest::from("d41d8cd98f00b204e9800998ecf8427e")};
+  EXPECT_EQ(expected, Statistics(empty->front().statistics).values);
+}
+
+TEST_P(MeterOn, ServesManyThreadsAtOnce) {
+  Meter meter({.threads = 2});
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const Categories all = all_categories();
+      small_batch().hold(meter.measure(small_batch().tensors, {all, Precision::kHigh, GetParam()}),
+                         all);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(MeterStream, RefusesHalfElementsAndKeepsWhatItHas) {
+  Meter meter;
+  auto stream = meter.stream(Dtype::kFloat32, {{Category::kCount, Category::kAvg, Category::kMd5}});
+  ASSERT_TRUE(stream);
+  const std::vector<float> piece = {1, 2, 6};
+  const auto bytes = std::as_bytes(std::span(piece));
+  ASSERT_TRUE(stream->append(bytes));
+  const Status half = stream->append(bytes.first(6));
+  ASSERT_FALSE(half);
+  EXPECT_EQ(Code::kInvalid, half.error().code);
+  EXPECT_NE(std::string::npos, half.error().message.find("float32")) << half.error().message;
+  const auto measured = stream->finish();
+  ASSERT_TRUE(measured);
+  EXPECT_EQ((std::vector<Value>{std::uint64_t{3}, 3.0, digest_of(bytes, EVP_md5())}),
+            Statistics(measured->front().statistics).values);
+}
+
+// A device that is not there: said once, in words; the host does the work unless one insists.
+TEST(MeterWithoutDevice, FallsBackOrSaysWhy) {
+  Heard heard;
+  Meter meter({.platform = 99, .device = 99, .log = heard.log()});
+  const std::vector<float> data(1 << 20, 1.5f);  // worth a launch
+  const Tensor tensor{
+      .dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()};
+  for (int i = 0; i < 3; ++i) {
+    const auto measured = meter.measure({&tensor, 1}, {{Category::kAvg}});
+    ASSERT_TRUE(measured) << measured.error().message;
+    EXPECT_EQ(Value(1.5), (*measured)[0].statistics.values[0]);
+    EXPECT_EQ("host", (*measured)[0].placement[0].engine);
+    EXPECT_EQ(0u, (*measured)[0].device_bytes);
+  }
+  ASSERT_EQ(1u, heard.said.size());
+  EXPECT_EQ(Severity::kInfo, heard.said[0].first);
+  EXPECT_NE(std::string::npos, heard.said[0].second.find("99")) << heard.said[0].second;
+  const auto insisted =
+      meter.measure({&tensor, 1}, {.categories = {Category::kAvg}, .on = On::kDevice});
+  ASSERT_FALSE(insisted);
+  EXPECT_EQ(Code::kDevice, insisted.error().code);
+  EXPECT_NE(std::string::npos, insisted.error().message.find("99")) << insisted.error().message;
+  auto stream = meter.stream(Dtype::kFloat32, {.categories = {Category::kAvg}, .on = On::kDevice});
+  ASSERT_TRUE(stream);
+  EXPECT_FALSE(stream->append(std::as_bytes(std::span(data))));
+}
+
+TEST(MeterWithoutDevice, NeverLooksForOneWhereTheHostWasAskedFor) {
+  Heard heard;
+  Meter meter({.platform = 99, .device = 99, .log = heard.log()});
+  const Categories all = all_categories();
+  batch().hold(meter.measure(batch().tensors, {all, Precision::kHigh, On::kHost}), all);
+  EXPECT_TRUE(heard.said.empty());
+}
+
+// From nothing to ample: never a byte more on the device, and the same values.
+TEST(MeterBudget, IsNeverExceededAndChangesNoValue) {
+  if (!expects_device()) GTEST_SKIP() << "this run is told that there is no device";
+  const Categories categories = {Category::kMax, Category::kAvg, Category::kL2norm,
+                                 Category::kNanCount};
+  for (const std::uint64_t budget : {0ull, 1ull, 100ull, 250ull, 1000ull, 2500ull, 4000ull,
+                                     10'000ull, 33'333ull, 100'000ull, 1ull << 20, 1ull << 30}) {
+    Meter meter({.budget_bytes = budget});
+    for (int round = 0; round < 2;
+         ++round) {  // what was taken for the first is there for the second
+      small_batch().hold(meter.measure(small_batch().tensors, {categories}), categories);
+      EXPECT_LE(meter.device_memory().peak_bytes, budget);
+    }
+    const auto insisted =
+        meter.measure(small_batch().tensors, {.categories = categories, .on = On::kDevice});
+    EXPECT_LE(meter.device_memory().peak_bytes, budget);
+    if (insisted) {
+      small_batch().hold(insisted, categories);
+    } else {
+      EXPECT_EQ(Code::kOverBudget, insisted.error().code) << insisted.error().message;
+      EXPECT_LT(budget, 10'000u) << "room for one slice of the widest partial: "
+                                 << insisted.error().message;
+    }
+  }
+}
+
+TEST(MeterOnDevice, RefusesATensorInsideAnElementsAlignment) {
+  if (!expects_device()) GTEST_SKIP() << "this run is told that there is no device";
+  std::vector<std::byte> storage(4 * 1000 + 64);
+  const Tensor tensor{
+      .dtype = Dtype::kFloat32, .element_count = 1000, .address = storage.data() + 1};
+  Meter meter;
+  const auto insisted =
+      meter.measure({&tensor, 1}, {.categories = {Category::kZeroCount}, .on = On::kDevice});
+  ASSERT_FALSE(insisted);
+  EXPECT_EQ(Code::kDevice, insisted.error().code);
+  const auto measured = meter.measure({&tensor, 1}, {{Category::kZeroCount}});
+  ASSERT_TRUE(measured) << measured.error().message;
+  EXPECT_EQ(Value(std::uint64_t{1000}), (*measured)[0].statistics.values[0]);
+}
+
+}  // namespace
+}  // namespace tensorstat

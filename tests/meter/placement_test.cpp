@@ -1,0 +1,152 @@
+// Where a tensor's statistics are computed follows from what was asked, where its bits are and what
+// the device can, and is said in words.
+#include "stats/core/placement.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tensorstat {
+namespace {
+
+class FakeHost final : public Engine {
+ public:
+  std::string_view name() const override { return "host"; }
+  std::string refusal(const Tensor& tensor, Precision) const override {
+    return tensor.where == Where::kClBuffer ? "out of reach" : "";
+  }
+  Status fold(std::span<const Job>) override { return {}; }
+};
+
+class FakeDevice final : public DeviceEngine {
+ public:
+  FakeDevice(bool shares, std::string refusal) : shares_(shares), refusal_(std::move(refusal)) {}
+  std::string_view name() const override { return "opencl"; }
+  std::string description() const override { return "fake"; }
+  std::string refusal(const Tensor&, Precision) const override { return refusal_; }
+  bool shares_host_memory() const override { return shares_; }
+  Status fold(std::span<const Job>) override { return {}; }
+  Result<std::unique_ptr<DeviceStream>> stream(Partial&) override { return Error{Code::kDevice, "never asked for"}; }
+  Status read(const Tensor&, std::uint64_t, std::span<std::byte>) override { return {}; }
+  void refuse(std::string why) { refusal_ = std::move(why); }
+
+ private:
+  const bool shares_;
+  std::string refusal_;
+};
+
+// Places a tensor, and counts how often the device was looked for.
+class PlacementOf : public testing::Test {
+ protected:
+  static constexpr std::uint64_t kSmall = kWorthALaunchBytes - 1, kLarge = kWorthALaunchBytes;
+
+  Result<Placement> placed(On on, Where where, std::uint64_t request_bytes) {
+    const Tensor tensor{.element_count = 10, .address = this, .where = where};
+    const DeviceSight sight{[this] {
+                              ++searches_;
+                              return device_ ? &*device_ : nullptr;
+                            },
+                            [] { return std::string("no driver found"); }};
+    const Request request{.categories = {}, .on = on};
+    Placements placements(request, request_bytes, host_, sight);
+    const auto placed = placements.place(tensor);
+    if (!placed) return placed.error();
+    return placements.all()[*placed];
+  }
+
+  void expect(bool on_device, std::string_view words, On on, Where where,
+              std::uint64_t request_bytes) {
+    const auto placement = placed(on, where, request_bytes);
+    ASSERT_TRUE(placement) << placement.error().message;
+    EXPECT_EQ(on_device, placement->on_device) << placement->reason;
+    EXPECT_NE(std::string::npos, placement->reason.find(words))
+        << placement->reason << "\n  should say: " << words;
+  }
+
+  FakeHost host_;
+  std::optional<FakeDevice> device_;
+  int searches_ = 0;
+};
+
+TEST_F(PlacementOf, TheHostWhereItWasAskedForNeverLooksForADevice) {
+  for (const std::uint64_t bytes : {kSmall, kLarge})
+    expect(false, "asked for", On::kHost, Where::kHost, bytes);
+  expect(false, "read back", On::kHost, Where::kClBuffer, kLarge);
+  EXPECT_EQ(0, searches_);
+}
+
+TEST_F(PlacementOf, LittleInHostMemoryStaysThereUnseenByADevice) {
+  device_.emplace(true, "");
+  expect(false, "less than a launch is worth", On::kAuto, Where::kHost, kSmall);
+  expect(false, "less than a launch is worth", On::kAuto, Where::kSharedMemory, kSmall);
+  EXPECT_EQ(0, searches_);
+}
+
+TEST_F(PlacementOf, MuchInHostMemoryGoesToADeviceThatSharesIt) {
+  device_.emplace(true, "");
+  expect(true, "nothing is copied", On::kAuto, Where::kHost, kLarge);
+  device_.emplace(false, "");
+  expect(false, "faster than uploading", On::kAuto, Where::kHost, kLarge);
+}
+
+TEST_F(PlacementOf, DeviceMemoryIsReadWhereItIs) {
+  device_.emplace(false, "");
+  for (const std::uint64_t bytes : {kSmall, kLarge})
+    expect(true, "in its memory", On::kAuto, Where::kClBuffer, bytes);
+}
+
+TEST_F(PlacementOf, WhatTheDeviceRefusesGoesToTheHostWithItsReason) {
+  device_.emplace(true, "too odd");
+  expect(false, "too odd", On::kAuto, Where::kHost, kLarge);
+  expect(false, "read back from the device: too odd", On::kAuto, Where::kClBuffer, kSmall);
+}
+
+TEST_F(PlacementOf, NoDeviceIsSaid) {
+  expect(false, "no driver found", On::kAuto, Where::kHost, kLarge);
+  EXPECT_EQ(1, searches_);
+}
+
+// However many they are: the words are there once, and a refusal is each tensor's own.
+TEST_F(PlacementOf, LikeTensorsIsShared) {
+  FakeDevice device(true, "");
+  const Request request{};
+  Placements placements(request, kLarge, host_,
+                        {[&] { return &device; }, [] { return std::string(); }});
+  const Tensor here{.element_count = 10, .address = this},
+      there{.element_count = 10, .address = this, .where = Where::kClBuffer};
+  std::vector<std::uint32_t> found;
+  for (const bool refuses : {false, true}) {
+    device.refuse(refuses ? "too odd" : "");
+    for (int i = 0; i < 3; ++i) {
+      for (const Tensor& tensor : {here, there}) {
+        const auto placed = placements.place(tensor);
+        ASSERT_TRUE(placed);
+        found.push_back(*placed);
+      }
+    }
+  }
+  EXPECT_EQ((std::vector<std::uint32_t>{0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3}), found);
+  EXPECT_TRUE(placements.all()[0].on_device);
+  EXPECT_FALSE(placements.all()[2].on_device);
+}
+
+TEST_F(PlacementOf, InsistingOnADeviceMeansItOrAnError) {
+  device_.emplace(false, "");
+  for (const std::uint64_t bytes : {kSmall, kLarge})
+    expect(true, "asked for", On::kDevice, Where::kHost, bytes);
+  device_.emplace(true, "too odd");
+  auto refused = placed(On::kDevice, Where::kHost, kLarge);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(Code::kDevice, refused.error().code);
+  EXPECT_NE(std::string::npos, refused.error().message.find("too odd"));
+  device_.reset();
+  refused = placed(On::kDevice, Where::kHost, kLarge);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(Code::kDevice, refused.error().code);
+  EXPECT_NE(std::string::npos, refused.error().message.find("no driver found"));
+}
+
+}  // namespace
+}  // namespace tensorstat

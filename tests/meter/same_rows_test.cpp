@@ -1,0 +1,110 @@
+// One file, one row: the command writes the same statistic.csv on each instruction set of the host,
+// and on the device with each of pocl's ways to run a work-group, with work-groups of several
+// sizes, in either shape of the kernels, with few or many threads, shared or uploaded memory, with
+// or without fp64. The device compiles its kernels for each of them: in short that is done for two
+// dtypes, with TENSORSTAT_FULL=1 for all.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "host/simd/cpu.hpp"
+#include "tests/support/command_run.hpp"
+#include "tests/support/npy_files.hpp"
+#include "tests/support/samples.hpp"
+
+namespace tensorstat::test {
+namespace {
+
+constexpr std::size_t kElements = 300'007;
+
+class SameRows : public testing::Test {
+ protected:
+  SameRows() {
+    samples::Random random(samples::seed());
+    for (const Dtype dtype : dtypes()) {
+      if (dtype == Dtype::kBfloat16) continue;  // has no name in a .npy; --bfloat16 below
+      const auto bytes = samples::of(dtype)[0].make(dtype, kElements, random);
+      const char kind = dtype == Dtype::kBool ? 'b'
+                        : is_float(dtype)     ? 'f'
+                                              : std::string(name(dtype))[0];
+      write(std::string(name(dtype)),
+            (size_bytes(dtype) == 1 ? "|" : "<") + std::string(1, kind) +
+                std::to_string(size_bytes(dtype)),
+            bytes);
+    }
+    if (samples::full())
+      write("bfloat16", "<V2",
+            samples::of(Dtype::kBfloat16)[0].make(Dtype::kBfloat16, kElements, random));
+  }
+
+  static std::vector<Dtype> dtypes() {
+    return samples::full() ? samples::all_dtypes() : std::vector{Dtype::kInt16, Dtype::kFloat32};
+  }
+
+  void write(const std::string& name, const std::string& descr,
+             const std::vector<std::byte>& bytes) {
+    write_file(folder_ / (name + ".npy"),
+               npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': (300007,), }",
+                   {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+  }
+
+  std::string rows(const std::string& where, const std::string& environment) {
+    ++runs_;
+    const Ran ran = run(folder_,
+                        ". --bfloat16 --format csv --stats "
+                        "max,min,avg,l2norm,count,nan-count,zero-count,negative-zero-count --on " +
+                            where,
+                        environment);
+    EXPECT_EQ(ran.exit, 0) << environment << ": " << ran.err;
+    return ran.out;
+  }
+
+  ScratchFolder folder_;
+  int runs_ = 0;
+};
+
+TEST_F(SameRows, OnEveryInstructionSet) {
+  const std::string expected = rows("host", "TENSORSTAT_ISA=baseline");
+  EXPECT_EQ(line_count(expected), dtypes().size() + 1);
+  for (const Isa isa : runnable_isas()) {
+    for (const std::string cores : {"taskset -c 0 ", ""}) {
+      EXPECT_EQ(rows("host", "TENSORSTAT_ISA=" + std::string(name(isa)) + " " + cores), expected)
+          << name(isa) << cores;
+    }
+  }
+}
+
+TEST_F(SameRows, WhateverRunsTheWorkGroups) {
+  const std::string expected = rows("host", "");
+  const std::vector<std::string> ways = {
+      // pocl's work-group methods
+      "POCL_WORK_GROUP_METHOD=loops ", "POCL_WORK_GROUP_METHOD=loopvec ",
+      "POCL_WORK_GROUP_METHOD=cbs ",
+      // sizes
+      "POCL_MAX_WORK_GROUP_SIZE=8 ", "POCL_MAX_WORK_GROUP_SIZE=64 "};
+  const std::vector<std::string> shapes = {"TENSORSTAT_CL_SHAPE=slice ",
+                                           "TENSORSTAT_CL_SHAPE=group "};
+  const std::vector<std::string> others = {
+      "", "TENSORSTAT_CL_FP64=0 ", "TENSORSTAT_CL_ZERO_COPY=0 ", "POCL_MAX_PTHREAD_COUNT=1 ",
+      "POCL_MAX_PTHREAD_COUNT=7 "};
+  for (std::size_t i = 0; i < ways.size() * shapes.size() * others.size(); ++i) {
+    const std::size_t way = i % ways.size(), shape = i / ways.size() % shapes.size(),
+                      other = i / ways.size() / shapes.size();
+    // Each way with two of the others in either shape; in short, each way once.
+    if (other != way && (!samples::full() || other != (way + 1) % others.size())) continue;
+    if (!samples::full() && shape != way % shapes.size()) continue;
+    // Nothing compiled for another way is found.
+    const std::string home = folder_ / ("home" + std::to_string(i));
+    std::filesystem::create_directory(home);
+    const std::string environment =
+        "HOME=" + home + " XDG_CACHE_HOME= " + ways[way] + shapes[shape] + others[other];
+    EXPECT_EQ(rows("device", environment), expected) << environment;
+    std::filesystem::remove_all(home);
+  }
+  std::printf("%d runs of %zu rows\n", runs_, dtypes().size());
+}
+
+}  // namespace
+}  // namespace tensorstat::test

@@ -1,0 +1,273 @@
+// A full or failing disk costs no row and ends no job: rows wait, are counted, and come when it
+// works.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <map>
+#include <vector>
+
+#include "stats/files/append_file.hpp"
+#include "tests/support/file_calls.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+namespace tensorstat {
+namespace {
+
+std::string row_of(int row) { return std::to_string(row) + "," + std::string(40, 'r') + "\n"; }
+
+FileCall failing_call;
+Verdict failure;
+int calls_left = 0;  // that still fail; -1: all
+
+Verdict fail_as_told(FileCall call) {
+  if (call != failing_call || calls_left == 0) return {};
+  if (calls_left > 0) --calls_left;
+  return failure;
+}
+
+struct Fault {
+  FileCall call;
+  int error;
+  const char* name;
+};
+constexpr Fault kFaults[] = {
+    {FileCall::kOpen, EMFILE, "open EMFILE"},     {FileCall::kOpen, ENFILE, "open ENFILE"},
+    {FileCall::kOpen, EROFS, "open EROFS"},       {FileCall::kOpen, ENOSPC, "open ENOSPC"},
+    {FileCall::kOpen, EIO, "open EIO"},           {FileCall::kOpen, EINTR, "open EINTR"},
+    {FileCall::kStat, EIO, "fstat EIO"},          {FileCall::kRead, EIO, "pread EIO"},
+    {FileCall::kWrite, ENOSPC, "write ENOSPC"},   {FileCall::kWrite, EDQUOT, "write EDQUOT"},
+    {FileCall::kWrite, EIO, "write EIO"},         {FileCall::kWrite, EFBIG, "write EFBIG"},
+    {FileCall::kWrite, EINTR, "write EINTR"},     {FileCall::kWrite, EROFS, "write EROFS"},
+    {FileCall::kTruncate, EIO, "ftruncate EIO"},  {FileCall::kLock, ENOLCK, "flock ENOLCK"},
+    {FileCall::kLock, EWOULDBLOCK, "flock held"}, {FileCall::kSync, EIO, "fsync EIO"},
+};
+
+class RowsOutlive : public testing::TestWithParam<Fault> {
+ protected:
+  ~RowsOutlive() override { judge_file_call = nullptr; }
+
+  std::shared_ptr<Notices> fresh_notices() {
+    return std::make_shared<Notices>(
+        [this](Severity, std::string_view message) { ++said[std::string(message)]; });
+  }
+  std::shared_ptr<Notices> notices = fresh_notices();
+  std::map<std::string, int> said;
+  ScratchFolder folder;
+  const std::string path = folder / "statistic.csv";
+};
+
+TEST_P(RowsOutlive, EveryFaultOnceAndForAWhile) {
+  for (const int how_often : {1, -1}) {
+    if (how_often == -1 && GetParam().error == EINTR) continue;  // would be tried for ever, rightly
+    std::filesystem::remove(path);
+    std::ofstream(path) << "heading\n" << row_of(0) << "torn";
+    said.clear();
+    AppendFile file({.path = path,
+                     .header = "heading\n",
+                     .sync = Sync::kRow,
+                     .lock_deadline = std::chrono::milliseconds(1)},
+                    fresh_notices());
+    failing_call = GetParam().call;
+    failure = {.error = GetParam().error};
+    calls_left = how_often;
+    judge_file_call = fail_as_told;
+    std::string whole = "heading\n" + row_of(0);
+    for (int row = 1; row <= 5; ++row) {
+      const auto outcome = file.append(row_of(row));
+      EXPECT_NE(outcome, AppendFile::Outcome::kDropped);
+      whole += row_of(row);
+      if (outcome == AppendFile::Outcome::kWritten) {
+        EXPECT_EQ(content_of(path), whole) << "acknowledged, and not there";
+      }
+    }
+    judge_file_call = nullptr;
+    EXPECT_EQ(file.append(row_of(6)), AppendFile::Outcome::kWritten);
+    EXPECT_EQ(content_of(path), whole + row_of(6));
+    const auto counters = file.counters();
+    EXPECT_EQ(counters.written_count, 6u);
+    EXPECT_EQ(counters.waiting_count, 0u);
+    EXPECT_EQ(counters.dropped_count, 0u);
+    for (const auto& [message, times] : said) EXPECT_EQ(times, 1) << message;
+    if (how_often == -1) {
+      EXPECT_GE(counters.fault_count, 1u);
+      ASSERT_EQ(said.size(), 1u);
+      EXPECT_NE(said.begin()->first.find(path), std::string::npos) << said.begin()->first;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, RowsOutlive, testing::ValuesIn(kFaults), [](const auto& one) {
+  std::string name = one.param.name;
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
+});
+
+using RowsOutliveOthers = RowsOutlive;
+
+TEST_F(RowsOutliveOthers, APieceOfABatchWrittenBeforeTheFault) {
+  for (std::size_t bytes = 0; bytes < 90; ++bytes) {
+    std::filesystem::remove(path);
+    AppendFile file({.path = path, .header = "heading\n"}, notices);
+    static std::size_t first_bytes;
+    static int calls;
+    first_bytes = bytes;
+    calls = 0;
+    judge_file_call = [](FileCall call) -> Verdict {
+      if (call != FileCall::kWrite) return {};
+      if (++calls == 1) return {.most_bytes = std::max<std::size_t>(first_bytes, 1)};
+      return calls < 4 ? Verdict{.error = ENOSPC} : Verdict{};
+    };
+    for (int row = 0; row < 5; ++row) {
+      file.append(row_of(row));
+      const auto text = content_of(path);
+      EXPECT_TRUE(text.empty() || text.back() == '\n') << text;
+    }
+    judge_file_call = nullptr;
+    file.append(row_of(5));
+    std::string whole = "heading\n";
+    for (int row = 0; row <= 5; ++row) whole += row_of(row);
+    EXPECT_EQ(content_of(path), whole);
+  }
+}
+
+TEST_F(RowsOutliveOthers, AFileSizeLimitThatWouldKillTheProcess) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit limit{1000, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    AppendFile file({.path = path, .header = "heading\n"}, notices);
+    int written = 0;
+    for (int row = 0; row < 100; ++row) {
+      written += file.append(row_of(row)) == AppendFile::Outcome::kWritten;
+    }
+    const rlimit none{RLIM_INFINITY, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &none);
+    const bool all = file.append(row_of(100)) == AppendFile::Outcome::kWritten;
+    sigset_t pending;
+    sigpending(&pending);
+    _exit(written < 25 && written > 15 && all && !sigismember(&pending, SIGXFSZ) ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  std::string whole = "heading\n";
+  for (int row = 0; row <= 100; ++row) whole += row_of(row);
+  EXPECT_EQ(content_of(path), whole);
+}
+
+TEST_F(RowsOutliveOthers, WhatDoesNotFitTheQueueIsCountedAndSaid) {
+  AppendFile file({.path = path, .header = "heading\n", .queue_bytes = 200}, notices);
+  failing_call = FileCall::kWrite;
+  failure = {.error = ENOSPC};
+  calls_left = -1;
+  judge_file_call = fail_as_told;
+  int waiting = 0, dropped = 0;
+  for (int row = 0; row < 10; ++row) {
+    const auto outcome = file.append(row_of(row));
+    waiting += outcome == AppendFile::Outcome::kWaiting;
+    dropped += outcome == AppendFile::Outcome::kDropped;
+  }
+  EXPECT_EQ(waiting, 4);
+  EXPECT_EQ(dropped, 6);
+  EXPECT_EQ(file.counters().dropped_count, 6u);
+  EXPECT_EQ(file.counters().waiting_count, 4u);
+  EXPECT_EQ(said.size(), 2u) << "one for the disk, one for the queue";
+  judge_file_call = nullptr;
+  file.close();
+  EXPECT_EQ(content_of(path), "heading\n" + row_of(0) + row_of(1) + row_of(2) + row_of(3));
+}
+
+TEST_F(RowsOutliveOthers, WhatIsStillWaitingAtTheEndIsSaid) {
+  AppendFile file({.path = path}, notices);
+  failing_call = FileCall::kOpen;
+  failure = {.error = EMFILE};
+  calls_left = -1;
+  judge_file_call = fail_as_told;
+  EXPECT_EQ(file.append(row_of(0)), AppendFile::Outcome::kWaiting);
+  file.close();
+  EXPECT_EQ(file.counters().dropped_count, 1u);
+  EXPECT_TRUE(said.count(path + ": 1 lines could not be written and are lost"));
+}
+
+TEST_F(RowsOutliveOthers, AStoppedHolderOfTheLock) {
+  AppendFile file(
+      {.path = path, .header = "heading\n", .lock_deadline = std::chrono::milliseconds(20)},
+      notices);
+  EXPECT_EQ(file.append(row_of(0)), AppendFile::Outcome::kWritten);
+  const int holder = open(path.c_str(), O_RDONLY);
+  ASSERT_EQ(flock(holder, LOCK_EX), 0);
+  EXPECT_EQ(file.append(row_of(1)), AppendFile::Outcome::kWaiting);
+  EXPECT_EQ(file.append(row_of(2)), AppendFile::Outcome::kWaiting);
+  EXPECT_EQ(said.size(), 1u);
+  close(holder);
+  EXPECT_EQ(file.append(row_of(3)), AppendFile::Outcome::kWritten);
+  EXPECT_EQ(content_of(path), "heading\n" + row_of(0) + row_of(1) + row_of(2) + row_of(3));
+}
+
+TEST_F(RowsOutliveOthers, AFork) {
+  AppendFile file({.path = path, .header = "heading\n"}, notices);
+  EXPECT_EQ(file.append(row_of(0)), AppendFile::Outcome::kWritten);
+  failing_call = FileCall::kWrite;
+  failure = {.error = ENOSPC};
+  calls_left = 1;
+  judge_file_call = fail_as_told;
+  EXPECT_EQ(file.append(row_of(1)), AppendFile::Outcome::kWaiting);
+  judge_file_call = nullptr;
+  const pid_t child = fork();
+  if (child == 0) {  // row 1 is the parent's to write
+    _exit(file.append(row_of(2)) == AppendFile::Outcome::kWritten ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(file.append(row_of(3)), AppendFile::Outcome::kWritten);
+  EXPECT_EQ(content_of(path), "heading\n" + row_of(0) + row_of(2) + row_of(1) + row_of(3));
+}
+
+TEST_F(RowsOutliveOthers, RemovalReadOnlyModeAndMissingFolders) {
+  const std::string deep = folder / "a/b/statistic.csv";
+  AppendFile file({.path = deep, .header = "heading\n", .read_only_when_closed = true}, notices);
+  EXPECT_EQ(file.append(row_of(0)), AppendFile::Outcome::kWritten);
+  std::filesystem::remove_all(folder / "a");
+  EXPECT_EQ(file.append(row_of(1)), AppendFile::Outcome::kWritten);
+  file.close();
+  EXPECT_EQ(std::filesystem::status(deep).permissions(), std::filesystem::perms::owner_read);
+  EXPECT_EQ(file.append(row_of(2)), AppendFile::Outcome::kWritten);
+  EXPECT_EQ(content_of(deep), "heading\n" + row_of(1) + row_of(2));
+  EXPECT_TRUE(said.empty());
+}
+
+TEST_F(RowsOutliveOthers, AnotherHeadingIsContinuedAndSaidOnce) {
+  std::ofstream(path) << "other\x1b,columns,and,more\n1,2,3,4\n";
+  for (int run = 0; run < 2; ++run) {
+    AppendFile file({.path = path, .header = "heading\n"}, notices);
+    EXPECT_EQ(file.append(row_of(0)), AppendFile::Outcome::kWritten);
+    EXPECT_EQ(file.append(row_of(1)), AppendFile::Outcome::kWritten);
+  }
+  EXPECT_TRUE(content_of(path).ends_with("4\n" + row_of(0) + row_of(1) + row_of(0) + row_of(1)));
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said.begin()->second, 1);
+  for (const char* part : {path.c_str(), "other?,columns,and,more", "heading"}) {
+    EXPECT_NE(said.begin()->first.find(part), std::string::npos) << said.begin()->first;
+  }
+  // Of a heading that was torn, what there is is right.
+  said.clear();
+  std::ofstream(path) << "head";
+  AppendFile file({.path = path, .header = "heading\n"}, notices);
+  EXPECT_EQ(file.append(row_of(0)), AppendFile::Outcome::kWritten);
+  EXPECT_EQ(content_of(path), "heading\n" + row_of(0));
+  EXPECT_TRUE(said.empty());
+}
+
+TEST_F(RowsOutliveOthers, SomethingThatIsNoFile) {
+  for (const std::string& path : {std::string("/dev/full"), folder.path()}) {
+    AppendFile file({.path = path}, notices);
+    said.clear();
+    EXPECT_EQ(file.append(row_of(0)), AppendFile::Outcome::kWaiting);
+    EXPECT_NE(said.begin()->first.find(path), path.npos);
+  }
+}
+
+}  // namespace
+}  // namespace tensorstat

@@ -1,0 +1,270 @@
+#include "tests/support/cl_layer/cl_layer.hpp"
+
+#define CL_TARGET_OPENCL_VERSION 120
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl.h>
+#include <CL/cl_icd.h>
+#include <CL/cl_layer.h>
+
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace {
+
+ClLayer state;
+const cl_icd_dispatch* below = nullptr;
+cl_icd_dispatch table;
+
+std::mutex mutex;
+struct Buffer {
+  std::int64_t bytes;
+  int references;
+};
+std::map<cl_mem, Buffer> buffers;
+
+// What the held kernels wait for, one event each.
+std::vector<cl_event> gates;
+
+void let_go() {
+  state.hold_kernels = false;
+  const std::lock_guard lock(mutex);
+  for (const cl_event gate : gates) {
+    below->clSetUserEventStatus(gate, CL_COMPLETE);
+    below->clReleaseEvent(gate);
+  }
+  gates.clear();
+}
+
+cl_event new_gate(cl_command_queue queue) {
+  cl_context context = nullptr;
+  below->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, nullptr);
+  const cl_event gate = below->clCreateUserEvent(context, nullptr);
+  const std::lock_guard lock(mutex);
+  gates.push_back(gate);
+  return gate;
+}
+
+// What this call shall return instead of being made; CL_SUCCESS: nothing.
+cl_int fault() {
+  const std::int64_t call = ++state.calls;
+  const std::int64_t at = state.fail_at;
+  const bool now = at != 0 && (state.sticky ? call >= at : call == at);
+  return now ? state.code.load() : CL_SUCCESS;
+}
+
+// A call that returns a code.
+template <auto slot, typename... Args>
+cl_int CL_API_CALL coded(Args... args) {
+  if (const cl_int code = fault(); code != CL_SUCCESS) return code;
+  return (below->*slot)(args...);
+}
+
+// A call that returns an object, with a code through its last argument.
+template <typename Object, auto slot, typename... Args>
+Object made(cl_int* code, Args... args) {
+  const cl_int failed = fault();
+  if (failed != CL_SUCCESS) {
+    if (code != nullptr) *code = failed;
+    return nullptr;
+  }
+  const Object object = (below->*slot)(args..., code);
+  if (object != nullptr) ++state.references;
+  return object;
+}
+
+template <auto slot, int step, typename Object>
+cl_int CL_API_CALL counted(Object object) {
+  state.references += step;
+  return (below->*slot)(object);
+}
+
+// Commands, whose event is one more reference.
+template <auto slot, typename... Args>
+cl_int command(cl_event* event, Args... args) {
+  if (const cl_int code = fault(); code != CL_SUCCESS) return code;
+  const cl_int code = (below->*slot)(args..., event);
+  if (code == CL_SUCCESS && event != nullptr) ++state.references;
+  return code;
+}
+
+cl_context CL_API_CALL create_context(const cl_context_properties* properties, cl_uint count, const cl_device_id* devices,
+                                      void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* data,
+                                      cl_int* code) {
+  return made<cl_context, &cl_icd_dispatch::clCreateContext>(code, properties, count, devices, notify, data);
+}
+
+cl_command_queue CL_API_CALL create_queue(cl_context context, cl_device_id device, cl_command_queue_properties properties,
+                                          cl_int* code) {
+  return made<cl_command_queue, &cl_icd_dispatch::clCreateCommandQueue>(code, context, device, properties);
+}
+
+cl_program CL_API_CALL create_program(cl_context context, cl_uint count, const char** texts, const size_t* lengths,
+                                      cl_int* code) {
+  return made<cl_program, &cl_icd_dispatch::clCreateProgramWithSource>(code, context, count, texts, lengths);
+}
+
+cl_program CL_API_CALL create_binary(cl_context context, cl_uint count, const cl_device_id* devices, const size_t* lengths,
+                                     const unsigned char** binaries, cl_int* status, cl_int* code) {
+  return made<cl_program, &cl_icd_dispatch::clCreateProgramWithBinary>(code, context, count, devices, lengths, binaries,
+                                                                       status);
+}
+
+cl_kernel CL_API_CALL create_kernel(cl_program program, const char* name, cl_int* code) {
+  return made<cl_kernel, &cl_icd_dispatch::clCreateKernel>(code, program, name);
+}
+
+cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t bytes, void* host, cl_int* code) {
+  const cl_mem buffer = made<cl_mem, &cl_icd_dispatch::clCreateBuffer>(code, context, flags, bytes, host);
+  if (buffer == nullptr) return nullptr;
+  const std::lock_guard lock(mutex);
+  const auto taken = static_cast<std::int64_t>((flags & CL_MEM_USE_HOST_PTR) != 0 ? 0 : bytes);
+  buffers[buffer] = {taken, 1};
+  state.buffer_bytes += taken;
+  if (state.buffer_bytes > state.peak_buffer_bytes) state.peak_buffer_bytes = state.buffer_bytes.load();
+  return buffer;
+}
+
+cl_int CL_API_CALL retain_buffer(cl_mem buffer) {
+  ++state.references;
+  const std::lock_guard lock(mutex);
+  if (const auto found = buffers.find(buffer); found != buffers.end()) ++found->second.references;
+  return below->clRetainMemObject(buffer);
+}
+
+cl_int CL_API_CALL release_buffer(cl_mem buffer) {
+  --state.references;
+  const std::lock_guard lock(mutex);
+  if (const auto found = buffers.find(buffer); found != buffers.end() && --found->second.references == 0) {
+    state.buffer_bytes -= found->second.bytes;
+    buffers.erase(found);
+  }
+  return below->clReleaseMemObject(buffer);
+}
+
+cl_int CL_API_CALL write_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t at, size_t bytes,
+                                const void* from, cl_uint count, const cl_event* wait, cl_event* event) {
+  return command<&cl_icd_dispatch::clEnqueueWriteBuffer>(event, queue, buffer, blocking, at, bytes, from, count, wait);
+}
+
+cl_int CL_API_CALL read_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t at, size_t bytes, void* to,
+                               cl_uint count, const cl_event* wait, cl_event* event) {
+  return command<&cl_icd_dispatch::clEnqueueReadBuffer>(event, queue, buffer, blocking, at, bytes, to, count, wait);
+}
+
+cl_int CL_API_CALL marker(cl_command_queue queue, cl_uint count, const cl_event* wait, cl_event* event) {
+  return command<&cl_icd_dispatch::clEnqueueMarkerWithWaitList>(event, queue, count, wait);
+}
+
+cl_int CL_API_CALL run_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t* offset,
+                              const size_t* global, const size_t* local, cl_uint count, const cl_event* wait,
+                              cl_event* event) {
+  if (++state.kernels == state.lose_kernel_at) {
+    return command<&cl_icd_dispatch::clEnqueueMarkerWithWaitList>(event, queue, count, wait);
+  }
+  std::vector<cl_event> before(wait, wait + count);
+  if (state.hold_kernels) before.push_back(new_gate(queue));
+  return command<&cl_icd_dispatch::clEnqueueNDRangeKernel>(event, queue, kernel, dimensions, offset, global, local,
+                                                           static_cast<cl_uint>(before.size()),
+                                                           before.empty() ? nullptr : before.data());
+}
+
+cl_int CL_API_CALL run_native(cl_command_queue queue, void(CL_CALLBACK* function)(void*), void* arguments, size_t bytes,
+                              cl_uint memory_count, const cl_mem* memory, const void** places, cl_uint count,
+                              const cl_event* wait, cl_event* event) {
+  return command<&cl_icd_dispatch::clEnqueueNativeKernel>(event, queue, function, arguments, bytes, memory_count, memory,
+                                                          places, count, wait);
+}
+
+constexpr cl_device_info kSvmCapabilities = 0x1053;
+constexpr cl_uint kSvmPointers = 0x11B6;
+
+cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t bytes, void* value, size_t* needed) {
+  if (what == kSvmCapabilities && state.svm_capabilities >= 0 && bytes == sizeof(cl_bitfield)) {
+    *static_cast<cl_bitfield*>(value) = static_cast<cl_bitfield>(state.svm_capabilities.load());
+    return CL_SUCCESS;
+  }
+  return coded<&cl_icd_dispatch::clGetDeviceInfo>(device, what, bytes, value, needed);
+}
+
+using ExecutionInfo = cl_int(CL_API_CALL*)(cl_kernel, cl_uint, size_t, const void*);
+
+cl_int CL_API_CALL execution_info(cl_kernel kernel, cl_uint what, size_t bytes, const void* value) {
+  if (const cl_int code = fault(); code != CL_SUCCESS) return code;
+  if (what == kSvmPointers) {
+    state.announced_pointers += static_cast<std::int64_t>(bytes / sizeof(void*));
+  } else {
+    ++state.announced_systems;
+  }
+  if (state.svm_capabilities >= 0) return CL_SUCCESS;  // the device knows nothing of what it claims
+  return reinterpret_cast<ExecutionInfo>(reinterpret_cast<void*>(below->clSetKernelExecInfo))(kernel, what, bytes, value);
+}
+
+#define CODED(name, ...) table.name = coded<&cl_icd_dispatch::name, __VA_ARGS__>
+#define COUNTED(kind, Object)                                              \
+  table.clRetain##kind = counted<&cl_icd_dispatch::clRetain##kind, 1, Object>; \
+  table.clRelease##kind = counted<&cl_icd_dispatch::clRelease##kind, -1, Object>
+
+void fill_table() {
+  table.clCreateContext = create_context;
+  table.clCreateCommandQueue = create_queue;
+  table.clCreateProgramWithSource = create_program;
+  table.clCreateProgramWithBinary = create_binary;
+  table.clCreateKernel = create_kernel;
+  table.clCreateBuffer = create_buffer;
+  table.clRetainMemObject = retain_buffer;
+  table.clReleaseMemObject = release_buffer;
+  COUNTED(Context, cl_context);
+  COUNTED(CommandQueue, cl_command_queue);
+  COUNTED(Program, cl_program);
+  COUNTED(Kernel, cl_kernel);
+  COUNTED(Event, cl_event);
+  table.clEnqueueWriteBuffer = write_buffer;
+  table.clEnqueueReadBuffer = read_buffer;
+  table.clEnqueueMarkerWithWaitList = marker;
+  table.clEnqueueNDRangeKernel = run_kernel;
+  table.clEnqueueNativeKernel = run_native;
+  table.clGetDeviceInfo = device_info;
+  table.clSetKernelExecInfo = reinterpret_cast<decltype(table.clSetKernelExecInfo)>(
+      reinterpret_cast<void*>(execution_info));
+  CODED(clBuildProgram, cl_program, cl_uint, const cl_device_id*, const char*, void(CL_CALLBACK*)(cl_program, void*), void*);
+  CODED(clSetKernelArg, cl_kernel, cl_uint, size_t, const void*);
+  CODED(clFlush, cl_command_queue);
+  CODED(clFinish, cl_command_queue);
+  CODED(clWaitForEvents, cl_uint, const cl_event*);
+  CODED(clGetDeviceIDs, cl_platform_id, cl_device_type, cl_uint, cl_device_id*, cl_uint*);
+  CODED(clGetCommandQueueInfo, cl_command_queue, cl_command_queue_info, size_t, void*, size_t*);
+  CODED(clGetProgramInfo, cl_program, cl_program_info, size_t, void*, size_t*);
+}
+
+}  // namespace
+
+extern "C" {
+
+[[gnu::visibility("default")]] ClLayer* tensorstat_cl_layer() { return &state; }
+
+CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info info, size_t size, void* value, size_t* needed) {
+  const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
+  if (info != CL_LAYER_API_VERSION || (value != nullptr && size < sizeof version)) return CL_INVALID_VALUE;
+  if (value != nullptr) std::memcpy(value, &version, sizeof version);
+  if (needed != nullptr) *needed = sizeof version;
+  return CL_SUCCESS;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch* target, cl_uint* made_entries,
+                                            const cl_icd_dispatch** made_table) {
+  if (target == nullptr || made_entries == nullptr || made_table == nullptr ||
+      entries < sizeof table / sizeof(void*)) {
+    return CL_INVALID_VALUE;
+  }
+  below = target;
+  table = *target;
+  fill_table();
+  state.let_go = let_go;
+  *made_entries = sizeof table / sizeof(void*);
+  *made_table = &table;
+  return CL_SUCCESS;
+}
+
+}  // extern "C"

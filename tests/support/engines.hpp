@@ -1,0 +1,69 @@
+// Every engine that a property of the numbers is held to.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tensorstat/meter.hpp>
+#include <vector>
+
+#include "host/simd/cpu.hpp"
+#include "stats/core/engine.hpp"
+#include "stats/core/ledger.hpp"
+
+struct EngineUnderTest {
+  std::string name;
+  std::unique_ptr<tensorstat::Engine> engine;
+};
+
+// The instruction set that TENSORSTAT_ISA forces upon this run, where it does.
+inline std::optional<std::string_view> forced_isa() {
+  const char* isa = std::getenv("TENSORSTAT_ISA");
+  return isa == nullptr ? std::nullopt : std::optional<std::string_view>(isa);
+}
+
+// The device is no concern of a run that forces an instruction set; any other run must find one,
+// unless TENSORSTAT_NO_DEVICE says that the machine has none.
+inline bool expects_device() {
+  return !forced_isa() && std::getenv("TENSORSTAT_NO_DEVICE") == nullptr;
+}
+
+// Made at the first call. A device that is expected and does not come fails the test that asks.
+inline const std::vector<EngineUnderTest>& every_engine() {
+  static tensorstat::Ledger ledger{std::nullopt};
+  static const auto engines = [] {
+    std::vector<EngineUnderTest> made;
+    for (const unsigned threads : {1u, 3u}) {
+      made.push_back({"host, threads " + std::to_string(threads),
+                      tensorstat::make_host_engine({.threads = threads})});
+    }
+    if (expects_device()) {
+      auto device = tensorstat::make_opencl_engine({}, ledger);
+      if (device) {
+        made.push_back({"opencl", std::move(*device)});
+      } else {
+        ADD_FAILURE() << "no OpenCL device: " << device.error().message;
+      }
+    }
+    return made;
+  }();
+  return engines;
+}
+
+// Every test that is registered once for each instruction set holds this first.
+inline void expect_forced_isa_runs() {
+  if (!forced_isa()) return;
+  const auto runnable = tensorstat::runnable_isas();
+  for (const tensorstat::Isa isa : runnable) {
+    if (name(isa) == *forced_isa()) {
+      EXPECT_EQ(*forced_isa(), name(tensorstat::best_isa()));
+      return;
+    }
+  }
+  GTEST_SKIP() << "this processor has no " << *forced_isa() << "; its widest is "
+               << name(runnable.back());
+}

@@ -1,0 +1,130 @@
+// Tensors of one dtype, folded by every engine and held against the oracle, bit for bit.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <deque>
+#include <span>
+#include <string>
+#include <tensorstat/partial.hpp>
+#include <vector>
+
+#include "tests/support/engines.hpp"
+#include "tests/support/oracle.hpp"
+#include "tests/support/samples.hpp"
+
+inline constexpr tensorstat::Needs kEverything =
+    tensorstat::kExtrema | tensorstat::kSigns | tensorstat::kSum | tensorstat::kSquares;
+
+// Some set of needs. A device compiles a program for each, so the quick tests try three a dtype,
+// and all sixteen over the dtypes.
+inline tensorstat::Needs any_needs(tensorstat::Dtype dtype, samples::Random& random) {
+  const std::uint64_t any = random();
+  return static_cast<tensorstat::Needs>(
+      (samples::full() ? any : 5 * static_cast<std::uint64_t>(dtype) + any % 3) % 16);
+}
+
+class HeldToOracle {
+ public:
+  // How a tensor is presented: so many bytes past a multiple of 64, with these needs asked.
+  struct Way {
+    std::size_t offset = 0;
+    tensorstat::Needs needs = kEverything;
+  };
+
+  explicit HeldToOracle(tensorstat::Dtype dtype) : dtype_(dtype) {}
+
+  // A tensor is one case for each way.
+  void add(const std::string& what, std::span<const std::byte> bytes, std::span<const Way> ways) {
+    const oracle::Facts facts = oracle::facts(dtype_, bytes);
+    truths_.push_back({what, oracle::answers(facts), oracle::answers(facts, oracle::kBinary32)});
+    for (const Way& way : ways) {
+      cases_.push_back({&truths_.back(), way, samples::Misaligned(bytes, way.offset), facts.count});
+    }
+  }
+  void add(const std::string& what, std::span<const std::byte> bytes, Way way) {
+    add(what, bytes, {&way, 1});
+  }
+
+  // Folds all that was added, as one batch or each alone, on every engine; then forgets it. An
+  // engine may refuse a tensor only where it begins inside an element's alignment.
+  void hold(bool each_alone = false) {
+    using namespace tensorstat;
+    for (const EngineUnderTest& under_test : every_engine()) {
+      std::deque<Partial> partials;
+      std::vector<const Case*> folded;
+      std::vector<Job> jobs;
+      for (const Case& each : cases_) {
+        const Tensor tensor{
+            .dtype = dtype_, .element_count = each.count, .address = each.bytes.data()};
+        if (const std::string refusal = under_test.engine->refusal(tensor, Precision::kHigh);
+            !refusal.empty()) {
+          ASSERT_NE(0u, each.way.offset % size_bytes(dtype_)) << under_test.name << ": " << refusal;
+          continue;
+        }
+        partials.emplace_back(dtype_, Precision::kHigh, each.way.needs);
+        folded.push_back(&each);
+        jobs.push_back({tensor, &partials.back()});
+      }
+      const std::size_t at_once = each_alone ? 1 : jobs.size();
+      for (std::size_t i = 0; i < jobs.size(); i += at_once) {
+        const Status status = under_test.engine->fold(std::span(jobs).subspan(i, at_once));
+        ASSERT_TRUE(status) << under_test.name << ": " << status.error().message;
+      }
+      int wrong = 0;
+      for (std::size_t i = 0; i < folded.size(); ++i) {
+        wrong += differences(*folded[i], partials[i], under_test.name);
+        ASSERT_LT(wrong, 8) << "and perhaps more";
+      }
+      case_count_ += folded.size();
+    }
+    cases_.clear();
+    truths_.clear();
+  }
+
+  // Tensors held so far, once for each engine and way.
+  std::size_t case_count() const { return case_count_; }
+
+ private:
+  struct Truth {
+    std::string what;
+    std::array<tensorstat::Value, tensorstat::kCategoryCount> binary64, binary32;
+  };
+  struct Case {
+    const Truth* truth;
+    Way way;
+    samples::Misaligned bytes;
+    std::uint64_t count;
+  };
+
+  // How many of the case's values are not what they must be.
+  static int differences(const Case& each, const tensorstat::Partial& partial,
+                         const std::string& engine) {
+    using namespace tensorstat;
+    int wrong = 0;
+    const auto hold = [&](Category category, const Value& truth, const Value& got,
+                          const char* rounded) {
+      if (oracle::same(truth, got)) return;
+      ++wrong;
+      ADD_FAILURE() << engine << ", " << name(partial.dtype()) << ", " << each.truth->what << ", "
+                    << each.count << " elements, offset " << each.way.offset << ", needs "
+                    << int{each.way.needs} << ", seed " << samples::seed() << ": " << name(category)
+                    << rounded << "\n  must be " << oracle::shown(truth) << "\n  is      "
+                    << oracle::shown(got);
+    };
+    for (const Category category : all_categories()) {
+      const auto index = static_cast<std::size_t>(category);
+      const bool kept = (needs(category) & ~partial.needs()) == 0;
+      hold(category, kept ? each.truth->binary64[index] : Value{}, partial.finish(category), "");
+      hold(category, kept ? each.truth->binary32[index] : Value{},
+           partial.finish_binary32(category), " as binary32");
+    }
+    return wrong;
+  }
+
+  tensorstat::Dtype dtype_;
+  std::deque<Truth> truths_;
+  std::deque<Case> cases_;
+  std::size_t case_count_ = 0;
+};

@@ -1,0 +1,286 @@
+#include "tests/support/oracle.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <map>
+
+namespace oracle {
+namespace {
+
+using tensorstat::Category;
+using tensorstat::Dtype;
+using tensorstat::Value;
+__extension__ using i128 = __int128;
+__extension__ using u128 = unsigned __int128;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// floor(log2(q)) of a positive number
+long exponent_of(const mpq_class& q) {
+  const auto bits = [](const mpz_class& z) {
+    return static_cast<long>(mpz_sizeinbase(z.get_mpz_t(), 2));
+  };
+  const long guess = bits(q.get_num()) - bits(q.get_den());
+  return q >= scaled(1, guess) ? guess : guess - 1;
+}
+
+// floor(q / 2^exponent)
+mpz_class units(const mpq_class& q, long exponent) {
+  const mpq_class shifted = q * scaled(1, -exponent);
+  mpz_class result;
+  mpz_fdiv_q(result.get_mpz_t(), shifted.get_num_mpz_t(), shifted.get_den_mpz_t());
+  return result;
+}
+
+// The unit in the last place of numbers from 2^exponent to 2^(exponent + 1), as a power of two.
+long unit_at(long exponent, Ieee format) {
+  return std::max<long>(exponent - format.fraction_bits, format.least_exponent());
+}
+
+double assembled(const mpz_class& significand, long unit, Ieee format) {
+  if (significand == 0) return 0;
+  const mpq_class value = scaled(significand, unit);
+  if (value >= scaled(1, format.bias() + 1)) return kInfinity;
+  return std::ldexp(significand.get_d(), static_cast<int>(unit));
+}
+
+// Elements of one exponent, added up before the big numbers see them.
+struct Bucket {
+  i128 sum = 0;
+  u128 squares = 0;
+};
+
+void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
+  const Ieee format = format_of(dtype);
+  const std::size_t size = bytes.size() / std::max<std::uint64_t>(facts.count, 1);
+  const std::uint64_t top_exponent = (1u << format.exponent_bits) - 1;
+  std::map<int, Bucket> buckets;
+  double most = -kInfinity, least = kInfinity;
+  bool any = false;
+  for (std::size_t at = 0; at < bytes.size(); at += size) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &bytes[at], size);
+    const bool negative = (bits >> (format.exponent_bits + format.fraction_bits)) != 0;
+    const std::uint64_t field = (bits >> format.fraction_bits) & top_exponent;
+    const std::uint64_t fraction = bits & ((std::uint64_t{1} << format.fraction_bits) - 1);
+    if (field == top_exponent && fraction != 0) {
+      ++facts.nans;
+      continue;
+    }
+    const std::uint64_t significand =
+        field == 0 ? fraction : fraction + (std::uint64_t{1} << format.fraction_bits);
+    const int exponent = format.least_exponent() + static_cast<int>(field == 0 ? 0 : field - 1);
+    double value = kInfinity;
+    if (field == top_exponent) {
+      ++(negative ? facts.negative_infs : facts.positive_infs);
+    } else {
+      value = std::ldexp(static_cast<double>(significand), exponent);
+      Bucket& bucket = buckets[exponent];
+      bucket.sum += negative ? -static_cast<i128>(significand) : static_cast<i128>(significand);
+      bucket.squares += static_cast<u128>(significand) * significand;
+    }
+    if (negative) value = -value;
+    facts.zeros += value == 0;
+    facts.negatives += value < 0;
+    const auto below = [](double a, double b) {
+      return a < b || (a == 0 && b == 0 && std::signbit(a) && !std::signbit(b));
+    };
+    if (!any || below(most, value)) most = value;
+    if (!any || below(value, least)) least = value;
+    any = true;
+  }
+  if (any) {
+    facts.most = most;
+    facts.least = least;
+  }
+  const auto big = [](u128 value) {
+    mpz_class result = static_cast<unsigned long>(value >> 64);
+    result <<= 64;
+    return mpz_class(result + static_cast<unsigned long>(value));
+  };
+  // One common unit, so that the sums are integers.
+  const long unit = format.least_exponent();
+  mpz_class sum, squares;
+  for (const auto& [exponent, bucket] : buckets) {
+    const auto above = static_cast<mp_bitcnt_t>(exponent - unit);
+    const mpz_class part =
+        big(bucket.sum < 0 ? -static_cast<u128>(bucket.sum) : static_cast<u128>(bucket.sum))
+        << above;
+    bucket.sum < 0 ? sum -= part : sum += part;
+    squares += big(bucket.squares) << (2 * above);
+  }
+  facts.sum = scaled(sum, unit);
+  facts.squares = scaled(squares, 2 * unit);
+}
+
+template <typename Stored>
+void add_integers(Facts& facts, std::span<const std::byte> bytes, bool is_bool) {
+  using Wide = std::conditional_t<std::is_signed_v<Stored>, std::int64_t, std::uint64_t>;
+  mpz_class sum, squares, number;
+  Wide most = 0, least = 0;
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof(Stored)) {
+    Stored stored;
+    std::memcpy(&stored, &bytes[at], sizeof stored);
+    const Wide value = is_bool ? stored != 0 : static_cast<Wide>(stored);
+    number = value;
+    sum += number;
+    squares += number * number;
+    facts.zeros += value == 0;
+    facts.negatives += value < 0;
+    if (at == 0 || most < value) most = value;
+    if (at == 0 || value < least) least = value;
+  }
+  if (facts.count != 0) {
+    facts.most = most;
+    facts.least = least;
+  }
+  facts.sum = sum;
+  facts.squares = squares;
+}
+
+}  // namespace
+
+Ieee format_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kFloat16:
+      return kBinary16;
+    case Dtype::kBfloat16:
+      return kBfloat16;
+    case Dtype::kFloat32:
+      return kBinary32;
+    default:
+      return kBinary64;
+  }
+}
+
+mpq_class scaled(const mpz_class& number, long exponent) {
+  const mpz_class power = mpz_class(1) << static_cast<mp_bitcnt_t>(std::abs(exponent));
+  mpq_class result = exponent < 0 ? mpq_class(number, power) : mpq_class(number * power);
+  result.canonicalize();
+  return result;
+}
+
+double nearest(const mpq_class& exact, Ieee format) {
+  if (exact == 0) return 0;
+  if (exact < 0) return -nearest(-exact, format);
+  const long unit = unit_at(exponent_of(exact), format);
+  mpz_class floor = units(exact, unit);
+  const int to_middle = cmp(exact, scaled(2 * floor + 1, unit - 1));
+  if (to_middle > 0 || (to_middle == 0 && mpz_odd_p(floor.get_mpz_t()))) ++floor;
+  return assembled(floor, unit, format);
+}
+
+double nearest_root(const mpq_class& exact, Ieee format) {
+  if (exact == 0) return 0;
+  const long exponent = exponent_of(exact);
+  const long unit = unit_at(exponent >= 0 ? exponent / 2 : (exponent - 1) / 2, format);
+  mpz_class floor = sqrt(units(exact, 2 * unit));
+  const mpz_class middle = 2 * floor + 1;
+  const int to_middle = cmp(exact, scaled(middle * middle, 2 * unit - 2));
+  if (to_middle > 0 || (to_middle == 0 && mpz_odd_p(floor.get_mpz_t()))) ++floor;
+  return assembled(floor, unit, format);
+}
+
+Facts facts(Dtype dtype, std::span<const std::byte> bytes) {
+  Facts result;
+  const auto take = [&]<typename Stored>(Stored) {
+    result.count = bytes.size() / sizeof(Stored);
+    add_integers<Stored>(result, bytes, dtype == Dtype::kBool);
+  };
+  switch (dtype) {
+    case Dtype::kBool:
+      take(std::uint8_t{});
+      break;
+    case Dtype::kInt8:
+      take(std::int8_t{});
+      break;
+    case Dtype::kInt16:
+      take(std::int16_t{});
+      break;
+    case Dtype::kInt32:
+      take(std::int32_t{});
+      break;
+    case Dtype::kInt64:
+      take(std::int64_t{});
+      break;
+    case Dtype::kUint8:
+      take(std::uint8_t{});
+      break;
+    case Dtype::kUint16:
+      take(std::uint16_t{});
+      break;
+    case Dtype::kUint32:
+      take(std::uint32_t{});
+      break;
+    case Dtype::kUint64:
+      take(std::uint64_t{});
+      break;
+    default: {
+      const Ieee format = format_of(dtype);
+      result.count = bytes.size() / static_cast<std::size_t>(
+                                        (1 + format.exponent_bits + format.fraction_bits) / 8);
+      add_floats(result, dtype, bytes);
+    }
+  }
+  return result;
+}
+
+std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee format) {
+  std::array<Value, tensorstat::kCategoryCount> values;
+  const auto at = [&](Category category) -> Value& {
+    return values[static_cast<std::size_t>(category)];
+  };
+  const bool infinite = facts.positive_infs + facts.negative_infs != 0;
+  if (facts.count != 0) {
+    at(Category::kMax) = facts.nans != 0 ? Value(kNan) : facts.most;
+    at(Category::kMin) = facts.nans != 0 ? Value(kNan) : facts.least;
+    if (facts.nans != 0 || (facts.positive_infs != 0 && facts.negative_infs != 0)) {
+      at(Category::kAvg) = kNan;
+    } else if (infinite) {
+      at(Category::kAvg) = facts.positive_infs != 0 ? kInfinity : -kInfinity;
+    } else {
+      at(Category::kAvg) = nearest(facts.sum / mpz_class(facts.count), format);
+    }
+  }
+  at(Category::kL2norm) = facts.nans != 0 ? kNan
+                          : infinite      ? kInfinity
+                                          : nearest_root(facts.squares, format);
+  at(Category::kCount) = facts.count;
+  at(Category::kNanCount) = facts.nans;
+  at(Category::kPositiveInfCount) = facts.positive_infs;
+  at(Category::kNegativeInfCount) = facts.negative_infs;
+  at(Category::kZeroCount) = facts.zeros;
+  at(Category::kNegativeZeroCount) = facts.negatives;
+  at(Category::kPositiveZeroCount) = facts.count - facts.nans - facts.zeros - facts.negatives;
+  return values;
+}
+
+bool same(const Value& a, const Value& b) {
+  const auto* x = std::get_if<double>(&a);
+  const auto* y = std::get_if<double>(&b);
+  if (x == nullptr || y == nullptr) return a == b;
+  return std::isnan(*x) ? std::isnan(*y)
+                        : std::bit_cast<std::uint64_t>(*x) == std::bit_cast<std::uint64_t>(*y);
+}
+
+std::string shown(const Value& value) {
+  char text[64];
+  if (const auto* number = std::get_if<double>(&value)) {
+    std::snprintf(text, sizeof text, "%a (%.17g)", *number, *number);
+  } else if (const auto* counted = std::get_if<std::uint64_t>(&value)) {
+    std::snprintf(text, sizeof text, "%llu", static_cast<unsigned long long>(*counted));
+  } else if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+    std::snprintf(text, sizeof text, "%lld", static_cast<long long>(*integer));
+  } else if (const auto* digest = std::get_if<tensorstat::Digest>(&value)) {
+    return to_string(*digest);
+  } else {
+    return "none";
+  }
+  return text;
+}
+
+}  // namespace oracle
