@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-#include "stats/files/append_file.hpp"
+#include "stats/rows/append_file.hpp"
 #include "stats/files/npy_writer.hpp"
 #include "tests/support/plain_user.hpp"
 #include "tests/support/scratch_folder.hpp"

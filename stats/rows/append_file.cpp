@@ -1,4 +1,4 @@
-#include "stats/files/append_file.hpp"
+#include "stats/rows/append_file.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
