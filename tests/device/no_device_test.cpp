@@ -76,7 +76,9 @@ TEST_F(NoDevice, EveryEnvironmentGivesTheHostsRows) {
     const Ran ran = measured("auto", environment);
     EXPECT_EQ(ran.exit, 0) << ran.err;
     EXPECT_EQ(ran.out, host.out);
-    if (has_device) EXPECT_EQ(insisted.out, host.out);
+    if (has_device) {
+      EXPECT_EQ(insisted.out, host.out);
+    }
   }
 }
 
