@@ -9,6 +9,7 @@
 #include "stats/dump/dumped_runs.hpp"
 #include "stats/dump/mindspore/dump_folders.hpp"
 #include "stats/files/npy_reader.hpp"
+#include "stats/files/shown.hpp"
 
 namespace tensorstat {
 namespace {
@@ -26,7 +27,7 @@ Result<DumpTensor> read_tensor(const DumpedFile& file) {
   const std::string& dtype = file.named.original_dtype;
   const Identity& who = file.named.identity;
   if (who.slot > std::numeric_limits<std::uint32_t>::max()) {
-    return Error{Code::kUnsupported, file.path + ": slot " + std::to_string(who.slot) + " is above 4294967295"};
+    return Error{Code::kUnsupported, printable(file.path) + ": slot " + std::to_string(who.slot) + " is above 4294967295"};
   }
   const bool is_complex = dtype == "complex64" || dtype == "complex128";
   auto reader = NpyReader::open(file.path, is_complex ? Original::kComplex : original_from(dtype));
@@ -40,7 +41,7 @@ Result<DumpTensor> read_tensor(const DumpedFile& file) {
   while (!room.empty()) {
     const auto got = reader->read(room);
     if (!got) return got.error();
-    if (*got == 0) return Error{Code::kUnreadable, file.path + " ends early"};
+    if (*got == 0) return Error{Code::kUnreadable, printable(file.path) + ": ends early"};
     room = room.subspan(*got);
   }
   DumpTensor tensor;

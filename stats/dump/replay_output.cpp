@@ -8,6 +8,7 @@
 #include "stats/dump/dumped_runs.hpp"
 #include "stats/files/folders.hpp"
 #include "stats/files/npy_writer.hpp"
+#include "stats/files/shown.hpp"
 
 namespace tensorstat {
 namespace {
@@ -29,7 +30,7 @@ std::string npy_file_in(const std::string& folder) {
 }
 
 Error unmoved(const std::string& path, const std::string& why) {
-  return {Code::kUnwritable, path + ": cannot be replaced: " + why};
+  return {Code::kUnwritable, printable(path) + ": cannot be replaced: " + why};
 }
 
 Status move_file(const std::string& from, const std::string& to) {
@@ -55,7 +56,7 @@ Status ReplayOutput::check(const std::string& folder, const std::string& source_
   if (!checked_.emplace(folder, source_folder).second) return {};
   std::error_code ignored;
   if (config_.saves_tensors() && fs::equivalent(folder, source_folder, ignored)) {
-    return Error{Code::kInvalid, folder + ": the replay would write over the tensors that it reads; let it write "
+    return Error{Code::kInvalid, printable(folder) + ": the replay would write over the tensors that it reads; let it write "
                                           "below another folder"};
   }
   if (existing_ != Existing::kRefuse) return {};
@@ -63,7 +64,7 @@ Status ReplayOutput::check(const std::string& folder, const std::string& source_
   if (config_.saves_statistics() && exists(folder + "/statistic.csv")) found = folder + "/statistic.csv";
   if (found.empty() && config_.saves_tensors()) found = npy_file_in(folder);
   if (found.empty()) return {};
-  return Error{Code::kUnwritable, found + ": is there already, and nothing is written"};
+  return Error{Code::kUnwritable, printable(found) + ": is there already, and nothing is written"};
 }
 
 Status ReplayOutput::finish() {
@@ -96,7 +97,7 @@ Status ReplayOutput::move_folder(const std::string& from, const std::string& to)
   if (!earlier) return earlier.error();
   if (names.empty()) return {};
   if (const auto unmade = make_folders(to)) {
-    return unmoved(to, "the folder " + unmade->folder + " cannot be made: " +
+    return unmoved(to, "the folder " + printable(unmade->folder) + " cannot be made: " +
                            std::generic_category().message(unmade->error));
   }
 
