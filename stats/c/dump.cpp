@@ -1,0 +1,190 @@
+// Dump sessions of <tensorstat/tensorstat.h>.
+#include <tensorstat/dump.hpp>
+
+#include "stats/c/support.hpp"
+
+using namespace tensorstat;
+using c::failed;
+using c::guarded;
+
+struct tensorstat_session {
+  DumpSession session;
+};
+
+namespace {
+
+tensorstat_code missing(const char* what) {
+  return failed({Code::kInvalid, std::string(what) + " is NULL, or its `size` is not set"});
+}
+
+std::string text_of(const char* text) { return text == nullptr ? "" : text; }
+
+Result<DumpOptions> dump_options(const tensorstat_session_options* given) {
+  constexpr tensorstat_session_options kDefaults = TENSORSTAT_SESSION_OPTIONS;
+  const auto options = c::taken(given == nullptr ? &kDefaults : given, kDefaults);
+  if (!options) return Error{Code::kInvalid, "the `size` of tensorstat_session_options is not set"};
+  auto meter = c::meter_options(options->meter);
+  if (!meter) return meter.error();
+  const auto dialect = c::chosen<Dialect>(options->dialect, 3, "dialect");
+  if (!dialect) return dialect.error();
+  const auto layout = c::chosen<DumpLayout>(options->layout, 2, "layout");
+  if (!layout) return layout.error();
+  const auto sync = c::chosen<Sync>(options->sync, 3, "sync");
+  if (!sync) return sync.error();
+  DumpOptions to;
+  to.log = meter->log;
+  to.meter = *std::move(meter);
+  to.dialect = *dialect;
+  to.layout = *layout;
+  to.sync = *sync;
+  to.memory_bytes = options->memory_bytes;
+  to.path = text_of(options->path);
+  to.names_are_escaped = options->names_are_escaped != 0;
+  to.device_target = text_of(options->device_target);
+  to.framework_version = text_of(options->framework_version);
+  return to;
+}
+
+template <typename Open>
+tensorstat_code open_session(const tensorstat_session_options* options, tensorstat_session** session, const Open& open) {
+  return guarded([&]() -> tensorstat_code {
+    if (session == nullptr) return missing("where the session is put");
+    auto taken = dump_options(options);
+    if (!taken) return failed(taken.error());
+    Result<DumpSession> opened = open(*std::move(taken));
+    if (!opened) return failed(opened.error());
+    *session = new tensorstat_session{*std::move(opened)};
+    return TENSORSTAT_OK;
+  });
+}
+
+std::optional<DumpPlace> place_of(const tensorstat_place* given) {
+  const auto place = c::taken(given, tensorstat_place TENSORSTAT_PLACE);
+  if (!place) return std::nullopt;
+  return DumpPlace{.rank = place->rank, .device = place->device, .graph = place->graph,
+                   .iteration = place->iteration, .constants = place->constants != 0};
+}
+
+// An operator of C is one of C++, under a name that C can say.
+const DumpOperator* operator_of(const tensorstat_operator* op) { return reinterpret_cast<const DumpOperator*>(op); }
+
+// Calls `release` when the last copy is gone, unless the call that handed the tensor over was refused.
+struct Owner {
+  void (*release)(void*);
+  void* owner;
+  bool armed = false;
+  ~Owner() {
+    if (armed) release(owner);
+  }
+};
+
+Result<DumpTensor> dump_tensor(const tensorstat_dump_tensor& given, const Tensor& tensor) {
+  const auto io = c::chosen<Io>(given.io, 2, "io");
+  if (!io) return io.error();
+  const auto stored = c::chosen<Stored>(given.stored, 5, "stored");
+  if (!stored) return stored.error();
+  if (given.shape == nullptr && given.dimension_count != 0) return Error{Code::kInvalid, "it has dimensions and no shape"};
+  DumpTensor to{.tensor = tensor,
+                .shape = Shape(given.shape, given.shape + given.dimension_count),
+                .io = *io,
+                .slot = given.slot,
+                .stored = *stored,
+                .timestamp_us = given.timestamp_us};
+  if (given.format != nullptr) to.format = given.format;
+  return to;
+}
+
+}  // namespace
+
+tensorstat_code tensorstat_session_from_environment(const tensorstat_session_options* options,
+                                                    tensorstat_session** session) {
+  return open_session(options, session, [](DumpOptions taken) { return DumpSession::from_environment(std::move(taken)); });
+}
+
+tensorstat_code tensorstat_session_from_file(const char* path, const tensorstat_session_options* options,
+                                             tensorstat_session** session) {
+  return open_session(options, session, [path](DumpOptions taken) {
+    return DumpSession::from_file(text_of(path), std::move(taken));
+  });
+}
+
+tensorstat_code tensorstat_session_from_json(const char* text, const tensorstat_session_options* options,
+                                             tensorstat_session** session) {
+  return open_session(options, session, [text](DumpOptions taken) {
+    return DumpSession::from_json(text_of(text), std::move(taken));
+  });
+}
+
+int tensorstat_session_enabled(const tensorstat_session* session) {
+  return session != nullptr && session->session.enabled();
+}
+
+const tensorstat_operator* tensorstat_operator_named(tensorstat_session* session, const char* type,
+                                                     const char* full_scope_name, int set_dump, uint64_t stream_id,
+                                                     uint64_t task_id) {
+  if (session == nullptr || type == nullptr || full_scope_name == nullptr) return nullptr;
+  return reinterpret_cast<const tensorstat_operator*>(
+      session->session.operator_named(type, full_scope_name, set_dump != 0, stream_id, task_id));
+}
+
+int tensorstat_wants(const tensorstat_session* session, const tensorstat_place* place, const tensorstat_operator* op,
+                     int failed) {
+  const auto where = place_of(place);
+  return session != nullptr && where && session->session.wants(*where, operator_of(op), failed != 0);
+}
+
+tensorstat_code tensorstat_collect(tensorstat_session* session, const tensorstat_place* place,
+                                   const tensorstat_operator* op, const tensorstat_dump_tensor* tensors,
+                                   size_t tensor_count, int failed_to_run) {
+  return guarded([&]() -> tensorstat_code {
+    const auto where = place_of(place);
+    if (session == nullptr || !where) return missing(session == nullptr ? "the session" : "the place");
+    if (tensor_count != 0 && tensors == nullptr) return missing("the list of tensors");
+    c::Tensors list;
+    std::vector<DumpTensor> handed;
+    std::vector<std::shared_ptr<Owner>> owners;
+    handed.reserve(tensor_count);
+    for (size_t i = 0; i < tensor_count; ++i) {
+      const auto given = c::taken(c::at(tensors, i), tensorstat_dump_tensor TENSORSTAT_DUMP_TENSOR);
+      if (!given) return missing("a tensor of the list");
+      if (const Status status = list.take(given->tensor, 1); !status) return failed(status.error());
+      auto to = dump_tensor(*given, list.all().back());
+      if (!to) return failed({to.error().code, "tensor " + std::to_string(i) + ": " + to.error().message});
+      if (given->release != nullptr) {
+        owners.push_back(std::make_shared<Owner>(given->release, given->owner));
+        to->keep_alive = owners.back();
+      }
+      handed.push_back(*std::move(to));
+    }
+    for (const auto& owner : owners) owner->armed = true;
+    owners.clear();
+    session->session.collect(*where, operator_of(op), handed, failed_to_run != 0);
+    return TENSORSTAT_OK;
+  });
+}
+
+void tensorstat_step_end(tensorstat_session* session, const tensorstat_place* place) {
+  const auto where = place_of(place);
+  if (session != nullptr && where) session->session.step_end(*where);
+}
+
+void tensorstat_session_flush(tensorstat_session* session) {
+  if (session != nullptr) session->session.flush();
+}
+
+void tensorstat_session_close(tensorstat_session* session) { delete session; }
+
+tensorstat_code tensorstat_session_counters(const tensorstat_session* session, tensorstat_counters* counters) {
+  return guarded([&]() -> tensorstat_code {
+    if (session == nullptr || counters == nullptr || counters->size < sizeof(size_t)) {
+      return missing(session == nullptr ? "the session" : "tensorstat_counters");
+    }
+    const DumpCounters now = session->session.counters();
+    const size_t room = counters->size;
+    const tensorstat_counters to{room,           now.operator_count, now.tensor_count,     now.overflow_count,
+                                 now.row_count,  now.lost_row_count, now.file_count,       now.lost_tensor_count,
+                                 now.stall_count, now.stalled_us,    now.held_bytes,       now.most_held_bytes};
+    std::memcpy(counters, &to, std::min(room, sizeof to));
+    return TENSORSTAT_OK;
+  });
+}

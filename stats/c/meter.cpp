@@ -1,0 +1,249 @@
+// Meters, results, streams and partials of <tensorstat/tensorstat.h>.
+#include <algorithm>
+#include <tensorstat/dlpack.hpp>
+#include <tensorstat/partial.hpp>
+
+#include "stats/c/support.hpp"
+
+using namespace tensorstat;
+using c::failed;
+using c::guarded;
+
+struct tensorstat_meter {
+  Meter meter;
+};
+
+struct tensorstat_result {
+  Measurements measurements;
+  Categories categories;
+  std::vector<tensorstat_value> values;  // the tensors' one after another
+};
+
+struct tensorstat_stream {
+  Meter::Stream stream;
+  Categories categories;
+};
+
+struct tensorstat_partial {
+  Partial partial;
+};
+
+namespace {
+
+tensorstat_code give(Result<Measurements> measured, Categories categories, tensorstat_result** result) {
+  if (!measured) return failed(measured.error());
+  auto to = std::unique_ptr<tensorstat_result>(
+      new tensorstat_result{*std::move(measured), std::move(categories), {}});
+  to->values.reserve(to->measurements.size() * to->categories.size());
+  for (const Measurement each : to->measurements) {
+    for (const Value& value : each.statistics.values) to->values.push_back(c::value_of(value));
+  }
+  *result = to.release();
+  return TENSORSTAT_OK;
+}
+
+tensorstat_code missing(const char* what) {
+  return failed({Code::kInvalid, std::string(what) + " is NULL"});
+}
+
+const Decision* decision(const tensorstat_result* result, size_t tensor, size_t index) {
+  if (result == nullptr || tensor >= result->measurements.size()) return nullptr;
+  const auto placement = result->measurements[tensor].placement;
+  return index < placement.size() ? &placement[index] : nullptr;
+}
+
+}  // namespace
+
+tensorstat_code tensorstat_tensor_from_dlpack(const void* dl_tensor, int64_t* stride_bytes, size_t stride_room,
+                                              tensorstat_tensor* tensor) {
+  return guarded([&]() -> tensorstat_code {
+    if (tensor == nullptr) return missing("the tensor to fill");
+    Strides strides;
+    const auto from = tensor_from_dlpack(dl_tensor, strides);
+    if (!from) return failed(from.error());
+    tensorstat_tensor to = TENSORSTAT_TENSOR;
+    to.dtype = static_cast<int32_t>(from->dtype);
+    to.where = static_cast<int32_t>(from->where);
+    to.element_count = from->element_count;
+    to.address = from->address;
+    to.offset_bytes = from->offset_bytes;
+    if (from->strides != nullptr) {
+      if (stride_bytes == nullptr || stride_room < strides.bytes.size()) {
+        return failed({Code::kInvalid, "a strided tensor of " + std::to_string(strides.bytes.size()) +
+                                           " dimensions wants room for as many strides"});
+      }
+      std::ranges::copy(strides.bytes, stride_bytes);
+      to.stride_bytes = stride_bytes;
+      to.dimension_count = static_cast<uint32_t>(strides.bytes.size());
+      // The DLTensor's own shape, whose entries are not negative, as the C++ function has seen.
+      constexpr std::size_t kShapeOfDlTensor = 24;
+      std::memcpy(&to.shape, static_cast<const std::byte*>(dl_tensor) + kShapeOfDlTensor, sizeof to.shape);
+    }
+    const size_t room = tensor->size;
+    std::memcpy(tensor, &to, std::min(room, sizeof to));
+    tensor->size = room;
+    return TENSORSTAT_OK;
+  });
+}
+
+tensorstat_code tensorstat_meter_open(const tensorstat_meter_options* options, tensorstat_meter** meter) {
+  return guarded([&]() -> tensorstat_code {
+    if (meter == nullptr) return missing("where the meter is put");
+    const auto taken = c::meter_options(options);
+    if (!taken) return failed(taken.error());
+    *meter = new tensorstat_meter{Meter(*taken)};
+    return TENSORSTAT_OK;
+  });
+}
+
+void tensorstat_meter_close(tensorstat_meter* meter) { delete meter; }
+
+tensorstat_code tensorstat_measure(tensorstat_meter* meter, const tensorstat_tensor* tensors, size_t tensor_count,
+                                   const tensorstat_request* request, tensorstat_result** result) {
+  return guarded([&]() -> tensorstat_code {
+    if (meter == nullptr || result == nullptr) return missing(meter == nullptr ? "the meter" : "where the result is put");
+    auto taken = c::request_of(request);
+    if (!taken) return failed(taken.error());
+    c::Tensors list;
+    if (const Status status = list.take(tensors, tensor_count); !status) return failed(status.error());
+    auto measured = meter->meter.measure(list.all(), *taken);
+    return give(std::move(measured), std::move(taken->categories), result);
+  });
+}
+
+void tensorstat_meter_device_memory(const tensorstat_meter* meter, uint64_t* current_bytes, uint64_t* peak_bytes) {
+  const MemoryUse use = meter == nullptr ? MemoryUse{} : meter->meter.device_memory();
+  if (current_bytes != nullptr) *current_bytes = use.current_bytes;
+  if (peak_bytes != nullptr) *peak_bytes = use.peak_bytes;
+}
+
+size_t tensorstat_result_tensor_count(const tensorstat_result* result) {
+  return result == nullptr ? 0 : result->measurements.size();
+}
+
+size_t tensorstat_result_statistic_count(const tensorstat_result* result) {
+  return result == nullptr ? 0 : result->categories.size();
+}
+
+int32_t tensorstat_result_statistic(const tensorstat_result* result, size_t index) {
+  if (index >= tensorstat_result_statistic_count(result)) return -1;
+  return static_cast<int32_t>(result->categories[index]);
+}
+
+const tensorstat_value* tensorstat_result_values(const tensorstat_result* result, size_t tensor) {
+  if (tensor >= tensorstat_result_tensor_count(result)) return nullptr;
+  return result->values.data() + tensor * result->categories.size();
+}
+
+// The names of engines and the reasons end with 0, as literals and strings of the library do.
+const char* tensorstat_result_engine(const tensorstat_result* result, size_t tensor, size_t index) {
+  const Decision* const found = decision(result, tensor, index);
+  return found == nullptr ? nullptr : found->engine.data();
+}
+
+const char* tensorstat_result_reason(const tensorstat_result* result, size_t tensor, size_t index) {
+  const Decision* const found = decision(result, tensor, index);
+  return found == nullptr ? nullptr : found->reason.data();
+}
+
+void tensorstat_result_free(tensorstat_result* result) { delete result; }
+
+tensorstat_code tensorstat_stream_open(tensorstat_meter* meter, int32_t dtype, const tensorstat_request* request,
+                                       tensorstat_stream** stream) {
+  return guarded([&]() -> tensorstat_code {
+    if (meter == nullptr || stream == nullptr) return missing(meter == nullptr ? "the meter" : "where the stream is put");
+    const auto type = c::dtype_of(dtype);
+    if (!type) return failed(type.error());
+    auto taken = c::request_of(request);
+    if (!taken) return failed(taken.error());
+    auto opened = meter->meter.stream(*type, *taken);
+    if (!opened) return failed(opened.error());
+    *stream = new tensorstat_stream{*std::move(opened), std::move(taken->categories)};
+    return TENSORSTAT_OK;
+  });
+}
+
+tensorstat_code tensorstat_stream_append(tensorstat_stream* stream, const void* whole_elements, size_t bytes) {
+  return guarded([&]() -> tensorstat_code {
+    if (stream == nullptr || (whole_elements == nullptr && bytes != 0)) {
+      return missing(stream == nullptr ? "the stream" : "the address of the elements");
+    }
+    const Status status = stream->stream.append({static_cast<const std::byte*>(whole_elements), bytes});
+    return status ? TENSORSTAT_OK : failed(status.error());
+  });
+}
+
+tensorstat_code tensorstat_stream_finish(tensorstat_stream* stream, tensorstat_result** result) {
+  return guarded([&]() -> tensorstat_code {
+    if (stream == nullptr || result == nullptr) return missing(stream == nullptr ? "the stream" : "where the result is put");
+    return give(stream->stream.finish(), stream->categories, result);
+  });
+}
+
+void tensorstat_stream_close(tensorstat_stream* stream) { delete stream; }
+
+tensorstat_code tensorstat_fold(tensorstat_meter* meter, const tensorstat_tensor* tensors, size_t tensor_count,
+                                const tensorstat_request* request, tensorstat_partial** partials) {
+  return guarded([&]() -> tensorstat_code {
+    if (meter == nullptr || (partials == nullptr && tensor_count != 0)) {
+      return missing(meter == nullptr ? "the meter" : "where the partials are put");
+    }
+    const auto taken = c::request_of(request);
+    if (!taken) return failed(taken.error());
+    c::Tensors list;
+    if (const Status status = list.take(tensors, tensor_count); !status) return failed(status.error());
+    auto folded = meter->meter.fold(list.all(), *taken);
+    if (!folded) return failed(folded.error());
+    std::vector<std::unique_ptr<tensorstat_partial>> made;  // all of them, or none
+    for (Partial& each : *folded) made.emplace_back(new tensorstat_partial{std::move(each)});
+    for (size_t i = 0; i < made.size(); ++i) partials[i] = made[i].release();
+    return TENSORSTAT_OK;
+  });
+}
+
+void tensorstat_partial_free(tensorstat_partial* partial) { delete partial; }
+
+tensorstat_code tensorstat_partial_merge(tensorstat_partial* into, const tensorstat_partial* other) {
+  return guarded([&]() -> tensorstat_code {
+    if (into == nullptr || other == nullptr) return missing("a partial");
+    const Status status = into->partial.merge(other->partial);
+    return status ? TENSORSTAT_OK : failed(status.error());
+  });
+}
+
+tensorstat_code tensorstat_partial_finish(const tensorstat_partial* partial, int32_t statistic, tensorstat_value* value) {
+  return guarded([&]() -> tensorstat_code {
+    if (partial == nullptr || value == nullptr) return missing(partial == nullptr ? "the partial" : "where the value is put");
+    if (statistic < 0 || statistic >= kCategoryCount) {
+      return failed({Code::kInvalid, "statistic " + std::to_string(statistic) +
+                                         " is none; tensorstat_statistic_named gives their numbers"});
+    }
+    *value = c::value_of(partial->partial.finish(static_cast<Category>(statistic)));
+    return TENSORSTAT_OK;
+  });
+}
+
+tensorstat_code tensorstat_partial_serialize(const tensorstat_partial* partial, void* to, size_t room, size_t* bytes) {
+  return guarded([&]() -> tensorstat_code {
+    if (partial == nullptr || bytes == nullptr) return missing(partial == nullptr ? "the partial" : "where the size is put");
+    const std::vector<std::byte> serialized = partial->partial.serialize();
+    *bytes = serialized.size();
+    if (to == nullptr && room == 0) return TENSORSTAT_OK;
+    if (to == nullptr || room < serialized.size()) {
+      return failed({Code::kInvalid, "a serialised partial of " + std::to_string(serialized.size()) +
+                                         " bytes wants room for as many"});
+    }
+    std::memcpy(to, serialized.data(), serialized.size());
+    return TENSORSTAT_OK;
+  });
+}
+
+tensorstat_code tensorstat_partial_parse(const void* from, size_t bytes, tensorstat_partial** partial) {
+  return guarded([&]() -> tensorstat_code {
+    if (from == nullptr || partial == nullptr) return missing(from == nullptr ? "the serialised partial" : "where the partial is put");
+    auto parsed = Partial::parse({static_cast<const std::byte*>(from), bytes});
+    if (!parsed) return failed(parsed.error());
+    *partial = new tensorstat_partial{*std::move(parsed)};
+    return TENSORSTAT_OK;
+  });
+}

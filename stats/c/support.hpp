@@ -1,0 +1,78 @@
+// What the functions of <tensorstat/tensorstat.h> share: errors as codes, structs of any version, conversions.
+#pragma once
+
+#include <cstring>
+#include <exception>
+#include <new>
+#include <optional>
+#include <string>
+#include <tensorstat/meter.hpp>
+#include <tensorstat/status.hpp>
+#include <tensorstat/tensorstat.h>
+#include <vector>
+
+namespace tensorstat::c {
+
+// Keeps the words for tensorstat_last_error of this thread, and returns the code.
+tensorstat_code failed(tensorstat_code code, const char* words) noexcept;
+tensorstat_code failed(const Error& error) noexcept;
+
+// Runs `work`, which returns a tensorstat_code; an exception becomes one.
+template <typename Work>
+tensorstat_code guarded(const Work& work) noexcept {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return failed(TENSORSTAT_OUT_OF_MEMORY, "the host has no memory for it");
+  } catch (const std::exception& thrown) {
+    return failed(TENSORSTAT_INVALID, thrown.what());
+  } catch (...) {
+    return failed(TENSORSTAT_INVALID, "an exception of an unknown type was thrown");
+  }
+}
+
+// A struct of the caller's version as one of this version: fields that the caller does not have keep those of `whole`.
+template <typename Struct>
+std::optional<Struct> taken(const Struct* given, Struct whole) {
+  if (given == nullptr || given->size < sizeof(size_t)) return std::nullopt;
+  std::memcpy(&whole, given, std::min(given->size, sizeof whole));
+  whole.size = sizeof whole;
+  return whole;
+}
+
+// Element `index` of an array of structs of the caller's version.
+template <typename Struct>
+const Struct* at(const Struct* first, std::size_t index) {
+  return reinterpret_cast<const Struct*>(reinterpret_cast<const std::byte*>(first) + index * first->size);
+}
+
+// Tensors of C as tensors of C++. What those point to lies here, so that it stays where it is.
+class Tensors {
+ public:
+  // An error says which tensor is wrong, and why.
+  Status take(const tensorstat_tensor* tensors, std::size_t count);
+  std::span<const Tensor> all() const { return tensors_; }
+
+ private:
+  Status add(const tensorstat_tensor& given);
+
+  std::vector<Tensor> tensors_;
+  std::vector<std::unique_ptr<Strides>> strides_;
+};
+
+Result<MeterOptions> meter_options(const tensorstat_meter_options* given);
+Result<Request> request_of(const tensorstat_request* given);
+Result<Dtype> dtype_of(std::int32_t number);
+Log log_of(tensorstat_log log, void* context);
+
+tensorstat_value value_of(const Value& value);
+
+// The value of an enumeration that has `count` of them.
+template <typename Enum>
+Result<Enum> chosen(std::int32_t number, std::int32_t count, const char* field) {
+  if (number >= 0 && number < count) return static_cast<Enum>(number);
+  return Error{Code::kInvalid, std::string(field) + " is " + std::to_string(number) + "; it can be 0 to " +
+                                   std::to_string(count - 1)};
+}
+
+}  // namespace tensorstat::c

@@ -1,0 +1,22 @@
+"""Statistics of tensors, computed where the tensors live.
+
+    >>> import numpy, tensorstat
+    >>> r = tensorstat.measure(numpy.array([1.0, 2.0, numpy.nan], numpy.float32))
+    >>> r.nan_count
+    1
+    >>> tensorstat.measure({"a": numpy.arange(6), "b": numpy.eye(3)}, "max,l2norm")["b"].max
+    1.0
+
+avg and l2norm are the exact value, rounded once: the same bits on every machine, device and number of threads.
+NaN and Inf propagate into max, min, avg and l2norm, and are counted beside. "negative zero count" counts elements below
+zero: MindSpore's name, and its meaning.
+"""
+from ._library import DTYPES, STATISTICS, Error, lib
+from ._meter import DEFAULT_STATISTICS, Meter, Partial, Stream, fold, measure, stream
+from ._results import Statistics, to_pandas
+from ._session import DumpSession
+from ._watch import Watch, watch
+
+__version__ = lib.version().decode()
+__all__ = ["DEFAULT_STATISTICS", "DTYPES", "STATISTICS", "DumpSession", "Error", "Meter", "Partial", "Statistics", "Stream",
+           "Watch", "fold", "measure", "stream", "to_pandas", "watch"]

@@ -1,0 +1,340 @@
+/* tensorstat in C: statistics of tensors, computed where the tensors live. For C11 and later, for C++ of any
+ * standard and any ABI of its standard library, and for every language that calls C.
+ *
+ *     tensorstat_meter* meter;
+ *     if (tensorstat_meter_open(NULL, &meter)) return fail(tensorstat_last_error());
+ *     tensorstat_request request = TENSORSTAT_REQUEST;
+ *     request.statistics = "max,avg,l2norm,nan count";
+ *     tensorstat_tensor tensor = TENSORSTAT_TENSOR;
+ *     tensor.dtype = tensorstat_dtype_named("float32");
+ *     tensor.element_count = n;
+ *     tensor.address = data;
+ *     tensorstat_result* result;
+ *     if (tensorstat_measure(meter, &tensor, 1, &request, &result)) return fail(tensorstat_last_error());
+ *     const tensorstat_value* values = tensorstat_result_values(result, 0);  // in the order of the request
+ *     tensorstat_result_free(result);
+ *     tensorstat_meter_close(meter);
+ *
+ * What each call computes is said in <tensorstat/meter.hpp> and <tensorstat/dump.hpp>; this header adds what C needs.
+ *
+ * Errors    Every function that can fail returns a tensorstat_code: 0, or what went wrong. The words of the last
+ *           failure in this thread are tensorstat_last_error(). A failed call leaves its output untouched.
+ * Structs   The first field of a struct that the caller fills is its size. Begin with the initialiser of the same
+ *           name in capitals. A later version of the library reads the smaller struct of an earlier one; the elements
+ *           of an array of structs are as far apart as the first one's size says.
+ * Handles   Made by one function, given back by one other, which takes NULL and does nothing then. A meter, a
+ *           session and a device meter may be used by several threads at once; a stream, a partial, a ticket and a
+ *           result by one thread at a time.
+ * Numbers   of dtypes and statistics are asked for by name at run time, and are not the same in all versions.
+ * Strings   are UTF-8, end with 0, and are copied by the library where it needs them longer than the call.
+ * Stability The names and the structs of this header do not change or go within a major version of the library
+ *           (libtensorstat.so.N). Fields are added at the end of structs only.
+ */
+#ifndef TENSORSTAT_H
+#define TENSORSTAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define TENSORSTAT_API __attribute__((visibility("default")))
+#else
+#define TENSORSTAT_API
+#endif
+
+/* ---- errors ---- */
+
+typedef int32_t tensorstat_code;
+enum {
+  TENSORSTAT_OK = 0,
+  TENSORSTAT_INVALID = 1,       /* the request makes no sense; nothing was done */
+  TENSORSTAT_UNSUPPORTED = 2,   /* understood and refused: a dtype, a format, a device without a needed feature */
+  TENSORSTAT_UNREADABLE = 3,    /* a file could not be read, or contradicts itself */
+  TENSORSTAT_UNWRITABLE = 4,    /* a file could not be written; what was there before is whole */
+  TENSORSTAT_OVER_BUDGET = 5,   /* would need more device memory than the budget allows */
+  TENSORSTAT_DEVICE = 6,        /* no device, or the device or its driver failed */
+  TENSORSTAT_OUT_OF_MEMORY = 7  /* the host has no memory for it */
+};
+
+/* The words of this thread's last failure: what was being done, to what, what the system said, what to do. "" where
+ * none has failed. Valid until the next failure in this thread. */
+TENSORSTAT_API const char* tensorstat_last_error(void);
+
+TENSORSTAT_API const char* tensorstat_version(void); /* "1.2.3" */
+
+/* ---- names ---- */
+
+/* The number of a dtype ("float32", "bfloat16", ...) or a statistic ("max", "nan count", "nan-count", ...); -1 of an
+ * unknown name. */
+TENSORSTAT_API int32_t tensorstat_dtype_named(const char* name);
+TENSORSTAT_API int32_t tensorstat_statistic_named(const char* name);
+/* The numbers of "max,nan count" or "all", in the order given, each once. Writes at most `room` of them, and tells in
+ * `count` how many there are; `numbers` may be NULL where `room` is 0. With too little room it is refused. */
+TENSORSTAT_API tensorstat_code tensorstat_statistics_named(const char* names, int32_t* numbers, size_t room,
+                                                           size_t* count);
+/* The name of a number, and NULL of none: 0, 1, ... until NULL are all there are. */
+TENSORSTAT_API const char* tensorstat_dtype_name(int32_t dtype);
+TENSORSTAT_API const char* tensorstat_statistic_name(int32_t statistic);
+/* Bytes of one element; 0 of an unknown dtype. */
+TENSORSTAT_API uint32_t tensorstat_dtype_bytes(int32_t dtype);
+
+/* ---- tensors ---- */
+
+enum {
+  TENSORSTAT_HOST = 0,          /* `address` is readable by the CPU, at any alignment */
+  TENSORSTAT_CL_BUFFER = 1,     /* `address` is a cl_mem; the tensor begins `offset_bytes` into it */
+  TENSORSTAT_SHARED_MEMORY = 2  /* `address` is an SVM pointer, readable by CPU and device */
+};
+
+/* Bits that the caller owns. They may not change until the call that reads them returns. */
+typedef struct {
+  size_t size;             /* sizeof(tensorstat_tensor) */
+  int32_t dtype;           /* tensorstat_dtype_named */
+  int32_t where;
+  uint64_t element_count;  /* where `strides` is given, the product of `shape` */
+  const void* address;
+  uint64_t offset_bytes;
+  /* For elements that do not lie one after another in C order; else 0 and NULL. `stride_bytes` may hold 0 and negative
+   * numbers; both arrays have `dimension_count` entries, outermost first. */
+  uint32_t dimension_count;
+  const uint64_t* shape;
+  const int64_t* stride_bytes;
+} tensorstat_tensor;
+#define TENSORSTAT_TENSOR {sizeof(tensorstat_tensor), 0, TENSORSTAT_HOST, 0, NULL, 0, 0, NULL, NULL}
+
+/* The tensor that a DLTensor of DLPack describes (major versions 0 and 1 have the same one), as a view: the DLTensor,
+ * its shape and its strides must outlive `tensor`. `stride_bytes` is where the strides are put, in bytes, and has room
+ * for `stride_room` dimensions; it is not touched where the tensor is contiguous. Devices: CPU, and OpenCL, whose
+ * `data` is a cl_mem. Refused with words: other devices, `lanes` other than 1, dtypes that the library does not have. */
+TENSORSTAT_API tensorstat_code tensorstat_tensor_from_dlpack(const void* dl_tensor, int64_t* stride_bytes,
+                                                             size_t stride_room, tensorstat_tensor* tensor);
+
+/* ---- requests and values ---- */
+
+enum { TENSORSTAT_HIGH = 0, TENSORSTAT_LOW = 1 };  /* exact, rounded once; or held in the tensor's own type */
+enum {
+  TENSORSTAT_AUTO = 0,        /* where the data lives, as far as that place can */
+  TENSORSTAT_ON_HOST = 1,
+  TENSORSTAT_ON_DEVICE = 2    /* an error where the device cannot; digests stay host work */
+};
+
+typedef struct {
+  size_t size;             /* sizeof(tensorstat_request) */
+  const char* statistics;  /* "max,avg,nan count": names between commas; "all": MindSpore's twelve */
+  int32_t precision;
+  int32_t on;
+} tensorstat_request;
+#define TENSORSTAT_REQUEST {sizeof(tensorstat_request), "max,min,avg,l2norm", TENSORSTAT_HIGH, TENSORSTAT_AUTO}
+
+enum {
+  TENSORSTAT_NONE = 0,      /* there is no value: max of an empty tensor, a refused MD5 */
+  TENSORSTAT_UNSIGNED = 1,  /* counts; max and min of bool and unsigned integers */
+  TENSORSTAT_SIGNED = 2,    /* max and min of signed integers */
+  TENSORSTAT_REAL = 3,      /* all else: exact, or rounded once to binary64 */
+  TENSORSTAT_DIGEST = 4     /* `byte_count` bytes of a digest */
+};
+
+typedef struct {
+  int32_t kind;
+  uint32_t byte_count;
+  union {
+    uint64_t whole;
+    int64_t whole_signed;
+    double real;
+    uint8_t bytes[24];
+  } is;
+} tensorstat_value;
+
+/* ---- meters ---- */
+
+typedef struct tensorstat_meter tensorstat_meter;
+typedef struct tensorstat_result tensorstat_result;
+typedef struct tensorstat_stream tensorstat_stream;
+typedef struct tensorstat_partial tensorstat_partial;
+
+/* Called from any thread, one call at a time, never under a lock of the library. `warning` is 0 for information. The
+ * text ends with 0 and is gone when the call returns. */
+typedef void (*tensorstat_log)(void* context, int warning, const char* text);
+
+typedef struct {
+  size_t size;            /* sizeof(tensorstat_meter_options) */
+  uint64_t budget_bytes;  /* most device bytes held at any time; UINT64_MAX: no limit */
+  int32_t platform;       /* clinfo's numbers of the device; -1: the best there is */
+  int32_t device;
+  void* queue;            /* a cl_command_queue that the meter retains and works on; NULL: one of its own */
+  uint32_t thread_count;  /* host threads, the caller's among them; 0: one a core */
+  tensorstat_log log;     /* NULL: nothing is said */
+  void* log_context;
+} tensorstat_meter_options;
+#define TENSORSTAT_METER_OPTIONS \
+  {sizeof(tensorstat_meter_options), UINT64_MAX, -1, -1, NULL, 0, NULL, NULL}
+
+/* `options` may be NULL: all as in TENSORSTAT_METER_OPTIONS. A meter finds and checks a device at the first request that
+ * may need one. */
+TENSORSTAT_API tensorstat_code tensorstat_meter_open(const tensorstat_meter_options* options, tensorstat_meter** meter);
+TENSORSTAT_API void tensorstat_meter_close(tensorstat_meter* meter);
+
+/* Measures `tensor_count` tensors in one batch. */
+TENSORSTAT_API tensorstat_code tensorstat_measure(tensorstat_meter* meter, const tensorstat_tensor* tensors,
+                                                  size_t tensor_count, const tensorstat_request* request,
+                                                  tensorstat_result** result);
+
+/* The device bytes that the library holds now, and the most it has held. Either may be NULL. */
+TENSORSTAT_API void tensorstat_meter_device_memory(const tensorstat_meter* meter, uint64_t* current_bytes,
+                                                   uint64_t* peak_bytes);
+
+/* What was measured. All that the functions return lives until tensorstat_result_free. */
+TENSORSTAT_API size_t tensorstat_result_tensor_count(const tensorstat_result* result);
+TENSORSTAT_API size_t tensorstat_result_statistic_count(const tensorstat_result* result);
+/* The number of the statistic at `index` of the request, for tensorstat_statistic_name; a name given twice counts once. */
+TENSORSTAT_API int32_t tensorstat_result_statistic(const tensorstat_result* result, size_t index);
+/* As many values as statistics; NULL where there is no such tensor. */
+TENSORSTAT_API const tensorstat_value* tensorstat_result_values(const tensorstat_result* result, size_t tensor);
+/* "host" or "opencl", and why, in words; NULL where there is no such tensor or statistic. */
+TENSORSTAT_API const char* tensorstat_result_engine(const tensorstat_result* result, size_t tensor, size_t index);
+TENSORSTAT_API const char* tensorstat_result_reason(const tensorstat_result* result, size_t tensor, size_t index);
+TENSORSTAT_API void tensorstat_result_free(tensorstat_result* result);
+
+/* The text of a value, as statistic.csv has it: the shortest digits that read back as the same number, "" of none.
+ * Writes at most `room` bytes, the final 0 among them, and returns how many bytes the text has without it. */
+TENSORSTAT_API size_t tensorstat_value_text(const tensorstat_value* value, char* text, size_t room);
+
+/* ---- streams ---- */
+
+/* A tensor that arrives in pieces, in C order, cut between any two elements. It may outlive its meter. */
+TENSORSTAT_API tensorstat_code tensorstat_stream_open(tensorstat_meter* meter, int32_t dtype,
+                                                      const tensorstat_request* request, tensorstat_stream** stream);
+/* The bytes may be reused as soon as this returns. */
+TENSORSTAT_API tensorstat_code tensorstat_stream_append(tensorstat_stream* stream, const void* whole_elements,
+                                                        size_t bytes);
+/* Of the one tensor. A second call is refused. */
+TENSORSTAT_API tensorstat_code tensorstat_stream_finish(tensorstat_stream* stream, tensorstat_result** result);
+TENSORSTAT_API void tensorstat_stream_close(tensorstat_stream* stream);
+
+/* ---- partials: parts of a tensor on several threads, devices, processes or machines ---- */
+
+/* A partial of each tensor into `partials`, which has room for `tensor_count`. Digests are refused. */
+TENSORSTAT_API tensorstat_code tensorstat_fold(tensorstat_meter* meter, const tensorstat_tensor* tensors,
+                                               size_t tensor_count, const tensorstat_request* request,
+                                               tensorstat_partial** partials);
+TENSORSTAT_API void tensorstat_partial_free(tensorstat_partial* partial);
+/* Takes the elements of `other` into `into`, in any order, to the same bits. Both are of one dtype and request. */
+TENSORSTAT_API tensorstat_code tensorstat_partial_merge(tensorstat_partial* into, const tensorstat_partial* other);
+/* The value of a statistic that the request named; TENSORSTAT_NONE of any other. */
+TENSORSTAT_API tensorstat_code tensorstat_partial_finish(const tensorstat_partial* partial, int32_t statistic,
+                                                         tensorstat_value* value);
+/* The serialised form: little-endian, versioned, equal of equal partials. Writes at most `room` bytes and tells in
+ * `bytes` how many there are; `to` may be NULL where `room` is 0, to learn just that. With too little room it is
+ * refused. */
+TENSORSTAT_API tensorstat_code tensorstat_partial_serialize(const tensorstat_partial* partial, void* to, size_t room,
+                                                            size_t* bytes);
+/* Takes nothing on trust. */
+TENSORSTAT_API tensorstat_code tensorstat_partial_parse(const void* from, size_t bytes, tensorstat_partial** partial);
+
+/* ---- a dump session, for a framework's backend ---- */
+
+typedef struct tensorstat_session tensorstat_session;
+typedef struct tensorstat_operator tensorstat_operator; /* owned by its session */
+
+enum { TENSORSTAT_DIALECT_OURS = 0, TENSORSTAT_DIALECT_MINDSPORE_27 = 1, TENSORSTAT_DIALECT_MINDSPORE_NEXT = 2 };
+enum { TENSORSTAT_SYNC_NEVER = 0, TENSORSTAT_SYNC_CLOSE = 1, TENSORSTAT_SYNC_ROW = 2 };
+enum { TENSORSTAT_BY_RANK = 0, TENSORSTAT_BY_STEP = 1 };
+enum { TENSORSTAT_INPUT = 0, TENSORSTAT_OUTPUT = 1 };
+enum {
+  TENSORSTAT_PLAIN = 0,     /* as the tensor's dtype says */
+  TENSORSTAT_INT4 = 1,      /* two values a byte, low half first; the tensor's dtype and element_count are not read */
+  TENSORSTAT_UINT1 = 2,     /* eight values a byte, most significant bit first */
+  TENSORSTAT_COMPLEX64 = 3, /* saved as .npy; has no statistics */
+  TENSORSTAT_COMPLEX128 = 4
+};
+
+typedef struct {
+  size_t size;                /* sizeof(tensorstat_session_options) */
+  const tensorstat_meter_options* meter;  /* its `log` is the session's; NULL: TENSORSTAT_METER_OPTIONS */
+  int32_t dialect;            /* of statistic.csv */
+  int32_t layout;
+  int32_t sync;               /* when the disk is made to have what is written */
+  uint64_t memory_bytes;      /* host memory for tensors on their way */
+  const char* path;           /* takes the place of the config's; NULL: the config's */
+  int32_t names_are_escaped;
+  const char* device_target;      /* "CPU" */
+  const char* framework_version;  /* "" */
+} tensorstat_session_options;
+#define TENSORSTAT_SESSION_OPTIONS                                                                           \
+  {sizeof(tensorstat_session_options), NULL, TENSORSTAT_DIALECT_MINDSPORE_27, TENSORSTAT_BY_RANK,            \
+   TENSORSTAT_SYNC_CLOSE, (uint64_t)256 << 20, NULL, 0, "CPU", ""}
+
+typedef struct {
+  size_t size;  /* sizeof(tensorstat_place) */
+  uint32_t rank, device, graph;
+  uint64_t iteration;  /* from 0; the config's initial_iteration is added */
+  int32_t constants;   /* 1: constants of the graph */
+} tensorstat_place;
+#define TENSORSTAT_PLACE {sizeof(tensorstat_place), 0, 0, 0, 0, 0}
+
+typedef struct {
+  size_t size;  /* sizeof(tensorstat_dump_tensor) */
+  const tensorstat_tensor* tensor;
+  const uint64_t* shape;  /* in values */
+  uint32_t dimension_count;
+  int32_t io;
+  uint32_t slot;
+  int32_t stored;
+  uint64_t timestamp_us;  /* since the Unix epoch; 0: now */
+  const char* format;     /* the device's; NULL: "DefaultFormat" */
+  /* With `release`, the bits stay as they are until it has been called with `owner`, once, from any thread; nothing is
+   * copied. Without, they may change as soon as tensorstat_collect returns. */
+  void (*release)(void* owner);
+  void* owner;
+} tensorstat_dump_tensor;
+#define TENSORSTAT_DUMP_TENSOR \
+  {sizeof(tensorstat_dump_tensor), NULL, NULL, 0, TENSORSTAT_OUTPUT, 0, TENSORSTAT_PLAIN, 0, NULL, NULL, NULL}
+
+/* The config that MINDSPORE_DUMP_CONFIG names (a session that wants nothing where it is not set), of a file, or a text.
+ * `options` may be NULL. */
+TENSORSTAT_API tensorstat_code tensorstat_session_from_environment(const tensorstat_session_options* options,
+                                                                   tensorstat_session** session);
+TENSORSTAT_API tensorstat_code tensorstat_session_from_file(const char* path, const tensorstat_session_options* options,
+                                                            tensorstat_session** session);
+TENSORSTAT_API tensorstat_code tensorstat_session_from_json(const char* text, const tensorstat_session_options* options,
+                                                            tensorstat_session** session);
+/* 0 where the session wants nothing at all. */
+TENSORSTAT_API int tensorstat_session_enabled(const tensorstat_session* session);
+
+/* An operator by its type and full scope name, found or made: ask once and keep it. `set_dump`: whether the user
+ * flagged it, for dump_mode 2. NULL in a session that wants nothing; every function takes it and wants nothing then. */
+TENSORSTAT_API const tensorstat_operator* tensorstat_operator_named(tensorstat_session* session, const char* type,
+                                                                    const char* full_scope_name, int set_dump,
+                                                                    uint64_t stream_id, uint64_t task_id);
+/* Whether anything of this operator is wanted at this place: a hint to save work. `failed`: whether it failed. */
+TENSORSTAT_API int tensorstat_wants(const tensorstat_session* session, const tensorstat_place* place,
+                                    const tensorstat_operator* op, int failed);
+/* Hands the tensors of one run of an operator over. An error is one of the arguments; faults of disk and device are
+ * counted. After an error nothing was taken and no `release` is called. */
+TENSORSTAT_API tensorstat_code tensorstat_collect(tensorstat_session* session, const tensorstat_place* place,
+                                                  const tensorstat_operator* op, const tensorstat_dump_tensor* tensors,
+                                                  size_t tensor_count, int failed);
+/* The iteration of this rank and graph is over. With `enable`, returns when all of it is on disk. */
+TENSORSTAT_API void tensorstat_step_end(tensorstat_session* session, const tensorstat_place* place);
+/* Returns when all that was handed over is in its file, or lost and counted. */
+TENSORSTAT_API void tensorstat_session_flush(tensorstat_session* session);
+/* Flushes, and gives the session and its operators back. */
+TENSORSTAT_API void tensorstat_session_close(tensorstat_session* session);
+
+typedef struct {
+  size_t size;  /* sizeof(tensorstat_counters), set by the caller: no more is written */
+  uint64_t operator_count, tensor_count, overflow_count, row_count, lost_row_count, file_count, lost_tensor_count,
+      stall_count, stalled_us, held_bytes, most_held_bytes; /* as in DumpCounters of <tensorstat/dump.hpp> */
+} tensorstat_counters;
+TENSORSTAT_API tensorstat_code tensorstat_session_counters(const tensorstat_session* session,
+                                                           tensorstat_counters* counters);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,61 @@
+// libtensorstat.so serves C11, and C++14 of the old ABI: each as a whole dump backend. It exports the functions of its
+// header and nothing else.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "tests/support/scratch_folder.hpp"
+
+namespace {
+
+std::string output_of(const std::string& command) {
+  std::string text;
+  FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return "";
+  for (int c; (c = fgetc(pipe)) != EOF;) text += static_cast<char>(c);
+  if (const int status = pclose(pipe); status != 0) text += "\nended with status " + std::to_string(status);
+  return text;
+}
+
+// Two steps of two rows; the NaN is where the program put it.
+void expect_rows(const std::string& folder) {
+  const std::string clean = content_of(folder + "/rank_0/Net/0/0/statistic.csv");
+  const std::string with_nan = content_of(folder + "/rank_0/Net/0/2/statistic.csv");
+  EXPECT_NE(clean.find("\"(2,2)\",2,0\n"), clean.npos) << clean;
+  EXPECT_NE(with_nan.find("\"(2,2)\",nan,1\n"), with_nan.npos) << with_nan;
+  EXPECT_EQ(content_of(folder + "/rank_0/Net/0/1/statistic.csv"), "");
+}
+
+TEST(CLibrary, ServesC11) {
+  const ScratchFolder folder;
+  EXPECT_EQ(output_of(std::string(BACKEND_C11) + " " + folder.path()), "");
+  expect_rows(folder.path());
+}
+
+TEST(CLibrary, ServesCxx14OfTheOldAbi) {
+  const ScratchFolder folder;
+  EXPECT_EQ(output_of(std::string(BACKEND_OLD_ABI) + " " + folder.path()), "");
+  expect_rows(folder.path());
+}
+
+// Every name that the library defines for others, and every function that the header declares.
+TEST(CLibrary, ExportsItsHeaderAndNothingElse) {
+  std::set<std::string> exported, declared;
+  std::istringstream symbols(output_of("nm -D --defined-only " C_LIBRARY));
+  for (std::string address, kind, name; symbols >> address >> kind >> name;) {
+    if (kind != "A") exported.insert(name.substr(0, name.find('@')));
+  }
+  const std::string header = content_of(C_HEADER);
+  for (std::size_t at = header.find("TENSORSTAT_API "); at != header.npos; at = header.find("TENSORSTAT_API ", at + 1)) {
+    const std::size_t end = header.find('(', at), begin = header.rfind("tensorstat_", end);
+    if (end == header.npos || header.rfind('\n', end) > begin) continue;  // the macro's own definition
+    declared.insert(header.substr(begin, end - begin));
+  }
+  EXPECT_GT(declared.size(), 40u);
+  EXPECT_EQ(exported, declared);
+}
+
+}  // namespace

@@ -1,0 +1,133 @@
+"""Python's numbers are the exact ones: of every container that people have, in place, strided or not."""
+import array
+import fractions
+import json
+import math
+import pickle
+import random
+import unittest
+
+import numpy
+import tensorstat
+
+SEED = random.randrange(2**32)
+STATS = "max,min,avg,l2norm,count,nan count,negative zero count,positive zero count,zero count,md5"
+
+
+def exact_avg(values):
+    return float(sum(map(fractions.Fraction, values)) / len(values))
+
+
+class Numbers(unittest.TestCase):
+    def setUp(self):
+        self.random = numpy.random.default_rng(SEED)
+
+    def test_of_every_dtype_of_numpy(self):
+        for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+                     "float32", "float64"):
+            with self.subTest(dtype=name, seed=SEED):
+                x = (self.random.standard_normal(1001) * 100).astype(name)
+                r = tensorstat.measure(x, STATS)
+                values = [int(v) if x.dtype.kind in "biu" else float(v) for v in x]
+                self.assertEqual(r.dtype, name)
+                self.assertEqual((r.max, r.min, r.count), (max(values), min(values), 1001))
+                self.assertEqual(r.avg, exact_avg(values))
+                self.assertEqual(r["negative zero count"], sum(v < 0 for v in values))
+                self.assertIs(type(r.max), float if x.dtype.kind == "f" else int)
+
+    def test_strided_reversed_and_transposed(self):
+        x = self.random.standard_normal((7, 8, 9)).astype(numpy.float32)
+        for view in (x[::2], x[:, ::-1], x.T, numpy.asfortranarray(x), x[1:1], x[0, 0, 0], numpy.broadcast_to(x[0], (5, 8, 9))):
+            with self.subTest(shape=view.shape, seed=SEED):
+                self.assertEqual(tensorstat.measure(view, STATS), tensorstat.measure(numpy.array(view, order="C"), STATS))
+
+    def test_of_the_buffer_protocol(self):
+        x = array.array("f", [1, -2, 3.5])
+        expected = tensorstat.measure(numpy.array(x), STATS)
+        for each in (x, memoryview(x), memoryview(bytes(x)).cast("f"), memoryview(bytearray(x)).cast("f")):
+            self.assertEqual(tensorstat.measure(each, STATS), expected)
+        self.assertEqual(tensorstat.measure(b"\x00\x01\xff").max, 255)
+        self.assertEqual(tensorstat.measure(memoryview(x)[::2]).max, 3.5)
+
+    def test_of_dlpack(self):
+        class Wrapped:
+            def __init__(self, array):
+                self.array = array
+
+            def __dlpack__(self, stream=None):
+                return self.array.__dlpack__()
+
+        x = self.random.standard_normal((6, 5))
+        for view in (x, x[::2, ::-1], x[0, 0:0]):
+            self.assertEqual(tensorstat.measure(Wrapped(view), STATS), tensorstat.measure(view, STATS))
+
+    def test_a_dict_and_a_list_are_one_batch(self):
+        tensors = {f"t{i}": self.random.standard_normal(i) for i in range(50)}
+        together = tensorstat.measure(tensors, STATS)
+        self.assertEqual(list(together), list(tensors))
+        for name, x in tensors.items():
+            self.assertEqual(together[name], tensorstat.measure(x, STATS))
+            self.assertEqual(together[name].shape, x.shape)
+        self.assertEqual(tensorstat.measure(list(tensors.values()), STATS), list(together.values()))
+        self.assertEqual(tensorstat.measure({}), {})
+
+    def test_special_values(self):
+        r = tensorstat.measure(numpy.array([math.nan, math.inf, -math.inf, -0.0], numpy.float32))
+        self.assertTrue(math.isnan(r.max) and math.isnan(r.avg))
+        self.assertEqual((r.nan_count, r["positive-inf-count"], r["negative inf count"], r.zero_count), (1, 1, 1, 1))
+        self.assertIn("NaN!", repr(r))
+        empty = tensorstat.measure(numpy.zeros((0, 3)))
+        self.assertEqual((empty.max, empty.avg, empty.l2norm, empty.count), (None, None, 0.0, 0))
+
+    def test_results(self):
+        r = tensorstat.measure(numpy.arange(4, dtype=numpy.int32), "max,nan-count,md5")
+        self.assertEqual(r.to_dict()["max"], 3)
+        self.assertEqual(list(r.to_dict()), ["max", "nan count", "md5"])
+        self.assertEqual(json.loads(r.to_json()), r.to_dict())
+        self.assertEqual(pickle.loads(pickle.dumps(r)), r)
+        with self.assertRaises(AttributeError):
+            r.avg  # was not asked for
+        with self.assertRaises(KeyError):
+            r["maximum"]
+
+    def test_what_is_refused(self):
+        for bad, words in (([1, 2], "numpy.asarray"), ("text", "no tensor"), (numpy.array([1j]), "complex"),
+                           (numpy.array([1], ">f4"), "big-endian"), (numpy.array([object()]), "cannot be measured")):
+            with self.subTest(of=repr(bad)):
+                with self.assertRaisesRegex(tensorstat.Error, words):
+                    tensorstat.measure([bad] if isinstance(bad, list) else bad)
+        with self.assertRaisesRegex(tensorstat.Error, "maximum"):
+            tensorstat.measure(numpy.zeros(1), "maximum")
+
+    def test_explain(self):
+        reasons = tensorstat.Meter().explain(numpy.zeros(3), "max,md5", on="host")
+        self.assertEqual(reasons["max"][0], "host")
+        self.assertGreater(len(reasons["md5"][1]), 5)
+
+
+class Parts(unittest.TestCase):
+    def test_partials_travel_and_merge_to_the_same_bits(self):
+        x = numpy.random.default_rng(SEED).standard_normal(10_000) * 1e200
+        whole = tensorstat.measure(x, "max,avg,l2norm,zero count")
+        parts = [tensorstat.fold(piece, "max,avg,l2norm,zero count") for piece in numpy.array_split(x, 7)]
+        random.Random(SEED).shuffle(parts)
+        travelled = [pickle.loads(pickle.dumps(part)) for part in parts]
+        merged = travelled[0]
+        for part in travelled[1:]:
+            merged = merged + part
+        self.assertEqual(merged.finish().to_dict(), whole.to_dict(), f"seed {SEED}")
+        with self.assertRaises(tensorstat.Error):
+            merged.merge(tensorstat.fold(numpy.zeros(1, numpy.float32), "max"))
+
+    def test_streams(self):
+        x = numpy.random.default_rng(SEED).standard_normal(5000).astype(numpy.float16)
+        stream = tensorstat.stream("float16", "avg,md5")
+        for piece in numpy.array_split(x, 9):
+            stream.append(piece)
+        self.assertEqual(stream.finish(), tensorstat.measure(x, "avg,md5"))
+        with self.assertRaises(tensorstat.Error):
+            stream.finish()
+
+
+if __name__ == "__main__":
+    unittest.main()

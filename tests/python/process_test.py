@@ -1,0 +1,67 @@
+"""Python's processes: the GIL is free while tensors are measured; forked children, other threads and the interpreter's
+exit are safe; objects that are dropped are given back."""
+import gc
+import multiprocessing
+import resource
+import subprocess
+import sys
+import threading
+import unittest
+
+import numpy
+import tensorstat
+
+METER = tensorstat.Meter(threads=2)  # lives until the interpreter's exit
+
+
+def in_child(x):
+    return tensorstat.measure(x, "avg").avg, METER.measure(x, "avg").avg
+
+
+class Process(unittest.TestCase):
+    def test_a_forked_child_measures(self):
+        x = numpy.arange(3_000_000, dtype=numpy.float32)
+        expected = METER.measure(x, "avg").avg  # the parent's threads have run
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            for got in pool.map_async(in_child, [x] * 4).get(timeout=120):
+                self.assertEqual(got, (expected, expected))
+
+    def test_threads_share_a_meter(self):
+        x = [numpy.full(100_000, i, numpy.float32) for i in range(8)]
+        found = {}
+        threads = [threading.Thread(target=lambda i=i: found.update({i: METER.measure(x[i], "avg").avg})) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(found, {i: float(i) for i in range(8)})
+
+    def test_the_interpreter_ends_with_everything_alive(self):
+        program = ("import numpy, tensorstat\n"
+                   "m = tensorstat.Meter(); s = m.stream('float32'); p = tensorstat.fold(numpy.zeros(9), 'max')\n"
+                   "s.append(numpy.zeros(2_000_000, numpy.float32)); r = m.measure(numpy.zeros(2_000_000))\n"
+                   "d = tensorstat.DumpSession(); cycle = [m]; cycle.append(cycle); print(r.count)")
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+        self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (0, "2000000\n", ""))
+
+    def test_what_is_dropped_is_given_back(self):
+        x = numpy.zeros(100)
+
+        def make(times):
+            for _ in range(times):
+                tensorstat.measure(x)
+                tensorstat.fold(x, "max").merge(tensorstat.fold(x, "max"))
+                tensorstat.stream("float64").append(x)
+            gc.collect()
+
+        make(2000)
+        references = sys.getrefcount(x)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        make(20_000)
+        self.assertEqual(sys.getrefcount(x), references)
+        # 60,000 lost objects of 300 bytes and more would take 18 MB.
+        self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, 8_000)
+
+
+if __name__ == "__main__":
+    unittest.main()
