@@ -7,6 +7,10 @@
 #include <utility>
 #include <variant>
 
+#if defined(__GLIBCXX__) && !_GLIBCXX_USE_CXX11_ABI
+#error "tensorstat's C++ headers want the ABI of C++11 (_GLIBCXX_USE_CXX11_ABI=1); with the old one, use <tensorstat/tensorstat.h>"
+#endif
+
 namespace tensorstat {
 
 enum class Code {

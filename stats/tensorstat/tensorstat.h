@@ -261,12 +261,12 @@ typedef struct {
   uint64_t memory_bytes;      /* host memory for tensors on their way */
   const char* path;           /* takes the place of the config's; NULL: the config's */
   int32_t names_are_escaped;
-  const char* device_target;      /* "CPU" */
+  const char* device_target;      /* "CPU", "Ascend", ...; "": not said. "CPU": support_device is not looked at */
   const char* framework_version;  /* "" */
 } tensorstat_session_options;
 #define TENSORSTAT_SESSION_OPTIONS                                                                           \
   {sizeof(tensorstat_session_options), NULL, TENSORSTAT_DIALECT_MINDSPORE_27, TENSORSTAT_BY_RANK,            \
-   TENSORSTAT_SYNC_CLOSE, (uint64_t)256 << 20, NULL, 0, "CPU", ""}
+   TENSORSTAT_SYNC_CLOSE, (uint64_t)256 << 20, NULL, 0, "", ""}
 
 typedef struct {
   size_t size;  /* sizeof(tensorstat_place) */

@@ -41,6 +41,13 @@ TEST(CLibrary, ServesCxx14OfTheOldAbi) {
   expect_rows(folder.path());
 }
 
+// The C++ headers would link and then abort there: they say so at once.
+TEST(CLibrary, IsNamedWhereTheOldAbiMeetsTheHeadersOfCxx) {
+  const std::string said = output_of("echo '#include <tensorstat/meter.hpp>' | '" COMPILER
+                                     "' -std=c++20 -D_GLIBCXX_USE_CXX11_ABI=0 -I '" HEADERS "' -fsyntax-only -x c++ -");
+  EXPECT_NE(said.find("use <tensorstat/tensorstat.h>"), said.npos) << said;
+}
+
 // Every name that the library defines for others, and every function that the header declares.
 TEST(CLibrary, ExportsItsHeaderAndNothingElse) {
   std::set<std::string> exported, declared;

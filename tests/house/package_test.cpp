@@ -71,6 +71,29 @@ TEST_F(InstalledPackage, TheDumpLayerComesBesideItAndBothByOneName) {
   EXPECT_TRUE(holds(said(folder_, "consumer/uses_everything"), "common_dump_settings"));
 }
 
+TEST_F(InstalledPackage, TheCLibraryStandsAloneAndIsFoundByPkgConfigToo) {
+  install("core");  // find_package reads its file
+  install("c");
+  const Ran found = find("c", "-DCMAKE_DISABLE_FIND_PACKAGE_OpenCL=ON -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON");
+  ASSERT_EQ(found.exit, 0) << found.err;
+  build();
+  EXPECT_EQ(said(folder_, "consumer/uses_c"), "float32\n");
+  const std::string pc = content_of(folder_ / "here/" LIBDIR "/pkgconfig/tensorstat.pc");
+  EXPECT_TRUE(holds(pc, "-ltensorstat")) << pc;
+  EXPECT_FALSE(holds(pc, BUILD_DIR)) << pc;
+}
+
+TEST_F(InstalledPackage, ThePythonPackageFindsTheCLibraryWhereverBothAre) {
+  install("c");
+  install("python");
+  std::filesystem::rename(folder_ / "here", folder_ / "there");
+  const std::string command = "PYTHONPATH='" + (folder_ / "there/" PYTHON_DIR) +
+                              "' /usr/bin/python3 -c 'import tensorstat; print(tensorstat.measure(b\"ab\").max)' >'" +
+                              (folder_ / "said") + "' 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(content_of(folder_ / "said"), "98\n");
+}
+
 // In another project only the libraries are built, with the helper that the core calls, and nothing is installed.
 TEST(Subproject, BuildsTheLibrariesAndInstallsNothing) {
   ScratchFolder folder;

@@ -146,12 +146,9 @@ def _find():
     named = os.environ.get("TENSORSTAT_LIBRARY")
     if named:
         return named
-    # Beside this package in a build; else where the system's loader finds it.
-    for name in ("libtensorstat.so", "libtensorstat.so.0"):
-        beside = pathlib.Path(__file__).resolve().parent / name
-        if beside.exists():
-            return str(beside)
-    return "libtensorstat.so.0"
+    # By a link beside these modules; else where the system's loader finds it.
+    links = sorted(pathlib.Path(__file__).resolve().parent.glob("libtensorstat.so*"))
+    return str(links[0].resolve()) if links and links[0].exists() else "libtensorstat.so.0"
 
 
 try:

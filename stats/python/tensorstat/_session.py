@@ -29,7 +29,7 @@ class DumpSession:
     """
 
     def __init__(self, config=None, *, path=None, dialect="mindspore-2.7", layout="rank", sync="close",
-                 memory_bytes=256 << 20, device_target="CPU", framework_version="", budget_bytes=None, threads=0):
+                 memory_bytes=256 << 20, device_target="", framework_version="", budget_bytes=None, threads=0):
         meter = meter_options(budget_bytes, threads=threads)
         for word, choices in ((dialect, _DIALECTS), (layout, _LAYOUTS), (sync, _SYNCS)):
             if word not in choices:
