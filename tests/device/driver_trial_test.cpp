@@ -66,6 +66,7 @@ class DriverTrial : public testing::Test {
   static constexpr const char* kMeasure = "x.npy --format csv --stats max,count --on ";
 
   DriverTrial() {
+    setenv("TENSORSTAT_CL_AUTO", "1", 1);  // or `auto` would leave a device that is the CPU alone
     std::string bytes(kElements, '\x07');
     bytes[kElements / 3] = '\x08';
     write_file(folder_ / "x.npy",
