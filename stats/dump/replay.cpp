@@ -9,7 +9,7 @@
 
 #include "stats/dump/mindspore/config.hpp"
 #include "stats/dump/mindspore/file_name.hpp"
-#include "stats/files/npy_reader.hpp"
+#include "stats/files/tensor_source.hpp"
 
 namespace tensorstat {
 namespace {
@@ -97,11 +97,11 @@ std::vector<std::byte> packed_bits(std::span<const std::byte> values) {
 
 Result<DumpTensor> read_tensor(const DumpedFile& file) {
   const std::string& dtype = file.named.original_dtype;
-  auto reader = NpyReader::open(file.path, original_from(dtype));
+  auto reader = open_tensor(file.path, {original_from(dtype)});
   if (!reader) return reader.error();
   const bool is_int4 = dtype == "int4";
-  reader->rewind(NpyReader::Order::kC,
-                 is_int4 ? NpyReader::View::kOriginal : NpyReader::View::kElements);
+  reader->rewind(TensorReader::Order::kC,
+                 is_int4 ? TensorReader::View::kOriginal : TensorReader::View::kElements);
   auto bits = std::make_shared<std::vector<std::byte>>(
       is_int4 ? reader->data_size_bytes() : reader->element_count() * size_bytes(reader->dtype()));
   std::span<std::byte> room = *bits;
