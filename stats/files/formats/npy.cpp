@@ -22,6 +22,7 @@ Result<StoredTensor> stored_tensor(NpyHeader header, Original original) {
   if (original == Original::kBfloat16 && header.dtype != Dtype::kFloat32 && !header.is_void) {
     return contradiction("bfloat16", stored);
   }
+  if (original == Original::kComplex && !header.is_complex) return contradiction("complex", stored);
   if (original == Original::kInt4) {
     if (header.dtype != Dtype::kInt8) return contradiction("int4", stored);
     if (header.shape.empty() || header.shape.back() % 2 != 0) {
@@ -42,7 +43,7 @@ bool begins(std::string_view head) { return head.starts_with("\x93NUMPY"); }
 OpenedSource open(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
   std::vector<std::byte> head(std::min<std::uint64_t>(file->size_bytes(), kMostNpyHeaderBytes));
   if (Status read = file->read_at(0, head); !read) return read.error();
-  auto header = parse_npy_header(head, file->size_bytes());
+  auto header = parse_npy_header(head, file->size_bytes(), options.original == Original::kComplex);
   if (!header) return Error{header.error().code, printable(file->path()) + ": " + header.error().message};
   auto tensor = stored_tensor(*std::move(header), options.original);
   if (!tensor) return Error{tensor.error().code, printable(file->path()) + ": " + tensor.error().message};
