@@ -27,7 +27,8 @@ Result<DumpTensor> read_tensor(const DumpedFile& file) {
   const std::string& dtype = file.named.original_dtype;
   const Identity& who = file.named.identity;
   if (who.slot > std::numeric_limits<std::uint32_t>::max()) {
-    return Error{Code::kUnsupported, printable(file.path) + ": slot " + std::to_string(who.slot) + " is above 4294967295"};
+    return Error{Code::kUnsupported,
+                 printable(file.path) + ": slot " + std::to_string(who.slot) + " is above 4294967295"};
   }
   const bool is_complex = dtype == "complex64" || dtype == "complex128";
   auto reader = open_tensor(file.path, {is_complex ? Original::kComplex : original_from(dtype)});
