@@ -53,7 +53,7 @@ Result<Measurements> Ticket::collect() try {
   if (state_->owner->queue_context->forked()) {
     return Error{Code::kDevice, "the process has forked since the batch was submitted"};
   }
-  if (Status status = state_->batch.collect(state_->partials); !status) return status.error();
+  if (Status status = state_->batch.collect(state_->partials); !status) return cl_engine::with_advice(status.error());
   auto results = std::make_unique<Measurements::State>(state_->request.categories, state_->partials.size());
   const Wanted wanted{state_->request.precision, needs(state_->request.categories, state_->request.precision)};
   for (std::size_t i = 0; i < state_->partials.size(); ++i) {
@@ -116,7 +116,7 @@ Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Reques
   std::vector<cl_event> events;
   for (void* const event : wait_list) events.push_back(static_cast<cl_event>(event));
   auto batch = queue_context.enqueue(queue_context.queue(), std::move(pieces), std::move(sources), events);
-  if (!batch) return batch.error();
+  if (!batch) return cl_engine::with_advice(batch.error());
   state->batch = *std::move(batch);
   return Ticket(std::move(state));
 } catch (const std::bad_alloc&) {

@@ -47,7 +47,7 @@ Result<std::string> Meter::State::fold_on_device(std::span<const Job> jobs, On o
   const Status status = device->fold(jobs);
   if (status) return std::string();
   const Error& error = status.error();
-  if (on == On::kDevice) return error;
+  if (on == On::kDevice || error.code == Code::kInUse) return error;  // a row would say that the tensors are free
   if (error.code == Code::kOverBudget) {
     log(Severity::kInfo, error.message + "; done on the host");
   } else if (!device_failed.exchange(true)) {
