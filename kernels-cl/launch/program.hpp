@@ -1,4 +1,4 @@
-// Programs: the kernel specialised by dtype and needs, as a text, built, and kept on disk.
+// The kernel specialised by dtype and needs: its text, its program, which is built and kept on disk, and its handles.
 #pragma once
 
 #include <memory>

@@ -41,7 +41,7 @@ struct MeterOptions {
   int platform = -1, device = -1;               // clinfo's numbering; -1: the best there is
   // A cl_command_queue, which the Meter retains: tensors are folded on it, behind what is in it already,
   // on its device and in its context (`platform` and `device` then say nothing). It is flushed, and never
-  // finished unless a call failed. An out-of-order queue must hold nothing that still writes a tensor.
+  // finished. An out-of-order queue must hold nothing that still writes a tensor.
   void* queue = nullptr;
   unsigned threads = 0;  // host threads, the caller's among them; 0: one a core
   Executor executor{};   // the caller's threads instead: none are started
@@ -127,6 +127,14 @@ class Meter {
 
   // One Measurement a tensor, in order. A tensor's bits must not change until this returns. On the host each
   // byte is read once, for statistics and digests together.
+  //
+  // When this returns nothing reads the tensors any more, whatever failed, with one exception: Code::kInUse. It is
+  // returned, under On::kAuto too, after a minute in which the driver of a failed device did not tell whether the
+  // device has stopped. Then the memory of the tensors must not be freed before the process ends.
+  //
+  // A tensor in a cl_mem is folded, and read, in the context of that cl_mem: on `queue` where it is of that context,
+  // else on a queue of the Meter's own there, so that whatever writes the tensor must have completed. References to
+  // the last 8 such contexts are kept.
   Result<Measurements> measure(std::span<const Tensor> tensors, const Request& request);
 
   // A tensor that arrives in pieces, in C order: a file larger than memory, a network stream.
@@ -137,7 +145,7 @@ class Meter {
     Stream(Stream&&) noexcept;
     Stream& operator=(Stream&&) noexcept;
     ~Stream();
-    // The bytes may be reused as soon as this returns.
+    // The bytes may be reused as soon as this returns, unless it returns Code::kInUse (see `measure`).
     Status append(std::span<const std::byte> whole_elements);
     Result<Measurements> finish();  // of the one tensor
 
@@ -150,7 +158,7 @@ class Meter {
   Result<Stream> stream(Dtype dtype, const Request& request);
 
   // Copies a tensor's bytes [first_byte, first_byte + bytes.size()), in C order and whole elements, to
-  // the host.
+  // the host. After Code::kInUse the device may still write to `bytes`, which must be kept like a tensor.
   Status read(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes);
 
   MemoryUse device_memory() const;
