@@ -97,7 +97,8 @@ INSTANTIATE_TEST_SUITE_P(Ways, FreedMemory,
 
 TEST_P(FreedMemory, IsNotReadAnyMore) {
   ClLayer& layer = cl_layer();
-  ASSERT_TRUE(measured(On::kDevice));  // builds what is kept on disk
+  const auto first = measured(On::kDevice);  // builds what is kept on disk
+  ASSERT_TRUE(first) << first.error().message;
   layer.late_ms = kLateMs;
   layer.calls = 0;
   ASSERT_TRUE(measured(On::kDevice));
