@@ -7,6 +7,7 @@
 #include "kernels-cl/launch/context_set.hpp"
 #include "kernels-cl/launch/upload_ring.hpp"
 #include "kernels-cl/launch/queue_context.hpp"
+#include "stats/core/abandon.hpp"
 #include "stats/core/ledger.hpp"
 
 namespace tensorstat {
@@ -24,7 +25,7 @@ class Upload final : public DeviceStream {
   Upload(QueueContext& queue_context, std::unique_ptr<UploadRing> ring, Needs needs)
       : queue_context_(queue_context), ring_(std::move(ring)), needs_(needs) {}
   ~Upload() override {
-    if (queue_context_.forked()) static_cast<void>(ring_.release());
+    if (queue_context_.forked()) abandon(std::move(ring_));
   }
 
   Status append(const Tensor& part) override {
@@ -65,12 +66,14 @@ class OpenClEngine final : public DeviceEngine {
 
   // A forked child cannot release what is the parent's: it would wait for threads that it does not have.
   ~OpenClEngine() override {
-    if (home().forked()) static_cast<void>(contexts_.release());
+    if (home().forked()) abandon(std::move(contexts_));
   }
 
   std::string_view name() const override { return "opencl"; }
   std::string description() const override { return home().device().info.platform_name + ": " + home().device().info.name; }
   bool shares_host_memory() const override { return home().device().shares_host_memory; }
+  bool is_slower_than_host() const override { return home().device().is_slower_than_host; }
+  Status check(const Tensor& tensor) const override { return home().check(tensor); }
   std::string refusal(const Tensor& tensor, Precision precision) const override {
     const auto context = contexts_->of(tensor);
     return context ? (*context)->refusal(tensor, precision) : context.error().message;

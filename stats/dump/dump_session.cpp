@@ -47,14 +47,14 @@ DumpSession::State::State(DumpConfig given_config, DumpOptions given_options,
 DumpSession::State::~State() { close(); }
 
 bool DumpSession::State::wants(const DumpPlace& place, const DumpOperator* op, bool failed) const {
-  if (closed.load(std::memory_order_relaxed)) return false;
+  if (op == nullptr || !op->wanted || closed.load(std::memory_order_relaxed)) return false;
+  if (config.op_debug_mode == DebugMode::kException && !failed) return false;
+  if (enough_overflows.load(std::memory_order_relaxed)) return false;
   if (!selection.wants_device(place.device)) {
     say_unlisted(place.device);
     return false;
   }
-  if (op == nullptr || !op->wanted) return false;
-  if (config.op_debug_mode == DebugMode::kException && !failed) return false;
-  return !enough_overflows.load(std::memory_order_relaxed) && selection.wants_iteration(place);
+  return selection.wants_iteration(place);
 }
 
 // A dump that stays empty says why, once a device.

@@ -18,12 +18,16 @@ enum class Code {
   kDevice,       // no device, or the device or its driver failed
   kInUse,        // the same, and the device may still be using the memory that the call was given: it must stay,
                  // unchanged, until the process ends. Only a driver that answers no question any more does this.
+  kOutOfMemory,  // host memory is used up; what the call was to do may be done in part, and is not counted on
 };
 
 struct Error {
   Code code = Code::kInvalid;
   std::string message;
 };
+
+// Made, moved and copied without an allocation: the text fits into the string itself.
+inline Error out_of_memory() noexcept { return {Code::kOutOfMemory, "out of memory"}; }
 
 // Either a T or an Error. Test it before `*` or `->`; taking the value of an error is undefined.
 template <typename T>
