@@ -17,7 +17,7 @@ constexpr const char* kStatsByDefault =
 
 constexpr const char* kExamples = R"(Examples:
   tensorstat weights.npy                          what is in it, at a glance
-  tensorstat run/rank_0 --stats max,min,l2norm    every .npy file below a directory
+  tensorstat run/rank_0 --stats max,min,l2norm    every tensor below a directory
   tensorstat run --stats all -o statistic.csv     MindSpore's columns, for a spreadsheet
   tensorstat 'grad.*.npy' --format json | jq '.tensors[] | select(.stats["nan count"] > 0) | .path'
   tensorstat huge.npy --on device --budget 512M --explain
@@ -130,7 +130,7 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
   app.get_option("--version")->description("Show the version and exit");
 
   app.add_option("PATH", arguments.paths,
-                 ".npy files, directories (walked recursively, in the order of names) and globs (*, ?, [], **)")
+                 ".npy and .safetensors files, directories (walked recursively, in the order of names) and globs (*, ?, [], **)")
       ->type_name("");
   std::string stats = kStatsByDefault, device;
   std::optional<Format> format;
