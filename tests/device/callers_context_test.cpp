@@ -1,6 +1,7 @@
 // A tensor in a cl_mem of a context that the caller made, with no queue given: measured on the device, and read back
 // where the host has to do something, as the backend of stats/dump/README.md does it. No function of our copy of
 // OpenCL's C++ bindings bears a name that the program's own copy could stand for.
+#define CL_TARGET_OPENCL_VERSION 120
 #include <CL/opencl.h>
 #include <gtest/gtest.h>
 
@@ -90,18 +91,17 @@ TEST_F(CallersContext, IsTakenFromTheTensor) {
   for (const On on : {On::kDevice, On::kHost}) expect_right(meter, foreign, on);
 }
 
-// More contexts than are kept; those that are not kept are let go of.
+// More contexts than are kept. A driver may keep a context a while, by its last events; Meters that did would add up.
 TEST_F(CallersContext, MayBeMany) {
   std::vector<std::unique_ptr<Foreign>> all;
-  {
+  for (int i = 0; i < 11; ++i) all.push_back(std::make_unique<Foreign>(bytes_));
+  constexpr cl_uint kMeters = 6;
+  const cl_uint before = references(all.front()->context());
+  for (cl_uint i = 0; i < kMeters; ++i) {
     Meter meter;
-    for (int i = 0; i < 11; ++i) {
-      all.push_back(std::make_unique<Foreign>(bytes_));
-      expect_right(meter, *all.back(), On::kHost);
-    }
-    expect_right(meter, *all.front(), On::kHost);
+    for (const auto& each : all) expect_right(meter, *each, On::kHost);
   }
-  for (const auto& each : all) EXPECT_LE(references(each->context()), 2u);  // its own, and its buffer's
+  EXPECT_LT(references(all.front()->context()), before + kMeters / 2);
 }
 
 TEST(Bindings, AreOurs) {
