@@ -18,12 +18,17 @@ namespace {
 
 constexpr int kMostLinks = 40;  // as Linux follows
 
+bool others_write(const struct stat& facts) { return (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0; }
+
+// A folder such as /tmp, in which nobody can rename or delete what belongs to another.
+bool keeps_what_it_holds(const struct stat& facts) { return S_ISDIR(facts.st_mode) && (facts.st_mode & S_ISVTX) != 0; }
+
 // Why other users have a say in it; empty where they have none. The mode of a symbolic link says nothing.
 std::string objection(const struct stat& facts) {
   if (facts.st_uid != 0 && facts.st_uid != geteuid()) {
     return "belongs to user " + std::to_string(facts.st_uid) + ", who is neither root nor this process's user";
   }
-  if (!S_ISLNK(facts.st_mode) && (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+  if (!S_ISLNK(facts.st_mode) && others_write(facts) && !keeps_what_it_holds(facts)) {
     return (facts.st_mode & S_IWOTH) != 0 ? "can be written by everybody" : "can be written by its group";
   }
   return "";
@@ -69,8 +74,12 @@ class Walk {
       return failed(where_, "cannot be opened: " + system_words(errno));
     }
     if (const std::string why = objection(facts_); !why.empty()) return failed(where_, why);
+    if (shared_ && !S_ISDIR(facts_.st_mode)) {
+      return failed(where_, "lies in a folder where other users can make files and links");
+    }
     if (!S_ISLNK(facts_.st_mode)) {
       here_ = std::move(next);
+      shared_ = others_write(facts_);
       return std::nullopt;
     }
     if (++links_ > kMostLinks) return failed(path_, "leads through too many symbolic links");
@@ -88,6 +97,7 @@ class Walk {
   std::string where_;               // the name of `here_`
   Descriptor here_;
   struct stat facts_ {};
+  bool shared_ = false;  // other users can put something into `here_`
   int links_ = 0;
 };
 
