@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "kernels-cl/driver/driver_trial.hpp"
+#include "kernels-cl/trial/driver_trial.hpp"
 
 namespace tensorstat {
 namespace cl_engine {

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels-cl/driver/limits.hpp"
-#include "kernels-cl/driver/driver_trial.hpp"
+#include "kernels-cl/trial/limits.hpp"
+#include "kernels-cl/trial/driver_trial.hpp"
 #include "tests/support/command_run.hpp"
 #include "tests/support/npy_files.hpp"
 #include "tests/support/sanitized.hpp"

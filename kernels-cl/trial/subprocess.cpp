@@ -1,4 +1,4 @@
-#include "kernels-cl/driver/subprocess.hpp"
+#include "kernels-cl/trial/subprocess.hpp"
 
 #include <fcntl.h>
 #include <poll.h>

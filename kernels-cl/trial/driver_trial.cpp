@@ -1,4 +1,4 @@
-#include "kernels-cl/driver/driver_trial.hpp"
+#include "kernels-cl/trial/driver_trial.hpp"
 
 #include <dlfcn.h>
 #include <sys/stat.h>
@@ -10,8 +10,8 @@
 #include <mutex>
 #include <string>
 
-#include "kernels-cl/driver/subprocess.hpp"
-#include "kernels-cl/driver/limits.hpp"
+#include "kernels-cl/trial/subprocess.hpp"
+#include "kernels-cl/trial/limits.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {
