@@ -7,10 +7,10 @@
 #include <span>
 #include <string>
 #include <tensorstat/meter.hpp>
+#include <tensorstat/rows.hpp>
 #include <vector>
 
 #include "stats/files/npy_reader.hpp"
-#include "stats/rows/row.hpp"
 
 namespace tensorstat::cli {
 

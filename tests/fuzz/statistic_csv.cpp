@@ -8,9 +8,9 @@
 namespace tensorstat::fuzz {
 namespace {
 
-std::vector<Row> rows_of(Input text, bool& readable, CsvContent& content) {
+std::vector<Row> rows_of(Input text, bool& readable, RowsRead& content) {
   std::vector<Row> rows;
-  auto read = read_csv(text, [&](Row&& row) { rows.push_back(std::move(row)); });
+  auto read = read_rows(text, [&](Row&& row) { return rows.push_back(std::move(row)), Status(); });
   readable = static_cast<bool>(read);
   if (!read) {
     demand_message(read.error().message, 400);
@@ -35,7 +35,7 @@ std::string written(const std::vector<Row>& rows, const Categories& categories, 
 }  // namespace
 
 void statistic_csv(Input text) {
-  CsvContent content;
+  RowsRead content;
   bool readable = false;
   const auto rows = rows_of(text, readable, content);
   for (const Row& row : rows) {
@@ -47,7 +47,7 @@ void statistic_csv(Input text) {
   }
   // Ours holds everything that any dialect can say.
   const auto ours = written(rows, content.categories, Dialect::kOurs);
-  CsvContent again;
+  RowsRead again;
   const auto rows_again = rows_of(ours, readable, again);
   demand(readable, "what is written is read");
   demand(again.categories == content.categories, "the columns are read back");
