@@ -1,11 +1,22 @@
 # How the libraries of this project are declared, and how they are installed for find_package.
 
+# tensorstat_find_shared_libraries(TARGET FOLDER): what is installed in this folder finds the shared libraries of this
+# project, wherever the installation is moved and whatever the loader's path is.
+function(tensorstat_find_shared_libraries target folder)
+  if(BUILD_SHARED_LIBS)
+    file(RELATIVE_PATH to_libraries ${folder} ${CMAKE_INSTALL_FULL_LIBDIR})
+    set_property(TARGET ${target} PROPERTY INSTALL_RPATH "$ORIGIN/${to_libraries}")
+  endif()
+endfunction()
+
 # tensorstat_library(NAME): the target tensorstat_NAME, which users know as tensorstat::NAME. Sources come later.
 function(tensorstat_library name)
   set(target tensorstat_${name})
   add_library(${target})
   add_library(tensorstat::${name} ALIAS ${target})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name}
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR})  # as installed
+  tensorstat_find_shared_libraries(${target} ${CMAKE_INSTALL_FULL_LIBDIR})
   target_include_directories(${target}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/stats> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
     PRIVATE ${PROJECT_SOURCE_DIR})

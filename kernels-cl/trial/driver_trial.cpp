@@ -1,8 +1,7 @@
 #include "kernels-cl/trial/driver_trial.hpp"
 
 #include <dlfcn.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <link.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -10,8 +9,8 @@
 #include <mutex>
 #include <string>
 
-#include "kernels-cl/trial/subprocess.hpp"
 #include "kernels-cl/trial/limits.hpp"
+#include "kernels-cl/trial/subprocess.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {
@@ -20,42 +19,53 @@ namespace {
 constexpr std::chrono::milliseconds kMostTime{120'000};
 constexpr std::size_t kMostQuoted = 300;
 
-// The folder of the file that this text was loaded from: a shared library's, or the program's.
-std::filesystem::path own_folder() {
+namespace fs = std::filesystem;
+
+constexpr const char* kProgram = "tensorstat-preflight";
+
+// A program that is run with more rights than its user's own takes no orders from the environment.
+std::string_view environment_says() {
+  const char* text = secure_getenv("TENSORSTAT_PREFLIGHT");
+  return text == nullptr ? "" : text;
+}
+
+// The libexec folder of the installation that the file is part of from which this text was loaded. Empty where that
+// cannot be told: for a library that was loaded by a relative name, which the working directory may have left since.
+fs::path libexec_of_this_installation() {
   Dl_info facts{};
+  link_map* object = nullptr;
   std::error_code failed;
-  if (dladdr(reinterpret_cast<const void*>(&make_trial), &facts) == 0 ||
-      facts.dli_fname == nullptr || facts.dli_fname[0] != '/') {
-    return std::filesystem::read_symlink("/proc/self/exe", failed).parent_path();
+  if (dladdr1(reinterpret_cast<const void*>(&make_trial), &facts, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0) {
+    return {};
   }
-  return std::filesystem::path(facts.dli_fname).parent_path();
+  const std::string_view name = object->l_name;
+  if (name.empty()) {  // the program; as for dladdr's name of it, that is only what the program was called by
+    const fs::path program = fs::read_symlink("/proc/self/exe", failed);
+    return failed ? fs::path() : (program.parent_path() / TENSORSTAT_LIBEXEC_FROM_PROGRAM).lexically_normal();
+  }
+  const fs::path library = fs::path(name).is_absolute() ? fs::canonical(name, failed) : fs::path();
+  return library.empty() ? fs::path() : (library.parent_path() / TENSORSTAT_LIBEXEC_FROM_LIBRARY).lexically_normal();
 }
 
-// A file to run that nobody but root and this user can have put there.
-bool may_be_run(const std::string& path) {
-  struct stat facts {};
-  return stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) &&
-         (facts.st_uid == 0 || facts.st_uid == geteuid()) &&
-         (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0 && access(path.c_str(), X_OK) == 0;
-}
-
-Result<std::string> find_program() {
-  if (const char* named = std::getenv("TENSORSTAT_PREFLIGHT"); named != nullptr && named[0] != '\0')
-    return std::string(named);
-  const std::filesystem::path here = own_folder();
-  std::string sought;
-  for (const std::filesystem::path& folder : {here, here.parent_path() / TENSORSTAT_LIBEXEC,
-                                              std::filesystem::path(TENSORSTAT_INSTALLED_LIBEXEC),
-                                              std::filesystem::path(TENSORSTAT_BUILT_LIBEXEC)}) {
-    std::string path = (folder / "tensorstat-preflight").string();
-    if (may_be_run(path)) return path;
-    sought += (sought.empty() ? "" : ", ") + path;
+Result<TrustedProgram> find_program() {
+  std::vector<fs::path> places;
+  if (const std::string_view named = environment_says(); !named.empty()) {
+    std::error_code failed;
+    places.push_back(fs::absolute(named, failed));
+  } else {
+    places = {libexec_of_this_installation() / kProgram, fs::path(TENSORSTAT_LIBEXEC_CONFIGURED) / kProgram};
   }
-  return Error{Code::kDevice,
-               "the program that would try it first, in a process of its own, is at none of " +
-                   sought +
-                   " (TENSORSTAT_PREFLIGHT=path names another; TENSORSTAT_PREFLIGHT=0 uses the "
-                   "driver untried)"};
+  std::string reasons;
+  for (const fs::path& place : places) {
+    if (!place.is_absolute()) continue;
+    auto program = TrustedProgram::open(place);
+    if (program) return program;
+    if (reasons.find(program.error().message) == reasons.npos) {
+      reasons += (reasons.empty() ? "" : "; ") + program.error().message;
+    }
+  }
+  return Error{Code::kDevice, "the program that tries it first, in a process of its own, cannot be used: " + reasons +
+                                  " (TENSORSTAT_PREFLIGHT=path names another; TENSORSTAT_PREFLIGHT=0 uses the driver untried)"};
 }
 
 // The end of it, on one line.
@@ -73,9 +83,7 @@ std::string last_words(std::string_view said) {
 
 // Each once; `what` names the trial.
 Status once(const std::vector<std::string>& what) {
-  if (const char* off = std::getenv("TENSORSTAT_PREFLIGHT");
-      off != nullptr && std::string_view(off) == "0")
-    return {};
+  if (environment_says() == "0") return {};
   static std::mutex mutex;
   static std::map<std::vector<std::string>, Status>& tried =
       *new std::map<std::vector<std::string>, Status>;
@@ -92,7 +100,7 @@ bool may_kill(std::string_view platform_name) {
   return platform_name == "Portable Computing Language";
 }
 
-Status make_trial(const std::string& program, const std::vector<std::string>& what,
+Status make_trial(const TrustedProgram& program, const std::vector<std::string>& what,
                   std::chrono::milliseconds most) {
   std::vector<std::string> arguments = to_arguments(limits_left());
   arguments.insert(arguments.end(), what.begin(), what.end());
@@ -101,7 +109,7 @@ Status make_trial(const std::string& program, const std::vector<std::string>& wh
   if (ended.well && passed) return {};
   if (ended.well) ended.how = "ended early";
   const std::string words = last_words(ended.said);
-  return Error{Code::kDevice, "it was tried first in a process of its own (" + program +
+  return Error{Code::kDevice, "it was tried first in a process of its own (" + program.path() +
                                   "), which " + ended.how +
                                   (words.empty() ? "" : " and said: " + words)};
 }
