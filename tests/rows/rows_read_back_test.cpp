@@ -86,7 +86,8 @@ TEST(RowsReadBack, InEveryDialectWithEveryStatistic) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       EXPECT_EQ(back.rows[i].shape, rows[i].shape);
       EXPECT_EQ(back.rows[i].identity.timestamp_us, rows[i].identity.timestamp_us);
-      if (format.dialect == Dialect::kOurs) EXPECT_EQ(back.rows[i].statistics.values, rows[i].statistics.values);
+      if (format.dialect != Dialect::kOurs) continue;  // theirs keep six digits
+      EXPECT_EQ(back.rows[i].statistics.values, rows[i].statistics.values);
     }
   }
 }
