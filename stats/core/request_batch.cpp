@@ -9,8 +9,6 @@ namespace {
 // What leaves a device for the host passes through a window of this size.
 constexpr std::uint64_t kReadBackBytes = std::uint64_t{8} << 20;
 
-bool is_digest(Category category) { return (needs(category) & kDigests) != 0; }
-
 bool has_statistics(const Categories& categories) { return !std::ranges::all_of(categories, is_digest); }
 
 }  // namespace

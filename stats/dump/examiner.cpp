@@ -16,8 +16,6 @@ MeterOptions with_log(MeterOptions options, const std::shared_ptr<Notices>& noti
   return options;
 }
 
-bool is_digest(Category category) { return (needs(category) & kDigests) != 0; }
-
 // Several tensors a request, and no more than one launch and its results want.
 constexpr std::size_t kBatch = 256;
 
