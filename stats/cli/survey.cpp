@@ -5,6 +5,7 @@
 #include <tensorstat/partial.hpp>
 #include <utility>
 
+#include "stats/cli/columns.hpp"
 #include "stats/dump/mindspore/file_name.hpp"
 
 namespace tensorstat::cli {
@@ -43,6 +44,7 @@ void Survey::add(const std::string& path) {
                std::string(reader->data_type()),
                reader->shape(),
                {}};
+  add_place(path, entry.row.identity);
 
   // int4's digest is over other bytes than its statistics; such a file is read twice.
   const bool is_read_twice = named == Original::kInt4;

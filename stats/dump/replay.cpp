@@ -128,7 +128,7 @@ Result<DumpTensor> read_tensor(const DumpedFile& file) {
 
 }  // namespace
 
-DumpPlace place_of_file(const std::string& path) {
+std::optional<DumpPlace> place_in_dump(const std::string& path) {
   std::vector<std::string> folders;  // the innermost first
   std::error_code ignored;
   for (auto at = fs::absolute(path, ignored).lexically_normal().parent_path();
@@ -152,8 +152,10 @@ DumpPlace place_of_file(const std::string& path) {
     place.rank = place.device;
     return place;
   }
-  return {};
+  return std::nullopt;
 }
+
+DumpPlace place_of_file(const std::string& path) { return place_in_dump(path).value_or(DumpPlace{}); }
 
 Result<DumpCounters> replay(std::string_view config_text, const std::vector<std::string>& files,
                             DumpOptions options, const ReplayListener& listener) try {

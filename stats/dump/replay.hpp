@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tensorstat/dump.hpp>
@@ -17,7 +18,10 @@ struct ReplayListener {
 // Where in the training a dumped file was, by its folders:
 //   .../rank_{rank}/{net_name}/{graph}/{iteration or constants}/x.npy
 //   .../{step}/{time}/{device}/{model_name}/{model_id}/{iteration}/x.npy
-// A rank's device is rank modulo 8. Anything else is iteration 0 of graph 0 of rank 0.
+// A rank's device is rank modulo 8. nullopt: these are no folders of a dump.
+std::optional<DumpPlace> place_in_dump(const std::string& path);
+
+// The same, where anything else is iteration 0 of graph 0 of rank 0.
 DumpPlace place_of_file(const std::string& path);
 
 // Reads the .npy files, whose names, or mapping.csv beside them, tell operator, input or output,

@@ -311,7 +311,7 @@ Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each)
     offset += more;
     return more != 0;
   };
-  return Reader(path, {}, refill, each).run();
+  return Reader(printable(path), {}, refill, each).run();
 } catch (const std::bad_alloc&) {
   return Error{Code::kInvalid, "out of memory"};
 }
