@@ -3,7 +3,7 @@
 // A partial is a row of 64-bit words. Two partials merge word by word: the first two by maximum, all
 // others by addition. Merging is therefore associative and commutative, and lanes, work-items, chunks,
 // devices and ranks all merge alike. After the fields below come the words of the sum, then those of
-// the sum of squares (exact.h); a dtype's family says how many (catalog.inc).
+// the sum of squares (exact.h); a dtype's family says how many (families.h).
 #ifndef TENSORSTAT_PRECISION_PARTIAL_H
 #define TENSORSTAT_PRECISION_PARTIAL_H
 

@@ -3,7 +3,7 @@
 #include <functional>
 #include <string_view>
 
-#include "stats/dump/replay.hpp"
+#include "stats/dump/dumped_runs.hpp"
 
 namespace tensorstat::cli {
 namespace {

@@ -95,6 +95,12 @@ Status Survey::measure_alone(NpyReader& reader, Entry entry) {
   for (const Category category : request_.categories) {
     (is_int4 && is_digest(category) ? digests : values).push_back(category);
   }
+  if (values.empty()) {  // digests alone, of bytes that are no elements
+    const auto digested = measure_in_pieces(reader, Dtype::kUint8, View::kOriginal, digests);
+    if (!digested) return digested.error();
+    accept(std::move(entry), digested->front());
+    return {};
+  }
   const auto measured = measure_in_pieces(reader, reader.dtype(), View::kElements, values);
   if (!measured) return measured.error();
   if (digests.empty()) {

@@ -118,7 +118,7 @@ Result<NpyReader> NpyReader::open(std::string path, Original original,
   if (!file) return file.error();
   std::vector<std::byte> head(std::min<std::uint64_t>(file->size_bytes(), kMostNpyHeaderBytes));
   if (Status read = file->read_at(0, head); !read) return read.error();
-  auto header = parse_npy_header(head, file->size_bytes());
+  auto header = parse_npy_header(head, file->size_bytes(), original == Original::kComplex);
   if (!header) return Error{header.error().code, printable(path) + ": " + header.error().message};
 
   const bool widened = original == Original::kBfloat16 && header->dtype == Dtype::kFloat32;
@@ -134,6 +134,9 @@ Result<NpyReader> NpyReader::open(std::string path, Original original,
   }
   if (original == Original::kBfloat16 && !widened && !state->header.is_void) {
     return state->contradiction("bfloat16", stored);
+  }
+  if (original == Original::kComplex && !state->header.is_complex) {
+    return state->contradiction("complex", stored);
   }
   if (original == Original::kInt4) {
     if (state->header.dtype != Dtype::kInt8) return state->contradiction("int4", stored);

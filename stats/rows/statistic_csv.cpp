@@ -178,7 +178,7 @@ Result<RowWriter> RowWriter::open(RowFormat format, Sink sink) try {
   if (Status written = sink(text->heading()); !written) return written.error();
   return RowWriter(std::make_unique<State>(State{*std::move(text), std::move(sink), {}}));
 } catch (const std::bad_alloc&) {
-  return Error{Code::kInvalid, "out of memory"};
+  return out_of_memory();
 }
 
 Status RowWriter::write(const Row& row) try {
@@ -190,7 +190,7 @@ Status RowWriter::write(const Row& row) try {
   state_->text.append(row, state_->line);
   return state_->sink(state_->line);
 } catch (const std::bad_alloc&) {
-  return Error{Code::kInvalid, "out of memory"};
+  return out_of_memory();
 }
 
 }  // namespace tensorstat

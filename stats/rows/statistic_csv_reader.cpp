@@ -294,7 +294,7 @@ class Reader {
 Result<RowsRead> read_rows(std::string_view text, const EachRow& each) try {
   return Reader("statistic.csv", text, nullptr, each).run();
 } catch (const std::bad_alloc&) {
-  return Error{Code::kInvalid, "out of memory"};
+  return out_of_memory();
 }
 
 Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each) try {
@@ -313,7 +313,7 @@ Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each)
   };
   return Reader(printable(path), {}, refill, each).run();
 } catch (const std::bad_alloc&) {
-  return Error{Code::kInvalid, "out of memory"};
+  return out_of_memory();
 }
 
 }  // namespace tensorstat

@@ -28,6 +28,7 @@ std::vector<std::byte> values() {
 class NoDevice : public testing::Test {
  protected:
   NoDevice() {
+    setenv("TENSORSTAT_CL_AUTO", "1", 1);  // for the command, which would leave a CPU's device alone
     const auto bytes = values();
     write_file(folder_ / "x.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (500000,), }",
                                       {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
@@ -101,6 +102,7 @@ TEST(Fork, AfterUseTheChildRunsOnTheHost) {
 #endif
   const auto bytes = values();
   const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = kElements, .address = bytes.data()};
+  setenv("TENSORSTAT_CL_AUTO", "1", 1);
   const Request request{.categories = *categories_from("max,avg,l2norm"), .on = On::kAuto};
   Meter meter;
   const auto expected = meter.measure({&tensor, 1}, request);
