@@ -6,6 +6,7 @@
 #include "stats/files/random_file.hpp"
 #include "stats/files/shown.hpp"
 #include "stats/rows/csv_cut.hpp"
+#include "stats/rows/csv_heading.hpp"
 #include "stats/rows/statistic_csv.hpp"
 #include "stats/rows/csv_value.hpp"
 
@@ -13,20 +14,6 @@ namespace tensorstat {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20, kMostRowBytes = std::size_t{64} << 20;
-
-// What a field of the heading announces: a column, or a statistic.
-struct Field {
-  const Column* column = nullptr;
-  Category category{};
-  std::string_view heading;
-};
-
-// A dialect that the heading allows.
-struct Candidate {
-  Dialect id;
-  const CsvDialect* dialect;
-  std::vector<Field> fields;
-};
 
 struct Fault {
   std::string what = {};          // empty: there is none
@@ -85,63 +72,24 @@ class Reader {
       if (!*more) break;
     }
     if (!fault.what.empty()) return failure(fault.what);
-    Fault refused;
-    for (const std::string_view each : dialect_names()) {
-      Candidate candidate{*dialect_from(each), &value_of(*dialect_from(each)), {}};
-      Fault mine = understand_heading(candidate);
-      if (mine.what.empty()) {
-        candidates_.push_back(std::move(candidate));
-      } else if (refused.what.empty() || mine.read_fields > refused.read_fields) {
-        refused = std::move(mine);
-      }
-    }
-    if (candidates_.empty()) return failure(refused.what);
-    for (const Field& field : candidates_.front().fields) {
+    auto candidates = candidates_of(cut_.views);
+    if (!candidates) return failure(candidates.error().message);
+    candidates_ = *std::move(candidates);
+    announce(candidates_.front());
+    consume();
+    return {};
+  }
+
+  void announce(const Candidate& candidate) {
+    read_.categories.clear();
+    read_.columns.clear();
+    for (const Field& field : candidate.fields) {
       if (field.column == nullptr) {
         read_.categories.push_back(field.category);
       } else if (field.column->is_further) {
         read_.columns.emplace_back(field.column->name);
       }
     }
-    consume();
-    return {};
-  }
-
-  // Fills in the candidate's fields, or says why the heading is not the dialect's.
-  Fault understand_heading(Candidate& candidate) const {
-    const auto& columns = candidate.dialect->columns;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      if (i < cut_.views.size() && cut_.views[i] == columns[i].heading) {
-        candidate.fields.push_back({columns[i].column, {}, columns[i].heading});
-        continue;
-      }
-      std::string known;
-      for (const auto& headed : columns) known.append(known.empty() ? "" : ",").append(headed.heading);
-      return {"the heading must begin with " + known, i};
-    }
-    for (std::size_t i = columns.size(); i < cut_.views.size(); ++i) {
-      const auto field = field_of(cut_.views[i], *candidate.dialect);
-      if (!field) return {"no statistic has the column \"" + shown(cut_.views[i]) + "\"", i};
-      const bool is_twice = field->column != nullptr &&
-                            std::ranges::count(candidate.fields, field->column, &Field::column) != 0;
-      if (is_twice) return {"the column \"" + shown(cut_.views[i]) + "\" comes twice", i};
-      candidate.fields.push_back(*field);
-    }
-    return {};
-  }
-
-  static std::optional<Field> field_of(std::string_view written, const CsvDialect& dialect) {
-    for (const auto& own : dialect.statistics) {
-      if (own.heading == written) return Field{nullptr, own.category, own.heading};
-    }
-    for (const Category category : every_category()) {
-      if (heading(dialect, category) == written) return Field{nullptr, category, heading(dialect, category)};
-    }
-    if (!dialect.takes_further_columns()) return std::nullopt;
-    for (const Column& column : all_further_columns()) {
-      if (column.heading == written) return Field{&column, {}, column.heading};
-    }
-    return std::nullopt;
   }
 
   Status read_row(Row& row) {
@@ -172,6 +120,7 @@ class Reader {
       if (fault.what.empty()) {
         known_ = &candidate;
         read_.dialect = candidate.id;
+        announce(candidate);
         consume();
         return {};
       }
@@ -213,8 +162,9 @@ class Reader {
               std::to_string(candidate.fields.size())};
     }
     row.identity.more.clear();
-    row.statistics.categories = read_.categories;
+    row.statistics.categories.clear();
     row.statistics.values.clear();
+    row.statistics.categories.reserve(read_.categories.size());
     row.statistics.values.reserve(read_.categories.size());
     for (std::size_t i = 0; i < candidate.fields.size(); ++i) {
       const Field& field = candidate.fields[i];
@@ -271,6 +221,7 @@ class Reader {
     }
     auto value = value_from(text, kind(field.category), element_, dialect);
     if (!value) return not_like(field.heading, text, "");
+    row.statistics.categories.push_back(field.category);
     row.statistics.values.push_back(*std::move(value));
     return {};
   }
