@@ -18,7 +18,7 @@ constexpr const char* kStatsByDefault =
 
 constexpr const char* kExamples = R"(Examples:
   tensorstat weights.npy                          what is in it, at a glance
-  tensorstat run/rank_0 --stats max,min,l2norm    every .npy file below a directory
+  tensorstat run/rank_0 --stats max,min,l2norm    every tensor below a directory
   tensorstat run --stats all -o statistic.csv     MindSpore's columns, for a spreadsheet
   tensorstat run -o all.csv --columns path,rank,iteration   the same of a tree, with where each row is from
   tensorstat 'grad.*.npy' --format json | jq '.tensors[] | select(.stats["nan count"] > 0) | .path'
@@ -132,7 +132,7 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
   app.get_option("--version")->description("Show the version and exit");
 
   app.add_option("PATH", arguments.paths,
-                 ".npy files, directories (walked recursively, in the order of names) and globs (*, ?, [], **)")
+                 ".npy and .safetensors files, directories (walked recursively, in the order of names) and globs (*, ?, [], **)")
       ->type_name("");
   std::string stats = kStatsByDefault, device, columns;
   std::optional<Format> format;
@@ -152,7 +152,8 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
              "table, csv, json or ndjson; by default what -o ends in (.csv, .json, .ndjson, .jsonl, .txt), or table")
       ->type_name("FORMAT");
   app.add_option("--columns", columns,
-                 "Further columns of a csv, after the others: path; rank, graph and iteration of a dump's folders")
+                 "Further columns of a csv, after the others: path; rank, graph and iteration of a dump's folders; "
+                 "tensor, its name in a container")
       ->type_name("LIST");
   app.add_option("-o,--output", arguments.output, "Write there, whole or not at all, not to stdout; a file that is there keeps its mode")
       ->type_name("FILE");
