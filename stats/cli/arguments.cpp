@@ -132,7 +132,8 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
   app.get_option("--version")->description("Show the version and exit");
 
   app.add_option("PATH", arguments.paths,
-                 ".npy and .safetensors files, directories (walked recursively, in the order of names) and globs (*, ?, [], **)")
+                 ".npy and .safetensors files, directories (walked recursively, in the order of names) and "
+                 "globs (*, ?, [], **)")
       ->type_name("");
   std::string stats = kStatsByDefault, device, columns;
   std::optional<Format> format;
@@ -155,7 +156,8 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
                  "Further columns of a csv, after the others: path; rank, graph and iteration of a dump's folders; "
                  "tensor, its name in a container")
       ->type_name("LIST");
-  app.add_option("-o,--output", arguments.output, "Write there, whole or not at all, not to stdout; a file that is there keeps its mode")
+  app.add_option("-o,--output", arguments.output,
+                 "Write there, whole or not at all, not to stdout; a file that is there keeps its mode")
       ->type_name("FILE");
   app.add_option("--budget", arguments.meter.budget_bytes,
                  "Most device memory to take, e.g. 512M (K, M, G, T: powers of 1024)")

@@ -98,7 +98,8 @@ Outcome report_on(const Arguments& arguments, Console& console, const Write& wri
   for (const std::string& file : inputs.files) survey.add(file);
   survey.finish();
   if (more_tensors != 0) {
-    console.say("the same for " + std::to_string(more_tensors) + (more_tensors == 1 ? " more tensor" : " more tensors"));
+    const std::string noun = more_tensors == 1 ? " more tensor" : " more tensors";
+    console.say("the same for " + std::to_string(more_tensors) + noun);
   }
   write(report->end());
   return outcome;

@@ -253,7 +253,11 @@ bool DumpSession::State::step_end(const DumpPlace& place) {
   const Notices::Hold hold(*notices);
   record(&now);
   if (!is_wanted) return true;
-  post(StepEnd{now});
+  try {
+    post(StepEnd{now});
+  } catch (const std::bad_alloc&) {
+    notices->warn_once("memory for closing", "out of memory: the files of a step stay open");
+  }
   return !config.enable || flush();
 }
 

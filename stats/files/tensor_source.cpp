@@ -23,7 +23,8 @@ constexpr const TensorFormat* kFormats[] = {
 
 class ListSource : public TensorSource {
  public:
-  ListSource(std::shared_ptr<const RandomFile> file, std::vector<Result<StoredTensor>> tensors, std::size_t window_bytes)
+  ListSource(std::shared_ptr<const RandomFile> file, std::vector<Result<StoredTensor>> tensors,
+             std::size_t window_bytes)
       : file_(std::move(file)), tensors_(std::move(tensors)), window_bytes_(window_bytes) {}
 
   std::optional<std::uint64_t> count() const override { return tensors_.size() - next_; }

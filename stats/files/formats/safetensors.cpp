@@ -187,7 +187,8 @@ Result<StoredTensor> stored_tensor(HeaderEntry entry, std::uint64_t data_offset_
   }
   const auto dtype = dtype_from(type->catalog_name);
   if (!dtype) {
-    return Error{Code::kUnsupported, "dtype " + entry.dtype + " (" + std::string(type->catalog_name) + ") is not supported"};
+    return Error{Code::kUnsupported,
+                 "dtype " + entry.dtype + " (" + std::string(type->catalog_name) + ") is not supported"};
   }
   const auto count = element_count(entry.shape, size_bytes(*dtype));
   if (!count) return count.error();
