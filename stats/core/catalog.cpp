@@ -10,6 +10,7 @@ namespace {
 
 struct CategoryRow {
   std::string_view name, column;
+  ValueKind kind;
 };
 
 struct DtypeRow {
@@ -20,7 +21,7 @@ struct DtypeRow {
 // The families of precision/formats.h, read as "has NaN and Inf".
 enum Family : bool { Integer = false, Integer64 = false, Float = true, Double = true };
 
-#define TENSORSTAT_ROW(id, name, column, ...) CategoryRow{name, column},
+#define TENSORSTAT_ROW(id, name, column, needs, kind) CategoryRow{name, column, ValueKind::kind},
 constexpr std::array kCategoryRows = {TENSORSTAT_CATEGORIES(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
 
@@ -43,6 +44,7 @@ std::string listed(const Rows& rows) {
 
 std::string_view name(Category category) { return row(category).name; }
 std::string_view column(Category category) { return row(category).column; }
+ValueKind kind(Category category) { return row(category).kind; }
 std::string_view name(Dtype dtype) { return row(dtype).name; }
 bool is_float(Dtype dtype) { return row(dtype).has_specials; }
 std::string_view name(Precision precision) {

@@ -22,6 +22,14 @@ inline constexpr int kCategoryCount = 0 TENSORSTAT_CATEGORIES(TENSORSTAT_ONE);
 inline constexpr int kDtypeCount = 0 TENSORSTAT_DTYPES(TENSORSTAT_ONE);
 #undef TENSORSTAT_ONE
 
+// What the value of a category is: how a file writes it and a reader takes it back.
+enum class ValueKind : std::uint8_t {
+  kElement,  // one of the tensor's elements, or its magnitude: an integer where the dtype is one
+  kReal,     // computed from the elements: binary64
+  kCount,    // how many elements: a whole number
+  kDigest,   // of the bytes: hexadecimal digits
+};
+
 // high: avg and l2norm are the exact mathematical value, rounded once.
 // low: every square and every sum of a float tensor is held in the tensor's own type.
 enum class Precision : std::uint8_t { kHigh, kLow };
@@ -31,6 +39,7 @@ using Categories = std::vector<Category>;
 
 std::string_view name(Category category);    // "negative zero count"
 std::string_view column(Category category);  // "Negative Zero Count"
+ValueKind kind(Category category);
 std::string_view name(Dtype dtype);          // "float32"
 constexpr std::uint32_t size_bytes(Dtype dtype);  // of one element
 bool is_float(Dtype dtype);                  // has NaN and Inf

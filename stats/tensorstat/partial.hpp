@@ -27,7 +27,7 @@ enum Need : Needs {
   kSha1Digest = 32,
   kDigests = kMd5Digest | kSha1Digest,
 };
-#define TENSORSTAT_NEED(id, name, column, need) need,
+#define TENSORSTAT_NEED(id, name, column, need, kind) need,
 inline constexpr Needs kCategoryNeeds[] = {TENSORSTAT_CATEGORIES(TENSORSTAT_NEED)};
 constexpr Needs needs(Category category) { return kCategoryNeeds[static_cast<int>(category)]; }
 #undef TENSORSTAT_NEED
