@@ -18,6 +18,7 @@ tensorstat_code number_of(Code code) {
     case Code::kOverBudget: return TENSORSTAT_OVER_BUDGET;
     case Code::kDevice: return TENSORSTAT_DEVICE;
     case Code::kOutOfMemory: return TENSORSTAT_OUT_OF_MEMORY;
+    case Code::kInUse: return TENSORSTAT_IN_USE;
   }
   return TENSORSTAT_INVALID;
 }

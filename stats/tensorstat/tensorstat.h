@@ -57,7 +57,8 @@ enum {
   TENSORSTAT_UNWRITABLE = 4,    /* a file could not be written; what was there before is whole */
   TENSORSTAT_OVER_BUDGET = 5,   /* would need more device memory than the budget allows */
   TENSORSTAT_DEVICE = 6,        /* no device, or the device or its driver failed */
-  TENSORSTAT_OUT_OF_MEMORY = 7  /* the host has no memory for it */
+  TENSORSTAT_OUT_OF_MEMORY = 7, /* the host has no memory for it */
+  TENSORSTAT_IN_USE = 8         /* the device failed, and may use the tensors' memory for ever: never free it */
 };
 
 /* The words of this thread's last failure: what was being done, to what, what the system said, what to do. "" where

@@ -9,13 +9,14 @@ import pathlib
 
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 
-CODES = {1: "invalid", 2: "unsupported", 3: "unreadable", 4: "unwritable", 5: "over budget", 6: "device", 7: "out of memory"}
+CODES = {1: "invalid", 2: "unsupported", 3: "unreadable", 4: "unwritable", 5: "over budget", 6: "device", 7: "out of memory",
+         8: "in use"}
 NO_LIMIT = 2**64 - 1
 
 
 class Error(Exception):
     """What went wrong, in words; `code` is "invalid", "unsupported", "unreadable", "unwritable", "over budget",
-    "device" or "out of memory"."""
+    "device", "out of memory" or "in use"."""
 
     def __init__(self, message, code="invalid"):
         super().__init__(message)

@@ -1,4 +1,5 @@
 """Meters, streams and partials."""
+import contextlib
 import ctypes
 import functools
 import logging
@@ -106,7 +107,8 @@ class Meter:
         """Where each statistic of a tensor is computed, and why: {"max": ("host", "the tensor is in host memory")}."""
         request, view = request_of(stats, precision, on), view_of(x)
         made = ctypes.c_void_p()
-        lib.measure(self._on(view.queue)._handle.address, ctypes.addressof(view.struct), 1, request.address, made)
+        with _kept_where_in_use([view]):
+            lib.measure(self._on(view.queue)._handle.address, ctypes.addressof(view.struct), 1, request.address, made)
         try:
             return {name: (lib.result_engine(made, 0, index).decode(), lib.result_reason(made, 0, index).decode())
                     for index, name in enumerate(request.names)}
@@ -118,7 +120,8 @@ class Meter:
         request, view = request_of(stats, precision, on), view_of(x)
         made = ctypes.c_void_p()
         meter = self._on(view.queue)
-        lib.fold(meter._handle.address, ctypes.addressof(view.struct), 1, request.address, made)
+        with _kept_where_in_use([view]):
+            lib.fold(meter._handle.address, ctypes.addressof(view.struct), 1, request.address, made)
         return Partial(made.value, request.names)
 
     def stream(self, dtype, stats=DEFAULT_STATISTICS, *, precision="high", on="auto"):
@@ -149,8 +152,23 @@ class Meter:
 
     def _measured(self, views, structs, request):
         made = ctypes.c_void_p()
-        lib.measure(self._handle.address, structs, len(views), request.address, made)
+        with _kept_where_in_use(views):
+            lib.measure(self._handle.address, structs, len(views), request.address, made)
         return _results(made.value, request.names, views)
+
+
+_kept_for_ever = []
+
+
+@contextlib.contextmanager
+def _kept_where_in_use(views):
+    """What a failed device may still read is never given back."""
+    try:
+        yield
+    except Error as failure:
+        if failure.code == "in use":
+            _kept_for_ever.append(views)
+        raise
 
 
 def _results(result, names, tensors):
