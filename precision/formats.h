@@ -11,14 +11,31 @@
 #define CALL(f, ...) f(__VA_ARGS__)
 #define COLUMN(n) CALL(CAT(COLUMN_, n), CAT(FORMAT_, DTYPE))
 #define COLUMN_0(a, ...) a
-#define COLUMN_1(a, b, ...) b
-#define COLUMN_2(a, b, c, ...) c
-#define COLUMN_3(a, b, c, d, ...) d
-#define COLUMN_4(a, b, c, d, e, ...) e
-#define COLUMN_5(a, b, c, d, e, f, ...) f
-#define COLUMN_6(a, b, c, d, e, f, g, ...) g
+#define COLUMN_1(a, ...) COLUMN_0(__VA_ARGS__)
+#define COLUMN_2(a, ...) COLUMN_1(__VA_ARGS__)
+#define COLUMN_3(a, ...) COLUMN_2(__VA_ARGS__)
+#define COLUMN_4(a, ...) COLUMN_3(__VA_ARGS__)
+#define COLUMN_5(a, ...) COLUMN_4(__VA_ARGS__)
+#define COLUMN_6(a, ...) COLUMN_5(__VA_ARGS__)
+#define COLUMN_7(a, ...) COLUMN_6(__VA_ARGS__)
+#define COLUMN_8(a, ...) COLUMN_7(__VA_ARGS__)
+#define COLUMN_9(a, ...) COLUMN_8(__VA_ARGS__)
+#define COLUMN_10(a, ...) COLUMN_9(__VA_ARGS__)
+#define COLUMN_11(a, ...) COLUMN_10(__VA_ARGS__)
+#define COLUMN_12(a, ...) COLUMN_11(__VA_ARGS__)
+#define COLUMN_13(a, ...) COLUMN_12(__VA_ARGS__)
+#define COLUMN_14(a, ...) COLUMN_13(__VA_ARGS__)
+#define COLUMN_15(a, ...) COLUMN_14(__VA_ARGS__)
+#define COLUMN_16(a, ...) COLUMN_15(__VA_ARGS__)
+#define COLUMN_17(a, ...) COLUMN_16(__VA_ARGS__)
+#define COLUMN_18(a, ...) COLUMN_17(__VA_ARGS__)
+#define COLUMN_19(a, ...) COLUMN_18(__VA_ARGS__)
+#define COLUMN_20(a, ...) COLUMN_19(__VA_ARGS__)
+#define COLUMN_21(a, ...) COLUMN_20(__VA_ARGS__)
+#define COLUMN_22(a, ...) COLUMN_21(__VA_ARGS__)
+#define COLUMN_23(a, ...) COLUMN_22(__VA_ARGS__)
 
-// The family says how many words the sums take (families.h) and which texts lift and fold it.
+// The family says how many words the sums take (families.h), which texts lift and fold it, and whether it has a `low`.
 #define FAMILY COLUMN(0)
 #define FAMILY_OF(name) CALL(COLUMN_0, FORMAT_##name)  // of another dtype than DTYPE
 #define LIFT_TEXT CAT(LIFT_TEXT_, FAMILY)
@@ -31,14 +48,24 @@
 #define FOLD_TEXT_Float "precision/fold/fold_windowed.h"
 #define LIFT_TEXT_Double "precision/lift/lift_double.h"
 #define FOLD_TEXT_Double "precision/fold/fold_double.h"
+// Whether a family has NaN and Inf.
+#define IS_FLOAT_Integer 0
+#define IS_FLOAT_Integer64 0
+#define IS_FLOAT_Float 1
+#define IS_FLOAT_Double 1
+// Whether it has a `low` (precision/low/): sums held in the dtype's own arithmetic. Where it has none, `low` is `high`.
+#define HAS_LOW CAT(HAS_LOW_, FAMILY)
+#define HAS_LOW_OF(name) CAT(HAS_LOW_, FAMILY_OF(name))
+#define HAS_LOW_Integer 0
+#define HAS_LOW_Integer64 0
+#define HAS_LOW_Float 1
+#define HAS_LOW_Double 1
 // Whether a fold asks for what lies ahead with each vector, or leaves it to whoever walks.
 #define ASKS_AHEAD CAT(ASKS_AHEAD_, FAMILY)
 #define ASKS_AHEAD_Integer 0
 #define ASKS_AHEAD_Integer64 0
 #define ASKS_AHEAD_Float 0
 #define ASKS_AHEAD_Double 1
-#define SUM_WORDS CAT(SUM_WORDS_, FAMILY)
-#define SQUARES ((int)PARTIAL_SUM + (int)SUM_WORDS)
 #define UBITS COLUMN(1)
 #define SBITS COLUMN(2)
 

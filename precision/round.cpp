@@ -32,7 +32,7 @@ Leading leading_of(const Exact& exact) {
   while (first != last && is_zero(exact.words[first])) ++first;
   if (first == last) return {};
 
-  std::array<std::uint32_t, kMostWords + 3> digits;  // least first
+  std::array<std::uint32_t, kMostExactWords + 3> digits;  // least first
   std::size_t count = 0;
   i128 carry = 0;
   for (const std::int64_t word : exact.words.subspan(first, last - first)) {

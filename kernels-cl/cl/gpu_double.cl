@@ -121,7 +121,7 @@ INLINE void deposit_sums(local i64* partial, const Window* window, const i64* su
 #pragma unroll
   for (int k = 0; k < KINDS; ++k) {
     if ((NEEDS & (k == SUM ? NEED_SUM : NEED_SQUARES)) == 0) continue;
-    local i64* words = partial + (k == SUM ? (int)PARTIAL_SUM : (int)SQUARES);
+    local i64* words = partial + (k == SUM ? PLACE(SUM) : PLACE(SQUARES));
     // hi * lo counts twice in the square
     const u32 unit = k == SUM ? window->unit : 2 * window->unit + UNIT_OF(k) + (k == HI_LO ? 1 : 0);
     deposit(words, sums[k], unit + SPLIT(BITS_OF(k)));

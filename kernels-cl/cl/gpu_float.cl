@@ -177,9 +177,9 @@ INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
 }
 
 INLINE void deposit_sums(local i64* partial, const Window* window, const i64* sums) {
-  if (NEEDS & NEED_SUM) deposit(partial + PARTIAL_SUM, sums[0], window->unit);
+  if (NEEDS & NEED_SUM) deposit(partial + PLACE(SUM), sums[0], window->unit);
   if (NEEDS & NEED_SQUARES) {
-    deposit(partial + SQUARES, sums[1], 2 * window->unit);
-    deposit(partial + SQUARES, sums[2], 2 * window->unit + (SHORT_SQUARES ? 32 : SPLIT));
+    deposit(partial + PLACE(SQUARES), sums[1], 2 * window->unit);
+    deposit(partial + PLACE(SQUARES), sums[2], 2 * window->unit + (SHORT_SQUARES ? 32 : SPLIT));
   }
 }

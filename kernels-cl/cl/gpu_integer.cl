@@ -164,9 +164,9 @@ INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
 
 INLINE void deposit_sums(local i64* partial, const Window* window, const i64* sums) {
   (void)window;
-  if (NEEDS & NEED_SUM) deposit(partial + PARTIAL_SUM, sums[0], 0);
+  if (NEEDS & NEED_SUM) deposit(partial + PLACE(SUM), sums[0], 0);
   if (NEEDS & NEED_SQUARES) {
-    deposit(partial + SQUARES, sums[1], 0);
-    deposit(partial + SQUARES, sums[2], 32);
+    deposit(partial + PLACE(SQUARES), sums[1], 0);
+    deposit(partial + PLACE(SQUARES), sums[2], 32);
   }
 }

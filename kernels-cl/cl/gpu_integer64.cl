@@ -59,12 +59,12 @@ INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
 
 INLINE void deposit_sums(local i64* partial, const Window* window, const i64* sums) {
   (void)window;
-  deposit(partial + PARTIAL_SUM, sums[0], 0);
-  deposit(partial + PARTIAL_SUM, sums[1], 32);
-  deposit(partial + SQUARES, sums[2], 0);
-  deposit(partial + SQUARES, sums[3], 32);
-  deposit(partial + SQUARES, sums[4], 33);  // low * high counts twice
-  deposit(partial + SQUARES, sums[5], 65);
-  deposit(partial + SQUARES, sums[6], 64);
-  deposit(partial + SQUARES, sums[7], 96);
+  deposit(partial + PLACE(SUM), sums[0], 0);
+  deposit(partial + PLACE(SUM), sums[1], 32);
+  deposit(partial + PLACE(SQUARES), sums[2], 0);
+  deposit(partial + PLACE(SQUARES), sums[3], 32);
+  deposit(partial + PLACE(SQUARES), sums[4], 33);  // low * high counts twice
+  deposit(partial + PLACE(SQUARES), sums[5], 65);
+  deposit(partial + PLACE(SQUARES), sums[6], 64);
+  deposit(partial + PLACE(SQUARES), sums[7], 96);
 }

@@ -37,8 +37,8 @@ NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial) {
     }
     if (squares == 0) continue;
     const u32 position = MAX(exponent, 1u) - 1 + FIRST_UNIT;
-    deposit(partial + PARTIAL_SUM, sum, position);
-    deposit_unsigned(partial + SQUARES, squares, 2 * position);
+    deposit(partial + PLACE(SUM), sum, position);
+    deposit_unsigned(partial + PLACE(SQUARES), squares, 2 * position);
   }
   bins->elements = 0;
 }

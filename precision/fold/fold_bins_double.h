@@ -31,9 +31,9 @@ NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial) {
       squares[3] += bin[BIN_SQUARE_HIGH] >> 32;
     }
     if ((squares[0] | squares[1] | squares[2] | squares[3]) == 0) continue;
-    deposit(partial + PARTIAL_SUM, (i64)low, i);
-    deposit(partial + PARTIAL_SUM, (i64)high, i + 32);
-    for (u32 k = 0; k < 4; ++k) deposit(partial + SQUARES, (i64)squares[k], 2 * i + 32 * k);
+    deposit(partial + PLACE(SUM), (i64)low, i);
+    deposit(partial + PLACE(SUM), (i64)high, i + 32);
+    for (u32 k = 0; k < 4; ++k) deposit(partial + PLACE(SQUARES), (i64)squares[k], 2 * i + 32 * k);
   }
   bins->elements = 0;
 }

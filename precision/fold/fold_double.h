@@ -85,7 +85,7 @@ INLINE void NAME(flush)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
     if (!NEEDED(k)) continue;
     const u64 starts = (u64)fold->rounds * LANES(f64) * START_BITS(k);
     const i64 sum = (i64)((u64)ADD_LANES(u64, fold->totals[k]) - starts);
-    deposit(partial + (IS_SQUARE(k) ? SQUARES : PARTIAL_SUM), sum,
+    deposit(partial + (IS_SQUARE(k) ? PLACE(SQUARES) : PLACE(SUM)), sum,
             (IS_SQUARE(k) ? 2 : 1) * fold->unit + TERM_UNIT(k) + TERM_TWICE(k));
   }
   NAME(clear)(fold);

@@ -99,8 +99,8 @@ INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
   const i64 n = (i64)fold->elements;
   if (n == 0) return;
   NAME(drain)(fold);
-  WORDS i64* const sum = partial + PARTIAL_SUM;
-  WORDS i64* const squares = partial + SQUARES;
+  WORDS i64* const sum = partial + PLACE(SUM);
+  WORDS i64* const squares = partial + PLACE(SQUARES);
   if (IS_BOOL) {
     const i64 ones = n - (i64)fold->zeros_total;
     if (needs & NEED_EXTREMA) raise_extrema(partial, ones != 0, ones == n);

@@ -29,12 +29,12 @@ INLINE void NAME(deposit_halves)(WORDS i64* words, v_u64 whole, v_u64 high, u32 
 }
 
 INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
-  if (needs & NEED_SUM) NAME(deposit_halves)(partial + PARTIAL_SUM, fold->sum, fold->sum_high, 0);
+  if (needs & NEED_SUM) NAME(deposit_halves)(partial + PLACE(SUM), fold->sum, fold->sum_high, 0);
   if (needs & NEED_SQUARES) {
     UNROLL
     for (int k = 0; k < 3; ++k) {
       const u32 position = 32 * k + (k == 1 ? 1 : 0);  // low * high counts twice
-      NAME(deposit_halves)(partial + SQUARES, fold->square[k], fold->square_high[k], position);
+      NAME(deposit_halves)(partial + PLACE(SQUARES), fold->square[k], fold->square_high[k], position);
     }
   }
   if (needs & NEED_SIGNS) {

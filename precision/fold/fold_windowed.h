@@ -112,19 +112,19 @@ INLINE void NAME(flush)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
     high += AS(i64, fold->high[s]) - AS_I64(fold->high_start);
     low += AS(i64, fold->low[s]) - AS_I64(fold->low_start);
   }
-  if (needs & NEED_SUM) deposit(partial + PARTIAL_SUM, ADD_LANES(i64, sum), fold->wide.unit);
+  if (needs & NEED_SUM) deposit(partial + PLACE(SUM), ADD_LANES(i64, sum), fold->wide.unit);
   if (needs & NEED_SQUARES) {
-    deposit(partial + SQUARES, ADD_LANES(i64, high), 2 * fold->wide.unit + SPLIT);
-    deposit(partial + SQUARES, ADD_LANES(i64, low), 2 * fold->wide.unit);
+    deposit(partial + PLACE(SQUARES), ADD_LANES(i64, high), 2 * fold->wide.unit + SPLIT);
+    deposit(partial + PLACE(SQUARES), ADD_LANES(i64, low), 2 * fold->wide.unit);
   }
   NAME(clear)(fold);
 }
 
 INLINE void NAME(flush_narrow)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
   if (fold->narrow_groups == 0) return;
-  if (needs & NEED_SUM) deposit(partial + PARTIAL_SUM, ADD_LANES(i64, fold->narrow_sum), fold->narrow.unit);
+  if (needs & NEED_SUM) deposit(partial + PLACE(SUM), ADD_LANES(i64, fold->narrow_sum), fold->narrow.unit);
   if (needs & NEED_SQUARES) {
-    deposit(partial + SQUARES, ADD_LANES(i64, fold->narrow_square), 2 * fold->narrow.unit);
+    deposit(partial + PLACE(SQUARES), ADD_LANES(i64, fold->narrow_square), 2 * fold->narrow.unit);
   }
   fold->narrow_sum = fold->narrow_square = SPLAT(i64, 0);
   fold->narrow_groups = 0;

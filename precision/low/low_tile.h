@@ -9,10 +9,6 @@
 //
 // The squares overflow where the type does. The mean's sum is held at 2^-10 of its size, which a tile of
 // the largest values does not overflow.
-#define TILE 1024
-#define TILE_LANES 16
-#define LOG2_TILE 10
-
 // The `count` elements at p, at most a tile.
 INLINE void NAME(low_tile)(WORDS i64* partial, TILE_SPACE const u8* p, const u32 count) {
   OWN sum[TILE_LANES], square[TILE_LANES];
@@ -33,10 +29,10 @@ INLINE void NAME(low_tile)(WORDS i64* partial, TILE_SPACE const u8* p, const u32
       square[k] = NAME(round_square)(square[k] + square[k + upper]);
     }
   }
-  NAME(deposit_own)(partial + PARTIAL_SUM, sum[0], LOG2_TILE);
+  NAME(deposit_own)(partial + PLACE(SUM), sum[0], LOG2_TILE);
   if (square[0] - square[0] != 0) {  // Inf
     ADD(partial[PARTIAL_OVERFLOWS], 1);
   } else {
-    NAME(deposit_own)(partial + SQUARES, square[0], (u32)-CAT(SUM_EXPONENT_, FAMILY));
+    NAME(deposit_own)(partial + PLACE(SQUARES), square[0], (u32)-CAT(SUM_EXPONENT_, FAMILY));
   }
 }

@@ -16,14 +16,11 @@ struct DtypeRow {
   bool has_specials;
 };
 
-// The families of precision/formats.h, read as "has NaN and Inf".
-enum Family : bool { Integer = false, Integer64 = false, Float = true, Double = true };
-
 #define TENSORSTAT_ROW(id, name, column, ...) CategoryRow{name, column},
 constexpr std::array kCategoryRows = {TENSORSTAT_CATEGORIES(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
 
-#define TENSORSTAT_ROW(id, name, ...) DtypeRow{#name, Family::FAMILY_OF(name)},
+#define TENSORSTAT_ROW(id, name, ...) DtypeRow{#name, CAT(IS_FLOAT_, FAMILY_OF(name)) != 0},
 constexpr std::array kDtypeRows = {TENSORSTAT_DTYPES(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
 

@@ -12,14 +12,18 @@
 namespace tensorstat {
 namespace {
 
-const precision::Format& own_format(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::kFloat16: return precision::kBinary16;
-    case Dtype::kBfloat16: return precision::kBfloat16;
-    case Dtype::kFloat32: return precision::kBinary32;
-    default: return precision::kBinary64;
-  }
+// A float dtype's own format, from its row in precision/formats.h; binary64 of the others, which nobody asks.
+constexpr precision::Format of_bits(std::uint64_t infinity, int mantissa_shift) {
+  const int greatest = static_cast<int>(infinity >> mantissa_shift) / 2;
+  return {mantissa_shift + 1, 1 - greatest - mantissa_shift, greatest};
 }
+#define OWN_FORMAT_0(name) precision::kBinary64
+#define OWN_FORMAT_1(name) of_bits(CALL(COLUMN_3, FORMAT_##name), CALL(COLUMN_4, FORMAT_##name))
+#define ROW(id, name, ...) CAT(OWN_FORMAT_, CAT(IS_FLOAT_, FAMILY_OF(name)))(name),
+constexpr precision::Format kOwnFormats[] = {TENSORSTAT_DTYPES(ROW)};
+#undef ROW
+
+constexpr const precision::Format& own_format(Dtype dtype) { return kOwnFormats[static_cast<int>(dtype)]; }
 
 // The binary64 with the value of a shorter format's, given that one's bits without the sign: by its bits, as a
 // caller's flush-to-zero would lose a subnormal.
@@ -81,7 +85,7 @@ class Finished {
         nans_(word(PARTIAL_NANS)),
         positive_infs_(word(PARTIAL_POSITIVE_INFS)),
         negative_infs_(word(PARTIAL_NEGATIVE_INFS)),
-        own_(partial.precision == Precision::kLow && is_float(partial.dtype)),
+        own_(is_low(partial.dtype, partial.precision)),
         format_(own_          ? own_format(partial.dtype)
                 : to_binary32 ? precision::kBinary32
                               : precision::kBinary64) {}
@@ -114,6 +118,11 @@ class Finished {
 
   std::uint64_t word(std::size_t field) const { return static_cast<std::uint64_t>(partial_.words[field]); }
 
+  precision::Exact exact(std::size_t which) const {
+    const ExactSum& sum = layout_[which];
+    return {partial_.words.subspan(sum.first, sum.count), sum.exponent};
+  }
+
   // Of the element with this order-preserving key.
   void put_extremum(std::int64_t key, Value* to) const {
     const Dtype dtype = partial_.dtype;
@@ -136,8 +145,7 @@ class Finished {
     if (nans_ != 0 || (positive_infs_ != 0 && negative_infs_ != 0)) return kNan;
     if (positive_infs_ != 0) return kInfinity;
     if (negative_infs_ != 0) return -kInfinity;
-    const precision::Exact sum{partial_.words.subspan(PARTIAL_SUM, layout_.sum_words), layout_.sum_exponent};
-    const double avg = precision::round_quotient(sum, n_, format_);
+    const double avg = precision::round_quotient(exact(EXACT_SUM), n_, format_);
     if (!own_) return avg;
     // Rounded tile sums may leave the data's range by an ulp; a mean does not.
     const double most = float_of_key(partial_.dtype, partial_.words[PARTIAL_HIGHEST]);
@@ -148,8 +156,7 @@ class Finished {
   double l2norm() const {
     if (nans_ != 0) return kNan;
     if (positive_infs_ != 0 || negative_infs_ != 0 || word(PARTIAL_OVERFLOWS) != 0) return kInfinity;
-    const precision::Exact squares{partial_.words.subspan(layout_.squares(), layout_.square_words),
-                                   2 * layout_.sum_exponent};
+    const precision::Exact squares = exact(EXACT_SQUARES);
     return own_ ? root_of_own_sum(squares, format_) : precision::round_root(squares, format_);
   }
 

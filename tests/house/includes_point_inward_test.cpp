@@ -22,7 +22,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"precision", {}},
     {"catalog", {"precision"}},
     {"api", {"catalog"}},
-    {"seam", {"api", "catalog"}},
+    {"seam", {"api", "catalog", "precision"}},
     {"core", {"seam", "api", "catalog", "precision"}},
     {"host", {"seam", "api", "catalog", "precision"}},
     {"kernels-cl", {"seam", "api", "catalog", "precision"}},
@@ -42,7 +42,8 @@ std::optional<std::string> part_of(std::string_view path) {
   if (path == "stats/tensorstat/catalog.inc") return "catalog";
   if (path == "stats/tensorstat/dump.hpp") return "dump-api";
   if (starts(path, "stats/tensorstat/")) return "api";
-  if (path == "stats/core/engine.hpp" || path == "stats/core/ledger.hpp" || path == "stats/core/measured.hpp") {
+  if (path == "stats/core/engine.hpp" || path == "stats/core/ledger.hpp" || path == "stats/core/measured.hpp" ||
+      path == "stats/core/accumulator_layout.hpp") {
     return "seam";
   }
   for (const std::string part : {"core", "files", "rows", "dump", "cli"}) {

@@ -10,12 +10,12 @@
 #include <tensorstat/partial.hpp>
 #include <vector>
 
+#include "precision/partial.h"
 #include "tests/support/engines.hpp"
 #include "tests/support/oracle.hpp"
 #include "tests/support/samples.hpp"
 
-inline constexpr tensorstat::Needs kEverything =
-    tensorstat::kExtrema | tensorstat::kSigns | tensorstat::kSum | tensorstat::kSquares;
+inline constexpr tensorstat::Needs kEverything = NEED_ALL;
 
 // Some set of needs. A device compiles a program for each, so the quick tests try three a dtype,
 // and all sixteen over the dtypes.
@@ -109,7 +109,7 @@ class HeldToOracle {
       ++wrong;
       ADD_FAILURE() << engine << ", " << name(partial.dtype()) << ", " << each.truth->what << ", "
                     << each.count << " elements, offset " << each.way.offset << ", needs "
-                    << int{each.way.needs} << ", seed " << samples::seed() << ": " << name(category)
+                    << each.way.needs << ", seed " << samples::seed() << ": " << name(category)
                     << rounded << "\n  must be " << oracle::shown(truth) << "\n  is      "
                     << oracle::shown(got);
     };
