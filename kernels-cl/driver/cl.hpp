@@ -17,7 +17,10 @@
 
 namespace tensorstat::cl_engine {
 
-// "clBuildProgram failed: CL_OUT_OF_RESOURCES (-5)", after what was being done.
+// "CL_OUT_OF_RESOURCES (-5)"; the number alone where OpenCL has no such code.
+std::string code_words(cl_int code);
+
+// "building a kernel: clBuildProgram returned CL_OUT_OF_RESOURCES (-5)".
 Error error(const std::string& doing, const char* call, cl_int code);
 
 }  // namespace tensorstat::cl_engine

@@ -3,45 +3,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <bit>
-#include <csignal>
 #include <cstdlib>
 #include <string_view>
 
-#include "kernels-cl/driver/driver_trial.hpp"
+#include "kernels-cl/driver/signal_guard.hpp"
+#include "kernels-cl/trial/driver_trial.hpp"
 
 namespace tensorstat {
 namespace cl_engine {
 namespace {
-
-// Puts every signal's disposition that was replaced back when it goes.
-class SignalGuard {
- public:
-  SignalGuard() {
-    for (int signal = 1; signal < NSIG; ++signal) {
-      known_[static_cast<std::size_t>(signal)] =
-          sigaction(signal, nullptr, &saved_[static_cast<std::size_t>(signal)]) == 0;
-    }
-  }
-  ~SignalGuard() {
-    for (int signal = 1; signal < NSIG; ++signal) {
-      const struct sigaction& saved = saved_[static_cast<std::size_t>(signal)];
-      struct sigaction now {};
-      if (known_[static_cast<std::size_t>(signal)] && sigaction(signal, nullptr, &now) == 0 &&
-          now.sa_handler != saved.sa_handler) {
-        sigaction(signal, &saved, nullptr);
-      }
-    }
-  }
-  SignalGuard(const SignalGuard&) = delete;
-  SignalGuard& operator=(const SignalGuard&) = delete;
-
- private:
-  std::array<struct sigaction, NSIG> saved_{};
-  std::array<bool, NSIG> known_{};
-};
 
 bool has(const std::string& extensions, std::string_view name) {
   return (" " + extensions + " ").find(" " + std::string(name) + " ") != std::string::npos;
@@ -140,6 +112,21 @@ Device describe_one(const cl::Device& device) {
   return found;
 }
 
+// These two calls load a driver and start it, and so may replace signal handlers. Empty where they fail.
+std::vector<cl::Platform> platforms_here() {
+  const SignalGuard guard(nullptr);
+  std::vector<cl::Platform> platforms;
+  if (cl::Platform::get(&platforms) != CL_SUCCESS) platforms.clear();
+  return platforms;
+}
+
+std::vector<cl::Device> devices_of(const cl::Platform& platform) {
+  const SignalGuard guard(platform());
+  std::vector<cl::Device> devices;
+  if (platform.getDevices(CL_DEVICE_TYPE_ALL, &devices) != CL_SUCCESS) devices.clear();
+  return devices;
+}
+
 // As clinfo has them.
 std::string numbers_of(const MeterOptions& options) {
   return std::to_string(options.platform) + ":" + std::to_string(std::max(0, options.device));
@@ -162,10 +149,8 @@ bool forked_since_first_use() {
 
 std::vector<Device> find_devices() {
   if (forked_since_first_use()) return {};
-  const SignalGuard guard;
   std::vector<Device> all;
-  std::vector<cl::Platform> platforms;
-  if (cl::Platform::get(&platforms) != CL_SUCCESS) return all;
+  const std::vector<cl::Platform> platforms = platforms_here();
   for (std::size_t p = 0; p < platforms.size(); ++p) {
     cl_int code = CL_SUCCESS;
     const std::string platform_name = trimmed(platforms[p].getInfo<CL_PLATFORM_NAME>(&code));
@@ -179,8 +164,7 @@ std::vector<Device> find_devices() {
         continue;
       }
     }
-    std::vector<cl::Device> devices;
-    if (platforms[p].getDevices(CL_DEVICE_TYPE_ALL, &devices) != CL_SUCCESS) continue;
+    const std::vector<cl::Device> devices = devices_of(platforms[p]);
     for (std::size_t d = 0; d < devices.size(); ++d) {
       all.push_back(describe_one(devices[d]));
       all.back().info.platform = static_cast<int>(p);

@@ -56,10 +56,10 @@ struct Device {
 // in such a child for ever (pocl does), so nothing is asked of it there. The first call counts as a use.
 bool forked_since_first_use();
 
-// Every device of every platform, in clinfo's order. Empty when there is no OpenCL at all. Signal
-// dispositions are as they were before: pocl installs handlers of its own while it looks for devices.
-// Empty in a forked child, too. A platform whose driver does not survive its trial (trial.hpp) stands there
-// as one device without a handle, with the refusal.
+// Every device of every platform, in clinfo's order. Empty when there is no OpenCL at all. Signal handlers that the
+// driver replaces are put back; those that the application installs meanwhile stay (signal_guard.hpp).
+// Empty in a forked child, too. A platform whose driver does not survive its trial
+// (kernels-cl/trial/driver_trial.hpp) stands there as one device without a handle, with the refusal.
 std::vector<Device> find_devices();
 
 // The device that the options name; else the best usable one: a GPU before an accelerator before a CPU,

@@ -5,13 +5,9 @@
 
 #include "kernels-cl/driver/host_pointers.hpp"
 #include "kernels-cl/launch/self_check.hpp"
-#include "kernels-cl/driver/driver_trial.hpp"
+#include "kernels-cl/trial/driver_trial.hpp"
 
 namespace tensorstat::cl_engine {
-
-Error error(const std::string& doing, const char* call, cl_int code) {
-  return {Code::kDevice, doing + ": " + call + " returned " + std::to_string(code)};
-}
 
 namespace {
 

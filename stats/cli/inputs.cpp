@@ -6,30 +6,12 @@
 #include <filesystem>
 #include <system_error>
 
+#include "stats/files/folders.hpp"
+
 namespace tensorstat::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-void walk(const fs::path& directory, Inputs& inputs) {
-  std::error_code error;
-  std::vector<fs::directory_entry> entries;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    entries.push_back(*it);
-  }
-  if (error) {
-    inputs.faults.push_back(
-        {Code::kUnreadable, directory.string() + ": cannot be listed: " + error.message()});
-  }
-  std::ranges::sort(entries, {}, [](const auto& entry) { return entry.path().filename(); });
-  for (const fs::directory_entry& entry : entries) {
-    if (entry.symlink_status(error).type() == fs::file_type::directory) {
-      walk(entry.path(), inputs);
-    } else if (entry.path().extension() == ".npy" && !entry.is_directory(error)) {
-      inputs.files.push_back(entry.path().string());
-    }
-  }
-}
 
 void add(const std::string& path, Inputs& inputs) {
   std::error_code error;
@@ -38,7 +20,7 @@ void add(const std::string& path, Inputs& inputs) {
     return;
   }
   const std::size_t files = inputs.files.size(), faults = inputs.faults.size();
-  walk(path, inputs);
+  find_npy_files(path, inputs.files, inputs.faults);
   if (inputs.files.size() == files && inputs.faults.size() == faults) {
     inputs.faults.push_back({Code::kUnreadable, path + ": holds no .npy file"});
   }

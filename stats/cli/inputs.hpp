@@ -9,7 +9,7 @@ namespace tensorstat::cli {
 
 struct Inputs {
   std::vector<std::string> files;  // in the order of the arguments; within one, by name
-  std::vector<Error> faults;       // one for each argument or directory that gave nothing
+  std::vector<Error> faults;       // one for each argument that gave nothing and each path that cannot be listed
 };
 
 // A file is taken whatever its name. Of a directory, every *.npy below it, each level in the order

@@ -20,7 +20,7 @@
 #include "stats/dump/dump_writer.hpp"
 #include "stats/dump/examiner.hpp"
 #include "stats/dump/pending_run.hpp"
-#include "stats/dump/notices.hpp"
+#include "stats/rows/notices.hpp"
 #include "stats/dump/selection.hpp"
 #include "stats/dump/tensor_pool.hpp"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <tensorstat/dump.hpp>
 
-#include "stats/files/append_file.hpp"
+#include "stats/rows/append_file.hpp"
 #include "stats/dump/mindspore/config.hpp"
 #include "stats/dump/mindspore/dump_folders.hpp"
 #include "stats/files/npy_writer.hpp"

@@ -9,7 +9,7 @@
 
 #include "stats/dump/mindspore/config.hpp"
 #include "stats/dump/pending_run.hpp"
-#include "stats/dump/notices.hpp"
+#include "stats/rows/notices.hpp"
 
 namespace tensorstat {
 

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "stats/files/file_size_signal.hpp"
+#include "stats/files/folders.hpp"
 
 namespace tensorstat {
 namespace {
@@ -28,8 +29,12 @@ class NewFile {
         (folder / (".new-" + std::to_string(getpid()) + "-" + std::to_string(counter++))).string();
     open();
     if (file_ < 0 && errno == ENOENT) {
-      std::error_code ignored;  // the second open() says what is wrong
-      std::filesystem::create_directories(folder, ignored);
+      const auto unmade = make_folders(folder);
+      if (unmade) {
+        unmade_folder_ = unmade->folder;
+        error_ = unmade->error;
+        return;
+      }
       open();
     }
     error_ = file_ < 0 ? errno : 0;
@@ -61,7 +66,9 @@ class NewFile {
     if (error_ == 0 && ::rename(hidden_.c_str(), path_.c_str()) != 0) error_ = errno;
     if (error_ != 0) {
       return Error{Code::kUnwritable,
-                   "cannot write " + path_ + ": " + std::generic_category().message(error_)};
+                   "cannot write " + path_ + ": " +
+                       (unmade_folder_.empty() ? "" : "the folder " + unmade_folder_ + " cannot be made: ") +
+                       std::generic_category().message(error_)};
     }
     hidden_.clear();
     return {};
@@ -73,6 +80,7 @@ class NewFile {
   }
 
   std::string path_, hidden_;
+  std::string unmade_folder_;  // why there is no file, where error_ is of a folder
   int file_ = -1, error_ = 0;
 };
 

@@ -29,7 +29,7 @@ Result<RandomFile> RandomFile::open(std::string path) {
     return Error{Code::kUnreadable, path + ": cannot be opened: " + system_words(errno)};
   }
   if (!S_ISREG(facts.st_mode)) {
-    return Error{Code::kUnreadable, path + ": is no regular file"};
+    return Error{Code::kUnreadable, path + (S_ISDIR(facts.st_mode) ? ": is a directory" : ": is no regular file")};
   }
   file.path_ = std::move(path);
   file.size_bytes_ = facts.st_size;

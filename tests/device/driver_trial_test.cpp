@@ -15,11 +15,12 @@
 #include <filesystem>
 #include <functional>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "kernels-cl/driver/limits.hpp"
-#include "kernels-cl/driver/driver_trial.hpp"
+#include "kernels-cl/trial/limits.hpp"
+#include "kernels-cl/trial/driver_trial.hpp"
 #include "tests/support/command_run.hpp"
 #include "tests/support/npy_files.hpp"
 #include "tests/support/sanitized.hpp"
@@ -95,9 +96,12 @@ class DriverTrial : public testing::Test {
   }
 
   std::vector<Killer> killers() {
-    const std::string alone = geteuid() == 0 ? "unshare -m " : "unshare -rm ";
+    // Only root: in a namespace of a plain user's own, root's folders are nobody's, and the program that lies in them
+    // is not trusted.
+    const std::string alone = "unshare -m ";
     const std::string mount = "mount -t tmpfs none " + folder_ / "disk" + " -o ";
-    const bool may_mount = std::system((alone + mount + "size=64k 2>/dev/null").c_str()) == 0;
+    const bool may_mount =
+        geteuid() == 0 && std::system((alone + mount + "size=64k 2>/dev/null").c_str()) == 0;
     // A file system for the driver's cache, which the command alone sees.
     const auto disk = [&](const std::string& name, const std::string& options) {
       return Killer{.name = name,
@@ -159,30 +163,33 @@ TEST_F(DriverTrial, WhatKillsTheDriversProcessLeavesTheHostAlive) {
 
 TEST_F(DriverTrial, NobodyToMakeItMeansTheHost) {
   const Ran host = measured("host", "");
-  const std::string environment = home("warm") + "TENSORSTAT_PREFLIGHT=" + (folder_ / "missing");
+  const std::string missing = folder_of_this_program() / "missing";
+  const std::string environment = home("warm") + "TENSORSTAT_PREFLIGHT=" + missing;
   const Ran ran = measured("auto", environment);
   EXPECT_EQ(ran.exit, 0) << ran.err;
   EXPECT_EQ(ran.out, host.out);
   const Ran insisting = measured("device", environment);
   EXPECT_EQ(insisting.exit, 4);
-  EXPECT_TRUE(holds(insisting.err, "No such file")) << insisting.err;
+  EXPECT_TRUE(holds(insisting.err, missing + " cannot be opened: No such file")) << insisting.err;
   const Ran listed = run(folder_, "devices", environment);
-  EXPECT_TRUE(holds(listed.out, "not used: it was tried first")) << listed.out;
+  EXPECT_TRUE(holds(listed.out, "not used: the program that tries it first")) << listed.out;
 }
 
 // A program that stands in for the one that makes trials.
 class Trial : public testing::Test {
  protected:
-  std::string program(const std::string& script) {
+  cl_engine::TrustedProgram program(const std::string& script) {
     const std::string path = write_file(folder_ / "program", "#!/bin/sh\n" + script);
     chmod(path.c_str(), 0700);
-    return path;
+    auto opened = cl_engine::TrustedProgram::open(path);
+    if (!opened) throw std::runtime_error(opened.error().message);
+    return *std::move(opened);
   }
   static std::string words(const Status& status) {
     return status ? "passed" : status.error().message;
   }
 
-  ScratchFolder folder_;
+  const ScratchFolder folder_{folder_of_this_program()};
   const std::string passes_ = "echo noise; printf 'tensorstat-preflight: passed\\n'";
 };
 
@@ -200,9 +207,9 @@ TEST_F(Trial, PassesByItsLastWordsAndItsExit) {
 }
 
 TEST_F(Trial, HangsNoLongerThanItMay) {
-  const std::string path = program("sleep 1000 & sleep 1000");
+  const auto sleeper = program("sleep 1000 & sleep 1000");
   const auto before = std::chrono::steady_clock::now();
-  EXPECT_TRUE(holds(words(cl_engine::make_trial(path, {}, std::chrono::milliseconds(100))),
+  EXPECT_TRUE(holds(words(cl_engine::make_trial(sleeper, {}, std::chrono::milliseconds(100))),
                     "had not ended after 100 ms"));
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(500));
 }
@@ -211,8 +218,8 @@ TEST_F(Trial, HangsNoLongerThanItMay) {
 // descriptor left.
 TEST_F(Trial, LeavesTheHostsChildrenAndSignalsAlone) {
   using cl_engine::make_trial;
-  const std::string path = program(passes_);
-  const auto say = [&] { return words(make_trial(path, {}, std::chrono::seconds(60))); };
+  const auto passing = program(passes_);
+  const auto say = [&] { return words(make_trial(passing, {}, std::chrono::seconds(60))); };
   std::signal(SIGCHLD, SIG_IGN);
   EXPECT_EQ(say(), "passed");
   std::signal(SIGCHLD, [](int) {

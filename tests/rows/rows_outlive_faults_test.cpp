@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "stats/files/append_file.hpp"
+#include "stats/rows/append_file.hpp"
 #include "tests/support/file_calls.hpp"
 #include "tests/support/scratch_folder.hpp"
 

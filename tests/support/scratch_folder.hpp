@@ -10,8 +10,8 @@
 
 class ScratchFolder {
  public:
-  ScratchFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "tensorstat-XXXXXX").string();
+  explicit ScratchFolder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string name = (parent / "tensorstat-XXXXXX").string();
     path_ = mkdtemp(name.data());
   }
   ~ScratchFolder() {
@@ -27,6 +27,11 @@ class ScratchFolder {
  private:
   std::filesystem::path path_;
 };
+
+// The folder of this test's program: for what must lie where nobody else can write, as in /tmp everybody can.
+inline std::filesystem::path folder_of_this_program() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path();
+}
 
 inline std::string content_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -11,7 +11,7 @@
 
 #include "stats/dump/mindspore/iterations.hpp"
 #include "stats/dump/mindspore/operator_filter.hpp"
-#include "stats/dump/notices.hpp"
+#include "stats/rows/notices.hpp"
 
 namespace tensorstat {
 

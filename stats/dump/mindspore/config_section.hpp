@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "stats/dump/mindspore/json_text.hpp"
-#include "stats/dump/notices.hpp"
+#include "stats/rows/notices.hpp"
 
 namespace tensorstat {
 

@@ -1,4 +1,4 @@
-#include "stats/files/append_file.hpp"
+#include "stats/rows/append_file.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "stats/files/file_size_signal.hpp"
+#include "stats/files/folders.hpp"
 #include "stats/files/shown.hpp"
 
 namespace tensorstat {
@@ -239,7 +240,7 @@ class AppendFile::Writer {
     constexpr mode_t kMode = S_IRUSR | S_IWUSR;
     file_ = ::open(options_.path.c_str(), kFlags, kMode);
     if (file_ < 0 && errno == ENOENT) {
-      make_folders();
+      if (!has_folder()) return false;
       file_ = ::open(options_.path.c_str(), kFlags, kMode);
     }
     if (file_ < 0 && errno == EACCES && chmod(options_.path.c_str(), kMode) == 0) {
@@ -257,12 +258,12 @@ class AppendFile::Writer {
     return false;
   }
 
-  // The open() after this says what is wrong.
-  void make_folders() try {
-    std::error_code ignored;
-    std::filesystem::create_directories(std::filesystem::path(options_.path).parent_path(),
-                                        ignored);
+  bool has_folder() try {
+    const auto unmade = make_folders(std::filesystem::path(options_.path).parent_path());
+    if (unmade) fault("make the folder " + unmade->folder + " for", unmade->error);
+    return !unmade;
   } catch (const std::bad_alloc&) {
+    return false;
   }
 
   // Removes what a killed writer left behind its last LF.

@@ -8,8 +8,12 @@
 // A trial is made once in a process for the devices and once for each kernel, never remembered
 // longer: a cache that was whole and a disk that had room yesterday say nothing about today. It
 // leaves the driver's cache and our own warm. It is given no more descriptors, address space and
-// data than this process has left. TENSORSTAT_PREFLIGHT names the program where it lies elsewhere,
-// and 0 does without any trial.
+// data than this process has left.
+//
+// The program lies in the libexec folder of the installation that this library is part of: it is sought from where the
+// library lies (or the program that it is linked into), and then in the folder that was configured. Nowhere else:
+// whoever can put a file where it is sought has it run as this user. TENSORSTAT_PREFLIGHT names another, and 0 does
+// without any trial. Each must be a TrustedProgram.
 #pragma once
 
 #include <chrono>
@@ -20,6 +24,7 @@
 #include <vector>
 
 #include "kernels-cl/driver/device.hpp"
+#include "kernels-cl/trial/trusted_program.hpp"
 
 namespace tensorstat::cl_engine {
 
@@ -33,7 +38,7 @@ Status try_devices();
 Status try_kernel(const Device& device, const std::string& key, Dtype dtype, Needs needs);
 
 // One trial, by that program, which is given so long.
-Status make_trial(const std::string& program, const std::vector<std::string>& what,
+Status make_trial(const TrustedProgram& program, const std::vector<std::string>& what,
                   std::chrono::milliseconds most);
 
 // What the program says last when all went well.

@@ -1,4 +1,4 @@
-#include "kernels-cl/driver/subprocess.hpp"
+#include "kernels-cl/trial/subprocess.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -9,8 +9,9 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <thread>
+
+#include "kernels-cl/trial/system_words.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {
@@ -19,44 +20,36 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostSaid = 4096;
 constexpr std::chrono::milliseconds kTick{1};
-constexpr std::chrono::seconds kGrace{
-    1};  // for a process that was sent SIGKILL and may be stuck in the kernel
+constexpr std::chrono::seconds kGrace{1};  // for a process that was sent SIGKILL and may be stuck in the kernel
 
-std::string system_says(int code) {
-  const char* words = strerrordesc_np(code);
-  return words == nullptr ? "error " + std::to_string(code) : words;
-}
+struct Pipe {
+  Descriptor read_end, write_end;
+  int error = 0;
 
-class Pipe {
- public:
-  Pipe() { error_ = pipe2(ends_.data(), O_CLOEXEC) == 0 ? 0 : errno; }
-  ~Pipe() {
-    close_end(0);
-    close_end(1);
+  Pipe() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+      error = errno;
+      return;
+    }
+    read_end = Descriptor(ends[0]);
+    write_end = Descriptor(ends[1]);
   }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-
-  int error() const { return error_; }
-  int read_end() const { return ends_[0]; }
-  int write_end() const { return ends_[1]; }
-  void close_end(std::size_t which) {
-    if (ends_[which] >= 0) close(ends_[which]);
-    ends_[which] = -1;
-  }
-
- private:
-  std::array<int, 2> ends_{-1, -1};
-  int error_ = 0;
 };
+
+// Where the child finds its program. The number is free there: what this process has open under it, if that is
+// inherited at all, is nothing to the child.
+constexpr int kProgram = 3;
+constexpr const char* kProgramPath = "/proc/self/fd/3";
 
 // What posix_spawn is told.
 class Orders {
  public:
-  explicit Orders(int output) {
+  Orders(int program, int output) {
     posix_spawn_file_actions_init(&actions_);
     posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions_, output, STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&actions_, program, kProgram);
     posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawnattr_init(&attributes_);
     sigset_t signals;
@@ -116,27 +109,25 @@ Reaped reap(pid_t child, Clock::time_point end, int& status) {
 
 }  // namespace
 
-Ended run_program(const std::string& path, const std::vector<std::string>& arguments,
+Ended run_program(const TrustedProgram& program, const std::vector<std::string>& arguments,
                   std::chrono::milliseconds most) {
   Ended ended;
   Pipe output;
-  if (output.error() != 0)
-    return {false, "could not be started: " + system_says(output.error()), ""};
-  std::vector<char*> argv{const_cast<char*>(path.c_str())};
+  if (output.error != 0) return {false, "could not be started: " + system_words(output.error), ""};
+  std::vector<char*> argv{const_cast<char*>(program.path().c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   pid_t child = 0;
   {
-    const Orders orders(output.write_end());
-    const int code = posix_spawn(&child, path.c_str(), orders.actions(), orders.attributes(),
-                                 argv.data(), environ);
-    if (code != 0) return {false, "could not be started: " + system_says(code), ""};
+    const Orders orders(program.descriptor(), output.write_end.number());
+    const int code = posix_spawn(&child, kProgramPath, orders.actions(), orders.attributes(), argv.data(), environ);
+    if (code != 0) return {false, "could not be started: " + system_words(code), ""};
   }
-  output.close_end(1);
+  output.write_end.close();
 
   const auto end = Clock::now() + most;
   int status = 0;
-  const bool silent = listen(output.read_end(), end, ended.said);
+  const bool silent = listen(output.read_end.number(), end, ended.said);
   Reaped reaped = silent ? reap(child, end, status) : Reaped::kNotYet;
   if (reaped == Reaped::kNotYet) {
     kill(-child, SIGKILL);

@@ -1,6 +1,6 @@
 // tensorstat-preflight: asks an OpenCL driver for what the process that started it is about to ask
 // for, so that whatever the driver then does to its process, it does to this one.
-// kernels-cl/driver/driver_trial.hpp says why.
+// kernels-cl/trial/driver_trial.hpp says why.
 //
 //   tensorstat-preflight ROOM devices
 //   tensorstat-preflight ROOM kernel KEY DTYPE NEEDS
@@ -19,9 +19,9 @@
 #include <string_view>
 
 #include "kernels-cl/launch/program.hpp"
-#include "kernels-cl/driver/limits.hpp"
+#include "kernels-cl/trial/limits.hpp"
 #include "kernels-cl/launch/queue_context.hpp"
-#include "kernels-cl/driver/driver_trial.hpp"
+#include "kernels-cl/trial/driver_trial.hpp"
 #include "stats/core/ledger.hpp"
 
 namespace tensorstat::cl_engine {

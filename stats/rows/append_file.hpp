@@ -18,7 +18,7 @@
 #include <string_view>
 #include <tensorstat/dump.hpp>
 
-#include "stats/dump/notices.hpp"
+#include "stats/rows/notices.hpp"
 
 namespace tensorstat {
 

@@ -1,4 +1,4 @@
-#include "kernels-cl/driver/limits.hpp"
+#include "kernels-cl/trial/limits.hpp"
 
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -1,0 +1,127 @@
+#include "kernels-cl/trial/driver_trial.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "kernels-cl/trial/limits.hpp"
+#include "kernels-cl/trial/subprocess.hpp"
+
+namespace tensorstat::cl_engine {
+namespace {
+
+// A kernel takes pocl a second or two to build, on a machine that has nothing else to do.
+constexpr std::chrono::milliseconds kMostTime{120'000};
+constexpr std::size_t kMostQuoted = 300;
+
+namespace fs = std::filesystem;
+
+constexpr const char* kProgram = "tensorstat-preflight";
+
+// A program that is run with more rights than its user's own takes no orders from the environment.
+std::string_view environment_says() {
+  const char* text = secure_getenv("TENSORSTAT_PREFLIGHT");
+  return text == nullptr ? "" : text;
+}
+
+// The libexec folder of the installation that the file is part of from which this text was loaded. Empty where that
+// cannot be told: for a library that was loaded by a relative name, which the working directory may have left since.
+fs::path libexec_of_this_installation() {
+  Dl_info facts{};
+  link_map* object = nullptr;
+  std::error_code failed;
+  if (dladdr1(reinterpret_cast<const void*>(&make_trial), &facts, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0) {
+    return {};
+  }
+  const std::string_view name = object->l_name;
+  if (name.empty()) {  // the program; as for dladdr's name of it, that is only what the program was called by
+    const fs::path program = fs::read_symlink("/proc/self/exe", failed);
+    return failed ? fs::path() : (program.parent_path() / TENSORSTAT_LIBEXEC_FROM_PROGRAM).lexically_normal();
+  }
+  const fs::path library = fs::path(name).is_absolute() ? fs::canonical(name, failed) : fs::path();
+  return library.empty() ? fs::path() : (library.parent_path() / TENSORSTAT_LIBEXEC_FROM_LIBRARY).lexically_normal();
+}
+
+Result<TrustedProgram> find_program() {
+  std::vector<fs::path> places;
+  if (const std::string_view named = environment_says(); !named.empty()) {
+    std::error_code failed;
+    places.push_back(fs::absolute(named, failed));
+  } else {
+    places = {libexec_of_this_installation() / kProgram, fs::path(TENSORSTAT_LIBEXEC_CONFIGURED) / kProgram};
+  }
+  std::string reasons;
+  for (const fs::path& place : places) {
+    if (!place.is_absolute()) continue;
+    auto program = TrustedProgram::open(place);
+    if (program) return program;
+    if (reasons.find(program.error().message) == reasons.npos) {
+      reasons += (reasons.empty() ? "" : "; ") + program.error().message;
+    }
+  }
+  return Error{Code::kDevice, "the program that tries it first, in a process of its own, cannot be used: " + reasons +
+                                  " (TENSORSTAT_PREFLIGHT=path names another; TENSORSTAT_PREFLIGHT=0 uses the driver untried)"};
+}
+
+// The end of it, on one line.
+std::string last_words(std::string_view said) {
+  if (said.size() > kMostQuoted) said.remove_prefix(said.size() - kMostQuoted);
+  std::string line;
+  for (const char c : said) {
+    const bool blank = c <= ' ' || c > '~';
+    if (blank && (line.empty() || line.back() == ' ')) continue;
+    line += blank ? ' ' : c;
+  }
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+  return line;
+}
+
+// Each once; `what` names the trial.
+Status once(const std::vector<std::string>& what) {
+  if (environment_says() == "0") return {};
+  static std::mutex mutex;
+  static std::map<std::vector<std::string>, Status>& tried =
+      *new std::map<std::vector<std::string>, Status>;
+  const std::lock_guard lock(mutex);
+  if (const auto known = tried.find(what); known != tried.end()) return known->second;
+  auto program = find_program();
+  return tried.emplace(what, program ? make_trial(*program, what, kMostTime) : program.error())
+      .first->second;
+}
+
+}  // namespace
+
+bool may_kill(std::string_view platform_name) {
+  return platform_name == "Portable Computing Language";
+}
+
+Status make_trial(const TrustedProgram& program, const std::vector<std::string>& what,
+                  std::chrono::milliseconds most) {
+  std::vector<std::string> arguments = to_arguments(limits_left());
+  arguments.insert(arguments.end(), what.begin(), what.end());
+  Ended ended = run_program(program, arguments, most);
+  const bool passed = ended.said.ends_with(kTrialPassed);
+  if (ended.well && passed) return {};
+  if (ended.well) ended.how = "ended early";
+  const std::string words = last_words(ended.said);
+  return Error{Code::kDevice, "it was tried first in a process of its own (" + program.path() +
+                                  "), which " + ended.how +
+                                  (words.empty() ? "" : " and said: " + words)};
+}
+
+Status try_devices() { return once({"devices"}); }
+
+Status try_kernel(const Device& device, const std::string& key, Dtype dtype, Needs needs) {
+  if (!may_kill(device.info.platform_name)) return {};
+  Status tried = once({"kernel", key, std::string(name(dtype)), std::to_string(needs)});
+  if (tried) return tried;
+  return Error{tried.error().code, "running the kernel of " + std::string(name(dtype)) + " on " +
+                                       device.info.name + ": " + tried.error().message};
+}
+
+}  // namespace tensorstat::cl_engine

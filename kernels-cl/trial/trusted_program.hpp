@@ -1,0 +1,34 @@
+// A program that can be run without running what another user wants.
+#pragma once
+
+#include <string>
+
+#include <tensorstat/status.hpp>
+
+#include "kernels-cl/driver/descriptor.hpp"
+
+namespace tensorstat::cl_engine {
+
+// A regular file that nobody but root and this user can have put where it is, and nobody else can change. That is so
+// when the file and every folder on the way to it, also the way through symbolic links, belong to root or to the
+// effective user, and neither their group nor others may write them. A folder such as /tmp, where everybody may make
+// new files and the sticky bit keeps them from deleting old ones, is not good enough: where a file has been deleted,
+// another user can make the next one of that name.
+//
+// The file is held open. What runs (run_program) is what was judged, whatever its name leads to by then.
+class TrustedProgram {
+ public:
+  // `path` is absolute. An error says which file or folder is the reason.
+  static Result<TrustedProgram> open(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  int descriptor() const { return file_.number(); }  // O_PATH; above 2
+
+ private:
+  TrustedProgram(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
+
+  std::string path_;
+  Descriptor file_;
+};
+
+}  // namespace tensorstat::cl_engine

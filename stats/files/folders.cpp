@@ -1,0 +1,54 @@
+#include "stats/files/folders.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+namespace tensorstat {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool makes(const fs::path& folder) { return ::mkdir(folder.c_str(), 0777) == 0 || errno == EEXIST; }
+
+}  // namespace
+
+std::optional<FolderFault> make_folders(const std::string& folder) {
+  std::vector<fs::path> missing;  // the innermost first
+  for (fs::path at = folder; !at.empty() && !makes(at); at = at.parent_path()) {
+    if (errno != ENOENT || at == at.parent_path()) return FolderFault{at.string(), errno};
+    missing.push_back(at);
+  }
+  for (; !missing.empty(); missing.pop_back()) {
+    if (!makes(missing.back())) return FolderFault{missing.back().string(), errno};
+  }
+  return std::nullopt;
+}
+
+void find_npy_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults) {
+  const auto fault = [&](const fs::path& path, std::string_view what, const std::error_code& error) {
+    faults.push_back({Code::kUnreadable, path.string() + ": cannot be " + std::string(what) + ": " + error.message()});
+  };
+  std::error_code error;
+  std::vector<fs::path> entries;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    entries.push_back(it->path());
+  }
+  if (error) fault(folder, "listed", error);
+  std::ranges::sort(entries, {}, [](const fs::path& path) { return path.filename(); });
+  for (const fs::path& path : entries) {
+    const fs::file_type type = fs::symlink_status(path, error).type();
+    if (error) {
+      fault(path, "looked at", error);
+    } else if (type == fs::file_type::directory) {
+      find_npy_files(path.string(), files, faults);
+    } else if (path.extension() == ".npy" && !fs::is_directory(path, error)) {
+      files.push_back(path.string());
+    }
+  }
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,46 @@
+# How the libraries of this project are declared, and how they are installed for find_package.
+
+# tensorstat_find_shared_libraries(TARGET FOLDER): what is installed in this folder finds the shared libraries of this
+# project, wherever the installation is moved and whatever the loader's path is.
+function(tensorstat_find_shared_libraries target folder)
+  if(BUILD_SHARED_LIBS)
+    file(RELATIVE_PATH to_libraries ${folder} ${CMAKE_INSTALL_FULL_LIBDIR})
+    set_property(TARGET ${target} PROPERTY INSTALL_RPATH "$ORIGIN/${to_libraries}")
+  endif()
+endfunction()
+
+# tensorstat_library(NAME): the target tensorstat_NAME, which users know as tensorstat::NAME. Sources come later.
+function(tensorstat_library name)
+  set(target tensorstat_${name})
+  add_library(${target})
+  add_library(tensorstat::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name}
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR})  # as installed
+  tensorstat_find_shared_libraries(${target} ${CMAKE_INSTALL_FULL_LIBDIR})
+  target_include_directories(${target}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/stats> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  if(TENSORSTAT_INSTALL)
+    install(TARGETS ${target} EXPORT tensorstat-${name} COMPONENT ${name})
+  endif()
+endfunction()
+
+# The headers, and what find_package reads: a file of targets for each library, because a user of the core need not
+# have what the dump layer needs.
+function(tensorstat_install_package)
+  include(CMakePackageConfigHelpers)
+  set(folder ${CMAKE_INSTALL_LIBDIR}/cmake/tensorstat)
+  set(dump_headers dump.hpp)
+  list(TRANSFORM dump_headers PREPEND stats/tensorstat/ OUTPUT_VARIABLE dump_header_files)
+  list(TRANSFORM dump_headers REPLACE "(.+)" "PATTERN;\\1;EXCLUDE" OUTPUT_VARIABLE without_dump)
+  install(DIRECTORY stats/tensorstat TYPE INCLUDE COMPONENT core ${without_dump})
+  install(EXPORT tensorstat-core NAMESPACE tensorstat:: DESTINATION ${folder} COMPONENT core)
+  if(TENSORSTAT_DUMP)
+    install(FILES ${dump_header_files} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tensorstat COMPONENT dump)
+    install(EXPORT tensorstat-dump NAMESPACE tensorstat:: DESTINATION ${folder} COMPONENT dump)
+  endif()
+  write_basic_package_version_file(tensorstat-config-version.cmake COMPATIBILITY SameMajorVersion)
+  install(FILES stats/tensorstat-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/tensorstat-config-version.cmake
+          DESTINATION ${folder} COMPONENT core)
+endfunction()

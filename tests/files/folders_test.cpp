@@ -1,0 +1,112 @@
+// A folder that cannot be made or listed is named with the reason, and nothing is left out unsaid.
+#include "stats/files/folders.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "stats/rows/append_file.hpp"
+#include "stats/files/npy_writer.hpp"
+#include "tests/support/plain_user.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+namespace tensorstat {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Folders : public testing::Test {
+ protected:
+  Folders() { fs::permissions(folder.path(), fs::perms(0755)); }
+
+  ScratchFolder folder;
+  std::vector<std::string> files;
+  std::vector<Error> faults;
+};
+
+TEST_F(Folders, AreMadeWithThoseAboveThem) {
+  EXPECT_FALSE(make_folders(folder / "a/b/c"));
+  EXPECT_TRUE(fs::is_directory(folder / "a/b/c"));
+  EXPECT_FALSE(make_folders(folder / "a/b/c")) << "what is there is no fault";
+  EXPECT_FALSE(make_folders(folder / "a/d/")) << "a slash at the end";
+}
+
+TEST_F(Folders, TheFirstThatCannotBeMadeIsNamed) {
+  std::ofstream(folder / "file") << "x";
+  const auto below_a_file = make_folders(folder / "file/x/y");
+  ASSERT_TRUE(below_a_file);
+  EXPECT_EQ(below_a_file->error, ENOTDIR);
+  const PlainUser plain;
+  if (!plain) GTEST_SKIP() << "root cannot become a plain user here";
+  const auto refused = make_folders(folder / "a/b/c");
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->folder, folder / "a");
+  EXPECT_EQ(refused->error, EACCES);
+}
+
+TEST_F(Folders, WhoeverWritesThereSaysSo) {
+  std::vector<std::string> said;
+  auto notices = std::make_shared<Notices>([&](Severity, std::string_view text) { said.emplace_back(text); });
+  const PlainUser plain;
+  if (!plain) GTEST_SKIP() << "root cannot become a plain user here";
+  const Status written = write_whole_file(folder / "a/b/x.json", "{}");
+  ASSERT_FALSE(written);
+  EXPECT_NE(written.error().message.find("the folder " + (folder / "a") + " cannot be made: Permission denied"),
+            std::string::npos)
+      << written.error().message;
+  AppendOptions options;
+  options.path = folder / "a/b/statistic.csv";
+  AppendFile rows(options, notices);
+  rows.append("row\n");
+  rows.close();
+  ASSERT_FALSE(said.empty());
+  EXPECT_NE(said[0].find("cannot make the folder " + (folder / "a") + " for"), std::string::npos) << said[0];
+  EXPECT_NE(said[0].find("Permission denied"), std::string::npos) << said[0];
+}
+
+TEST_F(Folders, FilesAreFoundInTheOrderOfNames) {
+  for (const char* name : {"b.npy", "a/x.npy", "a/y/z.npy", "a/no.txt"}) {
+    ASSERT_FALSE(make_folders(fs::path(folder / name).parent_path()));
+    std::ofstream(folder / name) << "x";
+  }
+  fs::create_directory_symlink(folder / "a", folder / "linked");
+  find_npy_files(folder.path(), files, faults);
+  EXPECT_EQ(files, (std::vector<std::string>{folder / "a/x.npy", folder / "a/y/z.npy", folder / "b.npy"}));
+  EXPECT_TRUE(faults.empty());
+}
+
+TEST_F(Folders, OneThatCannotBeListedIsSaid) {
+  ASSERT_FALSE(make_folders(folder / "locked"));
+  std::ofstream(folder / "x.npy") << "x";
+  fs::permissions(folder / "locked", fs::perms::none);
+  const PlainUser plain;
+  if (!plain) GTEST_SKIP() << "root cannot become a plain user here";
+  find_npy_files(folder.path(), files, faults);
+  EXPECT_EQ(files, std::vector<std::string>{folder / "x.npy"});
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_NE(faults[0].message.find(folder / "locked"), std::string::npos) << faults[0].message;
+}
+
+// Linux takes no path of more than 4,096 bytes; a tree may hold longer ones all the same.
+TEST_F(Folders, APathThatIsTooLongIsSaid) {
+  const std::string name(250, 'd');
+  int at = open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (int level = 0; level < 20; ++level) {
+    ASSERT_EQ(mkdirat(at, name.c_str(), 0755), 0);
+    const int below = openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    close(at);
+    at = below;
+  }
+  close(openat(at, "deep.npy", O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
+  close(at);
+  std::ofstream(folder / "x.npy") << "x";
+  find_npy_files(folder.path(), files, faults);
+  EXPECT_EQ(files, std::vector<std::string>{folder / "x.npy"});
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_NE(faults[0].message.find("File name too long"), std::string::npos) << faults[0].message;
+}
+
+}  // namespace
+}  // namespace tensorstat

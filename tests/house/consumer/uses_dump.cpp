@@ -1,0 +1,9 @@
+// Prints what is wrong with a config.
+#include <cstdio>
+#include <tensorstat/dump.hpp>
+
+int main() {
+  const auto session = tensorstat::DumpSession::from_json("{}", {});
+  if (session) return 1;
+  std::puts(session.error().message.c_str());
+}

@@ -1,0 +1,106 @@
+// Another project can use each library alone, installed or as a subproject, and gets no more than that library.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/support/command_run.hpp"
+#include "tests/support/samples.hpp"
+
+namespace tensorstat {
+namespace {
+
+using test::holds;
+using test::Ran;
+using test::run;  // cmake
+
+const std::string kConsumer = SOURCE_DIR "/tests/house/consumer";
+
+std::string configure(const std::string& build, const std::string& more) {
+  return "-S '" + kConsumer + "' -B " + build + " -G '" GENERATOR "' -DCMAKE_CXX_COMPILER='" COMPILER
+         "' -DCMAKE_CXX_FLAGS='" FLAGS "' " + more;
+}
+
+// What one of the consumer's programs prints.
+std::string said(const ScratchFolder& folder, const std::string& program) {
+  const std::string command = "'" + (folder / program) + "' >'" + (folder / "said") + "'";
+  return std::system(command.c_str()) == 0 ? content_of(folder / "said") : "failed";
+}
+
+class InstalledPackage : public testing::Test {
+ protected:
+  void install(const std::string& component) {
+    const Ran ran = run(folder_, "--install '" BUILD_DIR "' --prefix here --component " + component);
+    ASSERT_EQ(ran.exit, 0) << ran.err;
+  }
+  Ran find(const std::string& parts, const std::string& more = "") {
+    return run(folder_, configure("consumer", "-DCMAKE_PREFIX_PATH='" + (folder_ / "here") + "' -DPARTS='" + parts +
+                                                    "' " + more));
+  }
+  void build() {
+    const Ran built = run(folder_, "--build consumer");
+    ASSERT_EQ(built.exit, 0) << built.out << built.err;
+  }
+
+  ScratchFolder folder_;
+};
+
+TEST_F(InstalledPackage, TheCoreIsFoundAndLinkedWithoutTheDumpLayerAndJson) {
+  install("core");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "here/include/tensorstat/dump.hpp"));
+  const Ran found = find("core", "-DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON");
+  ASSERT_EQ(found.exit, 0) << found.err;
+  build();
+  EXPECT_EQ(said(folder_, "consumer/uses_core"), "7.5\n");
+
+  const Ran missing = find("dump");
+  EXPECT_NE(missing.exit, 0);
+  EXPECT_TRUE(holds(missing.err, "no component \"dump\"")) << missing.err;
+}
+
+TEST_F(InstalledPackage, TheDumpLayerComesBesideItAndBothByOneName) {
+  install("core");
+  install("dump");
+  const Ran found = find("core;dump");
+  ASSERT_EQ(found.exit, 0) << found.err;
+  build();
+  EXPECT_TRUE(holds(said(folder_, "consumer/uses_dump"), "common_dump_settings"));
+  const Ran everything = find("");
+  ASSERT_EQ(everything.exit, 0) << everything.err;
+  build();
+  EXPECT_TRUE(holds(said(folder_, "consumer/uses_everything"), "common_dump_settings"));
+}
+
+// In another project only the libraries are built, with the helper that the core calls, and nothing is installed.
+TEST(Subproject, BuildsTheLibrariesAndInstallsNothing) {
+  ScratchFolder folder;
+  const Ran configured = run(folder, configure("build", "-DSUBPROJECT='" SOURCE_DIR "' -DPARTS='core;dump'"));
+  ASSERT_EQ(configured.exit, 0) << configured.err;
+  const std::string targets = run(folder, "--build build --target help").out;
+  for (const char* built : {"tensorstat_core", "tensorstat_dump", "tensorstat_preflight"}) {
+    EXPECT_TRUE(holds(targets, built)) << built << "\n" << targets;
+  }
+  for (const char* left_out : {"tensorstat_command", "gpu_bench", "_test"}) {
+    EXPECT_FALSE(holds(targets, left_out)) << left_out;
+  }
+  const std::string script = content_of(folder / "build/tensorstat/cmake_install.cmake");
+  EXPECT_FALSE(script.empty());
+  EXPECT_FALSE(holds(script, "file(INSTALL")) << script;
+  if (!samples::full()) return;  // a second build of the library takes minutes
+
+  const Ran built = run(folder, "--build build");
+  ASSERT_EQ(built.exit, 0) << built.out << built.err;
+  EXPECT_EQ(said(folder, "build/uses_core"), "7.5\n");
+}
+
+TEST(Subproject, TheCoreAloneAsksForNoJson) {
+  ScratchFolder folder;
+  const Ran configured =
+      run(folder, configure("build", "-DSUBPROJECT='" SOURCE_DIR "' -DPARTS=core -DTENSORSTAT_DUMP=OFF "
+                                       "-DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON"));
+  ASSERT_EQ(configured.exit, 0) << configured.err;
+  EXPECT_FALSE(holds(run(folder, "--build build --target help").out, "tensorstat_dump"));
+}
+
+}  // namespace
+}  // namespace tensorstat
