@@ -39,4 +39,12 @@ double round_quotient(const Exact& exact, std::uint64_t divisor, const Format& f
 // The square root of `exact`, likewise. `exact` is not negative.
 double round_root(const Exact& exact, const Format& format);
 
+// The square root of `exact` / divisor, likewise.
+double round_root_of_quotient(const Exact& exact, std::uint64_t divisor, const Format& format);
+
+// Of n numbers with this sum and this sum of squares, the variance (n * squares - sum^2) / n^2, or its square root,
+// likewise. n is not 0. Where rounded sums make it negative, it is +0.
+enum class Deviation { kVariance, kStandard };
+double round_deviation(const Exact& sum, const Exact& squares, std::uint64_t n, const Format& format, Deviation which);
+
 }  // namespace tensorstat::precision

@@ -9,14 +9,27 @@ namespace {
 
 struct CategoryRow {
   std::string_view name, column;
+  ValueKind kind;
+  bool in_all;
 };
+
+// What other tools call a category: msprobe, PyTorch, TransformerEngine. Typed, and never written.
+struct Alias {
+  std::string_view typed, name;
+};
+constexpr Alias kAliases[] = {{"mean", "avg"}, {"norm", "l2norm"}, {"l2", "l2norm"}, {"amax", "absmax"}};
+
+std::string_view without_alias(std::string_view typed) {
+  const auto alias = std::ranges::find(kAliases, typed, &Alias::typed);
+  return alias == std::end(kAliases) ? typed : alias->name;
+}
 
 struct DtypeRow {
   std::string_view name;
   bool has_specials;
 };
 
-#define TENSORSTAT_ROW(id, name, column, ...) CategoryRow{name, column},
+#define TENSORSTAT_ROW(id, name, column, kind, in_all, needs) CategoryRow{name, column, ValueKind::kind, in_all != 0},
 constexpr std::array kCategoryRows = {TENSORSTAT_CATEGORIES(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
 
@@ -39,6 +52,7 @@ std::string listed(const Rows& rows) {
 
 std::string_view name(Category category) { return row(category).name; }
 std::string_view column(Category category) { return row(category).column; }
+ValueKind kind(Category category) { return row(category).kind; }
 std::string_view name(Dtype dtype) { return row(dtype).name; }
 bool is_float(Dtype dtype) { return row(dtype).has_specials; }
 std::string_view name(Precision precision) {
@@ -71,7 +85,7 @@ Result<Categories> categories_from(std::string_view comma_separated) {
   for (std::string_view rest = comma_separated;;) {
     const std::size_t comma = rest.find(',');
     const std::string_view word = rest.substr(0, comma);
-    if (const auto category = category_from(word)) {
+    if (const auto category = category_from(without_alias(word))) {
       add(*category);
     } else if (word == "all") {
       std::ranges::for_each(all_categories(), add);
@@ -88,7 +102,7 @@ Result<Categories> categories_from(std::string_view comma_separated) {
 
 Categories all_categories() {
   Categories categories = every_category();
-  std::erase(categories, Category::kHash);
+  std::erase_if(categories, [](Category category) { return !row(category).in_all; });
   return categories;
 }
 

@@ -107,6 +107,12 @@ class Finished {
       case Category::kNegativeInfCount: return is(negative_infs_);
       case Category::kPositiveInfCount: return is(positive_infs_);
       case Category::kZeroCount: return is(word(PARTIAL_ZEROS));
+      case Category::kVar: return n_ == 0 ? is(std::monostate()) : is(deviation(precision::Deviation::kVariance));
+      case Category::kStd: return n_ == 0 ? is(std::monostate()) : is(deviation(precision::Deviation::kStandard));
+      case Category::kRms: return n_ == 0 ? is(std::monostate()) : is(rms());
+      case Category::kAbsmax: return put_absmax(to);
+      case Category::kSparsity: return n_ == 0 ? is(std::monostate()) : is(sparsity());
+      case Category::kFiniteCount: return is(n_ - nans_ - positive_infs_ - negative_infs_);
       case Category::kMd5:
       case Category::kHash: return is(std::monostate());
     }
@@ -158,6 +164,41 @@ class Finished {
     if (positive_infs_ != 0 || negative_infs_ != 0 || word(PARTIAL_OVERFLOWS) != 0) return kInfinity;
     const precision::Exact squares = exact(EXACT_SQUARES);
     return own_ ? root_of_own_sum(squares, format_) : precision::round_root(squares, format_);
+  }
+
+  double deviation(precision::Deviation which) const {
+    if (nans_ != 0 || positive_infs_ != 0 || negative_infs_ != 0) return kNan;
+    if (word(PARTIAL_OVERFLOWS) != 0) return kInfinity;
+    return precision::round_deviation(exact(EXACT_SUM), exact(EXACT_SQUARES), n_, format_, which);
+  }
+
+  double rms() const {
+    if (nans_ != 0) return kNan;
+    if (positive_infs_ != 0 || negative_infs_ != 0 || word(PARTIAL_OVERFLOWS) != 0) return kInfinity;
+    return precision::round_root_of_quotient(exact(EXACT_SQUARES), n_, format_);
+  }
+
+  // Of the extremum that is farther from 0.
+  void put_absmax(Value* to) const {
+    Value most, least;
+    put_extremum(partial_.words[PARTIAL_HIGHEST], &most);
+    put_extremum(~partial_.words[PARTIAL_LOWEST], &least);
+    if (const auto* top = std::get_if<double>(&most)) {
+      const double a = std::fabs(*top), b = std::fabs(std::get<double>(least));
+      std::construct_at(to, above(a, b) ? a : b);
+    } else if (const auto* signed_top = std::get_if<std::int64_t>(&most)) {
+      const auto size = [](std::int64_t x) { return x < 0 ? 0 - static_cast<std::uint64_t>(x) : static_cast<std::uint64_t>(x); };
+      std::construct_at(to, std::max(size(*signed_top), size(std::get<std::int64_t>(least))));
+    } else {
+      std::construct_at(to, most);  // unsigned, or nothing
+    }
+  }
+
+  // No sum of elements: in `low`, too, it is what `high` has.
+  double sparsity() const {
+    const std::uint64_t zeros = word(PARTIAL_ZEROS);
+    const std::int64_t words[] = {static_cast<std::int64_t>(zeros & 0xffffffff), static_cast<std::int64_t>(zeros >> 32)};
+    return precision::round_quotient({words, 0}, n_, own_ ? precision::kBinary64 : format_);
   }
 
   const PartialView& partial_;

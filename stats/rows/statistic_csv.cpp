@@ -66,11 +66,10 @@ void append_text(std::string& line, std::string_view text, Dialect dialect) {
   }
 }
 
-// MindSpore holds these as doubles whatever the dtype; counts and digests it prints as they are,
+// MindSpore holds all others as doubles whatever the dtype; counts and digests it prints as they are,
 // and a digest that does not exist as nothing.
 bool is_double_in_mindspore(Category category) {
-  return category == Category::kMax || category == Category::kMin || category == Category::kAvg ||
-         category == Category::kL2norm;
+  return kind(category) != ValueKind::kCount && kind(category) != ValueKind::kDigest;
 }
 
 void append_their_value(std::string& line, Category category, const Value& value) {

@@ -113,14 +113,6 @@ bool read_shape(std::string_view text, char open, char close, Shape& shape) {
   return true;
 }
 
-enum class Kind { kExtremum, kReal, kCount, kDigest };
-
-Kind kind_of(Category category) {
-  if (category == Category::kMax || category == Category::kMin) return Kind::kExtremum;
-  if (category == Category::kAvg || category == Category::kL2norm) return Kind::kReal;
-  return name(category).ends_with("count") ? Kind::kCount : Kind::kDigest;
-}
-
 std::optional<Value> read_digest(std::string_view text) {
   const auto digest = Digest::from(text);
   return digest ? std::optional<Value>(*digest) : std::nullopt;
@@ -138,12 +130,13 @@ std::optional<Value> read_integer(std::string_view text, bool is_signed) {
 std::optional<Value> read_value(std::string_view text, Category category,
                                 std::string_view data_type) {
   if (text.empty() || text == "null") return std::optional<Value>(std::in_place);
-  const Kind kind = kind_of(category);
-  if (kind == Kind::kDigest) return read_digest(text);
-  if (kind == Kind::kCount) return read_integer(text, false);
-  if (kind == Kind::kExtremum && data_type.find("float") == data_type.npos) {
+  const ValueKind held = kind(category);
+  if (held == ValueKind::kDigest) return read_digest(text);
+  if (held == ValueKind::kCount) return read_integer(text, false);
+  if (held != ValueKind::kReal && data_type.find("float") == data_type.npos) {
     if (text == "True" || text == "False") return Value{std::uint64_t{text == "True"}};
-    if (auto integer = read_integer(text, data_type.starts_with("int"))) return integer;
+    const bool is_signed = held == ValueKind::kElement && data_type.starts_with("int");
+    if (auto integer = read_integer(text, is_signed)) return integer;
   }
   if (text == "-nan") text.remove_prefix(1);
   const auto real = number_in<double>(text);

@@ -26,11 +26,21 @@ inline constexpr int kDtypeCount = 0 TENSORSTAT_DTYPES(TENSORSTAT_ONE);
 // low: every square and every sum of a float tensor is held in the tensor's own type.
 enum class Precision : std::uint8_t { kHigh, kLow };
 
+// What sort of value a category has (see Value, statistics.hpp).
+enum class ValueKind : std::uint8_t {
+  kElement,  // an element: int64 of signed integers, uint64 of the others and of bool, double of float dtypes
+  kSize,     // an element without its sign: uint64 of integer dtypes and bool, double of float dtypes
+  kReal,     // a double of every dtype
+  kCount,    // a uint64
+  kDigest,   // a Digest
+};
+
 // Categories in the user's order, each once.
 using Categories = std::vector<Category>;
 
 std::string_view name(Category category);    // "negative zero count"
 std::string_view column(Category category);  // "Negative Zero Count"
+ValueKind kind(Category category);
 std::string_view name(Dtype dtype);          // "float32"
 constexpr std::uint32_t size_bytes(Dtype dtype);  // of one element
 bool is_float(Dtype dtype);                  // has NaN and Inf
@@ -41,11 +51,12 @@ std::string_view name(Precision precision);  // "high"
 std::optional<Category> category_from(std::string_view text);
 std::optional<Dtype> dtype_from(std::string_view text);
 
-// "max,nan-count" or "all", in the order given; a name given twice counts once. The error lists
-// every unknown name and what is known.
+// "max,nan-count" or "all", in the order given; a name given twice counts once. Beside the catalog's names it
+// takes what other tools call the same: mean (avg), norm and l2 (l2norm), amax (absmax). The error lists every
+// unknown name and what is known.
 Result<Categories> categories_from(std::string_view comma_separated);
-Categories all_categories();    // those that "all" means
-Categories every_category();    // those and `hash`
+Categories all_categories();    // those that "all" means: MindSpore's twelve
+Categories every_category();    // those and all others
 
 std::string version();  // "1.2.3"
 

@@ -27,7 +27,7 @@ enum Need : Needs {
   kSha1Digest = Needs{1} << 31,
   kDigests = kMd5Digest | kSha1Digest,
 };
-#define TENSORSTAT_NEED(id, name, column, need) need,
+#define TENSORSTAT_NEED(id, name, column, kind, in_all, needs) needs,
 inline constexpr Needs kCategoryNeeds[] = {TENSORSTAT_CATEGORIES(TENSORSTAT_NEED)};
 constexpr Needs needs(Category category) { return kCategoryNeeds[static_cast<int>(category)]; }
 #undef TENSORSTAT_NEED
@@ -52,10 +52,15 @@ class Partial {
   //                infinities are; an infinity when one is; monostate of no elements
   //   l2norm       the exact root of the sum of squares, rounded once to binary64; NaN when any
   //                element is; Inf when one is, or beyond binary64; 0 of no elements
-  // In `low`, avg and l2norm of a float dtype are values of that dtype (precision/README.md).
+  //   var, std     of all elements (ddof 0), the exact value rounded once; NaN when any element is not finite;
+  //                monostate of no elements
+  //   rms          the root of the mean square, as l2norm; monostate of no elements
+  //   absmax       the larger size of max and min; NaN when any element is; monostate of no elements
+  //   sparsity     zeros (of both signs) / count, rounded once; monostate of no elements
+  // In `low`, avg, l2norm, var, std and rms of a float dtype are values of that dtype (precision/README.md).
   Value finish(Category category) const;
 
-  // avg and l2norm rounded once to binary32 instead, not twice.
+  // What is a real number (ValueKind::kReal) rounded once to binary32 instead, not twice.
   Value finish_binary32(Category category) const;
 
   // A versioned, little-endian, canonical form: equal partials give equal bytes. `parse` takes

@@ -113,7 +113,7 @@ class HeldToOracle {
                     << rounded << "\n  must be " << oracle::shown(truth) << "\n  is      "
                     << oracle::shown(got);
     };
-    for (const Category category : all_categories()) {
+    for (const Category category : every_category()) {
       const auto index = static_cast<std::size_t>(category);
       const bool kept = (needs(category) & ~partial.needs()) == 0;
       hold(category, kept ? each.truth->binary64[index] : Value{}, partial.finish(category), "");

@@ -142,6 +142,17 @@ void add_integers(Facts& facts, std::span<const std::byte> bytes, bool is_bool) 
   facts.squares = squares;
 }
 
+// The size of whichever is farther from 0.
+Value farther(const Value& most, const Value& least) {
+  if (const auto* top = std::get_if<double>(&most)) {
+    return std::max(std::fabs(*top), std::fabs(std::get<double>(least)));
+  }
+  const auto* top = std::get_if<std::int64_t>(&most);
+  if (top == nullptr) return most;
+  const mpz_class a = abs(mpz_class(*top)), b = abs(mpz_class(std::get<std::int64_t>(least)));
+  return std::uint64_t{mpz_class(a > b ? a : b).get_ui()};
+}
+
 }  // namespace
 
 Ieee format_of(Dtype dtype) {
@@ -249,6 +260,19 @@ std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee f
   at(Category::kL2norm) = facts.nans != 0 ? kNan
                           : infinite      ? kInfinity
                                           : nearest_root(facts.squares, format);
+  const mpz_class n = facts.count;
+  if (facts.count != 0) {
+    const bool finite = facts.nans == 0 && !infinite;
+    const mpq_class variance = (n * facts.squares - facts.sum * facts.sum) / (n * n);
+    at(Category::kVar) = finite ? nearest(variance, format) : kNan;
+    at(Category::kStd) = finite ? nearest_root(variance, format) : kNan;
+    at(Category::kRms) = facts.nans != 0 ? kNan
+                         : infinite      ? kInfinity
+                                         : nearest_root(facts.squares / n, format);
+    at(Category::kAbsmax) = facts.nans != 0 ? Value(kNan) : farther(facts.most, facts.least);
+    at(Category::kSparsity) = nearest(mpq_class(facts.zeros) / n, format);
+  }
+  at(Category::kFiniteCount) = facts.count - facts.nans - facts.positive_infs - facts.negative_infs;
   at(Category::kCount) = facts.count;
   at(Category::kNanCount) = facts.nans;
   at(Category::kPositiveInfCount) = facts.positive_infs;

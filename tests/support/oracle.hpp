@@ -45,7 +45,7 @@ struct Facts {
 };
 Facts facts(tensorstat::Dtype dtype, std::span<const std::byte> bytes);
 
-// The value of each category but md5, in the catalog's order; avg and l2norm rounded to `format`.
+// The value of each category but the digests, in the catalog's order; real numbers rounded to `format`.
 std::array<tensorstat::Value, tensorstat::kCategoryCount> answers(const Facts& facts,
                                                                   Ieee format = kBinary64);
 
