@@ -94,6 +94,7 @@ Device describe_one(const cl::Device& device) {
   info.fp64 = found.fp64 = has(extensions, "cl_khr_fp64") && environment("TENSORSTAT_CL_FP64") != "0";
   const cl_device_type type = ask<CL_DEVICE_TYPE>(device, answered);
   found.is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
+  found.is_slower_than_host = found.is_cpu && environment("TENSORSTAT_CL_AUTO") != "1";
   found.rank = (type & CL_DEVICE_TYPE_GPU) != 0 ? 2 : (type & CL_DEVICE_TYPE_ACCELERATOR) != 0 ? 1 : 0;
   found.shares_host_memory = ask<CL_DEVICE_HOST_UNIFIED_MEMORY>(device, answered) != CL_FALSE &&
                              environment("TENSORSTAT_CL_ZERO_COPY") != "0";
@@ -211,10 +212,12 @@ Result<Device> describe(const cl::Device& device) {
 
 }  // namespace cl_engine
 
-std::vector<DeviceInfo> list_devices() {
+std::vector<DeviceInfo> list_devices() noexcept try {
   std::vector<DeviceInfo> infos;
   for (const cl_engine::Device& each : cl_engine::find_devices()) infos.push_back(each.info);
   return infos;
+} catch (...) {
+  return {};
 }
 
 }  // namespace tensorstat

@@ -37,6 +37,7 @@ struct Device {
   cl::Device device;
   DeviceInfo info;
   bool is_cpu = false;
+  bool is_slower_than_host = false;  // it is the CPU; TENSORSTAT_CL_AUTO=1 has `auto` use it all the same
   int rank = 0;  // a GPU before an accelerator before a CPU
   bool fp64 = false;              // TENSORSTAT_CL_FP64=0 does without
   bool shares_host_memory = false;  // TENSORSTAT_CL_ZERO_COPY=0 has it uploaded all the same

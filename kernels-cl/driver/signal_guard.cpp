@@ -12,6 +12,8 @@
 namespace tensorstat::cl_engine {
 namespace {
 
+constinit std::mutex mutex_of_all;
+
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 void add_needs(const dl_phdr_info& info, const ElfW(Dyn)* dynamic, LoadedObject& object) {
@@ -81,11 +83,7 @@ bool same_handler(const struct sigaction& one, const struct sigaction& other) {
 }  // namespace
 
 SignalGuard::SignalGuard(cl_platform_id platform)
-    : one_at_a_time_([]() -> std::mutex& {
-        static std::mutex& mutex = *new std::mutex;  // never destroyed: other threads may search while the process ends
-        return mutex;
-      }()),
-      others_(objects_but_the_driver(platform)) {
+    : one_at_a_time_(mutex_of_all), others_(objects_but_the_driver(platform)) {
   for (int signal = 1; signal < NSIG; ++signal) {
     known_[static_cast<std::size_t>(signal)] =
         sigaction(signal, nullptr, &saved_[static_cast<std::size_t>(signal)]) == 0;

@@ -5,28 +5,39 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
+#include <span>
+
+#include "kernels-cl/driver/descriptor.hpp"
+#include "kernels-cl/launch/sha256.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {
 
-struct Header {
-  std::array<char, 8> magic{'t', 's', 't', 'a', 't', 'c', 'l', '1'};
-  std::uint64_t bytes = 0, hash = 0;
-  bool operator==(const Header&) const = default;
-};
+constexpr std::size_t kKeyCharacters = 2 * sizeof(Sha256);
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
 
-// FNV-1a, from any start.
-std::uint64_t hash(const void* data, std::size_t bytes, std::uint64_t start = 0xcbf29ce484222325) {
-  for (const auto* p = static_cast<const unsigned char*>(data); bytes != 0; ++p, --bytes) {
-    start = (start ^ *p) * 0x100000001b3;
-  }
-  return start;
+// An entry is this, the binary, and the SHA-256 of both.
+struct Header {
+  std::array<char, 8> magic{'t', 's', 't', 'a', 't', 'c', 'l', '2'};
+  std::array<char, kKeyCharacters> key{};
+  std::uint64_t binary_bytes = 0;
+  bool operator==(const Header&) const = default;
+};
+static_assert(sizeof(Header) == 8 + kKeyCharacters + 8, "no padding: it is compared and written as bytes");
+constexpr std::size_t kBytesBeside = sizeof(Header) + sizeof(Sha256);
+
+Header header_of(const std::string& key, std::size_t binary_bytes) {
+  Header header;
+  std::ranges::copy(key, header.key.begin());
+  header.binary_bytes = binary_bytes;
+  return header;
 }
 
 // "" where there is none.
@@ -39,85 +50,94 @@ std::string folder() {
   return home != nullptr && home[0] == '/' ? std::string(home) + "/.cache/tensorstat" : "";
 }
 
-class File {
- public:
-  explicit File(int descriptor) : descriptor_(descriptor) {}
-  ~File() {
-    if (descriptor_ >= 0) close(descriptor_);
+// Nothing where there is none: no cache, or no name for the entry.
+std::optional<std::string> path_of(const std::string& key) {
+  const std::string where = folder();
+  if (where.empty() || key.size() != kKeyCharacters) return std::nullopt;
+  return where + "/" + key;
+}
+
+// The size of an entry that this user alone can have written; 0 of anything else, which is not read.
+std::size_t entry_bytes(const Descriptor& file) {
+  struct stat facts {};
+  if (!file.is_open() || fstat(file.number(), &facts) != 0 || !S_ISREG(facts.st_mode)) return 0;
+  if (facts.st_uid != geteuid() || (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) return 0;
+  const auto bytes = static_cast<std::uint64_t>(facts.st_size);
+  return bytes <= kBytesBeside || bytes > kMostBytes + kBytesBeside ? 0 : bytes;
+}
+
+bool read_all(const Descriptor& file, void* to, std::size_t bytes) {
+  for (auto* at = static_cast<char*>(to); bytes != 0;) {
+    const ssize_t got = read(file.number(), at, bytes);
+    if (got <= 0) return false;
+    at += got;
+    bytes -= static_cast<std::size_t>(got);
   }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
+  return true;
+}
 
-  bool is_open() const { return descriptor_ >= 0; }
-
-  bool belongs_to_this_user() const {
-    struct stat facts {};
-    return fstat(descriptor_, &facts) == 0 && facts.st_uid == geteuid() && (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+bool write_all(const Descriptor& file, const void* from, std::size_t bytes) {
+  for (const auto* at = static_cast<const char*>(from); bytes != 0;) {
+    const ssize_t put = write(file.number(), at, bytes);
+    if (put <= 0) return false;
+    at += put;
+    bytes -= static_cast<std::size_t>(put);
   }
-
-  bool read_all(void* to, std::size_t bytes) const {
-    for (auto* at = static_cast<char*>(to); bytes != 0;) {
-      const ssize_t got = read(descriptor_, at, bytes);
-      if (got <= 0) return false;
-      at += got;
-      bytes -= static_cast<std::size_t>(got);
-    }
-    return true;
-  }
-
-  bool write_all(const void* from, std::size_t bytes) const {
-    for (const auto* at = static_cast<const char*>(from); bytes != 0;) {
-      const ssize_t put = write(descriptor_, at, bytes);
-      if (put <= 0) return false;
-      at += put;
-      bytes -= static_cast<std::size_t>(put);
-    }
-    return true;
-  }
-
- private:
-  const int descriptor_;
-};
+  return true;
+}
 
 }  // namespace
 
 std::string cache_key(std::string_view text) {
+  const auto digest = sha256({reinterpret_cast<const unsigned char*>(text.data()), text.size()});
   constexpr char kDigits[] = "0123456789abcdef";
   std::string key;
-  for (const std::uint64_t start : {std::uint64_t{0xcbf29ce484222325}, std::uint64_t{0x9e3779b97f4a7c15}}) {
-    const std::uint64_t value = hash(text.data(), text.size(), start);
-    for (int shift = 60; shift >= 0; shift -= 4) key.push_back(kDigits[value >> shift & 15]);
+  if (!digest) return key;
+  for (const unsigned char byte : *digest) {
+    key.push_back(kDigits[byte >> 4]);
+    key.push_back(kDigits[byte & 15]);
   }
   return key;
 }
 
 Binary load_binary(const std::string& key) {
-  const std::string where = folder();
-  if (where.empty()) return {};
-  const File file(open((where + "/" + key).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const auto path = path_of(key);
+  if (!path) return {};
+  // O_NONBLOCK: what lies there may be a pipe, whose opening would wait for a writer.
+  const Descriptor file(open(path->c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  const std::size_t bytes = entry_bytes(file);
+  if (bytes == 0) return {};
+  Binary entry(bytes);
+  if (!read_all(file, entry.data(), bytes)) return {};
+  const std::span<const unsigned char> digested(entry.data(), bytes - sizeof(Sha256));
+  const auto digest = sha256(digested);
+  if (!digest || !std::ranges::equal(*digest, std::span(entry).last(sizeof(Sha256)))) return {};
   Header header;
-  if (!file.is_open() || !file.belongs_to_this_user() || !file.read_all(&header, sizeof header)) return {};
-  if (header.bytes == 0 || header.bytes > kMostBytes) return {};
-  Binary binary(header.bytes);
-  if (!file.read_all(binary.data(), binary.size())) return {};
-  const Header expected{.bytes = binary.size(), .hash = hash(binary.data(), binary.size())};
-  return header == expected ? binary : Binary{};
+  std::memcpy(static_cast<void*>(&header), entry.data(), sizeof header);
+  if (header != header_of(key, bytes - kBytesBeside)) return {};
+  return Binary(entry.begin() + sizeof header, entry.end() - sizeof(Sha256));
 }
 
 void store_binary(const std::string& key, const Binary& binary) {
-  const std::string where = folder();
-  if (where.empty() || binary.empty() || binary.size() > kMostBytes) return;
+  const auto path = path_of(key);
+  if (!path || binary.empty() || binary.size() > kMostBytes) return;
   rlimit most{};  // a write beyond it would raise SIGXFSZ
-  if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur < sizeof(Header) + binary.size()) return;
+  if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur < kBytesBeside + binary.size()) return;
+  const Header header = header_of(key, binary.size());
+  Binary entry(sizeof header + binary.size());
+  std::memcpy(entry.data(), &header, sizeof header);
+  std::ranges::copy(binary, entry.begin() + sizeof header);
+  const auto digest = sha256(entry);
+  if (!digest) return;
+  entry.insert(entry.end(), digest->begin(), digest->end());
   std::error_code failed;
-  std::filesystem::create_directories(where, failed);
+  std::filesystem::create_directories(folder(), failed);
   if (failed) return;
-  std::string temporary = where + "/.new-XXXXXX";
-  const File file(mkostemp(temporary.data(), O_CLOEXEC));
+  std::string temporary = folder() + "/.new-XXXXXX";
+  const Descriptor file(mkostemp(temporary.data(), O_CLOEXEC));
   if (!file.is_open()) return;
-  const Header header{.bytes = binary.size(), .hash = hash(binary.data(), binary.size())};
-  const bool whole = file.write_all(&header, sizeof header) && file.write_all(binary.data(), binary.size());
-  if (!whole || rename(temporary.c_str(), (where + "/" + key).c_str()) != 0) unlink(temporary.c_str());
+  const bool whole = write_all(file, entry.data(), entry.size());
+  if (!whole || rename(temporary.c_str(), path->c_str()) != 0) unlink(temporary.c_str());
 }
 
 }  // namespace tensorstat::cl_engine

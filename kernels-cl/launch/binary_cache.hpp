@@ -11,13 +11,15 @@ namespace tensorstat::cl_engine {
 
 using Binary = std::vector<unsigned char>;
 
-// The name of an entry: everything that the binary depends on goes into `text`.
+// The name of an entry: the SHA-256 of `text`, into which everything goes that the binary depends on. Empty where
+// OpenSSL has no SHA-256: then nothing is kept.
 std::string cache_key(std::string_view text);
 
-// Empty when there is no whole entry, of this user's own.
+// Empty when there is no whole entry that this user wrote under this key: each entry holds its key, its length and a
+// digest of itself. Only a regular file of at most 64 MiB is read; nothing else that lies there is waited for.
 Binary load_binary(const std::string& key);
 
-// Whole or not at all, whoever else writes the same entry at the time.
+// The entry is written whole or not at all, whoever else writes the same entry at the time.
 void store_binary(const std::string& key, const Binary& binary);
 
 }  // namespace tensorstat::cl_engine

@@ -1,28 +1,24 @@
 #include <tensorstat/opencl.hpp>
 
-#include <new>
 #include <utility>
 
 #include "kernels-cl/launch/queue_context.hpp"
+#include "stats/core/abandon.hpp"
+#include "stats/core/caught.hpp"
 #include "stats/core/ledger.hpp"
 #include "stats/core/measured.hpp"
+#include "stats/core/request_check.hpp"
 
 namespace tensorstat {
 
 using cl_engine::Batch;
 using cl_engine::QueueContext;
 
-namespace {
-
-Error out_of_memory() { return {Code::kInvalid, "out of host memory"}; }
-
-}  // namespace
-
 struct DeviceMeter::State {
   explicit State(std::optional<std::uint64_t> budget_bytes) : ledger(budget_bytes) {}
   // A forked child cannot release what is the parent's.
   ~State() {
-    if (queue_context && queue_context->forked()) static_cast<void>(queue_context.release());
+    if (queue_context && queue_context->forked()) abandon(std::move(queue_context));
   }
 
   Ledger ledger;
@@ -31,13 +27,22 @@ struct DeviceMeter::State {
 
 struct Ticket::State {
   ~State() {
-    if (owner->queue_context->forked()) static_cast<void>(new Batch(std::move(batch)));
+    if (owner->queue_context->forked()) abandon(std::move(batch));
+  }
+
+  // Waits for the batch, once, so that the partials hold what was found.
+  Status close() {
+    if (std::exchange(collected, true)) return Error{Code::kInvalid, "this ticket has been collected"};
+    if (owner->queue_context->forked()) {
+      return Error{Code::kDevice, "the process has forked since the batch was submitted"};
+    }
+    return batch->collect(partials);
   }
 
   std::shared_ptr<DeviceMeter::State> owner;  // goes last
   Request request;
   std::vector<Partial> partials;
-  Batch batch;
+  std::unique_ptr<Batch> batch;
   bool collected = false;
 };
 
@@ -46,24 +51,27 @@ Ticket::Ticket(Ticket&&) noexcept = default;
 Ticket& Ticket::operator=(Ticket&&) noexcept = default;
 Ticket::~Ticket() = default;
 
-void* Ticket::event() const { return state_->batch.event(); }
+void* Ticket::event() const { return state_->batch->event(); }
 
 Result<Measurements> Ticket::collect() try {
-  if (std::exchange(state_->collected, true)) return Error{Code::kInvalid, "this ticket has been collected"};
-  if (state_->owner->queue_context->forked()) {
-    return Error{Code::kDevice, "the process has forked since the batch was submitted"};
-  }
-  if (Status status = state_->batch.collect(state_->partials); !status) return status.error();
+  if (Status status = state_->close(); !status) return std::move(status).error();
   auto results = std::make_unique<Measurements::State>(state_->request.categories, state_->partials.size());
   const Wanted wanted{state_->request.precision, needs(state_->request.categories, state_->request.precision)};
   for (std::size_t i = 0; i < state_->partials.size(); ++i) {
     const Partial& partial = state_->partials[i];
     results->put(i, partial.dtype(), {.words = partial.words()}, wanted);
   }
-  results->place({{"opencl", "submitted to its queue", state_->batch.device_bytes()}}, {});
+  results->place({{"opencl", "submitted to its queue", state_->batch->device_bytes()}}, {});
   return Measurements(std::move(results));
-} catch (const std::bad_alloc&) {
-  return out_of_memory();
+} catch (...) {
+  return caught();
+}
+
+Result<std::vector<Partial>> Ticket::collect_partials() try {
+  if (Status status = state_->close(); !status) return std::move(status).error();
+  return std::move(state_->partials);
+} catch (...) {
+  return caught();
 }
 
 DeviceMeter::DeviceMeter(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -82,19 +90,21 @@ Result<DeviceMeter> DeviceMeter::on(void* queue, std::optional<std::uint64_t> bu
   if (!queue_context) return queue_context.error();
   state->queue_context = *std::move(queue_context);
   return DeviceMeter(std::move(state));
-} catch (const std::bad_alloc&) {
-  return out_of_memory();
+} catch (...) {
+  return caught();
 }
 
 Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Request& request,
                                    std::span<void* const> wait_list) try {
   QueueContext& queue_context = *state_->queue_context;
   if (request.on == On::kHost) return Error{Code::kInvalid, "a submitted batch runs on the device; `host` was asked for"};
+  if (Status status = check(tensors, request); !status) return std::move(status).error();
   const Needs wanted = needs(request.categories, request.precision);
   if ((wanted & kDigests) != 0) return Error{Code::kUnsupported, "a digest is serial, and no work for a device: use a Meter"};
   auto state = std::make_unique<Ticket::State>();
   state->owner = state_;
   state->request = request;
+  state->batch = std::make_unique<Batch>();
   state->partials.reserve(tensors.size());
   std::uint64_t total_bytes = 0;
   for (const Tensor& tensor : tensors) {
@@ -104,6 +114,7 @@ Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Reques
       return Error{Code::kUnsupported,
                    "tensor " + std::to_string(state->partials.size()) + " cannot be submitted: " + refusal};
     }
+    if (Status status = queue_context.check(tensor); !status) return std::move(status).error();
     state->partials.emplace_back(tensor.dtype, request.precision, wanted);
     total_bytes += tensor.bytes();
   }
@@ -117,10 +128,10 @@ Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Reques
   for (void* const event : wait_list) events.push_back(static_cast<cl_event>(event));
   auto batch = queue_context.enqueue(queue_context.queue(), std::move(pieces), std::move(sources), events);
   if (!batch) return batch.error();
-  state->batch = *std::move(batch);
+  *state->batch = *std::move(batch);
   return Ticket(std::move(state));
-} catch (const std::bad_alloc&) {
-  return out_of_memory();
+} catch (...) {
+  return caught();
 }
 
 }  // namespace tensorstat

@@ -6,6 +6,7 @@
 
 #include "kernels-cl/launch/upload_ring.hpp"
 #include "kernels-cl/launch/queue_context.hpp"
+#include "stats/core/abandon.hpp"
 #include "stats/core/ledger.hpp"
 
 namespace tensorstat {
@@ -23,7 +24,7 @@ class Upload final : public DeviceStream {
   Upload(QueueContext& queue_context, std::unique_ptr<UploadRing> ring, Needs needs)
       : queue_context_(queue_context), ring_(std::move(ring)), needs_(needs) {}
   ~Upload() override {
-    if (queue_context_.forked()) static_cast<void>(ring_.release());
+    if (queue_context_.forked()) abandon(std::move(ring_));
   }
 
   Status append(const Tensor& part) override {
@@ -56,7 +57,7 @@ class OpenClEngine final : public DeviceEngine {
 
   // A forked child cannot release what is the parent's: it would wait for threads that it does not have.
   ~OpenClEngine() override {
-    if (queue_context_->forked()) static_cast<void>(queue_context_.release());
+    if (queue_context_->forked()) abandon(std::move(queue_context_));
   }
 
   std::string_view name() const override { return "opencl"; }
@@ -64,6 +65,8 @@ class OpenClEngine final : public DeviceEngine {
     return queue_context_->device().info.platform_name + ": " + queue_context_->device().info.name;
   }
   bool shares_host_memory() const override { return queue_context_->device().shares_host_memory; }
+  bool is_slower_than_host() const override { return queue_context_->device().is_slower_than_host; }
+  Status check(const Tensor& tensor) const override { return queue_context_->check(tensor); }
   std::string refusal(const Tensor& tensor, Precision precision) const override {
     return queue_context_->refusal(tensor, precision);
   }

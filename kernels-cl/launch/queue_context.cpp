@@ -81,6 +81,17 @@ std::string QueueContext::refusal(const Tensor& tensor, Precision precision) con
   return "";
 }
 
+Status QueueContext::check(const Tensor& tensor) const {
+  if (tensor.where != Where::kClBuffer || tensor.element_count == 0 || forked()) return {};
+  std::size_t bytes = 0;
+  const auto memory = static_cast<cl_mem>(const_cast<void*>(tensor.address));
+  if (clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof bytes, &bytes, nullptr) != CL_SUCCESS) return {};
+  if (tensor.offset_bytes <= bytes && tensor.bytes() <= bytes - tensor.offset_bytes) return {};
+  return Error{Code::kInvalid, "a tensor of " + std::to_string(tensor.bytes()) + " bytes at byte " +
+                                   std::to_string(tensor.offset_bytes) + " reaches beyond its cl_mem, which has " +
+                                   std::to_string(bytes)};
+}
+
 Status QueueContext::add(const Tensor& tensor, Needs needs, std::size_t job, std::uint64_t total_bytes,
                     std::vector<Piece>& pieces, std::vector<cl::Buffer>& sources) const {
   if (tensor.element_count == 0) return {};

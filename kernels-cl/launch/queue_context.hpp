@@ -38,6 +38,9 @@ class QueueContext {
   // Why the device cannot fold this tensor, in words; empty when it can.
   std::string refusal(const Tensor& tensor, Precision precision) const;
 
+  // An error where a tensor reaches beyond its cl_mem, as far as the driver tells.
+  Status check(const Tensor& tensor) const;
+
   // Whether the device reads the tensor where it is; and whether it does so by its address alone, without
   // a buffer for each.
   bool in_place(const Tensor& tensor) const;

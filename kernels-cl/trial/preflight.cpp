@@ -1,11 +1,11 @@
-// tensorstat-preflight: asks an OpenCL driver for what the process that started it is about to ask
-// for, so that whatever the driver then does to its process, it does to this one.
-// kernels-cl/trial/driver_trial.hpp says why.
+// tensorstat-preflight: makes the OpenCL calls that the process which started it is about to make. If the driver aborts,
+// it ends this process and not that one (kernels-cl/trial/driver_trial.hpp).
 //
-//   tensorstat-preflight ROOM devices
-//   tensorstat-preflight ROOM kernel KEY DTYPE NEEDS
+//   tensorstat-preflight LIMITS devices
+//   tensorstat-preflight LIMITS kernel KEY DTYPE NEEDS
 //
-// The last line on stdout is kTrialPassed, and the exit code 0, when all went well.
+// LIMITS are three arguments, those of to_arguments (limits.hpp). When all went well, the last line on stdout is
+// kTrialPassed, and the exit code is 0.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -19,15 +19,15 @@
 #include <string_view>
 
 #include "kernels-cl/launch/program.hpp"
-#include "kernels-cl/trial/limits.hpp"
 #include "kernels-cl/launch/queue_context.hpp"
 #include "kernels-cl/trial/driver_trial.hpp"
+#include "kernels-cl/trial/limits.hpp"
 #include "stats/core/ledger.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {
 
-// What concerns nobody but the process that started this one.
+// Leaves no trace: no core dump, no process that outlives the one that started it, none of that one's descriptors.
 void keep_quiet() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit none{};
@@ -74,9 +74,7 @@ Status fold_twice(const std::string& key, Dtype dtype, Needs needs) {
 }
 
 Status perform(int argc, char** argv) {
-  const Error misused{
-      Code::kInvalid,
-      "tensorstat starts this program itself; there is nothing to be had from it by hand"};
+  const Error misused{Code::kInvalid, "this program is started by the tensorstat library, and has no use by hand"};
   if (argc < kLimitArguments + 2) return misused;
   keep_quiet();
   limit_to(limits_from(argv + 1));

@@ -2,10 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <filesystem>
 #include <iostream>
-#include <limits>
-#include <map>
+#include <optional>
 #include <string_view>
+
+#include "stats/files/shown.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -25,8 +27,11 @@ constexpr const char* kExamples = R"(Examples:
 
 constexpr const char* kAfterwards =
     R"(Statistics: max, min, avg, count, negative zero count (elements below 0), positive zero count
-(above 0), nan count, negative inf count, positive inf count, zero count, md5, l2norm.
-nan-count and nan_count mean the same as "nan count".
+(above 0), nan count, negative inf count, positive inf count, zero count, md5, l2norm: these are
+`all`; and hash, a SHA-1. nan-count and nan_count mean the same as "nan count".
+
+Paths: in a glob ** stands for any number of folders: 'run/**/grad.*.npy'. Folders named dump or
+devices are read as ./dump and ./devices, because these words are subcommands.
 
 Exit status: 0 done; 1 the results could not be written; 2 wrong usage; 3 some input could not be
 read (the others are done and written); 4 --on device was asked for and no device can do it.)";
@@ -50,33 +55,6 @@ bool parse_whole(std::string_view digits, auto& number) {
   return error == std::errc() && end == digits.data() + digits.size();
 }
 
-// "1048576", "512M", "2g".
-std::optional<std::uint64_t> bytes_from(std::string_view text) {
-  int shift = 0;
-  if (!text.empty()) {
-    switch (text.back()) {
-      case 'K':
-      case 'k':
-        shift = 10;
-        break;
-      case 'M':
-      case 'm':
-        shift = 20;
-        break;
-      case 'G':
-      case 'g':
-        shift = 30;
-        break;
-    }
-  }
-  if (shift != 0) text.remove_suffix(1);
-  std::uint64_t number = 0;
-  if (!parse_whole(text, number) || number > std::numeric_limits<std::uint64_t>::max() >> shift) {
-    return std::nullopt;
-  }
-  return number << shift;
-}
-
 // "0:1"
 bool parse_device(std::string_view text, int& platform, int& device) {
   const std::size_t colon = text.find(':');
@@ -84,23 +62,59 @@ bool parse_device(std::string_view text, int& platform, int& device) {
          parse_whole(text.substr(colon + 1), device) && platform >= 0 && device >= 0;
 }
 
+template <typename T>
+using Choices = std::vector<std::pair<std::string, T>>;
+
+const Choices<Format> kFormats = {
+    {"table", Format::kTable}, {"csv", Format::kCsv}, {"json", Format::kJson}, {"ndjson", Format::kNdjson}};
+const Choices<Format> kExtensions = {{".csv", Format::kCsv},
+                                     {".json", Format::kJson},
+                                     {".ndjson", Format::kNdjson},
+                                     {".jsonl", Format::kNdjson},
+                                     {".txt", Format::kTable}};
+
+// What `output` ends in says the format; a name without an extension, such as /dev/stdout, is a table's.
 Format format_for(const std::string& output) {
-  if (output.ends_with(".csv")) return Format::kCsv;
-  if (output.ends_with(".json")) return Format::kJson;
-  if (output.ends_with(".ndjson") || output.ends_with(".jsonl")) return Format::kNdjson;
-  return Format::kTable;
+  std::string known;
+  for (const auto& [extension, format] : kExtensions) {
+    if (output.ends_with(extension)) return format;
+    known.append(known.empty() ? "" : ", ").append(extension);
+  }
+  const std::string extension = std::filesystem::path(output).extension().string();
+  if (extension.empty()) return Format::kTable;
+  throw CLI::ValidationError(
+      "--output", "no format has the extension '" + extension + "': end the name in one of " + known +
+                      ", or say --format");
 }
 
-// `text`'s value, or an error that says what is allowed.
+// An option whose values are words. A value that is none of them is an error that lists them.
 template <typename T>
-T choose(const std::string& option, const std::string& text,
-         const std::vector<std::pair<const char*, T>>& choices) {
-  std::string allowed;
-  for (const auto& [word, value] : choices) {
-    if (text == word) return value;
-    allowed.append(allowed.empty() ? "" : ", ").append(word);
+CLI::Option* add_choice(CLI::App& app, const std::string& option, T& value, const Choices<T>& choices,
+                        const std::string& help) {
+  const auto take = [&value, choices](const std::string& word) {
+    for (const auto& [name, meaning] : choices) {
+      if (name == word) value = meaning;
+    }
+  };
+  return app.add_option_function<std::string>(option, take, help)->check(CLI::IsMember(choices).description(""));
+}
+
+const CLI::Validator begins_with_digit(
+    [](const std::string& text) {
+      const bool is_right = !text.empty() && text[0] >= '0' && text[0] <= '9';
+      return is_right ? "" : "'" + text + "' is not a number of bytes, such as 1000000 or 512M";
+    },
+    "");
+
+// What stands before a subcommand belongs to the command without one, and would do nothing.
+void refuse_unused_options(const CLI::App& app, const std::string& subcommand) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0) continue;
+    const bool is_path = option->get_positional();
+    throw CLI::ValidationError((is_path ? "the path " + option->results().front() : option->get_name()) +
+                               " does nothing with `tensorstat " + subcommand + "`; a file or folder named " +
+                               subcommand + " is named ./" + subcommand);
   }
-  throw CLI::ValidationError(option, "'" + text + "' is none of " + allowed);
 }
 
 }  // namespace
@@ -116,29 +130,31 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
   app.get_option("--version")->description("Show the version and exit");
 
   app.add_option("PATH", arguments.paths,
-                 ".npy files, directories (walked recursively, in the order of names) and globs")
+                 ".npy files, directories (walked recursively, in the order of names) and globs (*, ?, [], **)")
       ->type_name("");
-  std::string stats = kStatsByDefault, on = "auto", device, precision = "high", format, budget;
+  std::string stats = kStatsByDefault, device;
+  std::optional<Format> format;
   app.add_option("--stats", stats, "What to compute, e.g. max,nan-count; or all")
       ->type_name("LIST");
-  app.add_option("--on", on,
-                 "auto, host or device. device fails rather than compute elsewhere; md5 is host "
-                 "work always")
+  add_choice(app, "--on", arguments.request.on, {{"auto", On::kAuto}, {"host", On::kHost}, {"device", On::kDevice}},
+             "auto, host or device. device fails rather than compute elsewhere; md5 and hash are always "
+             "host work")
       ->type_name("WHERE");
   app.add_option("--device", device,
                  "The OpenCL device to use, numbered as in `tensorstat devices`")
       ->type_name("P:D");
-  app.add_option(
-         "--precision", precision,
-         "high: avg and l2norm exact, rounded once; low: sums held in the tensor's own type")
+  add_choice(app, "--precision", arguments.request.precision, {{"high", Precision::kHigh}, {"low", Precision::kLow}},
+             "high: avg and l2norm exact, rounded once; low: sums held in the tensor's own type")
       ->type_name("high|low");
-  app.add_option("--format", format,
-                 "table, csv, json or ndjson; by default what -o ends in, or table")
+  add_choice(app, "--format", format, {kFormats.begin(), kFormats.end()},
+             "table, csv, json or ndjson; by default what -o ends in (.csv, .json, .ndjson, .jsonl, .txt), or table")
       ->type_name("FORMAT");
-  app.add_option("-o,--output", arguments.output, "Write there, whole or not at all, not to stdout")
+  app.add_option("-o,--output", arguments.output, "Write there, whole or not at all, not to stdout; a file that is there keeps its mode")
       ->type_name("FILE");
-  app.add_option("--budget", budget,
-                 "Most device memory to take, e.g. 512M (K, M or G: powers of 1024)")
+  app.add_option("--budget", arguments.meter.budget_bytes,
+                 "Most device memory to take, e.g. 512M (K, M, G, T: powers of 1024)")
+      ->transform(CLI::AsSizeValue(false).description(""))
+      ->transform(begins_with_digit)  // before that: AsSizeValue takes -1 for 2^64-1 and M for 0
       ->type_name("BYTES");
   app.add_flag("--bfloat16", arguments.void_is_bfloat16,
                "Two-byte voids (<V2, as ml_dtypes writes them) are bfloat16");
@@ -151,6 +167,7 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
 
   try {
     app.parse(argc, argv);
+    for (const CLI::App* subcommand : app.get_subcommands()) refuse_unused_options(app, subcommand->get_name());
     arguments.list_devices = devices->parsed();
     if (dump->parsed()) arguments.dump = std::move(dumped);
     if (arguments.list_devices || arguments.dump) return arguments;
@@ -160,33 +177,17 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
     auto categories = categories_from(stats);
     if (!categories) throw CLI::ValidationError("--stats", categories.error().message);
     arguments.request.categories = *std::move(categories);
-    arguments.request.on =
-        choose<On>("--on", on, {{"auto", On::kAuto}, {"host", On::kHost}, {"device", On::kDevice}});
-    arguments.request.precision = choose<Precision>(
-        "--precision", precision, {{"high", Precision::kHigh}, {"low", Precision::kLow}});
-    arguments.format = format.empty() ? format_for(arguments.output)
-                                      : choose<Format>("--format", format,
-                                                       {{"table", Format::kTable},
-                                                        {"csv", Format::kCsv},
-                                                        {"json", Format::kJson},
-                                                        {"ndjson", Format::kNdjson}});
+    arguments.format = format ? *format : format_for(arguments.output);
     if (!device.empty() &&
         !parse_device(device, arguments.meter.platform, arguments.meter.device)) {
       throw CLI::ValidationError("--device",
                                  "'" + device + "' is not PLATFORM:DEVICE, such as 0:0");
     }
-    if (!budget.empty()) {
-      arguments.meter.budget_bytes = bytes_from(budget);
-      if (!arguments.meter.budget_bytes) {
-        throw CLI::ValidationError(
-            "--budget", "'" + budget + "' is not a number of bytes, such as 1000000 or 512M");
-      }
-    }
     return arguments;
   } catch (const CLI::Success& answered) {  // --help, --version
     return app.exit(answered);
   } catch (const CLI::ParseError& error) {
-    std::cerr << "tensorstat: " << error.what() << "\nTry 'tensorstat --help'.\n";
+    std::cerr << "tensorstat: " << printable(error.what()) << "\nTry 'tensorstat --help'.\n";
     return kUsage;
   }
 }

@@ -2,10 +2,11 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <string>
+
+#include "stats/files/shown.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -28,10 +29,7 @@ Console::~Console() { hide_progress(); }
 void Console::say(std::string_view text) {
   const std::lock_guard lock(mutex_);
   erase_line();
-  std::string line(text);
-  std::ranges::replace_if(
-      line, [](unsigned char c) { return c < ' ' && c != '\n'; }, '?');
-  write_error("tensorstat: " + line + "\n");
+  write_error("tensorstat: " + printable(text) + "\n");
 }
 
 void Console::progress(std::size_t done, std::size_t total, std::uint64_t bytes) {

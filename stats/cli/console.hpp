@@ -15,8 +15,8 @@ class Console {
   Console();
   ~Console();  // hides the progress
 
-  // "tensorstat: TEXT", on a line of its own. Control characters, which a file's name may bring to
-  // move the cursor, become ?.
+  // "tensorstat: TEXT", on a line of its own: what a terminal would act upon, which a file's name may hold, is
+  // escaped, line breaks too.
   void say(std::string_view text);
 
   // `done` of `total` tensors and `bytes` so far. Shown on a terminal only, once the work has

@@ -1,12 +1,12 @@
 #include "stats/cli/dump_command.hpp"
 
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 
 #include "stats/cli/arguments.hpp"
 #include "stats/cli/inputs.hpp"
+#include "stats/dump/mindspore/json_text.hpp"
 #include "stats/dump/replay.hpp"
+#include "stats/files/whole_file.hpp"
 #include "stats/rows/statistic_csv.hpp"
 
 namespace tensorstat::cli {
@@ -30,6 +30,12 @@ CLI::App* add_dump_command(CLI::App& app, DumpArguments& arguments) {
       ->type_name("mindspore-2.7|mindspore-next|ours");
   dump->add_flag("--by-step", arguments.by_step,
                  "Write the folders of MindSpore's O2: STEP/TIME/DEVICE/MODEL/ID/ITERATION");
+  CLI::Option* append = dump->add_flag(
+      "--append", arguments.append, "Where an earlier dump is in the way, add to its statistic.csv and its tensors");
+  dump->add_flag("--replace", arguments.replace,
+                 "Where an earlier dump is in the way, replace files of the same names, each as a whole, once "
+                 "everything is written")
+      ->excludes(append);
   return dump;
 }
 
@@ -43,10 +49,9 @@ int run_dump(const DumpArguments& arguments, const MeterOptions& meter, Console&
     console.say("no config: give --config FILE, or set MINDSPORE_DUMP_CONFIG");
     return kUsage;
   }
-  std::ifstream file(config, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad()) {
-    console.say("cannot read the config " + config);
+  const auto text = read_whole_file(config, kMostJsonBytes);
+  if (!text) {
+    console.say("the config " + text.error().message);
     return kUsage;
   }
   const Inputs inputs = find_inputs(arguments.paths);
@@ -65,10 +70,19 @@ int run_dump(const DumpArguments& arguments, const MeterOptions& meter, Console&
   options.dialect = *dialect_from(arguments.dialect);
   options.layout = arguments.by_step ? DumpLayout::kByStep : DumpLayout::kByRank;
   options.path = arguments.output;
+  const Existing existing = arguments.append    ? Existing::kAppend
+                            : arguments.replace ? Existing::kReplace
+                                                : Existing::kRefuse;
   const auto counters = replay(
-      text, inputs.files, std::move(options),
+      *text, inputs.files, std::move(options), existing,
       {complain, [&](std::size_t done, std::size_t total) { console.progress(done, total, 0); }});
   console.hide_progress();
+  if (!counters && counters.error().code == Code::kUnwritable) {
+    console.say(counters.error().message + (existing == Existing::kRefuse
+                                                ? "; give --append to add to it, --replace to replace it, or another -o"
+                                                : ""));
+    return kNotWritten;
+  }
   if (!counters) {
     console.say(config + ": " + counters.error().message);
     return kUsage;

@@ -16,6 +16,7 @@ struct DumpArguments {
   std::string output;  // empty: `path` of the config
   std::string dialect = "mindspore-2.7";
   bool by_step = false;
+  bool append = false, replace = false;
 };
 
 // Adds the subcommand to `app`; what it is given goes to `arguments`, which outlives the parsing.

@@ -1,5 +1,6 @@
 // The `tensorstat` command: arguments in, tables out; no arithmetic.
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -67,7 +68,9 @@ Outcome report_on(const Arguments& arguments, Console& console, const Write& wri
     outcome.has_results = true;
     write(report->add(entry));
     // A csv has no place for it.
-    if (arguments.explain && arguments.format == Format::kCsv) console.say(explanation(entry));
+    if (arguments.explain && arguments.format == Format::kCsv) {
+      for (const std::string& line : explanation(entry)) console.say(line);
+    }
   };
   listener.unreadable = fail(kNotRead);
   std::string reason;
@@ -118,11 +121,21 @@ int run(const Arguments& arguments, Console& console) {
   return outcome.exit;
 }
 
+// A descriptor that the caller closed would be given to the next file that is opened, and what is meant for stderr
+// written into it. It is opened on something that nothing can be written to, so that lost results are an error.
+void occupy_standard_descriptors() {
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(standard, F_GETFD) >= 0) continue;
+    [[maybe_unused]] const int lowest = ::open("/", O_RDONLY | O_DIRECTORY);  // which is `standard`
+  }
+}
+
 }  // namespace
 }  // namespace tensorstat::cli
 
 int main(int argc, char** argv) {
   using namespace tensorstat::cli;
+  occupy_standard_descriptors();
   std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error to report, not a death
   Console console;
   try {

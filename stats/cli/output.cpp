@@ -1,11 +1,17 @@
 #include "stats/cli/output.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <system_error>
+#include <utility>
+
+#include "stats/files/open_file.hpp"
+#include "stats/files/shown.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -14,7 +20,7 @@ namespace fs = std::filesystem;
 
 Error unwritable(const std::string& where, int error) {
   return {Code::kUnwritable,
-          where + ": cannot be written: " + std::generic_category().message(error)};
+          printable(where) + ": cannot be written: " + std::generic_category().message(error)};
 }
 
 bool write_all(int descriptor, std::string_view text) {
@@ -27,12 +33,19 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
-// Opens, writes and closes; 0, or what the system said.
-int write_file(const std::string& path, int flags, std::string_view text, bool sync) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0666);
+// Opens, writes and closes; 0, or what the system said. `before`, where there is one: the file whose owner and mode
+// the new one is given.
+int write_file(const std::string& path, int flags, std::string_view text, bool sync, const struct stat* before) {
+  const int descriptor = open_file(path.c_str(), O_WRONLY | O_CREAT | flags, before ? S_IRUSR | S_IWUSR : 0666);
   if (descriptor < 0) return errno;
-  const bool is_written = write_all(descriptor, text) && (!sync || ::fsync(descriptor) == 0);
-  const int error = is_written ? 0 : errno;
+  bool is_done = write_all(descriptor, text);
+  if (is_done && before != nullptr) {
+    // Only root may give a file away; anybody else's new file is their own.
+    [[maybe_unused]] const int given = ::fchown(descriptor, before->st_uid, before->st_gid);
+    is_done = ::fchmod(descriptor, before->st_mode & 0777) == 0;
+  }
+  is_done = is_done && (!sync || ::fsync(descriptor) == 0);
+  const int error = is_done ? 0 : errno;
   return ::close(descriptor) != 0 && error == 0 ? errno : error;
 }
 
@@ -50,20 +63,27 @@ Status Output::write(std::string_view text) {
 
 Status Output::close() {
   if (path_.empty()) return {};
-  std::error_code error;
   // A link is followed, so that the file it names is the one replaced; a pipe or /dev/stdout is
   // written as it is.
-  fs::path target = fs::weakly_canonical(path_, error);
-  if (error) target = path_;
-  const fs::file_status status = fs::status(target, error);
-  if (fs::exists(status) && !fs::is_regular_file(status)) {
-    const int fault = write_file(path_, 0, held_, false);
+  std::error_code error;
+  struct stat before;
+  const bool exists = ::stat(path_.c_str(), &before) == 0;
+  if (!exists && fs::is_symlink(fs::symlink_status(path_, error))) {
+    return Error{Code::kUnwritable, printable(path_) + ": cannot be written: it is a link to " +
+                                        printable(fs::read_symlink(path_, error).string()) + ", which does not exist"};
+  }
+  if (exists && !S_ISREG(before.st_mode)) {
+    const int fault = write_file(path_, 0, held_, false, nullptr);
     return fault == 0 ? Status() : unwritable(path_, fault);
   }
+  // What may not be written may not be replaced, though its folder would allow that.
+  if (exists && ::faccessat(AT_FDCWD, path_.c_str(), W_OK, AT_EACCESS) != 0) return unwritable(path_, errno);
+  fs::path target = exists ? fs::canonical(path_, error) : fs::path(path_);
+  if (error) target = path_;
   std::string hidden = ".";
   hidden.append(target.filename().string()).append(".").append(std::to_string(::getpid()));
   const fs::path beside = target.parent_path() / hidden;
-  int fault = write_file(beside, O_EXCL, held_, true);
+  int fault = write_file(beside, O_EXCL, held_, true, exists ? &before : nullptr);
   if (fault == 0 && ::rename(beside.c_str(), target.c_str()) != 0) fault = errno;
   if (fault == 0) return {};
   if (fault != EEXIST) ::unlink(beside.c_str());

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "stats/files/shown.hpp"
 #include "stats/rows/statistic_csv.hpp"
 
 namespace tensorstat::cli {
@@ -36,7 +37,7 @@ std::unique_ptr<Report> make_report(Format format, const Categories& categories,
   return make_table(categories, with_placement, in_color);
 }
 
-std::string explanation(const Entry& entry) {
+std::vector<std::string> explanation(const Entry& entry) {
   std::vector<std::pair<std::string, std::string>> lines;  // where and why; which
   for (const Decision& decision : entry.placement) {
     const std::string where = std::string(decision.engine) + ": " + std::string(decision.reason);
@@ -44,9 +45,10 @@ std::string explanation(const Entry& entry) {
     if (line == lines.end()) line = lines.insert(line, {where, ""});
     line->second.append(line->second.empty() ? "" : ", ").append(name(decision.category));
   }
-  std::string text = entry.path + "\n";
-  for (const auto& [where, which] : lines) text += "  " + which + ": " + where + "\n";
-  return text + "  device memory taken: " + std::to_string(entry.device_bytes) + " bytes";
+  std::vector<std::string> text = {printable(entry.path)};
+  for (const auto& [where, which] : lines) text.push_back("  " + which + ": " + where);
+  text.push_back("  device memory taken: " + std::to_string(entry.device_bytes) + " bytes");
+  return text;
 }
 
 }  // namespace tensorstat::cli

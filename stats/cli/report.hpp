@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "stats/cli/arguments.hpp"
 #include "stats/cli/survey.hpp"
@@ -27,8 +28,8 @@ std::unique_ptr<Report> make_table(const Categories& categories, bool with_place
 std::unique_ptr<Report> make_json(bool with_placement);
 std::unique_ptr<Report> make_ndjson(bool with_placement);
 
-// --explain in words: "  max, min: opencl, the device reads host memory in place", a line for each
-// engine and reason, then the device memory that was taken.
-std::string explanation(const Entry& entry);
+// --explain in words, as printable lines: the tensor, "  max, min: opencl, the device reads host memory in place"
+// for each engine and reason, then the device memory that was taken.
+std::vector<std::string> explanation(const Entry& entry);
 
 }  // namespace tensorstat::cli

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "stats/cli/report.hpp"
+#include "stats/files/shown.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -44,15 +45,9 @@ std::string label_of(const Entry& entry) {
          std::to_string(who.slot);
 }
 
-// Columns of a terminal: a continuation byte of UTF-8 takes none. Control characters would let a
-// file name move the cursor.
+// Columns of a terminal: a continuation byte of UTF-8 takes none.
 std::size_t width(std::string_view text) {
   return std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
-}
-std::string printable(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-  return text;
 }
 
 class Table : public Report {
@@ -82,7 +77,10 @@ class Table : public Report {
       line.push_back(cell_of(statistics.categories[i], statistics.values[i]));
     }
     lines_.push_back(std::move(line));
-    if (with_placement_) explanations_.append("\n").append(explanation(entry)).append("\n");
+    if (with_placement_) {
+      explanations_ += "\n";
+      for (const std::string& each : explanation(entry)) explanations_.append(each).append("\n");
+    }
     return {};
   }
 

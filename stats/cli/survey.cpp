@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <future>
+#include <tensorstat/partial.hpp>
 #include <utility>
 
 #include "stats/dump/mindspore/file_name.hpp"
@@ -18,7 +19,7 @@ constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
 NpyReader::Order order_for(const Request& request) {
   // Only a digest and sums that round at every step depend on the order of the elements.
   const bool is_any = request.precision == Precision::kHigh &&
-                      !std::ranges::count(request.categories, Category::kMd5);
+                      std::ranges::none_of(request.categories, is_digest);
   return is_any ? NpyReader::Order::kAny : NpyReader::Order::kC;
 }
 
@@ -86,28 +87,36 @@ void Survey::finish() {
 }
 
 Status Survey::measure_alone(NpyReader& reader, Entry entry) {
+  using View = NpyReader::View;
+  Categories values, digests;
   const bool is_int4 = reader.data_type() != name(reader.dtype());
-  Categories values = request_.categories;
-  const bool has_digest_apart = is_int4 && std::erase(values, Category::kMd5) > 0;
-  const auto measured =
-      measure_in_pieces(reader, reader.dtype(), NpyReader::View::kElements, values);
-  if (!measured) return measured.error();
-  const Measurement found = measured->front();
-  if (!has_digest_apart) {
-    accept(std::move(entry), found);
+  for (const Category category : request_.categories) {
+    (is_int4 && is_digest(category) ? digests : values).push_back(category);
+  }
+  if (values.empty()) {  // digests alone, of bytes that are no elements
+    const auto digested = measure_in_pieces(reader, Dtype::kUint8, View::kOriginal, digests);
+    if (!digested) return digested.error();
+    accept(std::move(entry), digested->front());
     return {};
   }
-  const auto digested =
-      measure_in_pieces(reader, Dtype::kUint8, NpyReader::View::kOriginal, {Category::kMd5});
+  const auto measured = measure_in_pieces(reader, reader.dtype(), View::kElements, values);
+  if (!measured) return measured.error();
+  if (digests.empty()) {
+    accept(std::move(entry), measured->front());
+    return {};
+  }
+  const auto digested = measure_in_pieces(reader, Dtype::kUint8, View::kOriginal, digests);
   if (!digested) return digested.error();
-  const Measurement digest = digested->front();
-  const auto at =
-      std::ranges::find(request_.categories, Category::kMd5) - request_.categories.begin();
-  Statistics all(request_.categories, {found.statistics.values.begin(), found.statistics.values.end()});
-  all.values.insert(all.values.begin() + at, digest.statistics.values.front());
-  std::vector<Decision> placement(found.placement.begin(), found.placement.end());
-  placement.insert(placement.begin() + at, digest.placement.front());
-  accept(std::move(entry), {all, placement, found.device_bytes});
+  Statistics all(request_.categories, {});
+  std::vector<Decision> placement;
+  std::size_t next_value = 0, next_digest = 0;
+  for (const Category category : request_.categories) {
+    const Measurement from = is_digest(category) ? digested->front() : measured->front();
+    const std::size_t at = is_digest(category) ? next_digest++ : next_value++;
+    all.values.push_back(from.statistics.values[at]);
+    placement.push_back(from.placement[at]);
+  }
+  accept(std::move(entry), {all, placement, measured->front().device_bytes});
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <tensorstat/catalog.hpp>
 
 #include "precision/formats.h"
+#include "stats/core/caught.hpp"
 
 namespace tensorstat {
 namespace {
@@ -76,7 +77,7 @@ std::optional<Dtype> dtype_from(std::string_view text) {
   return std::nullopt;
 }
 
-Result<Categories> categories_from(std::string_view comma_separated) {
+Result<Categories> categories_from(std::string_view comma_separated) try {
   Categories categories;
   std::string unknown;
   const auto add = [&](Category category) {
@@ -98,6 +99,8 @@ Result<Categories> categories_from(std::string_view comma_separated) {
   if (unknown.empty()) return categories;
   return Error{Code::kInvalid, "unknown statistic " + unknown + "; known are all, " +
                                    listed(kCategoryRows) + " (- or _ may stand for a space)"};
+} catch (...) {
+  return caught();
 }
 
 Categories all_categories() {

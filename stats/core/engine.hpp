@@ -93,6 +93,13 @@ class DeviceEngine : public Engine {
   // Whether a tensor in host memory is folded in place, without a copy.
   virtual bool shares_host_memory() const = 0;
 
+  // Whether the host engine is the faster one for what is in host memory, though nothing would be copied: the
+  // device is the same CPU.
+  virtual bool is_slower_than_host() const = 0;
+
+  // An error where a tensor reaches beyond its cl_mem. What the driver does not tell stays trusted.
+  virtual Status check(const Tensor& tensor) const = 0;
+
   // Into a partial that outlives the stream. Device memory is held until that is gone.
   virtual Result<std::unique_ptr<DeviceStream>> stream(Partial& partial) = 0;
 

@@ -1,9 +1,9 @@
-// The memory ledger: device bytes are entered before they are allocated, so a budget is a promise and
-// not a report.
+// The memory ledger: device bytes are entered before they are allocated, so that a budget is a promise and
+// not a report. It has no lock: a forked child may find one taken for ever.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 
 #include <tensorstat/meter.hpp>
@@ -16,33 +16,29 @@ class Ledger {
 
   // Enters `bytes`, or refuses where that would exceed the budget.
   bool reserve(std::uint64_t bytes) {
-    const std::lock_guard lock(mutex_);
-    if (budget_bytes_ && (bytes > *budget_bytes_ || use_.current_bytes > *budget_bytes_ - bytes)) return false;
-    use_.current_bytes += bytes;
-    if (use_.current_bytes > use_.peak_bytes) use_.peak_bytes = use_.current_bytes;
+    std::uint64_t held = current_bytes_;
+    do {
+      if (budget_bytes_ && (bytes > *budget_bytes_ || held > *budget_bytes_ - bytes)) return false;
+    } while (!current_bytes_.compare_exchange_weak(held, held + bytes));
+    held += bytes;
+    std::uint64_t peak = peak_bytes_;
+    while (peak < held && !peak_bytes_.compare_exchange_weak(peak, held)) {
+    }
     return true;
   }
 
-  void release(std::uint64_t bytes) {
-    const std::lock_guard lock(mutex_);
-    use_.current_bytes -= bytes;
-  }
+  void release(std::uint64_t bytes) { current_bytes_ -= bytes; }
 
   // What a reservation may still be, at this moment.
   std::uint64_t free_bytes() const {
-    const std::lock_guard lock(mutex_);
-    return budget_bytes_ ? *budget_bytes_ - use_.current_bytes : std::uint64_t{1} << 62;
+    return budget_bytes_ ? *budget_bytes_ - current_bytes_ : std::uint64_t{1} << 62;
   }
 
-  MemoryUse use() const {
-    const std::lock_guard lock(mutex_);
-    return use_;
-  }
+  MemoryUse use() const { return {current_bytes_, peak_bytes_}; }
 
  private:
   const std::optional<std::uint64_t> budget_bytes_;
-  mutable std::mutex mutex_;
-  MemoryUse use_;
+  std::atomic<std::uint64_t> current_bytes_{0}, peak_bytes_{0};
 };
 
 }  // namespace tensorstat

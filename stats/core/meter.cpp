@@ -1,26 +1,40 @@
 #include <tensorstat/meter.hpp>
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
+#include "stats/core/caught.hpp"
 #include "stats/core/measured.hpp"
 #include "stats/core/meter_state.hpp"
 #include "stats/core/request_batch.hpp"
+#include "stats/core/request_check.hpp"
 
 namespace tensorstat {
-namespace {
 
-Error out_of_memory() { return {Code::kInvalid, "out of host memory"}; }
-
-}  // namespace
-
-Meter::Meter(MeterOptions options) : state_(std::make_unique<State>(std::move(options))) {}
+Meter::Meter(MeterOptions options) noexcept {
+  try {
+    state_ = std::make_shared<State>(std::move(options));
+  } catch (...) {  // every call finds that there is none
+  }
+}
 Meter::~Meter() = default;
 
-Status Meter::read(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes) {
+MemoryUse Meter::device_memory() const { return state_ ? state_->ledger.use() : MemoryUse{}; }
+
+Status Meter::read(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes) try {
+  if (!state_) return out_of_memory();
+  if (Status status = check(tensor); !status) return status;
+  const std::uint32_t element_bytes = size_bytes(tensor.dtype);
+  if (first_byte > tensor.bytes() || bytes.size() > tensor.bytes() - first_byte || first_byte % element_bytes != 0 ||
+      bytes.size() % element_bytes != 0) {
+    return Error{Code::kInvalid, "bytes [" + std::to_string(first_byte) + ", " + std::to_string(first_byte) + " + " +
+                                     std::to_string(bytes.size()) + ") are no whole elements of a " +
+                                     std::string(name(tensor.dtype)) + " tensor of " +
+                                     std::to_string(tensor.bytes()) + " bytes"};
+  }
+  if (bytes.empty()) return {};
   if (tensor.strides != nullptr) {
-    state_->host->gather(tensor, first_byte / size_bytes(tensor.dtype), bytes);
+    state_->host->gather(tensor, first_byte / element_bytes, bytes);
     return {};
   }
   if (tensor.where != Where::kClBuffer) {
@@ -28,94 +42,42 @@ Status Meter::read(const Tensor& tensor, std::uint64_t first_byte, std::span<std
     std::copy_n(from, bytes.size(), bytes.begin());
     return {};
   }
-  if (Status status = state_->may_read_device(); !status) return status;
-  return state_->device->read(tensor, first_byte, bytes);
+  return state_->read_device(tensor, first_byte, bytes);
+} catch (...) {
+  return caught();
 }
-
-MemoryUse Meter::device_memory() const { return state_->ledger.use(); }
 
 Result<Measurements> Meter::measure(std::span<const Tensor> tensors, const Request& request) try {
-  return RequestBatch(*state_, tensors, request).measure();
-} catch (const std::bad_alloc&) {
-  return out_of_memory();
+  if (!state_) return out_of_memory();
+  if (Status status = check(tensors, request); !status) return std::move(status).error();
+  auto results = std::make_unique<Measurements::State>(request.categories, tensors.size());
+  RequestBatch batch(*state_, tensors, request, [&](std::size_t i, const Found& found, const Wanted& wanted) {
+    results->put(i, tensors[i].dtype, found, wanted);
+  });
+  if (Status status = batch.run(); !status) return std::move(status).error();
+  std::vector<Placed> words;
+  for (const Placement& placement : batch.placements()) words.push_back(state_->placed(placement));
+  results->place(std::move(words), std::move(batch.placement_of()));
+  return Measurements(std::move(results));
+} catch (...) {
+  return caught();
 }
 
-struct Meter::Stream::State {
-  State(Meter::State& of, Dtype dtype, const Request& asked)
-      : meter(of),
-        request(asked),
-        wanted{asked.precision, needs(asked.categories, asked.precision)},
-        intake(of, dtype, wanted) {}
-
-  Meter::State& meter;
-  const Request request;
-  const Wanted wanted;
-  Intake intake;
-  Placement placement{false, "no elements"};
-  std::unique_ptr<DeviceStream> uploads{};  // to a device that does not share the host's memory
-
-  // On such a device pieces are folded while later ones arrive. Only a caller who insists on it comes here:
-  // a piece that was let go of cannot be folded again on the host.
-  Status upload(const Tensor& piece) {
-    if (!uploads) {
-      auto begun = meter.device->stream(intake.partial());
-      if (!begun) return begun.error();
-      uploads = *std::move(begun);
-    }
-    return uploads->append(piece);
-  }
-};
-
-Meter::Stream::Stream(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Meter::Stream::Stream(Stream&&) noexcept = default;
-Meter::Stream& Meter::Stream::operator=(Stream&&) noexcept = default;
-Meter::Stream::~Stream() = default;
-
-Result<Meter::Stream> Meter::stream(Dtype dtype, const Request& request) try {
-  return Stream(std::make_unique<Stream::State>(*state_, dtype, request));
-} catch (const std::bad_alloc&) {
-  return out_of_memory();
-}
-
-Status Meter::Stream::append(std::span<const std::byte> whole_elements) try {
-  Meter::State& meter = state_->meter;
-  const Dtype dtype = state_->intake.partial().dtype();
-  if (whole_elements.size() % size_bytes(dtype) != 0) {
-    return Error{Code::kInvalid, "a piece of " + std::to_string(whole_elements.size()) +
-                                     " bytes is no whole number of " + std::string(name(dtype)) + " elements"};
-  }
-  const Job job{{.dtype = dtype,
-                 .element_count = whole_elements.size() / size_bytes(dtype),
-                 .address = whole_elements.data()},
-                &state_->intake.partial()};
-  Placements placements(state_->request, job.tensor.bytes(), *meter.host, meter.sight());
-  const auto placed = placements.place(job.tensor);
-  if (!placed) return placed.error();
-  Placement placement = std::move(placements.all()[*placed]);
-  if (placement.on_device && state_->request.on == On::kDevice && !meter.device->shares_host_memory()) {
-    if (Status status = state_->upload(job.tensor); !status) return status;
-  } else if (placement.on_device) {
-    const auto gave_up = meter.fold_on_device({&job, 1}, state_->request.on);
-    if (!gave_up) return gave_up.error();
-    if (!gave_up->empty()) placement = {false, *gave_up};
-  }
-  if (Status status = state_->intake.take(whole_elements, placement.on_device); !status) return status;
-  state_->placement = std::move(placement);
-  return {};
-} catch (const std::bad_alloc&) {
-  return out_of_memory();
-}
-
-Result<Measurements> Meter::Stream::finish() try {
-  if (state_->uploads) {
-    if (Status status = state_->uploads->finish(); !status) return status.error();
-  }
-  auto result = std::make_unique<Measurements::State>(state_->request.categories, 1);
-  result->put(0, state_->intake.partial().dtype(), state_->intake.finish(), state_->wanted);
-  result->place({state_->meter.placed(state_->placement)}, {});
-  return Measurements(std::move(result));
-} catch (const std::bad_alloc&) {
-  return out_of_memory();
+Result<std::vector<Partial>> Meter::fold(std::span<const Tensor> tensors, const Request& request) try {
+  if (!state_) return out_of_memory();
+  if (Status status = check(tensors, request); !status) return std::move(status).error();
+  if (Status status = check_mergeable(request); !status) return std::move(status).error();
+  const Needs kept = needs(request.categories, request.precision);
+  std::vector<Partial> partials;
+  partials.reserve(tensors.size());
+  for (const Tensor& tensor : tensors) partials.emplace_back(tensor.dtype, request.precision, kept);
+  RequestBatch batch(*state_, tensors, request, [&](std::size_t i, const Found& found, const Wanted&) {
+    merge(partials[i].dtype(), partials[i].words(), found.words);
+  });
+  if (Status status = batch.run(); !status) return std::move(status).error();
+  return partials;
+} catch (...) {
+  return caught();
 }
 
 }  // namespace tensorstat

@@ -1,5 +1,7 @@
 #include "stats/core/meter_state.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 namespace tensorstat {
@@ -15,32 +17,50 @@ Needs without_digests(Needs needs) { return static_cast<Needs>(needs & ~kDigests
 Meter::State::State(MeterOptions given)
     : options(std::move(given)), ledger(options.budget_bytes), host(make_host_engine(options)) {}
 
-void Meter::State::log(Severity severity, std::string_view text) {
-  const std::lock_guard lock(log_mutex);
-  if (options.log) options.log(severity, text);
+void Meter::State::log(Severity severity, std::string_view text) const noexcept {
+  if (!options.log) return;
+  try {
+    options.log(severity, text);
+  } catch (...) {
+  }
+}
+
+bool Meter::State::forked_since_the_search() const {
+  const pid_t who = finder;
+  return who != 0 && who != getpid();
 }
 
 DeviceEngine* Meter::State::find_device() {
-  std::call_once(device_found, [this] {
+  pid_t nobody = 0;
+  finder.compare_exchange_strong(nobody, getpid());
+  // The search may be under way in a thread that stayed with the parent.
+  if (forked_since_the_search()) return nullptr;
+  bool in_vain = false;
+  std::call_once(device_found, [&] {
     auto made = make_opencl_engine(options, ledger);
     if (made) {
       device = std::move(*made);
     } else {
-      device_trouble = made.error().message;
-      log(Severity::kInfo, "no OpenCL device: " + device_trouble);
+      device_trouble = std::move(made).error().message;
+      in_vain = true;
     }
   });
+  if (in_vain) log(Severity::kInfo, "no OpenCL device: " + device_trouble);
   return device_failed ? nullptr : device.get();
 }
 
 std::string Meter::State::trouble() const {
+  if (forked_since_the_search()) return "the process has forked since the device was looked for";
   return device_failed ? "the device failed earlier, see the log" : device_trouble;
 }
 
-Status Meter::State::may_read_device() {
+Status Meter::State::read_device(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes) {
   find_device();
-  if (device != nullptr) return {};
-  return Error{Code::kDevice, "the tensor is in device memory, which cannot be read: " + trouble()};
+  if (device == nullptr || forked_since_the_search()) {
+    return Error{Code::kDevice, "the tensor is in device memory, which cannot be read: " + trouble()};
+  }
+  if (Status status = device->check(tensor); !status) return status;
+  return device->read(tensor, first_byte, bytes);
 }
 
 Result<std::string> Meter::State::fold_on_device(std::span<const Job> jobs, On on) {

@@ -1,6 +1,8 @@
 // What a Meter holds for all its requests: the engines, the ledger, and what has gone wrong so far.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -24,17 +26,19 @@ namespace tensorstat {
 struct Meter::State {
   explicit State(MeterOptions given);
 
-  void log(Severity severity, std::string_view text);
+  // Holds no lock, so that the caller's code may come back here. What it throws is dropped.
+  void log(Severity severity, std::string_view text) const noexcept;
 
-  // Finds the device once, at the first request that may want it.
+  // Finds the device once, at the first request that may want it. nullptr where there is none to use: none was
+  // found, it has failed, or this is a child that was forked after the search began.
   DeviceEngine* find_device();
   std::string trouble() const;
   DeviceSight sight() {
     return {[this] { return find_device(); }, [this] { return trouble(); }};
   }
 
-  // Whether `device` is there to read from; one that failed to fold still is.
-  Status may_read_device();
+  // A tensor in device memory, to the host. A device that failed to fold is still asked.
+  Status read_device(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes);
 
   // Folds where placement said. A device that fails is not asked again: the text then says that it gave up and
   // why, and the host has to take over; an error where the caller insisted. An empty text: done.
@@ -50,11 +54,14 @@ struct Meter::State {
   const MeterOptions options;
   Ledger ledger;
   const std::unique_ptr<HostEngine> host;
+  std::atomic<pid_t> finder{0};  // the process that looked for the device; 0 before
   std::once_flag device_found;
   std::unique_ptr<DeviceEngine> device;
   std::string device_trouble;
   std::atomic<bool> device_failed{false}, digest_refused{false};
-  std::mutex log_mutex;
+
+ private:
+  bool forked_since_the_search() const;
 };
 
 // What comes piece by piece, folded and digested on the host in one read.

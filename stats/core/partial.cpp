@@ -7,6 +7,7 @@
 
 #include "precision/scalars.hpp"
 #include "stats/core/accumulator_layout.hpp"
+#include "stats/core/caught.hpp"
 #include "stats/core/finish.hpp"
 
 namespace {
@@ -96,7 +97,7 @@ Partial::Partial(Dtype dtype, Precision precision, Needs needs)
 
 std::uint64_t Partial::count() const { return static_cast<std::uint64_t>(words()[PARTIAL_COUNT]); }
 
-Status Partial::merge(const Partial& other) {
+Status Partial::merge(const Partial& other) try {
   if (dtype_ != other.dtype_ || precision_ != other.precision_ || needs_ != other.needs_) {
     return Error{Code::kInvalid, "cannot merge a partial of " + std::string(name(other.dtype_)) + " (" +
                                      std::string(name(other.precision_)) + ") into one of " +
@@ -113,6 +114,8 @@ Status Partial::merge(const Partial& other) {
   }
   tensorstat::merge(dtype_, words(), other.words());
   return {};
+} catch (...) {
+  return caught();
 }
 
 Value Partial::finish(Category category) const {
@@ -141,7 +144,7 @@ std::vector<std::byte> Partial::serialize() const {
   return bytes;
 }
 
-Result<Partial> Partial::parse(std::span<const std::byte> bytes) {
+Result<Partial> Partial::parse(std::span<const std::byte> bytes) try {
   const auto refuse = [](const char* why) { return Error{Code::kInvalid, std::string("not a partial: ") + why}; };
   if (bytes.size() < kHeaderBytes) return refuse("shorter than its header of 16 bytes");
   const std::string_view magic(reinterpret_cast<const char*>(bytes.data()), kMagic.size());
@@ -160,6 +163,8 @@ Result<Partial> Partial::parse(std::span<const std::byte> bytes) {
   if (const char* why = contradiction(partial.dtype_, partial.needs_, partial.words())) return refuse(why);
   if (partial.serialize() != std::vector(bytes.begin(), bytes.end())) return refuse("its sums are not in canonical form");
   return partial;
+} catch (...) {
+  return caught();
 }
 
 }  // namespace tensorstat

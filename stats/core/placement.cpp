@@ -48,6 +48,9 @@ Result<Placement> Placements::decide(const Tensor& tensor, const std::optional<s
     return Placement{false, in_device_memory ? "read back from the device: " + *refusal : *refusal};
   }
   if (in_device_memory) return Placement{true, "the tensor is in its memory"};
+  if (tensor.where == Where::kHost && (*engine_)->is_slower_than_host()) {
+    return Placement{false, "the OpenCL device is this CPU, and the host's own loops are faster on it"};
+  }
   if (!(*engine_)->shares_host_memory()) {
     return Placement{false, "the tensor is in host memory: reading it here is faster than uploading it"};
   }

@@ -9,27 +9,21 @@ namespace {
 // What leaves a device for the host passes through a window of this size.
 constexpr std::uint64_t kReadBackBytes = std::uint64_t{8} << 20;
 
-bool is_digest(Category category) { return (needs(category) & kDigests) != 0; }
-
 bool has_statistics(const Categories& categories) { return !std::ranges::all_of(categories, is_digest); }
 
 }  // namespace
 
-RequestBatch::RequestBatch(Meter::State& meter, std::span<const Tensor> tensors, const Request& request)
-    : meter_(meter),
-      tensors_(tensors),
-      request_(request),
-      wanted_{request.precision, needs(request.categories, request.precision), has_statistics(request.categories)},
-      results_(std::make_unique<Measurements::State>(request.categories, tensors.size())) {}
+Wanted wanted_by(const Request& request) {
+  return {request.precision, needs(request.categories, request.precision), has_statistics(request.categories)};
+}
 
-Result<Measurements> RequestBatch::measure() {
-  if (Status status = place(); !status) return std::move(status).error();
-  if (Status status = fold_on_device(); !status) return std::move(status).error();
-  if (Status status = pass_on_host(); !status) return std::move(status).error();
-  std::vector<Placed> words;
-  for (const Placement& placement : placements_) words.push_back(meter_.placed(placement));
-  results_->place(std::move(words), std::move(placement_of_));
-  return Measurements(std::move(results_));
+RequestBatch::RequestBatch(Meter::State& meter, std::span<const Tensor> tensors, const Request& request, Put put)
+    : meter_(meter), tensors_(tensors), request_(request), wanted_(wanted_by(request)), put_(std::move(put)) {}
+
+Status RequestBatch::run() {
+  if (Status status = place(); !status) return status;
+  if (Status status = fold_on_device(); !status) return status;
+  return pass_on_host();
 }
 
 Status RequestBatch::place() {
@@ -45,6 +39,9 @@ Status RequestBatch::place() {
   for (const Tensor& tensor : tensors_) {
     const auto placement = placements.place(tensor);
     if (!placement) return placement.error();
+    if (tensor.where == Where::kClBuffer && placements.all()[*placement].on_device) {
+      if (Status status = meter_.device->check(tensor); !status) return status;
+    }
     placement_of_.push_back(*placement);
   }
   placements_ = std::move(placements.all());
@@ -74,7 +71,7 @@ Status RequestBatch::fold_on_device() {
     }
     return {};
   }
-  for (std::size_t k = 0; k < whose.size(); ++k) put(whose[k], {.words = partials[k].words()}, statistics);
+  for (std::size_t k = 0; k < whose.size(); ++k) put_(whose[k], {.words = partials[k].words()}, statistics);
   return {};
 }
 
@@ -82,7 +79,7 @@ Status RequestBatch::pass_on_host() {
   const bool all_here = std::ranges::none_of(placements_, &Placement::on_device) &&
                         std::ranges::none_of(tensors_, [](const Tensor& t) { return t.where == Where::kClBuffer; });
   if (all_here) {
-    const Take take = [this](std::size_t i, const Found& found) { put(i, found, wanted_); };
+    const Take take = [this](std::size_t i, const Found& found) { put_(i, found, wanted_); };
     if (Status status = meter_.host->measure(tensors_, wanted_, take); !status) meter_.refuse_digests(status.error());
     return {};
   }
@@ -106,13 +103,12 @@ void RequestBatch::pass_over(const std::vector<std::size_t>& whose, const Wanted
   std::vector<Tensor> some;
   some.reserve(whose.size());
   for (const std::size_t i : whose) some.push_back(tensors_[i]);
-  const Take take = [&](std::size_t k, const Found& found) { put(whose[k], found, wanted); };
+  const Take take = [&](std::size_t k, const Found& found) { put_(whose[k], found, wanted); };
   if (Status status = meter_.host->measure(some, wanted, take); !status) meter_.refuse_digests(status.error());
 }
 
 // A tensor in device memory, window by window, for what the host has to do of it.
 Status RequestBatch::read_back(std::size_t tensor) {
-  if (Status status = meter_.may_read_device(); !status) return status;
   const Tensor& from = tensors_[tensor];
   Wanted wanted = wanted_;
   if (on_device(tensor)) wanted = {wanted_.precision, static_cast<Needs>(wanted_.needs & kDigests), false};
@@ -120,15 +116,11 @@ Status RequestBatch::read_back(std::size_t tensor) {
   std::vector<std::byte> window(std::min(from.bytes(), kReadBackBytes));
   for (std::uint64_t first = 0; first < from.bytes(); first += window.size()) {
     window.resize(std::min<std::uint64_t>(window.size(), from.bytes() - first));
-    if (Status status = meter_.device->read(from, first, window); !status) return status;
+    if (Status status = meter_.read_device(from, first, window); !status) return status;
     if (Status status = intake.take(window); !status) return status;
   }
-  put(tensor, intake.finish(), wanted);
+  put_(tensor, intake.finish(), wanted);
   return {};
-}
-
-void RequestBatch::put(std::size_t tensor, const Found& found, const Wanted& wanted) {
-  results_->put(tensor, tensors_[tensor].dtype, found, wanted);
 }
 
 }  // namespace tensorstat

@@ -1,26 +1,37 @@
-// One request over a batch of tensors, from placement to values.
+// One request over a batch of tensors, from placement to what was found of each.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <tensorstat/meter.hpp>
 
-#include "stats/core/measured.hpp"
 #include "stats/core/meter_state.hpp"
 
 namespace tensorstat {
 
+// What a request wants of each tensor.
+Wanted wanted_by(const Request& request);
+
 class RequestBatch {
  public:
-  RequestBatch(Meter::State& meter, std::span<const Tensor> tensors, const Request& request);
+  // Is given what was found of a tensor, in one call or two: statistics and digests may come apart, and `wanted`
+  // says which these are. On any thread, different tensors at once; does not throw.
+  using Put = std::function<void(std::size_t tensor, const Found& found, const Wanted& wanted)>;
+
+  // What is passed by reference outlives this.
+  RequestBatch(Meter::State& meter, std::span<const Tensor> tensors, const Request& request, Put put);
 
   // Once.
-  Result<Measurements> measure();
+  Status run();
+
+  // Afterwards: the placements that there were, and the index of each tensor's.
+  const std::vector<Placement>& placements() const { return placements_; }
+  std::vector<std::uint32_t>& placement_of() { return placement_of_; }
 
  private:
   bool on_device(std::size_t tensor) const { return placements_[placement_of_[tensor]].on_device; }
@@ -29,13 +40,12 @@ class RequestBatch {
   Status pass_on_host();
   void pass_over(const std::vector<std::size_t>& whose, const Wanted& wanted);
   Status read_back(std::size_t tensor);
-  void put(std::size_t tensor, const Found& found, const Wanted& wanted);
 
   Meter::State& meter_;
   const std::span<const Tensor> tensors_;
   const Request& request_;
   const Wanted wanted_;
-  std::unique_ptr<Measurements::State> results_;
+  const Put put_;
   std::vector<std::uint32_t> placement_of_;
   std::vector<Placement> placements_;
 };

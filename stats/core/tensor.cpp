@@ -2,9 +2,11 @@
 #include <limits>
 #include <tensorstat/tensor.hpp>
 
+#include "stats/core/caught.hpp"
+
 namespace tensorstat {
 
-Result<std::uint64_t> element_count(const Shape& shape, std::uint64_t element_bytes) {
+Result<std::uint64_t> element_count(const Shape& shape, std::uint64_t element_bytes) try {
   // A zero anywhere makes an empty tensor, however large the other dimensions are.
   if (std::ranges::count(shape, 0u)) return std::uint64_t{0};
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
@@ -19,6 +21,8 @@ Result<std::uint64_t> element_count(const Shape& shape, std::uint64_t element_by
     count *= dimension;
   }
   return count;
+} catch (...) {
+  return caught();
 }
 
 std::string to_string(const Shape& shape) {

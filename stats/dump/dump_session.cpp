@@ -5,6 +5,8 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "stats/files/shown.hpp"
+
 namespace tensorstat {
 namespace {
 
@@ -35,7 +37,7 @@ DumpSession::State::State(DumpConfig given_config, DumpOptions given_options,
     : config(std::move(given_config)),
       options(std::move(given_options)),
       notices(std::move(given_notices)),
-      selection(config),
+      selection(config, options.device_target == "CPU"),
       columns(columns_of(config, options.dialect)),
       process(getpid()),
       pool(options.memory_bytes),
@@ -45,9 +47,29 @@ DumpSession::State::State(DumpConfig given_config, DumpOptions given_options,
 DumpSession::State::~State() { close(); }
 
 bool DumpSession::State::wants(const DumpPlace& place, const DumpOperator* op, bool failed) const {
-  if (op == nullptr || !op->wanted || closed.load(std::memory_order_relaxed)) return false;
+  if (closed.load(std::memory_order_relaxed)) return false;
+  if (!selection.wants_device(place.device)) {
+    say_unlisted(place.device);
+    return false;
+  }
+  if (op == nullptr || !op->wanted) return false;
   if (config.op_debug_mode == DebugMode::kException && !failed) return false;
-  return !enough_overflows.load(std::memory_order_relaxed) && selection.wants_place(place);
+  return !enough_overflows.load(std::memory_order_relaxed) && selection.wants_iteration(place);
+}
+
+// A dump that stays empty says why, once a device.
+void DumpSession::State::say_unlisted(std::uint32_t device) const noexcept try {
+  const std::uint64_t bit = std::uint64_t{1} << std::min<std::uint32_t>(device, 63);
+  if ((unlisted_devices_.load(std::memory_order_relaxed) & bit) != 0 || is_in_fork()) return;
+  if ((unlisted_devices_.fetch_or(bit) & bit) != 0) return;
+  std::string listed;
+  for (const std::uint32_t each : config.support_device) {
+    listed += (listed.empty() ? "" : ", ") + std::to_string(each);
+  }
+  notices->warn_once("device " + std::to_string(device),
+                     "nothing of device " + std::to_string(device) + " is dumped: support_device lists " +
+                         (listed.empty() ? "no device" : shown(listed, 200)));
+} catch (const std::exception&) {  // no memory for the words
 }
 
 const DumpOperator* DumpSession::State::operator_named(std::string_view type, std::string_view name,
@@ -69,11 +91,9 @@ const DumpOperator* DumpSession::State::operator_named(std::string_view type, st
 }
 
 void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRun& run) {
-  // The device's statistics are of whole tensors, as MindSpore's are.
-  const std::uint32_t sample = config.on_device ? 0 : config.sample_num;
   for (const DumpTensor& given : tensors) {
     if (!selection.wants_io(given.io)) continue;
-    auto held = hold(given, sample, !config.trans_flag);
+    auto held = hold(given, !config.trans_flag);
     if (!held) {
       ++counts.lost_tensors;
       notices->warn_once("refused",
@@ -82,6 +102,9 @@ void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRu
       notices->inform_once("empty",
                            "empty tensors are not dumped; the first is of " + run.op->name);
     } else {
+      // The verdict on an overflow is of the whole tensor; it is cut after that.
+      const bool is_judged = config.op_debug_mode == DebugMode::kOverflow && Examiner::looks_at(*held);
+      if (!is_judged) take_sample(*held, sample_num());
       held->timestamp_us = given.timestamp_us != 0 ? given.timestamp_us : next_timestamp_us();
       run.tensors.push_back(*std::move(held));
     }
@@ -164,7 +187,7 @@ void DumpSession::State::hand_over(PendingRun run) {
 }
 
 void DumpSession::State::step_end(const DumpPlace& place) {
-  if (!selection.wants_place({.device = place.device, .constants = true})) return;
+  if (!selection.wants_device(place.device)) return;
   const DumpPlace now = counted(place);
   post(Line{writer.folders().executions_file(now.rank, now.graph), std::to_string(now.iteration)});
   post(StepEnd{now});
@@ -192,7 +215,7 @@ DumpSession::~DumpSession() {
 
 Result<DumpSession> DumpSession::from_environment(DumpOptions options) try {
   auto notices = std::make_shared<Notices>(options.log);
-  auto config = config_from_environment(*notices);
+  auto config = config_from_environment(*notices, options.path);
   if (!config) return config.error();
   if (!config->has_value()) return DumpSession();
   return open(State::open(**std::move(config), std::move(options), std::move(notices)));
@@ -202,7 +225,7 @@ Result<DumpSession> DumpSession::from_environment(DumpOptions options) try {
 
 Result<DumpSession> DumpSession::from_file(const std::string& path, DumpOptions options) try {
   auto notices = std::make_shared<Notices>(options.log);
-  auto config = read_config(path, *notices);
+  auto config = read_config(path, *notices, options.path);
   return open(State::open(std::move(config), std::move(options), std::move(notices)));
 } catch (const std::bad_alloc&) {
   return Error{Code::kInvalid, "out of memory"};
@@ -211,7 +234,7 @@ Result<DumpSession> DumpSession::from_file(const std::string& path, DumpOptions 
 Result<DumpSession> DumpSession::from_json(std::string_view text, DumpOptions options) try {
   auto notices = std::make_shared<Notices>(options.log);
   const char* diagnostic = std::getenv("MS_DIAGNOSTIC_DATA_PATH");
-  auto config = parse_config(text, diagnostic == nullptr ? "" : diagnostic, *notices);
+  auto config = parse_config(text, diagnostic == nullptr ? "" : diagnostic, *notices, options.path);
   return open(State::open(std::move(config), std::move(options), std::move(notices)));
 } catch (const std::bad_alloc&) {
   return Error{Code::kInvalid, "out of memory"};

@@ -42,6 +42,8 @@ struct DumpSession::State {
   }
   bool is_in_fork() const { return process != getpid(); }
   bool wants(const DumpPlace& place, const DumpOperator* op, bool failed) const;
+  // How many values of a tensor are dumped; 0: all. The device's statistics are of whole tensors, as MindSpore's are.
+  std::uint32_t sample_num() const { return config.on_device ? 0 : config.sample_num; }
 
   const DumpOperator* operator_named(std::string_view type, std::string_view name, bool set_dump,
                                      std::uint64_t stream_id, std::uint64_t task_id);
@@ -81,6 +83,7 @@ struct DumpSession::State {
   } counts;
 
  private:
+  void say_unlisted(std::uint32_t device) const noexcept;
   void hold_all(std::span<const DumpTensor> tensors, PendingRun& run);
   void hand_over(PendingRun run);
   std::uint64_t next_timestamp_us();
@@ -91,6 +94,8 @@ struct DumpSession::State {
   void dump(std::vector<PendingRun*> runs);
   bool is_to_be_dumped(const PendingRun& run);
   bool save(const PendingRun& run, const PendingTensor& tensor, const std::string& folder);
+
+  mutable std::atomic<std::uint64_t> unlisted_devices_{0};  // those said, a bit each; the last one is all from 63 on
 
   std::mutex operators_mutex_;
   std::map<std::string, std::unique_ptr<DumpOperator>, std::less<>> operators_;

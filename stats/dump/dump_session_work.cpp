@@ -181,8 +181,11 @@ void DumpSession::State::dump(std::vector<PendingRun*> runs) {
     return true;
   });
   std::vector<const PendingTensor*> tensors;
-  for (const PendingRun* run : runs) {
-    for (const PendingTensor& tensor : run->tensors) tensors.push_back(&tensor);
+  for (PendingRun* run : runs) {
+    for (PendingTensor& tensor : run->tensors) {
+      take_sample(tensor, sample_num());
+      tensors.push_back(&tensor);
+    }
   }
   std::vector<std::optional<Statistics>> found(tensors.size());
   if (config.saves_statistics()) found = examiner.measure(tensors);

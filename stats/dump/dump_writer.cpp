@@ -51,30 +51,35 @@ void DumpWriter::append_line(const std::string& path, std::string_view line) {
   file_at(path, "").append(std::string(line) + '\n');
 }
 
-bool DumpWriter::save_tensor(const std::string& folder, std::string file_name,
-                             const NpyContent& content) {
-  std::string mapping;
-  if (file_name.size() > kMostNameBytes) {
-    std::uniform_int_distribution<std::int32_t> any(0);
-    std::string number;
-    do {
-      number = std::to_string(any(random_)) + ".npy";
-    } while (exists(folder + "/" + number));
-    mapping = number + "," + file_name;
-    file_name = std::move(number);
-  }
-  if (Status written = write_npy(folder + "/" + file_name, content, options_.sync == Sync::kRow); !written) {
+DumpWriter::Destination DumpWriter::destination_of(const std::string& folder, const std::string& file_name) {
+  if (file_name.size() <= kMostNameBytes) return {folder + "/" + file_name, ""};
+  std::uniform_int_distribution<std::int32_t> any(0);
+  std::string number;
+  do {
+    number = std::to_string(any(random_)) + file_name.substr(file_name.rfind('.'));
+  } while (exists(folder + "/" + number));
+  return {folder + "/" + number, number + "," + file_name};
+}
+
+bool DumpWriter::save_tensor(const std::string& folder, const std::string& file_name, const NpyContent& content) {
+  const auto [path, mapping_line] = destination_of(folder, file_name);
+  if (Status written = write_npy(path, content, options_.sync == Sync::kRow); !written) {
     notices_->warn_once("npy", written.error().message + "; more such files may be missing");
     return false;
   }
-  if (!mapping.empty()) append_line(folder + "/mapping.csv", mapping);
+  if (!mapping_line.empty()) append_line(folder + "/mapping.csv", mapping_line);
   ++counters_.files;
   return true;
 }
 
 void DumpWriter::save_text(const std::string& path, std::string_view text) {
-  if (Status written = write_whole_file(path, text); !written) {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = path.substr(0, slash);
+  const auto [actual_path, mapping_line] = destination_of(folder, path.substr(slash + 1));
+  if (Status written = write_whole_file(actual_path, text); !written) {
     notices_->warn_once("text", written.error().message);
+  } else if (!mapping_line.empty()) {
+    append_line(folder + "/mapping.csv", mapping_line);
   }
 }
 

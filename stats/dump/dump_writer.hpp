@@ -32,8 +32,9 @@ class DumpWriter {
   // A line of one of the execution_order files, or of any other.
   void append_line(const std::string& path, std::string_view line);
 
-  // A tensor's file; through mapping.csv when its name is too long for one.
-  bool save_tensor(const std::string& folder, std::string file_name, const NpyContent& content);
+  // A tensor's file. Where a name is too long for a file, here and below, a number takes its place, which a line of
+  // the folder's mapping.csv explains.
+  bool save_tensor(const std::string& folder, const std::string& file_name, const NpyContent& content);
 
   void save_text(const std::string& path, std::string_view text);
 
@@ -51,6 +52,12 @@ class DumpWriter {
   const Counters& counters() const { return counters_; }
 
  private:
+  // Where a file goes, and its line in mapping.csv; none when its name fits.
+  struct Destination {
+    std::string path, mapping_line;
+  };
+  Destination destination_of(const std::string& folder, const std::string& file_name);
+
   struct OpenFile {
     std::unique_ptr<AppendFile> file;
     bool ended = false;  // its iteration is over

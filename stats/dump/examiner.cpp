@@ -16,8 +16,6 @@ MeterOptions with_log(MeterOptions options, const std::shared_ptr<Notices>& noti
   return options;
 }
 
-bool is_digest(Category category) { return (needs(category) & kDigests) != 0; }
-
 // Several tensors a request, and no more than one launch and its results want.
 constexpr std::size_t kBatch = 256;
 
@@ -36,16 +34,18 @@ Examiner::Examiner(const DumpConfig& config, Categories columns, MeterOptions op
   }
 }
 
+bool Examiner::looks_at(const PendingTensor& held) {
+  const Dtype dtype = held.tensor.dtype;
+  return held.io == Io::kOutput && held.stored == Stored::kPlain &&
+         (dtype == Dtype::kFloat16 || dtype == Dtype::kFloat32 || dtype == Dtype::kBfloat16);
+}
+
 bool Examiner::overflows(const PendingRun& run) {
   const Categories specials{Category::kNanCount, Category::kPositiveInfCount,
                             Category::kNegativeInfCount};
   std::vector<Tensor> outputs;
   for (const PendingTensor& held : run.tensors) {
-    const Dtype dtype = held.tensor.dtype;
-    if (held.io == Io::kOutput && held.stored == Stored::kPlain &&
-        (dtype == Dtype::kFloat16 || dtype == Dtype::kFloat32 || dtype == Dtype::kBfloat16)) {
-      outputs.push_back(held.tensor);
-    }
+    if (looks_at(held)) outputs.push_back(held.tensor);
   }
   for (const auto& found : ask(outputs, specials, On::kHost)) {
     if (!found) return true;
@@ -89,7 +89,8 @@ std::vector<std::optional<Statistics>> Examiner::measure(
 std::vector<std::optional<Statistics>> Examiner::ask(std::span<const Tensor> tensors,
                                                      const Categories& categories, On on) {
   std::vector<std::optional<Statistics>> results(tensors.size());
-  if (tensors.empty()) return results;
+  if (categories.empty()) std::ranges::fill(results, Statistics{});
+  if (tensors.empty() || categories.empty()) return results;
   const Request request{categories, precision_, on};
   if (auto found = meter_.measure(tensors, request)) {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -111,7 +112,11 @@ std::vector<std::optional<Statistics>> Examiner::ask(std::span<const Tensor> ten
 std::optional<Statistics> Examiner::measure_packed(const PendingTensor& held) {
   std::vector<std::byte> room;
   const auto packed = bits(held, room);
-  if (!packed) return std::nullopt;
+  if (!packed) {
+    notices_->warn_once("unread packed", "a tensor of " + std::string(data_type(held)) +
+                                             " could not be read, and its row is missing: " + packed.error().message);
+    return std::nullopt;
+  }
   const bool is_signed = held.stored == Stored::kInt4;
   std::string values;
   widen(is_signed ? Widening::kInt4 : Widening::kUint1, *packed, 0, held.value_count, values);
@@ -137,7 +142,12 @@ Statistics Examiner::in_columns(const Statistics& found) const {
 }
 
 void Examiner::copy(Tensor& tensor, std::span<std::byte> to) {
-  static_cast<void>(meter_.read(tensor, 0, to));  // reading host memory cannot fail
+  Tensor whole = tensor;
+  if (tensor.strides != nullptr) {
+    whole.element_count = 1;
+    for (const std::uint64_t dimension : tensor.strides->shape) whole.element_count *= dimension;
+  }
+  static_cast<void>(meter_.read(whole, 0, to));  // reading host memory cannot fail
   tensor.address = to.data();
   tensor.offset_bytes = 0;
   tensor.strides = nullptr;

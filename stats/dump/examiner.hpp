@@ -19,15 +19,19 @@ class Examiner {
   Examiner(const DumpConfig& config, Categories columns, MeterOptions options,
            std::shared_ptr<Notices> notices);
 
-  // Whether any float16, float32 or bfloat16 output holds a NaN or an Inf. Other dtypes and inputs
-  // are not looked at. What cannot be measured counts as overflow, so that it is not missed.
+  // Whether op_debug_mode 3 looks at this tensor: float16, float32 and bfloat16 outputs.
+  static bool looks_at(const PendingTensor& held);
+
+  // Whether any tensor that is looked at holds a NaN or an Inf. What cannot be measured counts as overflow, so that
+  // it is not missed.
   bool overflows(const PendingRun& run);
 
   // The values of the columns, one a tensor; none for what has no statistics (complex) or could not
   // be measured, which is said once.
   std::vector<std::optional<Statistics>> measure(std::span<const PendingTensor* const> tensors);
 
-  // Copies the bits of a host tensor, in C order, to a place of their own, where it lies then.
+  // Copies the bits of a host tensor, in C order, to a place of their own, where it lies then: as many as
+  // tensor.element_count says, which of a strided tensor may be the first of its elements.
   void copy(Tensor& tensor, std::span<std::byte> to);
 
   // The bits of a tensor on the host: its own, or read into `room`.

@@ -3,10 +3,9 @@
 namespace tensorstat {
 namespace {
 
-// The dtype its bits are carried as, and how many of them `values` values take.
-Tensor carrier(const DumpTensor& given, std::uint64_t values) {
-  Tensor tensor = given.tensor;
-  switch (given.stored) {
+// `tensor` with the dtype its bits are carried as, and as many of them as `values` values take.
+Tensor carrier(Tensor tensor, Stored stored, std::uint64_t values) {
+  switch (stored) {
     case Stored::kPlain:
       tensor.element_count = values;
       break;
@@ -54,7 +53,7 @@ Identity identity_of(const PendingRun& run, const PendingTensor& tensor) {
           tensor.slot};
 }
 
-Result<PendingTensor> hold(const DumpTensor& given, std::uint64_t sample_num, bool device_format) {
+Result<PendingTensor> hold(const DumpTensor& given, bool device_format) {
   constexpr std::uint64_t kWidestValueBytes = 16;
   const auto values = element_count(given.shape, kWidestValueBytes);
   if (!values) return values.error();
@@ -75,17 +74,20 @@ Result<PendingTensor> hold(const DumpTensor& given, std::uint64_t sample_num, bo
   PendingTensor held;
   held.value_count = *values;
   held.shape = given.shape;
-  if (sample_num != 0 && *values > sample_num) {
-    held.value_count = sample_num;
-    held.shape = {sample_num};
-  }
-  held.tensor = carrier(given, held.value_count);
+  held.tensor = carrier(given.tensor, given.stored, held.value_count);
   held.io = given.io;
   held.slot = given.slot;
   held.stored = given.stored;
   held.format = device_format ? given.format : "DefaultFormat";
   held.keep_alive = given.keep_alive;
   return held;
+}
+
+void take_sample(PendingTensor& held, std::uint64_t sample_num) {
+  if (sample_num == 0 || held.value_count <= sample_num) return;
+  held.value_count = sample_num;
+  held.shape = {sample_num};
+  held.tensor = carrier(held.tensor, held.stored, sample_num);
 }
 
 }  // namespace tensorstat

@@ -50,8 +50,10 @@ std::string_view data_type(const PendingTensor& tensor);
 // The identity columns of its row, and the parts of its file name.
 Identity identity_of(const PendingRun& run, const PendingTensor& tensor);
 
-// What a backend handed over, checked, without empty tensors' bits, and cut to `sample_num` values
-// unless that is 0. An error says what contradicts what.
-Result<PendingTensor> hold(const DumpTensor& given, std::uint64_t sample_num, bool device_format);
+// What a backend handed over, checked. An error says what contradicts what.
+Result<PendingTensor> hold(const DumpTensor& given, bool device_format);
+
+// Cuts a tensor of more values to its first `sample_num`, unless that is 0.
+void take_sample(PendingTensor& held, std::uint64_t sample_num);
 
 }  // namespace tensorstat

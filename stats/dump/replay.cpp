@@ -1,90 +1,18 @@
 #include "stats/dump/replay.hpp"
 
-#include <algorithm>
-#include <charconv>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <tuple>
+#include <unistd.h>
 
-#include "stats/dump/mindspore/config.hpp"
-#include "stats/dump/mindspore/file_name.hpp"
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+
+#include "stats/dump/dumped_runs.hpp"
+#include "stats/dump/mindspore/dump_folders.hpp"
 #include "stats/files/npy_reader.hpp"
+#include "stats/files/shown.hpp"
 
 namespace tensorstat {
 namespace {
-
-namespace fs = std::filesystem;
-
-template <typename Number>
-bool number_in(std::string_view text, Number& number) {
-  const auto end = text.data() + text.size();
-  const auto [stop, fault] = std::from_chars(text.data(), end, number);
-  return fault == std::errc{} && stop == end && !text.empty();
-}
-
-// The names that files had before they were too long, by folder and number.
-class Mappings {
- public:
-  std::string name_of(const std::string& path) {
-    const fs::path file(path);
-    const std::string folder = file.parent_path().string(), name = file.filename().string();
-    auto [at, is_new] = folders_.try_emplace(folder);
-    if (is_new) read(folder, at->second);
-    const auto mapped = at->second.find(name);
-    return mapped == at->second.end() ? name : mapped->second;
-  }
-
- private:
-  static void read(const std::string& folder, std::map<std::string, std::string>& names) {
-    std::ifstream file(fs::path(folder) / "mapping.csv");
-    for (std::string line; std::getline(file, line);) {
-      const auto comma = line.find(',');
-      if (comma != line.npos) names[line.substr(0, comma)] = line.substr(comma + 1);
-    }
-  }
-
-  std::map<std::string, std::map<std::string, std::string>> folders_;
-};
-
-struct DumpedFile {
-  std::string path;
-  NamedTensor named;
-  DumpPlace place;
-};
-
-// Tensors of one run of one operator.
-using Group = std::vector<DumpedFile>;
-
-std::vector<Group> groups_of(const std::vector<std::string>& files) {
-  Mappings mappings;
-  std::map<std::tuple<std::string, std::string, std::string>, Group> runs;
-  for (const std::string& path : files) {
-    std::error_code ignored;
-    const auto named = named_tensor(mappings.name_of(path), 1);
-    const std::string folder = fs::path(path).parent_path().string();
-    runs[{folder, named.identity.op_type, named.identity.op_name}].push_back(
-        {path, named, place_of_file(path)});
-  }
-  std::vector<Group> groups;
-  for (auto& [key, group] : runs) {
-    std::stable_sort(group.begin(), group.end(), [](const DumpedFile& a, const DumpedFile& b) {
-      const auto order = [](const Identity& who) {
-        return std::tuple(who.io, who.slot, who.timestamp_us);
-      };
-      return order(a.named.identity) < order(b.named.identity);
-    });
-    groups.push_back(std::move(group));
-  }
-  const auto first_us = [](const Group& group) {
-    std::uint64_t first = group[0].named.identity.timestamp_us;
-    for (const auto& file : group) first = std::min(first, file.named.identity.timestamp_us);
-    return first;
-  };
-  std::stable_sort(groups.begin(), groups.end(),
-                   [&](const Group& a, const Group& b) { return first_us(a) < first_us(b); });
-  return groups;
-}
 
 // Eight values a byte, most significant bit first: what a uint1 tensor was.
 std::vector<std::byte> packed_bits(std::span<const std::byte> values) {
@@ -97,7 +25,12 @@ std::vector<std::byte> packed_bits(std::span<const std::byte> values) {
 
 Result<DumpTensor> read_tensor(const DumpedFile& file) {
   const std::string& dtype = file.named.original_dtype;
-  auto reader = NpyReader::open(file.path, original_from(dtype));
+  const Identity& who = file.named.identity;
+  if (who.slot > std::numeric_limits<std::uint32_t>::max()) {
+    return Error{Code::kUnsupported, printable(file.path) + ": slot " + std::to_string(who.slot) + " is above 4294967295"};
+  }
+  const bool is_complex = dtype == "complex64" || dtype == "complex128";
+  auto reader = NpyReader::open(file.path, is_complex ? Original::kComplex : original_from(dtype));
   if (!reader) return reader.error();
   const bool is_int4 = dtype == "int4";
   reader->rewind(NpyReader::Order::kC,
@@ -108,7 +41,7 @@ Result<DumpTensor> read_tensor(const DumpedFile& file) {
   while (!room.empty()) {
     const auto got = reader->read(room);
     if (!got) return got.error();
-    if (*got == 0) return Error{Code::kUnreadable, file.path + " ends early"};
+    if (*got == 0) return Error{Code::kUnreadable, printable(file.path) + ": ends early"};
     room = room.subspan(*got);
   }
   DumpTensor tensor;
@@ -118,7 +51,10 @@ Result<DumpTensor> read_tensor(const DumpedFile& file) {
   tensor.tensor = {
       .dtype = reader->dtype(), .element_count = reader->element_count(), .address = bits->data()};
   tensor.shape = reader->shape();
-  const Identity& who = file.named.identity;
+  if (is_complex) {
+    tensor.stored = reader->dtype() == Dtype::kFloat32 ? Stored::kComplex64 : Stored::kComplex128;
+    tensor.shape.pop_back();  // of the two parts
+  }
   tensor.io = who.io == "input" ? Io::kInput : Io::kOutput;
   tensor.slot = static_cast<std::uint32_t>(who.slot);
   tensor.timestamp_us = who.timestamp_us > 1 ? who.timestamp_us : reader->modified_us();
@@ -128,53 +64,45 @@ Result<DumpTensor> read_tensor(const DumpedFile& file) {
 
 }  // namespace
 
-DumpPlace place_of_file(const std::string& path) {
-  std::vector<std::string> folders;  // the innermost first
-  std::error_code ignored;
-  for (auto at = fs::absolute(path, ignored).lexically_normal().parent_path();
-       at.has_relative_path() && folders.size() < 6; at = at.parent_path()) {
-    folders.push_back(at.filename().string());
-  }
-  folders.resize(6);
-  DumpPlace place;
-  const bool constants = folders[0] == "constants";
-  if ((constants || number_in(folders[0], place.iteration)) && number_in(folders[1], place.graph) &&
-      folders[3].starts_with("rank_") &&
-      number_in(std::string_view(folders[3]).substr(5), place.rank)) {
-    place.constants = constants;
-    place.device = place.rank % 8;
-    return place;
-  }
-  std::uint64_t step = 0, time = 0;
-  if (number_in(folders[0], place.iteration) && number_in(folders[1], place.graph) &&
-      number_in(folders[3], place.device) && folders[4].size() == 14 &&
-      number_in(folders[4], time) && number_in(folders[5], step)) {
-    place.rank = place.device;
-    return place;
-  }
-  return {};
-}
-
-Result<DumpCounters> replay(std::string_view config_text, const std::vector<std::string>& files,
-                            DumpOptions options, const ReplayListener& listener) try {
+Result<DumpCounters> replay(std::string_view config_text, const std::vector<std::string>& files, DumpOptions options,
+                            Existing existing, const ReplayListener& listener) try {
   Notices silent(nullptr);
-  const auto config = parse_config(config_text, "/", silent);
-  const std::uint64_t offset = config ? config->initial_iteration : 0;
+  const char* diagnostic = std::getenv("MS_DIAGNOSTIC_DATA_PATH");
+  auto config = parse_config(config_text, diagnostic == nullptr ? "" : diagnostic, silent, options.path);
+  if (!config) return config.error();
+  if (!options.path.empty()) config->path = options.path;
+  ReplayOutput output(*config, existing, static_cast<std::uint64_t>(getpid()));
+  options.path = output.path();
   options.names_are_escaped = true;
+  const bool is_new = options.layout == DumpLayout::kByStep;  // {time} of its folders is now
   auto session = DumpSession::from_json(config_text, std::move(options));
   if (!session) return session.error();
 
+  // What was dumped under set_dump, or of an operator that failed, was meant to be.
+  constexpr bool kSetDump = true, kFailed = true;
+  const auto operator_of = [&](const DumpedRun& run) {
+    const Identity& who = run[0].named.identity;
+    return session->operator_named(who.op_type, who.op_name, kSetDump, who.stream_id, who.task_id);
+  };
+  const auto place_of = [&](const DumpedRun& run) {  // initial_iteration is in the folders' numbers already
+    DumpPlace place = run[0].place;
+    place.iteration -= config->initial_iteration;
+    return place;
+  };
+  const auto runs = dumped_runs(files, listener.unreadable);
+  const DumpFolders folders(*config, DumpLayout::kByRank, "");
+  for (const DumpedRun& run : runs) {
+    if (is_new || !session->wants(place_of(run), operator_of(run), kFailed)) continue;
+    const std::string source_folder = std::filesystem::path(run[0].path).parent_path().string();
+    if (Status free = output.check(folders.folder(run[0].place), source_folder); !free) return free.error();
+  }
+
   std::size_t done = 0;
-  for (const Group& group : groups_of(files)) {
-    const Identity& who = group[0].named.identity;
-    // What was dumped under set_dump, or of an operator that failed, was meant to be.
-    constexpr bool kSetDump = true, kFailed = true;
-    const auto* op =
-        session->operator_named(who.op_type, who.op_name, kSetDump, who.stream_id, who.task_id);
-    DumpPlace place = group[0].place;
-    place.iteration -= offset;
+  for (const DumpedRun& run : runs) {
+    const auto* op = operator_of(run);
+    const DumpPlace place = place_of(run);
     std::vector<DumpTensor> tensors;
-    for (const DumpedFile& file : group) {
+    for (const DumpedFile& file : run) {
       const Io io = file.named.identity.io == "input" ? Io::kInput : Io::kOutput;
       if (session->wants(place, op, io, kFailed)) {
         if (auto tensor = read_tensor(file)) {
@@ -188,9 +116,16 @@ Result<DumpCounters> replay(std::string_view config_text, const std::vector<std:
     session->collect(place, op, tensors, kFailed);
   }
   session->close();
-  return session->counters();
-} catch (const std::bad_alloc&) {
-  return Error{Code::kInvalid, "out of memory"};
+  const DumpCounters counters = session->counters();
+  if (existing == Existing::kReplace && counters.lost_row_count + counters.lost_tensor_count != 0) {
+    return Error{Code::kUnwritable, std::to_string(counters.lost_row_count) + " rows and " +
+                                        std::to_string(counters.lost_tensor_count) +
+                                        " tensors could not be written, so nothing is replaced"};
+  }
+  if (Status placed = output.finish(); !placed) return placed.error();
+  return counters;
+} catch (const std::exception& fault) {  // no memory
+  return Error{Code::kInvalid, fault.what()};
 }
 
 }  // namespace tensorstat

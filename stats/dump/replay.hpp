@@ -7,6 +7,8 @@
 #include <tensorstat/dump.hpp>
 #include <vector>
 
+#include "stats/dump/replay_output.hpp"
+
 namespace tensorstat {
 
 struct ReplayListener {
@@ -14,17 +16,13 @@ struct ReplayListener {
   std::function<void(std::size_t done, std::size_t total)> progressed;  // files
 };
 
-// Where in the training a dumped file was, by its folders:
-//   .../rank_{rank}/{net_name}/{graph}/{iteration or constants}/x.npy
-//   .../{step}/{time}/{device}/{model_name}/{model_id}/{iteration}/x.npy
-// A rank's device is rank modulo 8. Anything else is iteration 0 of graph 0 of rank 0.
-DumpPlace place_of_file(const std::string& path);
-
-// Reads the .npy files, whose names, or mapping.csv beside them, tell operator, input or output,
-// slot and time, and hands them to a session of the config `text`, all tensors of an operator's run
-// together, in the order of their times. Iterations are those of the folders: initial_iteration is
-// in them already. Statistics are appended to what is there. An error: the config is wrong.
-Result<DumpCounters> replay(std::string_view config_text, const std::vector<std::string>& files,
-                            DumpOptions options, const ReplayListener& listener);
+// Reads the .npy files, whose names, or mapping.csv beside them, tell operator, input or output, slot and time, and
+// hands them to a session of the config `text`, all tensors of one run of an operator together, in the order of their
+// times. Iterations are those of the folders: initial_iteration is in them already. `existing` says what is done where
+// files are already that it would write.
+// Errors: the config is wrong; kUnwritable, where `existing` refuses or the replay could not be completed, which leaves
+// what was there as it was, but for files that kReplace had replaced whole by then.
+Result<DumpCounters> replay(std::string_view config_text, const std::vector<std::string>& files, DumpOptions options,
+                            Existing existing, const ReplayListener& listener);
 
 }  // namespace tensorstat

@@ -11,15 +11,18 @@ namespace tensorstat {
 
 class Selection {
  public:
-  // `config` outlives it.
-  explicit Selection(const DumpConfig& config) : config_(config) {}
+  // `config` outlives it. `is_cpu`: support_device is not looked at, as in MindSpore on a CPU.
+  Selection(const DumpConfig& config, bool is_cpu) : config_(config), is_cpu_(is_cpu) {}
 
-  // By support_device and iteration; constants belong to no iteration. A few nanoseconds.
-  bool wants_place(const DumpPlace& place) const {
+  // By support_device. A few nanoseconds, as the next.
+  bool wants_device(std::uint32_t device) const {
     const auto& devices = config_.support_device;
-    return std::find(devices.begin(), devices.end(), place.device) != devices.end() &&
-           (place.constants ||
-            config_.iteration.contains(place.iteration + config_.initial_iteration));
+    return is_cpu_ || std::find(devices.begin(), devices.end(), device) != devices.end();
+  }
+
+  // By iteration; constants belong to none.
+  bool wants_iteration(const DumpPlace& place) const {
+    return place.constants || config_.iteration.contains(place.iteration + config_.initial_iteration);
   }
 
   bool wants_io(Io io) const {
@@ -44,6 +47,7 @@ class Selection {
 
  private:
   const DumpConfig& config_;
+  const bool is_cpu_;
 };
 
 }  // namespace tensorstat

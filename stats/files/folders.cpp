@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "stats/files/shown.hpp"
+
 namespace tensorstat {
 namespace {
 
@@ -28,9 +30,10 @@ std::optional<FolderFault> make_folders(const std::string& folder) {
   return std::nullopt;
 }
 
-void find_npy_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults) {
+std::vector<FolderEntry> entries_of(const std::string& folder, std::vector<Error>& faults) {
   const auto fault = [&](const fs::path& path, std::string_view what, const std::error_code& error) {
-    faults.push_back({Code::kUnreadable, path.string() + ": cannot be " + std::string(what) + ": " + error.message()});
+    faults.push_back({Code::kUnreadable,
+                      printable(path.string()) + ": cannot be " + std::string(what) + ": " + error.message()});
   };
   std::error_code error;
   std::vector<fs::path> entries;
@@ -39,14 +42,25 @@ void find_npy_files(const std::string& folder, std::vector<std::string>& files, 
   }
   if (error) fault(folder, "listed", error);
   std::ranges::sort(entries, {}, [](const fs::path& path) { return path.filename(); });
+  std::vector<FolderEntry> found;
   for (const fs::path& path : entries) {
     const fs::file_type type = fs::symlink_status(path, error).type();
-    if (error) {
+    if (type == fs::file_type::none) {
       fault(path, "looked at", error);
-    } else if (type == fs::file_type::directory) {
-      find_npy_files(path.string(), files, faults);
-    } else if (path.extension() == ".npy" && !fs::is_directory(path, error)) {
-      files.push_back(path.string());
+    } else if (type != fs::file_type::not_found) {
+      found.push_back({path.string(), type == fs::file_type::directory});
+    }
+  }
+  return found;
+}
+
+void find_npy_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults) {
+  for (const auto& [path, is_folder] : entries_of(folder, faults)) {
+    std::error_code ignored;
+    if (is_folder) {
+      find_npy_files(path, files, faults);
+    } else if (fs::path(path).extension() == ".npy" && !fs::is_directory(path, ignored)) {
+      files.push_back(path);
     }
   }
 }

@@ -16,9 +16,17 @@ struct FolderFault {
 // Makes a folder and those above it that are missing. What is there already is no fault.
 std::optional<FolderFault> make_folders(const std::string& folder);
 
+struct FolderEntry {
+  std::string path;  // begins with the folder's
+  bool is_folder;    // a symbolic link to one is none
+};
+
+// What is in a folder, in the order of names. What cannot be listed or looked at, such as a folder without
+// permission or a path that is longer than the system takes, is appended to `faults`.
+std::vector<FolderEntry> entries_of(const std::string& folder, std::vector<Error>& faults);
+
 // Appends to `files` every *.npy below `folder`, each level in the order of names. Symbolic links to folders are not
-// followed. What cannot be listed or looked at, such as a folder without permission or a path that is longer
-// than the system takes, is appended to `faults`.
+// followed. `faults` are those of entries_of.
 void find_npy_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults);
 
 }  // namespace tensorstat

@@ -201,12 +201,14 @@ struct DescrRow {
 constexpr std::array kDescrRows = {TENSORSTAT_DTYPES(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
 
-std::optional<Error> read_descr(const std::string& descr, NpyHeader& header) {
+std::optional<Error> read_descr(const std::string& descr, bool takes_complex, NpyHeader& header) {
   // Spellings of bfloat16: ml_dtypes under NumPy 1 and 2, its name, and MindSpore's CPU dump.
   const bool ordered = !descr.empty() && std::string_view("<>|=").find(descr[0]) != descr.npos;
   const char order = ordered ? descr[0] : '\0';
   std::string_view kind = std::string_view(descr).substr(ordered);
   if (kind == "bfloat16" || kind == "E2") kind = "V2";
+  header.is_complex = takes_complex && (kind == "c8" || kind == "c16");
+  if (header.is_complex) kind = kind == "c8" ? "f4" : "f8";
   for (const DescrRow& row : kDescrRows) {
     if (kind != row.kind) continue;
     header.dtype = row.dtype;
@@ -231,7 +233,7 @@ std::string_view look_like(std::string_view head) {
 
 }  // namespace
 
-Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_t file_bytes) {
+Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_t file_bytes, bool takes_complex) {
   const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   const auto byte = [&](std::size_t at) {
     return std::size_t{static_cast<unsigned char>(text[at])};
@@ -264,7 +266,14 @@ Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_
   Fields fields;
   if (!parse(literal, fields)) return unreadable("has a damaged header: " + literal.fault);
   NpyHeader header;
-  if (auto refused = read_descr(fields.descr, header)) return *std::move(refused);
+  if (auto refused = read_descr(fields.descr, takes_complex, header)) return *std::move(refused);
+  if (header.is_complex && fields.fortran_order && fields.shape.size() > 1) {
+    return Error{Code::kUnsupported, "holds complex values in Fortran order, which is not supported"};
+  }
+  if (header.is_complex) {
+    fields.shape.push_back(2);
+    fields.fortran_order = false;  // one dimension lies the same way in both orders
+  }
   const std::uint64_t element_bytes = size_bytes(header.dtype);
   const auto count = element_count(fields.shape, element_bytes);
   if (!count) return unreadable("has a damaged header: " + count.error().message);

@@ -14,6 +14,7 @@ struct NpyHeader {
   bool is_void = false;           // so the dtype stands only if somebody vouches for it
   bool swapped = false;           // stored in the other byte order than this machine's
   bool fortran_order = false;
+  bool is_complex = false;  // dtype is that of its parts, and the last dimension of `shape` counts the two of a value
   Shape shape;
   std::uint64_t element_count = 0;
   std::uint64_t data_offset_bytes = 0;
@@ -26,7 +27,8 @@ inline constexpr std::size_t kMostNpyHeaderBytes = 65'536 + 12;
 // with. Everything it claims is checked against `file_bytes`, the length of the whole file: the
 // data must fill the rest exactly. Memory taken is a small multiple of `head`, whatever the header
 // says. The errors say what is wrong with the file, and for an unsupported dtype its name; the
-// caller adds the path.
-Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_t file_bytes);
+// caller adds the path. Complex dtypes are unsupported unless `takes_complex`.
+Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_t file_bytes,
+                                   bool takes_complex = false);
 
 }  // namespace tensorstat

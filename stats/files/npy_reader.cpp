@@ -8,6 +8,7 @@
 
 #include "stats/files/fortran_window.hpp"
 #include "stats/files/random_file.hpp"
+#include "stats/files/shown.hpp"
 
 namespace tensorstat {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 constexpr std::size_t kScratchBytes = std::size_t{1} << 18;
 
 Error no_memory(const std::string& path) {
-  return {Code::kUnreadable, path + ": not enough memory to read it"};
+  return {Code::kUnreadable, printable(path) + ": not enough memory to read it"};
 }
 
 std::uint16_t swapped(std::uint16_t word) { return __builtin_bswap16(word); }
@@ -106,7 +107,7 @@ struct NpyReader::State {
   }
 
   Error contradiction(std::string_view dtype, std::string_view what) const {
-    return {Code::kUnreadable, file.path() + ": its name says " + std::string(dtype) +
+    return {Code::kUnreadable, printable(file.path()) + ": its name says " + std::string(dtype) +
                                    ", but it holds " + std::string(what)};
   }
 };
@@ -117,8 +118,8 @@ Result<NpyReader> NpyReader::open(std::string path, Original original,
   if (!file) return file.error();
   std::vector<std::byte> head(std::min<std::uint64_t>(file->size_bytes(), kMostNpyHeaderBytes));
   if (Status read = file->read_at(0, head); !read) return read.error();
-  auto header = parse_npy_header(head, file->size_bytes());
-  if (!header) return Error{header.error().code, path + ": " + header.error().message};
+  auto header = parse_npy_header(head, file->size_bytes(), original == Original::kComplex);
+  if (!header) return Error{header.error().code, printable(path) + ": " + header.error().message};
 
   const bool widened = original == Original::kBfloat16 && header->dtype == Dtype::kFloat32;
   auto state = std::unique_ptr<State>(
@@ -127,12 +128,15 @@ Result<NpyReader> NpyReader::open(std::string path, Original original,
   const auto stored = std::string(name(state->header.dtype));
   if (original == Original::kAsStored && state->header.is_void) {
     return Error{Code::kUnsupported,
-                 path +
+                 printable(path) +
                      ": holds two-byte voids, which are bfloat16 when ml_dtypes wrote them; "
                      "say --bfloat16 if they are"};
   }
   if (original == Original::kBfloat16 && !widened && !state->header.is_void) {
     return state->contradiction("bfloat16", stored);
+  }
+  if (original == Original::kComplex && !state->header.is_complex) {
+    return state->contradiction("complex", stored);
   }
   if (original == Original::kInt4) {
     if (state->header.dtype != Dtype::kInt8) return state->contradiction("int4", stored);

@@ -27,6 +27,7 @@ enum class Original : std::uint8_t {
   kVoidIsBfloat16,  // the user vouches: two-byte voids are bfloat16, anything else is as stored
   kBfloat16,        // the name says bfloat16: two-byte voids, or float32 holding bfloat16 values
   kInt4,            // the name says int4: int8 holding -8..7, the last dimension counts values
+  kComplex,         // the caller wants complex64 or complex128: float32 or float64, and one more dimension of 2
 };
 
 // kBfloat16 and kInt4 for MindSpore's suffixes of these names, kAsStored for every other.

@@ -9,6 +9,9 @@
 #include <system_error>
 #include <utility>
 
+#include "stats/files/open_file.hpp"
+#include "stats/files/shown.hpp"
+
 namespace tensorstat {
 namespace {
 
@@ -23,13 +26,14 @@ std::uint64_t microseconds(const timespec& time) {
 
 Result<RandomFile> RandomFile::open(std::string path) {
   RandomFile file;
-  file.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  file.descriptor_ = open_file(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY);
   struct stat facts;
   if (file.descriptor_ < 0 || ::fstat(file.descriptor_, &facts) != 0) {
-    return Error{Code::kUnreadable, path + ": cannot be opened: " + system_words(errno)};
+    return Error{Code::kUnreadable, printable(path) + ": cannot be opened: " + system_words(errno)};
   }
   if (!S_ISREG(facts.st_mode)) {
-    return Error{Code::kUnreadable, path + (S_ISDIR(facts.st_mode) ? ": is a directory" : ": is no regular file")};
+    return Error{Code::kUnreadable,
+                 printable(path) + (S_ISDIR(facts.st_mode) ? ": is a directory" : ": is no regular file")};
   }
   file.path_ = std::move(path);
   file.size_bytes_ = facts.st_size;
@@ -59,12 +63,12 @@ Status RandomFile::read_at(std::uint64_t offset_bytes, std::span<std::byte> out)
         ::pread(descriptor_, out.data(), std::min(out.size(), kMostBytes), offset_bytes);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
-      return Error{Code::kUnreadable, path_ + ": cannot be read at byte " +
+      return Error{Code::kUnreadable, printable(path_) + ": cannot be read at byte " +
                                           std::to_string(offset_bytes) + ": " +
                                           system_words(errno)};
     }
     if (got == 0) {
-      return Error{Code::kUnreadable, path_ + ": was cut short while being read: it had " +
+      return Error{Code::kUnreadable, printable(path_) + ": was cut short while being read: it had " +
                                           std::to_string(size_bytes_) + " bytes, and has no byte " +
                                           std::to_string(offset_bytes) + " now"};
     }

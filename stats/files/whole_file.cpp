@@ -4,6 +4,7 @@
 #include <span>
 
 #include "stats/files/random_file.hpp"
+#include "stats/files/shown.hpp"
 
 namespace tensorstat {
 
@@ -11,7 +12,7 @@ Result<std::string> read_whole_file(const std::string& path, std::size_t most_by
   const auto file = RandomFile::open(path);
   if (!file) return file.error();
   if (file->size_bytes() > most_bytes) {
-    return Error{Code::kUnreadable, path + ": has " + std::to_string(file->size_bytes()) +
+    return Error{Code::kUnreadable, printable(path) + ": has " + std::to_string(file->size_bytes()) +
                                         " bytes, and at most " + std::to_string(most_bytes) + " are read"};
   }
   std::string text(file->size_bytes(), '\0');

@@ -60,18 +60,20 @@ struct DumpOptions {
   // Host memory for tensors on their way. What does not fit is measured by the thread that hands
   // it over, there and then: nothing is dropped, and `stalled_us` of DumpCounters tells.
   std::uint64_t memory_bytes = std::uint64_t{256} << 20;
-  std::string path = {};  // takes the place of the config's
+  std::string path = {};  // takes the place of the config's, which may then be missing
   // Operators are known by the names that files have, where / \ . and space are _; kernels of the
   // config are matched accordingly.
   bool names_are_escaped = false;
-  std::string device_target = "CPU";   // for .dump_metadata/config.json
-  std::string framework_version = {};  // the same
+  // What the job runs on, in MindSpore's words: "Ascend", "GPU" or "CPU". On "CPU" support_device is not looked at,
+  // as in MindSpore; where this is not said, it is. Also goes into .dump_metadata/config.json.
+  std::string device_target = {};
+  std::string framework_version = {};  // for .dump_metadata/config.json
 };
 
 // Where in the training a tensor comes from.
 struct DumpPlace {
   std::uint32_t rank = 0;
-  std::uint32_t device = 0;  // what `support_device` counts
+  std::uint32_t device = 0;  // what `support_device` counts; of one it does not list nothing is dumped, said once
   std::uint32_t graph = 0;
   std::uint64_t iteration = 0;  // from 0; the config's initial_iteration is added
   bool constants = false;       // constants of the graph: in their own folder, at any iteration

@@ -5,7 +5,12 @@
 //   auto rows = meter.measure({&t, 1}, {.categories = all_categories()});
 //
 // A Meter is thread-safe. It finds and probes the OpenCL device at the first request that may need
-// it, and not before; it never prints, never exits, never throws.
+// it, and not before; it never prints, never exits, never throws. Where memory is used up, the Error has
+// Code::kOutOfMemory. Functions anywhere in the library that return no Result or Status, but a text or a
+// container by value, throw std::bad_alloc then, as copying those does.
+//
+// After fork() the child may use and destroy the parent's Meter, and exit: it measures on its own thread, and on the host
+// where the parent had looked for the device.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +23,7 @@
 #include <vector>
 
 #include <tensorstat/catalog.hpp>
+#include <tensorstat/partial.hpp>
 #include <tensorstat/statistics.hpp>
 #include <tensorstat/status.hpp>
 #include <tensorstat/tensor.hpp>
@@ -25,15 +31,20 @@
 namespace tensorstat {
 
 enum class On : std::uint8_t {
-  kAuto,    // where the data lives, as far as that place can; the other place otherwise
+  kAuto,    // where the data lives, as far as that place can; the other place otherwise. Host memory is the
+            // host's where the device is the CPU, too
   kHost,    // only the host
   kDevice,  // only the device (MD5 stays host work); an error where the device cannot
 };
 
+// Called from any thread, several at once, and with no lock held: it may use the Meter that calls it. What it throws
+// is dropped.
 enum class Severity : std::uint8_t { kInfo, kWarning };
 using Log = std::function<void(Severity, std::string_view)>;
 
-// Runs work(0) ... work(count - 1), in any order and on any threads, and returns when all are done.
+// Runs work(0) ... work(count - 1), each once, in any order and on any threads, and returns when all are done. `work`
+// does not throw. Where the executor throws, or returns before all is done, the call that lent it the work is an
+// error; none of the work may be under way then.
 using Executor = std::function<void(std::size_t count, const std::function<void(std::size_t)>& work)>;
 
 struct MeterOptions {
@@ -45,7 +56,7 @@ struct MeterOptions {
   void* queue = nullptr;
   unsigned threads = 0;  // host threads, the caller's among them; 0: one a core
   Executor executor{};   // the caller's threads instead: none are started
-  Log log{};             // called from any thread, one call at a time
+  Log log{};
 };
 
 // Where one category was computed, and why, in words.
@@ -107,7 +118,7 @@ inline Measurements::Iterator Measurements::begin() const { return {*this, 0}; }
 inline Measurements::Iterator Measurements::end() const { return {*this, size()}; }
 
 struct Request {
-  Categories categories{};
+  Categories categories{};  // at least one
   Precision precision = Precision::kHigh;
   On on = On::kAuto;
 };
@@ -120,26 +131,41 @@ struct MemoryUse {
 
 class Meter {
  public:
-  explicit Meter(MeterOptions options = {});
+  // Where there is no memory for it, every call on it is an error that says so.
+  explicit Meter(MeterOptions options = {}) noexcept;
   ~Meter();
   Meter(const Meter&) = delete;
   Meter& operator=(const Meter&) = delete;
 
   // One Measurement a tensor, in order. A tensor's bits must not change until this returns. On the host each
   // byte is read once, for statistics and digests together.
+  // Refused (kInvalid), with the tensor's index: a null address of elements, strides that do not fit their shape or the
+  // count of elements, a tensor that reaches beyond its cl_mem; and a request without categories.
   Result<Measurements> measure(std::span<const Tensor> tensors, const Request& request);
 
+  // One Partial a tensor, in order, where measure() gives values: of parts of tensors, to be kept, sent
+  // (Partial::serialize), merged with those of the other parts, and finished by whoever has them all. The values are
+  // the bits that measure() of the whole gives, however it was cut and wherever the parts were folded; in `low`, where
+  // floats were cut at multiples of 1,024 elements. Partials merge where dtype, precision and what the categories
+  // need agree. Placed, and refused, as by measure(); digests are refused (kUnsupported), as they do not merge.
+  Result<std::vector<Partial>> fold(std::span<const Tensor> tensors, const Request& request);
+
   // A tensor that arrives in pieces, in C order: a file larger than memory, a network stream.
-  // Pieces may be cut between any two elements (`low` wants every piece but the last to hold a
-  // multiple of 1,024 elements, see precision/README.md).
+  // Pieces may be cut between any two elements; in `low`, every piece of floats but the last holds a multiple of
+  // 1,024 elements (precision/README.md). One thread at a time. A stream may outlive its Meter.
   class Stream {
    public:
     Stream(Stream&&) noexcept;
     Stream& operator=(Stream&&) noexcept;
     ~Stream();
-    // The bytes may be reused as soon as this returns.
+    // The bytes may be reused as soon as this returns. A piece that makes no sense (half an element, in `low` a
+    // piece behind one of another length than said above) is refused, and the stream is as it was. After any other
+    // error, all further calls return that error.
     Status append(std::span<const std::byte> whole_elements);
-    Result<Measurements> finish();  // of the one tensor
+    // Of the one tensor. Once: all further calls are errors.
+    Result<Measurements> finish();
+    // The same as a Partial; see fold(). A request with digests is refused, and can still be finished by finish().
+    Result<Partial> finish_partial();
 
    private:
     friend class Meter;
@@ -150,7 +176,7 @@ class Meter {
   Result<Stream> stream(Dtype dtype, const Request& request);
 
   // Copies a tensor's bytes [first_byte, first_byte + bytes.size()), in C order and whole elements, to
-  // the host.
+  // the host. Bytes that the tensor does not have are refused.
   Status read(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes);
 
   MemoryUse device_memory() const;
@@ -158,7 +184,7 @@ class Meter {
   struct State;  // stats/core/meter_state.hpp
 
  private:
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 // One OpenCL device as `tensorstat devices` shows it.
@@ -169,6 +195,6 @@ struct DeviceInfo {
   bool fp64 = false;
   std::string refusal;  // why it is not used; empty when it is usable
 };
-std::vector<DeviceInfo> list_devices();
+std::vector<DeviceInfo> list_devices() noexcept;  // none where there is no memory for the list
 
 }  // namespace tensorstat

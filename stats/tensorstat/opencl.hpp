@@ -31,8 +31,10 @@ class Ticket {
 
   // One Measurement a tensor, in order; waits for this batch alone. An error of the device leaves nothing
   // lost but the results: while the tensors hold their bits, a Meter can still measure them on the host.
-  // A second call is an error.
+  // A second call, of this or of the other, is an error.
   Result<Measurements> collect();
+  // The same as Partials; see Meter::fold().
+  Result<std::vector<Partial>> collect_partials();
 
  private:
   friend class DeviceMeter;
@@ -57,7 +59,8 @@ class DeviceMeter {
   // the first batch of a dtype and its categories builds and probes a kernel. The tensors (Where::kClBuffer,
   // shared virtual memory, or host memory that the device reads in place) must hold their bits until the
   // ticket's event has completed. A device in the host's address space needs no upload, no read-back and no
-  // memory. Refused, with words: digests, On::kHost, and what the budget has no room for.
+  // memory. Refused, with words: digests, On::kHost, what the budget has no room for, and what
+  // Meter::measure() refuses.
   Result<Ticket> submit(std::span<const Tensor> tensors, const Request& request, std::span<void* const> wait_list = {});
 
   MemoryUse device_memory() const;

@@ -31,6 +31,7 @@ enum Need : Needs {
 inline constexpr Needs kCategoryNeeds[] = {TENSORSTAT_CATEGORIES(TENSORSTAT_NEED)};
 constexpr Needs needs(Category category) { return kCategoryNeeds[static_cast<int>(category)]; }
 #undef TENSORSTAT_NEED
+constexpr bool is_digest(Category category) { return (needs(category) & kDigests) != 0; }
 Needs needs(const Categories& categories, Precision precision);
 
 class Partial {

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -60,8 +61,8 @@ struct Statistics {
   std::vector<Value> values;
 
   Statistics() = default;
-  Statistics(Categories categories, std::vector<Value> values)
-      : categories(std::move(categories)), values(std::move(values)) {}
+  Statistics(Categories these, std::vector<Value> of_these)
+      : categories(std::move(these)), values(std::move(of_these)) {}
   explicit Statistics(const StatisticsView& seen)
       : categories(seen.categories.begin(), seen.categories.end()), values(seen.values.begin(), seen.values.end()) {}
   operator StatisticsView() const { return {categories, values}; }

@@ -16,12 +16,16 @@ enum class Code {
   kUnwritable,   // a file could not be written; what was there before is whole
   kOverBudget,   // would need more device memory than the budget allows
   kDevice,       // no device, or the device or its driver failed
+  kOutOfMemory,  // host memory is used up; what the call was to do may be done in part, and is not counted on
 };
 
 struct Error {
   Code code = Code::kInvalid;
   std::string message;
 };
+
+// Made, moved and copied without an allocation: the text fits into the string itself.
+inline Error out_of_memory() noexcept { return {Code::kOutOfMemory, "out of memory"}; }
 
 // Either a T or an Error. Test it before `*` or `->`; taking the value of an error is undefined.
 template <typename T>

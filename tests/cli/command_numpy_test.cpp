@@ -59,6 +59,7 @@ def confirm(row, path):
     same('Data Size', size)
     same('Shape', '(' + ','.join(map(str, array.shape)) + ')')
     same('MD5', hashlib.md5(raw).hexdigest())
+    if hashes[path] != hashlib.sha1(raw).hexdigest(): exit(f'{path}: SHA1 {hashes[path]}')
     same('Count', array.size)
     same('Negative Zero Count', np.count_nonzero(array < 0))
     same('Positive Zero Count', np.count_nonzero(array > 0))
@@ -87,6 +88,7 @@ def confirm(row, path):
 paths = sorted(glob.glob('tree/*.npy')) + sorted(glob.glob('tree/sub/*.npy'))
 # Within a directory names rule, whether they are files or directories.
 paths.sort(key=lambda path: path.split('/'))
+with open('hash.csv', newline='') as file: hashes = dict(zip(paths, (row['SHA1'] for row in csv.DictReader(file))))
 for report in ['host.csv', 'device.csv']:
     with open(report, newline='') as file: rows = list(csv.DictReader(file, strict=True))
     assert len(rows) == len(paths) == 51, (len(rows), len(paths))
@@ -110,6 +112,9 @@ TEST(Command, NumpyConfirmsADirectoryFromHostAndDevice) {
     EXPECT_EQ(ran.exit, 0) << ran.err;
     EXPECT_EQ(ran.out, "");
   }
+  // On its own: a digest is of the original's bytes in C order, whatever else is asked.
+  const Ran hashed = run(folder, "tree --stats hash -o hash.csv");
+  EXPECT_EQ(hashed.exit, 0) << hashed.err;
   run_python(folder, kConfirm);
   const std::string exact =
       "tree --format csv --stats max,min,count,nan-count,zero-count,"

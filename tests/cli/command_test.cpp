@@ -176,6 +176,31 @@ TEST(Command, PathsAreFilesDirectoriesAndGlobs) {
   EXPECT_EQ(paths("plain"), "plain ");
 }
 
+// Python reads -0 as the integer 0.
+TEST(Command, JsonKeepsTheSignOfZero) {
+  ScratchFolder folder;
+  write_file(folder / "a.npy", floats("(1,)", std::string_view("\0\0\0\x80", 4)));
+  const Ran ran = run(folder, "a.npy --format json --stats max,zero-count --on host");
+  EXPECT_PRED2(holds, ran.out, "\"stats\":{\"max\":-0.0,\"zero count\":1}");
+}
+
+// Names with what moves a terminal's cursor, in every place where they are shown.
+TEST(Command, FileNamesAreEscapedWhereTheyAreShown) {
+  ScratchFolder folder;
+  const std::string name = "e\n\xc2\x9b\x9b\u202e\u5c42.npy", shown = "e\\n\\u009b\\x9b\\u202e\u5c42.npy";
+  write_file(folder / name, kOne);
+  const Ran table = run(folder, ". --stats max --on host --explain");
+  EXPECT_EQ(line_count(table.out), 6u) << table.out;
+  EXPECT_PRED2(holds, table.out, "./" + shown + "  float32");
+  EXPECT_PRED2(holds, table.out, "\n./" + shown + "\n  max: host: ");
+  const Ran csv = run(folder, ". --stats max --on host --explain --format csv -o x.csv");
+  EXPECT_PRED2(holds, csv.err, "tensorstat: ./" + shown + "\n");
+  const Ran unread = run(folder, "'absent" + name + "' 'no*" + name + "'");
+  EXPECT_EQ(unread.err, "tensorstat: no*" + shown + ": matches nothing\n" + "tensorstat: absent" + shown +
+                            ": cannot be opened: No such file or directory\n");
+  EXPECT_PRED2(holds, run(folder, "'--" + name + "'").err, shown);
+}
+
 TEST(Command, ADirectoryWithoutTensorsIsSaid) {
   ScratchFolder folder;
   const Ran ran = run(folder, ".");
@@ -191,17 +216,21 @@ TEST(Command, WrongUsageExitsWithTwoAndSaysWhatIsAllowed) {
       {"", "nothing to read"},
       {"a.npy --stats maximum", "negative zero count"},
       {"a.npy --stats ''", "known are"},
-      {"a.npy --on gpu", "auto, host, device"},
-      {"a.npy --precision medium", "high, low"},
-      {"a.npy --format xml", "table, csv, json, ndjson"},
+      {"a.npy --on gpu", "{auto,host,device}"},
+      {"a.npy --precision medium", "{high,low}"},
+      {"a.npy --format xml", "{table,csv,json,ndjson}"},
       {"a.npy --device 0", "0:0"},
       {"a.npy --device 0:-1", "0:0"},
       {"a.npy --device a:b", "0:0"},
-      {"a.npy --budget 12X", "512M"},
+      {"a.npy --budget 12X", "x unit not recognized"},
       {"a.npy --budget -1", "512M"},
-      {"a.npy --budget 1.5G", "512M"},
+      {"a.npy --budget 1.5G", "could not be converted"},
       {"a.npy --budget M", "512M"},
-      {"a.npy --budget 17179869185G", "512M"},
+      {"a.npy --budget 17179869185G", "Use smaller value"},
+      {"--stats max devices", "--stats does nothing with `tensorstat devices`"},
+      {"--explain devices", "--explain does nothing"},
+      {"a.npy --budget 1M dump --config x b.npy", "does nothing with `tensorstat dump`"},
+      {"devices a.npy", "a.npy"},
       {"a.npy --bogus", "--bogus"},
       {"a.npy --stats", "--stats"},
   };
@@ -261,7 +290,7 @@ TEST(Command, HelpBeginsWithExamples) {
   EXPECT_LT(help.out.find("Examples:"), help.out.find("Usage:"));
   for (const char* option :
        {"--stats", "--on", "--device", "--precision", "--format", "--output", "--budget",
-        "--explain", "--version", "devices", "negative inf count"}) {
+        "--explain", "--version", "devices", "negative inf count", "hash", "./dump"}) {
     EXPECT_PRED2(holds, help.out, option);
   }
   const Ran version = run(folder, "--version");

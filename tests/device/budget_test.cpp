@@ -20,6 +20,7 @@ static_assert(std::size(kBudgets) == 12);
 class Budget : public testing::Test {
  protected:
   Budget() {
+    setenv("TENSORSTAT_CL_AUTO", "1", 1);
     for (const Dtype dtype : samples::all_dtypes()) {
       for (const std::size_t count : {5u, 3000u, 70'000u}) {
         bytes_.push_back(samples::of(dtype)[0].make(dtype, count, random_));

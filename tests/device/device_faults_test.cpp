@@ -43,6 +43,7 @@ const auto* const kAreEnough = testing::AddGlobalTestEnvironment(new AreEnough);
 class DeviceFaults : public testing::Test {
  protected:
   void SetUp() override {
+    setenv("TENSORSTAT_CL_AUTO", "1", 1);
     for (const Dtype dtype : {Dtype::kFloat32, Dtype::kInt8}) {
       bytes_.push_back(samples::of(dtype)[0].make(dtype, kElements, random_));
       tensors_.push_back({.dtype = dtype, .element_count = kElements, .address = bytes_.back().data()});

@@ -18,7 +18,7 @@ TEST(ConfigHostile, DepthAndSizeAreBounded) {
   }
   const std::string deep = std::string(60, '[') + std::string(60, ']');
   EXPECT_TRUE(parsed(config_text(R"({"unknown": )" + deep + "}")).config);
-  EXPECT_NE(parsed(std::string((1 << 20) + 1, ' ')).error.find("1 MiB"), std::string::npos);
+  EXPECT_NE(parsed(std::string(kMostJsonBytes + 1, ' ')).error.find("16 MiB"), std::string::npos);
 }
 
 TEST(ConfigHostile, DuplicateKeysAreReportedAndTheLastCounts) {
@@ -78,6 +78,19 @@ TEST(ConfigHostile, LongListsAndTextsAreShortInMessages) {
     EXPECT_FALSE(got.config);
     EXPECT_LT(got.error.size(), 1000u);
   }
+}
+
+TEST(ConfigHostile, KernelsAreLimitedInNumber) {
+  const auto kernels = [](std::size_t count, const std::string& before, const std::string& after) {
+    nlohmann::json keys{{"dump_mode", 1}, {"kernels", nlohmann::json::array()}};
+    for (std::size_t i = 0; i < count; ++i) keys["kernels"].push_back(before + std::to_string(i) + after);
+    return parsed(config_text(keys.dump()));
+  };
+  EXPECT_EQ(kernels(100'000, "Default/network-TrainOneStepCell/Conv2D-op", "").error, "") << "of an operator each";
+  EXPECT_NE(kernels(100'001, "n/op", "").error.find("at most 100000 entries"), std::string::npos);
+  EXPECT_EQ(kernels(4096, "name-regex(n/op", ")").error, "");
+  EXPECT_NE(kernels(4097, "name-regex(n/op", ")").error.find("at most 4096 entries with name-regex"),
+            std::string::npos);
 }
 
 // Every text that comes from a right one by cutting, doubling and changing bytes.

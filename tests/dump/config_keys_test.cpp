@@ -95,6 +95,27 @@ TEST(ConfigKeys, PathFallsBackOnTheEnvironment) {
   EXPECT_EQ(parsed(config_text("{}"), "/diagnostic").config->path, "/absolute_path");
 }
 
+TEST(ConfigKeys, TheCallersPathStandsInForOneThatIsMissing) {
+  Notices silent(nullptr);
+  const auto path = [&](const char* common) {
+    const auto config = parse_config(config_text(common), "", silent, "/callers own.path");
+    return config ? config->path : config.error().message;
+  };
+  EXPECT_EQ(path(R"({"path": null})"), "/callers own.path");
+  EXPECT_EQ(path(R"({"path": ""})"), "/callers own.path");
+  EXPECT_EQ(path("{}"), "/absolute_path");
+  EXPECT_NE(path(R"({"path": "relative"})").find(".path is \"relative\""), std::string::npos);
+}
+
+TEST(ConfigKeys, TextsHaveALimit) {
+  EXPECT_TRUE(parsed(config_text(R"({"net_name": ")" + std::string(255, 'n') + "\"}")).config);
+  EXPECT_FALSE(parsed(config_text(R"({"net_name": ")" + std::string(256, 'n') + "\"}")).config);
+  nlohmann::json keys{{"saved_data", "full"}, {"statistic_category", std::vector<std::string>(256, "max")}};
+  EXPECT_TRUE(parsed(config_text(keys.dump())).config);
+  keys["statistic_category"].push_back("max");
+  EXPECT_NE(parsed(config_text(keys.dump())).error.find("at most 256"), std::string::npos);
+}
+
 struct Wrong {
   const char* common;
   const char* e2e;
@@ -117,7 +138,7 @@ TEST(ConfigKeys, WrongValuesAreNamedWithWhatIsAllowed) {
       {R"({"path": "/../up"})", "{}", ".path", "/../up", "letters"},
       {R"({"path": 7})", "{}", ".path", "7", "absolute"},
       {R"({"net_name": null})", "{}", ".net_name", "missing", "letters"},
-      {R"({"net_name": ""})", "{}", ".net_name", "\"\"", "letters"},
+      {R"({"net_name": ""})", "{}", ".net_name", "\"\"", "1 to 255 letters"},
       {R"({"net_name": "a/b"})", "{}", ".net_name", "a/b", "letters"},
       {R"({"net_name": ["a"]})", "{}", ".net_name", "[\"a\"]", "letters"},
       {R"({"iteration": null})", "{}", ".iteration", "missing", "\"all\""},
@@ -139,6 +160,8 @@ TEST(ConfigKeys, WrongValuesAreNamedWithWhatIsAllowed) {
       {R"({"saved_data": 1})", "{}", ".saved_data", "1", "\"full\""},
       {R"({"saved_data": "full", "statistic_category": ["max", "Max", 5]})", "{}",
        ".statistic_category", "\"Max\", 5", "\"positive zero count\""},
+      {R"({"saved_data": "full", "statistic_category": ["sha1"]})", "{}", ".statistic_category", "\"sha1\"",
+       "\"hash:md5\", \"hash:sha1\""},
       {R"({"saved_data": "full", "statistic_category": "max"})", "{}", ".statistic_category",
        "\"max\"", "list"},
       {R"({"overflow_number": 1})", "{}", ".overflow_number", "1", "op_debug_mode is 3"},

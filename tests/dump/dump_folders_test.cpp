@@ -30,6 +30,9 @@ TEST(DumpFolders, ByStep) {
   const DumpFolders folders(config(), DumpLayout::kByStep, "20240131235959");
   EXPECT_EQ(folders.folder({.rank = 3, .device = 7, .graph = 2, .iteration = 10}),
             "/dump/10/20240131235959/7/ResNet50/2/10");
+  EXPECT_EQ(folders.execution_order_file(3, 4), "/dump/rank_3/execution_order/ms_execution_order_graph_4.csv")
+      << "O2's rules for these are those of O0 and O1";
+  EXPECT_EQ(folders.rank_folder(3), "/dump/rank_3");
 }
 
 TEST(DumpFolders, NamesOfTensors) {

@@ -61,6 +61,35 @@ TEST(OperatorFilter, AWrongExpressionIsNamed) {
   EXPECT_NE(message.find("a ( without its )"), message.npos);
 }
 
+// Names and types are looked up: were they tried one after another, this would be 10^10 comparisons.
+TEST(OperatorFilter, ManyEntriesAreLookedUp) {
+  std::vector<std::string> entries;
+  for (int i = 0; i < 50'000; ++i) {
+    entries.push_back("Default/Op" + std::to_string(i) + "-op1");
+    entries.push_back("Type" + std::to_string(2 * i) + "x");
+  }
+  const auto kernels = OperatorFilter::parse(entries);
+  ASSERT_TRUE(kernels) << kernels.error().message;
+  int wanted = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    const std::string number = std::to_string(i);
+    const bool name = kernels->wants("Default/Op" + number + "-op1");
+    EXPECT_EQ(name, i < 50'000);
+    const bool type = kernels->wants("Default/atype" + number + "X-op7");
+    EXPECT_EQ(type, i % 2 == 0);
+    EXPECT_EQ(kernels->wants_escaped("atype" + number + "x", "Default_Op" + number + "-op1"), name || type);
+    wanted += name + type;
+  }
+  EXPECT_EQ(wanted, 100'000);
+  EXPECT_TRUE(kernels->unused().empty());
+}
+
+TEST(OperatorFilter, OfSeveralTypesTheFirstIsTheOneThatMatched) {
+  const auto kernels = OperatorFilter::parse({"conv3d", "conv", "3d"});
+  EXPECT_TRUE(kernels->wants(kConv3d));
+  EXPECT_EQ(kernels->unused(), (std::vector<std::string>{"conv", "3d"}));
+}
+
 TEST(OperatorFilter, TellsWhichNeverMatched) {
   const auto kernels = OperatorFilter::parse({"add", "mul", kConv, "name-regex(x)"});
   EXPECT_TRUE(kernels->wants(kAdd));

@@ -1,9 +1,12 @@
 // A tree of dumped tensors replayed through a config leaves what a dump with that config leaves.
 #include "stats/dump/replay.hpp"
 
+#include <sys/stat.h>
+
 #include <cmath>
 #include <regex>
 
+#include "stats/dump/dumped_runs.hpp"
 #include "tests/support/dump_session.hpp"
 
 namespace tensorstat {
@@ -35,7 +38,13 @@ class Replay : public SessionTest {
     session.close();
   }
 
-  DumpCounters replay_with(const std::string& common, const std::string& e2e = "{}") {
+  DumpCounters replay_with(const std::string& common, Existing existing = Existing::kAppend) {
+    const auto counters = try_replay_with(common, existing);
+    EXPECT_TRUE(counters) << counters.error().message;
+    return counters ? *counters : DumpCounters{};
+  }
+
+  Result<DumpCounters> try_replay_with(const std::string& common, Existing existing) {
     auto keys = nlohmann::json{{"saved_data", "statistic"}};
     keys.merge_patch(nlohmann::json::parse(common));
     std::vector<std::string> paths;
@@ -44,11 +53,14 @@ class Replay : public SessionTest {
     }
     DumpOptions replay_options = options;
     replay_options.path = replayed.path();
-    const auto counters = replay(config_text(keys.dump(), e2e), paths, replay_options,
-                                 {[&](const Error& error) { unreadable.push_back(error.message); },
-                                  [](std::size_t, std::size_t) {}});
-    EXPECT_TRUE(counters) << counters.error().message;
-    return counters ? *counters : DumpCounters{};
+    return replay(config_text(keys.dump()), paths, replay_options, existing,
+                  {[&](const Error& error) { unreadable.push_back(error.message); }, [](std::size_t, std::size_t) {}});
+  }
+
+  // The lines of a replayed statistic.csv, its heading among them.
+  std::size_t lines_of(const std::string& statistic_csv) {
+    const std::string text = content_of(replayed / statistic_csv);
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
   }
 
   ScratchFolder replayed;
@@ -110,6 +122,118 @@ TEST_F(Replay, SavesTensorsAgainWithTheSameBytes) {
     ++compared;
   }
   EXPECT_EQ(compared, 10);
+}
+
+TEST_F(Replay, AnOperatorThatRanThreeTimesHasThreeRuns) {
+  auto session = open(R"({"saved_data": "full"})");
+  const std::vector<float> fine{1, 2}, broken{INFINITY, 2};
+  for (const auto* output : {&fine, &broken, &fine}) {
+    collect(session, {}, "Default/While-op1", {tensor(fine, Dtype::kFloat32, Io::kInput), tensor(*output, Dtype::kFloat32)});
+  }
+  session.close();
+  EXPECT_EQ(replay_with(R"({"net_name": "Overflow", "op_debug_mode": 3})").row_count, 2u) << "of one run of three";
+  EXPECT_EQ(replay_with(R"({"net_name": "Net"})").row_count, 6u);
+  EXPECT_EQ(content_of(replayed / "rank_0/Net/0/0/statistic.csv"), content_of(folder / "rank_0/Net/0/0/statistic.csv"))
+      << "in the order of the runs";
+}
+
+TEST_F(Replay, ComplexTensorsThatASessionWroteAreRead) {
+  auto session = open(R"({"saved_data": "tensor"})");
+  const std::vector<float> single{1, 2, 3, 4, 5, 6};
+  const std::vector<double> twice{1, 2};
+  auto complex64 = tensor(single, Dtype::kFloat32, Io::kInput);
+  complex64.stored = Stored::kComplex64;
+  complex64.shape = {3};
+  auto complex128 = tensor(twice, Dtype::kFloat64);
+  complex128.stored = Stored::kComplex128;
+  complex128.shape = {};
+  collect(session, {}, "x", {complex64, complex128});
+  session.close();
+  EXPECT_EQ(replay_with(R"({"saved_data": "tensor", "net_name": "Net"})").file_count, 2u);
+  EXPECT_EQ(unreadable, std::vector<std::string>{});
+  for (const auto& file : files()) EXPECT_EQ(content_of(replayed / file), content_of(folder / file)) << file;
+}
+
+TEST_F(Replay, ASlotBeyond32BitsIsRefusedAndNotCut) {
+  auto session = open(R"({"saved_data": "tensor"})");
+  train(session);
+  const std::string at = folder / "rank_1/Net/4/0/";
+  std::string add;
+  for (const auto& file : files()) {
+    if (file.find("/4/0/") != file.npos && file.find("Default_Add-op3") != file.npos) add = folder / file;
+  }
+  std::filesystem::copy(add, at + "Op.Default_Add-op3.0.0.7.output.4294967296.DefaultFormat.float32.npy");
+  EXPECT_EQ(replay_with("{}").row_count, 12u);
+  ASSERT_EQ(unreadable.size(), 1u);
+  EXPECT_NE(unreadable[0].find("slot 4294967296 is above 4294967295"), std::string::npos) << unreadable[0];
+}
+
+TEST_F(Replay, ASecondOneIsRefusedUnlessItIsToldWhatToDo) {
+  auto session = open(R"({"saved_data": "tensor"})");
+  train(session);
+  const std::string csv = "rank_1/ResNet50/4/0/statistic.csv";
+  replay_with("{}", Existing::kRefuse);
+  const std::string once = content_of(replayed / csv);
+  ASSERT_EQ(lines_of(csv), 7u);
+
+  const auto refused = try_replay_with("{}", Existing::kRefuse);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kUnwritable);
+  EXPECT_NE(refused.error().message.find(csv + ": is there already"), std::string::npos) << refused.error().message;
+  EXPECT_EQ(content_of(replayed / csv), once);
+
+  replay_with("{}", Existing::kReplace);
+  EXPECT_EQ(content_of(replayed / csv), once);
+  EXPECT_EQ(replay_with(R"({"input_output": 1})", Existing::kReplace).row_count, 6u);
+  EXPECT_EQ(lines_of(csv), 4u) << "the old file is gone as a whole";
+  replay_with("{}", Existing::kAppend);
+  EXPECT_EQ(lines_of(csv), 10u);
+}
+
+TEST_F(Replay, TensorsAreReplacedUnderTheNumbersTheyHave) {
+  auto session = open(R"({"saved_data": "tensor"})");
+  train(session);
+  const auto tree = [&] {
+    std::map<std::string, std::string> tree;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(replayed.path())) {
+      if (entry.is_regular_file()) tree[entry.path()] = content_of(entry.path());
+    }
+    return tree;
+  };
+  const char* tensors = R"({"saved_data": "tensor"})";
+  replay_with(tensors, Existing::kRefuse);
+  const auto once = tree();
+  EXPECT_FALSE(try_replay_with(tensors, Existing::kRefuse));
+  replay_with(tensors, Existing::kReplace);
+  EXPECT_EQ(tree(), once) << "with mapping.csv and the numbers in it";
+}
+
+TEST_F(Replay, NeverWritesOverTheTensorsThatItReads) {
+  auto session = open(R"({"saved_data": "tensor"})");
+  train(session);
+  options.path = folder.path();
+  std::string text = config_text(R"({"saved_data": "tensor", "net_name": "Net"})", R"({"sample_mode": 1, "sample_num": 1})");
+  std::vector<std::string> paths;
+  for (const auto& file : files()) paths.push_back(folder / file);
+  std::erase_if(paths, [](const std::string& path) { return !path.ends_with(".npy"); });
+  const std::string before = content_of(paths[0]);
+  for (const Existing existing : {Existing::kRefuse, Existing::kAppend, Existing::kReplace}) {
+    const auto refused = replay(text, paths, options, existing, {[](const Error&) {}, [](std::size_t, std::size_t) {}});
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message.find("would write over the tensors that it reads"), std::string::npos);
+  }
+  EXPECT_EQ(content_of(paths[0]), before);
+}
+
+TEST_F(Replay, AMappingThatIsNoFileIsSaid) {
+  auto session = open(R"({"saved_data": "tensor"})");
+  train(session);
+  const std::string mapping = folder / "rank_1/Net/4/0/mapping.csv";
+  std::filesystem::remove(mapping);
+  ASSERT_EQ(mkfifo(mapping.c_str(), 0600), 0);
+  EXPECT_EQ(replay_with("{}").row_count, 12u) << "a pipe that nobody writes is not waited for";
+  ASSERT_EQ(unreadable.size(), 1u);
+  EXPECT_NE(unreadable[0].find(mapping + ": is no regular file"), std::string::npos) << unreadable[0];
 }
 
 TEST_F(Replay, WhatCannotBeReadIsSaidAndTheRestIsDone) {

@@ -50,6 +50,34 @@ TEST_F(SessionOverflow, LooksAtFloatOutputsOnly) {
   EXPECT_EQ(session.counters().overflow_count, 6u);
 }
 
+TEST_F(SessionOverflow, TheVerdictIsOnTheWholeTensorAndTheSampleIsDumped) {
+  options.dialect = Dialect::kOurs;
+  const std::vector<float> late{1, 1, 1, kInf};
+  const Strides every_other{{3}, {2 * sizeof(float)}};
+  const std::vector<float> spread{5, NAN, 6, NAN, kInf, NAN};
+  auto strided = tensor(spread, Dtype::kFloat32);
+  strided.tensor.element_count = 3;
+  strided.tensor.strides = &every_other;
+  strided.shape = {3};
+  for (const char* enable : {"true", "false"}) {
+    std::filesystem::remove_all(folder / "rank_0");
+    auto session = open(R"({"op_debug_mode": 3, "saved_data": "full"})",
+                        R"({"sample_mode": 1, "sample_num": 2, "enable": )" + std::string(enable) + "}");
+    collect(session, {}, "late", {tensor(late, Dtype::kFloat32, Io::kInput), tensor(late, Dtype::kFloat32)});
+    collect(session, {}, "strided", {strided});
+    collect(session, {}, "fine", {tensor(fine, Dtype::kFloat32)});
+    session.close();
+    EXPECT_EQ(dumped_names(), (std::vector<std::string>{"late.input", "late.output", "strided.output"}));
+    for (const Row& row : rows()) {
+      EXPECT_EQ(row.shape, Shape{2});
+      EXPECT_EQ(row.data_size_bytes, 8u);
+    }
+    EXPECT_EQ(rows()[1].statistics.values[0], Value{1.0});
+    EXPECT_EQ(rows()[2].statistics.values[0], Value{6.0});
+    EXPECT_EQ(session.counters().file_count, 3u);
+  }
+}
+
 TEST_F(SessionOverflow, OverflowNumberCountsOperators) {
   for (const int limit : {1, 3, 0}) {
     std::filesystem::remove_all(folder / "rank_0");

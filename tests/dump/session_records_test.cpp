@@ -43,6 +43,45 @@ TEST_F(SessionRecords, ExecutionOrders) {
   EXPECT_EQ(content_of(orders + "ms_global_execution_order_graph_3.csv"), "5\n6\n7\n");
 }
 
+TEST_F(SessionRecords, RanksOfOneSessionHaveFilesOfTheirOwnByStepToo) {
+  options.layout = DumpLayout::kByStep;
+  auto session = open();
+  const std::vector<std::string> first{"Default/A-op1"}, second{"Default/B-op2"};
+  session.save_execution_order(0, 3, first);
+  session.save_execution_order(1, 3, second);
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    const DumpPlace place{.rank = rank, .device = rank, .graph = 3, .iteration = 4 + rank};
+    dump_one(session, place);
+    session.step_end(place);
+  }
+  session.close();
+  const std::string heading = "NodeExecutionOrder-FullNameWithScope\n";
+  for (const char* rank : {"0", "1"}) {
+    const std::string of_rank = folder / ("rank_" + std::string(rank));
+    const std::string orders = of_rank + "/execution_order/";
+    EXPECT_EQ(content_of(orders + "ms_execution_order_graph_3.csv"),
+              heading + (*rank == '0' ? first : second)[0] + "\n");
+    EXPECT_EQ(content_of(orders + "ms_global_execution_order_graph_3.csv"), *rank == '0' ? "4\n" : "5\n");
+    EXPECT_TRUE(std::filesystem::exists(of_rank + "/.dump_metadata/data_dump.json"));
+  }
+}
+
+TEST_F(SessionRecords, ArgumentsUnderANameThatIsTooLong) {
+  auto session = open("{}", R"({"save_kernel_args": true})");
+  const std::string long_name = "Default/" + std::string(300, 'n') + "-op1";
+  const std::vector<std::pair<std::string, std::string>> args{{"axis", "0"}};
+  session.save_kernel_args({}, session.operator_named("Op", long_name), args);
+  session.close();
+  const std::string mapping = content_of(folder / "rank_0/Net/0/0/mapping.csv");
+  const auto comma = mapping.find(',');
+  ASSERT_NE(comma, mapping.npos);
+  EXPECT_EQ(mapping.substr(comma + 1), "Op.Default_" + std::string(300, 'n') + "-op1.json\n");
+  const std::string number = mapping.substr(0, comma);
+  EXPECT_TRUE(number.ends_with(".json")) << number;
+  EXPECT_EQ(content_of(folder / ("rank_0/Net/0/0/" + number)), "{\n    \"axis\": \"0\"\n}");
+  EXPECT_EQ(said, std::vector<std::string>{});
+}
+
 TEST_F(SessionRecords, ArgumentsOfOperators) {
   const std::vector<std::pair<std::string, std::string>> args{{"transpose_b", "False"},
                                                               {"transpose_a", "True"}};

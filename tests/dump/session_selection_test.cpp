@@ -47,6 +47,32 @@ TEST_F(SessionSelection, ByDevice) {
   EXPECT_EQ(dumped(session, {.device = 1}, "x"), "io");
   EXPECT_EQ(dumped(session, {.rank = 1, .device = 9}, "x"), "io");
   EXPECT_EQ(dumped(session, {.device = 2}, "x"), "");
+  EXPECT_EQ(dumped(session, {.device = 0}, "y"), "");
+  EXPECT_TRUE(was_said("nothing of device 0 is dumped: support_device lists 1, 9"));
+  EXPECT_TRUE(was_said("nothing of device 2 is dumped: support_device lists 1, 9"));
+}
+
+TEST_F(SessionSelection, AnEmptyListOfDevicesIsSaid) {
+  auto session = open(R"({"support_device": []})");
+  EXPECT_EQ(dumped(session, {.device = 0}, "x"), "");
+  EXPECT_TRUE(was_said("nothing of device 0 is dumped: support_device lists no device"));
+}
+
+TEST_F(SessionSelection, OnACpuTheListOfDevicesIsNotLookedAt) {
+  options.device_target = "CPU";
+  for (const char* devices : {"[]", "[9]"}) {
+    auto session = open(R"({"support_device": )" + std::string(devices) + "}");
+    EXPECT_EQ(dumped(session, {.device = 0}, "x"), "io") << devices;
+  }
+  EXPECT_FALSE(was_said("support_device"));
+}
+
+TEST_F(SessionSelection, OptionsMayBringThePath) {
+  options.path = folder / "else where";
+  auto session = open(R"({"path": null})");
+  EXPECT_EQ(dumped(session, {}, "x"), "io");
+  session.close();
+  EXPECT_EQ(files(), std::vector<std::string>{"else where/rank_0/Net/0/0/statistic.csv"});
 }
 
 TEST_F(SessionSelection, ByInputAndOutput) {

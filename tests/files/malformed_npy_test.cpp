@@ -128,7 +128,7 @@ std::vector<Malformed> malformed_files() {
        "unknown key 'extra'"},
       {with("{'Descr': '<f4'}"), "unknown key 'Descr'"},
       {with("{'': '<f4'}"), "unknown key ''"},
-      {with("{'\x1b[31m': 1}"), "unknown key '?[31m'"},
+      {with("{'\x1b[31m': 1}"), "unknown key '\\x1b[31m'"},
       {with("{descr: '<f4'}"), "expected a quoted string"},
       {with("{1: '<f4'}"), "expected a quoted string"},
       {with("{b'descr': '<f4'}"), "expected a quoted string"},

@@ -200,6 +200,29 @@ TEST(NpyReader, NameAndDataMayContradictEachOther) {
   EXPECT_PRED2(holds, first_fault(file("|i1", "()", "\1"), Original::kInt4), "()");
   EXPECT_PRED2(holds, first_fault(file("|i1", "(2,)", "\1\x08"), Original::kInt4), "-8..7");
   EXPECT_PRED2(holds, first_fault(file("|i1", "(2,)", "\xf7\1"), Original::kInt4), "-8..7");
+  EXPECT_PRED2(holds, first_fault(file("<f4", "(1,)", "abcd"), Original::kComplex), "its name says complex");
+}
+
+TEST(NpyReader, ComplexValuesAreTwoPartsForWhoAsksAndRefusedOtherwise) {
+  ScratchFolder folder;
+  const auto file = [&](const std::string& order, const std::string& shape, std::string_view data) {
+    return write_file(folder / "x.npy", npy("{'descr': '<c8', 'fortran_order': " + order + ", 'shape': " + shape + ", }",
+                                            data));
+  };
+  const std::string_view two("\0\0\x80\x3f\0\0\0\x40\0\0\x40\x40\0\0\x80\x40", 16);
+  for (const char* order : {"False", "True"}) {  // one dimension lies the same way in both
+    auto reader = NpyReader::open(file(order, "(2,)", two), Original::kComplex);
+    ASSERT_TRUE(reader) << reader.error().message;
+    EXPECT_EQ(reader->dtype(), Dtype::kFloat32);
+    EXPECT_EQ(reader->shape(), (Shape{2, 2}));
+    EXPECT_EQ(bytes_of(*reader, NpyReader::Order::kC, NpyReader::View::kElements, 64), two);
+  }
+  const auto fortran = NpyReader::open(file("True", "(1,2)", two), Original::kComplex);
+  ASSERT_FALSE(fortran);
+  EXPECT_NE(fortran.error().message.find("Fortran order"), std::string::npos);
+  const auto unasked = NpyReader::open(file("False", "(2,)", two), Original::kAsStored);
+  ASSERT_FALSE(unasked);
+  EXPECT_NE(unasked.error().message.find("complex64"), std::string::npos);
 }
 
 TEST(NpyReader, PacksIntFourLowNibbleFirst) {

@@ -1,9 +1,11 @@
-// A caller who lends threads gets all the work, and the library starts none of its own.
+// A caller who lends threads gets all the work, and the library starts none of its own; a lender who fails is told.
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <filesystem>
 #include <iterator>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <tensorstat/meter.hpp>
@@ -33,6 +35,25 @@ TEST(Executor, DoesAllTheWorkOnTheCallersThreads) {
   ASSERT_TRUE(meter.measure(many, {{Category::kAvg, Category::kMd5}, Precision::kHigh, On::kHost}));
   EXPECT_GT(pieces, 0u);
   EXPECT_EQ(threads_before, thread_count());
+}
+
+TEST(Executor, ThatThrowsOrLeavesWorkUndoneIsAnError) {
+  const std::vector<float> data(8 << 20, 1.5f);
+  const std::vector<Tensor> tensors(3, {.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()});
+  using Work = std::function<void(std::size_t)>;
+  const std::pair<Executor, const char*> failing[] = {
+      {[](std::size_t, const Work&) { throw std::runtime_error("the pool is closed"); }, "the pool is closed"},
+      {[](std::size_t, const Work& work) { work(0), throw 7; }, "an exception of an unknown type"},
+      {[](std::size_t, const Work& work) { work(0); }, "the executor returned when 1 of "},
+  };
+  for (const auto& [executor, words] : failing) {
+    Meter meter({.threads = 4, .executor = executor});
+    for (const Category category : {Category::kAvg, Category::kMd5}) {
+      const auto rows = meter.measure(tensors, {{category}, Precision::kHigh, On::kHost});
+      ASSERT_FALSE(rows) << words;
+      EXPECT_NE(rows.error().message.find(words), std::string::npos) << rows.error().message;
+    }
+  }
 }
 
 }  // namespace

@@ -42,9 +42,8 @@ std::optional<std::string> part_of(std::string_view path) {
   if (path == "stats/tensorstat/catalog.inc") return "catalog";
   if (path == "stats/tensorstat/dump.hpp") return "dump-api";
   if (starts(path, "stats/tensorstat/")) return "api";
-  if (path == "stats/core/engine.hpp" || path == "stats/core/ledger.hpp" || path == "stats/core/measured.hpp" ||
-      path == "stats/core/accumulator_layout.hpp") {
-    return "seam";
+  for (const std::string name : {"abandon", "accumulator_layout", "caught", "engine", "ledger", "measured", "request_check", "thread_signals"}) {
+    if (path == "stats/core/" + name + ".hpp") return "seam";
   }
   for (const std::string part : {"core", "files", "rows", "dump", "cli"}) {
     if (starts(path, "stats/" + part + "/")) return part;

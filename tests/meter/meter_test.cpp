@@ -3,7 +3,6 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -92,12 +91,11 @@ const Batch& small_batch() {
 struct Heard {
   Log log() {
     return [this](Severity severity, std::string_view text) {
-      EXPECT_EQ(0, inside.fetch_add(1)) << "one call at a time";
+      const std::lock_guard lock(mutex);
       said.emplace_back(severity, text);
-      inside.fetch_sub(1);
     };
   }
-  std::atomic<int> inside{0};
+  std::mutex mutex;
   std::vector<std::pair<Severity, std::string>> said;
 };
 
@@ -123,7 +121,7 @@ TEST_P(MeterOn, GivesWhatWasAskedInTheOrderAsked) {
   for (const Categories& categories :
        {Categories{Category::kL2norm, Category::kMax}, Categories{Category::kMd5},
         Categories{Category::kZeroCount},
-        Categories{Category::kCount, Category::kMd5, Category::kAvg}, Categories{}}) {
+        Categories{Category::kCount, Category::kMd5, Category::kAvg}}) {
     small_batch().hold(
         meter.measure(small_batch().tensors, {categories, Precision::kHigh, GetParam()}),
         categories);

@@ -22,18 +22,21 @@ class FakeHost final : public Engine {
 
 class FakeDevice final : public DeviceEngine {
  public:
-  FakeDevice(bool shares, std::string refusal) : shares_(shares), refusal_(std::move(refusal)) {}
+  FakeDevice(bool shares, std::string refusal, bool is_slower = false)
+      : shares_(shares), is_slower_(is_slower), refusal_(std::move(refusal)) {}
   std::string_view name() const override { return "opencl"; }
   std::string description() const override { return "fake"; }
   std::string refusal(const Tensor&, Precision) const override { return refusal_; }
   bool shares_host_memory() const override { return shares_; }
+  bool is_slower_than_host() const override { return is_slower_; }
+  Status check(const Tensor&) const override { return {}; }
   Status fold(std::span<const Job>) override { return {}; }
   Result<std::unique_ptr<DeviceStream>> stream(Partial&) override { return Error{Code::kDevice, "never asked for"}; }
   Status read(const Tensor&, std::uint64_t, std::span<std::byte>) override { return {}; }
   void refuse(std::string why) { refusal_ = std::move(why); }
 
  private:
-  const bool shares_;
+  const bool shares_, is_slower_;
   std::string refusal_;
 };
 
@@ -89,6 +92,15 @@ TEST_F(PlacementOf, MuchInHostMemoryGoesToADeviceThatSharesIt) {
   expect(true, "nothing is copied", On::kAuto, Where::kHost, kLarge);
   device_.emplace(false, "");
   expect(false, "faster than uploading", On::kAuto, Where::kHost, kLarge);
+}
+
+// Where the device is the CPU, it gets what is the device's already, and what one insists on.
+TEST_F(PlacementOf, MuchInHostMemoryStaysThereWhereTheDeviceIsTheCpu) {
+  device_.emplace(true, "", true);
+  expect(false, "the OpenCL device is this CPU", On::kAuto, Where::kHost, kLarge);
+  expect(true, "nothing is copied", On::kAuto, Where::kSharedMemory, kLarge);
+  expect(true, "in its memory", On::kAuto, Where::kClBuffer, kLarge);
+  expect(true, "asked for", On::kDevice, Where::kHost, kLarge);
 }
 
 TEST_F(PlacementOf, DeviceMemoryIsReadWhereItIs) {

@@ -1,15 +1,12 @@
 #include "stats/dump/mindspore/config.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
-#include <system_error>
+#include <unordered_set>
 
 #include "stats/dump/mindspore/config_section.hpp"
+#include "stats/files/whole_file.hpp"
 
 namespace tensorstat {
 namespace {
@@ -21,8 +18,8 @@ constexpr std::string_view kNameCharacters =
 
 class ConfigParser {
  public:
-  ConfigParser(std::string_view diagnostic_data_path, Notices& notices)
-      : diagnostic_data_path_(diagnostic_data_path), notices_(notices) {}
+  ConfigParser(std::string_view diagnostic_data_path, Notices& notices, std::string_view callers_path)
+      : diagnostic_data_path_(diagnostic_data_path), callers_path_(callers_path), notices_(notices) {}
 
   DumpConfig run(const nlohmann::json& root) {
     if (!root.is_object()) throw Refusal{"it is not a JSON object { }"};
@@ -67,6 +64,10 @@ class ConfigParser {
         "an absolute path of letters, digits, - _ and /; or \"\", for debug_dump in the folder "
         "that MS_DIAGNOSTIC_DATA_PATH names";
     config_.path = common.text("path", kAllowed, "");
+    if (config_.path.empty() && !callers_path_.empty()) {
+      config_.path = callers_path_;
+      return;
+    }
     const bool from_environment = config_.path.empty();
     if (from_environment && diagnostic_data_path_.empty()) {
       throw Refusal{
@@ -101,16 +102,16 @@ class ConfigParser {
     const auto& list = common.array("kernels", kAllowed);
     if (config_.dump_mode != DumpMode::kKernels) return;
     std::vector<std::string> entries;
+    std::unordered_set<std::string_view> known;
     for (const auto& entry : list) {
       if (!entry.is_string()) common.refuse("kernels", kAllowed);
       const auto& text = entry.get_ref<const std::string&>();
-      if (std::find(entries.begin(), entries.end(), text) == entries.end()) {
+      if (known.insert(text).second) {
         entries.push_back(text);
       } else {
         notices_.warn_once("kernels twice", "common_dump_settings.kernels has " + excerpt(entry) +
                                                 " more than once");
       }
-      if (entries.size() > kMostKernels) common.refuse("kernels", "at most 4096 entries");
     }
     auto kernels = OperatorFilter::parse(entries);
     if (!kernels) throw Refusal{"common_dump_settings.kernels: " + kernels.error().message};
@@ -180,7 +181,7 @@ class ConfigParser {
     for (const Category category : every_category()) {
       known += (known.empty() ? "" : ", ") + excerpt(std::string(name(category)));
     }
-    known = "a list of " + known + ", \"hash:md5\"";
+    known = "a list of at most " + std::to_string(kMostCategories) + " of " + known + ", \"hash:md5\", \"hash:sha1\"";
     if (!list->is_array() || list->size() > kMostCategories) {
       common.refuse("statistic_category", known);
     }
@@ -282,24 +283,24 @@ class ConfigParser {
                                                 std::string(because));
   }
 
-  static constexpr std::string_view kNetName = "a text of letters, digits, - and _";
-  static constexpr std::size_t kMostKernels = 4096, kMostCategories = 256;
+  static constexpr std::string_view kNetName = "a text of 1 to 255 letters, digits, - and _";
+  static constexpr std::size_t kMostCategories = 256;
 
-  std::string_view diagnostic_data_path_;
+  std::string_view diagnostic_data_path_, callers_path_;
   Notices& notices_;
   DumpConfig config_;
 };
 
 }  // namespace
 
-Result<DumpConfig> parse_config(std::string_view text, std::string_view diagnostic_data_path,
-                                Notices& notices) try {
+Result<DumpConfig> parse_config(std::string_view text, std::string_view diagnostic_data_path, Notices& notices,
+                                std::string_view callers_path) try {
   auto document = parse_json(text);
   if (!document) return document.error();
   for (const auto& key : document->duplicates) {
     notices.warn_once("twice " + key, key + " is given more than once; the last one counts");
   }
-  DumpConfig config = ConfigParser(diagnostic_data_path, notices).run(document->root);
+  DumpConfig config = ConfigParser(diagnostic_data_path, notices, callers_path).run(document->root);
   config.text = text;
   return config;
 } catch (const Refusal& refusal) {
@@ -308,33 +309,20 @@ Result<DumpConfig> parse_config(std::string_view text, std::string_view diagnost
   return Error{Code::kUnreadable, fault.what()};
 }
 
-Result<DumpConfig> read_config(const std::string& path, Notices& notices) {
-  const auto unreadable = [&](const std::string& why) {
-    return Error{Code::kUnreadable, "cannot read the dump config " + path + ": " + why};
-  };
-  if (!path.ends_with(".json")) return unreadable("its name must end in .json");
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  if (file < 0) return unreadable(std::generic_category().message(errno));
-  std::string text((std::size_t{1} << 20) + 1, '\0');  // one byte more than a config may have
-  std::size_t size = 0;
-  ssize_t count = 1;
-  while (size < text.size() && (count = ::read(file, text.data() + size, text.size() - size)) > 0) {
-    size += static_cast<std::size_t>(count);
-  }
-  const int error = errno;
-  ::close(file);
-  if (count < 0) return unreadable(std::generic_category().message(error));
-  text.resize(size);
+Result<DumpConfig> read_config(const std::string& path, Notices& notices, std::string_view callers_path) {
+  if (!path.ends_with(".json")) return Error{Code::kUnreadable, path + ": the name of a dump config ends in .json"};
+  const auto text = read_whole_file(path, kMostJsonBytes);
+  if (!text) return text.error();
   const char* diagnostic = std::getenv("MS_DIAGNOSTIC_DATA_PATH");
-  auto config = parse_config(text, diagnostic == nullptr ? "" : diagnostic, notices);
+  auto config = parse_config(*text, diagnostic == nullptr ? "" : diagnostic, notices, callers_path);
   if (!config) return Error{config.error().code, path + ": " + config.error().message};
   return config;
 }
 
-Result<std::optional<DumpConfig>> config_from_environment(Notices& notices) {
+Result<std::optional<DumpConfig>> config_from_environment(Notices& notices, std::string_view callers_path) {
   const char* path = std::getenv("MINDSPORE_DUMP_CONFIG");
   if (path == nullptr || *path == '\0') return std::optional<DumpConfig>();
-  auto config = read_config(path, notices);
+  auto config = read_config(path, notices, callers_path);
   if (!config) return config.error();
   return std::optional<DumpConfig>(*std::move(config));
 }

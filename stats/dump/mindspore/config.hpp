@@ -52,14 +52,15 @@ struct DumpConfig {
 };
 
 // An error names the key, its value and what is allowed. Corrections and unknown keys are said
-// through `notices`, each once. `diagnostic_data_path` is what MS_DIAGNOSTIC_DATA_PATH says.
-Result<DumpConfig> parse_config(std::string_view text, std::string_view diagnostic_data_path,
-                                Notices& notices);
+// through `notices`, each once. `diagnostic_data_path` is what MS_DIAGNOSTIC_DATA_PATH says. `callers_path`, unless it is
+// empty, stands in for a `path` that is missing or empty; one that is given is checked and kept.
+Result<DumpConfig> parse_config(std::string_view text, std::string_view diagnostic_data_path, Notices& notices,
+                                std::string_view callers_path = {});
 
-// Reads a file whose name ends in .json; MS_DIAGNOSTIC_DATA_PATH is looked up.
-Result<DumpConfig> read_config(const std::string& path, Notices& notices);
+// Reads a regular file whose name ends in .json; MS_DIAGNOSTIC_DATA_PATH is looked up.
+Result<DumpConfig> read_config(const std::string& path, Notices& notices, std::string_view callers_path = {});
 
 // The file that MINDSPORE_DUMP_CONFIG names; nothing when it is unset or empty.
-Result<std::optional<DumpConfig>> config_from_environment(Notices& notices);
+Result<std::optional<DumpConfig>> config_from_environment(Notices& notices, std::string_view callers_path = {});
 
 }  // namespace tensorstat

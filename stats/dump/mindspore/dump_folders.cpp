@@ -25,7 +25,7 @@ DumpFolders::DumpFolders(const DumpConfig& config, DumpLayout kind, std::string 
       kind_(kind) {}
 
 std::string DumpFolders::rank_folder(std::uint32_t rank) const {
-  return kind_ == DumpLayout::kByStep ? path_ : path_ + "/rank_" + std::to_string(rank);
+  return path_ + "/rank_" + std::to_string(rank);
 }
 
 std::string DumpFolders::folder(const DumpPlace& place) const {

@@ -16,7 +16,8 @@ class DumpFolders {
   // `opened_at` is the {time} of DumpLayout::kByStep, as 20240131235959.
   DumpFolders(const DumpConfig& config, DumpLayout kind, std::string opened_at);
 
-  // "{path}/rank_{rank}"; by step, where there are no ranks, "{path}".
+  // "{path}/rank_{rank}", for what is a rank's own and of no iteration: execution_order and .dump_metadata, whose
+  // rules MindSpore's O2 shares with O0 and O1.
   std::string rank_folder(std::uint32_t rank) const;
   // The folder of one iteration, or of the graph's constants.
   std::string folder(const DumpPlace& place) const;

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 20, kMostLevels = 64, kMostDuplicates = 16;
+constexpr std::size_t kMostLevels = 64, kMostDuplicates = 16;
 
 // Walks the text without building anything: nlohmann's tree is built iteratively, but copying and
 // printing a deep one recurses, and it forgets that a key came twice.
@@ -91,7 +91,7 @@ std::string place(std::string_view text, std::size_t position) {
 }  // namespace
 
 Result<JsonDocument> parse_json(std::string_view text) {
-  if (text.size() > kMostBytes) return Error{Code::kUnreadable, "it is larger than 1 MiB"};
+  if (text.size() > kMostJsonBytes) return Error{Code::kUnreadable, "it is larger than 16 MiB"};
   Inspector inspector;
   if (!Json::sax_parse(text, &inspector)) {
     if (inspector.fault_position == 0) return Error{Code::kUnreadable, inspector.fault};

@@ -1,6 +1,7 @@
 // JSON that may be hostile.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -14,7 +15,10 @@ struct JsonDocument {
   std::vector<std::string> duplicates;  // "a.b": keys that came again, where the last one won
 };
 
-// At most 1 MiB of text and 64 levels; beyond, and for wrong syntax, an error with line and column.
+// The largest text that is read: 100,000 operators' names, each as long as MindSpore makes them.
+inline constexpr std::size_t kMostJsonBytes = std::size_t{16} << 20;
+
+// At most kMostJsonBytes of text and 64 levels; beyond, and for wrong syntax, an error with line and column.
 // An integer beyond 64 bits comes as a float, which no integer key accepts.
 Result<JsonDocument> parse_json(std::string_view text);
 

@@ -1,6 +1,6 @@
 #include "stats/dump/mindspore/operator_filter.hpp"
 
-#include <algorithm>
+#include <utility>
 
 #include "stats/rows/op_name.hpp"
 #include "stats/files/shown.hpp"
@@ -25,69 +25,85 @@ std::string_view short_name(std::string_view full_scope_name) {
 
 }  // namespace
 
-Result<OperatorFilter> OperatorFilter::parse(const std::vector<std::string>& written_entries) {
+Result<OperatorFilter> OperatorFilter::parse(const std::vector<std::string>& entries) {
   constexpr std::string_view kPrefix = "name-regex(";
+  const auto beyond = [](std::size_t limit, std::string_view what) {
+    return Error{Code::kInvalid, "at most " + std::to_string(limit) + " " + std::string(what) + " are allowed"};
+  };
+  if (entries.size() > kMostEntries) return beyond(kMostEntries, "entries");
   OperatorFilter kernels;
-  for (const std::string& written : written_entries) {
+  std::vector<std::pair<std::string, const std::string*>> names, types;  // text, and as it was written
+  for (const std::string& written : entries) {
     std::string text = written;
     std::erase_if(text, [](char c) { return c == '"' || c == ' '; });
     if (text.empty()) continue;
-    Entry entry{Entry::Kind::kName, written, text, {}};
     if (text.starts_with(kPrefix) && text.ends_with(')')) {
-      entry.kind = Entry::Kind::kPattern;
-      const auto inside =
-          std::string_view(text).substr(kPrefix.size(), text.size() - kPrefix.size() - 1);
+      if (kernels.patterns_.size() == kMostPatterns) return beyond(kMostPatterns, "entries with name-regex");
+      const auto inside = std::string_view(text).substr(kPrefix.size(), text.size() - kPrefix.size() - 1);
       auto pattern = Pattern::compile(inside);
       if (!pattern) {
         return Error{Code::kInvalid, "the regular expression of " + shown(written, 200) +
                                          " is refused: " + pattern.error().message};
       }
-      entry.pattern = *std::move(pattern);
+      kernels.patterns_.push_back(*std::move(pattern));
+      kernels.written_.push_back(written);
     } else if (text.find('/') == text.npos && text.find("-op") == text.npos) {
-      entry.kind = Entry::Kind::kType;
-      entry.text = lower_case(text);
+      types.emplace_back(lower_case(text), &written);
+    } else {
+      names.emplace_back(std::move(text), &written);
     }
-    kernels.entries_.push_back(std::move(entry));
   }
-  std::stable_sort(kernels.entries_.begin(), kernels.entries_.end(),
-                   [](const Entry& a, const Entry& b) { return a.kind < b.kind; });
-  kernels.used_ = std::make_shared<std::vector<std::atomic<bool>>>(kernels.entries_.size());
+  for (auto& [text, written] : names) {
+    kernels.escaped_names_.try_emplace(escaped_op_name(text), kernels.written_.size());
+    kernels.names_.try_emplace(std::move(text), kernels.written_.size());
+    kernels.written_.push_back(*written);
+  }
+  for (auto& [text, written] : types) {
+    const std::size_t length = text.size();
+    kernels.types_[length].try_emplace(std::move(text), kernels.written_.size());
+    kernels.written_.push_back(*written);
+  }
+  kernels.used_ = std::make_shared<std::vector<std::atomic<bool>>>(kernels.written_.size());
   return kernels;
 }
 
-template <typename Matches>
-bool OperatorFilter::any(Matches matches) const {
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (!matches(entries_[i])) continue;
-    (*used_)[i] = true;
-    return true;
+bool OperatorFilter::note(std::optional<std::size_t> entry) const {
+  if (entry) (*used_)[*entry] = true;
+  return entry || written_.empty();
+}
+
+// The first entry that is a part of `type`: each part of it that is as long as some entry is looked up.
+std::optional<std::size_t> OperatorFilter::type_in(std::string_view type) const {
+  std::optional<std::size_t> first;
+  for (const auto& [length, texts] : types_) {
+    for (std::size_t at = 0; at + length <= type.size(); ++at) {
+      const auto found = texts.find(type.substr(at, length));
+      if (found != texts.end() && (!first || found->second < *first)) first = found->second;
+    }
   }
-  return entries_.empty();
+  return first;
 }
 
 bool OperatorFilter::wants(std::string_view full_scope_name) const {
-  const std::string type = lower_case(short_name(full_scope_name));
-  return any([&](const Entry& entry) {
-    return entry.kind == Entry::Kind::kPattern ? entry.pattern.matches(full_scope_name)
-           : entry.kind == Entry::Kind::kName  ? entry.text == full_scope_name
-                                               : type.find(entry.text) != type.npos;
-  });
+  for (std::size_t i = 0; i < patterns_.size(); ++i) {
+    if (patterns_[i].matches(full_scope_name)) return note(i);
+  }
+  if (const auto found = names_.find(full_scope_name); found != names_.end()) return note(found->second);
+  return note(type_in(lower_case(short_name(full_scope_name))));
 }
 
 bool OperatorFilter::wants_escaped(std::string_view op_type, std::string_view escaped_name) const {
-  const std::string type = lower_case(op_type);
-  return any([&](const Entry& entry) {
-    return entry.kind == Entry::Kind::kPattern
-               ? entry.pattern.for_escaped_names().matches(escaped_name)
-           : entry.kind == Entry::Kind::kName ? escaped_op_name(entry.text) == escaped_name
-                                              : type.find(entry.text) != type.npos;
-  });
+  for (std::size_t i = 0; i < patterns_.size(); ++i) {
+    if (patterns_[i].for_escaped_names().matches(escaped_name)) return note(i);
+  }
+  if (const auto found = escaped_names_.find(escaped_name); found != escaped_names_.end()) return note(found->second);
+  return note(type_in(lower_case(op_type)));
 }
 
 std::vector<std::string> OperatorFilter::unused() const {
   std::vector<std::string> unused;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (!(*used_)[i]) unused.push_back(entries_[i].written);
+  for (std::size_t i = 0; i < written_.size(); ++i) {
+    if (!(*used_)[i]) unused.push_back(written_[i]);
   }
   return unused;
 }

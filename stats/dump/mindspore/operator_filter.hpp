@@ -2,10 +2,15 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tensorstat/status.hpp>
+#include <unordered_map>
 #include <vector>
 
 #include "stats/dump/mindspore/pattern.hpp"
@@ -18,9 +23,12 @@ namespace tensorstat {
 //   anything else        an operator type: the last part of the scope name, up to its last -,
 //                        contains it, whatever the case
 // Empty entries count for nothing; without any other entry every operator is wanted.
+// Names and types are looked up, however many there are; only patterns are tried one after another.
 class OperatorFilter {
  public:
-  // An error names the entry that is wrong, and why.
+  static constexpr std::size_t kMostEntries = 100'000, kMostPatterns = 4'096;
+
+  // An error names the entry that is wrong and why, or the limit above that is passed.
   static Result<OperatorFilter> parse(const std::vector<std::string>& entries);
 
   // Thread-safe. Notes which entries ever matched.
@@ -33,17 +41,20 @@ class OperatorFilter {
   std::vector<std::string> unused() const;
 
  private:
-  struct Entry {
-    enum class Kind { kPattern, kName, kType } kind;
-    std::string written;
-    std::string text;  // kName; kType in lower case
-    Pattern pattern;   // kPattern
+  // An entry's text to the entry's place in written_.
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
+  using Index = std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>>;
 
-  template <typename Matches>
-  bool any(Matches matches) const;
+  bool note(std::optional<std::size_t> entry) const;
+  std::optional<std::size_t> type_in(std::string_view type) const;
 
-  std::vector<Entry> entries_;  // patterns, then names, then types: the order they are tried in
+  std::vector<std::string> written_;  // patterns, then names, then types: the order they are tried in
+  std::vector<Pattern> patterns_;     // of the first entries
+  Index names_, escaped_names_;
+  std::map<std::size_t, Index> types_;  // by their length, in lower case
   std::shared_ptr<std::vector<std::atomic<bool>>> used_;
 };
 

@@ -1,0 +1,77 @@
+#include "stats/core/request_check.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include <tensorstat/partial.hpp>
+
+namespace tensorstat {
+namespace {
+
+constexpr std::uint64_t kMostBytes = std::numeric_limits<std::int64_t>::max();
+
+bool strides_agree(const Tensor& tensor) {
+  if (tensor.strides == nullptr) return true;
+  if (tensor.where == Where::kClBuffer || tensor.strides->shape.size() != tensor.strides->bytes.size()) return false;
+  const auto elements = element_count(tensor.strides->shape, size_bytes(tensor.dtype));
+  return elements && *elements == tensor.element_count;
+}
+
+bool sound(const Tensor& tensor) {
+  return static_cast<int>(tensor.dtype) < kDtypeCount && (tensor.address != nullptr || tensor.element_count == 0) &&
+         tensor.element_count <= kMostBytes / size_bytes(tensor.dtype) && strides_agree(tensor);
+}
+
+// Of a tensor that is not sound.
+Error fault(const Tensor& tensor) {
+  if (static_cast<int>(tensor.dtype) >= kDtypeCount) return {Code::kInvalid, "its dtype is unknown"};
+  const std::string elements = std::to_string(tensor.element_count) + " elements";
+  if (tensor.element_count > kMostBytes / size_bytes(tensor.dtype)) {
+    return {Code::kInvalid, elements + " of " + std::string(name(tensor.dtype)) + " exceed 2^63-1 bytes"};
+  }
+  if (tensor.address == nullptr && tensor.element_count != 0) {
+    return {Code::kInvalid, "its address is null, and it has " + elements};
+  }
+  const Strides& strides = *tensor.strides;
+  if (tensor.where == Where::kClBuffer) {
+    return {Code::kUnsupported, "it has strides, which only a tensor that the CPU can read may have, and is in a cl_mem"};
+  }
+  if (strides.shape.size() != strides.bytes.size()) {
+    return {Code::kInvalid, "it has strides for " + std::to_string(strides.bytes.size()) + " dimensions, and " +
+                                std::to_string(strides.shape.size()) + " dimensions"};
+  }
+  return {Code::kInvalid, "the shape of its strides, " + to_string(strides.shape) + ", does not hold its " + elements};
+}
+
+}  // namespace
+
+Status check(const Request& request) {
+  if (!request.categories.empty()) return {};
+  return Error{Code::kInvalid, "the request names no category: there is nothing to measure"};
+}
+
+Status check(const Tensor& tensor) {
+  if (sound(tensor)) return {};
+  return fault(tensor);
+}
+
+Status check(std::span<const Tensor> tensors, const Request& request) {
+  const auto bad = std::ranges::find_if_not(tensors, sound);
+  if (bad == tensors.end()) return check(request);
+  Error error = fault(*bad);
+  error.message = "tensor " + std::to_string(bad - tensors.begin()) + ": " + error.message;
+  return error;
+}
+
+Status check_mergeable(const Request& request) {
+  for (const Category category : request.categories) {
+    if ((needs(category) & kDigests) == 0) continue;
+    return Error{Code::kUnsupported, std::string(name(category)) +
+                                         " is a digest, which cannot be merged: leave it out, or measure the whole tensor"};
+  }
+  return {};
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,19 @@
+// What makes no sense is refused before anything is read. What cannot be checked cheaply stays trusted: that an
+// address can be read, and that a handle is one.
+#pragma once
+
+#include <span>
+
+#include <tensorstat/meter.hpp>
+
+namespace tensorstat {
+
+Status check(const Request& request);
+Status check(const Tensor& tensor);
+// All of a request; the error names the tensor by its index.
+Status check(std::span<const Tensor> tensors, const Request& request);
+
+// An error where a request wants digests of what gives partials alone.
+Status check_mergeable(const Request& request);
+
+}  // namespace tensorstat

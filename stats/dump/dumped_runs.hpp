@@ -1,0 +1,38 @@
+// The files of a dumped tree, as the runs of operators that they came from.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <tensorstat/dump.hpp>
+#include <vector>
+
+#include "stats/dump/mindspore/file_name.hpp"
+
+namespace tensorstat {
+
+struct DumpedFile {
+  std::string path;
+  NamedTensor named;
+  DumpPlace place;
+};
+
+// The tensors of one run of one operator, in the order of their times.
+using DumpedRun = std::vector<DumpedFile>;
+
+// Where in the training a dumped file was, by its folders:
+//   .../rank_{rank}/{net_name}/{graph}/{iteration or constants}/x.npy
+//   .../{step}/{time}/{device}/{model_name}/{model_id}/{iteration}/x.npy
+// A rank's device is rank modulo 8. Anything else is iteration 0 of graph 0 of rank 0.
+DumpPlace place_of_file(const std::string& path);
+
+// Names are those of the files, or what mapping.csv beside them says. An operator that ran several times in one
+// iteration has several runs: one ends where an input or output of it comes again. Runs come in the order of
+// their times. `unreadable` is told of a mapping.csv that cannot be read; its files keep their numbers as names.
+std::vector<DumpedRun> dumped_runs(const std::vector<std::string>& files,
+                                   const std::function<void(const Error&)>& unreadable);
+
+// The lines of a folder's mapping.csv: the name of a file, and the name that was too long for it. None where there is
+// no such file.
+Result<std::vector<std::pair<std::string, std::string>>> read_mapping(const std::string& folder);
+
+}  // namespace tensorstat

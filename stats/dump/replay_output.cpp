@@ -1,0 +1,135 @@
+#include "stats/dump/replay_output.hpp"
+
+#include <filesystem>
+#include <map>
+#include <system_error>
+#include <vector>
+
+#include "stats/dump/dumped_runs.hpp"
+#include "stats/files/folders.hpp"
+#include "stats/files/npy_writer.hpp"
+#include "stats/files/shown.hpp"
+
+namespace tensorstat {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
+}
+
+// An .npy file in `folder`; empty where there is none.
+std::string npy_file_in(const std::string& folder) {
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().extension() == ".npy") return it->path().string();
+  }
+  return "";
+}
+
+Error unmoved(const std::string& path, const std::string& why) {
+  return {Code::kUnwritable, printable(path) + ": cannot be replaced: " + why};
+}
+
+Status move_file(const std::string& from, const std::string& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error) return unmoved(to, error.message());
+  return {};
+}
+
+}  // namespace
+
+ReplayOutput::ReplayOutput(const DumpConfig& config, Existing existing, std::uint64_t process)
+    : config_(config), existing_(existing), path_(config.path) {
+  if (existing == Existing::kReplace) path_ += "/.replay-" + std::to_string(process);
+}
+
+ReplayOutput::~ReplayOutput() {
+  std::error_code ignored;
+  if (existing_ == Existing::kReplace) fs::remove_all(path_, ignored);
+}
+
+Status ReplayOutput::check(const std::string& folder, const std::string& source_folder) {
+  if (!checked_.emplace(folder, source_folder).second) return {};
+  std::error_code ignored;
+  if (config_.saves_tensors() && fs::equivalent(folder, source_folder, ignored)) {
+    return Error{Code::kInvalid, printable(folder) + ": the replay would write over the tensors that it reads; let it write "
+                                          "below another folder"};
+  }
+  if (existing_ != Existing::kRefuse) return {};
+  std::string found;
+  if (config_.saves_statistics() && exists(folder + "/statistic.csv")) found = folder + "/statistic.csv";
+  if (found.empty() && config_.saves_tensors()) found = npy_file_in(folder);
+  if (found.empty()) return {};
+  return Error{Code::kUnwritable, printable(found) + ": is there already, and nothing is written"};
+}
+
+Status ReplayOutput::finish() {
+  if (existing_ != Existing::kReplace || !exists(path_)) return {};
+  std::vector<std::string> folders{path_};
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(path_, error), end; !error && it != end; it.increment(error)) {
+    if (it->is_directory(error)) folders.push_back(it->path().string());
+  }
+  if (error) return unmoved(config_.path, error.message());
+  for (const std::string& from : folders) {
+    if (Status moved = move_folder(from, config_.path + from.substr(path_.size())); !moved) return moved;
+  }
+  return {};
+}
+
+// The files of one folder. The metadata of an earlier dump are kept, as a dump keeps them. A tensor whose name is too
+// long for a file keeps the number that an earlier mapping.csv gave it.
+Status ReplayOutput::move_folder(const std::string& from, const std::string& to) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(from, error), end; !error && it != end; it.increment(error)) {
+    if (!it->is_directory(error) && it->path().filename() != "mapping.csv") {
+      names.push_back(it->path().filename().string());
+    }
+  }
+  const auto written = read_mapping(from), earlier = read_mapping(to);
+  if (error) return unmoved(to, error.message());
+  if (!written) return written.error();
+  if (!earlier) return earlier.error();
+  if (names.empty()) return {};
+  if (const auto unmade = make_folders(to)) {
+    return unmoved(to, "the folder " + printable(unmade->folder) + " cannot be made: " +
+                           std::generic_category().message(unmade->error));
+  }
+
+  std::map<std::string, std::string> number_of, number_in_place;  // by long name; by the number it has in `from`
+  std::string mapping;
+  for (const auto& [number, name] : *earlier) {
+    const bool is_file_name = number.ends_with(".npy") && number.find('/') == number.npos;
+    if (is_file_name) number_of[name] = number;  // a mapping.csv from elsewhere may say anything
+    mapping.append(number).append(",").append(name).append("\n");
+  }
+  for (const auto& [number, name] : *written) {
+    std::string& kept = number_of[name];
+    if (kept.empty()) {
+      const auto dot = number.rfind('.');
+      std::uint64_t next = std::stoull(number);
+      for (kept = number; exists(to + "/" + kept);) kept = std::to_string(++next) + number.substr(dot);
+      mapping.append(kept).append(",").append(name).append("\n");
+    }
+    number_in_place[number] = kept;
+  }
+  // The mapping comes first: a line without its file misleads nobody, a number without its line has lost its name.
+  if (written->size() != 0) {
+    if (Status saved = write_whole_file(to + "/mapping.csv", mapping); !saved) return saved;
+  }
+  const bool is_metadata = to.ends_with("/.dump_metadata");
+  for (const std::string& name : names) {
+    if (is_metadata && exists(to + "/" + name)) continue;
+    const auto mapped = number_in_place.find(name);
+    const std::string& place = mapped == number_in_place.end() ? name : mapped->second;
+    if (Status moved = move_file(from + "/" + name, to + "/" + place); !moved) return moved;
+  }
+  return {};
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,106 @@
+// What -o names is replaced only where its owner would expect that, keeps its mode, and holds nothing but results.
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "tests/support/command_run.hpp"
+#include "tests/support/npy_files.hpp"
+
+namespace tensorstat {
+namespace {
+
+namespace fs = std::filesystem;
+using test::holds;
+using test::Ran;
+using test::run;
+using test::write_file;
+
+class CommandOutput : public testing::Test {
+ protected:
+  CommandOutput() {
+    write_file(folder / "a.npy", test::npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }",
+                                           std::string_view("\0\0\x80\x3f", 4)));
+  }
+
+  mode_t mode_of(const std::string& name) const {
+    struct stat facts {};
+    EXPECT_EQ(::stat((folder / name).c_str(), &facts), 0) << name;
+    return facts.st_mode & 07777;
+  }
+
+  ScratchFolder folder;
+};
+
+TEST_F(CommandOutput, AFileThatIsThereKeepsItsMode) {
+  for (const mode_t mode : {0600, 0640, 0664}) {
+    write_file(folder / "x.csv", "old");
+    fs::permissions(folder / "x.csv", fs::perms(mode));
+    ASSERT_EQ(run(folder, "a.npy -o x.csv").exit, 0);
+    EXPECT_EQ(mode_of("x.csv"), mode);
+    EXPECT_TRUE(content_of(folder / "x.csv").starts_with("Op Type,"));
+  }
+}
+
+TEST_F(CommandOutput, ANewFileHasTheModeOfTheUmask) {
+  const mode_t before = ::umask(027);
+  const Ran ran = run(folder, "a.npy -o new.csv");
+  ::umask(before);
+  ASSERT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_EQ(mode_of("new.csv"), 0640u);
+}
+
+TEST_F(CommandOutput, AReadOnlyFileIsNotReplaced) {
+  fs::permissions(folder.path(), fs::perms(0777));
+  const std::string plain = ::geteuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups" : "";
+  if (run(folder, "--version", plain).exit != 0) GTEST_SKIP() << "a plain user cannot run the command here";
+  ASSERT_EQ(run(folder, "a.npy -o x.csv --stats max", plain).exit, 0);
+  const std::string old = content_of(folder / "x.csv");
+  fs::permissions(folder / "x.csv", fs::perms(0444));
+  const Ran ran = run(folder, "a.npy -o x.csv --stats min", plain);
+  EXPECT_EQ(ran.exit, 1);
+  EXPECT_PRED2(holds, ran.err, "x.csv: cannot be written: Permission denied");
+  EXPECT_EQ(content_of(folder / "x.csv"), old);
+}
+
+TEST_F(CommandOutput, ALinkToNothingIsRefused) {
+  fs::create_symlink("absent.csv", folder / "link.csv");
+  const Ran ran = run(folder, "a.npy -o link.csv");
+  EXPECT_EQ(ran.exit, 1);
+  EXPECT_PRED2(holds, ran.err, "link.csv: cannot be written: it is a link to absent.csv, which does not exist");
+  EXPECT_TRUE(fs::is_symlink(folder / "link.csv"));
+  EXPECT_FALSE(fs::exists(folder / "absent.csv"));
+}
+
+TEST_F(CommandOutput, AnUnknownExtensionIsAnErrorUnlessTheFormatIsSaid) {
+  for (const char* name : {"x.cvs", "x.xlsx", "statistic.csv.gz"}) {
+    const Ran ran = run(folder, std::string("a.npy -o ") + name);
+    EXPECT_EQ(ran.exit, 2) << name;
+    EXPECT_PRED2(holds, ran.err, "end the name in one of .csv, .json, .ndjson, .jsonl, .txt, or say --format");
+    EXPECT_FALSE(fs::exists(folder / name));
+    EXPECT_EQ(run(folder, std::string("a.npy --format csv -o ") + name).exit, 0) << name;
+  }
+  EXPECT_EQ(run(folder, "a.npy -o plain").exit, 0);
+  EXPECT_PRED2(holds, content_of(folder / "plain"), "\ntensor ");
+}
+
+// A closed descriptor would be the next file's: what is said on stderr stood in statistic.csv.
+TEST_F(CommandOutput, ClosedStandardStreamsDoNotReachTheFiles) {
+  write_file(folder / "bad.npy", "no npy");
+  const Ran clean = run(folder, "a.npy bad.npy --stats max -o whole.csv");
+  ASSERT_EQ(clean.exit, 3) << clean.err;
+  // `env` closes nothing, so a shell does.
+  const std::string closing = "cd '" + folder.path() + "' && '" COMMAND "' a.npy bad.npy --stats max -o closed.csv ";
+  for (const char* closed : {"2>&-", "0>&- 2>&-", "0>&- 1>&- 2>&-"}) {
+    const int status = std::system((closing + closed).c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 3) << closed;
+    EXPECT_EQ(content_of(folder / "closed.csv"), content_of(folder / "whole.csv")) << closed;
+  }
+  const int status = std::system(("cd '" + folder.path() + "' && '" COMMAND "' a.npy 1>&- 2>said").c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 1) << "results that nobody got";
+  EXPECT_PRED2(holds, content_of(folder / "said"), "stdout: cannot be written");
+}
+
+}  // namespace
+}  // namespace tensorstat

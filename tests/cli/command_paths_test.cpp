@@ -1,0 +1,91 @@
+// Every tensor that the arguments name is read once, in order, and what could not be looked at is said.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/command_run.hpp"
+#include "tests/support/npy_files.hpp"
+
+namespace tensorstat {
+namespace {
+
+namespace fs = std::filesystem;
+using test::holds;
+using test::Ran;
+using test::run;
+using test::write_file;
+
+class CommandPaths : public testing::Test {
+ protected:
+  void add(const std::string& path) {
+    fs::create_directories(fs::path(folder / path).parent_path());
+    write_file(folder / path, test::npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }",
+                                        std::string_view("\0\0\x80\x3f", 4)));
+  }
+
+  // The paths that were read, a space after each.
+  std::string read_from(const std::string& arguments, int exit = 0) {
+    const Ran ran = run(folder, arguments + " --format json --stats max --on host");
+    EXPECT_EQ(ran.exit, exit) << ran.err;
+    std::string joined;
+    const auto document = nlohmann::json::parse(ran.out);
+    for (const auto& tensor : document.at("tensors")) {
+      joined += tensor.at("path").get<std::string>() + " ";
+    }
+    return joined;
+  }
+
+  ScratchFolder folder;
+};
+
+TEST_F(CommandPaths, TwoStarsStandForAnyNumberOfFolders) {
+  for (const char* path : {"top.npy", "r/grad.npy", "r/1/grad.npy", "r/1/w.npy", "r/1/2/grad.npy", "r/.hidden/grad.npy"}) {
+    add(path);
+  }
+  EXPECT_EQ(read_from("'r/**/grad.npy'"), "r/1/2/grad.npy r/1/grad.npy r/grad.npy ");
+  EXPECT_EQ(read_from("'**/gr*.npy'"), "r/1/2/grad.npy r/1/grad.npy r/grad.npy ");
+  EXPECT_EQ(read_from("'**/**/gr*.npy'"), "r/1/2/grad.npy r/1/grad.npy r/grad.npy ");
+  EXPECT_EQ(read_from("'r/**/1/**/grad.npy'"), "r/1/2/grad.npy r/1/grad.npy ");
+  EXPECT_EQ(read_from("'r/1/**'"), read_from("r/1"));
+  EXPECT_EQ(read_from("'r/?/[gx]rad.npy'"), "r/1/grad.npy ");
+  EXPECT_EQ(read_from("'" + folder.path() + "/**/w.npy'"), folder / "r/1/w.npy" + " ");
+  EXPECT_EQ(read_from("'r/**/none.npy'", 3), "");
+}
+
+TEST_F(CommandPaths, FoldersWithTheNamesOfSubcommandsAreReadAsPaths) {
+  add("dump/x.npy");
+  add("devices/y.npy");
+  EXPECT_EQ(read_from("./dump ./devices"), "./dump/x.npy ./devices/y.npy ");
+}
+
+// Linux takes no path of more than 4,096 bytes; a tree may hold longer ones all the same.
+TEST_F(CommandPaths, APathThatIsTooLongIsSaidAndTheOthersRead) {
+  add("t/x.npy");
+  int at = ::open((folder / "t").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::string name(250, 'd');
+  for (int level = 0; level < 20; ++level) {
+    ASSERT_EQ(::mkdirat(at, name.c_str(), 0755), 0);
+    const int below = ::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ::close(at);
+    at = below;
+  }
+  ::close(at);
+  EXPECT_EQ(read_from("t", 3), "t/x.npy ");
+  EXPECT_PRED2(holds, run(folder, "t --stats max").err, "File name too long");
+  EXPECT_EQ(read_from("'t/**/x.npy'", 3), "t/x.npy ");
+}
+
+TEST_F(CommandPaths, WhatIsNoRegularFileIsRefusedAtOnce) {
+  ASSERT_EQ(::mkfifo((folder / "pipe.npy").c_str(), 0600), 0);
+  const Ran ran = run(folder, "pipe.npy /dev/zero");
+  EXPECT_EQ(ran.exit, 3);
+  EXPECT_EQ(ran.err, "tensorstat: pipe.npy: is no regular file\ntensorstat: /dev/zero: is no regular file\n");
+}
+
+}  // namespace
+}  // namespace tensorstat

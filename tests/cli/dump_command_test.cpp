@@ -1,0 +1,83 @@
+// `tensorstat dump` as a user meets it: what it refuses, in which words, and how it exits.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/support/command_run.hpp"
+#include "tests/support/config_text.hpp"
+#include "tests/support/npy_files.hpp"
+
+namespace tensorstat {
+namespace {
+
+using test::holds;
+using test::line_count;
+using test::run;
+
+class DumpCommand : public testing::Test {
+ protected:
+  DumpCommand() {
+    std::filesystem::create_directories(folder / "run/rank_0/Net/0/3");
+    const std::string name = "Add.Default_Add-op1.0.0.1733905446819790.output.0.DefaultFormat.float32.npy";
+    test::write_file(folder / ("run/rank_0/Net/0/3/" + name),
+                     test::npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", {"\0\0\x80\x3f", 4}));
+    std::ofstream(folder / "config.json") << config_text(R"({"path": null, "saved_data": "statistic"})");
+  }
+
+  ScratchFolder folder;
+  const std::string csv = folder / "out/rank_0/ResNet50/0/3/statistic.csv";
+};
+
+TEST_F(DumpCommand, ASecondRunIsRefusedAndOffersAppendAndReplace) {
+  const std::string command = "dump run --config config.json -o out";
+  EXPECT_EQ(run(folder, command).exit, 0);
+  EXPECT_EQ(line_count(content_of(csv)), 2u);
+  const auto again = run(folder, command);
+  EXPECT_EQ(again.exit, 1);
+  EXPECT_TRUE(holds(again.err, "out/rank_0/ResNet50/0/3/statistic.csv: is there already, and nothing is written; give "
+                               "--append to add to it, --replace to replace it, or another -o"))
+      << again.err;
+  EXPECT_EQ(line_count(content_of(csv)), 2u);
+  EXPECT_EQ(run(folder, command + " --append").exit, 0);
+  EXPECT_EQ(line_count(content_of(csv)), 3u);
+  EXPECT_EQ(run(folder, command + " --replace").exit, 0);
+  EXPECT_EQ(line_count(content_of(csv)), 2u);
+  EXPECT_EQ(run(folder, command + " --replace --append").exit, 2);
+}
+
+TEST_F(DumpCommand, AConfigIsARegularFile) {
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  for (const std::string config : {".", "pipe", "/dev/zero", "none.json"}) {
+    const auto ran = run(folder, "dump run -o out --config " + config);
+    EXPECT_EQ(ran.exit, 2) << config;
+    EXPECT_TRUE(holds(ran.err, config)) << ran.err;
+  }
+}
+
+TEST_F(DumpCommand, OutputStandsInForAMissingPath) {
+  const auto without = run(folder, "dump run --config config.json", "MS_DIAGNOSTIC_DATA_PATH=");
+  EXPECT_EQ(without.exit, 2);
+  EXPECT_TRUE(holds(without.err, "path is empty")) << without.err;
+  EXPECT_EQ(run(folder, "dump run --config config.json -o out", "MS_DIAGNOSTIC_DATA_PATH=").exit, 0);
+}
+
+// Linux takes no path of more than 4,096 bytes; a tree may hold longer ones all the same.
+TEST_F(DumpCommand, WhatTheWalkCannotReachIsSaidAndTheRestIsDone) {
+  const std::string name(250, 'd');
+  int at = open((folder / "run").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (int level = 0; level < 20; ++level) {
+    ASSERT_EQ(mkdirat(at, name.c_str(), 0755), 0);
+    const int below = openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    close(at);
+    at = below;
+  }
+  close(at);
+  const auto ran = run(folder, "dump run --config config.json -o out");
+  EXPECT_EQ(ran.exit, 3);
+  EXPECT_TRUE(holds(ran.err, "File name too long")) << ran.err;
+  EXPECT_EQ(line_count(content_of(csv)), 2u);
+}
+
+}  // namespace
+}  // namespace tensorstat

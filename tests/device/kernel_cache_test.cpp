@@ -1,0 +1,174 @@
+// What lies in the folder of the kernels on disk does no harm, whatever it is: an entry is used only if it is whole
+// and was written under its own key.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <tensorstat/meter.hpp>
+#include <vector>
+
+#include "kernels-cl/launch/binary_cache.hpp"
+#include "tests/support/npy_files.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+namespace tensorstat::cl_engine {
+namespace {
+
+namespace fs = std::filesystem;
+
+class KernelCache : public testing::Test {
+ protected:
+  KernelCache() { setenv("XDG_CACHE_HOME", folder_.path().c_str(), 1); }
+  ~KernelCache() override { unsetenv("XDG_CACHE_HOME"); }
+
+  std::string path(const std::string& key) const { return folder_ / ("tensorstat/" + key); }
+  std::string stored(const std::string& text, std::size_t bytes) {
+    Binary binary(bytes);
+    std::iota(binary.begin(), binary.end(), static_cast<unsigned char>(text.size()));
+    const std::string key = cache_key(text);
+    store_binary(key, binary);
+    EXPECT_EQ(load_binary(key), binary) << text;
+    return key;
+  }
+
+  const ScratchFolder folder_;
+};
+
+TEST_F(KernelCache, KeysAreSha256) {
+  EXPECT_EQ(cache_key("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(cache_key(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+// What the program demands of OpenSSL does not reach the cache, and the program finds its errors as they were.
+TEST_F(KernelCache, LeavesOpenSslToTheProgram) {
+  ERR_clear_error();
+  ERR_raise(ERR_LIB_USER, 7);
+  const unsigned long before = ERR_peek_last_error();
+  ASSERT_EQ(EVP_default_properties_enable_fips(nullptr, 1), 1);
+  EXPECT_EQ(EVP_MD_fetch(nullptr, "SHA256", nullptr), nullptr);  // there is no FIPS provider here
+  ERR_clear_error();
+  ERR_raise(ERR_LIB_USER, 7);
+  EXPECT_EQ(cache_key("abc").size(), 64u);
+  EXPECT_EQ(ERR_peek_last_error(), before);
+  EVP_default_properties_enable_fips(nullptr, 0);
+  ERR_clear_error();
+}
+
+TEST_F(KernelCache, GivesBackWhatWasStored) {
+  for (const std::size_t bytes : {1, 2, 80, 112, 113, 4096, 100'000}) stored(std::to_string(bytes), bytes);
+  EXPECT_TRUE(load_binary(cache_key("nobody has stored this")).empty());
+  EXPECT_TRUE(load_binary("").empty());
+  EXPECT_TRUE(load_binary("../../etc/passwd").empty());
+  store_binary("", Binary(3));
+  store_binary("../outside", Binary(3));
+  EXPECT_FALSE(fs::exists(folder_ / "outside"));
+}
+
+TEST_F(KernelCache, AnEntryCopiedOverAnotherIsNotUsed) {
+  std::vector<std::string> keys, entries;
+  for (std::size_t i = 0; i < 8; ++i) {
+    keys.push_back(stored("kernel " + std::to_string(i), 1000 + i / 2));  // two by two of the same length
+    entries.push_back(content_of(path(keys.back())));
+  }
+  for (std::size_t from = 0; from < keys.size(); ++from) {
+    for (std::size_t to = 0; to < keys.size(); ++to) {
+      test::write_file(path(keys[to]), entries[from]);
+      EXPECT_EQ(load_binary(keys[to]).empty(), from != to) << from << " over " << to;
+      test::write_file(path(keys[to]), entries[to]);
+    }
+  }
+}
+
+TEST_F(KernelCache, ADamagedEntryIsNotUsed) {
+  const std::string key = stored("kernel", 50), entry = content_of(path(key));
+  for (std::size_t at = 0; at < entry.size(); ++at) {
+    std::string damaged = entry;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    test::write_file(path(key), damaged);
+    EXPECT_TRUE(load_binary(key).empty()) << "byte " << at;
+    test::write_file(path(key), entry.substr(0, at));
+    EXPECT_TRUE(load_binary(key).empty()) << "cut at " << at;
+  }
+  test::write_file(path(key), entry + '\0');
+  EXPECT_TRUE(load_binary(key).empty());
+  test::write_file(path(key), entry);
+  EXPECT_FALSE(load_binary(key).empty());
+}
+
+// The first of these would be waited for without end.
+TEST_F(KernelCache, WhatIsNoFileOfThisUserIsNotRead) {
+  const std::string key = stored("kernel", 50), entry = content_of(path(key));
+  fs::remove(path(key));
+  ASSERT_EQ(mkfifo(path(key).c_str(), 0600), 0);
+  EXPECT_TRUE(load_binary(key).empty());
+  fs::remove(path(key));
+  fs::create_directory(path(key));
+  EXPECT_TRUE(load_binary(key).empty());
+  store_binary(key, Binary(3));  // cannot take its place, and leaves nothing behind
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "tensorstat"), {}), 1);
+  fs::remove(path(key));
+  for (const char* target : {"/dev/zero", "/dev/null", "nowhere"}) {
+    fs::create_symlink(target, path(key));
+    EXPECT_TRUE(load_binary(key).empty()) << target;
+    fs::remove(path(key));
+  }
+  test::write_file(folder_ / "elsewhere", entry);
+  fs::create_symlink(folder_ / "elsewhere", path(key));
+  EXPECT_TRUE(load_binary(key).empty());
+  fs::remove(path(key));
+
+  test::write_file(path(key), entry);
+  fs::resize_file(path(key), std::uint64_t{1} << 40);  // takes no disk, and would take all memory
+  EXPECT_TRUE(load_binary(key).empty());
+  fs::remove(path(key));
+  test::write_file(path(key), entry);
+  chmod(path(key).c_str(), 0666);
+  EXPECT_TRUE(load_binary(key).empty());
+  chmod(path(key).c_str(), 0600);
+  EXPECT_FALSE(load_binary(key).empty());
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  ASSERT_EQ(chown(path(key).c_str(), 65534, 0), 0);
+  EXPECT_TRUE(load_binary(key).empty());
+}
+
+// A driver that is given the kernel of another dtype writes where it should not. Each is built again instead.
+TEST_F(KernelCache, KernelsInEachOthersPlacesGiveTheSameRows) {
+  const std::vector<double> memory(10'000, 1.5);
+  const auto measured = [&](Dtype dtype) {
+    const Tensor tensor{.dtype = dtype, .element_count = memory.size() * 8 / size_bytes(dtype), .address = memory.data()};
+    Meter meter;
+    const auto rows = meter.measure({&tensor, 1}, {.categories = *categories_from("max,avg,count"), .on = On::kDevice});
+    if (!rows) return rows.error().message;
+    std::string words;
+    for (const Value& value : rows->front().statistics.values) words += to_string(value) + " ";
+    return words;
+  };
+  const std::vector<Dtype> dtypes = {Dtype::kInt8, Dtype::kFloat32, Dtype::kFloat64};
+  std::vector<std::string> rows, names, entries;
+  for (const Dtype dtype : dtypes) {
+    rows.push_back(measured(dtype));
+    for (const auto& each : fs::directory_iterator(folder_ / "tensorstat")) {
+      if (std::ranges::find(names, each.path().string()) == names.end()) names.push_back(each.path().string());
+    }
+    ASSERT_EQ(names.size(), rows.size());
+    entries.push_back(content_of(names.back()));
+  }
+  for (std::size_t from = 0; from < dtypes.size(); ++from) {
+    for (std::size_t to = 0; to < dtypes.size(); ++to) {
+      test::write_file(names[to], entries[from]);
+      EXPECT_EQ(measured(dtypes[to]), rows[to]) << from << " over " << to;
+      EXPECT_EQ(content_of(names[to]) == entries[from], from == to) << "it was not stored again";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tensorstat::cl_engine

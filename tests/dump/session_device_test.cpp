@@ -1,0 +1,85 @@
+// Tensors that lie in a cl_mem are dumped in every form; what cannot be read back is counted and said.
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+
+#include "tests/support/dump_session.hpp"
+
+namespace tensorstat {
+namespace {
+
+class SessionDevice : public SessionTest {
+ protected:
+  void SetUp() override {
+    if (std::getenv("TENSORSTAT_NO_DEVICE") != nullptr) GTEST_SKIP() << "this machine has no OpenCL device";
+    cl_platform_id platform = nullptr;
+    cl_device_id device = nullptr;
+    ASSERT_EQ(clGetPlatformIDs(1, &platform, nullptr), CL_SUCCESS);
+    ASSERT_EQ(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, nullptr), CL_SUCCESS);
+    context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, nullptr);
+    queue = clCreateCommandQueue(context, device, 0, nullptr);
+    ASSERT_NE(queue, nullptr);
+    options.dialect = Dialect::kOurs;
+    options.meter.queue = queue;
+  }
+  void TearDown() override {
+    if (queue != nullptr) clReleaseCommandQueue(queue);
+    if (context != nullptr) clReleaseContext(context);
+  }
+
+  // Packed values in a buffer, behind 5 bytes that are not theirs.
+  DumpTensor in_buffer(const std::vector<std::uint8_t>& packed, Stored stored, std::uint64_t values) {
+    std::vector<std::uint8_t> bytes(5, 0xee);
+    bytes.insert(bytes.end(), packed.begin(), packed.end());
+    const std::shared_ptr<void> buffer(clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, bytes.size(),
+                                                      bytes.data(), nullptr),
+                                       [](void* memory) { clReleaseMemObject(static_cast<cl_mem>(memory)); });
+    DumpTensor tensor;
+    tensor.tensor = {.address = buffer.get(), .offset_bytes = 5, .where = Where::kClBuffer};
+    tensor.shape = {values};
+    tensor.stored = stored;
+    tensor.keep_alive = buffer;
+    return tensor;
+  }
+
+  cl_context context = nullptr;
+  cl_command_queue queue = nullptr;
+};
+
+TEST_F(SessionDevice, PackedTensorsAreMeasuredAndSaved) {
+  auto session = open(R"({"saved_data": "full", "statistic_category": ["max", "min", "count", "md5"]})");
+  const auto int4 = in_buffer({0x7f, 0x81}, Stored::kInt4, 4);    // -1 7 1 -8
+  const auto uint1 = in_buffer({0x81, 0x40}, Stored::kUint1, 10);  // 1 0 0 0 0 0 0 1 0 1
+  auto let_go = int4;
+  let_go.keep_alive.reset();
+  collect(session, {}, "packed", {int4, uint1});
+  collect(session, {}, "let-go", {let_go});
+  session.close();
+  EXPECT_EQ(said, std::vector<std::string>{});
+  EXPECT_EQ(session.counters().lost_tensor_count, 0u);
+  EXPECT_EQ(session.counters().file_count, 3u);
+  const auto found = rows();
+  ASSERT_EQ(found.size(), 3u);
+  for (const std::size_t i : {0, 2}) {
+    EXPECT_EQ(found[i].data_type, "int4");
+    EXPECT_EQ(found[i].statistics.values[1], Value{std::int64_t{-8}});
+    EXPECT_EQ(found[i].statistics.values[2], Value{std::uint64_t{4}});
+  }
+  EXPECT_EQ(found[0].statistics.values, found[2].statistics.values);
+  EXPECT_EQ(found[1].data_type, "uint1");
+  EXPECT_EQ(found[1].statistics.values[2], Value{std::uint64_t{10}});
+}
+
+TEST_F(SessionDevice, APackedTensorThatCannotBeReadIsCountedAndSaid) {
+  auto session = open();
+  auto beyond = in_buffer({0x7f}, Stored::kInt4, 2);
+  beyond.shape = {2000};  // which the buffer does not hold
+  const std::vector<float> values{1};
+  collect(session, {}, "x", {beyond, tensor(values, Dtype::kFloat32)});
+  session.close();
+  EXPECT_EQ(session.counters().lost_tensor_count, 1u);
+  EXPECT_EQ(session.counters().row_count, 1u);
+  EXPECT_EQ(said.size(), 1u);
+}
+
+}  // namespace
+}  // namespace tensorstat

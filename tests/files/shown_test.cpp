@@ -1,0 +1,60 @@
+// Whatever a file's name or a file holds, a message has one line of it that no terminal acts upon; printable UTF-8 stays.
+#include "stats/files/shown.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <utility>
+
+namespace tensorstat {
+namespace {
+
+TEST(Shown, NamesOfPeopleStayAsTheyAre) {
+  for (const char* name : {"", "a b~.npy", "Übung/größe.npy", "层/权重.npy", "слой", "می\u200cخواهم", "\U0001f600", "\\n"}) {
+    EXPECT_EQ(printable(name), name);
+  }
+}
+
+TEST(Shown, WhatATerminalActsUponIsEscaped) {
+  const std::pair<std::string, const char*> cases[] = {
+      {"a\nb\r\t", "a\\nb\\r\\t"},
+      {std::string("\0\x1b[2J\x7f", 6), "\\x00\\x1b[2J\\x7f"},
+      {"\xc2\x9b", "\\u009b"},                      // CSI in one character
+      {"\x9b", "\\x9b"},                            // and in one byte
+      {"\u202egpj.exe\u2066", "\\u202egpj.exe\\u2066"},  // turns the text after it round
+      {"\u2028\ufeff\u200b", "\\u2028\\ufeff\\u200b"},
+      {"\U000e0041", "\\U000e0041"},
+      {"\xc0\xaf", "\\xc0\\xaf"},                   // overlong
+      {"\xe0\x80\x80", "\\xe0\\x80\\x80"},
+      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},          // a surrogate
+      {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},  // beyond the last code point
+      {"\xe5\xb1", "\\xe5\\xb1"},                   // ends inside a character
+  };
+  for (const auto& [text, expected] : cases) {
+    EXPECT_EQ(printable(text), expected);
+    EXPECT_EQ(printable(expected), expected) << "nothing is escaped twice";
+  }
+}
+
+TEST(Shown, IsCutBetweenCharacters) {
+  EXPECT_EQ(shown("abc", 3), "abc");
+  EXPECT_EQ(shown("abcd", 3), "abc...");
+  EXPECT_EQ(shown("a\u5c42\u5c42", 5), "a\u5c42...");
+  EXPECT_EQ(shown(std::string(9, '\x80'), 1), "\\x80...");
+}
+
+TEST(Shown, AnyBytesGiveOneLine) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 10'000; ++round) {
+    std::string text(random() % 12, '\0');
+    for (char& c : text) c = static_cast<char>(random() % 4 == 0 ? random() : 0x80 | random() % 128);
+    const std::string safe = printable(text);
+    for (const unsigned char c : safe) ASSERT_TRUE(c >= ' ' && c != 0x7f);
+    ASSERT_EQ(printable(safe), safe);
+  }
+}
+
+}  // namespace
+}  // namespace tensorstat

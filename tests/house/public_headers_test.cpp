@@ -1,0 +1,34 @@
+// Every public header compiles under the warnings that those who include it may have on; tests/CMakeLists.txt turns
+// them on for this file.
+#include <tensorstat/catalog.hpp>
+#include <tensorstat/dump.hpp>
+#include <tensorstat/meter.hpp>
+#include <tensorstat/opencl.hpp>
+#include <tensorstat/partial.hpp>
+#include <tensorstat/statistics.hpp>
+#include <tensorstat/status.hpp>
+#include <tensorstat/tensor.hpp>
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace {
+
+TEST(PublicHeaders, AreAllIncludedHere) {
+  std::ostringstream text;
+  text << std::ifstream(SOURCE_DIR "/tests/house/public_headers_test.cpp").rdbuf();
+  int headers = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(SOURCE_DIR "/stats/tensorstat")) {
+    if (entry.path().extension() != ".hpp") continue;
+    ++headers;
+    const std::string include = "#include <tensorstat/" + entry.path().filename().string() + ">";
+    EXPECT_NE(text.str().find(include), std::string::npos) << include;
+  }
+  EXPECT_GT(headers, 5);
+}
+
+}  // namespace

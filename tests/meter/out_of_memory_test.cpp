@@ -1,0 +1,203 @@
+// Whichever allocation fails, once or from then on, a call gives its right values or an error: nothing is thrown across
+// the library's boundary, and the next call is as good as ever.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <tensorstat/meter.hpp>
+
+namespace {
+
+// Counted while it is armed; that of number `fail_at` fails, and with `for_ever` all later ones.
+std::atomic<bool> armed{false}, for_ever{false};
+std::atomic<std::int64_t> allocations{0}, fail_at{0};
+
+void* counted(std::size_t bytes) {
+  if (armed) {
+    const std::int64_t now = ++allocations;
+    if (now == fail_at || (for_ever && now > fail_at)) throw std::bad_alloc();
+  }
+  if (void* block = std::malloc(bytes == 0 ? 1 : bytes)) return block;
+  throw std::bad_alloc();
+}
+
+// Apart: GCC 12, where it inlines this and not the above, takes the pair for a mismatch.
+[[gnu::noinline]] void given_back(void* block) { std::free(block); }
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return counted(bytes); }
+void* operator new[](std::size_t bytes) { return counted(bytes); }
+void operator delete(void* block) noexcept { given_back(block); }
+void operator delete[](void* block) noexcept { given_back(block); }
+void operator delete(void* block, std::size_t) noexcept { given_back(block); }
+void operator delete[](void* block, std::size_t) noexcept { given_back(block); }
+
+namespace tensorstat {
+namespace {
+
+const std::vector<float> kSmall(1000, 1.5f), kLarge(3 << 20, 1.5f);
+
+Tensor of(const std::vector<float>& data) {
+  return {.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()};
+}
+
+// Whether the value of avg, the first category asked for, is right; or the error.
+Result<bool> right(const Result<Measurements>& found) {
+  if (!found) return found.error();
+  for (const Measurement& each : *found) {
+    if (each.statistics.values[0] != Value(1.5)) return false;
+  }
+  return true;
+}
+
+const Categories kAvg{Category::kAvg}, kAll{Category::kAvg, Category::kL2norm, Category::kMax, Category::kMd5, Category::kHash};
+
+Result<bool> measured(unsigned threads, const std::vector<Tensor>& tensors, const Request& request) {
+  return right(Meter({.threads = threads}).measure(tensors, request));
+}
+
+Result<bool> streamed(const Request& request, bool partial) {
+  Meter meter({.threads = 2});
+  auto stream = meter.stream(Dtype::kFloat32, request);
+  if (!stream) return stream.error();
+  for (int i = 0; i < 2; ++i) {
+    if (Status status = stream->append(std::as_bytes(std::span(kLarge))); !status) return status.error();
+  }
+  if (!partial) return right(stream->finish());
+  const auto finished = stream->finish_partial();
+  if (!finished) return finished.error();
+  return finished->finish(Category::kAvg) == Value(1.5);
+}
+
+class OutOfMemory : public testing::Test {
+ protected:
+  // No driver: what one does without memory is its own affair.
+  static void SetUpTestSuite() { setenv("OCL_ICD_VENDORS", "/nonexistent", 1); }
+
+  static void hold(const char* what, const std::function<Result<bool>()>& run) {
+    ASSERT_TRUE(run()) << what;  // algorithms are fetched, and function-local statics made
+    allocations = 0;
+    fail_at = 0;
+    armed = true;
+    const auto counted_run = run();
+    armed = false;
+    ASSERT_TRUE(counted_run && *counted_run) << what;
+    const std::int64_t calls = allocations;
+    ASSERT_GT(calls, 0) << what;
+    int errors = 0;
+    for (const bool all_later : {false, true}) {
+      for (std::int64_t call = 1; call <= calls; ++call) {
+        allocations = 0;
+        fail_at = call;
+        for_ever = all_later;
+        armed = true;
+        Result<bool> found = false;
+        bool thrown = false;
+        try {
+          found = run();
+        } catch (...) {
+          thrown = true;
+        }
+        armed = for_ever = false;
+        ASSERT_FALSE(thrown) << what << ", allocation " << call;
+        if (found) {
+          EXPECT_TRUE(*found) << what << ", allocation " << call;
+        } else {
+          EXPECT_EQ(found.error().code, Code::kOutOfMemory) << what << ", allocation " << call << ": " << found.error().message;
+          EXPECT_EQ(found.error().message, "out of memory");
+          ++errors;
+        }
+      }
+    }
+    EXPECT_GT(errors, 0) << what;
+    const auto after = run();
+    EXPECT_TRUE(after && *after) << what << ", with memory again";
+  }
+
+  const std::vector<Tensor> small_ = std::vector<Tensor>(40, of(kSmall)), large_ = {of(kLarge), of(kSmall), of(kLarge)};
+};
+
+TEST_F(OutOfMemory, OfAMeasurement) {
+  const Request avg{kAvg, Precision::kHigh, On::kHost}, auto_avg{kAvg}, all{kAll, Precision::kHigh, On::kHost};
+  hold("one thread", [&] { return measured(1, small_, avg); });
+  hold("threads", [&] { return measured(3, large_, avg); });
+  hold("a search for a device", [&] { return measured(2, large_, auto_avg); });
+  hold("digests", [&] { return measured(2, small_, all); });
+}
+
+TEST_F(OutOfMemory, OfAFold) {
+  const Request request{kAvg, Precision::kHigh, On::kHost};
+  hold("fold", [&]() -> Result<bool> {
+    const auto partials = Meter({.threads = 2}).fold(large_, request);
+    if (!partials) return partials.error();
+    return partials->front().finish(Category::kAvg) == Value(1.5);
+  });
+}
+
+TEST_F(OutOfMemory, OfAStream) {
+  const Request avg{kAvg, Precision::kHigh, On::kHost}, auto_avg{kAvg}, all{kAll, Precision::kHigh, On::kHost};
+  hold("values", [&] { return streamed(avg, false); });
+  hold("digests", [&] { return streamed(all, false); });
+  hold("a partial", [&] { return streamed(auto_avg, true); });
+}
+
+TEST_F(OutOfMemory, OfWhatIsRefused) {
+  Tensor bad = of(kSmall);
+  bad.address = nullptr;
+  std::vector<std::byte> room(8);
+  const Request avg{kAvg}, none;
+  const Shape huge{1ull << 62, 4};
+  const std::function<Code()> refused[] = {
+      [&] { return Meter().measure({&bad, 1}, avg).error().code; },
+      [&] { return Meter().fold({&bad, 1}, avg).error().code; },
+      [&] { return Meter().read(bad, 0, room).error().code; },
+      [&] { return Meter().stream(Dtype::kFloat32, none).error().code; },
+      [&] { return Partial::parse(room).error().code; },
+      [&] { return categories_from("max,nonsense,min").error().code; },
+      [&] { return element_count(huge).error().code; },
+  };
+  for (const auto& call : refused) {
+    hold("a refusal", [&]() -> Result<bool> {
+      const Code code = call();
+      if (code == Code::kOutOfMemory) return out_of_memory();
+      return code == Code::kInvalid;
+    });
+  }
+}
+
+TEST_F(OutOfMemory, OfPartialsFromElsewhere) {
+  for (const Dtype dtype : {Dtype::kFloat32, Dtype::kFloat64}) {
+    const auto sent = Partial(dtype, Precision::kHigh, kSum).serialize();
+    hold("parse", [&]() -> Result<bool> {
+      const auto partial = Partial::parse(sent);
+      if (!partial) return partial.error();
+      return partial->count() == 0;
+    });
+  }
+  Partial sums(Dtype::kFloat32, Precision::kHigh, kSum), extrema(Dtype::kFloat32, Precision::kHigh, kExtrema);
+  hold("merge", [&]() -> Result<bool> {
+    const Status status = sums.merge(extrema);
+    if (status) return false;
+    if (status.error().code == Code::kOutOfMemory) return status.error();
+    return true;
+  });
+}
+
+TEST(Error, OfMemoryNeedsNone) {
+  armed = true;
+  allocations = 0;
+  fail_at = 1;
+  const Error error = out_of_memory(), copy = error;
+  armed = false;
+  EXPECT_EQ(copy.message, "out of memory");
+  EXPECT_EQ(copy.code, Code::kOutOfMemory);
+}
+
+}  // namespace
+}  // namespace tensorstat

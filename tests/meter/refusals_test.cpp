@@ -1,0 +1,132 @@
+// A request that makes no sense is refused before anything is read, in words that name the tensor and the reason.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <tensorstat/opencl.hpp>
+#include <vector>
+
+#include "kernels-cl/driver/cl.hpp"
+#include "kernels-cl/driver/device.hpp"
+#include "tests/support/engines.hpp"
+
+namespace tensorstat {
+namespace {
+
+const std::vector<float> kData(6, 1.5f);
+const Tensor kGood{.dtype = Dtype::kFloat32, .element_count = kData.size(), .address = kData.data()};
+const Request kRequest{.categories = {Category::kMax, Category::kAvg}, .on = On::kHost};
+
+template <typename Anything>
+void expect_refused(const Anything& result, Code code, std::string_view words) {
+  ASSERT_FALSE(result) << words;
+  EXPECT_EQ(result.error().code, code) << result.error().message;
+  EXPECT_NE(result.error().message.find(words), std::string::npos) << result.error().message << "\n  should say: " << words;
+}
+
+// By whatever takes tensors.
+void expect_refused_everywhere(const Tensor& bad, Code code, const std::string& words) {
+  Meter meter;
+  const std::vector<Tensor> tensors{kGood, bad};
+  expect_refused(meter.measure(tensors, kRequest), code, "tensor 1: " + words);
+  expect_refused(meter.fold(tensors, kRequest), code, "tensor 1: " + words);
+  std::vector<std::byte> room(4);
+  expect_refused(meter.read(bad, 0, room), code, words);
+}
+
+TEST(Refusals, OfANullAddress) {
+  Tensor bad = kGood;
+  bad.address = nullptr;
+  expect_refused_everywhere(bad, Code::kInvalid, "its address is null, and it has 6 elements");
+  bad.element_count = 0;
+  EXPECT_TRUE(Meter().measure({&bad, 1}, kRequest)) << "nothing is read of an empty tensor";
+}
+
+TEST(Refusals, OfStridesThatDoNotFit) {
+  Tensor bad = kGood;
+  const Strides other_rank{{2, 3}, {12}}, other_count{{2, 2}, {12, 4}}, beyond_all{{1ull << 62, 8}, {0, 0}}, good{{2, 3}, {12, 4}};
+  bad.strides = &other_rank;
+  expect_refused_everywhere(bad, Code::kInvalid, "it has strides for 1 dimensions, and 2 dimensions");
+  bad.strides = &other_count;
+  expect_refused_everywhere(bad, Code::kInvalid, "the shape of its strides, (2,2), does not hold its 6 elements");
+  bad.strides = &beyond_all;
+  expect_refused_everywhere(bad, Code::kInvalid, "the shape of its strides, (4611686018427387904,8), does not hold");
+  bad.strides = &good;
+  bad.where = Where::kClBuffer;
+  expect_refused_everywhere(bad, Code::kUnsupported, "it has strides");
+  bad.where = Where::kHost;
+  EXPECT_TRUE(Meter().measure({&bad, 1}, kRequest));
+}
+
+TEST(Refusals, OfMoreBytesThanThereAreAndOfUnknownDtypes) {
+  Tensor bad = kGood;
+  bad.element_count = 1ull << 62;
+  expect_refused_everywhere(bad, Code::kInvalid, "4611686018427387904 elements of float32 exceed 2^63-1 bytes");
+  bad.dtype = static_cast<Dtype>(200);
+  expect_refused_everywhere(bad, Code::kInvalid, "its dtype is unknown");
+  expect_refused(Meter().stream(static_cast<Dtype>(200), kRequest), Code::kInvalid, "its dtype is unknown");
+}
+
+TEST(Refusals, OfNoCategories) {
+  Meter meter;
+  expect_refused(meter.measure({&kGood, 1}, {}), Code::kInvalid, "no category");
+  expect_refused(meter.fold({&kGood, 1}, {}), Code::kInvalid, "no category");
+  expect_refused(meter.stream(Dtype::kFloat32, {}), Code::kInvalid, "no category");
+}
+
+TEST(Refusals, OfPartialsOfDigests) {
+  Meter meter;
+  const Request with_digests{.categories = {Category::kMax, Category::kMd5}, .on = On::kHost};
+  expect_refused(meter.fold({&kGood, 1}, with_digests), Code::kUnsupported, "md5 is a digest, which cannot be merged");
+  auto stream = meter.stream(Dtype::kFloat32, with_digests);
+  ASSERT_TRUE(stream);
+  ASSERT_TRUE(stream->append(std::as_bytes(std::span(kData))));
+  expect_refused(stream->finish_partial(), Code::kUnsupported, "md5 is a digest");
+  EXPECT_TRUE(stream->finish()) << "the values can still be had";
+}
+
+TEST(Refusals, OfBytesThatATensorDoesNotHave) {
+  Meter meter;
+  std::vector<std::byte> room(16);
+  EXPECT_TRUE(meter.read(kGood, 8, room));
+  for (const std::uint64_t first : {std::uint64_t{12}, std::uint64_t{24}, std::uint64_t{28}, ~std::uint64_t{3}}) {
+    expect_refused(meter.read(kGood, first, room), Code::kInvalid, "are no whole elements of a float32 tensor of 24 bytes");
+  }
+  expect_refused(meter.read(kGood, 2, room), Code::kInvalid, "no whole elements");
+  expect_refused(meter.read(kGood, 0, std::span(room).first(7)), Code::kInvalid, "no whole elements");
+}
+
+TEST(Refusals, OfATensorBeyondItsClMem) {
+  if (!expects_device()) GTEST_SKIP() << "this run is told that there is no device";
+  auto device = cl_engine::choose_device({});
+  ASSERT_TRUE(device) << device.error().message;
+  const cl::Context context(device->device);
+  const cl::CommandQueue queue(context, device->device);
+  const cl::Buffer buffer(context, CL_MEM_READ_WRITE, 64);
+  const float value = 1;
+  ASSERT_EQ(queue.enqueueFillBuffer(buffer, value, 0, 64), CL_SUCCESS);
+  Meter meter({.queue = queue()});
+  auto device_meter = DeviceMeter::on(queue());
+  ASSERT_TRUE(device_meter) << device_meter.error().message;
+  Tensor tensor{.dtype = Dtype::kFloat32, .element_count = 16, .address = buffer(), .where = Where::kClBuffer};
+  std::vector<std::byte> room(4);
+  const auto expect = [&](std::string_view words) {
+    for (const On on : {On::kAuto, On::kHost, On::kDevice}) {
+      expect_refused(meter.measure({&tensor, 1}, {{Category::kMax}, Precision::kHigh, on}), Code::kInvalid, words);
+    }
+    expect_refused(meter.read(tensor, 0, room), Code::kInvalid, words);
+    expect_refused(device_meter->submit({&tensor, 1}, {{Category::kMax}}), Code::kInvalid, words);
+  };
+  EXPECT_TRUE(meter.measure({&tensor, 1}, {{Category::kMax}}));
+  EXPECT_TRUE(meter.read(tensor, 0, room));
+  tensor.element_count = 17;
+  expect("a tensor of 68 bytes at byte 0 reaches beyond its cl_mem, which has 64");
+  tensor.element_count = 16;
+  tensor.offset_bytes = 4;
+  expect("a tensor of 64 bytes at byte 4 reaches beyond its cl_mem");
+  tensor.offset_bytes = ~std::uint64_t{3};
+  expect("reaches beyond its cl_mem");
+}
+
+}  // namespace
+}  // namespace tensorstat
