@@ -17,7 +17,8 @@
   ROW(EXTREMA, kExtrema)   \
   ROW(SIGNS, kSigns)       \
   ROW(SUM, kSum)           \
-  ROW(SQUARES, kSquares)
+  ROW(SQUARES, kSquares)   \
+  ROW(ABSOLUTE, kAbsolute)
 
 // Fields of one word. ROW(id, merge, need)
 //   merge  MAXIMUM or ADDITION; those that merge by maximum come first
@@ -43,7 +44,8 @@
 // What follows the row's name is handed to every row.
 #define EXACT_ROWS(ROW, ...)                          \
   ROW(SUM, SUM_WORDS, 1, SUM, 0, __VA_ARGS__)         \
-  ROW(SQUARES, SQUARE_WORDS, 2, SQUARES, 0, __VA_ARGS__)
+  ROW(SQUARES, SQUARE_WORDS, 2, SQUARES, 0, __VA_ARGS__) \
+  ROW(ABSOLUTE, SUM_WORDS, 1, ABSOLUTE, 1, __VA_ARGS__) /* of |x| */
 
 #define PARTIAL_ENUM(id, ...) NEED_BIT_##id,
 enum { NEED_ROWS(PARTIAL_ENUM) NEED_BITS };
@@ -51,6 +53,13 @@ enum { NEED_ROWS(PARTIAL_ENUM) NEED_BITS };
 #define PARTIAL_ENUM(id, ...) NEED_##id = 1 << NEED_BIT_##id,
 enum { NEED_NOTHING = 0, NEED_ROWS(PARTIAL_ENUM) NEED_ALL = (1 << NEED_BITS) - 1 };
 #undef PARTIAL_ENUM
+
+// What asks for any exact sum, and for one that is optional.
+#define PARTIAL_EXACT(id, words, power, need, optional, ...) | NEED_##need
+#define PARTIAL_OPTIONAL(id, words, power, need, optional, ...) | ((optional) ? NEED_##need : 0)
+enum { NEED_EXACT = 0 EXACT_ROWS(PARTIAL_EXACT), NEED_OPTIONAL = 0 EXACT_ROWS(PARTIAL_OPTIONAL) };
+#undef PARTIAL_OPTIONAL
+#undef PARTIAL_EXACT
 
 // PARTIAL_COUNT and the like: a field's word. PARTIAL_FIELDS: how many there are.
 #define PARTIAL_ENUM(id, ...) PARTIAL_##id,

@@ -2,7 +2,7 @@
 // A CPU's work-item takes a slice; a GPU's lanes take its tiles in turn, and add in local memory.
 
 INLINE void fold_tile(WORDS i64* partial, global const u8* bytes, u64 first, u64 count) {
-  NAME(low_tile)(partial, bytes + first * sizeof(UBITS), (u32)min((u64)TILE, count - first));
+  NAME(low_tile)(partial, bytes + first * sizeof(UBITS), (u32)min((u64)TILE, count - first), NEEDS);
 }
 
 kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 partials_at) {

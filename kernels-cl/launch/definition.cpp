@@ -27,7 +27,7 @@ using Lift = void (*)(i64*, const u8*, int);
 constexpr Lift kLifts[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 
-using Tile = void (*)(i64*, const u8*, u32);
+using Tile = void (*)(i64*, const u8*, u32, int);
 #define LOW_TILE_0(name) nullptr
 #define LOW_TILE_1(name) low_tile_##name
 #define ROW(id, name, ...) CAT(LOW_TILE_, HAS_LOW_OF(name))(name),
@@ -46,12 +46,13 @@ void lift_all(Dtype dtype, Needs needs, std::span<const std::byte> elements, std
   }
 }
 
-void lift_tiles(Dtype dtype, std::span<const std::byte> elements, std::span<std::int64_t> words) {
+void lift_tiles(Dtype dtype, Needs needs, std::span<const std::byte> elements, std::span<std::int64_t> words) {
   const auto* bytes = reinterpret_cast<const u8*>(elements.data());
   const std::size_t count = elements.size() / size_bytes(dtype);
   for (std::size_t i = 0; i < count; i += TILE) {
     kTiles[static_cast<int>(dtype)](
-        words.data(), bytes + i * size_bytes(dtype), static_cast<u32>(std::min<std::size_t>(TILE, count - i)));
+        words.data(), bytes + i * size_bytes(dtype), static_cast<u32>(std::min<std::size_t>(TILE, count - i)),
+        static_cast<int>(needs & NEED_ALL));
   }
   words[PARTIAL_COUNT] += static_cast<std::int64_t>(count);
 }

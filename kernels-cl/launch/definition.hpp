@@ -14,6 +14,6 @@ namespace tensorstat::cl_engine {
 void lift_all(Dtype dtype, Needs needs, std::span<const std::byte> elements, std::span<std::int64_t> words);
 
 // The same in `low`, for the dtypes that have one.
-void lift_tiles(Dtype dtype, std::span<const std::byte> elements, std::span<std::int64_t> words);
+void lift_tiles(Dtype dtype, Needs needs, std::span<const std::byte> elements, std::span<std::int64_t> words);
 
 }  // namespace tensorstat::cl_engine

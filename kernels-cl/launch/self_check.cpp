@@ -77,7 +77,8 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::CommandQ
   }
   Partial found(dtype, Precision::kHigh, needs), expected = found;
   const auto elements = std::span(bytes).subspan(size_bytes(dtype));
-  (needs & kLowKernel) != 0 ? lift_tiles(dtype, elements, expected.words()) : lift_all(dtype, needs, elements, expected.words());
+  const auto lift = (needs & kLowKernel) != 0 ? lift_tiles : lift_all;
+  lift(dtype, needs, elements, expected.words());
   carry(dtype, expected.words());
 
   const Status folded = [&]() -> Status {

@@ -107,6 +107,7 @@ class Finished {
       case Category::kNegativeInfCount: return is(negative_infs_);
       case Category::kPositiveInfCount: return is(positive_infs_);
       case Category::kZeroCount: return is(word(PARTIAL_ZEROS));
+      case Category::kL1norm: return is(l1norm());
       case Category::kVar: return n_ == 0 ? is(std::monostate()) : is(deviation(precision::Deviation::kVariance));
       case Category::kStd: return n_ == 0 ? is(std::monostate()) : is(deviation(precision::Deviation::kStandard));
       case Category::kRms: return n_ == 0 ? is(std::monostate()) : is(rms());
@@ -164,6 +165,12 @@ class Finished {
     if (positive_infs_ != 0 || negative_infs_ != 0 || word(PARTIAL_OVERFLOWS) != 0) return kInfinity;
     const precision::Exact squares = exact(EXACT_SQUARES);
     return own_ ? root_of_own_sum(squares, format_) : precision::round_root(squares, format_);
+  }
+
+  double l1norm() const {
+    if (nans_ != 0) return kNan;
+    if (positive_infs_ != 0 || negative_infs_ != 0) return kInfinity;
+    return precision::round_quotient(exact(EXACT_ABSOLUTE), 1, format_);
   }
 
   double deviation(precision::Deviation which) const {

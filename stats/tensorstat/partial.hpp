@@ -22,6 +22,7 @@ enum Need : Needs {
   kSigns = 1 << 1,
   kSum = 1 << 2,
   kSquares = 1 << 3,
+  kAbsolute = 1 << 4,
   // Digests want the bytes in order, and are no partial.
   kMd5Digest = Needs{1} << 30,
   kSha1Digest = Needs{1} << 31,
@@ -53,12 +54,13 @@ class Partial {
   //                infinities are; an infinity when one is; monostate of no elements
   //   l2norm       the exact root of the sum of squares, rounded once to binary64; NaN when any
   //                element is; Inf when one is, or beyond binary64; 0 of no elements
+  //   l1norm       as l2norm, of the sum of |x|
   //   var, std     of all elements (ddof 0), the exact value rounded once; NaN when any element is not finite;
   //                monostate of no elements
   //   rms          the root of the mean square, as l2norm; monostate of no elements
   //   absmax       the larger size of max and min; NaN when any element is; monostate of no elements
   //   sparsity     zeros (of both signs) / count, rounded once; monostate of no elements
-  // In `low`, avg, l2norm, var, std and rms of a float dtype are values of that dtype (precision/README.md).
+  // In `low`, avg, l2norm, l1norm, var, std and rms of a float dtype are values of that dtype (precision/README.md).
   Value finish(Category category) const;
 
   // What is a real number (ValueKind::kReal) rounded once to binary32 instead, not twice.

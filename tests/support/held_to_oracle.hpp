@@ -18,11 +18,11 @@
 inline constexpr tensorstat::Needs kEverything = NEED_ALL;
 
 // Some set of needs. A device compiles a program for each, so the quick tests try three a dtype,
-// and all sixteen over the dtypes.
+// and all of them over the dtypes.
 inline tensorstat::Needs any_needs(tensorstat::Dtype dtype, samples::Random& random) {
   const std::uint64_t any = random();
   return static_cast<tensorstat::Needs>(
-      (samples::full() ? any : 5 * static_cast<std::uint64_t>(dtype) + any % 3) % 16);
+      (samples::full() ? any : 5 * static_cast<std::uint64_t>(dtype) + any % 3) % (kEverything + 1));
 }
 
 class HeldToOracle {

@@ -51,7 +51,7 @@ double assembled(const mpz_class& significand, long unit, Ieee format) {
 // Elements of one exponent, added up before the big numbers see them.
 struct Bucket {
   i128 sum = 0;
-  u128 squares = 0;
+  u128 squares = 0, sizes = 0;
 };
 
 void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
@@ -82,6 +82,7 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
       Bucket& bucket = buckets[exponent];
       bucket.sum += negative ? -static_cast<i128>(significand) : static_cast<i128>(significand);
       bucket.squares += static_cast<u128>(significand) * significand;
+      bucket.sizes += significand;
     }
     if (negative) value = -value;
     facts.zeros += value == 0;
@@ -104,7 +105,7 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
   };
   // One common unit, so that the sums are integers.
   const long unit = format.least_exponent();
-  mpz_class sum, squares;
+  mpz_class sum, squares, sizes;
   for (const auto& [exponent, bucket] : buckets) {
     const auto above = static_cast<mp_bitcnt_t>(exponent - unit);
     const mpz_class part =
@@ -112,15 +113,17 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
         << above;
     bucket.sum < 0 ? sum -= part : sum += part;
     squares += big(bucket.squares) << (2 * above);
+    sizes += big(bucket.sizes) << above;
   }
   facts.sum = scaled(sum, unit);
   facts.squares = scaled(squares, 2 * unit);
+  facts.sizes = scaled(sizes, unit);
 }
 
 template <typename Stored>
 void add_integers(Facts& facts, std::span<const std::byte> bytes, bool is_bool) {
   using Wide = std::conditional_t<std::is_signed_v<Stored>, std::int64_t, std::uint64_t>;
-  mpz_class sum, squares, number;
+  mpz_class sum, squares, sizes, number;
   Wide most = 0, least = 0;
   for (std::size_t at = 0; at < bytes.size(); at += sizeof(Stored)) {
     Stored stored;
@@ -129,6 +132,7 @@ void add_integers(Facts& facts, std::span<const std::byte> bytes, bool is_bool) 
     number = value;
     sum += number;
     squares += number * number;
+    sizes += abs(number);
     facts.zeros += value == 0;
     facts.negatives += value < 0;
     if (at == 0 || most < value) most = value;
@@ -140,6 +144,7 @@ void add_integers(Facts& facts, std::span<const std::byte> bytes, bool is_bool) 
   }
   facts.sum = sum;
   facts.squares = squares;
+  facts.sizes = sizes;
 }
 
 // The size of whichever is farther from 0.
@@ -260,6 +265,7 @@ std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee f
   at(Category::kL2norm) = facts.nans != 0 ? kNan
                           : infinite      ? kInfinity
                                           : nearest_root(facts.squares, format);
+  at(Category::kL1norm) = facts.nans != 0 ? kNan : infinite ? kInfinity : nearest(facts.sizes, format);
   const mpz_class n = facts.count;
   if (facts.count != 0) {
     const bool finite = facts.nans == 0 && !infinite;

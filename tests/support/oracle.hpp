@@ -41,7 +41,7 @@ mpq_class scaled(const mpz_class& number, long exponent);
 struct Facts {
   std::uint64_t count = 0, nans = 0, positive_infs = 0, negative_infs = 0, zeros = 0, negatives = 0;
   tensorstat::Value most, least;  // monostate of no elements; ignores NaN
-  mpq_class sum, squares;         // of the finite elements
+  mpq_class sum, squares, sizes;  // of the finite elements: of x, of x * x, of |x|
 };
 Facts facts(tensorstat::Dtype dtype, std::span<const std::byte> bytes);
 
