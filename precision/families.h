@@ -4,16 +4,18 @@
 //   Integer, Integer64  units of 1
 //   Float               units of 2^-149 and 2^-298: every float32, and every float16 and bfloat16 among them
 //   Double              units of 2^-1074 and 2^-2148
+//   Coded               units of 2^-17 and 2^-34: every 8-bit float, which is one of 256 codes
 //
 // Enough words for 2^64 elements of the largest magnitude, and for a deposit's three words.
 #ifndef TENSORSTAT_PRECISION_FAMILIES_H
 #define TENSORSTAT_PRECISION_FAMILIES_H
 
-#define FAMILIES(ROW)      \
-  ROW(Integer, 5, 7, 0)    \
-  ROW(Integer64, 5, 7, 0)  \
-  ROW(Float, 11, 21, -149) \
-  ROW(Double, 69, 137, -1074)
+#define FAMILIES(ROW)         \
+  ROW(Integer, 5, 7, 0)       \
+  ROW(Integer64, 5, 7, 0)     \
+  ROW(Float, 11, 21, -149)    \
+  ROW(Double, 69, 137, -1074) \
+  ROW(Coded, 5, 7, -17)
 
 // SUM_WORDS_Float and the like; a text finds its own family's by CAT(SUM_WORDS_, FAMILY).
 #define FAMILY_ENUM(family, sum_words, square_words, sum_exponent) \

@@ -25,6 +25,7 @@ struct FamilyTexts {
 #define GROUP_TEXT_Integer64 "kernels-cl/cl/gpu_integer64.cl"
 #define GROUP_TEXT_Float "kernels-cl/cl/gpu_float.cl"
 #define GROUP_TEXT_Double "kernels-cl/cl/gpu_double.cl"
+#define GROUP_TEXT_Coded "kernels-cl/cl/gpu_coded.cl"  // which has a kernel of its own
 #define ROW(family, ...) FamilyTexts{#family, LIFT_TEXT_##family, FOLD_TEXT_##family, GROUP_TEXT_##family},
 constexpr std::array kFamilyTexts = {FAMILIES(ROW)};
 #undef ROW
@@ -37,7 +38,9 @@ constexpr std::uint64_t kLoadBytes = 16;
 constexpr std::uint64_t kLeastSteps = 2;  // fewer, and a slice costs more to open and close than to read
 
 // Without fp64 a float's every element is lifted, with integers: slower, and the same bits.
-bool folds(const Device& device, Dtype dtype) { return device.fp64 || !is_float(dtype); }
+bool folds(const Device& device, Dtype dtype) {
+  return device.fp64 || !is_float(dtype) || kFamilies[static_cast<std::size_t>(dtype)] == "Coded";
+}
 
 }  // namespace
 
@@ -71,6 +74,10 @@ std::string source(const Device& device, Dtype dtype, bool low) {
     add(each.lift);
     if (low) {
       for (const char* file : {"precision/low/low.h", "precision/low/low_tile.h", "kernels-cl/cl/low.cl"}) add(file);
+      return whole;
+    }
+    if (group && each.group == GROUP_TEXT_Coded) {
+      add(each.group);
       return whole;
     }
     if (group) add("kernels-cl/cl/gpu_lift.cl");

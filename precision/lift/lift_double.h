@@ -5,7 +5,7 @@ INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p, const int needs) {
   // Not with bits >> 63: clang 14 makes a wrong bfe.u64 of that for NVIDIA's chips.
   const i64 key = bits < 0 ? bits ^ (i64)MAGNITUDE_MASK : bits;
   const i64 magnitude = bits & (i64)MAGNITUDE_MASK;
-  if (!lift_float(partial, key, magnitude, INF_BITS)) return;
+  if (!lift_float(partial, key, magnitude, INF_BITS, 1)) return;
   const i32 exponent = (i32)(magnitude >> 52);
   const i64 fraction = magnitude & (((i64)1 << 52) - 1);
   const i64 mantissa = exponent == 0 ? fraction : fraction | ((i64)1 << 52);

@@ -4,7 +4,7 @@ INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p, const int needs) {
   const SBITS bits = (SBITS)LOAD_ONE(UBITS, p);
   const SBITS key = (SBITS)(bits ^ ((bits >> SIGN_SHIFT) & MAGNITUDE_MASK));
   const i32 magnitude = (i32)(bits & MAGNITUDE_MASK);
-  if (!lift_float(partial, key, magnitude, INF_BITS)) return;
+  if (!lift_float(partial, key, magnitude, INF_BITS, 1)) return;
   const i32 exponent = magnitude >> MANTISSA_SHIFT;
   const i32 fraction = magnitude & (((i32)1 << MANTISSA_SHIFT) - 1);
   const i32 mantissa = exponent == 0 ? fraction : fraction | ((i32)1 << MANTISSA_SHIFT);

@@ -17,7 +17,7 @@ INLINE void NAME(low_tile)(WORDS i64* partial, TILE_SPACE const u8* p, const u32
     const UBITS bits = LOAD_OF(TILE_SPACE, UBITS, p + i * sizeof(UBITS));
     const UBITS magnitude = bits & MAGNITUDE_MASK;
     const i64 key = bits == magnitude ? (i64)magnitude : ~(i64)magnitude;
-    if (!lift_float(partial, key, (i64)magnitude, (i64)INF_BITS)) continue;
+    if (!lift_float(partial, key, (i64)magnitude, (i64)INF_BITS, 1)) continue;
     const OWN x = NAME(own)(bits);
     const u32 k = i % TILE_LANES;
     const OWN addend = NAME(round_sum)(x * (OWN)(1.0f / TILE));

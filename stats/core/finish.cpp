@@ -12,35 +12,44 @@
 namespace tensorstat {
 namespace {
 
-// A float dtype's own format, from its row in precision/formats.h; binary64 of the others, which nobody asks.
-constexpr precision::Format of_bits(std::uint64_t infinity, int mantissa_shift) {
-  const int greatest = static_cast<int>(infinity >> mantissa_shift) / 2;
-  return {mantissa_shift + 1, 1 - greatest - mantissa_shift, greatest};
+// How a float dtype is stored, from its row in precision/formats.h: the exponent field e of a normal value means
+// 2^(e - bias), and a field of ones Inf, where the dtype has that.
+struct Stored {
+  int mantissa_shift, bias;
+  bool has_infinity;
+};
+constexpr Stored stored(std::uint64_t infinity, int mantissa_shift, int first_unit, int sum_exponent) {
+  return {mantissa_shift, 1 - mantissa_shift - first_unit - sum_exponent, infinity % 2 == 0};
 }
-#define OWN_FORMAT_0(name) precision::kBinary64
-#define OWN_FORMAT_1(name) of_bits(CALL(COLUMN_3, FORMAT_##name), CALL(COLUMN_4, FORMAT_##name))
-#define ROW(id, name, ...) CAT(OWN_FORMAT_, CAT(IS_FLOAT_, FAMILY_OF(name)))(name),
-constexpr precision::Format kOwnFormats[] = {TENSORSTAT_DTYPES(ROW)};
+#define STORED_0(name) Stored{}
+#define STORED_1(name) \
+  stored(CALL(COLUMN_3, FORMAT_##name), CALL(COLUMN_4, FORMAT_##name), CALL(COLUMN_5, FORMAT_##name), \
+         CAT(SUM_EXPONENT_, FAMILY_OF(name)))
+#define ROW(id, name, ...) CAT(STORED_, CAT(IS_FLOAT_, FAMILY_OF(name)))(name),
+constexpr Stored kStored[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 
-constexpr const precision::Format& own_format(Dtype dtype) { return kOwnFormats[static_cast<int>(dtype)]; }
+constexpr precision::Format own_format(Dtype dtype) {
+  const auto& [shift, bias, has_infinity] = kStored[static_cast<int>(dtype)];
+  return {shift + 1, 1 - bias - shift, bias};
+}
 
 // The binary64 with the value of a shorter format's, given that one's bits without the sign: by its bits, as a
 // caller's flush-to-zero would lose a subnormal.
-double widened(const precision::Format& format, std::uint64_t magnitude, bool negative) {
-  const int shift = format.significant_bits - 1;
+double widened(const Stored& format, std::uint64_t magnitude, bool negative) {
+  const int shift = format.mantissa_shift;
   const std::uint64_t sign = static_cast<std::uint64_t>(negative) << 63;
   std::uint64_t exponent = magnitude >> shift;
   std::uint64_t fraction = magnitude & ((std::uint64_t{1} << shift) - 1);
-  const auto infinity = static_cast<std::uint64_t>(2 * format.greatest_exponent + 1);
-  if (magnitude == 0 || exponent == infinity) {
+  const bool is_infinite = format.has_infinity && exponent == static_cast<std::uint64_t>(2 * format.bias + 1);
+  if (magnitude == 0 || is_infinite) {
     return std::bit_cast<double>(sign | (magnitude == 0 ? 0 : std::uint64_t{0x7ff} << 52));
   }
-  int power = static_cast<int>(exponent) - format.greatest_exponent;
+  int power = static_cast<int>(exponent) - format.bias;
   if (exponent == 0) {  // a subnormal's first bit becomes the implied one
     const int up = shift + 1 - std::bit_width(fraction);
     fraction = (fraction << up) & ((std::uint64_t{1} << shift) - 1);
-    power = 1 - format.greatest_exponent - up;
+    power = 1 - format.bias - up;
   }
   return std::bit_cast<double>(sign | static_cast<std::uint64_t>(power + 1023) << 52 | fraction << (52 - shift));
 }
@@ -49,7 +58,7 @@ double widened(const precision::Format& format, std::uint64_t magnitude, bool ne
 double float_of_key(Dtype dtype, std::int64_t key) {
   const std::int64_t bits = key < 0 ? key ^ std::numeric_limits<std::int64_t>::max() : key;
   if (dtype == Dtype::kFloat64) return std::bit_cast<double>(bits);
-  return widened(own_format(dtype), static_cast<std::uint64_t>(bits) << 1 >> 1, key < 0);
+  return widened(kStored[static_cast<int>(dtype)], static_cast<std::uint64_t>(bits) << 1 >> 1, key < 0);
 }
 
 // a > b, of numbers; a caller's flush-to-zero, which takes subnormals for 0, has no say.
@@ -212,7 +221,7 @@ class Finished {
   const AccumulatorLayout& layout_;
   const std::uint64_t n_, nans_, positive_infs_, negative_infs_;
   const bool own_;  // in the dtype's own arithmetic
-  const precision::Format& format_;
+  const precision::Format format_;
 };
 
 }  // namespace

@@ -54,6 +54,72 @@ struct Bucket {
   u128 squares = 0, sizes = 0;
 };
 
+// The 8-bit floats as their makers define them (OCP 8-bit floating point, rev. 1.0; Noune et al., arXiv:2206.02915).
+struct Float8 {
+  int exponent_bits, fraction_bits, bias;
+  bool is_ieee;         // Inf and NaN as IEEE 754 has them
+  bool ones_are_nan;    // no Inf, and all ones but the sign the only NaN
+};
+const Float8* float8_of(Dtype dtype) {
+  static constexpr Float8 kE4m3fn{4, 3, 7, false, true}, kE5m2{5, 2, 15, true, false};
+  static constexpr Float8 kE4m3fnuz{4, 3, 8, false, false}, kE5m2fnuz{5, 2, 16, false, false};
+  switch (dtype) {
+    case Dtype::kFloat8E4m3fn: return &kE4m3fn;
+    case Dtype::kFloat8E5m2: return &kE5m2;
+    case Dtype::kFloat8E4m3fnuz: return &kE4m3fnuz;
+    case Dtype::kFloat8E5m2fnuz: return &kE5m2fnuz;
+    default: return nullptr;
+  }
+}
+
+// Element by element, in binary64, which holds each exactly.
+void add_float8(Facts& facts, const Float8& format, std::span<const std::byte> bytes) {
+  std::array<std::uint64_t, 256> codes{};
+  for (const std::byte byte : bytes) ++codes[std::to_integer<std::size_t>(byte)];
+  double most = -kInfinity, least = kInfinity;
+  bool any = false;
+  for (unsigned code = 0; code < codes.size(); ++code) {
+    if (codes[code] == 0) continue;
+    const mpz_class n = codes[code];
+    const bool negative = code >= 0x80;
+    const unsigned magnitude = code & 0x7f, field = magnitude >> format.fraction_bits;
+    const unsigned fraction = magnitude & ((1u << format.fraction_bits) - 1);
+    const bool ones = field == (1u << format.exponent_bits) - 1;
+    const bool is_nan = format.is_ieee          ? ones && fraction != 0
+                        : format.ones_are_nan ? magnitude == 0x7f
+                                              : code == 0x80;
+    if (is_nan) {
+      facts.nans += codes[code];
+      continue;
+    }
+    const bool is_infinite = format.is_ieee && ones;
+    const double significand = field == 0 ? fraction : fraction + (1u << format.fraction_bits);
+    double value = is_infinite ? kInfinity
+                               : std::ldexp(significand, static_cast<int>(std::max(field, 1u)) - format.bias -
+                                                             format.fraction_bits);
+    if (negative) value = -value;
+    if (is_infinite) {
+      (negative ? facts.negative_infs : facts.positive_infs) += codes[code];
+    } else {
+      facts.sum += mpq_class(value) * n;
+      facts.squares += mpq_class(value) * mpq_class(value) * n;
+      facts.sizes += mpq_class(std::fabs(value)) * n;
+    }
+    if (value == 0) facts.zeros += codes[code];
+    if (value < 0) facts.negatives += codes[code];
+    const auto below = [](double a, double b) {
+      return a < b || (a == 0 && b == 0 && std::signbit(a) && !std::signbit(b));
+    };
+    if (!any || below(most, value)) most = value;
+    if (!any || below(value, least)) least = value;
+    any = true;
+  }
+  if (any) {
+    facts.most = most;
+    facts.least = least;
+  }
+}
+
 void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
   const Ieee format = format_of(dtype);
   const std::size_t size = bytes.size() / std::max<std::uint64_t>(facts.count, 1);
@@ -236,6 +302,11 @@ Facts facts(Dtype dtype, std::span<const std::byte> bytes) {
       take(std::uint64_t{});
       break;
     default: {
+      if (const Float8* float8 = float8_of(dtype)) {
+        result.count = bytes.size();
+        add_float8(result, *float8, bytes);
+        break;
+      }
       const Ieee format = format_of(dtype);
       result.count = bytes.size() / static_cast<std::size_t>(
                                         (1 + format.exponent_bits + format.fraction_bits) / 8);
