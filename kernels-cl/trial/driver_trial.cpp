@@ -23,14 +23,15 @@ namespace fs = std::filesystem;
 
 constexpr const char* kProgram = "tensorstat-preflight";
 
-// A program that is run with more rights than its user's own takes no orders from the environment.
+// A set-user-ID program must not let its caller choose what it runs: it does not look at the environment.
 std::string_view environment_says() {
   const char* text = secure_getenv("TENSORSTAT_PREFLIGHT");
   return text == nullptr ? "" : text;
 }
 
-// The libexec folder of the installation that the file is part of from which this text was loaded. Empty where that
-// cannot be told: for a library that was loaded by a relative name, which the working directory may have left since.
+// The libexec folder of the installation that this code was loaded from, whether as a shared library or as part of a
+// program. Empty where it is not known: the library was loaded by a relative name, and the working directory may have
+// changed since.
 fs::path libexec_of_this_installation() {
   Dl_info facts{};
   link_map* object = nullptr;
@@ -39,7 +40,7 @@ fs::path libexec_of_this_installation() {
     return {};
   }
   const std::string_view name = object->l_name;
-  if (name.empty()) {  // the program; as for dladdr's name of it, that is only what the program was called by
+  if (name.empty()) {  // the program: dladdr's name of it is argv[0], which says nothing of where it lies
     const fs::path program = fs::read_symlink("/proc/self/exe", failed);
     return failed ? fs::path() : (program.parent_path() / TENSORSTAT_LIBEXEC_FROM_PROGRAM).lexically_normal();
   }
@@ -53,11 +54,12 @@ Result<TrustedProgram> find_program() {
     std::error_code failed;
     places.push_back(fs::absolute(named, failed));
   } else {
-    places = {libexec_of_this_installation() / kProgram, fs::path(TENSORSTAT_LIBEXEC_CONFIGURED) / kProgram};
+    const fs::path libexec = libexec_of_this_installation();
+    if (!libexec.empty()) places.push_back(libexec / kProgram);
+    places.push_back(fs::path(TENSORSTAT_LIBEXEC_CONFIGURED) / kProgram);
   }
   std::string reasons;
   for (const fs::path& place : places) {
-    if (!place.is_absolute()) continue;
     auto program = TrustedProgram::open(place);
     if (program) return program;
     if (reasons.find(program.error().message) == reasons.npos) {
@@ -68,7 +70,7 @@ Result<TrustedProgram> find_program() {
                                   " (TENSORSTAT_PREFLIGHT=path names another; TENSORSTAT_PREFLIGHT=0 uses the driver untried)"};
 }
 
-// The end of it, on one line.
+// The end of what the helper wrote, as one printable line.
 std::string last_words(std::string_view said) {
   if (said.size() > kMostQuoted) said.remove_prefix(said.size() - kMostQuoted);
   std::string line;
@@ -81,7 +83,7 @@ std::string last_words(std::string_view said) {
   return line;
 }
 
-// Each once; `what` names the trial.
+// Makes each trial once in this process; `what` names the trial.
 Status once(const std::vector<std::string>& what) {
   if (environment_says() == "0") return {};
   static std::mutex mutex;

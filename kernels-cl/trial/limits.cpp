@@ -1,5 +1,6 @@
 #include "kernels-cl/trial/limits.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -8,7 +9,6 @@
 #include <array>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
 
 namespace tensorstat::cl_engine {
 namespace {
@@ -19,10 +19,10 @@ struct Used {
 
 Used used_now() {
   Used used;
-  std::error_code failed;
-  for (std::filesystem::directory_iterator each("/proc/self/fd", failed), end;
-       !failed && each != end; each.increment(failed)) {
-    ++used.descriptors;
+  // Not by std::filesystem, whose iterator ends the process where its memory for an entry fails.
+  if (DIR* const folder = opendir("/proc/self/fd")) {
+    while (const dirent* entry = readdir(folder)) used.descriptors += entry->d_name[0] != '.';
+    closedir(folder);
   }
   // Pages: whole, resident, shared, text, 0, data and stack.
   std::uint64_t pages[6] = {};

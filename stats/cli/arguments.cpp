@@ -17,7 +17,7 @@ constexpr const char* kStatsByDefault =
 
 constexpr const char* kExamples = R"(Examples:
   tensorstat weights.npy                          what is in it, at a glance
-  tensorstat run/rank_0 --stats max,min,l2norm    every .npy file below a directory
+  tensorstat run/rank_0 --stats max,min,l2norm    every tensor below a directory
   tensorstat run --stats all -o statistic.csv     MindSpore's columns, for a spreadsheet
   tensorstat 'grad.*.npy' --format json | jq '.tensors[] | select(.stats["nan count"] > 0) | .path'
   tensorstat huge.npy --on device --budget 512M --explain
@@ -130,7 +130,8 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
   app.get_option("--version")->description("Show the version and exit");
 
   app.add_option("PATH", arguments.paths,
-                 ".npy files, directories (walked recursively, in the order of names) and globs (*, ?, [], **)")
+                 ".npy and .safetensors files, directories (walked recursively, in the order of names) and "
+                 "globs (*, ?, [], **)")
       ->type_name("");
   std::string stats = kStatsByDefault, device;
   std::optional<Format> format;
@@ -149,7 +150,8 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
   add_choice(app, "--format", format, {kFormats.begin(), kFormats.end()},
              "table, csv, json or ndjson; by default what -o ends in (.csv, .json, .ndjson, .jsonl, .txt), or table")
       ->type_name("FORMAT");
-  app.add_option("-o,--output", arguments.output, "Write there, whole or not at all, not to stdout; a file that is there keeps its mode")
+  app.add_option("-o,--output", arguments.output,
+                 "Write there, whole or not at all, not to stdout; a file that is there keeps its mode")
       ->type_name("FILE");
   app.add_option("--budget", arguments.meter.budget_bytes,
                  "Most device memory to take, e.g. 512M (K, M, G, T: powers of 1024)")

@@ -69,9 +69,9 @@ void expand(const std::string& folder, std::span<const std::string> parts, std::
 void add(const std::string& path, Inputs& inputs) {
   if (!is_folder(path)) return inputs.files.push_back(path);
   const std::size_t files = inputs.files.size(), faults = inputs.faults.size();
-  find_npy_files(path, inputs.files, inputs.faults);
+  find_tensor_files(path, inputs.files, inputs.faults);
   if (inputs.files.size() == files && inputs.faults.size() == faults) {
-    inputs.faults.push_back({Code::kUnreadable, printable(path) + ": holds no .npy file"});
+    inputs.faults.push_back({Code::kUnreadable, printable(path) + ": holds no file of tensors, such as .npy"});
   }
 }
 

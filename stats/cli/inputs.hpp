@@ -12,8 +12,8 @@ struct Inputs {
   std::vector<Error> faults;       // each argument that gave nothing, and what could not be looked at
 };
 
-// A file is taken whatever its name. Of a directory, every *.npy below it, each level in the order
-// of names; symbolic links to directories below it are not followed. What does not exist and holds
+// A file is taken whatever its name. Of a directory, every file with the extension of a format below it, each level
+// in the order of names; symbolic links to directories below it are not followed. What does not exist and holds
 // one of * ? [ is a glob, in which a part ** stands for any number of directories, hidden ones left out.
 Inputs find_inputs(const std::vector<std::string>& paths);
 

@@ -62,7 +62,6 @@ Outcome report_on(const Arguments& arguments, Console& console, const Write& wri
       outcome.exit = std::max(outcome.exit, status);
     };
   };
-  std::size_t done = 0;
   Survey::Listener listener;
   listener.measured = [&](const Entry& entry) {
     outcome.has_results = true;
@@ -74,29 +73,30 @@ Outcome report_on(const Arguments& arguments, Console& console, const Write& wri
   };
   listener.unreadable = fail(kNotRead);
   std::string reason;
-  std::size_t more_files = 0;  // for the same reason, which one person needs to read once
-  listener.unmeasured = [&](const std::string& path, const Error& error) {
+  std::size_t more_tensors = 0;  // for the same reason, which one person needs to read once
+  listener.unmeasured = [&](const std::string& label, const Error& error) {
     outcome.exit = std::max<int>(outcome.exit, arguments.request.on == On::kDevice ? kNoDevice : kNotRead);
     if (error.message == reason) {
-      ++more_files;
+      ++more_tensors;
     } else {
       reason = error.message;
-      console.say(path + ": " + reason);
+      console.say(label + ": " + reason);
     }
   };
-  listener.progressed = [&](std::uint64_t bytes) {
-    console.progress(done, inputs.files.size(), bytes);
+  listener.progressed = [&](const Survey::Progress& progress) {
+    // A file that is not opened yet counts as one tensor.
+    console.progress(progress.tensors, progress.known + inputs.files.size() - progress.files, progress.bytes);
   };
 
   write(report->begin());
   std::ranges::for_each(inputs.faults, fail(kNotRead));
   Survey survey(meter, arguments.request, arguments.void_is_bfloat16, std::move(listener));
-  for (const std::string& file : inputs.files) {
-    survey.add(file);
-    ++done;
-  }
+  for (const std::string& file : inputs.files) survey.add(file);
   survey.finish();
-  if (more_files != 0) console.say("the same for " + std::to_string(more_files) + (more_files == 1 ? " more file" : " more files"));
+  if (more_tensors != 0) {
+    const std::string noun = more_tensors == 1 ? " more tensor" : " more tensors";
+    console.say("the same for " + std::to_string(more_tensors) + noun);
+  }
   write(report->end());
   return outcome;
 }

@@ -45,7 +45,7 @@ std::vector<std::string> explanation(const Entry& entry) {
     if (line == lines.end()) line = lines.insert(line, {where, ""});
     line->second.append(line->second.empty() ? "" : ", ").append(name(decision.category));
   }
-  std::vector<std::string> text = {printable(entry.path)};
+  std::vector<std::string> text = {printable(entry.label())};
   for (const auto& [where, which] : lines) text.push_back("  " + which + ": " + where);
   text.push_back("  device memory taken: " + std::to_string(entry.device_bytes) + " bytes");
   return text;

@@ -40,8 +40,9 @@ std::string line_of(const Entry& entry, bool with_placement) {
     placement[std::string(name(decision.category))] = std::string(decision.engine);
     reasons[std::string(name(decision.category))] = std::string(decision.reason);
   }
-  Json tensor = {
-      {"path", entry.path},
+  Json tensor = {{"path", entry.path}};
+  if (entry.tensor) tensor["tensor"] = *entry.tensor;
+  tensor.update(Json{
       {"op_type", row.identity.op_type},
       {"op_name", row.identity.op_name},
       {"task_id", row.identity.task_id},
@@ -53,7 +54,7 @@ std::string line_of(const Entry& entry, bool with_placement) {
       {"shape", row.shape},
       {"bytes", row.data_size_bytes},
       {"placement", std::move(placement)},
-  };
+  });
   if (with_placement) {
     tensor["reasons"] = std::move(reasons);
     tensor["device_bytes"] = entry.device_bytes;

@@ -35,11 +35,11 @@ Cell cell_of(Category category, const Value& value) {
 }
 
 // A dump file's long name shrinks to what its columns do not say: operator, input or output, slot.
-std::string label_of(const Entry& entry) {
+std::string short_label(const Entry& entry) {
   const Identity& who = entry.row.identity;
   const std::size_t name_at = entry.path.rfind('/') + 1;
-  if (!entry.path.substr(name_at).starts_with(who.op_type + "." + who.op_name + ".")) {
-    return entry.path;
+  if (entry.tensor || !entry.path.substr(name_at).starts_with(who.op_type + "." + who.op_name + ".")) {
+    return entry.label();
   }
   return entry.path.substr(0, name_at) + who.op_name + "." + who.io + "." +
          std::to_string(who.slot);
@@ -72,7 +72,7 @@ class Table : public Report {
   std::string add(const Entry& entry) override {
     const Statistics& statistics = entry.row.statistics;
     std::vector<Cell> line = {
-        {printable(label_of(entry))}, {entry.row.data_type}, {to_string(entry.row.shape)}};
+        {printable(short_label(entry))}, {entry.row.data_type}, {to_string(entry.row.shape)}};
     for (std::size_t i = 0; i < statistics.categories.size(); ++i) {
       line.push_back(cell_of(statistics.categories[i], statistics.values[i]));
     }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "stats/dump/mindspore/file_name.hpp"
+#include "stats/files/shown.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -16,11 +17,11 @@ constexpr std::uint64_t kBatchBytes = std::uint64_t{32} << 20;
 constexpr std::size_t kBatchCount = 1024;
 constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
 
-NpyReader::Order order_for(const Request& request) {
+TensorReader::Order order_for(const Request& request) {
   // Only a digest and sums that round at every step depend on the order of the elements.
   const bool is_any = request.precision == Precision::kHigh &&
                       std::ranges::none_of(request.categories, is_digest);
-  return is_any ? NpyReader::Order::kAny : NpyReader::Order::kC;
+  return is_any ? TensorReader::Order::kAny : TensorReader::Order::kC;
 }
 
 }  // namespace
@@ -34,32 +35,48 @@ Survey::Survey(Meter& meter, Request request, bool void_is_bfloat16, Listener li
 
 void Survey::add(const std::string& path) {
   const Original named = original_from(named_tensor(path, 0).original_dtype);
-  auto reader = NpyReader::open(path, named == Original::kAsStored ? original_ : named);
-  if (!reader) return listener_.unreadable(reader.error());
+  auto source = open_tensors(path, {.original = named == Original::kAsStored ? original_ : named});
+  progress_.files += 1;
+  if (!source) {
+    progress_.known += 1;
+    progress_.tensors += 1;
+    return listener_.unreadable(source.error());
+  }
+  const std::uint64_t before = progress_.tensors;
+  progress_.known += (*source)->count().value_or(1);
+  while (auto reader = (*source)->next()) {
+    progress_.tensors += 1;
+    *reader ? add_tensor(path, **std::move(reader)) : listener_.unreadable(reader->error());
+  }
+  if (progress_.tensors == before) {
+    listener_.unreadable({Code::kUnreadable, printable(path) + ": holds no tensor"});
+  }
+}
+
+void Survey::add_tensor(const std::string& path, TensorReader reader) {
   Entry entry;
   entry.path = path;
-  entry.row = {named_tensor(path, reader->modified_us()).identity,
-               reader->data_size_bytes(),
-               std::string(reader->data_type()),
-               reader->shape(),
-               {}};
+  entry.tensor = reader.name();
+  Identity identity = named_tensor(path, reader.modified_us()).identity;
+  if (entry.tensor) identity = {.op_name = *entry.tensor, .timestamp_us = reader.modified_us()};
+  entry.row = {std::move(identity), reader.data_size_bytes(), std::string(reader.data_type()), reader.shape(), {}};
 
-  // int4's digest is over other bytes than its statistics; such a file is read twice.
-  const bool is_read_twice = named == Original::kInt4;
-  if (reader->data_size_bytes() > kPieceBytes || is_read_twice) {
+  // int4's digest is over other bytes than its statistics; such a tensor is read twice.
+  const bool is_read_twice = reader.data_type() != name(reader.dtype());
+  if (reader.data_size_bytes() > kPieceBytes || is_read_twice) {
     finish();
-    const Status measured = measure_alone(*reader, std::move(entry));
+    const std::string label = entry.label();
+    const Status measured = measure_alone(reader, std::move(entry));
     if (measured) return;
     const bool is_file = measured.error().code == Code::kUnreadable;
-    return is_file ? listener_.unreadable(measured.error())
-                   : listener_.unmeasured(path, measured.error());
+    return is_file ? listener_.unreadable(measured.error()) : listener_.unmeasured(label, measured.error());
   }
-  reader->rewind(order_, NpyReader::View::kElements);
-  std::vector<std::byte> bits(reader->data_size_bytes());
-  if (const auto got = reader->read(bits); !got) return listener_.unreadable(got.error());
+  reader.rewind(order_, TensorReader::View::kElements);
+  std::vector<std::byte> bits(reader.data_size_bytes());
+  if (const auto got = reader.read(bits); !got) return listener_.unreadable(got.error());
   read(bits.size());
   const Tensor tensor{
-      .dtype = reader->dtype(), .element_count = reader->element_count(), .address = bits.data()};
+      .dtype = reader.dtype(), .element_count = reader.element_count(), .address = bits.data()};
   pending_bytes_ += bits.size();
   pending_.push_back({std::move(entry), std::move(bits), tensor});
   if (pending_bytes_ >= kBatchBytes || pending_.size() >= kBatchCount) finish();
@@ -81,13 +98,13 @@ void Survey::finish() {
     if (measured) {
       accept(each.entry, measured->front());
     } else {
-      listener_.unmeasured(each.entry.path, measured.error());
+      listener_.unmeasured(each.entry.label(), measured.error());
     }
   }
 }
 
-Status Survey::measure_alone(NpyReader& reader, Entry entry) {
-  using View = NpyReader::View;
+Status Survey::measure_alone(TensorReader& reader, Entry entry) {
+  using View = TensorReader::View;
   Categories values, digests;
   const bool is_int4 = reader.data_type() != name(reader.dtype());
   for (const Category category : request_.categories) {
@@ -120,7 +137,7 @@ Status Survey::measure_alone(NpyReader& reader, Entry entry) {
   return {};
 }
 
-Result<Measurements> Survey::measure_in_pieces(NpyReader& reader, Dtype dtype, NpyReader::View view,
+Result<Measurements> Survey::measure_in_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
                                               const Categories& categories) {
   auto stream = meter_.stream(dtype, {categories, request_.precision, request_.on});
   if (!stream) return stream.error();
@@ -149,8 +166,8 @@ void Survey::accept(Entry entry, const Measurement& measurement) {
 }
 
 void Survey::read(std::uint64_t bytes) {
-  read_bytes_ += bytes;
-  listener_.progressed(read_bytes_);
+  progress_.bytes += bytes;
+  listener_.progressed(progress_);
 }
 
 }  // namespace tensorstat::cli

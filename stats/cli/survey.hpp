@@ -4,37 +4,48 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <tensorstat/meter.hpp>
 #include <vector>
 
-#include "stats/files/npy_reader.hpp"
+#include "stats/files/tensor_source.hpp"
 #include "stats/rows/row.hpp"
 
 namespace tensorstat::cli {
 
-// What was found out about one file.
+// What was found out about one tensor.
 struct Entry {
-  std::string path;
+  std::string path;                   // of its file
+  std::optional<std::string> tensor;  // its name, where the file is a container of tensors
   Row row;
   std::span<const Decision> placement;  // good while the listener looks
   std::uint64_t device_bytes = 0;
+
+  std::string label() const { return tensor_label(path, tensor); }
 };
 
 class Survey {
  public:
+  struct Progress {
+    std::size_t files = 0;    // opened
+    std::size_t known = 0;    // tensors in these
+    std::size_t tensors = 0;  // read
+    std::uint64_t bytes = 0;  // read
+  };
+
   struct Listener {
-    std::function<void(const Entry&)> measured;    // in the order of the files
-    std::function<void(const Error&)> unreadable;  // the file; names it
-    std::function<void(const std::string& path, const Error&)> unmeasured;  // what the engine says
-    std::function<void(std::uint64_t bytes)> progressed;                    // read so far, of all files
+    std::function<void(const Entry&)> measured;    // in the order of the files, and of the tensors in each
+    std::function<void(const Error&)> unreadable;  // a file, or a tensor in it; names it
+    std::function<void(const std::string& label, const Error&)> unmeasured;  // what the engine says
+    std::function<void(const Progress&)> progressed;
   };
 
   Survey(Meter& meter, Request request, bool void_is_bfloat16, Listener listener);
 
-  // Each file ends in one call of `measured`, `unreadable` or `unmeasured`, at the latest when
-  // finish() returns. No more than a few dozen MiB of the files are held at any time (a large
+  // Each tensor of the file, or the file itself, ends in one call of `measured`, `unreadable` or `unmeasured`, at the
+  // latest when finish() returns. No more than a few dozen MiB of the files are held at any time (a large
   // Fortran-ordered one takes a window of 256 MiB when the order matters).
   void add(const std::string& path);
   void finish();
@@ -46,19 +57,21 @@ class Survey {
     Tensor tensor;
   };
 
-  Result<Measurements> measure_in_pieces(NpyReader& reader, Dtype dtype, NpyReader::View view,
+  void add_tensor(const std::string& path, TensorReader reader);
+  Result<Measurements> measure_in_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
                                          const Categories& categories);
-  Status measure_alone(NpyReader& reader, Entry entry);
+  Status measure_alone(TensorReader& reader, Entry entry);
   void accept(Entry entry, const Measurement& measurement);
   void read(std::uint64_t bytes);
 
   Meter& meter_;
   const Request request_;
   const Original original_;
-  const NpyReader::Order order_;
+  const TensorReader::Order order_;
   const Listener listener_;
   std::vector<Pending> pending_;
-  std::uint64_t pending_bytes_ = 0, read_bytes_ = 0;
+  std::uint64_t pending_bytes_ = 0;
+  Progress progress_;
 };
 
 }  // namespace tensorstat::cli

@@ -5,7 +5,7 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,16 +18,20 @@
 
 #include "stats/dump/mindspore/config.hpp"
 #include "stats/dump/dump_writer.hpp"
+#include "stats/dump/ended_steps.hpp"
 #include "stats/dump/examiner.hpp"
 #include "stats/dump/pending_run.hpp"
-#include "stats/rows/notices.hpp"
 #include "stats/dump/selection.hpp"
 #include "stats/dump/tensor_pool.hpp"
+#include "stats/rows/notices.hpp"
 
 namespace tensorstat {
 
 // Work is done in the order it came: by one thread of its own, or, where memory is short or bits
 // must not be left behind, by the thread that hands over, after all that came before it.
+//
+// The caller's code is called under no lock: the log by the Hold that every public call makes first, and the deleters of
+// keep_alive when a list of Items is destroyed, which is always after the locks are released.
 struct DumpSession::State {
   State(DumpConfig config, DumpOptions options, std::shared_ptr<Notices> notices);
   ~State();
@@ -48,9 +52,9 @@ struct DumpSession::State {
   const DumpOperator* operator_named(std::string_view type, std::string_view name, bool set_dump,
                                      std::uint64_t stream_id, std::uint64_t task_id);
   void collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors);
-  void step_end(const DumpPlace& place);
-  void flush();
-  void close();
+  bool step_end(const DumpPlace& place);
+  bool flush();
+  bool close();
 
   struct Text {
     std::string path, text;
@@ -62,6 +66,7 @@ struct DumpSession::State {
     DumpPlace place;
   };
   using Item = std::variant<PendingRun, Text, Line, StepEnd>;
+  using Items = std::list<Item>;  // moved from list to list without taking memory
   void post(Item item);
 
   const DumpConfig config;
@@ -78,22 +83,38 @@ struct DumpSession::State {
   DumpWriter writer;
 
   struct {
-    std::atomic<std::uint64_t> operators{0}, tensors{0}, overflows{0}, lost_tensors{0}, stalls{0},
-        stalled_us{0};
+    std::atomic<std::uint64_t> operators{0}, tensors{0}, overflows{0}, lost_files{0}, lost_tensors{0}, complex{0},
+        stalls{0}, stalled_us{0};
   } counts;
 
  private:
   void say_unlisted(std::uint32_t device) const noexcept;
-  void hold_all(std::span<const DumpTensor> tensors, PendingRun& run);
-  void hand_over(PendingRun run);
+
+  // On the thread that hands over.
+  void hold_all(std::span<const DumpTensor> tensors, PendingRun& run) noexcept;
+  void hand_over(Items one) noexcept;
+  void copy_all(PendingRun& run, std::size_t alignment) noexcept;
+  void copy_strided(PendingRun& run) noexcept;
   std::uint64_t next_timestamp_us();
-  bool has_thread();
-  void run_thread();
-  void work_on(std::deque<Item>& items);
-  void lose(const std::vector<PendingRun*>& runs, const std::exception& fault) noexcept;
-  void dump(std::vector<PendingRun*> runs);
-  bool is_to_be_dumped(const PendingRun& run);
-  bool save(const PendingRun& run, const PendingTensor& tensor, const std::string& folder);
+  void record(const DumpPlace* step) noexcept;
+  void post(Items one) noexcept;
+  bool has_thread() noexcept;
+  void drain() noexcept;
+
+  // On the session's thread, or on the one that hands over.
+  void run_thread() noexcept;
+  void take_turn(std::unique_lock<std::mutex>& lock) noexcept;
+  void work_on(Items& items) noexcept;
+  bool is_to_be_dumped(const PendingRun& run) noexcept;
+  void dump(std::span<PendingRun*> runs) noexcept;
+  bool measure(std::span<PendingRun* const> runs, std::vector<std::optional<Statistics>>& found) noexcept;
+  void write_all(std::span<PendingRun*> runs) noexcept;
+  void write(const PendingRun& run, const PendingTensor& tensor, const std::optional<Statistics>& statistics,
+             const std::string& folder, std::string& rows) noexcept;
+  bool save(Identity& identity, const PendingTensor& tensor, const std::string& folder) noexcept;
+
+  void lose(std::size_t tensors, const char* why = "out of memory") noexcept;
+  bool has_lost_or_waits() const;
 
   mutable std::atomic<std::uint64_t> unlisted_devices_{0};  // those said, a bit each; the last one is all from 63 on
 
@@ -102,9 +123,12 @@ struct DumpSession::State {
 
   std::atomic<std::uint64_t> last_timestamp_us_{0};
 
+  EndedSteps ended_steps_;
+  std::mutex ended_steps_mutex_;  // of those who empty it
+
   std::mutex queue_mutex_;
   std::condition_variable came_, done_;
-  std::deque<Item> queue_, taken_;
+  Items queue_;
   std::uint64_t posted_ = 0, finished_ = 0;
   bool stopping_ = false, asleep_ = false, hurry_ = false, thread_refused_ = false;
   std::thread thread_;

@@ -3,9 +3,10 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <exception>
-#include <system_error>
 
 #include "stats/files/npy_writer.hpp"
 #include "stats/dump/dump_session.hpp"
@@ -48,7 +49,7 @@ NpyContent content_of(const PendingTensor& tensor, std::span<const std::byte> by
 }  // namespace
 
 // No signal of the program's is handled on a thread it does not know.
-bool DumpSession::State::has_thread() {
+bool DumpSession::State::has_thread() noexcept {
   if (stopping_ || thread_refused_) return false;  // a late hand-over is done where it comes from
   if (thread_.joinable()) return true;
   sigset_t all, before;
@@ -56,32 +57,38 @@ bool DumpSession::State::has_thread() {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     thread_ = std::thread([this] { run_thread(); });
-  } catch (const std::system_error& fault) {
+  } catch (const std::exception& fault) {
     thread_refused_ = true;
-    notices->warn_once(
-        "thread", "no thread for dumping, so training does the work: " + std::string(fault.what()));
+    notices->warn_once("thread", [&] {
+      return "no thread for dumping, so training does the work: " + std::string(fault.what());
+    });
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return !thread_refused_;
 }
 
 void DumpSession::State::post(Item item) {
+  Items one;
+  one.push_back(std::move(item));
+  post(std::move(one));
+}
+
+void DumpSession::State::post(Items one) noexcept {
   {
     const std::lock_guard lock(queue_mutex_);
     if (has_thread()) {
-      queue_.push_back(std::move(item));
+      queue_.splice(queue_.end(), one);
       ++posted_;
       if (asleep_) came_.notify_one();
       return;
     }
   }
   const std::lock_guard lock(work_mutex);
-  std::deque<Item> items;
-  items.push_back(std::move(item));
-  work_on(items);
+  work_on(one);
 }
 
-void DumpSession::State::run_thread() {
+void DumpSession::State::run_thread() noexcept {
+  Notices::never_deliver_from_this_thread();
   std::unique_lock lock(queue_mutex_);
   int glances = 0;
   while (!queue_.empty() || !stopping_) {
@@ -95,91 +102,78 @@ void DumpSession::State::run_thread() {
       continue;
     }
     glances = 0;
-    taken_.swap(queue_);
-    lock.unlock();
-    const std::size_t count = taken_.size();
-    {
-      const std::lock_guard work(work_mutex);
-      work_on(taken_);
-    }
-    taken_.clear();
-    lock.lock();
-    finished_ += count;
-    done_.notify_all();
+    take_turn(lock);
   }
 }
 
-void DumpSession::State::flush() {
+// Works on the first items of the queue, while the lock is released. They are destroyed after they count as finished:
+// the deleter of a keep_alive is the caller's, and may wait for a thread that waits in drain().
+void DumpSession::State::take_turn(std::unique_lock<std::mutex>& lock) noexcept {
+  Items items;
+  const std::size_t count = std::min(queue_.size(), kMostRuns);
+  items.splice(items.end(), queue_, queue_.begin(), std::next(queue_.begin(), static_cast<std::ptrdiff_t>(count)));
+  lock.unlock();
+  {
+    const std::lock_guard work(work_mutex);
+    work_on(items);
+  }
+  lock.lock();
+  finished_ += count;
+  done_.notify_all();
+  lock.unlock();
+  items.clear();
+  lock.lock();
+}
+
+// Returns when everything that was handed over is worked on.
+void DumpSession::State::drain() noexcept {
   std::unique_lock lock(queue_mutex_);
   const std::uint64_t mine = posted_;
+  if (thread_.get_id() == std::this_thread::get_id()) {  // in the deleter of a keep_alive
+    while (finished_ < mine && !queue_.empty()) take_turn(lock);
+    return;
+  }
   hurry_ = true;
   came_.notify_one();
   done_.wait(lock, [&] { return finished_ >= mine; });
 }
 
-void DumpSession::State::close() {
-  if (closed.exchange(true)) return;
-  {
-    const std::lock_guard lock(queue_mutex_);
-    stopping_ = true;
-    came_.notify_one();
-  }
-  if (thread_.joinable()) thread_.join();
-  const std::lock_guard lock(work_mutex);
-  writer.close_all();
-  if (config.dump_mode != DumpMode::kKernels) return;
-  for (const std::string& entry : config.kernels.unused()) {
-    notices->warn("no operator matched the entry " + entry + " of kernels");
-  }
-}
-
-void DumpSession::State::work_on(std::deque<Item>& items) {
-  std::vector<PendingRun*> runs;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    try {
-      if (auto* run = std::get_if<PendingRun>(&items[i])) {
-        runs.push_back(run);
-        const bool more = i + 1 < items.size() && std::holds_alternative<PendingRun>(items[i + 1]);
-        if (more && runs.size() < kMostRuns) continue;
-        dump(runs);
-        runs.clear();
-      } else if (const auto* text = std::get_if<Text>(&items[i])) {
-        writer.save_text(text->path, text->text);
-      } else if (const auto* line = std::get_if<Line>(&items[i])) {
-        writer.append_line(line->path, line->line);
-      } else if (const auto* end = std::get_if<StepEnd>(&items[i])) {
-        writer.close_folder(writer.folders().folder(end->place));
-      }
-    } catch (const std::exception& fault) {
-      lose(runs, fault);
-      runs.clear();
+void DumpSession::State::work_on(Items& items) noexcept {
+  std::array<PendingRun*, kMostRuns> runs;
+  std::size_t count = 0;
+  for (auto at = items.begin(); at != items.end(); ++at) {
+    if (auto* run = std::get_if<PendingRun>(&*at)) {
+      runs[count++] = run;
+      const auto next = std::next(at);
+      if (next != items.end() && count < kMostRuns && std::holds_alternative<PendingRun>(*next)) continue;
+      dump({runs.data(), count});
+      count = 0;
+    } else if (const auto* text = std::get_if<Text>(&*at)) {
+      writer.save_text(text->path, text->text);
+    } else if (const auto* line = std::get_if<Line>(&*at)) {
+      writer.append_line(line->path, line->line);
+    } else if (const auto* end = std::get_if<StepEnd>(&*at)) {
+      writer.close_folder(end->place);
     }
   }
 }
 
-void DumpSession::State::lose(const std::vector<PendingRun*>& runs,
-                              const std::exception& fault) noexcept try {
-  for (const PendingRun* run : runs) counts.lost_tensors += run->tensors.size();
-  notices->warn_once("work", "tensors are lost: " + std::string(fault.what()));
-} catch (const std::bad_alloc&) {  // counted is enough
-}
-
 // In overflow dumps, whether this operator overflows; looked at in order, so that the first
 // overflow_number of them are those that count.
-bool DumpSession::State::is_to_be_dumped(const PendingRun& run) {
+bool DumpSession::State::is_to_be_dumped(const PendingRun& run) noexcept {
   if (config.op_debug_mode != DebugMode::kOverflow) return true;
-  if (enough_overflows || !examiner.overflows(run)) return false;
+  if (enough_overflows) return false;
+  try {
+    if (!examiner.overflows(run)) return false;
+  } catch (const std::exception&) {  // what nobody could look at is not missed
+  }
   const std::uint64_t count = ++counts.overflows;
   if (config.overflow_number != 0 && count >= config.overflow_number) enough_overflows = true;
   return true;
 }
 
-void DumpSession::State::dump(std::vector<PendingRun*> runs) {
-  std::erase_if(runs, [&](PendingRun* run) {
-    if (is_to_be_dumped(*run)) return false;
-    *run = {};
-    return true;
-  });
+bool DumpSession::State::measure(std::span<PendingRun* const> runs,
+                                 std::vector<std::optional<Statistics>>& found) noexcept try {
   std::vector<const PendingTensor*> tensors;
   for (PendingRun* run : runs) {
     for (PendingTensor& tensor : run->tensors) {
@@ -187,45 +181,87 @@ void DumpSession::State::dump(std::vector<PendingRun*> runs) {
       tensors.push_back(&tensor);
     }
   }
-  std::vector<std::optional<Statistics>> found(tensors.size());
+  found.assign(tensors.size(), std::nullopt);
   if (config.saves_statistics()) found = examiner.measure(tensors);
-
-  std::string rows, rows_folder;
-  std::size_t next = 0;
-  for (const PendingRun* run : runs) {
-    const std::string folder = writer.folders().folder(run->place);
-    if (folder != rows_folder && !rows.empty())
-      writer.append_rows(rows_folder, std::exchange(rows, {}));
-    rows_folder = folder;
-    writer.save_metadata(run->place.rank);
-    for (const PendingTensor& tensor : run->tensors) {
-      auto& statistics = found[next++];
-      const bool measured = statistics.has_value();
-      if (measured) {
-        rows += csv_row({identity_of(*run, tensor), tensor.tensor.bytes(),
-                         std::string(data_type(tensor)), tensor.shape, *std::move(statistics)},
-                        options.dialect);
-      }
-      const bool saved = config.saves_tensors() && save(*run, tensor, folder);
-      ++(measured || saved ? counts.tensors : counts.lost_tensors);
-    }
-  }
-  if (!rows.empty()) writer.append_rows(rows_folder, rows);
-  for (PendingRun* run : runs) *run = {};  // the memory is wanted for what comes
+  return true;
+} catch (const std::exception& fault) {
+  if (runs.size() == 1) lose(runs.front()->tensors.size(), fault.what());
+  return false;
 }
 
-bool DumpSession::State::save(const PendingRun& run, const PendingTensor& tensor,
-                              const std::string& folder) {
+void DumpSession::State::dump(std::span<PendingRun*> runs) noexcept {
+  const auto end = std::remove_if(runs.begin(), runs.end(), [&](PendingRun* run) { return !is_to_be_dumped(*run); });
+  write_all(runs.first(static_cast<std::size_t>(end - runs.begin())));
+}
+
+void DumpSession::State::write_all(std::span<PendingRun*> runs) noexcept {
+  std::vector<std::optional<Statistics>> found;
+  if (!measure(runs, found)) {  // memory is short: less at a time
+    for (std::size_t i = 0; runs.size() > 1 && i < runs.size(); ++i) write_all(runs.subspan(i, 1));
+    return;
+  }
+  std::string rows, rows_folder, folder;
+  auto statistics = found.begin();
+  for (const PendingRun* run : runs) {
+    const auto first = statistics;
+    statistics += static_cast<std::ptrdiff_t>(run->tensors.size());
+    try {
+      folder = writer.folders().folder(run->place);
+    } catch (const std::bad_alloc& fault) {
+      lose(run->tensors.size(), fault.what());
+      continue;
+    }
+    if (folder != rows_folder) {
+      writer.append_rows(rows_folder, rows);
+      rows.clear();
+      rows_folder.swap(folder);
+    }
+    writer.save_metadata(run->place.rank);
+    for (std::size_t i = 0; i < run->tensors.size(); ++i) {
+      write(*run, run->tensors[i], first[static_cast<std::ptrdiff_t>(i)], rows_folder, rows);
+    }
+  }
+  writer.append_rows(rows_folder, rows);
+}
+
+// The file of a tensor, and its row at the end of `rows`.
+void DumpSession::State::write(const PendingRun& run, const PendingTensor& tensor,
+                               const std::optional<Statistics>& statistics, const std::string& folder,
+                               std::string& rows) noexcept try {
+  const bool is_complex = tensor.stored == Stored::kComplex64 || tensor.stored == Stored::kComplex128;
+  const bool wants_row = config.saves_statistics() && !is_complex;
+  if (!wants_row && !config.saves_tensors()) {
+    ++counts.complex;
+    return;
+  }
+  Identity identity = identity_of(run, tensor);
+  const bool saved = !config.saves_tensors() || save(identity, tensor, folder);
+  if (wants_row && statistics) {
+    rows += csv_row({identity, tensor.tensor.bytes(), std::string(data_type(tensor)), tensor.shape, *statistics},
+                    options.dialect);
+  }
+  ++(saved && (statistics || !wants_row) ? counts.tensors : counts.lost_tensors);
+} catch (const std::exception& fault) {
+  lose(1, fault.what());
+}
+
+bool DumpSession::State::save(Identity& identity, const PendingTensor& tensor, const std::string& folder) noexcept try {
   std::vector<std::byte> room;
   const auto bytes = examiner.bits(tensor, room);
-  if (!bytes) {
-    notices->warn_once(
-        "unread", "a tensor could not be read, and its file is missing: " + bytes.error().message);
-    return false;
+  if (bytes && writer.save_tensor(folder, identity, tensor.format, data_type(tensor), content_of(tensor, *bytes))) {
+    return true;
   }
-  return writer.save_tensor(
-      folder, npy_file_name(identity_of(run, tensor), tensor.format, data_type(tensor)),
-      content_of(tensor, *bytes));
+  ++counts.lost_files;
+  if (!bytes) {
+    notices->warn_once("unread", [&] {
+      return "a tensor could not be read, and its file is missing: " + bytes.error().message;
+    });
+  }
+  return false;
+} catch (const std::exception& fault) {
+  ++counts.lost_files;
+  notices->warn_once("no file", [&] { return "a tensor's file is missing: " + std::string(fault.what()); });
+  return false;
 }
 
 }  // namespace tensorstat

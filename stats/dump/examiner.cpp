@@ -9,10 +9,8 @@ namespace tensorstat {
 namespace {
 
 MeterOptions with_log(MeterOptions options, const std::shared_ptr<Notices>& notices) {
-  options.log = [notices](Severity severity, std::string_view text) {
-    severity == Severity::kWarning ? notices->warn_once(text, text)
-                                   : notices->inform_once(text, text);
-  };
+  // The meter's caller holds a lock of the session.
+  options.log = [notices](Severity severity, std::string_view text) { notices->say_once(severity, text, text); };
   return options;
 }
 
@@ -73,7 +71,7 @@ std::vector<std::optional<Statistics>> Examiner::measure(
       } else if (held.stored == Stored::kInt4 || held.stored == Stored::kUint1) {
         results[i] = measure_packed(held);
       } else {
-        notices_->inform_once("complex", "complex tensors have no statistics");
+        notices_->inform_once("complex", "complex tensors have no statistics, and no rows");
       }
     }
     auto found = ask(batch, all, on_);
@@ -98,8 +96,9 @@ std::vector<std::optional<Statistics>> Examiner::ask(std::span<const Tensor> ten
     }
     return results;
   } else if (tensors.size() == 1 && on == On::kHost) {
-    notices_->warn_once("unmeasured", "a tensor could not be measured, and its row is missing: " +
-                                          found.error().message);
+    notices_->warn_once("unmeasured", [&] {
+      return "a tensor could not be measured, and its row is missing: " + found.error().message;
+    });
     return results;
   }
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -113,8 +112,10 @@ std::optional<Statistics> Examiner::measure_packed(const PendingTensor& held) {
   std::vector<std::byte> room;
   const auto packed = bits(held, room);
   if (!packed) {
-    notices_->warn_once("unread packed", "a tensor of " + std::string(data_type(held)) +
-                                             " could not be read, and its row is missing: " + packed.error().message);
+    notices_->warn_once("unread packed", [&] {
+      return "a tensor of " + std::string(data_type(held)) + " could not be read, and its row is missing: " +
+             packed.error().message;
+    });
     return std::nullopt;
   }
   const bool is_signed = held.stored == Stored::kInt4;
@@ -141,17 +142,18 @@ Statistics Examiner::in_columns(const Statistics& found) const {
   return row;
 }
 
-void Examiner::copy(Tensor& tensor, std::span<std::byte> to) {
+Status Examiner::copy(Tensor& tensor, std::span<std::byte> to) {
   Tensor whole = tensor;
   if (tensor.strides != nullptr) {
     whole.element_count = 1;
     for (const std::uint64_t dimension : tensor.strides->shape) whole.element_count *= dimension;
   }
-  static_cast<void>(meter_.read(whole, 0, to));  // reading host memory cannot fail
+  if (Status read = meter_.read(whole, 0, to); !read) return read;
   tensor.address = to.data();
   tensor.offset_bytes = 0;
   tensor.strides = nullptr;
   tensor.where = Where::kHost;
+  return {};
 }
 
 Result<std::span<const std::byte>> Examiner::bits(const PendingTensor& held,

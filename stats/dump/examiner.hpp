@@ -31,8 +31,8 @@ class Examiner {
   std::vector<std::optional<Statistics>> measure(std::span<const PendingTensor* const> tensors);
 
   // Copies the bits of a host tensor, in C order, to a place of their own, where it lies then: as many as
-  // tensor.element_count says, which of a strided tensor may be the first of its elements.
-  void copy(Tensor& tensor, std::span<std::byte> to);
+  // tensor.element_count says, which of a strided tensor may be the first of its elements. Fails where memory does.
+  Status copy(Tensor& tensor, std::span<std::byte> to);
 
   // The bits of a tensor on the host: its own, or read into `room`.
   Result<std::span<const std::byte>> bits(const PendingTensor& tensor, std::vector<std::byte>& room);

@@ -31,6 +31,15 @@ Tensor carrier(Tensor tensor, Stored stored, std::uint64_t values) {
 
 }  // namespace
 
+std::string one_line(std::string_view text) {
+  std::string line(text);
+  for (char& c : line) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code < 0x20 || code == 0x7f) c = '_';
+  }
+  return line;
+}
+
 std::string_view data_type(const PendingTensor& tensor) {
   switch (tensor.stored) {
     case Stored::kInt4:

@@ -44,6 +44,9 @@ struct PendingRun {
   TensorPool::Buffer buffer;  // where copied tensors lie
 };
 
+// The text with _ for control characters.
+std::string one_line(std::string_view text);
+
 // "float32"; "int4", "uint1", "complex64" where the dtype cannot say it.
 std::string_view data_type(const PendingTensor& tensor);
 

@@ -8,8 +8,8 @@
 
 #include "stats/dump/dumped_runs.hpp"
 #include "stats/dump/mindspore/dump_folders.hpp"
-#include "stats/files/npy_reader.hpp"
 #include "stats/files/shown.hpp"
+#include "stats/files/tensor_source.hpp"
 
 namespace tensorstat {
 namespace {
@@ -27,14 +27,15 @@ Result<DumpTensor> read_tensor(const DumpedFile& file) {
   const std::string& dtype = file.named.original_dtype;
   const Identity& who = file.named.identity;
   if (who.slot > std::numeric_limits<std::uint32_t>::max()) {
-    return Error{Code::kUnsupported, printable(file.path) + ": slot " + std::to_string(who.slot) + " is above 4294967295"};
+    return Error{Code::kUnsupported,
+                 printable(file.path) + ": slot " + std::to_string(who.slot) + " is above 4294967295"};
   }
   const bool is_complex = dtype == "complex64" || dtype == "complex128";
-  auto reader = NpyReader::open(file.path, is_complex ? Original::kComplex : original_from(dtype));
+  auto reader = open_tensor(file.path, {is_complex ? Original::kComplex : original_from(dtype)});
   if (!reader) return reader.error();
   const bool is_int4 = dtype == "int4";
-  reader->rewind(NpyReader::Order::kC,
-                 is_int4 ? NpyReader::View::kOriginal : NpyReader::View::kElements);
+  reader->rewind(TensorReader::Order::kC,
+                 is_int4 ? TensorReader::View::kOriginal : TensorReader::View::kElements);
   auto bits = std::make_shared<std::vector<std::byte>>(
       is_int4 ? reader->data_size_bytes() : reader->element_count() * size_bytes(reader->dtype()));
   std::span<std::byte> room = *bits;

@@ -44,7 +44,10 @@ Status move_file(const std::string& from, const std::string& to) {
 
 ReplayOutput::ReplayOutput(const DumpConfig& config, Existing existing, std::uint64_t process)
     : config_(config), existing_(existing), path_(config.path) {
-  if (existing == Existing::kReplace) path_ += "/.replay-" + std::to_string(process);
+  if (existing != Existing::kReplace) return;
+  path_ += "/.replay-" + std::to_string(process);
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);  // a process that was killed had this number and left its files
 }
 
 ReplayOutput::~ReplayOutput() {
@@ -56,8 +59,8 @@ Status ReplayOutput::check(const std::string& folder, const std::string& source_
   if (!checked_.emplace(folder, source_folder).second) return {};
   std::error_code ignored;
   if (config_.saves_tensors() && fs::equivalent(folder, source_folder, ignored)) {
-    return Error{Code::kInvalid, printable(folder) + ": the replay would write over the tensors that it reads; let it write "
-                                          "below another folder"};
+    return Error{Code::kInvalid, printable(folder) + ": the replay would write over the tensors that it reads; "
+                                                     "let it write below another folder"};
   }
   if (existing_ != Existing::kRefuse) return {};
   std::string found;

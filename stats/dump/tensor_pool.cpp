@@ -31,7 +31,7 @@ TensorPool::Buffer TensorPool::take(std::size_t size_bytes, std::uint64_t pinned
       spares_.erase(spares_.begin());
     }
     held_bytes_ += counted;
-    most_held_bytes_ = std::max(most_held_bytes_, held_bytes_);
+    most_held_bytes_ = std::max(most_held_bytes_.load(), held_bytes_.load());
     buffer.pool_ = this;
     buffer.capacity_ = capacity;
     buffer.counted_ = counted;
@@ -56,16 +56,6 @@ void TensorPool::take_back(Buffer& buffer) {
   } catch (const std::bad_alloc&) {
     spare_bytes_ -= buffer.capacity_;
   }
-}
-
-std::uint64_t TensorPool::held_bytes() const {
-  const std::lock_guard lock(mutex_);
-  return held_bytes_;
-}
-
-std::uint64_t TensorPool::most_held_bytes() const {
-  const std::lock_guard lock(mutex_);
-  return most_held_bytes_;
 }
 
 }  // namespace tensorstat

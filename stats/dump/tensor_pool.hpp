@@ -1,6 +1,7 @@
 // Bounded memory for tensors on their way from the training thread to the disk.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -45,8 +46,9 @@ class TensorPool {
   // when the limit or the system does not allow it.
   Buffer take(std::size_t size_bytes, std::uint64_t pinned_bytes);
 
-  std::uint64_t held_bytes() const;
-  std::uint64_t most_held_bytes() const;
+  // Without a lock: a forked child may ask, too.
+  std::uint64_t held_bytes() const { return held_bytes_; }
+  std::uint64_t most_held_bytes() const { return most_held_bytes_; }
 
  private:
   void take_back(Buffer& buffer);
@@ -57,9 +59,10 @@ class TensorPool {
   };
 
   const std::uint64_t limit_bytes_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::vector<Spare> spares_;
-  std::uint64_t held_bytes_ = 0, most_held_bytes_ = 0, spare_bytes_ = 0;
+  std::atomic<std::uint64_t> held_bytes_{0}, most_held_bytes_{0};
+  std::uint64_t spare_bytes_ = 0;
 };
 
 }  // namespace tensorstat

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "stats/files/shown.hpp"
+#include "stats/files/tensor_source.hpp"
 
 namespace tensorstat {
 namespace {
@@ -54,12 +55,12 @@ std::vector<FolderEntry> entries_of(const std::string& folder, std::vector<Error
   return found;
 }
 
-void find_npy_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults) {
+void find_tensor_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults) {
   for (const auto& [path, is_folder] : entries_of(folder, faults)) {
     std::error_code ignored;
     if (is_folder) {
-      find_npy_files(path, files, faults);
-    } else if (fs::path(path).extension() == ".npy" && !fs::is_directory(path, ignored)) {
+      find_tensor_files(path, files, faults);
+    } else if (is_named_as_tensors(path) && !fs::is_directory(path, ignored)) {
       files.push_back(path);
     }
   }

@@ -25,8 +25,8 @@ struct FolderEntry {
 // permission or a path that is longer than the system takes, is appended to `faults`.
 std::vector<FolderEntry> entries_of(const std::string& folder, std::vector<Error>& faults);
 
-// Appends to `files` every *.npy below `folder`, each level in the order of names. Symbolic links to folders are not
-// followed. `faults` are those of entries_of.
-void find_npy_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults);
+// Appends to `files` every file below `folder` that has the extension of a format of tensors, each level in the order
+// of names. Symbolic links to folders are not followed. `faults` are those of entries_of.
+void find_tensor_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults);
 
 }  // namespace tensorstat

@@ -1,6 +1,8 @@
 #include "stats/files/npy_writer.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,18 +20,15 @@
 namespace tensorstat {
 namespace {
 
+constexpr std::string_view kHiddenPrefix = ".new-";
+
 // A file that appears under its name only when all of it is there.
 class NewFile {
  public:
   explicit NewFile(std::string path) : path_(std::move(path)) {
-    // Process and counter keep writers apart; short, because the final name may have 255 bytes.
-    static std::atomic<std::uint64_t> counter{0};
-    const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
-    hidden_ =
-        (folder / (".new-" + std::to_string(getpid()) + "-" + std::to_string(counter++))).string();
-    open();
-    if (file_ < 0 && errno == ENOENT) {
-      const auto unmade = make_folders(folder);
+    folder_ = path_.substr(0, path_.rfind('/') == path_.npos ? 0 : path_.rfind('/') + 1);
+    if (!open() && error_ == ENOENT) {
+      const auto unmade = make_folders(std::filesystem::path(path_).parent_path());
       if (unmade) {
         unmade_folder_ = unmade->folder;
         error_ = unmade->error;
@@ -37,7 +36,6 @@ class NewFile {
       }
       open();
     }
-    error_ = file_ < 0 ? errno : 0;
   }
   ~NewFile() {
     if (file_ >= 0) ::close(file_);
@@ -62,8 +60,11 @@ class NewFile {
   Status finish(bool synced = false) {
     if (error_ == 0 && synced && ::fsync(file_) != 0) error_ = errno;
     if (error_ == 0 && ::fchmod(file_, S_IRUSR) != 0) error_ = errno;
+    // The second descriptor keeps the lock until the file has its name; what close() has to say comes before that.
+    const int lock = error_ == 0 ? ::fcntl(file_, F_DUPFD_CLOEXEC, 0) : -1;
     if (file_ >= 0 && ::close(std::exchange(file_, -1)) != 0 && error_ == 0) error_ = errno;
     if (error_ == 0 && ::rename(hidden_.c_str(), path_.c_str()) != 0) error_ = errno;
+    if (lock >= 0 && ::close(lock) != 0 && error_ == 0) error_ = errno;
     if (error_ != 0) {
       return Error{Code::kUnwritable,
                    "cannot write " + path_ + ": " +
@@ -75,13 +76,37 @@ class NewFile {
   }
 
  private:
-  void open() {
-    file_ = ::open(hidden_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  // Process and counter keep writers apart; short, because the final name may have 255 bytes. Processes of two
+  // containers may have one number, and a killed one leaves its file: then the next counter is tried. The lock tells
+  // remove_unfinished_files() that somebody lives who wants the file.
+  bool open() {
+    static std::atomic<std::uint64_t> counter{0};
+    constexpr int kTries = 100;
+    for (int tries = 0; tries < kTries; ++tries) {
+      std::string name = folder_ + std::string(kHiddenPrefix) + std::to_string(getpid()) + "-" + std::to_string(counter++);
+      file_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+      error_ = file_ < 0 ? errno : 0;
+      if (error_ == EEXIST) continue;
+      if (file_ < 0) return false;
+      hidden_ = std::move(name);
+      if (is_ours()) return true;
+      ::close(std::exchange(file_, -1));  // somebody took it for left behind, just before it was locked
+      error_ = EEXIST;
+    }
+    return false;
   }
 
-  std::string path_, hidden_;
+  bool is_ours() {
+    struct stat now;
+    if (::flock(file_, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
+    if (::fstat(file_, &now) != 0) return error_ = errno, true;
+    return now.st_nlink != 0;
+  }
+
+  std::string path_, folder_, hidden_;
   std::string unmade_folder_;  // why there is no file, where error_ is of a folder
-  int file_ = -1, error_ = 0;
+  int file_ = -1;
+  int error_ = 0;
 };
 
 constexpr std::string_view kDescriptions[] = {
@@ -167,6 +192,22 @@ Status write_whole_file(const std::string& path, std::string_view text) {
   NewFile file(path);
   file.write(text);
   return file.finish();
+}
+
+void remove_unfinished_files(const std::string& folder) noexcept {
+  DIR* const open_folder = ::opendir(folder.c_str());
+  if (open_folder == nullptr) return;
+  while (const dirent* entry = ::readdir(open_folder)) {
+    if (!std::string_view(entry->d_name).starts_with(kHiddenPrefix)) continue;
+    const int file = ::openat(dirfd(open_folder), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (file < 0) continue;
+    struct stat now;
+    if (::fstat(file, &now) == 0 && S_ISREG(now.st_mode) && ::flock(file, LOCK_EX | LOCK_NB) == 0) {
+      ::unlinkat(dirfd(open_folder), entry->d_name, 0);
+    }
+    ::close(file);
+  }
+  ::closedir(open_folder);
 }
 
 }  // namespace tensorstat

@@ -1,129 +1,71 @@
 #include "stats/rows/append_file.hpp"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <condition_variable>
 #include <deque>
-#include <filesystem>
-#include <system_error>
-#include <thread>
+#include <new>
 #include <utility>
 #include <vector>
 
-#include "stats/files/file_size_signal.hpp"
-#include "stats/files/folders.hpp"
-#include "stats/files/shown.hpp"
+#include "stats/rows/line_file.hpp"
 
 namespace tensorstat {
-namespace {
-
-class FileLock {
- public:
-  // Polls, because flock() has no deadline and a stopped holder would block for ever.
-  FileLock(int file, std::chrono::milliseconds deadline) : file_(file) {
-    using Clock = std::chrono::steady_clock;
-    const auto give_up = Clock::now() + deadline;
-    auto pause = std::chrono::microseconds(10);
-    while (flock(file, LOCK_EX | LOCK_NB) != 0) {
-      error_ = errno;
-      if (error_ != EWOULDBLOCK && error_ != EINTR) return;
-      if (Clock::now() >= give_up) return;
-      std::this_thread::sleep_for(pause);
-      pause = std::min(2 * pause, std::chrono::microseconds(1000));
-    }
-    error_ = 0;
-  }
-  ~FileLock() {
-    if (error_ == 0) flock(file_, LOCK_UN);
-  }
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
-
-  int error() const { return error_; }
-
- private:
-  int file_;
-  int error_ = 0;
-};
-
-}  // namespace
 
 // The file as one process sees it. One thread at a time leads: it takes every line that waits and
 // writes them in one go, while the others wait for their own.
 class AppendFile::Writer {
  public:
-  Writer(const AppendOptions& options, Notices& notices)
-      : options_(options), notices_(notices), process_(getpid()) {}
-  ~Writer() {
-    if (file_ >= 0) ::close(file_);
-  }
+  Writer(const AppendOptions& options, Notices& notices, std::shared_ptr<LineTally> tally)
+      : options_(options),
+        notices_(notices),
+        tally_(std::move(tally)),
+        process_(getpid()),
+        file_(options_, notices_, *tally_) {}
 
   bool is_mine() const { return process_ == getpid(); }
+  const LineTally& tally() const { return *tally_; }
 
-  Outcome append(std::string_view line) {
+  Outcome append(std::string_view lines) noexcept {
+    if (lines.empty()) return Outcome::kWritten;
+    const Notices::Hold hold(notices_);
     std::unique_lock lock(mutex_);
-    while (is_full(line) && leading_) turn_over_.wait(lock);
-    if (is_full(line)) lead(lock);
-    if (is_full(line) || !enqueue(line)) {
-      counters_.dropped_count += line_count(line);
-      notices_.warn_once("dropped " + options_.path,
-                         options_.path + ": lines are dropped, because " +
-                             std::to_string(waiting_bytes_) + " bytes of them wait already");
-      return Outcome::kDropped;
-    }
+    while (is_full(lines) && leading_) turn_over_.wait(lock);
+    if (is_full(lines)) lead(lock);
+    if (is_full(lines) || !enqueue(lines)) return drop(line_count(lines)), Outcome::kDropped;
     const std::uint64_t mine = first_waiting_ + waiting_.size() - 1;
     // Somebody who leads now took the queue before this line came: the turn after that is its own.
     const std::uint64_t last_turn = turn_ + (leading_ ? 2 : 1);
-    while (first_waiting_ <= mine && turn_ < last_turn) {
-      if (leading_) {
-        turn_over_.wait(lock);
-      } else {
-        lead(lock);
-      }
-    }
-    return first_waiting_ > mine ? Outcome::kWritten : Outcome::kWaiting;
+    while (first_waiting_ <= mine && turn_ < last_turn) take_part(lock);
+    // Beside other files' lines there is room to try these, not to keep them.
+    while (first_waiting_ <= mine && leading_) turn_over_.wait(lock);
+    if (first_waiting_ > mine) return mine < lost_before_ ? Outcome::kDropped : Outcome::kWritten;
+    if (tally_->waiting_bytes <= options_.queue_bytes || tally_->waiting_bytes == lines.size()) return Outcome::kWaiting;
+    take_out(mine);
+    drop(line_count(lines));
+    return Outcome::kDropped;
   }
 
-  bool flush() {
+  bool flush() noexcept {
+    const Notices::Hold hold(notices_);
     std::unique_lock lock(mutex_);
-    turn_over_.wait(lock, [&] { return !leading_; });
-    if (!waiting_.empty()) lead(lock);
-    return waiting_.empty();
+    return try_again(lock);
   }
 
-  void close() {
-    flush();
+  bool release() noexcept {
+    const Notices::Hold hold(notices_);
     std::unique_lock lock(mutex_);
-    turn_over_.wait(lock, [&] { return !leading_; });
-    if (!waiting_.empty()) {
-      const std::uint64_t lost = waiting_count(waiting_.size());
-      notices_.warn(options_.path + ": " + std::to_string(lost) +
-                    " lines could not be written and are lost");
-      counters_.dropped_count += lost;
-      first_waiting_ += waiting_.size();
-      waiting_.clear();
-      waiting_bytes_ = 0;
-    }
-    if (file_ < 0) return;
-    if (options_.sync != Sync::kNever && fsync(file_) != 0) fault("sync", errno);
-    if (options_.read_only_when_closed && fchmod(file_, S_IRUSR) != 0)
-      fault("make read-only", errno);
-    if (::close(file_) != 0) fault("close", errno);
-    file_ = -1;
+    const bool all = try_again(lock);
+    close_file(all);
+    return all;
   }
 
-  AppendCounters counters() const {
-    const std::lock_guard lock(mutex_);
-    AppendCounters now = counters_;
-    now.waiting_count = waiting_count(waiting_.size());
-    now.fault_count = fault_count_;
-    now.repair_count = repair_count_;
-    return now;
+  void close() noexcept {
+    const Notices::Hold hold(notices_);
+    std::unique_lock lock(mutex_);
+    if (!try_again(lock)) lose(waiting_.size(), "could not be written and are lost");
+    close_file(true);
   }
 
  private:
@@ -131,45 +73,97 @@ class AppendFile::Writer {
     return static_cast<std::uint64_t>(std::count(lines.begin(), lines.end(), '\n'));
   }
 
-  // Lines in the first `entries` of the queue.
-  std::uint64_t waiting_count(std::size_t entries) const {
-    std::uint64_t count = 0;
-    for (std::size_t i = 0; i < entries; ++i) count += line_count(waiting_[i]);
-    return count;
+  bool is_full(std::string_view lines) const {
+    return !waiting_.empty() && tally_->waiting_bytes + lines.size() > options_.queue_bytes;
   }
 
-  bool is_full(std::string_view line) const {
-    return !waiting_.empty() && waiting_bytes_ + line.size() > options_.queue_bytes;
-  }
-
-  bool enqueue(std::string_view line) try {
-    waiting_.emplace_back(line);
-    waiting_bytes_ += line.size();
+  bool enqueue(std::string_view lines) noexcept try {
+    waiting_.emplace_back(lines);
+    tally_->waiting += line_count(lines);
+    tally_->waiting_bytes += lines.size();
     return true;
   } catch (const std::bad_alloc&) {
     return false;
+  }
+
+  // `entry` is about to leave the queue.
+  void forget(const std::string& entry) {
+    tally_->waiting -= line_count(entry);
+    tally_->waiting_bytes -= entry.size();
+  }
+
+  void drop(std::uint64_t lines) {
+    tally_->dropped += lines;
+    notices_.warn_once("dropped", [&] {
+      return options_.path + ": lines are dropped, because there is no memory for more that wait (at most " +
+             std::to_string(options_.queue_bytes) + " bytes)";
+    });
+  }
+
+  // An entry leaves from the middle of the queue; its place stays, because those behind it are counted.
+  void take_out(std::uint64_t serial) {
+    std::string& entry = waiting_[serial - first_waiting_];
+    forget(entry);
+    entry.clear();
+    while (!waiting_.empty() && waiting_.back().empty()) waiting_.pop_back();
+  }
+
+  // The first `entries` of the queue have found their end.
+  std::uint64_t finish(std::size_t entries, std::atomic<std::uint64_t>& as) {
+    std::uint64_t lines = 0;
+    for (std::size_t i = 0; i < entries; ++i) {
+      lines += line_count(waiting_.front());
+      forget(waiting_.front());
+      waiting_.pop_front();
+    }
+    first_waiting_ += entries;
+    as += lines;
+    return lines;
+  }
+
+  void lose(std::size_t entries, std::string_view why) {
+    const std::uint64_t lines = finish(entries, tally_->dropped);
+    lost_before_ = first_waiting_;
+    say_lost(lines, why);
+  }
+
+  void say_lost(std::uint64_t lines, std::string_view why) {
+    notices_.warn([&] { return options_.path + ": " + std::to_string(lines) + " lines " + std::string(why); });
+  }
+
+  void take_part(std::unique_lock<std::mutex>& lock) {
+    leading_ ? turn_over_.wait(lock) : lead(lock);
+  }
+
+  bool try_again(std::unique_lock<std::mutex>& lock) {
+    while (leading_) turn_over_.wait(lock);
+    if (!waiting_.empty()) lead(lock);
+    while (leading_) turn_over_.wait(lock);
+    return waiting_.empty();
   }
 
   void lead(std::unique_lock<std::mutex>& lock) {
     leading_ = true;
     const bool gathered = gather();
     lock.unlock();
-    const std::size_t done = gathered ? write_batch() : 0;
+    const auto done = gathered ? file_.append(batch_, ends_) : LineFile::Appended{};
     lock.lock();
-    counters_.written_count += waiting_count(done);
-    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(done));
-    waiting_bytes_ -= done == 0 ? 0 : ends_[done - 1];
-    first_waiting_ += done;
+    if (done.refused) {
+      lose(done.entries, "were written, but the disk did not take them and they cannot be taken back");
+    } else {
+      const std::uint64_t lines = finish(done.entries, tally_->written);
+      if (options_.sync != Sync::kRow) unsynced_ += lines;
+    }
     leading_ = false;
     ++turn_;
     turn_over_.notify_all();
   }
 
-  bool gather() try {
+  bool gather() noexcept try {
     batch_.clear();
     ends_.clear();
-    for (const std::string& line : waiting_) {
-      batch_ += line;
+    for (const std::string& lines : waiting_) {
+      batch_ += lines;
       ends_.push_back(batch_.size());
     }
     return true;
@@ -177,174 +171,41 @@ class AppendFile::Writer {
     return false;
   }
 
-  // How many entries of the queue the file has now.
-  std::size_t write_batch() {
-    while (open_file()) {
-      {
-        const FileLock lock(file_, options_.lock_deadline * (stalled_ ? 0 : 1));
-        stalled_ = lock.error() == EWOULDBLOCK;
-        // Where the file system knows no locks, the mutex still keeps this process's lines whole.
-        if (lock.error() != 0) fault("lock", lock.error());
-        if (stalled_) return 0;
-        if (!was_removed()) return write_locked();
-      }
-      ::close(std::exchange(file_, -1));
+  // Only while nobody leads.
+  void close_file(bool is_finished) {
+    if (!file_.close(is_finished) && unsynced_ != 0) {
+      tally_->written -= unsynced_;
+      tally_->dropped += unsynced_;
+      say_lost(unsynced_, "may be lost: the disk did not take them");
     }
-    return 0;
-  }
-
-  // What is written to a file without a name would never be found.
-  bool was_removed() const {
-    struct stat now;
-    return fstat(file_, &now) == 0 && now.st_nlink == 0;
-  }
-
-  std::size_t write_locked() {
-    struct stat now;
-    if (fstat(file_, &now) != 0) return fault("look at", errno), 0;
-    off_t size = now.st_size;
-    if (!repair(size)) return 0;
-    if (!std::exchange(heading_seen_, true)) compare_heading(size);
-    if (size == 0 && !options_.header.empty()) {
-      if (write_whole(options_.header) != options_.header.size()) {
-        cut_to(0);
-        return 0;
-      }
-      size = static_cast<off_t>(options_.header.size());
-    }
-    const std::size_t written = write_whole(batch_);
-    const auto whole = std::upper_bound(ends_.begin(), ends_.end(), written) - ends_.begin();
-    if (written != batch_.size())
-      cut_to(size + static_cast<off_t>(whole == 0 ? 0 : ends_[whole - 1]));
-    if (options_.sync == Sync::kRow && fdatasync(file_) != 0) fault("sync", errno);
-    return static_cast<std::size_t>(whole);
-  }
-
-  // What an earlier run left is continued, as MindSpore does it; but whoever reads it should know.
-  void compare_heading(off_t size) noexcept try {
-    if (size == 0 || options_.header.empty()) return;
-    const std::size_t most = std::max(options_.header.size(), std::size_t{256});
-    std::string found(std::min(most, static_cast<std::size_t>(size)), '\0');
-    if (pread(file_, found.data(), found.size(), 0) != static_cast<ssize_t>(found.size())) return;
-    if (options_.header.starts_with(found.substr(0, options_.header.size()))) return;
-    const std::string_view wanted(options_.header.data(), options_.header.size() - 1);
-    notices_.warn_once("heading of " + options_.path,
-                       options_.path + " is there already, and its first line is " + shown(found.substr(0, found.find('\n')), 200) +
-                           "; the rows that follow it now have the columns " + shown(wanted, 200));
-  } catch (const std::bad_alloc&) {
-  }
-
-  bool open_file() {
-    if (file_ >= 0) return true;
-    constexpr int kFlags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-    constexpr mode_t kMode = S_IRUSR | S_IWUSR;
-    file_ = ::open(options_.path.c_str(), kFlags, kMode);
-    if (file_ < 0 && errno == ENOENT) {
-      if (!has_folder()) return false;
-      file_ = ::open(options_.path.c_str(), kFlags, kMode);
-    }
-    if (file_ < 0 && errno == EACCES && chmod(options_.path.c_str(), kMode) == 0) {
-      file_ = ::open(options_.path.c_str(), kFlags, kMode);  // an earlier run made it read-only
-    }
-    if (file_ < 0) {
-      fault("open", errno);
-      return false;
-    }
-    struct stat now;
-    if (fstat(file_, &now) == 0 && S_ISREG(now.st_mode)) return true;
-    fault("append to something that is not a regular file,", EINVAL);
-    ::close(file_);
-    file_ = -1;
-    return false;
-  }
-
-  bool has_folder() try {
-    const auto unmade = make_folders(std::filesystem::path(options_.path).parent_path());
-    if (unmade) fault("make the folder " + unmade->folder + " for", unmade->error);
-    return !unmade;
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-
-  // Removes what a killed writer left behind its last LF.
-  bool repair(off_t& size) {
-    char bytes[4096];
-    off_t end = size;
-    while (end > 0) {
-      const auto count = std::min<off_t>(end == size ? 1 : sizeof bytes, end);
-      const ssize_t got = pread(file_, bytes, static_cast<std::size_t>(count), end - count);
-      if (got != count) return fault("read the end of", got < 0 ? errno : EIO), false;
-      const auto line_end =
-          std::find(std::reverse_iterator(bytes + count), std::reverse_iterator(bytes), '\n');
-      end -= line_end - std::reverse_iterator(bytes + count);
-      if (line_end != std::reverse_iterator(bytes)) break;
-    }
-    if (end == size) return true;
-    if (!cut_to(end)) return false;
-    ++repair_count_;
-    size = end;
-    return true;
-  }
-
-  bool cut_to(off_t size) {
-    if (ftruncate(file_, size) == 0) return true;
-    fault("take an unfinished line off", errno);
-    return false;
-  }
-
-  std::size_t write_whole(std::string_view text) {
-    WithoutFileSizeSignal guard;
-    std::size_t done = 0;
-    while (done < text.size()) {
-      const ssize_t count = ::write(file_, text.data() + done, text.size() - done);
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) {
-        const int error = count < 0 ? errno : ENOSPC;
-        if (error == EFBIG) guard.take();
-        fault("write to", error);
-        break;
-      }
-      done += static_cast<std::size_t>(count);
-    }
-    return done;
-  }
-
-  void fault(std::string_view doing, int error) noexcept try {
-    ++fault_count_;
-    notices_.warn_once(std::string(doing) + std::to_string(error),
-                       "cannot " + std::string(doing) + " " + options_.path + ": " +
-                           std::generic_category().message(error) +
-                           (error == EWOULDBLOCK ? " (another process holds its lock)" : "") +
-                           "; what cannot be written waits in memory, at most " +
-                           std::to_string(options_.queue_bytes) + " bytes");
-  } catch (const std::bad_alloc&) {  // counted is enough
+    unsynced_ = 0;
   }
 
   const AppendOptions& options_;
   Notices& notices_;
+  const std::shared_ptr<LineTally> tally_;
   const pid_t process_;
 
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable turn_over_;
   std::deque<std::string> waiting_;
-  std::size_t waiting_bytes_ = 0;
   std::uint64_t first_waiting_ = 0;  // the serial number of waiting_.front()
+  std::uint64_t lost_before_ = 0;    // of the lines with a smaller one, some were lost
   std::uint64_t turn_ = 0;
+  std::uint64_t unsynced_ = 0;  // lines written since the file was opened
   bool leading_ = false;
-  AppendCounters counters_;
-  std::atomic<std::uint64_t> fault_count_{0}, repair_count_{0};
 
   // Of the thread that leads.
-  int file_ = -1;
-  bool stalled_ = false, heading_seen_ = false;
+  LineFile file_;
   std::string batch_;
   std::vector<std::size_t> ends_;
 };
 
 AppendFile::AppendFile(AppendOptions options, std::shared_ptr<Notices> notices)
-    : options_(std::move(options)),
-      notices_(std::move(notices)),
-      writer_(new Writer(options_, *notices_)) {}
+    : options_(std::move(options)), notices_(std::move(notices)) {
+  if (options_.tally == nullptr) options_.tally = std::make_shared<LineTally>();
+  writer_ = new Writer(options_, *notices_, options_.tally);
+}
 
 AppendFile::~AppendFile() {
   close();
@@ -353,18 +214,41 @@ AppendFile::~AppendFile() {
 
 // A fork may have happened while another thread held the parent's mutex, so a child never touches
 // the parent's writer: it is left as it is, and so is its descriptor, whose lock is shared with the
-// parent's.
-AppendFile::Writer& AppendFile::writer() const {
+// parent's. What the parent counts is the parent's, too.
+AppendFile::Writer* AppendFile::writer() const noexcept try {
   Writer* seen = writer_.load();
-  if (seen->is_mine()) return *seen;
-  auto fresh = std::make_unique<Writer>(options_, *notices_);
+  if (seen->is_mine()) return seen;
+  auto fresh = std::make_unique<Writer>(options_, *notices_, std::make_shared<LineTally>());
   if (writer_.compare_exchange_strong(seen, fresh.get())) seen = fresh.release();
-  return *seen;
+  return seen;
+} catch (const std::bad_alloc&) {
+  return nullptr;
 }
 
-AppendFile::Outcome AppendFile::append(std::string_view line) { return writer().append(line); }
-bool AppendFile::flush() { return writer().flush(); }
-void AppendFile::close() { writer().close(); }
-AppendCounters AppendFile::counters() const { return writer().counters(); }
+AppendFile::Outcome AppendFile::append(std::string_view lines) noexcept {
+  Writer* const mine = writer();
+  return mine == nullptr ? Outcome::kDropped : mine->append(lines);
+}
+
+bool AppendFile::flush() noexcept {
+  Writer* const mine = writer();
+  return mine == nullptr || mine->flush();
+}
+
+bool AppendFile::release() noexcept {
+  Writer* const mine = writer();
+  return mine == nullptr || mine->release();
+}
+
+void AppendFile::close() noexcept {
+  if (Writer* const mine = writer()) mine->close();
+}
+
+AppendCounters AppendFile::counters() const noexcept {
+  const Writer* const mine = writer();
+  if (mine == nullptr) return {};
+  const LineTally& tally = mine->tally();
+  return {tally.written, tally.waiting, tally.dropped, tally.faults, tally.repairs};
+}
 
 }  // namespace tensorstat

@@ -6,8 +6,8 @@
 // through this class, on file systems where flock() works.
 //
 // No fault ends the job or throws. A full disk, an exhausted descriptor table, a read-only or
-// failing file system, RLIMIT_FSIZE, a lock whose holder was stopped: the line waits in bounded
-// memory, the fault is counted and said once, and the next append tries again.
+// failing file system, RLIMIT_FSIZE, a lock whose holder was stopped, no memory: the line waits in
+// bounded memory or is dropped and counted, the fault is said once, and the next append tries again.
 #pragma once
 
 #include <atomic>
@@ -22,6 +22,12 @@
 
 namespace tensorstat {
 
+// What became of lines, over all the files that share it. Right at any time, and read without a lock.
+struct LineTally {
+  std::atomic<std::uint64_t> written{0}, waiting{0}, dropped{0}, faults{0}, repairs{0};
+  std::atomic<std::size_t> waiting_bytes{0};
+};
+
 struct AppendOptions {
   std::string path;         // missing folders are made
   // The first line of a file that is empty; ends in LF. A file that begins otherwise is continued all
@@ -31,20 +37,24 @@ struct AppendOptions {
   // How long one append may wait for the lock of another process. Once it has waited in vain the
   // next ones do not wait at all until the lock has been had again.
   std::chrono::milliseconds lock_deadline{500};
-  std::size_t queue_bytes = std::size_t{4} << 20;  // lines that wait; more are dropped, and counted
+  // Lines that wait, of all the files that share the tally; more are dropped, and counted.
+  std::size_t queue_bytes = std::size_t{4} << 20;
+  std::shared_ptr<LineTally> tally = {};  // empty: one of its own
   bool read_only_when_closed = false;  // mode 0400 in the end, as MindSpore leaves files
 };
 
 struct AppendCounters {
   std::uint64_t written_count = 0;  // lines the file has
   std::uint64_t waiting_count = 0;  // lines in memory, to be tried again
-  std::uint64_t dropped_count = 0;  // lines lost, because the queue was full or the last try failed
+  // Lines lost: the queue was full, the last try failed, or the disk refused to keep what was written (fsync).
+  std::uint64_t dropped_count = 0;
   std::uint64_t fault_count = 0;    // calls to the system that failed
   std::uint64_t repair_count = 0;   // unterminated tails removed
 };
 
 class AppendFile {
  public:
+  // kWritten: the file has the lines; with Sync::kRow, the disk has them.
   enum class Outcome : std::uint8_t { kWritten, kWaiting, kDropped };
 
   // Opens nothing yet: the file appears with its first line.
@@ -56,20 +66,24 @@ class AppendFile {
   // One or more whole lines, which wait, are counted and are dropped together. From any thread;
   // threads that come together share one write. In a forked child the file is opened anew, and
   // lines that waited in the parent stay the parent's.
-  Outcome append(std::string_view lines);
+  Outcome append(std::string_view lines) noexcept;
 
   // Tries the lines that wait once more. Whether none waits any longer.
-  bool flush();
+  bool flush() noexcept;
 
-  // A last try for the lines that wait, then sync and close. What cannot be written is dropped,
-  // counted and said. A later append opens the file again.
-  void close();
+  // The same, then sync and close: for a while the file needs no descriptor. Lines that still wait
+  // stay, and a later append, flush, release or close opens the file again. Whether none waits.
+  bool release() noexcept;
 
-  AppendCounters counters() const;
+  // release(), as the last try: what cannot be written is dropped, counted and said.
+  void close() noexcept;
+
+  // Of all the files that share the tally.
+  AppendCounters counters() const noexcept;
 
  private:
   class Writer;
-  Writer& writer() const;
+  Writer* writer() const noexcept;  // nullptr: a forked child has no memory for one
 
   AppendOptions options_;
   std::shared_ptr<Notices> notices_;

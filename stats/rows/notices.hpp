@@ -1,41 +1,133 @@
 // What a job is told while it runs: each thing once, however often it happens.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <deque>
 #include <mutex>
-#include <set>
 #include <string>
 #include <string_view>
 #include <tensorstat/meter.hpp>
+#include <type_traits>
+#include <unordered_set>
+#include <utility>
 
 namespace tensorstat {
 
-// Thread-safe. The log is called by one thread at a time and must not call back.
+// Thread-safe, and nothing here throws. The log is the caller's code, so it is called under no lock, by one thread
+// at a time, and may call back. Memory is bounded: at most kMostKeys things are told apart, and at most kMostQueued
+// messages wait to be delivered.
 class Notices {
  public:
+  static constexpr std::size_t kMostKeys = 4096, kMostQueued = 256;
+
   explicit Notices(Log log) : log_(std::move(log)) {}
 
-  // Hands `message` to the log unless something was said under `key` before.
-  void warn_once(std::string_view key, std::string_view message) {
-    say_once(Severity::kWarning, key, message);
+  // While it lives, what this thread says waits. Whoever takes a lock makes a Hold before, so that the messages are
+  // delivered after the lock is released.
+  class Hold {
+   public:
+    explicit Hold(Notices& notices) : notices_(notices) { ++holds_of_this_thread(); }
+    ~Hold() {
+      --holds_of_this_thread();
+      notices_.deliver();
+    }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    Notices& notices_;
+  };
+
+  // For a thread that the caller does not know: what it says is delivered by the next thread that says something
+  // or ends a Hold.
+  static void never_deliver_from_this_thread() { ++holds_of_this_thread(); }
+
+  // Hands a message to the log unless something was said under `key` before. `words` is a text, or a function that
+  // returns one and is called only when it is wanted: where memory is short, that fails in here and not at the caller.
+  template <typename Words>
+  void warn_once(std::string_view key, const Words& words) noexcept {
+    say_once(Severity::kWarning, key, words);
+    deliver();
   }
-  void inform_once(std::string_view key, std::string_view message) {
-    say_once(Severity::kInfo, key, message);
+  template <typename Words>
+  void inform_once(std::string_view key, const Words& words) noexcept {
+    say_once(Severity::kInfo, key, words);
+    deliver();
+  }
+  template <typename Words>
+  void warn(const Words& words) noexcept {
+    enqueue(Severity::kWarning, words);
+    deliver();
   }
 
-  void warn(std::string_view message) {
-    const std::lock_guard lock(mutex_);
-    if (log_) log_(Severity::kWarning, message);
+  // The same without delivering: for code that cannot know whether its caller holds a lock.
+  template <typename Words>
+  void say_once(Severity severity, std::string_view key, const Words& words) noexcept {
+    if (is_new(key)) enqueue(severity, words);
+  }
+
+  // Calls the log with what waits, unless this thread holds messages back or another one is calling the log.
+  void deliver() noexcept {
+    if (!waiting_.load(std::memory_order_relaxed) || holds_of_this_thread() != 0) return;
+    std::unique_lock lock(mutex_);
+    while (!delivering_ && !queue_.empty()) {
+      const Message message = std::move(queue_.front());
+      queue_.pop_front();
+      delivering_ = true;
+      lock.unlock();
+      try {
+        log_(message.severity, message.text);
+      } catch (...) {  // the caller's; a log that fails is no reason to stop
+      }
+      lock.lock();
+      delivering_ = false;
+    }
+    waiting_.store(!queue_.empty(), std::memory_order_relaxed);
   }
 
  private:
-  void say_once(Severity severity, std::string_view key, std::string_view message) {
+  struct Message {
+    Severity severity;
+    std::string text;
+  };
+
+  static int& holds_of_this_thread() {
+    thread_local int count = 0;
+    return count;
+  }
+
+  bool is_new(std::string_view key) noexcept try {
     const std::lock_guard lock(mutex_);
-    if (said_.emplace(key).second && log_) log_(severity, message);
+    if (said_.size() == kMostKeys) return false;
+    return said_.insert(std::hash<std::string_view>()(key)).second;
+  } catch (...) {
+    return false;
+  }
+
+  template <typename Words>
+  void enqueue(Severity severity, const Words& words) noexcept try {
+    if (!log_) return;
+    Message message{severity, {}};
+    if constexpr (std::is_invocable_v<const Words&>) {
+      message.text = words();
+    } else {
+      message.text = words;
+    }
+    const std::lock_guard lock(mutex_);
+    if (queue_.size() >= kMostQueued) return;
+    queue_.push_back(std::move(message));
+    if (queue_.size() == kMostQueued) queue_.back().text = "further messages are left out";
+    waiting_.store(true, std::memory_order_relaxed);
+  } catch (...) {  // what happened is counted elsewhere
   }
 
   std::mutex mutex_;
-  std::set<std::string, std::less<>> said_;
-  Log log_;
+  std::unordered_set<std::size_t> said_;  // hashes of keys
+  std::deque<Message> queue_;
+  bool delivering_ = false;
+  std::atomic<bool> waiting_{false};
+  const Log log_;
 };
 
 }  // namespace tensorstat

@@ -52,7 +52,9 @@ enum class DumpLayout : std::uint8_t {
 };
 
 struct DumpOptions {
-  Log log = {};             // each trouble and each correction once
+  // Each trouble and each correction once. Called in calls of the session, by the thread that calls, one message at a
+  // time and under no lock: it may call the session. What the session's own thread notices is said in the next call.
+  Log log = {};
   MeterOptions meter = {};  // its log is not used
   Dialect dialect = Dialect::kMindspore27;
   DumpLayout layout = DumpLayout::kByRank;
@@ -98,23 +100,29 @@ struct DumpTensor {
   Stored stored = Stored::kPlain;
   std::uint64_t timestamp_us = 0;  // since the Unix epoch; 0: now
   std::string_view format = "DefaultFormat";  // the device's; used where trans_flag is false
-  // With it, the bits stay as they are until the last copy of it is gone, and nothing is copied.
+  // With it, the bits stay as they are until the last copy of it is gone, and nothing is copied. It is let go under no
+  // lock, on the session's thread or in a call of the session; its deleter may call the session, but not destroy it.
   // Without, they may change as soon as collect() returns: host tensors are copied, device tensors
   // are measured before it returns. Strided tensors are copied in any case.
   std::shared_ptr<const void> keep_alive = {};
 };
 
+// Right at any time, and without a lock.
 struct DumpCounters {
   std::uint64_t operator_count = 0;  // handed over and wanted
-  std::uint64_t tensor_count = 0;    // dumped
+  std::uint64_t tensor_count = 0;    // measured, saved, or both: all that the config wants of them
   std::uint64_t overflow_count = 0;  // operators found to overflow
-  std::uint64_t row_count = 0;       // that a statistic.csv has
-  std::uint64_t lost_row_count = 0;
+  std::uint64_t row_count = 0;          // that a statistic.csv has
+  std::uint64_t waiting_row_count = 0;  // in memory, because the disk does not take them; they are tried again
+  std::uint64_t lost_row_count = 0;     // that the disk did not take in the end
   std::uint64_t file_count = 0;         // .npy files written
-  std::uint64_t lost_tensor_count = 0;  // neither measured nor saved, because of faults
-  std::uint64_t stall_count = 0;        // hand-overs that did not fit memory_bytes
-  std::uint64_t stalled_us = 0;         // what they cost their threads
-  std::uint64_t held_bytes = 0;         // of memory_bytes, now
+  std::uint64_t lost_file_count = 0;    // .npy files that could not be written
+  // Of which, because of faults, something the config wants was not made: the measurement or the file.
+  std::uint64_t lost_tensor_count = 0;
+  std::uint64_t complex_count = 0;  // complex tensors where only statistics are wanted: they have none
+  std::uint64_t stall_count = 0;    // hand-overs that did not fit memory_bytes
+  std::uint64_t stalled_us = 0;     // what they cost their threads
+  std::uint64_t held_bytes = 0;     // of memory_bytes, now
   std::uint64_t most_held_bytes = 0;
 };
 
@@ -163,14 +171,18 @@ class DumpSession {
                             std::span<const std::string> full_scope_names);
 
   // The iteration of this rank and graph is over: its files are closed once they are complete. In a
-  // synchronous dump (`enable`) this returns when they are.
-  void step_end(const DumpPlace& place);
+  // synchronous dump (`enable`) this returns when they are, with what flush() returns; else with true.
+  // Of an iteration that is not wanted it costs what wants() costs.
+  bool step_end(const DumpPlace& place);
 
-  // Returns when everything handed over so far is in its file, or lost and counted.
-  void flush();
+  // Returns when everything handed over so far is in its file, waits because the disk does not take it, or is lost.
+  // Whether all of it is in its file: false while anything waits, and once anything was lost; counters() tell.
+  // Against power failures, see Sync.
+  bool flush();
 
-  // flush(), then says which kernels of the config matched nothing, and wants nothing from then on.
-  void close();
+  // flush(), as the last try for what waits; then says which kernels of the config matched nothing,
+  // and wants nothing from then on. It waits for a keep_alive deleter that runs on the session's thread.
+  bool close();
 
   DumpCounters counters() const;
 

@@ -66,6 +66,7 @@ class DriverTrial : public testing::Test {
   static constexpr const char* kMeasure = "x.npy --format csv --stats max,count --on ";
 
   DriverTrial() {
+    setenv("TENSORSTAT_CL_AUTO", "1", 1);  // or `auto` would leave a device that is the CPU alone
     std::string bytes(kElements, '\x07');
     bytes[kElements / 3] = '\x08';
     write_file(folder_ / "x.npy",
@@ -173,6 +174,23 @@ TEST_F(DriverTrial, NobodyToMakeItMeansTheHost) {
   EXPECT_TRUE(holds(insisting.err, missing + " cannot be opened: No such file")) << insisting.err;
   const Ran listed = run(folder_, "devices", environment);
   EXPECT_TRUE(holds(listed.out, "not used: the program that tries it first")) << listed.out;
+}
+
+// The program that TENSORSTAT_PREFLIGHT names is judged as any other.
+TEST_F(DriverTrial, AProgramThatOthersCanChangeIsNotRun) {
+  const ScratchFolder open_to_all(folder_of_this_program());
+  const std::string program = write_file(open_to_all / "program", "#!/bin/sh\n: >'" + (folder_ / "ran") + "'\n");
+  chmod(program.c_str(), 0755);
+  const std::string environment = home("warm") + "TENSORSTAT_PREFLIGHT=" + program;
+  static_cast<void>(measured("device", environment));
+  EXPECT_TRUE(fs::remove(folder_ / "ran")) << "it runs where nobody else can write";
+  chmod(open_to_all.path().c_str(), 0777);
+  const Ran ran = measured("device", environment);
+  EXPECT_EQ(ran.exit, 4);
+  EXPECT_TRUE(holds(ran.err, open_to_all.path() + " can be written by everybody")) << ran.err;
+  EXPECT_FALSE(fs::exists(folder_ / "ran"));
+  EXPECT_EQ(measured("auto", environment).out, measured("host", "").out);
+  EXPECT_FALSE(fs::exists(folder_ / "ran"));
 }
 
 // A program that stands in for the one that makes trials.

@@ -92,7 +92,7 @@ TEST_F(NoDevice, WhoeverInsistsIsToldWhy) {
   const Ran three = run(folder_, "x.npy y.npy z.npy --on device", "OCL_ICD_VENDORS=" + folder_.path() + "/empty");
   EXPECT_EQ(three.exit, 4);
   EXPECT_EQ(line_count(three.err), 2u) << three.err;
-  EXPECT_TRUE(holds(three.err, "the same for 2 more files")) << three.err;
+  EXPECT_TRUE(holds(three.err, "the same for 2 more tensors")) << three.err;
 }
 
 // In a child of a process that uses the device: the host, at once, through the parent's Meter and its own.

@@ -2,6 +2,7 @@
 #include "stats/dump/replay.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <regex>
@@ -128,7 +129,8 @@ TEST_F(Replay, AnOperatorThatRanThreeTimesHasThreeRuns) {
   auto session = open(R"({"saved_data": "full"})");
   const std::vector<float> fine{1, 2}, broken{INFINITY, 2};
   for (const auto* output : {&fine, &broken, &fine}) {
-    collect(session, {}, "Default/While-op1", {tensor(fine, Dtype::kFloat32, Io::kInput), tensor(*output, Dtype::kFloat32)});
+    collect(session, {}, "Default/While-op1",
+            {tensor(fine, Dtype::kFloat32, Io::kInput), tensor(*output, Dtype::kFloat32)});
   }
   session.close();
   EXPECT_EQ(replay_with(R"({"net_name": "Overflow", "op_debug_mode": 3})").row_count, 2u) << "of one run of three";
@@ -182,8 +184,12 @@ TEST_F(Replay, ASecondOneIsRefusedUnlessItIsToldWhatToDo) {
   EXPECT_NE(refused.error().message.find(csv + ": is there already"), std::string::npos) << refused.error().message;
   EXPECT_EQ(content_of(replayed / csv), once);
 
+  const std::string left_by_a_killed_one = replayed / (".replay-" + std::to_string(getpid()) + "/" + csv);
+  std::filesystem::create_directories(std::filesystem::path(left_by_a_killed_one).parent_path());
+  std::ofstream(left_by_a_killed_one) << "stale\n";
   replay_with("{}", Existing::kReplace);
   EXPECT_EQ(content_of(replayed / csv), once);
+  EXPECT_FALSE(std::filesystem::exists(left_by_a_killed_one));
   EXPECT_EQ(replay_with(R"({"input_output": 1})", Existing::kReplace).row_count, 6u);
   EXPECT_EQ(lines_of(csv), 4u) << "the old file is gone as a whole";
   replay_with("{}", Existing::kAppend);
@@ -212,7 +218,8 @@ TEST_F(Replay, NeverWritesOverTheTensorsThatItReads) {
   auto session = open(R"({"saved_data": "tensor"})");
   train(session);
   options.path = folder.path();
-  std::string text = config_text(R"({"saved_data": "tensor", "net_name": "Net"})", R"({"sample_mode": 1, "sample_num": 1})");
+  const std::string text = config_text(R"({"saved_data": "tensor", "net_name": "Net"})",
+                                       R"({"sample_mode": 1, "sample_num": 1})");
   std::vector<std::string> paths;
   for (const auto& file : files()) paths.push_back(folder / file);
   std::erase_if(paths, [](const std::string& path) { return !path.ends_with(".npy"); });

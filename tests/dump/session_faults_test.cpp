@@ -57,8 +57,73 @@ TEST_F(SessionFaults, WhatIsLostInTheEndIsCounted) {
   EXPECT_EQ(session.counters().lost_row_count, 5u);
   EXPECT_EQ(session.counters().row_count, 0u);
   EXPECT_EQ(session.counters().file_count, 0u);
+  EXPECT_EQ(session.counters().lost_file_count, 5u);
+  EXPECT_EQ(session.counters().lost_tensor_count, 5u) << "measured, but not saved";
+  EXPECT_EQ(session.counters().tensor_count, 0u);
   EXPECT_TRUE(was_said("5 lines could not be written and are lost"));
   EXPECT_TRUE(was_said(".npy: No space left on device; more such files may be missing"));
+}
+
+TEST_F(SessionFaults, WhatAStepAcknowledgesIsOnDisk) {
+  auto session = open("{}", R"({"enable": true})");
+  collect(session, {}, "x", {tensor(values, Dtype::kFloat32)});
+  EXPECT_TRUE(session.step_end({}));
+  fail_with(ENOSPC);
+  collect(session, {.iteration = 1}, "x", {tensor(values, Dtype::kFloat32)});
+  EXPECT_FALSE(session.step_end({.iteration = 1}));
+  EXPECT_FALSE(session.flush());
+  EXPECT_EQ(session.counters().row_count, 1u);
+  EXPECT_EQ(session.counters().waiting_row_count, 1u);
+  EXPECT_EQ(session.counters().lost_row_count, 0u);
+  judge_file_call = nullptr;
+  EXPECT_TRUE(session.flush());
+  EXPECT_EQ(session.counters().row_count, 2u);
+  EXPECT_EQ(session.counters().waiting_row_count, 0u);
+  EXPECT_EQ(rows("rank_0/Net/0/1/statistic.csv").size(), 1u);
+  EXPECT_TRUE(session.close());
+}
+
+TEST_F(SessionFaults, RowsOfMoreFilesThanThereAreDescriptorsWait) {
+  auto session = open();
+  fail_with(EMFILE);
+  for (std::uint64_t step = 0; step < 100; ++step) {
+    collect(session, {.iteration = step}, "x", {tensor(values, Dtype::kFloat32)});
+  }
+  EXPECT_FALSE(session.flush());
+  EXPECT_EQ(session.counters().row_count, 0u);
+  EXPECT_EQ(session.counters().waiting_row_count, 100u);
+  judge_file_call = nullptr;
+  EXPECT_TRUE(session.close());
+  EXPECT_EQ(session.counters().row_count, 100u);
+  EXPECT_EQ(session.counters().lost_row_count, 0u);
+  for (int step = 0; step < 100; ++step) {
+    EXPECT_EQ(rows("rank_0/Net/0/" + std::to_string(step) + "/statistic.csv").size(), 1u) << step;
+  }
+}
+
+TEST_F(SessionFaults, TheFileThatWasUsedLeastRecentlyIsClosed) {
+  auto session = open();
+  const auto opened_by_a_row_in = [&](std::uint64_t step) {
+    static std::atomic<int> opened;
+    opened = 0;
+    judge_file_call = [](FileCall call) {
+      opened += call == FileCall::kOpen;
+      return Verdict{};
+    };
+    collect(session, {.iteration = step}, "x", {tensor(values, Dtype::kFloat32)});
+    session.flush();
+    judge_file_call = nullptr;
+    return opened > 0;
+  };
+  for (std::uint64_t step = 0; step < 64; ++step) opened_by_a_row_in(step);
+  EXPECT_FALSE(opened_by_a_row_in(0));
+  EXPECT_TRUE(opened_by_a_row_in(64));  // one too many: step 1 has to go
+  EXPECT_FALSE(opened_by_a_row_in(0));
+  EXPECT_FALSE(opened_by_a_row_in(2));
+  EXPECT_TRUE(opened_by_a_row_in(1));
+  session.close();
+  EXPECT_EQ(rows("rank_0/Net/0/0/statistic.csv").size(), 3u);
+  EXPECT_EQ(rows("rank_0/Net/0/1/statistic.csv").size(), 2u);
 }
 
 TEST_F(SessionFaults, APathThatCannotBe) {

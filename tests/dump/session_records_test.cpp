@@ -43,6 +43,25 @@ TEST_F(SessionRecords, ExecutionOrders) {
   EXPECT_EQ(content_of(orders + "ms_global_execution_order_graph_3.csv"), "5\n6\n7\n");
 }
 
+TEST_F(SessionRecords, AStepOfWhichNothingIsWantedStartsNoThreadAndIsRecordedLater) {
+  auto session = open(R"({"iteration": "3000"})");
+  const auto threads = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
+  };
+  const auto before = threads();
+  for (std::uint64_t step = 0; step < 512; ++step) EXPECT_TRUE(session.step_end({.iteration = step}));
+  EXPECT_EQ(threads(), before);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  std::string all;
+  for (std::uint64_t step = 0; step <= 3001; ++step) {
+    if (step >= 512) session.step_end({.iteration = step});
+    all += std::to_string(step) + "\n";
+  }
+  session.close();
+  EXPECT_EQ(content_of(folder / "rank_0/execution_order/ms_global_execution_order_graph_0.csv"), all);
+}
+
 TEST_F(SessionRecords, RanksOfOneSessionHaveFilesOfTheirOwnByStepToo) {
   options.layout = DumpLayout::kByStep;
   auto session = open();

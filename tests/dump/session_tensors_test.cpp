@@ -189,5 +189,39 @@ TEST_F(SessionTensors, O2sLayoutAsAChoice) {
       std::regex_match(only_file(data), std::regex("3/[0-9]{14}/5/Net/2/3/Op\\.x\\..*\\.npy")));
 }
 
+TEST_F(SessionTensors, OneTimestampGivenTwiceTakesTwoFiles) {
+  auto session = open(R"({"saved_data": "full"})");
+  const std::vector<float> first{1, 2}, second{3, 4};
+  for (const auto* values : {&first, &second}) {
+    auto given = tensor(*values, Dtype::kFloat32);
+    given.timestamp_us = 1000;
+    collect(session, {}, "x", {given});
+  }
+  session.close();
+  EXPECT_EQ(session.counters().file_count, 2u);
+  EXPECT_EQ(files(), (std::vector<std::string>{"rank_0/Net/0/0/Op.x.0.0.1000.output.0.DefaultFormat.float32.npy",
+                                               "rank_0/Net/0/0/Op.x.0.0.1001.output.0.DefaultFormat.float32.npy",
+                                               "rank_0/Net/0/0/statistic.csv"}));
+  const auto found = rows();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[1].identity.timestamp_us, 1001u) << "the row and the file are one";
+}
+
+TEST_F(SessionTensors, ComplexTensorsWithoutAFileAreNoFault) {
+  auto session = open(R"({"saved_data": "statistic"})");
+  const std::vector<float> parts{1, 2, 3, 4};
+  for (int i = 0; i < 2; ++i) {
+    auto given = tensor(parts, Dtype::kFloat32);
+    given.stored = Stored::kComplex64;
+    given.shape = {2};
+    collect(session, {}, "x", {given});
+  }
+  EXPECT_TRUE(session.close());
+  EXPECT_EQ(session.counters().complex_count, 2u);
+  EXPECT_EQ(session.counters().lost_tensor_count, 0u);
+  EXPECT_EQ(session.counters().tensor_count, 0u);
+  EXPECT_TRUE(was_said("complex tensors have no statistics"));
+}
+
 }  // namespace
 }  // namespace tensorstat

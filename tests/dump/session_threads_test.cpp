@@ -94,6 +94,34 @@ TEST_F(SessionThreads, AForkedChildDumpsNothingAndHangsNowhere) {
   EXPECT_EQ(rows()[1].identity.op_name, "parent2");
 }
 
+TEST_F(SessionThreads, AForkedChildWaitsForNoLockOfTheParents) {
+  auto session = open();
+  const std::vector<float> values{1, 2};
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {
+    for (int i = 0; !stop; ++i) {
+      const auto* op = session.operator_named("Op", "x" + std::to_string(i % 1000));
+      session.collect({}, op, std::vector{tensor(values, Dtype::kFloat32)});
+    }
+  });
+  for (int round = 0; round < 50; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(30);
+      static_cast<void>(session.counters());
+      const bool named = session.operator_named("Op", "child") != nullptr;
+      session.step_end({});
+      session.flush();
+      _exit(named ? 1 : 0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  stop = true;
+  busy.join();
+}
+
 TEST_F(SessionThreads, ASynchronousStepIsOnDiskWhenItHasEnded) {
   auto session = open("{}", R"({"enable": true})");
   const std::vector<float> values{1, 2};

@@ -67,13 +67,13 @@ TEST_F(Folders, WhoeverWritesThereSaysSo) {
 }
 
 TEST_F(Folders, FilesAreFoundInTheOrderOfNames) {
-  for (const char* name : {"b.npy", "a/x.npy", "a/y/z.npy", "a/no.txt"}) {
+  for (const char* name : {"b.npy", "a/x.npy", "a/y/z.npy", "a/no.txt", "a/.npy", "a/m.safetensors"}) {
     ASSERT_FALSE(make_folders(fs::path(folder / name).parent_path()));
     std::ofstream(folder / name) << "x";
   }
   fs::create_directory_symlink(folder / "a", folder / "linked");
-  find_npy_files(folder.path(), files, faults);
-  EXPECT_EQ(files, (std::vector<std::string>{folder / "a/x.npy", folder / "a/y/z.npy", folder / "b.npy"}));
+  find_tensor_files(folder.path(), files, faults);
+  EXPECT_EQ(files, (std::vector<std::string>{folder / "a/m.safetensors", folder / "a/x.npy", folder / "a/y/z.npy", folder / "b.npy"}));
   EXPECT_TRUE(faults.empty());
 }
 
@@ -83,7 +83,7 @@ TEST_F(Folders, OneThatCannotBeListedIsSaid) {
   fs::permissions(folder / "locked", fs::perms::none);
   const PlainUser plain;
   if (!plain) GTEST_SKIP() << "root cannot become a plain user here";
-  find_npy_files(folder.path(), files, faults);
+  find_tensor_files(folder.path(), files, faults);
   EXPECT_EQ(files, std::vector<std::string>{folder / "x.npy"});
   ASSERT_EQ(faults.size(), 1u);
   EXPECT_NE(faults[0].message.find(folder / "locked"), std::string::npos) << faults[0].message;
@@ -102,7 +102,7 @@ TEST_F(Folders, APathThatIsTooLongIsSaid) {
   close(openat(at, "deep.npy", O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
   close(at);
   std::ofstream(folder / "x.npy") << "x";
-  find_npy_files(folder.path(), files, faults);
+  find_tensor_files(folder.path(), files, faults);
   EXPECT_EQ(files, std::vector<std::string>{folder / "x.npy"});
   ASSERT_EQ(faults.size(), 1u);
   EXPECT_NE(faults[0].message.find("File name too long"), std::string::npos) << faults[0].message;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "stats/files/npy_header.hpp"
-#include "stats/files/npy_reader.hpp"
+#include "stats/files/tensor_source.hpp"
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
@@ -255,7 +255,7 @@ TEST(MalformedNpy, TheReaderAddsThePath) {
   ScratchFolder folder;
   for (const auto& [bytes, complaint] : malformed_files()) {
     const std::string path = write_file(folder / "bad.npy", bytes);
-    const auto reader = NpyReader::open(path, Original::kAsStored);
+    const auto reader = open_tensor(path, {Original::kAsStored});
     ASSERT_FALSE(reader) << complaint;
     EXPECT_TRUE(reader.error().message.starts_with(path + ": ")) << reader.error().message;
     EXPECT_NE(reader.error().message.find(complaint), std::string::npos) << reader.error().message;

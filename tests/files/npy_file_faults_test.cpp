@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <set>
 
-#include "stats/files/npy_reader.hpp"
+#include "stats/files/tensor_source.hpp"
 #include "stats/files/npy_writer.hpp"
 #include "tests/support/file_faults.hpp"
 #include "tests/support/npy_files.hpp"
@@ -121,9 +121,9 @@ TEST(NpyFileFaults, InterruptedOrHalfDoneWritesAreDoneAgain) {
 // The elements of a file in C order, or why not.
 Result<std::string> elements_of(const std::string& path, Original original) {
   constexpr std::size_t kWindowBytes = 64;
-  auto reader = NpyReader::open(path, original, kWindowBytes);
+  auto reader = open_tensor(path, {original, kWindowBytes});
   if (!reader) return reader.error();
-  reader->rewind(NpyReader::Order::kC, NpyReader::View::kElements);
+  reader->rewind(TensorReader::Order::kC, TensorReader::View::kElements);
   std::string all;
   std::byte piece[48];
   while (true) {

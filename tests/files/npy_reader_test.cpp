@@ -1,7 +1,7 @@
 // What NumPy writes is read as NumPy holds it: every dtype, order, byte order and version, in
 // buffers and windows of any size.
 
-#include "stats/files/npy_reader.hpp"
+#include "stats/files/tensor_source.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using test::npy;
 using test::run_python;
 using test::write_file;
 
-std::string bytes_of(NpyReader& reader, NpyReader::Order order, NpyReader::View view,
+std::string bytes_of(TensorReader& reader, TensorReader::Order order, TensorReader::View view,
                      std::size_t buffer_bytes) {
   reader.rewind(order, view);
   std::vector<std::byte> buffer(buffer_bytes);
@@ -70,7 +70,7 @@ TEST(NpyReader, ReadsWhatNumpyWrites) {
     SCOPED_TRACE(file);
     // A window of a few elements cuts inner axes; 1,000 bytes some rows; the last one nothing.
     for (const std::size_t window_bytes : {0, 20, 1'000, 1 << 20}) {
-      auto reader = NpyReader::open(folder / file + ".npy", Original::kAsStored, window_bytes);
+      auto reader = open_tensor(folder / file + ".npy", {Original::kAsStored, window_bytes});
       ASSERT_TRUE(reader) << reader.error().message;
       EXPECT_EQ(name(reader->dtype()), dtype);
       EXPECT_EQ(reader->data_type(), dtype);
@@ -79,12 +79,12 @@ TEST(NpyReader, ReadsWhatNumpyWrites) {
       EXPECT_EQ(reader->data_size_bytes(), count * size_bytes(reader->dtype()));
       const std::string expected = content_of(folder / file + ".bin");
       for (const std::size_t buffer_bytes : {8, 61, 1 << 20}) {
-        for (const auto view : {NpyReader::View::kElements, NpyReader::View::kOriginal}) {
-          ASSERT_EQ(bytes_of(*reader, NpyReader::Order::kC, view, buffer_bytes), expected)
+        for (const auto view : {TensorReader::View::kElements, TensorReader::View::kOriginal}) {
+          ASSERT_EQ(bytes_of(*reader, TensorReader::Order::kC, view, buffer_bytes), expected)
               << "window " << window_bytes << ", buffer " << buffer_bytes;
         }
       }
-      std::string any = bytes_of(*reader, NpyReader::Order::kAny, {}, 64);
+      std::string any = bytes_of(*reader, TensorReader::Order::kAny, {}, 64);
       ASSERT_EQ(any.size(), expected.size());
       if (size_bytes(reader->dtype()) == 1) {  // the same elements, in whatever order
         EXPECT_TRUE(std::is_permutation(any.begin(), any.end(), expected.begin()));
@@ -109,9 +109,9 @@ for name, shape, kind in [('a', (70001, 70), 'i1'), ('b', (9001, 9, 8), '>f8'), 
     const std::string expected = content_of(folder / std::string(file) + ".bin");
     for (const std::size_t window_bytes : {200'000, 1'000'000, 1 << 24}) {
       auto reader =
-          NpyReader::open(folder / std::string(file) + ".npy", Original::kAsStored, window_bytes);
+          open_tensor(folder / std::string(file) + ".npy", {Original::kAsStored, window_bytes});
       ASSERT_TRUE(reader) << reader.error().message;
-      EXPECT_TRUE(bytes_of(*reader, NpyReader::Order::kC, {}, 1 << 20) == expected)
+      EXPECT_TRUE(bytes_of(*reader, TensorReader::Order::kC, {}, 1 << 20) == expected)
           << file << ", window " << window_bytes;
     }
   }
@@ -125,16 +125,16 @@ TEST(NpyReader, BfloatSixteenNeedsAVoucher) {
         folder / "x.npy",
         npy("{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (3,), }",
             data));
-    const auto refused = NpyReader::open(path, Original::kAsStored);
+    const auto refused = open_tensor(path, {Original::kAsStored});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, Code::kUnsupported);
     EXPECT_NE(refused.error().message.find("bfloat16"), std::string::npos);
     for (const Original original : {Original::kVoidIsBfloat16, Original::kBfloat16}) {
-      auto reader = NpyReader::open(path, original);
+      auto reader = open_tensor(path, {original});
       ASSERT_TRUE(reader) << reader.error().message;
       EXPECT_EQ(reader->dtype(), Dtype::kBfloat16);
       EXPECT_EQ(reader->data_size_bytes(), 6u);
-      EXPECT_EQ(bytes_of(*reader, NpyReader::Order::kC, {}, 64), data);
+      EXPECT_EQ(bytes_of(*reader, TensorReader::Order::kC, {}, 64), data);
     }
   }
 }
@@ -143,7 +143,7 @@ TEST(NpyReader, TheUsersWordLeavesOtherDtypesAlone) {
   ScratchFolder folder;
   const std::string path = write_file(
       folder / "x.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "abcd"));
-  auto reader = NpyReader::open(path, Original::kVoidIsBfloat16);
+  auto reader = open_tensor(path, {Original::kVoidIsBfloat16});
   ASSERT_TRUE(reader);
   EXPECT_EQ(reader->dtype(), Dtype::kFloat32);
 }
@@ -162,19 +162,19 @@ open('expected.bin', 'wb').write(half.tobytes())
 )");
   const std::string expected = content_of(folder / "expected.bin");
   for (const char* file : {"c.npy", "f.npy", "b.npy"}) {
-    auto reader = NpyReader::open(folder / file, Original::kBfloat16, 10'000);
+    auto reader = open_tensor(folder / file, {Original::kBfloat16, 10'000});
     ASSERT_TRUE(reader) << reader.error().message;
     EXPECT_EQ(reader->dtype(), Dtype::kBfloat16);
     EXPECT_EQ(reader->data_type(), "bfloat16");
     EXPECT_EQ(reader->data_size_bytes(), 131'072u);
     for (const std::size_t buffer_bytes : {2, 4'098, 1 << 20}) {
-      EXPECT_EQ(bytes_of(*reader, NpyReader::Order::kC, {}, buffer_bytes), expected) << file;
+      EXPECT_EQ(bytes_of(*reader, TensorReader::Order::kC, {}, buffer_bytes), expected) << file;
     }
   }
 }
 
 std::string first_fault(const std::string& path, Original original) {
-  auto reader = NpyReader::open(path, original);
+  auto reader = open_tensor(path, {original});
   if (!reader) return reader.error().message;
   std::vector<std::byte> buffer(1 << 12);
   const auto got = reader->read(buffer);
@@ -211,16 +211,16 @@ TEST(NpyReader, ComplexValuesAreTwoPartsForWhoAsksAndRefusedOtherwise) {
   };
   const std::string_view two("\0\0\x80\x3f\0\0\0\x40\0\0\x40\x40\0\0\x80\x40", 16);
   for (const char* order : {"False", "True"}) {  // one dimension lies the same way in both
-    auto reader = NpyReader::open(file(order, "(2,)", two), Original::kComplex);
+    auto reader = open_tensor(file(order, "(2,)", two), {Original::kComplex});
     ASSERT_TRUE(reader) << reader.error().message;
     EXPECT_EQ(reader->dtype(), Dtype::kFloat32);
     EXPECT_EQ(reader->shape(), (Shape{2, 2}));
-    EXPECT_EQ(bytes_of(*reader, NpyReader::Order::kC, NpyReader::View::kElements, 64), two);
+    EXPECT_EQ(bytes_of(*reader, TensorReader::Order::kC, TensorReader::View::kElements, 64), two);
   }
-  const auto fortran = NpyReader::open(file("True", "(1,2)", two), Original::kComplex);
+  const auto fortran = open_tensor(file("True", "(1,2)", two), {Original::kComplex});
   ASSERT_FALSE(fortran);
   EXPECT_NE(fortran.error().message.find("Fortran order"), std::string::npos);
-  const auto unasked = NpyReader::open(file("False", "(2,)", two), Original::kAsStored);
+  const auto unasked = open_tensor(file("False", "(2,)", two), {Original::kAsStored});
   ASSERT_FALSE(unasked);
   EXPECT_NE(unasked.error().message.find("complex64"), std::string::npos);
 }
@@ -237,16 +237,16 @@ TEST(NpyReader, PacksIntFourLowNibbleFirst) {
   const std::string path =
       write_file(folder / "x.npy",
                  npy("{'descr': '|i1', 'fortran_order': False, 'shape': (16, 32), }", values));
-  auto reader = NpyReader::open(path, Original::kInt4);
+  auto reader = open_tensor(path, {Original::kInt4});
   ASSERT_TRUE(reader) << reader.error().message;
   EXPECT_EQ(reader->data_type(), "int4");
   EXPECT_EQ(reader->dtype(), Dtype::kInt8);
   EXPECT_EQ(reader->element_count(), 512u);
   EXPECT_EQ(reader->data_size_bytes(), 256u);
   for (const std::size_t buffer_bytes : {1, 7, 1'000}) {
-    EXPECT_EQ(bytes_of(*reader, NpyReader::Order::kC, NpyReader::View::kElements, buffer_bytes),
+    EXPECT_EQ(bytes_of(*reader, TensorReader::Order::kC, TensorReader::View::kElements, buffer_bytes),
               values);
-    EXPECT_EQ(bytes_of(*reader, NpyReader::Order::kC, NpyReader::View::kOriginal, buffer_bytes),
+    EXPECT_EQ(bytes_of(*reader, TensorReader::Order::kC, TensorReader::View::kOriginal, buffer_bytes),
               packed);
   }
 }
@@ -258,7 +258,7 @@ TEST(NpyReader, AFileCutShortWhileReadIsAnError) {
         write_file(folder / "x.npy", npy("{'descr': '<f8', 'fortran_order': " + std::string(order) +
                                              ", 'shape': (1500, 1500), }",
                                          std::string(18'000'000, 'x')));
-    auto reader = NpyReader::open(path, Original::kAsStored, 100'000);
+    auto reader = open_tensor(path, {Original::kAsStored, 100'000});
     ASSERT_TRUE(reader);
     std::vector<std::byte> buffer(18'000'000);
     ASSERT_TRUE(reader->read(std::span(buffer).first(800)));
@@ -276,7 +276,7 @@ TEST(NpyReader, OnlyRegularFilesAreOpened) {
   ASSERT_EQ(std::system(("mkfifo '" + (folder / "pipe.npy") + "'").c_str()), 0);
   for (const std::string& path : {folder / "pipe.npy", folder.path(), folder / "absent.npy",
                                   std::string("/dev/zero"), std::string()}) {
-    const auto reader = NpyReader::open(path, Original::kAsStored);
+    const auto reader = open_tensor(path, {Original::kAsStored});
     ASSERT_FALSE(reader) << path;
     EXPECT_EQ(reader.error().code, Code::kUnreadable);
     EXPECT_TRUE(reader.error().message.starts_with(path + ": "));
@@ -293,7 +293,7 @@ TEST(NpyReader, AShapeLargerThanMemoryCostsNothing) {
   std::filesystem::resize_file(path, (std::uint64_t{1} << 40) + std::filesystem::file_size(path),
                                error);
   ASSERT_FALSE(error) << "no sparse files of 1 TiB here: " << error.message();
-  auto reader = NpyReader::open(path, Original::kAsStored, 64);
+  auto reader = open_tensor(path, {Original::kAsStored, 64});
   ASSERT_TRUE(reader) << reader.error().message;
   EXPECT_EQ(reader->element_count(), std::uint64_t{1} << 40);
   std::vector<std::byte> buffer(32);

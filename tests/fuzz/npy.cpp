@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "stats/files/npy_header.hpp"
-#include "stats/files/npy_reader.hpp"
+#include "stats/files/tensor_source.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace tensorstat::fuzz {
@@ -33,7 +33,7 @@ class MemoryFile {
 };
 
 // Everything the reader gives, in pieces of at most `piece_bytes`; nothing where it refuses.
-std::optional<Bytes> all_of(NpyReader& reader, NpyReader::Order order, NpyReader::View view,
+std::optional<Bytes> all_of(TensorReader& reader, TensorReader::Order order, TensorReader::View view,
                             std::size_t piece_bytes) {
   reader.rewind(order, view);
   Bytes all, piece(piece_bytes);
@@ -63,12 +63,12 @@ Bytes transposed(const Bytes& stored, const Shape& shape, std::size_t element_by
 
 void read_as(const std::string& path, Original original, const NpyHeader& header) {
   constexpr std::size_t kWindowBytes = 24;
-  auto reader = NpyReader::open(path, original, kWindowBytes);
+  auto reader = open_tensor(path, {original, kWindowBytes});
   if (!reader) return demand_message(reader.error().message, 4000);
-  const auto stored = all_of(*reader, NpyReader::Order::kAny, NpyReader::View::kElements, 1 << 16);
-  const auto elements = all_of(*reader, NpyReader::Order::kC, NpyReader::View::kElements, 56);
+  const auto stored = all_of(*reader, TensorReader::Order::kAny, TensorReader::View::kElements, 1 << 16);
+  const auto elements = all_of(*reader, TensorReader::Order::kC, TensorReader::View::kElements, 56);
   const auto original_bytes =
-      all_of(*reader, NpyReader::Order::kC, NpyReader::View::kOriginal, 1 << 16);
+      all_of(*reader, TensorReader::Order::kC, TensorReader::View::kOriginal, 1 << 16);
   demand(stored.has_value() == elements.has_value(), "a value is refused in any order");
   if (!elements) return;
   const std::size_t element_bytes = size_bytes(reader->dtype());

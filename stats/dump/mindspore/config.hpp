@@ -52,8 +52,8 @@ struct DumpConfig {
 };
 
 // An error names the key, its value and what is allowed. Corrections and unknown keys are said
-// through `notices`, each once. `diagnostic_data_path` is what MS_DIAGNOSTIC_DATA_PATH says. `callers_path`, unless it is
-// empty, stands in for a `path` that is missing or empty; one that is given is checked and kept.
+// through `notices`, each once. `diagnostic_data_path` is what MS_DIAGNOSTIC_DATA_PATH says. `callers_path`,
+// unless it is empty, stands in for a `path` that is missing or empty; one that is given is checked and kept.
 Result<DumpConfig> parse_config(std::string_view text, std::string_view diagnostic_data_path, Notices& notices,
                                 std::string_view callers_path = {});
 

@@ -104,6 +104,10 @@ Result<JsonDocument> parse_json(std::string_view text) {
   return JsonDocument{Json::parse(text), std::move(inspector.duplicates)};
 }
 
+std::string json_quoted(std::string_view text) {
+  return Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 std::string excerpt(const Json& value) {
   constexpr std::size_t kMost = 80;
   std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);

@@ -22,6 +22,9 @@ inline constexpr std::size_t kMostJsonBytes = std::size_t{16} << 20;
 // An integer beyond 64 bits comes as a float, which no integer key accepts.
 Result<JsonDocument> parse_json(std::string_view text);
 
+// A text as JSON, with its quotes. What is no UTF-8 becomes U+FFFD.
+std::string json_quoted(std::string_view text);
+
 // A value for an error message: one line of ASCII, cut after 80 characters.
 std::string excerpt(const nlohmann::json& value);
 

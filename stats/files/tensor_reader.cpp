@@ -1,4 +1,4 @@
-#include "stats/files/npy_reader.hpp"
+#include "stats/files/tensor_reader.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -72,121 +72,87 @@ Original original_from(std::string_view dtype_suffix) {
   return Original::kAsStored;
 }
 
-struct NpyReader::State {
-  RandomFile file;
-  NpyHeader header;
-  Original original;
-  bool widened;                          // float32 that was bfloat16
-  std::optional<FortranWindow> fortran;  // where the stored order is not C order
+std::string tensor_label(std::string_view path, const std::optional<std::string>& name) {
+  return std::string(path) + (name ? "::" + *name : "");
+}
+
+struct TensorReader::State {
+  std::shared_ptr<const RandomFile> file;
+  StoredTensor stored;
+  std::optional<FortranWindow> fortran = {};  // where the stored order is not C order
   Order order = Order::kC;
   View view = View::kElements;
   std::uint64_t position = 0;  // of the next element, in the chosen order
-  std::vector<std::byte> scratch;
+  std::vector<std::byte> scratch = {};
 
-  std::size_t stored_bytes() const { return size_bytes(header.dtype); }
-  bool is_packed() const { return original == Original::kInt4 && view == View::kOriginal; }
+  std::size_t stored_bytes() const { return size_bytes(stored.dtype); }
+  bool is_widened() const { return stored.original == Original::kBfloat16 && stored.dtype == Dtype::kFloat32; }
+  bool is_int4() const { return stored.original == Original::kInt4; }
+  bool is_packed() const { return is_int4() && view == View::kOriginal; }
 
   // The next stored elements, in this machine's byte order, into `out`, which they fill.
   Status read_stored(std::span<std::byte> out) {
     if (fortran && order == Order::kC) {
       for (std::span<std::byte> rest = out; !rest.empty();) {
         const std::size_t done = out.size() - rest.size();
-        const auto window = fortran->from(file, position + done / stored_bytes());
+        const auto window = fortran->from(*file, position + done / stored_bytes());
         if (!window) return window.error();
         const std::size_t bytes = std::min(rest.size(), window->size());
         std::memcpy(rest.data(), window->data(), bytes);
         rest = rest.subspan(bytes);
       }
     } else {
-      Status read = file.read_at(header.data_offset_bytes + position * stored_bytes(), out);
+      Status read = file->read_at(stored.offset_bytes + position * stored_bytes(), out);
       if (!read) return read;
     }
-    if (header.swapped) swap_bytes(out, stored_bytes());
+    if (stored.swapped) swap_bytes(out, stored_bytes());
     position += out.size() / stored_bytes();
     return {};
   }
 
   Error contradiction(std::string_view dtype, std::string_view what) const {
-    return {Code::kUnreadable, printable(file.path()) + ": its name says " + std::string(dtype) +
-                                   ", but it holds " + std::string(what)};
+    return {Code::kUnreadable, printable(tensor_label(file->path(), stored.name)) + ": its name says " +
+                                   std::string(dtype) + ", but it holds " + std::string(what)};
   }
 };
 
-Result<NpyReader> NpyReader::open(std::string path, Original original,
-                                  std::size_t window_bytes) try {
-  auto file = RandomFile::open(path);
-  if (!file) return file.error();
-  std::vector<std::byte> head(std::min<std::uint64_t>(file->size_bytes(), kMostNpyHeaderBytes));
-  if (Status read = file->read_at(0, head); !read) return read.error();
-  auto header = parse_npy_header(head, file->size_bytes(), original == Original::kComplex);
-  if (!header) return Error{header.error().code, printable(path) + ": " + header.error().message};
-
-  const bool widened = original == Original::kBfloat16 && header->dtype == Dtype::kFloat32;
-  auto state = std::unique_ptr<State>(
-      new State{*std::move(file), *std::move(header), original, widened, {}, {}, {}, 0, {}});
-  const Shape& shape = state->header.shape;
-  const auto stored = std::string(name(state->header.dtype));
-  if (original == Original::kAsStored && state->header.is_void) {
-    return Error{Code::kUnsupported,
-                 printable(path) +
-                     ": holds two-byte voids, which are bfloat16 when ml_dtypes wrote them; "
-                     "say --bfloat16 if they are"};
+TensorReader::TensorReader(std::shared_ptr<const RandomFile> file, StoredTensor stored, std::size_t window_bytes)
+    : state_(new State{std::move(file), std::move(stored)}) {
+  const StoredTensor& tensor = state_->stored;
+  const bool has_order = std::ranges::count_if(tensor.shape, [](std::uint64_t d) { return d > 1; }) > 1;
+  if (tensor.fortran_order && tensor.element_count > 0 && has_order) {
+    state_->fortran.emplace(tensor.shape, state_->stored_bytes(), tensor.offset_bytes, window_bytes);
   }
-  if (original == Original::kBfloat16 && !widened && !state->header.is_void) {
-    return state->contradiction("bfloat16", stored);
-  }
-  if (original == Original::kComplex && !state->header.is_complex) {
-    return state->contradiction("complex", stored);
-  }
-  if (original == Original::kInt4) {
-    if (state->header.dtype != Dtype::kInt8) return state->contradiction("int4", stored);
-    if (shape.empty() || shape.back() % 2 != 0) {
-      return state->contradiction("int4",
-                                  "an odd number of values a row: shape " + to_string(shape));
-    }
-  }
-  if (state->header.fortran_order && state->header.element_count > 0 &&
-      std::ranges::count_if(shape, [](std::uint64_t d) { return d > 1; }) > 1) {
-    state->fortran.emplace(shape, state->stored_bytes(), state->header.data_offset_bytes,
-                           window_bytes);
-  }
-  return NpyReader(std::move(state));
-} catch (const std::bad_alloc&) {
-  return no_memory(path);
 }
+TensorReader::TensorReader(TensorReader&&) noexcept = default;
+TensorReader& TensorReader::operator=(TensorReader&&) noexcept = default;
+TensorReader::~TensorReader() = default;
 
-NpyReader::NpyReader(std::unique_ptr<State> state) : state_(std::move(state)) {}
-NpyReader::NpyReader(NpyReader&&) noexcept = default;
-NpyReader& NpyReader::operator=(NpyReader&&) noexcept = default;
-NpyReader::~NpyReader() = default;
-
-Dtype NpyReader::dtype() const { return state_->widened ? Dtype::kBfloat16 : state_->header.dtype; }
-std::string_view NpyReader::data_type() const {
-  return state_->original == Original::kInt4 ? "int4" : name(dtype());
-}
-const Shape& NpyReader::shape() const { return state_->header.shape; }
-std::uint64_t NpyReader::element_count() const { return state_->header.element_count; }
-std::uint64_t NpyReader::data_size_bytes() const {
+const std::optional<std::string>& TensorReader::name() const { return state_->stored.name; }
+Dtype TensorReader::dtype() const { return state_->is_widened() ? Dtype::kBfloat16 : state_->stored.dtype; }
+std::string_view TensorReader::data_type() const { return state_->is_int4() ? "int4" : tensorstat::name(dtype()); }
+const Shape& TensorReader::shape() const { return state_->stored.shape; }
+std::uint64_t TensorReader::element_count() const { return state_->stored.element_count; }
+std::uint64_t TensorReader::data_size_bytes() const {
   const std::uint64_t bytes = element_count() * size_bytes(dtype());
-  return state_->original == Original::kInt4 ? bytes / 2 : bytes;
+  return state_->is_int4() ? bytes / 2 : bytes;
 }
-std::uint64_t NpyReader::modified_us() const { return state_->file.modified_us(); }
+std::uint64_t TensorReader::modified_us() const { return state_->file->modified_us(); }
 
-void NpyReader::rewind(Order order, View view) {
+void TensorReader::rewind(Order order, View view) {
   state_->order = order;
   state_->view = view;
   state_->position = 0;
 }
 
-Result<std::size_t> NpyReader::read(std::span<std::byte> out) try {
+Result<std::size_t> TensorReader::read(std::span<std::byte> out) try {
   State& state = *state_;
   const std::size_t stored_bytes = state.stored_bytes();
-  const bool is_int4 = state.original == Original::kInt4;
   // How many stored elements fill `out`: packed, two go into each byte.
   const std::uint64_t fit =
       state.is_packed() ? 2 * std::uint64_t{out.size()} : out.size() / size_bytes(dtype());
   std::uint64_t left = std::min(fit, element_count() - state.position);
-  if (!state.widened && !is_int4) {
+  if (!state.is_widened() && !state.is_int4()) {
     out = out.first(left * stored_bytes);
     if (Status read = state.read_stored(out); !read) return read.error();
     return out.size();
@@ -198,7 +164,7 @@ Result<std::size_t> NpyReader::read(std::span<std::byte> out) try {
     const std::uint64_t count = std::min<std::uint64_t>(left, kScratchBytes / stored_bytes);
     const auto stored = std::span(state.scratch).first(count * stored_bytes);
     if (Status read = state.read_stored(stored); !read) return read.error();
-    if (state.widened) {
+    if (state.is_widened()) {
       if (!narrow(stored, end)) return state.contradiction("bfloat16", "a float32 that is none");
       end += 2 * count;
     } else {
@@ -217,7 +183,7 @@ Result<std::size_t> NpyReader::read(std::span<std::byte> out) try {
   }
   return static_cast<std::size_t>(end - out.data());
 } catch (const std::bad_alloc&) {
-  return no_memory(state_->file.path());
+  return no_memory(state_->file->path());
 }
 
 }  // namespace tensorstat

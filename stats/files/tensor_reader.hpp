@@ -1,8 +1,7 @@
-// An .npy file as a stream of elements, in bounded memory however large the file is.
+// One stored tensor as a stream of elements, in bounded memory however large it is.
 //
-//   auto reader = NpyReader::open("x.npy", Original::kAsStored);
-//   reader->rewind(NpyReader::Order::kC, NpyReader::View::kElements);
-//   while (auto got = reader->read(buffer)) { if (*got == 0) break; ... }
+//   reader.rewind(TensorReader::Order::kC, TensorReader::View::kElements);
+//   while (auto got = reader.read(buffer)) { if (*got == 0) break; ... }
 //
 // Reads with pread, so a file that is cut short by somebody else is an error and no SIGBUS.
 #pragma once
@@ -10,16 +9,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <tensorstat/status.hpp>
 #include <tensorstat/tensor.hpp>
-#include <vector>
-
-#include "stats/files/npy_header.hpp"
 
 namespace tensorstat {
+
+class RandomFile;
 
 // What the tensor was before it was written, where the file cannot say it.
 enum class Original : std::uint8_t {
@@ -33,24 +32,38 @@ enum class Original : std::uint8_t {
 // kBfloat16 and kInt4 for MindSpore's suffixes of these names, kAsStored for every other.
 Original original_from(std::string_view dtype_suffix);
 
-class NpyReader {
- public:
-  // Opens a regular file and checks its header. Two-byte voids that nobody vouches for, a dtype
-  // that contradicts `original`, and everything parse_npy_header() refuses, are errors that name
-  // `path`. A Fortran-ordered file is turned to C order through at most `window_bytes` (and at
-  // least one element) of memory; what does not fit a window is read again for each.
-  static Result<NpyReader> open(std::string path, Original original,
-                                std::size_t window_bytes = std::size_t{256} << 20);
-  NpyReader(NpyReader&&) noexcept;
-  NpyReader& operator=(NpyReader&&) noexcept;
-  ~NpyReader();
+// Where a tensor lies in a file, and how. Whoever makes one has checked it against the length of the file, and
+// `original` against the dtype.
+struct StoredTensor {
+  std::optional<std::string> name = {};     // in its container; none where the file is the tensor
+  Dtype dtype = Dtype::kFloat32;            // of what is stored
+  Original original = Original::kAsStored;  // kBfloat16 of float32, and kInt4 of int8, are narrowed when read
+  bool swapped = false;                     // stored in the other byte order than this machine's
+  bool fortran_order = false;
+  Shape shape = {};
+  std::uint64_t element_count = 0;  // the product of `shape`
+  std::uint64_t offset_bytes = 0;   // of the first element in the file
+};
 
+// "x.npy", or "x.safetensors::layer.0.weight". Not escaped.
+std::string tensor_label(std::string_view path, const std::optional<std::string>& name);
+
+class TensorReader {
+ public:
+  // A Fortran-ordered tensor is turned to C order through at most `window_bytes` (and at least one element) of memory;
+  // what does not fit a window is read again for each.
+  TensorReader(std::shared_ptr<const RandomFile> file, StoredTensor stored, std::size_t window_bytes);
+  TensorReader(TensorReader&&) noexcept;
+  TensorReader& operator=(TensorReader&&) noexcept;
+  ~TensorReader();
+
+  const std::optional<std::string>& name() const;  // of StoredTensor
   Dtype dtype() const;                    // of the elements that read() gives; int8 for int4
   std::string_view data_type() const;     // "float32"; "bfloat16" and "int4" where Original says so
   const Shape& shape() const;             // int4: counts values, as MindSpore writes it
   std::uint64_t element_count() const;    // int4: values
   std::uint64_t data_size_bytes() const;  // in the original dtype: int4 is half a byte a value
-  std::uint64_t modified_us() const;      // since the Unix epoch
+  std::uint64_t modified_us() const;      // of the file, since the Unix epoch
 
   enum class Order : std::uint8_t {
     kC,    // the last index runs fastest
@@ -71,7 +84,6 @@ class NpyReader {
 
  private:
   struct State;
-  explicit NpyReader(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 

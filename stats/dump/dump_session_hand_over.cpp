@@ -1,0 +1,299 @@
+// What a dump session does on the thread that hands tensors over.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <new>
+
+#include "stats/dump/dump_session.hpp"
+#include "stats/files/shown.hpp"
+
+namespace tensorstat {
+namespace {
+
+// MindSpore 2.7 writes a column for every category it was given; later versions, and we, once.
+Categories columns_of(const DumpConfig& config, Dialect dialect) {
+  if (!config.saves_statistics()) return {};
+  if (dialect == Dialect::kMindspore27) return config.statistic_category;
+  Categories once;
+  for (const Category category : config.statistic_category) {
+    if (std::find(once.begin(), once.end(), category) == once.end()) once.push_back(category);
+  }
+  return once;
+}
+
+}  // namespace
+
+DumpSession::State::State(DumpConfig given_config, DumpOptions given_options,
+                          std::shared_ptr<Notices> given_notices)
+    : config(std::move(given_config)),
+      options(std::move(given_options)),
+      notices(std::move(given_notices)),
+      selection(config, options.device_target == "CPU"),
+      columns(columns_of(config, options.dialect)),
+      process(getpid()),
+      pool(options.memory_bytes),
+      examiner(config, columns, options.meter, notices),
+      writer(config, options, columns, notices) {}
+
+DumpSession::State::~State() {
+  close();
+  if (thread_.joinable()) thread_.join();  // where the deleter of a keep_alive has closed the session
+}
+
+bool DumpSession::State::wants(const DumpPlace& place, const DumpOperator* op, bool failed) const {
+  if (op == nullptr || !op->wanted || closed.load(std::memory_order_relaxed)) return false;
+  if (config.op_debug_mode == DebugMode::kException && !failed) return false;
+  if (enough_overflows.load(std::memory_order_relaxed)) return false;
+  if (!selection.wants_device(place.device)) {
+    say_unlisted(place.device);
+    return false;
+  }
+  return selection.wants_iteration(place);
+}
+
+// A dump that stays empty says why, once a device.
+void DumpSession::State::say_unlisted(std::uint32_t device) const noexcept {
+  const std::uint64_t bit = std::uint64_t{1} << std::min<std::uint32_t>(device, 63);
+  if ((unlisted_devices_.load(std::memory_order_relaxed) & bit) != 0 || is_in_fork()) return;
+  if ((unlisted_devices_.fetch_or(bit) & bit) != 0) return;
+  char key[32];
+  std::snprintf(key, sizeof key, "device %u", static_cast<unsigned>(device));
+  notices->warn_once(key, [&] {
+    std::string listed;
+    for (const std::uint32_t each : config.support_device) {
+      listed += (listed.empty() ? "" : ", ") + std::to_string(each);
+    }
+    return "nothing of device " + std::to_string(device) + " is dumped: support_device lists " +
+           (listed.empty() ? "no device" : shown(listed, 200));
+  });
+}
+
+const DumpOperator* DumpSession::State::operator_named(std::string_view type, std::string_view name,
+                                                       bool set_dump, std::uint64_t stream_id,
+                                                       std::uint64_t task_id) {
+  std::string key = std::string(type) + '\n' + std::string(name) + '\n' + std::to_string(set_dump) +
+                    ' ' + std::to_string(stream_id) + ' ' + std::to_string(task_id);
+  const std::lock_guard lock(operators_mutex_);
+  auto& op = operators_[std::move(key)];
+  if (op == nullptr) {
+    op = std::make_unique<DumpOperator>();
+    op->type = one_line(type);
+    op->name = one_line(name);
+    op->stream_id = stream_id;
+    op->task_id = task_id;
+    op->wanted = selection.wants_operator(type, name, set_dump, options.names_are_escaped);
+  }
+  return op.get();
+}
+
+void DumpSession::State::lose(std::size_t tensors, const char* why) noexcept {
+  counts.lost_tensors += tensors;
+  notices->warn_once("lost", [&] { return "tensors are lost: " + std::string(why); });
+}
+
+bool DumpSession::State::has_lost_or_waits() const {
+  const LineTally &rows = writer.rows(), &lines = writer.lines();
+  return rows.waiting + rows.dropped + lines.waiting + lines.dropped + counts.lost_tensors != 0;
+}
+
+void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRun& run) noexcept {
+  for (const DumpTensor& given : tensors) {
+    if (!selection.wants_io(given.io)) continue;
+    try {
+      auto held = hold(given, !config.trans_flag);
+      if (!held) {
+        ++counts.lost_tensors;
+        notices->warn_once(
+            "refused", [&] { return "a tensor of " + run.op->name + " is refused: " + held.error().message; });
+      } else if (held->value_count == 0) {
+        notices->inform_once("empty",
+                             [&] { return "empty tensors are not dumped; the first is of " + run.op->name; });
+      } else {
+        // The verdict on an overflow is of the whole tensor; it is cut after that.
+        const bool is_judged = config.op_debug_mode == DebugMode::kOverflow && Examiner::looks_at(*held);
+        if (!is_judged) take_sample(*held, sample_num());
+        held->timestamp_us = given.timestamp_us != 0 ? given.timestamp_us : next_timestamp_us();
+        run.tensors.push_back(*std::move(held));
+      }
+    } catch (const std::exception& fault) {
+      lose(1, fault.what());
+    }
+  }
+}
+
+// Distinct within the session, because file names tell tensors apart by it.
+std::uint64_t DumpSession::State::next_timestamp_us() {
+  using std::chrono::microseconds;
+  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+  const auto now =
+      static_cast<std::uint64_t>(std::chrono::duration_cast<microseconds>(since_epoch).count());
+  std::uint64_t last = last_timestamp_us_.load();
+  std::uint64_t mine = 0;
+  do {
+    mine = std::max(now, last + 1);
+  } while (!last_timestamp_us_.compare_exchange_weak(last, mine));
+  return mine;
+}
+
+void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op,
+                                 std::span<const DumpTensor> tensors) {
+  PendingRun run;
+  run.place = counted(place);
+  run.op = op;
+  hold_all(tensors, run);
+  if (run.tensors.empty()) return;
+  ++counts.operators;
+  const std::size_t count = run.tensors.size();
+  Items one;
+  try {
+    one.emplace_back(std::move(run));
+  } catch (const std::bad_alloc&) {
+    return lose(count);
+  }
+  hand_over(std::move(one));
+  // The framework is about to give up: what it leaves behind must be on disk before that.
+  if (config.op_debug_mode == DebugMode::kException) flush();
+}
+
+void DumpSession::State::hand_over(Items one) noexcept {
+  constexpr std::size_t kAlignment = 64;
+  PendingRun& run = std::get<PendingRun>(one.front());
+  std::size_t copied_bytes = 0;
+  std::uint64_t other_bytes = sizeof run + run.tensors.size() * sizeof(PendingTensor);
+  bool may_wait = true;
+  for (const PendingTensor& held : run.tensors) {
+    if (held.must_be_copied()) {
+      copied_bytes += (held.tensor.bytes() + kAlignment - 1) / kAlignment * kAlignment;
+    } else {
+      other_bytes += held.tensor.bytes();
+      may_wait &= held.keep_alive != nullptr;
+    }
+  }
+  if (may_wait) run.buffer = pool.take(copied_bytes, other_bytes);
+  if (run.buffer) {
+    copy_all(run, kAlignment);
+    post(std::move(one));
+    return;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  drain();  // rows come in the order of hand-over
+  copy_strided(run);
+  {
+    const std::lock_guard lock(work_mutex);
+    work_on(one);
+  }
+  if (!may_wait) return;
+  const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+  ++counts.stalls;
+  counts.stalled_us += static_cast<std::uint64_t>(took.count());
+  const std::uint64_t wanted = copied_bytes + other_bytes;
+  if (wanted > options.memory_bytes) {
+    notices->warn_once("stall for a large one", [&] {
+      return "training waits while the tensors of " + run.op->name + " are dumped: they take " +
+             std::to_string(wanted) + " bytes, more than the " + std::to_string(options.memory_bytes) +
+             " of memory_bytes";
+    });
+  } else {
+    notices->warn_once("stall", [&] {
+      return "tensors come faster than they are dumped: the " + std::to_string(options.memory_bytes) +
+             " bytes of memory_bytes are full, or the system has no more, and training waits";
+    });
+  }
+}
+
+void DumpSession::State::copy_all(PendingRun& run, std::size_t alignment) noexcept {
+  std::byte* to = run.buffer.data();
+  std::erase_if(run.tensors, [&](PendingTensor& held) {
+    if (!held.must_be_copied()) return false;
+    const std::size_t size = held.tensor.bytes();
+    const Status copied = examiner.copy(held.tensor, {to, size});
+    to += (size + alignment - 1) / alignment * alignment;
+    if (!copied) lose(1, copied.error().message.c_str());
+    return !copied;
+  });
+}
+
+void DumpSession::State::copy_strided(PendingRun& run) noexcept {
+  std::erase_if(run.tensors, [&](PendingTensor& held) {
+    if (held.tensor.strides == nullptr) return false;
+    try {
+      auto bits = std::make_shared<std::vector<std::byte>>(held.tensor.bytes());
+      const Status copied = examiner.copy(held.tensor, *bits);
+      if (!copied) lose(1, copied.error().message.c_str());
+      held.keep_alive = std::move(bits);
+      return !copied;
+    } catch (const std::exception& fault) {
+      lose(1, fault.what());
+      return true;
+    }
+  });
+}
+
+// The numbers of the iterations that are over, this one's last.
+void DumpSession::State::record(const DumpPlace* step) noexcept {
+  const std::lock_guard lock(ended_steps_mutex_);
+  const auto write = [&](const EndedSteps::Step& ended) noexcept {
+    try {
+      post(Line{writer.folders().executions_file(ended.rank, ended.graph), std::to_string(ended.iteration)});
+    } catch (const std::exception&) {
+      notices->warn_once("memory for steps", "out of memory: the number of an iteration is missing");
+    }
+  };
+  ended_steps_.drain(write);
+  if (step != nullptr) write({step->rank, step->graph, step->iteration});
+}
+
+bool DumpSession::State::step_end(const DumpPlace& place) {
+  if (!selection.wants_device(place.device)) return true;
+  const DumpPlace now = counted(place);
+  const bool is_wanted = selection.wants_iteration(place);
+  if (!is_wanted && ended_steps_.push({now.rank, now.graph, now.iteration})) return true;
+  if (is_in_fork()) return true;
+  const Notices::Hold hold(*notices);
+  record(&now);
+  if (!is_wanted) return true;
+  try {
+    post(StepEnd{now});
+  } catch (const std::bad_alloc&) {
+    notices->warn_once("memory for closing", "out of memory: the files of a step stay open");
+  }
+  return !config.enable || flush();
+}
+
+bool DumpSession::State::flush() {
+  record(nullptr);
+  drain();
+  const std::lock_guard lock(work_mutex);
+  writer.flush();
+  return !has_lost_or_waits();
+}
+
+bool DumpSession::State::close() {
+  if (closed.exchange(true)) return !has_lost_or_waits();
+  const Notices::Hold hold(*notices);
+  record(nullptr);
+  {
+    const std::lock_guard lock(queue_mutex_);
+    stopping_ = true;
+    came_.notify_one();
+  }
+  if (thread_.get_id() == std::this_thread::get_id()) {
+    drain();
+  } else if (thread_.joinable()) {
+    thread_.join();
+  }
+  const std::lock_guard lock(work_mutex);
+  writer.close_all();
+  if (config.dump_mode == DumpMode::kKernels) {
+    try {
+      for (const std::string& entry : config.kernels.unused()) {
+        notices->warn([&] { return "no operator matched the entry " + entry + " of kernels"; });
+      }
+    } catch (const std::bad_alloc&) {  // it is said for the user's convenience
+    }
+  }
+  return !has_lost_or_waits();
+}
+
+}  // namespace tensorstat

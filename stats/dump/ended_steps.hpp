@@ -1,0 +1,55 @@
+// Steps that have ended and of which nothing is wanted: remembered for the record of executions.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+namespace tensorstat {
+
+// A training has many such steps between two that are dumped. So push() takes no lock and no memory, and wakes
+// nobody; the next step that is dumped takes them along.
+class EndedSteps {
+ public:
+  struct Step {
+    std::uint32_t rank = 0, graph = 0;
+    std::uint64_t iteration = 0;
+  };
+
+  // Any thread. false: there is no room, and nothing was remembered.
+  bool push(const Step& step) {
+    if (claimed_.load(std::memory_order_relaxed) >= kMost) return false;
+    const std::uint64_t mine = claimed_.fetch_add(1);
+    if (mine >= kMost) return false;
+    slots_[mine].step = step;
+    slots_[mine].is_there.store(true, std::memory_order_release);
+    return true;
+  }
+
+  // One thread at a time. Hands what is remembered to `take`, in order, and forgets it. While it runs there is no
+  // room for others.
+  template <typename Take>
+  void drain(const Take& take) {
+    if (claimed_.load(std::memory_order_relaxed) == 0) return;
+    std::uint64_t count = claimed_.exchange(kMost);
+    if (count > kMost) count = kMost;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      while (!slots_[i].is_there.load(std::memory_order_acquire)) std::this_thread::yield();
+      slots_[i].is_there.store(false, std::memory_order_relaxed);
+      take(slots_[i].step);
+    }
+    claimed_.store(0, std::memory_order_release);
+  }
+
+ private:
+  static constexpr std::uint64_t kMost = 512;
+  struct Slot {
+    Step step;
+    std::atomic<bool> is_there{false};
+  };
+  std::array<Slot, kMost> slots_;
+  std::atomic<std::uint64_t> claimed_{0};
+};
+
+}  // namespace tensorstat

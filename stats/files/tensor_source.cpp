@@ -1,0 +1,92 @@
+#include "stats/files/tensor_source.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "stats/files/random_file.hpp"
+#include "stats/files/shown.hpp"
+
+namespace tensorstat {
+
+#define FORMAT(name) extern const TensorFormat name##_format;
+#include "stats/files/formats.inc"
+#undef FORMAT
+
+namespace {
+
+#define FORMAT(name) &name##_format,
+constexpr const TensorFormat* kFormats[] = {
+#include "stats/files/formats.inc"
+};
+#undef FORMAT
+
+class ListSource : public TensorSource {
+ public:
+  ListSource(std::shared_ptr<const RandomFile> file, std::vector<Result<StoredTensor>> tensors,
+             std::size_t window_bytes)
+      : file_(std::move(file)), tensors_(std::move(tensors)), window_bytes_(window_bytes) {}
+
+  std::optional<std::uint64_t> count() const override { return tensors_.size() - next_; }
+
+  std::optional<Result<TensorReader>> next() override {
+    if (next_ == tensors_.size()) return std::nullopt;
+    Result<StoredTensor>& tensor = tensors_[next_++];
+    if (!tensor) return tensor.error();
+    return TensorReader(file_, *std::move(tensor), window_bytes_);
+  }
+
+ private:
+  const std::shared_ptr<const RandomFile> file_;
+  std::vector<Result<StoredTensor>> tensors_;
+  std::size_t next_ = 0;
+  const std::size_t window_bytes_;
+};
+
+}  // namespace
+
+std::span<const TensorFormat* const> tensor_formats() { return kFormats; }
+
+std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
+                                        std::vector<Result<StoredTensor>> tensors, const ReadOptions& options) {
+  return std::make_unique<ListSource>(std::move(file), std::move(tensors), options.window_bytes);
+}
+
+bool is_named_as_tensors(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return std::ranges::any_of(kFormats, [&](const TensorFormat* format) {
+    return name.size() > format->extension.size() && name.ends_with(format->extension);
+  });
+}
+
+OpenedSource open_tensors(std::string path, const ReadOptions& options) try {
+  auto opened = RandomFile::open(path);
+  if (!opened) return opened.error();
+  const auto file = std::make_shared<const RandomFile>(*std::move(opened));
+  char head[16];
+  const std::size_t bytes = std::min<std::uint64_t>(sizeof head, file->size_bytes());
+  if (Status read = file->read_at(0, std::as_writable_bytes(std::span(head, bytes))); !read) return read.error();
+  for (const TensorFormat* format : kFormats) {
+    if (format->begins({head, bytes})) return format->open(file, options);
+  }
+  std::string known;
+  for (const TensorFormat* format : kFormats) {
+    if (path.ends_with(format->extension)) return format->open(file, options);
+    known.append(known.empty() ? "" : ", ").append(format->extension);
+  }
+  return Error{Code::kUnreadable, printable(path) + ": begins like none of the formats that are read (" + known + ")"};
+} catch (const std::bad_alloc&) {
+  return Error{Code::kUnreadable, "there is not enough memory to open a file of tensors"};
+}
+
+Result<TensorReader> open_tensor(std::string path, const ReadOptions& options) try {
+  auto source = open_tensors(path, options);
+  if (!source) return source.error();
+  auto first = (*source)->next();
+  if (first && !(*source)->next()) return *std::move(first);
+  return Error{Code::kUnreadable, printable(path) + (first ? ": holds more than one tensor" : ": holds no tensor")};
+} catch (const std::bad_alloc&) {
+  return Error{Code::kUnreadable, "there is not enough memory to open a file of tensors"};
+}
+
+}  // namespace tensorstat

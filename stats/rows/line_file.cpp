@@ -1,0 +1,211 @@
+#include "stats/rows/line_file.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "stats/files/file_size_signal.hpp"
+#include "stats/files/folders.hpp"
+#include "stats/files/shown.hpp"
+
+namespace tensorstat {
+namespace {
+
+class FileLock {
+ public:
+  // Polls, because flock() has no deadline and a stopped holder would block for ever.
+  FileLock(int file, std::chrono::milliseconds deadline) : file_(file) {
+    using Clock = std::chrono::steady_clock;
+    const auto give_up = Clock::now() + deadline;
+    auto pause = std::chrono::microseconds(10);
+    while (flock(file, LOCK_EX | LOCK_NB) != 0) {
+      error_ = errno;
+      if (error_ != EWOULDBLOCK && error_ != EINTR) return;
+      if (Clock::now() >= give_up) return;
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, std::chrono::microseconds(1000));
+    }
+    error_ = 0;
+  }
+  ~FileLock() {
+    if (error_ == 0) flock(file_, LOCK_UN);
+  }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+  int error() const { return error_; }
+
+ private:
+  int file_;
+  int error_ = 0;
+};
+
+}  // namespace
+
+LineFile::~LineFile() {
+  if (file_ >= 0) ::close(file_);
+}
+
+bool LineFile::close(bool is_finished) noexcept {
+  if (file_ < 0) return true;
+  const bool kept = options_.sync == Sync::kNever || fsync(file_) == 0;
+  if (!kept) fault("sync", errno);
+  if (is_finished && options_.read_only_when_closed && fchmod(file_, S_IRUSR) != 0) fault("make read-only", errno);
+  if (::close(std::exchange(file_, -1)) != 0) fault("close", errno);
+  return kept;
+}
+
+LineFile::Appended LineFile::append(std::string_view batch, const std::vector<std::size_t>& ends) noexcept {
+  while (open()) {
+    {
+      const FileLock lock(file_, options_.lock_deadline * (stalled_ ? 0 : 1));
+      stalled_ = lock.error() == EWOULDBLOCK;
+      // Where the file system knows no locks, the mutex still keeps this process's lines whole.
+      if (lock.error() != 0) fault("lock", lock.error());
+      if (stalled_) return {};
+      if (!was_removed()) return append_locked(batch, ends);
+    }
+    ::close(std::exchange(file_, -1));
+  }
+  return {};
+}
+
+// What is written to a file without a name would never be found.
+bool LineFile::was_removed() const {
+  struct stat now;
+  return fstat(file_, &now) == 0 && now.st_nlink == 0;
+}
+
+LineFile::Appended LineFile::append_locked(std::string_view batch, const std::vector<std::size_t>& ends) {
+  struct stat now;
+  if (fstat(file_, &now) != 0) return fault("look at", errno), Appended{};
+  off_t size = now.st_size;
+  if (!repair(size)) return {};
+  if (!std::exchange(heading_seen_, true)) compare_heading(size);
+  const off_t start = size;
+  if (size == 0 && !options_.header.empty()) {
+    if (write_whole(options_.header) != options_.header.size()) {
+      cut_to(0);
+      return {};
+    }
+    size = static_cast<off_t>(options_.header.size());
+  }
+  const std::size_t written = write_whole(batch);
+  const auto whole = static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), written) - ends.begin());
+  if (written != batch.size()) cut_to(size + static_cast<off_t>(whole == 0 ? 0 : ends[whole - 1]));
+  if (options_.sync != Sync::kRow || fdatasync(file_) == 0) return {whole, false};
+  // What the disk refused is not in the file either: it is written and synced once more, by the next turn.
+  fault("sync", errno);
+  return cut_to(start) ? Appended{} : Appended{whole, true};
+}
+
+// What an earlier run left is continued, as MindSpore does it; but whoever reads it should know.
+void LineFile::compare_heading(off_t size) noexcept try {
+  if (size == 0 || options_.header.empty()) return;
+  const std::size_t most = std::max(options_.header.size(), std::size_t{256});
+  std::string found(std::min(most, static_cast<std::size_t>(size)), '\0');
+  if (pread(file_, found.data(), found.size(), 0) != static_cast<ssize_t>(found.size())) return;
+  if (options_.header.starts_with(found.substr(0, options_.header.size()))) return;
+  const std::string_view wanted(options_.header.data(), options_.header.size() - 1);
+  notices_.warn_once("heading of " + options_.path,
+                     options_.path + " is there already, and its first line is " + shown(found.substr(0, found.find('\n')), 200) +
+                         "; the rows that follow it now have the columns " + shown(wanted, 200));
+} catch (const std::bad_alloc&) {
+}
+
+bool LineFile::open() {
+  if (file_ >= 0) return true;
+  constexpr int kFlags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  constexpr mode_t kMode = S_IRUSR | S_IWUSR;
+  file_ = ::open(options_.path.c_str(), kFlags, kMode);
+  if (file_ < 0 && errno == ENOENT) {
+    if (!has_folder()) return false;
+    file_ = ::open(options_.path.c_str(), kFlags, kMode);
+  }
+  if (file_ < 0 && errno == EACCES && chmod(options_.path.c_str(), kMode) == 0) {
+    file_ = ::open(options_.path.c_str(), kFlags, kMode);  // an earlier run made it read-only
+  }
+  if (file_ < 0) {
+    fault("open", errno);
+    return false;
+  }
+  struct stat now;
+  if (fstat(file_, &now) == 0 && S_ISREG(now.st_mode)) return true;
+  fault("append to something that is not a regular file,", EINVAL);
+  ::close(file_);
+  file_ = -1;
+  return false;
+}
+
+bool LineFile::has_folder() noexcept try {
+  const auto unmade = make_folders(std::filesystem::path(options_.path).parent_path());
+  if (unmade) fault("make the folder " + unmade->folder + " for", unmade->error);
+  return !unmade;
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+// Removes what a killed writer left behind its last LF.
+bool LineFile::repair(off_t& size) {
+  char bytes[4096];
+  off_t end = size;
+  while (end > 0) {
+    const auto count = std::min<off_t>(end == size ? 1 : sizeof bytes, end);
+    const ssize_t got = pread(file_, bytes, static_cast<std::size_t>(count), end - count);
+    if (got != count) return fault("read the end of", got < 0 ? errno : EIO), false;
+    const auto line_end =
+        std::find(std::reverse_iterator(bytes + count), std::reverse_iterator(bytes), '\n');
+    end -= line_end - std::reverse_iterator(bytes + count);
+    if (line_end != std::reverse_iterator(bytes)) break;
+  }
+  if (end == size) return true;
+  if (!cut_to(end)) return false;
+  ++tally_.repairs;
+  size = end;
+  return true;
+}
+
+bool LineFile::cut_to(off_t size) {
+  if (ftruncate(file_, size) == 0) return true;
+  fault("take an unfinished line off", errno);
+  return false;
+}
+
+std::size_t LineFile::write_whole(std::string_view text) {
+  WithoutFileSizeSignal guard;
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t count = ::write(file_, text.data() + done, text.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      const int error = count < 0 ? errno : ENOSPC;
+      if (error == EFBIG) guard.take();
+      fault("write to", error);
+      break;
+    }
+    done += static_cast<std::size_t>(count);
+  }
+  return done;
+}
+
+void LineFile::fault(std::string_view doing, int error) noexcept {
+  ++tally_.faults;
+  char key[64];
+  std::snprintf(key, sizeof key, "%.*s %d", static_cast<int>(doing.size()), doing.data(), error);
+  notices_.warn_once(key, [&] {
+    return "cannot " + std::string(doing) + " " + options_.path + ": " + std::generic_category().message(error) +
+           (error == EWOULDBLOCK ? " (another process holds its lock)" : "") +
+           "; what cannot be written waits in memory, at most " + std::to_string(options_.queue_bytes) + " bytes";
+  });
+}
+
+}  // namespace tensorstat

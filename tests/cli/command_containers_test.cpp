@@ -1,0 +1,161 @@
+// The tensors in a container are measured one by one, under their names; the values are NumPy's.
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/command_run.hpp"
+#include "tests/support/npy_files.hpp"
+
+namespace tensorstat {
+namespace {
+
+using nlohmann::json;
+using test::holds;
+using test::Ran;
+using test::run;
+using test::run_python;
+
+// Writes safetensors with nothing but the standard library, and what NumPy holds in them as JSON. The seed is fixed.
+constexpr std::string_view kProgram = R"(
+import json, math, struct
+import numpy as np
+np.seterr(all='ignore')
+
+def save(path, tensors, metadata=None, padding=0, shuffled=False):
+    header, data = {}, b''
+    for name, dtype, shape, raw in tensors:
+        header[name] = {'dtype': dtype, 'shape': list(shape), 'data_offsets': [len(data), len(data) + len(raw)]}
+        data += raw
+    if shuffled: header = dict(reversed(header.items()))
+    if metadata: header = {'__metadata__': metadata, **header}
+    text = json.dumps(header).encode() + b' ' * padding
+    with open(path, 'wb') as file: file.write(struct.pack('<Q', len(text)) + text + data)
+
+rng = np.random.default_rng(7)
+kinds = {'BOOL': 'b1', 'I8': 'i1', 'U8': 'u1', 'I16': 'i2', 'U16': 'u2', 'I32': 'i4', 'U32': 'u4', 'I64': 'i8', 'U64': 'u8',
+         'F16': 'f2', 'F32': 'f4', 'F64': 'f8', 'BF16': 'f4'}
+tensors, expected = [], []
+for dtype, kind in kinds.items():
+    for shape in [(), (0, 3), (5,), (7, 3, 11)]:
+        if kind == 'b1': array = rng.integers(0, 2, shape) > 0
+        elif kind[0] == 'f': array = (rng.standard_normal(shape) * 10).astype('<' + kind)
+        else: array = rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, shape, dtype=kind, endpoint=True)
+        array = np.asarray(array, dtype='<' + kind)
+        if shape == (5,) and kind[0] == 'f': array[1:4] = np.nan, np.inf, -0.0
+        raw = array.tobytes()
+        if dtype == 'BF16':
+            bits = array.reshape(-1).view('<u4') >> 16
+            raw = bits.astype('<u2').tobytes()
+            array = (bits << 16).astype('<u4').view('<f4').reshape(shape)
+        name = f'layer.{dtype}/größe "{len(shape)}"' if shape != (5,) else f'{dtype}\n5'
+        tensors.append((name, dtype, shape, raw))
+        def value(x):
+            if array.size == 0: return None
+            x = x(array)
+            if array.dtype.kind != 'f': return int(x)
+            return 'nan' if np.isnan(x) else float(x)
+        expected.append({'tensor': name, 'shape': list(shape), 'bytes': len(raw), 'max': value(np.max), 'min': value(np.min),
+            'count': array.size, 'nan count': int(np.isnan(array).sum()), 'zero count': int((array == 0).sum())})
+save('a.safetensors', tensors, {'format': 'pt'}, padding=13)
+save('b.safetensors', tensors, shuffled=True)
+many = [(f't.{i}', 'F32', (3,), np.full(3, i, '<f4').tobytes()) for i in range(3000)]
+save('many.safetensors', many)
+large = rng.integers(-128, 128, 40_000_000, dtype='i1')
+save('large.safetensors', [('x', 'I8', (3,), b'abc'), ('y', 'I8', (large.size,), large.tobytes())])
+with open('expected.json', 'w') as file: json.dump({'small': expected, 'large': [int(large.max()), int(large.min()), int((large == 0).sum())]}, file)
+)";
+
+class Containers : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder = new ScratchFolder;
+    run_python(*folder, kProgram);
+    expected = json::parse(content_of(*folder / "expected.json"));
+  }
+  static void TearDownTestSuite() { delete std::exchange(folder, nullptr); }
+
+  static json tensors_of(const std::string& arguments) {
+    const Ran ran = run(*folder, arguments + " --format json");
+    EXPECT_EQ(ran.exit, 0) << ran.err;
+    return json::parse(ran.out).at("tensors");
+  }
+
+  static inline ScratchFolder* folder = nullptr;
+  static inline json expected;
+};
+
+TEST_F(Containers, SafetensorsOfEveryDtypeHaveTheValuesOfNumpy) {
+  for (const std::string name : {"a.safetensors", "b.safetensors"}) {
+    for (const std::string on : {"host", "auto"}) {
+      const json found = tensors_of(name + " --stats max,min,count,nan-count,zero-count --on " + on);
+      ASSERT_EQ(found.size(), expected.at("small").size());
+      for (const json& tensor : found) {
+        const auto& all = expected.at("small");
+        const auto wanted = std::find_if(all.begin(), all.end(),
+                                         [&](const json& each) { return each.at("tensor") == tensor.at("tensor"); });
+        ASSERT_NE(wanted, all.end()) << tensor;
+        EXPECT_EQ(tensor.at("path"), name);
+        EXPECT_EQ(tensor.at("op_name"), tensor.at("tensor"));
+        for (const char* key : {"shape", "bytes"}) EXPECT_EQ(tensor.at(key), wanted->at(key)) << tensor;
+        for (const char* key : {"max", "min", "count", "nan count", "zero count"}) {
+          EXPECT_EQ(tensor.at("stats").at(key), wanted->at(key)) << key << " of " << tensor;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Containers, ThousandsOfTensorsKeepTheirOrder) {
+  const json found = tensors_of("many.safetensors --stats avg --on host");
+  ASSERT_EQ(found.size(), 3000u);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].at("tensor"), "t." + std::to_string(i));
+    EXPECT_EQ(found[i].at("stats").at("avg"), i);
+  }
+}
+
+TEST_F(Containers, ALargeTensorIsReadInPieces) {
+  const json found = tensors_of("large.safetensors --stats max,min,zero-count");
+  ASSERT_EQ(found.size(), 2u);
+  const json& stats = found[1].at("stats");
+  EXPECT_EQ(json({stats.at("max"), stats.at("min"), stats.at("zero count")}), expected.at("large"));
+}
+
+TEST_F(Containers, ATableAndExplainNameFileAndTensor) {
+  const Ran ran = run(*folder, "a.safetensors --stats max --on host --explain");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_PRED2(holds, ran.out, "\na.safetensors::layer.I8/größe \"0\"");
+  EXPECT_PRED2(holds, ran.out, "\na.safetensors::I8\\n5  ");
+  EXPECT_PRED2(holds, ran.out, "\na.safetensors::layer.I8/größe \"0\"\n  max: host: ");
+}
+
+TEST_F(Containers, AreFoundInFoldersBesideNpyFiles) {
+  ScratchFolder tree;
+  std::filesystem::create_directory(tree / "d");
+  std::filesystem::copy(*folder / "many.safetensors", tree / "d/many.safetensors");
+  test::write_file(tree / "d/a.npy", test::npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "1234"));
+  const Ran ran = run(tree, "d --stats max --format json --on host");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  const json found = json::parse(ran.out).at("tensors");
+  ASSERT_EQ(found.size(), 3001u);
+  EXPECT_FALSE(found[0].contains("tensor")) << "a file of one tensor";
+  EXPECT_EQ(found[1].at("tensor"), "t.0");
+}
+
+TEST_F(Containers, OneWithATensorThatIsRefusedHasTheOthersAndExitThree) {
+  ScratchFolder place;
+  const std::string header = R"({"c":{"dtype":"C64","shape":[1],"data_offsets":[0,8]},"u":{"dtype":"U8","shape":[2],"data_offsets":[8,10]}})";
+  std::string length(8, '\0');
+  length[0] = static_cast<char>(header.size());
+  test::write_file(place / "x.safetensors", length + header + "12345678\x01\x02");
+  test::write_file(place / "none.safetensors", std::string("\x02\0\0\0\0\0\0\0{}", 10));
+  const Ran ran = run(place, "x.safetensors none.safetensors --stats max --format csv --on host");
+  EXPECT_EQ(ran.exit, 3);
+  EXPECT_EQ(ran.err, "tensorstat: x.safetensors::c: dtype C64 (complex64) is not supported\n"
+                     "tensorstat: none.safetensors: holds no tensor\n");
+  EXPECT_PRED2(holds, ran.out, "\nTensor,u,0,0,");
+}
+
+}  // namespace
+}  // namespace tensorstat

@@ -1,0 +1,75 @@
+// What a killed process left unfinished is removed by the next one; what a living one writes is not.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include "stats/files/npy_writer.hpp"
+#include "tests/support/file_calls.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+namespace tensorstat {
+namespace {
+
+// Writes x.npy in a child that dies just before the file gets its name.
+void die_while_writing(const ScratchFolder& folder) {
+  const pid_t child = fork();
+  if (child == 0) {
+    judge_file_call = [](FileCall call) { return Verdict{.die_before = call == FileCall::kRename}; };
+    static_cast<void>(write_whole_file(folder / "x.npy", "words"));
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+}
+
+int files_in(const ScratchFolder& folder) {
+  const std::filesystem::directory_iterator files(folder.path());
+  return static_cast<int>(std::distance(begin(files), end(files)));
+}
+
+TEST(UnfinishedFiles, OfAKilledProcessAreRemoved) {
+  const ScratchFolder folder;
+  die_while_writing(folder);
+  die_while_writing(folder);
+  ASSERT_EQ(files_in(folder), 2);
+  std::ofstream(folder / "y.npy") << "another";
+  remove_unfinished_files(folder.path());
+  EXPECT_EQ(files_in(folder), 1);
+  EXPECT_EQ(content_of(folder / "y.npy"), "another");
+  remove_unfinished_files(folder / "no such folder");
+}
+
+const ScratchFolder* where = nullptr;
+int calls_until_cleaning = 0;
+
+TEST(UnfinishedFiles, OfALivingProcessStay) {
+  const ScratchFolder folder;
+  where = &folder;
+  // Somebody cleans up just before the nth file call that writing makes.
+  for (int nth = 1; nth <= 12; ++nth) {
+    calls_until_cleaning = nth;
+    judge_file_call = [](FileCall) {
+      if (--calls_until_cleaning == 0) remove_unfinished_files(where->path());
+      return Verdict{};
+    };
+    const Status written = write_whole_file(folder / std::to_string(nth), "words");
+    judge_file_call = nullptr;
+    EXPECT_TRUE(written) << written.error().message;
+  }
+  EXPECT_EQ(files_in(folder), 12);
+}
+
+TEST(UnfinishedFiles, ANameThatIsTakenIsNoFault) {
+  const ScratchFolder folder;
+  ASSERT_TRUE(write_whole_file(folder / "first", "words"));
+  // As a process of the same number would leave them, in a container of its own.
+  for (int i = 0; i < 60; ++i) {
+    std::ofstream(folder / (".new-" + std::to_string(getpid()) + "-" + std::to_string(i))) << "left";
+  }
+  const Status written = write_whole_file(folder / "second", "words");
+  EXPECT_TRUE(written) << written.error().message;
+  EXPECT_EQ(content_of(folder / "second"), "words");
+}
+
+}  // namespace
+}  // namespace tensorstat

@@ -1,0 +1,70 @@
+// Each thing is said once, in bounded memory, one message at a time, and never under a hold.
+#include "stats/rows/notices.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace tensorstat {
+namespace {
+
+TEST(Notices, EachThingOnceUpToABound) {
+  std::vector<std::string> said;
+  Notices notices([&](Severity, std::string_view message) { said.emplace_back(message); });
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t i = 0; i < 2 * Notices::kMostKeys; ++i) notices.warn_once("key " + std::to_string(i), "words");
+  }
+  EXPECT_EQ(said.size(), Notices::kMostKeys);
+}
+
+TEST(Notices, WhatIsHeldBackComesInOrderAndIsBounded) {
+  std::vector<std::string> said;
+  Notices notices([&](Severity, std::string_view message) { said.emplace_back(message); });
+  {
+    const Notices::Hold outer(notices);
+    {
+      const Notices::Hold inner(notices);
+      for (int i = 0; i < 1000; ++i) notices.warn(std::to_string(i));
+    }
+    EXPECT_TRUE(said.empty());
+  }
+  ASSERT_EQ(said.size(), Notices::kMostQueued);
+  EXPECT_EQ(said[0], "0");
+  EXPECT_EQ(said[100], "100");
+  EXPECT_EQ(said.back(), "further messages are left out");
+}
+
+TEST(Notices, OneAtATimeFromManyThreadsAndNoneIsLost) {
+  std::atomic<int> inside{0}, calls{0};
+  Notices notices([&](Severity, std::string_view) {
+    EXPECT_EQ(++inside, 1);
+    ++calls;
+    --inside;
+  });
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int i = 0; i < 50; ++i) notices.warn(std::to_string(thread * 100 + i));
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  notices.deliver();
+  EXPECT_EQ(calls, 200);
+}
+
+TEST(Notices, ALogThatSaysSomethingItself) {
+  std::vector<std::string> said;
+  Notices* self = nullptr;
+  Notices notices([&](Severity, std::string_view message) {
+    said.emplace_back(message);
+    self->warn_once("again", "from the log");
+  });
+  self = &notices;
+  notices.warn("first");
+  EXPECT_EQ(said, (std::vector<std::string>{"first", "from the log"}));
+}
+
+}  // namespace
+}  // namespace tensorstat
