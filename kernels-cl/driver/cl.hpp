@@ -1,19 +1,42 @@
-// OpenCL's C++ bindings, without exceptions, at the version the kernels are written for.
+// OpenCL's C++ bindings, without exceptions, at the version the kernels are written for. They are inline
+// functions of namespace cl, and a program that uses them with exceptions has functions of the same names:
+// the linker would let one stand for the other. So here they have a namespace of their own.
 #pragma once
 
 // Debian's bindings do not compile when these two differ.
 #define CL_HPP_TARGET_OPENCL_VERSION 120
 #define CL_HPP_MINIMUM_OPENCL_VERSION 120
 #define CL_TARGET_OPENCL_VERSION 120
+#undef CL_HPP_ENABLE_EXCEPTIONS
+// What they include must not be renamed with them.
+#include <CL/opencl.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
 #pragma GCC diagnostic ignored "-Wignored-attributes"
+#define cl tensorstat_private_cl
 #include <CL/opencl.hpp>
+#undef cl
 #pragma GCC diagnostic pop
 
-#include <string>
-
 #include <tensorstat/status.hpp>
+
+namespace tensorstat {
+namespace cl = ::tensorstat_private_cl;
+}
 
 namespace tensorstat::cl_engine {
 

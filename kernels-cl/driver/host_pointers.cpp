@@ -1,5 +1,6 @@
 #include "kernels-cl/driver/host_pointers.hpp"
 
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <string_view>
@@ -22,7 +23,7 @@ struct Question {
 
 void CL_CALLBACK answer(void* given) {
   const Question& question = *static_cast<const Question*>(given);
-  *question.answer = question.memory;
+  std::atomic_ref(*question.answer).store(question.memory, std::memory_order_release);
 }
 
 bool runs_in_this_address_space(const Device& device, const cl::Context& context, const cl::CommandQueue& queue) {
@@ -43,7 +44,8 @@ bool runs_in_this_address_space(const Device& device, const cl::Context& context
   code = clEnqueueNativeKernel(queue(), answer, &question, sizeof question, 1, &memory(), &place, 0, nullptr, &done());
   if (code != CL_SUCCESS) return false;
   if (clWaitForEvents(1, &done()) != CL_SUCCESS) {
-    if (!come_to_rest(queue, done)) keep_for_ever(talk.release());  // it may still be answered
+    const auto answered = [&] { return std::atomic_ref(talk->heard).load(std::memory_order_acquire) != nullptr; };
+    if (come_to_rest(queue, {&done, 1}, answered) == Rest::kUnknown) keep_for_ever(talk.release());
     return false;
   }
   return talk->heard == talk->lent;

@@ -1,6 +1,7 @@
 #include "kernels-cl/launch/batch.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <tuple>
 #include <utility>
@@ -58,7 +59,7 @@ Result<Batch> Batch::enqueue(const Device& device, BufferCache& buffers, const c
   batch.queue_ = queue;
   batch.lay_out(device);
   // Before the workspace: a kernel that is new is checked, and the check wants device memory too.
-  std::vector<cl::Kernel> kernels;
+  std::vector<std::shared_ptr<Kernel>> kernels;
   for (const Launch& launch : batch.launches_) {
     const Piece& piece = batch.pieces_[launch.first_piece];
     auto kernel = kernel_of(piece.dtype, piece.needs);
@@ -70,7 +71,7 @@ Result<Batch> Batch::enqueue(const Device& device, BufferCache& buffers, const c
     if (!workspace) return workspace.error();
     batch.workspace_ = *std::move(workspace);
   }
-  if (Status status = batch.start(device, kernels, wait_list); !status) return status.error();
+  if (Status status = batch.start(device, kernels, wait_list); !status) return batch.give_up(status.error());
   return batch;
 }
 
@@ -83,7 +84,7 @@ void Batch::lay_out(const Device& device) {
   slices.reserve(pieces_.size());
   targets_.reserve(pieces_.size());
   for (std::size_t i = 0; i < pieces_.size();) {
-    Launch launch{i, i, i * kSliceWords, image_words_, partial_words(pieces_[i].dtype, pieces_[i].needs)};
+    Launch launch{i, i, i * kSliceWords, image_words_, partial_words(pieces_[i].dtype, pieces_[i].needs), 0};
     const auto key = launch_key(pieces_[i]);
     for (; i < pieces_.size() && launch_key(pieces_[i]) == key && i - launch.first_piece < kMostGroups; ++i) {
       if (i == launch.first_piece || !shared_partials || pieces_[i].job != pieces_[i - 1].job) {
@@ -95,6 +96,7 @@ void Batch::lay_out(const Device& device) {
       slices.push_back({pieces_[i].first_byte, pieces_[i].count, partial});
     }
     launch.end_piece = i;
+    launch.end_target = targets_.size();
     launches_.push_back(launch);
   }
   image_ = std::make_unique_for_overwrite<std::int64_t[]>(image_words_);
@@ -108,42 +110,48 @@ void Batch::lay_out(const Device& device) {
   }
 }
 
-cl_int Batch::launch(const Device& device, const Launch& launch, const cl::Kernel& kernel,
-                     std::span<const cl_event> before, cl_event* folded) const {
+cl_int Batch::launch(const Device& device, const Launch& launch, Kernel& kernel, std::span<const cl_event> before,
+                     cl_event* folded) const {
   const std::span pieces(pieces_.data() + launch.first_piece, pieces_.data() + launch.end_piece);
   const cl_mem source = pieces[0].source, workspace = workspace_.memory();
   const std::uint64_t base = workspace == nullptr ? reinterpret_cast<std::uintptr_t>(image_.get()) : 0;
   const cl_ulong slices_at = base + launch.slices_at * kWordBytes, partials_at = base + launch.partials_at * kWordBytes;
+  const cl::Kernel& chosen = source == nullptr ? kernel.of_pointers : kernel.of_memory;
+  const std::lock_guard lock(kernel.arguments);
   cl_int code = CL_SUCCESS;
-  if (source == nullptr) code = announce(kernel, device.pointers, pieces);
-  if (code == CL_SUCCESS) code = clSetKernelArg(kernel(), 0, sizeof source, source == nullptr ? nullptr : &source);
-  if (code == CL_SUCCESS) code = clSetKernelArg(kernel(), 1, sizeof workspace, workspace == nullptr ? nullptr : &workspace);
-  if (code == CL_SUCCESS) code = clSetKernelArg(kernel(), 2, sizeof slices_at, &slices_at);
-  if (code == CL_SUCCESS) code = clSetKernelArg(kernel(), 3, sizeof partials_at, &partials_at);
+  if (source == nullptr) code = announce(chosen, device.pointers, pieces);
+  if (code == CL_SUCCESS) code = clSetKernelArg(chosen(), 0, sizeof source, source == nullptr ? nullptr : &source);
+  if (code == CL_SUCCESS) code = clSetKernelArg(chosen(), 1, sizeof workspace, workspace == nullptr ? nullptr : &workspace);
+  if (code == CL_SUCCESS) code = clSetKernelArg(chosen(), 2, sizeof slices_at, &slices_at);
+  if (code == CL_SUCCESS) code = clSetKernelArg(chosen(), 3, sizeof partials_at, &partials_at);
   if (code != CL_SUCCESS) return code;
   const std::size_t local = device.group_size, global = pieces.size() * local;
-  return clEnqueueNDRangeKernel(queue_(), kernel(), 1, nullptr, &global, &local, static_cast<cl_uint>(before.size()),
+  return clEnqueueNDRangeKernel(queue_(), chosen(), 1, nullptr, &global, &local, static_cast<cl_uint>(before.size()),
                                 before.empty() ? nullptr : before.data(), folded);
 }
 
-Status Batch::start(const Device& device, std::span<const cl::Kernel> kernels, std::span<const cl_event> wait_list) {
+Status Batch::start(const Device& device, std::span<const std::shared_ptr<Kernel>> kernels,
+                    std::span<const cl_event> wait_list) {
   const std::string doing = "folding " + std::to_string(pieces_.size()) + " slices on " + device.info.name;
-  std::vector<cl_event> before(wait_list.begin(), wait_list.end());
-  cl::Event uploaded;
+  commands_.reserve(launches_.size() + 2);  // from here on nothing may be enqueued and then forgotten
+  std::vector<cl_event> before(wait_list.begin(), wait_list.end()), last;
+  before.reserve(before.size() + 1);
+  last.reserve(launches_.size());
   if (workspace_.memory() != nullptr) {
+    cl::Event uploaded;
     const cl_int code = clEnqueueWriteBuffer(queue_(), workspace_.memory(), CL_FALSE, 0, image_words_ * kWordBytes,
                                              image_.get(), 0, nullptr, &uploaded());
     if (code != CL_SUCCESS) return error(doing, "clEnqueueWriteBuffer", code);
-    under_way_ = true;
     before.push_back(uploaded());
+    commands_.push_back(std::move(uploaded));
   }
-  std::vector<cl::Event> folded(launches_.size());
-  std::vector<cl_event> last;
   for (std::size_t i = 0; i < launches_.size(); ++i) {
-    const cl_int code = launch(device, launches_[i], kernels[i], before, &folded[i]());
+    cl::Event folded;
+    const cl_int code = launch(device, launches_[i], *kernels[i], before, &folded());
     if (code != CL_SUCCESS) return error(doing, "clEnqueueNDRangeKernel or its arguments", code);
-    under_way_ = true;
-    last.push_back(folded[i]());
+    last.push_back(folded());
+    commands_.push_back(std::move(folded));
+    ++launched_;
   }
   if (launches_.empty()) last = std::move(before);
   cl_int code = CL_SUCCESS;
@@ -152,37 +160,57 @@ Status Batch::start(const Device& device, std::span<const cl::Kernel> kernels, s
                                (image_words_ - partials_at_) * kWordBytes, image_.get() + partials_at_,
                                static_cast<cl_uint>(last.size()), last.data(), &done_());
   } else if (launches_.size() == 1) {
-    done_ = std::move(folded[0]);
+    done_ = commands_.back();
   } else {
     code = clEnqueueMarkerWithWaitList(queue_(), static_cast<cl_uint>(last.size()), last.empty() ? nullptr : last.data(),
                                        &done_());
   }
   if (code != CL_SUCCESS) return error(doing, "enqueueing the results", code);
-  under_way_ = true;
+  if (workspace_.memory() != nullptr || launches_.size() != 1) commands_.push_back(done_);
   code = clFlush(queue_());
   if (code != CL_SUCCESS) return error(doing, "clFlush", code);
   return {};
 }
 
-// Until nothing of the batch is under way any more.
-Status Batch::settle() {
-  if (!std::exchange(under_way_, false)) return {};
-  cl_int code = CL_SUCCESS;
-  if (done_() != nullptr) code = clWaitForEvents(1, &done_());
-  if (code == CL_SUCCESS && done_() != nullptr) return {};
-  // A command may still write into the image: it is freed when the whole queue has come to rest, or never.
-  if (!come_to_rest(queue_, done_)) {
-    keep_for_ever(image_.release());
-    workspace_ = {};  // stays in the ledger, as it may stay on the device
-    buffers_ = nullptr;
-  }
-  return error("waiting for a batch", "clWaitForEvents", code);
+// In the host's own address space the kernels' last deed is to write their counts here; the pieces have been
+// read by then.
+bool Batch::results_are_there() const {
+  const std::size_t end = launched_ == 0 ? 0 : launches_[launched_ - 1].end_target;
+  return std::all_of(targets_.begin(), targets_.begin() + static_cast<std::ptrdiff_t>(end), [&](const Target& target) {
+    const std::atomic_ref count(image_[target.words_at + PARTIAL_COUNT]);
+    return static_cast<std::uint64_t>(count.load(std::memory_order_acquire)) == target.count;
+  });
+}
+
+// After a failure: waits until nothing is under way. False: that cannot be told, and what the device may still
+// use of this object is kept for ever.
+bool Batch::settle() noexcept {
+  const bool has_workspace = workspace_.memory() != nullptr;
+  workspace_.memory = {};  // from here on only the commands hold it
+  const Rest rest = come_to_rest(queue_, commands_, [&] {
+    return has_workspace ? workspace_.witness.deleted() : results_are_there();
+  });
+  commands_.clear();
+  if (rest != Rest::kUnknown && has_workspace) buffers_->forget(workspace_.bytes);
+  // Where its counts were seen, the last of its other words may still be on their way.
+  if (rest == Rest::kUnknown || (rest == Rest::kSeen && !has_workspace)) keep_for_ever(image_.release());
+  workspace_ = {};
+  return rest != Rest::kUnknown;
+}
+
+Error Batch::give_up(Error why) {
+  if (!commands_.empty() && !settle()) why.code = Code::kInUse;
+  return why;
 }
 
 Status Batch::wait() {
-  if (Status status = settle(); !status) return status;
+  if (!commands_.empty()) {
+    const cl_int code = clWaitForEvents(1, &done_());
+    if (code != CL_SUCCESS) return give_up(error("waiting for a batch", "clWaitForEvents", code));
+    commands_.clear();
+  }
   for (const Target& target : targets_) {
-    if (static_cast<std::uint64_t>(image_[target.words_at + PARTIAL_COUNT]) != target.count) {
+    if (image_ == nullptr || static_cast<std::uint64_t>(image_[target.words_at + PARTIAL_COUNT]) != target.count) {
       return Error{Code::kDevice, "a kernel left no result, though no call failed"};
     }
   }
@@ -206,8 +234,9 @@ void Batch::swap(Batch& other) noexcept {
   std::swap(buffers_, other.buffers_);
   std::swap(workspace_, other.workspace_);
   std::swap(queue_, other.queue_);
+  std::swap(commands_, other.commands_);
   std::swap(done_, other.done_);
-  std::swap(under_way_, other.under_way_);
+  std::swap(launched_, other.launched_);
 }
 
 Batch::Batch(Batch&& other) noexcept { swap(other); }
@@ -217,8 +246,15 @@ Batch& Batch::operator=(Batch&& other) noexcept {
   return *this;
 }
 
+bool Batch::close() noexcept {
+  const bool asks = !commands_.empty() && clWaitForEvents(1, &done_()) != CL_SUCCESS;
+  if (asks && !settle()) return false;
+  commands_.clear();
+  return true;
+}
+
 Batch::~Batch() {
-  static_cast<void>(settle());
+  static_cast<void>(close());
   if (buffers_ != nullptr && workspace_.bytes != 0) buffers_->give_back(std::move(workspace_));
 }
 

@@ -15,6 +15,7 @@
 #include "kernels-cl/driver/cl.hpp"
 #include "kernels-cl/driver/device.hpp"
 #include "kernels-cl/launch/buffer_cache.hpp"
+#include "kernels-cl/launch/program.hpp"
 
 namespace tensorstat::cl_engine {
 
@@ -36,16 +37,20 @@ std::uint64_t workspace_bytes(const Piece& piece);
 
 class Batch {
  public:
-  using KernelOf = std::function<Result<cl::Kernel>(Dtype, Needs)>;
+  using KernelOf = std::function<Result<std::shared_ptr<Kernel>>(Dtype, Needs)>;
 
   Batch() = default;
   Batch(Batch&&) noexcept;
   Batch& operator=(Batch&&) noexcept;
-  // Waits for what is under way: the device writes into this object's memory.
   ~Batch();
 
+  // Waits for what is under way, as the device writes into this object's memory; the destructor does so, too.
+  // False where it cannot be told when that ends: then that memory is kept for ever.
+  bool close() noexcept;
+
   // Enqueues everything behind `wait_list` and flushes the queue. Commands wait for one another by
-  // events, so the queue may be out of order. `sources` are kept until the batch is done.
+  // events, so the queue may be out of order. `sources` are kept until the batch is done. After an error
+  // nothing is under way, unless it is Code::kInUse: then the device may still read the pieces.
   static Result<Batch> enqueue(const Device& device, BufferCache& buffers, const cl::CommandQueue& queue, std::vector<Piece> pieces,
                                const KernelOf& kernel_of, std::span<const cl_event> wait_list,
                                std::vector<cl::Buffer> sources = {});
@@ -54,6 +59,7 @@ class Batch {
   std::uint64_t device_bytes() const { return workspace_.bytes; }
 
   // Waits for this batch alone. A kernel that was lost on the way is noticed, though no call may have failed.
+  // Errors are those of `enqueue`.
   Status wait();
 
   // After a successful wait: merges each piece into the partial of its job, `partial_of(job)`.
@@ -73,6 +79,7 @@ class Batch {
     std::size_t first_piece, end_piece;
     std::size_t slices_at, partials_at;  // words from the workspace's start
     std::size_t words;                   // a partial
+    std::size_t end_target;
   };
   struct Target {
     std::size_t job, words_at;
@@ -80,10 +87,12 @@ class Batch {
   };
 
   void lay_out(const Device& device);
-  Status start(const Device& device, std::span<const cl::Kernel> kernels, std::span<const cl_event> wait_list);
-  cl_int launch(const Device& device, const Launch& launch, const cl::Kernel& kernel,
-                std::span<const cl_event> before, cl_event* folded) const;
-  Status settle();
+  Status start(const Device& device, std::span<const std::shared_ptr<Kernel>> kernels, std::span<const cl_event> wait_list);
+  cl_int launch(const Device& device, const Launch& launch, Kernel& kernel, std::span<const cl_event> before,
+                cl_event* folded) const;
+  Error give_up(Error why);
+  bool settle() noexcept;
+  bool results_are_there() const;
   void swap(Batch& other) noexcept;
 
   std::vector<Piece> pieces_;
@@ -95,8 +104,9 @@ class Batch {
   BufferCache* buffers_ = nullptr;
   BufferCache::Buffer workspace_;
   cl::CommandQueue queue_;
+  std::vector<cl::Event> commands_;  // all that were enqueued; empty once they are known to have ended
   cl::Event done_;
-  bool under_way_ = false;
+  std::size_t launched_ = 0;
 };
 
 }  // namespace tensorstat::cl_engine

@@ -1,8 +1,6 @@
 #include "kernels-cl/launch/buffer_cache.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 namespace tensorstat::cl_engine {
 namespace {
@@ -11,25 +9,6 @@ namespace {
 constexpr std::uint64_t kAmple = 16;
 
 }  // namespace
-
-bool come_to_rest(const cl::CommandQueue& queue, const cl::Event& last) {
-  if (clFinish(queue()) == CL_SUCCESS) return true;
-  if (last() == nullptr) return false;
-  for (int tries = 0; tries < 5000; ++tries) {
-    cl_int status = CL_QUEUED;
-    if (clGetEventInfo(last(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr) != CL_SUCCESS) return false;
-    if (status <= CL_COMPLETE) return true;  // an error ends a command too
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return false;
-}
-
-void keep_for_ever(void* memory) {
-  static std::mutex mutex;
-  static auto* const kept = new std::vector<void*>;
-  const std::lock_guard lock(mutex);
-  kept->push_back(memory);
-}
 
 BufferCache::~BufferCache() { drop_idle(); }
 
@@ -68,7 +47,13 @@ Result<BufferCache::Buffer> BufferCache::take(std::uint64_t bytes, const char* p
     ledger_.release(bytes);
     return error("allocating " + std::to_string(bytes) + " bytes for " + purpose, "clCreateBuffer", code);
   }
-  return Buffer{std::move(made), bytes, nullptr};
+  auto witness = Witness::of(made);
+  if (!witness) {
+    made = {};
+    ledger_.release(bytes);
+    return witness.error();
+  }
+  return Buffer{std::move(made), bytes, *std::move(witness), nullptr};
 }
 
 void BufferCache::give_back(Buffer buffer) {

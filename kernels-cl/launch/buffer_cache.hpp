@@ -8,16 +8,10 @@
 #include <vector>
 
 #include "kernels-cl/driver/cl.hpp"
+#include "kernels-cl/launch/at_rest.hpp"
 #include "stats/core/ledger.hpp"
 
 namespace tensorstat::cl_engine {
-
-// After a failed call: waits until a queue has come to rest. Where it cannot be waited for, `last`, the event
-// of our last command there, is asked for some seconds. False: commands may still run.
-bool come_to_rest(const cl::CommandQueue& queue, const cl::Event& last);
-
-// Host memory that a command may still touch is never freed.
-void keep_for_ever(void* memory);
 
 // Buffers that nothing uses at the moment. Thread-safe.
 class BufferCache {
@@ -30,6 +24,7 @@ class BufferCache {
   struct Buffer {
     cl::Buffer memory;
     std::uint64_t bytes = 0;
+    Witness witness{};
     // As many on the host, for a user who puts them there: kept with the buffer, and not in the ledger.
     std::unique_ptr<std::byte[]> host{};
   };
@@ -39,6 +34,9 @@ class BufferCache {
   // are too small, or the budget has no room beside them, the idle ones are given up.
   Result<Buffer> take(std::uint64_t bytes, const char* purpose);
   void give_back(Buffer buffer);
+
+  // Of a buffer that is not given back: its bytes leave the ledger once the device does not use it any more.
+  void forget(std::uint64_t bytes) { ledger_.release(bytes); }
 
   // What `take` may be asked for, at this moment.
   std::uint64_t room_bytes() const;

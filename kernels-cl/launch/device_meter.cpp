@@ -36,7 +36,8 @@ struct Ticket::State {
     if (owner->queue_context->forked()) {
       return Error{Code::kDevice, "the process has forked since the batch was submitted"};
     }
-    return batch->collect(partials);
+    Status status = batch->collect(partials);
+    return status ? status : cl_engine::with_advice(std::move(status).error());
   }
 
   std::shared_ptr<DeviceMeter::State> owner;  // goes last
@@ -127,7 +128,7 @@ Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Reques
   std::vector<cl_event> events;
   for (void* const event : wait_list) events.push_back(static_cast<cl_event>(event));
   auto batch = queue_context.enqueue(queue_context.queue(), std::move(pieces), std::move(sources), events);
-  if (!batch) return batch.error();
+  if (!batch) return cl_engine::with_advice(batch.error());
   *state->batch = *std::move(batch);
   return Ticket(std::move(state));
 } catch (...) {

@@ -112,23 +112,16 @@ std::string build_options(const Device& device, Dtype dtype, Needs needs) {
   return options;
 }
 
-const cl::Kernel* Programs::find(Dtype dtype, Needs needs) const {
-  const auto found = kernels_.find({dtype, needs});
-  return found == kernels_.end() ? nullptr : &found->second;
-}
-
-void Programs::keep(Dtype dtype, Needs needs, cl::Kernel kernel) { kernels_[{dtype, needs}] = std::move(kernel); }
-
-Programs::Recipe Programs::recipe(const Device& device, Dtype dtype, Needs needs) {
-  Recipe recipe{"building the kernel of " + std::string(name(dtype)) + " for " + device.info.name, source(device, dtype, (needs & kLowKernel) != 0),
-                build_options(device, dtype, needs), ""};
+Recipe recipe_of(const Device& device, Dtype dtype, Needs needs) {
+  Recipe made{"building the kernel of " + std::string(name(dtype)) + " for " + device.info.name,
+              source(device, dtype, (needs & kLowKernel) != 0), build_options(device, dtype, needs), ""};
   const std::string separator(1, '\0');
-  recipe.key = cache_key(device.info.platform_name + separator + device.info.name + separator + device.info.driver +
-                         separator + recipe.options + separator + recipe.source);
-  return recipe;
+  made.key = cache_key(device.info.platform_name + separator + device.info.name + separator + device.info.driver +
+                         separator + made.options + separator + made.source);
+  return made;
 }
 
-std::optional<cl::Kernel> Programs::recall(const cl::Context& context, const Device& device, const Recipe& recipe) {
+std::optional<cl::Program> recall_program(const cl::Context& context, const Device& device, const Recipe& recipe) {
   Binary binary = load_binary(recipe.key);
   if (binary.empty()) return std::nullopt;
   const cl_device_id id = device.device();
@@ -138,12 +131,10 @@ std::optional<cl::Kernel> Programs::recall(const cl::Context& context, const Dev
   const cl::Program program(clCreateProgramWithBinary(context(), 1, &id, &size, &bytes, &loaded, &code));
   if (code != CL_SUCCESS || loaded != CL_SUCCESS) return std::nullopt;
   if (program.build({device.device}, recipe.options.c_str()) != CL_SUCCESS) return std::nullopt;
-  cl::Kernel kernel(program, "fold", &code);
-  if (code != CL_SUCCESS) return std::nullopt;
-  return kernel;
+  return program;
 }
 
-Result<cl::Kernel> Programs::build(const cl::Context& context, const Device& device, const Recipe& recipe) {
+Result<cl::Program> build_program(const cl::Context& context, const Device& device, const Recipe& recipe) {
   cl_int code = CL_SUCCESS;
   const cl::Program program(context, recipe.source, false, &code);
   if (code != CL_SUCCESS) return error(recipe.doing, "clCreateProgramWithSource", code);
@@ -154,24 +145,30 @@ Result<cl::Kernel> Programs::build(const cl::Context& context, const Device& dev
     if (!log.empty()) failed.message += "; the compiler said: " + log.substr(0, 2000);
     return failed;
   }
-  cl::Kernel kernel(program, "fold", &code);
-  if (code != CL_SUCCESS) return error(recipe.doing, "clCreateKernel", code);
-  return kernel;
+  return program;
 }
 
-void Programs::remember(const cl::Kernel& kernel, const Recipe& recipe) {
-  cl_program program = nullptr;
+void remember_program(const cl::Program& program, const Recipe& recipe) {
   std::size_t devices = 0, bytes = 0;
-  if (clGetKernelInfo(kernel(), CL_KERNEL_PROGRAM, sizeof program, &program, nullptr) != CL_SUCCESS) return;
   // A caller's context may have more devices than ours; then the binaries are not worth the trouble.
-  if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, 0, nullptr, &devices) != CL_SUCCESS) return;
+  if (clGetProgramInfo(program(), CL_PROGRAM_BINARY_SIZES, 0, nullptr, &devices) != CL_SUCCESS) return;
   if (devices != sizeof bytes) return;
-  if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS) return;
+  if (clGetProgramInfo(program(), CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS) return;
   Binary binary(bytes);
   unsigned char* to = binary.data();
-  if (clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof to, &to, nullptr) == CL_SUCCESS) {
+  if (clGetProgramInfo(program(), CL_PROGRAM_BINARIES, sizeof to, &to, nullptr) == CL_SUCCESS) {
     store_binary(recipe.key, binary);
   }
+}
+
+Result<std::shared_ptr<Kernel>> make_kernel(const Device& device, const cl::Program& program, const Recipe& recipe) {
+  auto kernel = std::make_shared<Kernel>();
+  cl_int code = CL_SUCCESS;
+  kernel->of_memory = cl::Kernel(program, "fold", &code);
+  const bool announces = device.pointers == Pointers::kSvm || device.pointers == Pointers::kSystemSvm;
+  if (code == CL_SUCCESS) kernel->of_pointers = announces ? cl::Kernel(program, "fold", &code) : kernel->of_memory;
+  if (code != CL_SUCCESS) return error(recipe.doing, "clCreateKernel", code);
+  return kernel;
 }
 
 }  // namespace tensorstat::cl_engine

@@ -1,10 +1,10 @@
-// Programs: the kernel specialised by dtype and needs, built once each and kept on disk.
+// The kernel specialised by dtype and needs: its text, its program, which is built and kept on disk, and its handles.
 #pragma once
 
-#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include <tensorstat/partial.hpp>
 
@@ -31,28 +31,25 @@ std::string build_options(const Device& device, Dtype dtype, Needs needs);
 // end, and no more elements for a lane than its sums stay exact with.
 std::uint64_t most_elements_a_group(const Device& device, Dtype dtype, std::uint64_t total_bytes);
 
-// Not for several threads at once.
-class Programs {
- public:
-  // The kernel that was kept for these, or nullptr.
-  const cl::Kernel* find(Dtype dtype, Needs needs) const;
-  void keep(Dtype dtype, Needs needs, cl::Kernel kernel);
-
-  // Everything that a kernel is made from.
-  struct Recipe {
-    std::string doing, source, options, key;
-  };
-  static Recipe recipe(const Device& device, Dtype dtype, Needs needs);
-
-  // From the cache on disk, where that has it and the driver takes it; from the text.
-  static std::optional<cl::Kernel> recall(const cl::Context& context, const Device& device, const Recipe& recipe);
-  static Result<cl::Kernel> build(const cl::Context& context, const Device& device, const Recipe& recipe);
-
-  // Keeps it on disk.
-  static void remember(const cl::Kernel& kernel, const Recipe& recipe);
-
- private:
-  std::map<std::pair<Dtype, Needs>, cl::Kernel> kernels_;
+// Everything that a kernel is made from.
+struct Recipe {
+  std::string doing, source, options, key;
 };
+Recipe recipe_of(const Device& device, Dtype dtype, Needs needs);
+
+// From the cache on disk, where that has it and the driver takes it; from the text.
+std::optional<cl::Program> recall_program(const cl::Context& context, const Device& device, const Recipe& recipe);
+Result<cl::Program> build_program(const cl::Context& context, const Device& device, const Recipe& recipe);
+
+// Keeps it on disk.
+void remember_program(const cl::Program& program, const Recipe& recipe);
+
+// A program's kernel. Its arguments belong to one launch at a time.
+struct Kernel {
+  cl::Kernel of_memory;    // for tensors in a cl_mem
+  cl::Kernel of_pointers;  // for tensors by their addresses: memory that was announced to a kernel stays with it
+  std::mutex arguments;
+};
+Result<std::shared_ptr<Kernel>> make_kernel(const Device& device, const cl::Program& program, const Recipe& recipe);
 
 }  // namespace tensorstat::cl_engine

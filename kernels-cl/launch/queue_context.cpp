@@ -24,37 +24,52 @@ QueueContext::QueueContext(Device device, cl::Context context, cl::CommandQueue 
       upload_queue_(std::move(upload_queue)), buffers_(context_, ledger) {}
 
 Result<std::unique_ptr<QueueContext>> QueueContext::open(const MeterOptions& options, Ledger& ledger) {
-  const bool callers = options.queue != nullptr;
-  cl::CommandQueue queue;
-  cl::Context context;
-  Result<Device> device = Device{};
   cl_int code = CL_SUCCESS;
-  if (callers) {
-    queue = cl::CommandQueue(static_cast<cl_command_queue>(options.queue), true);
-    context = queue.getInfo<CL_QUEUE_CONTEXT>(&code);
+  if (options.queue != nullptr) {
+    const cl::CommandQueue queue(static_cast<cl_command_queue>(options.queue), true);
+    cl::Context context = queue.getInfo<CL_QUEUE_CONTEXT>(&code);
     cl::Device callers_device;
     if (code == CL_SUCCESS) callers_device = queue.getInfo<CL_QUEUE_DEVICE>(&code);
     if (code != CL_SUCCESS) return error("asking the caller's queue for its device", "clGetCommandQueueInfo", code);
-    device = describe(callers_device);
-  } else {
-    device = choose_device(options);
+    auto device = describe(callers_device);
+    if (!device) return device.error();
+    return open_on(*std::move(device), std::move(context), queue, ledger);
   }
+  auto device = choose_device(options);
   if (!device) return device.error();
-  const std::string doing = "opening " + device->info.name;
-  if (!callers) {
-    context = cl::Context(device->device, nullptr, nullptr, nullptr, &code);
-    if (code != CL_SUCCESS) return error(doing, "clCreateContext", code);
+  cl::Context context(device->device, nullptr, nullptr, nullptr, &code);
+  if (code != CL_SUCCESS) return error("opening " + device->info.name, "clCreateContext", code);
+  return open_on(*std::move(device), std::move(context), {}, ledger);
+}
+
+Result<std::unique_ptr<QueueContext>> QueueContext::open_in(const cl::Context& context, const cl::Device& preferred, Ledger& ledger) {
+  cl_int code = CL_SUCCESS;
+  const std::vector<cl::Device> devices = context.getInfo<CL_CONTEXT_DEVICES>(&code);
+  if (code != CL_SUCCESS) return error("asking a tensor's context for its devices", "clGetContextInfo", code);
+  Result<Device> best = Error{Code::kDevice, "a tensor's context has no device"};
+  for (const cl::Device& each : devices) {
+    auto described = describe(each);
+    const bool is_preferred = each() == preferred();
+    if (!best || (described && (is_preferred || described->rank > best->rank))) best = std::move(described);
+    if (best && is_preferred) break;
   }
-  cl::CommandQueue own_queue(context, device->device, 0, &code);
+  if (!best) return best.error();
+  return open_on(*std::move(best), context, {}, ledger);
+}
+
+Result<std::unique_ptr<QueueContext>> QueueContext::open_on(Device device, cl::Context context, cl::CommandQueue callers_queue,
+                                                            Ledger& ledger) {
+  const std::string doing = "opening " + device.info.name;
+  cl_int code = CL_SUCCESS;
+  cl::CommandQueue own_queue(context, device.device, 0, &code);
   if (code != CL_SUCCESS) return error(doing, "clCreateCommandQueue", code);
   cl::CommandQueue upload_queue = own_queue;
-  if (!device->shares_host_memory) upload_queue = cl::CommandQueue(context, device->device, 0, &code);
+  if (!device.shares_host_memory) upload_queue = cl::CommandQueue(context, device.device, 0, &code);
   if (code != CL_SUCCESS) return error(doing, "clCreateCommandQueue", code);
-  if (!callers) queue = own_queue;
-  device->pointers = find_pointers(*device, context, own_queue);
-  return std::unique_ptr<QueueContext>(
-      new QueueContext(*std::move(device), std::move(context), std::move(queue), std::move(own_queue),
-                  std::move(upload_queue), ledger));
+  cl::CommandQueue queue = callers_queue() == nullptr ? own_queue : std::move(callers_queue);
+  device.pointers = find_pointers(device, context, own_queue);
+  return std::unique_ptr<QueueContext>(new QueueContext(std::move(device), std::move(context), std::move(queue),
+                                                        std::move(own_queue), std::move(upload_queue), ledger));
 }
 
 bool QueueContext::follows(const Tensor& tensor) const {
@@ -127,42 +142,57 @@ Status QueueContext::add(const Tensor& tensor, Needs needs, std::size_t job, std
 }
 
 Result<Batch> QueueContext::enqueue(const cl::CommandQueue& queue, std::vector<Piece> pieces,
-                               std::vector<cl::Buffer> sources, std::span<const cl_event> wait_list) {
-  const std::lock_guard lock(mutex_);
+                                    std::vector<cl::Buffer> sources, std::span<const cl_event> wait_list) {
   return Batch::enqueue(device_, buffers_, queue, std::move(pieces),
                         [this](Dtype dtype, Needs needs) { return kernel(dtype, needs); }, wait_list, std::move(sources));
 }
 
 Status QueueContext::prepare(Dtype dtype, Needs needs) {
-  const std::lock_guard lock(mutex_);
   const auto made = kernel(dtype, needs);
   return made ? Status{} : Status(made.error());
 }
 
-Result<cl::Kernel> QueueContext::kernel(Dtype dtype, Needs needs) {
-  if (const cl::Kernel* known = programs_.find(dtype, needs)) return *known;
-  auto made = make_kernel(device_, dtype, needs);
-  if (!made && device_.ptx != 0) {
+Result<QueueContext::SharedKernel> QueueContext::kernel(Dtype dtype, Needs needs) {
+  return kernels_.get({dtype, needs}, [&] {
+    auto made = checked_kernel(device_, dtype, needs);
+    if (made || device_.ptx == 0) return made;
     // A driver may not compile the packed operations, or get them wrong; without, it is a device like others.
     Device plain = device_;
     plain.ptx = 0;
-    made = make_kernel(plain, dtype, needs);
-  }
-  if (made) programs_.keep(dtype, needs, *made);
-  return made;
+    return checked_kernel(plain, dtype, needs);
+  });
 }
 
-Result<cl::Kernel> QueueContext::make_kernel(const Device& device, Dtype dtype, Needs needs) {
-  const auto prove = [&](const cl::Kernel& kernel) { return self_check(device, buffers_, own_queue_, kernel, dtype, needs); };
-  const Programs::Recipe recipe = Programs::recipe(device, dtype, needs);
+Result<QueueContext::SharedKernel> QueueContext::checked_kernel(const Device& device, Dtype dtype, Needs needs) {
+  const Recipe recipe = recipe_of(device, dtype, needs);
   if (Status tried = try_kernel(device, recipe.key, dtype, needs); !tried) return tried.error();
+  const auto checked = [&](const cl::Program& program) -> Result<SharedKernel> {
+    auto kernel = make_kernel(device, program, recipe);
+    if (!kernel) return kernel;
+    if (Status status = self_check(device, buffers_, context_, own_queue_, *kernel, dtype, needs); !status) return status.error();
+    return kernel;
+  };
   // What the disk had and the device does not do well is built again.
-  if (auto recalled = Programs::recall(context_, device, recipe); recalled && prove(*recalled)) return *std::move(recalled);
-  auto built = Programs::build(context_, device, recipe);
+  if (const auto recalled = recall_program(context_, device, recipe)) {
+    if (auto kernel = checked(*recalled)) return kernel;
+  }
+  const auto built = build_program(context_, device, recipe);
   if (!built) return built.error();
-  if (Status status = prove(*built); !status) return status.error();
-  Programs::remember(*built, recipe);
-  return built;
+  auto kernel = checked(*built);
+  if (kernel) remember_program(*built, recipe);
+  return kernel;
+}
+
+Status QueueContext::read(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes) const {
+  if (bytes.empty()) return {};
+  cl::Event done;
+  const cl_int code = clEnqueueReadBuffer(queue_(), static_cast<cl_mem>(const_cast<void*>(tensor.address)), CL_TRUE,
+                                          tensor.offset_bytes + first, bytes.size(), bytes.data(), 0, nullptr, &done());
+  if (code == CL_SUCCESS) return {};
+  Error failed = error("reading a tensor back from the device", "clEnqueueReadBuffer", code);
+  const bool enqueued = done() != nullptr;
+  if (enqueued && come_to_rest(queue_, {&done, 1}, [] { return false; }) == Rest::kUnknown) failed.code = Code::kInUse;
+  return failed;
 }
 
 }  // namespace tensorstat::cl_engine

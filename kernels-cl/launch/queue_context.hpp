@@ -5,15 +5,16 @@
 #include <unistd.h>
 
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels-cl/launch/batch.hpp"
 #include "kernels-cl/driver/device.hpp"
 #include "kernels-cl/launch/program.hpp"
 #include "kernels-cl/launch/buffer_cache.hpp"
+#include "kernels-cl/launch/made_once.hpp"
 
 namespace tensorstat::cl_engine {
 
@@ -25,6 +26,11 @@ class QueueContext {
   // another queue of the same context.
   static Result<std::unique_ptr<QueueContext>> open(const MeterOptions& options, Ledger& ledger);
 
+  // In a context that somebody else made, on a queue of its own: on `preferred` where the context has that device,
+  // else on the best that it has.
+  static Result<std::unique_ptr<QueueContext>> open_in(const cl::Context& context, const cl::Device& preferred, Ledger& ledger);
+
+  const cl::Context& context() const { return context_; }
   const Device& device() const { return device_; }
   const cl::CommandQueue& queue() const { return queue_; }          // the caller's, where there is one
   const cl::CommandQueue& own_queue() const { return own_queue_; }  // in order
@@ -51,25 +57,33 @@ class QueueContext {
   Status add(const Tensor& tensor, Needs needs, std::size_t job, std::uint64_t total_bytes, std::vector<Piece>& pieces,
              std::vector<cl::Buffer>& sources) const;
 
-  // Builds and checks a kernel, where that is not done yet.
+  // Builds and checks a kernel, where that is not done yet. Nobody waits meanwhile who asks for other kernels.
   Status prepare(Dtype dtype, Needs needs);
 
+  // Errors are Batch::enqueue's.
   Result<Batch> enqueue(const cl::CommandQueue& queue, std::vector<Piece> pieces, std::vector<cl::Buffer> sources,
                         std::span<const cl_event> wait_list = {});
 
+  // Copies bytes of a tensor in a cl_mem to the host, behind what is in the queue. After Code::kInUse the device
+  // may still write to `bytes`.
+  Status read(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes) const;
+
  private:
+  using SharedKernel = std::shared_ptr<Kernel>;
+
   QueueContext(Device device, cl::Context context, cl::CommandQueue queue, cl::CommandQueue own_queue,
-          cl::CommandQueue upload_queue, Ledger& ledger);
-  Result<cl::Kernel> kernel(Dtype dtype, Needs needs);
-  Result<cl::Kernel> make_kernel(const Device& device, Dtype dtype, Needs needs);  // built or recalled, and checked
+               cl::CommandQueue upload_queue, Ledger& ledger);
+  static Result<std::unique_ptr<QueueContext>> open_on(Device device, cl::Context context, cl::CommandQueue callers_queue,
+                                                       Ledger& ledger);
+  Result<SharedKernel> kernel(Dtype dtype, Needs needs);
+  Result<SharedKernel> checked_kernel(const Device& device, Dtype dtype, Needs needs);  // built or recalled
 
   const Device device_;
   const cl::Context context_;
   const cl::CommandQueue queue_, own_queue_, upload_queue_;
   const pid_t pid_ = getpid();
   BufferCache buffers_;
-  std::mutex mutex_;  // of the kernels and their arguments
-  Programs programs_;
+  MadeOnce<std::pair<Dtype, Needs>, SharedKernel> kernels_;
 };
 
 }  // namespace tensorstat::cl_engine

@@ -57,42 +57,45 @@ bool matters(Dtype dtype, std::size_t word, Needs needs) {
 
 }  // namespace
 
-Status self_check(const Device& device, BufferCache& buffers, const cl::CommandQueue& queue,
-             const cl::Kernel& kernel, Dtype dtype, Needs needs) {
-  std::vector<std::byte> bytes = awkward(dtype);
+Status self_check(const Device& device, BufferCache& buffers, const cl::Context& context, const cl::CommandQueue& queue,
+                  const std::shared_ptr<Kernel>& kernel, Dtype dtype, Needs needs) {
+  auto bytes = std::make_unique<std::vector<std::byte>>(awkward(dtype));
   const std::string doing = "probing the kernel of " + std::string(name(dtype)) + " on " + device.info.name;
   // Where the device reads host memory in place, the self-check takes none of its own.
   BufferCache::Buffer window;
   cl::Buffer source;
   if (device.shares_host_memory) {
     cl_int code = CL_SUCCESS;
-    source = cl::Buffer(queue.getInfo<CL_QUEUE_CONTEXT>(), CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes.size(),
-                        bytes.data(), &code);
+    source = cl::Buffer(context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes->size(), bytes->data(), &code);
     if (code != CL_SUCCESS) return error(doing, "clCreateBuffer", code);
   } else {
-    auto taken = buffers.take(bytes.size(), "the probe of a kernel");
+    auto taken = buffers.take(bytes->size(), "the probe of a kernel");
     if (!taken) return taken.error();
     window = *std::move(taken);
     source = window.memory;
   }
   Partial found(dtype, Precision::kHigh, needs), expected = found;
-  const auto elements = std::span(bytes).subspan(size_bytes(dtype));
+  const auto elements = std::span(*bytes).subspan(size_bytes(dtype));
   const auto lift = (needs & kLowKernel) != 0 ? lift_tiles : lift_all;
   lift(dtype, needs, elements, expected.words());
   carry(dtype, expected.words());
 
   const Status folded = [&]() -> Status {
     if (window.bytes != 0) {
-      const cl_int code = queue.enqueueWriteBuffer(source, CL_TRUE, 0, bytes.size(), bytes.data());
+      const cl_int code = queue.enqueueWriteBuffer(source, CL_TRUE, 0, bytes->size(), bytes->data());
       if (code != CL_SUCCESS) return error(doing, "clEnqueueWriteBuffer", code);
     }
     std::vector<Piece> pieces;
-    cut(device, {source(), dtype, needs, 0, size_bytes(dtype), kElements}, bytes.size(), pieces);
+    cut(device, {source(), dtype, needs, 0, size_bytes(dtype), kElements}, bytes->size(), pieces);
     auto batch = Batch::enqueue(device, buffers, queue, std::move(pieces),
-                                [&](Dtype, Needs) -> Result<cl::Kernel> { return kernel; }, {});
+                                [&](Dtype, Needs) -> Result<std::shared_ptr<Kernel>> { return kernel; }, {});
     if (!batch) return batch.error();
     return batch->collect({&found, 1});
   }();
+  if (!folded && folded.error().code == Code::kInUse) {
+    keep_for_ever(bytes.release());
+    return Error{Code::kDevice, doing + ": the driver does not tell whether it has ended"};  // no tensor was touched
+  }
   if (window.bytes != 0) buffers.give_back(std::move(window));
   if (!folded) return folded;
   for (std::size_t i = 0; i < expected.words().size(); ++i) {

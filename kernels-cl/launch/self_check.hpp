@@ -2,15 +2,15 @@
 // whose partial is known.
 #pragma once
 
-#include <functional>
+#include <memory>
 
 #include "kernels-cl/launch/batch.hpp"
 
 namespace tensorstat::cl_engine {
 
 // Folds a tensor of awkward values with `kernel`, and compares every word that was asked for with the
-// lift's. Waits for the result: `queue` is the engine's own. An error says what differed.
-Status self_check(const Device& device, BufferCache& buffers, const cl::CommandQueue& queue,
-             const cl::Kernel& kernel, Dtype dtype, Needs needs);
+// lift's. Waits for the result: `queue` is the engine's own, of `context`. An error says what differed.
+Status self_check(const Device& device, BufferCache& buffers, const cl::Context& context, const cl::CommandQueue& queue,
+                  const std::shared_ptr<Kernel>& kernel, Dtype dtype, Needs needs);
 
 }  // namespace tensorstat::cl_engine

@@ -32,24 +32,57 @@ Result<std::unique_ptr<UploadRing>> UploadRing::open(QueueContext& queue_context
     auto memory = queue_context.buffers().take(ring->window_bytes_, "a staging window");
     if (!memory) return memory.error();
     ring->windows_.emplace_back().memory = *std::move(memory);
+    ring->held_bytes_ += ring->windows_.back().memory.bytes;
   }
   return ring;
 }
 
 UploadRing::~UploadRing() {
-  // After an error only: what was sent may still be on its way.
-  const bool lost = sending_ && !come_to_rest(queue_context_.upload_queue(), sent_);
+  if (sent_() != nullptr && clWaitForEvents(1, &sent_()) != CL_SUCCESS) {
+    settle(true);
+    return;
+  }
   for (Window& window : windows_) {
-    window.batch = {};  // waits
-    if (!lost) {
-      queue_context_.buffers().give_back(std::move(window.memory));
-    } else {  // it may be read and written yet: the one for ever, the other in the ledger at least
-      keep_for_ever(window.memory.host.release());
-    }
+    if (window.batch.close()) queue_context_.buffers().give_back(std::move(window.memory));
   }
 }
 
+// Where the last upload cannot be asked, the windows tell: no command uses any of them any more.
+bool UploadRing::settle(bool batches_ended) noexcept {
+  std::array<Witness, kWindows> witnesses;
+  for (std::size_t i = 0; i < windows_.size(); ++i) {
+    batches_ended = windows_[i].batch.close() && batches_ended;
+    witnesses[i] = std::move(windows_[i].memory.witness);
+    windows_[i].memory.memory = {};
+  }
+  const std::span watched(witnesses.data(), windows_.size());
+  const auto seen = [&] { return std::ranges::all_of(watched, &Witness::deleted); };
+  const bool uploads_ended =
+      sent_() == nullptr || come_to_rest(queue_context_.upload_queue(), {&sent_, 1}, seen) != Rest::kUnknown;
+  for (Window& window : windows_) {
+    // What may be in use stays in the ledger, and on the host for ever.
+    if (uploads_ended && batches_ended) queue_context_.buffers().forget(window.memory.bytes);
+    if (!uploads_ended) keep_for_ever(window.memory.host.release());
+  }
+  windows_.clear();
+  sent_ = {};
+  return uploads_ended;
+}
+
+// A batch reads the windows alone: only an upload can still read what was added.
+Status UploadRing::give_up(Status why) {
+  if (why || windows_.empty()) return why;
+  const bool batches_ended = why.error().code != Code::kInUse;
+  const bool uploads_ended = settle(batches_ended);
+  if (uploads_ended && batches_ended) return why;
+  return Error{uploads_ended ? Code::kDevice : Code::kInUse, why.error().message};
+}
+
 Status UploadRing::add(const Tensor& tensor, Needs needs, std::size_t job) {
+  return give_up(put_in_windows(tensor, needs, job));
+}
+
+Status UploadRing::put_in_windows(const Tensor& tensor, Needs needs, std::size_t job) {
   const std::uint64_t element_bytes = size_bytes(tensor.dtype);
   const std::uint64_t unit = (needs & kLowKernel) != 0 ? element_bytes * kTileElements : element_bytes;
   const auto* address = static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes;
@@ -102,7 +135,6 @@ Status UploadRing::send_packed() {
 }
 
 Status UploadRing::send(const std::byte* from, std::uint64_t at, std::uint64_t bytes) {
-  sending_ = true;
   cl::Event sent;
   const cl_int code = clEnqueueWriteBuffer(queue_context_.upload_queue()(), windows_[filling_].memory.memory(), CL_FALSE, at,
                                            bytes, from, 0, nullptr, &sent());
@@ -116,9 +148,13 @@ Status UploadRing::turn() {
   Window& window = windows_[filling_];
   const cl_int code = clFlush(queue_context_.upload_queue()());
   if (code != CL_SUCCESS) return error("uploading a tensor", "clFlush", code);
-  auto batch = queue_context_.enqueue(queue_context_.own_queue(), std::move(window.pieces), {}, {&sent_(), 1});
+  auto batch = queue_context_.enqueue(queue_context_.own_queue(), std::move(window.pieces), {},
+                                      {&sent_(), sent_() == nullptr ? 0u : 1u});
   if (!batch) return batch.error();
   window.batch = *std::move(batch);
+  std::uint64_t held = 0;
+  for (const Window& each : windows_) held += each.memory.bytes + each.batch.device_bytes();
+  held_bytes_ = std::max(held_bytes_, held);
   filling_ = (filling_ + 1) % windows_.size();
   return collect(windows_[filling_]);
 }
@@ -134,21 +170,26 @@ Status UploadRing::collect(Window& window) {
 }
 
 Status UploadRing::release() {
-  if (!sending_) return {};
+  if (sent_() == nullptr) return {};
   const cl_int code = clWaitForEvents(1, &sent_());
-  if (code != CL_SUCCESS) return error("uploading a tensor", "clWaitForEvents", code);
-  sending_ = false;
+  if (code != CL_SUCCESS) return give_up(error("uploading a tensor", "clWaitForEvents", code));
+  sent_ = {};
   return {};
 }
 
 Status UploadRing::finish() {
+  Status status = give_up(drain());
+  if (status) sent_ = {};
+  return status;
+}
+
+Status UploadRing::drain() {
   if (windows_[filling_].used_bytes != 0) {
     if (Status status = turn(); !status) return status;
   }
   for (Window& window : windows_) {
     if (Status status = collect(window); !status) return status;
   }
-  sending_ = false;
   return {};
 }
 

@@ -24,8 +24,11 @@ class UploadRing {
   static Result<std::unique_ptr<UploadRing>> open(QueueContext& queue_context, std::uint64_t total_bytes, PartialOf partial_of);
   UploadRing(const UploadRing&) = delete;
   UploadRing& operator=(const UploadRing&) = delete;
-  // Waits for what is under way.
+  // Waits for what is under way; what was added is not read any more, unless that cannot be told.
   ~UploadRing();
+
+  // The first error of any of these ends the ring, and nothing that was added is read any more, unless it is
+  // Code::kInUse. Some of it may be in the partials.
 
   // Uploads a tensor in host memory and has it folded; waits only where every window is in use. Its bytes
   // must stay until `release` or `finish`.
@@ -34,8 +37,11 @@ class UploadRing {
   // Waits until nothing that was added is read any more, though it may be folded later.
   Status release();
 
-  // Waits until all is in the partials. After an error of this ring some of it may be.
+  // Waits until all is in the partials.
   Status finish();
+
+  // The most device memory that it held at a time, so far.
+  std::uint64_t held_bytes() const { return held_bytes_; }
 
  private:
   struct Window {
@@ -48,6 +54,12 @@ class UploadRing {
   static constexpr std::size_t kWindows = 3;
 
   UploadRing(QueueContext& queue_context, PartialOf partial_of) : queue_context_(queue_context), partial_of_(std::move(partial_of)) {}
+  Status put_in_windows(const Tensor& tensor, Needs needs, std::size_t job);
+  Status drain();
+  // After an error: has everything come to rest, and gives the windows up.
+  Status give_up(Status why);
+  // Without words; false: an upload may still read what was added.
+  bool settle(bool batches_ended) noexcept;
   // Takes `bytes` into the window that is being filled; where they are few, they are sent with others.
   Status put(const std::byte* from, std::uint64_t bytes);
   Status send(const std::byte* from, std::uint64_t at, std::uint64_t bytes);
@@ -61,8 +73,8 @@ class UploadRing {
   std::vector<Window> windows_;
   std::size_t filling_ = 0;
   std::uint64_t window_bytes_ = 0, most_workspace_bytes_ = 0;
-  cl::Event sent_;        // the last command of an upload; they run in order
-  bool sending_ = false;  // it has not been waited for
+  std::uint64_t held_bytes_ = 0;
+  cl::Event sent_;  // the last command of an upload, which has not been waited for; they run in order
 };
 
 }  // namespace tensorstat::cl_engine

@@ -28,7 +28,7 @@ namespace tensorstat::cl_engine {
 // Whether a platform's driver needs a trial.
 bool may_kill(std::string_view platform_name);
 
-// Whether such platforms' devices can be found, and whether the kernel that `key` names (Programs::Recipe) can be
+// Whether such platforms' devices can be found, and whether the kernel that `key` names (Recipe) can be
 // built, loaded and run. An error says how the trial ended, or why there was none.
 Status try_devices();
 Status try_kernel(const Device& device, const std::string& key, Dtype dtype, Needs needs);

@@ -65,7 +65,7 @@ Status fold_a_tile(const Device& device, Dtype dtype, Needs needs) {
 Status fold_twice(const std::string& key, Dtype dtype, Needs needs) {
   for (const Device& device : find_devices()) {
     if (!may_kill(device.info.platform_name) || !device.info.refusal.empty()) continue;
-    if (Programs::recipe(device, dtype, needs).key != key) continue;
+    if (recipe_of(device, dtype, needs).key != key) continue;
     if (Status status = fold_a_tile(device, dtype, needs); !status) return status;
     return fold_a_tile(device, dtype, needs);
   }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "stats/files/shown.hpp"
+#include "stats/rows/column.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -19,6 +20,7 @@ constexpr const char* kExamples = R"(Examples:
   tensorstat weights.npy                          what is in it, at a glance
   tensorstat run/rank_0 --stats max,min,l2norm    every tensor below a directory
   tensorstat run --stats all -o statistic.csv     MindSpore's columns, for a spreadsheet
+  tensorstat run -o all.csv --columns path,rank,iteration   the same of a tree, with where each row is from
   tensorstat 'grad.*.npy' --format json | jq '.tensors[] | select(.stats["nan count"] > 0) | .path'
   tensorstat huge.npy --on device --budget 512M --explain
   tensorstat dump --config data_dump.json run     what MindSpore would have written of them
@@ -133,7 +135,7 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
                  ".npy and .safetensors files, directories (walked recursively, in the order of names) and "
                  "globs (*, ?, [], **)")
       ->type_name("");
-  std::string stats = kStatsByDefault, device;
+  std::string stats = kStatsByDefault, device, columns;
   std::optional<Format> format;
   app.add_option("--stats", stats, "What to compute, e.g. max,nan-count; or all")
       ->type_name("LIST");
@@ -150,6 +152,10 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
   add_choice(app, "--format", format, {kFormats.begin(), kFormats.end()},
              "table, csv, json or ndjson; by default what -o ends in (.csv, .json, .ndjson, .jsonl, .txt), or table")
       ->type_name("FORMAT");
+  app.add_option("--columns", columns,
+                 "Further columns of a csv, after the others: path; rank, graph and iteration of a dump's folders; "
+                 "tensor, its name in a container")
+      ->type_name("LIST");
   app.add_option("-o,--output", arguments.output,
                  "Write there, whole or not at all, not to stdout; a file that is there keeps its mode")
       ->type_name("FILE");
@@ -180,6 +186,14 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
     if (!categories) throw CLI::ValidationError("--stats", categories.error().message);
     arguments.request.categories = *std::move(categories);
     arguments.format = format ? *format : format_for(arguments.output);
+    if (!columns.empty()) {
+      if (arguments.format != Format::kCsv) {
+        throw CLI::ValidationError("--columns", "only a csv has them; a table and JSON say the path always");
+      }
+      auto names = further_columns_from(columns);
+      if (!names) throw CLI::ValidationError("--columns", names.error().message);
+      arguments.columns = *std::move(names);
+    }
     if (!device.empty() &&
         !parse_device(device, arguments.meter.platform, arguments.meter.device)) {
       throw CLI::ValidationError("--device",

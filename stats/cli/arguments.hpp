@@ -30,6 +30,7 @@ struct Arguments {
   MeterOptions meter;
   bool void_is_bfloat16 = false;
   Format format = Format::kTable;
+  std::vector<std::string> columns;  // of a csv, after the documented ones
   std::string output;  // empty: stdout
   bool explain = false;
 };

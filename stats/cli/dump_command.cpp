@@ -7,7 +7,6 @@
 #include "stats/dump/mindspore/json_text.hpp"
 #include "stats/dump/replay.hpp"
 #include "stats/files/whole_file.hpp"
-#include "stats/rows/statistic_csv.hpp"
 
 namespace tensorstat::cli {
 
@@ -25,9 +24,11 @@ CLI::App* add_dump_command(CLI::App& app, DumpArguments& arguments) {
   dump->add_option("-o,--output", arguments.output,
                    "Write below this directory, not `path` of the config")
       ->type_name("DIR");
+  const auto dialects = dialect_names();
+  const std::vector<std::string> names(dialects.begin(), dialects.end());
   dump->add_option("--dialect", arguments.dialect, "How statistic.csv is written")
-      ->check(CLI::IsMember({"mindspore-2.7", "mindspore-next", "ours"}))
-      ->type_name("mindspore-2.7|mindspore-next|ours");
+      ->check(CLI::IsMember(names))
+      ->type_name(CLI::detail::join(names, "|"));
   dump->add_flag("--by-step", arguments.by_step,
                  "Write the folders of MindSpore's O2: STEP/TIME/DEVICE/MODEL/ID/ITERATION");
   CLI::Option* append = dump->add_flag(

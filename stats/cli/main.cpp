@@ -14,6 +14,7 @@
 #include <variant>
 
 #include "stats/cli/arguments.hpp"
+#include "stats/cli/columns.hpp"
 #include "stats/cli/console.hpp"
 #include "stats/cli/devices.hpp"
 #include "stats/cli/inputs.hpp"
@@ -53,8 +54,8 @@ Outcome report_on(const Arguments& arguments, Console& console, const Write& wri
   };
   Meter meter(std::move(options));
   const Inputs inputs = find_inputs(arguments.paths);
-  const auto report = make_report(arguments.format, arguments.request.categories, arguments.explain,
-                                  wants_color(arguments));
+  const auto report = make_report(arguments, wants_color(arguments));
+  AlikeRows alike(arguments.columns);
   Outcome outcome;
   const auto fail = [&](int status) {
     return [&, status](const Error& error) {
@@ -66,6 +67,9 @@ Outcome report_on(const Arguments& arguments, Console& console, const Write& wri
   listener.measured = [&](const Entry& entry) {
     outcome.has_results = true;
     write(report->add(entry));
+    if (arguments.format == Format::kCsv && alike.are_met(entry.path, entry.row.identity)) {
+      console.say("rows of different folders are alike; --columns path,rank,iteration tells them apart");
+    }
     // A csv has no place for it.
     if (arguments.explain && arguments.format == Format::kCsv) {
       for (const std::string& line : explanation(entry)) console.say(line);

@@ -12,29 +12,33 @@ namespace {
 
 class Csv : public Report {
  public:
-  explicit Csv(Categories categories) : categories_(std::move(categories)) {}
-  std::string begin() override { return csv_header(categories_, Dialect::kOurs); }
-  std::string add(const Entry& entry) override { return csv_row(entry.row, Dialect::kOurs); }
+  explicit Csv(CsvText text) : text_(std::move(text)) {}
+  std::string begin() override { return text_.heading(); }
+  std::string add(const Entry& entry) override {
+    std::string line;
+    text_.append(entry.row, line);
+    return line;
+  }
 
  private:
-  Categories categories_;
+  const CsvText text_;
 };
 
 }  // namespace
 
-std::unique_ptr<Report> make_report(Format format, const Categories& categories,
-                                    bool with_placement, bool in_color) {
-  switch (format) {
-    case Format::kCsv:
-      return std::make_unique<Csv>(categories);
+std::unique_ptr<Report> make_report(const Arguments& arguments, bool in_color) {
+  const Categories& categories = arguments.request.categories;
+  switch (arguments.format) {
+    case Format::kCsv:  // the columns were checked with the arguments
+      return std::make_unique<Csv>(*CsvText::make({Dialect::kOurs, categories, arguments.columns}));
     case Format::kJson:
-      return make_json(with_placement);
+      return make_json(arguments.explain);
     case Format::kNdjson:
-      return make_ndjson(with_placement);
+      return make_ndjson(arguments.explain);
     case Format::kTable:
       break;
   }
-  return make_table(categories, with_placement, in_color);
+  return make_table(categories, arguments.explain, in_color);
 }
 
 std::vector<std::string> explanation(const Entry& entry) {

@@ -19,9 +19,9 @@ class Report {
   virtual std::string end() { return {}; }
 };
 
-// `with_placement`: --explain. `in_color`: NaN and Inf in red, in a table.
-std::unique_ptr<Report> make_report(Format format, const Categories& categories,
-                                    bool with_placement, bool in_color);
+// In the format, with the statistics, columns and placement (--explain) that were asked for. `in_color`: NaN and Inf
+// in red, in a table.
+std::unique_ptr<Report> make_report(const Arguments& arguments, bool in_color);
 
 std::unique_ptr<Report> make_table(const Categories& categories, bool with_placement,
                                    bool in_color);

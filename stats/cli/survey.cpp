@@ -5,6 +5,7 @@
 #include <tensorstat/partial.hpp>
 #include <utility>
 
+#include "stats/cli/columns.hpp"
 #include "stats/dump/mindspore/file_name.hpp"
 #include "stats/files/shown.hpp"
 
@@ -60,6 +61,8 @@ void Survey::add_tensor(const std::string& path, TensorReader reader) {
   Identity identity = named_tensor(path, reader.modified_us()).identity;
   if (entry.tensor) identity = {.op_name = *entry.tensor, .timestamp_us = reader.modified_us()};
   entry.row = {std::move(identity), reader.data_size_bytes(), std::string(reader.data_type()), reader.shape(), {}};
+  add_place(path, entry.row.identity);
+  if (entry.tensor) entry.row.identity.set("tensor", *entry.tensor);
 
   // int4's digest is over other bytes than its statistics; such a tensor is read twice.
   const bool is_read_twice = reader.data_type() != name(reader.dtype());

@@ -8,10 +8,10 @@
 #include <span>
 #include <string>
 #include <tensorstat/meter.hpp>
+#include <tensorstat/rows.hpp>
 #include <vector>
 
 #include "stats/files/tensor_source.hpp"
-#include "stats/rows/row.hpp"
 
 namespace tensorstat::cli {
 

@@ -1,4 +1,5 @@
-// What a forked child must neither destroy nor wait for: its threads, or its driver's, stayed with the parent.
+// What must not be destroyed: in a forked child, what belongs to threads that stayed with the parent; and memory that
+// a failed device may still use.
 #pragma once
 
 #include <atomic>

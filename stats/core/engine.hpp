@@ -33,7 +33,8 @@ class Engine {
   // Why it cannot fold this tensor, in words; empty when it can.
   virtual std::string refusal(const Tensor& tensor, Precision precision) const = 0;
 
-  // Folds each job's tensor into its partial. On an error no partial has changed.
+  // Folds each job's tensor into its partial. On an error no partial has changed, and nothing reads the tensors any
+  // more, unless it is Code::kInUse.
   virtual Status fold(std::span<const Job> jobs) = 0;
 };
 
@@ -84,11 +85,20 @@ class DeviceStream {
   virtual Status append(const Tensor& part) = 0;
   // Waits until every part is in the partial; not before, nor after an error, does that mean anything.
   virtual Status finish() = 0;
+  // The most device memory that it held at a time, so far.
+  virtual std::uint64_t held_bytes() const = 0;
 };
 
 class DeviceEngine : public Engine {
  public:
   virtual std::string description() const = 0;  // "Portable Computing Language: pthread-..."
+
+  // `fold`, and the most device memory that was held for it at a time.
+  virtual Result<std::uint64_t> fold_counting(std::span<const Job> jobs) = 0;
+  Status fold(std::span<const Job> jobs) final {
+    const auto held_bytes = fold_counting(jobs);
+    return held_bytes ? Status{} : Status(held_bytes.error());
+  }
 
   // Whether a tensor in host memory is folded in place, without a copy.
   virtual bool shares_host_memory() const = 0;
@@ -103,7 +113,8 @@ class DeviceEngine : public Engine {
   // Into a partial that outlives the stream. Device memory is held until that is gone.
   virtual Result<std::unique_ptr<DeviceStream>> stream(Partial& partial) = 0;
 
-  // Copies a tensor's bytes [first, first + bytes.size()) to the host.
+  // Copies the bytes [first, first + bytes.size()) of a tensor in any context's cl_mem to the host. After
+  // Code::kInUse the device may still write to `bytes`.
   virtual Status read(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes) = 0;
 };
 

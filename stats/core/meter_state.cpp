@@ -63,11 +63,14 @@ Status Meter::State::read_device(const Tensor& tensor, std::uint64_t first_byte,
   return device->read(tensor, first_byte, bytes);
 }
 
-Result<std::string> Meter::State::fold_on_device(std::span<const Job> jobs, On on) {
-  const Status status = device->fold(jobs);
-  if (status) return std::string();
-  const Error& error = status.error();
-  if (on == On::kDevice) return error;
+Result<std::string> Meter::State::fold_on_device(std::span<const Job> jobs, On on, std::uint64_t& held_bytes) {
+  const auto held = device->fold_counting(jobs);
+  if (held) {
+    held_bytes = std::max(held_bytes, *held);
+    return std::string();
+  }
+  const Error& error = held.error();
+  if (on == On::kDevice || error.code == Code::kInUse) return error;  // a row would say that the tensors are free
   if (error.code == Code::kOverBudget) {
     log(Severity::kInfo, error.message + "; done on the host");
   } else if (!device_failed.exchange(true)) {
@@ -89,7 +92,7 @@ std::optional<Digest> Meter::State::accept(Result<Digest> digest) {
 
 Placed Meter::State::placed(const Placement& placement) const {
   if (!placement.on_device) return {host->name(), placement.reason};
-  return {device->name(), placement.reason, ledger.use().current_bytes};
+  return {device->name(), placement.reason, placement.device_bytes};
 }
 
 Intake::Intake(Meter::State& meter, Dtype dtype, const Wanted& wanted)

@@ -42,7 +42,8 @@ struct Meter::State {
 
   // Folds where placement said. A device that fails is not asked again: the text then says that it gave up and
   // why, and the host has to take over; an error where the caller insisted. An empty text: done.
-  Result<std::string> fold_on_device(std::span<const Job> jobs, On on);
+  // `held_bytes` is raised to the device memory that this took.
+  Result<std::string> fold_on_device(std::span<const Job> jobs, On on, std::uint64_t& held_bytes);
 
   // A digest that is refused has one warning, and its cells stay empty.
   void refuse_digests(const Error& error);

@@ -17,6 +17,7 @@ namespace tensorstat {
 struct Placement {
   bool on_device = false;
   std::string reason;
+  std::uint64_t device_bytes = 0;  // the most that folding held at a time; known afterwards
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "stats/core/abandon.hpp"
+
 namespace tensorstat {
 namespace {
 
@@ -63,7 +65,8 @@ Status RequestBatch::fold_on_device() {
     partials.emplace_back(tensors_[i].dtype, statistics.precision, statistics.needs);
     jobs.push_back({tensors_[i], &partials.back()});
   }
-  const auto gave_up = meter_.fold_on_device(jobs, request_.on);
+  std::uint64_t held_bytes = 0;
+  const auto gave_up = meter_.fold_on_device(jobs, request_.on, held_bytes);
   if (!gave_up) return gave_up.error();
   if (!gave_up->empty()) {
     for (Placement& placement : placements_) {
@@ -71,6 +74,7 @@ Status RequestBatch::fold_on_device() {
     }
     return {};
   }
+  for (Placement& placement : placements_) placement.device_bytes = placement.on_device ? held_bytes : 0;
   for (std::size_t k = 0; k < whose.size(); ++k) put_(whose[k], {.words = partials[k].words()}, statistics);
   return {};
 }
@@ -116,7 +120,11 @@ Status RequestBatch::read_back(std::size_t tensor) {
   std::vector<std::byte> window(std::min(from.bytes(), kReadBackBytes));
   for (std::uint64_t first = 0; first < from.bytes(); first += window.size()) {
     window.resize(std::min<std::uint64_t>(window.size(), from.bytes() - first));
-    if (Status status = meter_.read_device(from, first, window); !status) return status;
+    if (Status status = meter_.read_device(from, first, window); !status) {
+      // The device may still write there.
+      if (status.error().code == Code::kInUse) abandon(std::make_unique<std::vector<std::byte>>(std::move(window)));
+      return status;
+    }
     if (Status status = intake.take(window); !status) return status;
   }
   put_(tensor, intake.finish(), wanted);

@@ -1,5 +1,6 @@
 #include <tensorstat/meter.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -23,6 +24,7 @@ struct Meter::Stream::State {
   Intake intake;
   Placement placement{false, "no elements"};
   std::unique_ptr<DeviceStream> uploads{};  // to a device that does not share the host's memory
+  std::uint64_t held_bytes = 0;             // of the device, by pieces that were folded there at once
   std::uint64_t last_elements = 0;          // of the piece before
   std::optional<Error> ended{};             // why nothing more can be had of it
 
@@ -54,12 +56,13 @@ struct Meter::Stream::State {
     if (now.on_device && request.on == On::kDevice && !meter->device->shares_host_memory()) {
       if (Status status = upload(job.tensor); !status) return status;
     } else if (now.on_device) {
-      const auto gave_up = meter->fold_on_device({&job, 1}, request.on);
+      const auto gave_up = meter->fold_on_device({&job, 1}, request.on, held_bytes);
       if (!gave_up) return gave_up.error();
       if (!gave_up->empty()) now = {false, *gave_up};
     }
     if (Status status = intake.take(piece, now.on_device); !status) return status;
     placement = std::move(now);
+    placement.device_bytes = held_bytes;
     last_elements = job.tensor.element_count;
     return {};
   }
@@ -88,7 +91,10 @@ struct Meter::Stream::State {
   Status close() {
     if (ended) return *ended;
     end({Code::kInvalid, "the stream has been finished"});
-    return uploads ? uploads->finish() : Status();
+    if (!uploads) return {};
+    Status status = uploads->finish();
+    placement.device_bytes = std::max(held_bytes, uploads->held_bytes());
+    return status;
   }
 };
 

@@ -85,7 +85,7 @@ Result<std::vector<std::pair<std::string, std::string>>> read_mapping(const std:
   return lines;
 }
 
-DumpPlace place_of_file(const std::string& path) {
+std::optional<DumpPlace> place_in_dump(const std::string& path) {
   std::vector<std::string> folders;  // the innermost first
   std::error_code ignored;
   for (auto at = fs::absolute(path, ignored).lexically_normal().parent_path();
@@ -109,8 +109,10 @@ DumpPlace place_of_file(const std::string& path) {
     place.rank = place.device;
     return place;
   }
-  return {};
+  return std::nullopt;
 }
+
+DumpPlace place_of_file(const std::string& path) { return place_in_dump(path).value_or(DumpPlace{}); }
 
 std::vector<DumpedRun> dumped_runs(const std::vector<std::string>& files,
                                    const std::function<void(const Error&)>& unreadable) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <tensorstat/dump.hpp>
 #include <vector>
@@ -22,7 +23,10 @@ using DumpedRun = std::vector<DumpedFile>;
 // Where in the training a dumped file was, by its folders:
 //   .../rank_{rank}/{net_name}/{graph}/{iteration or constants}/x.npy
 //   .../{step}/{time}/{device}/{model_name}/{model_id}/{iteration}/x.npy
-// A rank's device is rank modulo 8. Anything else is iteration 0 of graph 0 of rank 0.
+// A rank's device is rank modulo 8. nullopt: these are no folders of a dump.
+std::optional<DumpPlace> place_in_dump(const std::string& path);
+
+// The same, where anything else is iteration 0 of graph 0 of rank 0.
 DumpPlace place_of_file(const std::string& path);
 
 // Names are those of the files, or what mapping.csv beside them says. An operator that ran several times in one

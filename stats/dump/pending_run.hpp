@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 #include <tensorstat/dump.hpp>
+#include <tensorstat/rows.hpp>
 #include <vector>
 
-#include "stats/rows/row.hpp"
 #include "stats/dump/tensor_pool.hpp"
 
 namespace tensorstat {

@@ -16,6 +16,7 @@
 
 #include "stats/files/file_size_signal.hpp"
 #include "stats/files/folders.hpp"
+#include "stats/files/open_file.hpp"
 
 namespace tensorstat {
 namespace {
@@ -64,7 +65,7 @@ class NewFile {
     const int lock = error_ == 0 ? ::fcntl(file_, F_DUPFD_CLOEXEC, 0) : -1;
     if (file_ >= 0 && ::close(std::exchange(file_, -1)) != 0 && error_ == 0) error_ = errno;
     if (error_ == 0 && ::rename(hidden_.c_str(), path_.c_str()) != 0) error_ = errno;
-    if (lock >= 0 && ::close(lock) != 0 && error_ == 0) error_ = errno;
+    if (lock >= 0) ::close(lock);  // it wrote nothing, so it has nothing to say
     if (error_ != 0) {
       return Error{Code::kUnwritable,
                    "cannot write " + path_ + ": " +
@@ -84,7 +85,7 @@ class NewFile {
     constexpr int kTries = 100;
     for (int tries = 0; tries < kTries; ++tries) {
       std::string name = folder_ + std::string(kHiddenPrefix) + std::to_string(getpid()) + "-" + std::to_string(counter++);
-      file_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+      file_ = open_file(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, S_IRUSR | S_IWUSR);
       error_ = file_ < 0 ? errno : 0;
       if (error_ == EEXIST) continue;
       if (file_ < 0) return false;

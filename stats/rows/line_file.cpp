@@ -15,6 +15,7 @@
 
 #include "stats/files/file_size_signal.hpp"
 #include "stats/files/folders.hpp"
+#include "stats/files/open_file.hpp"
 #include "stats/files/shown.hpp"
 
 namespace tensorstat {
@@ -126,13 +127,13 @@ bool LineFile::open() {
   if (file_ >= 0) return true;
   constexpr int kFlags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   constexpr mode_t kMode = S_IRUSR | S_IWUSR;
-  file_ = ::open(options_.path.c_str(), kFlags, kMode);
+  file_ = open_file(options_.path.c_str(), kFlags, kMode);
   if (file_ < 0 && errno == ENOENT) {
     if (!has_folder()) return false;
-    file_ = ::open(options_.path.c_str(), kFlags, kMode);
+    file_ = open_file(options_.path.c_str(), kFlags, kMode);
   }
   if (file_ < 0 && errno == EACCES && chmod(options_.path.c_str(), kMode) == 0) {
-    file_ = ::open(options_.path.c_str(), kFlags, kMode);  // an earlier run made it read-only
+    file_ = open_file(options_.path.c_str(), kFlags, kMode);  // an earlier run made it read-only
   }
   if (file_ < 0) {
     fault("open", errno);

@@ -1,159 +1,196 @@
 #include "stats/rows/statistic_csv.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <new>
 
 #include "stats/rows/op_name.hpp"
 
 namespace tensorstat {
 namespace {
 
-constexpr std::string_view kIdentityColumns =
-    "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape";
-
-void append_number(std::string& line, std::uint64_t number) {
-  char digits[24];
-  line.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+void append_digits(std::string& line, auto number, auto... format) {
+  char digits[32];  // the longest, -2.2250738585072014e-308, has 24
+  line.append(digits, std::to_chars(digits, digits + sizeof digits, number, format...).ptr);
 }
 
-// What operator<< of a double writes in the "C" locale, which is %g. The sign of a NaN is that of
-// the processor (`-nan` on x86) and no property of the tensor; it is left out.
-void append_general(std::string& line, double value) {
-  if (std::isnan(value)) {
-    line += "nan";
-    return;
-  }
-  char digits[32];
-  line.append(
-      digits,
-      std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general, 6).ptr);
-}
+bool runs_as_formula(char c) { return c == '=' || c == '+' || c == '-' || c == '@' || c == '\t' || c == '\r'; }
 
-bool runs_as_formula(char c) {
-  return c == '=' || c == '+' || c == '-' || c == '@' || c == '\t' || c == '\r';
-}
-
-// A text that already is some ' and then a formula gets one more, so that the reader may take one
-// off whenever it sees this form.
-bool needs_apostrophe(std::string_view text) {
-  const auto first = text.find_first_not_of('\'');
-  return first != text.npos && runs_as_formula(text[first]);
-}
-
-void append_our_text(std::string& line, std::string_view text) {
-  const bool quoted = text.find_first_of(",\"\r\n") != text.npos;
-  if (quoted) line += '"';
-  if (needs_apostrophe(text)) line += '\'';
+void append_quoted_where_needed(std::string& line, std::string_view text) {
+  const bool is_quoted = text.find_first_of(",\"\r\n") != text.npos;
+  if (is_quoted) line += '"';
+  if (wants_apostrophe(text)) line += '\'';
   for (const char c : text) {
     if (c == '"') line += '"';
     line += c;
   }
-  if (quoted) line += '"';
+  if (is_quoted) line += '"';
 }
 
-void append_their_text(std::string& line, std::string_view text) {
+void append_bare(std::string& line, std::string_view text) {
   for (const char c : text) {
     const auto code = static_cast<unsigned char>(c);
     line += code < 0x20 || code == 0x7f ? '_' : c;
   }
 }
 
-void append_text(std::string& line, std::string_view text, Dialect dialect) {
-  if (dialect == Dialect::kOurs) {
-    append_our_text(line, text);
+void append_text(std::string& line, std::string_view text, const CsvDialect& dialect) {
+  if (dialect.quotes == Quotes::kWhereNeeded) {
+    append_quoted_where_needed(line, text);
   } else {
-    append_their_text(line, text);
+    append_bare(line, text);
   }
 }
 
-// MindSpore holds all others as doubles whatever the dtype; counts and digests it prints as they are,
-// and a digest that does not exist as nothing.
-bool is_double_in_mindspore(Category category) {
-  return kind(category) != ValueKind::kCount && kind(category) != ValueKind::kDigest;
+void append_shape(std::string& line, const Shape& shape, const CsvDialect& dialect) {
+  const bool is_quoted = dialect.quotes != Quotes::kNever;
+  if (is_quoted) line += '"';
+  line += dialect.shape_marks[0];
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (i != 0) line += dialect.shape_marks[1];
+    append_digits(line, shape[i]);
+  }
+  line += dialect.shape_marks[2];
+  if (is_quoted) line += '"';
 }
 
-void append_their_value(std::string& line, Category category, const Value& value) {
-  if (!is_double_in_mindspore(category)) {
-    line += to_string(value);
-  } else if (std::holds_alternative<std::monostate>(value)) {
-    line += "null";
-  } else if (const auto* real = std::get_if<double>(&value)) {
-    append_general(line, *real);
+void append_cell(std::string& line, const Row& row, const Column& column, const CsvDialect& dialect) {
+  if (column.kind == ColumnKind::kShape) return append_shape(line, row.shape, dialect);
+  if (const auto* number = column.number.of(row)) return append_digits(line, *number);
+  if (const auto* text = column.text.of(row)) {
+    const bool is_escaped = dialect.op_name_is_escaped && text == &row.identity.op_name;
+    return append_text(line, is_escaped ? escaped_op_name(*text) : *text, dialect);
+  }
+  const Cell* cell = row.identity.find(column.name);
+  if (cell == nullptr) return;
+  if (const auto* number = std::get_if<std::uint64_t>(cell)) return append_digits(line, *number);
+  append_text(line, std::get<std::string>(*cell), dialect);
+}
+
+// The sign of a NaN is that of the processor (`-nan` on x86) and no property of the tensor; it is left out.
+void append_real(std::string& line, double value, Digits digits) {
+  if (std::isnan(value)) {
+    line += "nan";
+  } else if (digits == Digits::kSix) {
+    append_digits(line, value, std::chars_format::general, 6);  // operator<< of the "C" locale
+  } else {
+    append_digits(line, value);
+  }
+}
+
+void append_value(std::string& line, ValueKind kind, const Value& value, const CsvDialect& dialect) {
+  const bool is_real = dialect.digits == Digits::kSix && kind != ValueKind::kCount && kind != ValueKind::kDigest;
+  if (const auto* real = std::get_if<double>(&value)) {
+    append_real(line, *real, dialect.digits);
   } else if (const auto* natural = std::get_if<std::uint64_t>(&value)) {
-    append_general(line, static_cast<double>(*natural));
+    is_real ? append_real(line, static_cast<double>(*natural), dialect.digits) : append_digits(line, *natural);
   } else if (const auto* integer = std::get_if<std::int64_t>(&value)) {
-    append_general(line, static_cast<double>(*integer));
+    is_real ? append_real(line, static_cast<double>(*integer), dialect.digits) : append_digits(line, *integer);
+  } else if (const auto* digest = std::get_if<Digest>(&value)) {
+    line += to_string(*digest);
+  } else if (kind != ValueKind::kDigest) {
+    line += dialect.missing;
   }
+}
+
+void append_line(std::string& line, const Row& row, const CsvDialect& dialect, std::span<const Column* const> further) {
+  for (const auto& headed : dialect.columns) {
+    append_cell(line, row, *headed.column, dialect);
+    line += ',';
+  }
+  const Statistics& found = row.statistics;
+  for (std::size_t i = 0; i < found.categories.size(); ++i) {
+    append_value(line, kind(found.categories[i]), found.values[i], dialect);
+    line += ',';
+  }
+  for (const Column* column : further) {
+    append_cell(line, row, *column, dialect);
+    line += ',';
+  }
+  line.pop_back();
+  line += dialect.row_end;
 }
 
 }  // namespace
 
-std::string_view name(Dialect dialect) {
-  switch (dialect) {
-    case Dialect::kMindspore27:
-      return "mindspore-2.7";
-    case Dialect::kMindsporeNext:
-      return "mindspore-next";
-    case Dialect::kOurs:
-      break;
-  }
-  return "ours";
+bool wants_apostrophe(std::string_view text) {
+  const auto first = text.find_first_not_of('\'');
+  return first != text.npos && runs_as_formula(text[first]);
 }
 
-std::optional<Dialect> dialect_from(std::string_view text) {
-  for (const auto dialect : {Dialect::kOurs, Dialect::kMindspore27, Dialect::kMindsporeNext}) {
-    if (text == name(dialect)) return dialect;
+Result<CsvText> CsvText::make(RowFormat format) {
+  CsvText text;
+  text.dialect_ = &value_of(format.dialect);
+  for (const std::string& name : format.columns) {
+    const auto known = further_columns_from(name);
+    if (!known) return known.error();
+    const Column* column = column_named(name);
+    if (std::ranges::count(text.further_, column) != 0) {
+      return Error{Code::kInvalid, "the column '" + name + "' is asked for twice"};
+    }
+    text.further_.push_back(column);
   }
-  return std::nullopt;
+  if (!text.further_.empty() && !text.dialect_->takes_further_columns()) {
+    return Error{Code::kInvalid, "the dialect " + std::string(name(format.dialect)) + " has no place for the column '" +
+                                     format.columns.front() + "'; ours has"};
+  }
+  text.format_ = std::move(format);
+  return text;
 }
 
-std::string csv_header(const Categories& categories, Dialect) {
-  std::string line(kIdentityColumns);
-  for (const Category category : categories) {
-    line += ',';
-    line += column(category);
-  }
-  line += '\n';
+std::string CsvText::heading() const {
+  std::string line;
+  for (const auto& headed : dialect_->columns) line.append(headed.heading) += ',';
+  for (const Category category : format_.categories) line.append(tensorstat::heading(*dialect_, category)) += ',';
+  for (const Column* column : further_) line.append(column->heading) += ',';
+  line.back() = '\n';
   return line;
+}
+
+void CsvText::append(const Row& row, std::string& to) const { append_line(to, row, *dialect_, further_); }
+
+std::string csv_header(const Categories& categories, Dialect dialect) {
+  return CsvText::make({dialect, categories, {}})->heading();
 }
 
 std::string csv_row(const Row& row, Dialect dialect) {
-  const Identity& who = row.identity;
   std::string line;
-  line.reserve(160 + who.op_name.size() + 24 * row.statistics.categories.size());
-  append_text(line, who.op_type, dialect);
-  line += ',';
-  append_text(line, dialect == Dialect::kMindspore27 ? escaped_op_name(who.op_name) : who.op_name,
-              dialect);
-  for (const auto number : {who.task_id, who.stream_id, who.timestamp_us}) {
-    line += ',';
-    append_number(line, number);
-  }
-  line += ',';
-  append_text(line, who.io, dialect);
-  for (const auto number : {who.slot, row.data_size_bytes}) {
-    line += ',';
-    append_number(line, number);
-  }
-  line += ',';
-  append_text(line, row.data_type, dialect);
-  line += dialect == Dialect::kMindsporeNext ? ",\"[" : ",\"(";
-  for (std::size_t i = 0; i < row.shape.size(); ++i) {
-    if (i != 0) line += ',';
-    append_number(line, row.shape[i]);
-  }
-  line += dialect == Dialect::kMindsporeNext ? "]\"" : ")\"";
-  for (std::size_t i = 0; i < row.statistics.categories.size(); ++i) {
-    line += ',';
-    const Value& value = row.statistics.values[i];
-    if (dialect == Dialect::kOurs) {
-      line += to_string(value);
-    } else {
-      append_their_value(line, row.statistics.categories[i], value);
-    }
-  }
-  line += dialect == Dialect::kOurs ? "\n" : ",\n";
+  line.reserve(160 + row.identity.op_name.size() + 24 * row.statistics.categories.size());
+  append_line(line, row, value_of(dialect), {});
   return line;
+}
+
+struct RowWriter::State {
+  CsvText text;
+  Sink sink;
+  std::string line;
+};
+
+RowWriter::RowWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
+RowWriter::RowWriter(RowWriter&&) noexcept = default;
+RowWriter& RowWriter::operator=(RowWriter&&) noexcept = default;
+RowWriter::~RowWriter() = default;
+
+Result<RowWriter> RowWriter::open(RowFormat format, Sink sink) try {
+  auto text = CsvText::make(std::move(format));
+  if (!text) return text.error();
+  if (Status written = sink(text->heading()); !written) return written.error();
+  return RowWriter(std::make_unique<State>(State{*std::move(text), std::move(sink), {}}));
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
+Status RowWriter::write(const Row& row) try {
+  const Statistics& found = row.statistics;
+  if (found.categories != state_->text.format().categories || found.values.size() != found.categories.size()) {
+    return Error{Code::kInvalid, "a row has other statistics than the heading"};
+  }
+  state_->line.clear();
+  state_->text.append(row, state_->line);
+  return state_->sink(state_->line);
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
 }
 
 }  // namespace tensorstat

@@ -1,38 +1,38 @@
-// statistic.csv, written and read.
+// Rows as the text of statistic.csv, in the dialect that a format names.
 #pragma once
 
-#include <functional>
-#include <optional>
 #include <string>
-#include <string_view>
+#include <tensorstat/rows.hpp>
+#include <vector>
 
-#include <tensorstat/dump.hpp>
-
-#include "stats/rows/row.hpp"
+#include "stats/rows/column.hpp"
+#include "stats/rows/dialect.hpp"
 
 namespace tensorstat {
 
-std::string_view name(Dialect dialect);  // "ours", "mindspore-2.7", "mindspore-next"
-std::optional<Dialect> dialect_from(std::string_view text);
+class CsvText {
+ public:
+  // What RowWriter::open() refuses is refused here.
+  static Result<CsvText> make(RowFormat format);
 
-// The heading, ending in LF: the ten identity columns, then one for each category in the order
-// given. It is the same text in every dialect.
-std::string csv_header(const Categories& categories, Dialect dialect);
+  const RowFormat& format() const { return format_; }
 
-// One row, ending in LF: the columns of csv_header(row.statistics.categories).
-std::string csv_row(const Row& row, Dialect dialect);
+  std::string heading() const;  // ending in LF
+  // Appends one line, ending in LF. The row has a value for each category of the format.
+  void append(const Row& row, std::string& to) const;
 
-struct CsvContent {
-  Categories categories;           // one for each column; a column may come twice in MindSpore's
-  std::optional<Dialect> dialect;  // none: the file holds no row that would tell
-  std::uint64_t row_count = 0;
+ private:
+  RowFormat format_;
+  const CsvDialect* dialect_ = nullptr;
+  std::vector<const Column*> further_;
 };
 
-// Reads a whole statistic.csv of any of the three dialects and hands each row to `each`, in order.
-// Strict: the heading must be known, and every row must have its fields, its quotes and its LF in
-// one dialect throughout. What is wrong is said with its line number, counted from 1; the rows
-// before it have been handed over. Lines may end in CR LF. Integers, and max and min of integer
-// dtypes, come back as integers where they were written as such; `null`, empty and -nan are read.
-Result<CsvContent> read_csv(std::string_view text, const std::function<void(Row&&)>& each);
+// A text cell that a spreadsheet would run, or that already is some ' and then such a text, gets a ' in front; so the
+// reader may take one off whenever it sees this form.
+bool wants_apostrophe(std::string_view text);
+
+// The heading and one row of the dialects' common columns, for writers that hold no CsvText.
+std::string csv_header(const Categories& categories, Dialect dialect);
+std::string csv_row(const Row& row, Dialect dialect);
 
 }  // namespace tensorstat

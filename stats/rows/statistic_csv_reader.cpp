@@ -1,294 +1,270 @@
 #include <algorithm>
-#include <charconv>
+#include <functional>
+#include <new>
+#include <span>
 
+#include "stats/files/random_file.hpp"
 #include "stats/files/shown.hpp"
+#include "stats/rows/csv_cut.hpp"
+#include "stats/rows/csv_heading.hpp"
 #include "stats/rows/statistic_csv.hpp"
+#include "stats/rows/csv_value.hpp"
 
 namespace tensorstat {
 namespace {
 
-using Fields = std::vector<std::string>;
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20, kMostRowBytes = std::size_t{64} << 20;
 
-constexpr std::size_t kIdentityFields = 10;
+struct Fault {
+  std::string what = {};          // empty: there is none
+  std::size_t read_fields = 0;    // before it
+  bool wants_more_text = false;
+};
 
-// The whole text as one number.
-template <typename Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number number{};
-  const auto end = text.data() + text.size();
-  const auto [stop, fault] = std::from_chars(text.data(), end, number);
-  if (fault != std::errc{} || stop != end || text.empty()) return std::nullopt;
-  return number;
-}
-
-// Cuts one record of RFC 4180 off the front of `text`. Says what is wrong, or nothing.
-std::string_view take_record(std::string_view& text, Fields& fields, std::uint64_t& line_breaks) {
-  fields.assign(1, {});
-  line_breaks = 0;
-  std::size_t at = 0;
-  while (true) {
-    const bool quoted = at < text.size() && text[at] == '"';
-    if (quoted) {
-      for (++at;; ++at) {
-        if (at == text.size()) return "a quote is opened and never closed";
-        if (text[at] == '"' && (at + 1 == text.size() || text[at + 1] != '"')) break;
-        if (text[at] == '"') ++at;
-        if (text[at] == '\n') ++line_breaks;
-        fields.back() += text[at];
-      }
-      ++at;
-    } else {
-      const auto end = std::min(text.find_first_of(",\"\n", at), text.size());
-      fields.back() = text.substr(at, end - at);
-      at = end;
-    }
-    if (at == text.size()) return "the last line does not end: it may be cut off";
-    if (text[at] == '"') return "a quote inside a field that does not begin with one";
-    if (text[at] == ',') {
-      fields.emplace_back();
-      ++at;
-      continue;
-    }
-    if (quoted && text.substr(at, 2) == "\r\n") ++at;
-    if (text[at] != '\n') return "a character between a closing quote and the next comma";
-    if (!quoted && !fields.back().empty() && fields.back().back() == '\r') fields.back().pop_back();
-    ++line_breaks;
-    text.remove_prefix(at + 1);
-    return {};
-  }
-}
-
-// Cuts one row of MindSpore off the front of `text`. Nothing is escaped there, so an operator name
-// may hold commas and quotes: it is what remains when the fields are taken from both ends.
-std::string_view take_mindspore_row(std::string_view& text, std::size_t field_count,
-                                    Fields& fields) {
-  const auto end = text.find('\n');
-  if (end == text.npos) return "the last line does not end: it may be cut off";
-  std::string_view line = text.substr(0, end);
-  text.remove_prefix(end + 1);
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  if (!line.ends_with(',')) return "a row without the comma that MindSpore puts at its end";
-  line.remove_suffix(1);
-
-  constexpr std::string_view kTooFew = "fewer fields than the heading has";
-  fields.assign(field_count, {});
-  for (std::size_t i = field_count; --i > 1;) {
-    auto from = line.rfind(',');
-    if (i == kIdentityFields - 1) {  // Shape, the only quoted field
-      const auto open = line.size() < 2 ? line.npos : line.rfind('"', line.size() - 2);
-      if (open == line.npos || open == 0 || line.back() != '"' || line[open - 1] != ',') {
-        return "fewer or more fields than the heading has, or a Shape without quotes";
-      }
-      fields[i] = line.substr(open + 1, line.size() - open - 2);
-      line = line.substr(0, open - 1);
-      continue;
-    }
-    if (from == line.npos) return kTooFew;
-    fields[i] = line.substr(from + 1);
-    line = line.substr(0, from);
-  }
-  const auto comma = line.find(',');
-  if (comma == line.npos) return kTooFew;
-  fields[0] = line.substr(0, comma);
-  fields[1] = line.substr(comma + 1);
-  return {};
-}
-
-void take_apostrophe_off(std::string& text) {
-  const auto first = text.find_first_not_of('\'');
-  if (first == text.npos || first == 0) return;
-  if (std::string_view("=+-@\t\r").find(text[first]) != std::string_view::npos) text.erase(0, 1);
-}
-
-bool read_shape(std::string_view text, char open, char close, Shape& shape) {
-  if (text.size() < 2 || text.front() != open || text.back() != close) return false;
-  text = text.substr(1, text.size() - 2);
-  while (!text.empty()) {
-    const auto comma = std::min(text.find(','), text.size());
-    const auto dimension = number_in<std::uint64_t>(text.substr(0, comma));
-    if (!dimension || comma + 1 == text.size()) return false;
-    shape.push_back(*dimension);
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
-  return true;
-}
-
-std::optional<Value> read_digest(std::string_view text) {
-  const auto digest = Digest::from(text);
-  return digest ? std::optional<Value>(*digest) : std::nullopt;
-}
-
-std::optional<Value> read_integer(std::string_view text, bool is_signed) {
-  if (is_signed) {
-    if (const auto number = number_in<std::int64_t>(text)) return Value{*number};
-  } else if (const auto number = number_in<std::uint64_t>(text)) {
-    return Value{*number};
-  }
-  return std::nullopt;
-}
-
-std::optional<Value> read_value(std::string_view text, Category category,
-                                std::string_view data_type) {
-  if (text.empty() || text == "null") return std::optional<Value>(std::in_place);
-  const ValueKind held = kind(category);
-  if (held == ValueKind::kDigest) return read_digest(text);
-  if (held == ValueKind::kCount) return read_integer(text, false);
-  if (held != ValueKind::kReal && data_type.find("float") == data_type.npos) {
-    if (text == "True" || text == "False") return Value{std::uint64_t{text == "True"}};
-    const bool is_signed = held == ValueKind::kElement && data_type.starts_with("int");
-    if (auto integer = read_integer(text, is_signed)) return integer;
-  }
-  if (text == "-nan") text.remove_prefix(1);
-  const auto real = number_in<double>(text);
-  return real ? std::optional<Value>(*real) : std::nullopt;
-}
+// Appends the next bytes of the source to `text`; false at its end.
+using Refill = std::function<Result<bool>(std::string& text)>;
 
 class Reader {
  public:
-  Reader(std::string_view text, const std::function<void(Row&&)>& each)
-      : text_(text), each_(each) {}
+  Reader(std::string where, std::string_view text, Refill refill, const EachRow& each)
+      : where_(std::move(where)), text_(text), refill_(std::move(refill)), each_(each) {}
 
-  Result<CsvContent> run() {
-    if (!read_header()) return failure();
-    while (!text_.empty()) {
+  Result<RowsRead> run() {
+    if (Status begun = read_heading(); !begun) return begun.error();
+    while (true) {
+      if (text_.empty()) {
+        const auto more = refill();
+        if (!more) return more.error();
+        if (!*more) return read_;
+      }
       Row row;
-      if (!cut_row() || !interpret(row)) return failure();
-      ++content_.row_count;
-      line_ += line_breaks_;
-      each_(std::move(row));
+      if (Status cut = read_row(row); !cut) return cut.error();
+      ++read_.row_count;
+      if (Status taken = each_(std::move(row)); !taken) return taken.error();
     }
-    return content_;
   }
 
  private:
-  Error failure() const {
-    return {Code::kUnreadable, "statistic.csv, line " + std::to_string(line_) + ": " + what_};
+  Error failure(std::string_view what) const {
+    return {Code::kUnreadable, where_ + ", line " + std::to_string(line_) + ": " + std::string(what)};
   }
 
-  bool fail(std::string what) {
-    what_ = std::move(what);
-    return false;
+  // More text behind what is left of it; false where there is no more.
+  Result<bool> refill() {
+    if (!refill_) return false;
+    if (text_.size() > kMostRowBytes) return failure("a line longer than 64 MiB");
+    buffer_.erase(0, buffer_.size() - text_.size());
+    const auto more = refill_(buffer_);
+    text_ = buffer_;
+    return more;
   }
 
-  bool read_header() {
-    if (const auto fault = take_record(text_, fields_, line_breaks_); !fault.empty()) {
-      return fail(std::string(fault));
-    }
-    line_ += line_breaks_;
-    const std::string known = csv_header({}, Dialect::kOurs);
-    std::string identity;
-    for (std::size_t i = 0; i < fields_.size() && i < kIdentityFields; ++i) {
-      identity += (i == 0 ? "" : ",") + fields_[i];
-    }
-    line_ = 1;
-    if (identity + '\n' != known) {
-      return fail("the heading must begin with " + known.substr(0, known.size() - 1));
-    }
-    for (std::size_t i = kIdentityFields; i < fields_.size(); ++i) {
-      // 2.3.0-rc spelled it so for a while.
-      const std::string& heading = fields_[i] == "Nan Count" ? "NaN Count" : fields_[i];
-      const auto category = category_of(heading);
-      if (!category) return fail("no statistic has the column \"" + shown(heading) + "\"");
-      content_.categories.push_back(*category);
-    }
-    line_ += line_breaks_;
-    return true;
+  void consume() {
+    text_.remove_prefix(cut_.bytes);
+    line_ += cut_.line_breaks;
   }
 
-  static std::optional<Category> category_of(std::string_view heading) {
-    for (const Category category : every_category()) {
-      if (column(category) == heading) return category;
+  Status read_heading() {
+    CutFault fault;
+    while (fault = cut_record(text_, cut_), fault.wants_more_text) {
+      const auto more = refill();
+      if (!more) return more.error();
+      if (!*more) break;
     }
-    return std::nullopt;
+    if (!fault.what.empty()) return failure(fault.what);
+    auto candidates = candidates_of(cut_.views);
+    if (!candidates) return failure(candidates.error().message);
+    candidates_ = *std::move(candidates);
+    announce(candidates_.front());
+    consume();
+    return {};
+  }
+
+  void announce(const Candidate& candidate) {
+    read_.categories.clear();
+    read_.columns.clear();
+    for (const Field& field : candidate.fields) {
+      if (field.column == nullptr) {
+        read_.categories.push_back(field.category);
+      } else if (field.column->is_further) {
+        read_.columns.emplace_back(field.column->name);
+      }
+    }
+  }
+
+  Status read_row(Row& row) {
+    while (true) {
+      const Fault fault = attempt(row);
+      if (fault.what.empty()) return {};
+      if (!fault.wants_more_text) return failure(fault.what);
+      const auto more = refill();
+      if (!more) return more.error();
+      if (!*more) return failure(fault.what);
+    }
   }
 
   // The first row tells which dialect it is, and the others have to follow.
-  bool cut_row() {
-    const auto field_count = kIdentityFields + content_.categories.size();
-    if (content_.dialect.value_or(Dialect::kOurs) == Dialect::kOurs) {
-      std::string_view rest = text_;
-      const auto fault = take_record(rest, fields_, line_breaks_);
-      if (fault.empty() && fields_.size() == field_count) {
-        text_ = rest;
-        content_.dialect = Dialect::kOurs;
-        return true;
+  Fault attempt(Row& row) {
+    if (known_ != nullptr) {
+      const Fault fault = understand(*known_, row);
+      if (!fault.what.empty() && !fault.wants_more_text) return told_apart(fault);
+      if (fault.what.empty()) consume();
+      return fault;
+    }
+    Fault closest;
+    std::size_t end_bytes = 0;  // of the closest: of two that read no field, the one whose end the line has
+    bool wants_more_text = false;
+    const std::string_view line = text_.substr(0, std::min(text_.find('\n'), text_.size() - 1) + 1);
+    for (const Candidate& candidate : candidates_) {
+      Fault fault = understand(candidate, row);
+      if (fault.what.empty()) {
+        known_ = &candidate;
+        read_.dialect = candidate.id;
+        announce(candidate);
+        consume();
+        return {};
       }
-      const auto line = text_.substr(0, text_.find('\n'));
-      if (content_.dialect || !(line.ends_with(",") || line.ends_with(",\r"))) {
-        return fail(!fault.empty()
-                        ? std::string(fault)
-                        : std::to_string(fields_.size()) + " fields where the heading has " +
-                              std::to_string(field_count));
+      const std::string_view end = candidate.dialect->row_end;
+      const std::size_t ends = line.ends_with(end) ? end.size() : 0;
+      wants_more_text |= fault.wants_more_text;
+      if (closest.what.empty() || fault.read_fields > closest.read_fields ||
+          (fault.read_fields == closest.read_fields && ends > end_bytes)) {
+        closest = std::move(fault);
+        end_bytes = ends;
       }
     }
-    const auto fault = take_mindspore_row(text_, field_count, fields_);
-    line_breaks_ = 1;
-    if (!fault.empty()) return fail(std::string(fault));
-    const auto dialect =
-        fields_[9].starts_with('[') ? Dialect::kMindsporeNext : Dialect::kMindspore27;
-    if (content_.dialect.value_or(dialect) != dialect) {
-      return fail("this row is of " + std::string(name(dialect)) + ", those before it of " +
-                  std::string(name(*content_.dialect)));
-    }
-    content_.dialect = dialect;
-    return true;
+    closest.wants_more_text = wants_more_text;
+    return closest;
   }
 
-  bool number(std::size_t field, std::string_view heading, std::uint64_t& into) {
-    const auto number = number_in<std::uint64_t>(fields_[field]);
-    if (!number) {
-      return fail(std::string(heading) + " is \"" + shown(fields_[field]) +
-                  "\", not a whole number");
+  // A row that is sound in another dialect is told to be of that one; but not where it ends as the known one's do and
+  // the other's need less, because a value that is missing there reads as an empty cell here.
+  Fault told_apart(const Fault& fault) {
+    const std::string_view line = text_.substr(0, text_.find('\n') + 1), end = known_->dialect->row_end;
+    for (const Candidate& other : candidates_) {
+      Row ignored;
+      if (line.ends_with(end) && other.dialect->row_end.size() < end.size()) continue;
+      if (&other == known_ || !understand(other, ignored).what.empty()) continue;
+      return {"this row is of " + std::string(name(other.id)) + ", those before it of " + std::string(name(known_->id))};
     }
-    into = *number;
-    return true;
+    return fault;
   }
 
-  bool interpret(Row& row) {
-    Identity& who = row.identity;
-    if (content_.dialect == Dialect::kOurs) {
-      for (const std::size_t text : {0, 1, 5, 8}) take_apostrophe_off(fields_[text]);
+  // Reads the row at the beginning of the text as one of the candidate's dialect.
+  Fault understand(const Candidate& candidate, Row& row) {
+    const CsvDialect& dialect = *candidate.dialect;
+    const bool is_quoted = dialect.quotes == Quotes::kWhereNeeded;
+    const CutFault cut =
+        is_quoted ? cut_record(text_, cut_) : cut_bare_row(text_, candidate.fields.size(), dialect, cut_);
+    if (!cut.what.empty()) return {std::string(cut.what), 0, cut.wants_more_text};
+    if (cut_.views.size() != candidate.fields.size()) {
+      return {std::to_string(cut_.views.size()) + " fields where the heading has " +
+              std::to_string(candidate.fields.size())};
     }
-    who.op_type = fields_[0];
-    who.op_name = fields_[1];
-    who.io = fields_[5];
-    row.data_type = fields_[8];
-    if (!number(2, "Task ID", who.task_id) || !number(3, "Stream ID", who.stream_id) ||
-        !number(4, "Timestamp", who.timestamp_us) || !number(6, "Slot", who.slot) ||
-        !number(7, "Data Size", row.data_size_bytes)) {
-      return false;
+    row.identity.more.clear();
+    row.statistics.categories.clear();
+    row.statistics.values.clear();
+    row.statistics.categories.reserve(read_.categories.size());
+    row.statistics.values.reserve(read_.categories.size());
+    for (std::size_t i = 0; i < candidate.fields.size(); ++i) {
+      const Field& field = candidate.fields[i];
+      std::string what = field.column ? read_cell(*field.column, field.heading, cut_.views[i], dialect, row)
+                                      : read_value(field, cut_.views[i], dialect, row);
+      if (!what.empty()) return {std::move(what), i + 1};
     }
-    if (who.io != "input" && who.io != "output") {
-      return fail("IO is \"" + shown(who.io) + "\", neither input nor output");
+    return {};
+  }
+
+  static std::string not_like(std::string_view heading, std::string_view text, std::string_view rest) {
+    return std::string(heading) + " is \"" + shown(text) + "\"" + std::string(rest);
+  }
+
+  // What is wrong with the cell, or nothing.
+  static std::string read_cell(const Column& column, std::string_view heading, std::string_view text,
+                               const CsvDialect& dialect, Row& row) {
+    if (column.kind == ColumnKind::kShape) {
+      auto shape = shape_from(text, dialect);
+      const char marks[] = {dialect.shape_marks[0], '2', dialect.shape_marks[1], '3', dialect.shape_marks[2], '\0'};
+      if (!shape) return not_like(heading, text, std::string(", not like ") + marks);
+      row.shape = *std::move(shape);
+      return {};
     }
-    const bool next = content_.dialect == Dialect::kMindsporeNext;
-    if (!read_shape(fields_[9], next ? '[' : '(', next ? ']' : ')', row.shape)) {
-      return fail("Shape is \"" + shown(fields_[9]) + "\", not like " + (next ? "[2,3]" : "(2,3)"));
-    }
-    row.statistics.categories = content_.categories;
-    for (std::size_t i = 0; i < content_.categories.size(); ++i) {
-      const std::string& text = fields_[kIdentityFields + i];
-      auto value = read_value(text, content_.categories[i], row.data_type);
-      if (!value) {
-        return fail(std::string(column(content_.categories[i])) + " is \"" + shown(text) + "\"");
+    if (column.is_further && text.empty()) return {};
+    if (column.kind == ColumnKind::kNumber) {
+      const auto number = whole_number(text);
+      if (!number) return not_like(heading, text, ", not a whole number");
+      if (column.is_further) {
+        row.identity.set(column.name, *number);
+      } else {
+        *column.number.of(row) = *number;
       }
-      row.statistics.values.push_back(*std::move(value));
+      return {};
     }
-    return true;
+    if (dialect.quotes == Quotes::kWhereNeeded && text.starts_with('\'') && wants_apostrophe(text)) {
+      text.remove_prefix(1);
+    }
+    if (column.kind == ColumnKind::kIo && text != "input" && text != "output") {
+      return not_like(heading, text, ", neither input nor output");
+    }
+    if (column.is_further) {
+      row.identity.set(column.name, std::string(text));
+    } else {
+      column.text.of(row)->assign(text);
+    }
+    return {};
   }
 
-  std::string_view text_;
-  const std::function<void(Row&&)>& each_;
-  CsvContent content_;
-  Fields fields_;
-  std::uint64_t line_ = 1, line_breaks_ = 0;
-  std::string what_;
+  std::string read_value(const Field& field, std::string_view text, const CsvDialect& dialect, Row& row) {
+    if (row.data_type != data_type_) {
+      data_type_ = row.data_type;
+      element_ = held_as(data_type_);
+    }
+    auto value = value_from(text, kind(field.category), element_, dialect);
+    if (!value) return not_like(field.heading, text, "");
+    row.statistics.categories.push_back(field.category);
+    row.statistics.values.push_back(*std::move(value));
+    return {};
+  }
+
+  const std::string where_;
+  std::string buffer_;     // where the text comes in pieces
+  std::string_view text_;  // what is left of it
+  const Refill refill_;
+  const EachRow& each_;
+  RowsRead read_;
+  std::vector<Candidate> candidates_;
+  const Candidate* known_ = nullptr;
+  Fields cut_;
+  std::string data_type_;         // of the last row, whose
+  Held element_ = Held::kReal;    // elements are held so
+  std::uint64_t line_ = 1;
 };
 
 }  // namespace
 
-Result<CsvContent> read_csv(std::string_view text, const std::function<void(Row&&)>& each) {
-  return Reader(text, each).run();
+Result<RowsRead> read_rows(std::string_view text, const EachRow& each) try {
+  return Reader("statistic.csv", text, nullptr, each).run();
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
+Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each) try {
+  const auto file = RandomFile::open(path);
+  if (!file) return file.error();
+  std::uint64_t offset = 0;
+  const auto refill = [&](std::string& text) -> Result<bool> {
+    // As much again as there is, so that a long row costs no more than its length.
+    const std::size_t more = std::min<std::uint64_t>(std::max(kPieceBytes, text.size()), file->size_bytes() - offset);
+    const std::size_t before = text.size();
+    text.resize(before + more);
+    Status read = file->read_at(offset, std::as_writable_bytes(std::span(text).subspan(before)));
+    if (!read) return read.error();
+    offset += more;
+    return more != 0;
+  };
+  return Reader(printable(path), {}, refill, each).run();
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
 }
 
 }  // namespace tensorstat

@@ -26,7 +26,7 @@ inline constexpr int kDtypeCount = 0 TENSORSTAT_DTYPES(TENSORSTAT_ONE);
 // low: every square and every sum of a float tensor is held in the tensor's own type.
 enum class Precision : std::uint8_t { kHigh, kLow };
 
-// What sort of value a category has (see Value, statistics.hpp).
+// What the value of a category is (see Value, statistics.hpp): how a file writes it and a reader takes it back.
 enum class ValueKind : std::uint8_t {
   kElement,  // an element: int64 of signed integers, uint64 of the others and of bool, double of float dtypes
   kSize,     // an element without its sign: uint64 of integer dtypes and bool, double of float dtypes

@@ -19,24 +19,12 @@
 #include <string>
 #include <string_view>
 #include <tensorstat/meter.hpp>
+#include <tensorstat/rows.hpp>
 #include <tensorstat/status.hpp>
 #include <tensorstat/tensor.hpp>
 #include <utility>
 
 namespace tensorstat {
-
-// How statistic.csv is written.
-//   kOurs          RFC 4180 with LF: shortest digits that read back as the same value, quotes where
-//                  needed, nothing after the last field. A text cell a spreadsheet would run as a
-//                  formula (it starts with = + - @ TAB or CR) gets a ' in front, which the reader
-//                  takes off again. A value that does not exist is an empty cell.
-//   kMindspore27   the bytes of MindSpore 2.3 to 2.7.0: 6 significant digits, / \ . and space of an
-//                  operator name as _, a comma at the end of every row but not of the header. Only
-//                  Shape is quoted; nothing is escaped. A value that does not exist is `null`.
-//   kMindsporeNext the bytes of later versions: the same, with the operator name as it is and
-//                  Shape as "[2,3]".
-// In MindSpore's dialects a control character in a text becomes _, so that a row stays one line.
-enum class Dialect : std::uint8_t { kOurs, kMindspore27, kMindsporeNext };
 
 // When the disk is made to have what is written. Against `kill -9` a row is safe in any case, and a tensor's
 // file is whole or not there; this is about power failures.

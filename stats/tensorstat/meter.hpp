@@ -52,7 +52,7 @@ struct MeterOptions {
   int platform = -1, device = -1;               // clinfo's numbering; -1: the best there is
   // A cl_command_queue, which the Meter retains: tensors are folded on it, behind what is in it already,
   // on its device and in its context (`platform` and `device` then say nothing). It is flushed, and never
-  // finished unless a call failed. An out-of-order queue must hold nothing that still writes a tensor.
+  // finished. An out-of-order queue must hold nothing that still writes a tensor.
   void* queue = nullptr;
   unsigned threads = 0;  // host threads, the caller's among them; 0: one a core
   Executor executor{};   // the caller's threads instead: none are started
@@ -141,6 +141,14 @@ class Meter {
   // byte is read once, for statistics and digests together.
   // Refused (kInvalid), with the tensor's index: a null address of elements, strides that do not fit their shape or the
   // count of elements, a tensor that reaches beyond its cl_mem; and a request without categories.
+  //
+  // When this returns nothing reads the tensors any more, whatever failed, with one exception: Code::kInUse. It is
+  // returned, under On::kAuto too, after a minute in which the driver of a failed device did not tell whether the
+  // device has stopped. Then the memory of the tensors must not be freed before the process ends.
+  //
+  // A tensor in a cl_mem is folded, and read, in the context of that cl_mem: on `queue` where it is of that context,
+  // else on a queue of the Meter's own there, so that whatever writes the tensor must have completed. References to
+  // the last 8 such contexts are kept.
   Result<Measurements> measure(std::span<const Tensor> tensors, const Request& request);
 
   // One Partial a tensor, in order, where measure() gives values: of parts of tensors, to be kept, sent
@@ -158,9 +166,9 @@ class Meter {
     Stream(Stream&&) noexcept;
     Stream& operator=(Stream&&) noexcept;
     ~Stream();
-    // The bytes may be reused as soon as this returns. A piece that makes no sense (half an element, in `low` a
-    // piece behind one of another length than said above) is refused, and the stream is as it was. After any other
-    // error, all further calls return that error.
+    // The bytes may be reused as soon as this returns, unless it returns Code::kInUse (see `measure`). A piece that
+    // makes no sense (half an element, in `low` a piece behind one of another length than said above) is refused,
+    // and the stream is as it was. After any other error, all further calls return that error.
     Status append(std::span<const std::byte> whole_elements);
     // Of the one tensor. Once: all further calls are errors.
     Result<Measurements> finish();
@@ -176,7 +184,8 @@ class Meter {
   Result<Stream> stream(Dtype dtype, const Request& request);
 
   // Copies a tensor's bytes [first_byte, first_byte + bytes.size()), in C order and whole elements, to
-  // the host. Bytes that the tensor does not have are refused.
+  // the host. Bytes that the tensor does not have are refused. After Code::kInUse the device may still write to
+  // `bytes`, which must be kept like a tensor.
   Status read(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes);
 
   MemoryUse device_memory() const;

@@ -18,7 +18,8 @@
 
 namespace tensorstat {
 
-// A batch under way. Destroying it waits for the device, which is still writing results.
+// A batch under way. Destroying it waits for the device, which is still writing results. After a failed call that
+// is a minute at most; the tensors must be kept until `event` has completed all the same.
 class Ticket {
  public:
   Ticket(Ticket&&) noexcept;
@@ -30,7 +31,8 @@ class Ticket {
   void* event() const;
 
   // One Measurement a tensor, in order; waits for this batch alone. An error of the device leaves nothing
-  // lost but the results: while the tensors hold their bits, a Meter can still measure them on the host.
+  // lost but the results: while the tensors hold their bits, a Meter can still measure them on the host. After any
+  // error but Code::kInUse, of this and of `submit`, nothing reads the tensors any more (see Meter::measure).
   // A second call, of this or of the other, is an error.
   Result<Measurements> collect();
   // The same as Partials; see Meter::fold().

@@ -16,6 +16,8 @@ enum class Code {
   kUnwritable,   // a file could not be written; what was there before is whole
   kOverBudget,   // would need more device memory than the budget allows
   kDevice,       // no device, or the device or its driver failed
+  kInUse,        // the same, and the device may still be using the memory that the call was given: it must stay,
+                 // unchanged, until the process ends. Only a driver that answers no question any more does this.
   kOutOfMemory,  // host memory is used up; what the call was to do may be done in part, and is not counted on
 };
 

@@ -101,6 +101,26 @@ TEST(KernelPattern, AgreesWithStdRegexOnRandomCases) {
   EXPECT_GT(matched, 200);
 }
 
+// Where other libraries' syntax, RE2's for one, means something else or refuses.
+TEST(KernelPattern, IsEcmaScriptAndNoOtherSyntax) {
+  const char* patterns[] = {"[]a]", "[^]a]", "[]",    "[^]",       "a.c",     ".",        "\\s",     "[\\b]",
+                            "\\v",  "\\f",   "\\0",   "a{1001}",   "[[:w:]]", "[[:d:]]",  "[\\w-]",  "[a-z&&b]",
+                            "\\_",  "\\-",   "[^\\n]", "a$b",       "a^b",     "(?:a$)",   "[[:s:]]", "[[:alpha:][:digit:]]+"};
+  const std::string texts[] = {"",   "a",  "b",  "]",  "a]", "a\nc", "a\rc", "\n", "\r", "\v", "\f",
+                               "\b", "ab", "_",  "-",  "0",  "&",    "\xe9", "\xff", "a0", "w", std::string(1, '\0'),
+                               std::string(1001, 'a')};
+  for (const char* pattern : patterns) {
+    for (const std::string& text : texts) {
+      const auto expected = theirs(pattern, text);
+      ASSERT_TRUE(expected) << pattern;
+      EXPECT_EQ(ours(pattern, text), expected) << pattern << " on \"" << text.substr(0, 8) << '"';
+    }
+  }
+  for (const char* pattern : {"(?i)a", "(?P<x>a)", "a{,2}", "{", "a{", "[[:word:]]", "\\x{61}", "\\A", "\\z", "\\Qa\\E"}) {
+    EXPECT_EQ(ours(pattern, "a"), std::nullopt) << pattern;
+  }
+}
+
 TEST(KernelPattern, HostileTextsEndSoon) {
   const std::string long_text(20000, 'x');
   for (const char* pattern :

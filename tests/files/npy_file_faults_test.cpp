@@ -78,7 +78,9 @@ void check_writer(bool had_one, bool synced, const NpyContent& content, const st
     }
     const auto left = std::distance(std::filesystem::directory_iterator(folder.path()), {});
     EXPECT_EQ(left, status || had_one ? 1 : 0);
-    EXPECT_TRUE(!came || !status) << "it failed, and nobody was told";
+    // The second descriptor only holds the lock, and is closed when the file has its name.
+    const bool is_of_the_lock = wanted.call == FileCall::kClose && wanted.first == 2;
+    EXPECT_TRUE(!came || !status || is_of_the_lock) << "it failed, and nobody was told";
     return came;
   });
   EXPECT_GE(injected, 30);

@@ -7,6 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
+
+#include "stats/files/npy_writer.hpp"
+#include "stats/rows/append_file.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
 namespace {
@@ -22,6 +27,27 @@ TEST(OpenFile, IsAboveTheStandardStreamsAndClosedOnExec) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+// What the program says on its closed stderr is in no file that is being written.
+TEST(OpenFile, RowsAndFilesOfADumpHaveNoneOfThem) {
+  ScratchFolder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    for (const int standard : {0, 1, 2}) close(standard);
+    AppendOptions options;
+    options.path = folder / "rows.csv";
+    AppendFile rows(options, std::make_shared<Notices>(nullptr));
+    rows.append("row\n");
+    // While rows.csv is open.
+    const bool is_lost = write(0, "said", 4) < 0 && write(1, "said", 4) < 0 && write(2, "said", 4) < 0;
+    _exit(is_lost && write_whole_file(folder / "x.json", "{}") ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(content_of(folder / "rows.csv"), "row\n");
+  EXPECT_EQ(content_of(folder / "x.json"), "{}");
 }
 
 TEST(OpenFile, SaysWhyItFailed) {

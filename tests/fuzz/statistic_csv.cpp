@@ -8,9 +8,9 @@
 namespace tensorstat::fuzz {
 namespace {
 
-std::vector<Row> rows_of(Input text, bool& readable, CsvContent& content) {
+std::vector<Row> rows_of(Input text, bool& readable, RowsRead& content) {
   std::vector<Row> rows;
-  auto read = read_csv(text, [&](Row&& row) { rows.push_back(std::move(row)); });
+  auto read = read_rows(text, [&](Row&& row) { return rows.push_back(std::move(row)), Status(); });
   readable = static_cast<bool>(read);
   if (!read) {
     demand_message(read.error().message, 400);
@@ -21,10 +21,14 @@ std::vector<Row> rows_of(Input text, bool& readable, CsvContent& content) {
   return rows;
 }
 
-std::string written(const std::vector<Row>& rows, const Categories& categories, Dialect dialect) {
-  std::string text = csv_header(categories, dialect);
+std::string written(const std::vector<Row>& rows, const RowFormat& format) {
+  const auto csv = CsvText::make(format);
+  demand(static_cast<bool>(csv), "the columns that were read can be written");
+  const Dialect dialect = format.dialect;
+  std::string text = csv->heading();
   for (const Row& row : rows) {
-    const std::string line = csv_row(row, dialect);
+    std::string line;
+    csv->append(row, line);
     const bool one_line = std::count(line.begin(), line.end(), '\n') == 1 && line.back() == '\n';
     demand(one_line || dialect == Dialect::kOurs, "a row of MindSpore's is one line");
     text += line;
@@ -35,7 +39,7 @@ std::string written(const std::vector<Row>& rows, const Categories& categories, 
 }  // namespace
 
 void statistic_csv(Input text) {
-  CsvContent content;
+  RowsRead content;
   bool readable = false;
   const auto rows = rows_of(text, readable, content);
   for (const Row& row : rows) {
@@ -43,15 +47,16 @@ void statistic_csv(Input text) {
   }
   if (!readable) return;
   for (const auto dialect : {Dialect::kMindspore27, Dialect::kMindsporeNext}) {
-    static_cast<void>(written(rows, content.categories, dialect));
+    static_cast<void>(written(rows, {dialect, content.categories, {}}));
   }
   // Ours holds everything that any dialect can say.
-  const auto ours = written(rows, content.categories, Dialect::kOurs);
-  CsvContent again;
+  const auto ours = written(rows, {Dialect::kOurs, content.categories, content.columns});
+  RowsRead again;
   const auto rows_again = rows_of(ours, readable, again);
   demand(readable, "what is written is read");
-  demand(again.categories == content.categories, "the columns are read back");
-  demand(written(rows_again, again.categories, Dialect::kOurs) == ours, "the rows are read back");
+  const bool same = again.categories == content.categories && again.columns == content.columns;
+  demand(same, "the columns are read back");
+  demand(written(rows_again, {Dialect::kOurs, again.categories, again.columns}) == ours, "the rows are read back");
 }
 
 }  // namespace tensorstat::fuzz

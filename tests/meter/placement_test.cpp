@@ -30,7 +30,7 @@ class FakeDevice final : public DeviceEngine {
   bool shares_host_memory() const override { return shares_; }
   bool is_slower_than_host() const override { return is_slower_; }
   Status check(const Tensor&) const override { return {}; }
-  Status fold(std::span<const Job>) override { return {}; }
+  Result<std::uint64_t> fold_counting(std::span<const Job>) override { return std::uint64_t{0}; }
   Result<std::unique_ptr<DeviceStream>> stream(Partial&) override { return Error{Code::kDevice, "never asked for"}; }
   Status read(const Tensor&, std::uint64_t, std::span<std::byte>) override { return {}; }
   void refuse(std::string why) { refusal_ = std::move(why); }

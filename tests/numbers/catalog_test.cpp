@@ -36,6 +36,22 @@ TEST(Catalog, HoldsMindSporesCategoriesUnderTheirColumns) {
   }
 }
 
+// Typed off by hand as well: what a file's cell below each column is.
+TEST(Catalog, SaysWhatEachValueIs) {
+  for (const auto& [word, kind_of_value] : std::initializer_list<std::pair<const char*, ValueKind>>{
+           {"max", ValueKind::kElement},
+           {"min", ValueKind::kElement},
+           {"avg", ValueKind::kReal},
+           {"l2norm", ValueKind::kReal},
+           {"count", ValueKind::kCount},
+           {"nan count", ValueKind::kCount},
+           {"zero count", ValueKind::kCount},
+           {"md5", ValueKind::kDigest},
+           {"hash", ValueKind::kDigest}}) {
+    EXPECT_EQ(kind(*category_from(word)), kind_of_value) << word;
+  }
+}
+
 TEST(Catalog, NamesAreDistinct) {
   std::set<std::string_view> names, columns, dtypes;
   for (const Category category : every_category()) {

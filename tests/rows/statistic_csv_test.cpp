@@ -22,7 +22,7 @@ Row row_of(std::string name, Categories categories, std::vector<Value> values) {
 
 std::vector<Row> read_all(const std::string& text, std::optional<Dialect> dialect) {
   std::vector<Row> rows;
-  const auto content = read_csv(text, [&](Row&& row) { rows.push_back(std::move(row)); });
+  const auto content = read_rows(text, [&](Row&& row) { return rows.push_back(std::move(row)), Status(); });
   EXPECT_TRUE(content) << content.error().message;
   if (content) {
     EXPECT_EQ(content->dialect, dialect);
@@ -32,7 +32,7 @@ std::vector<Row> read_all(const std::string& text, std::optional<Dialect> dialec
 }
 
 std::string fault_of(const std::string& text) {
-  const auto content = read_csv(text, [](Row&&) {});
+  const auto content = read_rows(text, [](Row&&) { return Status(); });
   return content ? "" : content.error().message;
 }
 

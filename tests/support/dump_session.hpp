@@ -61,7 +61,7 @@ class SessionTest : public testing::Test {
   std::vector<Row> rows(const std::string& path = "rank_0/Net/0/0/statistic.csv") const {
     std::vector<Row> rows;
     const auto read =
-        read_csv(content_of(folder / path), [&](Row&& row) { rows.push_back(std::move(row)); });
+        read_rows_of_file(folder / path, [&](Row&& row) { return rows.push_back(std::move(row)), Status(); });
     EXPECT_TRUE(read) << path << ": " << read.error().message;
     return rows;
   }

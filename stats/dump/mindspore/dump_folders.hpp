@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 #include <tensorstat/dump.hpp>
+#include <tensorstat/rows.hpp>
 
 #include "stats/dump/mindspore/config.hpp"
-#include "stats/rows/row.hpp"
 
 namespace tensorstat {
 

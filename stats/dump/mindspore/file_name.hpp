@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tensorstat/rows.hpp>
 
-#include "stats/rows/row.hpp"
 
 namespace tensorstat {
 

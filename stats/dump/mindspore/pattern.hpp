@@ -13,6 +13,12 @@ namespace tensorstat {
 // the automaton at once (Thompson 1968); std::regex, which MindSpore uses, backtracks and recurses,
 // so that one line of a config can hang or crash a job.
 //
+// RE2 is no substitute. It reads other things than std::regex into a pattern that both take: [], [^], `.` at CR, \s at
+// VT, \a, \A, \z, \C, \p and \Q are not ECMAScript's; it refuses [\b], [[:w:]] and {1001}, and takes (?i) and {,2}.
+// And for_escaped_names() needs the sets of bytes that a pattern was compiled to, which RE2 keeps to itself: a
+// translation to RE2's syntax would have to do all of the parsing that is done here. kernel_pattern_test holds these
+// cases to std::regex.
+//
 // Understood, on bytes and case-sensitively: literals, . [a-z] [^a-z] [[:alpha:]] \d \D \w \W \s \S
 // \b \B ^ $ \t \n \r \f \v \0 \xHH, an escaped character that is no letter or digit, ( ) (?: ) |,
 // and * + ? {m} {m,} {m,n} with an optional ? behind. `.` is any byte but LF and CR.

@@ -6,9 +6,11 @@
 #include <CL/cl_icd.h>
 #include <CL/cl_layer.h>
 
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -40,11 +42,38 @@ void let_go() {
 cl_event new_gate(cl_command_queue queue) {
   cl_context context = nullptr;
   below->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, nullptr);
-  const cl_event gate = below->clCreateUserEvent(context, nullptr);
-  const std::lock_guard lock(mutex);
-  gates.push_back(gate);
-  return gate;
+  return below->clCreateUserEvent(context, nullptr);
 }
+
+// What a command has to wait for beside what it is told to, for the test's sake. Lives until it is enqueued.
+class Before {
+ public:
+  Before(cl_command_queue queue, cl_uint count, const cl_event* wait, bool held, bool late)
+      : all_(wait, wait + count), late_(late ? state.late_ms.load() : 0) {
+    if (held) {
+      all_.push_back(new_gate(queue));
+      const std::lock_guard lock(mutex);
+      gates.push_back(all_.back());
+    }
+    if (late_.count() != 0) all_.push_back(new_gate(queue));
+  }
+  ~Before() {
+    if (late_.count() == 0) return;
+    std::thread([late = late_, gate = all_.back()] {
+      std::this_thread::sleep_for(late);
+      below->clSetUserEventStatus(gate, CL_COMPLETE);
+      below->clReleaseEvent(gate);
+    }).detach();
+  }
+  Before(const Before&) = delete;
+  Before& operator=(const Before&) = delete;
+  cl_uint count() const { return static_cast<cl_uint>(all_.size()); }
+  const cl_event* events() const { return all_.empty() ? nullptr : all_.data(); }
+
+ private:
+  std::vector<cl_event> all_;
+  const std::chrono::milliseconds late_;
+};
 
 // What this call shall return instead of being made; CL_SUCCESS: nothing.
 cl_int fault() {
@@ -145,7 +174,9 @@ cl_int CL_API_CALL release_buffer(cl_mem buffer) {
 
 cl_int CL_API_CALL write_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t at, size_t bytes,
                                 const void* from, cl_uint count, const cl_event* wait, cl_event* event) {
-  return command<&cl_icd_dispatch::clEnqueueWriteBuffer>(event, queue, buffer, blocking, at, bytes, from, count, wait);
+  const Before before(queue, count, wait, false, blocking == CL_FALSE);
+  return command<&cl_icd_dispatch::clEnqueueWriteBuffer>(event, queue, buffer, blocking, at, bytes, from,
+                                                         before.count(), before.events());
 }
 
 cl_int CL_API_CALL read_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t at, size_t bytes, void* to,
@@ -163,11 +194,9 @@ cl_int CL_API_CALL run_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
   if (++state.kernels == state.lose_kernel_at) {
     return command<&cl_icd_dispatch::clEnqueueMarkerWithWaitList>(event, queue, count, wait);
   }
-  std::vector<cl_event> before(wait, wait + count);
-  if (state.hold_kernels) before.push_back(new_gate(queue));
+  const Before before(queue, count, wait, state.hold_kernels, true);
   return command<&cl_icd_dispatch::clEnqueueNDRangeKernel>(event, queue, kernel, dimensions, offset, global, local,
-                                                           static_cast<cl_uint>(before.size()),
-                                                           before.empty() ? nullptr : before.data());
+                                                           before.count(), before.events());
 }
 
 cl_int CL_API_CALL run_native(cl_command_queue queue, void(CL_CALLBACK* function)(void*), void* arguments, size_t bytes,
@@ -236,6 +265,14 @@ void fill_table() {
   CODED(clGetDeviceIDs, cl_platform_id, cl_device_type, cl_uint, cl_device_id*, cl_uint*);
   CODED(clGetCommandQueueInfo, cl_command_queue, cl_command_queue_info, size_t, void*, size_t*);
   CODED(clGetProgramInfo, cl_program, cl_program_info, size_t, void*, size_t*);
+  CODED(clGetProgramBuildInfo, cl_program, cl_device_id, cl_program_build_info, size_t, void*, size_t*);
+  CODED(clGetKernelInfo, cl_kernel, cl_kernel_info, size_t, void*, size_t*);
+  CODED(clGetPlatformInfo, cl_platform_id, cl_platform_info, size_t, void*, size_t*);
+  CODED(clGetContextInfo, cl_context, cl_context_info, size_t, void*, size_t*);
+  CODED(clGetMemObjectInfo, cl_mem, cl_mem_info, size_t, void*, size_t*);
+  CODED(clGetEventInfo, cl_event, cl_event_info, size_t, void*, size_t*);
+  CODED(clSetMemObjectDestructorCallback, cl_mem, void(CL_CALLBACK*)(cl_mem, void*), void*);
+  CODED(clSetEventCallback, cl_event, cl_int, void(CL_CALLBACK*)(cl_event, cl_int, void*), void*);
 }
 
 }  // namespace

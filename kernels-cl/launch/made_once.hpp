@@ -1,0 +1,55 @@
+// Values that take long to make, one for each key, made at the first request. Who asks for one that is being
+// made waits for it; who asks for another does not. Thread-safe.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include <tensorstat/status.hpp>
+
+namespace tensorstat::cl_engine {
+
+template <typename Key, typename Value>
+class MadeOnce {
+ public:
+  // `make` is called without a lock. Its errors are not kept: the next to ask tries again.
+  Result<Value> get(const Key& key, const std::function<Result<Value>()>& make) {
+    {
+      std::unique_lock lock(mutex_);
+      for (;;) {
+        const auto [at, is_new] = values_.try_emplace(key);
+        if (is_new) break;
+        if (at->second) return *at->second;
+        ended_.wait(lock);
+      }
+    }
+    const Attempt attempt{*this, key};
+    auto made = make();
+    if (made) {
+      const std::lock_guard lock(mutex_);
+      values_[key] = *made;
+    }
+    return made;
+  }
+
+ private:
+  // However it ends, nobody waits for it any more.
+  struct Attempt {
+    ~Attempt() {
+      const std::lock_guard lock(all.mutex_);
+      if (const auto found = all.values_.find(key); !found->second) all.values_.erase(found);
+      all.ended_.notify_all();
+    }
+    MadeOnce& all;
+    const Key& key;
+  };
+
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  std::map<Key, std::optional<Value>> values_;  // none: being made
+};
+
+}  // namespace tensorstat::cl_engine

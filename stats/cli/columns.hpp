@@ -1,0 +1,28 @@
+// What --columns puts into a csv, and the rows that nothing tells apart without it.
+#pragma once
+
+#include <string>
+#include <tensorstat/rows.hpp>
+#include <unordered_map>
+#include <vector>
+
+namespace tensorstat::cli {
+
+// Adds the path, and the rank, graph and iteration where the folders are those of a dump.
+void add_place(const std::string& path, Identity& identity);
+
+// Finds rows of different folders that are alike but for their times, which tell nobody the step.
+class AlikeRows {
+ public:
+  explicit AlikeRows(std::vector<std::string> columns) : columns_(std::move(columns)) {}
+
+  // Whether this row is the first that is like one of another folder.
+  bool are_met(const std::string& path, const Identity& identity);
+
+ private:
+  const std::vector<std::string> columns_;                 // that the rows have beside the common ones
+  std::unordered_map<std::size_t, std::size_t> folders_;  // by a hash of the identity, that of the folder
+  bool is_met_ = false;
+};
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,69 @@
+// The columns that are no statistics: one list, which every dialect draws from.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <tensorstat/rows.hpp>
+
+namespace tensorstat {
+
+// Where a row holds a cell; nowhere for a column of Identity::more.
+template <typename Held>
+struct Place {
+  Held Identity::*in_identity = nullptr;
+  Held Row::*in_row = nullptr;
+
+  const Held* of(const Row& row) const {
+    return in_identity ? &(row.identity.*in_identity) : in_row ? &(row.*in_row) : nullptr;
+  }
+  Held* of(Row& row) const {
+    return in_identity ? &(row.identity.*in_identity) : in_row ? &(row.*in_row) : nullptr;
+  }
+};
+
+enum class ColumnKind : std::uint8_t { kText, kNumber, kIo, kShape };
+
+struct Column {
+  std::string_view name;     // "task_id"
+  std::string_view heading;  // "Task ID", unless a dialect has another
+  ColumnKind kind;
+  Place<std::string> text = {};      // kText and kIo
+  Place<std::uint64_t> number = {};  // kNumber
+  bool is_further = false;           // a cell of Identity::more
+};
+
+// A column is one row here, and a place in the dialects that have it.
+inline constexpr Column kColumns[] = {
+    {"op_type", "Op Type", ColumnKind::kText, {&Identity::op_type}},
+    {"op_name", "Op Name", ColumnKind::kText, {&Identity::op_name}},
+    {"task_id", "Task ID", ColumnKind::kNumber, {}, {&Identity::task_id}},
+    {"stream_id", "Stream ID", ColumnKind::kNumber, {}, {&Identity::stream_id}},
+    {"timestamp", "Timestamp", ColumnKind::kNumber, {}, {&Identity::timestamp_us}},
+    {"io", "IO", ColumnKind::kIo, {&Identity::io}},
+    {"slot", "Slot", ColumnKind::kNumber, {}, {&Identity::slot}},
+    {"data_size", "Data Size", ColumnKind::kNumber, {}, {nullptr, &Row::data_size_bytes}},
+    {"data_type", "Data Type", ColumnKind::kText, {nullptr, &Row::data_type}},
+    {"shape", "Shape", ColumnKind::kShape},
+    // Those of Identity::more.
+    {.name = "path", .heading = "Path", .kind = ColumnKind::kText, .is_further = true},
+    {.name = "rank", .heading = "Rank", .kind = ColumnKind::kNumber, .is_further = true},
+    {.name = "graph", .heading = "Graph", .kind = ColumnKind::kNumber, .is_further = true},
+    {.name = "iteration", .heading = "Iteration", .kind = ColumnKind::kNumber, .is_further = true},
+    {.name = "tensor", .heading = "Tensor", .kind = ColumnKind::kText, .is_further = true},
+};
+
+// nullptr where there is none.
+constexpr const Column* column_named(std::string_view name) {
+  for (const Column& column : kColumns) {
+    if (column.name == name) return &column;
+  }
+  return nullptr;
+}
+
+// Those of Identity::more.
+std::span<const Column> all_further_columns();
+
+// "rank,iteration": each of further_columns(), once. The error says which are known.
+Result<std::vector<std::string>> further_columns_from(std::string_view comma_separated);
+
+}  // namespace tensorstat

@@ -1,0 +1,121 @@
+// A tensor in a cl_mem of a context that the caller made, with no queue given: measured on the device, and read back
+// where the host has to do something, as the backend of stats/dump/README.md does it. No function of our copy of
+// OpenCL's C++ bindings bears a name that the program's own copy could stand for.
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/opencl.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <tensorstat/meter.hpp>
+#include <vector>
+
+#include "tests/support/samples.hpp"
+
+namespace tensorstat {
+namespace {
+
+// A buffer in a context of its own, as a framework has it: nothing here knows of the library.
+class Foreign {
+ public:
+  explicit Foreign(std::vector<std::byte> bytes) {
+    cl_platform_id platform = nullptr;
+    cl_device_id device = nullptr;
+    cl_int code = clGetPlatformIDs(1, &platform, nullptr);
+    if (code == CL_SUCCESS) code = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, nullptr);
+    if (code == CL_SUCCESS) context_ = clCreateContext(nullptr, 1, &device, nullptr, nullptr, &code);
+    if (code == CL_SUCCESS) {
+      buffer_ = clCreateBuffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, bytes.size(), bytes.data(), &code);
+    }
+    EXPECT_EQ(code, CL_SUCCESS);
+  }
+  ~Foreign() {
+    if (buffer_ != nullptr) clReleaseMemObject(buffer_);
+    if (context_ != nullptr) clReleaseContext(context_);
+  }
+  Foreign(const Foreign&) = delete;
+  Foreign& operator=(const Foreign&) = delete;
+  cl_mem buffer() const { return buffer_; }
+  cl_context context() const { return context_; }
+
+ private:
+  cl_context context_ = nullptr;
+  cl_mem buffer_ = nullptr;
+};
+
+cl_uint references(cl_context context) {
+  cl_uint count = 0;
+  EXPECT_EQ(clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof count, &count, nullptr), CL_SUCCESS);
+  return count;
+}
+
+class CallersContext : public testing::Test {
+ protected:
+  CallersContext() {
+    static_cast<void>(list_devices());  // pocl is tried out before it is used
+    bytes_ = samples::of(Dtype::kFloat32)[0].make(Dtype::kFloat32, 300'000, random_);
+    tensor_.element_count = 300'000;
+    tensor_.address = bytes_.data();
+    const auto found = Meter().measure({&tensor_, 1}, {.categories = kCategories, .on = On::kHost});
+    EXPECT_TRUE(found);
+    if (found) expected_ = Statistics(found->front().statistics).values;
+  }
+
+  void expect_right(Meter& meter, const Foreign& foreign, On on) const {
+    Tensor tensor = tensor_;
+    tensor.address = foreign.buffer();
+    tensor.where = Where::kClBuffer;
+    const auto found = meter.measure({&tensor, 1}, {.categories = kCategories, .on = on});
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(Statistics(found->front().statistics).values, expected_);
+    EXPECT_EQ(found->front().placement[0].engine, on == On::kHost ? "host" : "opencl");
+    std::vector<std::byte> back(bytes_.size());
+    const Status read = meter.read(tensor, 0, back);
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(back, bytes_);
+  }
+
+  const Categories kCategories = *categories_from("max,min,avg,l2norm,nan-count,md5");
+  samples::Random random_{samples::seed()};
+  std::vector<std::byte> bytes_;
+  Tensor tensor_;
+  std::vector<Value> expected_;
+};
+
+TEST_F(CallersContext, IsTakenFromTheTensor) {
+  Meter meter;
+  const Foreign foreign(bytes_);
+  for (const On on : {On::kDevice, On::kHost}) expect_right(meter, foreign, on);
+}
+
+// More contexts than are kept. A driver may keep a context a while, by its last events; Meters that did would add up.
+TEST_F(CallersContext, MayBeMany) {
+  std::vector<std::unique_ptr<Foreign>> all;
+  for (int i = 0; i < 11; ++i) all.push_back(std::make_unique<Foreign>(bytes_));
+  constexpr cl_uint kMeters = 6;
+  const cl_uint before = references(all.front()->context());
+  for (cl_uint i = 0; i < kMeters; ++i) {
+    Meter meter;
+    for (const auto& each : all) expect_right(meter, *each, On::kHost);
+  }
+  EXPECT_LT(references(all.front()->context()), before + kMeters / 2);
+}
+
+TEST(Bindings, AreOurs) {
+  const std::string command = "nm -C '" LIBRARY "' 2>/dev/null";
+  const std::unique_ptr<FILE, int (*)(FILE*)> names(popen(command.c_str(), "r"), pclose);
+  ASSERT_NE(names, nullptr);
+  std::array<char, 4096> line{};
+  int ours = 0;
+  while (fgets(line.data(), line.size(), names.get()) != nullptr) {
+    ours += std::strstr(line.data(), "tensorstat_private_cl::") != nullptr;
+    EXPECT_EQ(std::strstr(line.data(), " cl::"), nullptr) << line.data();
+  }
+  EXPECT_GT(ours, 0);
+}
+
+}  // namespace
+}  // namespace tensorstat
