@@ -63,7 +63,7 @@ Result<std::optional<Directory>> directory64(const RandomFile& file, std::uint64
 
 Result<Directory> find_directory(const RandomFile& file) {
   const std::uint64_t size = file.size_bytes();
-  if (size < kEndBytes) return damaged(file, "is too short for a zip archive");
+  if (size < kEndBytes) return damaged(file, "is too short for a zip archive, such as .npz");
   const std::uint64_t tail_bytes = std::min(size, kEndBytes + kMostCommentBytes);
   const auto tail = text_at(file, size - tail_bytes, tail_bytes);
   if (!tail) return tail.error();
