@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <new>
 
+#include "stats/core/abandon.hpp"
 #include "stats/dump/dump_session.hpp"
 #include "stats/files/shown.hpp"
 
@@ -39,6 +40,7 @@ DumpSession::State::State(DumpConfig given_config, DumpOptions given_options,
 DumpSession::State::~State() {
   close();
   if (thread_.joinable()) thread_.join();  // where the deleter of a keep_alive has closed the session
+  if (!in_use_->empty()) abandon(std::move(in_use_));
 }
 
 bool DumpSession::State::wants(const DumpPlace& place, const DumpOperator* op, bool failed) const {
@@ -179,6 +181,7 @@ void DumpSession::State::hand_over(Items one) noexcept {
   const auto start = std::chrono::steady_clock::now();
   drain();  // rows come in the order of hand-over
   copy_strided(run);
+  for (PendingTensor& held : run.tensors) held.is_borrowed = held.must_be_copied();
   {
     const std::lock_guard lock(work_mutex);
     work_on(one);

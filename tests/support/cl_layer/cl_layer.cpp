@@ -217,6 +217,12 @@ cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t 
   return coded<&cl_icd_dispatch::clGetDeviceInfo>(device, what, bytes, value, needed);
 }
 
+// Those by which a driver tells what has ended.
+template <auto slot, typename... Args>
+cl_int CL_API_CALL told(Args... args) {
+  return state.silent ? CL_OUT_OF_RESOURCES : coded<slot>(args...);
+}
+
 using ExecutionInfo = cl_int(CL_API_CALL*)(cl_kernel, cl_uint, size_t, const void*);
 
 cl_int CL_API_CALL execution_info(cl_kernel kernel, cl_uint what, size_t bytes, const void* value) {
@@ -231,6 +237,7 @@ cl_int CL_API_CALL execution_info(cl_kernel kernel, cl_uint what, size_t bytes, 
 }
 
 #define CODED(name, ...) table.name = coded<&cl_icd_dispatch::name, __VA_ARGS__>
+#define TOLD(name, ...) table.name = told<&cl_icd_dispatch::name, __VA_ARGS__>
 #define COUNTED(kind, Object)                                              \
   table.clRetain##kind = counted<&cl_icd_dispatch::clRetain##kind, 1, Object>; \
   table.clRelease##kind = counted<&cl_icd_dispatch::clRelease##kind, -1, Object>
@@ -261,7 +268,7 @@ void fill_table() {
   CODED(clSetKernelArg, cl_kernel, cl_uint, size_t, const void*);
   CODED(clFlush, cl_command_queue);
   CODED(clFinish, cl_command_queue);
-  CODED(clWaitForEvents, cl_uint, const cl_event*);
+  TOLD(clWaitForEvents, cl_uint, const cl_event*);
   CODED(clGetDeviceIDs, cl_platform_id, cl_device_type, cl_uint, cl_device_id*, cl_uint*);
   CODED(clGetCommandQueueInfo, cl_command_queue, cl_command_queue_info, size_t, void*, size_t*);
   CODED(clGetProgramInfo, cl_program, cl_program_info, size_t, void*, size_t*);
@@ -270,7 +277,7 @@ void fill_table() {
   CODED(clGetPlatformInfo, cl_platform_id, cl_platform_info, size_t, void*, size_t*);
   CODED(clGetContextInfo, cl_context, cl_context_info, size_t, void*, size_t*);
   CODED(clGetMemObjectInfo, cl_mem, cl_mem_info, size_t, void*, size_t*);
-  CODED(clGetEventInfo, cl_event, cl_event_info, size_t, void*, size_t*);
+  TOLD(clGetEventInfo, cl_event, cl_event_info, size_t, void*, size_t*);
   CODED(clSetMemObjectDestructorCallback, cl_mem, void(CL_CALLBACK*)(cl_mem, void*), void*);
   CODED(clSetEventCallback, cl_event, cl_int, void(CL_CALLBACK*)(cl_event, cl_int, void*), void*);
 }

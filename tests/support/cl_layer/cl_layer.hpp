@@ -21,6 +21,7 @@ struct ClLayer {
   std::atomic<std::int64_t> lose_kernel_at{0};  // enqueued as nothing, with success
   std::atomic<int> late_ms{0};              // kernels and uploads begin so much later than they could
   std::atomic<bool> hold_kernels{false};  // enqueued kernels do not run before this is false again; see let_go
+  std::atomic<bool> silent{false};  // waiting for events, and asking for their state, fail
   void (*let_go)() = nullptr;             // lets the kernels run that are held
 };
 
