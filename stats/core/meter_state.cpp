@@ -56,6 +56,16 @@ DeviceEngine* Meter::State::find_device() {
   return device_failed ? nullptr : device.get();
 }
 
+const std::string& Meter::State::host_memory_stays() {
+  static const std::string is_to_be_seen;
+  if (forked_since_the_search()) return is_to_be_seen;
+  pid_t nobody = 0;
+  finder.compare_exchange_strong(nobody, getpid());
+  if (forked_since_the_search()) return is_to_be_seen;
+  std::call_once(driver_seen, [&] { why_stays = why_host_memory_stays(options); });
+  return why_stays;
+}
+
 std::string Meter::State::trouble() const {
   if (forked_since_the_search()) return "the process has forked since the device was looked for";
   return device_failed ? "the device failed earlier, see the log" : device_trouble;

@@ -34,8 +34,10 @@ struct Meter::State {
   // found, it has failed, or this is a child that was forked after the search began.
   DeviceEngine* find_device();
   std::string trouble() const;
+  const std::string& host_memory_stays();
   DeviceSight sight() {
-    return {[this] { return find_device(); }, [this] { return trouble(); }};
+    return {[this] { return find_device(); }, [this] { return trouble(); },
+            [this]() -> const std::string& { return host_memory_stays(); }};
   }
 
   // After Code::kInUse the device is asked nothing any more: each further call might wait for ever. Said once.
@@ -63,6 +65,8 @@ struct Meter::State {
   std::once_flag device_found;
   std::unique_ptr<DeviceEngine> device;
   std::string device_trouble;
+  std::once_flag driver_seen;
+  std::string why_stays;
   std::atomic<bool> device_failed{false}, device_silent{false}, digest_refused{false};
 
  private:

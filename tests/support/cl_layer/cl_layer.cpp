@@ -206,6 +206,12 @@ cl_int CL_API_CALL run_native(cl_command_queue queue, void(CL_CALLBACK* function
                                                           places, count, wait);
 }
 
+cl_int CL_API_CALL device_ids(cl_platform_id platform, cl_device_type type, cl_uint count, cl_device_id* devices,
+                              cl_uint* found) {
+  ++state.searches;
+  return coded<&cl_icd_dispatch::clGetDeviceIDs>(platform, type, count, devices, found);
+}
+
 constexpr cl_device_info kSvmCapabilities = 0x1053;
 constexpr cl_uint kSvmPointers = 0x11B6;
 
@@ -269,7 +275,7 @@ void fill_table() {
   CODED(clFlush, cl_command_queue);
   CODED(clFinish, cl_command_queue);
   TOLD(clWaitForEvents, cl_uint, const cl_event*);
-  CODED(clGetDeviceIDs, cl_platform_id, cl_device_type, cl_uint, cl_device_id*, cl_uint*);
+  table.clGetDeviceIDs = device_ids;
   CODED(clGetCommandQueueInfo, cl_command_queue, cl_command_queue_info, size_t, void*, size_t*);
   CODED(clGetProgramInfo, cl_program, cl_program_info, size_t, void*, size_t*);
   CODED(clGetProgramBuildInfo, cl_program, cl_device_id, cl_program_build_info, size_t, void*, size_t*);

@@ -11,6 +11,7 @@ struct ClLayer {
   std::atomic<std::int64_t> references{0};  // to objects that were made through the layer
   std::atomic<std::int64_t> buffer_bytes{0}, peak_buffer_bytes{0};  // host memory seen through a buffer excluded
   std::atomic<std::int64_t> kernels{0};     // enqueued
+  std::atomic<std::int64_t> searches{0};    // calls of clGetDeviceIDs
   std::atomic<std::int64_t> announced_pointers{0}, announced_systems{0};  // by clSetKernelExecInfo, in all
   // Written by the test.
   std::atomic<std::int64_t> svm_capabilities{-1};  // what the device claims to have; -1: what it has
