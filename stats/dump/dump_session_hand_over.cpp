@@ -25,8 +25,7 @@ Categories columns_of(const DumpConfig& config, Dialect dialect) {
 
 }  // namespace
 
-DumpSession::State::State(DumpConfig given_config, DumpOptions given_options,
-                          std::shared_ptr<Notices> given_notices)
+DumpSession::State::State(DumpConfig given_config, DumpOptions given_options, std::shared_ptr<Notices> given_notices)
     : config(std::move(given_config)),
       options(std::move(given_options)),
       notices(std::move(given_notices)),
@@ -128,8 +127,7 @@ void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRu
 std::uint64_t DumpSession::State::next_timestamp_us() {
   using std::chrono::microseconds;
   const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
-  const auto now =
-      static_cast<std::uint64_t>(std::chrono::duration_cast<microseconds>(since_epoch).count());
+  const auto now = static_cast<std::uint64_t>(std::chrono::duration_cast<microseconds>(since_epoch).count());
   std::uint64_t last = last_timestamp_us_.load();
   std::uint64_t mine = 0;
   do {
@@ -138,8 +136,7 @@ std::uint64_t DumpSession::State::next_timestamp_us() {
   return mine;
 }
 
-void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op,
-                                 std::span<const DumpTensor> tensors) {
+void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors) {
   PendingRun run;
   run.place = counted(place);
   run.op = op;
