@@ -27,10 +27,10 @@ namespace {
 std::atomic<int> thrown{0};  // exceptions of the bindings, caught or not
 }
 
-// Counts, and throws.
-extern "C" [[noreturn]] void __cxa_throw(void* object, std::type_info* type, void (*destroy)(void*)) {
-  if (*type == typeid(cl::Error)) ++thrown;
-  using Throw = void (*)(void*, std::type_info*, void (*)(void*));
+// Counts, and throws. Declared as compilers do it before they see <cxxabi.h>.
+extern "C" [[noreturn]] void __cxa_throw(void* object, void* type, void (*destroy)(void*)) {
+  if (*static_cast<const std::type_info*>(type) == typeid(cl::Error)) ++thrown;
+  using Throw = void (*)(void*, void*, void (*)(void*));
   reinterpret_cast<Throw>(dlsym(RTLD_NEXT, "__cxa_throw"))(object, type, destroy);
   std::abort();
 }
