@@ -5,7 +5,7 @@
 #define CODE_COPIES 8
 
 INLINE void count_word(local u32* counts, u32 word) {
-  for (int k = 0; k < 4; ++k) atomic_inc(&counts[word >> 8 * k & 0xff]);
+  for (int k = 0; k < 4; ++k) (void)atomic_add(&counts[word >> 8 * k & 0xff], 1u);
 }
 
 kernel __attribute__((reqd_work_group_size(LANES_A_GROUP, 1, 1)))
@@ -33,8 +33,8 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
     count_word(mine, vector.z);
     count_word(mine, vector.w);
   }
-  for (u32 i = lane; i < head; i += LANES_A_GROUP) atomic_inc(&mine[begin[i]]);
-  for (u32 i = tail + lane; i < count; i += LANES_A_GROUP) atomic_inc(&mine[begin[i]]);
+  for (u32 i = lane; i < head; i += LANES_A_GROUP) (void)atomic_add(&mine[begin[i]], 1u);
+  for (u32 i = tail + lane; i < count; i += LANES_A_GROUP) (void)atomic_add(&mine[begin[i]], 1u);
   barrier(CLK_LOCAL_MEM_FENCE);
 
   for (i32 code = (i32)lane; code < CODES; code += LANES_A_GROUP) {

@@ -45,7 +45,7 @@ INLINE void add_wide(Lane* lane, i64 x) {
 INLINE void add_pair(Lane* lane, u32 word) {
   const i32 low = (ORDERED)word, high = (ORDERED)(word >> 16);
   if (NEEDS & NEED_SUM) lane->sum += (u32)(low + high);
-  if (NEEDS & NEED_ABSOLUTE) lane->absolute += abs(low) + abs(high);
+  if (NEEDS & NEED_ABSOLUTE) lane->absolute += (u32)((low < 0 ? -low : low) + (high < 0 ? -high : high));
   add_wide(lane, low);
   add_wide(lane, high);
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "stats/files/natural_order.hpp"
 #include "stats/files/shown.hpp"
 #include "stats/files/tensor_source.hpp"
 
@@ -42,7 +43,7 @@ std::vector<FolderEntry> entries_of(const std::string& folder, std::vector<Error
     entries.push_back(it->path());
   }
   if (error) fault(folder, "listed", error);
-  std::ranges::sort(entries, {}, [](const fs::path& path) { return path.filename(); });
+  std::ranges::sort(entries, natural_before, [](const fs::path& path) { return path.filename().string(); });
   std::vector<FolderEntry> found;
   for (const fs::path& path : entries) {
     const fs::file_type type = fs::symlink_status(path, error).type();
