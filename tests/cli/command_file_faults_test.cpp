@@ -20,7 +20,7 @@ using test::Ran;
 
 constexpr char kOld[] = "what was there before\n";
 constexpr char kArguments[] = "a.npy b.npy --stats all --on host -o out.csv";
-enum { kDone = 0, kNotWritten = 1, kNotRead = 3 };
+enum { kDone = 0, kNotRead = 3, kNotWritten = 5 };
 
 class CommandFileFaults : public testing::Test {
  protected:
