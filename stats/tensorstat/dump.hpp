@@ -31,7 +31,8 @@ namespace tensorstat {
 enum class Sync : std::uint8_t {
   kNever,  // the kernel decides
   kClose,  // fsync when a file of rows is closed
-  kRow,    // fdatasync before a row counts as written, fsync before a tensor's file gets its name
+  kRow,    // fdatasync before a row counts as written, and fsync of the folders that its file is in, where they can
+           // be read; fsync before a tensor's file gets its name
 };
 
 enum class DumpLayout : std::uint8_t {
