@@ -60,7 +60,7 @@ class Partial {
   Value finish_binary32(Category category) const;
 
   // A versioned, little-endian, canonical form: equal partials give equal bytes. `parse` takes
-  // nothing on trust.
+  // nothing on trust. Without memory there are no bytes, which `parse` refuses.
   std::vector<std::byte> serialize() const;
   static Result<Partial> parse(std::span<const std::byte> bytes);
 
