@@ -8,8 +8,9 @@
 #include "host/digest/digest_pass.hpp"
 #include "host/float_environment.hpp"
 #include "host/simd/folder.hpp"
-#include "host/thread_pool.hpp"
 #include "host/strided.hpp"
+#include "host/thread_pool.hpp"
+#include "stats/core/accumulator_layout.hpp"
 #include "stats/core/engine.hpp"
 
 namespace tensorstat {
@@ -23,7 +24,7 @@ constexpr std::uint64_t kAloneBytes = std::uint64_t{128} << 10;
 // What a tensor costs beside its bytes, in bytes.
 constexpr std::uint64_t kTensorBytes = 4096;
 
-using Words = std::array<std::int64_t, host::kMostWords>;
+using Words = std::array<std::int64_t, kMostWords>;
 
 // A tensor that several units work on.
 struct Shared {
@@ -80,7 +81,7 @@ class SimdEngine final : public HostEngine {
       return;
     }
     std::vector<std::unique_ptr<Shared>> shared;
-    const std::vector<Unit> units = cut(tensors, shared);
+    const std::vector<Unit> units = cut(tensors, wanted.needs, shared);
     std::mutex merging;
     pool_.run(units.size(), [&](std::size_t i) {
       const host::FloatEnvironment ieee;
@@ -98,7 +99,8 @@ class SimdEngine final : public HostEngine {
   }
 
   // Whole tensors while they are small, pieces of large ones, in units of about kUnitBytes of either.
-  static std::vector<Unit> cut(std::span<const Tensor> tensors, std::vector<std::unique_ptr<Shared>>& shared) {
+  static std::vector<Unit> cut(std::span<const Tensor> tensors, Needs needs,
+                               std::vector<std::unique_ptr<Shared>>& shared) {
     std::vector<Unit> units;
     std::uint64_t in_unit = kUnitBytes;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -113,8 +115,8 @@ class SimdEngine final : public HostEngine {
         continue;
       }
       in_unit = kUnitBytes;  // what follows begins a unit of its own
-      shared.push_back(std::make_unique<Shared>(Shared{std::vector<std::int64_t>(partial_words(tensor.dtype)),
-                                                       tensor.bytes()}));
+      shared.push_back(std::make_unique<Shared>(
+          Shared{std::vector<std::int64_t>(partial_words(tensor.dtype, needs)), tensor.bytes()}));
       clear(shared.back()->words);
       const std::uint64_t piece = kUnitBytes / size_bytes(tensor.dtype);
       for (std::uint64_t first = 0; first < tensor.element_count; first += piece) {

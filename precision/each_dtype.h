@@ -1,30 +1,97 @@
-// Includes PER_DTYPE once for each dtype, named by DTYPE, in the catalog's order. For C++, where one file
-// compiles them all; an OpenCL program is of one dtype.
-#define DTYPE bool
-#include PER_DTYPE
+// Includes PER_DTYPE once for each row of the catalog's TENSORSTAT_DTYPES, named by DTYPE, in their order; where
+// PER_DTYPE_IF is defined, for those dtypes alone of which it is not 0. For C++, where one file compiles them all;
+// an OpenCL program is of one dtype. The includer has <tensorstat/catalog.inc> and precision/formats.h.
+#ifndef DTYPE_INDEX
+
+#ifndef PER_DTYPE_IF
+#define PER_DTYPE_IF 1
+#endif
+#define EACH_DTYPE_NAME(id, name, ...) name,
+#define EACH_DTYPE_ONE(...) +1
+#define DTYPE CALL(CAT(COLUMN_, DTYPE_INDEX), TENSORSTAT_DTYPES(EACH_DTYPE_NAME))
+#define DTYPE_INDEX 0
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 1
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 2
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 3
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 4
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 5
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 6
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 7
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 8
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 9
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 10
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 11
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 12
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 13
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 14
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 15
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 16
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 17
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 18
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 19
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 20
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 21
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 22
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 23
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#if TENSORSTAT_DTYPES(EACH_DTYPE_ONE) > 24
+#error "there are more dtypes than this file counts to"
+#endif
 #undef DTYPE
-#define DTYPE int8
+#undef EACH_DTYPE_NAME
+#undef EACH_DTYPE_ONE
+#undef PER_DTYPE_IF
+#undef PER_DTYPE
+
+#elif DTYPE_INDEX < TENSORSTAT_DTYPES(EACH_DTYPE_ONE)
+#if PER_DTYPE_IF
 #include PER_DTYPE
-#undef DTYPE
-#define DTYPE int16
-#include PER_DTYPE
-#undef DTYPE
-#define DTYPE int32
-#include PER_DTYPE
-#undef DTYPE
-#define DTYPE int64
-#include PER_DTYPE
-#undef DTYPE
-#define DTYPE uint8
-#include PER_DTYPE
-#undef DTYPE
-#define DTYPE uint16
-#include PER_DTYPE
-#undef DTYPE
-#define DTYPE uint32
-#include PER_DTYPE
-#undef DTYPE
-#define DTYPE uint64
-#include PER_DTYPE
-#undef DTYPE
-#include "precision/each_float.h"
+#endif
+#endif

@@ -25,12 +25,20 @@ INLINE void deposit_unsigned(WORDS i64* words, u64 value, u32 position) {
   deposit(words, (i64)(value >> 32), position + 32);
 }
 
-// Brings every word but the last into [0, 2^32); the last keeps the sign. One lane's work.
+// Brings every word but the last into [0, 2^32); the last keeps the sign. One lane's work. Bytes that never were a
+// partial may hold any word, and wrap.
 INLINE void carry_words(WORDS i64* words, int count) {
   for (int i = 0; i + 1 < count; ++i) {
-    words[i + 1] += words[i] >> 32;
+    words[i + 1] = (i64)((u64)words[i + 1] + (u64)(words[i] >> 32));
     words[i] &= 0xffffffff;
   }
 }
+
+// The same for every exact sum of a partial that keeps `needs`, of a family that is a plain name.
+#define CARRY_SUM(id, sum_words, power, need, optional, family, needs, partial) \
+  if (!(optional) || ((needs) & NEED_ALL) >= NEED_##need) {                     \
+    carry_words((partial) + CAT(PLACE_##id##_, family), (int)CAT(sum_words##_, family)); \
+  }
+#define CARRY_SUMS(family, needs, partial) EXACT_ROWS(CARRY_SUM, family, needs, partial)
 
 #endif

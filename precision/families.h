@@ -1,18 +1,26 @@
-// How the dtypes' sums are laid out, by family. One text for C++ and OpenCL C.
+// The families of dtypes, and how their sums are laid out. One text for C++ and OpenCL C.
 //
+// ROW(family, words of a sum, words of a sum of squares, exponent of a sum's unit)
 //   Integer, Integer64  units of 1
 //   Float               units of 2^-149 and 2^-298: every float32, and every float16 and bfloat16 among them
 //   Double              units of 2^-1074 and 2^-2148
+//   Coded               units of 2^-17 and 2^-34: every 8-bit float, which is one of 256 codes
 //
 // Enough words for 2^64 elements of the largest magnitude, and for a deposit's three words.
 #ifndef TENSORSTAT_PRECISION_FAMILIES_H
 #define TENSORSTAT_PRECISION_FAMILIES_H
 
-enum {
-  SUM_WORDS_Integer = 5, SQUARE_WORDS_Integer = 7, SUM_EXPONENT_Integer = 0,
-  SUM_WORDS_Integer64 = 5, SQUARE_WORDS_Integer64 = 7, SUM_EXPONENT_Integer64 = 0,
-  SUM_WORDS_Float = 11, SQUARE_WORDS_Float = 21, SUM_EXPONENT_Float = -149,
-  SUM_WORDS_Double = 69, SQUARE_WORDS_Double = 137, SUM_EXPONENT_Double = -1074,
-};
+#define FAMILIES(ROW)         \
+  ROW(Integer, 5, 7, 0)       \
+  ROW(Integer64, 5, 7, 0)     \
+  ROW(Float, 11, 21, -149)    \
+  ROW(Double, 69, 137, -1074) \
+  ROW(Coded, 5, 7, -17)
+
+// SUM_WORDS_Float and the like; a text finds its own family's by CAT(SUM_WORDS_, FAMILY).
+#define FAMILY_ENUM(family, sum_words, square_words, sum_exponent) \
+  SUM_WORDS_##family = sum_words, SQUARE_WORDS_##family = square_words, SUM_EXPONENT_##family = sum_exponent,
+enum { FAMILIES(FAMILY_ENUM) };
+#undef FAMILY_ENUM
 
 #endif

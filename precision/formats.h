@@ -11,14 +11,31 @@
 #define CALL(f, ...) f(__VA_ARGS__)
 #define COLUMN(n) CALL(CAT(COLUMN_, n), CAT(FORMAT_, DTYPE))
 #define COLUMN_0(a, ...) a
-#define COLUMN_1(a, b, ...) b
-#define COLUMN_2(a, b, c, ...) c
-#define COLUMN_3(a, b, c, d, ...) d
-#define COLUMN_4(a, b, c, d, e, ...) e
-#define COLUMN_5(a, b, c, d, e, f, ...) f
-#define COLUMN_6(a, b, c, d, e, f, g, ...) g
+#define COLUMN_1(a, ...) COLUMN_0(__VA_ARGS__)
+#define COLUMN_2(a, ...) COLUMN_1(__VA_ARGS__)
+#define COLUMN_3(a, ...) COLUMN_2(__VA_ARGS__)
+#define COLUMN_4(a, ...) COLUMN_3(__VA_ARGS__)
+#define COLUMN_5(a, ...) COLUMN_4(__VA_ARGS__)
+#define COLUMN_6(a, ...) COLUMN_5(__VA_ARGS__)
+#define COLUMN_7(a, ...) COLUMN_6(__VA_ARGS__)
+#define COLUMN_8(a, ...) COLUMN_7(__VA_ARGS__)
+#define COLUMN_9(a, ...) COLUMN_8(__VA_ARGS__)
+#define COLUMN_10(a, ...) COLUMN_9(__VA_ARGS__)
+#define COLUMN_11(a, ...) COLUMN_10(__VA_ARGS__)
+#define COLUMN_12(a, ...) COLUMN_11(__VA_ARGS__)
+#define COLUMN_13(a, ...) COLUMN_12(__VA_ARGS__)
+#define COLUMN_14(a, ...) COLUMN_13(__VA_ARGS__)
+#define COLUMN_15(a, ...) COLUMN_14(__VA_ARGS__)
+#define COLUMN_16(a, ...) COLUMN_15(__VA_ARGS__)
+#define COLUMN_17(a, ...) COLUMN_16(__VA_ARGS__)
+#define COLUMN_18(a, ...) COLUMN_17(__VA_ARGS__)
+#define COLUMN_19(a, ...) COLUMN_18(__VA_ARGS__)
+#define COLUMN_20(a, ...) COLUMN_19(__VA_ARGS__)
+#define COLUMN_21(a, ...) COLUMN_20(__VA_ARGS__)
+#define COLUMN_22(a, ...) COLUMN_21(__VA_ARGS__)
+#define COLUMN_23(a, ...) COLUMN_22(__VA_ARGS__)
 
-// The family says how many words the sums take (families.h) and which texts lift and fold it.
+// The family says how many words the sums take (families.h), which texts lift and fold it, and whether it has a `low`.
 #define FAMILY COLUMN(0)
 #define FAMILY_OF(name) CALL(COLUMN_0, FORMAT_##name)  // of another dtype than DTYPE
 #define LIFT_TEXT CAT(LIFT_TEXT_, FAMILY)
@@ -31,14 +48,29 @@
 #define FOLD_TEXT_Float "precision/fold/fold_windowed.h"
 #define LIFT_TEXT_Double "precision/lift/lift_double.h"
 #define FOLD_TEXT_Double "precision/fold/fold_double.h"
+#define LIFT_TEXT_Coded "precision/lift/lift_coded.h"
+#define FOLD_TEXT_Coded "precision/fold/fold_coded.h"
+// Whether a family has NaN and Inf.
+#define IS_FLOAT_Integer 0
+#define IS_FLOAT_Integer64 0
+#define IS_FLOAT_Float 1
+#define IS_FLOAT_Double 1
+#define IS_FLOAT_Coded 1
+// Whether it has a `low` (precision/low/): sums held in the dtype's own arithmetic. Where it has none, `low` is `high`.
+#define HAS_LOW CAT(HAS_LOW_, FAMILY)
+#define HAS_LOW_OF(name) CAT(HAS_LOW_, FAMILY_OF(name))
+#define HAS_LOW_Integer 0
+#define HAS_LOW_Integer64 0
+#define HAS_LOW_Float 1
+#define HAS_LOW_Double 1
+#define HAS_LOW_Coded 0
 // Whether a fold asks for what lies ahead with each vector, or leaves it to whoever walks.
 #define ASKS_AHEAD CAT(ASKS_AHEAD_, FAMILY)
 #define ASKS_AHEAD_Integer 0
 #define ASKS_AHEAD_Integer64 0
 #define ASKS_AHEAD_Float 0
 #define ASKS_AHEAD_Double 1
-#define SUM_WORDS CAT(SUM_WORDS_, FAMILY)
-#define SQUARES ((int)PARTIAL_SUM + (int)SUM_WORDS)
+#define ASKS_AHEAD_Coded 0
 #define UBITS COLUMN(1)
 #define SBITS COLUMN(2)
 
@@ -66,6 +98,17 @@
 #define FORMAT_float32 Float, u32, i32, 0x7f800000, 23, 0
 #define FORMAT_float64 Double, u64, i64, 0x7ff0000000000000, 52, 0
 #define INF_BITS ((SBITS)COLUMN(3))
+
+// 8-bit floats: the same, but twice the bits of +Inf, or where there is none the odd number below twice the least
+// NaN's; and whether the code 0x80 is the only NaN. OCP's float8 (e4m3fn has no Inf), and Graphcore's and AMD's
+// "fnuz", which have neither Inf nor -0.
+#define FORMAT_float8_e4m3fn Coded, u8, i8, 0xfd, 3, 8, 0
+#define FORMAT_float8_e5m2 Coded, u8, i8, 0xf8, 2, 1, 0
+#define FORMAT_float8_e4m3fnuz Coded, u8, i8, 0xff, 3, 7, 1
+#define FORMAT_float8_e5m2fnuz Coded, u8, i8, 0xff, 2, 0, 1
+#define TWICE_INF_BITS COLUMN(3)
+#define NEGATIVE_ZERO_IS_NAN COLUMN(6)
+
 #define MANTISSA_SHIFT COLUMN(4)
 #define FIRST_UNIT COLUMN(5)
 #define MANTISSA_BITS (MANTISSA_SHIFT + 1)

@@ -1,33 +1,95 @@
-// The partial: what is kept of a tensor, or of any part of it. One text for C++ and OpenCL C.
+// The accumulators: what is kept of a tensor, or of any part of it. One text for C++ and OpenCL C, and the only
+// list there is: the layout of a partial, its empty words, how they merge, how it is written down and what the
+// kernels keep all follow from these rows (stats/core/accumulator_layout.hpp does so for C++).
 //
-// A partial is a row of 64-bit words. Two partials merge word by word: the first two by maximum, all
-// others by addition. Merging is therefore associative and commutative, and lanes, work-items, chunks,
-// devices and ranks all merge alike. After the fields below come the words of the sum, then those of
-// the sum of squares (exact.h); a dtype's family says how many (families.h).
+// A partial is a row of 64-bit words: the fields, then the exact sums (exact.h), in the order of the rows. Two
+// partials merge word by word. That is associative and commutative, so lanes, work-items, chunks, devices and
+// ranks all merge alike.
 #ifndef TENSORSTAT_PRECISION_PARTIAL_H
 #define TENSORSTAT_PRECISION_PARTIAL_H
 
-// Extrema are kept as order-preserving integer keys, so that neither the sign of zero nor the place of
-// a NaN depends on which instruction compared them: -0 is below +0, NaN takes no part.
-#define TENSORSTAT_FIELDS(ROW)                                               \
-  ROW(HIGHEST)       /* the largest key of an element that is not NaN     */ \
-  ROW(LOWEST)        /* the largest ~key                                  */ \
-  ROW(COUNT)                                                                 \
-  ROW(NANS)                                                                  \
-  ROW(POSITIVE_INFS)                                                         \
-  ROW(NEGATIVE_INFS)                                                         \
-  ROW(ZEROS)         /* +0 and -0                                         */ \
-  ROW(NEGATIVES)     /* below zero, -Inf included                         */ \
-  ROW(OVERFLOWS)     /* `low` only: tiles whose squares left the dtype    */
+#ifdef __cplusplus  // OpenCL C has it in front
+#include "precision/families.h"
+#endif
 
-#define PARTIAL_ENUM(id) PARTIAL_##id,
-enum { TENSORSTAT_FIELDS(PARTIAL_ENUM) PARTIAL_SUM };
+// What can be asked of a pass. ROW(id, name of the same bit in <tensorstat/partial.hpp>)
+#define NEED_ROWS(ROW)     \
+  ROW(EXTREMA, kExtrema)   \
+  ROW(SIGNS, kSigns)       \
+  ROW(SUM, kSum)           \
+  ROW(SQUARES, kSquares)   \
+  ROW(ABSOLUTE, kAbsolute)
+
+// Fields of one word. ROW(id, merge, need)
+//   merge  MAXIMUM or ADDITION; those that merge by maximum come first
+//   need   what asks for it; NOTHING: it is always kept, because it costs nothing
+//
+// Extrema are order-preserving integer keys, so that neither the sign of zero nor the place of a NaN depends
+// on which instruction compared them: -0 is below +0, NaN takes no part.
+#define FIELD_ROWS(ROW)                                                                       \
+  ROW(HIGHEST, MAXIMUM, EXTREMA)         /* the largest key of an element that is not NaN  */ \
+  ROW(LOWEST, MAXIMUM, EXTREMA)          /* the largest ~key                               */ \
+  ROW(COUNT, ADDITION, NOTHING)                                                               \
+  ROW(NANS, ADDITION, NOTHING)                                                                \
+  ROW(POSITIVE_INFS, ADDITION, NOTHING)                                                       \
+  ROW(NEGATIVE_INFS, ADDITION, NOTHING)                                                       \
+  ROW(ZEROS, ADDITION, SIGNS)            /* +0 and -0                                      */ \
+  ROW(NEGATIVES, ADDITION, SIGNS)        /* below zero, -Inf included                      */ \
+  ROW(OVERFLOWS, ADDITION, SQUARES)      /* `low` only: tiles whose squares left the dtype */
+
+// Exact sums over the finite elements, in the order of their needs. ROW(id, words, power, need, optional, ...)
+//   words     SUM_WORDS or SQUARE_WORDS: how many, which the dtype's family says (families.h)
+//   power     its unit is that of the family's sum to this power
+//   optional  1: there are no words for it where neither it nor a later one is asked
+// What follows the row's name is handed to every row.
+#define EXACT_ROWS(ROW, ...)                          \
+  ROW(SUM, SUM_WORDS, 1, SUM, 0, __VA_ARGS__)         \
+  ROW(SQUARES, SQUARE_WORDS, 2, SQUARES, 0, __VA_ARGS__) \
+  ROW(ABSOLUTE, SUM_WORDS, 1, ABSOLUTE, 1, __VA_ARGS__) /* of |x| */
+
+#define PARTIAL_ENUM(id, ...) NEED_BIT_##id,
+enum { NEED_ROWS(PARTIAL_ENUM) NEED_BITS };
+#undef PARTIAL_ENUM
+#define PARTIAL_ENUM(id, ...) NEED_##id = 1 << NEED_BIT_##id,
+enum { NEED_NOTHING = 0, NEED_ROWS(PARTIAL_ENUM) NEED_ALL = (1 << NEED_BITS) - 1 };
 #undef PARTIAL_ENUM
 
-#define PARTIAL_MERGED_BY_MAXIMUM 2
-#define PARTIAL_NO_KEY ((i64)(-0x7fffffffffffffff - 1))
+// What asks for any exact sum, and for one that is optional.
+#define PARTIAL_EXACT(id, words, power, need, optional, ...) | NEED_##need
+#define PARTIAL_OPTIONAL(id, words, power, need, optional, ...) | ((optional) ? NEED_##need : 0)
+enum { NEED_EXACT = 0 EXACT_ROWS(PARTIAL_EXACT), NEED_OPTIONAL = 0 EXACT_ROWS(PARTIAL_OPTIONAL) };
+#undef PARTIAL_OPTIONAL
+#undef PARTIAL_EXACT
 
-// What the pass keeps beyond the counts that cost nothing; a category's row in the catalog says which.
-enum { NEED_EXTREMA = 1, NEED_SIGNS = 2, NEED_SUM = 4, NEED_SQUARES = 8 };
+// PARTIAL_COUNT and the like: a field's word. PARTIAL_FIELDS: how many there are.
+#define PARTIAL_ENUM(id, ...) PARTIAL_##id,
+enum { FIELD_ROWS(PARTIAL_ENUM) PARTIAL_FIELDS };
+#undef PARTIAL_ENUM
+
+#define PARTIAL_ONE_OF_MAXIMUM +1
+#define PARTIAL_ONE_OF_ADDITION
+#define PARTIAL_ENUM(id, merge, ...) PARTIAL_ONE_OF_##merge
+enum { PARTIAL_MERGED_BY_MAXIMUM = 0 FIELD_ROWS(PARTIAL_ENUM) };
+#undef PARTIAL_ENUM
+
+// A word that merges by maximum, and how each begins.
+#define PARTIAL_NO_KEY ((i64)(-0x7fffffffffffffff - 1))
+#define MERGES_BY_MAXIMUM(word) ((word) < PARTIAL_MERGED_BY_MAXIMUM)
+#define EMPTY_WORD(word) (MERGES_BY_MAXIMUM(word) ? PARTIAL_NO_KEY : 0)
+
+// PLACE_SQUARES_Float and the like: the first word of an exact sum.
+#define PARTIAL_ENUM(id, words, power, need, optional, family) \
+  PLACE_##id##_##family, LAST_##id##_##family = PLACE_##id##_##family + words##_##family - 1,
+#define PARTIAL_PLACES(family, ...) \
+  enum { FIELDS_END_##family = PARTIAL_FIELDS - 1, EXACT_ROWS(PARTIAL_ENUM, family) MOST_WORDS_##family };
+FAMILIES(PARTIAL_PLACES)
+#undef PARTIAL_PLACES
+#undef PARTIAL_ENUM
+#define PLACE(id) CAT(PLACE_##id##_, FAMILY)
+
+// The words of a partial of a family that keeps `needs`.
+#define PARTIAL_WORDS_OF(id, words, power, need, optional, family, needs) \
+  +((optional) && ((needs) & NEED_ALL) < NEED_##need ? 0 : (int)CAT(words##_, family))
+#define PARTIAL_WORDS(family, needs) ((int)PARTIAL_FIELDS EXACT_ROWS(PARTIAL_WORDS_OF, family, needs))
 
 #endif

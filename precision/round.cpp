@@ -25,14 +25,33 @@ struct Leading {
   bool negative = false;
 };
 
-Leading leading_of(const Exact& exact) {
+// A whole number of 2^exponent: its magnitude as 32-bit digits, least first, of which the last is not 0.
+struct Number {
+  // n times a sum of squares and the square of a sum, some words for their carries, and kRoom.
+  std::array<std::uint32_t, kMostExactWords + 24> digits;
+  std::size_t count = 0;
+  int exponent = 0;
+  bool negative = false;
+
+  void trim() {
+    while (count != 0 && digits[count - 1] == 0) --count;
+  }
+};
+
+// Digits below a number that is divided by up to 2^128, so that the quotient has more than 128 bits.
+constexpr std::size_t kRoom = 8;
+
+// Into a number that need not be set: most of its digits stay as they are.
+void read(const Exact& exact, Number& result) {
   const auto is_zero = [](std::int64_t word) { return word == 0; };
   std::size_t first = 0, last = exact.words.size();
   while (last != 0 && is_zero(exact.words[last - 1])) --last;
   while (first != last && is_zero(exact.words[first])) ++first;
-  if (first == last) return {};
+  result.count = 0;
+  result.negative = false;
+  if (first == last) return;
 
-  std::array<std::uint32_t, kMostWords + 3> digits;  // least first
+  auto& digits = result.digits;
   std::size_t count = 0;
   i128 carry = 0;
   for (const std::int64_t word : exact.words.subspan(first, last - first)) {
@@ -41,7 +60,6 @@ Leading leading_of(const Exact& exact) {
     carry >>= 32;
   }
   for (; carry != 0 && carry != -1; carry >>= 32) digits[count++] = static_cast<std::uint32_t>(carry);
-  Leading result;
   result.negative = carry < 0;
   if (result.negative) {
     // Its complement, with the digit that it takes when all below it are 0.
@@ -53,21 +71,95 @@ Leading leading_of(const Exact& exact) {
       borrow >>= 32;
     }
   }
-  while (count != 0 && digits[count - 1] == 0) --count;
-  if (count == 0) return {};  // they cancel
+  result.count = count;
+  result.exponent = exact.exponent + 32 * static_cast<int>(first);
+  result.trim();  // nothing is left where they cancel
+}
 
+// With `more` where something below the number was cut off.
+Leading leading_of(const Number& number, bool more = false) {
+  const auto& digits = number.digits;
+  const std::size_t count = number.count;
+  Leading result;
+  if (count == 0) return result;
+  result.negative = number.negative;
   for (std::size_t i = 1; i <= 4; ++i) result.bits = result.bits << 32 | (i <= count ? digits[count - i] : 0);
   const int shift = std::countl_zero(digits[count - 1]);
   std::size_t below = count < 4 ? 0 : count - 4;
   result.bits <<= shift;
+  result.more = more;
   if (below != 0) {
     const std::uint64_t next = std::uint64_t{digits[--below]} << shift;
     result.bits |= next >> 32;
-    result.more = static_cast<std::uint32_t>(next) != 0;
+    result.more = result.more || static_cast<std::uint32_t>(next) != 0;
   }
   while (!result.more && below != 0) result.more = digits[--below] != 0;
-  result.exponent = exact.exponent + 32 * (static_cast<int>(first + count) - 4) - shift;
+  result.exponent = number.exponent + 32 * (static_cast<int>(count) - 4) - shift;
   return result;
+}
+
+Leading leading_of(const Exact& exact) {
+  Number number;
+  read(exact, number);
+  return leading_of(number);
+}
+
+// The product of two magnitudes.
+void multiply(const Number& a, std::span<const std::uint32_t> b, Number& product) {
+  std::fill_n(product.digits.begin(), a.count + b.size(), 0u);
+  for (std::size_t i = 0; i < a.count; ++i) {
+    std::uint64_t carry = 0;
+    for (std::size_t k = 0; k < b.size(); ++k) {
+      carry += std::uint64_t{a.digits[i]} * b[k] + product.digits[i + k];
+      product.digits[i + k] = static_cast<std::uint32_t>(carry);
+      carry >>= 32;
+    }
+    product.digits[i + b.size()] = static_cast<std::uint32_t>(carry);
+  }
+  product.count = a.count + b.size();
+  product.trim();
+}
+
+// Appends digits of 0 below, of which exponents that are apart by whole digits take `count`.
+void extend(Number& number, std::size_t count) {
+  if (number.count == 0) return;
+  std::copy_backward(number.digits.begin(), number.digits.begin() + static_cast<std::ptrdiff_t>(number.count),
+                     number.digits.begin() + static_cast<std::ptrdiff_t>(number.count + count));
+  std::fill_n(number.digits.begin(), count, 0u);
+  number.count += count;
+  number.exponent -= 32 * static_cast<int>(count);
+}
+
+// a - b, of magnitudes; nothing where b is larger.
+void subtract(Number& a, Number& b) {
+  if (b.count == 0) return;
+  if (a.exponent > b.exponent) extend(a, static_cast<std::size_t>(a.exponent - b.exponent) / 32);
+  if (b.exponent > a.exponent) extend(b, static_cast<std::size_t>(b.exponent - a.exponent) / 32);
+  std::int64_t borrow = 0;
+  for (std::size_t i = 0; i < std::max(a.count, b.count); ++i) {
+    borrow += (i < a.count ? std::int64_t{a.digits[i]} : 0) - (i < b.count ? std::int64_t{b.digits[i]} : 0);
+    a.digits[i] = static_cast<std::uint32_t>(borrow);
+    borrow >>= 32;
+  }
+  a.count = borrow < 0 ? 0 : std::max(a.count, b.count);
+  a.trim();
+}
+
+// Divides, and returns whether anything was left.
+bool divide(Number& number, std::uint64_t divisor) {
+  u128 rest = 0;
+  for (std::size_t i = number.count; i-- != 0;) {
+    rest = rest << 32 | number.digits[i];
+    if (rest >> 64 == 0) {  // a division of 128 bits is slow
+      number.digits[i] = static_cast<std::uint32_t>(static_cast<std::uint64_t>(rest) / divisor);
+      rest = static_cast<std::uint64_t>(rest) % divisor;
+    } else {
+      number.digits[i] = static_cast<std::uint32_t>(rest / divisor);
+      rest %= divisor;
+    }
+  }
+  number.trim();
+  return rest != 0;
 }
 
 // significand * 2^exponent, plus something below one unit when `more`, to the nearest of `format`.
@@ -147,6 +239,18 @@ Root integer_root(u128 number) {
   }
 }
 
+double root_of(Leading leading, const Format& format) {
+  // The leading 127 or 128 bits, cut where the exponent is even: their integer root has 64.
+  if (leading.bits == 0) return 0.0;
+  if (leading.exponent % 2 != 0) {
+    leading.more = leading.more || (leading.bits & 1) != 0;
+    leading.bits >>= 1;
+    ++leading.exponent;
+  }
+  const Root found = integer_root<64>(leading.bits);
+  return round(found.root, leading.more || found.rest != 0, leading.exponent / 2, format);
+}
+
 }  // namespace
 
 double round_quotient(const Exact& exact, std::uint64_t divisor, const Format& format) {
@@ -159,17 +263,32 @@ double round_quotient(const Exact& exact, std::uint64_t divisor, const Format& f
   return leading.negative ? -result : result;
 }
 
-double round_root(const Exact& exact, const Format& format) {
-  // The leading 127 or 128 bits, cut where the exponent is even: their integer root has 64.
-  Leading leading = leading_of(exact);
-  if (leading.bits == 0) return 0.0;
-  if (leading.exponent % 2 != 0) {
-    leading.more = leading.more || (leading.bits & 1) != 0;
-    leading.bits >>= 1;
-    ++leading.exponent;
-  }
-  const Root found = integer_root<64>(leading.bits);
-  return round(found.root, leading.more || found.rest != 0, leading.exponent / 2, format);
+double round_root(const Exact& exact, const Format& format) { return root_of(leading_of(exact), format); }
+
+double round_root_of_quotient(const Exact& exact, std::uint64_t divisor, const Format& format) {
+  Number number;
+  read(exact, number);
+  extend(number, kRoom);
+  const bool more = divide(number, divisor);
+  return root_of(leading_of(number, more), format);
+}
+
+double round_deviation(const Exact& sum, const Exact& squares, std::uint64_t n, const Format& format, Deviation which) {
+  Number number, scaled, square;
+  read(squares, number);
+  const std::uint32_t factor[] = {static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(n >> 32)};
+  multiply(number, factor, scaled);
+  scaled.exponent = number.exponent;
+  read(sum, number);
+  multiply(number, std::span(number.digits).first(number.count), square);
+  square.exponent = 2 * number.exponent;
+  subtract(scaled, square);
+  extend(scaled, kRoom);
+  const bool more = divide(scaled, n);
+  const bool still_more = divide(scaled, n);  // the floor of a floor is that of the whole quotient
+  const Leading leading = leading_of(scaled, more || still_more);
+  if (which == Deviation::kStandard) return root_of(leading, format);
+  return round(leading.bits, leading.more, leading.exponent, format);
 }
 
 }  // namespace tensorstat::precision

@@ -2,9 +2,12 @@
 // neither the caller's rounding mode nor flush-to-zero has a say.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+
+#include "precision/families.h"
 
 namespace tensorstat::precision {
 
@@ -17,11 +20,11 @@ struct Format {
 };
 inline constexpr Format kBinary64{53, -1074, 1023};
 inline constexpr Format kBinary32{24, -149, 127};
-inline constexpr Format kBinary16{11, -24, 15};
-inline constexpr Format kBfloat16{8, -133, 127};
 
-// The most words of an exact number: float64's sum of squares has 137 (families.h).
-inline constexpr std::size_t kMostWords = 140;
+// The most words of an exact number.
+#define FAMILY_WORDS(family, sum_words, square_words, ...) std::max(sum_words, square_words),
+inline constexpr std::size_t kMostExactWords = std::max({FAMILIES(FAMILY_WORDS)});
+#undef FAMILY_WORDS
 
 // An exact number: the sum of words[i] * 2^(32 i + exponent), in any state of carry.
 struct Exact {
@@ -35,5 +38,13 @@ double round_quotient(const Exact& exact, std::uint64_t divisor, const Format& f
 
 // The square root of `exact`, likewise. `exact` is not negative.
 double round_root(const Exact& exact, const Format& format);
+
+// The square root of `exact` / divisor, likewise.
+double round_root_of_quotient(const Exact& exact, std::uint64_t divisor, const Format& format);
+
+// Of n numbers with this sum and this sum of squares, the variance (n * squares - sum^2) / n^2, or its square root,
+// likewise. n is not 0. Where rounded sums make it negative, it is +0.
+enum class Deviation { kVariance, kStandard };
+double round_deviation(const Exact& sum, const Exact& squares, std::uint64_t n, const Format& format, Deviation which);
 
 }  // namespace tensorstat::precision

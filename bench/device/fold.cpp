@@ -34,7 +34,7 @@ Fold::Fold(Gpu& gpu, const KernelSpec& spec, Gpu::Buffer source, const std::vect
     }
   }
   slices_ = image_.size() / kSliceWords;
-  const std::size_t words = partial_words(spec.dtype);
+  const std::size_t words = partial_words(spec.dtype, spec.needs);
   for (std::size_t i = 0; i < tensors_; ++i) {
     image_.resize(image_.size() + words);
     clear(std::span(image_).last(words));
@@ -50,7 +50,7 @@ double Fold::run() {
 std::vector<Partial> Fold::results() {
   std::vector<std::int64_t> found(image_.size());
   gpu_.read(workspace_, std::as_writable_bytes(std::span(found)));
-  const std::size_t words = partial_words(spec_.dtype);
+  const std::size_t words = partial_words(spec_.dtype, spec_.needs);
   std::vector<Partial> partials(tensors_, Partial(spec_.dtype, Precision::kHigh, spec_.needs));
   for (std::size_t i = 0; i < tensors_; ++i) {
     merge(spec_.dtype, partials[i].words(), std::span(found).subspan(slices_ * kSliceWords + i * words, words));

@@ -6,6 +6,7 @@
 #include "precision/families.h"
 #include "precision/formats.h"
 #include "precision/partial.h"
+#include "precision/sizes.h"
 
 namespace {
 #include "precision/exact.h"
@@ -13,11 +14,15 @@ namespace {
 #include "precision/low/low.h"
 
 #define PER_DTYPE "host/simd/fold_low.inc"
-#include "precision/each_float.h"
+#define PER_DTYPE_IF HAS_LOW
+#include "precision/each_dtype.h"
 }  // namespace
 
 namespace tensorstat::host {
 
-const Fold kFoldsLow[] = {low_slice_float16, low_slice_bfloat16, low_slice_float32, low_slice_float64};
+#define LOW_SLICE_0(name) nullptr
+#define LOW_SLICE_1(name) low_slice_##name
+#define ROW(id, name, ...) CAT(LOW_SLICE_, HAS_LOW_OF(name))(name),
+const Fold kFoldsLow[] = {TENSORSTAT_DTYPES(ROW)};
 
 }  // namespace tensorstat::host

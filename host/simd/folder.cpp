@@ -5,7 +5,8 @@
 #include <cstring>
 
 #include "host/simd/cpu.hpp"
-#include "precision/partial.h"
+#include "precision/sizes.h"
+#include "stats/core/accumulator_layout.hpp"
 
 namespace tensorstat::host {
 namespace {
@@ -14,8 +15,7 @@ namespace {
 // has room for, as an element may take a few.
 constexpr std::uint64_t kCarryElements = std::uint64_t{1} << 26;
 
-// Elements that a fold takes at a time (GROUP of host/simd/vectors.h), and how many fewer are worth a group's work.
-constexpr std::size_t kGroup = 128;
+// How many elements are worth the work of a whole GROUP.
 constexpr std::size_t kWorthPadding = 16;
 
 const Fold* folds() {
@@ -30,8 +30,8 @@ const Fold* folds() {
 
 Fold fold_of(Dtype dtype, Precision precision) {
   static const Fold* const widest = folds();
-  const bool low = precision == Precision::kLow && is_float(dtype);
-  return low ? kFoldsLow[static_cast<int>(dtype) - static_cast<int>(Dtype::kFloat16)] : widest[static_cast<int>(dtype)];
+  const Fold* const all = is_low(dtype, precision) ? kFoldsLow : widest;
+  return all[static_cast<int>(dtype)];
 }
 
 }  // namespace
@@ -41,8 +41,8 @@ Folder::Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int
       dtype_(dtype),
       element_bytes_(size_bytes(dtype)),
       needs_(static_cast<Needs>(needs & ~kDigests)),
-      pads_(precision == Precision::kHigh || !is_float(dtype)),  // `low` rounds at every step
-      words_(words.first(partial_words(dtype))) {
+      pads_(!is_low(dtype, precision)),  // `low` rounds at every step
+      words_(words.first(partial_words(dtype, needs))) {
   clear(words_);
 }
 
@@ -52,7 +52,7 @@ void Folder::take(std::span<const std::byte> elements) {
     carry(dtype_, words_);
     uncarried_ = count;
   }
-  const std::uint64_t rest = pads_ ? count % kGroup : 0;
+  const std::uint64_t rest = pads_ ? count % GROUP : 0;
   if (rest < kWorthPadding) return fold(elements, words_);
   const std::size_t rest_bytes = rest * element_bytes_;
   if (rest != count) fold(elements.first(elements.size() - rest_bytes), words_);
@@ -66,8 +66,8 @@ void Folder::fold(std::span<const std::byte> elements, std::span<std::int64_t> w
 // What does not fill a group would go element by element, at a hundred times a vector's cost. So the last element
 // is repeated until it does, and then taken off again: extrema do not mind, and all else is integer sums.
 void Folder::take_padded(std::span<const std::byte> elements) {
-  alignas(64) std::array<std::uint64_t, kGroup> group;
-  const std::size_t group_bytes = kGroup * element_bytes_;
+  alignas(64) std::array<std::uint64_t, GROUP> group;
+  const std::size_t group_bytes = GROUP * element_bytes_;
   const auto last = elements.last(element_bytes_);
   std::uint64_t repeated = 0;
   for (std::size_t at = 0; at < sizeof repeated; at += element_bytes_) {

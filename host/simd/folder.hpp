@@ -11,13 +11,10 @@
 
 namespace tensorstat::host {
 
-// Enough words for any dtype's partial.
-inline constexpr std::size_t kMostWords = 256;
-
 class Folder {
  public:
   // For partials that keep `needs`, digests aside; on the widest instruction set that is in use. `words` are
-  // partial_words(dtype) or more, and are cleared.
+  // partial_words(dtype, needs) or more, and are cleared.
   Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int64_t> words);
 
   // Whole elements, below 2^29 of them; in `low`, a whole number of tiles of 1,024 in every piece but the last.

@@ -11,12 +11,12 @@ namespace tensorstat::host {
 // default: round to nearest, subnormals kept.
 using Fold = void (*)(const std::uint8_t* bytes, std::uint64_t count, int needs, std::int64_t* partial);
 
-// Indexed by Dtype, in the catalog's order.
+// Indexed by Dtype.
 extern const Fold kFoldsBaseline[];
 extern const Fold kFoldsAvx2[];
 extern const Fold kFoldsAvx512[];
 
-// `low`, of the float dtypes only: indexed by Dtype less Dtype::kFloat16.
+// `low`, of the dtypes that have one; nullptr for the others.
 extern const Fold kFoldsLow[];
 
 }  // namespace tensorstat::host

@@ -1,11 +1,9 @@
 // The vectors that the folds' texts are written in, for GCC and clang: one width a translation unit,
-// by its target flags. kernels-cl/cl/vectors.cl is the same list for OpenCL C.
+// by its target flags. kernels-cl/cl/vectors.cl is the same list for OpenCL C; precision/fold/vector_interface.h
+// says what each name means.
 //
 // Everything has internal linkage: the linker must never pick a function of another instruction set.
 #pragma once
-
-#include <stdint.h>
-#include <string.h>
 
 #include <utility>
 #if defined(__x86_64__)
@@ -15,15 +13,8 @@
 #endif
 
 #include "precision/formats.h"
+#include "precision/scalars.hpp"
 
-#define INLINE [[gnu::always_inline, maybe_unused]] static inline
-#define NOINLINE [[gnu::noinline, maybe_unused]] static
-#define SPACE
-#define TILE_SPACE
-#define WORDS
-#define FP64
-#define ADD(word, value) ((word) += (value))
-#define RAISE(word, value) ((word) = (word) > (value) ? (word) : (value))
 #define UNROLL  // the compilers do so unasked
 #ifdef __clang__
 #define UNROLL_BY_2 _Pragma("unroll 2")
@@ -35,17 +26,6 @@
 
 namespace {
 
-using u8 = uint8_t;
-using u16 = uint16_t;
-using u32 = uint32_t;
-using u64 = uint64_t;
-using i8 = int8_t;
-using i16 = int16_t;
-using i32 = int32_t;
-using i64 = int64_t;
-using f32 = float;
-using f64 = double;
-
 #if defined(__AVX512F__)
 #define LANE_BYTES 64
 #elif defined(__AVX2__)
@@ -54,8 +34,7 @@ using f64 = double;
 #define LANE_BYTES 16
 #endif
 
-// Elements a fold takes at a time, and how many accumulators take turns to hide an addition's latency.
-#define GROUP 128
+// How many accumulators take turns to hide an addition's latency.
 #define SETS 2
 #define PREFETCH_BYTES 8192
 
@@ -71,41 +50,15 @@ VECTOR(i8) VECTOR(i16) VECTOR(i32) VECTOR(i64)
 VECTOR(f32) VECTOR(f64)
 #undef VECTOR
 
-template <typename To, typename From>
-INLINE To as(From from) {
-  static_assert(sizeof(To) == sizeof(From));
-  To to;
-  memcpy(&to, &from, sizeof to);
-  return to;
-}
-template <typename To>
-INLINE To load(const u8* p) {
-  To to;
-  memcpy(&to, p, sizeof to);
-  return to;
-}
 #define SPLAT(type, x) ((type)(x) - VECTOR_OF(type){})
 #define AS(type, x) as<VECTOR_OF(type)>(x)
-#define AS_F64(x) as<f64>((u64)(x))
-#define AS_I64(x) as<i64>((f64)(x))
-#define AS_F32(x) as<f32>((u32)(x))
-#define AS_U32(x) as<u32>((f32)(x))
 #define LOAD(type, p) load<VECTOR_OF(type)>(p)
-#define LOAD_ONE(type, p) load<type>(p)
-#define LOAD_OF(space, type, p) load<type>(p)
 #define ZERO(type) (type{})
 // Two numbers side by side.
 typedef i64 v_pair __attribute__((vector_size(16)));
 #define PAIR_FIRST(pair) (pair)[0]
 #define PAIR_SECOND(pair) (pair)[1]
 #define KEY(type, bits) (AS(type, bits) ^ ((AS(type, bits) >> SIGN_SHIFT) & (type)MAGNITUDE_MASK))
-
-template <typename T>
-INLINE T larger(T a, T b) { return a > b ? a : b; }
-template <typename T>
-INLINE T smaller(T a, T b) { return a < b ? a : b; }
-#define MAX(a, b) larger(a, b)
-#define MIN(a, b) smaller(a, b)
 
 // Counts the lanes where a comparison holds. AVX-512 compares into a mask register and adds under it.
 #if LANE_BYTES == 64
@@ -388,5 +341,7 @@ INLINE v_f64 load_narrow_float32(const u8* p, int) { return load_f64_float32(p);
 INLINE void prefetch(const u8* p, int bytes) {
   for (int i = 0; i < bytes; i += 64) PREFETCH(p + i);
 }
+
+#include "precision/fold/vector_interface.h"
 
 }  // namespace

@@ -4,8 +4,8 @@
 kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 partials_at) {
   const Slice slice = POINTER(const Slice, workspace, slices_at)[get_global_id(0)];
   global const u8* bytes = POINTER(const u8, source, slice.first_byte);
-  i64 partial[PARTIAL_WORDS];
-  for (int word = 0; word < PARTIAL_WORDS; ++word) partial[word] = EMPTY_WORD(word);
+  i64 partial[WORD_COUNT];
+  for (int word = 0; word < WORD_COUNT; ++word) partial[word] = EMPTY_WORD(word);
   u64 i = 0;
 #ifdef FOLDS
   NAME(fold) fold;
@@ -18,8 +18,8 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   }
   NAME(close)(&fold, partial, NEEDS);
 #endif
-  for (; i < slice.count; ++i) NAME(lift)(partial, bytes + i * sizeof(UBITS));
+  for (; i < slice.count; ++i) NAME(lift)(partial, bytes + i * sizeof(UBITS), NEEDS);
   partial[PARTIAL_COUNT] = (i64)slice.count;
-  global i64* result = POINTER(i64, workspace, partials_at) + slice.partial * PARTIAL_WORDS;
-  for (int word = 0; word < PARTIAL_WORDS; ++word) result[word] = partial[word];
+  global i64* result = POINTER(i64, workspace, partials_at) + slice.partial * WORD_COUNT;
+  for (int word = 0; word < WORD_COUNT; ++word) result[word] = partial[word];
 }

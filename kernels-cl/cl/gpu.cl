@@ -31,7 +31,7 @@
 
 kernel __attribute__((reqd_work_group_size(LANES_A_GROUP, 1, 1)))
 void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 partials_at) {
-  local i64 partial[PARTIAL_WORDS];
+  local i64 partial[WORD_COUNT];
   local i64 desk[TALLY_WORDS][PAIRS];
   local u32 highest;
   const Slice slice = ((global const Slice*)(workspace + slices_at))[get_group_id(0)];
@@ -40,7 +40,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   global const UBITS* elements = (global const UBITS*)begin;
 
   if (lane == 0) highest = 0;
-  for (int word = (int)lane; word < PARTIAL_WORDS; word += LANES_A_GROUP) partial[word] = EMPTY_WORD(word);
+  for (int word = (int)lane; word < WORD_COUNT; word += LANES_A_GROUP) partial[word] = EMPTY_WORD(word);
   barrier(CLK_LOCAL_MEM_FENCE);
 #ifdef FOLDS
 #if HAS_WINDOW
@@ -119,13 +119,12 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   barrier(CLK_LOCAL_MEM_FENCE);
   if (lane == 0) {
     partial[PARTIAL_COUNT] = count;
-    carry_words(partial + PARTIAL_SUM, SUM_WORDS);
-    carry_words(partial + SQUARES, CAT(SQUARE_WORDS_, FAMILY));
+    CARRY_SUMS(FAMILY, NEEDS, partial)
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  global i64* result = (global i64*)(workspace + partials_at) + slice.partial * PARTIAL_WORDS;
-  for (int word = (int)lane; word < PARTIAL_WORDS; word += LANES_A_GROUP) {
-    if (word < PARTIAL_MERGED_BY_MAXIMUM) {
+  global i64* result = (global i64*)(workspace + partials_at) + slice.partial * WORD_COUNT;
+  for (int word = (int)lane; word < WORD_COUNT; word += LANES_A_GROUP) {
+    if (MERGES_BY_MAXIMUM(word)) {
       atom_max(&result[word], partial[word]);
     } else if (partial[word] != 0) {
       atom_add(&result[word], partial[word]);

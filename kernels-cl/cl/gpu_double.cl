@@ -1,19 +1,21 @@
-// A lane's tally of float64: precision/fold/fold_double.h for a GPU. d is cut into hi and lo, whose products
+// A lane's tally of float64: an algorithm of its own, beside precision/fold/fold_double.h; both must agree with
+// precision/lift/lift_double.h. d is cut into hi and lo, whose products
 // fma adds exactly; the sums of d, hi * hi, hi * lo and lo * lo are each kept in a high and a low part.
 #define LO_BITS 27
 // SPLIT of the widest addends, lo * lo, leaves LOG2_STEPS + SPAN = 24.
 #define SPLIT(bits) (LOG2_STEPS + (bits)-51)
 #define SCALED_UNIT (-60)  // a window's unit after scaling, as a power of two
 
-// The four sums, each in a high and a low part: unit and bits of their addends.
-enum { SUM, HI_HI, HI_LO, LO_LO, KINDS };
+// The four sums, and that of |d| where it is asked, each in a high and a low part: unit and bits of their addends.
+enum { SUM, HI_HI, HI_LO, LO_LO, SIZES, KINDS = SIZES + HAS_ABSOLUTE };
+#define IS_LINEAR(k) ((k) == SUM || (k) == SIZES)
 #define UNIT_OF(k) ((k) == HI_HI ? 2 * LO_BITS : (k) == HI_LO ? LO_BITS : 0)
 #define BITS_OF(k)                                \
-  ((k) == SUM     ? 53 + SPAN                     \
+  (IS_LINEAR(k)   ? 53 + SPAN                     \
    : (k) == HI_HI ? 2 * (53 - LO_BITS + SPAN)     \
    : (k) == HI_LO ? 53 + 2 * SPAN                 \
                   : 2 * (LO_BITS + SPAN))
-#define LOW_EXPONENT(k) ((k) == SUM ? SCALED_UNIT : 2 * SCALED_UNIT + UNIT_OF(k))
+#define LOW_EXPONENT(k) (IS_LINEAR(k) ? SCALED_UNIT : 2 * SCALED_UNIT + UNIT_OF(k))
 #define LOW_START(k) START(LOW_EXPONENT(k))
 #define HIGH_START(k) START(LOW_EXPONENT(k) + SPLIT(BITS_OF(k)))
 #define SCALE(window) as_double((u64)(1023 + SCALED_UNIT + 1074 - (i32)(window)->unit) << 52)
@@ -44,6 +46,13 @@ INLINE void split_product(Lane* lane, int k, f64 a, f64 b) {
   lane->low[k] += fma(a, b, -taken);
 }
 
+// Adds d to sum k, in two parts.
+INLINE void split_value(Lane* lane, int k, f64 d) {
+  const f64 raised = d + lane->high[k];
+  lane->low[k] += d - (raised - lane->high[k]);
+  lane->high[k] = raised;
+}
+
 // A window's ends are whole upper halves, so those of the elements tell.
 INLINE u32 upper_magnitude(UBITS bits) { return (u32)(bits >> 32) & 0x7fffffff; }
 INLINE bool is_zero(UBITS bits) { return (upper_magnitude(bits) | (u32)bits) == 0; }
@@ -68,11 +77,8 @@ INLINE void add_element(Lane* lane, const Window* window, UBITS bits) {
   }
   if (!HAS_SUMS) return;
   const f64 d = x * SCALE(window);
-  if (NEEDS & NEED_SUM) {
-    const f64 raised = d + lane->high[SUM];
-    lane->low[SUM] += d - (raised - lane->high[SUM]);
-    lane->high[SUM] = raised;
-  }
+  if (NEEDS & NEED_SUM) split_value(lane, SUM, d);
+  if (HAS_ABSOLUTE) split_value(lane, KINDS - 1, fabs(d));
   if (NEEDS & NEED_SQUARES) {
     const f64 hi = as_double(as_ulong(d) & ~(((u64)1 << LO_BITS) - 1)), lo = d - hi;
     split_product(lane, HI_HI, hi, hi);
@@ -120,10 +126,10 @@ INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
 INLINE void deposit_sums(local i64* partial, const Window* window, const i64* sums) {
 #pragma unroll
   for (int k = 0; k < KINDS; ++k) {
-    if ((NEEDS & (k == SUM ? NEED_SUM : NEED_SQUARES)) == 0) continue;
-    local i64* words = partial + (k == SUM ? (int)PARTIAL_SUM : (int)SQUARES);
+    if ((NEEDS & (k == SUM ? NEED_SUM : k == SIZES ? NEED_ABSOLUTE : NEED_SQUARES)) == 0) continue;
+    local i64* words = partial + (k == SUM ? PLACE(SUM) : k == SIZES ? PLACE(ABSOLUTE) : PLACE(SQUARES));
     // hi * lo counts twice in the square
-    const u32 unit = k == SUM ? window->unit : 2 * window->unit + UNIT_OF(k) + (k == HI_LO ? 1 : 0);
+    const u32 unit = IS_LINEAR(k) ? window->unit : 2 * window->unit + UNIT_OF(k) + (k == HI_LO ? 1 : 0);
     deposit(words, sums[k], unit + SPLIT(BITS_OF(k)));
     deposit(words, sums[KINDS + k], unit);
   }

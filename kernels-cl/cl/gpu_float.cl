@@ -1,5 +1,5 @@
-// A lane's tally of float16, bfloat16 and float32. precision/fold/fold_windowed.h explains the sums and proves
-// them exact. Halves are compared and counted two at a time.
+// A lane's tally of float16, bfloat16 and float32: an algorithm of its own, beside precision/fold/fold_windowed.h,
+// which explains the sums and proves them exact; both must agree with precision/lift/lift_float.h. Halves are compared and counted two at a time.
 #define HALVES ((bool)(sizeof(UBITS) == 2))
 #define SPLIT (LOG2_STEPS + 2 * (SPAN + MANTISSA_BITS) - 51)
 #define EXPONENT_OF_UNIT(window) ((i32)(window)->unit + SUM_EXPONENT_Float)
@@ -16,14 +16,14 @@ typedef struct {
 } Bounds;
 
 typedef struct {
-  f64 sum, high, low;
+  f64 sum, high, low, absolute;
   u64 squares;  // short ones
   Bounds bounds;
   u32 count, nonzeros, negatives;
 } Lane;
 
 INLINE void open_lane(Lane* lane, const Window* window) {
-  lane->sum = as_double(SUM_START(window));
+  lane->sum = lane->absolute = as_double(SUM_START(window));
   lane->high = as_double(HIGH_START(window));
   lane->low = as_double(LOW_START(window));
   lane->squares = 0;
@@ -89,6 +89,7 @@ INLINE void values_float16(u32 word, f64* low, f64* high) {
 
 INLINE void add_value(Lane* lane, f64* squares, f64 d) {
   if (NEEDS & NEED_SUM) lane->sum += d;
+  if (NEEDS & NEED_ABSOLUTE) lane->absolute += fabs(d);
   if ((NEEDS & NEED_SQUARES) == 0) return;
   if (SHORT_SQUARES) {
     *squares = fma(d, d, *squares);
@@ -155,7 +156,7 @@ INLINE bool take(Lane* lane, const Window* window, UBITS element) {
   return true;
 }
 
-#define SUMS 3
+#define SUMS (3 + HAS_ABSOLUTE)
 INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
   const Bounds* all = &lane->bounds;
   const i32 signed_max = HALVES ? max((i32)(SBITS)all->signed_max, (i32)(SBITS)(all->signed_max >> 16)) : (i32)all->signed_max;
@@ -174,12 +175,14 @@ INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
   tally[TALLY_SUMS + 1] =
       SHORT_SQUARES ? (i64)(lane->squares & 0xffffffff) : as_long(lane->low) - (i64)LOW_START(window);
   tally[TALLY_SUMS + 2] = SHORT_SQUARES ? (i64)(lane->squares >> 32) : as_long(lane->high) - (i64)HIGH_START(window);
+  if (HAS_ABSOLUTE) tally[TALLY_SUMS + SUMS - 1] = as_long(lane->absolute) - (i64)SUM_START(window);
 }
 
 INLINE void deposit_sums(local i64* partial, const Window* window, const i64* sums) {
-  if (NEEDS & NEED_SUM) deposit(partial + PARTIAL_SUM, sums[0], window->unit);
+  if (NEEDS & NEED_SUM) deposit(partial + PLACE(SUM), sums[0], window->unit);
+  if (HAS_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), sums[SUMS - 1], window->unit);
   if (NEEDS & NEED_SQUARES) {
-    deposit(partial + SQUARES, sums[1], 2 * window->unit);
-    deposit(partial + SQUARES, sums[2], 2 * window->unit + (SHORT_SQUARES ? 32 : SPLIT));
+    deposit(partial + PLACE(SQUARES), sums[1], 2 * window->unit);
+    deposit(partial + PLACE(SQUARES), sums[2], 2 * window->unit + (SHORT_SQUARES ? 32 : SPLIT));
   }
 }

@@ -9,8 +9,8 @@ typedef struct {
   u32 top, bottom;            // of bytes, two in each word's upper halves: the odd ones,
   u32 top_even, bottom_even;  // and the even ones
   u32 count, nonzeros, negatives;
-  u32 sum, squares;           // of bytes, and the sum of 16-bit elements
-  i64 wide_sum;
+  u32 sum, squares, absolute; // of bytes, and the sums of 16-bit elements
+  i64 wide_sum, wide_absolute;
   u64 wide_squares, high_squares;  // of 32-bit elements, the products' halves
 } Lane;
 
@@ -18,8 +18,8 @@ INLINE void open_lane(Lane* lane, const Window* window) {
   (void)window;
   lane->top = lane->top_even = LEAST;
   lane->bottom = lane->bottom_even = ~LEAST;
-  lane->count = lane->nonzeros = lane->negatives = lane->sum = lane->squares = 0;
-  lane->wide_sum = 0;
+  lane->count = lane->nonzeros = lane->negatives = lane->sum = lane->squares = lane->absolute = 0;
+  lane->wide_sum = lane->wide_absolute = 0;
   lane->wide_squares = lane->high_squares = 0;
 }
 
@@ -35,6 +35,7 @@ INLINE void add_wide(Lane* lane, i64 x) {
     return;
   }
   if (NEEDS & NEED_SUM) lane->wide_sum += x;
+  if (NEEDS & NEED_ABSOLUTE) lane->wide_absolute += x < 0 ? -x : x;
   if (NEEDS & NEED_SQUARES) {
     lane->wide_squares += square & 0xffffffff;
     lane->high_squares += square >> 32;
@@ -44,6 +45,7 @@ INLINE void add_wide(Lane* lane, i64 x) {
 INLINE void add_pair(Lane* lane, u32 word) {
   const i32 low = (ORDERED)word, high = (ORDERED)(word >> 16);
   if (NEEDS & NEED_SUM) lane->sum += (u32)(low + high);
+  if (NEEDS & NEED_ABSOLUTE) lane->absolute += (u32)((low < 0 ? -low : low) + (high < 0 ? -high : high));
   add_wide(lane, low);
   add_wide(lane, high);
 }
@@ -60,6 +62,11 @@ INLINE void take_bytes(Lane* lane, u32 word) {
   }
   if ((NEEDS & NEED_SIGNS) && (bool)IS_SIGNED) lane->negatives = count_signs_8(lane->negatives, word);
   if (NEEDS & NEED_SUM) lane->sum = dot(word, 0x01010101, lane->sum);
+  if (NEEDS & NEED_ABSOLUTE) {  // the sum, less twice that of what is below zero
+    lane->absolute = dot(word, 0x01010101, lane->absolute);
+    const u32 below_zero = word & (((word & SIGNS_8) >> 7) * 0xffu);
+    if (IS_SIGNED) lane->absolute = dot_i8x4(below_zero, 0xfefefefe, lane->absolute);
+  }
   if (NEEDS & NEED_SQUARES) lane->squares = dot(word, word, lane->squares);
 }
 
@@ -136,7 +143,7 @@ INLINE bool take(Lane* lane, const Window* window, UBITS element) {
 #define UPPER(word) (BYTES ? (i64)(ORDERED)((word) >> 24) : (i64)(ORDERED)((word) >> 16))
 #define LOWER(word) (BYTES ? (i64)(ORDERED)((word) >> 8) : (i64)(ORDERED)(word))
 
-#define SUMS 3
+#define SUMS (3 + HAS_ABSOLUTE)
 INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
   (void)window;
   tally[TALLY_ZEROS] = lane->count - lane->nonzeros;
@@ -160,13 +167,16 @@ INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
   tally[TALLY_SUMS] = BYTES || PAIRS_OF_ELEMENTS ? narrow_sum : lane->wide_sum;
   tally[TALLY_SUMS + 1] = IS_BOOL ? (i64)lane->nonzeros : BYTES ? (i64)lane->squares : (i64)lane->wide_squares;
   tally[TALLY_SUMS + 2] = (i64)lane->high_squares;
+  const i64 narrow_absolute = IS_BOOL ? (i64)lane->nonzeros : (i64)lane->absolute;
+  if (HAS_ABSOLUTE) tally[TALLY_SUMS + SUMS - 1] = BYTES || PAIRS_OF_ELEMENTS ? narrow_absolute : lane->wide_absolute;
 }
 
 INLINE void deposit_sums(local i64* partial, const Window* window, const i64* sums) {
   (void)window;
-  if (NEEDS & NEED_SUM) deposit(partial + PARTIAL_SUM, sums[0], 0);
+  if (NEEDS & NEED_SUM) deposit(partial + PLACE(SUM), sums[0], 0);
+  if (HAS_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), sums[SUMS - 1], 0);
   if (NEEDS & NEED_SQUARES) {
-    deposit(partial + SQUARES, sums[1], 0);
-    deposit(partial + SQUARES, sums[2], 32);
+    deposit(partial + PLACE(SQUARES), sums[1], 0);
+    deposit(partial + PLACE(SQUARES), sums[2], 32);
   }
 }

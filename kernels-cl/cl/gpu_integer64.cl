@@ -1,7 +1,7 @@
 // A lane's tally of int64 and uint64, from 32-bit halves as precision/fold/fold_integer64.h has them.
-#define SUMS 8
+#define SUMS (8 + 2 * HAS_ABSOLUTE)
 typedef struct {
-  i64 sums[SUMS];  // low and high halves of x, of low^2, low * high and high^2
+  i64 sums[SUMS];  // low and high halves of x, of low^2, low * high and high^2; of |x|
   i64 top, bottom;
   u32 zeros, negatives;
 } Lane;
@@ -33,8 +33,9 @@ INLINE bool take(Lane* lane, const Window* window, UBITS element) {
     lane->sums[0] += x & 0xffffffff;
     lane->sums[1] += IS_SIGNED ? x >> 32 : (i64)(element >> 32);
   }
+  const u64 magnitude = IS_SIGNED && x < 0 ? 0 - element : element;
+  if (HAS_ABSOLUTE) add_halves(lane->sums + SUMS - 2, magnitude);
   if (NEEDS & NEED_SQUARES) {
-    const u64 magnitude = IS_SIGNED && x < 0 ? 0 - element : element;
     const u64 low = magnitude & 0xffffffff, high = magnitude >> 32;
     add_halves(lane->sums + 2, low * low);
     add_halves(lane->sums + 4, low * high);
@@ -59,12 +60,16 @@ INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
 
 INLINE void deposit_sums(local i64* partial, const Window* window, const i64* sums) {
   (void)window;
-  deposit(partial + PARTIAL_SUM, sums[0], 0);
-  deposit(partial + PARTIAL_SUM, sums[1], 32);
-  deposit(partial + SQUARES, sums[2], 0);
-  deposit(partial + SQUARES, sums[3], 32);
-  deposit(partial + SQUARES, sums[4], 33);  // low * high counts twice
-  deposit(partial + SQUARES, sums[5], 65);
-  deposit(partial + SQUARES, sums[6], 64);
-  deposit(partial + SQUARES, sums[7], 96);
+  deposit(partial + PLACE(SUM), sums[0], 0);
+  deposit(partial + PLACE(SUM), sums[1], 32);
+  deposit(partial + PLACE(SQUARES), sums[2], 0);
+  deposit(partial + PLACE(SQUARES), sums[3], 32);
+  deposit(partial + PLACE(SQUARES), sums[4], 33);  // low * high counts twice
+  deposit(partial + PLACE(SQUARES), sums[5], 65);
+  deposit(partial + PLACE(SQUARES), sums[6], 64);
+  deposit(partial + PLACE(SQUARES), sums[7], 96);
+  if (HAS_ABSOLUTE) {
+    deposit(partial + PLACE(ABSOLUTE), sums[SUMS - 2], 0);
+    deposit(partial + PLACE(ABSOLUTE), sums[SUMS - 1], 32);
+  }
 }

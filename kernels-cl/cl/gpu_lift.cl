@@ -6,5 +6,5 @@ INLINE
 NOINLINE
 #endif
 void lift_one(local i64* partial, UBITS element) {
-  NAME(lift)(partial, (const private u8*)&element);
+  NAME(lift)(partial, (const private u8*)&element, NEEDS);
 }

@@ -1,6 +1,7 @@
 // What all families' lanes have in common. A float's sums are exact for magnitudes in a window, which a
 // slice's first elements choose; an element outside is lifted alone. Integers have no window.
-#define HAS_SUMS ((bool)(NEEDS & (NEED_SUM | NEED_SQUARES)))
+#define HAS_SUMS ((bool)(NEEDS & NEED_EXACT))
+#define HAS_ABSOLUTE ((NEEDS & NEED_ABSOLUTE) != 0)  // 0 or 1
 #define HAS_WINDOW CAT(HAS_WINDOW_, FAMILY)
 #define HAS_WINDOW_Integer 0
 #define HAS_WINDOW_Integer64 0

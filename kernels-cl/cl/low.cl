@@ -2,30 +2,29 @@
 // A CPU's work-item takes a slice; a GPU's lanes take its tiles in turn, and add in local memory.
 
 INLINE void fold_tile(WORDS i64* partial, global const u8* bytes, u64 first, u64 count) {
-  NAME(low_tile)(partial, bytes + first * sizeof(UBITS), (u32)min((u64)TILE, count - first));
+  NAME(low_tile)(partial, bytes + first * sizeof(UBITS), (u32)min((u64)TILE, count - first), NEEDS);
 }
 
 kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 partials_at) {
   const Slice slice = POINTER(const Slice, workspace, slices_at)[get_group_id(0)];
   global const u8* bytes = POINTER(const u8, source, slice.first_byte);
-  global i64* result = POINTER(i64, workspace, partials_at) + slice.partial * PARTIAL_WORDS;
+  global i64* result = POINTER(i64, workspace, partials_at) + slice.partial * WORD_COUNT;
   const int lane = (int)get_local_id(0), lanes = (int)get_local_size(0);
-  WORDS i64 partial[PARTIAL_WORDS];
-  for (int word = lane; word < PARTIAL_WORDS; word += lanes) partial[word] = EMPTY_WORD(word);
+  WORDS i64 partial[WORD_COUNT];
+  for (int word = lane; word < WORD_COUNT; word += lanes) partial[word] = EMPTY_WORD(word);
   barrier(CLK_LOCAL_MEM_FENCE);
   for (u64 i = (u64)lane * TILE; i < slice.count; i += (u64)lanes * TILE) fold_tile(partial, bytes, i, slice.count);
   barrier(CLK_LOCAL_MEM_FENCE);
   if (lane == 0) {
     partial[PARTIAL_COUNT] = (i64)slice.count;
-    carry_words(partial + PARTIAL_SUM, SUM_WORDS);
-    carry_words(partial + SQUARES, CAT(SQUARE_WORDS_, FAMILY));
+    CARRY_SUMS(FAMILY, NEEDS, partial)
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (int word = lane; word < PARTIAL_WORDS; word += lanes) {
+  for (int word = lane; word < WORD_COUNT; word += lanes) {
 #ifdef SHAPE_SLICE
     result[word] = partial[word];
 #else
-    if (word < PARTIAL_MERGED_BY_MAXIMUM) {
+    if (MERGES_BY_MAXIMUM(word)) {
       atom_max(&result[word], partial[word]);
     } else if (partial[word] != 0) {
       atom_add(&result[word], partial[word]);

@@ -8,5 +8,4 @@ typedef struct {
 // Where the device follows the host's pointers, source and workspace may be NULL, and offsets addresses.
 #define POINTER(type, base, offset_bytes) ((global type*)((size_t)(base) + (size_t)(offset_bytes)))
 
-#define PARTIAL_WORDS ((int)PARTIAL_SUM + (int)SUM_WORDS + (int)CAT(SQUARE_WORDS_, FAMILY))
-#define EMPTY_WORD(word) ((word) < PARTIAL_MERGED_BY_MAXIMUM ? PARTIAL_NO_KEY : 0)
+#define WORD_COUNT PARTIAL_WORDS(FAMILY, NEEDS)

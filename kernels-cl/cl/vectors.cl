@@ -1,5 +1,5 @@
 // The vectors that the folds' texts are written in, for OpenCL C 1.2; host/simd/vectors.h is the same list
-// for C++. Two shapes:
+// for C++, and precision/fold/vector_interface.h says what each name means. Two shapes:
 //
 //   SHAPE_SLICE   a work-item walks a slice with explicit vectors, as a CPU wants it: through pocl a
 //                 tree of work-items with barriers read at a tenth of this.
@@ -48,7 +48,6 @@ typedef double f64;
 #endif
 
 #ifdef SHAPE_SLICE
-#define GROUP 128
 #define SETS 2
 #define SPACE global
 #define WORDS
@@ -298,7 +297,7 @@ INLINE v_f64 load_narrow_bfloat16(SPACE const u8* p, int k) {
 #ifdef SHAPE_GROUP
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
-// Only what the lifts need: kernels-cl/group_*.cl fold lane by lane, without vectors.
+// Only what the lifts need: kernels-cl/cl/gpu_*.cl fold lane by lane, without vectors.
 #define SPACE private
 #define WORDS local
 #define ADD(word, value) add_shared(&(word), (i64)(value))

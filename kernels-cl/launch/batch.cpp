@@ -47,7 +47,7 @@ void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vect
   }
 }
 
-std::uint64_t workspace_bytes(const Piece& piece) { return (kSliceWords + partial_words(piece.dtype)) * kWordBytes; }
+std::uint64_t workspace_bytes(const Piece& piece) { return (kSliceWords + partial_words(piece.dtype, piece.needs)) * kWordBytes; }
 
 Result<Batch> Batch::enqueue(const Device& device, BufferCache& buffers, const cl::CommandQueue& queue, std::vector<Piece> pieces,
                              const KernelOf& kernel_of, std::span<const cl_event> wait_list,
@@ -84,7 +84,7 @@ void Batch::lay_out(const Device& device) {
   slices.reserve(pieces_.size());
   targets_.reserve(pieces_.size());
   for (std::size_t i = 0; i < pieces_.size();) {
-    Launch launch{i, i, i * kSliceWords, image_words_, partial_words(pieces_[i].dtype), 0};
+    Launch launch{i, i, i * kSliceWords, image_words_, partial_words(pieces_[i].dtype, pieces_[i].needs), 0};
     const auto key = launch_key(pieces_[i]);
     for (; i < pieces_.size() && launch_key(pieces_[i]) == key && i - launch.first_piece < kMostGroups; ++i) {
       if (i == launch.first_piece || !shared_partials || pieces_[i].job != pieces_[i - 1].job) {

@@ -6,14 +6,14 @@
 #include <cstdint>
 #include <span>
 
-#include <tensorstat/catalog.hpp>
+#include <tensorstat/partial.hpp>
 
 namespace tensorstat::cl_engine {
 
-// Lifts whole elements into the words of a partial, and counts them.
-void lift_all(Dtype dtype, std::span<const std::byte> elements, std::span<std::int64_t> words);
+// Lifts whole elements into the words of a partial that keeps `needs`, and counts them.
+void lift_all(Dtype dtype, Needs needs, std::span<const std::byte> elements, std::span<std::int64_t> words);
 
-// The same in `low`, for the float dtypes.
-void lift_tiles(Dtype dtype, std::span<const std::byte> elements, std::span<std::int64_t> words);
+// The same in `low`, for the dtypes that have one.
+void lift_tiles(Dtype dtype, Needs needs, std::span<const std::byte> elements, std::span<std::int64_t> words);
 
 }  // namespace tensorstat::cl_engine

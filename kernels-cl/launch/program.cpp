@@ -5,7 +5,9 @@
 
 #include "kernels-cl/launch/binary_cache.hpp"
 #include "kernels-cl/launch/texts.hpp"
+#include "precision/families.h"
 #include "precision/formats.h"
+#include "stats/core/accumulator_layout.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {
@@ -19,12 +21,15 @@ constexpr std::array<std::string_view, kDtypeCount> kFamilies = {TENSORSTAT_DTYP
 struct FamilyTexts {
   std::string_view family, lift, fold, group;
 };
-constexpr std::array kFamilyTexts = {
-    FamilyTexts{"Integer", LIFT_TEXT_Integer, FOLD_TEXT_Integer, "kernels-cl/cl/gpu_integer.cl"},
-    FamilyTexts{"Integer64", LIFT_TEXT_Integer64, FOLD_TEXT_Integer64, "kernels-cl/cl/gpu_integer64.cl"},
-    FamilyTexts{"Float", LIFT_TEXT_Float, FOLD_TEXT_Float, "kernels-cl/cl/gpu_float.cl"},
-    FamilyTexts{"Double", LIFT_TEXT_Double, FOLD_TEXT_Double, "kernels-cl/cl/gpu_double.cl"},
-};
+#define GROUP_TEXT_Integer "kernels-cl/cl/gpu_integer.cl"
+#define GROUP_TEXT_Integer64 "kernels-cl/cl/gpu_integer64.cl"
+#define GROUP_TEXT_Float "kernels-cl/cl/gpu_float.cl"
+#define GROUP_TEXT_Double "kernels-cl/cl/gpu_double.cl"
+#define GROUP_TEXT_Coded "kernels-cl/cl/gpu_coded.cl"  // which has a kernel of its own
+#define ROW(family, ...) FamilyTexts{#family, LIFT_TEXT_##family, FOLD_TEXT_##family, GROUP_TEXT_##family},
+constexpr std::array kFamilyTexts = {FAMILIES(ROW)};
+#undef ROW
+static_assert((kLowKernel & (kDigests | Needs{NEED_ALL})) == 0);
 
 // How long the sums of gpu_float.cl and gpu_double.cl stay exact; of bytes, the rest do for longer.
 int log2_steps(Dtype dtype) { return dtype == Dtype::kFloat64 ? 8 : size_bytes(dtype) == 1 ? 10 : 9; }
@@ -33,7 +38,9 @@ constexpr std::uint64_t kLoadBytes = 16;
 constexpr std::uint64_t kLeastSteps = 2;  // fewer, and a slice costs more to open and close than to read
 
 // Without fp64 a float's every element is lifted, with integers: slower, and the same bits.
-bool folds(const Device& device, Dtype dtype) { return device.fp64 || !is_float(dtype); }
+bool folds(const Device& device, Dtype dtype) {
+  return device.fp64 || !is_float(dtype) || kFamilies[static_cast<std::size_t>(dtype)] == "Coded";
+}
 
 }  // namespace
 
@@ -48,8 +55,7 @@ std::uint64_t most_elements_a_group(const Device& device, Dtype dtype, std::uint
 }
 
 Needs kernel_needs(const Partial& partial) {
-  const bool low = partial.precision() == Precision::kLow && is_float(partial.dtype());
-  return static_cast<Needs>(partial.needs() | (low ? kLowKernel : 0));
+  return partial.needs() | (is_low(partial.dtype(), partial.precision()) ? kLowKernel : 0);
 }
 
 std::string source(const Device& device, Dtype dtype, bool low) {
@@ -58,7 +64,8 @@ std::string source(const Device& device, Dtype dtype, bool low) {
   const auto add = [&](std::string_view file) {
     whole.append("#line 1 \"").append(file).append("\"\n").append(texts().at(file)).append("\n");
   };
-  for (const char* file : {"precision/formats.h", "kernels-cl/cl/vectors.cl", "precision/families.h", "precision/partial.h",
+  for (const char* file : {"precision/formats.h", "precision/sizes.h", "kernels-cl/cl/vectors.cl",
+                           "precision/fold/vector_interface.h", "precision/families.h", "precision/partial.h",
                            "precision/exact.h", "precision/lift/lift.h", "kernels-cl/cl/slice.cl"}) {
     add(file);
   }
@@ -67,6 +74,10 @@ std::string source(const Device& device, Dtype dtype, bool low) {
     add(each.lift);
     if (low) {
       for (const char* file : {"precision/low/low.h", "precision/low/low_tile.h", "kernels-cl/cl/low.cl"}) add(file);
+      return whole;
+    }
+    if (group && each.group == GROUP_TEXT_Coded) {
+      add(each.group);
       return whole;
     }
     if (group) add("kernels-cl/cl/gpu_lift.cl");

@@ -10,12 +10,13 @@
 
 #include "kernels-cl/driver/cl.hpp"
 #include "kernels-cl/driver/device.hpp"
+#include "precision/sizes.h"
 
 namespace tensorstat::cl_engine {
 
-// Beside what a kernel keeps, that it is one of `low`: its slices are whole tiles of 1,024 elements.
-inline constexpr Needs kLowKernel = 128;
-inline constexpr std::uint64_t kTileElements = 1024;
+// Beside what a kernel keeps, that it is one of `low`: its slices are whole tiles.
+inline constexpr Needs kLowKernel = Needs{1} << 29;
+inline constexpr std::uint64_t kTileElements = TILE;
 
 // What the kernel is asked for that folds into this partial.
 Needs kernel_needs(const Partial& partial);

@@ -6,6 +6,7 @@
 #include "kernels-cl/driver/host_pointers.hpp"
 #include "kernels-cl/launch/self_check.hpp"
 #include "kernels-cl/trial/driver_trial.hpp"
+#include "stats/core/accumulator_layout.hpp"
 
 namespace tensorstat::cl_engine {
 
@@ -83,7 +84,7 @@ bool QueueContext::in_place(const Tensor& tensor) const {
 std::string QueueContext::refusal(const Tensor& tensor, Precision precision) const {
   if (tensor.strides != nullptr) return "strided tensors are host work";
   if (forked()) return "the process has forked since the device was opened";
-  if (precision == Precision::kLow && is_float(tensor.dtype)) {
+  if (is_low(tensor.dtype, precision)) {
     const bool is_double = tensor.dtype == Dtype::kFloat64;
     if (is_double && !device_.fp64) return "`low` holds float64 sums in float64, which the device does not have";
     if (!is_double && !device_.float_subnormals) return "`low` needs float32 subnormals, which the device flushes";

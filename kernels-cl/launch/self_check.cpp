@@ -5,15 +5,13 @@
 
 #include "kernels-cl/launch/definition.hpp"
 #include "kernels-cl/launch/program.hpp"
-#include "precision/families.h"
-#include "precision/formats.h"
-#include "precision/partial.h"
+#include "stats/core/accumulator_layout.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {
 
 // A group of lanes full, a vector's tail, and a first element that no vector load may touch.
-constexpr std::size_t kElements = 2 * 1024 + 37;
+constexpr std::size_t kElements = 2 * kTileElements + 37;
 
 std::uint64_t mix(std::uint64_t x) {  // the finalizer of splitmix64
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -51,18 +49,11 @@ std::vector<std::byte> awkward(Dtype dtype) {
   return bytes;
 }
 
-// Which words a kernel of these needs has to get right.
-bool matters(std::size_t word, std::size_t squares_at, Needs needs) {
-  if (word >= squares_at) return (needs & kSquares) != 0;
-  if (word >= PARTIAL_SUM) return (needs & kSum) != 0;
-  if (word == PARTIAL_HIGHEST || word == PARTIAL_LOWEST) return (needs & kExtrema) != 0;
-  if (word == PARTIAL_ZEROS || word == PARTIAL_NEGATIVES) return (needs & kSigns) != 0;
-  return true;
+// Whether a kernel of these needs has to get the word right.
+bool matters(Dtype dtype, std::size_t word, Needs needs) {
+  const Needs need = need_of(dtype, word);
+  return need == kNothing || (needs & need) != 0;
 }
-
-#define ROW(id, name, ...) std::size_t{PARTIAL_SUM} + CAT(SUM_WORDS_, FAMILY_OF(name)),
-constexpr std::size_t kSquaresAt[] = {TENSORSTAT_DTYPES(ROW)};
-#undef ROW
 
 }  // namespace
 
@@ -85,7 +76,8 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
   }
   Partial found(dtype, Precision::kHigh, needs), expected = found;
   const auto elements = std::span(*bytes).subspan(size_bytes(dtype));
-  (needs & kLowKernel) != 0 ? lift_tiles(dtype, elements, expected.words()) : lift_all(dtype, elements, expected.words());
+  const auto lift = (needs & kLowKernel) != 0 ? lift_tiles : lift_all;
+  lift(dtype, needs, elements, expected.words());
   carry(dtype, expected.words());
 
   const Status folded = [&]() -> Status {
@@ -107,7 +99,7 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
   if (window.bytes != 0) buffers.give_back(std::move(window));
   if (!folded) return folded;
   for (std::size_t i = 0; i < expected.words().size(); ++i) {
-    if (matters(i, kSquaresAt[static_cast<int>(dtype)], needs) && found.words()[i] != expected.words()[i]) {
+    if (matters(dtype, i, needs) && found.words()[i] != expected.words()[i]) {
       return Error{Code::kDevice, doing + ": word " + std::to_string(i) + " of a known answer came out wrong, " +
                                       std::to_string(found.words()[i]) + " for " + std::to_string(expected.words()[i]) +
                                       "; the device or its compiler cannot be trusted"};

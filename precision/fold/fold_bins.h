@@ -26,7 +26,8 @@ typedef struct {
   u32 elements;  // 0: nothing above is set
 } NAME(bins);
 
-NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial) {
+// With `absolute`, the bins are of |x|, and only their sum counts.
+NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial, const int absolute) {
   if (bins->elements == 0) return;
   for (u32 exponent = 0; exponent < (u32)MAX_EXPONENT; ++exponent) {
     i64 sum = 0;
@@ -37,8 +38,8 @@ NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial) {
     }
     if (squares == 0) continue;
     const u32 position = MAX(exponent, 1u) - 1 + FIRST_UNIT;
-    deposit(partial + PARTIAL_SUM, sum, position);
-    deposit_unsigned(partial + SQUARES, squares, 2 * position);
+    deposit(partial + (absolute ? PLACE(ABSOLUTE) : PLACE(SUM)), sum, position);
+    if (!absolute) deposit_unsigned(partial + PLACE(SQUARES), squares, 2 * position);
   }
   bins->elements = 0;
 }
@@ -65,8 +66,8 @@ INLINE void NAME(place_terms)(v_u32 bits, u32* places, BIN* terms) {
   }
 }
 
-// The sums of the GROUP elements at p, NaN and Inf left out.
-INLINE void NAME(bin_group)(NAME(bins) * bins, WORDS i64* partial, SPACE const u8* p) {
+// The sums of the GROUP elements at p, NaN and Inf left out; with `absolute`, of their sizes.
+INLINE void NAME(bin_group)(NAME(bins) * bins, WORDS i64* partial, SPACE const u8* p, const int absolute) {
   BIN* const all = bins->at[0];
   if (bins->elements == 0) {
     for (int i = 0; i < (MAX_EXPONENT + 1) * BIN_COPIES; ++i) all[i] = ZERO(BIN);
@@ -77,7 +78,8 @@ INLINE void NAME(bin_group)(NAME(bins) * bins, WORDS i64* partial, SPACE const u
   for (int i = 0; i < GROUP; i += BIN_LANES) {
     const int odd = sizeof(UBITS) == 2 && i / BIN_LANES % 2;
     const v_u32 words = LOAD(u32, p + (i - odd * BIN_LANES) * (int)sizeof(UBITS));
-    NAME(place_terms)(sizeof(UBITS) == 4 ? words : odd ? words >> 16u : words & 0xffffu, places + i, terms + i);
+    const v_u32 elements = sizeof(UBITS) == 4 ? words : odd ? words >> 16u : words & 0xffffu;
+    NAME(place_terms)(absolute ? elements & (u32)MAGNITUDE_MASK : elements, places + i, terms + i);
   }
   for (int i = 0; i < GROUP; i += BIN_LANES) {
     UNROLL
@@ -87,5 +89,5 @@ INLINE void NAME(bin_group)(NAME(bins) * bins, WORDS i64* partial, SPACE const u
     }
   }
   bins->elements += GROUP;
-  if (bins->elements > BIN_ELEMENTS) NAME(flush_bins)(bins, partial);
+  if (bins->elements > BIN_ELEMENTS) NAME(flush_bins)(bins, partial, absolute);
 }

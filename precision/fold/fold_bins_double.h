@@ -17,7 +17,8 @@ typedef struct {
   u32 elements;    // 0: nothing above is set
 } NAME(bins);
 
-NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial) {
+// With `absolute`, the bins are of |x|, and only their sum counts.
+NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial, const int absolute) {
   if (bins->elements == 0) return;
   for (u32 i = (u32)bins->first; i < (u32)bins->end; i += 4) {
     u64 low = 0, high = 0, squares[4] = {0, 0, 0, 0};  // 32 bits each, so that the copies' do not overflow
@@ -31,9 +32,11 @@ NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial) {
       squares[3] += bin[BIN_SQUARE_HIGH] >> 32;
     }
     if ((squares[0] | squares[1] | squares[2] | squares[3]) == 0) continue;
-    deposit(partial + PARTIAL_SUM, (i64)low, i);
-    deposit(partial + PARTIAL_SUM, (i64)high, i + 32);
-    for (u32 k = 0; k < 4; ++k) deposit(partial + SQUARES, (i64)squares[k], 2 * i + 32 * k);
+    WORDS i64* const sum = partial + (absolute ? PLACE(ABSOLUTE) : PLACE(SUM));
+    deposit(sum, (i64)low, i);
+    deposit(sum, (i64)high, i + 32);
+    if (absolute) continue;
+    for (u32 k = 0; k < 4; ++k) deposit(partial + PLACE(SQUARES), (i64)squares[k], 2 * i + 32 * k);
   }
   bins->elements = 0;
 }
@@ -62,13 +65,13 @@ INLINE void NAME(open_bins)(NAME(bins) * bins, i32 lowest, i32 highest) {
   }
 }
 
-// The sums of the finite ones of the `count` elements at p, with their lowest and highest exponent, zeros aside.
+// The sums of the finite ones of the `count` elements at p, or of their sizes if `absolute`, with their lowest and highest exponent, zeros aside.
 NOINLINE void NAME(bin_round)(NAME(bins) * bins, WORDS i64* partial, SPACE const u8* p, const int count,
-                              i32 lowest, i32 highest) {
+                              i32 lowest, i32 highest, const int absolute) {
   NAME(open_bins)(bins, lowest, highest);
   i64 places[GROUP], mantissas[GROUP];
   for (int i = 0; i < count; i += LANES(i64)) {
-    const v_i64 bits = LOAD(i64, p + i * 8), magnitude = bits & (i64)MAGNITUDE_MASK, sign = bits >> 63;
+    const v_i64 bits = LOAD(i64, p + i * 8), magnitude = bits & (i64)MAGNITUDE_MASK, sign = absolute ? SPLAT(i64, 0) : bits >> 63;
     const v_i64 position = MAX(magnitude >> 52, SPLAT(i64, 1)) - (i64)1;
     const v_i64 mantissa = (magnitude - (position << 52)) << (position & (i64)3);
     const v_i64 kept = magnitude < INF_BITS ? mantissa : SPLAT(i64, 0);
@@ -90,5 +93,5 @@ NOINLINE void NAME(bin_round)(NAME(bins) * bins, WORDS i64* partial, SPACE const
     }
   }
   bins->elements += (u32)count;
-  if (bins->elements > BIN_ELEMENTS_DOUBLE) NAME(flush_bins)(bins, partial);
+  if (bins->elements > BIN_ELEMENTS_DOUBLE) NAME(flush_bins)(bins, partial, absolute);
 }

@@ -24,11 +24,17 @@
 #define STAY_DOUBLE 8
 
 // What is summed: the high parts, what they leave, and the products of parts.
-enum { REST, HIGH, LOW_LOW, MIDDLE_LOW, MIDDLE_MIDDLE, HIGH_LOW, HIGH_MIDDLE, HIGH_HIGH, TERMS };
-#define IS_SQUARE(k) ((k) >= LOW_LOW)
-#define NEEDED(k) ((needs & (IS_SQUARE(k) ? NEED_SQUARES : NEED_SUM)) != 0)
+// Of |x|, the first two again, with the element's sign taken off.
+enum { REST, HIGH, LOW_LOW, MIDDLE_LOW, MIDDLE_MIDDLE, HIGH_LOW, HIGH_MIDDLE, HIGH_HIGH, SIZE_REST, SIZE_HIGH, TERMS };
+#define IS_SIZE(k) ((k) >= SIZE_REST)
+#define IS_SQUARE(k) ((k) >= LOW_LOW && !IS_SIZE(k))
+#define NEEDED(k) ((needs & (IS_SIZE(k) ? NEED_ABSOLUTE : IS_SQUARE(k) ? NEED_SQUARES : NEED_SUM)) != 0)
 // A term counts 2^TERM_UNIT units, or square units; a product of two different parts counts twice.
-#define TERM_UNIT(k) (PART * ((k) < LOW_LOW ? 2 * (k) : (k) < HIGH_LOW ? (k)-LOW_LOW : (k)-MIDDLE_LOW))
+#define TERM_UNIT(k)                           \
+  (PART * (IS_SIZE(k)      ? 2 * ((k)-SIZE_REST) \
+           : (k) < LOW_LOW  ? 2 * (k)          \
+           : (k) < HIGH_LOW ? (k)-LOW_LOW      \
+                            : (k)-MIDDLE_LOW))
 #define TERM_TWICE(k) ((k) == MIDDLE_LOW || (k) == HIGH_LOW || (k) == HIGH_MIDDLE ? 1 : 0)
 // 1.5 * 2^52 units, as bits
 #define START_AT(exponent) (((u64)(1023 + 52 + (exponent)) << 52) | ((u64)1 << 51))
@@ -53,7 +59,7 @@ typedef struct {
   u32 rounds;    // in the totals
   u32 missed;    // rounds outside the window since it was placed
   u32 expected;  // PLAIN, ZEROS or STRANGE
-  NAME(bins) bins;
+  NAME(bins) bins, absolute_bins;
 } NAME(fold);
 
 #define INFINITY_DOUBLE AS_F64(INF_BITS)
@@ -85,7 +91,7 @@ INLINE void NAME(flush)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
     if (!NEEDED(k)) continue;
     const u64 starts = (u64)fold->rounds * LANES(f64) * START_BITS(k);
     const i64 sum = (i64)((u64)ADD_LANES(u64, fold->totals[k]) - starts);
-    deposit(partial + (IS_SQUARE(k) ? SQUARES : PARTIAL_SUM), sum,
+    deposit(partial + (IS_SIZE(k) ? PLACE(ABSOLUTE) : IS_SQUARE(k) ? PLACE(SQUARES) : PLACE(SUM)), sum,
             (IS_SQUARE(k) ? 2 : 1) * fold->unit + TERM_UNIT(k) + TERM_TWICE(k));
   }
   NAME(clear)(fold);
@@ -111,7 +117,7 @@ INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
   NAME(clear)(fold);
   NAME(place)(fold, MAX_EXPONENT / 2 + 2);  // data of unit size fits
   fold->missed = STAY_DOUBLE;
-  if ((needs & (NEED_SUM | NEED_SQUARES)) == 0) {  // only NaN and Inf are kept out
+  if ((needs & NEED_EXACT) == 0) {  // only NaN and Inf are kept out
     fold->smallest = AS_F64(1);
     fold->largest = AS_F64(INF_BITS - 1);
     fold->scale = 0;
@@ -119,12 +125,13 @@ INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
   NAME(see_nothing)(&fold->seen);
   fold->nans = fold->positive_infs = fold->negative_infs = SPLAT(u64, 0);
   fold->expected = PLAIN;
-  fold->bins.elements = 0;
+  fold->bins.elements = fold->absolute_bins.elements = 0;
 }
 
 INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
   NAME(flush)(fold, partial, needs);
-  NAME(flush_bins)(&fold->bins, partial);
+  NAME(flush_bins)(&fold->bins, partial, 0);
+  if (needs & NEED_ABSOLUTE) NAME(flush_bins)(&fold->absolute_bins, partial, 1);
   const NAME(seen)* seen = &fold->seen;
   ADD(partial[PARTIAL_NANS], ADD_LANES(u64, fold->nans));
   ADD(partial[PARTIAL_POSITIVE_INFS], ADD_LANES(u64, fold->positive_infs));
@@ -146,10 +153,15 @@ INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
 // two additions that cut x.
 INLINE void NAME(add)(v_f64* sums, v_f64 x, v_f64 scale, const int needs) {
   const v_f64 raised = MUL_ADD(x, scale, sums[HIGH]);  // NaN from a NaN on, or from what comes after an Inf
-  if (needs & (NEED_SUM | NEED_SQUARES)) {
+  if (needs & NEED_EXACT) {
     const v_f64 high = raised - sums[HIGH];
     const v_f64 rest = MUL_ADD(x, scale, -high);
     if (needs & NEED_SUM) sums[REST] += rest;
+    if (needs & NEED_ABSOLUTE) {
+      const v_u64 sign = AS(u64, x) & ((u64)1 << 63);
+      sums[SIZE_REST] += AS(f64, AS(u64, rest) ^ sign);
+      sums[SIZE_HIGH] += AS(f64, AS(u64, high) ^ sign);
+    }
     if (needs & NEED_SQUARES) {
       const v_f64 cut = SPLAT(f64, AS_F64(START_AT(SCALED_UNIT + PART)));
       const v_f64 middle = (rest + cut) - cut;
@@ -258,13 +270,15 @@ NOINLINE void NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8
   if (!finite) NAME(see_strange)(fold, &seen, &far, &near, p);
   NAME(add_seen)(&fold->seen, &seen);
   fold->expected = finite ? ZEROS : STRANGE;
-  if ((needs & (NEED_SUM | NEED_SQUARES)) == 0) return;
+  if ((needs & NEED_EXACT) == 0) return;
   const i64 largest = MAX_LANE(i64, AS(i64, far)), smallest = MIN_LANE(i64, AS(i64, near));
   if (largest > AS_I64(fold->largest) || smallest < AS_I64(fold->smallest)) {
     const i32 highest = MIN((i32)(largest >> 52) + 1, MAX_EXPONENT - 1);  // a binade to spare
     const i32 lowest = highest - SPAN_DOUBLE;
     if ((lowest > 1 && (i32)(smallest >> 52) < lowest) || fold->rounds + ++fold->missed < STAY_DOUBLE) {
-      NAME(bin_round)(&fold->bins, partial, p, ROUND, (i32)(smallest >> 52), (i32)(largest >> 52));
+      const i32 first = (i32)(smallest >> 52), last = (i32)(largest >> 52);
+      NAME(bin_round)(&fold->bins, partial, p, ROUND, first, last, 0);
+      if (needs & NEED_ABSOLUTE) NAME(bin_round)(&fold->absolute_bins, partial, p, ROUND, first, last, 1);
       fold->expected = STRANGE;
       return;
     }

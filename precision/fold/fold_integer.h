@@ -17,6 +17,9 @@
 // int32 is added as x + 2^31, so that the pairs are unsigned. Both are put right at the end.
 #define LESS_BIAS (sizeof(UBITS) == 2 && !IS_SIGNED)
 #define MORE_BIAS (sizeof(UBITS) == 4 && IS_SIGNED)
+// The sum of |x| is that of the unsigned type, biased alike; of unsigned elements it is their sum.
+#define HAS_SIZES (IS_SIGNED && (needs & NEED_ABSOLUTE) != 0)
+#define NEED_PLAIN_SUM (NEED_SUM | (IS_SIGNED ? 0 : NEED_ABSOLUTE))
 #define BIAS ((UBITS)(LESS_BIAS || MORE_BIAS ? (UBITS)1 << SIGN_SHIFT : 0))
 
 typedef struct {
@@ -36,30 +39,30 @@ INLINE void NAME(deposit_pairs)(WORDS i64* words, NAME(pairs) from, u32 upper) {
 }
 
 typedef struct {
-  v_i32 sum;
+  v_i32 sum, absolute;
   v_u32 square;
-  NAME(pairs) sums, squares;
+  NAME(pairs) sums, squares, absolutes;
   VECTOR_OF(ORDERED) top, bottom;
   VECTOR_OF(UBITS) zeros, negatives;
-  i64 sum_total, square_total;
+  i64 sum_total, square_total, absolute_total;
   u64 zeros_total, negatives_total, elements;
   u32 steps;
 } NAME(fold);
 
 // One vector of elements, by the width of FACTOR, the type in which they multiply.
 #define ADD_BYTES(type, x)                                                    \
-  if (needs & NEED_SUM) fold->sum += SUMS(type, x);                           \
+  if (needs & NEED_PLAIN_SUM) fold->sum += SUMS(type, x);                           \
   if (needs & NEED_SQUARES) fold->square += SQUARE_SUMS(type, x);
 #define ADD_VECTOR_u8(x) ADD_BYTES(u8, x)
 #define ADD_VECTOR_i8(x) ADD_BYTES(i8, x)
 #define ADD_VECTOR_i16(x)                                                     \
   {                                                                           \
     const v_i16 factor = AS(i16, (x) ^ (ORDERED)BIAS);                        \
-    if (needs & (NEED_SUM | NEED_SQUARES)) fold->sum += SUMS(i16, factor);    \
+    if (needs & (NEED_PLAIN_SUM | NEED_SQUARES)) fold->sum += SUMS(i16, factor);\
     if (needs & NEED_SQUARES) NAME(add_pairs)(&fold->squares, PAIRS(SQUARE_SUMS(i16, factor))); \
   }
 #define ADD_WORDS(type, x)                                                    \
-  if (needs & NEED_SUM) NAME(add_pairs)(&fold->sums, PAIRS((x) ^ (ORDERED)BIAS)); \
+  if (needs & NEED_PLAIN_SUM) NAME(add_pairs)(&fold->sums, PAIRS((x) ^ (ORDERED)BIAS)); \
   if (needs & NEED_SQUARES) {                                                 \
     UNROLL                                                                    \
     for (int k = 0; k < LANES(u32) / LANES(u64); ++k) {                       \
@@ -70,13 +73,20 @@ typedef struct {
 #define ADD_VECTOR_u32(x) ADD_WORDS(u32, x)
 #define ADD_VECTOR(x) CAT(ADD_VECTOR_, FACTOR)(x)
 
+// One vector of sizes, by their type.
+#define ADD_SIZES_u8(x) fold->absolute += SUMS(u8, x);
+#define ADD_SIZES_u16(x) fold->absolute += SUMS(i16, AS(i16, (x) ^ (u16)0x8000));
+#define ADD_SIZES_u32(x) NAME(add_pairs)(&fold->absolutes, PAIRS(x));
+#define ADD_SIZES(x) CAT(ADD_SIZES_, UBITS)(x)
+
 // Empties the narrow lanes.
 INLINE void NAME(drain)(NAME(fold) * fold) {
   fold->sum_total += ADD_LANES(i32, fold->sum);
+  fold->absolute_total += ADD_LANES(i32, fold->absolute);
   fold->square_total += ADD_LANES(u32, fold->square);
   fold->zeros_total += (u64)ADD_LANES(UBITS, fold->zeros);
   fold->negatives_total += (u64)ADD_LANES(UBITS, fold->negatives);
-  fold->sum = SPLAT(i32, 0);
+  fold->sum = fold->absolute = SPLAT(i32, 0);
   fold->square = SPLAT(u32, 0);
   fold->zeros = fold->negatives = SPLAT(UBITS, 0);
   fold->steps = 0;
@@ -84,37 +94,48 @@ INLINE void NAME(drain)(NAME(fold) * fold) {
 
 INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
   (void)needs;
-  fold->sum = SPLAT(i32, 0);
+  fold->sum = fold->absolute = SPLAT(i32, 0);
   fold->square = SPLAT(u32, 0);
   fold->sums.whole = fold->sums.high = fold->squares.whole = fold->squares.high = SPLAT(u64, 0);
+  fold->absolutes.whole = fold->absolutes.high = SPLAT(u64, 0);
   fold->zeros = fold->negatives = SPLAT(UBITS, 0);
   fold->top = SPLAT(ORDERED, LOWEST_OF(ORDERED));
   fold->bottom = SPLAT(ORDERED, (ORDERED)~LOWEST_OF(ORDERED));
-  fold->sum_total = fold->square_total = 0;
+  fold->sum_total = fold->square_total = fold->absolute_total = 0;
   fold->zeros_total = fold->negatives_total = fold->elements = 0;
   fold->steps = 0;
+}
+
+// The sum of the elements.
+INLINE void NAME(deposit_sum)(const NAME(fold) * fold, WORDS i64* words) {
+  const i64 n = (i64)fold->elements;
+  NAME(deposit_pairs)(words, fold->sums, 0);
+  deposit(words, fold->sum_total, 0);
+  if (LESS_BIAS) deposit(words, n, SIGN_SHIFT);
+  if (MORE_BIAS) deposit(words, -n, SIGN_SHIFT);
 }
 
 INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
   const i64 n = (i64)fold->elements;
   if (n == 0) return;
   NAME(drain)(fold);
-  WORDS i64* const sum = partial + PARTIAL_SUM;
-  WORDS i64* const squares = partial + SQUARES;
+  WORDS i64* const squares = partial + PLACE(SQUARES);
   if (IS_BOOL) {
     const i64 ones = n - (i64)fold->zeros_total;
     if (needs & NEED_EXTREMA) raise_extrema(partial, ones != 0, ones == n);
-    if (needs & NEED_SUM) deposit(sum, ones, 0);
+    if (needs & NEED_SUM) deposit(partial + PLACE(SUM), ones, 0);
+    if (needs & NEED_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), ones, 0);
     if (needs & NEED_SQUARES) deposit(squares, ones, 0);
   } else {
     if (needs & NEED_EXTREMA) {
       raise_extrema(partial, (i64)MAX_LANE(ORDERED, fold->top), (i64)MIN_LANE(ORDERED, fold->bottom));
     }
-    if (needs & NEED_SUM) {
-      NAME(deposit_pairs)(sum, fold->sums, 0);
-      deposit(sum, fold->sum_total, 0);
-      if (LESS_BIAS) deposit(sum, n, SIGN_SHIFT);
-      if (MORE_BIAS) deposit(sum, -n, SIGN_SHIFT);
+    if (needs & NEED_SUM) NAME(deposit_sum)(fold, partial + PLACE(SUM));
+    if (!IS_SIGNED && (needs & NEED_ABSOLUTE)) NAME(deposit_sum)(fold, partial + PLACE(ABSOLUTE));
+    if (HAS_SIZES) {
+      NAME(deposit_pairs)(partial + PLACE(ABSOLUTE), fold->absolutes, 0);
+      deposit(partial + PLACE(ABSOLUTE), fold->absolute_total, 0);
+      if (sizeof(UBITS) == 2) deposit(partial + PLACE(ABSOLUTE), n, SIGN_SHIFT);
     }
     if (needs & NEED_SQUARES) {
       NAME(deposit_pairs)(squares, fold->squares, sizeof(UBITS) == 4 ? 32 : 0);
@@ -145,6 +166,11 @@ INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
       fold->bottom = MIN(fold->bottom, x);
     }
     ADD_VECTOR(x)
+    if (HAS_SIZES) {
+      const VECTOR_OF(UBITS) sign = AS(UBITS, AS(SBITS, x) < (SBITS)0);
+      const VECTOR_OF(UBITS) size = (AS(UBITS, x) ^ sign) - sign;
+      ADD_SIZES(size)
+    }
   }
   fold->elements += GROUP;
   fold->steps += GROUP / LANES(UBITS);

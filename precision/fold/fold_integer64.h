@@ -7,6 +7,7 @@
 
 typedef struct {
   v_u64 sum, sum_high;
+  v_u64 absolute, absolute_high;
   v_u64 square[3], square_high[3];  // of low^2, low * high, high^2 of the magnitude
   v_i64 top, bottom;
   v_u64 zeros, negatives;
@@ -14,7 +15,7 @@ typedef struct {
 
 INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
   (void)needs;
-  fold->sum = fold->sum_high = SPLAT(u64, 0);
+  fold->sum = fold->sum_high = fold->absolute = fold->absolute_high = SPLAT(u64, 0);
   UNROLL
   for (int k = 0; k < 3; ++k) fold->square[k] = fold->square_high[k] = SPLAT(u64, 0);
   fold->top = SPLAT(i64, PARTIAL_NO_KEY);
@@ -29,12 +30,15 @@ INLINE void NAME(deposit_halves)(WORDS i64* words, v_u64 whole, v_u64 high, u32 
 }
 
 INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
-  if (needs & NEED_SUM) NAME(deposit_halves)(partial + PARTIAL_SUM, fold->sum, fold->sum_high, 0);
+  if (needs & NEED_SUM) NAME(deposit_halves)(partial + PLACE(SUM), fold->sum, fold->sum_high, 0);
+  if (needs & NEED_ABSOLUTE) {
+    NAME(deposit_halves)(partial + PLACE(ABSOLUTE), fold->absolute, fold->absolute_high, 0);
+  }
   if (needs & NEED_SQUARES) {
     UNROLL
     for (int k = 0; k < 3; ++k) {
       const u32 position = 32 * k + (k == 1 ? 1 : 0);  // low * high counts twice
-      NAME(deposit_halves)(partial + SQUARES, fold->square[k], fold->square_high[k], position);
+      NAME(deposit_halves)(partial + PLACE(SQUARES), fold->square[k], fold->square_high[k], position);
     }
   }
   if (needs & NEED_SIGNS) {
@@ -64,9 +68,14 @@ INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
       fold->sum += AS(u64, x);
       fold->sum_high += IS_SIGNED ? AS(u64, x >> 32) : AS(u64, x) >> 32;
     }
+    const v_i64 sign = IS_SIGNED ? x >> 63 : SPLAT(i64, 0);
+    const v_u64 size = AS(u64, x ^ sign) - AS(u64, sign);
+    if (needs & NEED_ABSOLUTE) {
+      fold->absolute += size;
+      fold->absolute_high += size >> 32;
+    }
     if (needs & NEED_SQUARES) {
-      const v_i64 sign = IS_SIGNED ? x >> 63 : SPLAT(i64, 0);
-      const v_u64 low = AS(u64, x ^ sign) - AS(u64, sign), high = low >> 32;
+      const v_u64 low = size, high = size >> 32;
       const v_u64 products[3] = {MUL_32(low, low), MUL_32(low, high), MUL_32(high, high)};
       UNROLL
       for (int k = 0; k < 3; ++k) {

@@ -1,7 +1,8 @@
 // The fold of float16, bfloat16 and float32: exact sums at the speed of memory. One text for C++ and
 // OpenCL C, included once a dtype; host/simd/vectors.h and kernels-cl/cl/vectors.cl say what a vector is.
 //
-// Every value becomes a binary64 d, and each lane keeps the sum of d, and the sum of d*d in two parts.
+// Every value becomes a binary64 d, and each lane keeps the sum of d, that of |d| where it is asked, and the sum of
+// d*d in two parts.
 // An accumulator starts at 1.5 * 2^52 of its units, so that its bits less the start's are its integer
 // sum. With all exponents inside a window, no operation below rounds, except the addition that splits
 // d*d at the coarser unit `high`; and that one's error, exact again, is what `low` adds up. All being
@@ -41,17 +42,20 @@ typedef struct {
 } NAME(window);
 
 typedef struct {
-  v_f64 sum[SETS], high[SETS], low[SETS];
+  v_f64 sum[SETS], high[SETS], low[SETS], absolute[SETS];
   f64 sum_start, high_start, low_start;
   NAME(window) wide;
   u32 steps;  // since the last flush
-  v_i64 narrow_sum, narrow_square;
+  v_i64 narrow_sum, narrow_square, narrow_absolute;
   f64 narrow_sum_start, narrow_square_start;
   NAME(window) narrow;
   u32 narrow_groups;
   NAME(seen) seen;
-  NAME(bins) bins;
+  NAME(bins) bins, absolute_bins;
 } NAME(fold);
+
+// |d|
+#define SIZE_OF(d) AS(f64, AS(u64, d) & (u64)0x7fffffffffffffff)
 
 // 1.5 * 2^(52 + exponent)
 INLINE f64 NAME(start)(i32 exponent) {
@@ -64,6 +68,7 @@ INLINE void NAME(clear)(NAME(fold) * fold) {
     fold->sum[s] = SPLAT(f64, fold->sum_start);
     fold->high[s] = SPLAT(f64, fold->high_start);
     fold->low[s] = SPLAT(f64, fold->low_start);
+    fold->absolute[s] = SPLAT(f64, fold->sum_start);
   }
   fold->steps = 0;
 }
@@ -99,34 +104,39 @@ INLINE void NAME(place_narrow)(NAME(fold) * fold, i32 highest) {
   const i32 exponent = lowest - MAX_EXPONENT / 2 - MANTISSA_SHIFT;
   fold->narrow_sum_start = NAME(start)(exponent);
   fold->narrow_square_start = NAME(start)(2 * exponent);
-  fold->narrow_sum = fold->narrow_square = SPLAT(i64, 0);
+  fold->narrow_sum = fold->narrow_square = fold->narrow_absolute = SPLAT(i64, 0);
   fold->narrow_groups = 0;
 }
 
 INLINE void NAME(flush)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
   if (fold->steps == 0) return;
-  v_i64 sum = SPLAT(i64, 0), high = SPLAT(i64, 0), low = SPLAT(i64, 0);
+  v_i64 sum = SPLAT(i64, 0), high = SPLAT(i64, 0), low = SPLAT(i64, 0), absolute = SPLAT(i64, 0);
   UNROLL
   for (int s = 0; s < SETS; ++s) {
     sum += AS(i64, fold->sum[s]) - AS_I64(fold->sum_start);
     high += AS(i64, fold->high[s]) - AS_I64(fold->high_start);
     low += AS(i64, fold->low[s]) - AS_I64(fold->low_start);
+    absolute += AS(i64, fold->absolute[s]) - AS_I64(fold->sum_start);
   }
-  if (needs & NEED_SUM) deposit(partial + PARTIAL_SUM, ADD_LANES(i64, sum), fold->wide.unit);
+  if (needs & NEED_SUM) deposit(partial + PLACE(SUM), ADD_LANES(i64, sum), fold->wide.unit);
+  if (needs & NEED_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), ADD_LANES(i64, absolute), fold->wide.unit);
   if (needs & NEED_SQUARES) {
-    deposit(partial + SQUARES, ADD_LANES(i64, high), 2 * fold->wide.unit + SPLIT);
-    deposit(partial + SQUARES, ADD_LANES(i64, low), 2 * fold->wide.unit);
+    deposit(partial + PLACE(SQUARES), ADD_LANES(i64, high), 2 * fold->wide.unit + SPLIT);
+    deposit(partial + PLACE(SQUARES), ADD_LANES(i64, low), 2 * fold->wide.unit);
   }
   NAME(clear)(fold);
 }
 
 INLINE void NAME(flush_narrow)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
   if (fold->narrow_groups == 0) return;
-  if (needs & NEED_SUM) deposit(partial + PARTIAL_SUM, ADD_LANES(i64, fold->narrow_sum), fold->narrow.unit);
-  if (needs & NEED_SQUARES) {
-    deposit(partial + SQUARES, ADD_LANES(i64, fold->narrow_square), 2 * fold->narrow.unit);
+  if (needs & NEED_SUM) deposit(partial + PLACE(SUM), ADD_LANES(i64, fold->narrow_sum), fold->narrow.unit);
+  if (needs & NEED_ABSOLUTE) {
+    deposit(partial + PLACE(ABSOLUTE), ADD_LANES(i64, fold->narrow_absolute), fold->narrow.unit);
   }
-  fold->narrow_sum = fold->narrow_square = SPLAT(i64, 0);
+  if (needs & NEED_SQUARES) {
+    deposit(partial + PLACE(SQUARES), ADD_LANES(i64, fold->narrow_square), 2 * fold->narrow.unit);
+  }
+  fold->narrow_sum = fold->narrow_square = fold->narrow_absolute = SPLAT(i64, 0);
   fold->narrow_groups = 0;
 }
 
@@ -135,27 +145,28 @@ INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
   // float16 fits one window whole; data of unit size fits these ones of the others.
   NAME(place)(fold, SPAN >= MAX_EXPONENT - 2 ? MAX_EXPONENT - 1 : MAX_EXPONENT / 2 + 3);
   NAME(place_narrow)(fold, MAX_EXPONENT / 2 + 3);
-  if ((needs & (NEED_SUM | NEED_SQUARES)) == 0) {  // only NaN and Inf are kept out
+  if ((needs & NEED_EXACT) == 0) {  // only NaN and Inf are kept out
     NAME(set_window)(&fold->narrow, 1, (UBITS)(INF_BITS - 1));
     NAME(set_window)(&fold->wide, 1, (UBITS)(INF_BITS - 1));
   }
-  fold->bins.elements = 0;
+  fold->bins.elements = fold->absolute_bins.elements = 0;
 }
 
 INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
   NAME(flush)(fold, partial, needs);
   NAME(flush_narrow)(fold, partial, needs);
   NAME(close_seen)(&fold->seen, partial, needs);
-  NAME(flush_bins)(&fold->bins, partial);
+  NAME(flush_bins)(&fold->bins, partial, 0);
+  if (needs & NEED_ABSOLUTE) NAME(flush_bins)(&fold->absolute_bins, partial, 1);
 }
 
 // With `all`, every element is finite; otherwise those that are not are left out.
 INLINE void NAME(add_narrow)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int all) {
   const v_f64 sum_start = SPLAT(f64, fold->narrow_sum_start), square_start = SPLAT(f64, fold->narrow_square_start);
-  v_f64 sum[SETS], square[SETS];
+  v_f64 sum[SETS], square[SETS], absolute[SETS];
   UNROLL
   for (int s = 0; s < SETS; ++s) {
-    sum[s] = sum_start;
+    sum[s] = absolute[s] = sum_start;
     square[s] = square_start;
   }
   const v_f64 one = ONE;
@@ -167,24 +178,27 @@ INLINE void NAME(add_narrow)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
       if (!all) d = ONLY_FINITE(d);
       if (needs & NEED_SUM) sum[k % SETS] = ADD_F64(d, one, sum[k % SETS]);
       if (needs & NEED_SQUARES) square[k % SETS] = MUL_ADD(d, d, square[k % SETS]);
+      if (needs & NEED_ABSOLUTE) absolute[k % SETS] = ADD_F64(SIZE_OF(d), one, absolute[k % SETS]);
     }
   }
   UNROLL
   for (int s = 0; s < SETS; ++s) {
     fold->narrow_sum += AS(i64, sum[s]) - AS(i64, sum_start);
     fold->narrow_square += AS(i64, square[s]) - AS(i64, square_start);
+    if (needs & NEED_ABSOLUTE) fold->narrow_absolute += AS(i64, absolute[s]) - AS(i64, sum_start);
   }
   if (++fold->narrow_groups == NARROW_GROUPS) NAME(flush_narrow)(fold, partial, needs);
 }
 
 INLINE void NAME(add_wide)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int all) {
   const v_f64 one = ONE;
-  v_f64 sum[SETS], high[SETS], low[SETS];  // the compiler may keep these in registers
+  v_f64 sum[SETS], high[SETS], low[SETS], absolute[SETS];  // the compiler may keep these in registers
   UNROLL
   for (int s = 0; s < SETS; ++s) {
     sum[s] = fold->sum[s];
     high[s] = fold->high[s];
     low[s] = fold->low[s];
+    absolute[s] = fold->absolute[s];
   }
   UNROLL
   for (int i = 0; i < GROUP; i += LANES(f64) * SETS) {
@@ -193,6 +207,7 @@ INLINE void NAME(add_wide)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8
       v_f64 d = NAME(load_f64)(p + (i + s * LANES(f64)) * (int)sizeof(UBITS));
       if (!all) d = ONLY_FINITE(d);
       if (needs & NEED_SUM) sum[s] = ADD_F64(d, one, sum[s]);
+      if (needs & NEED_ABSOLUTE) absolute[s] = ADD_F64(SIZE_OF(d), one, absolute[s]);
       if (needs & NEED_SQUARES) {
         const v_f64 raised = MUL_ADD(d, d, high[s]);
         const v_f64 taken = raised - high[s];
@@ -206,6 +221,7 @@ INLINE void NAME(add_wide)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8
     fold->sum[s] = sum[s];
     fold->high[s] = high[s];
     fold->low[s] = low[s];
+    if (needs & NEED_ABSOLUTE) fold->absolute[s] = absolute[s];
   }
   fold->steps += GROUP / (LANES(f64) * SETS);
   if (fold->steps == 1 << LOG2_STEPS) NAME(flush)(fold, partial, needs);
@@ -220,7 +236,7 @@ NOINLINE int NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8*
                           const int needs) {
   const int finite = largest < (UBITS)INF_BITS;
   if (!finite) NAME(see_finite)(&fold->seen, partial, p, &largest, &smallest, needs);
-  if ((needs & (NEED_SUM | NEED_SQUARES)) == 0 || largest == 0) return NAME(DONE);
+  if ((needs & NEED_EXACT) == 0 || largest == 0) return NAME(DONE);
   const i32 highest = MIN((i32)(largest >> MANTISSA_SHIFT) + 1, MAX_EXPONENT - 1);  // a binade to spare
   const i32 exponent = (i32)(smallest >> MANTISSA_SHIFT);
   if (HAS_NARROW && (largest > fold->narrow.largest || smallest < fold->narrow.smallest) &&
@@ -236,7 +252,8 @@ NOINLINE int NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8*
   if (largest > fold->wide.largest || smallest < fold->wide.smallest) {
     const i32 lowest = MAX(highest - SPAN, 1);
     if (exponent < lowest && !(SUBNORMALS_CONVERT && lowest == 1)) {
-      NAME(bin_group)(&fold->bins, partial, p);
+      NAME(bin_group)(&fold->bins, partial, p, 0);
+      if (needs & NEED_ABSOLUTE) NAME(bin_group)(&fold->absolute_bins, partial, p, 1);
       return NAME(DONE);
     }
     NAME(flush)(fold, partial, needs);
@@ -267,7 +284,7 @@ INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
     }
   }
   NAME(add_seen)(&fold->seen, &seen, partial, needs);
-  if ((needs & (NEED_SUM | NEED_SQUARES)) == 0 || path == NAME(DONE)) return;
+  if ((needs & NEED_EXACT) == 0 || path == NAME(DONE)) return;
   if (HAS_NARROW && path == NAME(NARROW)) {
     NAME(add_narrow)(fold, partial, p, needs, 1);
   } else {

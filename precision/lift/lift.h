@@ -8,21 +8,21 @@ INLINE void raise_extrema(WORDS i64* partial, i64 highest, i64 lowest) {
   RAISE(partial[PARTIAL_LOWEST], ~lowest);
 }
 
-// Counts and extrema of a float, given its key, its bits without the sign, and those of Inf. Returns
-// whether it is finite.
-INLINE int lift_float(WORDS i64* partial, i64 key, i64 magnitude, i64 infinity) {
+// Counts and extrema of n floats with the same key, bits without the sign, and those of Inf. Returns whether
+// they are finite.
+INLINE int lift_float(WORDS i64* partial, i64 key, i64 magnitude, i64 infinity, i64 n) {
   if (magnitude > infinity) {
-    ADD(partial[PARTIAL_NANS], 1);
+    ADD(partial[PARTIAL_NANS], n);
     return 0;
   }
   raise_extrema(partial, key, key);
-  if (key < -1) ADD(partial[PARTIAL_NEGATIVES], 1);
-  if (magnitude == 0) ADD(partial[PARTIAL_ZEROS], 1);
+  if (key < -1) ADD(partial[PARTIAL_NEGATIVES], n);
+  if (magnitude == 0) ADD(partial[PARTIAL_ZEROS], n);
   if (magnitude < infinity) return 1;
   if (key < 0) {
-    ADD(partial[PARTIAL_NEGATIVE_INFS], 1);
+    ADD(partial[PARTIAL_NEGATIVE_INFS], n);
   } else {
-    ADD(partial[PARTIAL_POSITIVE_INFS], 1);
+    ADD(partial[PARTIAL_POSITIVE_INFS], n);
   }
   return 0;
 }

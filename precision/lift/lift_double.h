@@ -1,15 +1,16 @@
 // One element of a float64 into a partial: integer arithmetic only, and the definition that the fold
 // must agree with. One text for C++ and OpenCL C, included once a dtype.
-INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p) {
+INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p, const int needs) {
   const i64 bits = (i64)LOAD_ONE(u64, p);
   // Not with bits >> 63: clang 14 makes a wrong bfe.u64 of that for NVIDIA's chips.
   const i64 key = bits < 0 ? bits ^ (i64)MAGNITUDE_MASK : bits;
   const i64 magnitude = bits & (i64)MAGNITUDE_MASK;
-  if (!lift_float(partial, key, magnitude, INF_BITS)) return;
+  if (!lift_float(partial, key, magnitude, INF_BITS, 1)) return;
   const i32 exponent = (i32)(magnitude >> 52);
   const i64 fraction = magnitude & (((i64)1 << 52) - 1);
   const i64 mantissa = exponent == 0 ? fraction : fraction | ((i64)1 << 52);
   const u32 position = (u32)(MAX(exponent, 1) - 1);
-  deposit(partial + PARTIAL_SUM, bits < 0 ? -mantissa : mantissa, position);
-  deposit_square(partial + SQUARES, (u64)mantissa, 2 * position);
+  deposit(partial + PLACE(SUM), bits < 0 ? -mantissa : mantissa, position);
+  if (needs & NEED_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), mantissa, position);
+  deposit_square(partial + PLACE(SQUARES), (u64)mantissa, 2 * position);
 }

@@ -1,11 +1,13 @@
 // One element of a bool or of the integers up to 32 bits into a partial: integer arithmetic only, and the definition that the fold
 // must agree with. One text for C++ and OpenCL C, included once a dtype.
-INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p) {
+INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p, const int needs) {
   const i64 stored = (i64)LOAD_ONE(ORDERED, p);
   const i64 value = IS_BOOL ? stored != 0 : stored;
   raise_extrema(partial, value, value);
   if (value == 0) ADD(partial[PARTIAL_ZEROS], 1);
   if (value < 0) ADD(partial[PARTIAL_NEGATIVES], 1);
-  deposit(partial + PARTIAL_SUM, value, 0);
-  deposit_square(partial + SQUARES, (u64)(value < 0 ? -value : value), 0);
+  const i64 size = value < 0 ? -value : value;
+  deposit(partial + PLACE(SUM), value, 0);
+  deposit_square(partial + PLACE(SQUARES), (u64)size, 0);
+  if (needs & NEED_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), size, 0);
 }

@@ -7,36 +7,36 @@
 // into the exact words, and their total is rounded to the type once (stats/core/finish.cpp). So every engine
 // gives the same bits, and a tensor may be cut between tiles.
 //
-// The squares overflow where the type does. The mean's sum is held at 2^-10 of its size, which a tile of
-// the largest values does not overflow.
-#define TILE 1024
-#define TILE_LANES 16
-#define LOG2_TILE 10
-
+// The squares overflow where the type does. The mean's sum, and that of |x|, are held at 2^-10 of their size, which
+// a tile of the largest values does not overflow.
 // The `count` elements at p, at most a tile.
-INLINE void NAME(low_tile)(WORDS i64* partial, TILE_SPACE const u8* p, const u32 count) {
-  OWN sum[TILE_LANES], square[TILE_LANES];
-  for (u32 k = 0; k < TILE_LANES; ++k) sum[k] = square[k] = 0;
+INLINE void NAME(low_tile)(WORDS i64* partial, TILE_SPACE const u8* p, const u32 count, const int needs) {
+  OWN sum[TILE_LANES], square[TILE_LANES], absolute[TILE_LANES];
+  for (u32 k = 0; k < TILE_LANES; ++k) sum[k] = square[k] = absolute[k] = 0;
   for (u32 i = 0; i < count; ++i) {
     const UBITS bits = LOAD_OF(TILE_SPACE, UBITS, p + i * sizeof(UBITS));
     const UBITS magnitude = bits & MAGNITUDE_MASK;
     const i64 key = bits == magnitude ? (i64)magnitude : ~(i64)magnitude;
-    if (!lift_float(partial, key, (i64)magnitude, (i64)INF_BITS)) continue;
+    if (!lift_float(partial, key, (i64)magnitude, (i64)INF_BITS, 1)) continue;
     const OWN x = NAME(own)(bits);
     const u32 k = i % TILE_LANES;
-    sum[k] = NAME(round_sum)(sum[k] + NAME(round_sum)(x * (OWN)(1.0f / TILE)));
+    const OWN addend = NAME(round_sum)(x * (OWN)(1.0f / TILE));
+    sum[k] = NAME(round_sum)(sum[k] + addend);
+    if (needs & NEED_ABSOLUTE) absolute[k] = NAME(round_sum)(absolute[k] + (addend < 0 ? -addend : addend));
     square[k] = NAME(round_square)(square[k] + NAME(round_square)(x * x));
   }
   for (u32 upper = TILE_LANES / 2; upper != 0; upper /= 2) {
     for (u32 k = 0; k < upper; ++k) {
       sum[k] = NAME(round_sum)(sum[k] + sum[k + upper]);
       square[k] = NAME(round_square)(square[k] + square[k + upper]);
+      if (needs & NEED_ABSOLUTE) absolute[k] = NAME(round_sum)(absolute[k] + absolute[k + upper]);
     }
   }
-  NAME(deposit_own)(partial + PARTIAL_SUM, sum[0], LOG2_TILE);
+  NAME(deposit_own)(partial + PLACE(SUM), sum[0], LOG2_TILE);
+  if (needs & NEED_ABSOLUTE) NAME(deposit_own)(partial + PLACE(ABSOLUTE), absolute[0], LOG2_TILE);
   if (square[0] - square[0] != 0) {  // Inf
     ADD(partial[PARTIAL_OVERFLOWS], 1);
   } else {
-    NAME(deposit_own)(partial + SQUARES, square[0], (u32)-CAT(SUM_EXPONENT_, FAMILY));
+    NAME(deposit_own)(partial + PLACE(SQUARES), square[0], (u32)-CAT(SUM_EXPONENT_, FAMILY));
   }
 }

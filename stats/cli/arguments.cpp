@@ -22,6 +22,7 @@ constexpr const char* kExamples = R"(Examples:
   tensorstat run --stats all -o statistic.csv     MindSpore's columns, for a spreadsheet
   tensorstat run -o all.csv --columns path,rank,iteration   the same of a tree, with where each row is from
   tensorstat 'grad.*.npy' --format json | jq '.tensors[] | select(.stats["nan count"] > 0) | .path'
+  tensorstat run --fail-on 'nan,inf,max>65504' && echo clean    exit status 1 where a tensor is not
   tensorstat huge.npy --on device --budget 512M --explain
   tensorstat dump --config data_dump.json run     what MindSpore would have written of them
   tensorstat devices                              what there is to compute on
@@ -35,8 +36,12 @@ constexpr const char* kAfterwards =
 Paths: in a glob ** stands for any number of folders: 'run/**/grad.*.npy'. Folders named dump or
 devices are read as ./dump and ./devices, because these words are subcommands.
 
-Exit status: 0 done; 1 the results could not be written; 2 wrong usage; 3 some input could not be
-read (the others are done and written); 4 --on device was asked for and no device can do it.)";
+--fail-on: a list of nan, inf and comparisons of a statistic with a number (> >= < <= == !=). What it
+needs is measured, whatever --stats shows. NaN is neither above nor below a number: name nan, too.
+
+Exit status: 0 done; 1 done, and a tensor meets a condition of --fail-on; 2 wrong usage; 3 some input
+could not be read (the others are done and written); 4 --on device was asked for and no device can do
+it; 5 the results could not be written. An error wins over a finding, as with grep.)";
 
 class ExamplesFirst : public CLI::Formatter {
  public:
@@ -132,10 +137,10 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
   app.get_option("--version")->description("Show the version and exit");
 
   app.add_option("PATH", arguments.paths,
-                 ".npy and .safetensors files, directories (walked recursively, in the order of names) and "
+                 ".npy and .safetensors files, directories (walked recursively, layer.2 before layer.10) and "
                  "globs (*, ?, [], **)")
       ->type_name("");
-  std::string stats = kStatsByDefault, device, columns;
+  std::string stats = kStatsByDefault, device, columns, fail_on;
   std::optional<Format> format;
   app.add_option("--stats", stats, "What to compute, e.g. max,nan-count; or all")
       ->type_name("LIST");
@@ -166,6 +171,8 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
       ->type_name("BYTES");
   app.add_flag("--bfloat16", arguments.void_is_bfloat16,
                "Two-byte voids (<V2, as ml_dtypes writes them) are bfloat16");
+  app.add_option("--fail-on", fail_on, "Exit with status 1 where a tensor meets one of these, e.g. 'nan,inf,max>65504'")
+      ->type_name("LIST");
   app.add_flag("--explain", arguments.explain,
                "Say where each statistic was computed and why, and the device memory taken");
   const CLI::App* devices = app.add_subcommand(
@@ -185,6 +192,11 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
     auto categories = categories_from(stats);
     if (!categories) throw CLI::ValidationError("--stats", categories.error().message);
     arguments.request.categories = *std::move(categories);
+    if (app.count("--fail-on") != 0) {
+      auto conditions = conditions_from(fail_on);
+      if (!conditions) throw CLI::ValidationError("--fail-on", conditions.error().message);
+      arguments.fail_on = *std::move(conditions);
+    }
     arguments.format = format ? *format : format_for(arguments.output);
     if (!columns.empty()) {
       if (arguments.format != Format::kCsv) {

@@ -7,17 +7,20 @@
 #include <variant>
 #include <vector>
 
+#include "stats/cli/condition.hpp"
 #include "stats/cli/dump_command.hpp"
 
 namespace tensorstat::cli {
 
-// What the command's exit status means; --help says the same in words.
+// What the command's exit status means; --help says the same in words. Of several, the greatest is given: an error
+// wins over a finding, as with grep.
 enum Exit : int {
   kDone = 0,
-  kNotWritten = 1,  // the results could not be written
+  kFound = 1,       // a tensor meets a condition of --fail-on; nothing failed
   kUsage = 2,       // the command line makes no sense; nothing was done
   kNotRead = 3,     // some input could not be read; the others were done and written
   kNoDevice = 4,    // --on device was asked for and no device can do it
+  kNotWritten = 5,  // the results could not be written
 };
 
 enum class Format { kTable, kCsv, kJson, kNdjson };
@@ -32,6 +35,7 @@ struct Arguments {
   Format format = Format::kTable;
   std::vector<std::string> columns;  // of a csv, after the documented ones
   std::string output;  // empty: stdout
+  std::vector<Condition> fail_on;
   bool explain = false;
 };
 

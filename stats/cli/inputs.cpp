@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "stats/files/folders.hpp"
+#include "stats/files/natural_order.hpp"
 #include "stats/files/shown.hpp"
 
 namespace tensorstat::cli {
@@ -79,7 +80,7 @@ void add_glob(const std::string& pattern, Inputs& inputs) {
   std::vector<std::string> matches;
   const std::size_t faults = inputs.faults.size();
   expand(pattern.starts_with('/') ? "/" : "", parts_of(pattern), matches, inputs.faults);
-  std::ranges::sort(matches);
+  std::ranges::sort(matches, natural_before);
   const auto again = std::ranges::unique(matches);  // a second ** may find a file in two ways
   matches.erase(again.begin(), again.end());
   for (const std::string& match : matches) add(match, inputs);

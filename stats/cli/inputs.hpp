@@ -8,12 +8,12 @@
 namespace tensorstat::cli {
 
 struct Inputs {
-  std::vector<std::string> files;  // in the order of the arguments; within one, by name
+  std::vector<std::string> files;  // in the order of the arguments; within one, in natural order
   std::vector<Error> faults;       // each argument that gave nothing, and what could not be looked at
 };
 
 // A file is taken whatever its name. Of a directory, every file with the extension of a format below it, each level
-// in the order of names; symbolic links to directories below it are not followed. What does not exist and holds
+// in natural order (layer.2 before layer.10); symbolic links to directories below it are not followed. What does not exist and holds
 // one of * ? [ is a glob, in which a part ** stands for any number of directories, hidden ones left out.
 Inputs find_inputs(const std::vector<std::string>& paths);
 

@@ -17,6 +17,7 @@
 #include "stats/cli/columns.hpp"
 #include "stats/cli/console.hpp"
 #include "stats/cli/devices.hpp"
+#include "stats/cli/findings.hpp"
 #include "stats/cli/inputs.hpp"
 #include "stats/cli/output.hpp"
 #include "stats/cli/report.hpp"
@@ -53,6 +54,14 @@ Outcome report_on(const Arguments& arguments, Console& console, const Write& wri
     }
   };
   Meter meter(std::move(options));
+  // What is measured and not shown stands behind what is shown.
+  Findings findings(arguments.fail_on);
+  const bool has_summary = arguments.format == Format::kTable;
+  Request request = arguments.request;
+  const std::size_t shown_count = request.categories.size();
+  for (const Category category : findings.needed(has_summary)) {
+    if (!std::ranges::count(request.categories, category)) request.categories.push_back(category);
+  }
   const Inputs inputs = find_inputs(arguments.paths);
   const auto report = make_report(arguments, wants_color(arguments));
   AlikeRows alike(arguments.columns);
@@ -64,8 +73,12 @@ Outcome report_on(const Arguments& arguments, Console& console, const Write& wri
     };
   };
   Survey::Listener listener;
-  listener.measured = [&](const Entry& entry) {
+  listener.measured = [&](Entry&& entry) {
     outcome.has_results = true;
+    findings.add(entry);
+    entry.row.statistics.categories.resize(shown_count);
+    entry.row.statistics.values.resize(shown_count);
+    entry.placement = entry.placement.first(shown_count);
     write(report->add(entry));
     if (arguments.format == Format::kCsv && alike.are_met(entry.path, entry.row.identity)) {
       console.say("rows of different folders are alike; --columns path,rank,iteration tells them apart");
@@ -94,7 +107,7 @@ Outcome report_on(const Arguments& arguments, Console& console, const Write& wri
 
   write(report->begin());
   std::ranges::for_each(inputs.faults, fail(kNotRead));
-  Survey survey(meter, arguments.request, arguments.void_is_bfloat16, std::move(listener));
+  Survey survey(meter, request, arguments.void_is_bfloat16, std::move(listener));
   for (const std::string& file : inputs.files) survey.add(file);
   survey.finish();
   if (more_tensors != 0) {
@@ -102,6 +115,11 @@ Outcome report_on(const Arguments& arguments, Console& console, const Write& wri
     console.say("the same for " + std::to_string(more_tensors) + noun);
   }
   write(report->end());
+  if (findings.any()) {
+    outcome.exit = std::max<int>(outcome.exit, kFound);
+    console.say(findings.words());
+  }
+  if (has_summary && findings.tensors() > 1) console.say(findings.summary());
   return outcome;
 }
 

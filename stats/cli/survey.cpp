@@ -165,7 +165,7 @@ void Survey::accept(Entry entry, const Measurement& measurement) {
   entry.row.statistics = Statistics(measurement.statistics);
   entry.placement = measurement.placement;
   entry.device_bytes = measurement.device_bytes;
-  listener_.measured(entry);
+  listener_.measured(std::move(entry));
 }
 
 void Survey::read(std::uint64_t bytes) {

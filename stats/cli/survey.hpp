@@ -36,7 +36,7 @@ class Survey {
   };
 
   struct Listener {
-    std::function<void(const Entry&)> measured;    // in the order of the files, and of the tensors in each
+    std::function<void(Entry&&)> measured;         // in the order of the files, and of the tensors in each
     std::function<void(const Error&)> unreadable;  // a file, or a tensor in it; names it
     std::function<void(const std::string& label, const Error&)> unmeasured;  // what the engine says
     std::function<void(const Progress&)> progressed;

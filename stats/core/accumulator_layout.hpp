@@ -1,9 +1,14 @@
-// Where a partial's words are (precision/partial.h), by dtype.
+// The accumulators' list (precision/partial.h) for C++: what a partial's words are, by dtype and needs. For engines
+// too.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <type_traits>
 
-#include <tensorstat/catalog.hpp>
+#include <tensorstat/partial.hpp>
 
 #include "precision/families.h"
 #include "precision/formats.h"
@@ -11,19 +16,84 @@
 
 namespace tensorstat {
 
-struct AccumulatorLayout {
-  std::size_t sum_words, square_words;
-  int sum_exponent;
-  constexpr std::size_t squares() const { return PARTIAL_SUM + sum_words; }
-  constexpr std::size_t words() const { return squares() + square_words; }
-};
-
-#define LAYOUT(family) {CAT(SUM_WORDS_, family), CAT(SQUARE_WORDS_, family), CAT(SUM_EXPONENT_, family)},
-#define ROW(id, name, ...) LAYOUT(FAMILY_OF(name))
-inline constexpr AccumulatorLayout kLayouts[] = {TENSORSTAT_DTYPES(ROW)};
+// The list's needs and the public ones are the same bits, and a digest is none of them.
+#define ROW(id, name) static_assert(std::uint32_t{name} == std::uint32_t{NEED_##id});
+NEED_ROWS(ROW)
 #undef ROW
-#undef LAYOUT
+static_assert((kDigests & std::uint32_t{NEED_ALL}) == 0);
 
-constexpr const AccumulatorLayout& layout(Dtype dtype) { return kLayouts[static_cast<int>(dtype)]; }
+// A field of one word: the word is its index.
+struct Field {
+  bool by_maximum;
+  Needs need;
+};
+#define MAXIMUM true
+#define ADDITION false
+#define ROW(id, merge, need) Field{merge, NEED_##need},
+inline constexpr std::array kFields = {FIELD_ROWS(ROW)};
+#undef ROW
+#undef MAXIMUM
+#undef ADDITION
+static_assert(std::ranges::is_partitioned(kFields, &Field::by_maximum), "MERGES_BY_MAXIMUM rests on their order");
+
+// The exact sums, in their order.
+#define ROW(id, ...) EXACT_##id,
+enum : std::size_t { EXACT_ROWS(ROW) EXACT_SUMS };
+#undef ROW
+
+// An exact sum: words[first, first + count), whose unit is 2^exponent.
+struct ExactSum {
+  std::size_t first, count;
+  int exponent;
+  Needs need;
+  bool optional;
+  constexpr bool is_in(Needs needs) const { return !optional || (needs & NEED_ALL) >= need; }
+};
+using AccumulatorLayout = std::array<ExactSum, EXACT_SUMS>;
+
+#define ROW(id, words, power, need, optional, family) \
+  ExactSum{PLACE_##id##_##family, words##_##family, power * int{SUM_EXPONENT_##family}, NEED_##need, optional != 0},
+#define LAYOUT(family, ...) inline constexpr AccumulatorLayout kLayout##family = {EXACT_ROWS(ROW, family)};
+FAMILIES(LAYOUT)
+#undef LAYOUT
+#undef ROW
+
+#define ROW(id, name, ...) &CAT(kLayout, FAMILY_OF(name)),
+inline constexpr const AccumulatorLayout* kLayouts[] = {TENSORSTAT_DTYPES(ROW)};
+#undef ROW
+constexpr const AccumulatorLayout& layout(Dtype dtype) { return *kLayouts[static_cast<int>(dtype)]; }
+
+constexpr std::size_t word_count(Dtype dtype, Needs needs) {
+  std::size_t end = PARTIAL_FIELDS;
+  for (const ExactSum& sum : layout(dtype)) {
+    if (sum.is_in(needs)) end = sum.first + sum.count;
+  }
+  return end;
+}
+
+// Enough words for any partial.
+inline constexpr std::size_t kMostWords = [] {
+  std::size_t most = 0;
+  for (int i = 0; i < kDtypeCount; ++i) most = std::max(most, word_count(static_cast<Dtype>(i), NEED_ALL));
+  return most;
+}();
+
+// What asks for a word; kNothing of those that are always kept.
+constexpr Needs need_of(Dtype dtype, std::size_t word) {
+  if (word < kFields.size()) return kFields[word].need;
+  for (const ExactSum& sum : layout(dtype)) {
+    if (word < sum.first + sum.count) return sum.need;
+  }
+  return kNothing;
+}
+
+#define ROW(id, name, ...) HAS_LOW_OF(name) != 0,
+inline constexpr bool kHasLow[] = {TENSORSTAT_DTYPES(ROW)};
+#undef ROW
+
+// Whether sums are held in the dtype's own arithmetic (precision/low/). A dtype that has none sums as in `high`.
+constexpr bool is_low(Dtype dtype, Precision precision) {
+  return precision == Precision::kLow && kHasLow[static_cast<int>(dtype)];
+}
 
 }  // namespace tensorstat

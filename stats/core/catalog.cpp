@@ -11,21 +11,30 @@ namespace {
 struct CategoryRow {
   std::string_view name, column;
   ValueKind kind;
+  bool in_all;
 };
+
+// What other tools call a category: msprobe, PyTorch, TransformerEngine. Typed, and never written.
+struct Alias {
+  std::string_view typed, name;
+};
+constexpr Alias kAliases[] = {{"mean", "avg"}, {"norm", "l2norm"}, {"l2", "l2norm"}, {"amax", "absmax"}};
+
+std::string_view without_alias(std::string_view typed) {
+  const auto alias = std::ranges::find(kAliases, typed, &Alias::typed);
+  return alias == std::end(kAliases) ? typed : alias->name;
+}
 
 struct DtypeRow {
   std::string_view name;
   bool has_specials;
 };
 
-// The families of precision/formats.h, read as "has NaN and Inf".
-enum Family : bool { Integer = false, Integer64 = false, Float = true, Double = true };
-
-#define TENSORSTAT_ROW(id, name, column, needs, kind) CategoryRow{name, column, ValueKind::kind},
+#define TENSORSTAT_ROW(id, name, column, kind, in_all, needs) CategoryRow{name, column, ValueKind::kind, in_all != 0},
 constexpr std::array kCategoryRows = {TENSORSTAT_CATEGORIES(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
 
-#define TENSORSTAT_ROW(id, name, ...) DtypeRow{#name, Family::FAMILY_OF(name)},
+#define TENSORSTAT_ROW(id, name, ...) DtypeRow{#name, CAT(IS_FLOAT_, FAMILY_OF(name)) != 0},
 constexpr std::array kDtypeRows = {TENSORSTAT_DTYPES(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
 
@@ -77,7 +86,7 @@ Result<Categories> categories_from(std::string_view comma_separated) try {
   for (std::string_view rest = comma_separated;;) {
     const std::size_t comma = rest.find(',');
     const std::string_view word = rest.substr(0, comma);
-    if (const auto category = category_from(word)) {
+    if (const auto category = category_from(without_alias(word))) {
       add(*category);
     } else if (word == "all") {
       std::ranges::for_each(all_categories(), add);
@@ -96,7 +105,7 @@ Result<Categories> categories_from(std::string_view comma_separated) try {
 
 Categories all_categories() {
   Categories categories = every_category();
-  std::erase(categories, Category::kHash);
+  std::erase_if(categories, [](Category category) { return !row(category).in_all; });
   return categories;
 }
 

@@ -12,31 +12,44 @@
 namespace tensorstat {
 namespace {
 
-const precision::Format& own_format(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::kFloat16: return precision::kBinary16;
-    case Dtype::kBfloat16: return precision::kBfloat16;
-    case Dtype::kFloat32: return precision::kBinary32;
-    default: return precision::kBinary64;
-  }
+// How a float dtype is stored, from its row in precision/formats.h: the exponent field e of a normal value means
+// 2^(e - bias), and a field of ones Inf, where the dtype has that.
+struct Stored {
+  int mantissa_shift, bias;
+  bool has_infinity;
+};
+constexpr Stored stored(std::uint64_t infinity, int mantissa_shift, int first_unit, int sum_exponent) {
+  return {mantissa_shift, 1 - mantissa_shift - first_unit - sum_exponent, infinity % 2 == 0};
+}
+#define STORED_0(name) Stored{}
+#define STORED_1(name) \
+  stored(CALL(COLUMN_3, FORMAT_##name), CALL(COLUMN_4, FORMAT_##name), CALL(COLUMN_5, FORMAT_##name), \
+         CAT(SUM_EXPONENT_, FAMILY_OF(name)))
+#define ROW(id, name, ...) CAT(STORED_, CAT(IS_FLOAT_, FAMILY_OF(name)))(name),
+constexpr Stored kStored[] = {TENSORSTAT_DTYPES(ROW)};
+#undef ROW
+
+constexpr precision::Format own_format(Dtype dtype) {
+  const auto& [shift, bias, has_infinity] = kStored[static_cast<int>(dtype)];
+  return {shift + 1, 1 - bias - shift, bias};
 }
 
 // The binary64 with the value of a shorter format's, given that one's bits without the sign: by its bits, as a
 // caller's flush-to-zero would lose a subnormal.
-double widened(const precision::Format& format, std::uint64_t magnitude, bool negative) {
-  const int shift = format.significant_bits - 1;
+double widened(const Stored& format, std::uint64_t magnitude, bool negative) {
+  const int shift = format.mantissa_shift;
   const std::uint64_t sign = static_cast<std::uint64_t>(negative) << 63;
   std::uint64_t exponent = magnitude >> shift;
   std::uint64_t fraction = magnitude & ((std::uint64_t{1} << shift) - 1);
-  const auto infinity = static_cast<std::uint64_t>(2 * format.greatest_exponent + 1);
-  if (magnitude == 0 || exponent == infinity) {
+  const bool is_infinite = format.has_infinity && exponent == static_cast<std::uint64_t>(2 * format.bias + 1);
+  if (magnitude == 0 || is_infinite) {
     return std::bit_cast<double>(sign | (magnitude == 0 ? 0 : std::uint64_t{0x7ff} << 52));
   }
-  int power = static_cast<int>(exponent) - format.greatest_exponent;
+  int power = static_cast<int>(exponent) - format.bias;
   if (exponent == 0) {  // a subnormal's first bit becomes the implied one
     const int up = shift + 1 - std::bit_width(fraction);
     fraction = (fraction << up) & ((std::uint64_t{1} << shift) - 1);
-    power = 1 - format.greatest_exponent - up;
+    power = 1 - format.bias - up;
   }
   return std::bit_cast<double>(sign | static_cast<std::uint64_t>(power + 1023) << 52 | fraction << (52 - shift));
 }
@@ -45,7 +58,7 @@ double widened(const precision::Format& format, std::uint64_t magnitude, bool ne
 double float_of_key(Dtype dtype, std::int64_t key) {
   const std::int64_t bits = key < 0 ? key ^ std::numeric_limits<std::int64_t>::max() : key;
   if (dtype == Dtype::kFloat64) return std::bit_cast<double>(bits);
-  return widened(own_format(dtype), static_cast<std::uint64_t>(bits) << 1 >> 1, key < 0);
+  return widened(kStored[static_cast<int>(dtype)], static_cast<std::uint64_t>(bits) << 1 >> 1, key < 0);
 }
 
 // a > b, of numbers; a caller's flush-to-zero, which takes subnormals for 0, has no say.
@@ -81,7 +94,7 @@ class Finished {
         nans_(word(PARTIAL_NANS)),
         positive_infs_(word(PARTIAL_POSITIVE_INFS)),
         negative_infs_(word(PARTIAL_NEGATIVE_INFS)),
-        own_(partial.precision == Precision::kLow && is_float(partial.dtype)),
+        own_(is_low(partial.dtype, partial.precision)),
         format_(own_          ? own_format(partial.dtype)
                 : to_binary32 ? precision::kBinary32
                               : precision::kBinary64) {}
@@ -103,6 +116,13 @@ class Finished {
       case Category::kNegativeInfCount: return is(negative_infs_);
       case Category::kPositiveInfCount: return is(positive_infs_);
       case Category::kZeroCount: return is(word(PARTIAL_ZEROS));
+      case Category::kL1norm: return is(l1norm());
+      case Category::kVar: return n_ == 0 ? is(std::monostate()) : is(deviation(precision::Deviation::kVariance));
+      case Category::kStd: return n_ == 0 ? is(std::monostate()) : is(deviation(precision::Deviation::kStandard));
+      case Category::kRms: return n_ == 0 ? is(std::monostate()) : is(rms());
+      case Category::kAbsmax: return put_absmax(to);
+      case Category::kSparsity: return n_ == 0 ? is(std::monostate()) : is(sparsity());
+      case Category::kFiniteCount: return is(n_ - nans_ - positive_infs_ - negative_infs_);
       case Category::kMd5:
       case Category::kHash: return is(std::monostate());
     }
@@ -113,6 +133,11 @@ class Finished {
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
   std::uint64_t word(std::size_t field) const { return static_cast<std::uint64_t>(partial_.words[field]); }
+
+  precision::Exact exact(std::size_t which) const {
+    const ExactSum& sum = layout_[which];
+    return {partial_.words.subspan(sum.first, sum.count), sum.exponent};
+  }
 
   // Of the element with this order-preserving key.
   void put_extremum(std::int64_t key, Value* to) const {
@@ -136,8 +161,7 @@ class Finished {
     if (nans_ != 0 || (positive_infs_ != 0 && negative_infs_ != 0)) return kNan;
     if (positive_infs_ != 0) return kInfinity;
     if (negative_infs_ != 0) return -kInfinity;
-    const precision::Exact sum{partial_.words.subspan(PARTIAL_SUM, layout_.sum_words), layout_.sum_exponent};
-    const double avg = precision::round_quotient(sum, n_, format_);
+    const double avg = precision::round_quotient(exact(EXACT_SUM), n_, format_);
     if (!own_) return avg;
     // Rounded tile sums may leave the data's range by an ulp; a mean does not.
     const double most = float_of_key(partial_.dtype, partial_.words[PARTIAL_HIGHEST]);
@@ -148,16 +172,56 @@ class Finished {
   double l2norm() const {
     if (nans_ != 0) return kNan;
     if (positive_infs_ != 0 || negative_infs_ != 0 || word(PARTIAL_OVERFLOWS) != 0) return kInfinity;
-    const precision::Exact squares{partial_.words.subspan(layout_.squares(), layout_.square_words),
-                                   2 * layout_.sum_exponent};
+    const precision::Exact squares = exact(EXACT_SQUARES);
     return own_ ? root_of_own_sum(squares, format_) : precision::round_root(squares, format_);
+  }
+
+  double l1norm() const {
+    if (nans_ != 0) return kNan;
+    if (positive_infs_ != 0 || negative_infs_ != 0) return kInfinity;
+    return precision::round_quotient(exact(EXACT_ABSOLUTE), 1, format_);
+  }
+
+  double deviation(precision::Deviation which) const {
+    if (nans_ != 0 || positive_infs_ != 0 || negative_infs_ != 0) return kNan;
+    if (word(PARTIAL_OVERFLOWS) != 0) return kInfinity;
+    return precision::round_deviation(exact(EXACT_SUM), exact(EXACT_SQUARES), n_, format_, which);
+  }
+
+  double rms() const {
+    if (nans_ != 0) return kNan;
+    if (positive_infs_ != 0 || negative_infs_ != 0 || word(PARTIAL_OVERFLOWS) != 0) return kInfinity;
+    return precision::round_root_of_quotient(exact(EXACT_SQUARES), n_, format_);
+  }
+
+  // Of the extremum that is farther from 0.
+  void put_absmax(Value* to) const {
+    Value most, least;
+    put_extremum(partial_.words[PARTIAL_HIGHEST], &most);
+    put_extremum(~partial_.words[PARTIAL_LOWEST], &least);
+    if (const auto* top = std::get_if<double>(&most)) {
+      const double a = std::fabs(*top), b = std::fabs(std::get<double>(least));
+      std::construct_at(to, above(a, b) ? a : b);
+    } else if (const auto* signed_top = std::get_if<std::int64_t>(&most)) {
+      const auto size = [](std::int64_t x) { return x < 0 ? 0 - static_cast<std::uint64_t>(x) : static_cast<std::uint64_t>(x); };
+      std::construct_at(to, std::max(size(*signed_top), size(std::get<std::int64_t>(least))));
+    } else {
+      std::construct_at(to, most);  // unsigned, or nothing
+    }
+  }
+
+  // No sum of elements: in `low`, too, it is what `high` has.
+  double sparsity() const {
+    const std::uint64_t zeros = word(PARTIAL_ZEROS);
+    const std::int64_t words[] = {static_cast<std::int64_t>(zeros & 0xffffffff), static_cast<std::int64_t>(zeros >> 32)};
+    return precision::round_quotient({words, 0}, n_, own_ ? precision::kBinary64 : format_);
   }
 
   const PartialView& partial_;
   const AccumulatorLayout& layout_;
   const std::uint64_t n_, nans_, positive_infs_, negative_infs_;
   const bool own_;  // in the dtype's own arithmetic
-  const precision::Format& format_;
+  const precision::Format format_;
 };
 
 }  // namespace

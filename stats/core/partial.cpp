@@ -2,18 +2,28 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
+#include <string_view>
 #include <tuple>
 
+#include "precision/scalars.hpp"
+#include "stats/core/accumulator_layout.hpp"
 #include "stats/core/caught.hpp"
 #include "stats/core/finish.hpp"
-#include "stats/core/accumulator_layout.hpp"
+
+namespace {
+#include "precision/exact.h"
+}
 
 namespace tensorstat {
 namespace {
 
-// Partials of 1.0 may be read by any 1.x.
-constexpr std::array<char, 8> kMagic = {'t', 's', 't', 'a', 't', 'p', '0', '1'};
+// The version of the written form stands in the last two characters: 01 had needs of 8 bits. It changes whenever the
+// accumulators' list does, in the fields or in the order of dtypes or needs; what is only added at the end is new
+// dtypes and needs, which an older library refuses as unknown.
+constexpr std::string_view kMagic = "tstatp02";
+constexpr std::size_t kVersionAt = 6;
+// The header: magic, dtype, precision, two bytes of 0, four of needs.
+constexpr std::size_t kDtypeAt = 8, kPrecisionAt = 9, kNeedsAt = 12, kHeaderBytes = 16;
 
 void put(std::vector<std::byte>& bytes, std::uint64_t value) {
   for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<std::byte>(value >> (8 * i)));
@@ -26,7 +36,7 @@ std::uint64_t get(std::span<const std::byte> bytes, std::size_t index) {
 }
 
 // What no tensor could have left in these words; nullptr where there is nothing.
-const char* contradiction(Needs needs, std::span<const std::int64_t> words) {
+const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t> words) {
   const auto word = [&](int field) { return static_cast<std::uint64_t>(words[static_cast<std::size_t>(field)]); };
   const bool signs = (needs & kSigns) != 0;
   const std::uint64_t negative_infs = word(PARTIAL_NEGATIVE_INFS);
@@ -42,7 +52,11 @@ const char* contradiction(Needs needs, std::span<const std::int64_t> words) {
   if ((needs & kExtrema) != 0 && has_numbers && words[PARTIAL_HIGHEST] < ~words[PARTIAL_LOWEST]) {
     return "its maximum is below its minimum";
   }
-  return words.back() < 0 ? "its sum of squares is negative" : nullptr;
+  for (const ExactSum& sum : layout(dtype)) {
+    const bool is_kept = (needs & sum.need) != 0, is_negative = is_kept && words[sum.first + sum.count - 1] < 0;
+    if (is_negative && sum.need != kSum) return "a sum that cannot be negative is";
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -55,37 +69,28 @@ Needs needs(const Categories& categories, Precision precision) {
   return all;
 }
 
-std::size_t partial_words(Dtype dtype) { return layout(dtype).words(); }
+std::size_t partial_words(Dtype dtype, Needs needs) { return word_count(dtype, needs); }
 
 void carry(Dtype dtype, std::span<std::int64_t> words) {
-  const AccumulatorLayout& l = layout(dtype);
-  const auto settle = [](std::span<std::int64_t> sum) {
-    for (std::size_t i = 0; i + 1 < sum.size(); ++i) {
-      // Bytes that are no partial may hold any word, and wrap.
-      sum[i + 1] = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum[i + 1]) +
-                                             static_cast<std::uint64_t>(sum[i] >> 32));
-      sum[i] &= 0xffffffff;
-    }
-  };
-  settle(words.subspan(PARTIAL_SUM, l.sum_words));
-  settle(words.subspan(l.squares(), l.square_words));
+  for (const ExactSum& sum : layout(dtype)) {
+    if (sum.first < words.size()) carry_words(&words[sum.first], static_cast<int>(sum.count));
+  }
 }
 
 void clear(std::span<std::int64_t> words) {
-  std::ranges::fill(words.first(PARTIAL_MERGED_BY_MAXIMUM), std::numeric_limits<std::int64_t>::min());
-  std::ranges::fill(words.subspan(PARTIAL_MERGED_BY_MAXIMUM), 0);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = EMPTY_WORD(i);
 }
 
 void merge(Dtype dtype, std::span<std::int64_t> into, std::span<const std::int64_t> from) {
   for (std::size_t i = 0; i < into.size(); ++i) {
-    into[i] = i < PARTIAL_MERGED_BY_MAXIMUM ? std::max(into[i], from[i]) : into[i] + from[i];
+    into[i] = MERGES_BY_MAXIMUM(i) ? std::max(into[i], from[i]) : into[i] + from[i];
   }
   carry(dtype, into);
 }
 
 Partial::Partial(Dtype dtype, Precision precision, Needs needs)
-    : dtype_(dtype), precision_(precision), needs_(needs), word_count_(static_cast<std::uint32_t>(partial_words(dtype))) {
-  static_assert(layout(Dtype::kFloat32).words() == std::tuple_size_v<decltype(few_)>);
+    : dtype_(dtype), precision_(precision), needs_(needs), word_count_(static_cast<std::uint32_t>(word_count(dtype, needs))) {
+  static_assert(word_count(Dtype::kFloat32, kNothing) == std::tuple_size_v<decltype(few_)>);
   if (word_count_ > few_.size()) many_.resize(word_count_);
   clear(words());
 }
@@ -124,22 +129,17 @@ std::vector<std::byte> Partial::serialize() const try {
   std::vector<std::int64_t> canonical(words().begin(), words().end());
   carry(dtype_, canonical);
   // What was not asked for may have been kept or not, as suited the engine.
-  const auto blank = [&](Needs need, std::size_t first, std::size_t count, std::int64_t value) {
-    if ((needs_ & need) == 0) std::fill_n(canonical.begin() + static_cast<std::ptrdiff_t>(first), count, value);
-  };
-  const AccumulatorLayout& l = layout(dtype_);
-  blank(kExtrema, PARTIAL_HIGHEST, PARTIAL_MERGED_BY_MAXIMUM, std::numeric_limits<std::int64_t>::min());
-  blank(kSigns, PARTIAL_ZEROS, 2, 0);
-  blank(kSum, PARTIAL_SUM, l.sum_words, 0);
-  blank(kSquares, l.squares(), l.square_words, 0);
-  blank(kSquares, PARTIAL_OVERFLOWS, 1, 0);
+  for (std::size_t i = 0; i < canonical.size(); ++i) {
+    const Needs need = need_of(dtype_, i);
+    if (need != kNothing && (needs_ & need) == 0) canonical[i] = EMPTY_WORD(i);
+  }
   std::vector<std::byte> bytes;
-  bytes.reserve(16 + 8 * canonical.size());
+  bytes.reserve(kHeaderBytes + 8 * canonical.size());
   for (const char c : kMagic) bytes.push_back(static_cast<std::byte>(c));
   bytes.push_back(static_cast<std::byte>(dtype_));
   bytes.push_back(static_cast<std::byte>(precision_));
-  bytes.push_back(static_cast<std::byte>(needs_));
-  bytes.resize(16);
+  bytes.resize(kNeedsAt);
+  for (int i = 0; i < 4; ++i) bytes.push_back(static_cast<std::byte>(needs_ >> (8 * i)));
   for (const std::int64_t word : canonical) put(bytes, static_cast<std::uint64_t>(word));
   return bytes;
 } catch (const std::bad_alloc&) {
@@ -148,20 +148,21 @@ std::vector<std::byte> Partial::serialize() const try {
 
 Result<Partial> Partial::parse(std::span<const std::byte> bytes) try {
   const auto refuse = [](const char* why) { return Error{Code::kInvalid, std::string("not a partial: ") + why}; };
-  if (bytes.size() < 16) return refuse("shorter than its header of 16 bytes");
-  for (std::size_t i = 0; i < kMagic.size(); ++i) {
-    if (bytes[i] != static_cast<std::byte>(kMagic[i])) return refuse("does not begin with \"tstatp01\"");
-  }
-  const auto dtype = std::to_integer<int>(bytes[8]), precision = std::to_integer<int>(bytes[9]);
+  if (bytes.size() < kHeaderBytes) return refuse("shorter than its header of 16 bytes");
+  const std::string_view magic(reinterpret_cast<const char*>(bytes.data()), kMagic.size());
+  if (!magic.starts_with(kMagic.substr(0, kVersionAt))) return refuse("does not begin with \"tstatp02\"");
+  if (magic != kMagic) return refuse("of another version of the library (not 02): fold its tensors again with this one");
+  const auto dtype = std::to_integer<int>(bytes[kDtypeAt]), precision = std::to_integer<int>(bytes[kPrecisionAt]);
+  const auto needs = static_cast<Needs>(get(bytes, 1) >> 32);
   if (dtype >= kDtypeCount) return refuse("its dtype is unknown");
   if (precision > 1) return refuse("its precision is unknown");
-  if (std::to_integer<Needs>(bytes[10]) >= kMd5Digest) return refuse("what it keeps is unknown");
-  Partial partial(static_cast<Dtype>(dtype), static_cast<Precision>(precision), std::to_integer<Needs>(bytes[10]));
-  if (bytes.size() != 16 + 8 * partial.words().size()) return refuse("its length is not that of its dtype");
+  if (needs > NEED_ALL) return refuse("what it keeps is unknown");
+  Partial partial(static_cast<Dtype>(dtype), static_cast<Precision>(precision), needs);
+  if (bytes.size() != kHeaderBytes + 8 * partial.words().size()) return refuse("its length is not that of its dtype");
   for (std::size_t i = 0; i < partial.words().size(); ++i) {
-    partial.words()[i] = static_cast<std::int64_t>(get(bytes.subspan(16), i));
+    partial.words()[i] = static_cast<std::int64_t>(get(bytes.subspan(kHeaderBytes), i));
   }
-  if (const char* why = contradiction(partial.needs_, partial.words())) return refuse(why);
+  if (const char* why = contradiction(partial.dtype_, partial.needs_, partial.words())) return refuse(why);
   const auto canonical = partial.serialize();
   if (canonical.empty()) return out_of_memory();
   if (!std::ranges::equal(canonical, bytes)) return refuse("its sums are not in canonical form");

@@ -6,18 +6,13 @@
 
 #include "stats/core/caught.hpp"
 #include "stats/core/measured.hpp"
+#include "precision/sizes.h"
+#include "stats/core/accumulator_layout.hpp"
 #include "stats/core/meter_state.hpp"
 #include "stats/core/request_batch.hpp"
 #include "stats/core/request_check.hpp"
 
 namespace tensorstat {
-namespace {
-
-// `low` rounds at every step of a tile of so many elements (precision/low/low_tile.h): a tile comes in one piece.
-constexpr std::uint64_t kLowTileElements = 1024;
-
-}  // namespace
-
 struct Meter::Stream::State {
   State(std::shared_ptr<Meter::State> of, Dtype dtype, const Request& asked)
       : meter(std::move(of)), request(asked), wanted(wanted_by(asked)), intake(*meter, dtype, wanted) {}
@@ -42,10 +37,10 @@ struct Meter::Stream::State {
                                        std::string(name(dtype())) + " elements"};
     }
     if (piece.data() == nullptr && !piece.empty()) return Error{Code::kInvalid, "the address of a piece is null"};
-    const bool in_tiles = wanted.partial && wanted.precision == Precision::kLow && is_float(dtype());
-    if (in_tiles && !piece.empty() && last_elements % kLowTileElements != 0) {
+    const bool in_tiles = wanted.partial && is_low(dtype(), wanted.precision);  // a tile is rounded in one piece
+    if (in_tiles && !piece.empty() && last_elements % TILE != 0) {
       return Error{Code::kInvalid, "in `low` every piece but the last holds a multiple of " +
-                                       std::to_string(kLowTileElements) + " elements; the one before this held " +
+                                       std::to_string(TILE) + " elements; the one before this held " +
                                        std::to_string(last_elements)};
     }
     return {};

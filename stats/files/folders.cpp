@@ -11,6 +11,7 @@
 #include <memory>
 #include <system_error>
 
+#include "stats/files/natural_order.hpp"
 #include "stats/files/shown.hpp"
 #include "stats/files/tensor_source.hpp"
 
@@ -50,7 +51,7 @@ std::vector<FolderEntry> entries_of(const std::string& folder, std::vector<Error
     if (name != "." && name != "..") names.emplace_back(name);
   }
   if (errno != 0) fault(folder, "listed", std::error_code(errno, std::generic_category()));
-  std::ranges::sort(names);
+  std::ranges::sort(names, natural_before);
   std::vector<FolderEntry> found;
   for (const std::string& name : names) {
     const std::string path = fs::path(folder) / name;

@@ -21,15 +21,15 @@ struct FolderEntry {
   bool is_folder;    // a symbolic link to one is none
 };
 
-// What is in a folder, in the order of names. What cannot be listed or looked at, such as a folder without
+// What is in a folder, in the natural order of names (natural_order.hpp). What cannot be listed or looked at, such as a folder without
 // permission or a path that is longer than the system takes, is appended to `faults`.
 std::vector<FolderEntry> entries_of(const std::string& folder, std::vector<Error>& faults);
 
 // Removes a folder and what is in it, as far as it can. Symbolic links are removed, not followed.
 void remove_folder(const std::string& folder) noexcept;
 
-// Appends to `files` every file below `folder` that has the extension of a format of tensors, each level in the order
-// of names. Symbolic links to folders are not followed. `faults` are those of entries_of.
+// Appends to `files` every file below `folder` that has the extension of a format of tensors, each level in the
+// natural order of names. Symbolic links to folders are not followed. `faults` are those of entries_of.
 void find_tensor_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults);
 
 }  // namespace tensorstat

@@ -209,6 +209,14 @@ std::optional<Error> read_descr(const std::string& descr, bool takes_complex, Np
   if (kind == "bfloat16" || kind == "E2") kind = "V2";
   header.is_complex = takes_complex && (kind == "c8" || kind == "c16");
   if (header.is_complex) kind = kind == "c8" ? "f4" : "f8";
+  std::string candidates;
+  for (const DescrRow& row : kDescrRows) {
+    if (kind == row.kind) candidates.append(candidates.empty() ? "" : ", ").append(name(row.dtype));
+  }
+  if (candidates.find(',') != candidates.npos) {
+    return Error{Code::kUnsupported, "dtype " + quoted(descr) + " does not say what it holds: " + candidates +
+                                         " are all written so"};
+  }
   for (const DescrRow& row : kDescrRows) {
     if (kind != row.kind) continue;
     header.dtype = row.dtype;

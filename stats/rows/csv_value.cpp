@@ -57,8 +57,9 @@ std::optional<Value> value_from(std::string_view text, ValueKind kind, Held elem
   if (text.empty() || text == dialect.missing) return std::optional<Value>(std::in_place);
   if (kind == ValueKind::kDigest) return as_value(Digest::from(text));
   if (kind == ValueKind::kCount) return as_value(whole_number(text));
-  if (kind == ValueKind::kElement) {
-    if (auto value = element_from(text, element)) return value;
+  if (kind == ValueKind::kElement || kind == ValueKind::kSize) {
+    const bool is_unsigned = kind == ValueKind::kSize && element == Held::kSigned;
+    if (auto value = element_from(text, is_unsigned ? Held::kUnsigned : element)) return value;
   }
   if (text == "-nan") text.remove_prefix(1);
   return as_value(number_in<double>(text));

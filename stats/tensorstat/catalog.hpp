@@ -22,17 +22,18 @@ inline constexpr int kCategoryCount = 0 TENSORSTAT_CATEGORIES(TENSORSTAT_ONE);
 inline constexpr int kDtypeCount = 0 TENSORSTAT_DTYPES(TENSORSTAT_ONE);
 #undef TENSORSTAT_ONE
 
-// What the value of a category is: how a file writes it and a reader takes it back.
-enum class ValueKind : std::uint8_t {
-  kElement,  // one of the tensor's elements, or its magnitude: an integer where the dtype is one
-  kReal,     // computed from the elements: binary64
-  kCount,    // how many elements: a whole number
-  kDigest,   // of the bytes: hexadecimal digits
-};
-
 // high: avg and l2norm are the exact mathematical value, rounded once.
 // low: every square and every sum of a float tensor is held in the tensor's own type.
 enum class Precision : std::uint8_t { kHigh, kLow };
+
+// What the value of a category is (see Value, statistics.hpp): how a file writes it and a reader takes it back.
+enum class ValueKind : std::uint8_t {
+  kElement,  // an element: int64 of signed integers, uint64 of the others and of bool, double of float dtypes
+  kSize,     // an element without its sign: uint64 of integer dtypes and bool, double of float dtypes
+  kReal,     // a double of every dtype
+  kCount,    // a uint64
+  kDigest,   // a Digest
+};
 
 // Categories in the user's order, each once.
 using Categories = std::vector<Category>;
@@ -50,11 +51,12 @@ std::string_view name(Precision precision);  // "high"
 std::optional<Category> category_from(std::string_view text);
 std::optional<Dtype> dtype_from(std::string_view text);
 
-// "max,nan-count" or "all", in the order given; a name given twice counts once. The error lists
-// every unknown name and what is known.
+// "max,nan-count" or "all", in the order given; a name given twice counts once. Beside the catalog's names it
+// takes what other tools call the same: mean (avg), norm and l2 (l2norm), amax (absmax). The error lists every
+// unknown name and what is known.
 Result<Categories> categories_from(std::string_view comma_separated);
-Categories all_categories();    // those that "all" means
-Categories every_category();    // those and `hash`
+Categories all_categories();    // those that "all" means: MindSpore's twelve
+Categories every_category();    // those and all others
 
 std::string version();  // "1.2.3"
 

@@ -15,19 +15,20 @@
 namespace tensorstat {
 
 // What a category needs the pass to keep; a sum of these bits. The catalog's rows name them.
-using Needs = std::uint8_t;
+using Needs = std::uint32_t;
 enum Need : Needs {
-  kNothing = 0,   // counts of elements, NaN and Inf, which cost nothing
-  kExtrema = 1,
-  kSigns = 2,
-  kSum = 4,
-  kSquares = 8,
+  kNothing = 0,       // counts of elements, NaN and Inf, which cost nothing
+  kExtrema = 1 << 0,  // the accumulators' list (precision/partial.h) has these bits too; a static_assert compares
+  kSigns = 1 << 1,
+  kSum = 1 << 2,
+  kSquares = 1 << 3,
+  kAbsolute = 1 << 4,
   // Digests want the bytes in order, and are no partial.
-  kMd5Digest = 16,
-  kSha1Digest = 32,
+  kMd5Digest = Needs{1} << 30,
+  kSha1Digest = Needs{1} << 31,
   kDigests = kMd5Digest | kSha1Digest,
 };
-#define TENSORSTAT_NEED(id, name, column, need, kind) need,
+#define TENSORSTAT_NEED(id, name, column, kind, in_all, needs) needs,
 inline constexpr Needs kCategoryNeeds[] = {TENSORSTAT_CATEGORIES(TENSORSTAT_NEED)};
 constexpr Needs needs(Category category) { return kCategoryNeeds[static_cast<int>(category)]; }
 #undef TENSORSTAT_NEED
@@ -53,14 +54,20 @@ class Partial {
   //                infinities are; an infinity when one is; monostate of no elements
   //   l2norm       the exact root of the sum of squares, rounded once to binary64; NaN when any
   //                element is; Inf when one is, or beyond binary64; 0 of no elements
-  // In `low`, avg and l2norm of a float dtype are values of that dtype (precision/README.md).
+  //   l1norm       as l2norm, of the sum of |x|
+  //   var, std     of all elements (ddof 0), the exact value rounded once; NaN when any element is not finite;
+  //                monostate of no elements
+  //   rms          the root of the mean square, as l2norm; monostate of no elements
+  //   absmax       the larger size of max and min; NaN when any element is; monostate of no elements
+  //   sparsity     zeros (of both signs) / count, rounded once; monostate of no elements
+  // In `low`, avg, l2norm, l1norm, var, std and rms of a float dtype are values of that dtype (precision/README.md).
   Value finish(Category category) const;
 
-  // avg and l2norm rounded once to binary32 instead, not twice.
+  // What is a real number (ValueKind::kReal) rounded once to binary32 instead, not twice.
   Value finish_binary32(Category category) const;
 
   // A versioned, little-endian, canonical form: equal partials give equal bytes. `parse` takes
-  // nothing on trust. Without memory there are no bytes, which `parse` refuses.
+  // nothing on trust, and refuses the form of another version with words that say so. Without memory there are no bytes.
   std::vector<std::byte> serialize() const;
   static Result<Partial> parse(std::span<const std::byte> bytes);
 
@@ -78,8 +85,8 @@ class Partial {
   std::vector<std::int64_t> many_;  // where those are too few
 };
 
-// The same on bare words, for engines that keep many.
-std::size_t partial_words(Dtype dtype);
+// The same on bare words, for engines that keep many: those of a partial that keeps `needs`.
+std::size_t partial_words(Dtype dtype, Needs needs);
 void clear(std::span<std::int64_t> words);
 void merge(Dtype dtype, std::span<std::int64_t> into, std::span<const std::int64_t> from);
 // Brings all but the last word of each sum into [0, 2^32): due every 2^30 additions to a word.

@@ -59,7 +59,7 @@ TEST_F(CommandOutput, AReadOnlyFileIsNotReplaced) {
   const std::string old = content_of(folder / "x.csv");
   fs::permissions(folder / "x.csv", fs::perms(0444));
   const Ran ran = run(folder, "a.npy -o x.csv --stats min", plain);
-  EXPECT_EQ(ran.exit, 1);
+  EXPECT_EQ(ran.exit, 5);
   EXPECT_PRED2(holds, ran.err, "x.csv: cannot be written: Permission denied");
   EXPECT_EQ(content_of(folder / "x.csv"), old);
 }
@@ -67,7 +67,7 @@ TEST_F(CommandOutput, AReadOnlyFileIsNotReplaced) {
 TEST_F(CommandOutput, ALinkToNothingIsRefused) {
   fs::create_symlink("absent.csv", folder / "link.csv");
   const Ran ran = run(folder, "a.npy -o link.csv");
-  EXPECT_EQ(ran.exit, 1);
+  EXPECT_EQ(ran.exit, 5);
   EXPECT_PRED2(holds, ran.err, "link.csv: cannot be written: it is a link to absent.csv, which does not exist");
   EXPECT_TRUE(fs::is_symlink(folder / "link.csv"));
   EXPECT_FALSE(fs::exists(folder / "absent.csv"));

@@ -302,10 +302,10 @@ TEST(Command, AnOutputThatCannotBeWrittenIsSaid) {
   ScratchFolder folder;
   write_file(folder / "a.npy", kOne);
   const Ran nowhere = run(folder, "a.npy -o nowhere/x.csv");
-  EXPECT_EQ(nowhere.exit, 1);
+  EXPECT_EQ(nowhere.exit, 5);
   EXPECT_PRED2(holds, nowhere.err, "nowhere/x.csv: cannot be written: No such file or directory");
   const Ran full = run(folder, "a.npy -o /dev/full");
-  EXPECT_EQ(full.exit, 1);
+  EXPECT_EQ(full.exit, 5);
   EXPECT_PRED2(holds, full.err, "No space left");
 }
 

@@ -34,7 +34,7 @@ TEST_F(DumpCommand, ASecondRunIsRefusedAndOffersAppendAndReplace) {
   EXPECT_EQ(run(folder, command).exit, 0);
   EXPECT_EQ(line_count(content_of(csv)), 2u);
   const auto again = run(folder, command);
-  EXPECT_EQ(again.exit, 1);
+  EXPECT_EQ(again.exit, 5);
   EXPECT_TRUE(holds(again.err, "out/rank_0/ResNet50/0/3/statistic.csv: is there already, and nothing is written; give "
                                "--append to add to it, --replace to replace it, or another -o"))
       << again.err;

@@ -65,7 +65,7 @@ std::int64_t* words(std::uint64_t pointer, std::uint64_t count) {
 
 int fold(const KernelSpec& spec, std::size_t groups, std::uint64_t source, std::uint64_t workspace, std::uint64_t slices_at,
          std::uint64_t partials_at) {
-  const std::size_t size = tensorstat::size_bytes(spec.dtype), partial = tensorstat::partial_words(spec.dtype);
+  const std::size_t size = tensorstat::size_bytes(spec.dtype), partial = tensorstat::partial_words(spec.dtype, spec.needs);
   for (std::size_t group = 0; group < groups; ++group) {
     const std::int64_t* slice = words(workspace + slices_at + group * 24, 3);
     if (slice == nullptr) return kInvalidValue;
@@ -75,8 +75,8 @@ int fold(const KernelSpec& spec, std::size_t groups, std::uint64_t source, std::
     if (elements == nullptr || result == nullptr) return kInvalidValue;
     std::vector<std::int64_t> lifted(partial);
     tensorstat::clear(lifted);
-    tensorstat::cl_engine::lift_all(spec.dtype, {elements, bytes}, lifted);
-    if (std::getenv("FAKE_CUDA_WRONG") != nullptr) ++lifted[PARTIAL_SUM];
+    tensorstat::cl_engine::lift_all(spec.dtype, spec.needs, {elements, bytes}, lifted);
+    if (std::getenv("FAKE_CUDA_WRONG") != nullptr) ++lifted[PARTIAL_FIELDS];
     tensorstat::carry(spec.dtype, lifted);
     tensorstat::merge(spec.dtype, {result, partial}, lifted);
   }

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "stats/rows/append_file.hpp"
+#include "stats/files/natural_order.hpp"
 #include "stats/files/npy_writer.hpp"
 #include "tests/support/plain_user.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -75,6 +76,33 @@ TEST_F(Folders, FilesAreFoundInTheOrderOfNames) {
   find_tensor_files(folder.path(), files, faults);
   EXPECT_EQ(files, (std::vector<std::string>{folder / "a/m.safetensors", folder / "a/x.npy", folder / "a/y/z.npy", folder / "b.npy"}));
   EXPECT_TRUE(faults.empty());
+}
+
+TEST_F(Folders, FilesAreFoundInNaturalOrder) {
+  const char* names[] = {"layer.1.npy", "layer.2.npy", "layer.02.npy", "layer.10.npy", "layer.10a.npy",
+                         "layer.99999999999999999999.npy", "layer.100000000000000000000.npy", "step_2/x.npy", "step_11/x.npy",
+                         "x1y2.npy", "x1y10.npy", "x01y11.npy", "\xc3\xa4.npy"};
+  std::vector<std::string> wanted;
+  for (const char* name : names) wanted.push_back(folder / name);
+  std::swap(wanted[1], wanted[2]);  // 02 and 2 are one number; then the bytes decide
+  for (const std::string& path : wanted) {
+    ASSERT_FALSE(make_folders(fs::path(path).parent_path()));
+    std::ofstream(path) << "x";
+  }
+  find_tensor_files(folder.path(), files, faults);
+  EXPECT_EQ(files, wanted);
+}
+
+TEST_F(Folders, NaturalOrderIsATotalOrder) {
+  const std::string_view names[] = {"", "0", "00", "01", "1", "1a", "01a", "2", "10", "a", "a0", "a00", "a1", "a1b", "a01b", "\xff"};
+  for (const auto a : names) {
+    for (const auto b : names) {
+      EXPECT_EQ(int{natural_before(a, b)} + natural_before(b, a), a != b) << a << " and " << b;
+      for (const auto c : names) {
+        EXPECT_FALSE(natural_before(a, b) && natural_before(b, c) && !natural_before(a, c)) << a << ' ' << b << ' ' << c;
+      }
+    }
+  }
 }
 
 TEST_F(Folders, OneThatCannotBeListedIsSaid) {

@@ -61,6 +61,11 @@ TEST(NpyWriter, AnIndependentReaderAgreesForEveryDtype) {
     if (dtype == Dtype::kBfloat16) continue;
     const std::string header = npy_header(npy_descr(dtype), {3, 0, 2});
     const auto parsed = parse_npy_header(std::as_bytes(std::span(header)), header.size());
+    if (npy_descr(dtype) == "|V1") {  // as ml_dtypes writes three of the float8: nobody may guess
+      ASSERT_FALSE(parsed);
+      EXPECT_NE(parsed.error().message.find(name(dtype)), std::string::npos) << parsed.error().message;
+      continue;
+    }
     ASSERT_TRUE(parsed) << parsed.error().message;
     EXPECT_EQ(parsed->dtype, dtype);
     EXPECT_EQ(parsed->shape, (Shape{3, 0, 2}));

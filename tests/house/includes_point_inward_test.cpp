@@ -22,7 +22,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"precision", {}},
     {"catalog", {"precision"}},
     {"api", {"catalog"}},
-    {"seam", {"api", "catalog"}},
+    {"seam", {"api", "catalog", "precision"}},
     {"core", {"seam", "api", "catalog", "precision"}},
     {"host", {"seam", "api", "catalog", "precision"}},
     {"kernels-cl", {"seam", "api", "catalog", "precision"}},
@@ -44,7 +44,7 @@ std::optional<std::string> part_of(std::string_view path) {
   if (path == "stats/tensorstat/rows.hpp") return "rows-api";
   if (path == "stats/tensorstat/dump.hpp") return "dump-api";
   if (starts(path, "stats/tensorstat/")) return "api";
-  for (const std::string name : {"abandon", "caught", "engine", "ledger", "measured", "request_check", "thread_signals"}) {
+  for (const std::string name : {"abandon", "accumulator_layout", "caught", "engine", "ledger", "measured", "request_check", "thread_signals"}) {
     if (path == "stats/core/" + name + ".hpp") return "seam";
   }
   for (const std::string part : {"core", "files", "rows", "dump", "cli"}) {

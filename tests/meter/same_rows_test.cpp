@@ -25,6 +25,7 @@ class SameRows : public testing::Test {
     samples::Random random(samples::seed());
     for (const Dtype dtype : dtypes()) {
       if (dtype == Dtype::kBfloat16) continue;  // has no name in a .npy; --bfloat16 below
+      if (is_float(dtype) && size_bytes(dtype) == 1) continue;  // nor have most float8
       const auto bytes = samples::of(dtype)[0].make(dtype, kElements, random);
       const char kind = dtype == Dtype::kBool ? 'b'
                         : is_float(dtype)     ? 'f'

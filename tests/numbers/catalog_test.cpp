@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <tensorstat/catalog.hpp>
@@ -100,6 +101,23 @@ TEST(Categories, KeepTheOrderAndDropRepetitions) {
   const auto md5_first = categories_from("md5,all");
   EXPECT_EQ(md5_first->front(), Category::kMd5);
   EXPECT_EQ(md5_first->size(), all_categories().size());
+}
+
+TEST(Categories, AllIsMindSporesTwelve) {
+  Categories twelve;
+  for (const auto& known : kKnown) twelve.push_back(*category_from(known.first));
+  std::ranges::sort(twelve);
+  EXPECT_EQ(twelve, all_categories());
+}
+
+TEST(Categories, AliasesAreTypedAndNeverWritten) {
+  const auto categories = categories_from("mean,norm,l2,amax");
+  ASSERT_TRUE(categories) << categories.error().message;
+  EXPECT_EQ(*categories, (Categories{Category::kAvg, Category::kL2norm, Category::kAbsmax}));
+  for (const char* alias : {"mean", "norm", "l2", "amax"}) {
+    EXPECT_FALSE(category_from(alias)) << alias;
+    for (const Category category : every_category()) EXPECT_NE(name(category), alias);
+  }
 }
 
 TEST(Categories, TheErrorNamesEveryUnknownAndWhatIsKnown) {

@@ -32,7 +32,7 @@ Partial sound(Needs needs = kEverything) {
   words[PARTIAL_NANS] = words[PARTIAL_POSITIVE_INFS] = words[PARTIAL_NEGATIVE_INFS] = 1;
   words[PARTIAL_ZEROS] = 1;
   words[PARTIAL_NEGATIVES] = 2;
-  words[PARTIAL_SUM] = 7;
+  words[PARTIAL_FIELDS] = 7;
   words.back() = 5;
   return partial;
 }
@@ -74,23 +74,25 @@ std::vector<Malformed> malformed_partials() {
       {of_length(length + 1), "its length"},
       {of_length(length + 8), "its length"},
       {of_length(100'000), "its length"},
-      {Bytes(length), "does not begin with \"tstatp01\""},
+      {Bytes(length), "does not begin with \"tstatp02\""},
       {with_byte(0, 'T'), "does not begin with"},
-      {with_byte(6, '1'), "does not begin with"},
-      {with_byte(7, '2'), "does not begin with"},
+      {with_byte(6, '1'), "another version"},
+      {with_byte(5, '1'), "does not begin with"},
+      {with_byte(7, '1'), "another version"},
+      {with_byte(7, '3'), "another version"},
       {with_byte(8, kDtypeCount), "its dtype is unknown"},
       {with_byte(8, 255), "its dtype is unknown"},
       {with_byte(8, static_cast<int>(Dtype::kFloat64)), "its length is not that of its dtype"},
       {with_byte(9, 2), "its precision is unknown"},
       {with_byte(9, 255), "its precision is unknown"},
-      {with_byte(10, kMd5Digest), "what it keeps is unknown"},
-      {with_byte(10, 255), "what it keeps is unknown"},
-      {with_byte(10, kEverything & ~kExtrema), kCanonical},
-      {with_byte(10, kEverything & ~kSigns), kCanonical},
-      {with_byte(10, kEverything & ~kSum), kCanonical},
-      {with_byte(10, kEverything & ~kSquares), kCanonical},
+      {with_byte(10, 1), kCanonical},
       {with_byte(11, 1), kCanonical},
-      {with_byte(15, 128), kCanonical},
+      {with_byte(12, 255), "what it keeps is unknown"},
+      {with_byte(15, kMd5Digest >> 24), "what it keeps is unknown"},
+      {with_byte(12, kEverything & ~kExtrema), kCanonical},
+      {with_byte(12, kEverything & ~kSigns), kCanonical},
+      {with_byte(12, kEverything & ~kSum), kCanonical},
+      {with_byte(12, kEverything & ~kSquares), kCanonical},
       {with_word(PARTIAL_COUNT, 0), kCounts},
       {with_word(PARTIAL_COUNT, 4), kCounts},
       {with_word(PARTIAL_NANS, 7), kCounts},
@@ -104,12 +106,12 @@ std::vector<Malformed> malformed_partials() {
       {with_word(PARTIAL_LOWEST, ~std::int64_t{11}), "its maximum is below its minimum"},
       {with_word(PARTIAL_LOWEST, std::numeric_limits<std::int64_t>::min()),
        "its maximum is below its minimum"},
-      {with_word(PARTIAL_SUM, std::int64_t{1} << 32), kCanonical},
-      {with_word(PARTIAL_SUM, -1), kCanonical},
-      {with_word(last, -1), "its sum of squares is negative"},
+      {with_word(PARTIAL_FIELDS, std::int64_t{1} << 32), kCanonical},
+      {with_word(PARTIAL_FIELDS, -1), kCanonical},
+      {with_word(last, -1), "a sum that cannot be negative is"},
       {with_word(PARTIAL_HIGHEST, 10, kSum), kCanonical},
       {with_word(PARTIAL_ZEROS, 1, kSum), kCanonical},
-      {with_word(PARTIAL_SUM, 1, kExtrema), kCanonical},
+      {with_word(PARTIAL_FIELDS, 1, kExtrema), kCanonical},
       {with_word(last, 1, kExtrema), kCanonical},
   };
 }

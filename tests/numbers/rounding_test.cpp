@@ -118,6 +118,7 @@ class Rounding : public testing::TestWithParam<Pair> {
   const int rounds_ = samples::full() ? 300'000 : 20'000;
   samples::Random random_{samples::seed()};
 };
+constexpr Format kBinary16{11, -24, 15}, kBfloat16{8, -133, 127};
 INSTANTIATE_TEST_SUITE_P(To, Rounding,
                          testing::Values(Pair{"binary64", kBinary64, oracle::kBinary64},
                                          Pair{"binary32", kBinary32, oracle::kBinary32},

@@ -10,19 +10,19 @@
 #include <tensorstat/partial.hpp>
 #include <vector>
 
+#include "precision/partial.h"
 #include "tests/support/engines.hpp"
 #include "tests/support/oracle.hpp"
 #include "tests/support/samples.hpp"
 
-inline constexpr tensorstat::Needs kEverything =
-    tensorstat::kExtrema | tensorstat::kSigns | tensorstat::kSum | tensorstat::kSquares;
+inline constexpr tensorstat::Needs kEverything = NEED_ALL;
 
 // Some set of needs. A device compiles a program for each, so the quick tests try three a dtype,
-// and all sixteen over the dtypes.
+// and all of them over the dtypes.
 inline tensorstat::Needs any_needs(tensorstat::Dtype dtype, samples::Random& random) {
   const std::uint64_t any = random();
   return static_cast<tensorstat::Needs>(
-      (samples::full() ? any : 5 * static_cast<std::uint64_t>(dtype) + any % 3) % 16);
+      (samples::full() ? any : 5 * static_cast<std::uint64_t>(dtype) + any % 3) % (kEverything + 1));
 }
 
 class HeldToOracle {
@@ -109,11 +109,11 @@ class HeldToOracle {
       ++wrong;
       ADD_FAILURE() << engine << ", " << name(partial.dtype()) << ", " << each.truth->what << ", "
                     << each.count << " elements, offset " << each.way.offset << ", needs "
-                    << int{each.way.needs} << ", seed " << samples::seed() << ": " << name(category)
+                    << each.way.needs << ", seed " << samples::seed() << ": " << name(category)
                     << rounded << "\n  must be " << oracle::shown(truth) << "\n  is      "
                     << oracle::shown(got);
     };
-    for (const Category category : all_categories()) {
+    for (const Category category : every_category()) {
       const auto index = static_cast<std::size_t>(category);
       const bool kept = (needs(category) & ~partial.needs()) == 0;
       hold(category, kept ? each.truth->binary64[index] : Value{}, partial.finish(category), "");

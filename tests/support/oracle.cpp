@@ -51,8 +51,74 @@ double assembled(const mpz_class& significand, long unit, Ieee format) {
 // Elements of one exponent, added up before the big numbers see them.
 struct Bucket {
   i128 sum = 0;
-  u128 squares = 0;
+  u128 squares = 0, sizes = 0;
 };
+
+// The 8-bit floats as their makers define them (OCP 8-bit floating point, rev. 1.0; Noune et al., arXiv:2206.02915).
+struct Float8 {
+  int exponent_bits, fraction_bits, bias;
+  bool is_ieee;         // Inf and NaN as IEEE 754 has them
+  bool ones_are_nan;    // no Inf, and all ones but the sign the only NaN
+};
+const Float8* float8_of(Dtype dtype) {
+  static constexpr Float8 kE4m3fn{4, 3, 7, false, true}, kE5m2{5, 2, 15, true, false};
+  static constexpr Float8 kE4m3fnuz{4, 3, 8, false, false}, kE5m2fnuz{5, 2, 16, false, false};
+  switch (dtype) {
+    case Dtype::kFloat8E4m3fn: return &kE4m3fn;
+    case Dtype::kFloat8E5m2: return &kE5m2;
+    case Dtype::kFloat8E4m3fnuz: return &kE4m3fnuz;
+    case Dtype::kFloat8E5m2fnuz: return &kE5m2fnuz;
+    default: return nullptr;
+  }
+}
+
+// Element by element, in binary64, which holds each exactly.
+void add_float8(Facts& facts, const Float8& format, std::span<const std::byte> bytes) {
+  std::array<std::uint64_t, 256> codes{};
+  for (const std::byte byte : bytes) ++codes[std::to_integer<std::size_t>(byte)];
+  double most = -kInfinity, least = kInfinity;
+  bool any = false;
+  for (unsigned code = 0; code < codes.size(); ++code) {
+    if (codes[code] == 0) continue;
+    const mpz_class n = codes[code];
+    const bool negative = code >= 0x80;
+    const unsigned magnitude = code & 0x7f, field = magnitude >> format.fraction_bits;
+    const unsigned fraction = magnitude & ((1u << format.fraction_bits) - 1);
+    const bool ones = field == (1u << format.exponent_bits) - 1;
+    const bool is_nan = format.is_ieee          ? ones && fraction != 0
+                        : format.ones_are_nan ? magnitude == 0x7f
+                                              : code == 0x80;
+    if (is_nan) {
+      facts.nans += codes[code];
+      continue;
+    }
+    const bool is_infinite = format.is_ieee && ones;
+    const double significand = field == 0 ? fraction : fraction + (1u << format.fraction_bits);
+    double value = is_infinite ? kInfinity
+                               : std::ldexp(significand, static_cast<int>(std::max(field, 1u)) - format.bias -
+                                                             format.fraction_bits);
+    if (negative) value = -value;
+    if (is_infinite) {
+      (negative ? facts.negative_infs : facts.positive_infs) += codes[code];
+    } else {
+      facts.sum += mpq_class(value) * n;
+      facts.squares += mpq_class(value) * mpq_class(value) * n;
+      facts.sizes += mpq_class(std::fabs(value)) * n;
+    }
+    if (value == 0) facts.zeros += codes[code];
+    if (value < 0) facts.negatives += codes[code];
+    const auto below = [](double a, double b) {
+      return a < b || (a == 0 && b == 0 && std::signbit(a) && !std::signbit(b));
+    };
+    if (!any || below(most, value)) most = value;
+    if (!any || below(value, least)) least = value;
+    any = true;
+  }
+  if (any) {
+    facts.most = most;
+    facts.least = least;
+  }
+}
 
 void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
   const Ieee format = format_of(dtype);
@@ -82,6 +148,7 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
       Bucket& bucket = buckets[exponent];
       bucket.sum += negative ? -static_cast<i128>(significand) : static_cast<i128>(significand);
       bucket.squares += static_cast<u128>(significand) * significand;
+      bucket.sizes += significand;
     }
     if (negative) value = -value;
     facts.zeros += value == 0;
@@ -104,7 +171,7 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
   };
   // One common unit, so that the sums are integers.
   const long unit = format.least_exponent();
-  mpz_class sum, squares;
+  mpz_class sum, squares, sizes;
   for (const auto& [exponent, bucket] : buckets) {
     const auto above = static_cast<mp_bitcnt_t>(exponent - unit);
     const mpz_class part =
@@ -112,15 +179,17 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
         << above;
     bucket.sum < 0 ? sum -= part : sum += part;
     squares += big(bucket.squares) << (2 * above);
+    sizes += big(bucket.sizes) << above;
   }
   facts.sum = scaled(sum, unit);
   facts.squares = scaled(squares, 2 * unit);
+  facts.sizes = scaled(sizes, unit);
 }
 
 template <typename Stored>
 void add_integers(Facts& facts, std::span<const std::byte> bytes, bool is_bool) {
   using Wide = std::conditional_t<std::is_signed_v<Stored>, std::int64_t, std::uint64_t>;
-  mpz_class sum, squares, number;
+  mpz_class sum, squares, sizes, number;
   Wide most = 0, least = 0;
   for (std::size_t at = 0; at < bytes.size(); at += sizeof(Stored)) {
     Stored stored;
@@ -129,6 +198,7 @@ void add_integers(Facts& facts, std::span<const std::byte> bytes, bool is_bool) 
     number = value;
     sum += number;
     squares += number * number;
+    sizes += abs(number);
     facts.zeros += value == 0;
     facts.negatives += value < 0;
     if (at == 0 || most < value) most = value;
@@ -140,6 +210,18 @@ void add_integers(Facts& facts, std::span<const std::byte> bytes, bool is_bool) 
   }
   facts.sum = sum;
   facts.squares = squares;
+  facts.sizes = sizes;
+}
+
+// The size of whichever is farther from 0.
+Value farther(const Value& most, const Value& least) {
+  if (const auto* top = std::get_if<double>(&most)) {
+    return std::max(std::fabs(*top), std::fabs(std::get<double>(least)));
+  }
+  const auto* top = std::get_if<std::int64_t>(&most);
+  if (top == nullptr) return most;
+  const mpz_class a = abs(mpz_class(*top)), b = abs(mpz_class(std::get<std::int64_t>(least)));
+  return std::uint64_t{mpz_class(a > b ? a : b).get_ui()};
 }
 
 }  // namespace
@@ -220,6 +302,11 @@ Facts facts(Dtype dtype, std::span<const std::byte> bytes) {
       take(std::uint64_t{});
       break;
     default: {
+      if (const Float8* float8 = float8_of(dtype)) {
+        result.count = bytes.size();
+        add_float8(result, *float8, bytes);
+        break;
+      }
       const Ieee format = format_of(dtype);
       result.count = bytes.size() / static_cast<std::size_t>(
                                         (1 + format.exponent_bits + format.fraction_bits) / 8);
@@ -249,6 +336,20 @@ std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee f
   at(Category::kL2norm) = facts.nans != 0 ? kNan
                           : infinite      ? kInfinity
                                           : nearest_root(facts.squares, format);
+  at(Category::kL1norm) = facts.nans != 0 ? kNan : infinite ? kInfinity : nearest(facts.sizes, format);
+  const mpz_class n = facts.count;
+  if (facts.count != 0) {
+    const bool finite = facts.nans == 0 && !infinite;
+    const mpq_class variance = (n * facts.squares - facts.sum * facts.sum) / (n * n);
+    at(Category::kVar) = finite ? nearest(variance, format) : kNan;
+    at(Category::kStd) = finite ? nearest_root(variance, format) : kNan;
+    at(Category::kRms) = facts.nans != 0 ? kNan
+                         : infinite      ? kInfinity
+                                         : nearest_root(facts.squares / n, format);
+    at(Category::kAbsmax) = facts.nans != 0 ? Value(kNan) : farther(facts.most, facts.least);
+    at(Category::kSparsity) = nearest(mpq_class(facts.zeros) / n, format);
+  }
+  at(Category::kFiniteCount) = facts.count - facts.nans - facts.positive_infs - facts.negative_infs;
   at(Category::kCount) = facts.count;
   at(Category::kNanCount) = facts.nans;
   at(Category::kPositiveInfCount) = facts.positive_infs;

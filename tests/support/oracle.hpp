@@ -41,11 +41,11 @@ mpq_class scaled(const mpz_class& number, long exponent);
 struct Facts {
   std::uint64_t count = 0, nans = 0, positive_infs = 0, negative_infs = 0, zeros = 0, negatives = 0;
   tensorstat::Value most, least;  // monostate of no elements; ignores NaN
-  mpq_class sum, squares;         // of the finite elements
+  mpq_class sum, squares, sizes;  // of the finite elements: of x, of x * x, of |x|
 };
 Facts facts(tensorstat::Dtype dtype, std::span<const std::byte> bytes);
 
-// The value of each category but md5, in the catalog's order; avg and l2norm rounded to `format`.
+// The value of each category but the digests, in the catalog's order; real numbers rounded to `format`.
 std::array<tensorstat::Value, tensorstat::kCategoryCount> answers(const Facts& facts,
                                                                   Ieee format = kBinary64);
 

@@ -231,6 +231,24 @@ Bytes constant_integers(Dtype dtype, std::size_t count, Random& random) {
   return integers(count, dtype, [one = random()](auto) { return one; });
 }
 
+// Of 8-bit floats: codes.
+Bytes ordinary_codes(Dtype dtype, std::size_t count, Random& random) {
+  return integers(count, dtype, [&](auto) { return (random() & 0x80) | (0x28 + random() % 0x28); });
+}
+Bytes few_codes(Dtype dtype, std::size_t count, Random& random) {
+  const std::uint64_t some[] = {random(), random(), 0, 0x80, 0x7f, 0x7c};
+  return integers(count, dtype, [&](auto) { return some[random() % std::size(some)]; });
+}
+Bytes code_and_negative(Dtype dtype, std::size_t count, Random& random) {
+  const std::uint64_t one = random() % 0x7c;
+  return integers(count, dtype, [&](std::size_t i) { return one | (i % 2 != 0 ? 0x80 : 0); });
+}
+
+constexpr Distribution kOfCodes[] = {
+    {"any bits", any_bits},          {"ordinary", ordinary_codes},
+    {"few codes", few_codes},        {"a code and its negative", code_and_negative},
+    {"constant", constant_integers}, {"mostly zero", mostly_zero},
+};
 constexpr Distribution kOfFloats[] = {
     {"normal", normal},
     {"relu", relu},
@@ -261,7 +279,10 @@ constexpr std::size_t kAwkwardCounts[] = {0,   1,   2,   3,   31,  32,  33,   63
 }  // namespace
 
 std::span<const Distribution> of(Dtype dtype) {
-  if (tensorstat::is_float(dtype)) return kOfFloats;
+  if (tensorstat::is_float(dtype)) {
+    if (tensorstat::size_bytes(dtype) == 1) return kOfCodes;
+    return kOfFloats;
+  }
   return kOfIntegers;
 }
 

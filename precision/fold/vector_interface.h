@@ -1,0 +1,142 @@
+// The vectors that the texts of precision/ are written in: every name that host/simd/vectors.h (C++) and
+// kernels-cl/cl/vectors.cl (OpenCL C) must define, a sentence each. Both are checked against this list where they
+// end; a name that is missing is an error that says so. T stands for u8 i8 u16 i16 u32 i32 u64 i64 f32 f64.
+//
+// Numbers and words, for the lifts. SHAPE_GROUP, a GPU's kernels, wants these alone.
+
+// INLINE, NOINLINE: what a function of a text begins with.
+#if !defined(INLINE) || !defined(NOINLINE)
+#error "vectors: INLINE or NOINLINE is missing"
+#endif
+// SPACE: the address-space qualifier of the elements that are folded; TILE_SPACE: of a tile of `low`.
+#if !defined(SPACE) || !defined(TILE_SPACE)
+#error "vectors: SPACE or TILE_SPACE is missing"
+#endif
+// WORDS: the address-space qualifier of a partial's words.
+#ifndef WORDS
+#error "vectors: WORDS is missing"
+#endif
+// ADD(word, value): word += value; RAISE(word, value): the larger of both. Atomic where lanes share the word.
+#if !defined(ADD) || !defined(RAISE)
+#error "vectors: ADD or RAISE is missing"
+#endif
+// MAX(a, b), MIN(a, b): of two numbers, or lane by lane of two vectors of integers.
+#if !defined(MAX) || !defined(MIN)
+#error "vectors: MAX or MIN is missing"
+#endif
+// LOAD_ONE(T, p): the T at the address p, in SPACE; LOAD_OF(space, T, p): in another space.
+#if !defined(LOAD_ONE) || !defined(LOAD_OF)
+#error "vectors: LOAD_ONE or LOAD_OF is missing"
+#endif
+// AS_F32(x), AS_U32(x), AS_F64(x), AS_I64(x): a number with the same bits.
+#if !defined(AS_F32) || !defined(AS_U32) || !defined(AS_F64) || !defined(AS_I64)
+#error "vectors: AS_F32, AS_U32, AS_F64 or AS_I64 is missing"
+#endif
+
+#ifndef SHAPE_GROUP
+// UNROLL, UNROLL_BY_2: in front of a loop that is unrolled, whole or twice; may be empty.
+#if !defined(UNROLL) || !defined(UNROLL_BY_2)
+#error "vectors: UNROLL or UNROLL_BY_2 is missing"
+#endif
+// UNLIKELY(condition): the condition, which is seldom true.
+#ifndef UNLIKELY
+#error "vectors: UNLIKELY is missing"
+#endif
+// SUBNORMALS_CONVERT: 1 where a subnormal float32 becomes the binary64 of its value, 0 where it may become 0.
+#ifndef SUBNORMALS_CONVERT
+#error "vectors: SUBNORMALS_CONVERT is missing"
+#endif
+// SETS: how many accumulators take turns, so that an addition need not wait for the one before.
+#ifndef SETS
+#error "vectors: SETS is missing"
+#endif
+// LANES(T): the elements of a vector; VECTOR_OF(T): its type, which is v_T. Vectors of equal bits have equal sizes.
+#if !defined(LANES) || !defined(VECTOR_OF)
+#error "vectors: LANES or VECTOR_OF is missing"
+#endif
+// SPLAT(T, x): x in every lane; ZERO(T): a T, or a vector type T, of zeros.
+#if !defined(SPLAT) || !defined(ZERO)
+#error "vectors: SPLAT or ZERO is missing"
+#endif
+// AS(T, x): a vector of T with the same bits.
+#ifndef AS
+#error "vectors: AS is missing"
+#endif
+// LOAD(T, p): the LANES(T) elements at any address p; STORE(T, to, x): a vector to private memory.
+#if !defined(LOAD) || !defined(STORE)
+#error "vectors: LOAD or STORE is missing"
+#endif
+// STORE_ZIPPED(T, to, a, b): two vectors, a number of a, then the one of b in the same lane, and so on.
+#ifndef STORE_ZIPPED
+#error "vectors: STORE_ZIPPED is missing"
+#endif
+// PAIR_FIRST(pair), PAIR_SECOND(pair): the two numbers of a v_pair, which is two i64 that add as one vector.
+#if !defined(PAIR_FIRST) || !defined(PAIR_SECOND)
+#error "vectors: PAIR_FIRST or PAIR_SECOND is missing"
+#endif
+// KEY(T, x): a float's bits as integers T that order as the floats do, -0 below +0.
+#ifndef KEY
+#error "vectors: KEY is missing"
+#endif
+// COUNT_INTO(T, counter, condition): adds 1 to the lanes where a comparison holds; COUNT_OUT_OF takes 1 off.
+#if !defined(COUNT_INTO) || !defined(COUNT_OUT_OF)
+#error "vectors: COUNT_INTO or COUNT_OUT_OF is missing"
+#endif
+// ABOVE(T, a, b), BELOW(T, a, b): a comparison that only ANY looks at. ANY(T, mask): whether it holds in any lane.
+#if !defined(ABOVE) || !defined(BELOW) || !defined(ANY)
+#error "vectors: ABOVE, BELOW or ANY is missing"
+#endif
+// ADD_LANES(T, v): the sum of all lanes as an i64 (modulo 2^64); MAX_LANE, MIN_LANE: the largest and smallest.
+#if !defined(ADD_LANES) || !defined(MAX_LANE) || !defined(MIN_LANE)
+#error "vectors: ADD_LANES, MAX_LANE or MIN_LANE is missing"
+#endif
+// MUL_32(a, b): the products of the low 32 bits of u64 lanes.
+#ifndef MUL_32
+#error "vectors: MUL_32 is missing"
+#endif
+// SQUARE_WIDE(value, low, high): sets two u64 to the 128 bits of value * value, |value| below 2^63.
+#ifndef SQUARE_WIDE
+#error "vectors: SQUARE_WIDE is missing"
+#endif
+// PAIRS(x): a vector of 32-bit lanes as u64; SQUARE_LOW(T, pairs): the squares of the lower u32 or i32 of each;
+// EXTEND_LOW(pairs): the lower i32 of each, as an i64.
+#if !defined(PAIRS) || !defined(SQUARE_LOW) || !defined(EXTEND_LOW)
+#error "vectors: PAIRS, SQUARE_LOW or EXTEND_LOW is missing"
+#endif
+// SUMS(T, x): sums of neighbours, as v_i32; SQUARE_SUMS(T, x): of their squares, as v_u32. T is u8, i8 or i16.
+#if !defined(SUMS) || !defined(SQUARE_SUMS)
+#error "vectors: SUMS or SQUARE_SUMS is missing"
+#endif
+// PREFETCH(p): asks for the cache line some way ahead of p; may be empty.
+#ifndef PREFETCH
+#error "vectors: PREFETCH is missing"
+#endif
+typedef struct {
+  v_u8 a; v_i8 b; v_u16 c; v_i16 d; v_u32 e; v_i32 f; v_u64 g; v_i64 h; v_pair i;
+} vectors_of_integers;  // v_T and v_pair: without one of them, this does not compile
+
+#ifdef FP64
+// MUL_ADD(a, b, c): a * b + c, rounded once or twice: used where either gives an exact sum in the end.
+#ifndef MUL_ADD
+#error "vectors: MUL_ADD is missing"
+#endif
+// ADD_F64(a, one, b): a + b, given ONE, a vector of ones, should a multiply-and-add be the faster addition.
+#if !defined(ADD_F64) || !defined(ONE)
+#error "vectors: ADD_F64 or ONE is missing"
+#endif
+// ONLY_FINITE(d): f64 that came from DTYPE, with 0 for NaN and Inf.
+#ifndef ONLY_FINITE
+#error "vectors: ONLY_FINITE is missing"
+#endif
+// SMALLER_SIZE(a, b): the smaller of a, which has no sign, and the size of b; neither is NaN.
+#ifndef SMALLER_SIZE
+#error "vectors: SMALLER_SIZE is missing"
+#endif
+// LOAD_NARROW(p, k): vector k, as f64, of the 2 * LANES(f32) elements of a half type at p, in any order.
+// load_f64_<dtype>(p), for float16, bfloat16 and float32: the LANES(f64) elements at p, as f64.
+#ifndef LOAD_NARROW
+#error "vectors: LOAD_NARROW is missing"
+#endif
+typedef v_f64 vectors_of_floats;
+#endif
+#endif

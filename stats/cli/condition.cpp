@@ -1,0 +1,162 @@
+#include "stats/cli/condition.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <compare>
+#include <optional>
+#include <utility>
+
+#include "stats/files/shown.hpp"
+
+namespace tensorstat::cli {
+namespace {
+
+struct Operator {
+  std::string_view text;
+  Comparison comparison;
+};
+constexpr Operator kOperators[] = {  // the longer ones first: >= begins like >
+    {">=", Comparison::kNotBelow}, {"<=", Comparison::kNotAbove}, {"==", Comparison::kEqual},
+    {"!=", Comparison::kUnequal},  {">", Comparison::kAbove},     {"<", Comparison::kBelow},
+};
+
+Error invalid(std::string what) { return {Code::kInvalid, std::move(what)}; }
+
+std::string quoted(std::string_view text) { return "'" + shown(text) + "'"; }
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+template <typename Number>
+bool parse_whole(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// A whole number that fits stays one: binary64 does not hold all of them. Monostate of what is no number.
+Value number_from(std::string_view text) {
+  std::uint64_t count = 0;
+  if (parse_whole(text, count)) return count;
+  std::int64_t whole = 0;
+  if (parse_whole(text, whole)) return whole;
+  double real = 0;
+  if (parse_whole(text, real) && !std::isnan(real)) return real;
+  return {};
+}
+
+std::partial_ordering order_of(double a, double b) { return a <=> b; }
+
+// Exact: the whole part of `b` is compared as an integer, where it is in the range of one.
+template <typename Whole>
+std::partial_ordering order_of(Whole a, double b) {
+  constexpr double kEnd = std::is_signed_v<Whole> ? 0x1p63 : 0x1p64, kBegin = std::is_signed_v<Whole> ? -0x1p63 : 0;
+  if (std::isnan(b)) return std::partial_ordering::unordered;
+  if (b >= kEnd) return std::partial_ordering::less;
+  if (b < kBegin) return std::partial_ordering::greater;
+  const double floor = std::floor(b);
+  const auto order = a <=> static_cast<Whole>(floor);
+  return order == 0 && b > floor ? std::partial_ordering::less : std::partial_ordering(order);
+}
+
+template <typename Whole>
+std::partial_ordering order_of(double a, Whole b) {
+  return 0 <=> order_of(b, a);
+}
+
+template <typename A, typename B>
+  requires std::is_integral_v<A> && std::is_integral_v<B>
+std::partial_ordering order_of(A a, B b) {
+  if (std::cmp_less(a, b)) return std::partial_ordering::less;
+  return std::cmp_equal(a, b) ? std::partial_ordering::equivalent : std::partial_ordering::greater;
+}
+
+template <typename T>
+constexpr bool kIsNumber = std::is_arithmetic_v<T>;
+
+// Nothing where one of them is no number.
+std::optional<std::partial_ordering> order_of(const Value& a, const Value& b) {
+  return std::visit(
+      []<typename A, typename B>(const A& x, const B& y) -> std::optional<std::partial_ordering> {
+        if constexpr (kIsNumber<A> && kIsNumber<B>) return order_of(x, y);
+        return std::nullopt;
+      },
+      a, b);
+}
+
+Result<Condition> comparison_from(std::string_view text) {
+  const std::size_t at = text.find_first_of("<>=!");
+  const auto matching = std::ranges::find_if(
+      kOperators, [&](const Operator& each) { return at != text.npos && text.substr(at).starts_with(each.text); });
+  if (matching == std::end(kOperators)) {
+    return invalid(quoted(text) + " is neither nan, inf nor a comparison such as max>65504, by > >= < <= == or !=");
+  }
+  const std::string_view name = trimmed(text.substr(0, at)), number = trimmed(text.substr(at + matching->text.size()));
+  auto categories = categories_from(name);
+  if (!categories) return categories.error();
+  if (categories->size() != 1) return invalid(quoted(name) + " is not one statistic");
+  const Category category = categories->front();
+  if (kind(category) == ValueKind::kDigest) return invalid(quoted(name) + " is a digest, which no number is like");
+  const Value bound = number_from(number);
+  if (std::holds_alternative<std::monostate>(bound)) {
+    const bool is_nan = number == "nan" || number == "-nan";
+    return invalid(quoted(number) + (is_nan ? " is like no number: say nan alone, or nan-count>0"
+                                            : " in " + quoted(text) + " is not a number"));
+  }
+  return Condition{std::string(text), category, matching->comparison, bound};
+}
+
+Condition counts(std::string_view text, Category category) {
+  return {std::string(text), category, Comparison::kAbove, std::uint64_t{0}};
+}
+
+}  // namespace
+
+std::vector<Condition> nan_conditions() { return {counts("nan", Category::kNanCount)}; }
+std::vector<Condition> inf_conditions() {
+  return {counts("inf", Category::kNegativeInfCount), counts("inf", Category::kPositiveInfCount)};
+}
+
+Result<std::vector<Condition>> conditions_from(std::string_view comma_separated) {
+  std::vector<Condition> conditions;
+  for (std::string_view rest = comma_separated;;) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view part = trimmed(rest.substr(0, comma));
+    if (part == "nan" || part == "inf") {
+      const auto these = part == "nan" ? nan_conditions() : inf_conditions();
+      conditions.insert(conditions.end(), these.begin(), these.end());
+    } else {
+      auto condition = comparison_from(part);
+      if (!condition) return condition.error();
+      conditions.push_back(*std::move(condition));
+    }
+    if (comma == rest.npos) return conditions;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+bool meets(const StatisticsView& statistics, const Condition& condition) {
+  const Value* value = statistics.find(condition.category);
+  const auto order = value ? order_of(*value, condition.bound) : std::nullopt;
+  if (!order) return false;
+  switch (condition.comparison) {
+    case Comparison::kAbove:
+      return *order > 0;
+    case Comparison::kNotBelow:
+      return *order >= 0;
+    case Comparison::kBelow:
+      return *order < 0;
+    case Comparison::kNotAbove:
+      return *order <= 0;
+    case Comparison::kEqual:
+      return *order == 0;
+    case Comparison::kUnequal:
+      return *order != 0;
+  }
+  return false;
+}
+
+}  // namespace tensorstat::cli

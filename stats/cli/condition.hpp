@@ -1,0 +1,34 @@
+// One condition on the statistics of a tensor, as --fail-on takes it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tensorstat/statistics.hpp>
+#include <tensorstat/status.hpp>
+#include <vector>
+
+namespace tensorstat::cli {
+
+enum class Comparison : std::uint8_t { kAbove, kNotBelow, kBelow, kNotAbove, kEqual, kUnequal };
+
+struct Condition {
+  std::string text;  // as the user wrote it
+  Category category;
+  Comparison comparison;
+  Value bound;  // a number
+};
+
+// "nan,inf,max>65504": a list of nan, inf and comparisons of a statistic with a number, by > >= < <= == or !=. inf
+// gives two conditions, one for each sign. The errors say what is wrong with which part of the list.
+Result<std::vector<Condition>> conditions_from(std::string_view comma_separated);
+
+// Whether the tensor meets the condition. The numbers are compared exactly, whatever their types; NaN meets
+// != alone, and a value that does not exist meets nothing. The statistic has to be measured.
+bool meets(const StatisticsView& statistics, const Condition& condition);
+
+// The conditions that the words nan and inf stand for.
+std::vector<Condition> nan_conditions();
+std::vector<Condition> inf_conditions();
+
+}  // namespace tensorstat::cli

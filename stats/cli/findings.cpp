@@ -1,0 +1,80 @@
+#include "stats/cli/findings.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace tensorstat::cli {
+namespace {
+
+// 4860 as "4,860"
+std::string grouped(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+// "746 MB": three digits of a power of 1,000
+std::string bytes_text(std::uint64_t bytes) {
+  if (bytes < 1000) return std::to_string(bytes) + " bytes";
+  double amount = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; amount >= 999.5; amount /= 1000) ++unit;
+  char digits[32];
+  const auto end = std::to_chars(digits, digits + sizeof digits, amount, std::chars_format::general, 3).ptr;
+  return std::string(digits, end) + " " + "\0kMGTPE"[unit] + "B";
+}
+
+std::string tensors_text(std::uint64_t count) { return grouped(count) + (count == 1 ? " tensor" : " tensors"); }
+
+bool meets_any(const StatisticsView& statistics, const std::vector<Condition>& conditions) {
+  return std::ranges::any_of(conditions, [&](const Condition& each) { return meets(statistics, each); });
+}
+
+}  // namespace
+
+Findings::Findings(std::vector<Condition> conditions)
+    : conditions_(std::move(conditions)), nan_(nan_conditions()), inf_(inf_conditions()) {}
+
+Categories Findings::needed(bool with_summary) const {
+  Categories categories;
+  const auto add = [&](const std::vector<Condition>& conditions) {
+    for (const Condition& each : conditions) categories.push_back(each.category);
+  };
+  add(conditions_);
+  if (with_summary) add(nan_), add(inf_);
+  return categories;
+}
+
+void Findings::Group::add(const std::string& label) {
+  if (count++ == 0) first = label;
+}
+
+void Findings::add(const Entry& entry) {
+  const StatisticsView statistics = entry.row.statistics;
+  tensors_ += 1;
+  bytes_ += entry.row.data_size_bytes;
+  const bool has_nan = meets_any(statistics, nan_), has_inf = meets_any(statistics, inf_);
+  if (has_nan) with_nan_.add(entry.label());
+  if (has_inf) with_inf_.add(entry.label());
+  if (has_nan || has_inf) alarming_.add(entry.label());
+  const auto met = std::ranges::find_if(conditions_, [&](const Condition& each) { return meets(statistics, each); });
+  if (met == conditions_.end()) return;
+  found_.add(entry.label() + " (" + met->text + ": " + std::string(name(met->category)) + " is " +
+             to_string(*statistics.find(met->category)) + ")");
+}
+
+std::string Findings::words() const {
+  return tensors_text(found_.count) + (found_.count == 1 ? " meets" : " meet") + " --fail-on, the first: " +
+         found_.first;
+}
+
+std::string Findings::summary() const {
+  std::string text = tensors_text(tensors_) + ", " + bytes_text(bytes_);
+  if (alarming_.count == 0) return text + ", none with NaN or Inf";
+  if (with_nan_.count != 0) text += ", " + grouped(with_nan_.count) + " with NaN";
+  if (with_inf_.count != 0) text += ", " + grouped(with_inf_.count) + " with Inf";
+  return text + ", the first: " + alarming_.first;
+}
+
+}  // namespace tensorstat::cli

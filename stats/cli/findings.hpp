@@ -1,0 +1,43 @@
+// What is wrong with the tensors: what meets --fail-on, and the last lines on stderr.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "stats/cli/condition.hpp"
+#include "stats/cli/survey.hpp"
+
+namespace tensorstat::cli {
+
+// Counts the tensors, and those that hold NaN, hold Inf or meet a condition of --fail-on.
+class Findings {
+ public:
+  explicit Findings(std::vector<Condition> conditions);
+
+  // The statistics that have to be measured beside those that are shown. `with_summary`: for summary(), too.
+  Categories needed(bool with_summary) const;
+
+  void add(const Entry& entry);
+
+  bool any() const { return found_.count != 0; }  // whether a tensor meets a condition
+  std::uint64_t tensors() const { return tensors_; }
+
+  // "2 tensors meet --fail-on, the first: a.npy (max>65504: max is 70000)"; there is one.
+  std::string words() const;
+  // "4,860 tensors, 746 MB, 1,518 with NaN, 3 with Inf, the first: step_12/grad/layer3.weight"
+  std::string summary() const;
+
+ private:
+  struct Group {
+    std::uint64_t count = 0;
+    std::string first;  // the label of the first tensor of the group
+    void add(const std::string& label);
+  };
+
+  const std::vector<Condition> conditions_, nan_, inf_;
+  std::uint64_t tensors_ = 0, bytes_ = 0;
+  Group found_, with_nan_, with_inf_, alarming_;  // alarming: with NaN, Inf or both
+};
+
+}  // namespace tensorstat::cli
