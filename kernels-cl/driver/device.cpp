@@ -10,6 +10,7 @@
 
 #include "kernels-cl/driver/signal_guard.hpp"
 #include "kernels-cl/trial/driver_trial.hpp"
+#include "stats/core/engine.hpp"
 
 namespace tensorstat {
 namespace cl_engine {
@@ -211,6 +212,19 @@ Result<Device> describe(const cl::Device& device) {
 }
 
 }  // namespace cl_engine
+
+// The names of the platforms are had without starting any of their devices.
+std::string why_host_memory_stays(const MeterOptions& options) {
+  using namespace cl_engine;
+  if (options.queue != nullptr || options.platform >= 0 || environment("TENSORSTAT_CL_AUTO") == "1") return "";
+  if (forked_since_first_use()) return "";
+  const std::vector<cl::Platform> platforms = platforms_here();
+  const auto is_pocl = [](const cl::Platform& platform) {
+    return may_kill(trimmed(platform.getInfo<CL_PLATFORM_NAME>()));
+  };
+  if (platforms.empty() || !std::ranges::all_of(platforms, is_pocl)) return "";
+  return "the only OpenCL driver is pocl, whose device is this CPU, and the host's own loops are faster on it";
+}
 
 std::vector<DeviceInfo> list_devices() noexcept try {
   std::vector<DeviceInfo> infos;

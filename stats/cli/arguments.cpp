@@ -22,7 +22,7 @@ constexpr const char* kExamples = R"(Examples:
   tensorstat run --stats all -o statistic.csv     MindSpore's columns, for a spreadsheet
   tensorstat run -o all.csv --columns path,rank,iteration   the same of a tree, with where each row is from
   tensorstat 'grad.*.npy' --format json | jq '.tensors[] | select(.stats["nan count"] > 0) | .path'
-  tensorstat run --fail-on 'nan,inf,max>65504' && echo clean    exit status 1 where a tensor is not
+  tensorstat run --fail-on 'nan,inf,absmax>65504' && echo clean    exit status 1 where a tensor is not
   tensorstat huge.npy --on device --budget 512M --explain
   tensorstat dump --config data_dump.json run     what MindSpore would have written of them
   tensorstat devices                              what there is to compute on
@@ -137,7 +137,7 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
   app.get_option("--version")->description("Show the version and exit");
 
   app.add_option("PATH", arguments.paths,
-                 ".npy and .safetensors files, directories (walked recursively, layer.2 before layer.10) and "
+                 ".npy, .npz and .safetensors files, directories (walked recursively, layer.2 before layer.10) and "
                  "globs (*, ?, [], **)")
       ->type_name("");
   std::string stats = kStatsByDefault, device, columns, fail_on;
@@ -171,7 +171,8 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
       ->type_name("BYTES");
   app.add_flag("--bfloat16", arguments.void_is_bfloat16,
                "Two-byte voids (<V2, as ml_dtypes writes them) are bfloat16");
-  app.add_option("--fail-on", fail_on, "Exit with status 1 where a tensor meets one of these, e.g. 'nan,inf,max>65504'")
+  app.add_option("--fail-on", fail_on,
+                 "Exit with status 1 where a tensor meets one of these, e.g. 'nan,inf,absmax>65504'")
       ->type_name("LIST");
   app.add_flag("--explain", arguments.explain,
                "Say where each statistic was computed and why, and the device memory taken");

@@ -92,7 +92,7 @@ Result<Condition> comparison_from(std::string_view text) {
   const auto matching = std::ranges::find_if(
       kOperators, [&](const Operator& each) { return at != text.npos && text.substr(at).starts_with(each.text); });
   if (matching == std::end(kOperators)) {
-    return invalid(quoted(text) + " is neither nan, inf nor a comparison such as max>65504, by > >= < <= == or !=");
+    return invalid(quoted(text) + " is neither nan, inf nor a comparison such as absmax>65504, by > >= < <= == or !=");
   }
   const std::string_view name = trimmed(text.substr(0, at)), number = trimmed(text.substr(at + matching->text.size()));
   auto categories = categories_from(name);

@@ -19,7 +19,7 @@ struct Condition {
   Value bound;  // a number
 };
 
-// "nan,inf,max>65504": a list of nan, inf and comparisons of a statistic with a number, by > >= < <= == or !=. inf
+// "nan,inf,absmax>65504": a list of nan, inf and comparisons of a statistic with a number, by > >= < <= == or !=. inf
 // gives two conditions, one for each sign. The errors say what is wrong with which part of the list.
 Result<std::vector<Condition>> conditions_from(std::string_view comma_separated);
 

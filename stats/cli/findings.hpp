@@ -23,7 +23,7 @@ class Findings {
   bool any() const { return found_.count != 0; }  // whether a tensor meets a condition
   std::uint64_t tensors() const { return tensors_; }
 
-  // "2 tensors meet --fail-on, the first: a.npy (max>65504: max is 70000)"; there is one.
+  // "2 tensors meet --fail-on, the first: a.npy (absmax>65504: max is 70000)"; there is one.
   std::string words() const;
   // "4,860 tensors, 746 MB, 1,518 with NaN, 3 with Inf, the first: step_12/grad/layer3.weight"
   std::string summary() const;

@@ -13,8 +13,9 @@ struct Inputs {
 };
 
 // A file is taken whatever its name. Of a directory, every file with the extension of a format below it, each level
-// in natural order (layer.2 before layer.10); symbolic links to directories below it are not followed. What does not exist and holds
-// one of * ? [ is a glob, in which a part ** stands for any number of directories, hidden ones left out.
+// in natural order (layer.2 before layer.10); symbolic links to directories below it are not followed. What does not
+// exist and holds one of * ? [ is a glob, in which a part ** stands for any number of directories, hidden ones left
+// out.
 Inputs find_inputs(const std::vector<std::string>& paths);
 
 }  // namespace tensorstat::cli

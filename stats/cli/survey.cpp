@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "stats/cli/columns.hpp"
+#include "stats/core/abandon.hpp"
 #include "stats/dump/mindspore/file_name.hpp"
 #include "stats/files/shown.hpp"
 
@@ -86,24 +87,28 @@ void Survey::add_tensor(const std::string& path, TensorReader reader) {
 }
 
 void Survey::finish() {
-  const std::vector<Pending> batch = std::exchange(pending_, {});
+  auto batch = std::make_unique<const std::vector<Pending>>(std::exchange(pending_, {}));
   pending_bytes_ = 0;
-  if (batch.empty()) return;
+  if (batch->empty()) return;
   std::vector<Tensor> tensors;
-  for (const Pending& each : batch) tensors.push_back(each.tensor);
-  if (auto measured = meter_.measure(tensors, request_)) {
-    for (std::size_t i = 0; i < batch.size(); ++i) accept(batch[i].entry, (*measured)[i]);
+  for (const Pending& each : *batch) tensors.push_back(each.tensor);
+  const auto all = meter_.measure(tensors, request_);
+  if (all) {
+    for (std::size_t i = 0; i < batch->size(); ++i) accept((*batch)[i].entry, (*all)[i]);
     return;
   }
+  bool in_use = all.error().code == Code::kInUse;
   // One tensor that cannot be done fails the batch; find out which, and do the others.
-  for (const Pending& each : batch) {
-    auto measured = meter_.measure({&each.tensor, 1}, request_);
+  for (const Pending& each : *batch) {
+    const auto measured = meter_.measure({&each.tensor, 1}, request_);
     if (measured) {
       accept(each.entry, measured->front());
     } else {
+      in_use |= measured.error().code == Code::kInUse;
       listener_.unmeasured(each.entry.label(), measured.error());
     }
   }
+  if (in_use) abandon(std::move(batch));
 }
 
 Status Survey::measure_alone(TensorReader& reader, Entry entry) {
@@ -140,23 +145,42 @@ Status Survey::measure_alone(TensorReader& reader, Entry entry) {
   return {};
 }
 
+// A device that does not answer is asked once: `auto` means the host the second time.
 Result<Measurements> Survey::measure_in_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
                                               const Categories& categories) {
+  auto measured = stream_pieces(reader, dtype, view, categories);
+  const bool again = !measured && measured.error().code == Code::kInUse && request_.on == On::kAuto;
+  return again ? stream_pieces(reader, dtype, view, categories) : std::move(measured);
+}
+
+Result<Measurements> Survey::stream_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
+                                          const Categories& categories) {
   auto stream = meter_.stream(dtype, {categories, request_.precision, request_.on});
   if (!stream) return stream.error();
   reader.rewind(order_, view);
-  std::vector<std::byte> now(kPieceBytes), next(kPieceBytes);
+  struct Pieces {
+    std::vector<std::byte> now = std::vector<std::byte>(kPieceBytes), next = now;
+  };
+  auto pieces = std::make_unique<Pieces>();
+  std::vector<std::byte>&now = pieces->now, &next = pieces->next;
   // Declared after the buffers: it waits for the reading thread before they go.
   std::future<Result<std::size_t>> reading;
   const auto read_ahead = [&] { reading = std::async([&] { return reader.read(next); }); };
   for (read_ahead();;) {
     const auto got = reading.get();
     if (!got) return got.error();
-    if (*got == 0) return stream->finish();
+    if (*got == 0) {
+      auto finished = stream->finish();
+      if (!finished && finished.error().code == Code::kInUse) abandon(std::move(pieces));
+      return finished;
+    }
     std::swap(now, next);
     read_ahead();
     Status appended = stream->append(std::span(now).first(*got));
-    if (!appended) return appended.error();
+    if (!appended) {
+      if (appended.error().code == Code::kInUse) abandon(std::move(pieces));
+      return appended.error();
+    }
     read(*got);
   }
 }

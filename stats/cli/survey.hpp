@@ -60,6 +60,8 @@ class Survey {
   void add_tensor(const std::string& path, TensorReader reader);
   Result<Measurements> measure_in_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
                                          const Categories& categories);
+  Result<Measurements> stream_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
+                                     const Categories& categories);
   Status measure_alone(TensorReader& reader, Entry entry);
   void accept(Entry entry, const Measurement& measurement);
   void read(std::uint64_t bytes);

@@ -118,6 +118,10 @@ class DeviceEngine : public Engine {
   virtual Status read(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes) = 0;
 };
 
+// Why On::kAuto leaves host memory to the host whatever the device is found to be: no device is looked for, and no
+// driver tried, to know. Empty where that has to be looked at.
+std::string why_host_memory_stays(const MeterOptions& options);
+
 std::unique_ptr<HostEngine> make_host_engine(const MeterOptions& options);
 
 // The device that the options name, or the best there is; an error says why there is none. Every

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "stats/core/abandon.hpp"
+
 namespace tensorstat {
 namespace {
 
@@ -16,6 +18,11 @@ Needs without_digests(Needs needs) { return static_cast<Needs>(needs & ~kDigests
 
 Meter::State::State(MeterOptions given)
     : options(std::move(given)), ledger(options.budget_bytes), host(make_host_engine(options)) {}
+
+// A driver that does not answer may not return from a release either.
+Meter::State::~State() {
+  if (device_silent) abandon(std::move(device));
+}
 
 void Meter::State::log(Severity severity, std::string_view text) const noexcept {
   if (!options.log) return;
@@ -49,6 +56,16 @@ DeviceEngine* Meter::State::find_device() {
   return device_failed ? nullptr : device.get();
 }
 
+const std::string& Meter::State::host_memory_stays() {
+  static const std::string is_to_be_seen;
+  if (forked_since_the_search()) return is_to_be_seen;
+  pid_t nobody = 0;
+  finder.compare_exchange_strong(nobody, getpid());
+  if (forked_since_the_search()) return is_to_be_seen;
+  std::call_once(driver_seen, [&] { why_stays = why_host_memory_stays(options); });
+  return why_stays;
+}
+
 std::string Meter::State::trouble() const {
   if (forked_since_the_search()) return "the process has forked since the device was looked for";
   return device_failed ? "the device failed earlier, see the log" : device_trouble;
@@ -56,11 +73,20 @@ std::string Meter::State::trouble() const {
 
 Status Meter::State::read_device(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes) {
   find_device();
-  if (device == nullptr || forked_since_the_search()) {
+  if (device == nullptr || device_silent || forked_since_the_search()) {
     return Error{Code::kDevice, "the tensor is in device memory, which cannot be read: " + trouble()};
   }
   if (Status status = device->check(tensor); !status) return status;
-  return device->read(tensor, first_byte, bytes);
+  Status status = device->read(tensor, first_byte, bytes);
+  if (!status) heed(status.error());
+  return status;
+}
+
+void Meter::State::heed(const Error& error) noexcept try {
+  if (error.code != Code::kInUse || device_silent.exchange(true)) return;
+  device_failed = true;
+  log(Severity::kWarning, "the OpenCL device does not answer any more, and is not used again: " + error.message);
+} catch (const std::bad_alloc&) {  // the caller has the error
 }
 
 Result<std::string> Meter::State::fold_on_device(std::span<const Job> jobs, On on, std::uint64_t& held_bytes) {
@@ -70,6 +96,7 @@ Result<std::string> Meter::State::fold_on_device(std::span<const Job> jobs, On o
     return std::string();
   }
   const Error& error = held.error();
+  heed(error);
   if (on == On::kDevice || error.code == Code::kInUse) return error;  // a row would say that the tensors are free
   if (error.code == Code::kOverBudget) {
     log(Severity::kInfo, error.message + "; done on the host");

@@ -25,6 +25,7 @@ namespace tensorstat {
 
 struct Meter::State {
   explicit State(MeterOptions given);
+  ~State();
 
   // Holds no lock, so that the caller's code may come back here. What it throws is dropped.
   void log(Severity severity, std::string_view text) const noexcept;
@@ -33,11 +34,16 @@ struct Meter::State {
   // found, it has failed, or this is a child that was forked after the search began.
   DeviceEngine* find_device();
   std::string trouble() const;
+  const std::string& host_memory_stays();
   DeviceSight sight() {
-    return {[this] { return find_device(); }, [this] { return trouble(); }};
+    return {[this] { return find_device(); }, [this] { return trouble(); },
+            [this]() -> const std::string& { return host_memory_stays(); }};
   }
 
-  // A tensor in device memory, to the host. A device that failed to fold is still asked.
+  // After Code::kInUse the device is asked nothing any more: each further call might wait for ever. Said once.
+  void heed(const Error& error) noexcept;
+
+  // A tensor in device memory, to the host. A device that failed to fold is still asked, unless it does not answer.
   Status read_device(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes);
 
   // Folds where placement said. A device that fails is not asked again: the text then says that it gave up and
@@ -59,7 +65,9 @@ struct Meter::State {
   std::once_flag device_found;
   std::unique_ptr<DeviceEngine> device;
   std::string device_trouble;
-  std::atomic<bool> device_failed{false}, digest_refused{false};
+  std::once_flag driver_seen;
+  std::string why_stays;
+  std::atomic<bool> device_failed{false}, device_silent{false}, digest_refused{false};
 
  private:
   bool forked_since_the_search() const;

@@ -18,6 +18,11 @@ bool Placements::considers_device(const Tensor& tensor) const {
 Result<std::uint32_t> Placements::place(const Tensor& tensor) {
   std::optional<std::string> refusal;
   if (considers_device(tensor)) {
+    if (request_.on == On::kAuto && tensor.where == Where::kHost) {
+      if (stays_) return *stays_;
+      const std::string& why = device_.host_memory_stays();
+      if (!why.empty()) return *(stays_ = index_of({false, why}));
+    }
     if (!engine_) engine_ = device_.find();
     refusal = *engine_ == nullptr ? device_.trouble() : (*engine_)->refusal(tensor, request_.precision);
   }
@@ -25,10 +30,15 @@ Result<std::uint32_t> Placements::place(const Tensor& tensor) {
   if (known && known->refusal == refusal) return known->placement;
   auto placement = decide(tensor, refusal);
   if (!placement) return std::move(placement).error();
-  const auto same = std::ranges::find(all_, *placement);
-  known = Known{std::move(refusal), static_cast<std::uint32_t>(same - all_.begin())};
-  if (same == all_.end()) all_.push_back(*std::move(placement));
+  known = Known{std::move(refusal), index_of(*std::move(placement))};
   return known->placement;
+}
+
+std::uint32_t Placements::index_of(Placement placement) {
+  const auto same = std::ranges::find(all_, placement);
+  const auto index = static_cast<std::uint32_t>(same - all_.begin());
+  if (same == all_.end()) all_.push_back(std::move(placement));
+  return index;
 }
 
 Result<Placement> Placements::decide(const Tensor& tensor, const std::optional<std::string>& refusal) {

@@ -26,6 +26,8 @@ struct Placement {
 struct DeviceSight {
   std::function<DeviceEngine*()> find;
   std::function<std::string()> trouble;
+  // Why On::kAuto leaves host memory to the host, without a look at the device; empty: that is to be looked at.
+  std::function<const std::string&()> host_memory_stays;
 };
 
 // A request whose tensors are in host memory and come to fewer bytes than this runs on the host:
@@ -54,6 +56,7 @@ class Placements {
   };
 
   bool considers_device(const Tensor& tensor) const;
+  std::uint32_t index_of(Placement placement);
   Result<Placement> decide(const Tensor& tensor, const std::optional<std::string>& refusal);
 
   const Request& request_;
@@ -62,6 +65,7 @@ class Placements {
   const DeviceSight device_;
   std::optional<DeviceEngine*> engine_;  // once it has been looked for
   std::array<std::optional<Known>, 3> known_;  // by Where
+  std::optional<std::uint32_t> stays_;  // the placement of host memory that the device is not asked about
   std::vector<Placement> all_;
 };
 

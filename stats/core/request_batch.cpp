@@ -117,15 +117,14 @@ Status RequestBatch::read_back(std::size_t tensor) {
   Wanted wanted = wanted_;
   if (on_device(tensor)) wanted = {wanted_.precision, static_cast<Needs>(wanted_.needs & kDigests), false};
   Intake intake(meter_, from.dtype, wanted);
-  std::vector<std::byte> window(std::min(from.bytes(), kReadBackBytes));
-  for (std::uint64_t first = 0; first < from.bytes(); first += window.size()) {
-    window.resize(std::min<std::uint64_t>(window.size(), from.bytes() - first));
-    if (Status status = meter_.read_device(from, first, window); !status) {
-      // The device may still write there.
-      if (status.error().code == Code::kInUse) abandon(std::make_unique<std::vector<std::byte>>(std::move(window)));
+  auto window = std::make_unique<std::vector<std::byte>>(std::min(from.bytes(), kReadBackBytes));
+  for (std::uint64_t first = 0; first < from.bytes(); first += window->size()) {
+    window->resize(std::min<std::uint64_t>(window->size(), from.bytes() - first));
+    if (Status status = meter_.read_device(from, first, *window); !status) {
+      if (status.error().code == Code::kInUse) abandon(std::move(window));  // the device may still write there
       return status;
     }
-    if (Status status = intake.take(window); !status) return status;
+    if (Status status = intake.take(*window); !status) return status;
   }
   put_(tensor, intake.finish(), wanted);
   return {};

@@ -75,7 +75,12 @@ struct Meter::Stream::State {
       if (!begun) return begun.error();
       uploads = *std::move(begun);
     }
-    return uploads->append(piece);
+    return heeded(uploads->append(piece));
+  }
+
+  Status heeded(Status status) const {
+    if (!status) meter->heed(status.error());
+    return status;
   }
 
   // Nothing of the stream is to be had any more.
@@ -92,7 +97,7 @@ struct Meter::Stream::State {
     if (ended) return *ended;
     end({Code::kInvalid, "the stream has been finished"});
     if (!uploads) return {};
-    Status status = uploads->finish();
+    Status status = heeded(uploads->finish());
     placement.device_bytes = std::max(held_bytes, uploads->held_bytes());
     return status;
   }

@@ -121,6 +121,9 @@ struct DumpSession::State {
   std::mutex operators_mutex_;
   std::map<std::string, std::unique_ptr<DumpOperator>, std::less<>> operators_;
 
+  // Runs with tensors that a failed device may still read: they outlive the session.
+  std::unique_ptr<Items> in_use_ = std::make_unique<Items>();
+
   std::atomic<std::uint64_t> last_timestamp_us_{0};
 
   EndedSteps ended_steps_;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <new>
 
+#include "stats/core/abandon.hpp"
 #include "stats/dump/dump_session.hpp"
 #include "stats/files/shown.hpp"
 
@@ -24,8 +25,7 @@ Categories columns_of(const DumpConfig& config, Dialect dialect) {
 
 }  // namespace
 
-DumpSession::State::State(DumpConfig given_config, DumpOptions given_options,
-                          std::shared_ptr<Notices> given_notices)
+DumpSession::State::State(DumpConfig given_config, DumpOptions given_options, std::shared_ptr<Notices> given_notices)
     : config(std::move(given_config)),
       options(std::move(given_options)),
       notices(std::move(given_notices)),
@@ -39,6 +39,7 @@ DumpSession::State::State(DumpConfig given_config, DumpOptions given_options,
 DumpSession::State::~State() {
   close();
   if (thread_.joinable()) thread_.join();  // where the deleter of a keep_alive has closed the session
+  if (!in_use_->empty()) abandon(std::move(in_use_));
 }
 
 bool DumpSession::State::wants(const DumpPlace& place, const DumpOperator* op, bool failed) const {
@@ -127,8 +128,7 @@ void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRu
 std::uint64_t DumpSession::State::next_timestamp_us() {
   using std::chrono::microseconds;
   const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
-  const auto now =
-      static_cast<std::uint64_t>(std::chrono::duration_cast<microseconds>(since_epoch).count());
+  const auto now = static_cast<std::uint64_t>(std::chrono::duration_cast<microseconds>(since_epoch).count());
   std::uint64_t last = last_timestamp_us_.load();
   std::uint64_t mine = 0;
   do {
@@ -137,8 +137,7 @@ std::uint64_t DumpSession::State::next_timestamp_us() {
   return mine;
 }
 
-void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op,
-                                 std::span<const DumpTensor> tensors) {
+void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors) {
   PendingRun run;
   run.place = counted(place);
   run.op = op;
@@ -180,6 +179,7 @@ void DumpSession::State::hand_over(Items one) noexcept {
   const auto start = std::chrono::steady_clock::now();
   drain();  // rows come in the order of hand-over
   copy_strided(run);
+  for (PendingTensor& held : run.tensors) held.is_borrowed = held.must_be_copied();
   {
     const std::lock_guard lock(work_mutex);
     work_on(one);

@@ -141,12 +141,15 @@ void DumpSession::State::drain() noexcept {
 void DumpSession::State::work_on(Items& items) noexcept {
   std::array<PendingRun*, kMostRuns> runs;
   std::size_t count = 0;
-  for (auto at = items.begin(); at != items.end(); ++at) {
+  auto first = items.begin();  // of the runs
+  for (auto next = items.begin(); next != items.end();) {
+    const auto at = next++;
     if (auto* run = std::get_if<PendingRun>(&*at)) {
+      if (count == 0) first = at;
       runs[count++] = run;
-      const auto next = std::next(at);
       if (next != items.end() && count < kMostRuns && std::holds_alternative<PendingRun>(*next)) continue;
       dump({runs.data(), count});
+      if (examiner.left_in_use()) in_use_->splice(in_use_->end(), items, first, next);
       count = 0;
     } else if (const auto* text = std::get_if<Text>(&*at)) {
       writer.save_text(text->path, text->text);
@@ -246,7 +249,7 @@ void DumpSession::State::write(const PendingRun& run, const PendingTensor& tenso
 }
 
 bool DumpSession::State::save(Identity& identity, const PendingTensor& tensor, const std::string& folder) noexcept try {
-  std::vector<std::byte> room;
+  Examiner::Room room;
   const auto bytes = examiner.bits(tensor, room);
   if (bytes && writer.save_tensor(folder, identity, tensor.format, data_type(tensor), content_of(tensor, *bytes))) {
     return true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tensorstat/partial.hpp>
 
+#include "stats/core/abandon.hpp"
 #include "stats/files/npy_writer.hpp"
 
 namespace tensorstat {
@@ -61,22 +62,28 @@ std::vector<std::optional<Statistics>> Examiner::measure(
   Categories all = plain_;
   all.insert(all.end(), digests_.begin(), digests_.end());
   for (std::size_t first = 0; first < tensors.size(); first += kBatch) {
-    std::vector<Tensor> batch;
-    std::vector<std::size_t> whose;
+    struct Batch {
+      std::vector<Tensor> tensors{};
+      std::vector<std::size_t> whose{};
+    };
+    Batch anywhere, on_the_host;
     for (std::size_t i = first; i < std::min(tensors.size(), first + kBatch); ++i) {
       const PendingTensor& held = *tensors[i];
       if (held.stored == Stored::kPlain) {
-        batch.push_back(held.tensor);
-        whose.push_back(i);
+        Batch& batch = held.is_borrowed ? on_the_host : anywhere;
+        batch.tensors.push_back(held.tensor);
+        batch.whose.push_back(i);
       } else if (held.stored == Stored::kInt4 || held.stored == Stored::kUint1) {
         results[i] = measure_packed(held);
       } else {
         notices_->inform_once("complex", "complex tensors have no statistics, and no rows");
       }
     }
-    auto found = ask(batch, all, on_);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      if (found[i]) results[whose[i]] = in_columns(*found[i]);
+    for (const Batch* batch : {&anywhere, &on_the_host}) {
+      const auto found = ask(batch->tensors, all, batch == &anywhere ? on_ : On::kHost);
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        if (found[i]) results[batch->whose[i]] = in_columns(*found[i]);
+      }
     }
   }
   return results;
@@ -90,12 +97,17 @@ std::vector<std::optional<Statistics>> Examiner::ask(std::span<const Tensor> ten
   if (categories.empty()) std::ranges::fill(results, Statistics{});
   if (tensors.empty() || categories.empty()) return results;
   const Request request{categories, precision_, on};
-  if (auto found = meter_.measure(tensors, request)) {
+  const auto found = meter_.measure(tensors, request);
+  if (found) {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       results[i] = Statistics((*found)[i].statistics);
     }
     return results;
-  } else if (tensors.size() == 1 && on == On::kHost) {
+  }
+  note(found.error());
+  // The device only reads: the bits are what they were.
+  if (found.error().code == Code::kInUse && on != On::kHost) return ask(tensors, categories, On::kHost);
+  if (tensors.size() == 1 && on == On::kHost) {
     notices_->warn_once("unmeasured", [&] {
       return "a tensor could not be measured, and its row is missing: " + found.error().message;
     });
@@ -107,9 +119,17 @@ std::vector<std::optional<Statistics>> Examiner::ask(std::span<const Tensor> ten
   return results;
 }
 
+void Examiner::note(const Error& error) {
+  if (error.code != Code::kInUse) return;
+  left_in_use_ = true;
+  notices_->warn_once("in use",
+                      "the device may still read tensors of this dump: their memory is kept until the process ends, and "
+                      "the host measures from here on");
+}
+
 // Digests are those of the packed bytes, which is what the tensor was; the rest is of its values.
 std::optional<Statistics> Examiner::measure_packed(const PendingTensor& held) {
-  std::vector<std::byte> room;
+  Room room;
   const auto packed = bits(held, room);
   if (!packed) {
     notices_->warn_once("unread packed", [&] {
@@ -156,16 +176,19 @@ Status Examiner::copy(Tensor& tensor, std::span<std::byte> to) {
   return {};
 }
 
-Result<std::span<const std::byte>> Examiner::bits(const PendingTensor& held,
-                                                  std::vector<std::byte>& room) {
+Result<std::span<const std::byte>> Examiner::bits(const PendingTensor& held, Room& room) {
   const std::size_t size = held.tensor.bytes();
   if (held.tensor.where != Where::kClBuffer) {
     return std::span(static_cast<const std::byte*>(held.tensor.address) + held.tensor.offset_bytes,
                      size);
   }
-  room.resize(size);
-  if (Status read = meter_.read(held.tensor, 0, room); !read) return read.error();
-  return std::span<const std::byte>(room);
+  room = std::make_unique<std::vector<std::byte>>(size);
+  if (Status read = meter_.read(held.tensor, 0, *room); !read) {
+    note(read.error());
+    if (read.error().code == Code::kInUse) abandon(std::move(room));  // the device may still write there
+    return read.error();
+  }
+  return std::span<const std::byte>(*room);
 }
 
 }  // namespace tensorstat

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <tensorstat/meter.hpp>
+#include <utility>
 #include <vector>
 
 #include "stats/dump/mindspore/config.hpp"
@@ -35,11 +36,17 @@ class Examiner {
   Status copy(Tensor& tensor, std::span<std::byte> to);
 
   // The bits of a tensor on the host: its own, or read into `room`.
-  Result<std::span<const std::byte>> bits(const PendingTensor& tensor, std::vector<std::byte>& room);
+  using Room = std::unique_ptr<std::vector<std::byte>>;
+  Result<std::span<const std::byte>> bits(const PendingTensor& tensor, Room& room);
+
+  // Whether a device may still read tensors that were asked about since the last call of this (Code::kInUse). They
+  // must then be kept, unchanged, until the process ends.
+  bool left_in_use() { return std::exchange(left_in_use_, false); }
 
  private:
   std::vector<std::optional<Statistics>> ask(std::span<const Tensor> tensors,
                                              const Categories& categories, On on);
+  void note(const Error& error);
   std::optional<Statistics> measure_packed(const PendingTensor& tensor);
   Statistics in_columns(const Statistics& found) const;
 
@@ -48,6 +55,7 @@ class Examiner {
   const Precision precision_;
   const On on_;
   std::shared_ptr<Notices> notices_;
+  bool left_in_use_ = false;
   Meter meter_;
 };
 

@@ -29,6 +29,9 @@ struct PendingTensor {
   std::string format;
   std::uint64_t timestamp_us = 0;
   std::shared_ptr<const void> keep_alive;
+  // Host memory that is the caller's again when `collect` returns. A device that fails may read on (Code::kInUse), and
+  // nobody here could keep this memory for it: only the host looks at it.
+  bool is_borrowed = false;
 
   // Whether its bits have to be copied before the caller goes on: they may change, or they do not
   // lie one after another, which nothing behind this point knows.

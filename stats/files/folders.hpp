@@ -21,8 +21,8 @@ struct FolderEntry {
   bool is_folder;    // a symbolic link to one is none
 };
 
-// What is in a folder, in the natural order of names (natural_order.hpp). What cannot be listed or looked at, such as a folder without
-// permission or a path that is longer than the system takes, is appended to `faults`.
+// What is in a folder, in the natural order of names (natural_order.hpp). What cannot be listed or looked at,
+// such as a folder without permission or a path that is longer than the system takes, is appended to `faults`.
 std::vector<FolderEntry> entries_of(const std::string& folder, std::vector<Error>& faults);
 
 // Removes a folder and what is in it, as far as it can. Symbolic links are removed, not followed.

@@ -73,16 +73,16 @@ FortranWindow::FortranWindow(Shape shape, std::size_t element_bytes,
   rows_ = std::min(shape_[axis_], room / c_[axis_]);
 }
 
-Result<std::span<const std::byte>> FortranWindow::from(const RandomFile& file,
+Result<std::span<const std::byte>> FortranWindow::from(ByteSource& bytes,
                                                        std::uint64_t position) {
   if (position < begin_ || position >= end_) {
-    if (Status loaded = load(file, position); !loaded) return loaded.error();
+    if (Status loaded = load(bytes, position); !loaded) return loaded.error();
   }
   return std::span<const std::byte>(window_).subspan((position - begin_) * element_bytes_,
                                                      (end_ - position) * element_bytes_);
 }
 
-Status FortranWindow::load(const RandomFile& file, std::uint64_t position) {
+Status FortranWindow::load(ByteSource& bytes, std::uint64_t position) {
   std::uint64_t stored = 0;  // where the box begins in the file, in elements
   std::uint64_t rest = position;
   for (std::size_t i = 0; i < axis_; ++i) {
@@ -113,7 +113,7 @@ Status FortranWindow::load(const RandomFile& file, std::uint64_t position) {
     std::vector<std::uint64_t> index(shape_.size(), 0), targets;
     for (std::uint64_t column = 0; column < columns; ++column) {
       const auto piece =
-          fetch(file, source, span, reads_through ? kPieceBytes / element_bytes_ : span);
+          fetch(bytes, source, span, reads_through ? kPieceBytes / element_bytes_ : span);
       if (!piece) return piece.error();
       std::byte* const gathered = tile_.data() + targets.size() * column_stride;
       with_size(element_bytes_,
@@ -141,13 +141,13 @@ Status FortranWindow::load(const RandomFile& file, std::uint64_t position) {
 }
 
 // `count` stored elements from `first` on; reads `ahead` where more will be wanted.
-Result<const std::byte*> FortranWindow::fetch(const RandomFile& file, std::uint64_t first,
+Result<const std::byte*> FortranWindow::fetch(ByteSource& bytes, std::uint64_t first,
                                               std::size_t count, std::size_t ahead) {
   if (first < piece_begin_ || first + count > piece_end_) {
     const std::uint64_t length = std::min<std::uint64_t>(std::max(count, ahead), count_ - first);
     piece_.resize(length * element_bytes_);
     piece_begin_ = piece_end_ = first;
-    Status read = file.read_at(data_offset_bytes_ + first * element_bytes_, piece_);
+    Status read = bytes.read_at(data_offset_bytes_ + first * element_bytes_, piece_);
     if (!read) return read.error();
     piece_end_ = first + length;
   }

@@ -7,7 +7,7 @@
 #include <tensorstat/tensor.hpp>
 #include <vector>
 
-#include "stats/files/random_file.hpp"
+#include "stats/files/byte_source.hpp"
 
 namespace tensorstat {
 
@@ -23,11 +23,11 @@ class FortranWindow {
 
   // The window that holds the element at `position` of the C order, from that element on. Valid
   // until the next call.
-  Result<std::span<const std::byte>> from(const RandomFile& file, std::uint64_t position);
+  Result<std::span<const std::byte>> from(ByteSource& bytes, std::uint64_t position);
 
  private:
-  Status load(const RandomFile& file, std::uint64_t position);
-  Result<const std::byte*> fetch(const RandomFile& file, std::uint64_t first, std::size_t count,
+  Status load(ByteSource& bytes, std::uint64_t position);
+  Result<const std::byte*> fetch(ByteSource& bytes, std::uint64_t first, std::size_t count,
                                  std::size_t ahead);
 
   Shape shape_;

@@ -234,7 +234,7 @@ std::optional<Error> read_descr(const std::string& descr, bool takes_complex, Np
 
 std::string_view look_like(std::string_view head) {
   if (head.empty()) return "it is empty";
-  if (head.starts_with("PK")) return "it looks like a zip or .npz archive: unzip it first";
+  if (head.starts_with("PK")) return "it looks like a zip or .npz archive";
   if (head.starts_with("\x80")) return "it looks like a Python pickle";
   return "it does not begin with \\x93NUMPY";
 }

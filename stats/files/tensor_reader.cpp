@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "stats/files/byte_source.hpp"
 #include "stats/files/fortran_window.hpp"
-#include "stats/files/random_file.hpp"
 #include "stats/files/shown.hpp"
 
 namespace tensorstat {
@@ -73,8 +73,9 @@ std::string tensor_label(std::string_view path, const std::optional<std::string>
 }
 
 struct TensorReader::State {
-  std::shared_ptr<const RandomFile> file;
+  std::unique_ptr<ByteSource> bytes;
   StoredTensor stored;
+  std::size_t window_bytes;
   std::optional<FortranWindow> fortran = {};  // where the stored order is not C order
   Order order = Order::kC;
   View view = View::kElements;
@@ -89,16 +90,17 @@ struct TensorReader::State {
   // The next stored elements, in this machine's byte order, into `out`, which they fill.
   Status read_stored(std::span<std::byte> out) {
     if (fortran && order == Order::kC) {
+      if (Status held = hold(); !held) return held;
       for (std::span<std::byte> rest = out; !rest.empty();) {
         const std::size_t done = out.size() - rest.size();
-        const auto window = fortran->from(*file, position + done / stored_bytes());
+        const auto window = fortran->from(*bytes, position + done / stored_bytes());
         if (!window) return window.error();
-        const std::size_t bytes = std::min(rest.size(), window->size());
-        std::memcpy(rest.data(), window->data(), bytes);
-        rest = rest.subspan(bytes);
+        const std::size_t count = std::min(rest.size(), window->size());
+        std::memcpy(rest.data(), window->data(), count);
+        rest = rest.subspan(count);
       }
     } else {
-      Status read = file->read_at(stored.offset_bytes + position * stored_bytes(), out);
+      Status read = bytes->read_at(stored.offset_bytes + position * stored_bytes(), out);
       if (!read) return read;
     }
     if (stored.swapped) swap_bytes(out, stored_bytes());
@@ -106,14 +108,31 @@ struct TensorReader::State {
     return {};
   }
 
+  // Turning Fortran order to C order reads to and fro.
+  Status hold() {
+    if (bytes->seeks()) return {};
+    const std::uint64_t needed = stored.element_count * stored_bytes();
+    if (needed > window_bytes) {
+      return Error{Code::kUnsupported,
+                   printable(tensor_label(bytes->path(), stored.name)) +
+                       ": is compressed, in Fortran order and larger than " + std::to_string(window_bytes) +
+                       " bytes, so it has no digest and no statistics in low precision: leave them out, or save it " +
+                       "with numpy.savez"};
+    }
+    auto held = held_bytes(*bytes, stored.offset_bytes, needed);
+    if (!held) return held.error();
+    bytes = *std::move(held);
+    return {};
+  }
+
   Error contradiction(std::string_view dtype, std::string_view what) const {
-    return {Code::kUnreadable, printable(tensor_label(file->path(), stored.name)) + ": its name says " +
+    return {Code::kUnreadable, printable(tensor_label(bytes->path(), stored.name)) + ": its name says " +
                                    std::string(dtype) + ", but it holds " + std::string(what)};
   }
 };
 
-TensorReader::TensorReader(std::shared_ptr<const RandomFile> file, StoredTensor stored, std::size_t window_bytes)
-    : state_(new State{std::move(file), std::move(stored)}) {
+TensorReader::TensorReader(std::unique_ptr<ByteSource> bytes, StoredTensor stored, std::size_t window_bytes)
+    : state_(new State{std::move(bytes), std::move(stored), window_bytes}) {
   const StoredTensor& tensor = state_->stored;
   const bool has_order = std::ranges::count_if(tensor.shape, [](std::uint64_t d) { return d > 1; }) > 1;
   if (tensor.fortran_order && tensor.element_count > 0 && has_order) {
@@ -133,7 +152,7 @@ std::uint64_t TensorReader::data_size_bytes() const {
   const std::uint64_t bytes = element_count() * size_bytes(dtype());
   return state_->is_int4() ? bytes / 2 : bytes;
 }
-std::uint64_t TensorReader::modified_us() const { return state_->file->modified_us(); }
+std::uint64_t TensorReader::modified_us() const { return state_->bytes->modified_us(); }
 
 void TensorReader::rewind(Order order, View view) {
   state_->order = order;

@@ -18,7 +18,7 @@
 
 namespace tensorstat {
 
-class RandomFile;
+class ByteSource;
 
 // What the tensor was before it was written, where the file cannot say it.
 enum class Original : std::uint8_t {
@@ -32,7 +32,7 @@ enum class Original : std::uint8_t {
 // kBfloat16 and kInt4 for MindSpore's suffixes of these names, kAsStored for every other.
 Original original_from(std::string_view dtype_suffix);
 
-// Where a tensor lies in a file, and how. Whoever makes one has checked it against the length of the file, and
+// Where a tensor lies in its bytes, and how. Whoever makes one has checked it against their number, and
 // `original` against the dtype.
 struct StoredTensor {
   std::optional<std::string> name = {};     // in its container; none where the file is the tensor
@@ -42,7 +42,7 @@ struct StoredTensor {
   bool fortran_order = false;
   Shape shape = {};
   std::uint64_t element_count = 0;  // the product of `shape`
-  std::uint64_t offset_bytes = 0;   // of the first element in the file
+  std::uint64_t offset_bytes = 0;   // of the first element
 };
 
 // "x.npy", or "x.safetensors::layer.0.weight". Not escaped.
@@ -51,8 +51,9 @@ std::string tensor_label(std::string_view path, const std::optional<std::string>
 class TensorReader {
  public:
   // A Fortran-ordered tensor is turned to C order through at most `window_bytes` (and at least one element) of memory;
-  // what does not fit a window is read again for each.
-  TensorReader(std::shared_ptr<const RandomFile> file, StoredTensor stored, std::size_t window_bytes);
+  // what does not fit a window is read again for each. Where `bytes` do not seek, the tensor is taken into memory for
+  // that, and one that does not fit a window is an error.
+  TensorReader(std::unique_ptr<ByteSource> bytes, StoredTensor stored, std::size_t window_bytes);
   TensorReader(TensorReader&&) noexcept;
   TensorReader& operator=(TensorReader&&) noexcept;
   ~TensorReader();
@@ -79,7 +80,7 @@ class TensorReader {
 
   // Fills `out` as far as it goes with whole elements and says how many bytes that was: 0 at the
   // end, or when `out` is smaller than an element. Fewer than fit come only at the end. Errors: the
-  // file shrank, the disk failed, or a value is not one of the original dtype.
+  // file shrank or is damaged, the disk failed, or a value is not one of the original dtype.
   Result<std::size_t> read(std::span<std::byte> out);
 
  private:

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "stats/files/byte_source.hpp"
 #include "stats/files/random_file.hpp"
 #include "stats/files/shown.hpp"
 
@@ -33,7 +34,7 @@ class ListSource : public TensorSource {
     if (next_ == tensors_.size()) return std::nullopt;
     Result<StoredTensor>& tensor = tensors_[next_++];
     if (!tensor) return tensor.error();
-    return TensorReader(file_, *std::move(tensor), window_bytes_);
+    return TensorReader(bytes_of(file_), *std::move(tensor), window_bytes_);
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   }
@@ -54,6 +55,13 @@ std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
   return std::make_unique<ListSource>(std::move(file), std::move(tensors), options.window_bytes);
 }
 
+Error pickle_refused(const std::string& path) {
+  return {Code::kUnsupported,
+          printable(path) + ": holds pickled Python objects, as torch.save writes them, which only Python can read, and " +
+              "which may run code. To save it there in a way that is read here: "
+              "safetensors.torch.save_file(torch.load('x.pt', weights_only=True), 'x.safetensors'), or numpy.save"};
+}
+
 bool is_named_as_tensors(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   return std::ranges::any_of(kFormats, [&](const TensorFormat* format) {
@@ -71,6 +79,8 @@ OpenedSource open_tensors(std::string path, const ReadOptions& options) try {
   for (const TensorFormat* format : kFormats) {
     if (format->begins({head, bytes})) return format->open(file, options);
   }
+  // Pickles of the protocols 2 to 5 begin so.
+  if (bytes > 1 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return pickle_refused(path);
   std::string known;
   for (const TensorFormat* format : kFormats) {
     if (path.ends_with(format->extension)) return format->open(file, options);

@@ -18,6 +18,7 @@
 #include <tensorstat/status.hpp>
 #include <vector>
 
+#include "stats/files/random_file.hpp"
 #include "stats/files/tensor_reader.hpp"
 
 namespace tensorstat {
@@ -56,6 +57,9 @@ OpenedSource open_tensors(std::string path, const ReadOptions& options);
 
 // The tensor of a file that holds exactly one.
 Result<TensorReader> open_tensor(std::string path, const ReadOptions& options);
+
+// Why a pickle, such as PyTorch's .pt, is not read, and what to do instead.
+Error pickle_refused(const std::string& path);
 
 // Whether a walk through a folder takes a file of this name.
 bool is_named_as_tensors(std::string_view path);

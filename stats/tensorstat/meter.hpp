@@ -144,7 +144,8 @@ class Meter {
   //
   // When this returns nothing reads the tensors any more, whatever failed, with one exception: Code::kInUse. It is
   // returned, under On::kAuto too, after a minute in which the driver of a failed device did not tell whether the
-  // device has stopped. Then the memory of the tensors must not be freed before the process ends.
+  // device has stopped. Then the memory of the tensors must not be freed before the process ends. This Meter does not
+  // use the device again: another call under On::kAuto is the host's, and what lies in a cl_mem cannot be read any more.
   //
   // A tensor in a cl_mem is folded, and read, in the context of that cl_mem: on `queue` where it is of that context,
   // else on a queue of the Meter's own there, so that whatever writes the tensor must have completed. References to

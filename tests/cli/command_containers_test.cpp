@@ -18,7 +18,7 @@ using test::run_python;
 
 // Writes safetensors with nothing but the standard library, and what NumPy holds in them as JSON. The seed is fixed.
 constexpr std::string_view kProgram = R"(
-import json, math, struct
+import hashlib, json, math, struct
 import numpy as np
 np.seterr(all='ignore')
 
@@ -63,6 +63,24 @@ many = [(f't.{i}', 'F32', (3,), np.full(3, i, '<f4').tobytes()) for i in range(3
 save('many.safetensors', many)
 large = rng.integers(-128, 128, 40_000_000, dtype='i1')
 save('large.safetensors', [('x', 'I8', (3,), b'abc'), ('y', 'I8', (large.size,), large.tobytes())])
+arrays, in_npz = {}, []
+for dtype, kind in kinds.items():
+    if dtype == 'BF16': continue
+    for shape, order in [((), 'C'), ((0, 3), 'C'), ((5,), 'C'), ((7, 3, 11), 'C'), ((40, 30, 20), 'F')]:
+        array = (rng.standard_normal(shape) * 10 if kind[0] == 'f' else rng.integers(0, 100, shape)) > 0 if kind == 'b1' else \
+            (rng.standard_normal(shape) * 10).astype(kind) if kind[0] == 'f' else \
+            rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, shape, dtype=kind, endpoint=True)
+        array = np.asarray(array, dtype='>' + kind if shape == (5,) else kind, order=order)
+        name = f'{dtype}/größe {len(shape)}{order}'
+        arrays[name] = array
+        number = lambda x: None if array.size == 0 else float(x(array)) if kind[0] == 'f' else int(x(array))
+        in_npz.append({'tensor': name, 'shape': list(shape), 'bytes': array.nbytes, 'max': number(np.max), 'min': number(np.min),
+            'count': array.size, 'nan count': 0, 'zero count': int((array == 0).sum()),
+            'md5': hashlib.md5(array.astype(array.dtype.newbyteorder('<')).tobytes()).hexdigest()})
+np.savez('stored.npz', **arrays)
+np.savez_compressed('deflated.npz', **arrays)
+np.savez_compressed('large.npz', x=np.arange(3, dtype='i1'), y=large)
+with open('npz.json', 'w') as file: json.dump(in_npz, file)
 with open('expected.json', 'w') as file: json.dump({'small': expected, 'large': [int(large.max()), int(large.min()), int((large == 0).sum())]}, file)
 )";
 
@@ -106,6 +124,21 @@ TEST_F(Containers, SafetensorsOfEveryDtypeHaveTheValuesOfNumpy) {
   }
 }
 
+TEST_F(Containers, ArchivesOfNumpyHaveItsValues) {
+  const json wanted = json::parse(content_of(*folder / "npz.json"));
+  const std::string keys[] = {"max", "min", "count", "nan count", "zero count", "md5"};
+  for (const std::string name : {"stored.npz", "deflated.npz"}) {
+    const json found = tensors_of(name + " --stats max,min,count,nan-count,zero-count,md5 --on host");
+    const json streamed = tensors_of(name + " --stats max,min,count,nan-count,zero-count --on host");
+    ASSERT_EQ(found.size(), wanted.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      for (const char* key : {"tensor", "shape", "bytes"}) EXPECT_EQ(found[i].at(key), wanted[i].at(key)) << found[i];
+      for (const auto& key : keys) EXPECT_EQ(found[i].at("stats").at(key), wanted[i].at(key)) << key << " of " << found[i];
+      for (const auto& [key, value] : streamed[i].at("stats").items()) EXPECT_EQ(value, wanted[i].at(key)) << found[i];
+    }
+  }
+}
+
 TEST_F(Containers, ThousandsOfTensorsKeepTheirOrder) {
   const json found = tensors_of("many.safetensors --stats avg --on host");
   ASSERT_EQ(found.size(), 3000u);
@@ -116,10 +149,12 @@ TEST_F(Containers, ThousandsOfTensorsKeepTheirOrder) {
 }
 
 TEST_F(Containers, ALargeTensorIsReadInPieces) {
-  const json found = tensors_of("large.safetensors --stats max,min,zero-count");
-  ASSERT_EQ(found.size(), 2u);
-  const json& stats = found[1].at("stats");
-  EXPECT_EQ(json({stats.at("max"), stats.at("min"), stats.at("zero count")}), expected.at("large"));
+  for (const std::string name : {"large.safetensors", "large.npz"}) {
+    const json found = tensors_of(name + " --stats max,min,zero-count");
+    ASSERT_EQ(found.size(), 2u);
+    const json& stats = found[1].at("stats");
+    EXPECT_EQ(json({stats.at("max"), stats.at("min"), stats.at("zero count")}), expected.at("large"));
+  }
 }
 
 TEST_F(Containers, ATableAndExplainNameFileAndTensor) {
@@ -141,6 +176,15 @@ TEST_F(Containers, AreFoundInFoldersBesideNpyFiles) {
   ASSERT_EQ(found.size(), 3001u);
   EXPECT_FALSE(found[0].contains("tensor")) << "a file of one tensor";
   EXPECT_EQ(found[1].at("tensor"), "t.0");
+}
+
+TEST_F(Containers, APickleIsRefusedWithWordsThatHelp) {
+  ScratchFolder place;
+  test::write_file(place / "old.pt", "\x80\2}q\0.");
+  const Ran ran = run(place, "old.pt");
+  EXPECT_EQ(ran.exit, 3);
+  EXPECT_PRED2(holds, ran.err, "old.pt: holds pickled Python objects");
+  EXPECT_PRED2(holds, ran.err, "safetensors.torch.save_file");
 }
 
 TEST_F(Containers, OneWithATensorThatIsRefusedHasTheOthersAndExitThree) {

@@ -121,6 +121,7 @@ class DeviceFaults : public testing::Test {
                                     std::to_string(calls) + ", code " + std::to_string(code) + (sticky ? ", sticky" : "");
           if (found) {
             ASSERT_EQ(*found, expected_) << where;
+            rows_after_one_fault_ += !sticky;
           } else {
             ++refusals;
             ASSERT_TRUE(may_refuse) << where << ": " << found.error().message;
@@ -142,6 +143,7 @@ class DeviceFaults : public testing::Test {
   std::vector<std::vector<std::byte>> bytes_;
   std::vector<Tensor> tensors_;
   Rows expected_;
+  int rows_after_one_fault_ = 0;  // runs that had rows though a call had failed once
 };
 
 TEST_F(DeviceFaults, TheHostTakesOver) {
@@ -226,9 +228,25 @@ class CallersFaults : public DeviceFaults {
 };
 
 TEST_F(CallersFaults, AMeterReadsBackWhatItCan) {
-  hold("caller's memory", [this] {
-    return rows(Meter({.queue = queue_()}).measure(tensors_, {.categories = kCategories, .on = On::kAuto}));
+  int read_back = 0, from_host = 0;
+  hold("caller's memory", [&]() -> Result<Rows> {
+    Meter meter({.queue = queue_()});
+    const auto found = meter.measure(tensors_, {.categories = kCategories, .on = On::kAuto});
+    if (!found) return found.error();
+    from_host += found->front().placement[0].engine == "host";
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      std::vector<std::byte> bytes(tensors_[i].bytes());
+      if (!meter.read(tensors_[i], 0, bytes)) continue;
+      ++read_back;
+      EXPECT_TRUE(bytes == bytes_[i]);
+    }
+    return rows(*found);
   }, true);
+  std::printf("%d runs with rows after one fault, %d by the host; %d tensors read back\n", rows_after_one_fault_,
+              from_host, read_back);
+  EXPECT_GT(rows_after_one_fault_, 0);
+  EXPECT_GT(from_host, 0) << "a kernel that failed, and a read that did not";
+  EXPECT_GT(read_back, from_host);
 }
 
 TEST_F(CallersFaults, ATicketTells) {

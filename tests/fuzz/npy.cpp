@@ -1,36 +1,16 @@
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "stats/files/npy_header.hpp"
 #include "stats/files/tensor_source.hpp"
+#include "tests/fuzz/memory_file.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace tensorstat::fuzz {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-
-// A file in memory, for readers that want a path.
-class MemoryFile {
- public:
-  explicit MemoryFile(Input content) : descriptor_(memfd_create("fuzz", MFD_CLOEXEC)) {
-    demand(
-        write(descriptor_, content.data(), content.size()) == static_cast<ssize_t>(content.size()),
-        "the input is written");
-  }
-  ~MemoryFile() { close(descriptor_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
-
- private:
-  int descriptor_;
-};
 
 // Everything the reader gives, in pieces of at most `piece_bytes`; nothing where it refuses.
 std::optional<Bytes> all_of(TensorReader& reader, TensorReader::Order order, TensorReader::View view,

@@ -13,6 +13,7 @@ namespace tensorstat::fuzz {
 using Input = std::string_view;
 
 void npy(Input file);              // an .npy file
+void container(Input file);        // an .npz or .safetensors file
 void config(Input text);           // a data_dump.json
 void statistic_csv(Input text);    // a statistic.csv of any dialect
 void file_name(Input path);        // the path of a dumped file
@@ -23,6 +24,7 @@ struct Target {
   void (*run)(Input);
 };
 inline constexpr Target kTargets[] = {{"npy", npy},
+                                      {"container", container},
                                       {"config", config},
                                       {"statistic_csv", statistic_csv},
                                       {"file_name", file_name},

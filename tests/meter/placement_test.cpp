@@ -51,7 +51,8 @@ class PlacementOf : public testing::Test {
                               ++searches_;
                               return device_ ? &*device_ : nullptr;
                             },
-                            [] { return std::string("no driver found"); }};
+                            [] { return std::string("no driver found"); },
+                            [this]() -> const std::string& { return stays_; }};
     const Request request{.categories = {}, .on = on};
     Placements placements(request, request_bytes, host_, sight);
     const auto placed = placements.place(tensor);
@@ -70,6 +71,7 @@ class PlacementOf : public testing::Test {
 
   FakeHost host_;
   std::optional<FakeDevice> device_;
+  std::string stays_;  // what is known of the driver before a device is looked for
   int searches_ = 0;
 };
 
@@ -103,6 +105,17 @@ TEST_F(PlacementOf, MuchInHostMemoryStaysThereWhereTheDeviceIsTheCpu) {
   expect(true, "asked for", On::kDevice, Where::kHost, kLarge);
 }
 
+TEST_F(PlacementOf, NoDeviceIsLookedForWhereTheDriverIsKnownToBeNoHelp) {
+  device_.emplace(true, "");
+  stays_ = "the driver is slow";
+  expect(false, "the driver is slow", On::kAuto, Where::kHost, kLarge);
+  EXPECT_EQ(0, searches_);
+  expect(true, "nothing is copied", On::kAuto, Where::kSharedMemory, kLarge);
+  expect(true, "in its memory", On::kAuto, Where::kClBuffer, kLarge);
+  expect(true, "asked for", On::kDevice, Where::kHost, kLarge);
+  EXPECT_EQ(3, searches_);
+}
+
 TEST_F(PlacementOf, DeviceMemoryIsReadWhereItIs) {
   device_.emplace(false, "");
   for (const std::uint64_t bytes : {kSmall, kLarge})
@@ -125,7 +138,8 @@ TEST_F(PlacementOf, LikeTensorsIsShared) {
   FakeDevice device(true, "");
   const Request request{};
   Placements placements(request, kLarge, host_,
-                        {[&] { return &device; }, [] { return std::string(); }});
+                        {[&] { return &device; }, [] { return std::string(); },
+                         [this]() -> const std::string& { return stays_; }});
   const Tensor here{.element_count = 10, .address = this},
       there{.element_count = 10, .address = this, .where = Where::kClBuffer};
   std::vector<std::uint32_t> found;

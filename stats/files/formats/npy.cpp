@@ -1,52 +1,18 @@
 // .npy: a file of one tensor.
-#include <algorithm>
-
-#include "stats/files/npy_header.hpp"
+#include "stats/files/byte_source.hpp"
+#include "stats/files/npy_tensor.hpp"
 #include "stats/files/random_file.hpp"
-#include "stats/files/shown.hpp"
 #include "stats/files/tensor_source.hpp"
 
 namespace tensorstat {
 namespace {
 
-// The tensor that a file with this header holds; an error where the header contradicts `original`.
-Result<StoredTensor> stored_tensor(NpyHeader header, Original original) {
-  const auto contradiction = [](const std::string& dtype, const std::string& what) {
-    return Error{Code::kUnreadable, "its name says " + dtype + ", but it holds " + what};
-  };
-  const std::string stored(name(header.dtype));
-  if (original == Original::kAsStored && header.is_void) {
-    return Error{Code::kUnsupported,
-                 "holds two-byte voids, which are bfloat16 when ml_dtypes wrote them; say --bfloat16 if they are"};
-  }
-  if (original == Original::kBfloat16 && header.dtype != Dtype::kFloat32 && !header.is_void) {
-    return contradiction("bfloat16", stored);
-  }
-  if (original == Original::kComplex && !header.is_complex) return contradiction("complex", stored);
-  if (original == Original::kInt4) {
-    if (header.dtype != Dtype::kInt8) return contradiction("int4", stored);
-    if (header.shape.empty() || header.shape.back() % 2 != 0) {
-      return contradiction("int4", "an odd number of values a row: shape " + to_string(header.shape));
-    }
-  }
-  return StoredTensor{.dtype = header.dtype,
-                      .original = original,
-                      .swapped = header.swapped,
-                      .fortran_order = header.fortran_order,
-                      .shape = std::move(header.shape),
-                      .element_count = header.element_count,
-                      .offset_bytes = header.data_offset_bytes};
-}
-
 bool begins(std::string_view head) { return head.starts_with("\x93NUMPY"); }
 
 OpenedSource open(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
-  std::vector<std::byte> head(std::min<std::uint64_t>(file->size_bytes(), kMostNpyHeaderBytes));
-  if (Status read = file->read_at(0, head); !read) return read.error();
-  auto header = parse_npy_header(head, file->size_bytes(), options.original == Original::kComplex);
-  if (!header) return Error{header.error().code, printable(file->path()) + ": " + header.error().message};
-  auto tensor = stored_tensor(*std::move(header), options.original);
-  if (!tensor) return Error{tensor.error().code, printable(file->path()) + ": " + tensor.error().message};
+  const auto bytes = bytes_of(file);
+  auto tensor = read_npy_tensor(*bytes, file->path(), {0, file->size_bytes()}, options.original);
+  if (!tensor) return tensor.error();
   return source_of(std::move(file), {std::move(tensor)}, options);
 }
 

@@ -206,6 +206,12 @@ cl_int CL_API_CALL run_native(cl_command_queue queue, void(CL_CALLBACK* function
                                                           places, count, wait);
 }
 
+cl_int CL_API_CALL device_ids(cl_platform_id platform, cl_device_type type, cl_uint count, cl_device_id* devices,
+                              cl_uint* found) {
+  ++state.searches;
+  return coded<&cl_icd_dispatch::clGetDeviceIDs>(platform, type, count, devices, found);
+}
+
 constexpr cl_device_info kSvmCapabilities = 0x1053;
 constexpr cl_uint kSvmPointers = 0x11B6;
 
@@ -215,6 +221,12 @@ cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t 
     return CL_SUCCESS;
   }
   return coded<&cl_icd_dispatch::clGetDeviceInfo>(device, what, bytes, value, needed);
+}
+
+// Those by which a driver tells what has ended.
+template <auto slot, typename... Args>
+cl_int CL_API_CALL told(Args... args) {
+  return state.silent ? CL_OUT_OF_RESOURCES : coded<slot>(args...);
 }
 
 using ExecutionInfo = cl_int(CL_API_CALL*)(cl_kernel, cl_uint, size_t, const void*);
@@ -231,6 +243,7 @@ cl_int CL_API_CALL execution_info(cl_kernel kernel, cl_uint what, size_t bytes, 
 }
 
 #define CODED(name, ...) table.name = coded<&cl_icd_dispatch::name, __VA_ARGS__>
+#define TOLD(name, ...) table.name = told<&cl_icd_dispatch::name, __VA_ARGS__>
 #define COUNTED(kind, Object)                                              \
   table.clRetain##kind = counted<&cl_icd_dispatch::clRetain##kind, 1, Object>; \
   table.clRelease##kind = counted<&cl_icd_dispatch::clRelease##kind, -1, Object>
@@ -261,8 +274,8 @@ void fill_table() {
   CODED(clSetKernelArg, cl_kernel, cl_uint, size_t, const void*);
   CODED(clFlush, cl_command_queue);
   CODED(clFinish, cl_command_queue);
-  CODED(clWaitForEvents, cl_uint, const cl_event*);
-  CODED(clGetDeviceIDs, cl_platform_id, cl_device_type, cl_uint, cl_device_id*, cl_uint*);
+  TOLD(clWaitForEvents, cl_uint, const cl_event*);
+  table.clGetDeviceIDs = device_ids;
   CODED(clGetCommandQueueInfo, cl_command_queue, cl_command_queue_info, size_t, void*, size_t*);
   CODED(clGetProgramInfo, cl_program, cl_program_info, size_t, void*, size_t*);
   CODED(clGetProgramBuildInfo, cl_program, cl_device_id, cl_program_build_info, size_t, void*, size_t*);
@@ -270,7 +283,7 @@ void fill_table() {
   CODED(clGetPlatformInfo, cl_platform_id, cl_platform_info, size_t, void*, size_t*);
   CODED(clGetContextInfo, cl_context, cl_context_info, size_t, void*, size_t*);
   CODED(clGetMemObjectInfo, cl_mem, cl_mem_info, size_t, void*, size_t*);
-  CODED(clGetEventInfo, cl_event, cl_event_info, size_t, void*, size_t*);
+  TOLD(clGetEventInfo, cl_event, cl_event_info, size_t, void*, size_t*);
   CODED(clSetMemObjectDestructorCallback, cl_mem, void(CL_CALLBACK*)(cl_mem, void*), void*);
   CODED(clSetEventCallback, cl_event, cl_int, void(CL_CALLBACK*)(cl_event, cl_int, void*), void*);
 }

@@ -11,6 +11,7 @@ struct ClLayer {
   std::atomic<std::int64_t> references{0};  // to objects that were made through the layer
   std::atomic<std::int64_t> buffer_bytes{0}, peak_buffer_bytes{0};  // host memory seen through a buffer excluded
   std::atomic<std::int64_t> kernels{0};     // enqueued
+  std::atomic<std::int64_t> searches{0};    // calls of clGetDeviceIDs
   std::atomic<std::int64_t> announced_pointers{0}, announced_systems{0};  // by clSetKernelExecInfo, in all
   // Written by the test.
   std::atomic<std::int64_t> svm_capabilities{-1};  // what the device claims to have; -1: what it has
@@ -21,6 +22,7 @@ struct ClLayer {
   std::atomic<std::int64_t> lose_kernel_at{0};  // enqueued as nothing, with success
   std::atomic<int> late_ms{0};              // kernels and uploads begin so much later than they could
   std::atomic<bool> hold_kernels{false};  // enqueued kernels do not run before this is false again; see let_go
+  std::atomic<bool> silent{false};  // waiting for events, and asking for their state, fail
   void (*let_go)() = nullptr;             // lets the kernels run that are held
 };
 

@@ -1,0 +1,36 @@
+// Where the bytes of a tensor come from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <tensorstat/status.hpp>
+
+namespace tensorstat {
+
+class RandomFile;
+
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+
+  virtual const std::string& path() const = 0;     // of the file, for messages; not escaped
+  virtual std::uint64_t modified_us() const = 0;   // of the file, since the Unix epoch
+
+  // Whether reading to and fro costs no more than reading in order. Where it does, bytes before those read last are
+  // made once more from the first on.
+  virtual bool seeks() const = 0;
+
+  // Fills `out` from `offset_bytes` on; an error when the bytes end before, or are damaged.
+  virtual Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) = 0;
+};
+
+// The bytes of a file.
+std::unique_ptr<ByteSource> bytes_of(std::shared_ptr<const RandomFile> file);
+
+// `count` bytes of `source` from `offset_bytes` on, taken into memory, under the same offsets.
+Result<std::unique_ptr<ByteSource>> held_bytes(ByteSource& source, std::uint64_t offset_bytes, std::size_t count);
+
+}  // namespace tensorstat

@@ -1,0 +1,99 @@
+// .npz: a zip archive of .npy members, as numpy.savez and numpy.savez_compressed write it. Stored members are read
+// in place. Deflated ones are unpacked through a window, and held to their checksum; that of a stored one is not
+// looked at.
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "stats/files/inflated_bytes.hpp"
+#include "stats/files/npy_tensor.hpp"
+#include "stats/files/shown.hpp"
+#include "stats/files/tensor_source.hpp"
+#include "stats/files/zip_directory.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr std::string_view kExtension = ".npy";
+// No byte of deflate stands for more than 1,032.
+constexpr std::uint64_t kMostGrowth = 1032;
+
+class NpzSource : public TensorSource {
+ public:
+  NpzSource(std::shared_ptr<const RandomFile> file, std::vector<ZipMember> members, const ReadOptions& options)
+      : file_(std::move(file)), members_(std::move(members)), options_(options) {}
+
+  std::optional<std::uint64_t> count() const override { return members_.size() - next_; }
+
+  std::optional<Result<TensorReader>> next() override {
+    if (next_ == members_.size()) return std::nullopt;
+    const ZipMember& member = members_[next_++];
+    std::string name = member.name;
+    const bool is_npy = name.ends_with(kExtension);
+    if (is_npy) name.resize(name.size() - kExtension.size());
+    const auto refused = [&](Code code, const std::string& what) {
+      return Error{code, printable(tensor_label(file_->path(), name)) + ": " + what};
+    };
+    if (!is_npy) return refused(Code::kUnsupported, "is no .npy member of the archive");
+    if (!names_.insert(name).second) return refused(Code::kUnreadable, "is in the archive more than once");
+    return open(member, std::move(name));
+  }
+
+ private:
+  Result<TensorReader> open(const ZipMember& member, std::string name) const {
+    const std::string label = tensor_label(file_->path(), name);
+    const auto refused = [&](Code code, const std::string& what) {
+      return Error{code, printable(label) + ": " + what};
+    };
+    if (member.encrypted) return refused(Code::kUnsupported, "is encrypted");
+    if (member.method != kZipStored && member.method != kZipDeflated) {
+      return refused(Code::kUnsupported,
+                     "is packed by method " + std::to_string(member.method) +
+                         "; stored and deflated members are read, as numpy.savez_compressed writes them");
+    }
+    const bool is_stored = member.method == kZipStored;
+    if (is_stored && member.bytes != member.packed_bytes) {
+      return refused(Code::kUnreadable, "is stored, but its two sizes differ");
+    }
+    if (member.bytes / kMostGrowth > member.packed_bytes) {
+      return refused(Code::kUnreadable, "would grow from " + std::to_string(member.packed_bytes) + " bytes to " +
+                                            std::to_string(member.bytes) + ", which nothing deflated does");
+    }
+    const auto data_at = zip_data_offset(*file_, member);
+    if (!data_at) return data_at.error();
+    auto bytes = is_stored ? bytes_of(file_)
+                           : inflated(file_, label, {*data_at, member.packed_bytes, member.bytes, member.crc});
+    // What the name of the archive says of one tensor's dtype is not said of its members.
+    const bool is_vouched = options_.original == Original::kVoidIsBfloat16;
+    auto tensor = read_npy_tensor(*bytes, label, {is_stored ? *data_at : 0, member.bytes},
+                                  is_vouched ? Original::kVoidIsBfloat16 : Original::kAsStored);
+    if (!tensor) return tensor.error();
+    tensor->name = std::move(name);
+    return TensorReader(std::move(bytes), *std::move(tensor), options_.window_bytes);
+  }
+
+  const std::shared_ptr<const RandomFile> file_;
+  const std::vector<ZipMember> members_;
+  std::unordered_set<std::string> names_;
+  std::size_t next_ = 0;
+  const ReadOptions options_;
+};
+
+bool begins(std::string_view head) { return head.starts_with("PK\3\4") || head.starts_with("PK\5\6"); }
+
+OpenedSource open(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
+  auto members = zip_members(*file);
+  if (!members) return members.error();
+  // torch.save writes such a zip.
+  const auto is_pickle = [](const ZipMember& member) { return ("/" + member.name).ends_with("/data.pkl"); };
+  if (std::ranges::any_of(*members, is_pickle)) return pickle_refused(file->path());
+  std::erase_if(*members, [](const ZipMember& member) { return member.name.ends_with('/'); });  // a folder
+  return OpenedSource(std::make_unique<NpzSource>(std::move(file), *std::move(members), options));
+}
+
+}  // namespace
+
+extern const TensorFormat npz_format;
+const TensorFormat npz_format = {".npz", begins, open};
+
+}  // namespace tensorstat

@@ -1,0 +1,46 @@
+// Where pocl is the only driver, `auto` leaves host memory to the host without a trial and without a look for devices;
+// whoever insists on the device has it looked for.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <tensorstat/meter.hpp>
+#include <vector>
+
+#include "kernels-cl/driver/cl.hpp"
+#include "tests/support/cl_layer/loaded.hpp"
+
+namespace tensorstat {
+namespace {
+
+TEST(Auto, LeavesPoclAlone) {
+  // A trial would fail, and its error would say this name.
+  setenv("TENSORSTAT_PREFLIGHT", "/no-such-program", 1);
+  ClLayer& layer = cl_layer();
+  std::vector<cl::Platform> platforms;
+  ASSERT_EQ(cl::Platform::get(&platforms), CL_SUCCESS);
+  for (const cl::Platform& each : platforms) {
+    if (each.getInfo<CL_PLATFORM_NAME>().find("Portable Computing Language") == std::string::npos) {
+      GTEST_SKIP() << "there is another driver beside pocl";
+    }
+  }
+  layer.searches = 0;
+  const std::vector<float> values(1 << 20, 1.0f);
+  const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = values.size(), .address = values.data()};
+  std::string said;
+  Meter meter({.log = [&](Severity, std::string_view text) { said += text; }});
+  const auto found = meter.measure({&tensor, 1}, {.categories = {Category::kMax}});
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->front().placement[0].engine, "host");
+  EXPECT_NE(found->front().placement[0].reason.find("the only OpenCL driver is pocl"), std::string::npos)
+      << found->front().placement[0].reason;
+  EXPECT_EQ(said, "");
+  EXPECT_EQ(layer.searches, 0);
+
+  const auto insisted = meter.measure({&tensor, 1}, {.categories = {Category::kMax}, .on = On::kDevice});
+  ASSERT_FALSE(insisted);
+  EXPECT_NE(insisted.error().message.find("/no-such-program"), std::string::npos) << insisted.error().message;
+}
+
+}  // namespace
+}  // namespace tensorstat

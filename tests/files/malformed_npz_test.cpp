@@ -1,0 +1,216 @@
+// An .npz file that makes no sense is refused with the reason in short, printable words, and takes no memory on its
+// word; one member that cannot be read leaves the others.
+#include <gtest/gtest.h>
+
+#include "stats/files/tensor_source.hpp"
+#include "tests/support/npy_files.hpp"
+#include "tests/support/zip_files.hpp"
+
+namespace tensorstat {
+namespace {
+
+using test::deflated;
+using test::little;
+using test::write_file;
+using test::zip_archive;
+using test::zip_end;
+using test::zip_end64;
+using test::zip_entry;
+using test::zip_parts;
+using test::ZipEntry;
+
+const std::string kNpy = test::npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "12345678");
+
+// The entry x.npy with some field changed.
+template <typename Change>
+ZipEntry with(Change change, bool deflate = false) {
+  ZipEntry entry = zip_entry("x.npy", kNpy, deflate);
+  change(entry);
+  return entry;
+}
+
+class MalformedNpz : public testing::Test {
+ protected:
+  // What is said of the archive, or of the first of its members that is refused or cannot be read to its end; empty
+  // where all are read. Every message is short and printable.
+  std::string complaint_of(const std::string& bytes) {
+    std::string complaint = complaint_about(write_file(folder / "x.npz", bytes));
+    EXPECT_LT(complaint.size(), 500u);
+    for (const unsigned char c : complaint) EXPECT_TRUE(c >= ' ' && c != 0x7f) << complaint;
+    return complaint;
+  }
+
+  ScratchFolder folder;
+
+ private:
+  static std::string complaint_about(const std::string& path) {
+    auto source = open_tensors(path, {});
+    if (!source) return source.error().message;
+    while (auto tensor = (*source)->next()) {
+      if (!*tensor) return tensor->error().message;
+      std::vector<std::byte> piece(1 << 20);
+      for (;;) {
+        const auto got = (*tensor)->read(piece);
+        if (!got) return got.error().message;
+        if (*got == 0) break;
+      }
+    }
+    return "";
+  }
+};
+
+TEST_F(MalformedNpz, WhatIsRightIsRead) {
+  EXPECT_EQ(complaint_of(zip_archive({})), "");
+  EXPECT_EQ(complaint_of(zip_archive({zip_entry("x.npy", kNpy)})), "");
+  EXPECT_EQ(complaint_of(zip_archive({zip_entry("x.npy", kNpy, true), zip_entry("y.npy", kNpy)}, "a comment")), "");
+  EXPECT_EQ(complaint_of(zip_archive({zip_entry("x.npy", kNpy)}, std::string(65'535, 'c'))), "");
+  EXPECT_EQ(complaint_of(zip_archive({zip_entry("folder/", ""), zip_entry("folder/x.npy", kNpy)})), "");
+  EXPECT_EQ(complaint_of(zip_archive({with([](ZipEntry& e) { e.local_extra = std::string(20, '\1'); })})), "");
+  const auto parts = zip_parts({zip_entry("x.npy", kNpy)});
+  const std::uint64_t at = parts.members.size(), end = at + parts.directory.size();
+  EXPECT_EQ(complaint_of(parts.members + parts.directory + zip_end64(1, parts.directory.size(), at, end) +
+                         zip_end(0xffff, 0xffffffff, 0xffffffff)),
+            "");
+  const std::string wide = little(7, 2) + little(1, 2) + "e" + little(1, 2) + little(24, 2) + little(kNpy.size(), 8) +
+                           little(kNpy.size(), 8) + little(0, 8);
+  EXPECT_EQ(complaint_of(zip_archive({with([&](ZipEntry& e) {
+              e.bytes = e.packed_bytes = e.offset = 0xffffffff;
+              e.extra = wide;
+            })})),
+            "");
+}
+
+TEST_F(MalformedNpz, IsRefusedWithTheReason) {
+  const std::string good = zip_archive({zip_entry("x.npy", kNpy)});
+  const auto parts = zip_parts({zip_entry("x.npy", kNpy)});
+  const std::uint64_t at = parts.members.size(), bytes = parts.directory.size(), end = at + bytes;
+  const std::string body = parts.members + parts.directory;
+  const auto wide = [&](const std::string& record) { return body + record + zip_end(0xffff, 0xffffffff, 0xffffffff); };
+  const auto changed = [](auto change, bool deflate = false) { return zip_archive({with(change, deflate)}); };
+  const std::string bomb = deflated(std::string(10'000'000, '\0'));
+  const std::string huge_npy =
+      test::npy("{'descr': '|u1', 'fortran_order': False, 'shape': (1000000000000,), }", "");
+
+  const std::pair<std::string, const char*> cases[] = {
+      // The archive.
+      {"PK\3\4", "is too short for a zip archive"},
+      {good.substr(0, good.size() - 1), "has no end of a zip archive"},
+      {good.substr(0, at), "has no end of a zip archive"},
+      {good + "x", "has no end of a zip archive"},
+      {"PK\3\4" + std::string(100'000, 'x'), "has no end of a zip archive"},
+      {body + zip_end(1, bytes, at + 1), "does not end at byte"},
+      {body + zip_end(1, bytes - 1, at), "does not end at byte"},
+      {body + zip_end(1, 0xffffffff, at), "does not end at byte"},
+      {body + zip_end(1, bytes, 0xffffffff), "does not end at byte"},
+      {"PK\3\4 prepended" + good, "does not end at byte"},
+      {body + zip_end(2, bytes, at), "cannot hold 2 members"},
+      {body + zip_end(0xffff, bytes, at), "cannot hold 65535 members"},
+      {body + zip_end(0, bytes, at), "bytes in its directory that are no entry"},
+      {body + "PK\5\6" + little(1, 2) + little(0, 2) + zip_end(1, bytes, at).substr(8), "archive of several files"},
+      {body + "PK\5\6" + little(0, 4) + little(1, 2) + little(2, 2) + zip_end(1, bytes, at).substr(12),
+       "archive of several files"},
+      {wide(zip_end64(1, bytes, at, end + 1)), "ZIP64 record would begin at byte"},
+      {wide(zip_end64(1, bytes, at, ~std::uint64_t{0})), "ZIP64 record would begin at byte"},
+      {wide(zip_end64(1, bytes, at, 0)), "has no ZIP64 record where its locator says"},
+      {wide(zip_end64(1, bytes, at, end, "PK\6\5")), "has no ZIP64 record where its locator says"},
+      {wide(zip_end64(~std::uint64_t{0}, bytes, at, end)), "cannot hold 18446744073709551615 members"},
+      {wide(zip_end64(1, ~std::uint64_t{0}, at, end)), "does not end at byte"},
+      {wide(zip_end64(1, bytes, ~std::uint64_t{0}, end)), "does not end at byte"},
+      // The directory.
+      {parts.members + "PK\1\3" + parts.directory.substr(4) + zip_end(1, bytes, at), "damaged directory at its entry 1"},
+      {parts.members + parts.directory.substr(0, 28) + little(0xffff, 2) + parts.directory.substr(30) +
+           zip_end(1, bytes, at),
+       "damaged directory at its entry 1"},
+      {changed([](ZipEntry& e) { e.packed_bytes = 1'000'000; }), "does not fit before the directory"},
+      {changed([](ZipEntry& e) { e.offset = 1'000'000; }), "does not fit before the directory"},
+      {changed([](ZipEntry& e) { e.packed_bytes = 0xffffffff; }), "has no ZIP64 field, which it needs"},
+      {changed([](ZipEntry& e) { e.bytes = 0xffffffff, e.extra = little(1, 2) + little(4, 2) + "1234"; }),
+       "has a short ZIP64 field"},
+      {changed([](ZipEntry& e) { e.bytes = 0xffffffff, e.extra = little(1, 2) + little(400, 2) + "12345678"; }),
+       "has no ZIP64 field, which it needs"},
+      {changed([](ZipEntry& e) {
+         e.packed_bytes = 0xffffffff, e.extra = little(1, 2) + little(8, 2) + little(~std::uint64_t{0}, 8);
+       }),
+       "does not fit before the directory"},
+      {zip_archive({zip_entry("x.npy", kNpy), with([](ZipEntry& e) { e.name = e.local_name = "y.npy", e.offset = 0; })}),
+       "overlaps the one before it"},
+      {zip_archive({with([](ZipEntry& e) { e.packed_bytes += 1, e.bytes += 1; }), zip_entry("y.npy", kNpy)}),
+       "overlaps the one before it"},
+      // A member.
+      {changed([](ZipEntry& e) { e.offset = 1, e.packed_bytes = e.bytes = 1; }), "contradicts the directory"},
+      {changed([](ZipEntry& e) { e.local_name = "y.npy"; }), "contradicts the directory"},
+      {changed([](ZipEntry& e) { e.flags = 1; }), "x.npz::x: is encrypted"},
+      {changed([](ZipEntry& e) { e.method = 12; }), "x.npz::x: is packed by method 12"},
+      {changed([](ZipEntry& e) { e.bytes = 1; }), "is stored, but its two sizes differ"},
+      {changed([](ZipEntry& e) { e.name = e.local_name = "x.txt"; }), "x.npz::x.txt: is no .npy member"},
+      {zip_archive({zip_entry("x.npy", kNpy), zip_entry("x.npy", kNpy)}), "x.npz::x: is in the archive more than once"},
+      {zip_archive({zip_entry("x.npy", "")}), "x.npz::x: is no .npy file: it is empty"},
+      {zip_archive({zip_entry("x.npy", kNpy.substr(0, kNpy.size() - 1))}), "x.npz::x: is truncated"},
+      {zip_archive({zip_entry("x.npy", kNpy + "1")}), "x.npz::x: is too long"},
+      {zip_archive({zip_entry("x.npy", huge_npy)}), "x.npz::x: is truncated"},
+      {zip_archive({zip_entry("x.npy", "\x80\4 a pickle")}), "looks like a Python pickle"},
+      {zip_archive({zip_entry(std::string("../../\0\x1b[31m.npy", 16), "")}), "x.npz::../../\\x00\\x1b[31m: "},
+      {zip_archive({zip_entry("archive/data.pkl", "\x80\2"), zip_entry("archive/data/0", kNpy)}), "save it there"},
+      // What is deflated.
+      {changed([](ZipEntry& e) { e.packed = std::string(e.packed.size(), '\xff'); }, true), "no deflated bytes"},
+      {changed([](ZipEntry& e) { e.packed.pop_back(), e.packed_bytes -= 1; }, true), "is damaged: it"},
+      {changed([](ZipEntry& e) { e.packed_bytes = 0, e.packed = "", e.bytes = 100; }, true), "x.npz::x: is damaged: it unpacks to 0"},
+      {changed([](ZipEntry& e) { e.bytes -= 1; }, true), "does not end where the 135 bytes that are due do"},
+      {changed([](ZipEntry& e) { e.packed = deflated(kNpy + "1"), e.packed_bytes = e.packed.size(); }, true),
+       "does not end where the 136 bytes that are due do"},
+      {changed([](ZipEntry& e) { e.crc ^= 1; }, true), "not those of its checksum"},
+      {changed([](ZipEntry& e) { e.bytes = 0xfffffffe; }, true), "nothing deflated does"},
+      {changed([&](ZipEntry& e) { e.packed = bomb, e.packed_bytes = bomb.size(); }, true), "is damaged"},
+      {changed([&](ZipEntry& e) { e.packed = bomb, e.packed_bytes = bomb.size(), e.bytes = 10'000'000; }, true),
+       "does not begin with \\x93NUMPY"},
+  };
+  static_assert(std::size(cases) >= 40);
+  for (const auto& [archive, words] : cases) {
+    const std::string complaint = complaint_of(archive);
+    EXPECT_NE(complaint.find(words), std::string::npos)
+        << "'" << words << "': " << complaint;
+  }
+}
+
+TEST_F(MalformedNpz, AMemberThatCannotBeReadLeavesTheOthers) {
+  auto source = open_tensors(write_file(folder / "x.npz", zip_archive({zip_entry("a.npy", "?"), zip_entry("b.npy", kNpy, true)})), {});
+  ASSERT_TRUE(source);
+  EXPECT_EQ((*source)->count(), 2u);
+  EXPECT_FALSE(*(*source)->next());
+  auto b = (*source)->next();
+  ASSERT_TRUE(b && *b) << (*b).error().message;
+  EXPECT_EQ((*b)->name(), "b");
+  std::vector<std::byte> bytes(8);
+  // As often as one likes, though there is no way back in deflated bytes.
+  for (int i = 0; i < 3; ++i) {
+    (*b)->rewind(TensorReader::Order::kC, TensorReader::View::kElements);
+    ASSERT_TRUE((*b)->read(bytes));
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data()), 8), "12345678");
+  }
+  EXPECT_FALSE((*source)->next());
+}
+
+TEST_F(MalformedNpz, FortranOrderThatIsDeflatedIsTurnedOnlyWhereItFits) {
+  const std::string npy = test::npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }", "abcdef");
+  const std::string path = write_file(folder / "x.npz", zip_archive({zip_entry("x.npy", npy, true)}));
+  for (const std::size_t window_bytes : {std::size_t{6}, std::size_t{5}}) {
+    auto reader = open_tensor(path, {Original::kAsStored, window_bytes});
+    ASSERT_TRUE(reader) << reader.error().message;
+    std::vector<std::byte> bytes(6);
+    const auto text = [&] { return std::string(reinterpret_cast<const char*>(bytes.data()), 6); };
+    reader->rewind(TensorReader::Order::kAny, TensorReader::View::kElements);
+    ASSERT_TRUE(reader->read(bytes));
+    EXPECT_EQ(text(), "abcdef");
+    reader->rewind(TensorReader::Order::kC, TensorReader::View::kElements);
+    const auto got = reader->read(bytes);
+    ASSERT_EQ(bool(got), window_bytes == 6);
+    if (got) {
+      EXPECT_EQ(text(), "acebdf");
+    } else {
+      EXPECT_NE(got.error().message.find("save it with numpy.savez"), std::string::npos) << got.error().message;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tensorstat

@@ -1,0 +1,55 @@
+// An .npz or .safetensors file: what is accepted is there to its last byte, in any order, however often.
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "stats/files/tensor_source.hpp"
+#include "tests/fuzz/memory_file.hpp"
+#include "tests/fuzz/targets.hpp"
+
+namespace tensorstat::fuzz {
+namespace {
+
+using Order = TensorReader::Order;
+
+constexpr std::size_t kMostMessageBytes = 70'000;  // a member's name has up to 65,535 bytes
+constexpr std::size_t kWindowBytes = 64;
+
+// How many bytes the reader gives; nothing where it refuses.
+std::optional<std::uint64_t> bytes_in(TensorReader& reader, Order order, std::size_t piece_bytes) {
+  reader.rewind(order, TensorReader::View::kElements);
+  std::vector<std::byte> piece(piece_bytes);
+  for (std::uint64_t bytes = 0;;) {
+    const auto got = reader.read(piece);
+    if (!got) return demand_message(got.error().message, 4 * kMostMessageBytes), std::nullopt;
+    if (*got == 0) return bytes;
+    demand(*got <= piece.size(), "no more is read than was asked");
+    bytes += *got;
+  }
+}
+
+}  // namespace
+
+void container(Input file) {
+  const MemoryFile memory(file);
+  const auto source = open_tensors(memory.path(), {Original::kAsStored, kWindowBytes});
+  if (!source) return demand_message(source.error().message, 1000);
+  std::uint64_t left = (*source)->count().value_or(0);
+  while (auto tensor = (*source)->next()) {
+    demand(left-- > 0, "there are as many tensors as were counted");
+    if (!*tensor) {
+      demand_message(tensor->error().message, 4 * kMostMessageBytes);
+      continue;
+    }
+    TensorReader& reader = **tensor;
+    demand(reader.data_size_bytes() <= 1100 * file.size(), "nothing grows beyond what deflate can do");
+    const auto once = bytes_in(reader, Order::kAny, 1 << 16), again = bytes_in(reader, Order::kAny, 1 << 12);
+    demand(once == again, "what is read once is read again");
+    demand(!once || *once == reader.data_size_bytes(), "every byte is read");
+    const auto in_order = bytes_in(reader, Order::kC, 1 << 10);
+    demand(!in_order || in_order == once, "every byte is read in C order");
+  }
+  demand(left == 0, "there are as many tensors as were counted");
+}
+
+}  // namespace tensorstat::fuzz
