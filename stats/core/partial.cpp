@@ -125,7 +125,7 @@ Value Partial::finish_binary32(Category category) const {
   return tensorstat::finish({dtype_, precision_, needs_, words()}, category, true);
 }
 
-std::vector<std::byte> Partial::serialize() const {
+std::vector<std::byte> Partial::serialize() const try {
   std::vector<std::int64_t> canonical(words().begin(), words().end());
   carry(dtype_, canonical);
   // What was not asked for may have been kept or not, as suited the engine.
@@ -142,6 +142,8 @@ std::vector<std::byte> Partial::serialize() const {
   for (int i = 0; i < 4; ++i) bytes.push_back(static_cast<std::byte>(needs_ >> (8 * i)));
   for (const std::int64_t word : canonical) put(bytes, static_cast<std::uint64_t>(word));
   return bytes;
+} catch (const std::bad_alloc&) {
+  return {};
 }
 
 Result<Partial> Partial::parse(std::span<const std::byte> bytes) try {
@@ -161,7 +163,9 @@ Result<Partial> Partial::parse(std::span<const std::byte> bytes) try {
     partial.words()[i] = static_cast<std::int64_t>(get(bytes.subspan(kHeaderBytes), i));
   }
   if (const char* why = contradiction(partial.dtype_, partial.needs_, partial.words())) return refuse(why);
-  if (partial.serialize() != std::vector(bytes.begin(), bytes.end())) return refuse("its sums are not in canonical form");
+  const auto canonical = partial.serialize();
+  if (canonical.empty()) return out_of_memory();
+  if (!std::ranges::equal(canonical, bytes)) return refuse("its sums are not in canonical form");
   return partial;
 } catch (...) {
   return caught();

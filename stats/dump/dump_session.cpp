@@ -34,7 +34,7 @@ Result<DumpSession> DumpSession::from_environment(DumpOptions options) try {
   if (!config->has_value()) return DumpSession();
   return open(State::open(**std::move(config), std::move(options), std::move(notices)));
 } catch (const std::bad_alloc&) {
-  return Error{Code::kInvalid, "out of memory"};
+  return out_of_memory();
 }
 
 Result<DumpSession> DumpSession::from_file(const std::string& path, DumpOptions options) try {
@@ -42,7 +42,7 @@ Result<DumpSession> DumpSession::from_file(const std::string& path, DumpOptions 
   auto config = read_config(path, *notices, options.path);
   return open(State::open(std::move(config), std::move(options), std::move(notices)));
 } catch (const std::bad_alloc&) {
-  return Error{Code::kInvalid, "out of memory"};
+  return out_of_memory();
 }
 
 Result<DumpSession> DumpSession::from_json(std::string_view text, DumpOptions options) try {
@@ -51,7 +51,7 @@ Result<DumpSession> DumpSession::from_json(std::string_view text, DumpOptions op
   auto config = parse_config(text, diagnostic == nullptr ? "" : diagnostic, *notices, options.path);
   return open(State::open(std::move(config), std::move(options), std::move(notices)));
 } catch (const std::bad_alloc&) {
-  return Error{Code::kInvalid, "out of memory"};
+  return out_of_memory();
 }
 
 Result<DumpSession> DumpSession::open(Result<std::unique_ptr<State>> state) {

@@ -78,12 +78,13 @@ const DumpOperator* DumpSession::State::operator_named(std::string_view type, st
   const std::lock_guard lock(operators_mutex_);
   auto& op = operators_[std::move(key)];
   if (op == nullptr) {
-    op = std::make_unique<DumpOperator>();
-    op->type = one_line(type);
-    op->name = one_line(name);
-    op->stream_id = stream_id;
-    op->task_id = task_id;
-    op->wanted = selection.wants_operator(type, name, set_dump, options.names_are_escaped);
+    auto made = std::make_unique<DumpOperator>();
+    made->type = one_line(type);
+    made->name = one_line(name);
+    made->stream_id = stream_id;
+    made->task_id = task_id;
+    made->wanted = selection.wants_operator(type, name, set_dump, options.names_are_escaped);
+    op = std::move(made);  // whole: one that memory did not suffice for would be found later, and be wanted by nobody
   }
   return op.get();
 }

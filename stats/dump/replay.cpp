@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
+#include <new>
 
 #include "stats/dump/dumped_runs.hpp"
 #include "stats/dump/mindspore/dump_folders.hpp"
@@ -101,6 +102,7 @@ Result<DumpCounters> replay(std::string_view config_text, const std::vector<std:
   std::size_t done = 0;
   for (const DumpedRun& run : runs) {
     const auto* op = operator_of(run);
+    if (op == nullptr) return out_of_memory();  // which the session would take for an operator that is not wanted
     const DumpPlace place = place_of(run);
     std::vector<DumpTensor> tensors;
     for (const DumpedFile& file : run) {
@@ -125,7 +127,9 @@ Result<DumpCounters> replay(std::string_view config_text, const std::vector<std:
   }
   if (Status placed = output.finish(); !placed) return placed.error();
   return counters;
-} catch (const std::exception& fault) {  // no memory
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+} catch (const std::exception& fault) {  // of a listener
   return Error{Code::kInvalid, fault.what()};
 }
 

@@ -22,9 +22,9 @@ bool exists(const std::string& path) {
 
 // An .npy file in `folder`; empty where there is none.
 std::string npy_file_in(const std::string& folder) {
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (it->path().extension() == ".npy") return it->path().string();
+  std::vector<Error> ignored;
+  for (const FolderEntry& entry : entries_of(folder, ignored)) {
+    if (entry.path.ends_with(".npy")) return entry.path;
   }
   return "";
 }
@@ -46,13 +46,11 @@ ReplayOutput::ReplayOutput(const DumpConfig& config, Existing existing, std::uin
     : config_(config), existing_(existing), path_(config.path) {
   if (existing != Existing::kReplace) return;
   path_ += "/.replay-" + std::to_string(process);
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);  // a process that was killed had this number and left its files
+  remove_folder(path_);  // a process that was killed had this number and left its files
 }
 
 ReplayOutput::~ReplayOutput() {
-  std::error_code ignored;
-  if (existing_ == Existing::kReplace) fs::remove_all(path_, ignored);
+  if (existing_ == Existing::kReplace) remove_folder(path_);
 }
 
 Status ReplayOutput::check(const std::string& folder, const std::string& source_folder) {
@@ -73,11 +71,13 @@ Status ReplayOutput::check(const std::string& folder, const std::string& source_
 Status ReplayOutput::finish() {
   if (existing_ != Existing::kReplace || !exists(path_)) return {};
   std::vector<std::string> folders{path_};
-  std::error_code error;
-  for (fs::recursive_directory_iterator it(path_, error), end; !error && it != end; it.increment(error)) {
-    if (it->is_directory(error)) folders.push_back(it->path().string());
+  std::vector<Error> faults;
+  for (std::size_t i = 0; i < folders.size(); ++i) {
+    for (const FolderEntry& entry : entries_of(folders[i], faults)) {
+      if (entry.is_folder) folders.push_back(entry.path);
+    }
   }
-  if (error) return unmoved(config_.path, error.message());
+  if (!faults.empty()) return unmoved(config_.path, faults.front().message);
   for (const std::string& from : folders) {
     if (Status moved = move_folder(from, config_.path + from.substr(path_.size())); !moved) return moved;
   }
@@ -88,14 +88,13 @@ Status ReplayOutput::finish() {
 // long for a file keeps the number that an earlier mapping.csv gave it.
 Status ReplayOutput::move_folder(const std::string& from, const std::string& to) {
   std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator it(from, error), end; !error && it != end; it.increment(error)) {
-    if (!it->is_directory(error) && it->path().filename() != "mapping.csv") {
-      names.push_back(it->path().filename().string());
-    }
+  std::vector<Error> faults;
+  for (const FolderEntry& entry : entries_of(from, faults)) {
+    std::string name = fs::path(entry.path).filename();
+    if (!entry.is_folder && name != "mapping.csv") names.push_back(std::move(name));
   }
   const auto written = read_mapping(from), earlier = read_mapping(to);
-  if (error) return unmoved(to, error.message());
+  if (!faults.empty()) return unmoved(to, faults.front().message);
   if (!written) return written.error();
   if (!earlier) return earlier.error();
   if (names.empty()) return {};

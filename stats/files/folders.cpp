@@ -1,10 +1,14 @@
 #include "stats/files/folders.hpp"
 
+#include <dirent.h>
+#include <ftw.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 
 #include "stats/files/natural_order.hpp"
@@ -32,28 +36,43 @@ std::optional<FolderFault> make_folders(const std::string& folder) {
   return std::nullopt;
 }
 
+// The standard's directory_iterator ends the process where memory is short: GCC's allocates in a noexcept function.
 std::vector<FolderEntry> entries_of(const std::string& folder, std::vector<Error>& faults) {
-  const auto fault = [&](const fs::path& path, std::string_view what, const std::error_code& error) {
-    faults.push_back({Code::kUnreadable,
-                      printable(path.string()) + ": cannot be " + std::string(what) + ": " + error.message()});
+  const auto fault = [&](const std::string& path, std::string_view what, const std::error_code& error) {
+    faults.push_back({Code::kUnreadable, printable(path) + ": cannot be " + std::string(what) + ": " + error.message()});
   };
-  std::error_code error;
-  std::vector<fs::path> entries;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    entries.push_back(it->path());
+  const std::unique_ptr<DIR, int (*)(DIR*)> listed(::opendir(folder.c_str()), ::closedir);
+  std::vector<std::string> names;
+  while (listed != nullptr) {
+    errno = 0;
+    const dirent* const entry = ::readdir(listed.get());
+    if (entry == nullptr) break;
+    const std::string_view name(entry->d_name);
+    if (name != "." && name != "..") names.emplace_back(name);
   }
-  if (error) fault(folder, "listed", error);
-  std::ranges::sort(entries, natural_before, [](const fs::path& path) { return path.filename().string(); });
+  if (errno != 0) fault(folder, "listed", std::error_code(errno, std::generic_category()));
+  std::ranges::sort(names, natural_before);
   std::vector<FolderEntry> found;
-  for (const fs::path& path : entries) {
+  for (const std::string& name : names) {
+    const std::string path = fs::path(folder) / name;
+    std::error_code error;
     const fs::file_type type = fs::symlink_status(path, error).type();
     if (type == fs::file_type::none) {
       fault(path, "looked at", error);
     } else if (type != fs::file_type::not_found) {
-      found.push_back({path.string(), type == fs::file_type::directory});
+      found.push_back({path, type == fs::file_type::directory});
     }
   }
   return found;
+}
+
+void remove_folder(const std::string& folder) noexcept {
+  constexpr int kOpenFolders = 16;
+  const auto remove_one = [](const char* path, const struct stat*, int, struct FTW*) {
+    static_cast<void>(std::remove(path));
+    return 0;
+  };
+  ::nftw(folder.c_str(), remove_one, kOpenFolders, FTW_DEPTH | FTW_PHYS);
 }
 
 void find_tensor_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults) {

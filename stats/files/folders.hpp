@@ -25,6 +25,9 @@ struct FolderEntry {
 // such as a folder without permission or a path that is longer than the system takes, is appended to `faults`.
 std::vector<FolderEntry> entries_of(const std::string& folder, std::vector<Error>& faults);
 
+// Removes a folder and what is in it, as far as it can. Symbolic links are removed, not followed.
+void remove_folder(const std::string& folder) noexcept;
+
 // Appends to `files` every file below `folder` that has the extension of a format of tensors, each level in the
 // natural order of names. Symbolic links to folders are not followed. `faults` are those of entries_of.
 void find_tensor_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults);

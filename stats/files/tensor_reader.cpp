@@ -15,10 +15,6 @@ namespace {
 
 constexpr std::size_t kScratchBytes = std::size_t{1} << 18;
 
-Error no_memory(const std::string& path) {
-  return {Code::kUnreadable, printable(path) + ": not enough memory to read it"};
-}
-
 std::uint16_t swapped(std::uint16_t word) { return __builtin_bswap16(word); }
 std::uint32_t swapped(std::uint32_t word) { return __builtin_bswap32(word); }
 std::uint64_t swapped(std::uint64_t word) { return __builtin_bswap64(word); }
@@ -202,7 +198,7 @@ Result<std::size_t> TensorReader::read(std::span<std::byte> out) try {
   }
   return static_cast<std::size_t>(end - out.data());
 } catch (const std::bad_alloc&) {
-  return no_memory(state_->bytes->path());
+  return out_of_memory();
 }
 
 }  // namespace tensorstat

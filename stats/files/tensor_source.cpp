@@ -30,11 +30,13 @@ class ListSource : public TensorSource {
 
   std::optional<std::uint64_t> count() const override { return tensors_.size() - next_; }
 
-  std::optional<Result<TensorReader>> next() override {
+  std::optional<Result<TensorReader>> next() override try {
     if (next_ == tensors_.size()) return std::nullopt;
     Result<StoredTensor>& tensor = tensors_[next_++];
     if (!tensor) return tensor.error();
     return TensorReader(bytes_of(file_), *std::move(tensor), window_bytes_);
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
   }
 
  private:
@@ -86,7 +88,7 @@ OpenedSource open_tensors(std::string path, const ReadOptions& options) try {
   }
   return Error{Code::kUnreadable, printable(path) + ": begins like none of the formats that are read (" + known + ")"};
 } catch (const std::bad_alloc&) {
-  return Error{Code::kUnreadable, "there is not enough memory to open a file of tensors"};
+  return out_of_memory();
 }
 
 Result<TensorReader> open_tensor(std::string path, const ReadOptions& options) try {
@@ -96,7 +98,7 @@ Result<TensorReader> open_tensor(std::string path, const ReadOptions& options) t
   if (first && !(*source)->next()) return *std::move(first);
   return Error{Code::kUnreadable, printable(path) + (first ? ": holds more than one tensor" : ": holds no tensor")};
 } catch (const std::bad_alloc&) {
-  return Error{Code::kUnreadable, "there is not enough memory to open a file of tensors"};
+  return out_of_memory();
 }
 
 }  // namespace tensorstat

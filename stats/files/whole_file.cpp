@@ -19,7 +19,7 @@ Result<std::string> read_whole_file(const std::string& path, std::size_t most_by
   if (Status read = file->read_at(0, std::as_writable_bytes(std::span(text))); !read) return read.error();
   return text;
 } catch (const std::bad_alloc&) {
-  return Error{Code::kUnreadable, "there is not enough memory to read a file"};
+  return out_of_memory();
 }
 
 }  // namespace tensorstat

@@ -103,9 +103,8 @@ LineFile::Appended LineFile::append_locked(std::string_view batch, const std::ve
   const std::size_t written = write_whole(batch);
   const auto whole = static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), written) - ends.begin());
   if (written != batch.size()) cut_to(size + static_cast<off_t>(whole == 0 ? 0 : ends[whole - 1]));
-  if (options_.sync != Sync::kRow || fdatasync(file_) == 0) return {whole, false};
+  if (options_.sync != Sync::kRow || (sync_row() && sync_name())) return {whole, false};
   // What the disk refused is not in the file either: it is written and synced once more, by the next turn.
-  fault("sync", errno);
   return cut_to(start) ? Appended{} : Appended{whole, true};
 }
 
@@ -140,6 +139,7 @@ bool LineFile::open() {
     return false;
   }
   struct stat now;
+  name_synced_ = false;
   if (fstat(file_, &now) == 0 && S_ISREG(now.st_mode)) return true;
   fault("append to something that is not a regular file,", EINVAL);
   ::close(file_);
@@ -178,6 +178,31 @@ bool LineFile::repair(off_t& size) {
 bool LineFile::cut_to(off_t size) {
   if (ftruncate(file_, size) == 0) return true;
   fault("take an unfinished line off", errno);
+  return false;
+}
+
+bool LineFile::sync_row() noexcept {
+  if (fdatasync(file_) == 0) return true;
+  fault("sync", errno);
+  return false;
+}
+
+// A file is found after a power failure where its folder was synced, and the folders above that: all of them may be
+// new. A folder that may not be read cannot be synced, and some file systems sync none.
+bool LineFile::sync_name() noexcept try {
+  if (name_synced_) return true;
+  int error = 0;
+  auto folder = std::filesystem::path(options_.path).parent_path();
+  for (bool is_root = false; !is_root && !folder.empty() && error == 0; folder = folder.parent_path()) {
+    is_root = folder == folder.parent_path();
+    const int file = open_file(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (file < 0 || fsync(file) != 0) error = errno;
+    if (file >= 0) ::close(file);
+    if (error == EACCES || error == EINVAL || error == EROFS) error = 0;
+  }
+  if (error != 0) fault("sync the folder of", error);
+  return name_synced_ = error == 0;
+} catch (const std::bad_alloc&) {
   return false;
 }
 

@@ -47,6 +47,8 @@ class LineFile {
   bool repair(off_t& size);
   void compare_heading(off_t size) noexcept;
   bool cut_to(off_t size);
+  bool sync_row() noexcept;
+  bool sync_name() noexcept;
   std::size_t write_whole(std::string_view text);
   void fault(std::string_view doing, int error) noexcept;
 
@@ -54,7 +56,7 @@ class LineFile {
   Notices& notices_;
   LineTally& tally_;
   int file_ = -1;
-  bool stalled_ = false, heading_seen_ = false;
+  bool stalled_ = false, heading_seen_ = false, name_synced_ = false;
 };
 
 }  // namespace tensorstat

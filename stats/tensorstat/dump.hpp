@@ -8,8 +8,9 @@
 //   ...
 //   session->step_end(place);
 //
-// Every function may be called from any thread, and none throws. A session whose config wants
-// nothing costs a few nanoseconds a query and starts no thread. A forked child dumps nothing.
+// Every function may be called from any thread, and none throws. Without memory a function that gives a Result gives
+// kOutOfMemory, and what collect() could not keep is counted as lost. A session whose config wants nothing costs a few
+// nanoseconds a query and starts no thread. A forked child dumps nothing.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,8 @@ namespace tensorstat {
 enum class Sync : std::uint8_t {
   kNever,  // the kernel decides
   kClose,  // fsync when a file of rows is closed
-  kRow,    // fdatasync before a row counts as written, fsync before a tensor's file gets its name
+  kRow,    // fdatasync before a row counts as written, and fsync of the folders that its file is in, where they can
+           // be read; fsync before a tensor's file gets its name
 };
 
 enum class DumpLayout : std::uint8_t {
@@ -88,9 +90,11 @@ struct DumpTensor {
   Stored stored = Stored::kPlain;
   std::uint64_t timestamp_us = 0;  // since the Unix epoch; 0: now
   std::string_view format = "DefaultFormat";  // the device's; used where trans_flag is false
-  // With it, the bits stay as they are until the last copy of it is gone, and nothing is copied. It is let go under no
-  // lock, on the session's thread or in a call of the session; its deleter may call the session, but not destroy it.
-  // Without, they may change as soon as collect() returns: host tensors are copied, device tensors
+  // With it, the bits stay as they are until the last copy of keep_alive is gone, and nothing is copied. The session
+  // lets its copy go under no lock, on the session's thread or in a call of the session. The deleter may call the
+  // session, but not destroy it. When flush() returns, the deleter may still have to run; when close() returns, it has
+  // run, unless the caller holds copies of keep_alive.
+  // Without keep_alive, the bits may change as soon as collect() returns: host tensors are copied, and device tensors
   // are measured before it returns. Strided tensors are copied in any case.
   std::shared_ptr<const void> keep_alive = {};
 };
@@ -165,11 +169,12 @@ class DumpSession {
 
   // Returns when everything handed over so far is in its file, waits because the disk does not take it, or is lost.
   // Whether all of it is in its file: false while anything waits, and once anything was lost; counters() tell.
-  // Against power failures, see Sync.
+  // Against power failures, see Sync. A deleter of keep_alive may still have to run; see close().
   bool flush();
 
-  // flush(), as the last try for what waits; then says which kernels of the config matched nothing,
-  // and wants nothing from then on. It waits for a keep_alive deleter that runs on the session's thread.
+  // flush(), as the last try for what waits; then says which kernels of the config matched nothing. From then on the
+  // session wants nothing. When it returns, the session holds no keep_alive any more and runs no deleter of one, unless
+  // a deleter is what called it.
   bool close();
 
   DumpCounters counters() const;

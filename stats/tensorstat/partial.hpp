@@ -67,7 +67,7 @@ class Partial {
   Value finish_binary32(Category category) const;
 
   // A versioned, little-endian, canonical form: equal partials give equal bytes. `parse` takes
-  // nothing on trust, and refuses the form of another version with words that say so.
+  // nothing on trust, and refuses the form of another version with words that say so. Without memory there are no bytes.
   std::vector<std::byte> serialize() const;
   static Result<Partial> parse(std::span<const std::byte> bytes);
 

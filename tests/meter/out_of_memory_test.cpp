@@ -9,7 +9,7 @@
 
 #include <tensorstat/meter.hpp>
 
-#include "tests/support/failing_allocations.hpp"
+#include "tests/support/held_without_memory.hpp"
 
 namespace tensorstat {
 namespace {
@@ -52,46 +52,6 @@ class OutOfMemory : public testing::Test {
  protected:
   // No driver: what one does without memory is its own affair.
   static void SetUpTestSuite() { setenv("OCL_ICD_VENDORS", "/nonexistent", 1); }
-
-  static void hold(const char* what, const std::function<Result<bool>()>& run) {
-    ASSERT_TRUE(run()) << what;  // algorithms are fetched, and function-local statics made
-    allocations = 0;
-    fail_at = 0;
-    armed = true;
-    const auto counted_run = run();
-    armed = false;
-    ASSERT_TRUE(counted_run && *counted_run) << what;
-    const std::int64_t calls = allocations;
-    ASSERT_GT(calls, 0) << what;
-    int errors = 0;
-    for (const bool all_later : {false, true}) {
-      for (std::int64_t call = 1; call <= calls; ++call) {
-        allocations = 0;
-        fail_at = call;
-        for_ever = all_later;
-        armed = true;
-        Result<bool> found = false;
-        bool thrown = false;
-        try {
-          found = run();
-        } catch (...) {
-          thrown = true;
-        }
-        armed = for_ever = false;
-        ASSERT_FALSE(thrown) << what << ", allocation " << call;
-        if (found) {
-          EXPECT_TRUE(*found) << what << ", allocation " << call;
-        } else {
-          EXPECT_EQ(found.error().code, Code::kOutOfMemory) << what << ", allocation " << call << ": " << found.error().message;
-          EXPECT_EQ(found.error().message, "out of memory");
-          ++errors;
-        }
-      }
-    }
-    EXPECT_GT(errors, 0) << what;
-    const auto after = run();
-    EXPECT_TRUE(after && *after) << what << ", with memory again";
-  }
 
   const std::vector<Tensor> small_ = std::vector<Tensor>(40, of(kSmall)), large_ = {of(kLarge), of(kSmall), of(kLarge)};
 };
@@ -146,7 +106,13 @@ TEST_F(OutOfMemory, OfWhatIsRefused) {
 
 TEST_F(OutOfMemory, OfPartialsFromElsewhere) {
   for (const Dtype dtype : {Dtype::kFloat32, Dtype::kFloat64}) {
-    const auto sent = Partial(dtype, Precision::kHigh, kSum).serialize();
+    const Partial partial_of_none(dtype, Precision::kHigh, kSum);
+    const auto sent = partial_of_none.serialize();
+    hold("serialize", [&]() -> Result<bool> {
+      const auto bytes = partial_of_none.serialize();
+      if (bytes.empty()) return out_of_memory();
+      return bytes == sent;
+    });
     hold("parse", [&]() -> Result<bool> {
       const auto partial = Partial::parse(sent);
       if (!partial) return partial.error();

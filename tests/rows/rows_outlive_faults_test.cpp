@@ -109,17 +109,42 @@ using RowsOutliveOthers = RowsOutlive;
 class RowsReachTheDisk : public RowsOutlive {
  protected:
   RowsReachTheDisk() {
-    syncs = cuts = 0;
-    sync_fails = cut_fails = false;
+    syncs = folder_syncs = cuts = 0;
+    sync_fails = folder_sync_fails = cut_fails = false;
     judge_file_call = [](FileCall call) -> Verdict {
       if (call == FileCall::kSync) return ++syncs, Verdict{.error = sync_fails ? EIO : 0};
+      if (call == FileCall::kSyncFolder) return ++folder_syncs, Verdict{.error = folder_sync_fails ? EIO : 0};
       if (call == FileCall::kTruncate) return ++cuts, Verdict{.error = cut_fails ? EIO : 0};
       return {};
     };
   }
-  static inline int syncs, cuts;
-  static inline bool sync_fails, cut_fails;
+  static inline int syncs, folder_syncs, cuts;
+  static inline bool sync_fails, folder_sync_fails, cut_fails;
 };
+
+TEST_F(RowsReachTheDisk, TheNameOfTheFileBeforeItsFirstRowCountsAsWritten) {
+  const std::string below = folder / "new/newer/statistic.csv";
+  AppendFile file({.path = below, .header = "heading\n", .sync = Sync::kRow}, notices);
+  folder_sync_fails = true;
+  EXPECT_EQ(file.append(row_of(0)), AppendFile::Outcome::kWaiting);
+  EXPECT_EQ(content_of(below), "");
+  EXPECT_EQ(said.size(), 1u);
+  folder_sync_fails = false;
+  folder_syncs = 0;
+  EXPECT_EQ(file.append(row_of(1)), AppendFile::Outcome::kWritten);
+  EXPECT_GE(folder_syncs, 3) << "the new folders have names, too";
+  folder_syncs = 0;
+  EXPECT_EQ(file.append(row_of(2)), AppendFile::Outcome::kWritten);
+  EXPECT_EQ(folder_syncs, 0) << "once is enough";
+  EXPECT_EQ(content_of(below), "heading\n" + row_of(0) + row_of(1) + row_of(2));
+  std::filesystem::remove(below);
+  EXPECT_EQ(file.append(row_of(3)), AppendFile::Outcome::kWritten);
+  EXPECT_GE(folder_syncs, 3) << "a file that was removed is a new one";
+  folder_syncs = 0;
+  AppendFile unsynced({.path = path}, notices);
+  EXPECT_EQ(unsynced.append(row_of(0)), AppendFile::Outcome::kWritten);
+  EXPECT_EQ(folder_syncs, 0);
+}
 
 TEST_F(RowsReachTheDisk, EachRowBeforeItCountsAsWritten) {
   AppendFile file({.path = path, .header = "heading\n", .sync = Sync::kRow}, notices);

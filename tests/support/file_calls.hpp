@@ -24,7 +24,8 @@ enum class FileCall {
   kSync,
   kMode,
   kClose,
-  kRename
+  kRename,
+  kSyncFolder
 };
 
 struct Verdict {
@@ -84,7 +85,9 @@ inline __attribute__((used)) int fstat(int file, struct stat* into) noexcept {
                 [&](const Verdict&) { return static_cast<int>(syscall(SYS_fstat, file, into)); });
 }
 inline __attribute__((used)) int fsync(int file) {
-  return judged(FileCall::kSync,
+  struct stat what;
+  const bool is_folder = syscall(SYS_fstat, file, &what) == 0 && S_ISDIR(what.st_mode);
+  return judged(is_folder ? FileCall::kSyncFolder : FileCall::kSync,
                 [&](const Verdict&) { return static_cast<int>(syscall(SYS_fsync, file)); });
 }
 inline __attribute__((used)) int fdatasync(int file) {

@@ -17,7 +17,7 @@ struct FileFault {
 
   std::string words() const {
     const char* names[] = {"open",      "fstat", "flock",  "pread", "write",
-                           "ftruncate", "fsync", "fchmod", "close", "rename"};
+                           "ftruncate", "fsync", "fchmod", "close", "rename", "fsync of a folder"};
     return std::string(names[static_cast<int>(call)]) + " " + std::to_string(first) +
            (last == first ? "" : " and later") + " with errno " + std::to_string(verdict.error) +
            ", at most " + std::to_string(verdict.most_bytes) + " bytes";
@@ -36,6 +36,7 @@ inline std::vector<FileFault> faults_at(int nth) {
                {FileCall::kRead, {EIO, EBADF}},
                {FileCall::kWrite, {ENOSPC, EDQUOT, EIO, EFBIG}},
                {FileCall::kSync, {EIO, ENOSPC}},
+               {FileCall::kSyncFolder, {EIO, ENOSPC}},
                {FileCall::kMode, {EPERM, EIO}},
                {FileCall::kClose, {EIO, ENOSPC, EDQUOT}},
                {FileCall::kRename, {EACCES, ENOSPC, EIO, EROFS}}};

@@ -11,6 +11,8 @@
 namespace tensorstat {
 namespace {
 
+using Kind = JsonValue::Kind;
+
 constexpr auto kAnyNatural = std::numeric_limits<std::uint32_t>::max();
 constexpr std::string_view kNaturals = "a whole number from 0 to 4294967295";
 constexpr std::string_view kNameCharacters =
@@ -21,15 +23,15 @@ class ConfigParser {
   ConfigParser(std::string_view diagnostic_data_path, Notices& notices, std::string_view callers_path)
       : diagnostic_data_path_(diagnostic_data_path), callers_path_(callers_path), notices_(notices) {}
 
-  DumpConfig run(const nlohmann::json& root) {
-    if (!root.is_object()) throw Refusal{"it is not a JSON object { }"};
+  DumpConfig run(const JsonValue& root) {
+    if (!root.is(Kind::kObject)) throw Refusal{"it is not a JSON object { }"};
     ConfigSection all(root, "data_dump.json");
-    const auto& common = all.get("common_dump_settings", "an object { }");
-    if (!common.is_object()) all.refuse("common_dump_settings", "an object { }");
-    const auto* e2e = all.find("e2e_dump_settings");
-    if (e2e != nullptr && !e2e->is_object()) all.refuse("e2e_dump_settings", "an object { }");
-    read_common(ConfigSection(common, "common_dump_settings"), e2e != nullptr);
-    if (e2e != nullptr) read_e2e(ConfigSection(*e2e, "e2e_dump_settings"));
+    const JsonValue common = all.get("common_dump_settings", "an object { }");
+    if (!common.is(Kind::kObject)) all.refuse("common_dump_settings", "an object { }");
+    const auto e2e = all.find("e2e_dump_settings");
+    if (e2e && !e2e->is(Kind::kObject)) all.refuse("e2e_dump_settings", "an object { }");
+    read_common(ConfigSection(common, "common_dump_settings"), e2e.has_value());
+    if (e2e) read_e2e(ConfigSection(*e2e, "e2e_dump_settings"));
     correct();
     all.warn_about_unknown_keys(notices_);
     return std::move(config_);
@@ -79,7 +81,7 @@ class ConfigParser {
         config_.path.find_first_not_of(std::string(kNameCharacters) + '/') != std::string::npos;
     if (!wrong && config_.path.front() == '/') return;
     if (!from_environment) common.refuse("path", kAllowed);
-    throw Refusal{"MS_DIAGNOSTIC_DATA_PATH is " + excerpt(std::string(diagnostic_data_path_)) +
+    throw Refusal{"MS_DIAGNOSTIC_DATA_PATH is " + excerpt(diagnostic_data_path_) +
                   "; allowed: an absolute path of letters, digits, - _ and /"};
   }
 
@@ -99,15 +101,14 @@ class ConfigParser {
   void read_kernels(ConfigSection& common) {
     constexpr std::string_view kAllowed =
         "a list of texts, each an operator's full name, a type, or name-regex(...)";
-    const auto& list = common.array("kernels", kAllowed);
+    const JsonValue list = common.array("kernels", kAllowed);
     if (config_.dump_mode != DumpMode::kKernels) return;
     std::vector<std::string> entries;
     std::unordered_set<std::string_view> known;
-    for (const auto& entry : list) {
-      if (!entry.is_string()) common.refuse("kernels", kAllowed);
-      const auto& text = entry.get_ref<const std::string&>();
-      if (known.insert(text).second) {
-        entries.push_back(text);
+    for (const JsonValue entry : list) {
+      if (!entry.is(Kind::kString)) common.refuse("kernels", kAllowed);
+      if (known.insert(entry.text()).second) {
+        entries.emplace_back(entry.text());
       } else {
         notices_.warn_once("kernels twice", "common_dump_settings.kernels has " + excerpt(entry) +
                                                 " more than once");
@@ -121,15 +122,15 @@ class ConfigParser {
   void read_support_device(ConfigSection& common) {
     constexpr std::string_view kAllowed = "a list of device numbers, as in [0,1,2,3,4,5,6,7]";
     auto& devices = config_.support_device;
-    if (common.find("support_device") == nullptr) {
+    if (!common.find("support_device")) {
       devices = {0, 1, 2, 3, 4, 5, 6, 7};
       return;
     }
-    for (const auto& device : common.array("support_device", kAllowed)) {
-      if (!device.is_number_unsigned() || device.get<std::uint64_t>() > kAnyNatural) {
+    for (const JsonValue device : common.array("support_device", kAllowed)) {
+      if (!device.is(Kind::kNatural) || device.natural() > kAnyNatural) {
         common.refuse("support_device", kAllowed);
       }
-      devices.push_back(device.get<std::uint32_t>());
+      devices.push_back(static_cast<std::uint32_t>(device.natural()));
     }
     std::sort(devices.begin(), devices.end());
     const auto repeated = std::unique(devices.begin(), devices.end());
@@ -147,16 +148,16 @@ class ConfigParser {
                                         : DebugMode::kOverflow;
     if (mode == 1 || mode == 2) correction("op_debug_mode", std::to_string(mode), "3", "of old");
     config_.overflow_number = common.natural("overflow_number", kAnyNatural, kNaturals, 0);
-    if (common.find("overflow_number") != nullptr &&
+    if (common.find("overflow_number") &&
         config_.op_debug_mode != DebugMode::kOverflow) {
       common.refuse("overflow_number", "nothing, unless op_debug_mode is 3");
     }
   }
 
   void read_file_format(ConfigSection& common, bool has_e2e) {
-    const auto* written = common.find("file_format");
+    const auto written = common.find("file_format");
     if (has_e2e) {
-      if (written != nullptr) {
+      if (written) {
         notices_.warn_once("file_format",
                            "common_dump_settings.file_format is not read where "
                            "e2e_dump_settings is given: files are npy");
@@ -175,21 +176,20 @@ class ConfigParser {
 
   void read_statistic_category(ConfigSection& common) {
     config_.statistic_category = {Category::kMax, Category::kMin, Category::kL2norm};
-    const auto* list = common.find("statistic_category");
-    if (list == nullptr || !config_.saves_statistics()) return;
+    const auto list = common.find("statistic_category");
+    if (!list || !config_.saves_statistics()) return;
     std::string known;
     for (const Category category : every_category()) {
-      known += (known.empty() ? "" : ", ") + excerpt(std::string(name(category)));
+      known += (known.empty() ? "" : ", ") + excerpt(name(category));
     }
     known = "a list of at most " + std::to_string(kMostCategories) + " of " + known + ", \"hash:md5\", \"hash:sha1\"";
-    if (!list->is_array() || list->size() > kMostCategories) {
+    if (!list->is(Kind::kArray) || list->size() > kMostCategories) {
       common.refuse("statistic_category", known);
     }
     config_.statistic_category.clear();
     std::string unknown;
-    for (const auto& entry : *list) {
-      const auto category =
-          entry.is_string() ? category_of(entry.get<std::string>()) : std::nullopt;
+    for (const JsonValue entry : *list) {
+      const auto category = entry.is(Kind::kString) ? category_of(entry.text()) : std::nullopt;
       if (category) {
         config_.statistic_category.push_back(*category);
       } else {
@@ -297,16 +297,14 @@ Result<DumpConfig> parse_config(std::string_view text, std::string_view diagnost
                                 std::string_view callers_path) try {
   auto document = parse_json(text);
   if (!document) return document.error();
-  for (const auto& key : document->duplicates) {
+  for (const auto& key : document->duplicates()) {
     notices.warn_once("twice " + key, key + " is given more than once; the last one counts");
   }
-  DumpConfig config = ConfigParser(diagnostic_data_path, notices, callers_path).run(document->root);
+  DumpConfig config = ConfigParser(diagnostic_data_path, notices, callers_path).run(document->root());
   config.text = text;
   return config;
-} catch (const Refusal& refusal) {
-  return Error{Code::kInvalid, refusal.why};
-} catch (const std::exception& fault) {
-  return Error{Code::kUnreadable, fault.what()};
+} catch (Refusal& refusal) {
+  return Error{Code::kInvalid, std::move(refusal.why)};
 }
 
 Result<DumpConfig> read_config(const std::string& path, Notices& notices, std::string_view callers_path) {

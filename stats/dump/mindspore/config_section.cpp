@@ -5,51 +5,49 @@
 
 namespace tensorstat {
 
-using Json = nlohmann::json;
+using Kind = JsonValue::Kind;
 
-const Json* ConfigSection::find(std::string_view key) {
+std::optional<JsonValue> ConfigSection::find(std::string_view key) {
   known_.emplace_back(key);
-  const auto at = object_.find(key);
-  return at == object_.end() ? nullptr : &*at;
+  return object_.find(key);
 }
 
-const Json& ConfigSection::get(std::string_view key, std::string_view allowed) {
-  const Json* value = find(key);
-  if (value == nullptr) refuse(key, allowed);
+JsonValue ConfigSection::get(std::string_view key, std::string_view allowed) {
+  const auto value = find(key);
+  if (!value) refuse(key, allowed);
   return *value;
 }
 
 void ConfigSection::refuse(std::string_view key, std::string_view allowed) const {
-  const auto at = object_.find(key);
-  const auto value = at == object_.end() ? std::string("missing") : excerpt(*at);
-  throw Refusal{name_ + "." + std::string(key) + " is " + value +
+  const auto value = object_.find(key);
+  throw Refusal{name_ + "." + std::string(key) + " is " + (value ? excerpt(*value) : "missing") +
                 "; allowed: " + std::string(allowed)};
 }
 
 std::uint32_t ConfigSection::natural(std::string_view key, std::uint32_t most,
                                      std::string_view allowed,
                                      std::optional<std::uint32_t> fallback) {
-  const Json* value = find(key);
-  if (value == nullptr && fallback) return *fallback;
-  if (value == nullptr || !value->is_number_unsigned() || value->get<std::uint64_t>() > most) {
+  const auto value = find(key);
+  if (!value && fallback) return *fallback;
+  if (!value || !value->is(Kind::kNatural) || value->natural() > most) {
     refuse(key, allowed);
   }
-  return value->get<std::uint32_t>();
+  return static_cast<std::uint32_t>(value->natural());
 }
 
 bool ConfigSection::truth(std::string_view key, bool fallback) {
-  const Json* value = find(key);
-  if (value == nullptr) return fallback;
-  if (!value->is_boolean()) refuse(key, "true or false");
-  return value->get<bool>();
+  const auto value = find(key);
+  if (!value) return fallback;
+  if (!value->is(Kind::kBoolean)) refuse(key, "true or false");
+  return value->text() == "true";
 }
 
 std::string ConfigSection::text(std::string_view key, std::string_view allowed,
                                 std::optional<std::string> fallback) {
-  const Json* value = find(key);
-  if (value == nullptr && fallback) return *fallback;
-  if (value == nullptr || !value->is_string()) refuse(key, allowed);
-  return value->get<std::string>();
+  const auto value = find(key);
+  if (!value && fallback) return *fallback;
+  if (!value || !value->is(Kind::kString)) refuse(key, allowed);
+  return std::string(value->text());
 }
 
 std::size_t ConfigSection::choice(std::string_view key,
@@ -64,9 +62,9 @@ std::size_t ConfigSection::choice(std::string_view key,
   return static_cast<std::size_t>(at - words.begin());
 }
 
-const Json& ConfigSection::array(std::string_view key, std::string_view allowed) {
-  const Json& value = get(key, allowed);
-  if (!value.is_array()) refuse(key, allowed);
+JsonValue ConfigSection::array(std::string_view key, std::string_view allowed) {
+  const JsonValue value = get(key, allowed);
+  if (!value.is(Kind::kArray)) refuse(key, allowed);
   return value;
 }
 
@@ -74,7 +72,7 @@ void ConfigSection::warn_about_unknown_keys(Notices& notices) const {
   constexpr std::size_t kMostNamed = 16;
   std::string unknown;
   std::size_t count = 0;
-  for (const auto& [key, value] : object_.items()) {
+  for (const std::string_view key : object_.keys()) {
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
     if (++count <= kMostNamed) unknown += (count == 1 ? "" : ", ") + excerpt(key);
   }

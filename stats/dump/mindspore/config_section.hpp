@@ -2,8 +2,10 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "stats/dump/mindspore/json_text.hpp"
@@ -20,12 +22,12 @@ struct Refusal {
 // At the end, warns about the keys that nobody asked for.
 class ConfigSection {
  public:
-  ConfigSection(const nlohmann::json& object, std::string name)
+  ConfigSection(JsonValue object, std::string name)
       : object_(object), name_(std::move(name)) {}
 
-  // The value under `key`, or nullptr.
-  const nlohmann::json* find(std::string_view key);
-  const nlohmann::json& get(std::string_view key, std::string_view allowed);
+  // The value under `key`, where there is one.
+  std::optional<JsonValue> find(std::string_view key);
+  JsonValue get(std::string_view key, std::string_view allowed);
 
   [[noreturn]] void refuse(std::string_view key, std::string_view allowed) const;
 
@@ -37,13 +39,13 @@ class ConfigSection {
                    std::optional<std::string> fallback);
   // Which of `words` it is; the first one when the key is missing.
   std::size_t choice(std::string_view key, std::initializer_list<std::string_view> words);
-  const nlohmann::json& array(std::string_view key, std::string_view allowed);
+  JsonValue array(std::string_view key, std::string_view allowed);
 
   // One warning for all the keys that nothing has asked for.
   void warn_about_unknown_keys(Notices& notices) const;
 
  private:
-  const nlohmann::json& object_;
+  JsonValue object_;
   std::string name_;
   std::vector<std::string> known_;
 };

@@ -1,0 +1,33 @@
+// Whichever allocation of the library fails while a device measures, once or from then on: the values are right, or there
+// is an error, and the next call is as good as ever.
+#include <tensorstat/meter.hpp>
+
+#include <cstdlib>
+#include <vector>
+
+#include "tests/support/held_without_memory.hpp"
+
+namespace tensorstat {
+namespace {
+
+TEST(DeviceOutOfMemory, OfAMeasurement) {
+  if (std::getenv("TENSORSTAT_NO_DEVICE") != nullptr) GTEST_SKIP() << "this machine has no OpenCL device";
+  const std::vector<float> values(3000, 1.5f);
+  const std::vector<std::int32_t> whole(500, 7);
+  const std::vector<Tensor> tensors{
+      {.dtype = Dtype::kFloat32, .element_count = values.size(), .address = values.data()},
+      {.dtype = Dtype::kInt32, .element_count = whole.size(), .address = whole.data()},
+      {.dtype = Dtype::kFloat32, .element_count = 10, .address = values.data()}};
+  const Request request{.categories = {Category::kAvg, Category::kMax}, .on = On::kDevice};
+  Meter meter;
+  only_ours = true;
+  hold("measure", [&]() -> Result<bool> {
+    const auto found = meter.measure(tensors, request);
+    if (!found) return found.error();
+    return (*found)[0].statistics.values[0] == Value(1.5) &&
+           (*found)[1].statistics.values[1] == Value(std::int64_t{7}) && (*found)[2].placement[0].engine == "opencl";
+  }, Code::kDevice);
+}
+
+}  // namespace
+}  // namespace tensorstat

@@ -1,0 +1,69 @@
+// Runs a call with each of its allocations failing, once and from then on. For tests, in one source file a program.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <tensorstat/status.hpp>
+
+#include "tests/support/failing_allocations.hpp"
+
+namespace tensorstat {
+
+// What a test does itself, while it lives, is not counted and does not fail.
+class Unarmed {
+ public:
+  Unarmed() : was_armed_(armed.exchange(false)) {}
+  ~Unarmed() { armed = was_armed_; }
+  Unarmed(const Unarmed&) = delete;
+  Unarmed& operator=(const Unarmed&) = delete;
+
+ private:
+  const bool was_armed_;
+};
+
+// `run` says whether what it got is right, or the error it got. Without memory it may give out_of_memory(), or be right
+// all the same; it may not throw. Where `of_others` is given, other errors whose code that is are the driver's, and right.
+inline void hold(const char* what, const std::function<Result<bool>()>& run, std::optional<Code> of_others = {}) {
+  ASSERT_TRUE(run()) << what;  // algorithms are fetched, and function-local statics made
+  allocations = 0;
+  fail_at = 0;
+  armed = true;
+  const auto counted_run = run();
+  armed = false;
+  ASSERT_TRUE(counted_run && *counted_run) << what;
+  const std::int64_t calls = allocations;
+  ASSERT_GT(calls, 0) << what;
+  int errors = 0;
+  for (const bool all_later : {false, true}) {
+    for (std::int64_t call = 1; call <= calls; ++call) {
+      allocations = 0;
+      fail_at = call;
+      for_ever = all_later;
+      armed = true;
+      Result<bool> found = false;
+      bool thrown = false;
+      try {
+        found = run();
+      } catch (...) {
+        thrown = true;
+      }
+      armed = for_ever = false;
+      ASSERT_FALSE(thrown) << what << ", allocation " << call;
+      if (found) {
+        EXPECT_TRUE(*found) << what << ", allocation " << call;
+      } else if (found.error().code != of_others) {
+        EXPECT_EQ(found.error().code, Code::kOutOfMemory) << what << ", allocation " << call << ": " << found.error().message;
+        EXPECT_EQ(found.error().message, "out of memory");
+        ++errors;
+      }
+    }
+  }
+  EXPECT_GT(errors, 0) << what;
+  const auto after = run();
+  EXPECT_TRUE(after && *after) << what << ", with memory again";
+}
+
+}  // namespace tensorstat
