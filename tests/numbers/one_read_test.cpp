@@ -98,7 +98,7 @@ TEST_P(OneReadOn, LanesDigestWhatWasJustShown) {
 // Every tensor is overwritten as soon as it has been taken: nothing of it is left to be read, whatever was wanted.
 TEST(OneRead, ATensorIsDoneWithWhenItIsTaken) {
   samples::Random random(samples::seed());
-  for (const Needs digests : {0, int{kMd5Digest}, int{kSha1Digest}, int{kDigests}}) {
+  for (const Needs digests : {Needs{kNothing}, Needs{kMd5Digest}, Needs{kSha1Digest}, Needs{kDigests}}) {
     for (const unsigned threads : {1u, 3u}) {
       std::vector<Bytes> bytes = random_messages(200, 40'000, random);
       bytes.push_back(random_messages(1, 5'000'000, random)[0]);
