@@ -1,10 +1,12 @@
 // Every public header compiles under the warnings that those who include it may have on; tests/CMakeLists.txt turns
 // them on for this file.
 #include <tensorstat/catalog.hpp>
+#include <tensorstat/dlpack.hpp>
 #include <tensorstat/dump.hpp>
 #include <tensorstat/meter.hpp>
 #include <tensorstat/opencl.hpp>
 #include <tensorstat/partial.hpp>
+#include <tensorstat/rows.hpp>
 #include <tensorstat/statistics.hpp>
 #include <tensorstat/status.hpp>
 #include <tensorstat/tensor.hpp>

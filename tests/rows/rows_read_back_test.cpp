@@ -23,6 +23,9 @@ Value value_of(Category category, bool is_integer, std::mt19937& random) {
       for (char& digit : digits) digit = "0123456789abcdef"[random() % 16];
       return *Digest::from(digits);
     }
+    case ValueKind::kSize:
+      if (is_integer) return std::uint64_t{random()};
+      break;
     case ValueKind::kElement:
       if (is_integer) return static_cast<std::int64_t>(random()) - (std::int64_t{1} << 40);
       break;
