@@ -6,16 +6,13 @@
 using namespace tensorstat;
 using c::failed;
 using c::guarded;
+using c::missing;
 
 struct tensorstat_session {
   DumpSession session;
 };
 
 namespace {
-
-tensorstat_code missing(const char* what) {
-  return failed({Code::kInvalid, std::string(what) + " is NULL, or its `size` is not set"});
-}
 
 std::string text_of(const char* text) { return text == nullptr ? "" : text; }
 

@@ -8,6 +8,7 @@
 using namespace tensorstat;
 using c::failed;
 using c::guarded;
+using c::missing;
 
 struct tensorstat_meter {
   Meter meter;
@@ -40,10 +41,6 @@ tensorstat_code give(Result<Measurements> measured, Categories categories, tenso
   }
   *result = to.release();
   return TENSORSTAT_OK;
-}
-
-tensorstat_code missing(const char* what) {
-  return failed({Code::kInvalid, std::string(what) + " is NULL"});
 }
 
 const Decision* decision(const tensorstat_result* result, size_t tensor, size_t index) {

@@ -41,6 +41,10 @@ tensorstat_code failed(tensorstat_code code, const char* words) noexcept {
 
 tensorstat_code failed(const Error& error) noexcept { return failed(number_of(error.code), error.message.c_str()); }
 
+tensorstat_code missing(const char* what) {
+  return failed({Code::kInvalid, std::string(what) + " is NULL, or its `size` is not set"});
+}
+
 Result<Dtype> dtype_of(std::int32_t number) {
   if (number >= 0 && number < kDtypeCount) return static_cast<Dtype>(number);
   return Error{Code::kInvalid, "dtype " + std::to_string(number) + " is none; tensorstat_dtype_named gives their numbers"};

@@ -16,6 +16,8 @@ namespace tensorstat::c {
 // Keeps the words for tensorstat_last_error of this thread, and returns the code.
 tensorstat_code failed(tensorstat_code code, const char* words) noexcept;
 tensorstat_code failed(const Error& error) noexcept;
+// Of an argument that has to be there; may throw.
+tensorstat_code missing(const char* what);
 
 // Runs `work`, which returns a tensorstat_code; an exception becomes one.
 template <typename Work>

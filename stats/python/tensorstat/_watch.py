@@ -24,9 +24,9 @@ class Watch:
             name = name or type(module).__name__
             if self._where and not self._where.search(name):
                 continue
-            self._hooks.append(module.register_forward_hook(_forward_hook(me, name)))
+            self._hooks.append(module.register_forward_hook(_hook(me, name, backward=False)))
             if gradients:
-                self._hooks.append(module.register_full_backward_hook(_backward_hook(me, name)))
+                self._hooks.append(module.register_full_backward_hook(_hook(me, name, backward=True)))
 
     @property
     def active(self):
@@ -75,19 +75,17 @@ class Watch:
             self._collect(op_type, name, tensors_in(inputs) if self._inputs else (), tensors_in(outputs))
 
 
-def _forward_hook(me, name):
-    def hook(module, inputs, outputs):
+def _hook(me, name, backward):
+    """A hook of PyTorch's: forward ones are given inputs and outputs, backward ones the gradients of these; what goes in
+    there are the gradients of the outputs."""
+    def hook(module, of_inputs, of_outputs):
         watch = me()
-        if watch is not None:
-            watch._module_ran(type(module).__name__, f"{name}/forward", inputs, outputs)
-    return hook
-
-
-def _backward_hook(me, name):
-    def hook(module, gradients_of_inputs, gradients_of_outputs):
-        watch = me()
-        if watch is not None:
-            watch._module_ran(type(module).__name__, f"{name}/backward", gradients_of_outputs, gradients_of_inputs)
+        if watch is None:
+            return
+        if backward:
+            watch._module_ran(type(module).__name__, f"{name}/backward", of_outputs, of_inputs)
+        else:
+            watch._module_ran(type(module).__name__, f"{name}/forward", of_inputs, of_outputs)
     return hook
 
 
