@@ -1,5 +1,7 @@
 #include "stats/cli/arguments.hpp"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <filesystem>
@@ -15,6 +17,10 @@ namespace {
 
 constexpr const char* kStatsByDefault =
     "max,min,avg,l2norm,count,nan count,negative inf count,positive inf count,zero count";
+
+// On a terminal std says more than the count, which the shape says.
+constexpr const char* kStatsOnScreen =
+    "max,min,avg,std,l2norm,nan count,negative inf count,positive inf count,zero count";
 
 constexpr const char* kExamples = R"(Examples:
   tensorstat weights.npy                          what is in it, at a glance
@@ -73,11 +79,12 @@ template <typename T>
 using Choices = std::vector<std::pair<std::string, T>>;
 
 const Choices<Format> kFormats = {
-    {"table", Format::kTable}, {"csv", Format::kCsv}, {"json", Format::kJson}, {"ndjson", Format::kNdjson}};
+    {"table", Format::kTable}, {"csv", Format::kCsv}, {"json", Format::kJson}, {"ndjson", Format::kNdjson}, {"md", Format::kMarkdown}};
 const Choices<Format> kExtensions = {{".csv", Format::kCsv},
                                      {".json", Format::kJson},
                                      {".ndjson", Format::kNdjson},
                                      {".jsonl", Format::kNdjson},
+                                     {".md", Format::kMarkdown},
                                      {".txt", Format::kTable}};
 
 // What `output` ends in says the format; a name without an extension, such as /dev/stdout, is a table's.
@@ -140,7 +147,7 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
                  ".npy, .npz and .safetensors files, directories (walked recursively, layer.2 before layer.10) and "
                  "globs (*, ?, [], **)")
       ->type_name("");
-  std::string stats = kStatsByDefault, device, columns, fail_on;
+  std::string stats, device, columns, fail_on;
   std::optional<Format> format;
   app.add_option("--stats", stats, "What to compute, e.g. max,nan-count; or all")
       ->type_name("LIST");
@@ -155,8 +162,12 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
              "high: avg and l2norm exact, rounded once; low: sums held in the tensor's own type")
       ->type_name("high|low");
   add_choice(app, "--format", format, {kFormats.begin(), kFormats.end()},
-             "table, csv, json or ndjson; by default what -o ends in (.csv, .json, .ndjson, .jsonl, .txt), or table")
+             "table, csv, json, ndjson or md (Markdown); by default what -o ends in (.csv, .json, .ndjson, .jsonl, .md, .txt), or table")
       ->type_name("FORMAT");
+  add_choice(app, "--color", arguments.color,
+             {{"auto", Color::kAuto}, {"always", Color::kAlways}, {"never", Color::kNever}},
+             "NaN and Inf in red: auto (on a terminal; NO_COLOR, CLICOLOR_FORCE and TERM=dumb are heeded), always or never")
+      ->type_name("WHEN");
   app.add_option("--columns", columns,
                  "Further columns of a csv, after the others: path; rank, graph and iteration of a dump's folders; "
                  "tensor, its name in a container")
@@ -190,15 +201,18 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
     if (arguments.paths.empty()) {
       throw CLI::ValidationError("nothing to read: name a file, a directory or a glob");
     }
-    auto categories = categories_from(stats);
-    if (!categories) throw CLI::ValidationError("--stats", categories.error().message);
-    arguments.request.categories = *std::move(categories);
     if (app.count("--fail-on") != 0) {
       auto conditions = conditions_from(fail_on);
       if (!conditions) throw CLI::ValidationError("--fail-on", conditions.error().message);
       arguments.fail_on = *std::move(conditions);
     }
     arguments.format = format ? *format : format_for(arguments.output);
+    const bool is_on_screen =
+        arguments.format == Format::kTable && arguments.output.empty() && screen_of(STDOUT_FILENO).has_value();
+    if (app.count("--stats") == 0) stats = is_on_screen ? kStatsOnScreen : kStatsByDefault;
+    auto categories = categories_from(stats);
+    if (!categories) throw CLI::ValidationError("--stats", categories.error().message);
+    arguments.request.categories = *std::move(categories);
     if (!columns.empty()) {
       if (arguments.format != Format::kCsv) {
         throw CLI::ValidationError("--columns", "only a csv has them; a table and JSON say the path always");

@@ -9,6 +9,7 @@
 
 #include "stats/cli/condition.hpp"
 #include "stats/cli/dump_command.hpp"
+#include "stats/cli/screen.hpp"
 
 namespace tensorstat::cli {
 
@@ -23,7 +24,7 @@ enum Exit : int {
   kNotWritten = 5,  // the results could not be written
 };
 
-enum class Format { kTable, kCsv, kJson, kNdjson };
+enum class Format { kTable, kCsv, kJson, kNdjson, kMarkdown };
 
 struct Arguments {
   bool list_devices = false;
@@ -33,6 +34,7 @@ struct Arguments {
   MeterOptions meter;
   bool void_is_bfloat16 = false;
   Format format = Format::kTable;
+  Color color = Color::kAuto;
   std::vector<std::string> columns;  // of a csv, after the documented ones
   std::string output;  // empty: stdout
   std::vector<Condition> fail_on;
