@@ -33,7 +33,8 @@ class Markdown : public Report {
 
   std::string add(const Entry& entry) override {
     const Row& row = entry.row;
-    std::string line = "| " + code(printable(short_label(entry))) + " | " + row.data_type + " | " + to_string(row.shape) + " |";
+    std::string line = "| " + code(printable(short_label(entry))) + " | " + row.data_type + " | ";
+    line.append(to_string(row.shape)).append(" |");
     for (const Value& value : row.statistics.values) line.append(" ").append(short_text(value)).append(" |");
     return line + "\n";
   }

@@ -103,8 +103,8 @@ class Table : public Report {
       table.columns.pop_back();
     }
     if (!fits) table.fit(screen.columns, 1);
-    return (place.empty() ? "" : "in " + elided(place, screen.columns - std::min<std::size_t>(3, screen.columns)) + "\n") +
-           table.text(look_.in_color, screen.rows) + note("all 0:", zeros, screen.columns) +
+    const std::string in = place.empty() ? "" : elided("in " + place, screen.columns) + "\n";
+    return in + table.text(look_.in_color, screen.rows) + note("all 0:", zeros, screen.columns) +
            note("no room for:", dropped, screen.columns);
   }
 

@@ -19,8 +19,8 @@ bool is_dumb_terminal();
 
 enum class Color { kAuto, kAlways, kNever };
 
-// kAuto: a non-empty NO_COLOR says no; a CLICOLOR_FORCE that is neither empty nor 0 says yes, of stdout even where it is
-// no terminal; else a terminal that is not dumb is coloured.
+// kAuto: a non-empty NO_COLOR says no; a CLICOLOR_FORCE that is neither empty nor 0 says yes, of stdout even where it
+// is no terminal; else a terminal that is not dumb is coloured.
 bool wants_color(Color color, bool is_stdout, bool is_screen);
 
 }  // namespace tensorstat::cli

@@ -91,7 +91,7 @@ class Terminal(unittest.TestCase):
 
     def test_columns_of_zeros_are_named_below(self):
         heading, *_ = [line for line in self.table(200) if line.startswith("tensor")]
-        self.assertEqual(heading.split(), ["tensor", "dtype", "shape", "max", "min", "avg", "std", "l2norm", "count", "count"])
+        self.assertEqual(heading.split(), "tensor dtype shape max min avg std l2norm count count".split())
         self.assertIn("all 0: negative inf count, zero count", self.table(200))
         numpy.savez(self.archive, a=numpy.zeros(3))
         self.assertEqual(self.table(80)[-2:], ["all 0: max, min, avg, std, l2norm, nan count, negative inf count,",
@@ -107,7 +107,8 @@ class Terminal(unittest.TestCase):
         self.assertEqual(sum(line.startswith("tensor ") for line in self.table(120, 1000)), 1)
 
     def test_narrow_lines_hold_numpys_numbers(self):
-        lines = self.table(90, 1000, "--stats", "max,min,avg,std,l2norm,nan-count,negative-inf-count,positive-inf-count")
+        specials = "nan-count,negative-inf-count,positive-inf-count"
+        lines = self.table(90, 1000, "--stats", "max,min,avg,std,l2norm," + specials)
         self.assertIn("[min,max]", "".join(lines))
         for name, tensor in self.tensors.items():
             if tensor.dtype != "f4" or tensor.size == 0:
