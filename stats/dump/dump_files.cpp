@@ -4,6 +4,8 @@
 #include <exception>
 #include <filesystem>
 
+#include "stats/core/unfinished_files.hpp"
+
 namespace tensorstat {
 namespace {
 
