@@ -55,9 +55,12 @@ set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
     "libtensorstat${major} ${same}, ocl-icd-opencl-dev, libssl-dev, zlib1g-dev")
 set(CPACK_COMPONENT_GROUP_DEV_DESCRIPTION "Headers of C and C++, static libraries of C++, CMake and pkg-config files.")
 
-tensorstat_package(python python3-tensorstat python)
+if(TARGET tensorstat_python)
+  tensorstat_package(python python3-tensorstat python)
+endif()
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
-set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR})  # libtensorstat.so
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "libtensorstat${major} ${same}, python3 (>= 3.11)")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-numpy, python3-torch")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/stats/packaging/prerm)
