@@ -24,9 +24,9 @@ std::string text_of(const Value& value) {
 }
 
 std::string text_of(const Statistics& statistics) {
-  std::string text;
+  std::string text = "{";
   for (std::size_t i = 0; i < statistics.categories.size(); ++i) {
-    text.append(text.empty() ? "{" : ",").append(Json(name(statistics.categories[i])).dump());
+    text.append(i == 0 ? "" : ",").append(Json(name(statistics.categories[i])).dump());
     text.append(":").append(text_of(statistics.values[i]));
   }
   return text + "}";

@@ -65,6 +65,7 @@ void Survey::add_tensor(const std::string& path, TensorReader reader) {
   add_place(path, entry.row.identity);
   if (entry.tensor) entry.row.identity.set("tensor", *entry.tensor);
 
+  if (request_.categories.empty()) return listener_.measured(std::move(entry));
   // int4's digest is over other bytes than its statistics; such a tensor is read twice.
   const bool is_read_twice = reader.data_type() != name(reader.dtype());
   if (reader.data_size_bytes() > kPieceBytes || is_read_twice) {

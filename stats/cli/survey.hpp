@@ -42,6 +42,7 @@ class Survey {
     std::function<void(const Progress&)> progressed;
   };
 
+  // Without a category nothing is measured, and no element is read.
   Survey(Meter& meter, Request request, bool void_is_bfloat16, Listener listener);
 
   // Each tensor of the file, or the file itself, ends in one call of `measured`, `unreadable` or `unmeasured`, at the
