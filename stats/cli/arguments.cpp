@@ -137,8 +137,8 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
   app.get_option("--version")->description("Show the version and exit");
 
   app.add_option("PATH", arguments.paths,
-                 ".npy, .npz and .safetensors files, directories (walked recursively, layer.2 before layer.10) and "
-                 "globs (*, ?, [], **)")
+                 ".npy, .npz, .safetensors and Ascend's dump files, directories (walked recursively, layer.2 before layer.10) "
+                 "and globs (*, ?, [], **)")
       ->type_name("");
   std::string stats = kStatsByDefault, device, columns, fail_on;
   std::optional<Format> format;
