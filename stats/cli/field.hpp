@@ -7,7 +7,7 @@
 #include <tensorstat/status.hpp>
 #include <variant>
 
-#include "stats/cli/survey.hpp"
+#include "stats/dump/survey.hpp"
 
 namespace tensorstat::cli {
 

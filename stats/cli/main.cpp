@@ -19,7 +19,7 @@
 #include "stats/cli/output.hpp"
 #include "stats/cli/report.hpp"
 #include "stats/cli/results.hpp"
-#include "stats/cli/survey.hpp"
+#include "stats/dump/survey.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -81,7 +81,8 @@ Outcome report_on(const Arguments& arguments, Console& console, const Results::W
 
   results.begin();
   std::ranges::for_each(inputs.faults, fail(kNotRead));
-  Survey survey(meter, results.request(), arguments.void_is_bfloat16, std::move(listener));
+  const Survey::Options reading{.void_is_bfloat16 = arguments.void_is_bfloat16, .head_only = arguments.head_only};
+  Survey survey(meter, results.request(), reading, std::move(listener));
   for (const std::string& file : inputs.files) survey.add(file);
   survey.finish();
   if (more_tensors != 0) {

@@ -1,16 +1,16 @@
-#include "stats/cli/survey.hpp"
+#include "stats/dump/survey.hpp"
 
 #include <algorithm>
 #include <future>
 #include <tensorstat/partial.hpp>
 #include <utility>
 
-#include "stats/cli/columns.hpp"
 #include "stats/core/abandon.hpp"
+#include "stats/dump/dump_place.hpp"
 #include "stats/dump/mindspore/file_name.hpp"
 #include "stats/files/shown.hpp"
 
-namespace tensorstat::cli {
+namespace tensorstat {
 namespace {
 
 // A batch of small tensors costs one launch. 16 MiB pieces are long enough for an engine's full
@@ -26,18 +26,29 @@ TensorReader::Order order_for(const Request& request) {
   return is_any ? TensorReader::Order::kAny : TensorReader::Order::kC;
 }
 
+// The path, and the rank, graph and iteration where the folders are those of a dump.
+void add_place(const std::string& path, Identity& identity) {
+  identity.set("path", path);
+  const auto place = place_in_dump(path);
+  if (!place) return;
+  identity.set("rank", std::uint64_t{place->rank});
+  identity.set("graph", std::uint64_t{place->graph});
+  if (!place->constants) identity.set("iteration", place->iteration);
+}
+
 }  // namespace
 
-Survey::Survey(Meter& meter, Request request, bool void_is_bfloat16, Listener listener)
+Survey::Survey(Meter& meter, Request request, Options options, Listener listener)
     : meter_(meter),
       request_(std::move(request)),
-      original_(void_is_bfloat16 ? Original::kVoidIsBfloat16 : Original::kAsStored),
+      options_(options),
       order_(order_for(request_)),
       listener_(std::move(listener)) {}
 
 void Survey::add(const std::string& path) {
-  const Original named = original_from(named_tensor(path, 0).original_dtype);
-  auto source = open_tensors(path, {.original = named == Original::kAsStored ? original_ : named});
+  Original original = original_from(named_tensor(path, 0).original_dtype);
+  if (original == Original::kAsStored && options_.void_is_bfloat16) original = Original::kVoidIsBfloat16;
+  auto source = open_tensors(path, {.original = original});
   progress_.files += 1;
   if (!source) {
     progress_.known += 1;
@@ -59,14 +70,13 @@ void Survey::add_tensor(const std::string& path, TensorReader reader) {
   Entry entry;
   entry.path = path;
   entry.tensor = reader.name();
-  Identity identity = named_tensor(path, reader.modified_us()).identity;
-  if (entry.tensor) identity = {.op_name = *entry.tensor, .timestamp_us = reader.modified_us()};
+  Identity identity = named_tensor(path, reader.modified_us(), entry.tensor).identity;
   entry.row = {std::move(identity), reader.data_size_bytes(), std::string(reader.data_type()), reader.shape(), {}};
   add_place(path, entry.row.identity);
   if (entry.tensor) entry.row.identity.set("tensor", *entry.tensor);
 
-  if (request_.categories.empty()) return listener_.measured(std::move(entry));
-  // int4's digest is over other bytes than its statistics; such a tensor is read twice.
+  if (options_.head_only) return listener_.measured(std::move(entry));
+  // The digest of int4 and of uint1 is over other bytes than their statistics; such a tensor is read twice.
   const bool is_read_twice = reader.data_type() != name(reader.dtype());
   if (reader.data_size_bytes() > kPieceBytes || is_read_twice) {
     finish();
@@ -115,9 +125,9 @@ void Survey::finish() {
 Status Survey::measure_alone(TensorReader& reader, Entry entry) {
   using View = TensorReader::View;
   Categories values, digests;
-  const bool is_int4 = reader.data_type() != name(reader.dtype());
+  const bool is_packed = reader.data_type() != name(reader.dtype());
   for (const Category category : request_.categories) {
-    (is_int4 && is_digest(category) ? digests : values).push_back(category);
+    (is_packed && is_digest(category) ? digests : values).push_back(category);
   }
   if (values.empty()) {  // digests alone, of bytes that are no elements
     const auto digested = measure_in_pieces(reader, Dtype::kUint8, View::kOriginal, digests);
@@ -198,4 +208,4 @@ void Survey::read(std::uint64_t bytes) {
   listener_.progressed(progress_);
 }
 
-}  // namespace tensorstat::cli
+}  // namespace tensorstat
