@@ -25,6 +25,8 @@ constexpr const char* kExamples = R"(Examples:
   tensorstat run --fail-on 'nan,inf,absmax>65504' && echo clean    exit status 1 where a tensor is not
   tensorstat huge.npy --on device --budget 512M --explain
   tensorstat dump --config data_dump.json run     what MindSpore would have written of them
+  tensorstat diff run_a run_b --first             which operator was the first to differ
+  tensorstat origin run                           which operator made the first NaN or Inf
   tensorstat devices                              what there is to compute on
 )";
 
@@ -33,8 +35,8 @@ constexpr const char* kAfterwards =
 (above 0), nan count, negative inf count, positive inf count, zero count, md5, l2norm: these are
 `all`; and hash, a SHA-1. nan-count and nan_count mean the same as "nan count".
 
-Paths: in a glob ** stands for any number of folders: 'run/**/grad.*.npy'. Folders named dump or
-devices are read as ./dump and ./devices, because these words are subcommands.
+Paths: in a glob ** stands for any number of folders: 'run/**/grad.*.npy'. A folder that is
+named like a subcommand, such as dump, is read as ./dump.
 
 --fail-on: a list of nan, inf and comparisons of a statistic with a number (> >= < <= == !=). What it
 needs is measured, whatever --stats shows. NaN is neither above nor below a number: name nan, too.
@@ -180,13 +182,19 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
       "devices", "List the OpenCL platforms and devices, and what bars one from use");
   DumpArguments dumped;
   const CLI::App* dump = add_dump_command(app, dumped);
+  DiffArguments compared;
+  const CLI::App* diff = add_diff_command(app, compared);
+  OriginArguments searched;
+  const CLI::App* origin = add_origin_command(app, searched);
 
   try {
     app.parse(argc, argv);
     for (const CLI::App* subcommand : app.get_subcommands()) refuse_unused_options(app, subcommand->get_name());
     arguments.list_devices = devices->parsed();
     if (dump->parsed()) arguments.dump = std::move(dumped);
-    if (arguments.list_devices || arguments.dump) return arguments;
+    if (diff->parsed()) arguments.diff = std::move(compared);
+    if (origin->parsed()) arguments.origin = std::move(searched);
+    if (!app.get_subcommands().empty()) return arguments;
     if (arguments.paths.empty()) {
       throw CLI::ValidationError("nothing to read: name a file, a directory or a glob");
     }

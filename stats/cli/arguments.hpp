@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stats/cli/condition.hpp"
+#include "stats/cli/diff_command.hpp"
 #include "stats/cli/dump_command.hpp"
 
 namespace tensorstat::cli {
@@ -16,7 +17,7 @@ namespace tensorstat::cli {
 // wins over a finding, as with grep.
 enum Exit : int {
   kDone = 0,
-  kFound = 1,       // a tensor meets a condition of --fail-on; nothing failed
+  kFound = 1,       // a tensor meets a condition of --fail-on, or two runs differ; nothing failed
   kUsage = 2,       // the command line makes no sense; nothing was done
   kNotRead = 3,     // some input could not be read; the others were done and written
   kNoDevice = 4,    // --on device was asked for and no device can do it
@@ -27,7 +28,10 @@ enum class Format { kTable, kCsv, kJson, kNdjson };
 
 struct Arguments {
   bool list_devices = false;
-  std::optional<DumpArguments> dump;  // `tensorstat dump` was asked for
+  // The subcommand that was asked for.
+  std::optional<DumpArguments> dump;
+  std::optional<DiffArguments> diff;
+  std::optional<OriginArguments> origin;
   std::vector<std::string> paths;
   Request request;
   MeterOptions meter;

@@ -28,6 +28,9 @@ std::unique_ptr<Report> make_table(const Categories& categories, bool with_place
 std::unique_ptr<Report> make_json(bool with_placement);
 std::unique_ptr<Report> make_ndjson(bool with_placement);
 
+// JSON has no NaN and no Inf: they are strings, as digests are, and what does not exist is null.
+std::string json_of(const Value& value);
+
 // --explain in words, as printable lines: the tensor, "  max, min: opencl, the device reads host memory in place"
 // for each engine and reason, then the device memory that was taken.
 std::vector<std::string> explanation(const Entry& entry);
