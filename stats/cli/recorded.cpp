@@ -6,7 +6,7 @@
 
 #include "stats/cli/inputs.hpp"
 #include "stats/cli/survey.hpp"
-#include "stats/dump/dumped_runs.hpp"
+#include "stats/dump/dump_place.hpp"
 #include "stats/files/folders.hpp"
 #include "stats/files/shown.hpp"
 
