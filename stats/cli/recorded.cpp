@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "stats/cli/inputs.hpp"
-#include "stats/cli/survey.hpp"
+#include "stats/dump/survey.hpp"
 #include "stats/dump/dump_place.hpp"
 #include "stats/files/folders.hpp"
 #include "stats/files/shown.hpp"
