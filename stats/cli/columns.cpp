@@ -3,7 +3,7 @@
 #include <functional>
 #include <string_view>
 
-#include "stats/dump/dumped_runs.hpp"
+#include "stats/dump/dump_place.hpp"
 
 namespace tensorstat::cli {
 namespace {
