@@ -16,6 +16,7 @@ class Reference : public testing::Test {
  protected:
   void SetUp() override {
     if (std::system("command -v doxygen >/dev/null 2>&1") != 0) GTEST_SKIP() << "there is no doxygen here";
+    fs::create_directories(folder_ / "house/stats");
     // Of the house, what it reads.
     for (const char* part : {"tensorstat", "reference", "c"}) {
       fs::copy(SOURCE_DIR "/stats/" + std::string(part), folder_ / ("house/stats/" + std::string(part)),
