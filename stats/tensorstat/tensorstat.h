@@ -290,7 +290,7 @@ TENSORSTAT_API void tensorstat_ticket_close(tensorstat_ticket* ticket);
 
 /* ---- files of tensors, and rows of statistics ---- */
 
-typedef struct tensorstat_file tensorstat_file;
+typedef struct tensorstat_file tensorstat_file; /* what was measured of a file */
 
 /* Measures every tensor of a file: .npy, .npz, .safetensors, and whatever else the command reads. No more than a few dozen
  * MiB of it are held at any time. A tensor that cannot be read, or not be measured, is a fault, and the others are
@@ -299,6 +299,7 @@ typedef struct tensorstat_file tensorstat_file;
 TENSORSTAT_API tensorstat_code tensorstat_file_measure(tensorstat_meter* meter, const char* path,
                                                        const tensorstat_request* request, int void_is_bfloat16,
                                                        tensorstat_file** file);
+/* Ends the life of all that the file's functions returned. */
 TENSORSTAT_API void tensorstat_file_free(tensorstat_file* file);
 
 /* What was measured of one of its tensors. What is pointed to lives until tensorstat_file_free. */
@@ -306,15 +307,17 @@ typedef struct {
   size_t size;            /* sizeof(tensorstat_file_tensor), set by the caller: no more is written */
   const char* name;       /* in its container; NULL where the file is the tensor */
   const char* data_type;  /* "float32"; "int4" and "bfloat16" also where the file's name says so */
-  const uint64_t* shape;
-  uint32_t dimension_count;
+  const uint64_t* shape;            /* outermost dimension first */
+  uint32_t dimension_count;         /* of `shape` */
   uint32_t value_count;             /* as many as statistics of the request, each once */
   const tensorstat_value* values;   /* in their order */
-  uint64_t data_size_bytes;
+  uint64_t data_size_bytes;         /* of its elements */
 } tensorstat_file_tensor;
 #define TENSORSTAT_FILE_TENSOR {sizeof(tensorstat_file_tensor), NULL, NULL, NULL, 0, 0, NULL, 0}
 
+/* How many tensors were measured. */
 TENSORSTAT_API size_t tensorstat_file_tensor_count(const tensorstat_file* file);
+/* Fills `tensor`, whose `size` is set, with the one at `index`, from 0. */
 TENSORSTAT_API tensorstat_code tensorstat_file_tensor_at(const tensorstat_file* file, size_t index,
                                                          tensorstat_file_tensor* tensor);
 /* The words of a fault; NULL where there are no more: 0, 1, ... until NULL are all there are. */
@@ -322,25 +325,30 @@ TENSORSTAT_API const char* tensorstat_file_fault(const tensorstat_file* file, si
 
 /* A further column of a row, such as "rank". */
 typedef struct {
-  const char* name;
+  const char* name;  /* "rank" */
   const char* text;  /* NULL: it is the number `whole` */
-  uint64_t whole;
+  uint64_t whole;    /* where there is no text */
 } tensorstat_cell;
 
 /* Whose tensor it was, and what was found, as in <tensorstat/rows.hpp>. A later version may have a larger one. */
 typedef struct {
-  size_t size;
-  const char* op_type;
-  const char* op_name;
-  uint64_t task_id, stream_id, timestamp_us;
-  const char* io;  /* "input" or "output" */
-  uint64_t slot, data_size_bytes;
-  const char* data_type;
-  const uint64_t* shape;
-  uint32_t dimension_count, value_count, cell_count;
+  size_t size;            /* of this struct, in the library's version */
+  const char* op_type;    /* "Conv2D" */
+  const char* op_name;    /* "Default/network/Conv2D-op12" */
+  uint64_t task_id;       /* of the run; 0 where there is none */
+  uint64_t stream_id;     /* that it ran on; 0 where there is none */
+  uint64_t timestamp_us;  /* since the Unix epoch */
+  const char* io;         /* "input" or "output" */
+  uint64_t slot;          /* which input or output, from 0 */
+  uint64_t data_size_bytes;        /* of the tensor's elements */
+  const char* data_type;           /* "float32" */
+  const uint64_t* shape;           /* outermost dimension first */
+  uint32_t dimension_count;        /* of `shape` */
+  uint32_t value_count;            /* of `statistics` and `values` */
+  uint32_t cell_count;             /* of `cells` */
   const int32_t* statistics;       /* `value_count` numbers, for tensorstat_statistic_name; one may come twice */
   const tensorstat_value* values;  /* of these */
-  const tensorstat_cell* cells;
+  const tensorstat_cell* cells;    /* of further columns */
 } tensorstat_row;
 
 /* Gets each row, in order; it, and what it points to, is gone when this returns. Other than 0: no more rows are wanted. */

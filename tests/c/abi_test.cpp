@@ -61,7 +61,7 @@ class Abi : public testing::Test {
       std::smatch found;
       if (line.find(" summary: ") != line.npos || line.empty()) continue;
       if (std::regex_match(line, std::regex("'struct tensorstat_[a-z_]+' changed:")) &&
-          line.find("tensorstat_value") == line.npos) {  // which the library hands out in arrays
+          line.find("tensorstat_value'") == line.npos && line.find("tensorstat_cell'") == line.npos) {  // arrays of these
         end_of_struct = ~0ul;
       } else if (std::regex_match(line, found, std::regex("  type size changed from ([0-9]+) to [0-9]+ \\(in bits\\)"))) {
         end_of_struct = std::stoul(found[1]);
