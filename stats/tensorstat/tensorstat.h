@@ -363,7 +363,7 @@ typedef struct {
   int32_t dialect;            /* of statistic.csv */
   int32_t layout;
   int32_t sync;               /* when the disk is made to have what is written */
-  uint64_t memory_bytes;      /* host memory for tensors on their way */
+  uint64_t memory_bytes;      /* host memory for tensors on their way; 0: each is measured before the hand-over returns */
   const char* path;           /* takes the place of the config's; NULL: the config's */
   int32_t names_are_escaped;
   const char* device_target;      /* "CPU", "Ascend", ...; "": not said. "CPU": support_device is not looked at */
