@@ -21,7 +21,7 @@
 #include "stats/cli/inputs.hpp"
 #include "stats/cli/output.hpp"
 #include "stats/cli/report.hpp"
-#include "stats/cli/survey.hpp"
+#include "stats/dump/survey.hpp"
 
 namespace tensorstat::cli {
 namespace {

@@ -1,16 +1,16 @@
-#include "stats/cli/survey.hpp"
+#include "stats/dump/survey.hpp"
 
 #include <algorithm>
 #include <future>
 #include <tensorstat/partial.hpp>
 #include <utility>
 
-#include "stats/cli/columns.hpp"
 #include "stats/core/abandon.hpp"
+#include "stats/dump/dump_place.hpp"
 #include "stats/dump/mindspore/file_name.hpp"
 #include "stats/files/shown.hpp"
 
-namespace tensorstat::cli {
+namespace tensorstat {
 namespace {
 
 // A batch of small tensors costs one launch. 16 MiB pieces are long enough for an engine's full
@@ -24,6 +24,16 @@ TensorReader::Order order_for(const Request& request) {
   const bool is_any = request.precision == Precision::kHigh &&
                       std::ranges::none_of(request.categories, is_digest);
   return is_any ? TensorReader::Order::kAny : TensorReader::Order::kC;
+}
+
+// The path, and the rank, graph and iteration where the folders are those of a dump.
+void add_place(const std::string& path, Identity& identity) {
+  identity.set("path", path);
+  const auto place = place_in_dump(path);
+  if (!place) return;
+  identity.set("rank", std::uint64_t{place->rank});
+  identity.set("graph", std::uint64_t{place->graph});
+  if (!place->constants) identity.set("iteration", place->iteration);
 }
 
 }  // namespace
@@ -196,4 +206,4 @@ void Survey::read(std::uint64_t bytes) {
   listener_.progressed(progress_);
 }
 
-}  // namespace tensorstat::cli
+}  // namespace tensorstat
