@@ -148,6 +148,15 @@ CommandLine::CommandLine()
              "CLICOLOR_FORCE=1 everywhere), always or never")
       ->type_name("WHEN")
       ->group(kMoreOptions);
+  std::vector<std::string> dtypes;
+  for (int i = 0; i < kDtypeCount; ++i) dtypes.emplace_back(name(static_cast<Dtype>(i)));
+  suggest_list(app_.add_option("--dtype", raw_dtype_, "The files have no header: elements of this dtype, little-endian")
+                   ->type_name("DTYPE")
+                   ->group(kMoreOptions),
+               dtypes);
+  app_.add_option("--shape", raw_shape_, "Their shape, e.g. 2,3, in C order; without it one dimension. A pipe needs it")
+      ->type_name("N,N...")
+      ->group(kMoreOptions);
   app_.add_flag("--bfloat16", arguments_.void_is_bfloat16,
                 "Two-byte voids (<V2, as ml_dtypes writes them) are bfloat16")
       ->group(kMoreOptions);
@@ -161,6 +170,23 @@ CommandLine::CommandLine()
   diff_ = add_diff_command(app_, compared_);
   origin_ = add_origin_command(app_, searched_);
   app_.set_help_all_flag("--help-all", "Show every option, the statistics and the exit statuses");
+}
+
+void CommandLine::read_raw() {
+  if (raw_dtype_.empty() && raw_shape_.empty()) return;
+  if (raw_dtype_.empty()) throw CLI::ValidationError("--shape", "wants --dtype, too: without it files have a header");
+  const auto dtype = dtype_from(raw_dtype_);
+  if (!dtype) throw CLI::ValidationError("--dtype", "'" + raw_dtype_ + "' is no dtype; float32 is one");
+  arguments_.raw = RawTensor{*dtype};
+  if (app_.count("--shape") == 0) return;
+  Shape shape;
+  for (const std::string& each : CLI::detail::split(raw_shape_, ',')) {
+    const Value number = number_from(each);
+    const auto* length = std::get_if<std::uint64_t>(&number);
+    if (!length) throw CLI::ValidationError("--shape", "'" + raw_shape_ + "' is no shape, such as 2,3");
+    shape.push_back(*length);
+  }
+  arguments_.raw->shape = shape;
 }
 
 void CommandLine::read_questions() {
@@ -195,6 +221,7 @@ std::variant<Arguments, int> CommandLine::parse(int argc, const char* const* arg
       throw CLI::ValidationError("nothing to read: name a file, a directory or a glob");
     }
     read_questions();
+    read_raw();
     arguments_.format = format_ ? *format_ : format_for(arguments_.output);
     const bool is_on_screen =
         arguments_.format == Format::kTable && arguments_.output.empty() && screen_of(STDOUT_FILENO).has_value();

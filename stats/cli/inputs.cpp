@@ -13,11 +13,14 @@
 #include "stats/files/folders.hpp"
 #include "stats/files/natural_order.hpp"
 #include "stats/files/shown.hpp"
+#include "stats/files/whole_file.hpp"
 
 namespace tensorstat::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kMostListBytes = std::size_t{1} << 28;
 
 std::string joined(const std::string& folder, const std::string& name) {
   return folder + (folder.empty() || folder.ends_with('/') ? "" : "/") + name;
@@ -112,13 +115,31 @@ void put_in_order(std::vector<std::string>& files, FileOrder order) {
   for (std::size_t i = 0; i < files.size(); ++i) files[i] = std::move(numbered[i].second);
 }
 
+void add_argument(const std::string& path, Inputs& inputs) {
+  const bool is_glob = path.find_first_of("*?[") != path.npos && !exists(path);
+  is_glob ? add_glob(path, inputs) : add(path, inputs);
+}
+
+// The lines of a file as paths; no @ begins another list there.
+void add_list(const std::string& list, Inputs& inputs) {
+  const auto text = read_whole_file(list, kMostListBytes);
+  if (!text) return inputs.faults.push_back(text.error());
+  for (std::string_view rest = *text; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view line = rest.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty()) add_argument(std::string(line), inputs);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+}
+
 }  // namespace
 
 Inputs find_inputs(const std::vector<std::string>& paths, FileOrder order) {
   Inputs inputs;
   for (const std::string& path : paths) {
-    const bool is_glob = path.find_first_of("*?[") != path.npos && !exists(path);
-    is_glob ? add_glob(path, inputs) : add(path, inputs);
+    const bool is_list = path.starts_with('@') && !exists(path);
+    is_list ? add_list(path.substr(1), inputs) : add_argument(path, inputs);
   }
   put_in_order(inputs.files, order);
   return inputs;

@@ -81,7 +81,10 @@ Outcome report_on(const Arguments& arguments, Console& console, const Results::W
 
   results.begin();
   std::ranges::for_each(inputs.faults, fail(kNotRead));
-  const Survey::Options reading{.void_is_bfloat16 = arguments.void_is_bfloat16, .head_only = arguments.head_only};
+  const Survey::Options reading{.void_is_bfloat16 = arguments.void_is_bfloat16,
+                                .head_only = arguments.head_only,
+                                .takes_streams = true,
+                                .raw = arguments.raw};
   Survey survey(meter, results.request(), reading, std::move(listener));
   for (const std::string& file : inputs.files) survey.add(file);
   survey.finish();

@@ -41,14 +41,15 @@ void add_place(const std::string& path, Identity& identity) {
 Survey::Survey(Meter& meter, Request request, Options options, Listener listener)
     : meter_(meter),
       request_(std::move(request)),
-      options_(options),
+      options_(std::move(options)),
       order_(order_for(request_)),
       listener_(std::move(listener)) {}
 
 void Survey::add(const std::string& path) {
   Original original = original_from(named_tensor(path, 0).original_dtype);
   if (original == Original::kAsStored && options_.void_is_bfloat16) original = Original::kVoidIsBfloat16;
-  auto source = open_tensors(path, {.original = original});
+  auto source = open_tensors(
+      path, {.original = original, .takes_streams = options_.takes_streams, .raw = options_.raw});
   progress_.files += 1;
   if (!source) {
     progress_.known += 1;

@@ -45,6 +45,8 @@ class Survey {
   struct Options {
     bool void_is_bfloat16 = false;  // of two-byte voids
     bool head_only = false;         // nothing is measured, and no element is read
+    bool takes_streams = false;     // see ReadOptions
+    std::optional<RawTensor> raw = {};
   };
 
   Survey(Meter& meter, Request request, Options options, Listener listener);

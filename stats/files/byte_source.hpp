@@ -24,7 +24,7 @@ class ByteSource {
   virtual std::uint64_t modified_us() const = 0;   // of the file, since the Unix epoch
 
   // Whether reading to and fro costs no more than reading in order. Where it does, bytes before those read last are
-  // made once more from the first on.
+  // made once more from the first on, or, of a pipe, are an error.
   virtual bool seeks() const = 0;
 
   // Fills `out` from `offset_bytes` on; an error when the bytes end before, or are damaged.

@@ -241,6 +241,14 @@ std::string_view look_like(std::string_view head) {
 
 }  // namespace
 
+std::uint64_t npy_header_bytes(std::span<const std::byte> head) {
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  if (head.size() < kNpyLengthEnds || !text.starts_with(kMagic)) return head.size();
+  const auto byte = [&](std::size_t at) { return std::to_integer<std::uint64_t>(head[at]); };
+  const std::uint64_t short_length = byte(8) | byte(9) << 8;
+  return byte(6) == 1 ? 10 + short_length : 12 + (short_length | byte(10) << 16 | byte(11) << 24);
+}
+
 Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_t file_bytes, bool takes_complex) {
   const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   const auto byte = [&](std::size_t at) {
@@ -286,7 +294,8 @@ Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_
   const auto count = element_count(fields.shape, element_bytes);
   if (!count) return unreadable("has a damaged header: " + count.error().message);
   const std::uint64_t stored_bytes = file_bytes - start - length;
-  if (stored_bytes != *count * element_bytes) {
+  const bool is_known = file_bytes != kUnknownBytes;
+  if (is_known && stored_bytes != *count * element_bytes) {
     return unreadable(
         (stored_bytes < *count * element_bytes ? "is truncated: shape " : "is too long: shape ") +
         to_string(fields.shape) + " of " + std::string(name(header.dtype)) + " needs " +

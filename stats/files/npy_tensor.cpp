@@ -10,6 +10,8 @@
 namespace tensorstat {
 namespace {
 
+constexpr std::uint64_t kUsualHeaderBytes = 128;
+
 // The tensor that a file with this header holds; an error where the header contradicts `original`.
 Result<StoredTensor> stored_tensor(NpyHeader header, Original original) {
   const auto contradiction = [](const std::string& dtype, const std::string& what) {
@@ -43,8 +45,17 @@ Result<StoredTensor> stored_tensor(NpyHeader header, Original original) {
 }  // namespace
 
 Result<StoredTensor> read_npy_tensor(ByteSource& source, const std::string& label, ByteRange range, Original original) {
-  std::vector<std::byte> head(std::min<std::uint64_t>(range.bytes, kMostNpyHeaderBytes));
-  if (Status read = source.read_at(range.offset_bytes, head); !read) return read.error();
+  // No byte behind the header is read of a stream, and few of a file: most headers have 128.
+  std::vector<std::byte> head;
+  std::uint64_t wanted = source.seeks() ? kUsualHeaderBytes : kNpyLengthEnds;
+  for (int part = 0; part < 2; ++part, wanted = npy_header_bytes(head)) {
+    const std::size_t known = head.size(), end = std::min({wanted, range.bytes, std::uint64_t{kMostNpyHeaderBytes}});
+    if (end <= known) break;
+    head.resize(end);
+    if (Status read = source.read_at(range.offset_bytes + known, std::span(head).subspan(known)); !read) {
+      return read.error();
+    }
+  }
   auto header = parse_npy_header(head, range.bytes, original == Original::kComplex);
   auto tensor = header ? stored_tensor(*std::move(header), original) : Result<StoredTensor>(header.error());
   if (!tensor) return Error{tensor.error().code, printable(label) + ": " + tensor.error().message};

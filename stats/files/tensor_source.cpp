@@ -7,6 +7,7 @@
 #include "stats/files/byte_source.hpp"
 #include "stats/files/random_file.hpp"
 #include "stats/files/shown.hpp"
+#include "stats/files/stream_source.hpp"
 
 namespace tensorstat {
 
@@ -73,6 +74,8 @@ bool is_named_as_tensors(std::string_view path) {
 }
 
 OpenedSource open_tensors(std::string path, const ReadOptions& options) try {
+  if (options.takes_streams && is_stream(path)) return open_stream(path, options);
+  if (options.raw) return open_raw(path, options);
   auto opened = RandomFile::open(path);
   if (!opened) return opened.error();
   const auto file = std::make_shared<const RandomFile>(*std::move(opened));

@@ -36,10 +36,18 @@ class TensorSource {
 
 using OpenedSource = Result<std::unique_ptr<TensorSource>>;
 
+// What a file without a header holds.
+struct RawTensor {
+  Dtype dtype;
+  std::optional<Shape> shape = {};  // none: of one dimension, as long as the file
+};
+
 struct ReadOptions {
   Original original = Original::kAsStored;  // of a file that holds one tensor
   std::size_t window_bytes = std::size_t{256} << 20;  // see TensorReader
   bool takes_complex = false;  // complex tensors of a container that knows them come as Original::kComplex; else refused
+  bool takes_streams = false;   // "-" is the standard input, and a pipe is waited for
+  std::optional<RawTensor> raw = {};  // the file is this, whatever it begins with
 };
 
 struct TensorFormat {
@@ -58,7 +66,8 @@ struct TensorFormat {
 // Every format, in the order of formats.inc.
 std::span<const TensorFormat* const> tensor_formats();
 
-// Opens a regular file of any format: what its beginning says, or else its extension.
+// Opens a regular file of any format: what its beginning says, or else its extension; or a stream, where these are
+// taken (stream_source.hpp).
 OpenedSource open_tensors(std::string path, const ReadOptions& options);
 
 // The tensor of a file that holds exactly one.

@@ -1,0 +1,227 @@
+#include "stats/files/stream_source.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "stats/files/byte_source.hpp"
+#include "stats/files/npy_header.hpp"
+#include "stats/files/npy_tensor.hpp"
+#include "stats/files/open_file.hpp"
+#include "stats/files/shown.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr std::size_t kPassedOverBytes = std::size_t{1} << 16;
+
+// What comes out of a descriptor, by its place in the stream.
+class Stream {
+ public:
+  Stream(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {
+    struct stat facts = {};
+    if (::fstat(descriptor_, &facts) == 0 && facts.st_mtim.tv_sec > 0) {
+      modified_us_ = std::uint64_t(facts.st_mtim.tv_sec) * 1'000'000 + facts.st_mtim.tv_nsec / 1'000;
+    }
+  }
+  ~Stream() { ::close(descriptor_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::uint64_t modified_us() const { return modified_us_; }
+  Error fault(const std::string& what) const { return {Code::kUnreadable, printable(path_) + ": " + what}; }
+
+  Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) {
+    if (offset_bytes < at_) return fault("is a pipe, whose bytes come by once, and these are wanted again");
+    if (Status passed = pass_over(offset_bytes); !passed) return passed;
+    const auto got = read(out);
+    if (!got) return got.error();
+    if (*got == out.size()) return {};
+    return fault("ends at its byte " + std::to_string(at_) + ", before the tensor does");
+  }
+
+  // Fills `out` as far as there is something; how many bytes that was.
+  Result<std::size_t> read(std::span<std::byte> out) {
+    std::size_t done = 0;
+    while (done < out.size()) {
+      const ssize_t got = ::read(descriptor_, out.data() + done, std::min(out.size() - done, std::size_t{1} << 30));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return fault("cannot be read: " + std::generic_category().message(errno));
+      if (got == 0) break;
+      done += got;
+      at_ += got;
+    }
+    return done;
+  }
+
+  Status pass_over(std::uint64_t offset_bytes) {
+    std::vector<std::byte> passed(at_ < offset_bytes ? kPassedOverBytes : 0);
+    while (at_ < offset_bytes) {
+      const std::size_t count = std::min<std::uint64_t>(passed.size(), offset_bytes - at_);
+      const auto got = read(std::span(passed).first(count));
+      if (!got) return got.error();
+      if (*got < count) return fault("ends at its byte " + std::to_string(at_) + ", before the tensor does");
+    }
+    return {};
+  }
+
+ private:
+  const std::string path_;
+  const int descriptor_;
+  std::uint64_t modified_us_ = 0, at_ = 0;
+};
+
+// The stream from some byte on, whose first ones somebody has read to see what they are.
+class StreamBytes : public ByteSource {
+ public:
+  StreamBytes(std::shared_ptr<Stream> stream, std::uint64_t begin = 0, std::vector<std::byte> seen = {})
+      : stream_(std::move(stream)), begin_(begin), seen_(std::move(seen)) {}
+  const std::string& path() const override { return stream_->path(); }
+  std::uint64_t modified_us() const override { return stream_->modified_us(); }
+  bool seeks() const override { return false; }
+  Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) override {
+    if (offset_bytes >= begin_ && offset_bytes < begin_ + seen_.size()) {
+      const auto known = std::span(seen_).subspan(offset_bytes - begin_);
+      const std::size_t count = std::min(known.size(), out.size());
+      std::ranges::copy(known.first(count), out.begin());
+      offset_bytes += count;
+      out = out.subspan(count);
+    }
+    return out.empty() ? Status() : stream_->read_at(offset_bytes, out);
+  }
+
+ private:
+  const std::shared_ptr<Stream> stream_;
+  const std::uint64_t begin_;
+  const std::vector<std::byte> seen_;
+};
+
+class ArraysOfStream : public TensorSource {
+ public:
+  ArraysOfStream(std::shared_ptr<Stream> stream, const ReadOptions& options)
+      : stream_(std::move(stream)), options_(options) {}
+
+  std::optional<std::uint64_t> count() const override { return std::nullopt; }
+
+  std::optional<Result<TensorReader>> next() override try {
+    if (is_over_) return std::nullopt;
+    is_over_ = true;  // nothing tells where the next array would begin, unless this one is whole
+    if (!stream_->pass_over(at_)) return std::nullopt;  // who read the tensor has heard of it
+    std::vector<std::byte> magic(6);
+    const auto got = stream_->read(magic);
+    if (!got) return got.error();
+    if (*got == 0 && number_ > 0) return std::nullopt;
+    magic.resize(*got);
+    const std::string label = number_ == 0 ? stream_->path() : tensor_label(stream_->path(), std::to_string(number_));
+    auto bytes = std::make_unique<StreamBytes>(stream_, at_, std::move(magic));
+    auto tensor = read_npy_tensor(*bytes, label, {at_, *got < 6 ? *got : kUnknownBytes}, options_.original);
+    if (!tensor) return tensor.error();
+    at_ = tensor->offset_bytes + tensor->element_count * size_bytes(tensor->dtype);
+    if (number_++ > 0) tensor->name = std::to_string(number_ - 1);
+    is_over_ = false;
+    return TensorReader(std::move(bytes), *std::move(tensor), options_.window_bytes);
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
+
+ private:
+  const std::shared_ptr<Stream> stream_;
+  const ReadOptions options_;
+  std::uint64_t at_ = 0;  // where the next array begins
+  std::uint64_t number_ = 0;
+  bool is_over_ = false;
+};
+
+// One tensor, and then nothing more in the stream.
+class RawStream : public TensorSource {
+ public:
+  RawStream(std::shared_ptr<Stream> stream, StoredTensor tensor, std::size_t window_bytes)
+      : stream_(std::move(stream)), tensor_(std::move(tensor)), window_bytes_(window_bytes) {}
+
+  std::optional<std::uint64_t> count() const override { return is_given_ ? 0 : 1; }
+
+  std::optional<Result<TensorReader>> next() override try {
+    if (is_over_) return std::nullopt;
+    if (!is_given_) {
+      is_given_ = true;
+      return TensorReader(std::make_unique<StreamBytes>(stream_), tensor_, window_bytes_);
+    }
+    is_over_ = true;
+    if (!stream_->pass_over(tensor_.element_count * size_bytes(tensor_.dtype))) return std::nullopt;
+    std::byte more;
+    const auto got = stream_->read({&more, 1});
+    if (!got) return got.error();
+    if (*got == 0) return std::nullopt;
+    return stream_->fault("has more bytes than shape " + to_string(tensor_.shape) + " of " +
+                          std::string(name(tensor_.dtype)) + " needs");
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
+
+ private:
+  const std::shared_ptr<Stream> stream_;
+  const StoredTensor tensor_;
+  const std::size_t window_bytes_;
+  bool is_given_ = false, is_over_ = false;
+};
+
+Result<StoredTensor> raw_tensor(const RawTensor& raw, std::optional<std::uint64_t> bytes) {
+  const std::uint64_t element_bytes = size_bytes(raw.dtype);
+  if (!raw.shape && !bytes) return Error{Code::kInvalid, "is a pipe: say --shape, as its length is not known"};
+  if (!raw.shape && *bytes % element_bytes != 0) {
+    return Error{Code::kUnreadable, "has " + std::to_string(*bytes) + " bytes, which are no whole number of " +
+                                        std::string(name(raw.dtype))};
+  }
+  const Shape shape = raw.shape ? *raw.shape : Shape{*bytes / element_bytes};
+  const auto count = element_count(shape, element_bytes);
+  if (!count) return count.error();
+  if (bytes && *bytes != *count * element_bytes) {
+    return Error{Code::kUnreadable, "shape " + to_string(shape) + " of " + std::string(name(raw.dtype)) + " needs " +
+                                        std::to_string(*count * element_bytes) + " bytes, and it has " +
+                                        std::to_string(*bytes)};
+  }
+  return StoredTensor{.dtype = raw.dtype, .shape = shape, .element_count = *count};
+}
+
+}  // namespace
+
+bool is_stream(const std::string& path) {
+  struct stat facts = {};
+  return path == "-" || (::stat(path.c_str(), &facts) == 0 && (S_ISFIFO(facts.st_mode) || S_ISSOCK(facts.st_mode)));
+}
+
+OpenedSource open_stream(const std::string& path, const ReadOptions& options) try {
+  const int descriptor =
+      path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : open_file(path.c_str(), O_RDONLY | O_NOCTTY);
+  if (descriptor < 0) {
+    return Error{Code::kUnreadable, printable(path) + ": cannot be opened: " + std::generic_category().message(errno)};
+  }
+  const auto stream = std::make_shared<Stream>(path, descriptor);
+  if (!options.raw) return OpenedSource(std::make_unique<ArraysOfStream>(stream, options));
+  auto tensor = raw_tensor(*options.raw, std::nullopt);
+  if (!tensor) return Error{tensor.error().code, printable(path) + ": " + tensor.error().message};
+  return OpenedSource(std::make_unique<RawStream>(stream, *std::move(tensor), options.window_bytes));
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
+OpenedSource open_raw(const std::string& path, const ReadOptions& options) try {
+  auto opened = RandomFile::open(path);
+  if (!opened) return opened.error();
+  auto file = std::make_shared<const RandomFile>(*std::move(opened));
+  auto tensor = raw_tensor(*options.raw, file->size_bytes());
+  if (!tensor) return Error{tensor.error().code, printable(path) + ": " + tensor.error().message};
+  return source_of(std::move(file), {*std::move(tensor)}, options);
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
+}  // namespace tensorstat
