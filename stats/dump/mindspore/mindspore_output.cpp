@@ -187,6 +187,9 @@ class MindsporeForm : public OutputForm {
     if (options.layout == DumpLayout::kByStep) return std::nullopt;  // {time} of its folders is now
     return DumpFolders(config, options.layout, "").folder(place);
   }
+  std::string rank_folder(const DumpConfig& config, std::uint32_t rank) const override {
+    return DumpFolders(config, DumpLayout::kByRank, "").rank_folder(rank);
+  }
   std::string rows_file() const override { return kRowsFile; }
 };
 
