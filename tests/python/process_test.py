@@ -1,13 +1,13 @@
 """Python's processes: the GIL is free while tensors are measured; forked children, other threads and the interpreter's
 exit are safe; objects that are dropped are given back."""
 import gc
-import tempfile
-import os
 import json
 import multiprocessing
+import os
 import resource
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 
