@@ -359,6 +359,36 @@ typedef int (*tensorstat_each_row)(void* context, const tensorstat_row* row);
 TENSORSTAT_API tensorstat_code tensorstat_rows_read(const char* path, tensorstat_each_row each, void* context,
                                                     uint64_t* row_count);
 
+/* ---- where two runs part, and where NaN and Inf began in one, as in <tensorstat/compare.hpp> ---- */
+
+typedef struct tensorstat_answer tensorstat_answer; /* what was found */
+
+/* How two runs are compared. */
+typedef struct {
+  size_t size;         /* sizeof(tensorstat_diff_options) */
+  double rtol;         /* |a - b| <= atol + rtol * max(|a|, |b|) is within the tolerance; below 0: that of the dtype */
+  double atol;         /* wants rtol */
+  int32_t any_dtype;   /* 1: tensors of different dtypes are compared by their values; wants rtol */
+  int32_t first;       /* 1: the operators where a difference begins are found, too */
+  const char* tolerances; /* lines of NAME_PATTERN rtol=1e-3 atol=1e-6 dtype=any; NULL: none */
+  const char* names;      /* lines of NAME_IN_A,NAME_IN_B; NULL: none */
+} tensorstat_diff_options;
+#define TENSORSTAT_DIFF_OPTIONS {sizeof(tensorstat_diff_options), -1, 0, 0, 0, NULL, NULL}
+
+/* Compares two files of rows or of tensors, or two folders of them. */
+TENSORSTAT_API tensorstat_code tensorstat_diff(const char* a, const char* b, const tensorstat_diff_options* options,
+                                               tensorstat_answer** answer);
+/* Looks for where NaN and Inf began. `nan_only` other than 0: Inf is no fault. */
+TENSORSTAT_API tensorstat_code tensorstat_origin(const char* path, int nan_only, tensorstat_answer** answer);
+/* 1 where the two differ, or NaN or Inf was found; else 0. */
+TENSORSTAT_API int tensorstat_answer_found(const tensorstat_answer* answer);
+/* All of it, as `tensorstat diff` and `tensorstat origin` write it with --format json. Lives as long as the answer. */
+TENSORSTAT_API const char* tensorstat_answer_json(const tensorstat_answer* answer);
+/* What could not be read, while the rest was: 0, 1, ... until NULL. */
+TENSORSTAT_API const char* tensorstat_answer_fault(const tensorstat_answer* answer, size_t index);
+/* Gives the answer back. NULL is nothing to do. */
+TENSORSTAT_API void tensorstat_answer_free(tensorstat_answer* answer);
+
 /* ---- a dump session, for a framework's backend ---- */
 
 typedef struct tensorstat_session tensorstat_session;   /* one for each config; any number of ranks and threads */
