@@ -136,10 +136,10 @@ void MindsporeOutput::write(const PendingRun& run, const PendingTensor& tensor, 
 // another's place.
 bool MindsporeOutput::save(Identity& identity, const PendingTensor& tensor, const std::string& folder) {
   return save_tensor(tensor, examiner_, tally_, *notices_, [&](const NpyContent& content) {
-    std::string name = npy_file_name(identity, tensor.format, data_type(tensor));
+    std::string name = npy_file_name(identity, tensor.format, data_type(tensor), options_.layout);
     while (files_.has(folder, name)) {
       ++identity.timestamp_us;
-      name = npy_file_name(identity, tensor.format, data_type(tensor));
+      name = npy_file_name(identity, tensor.format, data_type(tensor), options_.layout);
     }
     return files_.save_tensor(folder, name, content);
   });
