@@ -466,6 +466,37 @@ TENSORSTAT_API tensorstat_code tensorstat_session_from_json(const char* text, co
 /* 0 where the session wants nothing at all. */
 TENSORSTAT_API int tensorstat_session_enabled(const tensorstat_session* session);
 
+/* What a backend has to know of a config before it runs operators. The same for a session's life. */
+typedef struct {
+  size_t size;                     /* sizeof(tensorstat_demands), set by the caller: no more is written */
+  int32_t tensors;                 /* 1: they are saved */
+  int32_t statistics;              /* 1: they are measured */
+  int32_t whole_operators;         /* 1: all inputs and outputs of a run have to come in one call */
+  int32_t synchronised_operators;  /* 1: each operator has to be waited for, and whether it failed to be said */
+  int32_t device_format;           /* 1: tensors are wanted in the device's format, 0: as the host has them */
+  int32_t kernel_args;             /* 1: tensorstat_save_kernel_args is wanted */
+} tensorstat_demands;
+/* Fills `demands`, whose `size` is set. */
+TENSORSTAT_API tensorstat_code tensorstat_session_demands(const tensorstat_session* session,
+                                                          tensorstat_demands* demands);
+/* The folder below which everything is left; "" in a session that wants nothing. Writes at most `room` bytes, the final
+ * 0 among them, and returns how many bytes the text has without it. */
+TENSORSTAT_API size_t tensorstat_session_path(const tensorstat_session* session, char* text, size_t room);
+/* The same of the folder of a rank, for what is its own and of no iteration. */
+TENSORSTAT_API size_t tensorstat_session_rank_folder(const tensorstat_session* session, uint32_t rank, char* text,
+                                                     size_t room);
+/* The same of the folder that the files of this place go to now; "" where its name is made up by writing. */
+TENSORSTAT_API size_t tensorstat_session_folder(const tensorstat_session* session, const tensorstat_place* place,
+                                                char* text, size_t room);
+/* From the first call of either on, the config's iterations do not count, and every step between start and stop is
+ * dumped. With `enable`, stop returns when all that came before is in its files, and then what tensorstat_session_flush
+ * returns; else 1. */
+TENSORSTAT_API void tensorstat_session_start(tensorstat_session* session);
+/* The other of the two. */
+TENSORSTAT_API int tensorstat_session_stop(tensorstat_session* session);
+/* From now on this is added to every place's iteration, in place of the config's initial_iteration. */
+TENSORSTAT_API void tensorstat_session_set_initial_iteration(tensorstat_session* session, uint64_t iteration);
+
 /* An operator by its type and full scope name, found or made: ask once and keep it. `set_dump`: whether the user
  * flagged it, for dump_mode 2. NULL in a session that wants nothing; every function takes it and wants nothing then. */
 TENSORSTAT_API const tensorstat_operator* tensorstat_operator_named(tensorstat_session* session, const char* type,
