@@ -31,6 +31,7 @@ class ApiChoice : public OperatorChoice {
   ApiChoice(const MsprobeSettings& settings, bool wants_forward, bool wants_backward)
       : list_(settings.list),
         used_(list_.size()),
+        scope_(settings.scope),
         wants_apis_(settings.level != "L0"),
         wants_modules_(settings.level != "L1"),
         wants_forward_(wants_forward),
@@ -46,7 +47,7 @@ class ApiChoice : public OperatorChoice {
       used_[i] = true;
       wanted = true;
     }
-    return wanted;
+    return wanted || bounds_scope(name);
   }
 
   std::vector<std::string> unused() const override {
@@ -58,8 +59,16 @@ class ApiChoice : public OperatorChoice {
   }
 
  private:
+  // The output has to see where a scope begins and ends, whatever the list says.
+  bool bounds_scope(const ApiName& name) const {
+    if (!scope_) return false;
+    const std::string family = name.family();
+    return family == api_name_of("", scope_->first).family() || family == api_name_of("", scope_->second).family();
+  }
+
   const std::vector<std::string> list_;
   mutable std::vector<std::atomic<bool>> used_;
+  const std::optional<std::pair<std::string, std::string>> scope_;
   const bool wants_apis_, wants_modules_, wants_forward_, wants_backward_;
 };
 

@@ -118,7 +118,7 @@ class MsprobeOutput : public DumpOutput {
     std::uint64_t first_open = 1;        // serials before are settled
     std::set<std::uint64_t> refused = {};  // serials of calls that are not wanted, of those that may still come
     std::uint64_t unsaved_calls = 0, unsaved_bytes = 0;
-    bool is_begun = false, has_changed = false;
+    bool is_begun = false, has_changed = false, has_waiting_companions = false;
   };
   using Steps = std::list<Step>;
 
@@ -135,6 +135,11 @@ class MsprobeOutput : public DumpOutput {
   void save(Step& step, bool synced) noexcept;
   void save_soon(Step& step) noexcept;
   void settle_steps() noexcept;
+  void note_companions(Step& step) noexcept {
+    waiting_companions_ -= step.has_waiting_companions;
+    step.has_waiting_companions = step.companions.is_waiting();
+    waiting_companions_ += step.has_waiting_companions;
+  }
 
   const MsprobeSettings& settings_;
   const DumpConfig& config_;
@@ -345,10 +350,8 @@ void MsprobeOutput::save(Step& step, bool synced) noexcept try {
     notices_->warn_once("replaced", step.dump.path() + " is there from an earlier run and is replaced");
   }
   if (!step.is_begun) remove_unfinished_files(step.folder);
-  const bool was_waiting = step.companions.is_waiting();
   const Status beside = step.companions.save(synced);
-  waiting_companions_ += step.companions.is_waiting();
-  waiting_companions_ -= was_waiting;
+  note_companions(step);
   const auto whole = std::span<const std::string>(texts);
   const Status written = step.dump.write(whole.first(settled_count), whole.subspan(settled_count), synced);
   for (const Status* status : {&beside, &written}) {
@@ -389,8 +392,8 @@ void MsprobeOutput::close() noexcept {
       lost += entry.unsaved_rows;
       waiting_rows_ -= entry.unsaved_rows;
     }
-    lost_companions_ += step.companions.is_waiting();
-    waiting_companions_ -= step.companions.is_waiting();
+    lost_companions_ += step.has_waiting_companions;
+    waiting_companions_ -= step.has_waiting_companions;
   }
   lost_rows_ += lost;
   if (lost != 0) {
