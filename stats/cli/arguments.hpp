@@ -9,8 +9,10 @@
 
 #include "stats/cli/condition.hpp"
 #include "stats/cli/devices.hpp"
+#include "stats/cli/diff_command.hpp"
 #include "stats/cli/dump_command.hpp"
 #include "stats/cli/explain.hpp"
+#include "stats/cli/screen.hpp"
 
 namespace tensorstat::cli {
 
@@ -25,17 +27,22 @@ enum Exit : int {
   kNotWritten = 5,  // the results could not be written
 };
 
-enum class Format { kTable, kCsv, kJson, kNdjson };
+enum class Format { kTable, kCsv, kJson, kNdjson, kMarkdown };
 
 struct Arguments {
-  std::optional<DevicesArguments> devices;    // `tensorstat devices` was asked for
-  std::optional<ExplainArguments> explained;  // `tensorstat explain` was asked for
-  std::optional<DumpArguments> dump;  // `tensorstat dump` was asked for
+  // The subcommand that was asked for.
+  std::optional<DevicesArguments> devices;
+  std::optional<ExplainArguments> explained;
+  std::optional<DumpArguments> dump;
+  std::optional<DiffArguments> diff;
+  std::optional<OriginArguments> origin;
+
   std::vector<std::string> paths;
   Request request;
   MeterOptions meter;
   bool void_is_bfloat16 = false;
   Format format = Format::kTable;
+  Color color = Color::kAuto;
   std::vector<std::string> columns;  // of a csv, after the documented ones
   std::string output;  // empty: stdout
   std::vector<Condition> fail_on;
@@ -57,13 +64,14 @@ class CommandLine {
  private:
   CLI::App app_;
   Arguments arguments_;
-  std::string stats_ = "max,min,avg,l2norm,count,nan count,negative inf count,positive inf count,zero count";
-  std::string device_, columns_, fail_on_;
+  std::string stats_, device_, columns_, fail_on_;
   std::optional<Format> format_;
   DevicesArguments devices_arguments_;
   ExplainArguments explained_;
   DumpArguments dumped_;
-  CLI::App *devices_, *explain_, *dump_;
+  DiffArguments compared_;
+  OriginArguments searched_;
+  CLI::App *devices_, *explain_, *dump_, *diff_, *origin_;
 };
 
 }  // namespace tensorstat::cli
