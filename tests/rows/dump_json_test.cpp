@@ -147,7 +147,7 @@ TEST(DumpJson, WhatIsWrongIsSaidWithItsPlace) {
     std::string text, complaint;
   } cases[] = {
       {"{\n \"data\": {\n  \"a\": {},\n }\n}", "line 4, column 2: syntax error"},
-      {R"({"data": {}, "task": "statistics",})", "line 1, column 36: syntax error"},
+      {R"({"data": {}, "task": "statistics",})", "line 1, column 35: syntax error"},
       {begin, "syntax error"},
       {R"({"data": {}})" + std::string(1, '\0') + "x", "a NUL byte"},
       {R"({"data": {}} {})", "syntax error"},

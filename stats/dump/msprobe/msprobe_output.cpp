@@ -28,7 +28,7 @@ namespace {
 constexpr const char* kTensorFolder = "dump_tensor_data";
 
 // Steps that may still get calls, more than the runs of one batch have; of another the file is complete.
-constexpr std::size_t kMostOpenSteps = 256, kMostClosedSteps = 65536;
+constexpr std::size_t kMostOpenSteps = 96, kMostClosedSteps = 65536;
 
 // Calls whose entries may still get tensors: more than the runs of one batch.
 constexpr std::size_t kMostOpenCalls = 128;
@@ -132,6 +132,7 @@ class MsprobeOutput : public DumpOutput {
     return settings_.saves_all_tensors || is_listed(settings_.tensor_list, key);
   }
   std::string text_of(const Entry& entry) const;
+  void begin(Step& step);
   void save(Step& step, bool synced) noexcept;
   void save_soon(Step& step) noexcept;
   void settle_steps() noexcept;
@@ -255,7 +256,7 @@ void MsprobeOutput::write(const MeasuredRun& measured) noexcept try {
   Step* step = step_at(run.place);
   Entry* entry = step == nullptr ? nullptr : entry_of(*step, run);
   if (entry == nullptr) return tally_.lose(run.tensors.size(), "their call is complete");
-  if (!step->is_begun) save(*step, false);  // the skeleton, with what is there already
+  if (!step->is_begun) begin(*step);
   for (std::size_t i = 0; i < run.tensors.size(); ++i) {
     const PendingTensor& tensor = run.tensors[i];
     if (waiting_bytes_ > kMostWaitingBytes) {
@@ -328,7 +329,17 @@ std::string MsprobeOutput::text_of(const Entry& entry) const {
   return "\n  " + python_quoted(entry.key) + ": " + indented(members.text(), 2);
 }
 
+// The file without a call, in the place of an earlier run's.
+void MsprobeOutput::begin(Step& step) {
+  if (exists(step.dump.path())) {
+    notices_->warn_once("replaced", step.dump.path() + " is there from an earlier run and is replaced");
+  }
+  remove_unfinished_files(step.folder);
+  step.is_begun = static_cast<bool>(step.dump.write({}, {}, false));  // what fails here fails again in save()
+}
+
 void MsprobeOutput::save_soon(Step& step) noexcept {
+  if (!step.has_changed) return;
   step.unsaved_calls = 0;
   step.unsaved_bytes = 0;
   for (const Entry& entry : step.entries) {
@@ -346,10 +357,7 @@ void MsprobeOutput::save(Step& step, bool synced) noexcept try {
   const std::size_t settled_count = step.entries.size() - std::min(step.entries.size(), kMostOpenCalls);
   std::vector<std::string> texts;
   for (const Entry& entry : step.entries) texts.push_back(text_of(entry));
-  if (!step.is_begun && exists(step.dump.path())) {
-    notices_->warn_once("replaced", step.dump.path() + " is there from an earlier run and is replaced");
-  }
-  if (!step.is_begun) remove_unfinished_files(step.folder);
+  if (!step.is_begun) begin(step);
   const Status beside = step.companions.save(synced);
   note_companions(step);
   const auto whole = std::span<const std::string>(texts);
