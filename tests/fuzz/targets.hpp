@@ -19,6 +19,7 @@ void statistic_csv(Input text);    // a statistic.csv of any dialect
 void dump_json(Input text);        // a dump.json of msprobe
 void file_name(Input path);        // the path of a dumped file
 void partial(Input two_partials);  // one serialised partial behind the other
+void dlpack(Input fields);         // the fields of a DLTensor
 
 struct Target {
   std::string_view name;  // also of its folder in tests/fuzz/corpus
@@ -30,7 +31,8 @@ inline constexpr Target kTargets[] = {{"npy", npy},
                                       {"statistic_csv", statistic_csv},
                                       {"dump_json", dump_json},
                                       {"file_name", file_name},
-                                      {"partial", partial}};
+                                      {"partial", partial},
+                                      {"dlpack", dlpack}};
 
 // An assert that stays in every build.
 inline void demand(bool holds, const char* promise) {
