@@ -8,7 +8,11 @@
 #include <vector>
 
 #include "stats/cli/condition.hpp"
+#include "stats/cli/devices.hpp"
+#include "stats/cli/diff_command.hpp"
 #include "stats/cli/dump_command.hpp"
+#include "stats/cli/explain.hpp"
+#include "stats/cli/screen.hpp"
 
 namespace tensorstat::cli {
 
@@ -23,23 +27,51 @@ enum Exit : int {
   kNotWritten = 5,  // the results could not be written
 };
 
-enum class Format { kTable, kCsv, kJson, kNdjson };
+enum class Format { kTable, kCsv, kJson, kNdjson, kMarkdown };
 
 struct Arguments {
-  bool list_devices = false;
-  std::optional<DumpArguments> dump;  // `tensorstat dump` was asked for
+  // The subcommand that was asked for.
+  std::optional<DevicesArguments> devices;
+  std::optional<ExplainArguments> explained;
+  std::optional<DumpArguments> dump;
+  std::optional<DiffArguments> diff;
+  std::optional<OriginArguments> origin;
+
   std::vector<std::string> paths;
   Request request;
   MeterOptions meter;
   bool void_is_bfloat16 = false;
   Format format = Format::kTable;
+  Color color = Color::kAuto;
   std::vector<std::string> columns;  // of a csv, after the documented ones
   std::string output;  // empty: stdout
   std::vector<Condition> fail_on;
   bool explain = false;
 };
 
-// The arguments, or the exit status after help, the version or an error has been printed.
-std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv);
+// The options and the subcommands, declared once: parsing, the help, the man pages and the completions read them here.
+class CommandLine {
+ public:
+  CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  CLI::App& app() { return app_; }
+
+  // The arguments, or the exit status after help, the version or an error has been printed. Once.
+  std::variant<Arguments, int> parse(int argc, const char* const* argv);
+
+ private:
+  CLI::App app_;
+  Arguments arguments_;
+  std::string stats_, device_, columns_, fail_on_;
+  std::optional<Format> format_;
+  DevicesArguments devices_arguments_;
+  ExplainArguments explained_;
+  DumpArguments dumped_;
+  DiffArguments compared_;
+  OriginArguments searched_;
+  CLI::App *devices_, *explain_, *dump_, *diff_, *origin_;
+};
 
 }  // namespace tensorstat::cli

@@ -4,7 +4,8 @@
 
 #include "stats/cli/arguments.hpp"
 #include "stats/cli/inputs.hpp"
-#include "stats/dump/mindspore/json_text.hpp"
+#include "stats/cli/options.hpp"
+#include "stats/dump/json_text.hpp"
 #include "stats/dump/replay.hpp"
 #include "stats/files/whole_file.hpp"
 
@@ -24,11 +25,10 @@ CLI::App* add_dump_command(CLI::App& app, DumpArguments& arguments) {
   dump->add_option("-o,--output", arguments.output,
                    "Write below this directory, not `path` of the config")
       ->type_name("DIR");
-  const auto dialects = dialect_names();
-  const std::vector<std::string> names(dialects.begin(), dialects.end());
-  dump->add_option("--dialect", arguments.dialect, "How statistic.csv is written")
-      ->check(CLI::IsMember(names))
-      ->type_name(CLI::detail::join(names, "|"));
+  Choices<Dialect> dialects;
+  for (const std::string_view each : dialect_names()) dialects.emplace_back(each, *dialect_from(each));
+  add_choice(*dump, "--dialect", arguments.dialect, dialects, "How statistic.csv is written")
+      ->type_name(CLI::detail::join(dialect_names(), "|"));
   dump->add_flag("--by-step", arguments.by_step,
                  "Write the folders of MindSpore's O2: STEP/TIME/DEVICE/MODEL/ID/ITERATION");
   CLI::Option* append = dump->add_flag(
@@ -68,7 +68,7 @@ int run_dump(const DumpArguments& arguments, const MeterOptions& meter, Console&
     if (severity == Severity::kWarning) console.say("warning: " + std::string(message));
   };
   options.meter = meter;
-  options.dialect = *dialect_from(arguments.dialect);
+  options.dialect = arguments.dialect;
   options.layout = arguments.by_step ? DumpLayout::kByStep : DumpLayout::kByRank;
   options.path = arguments.output;
   const Existing existing = arguments.append    ? Existing::kAppend

@@ -21,7 +21,7 @@
 #include "stats/cli/inputs.hpp"
 #include "stats/cli/output.hpp"
 #include "stats/cli/report.hpp"
-#include "stats/cli/survey.hpp"
+#include "stats/dump/survey.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -31,9 +31,10 @@ struct NotWritten : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-bool wants_color(const Arguments& arguments) {
-  const char* no_color = std::getenv("NO_COLOR");
-  return arguments.output.empty() && ::isatty(STDOUT_FILENO) == 1 && !(no_color && *no_color);
+Look look_of(const Arguments& arguments) {
+  const bool is_stdout = arguments.output.empty();
+  const auto screen = is_stdout ? screen_of(STDOUT_FILENO) : std::nullopt;
+  return {screen, wants_color(arguments.color, is_stdout, screen.has_value())};
 }
 
 using Write = std::function<void(const std::string&)>;
@@ -63,8 +64,12 @@ Outcome report_on(const Arguments& arguments, Console& console, const Write& wri
     if (!std::ranges::count(request.categories, category)) request.categories.push_back(category);
   }
   const Inputs inputs = find_inputs(arguments.paths);
-  const auto report = make_report(arguments, wants_color(arguments));
+  const auto report = make_report(arguments, look_of(arguments));
   AlikeRows alike(arguments.columns);
+  // A table holds its explanation, and JSON that of each tensor; the others have no place for it.
+  const bool explains_beside =
+      arguments.explain && (arguments.format == Format::kCsv || arguments.format == Format::kMarkdown);
+  Explanation explanation;
   Outcome outcome;
   const auto fail = [&](int status) {
     return [&, status](const Error& error) {
@@ -83,10 +88,7 @@ Outcome report_on(const Arguments& arguments, Console& console, const Write& wri
     if (arguments.format == Format::kCsv && alike.are_met(entry.path, entry.row.identity)) {
       console.say("rows of different folders are alike; --columns path,rank,iteration tells them apart");
     }
-    // A csv has no place for it.
-    if (arguments.explain && arguments.format == Format::kCsv) {
-      for (const std::string& line : explanation(entry)) console.say(line);
-    }
+    if (explains_beside) explanation.add(entry);
   };
   listener.unreadable = fail(kNotRead);
   std::string reason;
@@ -115,6 +117,7 @@ Outcome report_on(const Arguments& arguments, Console& console, const Write& wri
     console.say("the same for " + std::to_string(more_tensors) + noun);
   }
   write(report->end());
+  for (const std::string& line : explanation.lines()) console.say(line);
   if (findings.any()) {
     outcome.exit = std::max<int>(outcome.exit, kFound);
     console.say(findings.words());
@@ -125,6 +128,8 @@ Outcome report_on(const Arguments& arguments, Console& console, const Write& wri
 
 int run(const Arguments& arguments, Console& console) {
   if (arguments.dump) return run_dump(*arguments.dump, arguments.meter, console);
+  if (arguments.diff) return run_diff(*arguments.diff, arguments.meter, console);
+  if (arguments.origin) return run_origin(*arguments.origin, arguments.meter, console);
   Output output(arguments.output);
   const auto write = [&](const std::string& text) {
     if (text.empty()) return;
@@ -132,8 +137,14 @@ int run(const Arguments& arguments, Console& console) {
     Status written = output.write(text);
     if (!written) throw NotWritten(written.error().message);
   };
-  if (arguments.list_devices) {
-    write(device_list());
+  if (arguments.devices) {
+    write(device_list(*arguments.devices));
+    return kDone;
+  }
+  if (arguments.explained) {
+    const auto text = explanations(*arguments.explained);
+    if (!text) return console.say(text.error().message), kUsage;
+    write(*text);
     return kDone;
   }
   const Outcome outcome = report_on(arguments, console, write);
@@ -161,7 +172,8 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error to report, not a death
   Console console;
   try {
-    const auto parsed = parse_arguments(argc, argv);
+    CommandLine line;
+    const auto parsed = line.parse(argc, argv);
     const auto* arguments = std::get_if<Arguments>(&parsed);
     return arguments ? run(*arguments, console) : std::get<int>(parsed);
   } catch (const std::exception& error) {

@@ -21,6 +21,7 @@ namespace tensorstat {
 #define ROW(id, name) static_assert(std::uint32_t{name} == std::uint32_t{NEED_##id});
 NEED_ROWS(ROW)
 #undef ROW
+static_assert(std::uint32_t{kOfElements} == std::uint32_t{NEED_ELEMENTS});
 static_assert((kDigests & std::uint32_t{NEED_ALL}) == 0);
 
 // An accumulator of one word. Of the fields, the word is its index.

@@ -1,25 +1,20 @@
 #include "stats/dump/dumped_runs.hpp"
 
 #include <algorithm>
-#include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <set>
 #include <tuple>
 
+#include "stats/dump/dump_place.hpp"
+#include "stats/dump/msprobe/tensor_file_name.hpp"
 #include "stats/files/whole_file.hpp"
 
 namespace tensorstat {
 namespace {
 
 namespace fs = std::filesystem;
-
-template <typename Number>
-bool number_in(std::string_view text, Number& number) {
-  const auto end = text.data() + text.size();
-  const auto [stop, fault] = std::from_chars(text.data(), end, number);
-  return fault == std::errc{} && stop == end && !text.empty();
-}
 
 // The names that files had before they were too long, by folder and number.
 class Mappings {
@@ -50,6 +45,32 @@ class Mappings {
 bool came_before(const DumpedFile& a, const DumpedFile& b) {
   const auto order = [](const Identity& who) { return std::tie(who.timestamp_us, who.io, who.slot); };
   return order(a.named.identity) < order(b.named.identity);
+}
+
+// When a file was last written; 0 where that cannot be told.
+std::uint64_t written_at_us(const std::string& path) {
+  using std::chrono::microseconds;
+  std::error_code error;
+  const auto time = fs::last_write_time(path, error);
+  if (error) return 0;
+  const auto since_epoch = std::chrono::file_clock::to_sys(time).time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<microseconds>(since_epoch).count());
+}
+
+// The files of one call: they share the time of the first, and those without a number come behind the others.
+void complete_call(std::vector<DumpedFile>& files, const std::vector<bool>& is_numbered) {
+  std::uint64_t earliest = written_at_us(files.front().path);
+  std::map<std::string, std::uint64_t> next;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const Identity& who = files[i].named.identity;
+    earliest = std::min(earliest, written_at_us(files[i].path));
+    if (is_numbered[i]) next[who.io] = std::max(next[who.io], who.slot + 1);
+  }
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    Identity& who = files[i].named.identity;
+    who.timestamp_us = std::max<std::uint64_t>(earliest, 1);
+    if (!is_numbered[i]) who.slot = next[who.io]++;
+  }
 }
 
 // Cuts the files of one operator in one iteration into its runs.
@@ -85,48 +106,35 @@ Result<std::vector<std::pair<std::string, std::string>>> read_mapping(const std:
   return lines;
 }
 
-std::optional<DumpPlace> place_in_dump(const std::string& path) {
-  std::vector<std::string> folders;  // the innermost first
-  std::error_code ignored;
-  for (auto at = fs::absolute(path, ignored).lexically_normal().parent_path();
-       at.has_relative_path() && folders.size() < 6; at = at.parent_path()) {
-    folders.push_back(at.filename().string());
-  }
-  folders.resize(6);
-  DumpPlace place;
-  const bool constants = folders[0] == "constants";
-  if ((constants || number_in(folders[0], place.iteration)) && number_in(folders[1], place.graph) &&
-      folders[3].starts_with("rank_") &&
-      number_in(std::string_view(folders[3]).substr(5), place.rank)) {
-    place.constants = constants;
-    place.device = place.rank % 8;
-    return place;
-  }
-  std::uint64_t step = 0, time = 0;
-  if (number_in(folders[0], place.iteration) && number_in(folders[1], place.graph) &&
-      number_in(folders[3], place.device) && folders[4].size() == 14 &&
-      number_in(folders[4], time) && number_in(folders[5], step)) {
-    place.rank = place.device;
-    return place;
-  }
-  return std::nullopt;
-}
-
-DumpPlace place_of_file(const std::string& path) { return place_in_dump(path).value_or(DumpPlace{}); }
-
 std::vector<DumpedRun> dumped_runs(const std::vector<std::string>& files,
                                    const std::function<void(const Error&)>& unreadable) {
   Mappings mappings(unreadable);
-  using Operator = std::tuple<std::string, std::string, std::string, std::uint64_t, std::uint64_t>;
-  std::map<Operator, std::vector<DumpedFile>> operators;
-  for (const std::string& path : files) {
-    const NamedTensor named = named_tensor(mappings.name_of(path), 1);
-    const Identity& who = named.identity;
-    operators[{fs::path(path).parent_path().string(), who.op_type, who.op_name, who.task_id, who.stream_id}]
-        .push_back({path, named, place_of_file(path)});
-  }
+  using Operator = std::tuple<std::string, bool, std::string, std::string, std::uint64_t, std::uint64_t>;
+  struct Files {
+    std::vector<DumpedFile> files;
+    std::vector<bool> is_numbered;  // of msprobe's
+  };
+  std::map<Operator, Files> operators;
   std::vector<DumpedRun> runs;
-  for (auto& [key, of_operator] : operators) add_runs(of_operator, runs);
+  for (const std::string& path : files) {
+    const std::string name = mappings.name_of(path);
+    const DumpPlace place = place_of_file(path);
+    if (auto run = named_run(name)) {
+      runs.push_back({{path, {*std::move(run), ""}, place, true}});
+      continue;
+    }
+    const auto call = msprobe_tensor_name(name);
+    const NamedTensor named = call ? NamedTensor{call->identity, ""} : named_tensor(name, 1);
+    const Identity& who = named.identity;
+    Files& of_operator =
+        operators[{fs::path(path).parent_path().string(), !call, who.op_type, who.op_name, who.task_id, who.stream_id}];
+    of_operator.files.push_back({path, named, place});
+    if (call) of_operator.is_numbered.push_back(call->is_numbered);
+  }
+  for (auto& [key, of_operator] : operators) {
+    if (!of_operator.is_numbered.empty()) complete_call(of_operator.files, of_operator.is_numbered);
+    add_runs(of_operator.files, runs);
+  }
   std::stable_sort(runs.begin(), runs.end(), [](const DumpedRun& a, const DumpedRun& b) {
     return a[0].named.identity.timestamp_us < b[0].named.identity.timestamp_us;
   });

@@ -2,82 +2,25 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <limits>
 #include <new>
 
+#include "stats/dump/config_dialect.hpp"
+#include "stats/dump/dump_output.hpp"
 #include "stats/dump/dumped_runs.hpp"
-#include "stats/dump/mindspore/dump_folders.hpp"
-#include "stats/files/shown.hpp"
-#include "stats/files/tensor_source.hpp"
+#include "stats/dump/dumped_tensor.hpp"
 
 namespace tensorstat {
-namespace {
-
-// Eight values a byte, most significant bit first: what a uint1 tensor was.
-std::vector<std::byte> packed_bits(std::span<const std::byte> values) {
-  std::vector<std::byte> packed((values.size() + 7) / 8);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    packed[i / 8] |= (values[i] & std::byte{1}) << (7 - i % 8);
-  }
-  return packed;
-}
-
-Result<DumpTensor> read_tensor(const DumpedFile& file) {
-  const std::string& dtype = file.named.original_dtype;
-  const Identity& who = file.named.identity;
-  if (who.slot > std::numeric_limits<std::uint32_t>::max()) {
-    return Error{Code::kUnsupported,
-                 printable(file.path) + ": slot " + std::to_string(who.slot) + " is above 4294967295"};
-  }
-  const bool is_complex = dtype == "complex64" || dtype == "complex128";
-  auto reader = open_tensor(file.path, {is_complex ? Original::kComplex : original_from(dtype)});
-  if (!reader) return reader.error();
-  const bool is_int4 = dtype == "int4";
-  reader->rewind(TensorReader::Order::kC,
-                 is_int4 ? TensorReader::View::kOriginal : TensorReader::View::kElements);
-  auto bits = std::make_shared<std::vector<std::byte>>(
-      is_int4 ? reader->data_size_bytes() : reader->element_count() * size_bytes(reader->dtype()));
-  std::span<std::byte> room = *bits;
-  while (!room.empty()) {
-    const auto got = reader->read(room);
-    if (!got) return got.error();
-    if (*got == 0) return Error{Code::kUnreadable, printable(file.path) + ": ends early"};
-    room = room.subspan(*got);
-  }
-  DumpTensor tensor;
-  const bool is_uint1 = dtype == "uint1" && reader->dtype() == Dtype::kUint8;
-  if (is_uint1) *bits = packed_bits(*bits);
-  tensor.stored = is_int4 ? Stored::kInt4 : is_uint1 ? Stored::kUint1 : Stored::kPlain;
-  tensor.tensor = {
-      .dtype = reader->dtype(), .element_count = reader->element_count(), .address = bits->data()};
-  tensor.shape = reader->shape();
-  if (is_complex) {
-    tensor.stored = reader->dtype() == Dtype::kFloat32 ? Stored::kComplex64 : Stored::kComplex128;
-    tensor.shape.pop_back();  // of the two parts
-  }
-  tensor.io = who.io == "input" ? Io::kInput : Io::kOutput;
-  tensor.slot = static_cast<std::uint32_t>(who.slot);
-  tensor.timestamp_us = who.timestamp_us > 1 ? who.timestamp_us : reader->modified_us();
-  tensor.keep_alive = std::move(bits);
-  return tensor;
-}
-
-}  // namespace
-
 Result<DumpCounters> replay(std::string_view config_text, const std::vector<std::string>& files, DumpOptions options,
                             Existing existing, const ReplayListener& listener) try {
   Notices silent(nullptr);
-  const char* diagnostic = std::getenv("MS_DIAGNOSTIC_DATA_PATH");
-  auto config = parse_config(config_text, diagnostic == nullptr ? "" : diagnostic, silent, options.path);
+  auto config = parse_config_here(config_text, silent, options.path);
   if (!config) return config.error();
   if (!options.path.empty()) config->path = options.path;
   ReplayOutput output(*config, existing, static_cast<std::uint64_t>(getpid()));
   options.path = output.path();
   options.names_are_escaped = true;
-  const bool is_new = options.layout == DumpLayout::kByStep;  // {time} of its folders is now
-  auto session = DumpSession::from_json(config_text, std::move(options));
+  auto session = DumpSession::from_json(config_text, options);
   if (!session) return session.error();
 
   // What was dumped under set_dump, or of an operator that failed, was meant to be.
@@ -92,11 +35,11 @@ Result<DumpCounters> replay(std::string_view config_text, const std::vector<std:
     return place;
   };
   const auto runs = dumped_runs(files, listener.unreadable);
-  const DumpFolders folders(*config, DumpLayout::kByRank, "");
   for (const DumpedRun& run : runs) {
-    if (is_new || !session->wants(place_of(run), operator_of(run), kFailed)) continue;
+    const auto folder = config->form->folder(*config, options, run[0].place);
+    if (!folder || !session->wants(place_of(run), operator_of(run), kFailed)) continue;
     const std::string source_folder = std::filesystem::path(run[0].path).parent_path().string();
-    if (Status free = output.check(folders.folder(run[0].place), source_folder); !free) return free.error();
+    if (Status free = output.check(*folder, source_folder); !free) return free.error();
   }
 
   std::size_t done = 0;
@@ -105,15 +48,9 @@ Result<DumpCounters> replay(std::string_view config_text, const std::vector<std:
     if (op == nullptr) return out_of_memory();  // which the session would take for an operator that is not wanted
     const DumpPlace place = place_of(run);
     std::vector<DumpTensor> tensors;
+    const auto wants = [&](Io io) { return session->wants(place, op, io, kFailed); };
     for (const DumpedFile& file : run) {
-      const Io io = file.named.identity.io == "input" ? Io::kInput : Io::kOutput;
-      if (session->wants(place, op, io, kFailed)) {
-        if (auto tensor = read_tensor(file)) {
-          tensors.push_back(*std::move(tensor));
-        } else {
-          listener.unreadable(tensor.error());
-        }
-      }
+      read_tensors(file, wants, listener.unreadable, tensors);
       listener.progressed(++done, files.size());
     }
     session->collect(place, op, tensors, kFailed);

@@ -35,7 +35,6 @@ std::string_view npy_descr(Dtype dtype);
 std::string npy_header(std::string_view descr, const Shape& shape);
 
 // Appends the values of `count` elements from `first` on, as the file holds them, to `out`.
-// `first` is a multiple of 8.
 void widen(Widening widening, std::span<const std::byte> bytes, std::uint64_t first,
            std::uint64_t count, std::string& out);
 
@@ -46,9 +45,5 @@ Status write_npy(const std::string& path, const NpyContent& content, bool synced
 
 // The same for any text.
 Status write_whole_file(const std::string& path, std::string_view text);
-
-// Removes the unnamed parts of files that processes which were killed left in a folder. Those of a process that lives
-// are locked by it and stay; where the file system knows no locks, all stay.
-void remove_unfinished_files(const std::string& folder) noexcept;
 
 }  // namespace tensorstat

@@ -27,6 +27,7 @@ enum Need : Needs {
   kLeastSize = 1 << 5,
   kSubnormals = 1 << 6,
   kMinusZeros = 1 << 7,
+  kOfElements = kLeastSize | kSubnormals | kMinusZeros,  // those of precision/elements.h
   // Digests want the bytes in order, and are no partial.
   kMd5Digest = Needs{1} << 30,
   kSha1Digest = Needs{1} << 31,

@@ -218,7 +218,7 @@ TEST(Command, WrongUsageExitsWithTwoAndSaysWhatIsAllowed) {
       {"a.npy --stats ''", "known are"},
       {"a.npy --on gpu", "{auto,host,device}"},
       {"a.npy --precision medium", "{high,low}"},
-      {"a.npy --format xml", "{table,csv,json,ndjson}"},
+      {"a.npy --format xml", "{table,csv,json,ndjson,md}"},
       {"a.npy --device 0", "0:0"},
       {"a.npy --device 0:-1", "0:0"},
       {"a.npy --device a:b", "0:0"},
@@ -280,22 +280,6 @@ TEST(Command, ExplainSaysWhereAndWhy) {
   EXPECT_PRED2(holds, ran.out, "max");
   EXPECT_PRED2(holds, ran.out, "host: ");
   EXPECT_PRED2(holds, ran.out, "device memory taken: 0 bytes\n");
-}
-
-TEST(Command, HelpBeginsWithExamples) {
-  ScratchFolder folder;
-  const Ran help = run(folder, "--help");
-  EXPECT_EQ(help.exit, 0);
-  EXPECT_EQ(help.err, "");
-  EXPECT_LT(help.out.find("Examples:"), help.out.find("Usage:"));
-  for (const char* option :
-       {"--stats", "--on", "--device", "--precision", "--format", "--output", "--budget",
-        "--explain", "--version", "devices", "negative inf count", "hash", "./dump"}) {
-    EXPECT_PRED2(holds, help.out, option);
-  }
-  const Ran version = run(folder, "--version");
-  EXPECT_EQ(version.exit, 0);
-  EXPECT_TRUE(version.out.starts_with("tensorstat ")) << version.out;
 }
 
 TEST(Command, AnOutputThatCannotBeWrittenIsSaid) {

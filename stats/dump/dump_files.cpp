@@ -1,0 +1,167 @@
+#include "stats/dump/dump_files.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+
+#include "stats/core/unfinished_files.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr std::size_t kMostOpenFiles = 64, kMostBegunFolders = 1024;
+
+// The longest name a file can have.
+constexpr std::size_t kMostNameBytes = 255;
+
+// Bytes of lines that wait, of rows and of other lines.
+constexpr std::size_t kMostWaitingBytes = std::size_t{16} << 20;
+
+// So many files that refuse their lines end a round of trying: most often the disk is full for all of them.
+constexpr int kMostRefusals = 16;
+
+std::uint64_t line_count(std::string_view text) {
+  return static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+}  // namespace
+
+void DumpFiles::append_rows(const std::string& folder, std::string_view name, std::string_view heading,
+                            std::string_view rows) noexcept try {
+  if (rows.empty()) return;
+  file_at((folder + "/").append(name), heading, rows_).append(rows);
+} catch (const std::exception&) {  // there was no memory even for the path
+  rows_->dropped += line_count(rows);
+  notices_->warn_once("memory for rows", "out of memory: rows are lost");
+}
+
+bool DumpFiles::append_line(const std::string& path, std::string_view line) noexcept try {
+  return file_at(path, "", lines_).append(std::string(line) + '\n') != AppendFile::Outcome::kDropped;
+} catch (const std::exception&) {
+  ++lines_->dropped;
+  notices_->warn_once("memory for lines", [&] { return "out of memory: a line of " + path + " is lost"; });
+  return false;
+}
+
+bool DumpFiles::has(const std::string& folder, const std::string& name) const {
+  return name.size() <= kMostNameBytes && exists(folder + "/" + name);
+}
+
+DumpFiles::Destination DumpFiles::destination_of(const std::string& folder, const std::string& file_name) {
+  if (file_name.size() <= kMostNameBytes) return {folder + "/" + file_name, ""};
+  std::uniform_int_distribution<std::int32_t> any(0);
+  std::string number;
+  do {
+    number = std::to_string(any(random_)) + file_name.substr(file_name.rfind('.'));
+  } while (exists(folder + "/" + number));
+  return {folder + "/" + number, number + "," + file_name};
+}
+
+bool DumpFiles::save_tensor(const std::string& folder, const std::string& name, const NpyContent& content) {
+  begin_folder(folder);
+  const auto [path, mapping_line] = destination_of(folder, name);
+  if (Status written = write_npy(path, content, sync_ == Sync::kRow); !written) {
+    notices_->warn_once("npy", [&] { return written.error().message + "; more such files may be missing"; });
+    return false;
+  }
+  if (!mapping_line.empty() && !append_line(folder + "/mapping.csv", mapping_line)) return false;
+  ++tensor_file_count_;
+  return true;
+}
+
+void DumpFiles::save_text(const std::string& path, std::string_view text) noexcept try {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = path.substr(0, slash);
+  begin_folder(folder);
+  const auto [actual_path, mapping_line] = destination_of(folder, path.substr(slash + 1));
+  if (Status written = write_whole_file(actual_path, text); !written) {
+    notices_->warn_once("text", [&] { return written.error().message; });
+  } else if (!mapping_line.empty()) {
+    append_line(folder + "/mapping.csv", mapping_line);
+  }
+} catch (const std::exception&) {
+  notices_->warn_once("memory for texts", [&] { return "out of memory: " + path + " is missing"; });
+}
+
+// A process that was killed may have left files there that never got their names.
+void DumpFiles::begin_folder(const std::string& folder) {
+  if (begun_folders_.size() >= kMostBegunFolders) begun_folders_.clear();
+  if (begun_folders_.insert(folder).second) remove_unfinished_files(folder);
+}
+
+AppendFile& DumpFiles::file_at(const std::string& path, std::string_view heading,
+                               const std::shared_ptr<LineTally>& tally) {
+  if (const auto known = by_path_.find(path); known != by_path_.end()) {
+    const auto at = known->second;
+    // splice() moves it from whichever list it is in.
+    open_.splice(open_.end(), at->is_released ? waiting_ : open_, at);
+    at->is_released = false;
+  } else {
+    AppendOptions options;
+    options.path = path;
+    options.header = heading;
+    options.sync = sync_;
+    options.queue_bytes = kMostWaitingBytes;
+    options.tally = tally;
+    options.read_only_when_closed = true;
+    Files fresh;
+    fresh.push_back({path, std::make_unique<AppendFile>(std::move(options), notices_)});
+    by_path_.emplace(fresh.front().path, fresh.begin());
+    open_.splice(open_.end(), fresh);
+  }
+  while (open_.size() > kMostOpenFiles) release(open_.begin());
+  return *open_.back().lines;
+}
+
+// Lines that the disk does not take survive the closing.
+void DumpFiles::release(Files::iterator at) noexcept {
+  if (at->lines->release()) return forget(open_, at);
+  at->is_released = true;
+  waiting_.splice(waiting_.end(), open_, at);
+}
+
+void DumpFiles::forget(Files& files, Files::iterator at) noexcept {
+  by_path_.erase(at->path);
+  files.erase(at);
+}
+
+void DumpFiles::try_waiting() noexcept {
+  int refusals = 0;
+  for (auto left = waiting_.size(); left != 0 && refusals < kMostRefusals; --left) {
+    const auto at = waiting_.begin();
+    if (at->lines->release()) {
+      forget(waiting_, at);
+    } else {
+      ++refusals;
+      waiting_.splice(waiting_.end(), waiting_, at);  // the others come first, next time
+    }
+  }
+}
+
+void DumpFiles::close_folder(const std::string& folder) noexcept {
+  for (auto at = open_.begin(); at != open_.end();) {
+    const auto here = at++;
+    const std::string& path = here->path;
+    if (path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/') release(here);
+  }
+  try_waiting();
+}
+
+void DumpFiles::flush() noexcept {
+  for (const File& file : open_) file.lines->flush();
+  try_waiting();
+}
+
+void DumpFiles::close_all() noexcept {
+  for (Files* files : {&open_, &waiting_}) {
+    for (const File& file : *files) file.lines->close();
+    while (!files->empty()) forget(*files, files->begin());
+  }
+}
+
+}  // namespace tensorstat

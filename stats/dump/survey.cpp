@@ -1,0 +1,209 @@
+#include "stats/dump/survey.hpp"
+
+#include <algorithm>
+#include <future>
+#include <tensorstat/partial.hpp>
+#include <utility>
+
+#include "stats/core/abandon.hpp"
+#include "stats/dump/dump_place.hpp"
+#include "stats/dump/mindspore/file_name.hpp"
+#include "stats/files/shown.hpp"
+
+namespace tensorstat {
+namespace {
+
+// A batch of small tensors costs one launch. 16 MiB pieces are long enough for an engine's full
+// speed and short enough that reading the next one hides behind computing this one.
+constexpr std::uint64_t kBatchBytes = std::uint64_t{32} << 20;
+constexpr std::size_t kBatchCount = 1024;
+constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
+
+TensorReader::Order order_for(const Request& request) {
+  // Only a digest and sums that round at every step depend on the order of the elements.
+  const bool is_any = request.precision == Precision::kHigh &&
+                      std::ranges::none_of(request.categories, is_digest);
+  return is_any ? TensorReader::Order::kAny : TensorReader::Order::kC;
+}
+
+// The path, and the rank, graph and iteration where the folders are those of a dump.
+void add_place(const std::string& path, Identity& identity) {
+  identity.set("path", path);
+  const auto place = place_in_dump(path);
+  if (!place) return;
+  identity.set("rank", std::uint64_t{place->rank});
+  identity.set("graph", std::uint64_t{place->graph});
+  if (!place->constants) identity.set("iteration", place->iteration);
+}
+
+}  // namespace
+
+Survey::Survey(Meter& meter, Request request, bool void_is_bfloat16, Listener listener)
+    : meter_(meter),
+      request_(std::move(request)),
+      original_(void_is_bfloat16 ? Original::kVoidIsBfloat16 : Original::kAsStored),
+      order_(order_for(request_)),
+      listener_(std::move(listener)) {}
+
+void Survey::add(const std::string& path) {
+  const Original named = original_from(named_tensor(path, 0).original_dtype);
+  auto source = open_tensors(path, {.original = named == Original::kAsStored ? original_ : named});
+  progress_.files += 1;
+  if (!source) {
+    progress_.known += 1;
+    progress_.tensors += 1;
+    return listener_.unreadable(source.error());
+  }
+  const std::uint64_t before = progress_.tensors;
+  progress_.known += (*source)->count().value_or(1);
+  while (auto reader = (*source)->next()) {
+    progress_.tensors += 1;
+    *reader ? add_tensor(path, **std::move(reader)) : listener_.unreadable(reader->error());
+  }
+  if (progress_.tensors == before) {
+    listener_.unreadable({Code::kUnreadable, printable(path) + ": holds no tensor"});
+  }
+}
+
+void Survey::add_tensor(const std::string& path, TensorReader reader) {
+  Entry entry;
+  entry.path = path;
+  entry.tensor = reader.name();
+  Identity identity = named_tensor(path, reader.modified_us(), entry.tensor).identity;
+  entry.row = {std::move(identity), reader.data_size_bytes(), std::string(reader.data_type()), reader.shape(), {}};
+  add_place(path, entry.row.identity);
+  if (entry.tensor) entry.row.identity.set("tensor", *entry.tensor);
+
+  // The digest of int4 and of uint1 is over other bytes than their statistics; such a tensor is read twice.
+  const bool is_read_twice = reader.data_type() != name(reader.dtype());
+  if (reader.data_size_bytes() > kPieceBytes || is_read_twice) {
+    finish();
+    const std::string label = entry.label();
+    const Status measured = measure_alone(reader, std::move(entry));
+    if (measured) return;
+    const bool is_file = measured.error().code == Code::kUnreadable;
+    return is_file ? listener_.unreadable(measured.error()) : listener_.unmeasured(label, measured.error());
+  }
+  reader.rewind(order_, TensorReader::View::kElements);
+  std::vector<std::byte> bits(reader.data_size_bytes());
+  if (const auto got = reader.read(bits); !got) return listener_.unreadable(got.error());
+  read(bits.size());
+  const Tensor tensor{
+      .dtype = reader.dtype(), .element_count = reader.element_count(), .address = bits.data()};
+  pending_bytes_ += bits.size();
+  pending_.push_back({std::move(entry), std::move(bits), tensor});
+  if (pending_bytes_ >= kBatchBytes || pending_.size() >= kBatchCount) finish();
+}
+
+void Survey::finish() {
+  auto batch = std::make_unique<const std::vector<Pending>>(std::exchange(pending_, {}));
+  pending_bytes_ = 0;
+  if (batch->empty()) return;
+  std::vector<Tensor> tensors;
+  for (const Pending& each : *batch) tensors.push_back(each.tensor);
+  const auto all = meter_.measure(tensors, request_);
+  if (all) {
+    for (std::size_t i = 0; i < batch->size(); ++i) accept((*batch)[i].entry, (*all)[i]);
+    return;
+  }
+  bool in_use = all.error().code == Code::kInUse;
+  // One tensor that cannot be done fails the batch; find out which, and do the others.
+  for (const Pending& each : *batch) {
+    const auto measured = meter_.measure({&each.tensor, 1}, request_);
+    if (measured) {
+      accept(each.entry, measured->front());
+    } else {
+      in_use |= measured.error().code == Code::kInUse;
+      listener_.unmeasured(each.entry.label(), measured.error());
+    }
+  }
+  if (in_use) abandon(std::move(batch));
+}
+
+Status Survey::measure_alone(TensorReader& reader, Entry entry) {
+  using View = TensorReader::View;
+  Categories values, digests;
+  const bool is_packed = reader.data_type() != name(reader.dtype());
+  for (const Category category : request_.categories) {
+    (is_packed && is_digest(category) ? digests : values).push_back(category);
+  }
+  if (values.empty()) {  // digests alone, of bytes that are no elements
+    const auto digested = measure_in_pieces(reader, Dtype::kUint8, View::kOriginal, digests);
+    if (!digested) return digested.error();
+    accept(std::move(entry), digested->front());
+    return {};
+  }
+  const auto measured = measure_in_pieces(reader, reader.dtype(), View::kElements, values);
+  if (!measured) return measured.error();
+  if (digests.empty()) {
+    accept(std::move(entry), measured->front());
+    return {};
+  }
+  const auto digested = measure_in_pieces(reader, Dtype::kUint8, View::kOriginal, digests);
+  if (!digested) return digested.error();
+  Statistics all(request_.categories, {});
+  std::vector<Decision> placement;
+  std::size_t next_value = 0, next_digest = 0;
+  for (const Category category : request_.categories) {
+    const Measurement from = is_digest(category) ? digested->front() : measured->front();
+    const std::size_t at = is_digest(category) ? next_digest++ : next_value++;
+    all.values.push_back(from.statistics.values[at]);
+    placement.push_back(from.placement[at]);
+  }
+  accept(std::move(entry), {all, placement, measured->front().device_bytes});
+  return {};
+}
+
+// A device that does not answer is asked once: `auto` means the host the second time.
+Result<Measurements> Survey::measure_in_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
+                                              const Categories& categories) {
+  auto measured = stream_pieces(reader, dtype, view, categories);
+  const bool again = !measured && measured.error().code == Code::kInUse && request_.on == On::kAuto;
+  return again ? stream_pieces(reader, dtype, view, categories) : std::move(measured);
+}
+
+Result<Measurements> Survey::stream_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
+                                          const Categories& categories) {
+  auto stream = meter_.stream(dtype, {categories, request_.precision, request_.on});
+  if (!stream) return stream.error();
+  reader.rewind(order_, view);
+  struct Pieces {
+    std::vector<std::byte> now = std::vector<std::byte>(kPieceBytes), next = now;
+  };
+  auto pieces = std::make_unique<Pieces>();
+  std::vector<std::byte>&now = pieces->now, &next = pieces->next;
+  // Declared after the buffers: it waits for the reading thread before they go.
+  std::future<Result<std::size_t>> reading;
+  const auto read_ahead = [&] { reading = std::async([&] { return reader.read(next); }); };
+  for (read_ahead();;) {
+    const auto got = reading.get();
+    if (!got) return got.error();
+    if (*got == 0) {
+      auto finished = stream->finish();
+      if (!finished && finished.error().code == Code::kInUse) abandon(std::move(pieces));
+      return finished;
+    }
+    std::swap(now, next);
+    read_ahead();
+    Status appended = stream->append(std::span(now).first(*got));
+    if (!appended) {
+      if (appended.error().code == Code::kInUse) abandon(std::move(pieces));
+      return appended.error();
+    }
+    read(*got);
+  }
+}
+
+void Survey::accept(Entry entry, const Measurement& measurement) {
+  entry.row.statistics = Statistics(measurement.statistics);
+  entry.placement = measurement.placement;
+  entry.device_bytes = measurement.device_bytes;
+  listener_.measured(std::move(entry));
+}
+
+void Survey::read(std::uint64_t bytes) {
+  progress_.bytes += bytes;
+  listener_.progressed(progress_);
+}
+
+}  // namespace tensorstat

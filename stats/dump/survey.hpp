@@ -1,0 +1,79 @@
+// Reads tensors from files and has them measured: small ones many at a time, large ones in pieces.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <tensorstat/meter.hpp>
+#include <tensorstat/rows.hpp>
+#include <vector>
+
+#include "stats/files/tensor_source.hpp"
+
+namespace tensorstat {
+
+// What was found out about one tensor.
+struct Entry {
+  std::string path;                   // of its file
+  std::optional<std::string> tensor;  // its name, where the file is a container of tensors
+  Row row;
+  std::span<const Decision> placement;  // good while the listener looks
+  std::uint64_t device_bytes = 0;
+
+  std::string label() const { return tensor_label(path, tensor); }
+};
+
+class Survey {
+ public:
+  struct Progress {
+    std::size_t files = 0;    // opened
+    std::size_t known = 0;    // tensors in these
+    std::size_t tensors = 0;  // read
+    std::uint64_t bytes = 0;  // read
+  };
+
+  struct Listener {
+    std::function<void(Entry&&)> measured;         // in the order of the files, and of the tensors in each
+    std::function<void(const Error&)> unreadable;  // a file, or a tensor in it; names it
+    std::function<void(const std::string& label, const Error&)> unmeasured;  // what the engine says
+    std::function<void(const Progress&)> progressed;
+  };
+
+  Survey(Meter& meter, Request request, bool void_is_bfloat16, Listener listener);
+
+  // Each tensor of the file, or the file itself, ends in one call of `measured`, `unreadable` or `unmeasured`, at the
+  // latest when finish() returns. No more than a few dozen MiB of the files are held at any time (a large
+  // Fortran-ordered one takes a window of 256 MiB when the order matters).
+  void add(const std::string& path);
+  void finish();
+
+ private:
+  struct Pending {
+    Entry entry;
+    std::vector<std::byte> bits;
+    Tensor tensor;
+  };
+
+  void add_tensor(const std::string& path, TensorReader reader);
+  Result<Measurements> measure_in_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
+                                         const Categories& categories);
+  Result<Measurements> stream_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
+                                     const Categories& categories);
+  Status measure_alone(TensorReader& reader, Entry entry);
+  void accept(Entry entry, const Measurement& measurement);
+  void read(std::uint64_t bytes);
+
+  Meter& meter_;
+  const Request request_;
+  const Original original_;
+  const TensorReader::Order order_;
+  const Listener listener_;
+  std::vector<Pending> pending_;
+  std::uint64_t pending_bytes_ = 0;
+  Progress progress_;
+};
+
+}  // namespace tensorstat
