@@ -18,7 +18,7 @@ inline constexpr std::string_view kExamples = R"(  tensorstat weights.npy       
   tensorstat run --fail-on 'nan,inf,absmax>65504' && echo clean    exit status 1 where a tensor is not
   tensorstat huge.npy --on device --budget 512M --explain
   tensorstat dump --config data_dump.json run     what MindSpore would have written of them
-  tensorstat devices                              what there is to compute on
+  tensorstat devices --check                      what there is to compute on, and whether it is right and fast
   tensorstat explain l2norm                       what a statistic is, and what NaN does to it
 )";
 
