@@ -133,6 +133,8 @@ CommandLine::CommandLine()
   explain_ = add_explain_command(app_, explained_);
   devices_ = add_devices_command(app_, devices_arguments_);
   dump_ = add_dump_command(app_, dumped_);
+  diff_ = add_diff_command(app_, compared_);
+  origin_ = add_origin_command(app_, searched_);
   app_.set_help_all_flag("--help-all", "Show every option, the statistics and the exit statuses");
 }
 
@@ -143,6 +145,8 @@ std::variant<Arguments, int> CommandLine::parse(int argc, const char* const* arg
     if (devices_->parsed()) arguments_.devices = std::move(devices_arguments_);
     if (explain_->parsed()) arguments_.explained = std::move(explained_);
     if (dump_->parsed()) arguments_.dump = std::move(dumped_);
+    if (diff_->parsed()) arguments_.diff = std::move(compared_);
+    if (origin_->parsed()) arguments_.origin = std::move(searched_);
     if (!app_.get_subcommands().empty()) return std::move(arguments_);
     if (arguments_.paths.empty()) {
       throw CLI::ValidationError("nothing to read: name a file, a directory or a glob");

@@ -9,6 +9,7 @@
 
 #include "stats/cli/condition.hpp"
 #include "stats/cli/devices.hpp"
+#include "stats/cli/diff_command.hpp"
 #include "stats/cli/dump_command.hpp"
 #include "stats/cli/explain.hpp"
 #include "stats/cli/screen.hpp"
@@ -29,9 +30,13 @@ enum Exit : int {
 enum class Format { kTable, kCsv, kJson, kNdjson, kMarkdown };
 
 struct Arguments {
-  std::optional<DevicesArguments> devices;    // `tensorstat devices` was asked for
-  std::optional<ExplainArguments> explained;  // `tensorstat explain` was asked for
-  std::optional<DumpArguments> dump;  // `tensorstat dump` was asked for
+  // The subcommand that was asked for.
+  std::optional<DevicesArguments> devices;
+  std::optional<ExplainArguments> explained;
+  std::optional<DumpArguments> dump;
+  std::optional<DiffArguments> diff;
+  std::optional<OriginArguments> origin;
+
   std::vector<std::string> paths;
   Request request;
   MeterOptions meter;
@@ -64,7 +69,9 @@ class CommandLine {
   DevicesArguments devices_arguments_;
   ExplainArguments explained_;
   DumpArguments dumped_;
-  CLI::App *devices_, *explain_, *dump_;
+  DiffArguments compared_;
+  OriginArguments searched_;
+  CLI::App *devices_, *explain_, *dump_, *diff_, *origin_;
 };
 
 }  // namespace tensorstat::cli
