@@ -7,6 +7,7 @@
 #include "stats/files/shown.hpp"
 #include "stats/rows/csv_cut.hpp"
 #include "stats/rows/csv_heading.hpp"
+#include "stats/rows/dump_json.hpp"
 #include "stats/rows/statistic_csv.hpp"
 #include "stats/rows/csv_value.hpp"
 
@@ -14,6 +15,9 @@ namespace tensorstat {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20, kMostRowBytes = std::size_t{64} << 20;
+
+// So far the { of a dump.json is looked for.
+constexpr std::size_t kMostBlanks = 256;
 
 struct Fault {
   std::string what = {};          // empty: there is none
@@ -243,7 +247,13 @@ class Reader {
 }  // namespace
 
 Result<RowsRead> read_rows(std::string_view text, const EachRow& each) try {
-  return Reader("statistic.csv", text, nullptr, each).run();
+  if (!is_dump_json(text)) return Reader("statistic.csv", text, nullptr, each).run();
+  const NextPiece next = [&](std::string& piece) -> Result<bool> {
+    piece += text.substr(0, kPieceBytes);
+    text.remove_prefix(std::min(text.size(), kPieceBytes));
+    return !text.empty();
+  };
+  return read_dump_json("dump.json", next, each);
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }
@@ -262,6 +272,9 @@ Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each)
     offset += more;
     return more != 0;
   };
+  std::string beginning(std::min<std::uint64_t>(file->size_bytes(), kMostBlanks), '\0');
+  if (Status read = file->read_at(0, std::as_writable_bytes(std::span(beginning))); !read) return read.error();
+  if (is_dump_json(beginning)) return read_dump_json(printable(path), refill, each);
   return Reader(printable(path), {}, refill, each).run();
 } catch (const std::bad_alloc&) {
   return out_of_memory();

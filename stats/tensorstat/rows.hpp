@@ -81,7 +81,7 @@ std::optional<Dialect> dialect_from(std::string_view name);
 std::vector<std::string_view> dialect_names();
 
 // The names of the columns that a row of dialect kOurs may have after the statistics: "path", "rank", "graph",
-// "iteration", "tensor". A row that does not say has an empty cell there.
+// "iteration", "tensor", and "crc32" and "xor", msprobe's checksums. A row that does not say has an empty cell there.
 std::vector<std::string_view> further_columns();
 
 // What the rows of one file have in common.
@@ -114,7 +114,7 @@ class RowWriter {
 
 // What a file of rows turned out to be.
 struct RowsRead {
-  std::optional<Dialect> dialect;    // none: the file holds no row that would tell
+  std::optional<Dialect> dialect;    // none: the file holds no row that would tell, or is no csv
   Categories categories;             // one for each column of a statistic; one may come twice in MindSpore's
   std::vector<std::string> columns;  // the names of its further columns
   std::uint64_t row_count = 0;
@@ -123,7 +123,8 @@ struct RowsRead {
 // Gets each row, in order. An error ends the reading and is what the reader returns.
 using EachRow = std::function<Status(Row&& row)>;
 
-// Reads a whole statistic.csv of any dialect. The heading and the first row tell which it is.
+// Reads a whole statistic.csv of any dialect. The heading and the first row tell which it is. A text that begins with {
+// is read as msprobe's dump.json: each tensor is a row of its own categories, which stats/rows/dump_json.hpp describes.
 //
 // Strict: the heading must be known, and every row must have its fields, its quotes and its LF in one dialect
 // throughout. What is wrong is said (kUnreadable) with its line number, counted from 1; the rows before it have been
