@@ -7,6 +7,7 @@
 #include "stats/dump/mindspore/json_text.hpp"
 #include "stats/dump/replay.hpp"
 #include "stats/files/whole_file.hpp"
+#include "stats/rows/dialect.hpp"
 
 namespace tensorstat::cli {
 
@@ -24,8 +25,10 @@ CLI::App* add_dump_command(CLI::App& app, DumpArguments& arguments) {
   dump->add_option("-o,--output", arguments.output,
                    "Write below this directory, not `path` of the config")
       ->type_name("DIR");
-  const auto dialects = dialect_names();
-  const std::vector<std::string> names(dialects.begin(), dialects.end());
+  std::vector<std::string> names;  // of the dialects that one statistic.csv has for every config
+  for (const std::string_view each : dialect_names()) {
+    if (value_of(*dialect_from(each)).orders.empty()) names.emplace_back(each);
+  }
   dump->add_option("--dialect", arguments.dialect, "How statistic.csv is written")
       ->check(CLI::IsMember(names))
       ->type_name(CLI::detail::join(names, "|"));

@@ -24,6 +24,7 @@ class CsvText {
  private:
   RowFormat format_;
   const CsvDialect* dialect_ = nullptr;
+  Categories written_;  // in the order of the dialect
   std::vector<const Column*> further_;
 };
 
@@ -31,7 +32,8 @@ class CsvText {
 // reader may take one off whenever it sees this form.
 bool wants_apostrophe(std::string_view text);
 
-// The heading and one row of the dialects' common columns, for writers that hold no CsvText.
+// The heading and one row of the dialects' common columns, for writers that hold no CsvText. The dialect has a column
+// for each of the categories.
 std::string csv_header(const Categories& categories, Dialect dialect);
 std::string csv_row(const Row& row, Dialect dialect);
 
