@@ -1,6 +1,5 @@
 #include "kernels-cl/driver/signal_guard.hpp"
 
-#include <dlfcn.h>
 #include <link.h>
 
 #include <algorithm>
@@ -57,6 +56,7 @@ std::vector<LoadedObject> loaded_objects() {
   if (dl_iterate_phdr(add, &all) != 0) throw std::bad_alloc();
   return all;
 }
+
 auto object_at(const std::vector<LoadedObject>& all, std::uintptr_t address) {
   return std::ranges::find_if(all, [&](const LoadedObject& each) { return each.begin <= address && address < each.end; });
 }
@@ -76,6 +76,19 @@ std::vector<LoadedObject> objects_but_the_driver(cl_platform_id platform) {
   return all;
 }
 
+// Whether any object holds it; code that was compiled at run time is in none, nor are SIG_DFL and SIG_IGN. Not
+// dladdr, which goes through every symbol of the object: milliseconds, for LLVM.
+bool lies_in_an_object(std::uintptr_t address) {
+  const auto holds = [](dl_phdr_info* info, std::size_t, void* wanted) -> int {
+    const std::uintptr_t offset = *static_cast<const std::uintptr_t*>(wanted) - info->dlpi_addr;
+    const auto is_there = [&](const ElfW(Phdr)& part) {
+      return part.p_type == PT_LOAD && offset - part.p_vaddr < part.p_memsz;
+    };
+    return std::any_of(info->dlpi_phdr, info->dlpi_phdr + info->dlpi_phnum, is_there);
+  };
+  return dl_iterate_phdr(holds, &address) != 0;
+}
+
 bool same_handler(const struct sigaction& one, const struct sigaction& other) {
   return one.sa_handler == other.sa_handler;  // shares its memory with sa_sigaction
 }
@@ -92,9 +105,8 @@ SignalGuard::SignalGuard(cl_platform_id platform)
 
 SignalGuard::~SignalGuard() {
   const auto is_drivers = [&](const struct sigaction& action) {
-    Dl_info object{};  // code that was compiled at run time is in none, nor are SIG_DFL and SIG_IGN
-    return object_at(others_, reinterpret_cast<std::uintptr_t>(action.sa_handler)) == others_.end() &&
-           dladdr(reinterpret_cast<const void*>(action.sa_handler), &object) != 0;
+    const auto handler = reinterpret_cast<std::uintptr_t>(action.sa_handler);
+    return object_at(others_, handler) == others_.end() && lies_in_an_object(handler);
   };
   for (int signal = 1; signal < NSIG; ++signal) {
     const struct sigaction& saved = saved_[static_cast<std::size_t>(signal)];

@@ -92,8 +92,7 @@ std::string cache_key(std::string_view text) {
   const auto digest = sha256({reinterpret_cast<const unsigned char*>(text.data()), text.size()});
   constexpr char kDigits[] = "0123456789abcdef";
   std::string key;
-  if (!digest) return key;
-  for (const unsigned char byte : *digest) {
+  for (const unsigned char byte : digest) {
     key.push_back(kDigits[byte >> 4]);
     key.push_back(kDigits[byte & 15]);
   }
@@ -110,8 +109,7 @@ Binary load_binary(const std::string& key) {
   Binary entry(bytes);
   if (!read_all(file, entry.data(), bytes)) return {};
   const std::span<const unsigned char> digested(entry.data(), bytes - sizeof(Sha256));
-  const auto digest = sha256(digested);
-  if (!digest || !std::ranges::equal(*digest, std::span(entry).last(sizeof(Sha256)))) return {};
+  if (!std::ranges::equal(sha256(digested), std::span(entry).last(sizeof(Sha256)))) return {};
   Header header;
   std::memcpy(static_cast<void*>(&header), entry.data(), sizeof header);
   if (header != header_of(key, bytes - kBytesBeside)) return {};
@@ -127,9 +125,8 @@ void store_binary(const std::string& key, const Binary& binary) {
   Binary entry(sizeof header + binary.size());
   std::memcpy(entry.data(), &header, sizeof header);
   std::ranges::copy(binary, entry.begin() + sizeof header);
-  const auto digest = sha256(entry);
-  if (!digest) return;
-  entry.insert(entry.end(), digest->begin(), digest->end());
+  const Sha256 digest = sha256(entry);
+  entry.insert(entry.end(), digest.begin(), digest.end());
   std::error_code failed;
   std::filesystem::create_directories(folder(), failed);
   if (failed) return;

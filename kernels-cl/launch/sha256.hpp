@@ -1,17 +1,15 @@
-// SHA-256, for the kernels on disk.
+// SHA-256 (FIPS 180-4), for the kernels on disk.
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <optional>
 #include <span>
 
 namespace tensorstat::cl_engine {
 
 using Sha256 = std::array<unsigned char, 32>;
 
-// By OpenSSL, in a library context of its own: what an openssl.cnf or the program demands of OpenSSL does not reach
-// it, and the caller's queue of OpenSSL errors stays as it is. Nothing where OpenSSL has none, or no memory.
-std::optional<Sha256> sha256(std::span<const unsigned char> bytes) noexcept;
+// Not OpenSSL's: its shared library would be loaded into each helper process that tries a driver, which makes the start
+// of that process a tenth longer. Nor can what an openssl.cnf demands, or memory that is short, keep a kernel from disk.
+Sha256 sha256(std::span<const unsigned char> bytes) noexcept;
 
 }  // namespace tensorstat::cl_engine

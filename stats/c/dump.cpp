@@ -130,6 +130,13 @@ int tensorstat_wants(const tensorstat_session* session, const tensorstat_place* 
   return session != nullptr && where && session->session.wants(*where, operator_of(op), failed != 0);
 }
 
+int tensorstat_wants_io(const tensorstat_session* session, const tensorstat_place* place, const tensorstat_operator* op,
+                        int32_t io, int failed) {
+  const auto where = place_of(place);
+  if (session == nullptr || !where || (io != TENSORSTAT_INPUT && io != TENSORSTAT_OUTPUT)) return 0;
+  return session->session.wants(*where, operator_of(op), static_cast<Io>(io), failed != 0);
+}
+
 tensorstat_code tensorstat_collect(tensorstat_session* session, const tensorstat_place* place,
                                    const tensorstat_operator* op, const tensorstat_dump_tensor* tensors,
                                    size_t tensor_count, int failed_to_run) {
@@ -160,14 +167,38 @@ tensorstat_code tensorstat_collect(tensorstat_session* session, const tensorstat
   });
 }
 
-void tensorstat_step_end(tensorstat_session* session, const tensorstat_place* place) {
-  const auto where = place_of(place);
-  if (session != nullptr && where) session->session.step_end(*where);
+tensorstat_code tensorstat_save_kernel_args(tensorstat_session* session, const tensorstat_place* place,
+                                            const tensorstat_operator* op, const char* const* names,
+                                            const char* const* values, size_t count) {
+  return guarded([&]() -> tensorstat_code {
+    const auto where = place_of(place);
+    if (session == nullptr || !where) return missing(session == nullptr ? "the session" : "the place");
+    if (count != 0 && (names == nullptr || values == nullptr)) return missing("the arguments' names or values");
+    std::vector<std::pair<std::string, std::string>> args;
+    for (size_t i = 0; i < count; ++i) args.emplace_back(text_of(names[i]), text_of(values[i]));
+    session->session.save_kernel_args(*where, operator_of(op), args);
+    return TENSORSTAT_OK;
+  });
 }
 
-void tensorstat_session_flush(tensorstat_session* session) {
-  if (session != nullptr) session->session.flush();
+tensorstat_code tensorstat_save_execution_order(tensorstat_session* session, uint32_t rank, uint32_t graph,
+                                                const char* const* full_scope_names, size_t count) {
+  return guarded([&]() -> tensorstat_code {
+    if (session == nullptr) return missing("the session");
+    if (count != 0 && full_scope_names == nullptr) return missing("the list of operators");
+    std::vector<std::string> names;
+    for (size_t i = 0; i < count; ++i) names.push_back(text_of(full_scope_names[i]));
+    session->session.save_execution_order(rank, graph, names);
+    return TENSORSTAT_OK;
+  });
 }
+
+int tensorstat_step_end(tensorstat_session* session, const tensorstat_place* place) {
+  const auto where = place_of(place);
+  return session != nullptr && where && session->session.step_end(*where);
+}
+
+int tensorstat_session_flush(tensorstat_session* session) { return session != nullptr && session->session.flush(); }
 
 void tensorstat_session_close(tensorstat_session* session) { delete session; }
 
@@ -178,9 +209,21 @@ tensorstat_code tensorstat_session_counters(const tensorstat_session* session, t
     }
     const DumpCounters now = session->session.counters();
     const size_t room = counters->size;
-    const tensorstat_counters to{room,           now.operator_count, now.tensor_count,     now.overflow_count,
-                                 now.row_count,  now.lost_row_count, now.file_count,       now.lost_tensor_count,
-                                 now.stall_count, now.stalled_us,    now.held_bytes,       now.most_held_bytes};
+    const tensorstat_counters to{room,
+                                 now.operator_count,
+                                 now.tensor_count,
+                                 now.overflow_count,
+                                 now.row_count,
+                                 now.lost_row_count,
+                                 now.file_count,
+                                 now.lost_tensor_count,
+                                 now.stall_count,
+                                 now.stalled_us,
+                                 now.held_bytes,
+                                 now.most_held_bytes,
+                                 now.waiting_row_count,
+                                 now.lost_file_count,
+                                 now.complex_count};
     std::memcpy(counters, &to, std::min(room, sizeof to));
     return TENSORSTAT_OK;
   });

@@ -1,12 +1,12 @@
 // Meters, results, streams and partials of <tensorstat/tensorstat.h>.
 #include <algorithm>
 #include <tensorstat/dlpack.hpp>
-#include <tensorstat/partial.hpp>
 
-#include "stats/c/support.hpp"
+#include "stats/c/handles.hpp"
 
 using namespace tensorstat;
 using c::failed;
+using c::give;
 using c::guarded;
 using c::missing;
 
@@ -14,22 +14,12 @@ struct tensorstat_meter {
   Meter meter;
 };
 
-struct tensorstat_result {
-  Measurements measurements;
-  Categories categories;
-  std::vector<tensorstat_value> values;  // the tensors' one after another
-};
-
 struct tensorstat_stream {
   Meter::Stream stream;
   Categories categories;
 };
 
-struct tensorstat_partial {
-  Partial partial;
-};
-
-namespace {
+namespace tensorstat::c {
 
 tensorstat_code give(Result<Measurements> measured, Categories categories, tensorstat_result** result) {
   if (!measured) return failed(measured.error());
@@ -37,11 +27,23 @@ tensorstat_code give(Result<Measurements> measured, Categories categories, tenso
       new tensorstat_result{*std::move(measured), std::move(categories), {}});
   to->values.reserve(to->measurements.size() * to->categories.size());
   for (const Measurement each : to->measurements) {
-    for (const Value& value : each.statistics.values) to->values.push_back(c::value_of(value));
+    for (const Value& value : each.statistics.values) to->values.push_back(value_of(value));
   }
   *result = to.release();
   return TENSORSTAT_OK;
 }
+
+tensorstat_code give(Result<std::vector<Partial>> folded, tensorstat_partial** partials) {
+  if (!folded) return failed(folded.error());
+  std::vector<std::unique_ptr<tensorstat_partial>> made;
+  for (Partial& each : *folded) made.emplace_back(new tensorstat_partial{std::move(each)});
+  for (size_t i = 0; i < made.size(); ++i) partials[i] = made[i].release();
+  return TENSORSTAT_OK;
+}
+
+}  // namespace tensorstat::c
+
+namespace {
 
 const Decision* decision(const tensorstat_result* result, size_t tensor, size_t index) {
   if (result == nullptr || tensor >= result->measurements.size()) return nullptr;
@@ -189,12 +191,7 @@ tensorstat_code tensorstat_fold(tensorstat_meter* meter, const tensorstat_tensor
     if (!taken) return failed(taken.error());
     c::Tensors list;
     if (const Status status = list.take(tensors, tensor_count); !status) return failed(status.error());
-    auto folded = meter->meter.fold(list.all(), *taken);
-    if (!folded) return failed(folded.error());
-    std::vector<std::unique_ptr<tensorstat_partial>> made;  // all of them, or none
-    for (Partial& each : *folded) made.emplace_back(new tensorstat_partial{std::move(each)});
-    for (size_t i = 0; i < made.size(); ++i) partials[i] = made[i].release();
-    return TENSORSTAT_OK;
+    return give(meter->meter.fold(list.all(), *taken), partials);
   });
 }
 

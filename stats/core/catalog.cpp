@@ -12,6 +12,7 @@ struct CategoryRow {
   std::string_view name, column;
   ValueKind kind;
   bool in_all;
+  std::string_view formula, nan_rule;
 };
 
 // What other tools call a category: msprobe, PyTorch, TransformerEngine. Typed, and never written.
@@ -30,7 +31,8 @@ struct DtypeRow {
   bool has_specials;
 };
 
-#define TENSORSTAT_ROW(id, name, column, kind, in_all, needs) CategoryRow{name, column, ValueKind::kind, in_all != 0},
+#define TENSORSTAT_ROW(id, name, column, kind, in_all, needs, formula, nan_rule) \
+  CategoryRow{name, column, ValueKind::kind, in_all != 0, formula, nan_rule},
 constexpr std::array kCategoryRows = {TENSORSTAT_CATEGORIES(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
 
@@ -54,6 +56,8 @@ std::string listed(const Rows& rows) {
 std::string_view name(Category category) { return row(category).name; }
 std::string_view column(Category category) { return row(category).column; }
 ValueKind kind(Category category) { return row(category).kind; }
+std::string_view formula(Category category) { return row(category).formula; }
+std::string_view nan_rule(Category category) { return row(category).nan_rule; }
 std::string_view name(Dtype dtype) { return row(dtype).name; }
 bool is_float(Dtype dtype) { return row(dtype).has_specials; }
 std::string_view name(Precision precision) {

@@ -1,11 +1,11 @@
 #include "stats/dump/dump_session.hpp"
-#include "stats/rows/dialect.hpp"
 
 #include <cstdlib>
 #include <map>
 #include <new>
 
 #include "stats/dump/mindspore/json_text.hpp"
+#include "stats/rows/dialect.hpp"
 
 namespace tensorstat {
 

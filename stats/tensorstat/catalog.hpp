@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Categories and dtypes by name: what can be measured, and of what.
 #pragma once
 
@@ -41,6 +42,9 @@ using Categories = std::vector<Category>;
 std::string_view name(Category category);    // "negative zero count"
 std::string_view column(Category category);  // "Negative Zero Count"
 ValueKind kind(Category category);
+// For people: what it is, of the elements x, and what NaN, Inf and an empty tensor do to it.
+std::string_view formula(Category category);   // "the square root of the sum of x * x"
+std::string_view nan_rule(Category category);  // "NaN where an element is; ..."
 std::string_view name(Dtype dtype);          // "float32"
 constexpr std::uint32_t size_bytes(Dtype dtype);  // of one element
 bool is_float(Dtype dtype);                  // has NaN and Inf

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors of other frameworks, as DLPack describes them: NumPy, PyTorch, JAX, CuPy, TVM and others hand them over.
 // https://dmlc.github.io/dlpack/latest/c_api.html, versions 0.x and 1.x.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dump layer that a framework's backend links: MindSpore's data_dump.json in, statistic.csv and
 // .npy files out, while training runs.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The front door: tensors in, statistics out, computed where the tensors live.
 //
 //   tensorstat::Meter meter;

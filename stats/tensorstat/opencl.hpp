@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors in OpenCL memory, measured on the caller's queue without waiting for them.
 //
 //   auto meter = tensorstat::DeviceMeter::on(queue);                        // a cl_command_queue

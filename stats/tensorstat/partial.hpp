@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The partial: what a pass over a tensor, or over any part of it, leaves behind. Lanes, chunks,
 // devices and ranks each yield one; all merge by the same function, in any order, to the same bits.
 #pragma once
@@ -28,7 +29,7 @@ enum Need : Needs {
   kSha1Digest = Needs{1} << 31,
   kDigests = kMd5Digest | kSha1Digest,
 };
-#define TENSORSTAT_NEED(id, name, column, kind, in_all, needs) needs,
+#define TENSORSTAT_NEED(id, name, column, kind, in_all, needs, ...) needs,
 inline constexpr Needs kCategoryNeeds[] = {TENSORSTAT_CATEGORIES(TENSORSTAT_NEED)};
 constexpr Needs needs(Category category) { return kCategoryNeeds[static_cast<int>(category)]; }
 #undef TENSORSTAT_NEED

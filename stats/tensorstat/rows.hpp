@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of statistics: whose tensor it was, and what was found. Written and read in every dialect of statistic.csv, and
 // of the csv that CANN writes for each run of an operator.
 //

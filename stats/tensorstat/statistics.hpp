@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is known of a tensor once its pass is done.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors as values. A message is written for the person who has to act on it: what was being done,
 // to which file, key or device, and what the system said.
 #pragma once

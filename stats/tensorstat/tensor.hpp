@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tensor as the library sees it: bits somewhere, a dtype, a shape. Nothing here owns the bits.
 #pragma once
 

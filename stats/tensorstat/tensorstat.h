@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensorstat in C: statistics of tensors, computed where the tensors live. For C11 and later, for C++ of any
  * standard and any ABI of its standard library, and for every language that calls C.
  *
@@ -236,6 +237,46 @@ TENSORSTAT_API tensorstat_code tensorstat_partial_serialize(const tensorstat_par
 /* Takes nothing on trust. */
 TENSORSTAT_API tensorstat_code tensorstat_partial_parse(const void* from, size_t bytes, tensorstat_partial** partial);
 
+/* ---- on a caller's OpenCL queue: batches that nobody waits for ----
+ *
+ *     tensorstat_device_meter_open(queue, UINT64_MAX, &meter);
+ *     tensorstat_submit(meter, tensors, n, &request, (void**)&written, 1, &ticket);
+ *     ...                                             // the next training step
+ *     tensorstat_ticket_collect(ticket, &result);     // waits only if it must
+ *     tensorstat_ticket_close(ticket);
+ */
+
+typedef struct tensorstat_device_meter tensorstat_device_meter;
+typedef struct tensorstat_ticket tensorstat_ticket; /* a batch under way; it may outlive its device meter */
+
+/* On a cl_command_queue, in or out of order, which is retained; in its context and on its device. Takes at most
+ * `budget_bytes` of device memory for all batches in flight together; UINT64_MAX: no limit. Any number of batches may
+ * be in flight. */
+TENSORSTAT_API tensorstat_code tensorstat_device_meter_open(void* queue, uint64_t budget_bytes,
+                                                            tensorstat_device_meter** meter);
+TENSORSTAT_API void tensorstat_device_meter_close(tensorstat_device_meter* meter);
+/* As tensorstat_meter_device_memory. */
+TENSORSTAT_API void tensorstat_device_meter_memory(const tensorstat_device_meter* meter, uint64_t* current_bytes,
+                                                   uint64_t* peak_bytes);
+
+/* Enqueues the batch behind the cl_events of `wait_list`, flushes the queue and does not wait, except that the first
+ * batch of a dtype and its statistics builds a kernel. The tensors (cl_mem, shared virtual memory, or host memory that
+ * the device reads in place) hold their bits until the ticket's event has completed. Refused with words: digests,
+ * strides, TENSORSTAT_ON_HOST, and what the budget has no room for. */
+TENSORSTAT_API tensorstat_code tensorstat_submit(tensorstat_device_meter* meter, const tensorstat_tensor* tensors,
+                                                 size_t tensor_count, const tensorstat_request* request,
+                                                 void* const* wait_list, size_t wait_count,
+                                                 tensorstat_ticket** ticket);
+/* The cl_event that completes when the results are on the host. The ticket owns it: retain it to keep it longer. */
+TENSORSTAT_API void* tensorstat_ticket_event(const tensorstat_ticket* ticket);
+/* The results, or a partial of each tensor into `partials`, which has room for them. Waits for this batch alone. After
+ * any error but TENSORSTAT_IN_USE nothing reads the tensors any more. A ticket is collected once, by one of the two. */
+TENSORSTAT_API tensorstat_code tensorstat_ticket_collect(tensorstat_ticket* ticket, tensorstat_result** result);
+TENSORSTAT_API tensorstat_code tensorstat_ticket_collect_partials(tensorstat_ticket* ticket,
+                                                                  tensorstat_partial** partials);
+/* Waits for a device that still writes results. */
+TENSORSTAT_API void tensorstat_ticket_close(tensorstat_ticket* ticket);
+
 /* ---- a dump session, for a framework's backend ---- */
 
 typedef struct tensorstat_session tensorstat_session;
@@ -314,22 +355,36 @@ TENSORSTAT_API const tensorstat_operator* tensorstat_operator_named(tensorstat_s
 /* Whether anything of this operator is wanted at this place: a hint to save work. `failed`: whether it failed. */
 TENSORSTAT_API int tensorstat_wants(const tensorstat_session* session, const tensorstat_place* place,
                                     const tensorstat_operator* op, int failed);
+/* The same of its inputs (`io` is TENSORSTAT_INPUT) or of its outputs alone. */
+TENSORSTAT_API int tensorstat_wants_io(const tensorstat_session* session, const tensorstat_place* place,
+                                       const tensorstat_operator* op, int32_t io, int failed);
 /* Hands the tensors of one run of an operator over. An error is one of the arguments; faults of disk and device are
  * counted. After an error nothing was taken and no `release` is called. */
 TENSORSTAT_API tensorstat_code tensorstat_collect(tensorstat_session* session, const tensorstat_place* place,
                                                   const tensorstat_operator* op, const tensorstat_dump_tensor* tensors,
                                                   size_t tensor_count, int failed);
-/* The iteration of this rank and graph is over. With `enable`, returns when all of it is on disk. */
-TENSORSTAT_API void tensorstat_step_end(tensorstat_session* session, const tensorstat_place* place);
-/* Returns when all that was handed over is in its file, or lost and counted. */
-TENSORSTAT_API void tensorstat_session_flush(tensorstat_session* session);
+/* With save_kernel_args in the config: the arguments of an operator, by name and value. Both lists have `count` texts. */
+TENSORSTAT_API tensorstat_code tensorstat_save_kernel_args(tensorstat_session* session, const tensorstat_place* place,
+                                                           const tensorstat_operator* op, const char* const* names,
+                                                           const char* const* values, size_t count);
+/* The operators of a compiled graph, by full scope name, in the order of their execution. */
+TENSORSTAT_API tensorstat_code tensorstat_save_execution_order(tensorstat_session* session, uint32_t rank,
+                                                               uint32_t graph, const char* const* full_scope_names,
+                                                               size_t count);
+/* The iteration of this rank and graph is over. With `enable`, returns when all of it is in its files, and then what
+ * tensorstat_session_flush returns; else 1. */
+TENSORSTAT_API int tensorstat_step_end(tensorstat_session* session, const tensorstat_place* place);
+/* Returns when all that was handed over is in its file, waits for the disk, or is lost and counted: 1 where all of it
+ * is in its file, 0 while anything waits and once anything was lost. */
+TENSORSTAT_API int tensorstat_session_flush(tensorstat_session* session);
 /* Flushes, and gives the session and its operators back. */
 TENSORSTAT_API void tensorstat_session_close(tensorstat_session* session);
 
 typedef struct {
   size_t size;  /* sizeof(tensorstat_counters), set by the caller: no more is written */
   uint64_t operator_count, tensor_count, overflow_count, row_count, lost_row_count, file_count, lost_tensor_count,
-      stall_count, stalled_us, held_bytes, most_held_bytes; /* as in DumpCounters of <tensorstat/dump.hpp> */
+      stall_count, stalled_us, held_bytes, most_held_bytes, waiting_row_count, lost_file_count,
+      complex_count; /* as in DumpCounters of <tensorstat/dump.hpp> */
 } tensorstat_counters;
 TENSORSTAT_API tensorstat_code tensorstat_session_counters(const tensorstat_session* session,
                                                            tensorstat_counters* counters);

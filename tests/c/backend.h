@@ -92,13 +92,16 @@ static int dump_into(const char* folder) {
   snprintf(config, sizeof config,
            "{\"common_dump_settings\": {\"dump_mode\": 0, \"path\": \"%s\", \"net_name\": \"Net\", \"iteration\": \"0|2\","
            " \"input_output\": 0, \"kernels\": [], \"support_device\": [0], \"saved_data\": \"statistic\","
-           " \"statistic_category\": [\"max\", \"nan count\"]}, \"e2e_dump_settings\": {\"enable\": true}}",
+           " \"statistic_category\": [\"max\", \"nan count\"]}, \"e2e_dump_settings\": {\"enable\": true, \"save_kernel_args\": true}}",
            folder);
   tensorstat_session_options options = TENSORSTAT_SESSION_OPTIONS;
   options.dialect = TENSORSTAT_DIALECT_OURS;
   tensorstat_session* session = NULL;
   if (tensorstat_session_from_json(config, &options, &session)) return complain("opening a session");
   const tensorstat_operator* relu = tensorstat_operator_named(session, "ReLU", "Default/net/ReLU-op1", 0, 0, 0);
+  const char* const order[2] = {"Default/net/Conv2D-op0", "Default/net/ReLU-op1"};
+  if (tensorstat_save_execution_order(session, 0, 0, order, 2)) return complain("saving an execution order");
+  if (tensorstat_save_execution_order(session, 0, 0, NULL, 2) != TENSORSTAT_INVALID) return 1;
   float x[4] = {-1, 0, 1, 2}, y[4];
   int step, i, released = 0, handed = 0;
   for (step = 0; step < 3; ++step) {
@@ -122,14 +125,20 @@ static int dump_into(const char* folder) {
       tensors[0].release = count_release;
       tensors[0].owner = &released;
       ++handed;
+      if (!tensorstat_wants_io(session, &place, relu, TENSORSTAT_INPUT, 0)) return fprintf(stderr, "no inputs\n"), 1;
+      if (tensorstat_wants_io(session, &place, relu, 2, 0)) return fprintf(stderr, "neither in nor out\n"), 1;
+      const char *name = "alpha", *value = "0.5";
+      if (tensorstat_save_kernel_args(session, &place, relu, &name, &value, 1)) return complain("saving arguments");
       if (tensorstat_collect(session, &place, relu, tensors, 2, 0)) return complain("collecting");
     }
-    tensorstat_step_end(session, &place);
+    if (!tensorstat_step_end(session, &place)) return fprintf(stderr, "a step was not written\n"), 1;
   }
   tensorstat_counters counters;
   counters.size = sizeof counters;
   if (tensorstat_session_counters(session, &counters)) return complain("counting");
+  if (!tensorstat_session_flush(session)) return fprintf(stderr, "not everything was written\n"), 1;
   tensorstat_session_close(session);
+  if (counters.waiting_row_count + counters.lost_file_count + counters.complex_count != 0) return 1;
   if (handed != 2 || released != 2 || counters.row_count != 4) {
     return fprintf(stderr, "%d handed over, %d released, %d rows\n", handed, released, (int)counters.row_count), 1;
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <set>
 #include <sstream>
 #include <string>
@@ -27,6 +28,13 @@ void expect_rows(const std::string& folder) {
   EXPECT_NE(clean.find("\"(2,2)\",2,0\n"), clean.npos) << clean;
   EXPECT_NE(with_nan.find("\"(2,2)\",nan,1\n"), with_nan.npos) << with_nan;
   EXPECT_EQ(content_of(folder + "/rank_0/Net/0/1/statistic.csv"), "");
+  EXPECT_EQ(content_of(folder + "/rank_0/execution_order/ms_execution_order_graph_0.csv"),
+            "NodeExecutionOrder-FullNameWithScope\nDefault/net/Conv2D-op0\nDefault/net/ReLU-op1\n");
+  bool has_arguments = false;
+  for (const auto& each : std::filesystem::directory_iterator(folder + "/rank_0/Net/0/2")) {
+    has_arguments = has_arguments || content_of(each.path()).find("\"alpha\": \"0.5\"") != std::string::npos;
+  }
+  EXPECT_TRUE(has_arguments);
 }
 
 TEST(CLibrary, ServesC11) {

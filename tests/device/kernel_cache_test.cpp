@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <numeric>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "kernels-cl/launch/binary_cache.hpp"
+#include "kernels-cl/launch/sha256.hpp"
 #include "tests/support/npy_files.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -45,6 +47,22 @@ class KernelCache : public testing::Test {
 TEST_F(KernelCache, KeysAreSha256) {
   EXPECT_EQ(cache_key("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(cache_key(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+// OpenSSL's, for every length up to four blocks and some beyond.
+TEST_F(KernelCache, DigestsAreOpenSsls) {
+  std::vector<std::size_t> lengths(257);
+  std::iota(lengths.begin(), lengths.end(), 0u);
+  lengths.insert(lengths.end(), {100'000, (1u << 20) - 9, (1u << 20) - 1});
+  std::uint64_t state = 20261122;
+  for (const std::size_t length : lengths) {
+    std::vector<unsigned char> bytes(length);
+    for (unsigned char& byte : bytes) byte = static_cast<unsigned char>((state = state * 6364136223846793005u + 1) >> 56);
+    Sha256 expected{};
+    std::size_t written = 0;
+    ASSERT_EQ(EVP_Q_digest(nullptr, "SHA256", nullptr, bytes.data(), length, expected.data(), &written), 1);
+    EXPECT_EQ(sha256(bytes), expected) << length << " bytes";
+  }
 }
 
 // What the program demands of OpenSSL does not reach the cache, and the program finds its errors as they were.

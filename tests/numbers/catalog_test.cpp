@@ -52,6 +52,14 @@ TEST(Catalog, SaysWhatEachValueIs) {
   }
 }
 
+// What a person is told of each.
+TEST(Catalog, SaysWhatEachCategoryIsAndWhatNanDoesToIt) {
+  for (const Category category : every_category()) {
+    EXPECT_FALSE(formula(category).empty()) << name(category);
+    EXPECT_FALSE(nan_rule(category).empty()) << name(category);
+  }
+}
+
 TEST(Catalog, NamesAreDistinct) {
   std::set<std::string_view> names, columns, dtypes;
   for (const Category category : every_category()) {

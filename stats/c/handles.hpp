@@ -1,0 +1,27 @@
+// What stands behind the handles of <tensorstat/tensorstat.h> that several of its files make.
+#pragma once
+
+#include <memory>
+#include <tensorstat/partial.hpp>
+#include <vector>
+
+#include "stats/c/support.hpp"
+
+struct tensorstat_result {
+  tensorstat::Measurements measurements;
+  tensorstat::Categories categories;
+  std::vector<tensorstat_value> values;  // the tensors' one after another
+};
+
+struct tensorstat_partial {
+  tensorstat::Partial partial;
+};
+
+namespace tensorstat::c {
+
+// A new handle, or the error. May throw.
+tensorstat_code give(Result<Measurements> measured, Categories categories, tensorstat_result** result);
+// A handle for each, or none at all. May throw.
+tensorstat_code give(Result<std::vector<Partial>> folded, tensorstat_partial** partials);
+
+}  // namespace tensorstat::c

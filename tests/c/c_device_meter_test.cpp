@@ -1,0 +1,137 @@
+// Through C on a caller's queue: batches behind the caller's events give the host's bits, as values and as partials; a
+// ticket is collected once; what makes no sense is refused with words and leaves the output alone.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <tensorstat/tensorstat.h>
+#include <vector>
+
+#include "kernels-cl/driver/device.hpp"
+
+namespace tensorstat {
+namespace {
+
+class CDeviceMeter : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto device = cl_engine::choose_device({});
+    ASSERT_TRUE(device) << device.error().message;
+    context_ = cl::Context(device->device);
+    queue_ = cl::CommandQueue(context_, device->device);
+    for (std::size_t i = 0; i < 5000; ++i) data_.push_back(static_cast<float>(i % 97) - 48.25f);
+    buffer_ = cl::Buffer(context_, CL_MEM_READ_WRITE, data_.size() * sizeof(float));
+    ready_ = cl::UserEvent(context_);
+    const std::vector<cl::Event> wait{ready_};
+    queue_.enqueueWriteBuffer(buffer_, CL_FALSE, 0, data_.size() * sizeof(float), data_.data(), &wait, &written_);
+    request_.statistics = "max,avg,l2norm,zero count";
+    ASSERT_EQ(tensorstat_device_meter_open(queue_(), UINT64_MAX, &meter_), TENSORSTAT_OK) << tensorstat_last_error();
+  }
+  void TearDown() override { tensorstat_device_meter_close(meter_); }
+
+  tensorstat_tensor part(std::uint64_t first, std::uint64_t count) const {
+    tensorstat_tensor tensor = TENSORSTAT_TENSOR;
+    tensor.dtype = tensorstat_dtype_named("float32");
+    tensor.element_count = count;
+    tensor.where = TENSORSTAT_CL_BUFFER;
+    tensor.address = buffer_();
+    tensor.offset_bytes = first * sizeof(float);
+    return tensor;
+  }
+
+  tensorstat_ticket* submit(const std::vector<tensorstat_tensor>& tensors) {
+    void* wait_list[] = {written_()};
+    tensorstat_ticket* ticket = nullptr;
+    EXPECT_EQ(tensorstat_submit(meter_, tensors.data(), tensors.size(), &request_, wait_list, 1, &ticket), TENSORSTAT_OK)
+        << tensorstat_last_error();
+    return ticket;
+  }
+
+  std::vector<tensorstat_value> on_host() const {
+    tensorstat_meter* meter = nullptr;
+    tensorstat_result* result = nullptr;
+    tensorstat_tensor tensor = part(0, data_.size());
+    tensor.where = TENSORSTAT_HOST;
+    tensor.address = data_.data();
+    EXPECT_EQ(tensorstat_meter_open(nullptr, &meter), TENSORSTAT_OK);
+    EXPECT_EQ(tensorstat_measure(meter, &tensor, 1, &request_, &result), TENSORSTAT_OK);
+    const tensorstat_value* values = tensorstat_result_values(result, 0);
+    std::vector<tensorstat_value> copied(values, values + tensorstat_result_statistic_count(result));
+    tensorstat_result_free(result);
+    tensorstat_meter_close(meter);
+    return copied;
+  }
+
+  static void expect_same(const tensorstat_value& a, const tensorstat_value& b) {
+    EXPECT_EQ(a.kind, b.kind);
+    EXPECT_EQ(a.is.whole, b.is.whole);  // the bits, of a double too
+  }
+
+  std::vector<float> data_;
+  cl::Context context_;
+  cl::CommandQueue queue_;
+  cl::Buffer buffer_;
+  cl::UserEvent ready_;
+  cl::Event written_;
+  tensorstat_request request_ = TENSORSTAT_REQUEST;
+  tensorstat_device_meter* meter_ = nullptr;
+};
+
+TEST_F(CDeviceMeter, GivesValuesAndPartialsOfTheHostsBits) {
+  tensorstat_ticket* const whole = submit({part(0, 5000)});
+  tensorstat_ticket* const cut = submit({part(0, 1234), part(1234, 3766)});
+  EXPECT_NE(tensorstat_ticket_event(whole), nullptr);
+  EXPECT_EQ(tensorstat_ticket_event(nullptr), nullptr);
+  ready_.setStatus(CL_COMPLETE);  // only now are there bits
+
+  const auto expected = on_host();
+  tensorstat_result* result = nullptr;
+  ASSERT_EQ(tensorstat_ticket_collect(whole, &result), TENSORSTAT_OK) << tensorstat_last_error();
+  EXPECT_STREQ(tensorstat_result_engine(result, 0, 0), "opencl");
+  for (std::size_t i = 0; i < expected.size(); ++i) expect_same(tensorstat_result_values(result, 0)[i], expected[i]);
+
+  tensorstat_partial* partials[2] = {};
+  ASSERT_EQ(tensorstat_ticket_collect_partials(cut, partials), TENSORSTAT_OK) << tensorstat_last_error();
+  ASSERT_EQ(tensorstat_partial_merge(partials[0], partials[1]), TENSORSTAT_OK) << tensorstat_last_error();
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    tensorstat_value value;
+    ASSERT_EQ(tensorstat_partial_finish(partials[0], tensorstat_result_statistic(result, i), &value), TENSORSTAT_OK);
+    expect_same(value, expected[i]);
+  }
+
+  tensorstat_result* none = nullptr;
+  EXPECT_EQ(tensorstat_ticket_collect(whole, &none), TENSORSTAT_INVALID);  // a second time
+  EXPECT_EQ(none, nullptr);
+  EXPECT_NE(std::string(tensorstat_last_error()).find("has been collected"), std::string::npos);
+  for (tensorstat_partial* each : partials) tensorstat_partial_free(each);
+  tensorstat_result_free(result);
+  tensorstat_ticket_close(whole);
+  tensorstat_ticket_close(cut);
+  std::uint64_t now = 1, peak = 0;
+  tensorstat_device_meter_memory(meter_, &now, &peak);
+  EXPECT_LE(now, peak);
+}
+
+TEST_F(CDeviceMeter, RefusesWithWords) {
+  ready_.setStatus(CL_COMPLETE);
+  tensorstat_ticket* ticket = nullptr;
+  const tensorstat_tensor tensor = part(0, 5000);
+  request_.statistics = "md5";
+  EXPECT_EQ(tensorstat_submit(meter_, &tensor, 1, &request_, nullptr, 0, &ticket), TENSORSTAT_UNSUPPORTED);
+  request_.statistics = "max";
+  request_.on = TENSORSTAT_ON_HOST;
+  EXPECT_EQ(tensorstat_submit(meter_, &tensor, 1, &request_, nullptr, 0, &ticket), TENSORSTAT_INVALID);
+  request_.on = TENSORSTAT_AUTO;
+  EXPECT_EQ(tensorstat_submit(meter_, &tensor, 1, &request_, nullptr, 2, &ticket), TENSORSTAT_INVALID);
+  EXPECT_EQ(tensorstat_submit(nullptr, &tensor, 1, &request_, nullptr, 0, &ticket), TENSORSTAT_INVALID);
+  EXPECT_EQ(ticket, nullptr);
+  tensorstat_device_meter* none = nullptr;
+  EXPECT_EQ(tensorstat_device_meter_open(nullptr, UINT64_MAX, &none), TENSORSTAT_INVALID);
+  EXPECT_EQ(none, nullptr);
+  EXPECT_NE(std::string(tensorstat_last_error()).find("queue"), std::string::npos);
+  tensorstat_ticket_close(nullptr);
+  tensorstat_device_meter_close(nullptr);
+}
+
+}  // namespace
+}  // namespace tensorstat
