@@ -25,6 +25,8 @@ constexpr const char* kExamples = R"(Examples:
   tensorstat run --fail-on 'nan,inf,absmax>65504' && echo clean    exit status 1 where a tensor is not
   tensorstat huge.npy --on device --budget 512M --explain
   tensorstat dump --config data_dump.json run     what MindSpore would have written of them
+  tensorstat run/rank_0/net/0/1/statistic.csv     rows that were written before, of any dialect
+  tensorstat convert statistic.csv -o ours.csv --to ours   the same rows in another dialect
   tensorstat devices                              what there is to compute on
 )";
 
@@ -33,8 +35,11 @@ constexpr const char* kAfterwards =
 (above 0), nan count, negative inf count, positive inf count, zero count, md5, l2norm: these are
 `all`; and hash, a SHA-1. nan-count and nan_count mean the same as "nan count".
 
-Paths: in a glob ** stands for any number of folders: 'run/**/grad.*.npy'. Folders named dump or
-devices are read as ./dump and ./devices, because these words are subcommands.
+Rows: a .csv is a file of rows, such as a statistic.csv of MindSpore or msprobe, or CANN's csv of an
+operator's run. It is shown with the statistics that it has; nothing is measured.
+
+Paths: in a glob ** stands for any number of folders: 'run/**/grad.*.npy'. Folders named dump,
+devices or convert are read as ./dump and so on, because these words are subcommands.
 
 --fail-on: a list of nan, inf and comparisons of a statistic with a number (> >= < <= == !=). What it
 needs is measured, whatever --stats shows. NaN is neither above nor below a number: name nan, too.
@@ -137,7 +142,7 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
   app.get_option("--version")->description("Show the version and exit");
 
   app.add_option("PATH", arguments.paths,
-                 ".npy, .npz and .safetensors files, directories (walked recursively, layer.2 before layer.10) and "
+                 ".npy, .npz and .safetensors files, .csv files of rows, directories (walked recursively, layer.2 before layer.10) and "
                  "globs (*, ?, [], **)")
       ->type_name("");
   std::string stats = kStatsByDefault, device, columns, fail_on;
@@ -180,19 +185,23 @@ std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv) 
       "devices", "List the OpenCL platforms and devices, and what bars one from use");
   DumpArguments dumped;
   const CLI::App* dump = add_dump_command(app, dumped);
+  ConvertArguments converted;
+  const CLI::App* convert = add_convert_command(app, converted);
 
   try {
     app.parse(argc, argv);
     for (const CLI::App* subcommand : app.get_subcommands()) refuse_unused_options(app, subcommand->get_name());
     arguments.list_devices = devices->parsed();
     if (dump->parsed()) arguments.dump = std::move(dumped);
-    if (arguments.list_devices || arguments.dump) return arguments;
+    if (convert->parsed()) arguments.convert = std::move(converted);
+    if (arguments.list_devices || arguments.dump || arguments.convert) return arguments;
     if (arguments.paths.empty()) {
       throw CLI::ValidationError("nothing to read: name a file, a directory or a glob");
     }
     auto categories = categories_from(stats);
     if (!categories) throw CLI::ValidationError("--stats", categories.error().message);
     arguments.request.categories = *std::move(categories);
+    arguments.stats_are_default = app.count("--stats") == 0;
     if (app.count("--fail-on") != 0) {
       auto conditions = conditions_from(fail_on);
       if (!conditions) throw CLI::ValidationError("--fail-on", conditions.error().message);

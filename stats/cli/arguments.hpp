@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stats/cli/condition.hpp"
+#include "stats/cli/convert_command.hpp"
 #include "stats/cli/dump_command.hpp"
 
 namespace tensorstat::cli {
@@ -27,9 +28,11 @@ enum class Format { kTable, kCsv, kJson, kNdjson };
 
 struct Arguments {
   bool list_devices = false;
-  std::optional<DumpArguments> dump;  // `tensorstat dump` was asked for
+  std::optional<DumpArguments> dump;        // `tensorstat dump` was asked for
+  std::optional<ConvertArguments> convert;  // `tensorstat convert` was
   std::vector<std::string> paths;
   Request request;
+  bool stats_are_default = true;  // --stats was not given
   MeterOptions meter;
   bool void_is_bfloat16 = false;
   Format format = Format::kTable;

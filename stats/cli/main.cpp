@@ -19,8 +19,11 @@
 #include "stats/cli/devices.hpp"
 #include "stats/cli/findings.hpp"
 #include "stats/cli/inputs.hpp"
+#include "stats/cli/outcome.hpp"
 #include "stats/cli/output.hpp"
 #include "stats/cli/report.hpp"
+#include "stats/cli/row_files.hpp"
+#include "stats/cli/shown_rows.hpp"
 #include "stats/cli/survey.hpp"
 
 namespace tensorstat::cli {
@@ -36,15 +39,8 @@ bool wants_color(const Arguments& arguments) {
   return arguments.output.empty() && ::isatty(STDOUT_FILENO) == 1 && !(no_color && *no_color);
 }
 
-using Write = std::function<void(const std::string&)>;
-
-// Reads, measures and reports; the exit status, and whether any tensor was measured.
-struct Outcome {
-  int exit = kDone;
-  bool has_results = false;
-};
-
-Outcome report_on(const Arguments& arguments, Console& console, const Write& write) {
+// Reads, measures and reports.
+Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& console, const Write& write) {
   MeterOptions options = arguments.meter;
   options.log = [&](Severity severity, std::string_view text) {
     if (severity == Severity::kWarning) {
@@ -62,7 +58,6 @@ Outcome report_on(const Arguments& arguments, Console& console, const Write& wri
   for (const Category category : findings.needed(has_summary)) {
     if (!std::ranges::count(request.categories, category)) request.categories.push_back(category);
   }
-  const Inputs inputs = find_inputs(arguments.paths);
   const auto report = make_report(arguments, wants_color(arguments));
   AlikeRows alike(arguments.columns);
   Outcome outcome;
@@ -125,6 +120,7 @@ Outcome report_on(const Arguments& arguments, Console& console, const Write& wri
 
 int run(const Arguments& arguments, Console& console) {
   if (arguments.dump) return run_dump(*arguments.dump, arguments.meter, console);
+  if (arguments.convert) return run_convert(*arguments.convert, console);
   Output output(arguments.output);
   const auto write = [&](const std::string& text) {
     if (text.empty()) return;
@@ -136,7 +132,14 @@ int run(const Arguments& arguments, Console& console) {
     write(device_list());
     return kDone;
   }
-  const Outcome outcome = report_on(arguments, console, write);
+  const Inputs inputs = find_inputs(arguments.paths);
+  const auto are_rows = std::ranges::count_if(inputs.files, is_row_file);
+  if (are_rows != 0 && static_cast<std::size_t>(are_rows) != inputs.files.size()) {
+    console.say("files of rows and files of tensors are shown by one call each");
+    return kUsage;
+  }
+  const Outcome outcome = are_rows != 0 ? show_rows(arguments, inputs, wants_color(arguments), console, write)
+                                        : report_on(arguments, inputs, console, write);
   // An earlier file is worth more than one without a row.
   if (outcome.exit != kDone && !outcome.has_results) return outcome.exit;
   if (Status closed = output.close(); !closed) throw NotWritten(closed.error().message);

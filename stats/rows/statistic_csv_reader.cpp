@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <new>
 #include <span>
 
@@ -31,6 +32,9 @@ class Reader {
   // `whose`: what the name of the file says, where the rows do not.
   Reader(std::string where, std::string_view text, Refill refill, Identity whose, const EachRow& each)
       : where_(std::move(where)), text_(text), refill_(std::move(refill)), whose_(std::move(whose)), each_(each) {}
+
+  // What was read so far.
+  const RowsRead& read() const { return read_; }
 
   Result<RowsRead> run() {
     if (Status begun = read_heading(); !begun) return begun.error();
@@ -280,21 +284,42 @@ Result<RowsRead> read_rows(std::string_view text, const EachRow& each) try {
   return out_of_memory();
 }
 
-Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each) try {
-  const auto file = RandomFile::open(path);
+namespace {
+
+Result<Refill> refill_from(const std::string& path) {
+  auto file = RandomFile::open(path);
   if (!file) return file.error();
-  std::uint64_t offset = 0;
-  const auto refill = [&](std::string& text) -> Result<bool> {
+  const auto held = std::make_shared<const RandomFile>(*std::move(file));
+  return Refill([held, offset = std::uint64_t{0}](std::string& text) mutable -> Result<bool> {
     // As much again as there is, so that a long row costs no more than its length.
-    const std::size_t more = std::min<std::uint64_t>(std::max(kPieceBytes, text.size()), file->size_bytes() - offset);
+    const std::size_t more = std::min<std::uint64_t>(std::max(kPieceBytes, text.size()), held->size_bytes() - offset);
     const std::size_t before = text.size();
     text.resize(before + more);
-    Status read = file->read_at(offset, std::as_writable_bytes(std::span(text).subspan(before)));
+    Status read = held->read_at(offset, std::as_writable_bytes(std::span(text).subspan(before)));
     if (!read) return read.error();
     offset += more;
     return more != 0;
-  };
-  return Reader(printable(path), {}, refill, run_or_file(path), each).run();
+  });
+}
+
+}  // namespace
+
+Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each) try {
+  auto refill = refill_from(path);
+  if (!refill) return refill.error();
+  return Reader(printable(path), {}, *std::move(refill), run_or_file(path), each).run();
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
+Result<RowsRead> read_first_row(const std::string& path) try {
+  auto refill = refill_from(path);
+  if (!refill) return refill.error();
+  const EachRow stop = [](Row&&) { return Status(Error{Code::kInvalid, "enough"}); };
+  Reader reader(printable(path), {}, *std::move(refill), {}, stop);
+  auto all = reader.run();
+  if (reader.read().row_count == 0) return all;
+  return reader.read();
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }

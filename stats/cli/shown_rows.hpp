@@ -1,0 +1,14 @@
+// Rows of statistics that were written before, shown as tensors are that are measured now.
+#pragma once
+
+#include "stats/cli/arguments.hpp"
+#include "stats/cli/console.hpp"
+#include "stats/cli/inputs.hpp"
+#include "stats/cli/outcome.hpp"
+
+namespace tensorstat::cli {
+
+// The files are of rows. With --stats these statistics, else all that the files have; --fail-on judges by what they have.
+Outcome show_rows(const Arguments& arguments, const Inputs& inputs, bool in_color, Console& console, const Write& write);
+
+}  // namespace tensorstat::cli
