@@ -1,6 +1,7 @@
 #include "kernels-cl/launch/binary_cache.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 
 #include "kernels-cl/driver/descriptor.hpp"
 #include "kernels-cl/launch/sha256.hpp"
+#include "stats/core/unfinished_files.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {
@@ -130,9 +132,11 @@ void store_binary(const std::string& key, const Binary& binary) {
   std::error_code failed;
   std::filesystem::create_directories(folder(), failed);
   if (failed) return;
-  std::string temporary = folder() + "/.new-XXXXXX";
+  remove_unfinished_files(folder());
+  std::string temporary = folder() + "/" + std::string(kUnfinishedPrefix) + "XXXXXX";
   const Descriptor file(mkostemp(temporary.data(), O_CLOEXEC));
   if (!file.is_open()) return;
+  static_cast<void>(flock(file.number(), LOCK_EX | LOCK_NB));  // somebody lives who wants it; where it is removed, it is not kept
   const bool whole = write_all(file, entry.data(), entry.size());
   if (!whole || rename(temporary.c_str(), path->c_str()) != 0) unlink(temporary.c_str());
 }

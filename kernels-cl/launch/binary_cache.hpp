@@ -19,7 +19,8 @@ std::string cache_key(std::string_view text);
 // digest of itself. Only a regular file of at most 64 MiB is read; nothing else that lies there is waited for.
 Binary load_binary(const std::string& key);
 
-// The entry is written whole or not at all, whoever else writes the same entry at the time.
+// The entry is written whole or not at all, whoever else writes the same entry at the time. What killed processes left
+// unfinished is removed.
 void store_binary(const std::string& key, const Binary& binary);
 
 }  // namespace tensorstat::cl_engine

@@ -5,10 +5,9 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <map>
-#include <mutex>
 #include <string>
 
+#include "kernels-cl/launch/made_once.hpp"
 #include "kernels-cl/trial/limits.hpp"
 #include "kernels-cl/trial/subprocess.hpp"
 
@@ -83,17 +82,16 @@ std::string last_words(std::string_view said) {
   return line;
 }
 
-// Makes each trial once in this process; `what` names the trial.
+// Makes each trial once in this process; `what` names the trial. Who asks for the same one meanwhile waits for it, and
+// nobody else does.
 Status once(const std::vector<std::string>& what) {
   if (environment_says() == "0") return {};
-  static std::mutex mutex;
-  static std::map<std::vector<std::string>, Status>& tried =
-      *new std::map<std::vector<std::string>, Status>;
-  const std::lock_guard lock(mutex);
-  if (const auto known = tried.find(what); known != tried.end()) return known->second;
-  auto program = find_program();
-  return tried.emplace(what, program ? make_trial(*program, what, kMostTime) : program.error())
-      .first->second;
+  static auto& trials = *new MadeOnce<std::vector<std::string>, Status>;
+  auto tried = trials.get(what, [&]() -> Result<Status> {
+    const auto program = find_program();
+    return program ? make_trial(*program, what, kMostTime) : Status(program.error());
+  });
+  return tried ? *std::move(tried) : Status(tried.error());
 }
 
 }  // namespace

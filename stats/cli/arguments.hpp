@@ -9,7 +9,9 @@
 
 #include "stats/cli/condition.hpp"
 #include "stats/cli/convert_command.hpp"
+#include "stats/cli/devices.hpp"
 #include "stats/cli/dump_command.hpp"
+#include "stats/cli/explain.hpp"
 
 namespace tensorstat::cli {
 
@@ -27,9 +29,10 @@ enum Exit : int {
 enum class Format { kTable, kCsv, kJson, kNdjson };
 
 struct Arguments {
-  bool list_devices = false;
-  std::optional<DumpArguments> dump;        // `tensorstat dump` was asked for
-  std::optional<ConvertArguments> convert;  // `tensorstat convert` was
+  std::optional<DevicesArguments> devices;    // `tensorstat devices` was asked for
+  std::optional<ExplainArguments> explained;  // `tensorstat explain` was asked for
+  std::optional<DumpArguments> dump;  // `tensorstat dump` was asked for
+  std::optional<ConvertArguments> convert;  // `tensorstat convert` was asked for
   std::vector<std::string> paths;
   Request request;
   bool stats_are_default = true;  // --stats was not given
@@ -42,7 +45,29 @@ struct Arguments {
   bool explain = false;
 };
 
-// The arguments, or the exit status after help, the version or an error has been printed.
-std::variant<Arguments, int> parse_arguments(int argc, const char* const* argv);
+// The options and the subcommands, declared once: parsing, the help, the man pages and the completions read them here.
+class CommandLine {
+ public:
+  CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  CLI::App& app() { return app_; }
+
+  // The arguments, or the exit status after help, the version or an error has been printed. Once.
+  std::variant<Arguments, int> parse(int argc, const char* const* argv);
+
+ private:
+  CLI::App app_;
+  Arguments arguments_;
+  std::string stats_ = "max,min,avg,l2norm,count,nan count,negative inf count,positive inf count,zero count";
+  std::string device_, columns_, fail_on_;
+  std::optional<Format> format_;
+  DevicesArguments devices_arguments_;
+  ExplainArguments explained_;
+  DumpArguments dumped_;
+  ConvertArguments converted_;
+  CLI::App *devices_, *explain_, *dump_, *convert_;
+};
 
 }  // namespace tensorstat::cli

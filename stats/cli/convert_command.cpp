@@ -4,6 +4,7 @@
 #include <tensorstat/rows.hpp>
 
 #include "stats/cli/arguments.hpp"
+#include "stats/cli/options.hpp"
 #include "stats/cli/row_files.hpp"
 #include "stats/cli/row_target.hpp"
 #include "stats/cli/staged_folder.hpp"
@@ -94,25 +95,24 @@ Status convert_all(const Folders& folders, const std::string& below, Conversion&
 CLI::App* add_convert_command(CLI::App& app, ConvertArguments& arguments) {
   CLI::App* convert = app.add_subcommand(
       "convert", "Rewrite rows of statistics in another dialect, and say what it has no form for");
-  convert->add_option("PATH", arguments.paths, "Files of rows, and folders: each statistic.csv and each csv of an operator's run in them")
+  convert->add_option("PATH", arguments.paths,
+                      "Files of rows, and folders: each statistic.csv and each csv of an operator's run in them")
       ->type_name("")
       ->required();
   convert->add_option("-o,--output", arguments.output, "The new file or folder, which must not be there yet")
       ->type_name("OUT")
       ->required();
-  const auto dialects = dialect_names();
-  const std::vector<std::string> names(dialects.begin(), dialects.end());
-  convert->add_option("--to", arguments.to, "The dialect")
-      ->check(CLI::IsMember(names))
-      ->type_name(CLI::detail::join(names, "|"))
+  Choices<Dialect> dialects;
+  for (const std::string_view each : dialect_names()) dialects.emplace_back(each, *dialect_from(each));
+  add_choice(*convert, "--to", arguments.to, dialects, "The dialect")
+      ->type_name(CLI::detail::join(dialect_names(), "|"))
       ->required();
   convert->footer(kAfterwards);
   return convert;
 }
 
 int run_convert(const ConvertArguments& arguments, Console& console) {
-  const Dialect to = *dialect_from(arguments.to);
-  Conversion conversion(to, console);
+  Conversion conversion(arguments.to, console);
   std::vector<Error> faults;
   const auto files = find_row_files(arguments.paths, faults);
   for (const Error& fault : faults) conversion.complain(fault);
@@ -124,7 +124,7 @@ int run_convert(const ConvertArguments& arguments, Console& console) {
     console.say(error.message);
     return kNotWritten;
   };
-  const std::string name = file_name(to, {});
+  const std::string name = file_name(arguments.to, {});
   const bool is_one_file = name == "statistic.csv" && arguments.output.ends_with(".csv") && folders.size() == 1 &&
                            folders.count("") == 1;
   auto staged = StagedFolder::open(arguments.output);

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <tensorstat/rows.hpp>
 #include <vector>
 
 #include "stats/cli/console.hpp"
@@ -11,7 +12,8 @@ namespace tensorstat::cli {
 
 struct ConvertArguments {
   std::vector<std::string> paths;
-  std::string output, to;
+  std::string output;
+  Dialect to = Dialect::kOurs;
 };
 
 CLI::App* add_convert_command(CLI::App& app, ConvertArguments& arguments);

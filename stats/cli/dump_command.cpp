@@ -4,6 +4,7 @@
 
 #include "stats/cli/arguments.hpp"
 #include "stats/cli/inputs.hpp"
+#include "stats/cli/options.hpp"
 #include "stats/dump/mindspore/json_text.hpp"
 #include "stats/dump/replay.hpp"
 #include "stats/files/whole_file.hpp"
@@ -25,12 +26,15 @@ CLI::App* add_dump_command(CLI::App& app, DumpArguments& arguments) {
   dump->add_option("-o,--output", arguments.output,
                    "Write below this directory, not `path` of the config")
       ->type_name("DIR");
-  std::vector<std::string> names;  // of the dialects that one statistic.csv has for every config
+  // Those that one statistic.csv has for every config.
+  Choices<Dialect> dialects;
+  std::vector<std::string> names;
   for (const std::string_view each : dialect_names()) {
-    if (value_of(*dialect_from(each)).orders.empty()) names.emplace_back(each);
+    if (!value_of(*dialect_from(each)).orders.empty()) continue;
+    dialects.emplace_back(each, *dialect_from(each));
+    names.emplace_back(each);
   }
-  dump->add_option("--dialect", arguments.dialect, "How statistic.csv is written")
-      ->check(CLI::IsMember(names))
+  add_choice(*dump, "--dialect", arguments.dialect, dialects, "How statistic.csv is written")
       ->type_name(CLI::detail::join(names, "|"));
   dump->add_flag("--by-step", arguments.by_step,
                  "Write the folders of MindSpore's O2: STEP/TIME/DEVICE/MODEL/ID/ITERATION");
@@ -71,7 +75,7 @@ int run_dump(const DumpArguments& arguments, const MeterOptions& meter, Console&
     if (severity == Severity::kWarning) console.say("warning: " + std::string(message));
   };
   options.meter = meter;
-  options.dialect = *dialect_from(arguments.dialect);
+  options.dialect = arguments.dialect;
   options.layout = arguments.by_step ? DumpLayout::kByStep : DumpLayout::kByRank;
   options.path = arguments.output;
   const Existing existing = arguments.append    ? Existing::kAppend

@@ -14,7 +14,7 @@ struct DumpArguments {
   std::string config;  // empty: what MINDSPORE_DUMP_CONFIG names
   std::vector<std::string> paths;
   std::string output;  // empty: `path` of the config
-  std::string dialect = "mindspore-2.7";
+  Dialect dialect = Dialect::kMindspore27;
   bool by_step = false;
   bool append = false, replace = false;
 };

@@ -128,8 +128,14 @@ int run(const Arguments& arguments, Console& console) {
     Status written = output.write(text);
     if (!written) throw NotWritten(written.error().message);
   };
-  if (arguments.list_devices) {
-    write(device_list());
+  if (arguments.devices) {
+    write(device_list(*arguments.devices));
+    return kDone;
+  }
+  if (arguments.explained) {
+    const auto text = explanations(*arguments.explained);
+    if (!text) return console.say(text.error().message), kUsage;
+    write(*text);
     return kDone;
   }
   const Inputs inputs = find_inputs(arguments.paths);
@@ -164,7 +170,8 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error to report, not a death
   Console console;
   try {
-    const auto parsed = parse_arguments(argc, argv);
+    CommandLine line;
+    const auto parsed = line.parse(argc, argv);
     const auto* arguments = std::get_if<Arguments>(&parsed);
     return arguments ? run(*arguments, console) : std::get<int>(parsed);
   } catch (const std::exception& error) {

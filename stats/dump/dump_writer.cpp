@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <new>
 
+#include "stats/core/unfinished_files.hpp"
 #include "stats/dump/mindspore/json_text.hpp"
 #include "stats/rows/statistic_csv.hpp"
 

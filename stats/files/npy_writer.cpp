@@ -1,6 +1,5 @@
 #include "stats/files/npy_writer.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -14,14 +13,13 @@
 #include <filesystem>
 #include <system_error>
 
+#include "stats/core/unfinished_files.hpp"
 #include "stats/files/file_size_signal.hpp"
 #include "stats/files/folders.hpp"
 #include "stats/files/open_file.hpp"
 
 namespace tensorstat {
 namespace {
-
-constexpr std::string_view kHiddenPrefix = ".new-";
 
 // A file that appears under its name only when all of it is there.
 class NewFile {
@@ -84,7 +82,7 @@ class NewFile {
     static std::atomic<std::uint64_t> counter{0};
     constexpr int kTries = 100;
     for (int tries = 0; tries < kTries; ++tries) {
-      std::string name = folder_ + std::string(kHiddenPrefix) + std::to_string(getpid()) + "-" + std::to_string(counter++);
+      std::string name = folder_ + std::string(kUnfinishedPrefix) + std::to_string(getpid()) + "-" + std::to_string(counter++);
       file_ = open_file(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, S_IRUSR | S_IWUSR);
       error_ = file_ < 0 ? errno : 0;
       if (error_ == EEXIST) continue;
@@ -193,22 +191,6 @@ Status write_whole_file(const std::string& path, std::string_view text) {
   NewFile file(path);
   file.write(text);
   return file.finish();
-}
-
-void remove_unfinished_files(const std::string& folder) noexcept {
-  DIR* const open_folder = ::opendir(folder.c_str());
-  if (open_folder == nullptr) return;
-  while (const dirent* entry = ::readdir(open_folder)) {
-    if (!std::string_view(entry->d_name).starts_with(kHiddenPrefix)) continue;
-    const int file = ::openat(dirfd(open_folder), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (file < 0) continue;
-    struct stat now;
-    if (::fstat(file, &now) == 0 && S_ISREG(now.st_mode) && ::flock(file, LOCK_EX | LOCK_NB) == 0) {
-      ::unlinkat(dirfd(open_folder), entry->d_name, 0);
-    }
-    ::close(file);
-  }
-  ::closedir(open_folder);
 }
 
 }  // namespace tensorstat

@@ -47,8 +47,4 @@ Status write_npy(const std::string& path, const NpyContent& content, bool synced
 // The same for any text.
 Status write_whole_file(const std::string& path, std::string_view text);
 
-// Removes the unnamed parts of files that processes which were killed left in a folder. Those of a process that lives
-// are locked by it and stay; where the file system knows no locks, all stay.
-void remove_unfinished_files(const std::string& folder) noexcept;
-
 }  // namespace tensorstat

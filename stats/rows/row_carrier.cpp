@@ -124,7 +124,6 @@ Status RowCarrier::carry(Row row) {
   row.statistics = in_format(row.statistics, format.categories);
   text_.append(row, lines_);
   held_.push_back(std::move(row));
-  ++rows_;
   return held_.size() < kMostHeld ? Status() : flush();
 }
 

@@ -282,22 +282,6 @@ TEST(Command, ExplainSaysWhereAndWhy) {
   EXPECT_PRED2(holds, ran.out, "device memory taken: 0 bytes\n");
 }
 
-TEST(Command, HelpBeginsWithExamples) {
-  ScratchFolder folder;
-  const Ran help = run(folder, "--help");
-  EXPECT_EQ(help.exit, 0);
-  EXPECT_EQ(help.err, "");
-  EXPECT_LT(help.out.find("Examples:"), help.out.find("Usage:"));
-  for (const char* option :
-       {"--stats", "--on", "--device", "--precision", "--format", "--output", "--budget",
-        "--explain", "--version", "devices", "negative inf count", "hash", "./dump"}) {
-    EXPECT_PRED2(holds, help.out, option);
-  }
-  const Ran version = run(folder, "--version");
-  EXPECT_EQ(version.exit, 0);
-  EXPECT_TRUE(version.out.starts_with("tensorstat ")) << version.out;
-}
-
 TEST(Command, AnOutputThatCannotBeWrittenIsSaid) {
   ScratchFolder folder;
   write_file(folder / "a.npy", kOne);

@@ -5,6 +5,7 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +19,8 @@
 
 #include "kernels-cl/launch/binary_cache.hpp"
 #include "kernels-cl/launch/sha256.hpp"
+#include "stats/core/unfinished_files.hpp"
+#include "tests/support/file_calls.hpp"
 #include "tests/support/npy_files.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -88,6 +91,46 @@ TEST_F(KernelCache, GivesBackWhatWasStored) {
   store_binary("", Binary(3));
   store_binary("../outside", Binary(3));
   EXPECT_FALSE(fs::exists(folder_ / "outside"));
+}
+
+TEST_F(KernelCache, WhatAKilledProcessLeftIsRemovedByTheNext) {
+  stored("kernel", 50);
+  const auto left = [&] { return std::distance(fs::directory_iterator(folder_ / "tensorstat"), {}); };
+  for (int i = 0; i < 2; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      judge_file_call = [](FileCall call) { return Verdict{.die_before = call == FileCall::kRename}; };
+      store_binary(cache_key("another kernel"), Binary(50));
+      _exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(left(), 2) << "the entry, and what this one left";
+  }
+  stored("kernel", 50);
+  EXPECT_EQ(left(), 1);
+}
+
+// Somebody cleans up just before the nth file call that storing makes. Only before the first, which locks the file, is
+// it taken for left behind; then there is no entry.
+TEST_F(KernelCache, WhatALivingProcessWritesStays) {
+  static std::string folder;
+  static int calls_until_cleaning;
+  const std::string key = stored("kernel", 50);
+  folder = folder_ / "tensorstat";
+  for (int nth = 1; nth <= 6; ++nth) {
+    fs::remove(path(key));
+    calls_until_cleaning = nth;
+    judge_file_call = [](FileCall) {
+      if (--calls_until_cleaning == 0) remove_unfinished_files(folder);
+      return Verdict{};
+    };
+    store_binary(key, Binary(50));
+    judge_file_call = nullptr;
+    EXPECT_EQ(load_binary(key).empty(), nth == 1) << nth;
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), nth == 1 ? 0 : 1) << nth;
+  }
 }
 
 TEST_F(KernelCache, AnEntryCopiedOverAnotherIsNotUsed) {

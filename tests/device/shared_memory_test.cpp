@@ -111,6 +111,24 @@ TEST_F(SharedMemory, OfTheSystemIsAllMemory) {
   EXPECT_LT(meter.device_memory().peak_bytes, total_bytes_);  // nothing was uploaded
 }
 
+// A kernel keeps the list of what was announced to it: a launch over a cl_mem would have the driver see to memory that
+// may be gone by then.
+TEST_F(SharedMemory, IsNotListedForALaterBuffer) {
+  claim(kFine);
+  cl_layer().stale_pointers = 0;
+  Meter meter;
+  std::vector<Tensor> in_host_memory = tensors_;
+  std::erase_if(in_host_memory, [](const Tensor& tensor) { return tensor.where == Where::kSharedMemory; });
+  for (int i = 0; i < 3; ++i) {
+    expect_right(meter.measure(tensors_, {.categories = kCategories, .on = On::kDevice}));
+    const std::int64_t announced = cl_layer().announced_pointers;
+    EXPECT_EQ(announced, (i + 1) * shared_);
+    ASSERT_TRUE(meter.measure(in_host_memory, {.categories = kCategories, .on = On::kDevice}));
+    EXPECT_EQ(cl_layer().announced_pointers, announced) << "these go through buffers";
+  }
+  EXPECT_EQ(cl_layer().stale_pointers, 0);
+}
+
 TEST_F(SharedMemory, GoesToACallersQueue) {
   claim(kReal);
   std::erase_if(tensors_, [](const Tensor& tensor) { return tensor.where != Where::kSharedMemory; });

@@ -3,14 +3,11 @@
 // are held back by a layer, so that this is seen, not timed.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <chrono>
 #include <stdexcept>
 #include <tensorstat/meter.hpp>
-#include <thread>
 #include <vector>
 
-#include "tests/support/cl_layer/loaded.hpp"
+#include "tests/support/cl_layer/watch.hpp"
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
@@ -19,25 +16,6 @@ namespace {
 const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count");
 constexpr std::size_t kBudget = 4 << 20;  // three windows of 592 KiB, and what their batches want
 constexpr std::size_t kPieceBytes = 500'000;
-
-// Lets kernels go after a time in which everything else has long been done, and remembers that it had to.
-class Watch {
- public:
-  Watch() : thread_([this] {
-    for (int i = 0; i < 200 && !done_; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    barked_ = !done_;
-    cl_layer().let_go();
-  }) {}
-  ~Watch() {
-    done_ = true;
-    thread_.join();
-  }
-  bool barked() const { return barked_; }
-
- private:
-  std::atomic<bool> done_{false}, barked_{false};
-  std::thread thread_;
-};
 
 class UploadOverlap : public testing::Test {
  protected:

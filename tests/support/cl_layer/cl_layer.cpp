@@ -7,6 +7,8 @@
 #include <CL/cl_layer.h>
 
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -26,11 +28,17 @@ struct Buffer {
 };
 std::map<cl_mem, Buffer> buffers;
 
+// What each kernel's next launch reads.
+struct Reads {
+  bool announced_pointers = false, memory = false;
+};
+std::map<cl_kernel, Reads> reads;
+
 // What the held kernels wait for, one event each.
 std::vector<cl_event> gates;
 
 void let_go() {
-  state.hold_kernels = false;
+  state.hold_kernels = state.hold_builds = false;
   const std::lock_guard lock(mutex);
   for (const cl_event gate : gates) {
     below->clSetUserEventStatus(gate, CL_COMPLETE);
@@ -74,6 +82,25 @@ class Before {
   std::vector<cl_event> all_;
   const std::chrono::milliseconds late_;
 };
+
+// Of a program that CL_LAYER_SILENT_AT was given to.
+std::int64_t silent_at = 0;
+cl_command_queue silent_queue = nullptr;
+
+void let_go_at_exit() {
+  state.silent = false;
+  let_go();
+  const bool ended = below->clFinish(silent_queue) == CL_SUCCESS;
+  const char* const mark = std::getenv("CL_LAYER_MARK");
+  if (std::FILE* const file = ended && mark != nullptr ? std::fopen(mark, "w") : nullptr) std::fclose(file);
+}
+
+void fall_silent(cl_command_queue queue) {
+  state.hold_kernels = state.silent = true;
+  silent_queue = queue;
+  below->clRetainCommandQueue(queue);
+  std::atexit(let_go_at_exit);
+}
 
 // What this call shall return instead of being made; CL_SUCCESS: nothing.
 cl_int fault() {
@@ -140,8 +167,26 @@ cl_program CL_API_CALL create_binary(cl_context context, cl_uint count, const cl
                                                                        status);
 }
 
+cl_int CL_API_CALL build_program(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
+                                 void(CL_CALLBACK* notify)(cl_program, void*), void* data) {
+  ++state.builds;
+  while (state.hold_builds) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return coded<&cl_icd_dispatch::clBuildProgram>(program, count, devices, options, notify, data);
+}
+
 cl_kernel CL_API_CALL create_kernel(cl_program program, const char* name, cl_int* code) {
-  return made<cl_kernel, &cl_icd_dispatch::clCreateKernel>(code, program, name);
+  const cl_kernel kernel = made<cl_kernel, &cl_icd_dispatch::clCreateKernel>(code, program, name);
+  const std::lock_guard lock(mutex);
+  reads[kernel] = {};
+  return kernel;
+}
+
+cl_int CL_API_CALL set_argument(cl_kernel kernel, cl_uint index, size_t bytes, const void* value) {
+  if (index == 0) {
+    const std::lock_guard lock(mutex);
+    reads[kernel].memory = value != nullptr;
+  }
+  return coded<&cl_icd_dispatch::clSetKernelArg>(kernel, index, bytes, value);
 }
 
 cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t bytes, void* host, cl_int* code) {
@@ -191,7 +236,13 @@ cl_int CL_API_CALL marker(cl_command_queue queue, cl_uint count, const cl_event*
 cl_int CL_API_CALL run_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t* offset,
                               const size_t* global, const size_t* local, cl_uint count, const cl_event* wait,
                               cl_event* event) {
-  if (++state.kernels == state.lose_kernel_at) {
+  const std::int64_t number = ++state.kernels;
+  if (number == silent_at) fall_silent(queue);
+  {
+    const std::lock_guard lock(mutex);
+    state.stale_pointers += reads[kernel].announced_pointers && reads[kernel].memory;
+  }
+  if (number == state.lose_kernel_at) {
     return command<&cl_icd_dispatch::clEnqueueMarkerWithWaitList>(event, queue, count, wait);
   }
   const Before before(queue, count, wait, state.hold_kernels, true);
@@ -234,6 +285,8 @@ using ExecutionInfo = cl_int(CL_API_CALL*)(cl_kernel, cl_uint, size_t, const voi
 cl_int CL_API_CALL execution_info(cl_kernel kernel, cl_uint what, size_t bytes, const void* value) {
   if (const cl_int code = fault(); code != CL_SUCCESS) return code;
   if (what == kSvmPointers) {
+    const std::lock_guard lock(mutex);
+    reads[kernel].announced_pointers = bytes != 0;
     state.announced_pointers += static_cast<std::int64_t>(bytes / sizeof(void*));
   } else {
     ++state.announced_systems;
@@ -270,8 +323,8 @@ void fill_table() {
   table.clGetDeviceInfo = device_info;
   table.clSetKernelExecInfo = reinterpret_cast<decltype(table.clSetKernelExecInfo)>(
       reinterpret_cast<void*>(execution_info));
-  CODED(clBuildProgram, cl_program, cl_uint, const cl_device_id*, const char*, void(CL_CALLBACK*)(cl_program, void*), void*);
-  CODED(clSetKernelArg, cl_kernel, cl_uint, size_t, const void*);
+  table.clBuildProgram = build_program;
+  table.clSetKernelArg = set_argument;
   CODED(clFlush, cl_command_queue);
   CODED(clFinish, cl_command_queue);
   TOLD(clWaitForEvents, cl_uint, const cl_event*);
@@ -312,6 +365,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispat
   table = *target;
   fill_table();
   state.let_go = let_go;
+  if (const char* const given = std::getenv("CL_LAYER_SILENT_AT")) silent_at = std::atoll(given);
   *made_entries = sizeof table / sizeof(void*);
   *made_table = &table;
   return CL_SUCCESS;

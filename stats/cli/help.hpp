@@ -1,0 +1,39 @@
+// What the command says of itself: the help, and the texts that the man pages have too.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tensorstat::cli {
+
+inline constexpr const char* kMoreOptions = "More options";  // the group of those that only --help-all shows
+
+inline constexpr std::string_view kExamples = R"(  tensorstat weights.npy                          what is in it, at a glance
+  tensorstat run/rank_0 --stats max,min,l2norm    every tensor below a directory
+  tensorstat run --stats all -o statistic.csv     MindSpore's columns, for a spreadsheet
+  tensorstat run -o all.csv --columns path,rank,iteration   the same of a tree, with where each row is from
+  tensorstat 'grad.*.npy' --format json | jq '.tensors[] | select(.stats["nan count"] > 0) | .path'
+  tensorstat run --fail-on 'nan,inf,absmax>65504' && echo clean    exit status 1 where a tensor is not
+  tensorstat huge.npy --on device --budget 512M --explain
+  tensorstat dump --config data_dump.json run     what MindSpore would have written of them
+  tensorstat run/rank_0/net/0/1/statistic.csv     rows that were written before, of any dialect
+  tensorstat convert statistic.csv -o ours.csv --to ours   the same rows in another dialect
+  tensorstat devices                              what there is to compute on
+  tensorstat explain l2norm                       what a statistic is, and what NaN does to it
+)";
+
+struct Section {
+  std::string heading, text;
+};
+std::vector<Section> sections();
+
+// --help begins with examples and shows what is needed most; --help-all shows every option and section.
+class Help : public CLI::Formatter {
+ public:
+  Help();
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
+};
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,13 @@
+// Completions for the shells.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace tensorstat::cli {
+
+std::string bash_completion(CLI::App& app);
+std::string zsh_completion(CLI::App& app);
+std::string fish_completion(CLI::App& app);
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,146 @@
+#include "stats/cli/manual/man_pages.hpp"
+
+#include <algorithm>
+#include <tensorstat/catalog.hpp>
+#include <tensorstat/rows.hpp>
+
+#include "stats/cli/explain.hpp"
+#include "stats/cli/help.hpp"
+#include "stats/cli/manual/option_table.hpp"
+
+namespace tensorstat::cli {
+namespace {
+
+// As roff reads it: its own characters escaped, at the beginning of a line too.
+std::string roff(std::string_view text) {
+  std::string out;
+  bool begins = true;
+  for (const char c : text) {
+    if (begins && (c == '.' || c == '\'')) out += "\\&";
+    if (c == '\\') {
+      out += "\\e";
+    } else if (c == '-') {
+      out += "\\-";
+    } else if (c == '\'') {
+      out += "\\(aq";
+    } else if (c == '^') {
+      out += "\\(ha";
+    } else if (c == '~') {
+      out += "\\(ti";
+    } else if (c == '`') {
+      out += "\\(ga";
+    } else {
+      out += c;
+    }
+    begins = c == '\n';
+  }
+  return out;
+}
+
+std::string title(const std::string& name, int section, const std::string& heading) {
+  return ".TH " + name + " " + std::to_string(section) + " \"\" \"tensorstat " + version() + "\" \"" + heading + "\"\n";
+}
+
+std::string section(std::string_view heading) { return ".SH " + roff(heading) + "\n"; }
+
+std::string capitals(std::string text) {
+  for (char& c : text) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return text;
+}
+
+std::string bold(std::string_view text) { return "\\fB" + roff(text) + "\\fR"; }
+std::string italic(std::string_view text) { return "\\fI" + roff(text) + "\\fR"; }
+
+std::string item(const std::string& term, std::string_view text) { return ".TP\n" + term + "\n" + roff(text) + "\n"; }
+
+std::string options_of(CLI::App& app) {
+  std::string text;
+  for (const OptionRow& row : rows_of(app)) {
+    std::string term = row.positional.empty() ? "" : italic(row.positional);
+    for (const std::string& flag : row.flags) term.append(term.empty() ? "" : ", ").append(bold(flag));
+    if (row.takes_value() && row.positional.empty()) term += " " + italic(row.value);
+    text += item(term, row.description);
+  }
+  return text;
+}
+
+std::string usage_of(CLI::App& app, const std::string& name) {
+  std::string text = bold(name) + " [" + italic("OPTION") + "]...";
+  for (const OptionRow& row : rows_of(app)) {
+    if (!row.positional.empty()) text += " [" + italic(row.positional) + "]...";
+  }
+  return text + "\n";
+}
+
+std::string environment() {
+  return section("ENVIRONMENT") +
+         item(bold("NO_COLOR"), "If it is set and not empty, a table has no colours.") +
+         item(bold("MINDSPORE_DUMP_CONFIG"), "The data_dump.json of tensorstat dump, where --config is not given.") +
+         item(bold("TENSORSTAT_ISA"), "baseline, avx2 or avx512: the instruction set of the host, for tests. The numbers "
+                                      "are the same bits.") +
+         item(bold("TENSORSTAT_CACHE"), "0: compiled kernels are not kept on disk.") +
+         item(bold("XDG_CACHE_HOME"), "Compiled kernels are kept in tensorstat below it; ~/.cache where it is not set.");
+}
+
+}  // namespace
+
+std::string man_of_command(CLI::App& app) {
+  std::string text = title("TENSORSTAT", 1, "User Commands");
+  text += section("NAME") + "tensorstat \\- statistics of tensors, computed where they live\n";
+  text += section("SYNOPSIS") + usage_of(app, "tensorstat");
+  for (CLI::App* each : subcommands_of(app)) text += ".br\n" + usage_of(*each, "tensorstat " + each->get_name());
+  text += section("DESCRIPTION");
+  text += roff("Reads files of tensors, and shows the statistics of each: in one pass, exact, on an OpenCL device or on "
+               "the host to the same bits. Nothing in a file is evaluated or unpickled.\n");
+  text += section("OPTIONS") + options_of(app);
+  text += section("SUBCOMMANDS");
+  for (CLI::App* each : subcommands_of(app)) {
+    text += ".SS tensorstat " + roff(each->get_name()) + "\n" + roff(each->get_description()) + ".\n";
+    text += each->get_name() == "dump" ? "See\n.BR tensorstat\\-dump (1).\n" : options_of(*each);
+  }
+  for (const Section& each : sections()) text += section(capitals(each.heading)) + roff(each.text) + "\n";
+  text += section("EXAMPLES") + ".nf\n" + roff(kExamples) + ".fi\n";
+  text += environment();
+  return text + section("SEE ALSO") + ".BR tensorstat\\-dump (1),\n.BR statistic.csv (5)\n";
+}
+
+std::string man_of_dump(CLI::App& app) {
+  CLI::App& dump = *app.get_subcommand("dump");
+  std::string text = title("TENSORSTAT\\-DUMP", 1, "User Commands");
+  text += section("NAME") + "tensorstat\\-dump \\- replay dumped tensors through a data_dump.json\n";
+  text += section("SYNOPSIS") + usage_of(dump, "tensorstat dump");
+  text += section("DESCRIPTION") + roff(dump.get_description()) + ".\n";
+  text += section("OPTIONS") + options_of(dump);
+  text += section("EXIT STATUS") +
+          roff("0 done; 2 wrong usage, or a config that makes no sense; 3 some input could not be read (the others are "
+               "done and written); 5 something could not be written.\n");
+  text += environment();
+  return text + section("SEE ALSO") + ".BR tensorstat (1),\n.BR statistic.csv (5)\n";
+}
+
+std::string man_of_statistic_csv() {
+  std::string text = title("STATISTIC.CSV", 5, "File Formats");
+  text += section("NAME") + "statistic.csv \\- rows of statistics of tensors, as MindSpore dumps them\n";
+  text += section("DESCRIPTION");
+  text += roff("A heading, then a row for each tensor. First whose tensor it was: Op Type, Op Name, Task ID, Stream ID, "
+               "Timestamp (microseconds since 1970), IO (input or output), Slot, Data Size (bytes), Data Type and "
+               "Shape; then the statistics that were asked for, in that order. A value that does not exist, such as "
+               "the max of an empty tensor, is an empty cell, or null in MindSpore's dialects. Rows are appended while "
+               "training runs, whole or not at all.\n");
+  text += section("STATISTICS");
+  for (const Category category : every_category()) {
+    text += item(bold(column(category)), std::string(name(category)) + ": " + std::string(formula(category)) +
+                                             ". NaN: " + std::string(nan_rule(category)) + ".");
+  }
+  text += section("DIALECTS");
+  std::string names;
+  for (const std::string_view each : dialect_names()) names.append(names.empty() ? "" : ", ").append(each);
+  text += roff("Known to --dialect of tensorstat dump: " + names +
+               ". In tensorstat's own, numbers are the shortest that read back as the same binary64, and no text cell "
+               "starts a formula. MindSpore's have six digits, and escape nothing.\n");
+  return text + section("SEE ALSO") + ".BR tensorstat (1),\n.BR tensorstat\\-dump (1)\n";
+}
+
+}  // namespace tensorstat::cli

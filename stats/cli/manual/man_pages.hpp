@@ -1,0 +1,13 @@
+// The man pages, as roff.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace tensorstat::cli {
+
+std::string man_of_command(CLI::App& app);     // tensorstat(1)
+std::string man_of_dump(CLI::App& app);        // tensorstat-dump(1)
+std::string man_of_statistic_csv();            // statistic.csv(5)
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,50 @@
+// The command's options as rows, for texts that are made of them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "stats/cli/options.hpp"
+
+namespace tensorstat::cli {
+
+struct OptionRow {
+  std::vector<std::string> flags;  // "-o", "--output"; of a positional, none
+  std::string positional;          // "PATH"; of any other, ""
+  std::string value;               // "FILE"; "" where it takes none
+  std::string description;
+  Suggestions suggestions;
+
+  bool takes_value() const { return !value.empty(); }
+  bool takes_file() const { return value == "FILE" || positional == "PATH"; }
+  bool takes_folder() const { return value == "DIR"; }
+};
+
+// The options of a command or a subcommand, as they were declared.
+inline std::vector<OptionRow> rows_of(CLI::App& app) {
+  std::vector<OptionRow> rows;
+  for (CLI::Option* option : app.get_options([](CLI::Option*) { return true; })) {
+    OptionRow row;
+    for (const std::string& name : option->get_snames()) row.flags.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) row.flags.push_back("--" + name);
+    if (option->get_positional()) row.positional = option->get_name(true, false);
+    if (option->get_type_size() != 0) row.value = option->get_type_name();
+    row.description = option->get_description();
+    row.suggestions = suggestions(*option);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+inline std::vector<CLI::App*> subcommands_of(CLI::App& app) {
+  return app.get_subcommands([](CLI::App* each) { return !each->get_name().empty(); });
+}
+
+// Of a text, up to the end of its first clause: completions have a line for each option.
+inline std::string brief(const std::string& text) {
+  return text.substr(0, std::min({text.find(';'), text.find(": "), text.find('\n')}));
+}
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,60 @@
+// Options whose values are words. The words are kept with the option, for the completions.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tensorstat::cli {
+
+template <typename T>
+using Choices = std::vector<std::pair<std::string, T>>;
+
+// CLI11 has no place for what a program wants to know of an option: these are the names of a check, which are neither
+// shown nor matched.
+inline constexpr std::string_view kOneOf = "one of ", kListOf = "list of ";
+
+// The option takes a list of these words between commas; who parses it checks them.
+inline void suggest_list(CLI::Option* option, const std::vector<std::string>& words) {
+  option->check(CLI::Validator([](std::string&) { return std::string(); }, ""),
+                std::string(kListOf) + CLI::detail::join(words, ","));
+}
+
+// What a completion offers for an option's value.
+struct Suggestions {
+  std::vector<std::string> words;
+  bool is_list = false;
+};
+inline Suggestions suggestions(CLI::Option& option) {
+  for (int i = 0;; ++i) {
+    const CLI::Validator* check = nullptr;
+    try {
+      check = option.get_validator(i);
+    } catch (const CLI::OptionNotFound&) {
+      return {};
+    }
+    for (const std::string_view kind : {kOneOf, kListOf}) {
+      if (!check->get_name().starts_with(kind)) continue;
+      return {CLI::detail::split(check->get_name().substr(kind.size()), ','), kind == kListOf};
+    }
+  }
+}
+
+// An option whose value is one of these words. A value that is none of them is an error that lists them.
+template <typename T>
+CLI::Option* add_choice(CLI::App& app, const std::string& option, T& value, const Choices<T>& choices,
+                        const std::string& help) {
+  const auto take = [&value, choices](const std::string& word) {
+    for (const auto& [name, meaning] : choices) {
+      if (name == word) value = meaning;
+    }
+  };
+  std::vector<std::string> words;
+  for (const auto& choice : choices) words.push_back(choice.first);
+  return app.add_option_function<std::string>(option, take, help)
+      ->check(CLI::IsMember(choices).description(""), std::string(kOneOf) + CLI::detail::join(words, ","));
+}
+
+}  // namespace tensorstat::cli

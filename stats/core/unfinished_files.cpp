@@ -1,0 +1,27 @@
+#include "stats/core/unfinished_files.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace tensorstat {
+
+void remove_unfinished_files(const std::string& folder) noexcept {
+  DIR* const open_folder = ::opendir(folder.c_str());
+  if (open_folder == nullptr) return;
+  while (const dirent* entry = ::readdir(open_folder)) {
+    if (!std::string_view(entry->d_name).starts_with(kUnfinishedPrefix)) continue;
+    const int file = ::openat(dirfd(open_folder), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (file < 0) continue;
+    struct stat now;
+    if (::fstat(file, &now) == 0 && S_ISREG(now.st_mode) && ::flock(file, LOCK_EX | LOCK_NB) == 0) {
+      ::unlinkat(dirfd(open_folder), entry->d_name, 0);
+    }
+    ::close(file);
+  }
+  ::closedir(open_folder);
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,84 @@
+// What the command says of itself: a short help with examples and a long one, what a statistic is, and the devices as
+// JSON.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tensorstat/catalog.hpp>
+#include <tensorstat/meter.hpp>
+
+#include "tests/support/command_run.hpp"
+
+namespace tensorstat {
+namespace {
+
+using nlohmann::json;
+using test::holds;
+using test::line_count;
+using test::Ran;
+using test::run;
+
+TEST(CommandHelp, IsShortAndBeginsWithExamples) {
+  const ScratchFolder folder;
+  const Ran help = run(folder, "--help");
+  EXPECT_EQ(help.exit, 0);
+  EXPECT_EQ(help.err, "");
+  EXPECT_LT(help.out.find("Examples:"), help.out.find("Usage:"));
+  EXPECT_LE(line_count(help.out), 40u) << help.out;
+  for (const char* part : {"--stats", "--fail-on", "--output", "--help-all", "explain", "devices", "dump"}) {
+    EXPECT_PRED2(holds, help.out, part);
+  }
+  EXPECT_FALSE(holds(help.out, "--bfloat16"));
+}
+
+TEST(CommandHelp, IsWholeWhereAllIsAskedFor) {
+  const ScratchFolder folder;
+  const Ran help = run(folder, "--help-all");
+  EXPECT_EQ(help.exit, 0);
+  for (const char* part : {"--stats", "--on", "--device", "--precision", "--format", "--output", "--budget", "--explain",
+                           "--version", "devices", "negative inf count", "hash", "./dump", "Exit status:"}) {
+    EXPECT_PRED2(holds, help.out, part);
+  }
+  for (const Category category : every_category()) EXPECT_PRED2(holds, help.out, std::string(name(category)));
+}
+
+TEST(CommandHelp, SaysItsVersion) {
+  const ScratchFolder folder;
+  EXPECT_EQ(run(folder, "--version").out, "tensorstat " + version() + "\n");
+}
+
+TEST(CommandHelp, ExplainsEveryStatistic) {
+  const ScratchFolder folder;
+  const Ran one = run(folder, "explain l2norm");
+  EXPECT_EQ(one.exit, 0);
+  EXPECT_PRED2(holds, one.out, "the square root of the sum of x * x");
+  EXPECT_PRED2(holds, one.out, "NaN where an element is");
+  EXPECT_PRED2(holds, one.out, "an exact sum of the squares; then free: rms");
+  EXPECT_PRED2(holds, run(folder, "explain nan-count mean").out, "nan count, in statistic.csv \"NaN Count\"");
+  const std::string all = run(folder, "explain").out;
+  for (const Category category : every_category()) {
+    EXPECT_PRED2(holds, all, std::string(name(category)) + ", in statistic.csv \"" + std::string(column(category)));
+  }
+  const Ran none = run(folder, "explain maximum");
+  EXPECT_EQ(none.exit, 2);
+  EXPECT_PRED2(holds, none.err, "unknown statistic 'maximum'; known are all, max");
+}
+
+TEST(CommandHelp, ListsDevicesAsJson) {
+  const ScratchFolder folder;
+  const Ran ran = run(folder, "devices --json");
+  EXPECT_EQ(ran.exit, 0);
+  const json devices = json::parse(ran.out);
+  const auto expected = list_devices();
+  ASSERT_EQ(devices.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(devices[i].at("platform"), expected[i].platform);
+    EXPECT_EQ(devices[i].at("device"), expected[i].device);
+    EXPECT_EQ(devices[i].at("name"), expected[i].name);
+    EXPECT_EQ(devices[i].at("memory_bytes"), expected[i].memory_bytes);
+    EXPECT_EQ(devices[i].at("refusal").is_null(), expected[i].refusal.empty());
+  }
+}
+
+}  // namespace
+}  // namespace tensorstat

@@ -1,0 +1,150 @@
+// While the kernel of one dtype is tried in another process, built, or checked, other threads measure with the kernels
+// that are there. A layer and a program of this test's own make each of these wait until the others have their results.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <tensorstat/opencl.hpp>
+#include <thread>
+#include <vector>
+
+#include "kernels-cl/driver/cl.hpp"
+#include "kernels-cl/driver/device.hpp"
+#include "kernels-cl/trial/driver_trial.hpp"
+#include "tests/support/cl_layer/watch.hpp"
+#include "tests/support/npy_files.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr std::size_t kBytes = 1 << 16;
+
+// Stands in for the program that makes trials: each passes at once, but that of the dtype that the file `slow` names
+// waits for the file `go`, half a minute at most.
+constexpr const char* kTrials = R"(
+echo "$*" >>tried
+case "$*" in
+  *" $(cat slow) "*)
+    : >begun
+    for i in $(seq 300); do [ -e go ] && break; sleep 0.1; done
+    [ -e go ] || exit 1
+    ;;
+esac
+printf 'tensorstat-preflight: passed\n'
+)";
+
+class SlowKernel : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::getenv("TENSORSTAT_NO_DEVICE") != nullptr) GTEST_SKIP() << "this machine has no OpenCL device";
+    test::write_file(folder_ / "slow", "none");
+    const std::string program = test::write_file(folder_ / "program", "#!/bin/sh\ncd '" + folder_.path() + "'" + kTrials);
+    ASSERT_EQ(chmod(program.c_str(), 0700), 0);
+    setenv("TENSORSTAT_PREFLIGHT", program.c_str(), 1);
+    static_cast<void>(cl_layer());
+    auto device = cl_engine::choose_device({});
+    ASSERT_TRUE(device) << device.error().message;
+    device_ = *std::move(device);
+    const cl::Context context(device_.device);
+    queue_ = cl::CommandQueue(context, device_.device);
+    std::vector<std::uint8_t> ones(kBytes, 1);
+    buffer_ = cl::Buffer(context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, kBytes, ones.data());
+    auto meter = DeviceMeter::on(queue_());
+    ASSERT_TRUE(meter) << meter.error().message;
+    meter_ = *std::move(meter);
+    ASSERT_EQ(measured(Dtype::kUint8), 1.0);  // this kernel is there from now on
+  }
+
+  bool exists(const char* file) const { return std::filesystem::exists(folder_ / file); }
+
+  // The least element, of a buffer of bytes that are 1.
+  double measured(Dtype dtype) {
+    const Tensor tensor{.dtype = dtype,
+                        .element_count = kBytes / size_bytes(dtype),
+                        .address = buffer_(),
+                        .where = Where::kClBuffer};
+    auto ticket = meter_->submit({&tensor, 1}, {.categories = {Category::kMin}});
+    if (!ticket) throw std::runtime_error(ticket.error().message);
+    const auto found = ticket->collect();
+    if (!found) throw std::runtime_error(found.error().message);
+    return std::stod(to_string(found->front().statistics.values[0]));
+  }
+
+  // `begun` says when the new dtype's kernel is held back; `let_go` ends that.
+  void hold(Dtype dtype, double expected, const std::function<bool()>& begun, const std::function<void()>& let_go) {
+    std::atomic<bool> ended{false};
+    double found = 0;
+    std::thread slow([&] {
+      found = measured(dtype);
+      ended = true;
+    });
+    {
+      const Watch watch;
+      while (!begun() && !ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      cl_layer().hold_kernels = false;  // the one that is held stays so
+      for (int i = 0; i < 3; ++i) EXPECT_EQ(measured(Dtype::kUint8), 1.0);
+      EXPECT_FALSE(ended) << "nothing was held back";
+      EXPECT_FALSE(watch.barked()) << "who needs nothing of it waited";
+      let_go();
+    }
+    slow.join();
+    EXPECT_EQ(found, expected);
+  }
+
+  const ScratchFolder folder_{folder_of_this_program()};
+  cl_engine::Device device_;
+  cl::CommandQueue queue_;
+  cl::Buffer buffer_;
+  std::optional<DeviceMeter> meter_;
+};
+
+TEST_F(SlowKernel, ThatIsBuilt) {
+  const std::int64_t builds = cl_layer().builds;
+  cl_layer().hold_builds = true;
+  hold(Dtype::kInt16, 0x0101, [&] { return cl_layer().builds > builds; }, cl_layer().let_go);
+}
+
+TEST_F(SlowKernel, ThatIsChecked) {
+  const std::int64_t kernels = cl_layer().kernels;
+  cl_layer().hold_kernels = true;
+  hold(Dtype::kInt16, 0x0101, [&] { return cl_layer().kernels > kernels; }, cl_layer().let_go);
+}
+
+TEST_F(SlowKernel, ThatIsTriedOut) {
+  if (!cl_engine::may_kill(device_.info.platform_name)) GTEST_SKIP() << "this driver is not tried out";
+  test::write_file(folder_ / "slow", "int32");
+  hold(Dtype::kInt32, 0x01010101, [&] { return exists("begun"); },
+       [&] { test::write_file(folder_ / "go", ""); });
+}
+
+// Of two kernels that are new, one is tried out while the trial of the other lasts; and who asks for one that is being
+// tried waits for that trial, and starts no second one.
+TEST_F(SlowKernel, IsTriedOutOnceBesideOthers) {
+  cl_engine::Device device;
+  device.info.platform_name = "Portable Computing Language";
+  ASSERT_TRUE(cl_engine::may_kill(device.info.platform_name));
+  test::write_file(folder_ / "slow", "float64");
+  const auto tried = [&](Dtype dtype) { return bool(cl_engine::try_kernel(device, "a key", dtype, Needs{1})); };
+  std::atomic<int> passed{0};
+  std::vector<std::thread> slow;
+  for (int i = 0; i < 2; ++i) slow.emplace_back([&] { passed += tried(Dtype::kFloat64); });
+  for (int i = 0; i < 20'000 && !exists("begun"); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(tried(Dtype::kFloat32));
+  EXPECT_EQ(passed, 0) << "nothing was held back";
+  test::write_file(folder_ / "go", "");
+  for (std::thread& each : slow) each.join();
+  EXPECT_EQ(passed, 2);
+  EXPECT_TRUE(tried(Dtype::kFloat64)) << "known by now";
+  const std::string log = content_of(folder_ / "tried");
+  EXPECT_NE(log.find("float64"), log.npos);
+  EXPECT_EQ(log.find("float64"), log.rfind("float64")) << log;
+}
+
+}  // namespace
+}  // namespace tensorstat
