@@ -10,7 +10,9 @@
 struct tensorstat_result {
   tensorstat::Measurements measurements;
   tensorstat::Categories categories;
-  std::vector<tensorstat_value> values;  // the tensors' one after another
+  // The tensors' one after another. There is room for them from the beginning, and they are written when they are asked
+  // for: many a batch is looked at in part.
+  std::unique_ptr<tensorstat_value[]> values;
 };
 
 struct tensorstat_partial {

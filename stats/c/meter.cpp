@@ -23,13 +23,8 @@ namespace tensorstat::c {
 
 tensorstat_code give(Result<Measurements> measured, Categories categories, tensorstat_result** result) {
   if (!measured) return failed(measured.error());
-  auto to = std::unique_ptr<tensorstat_result>(
-      new tensorstat_result{*std::move(measured), std::move(categories), {}});
-  to->values.reserve(to->measurements.size() * to->categories.size());
-  for (const Measurement each : to->measurements) {
-    for (const Value& value : each.statistics.values) to->values.push_back(value_of(value));
-  }
-  *result = to.release();
+  auto values = std::make_unique_for_overwrite<tensorstat_value[]>(measured->size() * categories.size());
+  *result = new tensorstat_result{*std::move(measured), std::move(categories), std::move(values)};
   return TENSORSTAT_OK;
 }
 
@@ -131,7 +126,9 @@ int32_t tensorstat_result_statistic(const tensorstat_result* result, size_t inde
 
 const tensorstat_value* tensorstat_result_values(const tensorstat_result* result, size_t tensor) {
   if (tensor >= tensorstat_result_tensor_count(result)) return nullptr;
-  return result->values.data() + tensor * result->categories.size();
+  tensorstat_value* const values = result->values.get() + tensor * result->categories.size();
+  std::ranges::transform(result->measurements[tensor].statistics.values, values, c::value_of);
+  return values;
 }
 
 // The names of engines and the reasons end with 0, as literals and strings of the library do.

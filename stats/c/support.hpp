@@ -37,6 +37,7 @@ tensorstat_code guarded(const Work& work) noexcept {
 template <typename Struct>
 std::optional<Struct> taken(const Struct* given, Struct whole) {
   if (given == nullptr || given->size < sizeof(size_t)) return std::nullopt;
+  if (given->size == sizeof whole) return *given;
   std::memcpy(&whole, given, std::min(given->size, sizeof whole));
   whole.size = sizeof whole;
   return whole;

@@ -1,5 +1,7 @@
 #include "stats/cli/arguments.hpp"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
@@ -13,12 +15,22 @@
 namespace tensorstat::cli {
 namespace {
 
-const Choices<Format> kFormats = {
-    {"table", Format::kTable}, {"csv", Format::kCsv}, {"json", Format::kJson}, {"ndjson", Format::kNdjson}};
+// On a terminal std says more than the count, which the shape says.
+constexpr const char* kStatsByDefault =
+    "max,min,avg,l2norm,count,nan count,negative inf count,positive inf count,zero count";
+constexpr const char* kStatsOnScreen =
+    "max,min,avg,std,l2norm,nan count,negative inf count,positive inf count,zero count";
+
+const Choices<Format> kFormats = {{"table", Format::kTable},
+                                  {"csv", Format::kCsv},
+                                  {"json", Format::kJson},
+                                  {"ndjson", Format::kNdjson},
+                                  {"md", Format::kMarkdown}};
 const Choices<Format> kExtensions = {{".csv", Format::kCsv},
                                      {".json", Format::kJson},
                                      {".ndjson", Format::kNdjson},
                                      {".jsonl", Format::kNdjson},
+                                     {".md", Format::kMarkdown},
                                      {".txt", Format::kTable}};
 
 // What `output` ends in says the format; a name without an extension, such as /dev/stdout, is a table's.
@@ -73,7 +85,8 @@ CommandLine::CommandLine()
   app_.add_option("--fail-on", fail_on_, "Exit with status 1 where a tensor meets one of these, e.g. 'nan,inf,absmax>65504'")
       ->type_name("LIST");
   add_choice(app_, "--format", format_, {kFormats.begin(), kFormats.end()},
-             "table, csv, json or ndjson; by default what -o ends in (.csv, .json, .ndjson, .jsonl, .txt), or table")
+             "table, csv, json, ndjson or md (Markdown); by default what -o ends in (.csv, .json, .ndjson, .jsonl, .md, "
+             ".txt), or table")
       ->type_name("FORMAT");
   app_.add_option("-o,--output", arguments_.output,
                   "Write there, whole or not at all, not to stdout; a file that is there keeps its mode")
@@ -104,6 +117,12 @@ CommandLine::CommandLine()
       ->transform(begins_with_digit)  // before that: AsSizeValue takes -1 for 2^64-1 and M for 0
       ->type_name("BYTES")
       ->group(kMoreOptions);
+  add_choice(app_, "--color", arguments_.color,
+             {{"auto", Color::kAuto}, {"always", Color::kAlways}, {"never", Color::kNever}},
+             "NaN and Inf of a table in red: auto (on a terminal, unless NO_COLOR is set or TERM is dumb; with "
+             "CLICOLOR_FORCE=1 everywhere), always or never")
+      ->type_name("WHEN")
+      ->group(kMoreOptions);
   app_.add_flag("--bfloat16", arguments_.void_is_bfloat16,
                 "Two-byte voids (<V2, as ml_dtypes writes them) are bfloat16")
       ->group(kMoreOptions);
@@ -130,16 +149,19 @@ std::variant<Arguments, int> CommandLine::parse(int argc, const char* const* arg
     if (arguments_.paths.empty()) {
       throw CLI::ValidationError("nothing to read: name a file, a directory or a glob");
     }
-    auto categories = categories_from(stats_);
-    if (!categories) throw CLI::ValidationError("--stats", categories.error().message);
-    arguments_.request.categories = *std::move(categories);
-    arguments_.stats_are_default = app_.count("--stats") == 0;
     if (app_.count("--fail-on") != 0) {
       auto conditions = conditions_from(fail_on_);
       if (!conditions) throw CLI::ValidationError("--fail-on", conditions.error().message);
       arguments_.fail_on = *std::move(conditions);
     }
     arguments_.format = format_ ? *format_ : format_for(arguments_.output);
+    const bool is_on_screen =
+        arguments_.format == Format::kTable && arguments_.output.empty() && screen_of(STDOUT_FILENO).has_value();
+    if (app_.count("--stats") == 0) stats_ = is_on_screen ? kStatsOnScreen : kStatsByDefault;
+    auto categories = categories_from(stats_);
+    if (!categories) throw CLI::ValidationError("--stats", categories.error().message);
+    arguments_.request.categories = *std::move(categories);
+    arguments_.stats_are_default = app_.count("--stats") == 0;
     if (!columns_.empty()) {
       if (arguments_.format != Format::kCsv) {
         throw CLI::ValidationError("--columns", "only a csv has them; a table and JSON say the path always");

@@ -12,6 +12,7 @@
 #include "stats/cli/devices.hpp"
 #include "stats/cli/dump_command.hpp"
 #include "stats/cli/explain.hpp"
+#include "stats/cli/screen.hpp"
 
 namespace tensorstat::cli {
 
@@ -26,7 +27,7 @@ enum Exit : int {
   kNotWritten = 5,  // the results could not be written
 };
 
-enum class Format { kTable, kCsv, kJson, kNdjson };
+enum class Format { kTable, kCsv, kJson, kNdjson, kMarkdown };
 
 struct Arguments {
   std::optional<DevicesArguments> devices;    // `tensorstat devices` was asked for
@@ -39,6 +40,7 @@ struct Arguments {
   MeterOptions meter;
   bool void_is_bfloat16 = false;
   Format format = Format::kTable;
+  Color color = Color::kAuto;
   std::vector<std::string> columns;  // of a csv, after the documented ones
   std::string output;  // empty: stdout
   std::vector<Condition> fail_on;
@@ -60,8 +62,7 @@ class CommandLine {
  private:
   CLI::App app_;
   Arguments arguments_;
-  std::string stats_ = "max,min,avg,l2norm,count,nan count,negative inf count,positive inf count,zero count";
-  std::string device_, columns_, fail_on_;
+  std::string stats_, device_, columns_, fail_on_;
   std::optional<Format> format_;
   DevicesArguments devices_arguments_;
   ExplainArguments explained_;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 
+#include "stats/cli/screen.hpp"
 #include "stats/files/shown.hpp"
 
 namespace tensorstat::cli {
@@ -22,7 +23,7 @@ std::string one_decimal(double number) {
 
 }  // namespace
 
-Console::Console() : is_watched_(::isatty(STDERR_FILENO) == 1) {}
+Console::Console() : is_watched_(::isatty(STDERR_FILENO) == 1 && !is_dumb_terminal()) {}
 
 Console::~Console() { hide_progress(); }
 

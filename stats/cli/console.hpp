@@ -19,7 +19,7 @@ class Console {
   // escaped, line breaks too.
   void say(std::string_view text);
 
-  // `done` of `total` tensors and `bytes` so far. Shown on a terminal only, once the work has
+  // `done` of `total` tensors and `bytes` so far. Shown on a terminal that is not dumb only, once the work has
   // lasted a second, ten times a second.
   void progress(std::size_t done, std::size_t total, std::uint64_t bytes);
 

@@ -5,7 +5,7 @@
 #include "stats/cli/arguments.hpp"
 #include "stats/cli/inputs.hpp"
 #include "stats/cli/options.hpp"
-#include "stats/dump/mindspore/json_text.hpp"
+#include "stats/dump/json_text.hpp"
 #include "stats/dump/replay.hpp"
 #include "stats/files/whole_file.hpp"
 #include "stats/rows/dialect.hpp"

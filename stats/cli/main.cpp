@@ -34,9 +34,10 @@ struct NotWritten : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-bool wants_color(const Arguments& arguments) {
-  const char* no_color = std::getenv("NO_COLOR");
-  return arguments.output.empty() && ::isatty(STDOUT_FILENO) == 1 && !(no_color && *no_color);
+Look look_of(const Arguments& arguments) {
+  const bool is_stdout = arguments.output.empty();
+  const auto screen = is_stdout ? screen_of(STDOUT_FILENO) : std::nullopt;
+  return {screen, wants_color(arguments.color, is_stdout, screen.has_value())};
 }
 
 // Reads, measures and reports.
@@ -58,8 +59,12 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
   for (const Category category : findings.needed(has_summary)) {
     if (!std::ranges::count(request.categories, category)) request.categories.push_back(category);
   }
-  const auto report = make_report(arguments, wants_color(arguments));
+  const auto report = make_report(arguments, look_of(arguments));
   AlikeRows alike(arguments.columns);
+  // A table holds its explanation, and JSON that of each tensor; the others have no place for it.
+  const bool explains_beside =
+      arguments.explain && (arguments.format == Format::kCsv || arguments.format == Format::kMarkdown);
+  Explanation explanation;
   Outcome outcome;
   const auto fail = [&](int status) {
     return [&, status](const Error& error) {
@@ -78,10 +83,7 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
     if (arguments.format == Format::kCsv && alike.are_met(entry.path, entry.row.identity)) {
       console.say("rows of different folders are alike; --columns path,rank,iteration tells them apart");
     }
-    // A csv has no place for it.
-    if (arguments.explain && arguments.format == Format::kCsv) {
-      for (const std::string& line : explanation(entry)) console.say(line);
-    }
+    if (explains_beside) explanation.add(entry);
   };
   listener.unreadable = fail(kNotRead);
   std::string reason;
@@ -110,6 +112,7 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
     console.say("the same for " + std::to_string(more_tensors) + noun);
   }
   write(report->end());
+  for (const std::string& line : explanation.lines()) console.say(line);
   if (findings.any()) {
     outcome.exit = std::max<int>(outcome.exit, kFound);
     console.say(findings.words());
@@ -144,7 +147,7 @@ int run(const Arguments& arguments, Console& console) {
     console.say("files of rows and files of tensors are shown by one call each");
     return kUsage;
   }
-  const Outcome outcome = are_rows != 0 ? show_rows(arguments, inputs, wants_color(arguments), console, write)
+  const Outcome outcome = are_rows != 0 ? show_rows(arguments, inputs, look_of(arguments), console, write)
                                         : report_on(arguments, inputs, console, write);
   // An earlier file is worth more than one without a row.
   if (outcome.exit != kDone && !outcome.has_results) return outcome.exit;

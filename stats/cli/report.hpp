@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "stats/cli/arguments.hpp"
+#include "stats/cli/screen.hpp"
 #include "stats/cli/survey.hpp"
 
 namespace tensorstat::cli {
@@ -19,17 +21,44 @@ class Report {
   virtual std::string end() { return {}; }
 };
 
-// In the format, with the statistics, columns and placement (--explain) that were asked for. `in_color`: NaN and Inf
-// in red, in a table.
-std::unique_ptr<Report> make_report(const Arguments& arguments, bool in_color);
+// Where a table is shown.
+struct Look {
+  std::optional<Screen> screen = {};  // none: a file or a pipe, where a table has every column and any width
+  bool in_color = false;              // NaN and Inf in red
+};
 
-std::unique_ptr<Report> make_table(const Categories& categories, bool with_placement,
-                                   bool in_color);
+// In the format, with the statistics, columns and placement (--explain) that were asked for.
+std::unique_ptr<Report> make_report(const Arguments& arguments, const Look& look);
+
+std::unique_ptr<Report> make_table(const Categories& categories, bool with_placement, const Look& look);
+std::unique_ptr<Report> make_markdown(const Categories& categories);
 std::unique_ptr<Report> make_json(bool with_placement);
 std::unique_ptr<Report> make_ndjson(bool with_placement);
 
-// --explain in words, as printable lines: the tensor, "  max, min: opencl, the device reads host memory in place"
-// for each engine and reason, then the device memory that was taken.
-std::vector<std::string> explanation(const Entry& entry);
+// A number as a table has it, for the eye: so many significant digits, and digits alone where they are fewer. The other
+// formats have all of them.
+inline constexpr int kTableDigits = 6;
+std::string short_text(const Value& value, int digits = kTableDigits);
+
+// A dump file's long name shrinks to what its columns do not say: operator, input or output, slot. Not escaped.
+std::string short_label(const Entry& entry);
+
+// --explain in words: where statistics were computed and why, said once for all tensors of which it is the same.
+class Explanation {
+ public:
+  void add(const Entry& entry);
+
+  // Printable lines: the tensor, or how many and the first, "  max, min: opencl, the device reads host memory in place"
+  // for each engine and reason, then the device memory that was taken.
+  std::vector<std::string> lines() const;
+
+ private:
+  struct Group {
+    std::vector<std::string> reasons;
+    std::string first;  // the label of the first tensor
+    std::uint64_t count = 0, most_device_bytes = 0;
+  };
+  std::vector<Group> groups_;
+};
 
 }  // namespace tensorstat::cli

@@ -1,139 +1,208 @@
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "stats/cli/report.hpp"
+#include "stats/cli/text_table.hpp"
+#include "stats/cli/text_width.hpp"
 #include "stats/files/shown.hpp"
 
 namespace tensorstat::cli {
 namespace {
 
-constexpr std::string_view kRed = "\x1b[31m", kPlain = "\x1b[0m", kGap = "  ";
+// Significant digits of a narrow table: the first that leave the names kNameColumns.
+constexpr int kNarrowDigits[] = {4, 3};
+// What a name keeps before other columns have to give way, and what it keeps then; a shape keeps as much.
+constexpr std::size_t kNameColumns = 28, kLeastNameColumns = 16;
 
-struct Cell {
-  std::string text;
-  bool is_alarming = false;  // NaN or Inf, or a count of them that is not 0
+struct Line {
+  std::string label, dtype, shape;
+  std::vector<Value> values;
 };
 
-// A table is for the eye: six significant digits. The other formats have them all.
-Cell cell_of(Category category, const Value& value) {
-  if (const auto* real = std::get_if<double>(&value); real && std::isfinite(*real)) {
-    char digits[32];
-    const auto end =
-        std::to_chars(digits, digits + sizeof digits, *real, std::chars_format::general, 6).ptr;
-    return {{digits, end}};
-  }
+struct Alarms {
+  bool nan = false, inf = false;
+  explicit operator bool() const { return nan || inf; }
+};
+
+bool counts_specials(Category category) {
+  return category == Category::kNanCount || category == Category::kNegativeInfCount ||
+         category == Category::kPositiveInfCount;
+}
+
+Alarms alarms_of(Category category, const Value& value) {
+  if (const auto* real = std::get_if<double>(&value)) return {std::isnan(*real), std::isinf(*real)};
   const auto* count = std::get_if<std::uint64_t>(&value);
-  const bool counts_specials = category == Category::kNanCount ||
-                               category == Category::kNegativeInfCount ||
-                               category == Category::kPositiveInfCount;
-  return {to_string(value),
-          std::holds_alternative<double>(value) || (counts_specials && count && *count > 0)};
+  const bool counts = counts_specials(category) && count != nullptr && *count > 0;
+  return {counts && category == Category::kNanCount, counts && category != Category::kNanCount};
 }
 
-// A dump file's long name shrinks to what its columns do not say: operator, input or output, slot.
-std::string short_label(const Entry& entry) {
-  const Identity& who = entry.row.identity;
-  const std::size_t name_at = entry.path.rfind('/') + 1;
-  if (entry.tensor || !entry.path.substr(name_at).starts_with(who.op_type + "." + who.op_name + ".")) {
-    return entry.label();
+bool is_zero(const Value& value) {
+  return std::visit(
+      []<typename T>(const T& number) {
+        if constexpr (std::is_arithmetic_v<T>) return number == 0;
+        return false;
+      },
+      value);
+}
+
+// "all 0: nan count, zero count" in lines of at most `columns`.
+std::string note(std::string_view what, const std::vector<std::string>& names, std::size_t columns) {
+  if (names.empty()) return "";
+  std::string text, line(what);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string next = " " + names[i] + (i + 1 < names.size() ? "," : "");
+    if (line.size() + next.size() > columns) text += std::exchange(line, " ") + "\n";
+    line += next;
   }
-  return entry.path.substr(0, name_at) + who.op_name + "." + who.io + "." +
-         std::to_string(who.slot);
-}
-
-// Columns of a terminal: a continuation byte of UTF-8 takes none.
-std::size_t width(std::string_view text) {
-  return std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
+  return text + line + "\n";
 }
 
 class Table : public Report {
  public:
-  Table(const Categories& categories, bool with_placement, bool in_color)
-      : with_placement_(with_placement), in_color_(in_color) {
-    // A heading is broken at its spaces, so that "negative inf count" is as wide as its digits.
-    std::vector<std::vector<std::string_view>> headings = {{"tensor"}, {"dtype"}, {"shape"}};
-    for (const Category category : categories) headings.push_back(words_of(name(category)));
-    const std::size_t height =
-        std::ranges::max(headings, {}, [](const auto& words) { return words.size(); }).size();
-    heading_height_ = height;
-    lines_.resize(height, std::vector<Cell>(headings.size()));
-    for (std::size_t column = 0; column < headings.size(); ++column) {
-      const auto& words = headings[column];
-      for (std::size_t i = 0; i < words.size(); ++i) {
-        lines_[height - words.size() + i][column].text = words[i];
-      }
-    }
-  }
+  Table(const Categories& categories, bool with_placement, const Look& look)
+      : categories_(categories), with_placement_(with_placement), look_(look) {}
 
   std::string add(const Entry& entry) override {
-    const Statistics& statistics = entry.row.statistics;
-    std::vector<Cell> line = {
-        {printable(short_label(entry))}, {entry.row.data_type}, {to_string(entry.row.shape)}};
-    for (std::size_t i = 0; i < statistics.categories.size(); ++i) {
-      line.push_back(cell_of(statistics.categories[i], statistics.values[i]));
-    }
-    lines_.push_back(std::move(line));
-    if (with_placement_) {
-      explanations_ += "\n";
-      for (const std::string& each : explanation(entry)) explanations_.append(each).append("\n");
-    }
+    const Row& row = entry.row;
+    lines_.push_back({printable(short_label(entry)), row.data_type, to_string(row.shape), row.statistics.values});
+    if (with_placement_) explanation_.add(entry);
     return {};
   }
 
   std::string end() override {
-    if (lines_.size() == heading_height_) return {};  // a heading over nothing tells nothing
-    std::vector<std::size_t> widths(lines_.front().size(), 0);
-    for (const auto& line : lines_) {
-      for (std::size_t i = 0; i < line.size(); ++i) {
-        widths[i] = std::max(widths[i], width(line[i].text));
-      }
-    }
-    std::string text;
-    for (const auto& line : lines_) {
-      std::string printed;
-      for (std::size_t i = 0; i < line.size(); ++i) {
-        const Cell& cell = line[i];
-        const std::string padding(widths[i] - width(cell.text), ' ');
-        const bool is_name = i < 3;  // to the left; numbers go to the right
-        if (i > 0) printed += kGap;
-        if (!is_name) printed += padding;
-        const bool is_red = cell.is_alarming && in_color_;
-        if (is_red) printed += kRed;
-        printed += cell.text;
-        if (is_red) printed += kPlain;
-        if (is_name) printed += padding;
-      }
-      printed.erase(printed.find_last_not_of(' ') + 1);
-      text.append(printed).append("\n");
-    }
-    return text + explanations_;
+    if (lines_.empty()) return {};  // a heading over nothing tells nothing
+    std::string text = look_.screen ? on_screen(*look_.screen) : wide(categories_).text(look_.in_color);
+    for (const std::string& line : explanation_.lines()) text += (line.starts_with(' ') ? "" : "\n") + line + "\n";
+    return text;
   }
 
  private:
-  static std::vector<std::string_view> words_of(std::string_view text) {
-    std::vector<std::string_view> words;
-    for (std::size_t space; (space = text.find(' ')) != text.npos; text.remove_prefix(space + 1)) {
-      words.push_back(text.substr(0, space));
+  // What fits: a table with every digit, else one with fewer, else that without its last columns.
+  std::string on_screen(const Screen& screen) {
+    Categories shown;
+    std::vector<std::string> zeros, dropped;
+    for (std::size_t i = 0; i < categories_.size(); ++i) {
+      const bool is_all_zero = std::ranges::all_of(lines_, [&](const Line& line) { return is_zero(line.values[i]); });
+      if (is_all_zero) zeros.emplace_back(name(categories_[i]));
+      if (!is_all_zero) shown.push_back(categories_[i]);
     }
-    words.push_back(text);
-    return words;
+    std::string place;
+    TextTable table = wide(shown);
+    bool fits = table.fit(screen.columns, kNameColumns);
+    if (!fits) place = take_common_place();
+    for (const int digits : kNarrowDigits) {
+      if (fits) break;
+      table = narrow(shown, digits);
+      fits = table.fit(screen.columns, kNameColumns);
+    }
+    while (!fits && !(fits = table.fit(screen.columns, kLeastNameColumns)) && table.columns.size() > 2) {
+      dropped.insert(dropped.begin(), table.columns.back().heading);
+      table.columns.pop_back();
+    }
+    if (!fits) table.fit(screen.columns, 1);
+    const std::string in = place.empty() ? "" : elided("in " + place, screen.columns) + "\n";
+    return in + table.text(look_.in_color, screen.rows) + note("all 0:", zeros, screen.columns) +
+           note("no room for:", dropped, screen.columns);
   }
 
-  const bool with_placement_, in_color_;
-  std::vector<std::vector<Cell>> lines_;  // the heading's first
-  std::size_t heading_height_ = 0;
-  std::string explanations_;
+  // The folder, or the container, that all tensors are in; their labels go on without it.
+  std::string take_common_place() {
+    std::string_view common = lines_.front().label;
+    for (const Line& line : lines_) {
+      common = common.substr(0, std::ranges::mismatch(common, line.label).in1 - common.begin());
+    }
+    const std::size_t folder = common.rfind('/') + 1, container = common.rfind("::");  // npos + 1 is 0
+    const std::size_t end = container == common.npos ? folder : std::max(folder, container + 2);
+    const std::string place(common.substr(0, end));
+    for (Line& line : lines_) line.label.erase(0, end);
+    return place;
+  }
+
+  std::size_t index_of(Category category) const {
+    return std::ranges::find(categories_, category) - categories_.begin();
+  }
+
+  TextColumn words_column(std::string heading, std::string Line::*text, std::size_t most_columns) const {
+    TextColumn column{std::move(heading), true, {}};
+    for (const Line& line : lines_) column.cells.push_back({elided(line.*text, most_columns)});
+    return column;
+  }
+
+  TextColumn number_column(Category category, int digits) const {
+    TextColumn column{std::string(name(category)), false, {}};
+    const std::size_t at = index_of(category);
+    for (const Line& line : lines_) {
+      const Value& value = line.values[at];
+      column.cells.push_back({short_text(value, digits), static_cast<bool>(alarms_of(category, value))});
+    }
+    return column;
+  }
+
+  TextTable wide(const Categories& shown) const {
+    std::vector<TextColumn> columns = {words_column("tensor", &Line::label, std::string::npos),
+                       words_column("dtype", &Line::dtype, std::string::npos),
+                       words_column("shape", &Line::shape, std::string::npos)};
+    for (const Category category : shown) columns.push_back(number_column(category, kTableDigits));
+    return {std::move(columns)};
+  }
+
+  // max and min as an interval, and a word of warning for what is counted in several columns.
+  TextTable narrow(const Categories& shown, int digits) const {
+    const auto has = [&](Category category) { return std::ranges::count(shown, category) != 0; };
+    const bool has_interval = has(Category::kMax) && has(Category::kMin);
+    std::vector<TextColumn> columns = {words_column("tensor", &Line::label, std::string::npos), warnings(),
+                       words_column("dtype", &Line::dtype, std::string::npos),
+                       words_column("shape", &Line::shape, kLeastNameColumns)};
+    if (columns[1].width() == 0) columns.erase(columns.begin() + 1);
+    if (has_interval) columns.push_back(intervals(digits));
+    for (const Category category : shown) {
+      const bool is_said = (has_interval && (category == Category::kMax || category == Category::kMin)) ||
+                           counts_specials(category);
+      if (!is_said) columns.push_back(number_column(category, digits));
+    }
+    return {std::move(columns), 1};
+  }
+
+  TextColumn warnings() const {
+    TextColumn column{"", true, {}};
+    for (const Line& line : lines_) {
+      Alarms alarms;
+      for (std::size_t i = 0; i < categories_.size(); ++i) {
+        const Alarms here = alarms_of(categories_[i], line.values[i]);
+        alarms = {alarms.nan || here.nan, alarms.inf || here.inf};
+      }
+      const std::string both = alarms.nan && alarms.inf ? " " : "";
+      column.cells.push_back({(alarms.nan ? "NaN!" : "") + both + (alarms.inf ? "Inf!" : ""), bool(alarms)});
+    }
+    return column;
+  }
+
+  TextColumn intervals(int digits) const {
+    TextColumn column{"[min,max]", false, {}};
+    const std::size_t max_at = index_of(Category::kMax), min_at = index_of(Category::kMin);
+    for (const Line& line : lines_) {
+      const Value &max = line.values[max_at], &min = line.values[min_at];
+      const bool exists = !std::holds_alternative<std::monostate>(max);
+      column.cells.push_back({exists ? "[" + short_text(min, digits) + ", " + short_text(max, digits) + "]" : "",
+                              alarms_of(Category::kMax, max) || alarms_of(Category::kMin, min)});
+    }
+    return column;
+  }
+
+  const Categories categories_;
+  const bool with_placement_;
+  const Look look_;
+  std::vector<Line> lines_;
+  Explanation explanation_;
 };
 
 }  // namespace
 
-std::unique_ptr<Report> make_table(const Categories& categories, bool with_placement,
-                                   bool in_color) {
-  return std::make_unique<Table>(categories, with_placement, in_color);
+std::unique_ptr<Report> make_table(const Categories& categories, bool with_placement, const Look& look) {
+  return std::make_unique<Table>(categories, with_placement, look);
 }
 
 }  // namespace tensorstat::cli

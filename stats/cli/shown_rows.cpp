@@ -42,7 +42,7 @@ void complete(const std::string& path, Identity& identity) {
 
 }  // namespace
 
-Outcome show_rows(const Arguments& arguments, const Inputs& inputs, bool in_color, Console& console, const Write& write) {
+Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& look, Console& console, const Write& write) {
   Outcome outcome;
   const auto fail = [&](const Error& error) {
     console.say(error.message);
@@ -62,7 +62,7 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, bool in_colo
   const auto has = [&](Category category) { return std::ranges::count(had, category) != 0; };
   const bool has_summary = arguments.format == Format::kTable && std::ranges::all_of(findings.needed(true), has);
 
-  const auto report = make_report(shown, in_color);
+  const auto report = make_report(shown, look);
   AlikeRows alike(arguments.columns);
   write(report->begin());
   std::ranges::for_each(inputs.faults, fail);

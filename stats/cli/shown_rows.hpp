@@ -5,10 +5,11 @@
 #include "stats/cli/console.hpp"
 #include "stats/cli/inputs.hpp"
 #include "stats/cli/outcome.hpp"
+#include "stats/cli/report.hpp"
 
 namespace tensorstat::cli {
 
 // The files are of rows. With --stats these statistics, else all that the files have; --fail-on judges by what they have.
-Outcome show_rows(const Arguments& arguments, const Inputs& inputs, bool in_color, Console& console, const Write& write);
+Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& look, Console& console, const Write& write);
 
 }  // namespace tensorstat::cli

@@ -1,10 +1,10 @@
 #include "stats/dump/dump_session.hpp"
 
-#include <cstdlib>
 #include <map>
 #include <new>
 
-#include "stats/dump/mindspore/json_text.hpp"
+#include "stats/dump/config_dialect.hpp"
+#include "stats/dump/json_text.hpp"
 #include "stats/rows/dialect.hpp"
 
 namespace tensorstat {
@@ -53,8 +53,7 @@ Result<DumpSession> DumpSession::from_file(const std::string& path, DumpOptions 
 
 Result<DumpSession> DumpSession::from_json(std::string_view text, DumpOptions options) try {
   auto notices = std::make_shared<Notices>(options.log);
-  const char* diagnostic = std::getenv("MS_DIAGNOSTIC_DATA_PATH");
-  auto config = parse_config(text, diagnostic == nullptr ? "" : diagnostic, *notices, options.path);
+  auto config = parse_config_here(text, *notices, options.path);
   return open(State::open(std::move(config), std::move(options), std::move(notices)));
 } catch (const std::bad_alloc&) {
   return out_of_memory();
@@ -103,8 +102,9 @@ void DumpSession::save_kernel_args(const DumpPlace& place, const DumpOperator* o
       json += (json.empty() ? "{\n    " : ",\n    ") + json_quoted(key) + ": " + json_quoted(value);
     }
     json += json.empty() ? "null" : "\n}";
-    const auto folder = state_->writer.folders().folder(state_->counted(place));
-    state_->post(State::Text{folder + "/" + kernel_args_file_name(op->type, op->name), std::move(json)});
+    state_->post([place = state_->counted(place), op, json = std::move(json)](DumpOutput& output) {
+      output.save_kernel_args(place, *op, json);
+    });
   } catch (const std::exception&) {
     state_->notices->warn_once("memory for arguments", "out of memory: arguments of kernels are missing");
   }
@@ -115,9 +115,11 @@ void DumpSession::save_execution_order(std::uint32_t rank, std::uint32_t graph,
   if (state_ == nullptr || state_->closed || state_->is_in_fork()) return;
   const Notices::Hold hold(*state_->notices);
   try {
-    std::string text = "NodeExecutionOrder-FullNameWithScope\n";
-    for (const auto& name : full_scope_names) text += one_line(name) + '\n';
-    state_->post(State::Text{state_->writer.folders().execution_order_file(rank, graph), std::move(text)});
+    std::string names;
+    for (const auto& name : full_scope_names) names += one_line(name) + '\n';
+    state_->post([rank, graph, names = std::move(names)](DumpOutput& output) {
+      output.save_execution_order(rank, graph, names);
+    });
   } catch (const std::exception&) {
     state_->notices->warn_once("memory for orders", "out of memory: an execution order is missing");
   }
@@ -137,20 +139,20 @@ bool DumpSession::close() { return state_ == nullptr || state_->is_in_fork() || 
 
 DumpCounters DumpSession::counters() const {
   if (state_ == nullptr) return {};
-  const auto& counts = state_->counts;
-  const LineTally& rows = state_->writer.rows();
-  return {.operator_count = counts.operators,
-          .tensor_count = counts.tensors,
-          .overflow_count = counts.overflows,
-          .row_count = rows.written,
-          .waiting_row_count = rows.waiting,
-          .lost_row_count = rows.dropped,
-          .file_count = state_->writer.file_count(),
-          .lost_file_count = counts.lost_files,
-          .lost_tensor_count = counts.lost_tensors,
-          .complex_count = counts.complex,
-          .stall_count = counts.stalls,
-          .stalled_us = counts.stalled_us,
+  const DumpTally& tally = state_->tally;
+  const DumpOutput::Written written = state_->output->written();
+  return {.operator_count = tally.operators,
+          .tensor_count = tally.tensors,
+          .overflow_count = tally.overflows,
+          .row_count = written.rows,
+          .waiting_row_count = written.waiting_rows,
+          .lost_row_count = written.lost_rows,
+          .file_count = written.tensor_files,
+          .lost_file_count = tally.lost_files,
+          .lost_tensor_count = tally.lost_tensors,
+          .complex_count = tally.complex,
+          .stall_count = tally.stalls,
+          .stalled_us = tally.stalled_us,
           .held_bytes = state_->pool.held_bytes(),
           .most_held_bytes = state_->pool.most_held_bytes()};
 }

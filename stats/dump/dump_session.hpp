@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -16,8 +17,9 @@
 #include <variant>
 #include <vector>
 
-#include "stats/dump/mindspore/config.hpp"
-#include "stats/dump/dump_writer.hpp"
+#include "stats/dump/dump_config.hpp"
+#include "stats/dump/dump_output.hpp"
+#include "stats/dump/dump_tally.hpp"
 #include "stats/dump/ended_steps.hpp"
 #include "stats/dump/examiner.hpp"
 #include "stats/dump/pending_run.hpp"
@@ -56,16 +58,9 @@ struct DumpSession::State {
   bool flush();
   bool close();
 
-  struct Text {
-    std::string path, text;
-  };
-  struct Line {
-    std::string path, line;
-  };
-  struct StepEnd {
-    DumpPlace place;
-  };
-  using Item = std::variant<PendingRun, Text, Line, StepEnd>;
+  // What is done besides writing runs, in its turn.
+  using Errand = std::function<void(DumpOutput&)>;
+  using Item = std::variant<PendingRun, Errand>;
   using Items = std::list<Item>;  // moved from list to list without taking memory
   void post(Item item);
 
@@ -80,12 +75,8 @@ struct DumpSession::State {
   TensorPool pool;
   std::mutex work_mutex;  // whoever does the work
   Examiner examiner;
-  DumpWriter writer;
-
-  struct {
-    std::atomic<std::uint64_t> operators{0}, tensors{0}, overflows{0}, lost_files{0}, lost_tensors{0}, complex{0},
-        stalls{0}, stalled_us{0};
-  } counts;
+  DumpTally tally;
+  const std::unique_ptr<DumpOutput> output;
 
  private:
   void say_unlisted(std::uint32_t device) const noexcept;
@@ -105,15 +96,10 @@ struct DumpSession::State {
   void run_thread() noexcept;
   void take_turn(std::unique_lock<std::mutex>& lock) noexcept;
   void work_on(Items& items) noexcept;
-  bool is_to_be_dumped(const PendingRun& run) noexcept;
+  bool is_to_be_dumped(PendingRun& run) noexcept;
   void dump(std::span<PendingRun*> runs) noexcept;
   bool measure(std::span<PendingRun* const> runs, std::vector<std::optional<Statistics>>& found) noexcept;
   void write_all(std::span<PendingRun*> runs) noexcept;
-  void write(const PendingRun& run, const PendingTensor& tensor, const std::optional<Statistics>& statistics,
-             const std::string& folder, std::string& rows) noexcept;
-  bool save(Identity& identity, const PendingTensor& tensor, const std::string& folder) noexcept;
-
-  void lose(std::size_t tensors, const char* why = "out of memory") noexcept;
   bool has_lost_or_waits() const;
 
   mutable std::atomic<std::uint64_t> unlisted_devices_{0};  // those said, a bit each; the last one is all from 63 on

@@ -10,31 +10,17 @@
 #include "stats/files/shown.hpp"
 
 namespace tensorstat {
-namespace {
-
-// MindSpore 2.7 writes a column for every category it was given; later versions, and we, once.
-Categories columns_of(const DumpConfig& config, Dialect dialect) {
-  if (!config.saves_statistics()) return {};
-  if (dialect == Dialect::kMindspore27) return config.statistic_category;
-  Categories once;
-  for (const Category category : config.statistic_category) {
-    if (std::find(once.begin(), once.end(), category) == once.end()) once.push_back(category);
-  }
-  return once;
-}
-
-}  // namespace
-
 DumpSession::State::State(DumpConfig given_config, DumpOptions given_options, std::shared_ptr<Notices> given_notices)
     : config(std::move(given_config)),
       options(std::move(given_options)),
       notices(std::move(given_notices)),
       selection(config, options.device_target == "CPU"),
-      columns(columns_of(config, options.dialect)),
+      columns(config.form->columns(config, options)),
       process(getpid()),
       pool(options.memory_bytes),
       examiner(config, columns, options.meter, notices),
-      writer(config, options, columns, notices) {}
+      tally(notices),
+      output(config.form->open({config, options, columns, notices, examiner, tally})) {}
 
 DumpSession::State::~State() {
   close();
@@ -62,7 +48,7 @@ void DumpSession::State::say_unlisted(std::uint32_t device) const noexcept {
   std::snprintf(key, sizeof key, "device %u", static_cast<unsigned>(device));
   notices->warn_once(key, [&] {
     std::string listed;
-    for (const std::uint32_t each : config.support_device) {
+    for (const std::uint32_t each : *config.support_device) {
       listed += (listed.empty() ? "" : ", ") + std::to_string(each);
     }
     return "nothing of device " + std::to_string(device) + " is dumped: support_device lists " +
@@ -83,20 +69,15 @@ const DumpOperator* DumpSession::State::operator_named(std::string_view type, st
     made->name = one_line(name);
     made->stream_id = stream_id;
     made->task_id = task_id;
-    made->wanted = selection.wants_operator(type, name, set_dump, options.names_are_escaped);
+    made->wanted = selection.wants_operator({type, name, set_dump, options.names_are_escaped});
     op = std::move(made);  // whole: one that memory did not suffice for would be found later, and be wanted by nobody
   }
   return op.get();
 }
 
-void DumpSession::State::lose(std::size_t tensors, const char* why) noexcept {
-  counts.lost_tensors += tensors;
-  notices->warn_once("lost", [&] { return "tensors are lost: " + std::string(why); });
-}
-
 bool DumpSession::State::has_lost_or_waits() const {
-  const LineTally &rows = writer.rows(), &lines = writer.lines();
-  return rows.waiting + rows.dropped + lines.waiting + lines.dropped + counts.lost_tensors != 0;
+  const DumpOutput::Written written = output->written();
+  return written.waiting_rows + written.lost_rows + written.other_waiting + written.other_lost + tally.lost_tensors != 0;
 }
 
 void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRun& run) noexcept {
@@ -105,10 +86,10 @@ void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRu
     try {
       auto held = hold(given, !config.trans_flag);
       if (!held) {
-        ++counts.lost_tensors;
+        ++tally.lost_tensors;
         notices->warn_once(
             "refused", [&] { return "a tensor of " + run.op->name + " is refused: " + held.error().message; });
-      } else if (held->value_count == 0) {
+      } else if (held->value_count == 0 && !config.form->has_empty_tensors()) {
         notices->inform_once("empty",
                              [&] { return "empty tensors are not dumped; the first is of " + run.op->name; });
       } else {
@@ -119,7 +100,7 @@ void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRu
         run.tensors.push_back(*std::move(held));
       }
     } catch (const std::exception& fault) {
-      lose(1, fault.what());
+      tally.lose(1, fault.what());
     }
   }
 }
@@ -143,13 +124,13 @@ void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op,
   run.op = op;
   hold_all(tensors, run);
   if (run.tensors.empty()) return;
-  ++counts.operators;
+  ++tally.operators;
   const std::size_t count = run.tensors.size();
   Items one;
   try {
     one.emplace_back(std::move(run));
   } catch (const std::bad_alloc&) {
-    return lose(count);
+    return tally.lose(count);
   }
   hand_over(std::move(one));
   // The framework is about to give up: what it leaves behind must be on disk before that.
@@ -186,8 +167,8 @@ void DumpSession::State::hand_over(Items one) noexcept {
   }
   if (!may_wait) return;
   const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
-  ++counts.stalls;
-  counts.stalled_us += static_cast<std::uint64_t>(took.count());
+  ++tally.stalls;
+  tally.stalled_us += static_cast<std::uint64_t>(took.count());
   const std::uint64_t wanted = copied_bytes + other_bytes;
   if (wanted > options.memory_bytes) {
     notices->warn_once("stall for a large one", [&] {
@@ -210,7 +191,7 @@ void DumpSession::State::copy_all(PendingRun& run, std::size_t alignment) noexce
     const std::size_t size = held.tensor.bytes();
     const Status copied = examiner.copy(held.tensor, {to, size});
     to += (size + alignment - 1) / alignment * alignment;
-    if (!copied) lose(1, copied.error().message.c_str());
+    if (!copied) tally.lose(1, copied.error().message.c_str());
     return !copied;
   });
 }
@@ -221,11 +202,11 @@ void DumpSession::State::copy_strided(PendingRun& run) noexcept {
     try {
       auto bits = std::make_shared<std::vector<std::byte>>(held.tensor.bytes());
       const Status copied = examiner.copy(held.tensor, *bits);
-      if (!copied) lose(1, copied.error().message.c_str());
+      if (!copied) tally.lose(1, copied.error().message.c_str());
       held.keep_alive = std::move(bits);
       return !copied;
     } catch (const std::exception& fault) {
-      lose(1, fault.what());
+      tally.lose(1, fault.what());
       return true;
     }
   });
@@ -236,7 +217,7 @@ void DumpSession::State::record(const DumpPlace* step) noexcept {
   const std::lock_guard lock(ended_steps_mutex_);
   const auto write = [&](const EndedSteps::Step& ended) noexcept {
     try {
-      post(Line{writer.folders().executions_file(ended.rank, ended.graph), std::to_string(ended.iteration)});
+      post([ended](DumpOutput& to) { to.note_step(ended.rank, ended.graph, ended.iteration); });
     } catch (const std::exception&) {
       notices->warn_once("memory for steps", "out of memory: the number of an iteration is missing");
     }
@@ -255,7 +236,7 @@ bool DumpSession::State::step_end(const DumpPlace& place) {
   record(&now);
   if (!is_wanted) return true;
   try {
-    post(StepEnd{now});
+    post([now](DumpOutput& to) { to.end_step(now); });
   } catch (const std::bad_alloc&) {
     notices->warn_once("memory for closing", "out of memory: the files of a step stay open");
   }
@@ -266,7 +247,7 @@ bool DumpSession::State::flush() {
   record(nullptr);
   drain();
   const std::lock_guard lock(work_mutex);
-  writer.flush();
+  output->flush();
   return !has_lost_or_waits();
 }
 
@@ -285,11 +266,11 @@ bool DumpSession::State::close() {
     thread_.join();
   }
   const std::lock_guard lock(work_mutex);
-  writer.close_all();
-  if (config.dump_mode == DumpMode::kKernels) {
+  output->close();
+  if (config.operators != nullptr) {
     try {
-      for (const std::string& entry : config.kernels.unused()) {
-        notices->warn([&] { return "no operator matched the entry " + entry + " of kernels"; });
+      for (const std::string& entry : config.operators->unused()) {
+        notices->warn([&] { return "no operator matched " + entry; });
       }
     } catch (const std::bad_alloc&) {  // it is said for the user's convenience
     }

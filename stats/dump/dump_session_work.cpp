@@ -8,9 +8,7 @@
 #include <chrono>
 #include <exception>
 
-#include "stats/files/npy_writer.hpp"
 #include "stats/dump/dump_session.hpp"
-#include "stats/rows/statistic_csv.hpp"
 
 namespace tensorstat {
 namespace {
@@ -22,29 +20,6 @@ constexpr int kPatience = 50;
 
 // Runs that are measured together.
 constexpr std::size_t kMostRuns = 64;
-
-NpyContent content_of(const PendingTensor& tensor, std::span<const std::byte> bytes) {
-  NpyContent content{npy_descr(tensor.tensor.dtype), tensor.shape, Widening::kNone, bytes};
-  switch (tensor.stored) {
-    case Stored::kPlain:
-      if (tensor.tensor.dtype == Dtype::kBfloat16) content.widening = Widening::kBfloat16;
-      break;
-    case Stored::kInt4:
-      content.descr = npy_descr(Dtype::kInt8);
-      content.widening = Widening::kInt4;
-      break;
-    case Stored::kUint1:
-      content.widening = Widening::kUint1;
-      break;
-    case Stored::kComplex64:
-      content.descr = "<c8";
-      break;
-    case Stored::kComplex128:
-      content.descr = "<c16";
-      break;
-  }
-  return content;
-}
 
 }  // namespace
 
@@ -151,28 +126,24 @@ void DumpSession::State::work_on(Items& items) noexcept {
       dump({runs.data(), count});
       if (examiner.left_in_use()) in_use_->splice(in_use_->end(), items, first, next);
       count = 0;
-    } else if (const auto* text = std::get_if<Text>(&*at)) {
-      writer.save_text(text->path, text->text);
-    } else if (const auto* line = std::get_if<Line>(&*at)) {
-      writer.append_line(line->path, line->line);
-    } else if (const auto* end = std::get_if<StepEnd>(&*at)) {
-      writer.close_folder(end->place);
+    } else {
+      std::get<Errand>(*at)(*output);
     }
   }
 }
 
-// In overflow dumps, whether this operator overflows; looked at in order, so that the first
-// overflow_number of them are those that count.
-bool DumpSession::State::is_to_be_dumped(const PendingRun& run) noexcept {
-  if (config.op_debug_mode != DebugMode::kOverflow) return true;
+// Whether the output has a place for this run, and in overflow dumps, whether its operator overflows; looked at in
+// order, so that the first overflow_number of them are those that count.
+bool DumpSession::State::is_to_be_dumped(PendingRun& run) noexcept {
+  if (config.op_debug_mode != DebugMode::kOverflow) return output->admits(run);
   if (enough_overflows) return false;
   try {
     if (!examiner.overflows(run)) return false;
   } catch (const std::exception&) {  // what nobody could look at is not missed
   }
-  const std::uint64_t count = ++counts.overflows;
+  const std::uint64_t count = ++tally.overflows;
   if (config.overflow_number != 0 && count >= config.overflow_number) enough_overflows = true;
-  return true;
+  return output->admits(run);
 }
 
 bool DumpSession::State::measure(std::span<PendingRun* const> runs,
@@ -188,7 +159,7 @@ bool DumpSession::State::measure(std::span<PendingRun* const> runs,
   if (config.saves_statistics()) found = examiner.measure(tensors);
   return true;
 } catch (const std::exception& fault) {
-  if (runs.size() == 1) lose(runs.front()->tensors.size(), fault.what());
+  if (runs.size() == 1) tally.lose(runs.front()->tensors.size(), fault.what());
   return false;
 }
 
@@ -203,68 +174,14 @@ void DumpSession::State::write_all(std::span<PendingRun*> runs) noexcept {
     for (std::size_t i = 0; runs.size() > 1 && i < runs.size(); ++i) write_all(runs.subspan(i, 1));
     return;
   }
-  std::string rows, rows_folder, folder;
-  auto statistics = found.begin();
-  for (const PendingRun* run : runs) {
-    const auto first = statistics;
-    statistics += static_cast<std::ptrdiff_t>(run->tensors.size());
-    try {
-      folder = writer.folders().folder(run->place);
-    } catch (const std::bad_alloc& fault) {
-      lose(run->tensors.size(), fault.what());
-      continue;
-    }
-    if (folder != rows_folder) {
-      writer.append_rows(rows_folder, rows);
-      rows.clear();
-      rows_folder.swap(folder);
-    }
-    writer.save_metadata(run->place.rank);
-    for (std::size_t i = 0; i < run->tensors.size(); ++i) {
-      write(*run, run->tensors[i], first[static_cast<std::ptrdiff_t>(i)], rows_folder, rows);
-    }
+  std::array<MeasuredRun, kMostRuns> measured;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::size_t count = runs[i]->tensors.size();
+    measured[i] = {runs[i], std::span(found).subspan(first, count)};
+    first += count;
   }
-  writer.append_rows(rows_folder, rows);
-}
-
-// The file of a tensor, and its row at the end of `rows`.
-void DumpSession::State::write(const PendingRun& run, const PendingTensor& tensor,
-                               const std::optional<Statistics>& statistics, const std::string& folder,
-                               std::string& rows) noexcept try {
-  const bool is_complex = tensor.stored == Stored::kComplex64 || tensor.stored == Stored::kComplex128;
-  const bool wants_row = config.saves_statistics() && !is_complex;
-  if (!wants_row && !config.saves_tensors()) {
-    ++counts.complex;
-    return;
-  }
-  Identity identity = identity_of(run, tensor);
-  const bool saved = !config.saves_tensors() || save(identity, tensor, folder);
-  if (wants_row && statistics) {
-    rows += csv_row({identity, tensor.tensor.bytes(), std::string(data_type(tensor)), tensor.shape, *statistics},
-                    options.dialect);
-  }
-  ++(saved && (statistics || !wants_row) ? counts.tensors : counts.lost_tensors);
-} catch (const std::exception& fault) {
-  lose(1, fault.what());
-}
-
-bool DumpSession::State::save(Identity& identity, const PendingTensor& tensor, const std::string& folder) noexcept try {
-  Examiner::Room room;
-  const auto bytes = examiner.bits(tensor, room);
-  if (bytes && writer.save_tensor(folder, identity, tensor.format, data_type(tensor), content_of(tensor, *bytes))) {
-    return true;
-  }
-  ++counts.lost_files;
-  if (!bytes) {
-    notices->warn_once("unread", [&] {
-      return "a tensor could not be read, and its file is missing: " + bytes.error().message;
-    });
-  }
-  return false;
-} catch (const std::exception& fault) {
-  ++counts.lost_files;
-  notices->warn_once("no file", [&] { return "a tensor's file is missing: " + std::string(fault.what()); });
-  return false;
+  output->write({measured.data(), runs.size()});
 }
 
 }  // namespace tensorstat

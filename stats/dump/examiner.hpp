@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "stats/dump/mindspore/config.hpp"
+#include "stats/dump/dump_config.hpp"
 #include "stats/dump/pending_run.hpp"
 #include "stats/rows/notices.hpp"
 

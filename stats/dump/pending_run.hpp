@@ -43,12 +43,15 @@ struct PendingTensor {
 struct PendingRun {
   DumpPlace place;  // with initial_iteration added
   const DumpOperator* op = nullptr;
+  std::uint64_t call = 0;  // for the output, which may number the runs of an operator
   std::vector<PendingTensor> tensors;
   TensorPool::Buffer buffer;  // where copied tensors lie
 };
 
 // The text with _ for control characters.
 std::string one_line(std::string_view text);
+
+inline bool is_complex(Stored stored) { return stored == Stored::kComplex64 || stored == Stored::kComplex128; }
 
 // "float32"; "int4", "uint1", "complex64" where the dtype cannot say it.
 std::string_view data_type(const PendingTensor& tensor);

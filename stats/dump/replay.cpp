@@ -2,13 +2,13 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <new>
 
+#include "stats/dump/config_dialect.hpp"
+#include "stats/dump/dump_output.hpp"
 #include "stats/dump/dumped_runs.hpp"
-#include "stats/dump/mindspore/dump_folders.hpp"
 #include "stats/files/shown.hpp"
 #include "stats/files/tensor_source.hpp"
 
@@ -69,15 +69,13 @@ Result<DumpTensor> read_tensor(const DumpedFile& file) {
 Result<DumpCounters> replay(std::string_view config_text, const std::vector<std::string>& files, DumpOptions options,
                             Existing existing, const ReplayListener& listener) try {
   Notices silent(nullptr);
-  const char* diagnostic = std::getenv("MS_DIAGNOSTIC_DATA_PATH");
-  auto config = parse_config(config_text, diagnostic == nullptr ? "" : diagnostic, silent, options.path);
+  auto config = parse_config_here(config_text, silent, options.path);
   if (!config) return config.error();
   if (!options.path.empty()) config->path = options.path;
   ReplayOutput output(*config, existing, static_cast<std::uint64_t>(getpid()));
   options.path = output.path();
   options.names_are_escaped = true;
-  const bool is_new = options.layout == DumpLayout::kByStep;  // {time} of its folders is now
-  auto session = DumpSession::from_json(config_text, std::move(options));
+  auto session = DumpSession::from_json(config_text, options);
   if (!session) return session.error();
 
   // What was dumped under set_dump, or of an operator that failed, was meant to be.
@@ -92,11 +90,11 @@ Result<DumpCounters> replay(std::string_view config_text, const std::vector<std:
     return place;
   };
   const auto runs = dumped_runs(files, listener.unreadable);
-  const DumpFolders folders(*config, DumpLayout::kByRank, "");
   for (const DumpedRun& run : runs) {
-    if (is_new || !session->wants(place_of(run), operator_of(run), kFailed)) continue;
+    const auto folder = config->form->folder(*config, options, run[0].place);
+    if (!folder || !session->wants(place_of(run), operator_of(run), kFailed)) continue;
     const std::string source_folder = std::filesystem::path(run[0].path).parent_path().string();
-    if (Status free = output.check(folders.folder(run[0].place), source_folder); !free) return free.error();
+    if (Status free = output.check(*folder, source_folder); !free) return free.error();
   }
 
   std::size_t done = 0;

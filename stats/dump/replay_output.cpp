@@ -5,6 +5,7 @@
 #include <system_error>
 #include <vector>
 
+#include "stats/dump/dump_output.hpp"
 #include "stats/dump/dumped_runs.hpp"
 #include "stats/files/folders.hpp"
 #include "stats/files/npy_writer.hpp"
@@ -55,15 +56,22 @@ ReplayOutput::~ReplayOutput() {
 
 Status ReplayOutput::check(const std::string& folder, const std::string& source_folder) {
   if (!checked_.emplace(folder, source_folder).second) return {};
+  const OutputForm& form = *config_.form;
+  const std::string rows = folder + "/" + form.rows_file(), inner = form.tensor_folder();
+  const std::string tensors = inner.empty() ? folder : folder + "/" + inner;
   std::error_code ignored;
-  if (config_.saves_tensors() && fs::equivalent(folder, source_folder, ignored)) {
-    return Error{Code::kInvalid, printable(folder) + ": the replay would write over the tensors that it reads; "
-                                                     "let it write below another folder"};
+  if (config_.saves_tensors() && fs::equivalent(tensors, source_folder, ignored)) {
+    return Error{Code::kInvalid, printable(tensors) + ": the replay would write over the tensors that it reads; "
+                                                      "let it write below another folder"};
   }
-  if (existing_ != Existing::kRefuse) return {};
+  if (existing_ == Existing::kReplace || (existing_ == Existing::kAppend && form.can_append())) return {};
   std::string found;
-  if (config_.saves_statistics() && exists(folder + "/statistic.csv")) found = folder + "/statistic.csv";
-  if (found.empty() && config_.saves_tensors()) found = npy_file_in(folder);
+  if (config_.saves_statistics() && exists(rows)) found = rows;
+  if (existing_ == Existing::kAppend && !found.empty()) {
+    return Error{Code::kInvalid, printable(found) + ": a file of this form cannot be added to, only replaced"};
+  }
+  if (existing_ == Existing::kAppend) return {};
+  if (found.empty() && config_.saves_tensors()) found = npy_file_in(tensors);
   if (found.empty()) return {};
   return Error{Code::kUnwritable, printable(found) + ": is there already, and nothing is written"};
 }

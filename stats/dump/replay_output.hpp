@@ -7,7 +7,7 @@
 #include <tensorstat/status.hpp>
 #include <utility>
 
-#include "stats/dump/mindspore/config.hpp"
+#include "stats/dump/dump_config.hpp"
 
 namespace tensorstat {
 
@@ -19,7 +19,8 @@ enum class Existing : std::uint8_t {
 
 class ReplayOutput {
  public:
-  // `config` outlives it; its path is where the replay writes. `process` tells replays apart that run at one time.
+  // `config` outlives it; its path is where the replay writes, in its form. `process` tells replays apart that run at
+  // one time.
   ReplayOutput(const DumpConfig& config, Existing existing, std::uint64_t process);
   // Removes what was not brought to its place.
   ~ReplayOutput();

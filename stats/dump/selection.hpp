@@ -2,27 +2,29 @@
 #pragma once
 
 #include <algorithm>
-#include <string_view>
 #include <tensorstat/dump.hpp>
 
-#include "stats/dump/mindspore/config.hpp"
+#include "stats/dump/dump_config.hpp"
 
 namespace tensorstat {
 
 class Selection {
  public:
   // `config` outlives it. `is_cpu`: support_device is not looked at, as in MindSpore on a CPU.
-  Selection(const DumpConfig& config, bool is_cpu) : config_(config), is_cpu_(is_cpu) {}
+  Selection(const DumpConfig& config, bool is_cpu)
+      : config_(config), has_every_device_(is_cpu || !config.support_device) {}
 
   // By support_device. A few nanoseconds, as the next.
   bool wants_device(std::uint32_t device) const {
-    const auto& devices = config_.support_device;
-    return is_cpu_ || std::find(devices.begin(), devices.end(), device) != devices.end();
+    if (has_every_device_) return true;
+    const auto& devices = *config_.support_device;
+    return std::find(devices.begin(), devices.end(), device) != devices.end();
   }
 
-  // By iteration; constants belong to none.
+  // By rank, and by iteration; constants belong to none.
   bool wants_iteration(const DumpPlace& place) const {
-    return place.constants || config_.iteration.contains(place.iteration + config_.initial_iteration);
+    return config_.ranks.contains(place.rank) &&
+           (place.constants || config_.iteration.contains(place.iteration + config_.initial_iteration));
   }
 
   bool wants_io(Io io) const {
@@ -30,24 +32,14 @@ class Selection {
            (io == Io::kInput) == (config_.input_output == InputOutput::kInputs);
   }
 
-  // By dump_mode, kernels and the set_dump flag. Matches texts: ask once for each operator.
-  // `is_escaped`: the name is as it is in files, and the type counts.
-  bool wants_operator(std::string_view type, std::string_view name, bool set_dump,
-                      bool is_escaped) const {
-    switch (config_.dump_mode) {
-      case DumpMode::kKernels:
-        return is_escaped ? config_.kernels.wants_escaped(type, name) : config_.kernels.wants(name);
-      case DumpMode::kSetDump:
-        return set_dump;
-      case DumpMode::kAll:
-        break;
-    }
-    return true;
+  // Matches texts: ask once for each operator.
+  bool wants_operator(const AskedOperator& op) const {
+    return config_.operators == nullptr || config_.operators->wants(op);
   }
 
  private:
   const DumpConfig& config_;
-  const bool is_cpu_;
+  const bool has_every_device_;
 };
 
 }  // namespace tensorstat

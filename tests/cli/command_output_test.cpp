@@ -77,7 +77,7 @@ TEST_F(CommandOutput, AnUnknownExtensionIsAnErrorUnlessTheFormatIsSaid) {
   for (const char* name : {"x.cvs", "x.xlsx", "statistic.csv.gz"}) {
     const Ran ran = run(folder, std::string("a.npy -o ") + name);
     EXPECT_EQ(ran.exit, 2) << name;
-    EXPECT_PRED2(holds, ran.err, "end the name in one of .csv, .json, .ndjson, .jsonl, .txt, or say --format");
+    EXPECT_PRED2(holds, ran.err, "end the name in one of .csv, .json, .ndjson, .jsonl, .md, .txt, or say --format");
     EXPECT_FALSE(fs::exists(folder / name));
     EXPECT_EQ(run(folder, std::string("a.npy --format csv -o ") + name).exit, 0) << name;
   }

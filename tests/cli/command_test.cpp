@@ -218,7 +218,7 @@ TEST(Command, WrongUsageExitsWithTwoAndSaysWhatIsAllowed) {
       {"a.npy --stats ''", "known are"},
       {"a.npy --on gpu", "{auto,host,device}"},
       {"a.npy --precision medium", "{high,low}"},
-      {"a.npy --format xml", "{table,csv,json,ndjson}"},
+      {"a.npy --format xml", "{table,csv,json,ndjson,md}"},
       {"a.npy --device 0", "0:0"},
       {"a.npy --device 0:-1", "0:0"},
       {"a.npy --device a:b", "0:0"},

@@ -78,7 +78,7 @@ TEST(Manual, BashCompletes) {
     return said("bash -c 'source " + kCompletions + "/tensorstat; COMP_WORDS=(tensorstat " + words + "); COMP_CWORD=" +
                 std::to_string(at) + "; _tensorstat 2>/dev/null; echo ${COMPREPLY[*]}'");
   };
-  EXPECT_EQ(complete("x.npy --format \"\"", 3), "table csv json ndjson\n");
+  EXPECT_EQ(complete("x.npy --format \"\"", 3), "table csv json ndjson md\n");
   EXPECT_EQ(complete("--stats max,l2", 2), "max,l2norm\n");
   EXPECT_EQ(complete("--fail", 1), "--fail-on\n");
   EXPECT_EQ(complete("dump --dia", 2), "--dialect\n");

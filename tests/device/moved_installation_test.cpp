@@ -32,7 +32,7 @@ class MovedInstallation : public testing::Test {
   }
 
   void install_and_move(const std::string& build) {
-    for (const char* component : {"core", "dump", "command"}) {
+    for (const char* component : {"core", "dump", "helper", "command"}) {
       ASSERT_EQ(run(CMAKE " --install '" + build + "' --prefix '" + (folder_ / "first") + "' --component " + component), 0)
           << said_;
     }

@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "stats/dump/mindspore/json_text.hpp"
+#include "stats/dump/json_text.hpp"
 #include "tests/support/config_text.hpp"
 
 namespace tensorstat {

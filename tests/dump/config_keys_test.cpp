@@ -34,8 +34,12 @@ TEST(ConfigKeys, EveryAllowedValueArrives) {
     EXPECT_TRUE(got.config) << got.error;
     return *got.config;
   };
-  EXPECT_EQ(common(R"({"dump_mode": 1})").dump_mode, DumpMode::kKernels);
-  EXPECT_EQ(common(R"({"dump_mode": 2})").dump_mode, DumpMode::kSetDump);
+  const auto wants = [&](const std::string& text, const AskedOperator& op) { return common(text).operators->wants(op); };
+  EXPECT_EQ(common(R"({"dump_mode": 0, "kernels": ["Add"]})").operators, nullptr) << "every operator";
+  EXPECT_TRUE(wants(R"({"dump_mode": 1, "kernels": ["Add"]})", {"Add", "net/Add-op1"}));
+  EXPECT_FALSE(wants(R"({"dump_mode": 1, "kernels": ["Add"]})", {"Mul", "net/Mul-op1", true}));
+  EXPECT_TRUE(wants(R"({"dump_mode": 2})", {"Mul", "net/Mul-op1", true}));
+  EXPECT_FALSE(wants(R"({"dump_mode": 2})", {"Mul", "net/Mul-op1", false}));
   EXPECT_EQ(common(R"({"input_output": 1})").input_output, InputOutput::kInputs);
   EXPECT_EQ(common(R"({"input_output": 2})").input_output, InputOutput::kOutputs);
   EXPECT_EQ(common(R"({"op_debug_mode": 3})").op_debug_mode, DebugMode::kOverflow);
@@ -44,7 +48,7 @@ TEST(ConfigKeys, EveryAllowedValueArrives) {
   EXPECT_EQ(common(R"({"saved_data": "full"})").saved_data, SavedData::kFull);
   EXPECT_EQ(common(R"({"support_device": [3, 1]})").support_device,
             (std::vector<std::uint32_t>{1, 3}));
-  EXPECT_EQ(common(R"({"support_device": []})").support_device.size(), 0u);
+  EXPECT_EQ(common(R"({"support_device": []})").support_device->size(), 0u);
   EXPECT_EQ(common(R"({"op_debug_mode": 3, "overflow_number": 7})").overflow_number, 7u);
   EXPECT_EQ(common(R"({"initial_iteration": 4294967295})").initial_iteration, 4294967295u);
   EXPECT_EQ(common(R"({"path": "/a-b/c_D9"})").path, "/a-b/c_D9");
@@ -98,7 +102,7 @@ TEST(ConfigKeys, PathFallsBackOnTheEnvironment) {
 TEST(ConfigKeys, TheCallersPathStandsInForOneThatIsMissing) {
   Notices silent(nullptr);
   const auto path = [&](const char* common) {
-    const auto config = parse_config(config_text(common), "", silent, "/callers own.path");
+    const auto config = parse_config(config_text(common), {"", "/callers own.path"}, silent);
     return config ? config->path : config.error().message;
   };
   EXPECT_EQ(path(R"({"path": null})"), "/callers own.path");
@@ -190,7 +194,7 @@ TEST(ConfigKeys, WrongValuesAreNamedWithWhatIsAllowed) {
 }
 
 TEST(ConfigKeys, TheTwoObjects) {
-  EXPECT_NE(parsed("{}").error.find("common_dump_settings is missing"), std::string::npos);
+  EXPECT_NE(parsed("{}").error.find("MindSpore's data_dump.json has common_dump_settings"), std::string::npos);
   EXPECT_NE(parsed("[]").error.find("not a JSON object"), std::string::npos);
   EXPECT_NE(parsed(R"({"common_dump_settings": 5})").error.find("is 5"), std::string::npos);
   auto text = config_text("{}", "null");

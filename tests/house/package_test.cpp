@@ -74,6 +74,7 @@ TEST_F(InstalledPackage, TheDumpLayerComesBesideItAndBothByOneName) {
 TEST_F(InstalledPackage, TheCLibraryStandsAloneAndIsFoundByPkgConfigToo) {
   install("core");  // find_package reads its file
   install("c");
+  install("c_dev");
   const Ran found = find("c", "-DCMAKE_DISABLE_FIND_PACKAGE_OpenCL=ON -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON");
   ASSERT_EQ(found.exit, 0) << found.err;
   build();

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "stats/dump/mindspore/config.hpp"
+#include "stats/dump/config_dialect.hpp"
 
 namespace tensorstat {
 
@@ -40,7 +40,7 @@ struct Parsed {
 inline Parsed parsed(const std::string& text, const std::string& diagnostic_data_path = "") {
   Parsed parsed;
   Notices notices([&](Severity, std::string_view message) { parsed.said.emplace_back(message); });
-  auto config = parse_config(text, diagnostic_data_path, notices);
+  auto config = parse_config(text, {diagnostic_data_path, ""}, notices);
   if (config) {
     parsed.config = *std::move(config);
   } else {

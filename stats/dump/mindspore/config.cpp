@@ -1,12 +1,14 @@
 #include "stats/dump/mindspore/config.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
+#include <memory>
 #include <unordered_set>
+#include <utility>
 
-#include "stats/dump/mindspore/config_section.hpp"
-#include "stats/files/whole_file.hpp"
+#include "stats/dump/mindspore/iterations.hpp"
+#include "stats/dump/mindspore/mindspore_output.hpp"
+#include "stats/dump/mindspore/operator_filter.hpp"
 
 namespace tensorstat {
 namespace {
@@ -18,13 +20,36 @@ constexpr std::string_view kNaturals = "a whole number from 0 to 4294967295";
 constexpr std::string_view kNameCharacters =
     "0123456789-_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
+enum class DumpMode : std::uint8_t { kAll = 0, kKernels = 1, kSetDump = 2 };
+
+// The key `kernels`.
+class KernelChoice : public OperatorChoice {
+ public:
+  explicit KernelChoice(OperatorFilter kernels) : kernels_(std::move(kernels)) {}
+  bool wants(const AskedOperator& op) const override {
+    return op.is_escaped ? kernels_.wants_escaped(op.type, op.name) : kernels_.wants(op.name);
+  }
+  std::vector<std::string> unused() const override {
+    auto entries = kernels_.unused();
+    for (std::string& entry : entries) entry = "the entry " + entry + " of kernels";
+    return entries;
+  }
+
+ private:
+  const OperatorFilter kernels_;
+};
+
+class FlaggedChoice : public OperatorChoice {
+ public:
+  bool wants(const AskedOperator& op) const override { return op.set_dump; }
+};
+
 class ConfigParser {
  public:
-  ConfigParser(std::string_view diagnostic_data_path, Notices& notices, std::string_view callers_path)
-      : diagnostic_data_path_(diagnostic_data_path), callers_path_(callers_path), notices_(notices) {}
+  ConfigParser(const ConfigSetting& setting, Notices& notices)
+      : diagnostic_data_path_(setting.diagnostic_data_path), callers_path_(setting.callers_path), notices_(notices) {}
 
   DumpConfig run(const JsonValue& root) {
-    if (!root.is(Kind::kObject)) throw Refusal{"it is not a JSON object { }"};
     ConfigSection all(root, "data_dump.json");
     const JsonValue common = all.get("common_dump_settings", "an object { }");
     if (!common.is(Kind::kObject)) all.refuse("common_dump_settings", "an object { }");
@@ -33,13 +58,15 @@ class ConfigParser {
     read_common(ConfigSection(common, "common_dump_settings"), e2e.has_value());
     if (e2e) read_e2e(ConfigSection(*e2e, "e2e_dump_settings"));
     correct();
+    choose_operators();
+    config_.form = mindspore_form();
     all.warn_about_unknown_keys(notices_);
     return std::move(config_);
   }
 
  private:
   void read_common(ConfigSection common, bool has_e2e) {
-    config_.dump_mode = static_cast<DumpMode>(common.natural(
+    dump_mode_ = static_cast<DumpMode>(common.natural(
         "dump_mode", 2, "0 (every operator), 1 (those of kernels), 2 (those of set_dump)", {}));
     read_path(common);
     config_.net_name = common.text("net_name", kNetName, {});
@@ -91,8 +118,8 @@ class ConfigParser {
         "\"0|5-8|100-120\"";
     auto iteration = Iterations::parse(common.text("iteration", kAllowed, {}));
     if (!iteration) common.refuse("iteration", kAllowed);
-    config_.iteration = *std::move(iteration);
-    if (const auto* part = config_.iteration.useless_part()) {
+    config_.iteration = iteration->steps();
+    if (const auto* part = iteration->useless_part()) {
       notices_.warn_once("iteration", "common_dump_settings.iteration: the part " +
                                           excerpt(part->substr(0, 80)) + " selects no step");
     }
@@ -102,7 +129,7 @@ class ConfigParser {
     constexpr std::string_view kAllowed =
         "a list of texts, each an operator's full name, a type, or name-regex(...)";
     const JsonValue list = common.array("kernels", kAllowed);
-    if (config_.dump_mode != DumpMode::kKernels) return;
+    if (dump_mode_ != DumpMode::kKernels) return;
     std::vector<std::string> entries;
     std::unordered_set<std::string_view> known;
     for (const JsonValue entry : list) {
@@ -116,12 +143,12 @@ class ConfigParser {
     }
     auto kernels = OperatorFilter::parse(entries);
     if (!kernels) throw Refusal{"common_dump_settings.kernels: " + kernels.error().message};
-    config_.kernels = *std::move(kernels);
+    kernels_ = *std::move(kernels);
   }
 
   void read_support_device(ConfigSection& common) {
     constexpr std::string_view kAllowed = "a list of device numbers, as in [0,1,2,3,4,5,6,7]";
-    auto& devices = config_.support_device;
+    auto& devices = config_.support_device.emplace();
     if (!common.find("support_device")) {
       devices = {0, 1, 2, 3, 4, 5, 6, 7};
       return;
@@ -232,9 +259,9 @@ class ConfigParser {
     const DebugMode mode = config_.op_debug_mode;
     const std::string because =
         "because op_debug_mode is " + std::to_string(static_cast<int>(mode));
-    if (mode != DebugMode::kNormal && config_.dump_mode != DumpMode::kAll) {
-      correction("dump_mode", std::to_string(static_cast<int>(config_.dump_mode)), "0", because);
-      config_.dump_mode = DumpMode::kAll;
+    if (mode != DebugMode::kNormal && dump_mode_ != DumpMode::kAll) {
+      correction("dump_mode", std::to_string(static_cast<int>(dump_mode_)), "0", because);
+      dump_mode_ = DumpMode::kAll;
     }
     if (mode == DebugMode::kOverflow && config_.input_output != InputOutput::kBoth) {
       correction("input_output", std::to_string(static_cast<int>(config_.input_output)), "0",
@@ -256,10 +283,15 @@ class ConfigParser {
     }
   }
 
+  void choose_operators() {
+    if (dump_mode_ == DumpMode::kKernels) config_.operators = std::make_shared<KernelChoice>(std::move(kernels_));
+    if (dump_mode_ == DumpMode::kSetDump) config_.operators = std::make_shared<FlaggedChoice>();
+  }
+
   void correct_for_exceptions(const std::string& because) {
     if (!config_.iteration.all()) {
       correction("iteration", "a selection", "all", because);
-      config_.iteration = *Iterations::parse("all");
+      config_.iteration = NumberSet::every();
     }
     if (config_.sample_num != 0) {
       correction("sample_mode", "1", "0", because);
@@ -288,41 +320,19 @@ class ConfigParser {
 
   std::string_view diagnostic_data_path_, callers_path_;
   Notices& notices_;
+  DumpMode dump_mode_ = DumpMode::kAll;
+  OperatorFilter kernels_;
   DumpConfig config_;
 };
 
+bool is_data_dump(const JsonValue& root) { return root.find("common_dump_settings").has_value(); }
+
+DumpConfig read(const JsonValue& root, const ConfigSetting& setting, Notices& notices) {
+  return ConfigParser(setting, notices).run(root);
+}
+
 }  // namespace
 
-Result<DumpConfig> parse_config(std::string_view text, std::string_view diagnostic_data_path, Notices& notices,
-                                std::string_view callers_path) try {
-  auto document = parse_json(text);
-  if (!document) return document.error();
-  for (const auto& key : document->duplicates()) {
-    notices.warn_once("twice " + key, key + " is given more than once; the last one counts");
-  }
-  DumpConfig config = ConfigParser(diagnostic_data_path, notices, callers_path).run(document->root());
-  config.text = text;
-  return config;
-} catch (Refusal& refusal) {
-  return Error{Code::kInvalid, std::move(refusal.why)};
-}
-
-Result<DumpConfig> read_config(const std::string& path, Notices& notices, std::string_view callers_path) {
-  if (!path.ends_with(".json")) return Error{Code::kUnreadable, path + ": the name of a dump config ends in .json"};
-  const auto text = read_whole_file(path, kMostJsonBytes);
-  if (!text) return text.error();
-  const char* diagnostic = std::getenv("MS_DIAGNOSTIC_DATA_PATH");
-  auto config = parse_config(*text, diagnostic == nullptr ? "" : diagnostic, notices, callers_path);
-  if (!config) return Error{config.error().code, path + ": " + config.error().message};
-  return config;
-}
-
-Result<std::optional<DumpConfig>> config_from_environment(Notices& notices, std::string_view callers_path) {
-  const char* path = std::getenv("MINDSPORE_DUMP_CONFIG");
-  if (path == nullptr || *path == '\0') return std::optional<DumpConfig>();
-  auto config = read_config(path, notices, callers_path);
-  if (!config) return config.error();
-  return std::optional<DumpConfig>(*std::move(config));
-}
+const ConfigDialect kMindsporeConfig{"MindSpore's data_dump.json", "common_dump_settings", is_data_dump, read};
 
 }  // namespace tensorstat

@@ -7,7 +7,7 @@
 #include <tensorstat/dump.hpp>
 #include <tensorstat/rows.hpp>
 
-#include "stats/dump/mindspore/config.hpp"
+#include "stats/dump/dump_config.hpp"
 
 namespace tensorstat {
 
@@ -38,9 +38,5 @@ std::string npy_file_name(const Identity& identity, std::string_view format,
 
 // `{op_type}.{op_name}.json`, with . and / of the name as _: an operator's arguments.
 std::string kernel_args_file_name(std::string_view op_type, std::string_view op_name);
-
-// The longest name a file can have; beyond it a number takes its place, and mapping.csv tells
-// which.
-inline constexpr std::size_t kMostNameBytes = 255;
 
 }  // namespace tensorstat

@@ -1,14 +1,12 @@
 #include "stats/dump/mindspore/iterations.hpp"
 
-#include <algorithm>
 #include <charconv>
-#include <limits>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace tensorstat {
 namespace {
-
-constexpr std::uint64_t kLast = std::numeric_limits<std::uint64_t>::max();
 
 std::string_view trimmed(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
@@ -25,12 +23,12 @@ std::optional<std::uint64_t> step_in(std::string_view text) {
   return step;
 }
 
-std::optional<std::pair<std::uint64_t, std::uint64_t>> range_in(std::string_view part) {
+std::optional<NumberSet::Range> range_in(std::string_view part) {
   const auto dash = part.find('-');
   const auto first = step_in(part.substr(0, dash));
   const auto last = dash == part.npos ? first : step_in(part.substr(dash + 1));
   if (!first || !last || *first > *last) return std::nullopt;
-  return std::pair(*first, *last);
+  return NumberSet::Range(*first, *last);
 }
 
 bool has_a_space_inside_a_number(std::string_view part) {
@@ -49,10 +47,11 @@ Result<Iterations> Iterations::parse(std::string_view text) {
       "allowed are \"all\", or steps and ranges between |, as in \"0|5-8|100-120\""};
   Iterations iterations;
   if (text == "all") {
-    iterations.ranges_ = {{0, kLast}};
+    iterations.steps_ = NumberSet::every();
     return iterations;
   }
   if (text.empty() || text.find_first_not_of("0123456789-| ") != text.npos) return refused;
+  std::vector<NumberSet::Range> ranges;
   for (bool more = true; more;) {
     const auto bar = text.find('|');
     more = bar != text.npos;
@@ -60,33 +59,14 @@ Result<Iterations> Iterations::parse(std::string_view text) {
     text.remove_prefix(more ? bar + 1 : text.size());
     if (has_a_space_inside_a_number(part)) return refused;
     if (const auto range = range_in(part)) {
-      iterations.ranges_.push_back(*range);
+      ranges.push_back(*range);
     } else if (!iterations.has_useless_) {
       iterations.has_useless_ = true;
       iterations.useless_ = part;
     }
   }
-  auto& ranges = iterations.ranges_;
-  std::sort(ranges.begin(), ranges.end());
-  std::size_t kept = 0;
-  for (const auto& range : ranges) {
-    if (kept != 0 && range.first <= ranges[kept - 1].second) {
-      ranges[kept - 1].second = std::max(ranges[kept - 1].second, range.second);
-    } else {
-      ranges[kept++] = range;
-    }
-  }
-  ranges.resize(kept);
+  iterations.steps_ = NumberSet(std::move(ranges));
   return iterations;
-}
-
-bool Iterations::contains(std::uint64_t step) const {
-  const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), std::pair(step, kLast));
-  return after != ranges_.begin() && step <= std::prev(after)->second;
-}
-
-bool Iterations::all() const {
-  return ranges_.size() == 1 && ranges_[0] == std::pair<std::uint64_t, std::uint64_t>(0, kLast);
 }
 
 }  // namespace tensorstat

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 #include <tensorstat/status.hpp>
-#include <utility>
-#include <vector>
+
+#include "stats/dump/number_set.hpp"
 
 namespace tensorstat {
 
@@ -19,16 +19,15 @@ class Iterations {
   // inside it.
   static Result<Iterations> parse(std::string_view text);
 
-  // About a nanosecond for one part, a binary search for many.
-  bool contains(std::uint64_t step) const;
-
-  bool all() const;
+  const NumberSet& steps() const { return steps_; }
+  bool contains(std::uint64_t step) const { return steps_.contains(step); }
+  bool all() const { return steps_.all(); }
 
   // The first part that selects nothing, as it was written; nullptr when every part does.
   const std::string* useless_part() const { return has_useless_ ? &useless_ : nullptr; }
 
  private:
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges_;  // inclusive, apart, ascending
+  NumberSet steps_;
   std::string useless_;
   bool has_useless_ = false;
 };

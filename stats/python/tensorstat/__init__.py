@@ -4,6 +4,8 @@
     >>> r = tensorstat.measure(numpy.array([1.0, 2.0, numpy.nan], numpy.float32))
     >>> r.nan_count
     1
+    >>> r
+    float32[3] n=3 x∈[nan, nan] avg=nan l2norm=nan 1 NaN!
     >>> tensorstat.measure({"a": numpy.arange(6), "b": numpy.eye(3)}, "max,l2norm")["b"].max
     1.0
 
@@ -11,12 +13,12 @@ avg and l2norm are the exact value, rounded once: the same bits on every machine
 NaN and Inf propagate into max, min, avg and l2norm, and are counted beside. "negative zero count" counts elements below
 zero: MindSpore's name, and its meaning.
 """
-from ._library import DTYPES, STATISTICS, Error, lib
+from ._library import DTYPES, STATISTICS, Error, _native
 from ._meter import DEFAULT_STATISTICS, Meter, Partial, Stream, fold, measure, stream
 from ._results import Statistics, to_pandas
 from ._session import DumpSession
 from ._watch import Watch, watch
 
-__version__ = lib.version().decode()
+__version__ = _native.VERSION
 __all__ = ["DEFAULT_STATISTICS", "DTYPES", "STATISTICS", "DumpSession", "Error", "Meter", "Partial", "Statistics", "Stream",
            "Watch", "fold", "measure", "stream", "to_pandas", "watch"]

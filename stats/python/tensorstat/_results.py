@@ -1,70 +1,53 @@
 """Results as Python has numbers."""
-import ctypes
+import html
 import json
 import math
-import struct
 
-from ._library import STATISTICS, lib
-
-_VALUE = struct.Struct("<iI24s")  # tensorstat_value
-
-
-def _python_value(kind, byte_count, raw):
-    if kind == 3:
-        return struct.unpack_from("<d", raw)[0]
-    if kind == 1:
-        return int.from_bytes(raw[:8], "little")
-    if kind == 2:
-        return int.from_bytes(raw[:8], "little", signed=True)
-    if kind == 4:
-        return raw[:byte_count].hex()
-    return None
-
-
-def values_at(address, count):
-    """The `count` tensorstat_values at `address`."""
-    return [_python_value(*each) for each in _VALUE.iter_unpack(ctypes.string_at(address, count * _VALUE.size))]
+from . import _native
+from ._library import STATISTICS, Error, log
 
 
 def statistic_name(text):
     """The catalog's name of `nan_count`, `nan-count` or `nan count`; KeyError of any other."""
-    number = lib.statistic_named(text.encode())
+    number = _native.statistic_named(text)
     if number < 0:
         raise KeyError(f"{text!r} is no statistic; known are {', '.join(STATISTICS)}")
     return STATISTICS[number]
 
 
-class Statistics:
+class Statistics(_native.Measured):
     """What was measured of one tensor.
 
     A value is an int (counts; max and min of integers), a float (all else), a str (the hexadecimal digits of a digest),
     or None where there is no value: max, min and avg of an empty tensor.
 
         r.nan_count, r["nan count"], r["nan-count"]     one value
-        r.to_dict(), r.to_json()                        all, by the names of the catalog
+        r.to_dict(), r.to_json(), r.to_pandas()         all, by the names of the catalog
         r.dtype, r.shape                                the tensor's
+        repr(r), print(r)                               a line, a table
     """
 
-    __slots__ = ("dtype", "shape", "_values")
-
-    def __init__(self, values, dtype=None, shape=None):
-        self._values, self.dtype, self.shape = values, dtype, shape
+    __slots__ = ()
 
     def __getitem__(self, name):
-        if name in self._values:
-            return self._values[name]
+        values = self._values
+        if name in values:
+            return values[name]
         known = statistic_name(name)
-        if known not in self._values:
-            raise KeyError(f"{known!r} was not asked for; asked were {', '.join(self._values)}")
-        return self._values[known]
+        if known not in values:
+            raise KeyError(f"{known!r} was not asked for; asked were {', '.join(values)}")
+        return values[known]
 
     def __getattr__(self, name):
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)
         try:
             return self[name]
         except KeyError as unknown:
             raise AttributeError(unknown.args[0]) from None
+
+    def __dir__(self):
+        return [*super().__dir__(), *(name.replace(" ", "_") for name in self._values)]
 
     def __iter__(self):
         return iter(self._values)
@@ -76,16 +59,18 @@ class Statistics:
         return name in self._values
 
     def keys(self):
+        """The names of the catalog, in the order asked."""
         return self._values.keys()
 
     def items(self):
+        """(name, value) of each."""
         return self._values.items()
 
     def __eq__(self, other):
         """Of the same values; NaN is the same as NaN."""
         if not isinstance(other, Statistics):
             return NotImplemented
-        return repr(self.to_dict()) == repr(other.to_dict())
+        return repr(self._values) == repr(other._values)
 
     __hash__ = None
 
@@ -97,16 +82,42 @@ class Statistics:
         """Strict JSON: NaN and Inf are the texts "nan", "inf" and "-inf"."""
         return json.dumps({name: _strict(value) for name, value in self._values.items()})
 
+    def to_pandas(self):
+        """A pandas.Series by the names of the catalog. Of many results, see tensorstat.to_pandas."""
+        import pandas
+        return pandas.Series(self._values, dtype=object)
+
     def __reduce__(self):
         return Statistics, (self._values, self.dtype, self.shape)
 
     def __repr__(self):
+        """One line: float32[3, 4] n=12 x∈[-1.5, 2] avg=0.25 l2norm=3.2 2 NaN!"""
+        values = dict(self._values)
+        parts = [self._head()]
+        if (count := values.pop("count", None)) is not None:
+            parts.append(f"n={count}")
+        if values.get("min") is not None and values.get("max") is not None:
+            parts.append(f"x∈[{_shown(values.pop('min'))}, {_shown(values.pop('max'))}]")
+        flags = [f"{found} {flag}" for name, flag in _FLAGS.items() if (found := values.pop(name, 0))]
+        parts += [f"{name.replace(' ', '_')}={_shown(value)}" for name, value in values.items() if not _dull(name, value)]
+        return " ".join(parts + flags)
+
+    def __str__(self):
+        """A table with a line for each value."""
+        width = max(map(len, self._values), default=0)
+        return "\n".join([self._head(), *(f"  {name:{width}}  {_shown(value)}" for name, value in self._values.items())])
+
+    def _repr_html_(self):
+        rows = "".join(f"<tr><th style='text-align:left'>{html.escape(name)}</th><td>{html.escape(_shown(value))}</td></tr>"
+                       for name, value in self._values.items())
+        return f"<table><caption>{html.escape(self._head())}</caption>{rows}</table>"
+
+    def _head(self):
         shape = "" if self.shape is None else "[" + ", ".join(map(str, self.shape)) + "]"
-        head = f"{self.dtype or 'tensor'}{shape}"
-        parts = [f"{name} {_shown(value)}" for name, value in self._values.items() if not _dull(name, value)]
-        flags = [flag for name, flag in (("nan count", "NaN!"), ("positive inf count", "+Inf!"),
-                                         ("negative inf count", "-Inf!")) if self._values.get(name)]
-        return "  ".join([head, *parts, *flags])
+        return f"{self.dtype or 'tensor'}{shape}"
+
+
+_FLAGS = {"nan count": "NaN!", "positive inf count": "+Inf!", "negative inf count": "-Inf!"}
 
 
 def _strict(value):
@@ -123,8 +134,16 @@ def _dull(name, value):
 
 
 def to_pandas(results):
-    """A pandas.DataFrame with a row for each tensor of a dict or list of Statistics."""
+    """A pandas.DataFrame with a row for each Statistics of a dict or list, or for each row of a statistic.csv."""
     import pandas
-    names, each = (list(results), list(results.values())) if hasattr(results, "values") else (None, list(results))
-    rows = [{"dtype": one.dtype, "shape": one.shape, **one.to_dict()} for one in each]
-    return pandas.DataFrame(rows, index=names)
+    names, each = (list(results), results.values()) if isinstance(results, dict) else (None, results)
+    return pandas.DataFrame([_columns(one) for one in each], index=names)
+
+
+def _columns(result):
+    if isinstance(result, Statistics):
+        return {"dtype": result.dtype, "shape": result.shape, **result.to_dict()}
+    return result
+
+
+_native.connect(Error, Statistics, log)

@@ -1,9 +1,8 @@
 """Dump sessions: rows of statistics on disk while training runs."""
-import ctypes
+import weakref
 
-from ._library import CountersStruct, DumpTensorStruct, Error, PlaceStruct, SessionOptionsStruct, lib
-from ._meter import Handle, meter_options
-from ._tensors import view_of
+from . import _native
+from ._library import NO_LIMIT, Error, chosen
 
 _DIALECTS = {"ours": 0, "mindspore-2.7": 1, "mindspore-next": 2}
 _LAYOUTS = {"rank": 0, "step": 1}
@@ -13,7 +12,7 @@ _SYNCS = {"never": 0, "close": 1, "row": 2}
 class DumpSession:
     """What a data_dump.json wants, on disk, as MindSpore would have written it.
 
-        session = tensorstat.DumpSession(config="data_dump.json")
+        session = tensorstat.DumpSession("data_dump.json")
         session.collect("Conv2D", "Default/net/Conv2D-op12", inputs=[x], outputs=[y], iteration=step)
         session.step_end(iteration=step)
         session.close()
@@ -30,72 +29,48 @@ class DumpSession:
 
     def __init__(self, config=None, *, path=None, dialect="mindspore-2.7", layout="rank", sync="close",
                  memory_bytes=256 << 20, device_target="", framework_version="", budget_bytes=None, threads=0):
-        meter = meter_options(budget_bytes, threads=threads)
-        for word, choices in ((dialect, _DIALECTS), (layout, _LAYOUTS), (sync, _SYNCS)):
-            if word not in choices:
-                raise Error(f"{word!r} is none of {', '.join(choices)}")
-        options = SessionOptionsStruct(
-            meter=ctypes.pointer(meter), dialect=_DIALECTS[dialect], layout=_LAYOUTS[layout], sync=_SYNCS[sync],
-            memory_bytes=memory_bytes, path=None if path is None else str(path).encode(), device_target=device_target.encode(),
-            framework_version=framework_version.encode())
-        made, at = ctypes.c_void_p(), ctypes.addressof(options)
-        if config is None:
-            lib.session_from_environment(at, made)
-        elif str(config).lstrip().startswith("{"):
-            lib.session_from_json(str(config).encode(), at, made)
-        else:
-            lib.session_from_file(str(config).encode(), at, made)
-        self._handle = Handle(lib.session_close, made.value)
-        self._operators = {}
+        kind = 0 if config is None else 2 if str(config).lstrip().startswith("{") else 1
+        handle = _native.open_session(
+            kind, None if config is None else str(config), chosen(_DIALECTS, dialect, "dialect"),
+            chosen(_LAYOUTS, layout, "layout"), chosen(_SYNCS, sync, "sync"), memory_bytes,
+            None if path is None else str(path), device_target, framework_version,
+            NO_LIMIT if budget_bytes is None else budget_bytes, threads)
+        self._handles, self._operators = [handle], {}
+        # A handle that nobody has any more is closed: here, by close(), and at the interpreter's exit.
+        self._close = weakref.finalize(self, self._handles.clear)
 
     @property
     def enabled(self):
         """Whether the session wants anything at all."""
-        return bool(lib.session_enabled(self._open()))
+        return _native.session_enabled(self._handle())
 
     def wants(self, op_type, name, *, rank=0, device=0, graph=0, iteration=0):
         """Whether anything of this operator is wanted at this place: ask before work is spent on it."""
-        place = PlaceStruct(rank=rank, device=device, graph=graph, iteration=iteration)
-        return bool(lib.wants(self._open(), ctypes.addressof(place), self._operator(op_type, name), 0))
+        return _native.wants(self._handle(), self._operator(op_type, name), rank, device, graph, iteration)
 
     def collect(self, op_type, name, *, inputs=(), outputs=(), rank=0, device=0, graph=0, iteration=0):
-        """Hands the tensors of one run of an operator over. Host tensors are copied before it returns."""
-        place = PlaceStruct(rank=rank, device=device, graph=graph, iteration=iteration)
-        at, operator = ctypes.addressof(place), self._operator(op_type, name)
-        if not lib.wants(self._open(), at, operator, 0):
-            return
-        views, structs, shapes = [], [], []
-        for io, tensors in ((0, inputs), (1, outputs)):
-            for slot, tensor in enumerate(tensors):
-                if tensor is None:
-                    continue
-                view = view_of(tensor)
-                shapes.append((ctypes.c_uint64 * len(view.shape))(*view.shape))
-                views.append(view)
-                structs.append(DumpTensorStruct(tensor=ctypes.pointer(view.struct), shape=ctypes.addressof(shapes[-1]),
-                                                dimension_count=len(view.shape), io=io, slot=slot))
-        handed = (DumpTensorStruct * len(structs))(*structs)
-        lib.collect(self._open(), at, operator, ctypes.addressof(handed), len(structs), 0)
+        """Hands the tensors of one run of an operator over; None stands for one that is missing. Host tensors are copied
+        before it returns."""
+        _native.collect(self._handle(), self._operator(op_type, name), rank, device, graph, iteration, inputs, outputs)
 
     def step_end(self, *, rank=0, device=0, graph=0, iteration=0):
-        """The iteration of this rank and graph is over. With `enable`, returns when all of it is on disk."""
-        place = PlaceStruct(rank=rank, device=device, graph=graph, iteration=iteration)
-        lib.step_end(self._open(), ctypes.addressof(place))
+        """The iteration of this rank and graph is over. With `enable`, returns when all of it is on disk, and whether it
+        is; else True."""
+        return _native.step_end(self._handle(), None, rank, device, graph, iteration)
 
     def flush(self):
-        """Returns when all that was handed over is in its file, or lost and counted."""
-        lib.session_flush(self._open())
+        """Returns when all that was handed over is in its file, waits for the disk, or is lost and counted: whether all of
+        it is in its file."""
+        return _native.session_flush(self._handle())
 
     @property
     def counters(self):
         """{"tensor_count": 12, "row_count": 12, "lost_row_count": 0, ...}"""
-        counters = CountersStruct()
-        lib.session_counters(self._open(), counters)
-        return {name: getattr(counters, name) for name in CountersStruct.NAMES}
+        return _native.session_counters(self._handle())
 
     def close(self):
         """Flushes, and ends the session. A second call does nothing."""
-        self._handle.close()
+        self._close()
 
     def __enter__(self):
         return self
@@ -103,13 +78,13 @@ class DumpSession:
     def __exit__(self, *exception):
         self.close()
 
-    def _open(self):
-        if not self._handle.close.alive:
+    def _handle(self):
+        if not self._handles:
             raise Error("the session was closed")
-        return self._handle.address
+        return self._handles[0]
 
     def _operator(self, op_type, name):
         key = op_type, name
         if key not in self._operators:
-            self._operators[key] = lib.operator_named(self._open(), op_type.encode(), name.encode(), 0, 0, 0)
+            self._operators[key] = _native.operator_named(self._handle(), op_type, name)
         return self._operators[key]

@@ -1,4 +1,4 @@
-// Everything a dump session puts on disk.
+// The files of a dump: files of lines that stay open for a while, and files that are written at once.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,6 @@
 #include <string_view>
 #include <tensorstat/dump.hpp>
 
-#include "stats/dump/mindspore/config.hpp"
-#include "stats/dump/mindspore/dump_folders.hpp"
 #include "stats/files/npy_writer.hpp"
 #include "stats/rows/append_file.hpp"
 
@@ -20,42 +18,38 @@ namespace tensorstat {
 
 // One thread at a time, but for the counters. Faults are counted and said once; none ends anything. Where the disk does
 // not take a file's lines they wait in bounded memory, and the file is closed when others are used more.
-class DumpWriter {
+//
+// Where a name is too long for a file, a number takes its place, which a line of the folder's mapping.csv explains.
+class DumpFiles {
  public:
-  // `columns` are those of every statistic.csv.
-  DumpWriter(const DumpConfig& config, const DumpOptions& options, const Categories& columns,
-             std::shared_ptr<Notices> notices);
+  DumpFiles(Sync sync, std::shared_ptr<Notices> notices) : sync_(sync), notices_(std::move(notices)) {}
 
-  const DumpFolders& folders() const { return folders_; }
+  // Rows for a file in `folder`, each ending in LF. The file is begun with `heading`.
+  void append_rows(const std::string& folder, std::string_view name, std::string_view heading,
+                   std::string_view rows) noexcept;
 
-  // Rows for the statistic.csv of a folder, each ending in LF.
-  void append_rows(const std::string& folder, std::string_view rows) noexcept;
-
-  // A line of one of the execution_order files, or of any other. false: it is lost.
+  // A line of any other file. false: it is lost.
   bool append_line(const std::string& path, std::string_view line) noexcept;
 
-  // A tensor's file. Where a name is too long for a file, here and below, a number takes its place, which a line of
-  // the folder's mapping.csv explains. Where a file of this name is there already, the tensor gets the next
-  // microsecond that is free, so that no file takes another's place.
-  bool save_tensor(const std::string& folder, Identity& identity, const std::string& format, std::string_view dtype,
-                   const NpyContent& content);
+  // Whether a file of this name is there; not known of one whose name is too long.
+  bool has(const std::string& folder, const std::string& name) const;
+
+  // A tensor's file; one of that name is replaced. false: it could not be written, which is said.
+  bool save_tensor(const std::string& folder, const std::string& name, const NpyContent& content);
 
   void save_text(const std::string& path, std::string_view text) noexcept;
 
-  // .dump_metadata of a rank, the first time it is met. What an earlier run left is kept, and said.
-  void save_metadata(std::uint32_t rank) noexcept;
-
-  // Closes what lies in the folder of an iteration, and tries what other files could not write.
-  void close_folder(const DumpPlace& place) noexcept;
-  // Tries all lines that wait. Whether none waits any longer.
-  bool flush() noexcept;
+  // Closes what lies in a folder, and tries what other files could not write.
+  void close_folder(const std::string& folder) noexcept;
+  // Tries all lines that wait.
+  void flush() noexcept;
   // As the last try: what cannot be written is lost, counted and said.
   void close_all() noexcept;
 
-  // Rows of statistic.csv, and lines of other files.
+  // Rows, and lines of other files.
   const LineTally& rows() const { return *rows_; }
   const LineTally& lines() const { return *lines_; }
-  std::uint64_t file_count() const { return file_count_; }
+  std::uint64_t tensor_file_count() const { return tensor_file_count_; }
 
  private:
   // Where a file goes, and its line in mapping.csv; none when its name fits.
@@ -71,17 +65,15 @@ class DumpWriter {
   };
   using Files = std::list<File>;
 
-  AppendFile& file_at(const std::string& path);
+  // `heading` and `tally` are those of a file that is met for the first time.
+  AppendFile& file_at(const std::string& path, std::string_view heading, const std::shared_ptr<LineTally>& tally);
   void release(Files::iterator at) noexcept;
   void try_waiting() noexcept;
   void forget(Files& files, Files::iterator at) noexcept;
   void begin_folder(const std::string& folder);
 
-  const DumpConfig& config_;
-  const DumpOptions& options_;
-  const std::string header_;
+  const Sync sync_;
   const std::shared_ptr<Notices> notices_;
-  const DumpFolders folders_;
   const std::shared_ptr<LineTally> rows_ = std::make_shared<LineTally>();
   const std::shared_ptr<LineTally> lines_ = std::make_shared<LineTally>();
   // Each file is in one of two lists, the least recently used first: those that may have a descriptor open, and those
@@ -89,9 +81,8 @@ class DumpWriter {
   Files open_, waiting_;
   std::map<std::string_view, Files::iterator> by_path_;
   std::set<std::string> begun_folders_;
-  std::set<std::uint32_t> known_ranks_;
   std::mt19937 random_{std::random_device{}()};
-  std::atomic<std::uint64_t> file_count_{0};
+  std::atomic<std::uint64_t> tensor_file_count_{0};
 };
 
 }  // namespace tensorstat

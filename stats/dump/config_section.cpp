@@ -1,4 +1,4 @@
-#include "stats/dump/mindspore/config_section.hpp"
+#include "stats/dump/config_section.hpp"
 
 #include <algorithm>
 #include <limits>

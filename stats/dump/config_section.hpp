@@ -1,4 +1,4 @@
-// One object of data_dump.json, read key by key.
+// One object of a config, read key by key.
 #pragma once
 
 #include <initializer_list>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "stats/dump/mindspore/json_text.hpp"
+#include "stats/dump/json_text.hpp"
 #include "stats/rows/notices.hpp"
 
 namespace tensorstat {

@@ -1,4 +1,4 @@
-#include "stats/dump/mindspore/json_text.hpp"
+#include "stats/dump/json_text.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,0 +1,197 @@
+#include "stats/dump/mindspore/mindspore_output.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <exception>
+#include <new>
+#include <set>
+#include <utility>
+
+#include "stats/dump/dump_files.hpp"
+#include "stats/dump/json_text.hpp"
+#include "stats/dump/mindspore/dump_folders.hpp"
+#include "stats/dump/saved_tensor.hpp"
+#include "stats/rows/statistic_csv.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr const char* kRowsFile = "statistic.csv";
+
+// Local time as 20240131235959.
+std::string now_as_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  localtime_r(&now, &parts);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y%m%d%H%M%S", &parts)};
+}
+
+class MindsporeOutput : public DumpOutput {
+ public:
+  explicit MindsporeOutput(const OutputContext& context)
+      : config_(context.config),
+        options_(context.options),
+        heading_(csv_header(context.columns, context.options.dialect)),
+        notices_(context.notices),
+        examiner_(context.examiner),
+        tally_(context.tally),
+        folders_(context.config, context.options.layout, now_as_text()),
+        files_(context.options.sync, context.notices) {}
+
+  void write(std::span<const MeasuredRun> runs) noexcept override;
+
+  void save_kernel_args(const DumpPlace& place, const DumpOperator& op, std::string_view json) noexcept override try {
+    files_.save_text(folders_.folder(place) + "/" + kernel_args_file_name(op.type, op.name), json);
+  } catch (const std::exception&) {
+    notices_->warn_once("memory for arguments", "out of memory: arguments of kernels are missing");
+  }
+
+  void save_execution_order(std::uint32_t rank, std::uint32_t graph, std::string_view names) noexcept override try {
+    files_.save_text(folders_.execution_order_file(rank, graph),
+                     "NodeExecutionOrder-FullNameWithScope\n" + std::string(names));
+  } catch (const std::exception&) {
+    notices_->warn_once("memory for orders", "out of memory: an execution order is missing");
+  }
+
+  void note_step(std::uint32_t rank, std::uint32_t graph, std::uint64_t iteration) noexcept override try {
+    files_.append_line(folders_.executions_file(rank, graph), std::to_string(iteration));
+  } catch (const std::exception&) {
+    notices_->warn_once("memory for steps", "out of memory: the number of an iteration is missing");
+  }
+
+  void end_step(const DumpPlace& place) noexcept override try {
+    files_.close_folder(folders_.folder(place));
+  } catch (const std::bad_alloc&) {
+    notices_->warn_once("memory for closing", "out of memory: the files of a step stay open");
+  }
+
+  void flush() noexcept override { files_.flush(); }
+  void close() noexcept override { files_.close_all(); }
+
+  Written written() const noexcept override {
+    const LineTally &rows = files_.rows(), &lines = files_.lines();
+    return {rows.written,  rows.waiting,  rows.dropped,
+            lines.waiting, lines.dropped, files_.tensor_file_count()};
+  }
+
+ private:
+  void save_metadata(std::uint32_t rank) noexcept;
+  void write(const PendingRun& run, const PendingTensor& tensor, const std::optional<Statistics>& found,
+             const std::string& folder, std::string& rows) noexcept;
+  bool save(Identity& identity, const PendingTensor& tensor, const std::string& folder);
+
+  const DumpConfig& config_;
+  const DumpOptions& options_;
+  const std::string heading_;
+  const std::shared_ptr<Notices> notices_;
+  Examiner& examiner_;
+  DumpTally& tally_;
+  const DumpFolders folders_;
+  DumpFiles files_;
+  std::set<std::uint32_t> known_ranks_;
+};
+
+// The rows of runs that follow one another into one file are appended together.
+void MindsporeOutput::write(std::span<const MeasuredRun> runs) noexcept {
+  std::string rows, rows_folder, folder;
+  for (const auto& [run, found] : runs) {
+    try {
+      folder = folders_.folder(run->place);
+    } catch (const std::bad_alloc& fault) {
+      tally_.lose(run->tensors.size(), fault.what());
+      continue;
+    }
+    if (folder != rows_folder) {
+      files_.append_rows(rows_folder, kRowsFile, heading_, rows);
+      rows.clear();
+      rows_folder.swap(folder);
+    }
+    save_metadata(run->place.rank);
+    for (std::size_t i = 0; i < run->tensors.size(); ++i) write(*run, run->tensors[i], found[i], rows_folder, rows);
+  }
+  files_.append_rows(rows_folder, kRowsFile, heading_, rows);
+}
+
+// The file of a tensor, and its row at the end of `rows`.
+void MindsporeOutput::write(const PendingRun& run, const PendingTensor& tensor, const std::optional<Statistics>& found,
+                            const std::string& folder, std::string& rows) noexcept try {
+  const bool wants_row = config_.saves_statistics() && !is_complex(tensor.stored);
+  if (!wants_row && !config_.saves_tensors()) {
+    ++tally_.complex;
+    return;
+  }
+  Identity identity = identity_of(run, tensor);
+  const bool saved = !config_.saves_tensors() || save(identity, tensor, folder);
+  if (wants_row && found) {
+    rows += csv_row({identity, tensor.tensor.bytes(), std::string(data_type(tensor)), tensor.shape, *found},
+                    options_.dialect);
+  }
+  ++(saved && (found || !wants_row) ? tally_.tensors : tally_.lost_tensors);
+} catch (const std::exception& fault) {
+  tally_.lose(1, fault.what());
+}
+
+// Where a file of this name is there already, the tensor gets the next microsecond that is free, so that no file takes
+// another's place.
+bool MindsporeOutput::save(Identity& identity, const PendingTensor& tensor, const std::string& folder) {
+  return save_tensor(tensor, examiner_, tally_, *notices_, [&](const NpyContent& content) {
+    std::string name = npy_file_name(identity, tensor.format, data_type(tensor));
+    while (files_.has(folder, name)) {
+      ++identity.timestamp_us;
+      name = npy_file_name(identity, tensor.format, data_type(tensor));
+    }
+    return files_.save_tensor(folder, name, content);
+  });
+}
+
+// .dump_metadata of a rank, the first time it is met. What an earlier run left is kept, and said.
+void MindsporeOutput::save_metadata(std::uint32_t rank) noexcept try {
+  if (!known_ranks_.insert(rank).second) return;
+  const std::string folder = folders_.rank_folder(rank) + "/.dump_metadata";
+  const std::pair<std::string, std::string> texts[] = {
+      {"data_dump.json", config_.text},
+      {"config.json", "{\"device_target\":" + json_quoted(options_.device_target) +
+                          ",\"ms_version\":" + json_quoted(options_.framework_version) + "}"}};
+  for (const auto& [name, text] : texts) {
+    const std::string path = folder + "/" + name;
+    if (files_.has(folder, name)) {
+      notices_->warn_once(path, path + " is there from an earlier run and is kept");
+    } else {
+      files_.save_text(path, text);
+    }
+  }
+} catch (const std::exception&) {
+  notices_->warn_once("memory for metadata", "out of memory: .dump_metadata of a rank is missing");
+}
+
+class MindsporeForm : public OutputForm {
+ public:
+  // MindSpore 2.7 writes a column for every category it was given; later versions, and we, once.
+  Categories columns(const DumpConfig& config, const DumpOptions& options) const override {
+    if (!config.saves_statistics()) return {};
+    if (options.dialect == Dialect::kMindspore27) return config.statistic_category;
+    Categories once;
+    for (const Category category : config.statistic_category) {
+      if (std::find(once.begin(), once.end(), category) == once.end()) once.push_back(category);
+    }
+    return once;
+  }
+
+  std::unique_ptr<DumpOutput> open(const OutputContext& context) const override {
+    return std::make_unique<MindsporeOutput>(context);
+  }
+
+  std::optional<std::string> folder(const DumpConfig& config, const DumpOptions& options,
+                                    const DumpPlace& place) const override {
+    if (options.layout == DumpLayout::kByStep) return std::nullopt;  // {time} of its folders is now
+    return DumpFolders(config, options.layout, "").folder(place);
+  }
+  std::string rows_file() const override { return kRowsFile; }
+};
+
+}  // namespace
+
+std::shared_ptr<const OutputForm> mindspore_form() { return std::make_shared<MindsporeForm>(); }
+
+}  // namespace tensorstat

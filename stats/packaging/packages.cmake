@@ -1,0 +1,73 @@
+# What `cpack` makes in a build's folder: four .deb packages of the components that the folders install, and the target
+# `uninstall`.
+#
+#   tensorstat           the command, its man pages and completions
+#   libtensorstat0       libtensorstat.so, the C library, and the helper program that tries a driver out
+#   libtensorstat-dev    headers, static libraries of C++, what find_package and pkg-config read
+#   python3-tensorstat   import tensorstat
+set(major ${PROJECT_VERSION_MAJOR})
+set(same "(= ${PROJECT_VERSION})")
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME tensorstat)
+set(CPACK_PACKAGE_CONTACT "The tensorstat authors <tensorstat@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY ${PROJECT_DESCRIPTION})
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/stats/LICENSE)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_OUTPUT_FILE_PREFIX packages)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+
+set(CPACK_COMPONENTS_ALL)
+# tensorstat_package(GROUP NAME COMPONENT...): these components go into one package.
+macro(tensorstat_package group name)
+  string(TOUPPER ${group} upper)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${name})
+  # Of this package alone, so that it is not installed four times by `cmake --install`.
+  install(FILES ${PROJECT_SOURCE_DIR}/stats/packaging/copyright ${PROJECT_SOURCE_DIR}/stats/CHANGELOG.md
+          DESTINATION share/doc/${name} COMPONENT doc_${group} EXCLUDE_FROM_ALL)
+  foreach(component ${ARGN} doc_${group})
+    string(TOUPPER ${component} component_upper)
+    set(CPACK_COMPONENT_${component_upper}_GROUP ${group})
+    list(APPEND CPACK_COMPONENTS_ALL ${component})
+  endforeach()
+endmacro()
+
+tensorstat_package(command tensorstat command)
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "libtensorstat${major} ${same}")
+set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "pocl-opencl-icd | opencl-icd")
+set(CPACK_COMPONENT_GROUP_COMMAND_DESCRIPTION "The command: statistics of files of tensors, and where the first NaN is.")
+
+tensorstat_package(library libtensorstat${major} c helper)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "pocl-opencl-icd | opencl-icd")
+set(CPACK_COMPONENT_GROUP_LIBRARY_DESCRIPTION "The C library.")
+
+tensorstat_package(dev libtensorstat-dev core dump c_dev)
+set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
+    "libtensorstat${major} ${same}, ocl-icd-opencl-dev, libssl-dev, zlib1g-dev")
+set(CPACK_COMPONENT_GROUP_DEV_DESCRIPTION "Headers of C and C++, static libraries of C++, CMake and pkg-config files.")
+
+if(TARGET tensorstat_python)
+  tensorstat_package(python python3-tensorstat python)
+endif()
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR})  # libtensorstat.so
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "libtensorstat${major} ${same}, python3 (>= 3.11)")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-numpy, python3-torch")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/stats/packaging/prerm)
+set(CPACK_COMPONENT_GROUP_PYTHON_DESCRIPTION "import tensorstat: arrays of NumPy, PyTorch, PyOpenCL and whatever has DLPack.")
+
+include(CPack)
+
+add_custom_target(uninstall
+  COMMAND ${CMAKE_COMMAND} -DBUILD_DIR=${PROJECT_BINARY_DIR} -P ${PROJECT_SOURCE_DIR}/stats/packaging/uninstall.cmake
+  VERBATIM)

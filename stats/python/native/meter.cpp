@@ -1,0 +1,249 @@
+// Requests, meters, and what they measure.
+#include <algorithm>
+#include <map>
+
+#include "stats/python/native/measured.hpp"
+
+namespace tensorstat::python {
+namespace {
+
+// request(names, precision, on) -> a Request
+PyObject* request(PyObject*, PyObject* arguments) {
+  const char* names = nullptr;
+  tensorstat_request asked = TENSORSTAT_REQUEST;
+  if (PyArg_ParseTuple(arguments, "sii", &names, &asked.precision, &asked.on) == 0) return nullptr;
+  return guarded([&]() -> PyObject* {
+    auto made = std::make_unique<Request>(Request{names, asked, {}, std::vector<std::int32_t>(256)});
+    made->request.statistics = made->statistics.c_str();
+    std::size_t count = 0;
+    if (const auto code = tensorstat_statistics_named(names, made->numbers.data(), made->numbers.size(), &count)) {
+      return raise(code);
+    }
+    made->numbers.resize(count);
+    made->names = Ref(PyTuple_New(static_cast<Py_ssize_t>(count)));
+    for (std::size_t i = 0; made->names && i < count; ++i) {
+      PyObject* const name = PyUnicode_InternFromString(tensorstat_statistic_name(made->numbers[i]));
+      if (name == nullptr || PyTuple_SetItem(made->names.get(), static_cast<Py_ssize_t>(i), name) != 0) return nullptr;
+    }
+    return made->names ? capsule_holding(std::move(made)).release() : nullptr;
+  });
+}
+
+PyObject* request_names(PyObject*, PyObject* arguments) {
+  PyObject* capsule = nullptr;
+  if (PyArg_ParseTuple(arguments, "O", &capsule) == 0) return nullptr;
+  const Request* const asked = request_of(capsule);
+  return asked == nullptr ? nullptr : Py_NewRef(asked->names.get());
+}
+
+// open_meter(budget_bytes, platform, device, queue, threads) -> a meter
+PyObject* open_meter(PyObject*, PyObject* arguments) {
+  tensorstat_meter_options options = TENSORSTAT_METER_OPTIONS;
+  unsigned long long budget = 0, queue = 0;
+  if (PyArg_ParseTuple(arguments, "KiiKI", &budget, &options.platform, &options.device, &queue,
+                       &options.thread_count) == 0) {
+    return nullptr;
+  }
+  options.budget_bytes = budget;
+  options.queue = reinterpret_cast<void*>(queue);
+  options.log = keep_words;
+  tensorstat_meter* meter = nullptr;
+  return call([&] { return tensorstat_meter_open(&options, &meter); }) ? capsule_of(meter) : nullptr;
+}
+
+// What `library` makes of tensors; those that a failed device may still read are kept.
+template <typename Call>
+bool call_on(Views& views, const Call& library) {
+  tensorstat_code code = TENSORSTAT_OK;
+  const bool done = call([&] { return code = library(); });
+  if (code == TENSORSTAT_IN_USE) views.keep_for_ever();
+  return done;
+}
+
+// The capsule of the meter on which the tensors of a PyOpenCL queue are measured. `owner` is the package's Meter.
+Ref meter_of(PyObject* owner, PyObject* queue) { return Ref(PyObject_CallMethod(owner, "_on", "O", queue)); }
+
+// Measures tensors, which are of `views`, in one batch, and appends what was found to `found`.
+bool measure_batch(PyObject* owner, PyObject* queue, Views& views, std::span<const tensorstat_tensor> tensors,
+                   Shapes shapes, const Request& asked, std::vector<Ref>& found) {
+  const Ref meter = meter_of(owner, queue == nullptr ? Py_None : queue);
+  tensorstat_meter* const handle = meter ? handle_of<tensorstat_meter>(meter.get()) : nullptr;
+  if (handle == nullptr) return false;
+  tensorstat_result* result = nullptr;
+  if (!call_on(views,
+               [&] { return tensorstat_measure(handle, tensors.data(), tensors.size(), &asked.request, &result); })) {
+    return false;
+  }
+  std::vector<std::int32_t> dtypes;
+  dtypes.reserve(tensors.size());
+  for (const tensorstat_tensor& tensor : tensors) dtypes.push_back(tensor.dtype);
+  const Ref batch = batch_of(result, asked, std::move(dtypes), std::move(shapes));
+  for (std::size_t i = 0; batch && i < tensors.size(); ++i) {
+    found.emplace_back(statistics_of(batch.get(), i));
+    if (!found.back()) return false;
+  }
+  return static_cast<bool>(batch);
+}
+
+// One batch, but for tensors on PyOpenCL queues: the tensors of each are one of their own.
+bool measure_all(PyObject* owner, Views& views, const Request& asked, std::vector<Ref>& found) {
+  const std::size_t count = views.tensors().size();
+  found.reserve(count);
+  if (count == 0) return true;
+  if (!views.any_queue()) {
+    return measure_batch(owner, nullptr, views, views.tensors(), std::move(views.shapes()), asked, found);
+  }
+  std::map<PyObject*, std::vector<std::size_t>> of_queues;
+  for (std::size_t i = 0; i < count; ++i) of_queues[views.queue(i)].push_back(i);
+  std::vector<Ref> in_order(count);
+  for (const auto& [queue, which] : of_queues) {
+    std::vector<tensorstat_tensor> tensors;
+    Shapes shapes;
+    for (const std::size_t i : which) {
+      tensors.push_back(views.tensors()[i]);
+      shapes.add(views.shape(i).data(), views.shape(i).size());
+    }
+    if (!measure_batch(owner, queue, views, tensors, std::move(shapes), asked, found)) return false;
+    for (std::size_t i = 0; i < which.size(); ++i) in_order[which[i]] = std::move(found[i]);
+    found.clear();
+  }
+  found = std::move(in_order);
+  return true;
+}
+
+bool add_all(PyObject* list, Views& views) {
+  const Py_ssize_t count = PySequence_Size(list);
+  views.reserve(static_cast<std::size_t>(std::max<Py_ssize_t>(count, 0)));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const Ref x(PySequence_GetItem(list, i));
+    if (!x || !views.add(x.get())) return false;
+  }
+  return count >= 0;
+}
+
+// Puts the values in the place of those in `dict`, whose keys these are.
+PyObject* filled(Ref dict, PyObject* keys, const std::vector<Ref>& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (PyDict_SetItem(dict.get(), PyList_GetItem(keys, static_cast<Py_ssize_t>(i)), values[i].get()) != 0)
+      return nullptr;
+  }
+  return dict.release();
+}
+
+PyObject* list_of(std::vector<Ref>& values) {
+  Ref list(PyList_New(static_cast<Py_ssize_t>(values.size())));
+  for (std::size_t i = 0; list && i < values.size(); ++i) {
+    if (PyList_SetItem(list.get(), static_cast<Py_ssize_t>(i), values[i].release()) != 0) return nullptr;
+  }
+  return list.release();
+}
+
+// measure(meter, x, request): x may be a tensor, or a dict, list or tuple of them; `meter` is the package's Meter
+PyObject* measure(PyObject*, PyObject* arguments) {
+  PyObject *owner = nullptr, *x = nullptr, *capsule = nullptr;
+  if (PyArg_ParseTuple(arguments, "OOO", &owner, &x, &capsule) == 0) return nullptr;
+  const Request* const asked = request_of(capsule);
+  if (asked == nullptr) return nullptr;
+  return guarded([&]() -> PyObject* {
+    Views views;
+    std::vector<Ref> found;
+    if (PyDict_Check(x)) {
+      // Of this moment, whatever the tensors' methods do. A copy has its keys in place already.
+      Ref results(PyDict_Copy(x));
+      const Ref keys(PyDict_Keys(x)), values(PyDict_Values(x));
+      if (!results || !keys || !values || !add_all(values.get(), views) || !measure_all(owner, views, *asked, found)) {
+        return nullptr;
+      }
+      return filled(std::move(results), keys.get(), found);
+    }
+    if (PyList_Check(x) || PyTuple_Check(x)) {
+      return add_all(x, views) && measure_all(owner, views, *asked, found) ? list_of(found) : nullptr;
+    }
+    return views.add(x) && measure_all(owner, views, *asked, found) ? found.front().release() : nullptr;
+  });
+}
+
+// A tensor of which something else than its statistics is wanted: the view of it, and the meter that works on it.
+struct One {
+  Views views;
+  Ref capsule;
+  tensorstat_meter* meter = nullptr;
+
+  bool take(PyObject* owner, PyObject* x) {
+    if (!views.add(x)) return false;
+    PyObject* const queue = views.queue(0);
+    capsule = meter_of(owner, queue == nullptr ? Py_None : queue);
+    meter = capsule ? handle_of<tensorstat_meter>(capsule.get()) : nullptr;
+    return meter != nullptr;
+  }
+};
+
+// explain(meter, x, request) -> {name: (engine, reason)}
+PyObject* explain(PyObject*, PyObject* arguments) {
+  PyObject *owner = nullptr, *x = nullptr, *capsule = nullptr;
+  if (PyArg_ParseTuple(arguments, "OOO", &owner, &x, &capsule) == 0) return nullptr;
+  const Request* const asked = request_of(capsule);
+  if (asked == nullptr) return nullptr;
+  return guarded([&]() -> PyObject* {
+    One one;
+    tensorstat_result* result = nullptr;
+    if (!one.take(owner, x) || !call_on(one.views, [&] {
+          return tensorstat_measure(one.meter, one.views.tensors().data(), 1, &asked->request, &result);
+        })) {
+      return nullptr;
+    }
+    const std::unique_ptr<tensorstat_result, decltype(&tensorstat_result_free)> held(result, tensorstat_result_free);
+    Ref reasons(PyDict_New());
+    for (std::size_t i = 0; reasons && i < asked->numbers.size(); ++i) {
+      const Ref why(
+          Py_BuildValue("(ss)", tensorstat_result_engine(result, 0, i), tensorstat_result_reason(result, 0, i)));
+      PyObject* const name = PyTuple_GetItem(asked->names.get(), static_cast<Py_ssize_t>(i));
+      if (!why || PyDict_SetItem(reasons.get(), name, why.get()) != 0) return nullptr;
+    }
+    return reasons.release();
+  });
+}
+
+// fold(meter, x, request) -> a partial
+PyObject* fold(PyObject*, PyObject* arguments) {
+  PyObject *owner = nullptr, *x = nullptr, *capsule = nullptr;
+  if (PyArg_ParseTuple(arguments, "OOO", &owner, &x, &capsule) == 0) return nullptr;
+  const Request* const asked = request_of(capsule);
+  if (asked == nullptr) return nullptr;
+  return guarded([&]() -> PyObject* {
+    One one;
+    tensorstat_partial* partial = nullptr;
+    return one.take(owner, x) && call_on(one.views,
+                                         [&] {
+                                           return tensorstat_fold(one.meter, one.views.tensors().data(), 1,
+                                                                  &asked->request, &partial);
+                                         })
+               ? capsule_of(partial)
+               : nullptr;
+  });
+}
+
+// device_memory(meter) -> (bytes now, most bytes)
+PyObject* device_memory(PyObject*, PyObject* arguments) {
+  PyObject* capsule = nullptr;
+  if (PyArg_ParseTuple(arguments, "O", &capsule) == 0) return nullptr;
+  tensorstat_meter* const meter = handle_of<tensorstat_meter>(capsule);
+  if (meter == nullptr) return nullptr;
+  std::uint64_t now = 0, most = 0;
+  tensorstat_meter_device_memory(meter, &now, &most);
+  return Py_BuildValue("(KK)", static_cast<unsigned long long>(now), static_cast<unsigned long long>(most));
+}
+
+}  // namespace
+
+PyMethodDef meter_functions[] = {
+    TENSORSTAT_METHOD(request, "request(names, precision, on)"),
+    TENSORSTAT_METHOD(request_names, "request_names(request): a tuple of the catalog's names, each once"),
+    TENSORSTAT_METHOD(open_meter, "open_meter(budget_bytes, platform, device, queue, threads)"),
+    TENSORSTAT_METHOD(measure, "measure(meter, x, request)"),
+    TENSORSTAT_METHOD(explain, "explain(meter, x, request): {name: (engine, reason)}"),
+    TENSORSTAT_METHOD(fold, "fold(meter, x, request): a partial"),
+    TENSORSTAT_METHOD(device_memory, "device_memory(meter): (bytes now, most bytes)"),
+    {}};
+
+}  // namespace tensorstat::python

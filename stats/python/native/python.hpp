@@ -1,0 +1,128 @@
+// What every file of the extension shares: references that are given back, the library's errors as exceptions, and
+// calls for which the GIL is given up.
+//
+// The extension is written against Python's limited API (CMake defines Py_LIMITED_API), so that one build serves every
+// Python from 3.11 on, and against the C library. What people meet is the package's Python; this is what has to be
+// fast.
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <tensorstat/tensorstat.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace tensorstat::python {
+
+// One reference to an object, or none. Made, copied and destroyed with the GIL held.
+class Ref {
+ public:
+  Ref() = default;
+  explicit Ref(PyObject* owned) : object_(owned) {}
+  static Ref to(PyObject* borrowed) { return Py_XINCREF(borrowed), Ref(borrowed); }
+  Ref(Ref&& other) noexcept : object_(other.release()) {}
+  Ref& operator=(Ref&& other) noexcept { return std::swap(object_, other.object_), *this; }
+  ~Ref() { Py_XDECREF(object_); }
+
+  explicit operator bool() const { return object_ != nullptr; }
+  PyObject* get() const { return object_; }
+  PyObject* release() { return std::exchange(object_, nullptr); }
+
+ private:
+  PyObject* object_ = nullptr;
+};
+
+// What the package's Python lends: classes and functions that are written there. Set once by connect().
+struct Connected {
+  PyObject* error = nullptr;       // tensorstat.Error(message, code)
+  PyObject* statistics = nullptr;  // tensorstat.Statistics, a class upon Measured
+  PyObject* log = nullptr;         // log(is_warning, text)
+};
+extern Connected connected;
+
+// Each sets an exception and returns nullptr: tensorstat.Error of the library's last failure in this thread, or of
+// words.
+PyObject* raise(tensorstat_code code);
+PyObject* raise(tensorstat_code code, const std::string& words);
+
+// The log of every meter and session: keeps the text, from any thread, until say_all() is called with the GIL.
+void keep_words(void* context, int warning, const char* text);
+// Hands what was kept to `connected.log`, and leaves a set exception as it was.
+void say_all();
+
+// Calls the library with the GIL given up. False, with an exception set, where the library fails.
+template <typename Call>
+bool call(const Call& library) {
+  PyThreadState* const state = PyEval_SaveThread();
+  const tensorstat_code code = library();
+  PyEval_RestoreThread(state);
+  if (code != TENSORSTAT_OK) raise(code);
+  say_all();
+  return code == TENSORSTAT_OK;
+}
+
+// Runs `work`, which returns an object or nullptr with an exception set; what C++ throws becomes a MemoryError.
+template <typename Work>
+PyObject* guarded(const Work& work) noexcept {
+  try {
+    return work();
+  } catch (...) {
+    return PyErr_NoMemory();
+  }
+}
+
+// Handles of the library are capsules that are named as their type and close them.
+template <typename Handle>
+struct Kind;
+#define TENSORSTAT_HANDLE(handle, close_it)              \
+  template <>                                            \
+  struct Kind<handle> {                                  \
+    static constexpr const char* kName = #handle;        \
+    static constexpr void (*kClose)(handle*) = close_it; \
+  }
+TENSORSTAT_HANDLE(tensorstat_meter, tensorstat_meter_close);
+TENSORSTAT_HANDLE(tensorstat_stream, tensorstat_stream_close);
+TENSORSTAT_HANDLE(tensorstat_partial, tensorstat_partial_free);
+TENSORSTAT_HANDLE(tensorstat_session, tensorstat_session_close);
+
+template <typename Handle>
+PyObject* capsule_of(Handle* handle) {
+  PyObject* const capsule = PyCapsule_New(handle, Kind<Handle>::kName, [](PyObject* dying) {
+    auto* const held = static_cast<Handle*>(PyCapsule_GetPointer(dying, Kind<Handle>::kName));
+    PyThreadState* const state = PyEval_SaveThread();  // a thread that this waits for may want the GIL
+    Kind<Handle>::kClose(held);
+    PyEval_RestoreThread(state);
+    say_all();
+  });
+  if (capsule == nullptr) Kind<Handle>::kClose(handle);
+  return capsule;
+}
+
+// The handle in a capsule; nullptr, with an exception set, of anything else.
+template <typename Handle>
+Handle* handle_of(PyObject* capsule) {
+  return static_cast<Handle*>(PyCapsule_GetPointer(capsule, Kind<Handle>::kName));
+}
+
+// An object of ours in a capsule, which is named Held::kName and destroys it.
+template <typename Held>
+Ref capsule_holding(std::unique_ptr<Held> held) {
+  Ref capsule(PyCapsule_New(held.get(), Held::kName, [](PyObject* dying) {
+    delete static_cast<Held*>(PyCapsule_GetPointer(dying, Held::kName));
+  }));
+  if (capsule) held.release();
+  return capsule;
+}
+
+// A method as the table of a module or class has it.
+#define TENSORSTAT_METHOD(name, text) \
+  { #name, name, METH_VARARGS, PyDoc_STR(text) }
+
+// The functions of each file, which end with an empty entry.
+extern PyMethodDef meter_functions[], part_functions[], session_functions[];
+// Adds the class Measured.
+bool add_measured(PyObject* module);
+
+}  // namespace tensorstat::python

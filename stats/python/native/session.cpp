@@ -1,0 +1,186 @@
+// Dump sessions.
+#include "stats/python/native/views.hpp"
+
+namespace tensorstat::python {
+namespace {
+
+constexpr const char* kOperator = "tensorstat_operator";
+
+// open_session(kind, config, dialect, layout, sync, memory_bytes, path, device_target, framework_version, budget_bytes,
+// threads) -> a session. `kind` of the config: 0 the environment's, 1 a path, 2 a text.
+PyObject* open_session(PyObject*, PyObject* arguments) {
+  int kind = 0;
+  const char* config = nullptr;
+  unsigned long long memory_bytes = 0, budget = 0;
+  tensorstat_meter_options meter = TENSORSTAT_METER_OPTIONS;
+  tensorstat_session_options options = TENSORSTAT_SESSION_OPTIONS;
+  if (PyArg_ParseTuple(arguments, "iziiiKzssKI", &kind, &config, &options.dialect, &options.layout, &options.sync,
+                       &memory_bytes, &options.path, &options.device_target, &options.framework_version, &budget,
+                       &meter.thread_count) == 0) {
+    return nullptr;
+  }
+  options.memory_bytes = memory_bytes;
+  meter.budget_bytes = budget;
+  meter.log = keep_words;
+  options.meter = &meter;
+  tensorstat_session* session = nullptr;
+  const bool done = call([&] {
+    if (kind == 0) return tensorstat_session_from_environment(&options, &session);
+    if (kind == 1) return tensorstat_session_from_file(config, &options, &session);
+    return tensorstat_session_from_json(config, &options, &session);
+  });
+  return done ? capsule_of(session) : nullptr;
+}
+
+PyObject* session_enabled(PyObject*, PyObject* arguments) {
+  PyObject* capsule = nullptr;
+  if (PyArg_ParseTuple(arguments, "O", &capsule) == 0) return nullptr;
+  const tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  return session == nullptr ? nullptr : PyBool_FromLong(tensorstat_session_enabled(session));
+}
+
+// operator_named(session, type, name) -> an operator, good as long as the session; None where the session wants nothing
+PyObject* operator_named(PyObject*, PyObject* arguments) {
+  PyObject* capsule = nullptr;
+  const char *type = nullptr, *name = nullptr;
+  if (PyArg_ParseTuple(arguments, "Oss", &capsule, &type, &name) == 0) return nullptr;
+  tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  if (session == nullptr) return nullptr;
+  const tensorstat_operator* const made = tensorstat_operator_named(session, type, name, 0, 0, 0);
+  return made == nullptr ? Py_NewRef(Py_None)
+                         : PyCapsule_New(const_cast<tensorstat_operator*>(made), kOperator, nullptr);
+}
+
+// (session, operator, rank, device, graph, iteration, ...): where something happens.
+struct Run {
+  PyObject *capsule = nullptr, *op_capsule = nullptr;
+  tensorstat_place place = TENSORSTAT_PLACE;
+  tensorstat_session* session = nullptr;
+  const tensorstat_operator* op = nullptr;
+
+  // Of arguments that `format` describes; `others` are those behind.
+  template <typename... Others>
+  bool take(PyObject* arguments, const char* format, Others*... others) {
+    unsigned long long iteration = 0;
+    if (PyArg_ParseTuple(arguments, format, &capsule, &op_capsule, &place.rank, &place.device, &place.graph, &iteration,
+                         others...) == 0) {
+      return false;
+    }
+    place.iteration = iteration;
+    session = handle_of<tensorstat_session>(capsule);
+    if (session == nullptr) return false;
+    if (op_capsule == Py_None) return true;
+    op = static_cast<const tensorstat_operator*>(PyCapsule_GetPointer(op_capsule, kOperator));
+    return op != nullptr;
+  }
+};
+
+PyObject* wants(PyObject*, PyObject* arguments) {
+  Run run;
+  if (!run.take(arguments, "OOIIIK")) return nullptr;
+  return PyBool_FromLong(tensorstat_wants(run.session, &run.place, run.op, 0));
+}
+
+bool add_all(PyObject* list, int io, Views& views, std::vector<tensorstat_dump_tensor>& handed) {
+  const Py_ssize_t count = PySequence_Size(list);
+  for (Py_ssize_t slot = 0; slot < count; ++slot) {
+    const Ref x(PySequence_GetItem(list, slot));
+    if (!x) return false;
+    if (x.get() == Py_None) continue;
+    if (!views.add(x.get())) return false;
+    tensorstat_dump_tensor tensor = TENSORSTAT_DUMP_TENSOR;
+    tensor.io = io;
+    tensor.slot = static_cast<std::uint32_t>(slot);
+    handed.push_back(tensor);
+  }
+  return count >= 0;
+}
+
+PyObject* collect(PyObject*, PyObject* arguments) {
+  Run run;
+  PyObject *inputs = nullptr, *outputs = nullptr;
+  if (!run.take(arguments, "OOIIIKOO", &inputs, &outputs)) return nullptr;
+  if (!tensorstat_wants(run.session, &run.place, run.op, 0)) return Py_NewRef(Py_None);
+  return guarded([&]() -> PyObject* {
+    Views views;
+    std::vector<tensorstat_dump_tensor> handed;
+    if (!add_all(inputs, TENSORSTAT_INPUT, views, handed) || !add_all(outputs, TENSORSTAT_OUTPUT, views, handed)) {
+      return nullptr;
+    }
+    for (std::size_t i = 0; i < handed.size(); ++i) {
+      const auto shape = views.shape(i);
+      handed[i].tensor = &views.tensors()[i];
+      handed[i].shape = shape.data();
+      handed[i].dimension_count = static_cast<std::uint32_t>(shape.size());
+    }
+    const bool done =
+        call([&] { return tensorstat_collect(run.session, &run.place, run.op, handed.data(), handed.size(), 0); });
+    return done ? Py_NewRef(Py_None) : nullptr;
+  });
+}
+
+// Whether all that was handed over is in its file.
+PyObject* step_end(PyObject*, PyObject* arguments) {
+  Run run;
+  if (!run.take(arguments, "OOIIIK")) return nullptr;
+  int whole = 1;
+  call([&] { return whole = tensorstat_step_end(run.session, &run.place), TENSORSTAT_OK; });
+  return PyBool_FromLong(whole);
+}
+
+PyObject* session_flush(PyObject*, PyObject* arguments) {
+  PyObject* capsule = nullptr;
+  if (PyArg_ParseTuple(arguments, "O", &capsule) == 0) return nullptr;
+  tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  if (session == nullptr) return nullptr;
+  int whole = 1;
+  call([&] { return whole = tensorstat_session_flush(session), TENSORSTAT_OK; });
+  return PyBool_FromLong(whole);
+}
+
+PyObject* session_counters(PyObject*, PyObject* arguments) {
+  PyObject* capsule = nullptr;
+  if (PyArg_ParseTuple(arguments, "O", &capsule) == 0) return nullptr;
+  const tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  if (session == nullptr) return nullptr;
+  tensorstat_counters now{};
+  now.size = sizeof now;
+  if (const tensorstat_code code = tensorstat_session_counters(session, &now)) return raise(code);
+  const std::pair<const char*, std::uint64_t> counters[] = {{"operator_count", now.operator_count},
+                                                            {"tensor_count", now.tensor_count},
+                                                            {"overflow_count", now.overflow_count},
+                                                            {"row_count", now.row_count},
+                                                            {"waiting_row_count", now.waiting_row_count},
+                                                            {"lost_row_count", now.lost_row_count},
+                                                            {"file_count", now.file_count},
+                                                            {"lost_file_count", now.lost_file_count},
+                                                            {"lost_tensor_count", now.lost_tensor_count},
+                                                            {"complex_count", now.complex_count},
+                                                            {"stall_count", now.stall_count},
+                                                            {"stalled_us", now.stalled_us},
+                                                            {"held_bytes", now.held_bytes},
+                                                            {"most_held_bytes", now.most_held_bytes}};
+  Ref dict(PyDict_New());
+  for (const auto& [name, value] : counters) {
+    const Ref number(PyLong_FromUnsignedLongLong(value));
+    if (!dict || !number || PyDict_SetItemString(dict.get(), name, number.get()) != 0) return nullptr;
+  }
+  return dict.release();
+}
+
+}  // namespace
+
+PyMethodDef session_functions[] = {
+    TENSORSTAT_METHOD(open_session,
+                      "open_session(kind, config, dialect, layout, sync, memory_bytes, path, device_target, "
+                      "framework_version, budget_bytes, threads)"),
+    TENSORSTAT_METHOD(session_enabled, "session_enabled(session)"),
+    TENSORSTAT_METHOD(operator_named, "operator_named(session, type, name): an operator, or None"),
+    TENSORSTAT_METHOD(wants, "wants(session, operator, rank, device, graph, iteration)"),
+    TENSORSTAT_METHOD(collect, "collect(session, operator, rank, device, graph, iteration, inputs, outputs)"),
+    TENSORSTAT_METHOD(step_end, "step_end(session, None, rank, device, graph, iteration)"),
+    TENSORSTAT_METHOD(session_flush, "session_flush(session)"),
+    TENSORSTAT_METHOD(session_counters, "session_counters(session): {name: count}"),
+    {}};
+
+}  // namespace tensorstat::python

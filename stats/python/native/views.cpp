@@ -1,0 +1,400 @@
+#include "stats/python/native/views.hpp"
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <string_view>
+
+namespace tensorstat::python {
+namespace {
+
+enum class Holder { kNumpy, kTorch, kOpenCl, kDlpack, kBuffer };
+
+PyObject* type_of(PyObject* x) { return reinterpret_cast<PyObject*>(Py_TYPE(x)); }
+
+bool has(PyObject* type, const char* attribute) { return PyObject_HasAttrString(type, attribute) == 1; }
+
+bool is_numpys(PyObject* type) {
+  const Ref modules = Ref::to(PyImport_GetModuleDict()), name(PyUnicode_FromString("numpy"));
+  PyObject* const numpy = name ? PyDict_GetItemWithError(modules.get(), name.get()) : nullptr;
+  const Ref array(numpy == nullptr ? nullptr : PyObject_GetAttrString(numpy, "ndarray"));
+  PyErr_Clear();
+  return array && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), reinterpret_cast<PyTypeObject*>(array.get()));
+}
+
+Holder holder_of_type(PyObject* type) {
+  if (is_numpys(type)) return Holder::kNumpy;
+  if (has(type, "data_ptr") && has(type, "is_contiguous")) return Holder::kTorch;
+  if (has(type, "map_to_host") && has(type, "add_event")) return Holder::kOpenCl;
+  return has(type, "__dlpack__") ? Holder::kDlpack : Holder::kBuffer;
+}
+
+// Most tensors are of the same type as the one before; the GIL guards what is remembered.
+Holder holder_of(PyObject* x) {
+  static PyObject* last = nullptr;
+  static Holder holder = Holder::kBuffer;
+  PyObject* const type = type_of(x);
+  if (type != last) {
+    const Holder found = holder_of_type(type);
+    Py_INCREF(type);
+    Py_XDECREF(std::exchange(last, type));
+    holder = found;
+  }
+  return holder;
+}
+
+// Names that are looked up in every tensor.
+struct Names {
+  static PyObject* of(const char* text) { return PyUnicode_InternFromString(text); }
+  PyObject* const data_ptr = of("data_ptr");
+  PyObject* const dtype = of("dtype");
+  PyObject* const is_contiguous = of("is_contiguous");
+  PyObject* const is_cpu = of("is_cpu");
+  PyObject* const is_neg = of("is_neg");
+  PyObject* const shape = of("shape");
+};
+const Names& names() {
+  static const Names all;
+  return all;
+}
+
+Ref attribute(PyObject* x, PyObject* name) { return Ref(PyObject_GetAttr(x, name)); }
+Ref attribute(PyObject* x, const char* name) { return Ref(PyObject_GetAttrString(x, name)); }
+Ref result_of(PyObject* x, PyObject* method) { return Ref(PyObject_CallMethodObjArgs(x, method, nullptr)); }
+Ref result_of(PyObject* x, const char* method) { return Ref(PyObject_CallMethod(x, method, nullptr)); }
+
+std::string text_of(PyObject* object) {
+  const Ref text(object == nullptr ? nullptr : PyObject_Str(object));
+  const char* const utf8 = text ? PyUnicode_AsUTF8AndSize(text.get(), nullptr) : nullptr;
+  if (utf8 == nullptr) PyErr_Clear();
+  return utf8 == nullptr ? "" : utf8;
+}
+
+std::string name_of_type(PyObject* x) { return text_of(attribute(type_of(x), "__name__").get()); }
+
+bool refuse(const std::string& words) { return raise(TENSORSTAT_UNSUPPORTED, words), false; }
+
+bool refuse_big_endian(const char* what) {
+  return refuse(std::string(what) +
+                " of big-endian numbers cannot be read; .astype of the native order makes it readable");
+}
+
+// The dtype of "int" and 4 bytes and the like; asked for often, and looked up by name once.
+std::int32_t number_of_kind(char kind, int bytes) {
+  static const auto all = [] {
+    std::array<std::array<std::int32_t, 9>, 128> numbers;
+    for (auto& of_kind : numbers) of_kind.fill(-1);
+    numbers['b'][1] = tensorstat_dtype_named("bool");
+    for (const auto& [letter, name] : {std::pair{'i', "int"}, {'u', "uint"}, {'f', "float"}}) {
+      for (const int size : {1, 2, 4, 8}) {
+        numbers[static_cast<unsigned char>(letter)][size] =
+            tensorstat_dtype_named((name + std::to_string(8 * size)).c_str());
+      }
+    }
+    return numbers;
+  }();
+  return kind > 0 && bytes > 0 && bytes <= 8 ? all[static_cast<unsigned char>(kind)][bytes] : -1;
+}
+
+// The beginning of NumPy's arrays and dtypes, as extensions that are compiled against NumPy read it: it is the same in
+// all of NumPy 1 and 2 (numpy/ndarraytypes.h). Its __array_struct__ tells as much, and takes four allocations to do so.
+struct NumpyDtype {
+  PyObject_HEAD PyObject* scalar_type;
+  char kind, letter, byte_order, flags;
+  int number;
+};
+struct NumpyArray {
+  PyObject_HEAD void* data;
+  int dimension_count;
+  Py_ssize_t *shape, *stride_bytes;
+  PyObject* base;
+  const NumpyDtype* dtype;
+  int flags;
+};
+constexpr int kNumpyIsContiguous = 1;
+
+// The dtype of NumPy's number; -1 of numbers that no type of ours has.
+std::int32_t dtype_of_numpy(int number) {
+  static const auto all = [] {
+    std::array<std::int32_t, 24> dtypes;
+    dtypes.fill(-1);
+    const std::pair<int, const char*> kNames[] = {
+        {0, "bool"},  {1, "int8"},   {2, "uint8"}, {3, "int16"},   {4, "uint16"},   {5, "int32"},    {6, "uint32"},
+        {7, "int64"}, {8, "uint64"}, {9, "int64"}, {10, "uint64"}, {11, "float32"}, {12, "float64"}, {23, "float16"}};
+    static_assert(sizeof(long) == 8, "NumPy's 7 and 8 are C's long");
+    for (const auto& [of_numpy, name] : kNames) dtypes[of_numpy] = tensorstat_dtype_named(name);
+    return dtypes;
+  }();
+  return number >= 0 && number < static_cast<int>(all.size()) ? all[number] : -1;
+}
+
+// DLPack's DLTensor, of which only this is read here, and the first field of a DLManagedTensorVersioned.
+struct DlTensor {
+  void* data;
+  std::int32_t device[2], dimension_count, dtype;
+  std::int64_t* shape;
+};
+constexpr std::size_t kTensorOfVersioned = 32;
+constexpr std::size_t kMostDimensions = 64;
+
+tensorstat_tensor tensor_of(std::int32_t dtype, const void* address) {
+  tensorstat_tensor tensor = TENSORSTAT_TENSOR;
+  tensor.dtype = dtype;
+  tensor.address = address;
+  return tensor;
+}
+
+std::uint64_t product(std::span<const std::uint64_t> shape) {
+  std::uint64_t count = 1;
+  for (const std::uint64_t length : shape) count *= length;
+  return count;
+}
+
+bool numbers_of(PyObject* tuple, std::vector<std::int64_t>& numbers) {
+  const Py_ssize_t count = PyTuple_Size(tuple);
+  for (Py_ssize_t i = 0; i < count; ++i) numbers.push_back(PyLong_AsLongLong(PyTuple_GetItem(tuple, i)));
+  return !PyErr_Occurred();
+}
+
+}  // namespace
+
+std::int32_t dtype_number(const std::string& name, const char* what) {
+  const std::int32_t number = tensorstat_dtype_named(name.c_str());
+  if (number < 0) {
+    std::string known;
+    for (std::int32_t i = 0; tensorstat_dtype_name(i) != nullptr; ++i) {
+      known += (i == 0 ? "" : ", ") + std::string(tensorstat_dtype_name(i));
+    }
+    refuse(std::string(what) + " of " + name + " cannot be measured; cast it first. Known are " + known);
+  }
+  return number;
+}
+
+// Copied, with the shape: their owner may change them while the GIL is given up.
+void Views::set_strides(tensorstat_tensor& tensor, const void* stride_bytes) {
+  static_assert(sizeof(Py_ssize_t) == sizeof(std::int64_t), "strides are read as 64-bit numbers");
+  const auto shape = shapes_[tensors_.size()];
+  const auto* const strides = static_cast<const std::int64_t*>(stride_bytes);
+  std::vector<std::int64_t>& kept = numbers_.emplace_back(shape.begin(), shape.end());
+  kept.insert(kept.end(), strides, strides + shape.size());
+  tensor.dimension_count = static_cast<std::uint32_t>(shape.size());
+  tensor.shape = reinterpret_cast<const std::uint64_t*>(kept.data());
+  tensor.stride_bytes = kept.data() + shape.size();
+}
+
+Views::~Views() {
+  for (const auto& buffer : buffers_) {
+    if (buffer != nullptr) PyBuffer_Release(buffer.get());
+  }
+}
+
+void Views::reserve(std::size_t tensor_count) {
+  tensors_.reserve(tensor_count);
+  owners_.reserve(tensor_count);
+  shapes_.reserve(tensor_count);
+}
+
+void Views::keep_for_ever() {
+  for (Ref& owner : owners_) owner.release();
+  for (auto& buffer : buffers_) buffer.release();
+}
+
+PyObject* Views::queue(std::size_t tensor) const {
+  for (const auto& [index, queue] : queues_) {
+    if (index == tensor) return queue.get();
+  }
+  return nullptr;
+}
+
+bool Views::add(PyObject* x) {
+  switch (holder_of(x)) {
+    case Holder::kTorch:
+      return add_torch(x);
+    case Holder::kOpenCl:
+      return add_opencl(x);
+    case Holder::kNumpy:
+      return add_numpy(x);
+    case Holder::kDlpack:
+      return add_dlpack(x);
+    case Holder::kBuffer:
+      return add_buffer(x);
+  }
+  return false;
+}
+
+bool Views::add_shape(PyObject* tuple, std::uint64_t* element_count) {
+  std::array<std::int64_t, kMostDimensions> lengths;
+  const Py_ssize_t count = PyTuple_Size(tuple);
+  if (count < 0) return false;
+  if (static_cast<std::size_t>(count) > lengths.size()) {
+    return refuse("a tensor of " + std::to_string(count) + " dimensions cannot be measured; 64 are possible");
+  }
+  for (Py_ssize_t i = 0; i < count; ++i) lengths[i] = PyLong_AsLongLong(PyTuple_GetItem(tuple, i));
+  if (PyErr_Occurred()) return false;
+  shapes_.add(lengths.data(), count);
+  *element_count = product(shapes_[tensors_.size()]);
+  return true;
+}
+
+// Its own methods, because its DLPack has no bool, and copies what says of itself that it has to be negated.
+bool Views::add_torch(PyObject* x) {
+  const Ref on_cpu = attribute(x, names().is_cpu);
+  if (!on_cpu) return false;
+  if (on_cpu.get() != Py_True) {
+    return refuse("a torch.Tensor on " + text_of(attribute(x, "device").get()) +
+                  " cannot be read; .cpu() makes it readable");
+  }
+  static PyObject* const known_dtypes = PyDict_New();
+  const Ref dtype = attribute(x, names().dtype);
+  if (!dtype || known_dtypes == nullptr) return false;
+  PyObject* known = PyDict_GetItemWithError(known_dtypes, dtype.get());
+  Ref found;
+  if (known == nullptr) {
+    std::string name = text_of(dtype.get());
+    if (name.starts_with("torch.")) name.erase(0, 6);
+    const std::int32_t number = dtype_number(name, "a torch.Tensor");
+    if (number < 0) return false;
+    found = Ref(PyLong_FromLong(number));
+    if (!found || PyDict_SetItem(known_dtypes, dtype.get(), found.get()) != 0) return false;
+    known = found.get();
+  }
+  Ref owner = Ref::to(x);
+  if (const Ref negative = result_of(x, names().is_neg); negative.get() == Py_True) {
+    owner = result_of(x, "resolve_neg");
+    if (!owner) return false;
+  }
+  const Ref address = result_of(owner.get(), names().data_ptr),
+            in_order = result_of(owner.get(), names().is_contiguous);
+  if (!address || !in_order) {
+    PyErr_Clear();
+    return refuse("a torch.Tensor of layout " + text_of(attribute(x, "layout").get()) +
+                  " cannot be read; .to_dense() makes it readable");
+  }
+  tensorstat_tensor tensor =
+      tensor_of(static_cast<std::int32_t>(PyLong_AsLong(known)), PyLong_AsVoidPtr(address.get()));
+  const Ref shape = attribute(x, names().shape);
+  if (!shape || !add_shape(shape.get(), &tensor.element_count)) return false;
+  if (in_order.get() != Py_True && tensor.element_count != 0) {
+    const Ref steps = result_of(owner.get(), "stride");
+    std::vector<std::int64_t> strides;
+    if (!steps || !numbers_of(steps.get(), strides)) return false;
+    for (std::int64_t& stride : strides) stride *= tensorstat_dtype_bytes(tensor.dtype);
+    set_strides(tensor, strides.data());
+  }
+  tensors_.push_back(tensor);
+  owners_.push_back(std::move(owner));
+  return true;
+}
+
+bool Views::add_numpy(PyObject* x) {
+  const auto& array = *reinterpret_cast<const NumpyArray*>(x);
+  std::int32_t dtype = dtype_of_numpy(array.dtype->number);
+  if (dtype < 0) {  // ml_dtypes' types have a name, and numbers of the moment
+    const Ref type = attribute(x, names().dtype);
+    dtype = dtype_number(text_of(type.get()), "an array");
+    if (dtype < 0) return false;
+  }
+  if (array.dtype->byte_order == '>') return refuse_big_endian("an array");
+  tensorstat_tensor tensor = tensor_of(dtype, array.data);
+  shapes_.add(array.shape, array.dimension_count);
+  tensor.element_count = product(shapes_[tensors_.size()]);
+  if ((array.flags & kNumpyIsContiguous) == 0 && tensor.element_count != 0) {
+    set_strides(tensor, array.stride_bytes);
+  }
+  tensors_.push_back(tensor);
+  owners_.push_back(Ref::to(x));
+  return true;
+}
+
+// The capsule is never renamed: its own destructor gives the tensor back when it goes.
+bool Views::add_dlpack(PyObject* x) {
+  Ref capsule = result_of(x, "__dlpack__");
+  if (!capsule) return false;
+  const char* const name = PyCapsule_GetName(capsule.get());
+  const bool is_versioned = name != nullptr && std::string_view(name) == "dltensor_versioned";
+  if (name == nullptr || (!is_versioned && std::string_view(name) != "dltensor")) {
+    PyErr_Clear();
+    return refuse("what __dlpack__ of a " + name_of_type(x) + " gives is no DLPack tensor");
+  }
+  const auto* const managed = static_cast<const std::byte*>(PyCapsule_GetPointer(capsule.get(), name));
+  if (managed == nullptr) return false;
+  std::uint32_t major = 0;
+  if (is_versioned) std::memcpy(&major, managed, sizeof major);
+  if (is_versioned && major != 1)
+    return refuse("a tensor of DLPack " + std::to_string(major) + " cannot be read; 0 and 1 can");
+  const auto* const dl_tensor = reinterpret_cast<const DlTensor*>(managed + (is_versioned ? kTensorOfVersioned : 0));
+  tensorstat_tensor tensor = TENSORSTAT_TENSOR;
+  std::vector<std::int64_t>& strides = numbers_.emplace_back(kMostDimensions);
+  if (const tensorstat_code code = tensorstat_tensor_from_dlpack(dl_tensor, strides.data(), strides.size(), &tensor)) {
+    return raise(code), false;
+  }
+  shapes_.add(dl_tensor->shape, dl_tensor->dimension_count);
+  tensors_.push_back(tensor);
+  owners_.push_back(std::move(capsule));
+  return true;
+}
+
+// bytes, bytearray, array.array, memoryview, mmap.
+bool Views::add_buffer(PyObject* x) {
+  auto buffer = std::make_unique<Py_buffer>();
+  if (PyObject_GetBuffer(x, buffer.get(), PyBUF_FULL_RO) != 0) {
+    PyErr_Clear();
+    return refuse("a " + name_of_type(x) +
+                  " is no tensor: it has neither __dlpack__ nor the buffer protocol. numpy.asarray(x) makes "
+                  "one of a list of numbers");
+  }
+  buffers_.push_back(std::move(buffer));
+  const Py_buffer& view = *buffers_.back();
+  std::string_view format = view.format == nullptr ? "B" : view.format;
+  const char order = format.empty() ? 0 : format.front();
+  if (order == '@' || order == '=' || order == '<' || order == '>' || order == '!') format.remove_prefix(1);
+  if ((order == '>' || order == '!') && view.itemsize > 1) return refuse_big_endian("a buffer");
+  const char letter = format.size() == 1 ? format.front() : 0;
+  const char kind = letter == '?'                                             ? 'b'
+                    : letter != 0 && std::strchr("efd", letter) != nullptr    ? 'f'
+                    : letter != 0 && std::strchr("bhilqn", letter) != nullptr ? 'i'
+                    : letter != 0 && std::strchr("BHILQN", letter) != nullptr ? 'u'
+                                                                              : 0;
+  const std::int32_t dtype = number_of_kind(kind, static_cast<int>(view.itemsize));
+  if (dtype < 0) return dtype_number("format " + std::string(format), ("a " + name_of_type(x)).c_str()) >= 0;
+  if (view.suboffsets != nullptr)
+    return refuse("a " + name_of_type(x) + " of rows that lie apart cannot be read; copy it first");
+  tensorstat_tensor tensor = tensor_of(dtype, view.buf);
+  shapes_.add(view.shape, view.ndim);
+  tensor.element_count = product(shapes_[tensors_.size()]);
+  if (tensor.element_count != 0 && PyBuffer_IsContiguous(&view, 'C') == 0) {
+    set_strides(tensor, view.strides);
+  }
+  tensors_.push_back(tensor);
+  return true;
+}
+
+// In its own memory, on its own queue.
+bool Views::add_opencl(PyObject* x) {
+  const Ref flags = attribute(x, "flags"),
+            in_order(flags ? PyObject_GetAttrString(flags.get(), "c_contiguous") : nullptr);
+  if (!in_order) return false;
+  if (PyObject_IsTrue(in_order.get()) != 1) {
+    return refuse("a strided array in OpenCL memory cannot be measured; copy it to C order first");
+  }
+  const Ref dtype = attribute(x, names().dtype), shape = attribute(x, names().shape), offset = attribute(x, "offset");
+  if (!dtype || !shape || !offset) return false;
+  tensorstat_tensor tensor = tensor_of(dtype_number(text_of(dtype.get()), "a PyOpenCL array"), nullptr);
+  if (tensor.dtype < 0 || !add_shape(shape.get(), &tensor.element_count)) return false;
+  tensor.where = TENSORSTAT_CL_BUFFER;
+  tensor.offset_bytes = PyLong_AsUnsignedLongLong(offset.get());
+  if (tensor.element_count != 0) {
+    const Ref memory = attribute(x, "base_data"),
+              pointer(memory ? PyObject_GetAttrString(memory.get(), "int_ptr") : nullptr);
+    if (!pointer) return false;
+    tensor.address = PyLong_AsVoidPtr(pointer.get());
+  }
+  Ref queue = attribute(x, "queue");
+  if (!queue || PyErr_Occurred()) return false;
+  if (queue.get() != Py_None) queues_.emplace_back(tensors_.size(), std::move(queue));
+  tensors_.push_back(tensor);
+  owners_.push_back(Ref::to(x));
+  return true;
+}
+
+}  // namespace tensorstat::python
