@@ -119,7 +119,8 @@ TEST_P(ConvertEachToEach, WhatIsLostIsSaid) {
   const auto after = read(only_file_below(folder / "out"), to);
   ASSERT_EQ(after.size(), before.size());
   const auto expect_said = [&](const std::string& heading, bool is_lost) {
-    EXPECT_EQ(holds(ran.err, heading + " reads otherwise") || holds(ran.err, heading + " has no place in " + to_name),
+    const std::string begin = "tensorstat: " + heading;  // of a line
+    EXPECT_EQ(holds(ran.err, begin + " reads otherwise") || holds(ran.err, begin + " has no place in " + to_name),
               is_lost)
         << heading << "\n"
         << ran.err;
@@ -165,7 +166,7 @@ TEST(ConvertCommand, PythonReadsWhatIsWritten) {
   const ScratchFolder folder;
   const auto rows = rows_of_a_run({Category::kMax, Category::kAvg, Category::kL2norm});
   std::ofstream(folder / "rows.csv") << written({Dialect::kOurs, rows[0].statistics.categories, {"format"}}, rows);
-  std::ofstream(folder / "judge.py") << R"(
+  std::ofstream(folder / "judge.py") << R"PY(
 import csv, sys
 with open(sys.argv[1], newline="") as file:
     rows = list(csv.DictReader(file))
@@ -177,7 +178,7 @@ for row, io, dtype in zip(rows, ("input", "output"), ("float32", "int32")):
     assert row["Data Size"] == "24", row
     assert abs(float(row["Max Value"]) / {"input": 1 / 3, "output": 1234567}[io] - 1) < 1e-5, row
 assert rows[0]["Avg Value"] == "nan", rows
-)";
+)PY";
   for (const std::string& to : all_dialects()) {
     const auto ran = run(folder, "convert rows.csv -o '" + to + "' --to " + to);
     ASSERT_EQ(ran.exit, 0) << ran.err;
@@ -201,7 +202,6 @@ TEST(ConvertCommand, ATreeKeepsItsFolders) {
   const auto files = files_below(folder / "out");
   ASSERT_EQ(files.size(), 3u);
   EXPECT_TRUE(fs::exists(folder / "out/rank_0/net/0/10/Conv2D.Default_net_Conv2D-op1.7.3.1725960383079645.csv"));
-  EXPECT_TRUE(holds(ran.err, "Max Value reads otherwise")) << "-> " << ran.err;
 
   const auto back = run(folder, "convert out -o back --to mindspore-2.7");
   ASSERT_EQ(back.exit, 0) << back.err;
@@ -276,12 +276,12 @@ TEST(ConvertCommand, ManyLossesAreSaidInSumAndFewRowByRow) {
 TEST(ConvertCommand, ARowThatWouldNotBeReadAgainIsLeftOutAndSaid) {
   const ScratchFolder folder;
   auto rows = rows_of_a_run({Category::kMax});
-  rows[0].identity.op_type = "Conv,2D";
-  std::ofstream(folder / "rows.csv") << written({Dialect::kOurs, {Category::kMax}, {}}, rows);
-  const auto ran = run(folder, "convert rows.csv -o out.csv --to mindspore-2.7");
+  rows[0].identity.set("format", std::string("NC,HW"));
+  std::ofstream(folder / "rows.csv") << written({Dialect::kOurs, {Category::kMax}, {"format"}}, rows);
+  const auto ran = run(folder, "convert rows.csv -o out --to cann");
   EXPECT_EQ(ran.exit, 0) << ran.err;
   EXPECT_TRUE(holds(ran.err, "not carried: Default/net/Conv2D-op1.input.1: ")) << ran.err;
-  EXPECT_EQ(read(folder / "out.csv", Dialect::kMindspore27).size(), 1u);
+  EXPECT_EQ(read(only_file_below(folder / "out"), Dialect::kCann).size(), 1u);
 
   rows[1].identity.op_name = std::string(300, 'x');
   std::ofstream(folder / "long.csv") << written({Dialect::kOurs, {Category::kMax}, {}}, {rows[1]});
@@ -331,7 +331,7 @@ TEST(ConvertCommand, AFileThatCannotBeReadIsSaidAndTheOthersAreConverted) {
 // A process that is killed at any moment leaves the whole output or none under its name.
 TEST(ConvertCommand, AKillLeavesAWholeOutputOrNone) {
   const bool full = std::getenv("TENSORSTAT_FULL") != nullptr;
-  const int kills = full ? 1000 : 40;
+  const int kills = full ? 1000 : 30;
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
@@ -353,7 +353,7 @@ TEST(ConvertCommand, AKillLeavesAWholeOutputOrNone) {
       execl(COMMAND, "tensorstat", "convert", source.c_str(), "-o", out.c_str(), "--to", "cann", nullptr);
       _exit(1);
     }
-    usleep(random() % 60'000);
+    usleep(random() % 150'000);
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
     if (!fs::exists(out)) {
@@ -369,19 +369,20 @@ TEST(ConvertCommand, AKillLeavesAWholeOutputOrNone) {
   EXPECT_GT(whole + none, 0);
 }
 
-// The file is a multiple of what the process may hold.
-TEST(ConvertCommand, ALargeFileIsConvertedInBoundedMemory) {
-  const ScratchFolder folder;
+// The most memory, in KiB, that it takes to convert a file of so many rows.
+long most_memory(const ScratchFolder& folder, int thousands) {
   std::vector<Row> rows;
   for (int i = 0; i < 1000; ++i) rows.push_back(rows_of_a_run({Category::kMax, Category::kAvg})[0]);
   const RowFormat format{Dialect::kOurs, {Category::kMax, Category::kAvg}, {}};
   const std::string text = written(format, rows), heading = written(format, {});
-  std::ofstream file(folder / "rows.csv");
+  const std::string number = std::to_string(thousands);
+  const std::string source = folder / ("rows" + number + ".csv"), out = folder / ("out" + number + ".csv");
+  const std::string errors = folder / ("errors" + number);
+  std::ofstream file(source);
   file << text;
-  for (int i = 1; i < 200; ++i) file << text.substr(heading.size());
+  for (int i = 1; i < thousands; ++i) file << text.substr(heading.size());
   file.close();
   const pid_t child = fork();
-  const std::string source = folder / "rows.csv", out = folder / "out.csv", errors = folder / "errors";
   if (child == 0) {
     if (std::freopen(errors.c_str(), "w", stderr) == nullptr) _exit(1);
     execl(COMMAND, "tensorstat", "convert", source.c_str(), "-o", out.c_str(), "--to", "mindspore-next", nullptr);
@@ -391,8 +392,15 @@ TEST(ConvertCommand, ALargeFileIsConvertedInBoundedMemory) {
   rusage usage{};
   wait4(child, &status, 0, &usage);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << content_of(errors);
-  EXPECT_TRUE(holds(content_of(errors), "200000 rows of 1 files converted")) << content_of(errors);
-  EXPECT_LT(usage.ru_maxrss, 60'000) << "KiB, beside " << fs::file_size(source) / 1024 << " of the file";
+  EXPECT_TRUE(holds(content_of(errors), number + "000 rows of 1 files converted")) << content_of(errors);
+  return usage.ru_maxrss;
+}
+
+TEST(ConvertCommand, MemoryDoesNotGrowWithTheFile) {
+  const ScratchFolder folder;
+  const long little = most_memory(folder, 30), much = most_memory(folder, 120);
+  std::cout << little << " KiB for 30,000 rows, " << much << " KiB for 120,000\n";
+  EXPECT_LT(much, little + 3'000);
 }
 
 }  // namespace
