@@ -7,6 +7,10 @@
 
 #include "stats/c/support.hpp"
 
+struct tensorstat_meter {
+  tensorstat::Meter meter;
+};
+
 struct tensorstat_result {
   tensorstat::Measurements measurements;
   tensorstat::Categories categories;

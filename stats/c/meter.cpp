@@ -10,10 +10,6 @@ using c::give;
 using c::guarded;
 using c::missing;
 
-struct tensorstat_meter {
-  Meter meter;
-};
-
 struct tensorstat_stream {
   Meter::Stream stream;
   Categories categories;

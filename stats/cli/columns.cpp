@@ -3,8 +3,6 @@
 #include <functional>
 #include <string_view>
 
-#include "stats/dump/dumped_runs.hpp"
-
 namespace tensorstat::cli {
 namespace {
 
@@ -15,15 +13,6 @@ std::string text_of(const Cell* cell) {
 }
 
 }  // namespace
-
-void add_place(const std::string& path, Identity& identity) {
-  identity.set("path", path);
-  const auto place = place_in_dump(path);
-  if (!place) return;
-  identity.set("rank", std::uint64_t{place->rank});
-  identity.set("graph", std::uint64_t{place->graph});
-  if (!place->constants) identity.set("iteration", place->iteration);
-}
 
 bool AlikeRows::are_met(const std::string& path, const Identity& who) {
   if (is_met_) return false;

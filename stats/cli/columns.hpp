@@ -8,9 +8,6 @@
 
 namespace tensorstat::cli {
 
-// Adds the path, and the rank, graph and iteration where the folders are those of a dump.
-void add_place(const std::string& path, Identity& identity);
-
 // Finds rows of different folders that are alike but for their times, which tell nobody the step.
 class AlikeRows {
  public:

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "stats/cli/condition.hpp"
-#include "stats/cli/survey.hpp"
+#include "stats/dump/survey.hpp"
 
 namespace tensorstat::cli {
 

@@ -24,7 +24,7 @@
 #include "stats/cli/report.hpp"
 #include "stats/cli/row_files.hpp"
 #include "stats/cli/shown_rows.hpp"
-#include "stats/cli/survey.hpp"
+#include "stats/dump/survey.hpp"
 
 namespace tensorstat::cli {
 namespace {

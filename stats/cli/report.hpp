@@ -8,7 +8,7 @@
 
 #include "stats/cli/arguments.hpp"
 #include "stats/cli/screen.hpp"
-#include "stats/cli/survey.hpp"
+#include "stats/dump/survey.hpp"
 
 namespace tensorstat::cli {
 

@@ -6,7 +6,7 @@
 #include "stats/cli/findings.hpp"
 #include "stats/cli/report.hpp"
 #include "stats/cli/row_files.hpp"
-#include "stats/files/shown.hpp"
+#include "stats/dump/dump_place.hpp"
 #include "stats/rows/row_carrier.hpp"
 
 namespace tensorstat::cli {
@@ -29,15 +29,6 @@ Statistics shown_of(const Statistics& found, const Categories& categories) {
     shown.values.push_back(value ? *value : Value{});
   }
   return shown;
-}
-
-// What the folders say of it, where the row itself does not.
-void complete(const std::string& path, Identity& identity) {
-  Identity by_folder;
-  add_place(path, by_folder);
-  for (auto& [name, cell] : by_folder.more) {
-    if (identity.find(name) == nullptr) identity.set(name, std::move(cell));
-  }
 }
 
 }  // namespace
@@ -72,7 +63,7 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
       entry.path = file;
       entry.tensor = row_label(row.identity);
       entry.row = std::move(row);
-      complete(file, entry.row.identity);
+      add_place(file, entry.row.identity);
       findings.add(entry);
       entry.row.statistics = shown_of(entry.row.statistics, shown.request.categories);
       outcome.has_results = true;

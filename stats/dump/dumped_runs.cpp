@@ -1,25 +1,18 @@
 #include "stats/dump/dumped_runs.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <set>
 #include <tuple>
 
+#include "stats/dump/dump_place.hpp"
 #include "stats/files/whole_file.hpp"
 
 namespace tensorstat {
 namespace {
 
 namespace fs = std::filesystem;
-
-template <typename Number>
-bool number_in(std::string_view text, Number& number) {
-  const auto end = text.data() + text.size();
-  const auto [stop, fault] = std::from_chars(text.data(), end, number);
-  return fault == std::errc{} && stop == end && !text.empty();
-}
 
 // The names that files had before they were too long, by folder and number.
 class Mappings {
@@ -84,35 +77,6 @@ Result<std::vector<std::pair<std::string, std::string>>> read_mapping(const std:
   }
   return lines;
 }
-
-std::optional<DumpPlace> place_in_dump(const std::string& path) {
-  std::vector<std::string> folders;  // the innermost first
-  std::error_code ignored;
-  for (auto at = fs::absolute(path, ignored).lexically_normal().parent_path();
-       at.has_relative_path() && folders.size() < 6; at = at.parent_path()) {
-    folders.push_back(at.filename().string());
-  }
-  folders.resize(6);
-  DumpPlace place;
-  const bool constants = folders[0] == "constants";
-  if ((constants || number_in(folders[0], place.iteration)) && number_in(folders[1], place.graph) &&
-      folders[3].starts_with("rank_") &&
-      number_in(std::string_view(folders[3]).substr(5), place.rank)) {
-    place.constants = constants;
-    place.device = place.rank % 8;
-    return place;
-  }
-  std::uint64_t step = 0, time = 0;
-  if (number_in(folders[0], place.iteration) && number_in(folders[1], place.graph) &&
-      number_in(folders[3], place.device) && folders[4].size() == 14 &&
-      number_in(folders[4], time) && number_in(folders[5], step)) {
-    place.rank = place.device;
-    return place;
-  }
-  return std::nullopt;
-}
-
-DumpPlace place_of_file(const std::string& path) { return place_in_dump(path).value_or(DumpPlace{}); }
 
 std::vector<DumpedRun> dumped_runs(const std::vector<std::string>& files,
                                    const std::function<void(const Error&)>& unreadable) {

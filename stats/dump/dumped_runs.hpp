@@ -20,15 +20,6 @@ struct DumpedFile {
 // The tensors of one run of one operator, in the order of their times.
 using DumpedRun = std::vector<DumpedFile>;
 
-// Where in the training a dumped file was, by its folders:
-//   .../rank_{rank}/{net_name}/{graph}/{iteration or constants}/x.npy
-//   .../{step}/{time}/{device}/{model_name}/{model_id}/{iteration}/x.npy
-// A rank's device is rank modulo 8. nullopt: these are no folders of a dump.
-std::optional<DumpPlace> place_in_dump(const std::string& path);
-
-// The same, where anything else is iteration 0 of graph 0 of rank 0.
-DumpPlace place_of_file(const std::string& path);
-
 // Names are those of the files, or what mapping.csv beside them says. An operator that ran several times in one
 // iteration has several runs: one ends where an input or output of it comes again. Runs come in the order of
 // their times. `unreadable` is told of a mapping.csv that cannot be read; its files keep their numbers as names.

@@ -1,10 +1,13 @@
 #include "stats/files/byte_source.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
 
+#include "stats/files/npy_writer.hpp"
 #include "stats/files/random_file.hpp"
+#include "stats/files/tensor_reader.hpp"
 
 namespace tensorstat {
 namespace {
@@ -44,7 +47,43 @@ class HeldBytes : public ByteSource {
   const std::vector<std::byte> bytes_;
 };
 
+class UnpackedBytes : public ByteSource {
+ public:
+  UnpackedBytes(std::unique_ptr<ByteSource> packed, std::uint64_t offset_bytes, bool is_int4)
+      : packed_(std::move(packed)), offset_bytes_(offset_bytes), is_int4_(is_int4) {}
+  const std::string& path() const override { return packed_->path(); }
+  std::uint64_t modified_us() const override { return packed_->modified_us(); }
+  bool seeks() const override { return packed_->seeks(); }
+  Status read_at(std::uint64_t first, std::span<std::byte> out) override {
+    constexpr std::size_t kPiece = std::size_t{1} << 16;
+    const std::uint64_t a_byte = is_int4_ ? 2 : 8;
+    while (!out.empty()) {
+      const std::uint64_t skipped = first % 8, count = std::min(out.size(), kPiece), end = skipped + count;
+      bytes_.resize((end + a_byte - 1) / a_byte);
+      Status read = packed_->read_at(offset_bytes_ + (first - skipped) / a_byte, bytes_);
+      if (!read) return read;
+      values_.clear();
+      widen(is_int4_ ? Widening::kInt4 : Widening::kUint1, bytes_, skipped, count, values_);
+      std::memcpy(out.data(), values_.data(), count);
+      out = out.subspan(count);
+      first += count;
+    }
+    return {};
+  }
+
+ private:
+  const std::unique_ptr<ByteSource> packed_;
+  const std::uint64_t offset_bytes_;
+  const bool is_int4_;
+  std::vector<std::byte> bytes_;
+  std::string values_;
+};
+
 }  // namespace
+
+std::unique_ptr<ByteSource> unpacked(std::unique_ptr<ByteSource> packed, const StoredTensor& tensor) {
+  return std::make_unique<UnpackedBytes>(std::move(packed), tensor.packed_at_bytes, tensor.original == Original::kInt4);
+}
 
 std::unique_ptr<ByteSource> bytes_of(std::shared_ptr<const RandomFile> file) {
   return std::make_unique<FileBytes>(std::move(file));

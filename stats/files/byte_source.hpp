@@ -12,6 +12,10 @@ namespace tensorstat {
 
 class RandomFile;
 
+struct ByteRange {
+  std::uint64_t offset_bytes = 0, bytes = 0;
+};
+
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
@@ -29,6 +33,10 @@ class ByteSource {
 
 // The bytes of a file.
 std::unique_ptr<ByteSource> bytes_of(std::shared_ptr<const RandomFile> file);
+
+// The values of a tensor whose StoredTensor::is_packed, a byte each, from offset 0 on.
+struct StoredTensor;
+std::unique_ptr<ByteSource> unpacked(std::unique_ptr<ByteSource> packed, const StoredTensor& tensor);
 
 // `count` bytes of `source` from `offset_bytes` on, taken into memory, under the same offsets.
 Result<std::unique_ptr<ByteSource>> held_bytes(ByteSource& source, std::uint64_t offset_bytes, std::size_t count);

@@ -24,6 +24,7 @@ Result<StoredTensor> stored_tensor(NpyHeader header, Original original) {
     return contradiction("bfloat16", stored);
   }
   if (original == Original::kComplex && !header.is_complex) return contradiction("complex", stored);
+  if (original == Original::kUint1 && header.dtype != Dtype::kUint8) return contradiction("uint1", stored);
   if (original == Original::kInt4) {
     if (header.dtype != Dtype::kInt8) return contradiction("int4", stored);
     if (header.shape.empty() || header.shape.back() % 2 != 0) {

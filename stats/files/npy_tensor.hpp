@@ -10,10 +10,6 @@
 
 namespace tensorstat {
 
-struct ByteRange {
-  std::uint64_t offset_bytes = 0, bytes = 0;
-};
-
 // The tensor whose header begins the range and whose elements fill the rest of it; an error, which names `label`, where
 // that is not so, or where the header contradicts `original`.
 Result<StoredTensor> read_npy_tensor(ByteSource& source, const std::string& label, ByteRange range, Original original);

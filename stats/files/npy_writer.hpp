@@ -35,7 +35,6 @@ std::string_view npy_descr(Dtype dtype);
 std::string npy_header(std::string_view descr, const Shape& shape);
 
 // Appends the values of `count` elements from `first` on, as the file holds them, to `out`.
-// `first` is a multiple of 8.
 void widen(Widening widening, std::span<const std::byte> bytes, std::uint64_t first,
            std::uint64_t count, std::string& out);
 

@@ -55,16 +55,36 @@ bool narrow(std::span<const std::byte> wide, std::byte* out) {
   return lost == 0;
 }
 
-bool fits_int4(std::byte stored) {
-  const auto value = std::to_integer<std::int8_t>(stored);
-  return value >= -8 && value <= 7;
-}
+// A dtype whose values are stored a byte each, and were several a byte.
+struct Packing {
+  std::string_view dtype, range;
+  unsigned values_a_byte;
+  bool (*fits)(std::byte stored);
+  std::byte (*pack)(const std::byte* values, std::size_t count);  // of at most values_a_byte
+};
+
+constexpr Packing kInt4Packing = {
+    "int4", "-8..7", 2,
+    [](std::byte stored) {
+      const auto value = std::to_integer<std::int8_t>(stored);
+      return value >= -8 && value <= 7;
+    },
+    [](const std::byte* values, std::size_t) { return (values[0] & std::byte{0xf}) | (values[1] << 4); }};
+
+constexpr Packing kUint1Packing = {
+    "uint1", "0..1", 8, [](std::byte stored) { return stored <= std::byte{1}; },
+    [](const std::byte* values, std::size_t count) {
+      std::byte packed{};
+      for (std::size_t i = 0; i < count; ++i) packed |= values[i] << (7 - i);
+      return packed;
+    }};
 
 }  // namespace
 
 Original original_from(std::string_view dtype_suffix) {
   if (dtype_suffix == "bfloat16") return Original::kBfloat16;
   if (dtype_suffix == "int4") return Original::kInt4;
+  if (dtype_suffix == "uint1") return Original::kUint1;
   return Original::kAsStored;
 }
 
@@ -84,8 +104,10 @@ struct TensorReader::State {
 
   std::size_t stored_bytes() const { return size_bytes(stored.dtype); }
   bool is_widened() const { return stored.original == Original::kBfloat16 && stored.dtype == Dtype::kFloat32; }
-  bool is_int4() const { return stored.original == Original::kInt4; }
-  bool is_packed() const { return is_int4() && view == View::kOriginal; }
+  const Packing* packing() const {
+    if (stored.original == Original::kInt4) return &kInt4Packing;
+    return stored.original == Original::kUint1 ? &kUint1Packing : nullptr;
+  }
 
   // The next stored elements, in this machine's byte order, into `out`, which they fill.
   Status read_stored(std::span<std::byte> out) {
@@ -145,12 +167,17 @@ TensorReader::~TensorReader() = default;
 
 const std::optional<std::string>& TensorReader::name() const { return state_->stored.name; }
 Dtype TensorReader::dtype() const { return state_->is_widened() ? Dtype::kBfloat16 : state_->stored.dtype; }
-std::string_view TensorReader::data_type() const { return state_->is_int4() ? "int4" : tensorstat::name(dtype()); }
+std::string_view TensorReader::data_type() const {
+  if (const Packing* packing = state_->packing()) return packing->dtype;
+  if (state_->stored.original == Original::kComplex) return dtype() == Dtype::kFloat32 ? "complex64" : "complex128";
+  return tensorstat::name(dtype());
+}
 const Shape& TensorReader::shape() const { return state_->stored.shape; }
 std::uint64_t TensorReader::element_count() const { return state_->stored.element_count; }
 std::uint64_t TensorReader::data_size_bytes() const {
-  const std::uint64_t bytes = element_count() * size_bytes(dtype());
-  return state_->is_int4() ? bytes / 2 : bytes;
+  const Packing* packing = state_->packing();
+  const unsigned a_byte = packing == nullptr ? 1 : packing->values_a_byte;
+  return (element_count() * size_bytes(dtype()) + a_byte - 1) / a_byte;
 }
 std::uint64_t TensorReader::modified_us() const { return state_->bytes->modified_us(); }
 
@@ -163,11 +190,13 @@ void TensorReader::rewind(Order order, View view) {
 Result<std::size_t> TensorReader::read(std::span<std::byte> out) try {
   State& state = *state_;
   const std::size_t stored_bytes = state.stored_bytes();
-  // How many stored elements fill `out`: packed, two go into each byte.
+  const Packing* packing = state.packing();
+  const bool packs = packing != nullptr && state.view == View::kOriginal;
+  // How many stored elements fill `out`.
   const std::uint64_t fit =
-      state.is_packed() ? 2 * std::uint64_t{out.size()} : out.size() / size_bytes(dtype());
+      packs ? std::uint64_t{packing->values_a_byte} * out.size() : out.size() / size_bytes(dtype());
   std::uint64_t left = std::min(fit, element_count() - state.position);
-  if (!state.is_widened() && !state.is_int4()) {
+  if (!state.is_widened() && packing == nullptr) {
     out = out.first(left * stored_bytes);
     if (Status read = state.read_stored(out); !read) return read.error();
     return out.size();
@@ -183,12 +212,12 @@ Result<std::size_t> TensorReader::read(std::span<std::byte> out) try {
       if (!narrow(stored, end)) return state.contradiction("bfloat16", "a float32 that is none");
       end += 2 * count;
     } else {
-      if (!std::ranges::all_of(stored, fits_int4)) {
-        return state.contradiction("int4", "a value outside -8..7");
+      if (!std::ranges::all_of(stored, packing->fits)) {
+        return state.contradiction(packing->dtype, "a value outside " + std::string(packing->range));
       }
-      if (state.is_packed()) {
-        for (std::size_t i = 0; i < count; i += 2) {
-          *end++ = (stored[i] & std::byte{0xf}) | (stored[i + 1] << 4);
+      if (packs) {
+        for (std::size_t i = 0; i < count; i += packing->values_a_byte) {
+          *end++ = packing->pack(&stored[i], std::min<std::size_t>(packing->values_a_byte, count - i));
         }
       } else {
         end = std::ranges::copy(stored, end).out;

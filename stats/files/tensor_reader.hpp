@@ -26,10 +26,11 @@ enum class Original : std::uint8_t {
   kVoidIsBfloat16,  // the user vouches: two-byte voids are bfloat16, anything else is as stored
   kBfloat16,        // the name says bfloat16: two-byte voids, or float32 holding bfloat16 values
   kInt4,            // the name says int4: int8 holding -8..7, the last dimension counts values
+  kUint1,           // the name says uint1: uint8 holding 0 and 1
   kComplex,         // the caller wants complex64 or complex128: float32 or float64, and one more dimension of 2
 };
 
-// kBfloat16 and kInt4 for MindSpore's suffixes of these names, kAsStored for every other.
+// kBfloat16, kInt4 and kUint1 for MindSpore's suffixes of these names, kAsStored for every other.
 Original original_from(std::string_view dtype_suffix);
 
 // Where a tensor lies in its bytes, and how. Whoever makes one has checked it against their number, and
@@ -43,6 +44,10 @@ struct StoredTensor {
   Shape shape = {};
   std::uint64_t element_count = 0;  // the product of `shape`
   std::uint64_t offset_bytes = 0;   // of the first element
+  // kInt4 and kUint1: the file has them two and eight a byte, from packed_at_bytes on; offset_bytes is 0, and
+  // unpacked() gives the bytes that the rest of this speaks of.
+  bool is_packed = false;
+  std::uint64_t packed_at_bytes = 0;
 };
 
 // "x.npy", or "x.safetensors::layer.0.weight". Not escaped.
@@ -59,11 +64,11 @@ class TensorReader {
   ~TensorReader();
 
   const std::optional<std::string>& name() const;  // of StoredTensor
-  Dtype dtype() const;                    // of the elements that read() gives; int8 for int4
-  std::string_view data_type() const;     // "float32"; "bfloat16" and "int4" where Original says so
+  Dtype dtype() const;                    // of the elements that read() gives; int8 for int4, uint8 for uint1
+  std::string_view data_type() const;     // "float32"; "bfloat16", "int4", "uint1", "complex64" where Original says so
   const Shape& shape() const;             // int4: counts values, as MindSpore writes it
   std::uint64_t element_count() const;    // int4: values
-  std::uint64_t data_size_bytes() const;  // in the original dtype: int4 is half a byte a value
+  std::uint64_t data_size_bytes() const;  // in the original dtype: int4 is half a byte a value, uint1 a bit
   std::uint64_t modified_us() const;      // of the file, since the Unix epoch
 
   enum class Order : std::uint8_t {
@@ -72,7 +77,8 @@ class TensorReader {
   };
   enum class View : std::uint8_t {
     kElements,  // dtype() in this machine's byte order
-    kOriginal,  // the original's bytes: as kElements, but int4 two a byte, low nibble first
+    kOriginal,  // the original's bytes: as kElements, but int4 two a byte, low nibble first, and uint1 eight a byte,
+                // most significant bit first
   };
 
   // The next read() begins at the first element.

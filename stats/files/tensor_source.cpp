@@ -34,7 +34,8 @@ class ListSource : public TensorSource {
     if (next_ == tensors_.size()) return std::nullopt;
     Result<StoredTensor>& tensor = tensors_[next_++];
     if (!tensor) return tensor.error();
-    return TensorReader(bytes_of(file_), *std::move(tensor), window_bytes_);
+    auto bytes = tensor->is_packed ? unpacked(bytes_of(file_), *tensor) : bytes_of(file_);
+    return TensorReader(std::move(bytes), *std::move(tensor), window_bytes_);
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   }
@@ -62,11 +63,13 @@ Error pickle_refused(const std::string& path) {
               "safetensors.torch.save_file(torch.load('x.pt', weights_only=True), 'x.safetensors'), or numpy.save"};
 }
 
-bool is_named_as_tensors(std::string_view path) {
+bool TensorFormat::fits(std::string_view path) const {
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  return std::ranges::any_of(kFormats, [&](const TensorFormat* format) {
-    return name.size() > format->extension.size() && name.ends_with(format->extension);
-  });
+  return is_named != nullptr ? is_named(name) : name.size() > extension.size() && name.ends_with(extension);
+}
+
+bool is_named_as_tensors(std::string_view path) {
+  return std::ranges::any_of(kFormats, [&](const TensorFormat* format) { return format->fits(path); });
 }
 
 OpenedSource open_tensors(std::string path, const ReadOptions& options) try {
@@ -83,8 +86,8 @@ OpenedSource open_tensors(std::string path, const ReadOptions& options) try {
   if (bytes > 1 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return pickle_refused(path);
   std::string known;
   for (const TensorFormat* format : kFormats) {
-    if (path.ends_with(format->extension)) return format->open(file, options);
-    known.append(known.empty() ? "" : ", ").append(format->extension);
+    if (format->fits(path)) return format->open(file, options);
+    known.append(known.empty() ? "" : ", ").append(format->label);
   }
   return Error{Code::kUnreadable, printable(path) + ": begins like none of the formats that are read (" + known + ")"};
 } catch (const std::bad_alloc&) {

@@ -37,16 +37,23 @@ class TensorSource {
 using OpenedSource = Result<std::unique_ptr<TensorSource>>;
 
 struct ReadOptions {
-  Original original = Original::kAsStored;                 // of a file that holds one tensor
+  // Of a file that holds one tensor; kComplex, in a container that says of each tensor what it is: complex ones come
+  // as this, and others as they are.
+  Original original = Original::kAsStored;
   std::size_t window_bytes = std::size_t{256} << 20;  // see TensorReader
 };
 
 struct TensorFormat {
-  std::string_view extension;  // ".npy"
+  std::string_view extension;  // ".npy"; empty where is_named tells
   // Whether a file whose first bytes are `head` (16 of them, or all) is of this format.
   bool (*begins)(std::string_view head);
   // Checks what the file says of its tensors. The errors name the file.
   OpenedSource (*open)(std::shared_ptr<const RandomFile> file, const ReadOptions& options);
+  std::string_view label = extension;  // for messages
+  // Whether a walk through folders takes a file of this name, which is without folders.
+  bool (*is_named)(std::string_view name) = nullptr;
+
+  bool fits(std::string_view path) const;  // extension or is_named
 };
 
 // Every format, in the order of formats.inc.

@@ -12,8 +12,7 @@ namespace tensorstat {
 // and the name as _. May be longer than a file name can be.
 std::string run_file_name(const Identity& identity);
 
-// The five parts of such a name; the operator's type may hold dots. What FFTS+ adds behind the time (type, context,
-// thread and device, four more numbers) is left out. nullopt: it is no such name. Folders before it are ignored.
+// The parts of such a name, as OperatorRunName has them. nullopt: it is no such name. Folders before it are ignored.
 std::optional<Identity> identity_of_run(std::string_view path);
 
 }  // namespace tensorstat

@@ -277,6 +277,69 @@ TENSORSTAT_API tensorstat_code tensorstat_ticket_collect_partials(tensorstat_tic
 /* Waits for a device that still writes results. */
 TENSORSTAT_API void tensorstat_ticket_close(tensorstat_ticket* ticket);
 
+/* ---- files of tensors, and rows of statistics ---- */
+
+typedef struct tensorstat_file tensorstat_file;
+
+/* Measures every tensor of a file: .npy, .npz, .safetensors, and whatever else the command reads. No more than a few dozen
+ * MiB of it are held at any time. A tensor that cannot be read, or not be measured, is a fault, and the others are
+ * measured all the same; it is refused where all there is are faults, with the words of the first.
+ * `void_is_bfloat16` other than 0: two-byte voids of an .npy are bfloat16, as ml_dtypes writes them. */
+TENSORSTAT_API tensorstat_code tensorstat_file_measure(tensorstat_meter* meter, const char* path,
+                                                       const tensorstat_request* request, int void_is_bfloat16,
+                                                       tensorstat_file** file);
+TENSORSTAT_API void tensorstat_file_free(tensorstat_file* file);
+
+/* What was measured of one of its tensors. What is pointed to lives until tensorstat_file_free. */
+typedef struct {
+  size_t size;            /* sizeof(tensorstat_file_tensor), set by the caller: no more is written */
+  const char* name;       /* in its container; NULL where the file is the tensor */
+  const char* data_type;  /* "float32"; "int4" and "bfloat16" also where the file's name says so */
+  const uint64_t* shape;
+  uint32_t dimension_count;
+  uint32_t value_count;             /* as many as statistics of the request, each once */
+  const tensorstat_value* values;   /* in their order */
+  uint64_t data_size_bytes;
+} tensorstat_file_tensor;
+#define TENSORSTAT_FILE_TENSOR {sizeof(tensorstat_file_tensor), NULL, NULL, NULL, 0, 0, NULL, 0}
+
+TENSORSTAT_API size_t tensorstat_file_tensor_count(const tensorstat_file* file);
+TENSORSTAT_API tensorstat_code tensorstat_file_tensor_at(const tensorstat_file* file, size_t index,
+                                                         tensorstat_file_tensor* tensor);
+/* The words of a fault; NULL where there are no more: 0, 1, ... until NULL are all there are. */
+TENSORSTAT_API const char* tensorstat_file_fault(const tensorstat_file* file, size_t index);
+
+/* A further column of a row, such as "rank". */
+typedef struct {
+  const char* name;
+  const char* text;  /* NULL: it is the number `whole` */
+  uint64_t whole;
+} tensorstat_cell;
+
+/* Whose tensor it was, and what was found, as in <tensorstat/rows.hpp>. A later version may have a larger one. */
+typedef struct {
+  size_t size;
+  const char* op_type;
+  const char* op_name;
+  uint64_t task_id, stream_id, timestamp_us;
+  const char* io;  /* "input" or "output" */
+  uint64_t slot, data_size_bytes;
+  const char* data_type;
+  const uint64_t* shape;
+  uint32_t dimension_count, value_count, cell_count;
+  const int32_t* statistics;       /* `value_count` numbers, for tensorstat_statistic_name; one may come twice */
+  const tensorstat_value* values;  /* of these */
+  const tensorstat_cell* cells;
+} tensorstat_row;
+
+/* Gets each row, in order; it, and what it points to, is gone when this returns. Other than 0: no more rows are wanted. */
+typedef int (*tensorstat_each_row)(void* context, const tensorstat_row* row);
+
+/* Reads a statistic.csv of any dialect, in pieces: memory does not grow with the file. Before an error the rows in front
+ * of it have been handed over. `row_count`, of those that were, may be NULL. */
+TENSORSTAT_API tensorstat_code tensorstat_rows_read(const char* path, tensorstat_each_row each, void* context,
+                                                    uint64_t* row_count);
+
 /* ---- a dump session, for a framework's backend ---- */
 
 typedef struct tensorstat_session tensorstat_session;

@@ -44,6 +44,56 @@ TEST(FileName, TheDtypeMayBeMissingOrCapitalised) {
   EXPECT_EQ(named_tensor("Add.n.0.0.12.output.0.f.BFloat16.npy", 0).original_dtype, "bfloat16");
 }
 
+// What msaccucmp makes of r1.5's asynchronous dump: a shape in the format's place, or nothing; no stream id.
+TEST(FileName, TheStreamAndTheFormatMayBeMissing) {
+  const NamedTensor converted = named_tensor(
+      "BNTrainingUpdate.Default_network_BNTrainingUpdate-op5489.137.1608983934774491.input.1.30x1024x17x17.npy", kModified);
+  EXPECT_EQ(converted.identity.op_type, "BNTrainingUpdate");
+  EXPECT_EQ(converted.identity.op_name, "Default_network_BNTrainingUpdate-op5489");
+  EXPECT_EQ(converted.identity.task_id, 137u);
+  EXPECT_EQ(converted.identity.stream_id, 0u);
+  EXPECT_EQ(converted.identity.timestamp_us, 1608983934774491u);
+  EXPECT_EQ(converted.identity.io, "input");
+  EXPECT_EQ(converted.identity.slot, 1u);
+  EXPECT_EQ(converted.original_dtype, "");
+  const NamedTensor bare = named_tensor("Add.n.2.7.1612439563338020.output.3.npy", kModified);
+  EXPECT_EQ(bare.identity.op_name, "n");
+  EXPECT_EQ(bare.identity.stream_id, 7u);
+  EXPECT_EQ(bare.identity.slot, 3u);
+  // Two numbers, and no time of this age: a type, dots and all, whose name is missing.
+  expect_plain("A.5.2.7.output.0.f.npy", "A.5.2.7.output.0.f");
+}
+
+TEST(FileName, AFileOfSeveralTensorsNamesTheirRun) {
+  for (const char* suffix : {"", ".bin", ".0.1.2.3"}) {
+    const std::string path = "7/net/1/0/Conv2D.Default_Conv2D-op12.2.7.1612439563338020" + std::string(suffix);
+    const auto run = named_run(path);
+    ASSERT_TRUE(run) << path;
+    EXPECT_EQ(run->op_name, "Default_Conv2D-op12");
+    const Identity who = named_tensor(path, kModified, "input.3").identity;
+    EXPECT_EQ(who.op_type, "Conv2D");
+    EXPECT_EQ(who.task_id, 2u);
+    EXPECT_EQ(who.stream_id, 7u);
+    EXPECT_EQ(who.timestamp_us, 1612439563338020u);
+    EXPECT_EQ(who.io, "input");
+    EXPECT_EQ(who.slot, 3u);
+  }
+  const Identity of_r1_5 = named_tensor("Add.Default_Add-op1.2.161243956333802", kModified, "output.0").identity;
+  EXPECT_EQ(of_r1_5.op_name, "Default_Add-op1");
+  EXPECT_EQ(of_r1_5.task_id, 2u);
+  EXPECT_EQ(of_r1_5.stream_id, 0u);
+  EXPECT_EQ(of_r1_5.timestamp_us, 161243956333802u);
+  const Identity of_a_number = named_tensor("Add.12.2.161243956333802", kModified, "output.0").identity;
+  EXPECT_EQ(of_a_number.op_name, "12");
+  for (const char* tensor : {"layer.0.weight", "input", "input.x", "Input.0", "input.0.1", ""}) {
+    const Identity plain = named_tensor("Add.n.2.7.1612439563338020", kModified, tensor).identity;
+    EXPECT_EQ(plain.op_type, "Tensor");
+    EXPECT_EQ(plain.op_name, tensor);
+    EXPECT_EQ(plain.timestamp_us, kModified);
+  }
+  EXPECT_EQ(named_tensor("model.safetensors", kModified, "input.0").identity.op_name, "input.0");
+}
+
 TEST(FileName, OnlyTheOperatorTypeMayHoldDots) {
   const NamedTensor named = named_tensor("my.own.Op.name.1.2.3.output.4.ND.int4.npy", kModified);
   EXPECT_EQ(named.identity.op_type, "my.own.Op");

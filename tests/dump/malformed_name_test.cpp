@@ -56,7 +56,7 @@ constexpr std::string_view kMalformed[] = {
     "........",
     "A",
     "A.b",
-    "A.b.0.0.1.input.0",
+    "A.b.0.0.1.input",
     "A.0.0.1.input.0.f",
     "b.0.0.1.input.0.f",
     "0.0.1.input.0.f.float32",

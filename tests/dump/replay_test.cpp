@@ -254,22 +254,5 @@ TEST_F(Replay, WhatCannotBeReadIsSaidAndTheRestIsDone) {
   EXPECT_NE(unreadable[0].find(broken), std::string::npos);
 }
 
-TEST_F(Replay, PlacesAreReadFromFolders) {
-  const auto by_rank = place_of_file("/a/rank_9/net/3/17/x.npy");
-  EXPECT_EQ(by_rank.rank, 9u);
-  EXPECT_EQ(by_rank.device, 1u);
-  EXPECT_EQ(by_rank.graph, 3u);
-  EXPECT_EQ(by_rank.iteration, 17u);
-  EXPECT_TRUE(place_of_file("/a/rank_9/net/3/constants/x.npy").constants);
-  const auto by_step = place_of_file("/a/17/20240131235959/5/net/3/17/x.npy");
-  EXPECT_EQ(by_step.device, 5u);
-  EXPECT_EQ(by_step.graph, 3u);
-  EXPECT_EQ(by_step.iteration, 17u);
-  for (const char* path : {"/x.npy", "x.npy", "/a/b/c/d/e/f/x.npy", "/rank_0/net/g/1/x.npy"}) {
-    EXPECT_EQ(place_of_file(path).iteration, 0u) << path;
-    EXPECT_EQ(place_of_file(path).rank, 0u) << path;
-  }
-}
-
 }  // namespace
 }  // namespace tensorstat

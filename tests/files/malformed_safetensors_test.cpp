@@ -177,7 +177,8 @@ TEST_F(MalformedSafetensors, WhatIsNoFormatAtAllIsSaid) {
   const auto refused = open_tensors(write_file(folder / "x.bin", "some bytes of something"), {});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message,
-            folder / "x.bin" + ": begins like none of the formats that are read (.npy, .npz, .safetensors)");
+            folder / "x.bin" + ": begins like none of the formats that are read (.npy, .npz, .safetensors, "
+                               "dump files of Ascend's)");
 }
 
 }  // namespace

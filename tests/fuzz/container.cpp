@@ -1,4 +1,5 @@
-// An .npz or .safetensors file: what is accepted is there to its last byte, in any order, however often.
+// An .npz or .safetensors file, or a dump file of Ascend's: what is accepted is there to its last byte, in any order,
+// however often.
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -16,8 +17,9 @@ constexpr std::size_t kMostMessageBytes = 70'000;  // a member's name has up to 
 constexpr std::size_t kWindowBytes = 64;
 
 // How many bytes the reader gives; nothing where it refuses.
-std::optional<std::uint64_t> bytes_in(TensorReader& reader, Order order, std::size_t piece_bytes) {
-  reader.rewind(order, TensorReader::View::kElements);
+std::optional<std::uint64_t> bytes_in(TensorReader& reader, Order order, std::size_t piece_bytes,
+                                      TensorReader::View view = TensorReader::View::kElements) {
+  reader.rewind(order, view);
   std::vector<std::byte> piece(piece_bytes);
   for (std::uint64_t bytes = 0;;) {
     const auto got = reader.read(piece);
@@ -45,7 +47,9 @@ void container(Input file) {
     demand(reader.data_size_bytes() <= 1100 * file.size(), "nothing grows beyond what deflate can do");
     const auto once = bytes_in(reader, Order::kAny, 1 << 16), again = bytes_in(reader, Order::kAny, 1 << 12);
     demand(once == again, "what is read once is read again");
-    demand(!once || *once == reader.data_size_bytes(), "every byte is read");
+    demand(!once || *once == reader.element_count() * size_bytes(reader.dtype()), "every byte is read");
+    const auto original = bytes_in(reader, Order::kAny, 1 << 12, TensorReader::View::kOriginal);
+    demand(!original || *original == reader.data_size_bytes(), "every byte of the original is read");
     const auto in_order = bytes_in(reader, Order::kC, 1 << 10);
     demand(!in_order || in_order == once, "every byte is read in C order");
   }

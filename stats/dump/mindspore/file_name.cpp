@@ -1,50 +1,46 @@
 #include "stats/dump/mindspore/file_name.hpp"
 
 #include <charconv>
-#include <optional>
-#include <vector>
+
+#include "stats/files/operator_run_name.hpp"
 
 namespace tensorstat {
 namespace {
 
-constexpr std::string_view kExtension = ".npy";
+constexpr std::string_view kExtension = ".npy", kOfSeveral = ".bin";
+constexpr int kMostTrailing = 2;  // parts behind the slot: format and dtype
 
-bool parse(std::string_view digits, std::uint64_t& number) {
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return error == std::errc() && end == digits.data() + digits.size();
+// Takes the last part of a name off; false where that, or what is left, is empty.
+bool take_last(std::string_view& name, std::string_view& part) {
+  const std::size_t dot = name.rfind('.');
+  if (dot == name.npos || dot == 0 || dot + 1 == name.size()) return false;
+  part = name.substr(dot + 1);
+  name = name.substr(0, dot);
+  return true;
 }
 
-// The last `count` parts of `name`, then what is left before them; nothing when one is empty.
-std::optional<std::vector<std::string_view>> split_from_the_right(std::string_view name,
-                                                                  int count) {
-  std::vector<std::string_view> parts;
-  for (; count > 0; --count) {
-    const std::size_t dot = name.rfind('.');
-    if (dot == name.npos || dot + 1 == name.size()) return std::nullopt;
-    parts.push_back(name.substr(dot + 1));
-    name = name.substr(0, dot);
-  }
-  if (name.empty()) return std::nullopt;
-  parts.push_back(name);
-  return parts;
+// "input" and a slot at the end of a name.
+bool take_slot(std::string_view& name, Identity& identity) {
+  std::string_view slot, io;
+  if (!take_last(name, slot)) return false;
+  const std::size_t dot = name.rfind('.');
+  io = name.substr(dot + 1);  // npos + 1 is 0
+  name = name.substr(0, dot == name.npos ? 0 : dot);
+  const auto [end, error] = std::from_chars(slot.data(), slot.data() + slot.size(), identity.slot);
+  if (error != std::errc() || end != slot.data() + slot.size() || (io != "input" && io != "output")) return false;
+  identity.io = io;
+  return true;
 }
 
-// Reads a name whose last part, after `trailing` parts of format and dtype, is the slot.
-std::optional<Identity> identity_from(std::string_view stem, int trailing) {
-  const auto parts = split_from_the_right(stem, trailing + 6);
-  if (!parts) return std::nullopt;
-  const std::string_view* part =
-      parts->data() + trailing;  // slot, io, timestamp, stream, task, ...
-  Identity identity;
-  if (!parse(part[0], identity.slot) || (part[1] != "input" && part[1] != "output") ||
-      !parse(part[2], identity.timestamp_us) || !parse(part[3], identity.stream_id) ||
-      !parse(part[4], identity.task_id)) {
-    return std::nullopt;
-  }
-  identity.io = part[1];
-  identity.op_name = part[5];
-  identity.op_type = part[6];
-  return identity;
+bool take_run(std::string_view name, Identity& identity) {
+  const auto run = OperatorRunName::from(name);
+  if (!run) return false;
+  identity.op_type = run->op_type;
+  identity.op_name = run->op_name;
+  identity.task_id = run->task_id;
+  identity.stream_id = run->stream_id;
+  identity.timestamp_us = run->timestamp_us;
+  return true;
 }
 
 std::string lower_case(std::string_view text) {
@@ -55,22 +51,47 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
+std::optional<NamedTensor> named_in_npy(std::string_view stem) {
+  for (int trailing = kMostTrailing; trailing >= 0; --trailing) {
+    std::string_view name = stem, part, dtype;
+    bool is_long_enough = true;
+    for (int i = 0; i < trailing; ++i) {
+      is_long_enough = is_long_enough && take_last(name, part);
+      if (i == 0 && trailing == kMostTrailing) dtype = part;
+    }
+    NamedTensor named;
+    if (is_long_enough && take_slot(name, named.identity) && take_run(name, named.identity)) {
+      named.original_dtype = lower_case(dtype);
+      return named;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-NamedTensor named_tensor(std::string_view path, std::uint64_t modified_us) {
+std::optional<Identity> named_run(std::string_view path) {
   std::string_view stem = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
-  const bool is_npy = stem.ends_with(kExtension) && stem.size() > kExtension.size();
-  if (is_npy) {
+  if (stem.ends_with(kOfSeveral)) stem.remove_suffix(kOfSeveral.size());
+  Identity identity;
+  if (!take_run(stem, identity)) return std::nullopt;
+  return identity;
+}
+
+NamedTensor named_tensor(std::string_view path, std::uint64_t modified_us, const std::optional<std::string>& tensor) {
+  std::string_view stem = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+  if (tensor) {
+    auto run = named_run(stem);
+    std::string_view slot = *tensor;
+    if (run && take_slot(slot, *run) && slot.empty()) return {*std::move(run), ""};
+  } else if (stem.ends_with(kExtension) && stem.size() > kExtension.size()) {
     stem.remove_suffix(kExtension.size());
-    if (const auto identity = identity_from(stem, 2)) {
-      return {*identity, lower_case(stem.substr(stem.rfind('.') + 1))};
-    }
-    if (const auto identity = identity_from(stem, 1)) return {*identity, ""};
+    if (auto named = named_in_npy(stem)) return *std::move(named);
   }
-  Identity plain;
-  plain.op_name = stem;
-  plain.timestamp_us = modified_us;
-  return {plain, ""};
+  NamedTensor plain;
+  plain.identity.op_name = tensor ? std::string_view(*tensor) : stem;
+  plain.identity.timestamp_us = modified_us;
+  return plain;
 }
 
 }  // namespace tensorstat

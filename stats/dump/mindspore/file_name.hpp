@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tensorstat/rows.hpp>
-
 
 namespace tensorstat {
 
@@ -14,10 +14,17 @@ struct NamedTensor {
   std::string original_dtype;  // lower case; empty when the name does not say
 };
 
-// `{op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}.{input|output}.{slot}.{format}[.{dtype}].npy`
-// gives its parts; the numbers are plain digits below 2^64, and no part is empty. Only op_type may
-// hold dots: MindSpore escapes them in op_name. Any other name gives Tensor, the file name without
-// its `.npy`, 0, 0, `modified_us`, output, 0. Directories before the name are ignored.
-NamedTensor named_tensor(std::string_view path, std::uint64_t modified_us);
+// The parts of these names, where {run} is what OperatorRunName reads; numbers are plain digits below 2^64, and no part
+// is empty:
+//   {run}.{input|output}.{slot}[.{format}[.{dtype}]].npy
+//   {run}[.bin], which holds several tensors; `tensor` says "input.1" or "output.0" of one of them
+// Any other name gives Tensor, the name of the tensor, or else that of the file without its `.npy`, 0, 0, `modified_us`,
+// output, 0. Folders before the name are ignored.
+NamedTensor named_tensor(std::string_view path, std::uint64_t modified_us,
+                         const std::optional<std::string>& tensor = std::nullopt);
+
+// The operator's run, where the name is that of a file which holds all of its tensors: {run}[.bin]. Input or output, and
+// slot, are none.
+std::optional<Identity> named_run(std::string_view path);
 
 }  // namespace tensorstat

@@ -39,15 +39,6 @@ PyObject* values_of(PyObject* names, const tensorstat_value* values) {
   return found.release();
 }
 
-PyObject* shape_of(std::span<const std::uint64_t> shape) {
-  Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
-  for (std::size_t i = 0; tuple && i < shape.size(); ++i) {
-    PyObject* const length = PyLong_FromUnsignedLongLong(shape[i]);
-    if (length == nullptr || PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i), length) != 0) return nullptr;
-  }
-  return tuple.release();
-}
-
 // What `made` makes of the batch, kept in `member`; None where there is neither.
 template <typename Make>
 PyObject* lazily(PyObject* self, PyObject*& member, const Make& make) {
@@ -142,10 +133,18 @@ PyObject* statistics_of(PyObject* batch, std::size_t tensor) {
   return self;
 }
 
-PyObject* statistics_of(const Request& request, const tensorstat_value* values) {
+PyObject* statistics_of(const Request& request, const tensorstat_value* values, PyObject* dtype, PyObject* shape) {
   const Ref found(values_of(request.names.get(), values));
-  return found ? made_of(reinterpret_cast<PyTypeObject*>(connected.statistics), found.get(), Py_None, Py_None)
-               : nullptr;
+  return found ? made_of(reinterpret_cast<PyTypeObject*>(connected.statistics), found.get(), dtype, shape) : nullptr;
+}
+
+PyObject* shape_of(std::span<const std::uint64_t> shape) {
+  Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
+  for (std::size_t i = 0; tuple && i < shape.size(); ++i) {
+    PyObject* const length = PyLong_FromUnsignedLongLong(shape[i]);
+    if (length == nullptr || PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i), length) != 0) return nullptr;
+  }
+  return tuple.release();
 }
 
 PyObject* number_of(const tensorstat_value& value) {

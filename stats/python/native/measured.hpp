@@ -20,8 +20,11 @@ const Request* request_of(PyObject* capsule);
 Ref batch_of(tensorstat_result* result, const Request& request, std::vector<std::int32_t> dtypes, Shapes shapes);
 // tensorstat.Statistics of a tensor of the batch.
 PyObject* statistics_of(PyObject* batch, std::size_t tensor);
-// The same of values that lie apart.
-PyObject* statistics_of(const Request& request, const tensorstat_value* values);
+// The same of values that lie apart; None stands for what is not known.
+PyObject* statistics_of(const Request& request, const tensorstat_value* values, PyObject* dtype = Py_None,
+                        PyObject* shape = Py_None);
+
+PyObject* shape_of(std::span<const std::uint64_t> shape);
 
 // An int, a float, the digits of a digest, or None.
 PyObject* number_of(const tensorstat_value& value);

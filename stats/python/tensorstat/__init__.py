@@ -15,10 +15,11 @@ zero: MindSpore's name, and its meaning.
 """
 from ._library import DTYPES, STATISTICS, Error, _native
 from ._meter import DEFAULT_STATISTICS, Meter, Partial, Stream, fold, measure, stream
+from ._read import read
 from ._results import Statistics, to_pandas
 from ._session import DumpSession
 from ._watch import Watch, watch
 
 __version__ = _native.VERSION
 __all__ = ["DEFAULT_STATISTICS", "DTYPES", "STATISTICS", "DumpSession", "Error", "Meter", "Partial", "Statistics", "Stream",
-           "Watch", "fold", "measure", "stream", "to_pandas", "watch"]
+           "Watch", "fold", "measure", "read", "stream", "to_pandas", "watch"]

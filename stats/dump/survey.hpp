@@ -13,7 +13,7 @@
 
 #include "stats/files/tensor_source.hpp"
 
-namespace tensorstat::cli {
+namespace tensorstat {
 
 // What was found out about one tensor.
 struct Entry {
@@ -76,4 +76,4 @@ class Survey {
   Progress progress_;
 };
 
-}  // namespace tensorstat::cli
+}  // namespace tensorstat

@@ -1,16 +1,16 @@
-#include "stats/cli/survey.hpp"
+#include "stats/dump/survey.hpp"
 
 #include <algorithm>
 #include <future>
 #include <tensorstat/partial.hpp>
 #include <utility>
 
-#include "stats/cli/columns.hpp"
 #include "stats/core/abandon.hpp"
+#include "stats/dump/dump_place.hpp"
 #include "stats/dump/mindspore/file_name.hpp"
 #include "stats/files/shown.hpp"
 
-namespace tensorstat::cli {
+namespace tensorstat {
 namespace {
 
 // A batch of small tensors costs one launch. 16 MiB pieces are long enough for an engine's full
@@ -59,13 +59,12 @@ void Survey::add_tensor(const std::string& path, TensorReader reader) {
   Entry entry;
   entry.path = path;
   entry.tensor = reader.name();
-  Identity identity = named_tensor(path, reader.modified_us()).identity;
-  if (entry.tensor) identity = {.op_name = *entry.tensor, .timestamp_us = reader.modified_us()};
+  Identity identity = named_tensor(path, reader.modified_us(), entry.tensor).identity;
   entry.row = {std::move(identity), reader.data_size_bytes(), std::string(reader.data_type()), reader.shape(), {}};
   add_place(path, entry.row.identity);
   if (entry.tensor) entry.row.identity.set("tensor", *entry.tensor);
 
-  // int4's digest is over other bytes than its statistics; such a tensor is read twice.
+  // The digest of int4 and of uint1 is over other bytes than their statistics; such a tensor is read twice.
   const bool is_read_twice = reader.data_type() != name(reader.dtype());
   if (reader.data_size_bytes() > kPieceBytes || is_read_twice) {
     finish();
@@ -114,9 +113,9 @@ void Survey::finish() {
 Status Survey::measure_alone(TensorReader& reader, Entry entry) {
   using View = TensorReader::View;
   Categories values, digests;
-  const bool is_int4 = reader.data_type() != name(reader.dtype());
+  const bool is_packed = reader.data_type() != name(reader.dtype());
   for (const Category category : request_.categories) {
-    (is_int4 && is_digest(category) ? digests : values).push_back(category);
+    (is_packed && is_digest(category) ? digests : values).push_back(category);
   }
   if (values.empty()) {  // digests alone, of bytes that are no elements
     const auto digested = measure_in_pieces(reader, Dtype::kUint8, View::kOriginal, digests);
@@ -197,4 +196,4 @@ void Survey::read(std::uint64_t bytes) {
   listener_.progressed(progress_);
 }
 
-}  // namespace tensorstat::cli
+}  // namespace tensorstat

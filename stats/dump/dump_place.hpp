@@ -1,0 +1,22 @@
+// Where in the training a dumped file was, read from the folders that it lies in.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <tensorstat/dump.hpp>
+#include <tensorstat/rows.hpp>
+
+namespace tensorstat {
+
+// By the layouts of dump_place.cpp: those of MindSpore, CANN, TorchAir and msprobe. What a layout does not say is 0; a
+// rank's device is rank modulo 8, and a device's rank is the device. nullopt: these are no folders of a dump.
+std::optional<DumpPlace> place_in_dump(const std::string& path);
+
+// The same, where anything else is iteration 0 of graph 0 of rank 0.
+DumpPlace place_of_file(const std::string& path);
+
+// Sets the further columns path, and, where the folders are those of a dump, rank, graph and iteration; those that the
+// identity has stay.
+void add_place(const std::string& path, Identity& identity);
+
+}  // namespace tensorstat

@@ -1,0 +1,37 @@
+"""Files, as the command reads them."""
+import os
+
+from . import _native
+from ._library import Error, logger
+from ._meter import DEFAULT_STATISTICS, default_meter, request_of
+
+
+def read(path, stats=DEFAULT_STATISTICS, *, precision="high", on="auto", void_is_bfloat16=False, skip_faults=False):
+    """What a file holds: statistics of tensors, measured now, or rows of statistics that were written before.
+
+        tensorstat.read("gradient.npy").max
+        tensorstat.read("model.safetensors")["layer.0.weight"].l2norm
+        tensorstat.to_pandas(tensorstat.read("rank_0/Net/0/10/statistic.csv"))
+
+    .npy                one Statistics
+    .npz, .safetensors  {name: Statistics}, in the order of the file; and so of every other container the command reads
+    .csv                rows of a statistic.csv of any dialect: dicts with "op type", "op name", "io", "slot", "shape", ...,
+                        and each statistic by its name
+
+    stats, precision, on  as in measure()
+    void_is_bfloat16      two-byte voids of an .npy are bfloat16, as ml_dtypes writes them
+    skip_faults           a tensor of a container that cannot be measured, such as a complex one, is left out with a warning
+                          to logging.getLogger("tensorstat"); else it raises Error
+
+    Files may be larger than memory, and are not trusted: nothing in them is evaluated or unpickled.
+    """
+    if os.fspath(path).endswith(".csv"):
+        return _native.read_rows(path)
+    tensors, faults = _native.measure_file(default_meter()._handle, path, request_of(stats, precision, on), void_is_bfloat16)
+    if faults and not skip_faults:
+        raise Error(faults[0], "unsupported")
+    for fault in faults:
+        logger.warning("%s", fault)
+    if len(tensors) == 1 and tensors[0][0] is None:
+        return tensors[0][1]
+    return dict(tensors)

@@ -1,0 +1,105 @@
+"""read() gives what is in a file: tensors of every format, measured, and rows of every dialect. Against NumPy, and a
+safetensors writer of our own."""
+import importlib.util
+import json
+import os
+import struct
+import tempfile
+import unittest
+
+import numpy
+import tensorstat
+
+
+def write_safetensors(path, arrays):
+    """https://github.com/huggingface/safetensors#format: the header's size, the header, the bytes."""
+    names = {"float32": "F32", "int64": "I64", "bool": "BOOL", "complex64": "C64"}
+    header, at = {}, 0
+    for name, array in arrays.items():
+        header[name] = {"dtype": names[str(array.dtype)], "shape": array.shape, "data_offsets": [at, at + array.nbytes]}
+        at += array.nbytes
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + b"".join(array.tobytes() for array in arrays.values()))
+
+
+class Read(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        random = numpy.random.default_rng(5)
+        self.arrays = {"layer.0/weight": random.standard_normal((3, 4)).astype(numpy.float32),
+                       "steps": numpy.arange(6, dtype=numpy.int64), "mask": numpy.array([True, False])}
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def test_one_tensor(self):
+        numpy.save(self.path("x.npy"), self.arrays["layer.0/weight"].T)
+        read = tensorstat.read(self.path("x.npy"), "max,avg,md5")
+        self.assertEqual(read, tensorstat.measure(numpy.ascontiguousarray(self.arrays["layer.0/weight"].T), "max,avg,md5"))
+        self.assertEqual((read.dtype, read.shape), ("float32", (4, 3)))
+
+    def test_containers(self):
+        numpy.savez(self.path("x.npz"), **self.arrays)
+        numpy.savez_compressed(self.path("y.npz"), **self.arrays)
+        write_safetensors(self.path("z.safetensors"), self.arrays)
+        for name in ("x.npz", "y.npz", "z.safetensors"):
+            with self.subTest(file=name):
+                read = tensorstat.read(self.path(name))
+                self.assertEqual(list(read), list(self.arrays))
+                for tensor, array in self.arrays.items():
+                    self.assertEqual(read[tensor], tensorstat.measure(array))
+                    self.assertEqual((read[tensor].dtype, read[tensor].shape), (str(array.dtype), array.shape))
+
+    def test_a_tensor_that_cannot_be_measured(self):
+        numpy.savez(self.path("x.npz"), good=numpy.ones(3), bad=numpy.ones(3, numpy.complex64))
+        with self.assertRaisesRegex(tensorstat.Error, "bad.*complex"):
+            tensorstat.read(self.path("x.npz"))
+        with self.assertLogs("tensorstat", "WARNING") as said:
+            self.assertEqual(tensorstat.read(self.path("x.npz"), skip_faults=True)["good"].l2norm, 3 ** 0.5)
+        self.assertRegex(said.output[0], "bad.*complex")
+
+    def test_rows_of_every_dialect(self):
+        arrays = [numpy.array([[1.5, -2.0], [numpy.nan, 0.0]], numpy.float32), numpy.arange(5, dtype=numpy.int16)]
+        config = {"common_dump_settings": {
+            "dump_mode": 0, "path": self.folder, "net_name": "Net", "iteration": "all", "input_output": 0, "kernels": [],
+            "support_device": [0], "op_debug_mode": 0, "saved_data": "statistic",
+            "statistic_category": ["max", "min", "avg", "l2norm", "nan count"]},
+            "e2e_dump_settings": {"enable": True, "trans_flag": True}}
+        for dialect in ("ours", "mindspore-2.7", "mindspore-next"):
+            with self.subTest(dialect=dialect):
+                folder = self.path(dialect)
+                with tensorstat.DumpSession(json.dumps(config), path=folder, dialect=dialect) as session:
+                    session.collect("Add", "Default/Add-op1", inputs=arrays, iteration=4)
+                    self.assertIs(session.step_end(iteration=4), True)
+                rows = tensorstat.read(f"{folder}/rank_0/Net/0/4/statistic.csv")
+                self.assertEqual([(row["op type"], row["io"], row["slot"], row["data type"], row["shape"]) for row in rows],
+                                 [("Add", "input", 0, "float32", (2, 2)), ("Add", "input", 1, "int16", (5,))])
+                self.assertEqual([row["nan count"] for row in rows], [1, 0])
+                self.assertTrue(numpy.isnan(rows[0]["max"]))
+                self.assertEqual((rows[1]["max"], rows[1]["min"], rows[1]["avg"]), (4, 0, 2.0))
+                self.assertAlmostEqual(rows[1]["l2norm"], 30 ** 0.5, 4)
+
+    def test_what_is_refused(self):
+        with open(self.path("bad.csv"), "w") as file:
+            file.write("Op Type,Op Name\n")
+        with open(self.path("bad.npz"), "wb") as file:
+            file.write(b"PK\x03\x04 and no more")
+        for name, words in (("bad.csv", "bad.csv"), ("bad.npz", "bad.npz"), ("absent.npy", "absent.npy")):
+            with self.subTest(file=name), self.assertRaisesRegex(tensorstat.Error, words) as refused:
+                tensorstat.read(self.path(name))
+            self.assertEqual(refused.exception.code, "unreadable")
+
+    @unittest.skipUnless(importlib.util.find_spec("pandas"), "pandas is not installed")
+    def test_frames(self):
+        numpy.savez(self.path("x.npz"), **self.arrays)
+        frame = tensorstat.to_pandas(tensorstat.read(self.path("x.npz")))
+        self.assertEqual(list(frame.index), list(self.arrays))
+        self.assertEqual(frame.loc["steps", "max"], 5)
+        self.assertEqual(tensorstat.measure(self.arrays["steps"]).to_pandas()["l2norm"], 55 ** 0.5)
+
+
+if __name__ == "__main__":
+    unittest.main()
