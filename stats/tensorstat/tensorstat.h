@@ -49,7 +49,7 @@ extern "C" {
 
 /* ---- errors ---- */
 
-typedef int32_t tensorstat_code;
+typedef int32_t tensorstat_code; /* 0, or what went wrong */
 enum {
   TENSORSTAT_OK = 0,
   TENSORSTAT_INVALID = 1,       /* the request makes no sense; nothing was done */
@@ -70,9 +70,9 @@ TENSORSTAT_API const char* tensorstat_version(void); /* "1.2.3" */
 
 /* ---- names ---- */
 
-/* The number of a dtype ("float32", "bfloat16", ...) or a statistic ("max", "nan count", "nan-count", ...); -1 of an
- * unknown name. */
+/* The number of a dtype ("float32", "bfloat16", ...); -1 of an unknown name. */
 TENSORSTAT_API int32_t tensorstat_dtype_named(const char* name);
+/* The number of a statistic ("max", "nan count", "nan-count", ...); -1 of an unknown name. */
 TENSORSTAT_API int32_t tensorstat_statistic_named(const char* name);
 /* The numbers of "max,nan count" or "all", in the order given, each once. Writes at most `room` of them, and tells in
  * `count` how many there are; `numbers` may be NULL where `room` is 0. With too little room it is refused. */
@@ -80,6 +80,7 @@ TENSORSTAT_API tensorstat_code tensorstat_statistics_named(const char* names, in
                                                            size_t* count);
 /* The name of a number, and NULL of none: 0, 1, ... until NULL are all there are. */
 TENSORSTAT_API const char* tensorstat_dtype_name(int32_t dtype);
+/* As tensorstat_dtype_name, of a statistic. */
 TENSORSTAT_API const char* tensorstat_statistic_name(int32_t statistic);
 /* Bytes of one element; 0 of an unknown dtype. */
 TENSORSTAT_API uint32_t tensorstat_dtype_bytes(int32_t dtype);
@@ -96,15 +97,14 @@ enum {
 typedef struct {
   size_t size;             /* sizeof(tensorstat_tensor) */
   int32_t dtype;           /* tensorstat_dtype_named */
-  int32_t where;
-  uint64_t element_count;  /* where `strides` is given, the product of `shape` */
-  const void* address;
-  uint64_t offset_bytes;
-  /* For elements that do not lie one after another in C order; else 0 and NULL. `stride_bytes` may hold 0 and negative
-   * numbers; both arrays have `dimension_count` entries, outermost first. */
+  int32_t where;           /* TENSORSTAT_HOST, ... */
+  uint64_t element_count;  /* where strides are given, the product of `shape` */
+  const void* address;     /* a pointer, or a cl_mem */
+  uint64_t offset_bytes;   /* from `address` to the first element, of a cl_mem */
+  /* For elements that do not lie one after another in C order, how many dimensions there are; else 0. */
   uint32_t dimension_count;
-  const uint64_t* shape;
-  const int64_t* stride_bytes;
+  const uint64_t* shape;        /* outermost dimension first; NULL where there are no strides */
+  const int64_t* stride_bytes;  /* from one index to the next; 0 and negative ones too; NULL: C order */
 } tensorstat_tensor;
 #define TENSORSTAT_TENSOR {sizeof(tensorstat_tensor), 0, TENSORSTAT_HOST, 0, NULL, 0, 0, NULL, NULL}
 
@@ -124,11 +124,12 @@ enum {
   TENSORSTAT_ON_DEVICE = 2    /* an error where the device cannot; digests stay host work */
 };
 
+/* What is to be computed, and where. */
 typedef struct {
   size_t size;             /* sizeof(tensorstat_request) */
   const char* statistics;  /* "max,avg,nan count": names between commas; "all": MindSpore's twelve */
-  int32_t precision;
-  int32_t on;
+  int32_t precision;       /* TENSORSTAT_HIGH or TENSORSTAT_LOW */
+  int32_t on;              /* TENSORSTAT_AUTO, ... */
 } tensorstat_request;
 #define TENSORSTAT_REQUEST {sizeof(tensorstat_request), "max,min,avg,l2norm", TENSORSTAT_HIGH, TENSORSTAT_AUTO}
 
@@ -140,37 +141,39 @@ enum {
   TENSORSTAT_DIGEST = 4     /* `byte_count` bytes of a digest */
 };
 
+/* One value of one tensor. */
 typedef struct {
-  int32_t kind;
-  uint32_t byte_count;
+  int32_t kind;         /* TENSORSTAT_NONE, ...: which member of `is` holds it */
+  uint32_t byte_count;  /* of a digest */
   union {
-    uint64_t whole;
-    int64_t whole_signed;
-    double real;
-    uint8_t bytes[24];
-  } is;
+    uint64_t whole;        /* TENSORSTAT_UNSIGNED */
+    int64_t whole_signed;  /* TENSORSTAT_SIGNED */
+    double real;           /* TENSORSTAT_REAL */
+    uint8_t bytes[24];     /* TENSORSTAT_DIGEST */
+  } is; /* the value */
 } tensorstat_value;
 
 /* ---- meters ---- */
 
-typedef struct tensorstat_meter tensorstat_meter;
-typedef struct tensorstat_result tensorstat_result;
-typedef struct tensorstat_stream tensorstat_stream;
-typedef struct tensorstat_partial tensorstat_partial;
+typedef struct tensorstat_meter tensorstat_meter;     /* measures tensors; one for a whole program */
+typedef struct tensorstat_result tensorstat_result;   /* what was measured of a batch */
+typedef struct tensorstat_stream tensorstat_stream;   /* a tensor that arrives in pieces */
+typedef struct tensorstat_partial tensorstat_partial; /* what is known of a part of a tensor */
 
 /* Called from any thread, one call at a time, never under a lock of the library. `warning` is 0 for information. The
  * text ends with 0 and is gone when the call returns. */
 typedef void (*tensorstat_log)(void* context, int warning, const char* text);
 
+/* What a meter may use. */
 typedef struct {
   size_t size;            /* sizeof(tensorstat_meter_options) */
   uint64_t budget_bytes;  /* most device bytes held at any time; UINT64_MAX: no limit */
-  int32_t platform;       /* clinfo's numbers of the device; -1: the best there is */
-  int32_t device;
+  int32_t platform;       /* clinfo's number of the platform; -1: the best there is */
+  int32_t device;         /* and of the device on it */
   void* queue;            /* a cl_command_queue that the meter retains and works on; NULL: one of its own */
   uint32_t thread_count;  /* host threads, the caller's among them; 0: one a core */
   tensorstat_log log;     /* NULL: nothing is said */
-  void* log_context;
+  void* log_context;      /* what `log` is called with */
 } tensorstat_meter_options;
 #define TENSORSTAT_METER_OPTIONS \
   {sizeof(tensorstat_meter_options), UINT64_MAX, -1, -1, NULL, 0, NULL, NULL}
@@ -178,6 +181,7 @@ typedef struct {
 /* `options` may be NULL: all as in TENSORSTAT_METER_OPTIONS. A meter finds and checks a device at the first request that
  * may need one. */
 TENSORSTAT_API tensorstat_code tensorstat_meter_open(const tensorstat_meter_options* options, tensorstat_meter** meter);
+/* Streams and results that came of it stay valid. */
 TENSORSTAT_API void tensorstat_meter_close(tensorstat_meter* meter);
 
 /* Measures `tensor_count` tensors in one batch. */
@@ -189,16 +193,19 @@ TENSORSTAT_API tensorstat_code tensorstat_measure(tensorstat_meter* meter, const
 TENSORSTAT_API void tensorstat_meter_device_memory(const tensorstat_meter* meter, uint64_t* current_bytes,
                                                    uint64_t* peak_bytes);
 
-/* What was measured. All that the functions return lives until tensorstat_result_free. */
+/* How many tensors were measured. All that the functions of a result return lives until tensorstat_result_free. */
 TENSORSTAT_API size_t tensorstat_result_tensor_count(const tensorstat_result* result);
+/* How many statistics there are of each. */
 TENSORSTAT_API size_t tensorstat_result_statistic_count(const tensorstat_result* result);
 /* The number of the statistic at `index` of the request, for tensorstat_statistic_name; a name given twice counts once. */
 TENSORSTAT_API int32_t tensorstat_result_statistic(const tensorstat_result* result, size_t index);
 /* As many values as statistics; NULL where there is no such tensor. */
 TENSORSTAT_API const tensorstat_value* tensorstat_result_values(const tensorstat_result* result, size_t tensor);
-/* "host" or "opencl", and why, in words; NULL where there is no such tensor or statistic. */
+/* Where a statistic was computed: "host" or "opencl"; NULL where there is no such tensor or statistic. */
 TENSORSTAT_API const char* tensorstat_result_engine(const tensorstat_result* result, size_t tensor, size_t index);
+/* Why there, in words; NULL where there is no such tensor or statistic. */
 TENSORSTAT_API const char* tensorstat_result_reason(const tensorstat_result* result, size_t tensor, size_t index);
+/* Ends the life of all that the result's functions returned. */
 TENSORSTAT_API void tensorstat_result_free(tensorstat_result* result);
 
 /* The text of a value, as statistic.csv has it: the shortest digits that read back as the same number, "" of none.
@@ -215,6 +222,7 @@ TENSORSTAT_API tensorstat_code tensorstat_stream_append(tensorstat_stream* strea
                                                         size_t bytes);
 /* Of the one tensor. A second call is refused. */
 TENSORSTAT_API tensorstat_code tensorstat_stream_finish(tensorstat_stream* stream, tensorstat_result** result);
+/* A stream that was not finished measures nothing. */
 TENSORSTAT_API void tensorstat_stream_close(tensorstat_stream* stream);
 
 /* ---- partials: parts of a tensor on several threads, devices, processes or machines ---- */
@@ -223,6 +231,7 @@ TENSORSTAT_API void tensorstat_stream_close(tensorstat_stream* stream);
 TENSORSTAT_API tensorstat_code tensorstat_fold(tensorstat_meter* meter, const tensorstat_tensor* tensors,
                                                size_t tensor_count, const tensorstat_request* request,
                                                tensorstat_partial** partials);
+/* Of a partial that was folded, parsed or collected. */
 TENSORSTAT_API void tensorstat_partial_free(tensorstat_partial* partial);
 /* Takes the elements of `other` into `into`, in any order, to the same bits. Both are of one dtype and request. */
 TENSORSTAT_API tensorstat_code tensorstat_partial_merge(tensorstat_partial* into, const tensorstat_partial* other);
@@ -246,7 +255,7 @@ TENSORSTAT_API tensorstat_code tensorstat_partial_parse(const void* from, size_t
  *     tensorstat_ticket_close(ticket);
  */
 
-typedef struct tensorstat_device_meter tensorstat_device_meter;
+typedef struct tensorstat_device_meter tensorstat_device_meter; /* a queue of the caller's, at work for tensorstat */
 typedef struct tensorstat_ticket tensorstat_ticket; /* a batch under way; it may outlive its device meter */
 
 /* On a cl_command_queue, in or out of order, which is retained; in its context and on its device. Takes at most
@@ -254,6 +263,7 @@ typedef struct tensorstat_ticket tensorstat_ticket; /* a batch under way; it may
  * be in flight. */
 TENSORSTAT_API tensorstat_code tensorstat_device_meter_open(void* queue, uint64_t budget_bytes,
                                                             tensorstat_device_meter** meter);
+/* Batches under way go on; their tickets stay valid. */
 TENSORSTAT_API void tensorstat_device_meter_close(tensorstat_device_meter* meter);
 /* As tensorstat_meter_device_memory. */
 TENSORSTAT_API void tensorstat_device_meter_memory(const tensorstat_device_meter* meter, uint64_t* current_bytes,
@@ -269,9 +279,10 @@ TENSORSTAT_API tensorstat_code tensorstat_submit(tensorstat_device_meter* meter,
                                                  tensorstat_ticket** ticket);
 /* The cl_event that completes when the results are on the host. The ticket owns it: retain it to keep it longer. */
 TENSORSTAT_API void* tensorstat_ticket_event(const tensorstat_ticket* ticket);
-/* The results, or a partial of each tensor into `partials`, which has room for them. Waits for this batch alone. After
- * any error but TENSORSTAT_IN_USE nothing reads the tensors any more. A ticket is collected once, by one of the two. */
+/* The results. Waits for this batch alone. After any error but TENSORSTAT_IN_USE nothing reads the tensors any more. A
+ * ticket is collected once, by this or by tensorstat_ticket_collect_partials. */
 TENSORSTAT_API tensorstat_code tensorstat_ticket_collect(tensorstat_ticket* ticket, tensorstat_result** result);
+/* As tensorstat_ticket_collect, a partial of each tensor into `partials`, which has room for them. */
 TENSORSTAT_API tensorstat_code tensorstat_ticket_collect_partials(tensorstat_ticket* ticket,
                                                                   tensorstat_partial** partials);
 /* Waits for a device that still writes results. */
@@ -279,7 +290,7 @@ TENSORSTAT_API void tensorstat_ticket_close(tensorstat_ticket* ticket);
 
 /* ---- files of tensors, and rows of statistics ---- */
 
-typedef struct tensorstat_file tensorstat_file;
+typedef struct tensorstat_file tensorstat_file; /* what was measured of a file */
 
 /* Measures every tensor of a file: .npy, .npz, .safetensors, and whatever else the command reads. No more than a few dozen
  * MiB of it are held at any time. A tensor that cannot be read, or not be measured, is a fault, and the others are
@@ -288,6 +299,7 @@ typedef struct tensorstat_file tensorstat_file;
 TENSORSTAT_API tensorstat_code tensorstat_file_measure(tensorstat_meter* meter, const char* path,
                                                        const tensorstat_request* request, int void_is_bfloat16,
                                                        tensorstat_file** file);
+/* Ends the life of all that the file's functions returned. */
 TENSORSTAT_API void tensorstat_file_free(tensorstat_file* file);
 
 /* What was measured of one of its tensors. What is pointed to lives until tensorstat_file_free. */
@@ -295,15 +307,17 @@ typedef struct {
   size_t size;            /* sizeof(tensorstat_file_tensor), set by the caller: no more is written */
   const char* name;       /* in its container; NULL where the file is the tensor */
   const char* data_type;  /* "float32"; "int4" and "bfloat16" also where the file's name says so */
-  const uint64_t* shape;
-  uint32_t dimension_count;
+  const uint64_t* shape;            /* outermost dimension first */
+  uint32_t dimension_count;         /* of `shape` */
   uint32_t value_count;             /* as many as statistics of the request, each once */
   const tensorstat_value* values;   /* in their order */
-  uint64_t data_size_bytes;
+  uint64_t data_size_bytes;         /* of its elements */
 } tensorstat_file_tensor;
 #define TENSORSTAT_FILE_TENSOR {sizeof(tensorstat_file_tensor), NULL, NULL, NULL, 0, 0, NULL, 0}
 
+/* How many tensors were measured. */
 TENSORSTAT_API size_t tensorstat_file_tensor_count(const tensorstat_file* file);
+/* Fills `tensor`, whose `size` is set, with the one at `index`, from 0. */
 TENSORSTAT_API tensorstat_code tensorstat_file_tensor_at(const tensorstat_file* file, size_t index,
                                                          tensorstat_file_tensor* tensor);
 /* The words of a fault; NULL where there are no more: 0, 1, ... until NULL are all there are. */
@@ -311,25 +325,30 @@ TENSORSTAT_API const char* tensorstat_file_fault(const tensorstat_file* file, si
 
 /* A further column of a row, such as "rank". */
 typedef struct {
-  const char* name;
+  const char* name;  /* "rank" */
   const char* text;  /* NULL: it is the number `whole` */
-  uint64_t whole;
+  uint64_t whole;    /* where there is no text */
 } tensorstat_cell;
 
 /* Whose tensor it was, and what was found, as in <tensorstat/rows.hpp>. A later version may have a larger one. */
 typedef struct {
-  size_t size;
-  const char* op_type;
-  const char* op_name;
-  uint64_t task_id, stream_id, timestamp_us;
-  const char* io;  /* "input" or "output" */
-  uint64_t slot, data_size_bytes;
-  const char* data_type;
-  const uint64_t* shape;
-  uint32_t dimension_count, value_count, cell_count;
+  size_t size;            /* of this struct, in the library's version */
+  const char* op_type;    /* "Conv2D" */
+  const char* op_name;    /* "Default/network/Conv2D-op12" */
+  uint64_t task_id;       /* of the run; 0 where there is none */
+  uint64_t stream_id;     /* that it ran on; 0 where there is none */
+  uint64_t timestamp_us;  /* since the Unix epoch */
+  const char* io;         /* "input" or "output" */
+  uint64_t slot;          /* which input or output, from 0 */
+  uint64_t data_size_bytes;        /* of the tensor's elements */
+  const char* data_type;           /* "float32" */
+  const uint64_t* shape;           /* outermost dimension first */
+  uint32_t dimension_count;        /* of `shape` */
+  uint32_t value_count;            /* of `statistics` and `values` */
+  uint32_t cell_count;             /* of `cells` */
   const int32_t* statistics;       /* `value_count` numbers, for tensorstat_statistic_name; one may come twice */
   const tensorstat_value* values;  /* of these */
-  const tensorstat_cell* cells;
+  const tensorstat_cell* cells;    /* of further columns */
 } tensorstat_row;
 
 /* Gets each row, in order; it, and what it points to, is gone when this returns. Other than 0: no more rows are wanted. */
@@ -342,7 +361,7 @@ TENSORSTAT_API tensorstat_code tensorstat_rows_read(const char* path, tensorstat
 
 /* ---- a dump session, for a framework's backend ---- */
 
-typedef struct tensorstat_session tensorstat_session;
+typedef struct tensorstat_session tensorstat_session;   /* one for each config; any number of ranks and threads */
 typedef struct tensorstat_operator tensorstat_operator; /* owned by its session */
 
 enum { TENSORSTAT_DIALECT_OURS = 0, TENSORSTAT_DIALECT_MINDSPORE_27 = 1, TENSORSTAT_DIALECT_MINDSPORE_NEXT = 2 };
@@ -357,15 +376,16 @@ enum {
   TENSORSTAT_COMPLEX128 = 4
 };
 
+/* How a session dumps, beside what its config says. */
 typedef struct {
   size_t size;                /* sizeof(tensorstat_session_options) */
   const tensorstat_meter_options* meter;  /* its `log` is the session's; NULL: TENSORSTAT_METER_OPTIONS */
-  int32_t dialect;            /* of statistic.csv */
-  int32_t layout;
+  int32_t dialect;            /* of statistic.csv: TENSORSTAT_DIALECT_OURS, ... */
+  int32_t layout;             /* of the folders: TENSORSTAT_BY_RANK or TENSORSTAT_BY_STEP */
   int32_t sync;               /* when the disk is made to have what is written */
   uint64_t memory_bytes;      /* host memory for tensors on their way */
   const char* path;           /* takes the place of the config's; NULL: the config's */
-  int32_t names_are_escaped;
+  int32_t names_are_escaped;  /* 1: operators have the names of files, in which / \ . and space are _ */
   const char* device_target;      /* "CPU", "Ascend", ...; "": not said. "CPU": support_device is not looked at */
   const char* framework_version;  /* "" */
 } tensorstat_session_options;
@@ -373,38 +393,44 @@ typedef struct {
   {sizeof(tensorstat_session_options), NULL, TENSORSTAT_DIALECT_MINDSPORE_27, TENSORSTAT_BY_RANK,            \
    TENSORSTAT_SYNC_CLOSE, (uint64_t)256 << 20, NULL, 0, "", ""}
 
+/* Where in the training a tensor comes from. */
 typedef struct {
   size_t size;  /* sizeof(tensorstat_place) */
-  uint32_t rank, device, graph;
+  uint32_t rank;       /* of the job */
+  uint32_t device;     /* what support_device counts */
+  uint32_t graph;      /* the graph's number */
   uint64_t iteration;  /* from 0; the config's initial_iteration is added */
   int32_t constants;   /* 1: constants of the graph */
 } tensorstat_place;
 #define TENSORSTAT_PLACE {sizeof(tensorstat_place), 0, 0, 0, 0, 0}
 
+/* An input or output of an operator. */
 typedef struct {
   size_t size;  /* sizeof(tensorstat_dump_tensor) */
-  const tensorstat_tensor* tensor;
+  const tensorstat_tensor* tensor; /* its bits */
   const uint64_t* shape;  /* in values */
-  uint32_t dimension_count;
-  int32_t io;
-  uint32_t slot;
-  int32_t stored;
+  uint32_t dimension_count; /* of `shape` */
+  int32_t io;             /* TENSORSTAT_INPUT or TENSORSTAT_OUTPUT */
+  uint32_t slot;          /* which input or output, from 0 */
+  int32_t stored;         /* TENSORSTAT_PLAIN, ... */
   uint64_t timestamp_us;  /* since the Unix epoch; 0: now */
   const char* format;     /* the device's; NULL: "DefaultFormat" */
   /* With `release`, the bits stay as they are until it has been called with `owner`, once, from any thread; nothing is
    * copied. Without, they may change as soon as tensorstat_collect returns. */
   void (*release)(void* owner);
-  void* owner;
+  void* owner; /* what `release` is called with */
 } tensorstat_dump_tensor;
 #define TENSORSTAT_DUMP_TENSOR \
   {sizeof(tensorstat_dump_tensor), NULL, NULL, 0, TENSORSTAT_OUTPUT, 0, TENSORSTAT_PLAIN, 0, NULL, NULL, NULL}
 
-/* The config that MINDSPORE_DUMP_CONFIG names (a session that wants nothing where it is not set), of a file, or a text.
- * `options` may be NULL. */
+/* Of the config that MINDSPORE_DUMP_CONFIG names; a session that wants nothing where it is not set. `options` may be
+ * NULL. */
 TENSORSTAT_API tensorstat_code tensorstat_session_from_environment(const tensorstat_session_options* options,
                                                                    tensorstat_session** session);
+/* Of a config in a file. */
 TENSORSTAT_API tensorstat_code tensorstat_session_from_file(const char* path, const tensorstat_session_options* options,
                                                             tensorstat_session** session);
+/* Of a config as a text. */
 TENSORSTAT_API tensorstat_code tensorstat_session_from_json(const char* text, const tensorstat_session_options* options,
                                                             tensorstat_session** session);
 /* 0 where the session wants nothing at all. */
@@ -443,12 +469,25 @@ TENSORSTAT_API int tensorstat_session_flush(tensorstat_session* session);
 /* Flushes, and gives the session and its operators back. */
 TENSORSTAT_API void tensorstat_session_close(tensorstat_session* session);
 
+/* What became of all that was handed over. Right at any time. */
 typedef struct {
-  size_t size;  /* sizeof(tensorstat_counters), set by the caller: no more is written */
-  uint64_t operator_count, tensor_count, overflow_count, row_count, lost_row_count, file_count, lost_tensor_count,
-      stall_count, stalled_us, held_bytes, most_held_bytes, waiting_row_count, lost_file_count,
-      complex_count; /* as in DumpCounters of <tensorstat/dump.hpp> */
+  size_t size;                /* sizeof(tensorstat_counters), set by the caller: no more is written */
+  uint64_t operator_count;    /* handed over and wanted */
+  uint64_t tensor_count;      /* measured, saved, or both: all that the config wants of them */
+  uint64_t overflow_count;    /* operators found to overflow */
+  uint64_t row_count;         /* that a statistic.csv has */
+  uint64_t lost_row_count;    /* that the disk did not take in the end */
+  uint64_t file_count;        /* .npy files written */
+  uint64_t lost_tensor_count; /* of which something that the config wants was not made, because of faults */
+  uint64_t stall_count;       /* hand-overs that did not fit memory_bytes */
+  uint64_t stalled_us;        /* what they cost their threads */
+  uint64_t held_bytes;        /* of memory_bytes, now */
+  uint64_t most_held_bytes;   /* and at most so far */
+  uint64_t waiting_row_count; /* in memory, because the disk does not take them; they are tried again */
+  uint64_t lost_file_count;   /* .npy files that could not be written */
+  uint64_t complex_count;     /* complex tensors where only statistics are wanted: they have none */
 } tensorstat_counters;
+/* Fills `counters`, whose `size` is set. */
 TENSORSTAT_API tensorstat_code tensorstat_session_counters(const tensorstat_session* session,
                                                            tensorstat_counters* counters);
 

@@ -1,21 +1,72 @@
 // Has every operator new of a program counted, and a chosen one fail. For tests, in one source file a program.
 #pragma once
 
+#include <execinfo.h>
+#include <link.h>
+
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <new>
-
-extern "C" const char __executable_start, etext;  // the program's code, as the linker tells it
+#include <string_view>
 
 namespace {
 
 // Counted while it is armed; that of number `fail_at` fails, and with `for_ever` all later ones. With `only_ours`, those
-// of shared libraries are left alone: a driver's are its own affair.
+// that a driver makes are left alone: what it does without memory is its own affair.
 std::atomic<bool> armed{false}, for_ever{false}, only_ours{false};
 std::atomic<std::int64_t> allocations{0}, fail_at{0};
 
-bool is_ours(const void* caller) { return caller >= &__executable_start && caller < &etext; }
+// Where the program lies, and the libraries that every C++ program has.
+struct Range {
+  std::uintptr_t begin = 0, end = 0;
+};
+struct OurCode {
+  Range ranges[8];
+  std::size_t count = 0;
+
+  OurCode() { dl_iterate_phdr(add, this); }
+
+  static int add(dl_phdr_info* object, std::size_t, void* given) {
+    auto& all = *static_cast<OurCode*>(given);
+    const std::string_view name(object->dlpi_name);
+    bool is_ours = name.empty();  // the program
+    for (const char* each : {"/libstdc++.so", "/libgcc_s.so", "/libc.so", "/libm.so"}) is_ours |= name.find(each) != name.npos;
+    if (!is_ours || all.count == std::size(all.ranges)) return 0;
+    Range& range = all.ranges[all.count++];
+    range.begin = UINTPTR_MAX;
+    for (int i = 0; i < object->dlpi_phnum; ++i) {
+      const auto& part = object->dlpi_phdr[i];
+      if (part.p_type != PT_LOAD) continue;
+      const std::uintptr_t begin = object->dlpi_addr + part.p_vaddr;
+      range.begin = begin < range.begin ? begin : range.begin;
+      range.end = begin + part.p_memsz > range.end ? begin + part.p_memsz : range.end;
+    }
+    return 0;
+  }
+
+  bool holds(const void* address) const {
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto at = reinterpret_cast<std::uintptr_t>(address);
+      if (at >= ranges[i].begin && at < ranges[i].end) return true;
+    }
+    return false;
+  }
+};
+
+// Whether nothing but our code has called it, directly or through the standard library. The caller alone does not tell:
+// a driver's template of the standard library may be the program's copy.
+bool is_ours(const void* caller) {
+  static const OurCode our_code;
+  if (!our_code.holds(caller)) return false;
+  void* callers[64];
+  const int count = backtrace(callers, 64);
+  for (int i = 0; i < count; ++i) {
+    if (!our_code.holds(callers[i])) return false;
+  }
+  return true;
+}
 
 void* counted(std::size_t bytes, const void* caller) {
   if (armed && (!only_ours || is_ours(caller))) {

@@ -1,0 +1,110 @@
+// A program built against an earlier header of this major version runs with today's library: functions and fields may
+// have been added, at the end of structs, and nothing else has changed. abidiff compares the header, compiled with a
+// body for each function, with the kept baseline (tests/c/abi_baseline.xml), and sees such a change where one is made.
+//
+// To keep a new baseline, for a new major version: TENSORSTAT_NEW_BASELINE=1 tests/run -R abi_test
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <regex>
+#include <sstream>
+#include <string>
+
+#include "tests/support/scratch_folder.hpp"
+
+namespace {
+
+const std::string kBaseline = C_FOLDER "/abi_baseline.xml";
+
+int run(const std::string& command) {
+  const int status = std::system(command.c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+std::string without_comments(const std::string& header) {
+  return std::regex_replace(header, std::regex(R"( */\*[^*]*\*+([^/*][^*]*\*+)*/)"), "");
+}
+
+// The header, and a body for each function that it declares.
+std::string with_bodies(const std::string& header) {
+  std::string text = header;
+  const std::regex declared(R"(TENSORSTAT_API ([^;{}]*\));)");
+  for (std::sregex_iterator each(header.begin(), header.end(), declared), end; each != end; ++each) {
+    text += (*each)[1].str() + " { __builtin_trap(); }\n";
+  }
+  return text;
+}
+
+class Abi : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (run("command -v abidiff >/dev/null 2>&1") != 0) GTEST_SKIP() << "there is no abidiff here (abigail-tools)";
+    header_ = without_comments(content_of(C_HEADER));
+  }
+
+  std::string library_of(const std::string& header) {
+    std::ofstream(folder_ / "abi.c") << with_bodies(header);
+    EXPECT_EQ(run("cd '" + folder_.path() + "' && cc -std=c11 -g -fPIC -shared -Wl,-soname,libtensorstat.so -o abi.so abi.c"), 0);
+    return folder_ / "abi.so";
+  }
+  // What abidiff says of the differences, but for functions that were added and fields at the end of structs whose first
+  // field is their size.
+  std::string changes(const std::string& header) {
+    const std::string library = library_of(header);
+    run("abidiff --leaf-changes-only --no-show-locs --no-added-syms '" + kBaseline + "' '" + library + "' >'" +
+        (folder_ / "said") + "' 2>&1");
+    std::istringstream lines(content_of(folder_ / "said"));
+    std::string changed;
+    unsigned long end_of_struct = ~0ul;
+    for (std::string line; std::getline(lines, line);) {
+      std::smatch found;
+      if (line.find(" summary: ") != line.npos || line.empty()) continue;
+      if (std::regex_match(line, std::regex("'struct tensorstat_[a-z_]+' changed:")) &&
+          line.find("tensorstat_value'") == line.npos && line.find("tensorstat_cell'") == line.npos) {  // arrays of these
+        end_of_struct = ~0ul;
+      } else if (std::regex_match(line, found, std::regex("  type size changed from ([0-9]+) to [0-9]+ \\(in bits\\)"))) {
+        end_of_struct = std::stoul(found[1]);
+      } else if (std::regex_match(line, std::regex("  [0-9]+ data member insertions?:"))) {
+      } else if (std::regex_match(line, found, std::regex("    '.*', at offset ([0-9]+) \\(in bits\\)")) &&
+                 std::stoul(found[1]) >= end_of_struct) {
+      } else {
+        changed += line + "\n";
+      }
+    }
+    return changed;
+  }
+  std::string replaced(const std::string& from, const std::string& to) const {
+    EXPECT_NE(header_.find(from), header_.npos) << from;
+    std::string changed = header_;
+    return changed.replace(changed.find(from), from.size(), to);
+  }
+
+  const ScratchFolder folder_;
+  std::string header_;
+};
+
+TEST_F(Abi, IsThatOfTheBaseline) {
+  if (std::getenv("TENSORSTAT_NEW_BASELINE") != nullptr) {
+    ASSERT_EQ(run("abidw --no-corpus-path --no-comp-dir-path --no-show-locs --out-file '" + kBaseline + "' '" +
+                  library_of(header_) + "'"), 0);
+  }
+  EXPECT_EQ(changes(header_), "");
+}
+
+TEST_F(Abi, MayGrow) {
+  EXPECT_EQ(changes(replaced("  int32_t on;\n} tensorstat_request;", "  int32_t on;\n  int64_t more;\n} tensorstat_request;")), "");
+  EXPECT_EQ(changes(header_ + "TENSORSTAT_API int tensorstat_new(int number);\n"), "");
+}
+
+TEST_F(Abi, MayNotChange) {
+  EXPECT_NE(changes(replaced("  int32_t precision;\n  int32_t on;\n", "  int32_t on;\n  int32_t precision;\n")), "");
+  EXPECT_NE(changes(replaced("  int32_t precision;\n", "  int64_t precision;\n")), "");
+  EXPECT_NE(changes(replaced("  int32_t precision;\n", "")), "");
+  EXPECT_NE(changes(replaced("  int32_t precision;\n", "  int64_t more;\n  int32_t precision;\n")), "");
+  EXPECT_NE(changes(replaced("  } is;\n} tensorstat_value;", "  } is;\n  uint64_t more;\n} tensorstat_value;")), "");
+  EXPECT_NE(changes(replaced("TENSORSTAT_API void tensorstat_meter_close(tensorstat_meter* meter);", "")), "");
+  EXPECT_NE(changes(replaced("tensorstat_dtype_bytes(int32_t dtype)", "tensorstat_dtype_bytes(int64_t dtype)")), "");
+}
+
+}  // namespace
