@@ -134,6 +134,8 @@ CommandLine::CommandLine()
   devices_ = add_devices_command(app_, devices_arguments_);
   dump_ = add_dump_command(app_, dumped_);
   convert_ = add_convert_command(app_, converted_);
+  diff_ = add_diff_command(app_, compared_);
+  origin_ = add_origin_command(app_, searched_);
   app_.set_help_all_flag("--help-all", "Show every option, the statistics and the exit statuses");
 }
 
@@ -145,6 +147,8 @@ std::variant<Arguments, int> CommandLine::parse(int argc, const char* const* arg
     if (explain_->parsed()) arguments_.explained = std::move(explained_);
     if (dump_->parsed()) arguments_.dump = std::move(dumped_);
     if (convert_->parsed()) arguments_.convert = std::move(converted_);
+    if (diff_->parsed()) arguments_.diff = std::move(compared_);
+    if (origin_->parsed()) arguments_.origin = std::move(searched_);
     if (!app_.get_subcommands().empty()) return std::move(arguments_);
     if (arguments_.paths.empty()) {
       throw CLI::ValidationError("nothing to read: name a file, a directory or a glob");

@@ -10,6 +10,7 @@
 #include "stats/cli/condition.hpp"
 #include "stats/cli/convert_command.hpp"
 #include "stats/cli/devices.hpp"
+#include "stats/cli/diff_command.hpp"
 #include "stats/cli/dump_command.hpp"
 #include "stats/cli/explain.hpp"
 #include "stats/cli/screen.hpp"
@@ -30,10 +31,14 @@ enum Exit : int {
 enum class Format { kTable, kCsv, kJson, kNdjson, kMarkdown };
 
 struct Arguments {
-  std::optional<DevicesArguments> devices;    // `tensorstat devices` was asked for
-  std::optional<ExplainArguments> explained;  // `tensorstat explain` was asked for
-  std::optional<DumpArguments> dump;  // `tensorstat dump` was asked for
-  std::optional<ConvertArguments> convert;  // `tensorstat convert` was asked for
+  // The subcommand that was asked for.
+  std::optional<DevicesArguments> devices;
+  std::optional<ExplainArguments> explained;
+  std::optional<DumpArguments> dump;
+  std::optional<ConvertArguments> convert;
+  std::optional<DiffArguments> diff;
+  std::optional<OriginArguments> origin;
+
   std::vector<std::string> paths;
   Request request;
   bool stats_are_default = true;  // --stats was not given
@@ -68,7 +73,9 @@ class CommandLine {
   ExplainArguments explained_;
   DumpArguments dumped_;
   ConvertArguments converted_;
-  CLI::App *devices_, *explain_, *dump_, *convert_;
+  DiffArguments compared_;
+  OriginArguments searched_;
+  CLI::App *devices_, *explain_, *dump_, *convert_, *diff_, *origin_;
 };
 
 }  // namespace tensorstat::cli

@@ -20,6 +20,8 @@ inline constexpr std::string_view kExamples = R"(  tensorstat weights.npy       
   tensorstat dump --config data_dump.json run     what MindSpore would have written of them
   tensorstat run/rank_0/net/0/1/statistic.csv     rows that were written before, of any dialect
   tensorstat convert statistic.csv -o ours.csv --to ours   the same rows in another dialect
+  tensorstat diff run_a run_b --first             which operator was the first to differ
+  tensorstat origin run                           which operator made the first NaN or Inf
   tensorstat devices                              what there is to compute on
   tensorstat explain l2norm                       what a statistic is, and what NaN does to it
 )";

@@ -124,6 +124,8 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
 int run(const Arguments& arguments, Console& console) {
   if (arguments.dump) return run_dump(*arguments.dump, arguments.meter, console);
   if (arguments.convert) return run_convert(*arguments.convert, console);
+  if (arguments.diff) return run_diff(*arguments.diff, arguments.meter, console);
+  if (arguments.origin) return run_origin(*arguments.origin, arguments.meter, console);
   Output output(arguments.output);
   const auto write = [&](const std::string& text) {
     if (text.empty()) return;

@@ -10,24 +10,11 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kSchemaVersion = 1;
 
-// JSON has no NaN and no Inf: they are strings, and what does not exist is null. The library's own
-// digits, not nlohmann's, which are not always the shortest; but -0 would be an integer to many readers, and lose
-// its sign.
-std::string text_of(const Value& value) {
-  if (std::holds_alternative<std::monostate>(value)) return "null";
-  const auto* real = std::get_if<double>(&value);
-  const bool is_word =
-      std::holds_alternative<Digest>(value) || (real && !std::isfinite(*real));
-  const std::string text = to_string(value);
-  if (text == "-0") return "-0.0";
-  return is_word ? Json(text).dump() : text;
-}
-
 std::string text_of(const Statistics& statistics) {
   std::string text;
   for (std::size_t i = 0; i < statistics.categories.size(); ++i) {
     text.append(text.empty() ? "{" : ",").append(Json(name(statistics.categories[i])).dump());
-    text.append(":").append(text_of(statistics.values[i]));
+    text.append(":").append(json_of(statistics.values[i]));
   }
   return text + "}";
 }
@@ -90,6 +77,17 @@ class NdjsonReport : public Report {
 };
 
 }  // namespace
+
+// The library's own digits, not nlohmann's, which are not always the shortest; but -0 would be an integer to many
+// readers, and lose its sign.
+std::string json_of(const Value& value) {
+  if (std::holds_alternative<std::monostate>(value)) return "null";
+  const auto* real = std::get_if<double>(&value);
+  const bool is_word = std::holds_alternative<Digest>(value) || (real && !std::isfinite(*real));
+  const std::string text = to_string(value);
+  if (text == "-0") return "-0.0";
+  return is_word ? Json(text).dump() : text;
+}
 
 std::unique_ptr<Report> make_json(bool with_placement) {
   return std::make_unique<JsonReport>(with_placement);

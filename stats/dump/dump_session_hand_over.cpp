@@ -169,6 +169,7 @@ void DumpSession::State::hand_over(Items one) noexcept {
   const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
   ++tally.stalls;
   tally.stalled_us += static_cast<std::uint64_t>(took.count());
+  if (options.memory_bytes == 0) return;  // who gives none has chosen that
   const std::uint64_t wanted = copied_bytes + other_bytes;
   if (wanted > options.memory_bytes) {
     notices->warn_once("stall for a large one", [&] {

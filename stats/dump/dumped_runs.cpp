@@ -1,12 +1,14 @@
 #include "stats/dump/dumped_runs.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <set>
 #include <tuple>
 
 #include "stats/dump/dump_place.hpp"
+#include "stats/dump/msprobe/tensor_file_name.hpp"
 #include "stats/files/whole_file.hpp"
 
 namespace tensorstat {
@@ -45,6 +47,32 @@ bool came_before(const DumpedFile& a, const DumpedFile& b) {
   return order(a.named.identity) < order(b.named.identity);
 }
 
+// When a file was last written; 0 where that cannot be told.
+std::uint64_t written_at_us(const std::string& path) {
+  using std::chrono::microseconds;
+  std::error_code error;
+  const auto time = fs::last_write_time(path, error);
+  if (error) return 0;
+  const auto since_epoch = std::chrono::file_clock::to_sys(time).time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<microseconds>(since_epoch).count());
+}
+
+// The files of one call: they share the time of the first, and those without a number come behind the others.
+void complete_call(std::vector<DumpedFile>& files, const std::vector<bool>& is_numbered) {
+  std::uint64_t earliest = written_at_us(files.front().path);
+  std::map<std::string, std::uint64_t> next;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const Identity& who = files[i].named.identity;
+    earliest = std::min(earliest, written_at_us(files[i].path));
+    if (is_numbered[i]) next[who.io] = std::max(next[who.io], who.slot + 1);
+  }
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    Identity& who = files[i].named.identity;
+    who.timestamp_us = std::max<std::uint64_t>(earliest, 1);
+    if (!is_numbered[i]) who.slot = next[who.io]++;
+  }
+}
+
 // Cuts the files of one operator in one iteration into its runs.
 void add_runs(std::vector<DumpedFile>& files, std::vector<DumpedRun>& runs) {
   std::stable_sort(files.begin(), files.end(), came_before);
@@ -81,16 +109,32 @@ Result<std::vector<std::pair<std::string, std::string>>> read_mapping(const std:
 std::vector<DumpedRun> dumped_runs(const std::vector<std::string>& files,
                                    const std::function<void(const Error&)>& unreadable) {
   Mappings mappings(unreadable);
-  using Operator = std::tuple<std::string, std::string, std::string, std::uint64_t, std::uint64_t>;
-  std::map<Operator, std::vector<DumpedFile>> operators;
-  for (const std::string& path : files) {
-    const NamedTensor named = named_tensor(mappings.name_of(path), 1);
-    const Identity& who = named.identity;
-    operators[{fs::path(path).parent_path().string(), who.op_type, who.op_name, who.task_id, who.stream_id}]
-        .push_back({path, named, place_of_file(path)});
-  }
+  using Operator = std::tuple<std::string, bool, std::string, std::string, std::uint64_t, std::uint64_t>;
+  struct Files {
+    std::vector<DumpedFile> files;
+    std::vector<bool> is_numbered;  // of msprobe's
+  };
+  std::map<Operator, Files> operators;
   std::vector<DumpedRun> runs;
-  for (auto& [key, of_operator] : operators) add_runs(of_operator, runs);
+  for (const std::string& path : files) {
+    const std::string name = mappings.name_of(path);
+    const DumpPlace place = place_of_file(path);
+    if (auto run = named_run(name)) {
+      runs.push_back({{path, {*std::move(run), ""}, place, true}});
+      continue;
+    }
+    const auto call = msprobe_tensor_name(name);
+    const NamedTensor named = call ? NamedTensor{call->identity, ""} : named_tensor(name, 1);
+    const Identity& who = named.identity;
+    Files& of_operator =
+        operators[{fs::path(path).parent_path().string(), !call, who.op_type, who.op_name, who.task_id, who.stream_id}];
+    of_operator.files.push_back({path, named, place});
+    if (call) of_operator.is_numbered.push_back(call->is_numbered);
+  }
+  for (auto& [key, of_operator] : operators) {
+    if (!of_operator.is_numbered.empty()) complete_call(of_operator.files, of_operator.is_numbered);
+    add_runs(of_operator.files, runs);
+  }
   std::stable_sort(runs.begin(), runs.end(), [](const DumpedRun& a, const DumpedRun& b) {
     return a[0].named.identity.timestamp_us < b[0].named.identity.timestamp_us;
   });

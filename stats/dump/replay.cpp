@@ -3,69 +3,14 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <limits>
 #include <new>
 
 #include "stats/dump/config_dialect.hpp"
 #include "stats/dump/dump_output.hpp"
 #include "stats/dump/dumped_runs.hpp"
-#include "stats/files/shown.hpp"
-#include "stats/files/tensor_source.hpp"
+#include "stats/dump/dumped_tensor.hpp"
 
 namespace tensorstat {
-namespace {
-
-// Eight values a byte, most significant bit first: what a uint1 tensor was.
-std::vector<std::byte> packed_bits(std::span<const std::byte> values) {
-  std::vector<std::byte> packed((values.size() + 7) / 8);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    packed[i / 8] |= (values[i] & std::byte{1}) << (7 - i % 8);
-  }
-  return packed;
-}
-
-Result<DumpTensor> read_tensor(const DumpedFile& file) {
-  const std::string& dtype = file.named.original_dtype;
-  const Identity& who = file.named.identity;
-  if (who.slot > std::numeric_limits<std::uint32_t>::max()) {
-    return Error{Code::kUnsupported,
-                 printable(file.path) + ": slot " + std::to_string(who.slot) + " is above 4294967295"};
-  }
-  const bool is_complex = dtype == "complex64" || dtype == "complex128";
-  auto reader = open_tensor(file.path, {is_complex ? Original::kComplex : original_from(dtype)});
-  if (!reader) return reader.error();
-  const bool is_int4 = dtype == "int4";
-  reader->rewind(TensorReader::Order::kC,
-                 is_int4 ? TensorReader::View::kOriginal : TensorReader::View::kElements);
-  auto bits = std::make_shared<std::vector<std::byte>>(
-      is_int4 ? reader->data_size_bytes() : reader->element_count() * size_bytes(reader->dtype()));
-  std::span<std::byte> room = *bits;
-  while (!room.empty()) {
-    const auto got = reader->read(room);
-    if (!got) return got.error();
-    if (*got == 0) return Error{Code::kUnreadable, printable(file.path) + ": ends early"};
-    room = room.subspan(*got);
-  }
-  DumpTensor tensor;
-  const bool is_uint1 = dtype == "uint1" && reader->dtype() == Dtype::kUint8;
-  if (is_uint1) *bits = packed_bits(*bits);
-  tensor.stored = is_int4 ? Stored::kInt4 : is_uint1 ? Stored::kUint1 : Stored::kPlain;
-  tensor.tensor = {
-      .dtype = reader->dtype(), .element_count = reader->element_count(), .address = bits->data()};
-  tensor.shape = reader->shape();
-  if (is_complex) {
-    tensor.stored = reader->dtype() == Dtype::kFloat32 ? Stored::kComplex64 : Stored::kComplex128;
-    tensor.shape.pop_back();  // of the two parts
-  }
-  tensor.io = who.io == "input" ? Io::kInput : Io::kOutput;
-  tensor.slot = static_cast<std::uint32_t>(who.slot);
-  tensor.timestamp_us = who.timestamp_us > 1 ? who.timestamp_us : reader->modified_us();
-  tensor.keep_alive = std::move(bits);
-  return tensor;
-}
-
-}  // namespace
-
 Result<DumpCounters> replay(std::string_view config_text, const std::vector<std::string>& files, DumpOptions options,
                             Existing existing, const ReplayListener& listener) try {
   Notices silent(nullptr);
@@ -103,15 +48,9 @@ Result<DumpCounters> replay(std::string_view config_text, const std::vector<std:
     if (op == nullptr) return out_of_memory();  // which the session would take for an operator that is not wanted
     const DumpPlace place = place_of(run);
     std::vector<DumpTensor> tensors;
+    const auto wants = [&](Io io) { return session->wants(place, op, io, kFailed); };
     for (const DumpedFile& file : run) {
-      const Io io = file.named.identity.io == "input" ? Io::kInput : Io::kOutput;
-      if (session->wants(place, op, io, kFailed)) {
-        if (auto tensor = read_tensor(file)) {
-          tensors.push_back(*std::move(tensor));
-        } else {
-          listener.unreadable(tensor.error());
-        }
-      }
+      read_tensors(file, wants, listener.unreadable, tensors);
       listener.progressed(++done, files.size());
     }
     session->collect(place, op, tensors, kFailed);

@@ -37,10 +37,9 @@ class TensorSource {
 using OpenedSource = Result<std::unique_ptr<TensorSource>>;
 
 struct ReadOptions {
-  // Of a file that holds one tensor; kComplex, in a container that says of each tensor what it is: complex ones come
-  // as this, and others as they are.
-  Original original = Original::kAsStored;
+  Original original = Original::kAsStored;  // of a file that holds one tensor
   std::size_t window_bytes = std::size_t{256} << 20;  // see TensorReader
+  bool takes_complex = false;  // complex tensors of a container that knows them come as Original::kComplex; else refused
 };
 
 struct TensorFormat {

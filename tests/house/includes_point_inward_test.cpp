@@ -32,7 +32,8 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"files", {"plain", "api", "catalog"}},
     {"rows", {"files", "rows-api", "dump-api", "api", "catalog"}},
     {"dump", {"plain", "files", "rows", "rows-api", "dump-api", "api", "catalog"}},
-    {"cli", {"plain", "files", "rows", "dump", "rows-api", "dump-api", "api", "catalog"}},
+    {"compare", {"files", "rows", "dump", "rows-api", "dump-api", "api", "catalog"}},
+    {"cli", {"plain", "compare", "files", "rows", "dump", "rows-api", "dump-api", "api", "catalog"}},
 };
 
 bool starts(std::string_view path, std::string_view prefix) {
@@ -51,7 +52,7 @@ std::optional<std::string> part_of(std::string_view path) {
   for (const std::string name : {"accumulator_layout", "caught", "engine", "ledger", "measured", "request_check", "thread_signals"}) {
     if (path == "stats/core/" + name + ".hpp") return "seam";
   }
-  for (const std::string part : {"core", "files", "rows", "dump", "cli"}) {
+  for (const std::string part : {"core", "files", "rows", "dump", "compare", "cli"}) {
     if (starts(path, "stats/" + part + "/")) return part;
   }
   for (const std::string part : {"precision", "host", "kernels-cl"}) {

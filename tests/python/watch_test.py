@@ -2,7 +2,9 @@
 watch. Skipped where there is no torch (Debian's python3-torch)."""
 import csv
 import glob
+import json
 import math
+import os
 import tempfile
 import unittest
 
@@ -79,6 +81,60 @@ class Watched(unittest.TestCase):
             with tensorstat.watch(self.model, path=folder, every=10) as watch:
                 self.train(watch, 21)
             self.assertEqual(sorted({step for step, *_ in rows_of(folder)}), [0, 10, 20])
+
+    def test_a_config_and_every_dialect(self):
+        config = {"common_dump_settings": {
+            "dump_mode": 0, "path": "/absent", "net_name": "Net", "iteration": "1|3", "input_output": 0, "kernels": [],
+            "support_device": [0], "op_debug_mode": 0, "saved_data": "statistic", "statistic_category": ["max", "nan count"]},
+            "e2e_dump_settings": {"enable": True, "trans_flag": True}}
+        for dialect in ("ours", "mindspore-2.7", "mindspore-next"):
+            self.setUp()  # a model that no NaN has been through
+            with self.subTest(dialect=dialect), tempfile.TemporaryDirectory() as folder:
+                with open(f"{folder}/data_dump.json", "w") as file:
+                    json.dump(config, file)
+                with tensorstat.watch(self.model, f"{folder}/data_dump.json", path=f"{folder}/dump", dialect=dialect) as watch:
+                    self.train(watch, 5, poisoned=3)
+                read = {step: tensorstat.read(f"{folder}/dump/rank_0/Net/0/{step}/statistic.csv") for step in (1, 3)}
+                self.assertEqual(len(os.listdir(f"{folder}/dump/rank_0/Net/0")), 2)
+                self.assertEqual(sum(row["nan count"] for row in read[1]), 0)
+                first = next(row for row in read[3] if row["nan count"])
+                self.assertEqual(first["op name"], "0_forward" if dialect == "mindspore-2.7" else "0/forward")
+
+    def test_nested_outputs_and_what_cannot_be_read(self):
+        class Nested(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table = torch.nn.Embedding(5, 3, sparse=True)
+
+            def forward(self, x):
+                found = self.table(x)
+                return {"a": [found, (found * 2,)], "b": torch.view_as_complex(found[..., :2].contiguous()), "c": None}
+
+        model = Nested()
+        with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", "WARNING") as said:
+            with tensorstat.watch(model, path=folder) as watch:
+                for _ in range(2):
+                    out = model(torch.tensor([1, 4]))
+                    (out["a"][0].sum() + out["a"][1][0].sum()).backward()
+                    watch.step()
+            found = {(name, row["Slot"]) for step, name, _, row in rows_of(folder) if step == 1}
+        self.assertLessEqual({("Nested/forward", "0"), ("Nested/forward", "1"), ("Nested/backward", "1"),
+                              ("table/forward", "0"), ("table.weight", "0")}, found)
+        words = "\n".join(said.output)
+        self.assertEqual((words.count("Nested/forward is not watched: "), words.count("table.weight is not watched: ")), (1, 1))
+        self.assertIn("complex", words)
+        self.assertIn("sparse", words)
+
+    def test_in_place_functions_and_a_backward_after_the_end(self):
+        model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(inplace=True), torch.nn.Linear(4, 1))
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.watch(model, path=folder) as watch:
+                model(torch.ones(2, 4)).sum().backward()
+                watch.step()
+                last = model(torch.ones(2, 4)).sum()
+            last.backward()
+            rows = {name: row for _, name, _, row in rows_of(folder)}
+            self.assertEqual((rows["2/backward"]["Max Value"], rows["2/backward"]["Min Value"]), ("1", "1"))
 
     def test_every_dtype_of_torch(self):
         for dtype in (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16,

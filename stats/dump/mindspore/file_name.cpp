@@ -78,12 +78,15 @@ std::optional<Identity> named_run(std::string_view path) {
   return identity;
 }
 
+bool read_slot(std::string_view text, Identity& identity) {
+  return take_slot(text, identity) && text.empty();
+}
+
 NamedTensor named_tensor(std::string_view path, std::uint64_t modified_us, const std::optional<std::string>& tensor) {
   std::string_view stem = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
   if (tensor) {
     auto run = named_run(stem);
-    std::string_view slot = *tensor;
-    if (run && take_slot(slot, *run) && slot.empty()) return {*std::move(run), ""};
+    if (run && read_slot(*tensor, *run)) return {*std::move(run), ""};
   } else if (stem.ends_with(kExtension) && stem.size() > kExtension.size()) {
     stem.remove_suffix(kExtension.size());
     if (auto named = named_in_npy(stem)) return *std::move(named);

@@ -27,4 +27,7 @@ NamedTensor named_tensor(std::string_view path, std::uint64_t modified_us,
 // slot, are none.
 std::optional<Identity> named_run(std::string_view path);
 
+// "input.1" or "output.0", which the identity takes; false of any other text.
+bool read_slot(std::string_view text, Identity& identity);
+
 }  // namespace tensorstat

@@ -76,7 +76,7 @@ OpenedSource open(std::shared_ptr<const RandomFile> file, const ReadOptions& opt
     for (std::size_t slot = 0; slot < slots.size(); ++slot) {
       if (was_not_dumped(slots[slot])) continue;
       const std::string name = std::string(io) + "." + std::to_string(slot);
-      auto tensor = stored_tensor(slots[slot], options.original == Original::kComplex);
+      auto tensor = stored_tensor(slots[slot], options.takes_complex);
       if (tensor) {
         tensor->name = name;
       } else {

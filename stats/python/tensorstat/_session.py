@@ -20,6 +20,7 @@ class DumpSession:
     config      the path of a data_dump.json, or its text where it begins with a brace; None: the file that
                 MINDSPORE_DUMP_CONFIG names, and a session that wants nothing where that is not set
     path        takes the place of the config's
+    memory_bytes  host memory for tensors on their way; 0: each is measured where it lies, before collect() returns
     dialect     of statistic.csv: "ours", "mindspore-2.7", "mindspore-next"
     layout      "rank" (rank_0/net/graph/iteration) or "step"
     sync        when the disk is made to have what is written: "never", "close", "row"

@@ -1,7 +1,11 @@
 """Every tensor of a PyTorch model, watched while it trains."""
+import dataclasses
+import json
+import os
 import re
 import weakref
 
+from ._library import Error, logger
 from ._session import DumpSession
 
 
@@ -9,49 +13,42 @@ class Watch:
     """Hooks on a model's modules; see watch()."""
 
     def __init__(self, model, session, *, every=1, where=None, inputs=False, parameters=True, gradients=True,
-                 optimizer=None, rank=0):
-        self._session, self._every, self._rank = session, every, rank
-        self._where = re.compile(where) if where else None
-        self._inputs = inputs
-        self._parameters = dict(model.named_parameters()) if parameters or gradients else {}
-        self._with_parameters, self._with_gradients = parameters, gradients
+                 optimizer=None, rank=None):
+        self._session, self._every, self._rank = session, every, _rank_of_process() if rank is None else rank
+        self._inputs, self._with_parameters, self._with_gradients = inputs, parameters, gradients
         self._optimizer = optimizer
         self.iteration = 0
-        self._hooks = []
+        self._is_closed, self._unreadable = False, set()
+        wanted = re.compile(where or "").search
+        self._parameters = [(name, each) for name, each in model.named_parameters() if wanted(name)]
         # The hooks hold the watch weakly: a watch that nobody has any more is no reason to measure.
-        me = weakref.ref(self)
-        for name, module in model.named_modules():
-            name = name or type(module).__name__
-            if self._where and not self._where.search(name):
-                continue
-            self._hooks.append(module.register_forward_hook(_hook(me, name, backward=False)))
-            if gradients:
-                self._hooks.append(module.register_full_backward_hook(_hook(me, name, backward=True)))
+        self._hooks = [module.register_forward_hook(_forward_hook(weakref.ref(self), name))
+                       for name, module in _named_modules(model) if wanted(name)]
 
     @property
     def active(self):
         """Whether this step is one of every `every` steps."""
-        return self.iteration % self._every == 0
+        return not self._is_closed and self.iteration % self._every == 0
 
     def step(self):
         """A step is over: parameters, their gradients and the optimiser's state are handed over, and the next begins.
         Call it after optimizer.step() and before the gradients are zeroed."""
         if self.active:
-            for name, parameter in self._parameters.items():
-                if self._where and not self._where.search(name):
-                    continue
+            for name, parameter in self._parameters:
                 if self._with_parameters:
                     self._collect("Parameter", name, outputs=[parameter])
                 if self._with_gradients and parameter.grad is not None:
                     self._collect("Gradient", name, outputs=[parameter.grad])
                 state = self._optimizer.state.get(parameter, {}) if self._optimizer else {}
                 for key, value in state.items():
-                    self._collect("OptimizerState", f"{name}/{key}", outputs=tensors_in(value))
+                    if found := tensors_in(value):
+                        self._collect("OptimizerState", f"{name}/{key}", outputs=found)
             self._session.step_end(rank=self._rank, iteration=self.iteration)
         self.iteration += 1
 
     def close(self):
-        """Takes the hooks away, and ends the session."""
+        """Takes the hooks away, and ends the session. A second call does nothing."""
+        self._is_closed = True
         for hook in self._hooks:
             hook.remove()
         self._hooks.clear()
@@ -65,28 +62,55 @@ class Watch:
 
     @property
     def counters(self):
+        """Those of the session: {"tensor_count": 12, "row_count": 12, ...}"""
         return self._session.counters
 
+    def _ran(self, op_type, name, inputs, outputs):
+        """A module has run forward."""
+        outputs = tensors_in(outputs)
+        self._collect(op_type, f"{name}/forward", tensors_in(inputs) if self._inputs else (), outputs)
+        if self._with_gradients:
+            for slot, tensor in enumerate(outputs):
+                if tensor.requires_grad:
+                    tensor.register_hook(_gradient_hook(weakref.ref(self), op_type, f"{name}/backward", slot))
+
     def _collect(self, op_type, name, inputs=(), outputs=()):
-        self._session.collect(op_type, name, inputs=inputs, outputs=outputs, rank=self._rank, iteration=self.iteration)
+        try:
+            self._session.collect(op_type, name, inputs=inputs, outputs=outputs, rank=self._rank, iteration=self.iteration)
+        except Error as refused:  # training goes on: what can be read is, and the rest is said once
+            if sum(tensor is not None for tensor in (*inputs, *outputs)) > 1:
+                for io, tensors in (("inputs", inputs), ("outputs", outputs)):
+                    for slot, tensor in enumerate(tensors):
+                        self._collect(op_type, name, **{io: _alone(tensor, slot)})
+            elif name not in self._unreadable:
+                self._unreadable.add(name)
+                logger.warning("%s is not watched: %s", name, refused)
 
-    def _module_ran(self, op_type, name, inputs, outputs):
-        if self.active:
-            self._collect(op_type, name, tensors_in(inputs) if self._inputs else (), tensors_in(outputs))
+
+def _named_modules(model):
+    return [(name or type(module).__name__, module) for name, module in model.named_modules()]
 
 
-def _hook(me, name, backward):
-    """A hook of PyTorch's: forward ones are given inputs and outputs, backward ones the gradients of these; what goes in
-    there are the gradients of the outputs."""
-    def hook(module, of_inputs, of_outputs):
+def _forward_hook(me, name):
+    def hook(module, inputs, outputs):
         watch = me()
-        if watch is None:
-            return
-        if backward:
-            watch._module_ran(type(module).__name__, f"{name}/backward", of_outputs, of_inputs)
-        else:
-            watch._module_ran(type(module).__name__, f"{name}/forward", of_inputs, of_outputs)
+        if watch is not None and watch.active:
+            watch._ran(type(module).__name__, name, inputs, outputs)
     return hook
+
+
+def _gradient_hook(me, op_type, name, slot):
+    """Of a tensor and not of its module: a module's backward hook makes in-place functions behind it fail."""
+    def hook(gradient):
+        watch = me()
+        if watch is not None and watch.active:
+            watch._collect(op_type, name, outputs=_alone(gradient, slot))
+    return hook
+
+
+def _alone(tensor, slot):
+    """A list of one tensor at its slot: None stands in front of it."""
+    return [None] * slot + [tensor]
 
 
 def tensors_in(nested):
@@ -95,16 +119,20 @@ def tensors_in(nested):
         return [nested]
     if isinstance(nested, dict):
         nested = nested.values()
-    elif hasattr(nested, "__dataclass_fields__"):
-        nested = [getattr(nested, field) for field in nested.__dataclass_fields__]
+    elif dataclasses.is_dataclass(nested):
+        nested = [getattr(nested, field.name) for field in dataclasses.fields(nested)]
     elif not isinstance(nested, (list, tuple)):
         return []
     return [tensor for each in nested for tensor in tensors_in(each)]
 
 
+def _rank_of_process():
+    from torch import distributed
+    return distributed.get_rank() if distributed.is_available() and distributed.is_initialized() else 0
+
+
 def _config_of(path):
     """A data_dump.json that wants the statistics of everything."""
-    import json
     common = {"dump_mode": 0, "path": str(path), "net_name": "model", "iteration": "all", "input_output": 0, "kernels": [],
               "support_device": list(range(8)), "op_debug_mode": 0, "saved_data": "statistic",
               "statistic_category": ["max", "min", "avg", "l2norm", "nan count", "positive inf count",
@@ -113,7 +141,7 @@ def _config_of(path):
 
 
 def watch(model, config=None, *, path=None, every=1, where=None, inputs=False, parameters=True, gradients=True,
-          optimizer=None, dialect="ours", rank=0):
+          optimizer=None, dialect="ours", rank=None):
     """Writes the statistics of a torch.nn.Module's tensors while it trains; a context manager.
 
         with tensorstat.watch(model, path="/tmp/dump", every=10) as w:
@@ -121,19 +149,30 @@ def watch(model, config=None, *, path=None, every=1, where=None, inputs=False, p
                 loss = model(batch).sum(); loss.backward(); optimizer.step()
                 w.step(); optimizer.zero_grad()
 
-    config      a data_dump.json (a path, or the text); None: everything, to `path`
+    config      a data_dump.json (a path, or the text); None: the one that MINDSPORE_DUMP_CONFIG names, or where it names
+                none, everything, to `path`
     path        an absolute folder; takes the place of the config's
     every       a step of so many is measured
     where       a regular expression that a module's or parameter's name has to contain
     inputs      the inputs of modules too, not only their outputs
-    parameters  parameters after each step;  gradients: their gradients, and those of the modules' outputs and inputs
+    parameters  parameters after each step
+    gradients   their gradients, and those of the modules' outputs
     optimizer   its state too (Adam's moments)
+    dialect     of statistic.csv: "ours", "mindspore-2.7", "mindspore-next"
+    rank        of this process; None: torch.distributed's, or 0
 
-    Rows lie in {path}/rank_{rank}/{net_name}/0/{step}/statistic.csv; `tensorstat {path}` finds the first NaN among them.
+    Rows lie in {path}/rank_{rank}/{net_name}/0/{step}/statistic.csv, in the order in which things happened. A module `name`
+    gives the operators `name/forward` and `name/backward`, which is the gradient of its outputs; parameters are of the
+    types Parameter, Gradient and OptimizerState. Outputs may be nested in lists, tuples, dicts and dataclasses. What cannot
+    be read, such as a sparse or complex tensor, is said once to logging.getLogger("tensorstat"), and left out.
+
     The hooks are gone when the block ends, by an exception too.
     """
-    if config is None and path is None:
-        raise ValueError("watch() wants a config, or a path for the rows")
-    session = DumpSession(_config_of(path) if config is None else config, path=path, dialect=dialect)
+    if config is None and "MINDSPORE_DUMP_CONFIG" not in os.environ:
+        if path is None:
+            raise ValueError("watch() wants a config, or a path for the rows")
+        config = _config_of(path)
+    # Without memory for tensors on their way each is measured where it lies, which costs less than to copy it first.
+    session = DumpSession(config, path=path, dialect=dialect, memory_bytes=0)
     return Watch(model, session, every=every, where=where, inputs=inputs, parameters=parameters, gradients=gradients,
                  optimizer=optimizer, rank=rank)

@@ -1,0 +1,149 @@
+#include "stats/cli/diff_command.hpp"
+
+#include <future>
+#include <stdexcept>
+
+#include "stats/cli/arguments.hpp"
+#include "stats/cli/output.hpp"
+#include "stats/cli/recorded.hpp"
+#include "stats/cli/report_diff.hpp"
+#include "stats/files/shown.hpp"
+#include "stats/files/whole_file.hpp"
+
+namespace tensorstat::cli {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // of a file of tolerances or names
+
+// What the file says, or nothing where there is none.
+template <typename Parsed>
+Result<Parsed> parsed_file(const std::string& path) {
+  if (path.empty()) return Parsed();
+  const auto text = read_whole_file(path, kMostBytes);
+  if (!text) return text.error();
+  auto parsed = Parsed::parse(*text);
+  if (!parsed) return Error{Code::kInvalid, printable(path) + ": " + parsed.error().message};
+  return parsed;
+}
+
+// Writes all of it, or says why not.
+int write_out(const std::string& path, const std::string& text, int exit, Console& console) {
+  Output output(path);
+  Status written = output.write(text);
+  if (written) written = output.close();
+  if (written) return exit;
+  console.say(written.error().message);
+  return kNotWritten;
+}
+
+void add_common_options(CLI::App& command, bool& is_json, std::string& output) {
+  command
+      .add_option_function<std::string>("--format", [&](const std::string& word) { is_json = word == "json"; },
+                                        "text or json")
+      ->check(CLI::IsMember({"text", "json"}).description(""))
+      ->type_name("FORMAT");
+  command.add_option("-o,--output", output, "Write there, whole or not at all, not to stdout")->type_name("FILE");
+}
+
+}  // namespace
+
+CLI::App* add_diff_command(CLI::App& app, DiffArguments& arguments) {
+  CLI::App* diff = app.add_subcommand(
+      "diff",
+      "What differs between two runs: statistic.csv files or tensors, paired by name, rank, iteration, io and slot");
+  diff->add_option("A", arguments.a, "A file of rows or of tensors, or a folder; rows are taken before tensors")
+      ->type_name("")
+      ->required();
+  diff->add_option("B", arguments.b, "The one it is held against")->type_name("")->required();
+  diff->add_flag("--first", arguments.first,
+                 "Only the operators where a difference begins: their inputs agree and their outputs do not");
+  diff->add_flag("--all", arguments.all, "Every pair, not only those that differ")->excludes("--first");
+  diff->add_option("--rtol", arguments.rtol,
+                   "How far apart two values may be, relative to the greater; by default 1e-5, 2^-10 of float16, "
+                   "2^-8 of bfloat16, 0 of integers")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->type_name("NUMBER");
+  diff->add_option("--atol", arguments.atol, "The same, absolute; wants --rtol too")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->type_name("NUMBER")
+      ->needs("--rtol");
+  diff->add_flag("--any-dtype", arguments.any_dtype, "Tensors of different dtypes are compared by their values")
+      ->needs("--rtol");
+  diff->add_option("--tolerances", arguments.tolerances,
+                   "Lines of NAME_PATTERN rtol=1e-3 atol=1e-6 dtype=any; the first pattern that matches a whole name "
+                   "counts")
+      ->type_name("FILE");
+  diff->add_option("--names", arguments.renames,
+                   "Lines of NAME_IN_A,NAME_IN_B for what is named differently; old/*,new/* for beginnings")
+      ->type_name("FILE");
+  add_common_options(*diff, arguments.is_json, arguments.output);
+  diff->footer(
+      "Examples:\n"
+      "  tensorstat diff npu/rank_0 gpu/rank_0 --first        which operator was the first to differ\n"
+      "  tensorstat diff old.safetensors new.safetensors      which weights changed\n"
+      "  tensorstat diff a b --rtol 1e-3 --format json | jq '.pairs[] | select(.verdict == \"different\").a'\n\n"
+      "What cannot be judged is different: another shape or dtype, no statistic that both have, a value that only one "
+      "has. NaN equals NaN.\n\nExit status: 0 nothing differs and nothing is without a partner; 1 something does; 2 "
+      "wrong usage; 3 some input could not be read; 5 the result could not be written.");
+  return diff;
+}
+
+CLI::App* add_origin_command(CLI::App& app, OriginArguments& arguments) {
+  CLI::App* origin = app.add_subcommand(
+      "origin", "Where NaN and Inf began in a dump: the operators that made them, and those that passed them on");
+  origin->add_option("DUMP", arguments.path, "A statistic.csv, a dump's folder, or tensors named as in a dump")
+      ->type_name("")
+      ->required();
+  origin->add_flag("--nan-only", arguments.nan_only, "Inf is no fault, as where masks are made of it");
+  add_common_options(*origin, arguments.is_json, arguments.output);
+  origin->footer(
+      "Example:\n"
+      "  tensorstat origin dump/rank_0                which operator made the first NaN, and from what inputs\n\n"
+      "Wants rows of inputs and outputs, with nan count and inf counts, or max and min.\n\n"
+      "Exit status: 0 there is neither NaN nor Inf; 1 there is; 2 wrong usage; 3 some input could not be read; 5 the "
+      "result could not be written.");
+  return origin;
+}
+
+int run_diff(const DiffArguments& arguments, const MeterOptions& meter, Console& console) {
+  auto tolerances = parsed_file<Tolerances>(arguments.tolerances);
+  const auto renames = parsed_file<Renames>(arguments.renames);
+  if (!tolerances || !renames) {
+    console.say(tolerances ? renames.error().message : tolerances.error().message);
+    return kUsage;
+  }
+  if (arguments.rtol >= 0) {
+    tolerances->set_default({arguments.rtol, arguments.atol, arguments.any_dtype});
+  }
+  auto reading = std::async(std::launch::async, [&] { return read_recorded(arguments.b, meter, console); });
+  const auto a = read_recorded(arguments.a, meter, console);
+  const auto b = reading.get();
+  for (const auto* side : {&a, &b}) {
+    if (*side) continue;
+    console.say(side->error().message);
+    return kNotRead;
+  }
+  const Differences differences = compare(a->record, b->record, *renames, *tolerances);
+  std::vector<Beginning> first;
+  if (arguments.first) first = beginnings(a->record, b->record, differences);
+  const Diff diff{a->record, b->record, differences, arguments.first ? &first : nullptr};
+  int exit = differences.is_clean() ? kDone : kFound;
+  if (!a->is_whole || !b->is_whole) exit = kNotRead;
+  return write_out(arguments.output, arguments.is_json ? json_of(diff) : text_of(diff, arguments.all), exit, console);
+}
+
+int run_origin(const OriginArguments& arguments, const MeterOptions& meter, Console& console) {
+  const auto read = read_recorded(arguments.path, meter, console);
+  if (!read) {
+    console.say(read.error().message);
+    return kNotRead;
+  }
+  const Origin origin = origin_of(read->record, arguments.nan_only);
+  int exit = origin.producers.empty() && origin.entered.empty() ? kDone : kFound;
+  if (!read->is_whole) exit = kNotRead;
+  const std::string text =
+      arguments.is_json ? json_of(read->record, origin) : text_of(read->record, origin);
+  return write_out(arguments.output, text, exit, console);
+}
+
+}  // namespace tensorstat::cli

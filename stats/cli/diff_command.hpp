@@ -1,0 +1,35 @@
+// `tensorstat diff` and `tensorstat origin`: where two runs part, and where NaN and Inf began in one.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <tensorstat/meter.hpp>
+
+#include "stats/cli/console.hpp"
+
+namespace tensorstat::cli {
+
+struct DiffArguments {
+  std::string a, b;
+  std::string tolerances, renames;  // files
+  double rtol = -1, atol = 0;       // rtol -1: that of the dtype
+  bool any_dtype = false;
+  bool first = false, all = false, is_json = false;
+  std::string output;  // empty: stdout
+};
+
+struct OriginArguments {
+  std::string path;
+  bool nan_only = false, is_json = false;
+  std::string output;
+};
+
+// Adds the subcommand to `app`; what it is given goes to `arguments`, which outlives the parsing.
+CLI::App* add_diff_command(CLI::App& app, DiffArguments& arguments);
+CLI::App* add_origin_command(CLI::App& app, OriginArguments& arguments);
+
+// The exit status: kFound where something differs, or NaN or Inf is there.
+int run_diff(const DiffArguments& arguments, const MeterOptions& meter, Console& console);
+int run_origin(const OriginArguments& arguments, const MeterOptions& meter, Console& console);
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,120 @@
+#include "stats/cli/recorded.hpp"
+
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "stats/cli/inputs.hpp"
+#include "stats/dump/survey.hpp"
+#include "stats/dump/dump_place.hpp"
+#include "stats/files/folders.hpp"
+#include "stats/files/shown.hpp"
+
+namespace tensorstat::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_file_of_rows(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return path.extension() == ".csv" || name == "dump.json" || name == "debug.json";
+}
+
+void find_files_of_rows(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults) {
+  for (const FolderEntry& entry : entries_of(folder, faults)) {
+    if (entry.is_folder) {
+      find_files_of_rows(entry.path, files, faults);
+    } else if (is_file_of_rows(entry.path) && fs::path(entry.path).filename() != "mapping.csv" &&
+               fs::path(entry.path).parent_path().filename() != "execution_order") {
+      files.push_back(entry.path);
+    }
+  }
+}
+
+std::uint64_t number_or(const Identity& who, std::string_view column, std::uint64_t otherwise) {
+  const Cell* cell = who.find(column);
+  const auto* number = cell ? std::get_if<std::uint64_t>(cell) : nullptr;
+  return number ? *number : otherwise;
+}
+
+Status add_rows(const std::string& path, Record& record) {
+  const DumpPlace place = place_of_file(path);
+  const auto read = read_rows_of_file(path, [&](Row&& row) -> Status {
+    const Identity& who = row.identity;
+    record.add(row, {.name = who.op_name,
+                     .file = {},
+                     .rank = static_cast<std::uint32_t>(number_or(who, "rank", place.rank)),
+                     .iteration = number_or(who, "iteration", place.iteration)});
+    return {};
+  });
+  return read ? Status() : read.error();
+}
+
+// What the comparison of two tensors wants to know.
+const Categories kOfTensors = {Category::kMax,         Category::kMin,      Category::kAvg,
+                               Category::kL2norm,      Category::kNanCount, Category::kNegativeInfCount,
+                               Category::kPositiveInfCount, Category::kZeroCount, Category::kMd5};
+
+void measure_tensors(const std::string& root, const std::vector<std::string>& files, const MeterOptions& options,
+                     Console& console, Recorded& read) {
+  Meter meter(options);
+  Survey::Listener listener;
+  listener.measured = [&](Entry&& entry) {
+    const Identity& who = entry.row.identity;
+    const bool is_dumped = who.op_type != "Tensor";
+    std::string name = who.op_name;
+    if (!is_dumped) {
+      const std::string below = entry.path == root ? "" : fs::path(entry.path).lexically_relative(root).string();
+      name = below + (entry.tensor && !below.empty() ? "::" : "") + entry.tensor.value_or("");
+    }
+    read.record.add(entry.row, {.name = name,
+                                .file = entry.label(),
+                                .rank = static_cast<std::uint32_t>(number_or(who, "rank", 0)),
+                                .iteration = is_dumped ? number_or(who, "iteration", 0) : 0});
+  };
+  const auto complain = [&](const std::string& what) {
+    console.say(what);
+    read.is_whole = false;
+  };
+  listener.unreadable = [&](const Error& error) { complain(error.message); };
+  listener.unmeasured = [&](const std::string& label, const Error& error) { complain(label + ": " + error.message); };
+  listener.progressed = [&](const Survey::Progress& progress) {
+    console.progress(progress.tensors, progress.known + files.size() - progress.files, progress.bytes);
+  };
+  Survey survey(meter, {kOfTensors, Precision::kHigh, On::kAuto}, false, std::move(listener));
+  for (const std::string& file : files) survey.add(file);
+  survey.finish();
+  console.hide_progress();
+}
+
+}  // namespace
+
+Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, Console& console) {
+  Recorded read;
+  std::error_code ignored;
+  std::vector<std::string> files;
+  std::vector<Error> faults;
+  if (fs::is_directory(path, ignored)) {
+    find_files_of_rows(path, files, faults);
+  } else if (is_file_of_rows(path)) {
+    files.push_back(path);
+  }
+  const bool has_rows = !files.empty();
+  for (const std::string& file : files) {
+    if (Status added = add_rows(file, read.record); !added) faults.push_back(added.error());
+  }
+  if (!has_rows) {
+    const Inputs inputs = find_inputs({path});
+    faults.insert(faults.end(), inputs.faults.begin(), inputs.faults.end());
+    measure_tensors(path, inputs.files, meter, console, read);
+  }
+  for (const Error& fault : faults) console.say(fault.message);
+  read.is_whole = read.is_whole && faults.empty();
+  if (read.record.rows().empty()) {
+    return Error{Code::kUnreadable, printable(path) + ": there is nothing to compare: no rows and no tensors"};
+  }
+  read.record.sort();
+  return read;
+}
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,24 @@
+// What `tensorstat diff` and `tensorstat origin` are given, read: rows of statistics, or tensors, which are measured.
+#pragma once
+
+#include <string>
+#include <tensorstat/meter.hpp>
+
+#include "stats/cli/console.hpp"
+#include "stats/compare/record.hpp"
+
+namespace tensorstat::cli {
+
+struct Recorded {
+  Record record;       // sorted
+  bool is_whole = true;  // else some of it could not be read, which the console has been told
+};
+
+// `path` is a file of rows (statistic.csv in any dialect), a file of tensors, or a folder. Of a folder, all files of
+// rows below it; where there are none, all files of tensors. Rank and iteration are those that a row says, else those
+// of the folders of a dump. A tensor is known by its operator where its file has the name of a dump, else by its path
+// below the folder and its name in the file.
+// An error: nothing could be read.
+Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, Console& console);
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,126 @@
+#include "stats/compare/course.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+
+namespace tensorstat {
+namespace {
+
+// Whether an operator exchanges data with other ranks, by its type: the names of MPI, NCCL, HCCL and the frameworks.
+bool communicates(std::string_view op_type) {
+  constexpr std::array kWords = {"allreduce", "allgather", "reducescatter", "broadcast", "alltoall",
+                                 "receive",   "recv",      "barrier",       "scatterv",  "gatherv"};
+  std::string letters;
+  for (const char c : op_type) {
+    if (c >= 'A' && c <= 'Z') letters += static_cast<char>(c - 'A' + 'a');
+    if (c >= 'a' && c <= 'z') letters += c;
+  }
+  // "BroadcastTo" makes a shape larger; no other rank is asked.
+  if (letters.starts_with("broadcastto") || letters.starts_with("broadcastgrad")) return false;
+  return std::ranges::any_of(kWords, [&](std::string_view word) { return letters.find(word) != letters.npos; });
+}
+
+class Follower {
+ public:
+  Follower(const Record& record, const std::function<Marked(const Seen&)>& mark) : record_(record) {
+    marks_.reserve(record.rows().size());
+    for (const Seen& row : record.rows()) marks_.push_back(mark(row));
+    meet();
+  }
+
+  std::vector<Role> roles() {
+    std::vector<Role> roles;
+    roles.reserve(record_.run_count());
+    for (std::uint32_t run = 0; run < record_.run_count(); ++run) roles.push_back(role_of(run));
+    return roles;
+  }
+
+ private:
+  // The ranks of one run of an operator of communication.
+  using Meeting = std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>;  // name, iteration, how many before
+
+  const Marked& mark(const Seen& row) const { return marks_[static_cast<std::size_t>(&row - record_.rows().data())]; }
+
+  void meet() {
+    std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>, std::uint32_t> before;  // by rank
+    std::unordered_map<std::uint32_t, bool> known;
+    for (std::uint32_t run = 0; run < record_.run_count(); ++run) {
+      const Seen& first = record_.run(run).front();
+      const auto [type, is_new] = known.try_emplace(first.op_type);
+      if (is_new) type->second = communicates(record_.texts()[first.op_type]);
+      if (!type->second) continue;
+      const Meeting meeting{first.name, first.iteration, before[{first.name, first.iteration, first.rank}]++};
+      bool& any = meetings_[meeting];
+      for (const Seen& row : record_.run(run)) any |= row.is_input && mark(row).has_fault;
+      meeting_of_.emplace(run, meeting);
+    }
+  }
+
+  Role role_of(std::uint32_t run) {
+    const auto rows = record_.run(run);
+    bool& is_second = had_fault_[rows.front().rank];
+    const auto is_overwritten = [&](const Seen& input) {
+      return !is_second && std::ranges::any_of(rows, [&](const Seen& row) {
+        return !row.is_input && row.shape == input.shape && row.dtype == input.dtype &&
+               mark(row).content == mark(input).content;
+      });
+    };
+    const Seen* input = nullptr;
+    bool has_output = false;
+    for (const Seen& row : rows) {
+      if (!mark(row).has_fault) continue;
+      if (!row.is_input) {
+        has_output = true;
+      } else if (input == nullptr && !is_overwritten(row)) {
+        input = &row;
+      }
+    }
+    const auto meeting = meeting_of_.find(run);
+    const bool is_sent = meeting != meeting_of_.end() && meetings_.at(meeting->second);
+    Role role = Role::kClean;
+    if (input != nullptr && !is_second && !is_sent) {
+      role = Role::kEnters;
+    } else if (input != nullptr || is_sent) {
+      role = has_output ? Role::kPasses : input != nullptr ? Role::kEnds : Role::kClean;
+    } else if (has_output) {
+      role = Role::kBegins;
+    }
+    is_second |= role != Role::kClean;
+    return role;
+  }
+
+  const Record& record_;
+  std::vector<Marked> marks_;
+  std::map<Meeting, bool> meetings_;  // whether a rank comes with the fault
+  std::unordered_map<std::uint32_t, Meeting> meeting_of_;
+  std::unordered_map<std::uint32_t, bool> had_fault_;  // a rank
+};
+
+}  // namespace
+
+std::uint64_t content_of(const StatisticsView& statistics, std::uint64_t so_far) {
+  const auto word = [](const Value& value) -> std::uint64_t {
+    if (const auto* real = std::get_if<double>(&value)) return std::isnan(*real) ? 1 : std::bit_cast<std::uint64_t>(*real);
+    if (const auto* whole = std::get_if<std::uint64_t>(&value)) return *whole;
+    if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<std::uint64_t>(*whole);
+    const auto* digest = std::get_if<Digest>(&value);
+    return digest ? std::hash<std::string>()(to_string(*digest)) : 2;
+  };
+  for (const Value& value : statistics.values) {
+    so_far = (so_far ^ word(value)) * 0x9e3779b97f4a7c15u;
+    so_far ^= so_far >> 32;
+  }
+  return so_far;
+}
+
+std::vector<Role> roles_of(const Record& record, const std::function<Marked(const Seen&)>& mark) {
+  return Follower(record, mark).roles();
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,38 @@
+// Follows a fault of tensors, such as "holds NaN" or "differs from the other run", through the operators of a record in
+// the order of their execution: who began it, and who passed it on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "stats/compare/record.hpp"
+
+namespace tensorstat {
+
+enum class Role : std::uint8_t {
+  kClean,    // none of its tensors has the fault
+  kBegins,   // an output has it and no input
+  kEnters,   // an input has it, and no tensor of this rank had it before: it came from outside, such as with a weight
+  kPasses,   // an input has it, and an output
+  kEnds,     // an input has it and no output
+};
+
+// What is known of a row: whether it has the fault, and a number that is the same for rows of the same content.
+struct Marked {
+  bool has_fault = false;
+  std::uint64_t content = 0;
+};
+
+// Such a number for the values of a row; `so_far` is that of other rows of the same tensor, or anything.
+std::uint64_t content_of(const StatisticsView& statistics, std::uint64_t so_far = 0);
+
+// The role of each run of `record`, which is sorted.
+//
+// An operator that works in place leaves its result in its input, too, and such an input tells nothing of what the
+// operator was given. An input with the content of an output of the same run counts only where its rank had the fault
+// before: of two beginnings in one rank, a second one in place is taken for one that passes it on. What an operator of
+// communication (AllReduce, Broadcast and the like) gets, it gets from every rank: an input of any rank counts.
+std::vector<Role> roles_of(const Record& record, const std::function<Marked(const Seen&)>& mark);
+
+}  // namespace tensorstat

@@ -1,0 +1,143 @@
+#include "stats/compare/differences.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "stats/compare/course.hpp"
+#include "stats/files/shown.hpp"
+#include "stats/rows/op_name.hpp"
+
+namespace tensorstat {
+namespace {
+
+struct Key {
+  std::uint32_t name;  // of texts that both records share
+  std::uint32_t rank;
+  std::uint64_t iteration;
+  std::uint32_t slot;
+  bool is_input;
+  std::uint32_t row;
+
+  auto what() const { return std::tie(name, rank, iteration, slot, is_input); }
+};
+
+std::vector<Key> keys_of(const Record& record, const Renames* renames, Texts& shared) {
+  std::vector<std::uint32_t> known(record.texts().size(), Texts::kNone);
+  std::vector<Key> keys;
+  keys.reserve(record.rows().size());
+  for (std::uint32_t i = 0; i < record.rows().size(); ++i) {
+    const Seen& row = record.rows()[i];
+    std::uint32_t& name = known[row.name];
+    if (name == Texts::kNone) {
+      const std::string& own = record.texts()[row.name];
+      name = shared.id(escaped_op_name(renames ? renames->of(own) : own));
+    }
+    keys.push_back({name, row.rank, row.iteration, row.slot, row.is_input, i});
+  }
+  std::ranges::stable_sort(keys, [](const Key& a, const Key& b) { return a.what() < b.what(); });
+  return keys;
+}
+
+constexpr std::uint32_t kNoPair = UINT32_MAX;
+
+}  // namespace
+
+Result<Renames> Renames::parse(std::string_view text) {
+  Renames renames;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty() || line.starts_with('#')) continue;
+    const std::size_t comma = line.find(',');
+    const std::string_view from = line.substr(0, comma), to = comma == line.npos ? "" : line.substr(comma + 1);
+    const auto wrong = [&](const std::string& what) {
+      return Error{Code::kInvalid, "line " + std::to_string(number) + ": \"" + shown(line) + "\" " + what};
+    };
+    if (from.empty() || to.empty() || to.find(',') != to.npos) return wrong("is not NAME_IN_A,NAME_IN_B");
+    const bool is_beginning = from.ends_with('*');
+    if (is_beginning != to.ends_with('*')) return wrong("has one name with * at its end and one without");
+    const std::size_t cut = is_beginning ? 1 : 0;
+    renames.lines_.push_back({std::string(from.substr(0, from.size() - cut)), std::string(to.substr(0, to.size() - cut)),
+                              is_beginning});
+  }
+  return renames;
+}
+
+std::string Renames::of(std::string_view name) const {
+  for (const Line& line : lines_) {
+    if (line.is_beginning ? name.starts_with(line.from) : name == line.from) {
+      return line.to + std::string(name.substr(line.from.size()));
+    }
+  }
+  return std::string(name);
+}
+
+Differences compare(const Record& a, const Record& b, const Renames& renames, const Tolerances& tolerances) {
+  Texts shared;
+  const auto keys_a = keys_of(a, &renames, shared), keys_b = keys_of(b, nullptr, shared);
+  Differences found;
+  auto in_a = keys_a.begin();
+  auto in_b = keys_b.begin();
+  while (in_a != keys_a.end() || in_b != keys_b.end()) {
+    if (in_b == keys_b.end() || (in_a != keys_a.end() && in_a->what() < in_b->what())) {
+      found.only_a.push_back((in_a++)->row);
+    } else if (in_a == keys_a.end() || in_b->what() < in_a->what()) {
+      found.only_b.push_back((in_b++)->row);
+    } else {
+      found.pairs.push_back({(in_a++)->row, (in_b++)->row, {}});
+    }
+  }
+  std::ranges::sort(found.pairs, {}, &Pair::in_a);
+  std::ranges::sort(found.only_a);
+  std::ranges::sort(found.only_b);
+  for (Pair& pair : found.pairs) {
+    const Seen &row_a = a.rows()[pair.in_a], &row_b = b.rows()[pair.in_b];
+    pair.judgement = judge(a, row_a, b, row_b, tolerances.of(a.texts()[row_a.name], a.texts()[row_a.dtype]));
+    found.different_count += pair.judgement.verdict == Verdict::kDifferent;
+  }
+  return found;
+}
+
+std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differences& differences) {
+  std::vector<std::uint32_t> pair_of(a.rows().size(), kNoPair);
+  std::vector<bool> is_known(a.run_count());  // to the other run
+  for (std::uint32_t i = 0; i < differences.pairs.size(); ++i) {
+    const std::uint32_t row = differences.pairs[i].in_a;
+    pair_of[row] = i;
+    is_known[a.rows()[row].run] = true;
+  }
+  const auto pair = [&](const Seen& row) -> const Pair* {
+    const std::uint32_t at = pair_of[static_cast<std::size_t>(&row - a.rows().data())];
+    return at == kNoPair ? nullptr : &differences.pairs[at];
+  };
+  const auto roles = roles_of(a, [&](const Seen& row) -> Marked {
+    const Pair* of_row = pair(row);
+    if (of_row == nullptr) return {is_known[row.run], content_of(a.statistics(row))};
+    const std::uint64_t content = content_of(b.statistics(b.rows()[of_row->in_b]), content_of(a.statistics(row), 1));
+    return {of_row->judgement.verdict == Verdict::kDifferent, content};
+  });
+
+  std::vector<Beginning> found;
+  for (std::uint32_t run = 0; run < a.run_count(); ++run) {
+    if (roles[run] != Role::kBegins && roles[run] != Role::kEnters) continue;
+    const bool enters = roles[run] == Role::kEnters;
+    const Seen* first = nullptr;
+    double of_inputs = 0, of_first = 0;
+    for (const Seen& row : a.run(run)) {
+      const Pair* of_row = pair(row);
+      const bool differs = of_row == nullptr || of_row->judgement.verdict == Verdict::kDifferent;
+      const double difference = of_row == nullptr ? HUGE_VAL : of_row->judgement.difference;
+      if (row.is_input && !differs) of_inputs = std::max(of_inputs, difference);
+      if (row.is_input != enters || !differs) continue;
+      if (first == nullptr) first = &row;
+      of_first = std::max(of_first, difference);
+    }
+    const auto at = static_cast<std::uint32_t>(first - a.rows().data());
+    found.push_back({at, enters ? of_first : of_first - of_inputs, enters});
+  }
+  return found;
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,62 @@
+// Two records, row beside row: what differs, and where it began.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tensorstat/status.hpp>
+#include <utility>
+#include <vector>
+
+#include "stats/compare/judge.hpp"
+#include "stats/compare/record.hpp"
+
+namespace tensorstat {
+
+// How names of the one run become names of the other.
+class Renames {
+ public:
+  // A line each: NAME_IN_A,NAME_IN_B. Where both end in *, what stands before it is replaced at the beginning of every
+  // name. The first line that fits counts. # begins a comment.
+  static Result<Renames> parse(std::string_view text);
+
+  std::string of(std::string_view name_in_a) const;
+
+ private:
+  struct Line {
+    std::string from, to;
+    bool is_beginning;
+  };
+  std::vector<Line> lines_;
+};
+
+struct Pair {
+  std::uint32_t in_a = 0, in_b = 0;  // places among the rows
+  Judgement judgement;
+};
+
+// The first tensor of a run of an operator where a difference begins.
+struct Beginning {
+  std::uint32_t in_a = 0;
+  // By how much its greatest relative difference exceeds that of the run's inputs.
+  double added = 0;
+  bool enters = false;  // with an input, and no operator before had a difference: see Role::kEnters
+};
+
+struct Differences {
+  std::vector<Pair> pairs;                    // in the order of A
+  std::vector<std::uint32_t> only_a, only_b;  // without a partner
+  std::uint64_t different_count = 0;
+
+  bool is_clean() const { return different_count == 0 && only_a.empty() && only_b.empty(); }
+};
+
+// Pairs rows of the same name, rank, iteration, io and slot; of several, the first with the first. Names are compared
+// as they are in files, with _ for / \ . and space, because some dialects keep no others.
+Differences compare(const Record& a, const Record& b, const Renames& renames, const Tolerances& tolerances);
+
+// In the order of execution of A, which is sorted: the operators whose inputs agree and whose outputs do not. All
+// others that differ got it from these. An operator that the other run does not have at all is not judged.
+std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differences& differences);
+
+}  // namespace tensorstat

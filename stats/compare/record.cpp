@@ -1,0 +1,89 @@
+#include "stats/compare/record.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace tensorstat {
+
+std::uint32_t Texts::find(std::string_view text) const {
+  const auto known = ids_.find(text);
+  return known == ids_.end() ? kNone : known->second;
+}
+
+std::uint32_t Texts::id(std::string_view text) {
+  if (const std::uint32_t known = find(text); known != kNone) return known;
+  const auto id = static_cast<std::uint32_t>(texts_.size());
+  ids_.emplace(texts_.emplace_back(text), id);
+  return id;
+}
+
+void Record::add(const Row& row, const Place& at) {
+  Seen seen;
+  seen.op_type = texts_.id(row.identity.op_type);
+  seen.name = texts_.id(at.name);
+  seen.file = texts_.id(at.file);
+  seen.dtype = texts_.id(row.data_type);
+  seen.shape = texts_.id(to_string(row.shape));
+  seen.rank = at.rank;
+  seen.slot = static_cast<std::uint32_t>(std::min<std::uint64_t>(row.identity.slot, UINT32_MAX));
+  seen.is_input = row.identity.io == "input";
+  seen.iteration = at.iteration;
+  seen.timestamp_us = row.identity.timestamp_us;
+  seen.element_count = element_count(row.shape) ? *element_count(row.shape) : 0;
+  seen.first_value = values_.size();
+
+  // Rows that come one after another nearly always have the same categories.
+  std::size_t known = categories_.size();
+  while (known > 0 && categories_[known - 1] != row.statistics.categories) --known;
+  if (known == 0) {
+    categories_.push_back(row.statistics.categories);
+    known = categories_.size();
+  }
+  seen.categories = static_cast<std::uint32_t>(known - 1);
+  values_.insert(values_.end(), row.statistics.values.begin(), row.statistics.values.end());
+
+  const auto is_same_run = [&] {
+    const auto place = [](const Seen& of) { return std::tie(of.op_type, of.name, of.rank, of.iteration); };
+    if (rows_.empty() || place(rows_.back()) != place(seen)) return false;
+    return std::none_of(rows_.begin() + static_cast<std::ptrdiff_t>(first_rows_.back()), rows_.end(), [&](const Seen& of) {
+      return of.is_input == seen.is_input && of.slot == seen.slot;
+    });
+  };
+  if (!is_same_run()) first_rows_.push_back(rows_.size());
+  seen.run = run_count() - 1;
+  rows_.push_back(seen);
+}
+
+void Record::sort() {
+  std::vector<std::uint32_t> order(run_count());
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const Seen &x = rows_[first_rows_[a]], &y = rows_[first_rows_[b]];
+    return std::tie(x.iteration, x.timestamp_us) < std::tie(y.iteration, y.timestamp_us);
+  });
+  std::vector<Seen> rows;
+  std::vector<std::size_t> first_rows;
+  rows.reserve(rows_.size());
+  first_rows.reserve(order.size());
+  for (const std::uint32_t old : order) {
+    first_rows.push_back(rows.size());
+    for (Seen row : run(old)) {
+      row.run = static_cast<std::uint32_t>(first_rows.size() - 1);
+      rows.push_back(row);
+    }
+  }
+  rows_ = std::move(rows);
+  first_rows_ = std::move(first_rows);
+}
+
+StatisticsView Record::statistics(const Seen& row) const {
+  const Categories& categories = categories_[row.categories];
+  return {categories, {values_.data() + row.first_value, categories.size()}};
+}
+
+std::span<const Seen> Record::run(std::uint32_t number) const {
+  const std::size_t end = number + 1 < run_count() ? first_rows_[number + 1] : rows_.size();
+  return std::span(rows_).subspan(first_rows_[number], end - first_rows_[number]);
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,81 @@
+// What a run of a program left in rows of statistics, small enough that millions of them fit in memory.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tensorstat/rows.hpp>
+#include <unordered_map>
+#include <vector>
+
+namespace tensorstat {
+
+// Each text once, known by a number.
+class Texts {
+ public:
+  Texts() = default;
+  Texts(Texts&&) = default;
+  Texts& operator=(Texts&&) = default;
+
+  std::uint32_t id(std::string_view text);
+  // The number of a text that is here; kNone where it is not.
+  std::uint32_t find(std::string_view text) const;
+  const std::string& operator[](std::uint32_t id) const { return texts_[id]; }
+  std::size_t size() const { return texts_.size(); }
+
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+ private:
+  std::deque<std::string> texts_;  // which does not move them
+  std::unordered_map<std::string_view, std::uint32_t> ids_;
+};
+
+// One row: a tensor of one run of an operator. The numbers that are not explained are of the record's texts.
+struct Seen {
+  std::uint32_t op_type = 0, name = 0, file = 0, dtype = 0, shape = 0;
+  std::uint32_t categories = 0;  // of the record's lists of categories
+  std::uint32_t rank = 0, slot = 0;
+  std::uint32_t run = 0;  // rows of one run of an operator have one number, and stand one after another
+  bool is_input = false;
+  std::uint64_t iteration = 0, timestamp_us = 0;
+  std::uint64_t element_count = 0;
+  std::uint64_t first_value = 0;  // of the record's values
+};
+
+class Record {
+ public:
+  // Where a row comes from, beside what it says itself.
+  struct Place {
+    std::string_view name;  // what it is known by: an operator's name, or a tensor's path
+    std::string_view file;  // the tensor's file and its name in it; empty for a row of an operator
+    std::uint32_t rank = 0;
+    std::uint64_t iteration = 0;
+  };
+
+  // Adds what a row says. It belongs to the run of the row before it where operator, rank and iteration are the same,
+  // unless its io and slot were in that run.
+  void add(const Row& row, const Place& place);
+
+  // Brings the runs into the order of execution: by iteration, then by the time of their first row; those of one time
+  // stay as they were added. Numbers the runs anew.
+  void sort();
+
+  const std::vector<Seen>& rows() const { return rows_; }
+  const Texts& texts() const { return texts_; }
+  StatisticsView statistics(const Seen& row) const;
+
+  // The rows of a run, from 0 to run_count() - 1.
+  std::span<const Seen> run(std::uint32_t number) const;
+  std::uint32_t run_count() const { return static_cast<std::uint32_t>(first_rows_.size()); }
+
+ private:
+  Texts texts_;
+  std::vector<Categories> categories_;
+  std::vector<Seen> rows_;
+  std::vector<Value> values_;
+  std::vector<std::size_t> first_rows_;  // of the runs
+};
+
+}  // namespace tensorstat

@@ -1,0 +1,85 @@
+#include "stats/dump/dumped_tensor.hpp"
+
+#include <limits>
+#include <memory>
+#include <span>
+
+#include "stats/dump/pending_run.hpp"
+#include "stats/files/shown.hpp"
+#include "stats/files/tensor_source.hpp"
+
+namespace tensorstat {
+namespace {
+
+Io io_of(const Identity& who) { return who.io == "input" ? Io::kInput : Io::kOutput; }
+
+Stored stored_as(std::string_view data_type) {
+  if (data_type == "int4") return Stored::kInt4;
+  if (data_type == "uint1") return Stored::kUint1;
+  if (data_type == "complex64") return Stored::kComplex64;
+  return data_type == "complex128" ? Stored::kComplex128 : Stored::kPlain;
+}
+
+Result<DumpTensor> read_tensor(const std::string& label, const Identity& who, TensorReader& reader) {
+  if (who.slot > std::numeric_limits<std::uint32_t>::max()) {
+    return Error{Code::kUnsupported,
+                 printable(label) + ": slot " + std::to_string(who.slot) + " is above 4294967295"};
+  }
+  reader.rewind(TensorReader::Order::kC, TensorReader::View::kOriginal);
+  auto bits = std::make_shared<std::vector<std::byte>>(reader.data_size_bytes());
+  std::span<std::byte> room = *bits;
+  while (!room.empty()) {
+    const auto got = reader.read(room);
+    if (!got) return got.error();
+    if (*got == 0) return Error{Code::kUnreadable, printable(label) + ": ends early"};
+    room = room.subspan(*got);
+  }
+  DumpTensor tensor;
+  tensor.stored = stored_as(reader.data_type());
+  tensor.tensor = {.dtype = reader.dtype(), .element_count = reader.element_count(), .address = bits->data()};
+  tensor.shape = reader.shape();
+  if (is_complex(tensor.stored)) tensor.shape.pop_back();  // of the two parts
+  tensor.io = io_of(who);
+  tensor.slot = static_cast<std::uint32_t>(who.slot);
+  tensor.timestamp_us = who.timestamp_us > 1 ? who.timestamp_us : reader.modified_us();
+  tensor.keep_alive = std::move(bits);
+  return tensor;
+}
+
+Original original_of(const DumpedFile& file) {
+  const std::string& dtype = file.named.original_dtype;
+  return dtype == "complex64" || dtype == "complex128" ? Original::kComplex : original_from(dtype);
+}
+
+}  // namespace
+
+void read_tensors(const DumpedFile& file, const std::function<bool(Io)>& wants,
+                  const std::function<void(const Error&)>& unreadable, std::vector<DumpTensor>& tensors) {
+  const auto add = [&](const std::string& label, const Identity& who, TensorReader& reader) {
+    auto tensor = read_tensor(label, who, reader);
+    tensor ? tensors.push_back(*std::move(tensor)) : unreadable(tensor.error());
+  };
+  if (!file.holds_run) {
+    if (!wants(io_of(file.named.identity))) return;
+    auto reader = open_tensor(file.path, {original_of(file)});
+    return reader ? add(file.path, file.named.identity, *reader) : unreadable(reader.error());
+  }
+  if (!wants(Io::kInput) && !wants(Io::kOutput)) return;
+  auto source = open_tensors(file.path, {.takes_complex = true});
+  if (!source) return unreadable(source.error());
+  while (auto reader = (*source)->next()) {
+    if (!*reader) {
+      unreadable(reader->error());
+      continue;
+    }
+    Identity who = file.named.identity;
+    const std::string label = tensor_label(file.path, (*reader)->name());
+    if (!read_slot((*reader)->name().value_or(""), who)) {
+      unreadable({Code::kUnreadable, printable(label) + ": is named as a file of inputs and outputs, and is neither"});
+    } else if (wants(io_of(who))) {
+      add(label, who, **reader);
+    }
+  }
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,170 @@
+// `tensorstat diff` and `tensorstat origin`, run as a user would: what they say, in text and JSON, and how they end.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/command_run.hpp"
+#include "tests/support/npy_files.hpp"
+
+namespace tensorstat::test {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kHeading =
+    "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value,L2Norm Value\n";
+
+// Rows as MindSpore 2.7 writes them, of a graph of three operators; `values` are the max of each row in turn.
+std::string dump(const std::vector<std::string>& values, const std::string& prefix = "Default_") {
+  const char* rows[][4] = {{"Mul", "net_Mul-op1", "input", "0"}, {"Mul", "net_Mul-op1", "output", "0"},
+                           {"Exp", "net_Exp-op2", "input", "0"}, {"Exp", "net_Exp-op2", "output", "0"},
+                           {"Sub", "net_Sub-op3", "input", "0"}, {"Sub", "net_Sub-op3", "output", "0"}};
+  std::string text = kHeading;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto& [type, name, io, slot] = rows[i];
+    text += std::string(type) + "," + prefix + name + ",0,0," + std::to_string(100 + i) + "," + io + "," + slot +
+            ",24,float32,\"(2,3)\"," + values[i] + ",-1,2,\n";
+  }
+  return text;
+}
+
+void put(const ScratchFolder& folder, const std::string& name, const std::string& text) {
+  const std::string path = folder / name;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  std::ofstream(path) << text;
+}
+
+TEST(DiffCommand, SaysNothingDiffersAndEndsWith0) {
+  ScratchFolder folder;
+  put(folder, "a/rank_0/net/0/7/statistic.csv", dump({"1", "2", "2", "3"}));
+  put(folder, "b/rank_0/net/0/7/statistic.csv", dump({"1", "2", "2", "3"}));
+  const Ran ran = run(folder, "diff a b");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_EQ(ran.out, "4 tensors compared, 0 differ, 0 only in A, 0 only in B\n");
+}
+
+TEST(DiffCommand, FindsTheFirstOperatorToDiffer) {
+  ScratchFolder folder;
+  put(folder, "a/rank_0/net/0/7/statistic.csv", dump({"1", "2", "2", "3", "3", "4"}));
+  put(folder, "b/rank_0/net/0/7/statistic.csv", dump({"1", "2", "2", "6", "6", "8"}));
+  const Ran ran = run(folder, "diff a b --first --format json");
+  EXPECT_EQ(ran.exit, 1) << ran.err;
+  const Json found = Json::parse(ran.out);
+  EXPECT_EQ(found["schema_version"], 1);
+  EXPECT_EQ(found["compared"], 6);
+  EXPECT_EQ(found["different"], 3);
+  EXPECT_EQ(found["first"], Json::parse(R"([{"op_type": "Exp", "op_name": "Default_net_Exp-op2", "rank": 0,
+    "iteration": 7, "io": "output", "slot": 0, "added": 0.5, "enters": false}])"));
+  EXPECT_EQ(found["pairs"][3]["verdict"], "different");
+  EXPECT_EQ(found["pairs"][3]["stats"]["max"], Json::parse(R"({"a": 3, "b": 6})"));
+  EXPECT_EQ(found["pairs"][0]["verdict"], "equal");
+  EXPECT_EQ(found["pairs"][0]["a"], "Default_net_Mul-op1.input.0");
+  const Ran text = run(folder, "diff a b --first");
+  EXPECT_TRUE(text.out.ends_with(
+      "6 tensors compared, 3 differ, 0 only in A, 0 only in B; the first operator to differ: Exp Default_net_Exp-op2 "
+      "output 0 (rank 0, iteration 7)\n")) << text.out;
+}
+
+TEST(DiffCommand, ListsWhatHasNoPartner) {
+  ScratchFolder folder;
+  put(folder, "a.csv", dump({"1", "2", "2", "3"}));
+  put(folder, "b.csv", dump({"1", "2"}));
+  const Ran ran = run(folder, "diff a.csv b.csv --format json");
+  EXPECT_EQ(ran.exit, 1) << ran.err;
+  const Json found = Json::parse(ran.out);
+  EXPECT_EQ(found["different"], 0);
+  EXPECT_EQ(found["unmatched_a"], Json::parse(R"(["Default_net_Exp-op2.input.0", "Default_net_Exp-op2.output.0"])"));
+  EXPECT_EQ(found["unmatched_b"], Json::array());
+}
+
+TEST(DiffCommand, TakesNamesAndTolerancesFromFiles) {
+  ScratchFolder folder;
+  put(folder, "a.csv", dump({"1", "2", "2", "3"}));
+  put(folder, "b.csv", dump({"1", "2.1", "2", "3"}, "Net_"));
+  put(folder, "names", "Default_*,Net_*\n");
+  put(folder, "tolerances", ".*Mul.* rtol=0.1\n");
+  EXPECT_EQ(run(folder, "diff a.csv b.csv").exit, 1);
+  EXPECT_EQ(run(folder, "diff a.csv b.csv --names names").exit, 1);
+  const Ran ran = run(folder, "diff a.csv b.csv --names names --tolerances tolerances --all");
+  EXPECT_EQ(ran.exit, 0) << ran.out << ran.err;
+  EXPECT_TRUE(holds(ran.out, "within     Mul Default_net_Mul-op1 output 0")) << ran.out;
+  put(folder, "tolerances", "( rtol=0.1\n");
+  const Ran wrong = run(folder, "diff a.csv b.csv --tolerances tolerances");
+  EXPECT_EQ(wrong.exit, 2);
+  EXPECT_TRUE(holds(wrong.err, "tolerances: line 1: ")) << wrong.err;
+}
+
+TEST(DiffCommand, MeasuresTensors) {
+  ScratchFolder folder;
+  run_python(folder, R"(
+import os
+import numpy as np
+for name in 'ab':
+  os.makedirs(name + '/sub')
+  np.save(name + '/sub/w.npy', np.float32([1, 2, 3]))
+np.save('a/v.npy', np.float32([1, 2, 3]))
+np.save('b/v.npy', np.float32([1, np.nan, 3]))
+np.save('a/only.npy', np.float32([1]))
+)");
+  const Ran ran = run(folder, "diff a b --format json");
+  EXPECT_EQ(ran.exit, 1) << ran.err;
+  const Json found = Json::parse(ran.out);
+  EXPECT_EQ(found["compared"], 2);
+  EXPECT_EQ(found["different"], 1);
+  EXPECT_EQ(found["unmatched_a"], Json::parse(R"(["a/only.npy"])"));
+  for (const Json& pair : found["pairs"]) {
+    const bool is_v = pair["a"] == "a/v.npy";
+    EXPECT_EQ(pair["verdict"], is_v ? "different" : "equal");
+    EXPECT_EQ(pair["stats"]["max"]["b"], is_v ? Json("nan") : Json(3));
+  }
+}
+
+TEST(DiffCommand, SaysWhatCannotBeRead) {
+  ScratchFolder folder;
+  put(folder, "a.csv", dump({"1"}));
+  put(folder, "broken.csv", "no heading\n");
+  const Ran ran = run(folder, "diff a.csv missing");
+  EXPECT_EQ(ran.exit, 3);
+  EXPECT_TRUE(holds(ran.err, "missing: ")) << ran.err;
+  EXPECT_EQ(run(folder, "diff a.csv broken.csv").exit, 3);
+  EXPECT_EQ(run(folder, "diff a.csv").exit, 2);
+  EXPECT_EQ(run(folder, "diff a.csv a.csv -o missing/out").exit, 5);
+}
+
+TEST(OriginCommand, TellsProducersFromPropagators) {
+  ScratchFolder folder;
+  put(folder, "dump/rank_0/net/0/7/statistic.csv", dump({"1", "2", "2", "nan", "nan", "nan"}));
+  const Ran ran = run(folder, "origin dump --format json");
+  EXPECT_EQ(ran.exit, 1) << ran.err;
+  const Json found = Json::parse(ran.out);
+  EXPECT_EQ(found["producers"], Json::parse(R"([{"op_type": "Exp", "op_name": "Default_net_Exp-op2", "rank": 0,
+    "iteration": 7, "io": "output", "slot": 0, "nan": null, "inf": 0, "before": ["Default_net_Mul-op1"],
+    "inputs": [{"slot": 0, "stats": {"max": 2, "min": -1, "l2norm": 2}}]}])"));
+  ASSERT_EQ(found["propagators"].size(), 1u);
+  EXPECT_EQ(found["propagators"][0]["op_name"], "Default_net_Sub-op3");
+  EXPECT_EQ(found["entered"], Json::array());
+  EXPECT_TRUE(run(folder, "origin dump").out.ends_with(
+      "3 runs of operators, 1 produced NaN or Inf, 1 passed it on; it began at Exp Default_net_Exp-op2 output 0 (rank 0, "
+      "iteration 7)\n"));
+}
+
+TEST(OriginCommand, KnowsInfAndWhatCameFromOutside) {
+  ScratchFolder folder;
+  put(folder, "clean.csv", dump({"1", "2"}));
+  put(folder, "inf.csv", dump({"1", "inf"}));
+  put(folder, "outside.csv", dump({"nan", "nan"}));
+  EXPECT_EQ(run(folder, "origin clean.csv").exit, 0);
+  EXPECT_EQ(run(folder, "origin inf.csv").exit, 1);
+  EXPECT_EQ(run(folder, "origin inf.csv --nan-only").exit, 0);
+  put(folder, "outside.csv", dump({"nan", "1"}));
+  const Ran ran = run(folder, "origin outside.csv --format json");
+  EXPECT_EQ(ran.exit, 1);
+  const Json found = Json::parse(ran.out);
+  EXPECT_EQ(found["producers"], Json::array());
+  ASSERT_EQ(found["entered"].size(), 1u);
+  EXPECT_EQ(found["entered"][0]["io"], "input");
+}
+
+}  // namespace
+}  // namespace tensorstat::test
