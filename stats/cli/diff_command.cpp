@@ -123,12 +123,13 @@ int run_diff(const DiffArguments& arguments, const MeterOptions& meter, Console&
     console.say(side->error().message);
     return kNotRead;
   }
-  const Differences differences = compare(a->record, b->record, *renames, *tolerances);
+  Differences differences = compare(a->record, b->record, *renames, *tolerances);
+  const auto elements = compare_elements(a->record, b->record, *tolerances, differences, console);
   std::vector<Beginning> first;
   if (arguments.first) first = beginnings(a->record, b->record, differences);
-  const Diff diff{a->record, b->record, differences, arguments.first ? &first : nullptr};
+  const Diff diff{a->record, b->record, differences, elements.found, arguments.first ? &first : nullptr};
   int exit = differences.is_clean() ? kDone : kFound;
-  if (!a->is_whole || !b->is_whole) exit = kNotRead;
+  if (!a->is_whole || !b->is_whole || !elements.is_whole) exit = kNotRead;
   return write_out(arguments.output, arguments.is_json ? json_of(diff) : text_of(diff, arguments.all), exit, console);
 }
 

@@ -42,7 +42,6 @@ Status add_rows(const std::string& path, Record& record) {
   const auto read = read_rows_of_file(path, [&](Row&& row) -> Status {
     const Identity& who = row.identity;
     record.add(row, {.name = who.op_name,
-                     .file = {},
                      .rank = static_cast<std::uint32_t>(number_or(who, "rank", place.rank)),
                      .iteration = number_or(who, "iteration", place.iteration)});
     return {};
@@ -68,7 +67,8 @@ void measure_tensors(const std::string& root, const std::vector<std::string>& fi
       name = below + (entry.tensor && !below.empty() ? "::" : "") + entry.tensor.value_or("");
     }
     read.record.add(entry.row, {.name = name,
-                                .file = entry.label(),
+                                .file = entry.path,
+                                .tensor = entry.tensor.value_or(""),
                                 .rank = static_cast<std::uint32_t>(number_or(who, "rank", 0)),
                                 .iteration = is_dumped ? number_or(who, "iteration", 0) : 0});
   };

@@ -6,6 +6,7 @@
 
 #include "stats/cli/report.hpp"
 #include "stats/files/shown.hpp"
+#include "stats/files/tensor_reader.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -20,14 +21,14 @@ std::string io_of(const Seen& row) { return row.is_input ? "input" : "output"; }
 
 // A tensor by its file, or by its operator.
 std::string label_of(const Record& record, const Seen& row) {
-  const std::string& file = record.texts()[row.file];
-  return file.empty() ? record.texts()[row.name] + "." + io_of(row) + "." + std::to_string(row.slot) : file;
+  const std::string &file = record.texts()[row.file], &tensor = record.texts()[row.tensor];
+  if (file.empty()) return record.texts()[row.name] + "." + io_of(row) + "." + std::to_string(row.slot);
+  return tensor_label(file, tensor.empty() ? std::nullopt : std::optional(tensor));
 }
 
 // The same for a person, with rank and iteration.
 std::string place_of(const Record& record, const Seen& row) {
-  const std::string& file = record.texts()[row.file];
-  if (!file.empty()) return printable(file);
+  if (!record.texts()[row.file].empty()) return printable(label_of(record, row));
   return printable(record.texts()[row.op_type]) + " " + printable(record.texts()[row.name]) + " " + io_of(row) + " " +
          std::to_string(row.slot) + " (rank " + std::to_string(row.rank) + ", iteration " +
          std::to_string(row.iteration) + ")";
@@ -71,6 +72,17 @@ std::string reason_of(const Diff& diff, const Pair& pair) {
     text += (text.empty() ? "at most " : ", at most ") + to_string(Value(judgement.difference)) + " apart";
   }
   return text;
+}
+
+std::string elements_member(const ElementFindings& elements, const Pair& pair) {
+  const auto found = elements.find(pair.in_a);
+  if (found == elements.end()) return {};
+  const ElementDifferences& all = found->second;
+  const auto index = [](const std::optional<std::uint64_t>& at) { return at ? std::to_string(*at) : "null"; };
+  return ",\"elements\":{\"unequal\":" + std::to_string(all.unequal_count) + ",\"outside\":" +
+         std::to_string(all.outside_count) + ",\"first unequal index\":" + index(all.first_unequal) +
+         ",\"max abs diff\":" + json_of(Value(all.max_abs)) + ",\"max abs diff index\":" + index(all.max_abs_at) +
+         ",\"max rel diff\":" + json_of(Value(all.max_rel)) + "}";
 }
 
 std::string unmatched(const Record& record, const std::vector<std::uint32_t>& rows, const char* where) {
@@ -121,7 +133,7 @@ std::string statistics_text(const StatisticsView& statistics) {
 }  // namespace
 
 std::string json_of(const Diff& diff) {
-  const auto& [a, b, differences, first] = diff;
+  const auto& [a, b, differences, elements, first] = diff;
   const auto labels = [](const Record& record) {
     return [&record](std::uint32_t row) { return quoted(label_of(record, record.rows()[row])); };
   };
@@ -133,7 +145,8 @@ std::string json_of(const Diff& diff) {
     const Seen &in_a = a.rows()[pair.in_a], &in_b = b.rows()[pair.in_b];
     return "{\"a\":" + quoted(label_of(a, in_a)) + ",\"b\":" + quoted(label_of(b, in_b)) + ",\"verdict\":\"" +
            std::string(name(pair.judgement.verdict)) + "\",\"why\":" + quoted(pair.judgement.why) + "," +
-           identity_members(a, in_a) + ",\"stats\":" + both_values(a.statistics(in_a), b.statistics(in_b)) + "}";
+           identity_members(a, in_a) + ",\"stats\":" + both_values(a.statistics(in_a), b.statistics(in_b)) +
+           elements_member(elements, pair) + "}";
   });
   if (first != nullptr) {
     text += ",\"first\":" + array_of(*first, [&](const Beginning& beginning) {
@@ -145,7 +158,7 @@ std::string json_of(const Diff& diff) {
 }
 
 std::string text_of(const Diff& diff, bool with_all) {
-  const auto& [a, b, differences, first] = diff;
+  const auto& [a, b, differences, elements, first] = diff;
   std::string text;
   if (first != nullptr) {
     for (const Beginning& beginning : *first) {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "stats/cli/element_pass.hpp"
 #include "stats/compare/differences.hpp"
 #include "stats/compare/origin.hpp"
 
@@ -11,11 +12,13 @@ namespace tensorstat::cli {
 struct Diff {
   const Record &a, &b;
   const Differences& differences;
+  const ElementFindings& elements;
   const std::vector<Beginning>* first = nullptr;  // none: not asked
 };
 
 // {schema_version, compared, different, unmatched_a: [...], unmatched_b: [...], pairs: [{a, b, verdict, why, op_type,
-// op_name, rank, iteration, io, slot, stats: {name: {a, b}}}]}, and with Diff::first
+// op_name, rank, iteration, io, slot, stats: {name: {a, b}}, elements: {unequal, outside, first unequal index, max abs
+// diff, max abs diff index, max rel diff}}]}, elements where they were compared, and with Diff::first
 // first: [{op_type, op_name, rank, iteration, io, slot, added, enters}].
 std::string json_of(const Diff& diff);
 // What differs, a line each, or all; then what has no partner; then the line that answers.

@@ -22,6 +22,7 @@ void Record::add(const Row& row, const Place& at) {
   seen.op_type = texts_.id(row.identity.op_type);
   seen.name = texts_.id(at.name);
   seen.file = texts_.id(at.file);
+  seen.tensor = texts_.id(at.tensor);
   seen.dtype = texts_.id(row.data_type);
   seen.shape = texts_.id(to_string(row.shape));
   seen.rank = at.rank;

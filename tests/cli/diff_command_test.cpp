@@ -120,6 +120,28 @@ np.save('a/only.npy', np.float32([1]))
   }
 }
 
+TEST(DiffCommand, SeesElementsThatChangedPlaces) {
+  ScratchFolder folder;
+  run_python(folder, R"(
+import numpy as np
+np.savez('a.npz', same=np.arange(4.), other=np.float32([1, 2, 3, 4]), near=np.float32([1, 2]))
+np.savez('b.npz', same=np.arange(4.), other=np.float32([1, 3, 2, 4]), near=np.float32([1, 2.00001]))
+)");
+  const Ran ran = run(folder, "diff a.npz b.npz --format json");
+  EXPECT_EQ(ran.exit, 1) << ran.err;
+  const Json pairs = Json::parse(ran.out)["pairs"];
+  ASSERT_EQ(pairs.size(), 3u);
+  EXPECT_EQ(pairs[0]["verdict"], "equal");
+  EXPECT_EQ(pairs[1]["a"], "a.npz::other");
+  EXPECT_EQ(pairs[1]["verdict"], "different");
+  EXPECT_EQ(pairs[1]["stats"]["max"], Json::parse(R"({"a": 4, "b": 4})"));
+  EXPECT_EQ(pairs[1]["elements"]["unequal"], 2);
+  EXPECT_EQ(pairs[1]["elements"]["first unequal index"], 1);
+  EXPECT_EQ(pairs[1]["elements"]["max abs diff"], 1);
+  EXPECT_EQ(pairs[2]["verdict"], "within");
+  EXPECT_EQ(pairs[2]["elements"]["outside"], 0);
+}
+
 TEST(DiffCommand, SaysWhatCannotBeRead) {
   ScratchFolder folder;
   put(folder, "a.csv", dump({"1"}));

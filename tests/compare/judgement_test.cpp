@@ -21,8 +21,8 @@ Row row(Categories categories, std::vector<Value> values, std::string dtype = "f
 
 Judgement judged(const Row& one, const Row& other, std::optional<Tolerance> tolerance = {}) {
   Record a, b;
-  a.add(one, {.name = "x", .file = {}});
-  b.add(other, {.name = "x", .file = {}});
+  a.add(one, {.name = "x"});
+  b.add(other, {.name = "x"});
   return judge(a, a.rows()[0], b, b.rows()[0], tolerance.value_or(default_tolerance(one.data_type)));
 }
 

@@ -127,7 +127,7 @@ Record run_of(const Graph& graph, const Planted& planted) {
       }
       const std::string name = "net/node" + std::to_string(i);
       const char* type = kTypes[static_cast<int>(node.kind)];
-      const Record::Place place{.name = name, .file = {}, .rank = static_cast<std::uint32_t>(rank)};
+      const Record::Place place{.name = name, .rank = static_cast<std::uint32_t>(rank)};
       // The rows of an operator in place are made when it has run: the input holds the result.
       const bool in_place = node.kind == Kind::kAddInPlace;
       record.add(row_of(type, name, true, 0, time++, in_place ? z : x), place);

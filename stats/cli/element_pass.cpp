@@ -1,0 +1,98 @@
+#include "stats/cli/element_pass.hpp"
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "stats/dump/mindspore/file_name.hpp"
+#include "stats/files/shown.hpp"
+#include "stats/files/tensor_source.hpp"
+
+namespace tensorstat::cli {
+namespace {
+
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+
+// The tensors of the file that was asked last: those of a container come one after another.
+class LastFile {
+ public:
+  Result<TensorReader*> tensor(const std::string& path, const std::string& name) {
+    if (path != path_) {
+      tensors_.clear();
+      path_ = path;
+      auto source = open_tensors(path, {.original = original_from(named_tensor(path, 0).original_dtype)});
+      if (!source) return source.error();
+      while (auto reader = (*source)->next()) {
+        if (!*reader) continue;  // it has been said when it was measured
+        const std::string its_name = (*reader)->name().value_or("");
+        tensors_.emplace(its_name, **std::move(reader));
+      }
+    }
+    const auto found = tensors_.find(name);
+    if (found != tensors_.end()) return &found->second;
+    return Error{Code::kUnreadable, printable(path) + ": changed while it was read"};
+  }
+
+ private:
+  std::string path_;
+  std::map<std::string, TensorReader> tensors_;
+};
+
+Error changed(const std::string& path) {
+  return {Code::kUnreadable, printable(path) + ": ends earlier than the tensor that it is compared with"};
+}
+
+Status compare(TensorReader& a, TensorReader& b, const std::string& path, ElementComparison& comparison) {
+  for (TensorReader* reader : {&a, &b}) reader->rewind(TensorReader::Order::kC, TensorReader::View::kElements);
+  const std::size_t size_a = size_bytes(a.dtype()), size_b = size_bytes(b.dtype());
+  const std::size_t step = kPieceBytes / std::max(size_a, size_b);
+  std::vector<std::byte> of_a(step * size_a), of_b(step * size_b);
+  while (true) {
+    const auto got_a = a.read(of_a);
+    if (!got_a) return got_a.error();
+    const auto got_b = b.read(of_b);
+    if (!got_b) return got_b.error();
+    if (*got_a / size_a != *got_b / size_b) return changed(path);
+    if (*got_a == 0) return {};
+    comparison.add(std::span(of_a).first(*got_a), std::span(of_b).first(*got_b));
+  }
+}
+
+}  // namespace
+
+ElementPass compare_elements(const Record& a, const Record& b, const Tolerances& tolerances, Differences& differences,
+                             Console& console) {
+  ElementPass pass;
+  LastFile in_a, in_b;
+  for (Pair& pair : differences.pairs) {
+    const Seen &row_a = a.rows()[pair.in_a], &row_b = b.rows()[pair.in_b];
+    const std::string &path_a = a.texts()[row_a.file], &path_b = b.texts()[row_b.file];
+    const std::string &dtype_a = a.texts()[row_a.dtype], &dtype_b = b.texts()[row_b.dtype];
+    const bool is_equal = pair.judgement.verdict == Verdict::kEqual && dtype_a == dtype_b;
+    if (is_equal || path_a.empty() || path_b.empty() || a.texts()[row_a.shape] != b.texts()[row_b.shape]) continue;
+    const Tolerance tolerance = tolerances.of(a.texts()[row_a.name], dtype_a);
+    if (dtype_a != dtype_b && !tolerance.any_dtype) continue;
+    const auto fail = [&](const Error& error) {
+      console.say(error.message);
+      pass.is_whole = false;
+    };
+    const auto reader_a = in_a.tensor(path_a, a.texts()[row_a.tensor]);
+    const auto reader_b = in_b.tensor(path_b, b.texts()[row_b.tensor]);
+    if (!reader_a || !reader_b) {
+      fail(reader_a ? reader_b.error() : reader_a.error());
+      continue;
+    }
+    ElementComparison comparison((*reader_a)->dtype(), (*reader_b)->dtype(), tolerance);
+    if (Status compared = compare(**reader_a, **reader_b, path_a, comparison); !compared) {
+      fail(compared.error());
+      continue;
+    }
+    differences.different_count -= pair.judgement.verdict == Verdict::kDifferent;
+    pair.judgement = comparison.judgement();
+    differences.different_count += pair.judgement.verdict == Verdict::kDifferent;
+    pass.found.emplace(pair.in_a, comparison.found());
+  }
+  return pass;
+}
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,120 @@
+// Tensors compared element by element: every code of each small
+// float against the definition of its format, pieces cut anywhere, 64-bit integers that binary64 cannot hold.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include "stats/compare/elements.hpp"
+
+namespace tensorstat {
+namespace {
+
+template <typename T>
+std::span<const std::byte> bytes(const std::vector<T>& values) {
+  return std::as_bytes(std::span(values));
+}
+
+template <typename A, typename B>
+ElementDifferences compared(Dtype a, const std::vector<A>& of_a, Dtype b, const std::vector<B>& of_b,
+                            const Tolerance& tolerance = {}) {
+  ElementComparison comparison(a, b, tolerance);
+  comparison.add(bytes(of_a), bytes(of_b));
+  return comparison.found();
+}
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
+
+TEST(Elements, ThatChangedPlacesAreFound) {
+  const std::vector<float> a = {1, 2, 3, 4}, b = {1, 3, 2, 4};
+  const auto found = compared(Dtype::kFloat32, a, Dtype::kFloat32, b);
+  EXPECT_EQ(found.count, 4u);
+  EXPECT_EQ(found.unequal_count, 2u);
+  EXPECT_EQ(found.first_unequal, 1u);
+  EXPECT_EQ(found.max_abs, 1);
+  EXPECT_EQ(found.max_abs_at, 1u);
+  EXPECT_EQ(found.max_rel, 1.0 / 3);
+  EXPECT_EQ(found.outside_count, 2u);
+}
+
+TEST(Elements, OfSpecialValues) {
+  const std::vector<double> a = {kNan, kInf, -0.0, 1, kInf, kNan}, b = {-kNan, kInf, 0.0, kNan, -kInf, 5};
+  const auto found = compared(Dtype::kFloat64, a, Dtype::kFloat64, b, {.rtol = 1e300});
+  EXPECT_EQ(found.outside_count, 3u);
+  EXPECT_EQ(found.first_outside, 3u);
+  EXPECT_EQ(found.max_abs, kInf);
+  EXPECT_EQ(found.max_abs_at, 3u);
+  EXPECT_EQ(found.unequal_count, 5u) << "by bits: only Inf and Inf are equal";
+}
+
+TEST(Elements, OfIntegersThatADoubleCannotHold) {
+  const std::int64_t big = std::numeric_limits<std::int64_t>::max();
+  const auto near = compared(Dtype::kInt64, std::vector<std::int64_t>{big, -big}, Dtype::kInt64,
+                             std::vector<std::int64_t>{big - 1, -big});
+  EXPECT_EQ(near.unequal_count, 1u);
+  EXPECT_EQ(near.max_abs, 1);
+  const auto far = compared(Dtype::kUint64, std::vector<std::uint64_t>{~std::uint64_t{0}}, Dtype::kInt64,
+                            std::vector<std::int64_t>{-big - 1});
+  EXPECT_EQ(far.max_abs, 0x1.8p64);
+  const auto mixed = compared(Dtype::kInt64, std::vector<std::int64_t>{(std::int64_t{1} << 53) + 1}, Dtype::kFloat64,
+                              std::vector<double>{0x1p53});
+  EXPECT_EQ(mixed.max_abs, 1);
+}
+
+// Every code of a format, beside its value as binary64 by the definition of the format, in arithmetic that shares
+// nothing with the library's.
+void expect_codes(Dtype dtype, int bits, int mantissa, int bias, bool has_inf, bool negative_zero_is_nan) {
+  for (int code = 0; code < 1 << bits; ++code) {
+    const bool negative = code >> (bits - 1);
+    const int rest = code & ((1 << (bits - 1)) - 1), exponent = rest >> mantissa, all = (1 << (bits - 1 - mantissa)) - 1;
+    const double fraction = static_cast<double>(rest & ((1 << mantissa) - 1)) / (1 << mantissa);
+    double value = exponent == 0 ? std::pow(2.0, 1 - bias) * fraction : std::pow(2.0, exponent - bias) * (1 + fraction);
+    if (has_inf && exponent == all) value = fraction == 0 ? kInf : kNan;
+    if (!has_inf && !negative_zero_is_nan && rest == (1 << (bits - 1)) - 1) value = kNan;
+    if (negative) value = -value;
+    if (negative_zero_is_nan && code == 1 << (bits - 1)) value = kNan;
+    const std::vector<double> expected = {value};
+    const auto found = bits == 8 ? compared(dtype, std::vector<std::uint8_t>{static_cast<std::uint8_t>(code)},
+                                            Dtype::kFloat64, expected)
+                                 : compared(dtype, std::vector<std::uint16_t>{static_cast<std::uint16_t>(code)},
+                                            Dtype::kFloat64, expected);
+    ASSERT_EQ(found.unequal_count, 0u) << name(dtype) << " code " << code << " is not " << value;
+  }
+}
+
+TEST(Elements, OfEveryCodeOfEverySmallFloat) {
+  expect_codes(Dtype::kFloat16, 16, 10, 15, true, false);
+  expect_codes(Dtype::kBfloat16, 16, 7, 127, true, false);
+  expect_codes(Dtype::kFloat8E4m3fn, 8, 3, 7, false, false);
+  expect_codes(Dtype::kFloat8E5m2, 8, 2, 15, true, false);
+  expect_codes(Dtype::kFloat8E4m3fnuz, 8, 3, 8, false, true);
+  expect_codes(Dtype::kFloat8E5m2fnuz, 8, 2, 16, false, true);
+}
+
+TEST(Elements, ComeInAnyPieces) {
+  const unsigned seed = 20261122;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  std::vector<float> a(1000), b;
+  for (float& x : a) x = std::normal_distribution<float>()(random);
+  b = a;
+  for (int i = 0; i < 20; ++i) b[random() % b.size()] *= 1.001f;
+  const auto whole = compared(Dtype::kFloat32, a, Dtype::kFloat32, b, {.rtol = 5e-4});
+  ElementComparison pieces(Dtype::kFloat32, Dtype::kFloat32, {.rtol = 5e-4});
+  for (std::size_t from = 0; from < a.size();) {
+    const std::size_t count = std::min<std::size_t>(1 + random() % 100, a.size() - from);
+    pieces.add(bytes(a).subspan(from * 4, count * 4), bytes(b).subspan(from * 4, count * 4));
+    from += count;
+  }
+  EXPECT_GT(whole.outside_count, 0u);
+  EXPECT_EQ(pieces.found().outside_count, whole.outside_count);
+  EXPECT_EQ(pieces.found().first_outside, whole.first_outside);
+  EXPECT_EQ(pieces.found().max_abs, whole.max_abs);
+  EXPECT_EQ(pieces.found().max_abs_at, whole.max_abs_at);
+  EXPECT_EQ(pieces.judgement().verdict, Verdict::kDifferent);
+}
+
+}  // namespace
+}  // namespace tensorstat
