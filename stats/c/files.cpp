@@ -44,7 +44,7 @@ tensorstat_code tensorstat_file_measure(tensorstat_meter* meter, const char* pat
       fault({error.code, printable(label) + ": " + error.message});
     };
     listener.progressed = [](const Survey::Progress&) {};
-    Survey survey(meter->meter, *std::move(taken), void_is_bfloat16 != 0, std::move(listener));
+    Survey survey(meter->meter, *std::move(taken), {.void_is_bfloat16 = void_is_bfloat16 != 0}, std::move(listener));
     survey.add(path);
     survey.finish();
     if (to->tensors.empty() && first) return failed(*first);

@@ -65,6 +65,12 @@ void refuse_unused_options(const CLI::App& app, const std::string& subcommand) {
   }
 }
 
+template <typename T>
+T parsed(const std::string& option, Result<T> value) {
+  if (!value) throw CLI::ValidationError(option, value.error().message);
+  return *std::move(value);
+}
+
 }  // namespace
 
 CommandLine::CommandLine()
@@ -84,6 +90,12 @@ CommandLine::CommandLine()
                statistics);
   app_.add_option("--fail-on", fail_on_, "Exit with status 1 where a tensor meets one of these, e.g. 'nan,inf,absmax>65504'")
       ->type_name("LIST");
+  app_.add_option("--where", where_, "Only tensors that meet this, e.g. 'nan-count > 0 and dtype == float16'")
+      ->type_name("CONDITION");
+  app_.add_option("--sort", sort_, "The greatest of this first, e.g. l2norm, or with a - before it the least; NaN before all")
+      ->type_name("NAME");
+  app_.add_option("--top", top_, "Show no more than the first N")->type_name("N");
+  app_.add_flag("--head", arguments_.head_only, "Show names, dtypes, shapes and sizes, and read no element");
   add_choice(app_, "--format", format_, {kFormats.begin(), kFormats.end()},
              "table, csv, json, ndjson or md (Markdown); by default what -o ends in (.csv, .json, .ndjson, .jsonl, .md, "
              ".txt), or table")
@@ -117,6 +129,19 @@ CommandLine::CommandLine()
       ->transform(begins_with_digit)  // before that: AsSizeValue takes -1 for 2^64-1 and M for 0
       ->type_name("BYTES")
       ->group(kMoreOptions);
+  add_choice(app_, "--order", arguments_.order,
+             {{"given", FileOrder::kGiven}, {"name", FileOrder::kName}, {"time", FileOrder::kTime}, {"size", FileOrder::kSize}},
+             "The files of all arguments: as given, by name, by time (the oldest first) or by size (the largest first)")
+      ->type_name("ORDER")
+      ->group(kMoreOptions);
+  app_.add_option("-j,--threads", arguments_.meter.threads, "Threads of the host to read and compute with; by default one a core")
+      ->check(CLI::Range(1u, 1024u).description(""))
+      ->type_name("N")
+      ->group(kMoreOptions);
+  app_.add_flag("-q,--quiet", arguments_.is_quiet, "No progress and no summary on stderr, only what went wrong")
+      ->group(kMoreOptions);
+  app_.add_flag("-v,--verbose", arguments_.is_verbose, "What the library says of its work, on stderr")
+      ->group(kMoreOptions);
   add_choice(app_, "--color", arguments_.color,
              {{"auto", Color::kAuto}, {"always", Color::kAlways}, {"never", Color::kNever}},
              "NaN and Inf of a table in red: auto (on a terminal, unless NO_COLOR is set or TERM is dumb; with "
@@ -139,6 +164,24 @@ CommandLine::CommandLine()
   app_.set_help_all_flag("--help-all", "Show every option, the statistics and the exit statuses");
 }
 
+void CommandLine::read_questions() {
+  if (app_.count("--fail-on") != 0) arguments_.fail_on = parsed("--fail-on", conditions_from(fail_on_));
+  if (app_.count("--where") != 0) arguments_.where = parsed("--where", Where::parse(where_));
+  if (app_.count("--sort") != 0) {
+    const bool is_reversed = sort_.starts_with('-');
+    arguments_.sort = {parsed("--sort", field_from(std::string_view(sort_).substr(is_reversed))), is_reversed};
+  }
+  if (app_.count("--top") != 0) arguments_.top = top_;
+  if (!arguments_.head_only) return;
+  const bool sorts_statistic = arguments_.sort && std::holds_alternative<Category>(arguments_.sort->field);
+  const char* const wants = app_.count("--stats") != 0                                      ? "--stats"
+                            : !arguments_.fail_on.empty()                                   ? "--fail-on"
+                            : arguments_.where && !arguments_.where->needed().empty()       ? "--where"
+                            : sorts_statistic                                               ? "--sort"
+                                                                                            : nullptr;
+  if (wants) throw CLI::ValidationError("--head", std::string("reads no element, and ") + wants + " wants statistics");
+}
+
 std::variant<Arguments, int> CommandLine::parse(int argc, const char* const* argv) {
   try {
     app_.parse(argc, argv);
@@ -153,26 +196,20 @@ std::variant<Arguments, int> CommandLine::parse(int argc, const char* const* arg
     if (arguments_.paths.empty()) {
       throw CLI::ValidationError("nothing to read: name a file, a directory or a glob");
     }
-    if (app_.count("--fail-on") != 0) {
-      auto conditions = conditions_from(fail_on_);
-      if (!conditions) throw CLI::ValidationError("--fail-on", conditions.error().message);
-      arguments_.fail_on = *std::move(conditions);
-    }
+    read_questions();
     arguments_.format = format_ ? *format_ : format_for(arguments_.output);
     const bool is_on_screen =
         arguments_.format == Format::kTable && arguments_.output.empty() && screen_of(STDOUT_FILENO).has_value();
     if (app_.count("--stats") == 0) stats_ = is_on_screen ? kStatsOnScreen : kStatsByDefault;
-    auto categories = categories_from(stats_);
-    if (!categories) throw CLI::ValidationError("--stats", categories.error().message);
-    arguments_.request.categories = *std::move(categories);
+    if (!arguments_.head_only) {
+      arguments_.request.categories = parsed("--stats", categories_from(stats_));
+    }
     arguments_.stats_are_default = app_.count("--stats") == 0;
     if (!columns_.empty()) {
       if (arguments_.format != Format::kCsv) {
         throw CLI::ValidationError("--columns", "only a csv has them; a table and JSON say the path always");
       }
-      auto names = further_columns_from(columns_);
-      if (!names) throw CLI::ValidationError("--columns", names.error().message);
-      arguments_.columns = *std::move(names);
+      arguments_.columns = parsed("--columns", further_columns_from(columns_));
     }
     if (!device_.empty()) {
       const Status named = name_device(device_, arguments_.meter);

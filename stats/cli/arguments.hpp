@@ -13,7 +13,9 @@
 #include "stats/cli/diff_command.hpp"
 #include "stats/cli/dump_command.hpp"
 #include "stats/cli/explain.hpp"
+#include "stats/cli/inputs.hpp"
 #include "stats/cli/screen.hpp"
+#include "stats/cli/where.hpp"
 
 namespace tensorstat::cli {
 
@@ -29,6 +31,12 @@ enum Exit : int {
 };
 
 enum class Format { kTable, kCsv, kJson, kNdjson, kMarkdown };
+
+// --sort: by numbers, the greatest first, or by texts, in natural order; or the other way round.
+struct Sort {
+  Field field;
+  bool is_reversed = false;
+};
 
 struct Arguments {
   // The subcommand that was asked for.
@@ -49,6 +57,12 @@ struct Arguments {
   std::vector<std::string> columns;  // of a csv, after the documented ones
   std::string output;  // empty: stdout
   std::vector<Condition> fail_on;
+  std::optional<Where> where;
+  std::optional<Sort> sort;
+  std::optional<std::uint64_t> top;
+  FileOrder order = FileOrder::kGiven;
+  bool head_only = false;  // no element is read
+  bool is_quiet = false, is_verbose = false;
   bool explain = false;
 };
 
@@ -65,9 +79,12 @@ class CommandLine {
   std::variant<Arguments, int> parse(int argc, const char* const* argv);
 
  private:
+  void read_questions();  // --where and the like
+
   CLI::App app_;
   Arguments arguments_;
-  std::string stats_, device_, columns_, fail_on_;
+  std::string stats_, device_, columns_, fail_on_, where_, sort_;
+  std::uint64_t top_ = 0;
   std::optional<Format> format_;
   DevicesArguments devices_arguments_;
   ExplainArguments explained_;

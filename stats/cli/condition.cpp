@@ -12,10 +12,6 @@
 namespace tensorstat::cli {
 namespace {
 
-struct Operator {
-  std::string_view text;
-  Comparison comparison;
-};
 constexpr Operator kOperators[] = {  // the longer ones first: >= begins like >
     {">=", Comparison::kNotBelow}, {"<=", Comparison::kNotAbove}, {"==", Comparison::kEqual},
     {"!=", Comparison::kUnequal},  {">", Comparison::kAbove},     {"<", Comparison::kBelow},
@@ -35,17 +31,6 @@ template <typename Number>
 bool parse_whole(std::string_view text, Number& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size();
-}
-
-// A whole number that fits stays one: binary64 does not hold all of them. Monostate of what is no number.
-Value number_from(std::string_view text) {
-  std::uint64_t count = 0;
-  if (parse_whole(text, count)) return count;
-  std::int64_t whole = 0;
-  if (parse_whole(text, whole)) return whole;
-  double real = 0;
-  if (parse_whole(text, real) && !std::isnan(real)) return real;
-  return {};
 }
 
 std::partial_ordering order_of(double a, double b) { return a <=> b; }
@@ -77,7 +62,24 @@ std::partial_ordering order_of(A a, B b) {
 template <typename T>
 constexpr bool kIsNumber = std::is_arithmetic_v<T>;
 
-// Nothing where one of them is no number.
+}  // namespace
+
+const Operator* operator_at(std::string_view text) {
+  const auto* found = std::ranges::find_if(kOperators, [&](const Operator& each) { return text.starts_with(each.text); });
+  return found == std::end(kOperators) ? nullptr : found;
+}
+
+// A whole number that fits stays one: binary64 does not hold all of them.
+Value number_from(std::string_view text) {
+  std::uint64_t count = 0;
+  if (parse_whole(text, count)) return count;
+  std::int64_t whole = 0;
+  if (parse_whole(text, whole)) return whole;
+  double real = 0;
+  if (parse_whole(text, real) && !std::isnan(real)) return real;
+  return {};
+}
+
 std::optional<std::partial_ordering> order_of(const Value& a, const Value& b) {
   return std::visit(
       []<typename A, typename B>(const A& x, const B& y) -> std::optional<std::partial_ordering> {
@@ -87,11 +89,12 @@ std::optional<std::partial_ordering> order_of(const Value& a, const Value& b) {
       a, b);
 }
 
+namespace {
+
 Result<Condition> comparison_from(std::string_view text) {
   const std::size_t at = text.find_first_of("<>=!");
-  const auto matching = std::ranges::find_if(
-      kOperators, [&](const Operator& each) { return at != text.npos && text.substr(at).starts_with(each.text); });
-  if (matching == std::end(kOperators)) {
+  const Operator* const matching = at == text.npos ? nullptr : operator_at(text.substr(at));
+  if (matching == nullptr) {
     return invalid(quoted(text) + " is neither nan, inf nor a comparison such as absmax>65504, by > >= < <= == or !=");
   }
   const std::string_view name = trimmed(text.substr(0, at)), number = trimmed(text.substr(at + matching->text.size()));
@@ -138,11 +141,9 @@ Result<std::vector<Condition>> conditions_from(std::string_view comma_separated)
   }
 }
 
-bool meets(const StatisticsView& statistics, const Condition& condition) {
-  const Value* value = statistics.find(condition.category);
-  const auto order = value ? order_of(*value, condition.bound) : std::nullopt;
+bool holds(std::optional<std::partial_ordering> order, Comparison comparison) {
   if (!order) return false;
-  switch (condition.comparison) {
+  switch (comparison) {
     case Comparison::kAbove:
       return *order > 0;
     case Comparison::kNotBelow:
@@ -157,6 +158,11 @@ bool meets(const StatisticsView& statistics, const Condition& condition) {
       return *order != 0;
   }
   return false;
+}
+
+bool meets(const StatisticsView& statistics, const Condition& condition) {
+  const Value* value = statistics.find(condition.category);
+  return value != nullptr && holds(order_of(*value, condition.bound), condition.comparison);
 }
 
 }  // namespace tensorstat::cli

@@ -1,7 +1,9 @@
 // One condition on the statistics of a tensor, as --fail-on takes it.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tensorstat/statistics.hpp>
@@ -26,6 +28,21 @@ Result<std::vector<Condition>> conditions_from(std::string_view comma_separated)
 // Whether the tensor meets the condition. The numbers are compared exactly, whatever their types; NaN meets
 // != alone, and a value that does not exist meets nothing. The statistic has to be measured.
 bool meets(const StatisticsView& statistics, const Condition& condition);
+
+// The operator that `text` begins with, or nullptr.
+struct Operator {
+  std::string_view text;
+  Comparison comparison;
+};
+const Operator* operator_at(std::string_view text);
+
+// A number as it is written: whole where it is, so that no digit is lost. Monostate of what is none, and of NaN.
+Value number_from(std::string_view text);
+
+// Exact, whatever the types; unordered where one is NaN, nothing where one is no number.
+std::optional<std::partial_ordering> order_of(const Value& a, const Value& b);
+// Whether the comparison holds of two numbers in that order; false where there is none.
+bool holds(std::optional<std::partial_ordering> order, Comparison comparison);
 
 // The conditions that the words nan and inf stand for.
 std::vector<Condition> nan_conditions();

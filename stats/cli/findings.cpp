@@ -69,8 +69,9 @@ std::string Findings::words() const {
          found_.first;
 }
 
-std::string Findings::summary() const {
+std::string Findings::summary(bool with_specials) const {
   std::string text = tensors_text(tensors_) + ", " + bytes_text(bytes_);
+  if (!with_specials) return text;
   if (alarming_.count == 0) return text + ", none with NaN or Inf";
   if (with_nan_.count != 0) text += ", " + grouped(with_nan_.count) + " with NaN";
   if (with_inf_.count != 0) text += ", " + grouped(with_inf_.count) + " with Inf";

@@ -26,7 +26,8 @@ class Findings {
   // "2 tensors meet --fail-on, the first: a.npy (absmax>65504: max is 70000)"; there is one.
   std::string words() const;
   // "4,860 tensors, 746 MB, 1,518 with NaN, 3 with Inf, the first: step_12/grad/layer3.weight"
-  std::string summary() const;
+  // Without `with_specials`, where they are not counted, "4,860 tensors, 746 MB".
+  std::string summary(bool with_specials) const;
 
  private:
   struct Group {

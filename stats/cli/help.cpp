@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tensorstat/catalog.hpp>
 
+#include "stats/cli/field.hpp"
+
 namespace tensorstat::cli {
 namespace {
 
@@ -48,6 +50,11 @@ std::vector<Section> sections() {
           {"Conditions",
            "--fail-on takes a list of nan, inf and comparisons of a statistic with a number (> >= < <= == !=). What it "
            "needs is measured, whatever --stats shows. NaN is neither above nor below a number: name nan, too."},
+          {"Asking",
+           "--where takes comparisons of statistics and facts, joined by and, or, not and parentheses: 'nan count > 0 and "
+           "dtype == float16', \"not (inf or absmax > 100) and tensor ~ '*.weight'\". Numbers are compared as by --fail-on; "
+           "texts by ==, != and ~, which takes a glob. Facts, which --sort takes, too: " + fact_names() +
+           ". --fail-on and the last line count what --where leaves; --top cuts only what is shown."},
           {"Exit status",
            "0 done; 1 done, and a tensor meets a condition of --fail-on; 2 wrong usage; 3 some input could not be read "
            "(the others are done and written); 4 --on device was asked for and no device can do it; 5 the results could "

@@ -16,9 +16,9 @@ inline constexpr std::string_view kExamples = R"(  tensorstat weights.npy       
   tensorstat run -o all.csv --columns path,rank,iteration   the same of a tree, with where each row is from
   tensorstat 'grad.*.npy' --format json | jq '.tensors[] | select(.stats["nan count"] > 0) | .path'
   tensorstat run --fail-on 'nan,inf,absmax>65504' && echo clean    exit status 1 where a tensor is not
+  tensorstat run --where 'nan or absmax > 1000' --sort l2norm --top 20      the worst of a run
   tensorstat huge.npy --on device --budget 512M --explain
   tensorstat dump --config data_dump.json run     what MindSpore would have written of them
-  tensorstat run/rank_0/net/0/1/statistic.csv     rows that were written before, of any dialect
   tensorstat convert statistic.csv -o ours.csv --to ours   the same rows in another dialect
   tensorstat diff run_a run_b --first             which operator was the first to differ
   tensorstat origin run                           which operator made the first NaN or Inf

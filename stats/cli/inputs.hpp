@@ -7,8 +7,12 @@
 
 namespace tensorstat::cli {
 
+// That of the arguments, or, of the files of all arguments, by path in natural order, by the time of the last
+// change, the oldest first, or by size, the largest first.
+enum class FileOrder { kGiven, kName, kTime, kSize };
+
 struct Inputs {
-  std::vector<std::string> files;  // in the order of the arguments; within one, in natural order
+  std::vector<std::string> files;  // within an argument in natural order
   std::vector<Error> faults;       // each argument that gave nothing, and what could not be looked at
 };
 
@@ -16,6 +20,6 @@ struct Inputs {
 // in natural order (layer.2 before layer.10); symbolic links to directories below it are not followed. What does not
 // exist and holds one of * ? [ is a glob, in which a part ** stands for any number of directories, hidden ones left
 // out.
-Inputs find_inputs(const std::vector<std::string>& paths);
+Inputs find_inputs(const std::vector<std::string>& paths, FileOrder order = FileOrder::kGiven);
 
 }  // namespace tensorstat::cli

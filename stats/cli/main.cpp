@@ -7,21 +7,19 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
-#include <functional>
 #include <stdexcept>
 #include <string>
 #include <tensorstat/meter.hpp>
 #include <variant>
 
 #include "stats/cli/arguments.hpp"
-#include "stats/cli/columns.hpp"
 #include "stats/cli/console.hpp"
 #include "stats/cli/devices.hpp"
-#include "stats/cli/findings.hpp"
 #include "stats/cli/inputs.hpp"
 #include "stats/cli/outcome.hpp"
 #include "stats/cli/output.hpp"
 #include "stats/cli/report.hpp"
+#include "stats/cli/results.hpp"
 #include "stats/cli/row_files.hpp"
 #include "stats/cli/shown_rows.hpp"
 #include "stats/dump/survey.hpp"
@@ -41,30 +39,17 @@ Look look_of(const Arguments& arguments) {
 }
 
 // Reads, measures and reports.
-Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& console, const Write& write) {
+Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& console, const Results::Write& write) {
   MeterOptions options = arguments.meter;
   options.log = [&](Severity severity, std::string_view text) {
     if (severity == Severity::kWarning) {
       console.say("warning: " + std::string(text));
-    } else if (arguments.explain) {
+    } else if (arguments.explain || arguments.is_verbose) {
       console.say(text);
     }
   };
   Meter meter(std::move(options));
-  // What is measured and not shown stands behind what is shown.
-  Findings findings(arguments.fail_on);
-  const bool has_summary = arguments.format == Format::kTable;
-  Request request = arguments.request;
-  const std::size_t shown_count = request.categories.size();
-  for (const Category category : findings.needed(has_summary)) {
-    if (!std::ranges::count(request.categories, category)) request.categories.push_back(category);
-  }
-  const auto report = make_report(arguments, look_of(arguments));
-  AlikeRows alike(arguments.columns);
-  // A table holds its explanation, and JSON that of each tensor; the others have no place for it.
-  const bool explains_beside =
-      arguments.explain && (arguments.format == Format::kCsv || arguments.format == Format::kMarkdown);
-  Explanation explanation;
+  Results results(arguments, look_of(arguments), console, write);
   Outcome outcome;
   const auto fail = [&](int status) {
     return [&, status](const Error& error) {
@@ -73,18 +58,7 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
     };
   };
   Survey::Listener listener;
-  listener.measured = [&](Entry&& entry) {
-    outcome.has_results = true;
-    findings.add(entry);
-    entry.row.statistics.categories.resize(shown_count);
-    entry.row.statistics.values.resize(shown_count);
-    entry.placement = entry.placement.first(shown_count);
-    write(report->add(entry));
-    if (arguments.format == Format::kCsv && alike.are_met(entry.path, entry.row.identity)) {
-      console.say("rows of different folders are alike; --columns path,rank,iteration tells them apart");
-    }
-    if (explains_beside) explanation.add(entry);
-  };
+  listener.measured = [&](Entry&& entry) { results.add(std::move(entry)); };
   listener.unreadable = fail(kNotRead);
   std::string reason;
   std::size_t more_tensors = 0;  // for the same reason, which one person needs to read once
@@ -99,25 +73,23 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
   };
   listener.progressed = [&](const Survey::Progress& progress) {
     // A file that is not opened yet counts as one tensor.
-    console.progress(progress.tensors, progress.known + inputs.files.size() - progress.files, progress.bytes);
+    if (!arguments.is_quiet) console.progress(progress.tensors, progress.known + inputs.files.size() - progress.files, progress.bytes);
   };
 
-  write(report->begin());
+  results.begin();
   std::ranges::for_each(inputs.faults, fail(kNotRead));
-  Survey survey(meter, request, arguments.void_is_bfloat16, std::move(listener));
+  const Survey::Options reading{.void_is_bfloat16 = arguments.void_is_bfloat16, .head_only = arguments.head_only};
+  Survey survey(meter, results.request(), reading, std::move(listener));
   for (const std::string& file : inputs.files) survey.add(file);
   survey.finish();
   if (more_tensors != 0) {
     const std::string noun = more_tensors == 1 ? " more tensor" : " more tensors";
     console.say("the same for " + std::to_string(more_tensors) + noun);
   }
-  write(report->end());
-  for (const std::string& line : explanation.lines()) console.say(line);
-  if (findings.any()) {
-    outcome.exit = std::max<int>(outcome.exit, kFound);
-    console.say(findings.words());
-  }
-  if (has_summary && findings.tensors() > 1) console.say(findings.summary());
+  results.end();
+  outcome.has_results = results.any();
+  if (results.any_found()) outcome.exit = std::max<int>(outcome.exit, kFound);
+  results.say_findings();
   return outcome;
 }
 
@@ -143,7 +115,7 @@ int run(const Arguments& arguments, Console& console) {
     write(*text);
     return kDone;
   }
-  const Inputs inputs = find_inputs(arguments.paths);
+  const Inputs inputs = find_inputs(arguments.paths, arguments.order);
   const auto are_rows = std::ranges::count_if(inputs.files, is_row_file);
   if (are_rows != 0 && static_cast<std::size_t>(are_rows) != inputs.files.size()) {
     console.say("files of rows and files of tensors are shown by one call each");

@@ -81,7 +81,7 @@ void measure_tensors(const std::string& root, const std::vector<std::string>& fi
   listener.progressed = [&](const Survey::Progress& progress) {
     console.progress(progress.tensors, progress.known + files.size() - progress.files, progress.bytes);
   };
-  Survey survey(meter, {kOfTensors, Precision::kHigh, On::kAuto}, false, std::move(listener));
+  Survey survey(meter, {kOfTensors, Precision::kHigh, On::kAuto}, {}, std::move(listener));
   for (const std::string& file : files) survey.add(file);
   survey.finish();
   console.hide_progress();

@@ -11,9 +11,9 @@ using Json = nlohmann::ordered_json;
 constexpr int kSchemaVersion = 1;
 
 std::string text_of(const Statistics& statistics) {
-  std::string text;
+  std::string text = "{";
   for (std::size_t i = 0; i < statistics.categories.size(); ++i) {
-    text.append(text.empty() ? "{" : ",").append(Json(name(statistics.categories[i])).dump());
+    text.append(i == 0 ? "" : ",").append(Json(name(statistics.categories[i])).dump());
     text.append(":").append(json_of(statistics.values[i]));
   }
   return text + "}";

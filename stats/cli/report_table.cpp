@@ -19,6 +19,7 @@ constexpr std::size_t kNameColumns = 28, kLeastNameColumns = 16;
 
 struct Line {
   std::string label, dtype, shape;
+  std::uint64_t bytes;
   std::vector<Value> values;
 };
 
@@ -67,7 +68,8 @@ class Table : public Report {
 
   std::string add(const Entry& entry) override {
     const Row& row = entry.row;
-    lines_.push_back({printable(short_label(entry)), row.data_type, to_string(row.shape), row.statistics.values});
+    lines_.push_back({printable(short_label(entry)), row.data_type, to_string(row.shape), row.data_size_bytes,
+                      row.statistics.values});
     if (with_placement_) explanation_.add(entry);
     return {};
   }
@@ -94,7 +96,7 @@ class Table : public Report {
     bool fits = table.fit(screen.columns, kNameColumns);
     if (!fits) place = take_common_place();
     for (const int digits : kNarrowDigits) {
-      if (fits) break;
+      if (fits || categories_.empty()) break;
       table = narrow(shown, digits);
       fits = table.fit(screen.columns, kNameColumns);
     }
@@ -146,6 +148,10 @@ class Table : public Report {
                        words_column("dtype", &Line::dtype, std::string::npos),
                        words_column("shape", &Line::shape, std::string::npos)};
     for (const Category category : shown) columns.push_back(number_column(category, kTableDigits));
+    if (categories_.empty()) {  // --head
+      columns.push_back({"bytes", false, {}});
+      for (const Line& line : lines_) columns.back().cells.push_back({std::to_string(line.bytes)});
+    }
     return {std::move(columns)};
   }
 

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "stats/cli/columns.hpp"
 #include "stats/cli/findings.hpp"
-#include "stats/cli/report.hpp"
 #include "stats/cli/row_files.hpp"
 #include "stats/dump/dump_place.hpp"
 #include "stats/rows/row_carrier.hpp"
@@ -31,31 +29,37 @@ Statistics shown_of(const Statistics& found, const Categories& categories) {
   return shown;
 }
 
+// What has to be known of each row, whatever is shown of it.
+Categories asked_of(const Arguments& arguments) {
+  Categories asked = Findings(arguments.fail_on).needed(false);
+  if (arguments.where) add_once(asked, arguments.where->needed());
+  if (arguments.sort) {
+    if (const auto* category = std::get_if<Category>(&arguments.sort->field)) add_once(asked, {*category});
+  }
+  return asked;
+}
+
 }  // namespace
 
-Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& look, Console& console, const Write& write) {
+Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& look, Console& console,
+                  const Results::Write& write) {
   Outcome outcome;
   const auto fail = [&](const Error& error) {
     console.say(error.message);
     outcome.exit = std::max<int>(outcome.exit, kNotRead);
   };
-  Arguments shown = arguments;
   const Categories had = categories_of(inputs.files);
-  if (arguments.stats_are_default) shown.request.categories = had;
-  Findings findings(arguments.fail_on);
-  for (const Category category : findings.needed(false)) {
-    if (std::ranges::count(had, category) == 0) {
-      console.say("--fail-on needs " + std::string(name(category)) + ", which the rows do not have");
-      outcome.exit = kUsage;
-    }
-  }
-  if (outcome.exit != kDone) return outcome;
   const auto has = [&](Category category) { return std::ranges::count(had, category) != 0; };
-  const bool has_summary = arguments.format == Format::kTable && std::ranges::all_of(findings.needed(true), has);
+  for (const Category category : asked_of(arguments)) {
+    if (has(category) || had.empty()) continue;
+    console.say("the rows do not have " + std::string(name(category)) + ", which --fail-on, --where or --sort needs");
+    return {kUsage, false};
+  }
+  Arguments shown = arguments;
+  if (arguments.stats_are_default && !arguments.head_only) shown.request.categories = had;
 
-  const auto report = make_report(shown, look);
-  AlikeRows alike(arguments.columns);
-  write(report->begin());
+  Results results(shown, look, console, write);
+  results.begin();
   std::ranges::for_each(inputs.faults, fail);
   for (const std::string& file : inputs.files) {
     const auto read = read_rows_of_file(file, [&](Row&& row) {
@@ -64,23 +68,16 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
       entry.tensor = row_label(row.identity);
       entry.row = std::move(row);
       add_place(file, entry.row.identity);
-      findings.add(entry);
-      entry.row.statistics = shown_of(entry.row.statistics, shown.request.categories);
-      outcome.has_results = true;
-      write(report->add(entry));
-      if (arguments.format == Format::kCsv && alike.are_met(file, entry.row.identity)) {
-        console.say("rows of different folders are alike; --columns path,rank,iteration tells them apart");
-      }
+      entry.row.statistics = shown_of(entry.row.statistics, results.request().categories);
+      results.add(std::move(entry));
       return Status();
     });
     if (!read) fail(read.error());
   }
-  write(report->end());
-  if (findings.any()) {
-    outcome.exit = std::max<int>(outcome.exit, kFound);
-    console.say(findings.words());
-  }
-  if (has_summary && findings.tensors() > 1) console.say(findings.summary());
+  results.end();
+  outcome.has_results = results.any();
+  if (results.any_found()) outcome.exit = std::max<int>(outcome.exit, kFound);
+  results.say_findings(std::ranges::all_of(Findings({}).needed(true), has));
   return outcome;
 }
 

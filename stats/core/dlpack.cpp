@@ -101,7 +101,7 @@ Result<Tensor> tensor_from_dlpack(const void* dl_tensor, Strides& strides) {
     shape.push_back(static_cast<std::uint64_t>(from.shape[i]));
   }
   const auto count = element_count(shape, size_bytes(*dtype));
-  if (!count) return count.error();
+  if (!count) return refused("of " + std::to_string(shape.size()) + " dimensions has more bytes than 2^63 - 1");
   if (*count != 0 && from.data == nullptr) return refused("has elements and no data");
 
   const bool in_cl_buffer = from.device.type == kOpenCl;
@@ -110,6 +110,9 @@ Result<Tensor> tensor_from_dlpack(const void* dl_tensor, Strides& strides) {
     tensor.where = Where::kClBuffer;
     tensor.offset_bytes = from.byte_offset;
   } else if (from.data != nullptr) {
+    if (from.byte_offset > UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(from.data)) {
+      return refused("begins " + std::to_string(from.byte_offset) + " bytes behind its address, beyond all memory");
+    }
     tensor.address = static_cast<const std::byte*>(from.data) + from.byte_offset;
   }
   if (*count == 0 || from.strides == nullptr || contiguous(from)) return tensor;

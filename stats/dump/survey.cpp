@@ -28,16 +28,17 @@ TensorReader::Order order_for(const Request& request) {
 
 }  // namespace
 
-Survey::Survey(Meter& meter, Request request, bool void_is_bfloat16, Listener listener)
+Survey::Survey(Meter& meter, Request request, Options options, Listener listener)
     : meter_(meter),
       request_(std::move(request)),
-      original_(void_is_bfloat16 ? Original::kVoidIsBfloat16 : Original::kAsStored),
+      options_(options),
       order_(order_for(request_)),
       listener_(std::move(listener)) {}
 
 void Survey::add(const std::string& path) {
-  const Original named = original_from(named_tensor(path, 0).original_dtype);
-  auto source = open_tensors(path, {.original = named == Original::kAsStored ? original_ : named});
+  Original original = original_from(named_tensor(path, 0).original_dtype);
+  if (original == Original::kAsStored && options_.void_is_bfloat16) original = Original::kVoidIsBfloat16;
+  auto source = open_tensors(path, {.original = original});
   progress_.files += 1;
   if (!source) {
     progress_.known += 1;
@@ -64,6 +65,7 @@ void Survey::add_tensor(const std::string& path, TensorReader reader) {
   add_place(path, entry.row.identity);
   if (entry.tensor) entry.row.identity.set("tensor", *entry.tensor);
 
+  if (options_.head_only) return listener_.measured(std::move(entry));
   // The digest of int4 and of uint1 is over other bytes than their statistics; such a tensor is read twice.
   const bool is_read_twice = reader.data_type() != name(reader.dtype());
   if (reader.data_size_bytes() > kPieceBytes || is_read_twice) {

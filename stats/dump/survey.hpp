@@ -42,7 +42,12 @@ class Survey {
     std::function<void(const Progress&)> progressed;
   };
 
-  Survey(Meter& meter, Request request, bool void_is_bfloat16, Listener listener);
+  struct Options {
+    bool void_is_bfloat16 = false;  // of two-byte voids
+    bool head_only = false;         // nothing is measured, and no element is read
+  };
+
+  Survey(Meter& meter, Request request, Options options, Listener listener);
 
   // Each tensor of the file, or the file itself, ends in one call of `measured`, `unreadable` or `unmeasured`, at the
   // latest when finish() returns. No more than a few dozen MiB of the files are held at any time (a large
@@ -68,7 +73,7 @@ class Survey {
 
   Meter& meter_;
   const Request request_;
-  const Original original_;
+  const Options options_;
   const TensorReader::Order order_;
   const Listener listener_;
   std::vector<Pending> pending_;

@@ -1,10 +1,10 @@
 // Through C: the tensors of a file are measured, a fault leaves the others, and rows of a statistic.csv come one by one
 // until no more are wanted. What is pointed to is what the files hold.
 #include <gtest/gtest.h>
+#include <tensorstat/tensorstat.h>
 
 #include <fstream>
 #include <string>
-#include <tensorstat/tensorstat.h>
 #include <vector>
 
 #include "tests/support/scratch_folder.hpp"
@@ -34,14 +34,16 @@ class CFiles : public testing::Test {
 };
 
 TEST_F(CFiles, GivesEachTensorByItsName) {
-  const std::string path = write("m.safetensors", safetensors(R"({"a":{"dtype":"U8","shape":[2,2],"data_offsets":[0,4]},)"
-                                                              R"("c":{"dtype":"C64","shape":[1],"data_offsets":[4,12]},)"
-                                                              R"("b":{"dtype":"I8","shape":[1],"data_offsets":[12,13]}})",
-                                                              std::string("\1\2\3\4........\5")));
+  const std::string path =
+      write("m.safetensors", safetensors(R"({"a":{"dtype":"U8","shape":[2,2],"data_offsets":[0,4]},)"
+                                         R"("c":{"dtype":"C64","shape":[1],"data_offsets":[4,12]},)"
+                                         R"("b":{"dtype":"I8","shape":[1],"data_offsets":[12,13]}})",
+                                         std::string("\1\2\3\4........\5")));
   tensorstat_request request = TENSORSTAT_REQUEST;
   request.statistics = "count,max";
   tensorstat_file* file = nullptr;
-  ASSERT_EQ(tensorstat_file_measure(meter_, path.c_str(), &request, 0, &file), TENSORSTAT_OK) << tensorstat_last_error();
+  ASSERT_EQ(tensorstat_file_measure(meter_, path.c_str(), &request, 0, &file), TENSORSTAT_OK)
+      << tensorstat_last_error();
   ASSERT_EQ(tensorstat_file_tensor_count(file), 2u);
   tensorstat_file_tensor tensor = TENSORSTAT_FILE_TENSOR;
   ASSERT_EQ(tensorstat_file_tensor_at(file, 0, &tensor), TENSORSTAT_OK);
@@ -56,7 +58,8 @@ TEST_F(CFiles, GivesEachTensorByItsName) {
   ASSERT_EQ(tensorstat_file_tensor_at(file, 1, &tensor), TENSORSTAT_OK);
   EXPECT_STREQ(tensor.name, "b");
   EXPECT_EQ(tensor.values[1].is.whole_signed, 5);
-  EXPECT_NE(std::string(tensorstat_file_fault(file, 0)).find("C64"), std::string::npos) << tensorstat_file_fault(file, 0);
+  EXPECT_NE(std::string(tensorstat_file_fault(file, 0)).find("C64"), std::string::npos)
+      << tensorstat_file_fault(file, 0);
   EXPECT_EQ(tensorstat_file_fault(file, 1), nullptr);
   EXPECT_EQ(tensorstat_file_tensor_at(file, 2, &tensor), TENSORSTAT_INVALID);
   tensorstat_file_free(file);
@@ -65,7 +68,8 @@ TEST_F(CFiles, GivesEachTensorByItsName) {
 TEST_F(CFiles, SaysWhatIsWrongWithAFile) {
   tensorstat_request request = TENSORSTAT_REQUEST;
   tensorstat_file* file = nullptr;
-  EXPECT_EQ(tensorstat_file_measure(meter_, (folder_ / "absent.npy").c_str(), &request, 0, &file), TENSORSTAT_UNREADABLE);
+  EXPECT_EQ(tensorstat_file_measure(meter_, (folder_ / "absent.npy").c_str(), &request, 0, &file),
+            TENSORSTAT_UNREADABLE);
   EXPECT_NE(std::string(tensorstat_last_error()).find("absent.npy"), std::string::npos) << tensorstat_last_error();
   EXPECT_EQ(tensorstat_file_measure(nullptr, "x", &request, 0, &file), TENSORSTAT_INVALID);
   EXPECT_EQ(file, nullptr);

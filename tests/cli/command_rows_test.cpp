@@ -78,9 +78,11 @@ TEST(CommandRows, ConditionsAreJudgedByWhatTheRowsHave) {
   EXPECT_EQ(found.exit, 1);
   EXPECT_TRUE(holds(found.err, "the first: a.csv::Default_net_Conv2D-op1.output.1 (nan: nan count is 2)")) << found.err;
   EXPECT_EQ(run(folder, "a.csv --fail-on 'max>2'").exit, 0);
+  EXPECT_TRUE(holds(run(folder, "a.csv --where 'max>1'").out, "op1.output.1"));
+  EXPECT_FALSE(holds(run(folder, "a.csv --where 'max>2'").out, "op1.output.1"));
   const auto lacking = run(folder, "a.csv --fail-on 'l2norm>2'");
   EXPECT_EQ(lacking.exit, 2);
-  EXPECT_TRUE(holds(lacking.err, "--fail-on needs l2norm, which the rows do not have")) << lacking.err;
+  EXPECT_TRUE(holds(lacking.err, "the rows do not have l2norm")) << lacking.err;
 }
 
 TEST(CommandRows, WhatIsNoFileOfRowsIsSaid) {

@@ -18,6 +18,7 @@ void config(Input text);           // a data_dump.json
 void statistic_csv(Input text);    // a statistic.csv of any dialect
 void file_name(Input path);        // the path of a dumped file
 void partial(Input two_partials);  // one serialised partial behind the other
+void dlpack(Input fields);         // the fields of a DLTensor
 
 struct Target {
   std::string_view name;  // also of its folder in tests/fuzz/corpus
@@ -28,7 +29,8 @@ inline constexpr Target kTargets[] = {{"npy", npy},
                                       {"config", config},
                                       {"statistic_csv", statistic_csv},
                                       {"file_name", file_name},
-                                      {"partial", partial}};
+                                      {"partial", partial},
+                                      {"dlpack", dlpack}};
 
 // An assert that stays in every build.
 inline void demand(bool holds, const char* promise) {

@@ -76,7 +76,9 @@ std::string usage_of(CLI::App& app, const std::string& name) {
 
 std::string environment() {
   return section("ENVIRONMENT") +
-         item(bold("NO_COLOR"), "If it is set and not empty, a table has no colours.") +
+         item(bold("NO_COLOR"), "If it is set and not empty, a table has no colours, unless --color says always.") +
+         item(bold("CLICOLOR_FORCE"), "If it is set and neither empty nor 0, a table on stdout has colours in a pipe, too.") +
+         item(bold("TERM"), "dumb: no colours and no progress.") +
          item(bold("MINDSPORE_DUMP_CONFIG"), "The data_dump.json of tensorstat dump, where --config is not given.") +
          item(bold("TENSORSTAT_ISA"), "baseline, avx2 or avx512: the instruction set of the host, for tests. The numbers "
                                       "are the same bits.") +

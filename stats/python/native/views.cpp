@@ -182,10 +182,15 @@ void Views::set_strides(tensorstat_tensor& tensor, const void* stride_bytes) {
   tensor.stride_bytes = kept.data() + shape.size();
 }
 
+// What is given back may run Python, which must not meet the exception of the caller.
 Views::~Views() {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  owners_.clear();
   for (const auto& buffer : buffers_) {
     if (buffer != nullptr) PyBuffer_Release(buffer.get());
   }
+  PyErr_Restore(type, value, trace);
 }
 
 void Views::reserve(std::size_t tensor_count) {
@@ -308,15 +313,16 @@ bool Views::add_numpy(PyObject* x) {
 
 // The capsule is never renamed: its own destructor gives the tensor back when it goes.
 bool Views::add_dlpack(PyObject* x) {
-  Ref capsule = result_of(x, "__dlpack__");
-  if (!capsule) return false;
-  const char* const name = PyCapsule_GetName(capsule.get());
+  owners_.push_back(result_of(x, "__dlpack__"));
+  PyObject* const capsule = owners_.back().get();
+  if (capsule == nullptr) return false;
+  const char* const name = PyCapsule_GetName(capsule);
   const bool is_versioned = name != nullptr && std::string_view(name) == "dltensor_versioned";
   if (name == nullptr || (!is_versioned && std::string_view(name) != "dltensor")) {
     PyErr_Clear();
     return refuse("what __dlpack__ of a " + name_of_type(x) + " gives is no DLPack tensor");
   }
-  const auto* const managed = static_cast<const std::byte*>(PyCapsule_GetPointer(capsule.get(), name));
+  const auto* const managed = static_cast<const std::byte*>(PyCapsule_GetPointer(capsule, name));
   if (managed == nullptr) return false;
   std::uint32_t major = 0;
   if (is_versioned) std::memcpy(&major, managed, sizeof major);
@@ -330,7 +336,6 @@ bool Views::add_dlpack(PyObject* x) {
   }
   shapes_.add(dl_tensor->shape, dl_tensor->dimension_count);
   tensors_.push_back(tensor);
-  owners_.push_back(std::move(capsule));
   return true;
 }
 

@@ -1,0 +1,200 @@
+// What is asked with --where, --sort, --top, --head and --order is what is shown, and only that.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/command_run.hpp"
+#include "tests/support/npy_files.hpp"
+
+namespace tensorstat {
+namespace {
+
+using test::holds;
+using test::line_count;
+using test::npy;
+using test::Ran;
+using test::run;
+using test::write_file;
+
+class Asking : public testing::Test {
+ protected:
+  Asking() {
+    using namespace std::string_literals;
+    add("one", "<f4", "(1,)", "\0\0\x80\x3f"s);                          // 1
+    add("two", "<f4", "(2,)", "\0\0\0\x40\0\0\0\x40"s);                  // 2, 2
+    add("nan", "<f4", "(2,)", "\0\0\xc0\x7f\0\0\x80\x3f"s);              // nan, 1
+    add("half_nan", "<f2", "(2,)", "\0\x7e\0\x3c"s);                     // nan, 1
+    add("inf", "<f2", "(1,)", "\0\xfc"s);                                // -inf
+    add("whole", "<i8", "(1,)", "\x01\0\0\0\0\0\x20\0"s);                // 2^53 + 1
+    add("empty", "<f4", "(0,)", "");
+  }
+  void add(const std::string& name, const std::string& descr, const std::string& shape, const std::string& data) {
+    write_file(folder / name + ".npy", npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }", data));
+  }
+  // The names of the tensors in the order of the rows, as "one two".
+  std::string names(const std::string& arguments, const std::string& files = ".") {
+    const Ran ran = run(folder, files + " --on host --format json " + arguments);
+    EXPECT_EQ(ran.err, "") << arguments;
+    EXPECT_EQ(ran.exit, 0) << arguments;
+    std::string names;
+    const auto document = nlohmann::json::parse(ran.out);
+    for (const auto& tensor : document.at("tensors")) {
+      names += (names.empty() ? "" : " ") + std::filesystem::path(tensor.at("path").get<std::string>()).stem().string();
+    }
+    return names;
+  }
+
+  ScratchFolder folder;
+};
+
+TEST_F(Asking, WhereSelects) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"nan count > 0", "half_nan nan"},
+      {"nan count > 0 and dtype == float16", "half_nan"},
+      {"nan-count>0 and not dtype==float16", "nan"},
+      {"nan", "half_nan nan"},
+      {"inf", "inf"},
+      {"nan or inf", "half_nan inf nan"},
+      {"not nan and not inf and count > 0", "one two whole"},
+      {"not (nan or inf) and count > 0", "one two whole"},
+      {"max == 1 or max == 2 and count == 1", "one"},  // and binds closer
+      {"(max == 1 or max == 2) and count == 1", "one"},
+      {"(max == 1 or max == 2) and count == 2", "two"},
+      {"max == 9007199254740993", "whole"},
+      {"max == 9007199254740992", ""},
+      {"mean == 2", "two"},
+      {"amax >= 2 and norm < 3", "two"},
+      {"avg != 1", "half_nan inf nan two whole"},  // NaN is unequal, what does not exist is nothing
+      {"path ~ \"*o*\" and dtype != int64", "one two"},
+      {"path == \"./one.npy\"", "one"},
+      {"shape == \"(2)\" and bytes == 8", "nan two"},
+      {"slot == 0 and io == output and dtype ~ \"float*\" and bytes < 5", "empty half_nan inf one"},
+      {"rank == 0", ""},  // the rows do not say
+      {"md5 == d41d8cd98f00b204e9800998ecf8427e", "empty"},
+      {"  not  not nan ", "half_nan nan"},
+  };
+  for (const auto& [where, tensors] : cases) EXPECT_EQ(names("--where '" + where + "'"), tensors) << where;
+}
+
+TEST_F(Asking, WhatMakesNoSenseIsRefused) {
+  const std::pair<std::string, const char*> cases[] = {
+      {"", "a statistic or a fact is missing before the end"},
+      {"max", "'max' is neither nan, inf nor a comparison"},
+      {"max > 1 and", "missing before the end"},
+      {"max > 1 max < 2", "and or or is missing before 'max'"},
+      {"max = 1", "begins with no operator"},
+      {"maximum > 1", "'maximum' is neither a statistic (`tensorstat explain` lists them) nor one of name, path,"},
+      {"max > one", "'max' is a number, and 'one' is none"},
+      {"max > nan", "say nan alone"},
+      {"max ~ 1", "'max' is a number, and ~ compares texts"},
+      {"dtype > float16", "'dtype' is a text: == and != compare it"},
+      {"dtype == float17", "'float17' is no dtype"},
+      {"(max > 1", "')' is missing before the end"},
+      {"max > 1)", "missing before ')'"},
+      {"path == \"one", "does not end"},
+      {"all > 1", "'all' is neither a statistic"},
+      {"max > (1)", "'max' is compared with '('"},
+  };
+  for (const auto& [where, words] : cases) {
+    const Ran ran = run(folder, "one.npy --where '" + where + "'");
+    EXPECT_EQ(ran.exit, 2) << where;
+    EXPECT_PRED2(holds, ran.err, words) << where;
+    EXPECT_EQ(ran.out, "");
+  }
+  const Ran deep = run(folder, "one.npy --where '" + std::string(100'000, '(') + "'");
+  EXPECT_EQ(deep.exit, 2);
+  EXPECT_PRED2(holds, deep.err, "more than 100 parentheses");
+  EXPECT_EQ(run(folder, "one.npy --where '" + std::string(99, '(') + "nan" + std::string(99, ')') + "'").exit, 0);
+}
+
+TEST_F(Asking, SortPutsTheGreatestFirstAndNanBefore) {
+  EXPECT_EQ(names("--sort max"), "half_nan nan whole two one inf empty");
+  EXPECT_EQ(names("--sort=-max"), "empty inf one two whole half_nan nan") << "equal ones stay in order";
+  EXPECT_EQ(names("--sort bytes"), "nan two whole half_nan one inf empty");
+  EXPECT_EQ(names("--sort path"), "empty half_nan inf nan one two whole");
+  EXPECT_EQ(names("--sort=-path"), "whole two one nan inf half_nan empty");
+  EXPECT_EQ(run(folder, "one.npy --sort largest").exit, 2);
+}
+
+TEST_F(Asking, TopShowsTheFirst) {
+  EXPECT_EQ(names("--sort max --top 3"), "half_nan nan whole");
+  EXPECT_EQ(names("--sort=-max --top 1"), "empty");
+  EXPECT_EQ(names("--top 2"), "empty half_nan");
+  EXPECT_EQ(names("--sort max --top 0"), "");
+  EXPECT_EQ(names("--sort max --top 100 --where 'count == 1'"), "whole one inf");
+  for (std::size_t i = 0; i < 200; ++i) {
+    add("n" + std::to_string(i * 37 % 200), "|u1", "(1,)", std::string(1, static_cast<char>(i)));
+  }
+  const std::string sorted = names("--sort max --where 'dtype == uint8' --top 20");
+  EXPECT_EQ(names("--sort max --where 'dtype == uint8'").substr(0, sorted.size()), sorted);
+  EXPECT_TRUE(sorted.starts_with("n163 n126 n89 ")) << sorted;
+}
+
+TEST_F(Asking, WhatIsNotShownIsCountedAllTheSame) {
+  Ran ran = run(folder, ". --on host --fail-on nan --top 1 --sort=-max --stats count");
+  EXPECT_EQ(ran.exit, 1);
+  EXPECT_EQ(ran.err, "tensorstat: 2 tensors meet --fail-on, the first: ./half_nan.npy (nan: nan count is 1)\n"
+                     "tensorstat: 7 tensors, 34 bytes, 2 with NaN, 1 with Inf, the first: ./half_nan.npy\n");
+  ran = run(folder, ". --on host --fail-on nan --where 'dtype != float16' --stats count");
+  EXPECT_EQ(ran.exit, 1);
+  EXPECT_PRED2(holds, ran.err, "1 tensor meets --fail-on, the first: ./nan.npy");
+  EXPECT_EQ(run(folder, ". --on host --fail-on nan --where 'not nan'").exit, 0);
+}
+
+TEST_F(Asking, WhatIsMeasuredForItIsNotShown) {
+  for (const std::string format : {"table", "csv", "json", "md"}) {
+    const std::string plain = run(folder, "one.npy --on host --stats count --explain --format " + format).out;
+    const std::string asked = "one.npy --on host --stats count --where 'max == 1' --sort l2norm --explain --format ";
+    EXPECT_EQ(run(folder, asked + format).out, plain);
+  }
+}
+
+TEST_F(Asking, HeadReadsNoElement) {
+  write_file(folder / "long.npy", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000,), }", ""));
+  std::filesystem::resize_file(folder / "long.npy", 128 + 8'000'000);  // a hole
+  const Ran ran = run(folder, "long.npy one.npy --head");
+  EXPECT_EQ(ran.exit, 0);
+  EXPECT_EQ(ran.out, "tensor    dtype    shape        bytes\n"
+                     "long.npy  float64  (1000000)  8000000\n"
+                     "one.npy   float32  (1)              4\n");
+  EXPECT_EQ(ran.err, "tensorstat: 2 tensors, 8 MB\n");
+  EXPECT_EQ(names("--head --where 'bytes > 5' --sort bytes"), "long nan two whole");
+  for (const std::string wrong : {"--stats max", "--fail-on nan", "--where nan", "--sort max"}) {
+    EXPECT_EQ(run(folder, "one.npy --head " + wrong).exit, 2) << wrong;
+  }
+  EXPECT_EQ(run(folder, "one.npy --head --where 'nan count > 0'").err.substr(0, 12), "tensorstat: ");
+}
+
+TEST_F(Asking, FilesComeInTheOrderThatIsAskedFor) {
+  namespace fs = std::filesystem;
+  const auto now = fs::file_time_type::clock::now();
+  const std::pair<const char*, int> ages[] = {{"two", 3}, {"one", 2}, {"whole", 1}};
+  for (const auto& [name, age] : ages) fs::last_write_time(folder / std::string(name) + ".npy", now - std::chrono::hours(age));
+  const std::string files = "whole.npy two.npy one.npy";
+  EXPECT_EQ(names("", files), "whole two one");
+  EXPECT_EQ(names("--order name", files), "one two whole");
+  EXPECT_EQ(names("--order time", files), "two one whole");
+  EXPECT_EQ(names("--order size", files), "two whole one") << "two and whole are alike, and in order of names";
+}
+
+TEST_F(Asking, QuietAndVerboseSayLessAndMore) {
+  EXPECT_EQ(run(folder, ". --on host -q").err, "");
+  EXPECT_EQ(run(folder, "missing.npy -q").exit, 3);
+  EXPECT_PRED2(holds, run(folder, "missing.npy -q").err, "missing.npy");
+  EXPECT_EQ(run(folder, ". --on host -j 1 --format csv").out, run(folder, ". --on host --format csv").out);
+  EXPECT_EQ(run(folder, ". -j 0").exit, 2);
+}
+
+TEST_F(Asking, AnExplanationOfManyIsShort) {
+  for (int i = 0; i < 500; ++i) std::filesystem::create_hard_link(folder / "one.npy", folder / "z" + std::to_string(i) + ".npy");
+  for (const std::string format : {"csv", "md"}) {
+    const Ran ran = run(folder, ". --on host --stats max,count --explain --format " + format);
+    EXPECT_LE(line_count(ran.err), 10u) << ran.err;
+    EXPECT_PRED2(holds, ran.err, "507 tensors, the first: ./empty.npy");
+  }
+}
+
+}  // namespace
+}  // namespace tensorstat

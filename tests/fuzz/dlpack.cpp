@@ -1,0 +1,101 @@
+// The fields of a DLTensor are anything; its pointers are sound, or null. Laid down as in DLPack's header: device,
+// count of dimensions, dtype, offset; a byte of which pointers are there (1 shape, 2 strides, 4 data); then shape and
+// strides.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <tensorstat/dlpack.hpp>
+#include <tensorstat/meter.hpp>
+
+#include "tests/fuzz/targets.hpp"
+
+namespace tensorstat::fuzz {
+namespace {
+
+__extension__ using Wide = __int128;
+
+constexpr std::size_t kMostDimensions = 64;
+
+struct DlTensor {
+  void* data = nullptr;
+  std::int32_t device_type = 0, device_id = 0, dimension_count = 0;
+  std::uint8_t code = 0, bits = 0;
+  std::uint16_t lanes = 0;
+  std::int64_t* shape = nullptr;
+  std::int64_t* strides = nullptr;
+  std::uint64_t byte_offset = 0;
+};
+
+template <typename Field>
+void take(Input& bytes, Field& field) {
+  const std::size_t size = std::min(bytes.size(), sizeof field);
+  std::memcpy(&field, bytes.data(), size);
+  bytes.remove_prefix(size);
+}
+
+// The first and the last byte of the elements, beside the address; wide enough for every field.
+struct Reach {
+  Wide first = 0, last = 0;
+};
+Reach reach_of(const Tensor& tensor, const Strides* strides) {
+  Reach reach{0, static_cast<Wide>(size_bytes(tensor.dtype)) - 1};
+  if (strides == nullptr) reach.last = static_cast<Wide>(tensor.element_count) * size_bytes(tensor.dtype) - 1;
+  for (std::size_t i = 0; strides != nullptr && i < strides->shape.size(); ++i) {
+    const Wide span = static_cast<Wide>(strides->shape[i] - 1) * strides->bytes[i];
+    (span < 0 ? reach.first : reach.last) += span;
+  }
+  return reach;
+}
+
+}  // namespace
+
+void dlpack(Input bytes) {
+  alignas(64) static std::array<std::byte, 4096> arena{};
+  std::array<std::int64_t, kMostDimensions> shape{}, stride{};
+  DlTensor from;
+  std::uint8_t pointers = 0;
+  take(bytes, from.device_type);
+  take(bytes, from.device_id);
+  take(bytes, from.dimension_count);
+  take(bytes, from.code);
+  take(bytes, from.bits);
+  take(bytes, from.lanes);
+  take(bytes, from.byte_offset);
+  take(bytes, pointers);
+  const auto dimensions = static_cast<std::size_t>(std::clamp<std::int32_t>(from.dimension_count, 0, kMostDimensions));
+  for (std::size_t i = 0; i < dimensions; ++i) take(bytes, shape[i]);
+  for (std::size_t i = 0; i < dimensions; ++i) take(bytes, stride[i]);
+  if (pointers & 1) from.shape = shape.data();
+  if (pointers & 2) from.strides = stride.data();
+  if (pointers & 4) from.data = arena.data();
+
+  Strides strides;
+  const auto tensor = tensor_from_dlpack(&from, strides);
+  if (!tensor) return demand_message(tensor.error().message, 300);
+  demand(from.lanes == 1 && (from.device_type == 1 || from.device_type == 4), "lanes and other devices are refused");
+  demand(from.bits == 8 * size_bytes(tensor->dtype), "an element has the bits that its dtype has");
+  const std::span lengths(shape.data(), dimensions);
+  demand(std::ranges::none_of(lengths, [](std::int64_t each) { return each < 0; }), "a dimension is not negative");
+  Wide count = std::ranges::count(lengths, 0) == 0 ? 1 : 0;
+  for (std::size_t i = 0; i < dimensions && count != 0; ++i) count *= shape[i];
+  demand(count == static_cast<Wide>(tensor->element_count), "there are as many elements as the shape says");
+  if (from.device_type != 1 || tensor->element_count == 0) return;
+  if (tensor->strides != nullptr) {
+    demand(tensor->strides == &strides && strides.bytes.size() == dimensions, "strides are put where the caller said");
+    for (std::size_t i = 0; i < dimensions; ++i) {
+      demand(strides.bytes[i] == static_cast<Wide>(stride[i]) * size_bytes(tensor->dtype), "strides are in bytes");
+    }
+  }
+  // What lies within the arena can be measured.
+  const Reach reach = reach_of(*tensor, tensor->strides);
+  const auto offset = static_cast<Wide>(from.byte_offset);
+  const bool is_inside = offset + reach.first >= 0 && offset + reach.last < static_cast<Wide>(arena.size());
+  if (!is_inside || tensor->element_count > 1 << 20) return;
+  static Meter meter({.threads = 1});
+  const auto measured = meter.measure({&*tensor, 1}, {.categories = {Category::kCount}, .on = On::kHost});
+  demand(static_cast<bool>(measured), "a sound tensor is measured");
+  demand(measured->front().statistics.values[0] == Value(tensor->element_count), "every element is counted");
+}
+
+}  // namespace tensorstat::fuzz

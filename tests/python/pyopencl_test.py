@@ -1,0 +1,71 @@
+"""PyOpenCL's arrays are measured in their own memory, on their own queue, behind what is in it. Skipped where there is no
+pyopencl (Debian's python3-pyopencl) or no device."""
+import pickle
+import unittest
+
+import numpy
+import tensorstat
+
+try:
+    import pyopencl
+    import pyopencl.array
+    context = pyopencl.Context([pyopencl.get_platforms()[0].get_devices()[0]])
+except Exception as missing:  # its own LogicError where there is no platform
+    context, why = None, str(missing)
+else:
+    why = ""
+
+STATS = "max,min,avg,l2norm,zero count,nan count"
+
+
+@unittest.skipIf(context is None, f"no PyOpenCL: {why}")
+class PyOpenCl(unittest.TestCase):
+    def setUp(self):
+        self.queue = pyopencl.CommandQueue(context)
+        self.meter = tensorstat.Meter()
+        random = numpy.random.default_rng(11)
+        self.host = {name: (random.standard_normal((50, 40)) * 50).astype(name)
+                     for name in ("float32", "float64", "float16", "int32", "uint8")}
+
+    def test_every_array_in_place(self):
+        for name, x in self.host.items():
+            with self.subTest(dtype=name):
+                array = pyopencl.array.to_device(self.queue, x)
+                measured = self.meter.measure(array, STATS)
+                self.assertEqual(measured, tensorstat.measure(x, STATS))
+                self.assertEqual((measured.dtype, measured.shape), (name, (50, 40)))
+                self.assertEqual(self.meter.measure(array[10:30], STATS), tensorstat.measure(x[10:30], STATS))  # an offset
+        self.assertEqual(self.meter.explain(array, "max", on="device")["max"][0], "opencl")
+
+    def test_behind_what_is_in_the_queue(self):
+        array = pyopencl.array.zeros(self.queue, 1 << 20, numpy.float32)
+        for value in range(20):
+            array += 1
+        self.assertEqual(self.meter.measure(array, "max,min").to_dict(), {"max": 20.0, "min": 20.0})
+
+    def test_a_batch_of_two_queues_and_the_host(self):
+        other = pyopencl.CommandQueue(context)
+        x = self.host["float32"]
+        batch = {"a": pyopencl.array.to_device(self.queue, x), "b": x + 1, "c": pyopencl.array.to_device(other, x + 2),
+                 "d": pyopencl.array.to_device(self.queue, x + 3)}
+        measured = self.meter.measure(batch, STATS)
+        self.assertEqual(list(measured), list(batch))
+        for add, name in enumerate(batch):
+            self.assertEqual(measured[name], tensorstat.measure(x + numpy.float32(add), STATS), name)
+
+    def test_parts(self):
+        x = self.host["float32"]
+        part = tensorstat.fold(pyopencl.array.to_device(self.queue, x[:20]), STATS)
+        whole = pickle.loads(pickle.dumps(part)) + tensorstat.fold(x[20:], STATS)
+        self.assertEqual(whole.finish(), tensorstat.measure(x, STATS))
+
+    def test_what_is_refused(self):
+        array = pyopencl.array.to_device(self.queue, self.host["float32"])
+        with self.assertRaisesRegex(tensorstat.Error, "strided"):
+            self.meter.measure(array[:, ::2])
+        with self.assertRaisesRegex(tensorstat.Error, "host memory"):
+            tensorstat.stream("float32").append(array)
+
+
+if __name__ == "__main__":
+    unittest.main()
