@@ -214,17 +214,18 @@ void DumpSession::State::copy_strided(PendingRun& run) noexcept {
 }
 
 // The numbers of the iterations that are over, this one's last.
-void DumpSession::State::record(const DumpPlace* step) noexcept {
+void DumpSession::State::record(const DumpPlace* step) noexcept try {
   const std::lock_guard lock(ended_steps_mutex_);
-  const auto write = [&](const EndedSteps::Step& ended) noexcept {
-    try {
-      post([ended](DumpOutput& to) { to.note_step(ended.rank, ended.graph, ended.iteration); });
-    } catch (const std::exception&) {
-      notices->warn_once("memory for steps", "out of memory: the number of an iteration is missing");
-    }
-  };
-  ended_steps_.drain(write);
-  if (step != nullptr) write({step->rank, step->graph, step->iteration});
+  if (step == nullptr && ended_steps_.is_empty()) return;
+  std::vector<EndedSteps::Step> ended;
+  ended.reserve(EndedSteps::kMost + 1);  // before any of them is forgotten there
+  ended_steps_.drain([&](const EndedSteps::Step& each) { ended.push_back(each); });
+  if (step != nullptr) ended.push_back({step->rank, step->graph, step->iteration});
+  post([ended = std::move(ended)](DumpOutput& to) {
+    for (const auto& each : ended) to.note_step(each.rank, each.graph, each.iteration);
+  });
+} catch (const std::exception&) {
+  notices->warn_once("memory for steps", "out of memory: the number of an iteration is missing");
 }
 
 bool DumpSession::State::step_end(const DumpPlace& place) {

@@ -12,6 +12,8 @@ namespace tensorstat {
 // nobody; the next step that is dumped takes them along.
 class EndedSteps {
  public:
+  static constexpr std::uint64_t kMost = 512;
+
   struct Step {
     std::uint32_t rank = 0, graph = 0;
     std::uint64_t iteration = 0;
@@ -27,11 +29,13 @@ class EndedSteps {
     return true;
   }
 
+  bool is_empty() const { return claimed_.load(std::memory_order_relaxed) == 0; }
+
   // One thread at a time. Hands what is remembered to `take`, in order, and forgets it. While it runs there is no
   // room for others.
   template <typename Take>
   void drain(const Take& take) {
-    if (claimed_.load(std::memory_order_relaxed) == 0) return;
+    if (is_empty()) return;
     std::uint64_t count = claimed_.exchange(kMost);
     if (count > kMost) count = kMost;
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -43,7 +47,6 @@ class EndedSteps {
   }
 
  private:
-  static constexpr std::uint64_t kMost = 512;
   struct Slot {
     Step step;
     std::atomic<bool> is_there{false};

@@ -165,7 +165,8 @@ class DumpSession {
 
   // The iteration of this rank and graph is over: its files are closed once they are complete. In a
   // synchronous dump (`enable`) this returns when they are, with what flush() returns; else with true.
-  // Of an iteration that is not wanted it costs what wants() costs.
+  // Of an iteration that is not wanted it takes some nanoseconds, as wants() does; each 512th wakes the thread that
+  // writes their numbers.
   bool step_end(const DumpPlace& place);
 
   // Returns when everything handed over so far is in its file, waits because the disk does not take it, or is lost.

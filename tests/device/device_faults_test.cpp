@@ -34,7 +34,7 @@ class AreEnough : public testing::Environment {
     const auto& tests = *testing::UnitTest::GetInstance();
     std::printf("%d faults\n", faults_injected);
     if (tests.test_to_run_count() == tests.total_test_count()) {
-      EXPECT_GE(faults_injected, samples::full() ? 2000 : 150);
+      EXPECT_GE(faults_injected, samples::full() ? 8000 : 150);
     }
   }
 };
