@@ -62,6 +62,18 @@ std::optional<DumpPlace> place_of(const tensorstat_place* given) {
                    .iteration = place->iteration, .constants = place->constants != 0};
 }
 
+// A text that is made, or "" where memory does not suffice.
+template <typename Make>
+size_t put_text(char* text, size_t room, const Make& make) {
+  std::string whole;
+  try {
+    whole = make();
+  } catch (...) {
+    whole.clear();
+  }
+  return c::put_text(whole, text, room);
+}
+
 // An operator of C is one of C++, under a name that C can say.
 const DumpOperator* operator_of(const tensorstat_operator* op) { return reinterpret_cast<const DumpOperator*>(op); }
 
@@ -114,6 +126,49 @@ tensorstat_code tensorstat_session_from_json(const char* text, const tensorstat_
 
 int tensorstat_session_enabled(const tensorstat_session* session) {
   return session != nullptr && session->session.enabled();
+}
+
+tensorstat_code tensorstat_session_demands(const tensorstat_session* session, tensorstat_demands* demands) {
+  return guarded([&]() -> tensorstat_code {
+    if (session == nullptr || demands == nullptr || demands->size < sizeof(size_t)) {
+      return missing(session == nullptr ? "the session" : "tensorstat_demands");
+    }
+    const DumpDemands now = session->session.demands();
+    const size_t room = demands->size;
+    const tensorstat_demands to{room,
+                                now.tensors,
+                                now.statistics,
+                                now.whole_operators,
+                                now.synchronised_operators,
+                                now.device_format,
+                                now.kernel_args};
+    std::memcpy(demands, &to, std::min(room, sizeof to));
+    return TENSORSTAT_OK;
+  });
+}
+
+size_t tensorstat_session_path(const tensorstat_session* session, char* text, size_t room) {
+  return put_text(text, room, [&] { return session == nullptr ? "" : session->session.path(); });
+}
+
+size_t tensorstat_session_rank_folder(const tensorstat_session* session, uint32_t rank, char* text, size_t room) {
+  return put_text(text, room, [&] { return session == nullptr ? "" : session->session.rank_folder(rank); });
+}
+
+size_t tensorstat_session_folder(const tensorstat_session* session, const tensorstat_place* place, char* text,
+                                 size_t room) {
+  const auto where = place_of(place);
+  return put_text(text, room, [&] { return session == nullptr || !where ? "" : session->session.folder(*where); });
+}
+
+void tensorstat_session_start(tensorstat_session* session) {
+  if (session != nullptr) session->session.start();
+}
+
+int tensorstat_session_stop(tensorstat_session* session) { return session != nullptr && session->session.stop(); }
+
+void tensorstat_session_set_initial_iteration(tensorstat_session* session, uint64_t iteration) {
+  if (session != nullptr) session->session.set_initial_iteration(iteration);
 }
 
 const tensorstat_operator* tensorstat_operator_named(tensorstat_session* session, const char* type,

@@ -139,6 +139,15 @@ tensorstat_value value_of(const Value& value) {
   return to;
 }
 
+std::size_t put_text(std::string_view whole, char* text, std::size_t room) {
+  if (text != nullptr && room != 0) {
+    const std::size_t copied = std::min(whole.size(), room - 1);
+    std::memcpy(text, whole.data(), copied);
+    text[copied] = 0;
+  }
+  return whole.size();
+}
+
 }  // namespace tensorstat::c
 
 using namespace tensorstat;
@@ -203,10 +212,5 @@ size_t tensorstat_value_text(const tensorstat_value* value, char* text, size_t r
   } catch (...) {
     whole.clear();
   }
-  if (text != nullptr && room != 0) {
-    const std::size_t copied = std::min(whole.size(), room - 1);
-    std::memcpy(text, whole.data(), copied);
-    text[copied] = 0;
-  }
-  return whole.size();
+  return c::put_text(whole, text, room);
 }

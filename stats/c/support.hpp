@@ -6,6 +6,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tensorstat/meter.hpp>
 #include <tensorstat/status.hpp>
 #include <tensorstat/tensorstat.h>
@@ -32,6 +33,9 @@ tensorstat_code guarded(const Work& work) noexcept {
     return failed(TENSORSTAT_INVALID, "an exception of an unknown type was thrown");
   }
 }
+
+// Writes at most `room` bytes of a text, the final 0 among them, and returns how many it has without it.
+std::size_t put_text(std::string_view whole, char* text, std::size_t room);
 
 // A struct of the caller's version as one of this version: fields that the caller does not have keep those of `whole`.
 template <typename Struct>

@@ -1,13 +1,11 @@
 #include "stats/cli/diff_command.hpp"
 
-#include <future>
-#include <stdexcept>
+#include <utility>
 
 #include "stats/cli/arguments.hpp"
 #include "stats/cli/output.hpp"
-#include "stats/cli/recorded.hpp"
 #include "stats/cli/report_diff.hpp"
-#include "stats/files/shown.hpp"
+#include "stats/compare/comparison_json.hpp"
 #include "stats/files/whole_file.hpp"
 
 namespace tensorstat::cli {
@@ -15,15 +13,9 @@ namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // of a file of tolerances or names
 
-// What the file says, or nothing where there is none.
-template <typename Parsed>
-Result<Parsed> parsed_file(const std::string& path) {
-  if (path.empty()) return Parsed();
-  const auto text = read_whole_file(path, kMostBytes);
-  if (!text) return text.error();
-  auto parsed = Parsed::parse(*text);
-  if (!parsed) return Error{Code::kInvalid, printable(path) + ": " + parsed.error().message};
-  return parsed;
+ReadListener listener_of(Console& console) {
+  return {[&](std::string_view words) { console.say(words); },
+          [&](std::size_t done, std::size_t total, std::uint64_t bytes) { console.progress(done, total, bytes); }};
 }
 
 // Writes all of it, or says why not.
@@ -55,25 +47,25 @@ CLI::App* add_diff_command(CLI::App& app, DiffArguments& arguments) {
       ->type_name("")
       ->required();
   diff->add_option("B", arguments.b, "The one it is held against")->type_name("")->required();
-  diff->add_flag("--first", arguments.first,
+  diff->add_flag("--first", arguments.options.first,
                  "Only the operators where a difference begins: their inputs agree and their outputs do not");
   diff->add_flag("--all", arguments.all, "Every pair, not only those that differ")->excludes("--first");
-  diff->add_option("--rtol", arguments.rtol,
+  diff->add_option("--rtol", arguments.options.rtol,
                    "How far apart two values may be, relative to the greater; by default 1e-5, 2^-10 of float16, "
                    "2^-8 of bfloat16, 0 of integers")
       ->check(CLI::NonNegativeNumber.description(""))
       ->type_name("NUMBER");
-  diff->add_option("--atol", arguments.atol, "The same, absolute; wants --rtol too")
+  diff->add_option("--atol", arguments.options.atol, "The same, absolute; wants --rtol too")
       ->check(CLI::NonNegativeNumber.description(""))
       ->type_name("NUMBER")
       ->needs("--rtol");
-  diff->add_flag("--any-dtype", arguments.any_dtype, "Tensors of different dtypes are compared by their values")
+  diff->add_flag("--any-dtype", arguments.options.any_dtype, "Tensors of different dtypes are compared by their values")
       ->needs("--rtol");
   diff->add_option("--tolerances", arguments.tolerances,
                    "Lines of NAME_PATTERN rtol=1e-3 atol=1e-6 dtype=any; the first pattern that matches a whole name "
                    "counts")
       ->type_name("FILE");
-  diff->add_option("--names", arguments.renames,
+  diff->add_option("--names", arguments.names,
                    "Lines of NAME_IN_A,NAME_IN_B for what is named differently; old/*,new/* for beginnings")
       ->type_name("FILE");
   add_common_options(*diff, arguments.is_json, arguments.output);
@@ -106,35 +98,33 @@ CLI::App* add_origin_command(CLI::App& app, OriginArguments& arguments) {
 }
 
 int run_diff(const DiffArguments& arguments, const MeterOptions& meter, Console& console) {
-  auto tolerances = parsed_file<Tolerances>(arguments.tolerances);
-  const auto renames = parsed_file<Renames>(arguments.renames);
-  if (!tolerances || !renames) {
-    console.say(tolerances ? renames.error().message : tolerances.error().message);
-    return kUsage;
+  DiffOptions options = arguments.options;
+  options.meter = meter;
+  for (const auto& [path, text] : {std::pair{&arguments.tolerances, &options.tolerances},
+                                   std::pair{&arguments.names, &options.names}}) {
+    if (path->empty()) continue;
+    auto read = read_whole_file(*path, kMostBytes);
+    if (!read) {
+      console.say(read.error().message);
+      return kUsage;
+    }
+    *text = *std::move(read);
   }
-  if (arguments.rtol >= 0) {
-    tolerances->set_default({arguments.rtol, arguments.atol, arguments.any_dtype});
+  const auto compared = compare_paths(arguments.a, arguments.b, options, listener_of(console));
+  console.hide_progress();
+  if (!compared) {
+    console.say(compared.error().message);
+    return compared.error().code == Code::kInvalid ? kUsage : kNotRead;
   }
-  auto reading = std::async(std::launch::async, [&] { return read_recorded(arguments.b, meter, console); });
-  const auto a = read_recorded(arguments.a, meter, console);
-  const auto b = reading.get();
-  for (const auto* side : {&a, &b}) {
-    if (*side) continue;
-    console.say(side->error().message);
-    return kNotRead;
-  }
-  Differences differences = compare(a->record, b->record, *renames, *tolerances);
-  const auto elements = compare_elements(a->record, b->record, *tolerances, differences, console);
-  std::vector<Beginning> first;
-  if (arguments.first) first = beginnings(a->record, b->record, differences);
-  const Diff diff{a->record, b->record, differences, elements.found, arguments.first ? &first : nullptr};
-  int exit = differences.is_clean() ? kDone : kFound;
-  if (!a->is_whole || !b->is_whole || !elements.is_whole) exit = kNotRead;
-  return write_out(arguments.output, arguments.is_json ? json_of(diff) : text_of(diff, arguments.all), exit, console);
+  int exit = (*compared)->differences.is_clean() ? kDone : kFound;
+  if (!(*compared)->is_whole()) exit = kNotRead;
+  const std::string text = arguments.is_json ? json_of(**compared) : text_of(**compared, arguments.all);
+  return write_out(arguments.output, text, exit, console);
 }
 
 int run_origin(const OriginArguments& arguments, const MeterOptions& meter, Console& console) {
-  const auto read = read_recorded(arguments.path, meter, console);
+  const auto read = read_recorded(arguments.path, meter, listener_of(console));
+  console.hide_progress();
   if (!read) {
     console.say(read.error().message);
     return kNotRead;
@@ -142,8 +132,7 @@ int run_origin(const OriginArguments& arguments, const MeterOptions& meter, Cons
   const Origin origin = origin_of(read->record, arguments.nan_only);
   int exit = origin.producers.empty() && origin.entered.empty() ? kDone : kFound;
   if (!read->is_whole) exit = kNotRead;
-  const std::string text =
-      arguments.is_json ? json_of(read->record, origin) : text_of(read->record, origin);
+  const std::string text = arguments.is_json ? json_of(read->record, origin) : text_of(read->record, origin);
   return write_out(arguments.output, text, exit, console);
 }
 

@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
-#include <tensorstat/meter.hpp>
+#include <tensorstat/compare.hpp>
 
 #include "stats/cli/console.hpp"
 
@@ -11,10 +11,9 @@ namespace tensorstat::cli {
 
 struct DiffArguments {
   std::string a, b;
-  std::string tolerances, renames;  // files
-  double rtol = -1, atol = 0;       // rtol -1: that of the dtype
-  bool any_dtype = false;
-  bool first = false, all = false, is_json = false;
+  DiffOptions options;             // but for the texts of
+  std::string tolerances, names;   // these files
+  bool all = false, is_json = false;
   std::string output;  // empty: stdout
 };
 

@@ -19,7 +19,6 @@ inline constexpr std::string_view kExamples = R"(  tensorstat weights.npy       
   tensorstat run --where 'nan or absmax > 1000' --sort l2norm --top 20      the worst of a run
   tensorstat huge.npy --on device --budget 512M --explain
   tensorstat dump --config data_dump.json run     what MindSpore would have written of them
-  tensorstat convert statistic.csv -o ours.csv --to ours   the same rows in another dialect
   tensorstat diff run_a run_b --first             which operator was the first to differ
   tensorstat origin run                           which operator made the first NaN or Inf
   tensorstat devices                              what there is to compute on

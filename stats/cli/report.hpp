@@ -35,9 +35,6 @@ std::unique_ptr<Report> make_markdown(const Categories& categories);
 std::unique_ptr<Report> make_json(bool with_placement);
 std::unique_ptr<Report> make_ndjson(bool with_placement);
 
-// JSON has no NaN and no Inf: they are strings, as digests are, and what does not exist is null.
-std::string json_of(const Value& value);
-
 // A number as a table has it, for the eye: so many significant digits, and digits alone where they are fewer. The other
 // formats have all of them.
 inline constexpr int kTableDigits = 6;

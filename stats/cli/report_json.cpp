@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "stats/cli/report.hpp"
+#include "stats/rows/json_value.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -77,17 +78,6 @@ class NdjsonReport : public Report {
 };
 
 }  // namespace
-
-// The library's own digits, not nlohmann's, which are not always the shortest; but -0 would be an integer to many
-// readers, and lose its sign.
-std::string json_of(const Value& value) {
-  if (std::holds_alternative<std::monostate>(value)) return "null";
-  const auto* real = std::get_if<double>(&value);
-  const bool is_word = std::holds_alternative<Digest>(value) || (real && !std::isfinite(*real));
-  const std::string text = to_string(value);
-  if (text == "-0") return "-0.0";
-  return is_word ? Json(text).dump() : text;
-}
 
 std::unique_ptr<Report> make_json(bool with_placement) {
   return std::make_unique<JsonReport>(with_placement);

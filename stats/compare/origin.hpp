@@ -25,4 +25,7 @@ struct Origin {
 // `nan_only`: Inf is no fault, as where masks are made of it.
 Origin origin_of(const Record& record, bool nan_only);
 
+// The last 20 runs of operators of the same rank before this one, the nearest last.
+std::vector<std::uint32_t> runs_before(const Record& record, std::uint32_t run);
+
 }  // namespace tensorstat

@@ -88,6 +88,8 @@ class OutputForm {
   // Where the files of this place go; nullopt where it is a new folder each time. For who looks before the dump.
   virtual std::optional<std::string> folder(const DumpConfig& config, const DumpOptions& options,
                                             const DumpPlace& place) const = 0;
+  // The folder of a rank, for what is its own and of no iteration.
+  virtual std::string rank_folder(const DumpConfig& config, std::uint32_t) const { return config.path; }
   // The folder in that folder where tensors go; "" where there is none of its own.
   virtual std::string tensor_folder() const { return ""; }
   // The file in that folder that holds rows: "statistic.csv".

@@ -64,6 +64,43 @@ Result<DumpSession> DumpSession::open(Result<std::unique_ptr<State>> state) {
   return DumpSession(*std::move(state));
 }
 
+DumpDemands DumpSession::demands() const {
+  if (state_ == nullptr) return {};
+  const DumpConfig& config = state_->config;
+  return {.tensors = config.saves_tensors(),
+          .statistics = config.saves_statistics(),
+          .whole_operators = config.op_debug_mode == DebugMode::kOverflow,
+          .synchronised_operators = config.op_debug_mode == DebugMode::kException,
+          .device_format = !config.trans_flag,
+          .kernel_args = config.save_kernel_args};
+}
+
+std::string DumpSession::path() const { return state_ == nullptr ? "" : state_->config.path; }
+
+std::string DumpSession::rank_folder(std::uint32_t rank) const {
+  return state_ == nullptr ? "" : state_->config.form->rank_folder(state_->config, rank);
+}
+
+std::string DumpSession::folder(const DumpPlace& place) const {
+  if (state_ == nullptr) return "";
+  const DumpConfig& config = state_->config;
+  return config.form->folder(config, state_->options, state_->counted(place)).value_or("");
+}
+
+void DumpSession::start() {
+  if (state_ != nullptr) state_->run_time_switch.store(State::Switch::kOn, std::memory_order_relaxed);
+}
+
+bool DumpSession::stop() {
+  if (state_ == nullptr) return true;
+  state_->run_time_switch.store(State::Switch::kOff, std::memory_order_relaxed);
+  return !state_->config.enable || flush();
+}
+
+void DumpSession::set_initial_iteration(std::uint64_t iteration) {
+  if (state_ != nullptr) state_->initial_iteration.store(iteration, std::memory_order_relaxed);
+}
+
 const DumpOperator* DumpSession::operator_named(std::string_view type,
                                                 std::string_view full_scope_name, bool set_dump,
                                                 std::uint64_t stream_id,

@@ -43,8 +43,14 @@ struct DumpSession::State {
 
   // The iteration of `place` as the config and the folders count it.
   DumpPlace counted(DumpPlace place) const {
-    place.iteration += config.initial_iteration;
+    place.iteration += initial_iteration.load(std::memory_order_relaxed);
     return place;
+  }
+  // Whether anything of this counted place is wanted: by the config, or by who switches at run time.
+  bool wants_step(const DumpPlace& counted) const {
+    const Switch now = run_time_switch.load(std::memory_order_relaxed);
+    if (now == Switch::kOff || !selection.wants_rank(counted.rank)) return false;
+    return now == Switch::kOn || selection.wants_iteration(counted);
   }
   bool is_in_fork() const { return process != getpid(); }
   bool wants(const DumpPlace& place, const DumpOperator* op, bool failed) const;
@@ -70,6 +76,9 @@ struct DumpSession::State {
   const Selection selection;
   const Categories columns;
   const pid_t process;
+  enum class Switch : std::uint8_t { kByConfig, kOn, kOff };
+  std::atomic<Switch> run_time_switch{Switch::kByConfig};
+  std::atomic<std::uint64_t> initial_iteration;
   std::atomic<bool> closed{false}, enough_overflows{false};
 
   TensorPool pool;

@@ -17,6 +17,7 @@ DumpSession::State::State(DumpConfig given_config, DumpOptions given_options, st
       selection(config, options.device_target == "CPU"),
       columns(config.form->columns(config, options)),
       process(getpid()),
+      initial_iteration(config.initial_iteration),
       pool(options.memory_bytes),
       examiner(config, columns, options.meter, notices),
       tally(notices),
@@ -36,7 +37,7 @@ bool DumpSession::State::wants(const DumpPlace& place, const DumpOperator* op, b
     say_unlisted(place.device);
     return false;
   }
-  return selection.wants_iteration(place);
+  return wants_step(counted(place));
 }
 
 // A dump that stays empty says why, once a device.
@@ -231,7 +232,7 @@ void DumpSession::State::record(const DumpPlace* step) noexcept try {
 bool DumpSession::State::step_end(const DumpPlace& place) {
   if (!selection.wants_device(place.device)) return true;
   const DumpPlace now = counted(place);
-  const bool is_wanted = selection.wants_iteration(place);
+  const bool is_wanted = wants_step(now);
   if (!is_wanted && ended_steps_.push({now.rank, now.graph, now.iteration})) return true;
   if (is_in_fork()) return true;
   const Notices::Hold hold(*notices);

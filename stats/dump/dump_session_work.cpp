@@ -104,6 +104,7 @@ void DumpSession::State::take_turn(std::unique_lock<std::mutex>& lock) noexcept 
 void DumpSession::State::drain() noexcept {
   std::unique_lock lock(queue_mutex_);
   const std::uint64_t mine = posted_;
+  if (finished_ >= mine) return;  // and the thread may sleep on
   if (thread_.get_id() == std::this_thread::get_id()) {  // in the deleter of a keep_alive
     while (finished_ < mine && !queue_.empty()) take_turn(lock);
     return;

@@ -21,10 +21,11 @@ class Selection {
     return std::find(devices.begin(), devices.end(), device) != devices.end();
   }
 
-  // By rank, and by iteration; constants belong to none.
-  bool wants_iteration(const DumpPlace& place) const {
-    return config_.ranks.contains(place.rank) &&
-           (place.constants || config_.iteration.contains(place.iteration + config_.initial_iteration));
+  bool wants_rank(std::uint32_t rank) const { return config_.ranks.contains(rank); }
+
+  // Of a place whose iteration is counted as the config counts; constants belong to none.
+  bool wants_iteration(const DumpPlace& counted) const {
+    return counted.constants || config_.iteration.contains(counted.iteration);
   }
 
   bool wants_io(Io io) const {

@@ -119,6 +119,19 @@ struct DumpCounters {
   std::uint64_t most_held_bytes = 0;
 };
 
+// What a backend has to know of a config before it runs operators. The same for a session's life.
+struct DumpDemands {
+  bool tensors = false;     // are saved
+  bool statistics = false;  // are measured
+  // All inputs and outputs of a run have to come in one collect(), because its outputs decide: op_debug_mode 3.
+  bool whole_operators = false;
+  // Each operator has to be waited for before the next one runs, and `failed` to be said of it: op_debug_mode 4.
+  bool synchronised_operators = false;
+  // Tensors are wanted in the device's format, which DumpTensor::format names; else as the host has them: trans_flag.
+  bool device_format = false;
+  bool kernel_args = false;  // save_kernel_args() is wanted
+};
+
 class DumpOperator;  // owned by its session
 
 class DumpSession {
@@ -134,6 +147,27 @@ class DumpSession {
   ~DumpSession();  // close()
 
   bool enabled() const { return state_ != nullptr; }
+
+  DumpDemands demands() const;  // of nothing, in a session that wants nothing
+
+  // The folder below which everything is left: the config's path, or what took its place. Empty in a session that wants
+  // nothing.
+  std::string path() const;
+  // The folder of a rank, for what is its own and of no iteration: MindSpore's `{path}/rank_{rank}`, where graphs go.
+  std::string rank_folder(std::uint32_t rank) const;
+  // The folder that the files of this place go to now; empty where its name is made up by writing (DumpLayout::kByStep).
+  std::string folder(const DumpPlace& place) const;
+
+  // Dumping switched at run time, as MindSpore's dump_mode 2 has it: from the first call of either on, the config's
+  // iterations do not count, and every step between start() and stop() is dumped. What collect() took before stop()
+  // stays wanted. Without a lock; other threads notice with their next wants() or collect(). In a synchronous dump
+  // (`enable`) stop() returns when all that came before is in its file, with what flush() returns; else with true.
+  void start();
+  bool stop();
+
+  // From now on this is added to every DumpPlace::iteration, in place of the config's initial_iteration: for a training
+  // that is resumed. Without a lock.
+  void set_initial_iteration(std::uint64_t iteration);
 
   // An operator by its type and full scope name, found or made; ask once and keep it. `set_dump`:
   // whether the user flagged it, for dump_mode 2. nullptr in a session that wants nothing, and

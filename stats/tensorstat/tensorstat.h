@@ -359,6 +359,36 @@ typedef int (*tensorstat_each_row)(void* context, const tensorstat_row* row);
 TENSORSTAT_API tensorstat_code tensorstat_rows_read(const char* path, tensorstat_each_row each, void* context,
                                                     uint64_t* row_count);
 
+/* ---- where two runs part, and where NaN and Inf began in one, as in <tensorstat/compare.hpp> ---- */
+
+typedef struct tensorstat_answer tensorstat_answer; /* what was found */
+
+/* How two runs are compared. */
+typedef struct {
+  size_t size;         /* sizeof(tensorstat_diff_options) */
+  double rtol;         /* |a - b| <= atol + rtol * max(|a|, |b|) is within the tolerance; below 0: that of the dtype */
+  double atol;         /* wants rtol */
+  int32_t any_dtype;   /* 1: tensors of different dtypes are compared by their values; wants rtol */
+  int32_t first;       /* 1: the operators where a difference begins are found, too */
+  const char* tolerances; /* lines of NAME_PATTERN rtol=1e-3 atol=1e-6 dtype=any; NULL: none */
+  const char* names;      /* lines of NAME_IN_A,NAME_IN_B; NULL: none */
+} tensorstat_diff_options;
+#define TENSORSTAT_DIFF_OPTIONS {sizeof(tensorstat_diff_options), -1, 0, 0, 0, NULL, NULL}
+
+/* Compares two files of rows or of tensors, or two folders of them. */
+TENSORSTAT_API tensorstat_code tensorstat_diff(const char* a, const char* b, const tensorstat_diff_options* options,
+                                               tensorstat_answer** answer);
+/* Looks for where NaN and Inf began. `nan_only` other than 0: Inf is no fault. */
+TENSORSTAT_API tensorstat_code tensorstat_origin(const char* path, int nan_only, tensorstat_answer** answer);
+/* 1 where the two differ, or NaN or Inf was found; else 0. */
+TENSORSTAT_API int tensorstat_answer_found(const tensorstat_answer* answer);
+/* All of it, as `tensorstat diff` and `tensorstat origin` write it with --format json. Lives as long as the answer. */
+TENSORSTAT_API const char* tensorstat_answer_json(const tensorstat_answer* answer);
+/* What could not be read, while the rest was: 0, 1, ... until NULL. */
+TENSORSTAT_API const char* tensorstat_answer_fault(const tensorstat_answer* answer, size_t index);
+/* Gives the answer back. NULL is nothing to do. */
+TENSORSTAT_API void tensorstat_answer_free(tensorstat_answer* answer);
+
 /* ---- a dump session, for a framework's backend ---- */
 
 typedef struct tensorstat_session tensorstat_session;   /* one for each config; any number of ranks and threads */
@@ -435,6 +465,37 @@ TENSORSTAT_API tensorstat_code tensorstat_session_from_json(const char* text, co
                                                             tensorstat_session** session);
 /* 0 where the session wants nothing at all. */
 TENSORSTAT_API int tensorstat_session_enabled(const tensorstat_session* session);
+
+/* What a backend has to know of a config before it runs operators. The same for a session's life. */
+typedef struct {
+  size_t size;                     /* sizeof(tensorstat_demands), set by the caller: no more is written */
+  int32_t tensors;                 /* 1: they are saved */
+  int32_t statistics;              /* 1: they are measured */
+  int32_t whole_operators;         /* 1: all inputs and outputs of a run have to come in one call */
+  int32_t synchronised_operators;  /* 1: each operator has to be waited for, and whether it failed to be said */
+  int32_t device_format;           /* 1: tensors are wanted in the device's format, 0: as the host has them */
+  int32_t kernel_args;             /* 1: tensorstat_save_kernel_args is wanted */
+} tensorstat_demands;
+/* Fills `demands`, whose `size` is set. */
+TENSORSTAT_API tensorstat_code tensorstat_session_demands(const tensorstat_session* session,
+                                                          tensorstat_demands* demands);
+/* The folder below which everything is left; "" in a session that wants nothing. Writes at most `room` bytes, the final
+ * 0 among them, and returns how many bytes the text has without it. */
+TENSORSTAT_API size_t tensorstat_session_path(const tensorstat_session* session, char* text, size_t room);
+/* The same of the folder of a rank, for what is its own and of no iteration. */
+TENSORSTAT_API size_t tensorstat_session_rank_folder(const tensorstat_session* session, uint32_t rank, char* text,
+                                                     size_t room);
+/* The same of the folder that the files of this place go to now; "" where its name is made up by writing. */
+TENSORSTAT_API size_t tensorstat_session_folder(const tensorstat_session* session, const tensorstat_place* place,
+                                                char* text, size_t room);
+/* From the first call of either on, the config's iterations do not count, and every step between start and stop is
+ * dumped. With `enable`, stop returns when all that came before is in its files, and then what tensorstat_session_flush
+ * returns; else 1. */
+TENSORSTAT_API void tensorstat_session_start(tensorstat_session* session);
+/* The other of the two. */
+TENSORSTAT_API int tensorstat_session_stop(tensorstat_session* session);
+/* From now on this is added to every place's iteration, in place of the config's initial_iteration. */
+TENSORSTAT_API void tensorstat_session_set_initial_iteration(tensorstat_session* session, uint64_t iteration);
 
 /* An operator by its type and full scope name, found or made: ask once and keep it. `set_dump`: whether the user
  * flagged it, for dump_mode 2. NULL in a session that wants nothing; every function takes it and wants nothing then. */

@@ -87,6 +87,35 @@ static int measure_everywhere(void) {
   return 0;
 }
 
+/* What a session tells its backend, and dumping switched while training runs. */
+static int ask_and_switch(tensorstat_session* session, const tensorstat_operator* op, const char* folder) {
+  tensorstat_demands demands;
+  demands.size = sizeof demands;
+  if (tensorstat_session_demands(session, &demands)) return complain("asking what is demanded");
+  if (!demands.statistics || !demands.kernel_args) return 1;
+  if (demands.tensors + demands.whole_operators + demands.synchronised_operators + demands.device_format != 0) return 1;
+  demands.size = 0;
+  if (tensorstat_session_demands(session, &demands) != TENSORSTAT_INVALID) return 1;
+  char text[1024], wanted[1100], few[4] = "???";
+  if (tensorstat_session_path(session, text, sizeof text) != strlen(folder) || strcmp(text, folder) != 0) return 1;
+  if (tensorstat_session_path(session, few, sizeof few) != strlen(folder) || strncmp(few, folder, 3) != 0) return 1;
+  snprintf(wanted, sizeof wanted, "%s/rank_3", folder);
+  if (tensorstat_session_rank_folder(session, 3, text, sizeof text) == 0 || strcmp(text, wanted) != 0) return 1;
+  tensorstat_place place = TENSORSTAT_PLACE;
+  place.iteration = 1;
+  snprintf(wanted, sizeof wanted, "%s/rank_0/Net/0/1", folder);
+  if (tensorstat_session_folder(session, &place, text, sizeof text) == 0 || strcmp(text, wanted) != 0) return 1;
+  if (tensorstat_session_folder(session, NULL, text, sizeof text) != 0 || text[0] != 0) return 1;
+  tensorstat_session_set_initial_iteration(session, 1);
+  if (!tensorstat_wants(session, &place, op, 0)) return fprintf(stderr, "iteration 1 is not counted as 2\n"), 1;
+  tensorstat_session_start(session);
+  tensorstat_session_set_initial_iteration(session, 0);
+  if (!tensorstat_wants(session, &place, op, 0)) return fprintf(stderr, "start was not heard\n"), 1;
+  if (!tensorstat_session_stop(session)) return 1;
+  if (tensorstat_wants(session, &place, op, 0)) return fprintf(stderr, "stop was not heard\n"), 1;
+  return 0;
+}
+
 static int dump_into(const char* folder) {
   char config[1024];
   snprintf(config, sizeof config,
@@ -137,6 +166,7 @@ static int dump_into(const char* folder) {
   counters.size = sizeof counters;
   if (tensorstat_session_counters(session, &counters)) return complain("counting");
   if (!tensorstat_session_flush(session)) return fprintf(stderr, "not everything was written\n"), 1;
+  if (ask_and_switch(session, relu, folder)) return fprintf(stderr, "what the session says of itself is wrong\n"), 1;
   tensorstat_session_close(session);
   if (counters.waiting_row_count + counters.lost_file_count + counters.complex_count != 0) return 1;
   if (handed != 2 || released != 2 || counters.row_count != 4) {

@@ -92,7 +92,7 @@ TEST(DiffCommand, TakesNamesAndTolerancesFromFiles) {
   put(folder, "tolerances", "( rtol=0.1\n");
   const Ran wrong = run(folder, "diff a.csv b.csv --tolerances tolerances");
   EXPECT_EQ(wrong.exit, 2);
-  EXPECT_TRUE(holds(wrong.err, "tolerances: line 1: ")) << wrong.err;
+  EXPECT_TRUE(holds(wrong.err, "tolerances, line 1: ")) << wrong.err;
 }
 
 TEST(DiffCommand, MeasuresTensors) {

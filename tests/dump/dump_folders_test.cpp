@@ -49,6 +49,10 @@ TEST(DumpFolders, NamesOfTensors) {
   const Identity odd{"a/b\n", "x.y z\\w\x01", 0, 0, 5, "input", 0};
   EXPECT_EQ(npy_file_name(odd, "NC1/HWC0", "int4"),
             "a_b_.x_y_z_w_.0.0.5.input.0.NC1_HWC0.int4.npy");
+  const Identity dotted{"my.own\\Op type/x", "n", 0, 0, 5, "input", 0};
+  EXPECT_EQ(npy_file_name(dotted, "ND", "int8"), "my.own\\Op type_x.n.0.0.5.input.0.ND.int8.npy");
+  EXPECT_EQ(npy_file_name(dotted, "ND", "int8", DumpLayout::kByStep), "my_own_Op_type_x.n.0.0.5.input.0.ND.int8.npy")
+      << "O2's escape the type, too";
 }
 
 TEST(DumpFolders, NamesOfArguments) {

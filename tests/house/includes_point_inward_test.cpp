@@ -32,8 +32,9 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"files", {"plain", "api", "catalog"}},
     {"rows", {"files", "rows-api", "dump-api", "api", "catalog"}},
     {"dump", {"plain", "files", "rows", "rows-api", "dump-api", "api", "catalog"}},
-    {"compare", {"files", "rows", "dump", "rows-api", "dump-api", "api", "catalog"}},
-    {"cli", {"plain", "compare", "files", "rows", "dump", "rows-api", "dump-api", "api", "catalog"}},
+    {"compare-api", {"api", "catalog"}},
+    {"compare", {"compare-api", "files", "rows", "dump", "rows-api", "dump-api", "api", "catalog"}},
+    {"cli", {"plain", "compare-api", "compare", "files", "rows", "dump", "rows-api", "dump-api", "api", "catalog"}},
 };
 
 bool starts(std::string_view path, std::string_view prefix) {
@@ -45,6 +46,7 @@ std::optional<std::string> part_of(std::string_view path) {
   if (path == "stats/tensorstat/catalog.inc") return "catalog";
   if (path == "stats/tensorstat/rows.hpp") return "rows-api";
   if (path == "stats/tensorstat/dump.hpp") return "dump-api";
+  if (path == "stats/tensorstat/compare.hpp") return "compare-api";
   if (starts(path, "stats/tensorstat/")) return "api";
   for (const std::string name : {"abandon", "unfinished_files"}) {
     if (path == "stats/core/" + name + ".hpp") return "plain";

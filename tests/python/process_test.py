@@ -1,10 +1,13 @@
 """Python's processes: the GIL is free while tensors are measured; forked children, other threads and the interpreter's
 exit are safe; objects that are dropped are given back."""
 import gc
+import json
 import multiprocessing
+import os
 import resource
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 
@@ -43,6 +46,22 @@ class Process(unittest.TestCase):
                    "d = tensorstat.DumpSession(); cycle = [m]; cycle.append(cycle); print(r.count)")
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
         self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (0, "2000000\n", ""))
+
+    def test_dumping_is_switched_while_training_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = json.dumps({
+                "common_dump_settings": {"dump_mode": 0, "path": folder, "net_name": "Net", "iteration": "5", "kernels": [],
+                                         "input_output": 0, "support_device": [0], "saved_data": "statistic"},
+                "e2e_dump_settings": {"enable": True}})
+            with tensorstat.DumpSession(config) as session:
+                self.assertFalse(session.wants("Op", "x", iteration=4))
+                session.set_initial_iteration(1)
+                self.assertTrue(session.wants("Op", "x", iteration=4))
+                session.start()
+                session.collect("Op", "x", outputs=[numpy.ones(3)], iteration=8)
+                self.assertTrue(session.stop())
+                self.assertTrue(os.path.exists(folder + "/rank_0/Net/0/9/statistic.csv"))
+                self.assertFalse(session.wants("Op", "x", iteration=4))
 
     def test_what_is_dropped_is_given_back(self):
         x = numpy.zeros(100)

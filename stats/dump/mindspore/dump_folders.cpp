@@ -48,9 +48,10 @@ std::string DumpFolders::executions_file(std::uint32_t rank, std::uint32_t graph
          std::to_string(graph) + ".csv";
 }
 
-std::string npy_file_name(const Identity& identity, std::string_view format,
-                          std::string_view dtype) {
-  return part_of_a_file_name(identity.op_type) + "." +
+std::string npy_file_name(const Identity& identity, std::string_view format, std::string_view dtype,
+                          DumpLayout layout) {
+  const bool is_o2 = layout == DumpLayout::kByStep;
+  return part_of_a_file_name(is_o2 ? escaped_op_name(identity.op_type) : identity.op_type) + "." +
          part_of_a_file_name(escaped_op_name(identity.op_name)) + "." +
          std::to_string(identity.task_id) + "." + std::to_string(identity.stream_id) + "." +
          std::to_string(identity.timestamp_us) + "." + identity.io + "." +

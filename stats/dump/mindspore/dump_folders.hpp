@@ -32,9 +32,9 @@ class DumpFolders {
 
 // `{op_type}.{op_name}.{task}.{stream}.{timestamp}.{input|output}.{slot}.{format}.{dtype}.npy`,
 // with the operator's name escaped, and what no file name can hold (/ and control characters) as _
-// in the other parts. May be longer than a file name can be.
-std::string npy_file_name(const Identity& identity, std::string_view format,
-                          std::string_view dtype);
+// in the other parts. O2 escapes the operator's type as the name. May be longer than a file name can be.
+std::string npy_file_name(const Identity& identity, std::string_view format, std::string_view dtype,
+                          DumpLayout layout = DumpLayout::kByRank);
 
 // `{op_type}.{op_name}.json`, with . and / of the name as _: an operator's arguments.
 std::string kernel_args_file_name(std::string_view op_type, std::string_view op_name);

@@ -136,10 +136,10 @@ void MindsporeOutput::write(const PendingRun& run, const PendingTensor& tensor, 
 // another's place.
 bool MindsporeOutput::save(Identity& identity, const PendingTensor& tensor, const std::string& folder) {
   return save_tensor(tensor, examiner_, tally_, *notices_, [&](const NpyContent& content) {
-    std::string name = npy_file_name(identity, tensor.format, data_type(tensor));
+    std::string name = npy_file_name(identity, tensor.format, data_type(tensor), options_.layout);
     while (files_.has(folder, name)) {
       ++identity.timestamp_us;
-      name = npy_file_name(identity, tensor.format, data_type(tensor));
+      name = npy_file_name(identity, tensor.format, data_type(tensor), options_.layout);
     }
     return files_.save_tensor(folder, name, content);
   });
@@ -186,6 +186,9 @@ class MindsporeForm : public OutputForm {
                                     const DumpPlace& place) const override {
     if (options.layout == DumpLayout::kByStep) return std::nullopt;  // {time} of its folders is now
     return DumpFolders(config, options.layout, "").folder(place);
+  }
+  std::string rank_folder(const DumpConfig& config, std::uint32_t rank) const override {
+    return DumpFolders(config, DumpLayout::kByRank, "").rank_folder(rank);
   }
   std::string rows_file() const override { return kRowsFile; }
 };

@@ -138,6 +138,35 @@ PyObject* session_flush(PyObject*, PyObject* arguments) {
   return PyBool_FromLong(whole);
 }
 
+PyObject* session_start(PyObject*, PyObject* arguments) {
+  PyObject* capsule = nullptr;
+  if (PyArg_ParseTuple(arguments, "O", &capsule) == 0) return nullptr;
+  tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  if (session == nullptr) return nullptr;
+  tensorstat_session_start(session);
+  return Py_NewRef(Py_None);
+}
+
+PyObject* session_stop(PyObject*, PyObject* arguments) {
+  PyObject* capsule = nullptr;
+  if (PyArg_ParseTuple(arguments, "O", &capsule) == 0) return nullptr;
+  tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  if (session == nullptr) return nullptr;
+  int whole = 1;
+  call([&] { return whole = tensorstat_session_stop(session), TENSORSTAT_OK; });
+  return PyBool_FromLong(whole);
+}
+
+PyObject* set_initial_iteration(PyObject*, PyObject* arguments) {
+  PyObject* capsule = nullptr;
+  unsigned long long iteration = 0;
+  if (PyArg_ParseTuple(arguments, "OK", &capsule, &iteration) == 0) return nullptr;
+  tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  if (session == nullptr) return nullptr;
+  tensorstat_session_set_initial_iteration(session, iteration);
+  return Py_NewRef(Py_None);
+}
+
 PyObject* session_counters(PyObject*, PyObject* arguments) {
   PyObject* capsule = nullptr;
   if (PyArg_ParseTuple(arguments, "O", &capsule) == 0) return nullptr;
@@ -180,6 +209,9 @@ PyMethodDef session_functions[] = {
     TENSORSTAT_METHOD(collect, "collect(session, operator, rank, device, graph, iteration, inputs, outputs)"),
     TENSORSTAT_METHOD(step_end, "step_end(session, None, rank, device, graph, iteration)"),
     TENSORSTAT_METHOD(session_flush, "session_flush(session)"),
+    TENSORSTAT_METHOD(session_start, "session_start(session)"),
+    TENSORSTAT_METHOD(session_stop, "session_stop(session)"),
+    TENSORSTAT_METHOD(set_initial_iteration, "set_initial_iteration(session, iteration)"),
     TENSORSTAT_METHOD(session_counters, "session_counters(session): {name: count}"),
     {}};
 

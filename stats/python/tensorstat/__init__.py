@@ -13,6 +13,7 @@ avg and l2norm are the exact value, rounded once: the same bits on every machine
 NaN and Inf propagate into max, min, avg and l2norm, and are counted beside. "negative zero count" counts elements below
 zero: MindSpore's name, and its meaning.
 """
+from ._compare import compare, origin
 from ._library import DTYPES, STATISTICS, Error, _native
 from ._meter import DEFAULT_STATISTICS, Meter, Partial, Stream, fold, measure, stream
 from ._read import read
@@ -22,4 +23,4 @@ from ._watch import Watch, watch
 
 __version__ = _native.VERSION
 __all__ = ["DEFAULT_STATISTICS", "DTYPES", "STATISTICS", "DumpSession", "Error", "Meter", "Partial", "Statistics", "Stream",
-           "Watch", "fold", "measure", "read", "stream", "to_pandas", "watch"]
+           "Watch", "compare", "fold", "measure", "origin", "read", "stream", "to_pandas", "watch"]

@@ -64,6 +64,19 @@ class DumpSession:
         it is in its file."""
         return _native.session_flush(self._handle())
 
+    def start(self):
+        """Dumps from now on, at whatever iteration: the config's do not count from the first start() or stop() on."""
+        _native.session_start(self._handle())
+
+    def stop(self):
+        """Dumps nothing until the next start(). With `enable`, returns when all that came before is on disk, and whether
+        it is; else True."""
+        return _native.session_stop(self._handle())
+
+    def set_initial_iteration(self, iteration):
+        """From now on this is added to every iteration, in place of the config's initial_iteration."""
+        _native.set_initial_iteration(self._handle(), iteration)
+
     @property
     def counters(self):
         """{"tensor_count": 12, "row_count": 12, "lost_row_count": 0, ...}"""

@@ -1,16 +1,14 @@
-#include "stats/cli/recorded.hpp"
+#include "stats/compare/recorded.hpp"
 
 #include <filesystem>
-#include <string_view>
 #include <vector>
 
-#include "stats/cli/inputs.hpp"
-#include "stats/dump/survey.hpp"
 #include "stats/dump/dump_place.hpp"
+#include "stats/dump/survey.hpp"
 #include "stats/files/folders.hpp"
 #include "stats/files/shown.hpp"
 
-namespace tensorstat::cli {
+namespace tensorstat {
 namespace {
 
 namespace fs = std::filesystem;
@@ -55,7 +53,7 @@ const Categories kOfTensors = {Category::kMax,         Category::kMin,      Cate
                                Category::kPositiveInfCount, Category::kZeroCount, Category::kMd5};
 
 void measure_tensors(const std::string& root, const std::vector<std::string>& files, const MeterOptions& options,
-                     Console& console, Recorded& read) {
+                     const ReadListener& told, Recorded& read) {
   Meter meter(options);
   Survey::Listener listener;
   listener.measured = [&](Entry&& entry) {
@@ -73,42 +71,45 @@ void measure_tensors(const std::string& root, const std::vector<std::string>& fi
                                 .iteration = is_dumped ? number_or(who, "iteration", 0) : 0});
   };
   const auto complain = [&](const std::string& what) {
-    console.say(what);
+    told.failed(what);
     read.is_whole = false;
   };
   listener.unreadable = [&](const Error& error) { complain(error.message); };
   listener.unmeasured = [&](const std::string& label, const Error& error) { complain(label + ": " + error.message); };
   listener.progressed = [&](const Survey::Progress& progress) {
-    console.progress(progress.tensors, progress.known + files.size() - progress.files, progress.bytes);
+    told.progressed(progress.tensors, progress.known + files.size() - progress.files, progress.bytes);
   };
   Survey survey(meter, {kOfTensors, Precision::kHigh, On::kAuto}, {}, std::move(listener));
   for (const std::string& file : files) survey.add(file);
   survey.finish();
-  console.hide_progress();
 }
 
 }  // namespace
 
-Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, Console& console) {
+Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, const ReadListener& listener) {
   Recorded read;
   std::error_code ignored;
   std::vector<std::string> files;
   std::vector<Error> faults;
-  if (fs::is_directory(path, ignored)) {
+  const bool is_folder = fs::is_directory(path, ignored);
+  if (is_folder) {
     find_files_of_rows(path, files, faults);
   } else if (is_file_of_rows(path)) {
     files.push_back(path);
   }
-  const bool has_rows = !files.empty();
-  for (const std::string& file : files) {
-    if (Status added = add_rows(file, read.record); !added) faults.push_back(added.error());
+  if (!files.empty()) {
+    for (const std::string& file : files) {
+      if (Status added = add_rows(file, read.record); !added) faults.push_back(added.error());
+    }
+  } else {
+    if (is_folder) {
+      find_tensor_files(path, files, faults);
+    } else {
+      files.push_back(path);
+    }
+    measure_tensors(path, files, meter, listener, read);
   }
-  if (!has_rows) {
-    const Inputs inputs = find_inputs({path});
-    faults.insert(faults.end(), inputs.faults.begin(), inputs.faults.end());
-    measure_tensors(path, inputs.files, meter, console, read);
-  }
-  for (const Error& fault : faults) console.say(fault.message);
+  for (const Error& fault : faults) listener.failed(fault.message);
   read.is_whole = read.is_whole && faults.empty();
   if (read.record.rows().empty()) {
     return Error{Code::kUnreadable, printable(path) + ": there is nothing to compare: no rows and no tensors"};
@@ -117,4 +118,4 @@ Result<Recorded> read_recorded(const std::string& path, const MeterOptions& mete
   return read;
 }
 
-}  // namespace tensorstat::cli
+}  // namespace tensorstat

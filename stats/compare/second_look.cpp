@@ -1,4 +1,4 @@
-#include "stats/cli/element_pass.hpp"
+#include "stats/compare/second_look.hpp"
 
 #include <map>
 #include <optional>
@@ -8,7 +8,7 @@
 #include "stats/files/shown.hpp"
 #include "stats/files/tensor_source.hpp"
 
-namespace tensorstat::cli {
+namespace tensorstat {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
@@ -42,7 +42,7 @@ Error changed(const std::string& path) {
   return {Code::kUnreadable, printable(path) + ": ends earlier than the tensor that it is compared with"};
 }
 
-Status compare(TensorReader& a, TensorReader& b, const std::string& path, ElementComparison& comparison) {
+Status compare_readers(TensorReader& a, TensorReader& b, const std::string& path, ElementComparison& comparison) {
   for (TensorReader* reader : {&a, &b}) reader->rewind(TensorReader::Order::kC, TensorReader::View::kElements);
   const std::size_t size_a = size_bytes(a.dtype()), size_b = size_bytes(b.dtype());
   const std::size_t step = kPieceBytes / std::max(size_a, size_b);
@@ -61,7 +61,7 @@ Status compare(TensorReader& a, TensorReader& b, const std::string& path, Elemen
 }  // namespace
 
 ElementPass compare_elements(const Record& a, const Record& b, const Tolerances& tolerances, Differences& differences,
-                             Console& console) {
+                             const ReadListener& listener) {
   ElementPass pass;
   LastFile in_a, in_b;
   for (Pair& pair : differences.pairs) {
@@ -73,7 +73,7 @@ ElementPass compare_elements(const Record& a, const Record& b, const Tolerances&
     const Tolerance tolerance = tolerances.of(a.texts()[row_a.name], dtype_a);
     if (dtype_a != dtype_b && !tolerance.any_dtype) continue;
     const auto fail = [&](const Error& error) {
-      console.say(error.message);
+      listener.failed(error.message);
       pass.is_whole = false;
     };
     const auto reader_a = in_a.tensor(path_a, a.texts()[row_a.tensor]);
@@ -83,7 +83,7 @@ ElementPass compare_elements(const Record& a, const Record& b, const Tolerances&
       continue;
     }
     ElementComparison comparison((*reader_a)->dtype(), (*reader_b)->dtype(), tolerance);
-    if (Status compared = compare(**reader_a, **reader_b, path_a, comparison); !compared) {
+    if (Status compared = compare_readers(**reader_a, **reader_b, path_a, comparison); !compared) {
       fail(compared.error());
       continue;
     }
@@ -95,4 +95,4 @@ ElementPass compare_elements(const Record& a, const Record& b, const Tolerances&
   return pass;
 }
 
-}  // namespace tensorstat::cli
+}  // namespace tensorstat

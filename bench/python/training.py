@@ -1,0 +1,89 @@
+"""The step of a small transformer on the CPU: bare, watched, and with hooks that ask torch for each number.
+
+    training.py [--quick]
+
+The hooks do what torch's users write (transformers' DebugUnderflowOverflow and its like): .max().item() and friends of every
+module's outputs and of their gradients. Times are of the wall's clock and of the processor's; the second says less of what
+else the machine does.
+"""
+import shutil
+import sys
+import tempfile
+import time
+
+from rounds import rounds_of, show, spread
+
+try:
+    import torch
+except ImportError:
+    sys.exit("PyTorch is not installed: the training job is not measured")
+import tensorstat
+
+WIDTH, HEADS, LAYERS, BATCH, LENGTH = 256, 4, 2, 8, 64
+
+
+class Job:
+    """A model of its own, with the same numbers in it; a call is a step."""
+
+    def __init__(self):
+        torch.manual_seed(1)
+        layer = torch.nn.TransformerEncoderLayer(WIDTH, HEADS, 4 * WIDTH, dropout=0.0, batch_first=True)
+        self.model = torch.nn.Sequential(torch.nn.Linear(64, WIDTH), torch.nn.TransformerEncoder(layer, LAYERS),
+                                         torch.nn.Linear(WIDTH, 1))
+        self.optimizer = torch.optim.Adam(self.model.parameters())
+        self.batch = torch.randn(BATCH, LENGTH, 64)
+        self.after = lambda: None
+
+    def __call__(self):
+        wall, processor = time.perf_counter(), time.process_time()
+        self.model(self.batch).square().mean().backward()
+        self.optimizer.step()
+        self.after()
+        self.optimizer.zero_grad()
+        return time.perf_counter() - wall, time.process_time() - processor
+
+
+def watched(folder, **options):
+    job = Job()
+    job.watch = tensorstat.watch(job.model, path=folder, **options)
+    job.after = job.watch.step
+    return job
+
+
+def with_hooks():
+    job = Job()
+
+    def look(x):
+        x = x.detach()
+        return (x.max().item(), x.min().item(), x.mean().item(), x.norm().item(), x.isnan().sum().item(),
+                x.isinf().sum().item())
+
+    def hook(module, inputs, outputs):
+        for x in outputs if isinstance(outputs, tuple) else (outputs,):
+            if x is not None:
+                look(x)
+                if x.requires_grad:
+                    x.register_hook(lambda gradient: look(gradient) and None)
+
+    for module in job.model.modules():
+        module.register_forward_hook(hook)
+    return job
+
+
+def main(rounds):
+    folder = tempfile.mkdtemp()
+    try:
+        found = rounds_of({"nothing": Job(), "watch(): outputs and their gradients": watched(folder, parameters=False),
+                           "watch(), every=10": watched(folder, every=10),
+                           "hooks with .max().item() and five more": with_hooks()}, rounds)
+    finally:
+        shutil.rmtree(folder)
+    rows = [[name, *(spread([each[clock] * 1e3 for each in steps], "{:.0f}") for clock in (0, 1)),
+             *(spread([each[clock] / bare[clock] for each, bare in zip(steps, found["nothing"])]) for clock in (0, 1))]
+            for name, steps in found.items()]
+    show(f"A training step of a transformer ({LAYERS} layers of {WIDTH}, {BATCH} x {LENGTH} tokens), "
+         f"{torch.get_num_threads()} threads",
+         ["after each step", "ms, wall", "ms, processor", "times, wall", "times, processor"], rows)
+
+
+main(12 if "--quick" in sys.argv else 40)

@@ -1,0 +1,57 @@
+// Comparisons of <tensorstat/tensorstat.h>.
+#include <tensorstat/compare.hpp>
+
+#include "stats/c/support.hpp"
+
+using namespace tensorstat;
+using c::failed;
+using c::guarded;
+using c::missing;
+
+struct tensorstat_answer {
+  bool found;
+  std::string json;
+  std::vector<std::string> faults;
+};
+
+tensorstat_code tensorstat_diff(const char* a, const char* b, const tensorstat_diff_options* options,
+                                tensorstat_answer** answer) {
+  return guarded([&]() -> tensorstat_code {
+    if (a == nullptr || b == nullptr || answer == nullptr) {
+      return missing(a == nullptr ? "the path of A" : b == nullptr ? "the path of B" : "where the answer is put");
+    }
+    const auto given = c::taken<tensorstat_diff_options>(options, TENSORSTAT_DIFF_OPTIONS);
+    if (!given) return missing("tensorstat_diff_options");
+    auto found = diff(a, b, {.rtol = given->rtol < 0 ? std::nullopt : std::optional(given->rtol),
+                             .atol = given->atol,
+                             .any_dtype = given->any_dtype != 0,
+                             .tolerances = given->tolerances == nullptr ? "" : given->tolerances,
+                             .names = given->names == nullptr ? "" : given->names,
+                             .first = given->first != 0});
+    if (!found) return failed(found.error());
+    *answer = new tensorstat_answer{found->differs, std::move(found->json), std::move(found->faults)};
+    return TENSORSTAT_OK;
+  });
+}
+
+tensorstat_code tensorstat_origin(const char* path, int nan_only, tensorstat_answer** answer) {
+  return guarded([&]() -> tensorstat_code {
+    if (path == nullptr || answer == nullptr) return missing(path == nullptr ? "the path" : "where the answer is put");
+    auto found = origin(path, {.nan_only = nan_only != 0});
+    if (!found) return failed(found.error());
+    *answer = new tensorstat_answer{!found->is_clean, std::move(found->json), std::move(found->faults)};
+    return TENSORSTAT_OK;
+  });
+}
+
+int tensorstat_answer_found(const tensorstat_answer* answer) { return answer != nullptr && answer->found ? 1 : 0; }
+
+const char* tensorstat_answer_json(const tensorstat_answer* answer) {
+  return answer == nullptr ? nullptr : answer->json.c_str();
+}
+
+const char* tensorstat_answer_fault(const tensorstat_answer* answer, size_t index) {
+  return answer == nullptr || index >= answer->faults.size() ? nullptr : answer->faults[index].c_str();
+}
+
+void tensorstat_answer_free(tensorstat_answer* answer) { delete answer; }

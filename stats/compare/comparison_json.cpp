@@ -1,0 +1,115 @@
+#include "stats/compare/comparison_json.hpp"
+
+#include "stats/dump/json_text.hpp"
+#include "stats/files/tensor_reader.hpp"
+#include "stats/rows/json_value.hpp"
+
+namespace tensorstat {
+namespace {
+
+std::string io_of(const Seen& row) { return row.is_input ? "input" : "output"; }
+
+std::string identity_members(const Record& record, const Seen& row) {
+  return "\"op_type\":" + json_quoted(record.texts()[row.op_type]) + ",\"op_name\":" + json_quoted(record.texts()[row.name]) +
+         ",\"rank\":" + std::to_string(row.rank) + ",\"iteration\":" + std::to_string(row.iteration) + ",\"io\":\"" +
+         io_of(row) + "\",\"slot\":" + std::to_string(row.slot);
+}
+
+std::string both_values(const StatisticsView& a, const StatisticsView& b) {
+  std::string text;
+  for (std::size_t i = 0; i < a.categories.size(); ++i) {
+    const Value* other = b.find(a.categories[i]);
+    if (other == nullptr) continue;
+    text += (text.empty() ? "{" : ",") + json_quoted(std::string(name(a.categories[i]))) + ":{\"a\":" + json_of(a.values[i]) +
+            ",\"b\":" + json_of(*other) + "}";
+  }
+  return text.empty() ? "{}" : text + "}";
+}
+
+template <typename Items, typename Text>
+std::string array_of(const Items& items, const Text& text_of_item) {
+  std::string text = "[";
+  for (const auto& item : items) text += (text.size() == 1 ? "\n" : ",\n") + text_of_item(item);
+  return text + "]";
+}
+
+std::string elements_member(const ElementFindings& elements, const Pair& pair) {
+  const auto found = elements.find(pair.in_a);
+  if (found == elements.end()) return {};
+  const ElementDifferences& all = found->second;
+  const auto index = [](const std::optional<std::uint64_t>& at) { return at ? std::to_string(*at) : "null"; };
+  return ",\"elements\":{\"unequal\":" + std::to_string(all.unequal_count) + ",\"outside\":" +
+         std::to_string(all.outside_count) + ",\"first unequal index\":" + index(all.first_unequal) +
+         ",\"max abs diff\":" + json_of(Value(all.max_abs)) + ",\"max abs diff index\":" + index(all.max_abs_at) +
+         ",\"max rel diff\":" + json_of(Value(all.max_rel)) + "}";
+}
+
+std::string specials_members(const Specials& specials) {
+  const auto text = [](const std::optional<std::uint64_t>& count) { return count ? std::to_string(*count) : "null"; };
+  return "\"nan\":" + text(specials.nan) + ",\"inf\":" + text(specials.inf);
+}
+
+}  // namespace
+
+std::string label_of(const Record& record, const Seen& row) {
+  const std::string &file = record.texts()[row.file], &tensor = record.texts()[row.tensor];
+  if (file.empty()) return record.texts()[row.name] + "." + io_of(row) + "." + std::to_string(row.slot);
+  return tensor_label(file, tensor.empty() ? std::nullopt : std::optional(tensor));
+}
+
+std::string json_of(const Compared& compared) {
+  const Record &a = compared.a.record, &b = compared.b.record;
+  const Differences& differences = compared.differences;
+  const auto labels = [](const Record& record) {
+    return [&record](std::uint32_t row) { return json_quoted(label_of(record, record.rows()[row])); };
+  };
+  std::string text = "{\"schema_version\":1,\"compared\":" + std::to_string(differences.pairs.size()) +
+                     ",\"different\":" + std::to_string(differences.different_count) +
+                     ",\"unmatched_a\":" + array_of(differences.only_a, labels(a)) +
+                     ",\"unmatched_b\":" + array_of(differences.only_b, labels(b)) + ",\"pairs\":";
+  text += array_of(differences.pairs, [&](const Pair& pair) {
+    const Seen &in_a = a.rows()[pair.in_a], &in_b = b.rows()[pair.in_b];
+    return "{\"a\":" + json_quoted(label_of(a, in_a)) + ",\"b\":" + json_quoted(label_of(b, in_b)) + ",\"verdict\":\"" +
+           std::string(name(pair.judgement.verdict)) + "\",\"why\":" + json_quoted(pair.judgement.why) + "," +
+           identity_members(a, in_a) + ",\"stats\":" + both_values(a.statistics(in_a), b.statistics(in_b)) +
+           elements_member(compared.elements.found, pair) + "}";
+  });
+  if (compared.first) {
+    text += ",\"first\":" + array_of(*compared.first, [&](const Beginning& beginning) {
+      return "{" + identity_members(a, a.rows()[beginning.in_a]) + ",\"added\":" + json_of(Value(beginning.added)) +
+             ",\"enters\":" + (beginning.enters ? "true" : "false") + "}";
+    });
+  }
+  return text + "}\n";
+}
+
+std::string json_of(const Record& record, const Origin& origin) {
+  const auto source = [&](const Source& from, bool with_past) {
+    std::string text = "{" + identity_members(record, record.rows()[from.row]) + "," + specials_members(from.specials);
+    if (with_past) {
+      std::vector<Seen> inputs;
+      for (const Seen& row : record.run(from.run)) {
+        if (row.is_input) inputs.push_back(row);
+      }
+      text += ",\"before\":" + array_of(runs_before(record, from.run), [&](std::uint32_t run) {
+        return json_quoted(record.texts()[record.run(run).front().name]);
+      });
+      text += ",\"inputs\":" + array_of(inputs, [&](const Seen& row) {
+        const auto values = record.statistics(row);
+        std::string stats;
+        for (std::size_t i = 0; i < values.categories.size(); ++i) {
+          stats += (i == 0 ? "" : ",") + json_quoted(std::string(name(values.categories[i]))) + ":" + json_of(values.values[i]);
+        }
+        return "{\"slot\":" + std::to_string(row.slot) + ",\"stats\":{" + stats + "}}";
+      });
+    }
+    return text + "}";
+  };
+  const auto with_past = [&](const Source& from) { return source(from, true); };
+  const auto alone = [&](const Source& from) { return source(from, false); };
+  return "{\"schema_version\":1,\"producers\":" + array_of(origin.producers, with_past) +
+         ",\"entered\":" + array_of(origin.entered, with_past) +
+         ",\"propagators\":" + array_of(origin.propagators, alone) + "}\n";
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,24 @@
+// What a comparison or a search for NaN found, in JSON.
+#pragma once
+
+#include <string>
+
+#include "stats/compare/compared.hpp"
+#include "stats/compare/origin.hpp"
+
+namespace tensorstat {
+
+// A tensor by its file ("x.npz::w"), or by its operator ("Default/Conv2D-op1.output.0").
+std::string label_of(const Record& record, const Seen& row);
+
+// {schema_version, compared, different, unmatched_a: [...], unmatched_b: [...], pairs: [{a, b, verdict, why, op_type,
+// op_name, rank, iteration, io, slot, stats: {name: {a, b}}, elements: {unequal, outside, first unequal index, max abs
+// diff, max abs diff index, max rel diff}}]}, elements where they were compared, and with Compared::first
+// first: [{op_type, op_name, rank, iteration, io, slot, added, enters}].
+std::string json_of(const Compared& compared);
+
+// {schema_version, producers: [{op_type, op_name, rank, iteration, io, slot, nan, inf, before: [...], inputs: [...]}],
+// entered: [...], propagators: [...]}. nan and inf are counts; null where NaN or Inf is there and was not counted.
+std::string json_of(const Record& record, const Origin& origin);
+
+}  // namespace tensorstat

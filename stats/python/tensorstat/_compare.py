@@ -1,0 +1,72 @@
+"""Two runs, and where NaN began in one."""
+import json
+import os
+
+from . import _native
+from ._library import logger
+
+_WORDS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+
+
+def _number(value):
+    return _WORDS.get(value, value) if isinstance(value, str) else value
+
+
+def _found(answer):
+    _, text, faults = answer
+    for fault in faults:
+        logger.warning("%s", fault)
+    found = json.loads(text)
+    for pair in found.get("pairs", ()):
+        for sides in pair["stats"].values():
+            sides.update({side: _number(value) for side, value in sides.items()})
+        elements = pair.get("elements", {})
+        elements.update({name: _number(value) for name, value in elements.items()})
+    for beginning in found.get("first", ()):
+        beginning["added"] = _number(beginning["added"])
+    for source in (*found.get("producers", ()), *found.get("entered", ())):
+        for tensor in source["inputs"]:
+            tensor["stats"] = {name: _number(value) for name, value in tensor["stats"].items()}
+    return found
+
+
+def _lines(given):
+    """The text itself, or what the file of a path object holds."""
+    if isinstance(given, os.PathLike):
+        with open(given, encoding="utf-8") as file:
+            return file.read()
+    return given or ""
+
+
+def compare(a, b, *, rtol=None, atol=0.0, any_dtype=False, first=False, tolerances=None, names=None):
+    """What differs between two files or folders: of rows of statistics, or of tensors, which are measured.
+
+        found = tensorstat.compare("npu/rank_0", "gpu/rank_0", first=True)
+        found["first"][0]["op_name"]    # the first operator whose inputs agree and whose outputs do not
+        [pair["a"] for pair in found["pairs"] if pair["verdict"] == "different"]
+
+    Gives {"compared": n, "different": n, "unmatched_a": [...], "unmatched_b": [...], "pairs": [{"a", "b", "verdict",
+    "why", "op_name", "io", "slot", "stats": {name: {"a", "b"}}, ...}]}, and with first=True "first": [{"op_type",
+    "op_name", "rank", "iteration", "io", "slot", "added", "enters"}].
+
+    verdict     "equal", "within" the tolerance, or "different"; what cannot be judged is different
+    rtol, atol  within: |a - b| <= atol + rtol * max(|a|, |b|); without rtol: 1e-5, 2^-10 of float16, 2^-8 of bfloat16,
+                0 of integers
+    any_dtype   tensors of different dtypes are compared by their values; wants rtol
+    tolerances  lines of NAME_PATTERN rtol=1e-3 atol=1e-6 dtype=any, or the pathlib.Path of a file of these
+    names       lines of NAME_IN_A,NAME_IN_B for what has other names in b; old/*,new/* for beginnings
+
+    What could not be read is logged to logging.getLogger("tensorstat"); Error where one side gives nothing at all.
+    """
+    return _found(_native.diff(a, b, -1.0 if rtol is None else rtol, atol, any_dtype, first, _lines(tolerances),
+                               _lines(names)))
+
+
+def origin(path, *, nan_only=False):
+    """Where NaN and Inf began in a dump: {"producers": [...], "entered": [...], "propagators": [...]}.
+
+    A producer's outputs hold NaN or Inf, and its inputs do not; each has its operator, rank, iteration, "nan" and "inf"
+    (counts; None where it is there and was not counted), the operators "before" it and its "inputs" with their
+    statistics. "entered" is the first input of a rank that holds it, where no output before did, such as a weight.
+    """
+    return _found(_native.origin(path, nan_only))

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where two runs part, and where NaN and Inf began in one: `tensorstat diff` and `tensorstat origin` as functions.
+//
+//   const auto answer = diff("npu/rank_0", "gpu/rank_0", {.first = true});
+//   if (answer && answer->differs) puts(answer->json.c_str());
+//
+// A path is a file of rows (statistic.csv in any dialect), a file of tensors, or a folder: of that, all files of rows
+// below it, and where there are none, all files of tensors, which are measured. Nothing here throws.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <tensorstat/meter.hpp>
+#include <tensorstat/status.hpp>
+#include <vector>
+
+namespace tensorstat {
+
+struct DiffOptions {
+  // Two values a and b are within the tolerance where |a - b| <= atol + rtol * max(|a|, |b|). Without rtol: 1e-5, 2^-10
+  // of float16, 2^-8 of bfloat16, 2^-3 and 2^-2 of float8, 0 of integers. atol and any_dtype want rtol.
+  std::optional<double> rtol = {};
+  double atol = 0;
+  bool any_dtype = false;       // tensors of different dtypes are compared by their values; else they differ
+  std::string tolerances = {};  // lines of NAME_PATTERN rtol=1e-3 atol=1e-6 dtype=any; the first that matches counts
+  std::string names = {};       // lines of NAME_IN_A,NAME_IN_B; old/*,new/* for beginnings of names
+  bool first = false;           // find the operators where a difference begins, too
+  MeterOptions meter = {};      // for tensors
+};
+
+struct DiffAnswer {
+  bool differs = false;  // a pair is different, or a tensor has no partner
+  // {schema_version, compared, different, unmatched_a: [...], unmatched_b: [...], pairs: [{a, b, verdict, why, op_type,
+  // op_name, rank, iteration, io, slot, stats: {name: {a, b}}, elements: {...}}]}, and with DiffOptions::first
+  // first: [{op_type, op_name, rank, iteration, io, slot, added, enters}]. A verdict is "equal", "within" or
+  // "different"; what cannot be judged is different. NaN and Inf are strings.
+  std::string json;
+  std::vector<std::string> faults;  // what could not be read; the rest is compared
+};
+
+// Pairs by name, rank, iteration, io and slot. kInvalid: the options make no sense; kUnreadable: one of the two gives
+// nothing to compare.
+Result<DiffAnswer> diff(const std::string& a, const std::string& b, const DiffOptions& options);
+
+struct OriginOptions {
+  bool nan_only = false;    // Inf is no fault, as where masks are made of it
+  MeterOptions meter = {};  // for tensors
+};
+
+struct OriginAnswer {
+  bool is_clean = true;  // there is neither NaN nor Inf
+  // {schema_version, producers: [{op_type, op_name, rank, iteration, io, slot, nan, inf, before: [...], inputs: [...]}],
+  // entered: [...], propagators: [...]}: operators whose outputs hold NaN or Inf where no input does; the first input of
+  // a rank that does, where no output before it did; operators that pass it on. nan and inf are counts, null where it is
+  // there and was not counted.
+  std::string json;
+  std::vector<std::string> faults;  // as in DiffAnswer
+};
+
+Result<OriginAnswer> origin(const std::string& path, const OriginOptions& options);
+
+}  // namespace tensorstat

@@ -1,0 +1,79 @@
+"""compare() and origin() give what the rows and the tensors say, with Python's numbers."""
+import math
+import os
+import pathlib
+import tempfile
+import unittest
+
+import numpy
+import tensorstat
+
+HEADING = "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value\n"
+
+
+def dump(path, values):
+    """Rows of three operators, as MindSpore 2.7 writes them; `values` are the max of input and output in turn."""
+    os.makedirs(os.path.dirname(path))
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(HEADING)
+        for i, value in enumerate(values):
+            file.write(f"Op,net_Op-op{i // 2},0,0,{100 + i},{'output' if i % 2 else 'input'},0,24,float32,\"(6)\",{value},-1,\n")
+
+
+class Compare(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def dump(self, name, values):
+        dump(str(self.folder / name / "rank_3/net/0/5/statistic.csv"), values)
+        return self.folder / name
+
+    def test_the_first_operator_to_differ(self):
+        a, b = self.dump("a", [1, 2, 2, 3, 3, 4]), self.dump("b", [1, 2, 2, "nan", "nan", 7])
+        found = tensorstat.compare(a, b, first=True)
+        self.assertEqual((found["compared"], found["different"]), (6, 3))
+        (first,) = found["first"]
+        self.assertEqual((first["op_name"], first["rank"], first["iteration"], first["io"]), ("net_Op-op1", 3, 5, "output"))
+        self.assertEqual(first["added"], math.inf)
+        self.assertTrue(math.isnan(found["pairs"][3]["stats"]["max"]["b"]))
+
+    def test_tolerances_and_names(self):
+        a, b = self.dump("a", [1, 2]), self.dump("b", [1, 2.1])
+        self.assertEqual(tensorstat.compare(a, b)["different"], 1)
+        self.assertEqual(tensorstat.compare(a, b, rtol=0.1)["different"], 0)
+        self.assertEqual(tensorstat.compare(a, b, tolerances="net_Op-op. rtol=0.1")["different"], 0)
+        names = self.folder / "names"
+        names.write_text("net_*,other_*\n", encoding="utf-8")
+        self.assertEqual(len(tensorstat.compare(a, b, names=names)["unmatched_a"]), 2)
+        for wrong in ({"tolerances": "( rtol=1"}, {"atol": 1.0}, {"rtol": math.nan}):
+            with self.assertRaises(tensorstat.Error):
+                tensorstat.compare(a, b, **wrong)
+
+    def test_tensors(self):
+        numpy.savez(self.folder / "a.npz", x=numpy.float32([1, 2, 3]), y=numpy.arange(4))
+        numpy.savez(self.folder / "b.npz", x=numpy.float32([1, 3, 2]), y=numpy.arange(4))
+        x, y = tensorstat.compare(self.folder / "a.npz", self.folder / "b.npz")["pairs"]
+        self.assertEqual((x["verdict"], y["verdict"]), ("different", "equal"))
+        self.assertEqual((x["elements"]["unequal"], x["elements"]["max abs diff"]), (2, 1))
+
+    def test_the_origin_of_nan(self):
+        found = tensorstat.origin(self.dump("a", [1, 2, 2, "nan", "nan", "inf"]))
+        (producer,) = found["producers"]
+        self.assertEqual((producer["op_name"], producer["nan"], producer["before"]), ("net_Op-op1", None, ["net_Op-op0"]))
+        self.assertEqual(producer["inputs"], [{"slot": 0, "stats": {"max": 2, "min": -1}}])
+        self.assertEqual([each["op_name"] for each in found["propagators"]], ["net_Op-op2"])
+        self.assertEqual(tensorstat.origin(self.folder / "a", nan_only=True)["entered"], [])
+
+    def test_what_cannot_be_read(self):
+        a = self.dump("a", [1, 2])
+        with self.assertRaises(tensorstat.Error):
+            tensorstat.compare(a, self.folder / "missing")
+        (self.folder / "a/broken.csv").write_text("no heading\n", encoding="utf-8")
+        with self.assertLogs("tensorstat", "WARNING"):
+            self.assertEqual(tensorstat.compare(a, a)["different"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
