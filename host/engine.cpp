@@ -117,7 +117,7 @@ class SimdEngine final : public HostEngine {
       in_unit = kUnitBytes;  // what follows begins a unit of its own
       shared.push_back(std::make_unique<Shared>(
           Shared{std::vector<std::int64_t>(partial_words(tensor.dtype, needs)), tensor.bytes()}));
-      clear(shared.back()->words);
+      clear(tensor.dtype, shared.back()->words);
       const std::uint64_t piece = kUnitBytes / size_bytes(tensor.dtype);
       for (std::uint64_t first = 0; first < tensor.element_count; first += piece) {
         units.push_back({i, i + 1, first, std::min(piece, tensor.element_count - first), shared.back().get()});

@@ -51,6 +51,7 @@
 #define LIFT_TEXT_Coded "precision/lift/lift_coded.h"
 #define FOLD_TEXT_Coded "precision/fold/fold_coded.h"
 // Whether a family has NaN and Inf.
+#define IS_FLOAT CAT(IS_FLOAT_, FAMILY)
 #define IS_FLOAT_Integer 0
 #define IS_FLOAT_Integer64 0
 #define IS_FLOAT_Float 1
@@ -64,6 +65,13 @@
 #define HAS_LOW_Float 1
 #define HAS_LOW_Double 1
 #define HAS_LOW_Coded 0
+// Whether the words of elements.h have a fold of their own beside the family's; else the family's lifts all.
+#define FOLDS_ELEMENTS CAT(FOLDS_ELEMENTS_, FAMILY)
+#define FOLDS_ELEMENTS_Integer 1
+#define FOLDS_ELEMENTS_Integer64 1
+#define FOLDS_ELEMENTS_Float 1
+#define FOLDS_ELEMENTS_Double 1
+#define FOLDS_ELEMENTS_Coded 0
 // Whether a fold asks for what lies ahead with each vector, or leaves it to whoever walks.
 #define ASKS_AHEAD CAT(ASKS_AHEAD_, FAMILY)
 #define ASKS_AHEAD_Integer 0

@@ -2,13 +2,14 @@
 // list there is: the layout of a partial, its empty words, how they merge, how it is written down and what the
 // kernels keep all follow from these rows (stats/core/accumulator_layout.hpp does so for C++).
 //
-// A partial is a row of 64-bit words: the fields, then the exact sums (exact.h), in the order of the rows. Two
-// partials merge word by word. That is associative and commutative, so lanes, work-items, chunks, devices and
+// A partial is a row of 64-bit words: the fields, then the exact sums (exact.h), then what elements.h lists, in the
+// order of the rows. Two partials merge word by word. That is associative and commutative, so lanes, work-items, chunks, devices and
 // ranks all merge alike.
 #ifndef TENSORSTAT_PRECISION_PARTIAL_H
 #define TENSORSTAT_PRECISION_PARTIAL_H
 
-#ifdef __cplusplus  // OpenCL C has it in front
+#ifdef __cplusplus  // OpenCL C has them in front
+#include "precision/elements.h"
 #include "precision/families.h"
 #endif
 
@@ -18,7 +19,8 @@
   ROW(SIGNS, kSigns)       \
   ROW(SUM, kSum)           \
   ROW(SQUARES, kSquares)   \
-  ROW(ABSOLUTE, kAbsolute)
+  ROW(ABSOLUTE, kAbsolute) \
+  ELEMENT_NEED_ROWS(ROW)
 
 // Fields of one word. ROW(id, merge, need)
 //   merge  MAXIMUM or ADDITION; those that merge by maximum come first
@@ -54,10 +56,16 @@ enum { NEED_ROWS(PARTIAL_ENUM) NEED_BITS };
 enum { NEED_NOTHING = 0, NEED_ROWS(PARTIAL_ENUM) NEED_ALL = (1 << NEED_BITS) - 1 };
 #undef PARTIAL_ENUM
 
-// What asks for any exact sum, and for one that is optional.
+// What asks for any exact sum, for one that is optional, and for any word of elements.h.
 #define PARTIAL_EXACT(id, words, power, need, optional, ...) | NEED_##need
 #define PARTIAL_OPTIONAL(id, words, power, need, optional, ...) | ((optional) ? NEED_##need : 0)
-enum { NEED_EXACT = 0 EXACT_ROWS(PARTIAL_EXACT), NEED_OPTIONAL = 0 EXACT_ROWS(PARTIAL_OPTIONAL) };
+#define PARTIAL_ELEMENT(id, merge, need, ...) | NEED_##need
+enum {
+  NEED_EXACT = 0 EXACT_ROWS(PARTIAL_EXACT, ),
+  NEED_OPTIONAL = 0 EXACT_ROWS(PARTIAL_OPTIONAL, ),
+  NEED_ELEMENTS = 0 ELEMENT_ROWS(PARTIAL_ELEMENT, )
+};
+#undef PARTIAL_ELEMENT
 #undef PARTIAL_OPTIONAL
 #undef PARTIAL_EXACT
 
@@ -72,24 +80,40 @@ enum { FIELD_ROWS(PARTIAL_ENUM) PARTIAL_FIELDS };
 enum { PARTIAL_MERGED_BY_MAXIMUM = 0 FIELD_ROWS(PARTIAL_ENUM) };
 #undef PARTIAL_ENUM
 
-// A word that merges by maximum, and how each begins.
-#define PARTIAL_NO_KEY ((i64)(-0x7fffffffffffffff - 1))
-#define MERGES_BY_MAXIMUM(word) ((word) < PARTIAL_MERGED_BY_MAXIMUM)
-#define EMPTY_WORD(word) (MERGES_BY_MAXIMUM(word) ? PARTIAL_NO_KEY : 0)
+// The place of a word of elements.h among these; ELEMENT_WORDS: how many there are.
+#define PARTIAL_ENUM(id, ...) ELEMENT_WORD_##id,
+enum { ELEMENT_ROWS(PARTIAL_ENUM, ) ELEMENT_WORDS };
+#undef PARTIAL_ENUM
 
-// PLACE_SQUARES_Float and the like: the first word of an exact sum.
+// PLACE_SQUARES_Float and the like: the first word of an exact sum, or a word of elements.h.
 #define PARTIAL_ENUM(id, words, power, need, optional, family) \
   PLACE_##id##_##family, LAST_##id##_##family = PLACE_##id##_##family + words##_##family - 1,
-#define PARTIAL_PLACES(family, ...) \
-  enum { FIELDS_END_##family = PARTIAL_FIELDS - 1, EXACT_ROWS(PARTIAL_ENUM, family) MOST_WORDS_##family };
+#define PARTIAL_ELEMENT(id, merge, need, of, family) PLACE_##id##_##family,
+#define PARTIAL_PLACES(family, ...)                                                                   \
+  enum {                                                                                              \
+    FIELDS_END_##family = PARTIAL_FIELDS - 1, EXACT_ROWS(PARTIAL_ENUM, family)                        \
+    ELEMENT_ROWS(PARTIAL_ELEMENT, family) MOST_WORDS_##family                                         \
+  };
 FAMILIES(PARTIAL_PLACES)
 #undef PARTIAL_PLACES
+#undef PARTIAL_ELEMENT
 #undef PARTIAL_ENUM
 #define PLACE(id) CAT(PLACE_##id##_, FAMILY)
+
+// Whether a word of a partial of a family merges by maximum, and how it begins.
+#define PARTIAL_NO_KEY ((i64)(-0x7fffffffffffffff - 1))
+#define PARTIAL_RAISED(id, merge, need, of, family, word) PARTIAL_RAISED_##merge(word, CAT(PLACE_##id##_, family))
+#define PARTIAL_RAISED_MAXIMUM(word, place) || (word) == (place)
+#define PARTIAL_RAISED_ADDITION(word, place)
+#define MERGES_BY_MAXIMUM(family, word) \
+  ((word) < PARTIAL_MERGED_BY_MAXIMUM ELEMENT_ROWS(PARTIAL_RAISED, family, word))
+#define EMPTY_WORD(family, word) (MERGES_BY_MAXIMUM(family, word) ? PARTIAL_NO_KEY : 0)
 
 // The words of a partial of a family that keeps `needs`.
 #define PARTIAL_WORDS_OF(id, words, power, need, optional, family, needs) \
   +((optional) && ((needs) & NEED_ALL) < NEED_##need ? 0 : (int)CAT(words##_, family))
-#define PARTIAL_WORDS(family, needs) ((int)PARTIAL_FIELDS EXACT_ROWS(PARTIAL_WORDS_OF, family, needs))
+#define PARTIAL_WORD_OF(id, merge, need, of, family, needs) +(((needs) & NEED_ALL) < NEED_##need ? 0 : 1)
+#define PARTIAL_WORDS(family, needs) \
+  ((int)PARTIAL_FIELDS EXACT_ROWS(PARTIAL_WORDS_OF, family, needs) ELEMENT_ROWS(PARTIAL_WORD_OF, family, needs))
 
 #endif

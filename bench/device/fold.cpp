@@ -37,7 +37,7 @@ Fold::Fold(Gpu& gpu, const KernelSpec& spec, Gpu::Buffer source, const std::vect
   const std::size_t words = partial_words(spec.dtype, spec.needs);
   for (std::size_t i = 0; i < tensors_; ++i) {
     image_.resize(image_.size() + words);
-    clear(std::span(image_).last(words));
+    clear(spec.dtype, std::span(image_).last(words));
   }
   workspace_ = gpu.make(image_.size() * sizeof image_[0]);
 }

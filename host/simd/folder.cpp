@@ -43,7 +43,7 @@ Folder::Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int
       needs_(static_cast<Needs>(needs & ~kDigests)),
       pads_(!is_low(dtype, precision)),  // `low` rounds at every step
       words_(words.first(partial_words(dtype, needs))) {
-  clear(words_);
+  clear(dtype_, words_);
 }
 
 void Folder::take(std::span<const std::byte> elements) {
@@ -80,10 +80,12 @@ void Folder::take_padded(std::span<const std::byte> elements) {
 
   std::array<std::int64_t, kMostWords> one;
   const std::span lifted = std::span(one).first(words_.size());
-  clear(lifted);
+  clear(dtype_, lifted);
   fold(last, lifted);
   const auto repeats = static_cast<std::int64_t>((group_bytes - elements.size()) / element_bytes_);
-  for (std::size_t i = PARTIAL_MERGED_BY_MAXIMUM; i < words_.size(); ++i) words_[i] -= repeats * lifted[i];
+  for (std::size_t i = 0; i < words_.size(); ++i) {
+    if (!merges_by_maximum(dtype_, i)) words_[i] -= repeats * lifted[i];
+  }
 }
 
 }  // namespace tensorstat::host

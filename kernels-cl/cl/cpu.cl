@@ -5,18 +5,27 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   const Slice slice = POINTER(const Slice, workspace, slices_at)[get_global_id(0)];
   global const u8* bytes = POINTER(const u8, source, slice.first_byte);
   i64 partial[WORD_COUNT];
-  for (int word = 0; word < WORD_COUNT; ++word) partial[word] = EMPTY_WORD(word);
+  for (int word = 0; word < WORD_COUNT; ++word) partial[word] = EMPTY_WORD(FAMILY, word);
   u64 i = 0;
 #ifdef FOLDS
+  const int has_elements = FOLDS_ELEMENTS && (NEEDS & NEED_ELEMENTS) != 0;
+  const u64 whole = slice.count / GROUP * GROUP, block = has_elements ? ELEMENT_BLOCK : whole;
   NAME(fold) fold;
   NAME(open)(&fold, NEEDS);
-  for (; i + GROUP <= slice.count; i += GROUP) {
-    for (size_t line = 0; !ASKS_AHEAD && line < GROUP * sizeof(UBITS); line += 64) {
-      PREFETCH(bytes + i * sizeof(UBITS) + line);
+  NAME(elements) beside;
+  NAME(open_elements)(&beside);
+  while (i < whole) {
+    const u64 first = i, end = min(first + block, whole);
+    for (; i < end; i += GROUP) {
+      for (size_t line = 0; !ASKS_AHEAD && line < GROUP * sizeof(UBITS); line += 64) {
+        PREFETCH(bytes + i * sizeof(UBITS) + line);
+      }
+      NAME(fold_group)(&fold, partial, bytes + i * sizeof(UBITS), NEEDS);
     }
-    NAME(fold_group)(&fold, partial, bytes + i * sizeof(UBITS), NEEDS);
+    if (has_elements) NAME(fold_elements)(&beside, partial, bytes + first * sizeof(UBITS), (u32)(end - first), NEEDS);
   }
   NAME(close)(&fold, partial, NEEDS);
+  if (has_elements) NAME(flush_elements)(&beside, partial, NEEDS);
 #endif
   for (; i < slice.count; ++i) NAME(lift)(partial, bytes + i * sizeof(UBITS), NEEDS);
   partial[PARTIAL_COUNT] = (i64)slice.count;

@@ -23,10 +23,10 @@
 #ifdef FOLDS
 #define TAKE(element) \
   if (!take(&state, &window, element)) lift_one(partial, element)
-#define TAKE_VECTOR(v) take_vector(&state, &window, v)
+#define TAKE_VECTOR(v) (take_elements(&beside, v), take_vector(&state, &window, v))
 #else
 #define TAKE(element) lift_one(partial, element)
-#define TAKE_VECTOR(v) false
+#define TAKE_VECTOR(v) (take_elements(&beside, v), false)
 #endif
 
 kernel __attribute__((reqd_work_group_size(LANES_A_GROUP, 1, 1)))
@@ -40,7 +40,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   global const UBITS* elements = (global const UBITS*)begin;
 
   if (lane == 0) highest = 0;
-  for (int word = (int)lane; word < WORD_COUNT; word += LANES_A_GROUP) partial[word] = EMPTY_WORD(word);
+  for (int word = (int)lane; word < WORD_COUNT; word += LANES_A_GROUP) partial[word] = EMPTY_WORD(FAMILY, word);
   barrier(CLK_LOCAL_MEM_FENCE);
 #ifdef FOLDS
 #if HAS_WINDOW
@@ -54,6 +54,8 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   Lane state;
   open_lane(&state, &window);
 #endif
+  Elements beside;
+  open_elements(&beside);
 
   const u32 head = min((u32)((0 - (size_t)begin) & 15) / (u32)sizeof(UBITS), count);
   const u32 vector_count = (count - head) / VECTOR_ELEMENTS;
@@ -82,9 +84,15 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
     }
   }
 #pragma unroll 1
-  for (u32 i = lane; i < head; i += LANES_A_GROUP) TAKE(elements[i]);
+  for (u32 i = lane; i < head; i += LANES_A_GROUP) {
+    take_element(&beside, elements[i]);
+    TAKE(elements[i]);
+  }
 #pragma unroll 1
-  for (u32 i = tail + lane; i < count; i += LANES_A_GROUP) TAKE(elements[i]);
+  for (u32 i = tail + lane; i < count; i += LANES_A_GROUP) {
+    take_element(&beside, elements[i]);
+    TAKE(elements[i]);
+  }
 
 #ifdef FOLDS
   i64 tally[TALLY_WORDS];
@@ -116,18 +124,6 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
     deposit_sums(partial, &window, tally + TALLY_SUMS);
   }
 #endif
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (lane == 0) {
-    partial[PARTIAL_COUNT] = count;
-    CARRY_SUMS(FAMILY, NEEDS, partial)
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
-  global i64* result = (global i64*)(workspace + partials_at) + slice.partial * WORD_COUNT;
-  for (int word = (int)lane; word < WORD_COUNT; word += LANES_A_GROUP) {
-    if (MERGES_BY_MAXIMUM(word)) {
-      atom_max(&result[word], partial[word]);
-    } else if (partial[word] != 0) {
-      atom_add(&result[word], partial[word]);
-    }
-  }
+  close_elements(&beside, partial);
+  MERGE_PARTIAL(partial, lane, count, (global i64*)(workspace + partials_at) + slice.partial * WORD_COUNT)
 }

@@ -17,7 +17,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   global const u8* begin = source + slice.first_byte;
   local u32* mine = counts[lane % CODE_COPIES];
 
-  for (int word = (int)lane; word < WORD_COUNT; word += LANES_A_GROUP) partial[word] = EMPTY_WORD(word);
+  for (int word = (int)lane; word < WORD_COUNT; word += LANES_A_GROUP) partial[word] = EMPTY_WORD(FAMILY, word);
   for (int code = (int)lane; code < CODES; code += LANES_A_GROUP) {
     for (int copy = 0; copy < CODE_COPIES; ++copy) counts[copy][code] = 0;
   }
@@ -42,18 +42,5 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
     for (int copy = 0; copy < CODE_COPIES; ++copy) n += counts[copy][code];
     if (n != 0) NAME(lift_codes)(partial, code, n, NEEDS);
   }
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (lane == 0) {
-    partial[PARTIAL_COUNT] = count;
-    CARRY_SUMS(FAMILY, NEEDS, partial)
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
-  global i64* result = (global i64*)(workspace + partials_at) + slice.partial * WORD_COUNT;
-  for (int word = (int)lane; word < WORD_COUNT; word += LANES_A_GROUP) {
-    if (MERGES_BY_MAXIMUM(word)) {
-      atom_max(&result[word], partial[word]);
-    } else if (partial[word] != 0) {
-      atom_add(&result[word], partial[word]);
-    }
-  }
+  MERGE_PARTIAL(partial, lane, count, (global i64*)(workspace + partials_at) + slice.partial * WORD_COUNT)
 }

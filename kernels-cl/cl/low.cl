@@ -11,7 +11,7 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   global i64* result = POINTER(i64, workspace, partials_at) + slice.partial * WORD_COUNT;
   const int lane = (int)get_local_id(0), lanes = (int)get_local_size(0);
   WORDS i64 partial[WORD_COUNT];
-  for (int word = lane; word < WORD_COUNT; word += lanes) partial[word] = EMPTY_WORD(word);
+  for (int word = lane; word < WORD_COUNT; word += lanes) partial[word] = EMPTY_WORD(FAMILY, word);
   barrier(CLK_LOCAL_MEM_FENCE);
   for (u64 i = (u64)lane * TILE; i < slice.count; i += (u64)lanes * TILE) fold_tile(partial, bytes, i, slice.count);
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -24,7 +24,7 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
 #ifdef SHAPE_SLICE
     result[word] = partial[word];
 #else
-    if (MERGES_BY_MAXIMUM(word)) {
+    if (MERGES_BY_MAXIMUM(FAMILY, word)) {
       atom_max(&result[word], partial[word]);
     } else if (partial[word] != 0) {
       atom_add(&result[word], partial[word]);

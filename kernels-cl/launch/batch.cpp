@@ -103,10 +103,13 @@ void Batch::lay_out(const Device& device) {
   if (!slices.empty()) std::memcpy(image_.get(), slices.data(), partials_at_ * kWordBytes);
   // Work-groups merge into what is there, work-items overwrite it; and a kernel that was lost leaves counts
   // of 0, which show.
-  for (std::size_t i = 0; i < targets_.size(); ++i) {
-    const std::size_t at = targets_[i].words_at, end = i + 1 < targets_.size() ? targets_[i + 1].words_at : image_words_;
-    if (shared_partials) clear({image_.get() + at, end - at});
-    image_[at + PARTIAL_COUNT] = 0;
+  std::size_t i = 0;
+  for (const Launch& launch : launches_) {
+    for (; i < launch.end_target; ++i) {
+      const std::span partial(image_.get() + targets_[i].words_at, launch.words);
+      if (shared_partials) clear(pieces_[launch.first_piece].dtype, partial);
+      partial[PARTIAL_COUNT] = 0;
+    }
   }
 }
 

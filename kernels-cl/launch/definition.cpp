@@ -16,6 +16,8 @@ namespace {
 #include "precision/lift/lift.h"
 #include "precision/low/low.h"
 
+#define PER_DTYPE "precision/lift/lift_elements.h"
+#include "precision/each_dtype.h"
 #define PER_DTYPE LIFT_TEXT
 #include "precision/each_dtype.h"
 #define PER_DTYPE "precision/low/low_tile.h"

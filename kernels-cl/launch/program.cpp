@@ -65,8 +65,9 @@ std::string source(const Device& device, Dtype dtype, bool low) {
     whole.append("#line 1 \"").append(file).append("\"\n").append(texts().at(file)).append("\n");
   };
   for (const char* file : {"precision/formats.h", "precision/sizes.h", "kernels-cl/cl/vectors.cl",
-                           "precision/fold/vector_interface.h", "precision/families.h", "precision/partial.h",
-                           "precision/exact.h", "precision/lift/lift.h", "kernels-cl/cl/slice.cl"}) {
+                           "precision/fold/vector_interface.h", "precision/families.h", "precision/elements.h",
+                           "precision/partial.h", "precision/exact.h", "precision/lift/lift.h",
+                           "precision/lift/lift_elements.h", "kernels-cl/cl/slice.cl"}) {
     add(file);
   }
   for (const FamilyTexts& each : kFamilyTexts) {
@@ -76,11 +77,16 @@ std::string source(const Device& device, Dtype dtype, bool low) {
       for (const char* file : {"precision/low/low.h", "precision/low/low_tile.h", "kernels-cl/cl/low.cl"}) add(file);
       return whole;
     }
+    if (group) add("kernels-cl/cl/gpu_merge.cl");
     if (group && each.group == GROUP_TEXT_Coded) {
       add(each.group);
       return whole;
     }
-    if (group) add("kernels-cl/cl/gpu_lift.cl");
+    if (group) {
+      for (const char* file : {"kernels-cl/cl/gpu_lift.cl", "kernels-cl/cl/gpu_elements.cl"}) add(file);
+    } else {
+      add("precision/fold/fold_elements.h");
+    }
     if (!folds(device, dtype)) continue;
     if (!group && each.fold == FOLD_TEXT_Float) {
       add("precision/fold/fold_extremes.h");

@@ -4,6 +4,7 @@
 // `n` elements whose bits are `code`. lift_float knows of Inf by its bits alone; twice the bits leave an odd number
 // free to stand between the largest finite value and a NaN, for the formats that have no Inf.
 INLINE void NAME(lift_codes)(WORDS i64* partial, const i32 code, const i64 n, const int needs) {
+  NAME(lift_elements)(partial, (UBITS)code, n, needs);
   const i32 sign = code >> 7, stored = code & 0x7f;
   const i32 magnitude = NEGATIVE_ZERO_IS_NAN && code == 0x80 ? 0x80 : stored;
   if (!lift_float(partial, sign != 0 ? ~(i64)stored : (i64)stored, 2 * magnitude, TWICE_INF_BITS, n)) return;

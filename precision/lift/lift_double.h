@@ -2,6 +2,7 @@
 // must agree with. One text for C++ and OpenCL C, included once a dtype.
 INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p, const int needs) {
   const i64 bits = (i64)LOAD_ONE(u64, p);
+  NAME(lift_elements)(partial, (u64)bits, 1, needs);
   // Not with bits >> 63: clang 14 makes a wrong bfe.u64 of that for NVIDIA's chips.
   const i64 key = bits < 0 ? bits ^ (i64)MAGNITUDE_MASK : bits;
   const i64 magnitude = bits & (i64)MAGNITUDE_MASK;

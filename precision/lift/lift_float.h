@@ -2,6 +2,7 @@
 // must agree with. One text for C++ and OpenCL C, included once a dtype.
 INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p, const int needs) {
   const SBITS bits = (SBITS)LOAD_ONE(UBITS, p);
+  NAME(lift_elements)(partial, (UBITS)bits, 1, needs);
   const SBITS key = (SBITS)(bits ^ ((bits >> SIGN_SHIFT) & MAGNITUDE_MASK));
   const i32 magnitude = (i32)(bits & MAGNITUDE_MASK);
   if (!lift_float(partial, key, magnitude, INF_BITS, 1)) return;

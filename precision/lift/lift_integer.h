@@ -2,6 +2,7 @@
 // must agree with. One text for C++ and OpenCL C, included once a dtype.
 INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p, const int needs) {
   const i64 stored = (i64)LOAD_ONE(ORDERED, p);
+  NAME(lift_elements)(partial, (UBITS)stored, 1, needs);
   const i64 value = IS_BOOL ? stored != 0 : stored;
   raise_extrema(partial, value, value);
   if (value == 0) ADD(partial[PARTIAL_ZEROS], 1);

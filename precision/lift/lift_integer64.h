@@ -4,6 +4,7 @@
 
 INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p, const int needs) {
   const i64 x = LOAD_ONE(i64, p);
+  NAME(lift_elements)(partial, (u64)x, 1, needs);
   raise_extrema(partial, x ^ KEY_FLIP, x ^ KEY_FLIP);
   if (x == 0) ADD(partial[PARTIAL_ZEROS], 1);
   if (IS_SIGNED && x < 0) ADD(partial[PARTIAL_NEGATIVES], 1);

@@ -15,13 +15,13 @@ namespace tensorstat::cli {
 CLI::App* add_dump_command(CLI::App& app, DumpArguments& arguments) {
   CLI::App* dump = app.add_subcommand(
       "dump",
-      "Replay dumped tensors through a data_dump.json: write what a dump with it would have "
+      "Replay dumped tensors through a data_dump.json or msprobe's config.json: write what a dump with it would have "
       "left, for those of its kernels, iterations, inputs and outputs");
   dump->add_option("PATH", arguments.paths, "Dumped .npy files, directories and globs")
       ->type_name("")
       ->required();
   dump->add_option("--config", arguments.config,
-                   "The data_dump.json; by default what MINDSPORE_DUMP_CONFIG names")
+                   "The config; by default what MINDSPORE_DUMP_CONFIG names")
       ->type_name("FILE");
   dump->add_option("-o,--output", arguments.output,
                    "Write below this directory, not `path` of the config")

@@ -18,6 +18,7 @@ constexpr Cost kCosts[] = {
     {kSum, "an exact sum of the elements"},
     {kSquares, "an exact sum of the squares"},
     {kAbsolute, "an exact sum of the sizes"},
+    {kOfElements, "another look at each element while it is in the nearest cache"},
     {kMd5Digest, "MD5, which is serial: host work, some 0.8 GB/s for one large tensor; small ones go side by side"},
     {kSha1Digest, "SHA-1: host work, slices of 20,480 elements side by side"},
 };

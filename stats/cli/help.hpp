@@ -21,7 +21,7 @@ inline constexpr std::string_view kExamples = R"(  tensorstat weights.npy       
   tensorstat dump --config data_dump.json run     what MindSpore would have written of them
   tensorstat diff run_a run_b --first             which operator was the first to differ
   tensorstat origin run                           which operator made the first NaN or Inf
-  tensorstat devices                              what there is to compute on
+  tensorstat devices --check                      what there is to compute on, and whether it is right and fast
   tensorstat explain l2norm                       what a statistic is, and what NaN does to it
 )";
 

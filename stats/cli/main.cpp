@@ -106,8 +106,10 @@ int run(const Arguments& arguments, Console& console) {
     if (!written) throw NotWritten(written.error().message);
   };
   if (arguments.devices) {
-    write(device_list(*arguments.devices));
-    return kDone;
+    const auto list = device_list(*arguments.devices);
+    if (!list) return console.say(list.error().message), kUsage;
+    write(list->text);
+    return list->passed ? kDone : kNoDevice;
   }
   if (arguments.explained) {
     const auto text = explanations(*arguments.explained);

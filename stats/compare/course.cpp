@@ -72,8 +72,9 @@ class Follower {
       });
     };
     const Seen* input = nullptr;
-    bool has_output = false;
+    bool has_output = false, has_inputs = false;
     for (const Seen& row : rows) {
+      has_inputs |= row.is_input;
       if (!mark(row).has_fault) continue;
       if (!row.is_input) {
         has_output = true;
@@ -89,7 +90,7 @@ class Follower {
     } else if (input != nullptr || is_sent) {
       role = has_output ? Role::kPasses : input != nullptr ? Role::kEnds : Role::kClean;
     } else if (has_output) {
-      role = Role::kBegins;
+      role = has_inputs || !is_second ? Role::kBegins : Role::kPasses;
     }
     is_second |= role != Role::kClean;
     return role;

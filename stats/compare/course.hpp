@@ -31,7 +31,8 @@ std::uint64_t content_of(const StatisticsView& statistics, std::uint64_t so_far 
 //
 // An operator that works in place leaves its result in its input, too, and such an input tells nothing of what the
 // operator was given. An input with the content of an output of the same run counts only where its rank had the fault
-// before: of two beginnings in one rank, a second one in place is taken for one that passes it on. What an operator of
+// before: of two beginnings in one rank, a second one in place is taken for one that passes it on. So is an operator of which no
+// input was dumped, such as a weight. What an operator of
 // communication (AllReduce, Broadcast and the like) gets, it gets from every rank: an input of any rank counts.
 std::vector<Role> roles_of(const Record& record, const std::function<Marked(const Seen&)>& mark);
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include <tensorstat/partial.hpp>
@@ -20,9 +21,10 @@ namespace tensorstat {
 #define ROW(id, name) static_assert(std::uint32_t{name} == std::uint32_t{NEED_##id});
 NEED_ROWS(ROW)
 #undef ROW
+static_assert(std::uint32_t{kOfElements} == std::uint32_t{NEED_ELEMENTS});
 static_assert((kDigests & std::uint32_t{NEED_ALL}) == 0);
 
-// A field of one word: the word is its index.
+// An accumulator of one word. Of the fields, the word is its index.
 struct Field {
   bool by_maximum;
   Needs need;
@@ -32,8 +34,6 @@ struct Field {
 #define ROW(id, merge, need) Field{merge, NEED_##need},
 inline constexpr std::array kFields = {FIELD_ROWS(ROW)};
 #undef ROW
-#undef MAXIMUM
-#undef ADDITION
 static_assert(std::ranges::is_partitioned(kFields, &Field::by_maximum), "MERGES_BY_MAXIMUM rests on their order");
 
 // The exact sums, in their order.
@@ -63,10 +63,22 @@ inline constexpr const AccumulatorLayout* kLayouts[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 constexpr const AccumulatorLayout& layout(Dtype dtype) { return *kLayouts[static_cast<int>(dtype)]; }
 
+// The words of precision/elements.h stand behind the sums, in their order.
+#define ROW(id, merge, need, ...) Field{merge, NEED_##need},
+inline constexpr std::array kElements = {ELEMENT_ROWS(ROW, )};
+#undef ROW
+static_assert(std::ranges::is_sorted(kElements, {}, &Field::need), "which words there are rests on the order of needs");
+#undef MAXIMUM
+#undef ADDITION
+constexpr std::size_t first_element(Dtype dtype) { return layout(dtype).back().first + layout(dtype).back().count; }
+
 constexpr std::size_t word_count(Dtype dtype, Needs needs) {
   std::size_t end = PARTIAL_FIELDS;
   for (const ExactSum& sum : layout(dtype)) {
     if (sum.is_in(needs)) end = sum.first + sum.count;
+  }
+  for (std::size_t i = 0; i < kElements.size(); ++i) {
+    if ((needs & NEED_ALL) >= kElements[i].need) end = first_element(dtype) + i + 1;
   }
   return end;
 }
@@ -84,7 +96,15 @@ constexpr Needs need_of(Dtype dtype, std::size_t word) {
   for (const ExactSum& sum : layout(dtype)) {
     if (word < sum.first + sum.count) return sum.need;
   }
-  return kNothing;
+  return kElements[word - first_element(dtype)].need;
+}
+
+constexpr bool merges_by_maximum(Dtype dtype, std::size_t word) {
+  const std::size_t elements = first_element(dtype);
+  return word < elements ? word < PARTIAL_MERGED_BY_MAXIMUM : kElements[word - elements].by_maximum;
+}
+constexpr std::int64_t empty_word(Dtype dtype, std::size_t word) {
+  return merges_by_maximum(dtype, word) ? std::numeric_limits<std::int64_t>::min() : 0;
 }
 
 #define ROW(id, name, ...) HAS_LOW_OF(name) != 0,

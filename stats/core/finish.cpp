@@ -123,6 +123,9 @@ class Finished {
       case Category::kAbsmax: return put_absmax(to);
       case Category::kSparsity: return n_ == 0 ? is(std::monostate()) : is(sparsity());
       case Category::kFiniteCount: return is(n_ - nans_ - positive_infs_ - negative_infs_);
+      case Category::kAbsmin: return put_absmin(to);
+      case Category::kSubnormalCount: return is(element(ELEMENT_WORD_SUBNORMALS));
+      case Category::kMinusZeroCount: return is(element(ELEMENT_WORD_MINUS_ZEROS));
       case Category::kMd5:
       case Category::kHash: return is(std::monostate());
     }
@@ -133,6 +136,9 @@ class Finished {
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
   std::uint64_t word(std::size_t field) const { return static_cast<std::uint64_t>(partial_.words[field]); }
+
+  // Of a word of precision/elements.h.
+  std::uint64_t element(std::size_t which) const { return word(first_element(partial_.dtype) + which); }
 
   precision::Exact exact(std::size_t which) const {
     const ExactSum& sum = layout_[which];
@@ -207,6 +213,22 @@ class Finished {
       std::construct_at(to, std::max(size(*signed_top), size(std::get<std::int64_t>(least))));
     } else {
       std::construct_at(to, most);  // unsigned, or nothing
+    }
+  }
+
+  // The key is half the range of the dtype's unsigned bits, less the size.
+  void put_absmin(Value* to) const {
+    const std::uint64_t key = element(ELEMENT_WORD_LEAST_SIZE);
+    const std::size_t bits = 8 * size_bytes(partial_.dtype);
+    const std::uint64_t size = ((std::uint64_t{1} << (bits - 1)) - key) & (~std::uint64_t{0} >> (64 - bits));
+    if (nans_ != 0) {
+      std::construct_at(to, kNan);
+    } else if (key == static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::min())) {
+      std::construct_at(to);
+    } else if (is_float(partial_.dtype)) {
+      std::construct_at(to, float_of_key(partial_.dtype, static_cast<std::int64_t>(size)));
+    } else {
+      std::construct_at(to, size);
     }
   }
 

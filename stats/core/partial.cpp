@@ -56,6 +56,10 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
     const bool is_kept = (needs & sum.need) != 0, is_negative = is_kept && words[sum.first + sum.count - 1] < 0;
     if (is_negative && sum.need != kSum) return "a sum that cannot be negative is";
   }
+  for (std::size_t i = first_element(dtype); i < words.size(); ++i) {
+    const bool is_kept = (needs & need_of(dtype, i)) != 0 && !merges_by_maximum(dtype, i);
+    if (is_kept && static_cast<std::uint64_t>(words[i]) > word(PARTIAL_COUNT)) return "its counts contradict each other";
+  }
   return nullptr;
 }
 
@@ -77,13 +81,13 @@ void carry(Dtype dtype, std::span<std::int64_t> words) {
   }
 }
 
-void clear(std::span<std::int64_t> words) {
-  for (std::size_t i = 0; i < words.size(); ++i) words[i] = EMPTY_WORD(i);
+void clear(Dtype dtype, std::span<std::int64_t> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = empty_word(dtype, i);
 }
 
 void merge(Dtype dtype, std::span<std::int64_t> into, std::span<const std::int64_t> from) {
   for (std::size_t i = 0; i < into.size(); ++i) {
-    into[i] = MERGES_BY_MAXIMUM(i) ? std::max(into[i], from[i]) : into[i] + from[i];
+    into[i] = merges_by_maximum(dtype, i) ? std::max(into[i], from[i]) : into[i] + from[i];
   }
   carry(dtype, into);
 }
@@ -92,7 +96,7 @@ Partial::Partial(Dtype dtype, Precision precision, Needs needs)
     : dtype_(dtype), precision_(precision), needs_(needs), word_count_(static_cast<std::uint32_t>(word_count(dtype, needs))) {
   static_assert(word_count(Dtype::kFloat32, kNothing) == std::tuple_size_v<decltype(few_)>);
   if (word_count_ > few_.size()) many_.resize(word_count_);
-  clear(words());
+  clear(dtype, words());
 }
 
 std::uint64_t Partial::count() const { return static_cast<std::uint64_t>(words()[PARTIAL_COUNT]); }
@@ -106,7 +110,8 @@ Status Partial::merge(const Partial& other) try {
   }
   // No tensors add up to this; bytes that were never one may.
   constexpr std::int64_t kMostOfHalf = (std::int64_t{1} << 62) - (std::int64_t{1} << 32);
-  for (std::size_t i = PARTIAL_MERGED_BY_MAXIMUM; i < words().size(); ++i) {
+  for (std::size_t i = 0; i < words().size(); ++i) {
+    if (merges_by_maximum(dtype_, i)) continue;
     const std::int64_t half = words()[i] / 2 + other.words()[i] / 2;
     if (half > kMostOfHalf || half < -kMostOfHalf) {
       return Error{Code::kInvalid, "cannot merge two partials: together they hold more than a partial can"};
@@ -131,7 +136,7 @@ std::vector<std::byte> Partial::serialize() const try {
   // What was not asked for may have been kept or not, as suited the engine.
   for (std::size_t i = 0; i < canonical.size(); ++i) {
     const Needs need = need_of(dtype_, i);
-    if (need != kNothing && (needs_ & need) == 0) canonical[i] = EMPTY_WORD(i);
+    if (need != kNothing && (needs_ & need) == 0) canonical[i] = empty_word(dtype_, i);
   }
   std::vector<std::byte> bytes;
   bytes.reserve(kHeaderBytes + 8 * canonical.size());

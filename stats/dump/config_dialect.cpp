@@ -4,13 +4,14 @@
 #include <utility>
 
 #include "stats/dump/mindspore/config.hpp"
+#include "stats/dump/msprobe/config.hpp"
 #include "stats/files/whole_file.hpp"
 
 namespace tensorstat {
 namespace {
 
 // To add one: its folder beside mindspore/, and its row here. The first that recognises a config reads it.
-constexpr const ConfigDialect* kDialects[] = {&kMindsporeConfig};
+constexpr const ConfigDialect* kDialects[] = {&kMindsporeConfig, &kMsprobeConfig};
 
 const ConfigDialect& dialect_of(const JsonValue& root) {
   std::string known;

@@ -51,6 +51,9 @@ class DumpOutput {
   // Puts runs on disk, and counts tensors as done or lost.
   virtual void write(std::span<const MeasuredRun> runs) noexcept = 0;
 
+  // What the caller says of an operator: the frames of the stack that it comes from, and the operator or module that it
+  // is a part of, "" where there is none. Asked before its runs.
+  virtual void describe(const DumpOperator&, std::span<const std::string>, std::string_view) noexcept {}
   // The arguments of an operator: a JSON object of texts. Asked for by save_kernel_args of the config.
   virtual void save_kernel_args(const DumpPlace&, const DumpOperator&, std::string_view) noexcept {}
   // The operators of a graph in the order of their execution, each in a line.

@@ -112,6 +112,18 @@ const DumpOperator* DumpSession::operator_named(std::string_view type,
   return nullptr;
 }
 
+void DumpSession::describe(const DumpOperator* op, std::span<const std::string> stack, std::string_view parent) {
+  if (state_ == nullptr || op == nullptr || !op->wanted || state_->closed || state_->is_in_fork()) return;
+  const Notices::Hold hold(*state_->notices);
+  try {
+    state_->post([op, stack = std::vector(stack.begin(), stack.end()), parent = std::string(parent)](DumpOutput& output) {
+      output.describe(*op, stack, parent);
+    });
+  } catch (const std::exception&) {
+    state_->notices->warn_once("memory for stacks", "out of memory: what was said of an operator is missing");
+  }
+}
+
 bool DumpSession::wants(const DumpPlace& place, const DumpOperator* op, bool failed) const {
   return state_ != nullptr && state_->wants(place, op, failed);
 }

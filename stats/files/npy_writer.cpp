@@ -193,4 +193,11 @@ Status write_whole_file(const std::string& path, std::string_view text) {
   return file.finish();
 }
 
+Status write_whole_file(const std::string& path, const std::function<Status(const WritePiece& write)>& fill,
+                        bool synced) {
+  NewFile file(path);
+  if (Status filled = fill([&](std::string_view piece) { file.write(piece); }); !filled) return filled;
+  return file.finish(synced);
+}
+
 }  // namespace tensorstat

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,5 +46,10 @@ Status write_npy(const std::string& path, const NpyContent& content, bool synced
 
 // The same for any text.
 Status write_whole_file(const std::string& path, std::string_view text);
+
+// The same for a text in pieces: `fill` hands them to `write`, in order. Where it fails, nothing is written.
+using WritePiece = std::function<void(std::string_view piece)>;
+Status write_whole_file(const std::string& path, const std::function<Status(const WritePiece& write)>& fill,
+                        bool synced = false);
 
 }  // namespace tensorstat

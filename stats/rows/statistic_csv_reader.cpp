@@ -8,6 +8,7 @@
 #include "stats/files/shown.hpp"
 #include "stats/rows/csv_cut.hpp"
 #include "stats/rows/csv_heading.hpp"
+#include "stats/rows/dump_json.hpp"
 #include "stats/rows/csv_value.hpp"
 #include "stats/rows/run_name.hpp"
 #include "stats/rows/short_row.hpp"
@@ -17,6 +18,9 @@ namespace tensorstat {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20, kMostRowBytes = std::size_t{64} << 20;
+
+// So far the { of a dump.json is looked for.
+constexpr std::size_t kMostBlanks = 256;
 
 struct Fault {
   std::string what = {};          // empty: there is none
@@ -279,7 +283,13 @@ Identity run_or_file(std::string_view path) {
 }  // namespace
 
 Result<RowsRead> read_rows(std::string_view text, const EachRow& each) try {
-  return Reader("statistic.csv", text, nullptr, {}, each).run();
+  if (!is_dump_json(text)) return Reader("statistic.csv", text, nullptr, {}, each).run();
+  const NextPiece next = [&](std::string& piece) -> Result<bool> {
+    piece += text.substr(0, kPieceBytes);
+    text.remove_prefix(std::min(text.size(), kPieceBytes));
+    return !text.empty();
+  };
+  return read_dump_json("dump.json", next, each);
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }
@@ -302,11 +312,23 @@ Result<Refill> refill_from(const std::string& path) {
   });
 }
 
+// What a file begins with.
+Result<std::string> beginning_of(const std::string& path) {
+  const auto file = RandomFile::open(path);
+  if (!file) return file.error();
+  std::string text(std::min<std::uint64_t>(file->size_bytes(), kMostBlanks), '\0');
+  if (Status read = file->read_at(0, std::as_writable_bytes(std::span(text))); !read) return read.error();
+  return text;
+}
+
 }  // namespace
 
 Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each) try {
+  const auto beginning = beginning_of(path);
+  if (!beginning) return beginning.error();
   auto refill = refill_from(path);
   if (!refill) return refill.error();
+  if (is_dump_json(*beginning)) return read_dump_json(printable(path), *refill, each);
   return Reader(printable(path), {}, *std::move(refill), run_or_file(path), each).run();
 } catch (const std::bad_alloc&) {
   return out_of_memory();

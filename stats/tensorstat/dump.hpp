@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dump layer that a framework's backend links: MindSpore's data_dump.json in, statistic.csv and
-// .npy files out, while training runs.
+// The dump layer that a framework's backend links: the config of a dump in, the files of that framework's dump out,
+// while training runs. A config is told by what it holds:
+//   MindSpore's data_dump.json   statistic.csv and .npy files
+//   msprobe's config.json        dump.json and .npy files
 //
 //   auto session = DumpSession::from_environment({.log = log});   // MINDSPORE_DUMP_CONFIG
 //   const DumpOperator* conv = session->operator_named("Conv2D", "Default/net/Conv2D-op12");
@@ -61,6 +63,8 @@ struct DumpOptions {
   // as in MindSpore; where this is not said, it is. Also goes into .dump_metadata/config.json.
   std::string device_target = {};
   std::string framework_version = {};  // for .dump_metadata/config.json
+  // For msprobe's dump.json: "mindspore", which is taken where nothing is said, "pytorch" or "mindtorch".
+  std::string framework = {};
 };
 
 // Where in the training a tensor comes from.
@@ -175,6 +179,10 @@ class DumpSession {
   const DumpOperator* operator_named(std::string_view type, std::string_view full_scope_name,
                                      bool set_dump = false, std::uint64_t stream_id = 0,
                                      std::uint64_t task_id = 0);
+
+  // For stack.json and construct.json of msprobe: the frames of the stack that the operator comes from, and the module
+  // that it is a part of, "" where there is none. Said before its first run.
+  void describe(const DumpOperator* op, std::span<const std::string> stack, std::string_view parent);
 
   // Whether anything of this operator at this place is wanted, or this input or output of it. A
   // hint to save work: collect() asks again. `failed`: whether running it failed, for op_debug_mode

@@ -75,4 +75,13 @@ class DeviceMeter {
   friend class Ticket;
 };
 
+// What a device does with its own memory, for people who ask whether it is worth using.
+struct DeviceSpeed {
+  double measured_gb_per_s = 0;  // statistics of one float32 tensor there, from submitting it to having the values
+  double read_gb_per_s = 0;      // a kernel that only reads the same bytes
+};
+// Medians of some rounds, in turns, on the device that the options name, over as many bytes, a multiple of 4096. Takes so
+// much device memory, and up to seconds; errors are those of a DeviceMeter.
+Result<DeviceSpeed> device_speed(const MeterOptions& options, std::uint64_t bytes = std::uint64_t{64} << 20);
+
 }  // namespace tensorstat

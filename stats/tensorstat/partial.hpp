@@ -24,6 +24,10 @@ enum Need : Needs {
   kSum = 1 << 2,
   kSquares = 1 << 3,
   kAbsolute = 1 << 4,
+  kLeastSize = 1 << 5,
+  kSubnormals = 1 << 6,
+  kMinusZeros = 1 << 7,
+  kOfElements = kLeastSize | kSubnormals | kMinusZeros,  // those of precision/elements.h
   // Digests want the bytes in order, and are no partial.
   kMd5Digest = Needs{1} << 30,
   kSha1Digest = Needs{1} << 31,
@@ -60,6 +64,7 @@ class Partial {
   //                monostate of no elements
   //   rms          the root of the mean square, as l2norm; monostate of no elements
   //   absmax       the larger size of max and min; NaN when any element is; monostate of no elements
+  //   absmin       the smallest |x| that is not 0; NaN when any element is; monostate where there is none
   //   sparsity     zeros (of both signs) / count, rounded once; monostate of no elements
   // In `low`, avg, l2norm, l1norm, var, std and rms of a float dtype are values of that dtype (precision/README.md).
   Value finish(Category category) const;
@@ -88,7 +93,7 @@ class Partial {
 
 // The same on bare words, for engines that keep many: those of a partial that keeps `needs`.
 std::size_t partial_words(Dtype dtype, Needs needs);
-void clear(std::span<std::int64_t> words);
+void clear(Dtype dtype, std::span<std::int64_t> words);
 void merge(Dtype dtype, std::span<std::int64_t> into, std::span<const std::int64_t> from);
 // Brings all but the last word of each sum into [0, 2^32): due every 2^30 additions to a word.
 void carry(Dtype dtype, std::span<std::int64_t> words);

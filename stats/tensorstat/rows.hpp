@@ -92,7 +92,8 @@ std::optional<Dialect> dialect_from(std::string_view name);
 std::vector<std::string_view> dialect_names();
 
 // The names of the columns that a row of dialect kOurs may have after the statistics: "path", "rank", "graph",
-// "iteration", "tensor", "format" (NCHW, ND). A row that does not say has an empty cell there.
+// "iteration", "tensor", "format" (NCHW, ND), and "crc32" and "xor", msprobe's checksums. A row that does not say has an
+// empty cell there.
 std::vector<std::string_view> further_columns();
 
 // What the rows of one file have in common.
@@ -127,7 +128,7 @@ class RowWriter {
 
 // What a file of rows turned out to be.
 struct RowsRead {
-  std::optional<Dialect> dialect;    // none: the file holds no row that would tell
+  std::optional<Dialect> dialect;    // none: the file holds no row that would tell, or is no csv
   Categories categories;             // one for each column of a statistic; one may come twice in MindSpore's
   std::vector<std::string> columns;  // the names of its further columns
   std::uint64_t row_count = 0;
@@ -140,7 +141,8 @@ using EachRow = std::function<Status(Row&& row)>;
 // / \ . and space in the operator's type and name as _. May be longer than the 255 bytes that a file's name can have.
 std::string file_name(Dialect dialect, const Identity& identity);
 
-// Reads a whole file of rows in any dialect. The heading and the first row tell which it is.
+// Reads a whole file of rows in any dialect. The heading and the first row tell which it is. A text that begins with {
+// is read as msprobe's dump.json: each tensor is a row of its own categories, which stats/rows/dump_json.hpp describes.
 //
 // Strict: the heading must be known, and every row must have its fields, its quotes and its LF in one dialect
 // throughout. What is wrong is said (kUnreadable) with its line number, counted from 1; the rows before it have been

@@ -196,6 +196,19 @@ TEST(PlantedDifferences, OfAWeightEnterWithTheOperatorThatReadsIt) {
   EXPECT_EQ(faulty.rows()[found[0].in_a].slot, 1u);
 }
 
+TEST(Origin, OfWeightsThatBecameNanOneAfterAnotherIsTheFirst) {
+  Record record;
+  for (int i = 0; i < 5; ++i) {
+    const std::string name = "weight" + std::to_string(i);
+    record.add(row_of("Parameter", name, false, 0, static_cast<std::uint64_t>(i), {i < 2 ? 1.0 : NAN}), {.name = name});
+  }
+  record.sort();
+  const Origin origin = origin_of(record, false);
+  ASSERT_EQ(origin.producers.size(), 1u);
+  EXPECT_EQ(name_of(record, record.rows()[origin.producers[0].row]), "weight2 of rank 0");
+  EXPECT_EQ(origin.propagators.size(), 2u);
+}
+
 TEST(PlantedDifferences, RunsThatAreEqualHaveNone) {
   std::mt19937 random(11);
   const Graph graph = any_graph(random);

@@ -74,7 +74,7 @@ int fold(const KernelSpec& spec, std::size_t groups, std::uint64_t source, std::
     std::int64_t* result = words(workspace + partials_at + static_cast<std::uint64_t>(slice[2]) * partial * 8, partial);
     if (elements == nullptr || result == nullptr) return kInvalidValue;
     std::vector<std::int64_t> lifted(partial);
-    tensorstat::clear(lifted);
+    tensorstat::clear(spec.dtype, lifted);
     tensorstat::cl_engine::lift_all(spec.dtype, spec.needs, {elements, bytes}, lifted);
     if (std::getenv("FAKE_CUDA_WRONG") != nullptr) ++lifted[PARTIAL_FIELDS];
     tensorstat::carry(spec.dtype, lifted);

@@ -16,6 +16,7 @@ void npy(Input file);              // an .npy file
 void container(Input file);        // an .npz or .safetensors file
 void config(Input text);           // a data_dump.json
 void statistic_csv(Input text);    // a statistic.csv of any dialect
+void dump_json(Input text);        // a dump.json of msprobe
 void file_name(Input path);        // the path of a dumped file
 void partial(Input two_partials);  // one serialised partial behind the other
 void dlpack(Input fields);         // the fields of a DLTensor
@@ -28,6 +29,7 @@ inline constexpr Target kTargets[] = {{"npy", npy},
                                       {"container", container},
                                       {"config", config},
                                       {"statistic_csv", statistic_csv},
+                                      {"dump_json", dump_json},
                                       {"file_name", file_name},
                                       {"partial", partial},
                                       {"dlpack", dlpack}};

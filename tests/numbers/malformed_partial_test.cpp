@@ -87,7 +87,7 @@ std::vector<Malformed> malformed_partials() {
       {with_byte(9, 255), "its precision is unknown"},
       {with_byte(10, 1), kCanonical},
       {with_byte(11, 1), kCanonical},
-      {with_byte(12, 255), "what it keeps is unknown"},
+      {with_byte(14, 255), "what it keeps is unknown"},
       {with_byte(15, kMd5Digest >> 24), "what it keeps is unknown"},
       {with_byte(12, kEverything & ~kExtrema), kCanonical},
       {with_byte(12, kEverything & ~kSigns), kCanonical},
@@ -113,6 +113,8 @@ std::vector<Malformed> malformed_partials() {
       {with_word(PARTIAL_ZEROS, 1, kSum), kCanonical},
       {with_word(PARTIAL_FIELDS, 1, kExtrema), kCanonical},
       {with_word(last, 1, kExtrema), kCanonical},
+      {with_word(sound(kSubnormals).words().size() - 1, 7, kSubnormals), kCounts},
+      {with_word(sound(kSubnormals).words().size() - 1, -1, kSubnormals), kCounts},
   };
 }
 

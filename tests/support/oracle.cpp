@@ -72,6 +72,12 @@ const Float8* float8_of(Dtype dtype) {
   }
 }
 
+template <typename Number>
+void note_size(Facts& facts, Number size) {
+  const auto* least = std::get_if<Number>(&facts.least_size);
+  if (size != 0 && (least == nullptr || size < *least)) facts.least_size = size;
+}
+
 // Element by element, in binary64, which holds each exactly.
 void add_float8(Facts& facts, const Float8& format, std::span<const std::byte> bytes) {
   std::array<std::uint64_t, 256> codes{};
@@ -106,6 +112,9 @@ void add_float8(Facts& facts, const Float8& format, std::span<const std::byte> b
       facts.sizes += mpq_class(std::fabs(value)) * n;
     }
     if (value == 0) facts.zeros += codes[code];
+    if (value == 0 && negative) facts.minus_zeros += codes[code];
+    if (field == 0 && fraction != 0) facts.subnormals += codes[code];
+    note_size(facts, std::fabs(value));
     if (value < 0) facts.negatives += codes[code];
     const auto below = [](double a, double b) {
       return a < b || (a == 0 && b == 0 && std::signbit(a) && !std::signbit(b));
@@ -152,6 +161,9 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
     }
     if (negative) value = -value;
     facts.zeros += value == 0;
+    facts.minus_zeros += value == 0 && negative;
+    facts.subnormals += field == 0 && fraction != 0;
+    note_size(facts, std::fabs(value));
     facts.negatives += value < 0;
     const auto below = [](double a, double b) {
       return a < b || (a == 0 && b == 0 && std::signbit(a) && !std::signbit(b));
@@ -199,6 +211,7 @@ void add_integers(Facts& facts, std::span<const std::byte> bytes, bool is_bool) 
     sum += number;
     squares += number * number;
     sizes += abs(number);
+    note_size(facts, std::uint64_t{mpz_class(abs(number)).get_ui()});
     facts.zeros += value == 0;
     facts.negatives += value < 0;
     if (at == 0 || most < value) most = value;
@@ -350,6 +363,9 @@ std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee f
     at(Category::kSparsity) = nearest(mpq_class(facts.zeros) / n, format);
   }
   at(Category::kFiniteCount) = facts.count - facts.nans - facts.positive_infs - facts.negative_infs;
+  at(Category::kAbsmin) = facts.nans != 0 ? Value(kNan) : facts.least_size;
+  at(Category::kSubnormalCount) = facts.subnormals;
+  at(Category::kMinusZeroCount) = facts.minus_zeros;
   at(Category::kCount) = facts.count;
   at(Category::kNanCount) = facts.nans;
   at(Category::kPositiveInfCount) = facts.positive_infs;

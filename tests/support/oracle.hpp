@@ -40,7 +40,9 @@ mpq_class scaled(const mpz_class& number, long exponent);
 // What there is to know of a tensor, before anything is rounded.
 struct Facts {
   std::uint64_t count = 0, nans = 0, positive_infs = 0, negative_infs = 0, zeros = 0, negatives = 0;
+  std::uint64_t subnormals = 0, minus_zeros = 0;
   tensorstat::Value most, least;  // monostate of no elements; ignores NaN
+  tensorstat::Value least_size;   // the smallest |x| that is not 0; monostate where there is none
   mpq_class sum, squares, sizes;  // of the finite elements: of x, of x * x, of |x|
 };
 Facts facts(tensorstat::Dtype dtype, std::span<const std::byte> bytes);

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "stats/dump/mindspore/iterations.hpp"
+#include "stats/dump/mindspore/kernel_choice.hpp"
 #include "stats/dump/mindspore/mindspore_output.hpp"
-#include "stats/dump/mindspore/operator_filter.hpp"
 
 namespace tensorstat {
 namespace {
@@ -21,23 +21,6 @@ constexpr std::string_view kNameCharacters =
     "0123456789-_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 enum class DumpMode : std::uint8_t { kAll = 0, kKernels = 1, kSetDump = 2 };
-
-// The key `kernels`.
-class KernelChoice : public OperatorChoice {
- public:
-  explicit KernelChoice(OperatorFilter kernels) : kernels_(std::move(kernels)) {}
-  bool wants(const AskedOperator& op) const override {
-    return op.is_escaped ? kernels_.wants_escaped(op.type, op.name) : kernels_.wants(op.name);
-  }
-  std::vector<std::string> unused() const override {
-    auto entries = kernels_.unused();
-    for (std::string& entry : entries) entry = "the entry " + entry + " of kernels";
-    return entries;
-  }
-
- private:
-  const OperatorFilter kernels_;
-};
 
 class FlaggedChoice : public OperatorChoice {
  public:
@@ -284,7 +267,7 @@ class ConfigParser {
   }
 
   void choose_operators() {
-    if (dump_mode_ == DumpMode::kKernels) config_.operators = std::make_shared<KernelChoice>(std::move(kernels_));
+    if (dump_mode_ == DumpMode::kKernels) config_.operators = kernel_choice(std::move(kernels_), "kernels");
     if (dump_mode_ == DumpMode::kSetDump) config_.operators = std::make_shared<FlaggedChoice>();
   }
 

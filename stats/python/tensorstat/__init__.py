@@ -14,12 +14,13 @@ NaN and Inf propagate into max, min, avg and l2norm, and are counted beside. "ne
 zero: MindSpore's name, and its meaning.
 """
 from ._compare import compare, origin
-from ._library import DTYPES, STATISTICS, Error, _native
+from ._library import DTYPES, STATISTICS, Error
 from ._meter import DEFAULT_STATISTICS, Meter, Partial, Stream, fold, measure, stream
 from ._read import read
 from ._results import Statistics, to_pandas
 from ._session import DumpSession
 from ._watch import Watch, watch
+from . import _native
 
 __version__ = _native.VERSION
 __all__ = ["DEFAULT_STATISTICS", "DTYPES", "STATISTICS", "DumpSession", "Error", "Meter", "Partial", "Statistics", "Stream",

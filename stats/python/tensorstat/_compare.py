@@ -1,6 +1,7 @@
 """Two runs, and where NaN began in one."""
 import json
 import os
+from typing import Any
 
 from . import _native
 from ._library import logger
@@ -8,15 +9,15 @@ from ._library import logger
 _WORDS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 
-def _number(value):
+def _number(value: Any) -> Any:
     return _WORDS.get(value, value) if isinstance(value, str) else value
 
 
-def _found(answer):
+def _found(answer: tuple[Any, str, list[str]]) -> dict[str, Any]:
     _, text, faults = answer
     for fault in faults:
         logger.warning("%s", fault)
-    found = json.loads(text)
+    found: dict[str, Any] = json.loads(text)
     for pair in found.get("pairs", ()):
         for sides in pair["stats"].values():
             sides.update({side: _number(value) for side, value in sides.items()})
@@ -30,7 +31,7 @@ def _found(answer):
     return found
 
 
-def _lines(given):
+def _lines(given: str | os.PathLike[str] | None) -> str:
     """The text itself, or what the file of a path object holds."""
     if isinstance(given, os.PathLike):
         with open(given, encoding="utf-8") as file:
@@ -38,7 +39,9 @@ def _lines(given):
     return given or ""
 
 
-def compare(a, b, *, rtol=None, atol=0.0, any_dtype=False, first=False, tolerances=None, names=None):
+def compare(a: str | os.PathLike[str], b: str | os.PathLike[str], *, rtol: float | None = None, atol: float = 0.0,
+            any_dtype: bool = False, first: bool = False, tolerances: str | os.PathLike[str] | None = None,
+            names: str | os.PathLike[str] | None = None) -> dict[str, Any]:
     """What differs between two files or folders: of rows of statistics, or of tensors, which are measured.
 
         found = tensorstat.compare("npu/rank_0", "gpu/rank_0", first=True)
@@ -62,7 +65,7 @@ def compare(a, b, *, rtol=None, atol=0.0, any_dtype=False, first=False, toleranc
                                _lines(names)))
 
 
-def origin(path, *, nan_only=False):
+def origin(path: str | os.PathLike[str], *, nan_only: bool = False) -> dict[str, Any]:
     """Where NaN and Inf began in a dump: {"producers": [...], "entered": [...], "propagators": [...]}.
 
     A producer's outputs hold NaN or Inf, and its inputs do not; each has its operator, rank, iteration, "nan" and "inf"

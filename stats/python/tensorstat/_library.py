@@ -1,5 +1,7 @@
 """The C library: its errors, its names, and what it has to say."""
 import logging
+from collections.abc import Mapping
+from typing import Any
 
 try:
     from . import _native
@@ -19,21 +21,21 @@ class Error(Exception):
     `code` is "invalid", "unsupported", "unreadable", "unwritable", "over budget", "device", "out of memory" or "in use".
     """
 
-    def __init__(self, message: str, code: str = "invalid"):
+    def __init__(self, message: str, code: str = "invalid") -> None:
         super().__init__(message)
         self.code = code
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Error, (self.args[0], self.code)
 
 
-def chosen(choices, word, what):
+def chosen(choices: Mapping[str, int], word: str, what: str) -> int:
     """The library's number of a word that a user may choose."""
     if word not in choices:
         raise Error(f"{what} is {word!r}; it can be {', '.join(choices)}")
     return choices[word]
 
 
-def log(is_warning, text):
+def log(is_warning: bool, text: str) -> None:
     """Where all meters and sessions say what they have to say."""
     logger.log(logging.WARNING if is_warning else logging.INFO, "%s", text)

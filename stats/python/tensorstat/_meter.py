@@ -1,22 +1,25 @@
 """Meters, streams and partials."""
 import functools
 import threading
+from collections.abc import Iterable
+from typing import Any, TypeVar, overload
 
 from . import _native
 from ._library import NO_LIMIT, chosen
 from ._results import Statistics
 
 DEFAULT_STATISTICS = "max,min,avg,l2norm,count,nan count,negative inf count,positive inf count,zero count"
+Key = TypeVar("Key")
 _PRECISIONS = {"high": 0, "low": 1}
 _PLACES = {"auto": 0, "host": 1, "device": 2}
 
 
 @functools.lru_cache(maxsize=256)
-def _request(stats, precision, on):
+def _request(stats: str, precision: str, on: str) -> Any:
     return _native.request(stats, chosen(_PRECISIONS, precision, "precision"), chosen(_PLACES, on, "on"))
 
 
-def request_of(stats, precision="high", on="auto"):
+def request_of(stats: str | Iterable[str], precision: str = "high", on: str = "auto") -> Any:
     """What is asked, as the extension knows it; kept, as most programs ask the same again and again."""
     return _request(stats if isinstance(stats, str) else ",".join(stats), precision, on)
 
@@ -32,12 +35,22 @@ class Meter:
     What it has to say goes to logging.getLogger("tensorstat").
     """
 
-    def __init__(self, *, budget_bytes=None, platform=-1, device=-1, queue=None, threads=0):
+    def __init__(self, *, budget_bytes: int | None = None, platform: int = -1, device: int = -1, queue: Any = None,
+                 threads: int = 0) -> None:
         self._handle = _native.open_meter(NO_LIMIT if budget_bytes is None else budget_bytes, platform, device,
                                           0 if queue is None else queue.int_ptr, threads)
-        self._of_queues = {}
+        self._of_queues: dict[int, Meter] = {}
 
-    def measure(self, x, stats=DEFAULT_STATISTICS, *, precision="high", on="auto"):
+    @overload
+    def measure(self, x: dict[Key, Any], stats: str | Iterable[str] = ..., *, precision: str = ...,  # type: ignore[misc]
+                on: str = ...) -> dict[Key, Statistics]: ...
+    @overload
+    def measure(self, x: list[Any] | tuple[Any, ...], stats: str | Iterable[str] = ..., *,  # type: ignore[misc]
+                precision: str = ..., on: str = ...) -> list[Statistics]: ...
+    @overload
+    def measure(self, x: Any, stats: str | Iterable[str] = ..., *, precision: str = ..., on: str = ...) -> Statistics: ...
+    def measure(self, x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
+                on: str = "auto") -> Any:
         """The statistics of a tensor; of a dict or list of tensors, a dict or list of them, from one batch.
 
         x          a NumPy array, a torch.Tensor on the CPU, a pyopencl.array.Array, which is measured in its own memory
@@ -49,24 +62,27 @@ class Meter:
         """
         return _native.measure(self, x, request_of(stats, precision, on))
 
-    def explain(self, x, stats=DEFAULT_STATISTICS, *, precision="high", on="auto"):
+    def explain(self, x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
+                on: str = "auto") -> dict[str, tuple[str, str]]:
         """Where each statistic of a tensor is computed, and why: {"max": ("host", "the tensor is in host memory")}."""
         return _native.explain(self, x, request_of(stats, precision, on))
 
-    def fold(self, x, stats=DEFAULT_STATISTICS, *, precision="high", on="auto"):
+    def fold(self, x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
+             on: str = "auto") -> "Partial":
         """A Partial of a part of a tensor: to be merged with those of the other parts, here or elsewhere."""
         request = request_of(stats, precision, on)
         return Partial(_native.fold(self, x, request), request)
 
-    def stream(self, dtype, stats=DEFAULT_STATISTICS, *, precision="high", on="auto"):
+    def stream(self, dtype: str, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
+               on: str = "auto") -> "Stream":
         """A Stream: a tensor of `dtype` ("float32") that arrives in pieces."""
         return Stream(self, dtype, request_of(stats, precision, on))
 
-    def device_memory(self):
+    def device_memory(self) -> tuple[int, int]:
         """(bytes of device memory held now, most bytes held so far)"""
         return _native.device_memory(self._handle)
 
-    def _on(self, queue):
+    def _on(self, queue: Any) -> Any:
         """The handle of the meter that works on a PyOpenCL queue; of this one where there is none."""
         if queue is None:
             return self._handle
@@ -83,12 +99,12 @@ class Stream:
         stream.finish().max
     """
 
-    def __init__(self, meter, dtype, request):
+    def __init__(self, meter: Meter, dtype: str, request: Any) -> None:
         self._handle, self._request = _native.open_stream(meter._handle, dtype, request), request
         self.dtype, self._bytes = dtype, 0
         self._alone = threading.Lock()
 
-    def append(self, piece):
+    def append(self, piece: Any) -> None:
         """Takes whole elements: bytes, or an array of the stream's dtype in C order. It may be changed afterwards."""
         with self._alone:
             self._bytes += _native.stream_append(self._handle, piece)
@@ -99,7 +115,7 @@ class Stream:
             return _native.stream_finish(self._handle, self.dtype, *self.shape, self._request)
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int]:
         """Of what was appended so far: (elements,)."""
         return (self._bytes // _native.dtype_bytes(self.dtype),)
 
@@ -111,17 +127,17 @@ class Partial:
         tensorstat.fold(one_half).merge(tensorstat.fold(other_half)).finish().l2norm
     """
 
-    def __init__(self, handle, request):
+    def __init__(self, handle: Any, request: Any) -> None:
         self._handle, self._request = handle, request
 
-    def merge(self, other):
+    def merge(self, other: "Partial") -> "Partial":
         """Takes the elements of `other` in; returns itself."""
         _native.partial_merge(self._handle, other._handle)
         return self
 
     __iadd__ = merge
 
-    def __add__(self, other):
+    def __add__(self, other: "Partial") -> "Partial":
         return Partial(_native.partial_parse(self.serialize()), self._request).merge(other)
 
     def finish(self) -> Statistics:
@@ -133,30 +149,39 @@ class Partial:
         return _native.partial_serialize(self._handle)
 
     @staticmethod
-    def parse(data, stats=DEFAULT_STATISTICS):
+    def parse(data: bytes, stats: str | Iterable[str] = DEFAULT_STATISTICS) -> "Partial":
         """The partial whose bytes these are; nothing is taken on trust. `stats` are those that finish() gives."""
         return Partial(_native.partial_parse(data), request_of(stats))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Partial.parse, (self.serialize(), _native.request_names(self._request))
 
 
 @functools.cache
-def default_meter():
+def default_meter() -> Meter:
     """The meter of tensorstat.measure: made at its first use."""
     return Meter()
 
 
-def measure(x, stats=DEFAULT_STATISTICS, *, precision="high", on="auto"):
-    return default_meter().measure(x, stats, precision=precision, on=on)
-
-
-def fold(x, stats=DEFAULT_STATISTICS, *, precision="high", on="auto"):
+def fold(x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high", on: str = "auto") -> Partial:
     return default_meter().fold(x, stats, precision=precision, on=on)
 
 
-def stream(dtype, stats=DEFAULT_STATISTICS, *, precision="high", on="auto"):
+def stream(dtype: str, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
+           on: str = "auto") -> Stream:
     return default_meter().stream(dtype, stats, precision=precision, on=on)
+
+
+@overload
+def measure(x: dict[Key, Any], stats: str | Iterable[str] = ..., *, precision: str = ...,  # type: ignore[misc]
+            on: str = ...) -> dict[Key, Statistics]: ...
+@overload
+def measure(x: list[Any] | tuple[Any, ...], stats: str | Iterable[str] = ..., *,  # type: ignore[misc]
+            precision: str = ..., on: str = ...) -> list[Statistics]: ...
+@overload
+def measure(x: Any, stats: str | Iterable[str] = ..., *, precision: str = ..., on: str = ...) -> Statistics: ...
+def measure(x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high", on: str = "auto") -> Any:
+    return default_meter().measure(x, stats, precision=precision, on=on)
 
 
 for _each in (measure, fold, stream):

@@ -1,12 +1,15 @@
 """Files, as the command reads them."""
 import os
+from collections.abc import Iterable
+from typing import Any
 
 from . import _native
 from ._library import Error, logger
 from ._meter import DEFAULT_STATISTICS, default_meter, request_of
 
 
-def read(path, stats=DEFAULT_STATISTICS, *, precision="high", on="auto", void_is_bfloat16=False, skip_faults=False):
+def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
+         on: str = "auto", void_is_bfloat16: bool = False, skip_faults: bool = False) -> Any:
     """What a file holds: statistics of tensors, measured now, or rows of statistics that were written before.
 
         tensorstat.read("gradient.npy").max

@@ -1,5 +1,8 @@
 """Dump sessions: rows of statistics on disk while training runs."""
+import os
 import weakref
+from collections.abc import Sequence
+from typing import Any
 
 from . import _native
 from ._library import NO_LIMIT, Error, chosen
@@ -28,76 +31,80 @@ class DumpSession:
     Thread-safe. Faults of disk and device are counted (`counters`) and said once to logging.getLogger("tensorstat").
     """
 
-    def __init__(self, config=None, *, path=None, dialect="mindspore-2.7", layout="rank", sync="close",
-                 memory_bytes=256 << 20, device_target="", framework_version="", budget_bytes=None, threads=0):
+    def __init__(self, config: str | os.PathLike[str] | None = None, *, path: str | os.PathLike[str] | None = None,
+                 dialect: str = "mindspore-2.7", layout: str = "rank", sync: str = "close", memory_bytes: int = 256 << 20,
+                 device_target: str = "", framework_version: str = "", budget_bytes: int | None = None,
+                 threads: int = 0) -> None:
         kind = 0 if config is None else 2 if str(config).lstrip().startswith("{") else 1
         handle = _native.open_session(
             kind, None if config is None else str(config), chosen(_DIALECTS, dialect, "dialect"),
             chosen(_LAYOUTS, layout, "layout"), chosen(_SYNCS, sync, "sync"), memory_bytes,
             None if path is None else str(path), device_target, framework_version,
             NO_LIMIT if budget_bytes is None else budget_bytes, threads)
-        self._handles, self._operators = [handle], {}
+        self._handles = [handle]
+        self._operators: dict[tuple[str, str], Any] = {}
         # A handle that nobody has any more is closed: here, by close(), and at the interpreter's exit.
         self._close = weakref.finalize(self, self._handles.clear)
 
     @property
-    def enabled(self):
+    def enabled(self) -> bool:
         """Whether the session wants anything at all."""
         return _native.session_enabled(self._handle())
 
-    def wants(self, op_type, name, *, rank=0, device=0, graph=0, iteration=0):
+    def wants(self, op_type: str, name: str, *, rank: int = 0, device: int = 0, graph: int = 0, iteration: int = 0) -> bool:
         """Whether anything of this operator is wanted at this place: ask before work is spent on it."""
         return _native.wants(self._handle(), self._operator(op_type, name), rank, device, graph, iteration)
 
-    def collect(self, op_type, name, *, inputs=(), outputs=(), rank=0, device=0, graph=0, iteration=0):
+    def collect(self, op_type: str, name: str, *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (), rank: int = 0,
+                device: int = 0, graph: int = 0, iteration: int = 0) -> None:
         """Hands the tensors of one run of an operator over; None stands for one that is missing. Host tensors are copied
         before it returns."""
         _native.collect(self._handle(), self._operator(op_type, name), rank, device, graph, iteration, inputs, outputs)
 
-    def step_end(self, *, rank=0, device=0, graph=0, iteration=0):
+    def step_end(self, *, rank: int = 0, device: int = 0, graph: int = 0, iteration: int = 0) -> bool:
         """The iteration of this rank and graph is over. With `enable`, returns when all of it is on disk, and whether it
         is; else True."""
         return _native.step_end(self._handle(), None, rank, device, graph, iteration)
 
-    def flush(self):
+    def flush(self) -> bool:
         """Returns when all that was handed over is in its file, waits for the disk, or is lost and counted: whether all of
         it is in its file."""
         return _native.session_flush(self._handle())
 
-    def start(self):
+    def start(self) -> None:
         """Dumps from now on, at whatever iteration: the config's do not count from the first start() or stop() on."""
         _native.session_start(self._handle())
 
-    def stop(self):
+    def stop(self) -> bool:
         """Dumps nothing until the next start(). With `enable`, returns when all that came before is on disk, and whether
         it is; else True."""
         return _native.session_stop(self._handle())
 
-    def set_initial_iteration(self, iteration):
+    def set_initial_iteration(self, iteration: int) -> None:
         """From now on this is added to every iteration, in place of the config's initial_iteration."""
         _native.set_initial_iteration(self._handle(), iteration)
 
     @property
-    def counters(self):
+    def counters(self) -> dict[str, int]:
         """{"tensor_count": 12, "row_count": 12, "lost_row_count": 0, ...}"""
         return _native.session_counters(self._handle())
 
-    def close(self):
+    def close(self) -> None:
         """Flushes, and ends the session. A second call does nothing."""
         self._close()
 
-    def __enter__(self):
+    def __enter__(self) -> "DumpSession":
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _handle(self):
+    def _handle(self) -> Any:
         if not self._handles:
             raise Error("the session was closed")
         return self._handles[0]
 
-    def _operator(self, op_type, name):
+    def _operator(self, op_type: str, name: str) -> Any:
         key = op_type, name
         if key not in self._operators:
             self._operators[key] = _native.operator_named(self._handle(), op_type, name)

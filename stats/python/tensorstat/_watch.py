@@ -4,6 +4,8 @@ import json
 import os
 import re
 import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ._library import Error, logger
 from ._session import DumpSession
@@ -12,13 +14,14 @@ from ._session import DumpSession
 class Watch:
     """Hooks on a model's modules; see watch()."""
 
-    def __init__(self, model, session, *, every=1, where=None, inputs=False, parameters=True, gradients=True,
-                 optimizer=None, rank=None):
+    def __init__(self, model: Any, session: DumpSession, *, every: int = 1, where: str | None = None, inputs: bool = False,
+                 parameters: bool = True, gradients: bool = True, optimizer: Any = None, rank: int | None = None) -> None:
         self._session, self._every, self._rank = session, every, _rank_of_process() if rank is None else rank
         self._inputs, self._with_parameters, self._with_gradients = inputs, parameters, gradients
         self._optimizer = optimizer
         self.iteration = 0
-        self._is_closed, self._unreadable = False, set()
+        self._is_closed = False
+        self._unreadable: set[str] = set()
         wanted = re.compile(where or "").search
         self._parameters = [(name, each) for name, each in model.named_parameters() if wanted(name)]
         # The hooks hold the watch weakly: a watch that nobody has any more is no reason to measure.
@@ -26,11 +29,11 @@ class Watch:
                        for name, module in _named_modules(model) if wanted(name)]
 
     @property
-    def active(self):
+    def active(self) -> bool:
         """Whether this step is one of every `every` steps."""
         return not self._is_closed and self.iteration % self._every == 0
 
-    def step(self):
+    def step(self) -> None:
         """A step is over: parameters, their gradients and the optimiser's state are handed over, and the next begins.
         Call it after optimizer.step() and before the gradients are zeroed."""
         if self.active:
@@ -46,7 +49,7 @@ class Watch:
             self._session.step_end(rank=self._rank, iteration=self.iteration)
         self.iteration += 1
 
-    def close(self):
+    def close(self) -> None:
         """Takes the hooks away, and ends the session. A second call does nothing."""
         self._is_closed = True
         for hook in self._hooks:
@@ -54,18 +57,18 @@ class Watch:
         self._hooks.clear()
         self._session.close()
 
-    def __enter__(self):
+    def __enter__(self) -> "Watch":
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     @property
-    def counters(self):
+    def counters(self) -> dict[str, int]:
         """Those of the session: {"tensor_count": 12, "row_count": 12, ...}"""
         return self._session.counters
 
-    def _ran(self, op_type, name, inputs, outputs):
+    def _ran(self, op_type: str, name: str, inputs: Any, outputs: Any) -> None:
         """A module has run forward."""
         outputs = tensors_in(outputs)
         self._collect(op_type, f"{name}/forward", tensors_in(inputs) if self._inputs else (), outputs)
@@ -74,7 +77,7 @@ class Watch:
                 if tensor.requires_grad:
                     tensor.register_hook(_gradient_hook(weakref.ref(self), op_type, f"{name}/backward", slot))
 
-    def _collect(self, op_type, name, inputs=(), outputs=()):
+    def _collect(self, op_type: str, name: str, inputs: Sequence[Any] = (), outputs: Sequence[Any] = ()) -> None:
         try:
             self._session.collect(op_type, name, inputs=inputs, outputs=outputs, rank=self._rank, iteration=self.iteration)
         except Error as refused:  # training goes on: what can be read is, and the rest is said once
@@ -87,33 +90,33 @@ class Watch:
                 logger.warning("%s is not watched: %s", name, refused)
 
 
-def _named_modules(model):
+def _named_modules(model: Any) -> list[tuple[str, Any]]:
     return [(name or type(module).__name__, module) for name, module in model.named_modules()]
 
 
-def _forward_hook(me, name):
-    def hook(module, inputs, outputs):
+def _forward_hook(me: Callable[[], Watch | None], name: str) -> Callable[[Any, Any, Any], None]:
+    def hook(module: Any, inputs: Any, outputs: Any) -> None:
         watch = me()
         if watch is not None and watch.active:
             watch._ran(type(module).__name__, name, inputs, outputs)
     return hook
 
 
-def _gradient_hook(me, op_type, name, slot):
+def _gradient_hook(me: Callable[[], Watch | None], op_type: str, name: str, slot: int) -> Callable[[Any], None]:
     """Of a tensor and not of its module: a module's backward hook makes in-place functions behind it fail."""
-    def hook(gradient):
+    def hook(gradient: Any) -> None:
         watch = me()
         if watch is not None and watch.active:
             watch._collect(op_type, name, outputs=_alone(gradient, slot))
     return hook
 
 
-def _alone(tensor, slot):
+def _alone(tensor: Any, slot: int) -> list[Any]:
     """A list of one tensor at its slot: None stands in front of it."""
     return [None] * slot + [tensor]
 
 
-def tensors_in(nested):
+def tensors_in(nested: Any) -> list[Any]:
     """The tensors in a tensor, or in lists, tuples, dicts and dataclasses of them, in their order."""
     if hasattr(nested, "data_ptr"):
         return [nested]
@@ -126,12 +129,12 @@ def tensors_in(nested):
     return [tensor for each in nested for tensor in tensors_in(each)]
 
 
-def _rank_of_process():
+def _rank_of_process() -> int:
     from torch import distributed
     return distributed.get_rank() if distributed.is_available() and distributed.is_initialized() else 0
 
 
-def _config_of(path):
+def _config_of(path: object) -> str:
     """A data_dump.json that wants the statistics of everything."""
     common = {"dump_mode": 0, "path": str(path), "net_name": "model", "iteration": "all", "input_output": 0, "kernels": [],
               "support_device": list(range(8)), "op_debug_mode": 0, "saved_data": "statistic",
@@ -140,8 +143,9 @@ def _config_of(path):
     return json.dumps({"common_dump_settings": common, "e2e_dump_settings": {"enable": True, "trans_flag": True}})
 
 
-def watch(model, config=None, *, path=None, every=1, where=None, inputs=False, parameters=True, gradients=True,
-          optimizer=None, dialect="ours", rank=None):
+def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str | os.PathLike[str] | None = None,
+          every: int = 1, where: str | None = None, inputs: bool = False, parameters: bool = True, gradients: bool = True,
+          optimizer: Any = None, dialect: str = "ours", rank: int | None = None) -> Watch:
     """Writes the statistics of a torch.nn.Module's tensors while it trains; a context manager.
 
         with tensorstat.watch(model, path="/tmp/dump", every=10) as w:

@@ -1,0 +1,41 @@
+// A lane's share of the accumulators of precision/elements.h, in registers. Every element comes here, whether the
+// family's lane takes it or it is lifted.
+typedef struct {
+  i64 words[ELEMENT_WORDS];
+} Elements;
+
+#define OPEN_MAXIMUM PARTIAL_NO_KEY
+#define OPEN_ADDITION 0
+#define OPEN_ELEMENT(id, merge, ...) elements->words[ELEMENT_WORD_##id] = OPEN_##merge;
+INLINE void open_elements(Elements* elements) { ELEMENT_ROWS(OPEN_ELEMENT, ) }
+
+#define TAKE_MAXIMUM(word, term) word = max(word, (SBITS)(term) == (SBITS)ELEMENT_SIGN ? PARTIAL_NO_KEY : (i64)(SBITS)(term));
+#define TAKE_ADDITION(word, term) word += (term) ? 1 : 0;
+#define TAKE_ELEMENT(id, merge, need, of, ...) \
+  if ((NEEDS & NEED_##need) && (bool)(of)) {   \
+    TAKE_##merge(elements->words[ELEMENT_WORD_##id], ELEMENT_##id(UBITS, bits, size)) \
+  }
+INLINE void take_element(Elements* elements, const UBITS bits) {
+  const UBITS size = ELEMENT_SIZE(bits);
+  ELEMENT_ROWS(TAKE_ELEMENT, )
+}
+
+INLINE void take_elements(Elements* elements, const uint4 vector) {
+  const u32 words[4] = {vector.x, vector.y, vector.z, vector.w};
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+#pragma unroll
+    for (int shift = 0; shift < 32; shift += 8 * (int)sizeof(UBITS)) {
+      if (sizeof(UBITS) < 8) take_element(elements, (UBITS)(words[k] >> shift));
+    }
+    if (sizeof(UBITS) == 8 && k % 2 == 1) take_element(elements, (UBITS)((u64)words[k] << 32 | words[k - 1]));
+  }
+}
+
+#define CLOSE_MAXIMUM(word, value) RAISE(word, value);
+#define CLOSE_ADDITION(word, value) ADD(word, value);
+#define CLOSE_ELEMENT(id, merge, need, of, ...) \
+  if ((NEEDS & NEED_##need) && (bool)(of)) {    \
+    CLOSE_##merge(partial[PLACE(id)], elements->words[ELEMENT_WORD_##id]) \
+  }
+INLINE void close_elements(const Elements* elements, local i64* partial) { ELEMENT_ROWS(CLOSE_ELEMENT, ) }

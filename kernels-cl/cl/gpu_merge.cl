@@ -1,0 +1,18 @@
+// The end of a GPU's kernels: once all lanes have added what they have to the work-group's partial in local memory, it
+// is merged into `result`, which several slices may share. A macro, as the compiler of pocl 3.1 is not to be asked to
+// bring functions with barriers and atomics into a kernel.
+#define MERGE_PARTIAL(partial, lane, count, result)                       \
+  barrier(CLK_LOCAL_MEM_FENCE);                                           \
+  if (lane == 0) {                                                        \
+    partial[PARTIAL_COUNT] = count;                                       \
+    CARRY_SUMS(FAMILY, NEEDS, partial)                                    \
+  }                                                                       \
+  barrier(CLK_LOCAL_MEM_FENCE);                                           \
+  global i64* merged = result;                                            \
+  for (int word = (int)lane; word < WORD_COUNT; word += LANES_A_GROUP) {  \
+    if (MERGES_BY_MAXIMUM(FAMILY, word)) {                                \
+      atom_max(&merged[word], partial[word]);                             \
+    } else if (partial[word] != 0) {                                      \
+      atom_add(&merged[word], partial[word]);                             \
+    }                                                                     \
+  }

@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <chrono>
+#include <tensorstat/opencl.hpp>
+
+#include "kernels-cl/driver/device.hpp"
+#include "kernels-cl/launch/program.hpp"
+#include "stats/core/caught.hpp"
+
+namespace tensorstat {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using cl_engine::error;
+
+constexpr int kRounds = 9;
+
+// Reads the tensor and leaves an exclusive-or of it, so that no load can be left out. On a CPU each work-item has a run
+// of its own, in vectors of 64 bytes; elsewhere neighbours read neighbouring 16 bytes.
+constexpr const char* kRead = R"(
+#ifdef ON_CPU
+#define VECTOR uint16
+#define FIRST id * ((vectors + items - 1) / items)
+#define END min(FIRST + (vectors + items - 1) / items, vectors)
+#define STEP 1
+#else
+#define VECTOR uint4
+#define FIRST id
+#define END vectors
+#define STEP items
+#endif
+kernel void read_elements(global const VECTOR* from, global VECTOR* to, ulong bytes) {
+  const ulong vectors = bytes / sizeof(VECTOR), items = get_global_size(0), id = get_global_id(0), end = END;
+  VECTOR a = 0, b = 0, c = 0, d = 0;
+  ulong i = FIRST;
+  for (; i + 3 * STEP < end; i += 4 * STEP) {
+    a ^= from[i];
+    b ^= from[i + STEP];
+    c ^= from[i + 2 * STEP];
+    d ^= from[i + 3 * STEP];
+  }
+  for (; i < end; i += STEP) a ^= from[i];
+  to[id] = a ^ b ^ c ^ d;
+}
+)";
+constexpr std::size_t kMostVectorBytes = 64;
+
+double median(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + std::ssize(values) / 2);
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+Result<DeviceSpeed> device_speed(const MeterOptions& options, std::uint64_t bytes) try {
+  if (bytes < 4096 || bytes % 4096 != 0) return Error{Code::kInvalid, "the bytes to time are no multiple of 4096"};
+  auto device = cl_engine::choose_device(options);
+  if (!device) return device.error();
+  const std::string doing = "timing " + device->info.name;
+  cl_int code = CL_SUCCESS;
+  const cl::Context context(device->device, nullptr, nullptr, nullptr, &code);
+  if (code != CL_SUCCESS) return error(doing, "clCreateContext", code);
+  const cl::CommandQueue queue(context, device->device, cl_command_queue_properties{0}, &code);
+  if (code != CL_SUCCESS) return error(doing, "clCreateCommandQueue", code);
+  const std::size_t group = device->is_cpu ? 1 : 256;
+  const std::size_t items = group * device->compute_units * (device->is_cpu ? 4 : 16);
+  const std::uint64_t held = bytes + items * kMostVectorBytes;
+  if (options.budget_bytes && held > *options.budget_bytes) {
+    return Error{Code::kOverBudget, doing + " takes " + std::to_string(held) + " bytes"};
+  }
+  const cl::Buffer from(context, CL_MEM_READ_WRITE, bytes, nullptr, &code);
+  if (code != CL_SUCCESS) return error(doing, "clCreateBuffer", code);
+  const cl::Buffer to(context, CL_MEM_READ_WRITE, items * kMostVectorBytes, nullptr, &code);
+  if (code != CL_SUCCESS) return error(doing, "clCreateBuffer", code);
+  // Floats between 1 and 2, of random digits.
+  std::vector<std::uint32_t> some(std::size_t{1} << 18);
+  std::uint32_t random = 1;
+  for (std::uint32_t& each : some) each = 0x3f800000 | (random = random * 1664525 + 1013904223) >> 9;
+  for (std::uint64_t at = 0; at < bytes && code == CL_SUCCESS; at += 4 * some.size()) {
+    code = queue.enqueueWriteBuffer(from, CL_TRUE, at, std::min<std::uint64_t>(4 * some.size(), bytes - at), some.data());
+  }
+  if (code != CL_SUCCESS) return error(doing, "clEnqueueWriteBuffer", code);
+
+  auto meter = DeviceMeter::on(queue(), options.budget_bytes);
+  if (!meter) return meter.error();
+  const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = bytes / 4, .address = from(), .where = Where::kClBuffer};
+  const Request request{.categories = *categories_from("max,min,avg,l2norm,nan count,zero count,negative zero count")};
+  const auto measure = [&]() -> Status {
+    auto ticket = meter->submit({&tensor, 1}, request);
+    if (!ticket) return ticket.error();
+    const auto results = ticket->collect();
+    return results ? Status() : Status(results.error());
+  };
+  // The first one builds the kernel, tried out in the helper process. After that, another small kernel is no more of a
+  // risk than the caller's own.
+  if (Status measured = measure(); !measured) return measured.error();
+  const char* const told = device->is_cpu ? "-cl-std=CL1.2 -DON_CPU" : "-cl-std=CL1.2";
+  const auto program = cl_engine::build_program(context, *device, {.doing = doing, .source = kRead, .options = told, .key = {}});
+  if (!program) return program.error();
+  cl::Kernel kernel(*program, "read_elements", &code);
+  if (code == CL_SUCCESS) code = kernel.setArg(0, from);
+  if (code == CL_SUCCESS) code = kernel.setArg(1, to);
+  if (code == CL_SUCCESS) code = kernel.setArg(2, cl_ulong{bytes});
+  if (code != CL_SUCCESS) return error(doing, "clSetKernelArg", code);
+  const auto read = [&]() -> Status {
+    cl_int run = queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(items), cl::NDRange(group));
+    if (run == CL_SUCCESS) run = queue.finish();
+    return run == CL_SUCCESS ? Status() : Status(error(doing, "clEnqueueNDRangeKernel", run));
+  };
+  if (Status warm = read(); !warm) return warm.error();
+
+  std::vector<double> measured_seconds, read_seconds;  // in turns, as a shared machine's memory is fast and slow by turns
+  for (int round = 0; round < kRounds; ++round) {
+    for (const bool is_measured : {true, false}) {
+      const auto begin = Clock::now();
+      if (Status done = is_measured ? measure() : read(); !done) return done.error();
+      const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+      (is_measured ? measured_seconds : read_seconds).push_back(std::max(seconds, 1e-9));
+    }
+  }
+  const double gigabytes = static_cast<double>(bytes) * 1e-9;
+  return DeviceSpeed{gigabytes / median(measured_seconds), gigabytes / median(read_seconds)};
+} catch (...) {
+  return caught();
+}
+
+}  // namespace tensorstat

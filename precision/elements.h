@@ -1,0 +1,34 @@
+// Accumulators of one word that each element enters by itself: how many elements meet a condition, or the largest of a
+// key. One text for C++ and OpenCL C, and all there is to such an accumulator: the lifts, the folds of every family and
+// the GPU's kernel take it from these rows, the layout of a partial and its merge too (partial.h).
+//
+// They are kept where they are asked, and have no words and no instructions elsewhere.
+#ifndef TENSORSTAT_PRECISION_ELEMENTS_H
+#define TENSORSTAT_PRECISION_ELEMENTS_H
+
+// What asks for them. ROW(id, name of the same bit in <tensorstat/partial.hpp>)
+#define ELEMENT_NEED_ROWS(ROW)     \
+  ROW(LEAST_SIZE, kLeastSize)      \
+  ROW(SUBNORMALS, kSubnormals)     \
+  ROW(MINUS_ZEROS, kMinusZeros)
+
+// ROW(id, merge, need, of, ...), in the order of the needs
+//   merge  MAXIMUM: ELEMENT_<id> is the key, the bits of a signed number of the element's size; the least such number
+//          is no key. ADDITION: it is the condition of what is counted
+//   need   what asks for it
+//   of     IS_FLOAT: of integers and bool the word stays empty; or 1: of every dtype
+// What follows the row's name is handed to every row.
+#define ELEMENT_ROWS(ROW, ...)                                                                        \
+  ROW(LEAST_SIZE, MAXIMUM, LEAST_SIZE, 1, __VA_ARGS__)          /* of the smallest |x| but 0       */ \
+  ROW(SUBNORMALS, ADDITION, SUBNORMALS, IS_FLOAT, __VA_ARGS__)                                        \
+  ROW(MINUS_ZEROS, ADDITION, MINUS_ZEROS, IS_FLOAT, __VA_ARGS__)
+
+// Each is written for an element and for a vector of them: U is UBITS or a vector of it, `bits` are as they are stored,
+// and `size` is |x| as the bits of an unsigned number, which of a NaN is larger than of Inf. A NaN that only a size of
+// its own would raise, among NaNs alone, does no harm: the value is NaN then.
+#define ELEMENT_SIGN ((UBITS)((UBITS)1 << SIGN_SHIFT))
+#define ELEMENT_LEAST_SIZE(U, bits, size) ((U)(ELEMENT_SIGN - (size)))  // no key, of 0
+#define ELEMENT_SUBNORMALS(U, bits, size) ((U)((size) - (UBITS)1) < (UBITS)(((UBITS)1 << MANTISSA_SHIFT) - 1))
+#define ELEMENT_MINUS_ZEROS(U, bits, size) ((U)(((bits) ^ ELEMENT_SIGN) | (size)) == (UBITS)0)
+
+#endif

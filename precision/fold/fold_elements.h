@@ -1,0 +1,70 @@
+// The fold of the accumulators of precision/elements.h, for the families with FOLDS_ELEMENTS: beside the family's own
+// fold, over the same bytes while they are in the nearest cache, so that what is not asked costs nothing there. One
+// text for C++ and OpenCL C, included once a dtype.
+
+// How many elements the family's fold goes ahead.
+#define ELEMENT_BLOCK 2048
+// Vectors until the counters of as many bits as an element are emptied, the last block's not counted.
+#define ELEMENT_STEPS ((sizeof(UBITS) == 1 ? 255u : 65535u) - ELEMENT_BLOCK / (u32)LANES(UBITS))
+
+// |x| of a vector of elements.
+#define ELEMENT_SIZES(bits) CAT(ELEMENT_SIZES_, FAMILY)(bits)
+#define ELEMENT_SIZES_Integer(bits) \
+  (IS_BOOL ? (VECTOR_OF(UBITS))(AS(UBITS, (bits) != (UBITS)0) & (UBITS)1) : ELEMENT_SIZES_Integer64(bits))
+#define ELEMENT_SIZES_Integer64(bits) (IS_SIGNED ? (((bits) ^ ELEMENT_SIGNS(bits)) - ELEMENT_SIGNS(bits)) : (bits))
+#define ELEMENT_SIGNS(bits) AS(UBITS, AS(SBITS, bits) < (SBITS)0)
+#define ELEMENT_SIZES_Float(bits) ((bits) & MAGNITUDE_MASK)
+#define ELEMENT_SIZES_Double(bits) ELEMENT_SIZES_Float(bits)
+#define ELEMENT_SIZES_Coded(bits) ELEMENT_SIZES_Float(bits)
+
+typedef struct {
+  VECTOR_OF(UBITS) lanes[ELEMENT_WORDS];
+  u32 steps;
+} NAME(elements);
+
+#define EMPTY_MAXIMUM ELEMENT_SIGN
+#define EMPTY_ADDITION 0
+#define EMPTY_ELEMENT(id, merge, ...) elements->lanes[ELEMENT_WORD_##id] = SPLAT(UBITS, EMPTY_##merge);
+INLINE void NAME(open_elements)(NAME(elements) * elements) {
+  ELEMENT_ROWS(EMPTY_ELEMENT, )
+  elements->steps = 0;
+}
+
+// Hands the lanes over, and empties the counters.
+#define FLUSH_MAXIMUM(word, lanes)                            \
+  {                                                           \
+    const SBITS key = MAX_LANE(SBITS, AS(SBITS, lanes));      \
+    if (key != (SBITS)ELEMENT_SIGN) RAISE(word, (i64)key);    \
+  }
+#define FLUSH_ADDITION(word, lanes)      \
+  ADD(word, ADD_LANES(UBITS, lanes));    \
+  lanes = SPLAT(UBITS, 0);
+#define FLUSH_ELEMENT(id, merge, need, of, ...) \
+  if ((needs & NEED_##need) && (of)) {          \
+    FLUSH_##merge(partial[PLACE(id)], elements->lanes[ELEMENT_WORD_##id]) \
+  }
+NOINLINE void NAME(flush_elements)(NAME(elements) * elements, WORDS i64* partial, const int needs) {
+  ELEMENT_ROWS(FLUSH_ELEMENT, )
+  elements->steps = 0;
+}
+
+#define TAKE_MAXIMUM(lanes, term) lanes = AS(UBITS, MAX(AS(SBITS, lanes), AS(SBITS, term)));
+#define TAKE_ADDITION(lanes, term) COUNT_INTO(UBITS, lanes, term);
+#define TAKE_ELEMENT(id, merge, need, of, ...)                                       \
+  if ((needs & NEED_##need) && (of)) {                                               \
+    VECTOR_OF(UBITS) lanes = elements->lanes[ELEMENT_WORD_##id];                     \
+    for (u32 i = 0; i < count; i += (u32)LANES(UBITS)) {                             \
+      const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * sizeof(UBITS)), size = ELEMENT_SIZES(bits); \
+      (void)size;                                                                    \
+      TAKE_##merge(lanes, ELEMENT_##id(VECTOR_OF(UBITS), bits, size))                \
+    }                                                                                \
+    elements->lanes[ELEMENT_WORD_##id] = lanes;                                      \
+  }
+
+// The `count` elements at p: whole groups, at most a block.
+NOINLINE void NAME(fold_elements)(NAME(elements) * elements, WORDS i64* partial, SPACE const u8* p, const u32 count,
+                                  const int needs) {
+  ELEMENT_ROWS(TAKE_ELEMENT, )
+  elements->steps += count / (u32)LANES(UBITS);
+  if (elements->steps > ELEMENT_STEPS) NAME(flush_elements)(elements, partial, needs);
+}

@@ -1,0 +1,26 @@
+// One element, or n that are equal, into the accumulators of precision/elements.h. One text for C++ and OpenCL C,
+// included once a dtype.
+
+// |x| of an element, as elements.h has it.
+#define ELEMENT_SIZE(bits) CAT(ELEMENT_SIZE_, FAMILY)(bits)
+#define ELEMENT_SIZE_Integer(bits) (IS_BOOL ? (UBITS)((bits) != 0) : ELEMENT_SIZE_Integer64(bits))
+#define ELEMENT_SIZE_Integer64(bits) ((UBITS)(IS_SIGNED && (SBITS)(bits) < 0 ? 0 - (bits) : (bits)))
+#define ELEMENT_SIZE_Float(bits) ((UBITS)((bits) & MAGNITUDE_MASK))
+#define ELEMENT_SIZE_Double(bits) ELEMENT_SIZE_Float(bits)
+#define ELEMENT_SIZE_Coded(bits) ((UBITS)(NEGATIVE_ZERO_IS_NAN && (bits) == 0x80 ? 0x80 : (bits) & MAGNITUDE_MASK))
+
+#define LIFT_MAXIMUM(word, term) \
+  if ((SBITS)(term) != (SBITS)ELEMENT_SIGN) RAISE(word, (i64)(SBITS)(term));
+#define LIFT_ADDITION(word, term) \
+  if (term) ADD(word, n);
+#define LIFT_ELEMENT(id, merge, need, of, ...) \
+  if ((needs & NEED_##need) && (of)) {         \
+    LIFT_##merge(partial[PLACE(id)], ELEMENT_##id(UBITS, bits, size)) \
+  }
+
+INLINE void NAME(lift_elements)(WORDS i64* partial, const UBITS bits, const i64 n, const int needs) {
+  const UBITS size = ELEMENT_SIZE(bits);
+  (void)size;
+  (void)n;
+  ELEMENT_ROWS(LIFT_ELEMENT, )
+}

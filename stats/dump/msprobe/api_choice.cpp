@@ -1,0 +1,85 @@
+#include "stats/dump/msprobe/api_choice.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <vector>
+
+namespace tensorstat {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Whether `part` is a part of the key of any call. Where it covers digits of the count, it is also a part of the key
+// whose count is just these digits, or, where they begin with a zero, these behind a 1.
+bool may_be_part(std::string_view part, const ApiName& name) {
+  const auto is_part_of = [&](std::uint64_t count) { return name.key(count).find(part) != std::string::npos; };
+  if (name.stem.find(part) != std::string::npos || is_part_of(name.count.value_or(0))) return true;
+  for (std::size_t at = 0; at < part.size(); ++at) {
+    if (!is_digit(part[at]) || (at != 0 && is_digit(part[at - 1]))) continue;
+    const auto end = std::min(part.find_first_not_of("0123456789", at), part.size());
+    const std::string digits = (part[at] == '0' ? "1" : "") + std::string(part.substr(at, end - at));
+    std::uint64_t count = 0;
+    const auto [stop, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
+    if (fault == std::errc{} && is_part_of(count)) return true;
+  }
+  return false;
+}
+
+class ApiChoice : public OperatorChoice {
+ public:
+  ApiChoice(const MsprobeSettings& settings, bool wants_forward, bool wants_backward)
+      : list_(settings.list),
+        used_(list_.size()),
+        scope_(settings.scope),
+        wants_apis_(settings.level != "L0"),
+        wants_modules_(settings.level != "L1"),
+        wants_forward_(wants_forward),
+        wants_backward_(wants_backward) {}
+
+  bool wants(const AskedOperator& op) const override {
+    const ApiName name = api_name_of(op.type, op.name);
+    const bool is_api = name.kind == ApiName::Kind::kApi;
+    if (!(is_api ? wants_apis_ : wants_modules_) || !(name.is_backward ? wants_backward_ : wants_forward_)) return false;
+    bool wanted = list_.empty();
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+      if (!may_be_part(list_[i], name)) continue;
+      used_[i] = true;
+      wanted = true;
+    }
+    return wanted || bounds_scope(name);
+  }
+
+  std::vector<std::string> unused() const override {
+    std::vector<std::string> unused;
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+      if (!used_[i]) unused.push_back("the entry " + list_[i] + " of list");
+    }
+    return unused;
+  }
+
+ private:
+  // The output has to see where a scope begins and ends, whatever the list says.
+  bool bounds_scope(const ApiName& name) const {
+    if (!scope_) return false;
+    const std::string family = name.family();
+    return family == api_name_of("", scope_->first).family() || family == api_name_of("", scope_->second).family();
+  }
+
+  const std::vector<std::string> list_;
+  mutable std::vector<std::atomic<bool>> used_;
+  const std::optional<std::pair<std::string, std::string>> scope_;
+  const bool wants_apis_, wants_modules_, wants_forward_, wants_backward_;
+};
+
+}  // namespace
+
+std::shared_ptr<const OperatorChoice> api_choice(const MsprobeSettings& settings, bool wants_forward, bool wants_backward) {
+  return std::make_shared<ApiChoice>(settings, wants_forward, wants_backward);
+}
+
+bool is_listed(std::span<const std::string> list, std::string_view key) {
+  return std::ranges::any_of(list, [&](const std::string& part) { return key.find(part) != key.npos; });
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,51 @@
+#include "stats/dump/msprobe/companions.hpp"
+
+#include "stats/dump/msprobe/python_json.hpp"
+#include "stats/files/npy_writer.hpp"
+
+namespace tensorstat {
+
+bool Companions::add(const std::string& key, const Description& description, std::uint64_t& total_bytes,
+                     std::uint64_t most_bytes) {
+  const bool has_stack = !description.stack.empty();
+  if (!has_files_ || (!has_parents_ && !has_stack)) return true;
+  const std::string name = python_quoted(key);
+  const std::string parent = description.parent.empty() ? "null" : python_quoted(description.parent);
+  std::uint64_t more = has_parents_ ? name.size() + parent.size() + 5 : 0;
+  if (has_stack && !callers_.contains(description.stack)) {
+    for (const std::string& frame : description.stack) more += frame.size() + sizeof frame;
+  }
+  if (has_stack) more += name.size() + 6;
+  if (total_bytes + more > most_bytes) return false;
+  if (has_parents_) construct_ += (construct_.empty() ? "\n " : ",\n ") + name + ": " + parent;
+  if (has_stack) {
+    std::string& names = callers_[description.stack];
+    names += (names.empty() ? "\n " : ",\n ") + name;
+  }
+  total_bytes += more;
+  bytes_ += more;
+  is_waiting_ = true;
+  return true;
+}
+
+Status Companions::save(bool synced) {
+  if (!is_waiting_) return {};
+  PythonList stacks = python_object();
+  for (const auto& [stack, names] : callers_) {
+    PythonList frames = python_array();
+    for (const std::string& frame : stack) frames.add(python_quoted(frame));
+    PythonList one = python_array();
+    one.add("[" + names + "\n]");
+    one.add(frames.text());
+    stacks.add(std::to_string(stacks.size()), one.text());
+  }
+  const std::string construct = construct_.empty() ? "{}" : "{" + construct_ + "\n}", stack = stacks.text();
+  for (const auto& [name, text] : {std::pair("/stack.json", &stack), {"/construct.json", &construct}}) {
+    const auto fill = [&](const WritePiece& write) { return write(*text), Status(); };
+    if (Status written = write_whole_file(folder_ + name, fill, synced); !written) return written;
+  }
+  is_waiting_ = false;
+  return {};
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,128 @@
+#include "stats/dump/msprobe/leaf.hpp"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+#include "stats/dump/msprobe/python_json.hpp"
+#include "stats/files/npy_writer.hpp"
+
+namespace tensorstat {
+namespace {
+
+bool is_torch(std::string_view framework) { return framework == "pytorch"; }
+
+// "torch.float32"; MindSpore's names are in capitals: "Float32", "UInt8", "BFloat16".
+std::string type_name(std::string_view framework, const PendingTensor& tensor) {
+  std::string type(data_type(tensor));
+  if (is_torch(framework)) return "torch." + type;
+  for (const auto& [small, large] : {std::pair("uint", "UInt"), {"bfloat", "BFloat"}}) {
+    if (type.starts_with(small)) return large + type.substr(std::strlen(small));
+  }
+  type[0] = static_cast<char>(type[0] - 'a' + 'A');
+  return type;
+}
+
+double as_real(const Value& value) {
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  if (const auto* natural = std::get_if<std::uint64_t>(&value)) return static_cast<double>(*natural);
+  const auto* integer = std::get_if<std::int64_t>(&value);
+  return integer == nullptr ? NAN : static_cast<double>(*integer);
+}
+
+// The value of a tensor without dimensions: integers stay integers.
+std::string own_value(const Value& value) {
+  if (std::holds_alternative<std::monostate>(value)) return "null";
+  if (std::holds_alternative<double>(value)) return python_repr(std::get<double>(value));
+  return to_string(value);
+}
+
+std::string value_text(const MsprobeSettings& settings, const PendingTensor& tensor, Category category,
+                       const Value& value, const Value& max) {
+  const Dtype dtype = tensor.tensor.dtype;
+  if (std::holds_alternative<std::monostate>(value)) return "null";
+  if (tensor.stored == Stored::kPlain && dtype == Dtype::kBool) {
+    if (category != Category::kMax && category != Category::kMin) return "null";
+    return as_real(value) != 0 ? "true" : "false";
+  }
+  if (tensor.shape.empty()) return own_value(max);
+  const bool keeps_type = tensor.stored == Stored::kPlain && !settings.has_high_precision;
+  if (keeps_type && dtype == Dtype::kFloat16) return python_repr(rounded_to(as_real(value), 11, -14, 15));
+  if (keeps_type && dtype == Dtype::kBfloat16) return python_repr(rounded_to(as_real(value), 8, -126, 127));
+  return python_repr(rounded_to(as_real(value), 24, -126, 127));
+}
+
+}  // namespace
+
+double rounded_to(double number, int bits, int least_exponent, int most_exponent) {
+  if (!std::isfinite(number) || number == 0) return number;
+  const double size = std::fabs(number);
+  const int unit = std::max(std::ilogb(size), least_exponent) - (bits - 1);
+  const double scaled = std::ldexp(size, -unit);
+  double whole = std::floor(scaled);
+  const double rest = scaled - whole;
+  if (rest > 0.5 || (rest == 0.5 && std::fmod(whole, 2) != 0)) whole += 1;
+  double result = std::ldexp(whole, unit);
+  if (result >= std::ldexp(1.0, most_exponent) * 2) result = INFINITY;
+  return std::copysign(result, number);
+}
+
+std::string leaf_text(const MsprobeSettings& settings, std::string_view framework, const PendingTensor& tensor,
+                      const std::optional<Statistics>& found, std::string_view checksum, std::string_view data_name) {
+  PythonList leaf = python_object();
+  leaf.add("type", is_torch(framework) ? "\"torch.Tensor\"" : "\"mindspore.Tensor\"");
+  leaf.add("dtype", python_quoted(type_name(framework, tensor)));
+  PythonList shape = python_array();
+  for (const std::uint64_t dimension : tensor.shape) shape.add(std::to_string(dimension));
+  leaf.add("shape", shape.text());
+  if (settings.summary != Summary::kXor) {
+    constexpr std::pair<const char*, Category> kMembers[] = {
+        {"Max", Category::kMax}, {"Min", Category::kMin}, {"Mean", Category::kAvg}, {"Norm", Category::kL2norm}};
+    const Value* max = found ? found->find(Category::kMax) : nullptr;
+    for (const auto& [name, category] : kMembers) {
+      const Value* value = found ? found->find(category) : nullptr;
+      const bool is_empty = tensor.value_count == 0 || value == nullptr || max == nullptr;
+      leaf.add(name, is_empty ? "null" : value_text(settings, tensor, category, *value, *max));
+    }
+  } else if (!checksum.empty()) {
+    leaf.add("md5", python_quoted(checksum));
+  }
+  if (is_torch(framework)) leaf.add("requires_grad", "false");
+  if (settings.summary == Summary::kCrc32 && !checksum.empty()) leaf.add("md5", python_quoted(checksum));
+  if (!data_name.empty()) leaf.add("data_name", python_quoted(data_name));
+  return leaf.text();
+}
+
+std::string checksum_of(Summary summary, std::string_view framework, const PendingTensor& tensor,
+                        std::span<const std::byte> bytes) {
+  char digits[24];
+  if (summary == Summary::kXor) {
+    std::uint64_t all = 0;
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof all) {
+      std::uint64_t word = 0;  // little endian, as everything here
+      std::memcpy(&word, bytes.data() + at, std::min(sizeof word, bytes.size() - at));
+      all ^= word;
+    }
+    return {digits, static_cast<std::size_t>(std::snprintf(digits, sizeof digits, "0x%016llx", static_cast<unsigned long long>(all)))};
+  }
+  uLong crc = crc32(0, nullptr, 0);
+  const auto add = [&](const void* data, std::size_t size) { crc = crc32_z(crc, static_cast<const Bytef*>(data), size); };
+  if (!is_torch(framework) && tensor.stored == Stored::kPlain && tensor.tensor.dtype == Dtype::kBfloat16) {
+    constexpr std::uint64_t kPiece = 1 << 16;
+    std::string wide;
+    for (std::uint64_t first = 0; first < tensor.value_count; first += kPiece) {
+      wide.clear();
+      widen(Widening::kBfloat16, bytes, first, std::min(kPiece, tensor.value_count - first), wide);
+      add(wide.data(), wide.size());
+    }
+  } else {
+    add(bytes.data(), bytes.size());
+  }
+  return {digits, static_cast<std::size_t>(std::snprintf(digits, sizeof digits, "%08lx", static_cast<unsigned long>(crc)))};
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,445 @@
+#include "stats/dump/msprobe/msprobe_output.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <filesystem>
+#include <list>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "stats/core/unfinished_files.hpp"
+#include "stats/dump/dump_files.hpp"
+#include "stats/dump/examiner.hpp"
+#include "stats/dump/msprobe/api_choice.hpp"
+#include "stats/dump/msprobe/api_name.hpp"
+#include "stats/dump/msprobe/companions.hpp"
+#include "stats/dump/msprobe/growing_json.hpp"
+#include "stats/dump/msprobe/leaf.hpp"
+#include "stats/dump/msprobe/python_json.hpp"
+#include "stats/dump/msprobe/step_calls.hpp"
+#include "stats/dump/saved_tensor.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr const char* kTensorFolder = "dump_tensor_data";
+
+// Steps that may still get calls, more than the runs of one batch have; of another the file is complete.
+constexpr std::size_t kMostOpenSteps = 96, kMostClosedSteps = 65536;
+
+// Calls whose entries may still get tensors: more than the runs of one batch.
+constexpr std::size_t kMostOpenCalls = 128;
+
+// A file is written again after so many new calls, or so many new bytes, but a large one not for a small part of it.
+constexpr std::size_t kCallsAWrite = 1000;
+constexpr std::uint64_t kBytesAWrite = std::uint64_t{4} << 20;
+constexpr std::uint64_t kLeastPart = 8;
+
+// What the disk does not take waits here; so much may stack.json and construct.json of all open steps take.
+constexpr std::uint64_t kMostWaitingBytes = std::uint64_t{16} << 20, kMostCompanionBytes = std::uint64_t{16} << 20;
+
+std::string folder_of(const std::string& path, const DumpPlace& place) {
+  return path + "/step" + std::to_string(place.iteration) + "/rank" + std::to_string(place.rank);
+}
+
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+// A call and what was said of its tensors so far.
+struct Entry {
+  std::uint64_t serial = 0;
+  ApiName::Kind kind = ApiName::Kind::kApi;
+  bool is_backward = false;
+  std::string key;
+  std::map<std::uint32_t, std::string> inputs = {}, outputs = {};  // leaves by slot
+  std::uint64_t unsaved_rows = 0, bytes = 0;
+};
+
+PythonList list_of(const std::map<std::uint32_t, std::string>& leaves) {
+  constexpr std::uint32_t kMostGap = 4096;  // a slot far beyond the others follows them
+  PythonList list = python_array();
+  std::uint32_t next = 0;
+  for (const auto& [slot, leaf] : leaves) {
+    if (slot - next > kMostGap) next = slot;
+    for (; next < slot; ++next) list.add("null");
+    list.add(leaf);
+    next = slot + 1;
+  }
+  return list;
+}
+
+class MsprobeOutput : public DumpOutput {
+ public:
+  MsprobeOutput(const MsprobeSettings& settings, const OutputContext& context)
+      : settings_(settings),
+        config_(context.config),
+        options_(context.options),
+        framework_(context.options.framework.empty() ? "mindspore" : context.options.framework),
+        notices_(context.notices),
+        examiner_(context.examiner),
+        tally_(context.tally),
+        files_(context.options.sync, context.notices) {}
+
+  void describe(const DumpOperator& op, std::span<const std::string> stack, std::string_view parent) noexcept override try {
+    Description& it = descriptions_[&op];
+    it.stack.assign(stack.begin(), stack.end());
+    it.parent = parent;
+  } catch (const std::bad_alloc&) {
+    notices_->warn_once("memory for stacks", "out of memory: what was said of an operator is missing");
+  }
+
+  bool admits(PendingRun& run) noexcept override;
+  void write(std::span<const MeasuredRun> runs) noexcept override;
+  void end_step(const DumpPlace& place) noexcept override;
+  void flush() noexcept override {
+    for (Step& step : steps_) save(step, is_synced());
+    files_.flush();
+  }
+  void close() noexcept override;
+
+  Written written() const noexcept override {
+    return {written_rows_, waiting_rows_,          lost_rows_, files_.lines().waiting + waiting_companions_,
+            files_.lines().dropped + lost_companions_, files_.tensor_file_count()};
+  }
+
+ private:
+  // A step of a rank: its folder, and what its files do not have yet.
+  struct Step {
+    std::string folder;
+    GrowingJson dump;
+    Companions companions;
+    StepCalls calls = {};
+    std::list<Entry> entries = {};       // those that may still get tensors, and those that wait to be written
+    std::uint64_t first_open = 1;        // serials before are settled
+    std::set<std::uint64_t> refused = {};  // serials of calls that are not wanted, of those that may still come
+    std::uint64_t unsaved_calls = 0, unsaved_bytes = 0;
+    bool is_begun = false, has_changed = false, has_waiting_companions = false;
+  };
+  using Steps = std::list<Step>;
+
+  bool is_synced() const { return options_.sync == Sync::kRow; }
+  Step* step_at(const DumpPlace& place);
+  bool wants_call(const std::string& key);
+  Entry* entry_of(Step& step, const PendingRun& run);
+  void write(const MeasuredRun& measured) noexcept;
+  std::string leaf_of(Step& step, const Entry& entry, const PendingTensor& tensor, const std::optional<Statistics>& found);
+  bool saves_tensors_of(const std::string& key) const {
+    return settings_.saves_all_tensors || is_listed(settings_.tensor_list, key);
+  }
+  std::string text_of(const Entry& entry) const;
+  void begin(Step& step);
+  void save(Step& step, bool synced) noexcept;
+  void save_soon(Step& step) noexcept;
+  void settle_steps() noexcept;
+  void note_companions(Step& step) noexcept {
+    waiting_companions_ -= step.has_waiting_companions;
+    step.has_waiting_companions = step.companions.is_waiting();
+    waiting_companions_ += step.has_waiting_companions;
+  }
+
+  const MsprobeSettings& settings_;
+  const DumpConfig& config_;
+  const DumpOptions& options_;
+  const std::string framework_;
+  const std::shared_ptr<Notices> notices_;
+  Examiner& examiner_;
+  DumpTally& tally_;
+  DumpFiles files_;  // of tensors
+  std::map<const DumpOperator*, Description> descriptions_;
+  std::uint64_t companion_bytes_ = 0;
+  Steps steps_;      // the least recently used first
+  std::set<std::string> closed_steps_;
+  bool is_in_scope_ = false;
+  std::atomic<std::uint64_t> written_rows_{0}, waiting_rows_{0}, lost_rows_{0}, waiting_bytes_{0};
+  std::atomic<std::uint64_t> waiting_companions_{0}, lost_companions_{0};
+};
+
+// nullptr: its file is complete.
+MsprobeOutput::Step* MsprobeOutput::step_at(const DumpPlace& place) {
+  const std::string folder = folder_of(config_.path, place);
+  const auto known = std::ranges::find(steps_, folder, &Step::folder);
+  if (known != steps_.end()) {
+    steps_.splice(steps_.end(), steps_, known);
+    return &steps_.back();
+  }
+  if (closed_steps_.contains(folder)) return nullptr;
+  const bool has_tensors = settings_.saves_all_tensors || !settings_.tensor_list.empty();
+  const std::string head = "{\n \"task\": " + python_quoted(settings_.task) + ",\n \"level\": " +
+                           python_quoted(settings_.level) + ",\n \"framework\": " + python_quoted(framework_) +
+                           ",\n \"dump_data_dir\": " +
+                           (has_tensors ? python_quoted(folder + "/" + kTensorFolder) : "null") + ",\n \"data\": {";
+  steps_.push_back({.folder = folder,
+                    .dump = GrowingJson(folder + "/dump.json", head, "\n }\n}", head + "}\n}"),
+                    .companions = Companions(folder, settings_.has_extra_info, settings_.level != "L1")});
+  settle_steps();
+  return &steps_.back();
+}
+
+// Of the steps that were not used for longest the files are complete, unless the disk does not take them.
+void MsprobeOutput::settle_steps() noexcept {
+  for (auto at = steps_.begin(); steps_.size() > kMostOpenSteps && at != steps_.end();) {
+    const auto step = at++;
+    save(*step, is_synced());
+    if (step->has_changed) continue;
+    try {
+      if (closed_steps_.size() >= kMostClosedSteps) closed_steps_.clear();
+      closed_steps_.insert(step->folder);
+    } catch (const std::bad_alloc&) {
+      return;
+    }
+    companion_bytes_ -= std::min(companion_bytes_, step->companions.bytes());
+    steps_.erase(step);
+  }
+}
+
+// What the lists and the scope say of this call. Asked once of each, in order.
+bool MsprobeOutput::wants_call(const std::string& key) {
+  if (settings_.scope && key == settings_.scope->first) is_in_scope_ = true;
+  const bool is_wanted =
+      (!settings_.scope || is_in_scope_) && (settings_.list.empty() || is_listed(settings_.list, key));
+  if (settings_.scope && key == settings_.scope->second) is_in_scope_ = false;
+  return is_wanted;
+}
+
+bool MsprobeOutput::admits(PendingRun& run) noexcept try {
+  Step* step = step_at(run.place);
+  if (step == nullptr) {
+    lost_rows_ += run.tensors.size();
+    notices_->warn_once("late", [&] {
+      return "tensors came after " + std::to_string(kMostOpenSteps) + " further steps had begun, and are lost: the file " +
+             folder_of(config_.path, run.place) + "/dump.json is complete";
+    });
+    return false;
+  }
+  const StepCalls::Call call = step->calls.call_of(run, step->first_open);
+  run.call = call.serial;
+  if (!call.is_new) return !step->refused.contains(call.serial);
+  if (!wants_call(call.key)) {
+    step->refused.insert(call.serial);
+    if (step->refused.size() > kMostOpenCalls) step->first_open = std::max(step->first_open, *step->refused.begin() + 1);
+    while (step->refused.size() > kMostOpenCalls) step->refused.erase(step->refused.begin());
+    return false;
+  }
+  const ApiName name = api_name_of(run.op->type, run.op->name);
+  step->entries.push_back({.serial = call.serial, .kind = name.kind, .is_backward = name.is_backward, .key = call.key});
+  step->has_changed = true;
+  const auto described = descriptions_.find(run.op);
+  const Description none;
+  if (!step->companions.add(call.key, described == descriptions_.end() ? none : described->second, companion_bytes_, kMostCompanionBytes)) {
+    notices_->warn_once("companions", "stack.json and construct.json of the steps have 16 MiB, and lack further calls");
+  }
+  return true;
+} catch (const std::exception& fault) {
+  tally_.lose(run.tensors.size(), fault.what());
+  return false;
+}
+
+Entry* MsprobeOutput::entry_of(Step& step, const PendingRun& run) {
+  for (auto entry = step.entries.rbegin(); entry != step.entries.rend(); ++entry) {
+    if (entry->serial == run.call) return &*entry;
+  }
+  return nullptr;
+}
+
+void MsprobeOutput::write(std::span<const MeasuredRun> runs) noexcept {
+  for (const MeasuredRun& measured : runs) write(measured);
+  for (Step& step : steps_) save_soon(step);
+}
+
+void MsprobeOutput::write(const MeasuredRun& measured) noexcept try {
+  const PendingRun& run = *measured.run;
+  Step* step = step_at(run.place);
+  Entry* entry = step == nullptr ? nullptr : entry_of(*step, run);
+  if (entry == nullptr) return tally_.lose(run.tensors.size(), "their call is complete");
+  if (!step->is_begun) begin(*step);
+  for (std::size_t i = 0; i < run.tensors.size(); ++i) {
+    const PendingTensor& tensor = run.tensors[i];
+    if (waiting_bytes_ > kMostWaitingBytes) {
+      ++lost_rows_;
+      notices_->warn_once("dump.json is full", "dump.json cannot be written, 16 MiB wait for it, and further tensors are lost");
+      continue;
+    }
+    try {
+      std::string leaf = leaf_of(*step, *entry, tensor, measured.found[i]);
+      waiting_bytes_ += leaf.size();
+      entry->bytes += leaf.size();
+      auto& leaves = tensor.io == Io::kInput ? entry->inputs : entry->outputs;
+      leaves.insert_or_assign(tensor.slot, std::move(leaf));
+      ++entry->unsaved_rows;
+      ++waiting_rows_;
+    } catch (const std::exception& fault) {
+      tally_.lose(1, fault.what());
+    }
+  }
+  step->has_changed = true;
+} catch (const std::exception& fault) {
+  tally_.lose(measured.run->tensors.size(), fault.what());
+}
+
+// The text of a tensor's leaf. Its file is written on the way.
+std::string MsprobeOutput::leaf_of(Step& step, const Entry& entry, const PendingTensor& tensor,
+                                   const std::optional<Statistics>& found) {
+  std::string checksum, data_name;
+  bool is_whole = found.has_value() || is_complex(tensor.stored);
+  if (settings_.summary != Summary::kStatistics) {
+    Examiner::Room room;
+    const auto bytes = examiner_.bits(tensor, room);
+    if (bytes) checksum = checksum_of(settings_.summary, framework_, tensor, *bytes);
+    if (!bytes) {
+      is_whole = false;
+      notices_->warn_once("no checksum", [&] { return "a tensor could not be read, and has no md5: " + bytes.error().message; });
+    }
+  }
+  if (saves_tensors_of(entry.key)) {
+    const std::string name = entry.key + (tensor.io == Io::kInput ? ".input." : ".output.") + std::to_string(tensor.slot) + ".npy";
+    const bool saved = save_tensor(tensor, examiner_, tally_, *notices_, [&](const NpyContent& content) {
+      return files_.save_tensor(step.folder + "/" + kTensorFolder, name, content);
+    });
+    if (saved) data_name = name;
+    is_whole &= saved;
+  }
+  ++(is_whole ? tally_.tensors : tally_.lost_tensors);
+  return leaf_text(settings_, framework_, tensor, found, checksum, data_name);
+}
+
+// An entry of `data`, as it follows what is before it.
+std::string MsprobeOutput::text_of(const Entry& entry) const {
+  PythonList members = python_object();
+  if (entry.kind == ApiName::Kind::kGradients) {
+    for (const auto* leaves : {&entry.inputs, &entry.outputs}) {
+      for (const auto& [slot, leaf] : *leaves) {
+        PythonList one = python_array();
+        one.add(leaf);
+        members.add(std::to_string(slot), one.text());
+      }
+    }
+  } else {
+    if (config_.input_output != InputOutput::kOutputs) {
+      members.add(entry.is_backward ? "input" : "input_args", list_of(entry.inputs).text());
+      if (!entry.is_backward) members.add("input_kwargs", "{}");
+    }
+    if (config_.input_output != InputOutput::kInputs) members.add("output", list_of(entry.outputs).text());
+    if (framework_ == "pytorch" && !entry.is_backward) members.add("is_recompute", "false");
+  }
+  return "\n  " + python_quoted(entry.key) + ": " + indented(members.text(), 2);
+}
+
+// The file without a call, in the place of an earlier run's.
+void MsprobeOutput::begin(Step& step) {
+  if (exists(step.dump.path())) {
+    notices_->warn_once("replaced", step.dump.path() + " is there from an earlier run and is replaced");
+  }
+  remove_unfinished_files(step.folder);
+  step.is_begun = static_cast<bool>(step.dump.write({}, {}, false));  // what fails here fails again in save()
+}
+
+void MsprobeOutput::save_soon(Step& step) noexcept {
+  if (!step.has_changed) return;
+  step.unsaved_calls = 0;
+  step.unsaved_bytes = 0;
+  for (const Entry& entry : step.entries) {
+    if (entry.unsaved_rows == 0) continue;
+    ++step.unsaved_calls;
+    step.unsaved_bytes += entry.bytes;
+  }
+  const bool is_part = step.unsaved_bytes * kLeastPart >= step.dump.settled_bytes();
+  if (step.unsaved_bytes >= kBytesAWrite || (step.unsaved_calls >= kCallsAWrite && is_part)) save(step, is_synced());
+}
+
+// Writes the files of a step, where they lack something. What they have is settled, but for the last calls.
+void MsprobeOutput::save(Step& step, bool synced) noexcept try {
+  if (step.is_begun && !step.has_changed) return;
+  const std::size_t settled_count = step.entries.size() - std::min(step.entries.size(), kMostOpenCalls);
+  std::vector<std::string> texts;
+  for (const Entry& entry : step.entries) texts.push_back(text_of(entry));
+  if (!step.is_begun) begin(step);
+  const Status beside = step.companions.save(synced);
+  note_companions(step);
+  const auto whole = std::span<const std::string>(texts);
+  const Status written = step.dump.write(whole.first(settled_count), whole.subspan(settled_count), synced);
+  for (const Status* status : {&beside, &written}) {
+    if (!*status) notices_->warn_once("dump.json", [&] { return status->error().message + "; it is tried again"; });
+  }
+  if (!written) return;
+  for (Entry& entry : step.entries) {
+    written_rows_ += entry.unsaved_rows;
+    waiting_rows_ -= entry.unsaved_rows;
+    waiting_bytes_ -= entry.bytes;
+    entry.unsaved_rows = entry.bytes = 0;
+  }
+  if (settled_count != 0) {
+    const auto first = step.entries.begin(), last = std::next(first, static_cast<std::ptrdiff_t>(settled_count));
+    step.first_open = std::max(step.first_open, std::prev(last)->serial + 1);
+    step.entries.erase(first, last);
+  }
+  step.is_begun = true;
+  step.has_changed = step.companions.is_waiting();
+} catch (const std::bad_alloc&) {
+  notices_->warn_once("memory for dump.json", "out of memory: dump.json is written later");
+}
+
+void MsprobeOutput::end_step(const DumpPlace& place) noexcept try {
+  const auto step = std::ranges::find(steps_, folder_of(config_.path, place), &Step::folder);
+  if (step == steps_.end()) return;
+  save(*step, options_.sync != Sync::kNever);
+  files_.close_folder(step->folder + "/" + kTensorFolder);
+} catch (const std::bad_alloc&) {
+  notices_->warn_once("memory for dump.json", "out of memory: dump.json is written later");
+}
+
+void MsprobeOutput::close() noexcept {
+  std::uint64_t lost = 0;
+  for (Step& step : steps_) {
+    save(step, options_.sync != Sync::kNever);
+    for (const Entry& entry : step.entries) {
+      lost += entry.unsaved_rows;
+      waiting_rows_ -= entry.unsaved_rows;
+    }
+    lost_companions_ += step.has_waiting_companions;
+    waiting_companions_ -= step.has_waiting_companions;
+  }
+  lost_rows_ += lost;
+  if (lost != 0) {
+    notices_->warn_once("lost dump.json", [&] {
+      return std::to_string(lost) + " tensors could not be written to dump.json and are lost";
+    });
+  }
+  steps_.clear();
+  files_.close_all();
+}
+
+class MsprobeForm : public OutputForm {
+ public:
+  explicit MsprobeForm(MsprobeSettings settings) : settings_(std::move(settings)) {}
+
+  Categories columns(const DumpConfig&, const DumpOptions&) const override {
+    if (settings_.summary == Summary::kXor) return {};
+    return {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm};
+  }
+  bool has_empty_tensors() const override { return true; }
+  std::unique_ptr<DumpOutput> open(const OutputContext& context) const override {
+    return std::make_unique<MsprobeOutput>(settings_, context);
+  }
+  std::optional<std::string> folder(const DumpConfig& config, const DumpOptions&, const DumpPlace& place) const override {
+    return folder_of(config.path, place);
+  }
+  std::string tensor_folder() const override { return kTensorFolder; }
+  std::string rows_file() const override { return "dump.json"; }
+  bool can_append() const override { return false; }
+
+ private:
+  const MsprobeSettings settings_;
+};
+
+}  // namespace
+
+std::shared_ptr<const OutputForm> msprobe_form(MsprobeSettings settings) {
+  return std::make_shared<MsprobeForm>(std::move(settings));
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,57 @@
+// The calls of one step: their numbers, and which runs of an operator are one call.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "stats/dump/msprobe/api_name.hpp"
+#include "stats/dump/pending_run.hpp"
+
+namespace tensorstat {
+
+// Keys of a step are distinct. A call gets the count of its name, or, where the name has none or that is taken, the
+// least that is free after those before. Runs of an operator are one call until an input or output of it comes again:
+// a backend may hand over inputs and outputs apart. Memory grows with the operators of the step.
+class StepCalls {
+ public:
+  struct Call {
+    std::string key;
+    std::uint64_t serial = 0;  // of all calls of the step, from 1 on
+    bool is_new = false;
+  };
+
+  // The call that this run is, or is a part of. `first_open`: earlier serials can take no more.
+  Call call_of(const PendingRun& run, std::uint64_t first_open) {
+    Current& current = current_[run.op];
+    bool comes_again = current.serial < first_open;
+    for (const PendingTensor& tensor : run.tensors) comes_again |= current.seen.contains({tensor.io, tensor.slot});
+    if (comes_again) {
+      const ApiName name = api_name_of(run.op->type, run.op->name);
+      Counts& counts = counts_[name.family()];
+      std::uint64_t count = name.count.value_or(counts.next);
+      while (!counts.taken.insert(count).second) count = counts.next++;
+      current = {name.key(count), ++serials_, {}};
+    }
+    for (const PendingTensor& tensor : run.tensors) current.seen.emplace(tensor.io, tensor.slot);
+    return {current.key, current.serial, comes_again};
+  }
+
+ private:
+  struct Current {
+    std::string key;
+    std::uint64_t serial = 0;
+    std::set<std::pair<Io, std::uint32_t>> seen;
+  };
+  struct Counts {
+    std::set<std::uint64_t> taken;
+    std::uint64_t next = 0;
+  };
+  std::map<const DumpOperator*, Current> current_;
+  std::map<std::string, Counts> counts_;
+  std::uint64_t serials_ = 0;
+};
+
+}  // namespace tensorstat

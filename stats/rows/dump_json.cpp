@@ -1,0 +1,297 @@
+#include "stats/rows/dump_json.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "stats/files/shown.hpp"
+#include "stats/rows/json_bytes.hpp"
+
+namespace tensorstat {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostLevels = 512, kMostDimensions = 1024;
+
+constexpr std::pair<std::string_view, Category> kStatistics[] = {
+    {"Max", Category::kMax}, {"Min", Category::kMin}, {"Mean", Category::kAvg}, {"Norm", Category::kL2norm}};
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+// "torch.float32" and "Float32" are float32.
+std::string data_type_of(std::string_view dtype) {
+  for (const std::string_view module : {"torch.", "mindspore.", "numpy."}) {
+    if (dtype.starts_with(module)) dtype.remove_prefix(module.size());
+  }
+  return lower_case(dtype);
+}
+
+// The name in a key, without the direction and the count behind it.
+std::string_view stem_of(std::string_view key) {
+  const auto without_last = [](std::string_view text) { return text.substr(0, std::min(text.rfind('.'), text.size())); };
+  if (key.ends_with(".parameters_grad")) return without_last(key);
+  const std::string_view stem = without_last(without_last(key));
+  return stem.empty() ? key : stem;
+}
+
+bool has_gradients(std::string_view key) {
+  if (key.ends_with(".parameters_grad")) return true;
+  const auto dot = key.rfind('.');
+  return dot != key.npos && key.substr(0, dot).ends_with(".parameters_grad");
+}
+
+class Reader : public nlohmann::json_sax<Json> {
+ public:
+  Reader(std::string where, JsonBytes& bytes, const EachRow& each) : where_(std::move(where)), bytes_(bytes), each_(each) {}
+
+  Result<RowsRead> finish(bool is_parsed) {
+    if (!fault_) return fault_.error();
+    if (!bytes_.fault()) return bytes_.fault().error();
+    if (bytes_.is_too_long()) return failure("a text or a number longer than 16 MiB");
+    if (!is_parsed) return failure(syntax_.empty() ? "it is no JSON" : syntax_);
+    if (!bytes_.at_end()) return failure("a NUL byte");
+    if (!has_data_) return Error{Code::kUnreadable, where_ + ": it is no dump.json: there is no object \"data\""};
+    return read_;
+  }
+
+  bool null() override { return value(Value()); }
+  bool boolean(bool truth) override { return value(Value(std::uint64_t{truth})); }
+  bool number_integer(number_integer_t number) override { return value(Value(std::int64_t{number})); }
+  bool number_unsigned(number_unsigned_t number) override { return value(Value(std::uint64_t{number})); }
+  bool number_float(number_float_t number, const string_t&) override { return value(Value(number)); }
+  bool binary(binary_t&) override { return false; }  // JSON has none
+  bool string(string_t& text) override {
+    if (!text.empty() && text.front() == kNumberMark) {
+      const double sign = text[1] == '-' ? -1 : 1;
+      return value(Value(text[1] == 'N' ? NAN : sign * INFINITY));
+    }
+    return this->text(text);
+  }
+  bool key(string_t& name) override {
+    bytes_.token_ended();
+    levels_.back().key = name;
+    return true;
+  }
+  bool start_object(std::size_t) override { return enter(false); }
+  bool start_array(std::size_t) override { return enter(true); }
+  bool end_object() override {
+    bytes_.token_ended();
+    if (leaf_level_ == levels_.size() && !end_leaf()) return false;
+    return leave();
+  }
+  bool end_array() override {
+    bytes_.token_ended();
+    return leave();
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& what) override {
+    syntax_ = what.what();
+    // It says where in the text that the parser was given, and quotes that.
+    if (const auto reason = syntax_.find("syntax error"); reason != syntax_.npos) syntax_.erase(0, reason);
+    syntax_ = shown(syntax_, 160);
+    return false;
+  }
+
+ private:
+  struct Level {
+    bool is_array = false;
+    std::uint64_t index = 0;  // of the next element
+    std::string key = {};     // of the member that is read
+  };
+  // An object that has a type is a leaf; one with dtype and shape is a tensor.
+  struct Leaf {
+    std::string dtype, checksum;
+    Shape shape;
+    bool has_dtype = false, has_shape = false;
+    std::vector<std::pair<Category, Value>> values;
+  };
+
+  static constexpr std::size_t kData = 2, kCall = 3;  // how many levels are open inside of `data`, and of a call
+
+  Error failure(const std::string& what) const {
+    return {Code::kUnreadable, where_ + ", " + bytes_.place() + ": " + what};
+  }
+  bool refuse(const std::string& what) {
+    fault_ = failure(what);
+    return false;
+  }
+
+  bool is_in_leaf() const { return leaf_level_ != 0; }
+  bool is_in_data() const { return levels_.size() >= kData && levels_[0].key == "data"; }
+  bool is_shape() const {
+    return leaf_level_ != 0 && levels_.size() == leaf_level_ + 1 && levels_.back().is_array &&
+           levels_[leaf_level_ - 1].key == "shape";
+  }
+  // A place of an input or output that is not a tensor's.
+  bool is_place() const { return is_in_data() && levels_.size() > kCall && !is_in_leaf(); }
+  void next_element() {
+    if (!levels_.empty()) ++levels_.back().index;
+  }
+
+  bool enter(bool is_array) {
+    bytes_.token_ended();
+    if (levels_.empty() && is_array) return refuse("it is no dump.json: there is no object \"data\"");
+    if (levels_.size() == kMostLevels) return refuse("more than 512 levels");
+    if (levels_.size() == 1 && levels_[0].key == "data") {
+      if (is_array) return refuse("data is a list, not an object");
+      has_data_ = true;
+    }
+    if (levels_.size() == kData && is_in_data()) slots_[0] = slots_[1] = 0;  // a call begins
+    if (is_shape()) return refuse("a shape in a shape");
+    if (leaf_level_ == levels_.size() && is_array && leaf_level_ != 0 && levels_.back().key == "shape") {
+      leaf_.has_shape = true;
+      leaf_.shape.clear();
+    }
+    levels_.push_back({.is_array = is_array});
+    return true;
+  }
+  bool leave() {
+    levels_.pop_back();
+    next_element();
+    return true;
+  }
+
+  // Which of the two: 0 inputs, 1 outputs.
+  std::size_t io() const {
+    const std::string& key = levels_[kData - 1].key;
+    return has_gradients(key) || levels_[kCall - 1].key == "output";
+  }
+
+  bool text(const std::string& text) {
+    bytes_.token_ended();
+    const std::size_t depth = levels_.size();
+    const bool begins_leaf = is_in_data() && depth > kCall && !is_in_leaf() && !levels_.back().is_array &&
+                             levels_.back().key == "type" && levels_.back().index == 0;
+    if (begins_leaf) {
+      leaf_level_ = depth;
+      leaf_ = {};
+    } else if (leaf_level_ == depth && depth != 0) {
+      const std::string& key = levels_.back().key;
+      if (key == "dtype") {
+        leaf_.has_dtype = true;
+        leaf_.dtype = text;
+      } else if (key == "md5") {
+        leaf_.checksum = text;
+      } else if (is_statistic(key)) {
+        return refuse(key + " is \"" + shown(text) + "\", not a number");
+      }
+    } else if (is_place()) {
+      ++slots_[io()];
+    }
+    next_element();
+    return true;
+  }
+
+  static bool is_statistic(std::string_view key) {
+    return std::ranges::any_of(kStatistics, [&](const auto& each) { return each.first == key; });
+  }
+
+  bool value(const Value& value) {
+    bytes_.token_ended();
+    const std::size_t depth = levels_.size();
+    if (is_shape()) {
+      const auto* dimension = std::get_if<std::uint64_t>(&value);
+      if (dimension == nullptr) return refuse("a shape has a dimension that is no whole number");
+      if (leaf_.shape.size() == kMostDimensions) return refuse("a shape has more than 1024 dimensions");
+      leaf_.shape.push_back(*dimension);
+    } else if (leaf_level_ == depth && depth != 0) {
+      for (const auto& [name, category] : kStatistics) {
+        if (levels_.back().key == name && leaf_.values.size() < std::size(kStatistics)) leaf_.values.emplace_back(category, value);
+      }
+    } else if (is_place()) {
+      ++slots_[io()];
+    }
+    next_element();
+    return true;
+  }
+
+  bool end_leaf() {
+    leaf_level_ = 0;
+    const std::uint64_t slot = slots_[io()]++;
+    if (!leaf_.has_dtype || !leaf_.has_shape) return true;
+    const std::string& key = levels_[kData - 1].key;
+    Row row;
+    row.identity.op_name = key;
+    const std::string_view stem = stem_of(key);
+    row.identity.op_type = stem.substr(stem.rfind('.') + 1);  // npos + 1 is 0
+    row.identity.io = io() == 1 ? "output" : "input";
+    row.identity.slot = slot;
+    row.identity.set("tensor", tensor_name(key));
+    if (!leaf_.checksum.empty()) row.identity.set(leaf_.checksum.starts_with("0x") ? "xor" : "crc32", leaf_.checksum);
+    row.data_type = data_type_of(leaf_.dtype);
+    const auto dtype = dtype_from(row.data_type);
+    const auto size = element_count(leaf_.shape, dtype ? size_bytes(*dtype) : 16);
+    if (!size) return refuse(size.error().message);
+    row.data_size_bytes = dtype ? *size * size_bytes(*dtype) : 0;
+    row.shape = std::move(leaf_.shape);
+    for (auto& [category, value] : leaf_.values) {
+      row.statistics.categories.push_back(category);
+      row.statistics.values.push_back(as_held(value, category, dtype));
+      if (std::ranges::count(read_.categories, category) == 0) read_.categories.push_back(category);
+    }
+    for (const auto& [name, cell] : row.identity.more) {
+      if (std::ranges::count(read_.columns, name) == 0) read_.columns.push_back(name);
+    }
+    ++read_.row_count;
+    fault_ = each_(std::move(row));
+    return static_cast<bool>(fault_);
+  }
+
+  // A value of a float dtype, a mean or a norm is held as binary64, whatever it was written as.
+  static Value as_held(const Value& value, Category category, std::optional<Dtype> dtype) {
+    const bool is_element = category == Category::kMax || category == Category::kMin;
+    if (is_element && dtype && !is_float(*dtype)) return value;
+    if (const auto* natural = std::get_if<std::uint64_t>(&value)) return static_cast<double>(*natural);
+    if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
+    return value;
+  }
+
+  // "Functional.conv2d.0.forward.input.0"; of a gradient, the parameter's.
+  std::string tensor_name(const std::string& key) const {
+    std::string name = key;
+    const std::string& member = levels_[kCall - 1].key;
+    const bool is_input = member == "input_args" || member == "input_kwargs" || member == "input";
+    name += "." + (is_input ? "input" : member);
+    if (has_gradients(key)) return name;
+    for (std::size_t i = kCall; i + 1 < levels_.size(); ++i) {
+      name += "." + (levels_[i].is_array ? std::to_string(levels_[i].index) : levels_[i].key);
+    }
+    return name;
+  }
+
+  const std::string where_;
+  JsonBytes& bytes_;
+  const EachRow& each_;
+  RowsRead read_;
+  Status fault_;
+  std::string syntax_;
+  std::vector<Level> levels_;
+  std::size_t leaf_level_ = 0;  // how many levels are open in the leaf that is read; 0: in none
+  Leaf leaf_;
+  std::uint64_t slots_[2] = {0, 0};
+  bool has_data_ = false;
+};
+
+}  // namespace
+
+bool is_dump_json(std::string_view beginning) {
+  if (beginning.starts_with("\xef\xbb\xbf")) beginning.remove_prefix(3);
+  const auto first = beginning.find_first_not_of(" \t\r\n");
+  return first != beginning.npos && beginning[first] == '{';
+}
+
+Result<RowsRead> read_dump_json(const std::string& where, const NextPiece& next, const EachRow& each) {
+  JsonBytes bytes(next);
+  Reader reader(where, bytes, each);
+  const bool is_parsed = Json::sax_parse(JsonIterator(bytes), JsonIterator(), &reader);
+  return reader.finish(is_parsed);
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,28 @@
+// Rows out of msprobe's dump.json.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <tensorstat/rows.hpp>
+
+namespace tensorstat {
+
+// Whether a text that begins like this is JSON and no csv.
+bool is_dump_json(std::string_view beginning);
+
+// Appends the next bytes of the text to `piece`; false at its end.
+using NextPiece = std::function<Result<bool>(std::string& piece)>;
+
+// Each tensor of `data` is a row, in the order of the file, whichever version of msprobe wrote it: `where` is the
+// file's name in messages. Memory does not grow with the file, only with the depth of its nesting and its longest text.
+//   op_name   the key of the call: "Functional.conv2d.0.forward"
+//   op_type   the last part of its name: "conv2d"; of a module its class
+//   io        "output" for outputs and gradients of parameters, else "input"
+//   slot      the place among the inputs or outputs, what is no tensor counted too
+//   more      "tensor", its name in msprobe's words: "Functional.conv2d.0.forward.input.0"; "crc32" or "xor", what it
+//             calls md5
+// Max, Min, Mean and Norm are max, min, avg and l2norm; null is no value. NaN, Infinity and -Infinity may be bare.
+Result<RowsRead> read_dump_json(const std::string& where, const NextPiece& next, const EachRow& each);
+
+}  // namespace tensorstat

@@ -1,0 +1,70 @@
+// `devices --check` proves each device: the host's bits of every dtype, and GB/s beside a read-only stream; what fails it
+// gives exit status 4.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <tensorstat/catalog.hpp>
+#include <tensorstat/meter.hpp>
+#include <tensorstat/opencl.hpp>
+
+#include "tests/support/command_run.hpp"
+
+namespace tensorstat {
+namespace {
+
+using nlohmann::json;
+using test::holds;
+using test::Ran;
+using test::run;
+
+bool has_device() {
+  for (const DeviceInfo& info : list_devices()) {
+    if (info.refusal.empty()) return true;
+  }
+  return false;
+}
+
+TEST(CommandDevices, AreProved) {
+  if (!has_device()) GTEST_SKIP() << "there is no OpenCL device here";
+  const ScratchFolder folder;
+  const Ran ran = run(folder, "devices --check --bytes 1M --json");
+  ASSERT_EQ(ran.exit, 0) << ran.out << ran.err;
+  int checked = 0;
+  for (const json& device : json::parse(ran.out)) {
+    if (!device.at("refusal").is_null()) continue;
+    ++checked;
+    EXPECT_EQ(device.at("check").at("passed"), true);
+    EXPECT_EQ(device.at("check").at("tensors"), 4 * kDtypeCount);  // of two kinds, in high and in low
+    EXPECT_GT(device.at("check").at("gb_per_s"), 0.0);
+    EXPECT_GT(device.at("check").at("read_gb_per_s"), 0.0);
+  }
+  EXPECT_GT(checked, 0);
+}
+
+// More memory than there is.
+TEST(CommandDevices, ThatFailAreSaidAndGiveAnExitStatus) {
+  if (!has_device()) GTEST_SKIP() << "there is no OpenCL device here";
+  const ScratchFolder folder;
+  const Ran ran = run(folder, "devices --check --bytes 1T");
+  EXPECT_EQ(ran.exit, 4);
+  EXPECT_PRED2(holds, ran.out, "wrong: timing ");
+}
+
+TEST(CommandDevices, ThatAreNoneAreRefused) {
+  const ScratchFolder folder;
+  EXPECT_PRED2(holds, run(folder, "devices --device 77:0").err, "there is no OpenCL device 77:0");
+  EXPECT_PRED2(holds, run(folder, "devices --device one").err, "'one' is not PLATFORM:DEVICE");
+  EXPECT_EQ(run(folder, "devices --bytes 64M").exit, 2);  // without --check
+}
+
+TEST(DeviceSpeed, RefusesWhatMakesNoSense) {
+  EXPECT_EQ(device_speed({}, 4095).error().code, Code::kInvalid);
+  EXPECT_EQ(device_speed({}, 0).error().code, Code::kInvalid);
+  if (!has_device()) return;
+  MeterOptions options;
+  options.budget_bytes = 4096;
+  EXPECT_EQ(device_speed(options, 1 << 20).error().code, Code::kOverBudget);
+}
+
+}  // namespace
+}  // namespace tensorstat

@@ -1,0 +1,354 @@
+// A session of msprobe's config leaves dump.json in msprobe's form: its structure to the byte, its keys, its values.
+#include "tests/support/msprobe_session.hpp"
+#include "tests/support/file_calls.hpp"
+#include "tests/support/npy_files.hpp"
+
+namespace tensorstat {
+namespace {
+
+class MsprobeOutput : public MsprobeSessionTest {
+ protected:
+  ~MsprobeOutput() override { judge_file_call = nullptr; }
+};
+
+TEST_F(MsprobeOutput, TheFileToTheByte) {
+  auto session = open();
+  const std::vector<float> weights{0.1f, -2.5f, 1e-5f, 3e20f};
+  const std::vector<std::int64_t> labels{4096, -1};
+  DumpTensor matrix = tensor(weights, Dtype::kFloat32, Io::kInput);
+  matrix.shape = {2, 2};
+  collect(session, {.rank = 3, .iteration = 7}, "Functional.conv2d.0.forward",
+          {matrix, tensor(labels, Dtype::kInt64, Io::kInput, 2), tensor(values, Dtype::kFloat32)});
+  EXPECT_TRUE(session.step_end({.rank = 3, .iteration = 7}));
+  EXPECT_EQ(content_of(folder / "step7/rank3/dump.json"), R"({
+ "task": "statistics",
+ "level": "L1",
+ "framework": "mindspore",
+ "dump_data_dir": null,
+ "data": {
+  "Functional.conv2d.0.forward": {
+   "input_args": [
+    {
+     "type": "mindspore.Tensor",
+     "dtype": "Float32",
+     "shape": [
+      2,
+      2
+     ],
+     "Max": 3.000000060122632e+20,
+     "Min": -2.5,
+     "Mean": 7.50000015030658e+19,
+     "Norm": 3.000000060122632e+20
+    },
+    null,
+    {
+     "type": "mindspore.Tensor",
+     "dtype": "Int64",
+     "shape": [
+      2
+     ],
+     "Max": 4096.0,
+     "Min": -1.0,
+     "Mean": 2047.5,
+     "Norm": 4096.0
+    }
+   ],
+   "input_kwargs": {},
+   "output": [
+    {
+     "type": "mindspore.Tensor",
+     "dtype": "Float32",
+     "shape": [
+      2
+     ],
+     "Max": 2.0,
+     "Min": 1.0,
+     "Mean": 1.5,
+     "Norm": 2.2360680103302
+    }
+   ]
+  }
+ }
+})");
+  EXPECT_EQ(content_of(folder / "step7/rank3/stack.json"), "{}");
+  EXPECT_EQ(content_of(folder / "step7/rank3/construct.json"), "{}") << "empty for L1";
+  EXPECT_EQ(session.counters().row_count, 3u);
+  EXPECT_EQ(session.counters().tensor_count, 3u);
+}
+
+// Every dtype and shape, in both frameworks and precisions, held to Python: its json reads the file and writes the
+// same bytes, its numpy and fractions find the same numbers, its zlib the same CRC-32.
+TEST_F(MsprobeOutput, ValuesAreThoseThatPythonFinds) {
+  constexpr std::string_view kConfirm = R"PY(
+import json, math, sys, zlib
+from fractions import Fraction
+import numpy as np
+np.seterr(all='ignore')
+text = open('step0/rank0/dump.json').read()
+root = json.loads(text)
+assert json.dumps(root, indent=1) == text, 'not as json.dump(indent=1) writes it'
+high, checksum = sys.argv[1] == 'high', sys.argv[2]
+torch = root['framework'] == 'pytorch'
+count = 0
+
+def rounded(x, kind):
+    if kind == 'f2': return float(np.float16(x))
+    if kind == 'bf':
+        bits = np.float32(x).view('u4')  # the tie and more: half of the last place of bfloat16, to even
+        return float(((bits + np.uint32(0x7fff) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xffff0000)).view('f4'))
+    return float(np.float32(x))
+
+for key, call in root['data'].items():
+    for leaf in call['input_args'] + call['output']:
+        count += 1
+        array = np.load('step0/rank0/dump_tensor_data/' + leaf['data_name'])
+        assert list(array.shape) == leaf['shape'], leaf
+        dtype = leaf['dtype'].replace('torch.', '').lower()
+        raw = array.tobytes()
+        if dtype == 'bfloat16' and torch: raw = (array.view('u4') >> 16).astype('<u2').tobytes()
+        if checksum == 'md5': assert leaf['md5'] == '%08x' % zlib.crc32(raw), (leaf, '%08x' % zlib.crc32(raw))
+        if checksum == 'xor':
+            padded = raw + bytes(-len(raw) % 8)
+            assert leaf['md5'] == '0x%016x' % int(np.bitwise_xor.reduce(np.frombuffer(padded, '<u8'))), leaf
+            assert list(leaf)[:4] == ['type', 'dtype', 'shape', 'md5'] and 'Max' not in leaf
+            continue
+        assert list(leaf)[:7] == ['type', 'dtype', 'shape', 'Max', 'Min', 'Mean', 'Norm'], leaf
+        assert ('requires_grad' in leaf) == torch
+        flat = [v.item() for v in array.ravel()]
+        got = [leaf[n] for n in ('Max', 'Min', 'Mean', 'Norm')]
+        if not flat: want = [None] * 4
+        elif dtype == 'bool': want = [any(flat), all(flat), None, None]
+        elif array.shape == (): want = flat * 4
+        else:
+            kind = 'f4' if high else {'float16': 'f2', 'bfloat16': 'bf'}.get(dtype, 'f4')
+            mean = float(sum(map(Fraction, flat)) / len(flat))
+            norm = math.sqrt(float(sum(Fraction(v) ** 2 for v in flat)))
+            want = [rounded(v, kind) for v in (max(flat), min(flat), mean, norm)]
+        assert got == want, (key, dtype, got, want)
+        assert [type(g) for g in got] == [type(w) for w in want], (key, got, want)
+print(count)
+)PY";
+  constexpr std::pair<Dtype, std::size_t> kTypes[] = {
+      {Dtype::kBool, 1},   {Dtype::kInt8, 1},   {Dtype::kInt16, 2},  {Dtype::kInt32, 4},   {Dtype::kInt64, 8},
+      {Dtype::kUint8, 1},  {Dtype::kUint16, 2}, {Dtype::kUint32, 4}, {Dtype::kUint64, 8},  {Dtype::kFloat16, 2},
+      {Dtype::kBfloat16, 2}, {Dtype::kFloat32, 4}, {Dtype::kFloat64, 8}};
+  std::uint64_t state = 20261122;
+  const auto random = [&] { return state = state * 6364136223846793005u + 1442695040888963407u, state >> 33; };
+  for (const auto& [framework, precision, checksum] :
+       {std::tuple("mindspore", "low", "md5"), {"pytorch", "low", "md5"}, {"mindspore", "high", "md5"}, {"pytorch", "high", "xor"}}) {
+    std::filesystem::remove_all(folder / "step0");
+    options.framework = framework;
+    auto session = open(R"({"task": "tensor", "precision": ")" + std::string(precision) + "\"}",
+                        R"({"summary_mode": ")" + std::string(checksum) + "\"}");
+    std::uint32_t number = 0;
+    for (const auto& [dtype, size] : kTypes) {
+      for (const Shape& shape : {Shape{3, 11}, Shape{}, Shape{0, 4}, Shape{7}}) {
+        std::size_t count = 1;
+        for (const auto dimension : shape) count *= dimension;
+        std::vector<std::uint8_t> bytes(count * size + 1);
+        for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random());
+        for (std::size_t i = 0; i < count; ++i) {
+          std::uint8_t& top = bytes[(i + 1) * size - 1];
+          if (dtype == Dtype::kBool) top &= 1;
+          if (dtype == Dtype::kFloat16) top &= 0xd3;  // no NaN, no Inf
+          if (dtype == Dtype::kBfloat16 || dtype == Dtype::kFloat32 || dtype == Dtype::kFloat64) top = (top & 0x81) | 0x3e;
+        }
+        DumpTensor one;
+        one.tensor = {.dtype = dtype, .element_count = count, .address = bytes.data()};
+        one.shape = shape;
+        one.io = number % 3 == 0 ? Io::kInput : Io::kOutput;
+        collect(session, {}, "Tensor.op" + std::to_string(number++) + ".0.forward", {one});
+      }
+    }
+    EXPECT_TRUE(session.close());
+    EXPECT_EQ(session.counters().lost_tensor_count, 0u);
+    EXPECT_EQ(session.counters().row_count, number);
+    std::ofstream(folder / "confirm.py") << kConfirm;
+    const std::string command = "cd '" + folder.path() + "' && /usr/bin/python3 confirm.py " + precision + " " + checksum + " > count 2> errors";
+    EXPECT_EQ(std::system(command.c_str()), 0) << framework << " " << precision << ": " << content_of(folder / "errors");
+    EXPECT_EQ(content_of(folder / "count"), std::to_string(number) + "\n");
+  }
+}
+
+TEST_F(MsprobeOutput, NotANumberAndInfinityAreBare) {
+  auto session = open();
+  const std::vector<float> poisoned{NAN, 1}, high{INFINITY, 1}, low{-INFINITY, 1};
+  collect(session, {}, "Tensor.a.0.forward", {tensor(poisoned, Dtype::kFloat32)});
+  collect(session, {}, "Tensor.b.0.forward", {tensor(high, Dtype::kFloat32), tensor(low, Dtype::kFloat32, Io::kOutput, 1)});
+  session.close();
+  const std::string text = content_of(folder / "step0/rank0/dump.json");
+  EXPECT_NE(text.find("\"Max\": NaN,\n     \"Min\": NaN,\n     \"Mean\": NaN,\n     \"Norm\": NaN\n"), text.npos) << text;
+  EXPECT_NE(text.find("\"Max\": Infinity,\n     \"Min\": 1.0,\n     \"Mean\": Infinity,\n     \"Norm\": Infinity\n"), text.npos);
+  EXPECT_NE(text.find("\"Max\": 1.0,\n     \"Min\": -Infinity,\n     \"Mean\": -Infinity,\n     \"Norm\": Infinity\n"), text.npos);
+}
+
+TEST_F(MsprobeOutput, OperatorsAreCalledAsMsprobeCallsThem) {
+  auto session = open(R"({"level": "mix"})");
+  const auto hand = [&](const char* name, Io io = Io::kOutput) {
+    session.collect({}, session.operator_named("Conv2D", name), std::vector{tensor(values, Dtype::kFloat32, io)});
+  };
+  hand("Functional.relu.4.forward");
+  hand("Functional.relu.4.forward");                  // taken: the next that is free
+  hand("Functional.relu.3.backward");                 // backward runs the other way round
+  hand("Functional.relu.2.backward");
+  hand("Module.net.conv1.Conv2d.forward.0");
+  hand("Module.net.conv1.Conv2d.backward.0");
+  hand("Module.net.conv1.Conv2d.parameters_grad");
+  hand("Default/net.x/Conv2D-op12", Io::kInput);      // one call in two parts,
+  hand("Default/net.x/Conv2D-op12", Io::kOutput);
+  hand("Default/net.x/Conv2D-op12", Io::kInput);      // and the next one
+  hand("Gradients/Default/net/Conv2D-op13");
+  EXPECT_TRUE(session.flush());
+  EXPECT_EQ(keys(), (Keys{"Functional.relu.4.forward", "Functional.relu.0.forward", "Functional.relu.3.backward",
+                          "Functional.relu.2.backward", "Module.net.conv1.Conv2d.forward.0",
+                          "Module.net.conv1.Conv2d.backward.0", "Module.net.conv1.Conv2d.parameters_grad.0",
+                          "Primitive.Default_net_x_Conv2D-op12.Conv2D.0.forward",
+                          "Primitive.Default_net_x_Conv2D-op12.Conv2D.1.forward",
+                          "Primitive.Gradients_Default_net_Conv2D-op13.Conv2D.0.backward"}));
+  const auto data = json_of("step0/rank0/dump.json")["data"];
+  EXPECT_EQ(data["Primitive.Default_net_x_Conv2D-op12.Conv2D.0.forward"]["output"].size(), 1u);
+  EXPECT_EQ(data["Primitive.Default_net_x_Conv2D-op12.Conv2D.1.forward"]["output"].size(), 0u);
+  EXPECT_TRUE(data["Functional.relu.3.backward"].contains("input")) << "and no input_args";
+  EXPECT_EQ(data["Module.net.conv1.Conv2d.parameters_grad.0"]["0"][0]["Max"], 2.0);
+}
+
+TEST_F(MsprobeOutput, ListAndScopeChooseCalls) {
+  const auto run = [&](const std::string& task) {
+    std::filesystem::remove_all(folder / "step0");
+    auto session = open("{}", task);
+    for (int call = 0; call < 3; ++call) {
+      for (const char* api : {"conv2d", "relu"}) {
+        collect(session, {}, "Functional." + std::string(api) + "." + std::to_string(call) + ".forward", {tensor(values, Dtype::kFloat32)});
+        collect(session, {}, "Default/" + std::string(api), {tensor(values, Dtype::kFloat32)});
+      }
+    }
+    session.close();
+    return keys();
+  };
+  EXPECT_EQ(run("{}").size(), 12u);
+  EXPECT_EQ(run(R"({"list": ["Functional.relu.1.forward", "relu.Op.2"]})"),
+            (Keys{"Functional.relu.1.forward", "Primitive.Default_relu.Op.2.forward"}));
+  EXPECT_EQ(run(R"({"scope": ["Functional.relu.0.forward", "Functional.relu.1.forward"]})"),
+            (Keys{"Functional.relu.0.forward", "Primitive.Default_relu.Op.0.forward", "Functional.conv2d.1.forward",
+                  "Primitive.Default_conv2d.Op.1.forward", "Functional.relu.1.forward"}));
+  EXPECT_EQ(run(R"({"scope": ["Functional.relu.0.forward", "Functional.relu.1.forward"], "list": ["conv2d"]})"),
+            (Keys{"Functional.conv2d.1.forward", "Primitive.Default_conv2d.Op.1.forward"}));
+}
+
+TEST_F(MsprobeOutput, RanksStepsAndDirections) {
+  auto session = open(R"({"rank": [1], "step": ["2-3"]})", R"({"data_mode": ["backward", "input"]})");
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    for (std::uint64_t step = 0; step < 5; ++step) {
+      for (const char* name : {"Tensor.add.0.forward", "Tensor.add.0.backward"}) {
+        collect(session, {.rank = rank, .device = 77, .iteration = step}, name,
+                {tensor(values, Dtype::kFloat32, Io::kInput), tensor(values, Dtype::kFloat32)});
+      }
+      session.step_end({.rank = rank, .device = 77, .iteration = step});
+    }
+  }
+  session.close();
+  EXPECT_EQ(files(), (Keys{"step2/rank1/construct.json", "step2/rank1/dump.json", "step2/rank1/stack.json",
+                           "step3/rank1/construct.json", "step3/rank1/dump.json", "step3/rank1/stack.json"}));
+  EXPECT_EQ(keys("step2/rank1/dump.json"), Keys{"Tensor.add.0.backward"});
+  EXPECT_EQ(json_of("step2/rank1/dump.json")["data"]["Tensor.add.0.backward"].size(), 1u) << "no output";
+}
+
+TEST_F(MsprobeOutput, TensorsOfAListAreSaved) {
+  auto session = open("{}", R"({"tensor_list": ["relu"]})");
+  collect(session, {}, "Functional.relu.0.forward", {tensor(values, Dtype::kFloat32, Io::kInput), tensor(values, Dtype::kFloat32)});
+  collect(session, {}, "Functional.gelu.0.forward", {tensor(values, Dtype::kFloat32)});
+  session.close();
+  EXPECT_EQ(files(), (Keys{"step0/rank0/construct.json", "step0/rank0/dump.json",
+                           "step0/rank0/dump_tensor_data/Functional.relu.0.forward.input.0.npy",
+                           "step0/rank0/dump_tensor_data/Functional.relu.0.forward.output.0.npy", "step0/rank0/stack.json"}));
+  const auto root = json_of("step0/rank0/dump.json");
+  EXPECT_EQ(root["dump_data_dir"], folder / "step0/rank0/dump_tensor_data");
+  EXPECT_EQ(root["data"]["Functional.relu.0.forward"]["output"][0]["data_name"], "Functional.relu.0.forward.output.0.npy");
+  EXPECT_FALSE(root["data"]["Functional.gelu.0.forward"]["output"][0].contains("data_name"));
+  EXPECT_EQ(session.counters().file_count, 2u);
+}
+
+TEST_F(MsprobeOutput, StacksAndParentsAsTheCallerGivesThem) {
+  auto session = open(R"({"level": "mix"})");
+  const std::vector<std::string> frames{"File net.py, line 3, in forward, \n x = f(x)", "File main.py, line 9, in <module>"};
+  for (const char* name : {"Functional.relu.0.forward", "Functional.relu.1.forward", "Module.net.Net.forward.0"}) {
+    const auto* op = session.operator_named("", name);
+    session.describe(op, name[0] == 'F' ? frames : std::vector<std::string>{}, name[0] == 'F' ? "Module.net.Net.forward.0" : "");
+    session.collect({}, op, std::vector{tensor(values, Dtype::kFloat32)});
+  }
+  session.close();
+  EXPECT_EQ(json_of("step0/rank0/construct.json").dump(),
+            R"({"Functional.relu.0.forward":"Module.net.Net.forward.0","Functional.relu.1.forward":"Module.net.Net.forward.0","Module.net.Net.forward.0":null})");
+  const auto stack = json_of("step0/rank0/stack.json");
+  ASSERT_EQ(stack.size(), 1u);
+  EXPECT_EQ(stack["0"][0], (Keys{"Functional.relu.0.forward", "Functional.relu.1.forward"}));
+  EXPECT_EQ(stack["0"][1], frames);
+  std::filesystem::remove_all(folder / "step0");
+  auto bare = open(R"({"extra_info": false})");
+  collect(bare, {}, "Functional.relu.0.forward", {tensor(values, Dtype::kFloat32)});
+  bare.close();
+  EXPECT_EQ(files(), Keys{"step0/rank0/dump.json"});
+}
+
+TEST_F(MsprobeOutput, NamesAreWrittenInAscii) {
+  auto session = open();
+  collect(session, {}, "Tensor.\xc3\xa9\"\\\xff.0.forward", {tensor(values, Dtype::kFloat32)});
+  session.close();
+  EXPECT_NE(content_of(folder / "step0/rank0/dump.json").find(R"("Tensor.\u00e9\"\\\ufffd.0.forward": {)"), std::string::npos);
+}
+
+TEST_F(MsprobeOutput, AnEarlierRunIsReplaced) {
+  for (int run = 0; run < 2; ++run) {
+    auto session = open();
+    collect(session, {}, run == 0 ? "Tensor.a.0.forward" : "Tensor.b.0.forward", {tensor(values, Dtype::kFloat32)});
+    session.close();
+  }
+  EXPECT_EQ(keys(), Keys{"Tensor.b.0.forward"});
+  EXPECT_TRUE(was_said("is there from an earlier run and is replaced"));
+}
+
+// The calls of a large step are not held in memory: what is settled is copied from file to file.
+TEST_F(MsprobeOutput, AFileGrowsByCallsThatAreWrittenAgain) {
+  auto session = open();
+  constexpr int kCalls = 5000;
+  for (int call = 0; call < kCalls; ++call) {
+    collect(session, {}, "Tensor.add." + std::to_string(call) + ".forward", {tensor(values, Dtype::kFloat32)});
+    if (call % 700 == 0) {
+      EXPECT_TRUE(session.flush());
+    }
+  }
+  EXPECT_TRUE(session.step_end({}));
+  const auto found = keys();
+  ASSERT_EQ(found.size(), static_cast<std::size_t>(kCalls));
+  for (int call = 0; call < kCalls; ++call) ASSERT_EQ(found[call], "Tensor.add." + std::to_string(call) + ".forward");
+  collect(session, {}, "Tensor.late.0.forward", {tensor(values, Dtype::kFloat32)});
+  EXPECT_TRUE(session.close()) << "another graph of the step, after its end";
+  EXPECT_EQ(keys().size(), kCalls + 1u);
+  EXPECT_EQ(session.counters().row_count, kCalls + 1u);
+}
+
+TEST_F(MsprobeOutput, WhatTheDiskDoesNotTakeWaits) {
+  auto session = open(R"({"level": "mix"})");
+  collect(session, {}, "Tensor.a.0.forward", {tensor(values, Dtype::kFloat32)});
+  EXPECT_TRUE(session.step_end({}));
+  judge_file_call = [](FileCall call) -> Verdict { return {.error = call == FileCall::kWrite ? ENOSPC : 0}; };
+  collect(session, {}, "Tensor.b.0.forward", {tensor(values, Dtype::kFloat32)});
+  EXPECT_FALSE(session.step_end({}));
+  EXPECT_EQ(session.counters().row_count, 1u);
+  EXPECT_EQ(session.counters().waiting_row_count, 1u);
+  EXPECT_EQ(keys(), Keys{"Tensor.a.0.forward"}) << "as it was";
+  judge_file_call = nullptr;
+  EXPECT_TRUE(session.flush());
+  EXPECT_EQ(keys(), (Keys{"Tensor.a.0.forward", "Tensor.b.0.forward"}));
+  judge_file_call = [](FileCall call) -> Verdict { return {.error = call == FileCall::kWrite ? ENOSPC : 0}; };
+  collect(session, {}, "Tensor.c.0.forward", {tensor(values, Dtype::kFloat32)});
+  EXPECT_FALSE(session.close());
+  judge_file_call = nullptr;
+  EXPECT_EQ(session.counters().lost_row_count, 1u);
+  EXPECT_EQ(session.counters().waiting_row_count, 0u);
+  EXPECT_TRUE(was_said("1 tensors could not be written to dump.json and are lost"));
+  EXPECT_TRUE(was_said("No space left on device; it is tried again"));
+}
+
+}  // namespace
+}  // namespace tensorstat

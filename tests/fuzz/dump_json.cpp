@@ -1,0 +1,47 @@
+#include <cmath>
+
+#include <tensorstat/rows.hpp>
+
+#include "stats/rows/dump_json.hpp"
+#include "tests/fuzz/targets.hpp"
+
+namespace tensorstat::fuzz {
+
+void dump_json(Input text) {
+  std::uint64_t count = 0;
+  const auto each = [&](Row&& row) -> Status {
+    ++count;
+    demand(row.identity.io == "input" || row.identity.io == "output", "a row is of an input or an output");
+    demand(row.identity.find("tensor") != nullptr, "a tensor has its name");
+    demand(row.statistics.categories.size() == row.statistics.values.size(), "a category has its value");
+    demand(row.shape.size() <= 1024, "a shape is bounded");
+    const Value* average = row.statistics.find(Category::kAvg);
+    demand(average == nullptr || average->index() == 0 || std::holds_alternative<double>(*average), "a mean is binary64");
+    return {};
+  };
+  // In pieces of three bytes: where the text is cut makes no difference.
+  Input rest = text;
+  const NextPiece next = [&](std::string& piece) -> Result<bool> {
+    piece += rest.substr(0, 3);
+    rest.remove_prefix(std::min<std::size_t>(rest.size(), 3));
+    return !rest.empty();
+  };
+  const auto in_pieces = read_dump_json("dump.json", next, each);
+  const std::uint64_t count_in_pieces = count;
+  count = 0;
+  rest = text;
+  const NextPiece all = [&](std::string& piece) -> Result<bool> {
+    piece += rest;
+    rest = {};
+    return false;
+  };
+  const auto whole = read_dump_json("dump.json", all, each);
+  demand(static_cast<bool>(in_pieces) == static_cast<bool>(whole) && count == count_in_pieces, "pieces make no difference");
+  if (!whole) {
+    demand(whole.error().message == in_pieces.error().message, "pieces make no difference to a message");
+    return demand_message(whole.error().message, 1000);
+  }
+  demand(whole->row_count == count, "every row is counted");
+}
+
+}  // namespace tensorstat::fuzz

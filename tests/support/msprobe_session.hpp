@@ -1,0 +1,36 @@
+// A dump session of msprobe's config in a folder of its own.
+#pragma once
+
+#include "tests/support/dump_session.hpp"
+
+namespace tensorstat {
+
+class MsprobeSessionTest : public SessionTest {
+ protected:
+  // Merged over a config that wants the statistics of every API; `task` into the section of the task.
+  DumpSession open(const std::string& common = "{}", const std::string& task = "{}") {
+    auto root = nlohmann::json{{"task", "statistics"}, {"dump_path", folder.path()}, {"level", "L1"}};
+    root.merge_patch(nlohmann::json::parse(common));
+    root[root["task"].get<std::string>()] = nlohmann::json::parse(task);
+    options.log = [this](Severity, std::string_view message) { said.emplace_back(message); };
+    auto session = DumpSession::from_json(root.dump(), options);
+    EXPECT_TRUE(session) << session.error().message;
+    return session ? std::move(*session) : DumpSession();
+  }
+
+  nlohmann::ordered_json json_of(const std::string& path) const {
+    return nlohmann::ordered_json::parse(content_of(folder / path), nullptr, false);
+  }
+  // The keys of `data`, in order.
+  std::vector<std::string> keys(const std::string& path = "step0/rank0/dump.json") const {
+    std::vector<std::string> keys;
+    const auto root = json_of(path);
+    for (const auto& [key, value] : root.at("data").items()) keys.push_back(key);
+    return keys;
+  }
+
+  using Keys = std::vector<std::string>;
+  const std::vector<float> values{1, 2};
+};
+
+}  // namespace tensorstat
