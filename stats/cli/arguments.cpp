@@ -81,8 +81,8 @@ CommandLine::CommandLine()
   app_.get_option("--version")->description("Show the version and exit");
 
   app_.add_option("PATH", arguments_.paths,
-                  ".npy, .npz, .safetensors and Ascend's dump files, directories (walked recursively, layer.2 before "
-                  "layer.10) and globs (*, ?, [], **)")
+                  ".npy, .npz, .safetensors and Ascend's dump files, .csv files of rows, directories (walked recursively "
+                  "for tensors, layer.2 before layer.10) and globs (*, ?, [], **)")
       ->type_name("");
   std::vector<std::string> statistics{"all"};
   for (const Category category : every_category()) statistics.emplace_back(name(category));
@@ -119,7 +119,7 @@ CommandLine::CommandLine()
   for (const Column& column : all_further_columns()) further.emplace_back(column.name);
   suggest_list(app_.add_option("--columns", columns_,
                                "Further columns of a csv, after the others: path; rank, graph and iteration of a dump's "
-                               "folders; tensor, its name in a container")
+                               "folders; tensor, its name in a container; format, of rows that have it")
                    ->type_name("LIST")
                    ->group(kMoreOptions),
                further);
@@ -167,6 +167,7 @@ CommandLine::CommandLine()
   explain_ = add_explain_command(app_, explained_);
   devices_ = add_devices_command(app_, devices_arguments_);
   dump_ = add_dump_command(app_, dumped_);
+  convert_ = add_convert_command(app_, converted_);
   diff_ = add_diff_command(app_, compared_);
   origin_ = add_origin_command(app_, searched_);
   app_.set_help_all_flag("--help-all", "Show every option, the statistics and the exit statuses");
@@ -214,6 +215,7 @@ std::variant<Arguments, int> CommandLine::parse(int argc, const char* const* arg
     if (devices_->parsed()) arguments_.devices = std::move(devices_arguments_);
     if (explain_->parsed()) arguments_.explained = std::move(explained_);
     if (dump_->parsed()) arguments_.dump = std::move(dumped_);
+    if (convert_->parsed()) arguments_.convert = std::move(converted_);
     if (diff_->parsed()) arguments_.diff = std::move(compared_);
     if (origin_->parsed()) arguments_.origin = std::move(searched_);
     if (!app_.get_subcommands().empty()) return std::move(arguments_);
@@ -229,6 +231,7 @@ std::variant<Arguments, int> CommandLine::parse(int argc, const char* const* arg
     if (!arguments_.head_only) {
       arguments_.request.categories = parsed("--stats", categories_from(stats_));
     }
+    arguments_.stats_are_default = app_.count("--stats") == 0;
     if (!columns_.empty()) {
       if (arguments_.format != Format::kCsv) {
         throw CLI::ValidationError("--columns", "only a csv has them; a table and JSON say the path always");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stats/cli/condition.hpp"
+#include "stats/cli/convert_command.hpp"
 #include "stats/cli/devices.hpp"
 #include "stats/cli/diff_command.hpp"
 #include "stats/cli/dump_command.hpp"
@@ -42,11 +43,13 @@ struct Arguments {
   std::optional<DevicesArguments> devices;
   std::optional<ExplainArguments> explained;
   std::optional<DumpArguments> dump;
+  std::optional<ConvertArguments> convert;
   std::optional<DiffArguments> diff;
   std::optional<OriginArguments> origin;
 
   std::vector<std::string> paths;
   Request request;
+  bool stats_are_default = true;  // --stats was not given
   MeterOptions meter;
   bool void_is_bfloat16 = false;
   std::optional<RawTensor> raw;  // the files have no header
@@ -88,9 +91,10 @@ class CommandLine {
   DevicesArguments devices_arguments_;
   ExplainArguments explained_;
   DumpArguments dumped_;
+  ConvertArguments converted_;
   DiffArguments compared_;
   OriginArguments searched_;
-  CLI::App *devices_, *explain_, *dump_, *diff_, *origin_;
+  CLI::App *devices_, *explain_, *dump_, *convert_, *diff_, *origin_;
 };
 
 }  // namespace tensorstat::cli

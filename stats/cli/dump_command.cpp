@@ -8,6 +8,7 @@
 #include "stats/dump/json_text.hpp"
 #include "stats/dump/replay.hpp"
 #include "stats/files/whole_file.hpp"
+#include "stats/rows/dialect.hpp"
 
 namespace tensorstat::cli {
 
@@ -25,10 +26,16 @@ CLI::App* add_dump_command(CLI::App& app, DumpArguments& arguments) {
   dump->add_option("-o,--output", arguments.output,
                    "Write below this directory, not `path` of the config")
       ->type_name("DIR");
+  // Those that one statistic.csv has for every config.
   Choices<Dialect> dialects;
-  for (const std::string_view each : dialect_names()) dialects.emplace_back(each, *dialect_from(each));
+  std::vector<std::string> names;
+  for (const std::string_view each : dialect_names()) {
+    if (!value_of(*dialect_from(each)).orders.empty()) continue;
+    dialects.emplace_back(each, *dialect_from(each));
+    names.emplace_back(each);
+  }
   add_choice(*dump, "--dialect", arguments.dialect, dialects, "How statistic.csv is written")
-      ->type_name(CLI::detail::join(dialect_names(), "|"));
+      ->type_name(CLI::detail::join(names, "|"));
   dump->add_flag("--by-step", arguments.by_step,
                  "Write the folders of MindSpore's O2: STEP/TIME/DEVICE/MODEL/ID/ITERATION");
   CLI::Option* append = dump->add_flag(

@@ -41,6 +41,9 @@ std::string wrapped(const std::string& text) {
 
 std::vector<Section> sections() {
   return {{"Statistics", statistics()},
+          {"Rows",
+           "A .csv is a file of rows: a statistic.csv of this command, MindSpore or msprobe, or CANN's csv of an "
+           "operator's run. It is shown with the statistics that it has, and nothing is measured."},
           {"Paths",
            "In a glob ** stands for any number of folders: 'run/**/grad.*.npy'. A file or folder that is named as a "
            "subcommand is, such as dump, is read as ./dump."},

@@ -16,9 +16,12 @@
 #include "stats/cli/console.hpp"
 #include "stats/cli/devices.hpp"
 #include "stats/cli/inputs.hpp"
+#include "stats/cli/outcome.hpp"
 #include "stats/cli/output.hpp"
 #include "stats/cli/report.hpp"
 #include "stats/cli/results.hpp"
+#include "stats/cli/row_files.hpp"
+#include "stats/cli/shown_rows.hpp"
 #include "stats/dump/survey.hpp"
 
 namespace tensorstat::cli {
@@ -35,13 +38,8 @@ Look look_of(const Arguments& arguments) {
   return {screen, wants_color(arguments.color, is_stdout, screen.has_value())};
 }
 
-// Reads, measures and reports; the exit status, and whether any tensor was measured.
-struct Outcome {
-  int exit = kDone;
-  bool has_results = false;
-};
-
-Outcome report_on(const Arguments& arguments, Console& console, const Results::Write& write) {
+// Reads, measures and reports.
+Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& console, const Results::Write& write) {
   MeterOptions options = arguments.meter;
   options.log = [&](Severity severity, std::string_view text) {
     if (severity == Severity::kWarning) {
@@ -52,7 +50,6 @@ Outcome report_on(const Arguments& arguments, Console& console, const Results::W
   };
   Meter meter(std::move(options));
   Results results(arguments, look_of(arguments), console, write);
-  const Inputs inputs = find_inputs(arguments.paths, arguments.order);
   Outcome outcome;
   const auto fail = [&](int status) {
     return [&, status](const Error& error) {
@@ -101,6 +98,7 @@ Outcome report_on(const Arguments& arguments, Console& console, const Results::W
 
 int run(const Arguments& arguments, Console& console) {
   if (arguments.dump) return run_dump(*arguments.dump, arguments.meter, console);
+  if (arguments.convert) return run_convert(*arguments.convert, console);
   if (arguments.diff) return run_diff(*arguments.diff, arguments.meter, console);
   if (arguments.origin) return run_origin(*arguments.origin, arguments.meter, console);
   Output output(arguments.output);
@@ -122,7 +120,14 @@ int run(const Arguments& arguments, Console& console) {
     write(*text);
     return kDone;
   }
-  const Outcome outcome = report_on(arguments, console, write);
+  const Inputs inputs = find_inputs(arguments.paths, arguments.order);
+  const auto are_rows = std::ranges::count_if(inputs.files, is_row_file);
+  if (are_rows != 0 && static_cast<std::size_t>(are_rows) != inputs.files.size()) {
+    console.say("files of rows and files of tensors are shown by one call each");
+    return kUsage;
+  }
+  const Outcome outcome = are_rows != 0 ? show_rows(arguments, inputs, look_of(arguments), console, write)
+                                        : report_on(arguments, inputs, console, write);
   // An earlier file is worth more than one without a row.
   if (outcome.exit != kDone && !outcome.has_results) return outcome.exit;
   if (Status closed = output.close(); !closed) throw NotWritten(closed.error().message);

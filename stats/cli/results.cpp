@@ -82,7 +82,7 @@ void Results::report(Entry&& entry) {
   const std::size_t shown_count = arguments_.request.categories.size();
   entry.row.statistics.categories.resize(shown_count);
   entry.row.statistics.values.resize(shown_count);
-  entry.placement = entry.placement.first(shown_count);
+  entry.placement = entry.placement.first(std::min(shown_count, entry.placement.size()));  // rows that were read have none
   ++reported_;
   write_(report_->add(entry));
   if (arguments_.format == Format::kCsv && alike_.are_met(entry.path, entry.row.identity)) {
@@ -104,10 +104,10 @@ void Results::end() {
   for (const std::string& line : explanation_.lines()) console_.say(line);
 }
 
-void Results::say_findings() const {
+void Results::say_findings(bool knows_specials) const {
   if (findings_.any()) console_.say(findings_.words());
   const bool has_summary = arguments_.format == Format::kTable && !arguments_.is_quiet;
-  if (has_summary && findings_.tensors() > 1) console_.say(findings_.summary(!arguments_.head_only));
+  if (has_summary && findings_.tensors() > 1) console_.say(findings_.summary(knows_specials && !arguments_.head_only));
 }
 
 }  // namespace tensorstat::cli

@@ -33,8 +33,8 @@ class Results {
 
   bool any() const { return has_results_; }        // whether a tensor was measured
   bool any_found() const { return findings_.any(); }  // whether one that is wanted meets --fail-on
-  // The last lines on stderr.
-  void say_findings() const;
+  // The last lines on stderr. `knows_specials`: whether NaN and Inf are counted.
+  void say_findings(bool knows_specials = true) const;
 
  private:
   struct Held {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tensorstat {
@@ -113,5 +114,17 @@ std::optional<DumpPlace> place_in_dump(const std::string& path) {
 }
 
 DumpPlace place_of_file(const std::string& path) { return place_in_dump(path).value_or(DumpPlace{}); }
+
+void add_place(const std::string& path, Identity& identity) {
+  const auto add = [&](std::string_view name, Cell cell) {
+    if (identity.find(name) == nullptr) identity.set(name, std::move(cell));
+  };
+  add("path", path);
+  const auto place = place_in_dump(path);
+  if (!place) return;
+  add("rank", std::uint64_t{place->rank});
+  add("graph", std::uint64_t{place->graph});
+  if (!place->constants) add("iteration", place->iteration);
+}
 
 }  // namespace tensorstat

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <tensorstat/dump.hpp>
+#include <tensorstat/rows.hpp>
 
 namespace tensorstat {
 
@@ -13,5 +14,9 @@ std::optional<DumpPlace> place_in_dump(const std::string& path);
 
 // The same, where anything else is iteration 0 of graph 0 of rank 0.
 DumpPlace place_of_file(const std::string& path);
+
+// Sets the further columns path, and, where the folders are those of a dump, rank, graph and iteration; those that the
+// identity has stay.
+void add_place(const std::string& path, Identity& identity);
 
 }  // namespace tensorstat

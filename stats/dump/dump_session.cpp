@@ -5,6 +5,7 @@
 
 #include "stats/dump/config_dialect.hpp"
 #include "stats/dump/json_text.hpp"
+#include "stats/rows/dialect.hpp"
 
 namespace tensorstat {
 
@@ -12,6 +13,11 @@ Result<std::unique_ptr<DumpSession::State>> DumpSession::State::open(
     Result<DumpConfig> config, DumpOptions options, std::shared_ptr<Notices> notices) {
   if (!config) return config.error();
   if (!options.path.empty()) config->path = options.path;
+  if (file_name(options.dialect, {}) != "statistic.csv") {
+    return Error{Code::kInvalid, "statistic.csv has no form in the dialect " + std::string(name(options.dialect)) +
+                                     ", which has a file for each run of an operator"};
+  }
+  if (const auto order = written_order(options.dialect, config->statistic_category); !order) return order.error();
   return std::make_unique<State>(*std::move(config), std::move(options), std::move(notices));
 }
 

@@ -26,16 +26,6 @@ TensorReader::Order order_for(const Request& request) {
   return is_any ? TensorReader::Order::kAny : TensorReader::Order::kC;
 }
 
-// The path, and the rank, graph and iteration where the folders are those of a dump.
-void add_place(const std::string& path, Identity& identity) {
-  identity.set("path", path);
-  const auto place = place_in_dump(path);
-  if (!place) return;
-  identity.set("rank", std::uint64_t{place->rank});
-  identity.set("graph", std::uint64_t{place->graph});
-  if (!place->constants) identity.set("iteration", place->iteration);
-}
-
 }  // namespace
 
 Survey::Survey(Meter& meter, Request request, Options options, Listener listener)

@@ -21,13 +21,13 @@ struct Place {
   }
 };
 
-enum class ColumnKind : std::uint8_t { kText, kNumber, kIo, kShape };
+enum class ColumnKind : std::uint8_t { kText, kNumber, kIo, kShape, kDataType };
 
 struct Column {
   std::string_view name;     // "task_id"
   std::string_view heading;  // "Task ID", unless a dialect has another
   ColumnKind kind;
-  Place<std::string> text = {};      // kText and kIo
+  Place<std::string> text = {};      // kText, kIo and kDataType
   Place<std::uint64_t> number = {};  // kNumber
   bool is_further = false;           // a cell of Identity::more
 };
@@ -42,7 +42,7 @@ inline constexpr Column kColumns[] = {
     {"io", "IO", ColumnKind::kIo, {&Identity::io}},
     {"slot", "Slot", ColumnKind::kNumber, {}, {&Identity::slot}},
     {"data_size", "Data Size", ColumnKind::kNumber, {}, {nullptr, &Row::data_size_bytes}},
-    {"data_type", "Data Type", ColumnKind::kText, {nullptr, &Row::data_type}},
+    {"data_type", "Data Type", ColumnKind::kDataType, {nullptr, &Row::data_type}},
     {"shape", "Shape", ColumnKind::kShape},
     // Those of Identity::more.
     {.name = "path", .heading = "Path", .kind = ColumnKind::kText, .is_further = true},
@@ -50,6 +50,7 @@ inline constexpr Column kColumns[] = {
     {.name = "graph", .heading = "Graph", .kind = ColumnKind::kNumber, .is_further = true},
     {.name = "iteration", .heading = "Iteration", .kind = ColumnKind::kNumber, .is_further = true},
     {.name = "tensor", .heading = "Tensor", .kind = ColumnKind::kText, .is_further = true},
+    {.name = "format", .heading = "Format", .kind = ColumnKind::kText, .is_further = true},
     {.name = "crc32", .heading = "CRC32", .kind = ColumnKind::kText, .is_further = true},
     {.name = "xor", .heading = "XOR", .kind = ColumnKind::kText, .is_further = true},
 };

@@ -61,6 +61,21 @@ CutFault cut_record(std::string_view text, Fields& fields) {
   }
 }
 
+CutFault cut_at_commas(std::string_view text, Fields& fields) {
+  const std::size_t end = text.find('\n');
+  if (end == text.npos) return kCutOff;
+  fields.bytes = end + 1;
+  fields.line_breaks = 1;
+  std::string_view line = text.substr(0, end);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  fields.views.clear();
+  for (std::size_t comma; (comma = line.find(',')) != line.npos; line.remove_prefix(comma + 1)) {
+    fields.views.push_back(line.substr(0, comma));
+  }
+  fields.views.push_back(line);
+  return {};
+}
+
 CutFault cut_bare_row(std::string_view text, std::size_t field_count, const CsvDialect& dialect, Fields& fields) {
   const std::size_t end = text.find('\n');
   if (end == text.npos) return kCutOff;
@@ -96,7 +111,9 @@ CutFault cut_bare_row(std::string_view text, std::size_t field_count, const CsvD
       line = line.substr(0, open - 1);
       continue;
     }
-    const std::size_t comma = line.rfind(',');
+    // (2,3), without quotes, begins where it opens.
+    const std::size_t behind = i == shape && line.ends_with(')') ? line.rfind('(') : line.npos;
+    const std::size_t comma = line.rfind(',', behind);
     if (comma == line.npos) return kTooFew;
     fields.views[i] = line.substr(comma + 1);
     line = line.substr(0, comma);

@@ -27,6 +27,9 @@ struct CutFault {
 // One record of RFC 4180, at the beginning of `text`.
 CutFault cut_record(std::string_view text, Fields& fields);
 
+// A row cut at each of its commas, whatever their number.
+CutFault cut_at_commas(std::string_view text, Fields& fields);
+
 // One row of a dialect in which nothing is escaped, so that op_name may hold commas and quotes: it is what remains when
 // the other fields are taken from both ends.
 CutFault cut_bare_row(std::string_view text, std::size_t field_count, const CsvDialect& dialect, Fields& fields);

@@ -14,6 +14,7 @@ std::optional<Field> field_of(std::string_view written, const CsvDialect& dialec
     if (own.heading == written) return Field{nullptr, own.category, own.heading};
   }
   for (const Category category : every_category()) {
+    if (!dialect.orders.empty() && std::ranges::count(dialect.orders.back(), category) == 0) continue;
     if (heading(dialect, category) == written) return Field{nullptr, category, heading(dialect, category)};
   }
   if (!dialect.takes_further_columns()) return std::nullopt;

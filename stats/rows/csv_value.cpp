@@ -31,19 +31,40 @@ std::optional<Value> element_from(std::string_view text, Held element) {
 
 std::optional<std::uint64_t> whole_number(std::string_view text) { return number_in<std::uint64_t>(text); }
 
-std::optional<Shape> shape_from(std::string_view text, const CsvDialect& dialect) {
-  const std::string_view marks = dialect.shape_marks;
-  if (text.size() < 2 || text.front() != marks[0] || text.back() != marks[2]) return std::nullopt;
-  text = text.substr(1, text.size() - 2);
+namespace {
+
+std::optional<Shape> shape_from(std::string_view text, const ShapeText& marks) {
+  if (text == marks.none) return Shape{};
+  const bool has_ends = text.size() >= marks.open.size() + marks.close.size() && text.starts_with(marks.open) &&
+                        text.ends_with(marks.close);
+  if (!has_ends) return std::nullopt;
+  text = text.substr(marks.open.size(), text.size() - marks.open.size() - marks.close.size());
   Shape shape;
-  while (!text.empty()) {
-    const auto mark = std::min(text.find(marks[1]), text.size());
-    const auto dimension = whole_number(text.substr(0, mark));
-    if (!dimension || mark + 1 == text.size()) return std::nullopt;
+  while (true) {
+    const auto end = std::min(text.find(marks.between), text.size());
+    const auto dimension = whole_number(text.substr(0, end));
+    if (!dimension) return std::nullopt;
     shape.push_back(*dimension);
-    text.remove_prefix(std::min(mark + 1, text.size()));
+    if (end == text.size()) return shape;
+    text.remove_prefix(end + marks.between.size());
   }
-  return shape;
+}
+
+}  // namespace
+
+std::optional<Shape> shape_from(std::string_view text, const CsvDialect& dialect) {
+  for (const auto& marks : dialect.shapes) {
+    if (auto shape = shape_from(text, marks)) return shape;
+  }
+  return std::nullopt;
+}
+
+std::string_view data_type_from(std::string_view text, const CsvDialect& dialect) {
+  const std::string_view word = text.starts_with(kDtypePrefix) ? text.substr(kDtypePrefix.size()) : text;
+  for (const auto& known : dialect.dtypes) {
+    if (known.word == word) return known.name;
+  }
+  return text;
 }
 
 Held held_as(std::string_view data_type) {

@@ -1,4 +1,4 @@
-// What makes a dialect of statistic.csv: one value, which the writer and the reader both work from.
+// What makes a dialect of a csv of statistics: one value, which the writer and the reader both work from.
 //
 // To add one: its value in dialects.cpp, and its row in TENSORSTAT_DIALECTS (rows.hpp).
 #pragma once
@@ -17,17 +17,31 @@ enum class Quotes : std::uint8_t {
   kNever,        // the same, without them around Shape
 };
 
+enum class Whose : std::uint8_t {
+  kInRow,       // a row says whose tensor it is
+  kInFileName,  // a file is of one run of one operator, and its name says which: run_name.hpp
+};
+
 enum class Digits : std::uint8_t {
   kShortest,  // that read back as the same value
   kSix,       // significant ones, as %g has them; elements are doubles whatever the dtype
+  kSixOfReals,  // the same, and integers as they are
 };
+
+// How a shape is written. `none`: that of a scalar.
+struct ShapeText {
+  std::string_view open = "(", between = ",", close = ")", none = "()";
+};
+inline constexpr ShapeText kPlainShape[] = {{}};
 
 struct CsvDialect {
   struct Headed {
     consteval Headed(const char* name) : Headed(name, column_named(name)->heading) {}
-    consteval Headed(const char* name, std::string_view heading) : column(column_named(name)), heading(heading) {}
+    consteval Headed(const char* name, std::string_view heading, std::string_view otherwise = {})
+        : column(column_named(name)), heading(heading), otherwise(otherwise) {}
     const Column* column;
     std::string_view heading;
+    std::string_view otherwise;  // what a text is written as where the row does not say
   };
   struct StatisticHeading {
     Category category;
@@ -35,21 +49,39 @@ struct CsvDialect {
     bool is_written;  // else only read: some version wrote it
   };
 
+  struct DtypeWord {
+    std::string_view name, word;
+  };
+  using Order = std::span<const Category>;
+
   std::span<const Headed> columns;                   // before the statistics, in this order
   std::span<const StatisticHeading> statistics = {};  // headings that are not the catalog's
+  // The order of the statistics: that of the first of these which names exactly those that are written, and else of
+  // the last, which names all that the dialect has. None: every statistic, in the order asked.
+  std::span<const Order> orders = {};
   Quotes quotes = Quotes::kWhereNeeded;
   Digits digits = Digits::kShortest;
   std::string_view missing = "";         // a value that does not exist; a digest has an empty cell
-  std::string_view shape_marks = "(,)";  // before the first dimension, between two, after the last
-  bool op_name_is_escaped = false;       // / \ . and space as _
+  std::span<const ShapeText> shapes = kPlainShape;  // the first is written, each is read
+  std::span<const DtypeWord> dtypes = {};  // how data types are spelled, where not by the catalog's names
+  std::string_view input = "input", output = "output";
+  bool op_name_is_escaped = false;  // / \ . and space as _
+  bool may_lack_count = false;      // the Count behind Shape is always written, and may be missing in what is read
+  Whose whose = Whose::kInRow;
   std::string_view row_end = "\n";
 
   bool takes_further_columns() const { return quotes == Quotes::kWhereNeeded; }
 };
 
+// What stands before a word of DtypeWord; a reader does without it.
+inline constexpr std::string_view kDtypePrefix = "DT_";
+
 const CsvDialect& value_of(Dialect dialect);
 
 // The heading of a statistic's column.
 std::string_view heading(const CsvDialect& dialect, Category category);
+
+// The statistics of a row in the order that the dialect writes them. The error names one that it has no column for.
+Result<Categories> written_order(Dialect dialect, const Categories& categories);
 
 }  // namespace tensorstat

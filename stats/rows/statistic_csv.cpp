@@ -5,7 +5,9 @@
 #include <cmath>
 #include <new>
 
+#include "stats/files/shown.hpp"
 #include "stats/rows/op_name.hpp"
+#include "stats/rows/run_name.hpp"
 
 namespace tensorstat {
 namespace {
@@ -44,26 +46,45 @@ void append_text(std::string& line, std::string_view text, const CsvDialect& dia
 }
 
 void append_shape(std::string& line, const Shape& shape, const CsvDialect& dialect) {
+  const auto& marks = dialect.shapes.front();
   const bool is_quoted = dialect.quotes != Quotes::kNever;
   if (is_quoted) line += '"';
-  line += dialect.shape_marks[0];
+  line += shape.empty() ? marks.none : marks.open;
   for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (i != 0) line += dialect.shape_marks[1];
+    if (i != 0) line += marks.between;
     append_digits(line, shape[i]);
   }
-  line += dialect.shape_marks[2];
+  if (!shape.empty()) line += marks.close;
   if (is_quoted) line += '"';
 }
 
-void append_cell(std::string& line, const Row& row, const Column& column, const CsvDialect& dialect) {
+// A type that is read and not known keeps the word that it had.
+void append_data_type(std::string& line, std::string_view type, const CsvDialect& dialect) {
+  if (dialect.dtypes.empty() || type.starts_with(kDtypePrefix)) return append_text(line, type, dialect);
+  const auto known = std::ranges::find(dialect.dtypes, type, &CsvDialect::DtypeWord::name);
+  if (known == dialect.dtypes.end()) {
+    line += "UNKNOW";
+  } else {
+    line.append(kDtypePrefix).append(known->word);
+  }
+}
+
+// `otherwise`: what stands for a text that the row does not say.
+void append_cell(std::string& line, const Row& row, const Column& column, std::string_view otherwise,
+                 const CsvDialect& dialect) {
   if (column.kind == ColumnKind::kShape) return append_shape(line, row.shape, dialect);
+  if (column.kind == ColumnKind::kDataType) return append_data_type(line, row.data_type, dialect);
+  if (column.kind == ColumnKind::kIo) {
+    const std::string& io = row.identity.io;
+    return append_text(line, io == "input" ? dialect.input : io == "output" ? dialect.output : io, dialect);
+  }
   if (const auto* number = column.number.of(row)) return append_digits(line, *number);
   if (const auto* text = column.text.of(row)) {
     const bool is_escaped = dialect.op_name_is_escaped && text == &row.identity.op_name;
     return append_text(line, is_escaped ? escaped_op_name(*text) : *text, dialect);
   }
   const Cell* cell = row.identity.find(column.name);
-  if (cell == nullptr) return;
+  if (cell == nullptr) return append_text(line, otherwise, dialect);
   if (const auto* number = std::get_if<std::uint64_t>(cell)) return append_digits(line, *number);
   append_text(line, std::get<std::string>(*cell), dialect);
 }
@@ -72,7 +93,7 @@ void append_cell(std::string& line, const Row& row, const Column& column, const 
 void append_real(std::string& line, double value, Digits digits) {
   if (std::isnan(value)) {
     line += "nan";
-  } else if (digits == Digits::kSix) {
+  } else if (digits != Digits::kShortest) {
     append_digits(line, value, std::chars_format::general, 6);  // operator<< of the "C" locale
   } else {
     append_digits(line, value);
@@ -94,18 +115,39 @@ void append_value(std::string& line, ValueKind kind, const Value& value, const C
   }
 }
 
-void append_line(std::string& line, const Row& row, const CsvDialect& dialect, std::span<const Column* const> further) {
+// The Count of a row that has none.
+std::uint64_t element_count(const Shape& shape) {
+  std::uint64_t count = 1;
+  for (const std::uint64_t dimension : shape) count *= dimension;
+  return count;
+}
+
+void append_statistics(std::string& line, const Row& row, const Categories& written, const CsvDialect& dialect) {
+  for (const Category category : written) {
+    const Value* value = row.statistics.find(category);
+    value ? append_value(line, kind(category), *value, dialect) : append_digits(line, element_count(row.shape));
+    line += ',';
+  }
+}
+
+// `written`: the statistics in the dialect's own order; nullptr: as the row has them.
+void append_line(std::string& line, const Row& row, const CsvDialect& dialect, const Categories* written,
+                 std::span<const Column* const> further) {
   for (const auto& headed : dialect.columns) {
-    append_cell(line, row, *headed.column, dialect);
+    append_cell(line, row, *headed.column, headed.otherwise, dialect);
     line += ',';
   }
   const Statistics& found = row.statistics;
-  for (std::size_t i = 0; i < found.categories.size(); ++i) {
-    append_value(line, kind(found.categories[i]), found.values[i], dialect);
-    line += ',';
+  if (written != nullptr) {
+    append_statistics(line, row, *written, dialect);
+  } else {
+    for (std::size_t i = 0; i < found.categories.size(); ++i) {
+      append_value(line, kind(found.categories[i]), found.values[i], dialect);
+      line += ',';
+    }
   }
   for (const Column* column : further) {
-    append_cell(line, row, *column, dialect);
+    append_cell(line, row, *column, "", dialect);
     line += ',';
   }
   line.pop_back();
@@ -126,6 +168,7 @@ Result<CsvText> CsvText::make(RowFormat format) {
     const auto known = further_columns_from(name);
     if (!known) return known.error();
     const Column* column = column_named(name);
+    if (std::ranges::count(text.dialect_->columns, column, &CsvDialect::Headed::column) != 0) continue;
     if (std::ranges::count(text.further_, column) != 0) {
       return Error{Code::kInvalid, "the column '" + name + "' is asked for twice"};
     }
@@ -135,6 +178,9 @@ Result<CsvText> CsvText::make(RowFormat format) {
     return Error{Code::kInvalid, "the dialect " + std::string(name(format.dialect)) + " has no place for the column '" +
                                      format.columns.front() + "'; ours has"};
   }
+  auto written = written_order(format.dialect, format.categories);
+  if (!written) return written.error();
+  text.written_ = *std::move(written);
   text.format_ = std::move(format);
   return text;
 }
@@ -142,13 +188,15 @@ Result<CsvText> CsvText::make(RowFormat format) {
 std::string CsvText::heading() const {
   std::string line;
   for (const auto& headed : dialect_->columns) line.append(headed.heading) += ',';
-  for (const Category category : format_.categories) line.append(tensorstat::heading(*dialect_, category)) += ',';
+  for (const Category category : written_) line.append(tensorstat::heading(*dialect_, category)) += ',';
   for (const Column* column : further_) line.append(column->heading) += ',';
   line.back() = '\n';
   return line;
 }
 
-void CsvText::append(const Row& row, std::string& to) const { append_line(to, row, *dialect_, further_); }
+void CsvText::append(const Row& row, std::string& to) const {
+  append_line(to, row, *dialect_, dialect_->orders.empty() ? nullptr : &written_, further_);
+}
 
 std::string csv_header(const Categories& categories, Dialect dialect) {
   return CsvText::make({dialect, categories, {}})->heading();
@@ -157,7 +205,9 @@ std::string csv_header(const Categories& categories, Dialect dialect) {
 std::string csv_row(const Row& row, Dialect dialect) {
   std::string line;
   line.reserve(160 + row.identity.op_name.size() + 24 * row.statistics.categories.size());
-  append_line(line, row, value_of(dialect), {});
+  const CsvDialect& value = value_of(dialect);
+  const Categories written = value.orders.empty() ? Categories() : *written_order(dialect, row.statistics.categories);
+  append_line(line, row, value, value.orders.empty() ? nullptr : &written, {});
   return line;
 }
 
@@ -165,6 +215,17 @@ struct RowWriter::State {
   CsvText text;
   Sink sink;
   std::string line;
+  std::optional<std::string> run_name;  // of the rows so far, where a file is of one run
+
+  Status check_run(const Identity& who) {
+    if (value_of(text.format().dialect).whose == Whose::kInRow) return {};
+    const std::string name = run_file_name(who);
+    if (!run_name) run_name = name;
+    if (*run_name == name) return {};
+    return Error{Code::kInvalid, "a file of the dialect " + std::string(tensorstat::name(text.format().dialect)) +
+                                     " is of one run of an operator: this one of " + shown(*run_name) +
+                                     ", and not of " + shown(name)};
+  }
 };
 
 RowWriter::RowWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -176,7 +237,7 @@ Result<RowWriter> RowWriter::open(RowFormat format, Sink sink) try {
   auto text = CsvText::make(std::move(format));
   if (!text) return text.error();
   if (Status written = sink(text->heading()); !written) return written.error();
-  return RowWriter(std::make_unique<State>(State{*std::move(text), std::move(sink), {}}));
+  return RowWriter(std::make_unique<State>(State{*std::move(text), std::move(sink), {}, {}}));
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }
@@ -186,6 +247,7 @@ Status RowWriter::write(const Row& row) try {
   if (found.categories != state_->text.format().categories || found.values.size() != found.categories.size()) {
     return Error{Code::kInvalid, "a row has other statistics than the heading"};
   }
+  if (Status same = state_->check_run(row.identity); !same) return same;
   state_->line.clear();
   state_->text.append(row, state_->line);
   return state_->sink(state_->line);

@@ -24,14 +24,19 @@ class CsvText {
  private:
   RowFormat format_;
   const CsvDialect* dialect_ = nullptr;
+  Categories written_;  // in the order of the dialect
   std::vector<const Column*> further_;
 };
+
+// What the heading and the first row of a file say: row_count is 0 or 1.
+Result<RowsRead> read_first_row(const std::string& path);
 
 // A text cell that a spreadsheet would run, or that already is some ' and then such a text, gets a ' in front; so the
 // reader may take one off whenever it sees this form.
 bool wants_apostrophe(std::string_view text);
 
-// The heading and one row of the dialects' common columns, for writers that hold no CsvText.
+// The heading and one row of the dialects' common columns, for writers that hold no CsvText. The dialect has a column
+// for each of the categories.
 std::string csv_header(const Categories& categories, Dialect dialect);
 std::string csv_row(const Row& row, Dialect dialect);
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <new>
 #include <span>
 
@@ -8,8 +9,10 @@
 #include "stats/rows/csv_cut.hpp"
 #include "stats/rows/csv_heading.hpp"
 #include "stats/rows/dump_json.hpp"
-#include "stats/rows/statistic_csv.hpp"
 #include "stats/rows/csv_value.hpp"
+#include "stats/rows/run_name.hpp"
+#include "stats/rows/short_row.hpp"
+#include "stats/rows/statistic_csv.hpp"
 
 namespace tensorstat {
 namespace {
@@ -30,8 +33,12 @@ using Refill = std::function<Result<bool>(std::string& text)>;
 
 class Reader {
  public:
-  Reader(std::string where, std::string_view text, Refill refill, const EachRow& each)
-      : where_(std::move(where)), text_(text), refill_(std::move(refill)), each_(each) {}
+  // `whose`: what the name of the file says, where the rows do not.
+  Reader(std::string where, std::string_view text, Refill refill, Identity whose, const EachRow& each)
+      : where_(std::move(where)), text_(text), refill_(std::move(refill)), whose_(std::move(whose)), each_(each) {}
+
+  // What was read so far.
+  const RowsRead& read() const { return read_; }
 
   Result<RowsRead> run() {
     if (Status begun = read_heading(); !begun) return begun.error();
@@ -157,14 +164,13 @@ class Reader {
   // Reads the row at the beginning of the text as one of the candidate's dialect.
   Fault understand(const Candidate& candidate, Row& row) {
     const CsvDialect& dialect = *candidate.dialect;
-    const bool is_quoted = dialect.quotes == Quotes::kWhereNeeded;
-    const CutFault cut =
-        is_quoted ? cut_record(text_, cut_) : cut_bare_row(text_, candidate.fields.size(), dialect, cut_);
+    const CutFault cut = cut_row(candidate);
     if (!cut.what.empty()) return {std::string(cut.what), 0, cut.wants_more_text};
     if (cut_.views.size() != candidate.fields.size()) {
       return {std::to_string(cut_.views.size()) + " fields where the heading has " +
               std::to_string(candidate.fields.size())};
     }
+    if (dialect.whose == Whose::kInFileName) row.identity = whose_;
     row.identity.more.clear();
     row.statistics.categories.clear();
     row.statistics.values.clear();
@@ -179,6 +185,15 @@ class Reader {
     return {};
   }
 
+  CutFault cut_row(const Candidate& candidate) {
+    const CsvDialect& dialect = *candidate.dialect;
+    if (dialect.quotes == Quotes::kWhereNeeded) return cut_record(text_, cut_);
+    if (!dialect.may_lack_count) return cut_bare_row(text_, candidate.fields.size(), dialect, cut_);
+    const CutFault cut = cut_at_commas(text_, cut_);
+    if (cut.what.empty()) fill_short_row(candidate.fields, dialect.missing, cut_.views);
+    return cut;
+  }
+
   static std::string not_like(std::string_view heading, std::string_view text, std::string_view rest) {
     return std::string(heading) + " is \"" + shown(text) + "\"" + std::string(rest);
   }
@@ -188,8 +203,12 @@ class Reader {
                                const CsvDialect& dialect, Row& row) {
     if (column.kind == ColumnKind::kShape) {
       auto shape = shape_from(text, dialect);
-      const char marks[] = {dialect.shape_marks[0], '2', dialect.shape_marks[1], '3', dialect.shape_marks[2], '\0'};
-      if (!shape) return not_like(heading, text, std::string(", not like ") + marks);
+      const auto& marks = dialect.shapes.front();
+      if (!shape) {
+        std::string like = ", not like ";
+        like.append(marks.open).append("2").append(marks.between).append("3").append(marks.close);
+        return not_like(heading, text, like);
+      }
       row.shape = *std::move(shape);
       return {};
     }
@@ -207,9 +226,12 @@ class Reader {
     if (dialect.quotes == Quotes::kWhereNeeded && text.starts_with('\'') && wants_apostrophe(text)) {
       text.remove_prefix(1);
     }
-    if (column.kind == ColumnKind::kIo && text != "input" && text != "output") {
-      return not_like(heading, text, ", neither input nor output");
+    if (column.kind == ColumnKind::kIo) {
+      if (text == dialect.input) text = "input";
+      if (text == dialect.output) text = "output";
+      if (text != "input" && text != "output") return not_like(heading, text, ", neither input nor output");
     }
+    if (column.kind == ColumnKind::kDataType) text = data_type_from(text, dialect);
     if (column.is_further) {
       row.identity.set(column.name, std::string(text));
     } else {
@@ -234,6 +256,7 @@ class Reader {
   std::string buffer_;     // where the text comes in pieces
   std::string_view text_;  // what is left of it
   const Refill refill_;
+  const Identity whose_;
   const EachRow& each_;
   RowsRead read_;
   std::vector<Candidate> candidates_;
@@ -246,8 +269,21 @@ class Reader {
 
 }  // namespace
 
+namespace {
+
+// The run that a file's name tells of; of another name, the file as the operator.
+Identity run_or_file(std::string_view path) {
+  if (auto run = identity_of_run(path)) return *std::move(run);
+  Identity file;
+  file.op_name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+  if (file.op_name.ends_with(".csv")) file.op_name.resize(file.op_name.size() - 4);
+  return file;
+}
+
+}  // namespace
+
 Result<RowsRead> read_rows(std::string_view text, const EachRow& each) try {
-  if (!is_dump_json(text)) return Reader("statistic.csv", text, nullptr, each).run();
+  if (!is_dump_json(text)) return Reader("statistic.csv", text, nullptr, {}, each).run();
   const NextPiece next = [&](std::string& piece) -> Result<bool> {
     piece += text.substr(0, kPieceBytes);
     text.remove_prefix(std::min(text.size(), kPieceBytes));
@@ -258,24 +294,54 @@ Result<RowsRead> read_rows(std::string_view text, const EachRow& each) try {
   return out_of_memory();
 }
 
-Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each) try {
-  const auto file = RandomFile::open(path);
+namespace {
+
+Result<Refill> refill_from(const std::string& path) {
+  auto file = RandomFile::open(path);
   if (!file) return file.error();
-  std::uint64_t offset = 0;
-  const auto refill = [&](std::string& text) -> Result<bool> {
+  const auto held = std::make_shared<const RandomFile>(*std::move(file));
+  return Refill([held, offset = std::uint64_t{0}](std::string& text) mutable -> Result<bool> {
     // As much again as there is, so that a long row costs no more than its length.
-    const std::size_t more = std::min<std::uint64_t>(std::max(kPieceBytes, text.size()), file->size_bytes() - offset);
+    const std::size_t more = std::min<std::uint64_t>(std::max(kPieceBytes, text.size()), held->size_bytes() - offset);
     const std::size_t before = text.size();
     text.resize(before + more);
-    Status read = file->read_at(offset, std::as_writable_bytes(std::span(text).subspan(before)));
+    Status read = held->read_at(offset, std::as_writable_bytes(std::span(text).subspan(before)));
     if (!read) return read.error();
     offset += more;
     return more != 0;
-  };
-  std::string beginning(std::min<std::uint64_t>(file->size_bytes(), kMostBlanks), '\0');
-  if (Status read = file->read_at(0, std::as_writable_bytes(std::span(beginning))); !read) return read.error();
-  if (is_dump_json(beginning)) return read_dump_json(printable(path), refill, each);
-  return Reader(printable(path), {}, refill, each).run();
+  });
+}
+
+// What a file begins with.
+Result<std::string> beginning_of(const std::string& path) {
+  const auto file = RandomFile::open(path);
+  if (!file) return file.error();
+  std::string text(std::min<std::uint64_t>(file->size_bytes(), kMostBlanks), '\0');
+  if (Status read = file->read_at(0, std::as_writable_bytes(std::span(text))); !read) return read.error();
+  return text;
+}
+
+}  // namespace
+
+Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each) try {
+  const auto beginning = beginning_of(path);
+  if (!beginning) return beginning.error();
+  auto refill = refill_from(path);
+  if (!refill) return refill.error();
+  if (is_dump_json(*beginning)) return read_dump_json(printable(path), *refill, each);
+  return Reader(printable(path), {}, *std::move(refill), run_or_file(path), each).run();
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
+Result<RowsRead> read_first_row(const std::string& path) try {
+  auto refill = refill_from(path);
+  if (!refill) return refill.error();
+  const EachRow stop = [](Row&&) { return Status(Error{Code::kInvalid, "enough"}); };
+  Reader reader(printable(path), {}, *std::move(refill), {}, stop);
+  auto all = reader.run();
+  if (reader.read().row_count == 0) return all;
+  return reader.read();
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of statistics: whose tensor it was, and what was found. Written and read in every dialect of statistic.csv.
+// Rows of statistics: whose tensor it was, and what was found. Written and read in every dialect of statistic.csv, and
+// of the csv that CANN writes for each run of an operator.
 //
 //   auto writer = RowWriter::open({.dialect = Dialect::kOurs, .categories = all_categories()}, sink);
 //   if (writer) writer->write(row);
@@ -54,7 +55,7 @@ struct Row {
   Statistics statistics;
 };
 
-// How statistic.csv is written. Each dialect is one value in stats/rows/dialects.cpp.
+// How rows are written. Each dialect is one value in stats/rows/dialects.cpp.
 //   kOurs          RFC 4180 with LF: shortest digits that read back as the same value, quotes where
 //                  needed, nothing after the last field. A text cell a spreadsheet would run as a
 //                  formula (it starts with = + - @ TAB or CR) gets a ' in front, which the reader
@@ -64,13 +65,23 @@ struct Row {
 //                  Shape is quoted; nothing is escaped. A value that does not exist is `null`.
 //   kMindsporeNext the bytes of later versions: the same, with the operator name as it is and
 //                  Shape as "[2,3]".
-// In MindSpore's dialects a control character in a text becomes _, so that a row stays one line.
+//   kCann          the csv that CANN's dump (acl.json, TorchAir) writes for each run of an operator. The file's name says
+//                  whose the rows are, {op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}.csv. Statistics come in
+//                  CANN's order, whatever the order asked: with exactly max, min, avg and the counts of NaN and Inf,
+//                  Count stands behind Avg Value, else behind Shape; it is always written. Data types are DT_FLOAT,
+//                  shapes 2x3 and - of a scalar, nothing is quoted. Reals have 6 significant digits, integers all. A
+//                  value that does not exist is NA. Other statistics than those, l2norm and count have no column.
+//   kMsprobeO2     the statistic.csv that msprobe makes of those files: the same with the identity in each row, in
+//                  msprobe's order, with md5 and without count.
+// In the dialects other than ours a control character in a text becomes _, so that a row stays one line.
 //
 // TENSORSTAT_DIALECTS(ROW): ROW(id, name, value)
-#define TENSORSTAT_DIALECTS(ROW)                      \
-  ROW(kOurs, "ours", kOurDialect)                     \
-  ROW(kMindspore27, "mindspore-2.7", kMindspore27Csv) \
-  ROW(kMindsporeNext, "mindspore-next", kMindsporeNextCsv)
+#define TENSORSTAT_DIALECTS(ROW)                           \
+  ROW(kOurs, "ours", kOurDialect)                          \
+  ROW(kMindspore27, "mindspore-2.7", kMindspore27Csv)      \
+  ROW(kMindsporeNext, "mindspore-next", kMindsporeNextCsv) \
+  ROW(kCann, "cann", kCannCsv)                             \
+  ROW(kMsprobeO2, "msprobe-o2", kMsprobeO2Csv)
 
 #define TENSORSTAT_ID(id, ...) id,
 enum class Dialect : std::uint8_t { TENSORSTAT_DIALECTS(TENSORSTAT_ID) };
@@ -81,13 +92,14 @@ std::optional<Dialect> dialect_from(std::string_view name);
 std::vector<std::string_view> dialect_names();
 
 // The names of the columns that a row of dialect kOurs may have after the statistics: "path", "rank", "graph",
-// "iteration", "tensor", and "crc32" and "xor", msprobe's checksums. A row that does not say has an empty cell there.
+// "iteration", "tensor", "format" (NCHW, ND), and "crc32" and "xor", msprobe's checksums. A row that does not say has an
+// empty cell there.
 std::vector<std::string_view> further_columns();
 
 // What the rows of one file have in common.
 struct RowFormat {
   Dialect dialect = Dialect::kOurs;
-  Categories categories = {};            // the statistics, in this order
+  Categories categories = {};            // the statistics, in this order, but for dialects that have their own
   std::vector<std::string> columns = {};  // of further_columns(), each once, after the statistics
 };
 
@@ -97,13 +109,15 @@ class RowWriter {
   // Gets whole lines, each ending in LF. Its error is returned by the call that wrote them.
   using Sink = std::function<Status(std::string_view lines)>;
 
-  // Writes the heading. kInvalid: a column that is not known, comes twice, or that the dialect has no place for.
+  // Writes the heading. kInvalid: a column that is not known, comes twice, or that the dialect has no place for; a
+  // statistic that the dialect has no column for.
   static Result<RowWriter> open(RowFormat format, Sink sink);
   RowWriter(RowWriter&&) noexcept;
   RowWriter& operator=(RowWriter&&) noexcept;
   ~RowWriter();
 
-  // One call of the sink. kInvalid where the row's categories are not the format's; nothing is written then.
+  // One call of the sink. kInvalid where the row's categories are not the format's, or, of kCann, where the row is of
+  // another run than those before it; nothing is written then.
   Status write(const Row& row);
 
  private:
@@ -123,7 +137,11 @@ struct RowsRead {
 // Gets each row, in order. An error ends the reading and is what the reader returns.
 using EachRow = std::function<Status(Row&& row)>;
 
-// Reads a whole statistic.csv of any dialect. The heading and the first row tell which it is. A text that begins with {
+// The name of the file that holds a row: "statistic.csv", or of kCann the one that says whose the rows are, with
+// / \ . and space in the operator's type and name as _. May be longer than the 255 bytes that a file's name can have.
+std::string file_name(Dialect dialect, const Identity& identity);
+
+// Reads a whole file of rows in any dialect. The heading and the first row tell which it is. A text that begins with {
 // is read as msprobe's dump.json: each tensor is a row of its own categories, which stats/rows/dump_json.hpp describes.
 //
 // Strict: the heading must be known, and every row must have its fields, its quotes and its LF in one dialect
@@ -132,7 +150,9 @@ using EachRow = std::function<Status(Row&& row)>;
 //
 // A value is read as its category says (ValueKind): an element as an integer where the dtype is one and it was written
 // as one, else as binary64; a count as uint64; a digest from its digits. An empty cell, and the dialect's word for it,
-// is no value. -nan is nan. Of an empty text in a further column the row says nothing.
+// is no value. -nan is nan. Of an empty text in a further column the row says nothing. What CANN leaves out of its rows
+// is tolerated (stats/rows/short_row.hpp). A text has no name, so that rows of kCann have no identity there but io and
+// slot; read_rows_of_file takes it from the name.
 Result<RowsRead> read_rows(std::string_view text, const EachRow& each);
 
 // The same of a regular file, in pieces: memory does not grow with the file, only with its longest row, which may

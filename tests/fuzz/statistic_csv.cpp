@@ -30,7 +30,7 @@ std::string written(const std::vector<Row>& rows, const RowFormat& format) {
     std::string line;
     csv->append(row, line);
     const bool one_line = std::count(line.begin(), line.end(), '\n') == 1 && line.back() == '\n';
-    demand(one_line || dialect == Dialect::kOurs, "a row of MindSpore's is one line");
+    demand(one_line || dialect == Dialect::kOurs, "a row of the dialects that escape nothing is one line");
     text += line;
   }
   return text;
@@ -48,6 +48,9 @@ void statistic_csv(Input text) {
   if (!readable) return;
   for (const auto dialect : {Dialect::kMindspore27, Dialect::kMindsporeNext}) {
     static_cast<void>(written(rows, {dialect, content.categories, {}}));
+  }
+  if (content.dialect == Dialect::kCann || content.dialect == Dialect::kMsprobeO2) {
+    static_cast<void>(written(rows, {*content.dialect, content.categories, content.columns}));
   }
   // Ours holds everything that any dialect can say.
   const auto ours = written(rows, {Dialect::kOurs, content.categories, content.columns});

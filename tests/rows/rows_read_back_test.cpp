@@ -8,6 +8,7 @@
 #include <random>
 #include <tensorstat/rows.hpp>
 
+#include "stats/rows/dialect.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
@@ -47,6 +48,19 @@ Row row_of(const Categories& categories, std::mt19937& random) {
   return row;
 }
 
+// Those of the catalog that the dialect has a column for.
+Categories categories_of(Dialect dialect) {
+  Categories had;
+  for (const Category category : every_category()) {
+    const auto writer = RowWriter::open({dialect, {category}, {}}, [](std::string_view) { return Status(); });
+    if (writer) had.push_back(category);
+  }
+  return had;
+}
+
+// Rows of one run of an operator: a file of CANN's holds no others, and does not say in its text whose they are.
+bool is_of_one_run(Dialect dialect) { return file_name(dialect, {}) != "statistic.csv"; }
+
 std::string written(const RowFormat& format, const std::vector<Row>& rows) {
   std::string text;
   auto writer = RowWriter::open(format, [&](std::string_view lines) { return text += lines, Status(); });
@@ -76,16 +90,22 @@ TEST(RowsReadBack, InEveryDialectWithEveryStatistic) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   for (const std::string_view each : dialect_names()) {
-    const RowFormat format{*dialect_from(each), every_category(), {}};
+    const Dialect dialect = *dialect_from(each);
+    const RowFormat format{dialect, categories_of(dialect), {}};
+    EXPECT_EQ(format.categories.size(), each == "cann" || each == "msprobe-o2" ? 8u : every_category().size());
     std::vector<Row> rows;
-    for (int i = 0; i < 200; ++i) rows.push_back(row_of(format.categories, random));
+    for (int i = 0; i < 200; ++i) {
+      rows.push_back(row_of(format.categories, random));
+      if (!is_of_one_run(dialect)) continue;
+      rows.back().identity = {"Tensor", "", 0, 0, 0, rows.back().identity.io, rows.back().identity.slot};
+    }
     const std::string text = written(format, rows);
     const Got back = read_text(text);
     EXPECT_EQ(back.read.dialect, format.dialect) << each;
-    EXPECT_EQ(back.read.categories, format.categories);
+    EXPECT_EQ(back.read.categories, *written_order(dialect, format.categories));
     EXPECT_EQ(back.read.row_count, rows.size());
     ASSERT_EQ(back.rows.size(), rows.size());
-    EXPECT_EQ(written(format, back.rows), text) << each;
+    EXPECT_EQ(written({dialect, back.read.categories, {}}, back.rows), text) << each;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       EXPECT_EQ(back.rows[i].shape, rows[i].shape);
       EXPECT_EQ(back.rows[i].identity.timestamp_us, rows[i].identity.timestamp_us);
@@ -155,7 +175,9 @@ TEST(RowsReadBack, FromAFileInPieces) {
   std::mt19937 random(2);
   const ScratchFolder folder;
   for (const std::string_view each : dialect_names()) {
-    const RowFormat format{*dialect_from(each), {Category::kMax, Category::kMd5}, {}};
+    const Dialect dialect = *dialect_from(each);
+    if (is_of_one_run(dialect)) continue;  // a row has no text that could be long
+    const RowFormat format{dialect, {Category::kMax, Category::kMd5}, {}};
     std::vector<Row> rows;
     for (int i = 0; i < 20'000; ++i) {
       rows.push_back(row_of(format.categories, random));

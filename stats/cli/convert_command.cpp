@@ -1,0 +1,138 @@
+#include "stats/cli/convert_command.hpp"
+
+#include <map>
+#include <tensorstat/rows.hpp>
+
+#include "stats/cli/arguments.hpp"
+#include "stats/cli/options.hpp"
+#include "stats/cli/row_files.hpp"
+#include "stats/cli/row_target.hpp"
+#include "stats/cli/staged_folder.hpp"
+#include "stats/files/folders.hpp"
+#include "stats/files/shown.hpp"
+
+namespace tensorstat::cli {
+namespace {
+
+constexpr const char* kAfterwards = R"(Examples:
+  tensorstat convert statistic.csv -o ours.csv --to ours
+  tensorstat convert run -o converted --to mindspore-2.7      each folder of run that has rows, as converted/...
+  tensorstat convert dump/20261122 -o cann_as_rows --to ours  the csv files of a folder in one statistic.csv
+  tensorstat convert statistic.csv -o runs --to cann          a csv for each run of an operator
+
+OUT is a file where one file is converted into one and OUT ends in .csv, else a folder; it must not be there
+yet, or be an empty folder. It appears when everything is in it. What the other dialect has no form for is
+said on stderr: each row where few are concerned, else their number and the first. Exit status: 0 done, 2
+wrong usage, 3 some input could not be read (the others, and the rows before the fault, are converted), 5
+the output could not be written.)";
+
+using Folders = std::map<std::string, std::vector<std::string>>;  // of rows, by what it is called below OUT
+
+class Conversion {
+ public:
+  Conversion(Dialect to, Console& console) : to_(to), console_(console) {}
+
+  // Rows of all these files, into a folder that is there. An error is of the output.
+  Status convert(const std::vector<std::string>& files, const std::string& folder) {
+    RowFormat format{to_, {}, {}};
+    for (const std::string& file : files) {
+      const auto first = read_first_row(file);
+      if (!first) continue;  // said below
+      add_once(format.categories, first->categories);
+      add_once(format.columns, first->columns);
+    }
+    const auto target = make_target(folder, std::move(format), losses_);
+    for (const std::string& file : files) {
+      Status written;
+      const auto read = read_rows_of_file(file, [&](Row&& row) { return written = target->carry(std::move(row)); });
+      if (!written) return written;
+      if (!read) complain(read.error());
+    }
+    if (Status finished = target->finish(); !finished) return finished;
+    rows_ += target->rows;
+    files_ += target->files;
+    return {};
+  }
+
+  void complain(const Error& error) {
+    console_.say(error.message);
+    exit_ = kNotRead;
+  }
+
+  bool is_sound() const { return exit_ == kDone; }
+  bool has_rows() const { return rows_ != 0; }
+
+  int report(std::size_t read) const {
+    for (const std::string& line : losses_.words()) console_.say(line);
+    console_.say(std::to_string(rows_) + " rows of " + std::to_string(read) + " files converted, into " +
+                 std::to_string(files_));
+    return exit_;
+  }
+
+ private:
+  const Dialect to_;
+  Console& console_;
+  Losses losses_;
+  std::uint64_t rows_ = 0, files_ = 0;
+  int exit_ = kDone;
+};
+
+// One folder for each that has files; OUT itself where all are in one.
+Status convert_all(const Folders& folders, const std::string& below, Conversion& conversion) {
+  for (const auto& [relative, files] : folders) {
+    const std::string folder = relative.empty() ? below : below + "/" + relative;
+    if (const auto unmade = make_folders(folder)) {
+      return Error{Code::kUnwritable, "the folder " + printable(unmade->folder) + " cannot be made: " +
+                                          std::generic_category().message(unmade->error)};
+    }
+    if (Status converted = conversion.convert(files, folder); !converted) return converted;
+  }
+  return {};
+}
+
+}  // namespace
+
+CLI::App* add_convert_command(CLI::App& app, ConvertArguments& arguments) {
+  CLI::App* convert = app.add_subcommand(
+      "convert", "Rewrite rows of statistics in another dialect, and say what it has no form for");
+  convert->add_option("PATH", arguments.paths,
+                      "Files of rows, and folders: each statistic.csv and each csv of an operator's run in them")
+      ->type_name("")
+      ->required();
+  convert->add_option("-o,--output", arguments.output, "The new file or folder, which must not be there yet")
+      ->type_name("OUT")
+      ->required();
+  Choices<Dialect> dialects;
+  for (const std::string_view each : dialect_names()) dialects.emplace_back(each, *dialect_from(each));
+  add_choice(*convert, "--to", arguments.to, dialects, "The dialect")
+      ->type_name(CLI::detail::join(dialect_names(), "|"))
+      ->required();
+  convert->footer(kAfterwards);
+  return convert;
+}
+
+int run_convert(const ConvertArguments& arguments, Console& console) {
+  Conversion conversion(arguments.to, console);
+  std::vector<Error> faults;
+  const auto files = find_row_files(arguments.paths, faults);
+  for (const Error& fault : faults) conversion.complain(fault);
+  if (files.empty()) return kNotRead;
+  Folders folders;
+  for (const RowFile& file : files) folders[file.folder].push_back(file.path);
+
+  const auto fail = [&](const Error& error) {
+    console.say(error.message);
+    return kNotWritten;
+  };
+  const std::string name = file_name(arguments.to, {});
+  const bool is_one_file = name == "statistic.csv" && arguments.output.ends_with(".csv") && folders.size() == 1 &&
+                           folders.count("") == 1;
+  auto staged = StagedFolder::open(arguments.output);
+  if (!staged) return fail(staged.error());
+  if (Status converted = convert_all(folders, staged->path(), conversion); !converted) return fail(converted.error());
+  if (!conversion.has_rows() && !conversion.is_sound()) return conversion.report(files.size());  // nothing to leave
+  if (Status placed = staged->place(is_one_file ? name : ""); !placed) return fail(placed.error());
+  return conversion.report(files.size());
+}
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,24 @@
+// `tensorstat convert`: rows of statistics from one dialect into another.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <tensorstat/rows.hpp>
+#include <vector>
+
+#include "stats/cli/console.hpp"
+
+namespace tensorstat::cli {
+
+struct ConvertArguments {
+  std::vector<std::string> paths;
+  std::string output;
+  Dialect to = Dialect::kOurs;
+};
+
+CLI::App* add_convert_command(CLI::App& app, ConvertArguments& arguments);
+
+// The exit status.
+int run_convert(const ConvertArguments& arguments, Console& console);
+
+}  // namespace tensorstat::cli

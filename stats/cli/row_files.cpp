@@ -1,0 +1,55 @@
+#include "stats/cli/row_files.hpp"
+
+#include <filesystem>
+#include <system_error>
+
+#include "stats/files/folders.hpp"
+#include "stats/files/shown.hpp"
+#include "stats/rows/run_name.hpp"
+
+namespace tensorstat::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool has_name_of_rows(const std::string& path) {
+  return fs::path(path).filename() == "statistic.csv" || identity_of_run(path).has_value();
+}
+
+void find_below(const std::string& folder, const std::string& relative, std::vector<RowFile>& files,
+                std::vector<Error>& faults) {
+  for (const FolderEntry& entry : entries_of(folder, faults)) {
+    const std::string name = fs::path(entry.path).filename().string();
+    if (entry.is_folder) {
+      if (!name.starts_with('.')) find_below(entry.path, relative.empty() ? name : relative + "/" + name, files, faults);
+    } else if (has_name_of_rows(entry.path)) {
+      files.push_back({entry.path, relative});
+    }
+  }
+}
+
+}  // namespace
+
+bool is_row_file(const std::string& path) {
+  std::error_code ignored;
+  return path.ends_with(".csv") && !fs::is_directory(path, ignored);
+}
+
+std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::vector<Error>& faults) {
+  std::vector<RowFile> files;
+  for (const std::string& path : paths) {
+    std::error_code ignored;
+    if (!fs::is_directory(path, ignored)) {
+      files.push_back({path, ""});
+      continue;
+    }
+    const std::size_t before = files.size(), faults_before = faults.size();
+    find_below(path, "", files, faults);
+    if (files.size() == before && faults.size() == faults_before) {
+      faults.push_back({Code::kUnreadable, printable(path) + ": holds no statistic.csv and no csv of an operator's run"});
+    }
+  }
+  return files;
+}
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,156 @@
+#include "stats/cli/row_target.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "stats/files/growing_file.hpp"
+
+namespace tensorstat::cli {
+namespace {
+
+constexpr std::size_t kMostNameBytes = 255;
+
+// A file, and what carries rows into it.
+class OpenFile {
+ public:
+  static Result<std::unique_ptr<OpenFile>> create(const std::string& path, const RowFormat& format, Losses& losses) {
+    auto file = GrowingFile::create(path);
+    if (!file) return file.error();
+    auto open = std::unique_ptr<OpenFile>(new OpenFile(*std::move(file)));
+    auto carrier = RowCarrier::open(
+        format, [to = &open->file_](std::string_view lines) { return to->write(lines); }, losses);
+    if (!carrier) return carrier.error();
+    open->carrier_.emplace(*std::move(carrier));
+    return open;
+  }
+
+  Status carry(Row&& row) { return carrier_->carry(std::move(row)); }
+  Status finish() {
+    if (Status carried = carrier_->finish(); !carried) return carried;
+    return file_.close();
+  }
+  std::uint64_t rows() const { return carrier_->rows(); }
+
+ private:
+  explicit OpenFile(GrowingFile file) : file_(std::move(file)) {}
+
+  GrowingFile file_;
+  std::optional<RowCarrier> carrier_;
+};
+
+class OneFile : public RowTarget {
+ public:
+  OneFile(std::string path, RowFormat format, Losses& losses)
+      : path_(std::move(path)), format_(std::move(format)), losses_(losses) {}
+
+  Status carry(Row&& row) override {
+    if (Status open = begin(); !open) return open;
+    return file_->carry(std::move(row));
+  }
+
+  Status finish() override {
+    if (Status open = begin(); !open) return open;  // a heading without rows
+    if (Status done = file_->finish(); !done) return done;
+    rows = file_->rows();
+    files = 1;
+    return {};
+  }
+
+ private:
+  Status begin() {
+    if (file_ != nullptr) return {};
+    auto created = OpenFile::create(path_, format_, losses_);
+    if (!created) return created.error();
+    file_ = *std::move(created);
+    return {};
+  }
+
+  const std::string path_;
+  const RowFormat format_;
+  Losses& losses_;
+  std::unique_ptr<OpenFile> file_;
+};
+
+class FileForEachRun : public RowTarget {
+ public:
+  FileForEachRun(std::string folder, RowFormat format, Losses& losses)
+      : folder_(std::move(folder)), format_(std::move(format)), losses_(losses) {}
+
+  Status carry(Row&& row) override {
+    if (!is_of_this_run(row.identity)) {
+      if (Status done = finish(); !done) return done;
+      if (Status begun = begin(row); !begun) return begun;
+    }
+    seen_.emplace(row.identity.io, row.identity.slot);
+    if (file_ == nullptr) return {};  // it has no name
+    const std::uint64_t time = std::exchange(row.identity.timestamp_us, run_.timestamp_us);
+    if (time != run_.timestamp_us) {
+      losses_.changed("Timestamp", row, std::to_string(time), std::to_string(run_.timestamp_us));
+    }
+    return file_->carry(std::move(row));
+  }
+
+  Status finish() override {
+    has_run_ = false;
+    if (file_ == nullptr) return {};
+    if (Status done = file_->finish(); !done) return done;
+    rows += file_->rows();
+    files += 1;
+    file_.reset();
+    return {};
+  }
+
+ private:
+  bool is_of_this_run(const Identity& who) const {
+    return has_run_ && who.op_type == run_.op_type && who.op_name == run_.op_name && who.task_id == run_.task_id &&
+           who.stream_id == run_.stream_id && seen_.count({who.io, who.slot}) == 0;
+  }
+
+  Status begin(const Row& row) {
+    run_ = row.identity;
+    has_run_ = true;
+    seen_.clear();
+    std::string name;
+    do {
+      name = file_name(format_.dialect, run_);
+    } while (is_taken(name) && ++run_.timestamp_us != 0);
+    if (name.size() > kMostNameBytes) {
+      losses_.refused(row, "a file's name of " + std::to_string(name.size()) + " bytes is longer than 255");
+      return {};
+    }
+    // The heading is of the statistics that the run has.
+    RowFormat format = format_;
+    format.categories = row.statistics.categories;
+    auto created = OpenFile::create(folder_ + "/" + name, format, losses_);
+    if (!created) return created.error();
+    file_ = *std::move(created);
+    return {};
+  }
+
+  bool is_taken(const std::string& name) const {
+    std::error_code ignored;
+    return std::filesystem::exists(folder_ + "/" + name, ignored);
+  }
+
+  const std::string folder_;
+  const RowFormat format_;
+  Losses& losses_;
+  bool has_run_ = false;
+  Identity run_;
+  std::set<std::pair<std::string, std::uint64_t>> seen_;  // inputs and outputs
+  std::unique_ptr<OpenFile> file_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowTarget> make_target(const std::string& folder, RowFormat format, Losses& losses) {
+  const std::string name = file_name(format.dialect, {});
+  if (name == "statistic.csv") return std::make_unique<OneFile>(folder + "/" + name, std::move(format), losses);
+  return std::make_unique<FileForEachRun>(folder, std::move(format), losses);
+}
+
+}  // namespace tensorstat::cli

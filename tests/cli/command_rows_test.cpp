@@ -1,0 +1,106 @@
+// The command shows rows of statistics that were written before, of every dialect, as it shows tensors.
+#include <gtest/gtest.h>
+
+#include <tensorstat/rows.hpp>
+
+#include "tests/support/command_run.hpp"
+#include "tests/support/npy_files.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+namespace tensorstat {
+namespace {
+
+using test::holds;
+using test::run;
+
+const std::string kCannName = "Conv2D.Default_net_Conv2D-op1.7.3.1725960383079645.csv";
+
+std::string text_in(Dialect dialect, Categories categories, std::vector<Value> values) {
+  Row row;
+  row.identity = {"Conv2D", "Default_net_Conv2D-op1", 7, 3, 1725960383079645, "output", 1};
+  row.data_size_bytes = 24;
+  row.data_type = "float32";
+  row.shape = {2, 3};
+  row.statistics = {categories, std::move(values)};
+  std::string text;
+  auto writer =
+      RowWriter::open({dialect, std::move(categories), {}}, [&](std::string_view lines) { return text += lines, Status(); });
+  EXPECT_TRUE(writer && writer->write(row));
+  return text;
+}
+
+TEST(CommandRows, OfEveryDialectInEveryFormat) {
+  for (const std::string_view each : dialect_names()) {
+    const Dialect dialect = *dialect_from(each);
+    const ScratchFolder folder;
+    const std::string name = file_name(dialect, {.op_type = "Conv2D", .op_name = "Default_net_Conv2D-op1", .task_id = 7,
+                                                 .stream_id = 3, .timestamp_us = 1725960383079645});
+    std::ofstream(folder / name) << text_in(dialect, {Category::kMax, Category::kNanCount}, {1.5, std::uint64_t{2}});
+    const auto table = run(folder, name);
+    EXPECT_EQ(table.exit, 0) << table.err;
+    EXPECT_TRUE(holds(table.out, name + "::Default_net_Conv2D-op1.output.1  float32  (2,3)")) << table.out;
+    EXPECT_TRUE(holds(table.out, "1.5")) << table.out;
+    const auto csv = run(folder, name + " --format csv");
+    EXPECT_TRUE(holds(csv.out, "Conv2D,Default_net_Conv2D-op1,7,3,1725960383079645,output,1,24,float32,\"(2,3)\"")) << csv.out;
+    const auto json = run(folder, name + " --format json");
+    EXPECT_TRUE(holds(json.out, "\"op_name\":\"Default_net_Conv2D-op1\"")) << json.out;
+    EXPECT_TRUE(holds(json.out, "\"max\":1.5")) << json.out;
+    EXPECT_TRUE(holds(json.out, "\"nan count\":2")) << json.out;
+  }
+}
+
+TEST(CommandRows, TheStatisticsAreThoseOfTheFilesOrThoseAsked) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "a.csv") << text_in(Dialect::kOurs, {Category::kMax}, {1.5});
+  std::ofstream(folder / "b.csv") << text_in(Dialect::kMindspore27, {Category::kMin}, {0.25});
+  const auto both = run(folder, "a.csv b.csv --format csv");
+  EXPECT_TRUE(holds(both.out, "Shape,Max Value,Min Value\n")) << both.out;
+  EXPECT_TRUE(holds(both.out, ",1.5,\n")) << both.out;
+  EXPECT_TRUE(holds(both.out, ",,0.25\n")) << both.out;
+  const auto asked = run(folder, "a.csv b.csv --format csv --stats min,var");
+  EXPECT_TRUE(holds(asked.out, "Shape,Min Value,Var Value\n")) << asked.out;
+  EXPECT_TRUE(holds(asked.out, ",0.25,\n")) << asked.out;
+}
+
+TEST(CommandRows, FoldersAndFormatAreColumns) {
+  const ScratchFolder folder;
+  std::filesystem::create_directories(folder / "run/rank_3/net/1/20");
+  std::ofstream(folder / ("run/rank_3/net/1/20/" + kCannName)) << text_in(Dialect::kCann, {Category::kMax}, {1.5});
+  const auto ran = run(folder, "'run/**/*.csv' --format csv --columns rank,graph,iteration,format");
+  EXPECT_TRUE(holds(ran.out, "Count,Max Value,Rank,Graph,Iteration,Format\n")) << ran.out << ran.err;
+  EXPECT_TRUE(holds(ran.out, ",6,1.5,3,1,20,ND\n")) << ran.out;
+}
+
+TEST(CommandRows, ConditionsAreJudgedByWhatTheRowsHave) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "a.csv") << text_in(Dialect::kOurs, {Category::kMax, Category::kNanCount}, {1.5, std::uint64_t{2}});
+  const auto found = run(folder, "a.csv --fail-on nan");
+  EXPECT_EQ(found.exit, 1);
+  EXPECT_TRUE(holds(found.err, "the first: a.csv::Default_net_Conv2D-op1.output.1 (nan: nan count is 2)")) << found.err;
+  EXPECT_EQ(run(folder, "a.csv --fail-on 'max>2'").exit, 0);
+  EXPECT_TRUE(holds(run(folder, "a.csv --where 'max>1'").out, "op1.output.1"));
+  EXPECT_FALSE(holds(run(folder, "a.csv --where 'max>2'").out, "op1.output.1"));
+  const auto lacking = run(folder, "a.csv --fail-on 'l2norm>2'");
+  EXPECT_EQ(lacking.exit, 2);
+  EXPECT_TRUE(holds(lacking.err, "the rows do not have l2norm")) << lacking.err;
+}
+
+TEST(CommandRows, WhatIsNoFileOfRowsIsSaid) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "a.csv") << text_in(Dialect::kOurs, {Category::kMax}, {1.5});
+  std::ofstream(folder / "torn.csv") << text_in(Dialect::kOurs, {Category::kMax}, {1.5}) << "Conv";
+  std::ofstream(folder / "x.csv") << "1,2\n";
+  std::ofstream(folder / "x.npy") << "";
+  const auto ran = run(folder, "a.csv torn.csv x.csv missing.csv");
+  EXPECT_EQ(ran.exit, 3);
+  EXPECT_TRUE(holds(ran.err, "torn.csv, line 3: the last line does not end")) << ran.err;
+  EXPECT_TRUE(holds(ran.err, "x.csv, line 1: the heading must begin")) << ran.err;
+  EXPECT_TRUE(holds(ran.err, "missing.csv")) << ran.err;
+  EXPECT_TRUE(holds(ran.out, "torn.csv::Default_net_Conv2D-op1.output.1")) << "the rows before the fault" << ran.out;
+  const auto mixed = run(folder, "a.csv x.npy");
+  EXPECT_EQ(mixed.exit, 2);
+  EXPECT_TRUE(holds(mixed.err, "one call each")) << mixed.err;
+}
+
+}  // namespace
+}  // namespace tensorstat

@@ -1,0 +1,407 @@
+// `tensorstat convert` carries rows between any two dialects, says what the other has no form for, and leaves a whole
+// output or none. The files it writes are judged by Python's csv.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <random>
+#include <set>
+#include <tensorstat/rows.hpp>
+
+#include "tests/support/command_run.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+namespace tensorstat {
+namespace {
+
+using test::holds;
+using test::run;
+
+namespace fs = std::filesystem;
+
+std::string written(const RowFormat& format, const std::vector<Row>& rows) {
+  std::string text;
+  auto writer = RowWriter::open(format, [&](std::string_view lines) { return text += lines, Status(); });
+  EXPECT_TRUE(writer) << writer.error().message;
+  for (const Row& row : rows) EXPECT_TRUE(writer && writer->write(row));
+  return text;
+}
+
+// One run of one operator, with what no dialect has in common with all the others.
+std::vector<Row> rows_of_a_run(const Categories& categories) {
+  std::vector<Row> rows;
+  for (const bool is_input : {true, false}) {
+    Row row;
+    row.identity = {"Conv2D", "Default/net/Conv2D-op1", 7, 3, 1725960383079645, is_input ? "input" : "output", 1};
+    row.identity.set("format", std::string("NCHW"));
+    row.data_size_bytes = 24;
+    row.data_type = is_input ? "float32" : "int32";
+    row.shape = {2, 3};
+    row.statistics.categories = categories;
+    for (const Category category : categories) {
+      switch (kind(category)) {
+        case ValueKind::kElement:
+        case ValueKind::kSize:
+          row.statistics.values.push_back(is_input ? Value{1.0 / 3} : Value{std::int64_t{1234567}});
+          break;
+        case ValueKind::kReal:
+          row.statistics.values.push_back(is_input ? Value{std::nan("")} : Value{1.0 / 3});
+          break;
+        case ValueKind::kCount:
+          row.statistics.values.push_back(std::uint64_t{6});
+          break;
+        case ValueKind::kDigest:
+          row.statistics.values.push_back(*Digest::from(std::string(category == Category::kHash ? 40 : 32, 'a')));
+          break;
+      }
+    }
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+Categories categories_of(Dialect dialect) {
+  Categories had;
+  for (const Category category : every_category()) {
+    const auto writer = RowWriter::open({dialect, {category}, {}}, [](std::string_view) { return Status(); });
+    if (writer) had.push_back(category);
+  }
+  return had;
+}
+
+std::vector<std::string> files_below(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string only_file_below(const std::string& folder) {
+  const auto files = files_below(folder);
+  EXPECT_EQ(files.size(), 1u);
+  return files.empty() ? "" : files.front();
+}
+
+std::vector<Row> read(const std::string& path, std::optional<Dialect> dialect) {
+  std::vector<Row> rows;
+  const auto read = read_rows_of_file(path, [&](Row&& row) { return rows.push_back(std::move(row)), Status(); });
+  EXPECT_TRUE(read) << read.error().message;
+  if (read) {
+    EXPECT_EQ(read->dialect, dialect) << path;
+  }
+  return rows;
+}
+
+class ConvertEachToEach : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
+
+// Each cell that is not the same in the end was named on stderr; each that was named is not the same.
+TEST_P(ConvertEachToEach, WhatIsLostIsSaid) {
+  const auto& [from_name, to_name] = GetParam();
+  const Dialect from = *dialect_from(from_name), to = *dialect_from(to_name);
+  const ScratchFolder folder;
+  const Categories categories = categories_of(from);
+  RowFormat format{from, categories, {}};
+  if (from == Dialect::kOurs) format.columns = {"format"};
+  const auto rows = rows_of_a_run(categories);
+  const std::string source = file_name(from, rows[0].identity);
+  std::ofstream(folder / source) << written(format, rows);
+  const auto before = read(folder / source, from);
+
+  const auto ran = run(folder, "convert " + source + " -o out --to " + to_name);
+  ASSERT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_TRUE(holds(ran.err, "2 rows of 1 files converted, into 1")) << ran.err;
+  const auto after = read(only_file_below(folder / "out"), to);
+  ASSERT_EQ(after.size(), before.size());
+  const auto expect_said = [&](const std::string& heading, bool is_lost) {
+    const std::string begin = "tensorstat: " + heading;  // of a line
+    EXPECT_EQ(holds(ran.err, begin + " reads otherwise") || holds(ran.err, begin + " has no place in " + to_name),
+              is_lost)
+        << heading << "\n"
+        << ran.err;
+  };
+  for (const Category category : categories) {
+    bool is_lost = false;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const Value* is = after[i].statistics.find(category);
+      is_lost |= is == nullptr || to_string(*is) != to_string(*before[i].statistics.find(category));
+    }
+    // That CANN counts elements by the shape loses nothing.
+    expect_said(std::string(column(category)), is_lost);
+  }
+  const auto differ = [&](auto cell) {
+    bool is_lost = false;
+    for (std::size_t i = 0; i < before.size(); ++i) is_lost |= cell(before[i]) != cell(after[i]);
+    return is_lost;
+  };
+  expect_said("Op Name", differ([](const Row& row) { return row.identity.op_name; }));
+  expect_said("Op Type", differ([](const Row& row) { return row.identity.op_type; }));
+  expect_said("Timestamp", differ([](const Row& row) { return row.identity.timestamp_us; }));
+  expect_said("Slot", differ([](const Row& row) { return row.identity.slot; }));
+  expect_said("IO", differ([](const Row& row) { return row.identity.io; }));
+  expect_said("Data Type", differ([](const Row& row) { return row.data_type; }));
+  expect_said("Shape", differ([](const Row& row) { return row.shape; }));
+  expect_said("Format", before[0].identity.find("format") != nullptr && after[0].identity.find("format") == nullptr);
+}
+
+std::vector<std::string> all_dialects() {
+  const auto names = dialect_names();
+  return {names.begin(), names.end()};
+}
+
+INSTANTIATE_TEST_SUITE_P(Dialects, ConvertEachToEach,
+                         testing::Combine(testing::ValuesIn(all_dialects()), testing::ValuesIn(all_dialects())),
+                         [](const auto& info) {
+                           std::string name = std::get<0>(info.param) + "_to_" + std::get<1>(info.param);
+                           std::ranges::replace_if(name, [](char c) { return std::isalnum(c) == 0; }, '_');
+                           return name;
+                         });
+
+TEST(ConvertCommand, PythonReadsWhatIsWritten) {
+  const ScratchFolder folder;
+  const auto rows = rows_of_a_run({Category::kMax, Category::kAvg, Category::kL2norm});
+  std::ofstream(folder / "rows.csv") << written({Dialect::kOurs, rows[0].statistics.categories, {"format"}}, rows);
+  std::ofstream(folder / "judge.py") << R"PY(
+import csv, sys
+with open(sys.argv[1], newline="") as file:
+    rows = list(csv.DictReader(file))
+assert len(rows) == 2, rows
+for row, io, dtype in zip(rows, ("input", "output"), ("float32", "int32")):
+    assert row.get("IO", row.get("Input/Output")).lower() == io, row
+    assert row["Data Type"] in (dtype, {"float32": "DT_FLOAT", "int32": "DT_INT32"}[dtype]), row
+    assert row["Shape"] in ("(2,3)", "[2,3]", "2x3"), row
+    assert row["Data Size"] == "24", row
+    assert abs(float(row["Max Value"]) / {"input": 1 / 3, "output": 1234567}[io] - 1) < 1e-5, row
+assert rows[0]["Avg Value"] == "nan", rows
+)PY";
+  for (const std::string& to : all_dialects()) {
+    const auto ran = run(folder, "convert rows.csv -o '" + to + "' --to " + to);
+    ASSERT_EQ(ran.exit, 0) << ran.err;
+    const std::string judge = "python3 '" + (folder / "judge.py") + "' '" + only_file_below(folder / to) + "'";
+    EXPECT_EQ(std::system(judge.c_str()), 0) << to;
+  }
+}
+
+TEST(ConvertCommand, ATreeKeepsItsFolders) {
+  const ScratchFolder folder;
+  const auto rows = rows_of_a_run({Category::kMax});
+  const std::string text = written({Dialect::kMindspore27, {Category::kMax}, {}}, rows);
+  for (const char* iteration : {"0", "1", "10"}) {
+    const std::string inside = folder / ("run/rank_0/net/0/" + std::string(iteration));
+    fs::create_directories(inside);
+    std::ofstream(inside + "/statistic.csv") << text;
+    std::ofstream(inside + "/mapping.csv") << "1.npy,a long name\n";
+  }
+  const auto ran = run(folder, "convert run -o out --to cann");
+  ASSERT_EQ(ran.exit, 0) << ran.err;
+  const auto files = files_below(folder / "out");
+  ASSERT_EQ(files.size(), 3u);
+  EXPECT_TRUE(fs::exists(folder / "out/rank_0/net/0/10/Conv2D.Default_net_Conv2D-op1.7.3.1725960383079645.csv"));
+
+  const auto back = run(folder, "convert out -o back --to mindspore-2.7");
+  ASSERT_EQ(back.exit, 0) << back.err;
+  EXPECT_EQ(files_below(folder / "back").size(), 3u);
+}
+
+TEST(ConvertCommand, TheFilesOfAFolderAreGatheredInOne) {
+  const ScratchFolder folder;
+  fs::create_directories(folder / "runs");
+  std::uint64_t time = 100;
+  for (const Categories& categories : {Categories{Category::kMax}, Categories{Category::kMin, Category::kL2norm}}) {
+    auto rows = rows_of_a_run(categories);
+    for (Row& row : rows) row.identity.timestamp_us = time;
+    std::ofstream(folder / ("runs/" + file_name(Dialect::kCann, rows[0].identity)))
+        << written({Dialect::kCann, categories, {}}, rows);
+    ++time;
+  }
+  const auto ran = run(folder, "convert runs -o rows.csv --to ours");
+  ASSERT_EQ(ran.exit, 0) << ran.err;
+  const auto rows = read(folder / "rows.csv", Dialect::kOurs);
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(*rows[0].statistics.find(Category::kL2norm), Value{}) << "which its file did not have";
+  EXPECT_NE(*rows[3].statistics.find(Category::kL2norm), Value{});
+}
+
+// Rows of a statistic.csv have each their time; a run is what follows each other until an input or output comes again.
+TEST(ConvertCommand, RowsAreTakenApartIntoRuns) {
+  const ScratchFolder folder;
+  std::vector<Row> rows;
+  std::uint64_t time = 100;
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    for (Row row : rows_of_a_run({Category::kMax})) {
+      row.identity.timestamp_us = repeat == 2 ? 100 : time++;  // a time that the first run has
+      rows.push_back(row);
+    }
+  }
+  std::ofstream(folder / "rows.csv") << written({Dialect::kOurs, {Category::kMax}, {}}, rows);
+  const auto ran = run(folder, "convert rows.csv -o runs --to cann");
+  ASSERT_EQ(ran.exit, 0) << ran.err;
+  const auto files = files_below(folder / "runs");
+  ASSERT_EQ(files.size(), 3u);
+  std::set<std::string> times;
+  for (const std::string& file : files) {
+    EXPECT_EQ(read(file, Dialect::kCann).size(), 2u) << file;
+    times.insert(fs::path(file).stem().extension());
+  }
+  EXPECT_EQ(times, (std::set<std::string>{".100", ".101", ".102"}));
+  EXPECT_TRUE(holds(ran.err, "Timestamp reads otherwise in 4 rows")) << ran.err;
+}
+
+TEST(ConvertCommand, ManyLossesAreSaidInSumAndFewRowByRow) {
+  const ScratchFolder folder;
+  std::vector<Row> rows;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    Row row = rows_of_a_run({Category::kMax, Category::kVar})[0];
+    row.identity.slot = i;
+    row.statistics.values[0] = i < 2 ? 1.0 / 3 : 0.5;
+    row.statistics.values[1] = 0.5;
+    rows.push_back(row);
+  }
+  std::ofstream(folder / "rows.csv") << written({Dialect::kOurs, {Category::kMax, Category::kVar}, {}}, rows);
+  const auto ran = run(folder, "convert rows.csv -o out.csv --to msprobe-o2");
+  ASSERT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_TRUE(holds(ran.err, "Max Value reads otherwise: Default/net/Conv2D-op1.input.0: 0.3333333333333333 became "
+                             "0.333333\n"))
+      << ran.err;
+  EXPECT_TRUE(holds(ran.err, "op1.input.1: 0.33")) << ran.err;
+  EXPECT_TRUE(holds(ran.err, "Var Value has no place in msprobe-o2 in 1000 rows, the first: ")) << ran.err;
+  EXPECT_LT(test::line_count(ran.err), 8u);
+}
+
+TEST(ConvertCommand, ARowThatWouldNotBeReadAgainIsLeftOutAndSaid) {
+  const ScratchFolder folder;
+  auto rows = rows_of_a_run({Category::kMax});
+  rows[0].identity.set("format", std::string("NC,HW"));
+  std::ofstream(folder / "rows.csv") << written({Dialect::kOurs, {Category::kMax}, {"format"}}, rows);
+  const auto ran = run(folder, "convert rows.csv -o out --to cann");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_TRUE(holds(ran.err, "not carried: Default/net/Conv2D-op1.input.1: ")) << ran.err;
+  EXPECT_EQ(read(only_file_below(folder / "out"), Dialect::kCann).size(), 1u);
+
+  rows[1].identity.op_name = std::string(300, 'x');
+  std::ofstream(folder / "long.csv") << written({Dialect::kOurs, {Category::kMax}, {}}, {rows[1]});
+  const auto named = run(folder, "convert long.csv -o runs --to cann");
+  EXPECT_TRUE(holds(named.err, "longer than 255")) << named.err;
+}
+
+TEST(ConvertCommand, WhatIsThereIsNotTouched) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "rows.csv") << written({Dialect::kOurs, {Category::kMax}, {}}, rows_of_a_run({Category::kMax}));
+  std::ofstream(folder / "there.csv") << "mine";
+  fs::create_directories(folder / "full");
+  std::ofstream(folder / "full/mine") << "mine";
+  for (const std::string out : {"there.csv", "full", "rows.csv"}) {
+    const auto ran = run(folder, "convert rows.csv -o " + out + " --to cann");
+    EXPECT_EQ(ran.exit, 5) << ran.err;
+    EXPECT_TRUE(holds(ran.err, "is there already")) << ran.err;
+  }
+  EXPECT_EQ(content_of(folder / "there.csv"), "mine");
+  EXPECT_EQ(files_below(folder / "full").size(), 1u);
+  EXPECT_EQ(files_below(folder.path()).size(), 3u) << "nothing is left beside";
+  fs::create_directories(folder / "empty");
+  EXPECT_EQ(run(folder, "convert rows.csv -o empty/ --to ours").exit, 0);
+  EXPECT_TRUE(fs::exists(folder / "empty/statistic.csv"));
+}
+
+TEST(ConvertCommand, AFileThatCannotBeReadIsSaidAndTheOthersAreConverted) {
+  const ScratchFolder folder;
+  const std::string good = written({Dialect::kOurs, {Category::kMax}, {}}, rows_of_a_run({Category::kMax}));
+  std::ofstream(folder / "good.csv") << good;
+  std::ofstream(folder / "torn.csv") << good << "Conv2D,x,0";
+  std::ofstream(folder / "none.csv") << "a,b\n1,2\n";
+  const auto both = run(folder, "convert torn.csv none.csv good.csv -o out.csv --to ours");
+  EXPECT_EQ(both.exit, 3);
+  EXPECT_TRUE(holds(both.err, "torn.csv, line 4: the last line does not end")) << both.err;
+  EXPECT_TRUE(holds(both.err, "none.csv, line 1: ")) << both.err;
+  EXPECT_EQ(read(folder / "out.csv", Dialect::kOurs).size(), 4u) << "and the rows before the fault";
+  const auto none = run(folder, "convert none.csv -o nothing --to ours");
+  EXPECT_EQ(none.exit, 3);
+  EXPECT_FALSE(fs::exists(folder / "nothing"));
+  EXPECT_EQ(run(folder, "convert . -o x --to nowhere").exit, 2);
+  EXPECT_EQ(run(folder, "convert missing.csv -o y --to ours").exit, 3);
+  fs::create_directories(folder / "hollow");
+  EXPECT_TRUE(holds(run(folder, "convert hollow -o z --to ours").err, "holds no statistic.csv"));
+}
+
+// A process that is killed at any moment leaves the whole output or none under its name.
+TEST(ConvertCommand, AKillLeavesAWholeOutputOrNone) {
+  const bool full = std::getenv("TENSORSTAT_FULL") != nullptr;
+  const int kills = full ? 1000 : 30;
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const ScratchFolder folder;
+  std::vector<Row> rows;
+  for (int run = 0; run < 300; ++run) {
+    for (Row row : rows_of_a_run({Category::kMax})) {
+      row.identity.timestamp_us += static_cast<std::uint64_t>(run);
+      rows.push_back(row);
+    }
+  }
+  std::ofstream(folder / "rows.csv") << written({Dialect::kOurs, {Category::kMax}, {}}, rows);
+  const std::string source = folder / "rows.csv", out = folder / "out";
+  int whole = 0, none = 0;
+  for (int i = 0; i < kills; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      if (std::freopen("/dev/null", "w", stderr) == nullptr) _exit(1);
+      execl(COMMAND, "tensorstat", "convert", source.c_str(), "-o", out.c_str(), "--to", "cann", nullptr);
+      _exit(1);
+    }
+    usleep(random() % 150'000);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    if (!fs::exists(out)) {
+      ++none;
+      continue;
+    }
+    ++whole;
+    EXPECT_EQ(files_below(out).size(), 300u);
+    for (const std::string& file : files_below(out)) EXPECT_EQ(read(file, Dialect::kCann).size(), 2u);
+    fs::remove_all(out);
+  }
+  std::cout << kills << " kills, " << whole << " whole outputs, " << none << " times none\n";
+  EXPECT_GT(whole + none, 0);
+}
+
+// The most memory, in KiB, that it takes to convert a file of so many rows.
+long most_memory(const ScratchFolder& folder, int thousands) {
+  std::vector<Row> rows;
+  for (int i = 0; i < 1000; ++i) rows.push_back(rows_of_a_run({Category::kMax, Category::kAvg})[0]);
+  const RowFormat format{Dialect::kOurs, {Category::kMax, Category::kAvg}, {}};
+  const std::string text = written(format, rows), heading = written(format, {});
+  const std::string number = std::to_string(thousands);
+  const std::string source = folder / ("rows" + number + ".csv"), out = folder / ("out" + number + ".csv");
+  const std::string errors = folder / ("errors" + number);
+  std::ofstream file(source);
+  file << text;
+  for (int i = 1; i < thousands; ++i) file << text.substr(heading.size());
+  file.close();
+  const pid_t child = fork();
+  if (child == 0) {
+    if (std::freopen(errors.c_str(), "w", stderr) == nullptr) _exit(1);
+    execl(COMMAND, "tensorstat", "convert", source.c_str(), "-o", out.c_str(), "--to", "mindspore-next", nullptr);
+    _exit(1);
+  }
+  int status = 0;
+  rusage usage{};
+  wait4(child, &status, 0, &usage);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << content_of(errors);
+  EXPECT_TRUE(holds(content_of(errors), number + "000 rows of 1 files converted")) << content_of(errors);
+  return usage.ru_maxrss;
+}
+
+TEST(ConvertCommand, MemoryDoesNotGrowWithTheFile) {
+  const ScratchFolder folder;
+  const long little = most_memory(folder, 30), much = most_memory(folder, 120);
+  std::cout << little << " KiB for 30,000 rows, " << much << " KiB for 120,000\n";
+  EXPECT_LT(much, little + 3'000);
+}
+
+}  // namespace
+}  // namespace tensorstat
