@@ -5,7 +5,7 @@
 
 #include "stats/cli/arguments.hpp"
 #include "stats/cli/options.hpp"
-#include "stats/cli/row_files.hpp"
+#include "stats/dump/row_files.hpp"
 #include "stats/cli/row_target.hpp"
 #include "stats/cli/staged_folder.hpp"
 #include "stats/files/folders.hpp"

@@ -20,7 +20,7 @@
 #include "stats/cli/output.hpp"
 #include "stats/cli/report.hpp"
 #include "stats/cli/results.hpp"
-#include "stats/cli/row_files.hpp"
+#include "stats/dump/row_files.hpp"
 #include "stats/cli/shown_rows.hpp"
 #include "stats/dump/survey.hpp"
 

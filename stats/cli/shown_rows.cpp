@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "stats/cli/findings.hpp"
-#include "stats/cli/row_files.hpp"
+#include "stats/dump/row_files.hpp"
 #include "stats/dump/dump_place.hpp"
 #include "stats/rows/row_carrier.hpp"
 

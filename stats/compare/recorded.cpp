@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "stats/dump/dump_place.hpp"
+#include "stats/dump/row_files.hpp"
 #include "stats/dump/survey.hpp"
 #include "stats/files/folders.hpp"
 #include "stats/files/shown.hpp"
@@ -12,22 +13,6 @@ namespace tensorstat {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_file_of_rows(const fs::path& path) {
-  const std::string name = path.filename().string();
-  return path.extension() == ".csv" || name == "dump.json" || name == "debug.json";
-}
-
-void find_files_of_rows(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults) {
-  for (const FolderEntry& entry : entries_of(folder, faults)) {
-    if (entry.is_folder) {
-      find_files_of_rows(entry.path, files, faults);
-    } else if (is_file_of_rows(entry.path) && fs::path(entry.path).filename() != "mapping.csv" &&
-               fs::path(entry.path).parent_path().filename() != "execution_order") {
-      files.push_back(entry.path);
-    }
-  }
-}
 
 std::uint64_t number_or(const Identity& who, std::string_view column, std::uint64_t otherwise) {
   const Cell* cell = who.find(column);
@@ -92,10 +77,10 @@ Result<Recorded> read_recorded(const std::string& path, const MeterOptions& mete
   std::vector<std::string> files;
   std::vector<Error> faults;
   const bool is_folder = fs::is_directory(path, ignored);
-  if (is_folder) {
-    find_files_of_rows(path, files, faults);
-  } else if (is_file_of_rows(path)) {
-    files.push_back(path);
+  if (is_folder || is_row_file(path)) {
+    std::vector<Error> none;  // of a folder without rows: it may hold tensors
+    for (RowFile& file : find_row_files({path}, none)) files.push_back(std::move(file.path));
+    if (!files.empty()) faults = std::move(none);
   }
   if (!files.empty()) {
     for (const std::string& file : files) {

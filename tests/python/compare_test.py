@@ -70,7 +70,8 @@ class Compare(unittest.TestCase):
         a = self.dump("a", [1, 2])
         with self.assertRaises(tensorstat.Error):
             tensorstat.compare(a, self.folder / "missing")
-        (self.folder / "a/broken.csv").write_text("no heading\n", encoding="utf-8")
+        (self.folder / "a/rank_4").mkdir()
+        (self.folder / "a/rank_4/statistic.csv").write_text("no heading\n", encoding="utf-8")
         with self.assertLogs("tensorstat", "WARNING"):
             self.assertEqual(tensorstat.compare(a, a)["different"], 0)
 

@@ -5,7 +5,7 @@
 #include <tensorstat/rows.hpp>
 #include <vector>
 
-namespace tensorstat::cli {
+namespace tensorstat {
 
 // Whether a file that was named is one of rows, and not of tensors.
 bool is_row_file(const std::string& path);
@@ -15,7 +15,7 @@ struct RowFile {
   std::string path, folder;
 };
 
-// The files of rows that these paths are, or hold at any depth: statistic.csv, and names such as CANN's. In the natural
+// The files of rows that these paths are, or hold at any depth: statistic.csv, dump.json, and names such as CANN's. In the natural
 // order of their names.
 std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::vector<Error>& faults);
 
@@ -29,4 +29,4 @@ void add_once(std::vector<Item>& list, const std::vector<Item>& more) {
   }
 }
 
-}  // namespace tensorstat::cli
+}  // namespace tensorstat

@@ -1,4 +1,4 @@
-#include "stats/cli/row_files.hpp"
+#include "stats/dump/row_files.hpp"
 
 #include <filesystem>
 #include <system_error>
@@ -7,13 +7,19 @@
 #include "stats/files/shown.hpp"
 #include "stats/rows/run_name.hpp"
 
-namespace tensorstat::cli {
+namespace tensorstat {
 namespace {
 
 namespace fs = std::filesystem;
 
+// msprobe's. What else ends in .json holds no rows.
+bool is_named_as_dump_json(const std::string& path) {
+  const fs::path name = fs::path(path).filename();
+  return name == "dump.json" || name == "debug.json";
+}
+
 bool has_name_of_rows(const std::string& path) {
-  return fs::path(path).filename() == "statistic.csv" || identity_of_run(path).has_value();
+  return fs::path(path).filename() == "statistic.csv" || identity_of_run(path).has_value() || is_named_as_dump_json(path);
 }
 
 void find_below(const std::string& folder, const std::string& relative, std::vector<RowFile>& files,
@@ -32,7 +38,7 @@ void find_below(const std::string& folder, const std::string& relative, std::vec
 
 bool is_row_file(const std::string& path) {
   std::error_code ignored;
-  return path.ends_with(".csv") && !fs::is_directory(path, ignored);
+  return (path.ends_with(".csv") || is_named_as_dump_json(path)) && !fs::is_directory(path, ignored);
 }
 
 std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::vector<Error>& faults) {
@@ -46,10 +52,10 @@ std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::
     const std::size_t before = files.size(), faults_before = faults.size();
     find_below(path, "", files, faults);
     if (files.size() == before && faults.size() == faults_before) {
-      faults.push_back({Code::kUnreadable, printable(path) + ": holds no statistic.csv and no csv of an operator's run"});
+      faults.push_back({Code::kUnreadable, printable(path) + ": holds no statistic.csv, no dump.json and no csv of an operator's run"});
     }
   }
   return files;
 }
 
-}  // namespace tensorstat::cli
+}  // namespace tensorstat
