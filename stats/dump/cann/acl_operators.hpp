@@ -1,0 +1,45 @@
+// Which operators the lists of acl.json want, and which of their tensors.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stats/dump/operator_choice.hpp"
+#include "stats/dump/pending_run.hpp"
+
+namespace tensorstat {
+
+// An entry of optype_blacklist or opname_blacklist.
+struct AclBlack {
+  std::string name;
+  std::vector<std::string> positions;  // "input0", "output_1"; none: the whole operator
+};
+
+// One item of dump_list.
+struct AclItem {
+  std::set<std::string, std::less<>> layers;  // names, with / \ . and space as _; none: every operator
+  std::vector<AclBlack> black_types, black_names;
+  std::vector<std::pair<std::string, std::string>> ranges;  // of names, both ends in them
+};
+
+// Wanted is what any item wants. Without items, every operator.
+class AclOperators : public OperatorChoice {
+ public:
+  explicit AclOperators(std::vector<AclItem> items) : items_(std::move(items)) {}
+
+  bool wants(const AskedOperator& op) const override;
+  std::vector<std::string> unused() const override;
+
+  // Whether this tensor of an operator is on no blacklist of every item.
+  bool wants_tensor(const DumpOperator& op, const PendingTensor& tensor) const;
+
+  const std::vector<AclItem>& items() const { return items_; }
+
+ private:
+  const std::vector<AclItem> items_;
+};
+
+}  // namespace tensorstat

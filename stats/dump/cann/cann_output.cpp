@@ -1,0 +1,189 @@
+#include "stats/dump/cann/cann_output.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <ctime>
+#include <exception>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "stats/dump/dump_files.hpp"
+#include "stats/dump/mindspore/dump_folders.hpp"
+#include "stats/dump/saved_tensor.hpp"
+#include "stats/files/shown.hpp"
+#include "stats/rows/op_name.hpp"
+#include "stats/rows/statistic_csv.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr std::size_t kMostNameBytes = 255;
+
+// Local time as 20240131235959.
+std::string now_as_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  localtime_r(&now, &parts);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y%m%d%H%M%S", &parts)};
+}
+
+class CannOutput : public DumpOutput {
+ public:
+  CannOutput(const OutputContext& context, std::shared_ptr<const AclOperators> operators, bool is_single)
+      : config_(context.config),
+        notices_(context.notices),
+        examiner_(context.examiner),
+        tally_(context.tally),
+        operators_(std::move(operators)),
+        is_single_(is_single),
+        opened_at_(now_as_text()),
+        heading_(csv_header(context.columns, Dialect::kCann)),
+        files_(context.options.sync, context.notices) {}
+
+  // Ranges are of the order of hand-over: in each graph of a rank, from the first run of `begin` to the next of `end`.
+  bool admits(PendingRun& run) noexcept override try {
+    const auto refused = [&](const PendingTensor& tensor) { return !operators_->wants_tensor(*run.op, tensor); };
+    std::erase_if(run.tensors, refused);
+    return is_in_range(run) && !run.tensors.empty();
+  } catch (const std::exception&) {
+    return true;  // what nobody could look at is not missed
+  }
+
+  void write(std::span<const MeasuredRun> runs) noexcept override {
+    for (const MeasuredRun& each : runs) write(each);
+  }
+
+  void end_step(const DumpPlace&) noexcept override {}  // each file is written as a whole
+  void flush() noexcept override {}
+  void close() noexcept override { files_.close_all(); }
+
+  Written written() const noexcept override {
+    return {rows_.load(), 0, lost_rows_.load(), 0, files_.lines().dropped, files_.tensor_file_count()};
+  }
+
+ private:
+  std::string folder(const DumpPlace& place) const {
+    std::string path = config_.path + "/" + opened_at_ + "/" + std::to_string(place.device);
+    if (is_single_) return path;
+    return path + "/" + config_.net_name + "/" + std::to_string(place.graph) + "/" + std::to_string(place.iteration);
+  }
+
+  bool is_in_range(const PendingRun& run) {
+    const std::string name = escaped_op_name(run.op->name);
+    bool has_ranges = false, is_in = false;
+    std::size_t number = 0;
+    for (const AclItem& item : operators_->items()) {
+      if (item.ranges.empty()) return true;
+      for (const auto& [begin, end] : item.ranges) {
+        has_ranges = true;
+        bool& inside = inside_[{run.place.rank, run.place.graph, number++}];
+        if (name == begin) inside = true;
+        is_in |= inside;
+        if (name == end) inside = false;
+      }
+    }
+    return is_in || !has_ranges;
+  }
+
+  void write(const MeasuredRun& measured) noexcept try {
+    const PendingRun& run = *measured.run;
+    const std::string in = folder(run.place);
+    std::string lines;
+    std::uint64_t rows = 0, lost = 0;
+    for (std::size_t i = 0; i < run.tensors.size(); ++i) {
+      const PendingTensor& tensor = run.tensors[i];
+      Identity identity = identity_of(run, tensor);
+      if (config_.saves_tensors()) {
+        ++(save(identity, tensor, in) ? tally_.tensors : tally_.lost_tensors);
+        continue;
+      }
+      if (is_complex(tensor.stored)) {
+        ++tally_.complex;
+        continue;
+      }
+      if (!measured.found[i]) {
+        ++lost;
+        continue;
+      }
+      if (!tensor.format.empty() && tensor.format != "DefaultFormat") identity.set("format", tensor.format);
+      lines += csv_row({identity, tensor.tensor.bytes(), std::string(data_type(tensor)), tensor.shape,
+                        *measured.found[i]},
+                       Dialect::kCann);
+      ++rows;
+    }
+    tally_.lost_tensors += lost;
+    if (rows != 0) write_rows(identity_of(run, run.tensors.front()), in, lines, rows);
+  } catch (const std::exception& fault) {
+    tally_.lose(measured.run->tensors.size(), fault.what());
+  }
+
+  // The time of a file is that of its first tensor, or the next microsecond that is free.
+  void write_rows(Identity who, const std::string& in, const std::string& lines, std::uint64_t rows) {
+    std::string name = file_name(Dialect::kCann, who);
+    for (; files_.has(in, name); name = file_name(Dialect::kCann, who)) ++who.timestamp_us;
+    const Status written = name.size() > kMostNameBytes
+                               ? Status(Error{Code::kUnwritable, shown(name) + ": the name is longer than a file's can be"})
+                               : write_whole_file(in + "/" + name, heading_ + lines);
+    if (written) {
+      rows_ += rows;
+      tally_.tensors += rows;
+      return;
+    }
+    lost_rows_ += rows;
+    tally_.lost_tensors += rows;
+    notices_->warn_once("csv of a run", [&] { return "rows are lost: " + written.error().message; });
+  }
+
+  bool save(Identity& identity, const PendingTensor& tensor, const std::string& in) {
+    return save_tensor(tensor, examiner_, tally_, *notices_, [&](const NpyContent& content) {
+      std::string name = npy_file_name(identity, tensor.format, data_type(tensor));
+      while (files_.has(in, name)) {
+        ++identity.timestamp_us;
+        name = npy_file_name(identity, tensor.format, data_type(tensor));
+      }
+      return files_.save_tensor(in, name, content);
+    });
+  }
+
+  const DumpConfig& config_;
+  const std::shared_ptr<Notices> notices_;
+  Examiner& examiner_;
+  DumpTally& tally_;
+  const std::shared_ptr<const AclOperators> operators_;
+  const bool is_single_;
+  const std::string opened_at_, heading_;
+  DumpFiles files_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::size_t>, bool> inside_;  // of a rank, graph and range
+  std::atomic<std::uint64_t> rows_{0}, lost_rows_{0};
+};
+
+class CannForm : public OutputForm {
+ public:
+  CannForm(std::shared_ptr<const AclOperators> operators, bool is_single)
+      : operators_(std::move(operators)), is_single_(is_single) {}
+
+  Categories columns(const DumpConfig& config, const DumpOptions&) const override {
+    return config.saves_statistics() ? config.statistic_category : Categories();
+  }
+  std::unique_ptr<DumpOutput> open(const OutputContext& context) const override {
+    return std::make_unique<CannOutput>(context, operators_, is_single_);
+  }
+  std::optional<std::string> folder(const DumpConfig&, const DumpOptions&, const DumpPlace&) const override {
+    return std::nullopt;  // {time} is now
+  }
+  std::string rows_file() const override { return ""; }
+
+ private:
+  const std::shared_ptr<const AclOperators> operators_;
+  const bool is_single_;
+};
+
+}  // namespace
+
+std::shared_ptr<const OutputForm> cann_form(std::shared_ptr<const AclOperators> operators, bool is_single) {
+  return std::make_shared<CannForm>(std::move(operators), is_single);
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,126 @@
+// A session with acl.json leaves a csv for each run of an operator where CANN leaves it, of those operators and tensors
+// that its lists want.
+#include <regex>
+
+#include "tests/support/dump_session.hpp"
+
+namespace tensorstat {
+namespace {
+
+class CannDump : public SessionTest {
+ protected:
+  DumpSession open_acl(const std::string& members) {
+    options.log = [this](Severity, std::string_view message) { said.emplace_back(message); };
+    auto session = DumpSession::from_json(
+        R"({"dump": {"dump_path": ")" + folder.path() + R"(", "dump_data": "stats", )" + members + "}}", options);
+    EXPECT_TRUE(session) << session.error().message;
+    return session ? std::move(*session) : DumpSession();
+  }
+
+  std::vector<float> values{1.0F, 2.0F, 4.5F, -1.0F};
+
+  void run_operator(DumpSession& session, const std::string& name, std::uint64_t iteration = 0) {
+    collect(session, {.rank = 0, .device = 1, .graph = 2, .iteration = iteration}, name,
+            {tensor(values, Dtype::kFloat32, Io::kInput, 0), tensor(values, Dtype::kFloat32, Io::kInput, 1),
+             tensor(values, Dtype::kFloat32, Io::kOutput, 0)});
+  }
+
+  // The names of operators and the rows of their files.
+  std::map<std::string, std::vector<Row>> found() const {
+    std::map<std::string, std::vector<Row>> all;
+    for (const std::string& file : files()) {
+      for (Row& row : rows(file)) all[row.identity.op_name].push_back(std::move(row));
+    }
+    return all;
+  }
+};
+
+TEST_F(CannDump, AFileForEachRunInTheFoldersOfItsModel) {
+  auto session = open_acl(R"("dump_mode": "all", "dump_list": [{"model_name": "Res.Net"}])");
+  run_operator(session, "net/conv1", 7);
+  run_operator(session, "net/conv1", 7);
+  EXPECT_TRUE(session.close());
+  const auto left = files();
+  ASSERT_EQ(left.size(), 2u);
+  for (const std::string& file : left) {
+    EXPECT_TRUE(std::regex_match(file, std::regex(R"(\d{14}/1/Res_Net/2/7/Op\.net_conv1\.0\.0\.\d+\.csv)"))) << file;
+  }
+  const std::string text = content_of(folder / left[0]);
+  EXPECT_EQ(text,
+            "Input/Output,Index,Data Size,Data Type,Format,Shape,Max Value,Min Value,Avg Value,Count,Nan Count,"
+            "Negative Inf Count,Positive Inf Count\n"
+            "Input,0,16,DT_FLOAT,ND,4,4.5,-1,1.625,4,0,0,0\n"
+            "Input,1,16,DT_FLOAT,ND,4,4.5,-1,1.625,4,0,0,0\n"
+            "Output,0,16,DT_FLOAT,ND,4,4.5,-1,1.625,4,0,0,0\n");
+  EXPECT_EQ(session.counters().row_count, 6u);
+  EXPECT_EQ(session.counters().tensor_count, 6u);
+}
+
+TEST_F(CannDump, ChosenStatisticsHaveTheOtherHeading) {
+  auto session = open_acl(R"("dump_op_switch": "on", "dump_stats": ["L2norm", "Max"])");
+  run_operator(session, "a");
+  EXPECT_TRUE(session.close());
+  const auto left = files();
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_TRUE(std::regex_match(left[0], std::regex(R"(\d{14}/1/Op\.a\.0\.0\.\d+\.csv)"))) << left[0];
+  EXPECT_EQ(content_of(folder / left[0]),
+            "Input/Output,Index,Data Size,Data Type,Format,Shape,Count,Max Value,l2norm\n"
+            "Output,0,16,DT_FLOAT,ND,4,4,4.5,5.12348\n");
+}
+
+TEST_F(CannDump, StepsAndLayersAreChosen) {
+  auto session = open_acl(R"("dump_step": "1-2", "dump_list": [{"model_name": "m", "layer": ["net/a", "c"]}])");
+  for (const char* name : {"net/a", "b", "c"}) {
+    for (const std::uint64_t step : {0, 1, 2, 3}) run_operator(session, name, step);
+  }
+  EXPECT_TRUE(session.close());
+  const auto left = found();
+  ASSERT_EQ(left.size(), 2u);
+  EXPECT_EQ(left.at("net_a").size(), 2u);
+  EXPECT_EQ(left.at("c").size(), 2u);
+}
+
+TEST_F(CannDump, BlacklistsTakeOperatorsAndTensors) {
+  auto session = open_acl(R"("dump_level": "op", "dump_mode": "all", "dump_list": [{"model_name": "m",
+      "opname_blacklist": [{"name": "a"}, {"name": "b", "pos": ["input0", "output_0"]}]}])");
+  for (const char* name : {"a", "b", "c"}) run_operator(session, name);
+  EXPECT_TRUE(session.close());
+  const auto left = found();
+  EXPECT_EQ(left.count("a"), 0u);
+  ASSERT_EQ(left.at("b").size(), 1u);
+  EXPECT_EQ(left.at("b")[0].identity.slot, 1u);
+  EXPECT_EQ(left.at("c").size(), 3u);
+}
+
+TEST_F(CannDump, TypesAreBlacklisted) {
+  auto session = open_acl(R"("dump_level": "op", "dump_list": [{"model_name": "m", "optype_blacklist": [{"name": "Op"}]}])");
+  run_operator(session, "a");
+  EXPECT_TRUE(session.close());
+  EXPECT_TRUE(files().empty());
+}
+
+TEST_F(CannDump, RangesAreOfTheOrderOfHandOver) {
+  auto session = open_acl(
+      R"("dump_level": "op", "dump_list": [{"model_name": "m", "opname_range": [{"begin": "b", "end": "c"}]}])");
+  for (const std::uint64_t step : {0, 1}) {
+    for (const char* name : {"a", "b", "x", "c", "d"}) run_operator(session, name, step);
+  }
+  EXPECT_TRUE(session.close());
+  const auto left = found();
+  ASSERT_EQ(left.size(), 3u);
+  for (const char* name : {"b", "x", "c"}) EXPECT_EQ(left.at(name).size(), 2u) << name;
+}
+
+TEST_F(CannDump, OverflowSavesTheTensorsOfTheOperator) {
+  auto session = open_acl(R"("dump_debug": "on")");
+  run_operator(session, "sound");
+  values[0] = std::numeric_limits<float>::infinity();
+  run_operator(session, "broken");
+  EXPECT_TRUE(session.close());
+  const auto left = files();
+  ASSERT_EQ(left.size(), 3u);
+  for (const std::string& file : left) EXPECT_NE(file.find("Op.broken."), file.npos) << file;
+}
+
+}  // namespace
+}  // namespace tensorstat
