@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "stats/dump/cann/acl_config.hpp"
 #include "stats/dump/mindspore/config.hpp"
 #include "stats/dump/msprobe/config.hpp"
 #include "stats/files/whole_file.hpp"
@@ -11,7 +12,7 @@ namespace tensorstat {
 namespace {
 
 // To add one: its folder beside mindspore/, and its row here. The first that recognises a config reads it.
-constexpr const ConfigDialect* kDialects[] = {&kMindsporeConfig, &kMsprobeConfig};
+constexpr const ConfigDialect* kDialects[] = {&kMindsporeConfig, &kMsprobeConfig, &kAclConfig};
 
 const ConfigDialect& dialect_of(const JsonValue& root) {
   std::string known;

@@ -162,7 +162,7 @@ TEST_F(Containers, ATableAndExplainNameFileAndTensor) {
   EXPECT_EQ(ran.exit, 0) << ran.err;
   EXPECT_PRED2(holds, ran.out, "\na.safetensors::layer.I8/größe \"0\"");
   EXPECT_PRED2(holds, ran.out, "\na.safetensors::I8\\n5  ");
-  EXPECT_PRED2(holds, ran.out, "\na.safetensors::layer.I8/größe \"0\"\n  max: host: ");
+  EXPECT_PRED2(holds, ran.out, "52 tensors, the first: a.safetensors::layer.BOOL/größe \"0\"\n  max: host: ");
 }
 
 TEST_F(Containers, AreFoundInFoldersBesideNpyFiles) {

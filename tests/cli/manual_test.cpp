@@ -74,8 +74,9 @@ TEST(Manual, ManReadsThePagesWithoutAWarning) {
 
 TEST(Manual, BashCompletes) {
   if (!has("bash")) GTEST_SKIP() << "there is no bash here";
-  const auto complete = [](const std::string& words, int at) {
-    return said("bash -c 'source " + kCompletions + "/tensorstat; COMP_WORDS=(tensorstat " + words + "); COMP_CWORD=" +
+  const ScratchFolder folder;  // without files, whose names are completed, too
+  const auto complete = [&](const std::string& words, int at) {
+    return said("cd " + folder.path() + " && bash -c 'source " + kCompletions + "/tensorstat; COMP_WORDS=(tensorstat " + words + "); COMP_CWORD=" +
                 std::to_string(at) + "; _tensorstat 2>/dev/null; echo ${COMPREPLY[*]}'");
   };
   EXPECT_EQ(complete("x.npy --format \"\"", 3), "table csv json ndjson md\n");

@@ -98,7 +98,8 @@ INSTANTIATE_TEST_SUITE_P(Rules, AclRefuses, testing::ValuesIn(refused()));
 
 TEST(AclConfig, AnObjectAndAReasonToDumpAreNeeded) {
   EXPECT_TRUE(parsed(R"({"dump": []})").error.starts_with("EP0001: dump is")) << parsed(R"({"dump": []})").error;
-  for (const std::string members : {"", R"("dump_path": "./")", R"("dump_path": "./", "dump_list": [])",
+  EXPECT_EQ(dump_of("").error, "EP0001: dump.dump_path is missing");
+  for (const std::string members : {R"("dump_path": "./")", R"("dump_path": "./", "dump_list": [])",
                                     R"("dump_path": "./", "dump_debug": "off", "dump_op_switch": "off")"}) {
     EXPECT_NE(dump_of(members).error.find("it wants no dump"), std::string::npos) << members << dump_of(members).error;
   }
