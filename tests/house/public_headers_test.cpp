@@ -1,6 +1,7 @@
 // Every public header compiles under the warnings that those who include it may have on; tests/CMakeLists.txt turns
 // them on for this file.
 #include <tensorstat/catalog.hpp>
+#include <tensorstat/compare.hpp>
 #include <tensorstat/dlpack.hpp>
 #include <tensorstat/dump.hpp>
 #include <tensorstat/meter.hpp>
