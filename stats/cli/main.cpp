@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <exception>
 #include <stdexcept>
+#include <set>
 #include <string>
 #include <tensorstat/meter.hpp>
 #include <variant>
@@ -80,10 +81,10 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
   std::ranges::for_each(inputs.faults, fail(kNotRead));
   const Survey::Options reading{.void_is_bfloat16 = arguments.void_is_bfloat16,
                                 .head_only = arguments.head_only,
-                                .takes_streams = true,
                                 .raw = arguments.raw};
   Survey survey(meter, results.request(), reading, std::move(listener));
-  for (const std::string& file : inputs.files) survey.add(file);
+  const std::set<std::string_view> named(arguments.paths.begin(), arguments.paths.end());
+  for (const std::string& file : inputs.files) survey.add(file, named.contains(file));
   survey.finish();
   if (more_tensors != 0) {
     const std::string noun = more_tensors == 1 ? " more tensor" : " more tensors";

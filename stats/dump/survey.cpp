@@ -35,11 +35,11 @@ Survey::Survey(Meter& meter, Request request, Options options, Listener listener
       order_(order_for(request_)),
       listener_(std::move(listener)) {}
 
-void Survey::add(const std::string& path) {
+void Survey::add(const std::string& path, bool takes_stream) {
   Original original = original_from(named_tensor(path, 0).original_dtype);
   if (original == Original::kAsStored && options_.void_is_bfloat16) original = Original::kVoidIsBfloat16;
   auto source = open_tensors(
-      path, {.original = original, .takes_streams = options_.takes_streams, .raw = options_.raw});
+      path, {.original = original, .takes_stream = takes_stream, .raw = options_.raw});
   progress_.files += 1;
   if (!source) {
     progress_.known += 1;

@@ -45,7 +45,6 @@ class Survey {
   struct Options {
     bool void_is_bfloat16 = false;  // of two-byte voids
     bool head_only = false;         // nothing is measured, and no element is read
-    bool takes_streams = false;     // see ReadOptions
     std::optional<RawTensor> raw = {};
   };
 
@@ -53,8 +52,9 @@ class Survey {
 
   // Each tensor of the file, or the file itself, ends in one call of `measured`, `unreadable` or `unmeasured`, at the
   // latest when finish() returns. No more than a few dozen MiB of the files are held at any time (a large
-  // Fortran-ordered one takes a window of 256 MiB when the order matters).
-  void add(const std::string& path);
+  // Fortran-ordered one takes a window of 256 MiB when the order matters). `takes_stream`: see ReadOptions; for what a
+  // user named, and not for what a walk through folders met.
+  void add(const std::string& path, bool takes_stream = false);
   void finish();
 
  private:

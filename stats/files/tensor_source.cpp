@@ -74,7 +74,7 @@ bool is_named_as_tensors(std::string_view path) {
 }
 
 OpenedSource open_tensors(std::string path, const ReadOptions& options) try {
-  if (options.takes_streams && is_stream(path)) return open_stream(path, options);
+  if (options.takes_stream && is_stream(path)) return open_stream(path, options);
   if (options.raw) return open_raw(path, options);
   auto opened = RandomFile::open(path);
   if (!opened) return opened.error();
