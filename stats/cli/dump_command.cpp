@@ -15,7 +15,7 @@ namespace tensorstat::cli {
 CLI::App* add_dump_command(CLI::App& app, DumpArguments& arguments) {
   CLI::App* dump = app.add_subcommand(
       "dump",
-      "Replay dumped tensors through a data_dump.json or msprobe's config.json: write what a dump with it would have "
+      "Replay dumped tensors through a config (data_dump.json, msprobe's config.json, acl.json): write what a dump with it would have "
       "left, for those of its kernels, iterations, inputs and outputs");
   dump->add_option("PATH", arguments.paths, "Dumped .npy files, directories and globs")
       ->type_name("")

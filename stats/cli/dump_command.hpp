@@ -1,4 +1,4 @@
-// `tensorstat dump`: replays dumped tensors through a data_dump.json.
+// `tensorstat dump`: replays dumped tensors through a config.
 #pragma once
 
 #include <CLI/CLI.hpp>
