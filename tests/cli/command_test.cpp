@@ -106,7 +106,7 @@ TEST(Command, OnATerminalNanIsRedUnlessNoColor) {
   ScratchFolder folder;
   write_file(folder / "a.npy", kNan);
   const auto on_a_terminal = [&](const std::string& environment) {
-    const std::string command = "cd '" + folder.path() + "' && env -u NO_COLOR " + environment +
+    const std::string command = "cd '" + folder.path() + "' && env -u NO_COLOR TERM=xterm " + environment +
                                 " script -qec \"'" COMMAND
                                 "' a.npy --stats nan-count,max\" /dev/null "
                                 "</dev/null >terminal.txt";
