@@ -7,12 +7,11 @@
 #include <system_error>
 #include <utility>
 
+#include "stats/dump/dump_files.hpp"
 #include "stats/files/growing_file.hpp"
 
 namespace tensorstat::cli {
 namespace {
-
-constexpr std::size_t kMostNameBytes = 255;
 
 // A file, and what carries rows into it.
 class OpenFile {

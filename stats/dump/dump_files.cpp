@@ -1,6 +1,7 @@
 #include "stats/dump/dump_files.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <exception>
 #include <filesystem>
 
@@ -10,9 +11,6 @@ namespace tensorstat {
 namespace {
 
 constexpr std::size_t kMostOpenFiles = 64, kMostBegunFolders = 1024;
-
-// The longest name a file can have.
-constexpr std::size_t kMostNameBytes = 255;
 
 // Bytes of lines that wait, of rows and of other lines.
 constexpr std::size_t kMostWaitingBytes = std::size_t{16} << 20;
@@ -30,6 +28,14 @@ bool exists(const std::string& path) {
 }
 
 }  // namespace
+
+std::string now_as_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  localtime_r(&now, &parts);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y%m%d%H%M%S", &parts)};
+}
 
 void DumpFiles::append_rows(const std::string& folder, std::string_view name, std::string_view heading,
                             std::string_view rows) noexcept try {

@@ -16,6 +16,12 @@
 
 namespace tensorstat {
 
+// The longest name that a file can have.
+inline constexpr std::size_t kMostNameBytes = 255;
+
+// Local time as 20240131235959, for the folders of a dump.
+std::string now_as_text();
+
 // One thread at a time, but for the counters. Faults are counted and said once; none ends anything. Where the disk does
 // not take a file's lines they wait in bounded memory, and the file is closed when others are used more.
 //

@@ -281,7 +281,7 @@ class AclParser {
 
   void fill(bool is_debug, bool is_exception, bool is_single) {
     if (is_exception) {
-      read_path_of_exception();
+      read_path();  // ASCEND_DUMP_PATH and ASCEND_WORK_PATH are the driver's; here the config and the caller say where
       config_.op_debug_mode = DebugMode::kException;
       config_.input_output = InputOutput::kInputs;  // what went in is all that a failed operator has
       config_.saved_data = SavedData::kTensor;
@@ -310,9 +310,6 @@ class AclParser {
     config_.operators = operators;
     config_.form = cann_form(operators, is_single);
   }
-
-  // ASCEND_DUMP_PATH and ASCEND_WORK_PATH are the driver's; here the config and the caller say where.
-  void read_path_of_exception() { read_path(); }
 
   const JsonValue dump_;
   const ConfigSetting& setting_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <ctime>
 #include <exception>
 #include <map>
 #include <tuple>
@@ -17,17 +16,6 @@
 
 namespace tensorstat {
 namespace {
-
-constexpr std::size_t kMostNameBytes = 255;
-
-// Local time as 20240131235959.
-std::string now_as_text() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  localtime_r(&now, &parts);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y%m%d%H%M%S", &parts)};
-}
 
 class CannOutput : public DumpOutput {
  public:

@@ -1,7 +1,6 @@
 #include "stats/dump/mindspore/mindspore_output.hpp"
 
 #include <algorithm>
-#include <ctime>
 #include <exception>
 #include <new>
 #include <set>
@@ -17,15 +16,6 @@ namespace tensorstat {
 namespace {
 
 constexpr const char* kRowsFile = "statistic.csv";
-
-// Local time as 20240131235959.
-std::string now_as_text() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  localtime_r(&now, &parts);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y%m%d%H%M%S", &parts)};
-}
 
 class MindsporeOutput : public DumpOutput {
  public:
