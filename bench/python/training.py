@@ -3,9 +3,12 @@
     training.py [--quick]
 
 The hooks do what torch's users write (transformers' DebugUnderflowOverflow and its like): .max().item() and friends of every
-module's outputs and of their gradients. Times are of the wall's clock and of the processor's; the second says less of what
+module's outputs and of their gradients. Where PYTHONPATH leads to msprobe (github.com/Ascend/msprobe, folder python), its
+PrecisionDebugger follows, last and beside a bare job of its own, because it changes torch for the whole process. Times are of the wall's clock and of the processor's; the second says less of what
 else the machine does.
 """
+import importlib.util
+import json
 import shutil
 import sys
 import tempfile
@@ -32,10 +35,11 @@ class Job:
                                          torch.nn.Linear(WIDTH, 1))
         self.optimizer = torch.optim.Adam(self.model.parameters())
         self.batch = torch.randn(BATCH, LENGTH, 64)
-        self.after = lambda: None
+        self.before = self.after = lambda: None
 
     def __call__(self):
         wall, processor = time.perf_counter(), time.process_time()
+        self.before()
         self.model(self.batch).square().mean().backward()
         self.optimizer.step()
         self.after()
@@ -70,20 +74,43 @@ def with_hooks():
     return job
 
 
-def main(rounds):
-    folder = tempfile.mkdtemp()
-    try:
-        found = rounds_of({"nothing": Job(), "watch(): outputs and their gradients": watched(folder, parameters=False),
-                           "watch(), every=10": watched(folder, every=10),
-                           "hooks with .max().item() and five more": with_hooks()}, rounds)
-    finally:
-        shutil.rmtree(folder)
+def with_msprobe(folder):
+    """Its statistics (max, min, mean, l2norm) of every module's inputs, outputs and gradients."""
+    from msprobe.pytorch import PrecisionDebugger
+    with open(f"{folder}/config.json", "w") as file:
+        json.dump({"task": "statistics", "dump_path": f"{folder}/msprobe", "rank": [], "step": [], "level": "L0",
+                   "statistics": {"scope": [], "list": [], "data_mode": ["all"], "summary_mode": "statistics"}}, file)
+    debugger = PrecisionDebugger(config_path=f"{folder}/config.json")
+    job = Job()
+    job.before = lambda: debugger.start(job.model)
+
+    def after():
+        debugger.stop()
+        debugger.step()
+    job.after = after
+    return job
+
+
+def compare(contestants, rounds):
+    found = rounds_of(contestants, rounds)
     rows = [[name, *(spread([each[clock] * 1e3 for each in steps], "{:.0f}") for clock in (0, 1)),
              *(spread([each[clock] / bare[clock] for each, bare in zip(steps, found["nothing"])]) for clock in (0, 1))]
             for name, steps in found.items()]
     show(f"A training step of a transformer ({LAYERS} layers of {WIDTH}, {BATCH} x {LENGTH} tokens), "
          f"{torch.get_num_threads()} threads",
          ["after each step", "ms, wall", "ms, processor", "times, wall", "times, processor"], rows)
+
+
+def main(rounds):
+    folder = tempfile.mkdtemp()
+    try:
+        compare({"nothing": Job(), "watch(): outputs and their gradients": watched(folder, parameters=False),
+                 "watch(), every=10": watched(folder, every=10),
+                 "hooks with .max().item() and five more": with_hooks()}, rounds)
+        if importlib.util.find_spec("msprobe"):
+            compare({"nothing": Job(), "msprobe's PrecisionDebugger, L0": with_msprobe(folder)}, rounds)
+    finally:
+        shutil.rmtree(folder)
 
 
 main(12 if "--quick" in sys.argv else 40)
