@@ -47,7 +47,7 @@ PairTolerance any_tolerance(samples::Random& random) {
 class PairExact : public testing::TestWithParam<Dtype> {
  protected:
   void SetUp() override { expect_forced_isa_runs(); }
-  void TearDown() override { std::printf("%zu pairs\n", held_); }
+  void TearDown() override { std::printf("%zu pairs of %s\n", held_, std::string(name(GetParam())).c_str()); }
 
   // Compares, at any distance from what a vector likes, and holds every statistic to the oracle.
   void hold(const std::string& what, Dtype dtype_a, const Bytes& of_a, Dtype dtype_b, const Bytes& of_b) {
@@ -107,7 +107,7 @@ TEST_P(PairExact, OfOneDtype) {
         hold(from + " and " + partner.name, GetParam(), a, GetParam(), beside(GetParam(), a, partner, random_));
         if (HasFatalFailure()) return;
       }
-      for (const std::size_t count : {kCounts[random_() % std::size(kCounts)], std::size_t{4097}}) {
+      for (const std::size_t count : {kCounts[random_() % std::size(kCounts)], std::size_t{1025}}) {
         hold("two of " + from, GetParam(), draw(count), GetParam(), draw(count));
         if (HasFatalFailure()) return;
       }
@@ -150,9 +150,10 @@ TEST_P(PairExact, WhereTermsCancel) {
 }
 
 TEST_P(PairExact, OverManyPiecesOfWork) {
+  if (size_bytes(GetParam()) == 1) return;  // these are cut as the others are
   const auto distributions = samples::of(GetParam());
   const samples::Distribution& distribution = distributions[random_() % (samples::full() ? distributions.size() : 2)];
-  const Bytes a = distribution.make(GetParam(), 600'011, random_);
+  const Bytes a = distribution.make(GetParam(), 800'000 / size_bytes(GetParam()) + 11, random_);
   hold(std::string(distribution.name), GetParam(), a, GetParam(), beside(GetParam(), a, kPartners[3], random_));
 }
 
