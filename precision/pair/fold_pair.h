@@ -37,8 +37,8 @@ typedef struct {
   f32 farthest_below, relative_below;
   int has_unequal;  // PAIR_FIRST_UNEQUAL is known
 
-  v_u32 steps, peak, equal, under_1000th, under_200th;
-  u32 groups;
+  v_u32 steps, peak, equal;
+  u32 groups, under_1000th, under_200th;
 
   v_f64 high[PAIR_SQUARES], low[PAIR_SQUARES], distances;
   f64 high_start, low_start, distances_start;
@@ -56,6 +56,7 @@ typedef struct {
   int bits;      // the float32 are the tensors' own elements, so that their bits are compared
   int values;    // of two dtypes: values are compared
   int steps;     // counted between float32
+  int greater;   // the tolerance's scale
 } pair_source;
 
 // 1.5 * 2^(52 + exponent)
@@ -144,8 +145,8 @@ INLINE void open_pair(pair_fold* fold, pair_tolerance tolerance, const int manti
   fold->farthest = fold->relative = 0;
   fold->farthest_below = fold->relative_below = 0;
   fold->has_unequal = 0;
-  fold->steps = fold->peak = fold->equal = fold->under_1000th = fold->under_200th = SPLAT(u32, 0);
-  fold->groups = 0;
+  fold->steps = fold->peak = fold->equal = SPLAT(u32, 0);
+  fold->groups = fold->under_1000th = fold->under_200th = 0;
   place_pair(fold, 127 + 3, mantissa);  // data of unit size fits
   place_narrow_pair(fold, 127 + 3, mantissa);
 }
@@ -156,53 +157,77 @@ INLINE void close_pair(pair_fold* fold, WORDS i64* partial, const pair_source so
   if (source.steps) RAISE(partial[PAIR_ULP], PAIR_ULP_WORD((u64)MAX_LANE(u32, fold->steps)));
   if (source.bits || source.values) ADD(partial[PAIR_UNEQUAL], (i64)fold->groups * GROUP - ADD_LANES(u32, fold->equal));
   RAISE(partial[PAIR_PEAK], AS_I64((f64)AS_F32(MAX_LANE(u32, fold->peak))));
-  ADD(partial[PAIR_UNDER_1000TH], ADD_LANES(u32, fold->under_1000th));
-  ADD(partial[PAIR_UNDER_200TH], ADD_LANES(u32, fold->under_200th));
+  ADD(partial[PAIR_UNDER_1000TH], (i64)fold->under_1000th);
+  ADD(partial[PAIR_UNDER_200TH], (i64)fold->under_200th);
 }
 
 // A group, seen in lanes of float32.
 typedef struct {
-  v_u32 largest, least;  // of all sizes; least is the smallest but 0, less 1
-  v_u32 peak, steps;
-  v_u32 equal, under_1000th, under_200th;
+  v_u32 of_a, of_b;  // the greatest sizes
+  v_u32 least;       // the smallest size
+  v_u32 steps;       // where the signs agree
+  v_u32 differs;     // its first bit: whether some signs do not
+  v_u32 equal;
   v_f32 farthest;
-  v_i32 may_be_relative, may_be_outside;
+  v_i32 may_be_more;  // than the greatest relative difference so far, or than the tolerance
+  u32 under_1000th, under_200th;
 } pair_seen;
 
 INLINE pair_seen see_pair(const pair_fold* fold, SPACE const u8* a, SPACE const u8* b, const pair_source source) {
   const v_f32 relative_below = SPLAT(f32, fold->relative_below);
   const v_f32 rtol_below = SPLAT(f32, fold->rtol_below), atol_below = SPLAT(f32, fold->atol_below);
-  const v_u32 of_a = SPLAT(u32, fold->tolerance.greater ? F32_SIZE : 0);
   const v_f32 by_1000 = SPLAT(f32, 1000), by_200 = SPLAT(f32, 200);
   pair_seen seen;
-  seen.largest = seen.peak = seen.steps = seen.equal = seen.under_1000th = seen.under_200th = SPLAT(u32, 0);
+  seen.of_a = seen.of_b = seen.steps = seen.differs = seen.equal = SPLAT(u32, 0);
   seen.least = SPLAT(u32, 0xffffffff);
   seen.farthest = SPLAT(f32, 0);
-  seen.may_be_relative = seen.may_be_outside = SPLAT(i32, 0);
+  seen.may_be_more = SPLAT(i32, 0);
+  seen.under_1000th = seen.under_200th = 0;
   for (int i = 0; i < GROUP; i += LANES(u32)) {
     const v_u32 x = LOAD(u32, a + i * 4), y = LOAD(u32, b + i * 4);
     const v_u32 size_x = x & F32_SIZE, size_y = y & F32_SIZE;
-    const v_u32 high = MAX(size_x, size_y), low = MIN(size_x, size_y);
-    seen.largest = MAX(seen.largest, high);
-    seen.least = MIN(seen.least, MIN(size_x - 1u, size_y - 1u));
-    seen.peak = MAX(seen.peak, size_y);
-    if (source.steps) {  // size + size where the signs differ
-      const v_u32 differ = AS(u32, AS(i32, x ^ y) >> 31);
-      seen.steps = MAX(seen.steps, high - ((low ^ differ) - differ));
+    seen.of_a = MAX(seen.of_a, size_x);
+    seen.of_b = MAX(seen.of_b, size_y);
+    seen.least = MIN(seen.least, MIN(size_x, size_y));
+    if (source.steps) {
+      const v_i32 steps = AS(i32, x - y);
+      seen.steps = MAX(seen.steps, AS(u32, MAX(steps, -steps)));
+      seen.differs |= x ^ y;
     }
     if (source.bits) COUNT_INTO(u32, seen.equal, x == y);
     if (source.values) COUNT_INTO(u32, seen.equal, AS(f32, x) == AS(f32, y));
-    const v_f32 d = AS(f32, AS(u32, AS(f32, x) - AS(f32, y)) & F32_SIZE), scale = AS(f32, MAX(size_y, x & of_a));
+    const v_f32 d = AS(f32, AS(u32, AS(f32, x) - AS(f32, y)) & F32_SIZE);
+    const v_f32 scale = AS(f32, source.greater ? MAX(size_x, size_y) : size_y);
     seen.farthest = MAX(d, seen.farthest);
-    seen.may_be_relative |= d > relative_below * scale;
-    seen.may_be_outside |= d > rtol_below * scale + atol_below;
+    seen.may_be_more |= d > MIN(relative_below * scale, MULTIPLY_ADD(rtol_below, scale, atol_below));
     // Exact: where a and b are within a factor of 2 their difference is, and one rounding keeps a sign. Where they are
     // not, d is far above either bound. The least float stands for 0, to which only 0 is near.
     const v_f32 bound = AS(f32, MAX(size_y, SPLAT(u32, 1)));
-    seen.under_1000th += AS(u32, MULTIPLY_SUBTRACT(by_1000, d, bound)) >> 31u;
-    seen.under_200th += AS(u32, MULTIPLY_SUBTRACT(by_200, d, bound)) >> 31u;
+    seen.under_1000th += COUNT_SIGNS(MULTIPLY_SUBTRACT(by_1000, d, bound));
+    seen.under_200th += COUNT_SIGNS(MULTIPLY_SUBTRACT(by_200, d, bound));
   }
   return seen;
+}
+
+// The most steps of a group in which some signs differ.
+NOINLINE u32 steps_across_zero(SPACE const u8* a, SPACE const u8* b) {
+  v_u32 most = SPLAT(u32, 0);
+  for (int i = 0; i < GROUP; i += LANES(u32)) {
+    const v_u32 x = LOAD(u32, a + i * 4), y = LOAD(u32, b + i * 4);
+    const v_u32 size_x = x & F32_SIZE, size_y = y & F32_SIZE, differ = AS(u32, AS(i32, x ^ y) >> 31);
+    most = MAX(most, MAX(size_x, size_y) - ((MIN(size_x, size_y) ^ differ) - differ));
+  }
+  return (u32)MAX_LANE(u32, most);
+}
+
+// The smallest size of a group but 0.
+NOINLINE u32 smallest_but_zero(SPACE const u8* a, SPACE const u8* b) {
+  v_u32 least = SPLAT(u32, 0xffffffff);
+  for (int i = 0; i < GROUP; i += LANES(u32)) {
+    const v_u32 x = LOAD(u32, a + i * 4), y = LOAD(u32, b + i * 4);
+    least = MIN(least, MIN((x & F32_SIZE) - 1u, (y & F32_SIZE) - 1u));
+  }
+  return (u32)MIN_LANE(u32, least) + 1;
 }
 
 // Each element beside the greatest differences so far, and beside the tolerance, as lift_distance has them.
@@ -249,7 +274,8 @@ NOINLINE void look_again(pair_fold* fold, WORDS i64* partial, SPACE const u8* a,
 
 INLINE void add_wide_pair(pair_fold* fold, WORDS i64* partial, SPACE const u8* a, SPACE const u8* b, const int mantissa) {
   const v_u64 size = SPLAT(u64, ((u64)1 << 63) - 1);
-  v_f64 high[PAIR_SQUARES], low[PAIR_SQUARES], distances = fold->distances;  // the compiler may keep these in registers
+  // The compiler may keep these in registers: two of each, to take turns, would be too many.
+  v_f64 high[PAIR_SQUARES], low[PAIR_SQUARES], distances = fold->distances;
   for (int k = 0; k < PAIR_SQUARES; ++k) {
     high[k] = fold->high[k];
     low[k] = fold->low[k];
@@ -257,14 +283,14 @@ INLINE void add_wide_pair(pair_fold* fold, WORDS i64* partial, SPACE const u8* a
   const v_f64 one = ONE;
   for (int i = 0; i < GROUP; i += LANES(f64)) {
     const v_f64 x = load_f64_float32(a + i * 4), y = load_f64_float32(b + i * 4);
+    distances = ADD_F64(AS(f64, AS(u64, x - y) & size), one, distances);
     for (int k = 0; k < PAIR_SQUARES; ++k) {
       const v_f64 left = k == WORDS_SQUARES_B ? y : x, right = k == WORDS_SQUARES_A ? x : y;
       const v_f64 raised = MUL_ADD(left, right, high[k]);
       const v_f64 taken = raised - high[k];
       high[k] = raised;
-      low[k] += MUL_ADD(left, right, -taken);
+      low[k] = ADD_F64(MUL_ADD(left, right, -taken), one, low[k]);
     }
-    distances = ADD_F64(AS(f64, AS(u64, x - y) & size), one, distances);
   }
   for (int k = 0; k < PAIR_SQUARES; ++k) {
     fold->high[k] = high[k];
@@ -348,19 +374,26 @@ INLINE void fold_pair_group(pair_fold* fold, WORDS i64* partial, SPACE const u8*
                             const pair_source source) {
   u32 held_a[GROUP], held_b[GROUP];
   pair_seen seen = see_pair(fold, a, b, source);
-  if (UNLIKELY(MAX_LANE(u32, seen.largest) >= F32_INF)) {
+  u32 largest = (u32)MAX_LANE(u32, MAX(seen.of_a, seen.of_b));
+  if (UNLIKELY(largest >= F32_INF)) {
     take_specials_out(partial, a, b, index, held_a, held_b, source);
     a = (const u8*)held_a;
     b = (const u8*)held_b;
     seen = see_pair(fold, a, b, source);
+    largest = (u32)MAX_LANE(u32, MAX(seen.of_a, seen.of_b));
   }
-  const u32 largest = MAX_LANE(u32, seen.largest), smallest = MIN_LANE(u32, seen.least) + 1;
-  fold->steps = MAX(fold->steps, seen.steps);
-  fold->peak = MAX(fold->peak, seen.peak);
+  fold->peak = MAX(fold->peak, seen.of_b);
   fold->equal += seen.equal;
   fold->under_1000th += seen.under_1000th;
   fold->under_200th += seen.under_200th;
   ++fold->groups;
+  if (source.steps) {
+    if (ANY(i32, AS(i32, seen.differs) < 0)) {
+      fold->steps = MAX(fold->steps, SPLAT(u32, steps_across_zero(a, b)));
+    } else {
+      fold->steps = MAX(fold->steps, seen.steps);
+    }
+  }
   if (largest == 0 && !source.bits) return;  // zeros may be of two signs
   if ((source.bits || source.values) && UNLIKELY(!fold->has_unequal) && ADD_LANES(u32, seen.equal) != GROUP) {
     fold->has_unequal = 1;
@@ -371,12 +404,12 @@ INLINE void fold_pair_group(pair_fold* fold, WORDS i64* partial, SPACE const u8*
     }
     RAISE(partial[PAIR_FIRST_UNEQUAL], ~(i64)(index + (u64)first));
   }
+  if (largest == 0) return;
+  u32 smallest = (u32)MIN_LANE(u32, seen.least);
+  if (smallest == 0) smallest = smallest_but_zero(a, b);
   const f32 farthest = MAX_LANE(f32, seen.farthest);
   const int may_be_farther = farthest > 0 && (farthest >= fold->farthest_below || smallest < F32_PLAIN);
-  if (UNLIKELY(may_be_farther || ANY(i32, seen.may_be_relative | seen.may_be_outside))) {
-    look_again(fold, partial, a, b, index);
-  }
-  if (largest == 0) return;
+  if (UNLIKELY(may_be_farther || ANY(i32, seen.may_be_more))) look_again(fold, partial, a, b, index);
   if (PAIR_HAS_NARROW(source.mantissa) && pair_window_holds(&fold->narrow, smallest, largest)) {
     add_narrow_pair(fold, partial, a, b, source.mantissa);
   } else if (!PAIR_HAS_NARROW(source.mantissa) && pair_window_holds(&fold->wide, smallest, largest)) {

@@ -33,17 +33,31 @@ INLINE void raise_key(WORDS i64* key, i64 found, i64 place) {
   key[1] = place;
 }
 
-// mantissas * 2^position units
+// Adds or subtracts high * 2^64 + low, times 2^position units.
+INLINE void deposit_wide(WORDS i64* words, u64 high, u64 low, int negative, u32 position) {
+  const u32 shift = position & 31;
+  const u64 digit = 0xffffffff;
+  const u64 first = (low & digit) << shift, second = (low >> 32) << shift;
+  const i64 sign = negative ? -1 : 1;
+  words += position >> 5;
+  ADD(words[0], sign * (i64)(first & digit));
+  ADD(words[1], sign * (i64)((first >> 32) + (second & digit)));
+  if (high == 0) {
+    ADD(words[2], sign * (i64)(second >> 32));
+    return;
+  }
+  const u64 third = (high & digit) << shift, fourth = (high >> 32) << shift;
+  ADD(words[2], sign * (i64)((second >> 32) + (third & digit)));
+  ADD(words[3], sign * (i64)((third >> 32) + (fourth & digit)));
+  ADD(words[4], sign * (i64)(fourth >> 32));
+}
+
+// a * b * 2^position units
 INLINE void deposit_product(WORDS i64* words, u64 a, u64 b, int negative, u32 position) {
   const u64 low_a = a & 0xffffffff, high_a = a >> 32, low_b = b & 0xffffffff, high_b = b >> 32;
-  const u64 terms[4] = {low_a * low_b, low_a * high_b, high_a * low_b, high_a * high_b};
-  for (u32 i = 0; i < 4; ++i) {
-    if (terms[i] == 0) continue;
-    const u32 at = position + (i + 1) / 2 * 32;
-    const i64 low = (i64)(terms[i] & 0xffffffff), high = (i64)(terms[i] >> 32);
-    deposit(words, negative ? -low : low, at);
-    deposit(words, negative ? -high : high, at + 32);
-  }
+  const u64 crossed = high_a * low_b, low = low_a * low_b;
+  const u64 middle = (crossed & 0xffffffff) + low_a * high_b + (low >> 32);  // below 2^64
+  deposit_wide(words, high_a * high_b + (crossed >> 32) + (middle >> 32), middle << 32 | (low & 0xffffffff), negative, position);
 }
 
 // The exact sums of two finite elements.
@@ -53,14 +67,9 @@ INLINE void lift_pair_sums(WORDS i64* partial, number a, number b, pair_kind kin
   deposit_product(partial + PAIR_PLACE(kind, SQUARES_A), a.mantissa, a.mantissa, 0, 2 * at_a);
   deposit_product(partial + PAIR_PLACE(kind, SQUARES_B), b.mantissa, b.mantissa, 0, 2 * at_b);
   // |a - b| is the larger number less the smaller one.
-  WORDS i64* const distances = partial + PAIR_PLACE(kind, DISTANCES);
-  const int a_is_below = is_below(a, b), minus_a = a.negative != a_is_below, minus_b = b.negative != a_is_below;
-  const i64 low_a = (i64)(a.mantissa & 0xffffffff), high_a = (i64)(a.mantissa >> 32);
-  const i64 low_b = (i64)(b.mantissa & 0xffffffff), high_b = (i64)(b.mantissa >> 32);
-  deposit(distances, minus_a ? -low_a : low_a, at_a);
-  deposit(distances, minus_a ? -high_a : high_a, at_a + 32);
-  deposit(distances, minus_b ? low_b : -low_b, at_b);
-  deposit(distances, minus_b ? high_b : -high_b, at_b + 32);
+  const int a_is_below = is_below(a, b);
+  deposit_wide(partial + PAIR_PLACE(kind, DISTANCES), 0, a.mantissa, a.negative != a_is_below, at_a);
+  deposit_wide(partial + PAIR_PLACE(kind, DISTANCES), 0, b.mantissa, b.negative == a_is_below, at_b);
 }
 
 // What is not a sum, and no matter of bits, of two finite elements: d, s and |b| as above.
