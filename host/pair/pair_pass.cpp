@@ -51,9 +51,8 @@ void fold_unit(const TensorPair& pair, const Unit& unit, std::uint64_t first_ind
   const std::uint64_t most = strided ? kGatherBytes / sizeof(std::uint64_t) : unit.count;
   for (std::uint64_t done = 0; done < unit.count;) {
     const std::uint64_t first = unit.first + done, count = std::min(most, unit.count - done);
-    fold(pair.a.dtype, pair.b.dtype, tolerance,
-         {elements_of(pair.a, first, count, window_a), elements_of(pair.b, first, count, window_b), count, first_index + first},
-         words.data());
+    const auto *a = elements_of(pair.a, first, count, window_a), *b = elements_of(pair.b, first, count, window_b);
+    fold(pair.a.dtype, pair.b.dtype, tolerance, {a, b, count, first_index + first}, words.data());
     done += count;
   }
 }
@@ -76,7 +75,9 @@ void pair_pass(std::span<const TensorPair> pairs, std::uint64_t first_index, std
   std::uint64_t total_bytes = 0;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const std::uint64_t count = pairs[i].a.element_count, piece = kUnitBytes / element_bytes(pairs[i]);
-    for (std::uint64_t first = 0; first < count; first += piece) units.push_back({i, first, std::min(piece, count - first)});
+    for (std::uint64_t first = 0; first < count; first += piece) {
+      units.push_back({i, first, std::min(piece, count - first)});
+    }
     total_bytes += kPairBytes + count * element_bytes(pairs[i]);
   }
   std::mutex merging;

@@ -8,26 +8,8 @@
 //
 // NaN and Inf are lifted, and zeros put in their places. So are the sums of elements that lie below the window.
 
-// A lane adds 2^LOG2_STEPS elements between flushes. |a - b| is one bit longer than an element (precision/README.md).
-#define PAIR_LOG2_STEPS 9
-#define PAIR_SPAN(mantissa) (51 - (mantissa) - 1 - PAIR_LOG2_STEPS)
-#define PAIR_SPLIT(mantissa) (PAIR_LOG2_STEPS + 2 * (PAIR_SPAN(mantissa) + (mantissa)) - 51)
-// In the narrow window, of short mantissas, the products of a group need no splitting.
-#define PAIR_HAS_NARROW(mantissa) ((mantissa) <= 12)
-#define PAIR_LOG2_IN_GROUP (LANES(f64) == 8 ? 4 : LANES(f64) == 4 ? 5 : 6)
-#define PAIR_NARROW_SPAN(mantissa) ((51 - PAIR_LOG2_IN_GROUP) / 2 - (mantissa))
-#define PAIR_NARROW_GROUPS 256
-
 #define F32_INF 0x7f800000u
-#define F32_SIZE 0x7fffffffu
 #define F32_PLAIN ((u32)27 << 23)  // 2^-100: from there up no operation of see_pair meets a subnormal
-
-enum { WORDS_PRODUCTS, WORDS_SQUARES_A, WORDS_SQUARES_B, PAIR_SQUARES };
-
-typedef struct {
-  u32 smallest, largest;  // sizes that it holds, as bits; 0 it always holds
-  u32 unit;               // 2^unit of the partial's
-} pair_window;
 
 // What is kept of the groups so far.
 typedef struct {
@@ -40,14 +22,7 @@ typedef struct {
   v_u32 steps, peak, equal;
   u32 groups, under_1000th, under_200th;
 
-  v_f64 high[PAIR_SQUARES], low[PAIR_SQUARES], distances;
-  f64 high_start, low_start, distances_start;
-  pair_window wide;
-  u32 added;  // to a lane since the last flush
-  v_i64 narrow_squares[PAIR_SQUARES], narrow_distances;
-  f64 narrow_square_start, narrow_distances_start;
-  pair_window narrow;
-  u32 narrow_groups;
+  pair_sums sums;
 } pair_fold;
 
 // How the elements came: what of them the float32 say.
@@ -59,83 +34,10 @@ typedef struct {
   int greater;   // the tolerance's scale
 } pair_source;
 
-// 1.5 * 2^(52 + exponent)
-INLINE f64 pair_start(i32 exponent) { return AS_F64(((u64)(1023 + 52 + exponent) << 52) | ((u64)1 << 51)); }
-
 // A number that is below `x`, near it, and finite.
 INLINE f32 a_little_less(f64 x) {
   const f64 below = x * (1 - 0x1p-20);
   return below < 0x1p-100 ? 0 : below > 0x1.fffffep127 ? 0x1.fffffep127f : (f32)below;
-}
-
-// The window whose upper end is at the stored exponent `highest`.
-INLINE void place_pair_window(pair_window* window, i32 highest, i32 span, int mantissa) {
-  highest = MIN(highest, 254);
-  const i32 lowest = MAX(highest - span, 1);
-  window->smallest = lowest == 1 ? 1 : (u32)lowest << 23;
-  window->largest = ((u32)(highest + 1) << 23) - 1;
-  window->unit = (u32)(lowest - 1 + 24 - mantissa);
-}
-
-INLINE int pair_window_holds(const pair_window* window, u32 smallest, u32 largest) {
-  return smallest >= window->smallest && largest <= window->largest;
-}
-
-INLINE void clear_pair_sums(pair_fold* fold) {
-  for (int i = 0; i < PAIR_SQUARES; ++i) {
-    fold->high[i] = SPLAT(f64, fold->high_start);
-    fold->low[i] = SPLAT(f64, fold->low_start);
-  }
-  fold->distances = SPLAT(f64, fold->distances_start);
-  fold->added = 0;
-}
-
-INLINE void clear_narrow_pair_sums(pair_fold* fold) {
-  for (int i = 0; i < PAIR_SQUARES; ++i) fold->narrow_squares[i] = SPLAT(i64, 0);
-  fold->narrow_distances = SPLAT(i64, 0);
-  fold->narrow_groups = 0;
-}
-
-// The first words of the three sums of products, in their order.
-#define PAIR_PLACE_OF(i) \
-  ((i) == WORDS_PRODUCTS ? (int)PAIR_PLACE_PRODUCTS_Float : (i) == WORDS_SQUARES_A ? (int)PAIR_PLACE_SQUARES_A_Float : (int)PAIR_PLACE_SQUARES_B_Float)
-
-NOINLINE void flush_pair(pair_fold* fold, WORDS i64* partial, const int mantissa) {
-  if (fold->added != 0) {
-    const u32 unit = fold->wide.unit;
-    for (int i = 0; i < PAIR_SQUARES; ++i) {
-      const v_i64 high = AS(i64, fold->high[i]) - AS_I64(fold->high_start), low = AS(i64, fold->low[i]) - AS_I64(fold->low_start);
-      deposit(partial + PAIR_PLACE_OF(i), ADD_LANES(i64, high), 2 * unit + (u32)PAIR_SPLIT(mantissa));
-      deposit(partial + PAIR_PLACE_OF(i), ADD_LANES(i64, low), 2 * unit);
-    }
-    const v_i64 distances = AS(i64, fold->distances) - AS_I64(fold->distances_start);
-    deposit(partial + PAIR_PLACE_DISTANCES_Float, ADD_LANES(i64, distances), unit);
-  }
-  clear_pair_sums(fold);
-  if (fold->narrow_groups != 0) {
-    for (int i = 0; i < PAIR_SQUARES; ++i) {
-      deposit(partial + PAIR_PLACE_OF(i), ADD_LANES(i64, fold->narrow_squares[i]), 2 * fold->narrow.unit);
-    }
-    deposit(partial + PAIR_PLACE_DISTANCES_Float, ADD_LANES(i64, fold->narrow_distances), fold->narrow.unit);
-  }
-  clear_narrow_pair_sums(fold);
-}
-
-INLINE void place_pair(pair_fold* fold, i32 highest, const int mantissa) {
-  place_pair_window(&fold->wide, highest, PAIR_SPAN(mantissa), mantissa);
-  const i32 exponent = (i32)fold->wide.unit + SUM_EXPONENT_Float;
-  fold->high_start = pair_start(2 * exponent + PAIR_SPLIT(mantissa));
-  fold->low_start = pair_start(2 * exponent);
-  fold->distances_start = pair_start(exponent);
-  clear_pair_sums(fold);
-}
-
-INLINE void place_narrow_pair(pair_fold* fold, i32 highest, const int mantissa) {
-  place_pair_window(&fold->narrow, highest, PAIR_NARROW_SPAN(mantissa), mantissa);
-  const i32 exponent = (i32)fold->narrow.unit + SUM_EXPONENT_Float;
-  fold->narrow_square_start = pair_start(2 * exponent);
-  fold->narrow_distances_start = pair_start(exponent);
-  clear_narrow_pair_sums(fold);
 }
 
 INLINE void open_pair(pair_fold* fold, pair_tolerance tolerance, const int mantissa) {
@@ -147,12 +49,11 @@ INLINE void open_pair(pair_fold* fold, pair_tolerance tolerance, const int manti
   fold->has_unequal = 0;
   fold->steps = fold->peak = fold->equal = SPLAT(u32, 0);
   fold->groups = fold->under_1000th = fold->under_200th = 0;
-  place_pair(fold, 127 + 3, mantissa);  // data of unit size fits
-  place_narrow_pair(fold, 127 + 3, mantissa);
+  open_pair_sums(&fold->sums, mantissa);
 }
 
 INLINE void close_pair(pair_fold* fold, WORDS i64* partial, const pair_source source) {
-  flush_pair(fold, partial, source.mantissa);
+  flush_pair(&fold->sums, partial, source.mantissa);
   if (fold->groups == 0) return;
   if (source.steps) RAISE(partial[PAIR_ULP], PAIR_ULP_WORD((u64)MAX_LANE(u32, fold->steps)));
   if (source.bits || source.values) ADD(partial[PAIR_UNEQUAL], (i64)fold->groups * GROUP - ADD_LANES(u32, fold->equal));
@@ -253,7 +154,8 @@ NOINLINE void look_again(pair_fold* fold, WORDS i64* partial, SPACE const u8* a,
   for (int i = 0; i < GROUP; ++i) {
     const f64 x = (f64)LOAD_ONE(f32, a + i * 4), y = (f64)LOAD_ONE(f32, b + i * 4), d = fabs(x - y);
     const i64 place = ~(i64)(index + (u64)i);
-    const f64 scale = fold->tolerance.greater && fabs(x) > fabs(y) ? fabs(x) : fabs(y), bound = fold->tolerance.rtol * scale;
+    const f64 scale = fold->tolerance.greater && fabs(x) > fabs(y) ? fabs(x) : fabs(y);
+    const f64 bound = fold->tolerance.rtol * scale;
     if (d > fold->tolerance.atol + bound) {
       ADD(partial[PAIR_OUTSIDE], 1);
       RAISE(partial[PAIR_FIRST_OUTSIDE], place);
@@ -272,90 +174,10 @@ NOINLINE void look_again(pair_fold* fold, WORDS i64* partial, SPACE const u8* a,
   fold->relative_below = isinf(fold->relative) ? INFINITY : a_little_less(fold->relative);
 }
 
-INLINE void add_wide_pair(pair_fold* fold, WORDS i64* partial, SPACE const u8* a, SPACE const u8* b, const int mantissa) {
-  const v_u64 size = SPLAT(u64, ((u64)1 << 63) - 1);
-  // The compiler may keep these in registers: two of each, to take turns, would be too many.
-  v_f64 high[PAIR_SQUARES], low[PAIR_SQUARES], distances = fold->distances;
-  for (int k = 0; k < PAIR_SQUARES; ++k) {
-    high[k] = fold->high[k];
-    low[k] = fold->low[k];
-  }
-  const v_f64 one = ONE;
-  for (int i = 0; i < GROUP; i += LANES(f64)) {
-    const v_f64 x = load_f64_float32(a + i * 4), y = load_f64_float32(b + i * 4);
-    distances = ADD_F64(AS(f64, AS(u64, x - y) & size), one, distances);
-    for (int k = 0; k < PAIR_SQUARES; ++k) {
-      const v_f64 left = k == WORDS_SQUARES_B ? y : x, right = k == WORDS_SQUARES_A ? x : y;
-      const v_f64 raised = MUL_ADD(left, right, high[k]);
-      const v_f64 taken = raised - high[k];
-      high[k] = raised;
-      low[k] = ADD_F64(MUL_ADD(left, right, -taken), one, low[k]);
-    }
-  }
-  for (int k = 0; k < PAIR_SQUARES; ++k) {
-    fold->high[k] = high[k];
-    fold->low[k] = low[k];
-  }
-  fold->distances = distances;
-  fold->added += GROUP / LANES(f64);
-  if (fold->added == 1 << PAIR_LOG2_STEPS) flush_pair(fold, partial, mantissa);
-}
-
-INLINE void add_narrow_pair(pair_fold* fold, WORDS i64* partial, SPACE const u8* a, SPACE const u8* b, const int mantissa) {
-  const v_u64 size = SPLAT(u64, ((u64)1 << 63) - 1);
-  const v_f64 one = ONE, start = SPLAT(f64, fold->narrow_square_start), distances_start = SPLAT(f64, fold->narrow_distances_start);
-  v_f64 products = start, squares_a = start, squares_b = start, distances = distances_start;
-  for (int i = 0; i < GROUP; i += LANES(f64)) {
-    const v_f64 x = load_f64_float32(a + i * 4), y = load_f64_float32(b + i * 4);
-    products = MUL_ADD(x, y, products);
-    squares_a = MUL_ADD(x, x, squares_a);
-    squares_b = MUL_ADD(y, y, squares_b);
-    distances = ADD_F64(AS(f64, AS(u64, x - y) & size), one, distances);
-  }
-  fold->narrow_squares[WORDS_PRODUCTS] += AS(i64, products) - AS(i64, start);
-  fold->narrow_squares[WORDS_SQUARES_A] += AS(i64, squares_a) - AS(i64, start);
-  fold->narrow_squares[WORDS_SQUARES_B] += AS(i64, squares_b) - AS(i64, start);
-  fold->narrow_distances += AS(i64, distances) - AS(i64, distances_start);
-  if (++fold->narrow_groups == PAIR_NARROW_GROUPS) flush_pair(fold, partial, mantissa);
-}
-
-// The sums of a group that the windows do not hold as they are.
-NOINLINE void settle_pair(pair_fold* fold, WORDS i64* partial, SPACE const u8* a, SPACE const u8* b, u32 smallest, u32 largest,
-                          const int mantissa) {
-  const i32 highest = MIN((i32)(largest >> 23) + 1, 254), exponent = (i32)(smallest >> 23);  // a binade to spare
-  if (PAIR_HAS_NARROW(mantissa) && exponent >= MAX(highest - PAIR_NARROW_SPAN(mantissa), 1)) {
-    flush_pair(fold, partial, mantissa);
-    place_narrow_pair(fold, highest, mantissa);
-    add_narrow_pair(fold, partial, a, b, mantissa);
-    return;
-  }
-  const int would_hold = exponent >= highest - PAIR_SPAN(mantissa) || highest - PAIR_SPAN(mantissa) <= 1;
-  if (!pair_window_holds(&fold->wide, smallest, largest) &&
-      (would_hold || largest > fold->wide.largest || largest < fold->wide.smallest)) {
-    flush_pair(fold, partial, mantissa);
-    place_pair(fold, highest, mantissa);
-  }
-  if (pair_window_holds(&fold->wide, smallest, largest)) {
-    add_wide_pair(fold, partial, a, b, mantissa);
-    return;
-  }
-  const pair_kind kind = {1, STEPS_NONE, 0};
-  u32 held_a[GROUP], held_b[GROUP];
-  for (int i = 0; i < GROUP; ++i) {
-    held_a[i] = LOAD_ONE(u32, a + i * 4);
-    held_b[i] = LOAD_ONE(u32, b + i * 4);
-    const u32 size_a = held_a[i] & F32_SIZE, size_b = held_b[i] & F32_SIZE;
-    if ((size_a == 0 || size_a >= fold->wide.smallest) && (size_b == 0 || size_b >= fold->wide.smallest)) continue;
-    lift_pair_sums(partial, unpack_float32(a + i * 4), unpack_float32(b + i * 4), kind);
-    held_a[i] = held_b[i] = 0;
-  }
-  add_wide_pair(fold, partial, (const u8*)held_a, (const u8*)held_b, mantissa);
-}
-
-// Lifts the elements of a group that are NaN or Inf in either tensor, but for their sums and their nearness, which zeros
-// in their places have in the copies.
-NOINLINE void take_specials_out(WORDS i64* partial, SPACE const u8* a, SPACE const u8* b, u64 index, u32* held_a, u32* held_b,
-                                const pair_source source) {
+// Lifts the elements of a group that are NaN or Inf in either tensor, but for their nearness, which zeros in their places
+// have in the copies.
+NOINLINE void take_specials_out(WORDS i64* partial, SPACE const u8* a, SPACE const u8* b, u64 index, u32* held_a,
+                                u32* held_b, const pair_source source) {
   for (int i = 0; i < GROUP; ++i) {
     held_a[i] = LOAD_ONE(u32, a + i * 4);
     held_b[i] = LOAD_ONE(u32, b + i * 4);
@@ -410,11 +232,5 @@ INLINE void fold_pair_group(pair_fold* fold, WORDS i64* partial, SPACE const u8*
   const f32 farthest = MAX_LANE(f32, seen.farthest);
   const int may_be_farther = farthest > 0 && (farthest >= fold->farthest_below || smallest < F32_PLAIN);
   if (UNLIKELY(may_be_farther || ANY(i32, seen.may_be_more))) look_again(fold, partial, a, b, index);
-  if (PAIR_HAS_NARROW(source.mantissa) && pair_window_holds(&fold->narrow, smallest, largest)) {
-    add_narrow_pair(fold, partial, a, b, source.mantissa);
-  } else if (!PAIR_HAS_NARROW(source.mantissa) && pair_window_holds(&fold->wide, smallest, largest)) {
-    add_wide_pair(fold, partial, a, b, source.mantissa);
-  } else {
-    settle_pair(fold, partial, a, b, smallest, largest, source.mantissa);
-  }
+  add_pair_group(&fold->sums, partial, a, b, smallest, largest, source.mantissa);
 }

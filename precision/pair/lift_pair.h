@@ -57,7 +57,8 @@ INLINE void deposit_product(WORDS i64* words, u64 a, u64 b, int negative, u32 po
   const u64 low_a = a & 0xffffffff, high_a = a >> 32, low_b = b & 0xffffffff, high_b = b >> 32;
   const u64 crossed = high_a * low_b, low = low_a * low_b;
   const u64 middle = (crossed & 0xffffffff) + low_a * high_b + (low >> 32);  // below 2^64
-  deposit_wide(words, high_a * high_b + (crossed >> 32) + (middle >> 32), middle << 32 | (low & 0xffffffff), negative, position);
+  const u64 high = high_a * high_b + (crossed >> 32) + (middle >> 32);
+  deposit_wide(words, high, middle << 32 | (low & 0xffffffff), negative, position);
 }
 
 // The exact sums of two finite elements.
