@@ -81,6 +81,7 @@ std::string bytes_name(std::uint64_t bytes);  // "64KiB"
 // Each enters the groups of one subject.
 void enter_passes();
 void enter_peers();
+void enter_pairs();
 void enter_batches();
 void enter_streams();
 void enter_exactness();

@@ -6,6 +6,7 @@ int main(int argc, char** argv) {
   using namespace tensorstat::bench;
   enter_passes();
   enter_peers();
+  enter_pairs();
   enter_batches();
   enter_streams();
   enter_exactness();

@@ -25,6 +25,7 @@ BOUNDS = [
     ("peers/float32/64MiB", "tensorstat:all", "peer:numpy", 10),
     ("peers/float16/1MiB", "tensorstat:1", "peer:numpy", 50),
     ("exact/float32/64MiB", "tensorstat:1", "plain:1", 0.50),
+    ("pair/float32/64MiB", "tensorstat:all", "limit:all", 0.30),
     ("stream/64MiB/float32", "tensorstat:all", "limit:all", 0.30),
     ("worst/float32/32MiB", "tensorstat:1:log-uniform", "tensorstat:1:normal", 0.15),
     ("worst/float32/32MiB", "tensorstat:1:nan-laden", "tensorstat:1:normal", 0.15),
@@ -131,6 +132,15 @@ def speed_rows(groups, prefix):
                 yield [what, words, cell(group, ours, lambda c: short(c.gb_s())),
                        cell(group, limit, lambda c: short(c.gb_s())), ratio(group, ours, limit)]
                 what = ""
+
+
+def pair_rows(groups):
+    for name, group in groups.items():
+        if not name.startswith("pair/"):
+            continue
+        for what, words, *cells in speed_rows({name: group}, "pair/"):
+            lane = next(lane for lane, known in LANES.items() if known == words)
+            yield [what, words, *cells, ratio(group, f"tensorstat:{lane}", "peer:numpy")]
 
 
 def peer_rows(groups):
@@ -269,6 +279,7 @@ def main():
 
     limit_heads = ["tensor", "engine", "GB/s", "limit", "of the limit"]
     show("One pass over one tensor, beside only reading it", limit_heads, list(speed_rows(groups, "pass/")))
+    show("Two tensors in one pass, beside only reading both", [*limit_heads, "x numpy"], list(pair_rows(groups)))
     show("A tensor in pieces of 8 MiB", limit_heads, list(speed_rows(groups, "stream/")))
     show("Peers: how many times as fast tensorstat is, and how far from the exact value they end (binary64 ulp)",
          ["tensor", "who", "GB/s", "statistics", "x host 1", "x host all", "x opencl", "avg", "l2norm"], list(peer_rows(groups)))

@@ -41,19 +41,19 @@ class PassingFile {
 
 class Python {
  public:
-  explicit Python(const Tensor& tensor) {
+  // Runs a script over bytes that hold elements of a dtype.
+  Python(const char* script, std::span<const std::byte> bytes, Dtype of) {
     std::signal(SIGPIPE, SIG_IGN);
-    const PassingFile file(bytes_of(tensor));
+    const PassingFile file(bytes);
     int requests[2], answers[2];
     if (pipe(requests) != 0 || pipe(answers) != 0) throw std::runtime_error("no pipe to Python");
-    const std::string dtype(name(tensor.dtype));
+    const std::string dtype(name(of));
     child_ = fork();
     if (child_ == 0) {
       dup2(requests[0], 0);
       dup2(answers[1], 1);
       for (const int end : {requests[0], requests[1], answers[0], answers[1]}) close(end);
-      execl("/usr/bin/python3", "python3", TENSORSTAT_BENCH_NUMPY, file.path().c_str(),
-            dtype.c_str(), nullptr);
+      execl("/usr/bin/python3", "python3", script, file.path().c_str(), dtype.c_str(), nullptr);
       _exit(127);
     }
     close(requests[0]);
@@ -71,26 +71,21 @@ class Python {
   Python(const Python&) = delete;
   Python& operator=(const Python&) = delete;
 
+  // Returns the seconds, and sets what was found.
   double run() {
     std::fputs("go\n", to_);
     std::fflush(to_);
     std::istringstream words(line());
+    found.clear();
     // Through text, as streams do not read "nan".
-    const auto next = [&] {
-      std::string word;
-      words >> word;
-      return std::strtod(word.c_str(), nullptr);
-    };
-    const double seconds = next();
-    for (double* each : {&found.max, &found.min, &found.avg, &found.l2norm, &found.negatives,
-                         &found.positives, &found.zeros, &found.nans, &found.infinities}) {
-      *each = next();
-    }
-    if (!words) throw std::runtime_error("NumPy's process broke off");
+    for (std::string word; words >> word;) found.push_back(std::strtod(word.c_str(), nullptr));
+    if (found.empty()) throw std::runtime_error("NumPy's process broke off");
+    const double seconds = found.front();
+    found.erase(found.begin());
     return seconds;
   }
 
-  Findings found;
+  std::vector<double> found;
 
  private:
   std::string line() {
@@ -110,9 +105,21 @@ class Python {
 void enter_numpy(const std::string& group, Dtype dtype, std::uint64_t bytes) {
   enter_clocked(group, "peer:numpy", static_cast<double>(bytes), 1, [=] {
     const Tensor tensor = make(dtype, bytes);
-    const auto python = std::make_shared<Python>(tensor);
-    return Clocked{[python] { return python->run(); },
-                   [=] { return judge(tensor, python->found); }};
+    const auto python = std::make_shared<Python>(TENSORSTAT_BENCH_NUMPY, bytes_of(tensor), dtype);
+    return Clocked{[python] { return python->run(); }, [=] {
+                     const std::vector<double>& found = python->found;
+                     if (found.size() != 9) throw std::runtime_error("NumPy's process broke off");
+                     return judge(tensor, {found[0], found[1], found[2], found[3], found[4], found[5],
+                                           found[6], found[7], found[8]});
+                   }};
+  });
+}
+
+void enter_numpy_pair(const std::string& group, Dtype dtype, double bytes,
+                      std::function<std::span<const std::byte>()> both) {
+  enter_clocked(group, "peer:numpy", bytes, 2, [=] {
+    const auto python = std::make_shared<Python>(TENSORSTAT_BENCH_NUMPY_PAIR, both(), dtype);
+    return Clocked{[python] { return python->run(); }, nullptr};
   });
 }
 

@@ -34,6 +34,9 @@ Findings mindspore(const Tensor& tensor);
 // Each enters its peer under `group` where it can take the dtype.
 void enter_mindspore(const std::string& group, Dtype dtype, std::uint64_t bytes);
 void enter_numpy(const std::string& group, Dtype dtype, std::uint64_t bytes);
+// Two tensors that lie one behind the other.
+void enter_numpy_pair(const std::string& group, Dtype dtype, double bytes,
+                      std::function<std::span<const std::byte>()> both);
 void enter_eigen(const std::string& group, Dtype dtype, std::uint64_t bytes);
 void enter_opencv(const std::string& group, Dtype dtype, std::uint64_t bytes);
 void enter_clblast(const std::string& group, Dtype dtype, std::uint64_t bytes);

@@ -1,0 +1,57 @@
+// Two tensors of one shape, compared in one pass, beside reading both and beside NumPy.
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+
+#include "bench/contest.hpp"
+#include "bench/data.hpp"
+#include "bench/peers/peer.hpp"
+
+namespace tensorstat::bench {
+namespace {
+
+// a, and behind it b, which is a with other last bits: both are read as one span. A run of elements repeats, as in make().
+TensorPair make_pair(Dtype dtype, std::uint64_t bytes) {
+  static std::map<std::pair<Dtype, std::uint64_t>, std::vector<std::uint64_t>> made;
+  auto& words = made[{dtype, bytes}];
+  if (words.empty()) {
+    words.resize(2 * bytes / sizeof(std::uint64_t));
+    auto* const a = reinterpret_cast<unsigned char*>(words.data());
+    std::memcpy(a, bytes_of(make(dtype, bytes)).data(), bytes);
+    std::memcpy(a + bytes, a, bytes);
+    const std::uint64_t size = size_bytes(dtype);
+    for (std::uint64_t i = 0; i < bytes / size; ++i) a[bytes + i * size] ^= (i * 2654435761u >> 20) % 8;
+  }
+  const auto* const a = reinterpret_cast<const std::byte*>(words.data());
+  const std::uint64_t count = bytes / size_bytes(dtype);
+  return {{.dtype = dtype, .element_count = count, .address = a}, {.dtype = dtype, .element_count = count, .address = a + bytes}};
+}
+
+std::span<const std::byte> both(const TensorPair& pair) {
+  return {static_cast<const std::byte*>(pair.a.address), 2 * pair.a.bytes()};
+}
+
+}  // namespace
+
+void enter_pairs() {
+  for (const Dtype dtype : {Dtype::kFloat32, Dtype::kFloat16, Dtype::kBfloat16, Dtype::kFloat64}) {
+    for (const std::uint64_t mib : {1, 64, 256}) {
+      const std::uint64_t bytes = mib << 20;
+      const std::string group = "pair/" + std::string(name(dtype)) + "/" + bytes_name(bytes);
+      const auto size = static_cast<double>(2 * bytes);
+      enter_limits(group, size, 2, [=] { return both(make_pair(dtype, bytes)); });
+      for (const Lane& lane : kLanes) {
+        if (lane.on == On::kDevice) continue;  // pairs are the host's
+        enter(group, std::string("tensorstat:") + lane.name, size, 2, [=, &lane] {
+          return Contestant{[pair = make_pair(dtype, bytes), &meter = meter(lane)] {
+            benchmark::DoNotOptimize(value(meter.compare({&pair, 1}, {{1e-3, 1e-5}})));
+          }};
+        });
+      }
+      enter_numpy_pair(group, dtype, size, [=] { return both(make_pair(dtype, bytes)); });
+    }
+  }
+}
+
+}  // namespace tensorstat::bench

@@ -1,0 +1,236 @@
+// The fold of two tensors whose elements are, or become exactly, float32: at the speed of memory, and the same words as
+// lift_pair.h's. One text for the instruction sets of the host; host/simd/vectors.h says what a vector is.
+//
+// A GROUP is seen twice. In lanes of float32 (see_pair), whatever is decided there is decided for certain: counts by
+// exact comparisons, and what only might be a new greatest difference, or outside the tolerance, is looked at again in
+// binary64 (look_again). Then the sums, in lanes of binary64, by the windows of fold/fold_windowed.h: a product of two
+// elements of one window is as long as a square, so all three sums of products go as squares do there.
+//
+// NaN and Inf are lifted, and zeros put in their places. So are the sums of elements that lie below the window.
+
+#define F32_INF 0x7f800000u
+#define F32_PLAIN ((u32)27 << 23)  // 2^-100: from there up no operation of see_pair meets a subnormal
+
+// What is kept of the groups so far.
+typedef struct {
+  pair_tolerance tolerance;
+  f32 rtol_below, atol_below;  // a little less, for see_pair
+  f64 farthest, relative;      // the greatest so far
+  f32 farthest_below, relative_below;
+  int has_unequal;  // PAIR_FIRST_UNEQUAL is known
+
+  v_u32 steps, peak, equal;
+  u32 groups, under_1000th, under_200th;
+
+  pair_sums sums;
+} pair_fold;
+
+// How the elements came: what of them the float32 say.
+typedef struct {
+  int mantissa;  // its bits, of the wider dtype
+  int bits;      // the float32 are the tensors' own elements, so that their bits are compared
+  int values;    // of two dtypes: values are compared
+  int steps;     // counted between float32
+  int greater;   // the tolerance's scale
+} pair_source;
+
+// A number that is below `x`, near it, and finite.
+INLINE f32 a_little_less(f64 x) {
+  const f64 below = x * (1 - 0x1p-20);
+  return below < 0x1p-100 ? 0 : below > 0x1.fffffep127 ? 0x1.fffffep127f : (f32)below;
+}
+
+INLINE void open_pair(pair_fold* fold, pair_tolerance tolerance, const int mantissa) {
+  fold->tolerance = tolerance;
+  fold->rtol_below = a_little_less(tolerance.rtol);
+  fold->atol_below = a_little_less(tolerance.atol);
+  fold->farthest = fold->relative = 0;
+  fold->farthest_below = fold->relative_below = 0;
+  fold->has_unequal = 0;
+  fold->steps = fold->peak = fold->equal = SPLAT(u32, 0);
+  fold->groups = fold->under_1000th = fold->under_200th = 0;
+  open_pair_sums(&fold->sums, mantissa);
+}
+
+INLINE void close_pair(pair_fold* fold, WORDS i64* partial, const pair_source source) {
+  flush_pair(&fold->sums, partial, source.mantissa);
+  if (fold->groups == 0) return;
+  if (source.steps) RAISE(partial[PAIR_ULP], PAIR_ULP_WORD((u64)MAX_LANE(u32, fold->steps)));
+  if (source.bits || source.values) ADD(partial[PAIR_UNEQUAL], (i64)fold->groups * GROUP - ADD_LANES(u32, fold->equal));
+  RAISE(partial[PAIR_PEAK], AS_I64((f64)AS_F32(MAX_LANE(u32, fold->peak))));
+  ADD(partial[PAIR_UNDER_1000TH], (i64)fold->under_1000th);
+  ADD(partial[PAIR_UNDER_200TH], (i64)fold->under_200th);
+}
+
+// A group, seen in lanes of float32.
+typedef struct {
+  v_u32 of_a, of_b;  // the greatest sizes
+  v_u32 least;       // the smallest size
+  v_u32 steps;       // where the signs agree
+  v_u32 differs;     // its first bit: whether some signs do not
+  v_u32 equal;
+  v_f32 farthest;
+  v_i32 may_be_more;  // than the greatest relative difference so far, or than the tolerance
+  u32 under_1000th, under_200th;
+} pair_seen;
+
+INLINE pair_seen see_pair(const pair_fold* fold, SPACE const u8* a, SPACE const u8* b, const pair_source source) {
+  const v_f32 relative_below = SPLAT(f32, fold->relative_below);
+  const v_f32 rtol_below = SPLAT(f32, fold->rtol_below), atol_below = SPLAT(f32, fold->atol_below);
+  const v_f32 by_1000 = SPLAT(f32, 1000), by_200 = SPLAT(f32, 200);
+  pair_seen seen;
+  seen.of_a = seen.of_b = seen.steps = seen.differs = seen.equal = SPLAT(u32, 0);
+  seen.least = SPLAT(u32, 0xffffffff);
+  seen.farthest = SPLAT(f32, 0);
+  seen.may_be_more = SPLAT(i32, 0);
+  seen.under_1000th = seen.under_200th = 0;
+  for (int i = 0; i < GROUP; i += LANES(u32)) {
+    const v_u32 x = LOAD(u32, a + i * 4), y = LOAD(u32, b + i * 4);
+    const v_u32 size_x = x & F32_SIZE, size_y = y & F32_SIZE;
+    seen.of_a = MAX(seen.of_a, size_x);
+    seen.of_b = MAX(seen.of_b, size_y);
+    seen.least = MIN(seen.least, MIN(size_x, size_y));
+    if (source.steps) {
+      const v_i32 steps = AS(i32, x - y);
+      seen.steps = MAX(seen.steps, AS(u32, MAX(steps, -steps)));
+      seen.differs |= x ^ y;
+    }
+    if (source.bits) COUNT_INTO(u32, seen.equal, x == y);
+    if (source.values) COUNT_INTO(u32, seen.equal, AS(f32, x) == AS(f32, y));
+    const v_f32 d = AS(f32, AS(u32, AS(f32, x) - AS(f32, y)) & F32_SIZE);
+    const v_f32 scale = AS(f32, source.greater ? MAX(size_x, size_y) : size_y);
+    seen.farthest = MAX(d, seen.farthest);
+    seen.may_be_more |= d > MIN(relative_below * scale, MULTIPLY_ADD(rtol_below, scale, atol_below));
+    // Exact: where a and b are within a factor of 2 their difference is, and one rounding keeps a sign. Where they are
+    // not, d is far above either bound. The least float stands for 0, to which only 0 is near.
+    const v_f32 bound = AS(f32, MAX(size_y, SPLAT(u32, 1)));
+    seen.under_1000th += COUNT_SIGNS(MULTIPLY_SUBTRACT(by_1000, d, bound));
+    seen.under_200th += COUNT_SIGNS(MULTIPLY_SUBTRACT(by_200, d, bound));
+  }
+  return seen;
+}
+
+// The most steps of a group in which some signs differ.
+NOINLINE u32 steps_across_zero(SPACE const u8* a, SPACE const u8* b) {
+  v_u32 most = SPLAT(u32, 0);
+  for (int i = 0; i < GROUP; i += LANES(u32)) {
+    const v_u32 x = LOAD(u32, a + i * 4), y = LOAD(u32, b + i * 4);
+    const v_u32 size_x = x & F32_SIZE, size_y = y & F32_SIZE, differ = AS(u32, AS(i32, x ^ y) >> 31);
+    most = MAX(most, MAX(size_x, size_y) - ((MIN(size_x, size_y) ^ differ) - differ));
+  }
+  return (u32)MAX_LANE(u32, most);
+}
+
+// The smallest size of a group but 0.
+NOINLINE u32 smallest_but_zero(SPACE const u8* a, SPACE const u8* b) {
+  v_u32 least = SPLAT(u32, 0xffffffff);
+  for (int i = 0; i < GROUP; i += LANES(u32)) {
+    const v_u32 x = LOAD(u32, a + i * 4), y = LOAD(u32, b + i * 4);
+    least = MIN(least, MIN((x & F32_SIZE) - 1u, (y & F32_SIZE) - 1u));
+  }
+  return (u32)MIN_LANE(u32, least) + 1;
+}
+
+// Each element beside the greatest differences so far, and beside the tolerance, as lift_distance has them.
+NOINLINE void look_again(pair_fold* fold, WORDS i64* partial, SPACE const u8* a, SPACE const u8* b, u64 index) {
+  const v_f64 farthest = SPLAT(f64, fold->farthest), relative = SPLAT(f64, fold->relative);
+  const v_f64 rtol = SPLAT(f64, fold->tolerance.rtol), atol = SPLAT(f64, fold->tolerance.atol);
+  const v_u64 size = SPLAT(u64, ((u64)1 << 63) - 1), of_a = fold->tolerance.greater ? size : SPLAT(u64, 0);
+  v_i64 is_farther = SPLAT(i64, 0), outside = SPLAT(i64, 0);
+  for (int i = 0; i < GROUP; i += LANES(f64)) {
+    const v_f64 x = load_f64_float32(a + i * 4), y = load_f64_float32(b + i * 4);
+    const v_f64 d = AS(f64, AS(u64, x - y) & size), size_y = AS(f64, AS(u64, y) & size);
+    const v_f64 scale = MAX(size_y, AS(f64, AS(u64, x) & of_a));
+    const v_f64 bound = rtol * scale;
+    is_farther |= d > farthest;
+    is_farther |= d / scale > relative;
+    outside -= d > atol + bound;
+  }
+  const i64 outside_count = ADD_LANES(i64, outside);
+  if (!ANY(i64, is_farther) && (outside_count == 0 || partial[PAIR_FIRST_OUTSIDE] > ~(i64)index)) {
+    ADD(partial[PAIR_OUTSIDE], outside_count);
+    return;
+  }
+  for (int i = 0; i < GROUP; ++i) {
+    const f64 x = (f64)LOAD_ONE(f32, a + i * 4), y = (f64)LOAD_ONE(f32, b + i * 4), d = fabs(x - y);
+    const i64 place = ~(i64)(index + (u64)i);
+    const f64 scale = fold->tolerance.greater && fabs(x) > fabs(y) ? fabs(x) : fabs(y);
+    const f64 bound = fold->tolerance.rtol * scale;
+    if (d > fold->tolerance.atol + bound) {
+      ADD(partial[PAIR_OUTSIDE], 1);
+      RAISE(partial[PAIR_FIRST_OUTSIDE], place);
+    }
+    if (d == 0) continue;
+    if (d > fold->farthest) {
+      fold->farthest = d;
+      raise_key(partial + PAIR_FARTHEST, AS_I64(d), place);
+    }
+    if (d / scale > fold->relative) {
+      fold->relative = d / scale;
+      raise_key(partial + PAIR_RELATIVE, AS_I64(d / scale), place);
+    }
+  }
+  fold->farthest_below = (f32)fold->farthest;  // rounding is monotonic: a greater one is at least this in float32
+  fold->relative_below = isinf(fold->relative) ? INFINITY : a_little_less(fold->relative);
+}
+
+// Lifts the elements of a group that are NaN or Inf in either tensor, but for their nearness, which zeros in their places
+// have in the copies.
+NOINLINE void take_specials_out(WORDS i64* partial, SPACE const u8* a, SPACE const u8* b, u64 index, u32* held_a,
+                                u32* held_b, const pair_source source) {
+  for (int i = 0; i < GROUP; ++i) {
+    held_a[i] = LOAD_ONE(u32, a + i * 4);
+    held_b[i] = LOAD_ONE(u32, b + i * 4);
+    if (MAX(held_a[i] & F32_SIZE, held_b[i] & F32_SIZE) < F32_INF) continue;
+    const i64 place = ~(i64)(index + (u64)i);
+    const int is_equal = lift_specials(partial, unpack_float32(a + i * 4), unpack_float32(b + i * 4), place);
+    if ((source.bits && held_a[i] != held_b[i]) || (source.values && !is_equal)) lift_unequal(partial, place);
+    ADD(partial[PAIR_UNDER_1000TH], -1);
+    ADD(partial[PAIR_UNDER_200TH], -1);
+    held_a[i] = held_b[i] = 0;
+  }
+}
+
+// The GROUP elements at a and b.
+INLINE void fold_pair_group(pair_fold* fold, WORDS i64* partial, SPACE const u8* a, SPACE const u8* b, u64 index,
+                            const pair_source source) {
+  u32 held_a[GROUP], held_b[GROUP];
+  pair_seen seen = see_pair(fold, a, b, source);
+  u32 largest = (u32)MAX_LANE(u32, MAX(seen.of_a, seen.of_b));
+  if (UNLIKELY(largest >= F32_INF)) {
+    take_specials_out(partial, a, b, index, held_a, held_b, source);
+    a = (const u8*)held_a;
+    b = (const u8*)held_b;
+    seen = see_pair(fold, a, b, source);
+    largest = (u32)MAX_LANE(u32, MAX(seen.of_a, seen.of_b));
+  }
+  fold->peak = MAX(fold->peak, seen.of_b);
+  fold->equal += seen.equal;
+  fold->under_1000th += seen.under_1000th;
+  fold->under_200th += seen.under_200th;
+  ++fold->groups;
+  if (source.steps) {
+    if (ANY(i32, AS(i32, seen.differs) < 0)) {
+      fold->steps = MAX(fold->steps, SPLAT(u32, steps_across_zero(a, b)));
+    } else {
+      fold->steps = MAX(fold->steps, seen.steps);
+    }
+  }
+  if (largest == 0 && !source.bits) return;  // zeros may be of two signs
+  if ((source.bits || source.values) && UNLIKELY(!fold->has_unequal) && ADD_LANES(u32, seen.equal) != GROUP) {
+    fold->has_unequal = 1;
+    int first = 0;
+    while (source.bits ? LOAD_ONE(u32, a + first * 4) == LOAD_ONE(u32, b + first * 4)
+                       : LOAD_ONE(f32, a + first * 4) == LOAD_ONE(f32, b + first * 4)) {
+      ++first;
+    }
+    RAISE(partial[PAIR_FIRST_UNEQUAL], ~(i64)(index + (u64)first));
+  }
+  if (largest == 0) return;
+  u32 smallest = (u32)MIN_LANE(u32, seen.least);
+  if (smallest == 0) smallest = smallest_but_zero(a, b);
+  const f32 farthest = MAX_LANE(f32, seen.farthest);
+  const int may_be_farther = farthest > 0 && (farthest >= fold->farthest_below || smallest < F32_PLAIN);
+  if (UNLIKELY(may_be_farther || ANY(i32, seen.may_be_more))) look_again(fold, partial, a, b, index);
+  add_pair_group(&fold->sums, partial, a, b, smallest, largest, source.mantissa);
+}
