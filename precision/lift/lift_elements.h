@@ -24,3 +24,13 @@ INLINE void NAME(lift_elements)(WORDS i64* partial, const UBITS bits, const i64 
   (void)n;
   ELEMENT_ROWS(LIFT_ELEMENT, )
 }
+
+// The extrema of finite floats, as the keys that order them; none where the highest lies below the lowest.
+INLINE void NAME(raise_finite)(WORDS i64* partial, const i64 highest, const i64 lowest, const int needs) {
+  if (highest < lowest) return;
+  if (needs & NEED_EXTREMA) raise_extrema(partial, highest, lowest);
+  if (needs & NEED_FINITE) {
+    RAISE(partial[PLACE(FINITE_HIGHEST)], highest);
+    RAISE(partial[PLACE(FINITE_LOWEST)], ~lowest);
+  }
+}

@@ -43,6 +43,9 @@ struct Facts {
   std::uint64_t subnormals = 0, minus_zeros = 0;
   tensorstat::Value most, least;  // monostate of no elements; ignores NaN
   tensorstat::Value least_size;   // the smallest |x| that is not 0; monostate where there is none
+  tensorstat::Value finite_most, finite_least;  // as most and least; ignores infinities, too
+  // Where each stands first; monostate where there is none.
+  tensorstat::Value nan_at, infinity_at, most_at, least_at;
   mpq_class sum, squares, sizes;  // of the finite elements: of x, of x * x, of |x|
 };
 Facts facts(tensorstat::Dtype dtype, std::span<const std::byte> bytes);
