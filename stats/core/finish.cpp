@@ -137,6 +137,7 @@ class Finished {
       case Category::kFiniteMin: return finite_ == 0 ? is(std::monostate()) : put_key(finite_lowest(), to);
       case Category::kFiniteAvg: return finite_ == 0 ? is(std::monostate()) : is(finite_avg());
       case Category::kFiniteL2norm: return is(finite_l2norm());
+      case Category::kDynamicRange: return put_dynamic_range(to);
       case Category::kMd5:
       case Category::kHash: return is(std::monostate());
     }
@@ -278,6 +279,31 @@ class Finished {
     } else {
       std::construct_at(to, size);
     }
+  }
+
+  void put_dynamic_range(Value* to) const {
+    Value most, least;
+    put_absmax(&most);
+    put_absmin(&least);
+    if (nans_ != 0) {
+      std::construct_at(to, kNan);
+    } else if (std::holds_alternative<std::monostate>(least) || size_of(most).significand == 0) {
+      std::construct_at(to);  // the second only of bytes that never were a partial
+    } else if (positive_infs_ != 0 || negative_infs_ != 0) {
+      std::construct_at(to, kInfinity);
+    } else {
+      std::construct_at(to, precision::round_log2(size_of(most), size_of(least), own_ ? precision::kBinary64 : format_));
+    }
+  }
+
+  // Of a value without a sign.
+  static precision::Size size_of(const Value& value) {
+    const auto* real = std::get_if<double>(&value);
+    if (real == nullptr) return {std::get<std::uint64_t>(value), 0};
+    const auto bits = std::bit_cast<std::uint64_t>(*real);
+    const auto exponent = static_cast<int>(bits >> 52);
+    const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
+    return {exponent == 0 ? fraction : fraction | std::uint64_t{1} << 52, std::max(exponent, 1) - 1075};
   }
 
   // No sum of elements: in `low`, too, it is what `high` has.

@@ -35,8 +35,9 @@ class Model {
     Value& avg = values[static_cast<std::size_t>(Category::kAvg)];
     Value& l2norm = values[static_cast<std::size_t>(Category::kL2norm)];
     // No sum: as in `high`.
-    values[static_cast<std::size_t>(Category::kSparsity)] =
-        oracle::answers(facts_)[static_cast<std::size_t>(Category::kSparsity)];
+    for (const Category category : {Category::kSparsity, Category::kDynamicRange}) {
+      values[static_cast<std::size_t>(category)] = oracle::answers(facts_)[static_cast<std::size_t>(category)];
+    }
     const std::uint64_t finite_count = facts_.count - facts_.nans - facts_.positive_infs - facts_.negative_infs;
     if (finite_count != 0) values[static_cast<std::size_t>(Category::kFiniteAvg)] = mean(finite_count);
     values[static_cast<std::size_t>(Category::kFiniteL2norm)] = norm();

@@ -248,6 +248,11 @@ Value farther(const Value& most, const Value& least) {
   return std::uint64_t{mpz_class(a > b ? a : b).get_ui()};
 }
 
+mpq_class number_of(const Value& value) {
+  const auto* real = std::get_if<double>(&value);
+  return real != nullptr ? mpq_class(*real) : mpq_class(static_cast<unsigned long>(std::get<std::uint64_t>(value)));
+}
+
 }  // namespace
 
 Ieee format_of(Dtype dtype) {
@@ -278,6 +283,21 @@ double nearest(const mpq_class& exact, Ieee format) {
   const int to_middle = cmp(exact, scaled(2 * floor + 1, unit - 1));
   if (to_middle > 0 || (to_middle == 0 && mpz_odd_p(floor.get_mpz_t()))) ++floor;
   return assembled(floor, unit, format);
+}
+
+// log2(q) = log(q) / log(2), and log(q) = 2 artanh((q - 1) / (q + 1)) = 2 (z + z^3 / 3 + z^5 / 5 ...).
+mpq_class log2(const mpq_class& number) {
+  constexpr int kBits = 320;
+  const auto log = [](const mpq_class& q) {
+    const mpf_class z(mpq_class((q - 1) / (q + 1)), kBits), square = z * z, least = mpf_class(1, kBits) >> kBits;
+    mpf_class sum(0, kBits);
+    unsigned long i = 1;
+    for (mpf_class power = z; power > least; power *= square, i += 2) sum += power / i;
+    return mpf_class(2 * sum, kBits);
+  };
+  static const mpf_class log_of_2 = log(2);
+  const long whole = exponent_of(number);
+  return mpq_class(mpf_class(whole + log(number * scaled(1, -whole)) / log_of_2, kBits));
 }
 
 double nearest_root(const mpq_class& exact, Ieee format) {
@@ -387,6 +407,12 @@ std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee f
   at(Category::kArgmax) = facts.nans != 0 ? facts.nan_at : facts.most_at;
   at(Category::kArgmin) = facts.nans != 0 ? facts.nan_at : facts.least_at;
   at(Category::kAbsmin) = facts.nans != 0 ? Value(kNan) : facts.least_size;
+  if (facts.nans != 0) {
+    at(Category::kDynamicRange) = kNan;
+  } else if (facts.least_size != Value()) {
+    const Value most = farther(facts.most, facts.least);
+    at(Category::kDynamicRange) = infinite ? kInfinity : nearest(log2(number_of(most) / number_of(facts.least_size)), format);
+  }
   at(Category::kSubnormalCount) = facts.subnormals;
   at(Category::kMinusZeroCount) = facts.minus_zeros;
   at(Category::kCount) = facts.count;

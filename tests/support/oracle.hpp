@@ -34,6 +34,9 @@ Ieee format_of(tensorstat::Dtype dtype);  // of a float dtype
 double nearest(const mpq_class& exact, Ieee format);
 double nearest_root(const mpq_class& exact, Ieee format);  // of a number that is not negative
 
+// Of a number of 1 and more, to some 320 bits: no less than 2^-66 is rounded right.
+mpq_class log2(const mpq_class& number);
+
 // number * 2^exponent
 mpq_class scaled(const mpz_class& number, long exponent);
 
