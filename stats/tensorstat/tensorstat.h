@@ -135,7 +135,7 @@ typedef struct {
 
 enum {
   TENSORSTAT_NONE = 0,      /* there is no value: max of an empty tensor, a refused MD5 */
-  TENSORSTAT_UNSIGNED = 1,  /* counts; max and min of bool and unsigned integers */
+  TENSORSTAT_UNSIGNED = 1,  /* counts and indices; max and min of bool and unsigned integers */
   TENSORSTAT_SIGNED = 2,    /* max and min of signed integers */
   TENSORSTAT_REAL = 3,      /* all else: exact, or rounded once to binary64 */
   TENSORSTAT_DIGEST = 4     /* `byte_count` bytes of a digest */
