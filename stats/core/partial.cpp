@@ -96,14 +96,15 @@ void carry(Dtype dtype, std::span<std::int64_t> words) {
 }
 
 void clear(Dtype dtype, std::span<std::int64_t> words) {
-  for (std::size_t i = 0; i < words.size(); ++i) words[i] = empty_word(dtype, i);
+  for_each_word(
+      dtype, words.size(), [&](std::size_t i) { words[i] = kEmptyMaximum; }, [&](std::size_t i) { words[i] = 0; });
 }
 
 void merge(Dtype dtype, std::span<std::int64_t> into, std::span<const std::int64_t> from, std::uint64_t first) {
   const std::size_t pairs = std::min(first_index(dtype), into.size());
-  for (std::size_t i = 0; i < pairs; ++i) {
-    into[i] = merges_by_maximum(dtype, i) ? std::max(into[i], from[i]) : into[i] + from[i];
-  }
+  for_each_word(
+      dtype, pairs, [&](std::size_t i) { into[i] = std::max(into[i], from[i]); },
+      [&](std::size_t i) { into[i] += from[i]; });
   for (std::size_t i = pairs; i < into.size(); i += 2) {
     if (from[i + 1] != kNoIndex) raise_keyed(&into[i], from[i], from[i + 1] - static_cast<std::int64_t>(first));
   }
