@@ -7,6 +7,7 @@
 
 #include "host/digest/digest_pass.hpp"
 #include "host/float_environment.hpp"
+#include "host/pair/pair_pass.hpp"
 #include "host/simd/folder.hpp"
 #include "host/strided.hpp"
 #include "host/thread_pool.hpp"
@@ -67,6 +68,10 @@ class SimdEngine final : public HostEngine {
     if ((wanted.needs & kDigests) != 0) return host::digest_pass(tensors, wanted, take, pool_);
     fold_all(tensors, wanted, take);
     return {};
+  }
+
+  void compare(std::span<const TensorPair> pairs, std::uint64_t first_index, std::span<PairPartial> partials) override {
+    host::pair_pass(pairs, first_index, partials, pool_);
   }
 
   std::unique_ptr<Digester> digester(Need which, Dtype dtype) override { return host::make_digester(which, dtype); }

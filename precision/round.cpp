@@ -27,8 +27,8 @@ struct Leading {
 
 // A whole number of 2^exponent: its magnitude as 32-bit digits, least first, of which the last is not 0.
 struct Number {
-  // n times a sum of squares and the square of a sum, some words for their carries, and kRoom.
-  std::array<std::uint32_t, kMostExactWords + 24> digits;
+  // The product of two sums of squares, some words for their carries, and kRoom.
+  std::array<std::uint32_t, 2 * kMostExactWords + 24> digits;
   std::size_t count = 0;
   int exponent = 0;
   bool negative = false;
@@ -160,6 +160,64 @@ bool divide(Number& number, std::uint64_t divisor) {
   }
   number.trim();
   return rest != 0;
+}
+
+// Multiplies by 2^bits, bits below 32, into one more digit, which may be 0.
+void shift_up(Number& number, int bits) {
+  std::uint64_t carry = 0;
+  for (std::size_t i = 0; i < number.count; ++i) {
+    carry |= std::uint64_t{number.digits[i]} << bits;
+    number.digits[i] = static_cast<std::uint32_t>(carry);
+    carry >>= 32;
+  }
+  number.digits[number.count++] = static_cast<std::uint32_t>(carry);
+}
+
+// The quotient of two magnitudes, of more than 128 bits where it is not 0, and whether anything was left: long division
+// (Knuth, The Art of Computer Programming, volume 2, 4.3.1, algorithm D). The divisor is not 0. Both are used up.
+bool divide(Number& number, Number& divisor, Number& quotient) {
+  quotient.count = 0;
+  if (number.count == 0) return false;
+  const std::size_t size = divisor.count;
+  if (number.count < size + kRoom) extend(number, size + kRoom - number.count);
+  quotient.exponent = number.exponent - divisor.exponent;
+  const int shift = std::countl_zero(divisor.digits[size - 1]);
+  shift_up(number, shift);
+  shift_up(divisor, shift);
+  const std::uint64_t first = divisor.digits[size - 1], second = size > 1 ? divisor.digits[size - 2] : 0;
+  quotient.count = number.count - size;
+  for (std::size_t at = quotient.count; at-- != 0;) {
+    const auto digits = std::span(number.digits).subspan(at, size + 1);
+    const std::uint64_t top = std::uint64_t{digits[size]} << 32 | digits[size - 1];
+    const std::uint64_t third = size > 1 ? digits[size - 2] : 0;
+    std::uint64_t digit = top / first, rest = top % first;
+    while (rest >> 32 == 0 && (digit >> 32 != 0 || digit * second > (rest << 32 | third))) {
+      --digit;
+      rest += first;
+    }
+    std::uint64_t carry = 0;
+    std::int64_t borrow = 0;
+    for (std::size_t i = 0; i <= size; ++i) {
+      carry += i < size ? digit * divisor.digits[i] : 0;
+      borrow += std::int64_t{digits[i]} - static_cast<std::uint32_t>(carry);
+      digits[i] = static_cast<std::uint32_t>(borrow);
+      carry >>= 32;
+      borrow >>= 32;
+    }
+    if (borrow < 0) {  // one too many
+      --digit;
+      borrow = 0;
+      for (std::size_t i = 0; i <= size; ++i) {
+        borrow += std::int64_t{digits[i]} + (i < size ? divisor.digits[i] : 0);
+        digits[i] = static_cast<std::uint32_t>(borrow);
+        borrow >>= 32;
+      }
+    }
+    quotient.digits[at] = static_cast<std::uint32_t>(digit);
+  }
+  quotient.trim();
+  return std::any_of(number.digits.begin(), number.digits.begin() + static_cast<std::ptrdiff_t>(size),
+                     [](std::uint32_t digit) { return digit != 0; });
 }
 
 // significand * 2^exponent, plus something below one unit when `more`, to the nearest of `format`.
@@ -304,6 +362,30 @@ double round_root_of_quotient(const Exact& exact, std::uint64_t divisor, const F
   extend(number, kRoom);
   const bool more = divide(number, divisor);
   return root_of(leading_of(number, more), format);
+}
+
+double round_root_of_ratio(const Exact& exact, const Exact& divisor, const Format& format) {
+  Number number, by, quotient;
+  read(exact, number);
+  read(divisor, by);
+  const bool more = divide(number, by, quotient);
+  return root_of(leading_of(quotient, more), format);
+}
+
+double round_cosine(const Exact& product, const Exact& a, const Exact& b, const Format& format) {
+  // The root of product^2 / (a * b).
+  Number number, other, above, below, quotient;
+  read(product, number);
+  const bool is_negative = number.negative;
+  multiply(number, std::span(number.digits).first(number.count), above);
+  above.exponent = 2 * number.exponent;
+  read(a, number);
+  read(b, other);
+  multiply(number, std::span(other.digits).first(other.count), below);
+  below.exponent = number.exponent + other.exponent;
+  const bool more = divide(above, below, quotient);
+  const double root = root_of(leading_of(quotient, more), format);
+  return is_negative ? -root : root;
 }
 
 double round_deviation(const Exact& sum, const Exact& squares, std::uint64_t n, const Format& format, Deviation which) {

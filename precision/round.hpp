@@ -42,6 +42,12 @@ double round_root(const Exact& exact, const Format& format);
 // The square root of `exact` / divisor, likewise.
 double round_root_of_quotient(const Exact& exact, std::uint64_t divisor, const Format& format);
 
+// The square root of `exact` / `divisor`, likewise. Neither is negative, and `divisor` is not 0.
+double round_root_of_ratio(const Exact& exact, const Exact& divisor, const Format& format);
+
+// product / sqrt(a * b), likewise. a and b are above 0.
+double round_cosine(const Exact& product, const Exact& a, const Exact& b, const Format& format);
+
 // Of n numbers with this sum and this sum of squares, the variance (n * squares - sum^2) / n^2, or its square root,
 // likewise. n is not 0. Where rounded sums make it negative, it is +0.
 enum class Deviation { kVariance, kStandard };

@@ -221,15 +221,7 @@ tensorstat_code tensorstat_partial_finish(const tensorstat_partial* partial, int
 tensorstat_code tensorstat_partial_serialize(const tensorstat_partial* partial, void* to, size_t room, size_t* bytes) {
   return guarded([&]() -> tensorstat_code {
     if (partial == nullptr || bytes == nullptr) return missing(partial == nullptr ? "the partial" : "where the size is put");
-    const std::vector<std::byte> serialized = partial->partial.serialize();
-    *bytes = serialized.size();
-    if (to == nullptr && room == 0) return TENSORSTAT_OK;
-    if (to == nullptr || room < serialized.size()) {
-      return failed({Code::kInvalid, "a serialised partial of " + std::to_string(serialized.size()) +
-                                         " bytes wants room for as many"});
-    }
-    std::memcpy(to, serialized.data(), serialized.size());
-    return TENSORSTAT_OK;
+    return c::copy_out(partial->partial.serialize(), "a serialised partial", to, room, bytes);
   });
 }
 

@@ -115,6 +115,16 @@ Result<Request> request_of(const tensorstat_request* given) {
   return Request{.categories = *std::move(categories), .precision = *precision, .on = *on};
 }
 
+tensorstat_code copy_out(std::span<const std::byte> bytes, const char* what, void* to, std::size_t room, std::size_t* count) {
+  *count = bytes.size();
+  if (to == nullptr && room == 0) return TENSORSTAT_OK;
+  if (to == nullptr || room < bytes.size()) {
+    return failed({Code::kInvalid, std::string(what) + " of " + std::to_string(bytes.size()) + " bytes wants room for as many"});
+  }
+  std::memcpy(to, bytes.data(), bytes.size());
+  return TENSORSTAT_OK;
+}
+
 tensorstat_value value_of(const Value& value) {
   tensorstat_value to{TENSORSTAT_NONE, 0, {}};
   std::visit(

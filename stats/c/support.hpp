@@ -72,6 +72,10 @@ Result<Request> request_of(const tensorstat_request* given);
 Result<Dtype> dtype_of(std::int32_t number);
 Log log_of(tensorstat_log log, void* context);
 
+// Writes bytes where there is room for them, and tells how many there are; with no room at all it tells just that. `what`
+// they are is said where there is too little.
+tensorstat_code copy_out(std::span<const std::byte> bytes, const char* what, void* to, std::size_t room, std::size_t* count);
+
 tensorstat_value value_of(const Value& value);
 
 // The value of an enumeration that has `count` of them.

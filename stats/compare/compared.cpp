@@ -54,7 +54,7 @@ Result<std::unique_ptr<Compared>> compare_paths(const std::string& path_a, const
   auto compared = std::make_unique<Compared>(Compared{*std::move(a), *std::move(b), {}, {}, {}});
   const Record &in_a = compared->a.record, &in_b = compared->b.record;
   compared->differences = compare(in_a, in_b, *renames, *tolerances);
-  compared->elements = compare_elements(in_a, in_b, *tolerances, compared->differences, listener);
+  compared->elements = compare_elements(in_a, in_b, *tolerances, options.meter, compared->differences, listener);
   if (options.first) compared->first = beginnings(in_a, in_b, compared->differences);
   return compared;
 }

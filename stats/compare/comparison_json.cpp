@@ -36,12 +36,17 @@ std::string array_of(const Items& items, const Text& text_of_item) {
 std::string elements_member(const ElementFindings& elements, const Pair& pair) {
   const auto found = elements.find(pair.in_a);
   if (found == elements.end()) return {};
-  const ElementDifferences& all = found->second;
-  const auto index = [](const std::optional<std::uint64_t>& at) { return at ? std::to_string(*at) : "null"; };
-  return ",\"elements\":{\"unequal\":" + std::to_string(all.unequal_count) + ",\"outside\":" +
-         std::to_string(all.outside_count) + ",\"first unequal index\":" + index(all.first_unequal) +
-         ",\"max abs diff\":" + json_of(Value(all.max_abs)) + ",\"max abs diff index\":" + index(all.max_abs_at) +
-         ",\"max rel diff\":" + json_of(Value(all.max_rel)) + "}";
+  std::string text;
+  for (int i = 0; i < kPairStatisticCount; ++i) {
+    const auto statistic = static_cast<PairStatistic>(i);
+    // These two have had names without "count" since before there was a list.
+    const std::string_view key = statistic == PairStatistic::kUnequalCount   ? "unequal"
+                                 : statistic == PairStatistic::kOutsideCount ? "outside"
+                                                                             : name(statistic);
+    text += (text.empty() ? ",\"elements\":{" : ",") + json_quoted(std::string(key)) + ":" +
+            json_of(found->second[static_cast<std::size_t>(i)]);
+  }
+  return text + "}";
 }
 
 std::string specials_members(const Specials& specials) {

@@ -12,8 +12,8 @@ namespace tensorstat {
 std::string label_of(const Record& record, const Seen& row);
 
 // {schema_version, compared, different, unmatched_a: [...], unmatched_b: [...], pairs: [{a, b, verdict, why, op_type,
-// op_name, rank, iteration, io, slot, stats: {name: {a, b}}, elements: {unequal, outside, first unequal index, max abs
-// diff, max abs diff index, max rel diff}}]}, elements where they were compared, and with Compared::first
+// op_name, rank, iteration, io, slot, stats: {name: {a, b}}, elements: {cosine, max abs diff, unequal, outside, ...}}]},
+// elements where they were compared: every statistic of <tensorstat/pair.inc>, and with Compared::first
 // first: [{op_type, op_name, rank, iteration, io, slot, added, enters}].
 std::string json_of(const Compared& compared);
 

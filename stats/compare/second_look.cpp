@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <tensorstat/meter.hpp>
 #include <vector>
 
 #include "stats/dump/mindspore/file_name.hpp"
@@ -42,27 +43,52 @@ Error changed(const std::string& path) {
   return {Code::kUnreadable, printable(path) + ": ends earlier than the tensor that it is compared with"};
 }
 
-Status compare_readers(TensorReader& a, TensorReader& b, const std::string& path, ElementComparison& comparison) {
+Status compare_readers(TensorReader& a, TensorReader& b, const std::string& path, Meter& meter, PairPartial& elements) {
   for (TensorReader* reader : {&a, &b}) reader->rewind(TensorReader::Order::kC, TensorReader::View::kElements);
   const std::size_t size_a = size_bytes(a.dtype()), size_b = size_bytes(b.dtype());
   const std::size_t step = kPieceBytes / std::max(size_a, size_b);
   std::vector<std::byte> of_a(step * size_a), of_b(step * size_b);
-  while (true) {
+  for (std::uint64_t done = 0;;) {
     const auto got_a = a.read(of_a);
     if (!got_a) return got_a.error();
     const auto got_b = b.read(of_b);
     if (!got_b) return got_b.error();
     if (*got_a / size_a != *got_b / size_b) return changed(path);
     if (*got_a == 0) return {};
-    comparison.add(std::span(of_a).first(*got_a), std::span(of_b).first(*got_b));
+    const std::uint64_t count = *got_a / size_a;
+    const TensorPair piece{{.dtype = a.dtype(), .element_count = count, .address = of_a.data()},
+                           {.dtype = b.dtype(), .element_count = count, .address = of_b.data()}};
+    const auto found = meter.compare({&piece, 1}, {elements.tolerance(), done});
+    if (!found) return found.error();
+    if (Status merged = elements.merge(found->front()); !merged) return merged;
+    done += count;
   }
+}
+
+ElementValues values_of(const PairPartial& elements) {
+  ElementValues values;
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = elements.finish(static_cast<PairStatistic>(i));
+  return values;
 }
 
 }  // namespace
 
-ElementPass compare_elements(const Record& a, const Record& b, const Tolerances& tolerances, Differences& differences,
-                             const ReadListener& listener) {
+Judgement judgement_of(const PairPartial& elements) {
+  const auto count = [&](PairStatistic statistic) { return std::get<std::uint64_t>(elements.finish(statistic)); };
+  const std::uint64_t outside = count(PairStatistic::kOutsideCount);
+  if (count(PairStatistic::kUnequalCount) == 0 && elements.dtype_a() == elements.dtype_b()) return {};
+  const Value difference = elements.finish(PairStatistic::kMaxRelDiff);
+  const double greatest = std::holds_alternative<double>(difference) ? std::get<double>(difference) : 0;
+  if (outside == 0) return {Verdict::kWithin, greatest, ""};
+  return {Verdict::kDifferent, greatest,
+          std::to_string(outside) + " of " + std::to_string(count(PairStatistic::kCount)) + " elements, first at " +
+              to_string(elements.finish(PairStatistic::kFirstOutsideIndex))};
+}
+
+ElementPass compare_elements(const Record& a, const Record& b, const Tolerances& tolerances, const MeterOptions& options,
+                             Differences& differences, const ReadListener& listener) {
   ElementPass pass;
+  Meter meter(options);
   LastFile in_a, in_b;
   for (Pair& pair : differences.pairs) {
     const Seen &row_a = a.rows()[pair.in_a], &row_b = b.rows()[pair.in_b];
@@ -82,15 +108,16 @@ ElementPass compare_elements(const Record& a, const Record& b, const Tolerances&
       fail(reader_a ? reader_b.error() : reader_a.error());
       continue;
     }
-    ElementComparison comparison((*reader_a)->dtype(), (*reader_b)->dtype(), tolerance);
-    if (Status compared = compare_readers(**reader_a, **reader_b, path_a, comparison); !compared) {
+    PairPartial elements((*reader_a)->dtype(), (*reader_b)->dtype(),
+                         {tolerance.rtol, tolerance.atol, PairTolerance::Scale::kGreater});
+    if (Status compared = compare_readers(**reader_a, **reader_b, path_a, meter, elements); !compared) {
       fail(compared.error());
       continue;
     }
     differences.different_count -= pair.judgement.verdict == Verdict::kDifferent;
-    pair.judgement = comparison.judgement();
+    pair.judgement = judgement_of(elements);
     differences.different_count += pair.judgement.verdict == Verdict::kDifferent;
-    pass.found.emplace(pair.in_a, comparison.found());
+    pass.found.emplace(pair.in_a, values_of(elements));
   }
   return pass;
 }

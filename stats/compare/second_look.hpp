@@ -1,16 +1,19 @@
 // Tensors of unequal bits are read again and compared element by element.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <tensorstat/pair.hpp>
 #include <unordered_map>
 
 #include "stats/compare/differences.hpp"
-#include "stats/compare/elements.hpp"
 #include "stats/compare/recorded.hpp"
 
 namespace tensorstat {
 
-using ElementFindings = std::unordered_map<std::uint32_t, ElementDifferences>;  // by Pair::in_a
+// Every statistic of two tensors, in the order of <tensorstat/pair.inc>; the scale is the greater of |a| and |b|.
+using ElementValues = std::array<Value, kPairStatisticCount>;
+using ElementFindings = std::unordered_map<std::uint32_t, ElementValues>;  // by Pair::in_a
 
 struct ElementPass {
   ElementFindings found;
@@ -20,7 +23,10 @@ struct ElementPass {
 // Reads both tensors of every pair again that is not equal, where both are in files, of one shape, and of dtypes that
 // may be compared. The verdict of the elements takes the place of that of the statistics in `differences`: a tensor
 // whose elements changed places has the same statistics.
-ElementPass compare_elements(const Record& a, const Record& b, const Tolerances& tolerances, Differences& differences,
-                             const ReadListener& listener);
+ElementPass compare_elements(const Record& a, const Record& b, const Tolerances& tolerances, const MeterOptions& options,
+                             Differences& differences, const ReadListener& listener);
+
+// Of elements that were compared: equal in all bits, all within the tolerance, or different.
+Judgement judgement_of(const PairPartial& elements);
 
 }  // namespace tensorstat

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include <tensorstat/meter.hpp>
+#include <tensorstat/pair.hpp>
 #include <tensorstat/partial.hpp>
 #include <tensorstat/status.hpp>
 #include <tensorstat/tensor.hpp>
@@ -68,6 +69,9 @@ class HostEngine : public Engine {
   // of it: on any thread, several at a time. `take` does not throw. All tensors are readable by the CPU. An
   // error says why there are no digests of some; whatever else was wanted has been taken.
   virtual Status measure(std::span<const Tensor> tensors, const Wanted& wanted, const Take& take) = 0;
+
+  // Folds each pair into the partial of its index. All tensors are readable by the CPU.
+  virtual void compare(std::span<const TensorPair> pairs, std::uint64_t first_index, std::span<PairPartial> partials) = 0;
 
   // Copies elements [first, first + window.size() / element) of a strided tensor, in C order.
   virtual void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> window) = 0;

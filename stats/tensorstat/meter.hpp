@@ -24,6 +24,7 @@
 #include <vector>
 
 #include <tensorstat/catalog.hpp>
+#include <tensorstat/pair.hpp>
 #include <tensorstat/partial.hpp>
 #include <tensorstat/statistics.hpp>
 #include <tensorstat/status.hpp>
@@ -159,6 +160,12 @@ class Meter {
   // floats were cut at multiples of 1,024 elements. Partials merge where dtype, precision and what the categories
   // need agree. Placed, and refused, as by measure(); digests are refused (kUnsupported), as they do not merge.
   Result<std::vector<Partial>> fold(std::span<const Tensor> tensors, const Request& request);
+
+  // One PairPartial a pair, in order: its values by PairPartial::finish. Parts of tensors, with the index of their first
+  // element, give partials that merge to what the whole gives, bit for bit. Compared on the host: a tensor in a cl_mem is
+  // refused (kUnsupported); Meter::read brings it there. Refused (kInvalid), with the pair's index: what measure()
+  // refuses of a tensor, two tensors of unequal element counts, a tolerance that is no finite number from 0.
+  Result<std::vector<PairPartial>> compare(std::span<const TensorPair> pairs, const PairRequest& request = {});
 
   // A tensor that arrives in pieces, in C order: a file larger than memory, a network stream.
   // Pieces may be cut between any two elements; in `low`, every piece of floats but the last holds a multiple of

@@ -250,6 +250,46 @@ TENSORSTAT_API tensorstat_code tensorstat_partial_serialize(const tensorstat_par
 /* Takes nothing on trust. */
 TENSORSTAT_API tensorstat_code tensorstat_partial_parse(const void* from, size_t bytes, tensorstat_partial** partial);
 
+/* ---- pairs: two tensors of one shape, compared element by element, as in <tensorstat/pair.hpp> ---- */
+
+typedef struct tensorstat_pair tensorstat_pair; /* what is known of two tensors, or of the same part of both */
+
+enum {
+  TENSORSTAT_SCALE_B = 0,       /* |b|: NumPy's allclose */
+  TENSORSTAT_SCALE_GREATER = 1  /* the greater of |a| and |b|: Python's isclose */
+};
+
+/* How two tensors are compared. */
+typedef struct {
+  size_t size;           /* sizeof(tensorstat_pair_request) */
+  double rtol;           /* an element is within where |a - b| <= atol + rtol * scale; finite, from 0 */
+  double atol;           /* the same, absolute */
+  int32_t scale;         /* TENSORSTAT_SCALE_B, ...; of "max rel diff", too */
+  uint64_t first_index;  /* of the first element, where the tensors are parts of larger ones */
+} tensorstat_pair_request;
+#define TENSORSTAT_PAIR_REQUEST {sizeof(tensorstat_pair_request), 0, 0, TENSORSTAT_SCALE_B, 0}
+
+/* Compares a[i] with b[i], which has as many elements and any dtype, into `pairs`, which has room for `pair_count`.
+ * `request` may be NULL. Both are read by the CPU: a tensor in a cl_mem is refused. */
+TENSORSTAT_API tensorstat_code tensorstat_compare(tensorstat_meter* meter, const tensorstat_tensor* a,
+                                                  const tensorstat_tensor* b, size_t pair_count,
+                                                  const tensorstat_pair_request* request, tensorstat_pair** pairs);
+/* Of a pair that was compared or parsed. */
+TENSORSTAT_API void tensorstat_pair_free(tensorstat_pair* pair);
+/* Takes the elements of `other` into `into`, in any order, to the same bits. Dtypes and tolerance must agree. */
+TENSORSTAT_API tensorstat_code tensorstat_pair_merge(tensorstat_pair* into, const tensorstat_pair* other);
+/* The value of a statistic by its number; TENSORSTAT_NONE where there is none. */
+TENSORSTAT_API tensorstat_code tensorstat_pair_finish(const tensorstat_pair* pair, int32_t statistic,
+                                                      tensorstat_value* value);
+/* The serialised form, as tensorstat_partial_serialize gives it. */
+TENSORSTAT_API tensorstat_code tensorstat_pair_serialize(const tensorstat_pair* pair, void* to, size_t room, size_t* bytes);
+/* Takes nothing on trust. */
+TENSORSTAT_API tensorstat_code tensorstat_pair_parse(const void* from, size_t bytes, tensorstat_pair** pair);
+/* The number of "max abs diff"; - or _ may stand for a space. -1 of any other text. */
+TENSORSTAT_API int32_t tensorstat_pair_statistic_named(const char* name);
+/* The name of 0, 1, ... ; NULL behind the last. */
+TENSORSTAT_API const char* tensorstat_pair_statistic_name(int32_t statistic);
+
 /* ---- on a caller's OpenCL queue: batches that nobody waits for ----
  *
  *     tensorstat_device_meter_open(queue, UINT64_MAX, &meter);

@@ -1,4 +1,4 @@
-// Tensors compared element by element: every code of each small
+// Tensors compared element by element, and the verdict on them: every code of each small
 // float against the definition of its format, pieces cut anywhere, 64-bit integers that binary64 cannot hold.
 #include <gtest/gtest.h>
 
@@ -6,8 +6,9 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <tensorstat/meter.hpp>
 
-#include "stats/compare/elements.hpp"
+#include "stats/compare/second_look.hpp"
 
 namespace tensorstat {
 namespace {
@@ -17,50 +18,76 @@ std::span<const std::byte> bytes(const std::vector<T>& values) {
   return std::as_bytes(std::span(values));
 }
 
-template <typename A, typename B>
-ElementDifferences compared(Dtype a, const std::vector<A>& of_a, Dtype b, const std::vector<B>& of_b,
-                            const Tolerance& tolerance = {}) {
-  ElementComparison comparison(a, b, tolerance);
-  comparison.add(bytes(of_a), bytes(of_b));
-  return comparison.found();
+// What is kept of two tensors that begin at an index of larger ones.
+PairPartial compared(Dtype a, std::span<const std::byte> of_a, Dtype b, std::span<const std::byte> of_b,
+                     const PairTolerance& tolerance = {}, std::uint64_t first_index = 0) {
+  static Meter meter;
+  const TensorPair pair{{.dtype = a, .element_count = of_a.size() / size_bytes(a), .address = of_a.data()},
+                        {.dtype = b, .element_count = of_b.size() / size_bytes(b), .address = of_b.data()}};
+  auto found = meter.compare({&pair, 1}, {tolerance, first_index});
+  EXPECT_TRUE(found);
+  return std::move(found->front());
 }
+
+template <typename A, typename B>
+PairPartial compared(Dtype a, const std::vector<A>& of_a, Dtype b, const std::vector<B>& of_b,
+                     const PairTolerance& tolerance = {}) {
+  return compared(a, bytes(of_a), b, bytes(of_b), tolerance);
+}
+
+std::uint64_t count(const PairPartial& found, PairStatistic statistic) { return std::get<std::uint64_t>(found.finish(statistic)); }
+double real(const PairPartial& found, PairStatistic statistic) { return std::get<double>(found.finish(statistic)); }
+
+constexpr PairTolerance within(double rtol) { return {rtol, 0, PairTolerance::Scale::kGreater}; }
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
 
 TEST(Elements, ThatChangedPlacesAreFound) {
   const std::vector<float> a = {1, 2, 3, 4}, b = {1, 3, 2, 4};
-  const auto found = compared(Dtype::kFloat32, a, Dtype::kFloat32, b);
-  EXPECT_EQ(found.count, 4u);
-  EXPECT_EQ(found.unequal_count, 2u);
-  EXPECT_EQ(found.first_unequal, 1u);
-  EXPECT_EQ(found.max_abs, 1);
-  EXPECT_EQ(found.max_abs_at, 1u);
-  EXPECT_EQ(found.max_rel, 1.0 / 3);
-  EXPECT_EQ(found.outside_count, 2u);
+  const auto found = compared(Dtype::kFloat32, a, Dtype::kFloat32, b, within(0.1));
+  EXPECT_EQ(count(found, PairStatistic::kCount), 4u);
+  EXPECT_EQ(count(found, PairStatistic::kUnequalCount), 2u);
+  EXPECT_EQ(count(found, PairStatistic::kFirstUnequalIndex), 1u);
+  EXPECT_EQ(real(found, PairStatistic::kMaxAbsDiff), 1);
+  EXPECT_EQ(count(found, PairStatistic::kMaxAbsDiffIndex), 1u);
+  EXPECT_EQ(real(found, PairStatistic::kMaxRelDiff), 1.0 / 3);
+  const Judgement judgement = judgement_of(found);
+  EXPECT_EQ(judgement.verdict, Verdict::kDifferent);
+  EXPECT_EQ(judgement.difference, 1.0 / 3);
+  EXPECT_EQ(judgement.why, "2 of 4 elements, first at 1");
 }
 
 TEST(Elements, OfSpecialValues) {
   const std::vector<double> a = {kNan, kInf, -0.0, 1, kInf, kNan}, b = {-kNan, kInf, 0.0, kNan, -kInf, 5};
-  const auto found = compared(Dtype::kFloat64, a, Dtype::kFloat64, b, {.rtol = 1e300});
-  EXPECT_EQ(found.outside_count, 3u);
-  EXPECT_EQ(found.first_outside, 3u);
-  EXPECT_EQ(found.max_abs, kInf);
-  EXPECT_EQ(found.max_abs_at, 3u);
-  EXPECT_EQ(found.unequal_count, 5u) << "by bits: only Inf and Inf are equal";
+  const auto found = compared(Dtype::kFloat64, a, Dtype::kFloat64, b, within(1e300));
+  EXPECT_EQ(count(found, PairStatistic::kOutsideCount), 3u);
+  EXPECT_EQ(count(found, PairStatistic::kFirstOutsideIndex), 3u);
+  EXPECT_EQ(real(found, PairStatistic::kMaxAbsDiff), kInf);
+  EXPECT_EQ(count(found, PairStatistic::kMaxAbsDiffIndex), 3u);
+  EXPECT_EQ(count(found, PairStatistic::kUnequalCount), 5u) << "by bits: only Inf and Inf are equal";
+}
+
+TEST(Elements, OfOtherBitsAndEqualValuesAreWithin) {
+  const auto zeros = compared(Dtype::kFloat32, std::vector<float>{-0.0f}, Dtype::kFloat32, std::vector<float>{0.0f});
+  EXPECT_EQ(judgement_of(zeros).verdict, Verdict::kWithin);
+  const auto dtypes = compared(Dtype::kFloat32, std::vector<float>{1}, Dtype::kFloat64, std::vector<double>{1});
+  EXPECT_EQ(judgement_of(dtypes).verdict, Verdict::kWithin);
+  const auto same = compared(Dtype::kFloat32, std::vector<float>{1}, Dtype::kFloat32, std::vector<float>{1});
+  EXPECT_EQ(judgement_of(same).verdict, Verdict::kEqual);
 }
 
 TEST(Elements, OfIntegersThatADoubleCannotHold) {
   const std::int64_t big = std::numeric_limits<std::int64_t>::max();
   const auto near = compared(Dtype::kInt64, std::vector<std::int64_t>{big, -big}, Dtype::kInt64,
                              std::vector<std::int64_t>{big - 1, -big});
-  EXPECT_EQ(near.unequal_count, 1u);
-  EXPECT_EQ(near.max_abs, 1);
+  EXPECT_EQ(count(near, PairStatistic::kUnequalCount), 1u);
+  EXPECT_EQ(real(near, PairStatistic::kMaxAbsDiff), 1);
   const auto far = compared(Dtype::kUint64, std::vector<std::uint64_t>{~std::uint64_t{0}}, Dtype::kInt64,
                             std::vector<std::int64_t>{-big - 1});
-  EXPECT_EQ(far.max_abs, 0x1.8p64);
+  EXPECT_EQ(real(far, PairStatistic::kMaxAbsDiff), 0x1.8p64);
   const auto mixed = compared(Dtype::kInt64, std::vector<std::int64_t>{(std::int64_t{1} << 53) + 1}, Dtype::kFloat64,
                               std::vector<double>{0x1p53});
-  EXPECT_EQ(mixed.max_abs, 1);
+  EXPECT_EQ(real(mixed, PairStatistic::kMaxAbsDiff), 1);
 }
 
 // Every code of a format, beside its value as binary64 by the definition of the format, in arithmetic that shares
@@ -80,7 +107,7 @@ void expect_codes(Dtype dtype, int bits, int mantissa, int bias, bool has_inf, b
                                             Dtype::kFloat64, expected)
                                  : compared(dtype, std::vector<std::uint16_t>{static_cast<std::uint16_t>(code)},
                                             Dtype::kFloat64, expected);
-    ASSERT_EQ(found.unequal_count, 0u) << name(dtype) << " code " << code << " is not " << value;
+    ASSERT_EQ(count(found, PairStatistic::kUnequalCount), 0u) << name(dtype) << " code " << code << " is not " << value;
   }
 }
 
@@ -101,19 +128,17 @@ TEST(Elements, ComeInAnyPieces) {
   for (float& x : a) x = std::normal_distribution<float>()(random);
   b = a;
   for (int i = 0; i < 20; ++i) b[random() % b.size()] *= 1.001f;
-  const auto whole = compared(Dtype::kFloat32, a, Dtype::kFloat32, b, {.rtol = 5e-4});
-  ElementComparison pieces(Dtype::kFloat32, Dtype::kFloat32, {.rtol = 5e-4});
+  const auto whole = compared(Dtype::kFloat32, a, Dtype::kFloat32, b, within(5e-4));
+  PairPartial pieces(Dtype::kFloat32, Dtype::kFloat32, within(5e-4));
   for (std::size_t from = 0; from < a.size();) {
-    const std::size_t count = std::min<std::size_t>(1 + random() % 100, a.size() - from);
-    pieces.add(bytes(a).subspan(from * 4, count * 4), bytes(b).subspan(from * 4, count * 4));
-    from += count;
+    const std::size_t many = std::min<std::size_t>(1 + random() % 100, a.size() - from);
+    ASSERT_TRUE(pieces.merge(compared(Dtype::kFloat32, bytes(a).subspan(from * 4, many * 4), Dtype::kFloat32,
+                                      bytes(b).subspan(from * 4, many * 4), within(5e-4), from)));
+    from += many;
   }
-  EXPECT_GT(whole.outside_count, 0u);
-  EXPECT_EQ(pieces.found().outside_count, whole.outside_count);
-  EXPECT_EQ(pieces.found().first_outside, whole.first_outside);
-  EXPECT_EQ(pieces.found().max_abs, whole.max_abs);
-  EXPECT_EQ(pieces.found().max_abs_at, whole.max_abs_at);
-  EXPECT_EQ(pieces.judgement().verdict, Verdict::kDifferent);
+  EXPECT_GT(count(whole, PairStatistic::kOutsideCount), 0u);
+  EXPECT_EQ(pieces.serialize(), whole.serialize());
+  EXPECT_EQ(judgement_of(pieces).verdict, Verdict::kDifferent);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ bool starts(std::string_view path, std::string_view prefix) {
 
 // The part that a file belongs to; nothing where anything may be included.
 std::optional<std::string> part_of(std::string_view path) {
-  if (path == "stats/tensorstat/catalog.inc") return "catalog";
+  if (path == "stats/tensorstat/catalog.inc" || path == "stats/tensorstat/pair.inc") return "catalog";
   if (path == "stats/tensorstat/rows.hpp") return "rows-api";
   if (path == "stats/tensorstat/dump.hpp") return "dump-api";
   if (path == "stats/tensorstat/compare.hpp") return "compare-api";
@@ -51,7 +51,7 @@ std::optional<std::string> part_of(std::string_view path) {
   for (const std::string name : {"abandon", "unfinished_files"}) {
     if (path == "stats/core/" + name + ".hpp") return "plain";
   }
-  for (const std::string name : {"accumulator_layout", "caught", "engine", "ledger", "measured", "request_check", "thread_signals"}) {
+  for (const std::string name : {"accumulator_layout", "caught", "engine", "ledger", "measured", "pair_layout", "request_check", "thread_signals"}) {
     if (path == "stats/core/" + name + ".hpp") return "seam";
   }
   for (const std::string part : {"core", "files", "rows", "dump", "compare", "cli"}) {

@@ -58,6 +58,27 @@ class Compare(unittest.TestCase):
         self.assertEqual((x["verdict"], y["verdict"]), ("different", "equal"))
         self.assertEqual((x["elements"]["unequal"], x["elements"]["max abs diff"]), (2, 1))
 
+    def test_two_arrays(self):
+        random = numpy.random.default_rng(16)
+        b = random.standard_normal((50, 70)).astype(numpy.float32)
+        a = (b + numpy.float32(1e-3) * random.standard_normal(b.shape)).astype(numpy.float32)
+        a[3, 4], b[3, 4], a[5, 6] = numpy.nan, numpy.nan, b[5, 6] + 9
+        found = tensorstat.compare(a, b, rtol=1e-2, atol=1e-3)
+        ok = ~numpy.isnan(a)
+        x, y = a[ok].astype(numpy.longdouble), b[ok].astype(numpy.longdouble)
+        cosine = (x * y).sum() / numpy.sqrt((x * x).sum() * (y * y).sum())
+        self.assertAlmostEqual(found["cosine"], float(cosine), delta=1e-15)
+        self.assertAlmostEqual(found["euclidean"], float(numpy.sqrt(((x - y) ** 2).sum())), delta=1e-14)
+        self.assertEqual(found["max abs diff"], float(abs(x - y).max()))
+        self.assertEqual(found["max abs diff index"], 5 * 70 + 6)
+        self.assertEqual(found["within count"], numpy.isclose(x, y, 1e-2, 1e-3).sum() + 1)
+        self.assertEqual((found["count"], found["both nan count"], found["nan alone count"]), (3500, 1, 0))
+        self.assertEqual(tensorstat.compare(b[::2], b[::2].astype(numpy.float64))["unequal count"], 0)
+        self.assertEqual(found, tensorstat.Meter(threads=1).compare(a, b, rtol=1e-2, atol=1e-3))
+        for wrong in ((a, b.T, {}), (a, b, {"rtol": -1.0}), (a, b, {"scale": "a"}), (a, b, {"first": True}), (a, "b", {})):
+            with self.assertRaises(tensorstat.Error):
+                tensorstat.compare(wrong[0], wrong[1], **wrong[2])
+
     def test_the_origin_of_nan(self):
         found = tensorstat.origin(self.dump("a", [1, 2, 2, "nan", "nan", "inf"]))
         (producer,) = found["producers"]

@@ -223,6 +223,34 @@ PyObject* fold(PyObject*, PyObject* arguments) {
   });
 }
 
+// compare(meter, a, b, rtol, atol, scale) -> {name: number}
+PyObject* compare(PyObject*, PyObject* arguments) {
+  PyObject *owner = nullptr, *a = nullptr, *b = nullptr;
+  tensorstat_pair_request request = TENSORSTAT_PAIR_REQUEST;
+  if (PyArg_ParseTuple(arguments, "OOOddi", &owner, &a, &b, &request.rtol, &request.atol, &request.scale) == 0) return nullptr;
+  return guarded([&]() -> PyObject* {
+    Views views;
+    const Ref meter = meter_of(owner, Py_None);
+    tensorstat_meter* const handle = meter ? handle_of<tensorstat_meter>(meter.get()) : nullptr;
+    if (handle == nullptr || !views.add(a) || !views.add(b)) return nullptr;
+    if (!std::ranges::equal(views.shape(0), views.shape(1))) {
+      return raise(TENSORSTAT_INVALID, "two arrays of different shapes cannot be compared element by element");
+    }
+    const tensorstat_tensor* const both = views.tensors().data();
+    tensorstat_pair* given = nullptr;
+    if (!call_on(views, [&] { return tensorstat_compare(handle, both, both + 1, 1, &request, &given); })) return nullptr;
+    const std::unique_ptr<tensorstat_pair, decltype(&tensorstat_pair_free)> pair(given, tensorstat_pair_free);
+    Ref found(PyDict_New());
+    for (std::int32_t i = 0; found && tensorstat_pair_statistic_name(i) != nullptr; ++i) {
+      tensorstat_value value;
+      if (const auto code = tensorstat_pair_finish(pair.get(), i, &value)) return raise(code);
+      const Ref number(number_of(value));
+      if (!number || PyDict_SetItemString(found.get(), tensorstat_pair_statistic_name(i), number.get()) != 0) return nullptr;
+    }
+    return found.release();
+  });
+}
+
 // device_memory(meter) -> (bytes now, most bytes)
 PyObject* device_memory(PyObject*, PyObject* arguments) {
   PyObject* capsule = nullptr;
@@ -243,6 +271,7 @@ PyMethodDef meter_functions[] = {
     TENSORSTAT_METHOD(measure, "measure(meter, x, request)"),
     TENSORSTAT_METHOD(explain, "explain(meter, x, request): {name: (engine, reason)}"),
     TENSORSTAT_METHOD(fold, "fold(meter, x, request): a partial"),
+    TENSORSTAT_METHOD(compare, "compare(meter, a, b, rtol, atol, scale): {name: number}"),
     TENSORSTAT_METHOD(device_memory, "device_memory(meter): (bytes now, most bytes)"),
     {}};
 

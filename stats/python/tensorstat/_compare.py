@@ -1,10 +1,11 @@
 """Two runs, and where NaN began in one."""
 import json
 import os
-from typing import Any
+from typing import Any, overload
 
 from . import _native
-from ._library import logger
+from ._library import Error, logger
+from ._meter import default_meter
 
 _WORDS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
@@ -39,10 +40,22 @@ def _lines(given: str | os.PathLike[str] | None) -> str:
     return given or ""
 
 
-def compare(a: str | os.PathLike[str], b: str | os.PathLike[str], *, rtol: float | None = None, atol: float = 0.0,
-            any_dtype: bool = False, first: bool = False, tolerances: str | os.PathLike[str] | None = None,
-            names: str | os.PathLike[str] | None = None) -> dict[str, Any]:
-    """What differs between two files or folders: of rows of statistics, or of tensors, which are measured.
+@overload
+def compare(a: str | os.PathLike[str], b: str | os.PathLike[str], *, rtol: float | None = ..., atol: float = ...,
+            any_dtype: bool = ..., first: bool = ..., tolerances: str | os.PathLike[str] | None = ...,
+            names: str | os.PathLike[str] | None = ...) -> dict[str, Any]: ...
+@overload
+def compare(a: Any, b: Any, *, rtol: float | None = ..., atol: float = ..., scale: str = ...) -> dict[str, Any]: ...
+def compare(a: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, any_dtype: bool = False, first: bool = False,
+            tolerances: str | os.PathLike[str] | None = None, names: str | os.PathLike[str] | None = None,
+            scale: str = "b") -> dict[str, Any]:
+    """What differs between two arrays, or between two files or folders.
+
+        tensorstat.compare(x, y, rtol=1e-3)["cosine"]
+
+    Of two arrays: every statistic of the pair, as Meter.compare says, with its rtol (0 by default), atol and scale.
+
+    Of two paths: of rows of statistics, or of tensors, which are measured.
 
         found = tensorstat.compare("npu/rank_0", "gpu/rank_0", first=True)
         found["first"][0]["op_name"]    # the first operator whose inputs agree and whose outputs do not
@@ -61,6 +74,10 @@ def compare(a: str | os.PathLike[str], b: str | os.PathLike[str], *, rtol: float
 
     What could not be read is logged to logging.getLogger("tensorstat"); Error where one side gives nothing at all.
     """
+    if not (isinstance(a, (str, os.PathLike)) and isinstance(b, (str, os.PathLike))):
+        if any_dtype or first or tolerances is not None or names is not None:
+            raise Error("any_dtype, first, tolerances and names are for two paths; two arrays have rtol, atol and scale")
+        return default_meter().compare(a, b, rtol=rtol or 0.0, atol=atol, scale=scale)
     return _found(_native.diff(a, b, -1.0 if rtol is None else rtol, atol, any_dtype, first, _lines(tolerances),
                                _lines(names)))
 

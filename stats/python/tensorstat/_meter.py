@@ -11,6 +11,7 @@ from ._results import Statistics
 DEFAULT_STATISTICS = "max,min,avg,l2norm,count,nan count,negative inf count,positive inf count,zero count"
 Key = TypeVar("Key")
 _PRECISIONS = {"high": 0, "low": 1}
+_SCALES = {"b": 0, "greater": 1}
 _PLACES = {"auto": 0, "host": 1, "device": 2}
 
 
@@ -72,6 +73,20 @@ class Meter:
         """A Partial of a part of a tensor: to be merged with those of the other parts, here or elsewhere."""
         request = request_of(stats, precision, on)
         return Partial(_native.fold(self, x, request), request)
+
+    def compare(self, a: Any, b: Any, *, rtol: float = 0.0, atol: float = 0.0, scale: str = "b") -> dict[str, Any]:
+        """Every statistic of two arrays of one shape, element beside element, in one pass: {"cosine": 0.99, ...}.
+
+        a, b        what measure() takes, in memory that the CPU can read; the dtypes may differ. b is the one that a is
+                    held against
+        rtol, atol  an element is within where |a - b| <= atol + rtol * s
+        scale       s is "b": |b|, as numpy.allclose has it; or "greater": of |a| and |b|, as math.isclose has it
+
+        Sums are exact, and each value is rounded once. None where there is no value: an index of no element, the cosine
+        where one array is all zeros. NaN and NaN are equal, as are Inf and the same Inf; NaN or Inf against anything
+        else is infinitely far away. Error where the shapes differ.
+        """
+        return _native.compare(self, a, b, rtol, atol, chosen(_SCALES, scale, "scale"))
 
     def stream(self, dtype: str, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
                on: str = "auto") -> "Stream":

@@ -1,0 +1,2 @@
+#define FOLD_PAIR fold_pair_baseline
+#include "host/pair/pair_fold.inc"

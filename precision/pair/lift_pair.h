@@ -1,0 +1,130 @@
+// Two elements into the partial of a pair: the definition that every faster path must agree with. One text for C++ and
+// OpenCL C; exact.h and number.h stand in front.
+//
+// d is |a - b| rounded once to binary64; s is the scale, |b| or the greater of |a| and |b|, as binary64. Two NaN are
+// equal, and so are two infinities of one sign: they take part as a pair of zeros does, but in no sum. NaN or Inf
+// against anything else is infinitely far away: d is Inf, and so is d / s.
+#ifndef TENSORSTAT_PRECISION_LIFT_PAIR_H
+#define TENSORSTAT_PRECISION_LIFT_PAIR_H
+
+// What is asked of a pair. An element is within where d <= atol + rtol * s in binary64, each operation rounded.
+typedef struct {
+  f64 rtol, atol;
+  int greater;  // s is max(|a|, |b|), not |b|
+} pair_tolerance;
+
+// What the dtypes of a pair say.
+typedef struct {
+  int same_dtype;  // unequal by bits, else by value
+  int steps;       // what ULP counts steps of: STEPS_*
+  int is_wide;     // the words are those of Double, else of Float
+} pair_kind;
+enum { STEPS_NONE, STEPS_OWN, STEPS_BINARY32, STEPS_BINARY64 };
+
+#define PAIR_LEAST ((i64)(-0x7fffffffffffffff - 1))
+#define PAIR_ULP_WORD(steps) ((i64)((steps) ^ ((u64)1 << 63)))
+#define PAIR_PLACE(kind, id) ((kind).is_wide ? (int)PAIR_PLACE_##id##_Double : (int)PAIR_PLACE_##id##_Float)
+#define PAIR_UNIT(kind) ((kind).is_wide ? (i32)SUM_EXPONENT_Double : (i32)SUM_EXPONENT_Float)
+
+// found is the bits of a number from 0; 0 is no key.
+INLINE void raise_key(WORDS i64* key, i64 found, i64 place) {
+  if (found <= 0 || found < key[0] || (found == key[0] && place <= key[1])) return;
+  key[0] = found;
+  key[1] = place;
+}
+
+// mantissas * 2^position units
+INLINE void deposit_product(WORDS i64* words, u64 a, u64 b, int negative, u32 position) {
+  const u64 low_a = a & 0xffffffff, high_a = a >> 32, low_b = b & 0xffffffff, high_b = b >> 32;
+  const u64 terms[4] = {low_a * low_b, low_a * high_b, high_a * low_b, high_a * high_b};
+  for (u32 i = 0; i < 4; ++i) {
+    if (terms[i] == 0) continue;
+    const u32 at = position + (i + 1) / 2 * 32;
+    const i64 low = (i64)(terms[i] & 0xffffffff), high = (i64)(terms[i] >> 32);
+    deposit(words, negative ? -low : low, at);
+    deposit(words, negative ? -high : high, at + 32);
+  }
+}
+
+// The exact sums of two finite elements.
+INLINE void lift_pair_sums(WORDS i64* partial, number a, number b, pair_kind kind) {
+  const u32 at_a = (u32)(a.exponent - PAIR_UNIT(kind)), at_b = (u32)(b.exponent - PAIR_UNIT(kind));
+  deposit_product(partial + PAIR_PLACE(kind, PRODUCTS), a.mantissa, b.mantissa, a.negative != b.negative, at_a + at_b);
+  deposit_product(partial + PAIR_PLACE(kind, SQUARES_A), a.mantissa, a.mantissa, 0, 2 * at_a);
+  deposit_product(partial + PAIR_PLACE(kind, SQUARES_B), b.mantissa, b.mantissa, 0, 2 * at_b);
+  // |a - b| is the larger number less the smaller one.
+  WORDS i64* const distances = partial + PAIR_PLACE(kind, DISTANCES);
+  const int a_is_below = is_below(a, b), minus_a = a.negative != a_is_below, minus_b = b.negative != a_is_below;
+  const i64 low_a = (i64)(a.mantissa & 0xffffffff), high_a = (i64)(a.mantissa >> 32);
+  const i64 low_b = (i64)(b.mantissa & 0xffffffff), high_b = (i64)(b.mantissa >> 32);
+  deposit(distances, minus_a ? -low_a : low_a, at_a);
+  deposit(distances, minus_a ? -high_a : high_a, at_a + 32);
+  deposit(distances, minus_b ? low_b : -low_b, at_b);
+  deposit(distances, minus_b ? high_b : -high_b, at_b + 32);
+}
+
+// What is not a sum, and no matter of bits, of two finite elements: d, s and |b| as above.
+INLINE void lift_distance(WORDS i64* partial, f64 d, f64 size_a, f64 size_b, i64 place, pair_tolerance tolerance) {
+  const f64 scale = tolerance.greater && size_a > size_b ? size_a : size_b;
+  RAISE(partial[PAIR_PEAK], AS_I64(size_b));
+  const f64 bound = tolerance.rtol * scale;
+  if (!(d <= tolerance.atol + bound)) {
+    ADD(partial[PAIR_OUTSIDE], 1);
+    RAISE(partial[PAIR_FIRST_OUTSIDE], place);
+  }
+  if (d == 0 || fma(1000.0, d, -size_b) < 0) ADD(partial[PAIR_UNDER_1000TH], 1);
+  if (d == 0 || fma(200.0, d, -size_b) < 0) ADD(partial[PAIR_UNDER_200TH], 1);
+  if (d == 0) return;
+  raise_key(partial + PAIR_FARTHEST, AS_I64(d), place);
+  raise_key(partial + PAIR_RELATIVE, AS_I64(d / scale), place);
+}
+
+// Two elements of which one is NaN or Inf. Returns 1 where they are equal as values.
+INLINE int lift_specials(WORDS i64* partial, number a, number b, i64 place) {
+  RAISE(partial[PAIR_PEAK], 0);
+  if (a.kind == b.kind && (a.kind == KIND_NAN || a.negative == b.negative)) {
+    ADD(partial[a.kind == KIND_NAN ? PAIR_BOTH_NAN : PAIR_SAME_INF], 1);
+    ADD(partial[PAIR_UNDER_1000TH], 1);
+    ADD(partial[PAIR_UNDER_200TH], 1);
+    return 1;
+  }
+  ADD(partial[a.kind == KIND_NAN || b.kind == KIND_NAN ? PAIR_NAN_ALONE : PAIR_INF_ALONE], 1);
+  ADD(partial[PAIR_OUTSIDE], 1);
+  RAISE(partial[PAIR_FIRST_OUTSIDE], place);
+  const i64 infinity = (i64)0x7ff << 52;
+  raise_key(partial + PAIR_FARTHEST, infinity, place);
+  raise_key(partial + PAIR_RELATIVE, infinity, place);
+  return 0;
+}
+
+// The steps between two floats, in the format that the dtypes have in common.
+INLINE u64 steps_of(number a, number b, pair_kind kind) {
+  if (kind.steps == STEPS_OWN) return steps_between(a.size, a.negative, b.size, b.negative);
+  if (kind.steps == STEPS_BINARY64) {
+    return steps_between((u64)AS_I64(fabs(a.value)), a.negative, (u64)AS_I64(fabs(b.value)), b.negative);
+  }
+  return steps_between(AS_U32((f32)fabs(a.value)), a.negative, AS_U32((f32)fabs(b.value)), b.negative);
+}
+
+INLINE void lift_unequal(WORDS i64* partial, i64 place) {
+  ADD(partial[PAIR_UNEQUAL], 1);
+  RAISE(partial[PAIR_FIRST_UNEQUAL], place);
+}
+
+INLINE void lift_pair(WORDS i64* partial, number a, number b, u64 index, pair_kind kind, pair_tolerance tolerance) {
+  const i64 place = ~(i64)index;
+  int is_equal;
+  ADD(partial[PAIR_COUNT], 1);
+  if (a.kind != KIND_FINITE || b.kind != KIND_FINITE) {
+    is_equal = lift_specials(partial, a, b, place);
+  } else {
+    const f64 d = distance(a, b);
+    is_equal = d == 0;
+    lift_distance(partial, d, fabs(a.value), fabs(b.value), place, tolerance);
+    lift_pair_sums(partial, a, b, kind);
+    if (kind.steps != STEPS_NONE) RAISE(partial[PAIR_ULP], PAIR_ULP_WORD(steps_of(a, b, kind)));
+  }
+  if (kind.same_dtype ? a.bits != b.bits : !is_equal) lift_unequal(partial, place);
+}
+
+#endif

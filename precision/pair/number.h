@@ -1,0 +1,104 @@
+// A number of any dtype, and how far two are apart. One text for C++ and OpenCL C.
+#ifndef TENSORSTAT_PRECISION_PAIR_NUMBER_H
+#define TENSORSTAT_PRECISION_PAIR_NUMBER_H
+
+enum { KIND_FINITE, KIND_INF, KIND_NAN };
+
+typedef struct {
+  int kind;
+  int negative;
+  u64 bits;      // as they are stored
+  u64 size;      // of a float: the bits without the sign, so that neighbours are 1 apart
+  u64 mantissa;  // a finite number is mantissa * 2^exponent, with its sign
+  i32 exponent;
+  f64 value;     // to the nearest binary64: exact, but of 64-bit integers beyond 2^53
+} number;
+
+// 2^exponent, from -1022 to 1023
+INLINE f64 power_of_two(i32 exponent) { return AS_F64((u64)(1023 + exponent) << 52); }
+
+// Shifts until the first bit of the mantissa is set, which is not 0.
+INLINE void normalize(number* x) {
+  for (; x->mantissa >> 63 == 0; x->mantissa <<= 1) --x->exponent;
+}
+
+// |a| < |b|, both normalized
+INLINE int is_smaller(number a, number b) {
+  return a.exponent != b.exponent ? a.exponent < b.exponent : a.mantissa < b.mantissa;
+}
+
+// |a - b| of finite numbers, rounded once, where one has more than the 53 bits of a binary64: a 64-bit integer.
+NOINLINE f64 wide_distance(number a, number b) {
+  if (a.mantissa == 0 || b.mantissa == 0) return fabs(a.mantissa == 0 ? b.value : a.value);
+  normalize(&a);
+  normalize(&b);
+  if (is_smaller(a, b)) {
+    const number larger = b;
+    b = a;
+    a = larger;
+  }
+  // Both as 128 bits, of which the first is free: what b loses when it is shifted is below the last, and `more` tells.
+  const u32 shift = (u32)(a.exponent - b.exponent);
+  const u64 a_high = a.mantissa >> 1, a_low = a.mantissa << 63;
+  u64 b_high = b.mantissa >> 1, b_low = b.mantissa << 63, more = 0;
+  if (shift >= 128) {
+    more = 1;
+    b_high = b_low = 0;
+  } else {
+    if (shift >= 64) {
+      more = b_low;
+      b_low = b_high;
+      b_high = 0;
+    }
+    const u32 rest = shift % 64;
+    if (rest != 0) {
+      more |= b_low << (64 - rest);
+      b_low = b_low >> rest | b_high << (64 - rest);
+      b_high >>= rest;
+    }
+    more = more != 0;
+  }
+  u64 high, low;
+  if (a.negative == b.negative) {
+    low = a_low - b_low - more;  // what is left is above that by less than 1
+    high = a_high - b_high - (a_low < b_low || (more && a_low == b_low));
+  } else {
+    low = a_low + b_low;
+    high = a_high + b_high + (low < a_low);
+  }
+  i32 exponent = a.exponent + 1;  // of `high`
+  if (high == 0) {
+    high = low;
+    low = 0;
+    exponent -= 64;
+  }
+  if (high == 0) return 0;
+  for (; high >> 63 == 0; --exponent) {
+    high = high << 1 | low >> 63;
+    low <<= 1;
+  }
+  // An odd last bit for what follows: far below where the conversion rounds.
+  return (f64)(high | (low != 0 || more)) * power_of_two(exponent);
+}
+
+// |a - b| of finite numbers, rounded once to binary64.
+INLINE f64 distance(number a, number b) {
+  return (a.mantissa | b.mantissa) >> 53 == 0 ? fabs(a.value - b.value) : wide_distance(a, b);
+}
+
+// a < b, of finite numbers
+INLINE int is_below(number a, number b) {
+  if (a.value != b.value) return a.value < b.value;
+  if ((a.mantissa | b.mantissa) >> 53 == 0) return 0;  // equal; else they may have become so by rounding
+  normalize(&a);
+  normalize(&b);
+  return a.negative ? is_smaller(b, a) : is_smaller(a, b);
+}
+
+// How many steps of one format lie between two sizes with their signs; 0 between +0 and -0.
+INLINE u64 steps_between(u64 size_a, int negative_a, u64 size_b, int negative_b) {
+  if (negative_a != negative_b) return size_a + size_b;
+  return size_a > size_b ? size_a - size_b : size_b - size_a;
+}
+
+#endif

@@ -1,0 +1,61 @@
+#include <cmath>
+#include <string>
+
+#include <tensorstat/meter.hpp>
+
+#include "stats/core/caught.hpp"
+#include "stats/core/meter_state.hpp"
+#include "stats/core/request_check.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr std::uint64_t kMostIndex = std::uint64_t{1} << 63;
+
+Status check_pair(const TensorPair& pair, const PairRequest& request) {
+  const struct {
+    const Tensor& tensor;
+    const char* name;
+  } both[] = {{pair.a, "a: "}, {pair.b, "b: "}};
+  for (const auto& [tensor, name] : both) {
+    if (Status status = check(tensor); !status) return Error{status.error().code, name + status.error().message};
+  }
+  if (pair.a.element_count != pair.b.element_count) {
+    return Error{Code::kInvalid, "a has " + std::to_string(pair.a.element_count) + " elements and b has " +
+                                     std::to_string(pair.b.element_count)};
+  }
+  if (request.first_index >= kMostIndex || pair.a.element_count >= kMostIndex - request.first_index) {
+    return Error{Code::kInvalid, "its last index is 2^63 or more"};
+  }
+  for (const auto& [tensor, name] : both) {
+    if (tensor.where != Where::kClBuffer || tensor.element_count == 0) continue;
+    return Error{Code::kUnsupported, std::string(name) + "it is in a cl_mem, and pairs are compared on the host: read it "
+                                                         "with Meter::read first"};
+  }
+  return {};
+}
+
+bool is_bound(double number) { return std::isfinite(number) && number >= 0; }
+
+}  // namespace
+
+Result<std::vector<PairPartial>> Meter::compare(std::span<const TensorPair> pairs, const PairRequest& request) try {
+  if (!state_) return out_of_memory();
+  if (!is_bound(request.tolerance.rtol) || !is_bound(request.tolerance.atol)) {
+    return Error{Code::kInvalid, "rtol and atol are finite numbers from 0"};
+  }
+  std::vector<PairPartial> partials;
+  partials.reserve(pairs.size());
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (Status status = check_pair(pairs[i], request); !status) {
+      return Error{status.error().code, "pair " + std::to_string(i) + ": " + status.error().message};
+    }
+    partials.emplace_back(pairs[i].a.dtype, pairs[i].b.dtype, request.tolerance);
+  }
+  state_->host->compare(pairs, request.first_index, partials);
+  return partials;
+} catch (...) {
+  return caught();
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,79 @@
+// Pairs of tensors that make no sense are refused before they are read, and bytes that no pair left are no partial.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <tensorstat/meter.hpp>
+
+namespace tensorstat {
+namespace {
+
+constexpr float kThree[] = {1, 2, 3};
+const Tensor kTensor{.dtype = Dtype::kFloat32, .element_count = 3, .address = kThree};
+
+std::string refusal(const TensorPair& pair, const PairRequest& request = {}, Code code = Code::kInvalid) {
+  const TensorPair pairs[] = {{kTensor, kTensor}, pair};
+  const auto found = Meter().compare(pairs, request);
+  if (found) return "not refused";
+  EXPECT_EQ(static_cast<int>(found.error().code), static_cast<int>(code));
+  return found.error().message;
+}
+
+TEST(PairRefusals, NameThePairAndTheTensor) {
+  Tensor other = kTensor;
+  other.element_count = 2;
+  EXPECT_EQ(refusal({kTensor, other}), "pair 1: a has 3 elements and b has 2");
+  other = kTensor;
+  other.address = nullptr;
+  EXPECT_EQ(refusal({kTensor, other}), "pair 1: b: its address is null, and it has 3 elements");
+  other = kTensor;
+  other.where = Where::kClBuffer;
+  EXPECT_NE(refusal({other, kTensor}, {}, Code::kUnsupported).find("pair 1: a: it is in a cl_mem"), std::string::npos);
+  EXPECT_EQ(refusal({kTensor, kTensor}, {.first_index = (std::uint64_t{1} << 63) - 3}), "pair 0: its last index is 2^63 or more");
+}
+
+TEST(PairRefusals, OfATolerance) {
+  for (const double wrong : {-1.0, std::nan(""), HUGE_VAL}) {
+    EXPECT_EQ(refusal({kTensor, kTensor}, {{wrong, 0}}), "rtol and atol are finite numbers from 0");
+    EXPECT_EQ(refusal({kTensor, kTensor}, {{0, wrong}}), "rtol and atol are finite numbers from 0");
+  }
+}
+
+TEST(PairRefusals, OfWhatDoesNotMerge) {
+  PairPartial one(Dtype::kFloat32, Dtype::kFloat32, {});
+  EXPECT_FALSE(one.merge(PairPartial(Dtype::kFloat32, Dtype::kFloat16, {})));
+  EXPECT_FALSE(one.merge(PairPartial(Dtype::kFloat32, Dtype::kFloat32, {.rtol = 1})));
+  EXPECT_TRUE(one.merge(one));
+}
+
+// Every byte that is changed gives another partial, which is written as it was read, or words that say why not.
+TEST(PairRefusals, OfBytesThatNoPairLeft) {
+  const unsigned seed = 20261122;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const TensorPair pair{kTensor, kTensor};
+  const auto good = Meter().compare({&pair, 1})->front().serialize();
+  ASSERT_TRUE(PairPartial::parse(good));
+  EXPECT_FALSE(PairPartial::parse(std::span(good).first(good.size() - 8)));
+  EXPECT_FALSE(PairPartial::parse({}));
+  int refused = 0;
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    auto bytes = good;
+    bytes[at] ^= static_cast<std::byte>(1 + random() % 255);
+    const auto parsed = PairPartial::parse(bytes);
+    if (parsed) {
+      EXPECT_EQ(parsed->serialize(), bytes) << at;
+      for (int i = 0; i < kPairStatisticCount; ++i) to_string(parsed->finish(static_cast<PairStatistic>(i)));
+      PairPartial twice = *parsed;
+      (void)twice.merge(*parsed);
+    } else {
+      EXPECT_EQ(parsed.error().message.find("not a pair's partial: "), 0u);
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 100);
+}
+
+}  // namespace
+}  // namespace tensorstat

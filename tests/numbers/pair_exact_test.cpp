@@ -1,0 +1,161 @@
+// Every statistic of two tensors is what whole numbers of any length say, rounded once, bit for bit: of every dtype and
+// every two of them, cut anywhere, on one thread and on three.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <string>
+#include <tensorstat/meter.hpp>
+
+#include "tests/support/engines.hpp"
+#include "tests/support/oracle.hpp"
+#include "tests/support/pair_oracle.hpp"
+#include "tests/support/samples.hpp"
+
+namespace tensorstat {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+// A partner of the same dtype: what stands beside each element.
+struct Partner {
+  const char* name;
+  void (*change)(std::span<std::byte> element, samples::Random& random);
+};
+constexpr Partner kPartners[] = {
+    {"itself", [](std::span<std::byte>, samples::Random&) {}},
+    {"one step away", [](std::span<std::byte> x, samples::Random&) { x[0] ^= std::byte{1}; }},
+    {"its negative", [](std::span<std::byte> x, samples::Random&) { x.back() ^= std::byte{0x80}; }},
+    {"close by", [](std::span<std::byte> x, samples::Random& random) { x[0] ^= static_cast<std::byte>(random() & 15); }},
+    {"itself but for a few",
+     [](std::span<std::byte> x, samples::Random& random) {
+       if (random() % 100 == 0) x[random() % x.size()] ^= static_cast<std::byte>(1 << random() % 8);
+     }},
+};
+
+Bytes beside(Dtype dtype, Bytes bytes, const Partner& partner, samples::Random& random) {
+  const std::size_t size = size_bytes(dtype);
+  for (std::size_t at = 0; at < bytes.size(); at += size) partner.change(std::span(bytes).subspan(at, size), random);
+  return bytes;
+}
+
+PairTolerance any_tolerance(samples::Random& random) {
+  constexpr double kNumbers[] = {0, 0x1p-20, 1e-3, 0.5, 1, 1e30, 1e-40, 1e300};
+  return {kNumbers[random() % std::size(kNumbers)], random() % 2 == 0 ? 0 : kNumbers[random() % std::size(kNumbers)],
+          static_cast<PairTolerance::Scale>(random() % 2)};
+}
+
+class PairExact : public testing::TestWithParam<Dtype> {
+ protected:
+  void SetUp() override { expect_forced_isa_runs(); }
+  void TearDown() override { std::printf("%zu pairs of %s\n", held_, std::string(name(GetParam())).c_str()); }
+
+  // Compares, at any distance from what a vector likes, and holds every statistic to the oracle.
+  void hold(const std::string& what, Dtype dtype_a, const Bytes& of_a, Dtype dtype_b, const Bytes& of_b) {
+    const std::uint64_t count = of_a.size() / size_bytes(dtype_a), first_index = random_() % 3 * 1'000'000'007;
+    const PairTolerance tolerance = any_tolerance(random_);
+    const auto truth = oracle::pair_answers(dtype_a, of_a, dtype_b, of_b, tolerance, first_index);
+    const samples::Misaligned a(of_a, random_() % 16), b(of_b, random_() % 16);
+    const auto part = [&](std::uint64_t from, std::uint64_t to) {
+      return TensorPair{{.dtype = dtype_a, .element_count = to - from, .address = a.data() + from * size_bytes(dtype_a)},
+                        {.dtype = dtype_b, .element_count = to - from, .address = b.data() + from * size_bytes(dtype_b)}};
+    };
+    const std::string words = what + ", " + std::string(name(dtype_a)) + " and " + std::string(name(dtype_b)) + ", " +
+                              std::to_string(count) + " elements, rtol " + std::to_string(tolerance.rtol) + ", seed " +
+                              std::to_string(samples::seed());
+    for (Meter* meter : {&alone_, &threaded_}) {
+      const TensorPair pair = part(0, count);
+      const auto whole = meter->compare({&pair, 1}, {tolerance, first_index});
+      ASSERT_TRUE(whole) << words << ": " << whole.error().message;
+      for (int i = 0; i < kPairStatisticCount; ++i) {
+        const auto statistic = static_cast<PairStatistic>(i);
+        const Value value = whole->front().finish(statistic);
+        ASSERT_TRUE(oracle::same(truth[static_cast<std::size_t>(i)], value))
+            << words << ": " << name(statistic) << "\n  must be " << oracle::shown(truth[static_cast<std::size_t>(i)])
+            << "\n  is      " << oracle::shown(value);
+      }
+      // Cut in two, and merged the other way round, it is the same to the byte; so is what was written and read.
+      const std::uint64_t cut = random_() % (count + 1);
+      const TensorPair later = part(cut, count), earlier = part(0, cut);
+      auto merged = meter->compare({&later, 1}, {tolerance, first_index + cut});
+      const auto other = meter->compare({&earlier, 1}, {tolerance, first_index});
+      ASSERT_TRUE(merged && other) << words;
+      ASSERT_TRUE(merged->front().merge(other->front())) << words;
+      const auto bytes = whole->front().serialize();
+      ASSERT_EQ(merged->front().serialize(), bytes) << words << ", cut at " << cut;
+      const auto read = PairPartial::parse(bytes);
+      ASSERT_TRUE(read) << words << ": " << read.error().message;
+      ASSERT_EQ(read->serialize(), bytes) << words;
+      ++held_;
+    }
+  }
+
+  samples::Random random_{samples::seed() + static_cast<std::uint64_t>(GetParam())};
+  Meter alone_{{.threads = 1}}, threaded_{{.threads = 3}};
+  std::size_t held_ = 0;
+};
+INSTANTIATE_TEST_SUITE_P(Dtype, PairExact, testing::ValuesIn(samples::all_dtypes()),
+                         [](const auto& info) { return std::string(name(info.param)); });
+
+TEST_P(PairExact, OfOneDtype) {
+  constexpr std::size_t kCounts[] = {0, 1, 2, 31, 127, 128, 129, 256, 300};
+  for (int round = 0; round < (samples::full() ? 100 : 1); ++round) {
+    for (const samples::Distribution& distribution : samples::of(GetParam())) {
+      const std::string from(distribution.name);
+      const auto draw = [&](std::size_t count) { return distribution.make(GetParam(), count, random_); };
+      for (const Partner& partner : kPartners) {
+        const Bytes a = draw(kCounts[random_() % std::size(kCounts)]);
+        hold(from + " and " + partner.name, GetParam(), a, GetParam(), beside(GetParam(), a, partner, random_));
+        if (HasFatalFailure()) return;
+      }
+      for (const std::size_t count : {kCounts[random_() % std::size(kCounts)], std::size_t{1025}}) {
+        hold("two of " + from, GetParam(), draw(count), GetParam(), draw(count));
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST_P(PairExact, OfTwoDtypes) {
+  for (const Dtype other : samples::all_dtypes()) {
+    for (int round = 0; round < (samples::full() ? 50 : 2); ++round) {
+      const auto any = [&](Dtype dtype, std::size_t count) {
+        const auto all = samples::of(dtype);
+        return all[random_() % all.size()].make(dtype, count, random_);
+      };
+      const std::size_t count = random_() % 400;
+      hold("any two", GetParam(), any(GetParam(), count), other, any(other, count));
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// Sums whose terms cancel to the last bit, or stand beside others that are 10^60 times as large.
+TEST_P(PairExact, WhereTermsCancel) {
+  if (!is_float(GetParam()) || size_bytes(GetParam()) < 4) return;
+  const bool single = GetParam() == Dtype::kFloat32;
+  const auto bytes = [&](const std::vector<double>& values) {
+    if (!single) return Bytes(std::as_bytes(std::span(values)).begin(), std::as_bytes(std::span(values)).end());
+    const std::vector<float> narrow(values.begin(), values.end());
+    return Bytes(std::as_bytes(std::span(narrow)).begin(), std::as_bytes(std::span(narrow)).end());
+  };
+  std::vector<double> a, b;
+  for (int i = 0; i < 3000; ++i) {
+    const double sign = i % 2 == 0 ? 1 : -1;
+    a.push_back(i % 3 == 0 ? 1e30 : sign * 1e-30);
+    b.push_back(i % 3 == 0 ? sign * 1e30 : 1e-30);
+  }
+  hold("1e30 beside 1e-30", GetParam(), bytes(a), GetParam(), bytes(b));
+  for (double& x : b) x = random_() % 2 == 0 ? x : -x;
+  hold("1e30 beside 1e-30, signs at random", GetParam(), bytes(b), GetParam(), bytes(a));
+}
+
+TEST_P(PairExact, OverManyPiecesOfWork) {
+  if (size_bytes(GetParam()) == 1) return;  // these are cut as the others are
+  const auto distributions = samples::of(GetParam());
+  const samples::Distribution& distribution = distributions[random_() % (samples::full() ? distributions.size() : 2)];
+  const Bytes a = distribution.make(GetParam(), 800'000 / size_bytes(GetParam()) + 11, random_);
+  hold(std::string(distribution.name), GetParam(), a, GetParam(), beside(GetParam(), a, kPartners[3], random_));
+}
+
+}  // namespace
+}  // namespace tensorstat
