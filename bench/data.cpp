@@ -89,6 +89,13 @@ class Source {
 
 void fill(std::span<std::byte> bytes, Dtype dtype, Kind kind) {
   const std::size_t size = size_bytes(dtype);
+  if (kind == Kind::kAscending) {
+    for (std::size_t at = 0; at + size <= bytes.size(); at += size) {
+      const std::uint64_t bits = encode(format(dtype), 2 * static_cast<double>(at) / static_cast<double>(bytes.size()) - 1);
+      std::memcpy(&bytes[at], &bits, size);
+    }
+    return;
+  }
   const std::size_t run_bytes = std::min<std::size_t>(bytes.size(), kRun * size);
   Source source(dtype, kind);
   for (std::size_t at = 0; at + size <= run_bytes; at += size) {
@@ -103,8 +110,8 @@ void fill(std::span<std::byte> bytes, Dtype dtype, Kind kind) {
 }  // namespace
 
 std::string_view name(Kind kind) {
-  constexpr std::array<std::string_view, 5> kNames = {"normal", "log-uniform", "subnormal",
-                                                      "nan-laden", "maxima"};
+  constexpr std::array<std::string_view, 6> kNames = {"normal",    "log-uniform", "subnormal",
+                                                      "nan-laden", "maxima",      "ascending"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

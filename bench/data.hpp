@@ -15,6 +15,7 @@ enum class Kind : std::uint8_t {
   kSubnormal,   // nothing but subnormals
   kNanLaden,    // N(0, 1), every tenth element a NaN
   kMaxima,      // the largest finite value, its sign in turns
+  kAscending,   // from -1 to 1 in order, over the whole of it
 };
 std::string_view name(Kind kind);
 

@@ -202,6 +202,18 @@ def worst_rows(groups):
                        *(ratio(group, f"tensorstat:{lane}:{kind}", normal) for kind in WORST)]
 
 
+BESIDE = ("finite", "where", "all", "ascending")
+
+
+def beside_rows(groups):
+    for name, group in groups.items():
+        for lane, words in LANES.items():
+            ten = f"tensorstat:{lane}:ten"
+            if name.startswith("beside/") and took_part(group, ten):
+                yield [name[len("beside/"):].replace("/", " "), words, short(group[ten].gb_s()),
+                       *(ratio(group, f"tensorstat:{lane}:{which}", ten) for which in BESIDE)]
+
+
 def start_rows(groups):
     for who, contestant in sorted(groups.get("start-up", {}).items()):
         if contestant.rounds_ns:
@@ -287,6 +299,8 @@ def main():
     show("Exact sums beside plain binary64 sums", ["tensor", "engine", "exact", "plain", "limit", "exact of plain", "plain of the limit"],
          list(exact_rows(groups)))
     show("Hard data: speed as a share of that on N(0, 1)", ["tensor", "engine", "normal GB/s", *WORST], list(worst_rows(groups)))
+    show("More statistics: speed as a share of that of the ten alone; of all of them on ascending data too",
+         ["tensor", "engine", "ten GB/s", *BESIDE], list(beside_rows(groups)))
     show("A training step, and measuring every weight, gradient and activation after it",
          ["measured", "ms", "times the bare step"], list(training_rows(groups)))
     show("A process to its first result", ["process", "ms", "times the empty kernel's"], list(start_rows(groups)))

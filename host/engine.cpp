@@ -58,7 +58,7 @@ class SimdEngine final : public HostEngine {
     for (const Job& job : jobs) {
       Partial& partial = *job.partial;
       fold_all({&job.tensor, 1}, {partial.precision(), partial.needs()}, [&](std::size_t, const Found& found) {
-        merge(partial.dtype(), partial.words(), found.words);
+        merge(partial.dtype(), partial.words(), found.words, partial.count());
       });
     }
     return {};
@@ -96,7 +96,7 @@ class SimdEngine final : public HostEngine {
       Words words;
       fold_slice(tensor, unit.first, unit.count, wanted, words, [&](std::span<const std::int64_t> part) {
         const std::lock_guard lock(merging);
-        merge(tensor.dtype, unit.shared->words, part);
+        merge(tensor.dtype, unit.shared->words, part, unit.first);
         unit.shared->left_bytes -= unit.count * size_bytes(tensor.dtype);
         if (unit.shared->left_bytes == 0) take(unit.begin, {.words = unit.shared->words});
       });

@@ -117,6 +117,27 @@
 #define TWICE_INF_BITS COLUMN(3)
 #define NEGATIVE_ZERO_IS_NAN COLUMN(6)
 
+// |x| of +Inf as the bits of an unsigned number, or of the largest finite value where there is no Inf: what is larger is
+// a NaN. And whether the code of -0 is the only NaN.
+#define INF_SIZE CAT(INF_SIZE_, FAMILY)()
+#define INF_SIZE_Integer() ((UBITS)~(UBITS)0)
+#define INF_SIZE_Integer64() INF_SIZE_Integer()
+#define INF_SIZE_Float() ((UBITS)INF_BITS)
+#define INF_SIZE_Double() INF_SIZE_Float()
+#define INF_SIZE_Coded() ((UBITS)(TWICE_INF_BITS / 2))
+#define HAS_INF CAT(HAS_INF_, FAMILY)()
+#define HAS_INF_Integer() 0
+#define HAS_INF_Integer64() 0
+#define HAS_INF_Float() 1
+#define HAS_INF_Double() 1
+#define HAS_INF_Coded() (TWICE_INF_BITS % 2 == 0)
+#define NAN_IS_MINUS_ZERO CAT(NAN_IS_MINUS_ZERO_, FAMILY)()
+#define NAN_IS_MINUS_ZERO_Integer() 0
+#define NAN_IS_MINUS_ZERO_Integer64() 0
+#define NAN_IS_MINUS_ZERO_Float() 0
+#define NAN_IS_MINUS_ZERO_Double() 0
+#define NAN_IS_MINUS_ZERO_Coded() NEGATIVE_ZERO_IS_NAN
+
 #define MANTISSA_SHIFT COLUMN(4)
 #define FIRST_UNIT COLUMN(5)
 #define MANTISSA_BITS (MANTISSA_SHIFT + 1)

@@ -2,15 +2,16 @@
 // list there is: the layout of a partial, its empty words, how they merge, how it is written down and what the
 // kernels keep all follow from these rows (stats/core/accumulator_layout.hpp does so for C++).
 //
-// A partial is a row of 64-bit words: the fields, then the exact sums (exact.h), then what elements.h lists, in the
-// order of the rows. Two partials merge word by word. That is associative and commutative, so lanes, work-items, chunks, devices and
-// ranks all merge alike.
+// A partial is a row of 64-bit words: the fields, then the exact sums (exact.h), then what elements.h lists, then two for
+// each row of indices.h, in the order of the rows. Two partials merge word by word, and those pairs as pairs (keyed.h). That
+// is associative and commutative, so lanes, work-items, chunks, devices and ranks all merge alike.
 #ifndef TENSORSTAT_PRECISION_PARTIAL_H
 #define TENSORSTAT_PRECISION_PARTIAL_H
 
 #ifdef __cplusplus  // OpenCL C has them in front
 #include "precision/elements.h"
 #include "precision/families.h"
+#include "precision/indices.h"
 #endif
 
 // What can be asked of a pass. ROW(id, name of the same bit in <tensorstat/partial.hpp>)
@@ -20,7 +21,8 @@
   ROW(SUM, kSum)           \
   ROW(SQUARES, kSquares)   \
   ROW(ABSOLUTE, kAbsolute) \
-  ELEMENT_NEED_ROWS(ROW)
+  ELEMENT_NEED_ROWS(ROW)   \
+  INDEX_NEED_ROWS(ROW)
 
 // Fields of one word. ROW(id, merge, need)
 //   merge  MAXIMUM or ADDITION; those that merge by maximum come first
@@ -60,10 +62,15 @@ enum { NEED_NOTHING = 0, NEED_ROWS(PARTIAL_ENUM) NEED_ALL = (1 << NEED_BITS) - 1
 #define PARTIAL_EXACT(id, words, power, need, optional, ...) | NEED_##need
 #define PARTIAL_OPTIONAL(id, words, power, need, optional, ...) | ((optional) ? NEED_##need : 0)
 #define PARTIAL_ELEMENT(id, merge, need, ...) | NEED_##need
+#define PARTIAL_BESIDE(id, merge, need, of, fold, ...) PARTIAL_NEED_##fold(need)
+#define PARTIAL_NEED_BESIDE(need) | NEED_##need
+#define PARTIAL_NEED_WITHIN(need)
 enum {
   NEED_EXACT = 0 EXACT_ROWS(PARTIAL_EXACT, ),
   NEED_OPTIONAL = 0 EXACT_ROWS(PARTIAL_OPTIONAL, ),
-  NEED_ELEMENTS = 0 ELEMENT_ROWS(PARTIAL_ELEMENT, )
+  NEED_ELEMENTS = 0 ELEMENT_ROWS(PARTIAL_ELEMENT, ),
+  NEED_BLOCKS = 0 ELEMENT_ROWS(PARTIAL_BESIDE, ),  // of elements.h, what is folded beside, block by block
+  NEED_BESIDE = NEED_ELEMENTS | NEED_INDICES,      // what a family's fold is not specialised for
 };
 #undef PARTIAL_ELEMENT
 #undef PARTIAL_OPTIONAL
@@ -85,14 +92,20 @@ enum { PARTIAL_MERGED_BY_MAXIMUM = 0 FIELD_ROWS(PARTIAL_ENUM) };
 enum { ELEMENT_ROWS(PARTIAL_ENUM, ) ELEMENT_WORDS };
 #undef PARTIAL_ENUM
 
-// PLACE_SQUARES_Float and the like: the first word of an exact sum, or a word of elements.h.
+// The place of a row's two words among those of indices.h; INDEX_WORDS: how many there are.
+#define PARTIAL_ENUM(id, ...) INDEX_PLACE_##id, INDEX_AT_##id,
+enum { INDEX_ROWS(PARTIAL_ENUM, ) INDEX_WORDS };
+#undef PARTIAL_ENUM
+
+// PLACE_SQUARES_Float and the like: the first word of an exact sum, a word of elements.h, or the first of indices.h.
 #define PARTIAL_ENUM(id, words, power, need, optional, family) \
   PLACE_##id##_##family, LAST_##id##_##family = PLACE_##id##_##family + words##_##family - 1,
-#define PARTIAL_ELEMENT(id, merge, need, of, family) PLACE_##id##_##family,
+#define PARTIAL_ELEMENT(id, merge, need, of, fold, family) PLACE_##id##_##family,
 #define PARTIAL_PLACES(family, ...)                                                                   \
   enum {                                                                                              \
     FIELDS_END_##family = PARTIAL_FIELDS - 1, EXACT_ROWS(PARTIAL_ENUM, family)                        \
-    ELEMENT_ROWS(PARTIAL_ELEMENT, family) MOST_WORDS_##family                                         \
+    ELEMENT_ROWS(PARTIAL_ELEMENT, family) PLACE_INDICES_##family,                                     \
+    MOST_WORDS_##family = PLACE_INDICES_##family + INDEX_WORDS                                        \
   };
 FAMILIES(PARTIAL_PLACES)
 #undef PARTIAL_PLACES
@@ -100,20 +113,22 @@ FAMILIES(PARTIAL_PLACES)
 #undef PARTIAL_ENUM
 #define PLACE(id) CAT(PLACE_##id##_, FAMILY)
 
-// Whether a word of a partial of a family merges by maximum, and how it begins.
+// Whether a word of a partial of a family merges by maximum, and how it begins. The pairs of indices.h count as such: so
+// they begin, and where only one of two partials has any elements, so they merge.
 #define PARTIAL_NO_KEY ((i64)(-0x7fffffffffffffff - 1))
-#define PARTIAL_RAISED(id, merge, need, of, family, word) PARTIAL_RAISED_##merge(word, CAT(PLACE_##id##_, family))
+#define PARTIAL_RAISED(id, merge, need, of, fold, family, word) PARTIAL_RAISED_##merge(word, CAT(PLACE_##id##_, family))
 #define PARTIAL_RAISED_MAXIMUM(word, place) || (word) == (place)
 #define PARTIAL_RAISED_ADDITION(word, place)
 #define MERGES_BY_MAXIMUM(family, word) \
-  ((word) < PARTIAL_MERGED_BY_MAXIMUM ELEMENT_ROWS(PARTIAL_RAISED, family, word))
+  ((word) < PARTIAL_MERGED_BY_MAXIMUM || (word) >= CAT(PLACE_INDICES_, family) ELEMENT_ROWS(PARTIAL_RAISED, family, word))
 #define EMPTY_WORD(family, word) (MERGES_BY_MAXIMUM(family, word) ? PARTIAL_NO_KEY : 0)
 
 // The words of a partial of a family that keeps `needs`.
 #define PARTIAL_WORDS_OF(id, words, power, need, optional, family, needs) \
   +((optional) && ((needs) & NEED_ALL) < NEED_##need ? 0 : (int)CAT(words##_, family))
-#define PARTIAL_WORD_OF(id, merge, need, of, family, needs) +(((needs) & NEED_ALL) < NEED_##need ? 0 : 1)
+#define PARTIAL_WORD_OF(id, merge, need, of, fold, family, needs) +(((needs) & NEED_ALL) < NEED_##need ? 0 : 1)
 #define PARTIAL_WORDS(family, needs) \
-  ((int)PARTIAL_FIELDS EXACT_ROWS(PARTIAL_WORDS_OF, family, needs) ELEMENT_ROWS(PARTIAL_WORD_OF, family, needs))
+  ((int)PARTIAL_FIELDS EXACT_ROWS(PARTIAL_WORDS_OF, family, needs) ELEMENT_ROWS(PARTIAL_WORD_OF, family, needs) \
+   +(((needs) & NEED_INDICES) == 0 ? 0 : (int)INDEX_WORDS))
 
 #endif

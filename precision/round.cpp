@@ -309,6 +309,39 @@ double root_of(Leading leading, const Format& format) {
   return round(found.root, leading.more || found.rest != 0, leading.exponent / 2, format);
 }
 
+// From 1 to below 2, in units of 2^-255: digits of 64 bits, least first.
+using Fixed = std::array<std::uint64_t, 4>;
+
+// The first bits of a quotient from 1 to below 2.
+Fixed quotient(u128 dividend, std::uint64_t divisor) {
+  Fixed result{};
+  for (std::size_t bit = 256; bit-- != 0; dividend <<= 1) {
+    if (dividend < divisor) continue;
+    dividend -= divisor;
+    result[bit / 64] |= std::uint64_t{1} << bit % 64;
+  }
+  return result;
+}
+
+// Squares, and halves where the square is 2 or more; returns whether it was.
+bool square(Fixed& x) {
+  std::array<std::uint64_t, 8> product{};
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    u128 carry = 0;
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      carry += static_cast<u128>(x[i]) * x[k] + product[i + k];
+      product[i + k] = static_cast<std::uint64_t>(carry);
+      carry >>= 64;
+    }
+    product[i + x.size()] = static_cast<std::uint64_t>(carry);
+  }
+  const bool halved = product.back() >> 63 != 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = halved ? product[i + 4] : product[i + 4] << 1 | product[i + 3] >> 63;
+  }
+  return halved;
+}
+
 }  // namespace
 
 double round_quotient(const Exact& exact, std::uint64_t divisor, const Format& format) {
@@ -371,6 +404,23 @@ double round_deviation(const Exact& sum, const Exact& squares, std::uint64_t n, 
   const Leading leading = leading_of(scaled, more || still_more);
   if (which == Deviation::kStandard) return root_of(leading, format);
   return round(leading.bits, leading.more, leading.exponent, format);
+}
+
+// Bit by bit: with 1 <= x < 2, the next bit of log2(x) is whether x^2 is 2 or more. Each square doubles the error of x,
+// which begins at 2^-255; 130 of them are enough for 66 bits of the logarithm of any quotient but a power of two. That
+// of no other is rational, so that something always follows.
+double round_log2(const Size& dividend, const Size& divisor, const Format& format) {
+  const int shift = std::countl_zero(dividend.significand), divisor_shift = std::countl_zero(divisor.significand);
+  const std::uint64_t a = dividend.significand << shift, b = divisor.significand << divisor_shift;
+  const int whole = dividend.exponent - shift - divisor.exponent + divisor_shift - (a < b ? 1 : 0);
+  if (whole < 0) return -round_log2(divisor, dividend, format);
+  auto bits = static_cast<u128>(whole);
+  if (a == b) return round(bits, false, 0, format);
+  int exponent = 0;
+  for (Fixed x = quotient(a < b ? static_cast<u128>(a) << 1 : a, b); bit_width(bits) < 66; --exponent) {
+    bits = bits << 1 | (square(x) ? 1 : 0);
+  }
+  return round(bits, true, exponent, format);
 }
 
 }  // namespace tensorstat::precision

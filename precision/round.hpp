@@ -53,4 +53,13 @@ double round_cosine(const Exact& product, const Exact& a, const Exact& b, const 
 enum class Deviation { kVariance, kStandard };
 double round_deviation(const Exact& sum, const Exact& squares, std::uint64_t n, const Format& format, Deviation which);
 
+// A size: significand * 2^exponent.
+struct Size {
+  std::uint64_t significand;
+  int exponent;
+};
+
+// log2(dividend / divisor), likewise; neither is 0.
+double round_log2(const Size& dividend, const Size& divisor, const Format& format);
+
 }  // namespace tensorstat::precision

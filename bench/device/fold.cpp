@@ -26,16 +26,19 @@ Fold::Fold(Gpu& gpu, const KernelSpec& spec, Gpu::Buffer source, const std::vect
   std::uint64_t total_bytes = 0;
   for (const Extent& each : tensors) total_bytes += each.count * size_bytes(spec.dtype);
   const std::uint64_t most = cl_engine::most_elements_a_group(shaped, spec.dtype, total_bytes);
+  const bool shares = (spec.needs & kIndices) == 0;  // a tensor's slices share its partial
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    for (std::uint64_t at = 0; at < tensors[i].count; at += most) {
+    for (std::uint64_t at = 0; at == 0 || at < tensors[i].count; at += most) {
+      if (at == 0 || !shares) targets_.push_back({i, at});
+      if (at == tensors[i].count) break;  // of nothing
       image_.push_back(static_cast<std::int64_t>(tensors[i].first_byte + at * size_bytes(spec.dtype)));
       image_.push_back(static_cast<std::int64_t>(std::min(most, tensors[i].count - at)));
-      image_.push_back(static_cast<std::int64_t>(i));
+      image_.push_back(static_cast<std::int64_t>(targets_.size() - 1));
     }
   }
   slices_ = image_.size() / kSliceWords;
   const std::size_t words = partial_words(spec.dtype, spec.needs);
-  for (std::size_t i = 0; i < tensors_; ++i) {
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
     image_.resize(image_.size() + words);
     clear(spec.dtype, std::span(image_).last(words));
   }
@@ -52,8 +55,9 @@ std::vector<Partial> Fold::results() {
   gpu_.read(workspace_, std::as_writable_bytes(std::span(found)));
   const std::size_t words = partial_words(spec_.dtype, spec_.needs);
   std::vector<Partial> partials(tensors_, Partial(spec_.dtype, Precision::kHigh, spec_.needs));
-  for (std::size_t i = 0; i < tensors_; ++i) {
-    merge(spec_.dtype, partials[i].words(), std::span(found).subspan(slices_ * kSliceWords + i * words, words));
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    const auto words_of = std::span(found).subspan(slices_ * kSliceWords + i * words, words);
+    merge(spec_.dtype, partials[targets_[i].tensor].words(), words_of, targets_[i].first);
   }
   return partials;
 }

@@ -29,6 +29,11 @@ class Fold {
   KernelSpec spec_;
   Gpu::Buffer source_, workspace_;
   std::vector<std::int64_t> image_;
+  struct Target {
+    std::size_t tensor;
+    std::uint64_t first;  // of its elements
+  };
+  std::vector<Target> targets_;  // whose each partial of the image is
   std::size_t slices_, tensors_;
 };
 

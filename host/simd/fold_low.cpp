@@ -10,6 +10,7 @@
 
 namespace {
 #include "precision/exact.h"
+#include "precision/keyed.h"
 #include "precision/lift/lift.h"
 #include "precision/low/low.h"
 

@@ -8,8 +8,8 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   for (int word = 0; word < WORD_COUNT; ++word) partial[word] = EMPTY_WORD(FAMILY, word);
   u64 i = 0;
 #ifdef FOLDS
-  const bool has_elements = (bool)FOLDS_ELEMENTS && (NEEDS & NEED_ELEMENTS) != 0;
-  const u64 whole = slice.count / GROUP * GROUP, block = has_elements ? ELEMENT_BLOCK : whole;
+  const bool has_elements = (bool)FOLDS_ELEMENTS && (NEEDS & NEED_BLOCKS) != 0, has_indices = (NEEDS & NEED_INDICES) != 0;
+  const u64 whole = slice.count / GROUP * GROUP, block = has_elements || has_indices ? ELEMENT_BLOCK : whole;
   NAME(fold) fold;
   NAME(open)(&fold, NEEDS);
   NAME(elements) beside;
@@ -23,10 +23,12 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
       NAME(fold_group)(&fold, partial, bytes + i * sizeof(UBITS), NEEDS);
     }
     if (has_elements) NAME(fold_elements)(&beside, partial, bytes + first * sizeof(UBITS), (u32)(end - first), NEEDS);
+    if (has_indices) NAME(fold_indices)(&fold, partial, bytes + first * sizeof(UBITS), (u32)(end - first), first);
   }
   NAME(close)(&fold, partial, NEEDS);
   if (has_elements) NAME(flush_elements)(&beside, partial, NEEDS);
 #endif
+  if (NEEDS & NEED_INDICES) NAME(lift_indices)(partial + PLACE(INDICES), bytes + i * sizeof(UBITS), slice.count - i, i);
   for (; i < slice.count; ++i) NAME(lift)(partial, bytes + i * sizeof(UBITS), NEEDS);
   partial[PARTIAL_COUNT] = (i64)slice.count;
   global i64* result = POINTER(i64, workspace, partials_at) + slice.partial * WORD_COUNT;

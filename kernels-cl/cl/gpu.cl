@@ -19,14 +19,16 @@
 #endif
 #define PAIRS (LANES_A_GROUP > 1 ? LANES_A_GROUP / 2 : 1)
 #define VECTOR_ELEMENTS (16 / (u32)sizeof(UBITS))
+// The first element of the lane's k-th vector of a step.
+#define FIRST_OF(k) (head + (i + (k) * LANES_A_GROUP) * VECTOR_ELEMENTS)
 
 #ifdef FOLDS
 #define TAKE(element) \
   if (!take(&state, &window, element)) lift_one(partial, element)
-#define TAKE_VECTOR(v) (take_elements(&beside, v), take_vector(&state, &window, v))
+#define TAKE_VECTOR(v, first) (take_elements(&beside, v, first), take_vector(&state, &window, v))
 #else
 #define TAKE(element) lift_one(partial, element)
-#define TAKE_VECTOR(v) (take_elements(&beside, v), false)
+#define TAKE_VECTOR(v, first) (take_elements(&beside, v, first), false)
 #endif
 
 kernel __attribute__((reqd_work_group_size(LANES_A_GROUP, 1, 1)))
@@ -68,29 +70,28 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
 #pragma unroll
       for (u32 k = 0; k < LOADS; ++k) ahead[k] = vectors[i + k * LANES_A_GROUP];
 #pragma unroll
-      for (u32 k = 0; k < LOADS; ++k) refused |= TAKE_VECTOR(ahead[k]) ? 0 : 1u << k;
+      for (u32 k = 0; k < LOADS; ++k) refused |= TAKE_VECTOR(ahead[k], FIRST_OF(k)) ? 0 : 1u << k;
     } else {
 #pragma unroll 1
       for (u32 k = 0; i + k * LANES_A_GROUP < vector_count; ++k) {
-        refused |= TAKE_VECTOR(vectors[i + k * LANES_A_GROUP]) ? 0 : 1u << k;
+        refused |= TAKE_VECTOR(vectors[i + k * LANES_A_GROUP], FIRST_OF(k)) ? 0 : 1u << k;
       }
     }
 #pragma unroll 1
     for (u32 k = 0; refused != 0; ++k, refused >>= 1) {
       if ((refused & 1) == 0) continue;
-      const u32 first = head + (i + k * LANES_A_GROUP) * VECTOR_ELEMENTS;
 #pragma unroll 1
-      for (u32 e = 0; e < VECTOR_ELEMENTS; ++e) TAKE(elements[first + e]);
+      for (u32 e = 0; e < VECTOR_ELEMENTS; ++e) TAKE(elements[FIRST_OF(k) + e]);
     }
   }
 #pragma unroll 1
   for (u32 i = lane; i < head; i += LANES_A_GROUP) {
-    take_element(&beside, elements[i]);
+    take_element(&beside, elements[i], i);
     TAKE(elements[i]);
   }
 #pragma unroll 1
   for (u32 i = tail + lane; i < count; i += LANES_A_GROUP) {
-    take_element(&beside, elements[i]);
+    take_element(&beside, elements[i], i);
     TAKE(elements[i]);
   }
 
@@ -125,5 +126,6 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   }
 #endif
   close_elements(&beside, partial);
+  CLOSE_INDICES(beside.indices, partial)
   MERGE_PARTIAL(partial, lane, count, (global i64*)(workspace + partials_at) + slice.partial * WORD_COUNT)
 }

@@ -8,6 +8,13 @@ INLINE void count_word(local u32* counts, u32 word) {
   for (int k = 0; k < 4; ++k) (void)atomic_add(&counts[word >> 8 * k & 0xff], 1u);
 }
 
+// The 16 elements of a vector, of which the first is number `index`, for indices alone.
+INLINE void place_vector(i64* indices, const uint4 vector, u32 index) {
+  const u32 words[4] = {vector.x, vector.y, vector.z, vector.w};
+#pragma unroll
+  for (int k = 0; k < 16; ++k) NAME(lift_index)(indices, (u8)(words[k / 4] >> 8 * (k % 4)), index + (u32)k);
+}
+
 kernel __attribute__((reqd_work_group_size(LANES_A_GROUP, 1, 1)))
 void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 partials_at) {
   local i64 partial[WORD_COUNT];
@@ -26,15 +33,21 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   const u32 head = min((u32)((0 - (size_t)begin) & 15), count);
   const u32 vector_count = (count - head) / 16, tail = head + vector_count * 16;
   global const uint4* vectors = (global const uint4*)(begin + head);
+  i64 indices[INDEX_WORDS];
+  open_indices(indices);
   for (u32 i = lane; i < vector_count; i += LANES_A_GROUP) {
     const uint4 vector = vectors[i];
+    if (NEEDS & NEED_INDICES) place_vector(indices, vector, head + i * 16);
     count_word(mine, vector.x);
     count_word(mine, vector.y);
     count_word(mine, vector.z);
     count_word(mine, vector.w);
   }
-  for (u32 i = lane; i < head; i += LANES_A_GROUP) (void)atomic_add(&mine[begin[i]], 1u);
-  for (u32 i = tail + lane; i < count; i += LANES_A_GROUP) (void)atomic_add(&mine[begin[i]], 1u);
+  for (u32 i = lane; i < head + (count - tail); i += LANES_A_GROUP) {
+    const u32 at = i < head ? i : tail + (i - head);
+    (void)atomic_add(&mine[begin[at]], 1u);
+    if (NEEDS & NEED_INDICES) NAME(lift_index)(indices, begin[at], at);
+  }
   barrier(CLK_LOCAL_MEM_FENCE);
 
   for (i32 code = (i32)lane; code < CODES; code += LANES_A_GROUP) {
@@ -42,5 +55,6 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
     for (int copy = 0; copy < CODE_COPIES; ++copy) n += counts[copy][code];
     if (n != 0) NAME(lift_codes)(partial, code, n, NEEDS);
   }
+  CLOSE_INDICES(indices, partial)
   MERGE_PARTIAL(partial, lane, count, (global i64*)(workspace + partials_at) + slice.partial * WORD_COUNT)
 }

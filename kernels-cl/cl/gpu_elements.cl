@@ -1,34 +1,41 @@
-// A lane's share of the accumulators of precision/elements.h, in registers. Every element comes here, whether the
-// family's lane takes it or it is lifted.
+// A lane's share of the accumulators of precision/elements.h and indices.h, in registers. Every element comes here, whether
+// the family's lane takes it or it is lifted.
 typedef struct {
-  i64 words[ELEMENT_WORDS];
+  i64 words[ELEMENT_WORDS], indices[INDEX_WORDS];
 } Elements;
 
 #define OPEN_MAXIMUM PARTIAL_NO_KEY
 #define OPEN_ADDITION 0
 #define OPEN_ELEMENT(id, merge, ...) elements->words[ELEMENT_WORD_##id] = OPEN_##merge;
-INLINE void open_elements(Elements* elements) { ELEMENT_ROWS(OPEN_ELEMENT, ) }
+INLINE void open_elements(Elements* elements) {
+  ELEMENT_ROWS(OPEN_ELEMENT, )
+  open_indices(elements->indices);
+}
 
 #define TAKE_MAXIMUM(word, term) word = max(word, (SBITS)(term) == (SBITS)ELEMENT_SIGN ? PARTIAL_NO_KEY : (i64)(SBITS)(term));
 #define TAKE_ADDITION(word, term) word += (term) ? 1 : 0;
-#define TAKE_ELEMENT(id, merge, need, of, ...) \
-  if ((NEEDS & NEED_##need) && (bool)(of)) {   \
-    TAKE_##merge(elements->words[ELEMENT_WORD_##id], ELEMENT_##id(UBITS, bits, size)) \
+#define TAKE_ELEMENT(id, merge, need, of, fold, ...) \
+  if ((NEEDS & NEED_##need) && (bool)(of)) {         \
+    TAKE_##fold(merge, elements->words[ELEMENT_WORD_##id], ELEMENT_##id(UBITS, bits, size)) \
   }
-INLINE void take_element(Elements* elements, const UBITS bits) {
+#define TAKE_BESIDE(merge, word, term) TAKE_##merge(word, term)
+#define TAKE_WITHIN(merge, word, term) word = max(word, term);
+// Element number `index` of the slice.
+INLINE void take_element(Elements* elements, const UBITS bits, const u32 index) {
   const UBITS size = ELEMENT_SIZE(bits);
   ELEMENT_ROWS(TAKE_ELEMENT, )
+  if (NEEDS & NEED_INDICES) NAME(lift_index)(elements->indices, bits, index);
 }
 
-INLINE void take_elements(Elements* elements, const uint4 vector) {
+INLINE void take_elements(Elements* elements, const uint4 vector, u32 index) {
   const u32 words[4] = {vector.x, vector.y, vector.z, vector.w};
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
 #pragma unroll
     for (int shift = 0; shift < 32; shift += 8 * (int)sizeof(UBITS)) {
-      if (sizeof(UBITS) < 8) take_element(elements, (UBITS)(words[k] >> shift));
+      if (sizeof(UBITS) < 8) take_element(elements, (UBITS)(words[k] >> shift), index++);
     }
-    if (sizeof(UBITS) == 8 && k % 2 == 1) take_element(elements, (UBITS)((u64)words[k] << 32 | words[k - 1]));
+    if (sizeof(UBITS) == 8 && k % 2 == 1) take_element(elements, (UBITS)((u64)words[k] << 32 | words[k - 1]), index++);
   }
 }
 

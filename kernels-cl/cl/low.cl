@@ -13,7 +13,13 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   WORDS i64 partial[WORD_COUNT];
   for (int word = lane; word < WORD_COUNT; word += lanes) partial[word] = EMPTY_WORD(FAMILY, word);
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (u64 i = (u64)lane * TILE; i < slice.count; i += (u64)lanes * TILE) fold_tile(partial, bytes, i, slice.count);
+  i64 indices[INDEX_WORDS];
+  open_indices(indices);
+  for (u64 i = (u64)lane * TILE; i < slice.count; i += (u64)lanes * TILE) {
+    fold_tile(partial, bytes, i, slice.count);
+    if (NEEDS & NEED_INDICES) NAME(lift_indices)(indices, bytes + i * sizeof(UBITS), min((u64)TILE, slice.count - i), i);
+  }
+  CLOSE_INDICES(indices, partial)
   barrier(CLK_LOCAL_MEM_FENCE);
   if (lane == 0) {
     partial[PARTIAL_COUNT] = (i64)slice.count;

@@ -74,6 +74,7 @@ typedef double f64;
 #define ANY(type, mask) (__builtin_reduce_or(mask) != 0)
 #else
 #define ANY(type, mask) CAT(any_, type)(mask)
+#define any_i8(mask) (or_2(as_long2(mask)) != 0)
 #define any_i16(mask) (or_4(as_long4(mask)) != 0)
 #define any_i32(mask) (or_8(as_long8(mask)) != 0)
 #define any_i64(mask) (or_8(mask) != 0)
@@ -226,7 +227,8 @@ typedef long2 v_pair;
     return op(c.x, c.y);                                                 \
   }
 #define SUM_OF(a, b) ((a) + (b))
-INLINE i64 or_4(long4 v) { return (v.x | v.y) | (v.z | v.w); }
+INLINE i64 or_2(long2 v) { return v.x | v.y; }
+INLINE i64 or_4(long4 v) { return or_2(v.lo | v.hi); }
 INLINE i64 or_8(long8 v) { return or_4(v.lo | v.hi); }
 #define EXTREMA(lanes, type, wide)            \
   lanes(max_lane_##type, type, wide, max)     \

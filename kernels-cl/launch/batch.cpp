@@ -43,6 +43,7 @@ void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vect
     piece.count = std::min(most, whole.count);
     pieces.push_back(piece);
     whole.first_byte += piece.count * element_bytes;
+    whole.first_element += piece.count;
     whole.count -= piece.count;
   }
 }
@@ -78,7 +79,7 @@ Result<Batch> Batch::enqueue(const Device& device, BufferCache& buffers, const c
 // All slices first, launch by launch, then all partials: one upload, and one read-back of the rest.
 void Batch::lay_out(const Device& device) {
   if (!std::ranges::is_sorted(pieces_, {}, launch_key)) std::ranges::stable_sort(pieces_, {}, launch_key);
-  const bool shared_partials = device.shape == Shape::kGroup;
+  const bool in_groups = device.shape == Shape::kGroup;
   partials_at_ = image_words_ = pieces_.size() * kSliceWords;
   std::vector<Slice> slices;
   slices.reserve(pieces_.size());
@@ -86,9 +87,11 @@ void Batch::lay_out(const Device& device) {
   for (std::size_t i = 0; i < pieces_.size();) {
     Launch launch{i, i, i * kSliceWords, image_words_, partial_words(pieces_[i].dtype, pieces_[i].needs), 0};
     const auto key = launch_key(pieces_[i]);
+    // Work-groups merge word by word, and a slice's indices begin with the slice: those have a partial each.
+    const bool shared_partials = in_groups && (pieces_[i].needs & kIndices) == 0;
     for (; i < pieces_.size() && launch_key(pieces_[i]) == key && i - launch.first_piece < kMostGroups; ++i) {
       if (i == launch.first_piece || !shared_partials || pieces_[i].job != pieces_[i - 1].job) {
-        targets_.push_back({pieces_[i].job, image_words_, 0});
+        targets_.push_back({pieces_[i].job, image_words_, 0, pieces_[i].first_element});
         image_words_ += launch.words;
       }
       targets_.back().count += pieces_[i].count;
@@ -107,7 +110,7 @@ void Batch::lay_out(const Device& device) {
   for (const Launch& launch : launches_) {
     for (; i < launch.end_target; ++i) {
       const std::span partial(image_.get() + targets_[i].words_at, launch.words);
-      if (shared_partials) clear(pieces_[launch.first_piece].dtype, partial);
+      if (in_groups) clear(pieces_[launch.first_piece].dtype, partial);
       partial[PARTIAL_COUNT] = 0;
     }
   }

@@ -20,13 +20,14 @@
 namespace tensorstat::cl_engine {
 
 // Part of a tensor, where the device reads it: `first_byte` of `source`, or, where that is null, the byte
-// at the address `first_byte`. Its elements end up in the partial of job number `job`.
+// at the address `first_byte`. Its elements end up in the partial of job number `job`, the first as number
+// `first_element` of that.
 struct Piece {
   cl_mem source;
   Dtype dtype;
   Needs needs;
   std::size_t job;
-  std::uint64_t first_byte, count;
+  std::uint64_t first_byte, count, first_element = 0;
 };
 
 // Cuts `count` elements into the pieces that a launch over `total_bytes` wants.
@@ -67,7 +68,8 @@ class Batch {
   void merge_into(const PartialOf& partial_of) const {
     for (const Target& target : targets_) {
       Partial& partial = partial_of(target.job);
-      merge(partial.dtype(), partial.words(), {image_.get() + target.words_at, partial.words().size()});
+      const std::span<const std::int64_t> words(image_.get() + target.words_at, partial.words().size());
+      merge(partial.dtype(), partial.words(), words, target.first_element);
     }
   }
 
@@ -83,7 +85,7 @@ class Batch {
   };
   struct Target {
     std::size_t job, words_at;
-    std::uint64_t count;
+    std::uint64_t count, first_element;
   };
 
   void lay_out(const Device& device);

@@ -13,12 +13,15 @@
 namespace {
 
 #include "precision/exact.h"
+#include "precision/keyed.h"
 #include "precision/lift/lift.h"
 #include "precision/low/low.h"
 
 #define PER_DTYPE "precision/lift/lift_elements.h"
 #include "precision/each_dtype.h"
 #define PER_DTYPE LIFT_TEXT
+#include "precision/each_dtype.h"
+#define PER_DTYPE "precision/lift/lift_indices.h"
 #include "precision/each_dtype.h"
 #define PER_DTYPE "precision/low/low_tile.h"
 #define PER_DTYPE_IF HAS_LOW
@@ -27,6 +30,16 @@ namespace {
 using Lift = void (*)(i64*, const u8*, int);
 #define ROW(id, name, ...) lift_##name,
 constexpr Lift kLifts[] = {TENSORSTAT_DTYPES(ROW)};
+#undef ROW
+
+// Into the words of a whole partial.
+#define ROW(id, name, ...)                                                                              \
+  [](i64* partial, const u8* p, u64 count) {                                                            \
+    const auto words = partial + CAT(PLACE_INDICES_, FAMILY_OF(name));                                  \
+    lift_indices_##name(words, p, count, static_cast<u64>(partial[PARTIAL_COUNT]));                     \
+  },
+using LiftIndices = void (*)(i64*, const u8*, u64);
+constexpr LiftIndices kLiftIndices[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 
 using Tile = void (*)(i64*, const u8*, u32, int);
@@ -39,9 +52,20 @@ constexpr Tile kTiles[] = {TENSORSTAT_DTYPES(ROW)};
 }  // namespace
 
 namespace tensorstat::cl_engine {
+namespace {
+
+// Indices alone, before the elements are counted.
+void place_all(Dtype dtype, Needs needs, std::span<const std::byte> elements, std::span<std::int64_t> words) {
+  if ((needs & kIndices) == 0) return;
+  kLiftIndices[static_cast<int>(dtype)](words.data(), reinterpret_cast<const u8*>(elements.data()),
+                                        elements.size() / size_bytes(dtype));
+}
+
+}  // namespace
 
 void lift_all(Dtype dtype, Needs needs, std::span<const std::byte> elements, std::span<std::int64_t> words) {
   const auto* bytes = reinterpret_cast<const u8*>(elements.data());
+  place_all(dtype, needs, elements, words);
   for (std::size_t i = 0; i < elements.size(); i += size_bytes(dtype)) {
     kLifts[static_cast<int>(dtype)](words.data(), bytes + i, static_cast<int>(needs & NEED_ALL));
     ++words[PARTIAL_COUNT];
@@ -51,6 +75,7 @@ void lift_all(Dtype dtype, Needs needs, std::span<const std::byte> elements, std
 void lift_tiles(Dtype dtype, Needs needs, std::span<const std::byte> elements, std::span<std::int64_t> words) {
   const auto* bytes = reinterpret_cast<const u8*>(elements.data());
   const std::size_t count = elements.size() / size_bytes(dtype);
+  place_all(dtype, needs, elements, words);
   for (std::size_t i = 0; i < count; i += TILE) {
     kTiles[static_cast<int>(dtype)](
         words.data(), bytes + i * size_bytes(dtype), static_cast<u32>(std::min<std::size_t>(TILE, count - i)),

@@ -122,8 +122,8 @@ Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Reques
   std::vector<cl_engine::Piece> pieces;
   std::vector<cl::Buffer> sources;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const Needs kept = cl_engine::kernel_needs(state->partials[i]);
-    if (Status status = queue_context.add(tensors[i], kept, i, total_bytes, pieces, sources); !status) return status.error();
+    const Job job{tensors[i], &state->partials[i]};
+    if (Status status = queue_context.add(job, i, total_bytes, pieces, sources); !status) return status.error();
   }
   std::vector<cl_event> events;
   for (void* const event : wait_list) events.push_back(static_cast<cl_event>(event));

@@ -22,15 +22,15 @@ constexpr std::uint64_t kUnknownBytes = std::uint64_t{1} << 40;
 // Between uploads, the parts of a tensor that goes through a ring.
 class Upload final : public DeviceStream {
  public:
-  Upload(QueueContext& queue_context, std::unique_ptr<UploadRing> ring, Needs needs)
-      : queue_context_(queue_context), ring_(std::move(ring)), needs_(needs) {}
+  Upload(QueueContext& queue_context, std::unique_ptr<UploadRing> ring, const Partial& partial)
+      : queue_context_(queue_context), ring_(std::move(ring)), needs_(kernel_needs(partial)), elements_(partial.count()) {}
   ~Upload() override {
     if (queue_context_.forked()) abandon(std::move(ring_));
   }
 
   Status append(const Tensor& part) override {
     if (Status status = usable(); !status) return status;
-    Status status = ring_->add(part, needs_, 0);
+    Status status = ring_->add(part, needs_, 0, std::exchange(elements_, elements_ + part.element_count));
     if (status) status = ring_->release();
     return ended(std::move(status));
   }
@@ -56,6 +56,7 @@ class Upload final : public DeviceStream {
   QueueContext& queue_context_;
   std::unique_ptr<UploadRing> ring_;
   const Needs needs_;
+  std::uint64_t elements_;  // so far
   std::uint64_t held_bytes_ = 0;
 };
 
@@ -108,11 +109,10 @@ class OpenClEngine final : public DeviceEngine {
   }
 
   Result<std::unique_ptr<DeviceStream>> stream(Partial& partial) override {
-    const Needs needs = kernel_needs(partial);
-    if (Status status = home().prepare(partial.dtype(), needs); !status) return status.error();
+    if (Status status = home().prepare(partial.dtype(), kernel_needs(partial)); !status) return status.error();
     auto ring = UploadRing::open(home(), kUnknownBytes, [&partial](std::size_t) -> Partial& { return partial; });
     if (!ring) return ring.error();
-    return std::unique_ptr<DeviceStream>(std::make_unique<Upload>(home(), *std::move(ring), needs));
+    return std::unique_ptr<DeviceStream>(std::make_unique<Upload>(home(), *std::move(ring), partial));
   }
 
   Status read(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes) override {
@@ -183,7 +183,8 @@ class OpenClEngine final : public DeviceEngine {
       auto ring = UploadRing::open(*context, total_bytes, partial_of);
       if (!ring) return ring.error();
       for (const std::size_t i : uploads) {
-        if (Status status = (*ring)->add(jobs[i].tensor, kernel_needs(*jobs[i].partial), i); !status) return status;
+        const Partial& partial = *jobs[i].partial;
+        if (Status status = (*ring)->add(jobs[i].tensor, kernel_needs(partial), i, partial.count()); !status) return status;
       }
       Status status = (*ring)->finish();
       held_bytes = std::max(held_bytes, (*ring)->held_bytes());
@@ -211,7 +212,7 @@ class OpenClEngine final : public DeviceEngine {
         if (tensor.element_count != 0) party->uploads.push_back(i);
         continue;
       }
-      Status status = party->context->add(tensor, kernel_needs(*jobs[i].partial), i, total_bytes, party->pieces, party->sources);
+      Status status = party->context->add(jobs[i], i, total_bytes, party->pieces, party->sources);
       if (!status) return status;
     }
     return {};

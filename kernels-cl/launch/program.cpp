@@ -66,13 +66,15 @@ std::string source(const Device& device, Dtype dtype, bool low) {
   };
   for (const char* file : {"precision/formats.h", "precision/sizes.h", "kernels-cl/cl/vectors.cl",
                            "precision/fold/vector_interface.h", "precision/families.h", "precision/elements.h",
-                           "precision/partial.h", "precision/exact.h", "precision/lift/lift.h",
-                           "precision/lift/lift_elements.h", "kernels-cl/cl/slice.cl"}) {
+                           "precision/indices.h", "precision/partial.h", "precision/exact.h", "precision/keyed.h",
+                           "precision/lift/lift.h", "precision/lift/lift_elements.h", "kernels-cl/cl/slice.cl"}) {
     add(file);
   }
   for (const FamilyTexts& each : kFamilyTexts) {
     if (each.family != kFamilies[static_cast<std::size_t>(dtype)]) continue;
     add(each.lift);
+    add("precision/lift/lift_indices.h");
+    if (low || group) add("kernels-cl/cl/indices.cl");
     if (low) {
       for (const char* file : {"precision/low/low.h", "precision/low/low_tile.h", "kernels-cl/cl/low.cl"}) add(file);
       return whole;
@@ -97,6 +99,7 @@ std::string source(const Device& device, Dtype dtype, bool low) {
       for (const char* file : {"kernels-cl/cl/gpu_packed.cl", "kernels-cl/cl/gpu_window.cl"}) add(file);
     }
     add(group ? each.group : each.fold);
+    if (!group) add("precision/fold/fold_indices.h");
   }
   add(group ? "kernels-cl/cl/gpu.cl" : "kernels-cl/cl/cpu.cl");
   return whole;

@@ -108,10 +108,11 @@ Status QueueContext::check(const Tensor& tensor) const {
                                    std::to_string(bytes)};
 }
 
-Status QueueContext::add(const Tensor& tensor, Needs needs, std::size_t job, std::uint64_t total_bytes,
-                    std::vector<Piece>& pieces, std::vector<cl::Buffer>& sources) const {
+Status QueueContext::add(const Job& job, std::size_t number, std::uint64_t total_bytes, std::vector<Piece>& pieces,
+                         std::vector<cl::Buffer>& sources) const {
+  const Tensor& tensor = job.tensor;
   if (tensor.element_count == 0) return {};
-  Piece whole{nullptr, tensor.dtype, needs, job, 0, tensor.element_count};
+  Piece whole{nullptr, tensor.dtype, kernel_needs(*job.partial), number, 0, tensor.element_count, job.partial->count()};
   if (tensor.where == Where::kClBuffer) {
     whole.source = static_cast<cl_mem>(const_cast<void*>(tensor.address));
     whole.first_byte = tensor.offset_bytes;
@@ -136,6 +137,7 @@ Status QueueContext::add(const Tensor& tensor, Needs needs, std::size_t job, std
     whole.source = source();
     whole.count = bytes / element_bytes;
     cut(device_, whole, total_bytes, pieces);
+    whole.first_element += whole.count;
     sources.push_back(std::move(source));
   }
   return {};

@@ -15,6 +15,7 @@
 #include "kernels-cl/launch/program.hpp"
 #include "kernels-cl/launch/buffer_cache.hpp"
 #include "kernels-cl/launch/made_once.hpp"
+#include "stats/core/engine.hpp"
 
 namespace tensorstat::cl_engine {
 
@@ -52,9 +53,9 @@ class QueueContext {
   bool in_place(const Tensor& tensor) const;
   bool follows(const Tensor& tensor) const;
 
-  // Adds a tensor that is read in place to the pieces of a batch over `total_bytes`. The buffers through
-  // which host memory is seen go to `sources`.
-  Status add(const Tensor& tensor, Needs needs, std::size_t job, std::uint64_t total_bytes, std::vector<Piece>& pieces,
+  // Adds the tensor of job `number`, which is read in place, to the pieces of a batch over `total_bytes`. The buffers
+  // through which host memory is seen go to `sources`.
+  Status add(const Job& job, std::size_t number, std::uint64_t total_bytes, std::vector<Piece>& pieces,
              std::vector<cl::Buffer>& sources) const;
 
   // Builds and checks a kernel, where that is not done yet. Nobody waits meanwhile who asks for other kernels.

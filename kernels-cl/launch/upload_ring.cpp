@@ -78,11 +78,11 @@ Status UploadRing::give_up(Status why) {
   return Error{uploads_ended ? Code::kDevice : Code::kInUse, why.error().message};
 }
 
-Status UploadRing::add(const Tensor& tensor, Needs needs, std::size_t job) {
-  return give_up(put_in_windows(tensor, needs, job));
+Status UploadRing::add(const Tensor& tensor, Needs needs, std::size_t job, std::uint64_t first_element) {
+  return give_up(put_in_windows(tensor, needs, job, first_element));
 }
 
-Status UploadRing::put_in_windows(const Tensor& tensor, Needs needs, std::size_t job) {
+Status UploadRing::put_in_windows(const Tensor& tensor, Needs needs, std::size_t job, std::uint64_t first_element) {
   const std::uint64_t element_bytes = size_bytes(tensor.dtype);
   const std::uint64_t unit = (needs & kLowKernel) != 0 ? element_bytes * kTileElements : element_bytes;
   const auto* address = static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes;
@@ -93,7 +93,8 @@ Status UploadRing::put_in_windows(const Tensor& tensor, Needs needs, std::size_t
     const std::uint64_t bytes = left <= room ? left : room / unit * unit;
     const std::size_t before = window.pieces.size();
     if (bytes != 0) {
-      cut(queue_context_.device(), {window.memory.memory(), tensor.dtype, needs, job, at, bytes / element_bytes}, window_bytes_,
+      cut(queue_context_.device(),
+          {window.memory.memory(), tensor.dtype, needs, job, at, bytes / element_bytes, first_element}, window_bytes_,
           window.pieces);
     }
     std::uint64_t workspace = 0;
@@ -107,6 +108,7 @@ Status UploadRing::put_in_windows(const Tensor& tensor, Needs needs, std::size_t
     if (!fits) return Error{Code::kOverBudget, "the budget has no room for a staging window and its workspace"};
     if (Status status = put(address, bytes); !status) return status;
     window.workspace_bytes += workspace;
+    first_element += bytes / element_bytes;
     address += bytes;
     left -= bytes;
   }

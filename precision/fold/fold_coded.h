@@ -34,3 +34,24 @@ INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
     if (n != 0) NAME(lift_codes)(partial, code, n, needs);
   }
 }
+
+// What the block of `count` elements at p shows, for fold_indices.h: the counts know no order, so its codes are looked at.
+INLINE int NAME(so_far)(const NAME(fold) * fold, const WORDS i64* partial, SPACE const u8* p, const u32 count,
+                        i64* highest, i64* lowest) {
+  (void)fold;
+  (void)partial;
+  const v_i8 none = SPLAT(i8, 0);
+  v_i8 top = SPLAT(i8, -128), bottom = SPLAT(i8, 127), nans = none, infs = none;
+  for (u32 i = 0; i < count; i += (u32)LANES(u8)) {
+    const v_u8 bits = LOAD(u8, p + i), sizes = ELEMENT_SIZES_Coded(bits);
+    const v_i8 codes = AS(i8, bits), key = codes < none ? ~AS(i8, bits & (u8)MAGNITUDE_MASK) : codes;
+    const v_i8 is_nan = AS(i8, sizes > INF_SIZE);
+    top = MAX(top, is_nan != none ? SPLAT(i8, -128) : key);
+    bottom = MIN(bottom, is_nan != none ? SPLAT(i8, 127) : key);
+    nans |= is_nan;
+    infs |= AS(i8, sizes == INF_SIZE);
+  }
+  *highest = MAX_LANE(i8, top);
+  *lowest = MIN_LANE(i8, bottom);
+  return (ANY(i8, nans != none) ? SEEN_NAN : 0) | (HAS_INF && ANY(i8, infs != none) ? SEEN_INF : 0);
+}

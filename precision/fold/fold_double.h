@@ -40,7 +40,7 @@ enum { REST, HIGH, LOW_LOW, MIDDLE_LOW, MIDDLE_MIDDLE, HIGH_LOW, HIGH_MIDDLE, HI
 #define START_AT(exponent) (((u64)(1023 + 52 + (exponent)) << 52) | ((u64)1 << 51))
 #define START_BITS(k) START_AT((IS_SQUARE(k) ? 2 : 1) * SCALED_UNIT + TERM_UNIT(k))
 
-// Of elements that are not NaN. Where zeros are looked for, all bits are or'ed and and'ed: -0 and +0 compare as
+// Of finite elements. Where zeros are looked for, all bits are or'ed and and'ed: -0 and +0 compare as
 // equal, and only where one of them is the extremum do its signs matter, which are the zeros' then.
 typedef struct {
   v_f64 top, bottom;
@@ -128,25 +128,46 @@ INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
   fold->bins.elements = fold->absolute_bins.elements = 0;
 }
 
+// The keys of the finite elements' extrema; of none, the highest lies below the lowest.
+INLINE void NAME(finite_extrema)(const NAME(seen) * seen, i64* highest, i64* lowest) {
+  *highest = MAX_LANE(i64, KEY(i64, seen->top));
+  *lowest = MIN_LANE(i64, KEY(i64, seen->bottom));
+  // The keys of -0 and +0 are -1 and 0.
+  if (*highest == -1 || *highest == 0) *highest = MAX_LANE(i64, AS(i64, seen->all_bits)) < 0 ? -1 : 0;
+  if (*lowest == -1 || *lowest == 0) *lowest = MIN_LANE(i64, AS(i64, seen->any_bits)) < 0 ? -1 : 0;
+}
+
 INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
   NAME(flush)(fold, partial, needs);
   NAME(flush_bins)(&fold->bins, partial, 0);
   if (needs & NEED_ABSOLUTE) NAME(flush_bins)(&fold->absolute_bins, partial, 1);
   const NAME(seen)* seen = &fold->seen;
   ADD(partial[PARTIAL_NANS], ADD_LANES(u64, fold->nans));
-  ADD(partial[PARTIAL_POSITIVE_INFS], ADD_LANES(u64, fold->positive_infs));
-  ADD(partial[PARTIAL_NEGATIVE_INFS], ADD_LANES(u64, fold->negative_infs));
+  const i64 positive_infs = ADD_LANES(u64, fold->positive_infs), negative_infs = ADD_LANES(u64, fold->negative_infs);
+  ADD(partial[PARTIAL_POSITIVE_INFS], positive_infs);
+  ADD(partial[PARTIAL_NEGATIVE_INFS], negative_infs);
   if (needs & NEED_SIGNS) {
     ADD(partial[PARTIAL_ZEROS], ADD_LANES(u64, seen->zeros));
     ADD(partial[PARTIAL_NEGATIVES], ADD_LANES(u64, seen->negatives));
   }
-  if (!(needs & NEED_EXTREMA)) return;
-  i64 highest = MAX_LANE(i64, KEY(i64, seen->top)), lowest = MIN_LANE(i64, KEY(i64, seen->bottom));
-  if (highest < lowest) return;  // nothing: this is a NaN's
-  // The keys of -0 and +0 are -1 and 0.
-  if (highest == -1 || highest == 0) highest = MAX_LANE(i64, AS(i64, seen->all_bits)) < 0 ? -1 : 0;
-  if (lowest == -1 || lowest == 0) lowest = MIN_LANE(i64, AS(i64, seen->any_bits)) < 0 ? -1 : 0;
-  raise_extrema(partial, highest, lowest);
+  if (needs & NEED_EXTREMA) raise_infinities(partial, INF_BITS, positive_infs, negative_infs);
+  i64 highest, lowest;
+  NAME(finite_extrema)(seen, &highest, &lowest);
+  NAME(raise_finite)(partial, highest, lowest, needs);
+}
+
+// What the fold has seen so far, for fold_indices.h: SEEN_NAN and SEEN_INF, and the keys of the extrema of numbers, of
+// which the highest lies below the lowest where there is none.
+INLINE int NAME(so_far)(const NAME(fold) * fold, const WORDS i64* partial, SPACE const u8* p, const u32 count,
+                        i64* highest, i64* lowest) {
+  (void)p;
+  (void)count;
+  const int positive = partial[PARTIAL_POSITIVE_INFS] != 0 || ANY(i64, fold->positive_infs != (u64)0);
+  const int negative = partial[PARTIAL_NEGATIVE_INFS] != 0 || ANY(i64, fold->negative_infs != (u64)0);
+  NAME(finite_extrema)(&fold->seen, highest, lowest);
+  widen_to_infinities(INF_BITS, positive, negative, highest, lowest);
+  const int has_nan = partial[PARTIAL_NANS] != 0 || ANY(i64, fold->nans != (u64)0);
+  return (has_nan ? SEEN_NAN : 0) | (positive || negative ? SEEN_INF : 0);
 }
 
 // Adds a vector of elements to a round's sums. With every element in the window, no operation rounds, except the
@@ -231,12 +252,14 @@ INLINE int NAME(take)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, 
   return 1;
 }
 
-// Counts the NaN and Inf among the ROUND elements at p, and keeps the bits of NaN out of `seen`; `far` and `near`
-// become the largest and the smallest magnitude of the finite ones, zeros aside.
+// Counts the NaN and Inf among the ROUND elements at p, and keeps them out of `seen`; `far` and `near` become the
+// largest and the smallest magnitude of the finite ones, zeros aside.
 NOINLINE void NAME(see_strange)(NAME(fold) * fold, NAME(seen) * seen, v_f64* far, v_f64* near, SPACE const u8* p) {
   const v_f64 infinity = SPLAT(f64, INFINITY_DOUBLE), none = SPLAT(f64, 0);
   *far = none;
   *near = infinity;
+  seen->top = -infinity;
+  seen->bottom = infinity;
   seen->any_bits = SPLAT(u64, 0);
   seen->all_bits = ~seen->any_bits;
   for (int i = 0; i < ROUND; i += LANES(f64)) {
@@ -245,8 +268,10 @@ NOINLINE void NAME(see_strange)(NAME(fold) * fold, NAME(seen) * seen, v_f64* far
     COUNT_INTO(u64, fold->nans, x != x);
     COUNT_INTO(u64, fold->positive_infs, x == infinity);
     COUNT_INTO(u64, fold->negative_infs, x == -infinity);
-    seen->any_bits |= x == x ? bits : SPLAT(u64, 0);
-    seen->all_bits &= x == x ? bits : SPLAT(u64, ~(u64)0);
+    seen->top = LARGER(seen->top, size < infinity ? x : -infinity);
+    seen->bottom = SMALLER(seen->bottom, size < infinity ? x : infinity);
+    seen->any_bits |= size < infinity ? bits : SPLAT(u64, 0);
+    seen->all_bits &= size < infinity ? bits : SPLAT(u64, ~(u64)0);
     *far = LARGER(*far, size < infinity ? size : none);
     *near = SMALLER(*near, size > none ? size : infinity);
   }

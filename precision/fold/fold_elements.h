@@ -1,6 +1,6 @@
-// The fold of the accumulators of precision/elements.h, for the families with FOLDS_ELEMENTS: beside the family's own
-// fold, over the same bytes while they are in the nearest cache, so that what is not asked costs nothing there. One
-// text for C++ and OpenCL C, included once a dtype.
+// The fold of those accumulators of precision/elements.h that say BESIDE, for the families with FOLDS_ELEMENTS: beside the
+// family's own fold, over the same bytes while they are in the nearest cache, so that what is not asked costs nothing
+// there. One text for C++ and OpenCL C, included once a dtype.
 
 // How many elements the family's fold goes ahead.
 #define ELEMENT_BLOCK 2048
@@ -15,7 +15,8 @@
 #define ELEMENT_SIGNS(bits) AS(UBITS, AS(SBITS, bits) < (SBITS)0)
 #define ELEMENT_SIZES_Float(bits) ((bits) & MAGNITUDE_MASK)
 #define ELEMENT_SIZES_Double(bits) ELEMENT_SIZES_Float(bits)
-#define ELEMENT_SIZES_Coded(bits) ELEMENT_SIZES_Float(bits)
+#define ELEMENT_SIZES_Coded(bits) \
+  (NAN_IS_MINUS_ZERO ? ((bits) == (u8)0x80 ? (bits) : ELEMENT_SIZES_Float(bits)) : ELEMENT_SIZES_Float(bits))
 
 typedef struct {
   VECTOR_OF(UBITS) lanes[ELEMENT_WORDS];
@@ -39,7 +40,9 @@ INLINE void NAME(open_elements)(NAME(elements) * elements) {
 #define FLUSH_ADDITION(word, lanes)      \
   ADD(word, ADD_LANES(UBITS, lanes));    \
   lanes = SPLAT(UBITS, 0);
-#define FLUSH_ELEMENT(id, merge, need, of, ...) \
+#define FLUSH_ELEMENT(id, merge, need, of, fold, ...) FLUSH_##fold(id, merge, need, of)
+#define FLUSH_WITHIN(id, merge, need, of)
+#define FLUSH_BESIDE(id, merge, need, of) \
   if ((needs & NEED_##need) && (of)) {          \
     FLUSH_##merge(partial[PLACE(id)], elements->lanes[ELEMENT_WORD_##id]) \
   }
@@ -50,7 +53,9 @@ NOINLINE void NAME(flush_elements)(NAME(elements) * elements, WORDS i64* partial
 
 #define TAKE_MAXIMUM(lanes, term) lanes = AS(UBITS, MAX(AS(SBITS, lanes), AS(SBITS, term)));
 #define TAKE_ADDITION(lanes, term) COUNT_INTO(UBITS, lanes, term);
-#define TAKE_ELEMENT(id, merge, need, of, ...)                                       \
+#define TAKE_ELEMENT(id, merge, need, of, fold, ...) TAKE_##fold(id, merge, need, of)
+#define TAKE_WITHIN(id, merge, need, of)
+#define TAKE_BESIDE(id, merge, need, of)                                             \
   if ((needs & NEED_##need) && (of)) {                                               \
     VECTOR_OF(UBITS) lanes = elements->lanes[ELEMENT_WORD_##id];                     \
     for (u32 i = 0; i < count; i += (u32)LANES(UBITS)) {                             \
@@ -61,9 +66,23 @@ NOINLINE void NAME(flush_elements)(NAME(elements) * elements, WORDS i64* partial
     elements->lanes[ELEMENT_WORD_##id] = lanes;                                      \
   }
 
+// Takes a block of floats that are neither 0 nor subnormal, of which only the smallest size can count; false where it
+// is no such block.
+INLINE int NAME(take_normal)(NAME(elements) * elements, SPACE const u8* p, const u32 count) {
+  VECTOR_OF(UBITS) least = SPLAT(UBITS, (UBITS)~(UBITS)0);
+  for (u32 i = 0; i < count; i += (u32)LANES(UBITS)) {
+    least = MIN(least, ELEMENT_SIZES(LOAD(UBITS, p + i * sizeof(UBITS))));
+  }
+  if (MIN_LANE(UBITS, least) < (UBITS)((UBITS)1 << MANTISSA_SHIFT)) return 0;
+  VECTOR_OF(UBITS)* const keys = elements->lanes + ELEMENT_WORD_LEAST_SIZE;
+  *keys = AS(UBITS, MAX(AS(SBITS, *keys), AS(SBITS, ELEMENT_LEAST_SIZE(VECTOR_OF(UBITS), least, least))));
+  return 1;
+}
+
 // The `count` elements at p: whole groups, at most a block.
 NOINLINE void NAME(fold_elements)(NAME(elements) * elements, WORDS i64* partial, SPACE const u8* p, const u32 count,
                                   const int needs) {
+  if (IS_FLOAT && NAME(take_normal)(elements, p, count)) return;
   ELEMENT_ROWS(TAKE_ELEMENT, )
   elements->steps += count / (u32)LANES(UBITS);
   if (elements->steps > ELEMENT_STEPS) NAME(flush_elements)(elements, partial, needs);

@@ -61,8 +61,7 @@ INLINE void NAME(flush_counts)(NAME(seen) * seen, WORDS i64* partial, const int 
     ADD(partial[PARTIAL_ZEROS], ADD_LANES(UBITS, seen->zeros));
     ADD(partial[PARTIAL_NEGATIVES], ADD_LANES(UBITS, seen->negatives) + negative_infs);
   }
-  if ((needs & NEED_EXTREMA) && positive_infs != 0) raise_extrema(partial, INF_BITS, INF_BITS);
-  if ((needs & NEED_EXTREMA) && negative_infs != 0) raise_extrema(partial, ~(i64)INF_BITS, ~(i64)INF_BITS);
+  if (needs & NEED_EXTREMA) raise_infinities(partial, INF_BITS, positive_infs, negative_infs);
   ADD(partial[PARTIAL_NANS], ADD_LANES(UBITS, seen->nans));
   ADD(partial[PARTIAL_POSITIVE_INFS], positive_infs);
   ADD(partial[PARTIAL_NEGATIVE_INFS], negative_infs);
@@ -80,15 +79,21 @@ INLINE void NAME(add_seen)(NAME(seen) * to, const NAME(seen) * group, WORDS i64*
   if (++to->groups == COUNTED_GROUPS) NAME(flush_counts)(to, partial, needs);
 }
 
-INLINE void NAME(close_seen)(NAME(seen) * seen, WORDS i64* partial, const int needs) {
-  NAME(flush_counts)(seen, partial, needs);
-  if (!(needs & NEED_EXTREMA)) return;
+// The keys of the finite elements' extrema; of none, the highest lies below the lowest.
+INLINE void NAME(finite_extrema)(const NAME(seen) * seen, i64* highest, i64* lowest) {
   const SBITS top = MAX_LANE(SBITS, seen->top);
   const UBITS far = MAX_LANE(UBITS, seen->far), near = MIN_LANE(UBITS, seen->near);
-  if (near == MAGNITUDE_MASK) return;  // nothing: this is a NaN's
-  // All below zero: the smallest magnitude is the largest. None below zero: it is the smallest.
-  raise_extrema(partial, top < 0 ? ~(i64)near : (i64)top,
-                far > MAGNITUDE_MASK ? ~(i64)(far & MAGNITUDE_MASK) : (i64)near);
+  // All below zero: the smallest magnitude is the largest. None below zero: it is the smallest. Of nothing, all are a
+  // NaN's.
+  *highest = top < 0 ? ~(i64)near : (i64)top;
+  *lowest = far > MAGNITUDE_MASK ? ~(i64)(far & MAGNITUDE_MASK) : (i64)near;
+}
+
+INLINE void NAME(close_seen)(NAME(seen) * seen, WORDS i64* partial, const int needs) {
+  NAME(flush_counts)(seen, partial, needs);
+  i64 highest, lowest;
+  NAME(finite_extrema)(seen, &highest, &lowest);
+  NAME(raise_finite)(partial, highest, lowest, needs);
 }
 
 // The GROUP elements at p, NaN and Inf among them, beside what was seen before. Gives the largest of the finite

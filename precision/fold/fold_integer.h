@@ -152,6 +152,24 @@ INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
   }
 }
 
+// What the fold has seen so far, for fold_indices.h: SEEN_NAN and SEEN_INF, and the keys of the extrema of numbers, of
+// which the highest lies below the lowest where there is none.
+INLINE int NAME(so_far)(const NAME(fold) * fold, const WORDS i64* partial, SPACE const u8* p, const u32 count,
+                        i64* highest, i64* lowest) {
+  (void)partial;
+  (void)p;
+  (void)count;
+  if (IS_BOOL) {
+    const u64 zeros = fold->zeros_total + (u64)ADD_LANES(UBITS, fold->zeros);
+    *highest = zeros != fold->elements;
+    *lowest = zeros == 0;
+  } else {
+    *highest = (i64)MAX_LANE(ORDERED, fold->top);
+    *lowest = (i64)MIN_LANE(ORDERED, fold->bottom);
+  }
+  return 0;
+}
+
 INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p,
                              const int needs) {
   (void)partial;
@@ -161,7 +179,7 @@ INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
     if (IS_BOOL || (needs & NEED_SIGNS)) COUNT_INTO(UBITS, fold->zeros, x == (ORDERED)0);
     if (IS_BOOL) continue;
     if (IS_SIGNED && (needs & NEED_SIGNS)) COUNT_INTO(UBITS, fold->negatives, AS(SBITS, x) < (SBITS)0);
-    if (needs & NEED_EXTREMA) {
+    if (needs & (NEED_EXTREMA | NEED_INDICES)) {
       fold->top = MAX(fold->top, x);
       fold->bottom = MIN(fold->bottom, x);
     }

@@ -51,6 +51,18 @@ INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
   }
 }
 
+// What the fold has seen so far, for fold_indices.h: SEEN_NAN and SEEN_INF, and the keys of the extrema of numbers, of
+// which the highest lies below the lowest where there is none.
+INLINE int NAME(so_far)(const NAME(fold) * fold, const WORDS i64* partial, SPACE const u8* p, const u32 count,
+                        i64* highest, i64* lowest) {
+  (void)partial;
+  (void)p;
+  (void)count;
+  *highest = MAX_LANE(i64, fold->top);
+  *lowest = MIN_LANE(i64, fold->bottom);
+  return 0;
+}
+
 INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p,
                              const int needs) {
   (void)partial;

@@ -160,6 +160,21 @@ INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
   if (needs & NEED_ABSOLUTE) NAME(flush_bins)(&fold->absolute_bins, partial, 1);
 }
 
+// What the fold has seen so far, for fold_indices.h: SEEN_NAN and SEEN_INF, and the keys of the extrema of numbers, of
+// which the highest lies below the lowest where there is none.
+INLINE int NAME(so_far)(const NAME(fold) * fold, const WORDS i64* partial, SPACE const u8* p, const u32 count,
+                        i64* highest, i64* lowest) {
+  (void)p;
+  (void)count;
+  const NAME(seen)* seen = &fold->seen;
+  const int positive = partial[PARTIAL_POSITIVE_INFS] != 0 || ANY(SBITS, seen->positive_infs != (UBITS)0);
+  const int negative = partial[PARTIAL_NEGATIVE_INFS] != 0 || ANY(SBITS, seen->negative_infs != (UBITS)0);
+  NAME(finite_extrema)(seen, highest, lowest);
+  widen_to_infinities(INF_BITS, positive, negative, highest, lowest);
+  const int has_nan = partial[PARTIAL_NANS] != 0 || ANY(SBITS, seen->nans != (UBITS)0);
+  return (has_nan ? SEEN_NAN : 0) | (positive || negative ? SEEN_INF : 0);
+}
+
 // With `all`, every element is finite; otherwise those that are not are left out.
 INLINE void NAME(add_narrow)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int all) {
   const v_f64 sum_start = SPLAT(f64, fold->narrow_sum_start), square_start = SPLAT(f64, fold->narrow_square_start);

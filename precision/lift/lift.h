@@ -8,6 +8,23 @@ INLINE void raise_extrema(WORDS i64* partial, i64 highest, i64 lowest) {
   RAISE(partial[PARTIAL_LOWEST], ~lowest);
 }
 
+// What a fold has come across so far.
+enum { SEEN_NAN = 1, SEEN_INF = 2 };
+
+// The extrema of so many infinities, whose key is this.
+INLINE void raise_infinities(WORDS i64* partial, i64 infinity, i64 positive, i64 negative) {
+  if (positive != 0) raise_extrema(partial, infinity, infinity);
+  if (negative != 0) raise_extrema(partial, ~infinity, ~infinity);
+}
+
+// The keys of extrema where there are infinities beside, whose key is this.
+INLINE void widen_to_infinities(i64 infinity, int positive, int negative, i64* highest, i64* lowest) {
+  if (positive) *highest = infinity;
+  if (positive && *lowest > infinity) *lowest = infinity;
+  if (negative) *lowest = ~infinity;
+  if (negative && *highest < ~infinity) *highest = ~infinity;
+}
+
 // Counts and extrema of n floats with the same key, bits without the sign, and those of Inf. Returns whether
 // they are finite.
 INLINE int lift_float(WORDS i64* partial, i64 key, i64 magnitude, i64 infinity, i64 n) {

@@ -13,14 +13,26 @@
   if ((SBITS)(term) != (SBITS)ELEMENT_SIGN) RAISE(word, (i64)(SBITS)(term));
 #define LIFT_ADDITION(word, term) \
   if (term) ADD(word, n);
-#define LIFT_ELEMENT(id, merge, need, of, ...) \
-  if ((needs & NEED_##need) && (of)) {         \
-    LIFT_##merge(partial[PLACE(id)], ELEMENT_##id(UBITS, bits, size)) \
+#define LIFT_ELEMENT(id, merge, need, of, fold, ...) \
+  if ((needs & NEED_##need) && (of)) {               \
+    LIFT_##fold(merge, partial[PLACE(id)], ELEMENT_##id(UBITS, bits, size)) \
   }
+#define LIFT_BESIDE(merge, word, term) LIFT_##merge(word, term)
+#define LIFT_WITHIN(merge, word, term) RAISE(word, term);
 
 INLINE void NAME(lift_elements)(WORDS i64* partial, const UBITS bits, const i64 n, const int needs) {
   const UBITS size = ELEMENT_SIZE(bits);
   (void)size;
   (void)n;
   ELEMENT_ROWS(LIFT_ELEMENT, )
+}
+
+// The extrema of finite floats, as the keys that order them; none where the highest lies below the lowest.
+INLINE void NAME(raise_finite)(WORDS i64* partial, const i64 highest, const i64 lowest, const int needs) {
+  if (highest < lowest) return;
+  if (needs & NEED_EXTREMA) raise_extrema(partial, highest, lowest);
+  if (needs & NEED_FINITE) {
+    RAISE(partial[PLACE(FINITE_HIGHEST)], highest);
+    RAISE(partial[PLACE(FINITE_LOWEST)], ~lowest);
+  }
 }

@@ -198,6 +198,14 @@ tensorstat_code tensorstat_partial_merge(tensorstat_partial* into, const tensors
   });
 }
 
+tensorstat_code tensorstat_partial_move_to(tensorstat_partial* partial, uint64_t first_element) {
+  return guarded([&]() -> tensorstat_code {
+    if (partial == nullptr) return missing("the partial");
+    const Status status = partial->partial.move_to(first_element);
+    return status ? TENSORSTAT_OK : failed(status.error());
+  });
+}
+
 tensorstat_code tensorstat_partial_finish(const tensorstat_partial* partial, int32_t statistic, tensorstat_value* value) {
   return guarded([&]() -> tensorstat_code {
     if (partial == nullptr || value == nullptr) return missing(partial == nullptr ? "the partial" : "where the value is put");

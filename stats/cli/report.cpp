@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stats/files/shown.hpp"
+#include "stats/rows/coordinates.hpp"
 #include "stats/rows/statistic_csv.hpp"
 
 namespace tensorstat::cli {
@@ -50,6 +51,13 @@ std::string short_text(const Value& value, int digits) {
   if (real == nullptr || !std::isfinite(*real)) return to_string(value);
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, *real, std::chars_format::general, digits).ptr};
+}
+
+std::string short_text(Category category, const Value& value, const Shape& shape, int digits) {
+  std::string text = short_text(value, digits);
+  if (kind(category) != ValueKind::kIndex || shape.size() < 2) return text;
+  const auto at = coordinates(value, shape);
+  return at ? text + " " + to_string(*at) : text;
 }
 
 std::string short_label(const Entry& entry) {

@@ -40,6 +40,10 @@ std::unique_ptr<Report> make_ndjson(bool with_placement);
 inline constexpr int kTableDigits = 6;
 std::string short_text(const Value& value, int digits = kTableDigits);
 
+// The same of a statistic of a tensor of this shape: behind an index stand its coordinates, "17 (2,3)", where they say
+// more.
+std::string short_text(Category category, const Value& value, const Shape& shape, int digits = kTableDigits);
+
 // A dump file's long name shrinks to what its columns do not say: operator, input or output, slot. Not escaped.
 std::string short_label(const Entry& entry);
 

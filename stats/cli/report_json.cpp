@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "stats/cli/report.hpp"
+#include "stats/rows/coordinates.hpp"
 #include "stats/rows/json_value.hpp"
 
 namespace tensorstat::cli {
@@ -11,11 +12,15 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kSchemaVersion = 1;
 
-std::string text_of(const Statistics& statistics) {
+// Behind an index its coordinates, as "argmax at".
+std::string text_of(const Statistics& statistics, const Shape& shape) {
   std::string text = "{";
   for (std::size_t i = 0; i < statistics.categories.size(); ++i) {
-    text.append(i == 0 ? "" : ",").append(Json(name(statistics.categories[i])).dump());
-    text.append(":").append(json_of(statistics.values[i]));
+    const std::string name(tensorstat::name(statistics.categories[i]));
+    text.append(i == 0 ? "" : ",").append(Json(name).dump()).append(":").append(json_of(statistics.values[i]));
+    if (kind(statistics.categories[i]) != ValueKind::kIndex) continue;
+    const auto at = coordinates(statistics.values[i], shape);
+    text.append(",").append(Json(name + " at").dump()).append(":").append((at ? Json(*at) : Json(nullptr)).dump());
   }
   return text + "}";
 }
@@ -49,7 +54,7 @@ std::string line_of(const Entry& entry, bool with_placement) {
   }
   std::string line = tensor.dump(-1, ' ', false, Json::error_handler_t::replace);
   line.back() = ',';  // in place of the closing brace
-  return line.append("\"stats\":").append(text_of(row.statistics)).append("}");
+  return line.append("\"stats\":").append(text_of(row.statistics, row.shape)).append("}");
 }
 
 class JsonReport : public Report {

@@ -35,7 +35,9 @@ class Markdown : public Report {
     const Row& row = entry.row;
     std::string line = "| " + code(printable(short_label(entry))) + " | " + row.data_type + " | ";
     line.append(to_string(row.shape)).append(" |");
-    for (const Value& value : row.statistics.values) line.append(" ").append(short_text(value)).append(" |");
+    for (std::size_t i = 0; i < row.statistics.values.size(); ++i) {
+      line.append(" ").append(short_text(row.statistics.categories[i], row.statistics.values[i], row.shape)).append(" |");
+    }
     return line + "\n";
   }
 

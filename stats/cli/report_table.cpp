@@ -19,6 +19,7 @@ constexpr std::size_t kNameColumns = 28, kLeastNameColumns = 16;
 
 struct Line {
   std::string label, dtype, shape;
+  Shape dimensions;
   std::uint64_t bytes;
   std::vector<Value> values;
 };
@@ -40,7 +41,9 @@ Alarms alarms_of(Category category, const Value& value) {
   return {counts && category == Category::kNanCount, counts && category != Category::kNanCount};
 }
 
-bool is_zero(const Value& value) {
+// An index 0 says as much as any other.
+bool is_zero(Category category, const Value& value) {
+  if (kind(category) == ValueKind::kIndex) return false;
   return std::visit(
       []<typename T>(const T& number) {
         if constexpr (std::is_arithmetic_v<T>) return number == 0;
@@ -68,8 +71,8 @@ class Table : public Report {
 
   std::string add(const Entry& entry) override {
     const Row& row = entry.row;
-    lines_.push_back({printable(short_label(entry)), row.data_type, to_string(row.shape), row.data_size_bytes,
-                      row.statistics.values});
+    lines_.push_back({printable(short_label(entry)), row.data_type, to_string(row.shape), row.shape,
+                      row.data_size_bytes, row.statistics.values});
     if (with_placement_) explanation_.add(entry);
     return {};
   }
@@ -87,7 +90,8 @@ class Table : public Report {
     Categories shown;
     std::vector<std::string> zeros, dropped;
     for (std::size_t i = 0; i < categories_.size(); ++i) {
-      const bool is_all_zero = std::ranges::all_of(lines_, [&](const Line& line) { return is_zero(line.values[i]); });
+      const bool is_all_zero =
+          std::ranges::all_of(lines_, [&](const Line& line) { return is_zero(categories_[i], line.values[i]); });
       if (is_all_zero) zeros.emplace_back(name(categories_[i]));
       if (!is_all_zero) shown.push_back(categories_[i]);
     }
@@ -138,7 +142,8 @@ class Table : public Report {
     const std::size_t at = index_of(category);
     for (const Line& line : lines_) {
       const Value& value = line.values[at];
-      column.cells.push_back({short_text(value, digits), static_cast<bool>(alarms_of(category, value))});
+      const bool alarms = static_cast<bool>(alarms_of(category, value));
+      column.cells.push_back({short_text(category, value, line.dimensions, digits), alarms});
     }
     return column;
   }

@@ -156,12 +156,16 @@ Judgement judge(const Record& a, const Seen& in_a, const Record& b, const Seen& 
 
   const Sides sides{a.statistics(in_a), b.statistics(in_b), in_a.element_count};
   Judgement judgement;
-  bool is_judged = false, has_other_digest = false;
+  bool is_judged = false, has_other_digest = false, has_other_place = false;
   for (std::size_t i = 0; i < sides.a.categories.size(); ++i) {
     const Category category = sides.a.categories[i];
     const Value& of_a = sides.a.values[i];
     const Value* of_b = sides.b.find(category);
     if (of_b == nullptr || (is_missing(of_a) && is_missing(*of_b))) continue;
+    if (kind(category) == ValueKind::kIndex) {
+      has_other_place |= of_a != *of_b;  // elements within the tolerance may change places
+      continue;
+    }
     if (kind(category) == ValueKind::kDigest) {
       if (!is_same_dtype || is_missing(of_a) || is_missing(*of_b)) continue;
       if (of_a == *of_b) return {};
@@ -180,7 +184,7 @@ Judgement judge(const Record& a, const Seen& in_a, const Record& b, const Seen& 
   if (!is_judged && in_a.element_count != 0) {
     return {Verdict::kDifferent, kInfinity, has_other_digest ? "digest" : "no statistic is in both"};
   }
-  if (has_other_digest) judgement.verdict = std::max(judgement.verdict, Verdict::kWithin);
+  if (has_other_digest || has_other_place) judgement.verdict = std::max(judgement.verdict, Verdict::kWithin);
   return judgement;
 }
 

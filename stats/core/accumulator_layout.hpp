@@ -22,6 +22,8 @@ namespace tensorstat {
 NEED_ROWS(ROW)
 #undef ROW
 static_assert(std::uint32_t{kOfElements} == std::uint32_t{NEED_ELEMENTS});
+static_assert(std::uint32_t{kIndices} == std::uint32_t{NEED_INDICES});
+static_assert(std::uint32_t{NEED_ALL} < 2 * std::uint32_t{kIndices}, "their words are the last of a partial");
 static_assert((kDigests & std::uint32_t{NEED_ALL}) == 0);
 
 // An accumulator of one word. Of the fields, the word is its index.
@@ -72,7 +74,11 @@ static_assert(std::ranges::is_sorted(kElements, {}, &Field::need), "which words 
 #undef ADDITION
 constexpr std::size_t first_element(Dtype dtype) { return layout(dtype).back().first + layout(dtype).back().count; }
 
+// Behind them the pairs of precision/indices.h, where those are asked.
+constexpr std::size_t first_index(Dtype dtype) { return first_element(dtype) + kElements.size(); }
+
 constexpr std::size_t word_count(Dtype dtype, Needs needs) {
+  if ((needs & kIndices) != 0) return first_index(dtype) + INDEX_WORDS;
   std::size_t end = PARTIAL_FIELDS;
   for (const ExactSum& sum : layout(dtype)) {
     if (sum.is_in(needs)) end = sum.first + sum.count;
@@ -96,10 +102,12 @@ constexpr Needs need_of(Dtype dtype, std::size_t word) {
   for (const ExactSum& sum : layout(dtype)) {
     if (word < sum.first + sum.count) return sum.need;
   }
-  return kElements[word - first_element(dtype)].need;
+  return word < first_index(dtype) ? kElements[word - first_element(dtype)].need : kIndices;
 }
 
+// A word of a pair of precision/indices.h counts as one that does, as MERGES_BY_MAXIMUM has it.
 constexpr bool merges_by_maximum(Dtype dtype, std::size_t word) {
+  if (word >= first_index(dtype)) return true;
   const std::size_t elements = first_element(dtype);
   return word < elements ? word < PARTIAL_MERGED_BY_MAXIMUM : kElements[word - elements].by_maximum;
 }
@@ -113,10 +121,11 @@ constexpr std::int64_t empty_word(Dtype dtype, std::size_t word) {
 // for each word took a tenth of the time of a tensor of 4 KiB.
 template <typename Maximum, typename Addition>
 void for_each_word(Dtype dtype, std::size_t words, const Maximum& maximum, const Addition& addition) {
-  const std::size_t elements = std::min(first_element(dtype), words);
+  const std::size_t elements = std::min(first_element(dtype), words), indices = std::min(first_index(dtype), words);
   for (std::size_t i = 0; i < PARTIAL_MERGED_BY_MAXIMUM; ++i) maximum(i);
   for (std::size_t i = PARTIAL_MERGED_BY_MAXIMUM; i < elements; ++i) addition(i);
-  for (std::size_t i = elements; i < words; ++i) kElements[i - elements].by_maximum ? maximum(i) : addition(i);
+  for (std::size_t i = elements; i < indices; ++i) kElements[i - elements].by_maximum ? maximum(i) : addition(i);
+  for (std::size_t i = indices; i < words; ++i) maximum(i);
 }
 
 #define ROW(id, name, ...) HAS_LOW_OF(name) != 0,

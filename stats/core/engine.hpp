@@ -20,7 +20,8 @@
 
 namespace tensorstat {
 
-// One tensor, to be folded into one partial of the same dtype. A partial belongs to one job of a batch.
+// One tensor, to be folded into one partial of the same dtype, behind the elements that this holds. A partial belongs to
+// one job of a batch.
 struct Job {
   Tensor tensor;
   Partial* partial = nullptr;

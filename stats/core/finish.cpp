@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 
@@ -94,6 +95,7 @@ class Finished {
         nans_(word(PARTIAL_NANS)),
         positive_infs_(word(PARTIAL_POSITIVE_INFS)),
         negative_infs_(word(PARTIAL_NEGATIVE_INFS)),
+        finite_(n_ - nans_ - positive_infs_ - negative_infs_),
         own_(is_low(partial.dtype, partial.precision)),
         format_(own_          ? own_format(partial.dtype)
                 : to_binary32 ? precision::kBinary32
@@ -122,10 +124,20 @@ class Finished {
       case Category::kRms: return n_ == 0 ? is(std::monostate()) : is(rms());
       case Category::kAbsmax: return put_absmax(to);
       case Category::kSparsity: return n_ == 0 ? is(std::monostate()) : is(sparsity());
-      case Category::kFiniteCount: return is(n_ - nans_ - positive_infs_ - negative_infs_);
+      case Category::kFiniteCount: return is(finite_);
       case Category::kAbsmin: return put_absmin(to);
       case Category::kSubnormalCount: return is(element(ELEMENT_WORD_SUBNORMALS));
       case Category::kMinusZeroCount: return is(element(ELEMENT_WORD_MINUS_ZEROS));
+      case Category::kFirstNanIndex: return put_index({index(INDEX_AT_FIRST_NAN)}, to);
+      case Category::kFirstInfIndex: return put_index({index(INDEX_AT_FIRST_INF)}, to);
+      case Category::kFirstBadIndex: return put_index({index(INDEX_AT_FIRST_NAN), index(INDEX_AT_FIRST_INF)}, to);
+      case Category::kArgmax: return put_index({index(nans_ != 0 ? INDEX_AT_FIRST_NAN : INDEX_AT_GREATEST)}, to);
+      case Category::kArgmin: return put_index({index(nans_ != 0 ? INDEX_AT_FIRST_NAN : INDEX_AT_LEAST)}, to);
+      case Category::kFiniteMax: return finite_ == 0 ? is(std::monostate()) : put_key(finite_highest(), to);
+      case Category::kFiniteMin: return finite_ == 0 ? is(std::monostate()) : put_key(finite_lowest(), to);
+      case Category::kFiniteAvg: return finite_ == 0 ? is(std::monostate()) : is(finite_avg());
+      case Category::kFiniteL2norm: return is(finite_l2norm());
+      case Category::kDynamicRange: return put_dynamic_range(to);
       case Category::kMd5:
       case Category::kHash: return is(std::monostate());
     }
@@ -140,19 +152,38 @@ class Finished {
   // Of a word of precision/elements.h.
   std::uint64_t element(std::size_t which) const { return word(first_element(partial_.dtype) + which); }
 
+  // ~index of a row of precision/indices.h, by its INDEX_AT_; the least number there is where there is none.
+  std::int64_t index(std::size_t at) const { return partial_.words[first_index(partial_.dtype) + at]; }
+
+  // The lowest of these.
+  static void put_index(std::initializer_list<std::int64_t> complements, Value* to) {
+    const std::int64_t first = std::max(complements);
+    if (first == std::numeric_limits<std::int64_t>::min()) {
+      std::construct_at(to);
+    } else {
+      std::construct_at(to, static_cast<std::uint64_t>(~first));
+    }
+  }
+
   precision::Exact exact(std::size_t which) const {
     const ExactSum& sum = layout_[which];
     return {partial_.words.subspan(sum.first, sum.count), sum.exponent};
   }
 
-  // Of the element with this order-preserving key.
   void put_extremum(std::int64_t key, Value* to) const {
-    const Dtype dtype = partial_.dtype;
     if (n_ == 0) {
       std::construct_at(to);
     } else if (nans_ != 0) {
       std::construct_at(to, kNan);
-    } else if (is_float(dtype)) {
+    } else {
+      put_key(key, to);
+    }
+  }
+
+  // The element with this order-preserving key.
+  void put_key(std::int64_t key, Value* to) const {
+    const Dtype dtype = partial_.dtype;
+    if (is_float(dtype)) {
       std::construct_at(to, float_of_key(dtype, key));
     } else if (dtype == Dtype::kUint64) {
       std::construct_at(to, static_cast<std::uint64_t>(key) ^ std::uint64_t{1} << 63);
@@ -163,21 +194,39 @@ class Finished {
     }
   }
 
+  // Of the finite elements. Those of integers and bool all are.
+  std::int64_t finite_highest() const {
+    return partial_.words[is_float(partial_.dtype) ? first_element(partial_.dtype) + ELEMENT_WORD_FINITE_HIGHEST
+                                                   : std::size_t{PARTIAL_HIGHEST}];
+  }
+  std::int64_t finite_lowest() const {
+    return ~partial_.words[is_float(partial_.dtype) ? first_element(partial_.dtype) + ELEMENT_WORD_FINITE_LOWEST
+                                                    : std::size_t{PARTIAL_LOWEST}];
+  }
+
   double avg() const {
     if (nans_ != 0 || (positive_infs_ != 0 && negative_infs_ != 0)) return kNan;
     if (positive_infs_ != 0) return kInfinity;
     if (negative_infs_ != 0) return -kInfinity;
-    const double avg = precision::round_quotient(exact(EXACT_SUM), n_, format_);
+    return mean(n_, partial_.words[PARTIAL_HIGHEST], ~partial_.words[PARTIAL_LOWEST]);
+  }
+  double finite_avg() const { return mean(finite_, finite_highest(), finite_lowest()); }
+
+  // Of so many elements, given the keys of their extrema.
+  double mean(std::uint64_t count, std::int64_t highest, std::int64_t lowest) const {
+    const double avg = precision::round_quotient(exact(EXACT_SUM), count, format_);
     if (!own_) return avg;
     // Rounded tile sums may leave the data's range by an ulp; a mean does not.
-    const double most = float_of_key(partial_.dtype, partial_.words[PARTIAL_HIGHEST]);
-    const double least = float_of_key(partial_.dtype, ~partial_.words[PARTIAL_LOWEST]);
+    const double most = float_of_key(partial_.dtype, highest), least = float_of_key(partial_.dtype, lowest);
     return above(avg, most) ? most : above(least, avg) ? least : avg;
   }
 
   double l2norm() const {
     if (nans_ != 0) return kNan;
-    if (positive_infs_ != 0 || negative_infs_ != 0 || word(PARTIAL_OVERFLOWS) != 0) return kInfinity;
+    return positive_infs_ != 0 || negative_infs_ != 0 ? kInfinity : finite_l2norm();
+  }
+  double finite_l2norm() const {
+    if (word(PARTIAL_OVERFLOWS) != 0) return kInfinity;
     const precision::Exact squares = exact(EXACT_SQUARES);
     return own_ ? root_of_own_sum(squares, format_) : precision::round_root(squares, format_);
   }
@@ -232,6 +281,31 @@ class Finished {
     }
   }
 
+  void put_dynamic_range(Value* to) const {
+    Value most, least;
+    put_absmax(&most);
+    put_absmin(&least);
+    if (nans_ != 0) {
+      std::construct_at(to, kNan);
+    } else if (std::holds_alternative<std::monostate>(least) || size_of(most).significand == 0) {
+      std::construct_at(to);  // the second only of bytes that never were a partial
+    } else if (positive_infs_ != 0 || negative_infs_ != 0) {
+      std::construct_at(to, kInfinity);
+    } else {
+      std::construct_at(to, precision::round_log2(size_of(most), size_of(least), own_ ? precision::kBinary64 : format_));
+    }
+  }
+
+  // Of a value without a sign.
+  static precision::Size size_of(const Value& value) {
+    const auto* real = std::get_if<double>(&value);
+    if (real == nullptr) return {std::get<std::uint64_t>(value), 0};
+    const auto bits = std::bit_cast<std::uint64_t>(*real);
+    const auto exponent = static_cast<int>(bits >> 52);
+    const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
+    return {exponent == 0 ? fraction : fraction | std::uint64_t{1} << 52, std::max(exponent, 1) - 1075};
+  }
+
   // No sum of elements: in `low`, too, it is what `high` has.
   double sparsity() const {
     const std::uint64_t zeros = word(PARTIAL_ZEROS);
@@ -241,7 +315,7 @@ class Finished {
 
   const PartialView& partial_;
   const AccumulatorLayout& layout_;
-  const std::uint64_t n_, nans_, positive_infs_, negative_infs_;
+  const std::uint64_t n_, nans_, positive_infs_, negative_infs_, finite_;
   const bool own_;  // in the dtype's own arithmetic
   const precision::Format format_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string_view>
 #include <tuple>
 
@@ -12,6 +13,7 @@
 
 namespace {
 #include "precision/exact.h"
+#include "precision/keyed.h"
 }
 
 namespace tensorstat {
@@ -24,6 +26,9 @@ constexpr std::string_view kMagic = "tstatp02";
 constexpr std::size_t kVersionAt = 6;
 // The header: magic, dtype, precision, two bytes of 0, four of needs.
 constexpr std::size_t kDtypeAt = 8, kPrecisionAt = 9, kNeedsAt = 12, kHeaderBytes = 16;
+
+// The second word of a pair of precision/indices.h that is of no element; else it is ~index.
+constexpr std::int64_t kNoIndex = std::numeric_limits<std::int64_t>::min();
 
 void put(std::vector<std::byte>& bytes, std::uint64_t value) {
   for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<std::byte>(value >> (8 * i)));
@@ -56,6 +61,15 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
     const bool is_kept = (needs & sum.need) != 0, is_negative = is_kept && words[sum.first + sum.count - 1] < 0;
     if (is_negative && sum.need != kSum) return "a sum that cannot be negative is";
   }
+  // Which pair has an element says what the counts say.
+  const std::uint64_t numbers = word(PARTIAL_COUNT) - word(PARTIAL_NANS);
+  const std::uint64_t has[] = {word(PARTIAL_NANS), word(PARTIAL_POSITIVE_INFS) + negative_infs, numbers, numbers};
+  static_assert(std::size(has) == INDEX_WORDS / 2);
+  for (std::size_t i = 0; (needs & kIndices) != 0 && i < std::size(has); ++i) {
+    const std::int64_t key = words[first_index(dtype) + 2 * i], at = words[first_index(dtype) + 2 * i + 1];
+    if ((at != kNoIndex) != (has[i] != 0)) return "an index and its count contradict each other";
+    if (at >= 0 || (at == kNoIndex && key != kNoIndex)) return "an index makes no sense";
+  }
   for (std::size_t i = first_element(dtype); i < words.size(); ++i) {
     const bool is_kept = (needs & need_of(dtype, i)) != 0 && !merges_by_maximum(dtype, i);
     if (is_kept && static_cast<std::uint64_t>(words[i]) > word(PARTIAL_COUNT)) return "its counts contradict each other";
@@ -86,10 +100,14 @@ void clear(Dtype dtype, std::span<std::int64_t> words) {
       dtype, words.size(), [&](std::size_t i) { words[i] = kEmptyMaximum; }, [&](std::size_t i) { words[i] = 0; });
 }
 
-void merge(Dtype dtype, std::span<std::int64_t> into, std::span<const std::int64_t> from) {
+void merge(Dtype dtype, std::span<std::int64_t> into, std::span<const std::int64_t> from, std::uint64_t first) {
+  const std::size_t pairs = std::min(first_index(dtype), into.size());
   for_each_word(
-      dtype, into.size(), [&](std::size_t i) { into[i] = std::max(into[i], from[i]); },
+      dtype, pairs, [&](std::size_t i) { into[i] = std::max(into[i], from[i]); },
       [&](std::size_t i) { into[i] += from[i]; });
+  for (std::size_t i = pairs; i < into.size(); i += 2) {
+    if (from[i + 1] != kNoIndex) raise_keyed(&into[i], from[i], from[i + 1] - static_cast<std::int64_t>(first));
+  }
   carry(dtype, into);
 }
 
@@ -119,6 +137,23 @@ Status Partial::merge(const Partial& other) try {
     }
   }
   tensorstat::merge(dtype_, words(), other.words());
+  return {};
+} catch (...) {
+  return caught();
+}
+
+Status Partial::move_to(std::uint64_t first) try {
+  if ((needs_ & kIndices) == 0) return {};
+  const auto indices = words().subspan(first_index(dtype_));
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  for (std::size_t i = 1; i < indices.size(); i += 2) {
+    if (indices[i] == kNoIndex || first <= kMost - static_cast<std::uint64_t>(~indices[i])) continue;
+    return Error{Code::kInvalid,
+                 "cannot move a partial to element " + std::to_string(first) + ": an index would reach 2^63"};
+  }
+  for (std::size_t i = 1; i < indices.size(); i += 2) {
+    if (indices[i] != kNoIndex) indices[i] -= static_cast<std::int64_t>(first);
+  }
   return {};
 } catch (...) {
   return caught();

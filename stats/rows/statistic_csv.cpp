@@ -101,7 +101,8 @@ void append_real(std::string& line, double value, Digits digits) {
 }
 
 void append_value(std::string& line, ValueKind kind, const Value& value, const CsvDialect& dialect) {
-  const bool is_real = dialect.digits == Digits::kSix && kind != ValueKind::kCount && kind != ValueKind::kDigest;
+  const bool is_number = kind == ValueKind::kElement || kind == ValueKind::kSize || kind == ValueKind::kReal;
+  const bool is_real = dialect.digits == Digits::kSix && is_number;
   if (const auto* real = std::get_if<double>(&value)) {
     append_real(line, *real, dialect.digits);
   } else if (const auto* natural = std::get_if<std::uint64_t>(&value)) {

@@ -33,6 +33,7 @@ enum class ValueKind : std::uint8_t {
   kSize,     // an element without its sign: uint64 of integer dtypes and bool, double of float dtypes
   kReal,     // a double of every dtype
   kCount,    // a uint64
+  kIndex,    // a uint64: the place of an element in C order, where there is one
   kDigest,   // a Digest
 };
 

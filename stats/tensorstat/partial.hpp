@@ -27,7 +27,9 @@ enum Need : Needs {
   kLeastSize = 1 << 5,
   kSubnormals = 1 << 6,
   kMinusZeros = 1 << 7,
-  kOfElements = kLeastSize | kSubnormals | kMinusZeros,  // those of precision/elements.h
+  kFinite = 1 << 8,
+  kOfElements = kLeastSize | kSubnormals | kMinusZeros | kFinite,  // those of precision/elements.h
+  kIndices = 1 << 9,                                               // those of precision/indices.h
   // Digests want the bytes in order, and are no partial.
   kMd5Digest = Needs{1} << 30,
   kSha1Digest = Needs{1} << 31,
@@ -53,6 +55,11 @@ class Partial {
   // Takes in the elements of `other`: same dtype, precision and needs, else an error.
   Status merge(const Partial& other);
 
+  // Of a part of a tensor whose first element is number `first` of the whole, in C order: from now on its indices are
+  // those of the whole. Before it is merged with other parts, in whose order indices do not lie. Values that are no
+  // index are as they were. An error where an index would reach 2^63.
+  Status move_to(std::uint64_t first);
+
   // The value of a category whose needs were kept; monostate for any other, and for `md5`.
   //   max, min     NaN when any element is; -0 is below +0; monostate of no elements
   //   avg          the exact mean rounded once to binary64; NaN when any element is, or both
@@ -66,6 +73,10 @@ class Partial {
   //   absmax       the larger size of max and min; NaN when any element is; monostate of no elements
   //   absmin       the smallest |x| that is not 0; NaN when any element is; monostate where there is none
   //   sparsity     zeros (of both signs) / count, rounded once; monostate of no elements
+  //   finite max, finite min, finite avg, finite l2norm   the same of the finite elements alone
+  //   dynamic range  log2(absmax / absmin), rounded once; NaN when any element is; Inf when one is
+  //   first nan index, first inf index, first bad index, argmax, argmin   the index of the first such element in C
+  //                order, of what was folded; monostate where there is none
   // In `low`, avg, l2norm, l1norm, var, std and rms of a float dtype are values of that dtype (precision/README.md).
   Value finish(Category category) const;
 
@@ -94,7 +105,8 @@ class Partial {
 // The same on bare words, for engines that keep many: those of a partial that keeps `needs`.
 std::size_t partial_words(Dtype dtype, Needs needs);
 void clear(Dtype dtype, std::span<std::int64_t> words);
-void merge(Dtype dtype, std::span<std::int64_t> into, std::span<const std::int64_t> from);
+// `from` begins with element number `first` of what `into` is of.
+void merge(Dtype dtype, std::span<std::int64_t> into, std::span<const std::int64_t> from, std::uint64_t first = 0);
 // Brings all but the last word of each sum into [0, 2^32): due every 2^30 additions to a word.
 void carry(Dtype dtype, std::span<std::int64_t> words);
 

@@ -38,7 +38,7 @@ std::string to_string(const Digest& digest);
 
 // One statistic's value.
 //   monostate          there is none: max, min, avg and the like of an empty tensor; a refused MD5. An empty cell.
-//   uint64 / int64     counts; max, min and absmax of bool (0 or 1) and of the integer dtypes, exact
+//   uint64 / int64     counts and indices; max, min and absmax of bool (0 or 1) and of the integer dtypes, exact
 //   double             max, min and absmax of float dtypes (exact: every one fits in binary64); all other numbers
 //   Digest             md5 and hash
 using Value = std::variant<std::monostate, std::uint64_t, std::int64_t, double, Digest>;

@@ -135,7 +135,7 @@ typedef struct {
 
 enum {
   TENSORSTAT_NONE = 0,      /* there is no value: max of an empty tensor, a refused MD5 */
-  TENSORSTAT_UNSIGNED = 1,  /* counts; max and min of bool and unsigned integers */
+  TENSORSTAT_UNSIGNED = 1,  /* counts and indices; max and min of bool and unsigned integers */
   TENSORSTAT_SIGNED = 2,    /* max and min of signed integers */
   TENSORSTAT_REAL = 3,      /* all else: exact, or rounded once to binary64 */
   TENSORSTAT_DIGEST = 4     /* `byte_count` bytes of a digest */
@@ -235,6 +235,10 @@ TENSORSTAT_API tensorstat_code tensorstat_fold(tensorstat_meter* meter, const te
 TENSORSTAT_API void tensorstat_partial_free(tensorstat_partial* partial);
 /* Takes the elements of `other` into `into`, in any order, to the same bits. Both are of one dtype and request. */
 TENSORSTAT_API tensorstat_code tensorstat_partial_merge(tensorstat_partial* into, const tensorstat_partial* other);
+/* Of a part whose first element is number `first_element` of the whole tensor, in C order: from now on its indices
+ * ("argmax" and the like) are those of the whole. Each part once, before it is merged with others; values that are no
+ * index stay as they are. Refused where an index would reach 2^63. */
+TENSORSTAT_API tensorstat_code tensorstat_partial_move_to(tensorstat_partial* partial, uint64_t first_element);
 /* The value of a statistic that the request named; TENSORSTAT_NONE of any other. */
 TENSORSTAT_API tensorstat_code tensorstat_partial_finish(const tensorstat_partial* partial, int32_t statistic,
                                                          tensorstat_value* value);

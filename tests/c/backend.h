@@ -52,7 +52,7 @@ static int measure_everywhere(void) {
   tensorstat_stream_close(stream);
 
   /* Two parts, the second of which travels as bytes. */
-  request.statistics = "max,l2norm,nan count";
+  request.statistics = "max,l2norm,nan count,first nan index";
   tensorstat_tensor parts[2] = {tensor, tensor};
   parts[0].element_count = 300;
   parts[1].element_count = 700;
@@ -64,10 +64,14 @@ static int measure_everywhere(void) {
   tensorstat_partial* arrived = NULL;
   if (tensorstat_partial_serialize(partials[1], bytes, sizeof bytes, &size)) return complain("serialising");
   if (tensorstat_partial_parse(bytes, size, &arrived)) return complain("parsing");
+  if (tensorstat_partial_move_to(arrived, 300)) return complain("moving");
   if (tensorstat_partial_merge(partials[0], arrived)) return complain("merging");
-  tensorstat_value nans;
+  tensorstat_value nans, place;
   if (tensorstat_partial_finish(partials[0], tensorstat_statistic_named("nan count"), &nans)) return complain("finishing");
   if (nans.is.whole != 1) return fprintf(stderr, "wrong merge\n"), 1;
+  const int32_t first_nan = tensorstat_statistic_named("first nan index");
+  if (tensorstat_partial_finish(partials[0], first_nan, &place)) return complain("finishing");
+  if (place.kind != TENSORSTAT_UNSIGNED || !isnan(data[place.is.whole])) return fprintf(stderr, "wrong place\n"), 1;
   tensorstat_partial_free(partials[0]);
   tensorstat_partial_free(partials[1]);
   tensorstat_partial_free(arrived);

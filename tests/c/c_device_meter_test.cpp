@@ -24,7 +24,7 @@ class CDeviceMeter : public testing::Test {
     ready_ = cl::UserEvent(context_);
     const std::vector<cl::Event> wait{ready_};
     queue_.enqueueWriteBuffer(buffer_, CL_FALSE, 0, data_.size() * sizeof(float), data_.data(), &wait, &written_);
-    request_.statistics = "max,avg,l2norm,zero count";
+    request_.statistics = "max,avg,l2norm,zero count,argmax";
     ASSERT_EQ(tensorstat_device_meter_open(queue_(), UINT64_MAX, &meter_), TENSORSTAT_OK) << tensorstat_last_error();
   }
   void TearDown() override { tensorstat_device_meter_close(meter_); }
@@ -92,6 +92,7 @@ TEST_F(CDeviceMeter, GivesValuesAndPartialsOfTheHostsBits) {
 
   tensorstat_partial* partials[2] = {};
   ASSERT_EQ(tensorstat_ticket_collect_partials(cut, partials), TENSORSTAT_OK) << tensorstat_last_error();
+  ASSERT_EQ(tensorstat_partial_move_to(partials[1], 1234), TENSORSTAT_OK) << tensorstat_last_error();
   ASSERT_EQ(tensorstat_partial_merge(partials[0], partials[1]), TENSORSTAT_OK) << tensorstat_last_error();
   for (std::size_t i = 0; i < expected.size(); ++i) {
     tensorstat_value value;

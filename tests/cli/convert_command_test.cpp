@@ -52,6 +52,7 @@ std::vector<Row> rows_of_a_run(const Categories& categories) {
           row.statistics.values.push_back(is_input ? Value{std::nan("")} : Value{1.0 / 3});
           break;
         case ValueKind::kCount:
+        case ValueKind::kIndex:
           row.statistics.values.push_back(std::uint64_t{6});
           break;
         case ValueKind::kDigest:

@@ -98,21 +98,22 @@ TEST_P(Fold, OfPartsGivesTheBitsOfTheWhole) {
       const std::size_t count = 1 + random() % 30'000;
       const Bytes bytes = distribution.make(dtype, count, random);
       const Tensor whole{.dtype = dtype, .element_count = count, .address = bytes.data()};
-      std::vector<Bytes> sent;
+      std::vector<std::pair<std::size_t, Bytes>> sent;  // behind the place of the part
       const std::size_t tile = GetParam() == Precision::kLow ? 1024 : 1;
       for (std::size_t first = 0; first < count;) {
         const std::size_t size = std::min(count - first, (1 + random() % (9000 / tile)) * tile);
         const Tensor part{.dtype = dtype, .element_count = size, .address = bytes.data() + first * size_bytes(dtype)};
         auto folded = ranks.fold(random() % (on_device ? ranks.count() : 3), part, GetParam());
         ASSERT_TRUE(folded) << name(dtype) << ": " << folded.error().message;
-        sent.push_back(*std::move(folded));
+        sent.emplace_back(first, *std::move(folded));
         first += size;
       }
       std::ranges::shuffle(sent, random);
       Partial all(dtype, GetParam(), needs(kMergeable, GetParam()));
-      for (const Bytes& each : sent) {
-        const auto arrived = Partial::parse(each);
+      for (const auto& [first, bytes_of_part] : sent) {
+        auto arrived = Partial::parse(bytes_of_part);
         ASSERT_TRUE(arrived) << arrived.error().message;
+        ASSERT_TRUE(arrived->move_to(first));
         ASSERT_TRUE(all.merge(*arrived));
       }
       const auto measured = Meter().measure({&whole, 1}, {kMergeable, GetParam(), On::kHost});

@@ -35,14 +35,16 @@ class Model {
     Value& avg = values[static_cast<std::size_t>(Category::kAvg)];
     Value& l2norm = values[static_cast<std::size_t>(Category::kL2norm)];
     // No sum: as in `high`.
-    values[static_cast<std::size_t>(Category::kSparsity)] =
-        oracle::answers(facts_)[static_cast<std::size_t>(Category::kSparsity)];
+    for (const Category category : {Category::kSparsity, Category::kDynamicRange}) {
+      values[static_cast<std::size_t>(category)] = oracle::answers(facts_)[static_cast<std::size_t>(category)];
+    }
+    const std::uint64_t finite_count = facts_.count - facts_.nans - facts_.positive_infs - facts_.negative_infs;
+    if (finite_count != 0) values[static_cast<std::size_t>(Category::kFiniteAvg)] = mean(finite_count);
+    values[static_cast<std::size_t>(Category::kFiniteL2norm)] = norm();
     if (facts_.nans + facts_.positive_infs + facts_.negative_infs != 0 || facts_.count == 0)
       return values;
-    const double mean = oracle::nearest(sum_ * 1024 / mpz_class(facts_.count), own_);
-    avg = std::clamp(mean, std::get<double>(facts_.least), std::get<double>(facts_.most));
-    const double squares = overflows_ ? kInfinity : oracle::nearest(squares_, own_);
-    l2norm = squares == kInfinity ? kInfinity : oracle::nearest_root(mpq_class(squares), own_);
+    avg = mean(facts_.count);
+    l2norm = norm();
     const mpz_class n = facts_.count;
     const mpq_class total = sum_ * 1024, variance = (n * squares_ - total * total) / (n * n);
     const mpq_class clamped = variance < 0 ? mpq_class(0) : variance;
@@ -57,6 +59,16 @@ class Model {
   }
 
  private:
+  // Of so many finite elements.
+  double mean(std::uint64_t count) const {
+    const double rounded = oracle::nearest(sum_ * 1024 / mpz_class(count), own_);
+    return std::clamp(rounded, std::get<double>(facts_.finite_least), std::get<double>(facts_.finite_most));
+  }
+  double norm() const {
+    const double squares = overflows_ ? kInfinity : oracle::nearest(squares_, own_);
+    return squares == kInfinity ? kInfinity : oracle::nearest_root(mpq_class(squares), own_);
+  }
+
   void tile(Dtype dtype, View bytes) {
     // float16's sum, held at 2^-10 of its size, has float32's range.
     const oracle::Ieee of_sum = dtype == Dtype::kFloat16 ? oracle::Ieee{8, 10} : own_;
@@ -154,6 +166,7 @@ TEST_P(Low, HasTheSameBytesOverThreadsAndCutsBetweenTiles) {
     for (View rest = bytes; !rest.empty();) {
       const std::size_t taken = std::min(rest.size(), (1 + random_() % 200) * tile_bytes);
       pieces.push_back(folded(*every_engine().front().engine, rest.first(taken)));
+      ASSERT_TRUE(pieces.back().move_to((bytes.size() - rest.size()) / size_bytes(GetParam())));
       rest = rest.subspan(taken);
     }
     std::ranges::shuffle(pieces, random_);

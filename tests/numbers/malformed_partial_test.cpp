@@ -57,6 +57,15 @@ Bytes of_length(std::size_t length) {
   return bytes;
 }
 
+// The same with indices, one of them replaced.
+Bytes with_index(std::size_t place, std::int64_t value) {
+  Partial partial = sound(kIndices);
+  const auto indices = partial.words().last(INDEX_WORDS);
+  for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = i % 2 == 0 ? 0 : ~std::int64_t{3};
+  indices[place] = value;
+  return partial.serialize();
+}
+
 std::vector<Malformed> malformed_partials() {
   const std::size_t length = sound().serialize().size();
   const std::size_t last = sound().words().size() - 1;
@@ -115,6 +124,9 @@ std::vector<Malformed> malformed_partials() {
       {with_word(last, 1, kExtrema), kCanonical},
       {with_word(sound(kSubnormals).words().size() - 1, 7, kSubnormals), kCounts},
       {with_word(sound(kSubnormals).words().size() - 1, -1, kSubnormals), kCounts},
+      {with_index(INDEX_AT_FIRST_NAN, std::numeric_limits<std::int64_t>::min()), "an index and its count contradict"},
+      {with_index(INDEX_AT_GREATEST, std::numeric_limits<std::int64_t>::min()), "an index and its count contradict"},
+      {with_index(INDEX_AT_LEAST, 0), "an index makes no sense"},
   };
 }
 
@@ -125,6 +137,7 @@ TEST(MalformedPartial, TheOnesTheyAreMadeOfAreSound) {
     const auto read = Partial::parse(sound(needs).serialize());
     EXPECT_TRUE(read) << read.error().message;
   }
+  EXPECT_TRUE(Partial::parse(with_index(INDEX_AT_LEAST, ~std::int64_t{4})));
 }
 
 TEST(MalformedPartial, IsRefusedWithTheReason) {

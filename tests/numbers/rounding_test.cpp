@@ -180,6 +180,20 @@ TEST_P(Rounding, OfAnyNumber) {
   }
 }
 
+// Of quotients of any size and a hair beside 1, and of powers of two, which alone have whole logarithms.
+TEST_P(Rounding, LogarithmsOfQuotients) {
+  for (int i = 0; i < rounds_ / 40; ++i) {
+    const std::uint64_t a = (random_() >> any(64)) | 1, b = any(3) == 0 ? a - 1 + 2 * any(2) : (random_() >> any(64)) | 1;
+    const int exponent = any(4) == 0 ? static_cast<int>(any(4000)) - 2000 : 0;
+    const Size dividend{a, exponent}, divisor{b == 0 ? 1 : b, 0};
+    const mpq_class quotient = oracle::scaled(mpz_class(static_cast<unsigned long>(a)), exponent) /
+                               mpz_class(static_cast<unsigned long>(divisor.significand));
+    const double expected = quotient >= 1 ? oracle::nearest(oracle::log2(quotient), ieee())
+                                          : -oracle::nearest(oracle::log2(1 / quotient), ieee());
+    ASSERT_EQ(expected, round_log2(dividend, divisor, GetParam().format)) << quotient << ", seed " << samples::seed();
+  }
+}
+
 TEST_P(Rounding, OfNothing) {
   const Exact none{{}, -149};
   const std::vector<std::int64_t> zeros = {0, 0, 0}, cancelled = {std::int64_t{1} << 32, -1, 0};

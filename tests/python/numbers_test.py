@@ -41,6 +41,30 @@ class Numbers(unittest.TestCase):
             with self.subTest(shape=view.shape, seed=SEED):
                 self.assertEqual(tensorstat.measure(view, STATS), tensorstat.measure(numpy.array(view, order="C"), STATS))
 
+    def test_places_are_numpys(self):
+        where = "argmax,argmin,first nan index,first inf index,first bad index"
+        x = self.random.permutation(60_000).astype(numpy.float32).reshape(30, 40, 50)
+        bad = x.copy()
+        bad[7, 8, 9], bad[7, 8, 3], bad[20] = numpy.nan, -numpy.inf, numpy.nan
+        for whole in (x, bad):
+            for view in (whole, whole[::-2, 3:], whole.T, numpy.asfortranarray(whole)):
+                with self.subTest(shape=view.shape, seed=SEED):
+                    r = tensorstat.measure(view, where)
+                    nans, infs = numpy.flatnonzero(numpy.isnan(view)), numpy.flatnonzero(numpy.isinf(view))
+                    bads = numpy.flatnonzero(~numpy.isfinite(view))
+                    first = [int(places[0]) if places.size else None for places in (nans, infs, bads)]
+                    self.assertEqual((r.argmax, r.argmin), (view.argmax(), view.argmin()))
+                    self.assertEqual([r["first nan index"], r["first inf index"], r["first bad index"]], first)
+        flat = bad.reshape(-1)
+        parts = [tensorstat.fold(flat[at:at + 1000], where).move_to(at) for at in range(0, flat.size, 1000)]
+        self.random.shuffle(parts)
+        merged = parts[0]
+        for part in parts[1:]:
+            merged.merge(part)
+        self.assertEqual(merged.finish().to_dict(), tensorstat.measure(flat, where).to_dict())
+        with self.assertRaises(tensorstat.Error):
+            merged.move_to(2**63)
+
     def test_of_the_buffer_protocol(self):
         x = array.array("f", [1, -2, 3.5])
         expected = tensorstat.measure(numpy.array(x), STATS)

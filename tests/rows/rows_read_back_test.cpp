@@ -18,6 +18,7 @@ namespace {
 Value value_of(Category category, bool is_integer, std::mt19937& random) {
   switch (kind(category)) {
     case ValueKind::kCount:
+    case ValueKind::kIndex:
       return std::uint64_t{random()} << 20;
     case ValueKind::kDigest: {
       std::string digits(category == Category::kHash ? 40 : 32, '0');

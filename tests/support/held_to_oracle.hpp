@@ -22,7 +22,7 @@ inline constexpr tensorstat::Needs kEverything = NEED_ALL;
 inline tensorstat::Needs any_needs(tensorstat::Dtype dtype, samples::Random& random) {
   const std::uint64_t any = random();
   return static_cast<tensorstat::Needs>(
-      (samples::full() ? any : 5 * static_cast<std::uint64_t>(dtype) + any % 3) % (kEverything + 1));
+      (samples::full() ? any : 181 * static_cast<std::uint64_t>(dtype) + any % 3) % (kEverything + 1));
 }
 
 class HeldToOracle {

@@ -78,12 +78,38 @@ void note_size(Facts& facts, Number size) {
   if (size != 0 && (least == nullptr || size < *least)) facts.least_size = size;
 }
 
+// -0 is below +0.
+bool below(double a, double b) { return a < b || (a == 0 && b == 0 && std::signbit(a) && !std::signbit(b)); }
+
+void note_first(Value& place, std::uint64_t index) {
+  if (place == Value()) place = index;
+}
+
+// Element number `index`, a float that is not NaN.
+void note_extremes(Facts& facts, double value, std::uint64_t index) {
+  const auto take = [&](Value& held, bool is_beyond) {
+    if (is_beyond) held = value;
+    return is_beyond;
+  };
+  const auto* most = std::get_if<double>(&facts.most);
+  if (take(facts.most, most == nullptr || below(*most, value))) facts.most_at = index;
+  const auto* least = std::get_if<double>(&facts.least);
+  if (take(facts.least, least == nullptr || below(value, *least))) facts.least_at = index;
+  if (std::isinf(value)) return note_first(facts.infinity_at, index);
+  const auto* finite_most = std::get_if<double>(&facts.finite_most);
+  take(facts.finite_most, finite_most == nullptr || below(*finite_most, value));
+  const auto* finite_least = std::get_if<double>(&facts.finite_least);
+  take(facts.finite_least, finite_least == nullptr || below(value, *finite_least));
+}
+
 // Element by element, in binary64, which holds each exactly.
 void add_float8(Facts& facts, const Float8& format, std::span<const std::byte> bytes) {
-  std::array<std::uint64_t, 256> codes{};
-  for (const std::byte byte : bytes) ++codes[std::to_integer<std::size_t>(byte)];
-  double most = -kInfinity, least = kInfinity;
-  bool any = false;
+  std::array<std::uint64_t, 256> codes{}, first{};
+  for (std::size_t i = bytes.size(); i-- > 0;) {
+    ++codes[std::to_integer<std::size_t>(bytes[i])];
+    first[std::to_integer<std::size_t>(bytes[i])] = i;
+  }
+  std::map<std::uint64_t, double> in_order;  // of each code that is no NaN, its first
   for (unsigned code = 0; code < codes.size(); ++code) {
     if (codes[code] == 0) continue;
     const mpz_class n = codes[code];
@@ -96,6 +122,8 @@ void add_float8(Facts& facts, const Float8& format, std::span<const std::byte> b
                                               : code == 0x80;
     if (is_nan) {
       facts.nans += codes[code];
+      const auto* earlier = std::get_if<std::uint64_t>(&facts.nan_at);
+      if (earlier == nullptr || first[code] < *earlier) facts.nan_at = first[code];
       continue;
     }
     const bool is_infinite = format.is_ieee && ones;
@@ -116,17 +144,9 @@ void add_float8(Facts& facts, const Float8& format, std::span<const std::byte> b
     if (field == 0 && fraction != 0) facts.subnormals += codes[code];
     note_size(facts, std::fabs(value));
     if (value < 0) facts.negatives += codes[code];
-    const auto below = [](double a, double b) {
-      return a < b || (a == 0 && b == 0 && std::signbit(a) && !std::signbit(b));
-    };
-    if (!any || below(most, value)) most = value;
-    if (!any || below(value, least)) least = value;
-    any = true;
+    in_order[first[code]] = value;
   }
-  if (any) {
-    facts.most = most;
-    facts.least = least;
-  }
+  for (const auto& [index, value] : in_order) note_extremes(facts, value, index);
 }
 
 void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
@@ -134,8 +154,6 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
   const std::size_t size = bytes.size() / std::max<std::uint64_t>(facts.count, 1);
   const std::uint64_t top_exponent = (1u << format.exponent_bits) - 1;
   std::map<int, Bucket> buckets;
-  double most = -kInfinity, least = kInfinity;
-  bool any = false;
   for (std::size_t at = 0; at < bytes.size(); at += size) {
     std::uint64_t bits = 0;
     std::memcpy(&bits, &bytes[at], size);
@@ -144,6 +162,7 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
     const std::uint64_t fraction = bits & ((std::uint64_t{1} << format.fraction_bits) - 1);
     if (field == top_exponent && fraction != 0) {
       ++facts.nans;
+      note_first(facts.nan_at, at / size);
       continue;
     }
     const std::uint64_t significand =
@@ -165,16 +184,7 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
     facts.subnormals += field == 0 && fraction != 0;
     note_size(facts, std::fabs(value));
     facts.negatives += value < 0;
-    const auto below = [](double a, double b) {
-      return a < b || (a == 0 && b == 0 && std::signbit(a) && !std::signbit(b));
-    };
-    if (!any || below(most, value)) most = value;
-    if (!any || below(value, least)) least = value;
-    any = true;
-  }
-  if (any) {
-    facts.most = most;
-    facts.least = least;
+    note_extremes(facts, value, at / size);
   }
   const auto big = [](u128 value) {
     mpz_class result = static_cast<unsigned long>(value >> 64);
@@ -214,12 +224,13 @@ void add_integers(Facts& facts, std::span<const std::byte> bytes, bool is_bool) 
     note_size(facts, std::uint64_t{mpz_class(abs(number)).get_ui()});
     facts.zeros += value == 0;
     facts.negatives += value < 0;
-    if (at == 0 || most < value) most = value;
-    if (at == 0 || value < least) least = value;
+    const std::uint64_t index = at / sizeof(Stored);
+    if (at == 0 || most < value) facts.most_at = index, most = value;
+    if (at == 0 || value < least) facts.least_at = index, least = value;
   }
   if (facts.count != 0) {
-    facts.most = most;
-    facts.least = least;
+    facts.most = facts.finite_most = most;
+    facts.least = facts.finite_least = least;
   }
   facts.sum = sum;
   facts.squares = squares;
@@ -235,6 +246,11 @@ Value farther(const Value& most, const Value& least) {
   if (top == nullptr) return most;
   const mpz_class a = abs(mpz_class(*top)), b = abs(mpz_class(std::get<std::int64_t>(least)));
   return std::uint64_t{mpz_class(a > b ? a : b).get_ui()};
+}
+
+mpq_class number_of(const Value& value) {
+  const auto* real = std::get_if<double>(&value);
+  return real != nullptr ? mpq_class(*real) : mpq_class(static_cast<unsigned long>(std::get<std::uint64_t>(value)));
 }
 
 }  // namespace
@@ -267,6 +283,21 @@ double nearest(const mpq_class& exact, Ieee format) {
   const int to_middle = cmp(exact, scaled(2 * floor + 1, unit - 1));
   if (to_middle > 0 || (to_middle == 0 && mpz_odd_p(floor.get_mpz_t()))) ++floor;
   return assembled(floor, unit, format);
+}
+
+// log2(q) = log(q) / log(2), and log(q) = 2 artanh((q - 1) / (q + 1)) = 2 (z + z^3 / 3 + z^5 / 5 ...).
+mpq_class log2(const mpq_class& number) {
+  constexpr int kBits = 320;
+  const auto log = [](const mpq_class& q) {
+    const mpf_class z(mpq_class((q - 1) / (q + 1)), kBits), square = z * z, least = mpf_class(1, kBits) >> kBits;
+    mpf_class sum(0, kBits);
+    unsigned long i = 1;
+    for (mpf_class power = z; power > least; power *= square, i += 2) sum += power / i;
+    return mpf_class(2 * sum, kBits);
+  };
+  static const mpf_class log_of_2 = log(2);
+  const long whole = exponent_of(number);
+  return mpq_class(mpf_class(whole + log(number * scaled(1, -whole)) / log_of_2, kBits));
 }
 
 double nearest_root(const mpq_class& exact, Ieee format) {
@@ -362,8 +393,27 @@ std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee f
     at(Category::kAbsmax) = facts.nans != 0 ? Value(kNan) : farther(facts.most, facts.least);
     at(Category::kSparsity) = nearest(mpq_class(facts.zeros) / n, format);
   }
-  at(Category::kFiniteCount) = facts.count - facts.nans - facts.positive_infs - facts.negative_infs;
+  const std::uint64_t finite = facts.count - facts.nans - facts.positive_infs - facts.negative_infs;
+  at(Category::kFiniteCount) = finite;
+  at(Category::kFiniteMax) = facts.finite_most;
+  at(Category::kFiniteMin) = facts.finite_least;
+  if (finite != 0) at(Category::kFiniteAvg) = nearest(facts.sum / mpz_class(finite), format);
+  at(Category::kFiniteL2norm) = nearest_root(facts.squares, format);
+  at(Category::kFirstNanIndex) = facts.nan_at;
+  at(Category::kFirstInfIndex) = facts.infinity_at;
+  const auto* nan_at = std::get_if<std::uint64_t>(&facts.nan_at);
+  const auto* infinity_at = std::get_if<std::uint64_t>(&facts.infinity_at);
+  const bool infinity_is_earlier = nan_at == nullptr || (infinity_at != nullptr && *infinity_at < *nan_at);
+  at(Category::kFirstBadIndex) = infinity_is_earlier ? facts.infinity_at : facts.nan_at;
+  at(Category::kArgmax) = facts.nans != 0 ? facts.nan_at : facts.most_at;
+  at(Category::kArgmin) = facts.nans != 0 ? facts.nan_at : facts.least_at;
   at(Category::kAbsmin) = facts.nans != 0 ? Value(kNan) : facts.least_size;
+  if (facts.nans != 0) {
+    at(Category::kDynamicRange) = kNan;
+  } else if (facts.least_size != Value()) {
+    const Value most = farther(facts.most, facts.least);
+    at(Category::kDynamicRange) = infinite ? kInfinity : nearest(log2(number_of(most) / number_of(facts.least_size)), format);
+  }
   at(Category::kSubnormalCount) = facts.subnormals;
   at(Category::kMinusZeroCount) = facts.minus_zeros;
   at(Category::kCount) = facts.count;

@@ -34,6 +34,9 @@ Ieee format_of(tensorstat::Dtype dtype);  // of a float dtype
 double nearest(const mpq_class& exact, Ieee format);
 double nearest_root(const mpq_class& exact, Ieee format);  // of a number that is not negative
 
+// Of a number of 1 and more, to some 320 bits: no less than 2^-66 is rounded right.
+mpq_class log2(const mpq_class& number);
+
 // number * 2^exponent
 mpq_class scaled(const mpz_class& number, long exponent);
 
@@ -43,6 +46,9 @@ struct Facts {
   std::uint64_t subnormals = 0, minus_zeros = 0;
   tensorstat::Value most, least;  // monostate of no elements; ignores NaN
   tensorstat::Value least_size;   // the smallest |x| that is not 0; monostate where there is none
+  tensorstat::Value finite_most, finite_least;  // as most and least; ignores infinities, too
+  // Where each stands first; monostate where there is none.
+  tensorstat::Value nan_at, infinity_at, most_at, least_at;
   mpq_class sum, squares, sizes;  // of the finite elements: of x, of x * x, of |x|
 };
 Facts facts(tensorstat::Dtype dtype, std::span<const std::byte> bytes);

@@ -75,6 +75,18 @@ PyObject* partial_merge(PyObject*, PyObject* arguments) {
   return Py_NewRef(Py_None);
 }
 
+// partial_move_to(partial, first_element)
+PyObject* partial_move_to(PyObject*, PyObject* arguments) {
+  PyObject *capsule = nullptr, *number = nullptr;
+  if (PyArg_ParseTuple(arguments, "OO!", &capsule, &PyLong_Type, &number) == 0) return nullptr;
+  tensorstat_partial* const partial = handle_of<tensorstat_partial>(capsule);
+  if (partial == nullptr) return nullptr;
+  const unsigned long long first_element = PyLong_AsUnsignedLongLong(number);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  if (const tensorstat_code code = tensorstat_partial_move_to(partial, first_element)) return raise(code);
+  return Py_NewRef(Py_None);
+}
+
 // partial_finish(partial, request) -> Statistics
 PyObject* partial_finish(PyObject*, PyObject* arguments) {
   PyObject *capsule = nullptr, *asked_capsule = nullptr;
@@ -123,6 +135,7 @@ PyMethodDef part_functions[] = {
     TENSORSTAT_METHOD(stream_append, "stream_append(stream, piece): its bytes"),
     TENSORSTAT_METHOD(stream_finish, "stream_finish(stream, dtype, elements, request): Statistics"),
     TENSORSTAT_METHOD(partial_merge, "partial_merge(into, other)"),
+    TENSORSTAT_METHOD(partial_move_to, "partial_move_to(partial, first_element)"),
     TENSORSTAT_METHOD(partial_finish, "partial_finish(partial, request): Statistics"),
     TENSORSTAT_METHOD(partial_serialize, "partial_serialize(partial): bytes"),
     TENSORSTAT_METHOD(partial_parse, "partial_parse(bytes): a partial"),

@@ -155,6 +155,12 @@ class Partial:
     def __add__(self, other: "Partial") -> "Partial":
         return Partial(_native.partial_parse(self.serialize()), self._request).merge(other)
 
+    def move_to(self, first_element: int) -> "Partial":
+        """Says that it is of a part whose first element is number `first_element` of the whole tensor, in C order, so
+        that its indices (argmax and the like) are those of the whole; returns itself. Once, before it is merged."""
+        _native.partial_move_to(self._handle, first_element)
+        return self
+
     def finish(self) -> Statistics:
         """The Statistics of all elements so far."""
         return _native.partial_finish(self._handle, self._request)

@@ -20,8 +20,8 @@ def statistic_name(text: str) -> str:
 class Statistics(_native.Measured):
     """What was measured of one tensor.
 
-    A value is an int (counts; max and min of integers), a float (all else), a str (the hexadecimal digits of a digest),
-    or None where there is no value: max, min and avg of an empty tensor.
+    A value is an int (counts and indices; max and min of integers), a float (all else), a str (a digest in hexadecimal),
+    or None where there is no value: max, min, avg and argmax of an empty tensor.
 
         r.nan_count, r["nan count"], r["nan-count"]     one value
         r.to_dict(), r.to_json(), r.to_pandas()         all, by the names of the catalog
