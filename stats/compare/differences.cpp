@@ -6,6 +6,7 @@
 
 #include "stats/compare/course.hpp"
 #include "stats/files/shown.hpp"
+#include "stats/files/text_lines.hpp"
 #include "stats/rows/op_name.hpp"
 
 namespace tensorstat {
@@ -45,23 +46,19 @@ constexpr std::uint32_t kNoPair = UINT32_MAX;
 
 Result<Renames> Renames::parse(std::string_view text) {
   Renames renames;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty() || line.starts_with('#')) continue;
+  Status read = for_each_line(text, [&](std::string_view line) -> Status {
     const std::size_t comma = line.find(',');
     const std::string_view from = line.substr(0, comma), to = comma == line.npos ? "" : line.substr(comma + 1);
-    const auto wrong = [&](const std::string& what) {
-      return Error{Code::kInvalid, "line " + std::to_string(number) + ": \"" + shown(line) + "\" " + what};
-    };
+    const auto wrong = [&](const char* what) { return Error{Code::kInvalid, "\"" + shown(line) + "\" " + what}; };
     if (from.empty() || to.empty() || to.find(',') != to.npos) return wrong("is not NAME_IN_A,NAME_IN_B");
     const bool is_beginning = from.ends_with('*');
     if (is_beginning != to.ends_with('*')) return wrong("has one name with * at its end and one without");
     const std::size_t cut = is_beginning ? 1 : 0;
     renames.lines_.push_back({std::string(from.substr(0, from.size() - cut)), std::string(to.substr(0, to.size() - cut)),
                               is_beginning});
-  }
+    return {};
+  });
+  if (!read) return read.error();
   return renames;
 }
 
