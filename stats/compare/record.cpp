@@ -1,6 +1,7 @@
 #include "stats/compare/record.hpp"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 namespace tensorstat {
@@ -29,6 +30,8 @@ void Record::add(const Row& row, const Place& at) {
   seen.slot = static_cast<std::uint32_t>(std::min<std::uint64_t>(row.identity.slot, UINT32_MAX));
   seen.is_input = row.identity.io == "input";
   seen.iteration = at.iteration;
+  seen.graph = at.graph;
+  seen.position = at.position.value_or(kNoPosition);
   seen.timestamp_us = row.identity.timestamp_us;
   seen.element_count = element_count(row.shape) ? *element_count(row.shape) : 0;
   seen.first_value = values_.size();
@@ -62,6 +65,7 @@ void Record::sort() {
     const Seen &x = rows_[first_rows_[a]], &y = rows_[first_rows_[b]];
     return std::tie(x.iteration, x.timestamp_us) < std::tie(y.iteration, y.timestamp_us);
   });
+  order_graphs(order);
   std::vector<Seen> rows;
   std::vector<std::size_t> first_rows;
   rows.reserve(rows_.size());
@@ -75,6 +79,22 @@ void Record::sort() {
   }
   rows_ = std::move(rows);
   first_rows_ = std::move(first_rows);
+}
+
+void Record::order_graphs(std::vector<std::uint32_t>& order) const {
+  const auto first_row = [&](std::uint32_t run) -> const Seen& { return rows_[first_rows_[run]]; };
+  using Graph = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;  // iteration, rank, graph
+  std::map<Graph, std::vector<std::size_t>> places;                       // in `order`, of runs whose position is known
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Seen& row = first_row(order[i]);
+    if (row.position != kNoPosition) places[{row.iteration, row.rank, row.graph}].push_back(i);
+  }
+  for (const auto& [graph, all] : places) {
+    std::vector<std::uint32_t> runs;
+    for (const std::size_t at : all) runs.push_back(order[at]);
+    std::ranges::stable_sort(runs, {}, [&](std::uint32_t run) { return first_row(run).position; });
+    for (std::size_t i = 0; i < all.size(); ++i) order[all[i]] = runs[i];
+  }
 }
 
 StatisticsView Record::statistics(const Seen& row) const {
