@@ -70,7 +70,8 @@ CLI::App* add_diff_command(CLI::App& app, DiffArguments& arguments) {
                    "Lines of NAME_IN_A,NAME_IN_B for what is named differently; old/*,new/* for beginnings")
       ->type_name("FILE");
   diff->add_option("--rules", arguments.rules,
-                   "msprobe: the table, cells and verdicts of msprobe's compare, as csv; A is its NPU and B its Bench")
+                   "msprobe: the table, cells and verdicts of msprobe's compare, as csv, or with -o FILE.xlsx as a coloured "
+                   "spreadsheet; A is its NPU and B its Bench")
       ->check(CLI::IsMember({"msprobe"}).description(""))
       ->type_name("WHOSE")
       ->excludes("--first", "--all", "--rtol", "--tolerances", "--names");

@@ -2,6 +2,7 @@
 
 #include "stats/cli/arguments.hpp"
 #include "stats/cli/output.hpp"
+#include "stats/cli/xlsx_table.hpp"
 #include "stats/compare/msprobe/table.hpp"
 
 namespace tensorstat::cli {
@@ -13,7 +14,14 @@ int run_msprobe_rules(const DiffArguments& arguments, Console& console) {
     return kNotRead;
   }
   Output output(arguments.output);
-  Status written = msprobe::write_csv(*compared, [&](std::string_view text) { return output.write(text); });
+  const auto write = [&](std::string_view text) { return output.write(text); };
+  Status written;
+  if (arguments.output.ends_with(".xlsx")) {
+    const auto file = xlsx_of(*compared);
+    written = file ? write(*file) : Status(file.error());
+  } else {
+    written = msprobe::write_csv(*compared, write);
+  }
   if (written) written = output.close();
   if (!written) {
     console.say(written.error().message);
