@@ -3,6 +3,8 @@ import json
 import os
 import random
 
+import numpy
+
 NAN, INF = float('nan'), float('inf')
 FLOATS = ['torch.float32', 'torch.float16', 'torch.bfloat16']
 DTYPES = FLOATS + ['torch.float64', 'torch.int64', 'torch.int32', 'torch.bool', 'torch.uint8']
@@ -13,7 +15,7 @@ MODULES = ['Module.layers.0.fc.Linear', 'Module.forward_net.Net', 'Module.gate_u
 
 
 class Pair:
-    """Two dump.json, as Python's dicts; `tensors` says what each file of tensors holds."""
+    """Two dump.json, `a` and `b`, as Python's dicts; in mode "tensor" with `arrays`, by side and name of the file."""
 
     def __init__(self, seed, mode):
         self.random = random.Random(f'{mode} {seed}')
@@ -22,7 +24,8 @@ class Pair:
         self.only_numbers = self.random.random() < 0.25
         self.has_stack = self.random.random() < 0.5
         self.a, self.b = {}, {}
-        self.files = ({}, {})
+        self.arrays = {}
+        self.written_stack = None
         for number in range(self.random.choice([1, 2, 4, 8])):
             self.add_call(number)
         if self.random.random() < 0.2:
@@ -30,6 +33,8 @@ class Pair:
         for side in self.a, self.b:
             if not any(side.values()):
                 side['Torch.kept.0.forward'] = {'input_args': [self.tensor()], 'input_kwargs': {}, 'output': []}
+        if mode == 'tensor':
+            self.add_arrays()
 
     def chance(self, probability):
         return self.random.random() < probability
@@ -158,10 +163,74 @@ class Pair:
             return {name: self.other(each) for name, each in value.items() if self.chance(0.95)}
         return value
 
+    # Arrays: of few bits, so that their sums are exact in binary64 and depend on no BLAS
+
+    def array(self):
+        choose = self.random.choice
+        shape = choose([(), (1,), (3,), (2, 3), (4, 1, 5), (0, 2), (64,)])
+        dtype = choose(['float32', 'float32', 'float16', 'float64', 'int32', 'int8', 'uint8', 'bool', 'int64'])
+        count = int(numpy.prod(shape))
+        values = numpy.array([self.random.randint(-64, 64) for _ in range(count)], 'float64') / 8
+        if self.chance(0.2):
+            values *= choose([0, 1e-3, 4096])
+        if dtype.startswith('u'):
+            values = abs(values)
+        values = values.astype(dtype)
+        if dtype.startswith('float') and self.chance(0.3):
+            for _ in range(min(count, 3)):
+                values[self.random.randrange(count)] = choose([NAN, INF, -INF, 0])
+        return values.reshape(shape)
+
+    def other_array(self, array):
+        array = array.copy()
+        pick, flat = self.random.random(), array.reshape(-1)
+        if pick < 0.08:
+            return self.array()
+        if pick < 0.16:
+            return array.astype(self.random.choice(['float32', 'float64', 'int32']), copy=False) if numpy.isfinite(array.astype(float)).all() else array
+        if pick < 0.2:
+            return array.reshape(array.shape + (1,))
+        for _ in range(self.random.choice([0, 1, 1, len(flat)]) if len(flat) else 0):
+            at = self.random.randrange(len(flat))
+            change = self.random.choice([1, 0.0078125, 2, 1 + 2**-10, -1])
+            with numpy.errstate(all='ignore'):
+                flat[at] = flat[at] * change if self.chance(0.6) else 1 if self.chance(0.9) else 0
+        return flat.reshape(array.shape)
+
+    def add_arrays(self):
+        def visit(tree, other, path):
+            """Gives each tensor of `tree` a file; the tensors of `other` in the same places a similar one."""
+            if isinstance(tree, list):
+                for i, each in enumerate(tree):
+                    partner = other[i] if isinstance(other, list) and i < len(other) else None
+                    visit(each, partner, path if 'parameters_grad' in path else f'{path}.{i}')
+            elif isinstance(tree, dict) and 'shape' in tree:
+                array = self.array()
+                for side, leaf, content in ('a', tree, array), ('b', other, self.other_array(array)):
+                    if not isinstance(leaf, dict) or 'shape' not in leaf or 'data_name' in leaf or self.chance(0.05):
+                        continue
+                    leaf['data_name'] = path + '.npy'
+                    self.arrays[side, path + '.npy'] = content
+            elif isinstance(tree, dict) and 'class_type' not in tree:
+                for name, each in tree.items():
+                    visit(each, other.get(name) if isinstance(other, dict) else None, f'{path}.{name}')
+
+        # Leaves of the two sides may be one object: they part here.
+        self.a, self.b = json.loads(json.dumps(self.a)), json.loads(json.dumps(self.b))
+        words = {'input_args': 'input', 'input_kwargs': 'input'}
+        for first, second in (self.a, self.b), (self.b, {}):
+            for key, call in first.items():
+                for name, member in call.items():
+                    if isinstance(member, (dict, list)):
+                        path = f'{key}.{name}' if 'parameters_grad' in key else f'{key}.{words.get(name, name)}'
+                        visit(member, second.get(key, {}).get(name), path)
+
     # Files
 
     def dump(self, side):
-        return {'task': 'statistics', 'level': 'mix', 'framework': 'pytorch', 'dump_data_dir': None, 'data': side}
+        is_tensor = self.mode == 'tensor'
+        return {'task': 'tensor' if is_tensor else 'statistics', 'level': 'mix',
+                'framework': 'mindspore' if is_tensor else 'pytorch', 'dump_data_dir': None, 'data': side}
 
     def stack(self):
         lines = ['File /net/model.py, line 3, in forward, \n y = self.conv(x)', "File /it's here.py, line 1, in \"f\", \n f(1, 2)"]
@@ -175,6 +244,11 @@ class Pair:
             os.makedirs(f'{folder}/{name}', exist_ok=True)
             with open(f'{folder}/{name}/dump.json', 'w', encoding='utf-8') as file:
                 json.dump(self.dump(side), file, indent=1)
+        self.written_stack = self.stack() if self.has_stack else None
         if self.has_stack:
             with open(f'{folder}/a/stack.json', 'w', encoding='utf-8') as file:
-                json.dump(self.stack(), file, indent=1)
+                json.dump(self.written_stack, file, indent=1)
+        for side in 'ab' if self.mode == 'tensor' else '':
+            os.makedirs(f'{folder}/{side}/dump_tensor_data', exist_ok=True)
+        for (side, name), array in self.arrays.items():
+            numpy.save(f'{folder}/{side}/dump_tensor_data/{name}', array)

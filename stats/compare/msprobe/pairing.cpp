@@ -32,24 +32,38 @@ bool may_pair(const std::string& npu, const std::string& bench, bool is_cross_fr
   });
 }
 
-void become_float(PythonValue& value) { value = as_double(value); }
+struct Held {
+  bool are_numbers = true, has_float = false;
+};
+
+// Of a column, or of its rows that `counts` picks: where all are numbers and one is a float, all become floats.
+template <typename Counts>
+Held settle_column(std::vector<ComparedRow>& rows, Statistics ComparedRow::* side, std::size_t column, const Counts& counts) {
+  Held held;
+  for (const ComparedRow& row : rows) {
+    if (!counts(row)) continue;
+    const PythonValue& value = (row.*side)[column];
+    held.are_numbers &= is_int(value) || is_float(value);
+    held.has_float |= is_float(value);
+  }
+  if (!held.are_numbers || !held.has_float) return held;
+  for (ComparedRow& row : rows) {
+    if (counts(row)) (row.*side)[column] = as_double((row.*side)[column]);
+  }
+  return held;
+}
 
 void settle_side(std::vector<ComparedRow>& rows, Statistics ComparedRow::* side) {
-  bool all_are_numbers = true, any_is_float = false;
+  Held all;
   for (std::size_t i = 0; i < kStatisticCount; ++i) {
-    bool are_numbers = true, has_float = false;
-    for (const ComparedRow& row : rows) {
-      const PythonValue& value = (row.*side)[i];
-      are_numbers &= is_int(value) || is_float(value);
-      has_float |= is_float(value);
-    }
-    all_are_numbers &= are_numbers;
-    any_is_float |= has_float;
-    if (!are_numbers || !has_float) continue;
-    for (ComparedRow& row : rows) become_float((row.*side)[i]);
+    const Held held = settle_column(rows, side, i, [](const ComparedRow&) { return true; });
+    all.are_numbers &= held.are_numbers;
+    all.has_float |= held.has_float;
   }
-  if (!all_are_numbers || !any_is_float) return;
-  for (ComparedRow& row : rows) std::ranges::for_each(row.*side, become_float);
+  if (!all.are_numbers || !all.has_float) return;
+  for (ComparedRow& row : rows) {
+    for (PythonValue& value : row.*side) value = as_double(value);
+  }
 }
 
 }  // namespace
@@ -89,6 +103,9 @@ void pair_items(Comparison& comparison) {
 void settle_types(std::vector<ComparedRow>& rows) {
   settle_side(rows, &ComparedRow::npu_statistics);
   settle_side(rows, &ComparedRow::bench_statistics);
+  for (std::size_t i = 0; i < kStatisticCount; ++i) {
+    settle_column(rows, &ComparedRow::npu_statistics, i, [](const ComparedRow& row) { return row.bench == nullptr; });
+  }
 }
 
 }  // namespace tensorstat::msprobe

@@ -12,7 +12,8 @@ namespace tensorstat::msprobe {
 void pair_items(Comparison& comparison);
 
 // Brings the statistics of the rows to the types that a table of pandas has: where a column holds ints and floats, all
-// become floats, and where all four columns of a side are numbers, one float makes all of them floats.
+// become floats, and where all four columns of a side are numbers, one float makes all of them floats. The rows without
+// a partner are a table of their own, too.
 void settle_types(std::vector<ComparedRow>& rows);
 
 }  // namespace tensorstat::msprobe
