@@ -16,11 +16,11 @@ struct Key {
   std::uint32_t name;  // of texts that both records share
   std::uint32_t rank;
   std::uint64_t iteration;
+  bool is_output;
   std::uint32_t slot;
-  bool is_input;
   std::uint32_t row;
 
-  auto what() const { return std::tie(name, rank, iteration, slot, is_input); }
+  auto what() const { return std::tie(name, rank, iteration, is_output, slot); }
 };
 
 std::vector<Key> keys_of(const Record& record, const Renames* renames, Texts& shared) {
@@ -34,9 +34,10 @@ std::vector<Key> keys_of(const Record& record, const Renames* renames, Texts& sh
       const std::string& own = record.texts()[row.name];
       name = shared.id(escaped_op_name(renames ? renames->of(own) : own));
     }
-    keys.push_back({name, row.rank, row.iteration, row.slot, row.is_input, i});
+    keys.push_back({name, row.rank, row.iteration, !row.is_input, row.slot, i});
   }
-  std::ranges::stable_sort(keys, [](const Key& a, const Key& b) { return a.what() < b.what(); });
+  const auto is_before = [](const Key& a, const Key& b) { return a.what() < b.what(); };
+  if (!std::ranges::is_sorted(keys, is_before)) std::ranges::stable_sort(keys, is_before);
   return keys;
 }
 
@@ -86,7 +87,7 @@ Differences compare(const Record& a, const Record& b, const Renames& renames, co
       found.pairs.push_back({(in_a++)->row, (in_b++)->row, {}});
     }
   }
-  std::ranges::sort(found.pairs, {}, &Pair::in_a);
+  if (!std::ranges::is_sorted(found.pairs, {}, &Pair::in_a)) std::ranges::sort(found.pairs, {}, &Pair::in_a);
   std::ranges::sort(found.only_a);
   std::ranges::sort(found.only_b);
   for (Pair& pair : found.pairs) {

@@ -87,6 +87,7 @@ class Record {
   std::vector<Seen> rows_;
   std::vector<Value> values_;
   std::vector<std::size_t> first_rows_;  // of the runs
+  Shape last_shape_;                     // that was added
 };
 
 }  // namespace tensorstat
