@@ -256,7 +256,7 @@ TEST(MsprobeRules, EndWith1WhereARowIsNoPassOrHasNoPartner) {
   EXPECT_EQ(run(folder, "diff a none --rules msprobe").exit, 1);
   EXPECT_EQ(run(folder, "diff a b --rules msprobe -o out.csv").exit, 0);
   EXPECT_EQ(content_of(folder / "out.csv"), ran.out);
-  EXPECT_EQ(run(folder, "diff a b --rules msprobe --first").exit, 2);
+  EXPECT_EQ(run(folder, "diff a b --rules msprobe --format json").exit, 2);
   EXPECT_EQ(run(folder, "diff a b --rules other").exit, 2);
 }
 

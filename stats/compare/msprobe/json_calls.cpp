@@ -26,6 +26,7 @@ class Reader : public nlohmann::json_sax<Json> {
     if (!bytes_.fault()) return bytes_.fault();
     if (bytes_.is_too_long()) return failure("a text or a number longer than 16 MiB");
     if (!is_parsed) return failure(syntax_.empty() ? "it is no JSON" : syntax_);
+    if (!bytes_.at_end()) return failure("a NUL byte");
     return {};
   }
 
