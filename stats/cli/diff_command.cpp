@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "stats/cli/arguments.hpp"
+#include "stats/cli/msprobe_rules.hpp"
 #include "stats/cli/output.hpp"
 #include "stats/cli/report_diff.hpp"
 #include "stats/compare/comparison_json.hpp"
@@ -69,14 +70,21 @@ CLI::App* add_diff_command(CLI::App& app, DiffArguments& arguments) {
                    "Lines of NAME_IN_A,NAME_IN_B for what is named differently; old/*,new/* for beginnings")
       ->type_name("FILE");
   add_common_options(*diff, arguments.is_json, arguments.output);
+  diff->add_option("--rules", arguments.rules,
+                   "msprobe: the table, cells and verdicts of msprobe's compare, as csv, or with -o FILE.xlsx as a coloured "
+                   "spreadsheet; A is its NPU and B its Bench")
+      ->check(CLI::IsMember({"msprobe"}).description(""))
+      ->type_name("WHOSE")
+      ->excludes("--first", "--all", "--rtol", "--tolerances", "--names", "--format");
   diff->footer(
       "Examples:\n"
       "  tensorstat diff npu/rank_0 gpu/rank_0 --first        which operator was the first to differ\n"
       "  tensorstat diff old.safetensors new.safetensors      which weights changed\n"
+      "  tensorstat diff npu/dump.json gpu/dump.json --rules msprobe -o compare_result.csv\n"
       "  tensorstat diff a b --rtol 1e-3 --format json | jq '.pairs[] | select(.verdict == \"different\").a'\n\n"
       "What cannot be judged is different: another shape or dtype, no statistic that both have, a value that only one "
-      "has. NaN equals NaN.\n\nExit status: 0 nothing differs and nothing is without a partner; 1 something does; 2 "
-      "wrong usage; 3 some input could not be read; 5 the result could not be written.");
+      "has. NaN equals NaN.\n\nExit status: 0 nothing differs and nothing is without a partner; 1 something does, by "
+      "msprobe's rules a row that is no pass; 2 wrong usage; 3 some input could not be read; 5 the result could not be written.");
   return diff;
 }
 
@@ -98,6 +106,7 @@ CLI::App* add_origin_command(CLI::App& app, OriginArguments& arguments) {
 }
 
 int run_diff(const DiffArguments& arguments, const MeterOptions& meter, Console& console) {
+  if (!arguments.rules.empty()) return run_msprobe_rules(arguments, console);
   DiffOptions options = arguments.options;
   options.meter = meter;
   for (const auto& [path, text] : {std::pair{&arguments.tolerances, &options.tolerances},

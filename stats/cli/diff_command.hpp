@@ -14,6 +14,7 @@ struct DiffArguments {
   DiffOptions options;             // but for the texts of
   std::string tolerances, names;   // these files
   bool all = false, is_json = false;
+  std::string rules;   // "msprobe", or empty: our own
   std::string output;  // empty: stdout
 };
 

@@ -116,6 +116,7 @@ std::string text_of(const Record& record, const Origin& origin) {
   };
   add(origin.entered, "came in", true);
   add(origin.producers, "produced", true);
+  add(origin.turned, "turned Inf into NaN", true);
   add(origin.propagators, "passed on", false);
   const std::uint32_t runs = record.run_count();
   text += std::to_string(runs) + " runs of operators, " + std::to_string(origin.producers.size()) +

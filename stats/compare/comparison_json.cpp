@@ -113,7 +113,7 @@ std::string json_of(const Record& record, const Origin& origin) {
   const auto with_past = [&](const Source& from) { return source(from, true); };
   const auto alone = [&](const Source& from) { return source(from, false); };
   return "{\"schema_version\":1,\"producers\":" + array_of(origin.producers, with_past) +
-         ",\"entered\":" + array_of(origin.entered, with_past) +
+         ",\"entered\":" + array_of(origin.entered, with_past) + ",\"turned\":" + array_of(origin.turned, with_past) +
          ",\"propagators\":" + array_of(origin.propagators, alone) + "}\n";
 }
 

@@ -18,7 +18,7 @@ std::string label_of(const Record& record, const Seen& row);
 std::string json_of(const Compared& compared);
 
 // {schema_version, producers: [{op_type, op_name, rank, iteration, io, slot, nan, inf, before: [...], inputs: [...]}],
-// entered: [...], propagators: [...]}. nan and inf are counts; null where NaN or Inf is there and was not counted.
+// entered: [...], turned: [...], propagators: [...]}. Those before propagators are all of one form. nan and inf are counts; null where NaN or Inf is there and was not counted.
 std::string json_of(const Record& record, const Origin& origin);
 
 }  // namespace tensorstat

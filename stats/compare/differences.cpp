@@ -6,6 +6,7 @@
 
 #include "stats/compare/course.hpp"
 #include "stats/files/shown.hpp"
+#include "stats/files/text_lines.hpp"
 #include "stats/rows/op_name.hpp"
 
 namespace tensorstat {
@@ -15,11 +16,11 @@ struct Key {
   std::uint32_t name;  // of texts that both records share
   std::uint32_t rank;
   std::uint64_t iteration;
+  bool is_output;
   std::uint32_t slot;
-  bool is_input;
   std::uint32_t row;
 
-  auto what() const { return std::tie(name, rank, iteration, slot, is_input); }
+  auto what() const { return std::tie(name, rank, iteration, is_output, slot); }
 };
 
 std::vector<Key> keys_of(const Record& record, const Renames* renames, Texts& shared) {
@@ -33,9 +34,10 @@ std::vector<Key> keys_of(const Record& record, const Renames* renames, Texts& sh
       const std::string& own = record.texts()[row.name];
       name = shared.id(escaped_op_name(renames ? renames->of(own) : own));
     }
-    keys.push_back({name, row.rank, row.iteration, row.slot, row.is_input, i});
+    keys.push_back({name, row.rank, row.iteration, !row.is_input, row.slot, i});
   }
-  std::ranges::stable_sort(keys, [](const Key& a, const Key& b) { return a.what() < b.what(); });
+  const auto is_before = [](const Key& a, const Key& b) { return a.what() < b.what(); };
+  if (!std::ranges::is_sorted(keys, is_before)) std::ranges::stable_sort(keys, is_before);
   return keys;
 }
 
@@ -45,23 +47,19 @@ constexpr std::uint32_t kNoPair = UINT32_MAX;
 
 Result<Renames> Renames::parse(std::string_view text) {
   Renames renames;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty() || line.starts_with('#')) continue;
+  Status read = for_each_line(text, [&](std::string_view line) -> Status {
     const std::size_t comma = line.find(',');
     const std::string_view from = line.substr(0, comma), to = comma == line.npos ? "" : line.substr(comma + 1);
-    const auto wrong = [&](const std::string& what) {
-      return Error{Code::kInvalid, "line " + std::to_string(number) + ": \"" + shown(line) + "\" " + what};
-    };
+    const auto wrong = [&](const char* what) { return Error{Code::kInvalid, "\"" + shown(line) + "\" " + what}; };
     if (from.empty() || to.empty() || to.find(',') != to.npos) return wrong("is not NAME_IN_A,NAME_IN_B");
     const bool is_beginning = from.ends_with('*');
     if (is_beginning != to.ends_with('*')) return wrong("has one name with * at its end and one without");
     const std::size_t cut = is_beginning ? 1 : 0;
     renames.lines_.push_back({std::string(from.substr(0, from.size() - cut)), std::string(to.substr(0, to.size() - cut)),
                               is_beginning});
-  }
+    return {};
+  });
+  if (!read) return read.error();
   return renames;
 }
 
@@ -89,7 +87,7 @@ Differences compare(const Record& a, const Record& b, const Renames& renames, co
       found.pairs.push_back({(in_a++)->row, (in_b++)->row, {}});
     }
   }
-  std::ranges::sort(found.pairs, {}, &Pair::in_a);
+  if (!std::ranges::is_sorted(found.pairs, {}, &Pair::in_a)) std::ranges::sort(found.pairs, {}, &Pair::in_a);
   std::ranges::sort(found.only_a);
   std::ranges::sort(found.only_b);
   for (Pair& pair : found.pairs) {

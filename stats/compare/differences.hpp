@@ -17,7 +17,7 @@ namespace tensorstat {
 class Renames {
  public:
   // A line each: NAME_IN_A,NAME_IN_B. Where both end in *, what stands before it is replaced at the beginning of every
-  // name. The first line that fits counts. # begins a comment.
+  // name. The first line that fits counts. A # at the beginning of a line, or after a blank, begins a comment.
   static Result<Renames> parse(std::string_view text);
 
   std::string of(std::string_view name_in_a) const;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "stats/files/shown.hpp"
+#include "stats/files/text_lines.hpp"
 
 namespace tensorstat {
 namespace {
@@ -74,7 +75,7 @@ std::string both(const char* what, const std::string& a, const std::string& b) {
 }
 
 // A word of a line: its name and its number.
-Status take_word(std::string_view word, Tolerance& tolerance) {
+Status set_bound(std::string_view word, Tolerance& tolerance) {
   const auto number_after = [&](std::string_view name, double& number) {
     if (!word.starts_with(name)) return false;
     const std::string_view digits = word.substr(name.size());
@@ -113,30 +114,18 @@ Tolerance default_tolerance(std::string_view dtype) {
 Result<Tolerances> Tolerances::parse(std::string_view text) {
   constexpr std::size_t kMostLines = 10'000;
   Tolerances tolerances;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    line = line.substr(0, line.find('#'));
-    std::vector<std::string_view> words;
-    while (true) {
-      line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
-      if (line.empty()) break;
-      words.push_back(line.substr(0, line.find_first_of(" \t\r")));
-      line.remove_prefix(words.back().size());
+  Status read = for_each_line(text, [&](std::string_view line) -> Status {
+    if (tolerances.lines_.size() == kMostLines) return Error{Code::kInvalid, "there are more than 10,000 patterns"};
+    auto pattern = Pattern::compile(take_word(line));
+    if (!pattern) return Error{Code::kInvalid, pattern.error().message};
+    Tolerance tolerance;
+    for (std::string_view word = take_word(line); !word.empty(); word = take_word(line)) {
+      if (Status set = set_bound(word, tolerance); !set) return set;
     }
-    if (words.empty()) continue;
-    const auto wrong = [&](const std::string& what) {
-      return Error{Code::kInvalid, "line " + std::to_string(number) + ": " + what};
-    };
-    if (tolerances.lines_.size() == kMostLines) return wrong("there are more than 10,000 patterns");
-    auto pattern = Pattern::compile(words[0]);
-    if (!pattern) return wrong(pattern.error().message);
-    Line read{*std::move(pattern), {}};
-    for (const std::string_view word : std::span(words).subspan(1)) {
-      if (Status taken = take_word(word, read.tolerance); !taken) return wrong(taken.error().message);
-    }
-    tolerances.lines_.push_back(std::move(read));
-  }
+    tolerances.lines_.push_back({*std::move(pattern), tolerance});
+    return {};
+  });
+  if (!read) return read.error();
   return tolerances;
 }
 

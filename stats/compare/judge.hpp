@@ -27,7 +27,8 @@ struct Tolerance {
 Tolerance default_tolerance(std::string_view dtype);
 
 // A file of tolerances, a line each: NAME_PATTERN rtol=1e-3 atol=1e-6 dtype=any. The pattern is a regular expression
-// for the whole name; the first line that matches counts, and what it does not say is 0. # begins a comment.
+// for the whole name; the first line that matches counts, and what it does not say is 0. A # at the
+// beginning of a line, or after a blank, begins a comment.
 class Tolerances {
  public:
   static Result<Tolerances> parse(std::string_view text);

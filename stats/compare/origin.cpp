@@ -4,34 +4,55 @@
 
 namespace tensorstat {
 
-Origin origin_of(const Record& record, bool nan_only) {
-  const auto specials = [&](const Seen& row) {
-    Specials found = specials_of(record.statistics(row));
-    if (nan_only) found.inf = 0;
+namespace {
+
+// What a search takes for a fault in a row.
+class Search {
+ public:
+  Search(const Record& record, bool nan_only) : record_(record), nan_only_(nan_only) {}
+
+  std::vector<Role> roles() const {
+    return roles_of(record_, [&](const Seen& row) -> Marked { return {fault_of(row).any(), content_of(record_.statistics(row))}; });
+  }
+
+  // The first input or output of a run that has it.
+  void add_first(std::uint32_t run, bool of_inputs, std::vector<Source>& to) const {
+    for (const Seen& row : record_.run(run)) {
+      const Specials found = fault_of(row);
+      if (row.is_input != of_inputs || !found.any()) continue;
+      to.push_back({run, static_cast<std::uint32_t>(&row - record_.rows().data()), found});
+      return;
+    }
+  }
+
+ private:
+  Specials fault_of(const Seen& row) const {
+    Specials found = specials_of(record_.statistics(row));
+    if (nan_only_) found.inf = 0;
     return found;
-  };
-  const auto roles = roles_of(record, [&](const Seen& row) -> Marked {
-    return {specials(row).any(), content_of(record.statistics(row))};
-  });
+  }
+
+  const Record& record_;
+  const bool nan_only_;
+};
+
+}  // namespace
+
+Origin origin_of(const Record& record, bool nan_only) {
+  const Search any(record, nan_only), nan(record, true);
+  const auto roles = any.roles();
+  const auto nan_roles = nan_only ? roles : nan.roles();
   Origin origin;
   for (std::uint32_t run = 0; run < record.run_count(); ++run) {
     const Role role = roles[run];
     if (role == Role::kClean || role == Role::kEnds) continue;
     // An operator that got it from outside and passes it on is both.
-    const auto add = [&](std::vector<Source>& to, bool of_inputs) {
-      for (const Seen& row : record.run(run)) {
-        const Specials found = specials(row);
-        if (row.is_input != of_inputs || !found.any()) continue;
-        to.push_back({run, static_cast<std::uint32_t>(&row - record.rows().data()), found});
-        return;
-      }
-    };
-    if (role == Role::kEnters) add(origin.entered, true);
-    add(role == Role::kBegins ? origin.producers : origin.propagators, false);
+    if (role == Role::kEnters) any.add_first(run, true, origin.entered);
+    any.add_first(run, false, role == Role::kBegins ? origin.producers : origin.propagators);
+    if (role != Role::kBegins && nan_roles[run] == Role::kBegins) nan.add_first(run, false, origin.turned);
   }
   return origin;
 }
-
 
 std::vector<std::uint32_t> runs_before(const Record& record, std::uint32_t run) {
   constexpr std::size_t kMostBefore = 20;

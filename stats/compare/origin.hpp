@@ -20,6 +20,8 @@ struct Origin {
   std::vector<Source> producers;    // an output holds NaN or Inf, and no input does
   std::vector<Source> entered;      // the first input of a rank that holds it, where no output before does
   std::vector<Source> propagators;  // an input holds it, and an output
+  // Those of them that no NaN came to from any rank, and whose outputs hold NaN: Inf - Inf, 0 * Inf, Inf / Inf.
+  std::vector<Source> turned;
 };
 
 // `nan_only`: Inf is no fault, as where masks are made of it.

@@ -1,6 +1,7 @@
 #include "stats/compare/record.hpp"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 namespace tensorstat {
@@ -19,18 +20,30 @@ std::uint32_t Texts::id(std::string_view text) {
 
 void Record::add(const Row& row, const Place& at) {
   Seen seen;
-  seen.op_type = texts_.id(row.identity.op_type);
-  seen.name = texts_.id(at.name);
-  seen.file = texts_.id(at.file);
-  seen.tensor = texts_.id(at.tensor);
-  seen.dtype = texts_.id(row.data_type);
-  seen.shape = texts_.id(to_string(row.shape));
+  // Most of what a row says, the row before it said, too.
+  const auto id_of = [&](std::string_view text, std::uint32_t Seen::* member) {
+    return !rows_.empty() && texts_[rows_.back().*member] == text ? rows_.back().*member : texts_.id(text);
+  };
+  seen.op_type = id_of(row.identity.op_type, &Seen::op_type);
+  seen.name = id_of(at.name, &Seen::name);
+  seen.file = id_of(at.file, &Seen::file);
+  seen.tensor = id_of(at.tensor, &Seen::tensor);
+  seen.dtype = id_of(row.data_type, &Seen::dtype);
+  if (rows_.empty() || row.shape != last_shape_) {
+    seen.shape = texts_.id(to_string(row.shape));
+    last_shape_ = row.shape;
+  } else {
+    seen.shape = rows_.back().shape;
+  }
   seen.rank = at.rank;
   seen.slot = static_cast<std::uint32_t>(std::min<std::uint64_t>(row.identity.slot, UINT32_MAX));
   seen.is_input = row.identity.io == "input";
   seen.iteration = at.iteration;
+  seen.graph = at.graph;
+  seen.position = at.position.value_or(kNoPosition);
   seen.timestamp_us = row.identity.timestamp_us;
-  seen.element_count = element_count(row.shape) ? *element_count(row.shape) : 0;
+  const auto count = element_count(row.shape);
+  seen.element_count = count ? *count : 0;
   seen.first_value = values_.size();
 
   // Rows that come one after another nearly always have the same categories.
@@ -58,10 +71,13 @@ void Record::add(const Row& row, const Place& at) {
 void Record::sort() {
   std::vector<std::uint32_t> order(run_count());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+  const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
     const Seen &x = rows_[first_rows_[a]], &y = rows_[first_rows_[b]];
     return std::tie(x.iteration, x.timestamp_us) < std::tie(y.iteration, y.timestamp_us);
-  });
+  };
+  if (!std::ranges::is_sorted(order, is_before)) std::ranges::stable_sort(order, is_before);
+  order_graphs(order);
+  if (std::ranges::is_sorted(order)) return;
   std::vector<Seen> rows;
   std::vector<std::size_t> first_rows;
   rows.reserve(rows_.size());
@@ -75,6 +91,22 @@ void Record::sort() {
   }
   rows_ = std::move(rows);
   first_rows_ = std::move(first_rows);
+}
+
+void Record::order_graphs(std::vector<std::uint32_t>& order) const {
+  const auto first_row = [&](std::uint32_t run) -> const Seen& { return rows_[first_rows_[run]]; };
+  using Graph = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;  // iteration, rank, graph
+  std::map<Graph, std::vector<std::size_t>> places;                       // in `order`, of runs whose position is known
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Seen& row = first_row(order[i]);
+    if (row.position != kNoPosition) places[{row.iteration, row.rank, row.graph}].push_back(i);
+  }
+  for (const auto& [graph, all] : places) {
+    std::vector<std::uint32_t> runs;
+    for (const std::size_t at : all) runs.push_back(order[at]);
+    std::ranges::stable_sort(runs, {}, [&](std::uint32_t run) { return first_row(run).position; });
+    for (std::size_t i = 0; i < all.size(); ++i) order[all[i]] = runs[i];
+  }
 }
 
 StatisticsView Record::statistics(const Seen& row) const {

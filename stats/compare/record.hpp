@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,8 @@ class Texts {
   std::unordered_map<std::string_view, std::uint32_t> ids_;
 };
 
+inline constexpr std::uint32_t kNoPosition = UINT32_MAX;
+
 // One row: a tensor of one run of an operator. The numbers that are not explained are of the record's texts.
 struct Seen {
   std::uint32_t op_type = 0, name = 0, dtype = 0, shape = 0;
@@ -40,6 +43,7 @@ struct Seen {
   std::uint32_t rank = 0, slot = 0;
   std::uint32_t run = 0;  // rows of one run of an operator have one number, and stand one after another
   bool is_input = false;
+  std::uint32_t graph = 0, position = kNoPosition;  // in the order of the graph, where that is known
   std::uint64_t iteration = 0, timestamp_us = 0;
   std::uint64_t element_count = 0;
   std::uint64_t first_value = 0;  // of the record's values
@@ -54,6 +58,8 @@ class Record {
     std::string_view tensor = {};  // its name there, where the file is a container
     std::uint32_t rank = 0;
     std::uint64_t iteration = 0;
+    std::uint32_t graph = 0;
+    std::optional<std::uint32_t> position = {};  // of the operator, in the order in which its graph is executed
   };
 
   // Adds what a row says. It belongs to the run of the row before it where operator, rank and iteration are the same,
@@ -61,7 +67,8 @@ class Record {
   void add(const Row& row, const Place& place);
 
   // Brings the runs into the order of execution: by iteration, then by the time of their first row; those of one time
-  // stay as they were added. Numbers the runs anew.
+  // stay as they were added. Where a graph of a rank says its own order, its runs are exchanged among each other until
+  // they are in that. Numbers the runs anew.
   void sort();
 
   const std::vector<Seen>& rows() const { return rows_; }
@@ -73,11 +80,14 @@ class Record {
   std::uint32_t run_count() const { return static_cast<std::uint32_t>(first_rows_.size()); }
 
  private:
+  void order_graphs(std::vector<std::uint32_t>& order) const;
+
   Texts texts_;
   std::vector<Categories> categories_;
   std::vector<Seen> rows_;
   std::vector<Value> values_;
   std::vector<std::size_t> first_rows_;  // of the runs
+  Shape last_shape_;                     // that was added
 };
 
 }  // namespace tensorstat

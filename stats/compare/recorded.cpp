@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "stats/compare/execution_order.hpp"
 #include "stats/dump/dump_place.hpp"
 #include "stats/dump/row_files.hpp"
 #include "stats/dump/survey.hpp"
@@ -20,13 +21,16 @@ std::uint64_t number_or(const Identity& who, std::string_view column, std::uint6
   return number ? *number : otherwise;
 }
 
-Status add_rows(const std::string& path, Record& record) {
+Status add_rows(const std::string& path, ExecutionOrders& orders, Record& record) {
   const DumpPlace place = place_of_file(path);
+  const ExecutionOrder* order = orders.of_file(path);
   const auto read = read_rows_of_file(path, [&](Row&& row) -> Status {
     const Identity& who = row.identity;
     record.add(row, {.name = who.op_name,
                      .rank = static_cast<std::uint32_t>(number_or(who, "rank", place.rank)),
-                     .iteration = number_or(who, "iteration", place.iteration)});
+                     .iteration = number_or(who, "iteration", place.iteration),
+                     .graph = place.graph,
+                     .position = order ? order->place_of(who.op_name) : std::nullopt});
     return {};
   });
   return read ? Status() : read.error();
@@ -38,7 +42,7 @@ const Categories kOfTensors = {Category::kMax,         Category::kMin,      Cate
                                Category::kPositiveInfCount, Category::kZeroCount, Category::kMd5};
 
 void measure_tensors(const std::string& root, const std::vector<std::string>& files, const MeterOptions& options,
-                     const ReadListener& told, Recorded& read) {
+                     const ReadListener& told, ExecutionOrders& orders, Recorded& read) {
   Meter meter(options);
   Survey::Listener listener;
   listener.measured = [&](Entry&& entry) {
@@ -49,11 +53,14 @@ void measure_tensors(const std::string& root, const std::vector<std::string>& fi
       const std::string below = entry.path == root ? "" : fs::path(entry.path).lexically_relative(root).string();
       name = below + (entry.tensor && !below.empty() ? "::" : "") + entry.tensor.value_or("");
     }
+    const ExecutionOrder* order = is_dumped ? orders.of_file(entry.path) : nullptr;
     read.record.add(entry.row, {.name = name,
                                 .file = entry.path,
                                 .tensor = entry.tensor.value_or(""),
                                 .rank = static_cast<std::uint32_t>(number_or(who, "rank", 0)),
-                                .iteration = is_dumped ? number_or(who, "iteration", 0) : 0});
+                                .iteration = is_dumped ? number_or(who, "iteration", 0) : 0,
+                                .graph = static_cast<std::uint32_t>(number_or(who, "graph", 0)),
+                                .position = order ? order->place_of(who.op_name) : std::nullopt});
   };
   const auto complain = [&](const std::string& what) {
     told.failed(what);
@@ -73,6 +80,7 @@ void measure_tensors(const std::string& root, const std::vector<std::string>& fi
 
 Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, const ReadListener& listener) {
   Recorded read;
+  ExecutionOrders orders;
   std::error_code ignored;
   std::vector<std::string> files;
   std::vector<Error> faults;
@@ -84,7 +92,7 @@ Result<Recorded> read_recorded(const std::string& path, const MeterOptions& mete
   }
   if (!files.empty()) {
     for (const std::string& file : files) {
-      if (Status added = add_rows(file, read.record); !added) faults.push_back(added.error());
+      if (Status added = add_rows(file, orders, read.record); !added) faults.push_back(added.error());
     }
   } else {
     if (is_folder) {
@@ -92,8 +100,9 @@ Result<Recorded> read_recorded(const std::string& path, const MeterOptions& mete
     } else {
       files.push_back(path);
     }
-    measure_tensors(path, files, meter, listener, read);
+    measure_tensors(path, files, meter, listener, orders, read);
   }
+  faults.insert(faults.end(), orders.faults().begin(), orders.faults().end());
   for (const Error& fault : faults) listener.failed(fault.message);
   read.is_whole = read.is_whole && faults.empty();
   if (read.record.rows().empty()) {

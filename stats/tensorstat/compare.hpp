@@ -50,9 +50,10 @@ struct OriginOptions {
 struct OriginAnswer {
   bool is_clean = true;  // there is neither NaN nor Inf
   // {schema_version, producers: [{op_type, op_name, rank, iteration, io, slot, nan, inf, before: [...], inputs: [...]}],
-  // entered: [...], propagators: [...]}: operators whose outputs hold NaN or Inf where no input does; the first input of
-  // a rank that does, where no output before it did; operators that pass it on. nan and inf are counts, null where it is
-  // there and was not counted.
+  // entered: [...], turned: [...], propagators: [...]}: operators whose outputs hold NaN or Inf where no input does; the
+  // first input of a rank that does, where no output before it did; operators that were given Inf and no NaN, and made
+  // NaN of it (they are propagators, too); operators that pass it on. nan and inf are counts, null where it is there and
+  // was not counted. `turned` has nan alone counted.
   std::string json;
   std::vector<std::string> faults;  // as in DiffAnswer
 };

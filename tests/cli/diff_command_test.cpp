@@ -66,6 +66,29 @@ TEST(DiffCommand, FindsTheFirstOperatorToDiffer) {
       "output 0 (rank 0, iteration 7)\n")) << text.out;
 }
 
+TEST(DiffCommand, GoesByTheOrderOfExecutionThatTheDumpSays) {
+  ScratchFolder folder;
+  put(folder, "a/rank_0/net/0/7/statistic.csv", dump({"1", "9", "1", "9", "1", "9"}));
+  put(folder, "b/rank_0/net/0/7/statistic.csv", dump({"1", "2", "1", "2", "1", "2"}));
+  const auto order = [&] {
+    std::vector<std::string> names;
+    for (const Json& each : Json::parse(run(folder, "diff a b --first --format json").out)["first"]) names.push_back(each["op_name"]);
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(order(), (Names{"Default_net_Mul-op1", "Default_net_Exp-op2", "Default_net_Sub-op3"}));
+  const std::string file = "a/rank_0/execution_order/ms_execution_order_graph_0.csv";
+  put(folder, file, "NodeExecutionOrder-FullNameWithScope\nDefault/net/Sub-op3\nDefault/net/Other-op9\nDefault/net/Mul-op1\n");
+  // What it does not name stays where its time puts it.
+  EXPECT_EQ(order(), (Names{"Default_net_Sub-op3", "Default_net_Exp-op2", "Default_net_Mul-op1"}));
+  put(folder, "a/rank_0/execution_order/ms_execution_order_graph_1.csv", "NodeExecutionOrder-FullNameWithScope\n");
+  EXPECT_EQ(order().front(), "Default_net_Sub-op3");
+  put(folder, file, "no heading\n");
+  const Ran ran = run(folder, "diff a b");
+  EXPECT_EQ(ran.exit, 3);
+  EXPECT_TRUE(holds(ran.err, "is no order of execution")) << ran.err;
+}
+
 TEST(DiffCommand, ListsWhatHasNoPartner) {
   ScratchFolder folder;
   put(folder, "a.csv", dump({"1", "2", "2", "3"}));
@@ -171,6 +194,26 @@ TEST(OriginCommand, TellsProducersFromPropagators) {
       "iteration 7)\n"));
 }
 
+TEST(OriginCommand, NamesWhoTurnedInfIntoNan) {
+  ScratchFolder folder;
+  put(folder, "dump.csv", dump({"1", "inf", "inf", "nan", "nan", "nan"}));
+  const Ran ran = run(folder, "origin dump.csv --format json");
+  EXPECT_EQ(ran.exit, 1) << ran.err;
+  const Json found = Json::parse(ran.out);
+  ASSERT_EQ(found["producers"].size(), 1u);
+  EXPECT_EQ(found["producers"][0]["op_name"], "Default_net_Mul-op1");
+  EXPECT_EQ(found["turned"], Json::parse(R"([{"op_type": "Exp", "op_name": "Default_net_Exp-op2", "rank": 0,
+    "iteration": 0, "io": "output", "slot": 0, "nan": null, "inf": 0, "before": ["Default_net_Mul-op1"],
+    "inputs": [{"slot": 0, "stats": {"max": "inf", "min": -1, "l2norm": 2}}]}])"));
+  EXPECT_EQ(found["propagators"].size(), 2u);
+  EXPECT_TRUE(holds(run(folder, "origin dump.csv").out, "turned Inf into NaN  Exp Default_net_Exp-op2 output 0"));
+  // Where Inf is no fault, it is a producer.
+  const Json nan_only = Json::parse(run(folder, "origin dump.csv --nan-only --format json").out);
+  EXPECT_EQ(nan_only["turned"], Json::array());
+  ASSERT_EQ(nan_only["producers"].size(), 1u);
+  EXPECT_EQ(nan_only["producers"][0]["op_name"], "Default_net_Exp-op2");
+}
+
 TEST(OriginCommand, KnowsInfAndWhatCameFromOutside) {
   ScratchFolder folder;
   put(folder, "clean.csv", dump({"1", "2"}));
@@ -186,6 +229,63 @@ TEST(OriginCommand, KnowsInfAndWhatCameFromOutside) {
   EXPECT_EQ(found["producers"], Json::array());
   ASSERT_EQ(found["entered"].size(), 1u);
   EXPECT_EQ(found["entered"][0]["io"], "input");
+}
+
+constexpr const char* kDumpJson = R"({"task": "statistics", "framework": "pytorch", "data": {"Torch.add.0.forward": {
+  "input_args": [{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": 1.0, "Min": 0.5, "Mean": 0.75,
+                  "Norm": 1.5, "requires_grad": false}],
+  "input_kwargs": {}, "output": [{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": MAX, "Min": 0.5,
+                  "Mean": 0.75, "Norm": 1.5, "requires_grad": false}]}}})";
+
+std::string dump_json(const std::string& max) {
+  std::string text = kDumpJson;
+  return text.replace(text.find("MAX"), 3, max);
+}
+
+TEST(MsprobeRules, EndWith1WhereARowIsNoPassOrHasNoPartner) {
+  ScratchFolder folder;
+  put(folder, "a/dump.json", dump_json("2.0"));
+  put(folder, "b/dump.json", dump_json("2.5"));
+  put(folder, "nan/dump.json", dump_json("NaN"));
+  put(folder, "none/dump.json", R"({"task": "statistics", "data": {"Torch.sub.0.forward": {"input_args": [null], "output": []}}})");
+  const Ran ran = run(folder, "diff a b --rules msprobe");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_TRUE(holds(ran.out, "Torch.add.0.forward.output.0,Torch.add.0.forward.output.0,torch.float32,torch.float32,[2],[2],"
+                             "False,False,-0.5,0,0,0,20.0%,0,0,0,2.0,0.5,0.75,1.5,2.5,0.5,0.75,1.5,True,pass,[]\n")) << ran.out;
+  EXPECT_EQ(run(folder, "diff nan b --rules msprobe").exit, 1);
+  EXPECT_EQ(run(folder, "diff a none --rules msprobe").exit, 1);
+  EXPECT_EQ(run(folder, "diff a b --rules msprobe -o out.csv").exit, 0);
+  EXPECT_EQ(content_of(folder / "out.csv"), ran.out);
+  EXPECT_EQ(run(folder, "diff a b --rules msprobe --format json").exit, 2);
+  EXPECT_EQ(run(folder, "diff a b --rules other").exit, 2);
+}
+
+TEST(MsprobeRules, SayWhatCannotBeCompared) {
+  ScratchFolder folder;
+  put(folder, "a/dump.json", dump_json("2.0"));
+  put(folder, "tensor/dump.json", R"({"task": "tensor", "data": {"Torch.sub.0.forward": {"input_args": [null], "output": []}}})");
+  put(folder, "empty/dump.json", R"({"task": "statistics", "data": {}})");
+  put(folder, "cut/dump.json", R"({"task": "statistics", "data": {)");
+  put(folder, "two/step0/dump.json", dump_json("1.0"));
+  put(folder, "two/step1/dump.json", dump_json("1.0"));
+  for (const auto& [other, words] : {std::pair{"tensor", "msprobe compares two dumps of one kind"},
+                                     std::pair{"empty", "nothing to compare"}, std::pair{"cut", "syntax error"},
+                                     std::pair{"two", "name the folder of one step and one rank"},
+                                     std::pair{"missing", "missing: "}}) {
+    const Ran ran = run(folder, std::string("diff a ") + other + " --rules msprobe");
+    EXPECT_EQ(ran.exit, 3) << other;
+    EXPECT_TRUE(holds(ran.err, words)) << ran.err;
+  }
+}
+
+TEST(MsprobeRules, TakeRowsOfOtherDialects) {
+  ScratchFolder folder;
+  put(folder, "a.csv", dump({"1", "2"}));
+  put(folder, "b.csv", dump({"1", "nan"}));
+  const Ran ran = run(folder, "diff b.csv a.csv --rules msprobe");
+  EXPECT_EQ(ran.exit, 1) << ran.err;
+  EXPECT_TRUE(holds(ran.out, "Default_net_Mul-op1.output.0,Default_net_Mul-op1.output.0,float32,float32,\"[2, 3]\",\"[2, 3]\","
+                             "N/A,N/A,Nan,0,0,0,Nan,0,0,0,Nan,")) << ran.out;
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ def _found(answer: tuple[Any, str, list[str]]) -> dict[str, Any]:
         elements.update({name: _number(value) for name, value in elements.items()})
     for beginning in found.get("first", ()):
         beginning["added"] = _number(beginning["added"])
-    for source in (*found.get("producers", ()), *found.get("entered", ())):
+    for source in (*found.get("producers", ()), *found.get("entered", ()), *found.get("turned", ())):
         for tensor in source["inputs"]:
             tensor["stats"] = {name: _number(value) for name, value in tensor["stats"].items()}
     return found
@@ -83,10 +83,11 @@ def compare(a: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, any
 
 
 def origin(path: str | os.PathLike[str], *, nan_only: bool = False) -> dict[str, Any]:
-    """Where NaN and Inf began in a dump: {"producers": [...], "entered": [...], "propagators": [...]}.
+    """Where NaN and Inf began in a dump: {"producers": [...], "entered": [...], "turned": [...], "propagators": [...]}.
 
     A producer's outputs hold NaN or Inf, and its inputs do not; each has its operator, rank, iteration, "nan" and "inf"
     (counts; None where it is there and was not counted), the operators "before" it and its "inputs" with their
     statistics. "entered" is the first input of a rank that holds it, where no output before did, such as a weight.
+    "turned" are the propagators that were given Inf and no NaN, and made NaN of it, as Inf - Inf does.
     """
     return _found(_native.origin(path, nan_only))

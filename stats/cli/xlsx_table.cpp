@@ -1,0 +1,120 @@
+#include "stats/cli/xlsx_table.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "stats/compare/msprobe/table.hpp"
+#include "stats/files/whole_file.hpp"
+
+#if TENSORSTAT_XLSX
+#include <xlsxwriter.h>
+#endif
+
+namespace tensorstat::cli {
+
+#if TENSORSTAT_XLSX
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostRows = 1'048'500;  // of a sheet, as msprobe has it
+constexpr std::size_t kMostBytes = std::size_t{4} << 30;
+constexpr std::size_t kMostText = 32'767;  // of a cell
+
+Error fault_of(const std::string& what) { return {Code::kUnwritable, "the xlsx cannot be made: " + what}; }
+
+// A file of nobody else's, gone in the end.
+class ScratchFile {
+ public:
+  ScratchFile() {
+    std::error_code ignored;
+    path_ = (fs::temp_directory_path(ignored) / "tensorstat.XXXXXX").string();
+    const int descriptor = ::mkstemp(path_.data());
+    is_made_ = descriptor >= 0;
+    if (is_made_) ::close(descriptor);
+  }
+  ~ScratchFile() {
+    if (is_made_) ::unlink(path_.c_str());
+  }
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+
+  bool is_made() const { return is_made_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  bool is_made_ = false;
+};
+
+class Sheet {
+ public:
+  Sheet(lxw_workbook* book, const char* name) : sheet_(workbook_add_worksheet(book, name)) {}
+
+  void add(const std::vector<msprobe::PythonValue>& cells, lxw_format* format) {
+    lxw_col_t column = 0;
+    for (const msprobe::PythonValue& cell : cells) put(cell, column++, format);
+    ++row_;
+  }
+
+ private:
+  void put(const msprobe::PythonValue& cell, lxw_col_t column, lxw_format* format) {
+    if (const auto* truth = std::get_if<bool>(&cell)) {
+      worksheet_write_boolean(sheet_, row_, column, *truth, format);
+    } else if (msprobe::is_text(cell) || !std::isfinite(msprobe::as_double(cell))) {
+      worksheet_write_string(sheet_, row_, column, msprobe::text_of(cell).substr(0, kMostText).c_str(), format);
+    } else {
+      worksheet_write_number(sheet_, row_, column, msprobe::as_double(cell), format);
+    }
+  }
+
+  lxw_worksheet* const sheet_;
+  lxw_row_t row_ = 0;
+};
+
+}  // namespace
+
+Result<std::string> xlsx_of(const msprobe::Comparison& comparison) {
+  const ScratchFile file;
+  if (!file.is_made()) return fault_of(std::string("no temporary file: ") + std::system_category().message(errno));
+  lxw_workbook_options options{};
+  options.constant_memory = LXW_TRUE;
+  lxw_workbook* book = workbook_new_opt(file.path().c_str(), &options);
+  if (book == nullptr) return fault_of("out of memory");
+  lxw_format* const colours[] = {nullptr, workbook_add_format(book), workbook_add_format(book)};  // by Level
+  format_set_bg_color(colours[1], LXW_COLOR_YELLOW);
+  format_set_bg_color(colours[2], LXW_COLOR_RED);
+
+  const std::vector<std::string> headings = msprobe::headings_of(comparison);
+  const std::size_t rows = comparison.rows.size();
+  const std::size_t sheets = rows < kMostRows ? 1 : (rows + kMostRows - 1) / kMostRows;
+  const std::size_t rows_of_sheet = (rows + sheets - 1) / sheets;
+  for (std::size_t i = 0; i < sheets; ++i) {
+    Sheet sheet(book, sheets == 1 ? "Sheet1" : ("part_" + std::to_string(i)).c_str());
+    sheet.add({headings.begin(), headings.end()}, nullptr);
+    for (std::size_t row = i * rows_of_sheet; row < std::min(rows, (i + 1) * rows_of_sheet); ++row) {
+      const msprobe::ComparedRow& compared = comparison.rows[row];
+      sheet.add(msprobe::cells_of(comparison, compared), colours[static_cast<int>(compared.level)]);
+    }
+  }
+  if (const lxw_error fault = workbook_close(book); fault != LXW_NO_ERROR) return fault_of(lxw_strerror(fault));
+  return read_whole_file(file.path(), kMostBytes);
+}
+
+#else
+
+Result<std::string> xlsx_of(const msprobe::Comparison&) {
+  return Error{Code::kUnsupported,
+               "xlsx: tensorstat was built without libxlsxwriter; install libxlsxwriter-dev and build it again, or name a .csv"};
+}
+
+#endif
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,46 @@
+#include "stats/compare/msprobe/comparison.hpp"
+
+#include <algorithm>
+#include <future>
+
+#include "stats/compare/msprobe/pairing.hpp"
+#include "stats/compare/msprobe/result_rules.hpp"
+#include "stats/compare/msprobe/statistic_cells.hpp"
+#include "stats/compare/msprobe/tensor_cells.hpp"
+#include "stats/files/shown.hpp"
+
+namespace tensorstat::msprobe {
+
+bool Comparison::differs() const {
+  return unmatched_count != 0 || std::ranges::any_of(rows, [](const ComparedRow& row) { return row.level != Level::kPass; });
+}
+
+Result<Comparison> compare_by_rules(const std::string& npu, const std::string& bench,
+                                    const std::function<void(std::string_view words)>& failed) {
+  auto reading = std::async(std::launch::async, [&] { return read_dump(bench); });
+  auto read = read_dump(npu);
+  auto other = reading.get();
+  if (!read) return read.error();
+  if (!other) return other.error();
+  if (read->mode != other->mode) {
+    constexpr const char* kModes[] = {"statistics", "checksums", "tensors"};
+    const auto says = [&](const std::string& path, const Dump& dump) {
+      return printable(path) + " holds " + kModes[static_cast<int>(dump.mode)];
+    };
+    return Error{Code::kUnreadable, says(npu, *read) + " and " + says(bench, *other) + ": msprobe compares two dumps of one kind"};
+  }
+  Comparison comparison{.npu = *std::move(read), .bench = *std::move(other)};
+  const Mode mode = comparison.npu.mode;
+  pair_items(comparison);
+  settle_types(comparison.rows);
+  if (mode == Mode::kStatistics) fill_statistic_measures(comparison.rows);
+  if (mode == Mode::kTensor) fill_tensor_measures(comparison, failed);
+  for (auto first = comparison.rows.begin(); first != comparison.rows.end();) {
+    const auto end = std::find_if(first, comparison.rows.end(), [&](const ComparedRow& row) { return row.npu->call != first->npu->call; });
+    judge_call({first, end}, mode);
+    first = end;
+  }
+  return comparison;
+}
+
+}  // namespace tensorstat::msprobe

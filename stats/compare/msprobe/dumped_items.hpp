@@ -1,0 +1,47 @@
+// The tensors and arguments of a dump, as msprobe's compare lists them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <tensorstat/status.hpp>
+#include <unordered_map>
+#include <vector>
+
+#include "stats/compare/msprobe/python_value.hpp"
+
+namespace tensorstat::msprobe {
+
+inline constexpr std::size_t kStatisticCount = 4;  // max, min, mean, l2norm
+using Statistics = std::array<PythonValue, kStatisticCount>;
+
+inline constexpr const char* kNotAvailable = "N/A";
+inline constexpr const char* kNoDataFile = "-1";
+
+// A tensor, or an argument that is none.
+struct Item {
+  std::string name;  // "Functional.conv2d.0.forward.input.0"
+  std::string key;   // what pairs it: the name, where a backward call is counted in the order of the file
+  std::uint32_t call = 0;  // of Dump::calls
+  std::string dtype = "None", shape = "None", requires_grad = kNotAvailable, md5 = kNotAvailable;
+  std::string data_name = kNoDataFile;  // of its file
+  Statistics statistics = {"None", "None", "None", "None"};
+};
+
+enum class Mode : std::uint8_t { kStatistics, kMd5, kTensor };
+
+struct Dump {
+  Mode mode = Mode::kStatistics;
+  std::string framework = "pytorch";  // where the file does not say
+  std::string data_folder = {};       // where the files of tensors lie
+  std::vector<std::string> calls = {};
+  std::vector<Item> items = {};
+  bool has_stacks = false;
+  std::unordered_map<std::string, std::string> stacks = {};  // by call, printed
+};
+
+// `path` is a dump.json or debug.json, the folder that holds one, or a file of rows in another dialect. Of a folder
+// beside it, stack.json is read too. Errors: it cannot be read, or there are several dumps below the folder.
+Result<Dump> read_dump(const std::string& path);
+
+}  // namespace tensorstat::msprobe

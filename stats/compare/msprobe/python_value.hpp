@@ -1,0 +1,48 @@
+// Values of a dump.json as Python holds and prints them, because msprobe compares many of them as texts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace tensorstat::msprobe {
+
+// A cell of a table: str, bool, int or float. An int has at most 64 bits.
+using PythonValue = std::variant<std::string, bool, std::int64_t, std::uint64_t, double>;
+
+inline bool is_float(const PythonValue& value) { return std::holds_alternative<double>(value); }
+inline bool is_int(const PythonValue& value) {
+  return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<std::uint64_t>(value);
+}
+inline bool is_text(const PythonValue& value) { return std::holds_alternative<std::string>(value); }
+double as_double(const PythonValue& number);  // of an int or a float
+
+// str(value): "1.0", "1e-05", "nan", "True".
+std::string text_of(double number);
+std::string text_of(const PythonValue& value);
+
+// a == b, where 1, 1.0 and True are equal and NaN is not equal to itself.
+bool are_equal(const PythonValue& a, const PythonValue& b);
+
+// A value with what is in it, as JSON has it.
+struct PythonTree {
+  enum class Kind : std::uint8_t { kNone, kValue, kList, kDict };
+  Kind kind = Kind::kNone;
+  PythonValue value = {};
+  std::vector<std::pair<std::string, PythonTree>> members = {};  // of a list without names
+
+  bool is_list() const { return kind == Kind::kList; }
+  bool is_dict() const { return kind == Kind::kDict; }
+  bool is_text() const { return kind == Kind::kValue && msprobe::is_text(value); }
+  // Whether Python takes it for true: no None, False, 0, "" or empty list.
+  bool is_true() const;
+  // The member of a dict of that name; of several, the last. nullptr where there is none.
+  const PythonTree* find(std::string_view name) const;
+};
+
+std::string text_of(const PythonTree& tree);  // str(tree): "[1, None, 'a']"
+
+}  // namespace tensorstat::msprobe

@@ -1,0 +1,20 @@
+// The cells of statistics mode: how far max, min, mean and l2norm are apart.
+#pragma once
+
+#include <vector>
+
+#include "stats/compare/msprobe/comparison.hpp"
+
+namespace tensorstat::msprobe {
+
+// Fills measures: the four differences, then the four relative ones, all texts. The statistics have their types.
+//
+//   equal as texts                      "0" and "0"
+//   both numbers                        npu - bench, and |(npu - bench) / bench * 100| with "%"; of bench 0 "inf"
+//   NaN against a number or an Inf      "Nan"
+//   Inf against a number or the other   the sign of npu - bench: "inf" or "-inf"
+//   N/A on a side, or two devices       "N/A"
+//   any other text                      "Diff"
+void fill_statistic_measures(std::vector<ComparedRow>& rows);
+
+}  // namespace tensorstat::msprobe

@@ -1,0 +1,181 @@
+"""`tensorstat diff --rules msprobe` writes what msprobe's own compare writes, cell by cell.
+
+What msprobe wrote for some pairs of dumps is kept in msprobe_rules/. Where MSPROBE names the folder `python` of its
+sources (github Ascend/msprobe; Debian's python3-torch python3-pandas python3-openpyxl python3-yaml python3-tqdm
+python3-rich python3-protobuf python3-psutil python3-matplotlib python3-packaging python3-tz python3-onnx
+python3-scipy), it is run on pairs made from seeds as well.
+"""
+import contextlib
+import csv
+import glob
+import importlib
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+import zipfile
+from xml.etree import ElementTree
+
+import numpy
+
+FOLDER = pathlib.Path(__file__).parent
+sys.path.insert(0, str(FOLDER.parent / 'support'))
+from msprobe_dumps import Pair  # noqa: E402
+
+MODES = 'statistics', 'md5', 'tensor'
+
+
+def diff(folder, *options):
+    return subprocess.run([os.environ['COMMAND'], 'diff', f'{folder}/a/dump.json', f'{folder}/b/dump.json', '--rules',
+                           'msprobe', *options], capture_output=True, text=True, check=False)
+
+
+def rows_of(text):
+    return list(csv.reader(io.StringIO(text, newline='')))
+
+
+class Kept(unittest.TestCase):
+    """A case is {"a", "b", "stack", "arrays", "csv"}; msprobe_rules/README says what made them."""
+
+    def test_cases(self):
+        cases = sorted((FOLDER / 'msprobe_rules').glob('*.json'))
+        self.assertGreater(len(cases), 8)
+        for path in cases:
+            with self.subTest(path.name), tempfile.TemporaryDirectory() as folder:
+                case = json.loads(path.read_text(encoding='utf-8'))
+                for side in 'ab':
+                    os.makedirs(f'{folder}/{side}/dump_tensor_data')
+                    pathlib.Path(folder, side, 'dump.json').write_text(json.dumps(case[side]), encoding='utf-8')
+                if case['stack']:
+                    pathlib.Path(folder, 'a', 'stack.json').write_text(json.dumps(case['stack']), encoding='utf-8')
+                for name, (dtype, shape, values) in case['arrays'].items():
+                    numpy.save(f'{folder}/{name}', numpy.array(values, dtype).reshape(shape))
+                ran = diff(folder)
+                self.assertEqual(ran.stdout, case['csv'])
+                results = {row[rows_of(case['csv'])[0].index('Result')] for row in rows_of(case['csv'])[1:]}
+                self.assertIn(ran.returncode, (0, 1) if results == {'pass'} else (1,), ran.stderr)
+
+
+class Spreadsheet(unittest.TestCase):
+    """The xlsx, read with the standard library alone: the cells of the csv, errors red and warnings yellow."""
+
+    NAMES = {'m': 'http://schemas.openxmlformats.org/spreadsheetml/2006/main'}
+
+    def test_cells_and_colours(self):
+        pair = Pair(3, 'statistics')
+        with tempfile.TemporaryDirectory() as folder:
+            pair.write(folder)
+            wanted = rows_of(diff(folder).stdout)
+            ran = diff(folder, '-o', f'{folder}/out.xlsx')
+            if 'libxlsxwriter-dev' in ran.stderr:
+                self.assertEqual(ran.returncode, 5)
+                self.skipTest('built without libxlsxwriter')
+            with zipfile.ZipFile(f'{folder}/out.xlsx') as book:
+                sheet, styles = (ElementTree.fromstring(book.read(f'xl/{name}.xml')) for name in ('worksheets/sheet1', 'styles'))
+        fills = [each.find('.//m:fgColor', self.NAMES) for each in styles.findall('m:fills/m:fill', self.NAMES)]
+        colours = [fills[int(each.get('fillId'))] for each in styles.findall('m:cellXfs/m:xf', self.NAMES)]
+        rows = sheet.findall('m:sheetData/m:row', self.NAMES)
+        self.assertEqual(len(rows), len(wanted))
+        result, shown = wanted[0].index('Result'), set()
+        for row, want in zip(rows, wanted):
+            for cell, text in zip(row, want):
+                self.check_cell(cell, text)
+                colour = colours[int(cell.get('s', 0))]
+                self.assertEqual(None if colour is None else colour.get('rgb'),
+                                 {'error': 'FFFF0000', 'warning': 'FFFFFF00'}.get(want[result]))
+            shown.add(want[result])
+        self.assertIn('error', shown)
+
+    def check_cell(self, cell, text):
+        value = ''.join(cell.itertext())
+        kind = cell.get('t', 'n')
+        if kind == 'b':
+            self.assertEqual({'1': 'True', '0': 'False'}[value], text)
+        elif kind == 'n':
+            self.assertEqual(float(value), float(f'{float(text):.16g}'))  # libxlsxwriter writes 16 digits
+        else:
+            self.assertEqual(value, text.strip() if text in (' inf', ' -inf') else text)
+
+
+class Judge:
+    """Msprobe's compare, in this process."""
+
+    def __init__(self, sources):
+        sys.path.insert(0, sources)
+        einops = types.ModuleType('einops')
+        einops.rearrange = None
+        sys.modules.setdefault('einops', einops)
+        # Its rules for MindSpore need no MindSpore, but the package that they are in does.
+        mindspore = types.ModuleType('msprobe.mindspore')
+        mindspore.__path__ = [f'{sources}/msprobe/mindspore']
+        with self.silence():
+            importlib.import_module('msprobe')
+            sys.modules['msprobe.mindspore'] = mindspore
+            self.of_pytorch = importlib.import_module('msprobe.pytorch.compare.pt_compare').pt_compare
+            self.of_mindspore = importlib.import_module('msprobe.mindspore.compare.ms_compare').ms_compare
+
+    @staticmethod
+    @contextlib.contextmanager
+    def silence():
+        with open(os.devnull, 'w', encoding='utf-8') as nothing, contextlib.redirect_stderr(nothing), \
+                contextlib.redirect_stdout(nothing):
+            yield
+
+    def csv_of(self, folder, mode):
+        """None where it fails or writes nothing, as where all names are unknown to it."""
+        given = {'npu_path': f'{folder}/a/dump.json', 'bench_path': f'{folder}/b/dump.json', 'is_print_compare_log': False}
+        with self.silence():
+            try:
+                (self.of_mindspore if mode == 'tensor' else self.of_pytorch)(given, f'{folder}/out')
+            except BaseException:  # pylint: disable=broad-except  # it has exceptions of many kinds
+                return None
+        made = glob.glob(f'{folder}/out/*.csv')
+        return pathlib.Path(made[0]).read_text(encoding='utf-8') if made else None
+
+
+@unittest.skipUnless(os.environ.get('MSPROBE'), 'MSPROBE names no sources of msprobe')
+class AgainstMsprobe(unittest.TestCase):
+    def test_pairs(self):
+        judge = Judge(os.environ['MSPROBE'])
+        count = int(os.environ.get('PAIRS', 500 if os.environ.get('TENSORSTAT_FULL') else 12))
+        first = int(os.environ.get('SEED', 0))
+        for mode in os.environ.get('MODES', ' '.join(MODES)).split():
+            judged = cells = wrong = 0
+            for seed in range(first, first + count):
+                with tempfile.TemporaryDirectory() as folder:
+                    pair = Pair(seed, mode)
+                    pair.write(folder)
+                    wanted = judge.csv_of(folder, mode)
+                    if wanted is None:
+                        continue
+                    judged += 1
+                    ran = diff(folder)
+                    got, want = rows_of(ran.stdout), rows_of(wanted)
+                    self.assertEqual([len(row) for row in got], [len(row) for row in want], f'{mode} {seed}: {ran.stderr}')
+                    cells += sum(map(len, want))
+                    for mine, row in zip(got, want):
+                        for column, ours, theirs in zip(want[0], mine, row):
+                            if ours != theirs:
+                                wrong += 1
+                                print(f'{mode} {seed}, {row[0]}, {column}: {ours!r} and not {theirs!r}')
+                    if wanted == ran.stdout and os.environ.get('KEEP'):
+                        self.keep(pair, wanted, f"{os.environ['KEEP']}/{mode}_{seed}.json")
+            print(f'{mode}: {judged} of {count} pairs judged, {cells} cells, {wrong} differ')
+            self.assertEqual(wrong, 0)
+            self.assertGreater(judged, count * 0.8)
+
+    @staticmethod
+    def keep(pair, wanted, path):
+        case = {'a': pair.dump(pair.a), 'b': pair.dump(pair.b), 'stack': pair.written_stack,
+                'arrays': {f'{side}/dump_tensor_data/{name}': [str(array.dtype), array.shape, array.reshape(-1).tolist()]
+                           for (side, name), array in pair.arrays.items()}, 'csv': wanted}
+        pathlib.Path(path).write_text(json.dumps(case, indent=None) + '\n', encoding='utf-8')
+
+
+if __name__ == '__main__':
+    unittest.main()
