@@ -34,9 +34,10 @@ class ByteSource {
 // The bytes of a file.
 std::unique_ptr<ByteSource> bytes_of(std::shared_ptr<const RandomFile> file);
 
-// The values of a tensor whose StoredTensor::is_packed, a byte each, from offset 0 on.
+// The elements of a tensor one after another, from StoredTensor::offset_bytes on: those that are packed a byte each,
+// those of records without what lies between them; `bytes` themselves for any other.
 struct StoredTensor;
-std::unique_ptr<ByteSource> unpacked(std::unique_ptr<ByteSource> packed, const StoredTensor& tensor);
+std::unique_ptr<ByteSource> elements_of(std::unique_ptr<ByteSource> bytes, const StoredTensor& tensor);
 
 // `count` bytes of `source` from `offset_bytes` on, taken into memory, under the same offsets.
 Result<std::unique_ptr<ByteSource>> held_bytes(ByteSource& source, std::uint64_t offset_bytes, std::size_t count);

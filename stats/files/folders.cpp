@@ -8,7 +8,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <memory>
+#include <set>
 #include <system_error>
 
 #include "stats/files/natural_order.hpp"
@@ -76,11 +78,16 @@ void remove_folder(const std::string& folder) noexcept {
 }
 
 void find_tensor_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults) {
-  for (const auto& [path, is_folder] : entries_of(folder, faults)) {
+  const std::vector<FolderEntry> entries = entries_of(folder, faults);
+  std::set<std::string> parts;  // of what is here, too
+  for (const FolderEntry& entry : entries) {
+    if (!entry.is_folder) std::ranges::move(parts_of(entry.path), std::inserter(parts, parts.end()));
+  }
+  for (const auto& [path, is_folder] : entries) {
     std::error_code ignored;
     if (is_folder) {
       find_tensor_files(path, files, faults);
-    } else if (is_named_as_tensors(path) && !fs::is_directory(path, ignored)) {
+    } else if (is_named_as_tensors(path) && !parts.contains(path) && !fs::is_directory(path, ignored)) {
       files.push_back(path);
     }
   }

@@ -69,7 +69,9 @@ constexpr Packing kInt4Packing = {
       const auto value = std::to_integer<std::int8_t>(stored);
       return value >= -8 && value <= 7;
     },
-    [](const std::byte* values, std::size_t) { return (values[0] & std::byte{0xf}) | (values[1] << 4); }};
+    [](const std::byte* values, std::size_t count) {
+      return (values[0] & std::byte{0xf}) | (count > 1 ? values[1] << 4 : std::byte{});
+    }};
 
 constexpr Packing kUint1Packing = {
     "uint1", "0..1", 8, [](std::byte stored) { return stored <= std::byte{1}; },
@@ -154,7 +156,7 @@ struct TensorReader::State {
 };
 
 TensorReader::TensorReader(std::unique_ptr<ByteSource> bytes, StoredTensor stored, std::size_t window_bytes)
-    : state_(new State{std::move(bytes), std::move(stored), window_bytes}) {
+    : state_(new State{elements_of(std::move(bytes), stored), std::move(stored), window_bytes}) {
   const StoredTensor& tensor = state_->stored;
   const bool has_order = std::ranges::count_if(tensor.shape, [](std::uint64_t d) { return d > 1; }) > 1;
   if (tensor.fortran_order && tensor.element_count > 0 && has_order) {

@@ -19,10 +19,10 @@ class Replay : public SessionTest {
   void train(DumpSession& session) {
     const std::vector<float> floats{1, -2, NAN}, more{5};
     const std::vector<std::uint16_t> brain{0x3f80, 0xc000, 0x7f80};
-    const std::vector<std::uint8_t> packed{0x7f, 0x81};
-    DumpTensor int4 = tensor(packed, Dtype::kUint8, Io::kInput, 1);
+    const std::vector<std::uint8_t> packed{0x7f, 0x81}, three{0x7f, 0x01};
+    DumpTensor int4 = tensor(three, Dtype::kUint8, Io::kInput, 1);
     int4.stored = Stored::kInt4;
-    int4.shape = {4};
+    int4.shape = {3};
     DumpTensor bits = tensor(packed, Dtype::kUint8, Io::kInput, 2);
     bits.stored = Stored::kUint1;
     bits.shape = {16};

@@ -69,9 +69,7 @@ void npy(Input file) {
   const Bytes head(bytes.begin(), bytes.end());
   const auto header = parse_npy_header(head, file.size());
   if (!header) return demand_message(header.error().message, 400);
-  demand(
-      header->data_offset_bytes + header->element_count * size_bytes(header->dtype) == file.size(),
-      "what is accepted fills the file");
+  demand(header->data_offset_bytes + header->data_bytes() == file.size(), "what is accepted fills the file");
   const MemoryFile memory(file);
   for (const auto original :
        {Original::kAsStored, Original::kVoidIsBfloat16, Original::kBfloat16, Original::kInt4}) {
