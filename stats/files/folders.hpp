@@ -19,6 +19,7 @@ std::optional<FolderFault> make_folders(const std::string& folder);
 struct FolderEntry {
   std::string path;  // begins with the folder's
   bool is_folder;    // a symbolic link to one is none
+  bool is_link;      // a symbolic one
 };
 
 // What is in a folder, in the natural order of names (natural_order.hpp). What cannot be listed or looked at,
