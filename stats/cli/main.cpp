@@ -81,7 +81,8 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
   std::ranges::for_each(inputs.faults, fail(kNotRead));
   const Survey::Options reading{.void_is_bfloat16 = arguments.void_is_bfloat16,
                                 .head_only = arguments.head_only,
-                                .raw = arguments.raw};
+                                .raw = arguments.raw,
+                                .threads = arguments.meter.threads};
   Survey survey(meter, results.request(), reading, std::move(listener));
   const std::set<std::string_view> named(arguments.paths.begin(), arguments.paths.end());
   for (const std::string& file : inputs.files) survey.add(file, named.contains(file));

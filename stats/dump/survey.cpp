@@ -33,7 +33,9 @@ Survey::Survey(Meter& meter, Request request, Options options, Listener listener
       request_(std::move(request)),
       options_(std::move(options)),
       order_(order_for(request_)),
-      listener_(std::move(listener)) {}
+      listener_(std::move(listener)) {
+  if (order_ == TensorReader::Order::kAny) in_blocks_.emplace(meter_, request_, options_.threads);
+}
 
 void Survey::add(const std::string& path, bool takes_stream) {
   Original original = original_from(named_tensor(path, 0).original_dtype);
@@ -69,10 +71,11 @@ void Survey::add_tensor(const std::string& path, TensorReader reader) {
   if (options_.head_only) return listener_.measured(std::move(entry));
   // The digest of int4 and of uint1 is over other bytes than their statistics; such a tensor is read twice.
   const bool is_read_twice = reader.data_type() != name(reader.dtype());
-  if (reader.data_size_bytes() > kPieceBytes || is_read_twice) {
+  const bool is_in_blocks = in_blocks_ && in_blocks_->takes(reader);
+  if (is_in_blocks || reader.data_size_bytes() > kPieceBytes || is_read_twice) {
     finish();
     const std::string label = entry.label();
-    const Status measured = measure_alone(reader, std::move(entry));
+    const Status measured = is_in_blocks ? measure_in_blocks(reader, std::move(entry)) : measure_alone(reader, std::move(entry));
     if (measured) return;
     const bool is_file = measured.error().code == Code::kUnreadable;
     return is_file ? listener_.unreadable(measured.error()) : listener_.unmeasured(label, measured.error());
@@ -144,6 +147,13 @@ Status Survey::measure_alone(TensorReader& reader, Entry entry) {
     placement.push_back(from.placement[at]);
   }
   accept(std::move(entry), {all, placement, measured->front().device_bytes});
+  return {};
+}
+
+Status Survey::measure_in_blocks(const TensorReader& reader, Entry entry) {
+  const auto measured = in_blocks_->fold(reader, [&](std::uint64_t bytes) { read(bytes); });
+  if (!measured) return measured.error();
+  accept(std::move(entry), {*measured, in_blocks_->placement()});
   return {};
 }
 

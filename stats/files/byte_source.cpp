@@ -18,6 +18,7 @@ class FileBytes : public ByteSource {
   const std::string& path() const override { return file_->path(); }
   std::uint64_t modified_us() const override { return file_->modified_us(); }
   bool seeks() const override { return true; }
+  bool is_shareable() const override { return true; }
   Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) override {
     return file_->read_at(offset_bytes, out);
   }
@@ -36,6 +37,7 @@ class HeldBytes : public ByteSource {
   const std::string& path() const override { return path_; }
   std::uint64_t modified_us() const override { return modified_us_; }
   bool seeks() const override { return true; }
+  bool is_shareable() const override { return true; }
   Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) override {
     if (!out.empty()) std::memcpy(out.data(), bytes_.data() + (offset_bytes - offset_bytes_), out.size());
     return {};

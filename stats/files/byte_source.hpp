@@ -27,6 +27,9 @@ class ByteSource {
   // made once more from the first on, or, of a pipe, are an error.
   virtual bool seeks() const = 0;
 
+  // Whether several threads may read at once.
+  virtual bool is_shareable() const { return false; }
+
   // Fills `out` from `offset_bytes` on; an error when the bytes end before, or are damaged.
   virtual Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) = 0;
 };

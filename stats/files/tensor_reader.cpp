@@ -183,6 +183,18 @@ std::uint64_t TensorReader::data_size_bytes() const {
 }
 std::uint64_t TensorReader::modified_us() const { return state_->bytes->modified_us(); }
 
+bool TensorReader::is_fetchable() const {
+  return state_->bytes->is_shareable() && !state_->is_widened() && state_->packing() == nullptr;
+}
+
+Status TensorReader::fetch(std::uint64_t first_byte, std::span<std::byte> out) const try {
+  Status read = state_->bytes->read_at(state_->stored.offset_bytes + first_byte, out);
+  if (read && state_->stored.swapped) swap_bytes(out, state_->stored_bytes());
+  return read;
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
 void TensorReader::rewind(Order order, View view) {
   state_->order = order;
   state_->view = view;
