@@ -182,6 +182,7 @@ class Layout {
 Result<NpyElement> lay_out(const NpyType& type, const NpyReading& reading) {
   Layout layout(reading);
   if (Status added = layout.add(type, ""); !added) return added.error();
+  if (layout.all.fields.empty()) return unreadable("holds structures without a field");
   if (type.is_structure && layout.all.element_bytes == 0) return unreadable("holds structures of no bytes");
   return std::move(layout.all);
 }

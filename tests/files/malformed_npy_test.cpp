@@ -164,7 +164,8 @@ std::vector<Malformed> malformed_files() {
       {with_descr("'|O'"), "pickled Python objects"},
       {with_descr("'O8'"), "pickled Python objects"},
       // Structured dtypes.
-      {with_descr("[]"), "structures of no bytes"},
+      {with_descr("[]"), "structures without a field"},
+      {with_descr("[('', '|V4')]"), "structures without a field"},
       {with_descr("[('a', '|V0')]"), "structures of no bytes"},
       {with_descr("[('a', '<f4', (0,))]"), "structures of no bytes"},
       {with_descr("['<f4']"), "expected '(' before a field"},

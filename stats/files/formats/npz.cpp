@@ -1,12 +1,13 @@
 // .npz: a zip archive of .npy members, as numpy.savez and numpy.savez_compressed write it. Stored members are read
-// in place. Deflated ones are unpacked through a window, and held to their checksum; that of a stored one is not
-// looked at.
+// in place, deflated ones unpacked through a window. Both are held to their checksum; a stored one only as far as it is
+// read in order, which one in Fortran order is for whatever the order does not matter to.
 #include <algorithm>
 #include <functional>
 #include <new>
 #include <unordered_set>
 #include <utility>
 
+#include "stats/files/checked_bytes.hpp"
 #include "stats/files/inflated_bytes.hpp"
 #include "stats/files/npy_tensor.hpp"
 #include "stats/files/shown.hpp"
@@ -71,7 +72,7 @@ class NpzSource : public TensorSource {
     const auto data_at = zip_data_offset(*file_, member);
     if (!data_at) return data_at.error();
     make_bytes_ = [this, &member, label, at = *data_at, is_stored] {
-      return is_stored ? bytes_of(file_) : inflated(file_, label, {at, member.packed_bytes, member.bytes, member.crc});
+      return is_stored ? checked(file_, label, {at, member.bytes}, member.crc) : inflated(file_, label, {at, member.packed_bytes, member.bytes, member.crc});
     };
     bytes_ = make_bytes_();
     // What the name of the archive says of one tensor's dtype is not said of its members.
