@@ -128,6 +128,7 @@ void cut_apart(std::span<const std::string_view> texts, const std::vector<std::s
 }  // namespace
 
 std::size_t width(std::string_view text) {
+  if (std::ranges::all_of(text, [](char each) { return static_cast<unsigned char>(each) < 0x80; })) return text.size();
   std::size_t columns = 0;
   for (const Character& each : characters_of(text)) columns += each.columns;
   return columns;

@@ -65,7 +65,7 @@ void Survey::add_tensor(const std::string& path, TensorReader reader) {
   entry.tensor = reader.name();
   Identity identity = named_tensor(path, reader.modified_us(), entry.tensor).identity;
   entry.row = {std::move(identity), reader.data_size_bytes(), std::string(reader.data_type()), reader.shape(), {}};
-  add_place(path, entry.row.identity);
+  add_place(path, places_.of(path), entry.row.identity);
   if (entry.tensor) entry.row.identity.set("tensor", *entry.tensor);
 
   if (options_.head_only) return listener_.measured(std::move(entry));
@@ -81,12 +81,13 @@ void Survey::add_tensor(const std::string& path, TensorReader reader) {
     return is_file ? listener_.unreadable(measured.error()) : listener_.unmeasured(label, measured.error());
   }
   reader.rewind(order_, TensorReader::View::kElements);
-  std::vector<std::byte> bits(reader.data_size_bytes());
-  if (const auto got = reader.read(bits); !got) return listener_.unreadable(got.error());
-  read(bits.size());
+  const std::size_t bytes = reader.data_size_bytes();
+  auto bits = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  if (const auto got = reader.read({bits.get(), bytes}); !got) return listener_.unreadable(got.error());
+  read(bytes);
   const Tensor tensor{
-      .dtype = reader.dtype(), .element_count = reader.element_count(), .address = bits.data()};
-  pending_bytes_ += bits.size();
+      .dtype = reader.dtype(), .element_count = reader.element_count(), .address = bits.get()};
+  pending_bytes_ += bytes;
   pending_.push_back({std::move(entry), std::move(bits), tensor});
   if (pending_bytes_ >= kBatchBytes || pending_.size() >= kBatchCount) finish();
 }

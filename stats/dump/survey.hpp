@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "stats/dump/block_fold.hpp"
+#include "stats/dump/dump_place.hpp"
 #include "stats/files/tensor_source.hpp"
 
 namespace tensorstat {
@@ -62,7 +64,7 @@ class Survey {
  private:
   struct Pending {
     Entry entry;
-    std::vector<std::byte> bits;
+    std::unique_ptr<std::byte[]> bits;
     Tensor tensor;
   };
 
@@ -82,6 +84,7 @@ class Survey {
   const TensorReader::Order order_;
   const Listener listener_;
   std::optional<BlockFold> in_blocks_;  // where the order of the elements does not matter
+  FolderPlaces places_;
   std::vector<Pending> pending_;
   std::uint64_t pending_bytes_ = 0;
   Progress progress_;
