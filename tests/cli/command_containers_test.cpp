@@ -320,6 +320,15 @@ TEST_F(Shards, ThatDoNotAgreeWithTheIndexAreErrors) {
             "has 2 tensors in it\n");
 }
 
+TEST_F(Shards, AShardOfAnotherFormatIsSaid) {
+  test::write_file(place / "m-1.safetensors", test::npy("{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", "abc"));
+  write_index({{"a", "m-1.safetensors"}});
+  const Ran ran = run(place, "m.safetensors.index.json --stats max --format csv --on host");
+  EXPECT_EQ(ran.exit, 3);
+  EXPECT_PRED2(holds, ran.err, "m-1.safetensors::: is not in the index");
+  EXPECT_PRED2(holds, ran.err, "m-1.safetensors: lacks 1 tensor that the index");
+}
+
 TEST_F(Shards, AnIndexThatMakesNoSenseIsRefusedAndTheShardsAreReadByThemselves) {
   write_shard("m-1.safetensors", {"a"});
   const std::pair<const char*, const char*> cases[] = {

@@ -1,6 +1,6 @@
 // .npz: a zip archive of .npy members, as numpy.savez and numpy.savez_compressed write it. Stored members are read
 // in place, deflated ones unpacked through a window. Both are held to their checksum; a stored one only as far as it is
-// read in order, which one in Fortran order is for whatever the order does not matter to.
+// read in order: not of structures, nor in Fortran order where C order is wanted.
 #include <algorithm>
 #include <functional>
 #include <new>
@@ -27,7 +27,9 @@ class NpzSource : public TensorSource {
       : file_(std::move(file)), members_(std::move(members)), options_(options) {}
 
   // A member of a structured dtype is several tensors, which shows when it is opened.
-  std::optional<std::uint64_t> count() const override { return members_.size() - next_member_ + fields_.size() - next_; }
+  std::optional<std::uint64_t> count() const override {
+    return members_.size() - next_member_ + fields_.size() - next_;
+  }
 
   std::optional<Result<TensorReader>> next() override try {
     while (next_ == fields_.size()) {
@@ -72,7 +74,8 @@ class NpzSource : public TensorSource {
     const auto data_at = zip_data_offset(*file_, member);
     if (!data_at) return data_at.error();
     make_bytes_ = [this, &member, label, at = *data_at, is_stored] {
-      return is_stored ? checked(file_, label, {at, member.bytes}, member.crc) : inflated(file_, label, {at, member.packed_bytes, member.bytes, member.crc});
+      return is_stored ? checked(file_, label, {at, member.bytes}, member.crc)
+                       : inflated(file_, label, {at, member.packed_bytes, member.bytes, member.crc});
     };
     bytes_ = make_bytes_();
     // What the name of the archive says of one tensor's dtype is not said of its members.

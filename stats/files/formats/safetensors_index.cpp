@@ -56,7 +56,7 @@ class ShardSource : public TensorSource {
                                             " that the index " + printable(path_) + " has in it"};
       }
       if (*tensor) {
-        const std::string& name = (*tensor)->name().value();
+        const std::string name = (*tensor)->name().value_or("");  // a shard may be of any format
         const auto found = index_.shard_of.find(name);
         if (found == index_.shard_of.end()) {
           return Error{Code::kUnreadable, printable(tensor_label(beside(path_, index_.shards[shard]), name)) +
