@@ -51,7 +51,8 @@ int write_file(const std::string& path, int flags, std::string_view text, bool s
 
 }  // namespace
 
-Output::Output(std::string path) : path_(std::move(path)), is_terminal_(path_.empty() && ::isatty(STDOUT_FILENO) == 1) {}
+Output::Output(std::string path)
+    : path_(std::move(path)), is_terminal_(path_.empty() && ::isatty(STDOUT_FILENO) == 1) {}
 
 Status Output::write(std::string_view text) {
   constexpr std::size_t kMostHeldBytes = std::size_t{64} << 10;

@@ -7,8 +7,8 @@
 
 namespace tensorstat::cli {
 
-// stdout, which is written by and by, or a file that appears whole at close() or not at all. A new file has the mode of the
-// umask. As with cp, a file that is there keeps its mode, one that may not be written is an error, a link is followed,
+// stdout, which is written by and by, or a file that appears whole at close() or not at all. A new file has the mode
+// of the umask. As with cp, a file that is there keeps its mode, one that may not be written is an error, a link is followed,
 // and a link to nothing is an error.
 class Output {
  public:

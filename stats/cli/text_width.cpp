@@ -80,7 +80,8 @@ std::size_t common_end(std::span<const std::string_view> texts, std::size_t befo
 
 // The text, of which the bytes [begin, end) are to be seen.
 std::string elided_around(std::string_view text, std::size_t begin, std::size_t end, std::size_t columns) {
-  const std::string_view before = text.substr(0, begin), middle = text.substr(begin, end - begin), behind = text.substr(end);
+  const std::string_view before = text.substr(0, begin), middle = text.substr(begin, end - begin);
+  const std::string_view behind = text.substr(end);
   const std::size_t seen = width(middle);
   if (seen + 2 > columns) {  // both ends of what is to be seen, and of the whole
     const std::string_view last = last_of(behind, columns / 3);
@@ -103,7 +104,8 @@ std::string elided_around(std::string_view text, std::size_t begin, std::size_t 
 }
 
 // The texts, by number, that differ and look alike when they are cut.
-std::vector<std::vector<std::size_t>> alike_in(std::span<const std::string_view> texts, const std::vector<std::string>& cut) {
+std::vector<std::vector<std::size_t>> alike_in(std::span<const std::string_view> texts,
+                                               const std::vector<std::string>& cut) {
   std::map<std::string_view, std::vector<std::size_t>> by_look;
   for (std::size_t i = 0; i < cut.size(); ++i) by_look[cut[i]].push_back(i);
   std::vector<std::vector<std::size_t>> groups;

@@ -17,8 +17,8 @@ std::size_t width(std::string_view text);
 // of the room: names of tensors differ there.
 std::string elided(std::string_view text, std::size_t columns);
 
-// Each text elided; those that would look alike then keep the part in which they differ, and lose more of what they have
-// in common before it and behind.
+// Each text elided; those that would look alike then keep the part in which they differ, and lose more of what they
+// have in common before it and behind.
 std::vector<std::string> elided_apart(std::span<const std::string_view> texts, std::size_t columns);
 
 }  // namespace tensorstat::cli

@@ -33,14 +33,18 @@ bool BlockFold::takes(const TensorReader& reader) {
   const bool is_worth_it = threads_ > 1 && reader.is_fetchable() && reader.data_size_bytes() >= kLeastBytes;
   if (!is_worth_it || !is_host_ || placed_) return is_worth_it && is_host_;
   const std::vector<std::byte> trial(kTrialBytes);
-  const Tensor tensor{.dtype = reader.dtype(), .element_count = kTrialBytes / size_bytes(reader.dtype()), .address = trial.data()};
+  const Tensor tensor{.dtype = reader.dtype(),
+                      .element_count = kTrialBytes / size_bytes(reader.dtype()),
+                      .address = trial.data()};
   auto placed = meter_.measure({&tensor, 1}, request_);
-  is_host_ = placed && std::ranges::all_of((*placed)[0].placement, [](const Decision& each) { return each.engine == "host"; });
+  const auto is_host = [](const Decision& each) { return each.engine == "host"; };
+  is_host_ = placed && std::ranges::all_of((*placed)[0].placement, is_host);
   if (is_host_) placed_ = *std::move(placed);
   return is_host_;
 }
 
-Result<Statistics> BlockFold::fold(const TensorReader& reader, const std::function<void(std::uint64_t bytes)>& progressed) {
+Result<Statistics> BlockFold::fold(const TensorReader& reader,
+                                   const std::function<void(std::uint64_t bytes)>& progressed) {
   const std::uint64_t bytes = reader.element_count() * size_bytes(reader.dtype());
   std::atomic<std::uint64_t> next{0};
   std::atomic<bool> has_failed{false};

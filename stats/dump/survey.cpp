@@ -75,7 +75,8 @@ void Survey::add_tensor(const std::string& path, TensorReader reader) {
   if (is_in_blocks || reader.data_size_bytes() > kPieceBytes || is_read_twice) {
     finish();
     const std::string label = entry.label();
-    const Status measured = is_in_blocks ? measure_in_blocks(reader, std::move(entry)) : measure_alone(reader, std::move(entry));
+    const Status measured =
+        is_in_blocks ? measure_in_blocks(reader, std::move(entry)) : measure_alone(reader, std::move(entry));
     if (measured) return;
     const bool is_file = measured.error().code == Code::kUnreadable;
     return is_file ? listener_.unreadable(measured.error()) : listener_.unmeasured(label, measured.error());

@@ -11,7 +11,11 @@ namespace {
 class CheckedBytes : public ByteSource {
  public:
   CheckedBytes(std::shared_ptr<const RandomFile> file, std::string label, ByteRange range, std::uint32_t crc)
-      : file_(std::move(file)), label_(std::move(label)), end_(range.offset_bytes + range.bytes), crc_(crc), next_(range.offset_bytes) {}
+      : file_(std::move(file)),
+        label_(std::move(label)),
+        end_(range.offset_bytes + range.bytes),
+        crc_(crc),
+        next_(range.offset_bytes) {}
 
   const std::string& path() const override { return file_->path(); }
   std::uint64_t modified_us() const override { return file_->modified_us(); }

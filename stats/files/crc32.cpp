@@ -39,7 +39,8 @@ __attribute__((target("pclmul,sse2"))) std::uint32_t folded(std::uint32_t before
   const auto lane = [&](std::size_t i) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes.data() + i * kLane));
   };
-  __m128i sums[kLanes] = {_mm_xor_si128(lane(0), _mm_cvtsi32_si128(static_cast<int>(~before))), lane(1), lane(2), lane(3)};
+  const __m128i begun = _mm_xor_si128(lane(0), _mm_cvtsi32_si128(static_cast<int>(~before)));
+  __m128i sums[kLanes] = {begun, lane(1), lane(2), lane(3)};
   for (bytes = bytes.subspan(kLanes * kLane); bytes.size() >= kLanes * kLane; bytes = bytes.subspan(kLanes * kLane)) {
     for (std::size_t i = 0; i < kLanes; ++i) sums[i] = moved(sums[i], by512, lane(i));
   }

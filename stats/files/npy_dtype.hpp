@@ -18,7 +18,7 @@ struct NpyField {
   Dtype dtype = Dtype::kFloat32;  // kBfloat16 for two-byte voids: the file alone cannot say that
   bool is_void = false;           // so the dtype stands only if somebody vouches for it
   bool swapped = false;           // stored in the other byte order than this machine's
-  bool is_complex = false;        // dtype is that of its parts, and the last dimension of `shape` counts the two of a value
+  bool is_complex = false;        // dtype is that of its parts, and the last dimension of `shape` counts the two
   Shape shape = {};               // of the numbers in each element; () is one
   std::uint64_t at_bytes = 0;     // in the element
   std::optional<Error> refusal = {};  // why it has no statistics; what is said above does not count then

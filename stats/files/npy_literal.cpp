@@ -121,9 +121,9 @@ bool parse_field(Literal& literal, NpyType& field, int depth) {
   if (!literal.expect('(', "before a field")) return false;
   const bool has_title = literal.consume('(');
   if (!literal.string(field.name)) return false;
-  if (has_title && !(literal.expect(',', "after a title") && literal.string(field.name) && literal.expect(')', "after a name"))) {
-    return false;
-  }
+  const bool is_named = !has_title || (literal.expect(',', "after a title") && literal.string(field.name) &&
+                                       literal.expect(')', "after a name"));
+  if (!is_named) return false;
   if (!literal.expect(',', "after a field's name") || !parse_type(literal, field, depth)) return false;
   if (literal.consume(',') && literal.peek() != ')' && !literal.shape(field.shape)) return false;
   literal.consume(',');

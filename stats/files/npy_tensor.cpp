@@ -21,7 +21,8 @@ Result<StoredTensor> stored_tensor(const NpyHeader& header, const NpyField& fiel
   if (field.refusal) return *field.refusal;
   const std::string stored(name(field.dtype));
   if (original == Original::kAsStored && field.is_void) {
-    return unsupported("holds two-byte voids, which are bfloat16 when ml_dtypes wrote them; say --bfloat16 if they are");
+    return unsupported(
+        "holds two-byte voids, which are bfloat16 when ml_dtypes wrote them; say --bfloat16 if they are");
   }
   if (original == Original::kBfloat16 && field.dtype != Dtype::kFloat32 && !field.is_void) {
     return contradiction("bfloat16", stored);

@@ -109,7 +109,8 @@ Status RandomFile::move_window(std::uint64_t offset_bytes, std::size_t wanted) c
 }
 
 // As much of `out` as the system gives, and at least `wanted` bytes; how many these are.
-Result<std::size_t> RandomFile::read_some(std::uint64_t offset_bytes, std::span<std::byte> out, std::size_t wanted) const {
+Result<std::size_t> RandomFile::read_some(std::uint64_t offset_bytes, std::span<std::byte> out,
+                                          std::size_t wanted) const {
   constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // Linux reads no more than 2 GiB at once
   std::size_t done = 0;
   while (done < wanted) {

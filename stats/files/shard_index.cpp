@@ -90,9 +90,13 @@ class IndexReader : public nlohmann::json_sax<nlohmann::json> {
 }  // namespace
 
 Result<ShardIndex> parse_shard_index(std::string_view text) {
-  const auto damaged = [](const std::string& what) { return Error{Code::kUnreadable, "is no index of shards: " + what}; };
+  const auto damaged = [](const std::string& what) {
+    return Error{Code::kUnreadable, "is no index of shards: " + what};
+  };
   // To nlohmann the text ends at a NUL byte, whatever follows.
-  if (const auto nul = text.find('\0'); nul != text.npos) return damaged("a NUL byte at its byte " + std::to_string(nul + 1));
+  if (const auto nul = text.find('\0'); nul != text.npos) {
+    return damaged("a NUL byte at its byte " + std::to_string(nul + 1));
+  }
   IndexReader reader;
   if (!nlohmann::json::sax_parse(text, &reader)) return damaged(reader.fault);
   if (!reader.has_map) return damaged("it has no 'weight_map'");

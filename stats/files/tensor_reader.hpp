@@ -91,8 +91,8 @@ class TensorReader {
   // Whether the elements lie in a file as they are: fetch() gives them.
   bool is_fetchable() const;
 
-  // Fills `out` with the bytes of elements as they are stored (Order::kAny, View::kElements), from `first_byte` on, both
-  // a whole number of elements. Any threads at once. The errors are those of read().
+  // Fills `out` with the bytes of elements as they are stored (Order::kAny, View::kElements), from `first_byte` on,
+  // both a whole number of elements. Any threads at once. The errors are those of read().
   Status fetch(std::uint64_t first_byte, std::span<std::byte> out) const;
 
   // The next read() begins at the first element.

@@ -56,8 +56,8 @@ class ShardSource : public TensorSource {
                                             " that the index " + printable(path_) + " has in it"};
       }
       if (*tensor) {
-        const std::string name = (*tensor)->name().value_or("");  // a shard may be of any format
-        const auto found = index_.shard_of.find(name);
+        const std::optional<std::string>& name = (*tensor)->name();  // none in a file of another format
+        const auto found = index_.shard_of.find(name.value_or(""));
         if (found == index_.shard_of.end()) {
           return Error{Code::kUnreadable, printable(tensor_label(beside(path_, index_.shards[shard]), name)) +
                                               ": is not in the index " + printable(path_)};
