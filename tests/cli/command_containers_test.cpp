@@ -80,6 +80,9 @@ for dtype, kind in kinds.items():
             'md5': hashlib.md5(array.astype(array.dtype.newbyteorder('<')).tobytes()).hexdigest()})
 np.savez('stored.npz', **arrays)
 np.savez_compressed('deflated.npz', **arrays)
+floats = rng.standard_normal(5_000_003, dtype='f4') * np.exp2(rng.integers(-100, 100, 5_000_003)).astype('f4')
+np.save('floats.npy', floats)
+np.save('swapped.npy', floats.astype('>f4'))
 np.savez_compressed('large.npz', x=np.arange(3, dtype='i1'), y=large)
 with open('npz.json', 'w') as file: json.dump(in_npz, file)
 with open('expected.json', 'w') as file: json.dump({'small': expected, 'large': [int(large.max()), int(large.min()), int((large == 0).sum())]}, file)
@@ -155,6 +158,19 @@ TEST_F(Containers, ALargeTensorIsReadInPieces) {
     ASSERT_EQ(found.size(), 2u);
     const json& stats = found[1].at("stats");
     EXPECT_EQ(json({stats.at("max"), stats.at("min"), stats.at("zero count")}), expected.at("large"));
+  }
+}
+
+// Threads read and fold blocks of it as they come.
+TEST_F(Containers, ALargeTensorHasTheSameBitsOnAnyThreads) {
+  const std::string stats = " --stats max,min,avg,l2norm,l1norm,std,count --on host";
+  for (const std::string name : {"floats.npy", "swapped.npy"}) {
+    const json one = tensors_of(name + stats + " -j 1");
+    EXPECT_EQ(one.at(0).at("stats").at("count"), 5'000'003);
+    for (const std::string threads : {"2", "3", "7"}) EXPECT_EQ(tensors_of(name + stats + " -j " + threads), one);
+    // A digest wants the order, and one thread reads then.
+    const json digested = tensors_of(name + stats + ",md5 -j 2");
+    for (const auto& [key, value] : one.at(0).at("stats").items()) EXPECT_EQ(digested.at(0).at("stats").at(key), value);
   }
 }
 
