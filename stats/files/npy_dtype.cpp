@@ -102,9 +102,8 @@ std::optional<Error> read_type(const std::string& descr, bool takes_complex, Npy
   return refused_dtype(descr, kind);
 }
 
-// The bytes of a value of any type that NumPy writes, with statistics or without.
+// The bytes of a value of any type that NumPy writes.
 std::optional<std::uint64_t> bytes_of_kind(std::string_view kind) {
-  if (kind == "bfloat16" || kind == "E2") return 2;
   if (kind.empty() || std::string_view("biufcSaUVMm").find(kind.front()) == kind.npos) return std::nullopt;
   std::uint32_t bytes = 0;
   const auto [end, error] = std::from_chars(kind.data() + 1, kind.data() + kind.size(), bytes);
@@ -158,6 +157,7 @@ class Layout {
   // How many bytes a value has.
   Result<std::uint64_t> read_value(const std::string& descr, NpyField& field) const {
     field.refusal = read_type(descr, reading_.takes_complex, field);
+    if (!field.refusal) return std::uint64_t{size_bytes(field.dtype)} * (field.is_complex ? 2 : 1);
     const auto bytes = bytes_of_kind(kind_of(descr));
     // Without them it is not known either where the others lie.
     if (!bytes || kind_of(descr).starts_with('O')) return *field.refusal;
