@@ -72,6 +72,11 @@ Result<Statistics> BlockFold::fold(const TensorReader& reader,
       others.push_back(std::async(std::launch::async, [&] { return fold_blocks([] {}); }));
     }
   }
+  // Where `progressed` throws, the others stop.
+  struct Stop {
+    std::atomic<bool>& flag;
+    ~Stop() { flag = true; }
+  } const stop{has_failed};
   std::uint64_t told = 0;
   auto all = fold_blocks([&] {
     const std::uint64_t now = std::min(next.load(), bytes);
