@@ -81,8 +81,8 @@ CommandLine::CommandLine()
   app_.get_option("--version")->description("Show the version and exit");
 
   app_.add_option("PATH", arguments_.paths,
-                  ".npy, .npz, .safetensors and Ascend's dump files, .csv files of rows, directories (walked recursively "
-                  "for tensors, layer.2 before layer.10) and globs (*, ?, [], **)")
+                  ".npy, .npz, .safetensors and Ascend's dump files, a model's .safetensors.index.json, .csv files of rows, "
+                  "directories (walked recursively for tensors, layer.2 before layer.10) and globs (*, ?, [], **)")
       ->type_name("");
   std::vector<std::string> statistics{"all"};
   for (const Category category : every_category()) statistics.emplace_back(name(category));

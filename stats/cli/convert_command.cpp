@@ -22,9 +22,10 @@ constexpr const char* kAfterwards = R"(Examples:
   tensorstat convert statistic.csv -o runs --to cann          a csv for each run of an operator
   tensorstat convert statistic.csv -o dump.json --to msprobe  each run of an operator as a call
 
-OUT is a file where one file is converted into one and OUT ends in .csv (of msprobe: in .json), else a
-folder; it must not be there yet, or be an empty folder. It appears when everything is in it. What the other
-dialect has no form for is said on stderr: each row where few are concerned, else their number and the first.
+OUT is a file where it ends in .csv (of msprobe: in .json), the rows are those of one folder and the dialect
+has one file for them; else a folder, which has no such ending. It must not be there yet, or be an empty
+folder, and appears when everything is in it. What the other dialect has no form for is said on stderr: each
+row where few are concerned, else their number and the first.
 Exit status: 0 done, 2 wrong usage, 3 some input could not be read (the others, and the rows before the
 fault, are converted), 5 the output could not be written.)";
 
@@ -134,8 +135,15 @@ int run_convert(const ConvertArguments& arguments, Console& console) {
     return kNotWritten;
   };
   const auto name = rows_file(arguments.to);
-  const bool is_one_file = name && folders.size() == 1 && folders.count("") == 1 &&
-                           arguments.output.ends_with(name->substr(name->rfind('.')));
+  const bool is_one_file = name && folders.size() == 1 && arguments.output.ends_with(name->substr(name->rfind('.')));
+  if (!is_one_file && (arguments.output.ends_with(".csv") || arguments.output.ends_with(".json"))) {
+    console.say(printable(arguments.output) + ": would be a folder, as " +
+                (folders.size() > 1 ? "the rows are those of " + std::to_string(folders.size()) + " folders"
+                                    : name ? "the file in it is " + *name : "each run of an operator has a file") +
+                "; give it a name without an extension");
+    return kUsage;
+  }
+  if (is_one_file) folders = {{"", std::move(folders.begin()->second)}};
   auto staged = StagedFolder::open(arguments.output);
   if (!staged) return fail(staged.error());
   if (Status converted = convert_all(folders, staged->path(), conversion); !converted) return fail(converted.error());

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <stdexcept>
 #include <set>
 #include <string>
@@ -39,8 +40,9 @@ Look look_of(const Arguments& arguments) {
   return {screen, wants_color(arguments.color, is_stdout, screen.has_value())};
 }
 
-// Reads, measures and reports.
-Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& console, const Results::Write& write) {
+// Reads, measures and reports. Rows are flushed when what comes behind them is waited for.
+Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& console, const Results::Write& write,
+                  const std::function<void()>& flush) {
   MeterOptions options = arguments.meter;
   options.log = [&](Severity severity, std::string_view text) {
     if (severity == Severity::kWarning) {
@@ -73,6 +75,7 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
     }
   };
   listener.progressed = [&](const Survey::Progress& progress) {
+    flush();
     // A file that is not opened yet counts as one tensor.
     if (!arguments.is_quiet) console.progress(progress.tensors, progress.known + inputs.files.size() - progress.files, progress.bytes);
   };
@@ -81,7 +84,8 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
   std::ranges::for_each(inputs.faults, fail(kNotRead));
   const Survey::Options reading{.void_is_bfloat16 = arguments.void_is_bfloat16,
                                 .head_only = arguments.head_only,
-                                .raw = arguments.raw};
+                                .raw = arguments.raw,
+                                .threads = arguments.meter.threads};
   Survey survey(meter, results.request(), reading, std::move(listener));
   const std::set<std::string_view> named(arguments.paths.begin(), arguments.paths.end());
   for (const std::string& file : inputs.files) survey.add(file, named.contains(file));
@@ -109,16 +113,21 @@ int run(const Arguments& arguments, Console& console) {
     Status written = output.write(text);
     if (!written) throw NotWritten(written.error().message);
   };
+  const auto flush = [&] {
+    if (Status written = output.flush(); !written) throw NotWritten(written.error().message);
+  };
   if (arguments.devices) {
     const auto list = device_list(*arguments.devices);
     if (!list) return console.say(list.error().message), kUsage;
     write(list->text);
+    flush();
     return list->passed ? kDone : kNoDevice;
   }
   if (arguments.explained) {
     const auto text = explanations(*arguments.explained);
     if (!text) return console.say(text.error().message), kUsage;
     write(*text);
+    flush();
     return kDone;
   }
   const Inputs inputs = find_inputs(arguments.paths, arguments.order);
@@ -128,7 +137,8 @@ int run(const Arguments& arguments, Console& console) {
     return kUsage;
   }
   const Outcome outcome = are_rows != 0 ? show_rows(arguments, inputs, look_of(arguments), console, write)
-                                        : report_on(arguments, inputs, console, write);
+                                        : report_on(arguments, inputs, console, write, flush);
+  flush();
   // An earlier file is worth more than one without a row.
   if (outcome.exit != kDone && !outcome.has_results) return outcome.exit;
   if (Status closed = output.close(); !closed) throw NotWritten(closed.error().message);

@@ -51,18 +51,23 @@ int write_file(const std::string& path, int flags, std::string_view text, bool s
 
 }  // namespace
 
-Output::Output(std::string path) : path_(std::move(path)) {}
+Output::Output(std::string path)
+    : path_(std::move(path)), is_terminal_(path_.empty() && ::isatty(STDOUT_FILENO) == 1) {}
 
 Status Output::write(std::string_view text) {
-  if (!path_.empty()) {
-    held_ += text;
-    return {};
-  }
+  constexpr std::size_t kMostHeldBytes = std::size_t{64} << 10;
+  held_ += text;
+  return is_terminal_ || held_.size() >= kMostHeldBytes ? flush() : Status();
+}
+
+Status Output::flush() {
+  if (!path_.empty() || held_.empty()) return {};
+  const std::string text = std::exchange(held_, {});
   return write_all(STDOUT_FILENO, text) ? Status() : unwritable("stdout", errno);
 }
 
 Status Output::close() {
-  if (path_.empty()) return {};
+  if (path_.empty()) return flush();
   // A link is followed, so that the file it names is the one replaced; a pipe or /dev/stdout is
   // written as it is.
   std::error_code error;

@@ -7,18 +7,20 @@
 
 namespace tensorstat::cli {
 
-// stdout, as the text comes, or a file that appears whole at close() or not at all. A new file has the mode of the
-// umask. As with cp, a file that is there keeps its mode, one that may not be written is an error, a link is followed,
+// stdout, which is written by and by, or a file that appears whole at close() or not at all. A new file has the mode
+// of the umask. As with cp, a file that is there keeps its mode, one that may not be written is an error, a link is followed,
 // and a link to nothing is an error.
 class Output {
  public:
   explicit Output(std::string path);  // empty: stdout
   Status write(std::string_view text);
+  Status flush();  // what is held for stdout
   Status close();
 
  private:
   const std::string path_;
-  std::string held_;  // for a file: a row is short beside the tensor it was made of
+  std::string held_;  // for a file all: a row is short beside the tensor it was made of
+  const bool is_terminal_;
 };
 
 }  // namespace tensorstat::cli

@@ -67,7 +67,7 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
       entry.path = file;
       entry.tensor = row_label(row.identity);
       entry.row = std::move(row);
-      add_place(file, entry.row.identity);
+      add_place(file, place_in_dump(file), entry.row.identity);
       entry.row.statistics = shown_of(entry.row.statistics, results.request().categories);
       results.add(std::move(entry));
       return Status();

@@ -115,12 +115,20 @@ std::optional<DumpPlace> place_in_dump(const std::string& path) {
 
 DumpPlace place_of_file(const std::string& path) { return place_in_dump(path).value_or(DumpPlace{}); }
 
-void add_place(const std::string& path, Identity& identity) {
+const std::optional<DumpPlace>& FolderPlaces::of(const std::string& path) {
+  const std::string_view folder = std::string_view(path).substr(0, path.rfind('/') + 1);  // npos + 1 is 0
+  if (folder_ != folder) {
+    place_ = place_in_dump(path);
+    folder_ = folder;
+  }
+  return place_;
+}
+
+void add_place(const std::string& path, const std::optional<DumpPlace>& place, Identity& identity) {
   const auto add = [&](std::string_view name, Cell cell) {
     if (identity.find(name) == nullptr) identity.set(name, std::move(cell));
   };
   add("path", path);
-  const auto place = place_in_dump(path);
   if (!place) return;
   add("rank", std::uint64_t{place->rank});
   add("graph", std::uint64_t{place->graph});

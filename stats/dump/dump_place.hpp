@@ -16,7 +16,17 @@ std::optional<DumpPlace> place_in_dump(const std::string& path);
 DumpPlace place_of_file(const std::string& path);
 
 // Sets the further columns path, and, where the folders are those of a dump, rank, graph and iteration; those that the
-// identity has stay.
-void add_place(const std::string& path, Identity& identity);
+// identity has stay. `place` is place_in_dump(path).
+void add_place(const std::string& path, const std::optional<DumpPlace>& place, Identity& identity);
+
+// place_in_dump, which looks once at a folder that many files in a row lie in.
+class FolderPlaces {
+ public:
+  const std::optional<DumpPlace>& of(const std::string& path);
+
+ private:
+  std::optional<std::string> folder_;
+  std::optional<DumpPlace> place_;
+};
 
 }  // namespace tensorstat

@@ -1,5 +1,9 @@
 #include "stats/dump/replay_output.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <map>
 #include <system_error>
@@ -9,6 +13,7 @@
 #include "stats/dump/dumped_runs.hpp"
 #include "stats/files/folders.hpp"
 #include "stats/files/npy_writer.hpp"
+#include "stats/files/open_file.hpp"
 #include "stats/files/shown.hpp"
 
 namespace tensorstat {
@@ -30,6 +35,16 @@ std::string npy_file_in(const std::string& folder) {
   return "";
 }
 
+constexpr std::string_view kHiddenPrefix = ".replay-";
+
+// A lock on a folder that nobody else has one on; -1 where there is none to be had.
+int locked(const std::string& folder) {
+  const int descriptor = open_file(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (descriptor < 0 || ::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return descriptor;
+  ::close(descriptor);
+  return -1;
+}
+
 Error unmoved(const std::string& path, const std::string& why) {
   return {Code::kUnwritable, printable(path) + ": cannot be replaced: " + why};
 }
@@ -45,13 +60,28 @@ Status move_file(const std::string& from, const std::string& to) {
 
 ReplayOutput::ReplayOutput(const DumpConfig& config, Existing existing, std::uint64_t process)
     : config_(config), existing_(existing), path_(config.path) {
-  if (existing != Existing::kReplace) return;
-  path_ += "/.replay-" + std::to_string(process);
-  remove_folder(path_);  // a process that was killed had this number and left its files
+  if (existing == Existing::kReplace) path_.append("/").append(kHiddenPrefix).append(std::to_string(process));
 }
 
 ReplayOutput::~ReplayOutput() {
   if (existing_ == Existing::kReplace) remove_folder(path_);
+  if (lock_ >= 0) ::close(lock_);
+}
+
+// Makes the folder that the replay writes to, and removes those that processes left which were killed: nobody holds a
+// lock on them. Where the file system knows no locks on folders, all stay.
+void ReplayOutput::take_folder() {
+  if (lock_ >= 0) return;
+  remove_folder(path_);  // a killed process had this number
+  std::vector<Error> ignored;
+  for (const FolderEntry& entry : entries_of(config_.path, ignored)) {
+    if (!entry.is_folder || !fs::path(entry.path).filename().string().starts_with(kHiddenPrefix)) continue;
+    const int lock = locked(entry.path);
+    if (lock < 0) continue;
+    remove_folder(entry.path);
+    ::close(lock);
+  }
+  if (!make_folders(path_)) lock_ = locked(path_);  // else the session says why it cannot write
 }
 
 Status ReplayOutput::check(const std::string& folder, const std::string& source_folder) {
@@ -64,6 +94,7 @@ Status ReplayOutput::check(const std::string& folder, const std::string& source_
     return Error{Code::kInvalid, printable(tensors) + ": the replay would write over the tensors that it reads; "
                                                       "let it write below another folder"};
   }
+  if (existing_ == Existing::kReplace) take_folder();
   if (existing_ == Existing::kReplace || (existing_ == Existing::kAppend && form.can_append())) return {};
   std::string found;
   if (config_.saves_statistics() && exists(rows)) found = rows;

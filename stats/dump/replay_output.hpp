@@ -22,7 +22,7 @@ class ReplayOutput {
   // `config` outlives it; its path is where the replay writes, in its form. `process` tells replays apart that run at
   // one time.
   ReplayOutput(const DumpConfig& config, Existing existing, std::uint64_t process);
-  // Removes what was not brought to its place.
+  // Removes what was not brought to its place. What a killed process left, the next kReplace below the same path does.
   ~ReplayOutput();
   ReplayOutput(const ReplayOutput&) = delete;
   ReplayOutput& operator=(const ReplayOutput&) = delete;
@@ -38,11 +38,13 @@ class ReplayOutput {
   Status finish();
 
  private:
+  void take_folder();
   Status move_folder(const std::string& from, const std::string& to);
 
   const DumpConfig& config_;
   const Existing existing_;
   std::string path_;
+  int lock_ = -1;  // on path_, of who writes there
   std::set<std::pair<std::string, std::string>> checked_;
 };
 

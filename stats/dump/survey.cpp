@@ -33,7 +33,9 @@ Survey::Survey(Meter& meter, Request request, Options options, Listener listener
       request_(std::move(request)),
       options_(std::move(options)),
       order_(order_for(request_)),
-      listener_(std::move(listener)) {}
+      listener_(std::move(listener)) {
+  if (order_ == TensorReader::Order::kAny) in_blocks_.emplace(meter_, request_, options_.threads);
+}
 
 void Survey::add(const std::string& path, bool takes_stream) {
   Original original = original_from(named_tensor(path, 0).original_dtype);
@@ -63,27 +65,30 @@ void Survey::add_tensor(const std::string& path, TensorReader reader) {
   entry.tensor = reader.name();
   Identity identity = named_tensor(path, reader.modified_us(), entry.tensor).identity;
   entry.row = {std::move(identity), reader.data_size_bytes(), std::string(reader.data_type()), reader.shape(), {}};
-  add_place(path, entry.row.identity);
+  add_place(path, places_.of(path), entry.row.identity);
   if (entry.tensor) entry.row.identity.set("tensor", *entry.tensor);
 
   if (options_.head_only) return listener_.measured(std::move(entry));
   // The digest of int4 and of uint1 is over other bytes than their statistics; such a tensor is read twice.
   const bool is_read_twice = reader.data_type() != name(reader.dtype());
-  if (reader.data_size_bytes() > kPieceBytes || is_read_twice) {
+  const bool is_in_blocks = in_blocks_ && in_blocks_->takes(reader);
+  if (is_in_blocks || reader.data_size_bytes() > kPieceBytes || is_read_twice) {
     finish();
     const std::string label = entry.label();
-    const Status measured = measure_alone(reader, std::move(entry));
+    const Status measured =
+        is_in_blocks ? measure_in_blocks(reader, std::move(entry)) : measure_alone(reader, std::move(entry));
     if (measured) return;
     const bool is_file = measured.error().code == Code::kUnreadable;
     return is_file ? listener_.unreadable(measured.error()) : listener_.unmeasured(label, measured.error());
   }
   reader.rewind(order_, TensorReader::View::kElements);
-  std::vector<std::byte> bits(reader.data_size_bytes());
-  if (const auto got = reader.read(bits); !got) return listener_.unreadable(got.error());
-  read(bits.size());
+  const std::size_t bytes = reader.data_size_bytes();
+  auto bits = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  if (const auto got = reader.read({bits.get(), bytes}); !got) return listener_.unreadable(got.error());
+  read(bytes);
   const Tensor tensor{
-      .dtype = reader.dtype(), .element_count = reader.element_count(), .address = bits.data()};
-  pending_bytes_ += bits.size();
+      .dtype = reader.dtype(), .element_count = reader.element_count(), .address = bits.get()};
+  pending_bytes_ += bytes;
   pending_.push_back({std::move(entry), std::move(bits), tensor});
   if (pending_bytes_ >= kBatchBytes || pending_.size() >= kBatchCount) finish();
 }
@@ -144,6 +149,13 @@ Status Survey::measure_alone(TensorReader& reader, Entry entry) {
     placement.push_back(from.placement[at]);
   }
   accept(std::move(entry), {all, placement, measured->front().device_bytes});
+  return {};
+}
+
+Status Survey::measure_in_blocks(const TensorReader& reader, Entry entry) {
+  const auto measured = in_blocks_->fold(reader, [&](std::uint64_t bytes) { read(bytes); });
+  if (!measured) return measured.error();
+  accept(std::move(entry), {*measured, in_blocks_->placement()});
   return {};
 }
 

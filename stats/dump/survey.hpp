@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,8 @@
 #include <tensorstat/rows.hpp>
 #include <vector>
 
+#include "stats/dump/block_fold.hpp"
+#include "stats/dump/dump_place.hpp"
 #include "stats/files/tensor_source.hpp"
 
 namespace tensorstat {
@@ -46,6 +49,7 @@ class Survey {
     bool void_is_bfloat16 = false;  // of two-byte voids
     bool head_only = false;         // nothing is measured, and no element is read
     std::optional<RawTensor> raw = {};
+    unsigned threads = 1;           // that read and fold a large tensor; 0: one a core
   };
 
   Survey(Meter& meter, Request request, Options options, Listener listener);
@@ -60,7 +64,7 @@ class Survey {
  private:
   struct Pending {
     Entry entry;
-    std::vector<std::byte> bits;
+    std::unique_ptr<std::byte[]> bits;
     Tensor tensor;
   };
 
@@ -70,6 +74,7 @@ class Survey {
   Result<Measurements> stream_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
                                      const Categories& categories);
   Status measure_alone(TensorReader& reader, Entry entry);
+  Status measure_in_blocks(const TensorReader& reader, Entry entry);
   void accept(Entry entry, const Measurement& measurement);
   void read(std::uint64_t bytes);
 
@@ -78,6 +83,8 @@ class Survey {
   const Options options_;
   const TensorReader::Order order_;
   const Listener listener_;
+  std::optional<BlockFold> in_blocks_;  // where the order of the elements does not matter
+  FolderPlaces places_;
   std::vector<Pending> pending_;
   std::uint64_t pending_bytes_ = 0;
   Progress progress_;

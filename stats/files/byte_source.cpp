@@ -18,6 +18,7 @@ class FileBytes : public ByteSource {
   const std::string& path() const override { return file_->path(); }
   std::uint64_t modified_us() const override { return file_->modified_us(); }
   bool seeks() const override { return true; }
+  bool is_shareable() const override { return true; }
   Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) override {
     return file_->read_at(offset_bytes, out);
   }
@@ -36,6 +37,7 @@ class HeldBytes : public ByteSource {
   const std::string& path() const override { return path_; }
   std::uint64_t modified_us() const override { return modified_us_; }
   bool seeks() const override { return true; }
+  bool is_shareable() const override { return true; }
   Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) override {
     if (!out.empty()) std::memcpy(out.data(), bytes_.data() + (offset_bytes - offset_bytes_), out.size());
     return {};
@@ -79,10 +81,51 @@ class UnpackedBytes : public ByteSource {
   std::string values_;
 };
 
+// The fields of records, without what lies between them.
+class FieldBytes : public ByteSource {
+ public:
+  FieldBytes(std::unique_ptr<ByteSource> bytes, const Records& records) : bytes_(std::move(bytes)), records_(records) {}
+  const std::string& path() const override { return bytes_->path(); }
+  std::uint64_t modified_us() const override { return bytes_->modified_us(); }
+  bool seeks() const override { return bytes_->seeks(); }
+  Status read_at(std::uint64_t first, std::span<std::byte> out) override {
+    constexpr std::uint64_t kPiece = std::uint64_t{1} << 16;
+    const auto [at_bytes, record_bytes, field_bytes] = records_;
+    while (!out.empty()) {
+      const std::uint64_t skipped = first % field_bytes, at = at_bytes + first / field_bytes * record_bytes + skipped;
+      const std::uint64_t wanted = (skipped + out.size() + field_bytes - 1) / field_bytes;
+      const std::uint64_t count = std::min(kPiece / record_bytes, wanted);
+      std::size_t got = std::min<std::uint64_t>(field_bytes - skipped, out.size());
+      if (count <= 1) {
+        if (Status read = bytes_->read_at(at, out.first(got)); !read) return read;
+      } else {
+        piece_.resize((count - 1) * record_bytes + field_bytes - skipped);
+        if (Status read = bytes_->read_at(at, piece_); !read) return read;
+        std::memcpy(out.data(), piece_.data(), got);
+        for (std::uint64_t record = 1; record < count; ++record) {
+          const std::size_t taken = std::min<std::uint64_t>(field_bytes, out.size() - got);
+          std::memcpy(out.data() + got, piece_.data() + record * record_bytes - skipped, taken);
+          got += taken;
+        }
+      }
+      out = out.subspan(got);
+      first += got;
+    }
+    return {};
+  }
+
+ private:
+  const std::unique_ptr<ByteSource> bytes_;
+  const Records records_;
+  std::vector<std::byte> piece_;
+};
+
 }  // namespace
 
-std::unique_ptr<ByteSource> unpacked(std::unique_ptr<ByteSource> packed, const StoredTensor& tensor) {
-  return std::make_unique<UnpackedBytes>(std::move(packed), tensor.packed_at_bytes, tensor.original == Original::kInt4);
+std::unique_ptr<ByteSource> elements_of(std::unique_ptr<ByteSource> bytes, const StoredTensor& tensor) {
+  if (tensor.records) return std::make_unique<FieldBytes>(std::move(bytes), *tensor.records);
+  if (!tensor.is_packed) return bytes;
+  return std::make_unique<UnpackedBytes>(std::move(bytes), tensor.packed_at_bytes, tensor.original == Original::kInt4);
 }
 
 std::unique_ptr<ByteSource> bytes_of(std::shared_ptr<const RandomFile> file) {

@@ -27,6 +27,9 @@ class ByteSource {
   // made once more from the first on, or, of a pipe, are an error.
   virtual bool seeks() const = 0;
 
+  // Whether several threads may read at once.
+  virtual bool is_shareable() const { return false; }
+
   // Fills `out` from `offset_bytes` on; an error when the bytes end before, or are damaged.
   virtual Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) = 0;
 };
@@ -34,9 +37,10 @@ class ByteSource {
 // The bytes of a file.
 std::unique_ptr<ByteSource> bytes_of(std::shared_ptr<const RandomFile> file);
 
-// The values of a tensor whose StoredTensor::is_packed, a byte each, from offset 0 on.
+// The elements of a tensor one after another, from StoredTensor::offset_bytes on: those that are packed a byte each,
+// those of records without what lies between them; `bytes` themselves for any other.
 struct StoredTensor;
-std::unique_ptr<ByteSource> unpacked(std::unique_ptr<ByteSource> packed, const StoredTensor& tensor);
+std::unique_ptr<ByteSource> elements_of(std::unique_ptr<ByteSource> bytes, const StoredTensor& tensor);
 
 // `count` bytes of `source` from `offset_bytes` on, taken into memory, under the same offsets.
 Result<std::unique_ptr<ByteSource>> held_bytes(ByteSource& source, std::uint64_t offset_bytes, std::size_t count);

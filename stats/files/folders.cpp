@@ -8,7 +8,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <memory>
+#include <set>
 #include <system_error>
 
 #include "stats/files/natural_order.hpp"
@@ -42,25 +44,33 @@ std::vector<FolderEntry> entries_of(const std::string& folder, std::vector<Error
     faults.push_back({Code::kUnreadable, printable(path) + ": cannot be " + std::string(what) + ": " + error.message()});
   };
   const std::unique_ptr<DIR, int (*)(DIR*)> listed(::opendir(folder.c_str()), ::closedir);
-  std::vector<std::string> names;
+  struct Listed {
+    std::string name;
+    unsigned char type;
+  };
+  std::vector<Listed> all;
   while (listed != nullptr) {
     errno = 0;
     const dirent* const entry = ::readdir(listed.get());
     if (entry == nullptr) break;
     const std::string_view name(entry->d_name);
-    if (name != "." && name != "..") names.emplace_back(name);
+    if (name != "." && name != "..") all.push_back({std::string(name), entry->d_type});
   }
   if (errno != 0) fault(folder, "listed", std::error_code(errno, std::generic_category()));
-  std::ranges::sort(names, natural_before);
+  std::ranges::sort(all, natural_before, &Listed::name);
   std::vector<FolderEntry> found;
-  for (const std::string& name : names) {
+  for (const auto& [name, type] : all) {
     const std::string path = fs::path(folder) / name;
+    if (type != DT_UNKNOWN) {
+      found.push_back({path, type == DT_DIR, type == DT_LNK});
+      continue;
+    }
     std::error_code error;
-    const fs::file_type type = fs::symlink_status(path, error).type();
-    if (type == fs::file_type::none) {
+    const fs::file_type looked_up = fs::symlink_status(path, error).type();
+    if (looked_up == fs::file_type::none) {
       fault(path, "looked at", error);
-    } else if (type != fs::file_type::not_found) {
-      found.push_back({path, type == fs::file_type::directory});
+    } else if (looked_up != fs::file_type::not_found) {
+      found.push_back({path, looked_up == fs::file_type::directory, looked_up == fs::file_type::symlink});
     }
   }
   return found;
@@ -76,11 +86,16 @@ void remove_folder(const std::string& folder) noexcept {
 }
 
 void find_tensor_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults) {
-  for (const auto& [path, is_folder] : entries_of(folder, faults)) {
+  const std::vector<FolderEntry> entries = entries_of(folder, faults);
+  std::set<std::string> parts;  // of what is here, too
+  for (const FolderEntry& entry : entries) {
+    if (!entry.is_folder) std::ranges::move(parts_of(entry.path), std::inserter(parts, parts.end()));
+  }
+  for (const auto& [path, is_folder, is_link] : entries) {
     std::error_code ignored;
     if (is_folder) {
       find_tensor_files(path, files, faults);
-    } else if (is_named_as_tensors(path) && !fs::is_directory(path, ignored)) {
+    } else if (is_named_as_tensors(path) && !parts.contains(path) && !(is_link && fs::is_directory(path, ignored))) {
       files.push_back(path);
     }
   }

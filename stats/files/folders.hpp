@@ -19,6 +19,7 @@ std::optional<FolderFault> make_folders(const std::string& folder);
 struct FolderEntry {
   std::string path;  // begins with the folder's
   bool is_folder;    // a symbolic link to one is none
+  bool is_link;      // a symbolic one
 };
 
 // What is in a folder, in the natural order of names (natural_order.hpp). What cannot be listed or looked at,
@@ -29,7 +30,8 @@ std::vector<FolderEntry> entries_of(const std::string& folder, std::vector<Error
 void remove_folder(const std::string& folder) noexcept;
 
 // Appends to `files` every file below `folder` that has the extension of a format of tensors, each level in the
-// natural order of names. Symbolic links to folders are not followed. `faults` are those of entries_of.
+// natural order of names, without those that are read with another (a model's index is taken for its shards). Symbolic
+// links to folders are not followed. `faults` are those of entries_of.
 void find_tensor_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults);
 
 }  // namespace tensorstat

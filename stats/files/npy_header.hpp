@@ -6,18 +6,20 @@
 #include <cstdint>
 #include <span>
 #include <tensorstat/tensor.hpp>
+#include <vector>
+
+#include "stats/files/npy_dtype.hpp"
 
 namespace tensorstat {
 
 struct NpyHeader {
-  Dtype dtype = Dtype::kFloat32;  // kBfloat16 for two-byte voids: the file alone cannot say that
-  bool is_void = false;           // so the dtype stands only if somebody vouches for it
-  bool swapped = false;           // stored in the other byte order than this machine's
+  std::vector<NpyField> fields;  // one, or those of a structured dtype
   bool fortran_order = false;
-  bool is_complex = false;  // dtype is that of its parts, and the last dimension of `shape` counts the two of a value
   Shape shape;
-  std::uint64_t element_count = 0;
+  std::uint64_t element_count = 0, element_bytes = 0;
   std::uint64_t data_offset_bytes = 0;
+
+  std::uint64_t data_bytes() const { return element_count * element_bytes; }  // below 2^63
 };
 
 // A longer header is refused; 64 dimensions of 20 digits need less than a fortieth of it.
@@ -32,10 +34,11 @@ std::uint64_t npy_header_bytes(std::span<const std::byte> head);
 
 // Reads the header that `head`, the first min(kMostNpyHeaderBytes, file) bytes of a file, begins
 // with, or no fewer than npy_header_bytes(). Everything it claims is checked against `file_bytes`, the length of the
-// whole file: the data must fill the rest exactly, unless that is kUnknownBytes. Memory taken is a small multiple of `head`, whatever the header
-// says. The errors say what is wrong with the file, and for an unsupported dtype its name; the
-// caller adds the path. Complex dtypes are unsupported unless `takes_complex`.
+// whole file, unless that is kUnknownBytes: the data must fill the rest exactly or, where it `may_go_on`, lie in it.
+// Memory taken is a small multiple of `head`, whatever the header says. The errors say what is wrong with the file, and
+// for an unsupported dtype its name; the caller adds the path. Of a structured dtype only the fields that are
+// unsupported are refused. Complex dtypes are unsupported unless `takes_complex`.
 Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_t file_bytes,
-                                   bool takes_complex = false);
+                                   bool takes_complex = false, bool may_go_on = false);
 
 }  // namespace tensorstat

@@ -12,39 +12,51 @@ namespace {
 
 constexpr std::uint64_t kUsualHeaderBytes = 128;
 
-// The tensor that a file with this header holds; an error where the header contradicts `original`.
-Result<StoredTensor> stored_tensor(NpyHeader header, Original original) {
+// The tensor that a field is, in a file with this header; an error where that contradicts `original`.
+Result<StoredTensor> stored_tensor(const NpyHeader& header, const NpyField& field, Original original) {
+  const auto unsupported = [](const std::string& what) { return Error{Code::kUnsupported, what}; };
   const auto contradiction = [](const std::string& dtype, const std::string& what) {
     return Error{Code::kUnreadable, "its name says " + dtype + ", but it holds " + what};
   };
-  const std::string stored(name(header.dtype));
-  if (original == Original::kAsStored && header.is_void) {
-    return Error{Code::kUnsupported,
-                 "holds two-byte voids, which are bfloat16 when ml_dtypes wrote them; say --bfloat16 if they are"};
+  if (field.refusal) return *field.refusal;
+  const std::string stored(name(field.dtype));
+  if (original == Original::kAsStored && field.is_void) {
+    return unsupported(
+        "holds two-byte voids, which are bfloat16 when ml_dtypes wrote them; say --bfloat16 if they are");
   }
-  if (original == Original::kBfloat16 && header.dtype != Dtype::kFloat32 && !header.is_void) {
+  if (original == Original::kBfloat16 && field.dtype != Dtype::kFloat32 && !field.is_void) {
     return contradiction("bfloat16", stored);
   }
-  if (original == Original::kComplex && !header.is_complex) return contradiction("complex", stored);
-  if (original == Original::kUint1 && header.dtype != Dtype::kUint8) return contradiction("uint1", stored);
-  if (original == Original::kInt4) {
-    if (header.dtype != Dtype::kInt8) return contradiction("int4", stored);
-    if (header.shape.empty() || header.shape.back() % 2 != 0) {
-      return contradiction("int4", "an odd number of values a row: shape " + to_string(header.shape));
-    }
+  if (original == Original::kComplex && !field.is_complex) return contradiction("complex", stored);
+  if (original == Original::kUint1 && field.dtype != Dtype::kUint8) return contradiction("uint1", stored);
+  if (original == Original::kInt4 && field.dtype != Dtype::kInt8) return contradiction("int4", stored);
+  const bool has_order = header.fortran_order && header.shape.size() > 1;
+  if (has_order && !field.shape.empty()) {
+    return unsupported(field.is_complex ? "holds complex values in Fortran order, which is not supported"
+                                        : "holds arrays in Fortran order of elements, which is not supported");
   }
-  return StoredTensor{.dtype = header.dtype,
+  StoredTensor tensor{.dtype = field.dtype,
                       .original = original,
-                      .swapped = header.swapped,
-                      .fortran_order = header.fortran_order,
-                      .shape = std::move(header.shape),
-                      .element_count = header.element_count,
+                      .swapped = field.swapped,
+                      .fortran_order = has_order,
+                      .shape = header.shape,
                       .offset_bytes = header.data_offset_bytes};
+  tensor.shape.insert(tensor.shape.end(), field.shape.begin(), field.shape.end());
+  const auto values = element_count(field.shape, size_bytes(field.dtype));
+  if (!values) return values.error();
+  tensor.element_count = header.element_count * *values;
+  const std::uint64_t field_bytes = *values * size_bytes(field.dtype);
+  if (field_bytes != header.element_bytes) {
+    tensor.offset_bytes = 0;
+    tensor.records = Records{header.data_offset_bytes + field.at_bytes, header.element_bytes, field_bytes};
+  }
+  return tensor;
 }
 
 }  // namespace
 
-Result<StoredTensor> read_npy_tensor(ByteSource& source, const std::string& label, ByteRange range, Original original) {
+Result<NpyArray> read_npy_array(ByteSource& source, const std::optional<std::string>& name, ByteRange range,
+                                Original original, bool may_go_on) {
   // No byte behind the header is read of a stream, and few of a file: most headers have 128.
   std::vector<std::byte> head;
   std::uint64_t wanted = source.seeks() ? kUsualHeaderBytes : kNpyLengthEnds;
@@ -56,11 +68,25 @@ Result<StoredTensor> read_npy_tensor(ByteSource& source, const std::string& labe
       return read.error();
     }
   }
-  auto header = parse_npy_header(head, range.bytes, original == Original::kComplex);
-  auto tensor = header ? stored_tensor(*std::move(header), original) : Result<StoredTensor>(header.error());
-  if (!tensor) return Error{tensor.error().code, printable(label) + ": " + tensor.error().message};
-  tensor->offset_bytes += range.offset_bytes;
-  return tensor;
+  const auto labelled = [&](const Error& error, const std::optional<std::string>& of) {
+    return Error{error.code, printable(tensor_label(source.path(), of)) + ": " + error.message};
+  };
+  const auto header = parse_npy_header(head, range.bytes, original == Original::kComplex, may_go_on);
+  if (!header) return labelled(header.error(), name);
+  NpyArray array{.end_bytes = range.offset_bytes + header->data_offset_bytes + header->data_bytes()};
+  for (const NpyField& field : header->fields) {
+    std::optional<std::string> called = name;
+    if (!field.name.empty()) called = (name ? *name + "::" : "") + field.name;
+    auto tensor = stored_tensor(*header, field, original);
+    if (tensor) {
+      (tensor->records ? tensor->records->at_bytes : tensor->offset_bytes) += range.offset_bytes;
+      tensor->name = std::move(called);
+    } else {
+      tensor = labelled(tensor.error(), called);
+    }
+    array.tensors.push_back(std::move(tensor));
+  }
+  return array;
 }
 
 }  // namespace tensorstat

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <mutex>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "stats/files/open_file.hpp"
 #include "stats/files/shown.hpp"
@@ -22,7 +25,22 @@ std::uint64_t microseconds(const timespec& time) {
   return us > 0 ? us : 0;
 }
 
+// A read of this much, or more, is worth a call of the system by itself.
+constexpr std::size_t kLargeBytes = std::size_t{64} << 10;
+// How much is read ahead: twice as much each time that all of it was wanted.
+constexpr std::size_t kLeastAheadBytes = std::size_t{8} << 10, kMostAheadBytes = std::size_t{256} << 10;
+// Between two tensors there may be headers and padding.
+constexpr std::uint64_t kGapBytes = 4096;
+
 }  // namespace
+
+struct RandomFile::Window {
+  std::mutex mutex;
+  std::uint64_t at_bytes = 0;
+  std::vector<std::byte> bytes;
+
+  std::uint64_t end_bytes() const { return at_bytes + bytes.size(); }
+};
 
 Result<RandomFile> RandomFile::open(std::string path) {
   RandomFile file;
@@ -38,6 +56,7 @@ Result<RandomFile> RandomFile::open(std::string path) {
   file.path_ = std::move(path);
   file.size_bytes_ = facts.st_size;
   file.modified_us_ = microseconds(facts.st_mtim);
+  file.window_ = std::make_unique<Window>();
   return file;
 }
 
@@ -48,6 +67,7 @@ RandomFile& RandomFile::operator=(RandomFile&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
   std::swap(size_bytes_, other.size_bytes_);
   std::swap(modified_us_, other.modified_us_);
+  std::swap(window_, other.window_);
   return *this;
 }
 
@@ -56,26 +76,59 @@ RandomFile::~RandomFile() {
 }
 
 Status RandomFile::read_at(std::uint64_t offset_bytes, std::span<std::byte> out) const {
-  constexpr std::size_t kMostBytes = std::size_t{1}
-                                     << 30;  // Linux reads no more than 2 GiB at once
+  if (out.size() >= kLargeBytes) {
+    const auto got = read_some(offset_bytes, out, out.size());
+    return got ? Status() : got.error();
+  }
+  const std::lock_guard lock(window_->mutex);
   while (!out.empty()) {
-    const ssize_t got =
-        ::pread(descriptor_, out.data(), std::min(out.size(), kMostBytes), offset_bytes);
+    if (offset_bytes < window_->at_bytes || offset_bytes >= window_->end_bytes()) {
+      if (Status moved = move_window(offset_bytes, out.size()); !moved) return moved;
+    }
+    const std::size_t count = std::min<std::uint64_t>(out.size(), window_->end_bytes() - offset_bytes);
+    std::memcpy(out.data(), window_->bytes.data() + (offset_bytes - window_->at_bytes), count);
+    offset_bytes += count;
+    out = out.subspan(count);
+  }
+  return {};
+}
+
+// To `offset_bytes`, with at least `wanted` bytes in it.
+Status RandomFile::move_window(std::uint64_t offset_bytes, std::size_t wanted) const {
+  Window& window = *window_;
+  const bool goes_on = !window.bytes.empty() && offset_bytes >= window.end_bytes() &&
+                       offset_bytes - window.end_bytes() <= kGapBytes;
+  const std::size_t ahead = goes_on ? std::clamp(2 * window.bytes.size(), kLeastAheadBytes, kMostAheadBytes)
+                                    : kLeastAheadBytes;
+  const std::uint64_t there = size_bytes_ - std::min(size_bytes_, offset_bytes);
+  window.bytes.resize(std::max<std::uint64_t>(wanted, std::min<std::uint64_t>(ahead, there)));
+  window.at_bytes = offset_bytes;
+  const auto got = read_some(offset_bytes, window.bytes, wanted);
+  window.bytes.resize(got ? *got : 0);
+  return got ? Status() : got.error();
+}
+
+// As much of `out` as the system gives, and at least `wanted` bytes; how many these are.
+Result<std::size_t> RandomFile::read_some(std::uint64_t offset_bytes, std::span<std::byte> out,
+                                          std::size_t wanted) const {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // Linux reads no more than 2 GiB at once
+  std::size_t done = 0;
+  while (done < wanted) {
+    const std::uint64_t at = offset_bytes + done;
+    const ssize_t got = ::pread(descriptor_, out.data() + done, std::min(out.size() - done, kMostBytes), at);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
-      return Error{Code::kUnreadable, printable(path_) + ": cannot be read at byte " +
-                                          std::to_string(offset_bytes) + ": " +
+      return Error{Code::kUnreadable, printable(path_) + ": cannot be read at byte " + std::to_string(at) + ": " +
                                           system_words(errno)};
     }
     if (got == 0) {
       return Error{Code::kUnreadable, printable(path_) + ": was cut short while being read: it had " +
                                           std::to_string(size_bytes_) + " bytes, and has no byte " +
-                                          std::to_string(offset_bytes) + " now"};
+                                          std::to_string(at) + " now"};
     }
-    offset_bytes += got;
-    out = out.subspan(got);
+    done += got;
   }
-  return {};
+  return done;
 }
 
 }  // namespace tensorstat

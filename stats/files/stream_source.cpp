@@ -120,14 +120,20 @@ class ArraysOfStream : public TensorSource {
     if (!got) return got.error();
     if (*got == 0 && number_ > 0) return std::nullopt;
     magic.resize(*got);
-    const std::string label = number_ == 0 ? stream_->path() : tensor_label(stream_->path(), std::to_string(number_));
+    const auto name = number_ == 0 ? std::nullopt : std::optional(std::to_string(number_));
     auto bytes = std::make_unique<StreamBytes>(stream_, at_, std::move(magic));
-    auto tensor = read_npy_tensor(*bytes, label, {at_, *got < 6 ? *got : kUnknownBytes}, options_.original);
-    if (!tensor) return tensor.error();
-    at_ = tensor->offset_bytes + tensor->element_count * size_bytes(tensor->dtype);
-    if (number_++ > 0) tensor->name = std::to_string(number_ - 1);
+    auto array = read_npy_array(*bytes, name, {at_, *got < 6 ? *got : kUnknownBytes}, options_.original);
+    if (!array) return array.error();
+    at_ = array->end_bytes;
+    ++number_;
     is_over_ = false;
-    return TensorReader(std::move(bytes), *std::move(tensor), options_.window_bytes);
+    if (array->tensors.size() != 1) {
+      return Error{Code::kUnsupported, printable(tensor_label(stream_->path(), name)) +
+                                           ": holds structures, whose bytes come by once and not for each field: " +
+                                           "write it to a file"};
+    }
+    if (!array->tensors.front()) return array->tensors.front().error();
+    return TensorReader(std::move(bytes), *std::move(array->tensors.front()), options_.window_bytes);
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   }

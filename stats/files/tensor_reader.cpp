@@ -69,7 +69,9 @@ constexpr Packing kInt4Packing = {
       const auto value = std::to_integer<std::int8_t>(stored);
       return value >= -8 && value <= 7;
     },
-    [](const std::byte* values, std::size_t) { return (values[0] & std::byte{0xf}) | (values[1] << 4); }};
+    [](const std::byte* values, std::size_t count) {
+      return (values[0] & std::byte{0xf}) | (count > 1 ? values[1] << 4 : std::byte{});
+    }};
 
 constexpr Packing kUint1Packing = {
     "uint1", "0..1", 8, [](std::byte stored) { return stored <= std::byte{1}; },
@@ -154,7 +156,7 @@ struct TensorReader::State {
 };
 
 TensorReader::TensorReader(std::unique_ptr<ByteSource> bytes, StoredTensor stored, std::size_t window_bytes)
-    : state_(new State{std::move(bytes), std::move(stored), window_bytes}) {
+    : state_(new State{elements_of(std::move(bytes), stored), std::move(stored), window_bytes}) {
   const StoredTensor& tensor = state_->stored;
   const bool has_order = std::ranges::count_if(tensor.shape, [](std::uint64_t d) { return d > 1; }) > 1;
   if (tensor.fortran_order && tensor.element_count > 0 && has_order) {
@@ -180,6 +182,18 @@ std::uint64_t TensorReader::data_size_bytes() const {
   return (element_count() * size_bytes(dtype()) + a_byte - 1) / a_byte;
 }
 std::uint64_t TensorReader::modified_us() const { return state_->bytes->modified_us(); }
+
+bool TensorReader::is_fetchable() const {
+  return state_->bytes->is_shareable() && !state_->is_widened() && state_->packing() == nullptr;
+}
+
+Status TensorReader::fetch(std::uint64_t first_byte, std::span<std::byte> out) const try {
+  Status read = state_->bytes->read_at(state_->stored.offset_bytes + first_byte, out);
+  if (read && state_->stored.swapped) swap_bytes(out, state_->stored_bytes());
+  return read;
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
 
 void TensorReader::rewind(Order order, View view) {
   state_->order = order;

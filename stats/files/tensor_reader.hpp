@@ -33,6 +33,12 @@ enum class Original : std::uint8_t {
 // kBfloat16, kInt4 and kUint1 for MindSpore's suffixes of these names, kAsStored for every other.
 Original original_from(std::string_view dtype_suffix);
 
+// Elements that lie apart: `field_bytes` of them at the same place in each of many records.
+struct Records {
+  std::uint64_t at_bytes = 0;  // of the first
+  std::uint64_t record_bytes = 0, field_bytes = 0;
+};
+
 // Where a tensor lies in its bytes, and how. Whoever makes one has checked it against their number, and
 // `original` against the dtype.
 struct StoredTensor {
@@ -44,10 +50,11 @@ struct StoredTensor {
   Shape shape = {};
   std::uint64_t element_count = 0;  // the product of `shape`
   std::uint64_t offset_bytes = 0;   // of the first element
-  // kInt4 and kUint1: the file has them two and eight a byte, from packed_at_bytes on; offset_bytes is 0, and
-  // unpacked() gives the bytes that the rest of this speaks of.
+  // kInt4 and kUint1: the file has them two and eight a byte, from packed_at_bytes on. Of these, and of records,
+  // offset_bytes is 0, and elements_of() gives the bytes that the rest of this speaks of.
   bool is_packed = false;
   std::uint64_t packed_at_bytes = 0;
+  std::optional<Records> records = {};
 };
 
 // "x.npy", or "x.safetensors::layer.0.weight". Not escaped.
@@ -80,6 +87,13 @@ class TensorReader {
     kOriginal,  // the original's bytes: as kElements, but int4 two a byte, low nibble first, and uint1 eight a byte,
                 // most significant bit first
   };
+
+  // Whether the elements lie in a file as they are: fetch() gives them.
+  bool is_fetchable() const;
+
+  // Fills `out` with the bytes of elements as they are stored (Order::kAny, View::kElements), from `first_byte` on,
+  // both a whole number of elements. Any threads at once. The errors are those of read().
+  Status fetch(std::uint64_t first_byte, std::span<std::byte> out) const;
 
   // The next read() begins at the first element.
   void rewind(Order order, View view);

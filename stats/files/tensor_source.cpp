@@ -35,8 +35,7 @@ class ListSource : public TensorSource {
     if (next_ == tensors_.size()) return std::nullopt;
     Result<StoredTensor>& tensor = tensors_[next_++];
     if (!tensor) return tensor.error();
-    auto bytes = tensor->is_packed ? unpacked(bytes_of(file_), *tensor) : bytes_of(file_);
-    return TensorReader(std::move(bytes), *std::move(tensor), window_bytes_);
+    return TensorReader(bytes_of(file_), *std::move(tensor), window_bytes_);
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   }
@@ -71,6 +70,13 @@ bool TensorFormat::fits(std::string_view path) const {
 
 bool is_named_as_tensors(std::string_view path) {
   return std::ranges::any_of(kFormats, [&](const TensorFormat* format) { return format->fits(path); });
+}
+
+std::vector<std::string> parts_of(const std::string& path) {
+  for (const TensorFormat* format : kFormats) {
+    if (format->parts != nullptr && format->fits(path)) return format->parts(path);
+  }
+  return {};
 }
 
 OpenedSource open_tensors(std::string path, const ReadOptions& options) try {

@@ -1,6 +1,6 @@
 // A file as the tensors in it, whatever its format.
 //
-//   auto source = open_tensors("model.safetensors", Original::kAsStored);
+//   auto source = open_tensors("model.safetensors", {});
 //   while (auto tensor = (*source)->next()) {
 //     if (!*tensor) { say((*tensor).error()); continue; }  // the others can be read all the same
 //     while (auto got = (*tensor)->read(buffer)) { if (*got == 0) break; ... }
@@ -59,6 +59,8 @@ struct TensorFormat {
   std::string_view label = extension;  // for messages
   // Whether a walk through folders takes a file of this name, which is without folders.
   bool (*is_named)(std::string_view name) = nullptr;
+  // The files that are read with one of this format, which a walk through folders does not take by themselves.
+  std::vector<std::string> (*parts)(const std::string& path) = nullptr;
 
   bool fits(std::string_view path) const;  // extension or is_named
 };
@@ -78,6 +80,9 @@ Error pickle_refused(const std::string& path);
 
 // Whether a walk through a folder takes a file of this name.
 bool is_named_as_tensors(std::string_view path);
+
+// The files that are read with this one, of which a walk through folders takes this one alone.
+std::vector<std::string> parts_of(const std::string& path);
 
 // For formats that know all tensors when a file is opened: a source of those, in this order.
 std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/command_run.hpp"
@@ -79,6 +80,9 @@ for dtype, kind in kinds.items():
             'md5': hashlib.md5(array.astype(array.dtype.newbyteorder('<')).tobytes()).hexdigest()})
 np.savez('stored.npz', **arrays)
 np.savez_compressed('deflated.npz', **arrays)
+floats = rng.standard_normal(5_000_003, dtype='f4') * np.exp2(rng.integers(-100, 100, 5_000_003)).astype('f4')
+np.save('floats.npy', floats)
+np.save('swapped.npy', floats.astype('>f4'))
 np.savez_compressed('large.npz', x=np.arange(3, dtype='i1'), y=large)
 with open('npz.json', 'w') as file: json.dump(in_npz, file)
 with open('expected.json', 'w') as file: json.dump({'small': expected, 'large': [int(large.max()), int(large.min()), int((large == 0).sum())]}, file)
@@ -157,6 +161,19 @@ TEST_F(Containers, ALargeTensorIsReadInPieces) {
   }
 }
 
+// Threads read and fold blocks of it as they come.
+TEST_F(Containers, ALargeTensorHasTheSameBitsOnAnyThreads) {
+  const std::string stats = " --stats max,min,avg,l2norm,l1norm,std,count --on host";
+  for (const std::string name : {"floats.npy", "swapped.npy"}) {
+    const json one = tensors_of(name + stats + " -j 1");
+    EXPECT_EQ(one.at(0).at("stats").at("count"), 5'000'003);
+    for (const std::string threads : {"2", "3", "7"}) EXPECT_EQ(tensors_of(name + stats + " -j " + threads), one);
+    // A digest wants the order, and one thread reads then.
+    const json digested = tensors_of(name + stats + ",md5 -j 2");
+    for (const auto& [key, value] : one.at(0).at("stats").items()) EXPECT_EQ(digested.at(0).at("stats").at(key), value);
+  }
+}
+
 TEST_F(Containers, ATableAndExplainNameFileAndTensor) {
   const Ran ran = run(*folder, "a.safetensors --stats max --on host --explain");
   EXPECT_EQ(ran.exit, 0) << ran.err;
@@ -176,6 +193,184 @@ TEST_F(Containers, AreFoundInFoldersBesideNpyFiles) {
   ASSERT_EQ(found.size(), 3001u);
   EXPECT_FALSE(found[0].contains("tensor")) << "a file of one tensor";
   EXPECT_EQ(found[1].at("tensor"), "t.0");
+}
+
+// Structures, and arrays one after another. Each number that is expected is NumPy's.
+constexpr std::string_view kArrays = R"(
+import json
+import numpy as np
+
+rng = np.random.default_rng(11)
+inner = np.dtype([('u', 'u1'), ('v', '>f8', (2, 3))], align=True)
+kinds = [np.dtype([('x', '<f4'), ('größe', '>i2', (3,)), ('text', '<U3'), (('a title', 'titled'), '?'), ('in', inner),
+                   ('many', [('q', 'i4')], (2,)), ('when', 'M8[ns]'), ('last', '<f2', ())]),
+         np.dtype([('a', 'i1'), ('b', '<f8'), ('c', '<i2')], align=True), np.dtype([('日', '<i4'), ('only', 'u1')])]
+refused = {'text', 'many', 'when'}
+
+def filled(kind, shape, order='C'):
+    array = np.zeros(shape, kind, order)
+    for name in kind.names:
+        part = array[name]
+        if part.dtype.names and name != 'many':
+            for below in part.dtype.names: part[below] = rng.integers(0, 100, part[below].shape)
+        elif name not in refused: part[...] = rng.integers(0, 2 if part.dtype.kind == 'b' else 100, part.shape)
+    return array
+
+def rows_of(array, prefix):
+    for name in array.dtype.names:
+        part = array[name]
+        if part.dtype.names and name != 'many': yield from rows_of(part, prefix + name + '.')
+        elif name not in refused:
+            number = lambda x: None if part.size == 0 else float(x)
+            yield {'tensor': prefix + name, 'shape': list(part.shape), 'dtype': str(part.dtype.newbyteorder('=')),
+                   'count': part.size, 'zero count': int((part == 0).sum()),
+                   'max': number(part.max() if part.size else 0), 'min': number(part.min() if part.size else 0)}
+
+expected = {}
+arrays = [filled(kind, shape) for kind in kinds for shape in [(), (0,), (5,), (70, 1001)]]
+arrays.append(filled(kinds[1], (40, 30), 'F'))
+for i, array in enumerate(arrays):
+    np.save(f's{i}.npy', array)
+    expected[f's{i}.npy'] = list(rows_of(array, ''))
+small = [array for array in arrays if array.size < 1000]
+for name, save in ('s.npz', np.savez), ('packed.npz', np.savez_compressed):
+    save(name, *small)
+    expected[name] = [row for i, array in enumerate(small) for row in rows_of(array, f'arr_{i}::')]
+with open('several.npy', 'wb') as file:
+    for array in small: np.save(file, array)
+    np.save(file, np.arange(7.0))
+expected['several.npy'] = [row for i, array in enumerate(small) for row in rows_of(array, f'{i}::' if i else '')]
+expected['several.npy'].append({'tensor': str(len(small)), 'shape': [7], 'dtype': 'float64', 'count': 7, 'zero count': 1, 'max': 6.0, 'min': 0.0})
+with open('arrays.json', 'w') as file: json.dump(expected, file)
+)";
+
+TEST_F(Containers, EachFieldOfAStructureIsATensor) {
+  ScratchFolder place;
+  run_python(place, kArrays);
+  for (const auto& [file, rows] : json::parse(content_of(place / "arrays.json")).items()) {
+    const Ran ran = run(place, file + " --stats max,min,count,zero-count --format json --on host");
+    const json found = json::parse(ran.out).at("tensors");
+    ASSERT_EQ(found.size(), rows.size()) << file << '\n' << ran.err;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      for (const char* key : {"tensor", "shape", "dtype"}) EXPECT_EQ(found[i].at(key), rows[i].at(key)) << file << found[i];
+      for (const char* key : {"max", "min", "count", "zero count"}) {
+        EXPECT_EQ(found[i].at("stats").at(key), rows[i].at(key)) << file << ": " << key << " of " << found[i];
+      }
+    }
+    const bool has_refused = file == "s0.npy" || file == "several.npy" || file.ends_with(".npz");
+    if (!has_refused) continue;
+    EXPECT_EQ(ran.exit, 3);
+    EXPECT_PRED2(holds, ran.err, "text: dtype str '<U3' is not supported");
+    EXPECT_PRED2(holds, ran.err, "many: holds several structures an element");
+    EXPECT_PRED2(holds, ran.err, "when: dtype datetime64 '<M8[ns]' is not supported");
+  }
+}
+
+TEST_F(Containers, SeveralArraysOfAFileAreHeldApart) {
+  ScratchFolder place;
+  const auto array = [](const std::string& data) {
+    return test::npy("{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", data);
+  };
+  test::write_file(place / "cut.npy", array("abc") + array("de"));
+  test::write_file(place / "longer.npy", array("abc") + array("def") + "rubbish");
+  test::write_file(place / "odd.npy", array("abc") + "\x93NUMPY");
+  const Ran ran = run(place, "cut.npy longer.npy odd.npy --stats max --format csv --on host");
+  EXPECT_EQ(ran.exit, 3);
+  EXPECT_PRED2(holds, ran.err, "cut.npy::1: is truncated: shape (3) of uint8 needs 3 bytes of data, 2 are there\n");
+  EXPECT_PRED2(holds, ran.err, "longer.npy::1: is too long: shape (3) of uint8 needs 3 bytes of data, 10 are there\n");
+  EXPECT_PRED2(holds, ran.err, "odd.npy::1: truncated before its header\n");
+  EXPECT_EQ(std::ranges::count(ran.out, '\n'), 4) << "the first array of each: " << ran.out;
+}
+
+class Shards : public testing::Test {
+ protected:
+  // A shard of tensors of one float32 each.
+  void write_shard(const std::string& name, const std::vector<std::string>& tensors) {
+    json header = json::object();
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      header[tensors[i]] = {{"dtype", "F32"}, {"shape", {1}}, {"data_offsets", {4 * i, 4 * i + 4}}};
+    }
+    const std::string text = header.dump();
+    std::string length(8, '\0');
+    for (int i = 0; i < 8; ++i) length[i] = static_cast<char>(text.size() >> 8 * i);
+    test::write_file(place / name, length + text + std::string(4 * tensors.size(), '\0'));
+  }
+  void write_index(const json& map) {
+    test::write_file(place / "m.safetensors.index.json", json({{"metadata", {{"total_size", 16}}}, {"weight_map", map}}).dump());
+  }
+  static std::vector<std::string> names_in(const Ran& ran) {
+    std::vector<std::string> names;
+    const json found = json::parse(ran.out);
+    for (const json& tensor : found.at("tensors")) names.push_back(tensor.at("tensor"));
+    return names;
+  }
+
+  ScratchFolder place;
+};
+
+TEST_F(Shards, AreReadByTheirIndexAndEachTensorOnce) {
+  write_shard("m-10.safetensors", {"d", "a"});
+  write_shard("m-2.safetensors", {"b", "a"});
+  write_shard("other.safetensors", {"o"});
+  write_index({{"a", "m-2.safetensors"}, {"b", "m-2.safetensors"}, {"d", "m-10.safetensors"}});
+  const std::vector<std::string> all = {"b", "a", "d"};
+  const Ran by_index = run(place, "m.safetensors.index.json --stats max --format json --on host");
+  EXPECT_EQ(by_index.exit, 0) << by_index.err;
+  EXPECT_EQ(names_in(by_index), all);
+  const Ran by_folder = run(place, ". --stats max --format json --on host");
+  EXPECT_EQ(by_folder.exit, 0) << by_folder.err;
+  EXPECT_EQ(names_in(by_folder), (std::vector<std::string>{"b", "a", "d", "o"}));
+  EXPECT_EQ(json::parse(by_folder.out).at("tensors").at(0).at("path"), "./m.safetensors.index.json");
+}
+
+TEST_F(Shards, ThatDoNotAgreeWithTheIndexAreErrors) {
+  write_shard("m-1.safetensors", {"a", "x"});
+  write_index({{"a", "m-1.safetensors"}, {"b", "m-1.safetensors"}, {"c", "m-2.safetensors"}, {"d", "m-2.safetensors"}});
+  const Ran ran = run(place, "m.safetensors.index.json --stats max --format json --on host");
+  EXPECT_EQ(ran.exit, 3);
+  EXPECT_EQ(names_in(ran), std::vector<std::string>{"a"});
+  EXPECT_EQ(ran.err,
+            "tensorstat: m-1.safetensors::x: is not in the index m.safetensors.index.json\n"
+            "tensorstat: m-1.safetensors: lacks 1 tensor that the index m.safetensors.index.json has in it\n"
+            "tensorstat: m-2.safetensors: cannot be opened: No such file or directory; the index m.safetensors.index.json "
+            "has 2 tensors in it\n");
+}
+
+TEST_F(Shards, AShardOfAnotherFormatIsSaid) {
+  test::write_file(place / "m-1.safetensors", test::npy("{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", "abc"));
+  write_index({{"a", "m-1.safetensors"}});
+  const Ran ran = run(place, "m.safetensors.index.json --stats max --format csv --on host");
+  EXPECT_EQ(ran.exit, 3);
+  EXPECT_PRED2(holds, ran.err, "m-1.safetensors: is not in the index");
+  EXPECT_PRED2(holds, ran.err, "m-1.safetensors: lacks 1 tensor that the index");
+}
+
+TEST_F(Shards, AnIndexThatMakesNoSenseIsRefusedAndTheShardsAreReadByThemselves) {
+  write_shard("m-1.safetensors", {"a"});
+  const std::pair<const char*, const char*> cases[] = {
+      {"", "it is no JSON"},
+      {"[]", "it is an array, not an object"},
+      {"{}", "it has no 'weight_map'"},
+      {R"({"weight_map": []})", "'weight_map' is an array, not an object"},
+      {R"({"weight_map": {"a": 1}})", "the shard of tensor 'a' is a number, not a string"},
+      {R"({"weight_map": {"a": {}}})", "the shard of tensor 'a' is an object, not a string"},
+      {R"({"weight_map": {"a": "../m.safetensors"}})", "'../m.safetensors', which is no name"},
+      {R"({"weight_map": {"a": "/etc/passwd"}})", "which is no name"},
+      {R"({"weight_map": {"a": "m\u0000.safetensors"}})", "which is no name"},
+      {R"({"weight_map": {"a": "m.safetensors.index.json"}})", "which is no name"},
+      {R"({"weight_map": {"a": "m-1.safetensors", "a": "m-2.safetensors"}})", "tensor 'a' comes twice"},
+      {R"({"weight_map": {"a": "m-1.safetensors", "a": "m-1.safetensors"}})", "tensor 'a' comes twice"},
+      {R"({"weight_map": {}, "weight_map": {}})", "'weight_map' comes twice"},
+      {R"({"weight_map": {"a": "m-1.safetensors"}} x)", "no JSON"},
+  };
+  for (const auto& [text, words] : cases) {
+    test::write_file(place / "m.safetensors.index.json", text);
+    const Ran ran = run(place, ". --stats max --format json --on host");
+    EXPECT_EQ(ran.exit, 3) << text;
+    EXPECT_PRED2(holds, ran.err, words);
+    EXPECT_PRED2(holds, ran.err, "./m.safetensors.index.json: is no index of shards: ");
+    EXPECT_EQ(names_in(ran), std::vector<std::string>{"a"}) << text;
+  }
 }
 
 TEST_F(Containers, APickleIsRefusedWithWordsThatHelp) {

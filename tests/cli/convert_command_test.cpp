@@ -307,6 +307,30 @@ TEST(ConvertCommand, ATreeKeepsItsFolders) {
   EXPECT_EQ(files_below(folder / "back").size(), 3u);
 }
 
+TEST(ConvertCommand, WhatWouldBeAFolderIsNotNamedAsAFile) {
+  const ScratchFolder folder;
+  const std::string text = written({Dialect::kMindspore27, {Category::kMax}, {}}, rows_of_a_run({Category::kMax}));
+  for (const char* iteration : {"0", "1"}) {
+    const std::string inside = folder / ("run/rank_0/net/0/" + std::string(iteration));
+    fs::create_directories(inside);
+    std::ofstream(inside + "/statistic.csv") << text;
+  }
+  const std::pair<const char*, const char*> cases[] = {
+      {"run -o all.csv --to ours", "all.csv: would be a folder, as the rows are those of 2 folders; give it a name"},
+      {"run/rank_0/net/0/0 -o runs.csv --to cann", "runs.csv: would be a folder, as each run of an operator has a file"},
+      {"run/rank_0/net/0/0 -o rows.json --to ours", "rows.json: would be a folder, as the file in it is statistic.csv"}};
+  for (const auto& [arguments, words] : cases) {
+    const auto ran = run(folder, "convert " + std::string(arguments));
+    EXPECT_EQ(ran.exit, 2) << arguments;
+    EXPECT_TRUE(holds(ran.err, words)) << ran.err;
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 1) << "nothing beside the run";
+  fs::remove_all(folder / "run/rank_0/net/0/1");
+  const auto ran = run(folder, "convert run -o all.csv --to ours");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_EQ(read(folder / "all.csv", Dialect::kOurs).size(), rows_of_a_run({Category::kMax}).size());
+}
+
 TEST(ConvertCommand, TheFilesOfAFolderAreGatheredInOne) {
   const ScratchFolder folder;
   fs::create_directories(folder / "runs");
@@ -395,7 +419,7 @@ TEST(ConvertCommand, WhatIsThereIsNotTouched) {
   fs::create_directories(folder / "full");
   std::ofstream(folder / "full/mine") << "mine";
   for (const std::string out : {"there.csv", "full", "rows.csv"}) {
-    const auto ran = run(folder, "convert rows.csv -o " + out + " --to cann");
+    const auto ran = run(folder, "convert rows.csv -o " + out + " --to ours");
     EXPECT_EQ(ran.exit, 5) << ran.err;
     EXPECT_TRUE(holds(ran.err, "is there already")) << ran.err;
   }

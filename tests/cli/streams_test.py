@@ -114,6 +114,25 @@ class Streams(unittest.TestCase):
         self.assertIn(b"1073741824", ran.stdout)
         self.assertLess(max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss), 150 * 1024)
 
+    @unittest.skipUnless(os.environ.get("TENSORSTAT_FULL"), "the long version")
+    def test_memory_does_not_grow_with_24_gib_of_a_file_nor_with_16_gib_of_a_pipe(self):
+        def head(count):
+            return npy(numpy.zeros(0, "f4"))[:128].replace(b"(0,), }" + b" " * (len(str(count)) - 1), b"(%d,), }" % count)
+
+        with open("large.npy", "wb") as file:
+            file.write(head(6 << 30))
+            file.truncate(128 + (24 << 30))
+        with open("head", "wb") as file:
+            file.write(head(4 << 30))
+        for shell, count in ((f"exec {COMMAND} large.npy --on host --stats max,count", 6 << 30),
+                             (f"(cat head; head -c {16 << 30} /dev/zero) | exec {COMMAND} - --on host --stats max,count", 4 << 30)):
+            started = subprocess.Popen(["bash", "-c", shell], stdout=subprocess.PIPE)
+            text = started.stdout.read()
+            _, status, used = os.wait4(started.pid, 0)
+            self.assertEqual(status, 0)
+            self.assertIn(str(count).encode(), text)
+            self.assertLess(used.ru_maxrss, 150 * 1024)
+
     def test_a_list_names_the_files(self):
         for name in ("a 1.npy", "b.npy", "c.npy"):
             numpy.save(name, self.x)

@@ -83,6 +83,17 @@ class Terminal(unittest.TestCase):
             starts = {width(row[: re.search(r"(float|int)\d+ +\(", row).start()]) for row in rows}
             self.assertEqual(len(starts), 1, "the columns are straight, in Chinese too")
 
+    def test_names_that_differ_still_do_when_they_are_elided(self):
+        names = [f"model.transformer.decoder.layers.{i}.{part}.{proj}_proj.adapter.base_layer.{end}" for i in (0, 7, 11, 103)
+                 for part, proj in (("self_attn", "q"), ("self_attn", "k"), ("mlp", "up")) for end in ("weight", "bias")]
+        names += [f"编码器层注意力投影矩阵权重变压器编码器层{i}注意力投影矩阵权重变压器编码器层注意力" for i in range(3)]
+        numpy.savez(self.archive, **{name: numpy.float32([i, -i]) for i, name in enumerate(names)})
+        for columns in (80, 100):
+            lines = self.table(columns)
+            labels = {line.split()[0] for line in lines if "…" in line}
+            self.assertEqual(len(labels), len(names), labels)
+            self.assertLessEqual(max(map(width, lines)), columns)
+
     def test_long_names_are_elided_in_the_middle(self):
         for columns in (80, 120, 200):
             (line,) = [line for line in self.table(columns) if "yyy" in line]

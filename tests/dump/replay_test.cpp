@@ -1,6 +1,8 @@
 // A tree of dumped tensors replayed through a config leaves what a dump with that config leaves.
 #include "stats/dump/replay.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,10 +21,10 @@ class Replay : public SessionTest {
   void train(DumpSession& session) {
     const std::vector<float> floats{1, -2, NAN}, more{5};
     const std::vector<std::uint16_t> brain{0x3f80, 0xc000, 0x7f80};
-    const std::vector<std::uint8_t> packed{0x7f, 0x81};
-    DumpTensor int4 = tensor(packed, Dtype::kUint8, Io::kInput, 1);
+    const std::vector<std::uint8_t> packed{0x7f, 0x81}, three{0x7f, 0x01};
+    DumpTensor int4 = tensor(three, Dtype::kUint8, Io::kInput, 1);
     int4.stored = Stored::kInt4;
-    int4.shape = {4};
+    int4.shape = {3};
     DumpTensor bits = tensor(packed, Dtype::kUint8, Io::kInput, 2);
     bits.stored = Stored::kUint1;
     bits.shape = {16};
@@ -187,9 +189,20 @@ TEST_F(Replay, ASecondOneIsRefusedUnlessItIsToldWhatToDo) {
   const std::string left_by_a_killed_one = replayed / (".replay-" + std::to_string(getpid()) + "/" + csv);
   std::filesystem::create_directories(std::filesystem::path(left_by_a_killed_one).parent_path());
   std::ofstream(left_by_a_killed_one) << "stale\n";
+  // And one that still lives.
+  const std::string left_by_another = replayed / ".replay-1000000001/x.npy", in_use = replayed / ".replay-1000000002/x.npy";
+  for (const std::string& file : {left_by_another, in_use}) {
+    std::filesystem::create_directory(std::filesystem::path(file).parent_path());
+    std::ofstream(file) << "half of it";
+  }
+  const int living = ::open((replayed / ".replay-1000000002").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_EQ(::flock(living, LOCK_EX | LOCK_NB), 0);
   replay_with("{}", Existing::kReplace);
   EXPECT_EQ(content_of(replayed / csv), once);
   EXPECT_FALSE(std::filesystem::exists(left_by_a_killed_one));
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(left_by_another).parent_path()));
+  EXPECT_TRUE(std::filesystem::exists(in_use));
+  ::close(living);
   EXPECT_EQ(replay_with(R"({"input_output": 1})", Existing::kReplace).row_count, 6u);
   EXPECT_EQ(lines_of(csv), 4u) << "the old file is gone as a whole";
   replay_with("{}", Existing::kAppend);

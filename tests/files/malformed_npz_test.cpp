@@ -2,6 +2,9 @@
 // word; one member that cannot be read leaves the others.
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "stats/files/crc32.hpp"
 #include "stats/files/tensor_source.hpp"
 #include "tests/support/npy_files.hpp"
 #include "tests/support/zip_files.hpp"
@@ -188,6 +191,42 @@ TEST_F(MalformedNpz, AMemberThatCannotBeReadLeavesTheOthers) {
     EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data()), 8), "12345678");
   }
   EXPECT_FALSE((*source)->next());
+}
+
+TEST_F(MalformedNpz, AStoredMemberIsHeldToItsChecksumWhereAllOfItIsRead) {
+  const std::string npy = test::npy("{'descr': '|u1', 'fortran_order': False, 'shape': (300000,), }", std::string(300'000, 'x'));
+  for (const bool is_wrong : {false, true}) {
+    ZipEntry entry = zip_entry("x.npy", npy);
+    entry.crc ^= is_wrong ? 0x80000000 : 0;
+    auto reader = open_tensor(write_file(folder / "x.npz", zip_archive({entry})), {});
+    ASSERT_TRUE(reader) << reader.error().message;
+    std::vector<std::byte> piece(70'001);
+    for (int round = 0; round < 2; ++round) {
+      reader->rewind(TensorReader::Order::kAny, TensorReader::View::kElements);
+      std::size_t bytes = 0;
+      Result<std::size_t> got(std::size_t{0});
+      while ((got = reader->read(piece)) && *got != 0) bytes += *got;
+      EXPECT_EQ(bool(got), !is_wrong) << "round " << round;
+      if (!got) {
+        EXPECT_TRUE(got.error().message.ends_with("x.npz::x: is damaged: its bytes are not those of its checksum"));
+      } else {
+        EXPECT_EQ(bytes, 300'000u);
+      }
+    }
+  }
+}
+
+TEST_F(MalformedNpz, TheChecksumIsZlibs) {
+  constexpr std::uint32_t kSeed = 20261122;
+  std::mt19937 random(kSeed);
+  std::vector<std::byte> bytes(70'000);
+  for (std::byte& each : bytes) each = static_cast<std::byte>(random());
+  for (std::size_t i = 0; i < 3'000; ++i) {
+    const std::size_t first = random() % 64, count = i < 1'000 ? i : random() % 60'000;
+    const auto some = std::span<const std::byte>(bytes).subspan(first, count);
+    const auto before = static_cast<std::uint32_t>(random());
+    ASSERT_EQ(crc32_of(before, some), ::crc32(before, reinterpret_cast<const Bytef*>(some.data()), count)) << "seed " << kSeed << ", run " << i;
+  }
 }
 
 TEST_F(MalformedNpz, FortranOrderThatIsDeflatedIsTurnedOnlyWhereItFits) {

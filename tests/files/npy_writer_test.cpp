@@ -67,10 +67,11 @@ TEST(NpyWriter, AnIndependentReaderAgreesForEveryDtype) {
       continue;
     }
     ASSERT_TRUE(parsed) << parsed.error().message;
-    EXPECT_EQ(parsed->dtype, dtype);
+    ASSERT_EQ(parsed->fields.size(), 1u);
+    EXPECT_EQ(parsed->fields.front().dtype, dtype);
     EXPECT_EQ(parsed->shape, (Shape{3, 0, 2}));
     EXPECT_FALSE(parsed->fortran_order);
-    EXPECT_FALSE(parsed->swapped);
+    EXPECT_FALSE(parsed->fields.front().swapped);
   }
 }
 

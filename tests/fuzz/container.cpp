@@ -1,9 +1,10 @@
-// An .npz or .safetensors file, or a dump file of Ascend's: what is accepted is there to its last byte, in any order,
+// A file of tensors of any format, or the index of a model: what is accepted is there to its last byte, in any order,
 // however often.
 #include <cstddef>
 #include <optional>
 #include <vector>
 
+#include "stats/files/shard_index.hpp"
 #include "stats/files/tensor_source.hpp"
 #include "tests/fuzz/memory_file.hpp"
 #include "tests/fuzz/targets.hpp"
@@ -33,12 +34,15 @@ std::optional<std::uint64_t> bytes_in(TensorReader& reader, Order order, std::si
 }  // namespace
 
 void container(Input file) {
+  if (const auto index = parse_shard_index(file); !index) demand_message(index.error().message, 1000);
   const MemoryFile memory(file);
   const auto source = open_tensors(memory.path(), {Original::kAsStored, kWindowBytes});
   if (!source) return demand_message(source.error().message, 1000);
-  std::uint64_t left = (*source)->count().value_or(0);
-  while (auto tensor = (*source)->next()) {
-    demand(left-- > 0, "there are as many tensors as were counted");
+  while (true) {
+    const auto left = (*source)->count();
+    auto tensor = (*source)->next();
+    demand(!left || (*left > 0) == tensor.has_value(), "there are as many tensors as were counted");
+    if (!tensor) return;
     if (!*tensor) {
       demand_message(tensor->error().message, 4 * kMostMessageBytes);
       continue;
@@ -53,7 +57,6 @@ void container(Input file) {
     const auto in_order = bytes_in(reader, Order::kC, 1 << 10);
     demand(!in_order || in_order == once, "every byte is read in C order");
   }
-  demand(left == 0, "there are as many tensors as were counted");
 }
 
 }  // namespace tensorstat::fuzz

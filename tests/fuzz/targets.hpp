@@ -13,7 +13,7 @@ namespace tensorstat::fuzz {
 using Input = std::string_view;
 
 void npy(Input file);              // an .npy file
-void container(Input file);        // an .npz or .safetensors file
+void container(Input file);        // a file of tensors, or a model's index
 void config(Input text);           // a data_dump.json
 void statistic_csv(Input text);    // a statistic.csv of any dialect
 void dump_json(Input text);        // a dump.json of msprobe

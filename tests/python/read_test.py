@@ -53,6 +53,17 @@ class Read(unittest.TestCase):
                     self.assertEqual(read[tensor], tensorstat.measure(array))
                     self.assertEqual((read[tensor].dtype, read[tensor].shape), (str(array.dtype), array.shape))
 
+    def test_several_arrays_and_structures(self):
+        structure = numpy.zeros(3, [("x", "f4"), ("y", "i2", (2,))])
+        structure["x"] = 1, 2, numpy.nan
+        with open(self.path("x.npy"), "wb") as file:
+            for array in (numpy.ones(4), structure):
+                numpy.save(file, array)
+        read = tensorstat.read(self.path("x.npy"))
+        self.assertEqual(list(read), ["0", "1::x", "1::y"])
+        for name, array in (("0", numpy.ones(4)), ("1::x", structure["x"].copy()), ("1::y", structure["y"].copy())):
+            self.assertEqual(read[name], tensorstat.measure(array))
+
     def test_a_tensor_that_cannot_be_measured(self):
         numpy.savez(self.path("x.npz"), good=numpy.ones(3), bad=numpy.ones(3, numpy.complex64))
         with self.assertRaisesRegex(tensorstat.Error, "bad.*complex"):

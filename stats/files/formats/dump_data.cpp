@@ -60,9 +60,6 @@ Result<StoredTensor> stored_tensor(const DumpDataTensor& given, bool takes_compl
                                         std::to_string(needed) + " bytes, and it has " +
                                         std::to_string(given.size_bytes)};
   }
-  if (tensor.original == Original::kInt4 && *values % 2 != 0) {
-    return unsupported("has an odd number of values of int4");
-  }
   if (tensor.original == Original::kComplex) tensor.shape.push_back(2);
   tensor.element_count = *values * (tensor.original == Original::kComplex ? 2 : 1);
   return tensor;

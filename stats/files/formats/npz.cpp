@@ -1,10 +1,13 @@
 // .npz: a zip archive of .npy members, as numpy.savez and numpy.savez_compressed write it. Stored members are read
-// in place. Deflated ones are unpacked through a window, and held to their checksum; that of a stored one is not
-// looked at.
+// in place, deflated ones unpacked through a window. Both are held to their checksum; a stored one only as far as it is
+// read in order: not of structures, nor in Fortran order where C order is wanted.
 #include <algorithm>
+#include <functional>
+#include <new>
 #include <unordered_set>
 #include <utility>
 
+#include "stats/files/checked_bytes.hpp"
 #include "stats/files/inflated_bytes.hpp"
 #include "stats/files/npy_tensor.hpp"
 #include "stats/files/shown.hpp"
@@ -23,28 +26,37 @@ class NpzSource : public TensorSource {
   NpzSource(std::shared_ptr<const RandomFile> file, std::vector<ZipMember> members, const ReadOptions& options)
       : file_(std::move(file)), members_(std::move(members)), options_(options) {}
 
-  std::optional<std::uint64_t> count() const override { return members_.size() - next_; }
+  // A member of a structured dtype is several tensors, which shows when it is opened.
+  std::optional<std::uint64_t> count() const override {
+    return members_.size() - next_member_ + fields_.size() - next_;
+  }
 
-  std::optional<Result<TensorReader>> next() override {
-    if (next_ == members_.size()) return std::nullopt;
-    const ZipMember& member = members_[next_++];
-    std::string name = member.name;
-    const bool is_npy = name.ends_with(kExtension);
-    if (is_npy) name.resize(name.size() - kExtension.size());
-    const auto refused = [&](Code code, const std::string& what) {
-      return Error{code, printable(tensor_label(file_->path(), name)) + ": " + what};
-    };
-    if (!is_npy) return refused(Code::kUnsupported, "is no .npy member of the archive");
-    if (!names_.insert(name).second) return refused(Code::kUnreadable, "is in the archive more than once");
-    return open(member, std::move(name));
+  std::optional<Result<TensorReader>> next() override try {
+    while (next_ == fields_.size()) {
+      if (next_member_ == members_.size()) return std::nullopt;
+      next_ = 0;
+      fields_.clear();
+      if (Status opened = open(members_[next_member_++]); !opened) return opened.error();
+    }
+    Result<StoredTensor>& tensor = fields_[next_++];
+    if (!tensor) return tensor.error();
+    auto bytes = bytes_ ? std::move(bytes_) : make_bytes_();
+    return TensorReader(std::move(bytes), *std::move(tensor), options_.window_bytes);
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
   }
 
  private:
-  Result<TensorReader> open(const ZipMember& member, std::string name) const {
+  Status open(const ZipMember& member) {
+    std::string name = member.name;
+    const bool is_npy = name.ends_with(kExtension);
+    if (is_npy) name.resize(name.size() - kExtension.size());
     const std::string label = tensor_label(file_->path(), name);
     const auto refused = [&](Code code, const std::string& what) {
       return Error{code, printable(label) + ": " + what};
     };
+    if (!is_npy) return refused(Code::kUnsupported, "is no .npy member of the archive");
+    if (!names_.insert(name).second) return refused(Code::kUnreadable, "is in the archive more than once");
     if (member.encrypted) return refused(Code::kUnsupported, "is encrypted");
     if (member.method != kZipStored && member.method != kZipDeflated) {
       return refused(Code::kUnsupported,
@@ -61,21 +73,29 @@ class NpzSource : public TensorSource {
     }
     const auto data_at = zip_data_offset(*file_, member);
     if (!data_at) return data_at.error();
-    auto bytes = is_stored ? bytes_of(file_)
-                           : inflated(file_, label, {*data_at, member.packed_bytes, member.bytes, member.crc});
+    make_bytes_ = [this, &member, label, at = *data_at, is_stored] {
+      return is_stored ? checked(file_, label, {at, member.bytes}, member.crc)
+                       : inflated(file_, label, {at, member.packed_bytes, member.bytes, member.crc});
+    };
+    bytes_ = make_bytes_();
     // What the name of the archive says of one tensor's dtype is not said of its members.
     const bool is_vouched = options_.original == Original::kVoidIsBfloat16;
-    auto tensor = read_npy_tensor(*bytes, label, {is_stored ? *data_at : 0, member.bytes},
-                                  is_vouched ? Original::kVoidIsBfloat16 : Original::kAsStored);
-    if (!tensor) return tensor.error();
-    tensor->name = std::move(name);
-    return TensorReader(std::move(bytes), *std::move(tensor), options_.window_bytes);
+    auto array = read_npy_array(*bytes_, name, {is_stored ? *data_at : 0, member.bytes},
+                                is_vouched ? Original::kVoidIsBfloat16 : Original::kAsStored);
+    if (!array) return array.error();
+    fields_ = std::move(array->tensors);
+    return {};
   }
 
   const std::shared_ptr<const RandomFile> file_;
   const std::vector<ZipMember> members_;
   std::unordered_set<std::string> names_;
+  std::size_t next_member_ = 0;
+  // Of the member before it: its tensors, one or a field each, and where their bytes come from.
+  std::vector<Result<StoredTensor>> fields_;
   std::size_t next_ = 0;
+  std::function<std::unique_ptr<ByteSource>()> make_bytes_;
+  std::unique_ptr<ByteSource> bytes_;  // those that the header was read from, for the first tensor
   const ReadOptions options_;
 };
 

@@ -16,8 +16,10 @@ def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STAT
         tensorstat.read("model.safetensors")["layer.0.weight"].l2norm
         tensorstat.to_pandas(tensorstat.read("rank_0/Net/0/10/statistic.csv"))
 
-    .npy                one Statistics
-    .npz, .safetensors  {name: Statistics}, in the order of the file; and so of every other container the command reads
+    .npy                one Statistics; {name: Statistics} where it holds several arrays, "0", "1" and so on, or structures,
+                        by the names of their fields
+    .npz, .safetensors  {name: Statistics}, in the order of the file; and so of every other container the command reads,
+                        such as model.safetensors.index.json
     .csv                rows of a statistic.csv of any dialect: dicts with "op type", "op name", "io", "slot", "shape", ...,
                         and each statistic by its name
 
@@ -37,4 +39,4 @@ def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STAT
         logger.warning("%s", fault)
     if len(tensors) == 1 and tensors[0][0] is None:
         return tensors[0][1]
-    return dict(tensors)
+    return {"0" if name is None else name: statistics for name, statistics in tensors}

@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+"""What the command takes for files in the page cache, beside what reading them takes: bench/files.py COMMAND [RUNS]
+
+Whole processes, in turns; each line has the median of the times and of the ratios of one turn.
+"""
+import concurrent.futures
+import json
+import os
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy
+
+COMMAND = os.path.abspath(sys.argv[1])
+RUNS = int(sys.argv[2]) if len(sys.argv) > 2 else 9
+TENSORS = 10_000
+
+
+def ran(*arguments):
+    """Seconds of a process whose output goes to a pipe, as a program that reads it has it."""
+    begun = time.perf_counter()
+    subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - begun
+
+
+def measured(*paths):
+    return lambda: ran(COMMAND, *paths, "--on", "host", "--format", "csv")
+
+
+def read_in_parallel(path, block_bytes):
+    """Seconds that a thread a core needs to pread a file."""
+    def read_every(first):
+        block = memoryview(bytearray(block_bytes))
+        for at in range(first * block_bytes, size, threads * block_bytes):
+            os.preadv(descriptor, [block], at)
+
+    threads, size = os.cpu_count(), os.path.getsize(path)
+    descriptor = os.open(path, os.O_RDONLY)
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda _: None, range(threads)))
+        begun = time.perf_counter()
+        list(pool.map(read_every, range(threads)))
+        took = time.perf_counter() - begun
+    os.close(descriptor)
+    return took
+
+
+def compare(what, ours, beside):
+    pairs = [(ours(), beside()) for _ in range(RUNS + 1)][1:]
+    took, limit = (statistics.median(times) for times in zip(*pairs))
+    ratio = statistics.median(a / b for a, b in pairs)
+    print(f"{what:58} {took * 1e3:8.1f} ms {limit * 1e3:8.1f} ms {ratio:6.2f}")
+
+
+def write_safetensors(path, tensors):
+    header, end = {}, 0
+    for name, array in tensors.items():
+        header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [end, end + array.nbytes]}
+        end += array.nbytes
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for array in tensors.values():
+            array.tofile(file)
+
+
+def main():
+    os.chdir(folder)
+    random = numpy.random.default_rng(1)
+    print(f"{'':58} {'command':>11} {'beside it':>11} {'ratio':>6}")
+
+    numpy.save("large.npy", random.standard_normal(1 << 28, dtype="f4"))
+    for kib in (1024, 120):
+        compare(f"1 GiB of float32; pread of {kib} KiB by a thread a core", measured("large.npy"),
+                lambda: read_in_parallel("large.npy", kib << 10))
+    os.remove("large.npy")
+
+    for kib in (4, 64):
+        values = random.standard_normal((TENSORS, kib << 8), dtype="f4")
+        tensors = {f"layer.{i}.weight": row for i, row in enumerate(values)}
+        numpy.save("one.npy", values)
+        numpy.savez("many.npz", **tensors)
+        write_safetensors("many.safetensors", tensors)
+        for name in ("many.npz", "many.safetensors"):
+            compare(f"{name} of {TENSORS:,} x {kib} KiB; as one .npy", measured(name), measured("one.npy"))
+
+    os.mkdir("tree")
+    for i, row in enumerate(random.standard_normal((TENSORS, 1024), dtype="f4")):
+        numpy.save(f"tree/layer.{i}.npy", row)
+    files = [entry.path for entry in os.scandir("tree")]
+    compare(f"{TENSORS:,} files of 4 KiB; cat of all", measured("tree"), lambda: ran("cat", *files))
+
+    numpy.save("small.npy", numpy.arange(10))
+    compare("a file of 80 bytes; true", measured("small.npy"), lambda: ran("true"))
+
+
+with tempfile.TemporaryDirectory() as folder:
+    main()

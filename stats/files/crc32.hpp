@@ -1,0 +1,14 @@
+// The checksum of zip archives.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace tensorstat {
+
+// That of some bytes (0 for none) and of those behind them, as zlib's crc32; at the speed of a core's cache where the
+// processor multiplies without carry.
+std::uint32_t crc32_of(std::uint32_t before, std::span<const std::byte> bytes);
+
+}  // namespace tensorstat
