@@ -11,6 +11,7 @@
 #include <tensorstat/rows.hpp>
 #include <vector>
 
+#include "stats/files/long_name.hpp"
 #include "stats/files/tensor_source.hpp"
 
 namespace tensorstat {
@@ -78,6 +79,7 @@ class Survey {
   const Options options_;
   const TensorReader::Order order_;
   const Listener listener_;
+  LongNames names_;
   std::vector<Pending> pending_;
   std::uint64_t pending_bytes_ = 0;
   Progress progress_;
