@@ -15,7 +15,7 @@ struct DumpArguments {
   std::vector<std::string> paths;
   std::string output;  // empty: `path` of the config
   Dialect dialect = Dialect::kMindspore27;
-  bool by_step = false;
+  bool by_step = false, device_rows = false;
   bool append = false, replace = false;
 };
 

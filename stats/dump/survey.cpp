@@ -20,9 +20,10 @@ constexpr std::size_t kBatchCount = 1024;
 constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
 
 TensorReader::Order order_for(const Request& request) {
-  // Only a digest and sums that round at every step depend on the order of the elements.
-  const bool is_any = request.precision == Precision::kHigh &&
-                      std::ranges::none_of(request.categories, is_digest);
+  // Only a digest, an index and sums that round at every step depend on the order of the elements.
+  const bool is_any = request.precision == Precision::kHigh && std::ranges::none_of(request.categories, [](Category each) {
+                        return is_digest(each) || kind(each) == ValueKind::kIndex;
+                      });
   return is_any ? TensorReader::Order::kAny : TensorReader::Order::kC;
 }
 
@@ -33,12 +34,13 @@ Survey::Survey(Meter& meter, Request request, Options options, Listener listener
       request_(std::move(request)),
       options_(std::move(options)),
       order_(order_for(request_)),
-      listener_(std::move(listener)) {
+      listener_(std::move(listener)),
+      names_([this](const Error& error) { listener_.unreadable(error); }) {
   if (order_ == TensorReader::Order::kAny) in_blocks_.emplace(meter_, request_, options_.threads);
 }
 
 void Survey::add(const std::string& path, bool takes_stream) {
-  Original original = original_from(named_tensor(path, 0).original_dtype);
+  Original original = original_from(named_tensor(names_.name_of(path), 0).original_dtype);
   if (original == Original::kAsStored && options_.void_is_bfloat16) original = Original::kVoidIsBfloat16;
   auto source = open_tensors(
       path, {.original = original, .takes_stream = takes_stream, .raw = options_.raw});
@@ -63,7 +65,7 @@ void Survey::add_tensor(const std::string& path, TensorReader reader) {
   Entry entry;
   entry.path = path;
   entry.tensor = reader.name();
-  Identity identity = named_tensor(path, reader.modified_us(), entry.tensor).identity;
+  Identity identity = named_tensor(names_.name_of(path), reader.modified_us(), entry.tensor).identity;
   entry.row = {std::move(identity), reader.data_size_bytes(), std::string(reader.data_type()), reader.shape(), {}};
   add_place(path, places_.of(path), entry.row.identity);
   if (entry.tensor) entry.row.identity.set("tensor", *entry.tensor);

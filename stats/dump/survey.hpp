@@ -14,6 +14,7 @@
 
 #include "stats/dump/block_fold.hpp"
 #include "stats/dump/dump_place.hpp"
+#include "stats/files/long_name.hpp"
 #include "stats/files/tensor_source.hpp"
 
 namespace tensorstat {
@@ -85,6 +86,7 @@ class Survey {
   const Listener listener_;
   std::optional<BlockFold> in_blocks_;  // where the order of the elements does not matter
   FolderPlaces places_;
+  LongNames names_;
   std::vector<Pending> pending_;
   std::uint64_t pending_bytes_ = 0;
   Progress progress_;
