@@ -56,6 +56,26 @@ TEST_F(CommandWhere, JsonHasTheCoordinatesBesideTheIndex) {
             "\"finite max\":2}");
 }
 
+// 2048 x 1024 of them, 8 MiB: more than is read at once, and enough for several threads.
+TEST_F(CommandWhere, ALargeFileReadInBlocksHasTheSameIndices) {
+  constexpr std::size_t kRows = 2048, kColumns = 1024;
+  std::vector<float> by_row(kRows * kColumns, 1), by_column = by_row;
+  const auto set = [&](std::size_t row, std::size_t column, float value) {
+    by_row[row * kColumns + column] = by_column[column * kRows + row] = value;
+  };
+  for (std::size_t row = 700; row < kRows; row += 3) set(row, 1023 - row % 1000, std::numeric_limits<float>::infinity());
+  set(3, 1000, -2);
+  set(900, 2, -2);
+  write("c.npy", "False", "(2048, 1024)", by_row);
+  write("f.npy", "True", "(2048, 1024)", by_column);
+  for (const char* file : {"c.npy", "f.npy", "c.npy --threads 1"}) {
+    const std::string found = json(file);
+    EXPECT_PRED2(holds, found, "\"argmin at\":[3,1000]") << file;
+    EXPECT_PRED2(holds, found, "\"argmax at\":[700,323]") << file;
+    EXPECT_PRED2(holds, found, "\"first inf index at\":[700,323]") << file;
+  }
+}
+
 TEST_F(CommandWhere, NothingHasNoPlaceAndAScalarHasNoCoordinates) {
   EXPECT_PRED2(holds, json("none.npy"), "\"argmax\":null,\"argmax at\":null");
   EXPECT_PRED2(holds, json("none.npy"), "\"finite max\":null");
