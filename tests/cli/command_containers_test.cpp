@@ -163,14 +163,15 @@ TEST_F(Containers, ALargeTensorIsReadInPieces) {
 
 // Threads read and fold blocks of it as they come.
 TEST_F(Containers, ALargeTensorHasTheSameBitsOnAnyThreads) {
-  const std::string stats = " --stats max,min,avg,l2norm,l1norm,std,count --on host";
+  const std::string stats = " --on host --stats max,min,avg,l2norm,l1norm,std,count";
   for (const std::string name : {"floats.npy", "swapped.npy"}) {
     const json one = tensors_of(name + stats + " -j 1");
     EXPECT_EQ(one.at(0).at("stats").at("count"), 5'000'003);
     for (const std::string threads : {"2", "3", "7"}) EXPECT_EQ(tensors_of(name + stats + " -j " + threads), one);
     // A digest wants the order, and one thread reads then.
     const json digested = tensors_of(name + stats + ",md5 -j 2");
-    for (const auto& [key, value] : one.at(0).at("stats").items()) EXPECT_EQ(digested.at(0).at("stats").at(key), value);
+    const json& stats_of_one = one.at(0).at("stats");
+    for (const auto& [key, value] : stats_of_one.items()) EXPECT_EQ(digested.at(0).at("stats").at(key), value);
   }
 }
 
@@ -247,7 +248,8 @@ with open('arrays.json', 'w') as file: json.dump(expected, file)
 TEST_F(Containers, EachFieldOfAStructureIsATensor) {
   ScratchFolder place;
   run_python(place, kArrays);
-  for (const auto& [file, rows] : json::parse(content_of(place / "arrays.json")).items()) {
+  const json arrays = json::parse(content_of(place / "arrays.json"));
+  for (const auto& [file, rows] : arrays.items()) {
     const Ran ran = run(place, file + " --stats max,min,count,zero-count --format json --on host");
     const json found = json::parse(ran.out).at("tensors");
     ASSERT_EQ(found.size(), rows.size()) << file << '\n' << ran.err;

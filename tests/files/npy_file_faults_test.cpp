@@ -149,13 +149,14 @@ struct Readable {
   Original original;
 };
 constexpr Readable kReadable[] = {
-    {"{'descr': '<i2', 'fortran_order': False, 'shape': (6, 20), }", Original::kAsStored},
-    {"{'descr': '>i2', 'fortran_order': True, 'shape': (6, 20), }", Original::kAsStored},
-    {"{'descr': '|i1', 'fortran_order': False, 'shape': (12, 20), }", Original::kInt4}};
+    {"{'descr': '<i2', 'fortran_order': False, 'shape': (6, 20000), }", Original::kAsStored},
+    {"{'descr': '>i2', 'fortran_order': True, 'shape': (6, 20000), }", Original::kAsStored},
+    {"{'descr': '|i1', 'fortran_order': False, 'shape': (12, 20000), }", Original::kInt4}};
 
+// More than is read ahead at once.
 std::string counted() {
   std::string bytes;
-  for (int i = 0; i < 240; ++i) bytes += static_cast<char>(i % 16 - 8);
+  for (int i = 0; i < 240'000; ++i) bytes += static_cast<char>(i % 16 - 8);
   return bytes;
 }
 
