@@ -89,7 +89,7 @@ enum class Stored : std::uint8_t {
   kPlain,       // as tensor.dtype says
   kInt4,        // two values a byte, low half first
   kUint1,       // eight values a byte, most significant bit first
-  kComplex64,   // saved as .npy; has no statistics
+  kComplex64,   // saved; has no statistics
   kComplex128,  // the same
 };
 

@@ -452,7 +452,7 @@ enum {
   TENSORSTAT_PLAIN = 0,     /* as the tensor's dtype says */
   TENSORSTAT_INT4 = 1,      /* two values a byte, low half first; the tensor's dtype and element_count are not read */
   TENSORSTAT_UINT1 = 2,     /* eight values a byte, most significant bit first */
-  TENSORSTAT_COMPLEX64 = 3, /* saved as .npy; has no statistics */
+  TENSORSTAT_COMPLEX64 = 3, /* saved; has no statistics */
   TENSORSTAT_COMPLEX128 = 4
 };
 
@@ -595,14 +595,14 @@ typedef struct {
   uint64_t overflow_count;    /* operators found to overflow */
   uint64_t row_count;         /* that a statistic.csv has */
   uint64_t lost_row_count;    /* that the disk did not take in the end */
-  uint64_t file_count;        /* .npy files written */
+  uint64_t file_count;        /* files of tensors written */
   uint64_t lost_tensor_count; /* of which something that the config wants was not made, because of faults */
   uint64_t stall_count;       /* hand-overs that did not fit memory_bytes */
   uint64_t stalled_us;        /* what they cost their threads */
   uint64_t held_bytes;        /* of memory_bytes, now */
   uint64_t most_held_bytes;   /* and at most so far */
   uint64_t waiting_row_count; /* in memory, because the disk does not take them; they are tried again */
-  uint64_t lost_file_count;   /* .npy files that could not be written */
+  uint64_t lost_file_count;   /* files of tensors that could not be written */
   uint64_t complex_count;     /* complex tensors where only statistics are wanted: they have none */
 } tensorstat_counters;
 /* Fills `counters`, whose `size` is set. */

@@ -141,7 +141,7 @@ TEST_F(RunFiles, OfTorchAirsOptionsLieInTheFolderOfTheRank) {
 TEST_F(RunFiles, EveryTypeIsReadBack) {
   auto session = open(kBin, "null");
   std::vector<std::byte> bits(32);
-  for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::byte>(i * 37 + 1);
+  for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::byte>(i * 37 + 0x80);
   std::map<std::string, std::string> handed;  // by data type
   std::uint32_t slot = 0;
   std::vector<DumpTensor> tensors;

@@ -308,7 +308,6 @@ class AclParser {
     config_.net_name = escaped_op_name(config_.net_name);
     auto operators = std::make_shared<const AclOperators>(is_debug || is_exception ? std::vector<AclItem>() : std::move(wanted));
     config_.operators = operators;
-    config_.saves_runs = config_.saves_tensors();
     config_.trans_flag = false;  // what CANN writes is of the device
     config_.form = cann_form(operators, {.has_model = !is_single,
                                          .is_torchairs = dump_.find("quant_dumpable").has_value()});  // only it says that
