@@ -17,6 +17,7 @@ namespace {
 bool is_statistic(int32_t number) { return number >= 0 && number < kPairStatisticCount; }
 
 Result<PairRequest> pair_request_of(const tensorstat_pair_request* given) {
+  if (given == nullptr) return PairRequest{};
   const auto taken = c::taken<tensorstat_pair_request>(given, TENSORSTAT_PAIR_REQUEST);
   if (!taken) return Error{Code::kInvalid, "the size of tensorstat_pair_request is not set"};
   const auto scale = c::chosen<PairTolerance::Scale>(taken->scale, 2, "scale");
