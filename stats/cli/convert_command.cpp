@@ -1,6 +1,7 @@
 #include "stats/cli/convert_command.hpp"
 
 #include <map>
+#include <optional>
 #include <tensorstat/rows.hpp>
 
 #include "stats/cli/arguments.hpp"
@@ -19,29 +20,23 @@ constexpr const char* kAfterwards = R"(Examples:
   tensorstat convert run -o converted --to mindspore-2.7      each folder of run that has rows, as converted/...
   tensorstat convert dump/20261122 -o cann_as_rows --to ours  the csv files of a folder in one statistic.csv
   tensorstat convert statistic.csv -o runs --to cann          a csv for each run of an operator
+  tensorstat convert statistic.csv -o dump.json --to msprobe  each run of an operator as a call
 
-OUT is a file where one file is converted into one and OUT ends in .csv, else a folder; it must not be there
-yet, or be an empty folder. It appears when everything is in it. What the other dialect has no form for is
-said on stderr: each row where few are concerned, else their number and the first. Exit status: 0 done, 2
-wrong usage, 3 some input could not be read (the others, and the rows before the fault, are converted), 5
-the output could not be written.)";
+OUT is a file where one file is converted into one and OUT ends in .csv (of msprobe: in .json), else a
+folder; it must not be there yet, or be an empty folder. It appears when everything is in it. What the other
+dialect has no form for is said on stderr: each row where few are concerned, else their number and the first.
+Exit status: 0 done, 2 wrong usage, 3 some input could not be read (the others, and the rows before the
+fault, are converted), 5 the output could not be written.)";
 
 using Folders = std::map<std::string, std::vector<std::string>>;  // of rows, by what it is called below OUT
 
 class Conversion {
  public:
-  Conversion(Dialect to, Console& console) : to_(to), console_(console) {}
+  Conversion(std::optional<Dialect> to, Console& console) : to_(to), console_(console) {}
 
   // Rows of all these files, into a folder that is there. An error is of the output.
   Status convert(const std::vector<std::string>& files, const std::string& folder) {
-    RowFormat format{to_, {}, {}};
-    for (const std::string& file : files) {
-      const auto first = read_first_row(file);
-      if (!first) continue;  // said below
-      add_once(format.categories, first->categories);
-      add_once(format.columns, first->columns);
-    }
-    const auto target = make_target(folder, std::move(format), losses_);
+    const auto target = target_of(files, folder);
     for (const std::string& file : files) {
       Status written;
       const auto read = read_rows_of_file(file, [&](Row&& row) { return written = target->carry(std::move(row)); });
@@ -70,7 +65,20 @@ class Conversion {
   }
 
  private:
-  const Dialect to_;
+  std::unique_ptr<RowTarget> target_of(const std::vector<std::string>& files, const std::string& folder) {
+    RowFormat format{to_.value_or(Dialect::kOurs), {}, {}};
+    std::string framework;
+    for (const std::string& file : files) {
+      const auto read = read_columns(file);
+      if (!read) continue;  // said later
+      add_once(format.categories, read->categories);
+      add_once(format.columns, read->columns);
+      if (framework.empty()) framework = read->framework;
+    }
+    return to_ ? make_target(folder, std::move(format), losses_) : make_dump_json_target(folder, framework, losses_);
+  }
+
+  const std::optional<Dialect> to_;
   Console& console_;
   Losses losses_;
   std::uint64_t rows_ = 0, files_ = 0;
@@ -96,16 +104,17 @@ CLI::App* add_convert_command(CLI::App& app, ConvertArguments& arguments) {
   CLI::App* convert = app.add_subcommand(
       "convert", "Rewrite rows of statistics in another dialect, and say what it has no form for");
   convert->add_option("PATH", arguments.paths,
-                      "Files of rows, and folders: each statistic.csv and each csv of an operator's run in them")
+                      "Files of rows, and folders: each statistic.csv, dump.json and csv of an operator's run in them")
       ->type_name("")
       ->required();
   convert->add_option("-o,--output", arguments.output, "The new file or folder, which must not be there yet")
       ->type_name("OUT")
       ->required();
-  Choices<Dialect> dialects;
+  Choices<std::optional<Dialect>> dialects;
   for (const std::string_view each : dialect_names()) dialects.emplace_back(each, *dialect_from(each));
-  add_choice(*convert, "--to", arguments.to, dialects, "The dialect")
-      ->type_name(CLI::detail::join(dialect_names(), "|"))
+  dialects.emplace_back("msprobe", std::nullopt);
+  add_choice(*convert, "--to", arguments.to, dialects, "The dialect; msprobe is its dump.json")
+      ->type_name(CLI::detail::join(dialect_names(), "|") + "|msprobe")
       ->required();
   convert->footer(kAfterwards);
   return convert;
@@ -124,14 +133,14 @@ int run_convert(const ConvertArguments& arguments, Console& console) {
     console.say(error.message);
     return kNotWritten;
   };
-  const std::string name = file_name(arguments.to, {});
-  const bool is_one_file = name == "statistic.csv" && arguments.output.ends_with(".csv") && folders.size() == 1 &&
-                           folders.count("") == 1;
+  const auto name = rows_file(arguments.to);
+  const bool is_one_file = name && folders.size() == 1 && folders.count("") == 1 &&
+                           arguments.output.ends_with(name->substr(name->rfind('.')));
   auto staged = StagedFolder::open(arguments.output);
   if (!staged) return fail(staged.error());
   if (Status converted = convert_all(folders, staged->path(), conversion); !converted) return fail(converted.error());
   if (!conversion.has_rows() && !conversion.is_sound()) return conversion.report(files.size());  // nothing to leave
-  if (Status placed = staged->place(is_one_file ? name : ""); !placed) return fail(placed.error());
+  if (Status placed = staged->place(is_one_file ? *name : ""); !placed) return fail(placed.error());
   return conversion.report(files.size());
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <tensorstat/rows.hpp>
 #include <vector>
@@ -13,7 +14,7 @@ namespace tensorstat::cli {
 struct ConvertArguments {
   std::vector<std::string> paths;
   std::string output;
-  Dialect to = Dialect::kOurs;
+  std::optional<Dialect> to;  // none: msprobe's dump.json
 };
 
 CLI::App* add_convert_command(CLI::App& app, ConvertArguments& arguments);

@@ -3,17 +3,18 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
-#include <set>
 #include <system_error>
 #include <utility>
 
 #include "stats/dump/dump_files.hpp"
+#include "stats/dump/msprobe/dump_json_carrier.hpp"
 #include "stats/files/growing_file.hpp"
+#include "stats/rows/run_cut.hpp"
 
 namespace tensorstat::cli {
 namespace {
 
-// A file, and what carries rows into it.
+// A csv, and what carries rows into it.
 class OpenFile {
  public:
   static Result<std::unique_ptr<OpenFile>> create(const std::string& path, const RowFormat& format, Losses& losses) {
@@ -80,11 +81,10 @@ class FileForEachRun : public RowTarget {
       : folder_(std::move(folder)), format_(std::move(format)), losses_(losses) {}
 
   Status carry(Row&& row) override {
-    if (!is_of_this_run(row.identity)) {
+    if (cut_.begins_run(row.identity)) {
       if (Status done = finish(); !done) return done;
       if (Status begun = begin(row); !begun) return begun;
     }
-    seen_.emplace(row.identity.io, row.identity.slot);
     if (file_ == nullptr) return {};  // it has no name
     const std::uint64_t time = std::exchange(row.identity.timestamp_us, run_.timestamp_us);
     if (time != run_.timestamp_us) {
@@ -94,7 +94,6 @@ class FileForEachRun : public RowTarget {
   }
 
   Status finish() override {
-    has_run_ = false;
     if (file_ == nullptr) return {};
     if (Status done = file_->finish(); !done) return done;
     rows += file_->rows();
@@ -104,15 +103,8 @@ class FileForEachRun : public RowTarget {
   }
 
  private:
-  bool is_of_this_run(const Identity& who) const {
-    return has_run_ && who.op_type == run_.op_type && who.op_name == run_.op_name && who.task_id == run_.task_id &&
-           who.stream_id == run_.stream_id && seen_.count({who.io, who.slot}) == 0;
-  }
-
   Status begin(const Row& row) {
     run_ = row.identity;
-    has_run_ = true;
-    seen_.clear();
     std::string name;
     do {
       name = file_name(format_.dialect, run_);
@@ -138,17 +130,57 @@ class FileForEachRun : public RowTarget {
   const std::string folder_;
   const RowFormat format_;
   Losses& losses_;
-  bool has_run_ = false;
+  RunCut cut_;
   Identity run_;
-  std::set<std::pair<std::string, std::uint64_t>> seen_;  // inputs and outputs
   std::unique_ptr<OpenFile> file_;
+};
+
+class DumpJsonFile : public RowTarget {
+ public:
+  DumpJsonFile(std::string path, std::string_view framework, Losses& losses)
+      : path_(std::move(path)), carrier_(framework, [this](std::string_view text) { return write(text); }, losses) {}
+
+  Status carry(Row&& row) override { return carrier_.carry(std::move(row)); }
+
+  Status finish() override {
+    if (Status done = carrier_.finish(); !done) return done;
+    rows = carrier_.rows();
+    files = 1;
+    return file_->close();
+  }
+
+ private:
+  Status write(std::string_view text) {
+    if (!file_) {
+      auto created = GrowingFile::create(path_);
+      if (!created) return created.error();
+      file_.emplace(*std::move(created));
+    }
+    return file_->write(text);
+  }
+
+  const std::string path_;
+  std::optional<GrowingFile> file_;
+  DumpJsonCarrier carrier_;
 };
 
 }  // namespace
 
+std::optional<std::string> rows_file(std::optional<Dialect> to) {
+  if (!to) return "dump.json";
+  std::string name = file_name(*to, {});
+  if (name != "statistic.csv") return std::nullopt;
+  return name;
+}
+
+std::unique_ptr<RowTarget> make_dump_json_target(const std::string& folder, std::string_view framework, Losses& losses) {
+  return std::make_unique<DumpJsonFile>(folder + "/" + *rows_file(std::nullopt), framework, losses);
+}
+
 std::unique_ptr<RowTarget> make_target(const std::string& folder, RowFormat format, Losses& losses) {
-  const std::string name = file_name(format.dialect, {});
-  if (name == "statistic.csv") return std::make_unique<OneFile>(folder + "/" + name, std::move(format), losses);
+  if (const auto name = rows_file(format.dialect)) {
+    return std::make_unique<OneFile>(folder + "/" + *name, std::move(format), losses);
+  }
   return std::make_unique<FileForEachRun>(folder, std::move(format), losses);
 }
 

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <tensorstat/rows.hpp>
 
 #include "stats/rows/row_carrier.hpp"
@@ -19,9 +21,14 @@ class RowTarget {
   std::uint64_t rows = 0, files = 0;  // that were written
 };
 
-// The files of `format` in `folder`, which is there: one, or one for each run of an operator. A run is rows of one
-// operator, task and stream that follow each other; it ends where an input or output comes again. Its file has the time
-// of its first row, or the next free one.
+// The file that takes all rows of a folder: "statistic.csv"; "dump.json" where `to` is none. nullopt of kCann.
+std::optional<std::string> rows_file(std::optional<Dialect> to);
+
+// The files of `format` in `folder`, which is there: one, or one for each run of an operator. Runs are cut as
+// run_cut.hpp says. A run's file has the time of its first row, or the next free one.
 std::unique_ptr<RowTarget> make_target(const std::string& folder, RowFormat format, Losses& losses);
+
+// msprobe's dump.json in `folder`: dump_json_carrier.hpp.
+std::unique_ptr<RowTarget> make_dump_json_target(const std::string& folder, std::string_view framework, Losses& losses);
 
 }  // namespace tensorstat::cli

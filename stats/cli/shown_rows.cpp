@@ -14,7 +14,7 @@ namespace {
 Categories categories_of(const std::vector<std::string>& files) {
   Categories all;
   for (const std::string& file : files) {
-    if (const auto first = read_first_row(file)) add_once(all, first->categories);
+    if (const auto columns = read_columns(file)) add_once(all, columns->categories);
   }
   return all;
 }

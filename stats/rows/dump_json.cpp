@@ -50,16 +50,17 @@ bool has_gradients(std::string_view key) {
 
 class Reader : public nlohmann::json_sax<Json> {
  public:
-  Reader(std::string where, JsonBytes& bytes, const EachRow& each) : where_(std::move(where)), bytes_(bytes), each_(each) {}
+  Reader(std::string where, JsonBytes& bytes, const EachRow& each, RowsRead& read)
+      : where_(std::move(where)), bytes_(bytes), each_(each), read_(read) {}
 
-  Result<RowsRead> finish(bool is_parsed) {
-    if (!fault_) return fault_.error();
-    if (!bytes_.fault()) return bytes_.fault().error();
+  Status finish(bool is_parsed) {
+    if (!fault_) return fault_;
+    if (!bytes_.fault()) return bytes_.fault();
     if (bytes_.is_too_long()) return failure("a text or a number longer than 16 MiB");
     if (!is_parsed) return failure(syntax_.empty() ? "it is no JSON" : syntax_);
     if (!bytes_.at_end()) return failure("a NUL byte");
     if (!has_data_) return Error{Code::kUnreadable, where_ + ": it is no dump.json: there is no object \"data\""};
-    return read_;
+    return {};
   }
 
   bool null() override { return value(Value()); }
@@ -184,6 +185,8 @@ class Reader : public nlohmann::json_sax<Json> {
       }
     } else if (is_place()) {
       ++slots_[io()];
+    } else if (depth == 1 && levels_.back().key == "framework") {
+      read_.framework = text;
     }
     next_element();
     return true;
@@ -269,7 +272,7 @@ class Reader : public nlohmann::json_sax<Json> {
   const std::string where_;
   JsonBytes& bytes_;
   const EachRow& each_;
-  RowsRead read_;
+  RowsRead& read_;
   Status fault_;
   std::string syntax_;
   std::vector<Level> levels_;
@@ -287,9 +290,9 @@ bool is_dump_json(std::string_view beginning) {
   return first != beginning.npos && beginning[first] == '{';
 }
 
-Result<RowsRead> read_dump_json(const std::string& where, const NextPiece& next, const EachRow& each) {
+Status read_dump_json(const std::string& where, const NextPiece& next, const EachRow& each, RowsRead& read) {
   JsonBytes bytes(next);
-  Reader reader(where, bytes, each);
+  Reader reader(where, bytes, each, read);
   const bool is_parsed = Json::sax_parse(JsonIterator(bytes), JsonIterator(), &reader);
   return reader.finish(is_parsed);
 }

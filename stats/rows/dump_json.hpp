@@ -23,6 +23,7 @@ using NextPiece = std::function<Result<bool>(std::string& piece)>;
 //   more      "tensor", its name in msprobe's words: "Functional.conv2d.0.forward.input.0"; "crc32" or "xor", what it
 //             calls md5
 // Max, Min, Mean and Norm are max, min, avg and l2norm; null is no value. NaN, Infinity and -Infinity may be bare.
-Result<RowsRead> read_dump_json(const std::string& where, const NextPiece& next, const EachRow& each);
+// `read` is what was read, before an error too.
+Status read_dump_json(const std::string& where, const NextPiece& next, const EachRow& each, RowsRead& read);
 
 }  // namespace tensorstat

@@ -3,27 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "stats/files/shown.hpp"
 #include "stats/rows/run_name.hpp"
 
 namespace tensorstat {
 namespace {
 
-constexpr std::size_t kMostHeld = 256, kFew = 3, kMostKinds = 1000;
-
-std::string text_of(const Cell& cell) {
-  const auto* number = std::get_if<std::uint64_t>(&cell);
-  return number ? std::to_string(*number) : std::get<std::string>(cell);
-}
-
-// A column's cell as a text; nothing where the row does not say.
-std::string cell_text(const Row& row, const Column& column) {
-  if (column.kind == ColumnKind::kShape) return to_string(row.shape);
-  if (const auto* number = column.number.of(row)) return std::to_string(*number);
-  if (const auto* text = column.text.of(row)) return *text;
-  const Cell* cell = row.identity.find(column.name);
-  return cell ? text_of(*cell) : "";
-}
+constexpr std::size_t kMostHeld = 256;
 
 bool has_column(const CsvDialect& dialect, const Column& column) {
   if (dialect.takes_further_columns() || !column.is_further) return true;
@@ -43,10 +28,6 @@ Statistics in_format(const Statistics& found, const Categories& categories) {
 
 }  // namespace
 
-std::string row_label(const Identity& identity) {
-  return identity.op_name + "." + identity.io + "." + std::to_string(identity.slot);
-}
-
 std::vector<std::string> columns_of(Dialect to, const std::vector<std::string>& read) {
   std::vector<std::string> had;
   for (const std::string& name : read) {
@@ -54,38 +35,6 @@ std::vector<std::string> columns_of(Dialect to, const std::vector<std::string>& 
     if (column != nullptr && has_column(value_of(to), *column)) had.push_back(name);
   }
   return had;
-}
-
-void Losses::add(std::string kind, std::string example) {
-  if (groups_.size() == kMostKinds && groups_.count(kind) == 0) kind = "something else";
-  Group& group = groups_[std::move(kind)];
-  ++group.count;
-  if (group.examples.size() < kFew) group.examples.push_back(std::move(example));
-}
-
-void Losses::dropped(std::string_view heading, Dialect to, const Row& row) {
-  add(std::string(heading) + " has no place in " + std::string(name(to)), shown(row_label(row.identity)));
-}
-
-void Losses::changed(std::string_view heading, const Row& row, std::string_view before, std::string_view after) {
-  add(std::string(heading) + " reads otherwise",
-      shown(row_label(row.identity)) + ": " + shown(before) + " became " + (after.empty() ? "empty" : shown(after)));
-}
-
-void Losses::refused(const Row& row, std::string_view why) {
-  add("not carried", shown(row_label(row.identity)) + ": " + std::string(why));
-}
-
-std::vector<std::string> Losses::words() const {
-  std::vector<std::string> lines;
-  for (const auto& [kind, group] : groups_) {
-    if (group.count <= kFew) {
-      for (const std::string& example : group.examples) lines.push_back(kind + ": " + example);
-    } else {
-      lines.push_back(kind + " in " + std::to_string(group.count) + " rows, the first: " + group.examples.front());
-    }
-  }
-  return lines;
 }
 
 RowCarrier::RowCarrier(CsvText text, RowWriter::Sink sink, Losses& losses)
@@ -114,11 +63,11 @@ Status RowCarrier::carry(Row row) {
     const bool is_dropped = std::ranges::count(format.categories, category) == 0;
     const bool has_value = row.statistics.values[i] != Value{};
     const bool is_derived = dialect.may_lack_count && category == Category::kCount;
-    if (is_dropped && has_value && !is_derived) losses_->dropped(column(category), format.dialect, row);
+    if (is_dropped && has_value && !is_derived) losses_->dropped(column(category), name(format.dialect), row);
   }
   for (const Column& column : all_further_columns()) {
     if (row.identity.find(column.name) != nullptr && !has_column(dialect, column)) {
-      losses_->dropped(column.heading, format.dialect, row);
+      losses_->dropped(column.heading, name(format.dialect), row);
     }
   }
   row.statistics = in_format(row.statistics, format.categories);
@@ -175,18 +124,7 @@ void RowCarrier::compare(const Row& before, const Row& after) const {
     whose.more = after.identity.more;
     there.identity = std::move(whose);
   }
-  for (const Column& column : kColumns) {
-    if (!has_column(dialect, column)) continue;
-    const std::string was = cell_text(before, column);
-    if (column.is_further && was.empty()) continue;
-    if (std::string is = cell_text(there, column); is != was) losses_->changed(column.heading, before, was, is);
-  }
-  for (std::size_t i = 0; i < before.statistics.categories.size(); ++i) {
-    const Category category = before.statistics.categories[i];
-    const Value* is = there.statistics.find(category);
-    const std::string was = to_string(before.statistics.values[i]), now = is ? to_string(*is) : "";
-    if (!was.empty() && was != now) losses_->changed(column(category), before, was, now);
-  }
+  losses_->compare(before, there, [&](const Column& column) { return has_column(dialect, column); });
 }
 
 }  // namespace tensorstat

@@ -2,41 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <tensorstat/rows.hpp>
-#include <utility>
 #include <vector>
 
+#include "stats/rows/losses.hpp"
 #include "stats/rows/statistic_csv.hpp"
 
 namespace tensorstat {
-
-// What was not carried over as it was: each kind with the number of rows, and the first of them.
-class Losses {
- public:
-  // A cell that the dialect has no place for, or that reads otherwise in it.
-  void dropped(std::string_view heading, Dialect to, const Row& row);
-  void changed(std::string_view heading, const Row& row, std::string_view before, std::string_view after);
-  // A whole row, and why.
-  void refused(const Row& row, std::string_view why);
-
-  // One line for each row where few are of a kind, else one for the kind.
-  std::vector<std::string> words() const;
-
- private:
-  struct Group {
-    std::uint64_t count = 0;
-    std::vector<std::string> examples;  // the first few
-  };
-  void add(std::string kind, std::string example);
-
-  std::map<std::string, Group> groups_;
-};
-
-// "Default/net/Conv2D-op1.input.0"
-std::string row_label(const Identity& identity);
 
 // The further columns that the rows of `read` have and a file of this dialect has a place for.
 std::vector<std::string> columns_of(Dialect to, const std::vector<std::string>& read);

@@ -28,8 +28,9 @@ class CsvText {
   std::vector<const Column*> further_;
 };
 
-// What the heading and the first row of a file say: row_count is 0 or 1.
-Result<RowsRead> read_first_row(const std::string& path);
+// The statistics and columns of a file's rows, before they are read: of a csv its heading and first row say so, a
+// dump.json is read to its end. An error only where there is no row before it.
+Result<RowsRead> read_columns(const std::string& path);
 
 // A text cell that a spreadsheet would run, or that already is some ' and then such a text, gets a ' in front; so the
 // reader may take one off whenever it sees this form.

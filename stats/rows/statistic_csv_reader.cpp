@@ -289,7 +289,9 @@ Result<RowsRead> read_rows(std::string_view text, const EachRow& each) try {
     text.remove_prefix(std::min(text.size(), kPieceBytes));
     return !text.empty();
   };
-  return read_dump_json("dump.json", next, each);
+  RowsRead read;
+  if (Status all = read_dump_json("dump.json", next, each, read); !all) return all.error();
+  return read;
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }
@@ -328,15 +330,27 @@ Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each)
   if (!beginning) return beginning.error();
   auto refill = refill_from(path);
   if (!refill) return refill.error();
-  if (is_dump_json(*beginning)) return read_dump_json(printable(path), *refill, each);
+  RowsRead read;
+  if (is_dump_json(*beginning)) {
+    if (Status all = read_dump_json(printable(path), *refill, each, read); !all) return all.error();
+    return read;
+  }
   return Reader(printable(path), {}, *std::move(refill), run_or_file(path), each).run();
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }
 
-Result<RowsRead> read_first_row(const std::string& path) try {
+Result<RowsRead> read_columns(const std::string& path) try {
+  const auto beginning = beginning_of(path);
+  if (!beginning) return beginning.error();
   auto refill = refill_from(path);
   if (!refill) return refill.error();
+  if (is_dump_json(*beginning)) {
+    RowsRead read;
+    const Status all = read_dump_json(printable(path), *refill, [](Row&&) { return Status(); }, read);
+    if (!all && read.row_count == 0) return all.error();
+    return read;
+  }
   const EachRow stop = [](Row&&) { return Status(Error{Code::kInvalid, "enough"}); };
   Reader reader(printable(path), {}, *std::move(refill), {}, stop);
   auto all = reader.run();

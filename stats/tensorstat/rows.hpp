@@ -132,6 +132,7 @@ struct RowsRead {
   Categories categories;             // one for each column of a statistic; one may come twice in MindSpore's
   std::vector<std::string> columns;  // the names of its further columns
   std::uint64_t row_count = 0;
+  std::string framework = {};        // of a dump.json that says so: "pytorch", "mindspore"
 };
 
 // Gets each row, in order. An error ends the reading and is what the reader returns.

@@ -49,6 +49,26 @@ TEST(CommandRows, OfEveryDialectInEveryFormat) {
   }
 }
 
+TEST(CommandRows, OfADumpJsonInEveryFormat) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "dump.json") << R"({"task": "statistics", "framework": "pytorch", "data": {
+    "Functional.relu.0.forward": {"input_args": [
+      {"type": "torch.Tensor", "dtype": "torch.int64", "shape": [], "value": 3},
+      {"type": "torch.Tensor", "dtype": "torch.float16", "shape": [2, 3], "Max": 1.5, "Min": NaN, "Mean": null,
+       "Norm": 0.25, "md5": "0badcafe"}], "input_kwargs": {}, "output": []}}})";
+  const auto table = run(folder, "dump.json");
+  EXPECT_EQ(table.exit, 0) << table.err;
+  EXPECT_TRUE(holds(table.out, "dump.json::Functional.relu.0.forward.input.1  float16  (2,3)")) << table.out;
+  const auto csv = run(folder, "dump.json --format csv --columns tensor,crc32");
+  EXPECT_TRUE(holds(csv.out, "Shape,Max Value,Min Value,Avg Value,L2Norm Value,Tensor,CRC32\n")) << csv.out;
+  EXPECT_TRUE(holds(csv.out, "\nrelu,Functional.relu.0.forward,0,0,0,input,1,12,float16,\"(2,3)\",1.5,nan,,0.25,"
+                             "Functional.relu.0.forward.input.1,0badcafe\n"))
+      << csv.out;
+  const auto json = run(folder, "dump.json --format json");
+  EXPECT_TRUE(holds(json.out, "\"max\":1.5")) << json.out;
+  EXPECT_EQ(run(folder, "dump.json --fail-on 'l2norm<1'").exit, 1) << "what only a later row has is known";
+}
+
 TEST(CommandRows, TheStatisticsAreThoseOfTheFilesOrThoseAsked) {
   const ScratchFolder folder;
   std::ofstream(folder / "a.csv") << text_in(Dialect::kOurs, {Category::kMax}, {1.5});

@@ -103,7 +103,8 @@ class ConvertEachToEach : public testing::TestWithParam<std::tuple<std::string, 
 // Each cell that is not the same in the end was named on stderr; each that was named is not the same.
 TEST_P(ConvertEachToEach, WhatIsLostIsSaid) {
   const auto& [from_name, to_name] = GetParam();
-  const Dialect from = *dialect_from(from_name), to = *dialect_from(to_name);
+  const Dialect from = *dialect_from(from_name);
+  const auto to = dialect_from(to_name);  // none: dump.json
   const ScratchFolder folder;
   const Categories categories = categories_of(from);
   RowFormat format{from, categories, {}};
@@ -154,8 +155,14 @@ std::vector<std::string> all_dialects() {
   return {names.begin(), names.end()};
 }
 
+std::vector<std::string> all_targets() {
+  auto targets = all_dialects();
+  targets.emplace_back("msprobe");
+  return targets;
+}
+
 INSTANTIATE_TEST_SUITE_P(Dialects, ConvertEachToEach,
-                         testing::Combine(testing::ValuesIn(all_dialects()), testing::ValuesIn(all_dialects())),
+                         testing::Combine(testing::ValuesIn(all_dialects()), testing::ValuesIn(all_targets())),
                          [](const auto& info) {
                            std::string name = std::get<0>(info.param) + "_to_" + std::get<1>(info.param);
                            std::ranges::replace_if(name, [](char c) { return std::isalnum(c) == 0; }, '_');
@@ -185,6 +192,97 @@ assert rows[0]["Avg Value"] == "nan", rows
     const std::string judge = "python3 '" + (folder / "judge.py") + "' '" + only_file_below(folder / to) + "'";
     EXPECT_EQ(std::system(judge.c_str()), 0) << to;
   }
+}
+
+// What a dump.json of PyTorch has in places that rows do not know, and what its calls may hold beside tensors.
+constexpr const char* kDumpJson = R"({
+ "task": "statistics", "level": "L1", "framework": "pytorch", "dump_data_dir": null, "data": {
+  "Functional.conv2d.0.forward": {
+   "input_args": [
+    {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2, 3], "Max": NaN, "Min": -Infinity, "Mean": 1e-05,
+     "Norm": 0.30000000000000004, "requires_grad": false, "md5": "0badcafe"},
+    [{"type": "int", "value": 3},
+     {"type": "torch.Tensor", "dtype": "torch.int64", "shape": [], "Max": 9007199254740993, "Min": 9007199254740993,
+      "Mean": null, "Norm": null, "requires_grad": false}]],
+   "input_kwargs": {},
+   "output": [{"type": "torch.Tensor", "dtype": "torch.bool", "shape": [4], "Max": true, "Min": false, "Mean": null,
+               "Norm": null, "requires_grad": false}]},
+  "Module.fc.Linear.backward.2": {
+   "input": [{"type": "torch.Tensor", "dtype": "torch.bfloat16", "shape": [0], "Max": null, "Min": null, "Mean": null,
+              "Norm": null, "requires_grad": false}],
+   "output": []}}})";
+
+TEST(ConvertCommand, ADumpJsonGoesIntoEachDialect) {
+  for (const std::string& to : all_targets()) {
+    const ScratchFolder folder;
+    std::ofstream(folder / "dump.json") << kDumpJson;
+    const auto ran = run(folder, "convert dump.json -o out --to " + to);
+    ASSERT_EQ(ran.exit, 0) << to << "\n" << ran.err;
+    EXPECT_TRUE(holds(ran.err, "4 rows of 1 files converted")) << to << "\n" << ran.err;
+    std::size_t rows = 0;
+    for (const std::string& file : files_below(folder / "out")) rows += read(file, dialect_from(to)).size();
+    EXPECT_EQ(rows, 4u) << to;
+    EXPECT_EQ(holds(ran.err, "Tensor has no place in " + to), to != "ours" && to != "msprobe") << ran.err;
+  }
+}
+
+TEST(ConvertCommand, ADumpJsonReadsAgainAsItWasButForItsPlaces) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "dump.json") << kDumpJson;
+  const auto ran = run(folder, "convert dump.json -o again.json --to msprobe");
+  ASSERT_EQ(ran.exit, 0) << ran.err;
+  // The list in the list is lost, and nothing else.
+  EXPECT_TRUE(holds(ran.err, "Tensor reads otherwise: Functional.conv2d.0.forward.input.2: "
+                             "Functional.conv2d.0.forward.input.1.1 became Functional.conv2d.0.forward.input.2\n"))
+      << ran.err;
+  EXPECT_EQ(test::line_count(ran.err), 2u) << ran.err;
+  const auto before = read(folder / "dump.json", std::nullopt), after = read(folder / "again.json", std::nullopt);
+  ASSERT_EQ(after.size(), before.size());
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    EXPECT_EQ(after[i].identity.op_name, before[i].identity.op_name);
+    EXPECT_EQ(after[i].identity.slot, before[i].identity.slot);
+    EXPECT_EQ(after[i].data_type, before[i].data_type);
+    ASSERT_EQ(after[i].statistics.categories, before[i].statistics.categories);
+    for (std::size_t k = 0; k < after[i].statistics.values.size(); ++k) {
+      EXPECT_EQ(to_string(after[i].statistics.values[k]), to_string(before[i].statistics.values[k])) << i << " " << k;
+    }
+  }
+  std::ofstream(folder / "judge.py") << R"PY(
+import json, sys
+old, new = (json.load(open(path)) for path in sys.argv[1:])
+assert list(new) == ["task", "level", "framework", "dump_data_dir", "data"], new
+assert new["framework"] == "pytorch" and list(new["data"]) == list(old["data"]), new
+first, third = old["data"]["Functional.conv2d.0.forward"], new["data"]["Functional.conv2d.0.forward"]
+assert repr(third["input_args"][0]) == repr(first["input_args"][0]), third
+assert third["input_args"][1] is None and third["input_args"][2] == first["input_args"][1][1], third
+assert third["output"] == first["output"] and third["is_recompute"] is False, third
+assert open(sys.argv[2]).read() == json.dumps(new, indent=1)
+)PY";
+  const std::string judge = "python3 '" + (folder / "judge.py") + "' '" + (folder / "dump.json") + "' '" + (folder / "again.json") + "'";
+  EXPECT_EQ(std::system(judge.c_str()), 0);
+}
+
+// Keys are distinct, whatever the rows are called.
+TEST(ConvertCommand, RunsAreCallsOfADumpJson) {
+  const ScratchFolder folder;
+  std::vector<Row> rows;
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    for (const Row& row : rows_of_a_run({Category::kMax, Category::kNanCount})) rows.push_back(row);
+  }
+  rows[4].identity.slot = std::uint64_t{1} << 32;
+  std::ofstream(folder / "rows.csv") << written({Dialect::kOurs, rows[0].statistics.categories, {}}, rows);
+  const auto ran = run(folder, "convert rows.csv -o dump.json --to msprobe");
+  ASSERT_EQ(ran.exit, 0) << ran.err;
+  const auto there = read(folder / "dump.json", std::nullopt);
+  ASSERT_EQ(there.size(), 5u);
+  EXPECT_EQ(there[0].identity.op_name, "Primitive.Default_net_Conv2D-op1.Conv2D.0.forward");
+  EXPECT_EQ(there[4].identity.op_name, "Primitive.Default_net_Conv2D-op1.Conv2D.2.forward");
+  EXPECT_EQ(there[0].identity.op_type, "Conv2D");
+  for (const char* said : {"NaN Count has no place in msprobe in 5 rows", "Task ID has no place in msprobe in ",
+                           "not carried: Default/net/Conv2D-op1.input.4294967296: its slot is above"}) {
+    EXPECT_TRUE(holds(ran.err, said)) << said << "\n" << ran.err;
+  }
+  EXPECT_FALSE(holds(ran.err, "NaN Count reads otherwise")) << "said once: " << ran.err;
 }
 
 TEST(ConvertCommand, ATreeKeepsItsFolders) {

@@ -17,13 +17,13 @@ namespace {
 bool is_torch(std::string_view framework) { return framework == "pytorch"; }
 
 // "torch.float32"; MindSpore's names are in capitals: "Float32", "UInt8", "BFloat16".
-std::string type_name(std::string_view framework, const PendingTensor& tensor) {
-  std::string type(data_type(tensor));
+std::string type_name(std::string_view framework, std::string_view data_type) {
+  std::string type(data_type);
   if (is_torch(framework)) return "torch." + type;
   for (const auto& [small, large] : {std::pair("uint", "UInt"), {"bfloat", "BFloat"}}) {
     if (type.starts_with(small)) return large + type.substr(std::strlen(small));
   }
-  type[0] = static_cast<char>(type[0] - 'a' + 'A');
+  if (!type.empty() && type[0] >= 'a' && type[0] <= 'z') type[0] = static_cast<char>(type[0] - 'a' + 'A');
   return type;
 }
 
@@ -71,30 +71,40 @@ double rounded_to(double number, int bits, int least_exponent, int most_exponent
   return std::copysign(result, number);
 }
 
-std::string leaf_text(const MsprobeSettings& settings, std::string_view framework, const PendingTensor& tensor,
-                      const std::optional<Statistics>& found, std::string_view checksum, std::string_view data_name) {
-  PythonList leaf = python_object();
-  leaf.add("type", is_torch(framework) ? "\"torch.Tensor\"" : "\"mindspore.Tensor\"");
-  leaf.add("dtype", python_quoted(type_name(framework, tensor)));
-  PythonList shape = python_array();
-  for (const std::uint64_t dimension : tensor.shape) shape.add(std::to_string(dimension));
-  leaf.add("shape", shape.text());
-  if (settings.summary != Summary::kXor) {
-    constexpr std::pair<const char*, Category> kMembers[] = {
-        {"Max", Category::kMax}, {"Min", Category::kMin}, {"Mean", Category::kAvg}, {"Norm", Category::kL2norm}};
-    const Value* max = found ? found->find(Category::kMax) : nullptr;
-    for (const auto& [name, category] : kMembers) {
-      const Value* value = found ? found->find(category) : nullptr;
-      const bool is_empty = tensor.value_count == 0 || value == nullptr || max == nullptr;
-      leaf.add(name, is_empty ? "null" : value_text(settings, tensor, category, *value, *max));
-    }
-  } else if (!checksum.empty()) {
-    leaf.add("md5", python_quoted(checksum));
+Leaf leaf_of_tensor(const MsprobeSettings& settings, std::string_view framework, const PendingTensor& tensor,
+                    const std::optional<Statistics>& found, std::string_view checksum, std::string_view data_name) {
+  Leaf leaf{framework, data_type(tensor), tensor.shape, {}, std::string(checksum), std::string(data_name)};
+  if (settings.summary == Summary::kXor) return leaf;
+  auto& values = leaf.values.emplace();
+  const Value* max = found ? found->find(Category::kMax) : nullptr;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Value* value = found ? found->find(kLeafStatistics[i]) : nullptr;
+    const bool is_empty = tensor.value_count == 0 || value == nullptr || max == nullptr;
+    values[i] = is_empty ? "null" : value_text(settings, tensor, kLeafStatistics[i], *value, *max);
   }
-  if (is_torch(framework)) leaf.add("requires_grad", "false");
-  if (settings.summary == Summary::kCrc32 && !checksum.empty()) leaf.add("md5", python_quoted(checksum));
-  if (!data_name.empty()) leaf.add("data_name", python_quoted(data_name));
-  return leaf.text();
+  return leaf;
+}
+
+std::string text_of(const Leaf& leaf) {
+  PythonList members = python_object();
+  members.add("type", is_torch(leaf.framework) ? "\"torch.Tensor\"" : "\"mindspore.Tensor\"");
+  members.add("dtype", python_quoted(type_name(leaf.framework, leaf.data_type)));
+  PythonList shape = python_array();
+  for (const std::uint64_t dimension : leaf.shape) shape.add(std::to_string(dimension));
+  members.add("shape", shape.text());
+  const auto add_checksum = [&] {
+    if (!leaf.checksum.empty()) members.add("md5", python_quoted(leaf.checksum));
+  };
+  if (leaf.values) {
+    constexpr const char* kMembers[] = {"Max", "Min", "Mean", "Norm"};
+    for (std::size_t i = 0; i < leaf.values->size(); ++i) members.add(kMembers[i], (*leaf.values)[i]);
+  } else {
+    add_checksum();  // an XOR comes first
+  }
+  if (is_torch(leaf.framework)) members.add("requires_grad", "false");
+  if (leaf.values) add_checksum();
+  if (!leaf.data_name.empty()) members.add("data_name", python_quoted(leaf.data_name));
+  return members.text();
 }
 
 std::string checksum_of(Summary summary, std::string_view framework, const PendingTensor& tensor,

@@ -15,10 +15,10 @@
 #include "stats/dump/examiner.hpp"
 #include "stats/dump/msprobe/api_choice.hpp"
 #include "stats/dump/msprobe/api_name.hpp"
+#include "stats/dump/msprobe/call_text.hpp"
 #include "stats/dump/msprobe/companions.hpp"
 #include "stats/dump/msprobe/growing_json.hpp"
 #include "stats/dump/msprobe/leaf.hpp"
-#include "stats/dump/msprobe/python_json.hpp"
 #include "stats/dump/msprobe/step_calls.hpp"
 #include "stats/dump/saved_tensor.hpp"
 
@@ -51,27 +51,10 @@ bool exists(const std::string& path) {
 }
 
 // A call and what was said of its tensors so far.
-struct Entry {
+struct Entry : CallText {
   std::uint64_t serial = 0;
-  ApiName::Kind kind = ApiName::Kind::kApi;
-  bool is_backward = false;
-  std::string key;
-  std::map<std::uint32_t, std::string> inputs = {}, outputs = {};  // leaves by slot
   std::uint64_t unsaved_rows = 0, bytes = 0;
 };
-
-PythonList list_of(const std::map<std::uint32_t, std::string>& leaves) {
-  constexpr std::uint32_t kMostGap = 4096;  // a slot far beyond the others follows them
-  PythonList list = python_array();
-  std::uint32_t next = 0;
-  for (const auto& [slot, leaf] : leaves) {
-    if (slot - next > kMostGap) next = slot;
-    for (; next < slot; ++next) list.add("null");
-    list.add(leaf);
-    next = slot + 1;
-  }
-  return list;
-}
 
 class MsprobeOutput : public DumpOutput {
  public:
@@ -131,7 +114,6 @@ class MsprobeOutput : public DumpOutput {
   bool saves_tensors_of(const std::string& key) const {
     return settings_.saves_all_tensors || is_listed(settings_.tensor_list, key);
   }
-  std::string text_of(const Entry& entry) const;
   void begin(Step& step);
   void save(Step& step, bool synced) noexcept;
   void save_soon(Step& step) noexcept;
@@ -169,12 +151,11 @@ MsprobeOutput::Step* MsprobeOutput::step_at(const DumpPlace& place) {
   }
   if (closed_steps_.contains(folder)) return nullptr;
   const bool has_tensors = settings_.saves_all_tensors || !settings_.tensor_list.empty();
-  const std::string head = "{\n \"task\": " + python_quoted(settings_.task) + ",\n \"level\": " +
-                           python_quoted(settings_.level) + ",\n \"framework\": " + python_quoted(framework_) +
-                           ",\n \"dump_data_dir\": " +
-                           (has_tensors ? python_quoted(folder + "/" + kTensorFolder) : "null") + ",\n \"data\": {";
+  const std::string head = dump_json_head(settings_.task, settings_.level, framework_,
+                                          has_tensors ? folder + "/" + kTensorFolder : "");
   steps_.push_back({.folder = folder,
-                    .dump = GrowingJson(folder + "/dump.json", head, "\n }\n}", head + "}\n}"),
+                    .dump = GrowingJson(folder + "/dump.json", head, std::string(kDumpJsonTail),
+                                        head + std::string(kEmptyDumpJsonTail)),
                     .companions = Companions(folder, settings_.has_extra_info, settings_.level != "L1")});
   settle_steps();
   return &steps_.back();
@@ -226,7 +207,7 @@ bool MsprobeOutput::admits(PendingRun& run) noexcept try {
     return false;
   }
   const ApiName name = api_name_of(run.op->type, run.op->name);
-  step->entries.push_back({.serial = call.serial, .kind = name.kind, .is_backward = name.is_backward, .key = call.key});
+  step->entries.push_back({{.kind = name.kind, .is_backward = name.is_backward, .key = call.key}, call.serial});
   step->has_changed = true;
   const auto described = descriptions_.find(run.op);
   const Description none;
@@ -304,29 +285,7 @@ std::string MsprobeOutput::leaf_of(Step& step, const Entry& entry, const Pending
     is_whole &= saved;
   }
   ++(is_whole ? tally_.tensors : tally_.lost_tensors);
-  return leaf_text(settings_, framework_, tensor, found, checksum, data_name);
-}
-
-// An entry of `data`, as it follows what is before it.
-std::string MsprobeOutput::text_of(const Entry& entry) const {
-  PythonList members = python_object();
-  if (entry.kind == ApiName::Kind::kGradients) {
-    for (const auto* leaves : {&entry.inputs, &entry.outputs}) {
-      for (const auto& [slot, leaf] : *leaves) {
-        PythonList one = python_array();
-        one.add(leaf);
-        members.add(std::to_string(slot), one.text());
-      }
-    }
-  } else {
-    if (config_.input_output != InputOutput::kOutputs) {
-      members.add(entry.is_backward ? "input" : "input_args", list_of(entry.inputs).text());
-      if (!entry.is_backward) members.add("input_kwargs", "{}");
-    }
-    if (config_.input_output != InputOutput::kInputs) members.add("output", list_of(entry.outputs).text());
-    if (framework_ == "pytorch" && !entry.is_backward) members.add("is_recompute", "false");
-  }
-  return "\n  " + python_quoted(entry.key) + ": " + indented(members.text(), 2);
+  return text_of(leaf_of_tensor(settings_, framework_, tensor, found, checksum, data_name));
 }
 
 // The file without a call, in the place of an earlier run's.
@@ -356,7 +315,7 @@ void MsprobeOutput::save(Step& step, bool synced) noexcept try {
   if (step.is_begun && !step.has_changed) return;
   const std::size_t settled_count = step.entries.size() - std::min(step.entries.size(), kMostOpenCalls);
   std::vector<std::string> texts;
-  for (const Entry& entry : step.entries) texts.push_back(text_of(entry));
+  for (const Entry& entry : step.entries) texts.push_back(text_of(entry, config_.input_output, framework_));
   if (!step.is_begun) begin(step);
   const Status beside = step.companions.save(synced);
   note_companions(step);

@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "stats/dump/msprobe/api_name.hpp"
+#include "stats/dump/msprobe/call_keys.hpp"
 #include "stats/dump/pending_run.hpp"
 
 namespace tensorstat {
 
-// Keys of a step are distinct. A call gets the count of its name, or, where the name has none or that is taken, the
-// least that is free after those before. Runs of an operator are one call until an input or output of it comes again:
-// a backend may hand over inputs and outputs apart. Memory grows with the operators of the step.
+// Runs of an operator are one call until an input or output of it comes again: a backend may hand over inputs and
+// outputs apart. Memory grows with the calls of the step.
 class StepCalls {
  public:
   struct Call {
@@ -28,13 +28,7 @@ class StepCalls {
     Current& current = current_[run.op];
     bool comes_again = current.serial < first_open;
     for (const PendingTensor& tensor : run.tensors) comes_again |= current.seen.contains({tensor.io, tensor.slot});
-    if (comes_again) {
-      const ApiName name = api_name_of(run.op->type, run.op->name);
-      Counts& counts = counts_[name.family()];
-      std::uint64_t count = name.count.value_or(counts.next);
-      while (!counts.taken.insert(count).second) count = counts.next++;
-      current = {name.key(count), ++serials_, {}};
-    }
+    if (comes_again) current = {keys_.next(api_name_of(run.op->type, run.op->name)), ++serials_, {}};
     for (const PendingTensor& tensor : run.tensors) current.seen.emplace(tensor.io, tensor.slot);
     return {current.key, current.serial, comes_again};
   }
@@ -45,12 +39,8 @@ class StepCalls {
     std::uint64_t serial = 0;
     std::set<std::pair<Io, std::uint32_t>> seen;
   };
-  struct Counts {
-    std::set<std::uint64_t> taken;
-    std::uint64_t next = 0;
-  };
   std::map<const DumpOperator*, Current> current_;
-  std::map<std::string, Counts> counts_;
+  CallKeys keys_;
   std::uint64_t serials_ = 0;
 };
 

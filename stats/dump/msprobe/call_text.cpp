@@ -1,0 +1,51 @@
+#include "stats/dump/msprobe/call_text.hpp"
+
+#include "stats/dump/msprobe/python_json.hpp"
+
+namespace tensorstat {
+namespace {
+
+PythonList list_of(const std::map<std::uint32_t, std::string>& leaves) {
+  constexpr std::uint32_t kMostGap = 4096;
+  PythonList list = python_array();
+  std::uint32_t next = 0;
+  for (const auto& [slot, leaf] : leaves) {
+    if (slot - next > kMostGap) next = slot;
+    for (; next < slot; ++next) list.add("null");
+    list.add(leaf);
+    next = slot + 1;
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string dump_json_head(std::string_view task, std::string_view level, std::string_view framework,
+                           std::string_view tensor_folder) {
+  return "{\n \"task\": " + python_quoted(task) + ",\n \"level\": " + python_quoted(level) +
+         ",\n \"framework\": " + python_quoted(framework) +
+         ",\n \"dump_data_dir\": " + (tensor_folder.empty() ? "null" : python_quoted(tensor_folder)) + ",\n \"data\": {";
+}
+
+std::string text_of(const CallText& call, InputOutput said, std::string_view framework) {
+  PythonList members = python_object();
+  if (call.kind == ApiName::Kind::kGradients) {
+    for (const auto* leaves : {&call.inputs, &call.outputs}) {
+      for (const auto& [slot, leaf] : *leaves) {
+        PythonList one = python_array();
+        one.add(leaf);
+        members.add(std::to_string(slot), one.text());
+      }
+    }
+  } else {
+    if (said != InputOutput::kOutputs) {
+      members.add(call.is_backward ? "input" : "input_args", list_of(call.inputs).text());
+      if (!call.is_backward) members.add("input_kwargs", "{}");
+    }
+    if (said != InputOutput::kInputs) members.add("output", list_of(call.outputs).text());
+    if (framework == "pytorch" && !call.is_backward) members.add("is_recompute", "false");
+  }
+  return "\n  " + python_quoted(call.key) + ": " + indented(members.text(), 2);
+}
+
+}  // namespace tensorstat

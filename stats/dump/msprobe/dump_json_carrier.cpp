@@ -1,0 +1,134 @@
+#include "stats/dump/msprobe/dump_json_carrier.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "stats/dump/msprobe/call_text.hpp"
+#include "stats/dump/msprobe/leaf.hpp"
+#include "stats/dump/msprobe/python_json.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr std::string_view kDialect = "msprobe";
+constexpr std::size_t kMostHeld = 4096;  // a run of more tensors is several calls
+
+bool has_place(const Column& column) {
+  constexpr std::string_view kPlaced[] = {"op_type",   "op_name", "io",     "slot",  "data_size",
+                                          "data_type", "shape",   "tensor", "crc32", "xor"};
+  return std::ranges::count(kPlaced, column.name) != 0;
+}
+
+std::string text_of(const Value& value, bool is_truth) {
+  if (std::holds_alternative<std::monostate>(value)) return "null";
+  if (const auto* real = std::get_if<double>(&value)) return python_repr(*real);
+  if (is_truth && value == Value{std::uint64_t{1}}) return "true";
+  if (is_truth && value == Value{std::uint64_t{0}}) return "false";
+  return to_string(value);
+}
+
+Leaf leaf_of(const Row& row, std::string_view framework) {
+  Leaf leaf{framework, row.data_type, row.shape, {}};
+  for (const char* name : {"crc32", "xor"}) {
+    const Cell* cell = row.identity.find(name);
+    if (const auto* digits = cell ? std::get_if<std::string>(cell) : nullptr) leaf.checksum = *digits;
+  }
+  const auto is_had = [&](Category category) { return row.statistics.find(category) != nullptr; };
+  if (!leaf.checksum.empty() && std::ranges::none_of(kLeafStatistics, is_had)) return leaf;
+  auto& values = leaf.values.emplace();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Value* value = row.statistics.find(kLeafStatistics[i]);
+    values[i] = text_of(value ? *value : Value{}, row.data_type == "bool");
+  }
+  return leaf;
+}
+
+}  // namespace
+
+DumpJsonCarrier::DumpJsonCarrier(std::string_view framework, RowWriter::Sink sink, Losses& losses)
+    : framework_(framework.empty() ? "mindspore" : framework),
+      head_(dump_json_head("statistics", "mix", framework_, "")),
+      sink_(std::move(sink)),
+      losses_(losses) {}
+
+Status DumpJsonCarrier::carry(Row row) {
+  const bool begins_run = cut_.begins_run(row.identity);
+  if (begins_run || held_.size() == kMostHeld) {
+    if (Status written = write_call(); !written) return written;
+  }
+  if (row.identity.slot > std::numeric_limits<std::uint32_t>::max()) {
+    losses_.refused(row, "its slot is above 4294967295");
+    return {};
+  }
+  drop(row);
+  held_.push_back(std::move(row));
+  return {};
+}
+
+// Takes off what has no place, and says it.
+void DumpJsonCarrier::drop(Row& row) {
+  Statistics kept({}, {});
+  for (std::size_t i = 0; i < row.statistics.categories.size(); ++i) {
+    const Category category = row.statistics.categories[i];
+    const Value& value = row.statistics.values[i];
+    if (std::ranges::count(kLeafStatistics, category) != 0) {
+      kept.categories.push_back(category);
+      kept.values.push_back(value);
+    } else if (value != Value{}) {
+      losses_.dropped(column(category), kDialect, row);
+    }
+  }
+  row.statistics = std::move(kept);
+  const bool has_crc32 = row.identity.find("crc32") != nullptr;
+  std::erase_if(row.identity.more, [&](const auto& cell) {
+    const Column* column = column_named(cell.first);
+    const bool is_second = has_crc32 && cell.first == "xor";  // both would be md5
+    const bool is_dropped = column != nullptr && (!has_place(*column) || is_second);
+    if (is_dropped) losses_.dropped(column->heading, kDialect, row);
+    return is_dropped;
+  });
+  for (const Column& column : kColumns) {
+    const auto* number = column.number.of(row);
+    if (number != nullptr && *number != 0 && !has_place(column)) losses_.dropped(column.heading, kDialect, row);
+  }
+}
+
+Status DumpJsonCarrier::write_call() {
+  if (held_.empty()) return {};
+  std::vector<Row> rows = std::exchange(held_, {});
+  std::ranges::sort(rows, {}, [](const Row& row) { return std::pair(row.identity.io, row.identity.slot); });
+  const ApiName name = api_name_of(rows[0].identity.op_type, rows[0].identity.op_name);
+  CallText call{.kind = name.kind, .is_backward = name.is_backward, .key = keys_.next(name)};
+  for (const Row& row : rows) {
+    auto& leaves = row.identity.io == "input" ? call.inputs : call.outputs;
+    leaves.insert_or_assign(static_cast<std::uint32_t>(row.identity.slot), text_of(leaf_of(row, framework_)));
+  }
+  const std::string text = text_of(call, InputOutput::kBoth, framework_);
+  const auto there = read_back(text);
+  if (!there || there->size() != rows.size()) {
+    for (const Row& row : rows) losses_.refused(row, there ? "it would be read otherwise" : there.error().message);
+    return {};
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) losses_.compare(rows[i], (*there)[i], has_place);
+  rows_ += rows.size();
+  return sink_((std::exchange(is_begun_, true) ? "," : head_) + text);
+}
+
+// What a reader makes of the call.
+Result<std::vector<Row>> DumpJsonCarrier::read_back(const std::string& call) const {
+  std::vector<Row> rows;
+  const auto read = read_rows(head_ + call + std::string(kDumpJsonTail), [&](Row&& row) {
+    rows.push_back(std::move(row));
+    return Status();
+  });
+  if (!read) return read.error();
+  return rows;
+}
+
+Status DumpJsonCarrier::finish() {
+  if (Status written = write_call(); !written) return written;
+  return sink_(is_begun_ ? std::string(kDumpJsonTail) : head_ + std::string(kEmptyDumpJsonTail));
+}
+
+}  // namespace tensorstat

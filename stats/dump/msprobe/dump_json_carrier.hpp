@@ -1,0 +1,48 @@
+// Rows of statistics into a dump.json of msprobe, with a record of what that has no form for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tensorstat/rows.hpp>
+#include <vector>
+
+#include "stats/dump/msprobe/call_keys.hpp"
+#include "stats/rows/losses.hpp"
+#include "stats/rows/run_cut.hpp"
+
+namespace tensorstat {
+
+// A run of an operator is a call; how it is called, api_name.hpp says. Of the statistics, max, min, avg and l2norm have
+// a place, as Max, Min, Mean and Norm; further, crc32 or xor, as md5. Values are written as they are and not rounded.
+// The task is "statistics" and the level "mix", since rows do not tell one.
+//
+// Every call is read back as it was written, and compared, so that no loss goes unsaid; one that would not be read again
+// is left out and said. Memory grows with the number of calls, by their keys alone.
+class DumpJsonCarrier {
+ public:
+  // `framework`: "" is mindspore. `losses` outlives it.
+  DumpJsonCarrier(std::string_view framework, RowWriter::Sink sink, Losses& losses);
+
+  // What the sink returns as an error is returned.
+  Status carry(Row row);
+  Status finish();
+
+  std::uint64_t rows() const { return rows_; }  // that were written
+
+ private:
+  void drop(Row& row);
+  Status write_call();
+  Result<std::vector<Row>> read_back(const std::string& call) const;
+
+  const std::string framework_, head_;
+  const RowWriter::Sink sink_;
+  Losses& losses_;
+  RunCut cut_;
+  CallKeys keys_;
+  std::vector<Row> held_;  // of one run
+  std::uint64_t rows_ = 0;
+  bool is_begun_ = false;
+};
+
+}  // namespace tensorstat
