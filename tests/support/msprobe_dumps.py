@@ -172,7 +172,7 @@ class Pair:
         count = int(numpy.prod(shape))
         values = numpy.array([self.random.randint(-64, 64) for _ in range(count)], 'float64') / 8
         if self.chance(0.2):
-            values *= choose([0, 1e-3, 4096])
+            values *= choose([0, 2**-10, 4096])
         if dtype.startswith('u'):
             values = abs(values)
         values = values.astype(dtype)
