@@ -66,7 +66,6 @@ class Survey {
  private:
   struct Pending {
     Entry entry;
-    std::unique_ptr<std::byte[]> bits;
     Tensor tensor;
   };
 
@@ -88,6 +87,7 @@ class Survey {
   std::optional<BlockFold> in_blocks_;  // where the order of the elements does not matter
   FolderPlaces places_;
   LongNames names_;
+  std::unique_ptr<std::byte[]> room_;  // for the bits of a batch; its pages are had from the system once
   std::vector<Pending> pending_;
   std::uint64_t pending_bytes_ = 0;
   Progress progress_;
