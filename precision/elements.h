@@ -34,10 +34,10 @@
 #define ELEMENT_LEAST_SIZE(U, bits, size) ((U)(ELEMENT_SIGN - (size)))  // no key, of 0
 #define ELEMENT_SUBNORMALS(U, bits, size) ((U)((size) - (UBITS)1) < (UBITS)(((UBITS)1 << MANTISSA_SHIFT) - 1))
 #define ELEMENT_MINUS_ZEROS(U, bits, size) ((U)(((bits) ^ ELEMENT_SIGN) | (size)) == (UBITS)0)
-// WITHIN: for one element only.
+// WITHIN: for one element only, and its key as a word, as the ends of a format without Inf leave no other free.
 #define ELEMENT_IS_FINITE(size) ((size) < INF_SIZE || (!HAS_INF && (size) == INF_SIZE))
-#define ELEMENT_KEY(bits) ((bits) & ELEMENT_SIGN ? (UBITS)((bits) ^ MAGNITUDE_MASK) : (bits))
-#define ELEMENT_FINITE_HIGHEST(U, bits, size) (ELEMENT_IS_FINITE(size) ? ELEMENT_KEY(bits) : ELEMENT_SIGN)
-#define ELEMENT_FINITE_LOWEST(U, bits, size) (ELEMENT_IS_FINITE(size) ? (UBITS)~ELEMENT_KEY(bits) : ELEMENT_SIGN)
+#define ELEMENT_KEY(bits) ((i64)(SBITS)((bits) & ELEMENT_SIGN ? (UBITS)((bits) ^ MAGNITUDE_MASK) : (bits)))
+#define ELEMENT_FINITE_HIGHEST(U, bits, size) (ELEMENT_IS_FINITE(size) ? ELEMENT_KEY(bits) : PARTIAL_NO_KEY)
+#define ELEMENT_FINITE_LOWEST(U, bits, size) (ELEMENT_IS_FINITE(size) ? ~ELEMENT_KEY(bits) : PARTIAL_NO_KEY)
 
 #endif

@@ -14,10 +14,12 @@ INLINE void open_elements(Elements* elements) {
 
 #define TAKE_MAXIMUM(word, term) word = max(word, (SBITS)(term) == (SBITS)ELEMENT_SIGN ? PARTIAL_NO_KEY : (i64)(SBITS)(term));
 #define TAKE_ADDITION(word, term) word += (term) ? 1 : 0;
-#define TAKE_ELEMENT(id, merge, need, of, ...) \
-  if ((NEEDS & NEED_##need) && (bool)(of)) {   \
-    TAKE_##merge(elements->words[ELEMENT_WORD_##id], ELEMENT_##id(UBITS, bits, size)) \
+#define TAKE_ELEMENT(id, merge, need, of, fold, ...) \
+  if ((NEEDS & NEED_##need) && (bool)(of)) {         \
+    TAKE_##fold(merge, elements->words[ELEMENT_WORD_##id], ELEMENT_##id(UBITS, bits, size)) \
   }
+#define TAKE_BESIDE(merge, word, term) TAKE_##merge(word, term)
+#define TAKE_WITHIN(merge, word, term) word = max(word, term);
 // Element number `index` of the slice.
 INLINE void take_element(Elements* elements, const UBITS bits, const u32 index) {
   const UBITS size = ELEMENT_SIZE(bits);

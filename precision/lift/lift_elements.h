@@ -13,10 +13,12 @@
   if ((SBITS)(term) != (SBITS)ELEMENT_SIGN) RAISE(word, (i64)(SBITS)(term));
 #define LIFT_ADDITION(word, term) \
   if (term) ADD(word, n);
-#define LIFT_ELEMENT(id, merge, need, of, ...) \
-  if ((needs & NEED_##need) && (of)) {         \
-    LIFT_##merge(partial[PLACE(id)], ELEMENT_##id(UBITS, bits, size)) \
+#define LIFT_ELEMENT(id, merge, need, of, fold, ...) \
+  if ((needs & NEED_##need) && (of)) {               \
+    LIFT_##fold(merge, partial[PLACE(id)], ELEMENT_##id(UBITS, bits, size)) \
   }
+#define LIFT_BESIDE(merge, word, term) LIFT_##merge(word, term)
+#define LIFT_WITHIN(merge, word, term) RAISE(word, term);
 
 INLINE void NAME(lift_elements)(WORDS i64* partial, const UBITS bits, const i64 n, const int needs) {
   const UBITS size = ELEMENT_SIZE(bits);
