@@ -1,6 +1,6 @@
 // The fold of those accumulators of precision/elements.h that say BESIDE, for the families with FOLDS_ELEMENTS: beside the
-// family's own fold, over the same bytes while they are in the nearest cache, so that what is not asked costs nothing there. One
-// text for C++ and OpenCL C, included once a dtype.
+// family's own fold, over the same bytes while they are in the nearest cache, so that what is not asked costs nothing
+// there. One text for C++ and OpenCL C, included once a dtype.
 
 // How many elements the family's fold goes ahead.
 #define ELEMENT_BLOCK 2048

@@ -90,7 +90,8 @@ class Table : public Report {
     Categories shown;
     std::vector<std::string> zeros, dropped;
     for (std::size_t i = 0; i < categories_.size(); ++i) {
-      const bool is_all_zero = std::ranges::all_of(lines_, [&](const Line& line) { return is_zero(categories_[i], line.values[i]); });
+      const bool is_all_zero =
+          std::ranges::all_of(lines_, [&](const Line& line) { return is_zero(categories_[i], line.values[i]); });
       if (is_all_zero) zeros.emplace_back(name(categories_[i]));
       if (!is_all_zero) shown.push_back(categories_[i]);
     }
@@ -141,7 +142,8 @@ class Table : public Report {
     const std::size_t at = index_of(category);
     for (const Line& line : lines_) {
       const Value& value = line.values[at];
-      column.cells.push_back({short_text(category, value, line.dimensions, digits), static_cast<bool>(alarms_of(category, value))});
+      const bool alarms = static_cast<bool>(alarms_of(category, value));
+      column.cells.push_back({short_text(category, value, line.dimensions, digits), alarms});
     }
     return column;
   }

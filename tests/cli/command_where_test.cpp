@@ -1,8 +1,8 @@
 // Where things are, in every format: an index in C order, whatever order the file has, and its coordinates beside it.
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <limits>
+#include <vector>
 
 #include "tests/support/command_run.hpp"
 #include "tests/support/npy_files.hpp"
@@ -14,20 +14,22 @@ using namespace test;
 
 constexpr const char* kAsked = " --stats argmax,argmin,first-nan-index,first-inf-index,first-bad-index,finite-max";
 
-std::string bytes_of(const std::vector<float>& elements) {
-  return {reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(float)};
-}
-
 class CommandWhere : public testing::Test {
  protected:
   CommandWhere() {
     // [[0, 5, -1], [9, 2, 9]], stored row by row and column by column.
-    write_file(folder_ / "c.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", bytes_of({0, 5, -1, 9, 2, 9})));
-    write_file(folder_ / "f.npy", npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }", bytes_of({0, 9, 5, 2, -1, 9})));
+    write("c.npy", "False", "(2, 3)", {0, 5, -1, 9, 2, 9});
+    write("f.npy", "True", "(2, 3)", {0, 9, 5, 2, -1, 9});
     const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
-    write_file(folder_ / "bad.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }", bytes_of({1, 2, inf, nan})));
-    write_file(folder_ / "none.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 2), }", ""));
-    write_file(folder_ / "scalar.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", bytes_of({7})));
+    write("bad.npy", "False", "(4,)", {1, 2, inf, nan});
+    write("none.npy", "False", "(0, 2)", {});
+    write("scalar.npy", "False", "()", {7});
+  }
+
+  void write(const std::string& file, const std::string& fortran, const std::string& shape, const std::vector<float>& elements) {
+    const std::string bytes(reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(float));
+    const std::string header = "{'descr': '<f4', 'fortran_order': " + fortran + ", 'shape': " + shape + ", }";
+    write_file(folder_ / file, npy(header, bytes));
   }
 
   std::string json(const std::string& file) {

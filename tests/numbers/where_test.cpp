@@ -71,8 +71,8 @@ void hold(const std::vector<Element>& elements, const std::string& what) {
       const std::string place = to_string(partial.finish(category));
       found += (found.empty() ? "" : " ") + (place.empty() ? "-" : place);
     }
-    EXPECT_EQ(truth(elements), found) << under_test.name << ", " << name(tensor.dtype) << ", " << elements.size() << " elements, "
-                                      << what << ", seed " << samples::seed();
+    EXPECT_EQ(truth(elements), found) << under_test.name << ", " << name(tensor.dtype) << ", " << elements.size()
+                                      << " elements, " << what << ", seed " << samples::seed();
   }
 }
 

@@ -401,7 +401,8 @@ std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee f
   at(Category::kFiniteL2norm) = nearest_root(facts.squares, format);
   at(Category::kFirstNanIndex) = facts.nan_at;
   at(Category::kFirstInfIndex) = facts.infinity_at;
-  const auto *nan_at = std::get_if<std::uint64_t>(&facts.nan_at), *infinity_at = std::get_if<std::uint64_t>(&facts.infinity_at);
+  const auto* nan_at = std::get_if<std::uint64_t>(&facts.nan_at);
+  const auto* infinity_at = std::get_if<std::uint64_t>(&facts.infinity_at);
   const bool infinity_is_earlier = nan_at == nullptr || (infinity_at != nullptr && *infinity_at < *nan_at);
   at(Category::kFirstBadIndex) = infinity_is_earlier ? facts.infinity_at : facts.nan_at;
   at(Category::kArgmax) = facts.nans != 0 ? facts.nan_at : facts.most_at;
