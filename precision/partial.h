@@ -62,11 +62,15 @@ enum { NEED_NOTHING = 0, NEED_ROWS(PARTIAL_ENUM) NEED_ALL = (1 << NEED_BITS) - 1
 #define PARTIAL_EXACT(id, words, power, need, optional, ...) | NEED_##need
 #define PARTIAL_OPTIONAL(id, words, power, need, optional, ...) | ((optional) ? NEED_##need : 0)
 #define PARTIAL_ELEMENT(id, merge, need, ...) | NEED_##need
+#define PARTIAL_BESIDE(id, merge, need, of, fold, ...) PARTIAL_NEED_##fold(need)
+#define PARTIAL_NEED_BESIDE(need) | NEED_##need
+#define PARTIAL_NEED_WITHIN(need)
 enum {
   NEED_EXACT = 0 EXACT_ROWS(PARTIAL_EXACT, ),
   NEED_OPTIONAL = 0 EXACT_ROWS(PARTIAL_OPTIONAL, ),
   NEED_ELEMENTS = 0 ELEMENT_ROWS(PARTIAL_ELEMENT, ),
-  NEED_BESIDE = NEED_ELEMENTS | NEED_INDICES,  // what has no part in the family's own fold
+  NEED_BLOCKS = 0 ELEMENT_ROWS(PARTIAL_BESIDE, ),  // of elements.h, what is folded beside, block by block
+  NEED_BESIDE = NEED_ELEMENTS | NEED_INDICES,      // what a family's fold is not specialised for
 };
 #undef PARTIAL_ELEMENT
 #undef PARTIAL_OPTIONAL

@@ -66,9 +66,23 @@ NOINLINE void NAME(flush_elements)(NAME(elements) * elements, WORDS i64* partial
     elements->lanes[ELEMENT_WORD_##id] = lanes;                                      \
   }
 
+// Takes a block of floats that are neither 0 nor subnormal, of which only the smallest size can count; false where it
+// is no such block.
+INLINE int NAME(take_normal)(NAME(elements) * elements, SPACE const u8* p, const u32 count) {
+  VECTOR_OF(UBITS) least = SPLAT(UBITS, (UBITS)~(UBITS)0);
+  for (u32 i = 0; i < count; i += (u32)LANES(UBITS)) {
+    least = MIN(least, ELEMENT_SIZES(LOAD(UBITS, p + i * sizeof(UBITS))));
+  }
+  if (MIN_LANE(UBITS, least) < (UBITS)((UBITS)1 << MANTISSA_SHIFT)) return 0;
+  VECTOR_OF(UBITS)* const keys = elements->lanes + ELEMENT_WORD_LEAST_SIZE;
+  *keys = AS(UBITS, MAX(AS(SBITS, *keys), AS(SBITS, ELEMENT_LEAST_SIZE(VECTOR_OF(UBITS), least, least))));
+  return 1;
+}
+
 // The `count` elements at p: whole groups, at most a block.
 NOINLINE void NAME(fold_elements)(NAME(elements) * elements, WORDS i64* partial, SPACE const u8* p, const u32 count,
                                   const int needs) {
+  if (IS_FLOAT && NAME(take_normal)(elements, p, count)) return;
   ELEMENT_ROWS(TAKE_ELEMENT, )
   elements->steps += count / (u32)LANES(UBITS);
   if (elements->steps > ELEMENT_STEPS) NAME(flush_elements)(elements, partial, needs);
