@@ -8,11 +8,15 @@ INLINE void count_word(local u32* counts, u32 word) {
   for (int k = 0; k < 4; ++k) (void)atomic_add(&counts[word >> 8 * k & 0xff], 1u);
 }
 
-// The 16 elements of a vector, of which the first is number `index`, for indices alone.
-INLINE void place_vector(i64* indices, const uint4 vector, u32 index) {
-  const u32 words[4] = {vector.x, vector.y, vector.z, vector.w};
-#pragma unroll
-  for (int k = 0; k < 16; ++k) NAME(lift_index)(indices, (u8)(words[k / 4] >> 8 * (k % 4)), index + (u32)k);
+// The 16 elements of a vector, of which the first is number `index`, for indices alone. Unrolled, they would be most of the
+// kernel.
+INLINE void place_vector(i64* indices, uint4 vector, u32 index) {
+#pragma unroll 1
+  for (u32 k = 0; k < 16; ++k) {
+    NAME(lift_index)(indices, (u8)vector.x, index + k);
+    vector.x >>= 8;
+    if (k % 4 == 3) vector = vector.yzwx;
+  }
 }
 
 kernel __attribute__((reqd_work_group_size(LANES_A_GROUP, 1, 1)))
