@@ -22,7 +22,8 @@ Result<DumpOptions> dump_options(const tensorstat_session_options* given) {
   if (!options) return Error{Code::kInvalid, "the `size` of tensorstat_session_options is not set"};
   auto meter = c::meter_options(options->meter);
   if (!meter) return meter.error();
-  const auto dialect = c::chosen<Dialect>(options->dialect, 3, "dialect");
+  const auto dialect =
+      c::chosen<Dialect>(options->dialect, static_cast<std::int32_t>(dialect_names().size()), "dialect");
   if (!dialect) return dialect.error();
   const auto layout = c::chosen<DumpLayout>(options->layout, 2, "layout");
   if (!layout) return layout.error();
@@ -39,6 +40,9 @@ Result<DumpOptions> dump_options(const tensorstat_session_options* given) {
   to.names_are_escaped = options->names_are_escaped != 0;
   to.device_target = text_of(options->device_target);
   to.framework_version = text_of(options->framework_version);
+  to.framework = text_of(options->framework);
+  to.world_size = options->world_size;
+  to.device_rows = options->device_rows != 0;
   return to;
 }
 
@@ -177,6 +181,18 @@ const tensorstat_operator* tensorstat_operator_named(tensorstat_session* session
   if (session == nullptr || type == nullptr || full_scope_name == nullptr) return nullptr;
   return reinterpret_cast<const tensorstat_operator*>(
       session->session.operator_named(type, full_scope_name, set_dump != 0, stream_id, task_id));
+}
+
+tensorstat_code tensorstat_describe(tensorstat_session* session, const tensorstat_operator* op,
+                                    const char* const* stack, size_t frame_count, const char* parent) {
+  return guarded([&]() -> tensorstat_code {
+    if (session == nullptr) return missing("the session");
+    if (frame_count != 0 && stack == nullptr) return missing("the frames of the stack");
+    std::vector<std::string> frames;
+    for (size_t i = 0; i < frame_count; ++i) frames.push_back(text_of(stack[i]));
+    session->session.describe(operator_of(op), frames, text_of(parent));
+    return TENSORSTAT_OK;
+  });
 }
 
 int tensorstat_wants(const tensorstat_session* session, const tensorstat_place* place, const tensorstat_operator* op,

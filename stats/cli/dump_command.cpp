@@ -36,6 +36,13 @@ CLI::App* add_dump_command(CLI::App& app, DumpArguments& arguments) {
   }
   add_choice(*dump, "--dialect", arguments.dialect, dialects, "How statistic.csv is written")
       ->type_name(CLI::detail::join(names, "|"));
+  Choices<std::string> frameworks;
+  for (const char* each : {"mindspore", "pytorch", "mindtorch"}) frameworks.emplace_back(each, each);
+  add_choice(*dump, "--framework", arguments.framework, frameworks, "Whose names of types msprobe's dump.json has")
+      ->type_name("mindspore|pytorch|mindtorch");
+  dump->add_flag("--device-rows", arguments.device_rows,
+                 "With stat_calc_mode device, write the rows of MindSpore's device: True, False, all digits of integers, "
+                 "and null for what it cannot do");
   dump->add_flag("--by-step", arguments.by_step,
                  "Write the folders of MindSpore's O2: STEP/TIME/DEVICE/MODEL/ID/ITERATION");
   CLI::Option* append = dump->add_flag(
@@ -78,6 +85,8 @@ int run_dump(const DumpArguments& arguments, const MeterOptions& meter, Console&
   options.dialect = arguments.dialect;
   options.layout = arguments.by_step ? DumpLayout::kByStep : DumpLayout::kByRank;
   options.path = arguments.output;
+  options.framework = arguments.framework;
+  options.device_rows = arguments.device_rows;
   const Existing existing = arguments.append    ? Existing::kAppend
                             : arguments.replace ? Existing::kReplace
                                                 : Existing::kRefuse;

@@ -14,8 +14,9 @@ struct DumpArguments {
   std::string config;  // empty: what MINDSPORE_DUMP_CONFIG names
   std::vector<std::string> paths;
   std::string output;  // empty: `path` of the config
+  std::string framework;  // of DumpOptions
   Dialect dialect = Dialect::kMindspore27;
-  bool by_step = false;
+  bool by_step = false, device_rows = false;
   bool append = false, replace = false;
 };
 

@@ -6,9 +6,9 @@
 #include <system_error>
 #include <utility>
 
-#include "stats/dump/dump_files.hpp"
 #include "stats/dump/msprobe/dump_json_carrier.hpp"
 #include "stats/files/growing_file.hpp"
+#include "stats/files/long_name.hpp"
 #include "stats/rows/run_cut.hpp"
 
 namespace tensorstat::cli {
@@ -82,10 +82,9 @@ class FileForEachRun : public RowTarget {
 
   Status carry(Row&& row) override {
     if (cut_.begins_run(row.identity)) {
-      if (Status done = finish(); !done) return done;
+      if (Status done = finish_run(); !done) return done;
       if (Status begun = begin(row); !begun) return begun;
     }
-    if (file_ == nullptr) return {};  // it has no name
     const std::uint64_t time = std::exchange(row.identity.timestamp_us, run_.timestamp_us);
     if (time != run_.timestamp_us) {
       losses_.changed("Timestamp", row, std::to_string(time), std::to_string(run_.timestamp_us));
@@ -94,6 +93,12 @@ class FileForEachRun : public RowTarget {
   }
 
   Status finish() override {
+    if (Status done = finish_run(); !done) return done;
+    return mapping_ ? mapping_->close() : Status();
+  }
+
+ private:
+  Status finish_run() {
     if (file_ == nullptr) return {};
     if (Status done = file_->finish(); !done) return done;
     rows += file_->rows();
@@ -102,7 +107,6 @@ class FileForEachRun : public RowTarget {
     return {};
   }
 
- private:
   Status begin(const Row& row) {
     run_ = row.identity;
     std::string name;
@@ -110,8 +114,8 @@ class FileForEachRun : public RowTarget {
       name = file_name(format_.dialect, run_);
     } while (is_taken(name) && ++run_.timestamp_us != 0);
     if (name.size() > kMostNameBytes) {
-      losses_.refused(row, "a file's name of " + std::to_string(name.size()) + " bytes is longer than 255");
-      return {};
+      const std::string long_name = std::exchange(name, number_for(folder_, name));
+      if (Status explained = explain(name, long_name); !explained) return explained;
     }
     // The heading is of the statistics that the run has.
     RowFormat format = format_;
@@ -120,6 +124,15 @@ class FileForEachRun : public RowTarget {
     if (!created) return created.error();
     file_ = *std::move(created);
     return {};
+  }
+
+  Status explain(const std::string& number, const std::string& long_name) {
+    if (!mapping_) {
+      auto created = GrowingFile::create(folder_ + "/" + kMappingFile);
+      if (!created) return created.error();
+      mapping_.emplace(*std::move(created));
+    }
+    return mapping_->write(mapping_line(number, long_name) + "\n");
   }
 
   bool is_taken(const std::string& name) const {
@@ -132,6 +145,7 @@ class FileForEachRun : public RowTarget {
   Losses& losses_;
   RunCut cut_;
   Identity run_;
+  std::optional<GrowingFile> mapping_;  // of names that are too long for a file
   std::unique_ptr<OpenFile> file_;
 };
 

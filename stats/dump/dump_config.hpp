@@ -39,6 +39,7 @@ struct DumpConfig {
   Precision device_stat_precision_mode = Precision::kHigh;
   std::uint32_t sample_num = 0;   // the first so many elements; 0: all
   bool save_kernel_args = false;
+  bool saves_runs = false;        // the tensors of a run in one of Ascend's dump files, and not each in an .npy
 
   // Where it goes, and how.
   std::shared_ptr<const OutputForm> form;  // never nullptr in a config that was read

@@ -6,6 +6,8 @@
 #include <filesystem>
 
 #include "stats/core/unfinished_files.hpp"
+#include "stats/files/long_name.hpp"
+#include "stats/files/shown.hpp"
 
 namespace tensorstat {
 namespace {
@@ -60,36 +62,48 @@ bool DumpFiles::has(const std::string& folder, const std::string& name) const {
 
 DumpFiles::Destination DumpFiles::destination_of(const std::string& folder, const std::string& file_name) {
   if (file_name.size() <= kMostNameBytes) return {folder + "/" + file_name, ""};
-  std::uniform_int_distribution<std::int32_t> any(0);
-  std::string number;
-  do {
-    number = std::to_string(any(random_)) + file_name.substr(file_name.rfind('.'));
-  } while (exists(folder + "/" + number));
-  return {folder + "/" + number, number + "," + file_name};
+  const std::string number = number_for(folder, file_name);
+  return {folder + "/" + number, mapping_line(number, file_name)};
+}
+
+Status DumpFiles::save(const std::string& folder, const std::string& name,
+                       const std::function<Status(const std::string& path)>& write) {
+  begin_folder(folder);
+  const auto [path, mapping] = destination_of(folder, name);
+  if (Status written = write(path); !written) return written;
+  const std::string explained = folder + "/" + kMappingFile;
+  if (mapping.empty() || append_line(explained, mapping)) return {};
+  return Error{Code::kUnwritable, printable(explained) + ": a line that a file needs is lost"};
 }
 
 bool DumpFiles::save_tensor(const std::string& folder, const std::string& name, const NpyContent& content) {
-  begin_folder(folder);
-  const auto [path, mapping_line] = destination_of(folder, name);
-  if (Status written = write_npy(path, content, sync_ == Sync::kRow); !written) {
-    notices_->warn_once("npy", [&] { return written.error().message + "; more such files may be missing"; });
+  const Status saved = save(
+      folder, name, [&](const std::string& path) { return write_npy(path, content, sync_ == Sync::kRow); });
+  if (!saved) {
+    notices_->warn_once("npy", [&] { return saved.error().message + "; more such files may be missing"; });
     return false;
   }
-  if (!mapping_line.empty() && !append_line(folder + "/mapping.csv", mapping_line)) return false;
   ++tensor_file_count_;
   return true;
 }
 
+Status DumpFiles::save_run(const std::string& folder, const std::string& name,
+                           const std::function<Status(const WritePiece& write)>& fill) {
+  const Status saved = save(
+      folder, name, [&](const std::string& path) { return write_whole_file(path, fill, sync_ == Sync::kRow); });
+  if (saved) ++tensor_file_count_;
+  return saved;
+}
+
+Status DumpFiles::save_text(const std::string& folder, const std::string& name, std::string_view text) {
+  const auto fill = [&](const WritePiece& write) { return write(text), Status(); };
+  return save(folder, name, [&](const std::string& path) { return write_whole_file(path, fill, sync_ == Sync::kRow); });
+}
+
 void DumpFiles::save_text(const std::string& path, std::string_view text) noexcept try {
   const std::size_t slash = path.rfind('/');
-  const std::string folder = path.substr(0, slash);
-  begin_folder(folder);
-  const auto [actual_path, mapping_line] = destination_of(folder, path.substr(slash + 1));
-  if (Status written = write_whole_file(actual_path, text); !written) {
-    notices_->warn_once("text", [&] { return written.error().message; });
-  } else if (!mapping_line.empty()) {
-    append_line(folder + "/mapping.csv", mapping_line);
-  }
+  const Status saved = save_text(path.substr(0, slash), path.substr(slash + 1), text);
+  if (!saved) notices_->warn_once("text", [&] { return saved.error().message; });
 } catch (const std::exception&) {
   notices_->warn_once("memory for texts", [&] { return "out of memory: " + path + " is missing"; });
 }

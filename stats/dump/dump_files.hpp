@@ -2,10 +2,10 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
-#include <random>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,16 +16,13 @@
 
 namespace tensorstat {
 
-// The longest name that a file can have.
-inline constexpr std::size_t kMostNameBytes = 255;
-
 // Local time as 20240131235959, for the folders of a dump.
 std::string now_as_text();
 
 // One thread at a time, but for the counters. Faults are counted and said once; none ends anything. Where the disk does
 // not take a file's lines they wait in bounded memory, and the file is closed when others are used more.
 //
-// Where a name is too long for a file, a number takes its place, which a line of the folder's mapping.csv explains.
+// Where a name is too long for a file, a number takes its place: files/long_name.hpp.
 class DumpFiles {
  public:
   DumpFiles(Sync sync, std::shared_ptr<Notices> notices) : sync_(sync), notices_(std::move(notices)) {}
@@ -42,6 +39,11 @@ class DumpFiles {
 
   // A tensor's file; one of that name is replaced. false: it could not be written, which is said.
   bool save_tensor(const std::string& folder, const std::string& name, const NpyContent& content);
+  // The same of a text in pieces, as write_whole_file() takes it. An error where it could not be written.
+  Status save_run(const std::string& folder, const std::string& name,
+                  const std::function<Status(const WritePiece& write)>& fill);
+  // The same, of a file that holds no tensors.
+  Status save_text(const std::string& folder, const std::string& name, std::string_view text);
 
   void save_text(const std::string& path, std::string_view text) noexcept;
 
@@ -62,7 +64,10 @@ class DumpFiles {
   struct Destination {
     std::string path, mapping_line;
   };
-  Destination destination_of(const std::string& folder, const std::string& file_name);
+  static Destination destination_of(const std::string& folder, const std::string& file_name);
+  // Has `write` write the file of this name to the path that it gets, and explains a number.
+  Status save(const std::string& folder, const std::string& name,
+              const std::function<Status(const std::string& path)>& write);
 
   struct File {
     std::string path;
@@ -87,7 +92,6 @@ class DumpFiles {
   Files open_, waiting_;
   std::map<std::string_view, Files::iterator> by_path_;
   std::set<std::string> begun_folders_;
-  std::mt19937 random_{std::random_device{}()};
   std::atomic<std::uint64_t> tensor_file_count_{0};
 };
 

@@ -10,8 +10,21 @@
 #include "stats/files/shown.hpp"
 
 namespace tensorstat {
+namespace {
+
+// What only CANN writes is not written on CPU and GPU, as in MindSpore.
+DumpConfig on_target(DumpConfig config, std::string_view device_target) {
+  if (config.saves_runs && (device_target == "CPU" || device_target == "GPU")) {
+    config.saves_runs = false;
+    config.trans_flag = true;
+  }
+  return config;
+}
+
+}  // namespace
+
 DumpSession::State::State(DumpConfig given_config, DumpOptions given_options, std::shared_ptr<Notices> given_notices)
-    : config(std::move(given_config)),
+    : config(on_target(std::move(given_config), given_options.device_target)),
       options(std::move(given_options)),
       notices(std::move(given_notices)),
       selection(config, options.device_target == "CPU"),

@@ -9,38 +9,12 @@
 
 #include "stats/dump/dump_place.hpp"
 #include "stats/dump/msprobe/tensor_file_name.hpp"
-#include "stats/files/whole_file.hpp"
+#include "stats/files/long_name.hpp"
 
 namespace tensorstat {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The names that files had before they were too long, by folder and number.
-class Mappings {
- public:
-  explicit Mappings(const std::function<void(const Error&)>& unreadable) : unreadable_(unreadable) {}
-
-  std::string name_of(const fs::path& file) {
-    const std::string folder = file.parent_path().string(), name = file.filename().string();
-    auto [at, is_new] = folders_.try_emplace(folder);
-    if (is_new) read(folder, at->second);
-    const auto mapped = at->second.find(name);
-    return mapped == at->second.end() ? name : mapped->second;
-  }
-
- private:
-  using Names = std::map<std::string, std::string>;
-
-  void read(const std::string& folder, Names& names) {
-    auto lines = read_mapping(folder);
-    if (!lines) return unreadable_(lines.error());
-    for (auto& [number, name] : *lines) names[std::move(number)] = std::move(name);
-  }
-
-  const std::function<void(const Error&)>& unreadable_;
-  std::map<std::string, Names> folders_;
-};
 
 bool came_before(const DumpedFile& a, const DumpedFile& b) {
   const auto order = [](const Identity& who) { return std::tie(who.timestamp_us, who.io, who.slot); };
@@ -89,26 +63,9 @@ void add_runs(std::vector<DumpedFile>& files, std::vector<DumpedRun>& runs) {
 
 }  // namespace
 
-Result<std::vector<std::pair<std::string, std::string>>> read_mapping(const std::string& folder) {
-  constexpr std::size_t kMostBytes = std::size_t{64} << 20;
-  std::vector<std::pair<std::string, std::string>> lines;
-  const std::string path = folder + "/mapping.csv";
-  std::error_code ignored;
-  if (fs::symlink_status(path, ignored).type() == fs::file_type::not_found) return lines;
-  const auto text = read_whole_file(path, kMostBytes);
-  if (!text) return text.error();
-  for (std::string_view rest = *text; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    const auto comma = line.find(',');
-    if (comma != line.npos) lines.emplace_back(line.substr(0, comma), line.substr(comma + 1));
-  }
-  return lines;
-}
-
 std::vector<DumpedRun> dumped_runs(const std::vector<std::string>& files,
                                    const std::function<void(const Error&)>& unreadable) {
-  Mappings mappings(unreadable);
+  LongNames names(unreadable);
   using Operator = std::tuple<std::string, bool, std::string, std::string, std::uint64_t, std::uint64_t>;
   struct Files {
     std::vector<DumpedFile> files;
@@ -117,7 +74,7 @@ std::vector<DumpedRun> dumped_runs(const std::vector<std::string>& files,
   std::map<Operator, Files> operators;
   std::vector<DumpedRun> runs;
   for (const std::string& path : files) {
-    const std::string name = mappings.name_of(path);
+    const std::string name = names.name_of(path);
     const DumpPlace place = place_of_file(path);
     if (auto run = named_run(name)) {
       runs.push_back({{path, {*std::move(run), ""}, place, true}});

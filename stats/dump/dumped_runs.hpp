@@ -27,8 +27,4 @@ using DumpedRun = std::vector<DumpedFile>;
 std::vector<DumpedRun> dumped_runs(const std::vector<std::string>& files,
                                    const std::function<void(const Error&)>& unreadable);
 
-// The lines of a folder's mapping.csv: the name of a file, and the name that was too long for it. None where there is
-// no such file.
-Result<std::vector<std::pair<std::string, std::string>>> read_mapping(const std::string& folder);
-
 }  // namespace tensorstat

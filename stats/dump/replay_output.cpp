@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "stats/dump/dump_output.hpp"
-#include "stats/dump/dumped_runs.hpp"
 #include "stats/files/folders.hpp"
+#include "stats/files/long_name.hpp"
 #include "stats/files/npy_writer.hpp"
 #include "stats/files/shown.hpp"
+#include "stats/files/tensor_source.hpp"
 
 namespace tensorstat {
 namespace {
@@ -21,11 +22,11 @@ bool exists(const std::string& path) {
   return fs::exists(fs::symlink_status(path, ignored));
 }
 
-// An .npy file in `folder`; empty where there is none.
-std::string npy_file_in(const std::string& folder) {
+// A file of tensors in `folder`; empty where there is none.
+std::string tensor_file_in(const std::string& folder) {
   std::vector<Error> ignored;
   for (const FolderEntry& entry : entries_of(folder, ignored)) {
-    if (entry.path.ends_with(".npy")) return entry.path;
+    if (!entry.is_folder && is_named_as_tensors(entry.path)) return entry.path;
   }
   return "";
 }
@@ -71,7 +72,7 @@ Status ReplayOutput::check(const std::string& folder, const std::string& source_
     return Error{Code::kInvalid, printable(found) + ": a file of this form cannot be added to, only replaced"};
   }
   if (existing_ == Existing::kAppend) return {};
-  if (found.empty() && config_.saves_tensors()) found = npy_file_in(tensors);
+  if (found.empty() && config_.saves_tensors()) found = tensor_file_in(tensors);
   if (found.empty()) return {};
   return Error{Code::kUnwritable, printable(found) + ": is there already, and nothing is written"};
 }
@@ -99,7 +100,7 @@ Status ReplayOutput::move_folder(const std::string& from, const std::string& to)
   std::vector<Error> faults;
   for (const FolderEntry& entry : entries_of(from, faults)) {
     std::string name = fs::path(entry.path).filename();
-    if (!entry.is_folder && name != "mapping.csv") names.push_back(std::move(name));
+    if (!entry.is_folder && name != kMappingFile) names.push_back(std::move(name));
   }
   const auto written = read_mapping(from), earlier = read_mapping(to);
   if (!faults.empty()) return unmoved(to, faults.front().message);
@@ -114,23 +115,20 @@ Status ReplayOutput::move_folder(const std::string& from, const std::string& to)
   std::map<std::string, std::string> number_of, number_in_place;  // by long name; by the number it has in `from`
   std::string mapping;
   for (const auto& [number, name] : *earlier) {
-    const bool is_file_name = number.ends_with(".npy") && number.find('/') == number.npos;
-    if (is_file_name) number_of[name] = number;  // a mapping.csv from elsewhere may say anything
-    mapping.append(number).append(",").append(name).append("\n");
+    if (is_number(number)) number_of[name] = number;  // a mapping.csv from elsewhere may say anything
+    mapping += mapping_line(number, name) + "\n";
   }
   for (const auto& [number, name] : *written) {
     std::string& kept = number_of[name];
     if (kept.empty()) {
-      const auto dot = number.rfind('.');
-      std::uint64_t next = std::stoull(number);
-      for (kept = number; exists(to + "/" + kept);) kept = std::to_string(++next) + number.substr(dot);
-      mapping.append(kept).append(",").append(name).append("\n");
+      kept = exists(to + "/" + number) ? number_for(to, name) : number;
+      mapping += mapping_line(kept, name) + "\n";
     }
     number_in_place[number] = kept;
   }
   // The mapping comes first: a line without its file misleads nobody, a number without its line has lost its name.
   if (written->size() != 0) {
-    if (Status saved = write_whole_file(to + "/mapping.csv", mapping); !saved) return saved;
+    if (Status saved = write_whole_file(to + "/" + kMappingFile, mapping); !saved) return saved;
   }
   const bool is_metadata = to.ends_with("/.dump_metadata");
   for (const std::string& name : names) {

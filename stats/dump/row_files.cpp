@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "stats/files/folders.hpp"
+#include "stats/files/long_name.hpp"
 #include "stats/files/shown.hpp"
 #include "stats/rows/run_name.hpp"
 
@@ -19,7 +20,9 @@ bool is_named_as_dump_json(const std::string& path) {
 }
 
 bool has_name_of_rows(const std::string& path) {
-  return fs::path(path).filename() == "statistic.csv" || identity_of_run(path).has_value() || is_named_as_dump_json(path);
+  const std::string name = fs::path(path).filename();
+  const bool is_of_run = identity_of_run(name) || (name.ends_with(".csv") && is_number(name, kLeastDigits));
+  return name == "statistic.csv" || is_of_run || is_named_as_dump_json(path);
 }
 
 void find_below(const std::string& folder, const std::string& relative, std::vector<RowFile>& files,

@@ -36,7 +36,7 @@ Survey::Survey(Meter& meter, Request request, Options options, Listener listener
       listener_(std::move(listener)) {}
 
 void Survey::add(const std::string& path, bool takes_stream) {
-  Original original = original_from(named_tensor(path, 0).original_dtype);
+  Original original = original_from(named_tensor(names_.name_of(path), 0).original_dtype);
   if (original == Original::kAsStored && options_.void_is_bfloat16) original = Original::kVoidIsBfloat16;
   auto source = open_tensors(
       path, {.original = original, .takes_stream = takes_stream, .raw = options_.raw});
@@ -61,7 +61,7 @@ void Survey::add_tensor(const std::string& path, TensorReader reader) {
   Entry entry;
   entry.path = path;
   entry.tensor = reader.name();
-  Identity identity = named_tensor(path, reader.modified_us(), entry.tensor).identity;
+  Identity identity = named_tensor(names_.name_of(path), reader.modified_us(), entry.tensor).identity;
   entry.row = {std::move(identity), reader.data_size_bytes(), std::string(reader.data_type()), reader.shape(), {}};
   add_place(path, entry.row.identity);
   if (entry.tensor) entry.row.identity.set("tensor", *entry.tensor);

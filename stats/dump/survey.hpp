@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "stats/files/tensor_source.hpp"
+#include "stats/files/long_name.hpp"
 
 namespace tensorstat {
 
@@ -81,6 +82,7 @@ class Survey {
   std::vector<Pending> pending_;
   std::uint64_t pending_bytes_ = 0;
   Progress progress_;
+  LongNames names_{[this](const Error& error) { listener_.unreadable(error); }};
 };
 
 }  // namespace tensorstat

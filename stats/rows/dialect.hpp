@@ -69,6 +69,7 @@ struct CsvDialect {
   bool may_lack_count = false;      // the Count behind Shape is always written, and may be missing in what is read
   Whose whose = Whose::kInRow;
   std::string_view row_end = "\n";
+  bool has_truths = false;  // elements of a bool are written as True and False, which are read in each dialect
 
   bool takes_further_columns() const { return quotes == Quotes::kWhereNeeded; }
 };
@@ -77,6 +78,8 @@ struct CsvDialect {
 inline constexpr std::string_view kDtypePrefix = "DT_";
 
 const CsvDialect& value_of(Dialect dialect);
+// The same as MindSpore's device writes it, where the dialect is MindSpore's.
+const CsvDialect& value_on_device(Dialect dialect);
 
 // The heading of a statistic's column.
 std::string_view heading(const CsvDialect& dialect, Category category);

@@ -33,6 +33,14 @@ constexpr CsvDialect kMindsporeNextCsv{.columns = kMindsporeColumns,
                                        .shapes = kSquareShape,
                                        .row_end = ",\n"};
 
+// Rows of stat_calc_mode "device": the texts are those of a tensor of one element, not of a double.
+constexpr CsvDialect on_device(CsvDialect dialect) {
+  dialect.digits = Digits::kSixOfReals;
+  dialect.has_truths = true;
+  return dialect;
+}
+constexpr CsvDialect kMindspore27OnDevice = on_device(kMindspore27Csv), kMindsporeNextOnDevice = on_device(kMindsporeNextCsv);
+
 // CANN's data types: dump_data.h of its runtime. A type without a word is written as UNKNOW, as CANN does.
 constexpr CsvDialect::DtypeWord kCannDtypes[] = {
     {"float32", "FLOAT"},           {"float16", "FLOAT16"},
@@ -115,6 +123,11 @@ constexpr const CsvDialect* kValues[] = {TENSORSTAT_DIALECTS(TENSORSTAT_VALUE)};
 
 std::string_view name(Dialect dialect) { return kNames[static_cast<int>(dialect)]; }
 const CsvDialect& value_of(Dialect dialect) { return *kValues[static_cast<int>(dialect)]; }
+
+const CsvDialect& value_on_device(Dialect dialect) {
+  if (dialect == Dialect::kMindspore27) return kMindspore27OnDevice;
+  return dialect == Dialect::kMindsporeNext ? kMindsporeNextOnDevice : value_of(dialect);
+}
 
 std::optional<Dialect> dialect_from(std::string_view name) {
   const auto found = std::ranges::find(kNames, name);

@@ -20,14 +20,16 @@ std::string part_of_name(std::string_view text) {
 
 }  // namespace
 
-std::string run_file_name(const Identity& identity) {
+std::string run_file_stem(const Identity& identity) {
   std::string name = part_of_name(identity.op_type);
   name.append(".").append(part_of_name(identity.op_name));
   for (const std::uint64_t number : {identity.task_id, identity.stream_id, identity.timestamp_us}) {
     name.append(".").append(std::to_string(number));
   }
-  return name.append(kExtension);
+  return name;
 }
+
+std::string run_file_name(const Identity& identity) { return run_file_stem(identity).append(kExtension); }
 
 std::string file_name(Dialect dialect, const Identity& identity) {
   return value_of(dialect).whose == Whose::kInFileName ? run_file_name(identity) : "statistic.csv";

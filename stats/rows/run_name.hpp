@@ -8,8 +8,11 @@
 
 namespace tensorstat {
 
-// "{op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}.csv", with / \ . space and control characters of the type
-// and the name as _. May be longer than a file name can be.
+// "{op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}", with / \ . space and control characters of the type and the
+// name as _: the name of a dump file. May be longer than a file name can be.
+std::string run_file_stem(const Identity& identity);
+
+// The same with ".csv".
 std::string run_file_name(const Identity& identity);
 
 // The parts of such a name, as OperatorRunName has them. nullopt: it is no such name. Folders before it are ignored.

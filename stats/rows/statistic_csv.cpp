@@ -142,7 +142,13 @@ void append_line(std::string& line, const Row& row, const CsvDialect& dialect, c
     append_statistics(line, row, *written, dialect);
   } else {
     for (std::size_t i = 0; i < found.categories.size(); ++i) {
-      append_value(line, kind(found.categories[i]), found.values[i], dialect);
+      const ValueKind what = kind(found.categories[i]);
+      const auto* truth = std::get_if<std::uint64_t>(&found.values[i]);
+      if (dialect.has_truths && truth != nullptr && what == ValueKind::kElement && row.data_type == "bool") {
+        line += *truth != 0 ? "True" : "False";
+      } else {
+        append_value(line, what, found.values[i], dialect);
+      }
       line += ',';
     }
   }
@@ -202,10 +208,10 @@ std::string csv_header(const Categories& categories, Dialect dialect) {
   return CsvText::make({dialect, categories, {}})->heading();
 }
 
-std::string csv_row(const Row& row, Dialect dialect) {
+std::string csv_row(const Row& row, Dialect dialect, bool on_device) {
   std::string line;
   line.reserve(160 + row.identity.op_name.size() + 24 * row.statistics.categories.size());
-  const CsvDialect& value = value_of(dialect);
+  const CsvDialect& value = on_device ? value_on_device(dialect) : value_of(dialect);
   const Categories written = value.orders.empty() ? Categories() : *written_order(dialect, row.statistics.categories);
   append_line(line, row, value, value.orders.empty() ? nullptr : &written, {});
   return line;

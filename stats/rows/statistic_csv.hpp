@@ -39,6 +39,7 @@ bool wants_apostrophe(std::string_view text);
 // The heading and one row of the dialects' common columns, for writers that hold no CsvText. The dialect has a column
 // for each of the categories.
 std::string csv_header(const Categories& categories, Dialect dialect);
-std::string csv_row(const Row& row, Dialect dialect);
+// `on_device`: as value_on_device() has it.
+std::string csv_row(const Row& row, Dialect dialect, bool on_device = false);
 
 }  // namespace tensorstat

@@ -4,6 +4,7 @@
 #include <new>
 #include <span>
 
+#include "stats/files/long_name.hpp"
 #include "stats/files/random_file.hpp"
 #include "stats/files/shown.hpp"
 #include "stats/rows/csv_cut.hpp"
@@ -273,9 +274,11 @@ namespace {
 
 // The run that a file's name tells of; of another name, the file as the operator.
 Identity run_or_file(std::string_view path) {
-  if (auto run = identity_of_run(path)) return *std::move(run);
+  std::string name(path.substr(path.rfind('/') + 1));  // npos + 1 is 0
+  if (is_number(name, kLeastDigits)) name = LongNames([](const Error&) {}).name_of(path);
+  if (auto run = identity_of_run(name)) return *std::move(run);
   Identity file;
-  file.op_name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+  file.op_name = std::move(name);
   if (file.op_name.ends_with(".csv")) file.op_name.resize(file.op_name.size() - 4);
   return file;
 }

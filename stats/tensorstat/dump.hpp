@@ -65,6 +65,12 @@ struct DumpOptions {
   std::string framework_version = {};  // for .dump_metadata/config.json
   // For msprobe's dump.json: "mindspore", which is taken where nothing is said, "pytorch" or "mindtorch".
   std::string framework = {};
+  // How many ranks the job has: for the folders worldsize{..}_global_rank{..} of TorchAir.
+  std::uint32_t world_size = 1;
+  // With stat_calc_mode "device" and a dialect of MindSpore's: rows as MindSpore has them from its device, True and False
+  // for the max and min of a bool, all digits of integers, and null, or no column, for what its operators cannot do
+  // there. Else those of its host, where nothing is left out.
+  bool device_rows = false;
 };
 
 // Where in the training a tensor comes from.
@@ -83,7 +89,7 @@ enum class Stored : std::uint8_t {
   kPlain,       // as tensor.dtype says
   kInt4,        // two values a byte, low half first
   kUint1,       // eight values a byte, most significant bit first
-  kComplex64,   // saved as .npy; has no statistics
+  kComplex64,   // saved; has no statistics
   kComplex128,  // the same
 };
 
@@ -112,8 +118,8 @@ struct DumpCounters {
   std::uint64_t row_count = 0;          // that a statistic.csv has
   std::uint64_t waiting_row_count = 0;  // in memory, because the disk does not take them; they are tried again
   std::uint64_t lost_row_count = 0;     // that the disk did not take in the end
-  std::uint64_t file_count = 0;         // .npy files written
-  std::uint64_t lost_file_count = 0;    // .npy files that could not be written
+  std::uint64_t file_count = 0;         // files of tensors written: .npy, or Ascend's dump files
+  std::uint64_t lost_file_count = 0;    // those that could not be written
   // Of which, because of faults, something the config wants was not made: the measurement or the file.
   std::uint64_t lost_tensor_count = 0;
   std::uint64_t complex_count = 0;  // complex tensors where only statistics are wanted: they have none

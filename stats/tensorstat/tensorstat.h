@@ -394,7 +394,13 @@ TENSORSTAT_API void tensorstat_answer_free(tensorstat_answer* answer);
 typedef struct tensorstat_session tensorstat_session;   /* one for each config; any number of ranks and threads */
 typedef struct tensorstat_operator tensorstat_operator; /* owned by its session */
 
-enum { TENSORSTAT_DIALECT_OURS = 0, TENSORSTAT_DIALECT_MINDSPORE_27 = 1, TENSORSTAT_DIALECT_MINDSPORE_NEXT = 2 };
+enum {
+  TENSORSTAT_DIALECT_OURS = 0,
+  TENSORSTAT_DIALECT_MINDSPORE_27 = 1,
+  TENSORSTAT_DIALECT_MINDSPORE_NEXT = 2,
+  TENSORSTAT_DIALECT_CANN = 3,       /* of no session: its files are each of one run of an operator */
+  TENSORSTAT_DIALECT_MSPROBE_O2 = 4
+};
 enum { TENSORSTAT_SYNC_NEVER = 0, TENSORSTAT_SYNC_CLOSE = 1, TENSORSTAT_SYNC_ROW = 2 };
 enum { TENSORSTAT_BY_RANK = 0, TENSORSTAT_BY_STEP = 1 };
 enum { TENSORSTAT_INPUT = 0, TENSORSTAT_OUTPUT = 1 };
@@ -402,7 +408,7 @@ enum {
   TENSORSTAT_PLAIN = 0,     /* as the tensor's dtype says */
   TENSORSTAT_INT4 = 1,      /* two values a byte, low half first; the tensor's dtype and element_count are not read */
   TENSORSTAT_UINT1 = 2,     /* eight values a byte, most significant bit first */
-  TENSORSTAT_COMPLEX64 = 3, /* saved as .npy; has no statistics */
+  TENSORSTAT_COMPLEX64 = 3, /* saved; has no statistics */
   TENSORSTAT_COMPLEX128 = 4
 };
 
@@ -418,10 +424,13 @@ typedef struct {
   int32_t names_are_escaped;  /* 1: operators have the names of files, in which / \ . and space are _ */
   const char* device_target;      /* "CPU", "Ascend", ...; "": not said. "CPU": support_device is not looked at */
   const char* framework_version;  /* "" */
+  const char* framework;          /* for msprobe's dump.json: "pytorch", "mindtorch"; "": "mindspore" */
+  uint32_t world_size;            /* how many ranks the job has, for TorchAir's folders */
+  int32_t device_rows;  /* 1: with stat_calc_mode "device", rows as MindSpore has them from its device: see dump.hpp */
 } tensorstat_session_options;
 #define TENSORSTAT_SESSION_OPTIONS                                                                           \
   {sizeof(tensorstat_session_options), NULL, TENSORSTAT_DIALECT_MINDSPORE_27, TENSORSTAT_BY_RANK,            \
-   TENSORSTAT_SYNC_CLOSE, (uint64_t)256 << 20, NULL, 0, "", ""}
+   TENSORSTAT_SYNC_CLOSE, (uint64_t)256 << 20, NULL, 0, "", "", "", 1, 0}
 
 /* Where in the training a tensor comes from. */
 typedef struct {
@@ -502,6 +511,10 @@ TENSORSTAT_API void tensorstat_session_set_initial_iteration(tensorstat_session*
 TENSORSTAT_API const tensorstat_operator* tensorstat_operator_named(tensorstat_session* session, const char* type,
                                                                     const char* full_scope_name, int set_dump,
                                                                     uint64_t stream_id, uint64_t task_id);
+/* For stack.json and construct.json of msprobe: the frames of the stack that the operator comes from, and the module that
+ * it is a part of, NULL or "" where there is none. Said before its first run. An error only of missing arguments. */
+TENSORSTAT_API tensorstat_code tensorstat_describe(tensorstat_session* session, const tensorstat_operator* op,
+                                                   const char* const* stack, size_t frame_count, const char* parent);
 /* Whether anything of this operator is wanted at this place: a hint to save work. `failed`: whether it failed. */
 TENSORSTAT_API int tensorstat_wants(const tensorstat_session* session, const tensorstat_place* place,
                                     const tensorstat_operator* op, int failed);
@@ -538,14 +551,14 @@ typedef struct {
   uint64_t overflow_count;    /* operators found to overflow */
   uint64_t row_count;         /* that a statistic.csv has */
   uint64_t lost_row_count;    /* that the disk did not take in the end */
-  uint64_t file_count;        /* .npy files written */
+  uint64_t file_count;        /* files of tensors written */
   uint64_t lost_tensor_count; /* of which something that the config wants was not made, because of faults */
   uint64_t stall_count;       /* hand-overs that did not fit memory_bytes */
   uint64_t stalled_us;        /* what they cost their threads */
   uint64_t held_bytes;        /* of memory_bytes, now */
   uint64_t most_held_bytes;   /* and at most so far */
   uint64_t waiting_row_count; /* in memory, because the disk does not take them; they are tried again */
-  uint64_t lost_file_count;   /* .npy files that could not be written */
+  uint64_t lost_file_count;   /* files of tensors that could not be written */
   uint64_t complex_count;     /* complex tensors where only statistics are wanted: they have none */
 } tensorstat_counters;
 /* Fills `counters`, whose `size` is set. */

@@ -381,10 +381,24 @@ TEST(ConvertCommand, ARowThatWouldNotBeReadAgainIsLeftOutAndSaid) {
   EXPECT_TRUE(holds(ran.err, "not carried: Default/net/Conv2D-op1.input.1: ")) << ran.err;
   EXPECT_EQ(read(only_file_below(folder / "out"), Dialect::kCann).size(), 1u);
 
-  rows[1].identity.op_name = std::string(300, 'x');
-  std::ofstream(folder / "long.csv") << written({Dialect::kOurs, {Category::kMax}, {}}, {rows[1]});
-  const auto named = run(folder, "convert long.csv -o runs --to cann");
-  EXPECT_TRUE(holds(named.err, "longer than 255")) << named.err;
+}
+
+TEST(ConvertCommand, ANameThatIsTooLongForAFileIsExplainedByMappingCsv) {
+  const ScratchFolder folder;
+  auto rows = rows_of_a_run({Category::kMax});
+  for (Row& row : rows) row.identity.op_name = std::string(300, 'x');
+  std::ofstream(folder / "long.csv") << written({Dialect::kOurs, {Category::kMax}, {}}, rows);
+  const auto ran = run(folder, "convert long.csv -o runs --to cann");
+  ASSERT_EQ(ran.exit, 0) << ran.err;
+  const auto files = files_below(folder / "runs");
+  ASSERT_EQ(files.size(), 2u) << "the csv, and mapping.csv";
+  const std::string csv = files[0].ends_with("mapping.csv") ? files[1] : files[0];
+  EXPECT_EQ(fs::path(csv).stem().string().size(), 32u) << csv;
+  EXPECT_EQ(content_of(folder / "runs/mapping.csv"), fs::path(csv).filename().string() + ",Conv2D." + std::string(300, 'x') +
+                                                         ".7.3.1725960383079645.csv\n");
+  const auto back = run(folder, "convert runs -o back.csv --to ours");
+  ASSERT_EQ(back.exit, 0) << back.err;
+  for (const Row& row : read(folder / "back.csv", Dialect::kOurs)) EXPECT_EQ(row.identity.op_name, std::string(300, 'x'));
 }
 
 TEST(ConvertCommand, WhatIsThereIsNotTouched) {

@@ -46,6 +46,18 @@ TEST_F(DumpCommand, ASecondRunIsRefusedAndOffersAppendAndReplace) {
   EXPECT_EQ(run(folder, command + " --replace --append").exit, 2);
 }
 
+TEST_F(DumpCommand, AFrameworkNamesTheTypesOfADumpJson) {
+  std::ofstream(folder / "msprobe.json") << R"({"task": "statistics", "level": "L1", "dump_path": "/nowhere"})";
+  for (const auto& [framework, type] : {std::pair("pytorch", "torch.float32"), {"mindtorch", "Float32"}}) {
+    const auto ran = run(folder, std::string("dump run --config msprobe.json -o ") + framework + " --framework " + framework);
+    ASSERT_EQ(ran.exit, 0) << ran.err;
+    const std::string text = content_of(folder / (std::string(framework) + "/step3/rank0/dump.json"));
+    EXPECT_TRUE(holds(text, std::string("\"framework\": \"") + framework + "\"")) << text;
+    EXPECT_TRUE(holds(text, std::string("\"dtype\": \"") + type + "\"")) << text;
+  }
+  EXPECT_EQ(run(folder, "dump run --config msprobe.json -o x --framework caffe").exit, 2);
+}
+
 TEST_F(DumpCommand, AConfigIsARegularFile) {
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
   for (const std::string config : {".", "pipe", "/dev/zero", "none.json"}) {

@@ -89,7 +89,8 @@ TEST(ConfigDocumented, Release15) {
     }
 })");
   ASSERT_TRUE(got.config) << got.error;
-  EXPECT_TRUE(got.said_once("file_format was bin and is taken as npy"));
+  EXPECT_TRUE(got.config->saves_runs) << "file_format is bin where nothing is said";
+  EXPECT_FALSE(got.config->trans_flag) << "and that is in the device's format";
 }
 
 TEST(ConfigDocumented, IterationWithSpacesAndNoSupportDevice) {

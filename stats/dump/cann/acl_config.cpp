@@ -56,8 +56,8 @@ class AclParser {
     const bool is_exception = !scene.empty() && scene != "watcher";
     if (!is_exception) check_constraints(scene == "watcher", is_debug, is_single);
     if (scene == "watcher") {
-      throw Refusal{"dump.dump_scene \"watcher\" looks at outputs again after other operators have run, which a "
-                    "backend that hands tensors over once cannot do; leave it out"};
+      refuse(kWrongValue, "dump.dump_scene \"watcher\" looks at outputs again after other operators have run, which a "
+                          "backend that hands tensors over once cannot do; leave it out");
     }
     if (!is_debug && !is_single && !is_exception && (!list_ || list_->size() == 0)) {
       throw Refusal{"it wants no dump: one of dump.dump_list with an item, dump_op_switch \"on\", dump_debug \"on\" "
@@ -308,7 +308,9 @@ class AclParser {
     config_.net_name = escaped_op_name(config_.net_name);
     auto operators = std::make_shared<const AclOperators>(is_debug || is_exception ? std::vector<AclItem>() : std::move(wanted));
     config_.operators = operators;
-    config_.form = cann_form(operators, is_single);
+    config_.trans_flag = false;  // what CANN writes is of the device
+    config_.form = cann_form(operators, {.has_model = !is_single,
+                                         .is_torchairs = dump_.find("quant_dumpable").has_value()});  // only it says that
   }
 
   const JsonValue dump_;

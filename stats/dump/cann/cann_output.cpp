@@ -8,9 +8,7 @@
 #include <utility>
 
 #include "stats/dump/dump_files.hpp"
-#include "stats/dump/mindspore/dump_folders.hpp"
-#include "stats/dump/saved_tensor.hpp"
-#include "stats/files/shown.hpp"
+#include "stats/dump/run_file.hpp"
 #include "stats/rows/op_name.hpp"
 #include "stats/rows/statistic_csv.hpp"
 
@@ -19,13 +17,14 @@ namespace {
 
 class CannOutput : public DumpOutput {
  public:
-  CannOutput(const OutputContext& context, std::shared_ptr<const AclOperators> operators, bool is_single)
+  CannOutput(const OutputContext& context, std::shared_ptr<const AclOperators> operators, CannFolders folders)
       : config_(context.config),
         notices_(context.notices),
         examiner_(context.examiner),
         tally_(context.tally),
         operators_(std::move(operators)),
-        is_single_(is_single),
+        folders_(folders),
+        world_size_(context.options.world_size),
         opened_at_(now_as_text()),
         heading_(csv_header(context.columns, Dialect::kCann)),
         files_(context.options.sync, context.notices) {}
@@ -53,8 +52,12 @@ class CannOutput : public DumpOutput {
 
  private:
   std::string folder(const DumpPlace& place) const {
-    std::string path = config_.path + "/" + opened_at_ + "/" + std::to_string(place.device);
-    if (is_single_) return path;
+    std::string path = config_.path;
+    if (folders_.is_torchairs && !path.substr(path.rfind('/') + 1).starts_with("worldsize")) {
+      path += "/worldsize" + std::to_string(world_size_) + "_global_rank" + std::to_string(place.rank);
+    }
+    path += "/" + opened_at_ + "/" + std::to_string(place.device);
+    if (!folders_.has_model) return path;
     return path + "/" + config_.net_name + "/" + std::to_string(place.graph) + "/" + std::to_string(place.iteration);
   }
 
@@ -78,15 +81,12 @@ class CannOutput : public DumpOutput {
   void write(const MeasuredRun& measured) noexcept try {
     const PendingRun& run = *measured.run;
     const std::string in = folder(run.place);
+    if (config_.saves_tensors()) return save_run(run, in, files_, examiner_, tally_, *notices_);
     std::string lines;
     std::uint64_t rows = 0, lost = 0;
     for (std::size_t i = 0; i < run.tensors.size(); ++i) {
       const PendingTensor& tensor = run.tensors[i];
       Identity identity = identity_of(run, tensor);
-      if (config_.saves_tensors()) {
-        ++(save(identity, tensor, in) ? tally_.tensors : tally_.lost_tensors);
-        continue;
-      }
       if (is_complex(tensor.stored)) {
         ++tally_.complex;
         continue;
@@ -111,9 +111,7 @@ class CannOutput : public DumpOutput {
   void write_rows(Identity who, const std::string& in, const std::string& lines, std::uint64_t rows) {
     std::string name = file_name(Dialect::kCann, who);
     for (; files_.has(in, name); name = file_name(Dialect::kCann, who)) ++who.timestamp_us;
-    const Status written = name.size() > kMostNameBytes
-                               ? Status(Error{Code::kUnwritable, shown(name) + ": the name is longer than a file's can be"})
-                               : write_whole_file(in + "/" + name, heading_ + lines);
+    const Status written = files_.save_text(in, name, heading_ + lines);
     if (written) {
       rows_ += rows;
       tally_.tensors += rows;
@@ -124,23 +122,13 @@ class CannOutput : public DumpOutput {
     notices_->warn_once("csv of a run", [&] { return "rows are lost: " + written.error().message; });
   }
 
-  bool save(Identity& identity, const PendingTensor& tensor, const std::string& in) {
-    return save_tensor(tensor, examiner_, tally_, *notices_, [&](const NpyContent& content) {
-      std::string name = npy_file_name(identity, tensor.format, data_type(tensor));
-      while (files_.has(in, name)) {
-        ++identity.timestamp_us;
-        name = npy_file_name(identity, tensor.format, data_type(tensor));
-      }
-      return files_.save_tensor(in, name, content);
-    });
-  }
-
   const DumpConfig& config_;
   const std::shared_ptr<Notices> notices_;
   Examiner& examiner_;
   DumpTally& tally_;
   const std::shared_ptr<const AclOperators> operators_;
-  const bool is_single_;
+  const CannFolders folders_;
+  const std::uint32_t world_size_;
   const std::string opened_at_, heading_;
   DumpFiles files_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::size_t>, bool> inside_;  // of a rank, graph and range
@@ -149,14 +137,14 @@ class CannOutput : public DumpOutput {
 
 class CannForm : public OutputForm {
  public:
-  CannForm(std::shared_ptr<const AclOperators> operators, bool is_single)
-      : operators_(std::move(operators)), is_single_(is_single) {}
+  CannForm(std::shared_ptr<const AclOperators> operators, CannFolders folders)
+      : operators_(std::move(operators)), folders_(folders) {}
 
   Categories columns(const DumpConfig& config, const DumpOptions&) const override {
     return config.saves_statistics() ? config.statistic_category : Categories();
   }
   std::unique_ptr<DumpOutput> open(const OutputContext& context) const override {
-    return std::make_unique<CannOutput>(context, operators_, is_single_);
+    return std::make_unique<CannOutput>(context, operators_, folders_);
   }
   std::optional<std::string> folder(const DumpConfig&, const DumpOptions&, const DumpPlace&) const override {
     return std::nullopt;  // {time} is now
@@ -165,13 +153,13 @@ class CannForm : public OutputForm {
 
  private:
   const std::shared_ptr<const AclOperators> operators_;
-  const bool is_single_;
+  const CannFolders folders_;
 };
 
 }  // namespace
 
-std::shared_ptr<const OutputForm> cann_form(std::shared_ptr<const AclOperators> operators, bool is_single) {
-  return std::make_shared<CannForm>(std::move(operators), is_single);
+std::shared_ptr<const OutputForm> cann_form(std::shared_ptr<const AclOperators> operators, CannFolders folders) {
+  return std::make_shared<CannForm>(std::move(operators), folders);
 }
 
 }  // namespace tensorstat

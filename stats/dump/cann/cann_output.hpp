@@ -1,4 +1,4 @@
-// What CANN's dump leaves: a csv for each run of an operator, in the folders of a model or of a single operator.
+// What CANN's dump leaves for each run of an operator: a csv, or a dump file with its tensors.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,11 @@
 
 namespace tensorstat {
 
-// `is_single`: of dump_op_switch, whose folders have no model.
-std::shared_ptr<const OutputForm> cann_form(std::shared_ptr<const AclOperators> operators, bool is_single);
+struct CannFolders {
+  bool has_model = true;       // not of dump_op_switch: a single operator has none
+  bool is_torchairs = false;   // worldsize{W}_global_rank{R} comes first, unless the path ends so
+};
+
+std::shared_ptr<const OutputForm> cann_form(std::shared_ptr<const AclOperators> operators, CannFolders folders);
 
 }  // namespace tensorstat

@@ -181,7 +181,8 @@ class ConfigParser {
           std::string(config_.saved_data == SavedData::kFull ? "\"full\"" : "\"statistic\"") +
           ", which without e2e_dump_settings needs file_format \"npy\""};
     }
-    correction("file_format", "bin", "npy", "because npy is what is written here");
+    config_.saves_runs = true;
+    config_.trans_flag = false;  // such a file is of the device
   }
 
   void read_statistic_category(ConfigSection& common) {

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <new>
 #include <set>
 #include <utility>
 
 #include "stats/dump/dump_files.hpp"
 #include "stats/dump/json_text.hpp"
+#include "stats/dump/mindspore/device_rows.hpp"
 #include "stats/dump/mindspore/dump_folders.hpp"
+#include "stats/dump/run_file.hpp"
 #include "stats/dump/saved_tensor.hpp"
 #include "stats/rows/statistic_csv.hpp"
 
@@ -17,17 +20,30 @@ namespace {
 
 constexpr const char* kRowsFile = "statistic.csv";
 
+bool has_device_rows(const DumpConfig& config, const DumpOptions& options) {
+  const bool is_mindspores = options.dialect == Dialect::kMindspore27 || options.dialect == Dialect::kMindsporeNext;
+  return options.device_rows && config.on_device && is_mindspores;
+}
+
 class MindsporeOutput : public DumpOutput {
  public:
   explicit MindsporeOutput(const OutputContext& context)
       : config_(context.config),
         options_(context.options),
+        columns_(context.columns),
+        has_device_rows_(has_device_rows(config_, options_)),
         heading_(csv_header(context.columns, context.options.dialect)),
         notices_(context.notices),
         examiner_(context.examiner),
         tally_(context.tally),
         folders_(context.config, context.options.layout, now_as_text()),
-        files_(context.options.sync, context.notices) {}
+        files_(context.options.sync, context.notices) {
+    const auto& wanted = config_.statistic_category;
+    if (has_device_rows_ && !std::ranges::all_of(wanted, is_of_device)) {
+      notices_->warn_once("device statistics", "statistic_category has what the device does not compute, which has no "
+                                               "column where device_rows are wanted: it has max, min, avg and l2norm");
+    }
+  }
 
   void write(std::span<const MeasuredRun> runs) noexcept override;
 
@@ -73,6 +89,8 @@ class MindsporeOutput : public DumpOutput {
 
   const DumpConfig& config_;
   const DumpOptions& options_;
+  const Categories columns_;
+  const bool has_device_rows_;
   const std::string heading_;
   const std::shared_ptr<Notices> notices_;
   Examiner& examiner_;
@@ -98,6 +116,10 @@ void MindsporeOutput::write(std::span<const MeasuredRun> runs) noexcept {
       rows_folder.swap(folder);
     }
     save_metadata(run->place.rank);
+    if (config_.saves_runs) {
+      save_run(*run, rows_folder, files_, examiner_, tally_, *notices_);
+      continue;
+    }
     for (std::size_t i = 0; i < run->tensors.size(); ++i) write(*run, run->tensors[i], found[i], rows_folder, rows);
   }
   files_.append_rows(rows_folder, kRowsFile, heading_, rows);
@@ -106,18 +128,23 @@ void MindsporeOutput::write(std::span<const MeasuredRun> runs) noexcept {
 // The file of a tensor, and its row at the end of `rows`.
 void MindsporeOutput::write(const PendingRun& run, const PendingTensor& tensor, const std::optional<Statistics>& found,
                             const std::string& folder, std::string& rows) noexcept try {
-  const bool wants_row = config_.saves_statistics() && !is_complex(tensor.stored);
+  const bool wants_row = config_.saves_statistics() && (has_device_rows_ || !is_complex(tensor.stored));
   if (!wants_row && !config_.saves_tensors()) {
     ++tally_.complex;
     return;
   }
   Identity identity = identity_of(run, tensor);
   const bool saved = !config_.saves_tensors() || save(identity, tensor, folder);
-  if (wants_row && found) {
-    rows += csv_row({identity, tensor.tensor.bytes(), std::string(data_type(tensor)), tensor.shape, *found},
-                    options_.dialect);
+  const bool is_known = found || is_complex(tensor.stored);
+  if (wants_row && is_known) {
+    Row row{identity, tensor.tensor.bytes(), std::string(data_type(tensor)), tensor.shape,
+            found ? *found : Statistics(columns_, std::vector<Value>(columns_.size()))};
+    if (has_device_rows_) {
+      row.statistics = as_of_device(std::move(row.statistics), row.data_type, config_.device_stat_precision_mode);
+    }
+    rows += csv_row(row, options_.dialect, has_device_rows_);
   }
-  ++(saved && (found || !wants_row) ? tally_.tensors : tally_.lost_tensors);
+  ++(saved && (is_known || !wants_row) ? tally_.tensors : tally_.lost_tensors);
 } catch (const std::exception& fault) {
   tally_.lose(1, fault.what());
 }
@@ -160,6 +187,11 @@ class MindsporeForm : public OutputForm {
   // MindSpore 2.7 writes a column for every category it was given; later versions, and we, once.
   Categories columns(const DumpConfig& config, const DumpOptions& options) const override {
     if (!config.saves_statistics()) return {};
+    if (has_device_rows(config, options)) {  // one named twice is there twice, in each version
+      Categories there;
+      std::ranges::copy_if(config.statistic_category, std::back_inserter(there), is_of_device);
+      return there;
+    }
     if (options.dialect == Dialect::kMindspore27) return config.statistic_category;
     Categories once;
     for (const Category category : config.statistic_category) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "stats/files/dump_data.hpp"
+#include "stats/files/long_name.hpp"
 #include "stats/files/operator_run_name.hpp"
 #include "stats/files/shown.hpp"
 #include "stats/files/tensor_source.hpp"
@@ -17,6 +18,7 @@ constexpr std::string_view kExtension = ".bin";  // which most of these files do
 bool is_named(std::string_view name) {
   if (name.ends_with(kExtension)) name.remove_suffix(kExtension.size());
   // Other files' names end in numbers, too. Opdebug files hold no tensors.
+  if (is_number(name, kLeastDigits) && name.find('.') == name.npos) return true;  // mapping.csv says whose it is
   const auto run = OperatorRunName::from(name);
   return run && run->is_of_this_age() && run->op_type != "Opdebug";
 }

@@ -6,16 +6,17 @@ namespace {
 
 constexpr const char* kOperator = "tensorstat_operator";
 
-// open_session(kind, config, dialect, layout, sync, memory_bytes, path, device_target, framework_version, budget_bytes,
-// threads) -> a session. `kind` of the config: 0 the environment's, 1 a path, 2 a text.
+// open_session(kind, config, dialect, layout, sync, memory_bytes, path, device_target, framework_version, framework,
+// world_size, device_rows, budget_bytes, threads) -> a session. `kind` of the config: 0 the environment's, 1 a path, 2 a text.
 PyObject* open_session(PyObject*, PyObject* arguments) {
   int kind = 0;
   const char* config = nullptr;
   unsigned long long memory_bytes = 0, budget = 0;
   tensorstat_meter_options meter = TENSORSTAT_METER_OPTIONS;
   tensorstat_session_options options = TENSORSTAT_SESSION_OPTIONS;
-  if (PyArg_ParseTuple(arguments, "iziiiKzssKI", &kind, &config, &options.dialect, &options.layout, &options.sync,
-                       &memory_bytes, &options.path, &options.device_target, &options.framework_version, &budget,
+  if (PyArg_ParseTuple(arguments, "iziiiKzsssIpKI", &kind, &config, &options.dialect, &options.layout, &options.sync,
+                       &memory_bytes, &options.path, &options.device_target, &options.framework_version,
+                       &options.framework, &options.world_size, &options.device_rows, &budget,
                        &meter.thread_count) == 0) {
     return nullptr;
   }
@@ -49,6 +50,31 @@ PyObject* operator_named(PyObject*, PyObject* arguments) {
   const tensorstat_operator* const made = tensorstat_operator_named(session, type, name, 0, 0, 0);
   return made == nullptr ? Py_NewRef(Py_None)
                          : PyCapsule_New(const_cast<tensorstat_operator*>(made), kOperator, nullptr);
+}
+
+// describe(session, operator, frames, parent)
+PyObject* describe(PyObject*, PyObject* arguments) {
+  PyObject *capsule = nullptr, *op_capsule = nullptr, *frames = nullptr;
+  const char* parent = nullptr;
+  if (PyArg_ParseTuple(arguments, "OOOs", &capsule, &op_capsule, &frames, &parent) == 0) return nullptr;
+  tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  if (session == nullptr) return nullptr;
+  if (op_capsule == Py_None) return Py_NewRef(Py_None);
+  const auto* const op = static_cast<const tensorstat_operator*>(PyCapsule_GetPointer(op_capsule, kOperator));
+  const Py_ssize_t count = op == nullptr ? -1 : PySequence_Size(frames);
+  if (count < 0) return nullptr;
+  return guarded([&]() -> PyObject* {
+    std::vector<Ref> held;  // the texts are theirs
+    std::vector<const char*> texts;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      held.emplace_back(PySequence_GetItem(frames, i));
+      const char* const text = held.back() ? PyUnicode_AsUTF8AndSize(held.back().get(), nullptr) : nullptr;
+      if (text == nullptr) return nullptr;
+      texts.push_back(text);
+    }
+    const bool done = call([&] { return tensorstat_describe(session, op, texts.data(), texts.size(), parent); });
+    return done ? Py_NewRef(Py_None) : nullptr;
+  });
 }
 
 // (session, operator, rank, device, graph, iteration, ...): where something happens.
@@ -202,9 +228,10 @@ PyObject* session_counters(PyObject*, PyObject* arguments) {
 PyMethodDef session_functions[] = {
     TENSORSTAT_METHOD(open_session,
                       "open_session(kind, config, dialect, layout, sync, memory_bytes, path, device_target, "
-                      "framework_version, budget_bytes, threads)"),
+                      "framework_version, framework, world_size, device_rows, budget_bytes, threads)"),
     TENSORSTAT_METHOD(session_enabled, "session_enabled(session)"),
     TENSORSTAT_METHOD(operator_named, "operator_named(session, type, name): an operator, or None"),
+    TENSORSTAT_METHOD(describe, "describe(session, operator, frames, parent)"),
     TENSORSTAT_METHOD(wants, "wants(session, operator, rank, device, graph, iteration)"),
     TENSORSTAT_METHOD(collect, "collect(session, operator, rank, device, graph, iteration, inputs, outputs)"),
     TENSORSTAT_METHOD(step_end, "step_end(session, None, rank, device, graph, iteration)"),

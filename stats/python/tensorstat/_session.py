@@ -7,39 +7,43 @@ from typing import Any
 from . import _native
 from ._library import NO_LIMIT, Error, chosen
 
-_DIALECTS = {"ours": 0, "mindspore-2.7": 1, "mindspore-next": 2}
+_DIALECTS = {"ours": 0, "mindspore-2.7": 1, "mindspore-next": 2, "msprobe-o2": 4}
 _LAYOUTS = {"rank": 0, "step": 1}
 _SYNCS = {"never": 0, "close": 1, "row": 2}
 
 
 class DumpSession:
-    """What a data_dump.json wants, on disk, as MindSpore would have written it.
+    """What a config wants, on disk: a data_dump.json as MindSpore would have written it, msprobe's config.json or CANN's
+    acl.json as those would.
 
         session = tensorstat.DumpSession("data_dump.json")
         session.collect("Conv2D", "Default/net/Conv2D-op12", inputs=[x], outputs=[y], iteration=step)
         session.step_end(iteration=step)
         session.close()
 
-    config      the path of a data_dump.json, or its text where it begins with a brace; None: the file that
+    config      the path of a config, or its text where it begins with a brace; None: the file that
                 MINDSPORE_DUMP_CONFIG names, and a session that wants nothing where that is not set
     path        takes the place of the config's
     memory_bytes  host memory for tensors on their way; 0: each is measured where it lies, before collect() returns
-    dialect     of statistic.csv: "ours", "mindspore-2.7", "mindspore-next"
+    dialect     of statistic.csv: "ours", "mindspore-2.7", "mindspore-next", "msprobe-o2"
     layout      "rank" (rank_0/net/graph/iteration) or "step"
     sync        when the disk is made to have what is written: "never", "close", "row"
+    framework   for msprobe's dump.json: "mindspore", which "" stands for, "pytorch" or "mindtorch"
+    world_size  how many ranks the job has, for TorchAir's folders
+    device_rows  with stat_calc_mode "device": rows as MindSpore has them from its device, with True, False and null
 
     Thread-safe. Faults of disk and device are counted (`counters`) and said once to logging.getLogger("tensorstat").
     """
 
     def __init__(self, config: str | os.PathLike[str] | None = None, *, path: str | os.PathLike[str] | None = None,
                  dialect: str = "mindspore-2.7", layout: str = "rank", sync: str = "close", memory_bytes: int = 256 << 20,
-                 device_target: str = "", framework_version: str = "", budget_bytes: int | None = None,
-                 threads: int = 0) -> None:
+                 device_target: str = "", framework_version: str = "", framework: str = "", world_size: int = 1,
+                 device_rows: bool = False, budget_bytes: int | None = None, threads: int = 0) -> None:
         kind = 0 if config is None else 2 if str(config).lstrip().startswith("{") else 1
         handle = _native.open_session(
             kind, None if config is None else str(config), chosen(_DIALECTS, dialect, "dialect"),
             chosen(_LAYOUTS, layout, "layout"), chosen(_SYNCS, sync, "sync"), memory_bytes,
-            None if path is None else str(path), device_target, framework_version,
+            None if path is None else str(path), device_target, framework_version, framework, world_size, device_rows,
             NO_LIMIT if budget_bytes is None else budget_bytes, threads)
         self._handles = [handle]
         self._operators: dict[tuple[str, str], Any] = {}
@@ -54,6 +58,11 @@ class DumpSession:
     def wants(self, op_type: str, name: str, *, rank: int = 0, device: int = 0, graph: int = 0, iteration: int = 0) -> bool:
         """Whether anything of this operator is wanted at this place: ask before work is spent on it."""
         return _native.wants(self._handle(), self._operator(op_type, name), rank, device, graph, iteration)
+
+    def describe(self, op_type: str, name: str, *, stack: Sequence[str] = (), parent: str = "") -> None:
+        """For stack.json and construct.json of msprobe: the frames that the operator comes from, and the module that it is
+        a part of. Said before its first run."""
+        _native.describe(self._handle(), self._operator(op_type, name), stack, parent)
 
     def collect(self, op_type: str, name: str, *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (), rank: int = 0,
                 device: int = 0, graph: int = 0, iteration: int = 0) -> None:
