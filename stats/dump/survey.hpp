@@ -91,6 +91,7 @@ class Survey {
   std::vector<Pending> pending_;
   std::uint64_t pending_bytes_ = 0;
   Progress progress_;
+  LongNames names_{[this](const Error& error) { listener_.unreadable(error); }};
 };
 
 }  // namespace tensorstat
