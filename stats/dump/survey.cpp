@@ -35,8 +35,7 @@ Survey::Survey(Meter& meter, Request request, Options options, Listener listener
       request_(std::move(request)),
       options_(std::move(options)),
       order_(order_for(request_)),
-      listener_(std::move(listener)),
-      names_([this](const Error& error) { listener_.unreadable(error); }) {
+      listener_(std::move(listener)) {
   if (order_ == TensorReader::Order::kAny) in_blocks_.emplace(meter_, request_, options_.threads);
 }
 

@@ -86,7 +86,6 @@ class Survey {
   const Listener listener_;
   std::optional<BlockFold> in_blocks_;  // where the order of the elements does not matter
   FolderPlaces places_;
-  LongNames names_;
   std::unique_ptr<std::byte[]> room_;  // for the bits of a batch; its pages are had from the system once
   std::vector<Pending> pending_;
   std::uint64_t pending_bytes_ = 0;
