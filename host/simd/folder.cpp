@@ -83,9 +83,8 @@ void Folder::take_padded(std::span<const std::byte> elements) {
   clear(dtype_, lifted);
   fold(last, lifted);
   const auto repeats = static_cast<std::int64_t>((group_bytes - elements.size()) / element_bytes_);
-  for (std::size_t i = 0; i < words_.size(); ++i) {
-    if (!merges_by_maximum(dtype_, i)) words_[i] -= repeats * lifted[i];
-  }
+  for_each_word(
+      dtype_, words_.size(), [](std::size_t) {}, [&](std::size_t i) { words_[i] -= repeats * lifted[i]; });
 }
 
 }  // namespace tensorstat::host

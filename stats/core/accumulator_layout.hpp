@@ -103,8 +103,20 @@ constexpr bool merges_by_maximum(Dtype dtype, std::size_t word) {
   const std::size_t elements = first_element(dtype);
   return word < elements ? word < PARTIAL_MERGED_BY_MAXIMUM : kElements[word - elements].by_maximum;
 }
+
+inline constexpr std::int64_t kEmptyMaximum = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t empty_word(Dtype dtype, std::size_t word) {
-  return merges_by_maximum(dtype, word) ? std::numeric_limits<std::int64_t>::min() : 0;
+  return merges_by_maximum(dtype, word) ? kEmptyMaximum : 0;
+}
+
+// Calls maximum(i) or addition(i) for each word of a partial, as the word merges. It goes run by run: to ask the list
+// for each word took a tenth of the time of a tensor of 4 KiB.
+template <typename Maximum, typename Addition>
+void for_each_word(Dtype dtype, std::size_t words, const Maximum& maximum, const Addition& addition) {
+  const std::size_t elements = std::min(first_element(dtype), words);
+  for (std::size_t i = 0; i < PARTIAL_MERGED_BY_MAXIMUM; ++i) maximum(i);
+  for (std::size_t i = PARTIAL_MERGED_BY_MAXIMUM; i < elements; ++i) addition(i);
+  for (std::size_t i = elements; i < words; ++i) kElements[i - elements].by_maximum ? maximum(i) : addition(i);
 }
 
 #define ROW(id, name, ...) HAS_LOW_OF(name) != 0,

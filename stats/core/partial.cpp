@@ -82,13 +82,14 @@ void carry(Dtype dtype, std::span<std::int64_t> words) {
 }
 
 void clear(Dtype dtype, std::span<std::int64_t> words) {
-  for (std::size_t i = 0; i < words.size(); ++i) words[i] = empty_word(dtype, i);
+  for_each_word(
+      dtype, words.size(), [&](std::size_t i) { words[i] = kEmptyMaximum; }, [&](std::size_t i) { words[i] = 0; });
 }
 
 void merge(Dtype dtype, std::span<std::int64_t> into, std::span<const std::int64_t> from) {
-  for (std::size_t i = 0; i < into.size(); ++i) {
-    into[i] = merges_by_maximum(dtype, i) ? std::max(into[i], from[i]) : into[i] + from[i];
-  }
+  for_each_word(
+      dtype, into.size(), [&](std::size_t i) { into[i] = std::max(into[i], from[i]); },
+      [&](std::size_t i) { into[i] += from[i]; });
   carry(dtype, into);
 }
 

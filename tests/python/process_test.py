@@ -62,6 +62,9 @@ class Process(unittest.TestCase):
                 self.assertTrue(session.stop())
                 self.assertTrue(os.path.exists(folder + "/rank_0/Net/0/9/statistic.csv"))
                 self.assertFalse(session.wants("Op", "x", iteration=4))
+                session.start()
+                session.collect("Op", "y", outputs=[numpy.ones(3)], iteration=9)
+            self.assertEqual((session.counters["row_count"], session.counters["lost_row_count"]), (2, 0))
 
     def test_a_session_of_msprobes_config_describes_its_operators(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -47,6 +47,7 @@ class DumpSession:
             NO_LIMIT if budget_bytes is None else budget_bytes, threads)
         self._handles = [handle]
         self._operators: dict[tuple[str, str], Any] = {}
+        self._last_counters: dict[str, int] = {}
         # A handle that nobody has any more is closed: here, by close(), and at the interpreter's exit.
         self._close = weakref.finalize(self, self._handles.clear)
 
@@ -95,11 +96,14 @@ class DumpSession:
 
     @property
     def counters(self) -> dict[str, int]:
-        """{"tensor_count": 12, "row_count": 12, "lost_row_count": 0, ...}"""
-        return _native.session_counters(self._handle())
+        """{"tensor_count": 12, "row_count": 12, "lost_row_count": 0, ...}; of a closed session, its last."""
+        return _native.session_counters(self._handles[0]) if self._handles else dict(self._last_counters)
 
     def close(self) -> None:
         """Flushes, and ends the session. A second call does nothing."""
+        if self._handles:
+            self.flush()
+            self._last_counters = self.counters
         self._close()
 
     def __enter__(self) -> "DumpSession":
