@@ -16,7 +16,6 @@
 #include "stats/dump/dump_place.hpp"
 #include "stats/files/long_name.hpp"
 #include "stats/files/tensor_source.hpp"
-#include "stats/files/long_name.hpp"
 
 namespace tensorstat {
 
