@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "stats/core/abandon.hpp"
 #include "stats/core/thread_signals.hpp"
 
 namespace tensorstat {
@@ -32,11 +33,12 @@ BlockFold::BlockFold(Meter& meter, const Request& request, unsigned threads)
 bool BlockFold::takes(const TensorReader& reader) {
   const bool is_worth_it = threads_ > 1 && reader.is_fetchable() && reader.data_size_bytes() >= kLeastBytes;
   if (!is_worth_it || !is_host_ || placed_) return is_worth_it && is_host_;
-  const std::vector<std::byte> trial(kTrialBytes);
+  auto trial = std::make_unique<std::vector<std::byte>>(kTrialBytes);
   const Tensor tensor{.dtype = reader.dtype(),
                       .element_count = kTrialBytes / size_bytes(reader.dtype()),
-                      .address = trial.data()};
+                      .address = trial->data()};
   auto placed = meter_.measure({&tensor, 1}, request_);
+  if (!placed && placed.error().code == Code::kInUse) abandon(std::move(trial));
   const auto is_host = [](const Decision& each) { return each.engine == "host"; };
   is_host_ = placed && std::ranges::all_of((*placed)[0].placement, is_host);
   if (is_host_) placed_ = *std::move(placed);

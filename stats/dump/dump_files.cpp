@@ -70,8 +70,8 @@ Status DumpFiles::save(const std::string& folder, const std::string& name,
                        const std::function<Status(const std::string& path)>& write) {
   begin_folder(folder);
   const auto [path, mapping] = destination_of(folder, name);
+  const std::string explained = folder + "/" + kMappingFile;  // before the file: what is written is counted
   if (Status written = write(path); !written) return written;
-  const std::string explained = folder + "/" + kMappingFile;
   if (mapping.empty() || append_line(explained, mapping)) return {};
   return Error{Code::kUnwritable, printable(explained) + ": a line that a file needs is lost"};
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
@@ -61,7 +62,8 @@ std::vector<FolderEntry> entries_of(const std::string& folder, std::vector<Error
   std::vector<FolderEntry> found;
   for (const auto& [name, type] : all) {
     const std::string path = fs::path(folder) / name;
-    if (type != DT_UNKNOWN) {
+    // The system tells the type, and of a path that it does not take, why.
+    if (type != DT_UNKNOWN && path.size() < PATH_MAX) {
       found.push_back({path, type == DT_DIR, type == DT_LNK});
       continue;
     }

@@ -126,7 +126,7 @@ TEST_F(CommandFileFaults, InterruptedOrHalfDoneCallsAreDoneAgain) {
 TEST_F(CommandFileFaults, AnInputThatIsCutShortMeanwhile) {
   EXPECT_TRUE(run_with({FileCall::kRead, 2, 2, {.most_bytes = 0}}));
   EXPECT_EQ(ran.exit, kNotRead);
-  EXPECT_PRED2(holds, ran.err, "a.npy: was cut short while being read");
+  EXPECT_PRED2(holds, ran.err, "b.npy: was cut short while being read");
   EXPECT_TRUE(whole_.contains(content) && content != both_) << content;
 }
 

@@ -71,8 +71,9 @@ TEST(DiffCommand, GoesByTheOrderOfExecutionThatTheDumpSays) {
   put(folder, "a/rank_0/net/0/7/statistic.csv", dump({"1", "9", "1", "9", "1", "9"}));
   put(folder, "b/rank_0/net/0/7/statistic.csv", dump({"1", "2", "1", "2", "1", "2"}));
   const auto order = [&] {
+    const Json found = Json::parse(run(folder, "diff a b --first --format json").out);
     std::vector<std::string> names;
-    for (const Json& each : Json::parse(run(folder, "diff a b --first --format json").out)["first"]) names.push_back(each["op_name"]);
+    for (const Json& each : found["first"]) names.push_back(each["op_name"]);
     return names;
   };
   using Names = std::vector<std::string>;

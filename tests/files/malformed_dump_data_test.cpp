@@ -141,13 +141,15 @@ TEST_F(MalformedDumpData, OneTensorThatIsRefusedLeavesTheOthers) {
 }
 
 TEST_F(MalformedDumpData, AFileThatShrinksMeanwhileIsAnError) {
-  const std::string path = write_file(folder / "A.b.1.2.1612439563338023", one("\x08\x04\x1a\x02\x08\x04\x28\x04", "abcd"));
+  // 65,536 of uint8: more than is read ahead.
+  const std::string input = "\x08\x04\x1a\x04\x08\x80\x80\x04\x28\x80\x80\x04";
+  const std::string path = write_file(folder / "A.b.1.2.1612439563338023", one(input, std::string(65536, 'x')));
   auto source = open_tensors(path, {});
   ASSERT_TRUE(source);
   auto tensor = (*source)->next();
   ASSERT_TRUE(tensor && *tensor);
   std::filesystem::resize_file(path, 20);
-  std::byte values[4];
+  std::vector<std::byte> values(65536);
   const auto got = (*tensor)->read(values);
   ASSERT_FALSE(got);
   EXPECT_NE(got.error().message.find("was cut short"), std::string::npos);

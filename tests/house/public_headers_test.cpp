@@ -6,6 +6,7 @@
 #include <tensorstat/dump.hpp>
 #include <tensorstat/meter.hpp>
 #include <tensorstat/opencl.hpp>
+#include <tensorstat/pair.hpp>
 #include <tensorstat/partial.hpp>
 #include <tensorstat/rows.hpp>
 #include <tensorstat/statistics.hpp>
