@@ -18,7 +18,6 @@ namespace {
 constexpr std::uint64_t kBatchBytes = std::uint64_t{32} << 20;
 constexpr std::size_t kBatchCount = 1024;
 constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
-constexpr std::uint64_t kAlignment = 64;  // of each tensor in a batch
 
 TensorReader::Order order_for(const Request& request) {
   // Only a digest, an index and sums that round at every step depend on the order of the elements.
@@ -84,40 +83,40 @@ void Survey::add_tensor(const std::string& path, TensorReader reader) {
     return is_file ? listener_.unreadable(measured.error()) : listener_.unmeasured(label, measured.error());
   }
   reader.rewind(order_, TensorReader::View::kElements);
-  if (room_ == nullptr) room_ = std::make_unique_for_overwrite<std::byte[]>(kBatchBytes + kPieceBytes);
-  const std::span bits(room_.get() + pending_bytes_, reader.data_size_bytes());
-  if (const auto got = reader.read(bits); !got) return listener_.unreadable(got.error());
-  read(bits.size());
+  const std::size_t bytes = reader.data_size_bytes();
+  auto bits = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  if (const auto got = reader.read({bits.get(), bytes}); !got) return listener_.unreadable(got.error());
+  read(bytes);
   const Tensor tensor{
-      .dtype = reader.dtype(), .element_count = reader.element_count(), .address = bits.data()};
-  pending_bytes_ += (bits.size() + kAlignment - 1) / kAlignment * kAlignment;
-  pending_.push_back({std::move(entry), tensor});
+      .dtype = reader.dtype(), .element_count = reader.element_count(), .address = bits.get()};
+  pending_bytes_ += bytes;
+  pending_.push_back({std::move(entry), std::move(bits), tensor});
   if (pending_bytes_ >= kBatchBytes || pending_.size() >= kBatchCount) finish();
 }
 
 void Survey::finish() {
-  std::vector<Pending> batch = std::exchange(pending_, {});
+  auto batch = std::make_unique<const std::vector<Pending>>(std::exchange(pending_, {}));
   pending_bytes_ = 0;
-  if (batch.empty()) return;
+  if (batch->empty()) return;
   std::vector<Tensor> tensors;
-  for (const Pending& each : batch) tensors.push_back(each.tensor);
+  for (const Pending& each : *batch) tensors.push_back(each.tensor);
   const auto all = meter_.measure(tensors, request_);
   if (all) {
-    for (std::size_t i = 0; i < batch.size(); ++i) accept(std::move(batch[i].entry), (*all)[i]);
+    for (std::size_t i = 0; i < batch->size(); ++i) accept((*batch)[i].entry, (*all)[i]);
     return;
   }
   bool in_use = all.error().code == Code::kInUse;
   // One tensor that cannot be done fails the batch; find out which, and do the others.
-  for (Pending& each : batch) {
+  for (const Pending& each : *batch) {
     const auto measured = meter_.measure({&each.tensor, 1}, request_);
     if (measured) {
-      accept(std::move(each.entry), measured->front());
+      accept(each.entry, measured->front());
     } else {
       in_use |= measured.error().code == Code::kInUse;
       listener_.unmeasured(each.entry.label(), measured.error());
     }
   }
-  if (in_use) abandon(std::make_unique<std::unique_ptr<std::byte[]>>(std::move(room_)));
+  if (in_use) abandon(std::move(batch));
 }
 
 Status Survey::measure_alone(TensorReader& reader, Entry entry) {

@@ -65,6 +65,7 @@ class Survey {
  private:
   struct Pending {
     Entry entry;
+    std::unique_ptr<std::byte[]> bits;
     Tensor tensor;
   };
 
@@ -85,7 +86,6 @@ class Survey {
   const Listener listener_;
   std::optional<BlockFold> in_blocks_;  // where the order of the elements does not matter
   FolderPlaces places_;
-  std::unique_ptr<std::byte[]> room_;  // for the bits of a batch; its pages are had from the system once
   std::vector<Pending> pending_;
   std::uint64_t pending_bytes_ = 0;
   Progress progress_;
