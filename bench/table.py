@@ -193,25 +193,25 @@ def exact_rows(groups):
 WORST = ("log-uniform", "subnormal", "nan-laden", "maxima")
 
 
-def worst_rows(groups):
+def rows_beside(prefix, first, others, groups):
+    """Of the groups whose name begins so: the speed of the first kind, and that of each other as a share of it."""
     for name, group in groups.items():
         for lane, words in LANES.items():
-            normal = f"tensorstat:{lane}:normal"
-            if name.startswith("worst/") and took_part(group, normal):
-                yield [name[len("worst/"):].replace("/", " "), words, short(group[normal].gb_s()),
-                       *(ratio(group, f"tensorstat:{lane}:{kind}", normal) for kind in WORST)]
+            one = f"tensorstat:{lane}:{first}"
+            if name.startswith(prefix) and took_part(group, one):
+                yield [name[len(prefix):].replace("/", " "), words, short(group[one].gb_s()),
+                       *(ratio(group, f"tensorstat:{lane}:{other}", one) for other in others)]
+
+
+def worst_rows(groups):
+    return rows_beside("worst/", "normal", WORST, groups)
 
 
 BESIDE = ("finite", "where", "all", "ascending")
 
 
 def beside_rows(groups):
-    for name, group in groups.items():
-        for lane, words in LANES.items():
-            ten = f"tensorstat:{lane}:ten"
-            if name.startswith("beside/") and took_part(group, ten):
-                yield [name[len("beside/"):].replace("/", " "), words, short(group[ten].gb_s()),
-                       *(ratio(group, f"tensorstat:{lane}:{which}", ten) for which in BESIDE)]
+    return rows_beside("beside/", "ten", BESIDE, groups)
 
 
 def start_rows(groups):

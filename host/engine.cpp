@@ -11,20 +11,16 @@
 #include "host/simd/folder.hpp"
 #include "host/strided.hpp"
 #include "host/thread_pool.hpp"
+#include "host/work_unit.hpp"
 #include "stats/core/accumulator_layout.hpp"
 #include "stats/core/engine.hpp"
 
 namespace tensorstat {
 namespace {
 
-// A unit of work is about this much, some tens of microseconds: enough that handing it out costs
-// nothing, little enough that the threads end together. A whole number of tiles of `low`.
-constexpr std::uint64_t kUnitBytes = std::uint64_t{1} << 20;
-// Below this, waking another thread costs more than it saves.
-constexpr std::uint64_t kAloneBytes = std::uint64_t{128} << 10;
-// What a tensor costs beside its bytes, in bytes.
-constexpr std::uint64_t kTensorBytes = 4096;
-
+using host::kAloneBytes;
+using host::kTensorBytes;
+using host::kUnitBytes;
 using Words = std::array<std::int64_t, kMostWords>;
 
 // A tensor that several units work on.

@@ -9,17 +9,11 @@
 #include "host/pair/pair_folds.hpp"
 #include "host/simd/cpu.hpp"
 #include "host/strided.hpp"
+#include "host/work_unit.hpp"
 #include "stats/core/pair_layout.hpp"
 
 namespace tensorstat::host {
 namespace {
-
-// A unit of work is about this much of both tensors, so that the threads end together.
-constexpr std::uint64_t kUnitBytes = std::uint64_t{1} << 20;
-// Below this, waking another thread costs more than it saves.
-constexpr std::uint64_t kAloneBytes = std::uint64_t{128} << 10;
-// What a pair costs beside its bytes, in bytes.
-constexpr std::uint64_t kPairBytes = 4096;
 
 using Words = std::array<std::int64_t, kMostPairWords>;
 
@@ -78,7 +72,7 @@ void pair_pass(std::span<const TensorPair> pairs, std::uint64_t first_index, std
     for (std::uint64_t first = 0; first < count; first += piece) {
       units.push_back({i, first, std::min(piece, count - first)});
     }
-    total_bytes += kPairBytes + count * element_bytes(pairs[i]);
+    total_bytes += kTensorBytes + count * element_bytes(pairs[i]);
   }
   std::mutex merging;
   const auto work = [&](std::size_t i) {

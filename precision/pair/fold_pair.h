@@ -163,11 +163,11 @@ NOINLINE void look_again(pair_fold* fold, WORDS i64* partial, SPACE const u8* a,
     if (d == 0) continue;
     if (d > fold->farthest) {
       fold->farthest = d;
-      raise_key(partial + PAIR_FARTHEST, AS_I64(d), place);
+      raise_keyed(partial + PAIR_FARTHEST, AS_I64(d), place);
     }
     if (d / scale > fold->relative) {
       fold->relative = d / scale;
-      raise_key(partial + PAIR_RELATIVE, AS_I64(d / scale), place);
+      raise_keyed(partial + PAIR_RELATIVE, AS_I64(d / scale), place);
     }
   }
   fold->farthest_below = (f32)fold->farthest;  // rounding is monotonic: a greater one is at least this in float32

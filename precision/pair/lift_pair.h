@@ -1,5 +1,5 @@
 // Two elements into the partial of a pair: the definition that every faster path must agree with. One text for C++ and
-// OpenCL C; exact.h and number.h stand in front.
+// OpenCL C; exact.h, keyed.h and number.h stand in front.
 //
 // d is |a - b| rounded once to binary64; s is the scale, |b| or the greater of |a| and |b|, as binary64. Two NaN are
 // equal, and so are two infinities of one sign: they take part as a pair of zeros does, but in no sum. NaN or Inf
@@ -25,13 +25,6 @@ enum { STEPS_NONE, STEPS_OWN, STEPS_BINARY32, STEPS_BINARY64 };
 #define PAIR_ULP_WORD(steps) ((i64)((steps) ^ ((u64)1 << 63)))
 #define PAIR_PLACE(kind, id) ((kind).is_wide ? (int)PAIR_PLACE_##id##_Double : (int)PAIR_PLACE_##id##_Float)
 #define PAIR_UNIT(kind) ((kind).is_wide ? (i32)SUM_EXPONENT_Double : (i32)SUM_EXPONENT_Float)
-
-// found is the bits of a number from 0; 0 is no key.
-INLINE void raise_key(WORDS i64* key, i64 found, i64 place) {
-  if (found <= 0 || found < key[0] || (found == key[0] && place <= key[1])) return;
-  key[0] = found;
-  key[1] = place;
-}
 
 // Adds or subtracts high * 2^64 + low, times 2^position units.
 INLINE void deposit_wide(WORDS i64* words, u64 high, u64 low, int negative, u32 position) {
@@ -85,8 +78,9 @@ INLINE void lift_distance(WORDS i64* partial, f64 d, f64 size_a, f64 size_b, i64
   if (d == 0 || fma(1000.0, d, -size_b) < 0) ADD(partial[PAIR_UNDER_1000TH], 1);
   if (d == 0 || fma(200.0, d, -size_b) < 0) ADD(partial[PAIR_UNDER_200TH], 1);
   if (d == 0) return;
-  raise_key(partial + PAIR_FARTHEST, AS_I64(d), place);
-  raise_key(partial + PAIR_RELATIVE, AS_I64(d / scale), place);
+  raise_keyed(partial + PAIR_FARTHEST, AS_I64(d), place);
+  const f64 relative = d / scale;
+  if (relative > 0) raise_keyed(partial + PAIR_RELATIVE, AS_I64(relative), place);
 }
 
 // Two elements of which one is NaN or Inf. Returns 1 where they are equal as values.
@@ -102,8 +96,8 @@ INLINE int lift_specials(WORDS i64* partial, number a, number b, i64 place) {
   ADD(partial[PAIR_OUTSIDE], 1);
   RAISE(partial[PAIR_FIRST_OUTSIDE], place);
   const i64 infinity = (i64)0x7ff << 52;
-  raise_key(partial + PAIR_FARTHEST, infinity, place);
-  raise_key(partial + PAIR_RELATIVE, infinity, place);
+  raise_keyed(partial + PAIR_FARTHEST, infinity, place);
+  raise_keyed(partial + PAIR_RELATIVE, infinity, place);
   return 0;
 }
 

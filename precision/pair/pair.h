@@ -15,8 +15,7 @@
 // ROW(id, merge)
 //   ADDITION  a count
 //   MAXIMUM   the larger word
-//   KEY, AT   two words that follow each other: a key and the place where it was found. The larger key wins and brings
-//             its place; of equal keys the larger place
+//   KEY, AT   two words that follow each other: a key and the place where it was found (keyed.h)
 // A place is ~index, so that the larger place is the smaller index. An empty word is 0 of a count, else the least i64.
 #define PAIR_FIELD_ROWS(ROW)                                                                        \
   ROW(COUNT, ADDITION)                                                                              \

@@ -4,6 +4,7 @@
 
 #include "precision/formats.h"
 #include "stats/core/caught.hpp"
+#include "stats/core/typed_name.hpp"
 
 namespace tensorstat {
 namespace {
@@ -65,11 +66,8 @@ std::string_view name(Precision precision) {
 }
 
 std::optional<Category> category_from(std::string_view text) {
-  const auto same = [](char typed, char known) {
-    return typed == known || (known == ' ' && (typed == '-' || typed == '_'));
-  };
   for (int i = 0; i < kCategoryCount; ++i) {
-    if (std::ranges::equal(text, kCategoryRows[i].name, same)) return static_cast<Category>(i);
+    if (is_typed_name(text, kCategoryRows[i].name)) return static_cast<Category>(i);
   }
   return std::nullopt;
 }

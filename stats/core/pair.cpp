@@ -8,9 +8,12 @@
 #include "precision/scalars.hpp"
 #include "stats/core/caught.hpp"
 #include "stats/core/pair_layout.hpp"
+#include "stats/core/typed_name.hpp"
+#include "stats/core/written_words.hpp"
 
 namespace {
 #include "precision/exact.h"
+#include "precision/keyed.h"
 }
 
 namespace tensorstat {
@@ -32,22 +35,12 @@ const Row& row(PairStatistic statistic) { return kRows[static_cast<std::size_t>(
 constexpr std::string_view kMagic = "tstatq01";
 constexpr std::size_t kVersionAt = 6, kDtypesAt = 8, kScaleAt = 10, kRtolAt = 16, kAtolAt = 24, kHeaderBytes = 32;
 
-void put(std::span<std::byte> to, std::uint64_t value) {
-  for (std::size_t i = 0; i < 8; ++i) to[i] = static_cast<std::byte>(value >> (8 * i));
-}
-std::uint64_t get(std::span<const std::byte> from) {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < 8; ++i) value |= static_cast<std::uint64_t>(from[i]) << (8 * i);
-  return value;
-}
-
 bool is_bound(double number) { return std::isfinite(number) && number >= 0; }
 
 void carry_pair(Dtype a, Dtype b, std::span<std::int64_t> words) {
   for (const PairSum& sum : pair_layout(a, b)) carry_words(&words[sum.first], static_cast<int>(sum.count));
 }
 
-constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kInfinityBits = std::int64_t{0x7ff} << 52;
 
 // What no two tensors could have left in these words; nullptr where there is nothing.
@@ -58,16 +51,16 @@ const char* contradiction(const PairPartial& partial) {
     const bool counts = kPairFields[i] == PairMerge::ADDITION;
     if (counts && (words[i] < 0 || words[i] > words[PAIR_COUNT])) return "its counts contradict each other";
     if (kPairFields[i] != PairMerge::KEY) continue;
-    if ((words[i] == kNothing) != (words[i + 1] == kNothing)) return "a greatest difference and its place contradict each other";
-    if (words[i] != kNothing && (words[i] <= 0 || words[i] > kInfinityBits)) return "a greatest difference is no number";
+    if ((words[i] == kNoPlace) != (words[i + 1] == kNoPlace)) return "a greatest difference and its place contradict each other";
+    if (words[i] != kNoPlace && (words[i] <= 0 || words[i] > kInfinityBits)) return "a greatest difference is no number";
   }
   for (const std::size_t place : {PAIR_FIRST_UNEQUAL, PAIR_FIRST_OUTSIDE, PAIR_FARTHEST_AT, PAIR_RELATIVE_AT}) {
     if (words[place] >= 0) return "an index is 2^63 or more";
   }
   const std::int64_t peak = words[PAIR_PEAK];
-  if (peak != kNothing && (peak < 0 || peak >= kInfinityBits)) return "its greatest magnitude is no number";
-  if ((words[PAIR_UNEQUAL] == 0) != (words[PAIR_FIRST_UNEQUAL] == kNothing) ||
-      (words[PAIR_OUTSIDE] == 0) != (words[PAIR_FIRST_OUTSIDE] == kNothing)) {
+  if (peak != kNoPlace && (peak < 0 || peak >= kInfinityBits)) return "its greatest magnitude is no number";
+  if ((words[PAIR_UNEQUAL] == 0) != (words[PAIR_FIRST_UNEQUAL] == kNoPlace) ||
+      (words[PAIR_OUTSIDE] == 0) != (words[PAIR_FIRST_OUTSIDE] == kNoPlace)) {
     return "a count and its first index contradict each other";
   }
   const PairLayout& layout = pair_layout(partial.dtype_a(), partial.dtype_b());
@@ -85,11 +78,8 @@ std::string_view special_rule(PairStatistic statistic) { return row(statistic).s
 PairValueKind kind(PairStatistic statistic) { return row(statistic).kind; }
 
 std::optional<PairStatistic> pair_statistic(std::string_view name) {
-  const auto same = [](char typed, char known) {
-    return typed == known || (known == ' ' && (typed == '-' || typed == '_'));
-  };
   for (std::size_t i = 0; i < kRows.size(); ++i) {
-    if (std::ranges::equal(name, kRows[i].name, same)) return static_cast<PairStatistic>(i);
+    if (is_typed_name(name, kRows[i].name)) return static_cast<PairStatistic>(i);
   }
   return std::nullopt;
 }
@@ -103,12 +93,7 @@ void merge_pair(Dtype a, Dtype b, std::span<std::int64_t> into, std::span<const 
     switch (i < kPairFields.size() ? kPairFields[i] : PairMerge::ADDITION) {
       case PairMerge::ADDITION: into[i] += from[i]; break;
       case PairMerge::MAXIMUM: into[i] = std::max(into[i], from[i]); break;
-      case PairMerge::KEY: {
-        const auto [key, place] = std::max(std::pair(into[i], into[i + 1]), std::pair(from[i], from[i + 1]));
-        into[i] = key;
-        into[i + 1] = place;
-        break;
-      }
+      case PairMerge::KEY: raise_keyed(&into[i], from[i], from[i + 1]); break;
       case PairMerge::AT: break;  // its key's
     }
   }
@@ -124,12 +109,8 @@ Status PairPartial::merge(const PairPartial& other) try {
   if (a_ != other.a_ || b_ != other.b_ || tolerance_ != other.tolerance_) {
     return Error{Code::kInvalid, "cannot merge two pairs of tensors: dtypes and tolerance must agree"};
   }
-  // No tensors add up to this; bytes that were never a partial may.
-  constexpr std::int64_t kMostOfHalf = (std::int64_t{1} << 62) - (std::int64_t{1} << 32);
   for (std::size_t i = 0; i < words_.size(); ++i) {
-    if (empty_pair_word(i) != 0) continue;
-    const std::int64_t half = words_[i] / 2 + other.words_[i] / 2;
-    if (half > kMostOfHalf || half < -kMostOfHalf) {
+    if (empty_pair_word(i) == 0 && !fit_one_word(words_[i], other.words_[i])) {
       return Error{Code::kInvalid, "cannot merge two pairs of tensors: together they hold more than a partial can"};
     }
   }
@@ -148,10 +129,10 @@ std::vector<std::byte> PairPartial::serialize() const try {
   bytes[kDtypesAt] = static_cast<std::byte>(a_);
   bytes[kDtypesAt + 1] = static_cast<std::byte>(b_);
   bytes[kScaleAt] = static_cast<std::byte>(tolerance_.scale);
-  put(all.subspan(kRtolAt), std::bit_cast<std::uint64_t>(tolerance_.rtol));
-  put(all.subspan(kAtolAt), std::bit_cast<std::uint64_t>(tolerance_.atol));
+  put_word(all.subspan(kRtolAt), std::bit_cast<std::uint64_t>(tolerance_.rtol));
+  put_word(all.subspan(kAtolAt), std::bit_cast<std::uint64_t>(tolerance_.atol));
   for (std::size_t i = 0; i < canonical.size(); ++i) {
-    put(all.subspan(kHeaderBytes + 8 * i), static_cast<std::uint64_t>(canonical[i]));
+    put_word(all.subspan(kHeaderBytes + 8 * i), static_cast<std::uint64_t>(canonical[i]));
   }
   return bytes;
 } catch (const std::bad_alloc&) {
@@ -168,14 +149,14 @@ Result<PairPartial> PairPartial::parse(std::span<const std::byte> bytes) try {
   const auto scale = std::to_integer<int>(bytes[kScaleAt]);
   if (a >= kDtypeCount || b >= kDtypeCount) return refuse("a dtype is unknown");
   if (scale > 1) return refuse("its scale is unknown");
-  const PairTolerance tolerance{std::bit_cast<double>(get(bytes.subspan(kRtolAt))),
-                                std::bit_cast<double>(get(bytes.subspan(kAtolAt))),
+  const PairTolerance tolerance{std::bit_cast<double>(get_word(bytes.subspan(kRtolAt))),
+                                std::bit_cast<double>(get_word(bytes.subspan(kAtolAt))),
                                 static_cast<PairTolerance::Scale>(scale)};
   if (!is_bound(tolerance.rtol) || !is_bound(tolerance.atol)) return refuse("its tolerance is no finite number from 0");
   PairPartial partial(static_cast<Dtype>(a), static_cast<Dtype>(b), tolerance);
   if (bytes.size() != kHeaderBytes + 8 * partial.words_.size()) return refuse("its length is not that of its dtypes");
   for (std::size_t i = 0; i < partial.words_.size(); ++i) {
-    partial.words_[i] = static_cast<std::int64_t>(get(bytes.subspan(kHeaderBytes + 8 * i)));
+    partial.words_[i] = static_cast<std::int64_t>(get_word(bytes.subspan(kHeaderBytes + 8 * i)));
   }
   if (const char* why = contradiction(partial)) return refuse(why);
   const auto canonical = partial.serialize();

@@ -12,7 +12,6 @@ namespace tensorstat {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
 using precision::Exact;
 using precision::kBinary64;
 
@@ -66,7 +65,7 @@ class Finished {
 
   Value index(int field) const {
     const std::int64_t place = words_[static_cast<std::size_t>(field)];
-    return place == kNothing ? Value() : Value(static_cast<std::uint64_t>(~place));
+    return place == kNoPlace ? Value() : Value(static_cast<std::uint64_t>(~place));
   }
 
   double number(int field) const {

@@ -42,9 +42,12 @@ inline constexpr std::size_t kPairWords[] = {PAIR_WORDS_Float, PAIR_WORDS_Double
 constexpr std::size_t pair_words(Dtype a, Dtype b) { return kPairWords[is_wide(a, b)]; }
 inline constexpr std::size_t kMostPairWords = PAIR_WORDS_Double;
 
+// A word of a maximum, a key or a place that is of no element.
+inline constexpr std::int64_t kNoPlace = std::numeric_limits<std::int64_t>::min();
+
 constexpr std::int64_t empty_pair_word(std::size_t word) {
   const bool adds = word >= kPairFields.size() || kPairFields[word] == PairMerge::ADDITION;
-  return adds ? 0 : std::numeric_limits<std::int64_t>::min();
+  return adds ? 0 : kNoPlace;
 }
 
 // Of pair_words(a, b) words.

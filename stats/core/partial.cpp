@@ -10,6 +10,7 @@
 #include "stats/core/accumulator_layout.hpp"
 #include "stats/core/caught.hpp"
 #include "stats/core/finish.hpp"
+#include "stats/core/written_words.hpp"
 
 namespace {
 #include "precision/exact.h"
@@ -29,16 +30,6 @@ constexpr std::size_t kDtypeAt = 8, kPrecisionAt = 9, kNeedsAt = 12, kHeaderByte
 
 // The second word of a pair of precision/indices.h that is of no element; else it is ~index.
 constexpr std::int64_t kNoIndex = std::numeric_limits<std::int64_t>::min();
-
-void put(std::vector<std::byte>& bytes, std::uint64_t value) {
-  for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<std::byte>(value >> (8 * i)));
-}
-
-std::uint64_t get(std::span<const std::byte> bytes, std::size_t index) {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < 8; ++i) value |= static_cast<std::uint64_t>(bytes[8 * index + i]) << (8 * i);
-  return value;
-}
 
 // What no tensor could have left in these words; nullptr where there is nothing.
 const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t> words) {
@@ -127,12 +118,8 @@ Status Partial::merge(const Partial& other) try {
                                      std::string(name(dtype_)) + " (" + std::string(name(precision_)) +
                                      "): dtype, precision and categories must agree"};
   }
-  // No tensors add up to this; bytes that were never one may.
-  constexpr std::int64_t kMostOfHalf = (std::int64_t{1} << 62) - (std::int64_t{1} << 32);
   for (std::size_t i = 0; i < words().size(); ++i) {
-    if (merges_by_maximum(dtype_, i)) continue;
-    const std::int64_t half = words()[i] / 2 + other.words()[i] / 2;
-    if (half > kMostOfHalf || half < -kMostOfHalf) {
+    if (!merges_by_maximum(dtype_, i) && !fit_one_word(words()[i], other.words()[i])) {
       return Error{Code::kInvalid, "cannot merge two partials: together they hold more than a partial can"};
     }
   }
@@ -174,14 +161,14 @@ std::vector<std::byte> Partial::serialize() const try {
     const Needs need = need_of(dtype_, i);
     if (need != kNothing && (needs_ & need) == 0) canonical[i] = empty_word(dtype_, i);
   }
-  std::vector<std::byte> bytes;
-  bytes.reserve(kHeaderBytes + 8 * canonical.size());
-  for (const char c : kMagic) bytes.push_back(static_cast<std::byte>(c));
-  bytes.push_back(static_cast<std::byte>(dtype_));
-  bytes.push_back(static_cast<std::byte>(precision_));
-  bytes.resize(kNeedsAt);
-  for (int i = 0; i < 4; ++i) bytes.push_back(static_cast<std::byte>(needs_ >> (8 * i)));
-  for (const std::int64_t word : canonical) put(bytes, static_cast<std::uint64_t>(word));
+  std::vector<std::byte> bytes(kHeaderBytes + 8 * canonical.size());
+  std::ranges::copy(std::as_bytes(std::span(kMagic)), bytes.begin());
+  bytes[kDtypeAt] = static_cast<std::byte>(dtype_);
+  bytes[kPrecisionAt] = static_cast<std::byte>(precision_);
+  for (std::size_t i = 0; i < 4; ++i) bytes[kNeedsAt + i] = static_cast<std::byte>(needs_ >> (8 * i));
+  for (std::size_t i = 0; i < canonical.size(); ++i) {
+    put_word(std::span(bytes).subspan(kHeaderBytes + 8 * i), static_cast<std::uint64_t>(canonical[i]));
+  }
   return bytes;
 } catch (const std::bad_alloc&) {
   return {};
@@ -194,14 +181,14 @@ Result<Partial> Partial::parse(std::span<const std::byte> bytes) try {
   if (!magic.starts_with(kMagic.substr(0, kVersionAt))) return refuse("does not begin with \"tstatp02\"");
   if (magic != kMagic) return refuse("of another version of the library (not 02): fold its tensors again with this one");
   const auto dtype = std::to_integer<int>(bytes[kDtypeAt]), precision = std::to_integer<int>(bytes[kPrecisionAt]);
-  const auto needs = static_cast<Needs>(get(bytes, 1) >> 32);
+  const auto needs = static_cast<Needs>(get_word(bytes.subspan(8)) >> 32);
   if (dtype >= kDtypeCount) return refuse("its dtype is unknown");
   if (precision > 1) return refuse("its precision is unknown");
   if (needs > NEED_ALL) return refuse("what it keeps is unknown");
   Partial partial(static_cast<Dtype>(dtype), static_cast<Precision>(precision), needs);
   if (bytes.size() != kHeaderBytes + 8 * partial.words().size()) return refuse("its length is not that of its dtype");
   for (std::size_t i = 0; i < partial.words().size(); ++i) {
-    partial.words()[i] = static_cast<std::int64_t>(get(bytes.subspan(kHeaderBytes), i));
+    partial.words()[i] = static_cast<std::int64_t>(get_word(bytes.subspan(kHeaderBytes + 8 * i)));
   }
   if (const char* why = contradiction(partial.dtype_, partial.needs_, partial.words())) return refuse(why);
   const auto canonical = partial.serialize();

@@ -39,7 +39,8 @@ Survey::Survey(Meter& meter, Request request, Options options, Listener listener
 }
 
 void Survey::add(const std::string& path, bool takes_stream) {
-  Original original = original_from(named_tensor(names_.name_of(path), 0).original_dtype);
+  const std::string file_name = names_.name_of(path);
+  Original original = original_from(named_tensor(file_name, 0).original_dtype);
   if (original == Original::kAsStored && options_.void_is_bfloat16) original = Original::kVoidIsBfloat16;
   auto source = open_tensors(
       path, {.original = original, .takes_stream = takes_stream, .raw = options_.raw});
@@ -53,18 +54,18 @@ void Survey::add(const std::string& path, bool takes_stream) {
   progress_.known += (*source)->count().value_or(1);
   while (auto reader = (*source)->next()) {
     progress_.tensors += 1;
-    *reader ? add_tensor(path, **std::move(reader)) : listener_.unreadable(reader->error());
+    *reader ? add_tensor(path, file_name, **std::move(reader)) : listener_.unreadable(reader->error());
   }
   if (progress_.tensors == before) {
     listener_.unreadable({Code::kUnreadable, printable(path) + ": holds no tensor"});
   }
 }
 
-void Survey::add_tensor(const std::string& path, TensorReader reader) {
+void Survey::add_tensor(const std::string& path, const std::string& file_name, TensorReader reader) {
   Entry entry;
   entry.path = path;
   entry.tensor = reader.name();
-  Identity identity = named_tensor(names_.name_of(path), reader.modified_us(), entry.tensor).identity;
+  Identity identity = named_tensor(file_name, reader.modified_us(), entry.tensor).identity;
   entry.row = {std::move(identity), reader.data_size_bytes(), std::string(reader.data_type()), reader.shape(), {}};
   add_place(path, places_.of(path), entry.row.identity);
   if (entry.tensor) entry.row.identity.set("tensor", *entry.tensor);

@@ -69,7 +69,7 @@ class Survey {
     Tensor tensor;
   };
 
-  void add_tensor(const std::string& path, TensorReader reader);
+  void add_tensor(const std::string& path, const std::string& file_name, TensorReader reader);
   Result<Measurements> measure_in_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
                                          const Categories& categories);
   Result<Measurements> stream_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,

@@ -17,7 +17,6 @@ inline constexpr std::size_t kMostNameBytes = 255;
 
 inline constexpr const char* kMappingFile = "mapping.csv";
 
-
 // A name for the file that no file in `folder` has, with the same end. Of a file of MindSpore's, which ends in .npy or
 // .json, a number below 2^31; of a dump file of an operator's run, or a csv of it, 32 digits, as msprobe has it.
 std::string number_for(const std::string& folder, std::string_view long_name);

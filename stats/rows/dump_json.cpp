@@ -1,19 +1,14 @@
 #include "stats/rows/dump_json.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
 #include <vector>
 
-#include "stats/files/shown.hpp"
-#include "stats/rows/json_bytes.hpp"
+#include "stats/rows/json_reader.hpp"
 
 namespace tensorstat {
 namespace {
 
-using Json = nlohmann::json;
-
-constexpr std::size_t kMostLevels = 512, kMostDimensions = 1024;
+constexpr std::size_t kMostDimensions = 1024;
 
 constexpr std::pair<std::string_view, Category> kStatistics[] = {
     {"Max", Category::kMax}, {"Min", Category::kMin}, {"Mean", Category::kAvg}, {"Norm", Category::kL2norm}};
@@ -48,19 +43,15 @@ bool has_gradients(std::string_view key) {
   return dot != key.npos && key.substr(0, dot).ends_with(".parameters_grad");
 }
 
-class Reader : public nlohmann::json_sax<Json> {
+class Reader : public JsonReader {
  public:
   Reader(std::string where, JsonBytes& bytes, const EachRow& each, RowsRead& read)
-      : where_(std::move(where)), bytes_(bytes), each_(each), read_(read) {}
+      : JsonReader(std::move(where), bytes), each_(each), read_(read) {}
 
-  Status finish(bool is_parsed) {
-    if (!fault_) return fault_;
-    if (!bytes_.fault()) return bytes_.fault();
-    if (bytes_.is_too_long()) return failure("a text or a number longer than 16 MiB");
-    if (!is_parsed) return failure(syntax_.empty() ? "it is no JSON" : syntax_);
-    if (!bytes_.at_end()) return failure("a NUL byte");
-    if (!has_data_) return Error{Code::kUnreadable, where_ + ": it is no dump.json: there is no object \"data\""};
-    return {};
+  Status read() {
+    Status all = JsonReader::read();
+    if (all && !has_data_) return Error{Code::kUnreadable, where_ + ": it is no dump.json: there is no object \"data\""};
+    return all;
   }
 
   bool null() override { return value(Value()); }
@@ -68,12 +59,8 @@ class Reader : public nlohmann::json_sax<Json> {
   bool number_integer(number_integer_t number) override { return value(Value(std::int64_t{number})); }
   bool number_unsigned(number_unsigned_t number) override { return value(Value(std::uint64_t{number})); }
   bool number_float(number_float_t number, const string_t&) override { return value(Value(number)); }
-  bool binary(binary_t&) override { return false; }  // JSON has none
   bool string(string_t& text) override {
-    if (!text.empty() && text.front() == kNumberMark) {
-      const double sign = text[1] == '-' ? -1 : 1;
-      return value(Value(text[1] == 'N' ? NAN : sign * INFINITY));
-    }
+    if (is_bare_number(text)) return value(Value(bare_number(text)));
     return this->text(text);
   }
   bool key(string_t& name) override {
@@ -92,13 +79,6 @@ class Reader : public nlohmann::json_sax<Json> {
     bytes_.token_ended();
     return leave();
   }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& what) override {
-    syntax_ = what.what();
-    // It says where in the text that the parser was given, and quotes that.
-    if (const auto reason = syntax_.find("syntax error"); reason != syntax_.npos) syntax_.erase(0, reason);
-    syntax_ = shown(syntax_, 160);
-    return false;
-  }
 
  private:
   struct Level {
@@ -115,14 +95,6 @@ class Reader : public nlohmann::json_sax<Json> {
   };
 
   static constexpr std::size_t kData = 2, kCall = 3;  // how many levels are open inside of `data`, and of a call
-
-  Error failure(const std::string& what) const {
-    return {Code::kUnreadable, where_ + ", " + bytes_.place() + ": " + what};
-  }
-  bool refuse(const std::string& what) {
-    fault_ = failure(what);
-    return false;
-  }
 
   bool is_in_leaf() const { return leaf_level_ != 0; }
   bool is_in_data() const { return levels_.size() >= kData && levels_[0].key == "data"; }
@@ -269,12 +241,8 @@ class Reader : public nlohmann::json_sax<Json> {
     return name;
   }
 
-  const std::string where_;
-  JsonBytes& bytes_;
   const EachRow& each_;
   RowsRead& read_;
-  Status fault_;
-  std::string syntax_;
   std::vector<Level> levels_;
   std::size_t leaf_level_ = 0;  // how many levels are open in the leaf that is read; 0: in none
   Leaf leaf_;
@@ -292,9 +260,7 @@ bool is_dump_json(std::string_view beginning) {
 
 Status read_dump_json(const std::string& where, const NextPiece& next, const EachRow& each, RowsRead& read) {
   JsonBytes bytes(next);
-  Reader reader(where, bytes, each, read);
-  const bool is_parsed = Json::sax_parse(JsonIterator(bytes), JsonIterator(), &reader);
-  return reader.finish(is_parsed);
+  return Reader(where, bytes, each, read).read();
 }
 
 }  // namespace tensorstat

@@ -2,17 +2,15 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <tensorstat/rows.hpp>
+
+#include "stats/files/text_pieces.hpp"
 
 namespace tensorstat {
 
 // Whether a text that begins like this is JSON and no csv.
 bool is_dump_json(std::string_view beginning);
-
-// Appends the next bytes of the text to `piece`; false at its end.
-using NextPiece = std::function<Result<bool>(std::string& piece)>;
 
 // Each tensor of `data` is a row, in the order of the file, whichever version of msprobe wrote it: `where` is the
 // file's name in messages. Memory does not grow with the file, only with the depth of its nesting and its longest text.

@@ -8,7 +8,7 @@
 #include <tensorstat/status.hpp>
 #include <utility>
 
-#include "stats/rows/dump_json.hpp"
+#include "stats/files/text_pieces.hpp"
 
 namespace tensorstat {
 

@@ -1,12 +1,11 @@
 #include <algorithm>
-#include <functional>
-#include <memory>
 #include <new>
 #include <span>
 
 #include "stats/files/long_name.hpp"
 #include "stats/files/random_file.hpp"
 #include "stats/files/shown.hpp"
+#include "stats/files/text_pieces.hpp"
 #include "stats/rows/csv_cut.hpp"
 #include "stats/rows/csv_heading.hpp"
 #include "stats/rows/dump_json.hpp"
@@ -29,14 +28,11 @@ struct Fault {
   bool wants_more_text = false;
 };
 
-// Appends the next bytes of the source to `text`; false at its end.
-using Refill = std::function<Result<bool>(std::string& text)>;
-
 class Reader {
  public:
   // `whose`: what the name of the file says, where the rows do not.
-  Reader(std::string where, std::string_view text, Refill refill, Identity whose, const EachRow& each)
-      : where_(std::move(where)), text_(text), refill_(std::move(refill)), whose_(std::move(whose)), each_(each) {}
+  Reader(std::string where, std::string_view text, NextPiece next_piece, Identity whose, const EachRow& each)
+      : where_(std::move(where)), text_(text), next_piece_(std::move(next_piece)), whose_(std::move(whose)), each_(each) {}
 
   // What was read so far.
   const RowsRead& read() const { return read_; }
@@ -63,10 +59,10 @@ class Reader {
 
   // More text behind what is left of it; false where there is no more.
   Result<bool> refill() {
-    if (!refill_) return false;
+    if (!next_piece_) return false;
     if (text_.size() > kMostRowBytes) return failure("a line longer than 64 MiB");
     buffer_.erase(0, buffer_.size() - text_.size());
-    const auto more = refill_(buffer_);
+    const auto more = next_piece_(buffer_);
     text_ = buffer_;
     return more;
   }
@@ -256,7 +252,7 @@ class Reader {
   const std::string where_;
   std::string buffer_;     // where the text comes in pieces
   std::string_view text_;  // what is left of it
-  const Refill refill_;
+  const NextPiece next_piece_;
   const Identity whose_;
   const EachRow& each_;
   RowsRead read_;
@@ -301,22 +297,6 @@ Result<RowsRead> read_rows(std::string_view text, const EachRow& each) try {
 
 namespace {
 
-Result<Refill> refill_from(const std::string& path) {
-  auto file = RandomFile::open(path);
-  if (!file) return file.error();
-  const auto held = std::make_shared<const RandomFile>(*std::move(file));
-  return Refill([held, offset = std::uint64_t{0}](std::string& text) mutable -> Result<bool> {
-    // As much again as there is, so that a long row costs no more than its length.
-    const std::size_t more = std::min<std::uint64_t>(std::max(kPieceBytes, text.size()), held->size_bytes() - offset);
-    const std::size_t before = text.size();
-    text.resize(before + more);
-    Status read = held->read_at(offset, std::as_writable_bytes(std::span(text).subspan(before)));
-    if (!read) return read.error();
-    offset += more;
-    return more != 0;
-  });
-}
-
 // What a file begins with.
 Result<std::string> beginning_of(const std::string& path) {
   const auto file = RandomFile::open(path);
@@ -331,14 +311,14 @@ Result<std::string> beginning_of(const std::string& path) {
 Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each) try {
   const auto beginning = beginning_of(path);
   if (!beginning) return beginning.error();
-  auto refill = refill_from(path);
-  if (!refill) return refill.error();
+  auto next_piece = pieces_of(path);
+  if (!next_piece) return next_piece.error();
   RowsRead read;
   if (is_dump_json(*beginning)) {
-    if (Status all = read_dump_json(printable(path), *refill, each, read); !all) return all.error();
+    if (Status all = read_dump_json(printable(path), *next_piece, each, read); !all) return all.error();
     return read;
   }
-  return Reader(printable(path), {}, *std::move(refill), run_or_file(path), each).run();
+  return Reader(printable(path), {}, *std::move(next_piece), run_or_file(path), each).run();
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }
@@ -346,16 +326,16 @@ Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each)
 Result<RowsRead> read_columns(const std::string& path) try {
   const auto beginning = beginning_of(path);
   if (!beginning) return beginning.error();
-  auto refill = refill_from(path);
-  if (!refill) return refill.error();
+  auto next_piece = pieces_of(path);
+  if (!next_piece) return next_piece.error();
   if (is_dump_json(*beginning)) {
     RowsRead read;
-    const Status all = read_dump_json(printable(path), *refill, [](Row&&) { return Status(); }, read);
+    const Status all = read_dump_json(printable(path), *next_piece, [](Row&&) { return Status(); }, read);
     if (!all && read.row_count == 0) return all.error();
     return read;
   }
   const EachRow stop = [](Row&&) { return Status(Error{Code::kInvalid, "enough"}); };
-  Reader reader(printable(path), {}, *std::move(refill), {}, stop);
+  Reader reader(printable(path), {}, *std::move(next_piece), {}, stop);
   auto all = reader.run();
   if (reader.read().row_count == 0) return all;
   return reader.read();

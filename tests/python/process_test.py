@@ -71,36 +71,6 @@ class Process(unittest.TestCase):
             config = json.dumps({"task": "statistics", "dump_path": folder, "level": "L0"})
             with tensorstat.DumpSession(config, framework="pytorch") as session:
                 name = "Module.fc.Linear.forward.0"
-                session.describe("Linear", name, stack=["File a.py, line 1", "File b.py, line 2"], parent="Module.net.Net.forward.0")
-                session.collect("Linear", name, outputs=[numpy.ones(3, numpy.float32)])
-                self.assertTrue(session.step_end())
-                self.assertRaises(TypeError, session.describe, "Linear", name, stack=[1])
-            read = {each: json.load(open(f"{folder}/step0/rank0/{each}.json")) for each in ("dump", "stack", "construct")}
-            self.assertEqual(read["dump"]["framework"], "pytorch")
-            self.assertEqual(read["dump"]["data"][name]["output"][0]["dtype"], "torch.float32")
-            self.assertEqual(read["stack"], {"0": [[name], ["File a.py, line 1", "File b.py, line 2"]]})
-            self.assertEqual(read["construct"], {name: "Module.net.Net.forward.0"})
-
-    def test_a_session_of_msprobes_config_describes_its_operators(self):
-        with tempfile.TemporaryDirectory() as folder:
-            config = json.dumps({"task": "statistics", "dump_path": folder, "level": "L0"})
-            with tensorstat.DumpSession(config, framework="pytorch") as session:
-                name = "Module.fc.Linear.forward.0"
-                session.describe("Linear", name, stack=["File a.py, line 1", "File b.py, line 2"], parent="Module.net.Net.forward.0")
-                session.collect("Linear", name, outputs=[numpy.ones(3, numpy.float32)])
-                self.assertTrue(session.step_end())
-                self.assertRaises(TypeError, session.describe, "Linear", name, stack=[1])
-            read = {each: json.load(open(f"{folder}/step0/rank0/{each}.json")) for each in ("dump", "stack", "construct")}
-            self.assertEqual(read["dump"]["framework"], "pytorch")
-            self.assertEqual(read["dump"]["data"][name]["output"][0]["dtype"], "torch.float32")
-            self.assertEqual(read["stack"], {"0": [[name], ["File a.py, line 1", "File b.py, line 2"]]})
-            self.assertEqual(read["construct"], {name: "Module.net.Net.forward.0"})
-
-    def test_a_session_of_msprobes_config_describes_its_operators(self):
-        with tempfile.TemporaryDirectory() as folder:
-            config = json.dumps({"task": "statistics", "dump_path": folder, "level": "L0"})
-            with tensorstat.DumpSession(config, framework="pytorch") as session:
-                name = "Module.fc.Linear.forward.0"
                 session.describe("Linear", name, stack=["File a.py, line 1", "File b.py, line 2"],
                                  parent="Module.net.Net.forward.0")
                 session.collect("Linear", name, outputs=[numpy.ones(3, numpy.float32)])

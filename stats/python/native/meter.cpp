@@ -138,28 +138,37 @@ PyObject* list_of(std::vector<Ref>& values) {
   return list.release();
 }
 
+// The arguments (meter, x, request); without a request where they are others, and Python knows why.
+struct Asked {
+  explicit Asked(PyObject* arguments) {
+    PyObject* capsule = nullptr;
+    if (PyArg_ParseTuple(arguments, "OOO", &owner, &x, &capsule) != 0) request = request_of(capsule);
+  }
+
+  PyObject *owner = nullptr, *x = nullptr;
+  const Request* request = nullptr;
+};
+
 // measure(meter, x, request): x may be a tensor, or a dict, list or tuple of them; `meter` is the package's Meter
 PyObject* measure(PyObject*, PyObject* arguments) {
-  PyObject *owner = nullptr, *x = nullptr, *capsule = nullptr;
-  if (PyArg_ParseTuple(arguments, "OOO", &owner, &x, &capsule) == 0) return nullptr;
-  const Request* const asked = request_of(capsule);
-  if (asked == nullptr) return nullptr;
+  const Asked given(arguments);
+  if (given.request == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
     Views views;
     std::vector<Ref> found;
-    if (PyDict_Check(x)) {
+    if (PyDict_Check(given.x)) {
       // Of this moment, whatever the tensors' methods do. A copy has its keys in place already.
-      Ref results(PyDict_Copy(x));
-      const Ref keys(PyDict_Keys(x)), values(PyDict_Values(x));
-      if (!results || !keys || !values || !add_all(values.get(), views) || !measure_all(owner, views, *asked, found)) {
+      Ref results(PyDict_Copy(given.x));
+      const Ref keys(PyDict_Keys(given.x)), values(PyDict_Values(given.x));
+      if (!results || !keys || !values || !add_all(values.get(), views) || !measure_all(given.owner, views, *given.request, found)) {
         return nullptr;
       }
       return filled(std::move(results), keys.get(), found);
     }
-    if (PyList_Check(x) || PyTuple_Check(x)) {
-      return add_all(x, views) && measure_all(owner, views, *asked, found) ? list_of(found) : nullptr;
+    if (PyList_Check(given.x) || PyTuple_Check(given.x)) {
+      return add_all(given.x, views) && measure_all(given.owner, views, *given.request, found) ? list_of(found) : nullptr;
     }
-    return views.add(x) && measure_all(owner, views, *asked, found) ? found.front().release() : nullptr;
+    return views.add(given.x) && measure_all(given.owner, views, *given.request, found) ? found.front().release() : nullptr;
   });
 }
 
@@ -180,24 +189,22 @@ struct One {
 
 // explain(meter, x, request) -> {name: (engine, reason)}
 PyObject* explain(PyObject*, PyObject* arguments) {
-  PyObject *owner = nullptr, *x = nullptr, *capsule = nullptr;
-  if (PyArg_ParseTuple(arguments, "OOO", &owner, &x, &capsule) == 0) return nullptr;
-  const Request* const asked = request_of(capsule);
-  if (asked == nullptr) return nullptr;
+  const Asked given(arguments);
+  if (given.request == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
     One one;
     tensorstat_result* result = nullptr;
-    if (!one.take(owner, x) || !call_on(one.views, [&] {
-          return tensorstat_measure(one.meter, one.views.tensors().data(), 1, &asked->request, &result);
+    if (!one.take(given.owner, given.x) || !call_on(one.views, [&] {
+          return tensorstat_measure(one.meter, one.views.tensors().data(), 1, &given.request->request, &result);
         })) {
       return nullptr;
     }
     const std::unique_ptr<tensorstat_result, decltype(&tensorstat_result_free)> held(result, tensorstat_result_free);
     Ref reasons(PyDict_New());
-    for (std::size_t i = 0; reasons && i < asked->numbers.size(); ++i) {
+    for (std::size_t i = 0; reasons && i < given.request->numbers.size(); ++i) {
       const Ref why(
           Py_BuildValue("(ss)", tensorstat_result_engine(result, 0, i), tensorstat_result_reason(result, 0, i)));
-      PyObject* const name = PyTuple_GetItem(asked->names.get(), static_cast<Py_ssize_t>(i));
+      PyObject* const name = PyTuple_GetItem(given.request->names.get(), static_cast<Py_ssize_t>(i));
       if (!why || PyDict_SetItem(reasons.get(), name, why.get()) != 0) return nullptr;
     }
     return reasons.release();
@@ -206,17 +213,15 @@ PyObject* explain(PyObject*, PyObject* arguments) {
 
 // fold(meter, x, request) -> a partial
 PyObject* fold(PyObject*, PyObject* arguments) {
-  PyObject *owner = nullptr, *x = nullptr, *capsule = nullptr;
-  if (PyArg_ParseTuple(arguments, "OOO", &owner, &x, &capsule) == 0) return nullptr;
-  const Request* const asked = request_of(capsule);
-  if (asked == nullptr) return nullptr;
+  const Asked given(arguments);
+  if (given.request == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
     One one;
     tensorstat_partial* partial = nullptr;
-    return one.take(owner, x) && call_on(one.views,
+    return one.take(given.owner, given.x) && call_on(one.views,
                                          [&] {
                                            return tensorstat_fold(one.meter, one.views.tensors().data(), 1,
-                                                                  &asked->request, &partial);
+                                                                  &given.request->request, &partial);
                                          })
                ? capsule_of(partial)
                : nullptr;
