@@ -32,8 +32,10 @@ void enter_beside() {
       enter_pass(kWhere, Kind::kNormal, ":where");
       enter_pass(kElements + kFinite + kWhere, Kind::kNormal, ":all");
       enter_pass(kCasts, Kind::kNormal, ":casts");
+      enter_pass(",exponents", Kind::kNormal, ":exponents");
       if (!is_float(dtype) || size_bytes(dtype) == 1) continue;
       enter_pass(kElements + kFinite + kWhere, Kind::kAscending, ":ascending");
+      enter_pass(",exponents", Kind::kLogUniform, ":scattered");
     }
   }
 }

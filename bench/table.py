@@ -207,7 +207,7 @@ def worst_rows(groups):
     return rows_beside("worst/", "normal", WORST, groups)
 
 
-BESIDE = ("finite", "where", "all", "casts", "ascending")
+BESIDE = ("finite", "where", "all", "casts", "exponents", "ascending", "scattered")
 
 
 def beside_rows(groups):

@@ -3,13 +3,14 @@
 // kernels keep all follow from these rows (stats/core/accumulator_layout.hpp does so for C++).
 //
 // A partial is a row of 64-bit words: the fields, then the exact sums (exact.h), then what elements.h lists, then two for
-// each row of indices.h, in the order of the rows. Two partials merge word by word, and those pairs as pairs (keyed.h). That
-// is associative and commutative, so lanes, work-items, chunks, devices and ranks all merge alike.
+// each row of indices.h, in the order of the rows, then the counts of exponents.h. Two partials merge word by word, and those
+// pairs as pairs (keyed.h). That is associative and commutative, so lanes, work-items, chunks, devices and ranks all merge alike.
 #ifndef TENSORSTAT_PRECISION_PARTIAL_H
 #define TENSORSTAT_PRECISION_PARTIAL_H
 
 #ifdef __cplusplus  // OpenCL C has them in front
 #include "precision/elements.h"
+#include "precision/exponents.h"
 #include "precision/families.h"
 #include "precision/indices.h"
 #endif
@@ -22,7 +23,8 @@
   ROW(SQUARES, kSquares)   \
   ROW(ABSOLUTE, kAbsolute) \
   ELEMENT_NEED_ROWS(ROW)   \
-  INDEX_NEED_ROWS(ROW)
+  INDEX_NEED_ROWS(ROW)     \
+  EXPONENT_NEED_ROWS(ROW)
 
 // Fields of one word. ROW(id, merge, need)
 //   merge  MAXIMUM or ADDITION; those that merge by maximum come first
@@ -70,7 +72,7 @@ enum {
   NEED_OPTIONAL = 0 EXACT_ROWS(PARTIAL_OPTIONAL, ),
   NEED_ELEMENTS = 0 ELEMENT_ROWS(PARTIAL_ELEMENT, ),
   NEED_BLOCKS = 0 ELEMENT_ROWS(PARTIAL_BESIDE, ),  // of elements.h, what is folded beside, block by block
-  NEED_BESIDE = NEED_ELEMENTS | NEED_INDICES,      // what a family's fold is not specialised for
+  NEED_BESIDE = NEED_ELEMENTS | NEED_INDICES | NEED_EXPONENTS,  // what a family's fold is not specialised for
 };
 #undef PARTIAL_ELEMENT
 #undef PARTIAL_OPTIONAL
@@ -97,7 +99,8 @@ enum { ELEMENT_ROWS(PARTIAL_ENUM, ) ELEMENT_WORDS };
 enum { INDEX_ROWS(PARTIAL_ENUM, ) INDEX_WORDS };
 #undef PARTIAL_ENUM
 
-// PLACE_SQUARES_Float and the like: the first word of an exact sum, a word of elements.h, or the first of indices.h.
+// PLACE_SQUARES_Float and the like: the first word of an exact sum, a word of elements.h, or the first of indices.h or of
+// exponents.h.
 #define PARTIAL_ENUM(id, words, power, need, optional, family) \
   PLACE_##id##_##family, LAST_##id##_##family = PLACE_##id##_##family + words##_##family - 1,
 #define PARTIAL_ELEMENT(id, merge, need, of, fold, family) PLACE_##id##_##family,
@@ -105,7 +108,8 @@ enum { INDEX_ROWS(PARTIAL_ENUM, ) INDEX_WORDS };
   enum {                                                                                              \
     FIELDS_END_##family = PARTIAL_FIELDS - 1, EXACT_ROWS(PARTIAL_ENUM, family)                        \
     ELEMENT_ROWS(PARTIAL_ELEMENT, family) PLACE_INDICES_##family,                                     \
-    MOST_WORDS_##family = PLACE_INDICES_##family + INDEX_WORDS                                        \
+    PLACE_EXPONENTS_##family = PLACE_INDICES_##family + INDEX_WORDS,                                  \
+    MOST_WORDS_##family = PLACE_EXPONENTS_##family + EXPONENTS_##family                               \
   };
 FAMILIES(PARTIAL_PLACES)
 #undef PARTIAL_PLACES
@@ -119,8 +123,10 @@ FAMILIES(PARTIAL_PLACES)
 #define PARTIAL_RAISED(id, merge, need, of, fold, family, word) PARTIAL_RAISED_##merge(word, CAT(PLACE_##id##_, family))
 #define PARTIAL_RAISED_MAXIMUM(word, place) || (word) == (place)
 #define PARTIAL_RAISED_ADDITION(word, place)
-#define MERGES_BY_MAXIMUM(family, word) \
-  ((word) < PARTIAL_MERGED_BY_MAXIMUM || (word) >= CAT(PLACE_INDICES_, family) ELEMENT_ROWS(PARTIAL_RAISED, family, word))
+#define MERGES_BY_MAXIMUM(family, word)                                                                      \
+  ((word) < PARTIAL_MERGED_BY_MAXIMUM ||                                                                    \
+   ((word) >= CAT(PLACE_INDICES_, family) && (word) < CAT(PLACE_EXPONENTS_, family)) \
+       ELEMENT_ROWS(PARTIAL_RAISED, family, word))
 #define EMPTY_WORD(family, word) (MERGES_BY_MAXIMUM(family, word) ? PARTIAL_NO_KEY : 0)
 
 // The words of a partial of a family that keeps `needs`.
@@ -129,6 +135,7 @@ FAMILIES(PARTIAL_PLACES)
 #define PARTIAL_WORD_OF(id, merge, need, of, fold, family, needs) +(((needs) & NEED_ALL) < NEED_##need ? 0 : 1)
 #define PARTIAL_WORDS(family, needs) \
   ((int)PARTIAL_FIELDS EXACT_ROWS(PARTIAL_WORDS_OF, family, needs) ELEMENT_ROWS(PARTIAL_WORD_OF, family, needs) \
-   +(((needs) & NEED_INDICES) == 0 ? 0 : (int)INDEX_WORDS))
+   +(((needs) & NEED_ALL) < NEED_INDICES ? 0 : (int)INDEX_WORDS)                                               \
+   +(((needs) & NEED_EXPONENTS) == 0 ? 0 : (int)CAT(EXPONENTS_, family)))
 
 #endif

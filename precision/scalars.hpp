@@ -41,6 +41,8 @@ INLINE To load(const u8* p) {
   memcpy(&to, p, sizeof to);
   return to;
 }
+INLINE u32 bit_width(u64 x) { return x == 0 ? 0 : 64 - (u32)__builtin_clzll(x); }
+#define BIT_WIDTH(x) bit_width(x)
 #define LOAD_ONE(type, p) load<type>(p)
 #define LOAD_OF(space, type, p) load<type>(p)
 #define AS_F64(x) as<f64>((u64)(x))

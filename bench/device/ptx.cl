@@ -22,6 +22,7 @@ typedef ulong ulong2 __attribute__((ext_vector_type(2)));
 #define max(a, b) __builtin_elementwise_max(a, b)
 #define min(a, b) __builtin_elementwise_min(a, b)
 #define popcount(x) ((uint)__builtin_popcount(x))
+#define clz(x) ((x) == 0 ? 64 : __builtin_clzl(x))
 #define get_local_id(axis) ((size_t)__nvvm_read_ptx_sreg_tid_x())
 #define get_group_id(axis) ((size_t)__nvvm_read_ptx_sreg_ctaid_x())
 #define get_local_size(axis) ((size_t)__nvvm_read_ptx_sreg_ntid_x())

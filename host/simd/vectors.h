@@ -180,6 +180,26 @@ INLINE v_u64 multiply_32(v_u64 a, v_u64 b) {
 }
 #define MUL_32(a, b) multiply_32(a, b)
 
+#if LANE_BYTES >= 32
+#define LOOKS_UP 1
+INLINE v_u8 look_up(v_u8 table, v_u8 index) {
+#if LANE_BYTES == 64
+  return (v_u8)_mm512_shuffle_epi8((__m512i)table, (__m512i)index);
+#else
+  return (v_u8)_mm256_shuffle_epi8((__m256i)table, (__m256i)index);
+#endif
+}
+INLINE v_u64 alternate(u64 a, u64 b) {
+  v_u64 v;
+  for (int i = 0; i < LANES(u64); ++i) v[i] = i % 2 == 0 ? a : b;
+  return v;
+}
+#define LOOK_UP(table, index) look_up(table, index)
+#define ALTERNATE(a, b) alternate(a, b)
+#else
+#define LOOKS_UP 0
+#endif
+
 // Two vectors, a number of the one beside one of the other.
 template <typename V, size_t... kLane>
 INLINE void store_zipped(void* to, V a, V b, std::index_sequence<kLane...>) {

@@ -9,11 +9,15 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   u64 i = 0;
 #ifdef FOLDS
   const bool has_elements = (bool)FOLDS_ELEMENTS && (NEEDS & NEED_BLOCKS) != 0, has_indices = (NEEDS & NEED_INDICES) != 0;
-  const u64 whole = slice.count / GROUP * GROUP, block = has_elements || has_indices ? ELEMENT_BLOCK : whole;
+  const bool has_exponents = (bool)FOLDS_ELEMENTS && (NEEDS & NEED_EXPONENTS) != 0;
+  const u64 whole = slice.count / GROUP * GROUP;
+  const u64 block = has_elements || has_indices || has_exponents ? ELEMENT_BLOCK : whole;
   NAME(fold) fold;
   NAME(open)(&fold, NEEDS);
   NAME(elements) beside;
   NAME(open_elements)(&beside);
+  NAME(exponents) exponents;
+  if (has_exponents) NAME(open_exponents)(&exponents);
   while (i < whole) {
     const u64 first = i, end = min(first + block, whole);
     for (; i < end; i += GROUP) {
@@ -23,10 +27,12 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
       NAME(fold_group)(&fold, partial, bytes + i * sizeof(UBITS), NEEDS);
     }
     if (has_elements) NAME(fold_elements)(&beside, partial, bytes + first * sizeof(UBITS), (u32)(end - first), NEEDS);
+    if (has_exponents) NAME(fold_exponents)(&exponents, partial, bytes + first * sizeof(UBITS), (u32)(end - first));
     if (has_indices) NAME(fold_indices)(&fold, partial, bytes + first * sizeof(UBITS), (u32)(end - first), first);
   }
   NAME(close)(&fold, partial, NEEDS);
   if (has_elements) NAME(flush_elements)(&beside, partial, NEEDS);
+  if (has_exponents) NAME(close_exponents)(&exponents, partial);
 #endif
   if (NEEDS & NEED_INDICES) NAME(lift_indices)(partial + PLACE(INDICES), bytes + i * sizeof(UBITS), slice.count - i, i);
   for (; i < slice.count; ++i) NAME(lift)(partial, bytes + i * sizeof(UBITS), NEEDS);

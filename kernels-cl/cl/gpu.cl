@@ -33,7 +33,8 @@
 
 kernel __attribute__((reqd_work_group_size(LANES_A_GROUP, 1, 1)))
 void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 partials_at) {
-  local i64 partial[WORD_COUNT];
+  local i64 partial[PLAIN_WORDS];
+  local u32 exponents[EXPONENT_COUNTS];
   local i64 desk[TALLY_WORDS][PAIRS];
   local u32 highest;
   const Slice slice = ((global const Slice*)(workspace + slices_at))[get_group_id(0)];
@@ -42,7 +43,8 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   global const UBITS* elements = (global const UBITS*)begin;
 
   if (lane == 0) highest = 0;
-  for (int word = (int)lane; word < WORD_COUNT; word += LANES_A_GROUP) partial[word] = EMPTY_WORD(FAMILY, word);
+  for (int word = (int)lane; word < PLAIN_WORDS; word += LANES_A_GROUP) partial[word] = EMPTY_WORD(FAMILY, word);
+  for (int i = (int)lane; i < EXPONENT_COUNTS; i += LANES_A_GROUP) exponents[i] = 0;
   barrier(CLK_LOCAL_MEM_FENCE);
 #ifdef FOLDS
 #if HAS_WINDOW
@@ -58,6 +60,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
 #endif
   Elements beside;
   open_elements(&beside);
+  beside.exponents = &exponents[lane % EXPONENT_COPIES];
 
   const u32 head = min((u32)((0 - (size_t)begin) & 15) / (u32)sizeof(UBITS), count);
   const u32 vector_count = (count - head) / VECTOR_ELEMENTS;
@@ -127,5 +130,13 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
 #endif
   close_elements(&beside, partial);
   CLOSE_INDICES(beside.indices, partial)
-  MERGE_PARTIAL(partial, lane, count, (global i64*)(workspace + partials_at) + slice.partial * WORD_COUNT)
+  global i64* shared = (global i64*)(workspace + partials_at) + slice.partial * WORD_COUNT;
+  MERGE_PARTIAL(partial, PLAIN_WORDS, lane, count, shared)
+  if (NEEDS & NEED_EXPONENTS) {  // behind the barrier of MERGE_PARTIAL
+    for (int i = (int)lane; i < (int)EXPONENTS_OF_FAMILY; i += LANES_A_GROUP) {
+      i64 n = 0;
+      for (int copy = 0; copy < EXPONENT_COPIES; ++copy) n += exponents[i * EXPONENT_COPIES + copy];
+      if (n != 0) atom_add(&shared[PLACE(EXPONENTS) + i], n);
+    }
+  }
 }

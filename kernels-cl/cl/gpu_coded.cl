@@ -60,5 +60,5 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
     if (n != 0) NAME(lift_codes)(partial, code, n, NEEDS);
   }
   CLOSE_INDICES(indices, partial)
-  MERGE_PARTIAL(partial, lane, count, (global i64*)(workspace + partials_at) + slice.partial * WORD_COUNT)
+  MERGE_PARTIAL(partial, WORD_COUNT, lane, count, (global i64*)(workspace + partials_at) + slice.partial * WORD_COUNT)
 }

@@ -1,8 +1,13 @@
-// A lane's share of the accumulators of precision/elements.h and indices.h, in registers. Every element comes here, whether
-// the family's lane takes it or it is lifted.
+// A lane's share of the accumulators of precision/elements.h and indices.h, in registers, and of exponents.h, in local memory.
+// Every element comes here, whether the family's lane takes it or it is lifted.
 typedef struct {
   i64 words[ELEMENT_WORDS], indices[INDEX_WORDS];
+  local u32* exponents;  // the lane's copy of the counts: one of EXPONENT_COPIES that lie interleaved
 } Elements;
+
+// Lanes count into different copies, so that equal exponents seldom wait for one another.
+#define EXPONENT_COPIES ((NEEDS & NEED_EXPONENTS) == 0 ? 1 : sizeof(UBITS) == 8 && (bool)IS_FLOAT ? 2 : 8)
+#define EXPONENT_COUNTS (NEEDS & NEED_EXPONENTS ? (int)EXPONENTS_OF_FAMILY * EXPONENT_COPIES : 1)
 
 #define OPEN_MAXIMUM PARTIAL_NO_KEY
 #define OPEN_ADDITION 0
@@ -25,6 +30,7 @@ INLINE void take_element(Elements* elements, const UBITS bits, const u32 index) 
   const UBITS size = ELEMENT_SIZE(bits);
   ELEMENT_ROWS(TAKE_ELEMENT, )
   if (NEEDS & NEED_INDICES) NAME(lift_index)(elements->indices, bits, index);
+  if (NEEDS & NEED_EXPONENTS) (void)atomic_add(&elements->exponents[EXPONENT_OF(size) * EXPONENT_COPIES], 1u);
 }
 
 INLINE void take_elements(Elements* elements, const uint4 vector, u32 index) {

@@ -6,5 +6,6 @@ INLINE
 NOINLINE
 #endif
 void lift_one(local i64* partial, UBITS element) {
-  NAME(lift)(partial, (const private u8*)&element, NEEDS & ~NEED_ELEMENTS);  // those are a lane's (gpu_elements.cl)
+  // The others are a lane's, or counted beside (gpu_elements.cl).
+  NAME(lift)(partial, (const private u8*)&element, NEEDS & ~(NEED_ELEMENTS | NEED_EXPONENTS));
 }

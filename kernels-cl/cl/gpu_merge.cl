@@ -1,7 +1,7 @@
-// The end of a GPU's kernels: once all lanes have added what they have to the work-group's partial in local memory, it
-// is merged into `result`, which several slices may share. A macro, as the compiler of pocl 3.1 is not to be asked to
+// The end of a GPU's kernels: once all lanes have added what they have to the work-group's partial in local memory, its
+// first `words` are merged into `result`, which several slices may share. A macro, as the compiler of pocl 3.1 is not to be asked to
 // bring functions with barriers and atomics into a kernel.
-#define MERGE_PARTIAL(partial, lane, count, result)                       \
+#define MERGE_PARTIAL(partial, words, lane, count, result)                \
   barrier(CLK_LOCAL_MEM_FENCE);                                           \
   if (lane == 0) {                                                        \
     partial[PARTIAL_COUNT] = count;                                       \
@@ -9,7 +9,7 @@
   }                                                                       \
   barrier(CLK_LOCAL_MEM_FENCE);                                           \
   global i64* merged = result;                                            \
-  for (int word = (int)lane; word < WORD_COUNT; word += LANES_A_GROUP) {  \
+  for (int word = (int)lane; word < (words); word += LANES_A_GROUP) {     \
     if (MERGES_BY_MAXIMUM(FAMILY, word)) {                                \
       atom_max(&merged[word], partial[word]);                             \
     } else if (partial[word] != 0) {                                      \

@@ -9,3 +9,5 @@ typedef struct {
 #define POINTER(type, base, offset_bytes) ((global type*)((size_t)(base) + (size_t)(offset_bytes)))
 
 #define WORD_COUNT PARTIAL_WORDS(FAMILY, NEEDS)
+// Those before the counts of exponents.
+#define PLAIN_WORDS (NEEDS & NEED_EXPONENTS ? (int)PLACE(EXPONENTS) : WORD_COUNT)

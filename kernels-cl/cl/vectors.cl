@@ -30,6 +30,7 @@ typedef float f32;
 #define AS_I64(x) as_long((f64)(x))
 #define AS_F32(x) as_float((u32)(x))
 #define AS_U32(x) as_uint((f32)(x))
+#define BIT_WIDTH(x) ((u32)(64 - clz((u64)(x))))
 #define LOAD_ONE(type, p) (*(SPACE const type*)(p))
 #define LOAD_OF(space, type, p) (*(space const type*)(p))
 #define TILE_SPACE global
@@ -192,6 +193,19 @@ typedef short16 v_i16;
 #define square_sums_u8(x) convert_uint16(convert_ushort16(x) * convert_ushort16(x))
 #define square_sums_i8(x) convert_uint16(convert_short16(x) * convert_short16(x))
 #define square_sums_i16(x) as_uint16(convert_int16(x) * convert_int16(x))
+#endif
+
+// A CPU's table of 16 bytes for each byte of a vector, where the compiler has the instruction by name.
+#if defined(LONG_VECTORS) && __has_builtin(__builtin_ia32_pshufb512)
+#define LOOKS_UP 1
+typedef char bytes_512 __attribute__((vector_size(64)));
+INLINE v_u8 look_up(v_u8 table, v_u8 index) {
+  return __builtin_astype(__builtin_ia32_pshufb512(__builtin_astype(table, bytes_512), __builtin_astype(index, bytes_512)), v_u8);
+}
+#define LOOK_UP(table, index) look_up(table, index)
+#define ALTERNATE(a, b) ((v_u64)(a, b, a, b, a, b, a, b))
+#else
+#define LOOKS_UP 0
 #endif
 
 #define STORE(type, to, x) CAT(STORE_, type)(to, x)

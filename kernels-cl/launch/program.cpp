@@ -66,7 +66,7 @@ std::string source(const Device& device, Dtype dtype, bool low) {
   };
   for (const char* file : {"precision/formats.h", "precision/sizes.h", "kernels-cl/cl/vectors.cl",
                            "precision/fold/vector_interface.h", "precision/families.h", "precision/elements.h",
-                           "precision/indices.h", "precision/partial.h", "precision/exact.h", "precision/keyed.h",
+                           "precision/exponents.h", "precision/indices.h", "precision/partial.h", "precision/exact.h", "precision/keyed.h",
                            "precision/lift/lift.h", "precision/lift/lift_elements.h", "kernels-cl/cl/slice.cl"}) {
     add(file);
   }
@@ -87,7 +87,7 @@ std::string source(const Device& device, Dtype dtype, bool low) {
     if (group) {
       for (const char* file : {"kernels-cl/cl/gpu_lift.cl", "kernels-cl/cl/gpu_elements.cl"}) add(file);
     } else {
-      add("precision/fold/fold_elements.h");
+      for (const char* file : {"precision/fold/fold_elements.h", "precision/fold/fold_exponents.h"}) add(file);
     }
     if (!folds(device, dtype)) continue;
     if (!group && each.fold == FOLD_TEXT_Float) {

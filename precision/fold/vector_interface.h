@@ -24,6 +24,10 @@
 #if !defined(MAX) || !defined(MIN)
 #error "vectors: MAX or MIN is missing"
 #endif
+// BIT_WIDTH(x): how many bits the unsigned x has, those before its first 1 not counted.
+#ifndef BIT_WIDTH
+#error "vectors: BIT_WIDTH is missing"
+#endif
 // LOAD_ONE(T, p): the T at the address p, in SPACE; LOAD_OF(space, T, p): in another space.
 #if !defined(LOAD_ONE) || !defined(LOAD_OF)
 #error "vectors: LOAD_ONE or LOAD_OF is missing"
@@ -106,6 +110,16 @@
 // SUMS(T, x): sums of neighbours, as v_i32; SQUARE_SUMS(T, x): of their squares, as v_u32. T is u8, i8 or i16.
 #if !defined(SUMS) || !defined(SQUARE_SUMS)
 #error "vectors: SUMS or SQUARE_SUMS is missing"
+#endif
+// LOOKS_UP: 1 where a vector of bytes can be looked up in tables of 16. Then LOOK_UP(table, index) is for each byte of
+// `index` the byte of the table that its last four bits name, or 0 where its highest bit is set. `table` is the same 16
+// bytes again and again.
+// ALTERNATE(a, b): a vector of u64 that are a, b, a, b, and so on.
+#ifndef LOOKS_UP
+#error "vectors: LOOKS_UP is missing"
+#endif
+#if LOOKS_UP && !(defined(LOOK_UP) && defined(ALTERNATE))
+#error "vectors: LOOK_UP or ALTERNATE is missing"
 #endif
 // PREFETCH(p): asks for the cache line some way ahead of p; may be empty.
 #ifndef PREFETCH

@@ -1,4 +1,4 @@
-// One element, or n that are equal, into the accumulators of precision/elements.h. One text for C++ and OpenCL C,
+// One element, or n that are equal, into the accumulators of precision/elements.h and exponents.h. One text for C++ and OpenCL C,
 // included once a dtype.
 
 // |x| of an element, as elements.h has it.
@@ -25,6 +25,7 @@ INLINE void NAME(lift_elements)(WORDS i64* partial, const UBITS bits, const i64 
   (void)size;
   (void)n;
   ELEMENT_ROWS(LIFT_ELEMENT, )
+  if (needs & NEED_EXPONENTS) ADD(partial[PLACE(EXPONENTS) + (int)EXPONENT_OF(size)], n);
 }
 
 // The extrema of finite floats, as the keys that order them; none where the highest lies below the lowest.

@@ -21,6 +21,7 @@ struct tensorstat_result {
 
 struct tensorstat_partial {
   tensorstat::Partial partial;
+  mutable tensorstat::Value list{};  // the last that was finished, and given out
 };
 
 namespace tensorstat::c {

@@ -213,7 +213,9 @@ tensorstat_code tensorstat_partial_finish(const tensorstat_partial* partial, int
       return failed({Code::kInvalid, "statistic " + std::to_string(statistic) +
                                          " is none; tensorstat_statistic_named gives their numbers"});
     }
-    *value = c::value_of(partial->partial.finish(static_cast<Category>(statistic)));
+    Value found = partial->partial.finish(static_cast<Category>(statistic));
+    *value = c::value_of(found);
+    if (value->kind == TENSORSTAT_EXPONENTS) partial->list = std::move(found);
     return TENSORSTAT_OK;
   });
 }

@@ -143,10 +143,20 @@ tensorstat_value value_of(const Value& value) {
           to.kind = TENSORSTAT_DIGEST;
           to.byte_count = static_cast<std::uint32_t>(is.bytes().size());
           std::memcpy(to.is.bytes, is.bytes().data(), is.bytes().size());
+        } else if constexpr (std::is_same_v<Is, Exponents>) {
+          to.kind = TENSORSTAT_EXPONENTS;
+          const ExponentCounts* const counts = &*is;
+          std::memcpy(to.is.bytes, &counts, sizeof counts);
         }
       },
       value);
   return to;
+}
+
+const ExponentCounts* exponents_of(const tensorstat_value* value) {
+  const ExponentCounts* counts = nullptr;
+  if (value != nullptr && value->kind == TENSORSTAT_EXPONENTS) std::memcpy(&counts, value->is.bytes, sizeof counts);
+  return counts;
 }
 
 std::size_t put_text(std::string_view whole, char* text, std::size_t room) {
@@ -216,6 +226,7 @@ size_t tensorstat_value_text(const tensorstat_value* value, char* text, size_t r
           whole = to_string(Digest(std::as_bytes(std::span(value->is.bytes))
                                        .first(std::min<std::size_t>(value->byte_count, 20))));
           break;
+        case TENSORSTAT_EXPONENTS: whole = to_string(Exponents(*c::exponents_of(value))); break;
         default: break;
       }
     }
@@ -223,4 +234,28 @@ size_t tensorstat_value_text(const tensorstat_value* value, char* text, size_t r
     whole.clear();
   }
   return c::put_text(whole, text, room);
+}
+
+uint64_t tensorstat_exponents_count(const tensorstat_value* value, int32_t which) {
+  const ExponentCounts* const counts = c::exponents_of(value);
+  if (counts == nullptr) return 0;
+  switch (which) {
+    case TENSORSTAT_ZERO: return counts->zero;
+    case TENSORSTAT_SUBNORMAL: return counts->subnormal;
+    case TENSORSTAT_INF: return counts->inf;
+    case TENSORSTAT_NAN: return counts->nan;
+    default: return 0;
+  }
+}
+
+size_t tensorstat_exponents_binade_count(const tensorstat_value* value) {
+  const ExponentCounts* const counts = c::exponents_of(value);
+  return counts == nullptr ? 0 : counts->binades.size();
+}
+
+uint64_t tensorstat_exponents_binade(const tensorstat_value* value, size_t index, int32_t* exponent) {
+  if (index >= tensorstat_exponents_binade_count(value)) return 0;
+  const ExponentCounts::Binade& binade = c::exponents_of(value)->binades[index];
+  if (exponent != nullptr) *exponent = binade.exponent;
+  return binade.count;
 }

@@ -77,6 +77,8 @@ Log log_of(tensorstat_log log, void* context);
 tensorstat_code copy_out(std::span<const std::byte> bytes, const char* what, void* to, std::size_t room, std::size_t* count);
 
 tensorstat_value value_of(const Value& value);
+// The counts of a value of TENSORSTAT_EXPONENTS; nullptr of any other.
+const ExponentCounts* exponents_of(const tensorstat_value* value);
 
 // The value of an enumeration that has `count` of them.
 template <typename Enum>

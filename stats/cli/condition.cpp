@@ -103,6 +103,7 @@ Result<Condition> comparison_from(std::string_view text) {
   if (categories->size() != 1) return invalid(quoted(name) + " is not one statistic");
   const Category category = categories->front();
   if (kind(category) == ValueKind::kDigest) return invalid(quoted(name) + " is a digest, which no number is like");
+  if (kind(category) == ValueKind::kList) return invalid(quoted(name) + " is a list, which no number is like");
   const Value bound = number_from(number);
   if (std::holds_alternative<std::monostate>(bound)) {
     const bool is_nan = number == "nan" || number == "-nan";

@@ -47,7 +47,7 @@ std::string fact_names() {
 
 bool is_text(const Field& field) {
   const auto* category = std::get_if<Category>(&field);
-  return category ? kind(*category) == ValueKind::kDigest : std::get<const Fact*>(field)->is_text;
+  return category ? kind(*category) == ValueKind::kDigest || kind(*category) == ValueKind::kList : std::get<const Fact*>(field)->is_text;
 }
 
 Value number_of(const Entry& entry, const Field& field) {

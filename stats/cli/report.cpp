@@ -46,7 +46,16 @@ std::unique_ptr<Report> make_report(const Arguments& arguments, const Look& look
   return make_table(categories, arguments.explain, look);
 }
 
+// "16 of -14 to 1": how many binades hold elements, of which.
+std::string short_text(const Exponents& exponents) {
+  const auto& binades = exponents->binades;
+  if (binades.empty()) return "none";
+  return std::to_string(binades.size()) + " of " + std::to_string(binades.front().exponent) + " to " +
+         std::to_string(binades.back().exponent);
+}
+
 std::string short_text(const Value& value, int digits) {
+  if (const auto* exponents = std::get_if<Exponents>(&value)) return short_text(*exponents);
   const auto* real = std::get_if<double>(&value);
   if (real == nullptr || !std::isfinite(*real)) return to_string(value);
   char text[32];

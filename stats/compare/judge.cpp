@@ -151,8 +151,8 @@ Judgement judge(const Record& a, const Seen& in_a, const Record& b, const Seen& 
     const Value& of_a = sides.a.values[i];
     const Value* of_b = sides.b.find(category);
     if (of_b == nullptr || (is_missing(of_a) && is_missing(*of_b))) continue;
-    if (kind(category) == ValueKind::kIndex) {
-      has_other_place |= of_a != *of_b;  // elements within the tolerance may change places
+    if (kind(category) == ValueKind::kIndex || kind(category) == ValueKind::kList) {
+      has_other_place |= of_a != *of_b;  // elements within the tolerance may change places, and binades
       continue;
     }
     if (kind(category) == ValueKind::kDigest) {

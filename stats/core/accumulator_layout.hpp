@@ -23,7 +23,8 @@ NEED_ROWS(ROW)
 #undef ROW
 static_assert(std::uint32_t{kOfElements} == std::uint32_t{NEED_ELEMENTS});
 static_assert(std::uint32_t{kIndices} == std::uint32_t{NEED_INDICES});
-static_assert(std::uint32_t{NEED_ALL} < 2 * std::uint32_t{kIndices}, "their words are the last of a partial");
+static_assert(std::uint32_t{kExponents} == std::uint32_t{NEED_EXPONENTS});
+static_assert(std::uint32_t{NEED_ALL} < 2 * std::uint32_t{kExponents}, "their words are the last of a partial");
 static_assert((kDigests & std::uint32_t{NEED_ALL}) == 0);
 
 // An accumulator of one word. Of the fields, the word is its index.
@@ -77,8 +78,27 @@ constexpr std::size_t first_element(Dtype dtype) { return layout(dtype).back().f
 // Behind them the pairs of precision/indices.h, where those are asked.
 constexpr std::size_t first_index(Dtype dtype) { return first_element(dtype) + kElements.size(); }
 
+// And behind those the counts of precision/exponents.h.
+constexpr std::size_t first_exponent(Dtype dtype) { return first_index(dtype) + INDEX_WORDS; }
+#define ROW(id, name, ...) CAT(EXPONENTS_, FAMILY_OF(name)),
+inline constexpr std::size_t kExponentWords[] = {TENSORSTAT_DTYPES(ROW)};
+#undef ROW
+constexpr std::size_t exponent_words(Dtype dtype) { return kExponentWords[static_cast<int>(dtype)]; }
+
+// The exponent of the NaNs of a float, and of its infinities; of integers 0, which has none of them.
+#define SPECIAL_EXPONENT_Integer(name) 0
+#define SPECIAL_EXPONENT_Integer64(name) 0
+#define SPECIAL_EXPONENT_Float(name) (CALL(COLUMN_3, FORMAT_##name) >> CALL(COLUMN_4, FORMAT_##name))
+#define SPECIAL_EXPONENT_Double(name) SPECIAL_EXPONENT_Float(name)
+#define SPECIAL_EXPONENT_Coded(name) ((CALL(COLUMN_3, FORMAT_##name) / 2 + 1) >> CALL(COLUMN_4, FORMAT_##name))
+#define ROW(id, name, ...) CAT(SPECIAL_EXPONENT_, FAMILY_OF(name))(name),
+inline constexpr std::size_t kSpecialExponents[] = {TENSORSTAT_DTYPES(ROW)};
+#undef ROW
+constexpr std::size_t special_exponent(Dtype dtype) { return kSpecialExponents[static_cast<int>(dtype)]; }
+
 constexpr std::size_t word_count(Dtype dtype, Needs needs) {
-  if ((needs & kIndices) != 0) return first_index(dtype) + INDEX_WORDS;
+  if ((needs & kExponents) != 0) return first_exponent(dtype) + exponent_words(dtype);
+  if ((needs & kIndices) != 0) return first_exponent(dtype);
   std::size_t end = PARTIAL_FIELDS;
   for (const ExactSum& sum : layout(dtype)) {
     if (sum.is_in(needs)) end = sum.first + sum.count;
@@ -102,12 +122,13 @@ constexpr Needs need_of(Dtype dtype, std::size_t word) {
   for (const ExactSum& sum : layout(dtype)) {
     if (word < sum.first + sum.count) return sum.need;
   }
-  return word < first_index(dtype) ? kElements[word - first_element(dtype)].need : kIndices;
+  if (word < first_index(dtype)) return kElements[word - first_element(dtype)].need;
+  return word < first_exponent(dtype) ? kIndices : kExponents;
 }
 
 // A word of a pair of precision/indices.h counts as one that does, as MERGES_BY_MAXIMUM has it.
 constexpr bool merges_by_maximum(Dtype dtype, std::size_t word) {
-  if (word >= first_index(dtype)) return true;
+  if (word >= first_index(dtype)) return word < first_exponent(dtype);
   const std::size_t elements = first_element(dtype);
   return word < elements ? word < PARTIAL_MERGED_BY_MAXIMUM : kElements[word - elements].by_maximum;
 }
@@ -122,10 +143,12 @@ constexpr std::int64_t empty_word(Dtype dtype, std::size_t word) {
 template <typename Maximum, typename Addition>
 void for_each_word(Dtype dtype, std::size_t words, const Maximum& maximum, const Addition& addition) {
   const std::size_t elements = std::min(first_element(dtype), words), indices = std::min(first_index(dtype), words);
+  const std::size_t exponents = std::min(first_exponent(dtype), words);
   for (std::size_t i = 0; i < PARTIAL_MERGED_BY_MAXIMUM; ++i) maximum(i);
   for (std::size_t i = PARTIAL_MERGED_BY_MAXIMUM; i < elements; ++i) addition(i);
   for (std::size_t i = elements; i < indices; ++i) kElements[i - elements].by_maximum ? maximum(i) : addition(i);
-  for (std::size_t i = indices; i < words; ++i) maximum(i);
+  for (std::size_t i = indices; i < exponents; ++i) maximum(i);
+  for (std::size_t i = exponents; i < words; ++i) addition(i);
 }
 
 #define ROW(id, name, ...) HAS_LOW_OF(name) != 0,

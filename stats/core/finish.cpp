@@ -143,12 +143,15 @@ class Finished {
   case Category::k##name##Overflow: return is(element(ELEMENT_WORD_##id##_OVERFLOW));
       CASTS(ROW, )
 #undef ROW
+      case Category::kExponents: return is(exponents());
       case Category::kMd5:
       case Category::kHash: return is(std::monostate());
     }
   }
 
  private:
+  // A Value on the way to another.
+  using Number = std::variant<std::monostate, std::uint64_t, std::int64_t, double>;
   static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -175,7 +178,8 @@ class Finished {
     return {partial_.words.subspan(sum.first, sum.count), sum.exponent};
   }
 
-  void put_extremum(std::int64_t key, Value* to) const {
+  template <typename To>
+  void put_extremum(std::int64_t key, To* to) const {
     if (n_ == 0) {
       std::construct_at(to);
     } else if (nans_ != 0) {
@@ -186,7 +190,8 @@ class Finished {
   }
 
   // The element with this order-preserving key.
-  void put_key(std::int64_t key, Value* to) const {
+  template <typename To>
+  void put_key(std::int64_t key, To* to) const {
     const Dtype dtype = partial_.dtype;
     if (is_float(dtype)) {
       std::construct_at(to, float_of_key(dtype, key));
@@ -255,8 +260,9 @@ class Finished {
   }
 
   // Of the extremum that is farther from 0.
-  void put_absmax(Value* to) const {
-    Value most, least;
+  template <typename To>
+  void put_absmax(To* to) const {
+    Number most, least;
     put_extremum(partial_.words[PARTIAL_HIGHEST], &most);
     put_extremum(~partial_.words[PARTIAL_LOWEST], &least);
     if (const auto* top = std::get_if<double>(&most)) {
@@ -266,49 +272,83 @@ class Finished {
       const auto size = [](std::int64_t x) { return x < 0 ? 0 - static_cast<std::uint64_t>(x) : static_cast<std::uint64_t>(x); };
       std::construct_at(to, std::max(size(*signed_top), size(std::get<std::int64_t>(least))));
     } else {
-      std::construct_at(to, most);  // unsigned, or nothing
+      std::visit([to](auto number) { std::construct_at(to, number); }, most);  // unsigned, or nothing
     }
   }
 
   // The key is half the range of the dtype's unsigned bits, less the size.
-  void put_absmin(Value* to) const {
-    const std::uint64_t key = element(ELEMENT_WORD_LEAST_SIZE);
+  bool has_least_size() const {
+    return element(ELEMENT_WORD_LEAST_SIZE) != static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::min());
+  }
+  std::uint64_t least_size() const {
     const std::size_t bits = 8 * size_bytes(partial_.dtype);
-    const std::uint64_t size = ((std::uint64_t{1} << (bits - 1)) - key) & (~std::uint64_t{0} >> (64 - bits));
+    return ((std::uint64_t{1} << (bits - 1)) - element(ELEMENT_WORD_LEAST_SIZE)) & (~std::uint64_t{0} >> (64 - bits));
+  }
+
+  void put_absmin(Value* to) const {
     if (nans_ != 0) {
       std::construct_at(to, kNan);
-    } else if (key == static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::min())) {
+    } else if (!has_least_size()) {
       std::construct_at(to);
     } else if (is_float(partial_.dtype)) {
-      std::construct_at(to, float_of_key(partial_.dtype, static_cast<std::int64_t>(size)));
+      std::construct_at(to, float_of_key(partial_.dtype, static_cast<std::int64_t>(least_size())));
     } else {
-      std::construct_at(to, size);
+      std::construct_at(to, least_size());
     }
   }
 
   void put_dynamic_range(Value* to) const {
-    Value most, least;
-    put_absmax(&most);
-    put_absmin(&least);
+    const precision::Size most = larger_size(partial_.words[PARTIAL_HIGHEST], ~partial_.words[PARTIAL_LOWEST]);
     if (nans_ != 0) {
       std::construct_at(to, kNan);
-    } else if (std::holds_alternative<std::monostate>(least) || size_of(most).significand == 0) {
-      std::construct_at(to);  // the second only of bytes that never were a partial
+    } else if (!has_least_size() || n_ == 0 || most.significand == 0) {
+      std::construct_at(to);  // the last two only of bytes that never were a partial
     } else if (positive_infs_ != 0 || negative_infs_ != 0) {
       std::construct_at(to, kInfinity);
     } else {
-      std::construct_at(to, precision::round_log2(size_of(most), size_of(least), own_ ? precision::kBinary64 : format_));
+      const bool is_real = is_float(partial_.dtype);
+      const auto size = least_size();
+      const precision::Size least =
+          is_real ? size_of(float_of_key(partial_.dtype, static_cast<std::int64_t>(size))) : precision::Size{size, 0};
+      std::construct_at(to, precision::round_log2(most, least, own_ ? precision::kBinary64 : format_));
     }
   }
 
-  // Of a value without a sign.
-  static precision::Size size_of(const Value& value) {
-    const auto* real = std::get_if<double>(&value);
-    if (real == nullptr) return {std::get<std::uint64_t>(value), 0};
-    const auto bits = std::bit_cast<std::uint64_t>(*real);
+  // Of the element with this key or that one, whichever is farther from 0.
+  precision::Size larger_size(std::int64_t key, std::int64_t other) const {
+    if (is_float(partial_.dtype)) {
+      const double a = std::fabs(float_of_key(partial_.dtype, key)), b = std::fabs(float_of_key(partial_.dtype, other));
+      return size_of(above(a, b) ? a : b);
+    }
+    const auto size = [this](std::int64_t x) {
+      const auto bits = static_cast<std::uint64_t>(x);
+      return partial_.dtype == Dtype::kUint64 ? bits ^ std::uint64_t{1} << 63 : x < 0 ? 0 - bits : bits;
+    };
+    return {std::max(size(key), size(other)), 0};
+  }
+
+  // Of a number without a sign.
+  static precision::Size size_of(double real) {
+    const auto bits = std::bit_cast<std::uint64_t>(real);
     const auto exponent = static_cast<int>(bits >> 52);
     const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
     return {exponent == 0 ? fraction : fraction | std::uint64_t{1} << 52, std::max(exponent, 1) - 1075};
+  }
+
+  Exponents exponents() const {
+    const auto counts = partial_.words.subspan(first_exponent(partial_.dtype));
+    const auto count = [&](std::size_t i) { return static_cast<std::uint64_t>(counts[i]); };
+    ExponentCounts found;
+    found.zero = word(PARTIAL_ZEROS);
+    found.subnormal = count(0) - found.zero;
+    found.inf = positive_infs_ + negative_infs_;
+    found.nan = nans_;
+    const int bias = is_float(partial_.dtype) ? kStored[static_cast<int>(partial_.dtype)].bias : 1;
+    for (std::size_t i = 1; i < counts.size(); ++i) {
+      const std::uint64_t finite = count(i) - (i == special_exponent(partial_.dtype) ? found.inf + found.nan : 0);
+      if (finite != 0) found.binades.push_back({static_cast<int>(i) - bias, finite});
+    }
+    return Exponents(std::move(found));
   }
 
   // No sum of elements: in `low`, too, it is what `high` has.

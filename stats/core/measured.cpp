@@ -1,5 +1,6 @@
 #include "stats/core/measured.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <utility>
@@ -8,10 +9,20 @@
 
 namespace tensorstat {
 
+namespace {
+
+bool has_lists(std::span<const Category> categories) {
+  return std::ranges::any_of(categories, [](Category each) { return kind(each) == ValueKind::kList; });
+}
+
+}  // namespace
+
 Measurements::State::State(std::span<const Category> asked, std::size_t tensor_count)
     : size(tensor_count),
       categories(asked.begin(), asked.end()),
-      values(static_cast<Value*>(::operator new(tensor_count * asked.size() * sizeof(Value)))) {
+      values(static_cast<Value*>(::operator new(tensor_count * asked.size() * sizeof(Value))),
+             Free{has_lists(asked) ? tensor_count * asked.size() : 0}) {
+  std::uninitialized_value_construct_n(values.get(), values.get_deleter().built);
   for (std::size_t i = 0; i < categories.size(); ++i) {
     if ((needs(categories[i]) & kDigests) != 0) digest_columns.push_back(i);
   }
@@ -19,8 +30,10 @@ Measurements::State::State(std::span<const Category> asked, std::size_t tensor_c
 
 void Measurements::State::put(std::size_t tensor, Dtype dtype, const Found& found, const Wanted& wanted) {
   Value* const first = values_of(tensor).data();
-  if (wanted.partial) {
+  if (wanted.partial) try {
     finish({dtype, wanted.precision, static_cast<Needs>(wanted.needs & ~kDigests), found.words}, categories, first);
+  } catch (const std::bad_alloc&) {
+    lacks_memory = true;
   }
   for (const std::size_t i : digest_columns) {
     const Needs digest = needs(categories[i]);
@@ -31,6 +44,7 @@ void Measurements::State::put(std::size_t tensor, Dtype dtype, const Found& foun
 }
 
 void Measurements::State::place(std::vector<Placed> all, std::vector<std::uint32_t> of_tensor) {
+  if (lacks_memory) throw std::bad_alloc();
   placements = std::move(all);
   placement_of = std::move(of_tensor);
   decisions.reserve(placements.size() * categories.size());

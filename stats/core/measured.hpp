@@ -2,12 +2,12 @@
 // placement once.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include <tensorstat/meter.hpp>
@@ -28,23 +28,28 @@ struct Measurements::State {
   State(std::span<const Category> categories, std::size_t tensor_count);
 
   // Writes what `found` has of a tensor: statistics where a partial was wanted, digests where those were.
-  // Different tensors' at once from any threads. Allocates nothing.
+  // Different tensors' at once from any threads. Allocates only lists, and notes in `lacks_memory` where it could not.
   void put(std::size_t tensor, Dtype dtype, const Found& found, const Wanted& wanted);
   std::span<Value> values_of(std::size_t tensor) {
     return {values.get() + tensor * categories.size(), categories.size()};
   }
-  // Call once: `of_tensor[i]` is the index of tensor i's placement, and may be empty where there is only one.
+  // Call once, last; throws where a list had no memory. `of_tensor[i]` is the index of tensor i's placement, and may be empty where there is only one.
   void place(std::vector<Placed> all, std::vector<std::uint32_t> of_tensor);
 
+  // Only lists own anything: a block of other values is neither built nor destroyed.
   struct Free {
-    void operator()(Value* block) const { ::operator delete(block); }
+    std::size_t built;  // the first so many values are, all where there are lists
+    void operator()(Value* block) const {
+      std::destroy_n(block, built);
+      ::operator delete(block);
+    }
   };
-  static_assert(std::is_trivially_copyable_v<Value>, "a block of them is neither built nor destroyed");
 
   const std::size_t size;
   const Categories categories;
   std::vector<std::size_t> digest_columns;
   const std::unique_ptr<Value[], Free> values;
+  std::atomic<bool> lacks_memory = false;
   std::vector<Placed> placements;
   std::vector<std::uint32_t> placement_of;
   std::vector<Decision> decisions;  // one for each category, for each of `placements`

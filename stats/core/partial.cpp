@@ -20,7 +20,7 @@ namespace {
 namespace tensorstat {
 namespace {
 
-// The version of the written form stands in the last two characters: 01 had needs of 8 bits, 02 no casts. It changes whenever the
+// The version of the written form stands in the last two characters: 01 had needs of 8 bits, 02 no casts before indices. It changes whenever the
 // accumulators' list does, in the fields or in the order of dtypes or needs; what is only added at the end is new
 // dtypes and needs, which an older library refuses as unknown.
 constexpr std::string_view kMagic = "tstatp03";
@@ -65,6 +65,20 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
     const bool is_kept = (needs & need_of(dtype, i)) != 0 && !merges_by_maximum(dtype, i);
     if (is_kept && static_cast<std::uint64_t>(words[i]) > word(PARTIAL_COUNT)) return "its counts contradict each other";
   }
+  if ((needs & kExponents) != 0) {
+    // Every element has an exponent: zeros the first, NaN and Inf the same.
+    const auto counts = words.subspan(first_exponent(dtype));
+    std::uint64_t without = word(PARTIAL_COUNT);
+    for (const std::int64_t each : counts) {
+      if (static_cast<std::uint64_t>(each) > without) return "its counts contradict each other";
+      without -= static_cast<std::uint64_t>(each);
+    }
+    const std::uint64_t specials = word(PARTIAL_NANS) + word(PARTIAL_POSITIVE_INFS) + negative_infs;
+    const bool has_zeros = static_cast<std::uint64_t>(counts[0]) >= (signs ? word(PARTIAL_ZEROS) : 0);
+    if (without != 0 || !has_zeros || static_cast<std::uint64_t>(counts[special_exponent(dtype)]) < specials) {
+      return "its counts contradict each other";
+    }
+  }
   return nullptr;
 }
 
@@ -93,10 +107,12 @@ void clear(Dtype dtype, std::span<std::int64_t> words) {
 
 void merge(Dtype dtype, std::span<std::int64_t> into, std::span<const std::int64_t> from, std::uint64_t first) {
   const std::size_t pairs = std::min(first_index(dtype), into.size());
+  const std::size_t exponents = std::min(first_exponent(dtype), into.size());
   for_each_word(
       dtype, pairs, [&](std::size_t i) { into[i] = std::max(into[i], from[i]); },
       [&](std::size_t i) { into[i] += from[i]; });
-  for (std::size_t i = pairs; i < into.size(); i += 2) {
+  for (std::size_t i = exponents; i < into.size(); ++i) into[i] += from[i];
+  for (std::size_t i = pairs; i < exponents; i += 2) {
     if (from[i + 1] != kNoIndex) raise_keyed(&into[i], from[i], from[i + 1] - static_cast<std::int64_t>(first));
   }
   carry(dtype, into);
@@ -131,7 +147,7 @@ Status Partial::merge(const Partial& other) try {
 
 Status Partial::move_to(std::uint64_t first) try {
   if ((needs_ & kIndices) == 0) return {};
-  const auto indices = words().subspan(first_index(dtype_));
+  const auto indices = words().subspan(first_index(dtype_), INDEX_WORDS);
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   for (std::size_t i = 1; i < indices.size(); i += 2) {
     if (indices[i] == kNoIndex || first <= kMost - static_cast<std::uint64_t>(~indices[i])) continue;

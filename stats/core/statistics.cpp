@@ -43,13 +43,44 @@ std::string to_string(const Digest& digest) {
   return text;
 }
 
+std::string to_string(const Exponents& exponents) {
+  std::string text = "zero:" + digits(exponents->zero) + " subnormal:" + digits(exponents->subnormal);
+  for (const auto& [exponent, count] : exponents->binades) text += " " + digits(exponent) + ":" + digits(count);
+  return text + " inf:" + digits(exponents->inf) + " nan:" + digits(exponents->nan);
+}
+
+std::optional<Exponents> Exponents::from(std::string_view text) {
+  // Takes "name:count", and what separates it from the next one.
+  const auto number = [&](auto& to) {
+    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), to);
+    if (fault != std::errc{}) return false;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return true;
+  };
+  const auto take = [&](std::string_view what) {
+    if (!text.starts_with(what)) return false;
+    text.remove_prefix(what.size());
+    return true;
+  };
+  ExponentCounts counts;
+  if (!take("zero:") || !number(counts.zero) || !take(" subnormal:") || !number(counts.subnormal)) return std::nullopt;
+  while (!take(" inf:")) {
+    ExponentCounts::Binade binade;
+    if (!take(" ") || !number(binade.exponent) || !take(":") || !number(binade.count)) return std::nullopt;
+    if (!counts.binades.empty() && binade.exponent <= counts.binades.back().exponent) return std::nullopt;
+    counts.binades.push_back(binade);
+  }
+  if (!number(counts.inf) || !take(" nan:") || !number(counts.nan) || !text.empty()) return std::nullopt;
+  return Exponents(std::move(counts));
+}
+
 std::string to_string(const Value& value) {
   return std::visit(
       [](const auto& held) -> std::string {
         using Held = std::remove_cvref_t<decltype(held)>;
         if constexpr (std::is_same_v<Held, std::monostate>) {
           return "";
-        } else if constexpr (std::is_same_v<Held, Digest>) {
+        } else if constexpr (std::is_same_v<Held, Digest> || std::is_same_v<Held, Exponents>) {
           return to_string(held);
         } else if constexpr (std::is_same_v<Held, double>) {
           return std::isnan(held) ? "nan" : digits(held);  // to_chars would write "-nan" too

@@ -77,6 +77,7 @@ Held held_as(std::string_view data_type) {
 std::optional<Value> value_from(std::string_view text, ValueKind kind, Held element, const CsvDialect& dialect) {
   if (text.empty() || text == dialect.missing) return std::optional<Value>(std::in_place);
   if (kind == ValueKind::kDigest) return as_value(Digest::from(text));
+  if (kind == ValueKind::kList) return as_value(Exponents::from(text));
   if (kind == ValueKind::kCount || kind == ValueKind::kIndex) return as_value(whole_number(text));
   if (kind == ValueKind::kElement || kind == ValueKind::kSize) {
     const bool is_unsigned = kind == ValueKind::kSize && element == Held::kSigned;

@@ -109,8 +109,8 @@ void append_value(std::string& line, ValueKind kind, const Value& value, const C
     is_real ? append_real(line, static_cast<double>(*natural), dialect.digits) : append_digits(line, *natural);
   } else if (const auto* integer = std::get_if<std::int64_t>(&value)) {
     is_real ? append_real(line, static_cast<double>(*integer), dialect.digits) : append_digits(line, *integer);
-  } else if (const auto* digest = std::get_if<Digest>(&value)) {
-    line += to_string(*digest);
+  } else if (std::holds_alternative<Digest>(value) || std::holds_alternative<Exponents>(value)) {
+    line += to_string(value);
   } else if (kind != ValueKind::kDigest) {
     line += dialect.missing;
   }

@@ -35,6 +35,7 @@ enum class ValueKind : std::uint8_t {
   kCount,    // a uint64
   kIndex,    // a uint64: the place of an element in C order, where there is one
   kDigest,   // a Digest
+  kList,     // an Exponents
 };
 
 // Categories in the user's order, each once.

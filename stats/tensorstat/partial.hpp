@@ -35,6 +35,7 @@ enum Need : Needs {
   kCasts = kCastE4m3fn | kCastE5m2 | kCastFloat16 | kCastBfloat16,
   kOfElements = kLeastSize | kSubnormals | kMinusZeros | kFinite | kCasts,  // those of precision/elements.h
   kIndices = 1 << 13,                                                       // those of precision/indices.h
+  kExponents = 1 << 14,                                                     // those of precision/exponents.h
   // Digests want the bytes in order, and are no partial.
   kMd5Digest = Needs{1} << 30,
   kSha1Digest = Needs{1} << 31,
@@ -85,6 +86,7 @@ class Partial {
   //   e4m3fn overflow, e5m2 overflow, float16 overflow, bfloat16 overflow   how many finite ones it brings out of range
   //   first nan index, first inf index, first bad index, argmax, argmin   the index of the first such element in C
   //                order, of what was folded; monostate where there is none
+  //   exponents    how many elements lie in each binade: an Exponents
   // In `low`, avg, l2norm, l1norm, var, std and rms of a float dtype are values of that dtype (precision/README.md).
   Value finish(Category category) const;
 

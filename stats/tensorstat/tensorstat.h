@@ -138,7 +138,8 @@ enum {
   TENSORSTAT_UNSIGNED = 1,  /* counts and indices; max and min of bool and unsigned integers */
   TENSORSTAT_SIGNED = 2,    /* max and min of signed integers */
   TENSORSTAT_REAL = 3,      /* all else: exact, or rounded once to binary64 */
-  TENSORSTAT_DIGEST = 4     /* `byte_count` bytes of a digest */
+  TENSORSTAT_DIGEST = 4,    /* `byte_count` bytes of a digest */
+  TENSORSTAT_EXPONENTS = 5  /* counts that the functions tensorstat_exponents_... read; `is` says only where they are */
 };
 
 /* One value of one tensor. */
@@ -211,6 +212,17 @@ TENSORSTAT_API void tensorstat_result_free(tensorstat_result* result);
 /* The text of a value, as statistic.csv has it: the shortest digits that read back as the same number, "" of none.
  * Writes at most `room` bytes, the final 0 among them, and returns how many bytes the text has without it. */
 TENSORSTAT_API size_t tensorstat_value_text(const tensorstat_value* value, char* text, size_t room);
+
+/* Of a value that is TENSORSTAT_EXPONENTS. It is good as long as what it came from: a result, a file, a row, and of a
+ * partial until the same statistic of it is asked again. Of any other value there are none. */
+enum { TENSORSTAT_ZERO = 0, TENSORSTAT_SUBNORMAL = 1, TENSORSTAT_INF = 2, TENSORSTAT_NAN = 3 };
+/* How many elements are 0, subnormal, infinite or NaN: one of TENSORSTAT_ZERO, ... */
+TENSORSTAT_API uint64_t tensorstat_exponents_count(const tensorstat_value* value, int32_t which);
+/* How many binades hold elements. */
+TENSORSTAT_API size_t tensorstat_exponents_binade_count(const tensorstat_value* value);
+/* How many elements the binade at `index` holds, and its exponent: 2^exponent <= |x| < 2^(exponent + 1). They are in the
+ * order of their exponents. `exponent` may be NULL. */
+TENSORSTAT_API uint64_t tensorstat_exponents_binade(const tensorstat_value* value, size_t index, int32_t* exponent);
 
 /* ---- streams ---- */
 

@@ -74,6 +74,23 @@ static int measure_everywhere(void) {
   if (place.kind != TENSORSTAT_UNSIGNED || !isnan(data[place.is.whole])) return fprintf(stderr, "wrong place\n"), 1;
   tensorstat_partial_free(partials[0]);
   tensorstat_partial_free(partials[1]);
+
+  /* Counts of exponents, which a value leads to. */
+  request.statistics = "exponents";
+  if (tensorstat_fold(meter, &tensor, 1, &request, partials)) return complain("folding");
+  tensorstat_value list;
+  if (tensorstat_partial_finish(partials[0], tensorstat_statistic_named("exponents"), &list)) return complain("finishing");
+  uint64_t counted = 0;
+  int32_t exponent = 0;
+  size_t at;
+  for (at = 0; at < tensorstat_exponents_binade_count(&list); ++at) {
+    counted += tensorstat_exponents_binade(&list, at, &exponent);
+  }
+  if (list.kind != TENSORSTAT_EXPONENTS || exponent != 8 || counted != 998) return fprintf(stderr, "wrong binades\n"), 1;
+  if (tensorstat_exponents_count(&list, TENSORSTAT_ZERO) != 1) return fprintf(stderr, "wrong zeros\n"), 1;
+  if (tensorstat_exponents_count(&list, TENSORSTAT_NAN) != 1) return fprintf(stderr, "wrong NaN\n"), 1;
+  if (tensorstat_exponents_binade_count(&nans) != 0) return fprintf(stderr, "binades of a number\n"), 1;
+  tensorstat_partial_free(partials[0]);
   tensorstat_partial_free(arrived);
 
   /* What is refused is refused with words, and leaves the output alone. */

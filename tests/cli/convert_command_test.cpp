@@ -58,6 +58,9 @@ std::vector<Row> rows_of_a_run(const Categories& categories) {
         case ValueKind::kDigest:
           row.statistics.values.push_back(*Digest::from(std::string(category == Category::kHash ? 40 : 32, 'a')));
           break;
+        case ValueKind::kList:
+          row.statistics.values.push_back(Exponents({1, 0, 0, 0, {{-3, 4}, {2, 1}}}));
+          break;
       }
     }
     rows.push_back(row);

@@ -66,6 +66,18 @@ Bytes with_index(std::size_t place, std::int64_t value) {
   return partial.serialize();
 }
 
+// The same with exponents, `more` of which are added to one count.
+Bytes with_exponent(std::size_t place, std::int64_t more) {
+  Partial partial = sound(kSigns | kExponents);
+  const auto counts = partial.words().last(EXPONENTS_Float);
+  counts.back() = 0;  // what sound() has put there
+  counts[0] = 1;
+  counts[127] = counts[128] = 1;
+  counts[255] = 3;
+  counts[place] += more;
+  return partial.serialize();
+}
+
 std::vector<Malformed> malformed_partials() {
   const std::size_t length = sound().serialize().size();
   const std::size_t last = sound().words().size() - 1;
@@ -128,6 +140,9 @@ std::vector<Malformed> malformed_partials() {
       {with_index(INDEX_AT_FIRST_NAN, std::numeric_limits<std::int64_t>::min()), "an index and its count contradict"},
       {with_index(INDEX_AT_GREATEST, std::numeric_limits<std::int64_t>::min()), "an index and its count contradict"},
       {with_index(INDEX_AT_LEAST, 0), "an index makes no sense"},
+      {with_exponent(100, 1), kCounts},
+      {with_exponent(100, -1), kCounts},
+      {with_exponent(127, -1), kCounts},
   };
 }
 
@@ -139,6 +154,7 @@ TEST(MalformedPartial, TheOnesTheyAreMadeOfAreSound) {
     EXPECT_TRUE(read) << read.error().message;
   }
   EXPECT_TRUE(Partial::parse(with_index(INDEX_AT_LEAST, ~std::int64_t{4})));
+  EXPECT_TRUE(Partial::parse(with_exponent(100, 0)));
 }
 
 TEST(MalformedPartial, IsRefusedWithTheReason) {

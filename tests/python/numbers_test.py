@@ -114,6 +114,16 @@ class Numbers(unittest.TestCase):
         with self.assertRaises(KeyError):
             r["maximum"]
 
+    def test_exponents_and_casts(self):
+        x = numpy.array([0, 1, -1.5, 0.75, 3, 1e-40, 1e-5, 1000, math.inf, math.nan], numpy.float32)
+        r = tensorstat.measure(x, "exponents,e4m3fn underflow,e4m3fn overflow,float16 overflow")
+        self.assertEqual(r.exponents, {"zero": 1, "subnormal": 1, "binades": {-17: 1, -1: 1, 0: 2, 1: 1, 9: 1}, "inf": 1,
+                                       "nan": 1})
+        self.assertEqual((r.e4m3fn_underflow, r.e4m3fn_overflow, r["float16 overflow"]), (2, 1, 0))
+        self.assertEqual(pickle.loads(pickle.dumps(r)), r)
+        parts = [tensorstat.fold(piece, "exponents") for piece in numpy.array_split(x, 3)]
+        self.assertEqual((parts[0] + parts[1] + parts[2]).finish().exponents, r.exponents)
+
     def test_what_is_refused(self):
         for bad, words in (([1, 2], "numpy.asarray"), ("text", "no tensor"), (numpy.array([1j]), "complex"),
                            (numpy.array([1], ">f4"), "big-endian"), (numpy.array([object()]), "cannot be measured")):

@@ -33,6 +33,13 @@ Value value_of(Category category, bool is_integer, std::mt19937& random) {
       break;
     case ValueKind::kReal:
       break;
+    case ValueKind::kList: {
+      ExponentCounts counts{random(), random() % 2, random(), 0, {}};
+      for (int exponent = -149; exponent < 128; exponent += 1 + static_cast<int>(random() % 40)) {
+        counts.binades.push_back({exponent, random()});
+      }
+      return Exponents(std::move(counts));
+    }
   }
   return random() % 8 == 0 ? Value{} : Value{std::ldexp(static_cast<double>(random()), -20)};
 }

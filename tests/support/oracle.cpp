@@ -161,6 +161,7 @@ void add_float8(Facts& facts, const Float8& format, std::span<const std::byte> b
     if (value == 0) facts.zeros += codes[code];
     if (value == 0 && negative) facts.minus_zeros += codes[code];
     if (field == 0 && fraction != 0) facts.subnormals += codes[code];
+    if (field != 0 && !is_infinite) facts.binades[std::ilogb(value)] += codes[code];
     note_size(facts, std::fabs(value));
     if (value < 0) facts.negatives += codes[code];
     in_order[first[code]] = value;
@@ -202,6 +203,7 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
     facts.zeros += value == 0;
     facts.minus_zeros += value == 0 && negative;
     facts.subnormals += field == 0 && fraction != 0;
+    if (field != 0 && field != top_exponent) ++facts.binades[std::ilogb(value)];
     note_size(facts, std::fabs(value));
     facts.negatives += value < 0;
     note_extremes(facts, value, at / size);
@@ -243,6 +245,7 @@ void add_integers(Facts& facts, std::span<const std::byte> bytes, bool is_bool) 
     sizes += abs(number);
     note_size(facts, std::uint64_t{mpz_class(abs(number)).get_ui()});
     note_casts(facts, std::fabs(static_cast<double>(value)));
+    if (value != 0) ++facts.binades[static_cast<int>(exponent_of(mpq_class(abs(number))))];
     facts.zeros += value == 0;
     facts.negatives += value < 0;
     const std::uint64_t index = at / sizeof(Stored);
@@ -445,6 +448,9 @@ std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee f
     at(kCasts[i].first) = facts.lost[i];
     at(kCasts[i].second) = facts.beyond[i];
   }
+  tensorstat::ExponentCounts exponents{facts.zeros, facts.subnormals, facts.positive_infs + facts.negative_infs, facts.nans, {}};
+  for (const auto& [exponent, count] : facts.binades) exponents.binades.push_back({exponent, count});
+  at(Category::kExponents) = tensorstat::Exponents(std::move(exponents));
   at(Category::kCount) = facts.count;
   at(Category::kNanCount) = facts.nans;
   at(Category::kPositiveInfCount) = facts.positive_infs;
@@ -473,6 +479,8 @@ std::string shown(const Value& value) {
     std::snprintf(text, sizeof text, "%lld", static_cast<long long>(*integer));
   } else if (const auto* digest = std::get_if<tensorstat::Digest>(&value)) {
     return to_string(*digest);
+  } else if (const auto* exponents = std::get_if<tensorstat::Exponents>(&value)) {
+    return to_string(*exponents);
   } else {
     return "none";
   }

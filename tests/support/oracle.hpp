@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <tensorstat/catalog.hpp>
@@ -51,6 +52,7 @@ struct Facts {
   tensorstat::Value finite_most, finite_least;  // as most and least; ignores infinities, too
   // Where each stands first; monostate where there is none.
   tensorstat::Value nan_at, infinity_at, most_at, least_at;
+  std::map<int, std::uint64_t> binades;  // of the finite elements that are neither 0 nor subnormal
   mpq_class sum, squares, sizes;  // of the finite elements: of x, of x * x, of |x|
 };
 Facts facts(tensorstat::Dtype dtype, std::span<const std::byte> bytes);

@@ -147,6 +147,29 @@ PyObject* shape_of(std::span<const std::uint64_t> shape) {
   return tuple.release();
 }
 
+namespace {
+
+// {"zero": n, "subnormal": n, "binades": {exponent: n, ...}, "inf": n, "nan": n}
+PyObject* exponents_of(const tensorstat_value& value) {
+  Ref binades(PyDict_New()), all(PyDict_New());
+  const std::size_t count = tensorstat_exponents_binade_count(&value);
+  for (std::size_t i = 0; binades && i < count; ++i) {
+    std::int32_t exponent = 0;
+    const Ref held(PyLong_FromUnsignedLongLong(tensorstat_exponents_binade(&value, i, &exponent)));
+    const Ref key(PyLong_FromLong(exponent));
+    if (!held || !key || PyDict_SetItem(binades.get(), key.get(), held.get()) != 0) return nullptr;
+  }
+  const auto add = [&](const char* name, std::int32_t which) {
+    const Ref held(PyLong_FromUnsignedLongLong(tensorstat_exponents_count(&value, which)));
+    return held && PyDict_SetItemString(all.get(), name, held.get()) == 0;
+  };
+  if (!binades || !all || !add("zero", TENSORSTAT_ZERO) || !add("subnormal", TENSORSTAT_SUBNORMAL)) return nullptr;
+  if (PyDict_SetItemString(all.get(), "binades", binades.get()) != 0) return nullptr;
+  return add("inf", TENSORSTAT_INF) && add("nan", TENSORSTAT_NAN) ? all.release() : nullptr;
+}
+
+}  // namespace
+
 PyObject* number_of(const tensorstat_value& value) {
   switch (value.kind) {
     case TENSORSTAT_UNSIGNED:
@@ -160,6 +183,8 @@ PyObject* number_of(const tensorstat_value& value) {
       tensorstat_value_text(&value, digits, sizeof digits);
       return PyUnicode_FromString(digits);
     }
+    case TENSORSTAT_EXPONENTS:
+      return exponents_of(value);
     default:
       return Py_NewRef(Py_None);
   }
