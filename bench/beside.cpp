@@ -10,6 +10,9 @@ namespace {
 const std::string kElements = ",absmin,subnormal-count,minus-zero-count";
 const std::string kFinite = ",finite-max,finite-min,finite-avg,finite-l2norm";
 const std::string kWhere = ",first-nan-index,first-inf-index,first-bad-index,argmax,argmin";
+const std::string kCasts =
+    ",e4m3fn-underflow,e4m3fn-overflow,e5m2-underflow,e5m2-overflow,float16-underflow,float16-overflow,"
+    "bfloat16-underflow,bfloat16-overflow";
 
 }  // namespace
 
@@ -28,6 +31,7 @@ void enter_beside() {
       enter_pass(kFinite, Kind::kNormal, ":finite");
       enter_pass(kWhere, Kind::kNormal, ":where");
       enter_pass(kElements + kFinite + kWhere, Kind::kNormal, ":all");
+      enter_pass(kCasts, Kind::kNormal, ":casts");
       if (!is_float(dtype) || size_bytes(dtype) == 1) continue;
       enter_pass(kElements + kFinite + kWhere, Kind::kAscending, ":ascending");
     }

@@ -207,7 +207,7 @@ def worst_rows(groups):
     return rows_beside("worst/", "normal", WORST, groups)
 
 
-BESIDE = ("finite", "where", "all", "ascending")
+BESIDE = ("finite", "where", "all", "casts", "ascending")
 
 
 def beside_rows(groups):

@@ -51,38 +51,46 @@ NOINLINE void NAME(flush_elements)(NAME(elements) * elements, WORDS i64* partial
   elements->steps = 0;
 }
 
-#define TAKE_MAXIMUM(lanes, term) lanes = AS(UBITS, MAX(AS(SBITS, lanes), AS(SBITS, term)));
+#define TAKE_MAXIMUM(lanes, term)  // LEAST_SIZE alone, which `near` is
 #define TAKE_ADDITION(lanes, term) COUNT_INTO(UBITS, lanes, term);
 #define TAKE_ELEMENT(id, merge, need, of, fold, ...) TAKE_##fold(id, merge, need, of)
 #define TAKE_WITHIN(id, merge, need, of)
-#define TAKE_BESIDE(id, merge, need, of)                                             \
-  if ((needs & NEED_##need) && (of)) {                                               \
-    VECTOR_OF(UBITS) lanes = elements->lanes[ELEMENT_WORD_##id];                     \
-    for (u32 i = 0; i < count; i += (u32)LANES(UBITS)) {                             \
+#define TAKE_BESIDE(id, merge, need, of)                                                            \
+  if ((needs & NEED_##need) && (of) && ELEMENT_MAY_##id(low, near, high)) {                         \
+    VECTOR_OF(UBITS) lanes = elements->lanes[ELEMENT_WORD_##id];                                    \
+    for (u32 i = 0; i < count; i += (u32)LANES(UBITS)) {                                            \
       const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * sizeof(UBITS)), size = ELEMENT_SIZES(bits); \
-      (void)size;                                                                    \
-      TAKE_##merge(lanes, ELEMENT_##id(VECTOR_OF(UBITS), bits, size))                \
-    }                                                                                \
-    elements->lanes[ELEMENT_WORD_##id] = lanes;                                      \
+      (void)size;                                                                                   \
+      TAKE_##merge(lanes, ELEMENT_##id(VECTOR_OF(UBITS), bits, size))                               \
+    }                                                                                               \
+    elements->lanes[ELEMENT_WORD_##id] = lanes;                                                     \
   }
 
-// Takes a block of floats that are neither 0 nor subnormal, of which only the smallest size can count; false where it
-// is no such block.
-INLINE int NAME(take_normal)(NAME(elements) * elements, SPACE const u8* p, const u32 count) {
-  VECTOR_OF(UBITS) least = SPLAT(UBITS, (UBITS)~(UBITS)0);
+// The smallest sizes of a block, each less one: zeros come out above all others.
+NOINLINE VECTOR_OF(UBITS) NAME(near_zero)(SPACE const u8* p, const u32 count) {
+  VECTOR_OF(UBITS) near = SPLAT(UBITS, (UBITS)~(UBITS)0);
   for (u32 i = 0; i < count; i += (u32)LANES(UBITS)) {
-    least = MIN(least, ELEMENT_SIZES(LOAD(UBITS, p + i * sizeof(UBITS))));
+    near = MIN(near, (VECTOR_OF(UBITS))(ELEMENT_SIZES(LOAD(UBITS, p + i * sizeof(UBITS))) - (UBITS)1));
   }
-  if (MIN_LANE(UBITS, least) < (UBITS)((UBITS)1 << MANTISSA_SHIFT)) return 0;
-  VECTOR_OF(UBITS)* const keys = elements->lanes + ELEMENT_WORD_LEAST_SIZE;
-  *keys = AS(UBITS, MAX(AS(SBITS, *keys), AS(SBITS, ELEMENT_LEAST_SIZE(VECTOR_OF(UBITS), least, least))));
-  return 1;
+  return near;
 }
 
-// The `count` elements at p: whole groups, at most a block.
+// The `count` elements at p: whole groups, at most a block. One look at their sizes shows the smallest, and which rows any
+// of them can count in; few blocks have such elements.
 NOINLINE void NAME(fold_elements)(NAME(elements) * elements, WORDS i64* partial, SPACE const u8* p, const u32 count,
                                   const int needs) {
-  if (IS_FLOAT && NAME(take_normal)(elements, p, count)) return;
+  VECTOR_OF(UBITS) lows = SPLAT(UBITS, (UBITS)~(UBITS)0), highs = SPLAT(UBITS, 0);
+  for (u32 i = 0; i < count; i += (u32)LANES(UBITS)) {
+    const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * sizeof(UBITS)), size = ELEMENT_SIZES(bits);
+    lows = MIN(lows, size);
+    highs = MAX(highs, size);
+  }
+  const UBITS low = MIN_LANE(UBITS, lows), high = MAX_LANE(UBITS, highs);
+  const VECTOR_OF(UBITS) nears = low != 0 ? lows - (UBITS)1 : NAME(near_zero)(p, count);
+  const UBITS near = low != 0 ? (UBITS)(low - 1) : MIN_LANE(UBITS, nears);
+  VECTOR_OF(UBITS)* const keys = elements->lanes + ELEMENT_WORD_LEAST_SIZE;
+  const VECTOR_OF(UBITS) sizes = nears + (UBITS)1;
+  *keys = AS(UBITS, MAX(AS(SBITS, *keys), AS(SBITS, ELEMENT_LEAST_SIZE(VECTOR_OF(UBITS), sizes, sizes))));
   ELEMENT_ROWS(TAKE_ELEMENT, )
   elements->steps += count / (u32)LANES(UBITS);
   if (elements->steps > ELEMENT_STEPS) NAME(flush_elements)(elements, partial, needs);

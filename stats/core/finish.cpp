@@ -138,6 +138,11 @@ class Finished {
       case Category::kFiniteAvg: return finite_ == 0 ? is(std::monostate()) : is(finite_avg());
       case Category::kFiniteL2norm: return is(finite_l2norm());
       case Category::kDynamicRange: return put_dynamic_range(to);
+#define ROW(id, name, ...)                                                                 \
+  case Category::k##name##Underflow: return is(element(ELEMENT_WORD_##id##_UNDERFLOW)); \
+  case Category::k##name##Overflow: return is(element(ELEMENT_WORD_##id##_OVERFLOW));
+      CASTS(ROW, )
+#undef ROW
       case Category::kMd5:
       case Category::kHash: return is(std::monostate());
     }

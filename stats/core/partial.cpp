@@ -20,10 +20,10 @@ namespace {
 namespace tensorstat {
 namespace {
 
-// The version of the written form stands in the last two characters: 01 had needs of 8 bits. It changes whenever the
+// The version of the written form stands in the last two characters: 01 had needs of 8 bits, 02 no casts. It changes whenever the
 // accumulators' list does, in the fields or in the order of dtypes or needs; what is only added at the end is new
 // dtypes and needs, which an older library refuses as unknown.
-constexpr std::string_view kMagic = "tstatp02";
+constexpr std::string_view kMagic = "tstatp03";
 constexpr std::size_t kVersionAt = 6;
 // The header: magic, dtype, precision, two bytes of 0, four of needs.
 constexpr std::size_t kDtypeAt = 8, kPrecisionAt = 9, kNeedsAt = 12, kHeaderBytes = 16;
@@ -187,8 +187,8 @@ Result<Partial> Partial::parse(std::span<const std::byte> bytes) try {
   const auto refuse = [](const char* why) { return Error{Code::kInvalid, std::string("not a partial: ") + why}; };
   if (bytes.size() < kHeaderBytes) return refuse("shorter than its header of 16 bytes");
   const std::string_view magic(reinterpret_cast<const char*>(bytes.data()), kMagic.size());
-  if (!magic.starts_with(kMagic.substr(0, kVersionAt))) return refuse("does not begin with \"tstatp02\"");
-  if (magic != kMagic) return refuse("of another version of the library (not 02): fold its tensors again with this one");
+  if (!magic.starts_with(kMagic.substr(0, kVersionAt))) return refuse("does not begin with \"tstatp03\"");
+  if (magic != kMagic) return refuse("of another version of the library (not 03): fold its tensors again with this one");
   const auto dtype = std::to_integer<int>(bytes[kDtypeAt]), precision = std::to_integer<int>(bytes[kPrecisionAt]);
   const auto needs = static_cast<Needs>(get_word(bytes.subspan(8)) >> 32);
   if (dtype >= kDtypeCount) return refuse("its dtype is unknown");

@@ -28,8 +28,13 @@ enum Need : Needs {
   kSubnormals = 1 << 6,
   kMinusZeros = 1 << 7,
   kFinite = 1 << 8,
-  kOfElements = kLeastSize | kSubnormals | kMinusZeros | kFinite,  // those of precision/elements.h
-  kIndices = 1 << 9,                                               // those of precision/indices.h
+  kCastE4m3fn = 1 << 9,
+  kCastE5m2 = 1 << 10,
+  kCastFloat16 = 1 << 11,
+  kCastBfloat16 = 1 << 12,
+  kCasts = kCastE4m3fn | kCastE5m2 | kCastFloat16 | kCastBfloat16,
+  kOfElements = kLeastSize | kSubnormals | kMinusZeros | kFinite | kCasts,  // those of precision/elements.h
+  kIndices = 1 << 13,                                                       // those of precision/indices.h
   // Digests want the bytes in order, and are no partial.
   kMd5Digest = Needs{1} << 30,
   kSha1Digest = Needs{1} << 31,
@@ -75,6 +80,9 @@ class Partial {
   //   sparsity     zeros (of both signs) / count, rounded once; monostate of no elements
   //   finite max, finite min, finite avg, finite l2norm   the same of the finite elements alone
   //   dynamic range  log2(absmax / absmin), rounded once; NaN when any element is; Inf when one is
+  //   e4m3fn underflow, e5m2 underflow, float16 underflow, bfloat16 underflow   how many elements but 0 a cast to that
+  //                format makes 0, which rounds to nearest, ties to even
+  //   e4m3fn overflow, e5m2 overflow, float16 overflow, bfloat16 overflow   how many finite ones it brings out of range
   //   first nan index, first inf index, first bad index, argmax, argmin   the index of the first such element in C
   //                order, of what was folded; monostate where there is none
   // In `low`, avg, l2norm, l1norm, var, std and rms of a float dtype are values of that dtype (precision/README.md).

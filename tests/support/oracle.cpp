@@ -78,6 +78,24 @@ void note_size(Facts& facts, Number size) {
   if (size != 0 && (least == nullptr || size < *least)) facts.least_size = size;
 }
 
+// A finite |x|, n times, in each narrower format: in units of its last place there, to the nearest whole number, to the even
+// one of two.
+void note_casts(Facts& facts, double size, std::uint64_t n = 1) {
+  struct Target {
+    int fraction_bits, least_exponent;  // of the least positive value, 2^least_exponent
+    double greatest;
+  };
+  static constexpr Target kTargets[] = {
+      {3, -9, 448}, {2, -16, 57344}, {10, -24, 65504}, {7, -133, 0x1.fep127}};
+  for (std::size_t i = 0; i < std::size(kTargets) && size != 0; ++i) {
+    const Target& target = kTargets[i];
+    const int unit = std::max(std::ilogb(size) - target.fraction_bits, target.least_exponent);
+    const double cast = std::ldexp(std::nearbyint(std::ldexp(size, -unit)), unit);
+    if (cast == 0) facts.lost[i] += n;
+    if (cast > target.greatest) facts.beyond[i] += n;
+  }
+}
+
 // -0 is below +0.
 bool below(double a, double b) { return a < b || (a == 0 && b == 0 && std::signbit(a) && !std::signbit(b)); }
 
@@ -138,6 +156,7 @@ void add_float8(Facts& facts, const Float8& format, std::span<const std::byte> b
       facts.sum += mpq_class(value) * n;
       facts.squares += mpq_class(value) * mpq_class(value) * n;
       facts.sizes += mpq_class(std::fabs(value)) * n;
+      note_casts(facts, std::fabs(value), codes[code]);
     }
     if (value == 0) facts.zeros += codes[code];
     if (value == 0 && negative) facts.minus_zeros += codes[code];
@@ -177,6 +196,7 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
       bucket.sum += negative ? -static_cast<i128>(significand) : static_cast<i128>(significand);
       bucket.squares += static_cast<u128>(significand) * significand;
       bucket.sizes += significand;
+      note_casts(facts, value);
     }
     if (negative) value = -value;
     facts.zeros += value == 0;
@@ -222,6 +242,7 @@ void add_integers(Facts& facts, std::span<const std::byte> bytes, bool is_bool) 
     squares += number * number;
     sizes += abs(number);
     note_size(facts, std::uint64_t{mpz_class(abs(number)).get_ui()});
+    note_casts(facts, std::fabs(static_cast<double>(value)));
     facts.zeros += value == 0;
     facts.negatives += value < 0;
     const std::uint64_t index = at / sizeof(Stored);
@@ -416,6 +437,14 @@ std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee f
   }
   at(Category::kSubnormalCount) = facts.subnormals;
   at(Category::kMinusZeroCount) = facts.minus_zeros;
+  constexpr std::pair<Category, Category> kCasts[] = {{Category::kE4m3fnUnderflow, Category::kE4m3fnOverflow},
+                                                      {Category::kE5m2Underflow, Category::kE5m2Overflow},
+                                                      {Category::kFloat16Underflow, Category::kFloat16Overflow},
+                                                      {Category::kBfloat16Underflow, Category::kBfloat16Overflow}};
+  for (std::size_t i = 0; i < std::size(kCasts); ++i) {
+    at(kCasts[i].first) = facts.lost[i];
+    at(kCasts[i].second) = facts.beyond[i];
+  }
   at(Category::kCount) = facts.count;
   at(Category::kNanCount) = facts.nans;
   at(Category::kPositiveInfCount) = facts.positive_infs;

@@ -44,6 +44,8 @@ mpq_class scaled(const mpz_class& number, long exponent);
 struct Facts {
   std::uint64_t count = 0, nans = 0, positive_infs = 0, negative_infs = 0, zeros = 0, negatives = 0;
   std::uint64_t subnormals = 0, minus_zeros = 0;
+  // Of float8 e4m3fn and e5m2, float16, bfloat16: what a cast makes 0, and brings out of range.
+  std::array<std::uint64_t, 4> lost{}, beyond{};
   tensorstat::Value most, least;  // monostate of no elements; ignores NaN
   tensorstat::Value least_size;   // the smallest |x| that is not 0; monostate where there is none
   tensorstat::Value finite_most, finite_least;  // as most and least; ignores infinities, too
