@@ -87,6 +87,7 @@ void enter_streams();
 void enter_exactness();
 void enter_worst_cases();
 void enter_beside();
+void enter_rows();
 void enter_training();
 void enter_start_up(const std::string& first_result_program);
 

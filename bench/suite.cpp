@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   enter_exactness();
   enter_worst_cases();
   enter_beside();
+  enter_rows();
   enter_training();
   enter_start_up(TENSORSTAT_BENCH_FIRST_RESULT);
   for (const tensorstat::DeviceInfo& device : tensorstat::list_devices()) {

@@ -214,6 +214,13 @@ def beside_rows(groups):
     return rows_beside("beside/", "ten", BESIDE, groups)
 
 
+CHANNELS = ("outer-64", "outer-4096", "inner-64", "inner-4096")
+
+
+def channel_rows(groups):
+    return rows_beside("rows/", "ten", CHANNELS, groups)
+
+
 def start_rows(groups):
     for who, contestant in sorted(groups.get("start-up", {}).items()):
         if contestant.rounds_ns:
@@ -301,6 +308,8 @@ def main():
     show("Hard data: speed as a share of that on N(0, 1)", ["tensor", "engine", "normal GB/s", *WORST], list(worst_rows(groups)))
     show("More statistics: speed as a share of that of the ten alone; of all of them on ascending data too",
          ["tensor", "engine", "ten GB/s", *BESIDE], list(beside_rows(groups)))
+    show("A row for each channel, the first axis or the last: speed as a share of that of one row of the whole",
+         ["tensor", "engine", "ten GB/s", *CHANNELS], list(channel_rows(groups)))
     show("A training step, and measuring every weight, gradient and activation after it",
          ["measured", "ms", "times the bare step"], list(training_rows(groups)))
     show("A process to its first result", ["process", "ms", "times the empty kernel's"], list(start_rows(groups)))

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "host/columns.hpp"
 #include "host/digest/digest_pass.hpp"
 #include "host/float_environment.hpp"
 #include "host/pair/pair_pass.hpp"
@@ -68,6 +69,10 @@ class SimdEngine final : public HostEngine {
 
   void compare(std::span<const TensorPair> pairs, std::uint64_t first_index, std::span<PairPartial> partials) override {
     host::pair_pass(pairs, first_index, partials, pool_);
+  }
+
+  void fold_columns(const std::byte* matrix, std::uint64_t lines, std::span<Partial> columns) override {
+    host::fold_columns(matrix, lines, columns, pool_);
   }
 
   std::unique_ptr<Digester> digester(Need which, Dtype dtype) override { return host::make_digester(which, dtype); }

@@ -4,8 +4,8 @@
 
 The hooks do what torch's users write (transformers' DebugUnderflowOverflow and its like): .max().item() and friends of every
 module's outputs and of their gradients. Where PYTHONPATH leads to msprobe (github.com/Ascend/msprobe, folder python), its
-PrecisionDebugger follows, last and beside a bare job of its own, because it changes torch for the whole process. Times are of the wall's clock and of the processor's; the second says less of what
-else the machine does.
+PrecisionDebugger follows, last and beside a bare job of its own, because it changes torch for the whole process. Times
+are of the wall's clock and of the processor's; the second says less of what else the machine does.
 """
 import importlib.util
 import json
@@ -13,6 +13,7 @@ import shutil
 import sys
 import tempfile
 import time
+import types
 
 from rounds import rounds_of, show, spread
 
@@ -76,6 +77,8 @@ def with_hooks():
 
 def with_msprobe(folder):
     """Its statistics (max, min, mean, l2norm) of every module's inputs, outputs and gradients."""
+    einops = sys.modules.setdefault("einops", types.ModuleType("einops"))  # Debian has none, and nothing of it is used here
+    einops.rearrange = getattr(einops, "rearrange", None)
     from msprobe.pytorch import PrecisionDebugger
     with open(f"{folder}/config.json", "w") as file:
         json.dump({"task": "statistics", "dump_path": f"{folder}/msprobe", "rank": [], "step": [], "level": "L0",
@@ -104,8 +107,8 @@ def compare(contestants, rounds):
 def main(rounds):
     folder = tempfile.mkdtemp()
     try:
-        compare({"nothing": Job(), "watch(): outputs and their gradients": watched(folder, parameters=False),
-                 "watch(), every=10": watched(folder, every=10),
+        compare({"nothing": Job(), "watch(): outputs and their gradients": watched(f"{folder}/each", parameters=False),
+                 "watch(), every=10": watched(f"{folder}/tenth", every=10),
                  "hooks with .max().item() and five more": with_hooks()}, rounds)
         if importlib.util.find_spec("msprobe"):
             compare({"nothing": Job(), "msprobe's PrecisionDebugger, L0": with_msprobe(folder)}, rounds)

@@ -36,6 +36,17 @@ tensorstat_code give(Result<std::vector<Partial>> folded, tensorstat_partial** p
 
 namespace {
 
+Result<By> by_of(const tensorstat_by* given) {
+  const auto by = c::taken<tensorstat_by>(given, TENSORSTAT_BY);
+  if (!by) return Error{Code::kInvalid, "the size of tensorstat_by is not set"};
+  if ((by->shape == nullptr && by->dimension_count != 0) || (by->axes == nullptr && by->axis_count != 0)) {
+    return Error{Code::kInvalid, "the shape or the axes of tensorstat_by are null"};
+  }
+  return By{.shape = {by->shape, by->shape + by->dimension_count},
+            .axes = {by->axes, by->axes + by->axis_count},
+            .block_elements = by->block_elements};
+}
+
 const Decision* decision(const tensorstat_result* result, size_t tensor, size_t index) {
   if (result == nullptr || tensor >= result->measurements.size()) return nullptr;
   const auto placement = result->measurements[tensor].placement;
@@ -97,6 +108,21 @@ tensorstat_code tensorstat_measure(tensorstat_meter* meter, const tensorstat_ten
     c::Tensors list;
     if (const Status status = list.take(tensors, tensor_count); !status) return failed(status.error());
     auto measured = meter->meter.measure(list.all(), *taken);
+    return give(std::move(measured), std::move(taken->categories), result);
+  });
+}
+
+tensorstat_code tensorstat_measure_by(tensorstat_meter* meter, const tensorstat_tensor* tensor, const tensorstat_by* by,
+                                      const tensorstat_request* request, tensorstat_result** result) {
+  return guarded([&]() -> tensorstat_code {
+    if (meter == nullptr || result == nullptr) return missing(meter == nullptr ? "the meter" : "where the result is put");
+    auto taken = c::request_of(request);
+    if (!taken) return failed(taken.error());
+    const auto rows = by_of(by);
+    if (!rows) return failed(rows.error());
+    c::Tensors one;
+    if (const Status status = one.take(tensor, 1); !status) return failed(status.error());
+    auto measured = meter->meter.measure_by(one.all().front(), *rows, *taken);
     return give(std::move(measured), std::move(taken->categories), result);
   });
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -95,6 +96,8 @@ CommandLine::CommandLine()
   app_.add_option("--sort", sort_, "The greatest of this first, e.g. l2norm, or with a - before it the least; NaN before all")
       ->type_name("NAME");
   app_.add_option("--top", top_, "Show no more than the first N")->type_name("N");
+  app_.add_option("--by", by_, "A row for each index of these axes, e.g. 0 or 0,-1, or for each block, e.g. block=128")
+      ->type_name("AXES");
   app_.add_flag("--head", arguments_.head_only, "Show names, dtypes, shapes and sizes, and read no element");
   add_choice(app_, "--format", format_, {kFormats.begin(), kFormats.end()},
              "table, csv, json, ndjson or md (Markdown); by default what -o ends in (.csv, .json, .ndjson, .jsonl, .md, "
@@ -190,7 +193,27 @@ void CommandLine::read_raw() {
   arguments_.raw->shape = shape;
 }
 
+void CommandLine::read_by() {
+  if (app_.count("--by") == 0) return;
+  const auto number = [&](std::string_view text) {
+    std::int64_t value = 0;
+    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (fault == std::errc() && end == text.data() + text.size()) return value;
+    throw CLI::ValidationError("--by", "'" + by_ + "' is no list of axes, such as 0 or 0,-1, and no block, such as block=128");
+  };
+  constexpr std::string_view kBlock = "block=";
+  arguments_.by.emplace();
+  if (!by_.starts_with(kBlock)) {
+    for (const std::string& each : CLI::detail::split(by_, ',')) arguments_.by->axes.push_back(number(each));
+    return;
+  }
+  const std::int64_t elements = number(std::string_view(by_).substr(kBlock.size()));
+  if (elements <= 0) throw CLI::ValidationError("--by", "a block has at least one element");
+  arguments_.by->block_elements = static_cast<std::uint64_t>(elements);
+}
+
 void CommandLine::read_questions() {
+  read_by();
   if (app_.count("--fail-on") != 0) arguments_.fail_on = parsed("--fail-on", conditions_from(fail_on_));
   if (app_.count("--where") != 0) arguments_.where = parsed("--where", Where::parse(where_));
   if (app_.count("--sort") != 0) {
@@ -201,6 +224,7 @@ void CommandLine::read_questions() {
   if (!arguments_.head_only) return;
   const bool sorts_statistic = arguments_.sort && std::holds_alternative<Category>(arguments_.sort->field);
   const char* const wants = app_.count("--stats") != 0                                      ? "--stats"
+                            : arguments_.by                                                 ? "--by"
                             : !arguments_.fail_on.empty()                                   ? "--fail-on"
                             : arguments_.where && !arguments_.where->needed().empty()       ? "--where"
                             : sorts_statistic                                               ? "--sort"
@@ -237,6 +261,9 @@ std::variant<Arguments, int> CommandLine::parse(int argc, const char* const* arg
         throw CLI::ValidationError("--columns", "only a csv has them; a table and JSON say the path always");
       }
       arguments_.columns = parsed("--columns", further_columns_from(columns_));
+    }
+    if (arguments_.by && arguments_.format == Format::kCsv && std::ranges::count(arguments_.columns, "index") == 0) {
+      arguments_.columns.emplace_back("index");  // nothing else tells the rows of a tensor apart
     }
     if (!device_.empty()) {
       const Status named = name_device(device_, arguments_.meter);

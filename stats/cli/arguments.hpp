@@ -53,6 +53,7 @@ struct Arguments {
   MeterOptions meter;
   bool void_is_bfloat16 = false;
   std::optional<RawTensor> raw;  // the files have no header
+  std::optional<By> by;          // a row for each of these
   Format format = Format::kTable;
   Color color = Color::kAuto;
   std::vector<std::string> columns;  // of a csv, after the documented ones
@@ -82,10 +83,11 @@ class CommandLine {
  private:
   void read_questions();  // --where and the like
   void read_raw();        // --dtype and --shape
+  void read_by();
 
   CLI::App app_;
   Arguments arguments_;
-  std::string stats_, device_, columns_, fail_on_, where_, sort_, raw_dtype_, raw_shape_;
+  std::string stats_, device_, columns_, fail_on_, where_, sort_, by_, raw_dtype_, raw_shape_;
   std::uint64_t top_ = 0;
   std::optional<Format> format_;
   DevicesArguments devices_arguments_;

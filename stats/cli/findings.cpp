@@ -25,8 +25,6 @@ std::string bytes_text(std::uint64_t bytes) {
   return std::string(digits, end) + " " + "\0kMGTPE"[unit] + "B";
 }
 
-std::string tensors_text(std::uint64_t count) { return grouped(count) + (count == 1 ? " tensor" : " tensors"); }
-
 bool meets_any(const StatisticsView& statistics, const std::vector<Condition>& conditions) {
   return std::ranges::any_of(conditions, [&](const Condition& each) { return meets(statistics, each); });
 }
@@ -53,6 +51,7 @@ void Findings::Group::add(const std::string& label) {
 void Findings::add(const Entry& entry) {
   const StatisticsView statistics = entry.row.statistics;
   tensors_ += 1;
+  are_rows_ = entry.index.has_value();
   bytes_ += entry.row.data_size_bytes;
   const bool has_nan = meets_any(statistics, nan_), has_inf = meets_any(statistics, inf_);
   if (has_nan) with_nan_.add(entry.label());
@@ -64,13 +63,17 @@ void Findings::add(const Entry& entry) {
              to_string(*statistics.find(met->category)) + ")");
 }
 
+std::string Findings::counted(std::uint64_t count) const {
+  return grouped(count) + (are_rows_ ? " row" : " tensor") + (count == 1 ? "" : "s");
+}
+
 std::string Findings::words() const {
-  return tensors_text(found_.count) + (found_.count == 1 ? " meets" : " meet") + " --fail-on, the first: " +
+  return counted(found_.count) + (found_.count == 1 ? " meets" : " meet") + " --fail-on, the first: " +
          found_.first;
 }
 
 std::string Findings::summary(bool with_specials) const {
-  std::string text = tensors_text(tensors_) + ", " + bytes_text(bytes_);
+  std::string text = counted(tensors_) + ", " + bytes_text(bytes_);
   if (!with_specials) return text;
   if (alarming_.count == 0) return text + ", none with NaN or Inf";
   if (with_nan_.count != 0) text += ", " + grouped(with_nan_.count) + " with NaN";

@@ -10,7 +10,7 @@
 
 namespace tensorstat::cli {
 
-// Counts the tensors, and those that hold NaN, hold Inf or meet a condition of --fail-on.
+// Counts the tensors, or their rows, and those that hold NaN, hold Inf or meet a condition of --fail-on.
 class Findings {
  public:
   explicit Findings(std::vector<Condition> conditions);
@@ -36,8 +36,11 @@ class Findings {
     void add(const std::string& label);
   };
 
+  std::string counted(std::uint64_t count) const;  // "4,860 tensors"
+
   const std::vector<Condition> conditions_, nan_, inf_;
   std::uint64_t tensors_ = 0, bytes_ = 0;
+  bool are_rows_ = false;  // of tensors, by --by
   Group found_, with_nan_, with_inf_, alarming_;  // alarming: with NaN, Inf or both
 };
 

@@ -85,6 +85,7 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
   const Survey::Options reading{.void_is_bfloat16 = arguments.void_is_bfloat16,
                                 .head_only = arguments.head_only,
                                 .raw = arguments.raw,
+                                .by = arguments.by,
                                 .threads = arguments.meter.threads};
   Survey survey(meter, results.request(), reading, std::move(listener));
   const std::set<std::string_view> named(arguments.paths.begin(), arguments.paths.end());

@@ -72,7 +72,7 @@ std::string short_text(Category category, const Value& value, const Shape& shape
 std::string short_label(const Entry& entry) {
   const Identity& who = entry.row.identity;
   const std::size_t name_at = entry.path.rfind('/') + 1;
-  if (entry.tensor || !entry.path.substr(name_at).starts_with(who.op_type + "." + who.op_name + ".")) {
+  if (entry.tensor || entry.index || !entry.path.substr(name_at).starts_with(who.op_type + "." + who.op_name + ".")) {
     return entry.label();
   }
   return entry.path.substr(0, name_at) + who.op_name + "." + who.io + "." + std::to_string(who.slot);

@@ -1,5 +1,6 @@
-#include <cmath>
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "stats/cli/report.hpp"
 #include "stats/rows/coordinates.hpp"
@@ -8,53 +9,77 @@
 namespace tensorstat::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr int kSchemaVersion = 1;
+
+// A text that is not UTF-8 gets U+FFFD for what is wrong in it.
+std::string quoted(std::string_view text) {
+  const bool is_plain = std::ranges::all_of(text, [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; });
+  if (is_plain) return '"' + std::string(text) + '"';
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string list_of(const Shape& numbers) {
+  std::string text = "[";
+  for (const std::uint64_t number : numbers) text.append(text.size() == 1 ? "" : ",").append(std::to_string(number));
+  return text + "]";
+}
+
+// An object of texts and of what is JSON already.
+class Object {
+ public:
+  void add_text(std::string_view key, std::string_view value) { add(key, quoted(value)); }
+  void add_number(std::string_view key, std::uint64_t value) { add(key, std::to_string(value)); }
+  void add(std::string_view key, std::string_view json) {
+    text_.append(text_.size() == 1 ? "" : ",").append(quoted(key)).append(":").append(json);
+  }
+  std::string text() && { return std::move(text_ += "}"); }
+
+ private:
+  std::string text_ = "{";
+};
 
 // Behind an index its coordinates, as "argmax at".
 std::string text_of(const Statistics& statistics, const Shape& shape) {
-  std::string text = "{";
+  Object object;
   for (std::size_t i = 0; i < statistics.categories.size(); ++i) {
-    const std::string name(tensorstat::name(statistics.categories[i]));
-    text.append(i == 0 ? "" : ",").append(Json(name).dump()).append(":").append(json_of(statistics.values[i]));
+    const std::string_view name = tensorstat::name(statistics.categories[i]);
+    object.add(name, json_of(statistics.values[i]));
     if (kind(statistics.categories[i]) != ValueKind::kIndex) continue;
     const auto at = coordinates(statistics.values[i], shape);
-    text.append(",").append(Json(name + " at").dump()).append(":").append((at ? Json(*at) : Json(nullptr)).dump());
+    object.add(std::string(name) + " at", at ? list_of(*at) : "null");
   }
-  return text + "}";
+  return std::move(object).text();
 }
 
-// One line. A path that is not UTF-8 gets U+FFFD for what is wrong in it.
+// One line.
 std::string line_of(const Entry& entry, bool with_placement) {
   const Row& row = entry.row;
-  Json placement = Json::object(), reasons = Json::object();
+  Object placement, reasons;
   for (const Decision& decision : entry.placement) {
-    placement[std::string(name(decision.category))] = std::string(decision.engine);
-    reasons[std::string(name(decision.category))] = std::string(decision.reason);
+    placement.add_text(name(decision.category), decision.engine);
+    if (with_placement) reasons.add_text(name(decision.category), decision.reason);
   }
-  Json tensor = {{"path", entry.path}};
-  if (entry.tensor) tensor["tensor"] = *entry.tensor;
-  tensor.update(Json{
-      {"op_type", row.identity.op_type},
-      {"op_name", row.identity.op_name},
-      {"task_id", row.identity.task_id},
-      {"stream_id", row.identity.stream_id},
-      {"timestamp", row.identity.timestamp_us},
-      {"io", row.identity.io},
-      {"slot", row.identity.slot},
-      {"dtype", row.data_type},
-      {"shape", row.shape},
-      {"bytes", row.data_size_bytes},
-      {"placement", std::move(placement)},
-  });
+  Object tensor;
+  tensor.add_text("path", entry.path);
+  if (entry.tensor) tensor.add_text("tensor", *entry.tensor);
+  if (entry.index) tensor.add("index", list_of(*entry.index));
+  tensor.add_text("op_type", row.identity.op_type);
+  tensor.add_text("op_name", row.identity.op_name);
+  tensor.add_number("task_id", row.identity.task_id);
+  tensor.add_number("stream_id", row.identity.stream_id);
+  tensor.add_number("timestamp", row.identity.timestamp_us);
+  tensor.add_text("io", row.identity.io);
+  tensor.add_number("slot", row.identity.slot);
+  tensor.add_text("dtype", row.data_type);
+  tensor.add("shape", list_of(row.shape));
+  tensor.add_number("bytes", row.data_size_bytes);
+  tensor.add("placement", std::move(placement).text());
   if (with_placement) {
-    tensor["reasons"] = std::move(reasons);
-    tensor["device_bytes"] = entry.device_bytes;
+    tensor.add("reasons", std::move(reasons).text());
+    tensor.add_number("device_bytes", entry.device_bytes);
   }
-  std::string line = tensor.dump(-1, ' ', false, Json::error_handler_t::replace);
-  line.back() = ',';  // in place of the closing brace
-  return line.append("\"stats\":").append(text_of(row.statistics, row.shape)).append("}");
+  tensor.add("stats", text_of(row.statistics, row.shape));
+  return std::move(tensor).text();
 }
 
 class JsonReport : public Report {

@@ -48,6 +48,10 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
     console.say(error.message);
     outcome.exit = std::max<int>(outcome.exit, kNotRead);
   };
+  if (arguments.by) {
+    console.say("a file of rows has no elements, which --by wants");
+    return {kUsage, false};
+  }
   const Categories had = categories_of(inputs.files);
   const auto has = [&](Category category) { return std::ranges::count(had, category) != 0; };
   for (const Category category : asked_of(arguments)) {

@@ -18,6 +18,18 @@ constexpr std::string_view kHeading = "NodeExecutionOrder-FullNameWithScope";
 
 }  // namespace
 
+Result<ExecutionOrder> ExecutionOrder::parse(std::string_view text) {
+  ExecutionOrder order;
+  if (!text.empty() && take_line(text) != kHeading) {
+    return Error{Code::kUnreadable, "is no order of execution: it does not begin with " + std::string(kHeading)};
+  }
+  while (!text.empty()) {
+    const std::string_view name = take_line(text);
+    if (!name.empty()) order.places_.try_emplace(escaped_op_name(name), static_cast<std::uint32_t>(order.places_.size()));
+  }
+  return order;
+}
+
 std::optional<std::uint32_t> ExecutionOrder::place_of(std::string_view op_name) const {
   const auto found = places_.find(escaped_op_name(op_name));
   return found == places_.end() ? std::nullopt : std::optional(found->second);
@@ -47,23 +59,11 @@ const ExecutionOrder* ExecutionOrders::above(const std::string& folder) {
 }
 
 ExecutionOrder ExecutionOrders::read(const std::string& path) {
-  ExecutionOrder order;
   const auto text = read_whole_file(path, kMostBytes);
-  if (!text) {
-    faults_.push_back(text.error());
-    return order;
-  }
-  bool is_first = true;
-  for (std::string_view rest = *text; !rest.empty();) {
-    const std::string_view name = take_line(rest);
-    if (is_first && name != kHeading) {
-      faults_.push_back({Code::kUnreadable, printable(path) + ": is no order of execution: it does not begin with " + std::string(kHeading)});
-      return {};
-    }
-    if (!is_first && !name.empty()) order.places_.try_emplace(escaped_op_name(name), static_cast<std::uint32_t>(order.places_.size()));
-    is_first = false;
-  }
-  return order;
+  auto order = text ? ExecutionOrder::parse(*text) : text.error();
+  if (order) return *std::move(order);
+  faults_.push_back(text ? Error{order.error().code, printable(path) + ": " + order.error().message} : text.error());
+  return {};
 }
 
 }  // namespace tensorstat

@@ -16,11 +16,13 @@ namespace tensorstat {
 // rank_{rank}/execution_order/ms_execution_order_graph_{graph}.csv, above the folders of rows and of tensors.
 class ExecutionOrder {
  public:
+  // Of such a file's text: a heading, and a name a line.
+  static Result<ExecutionOrder> parse(std::string_view text);
+
   // The place of an operator in it.
   std::optional<std::uint32_t> place_of(std::string_view op_name) const;
 
  private:
-  friend class ExecutionOrders;
   std::unordered_map<std::string, std::uint32_t> places_;  // by names as they are in files
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "stats/dump/mindspore/file_name.hpp"
+#include "stats/files/long_name.hpp"
 #include "stats/files/shown.hpp"
 #include "stats/files/tensor_source.hpp"
 
@@ -21,7 +22,7 @@ class LastFile {
     if (path != path_) {
       tensors_.clear();
       path_ = path;
-      auto source = open_tensors(path, {.original = original_from(named_tensor(path, 0).original_dtype)});
+      auto source = open_tensors(path, {.original = original_from(named_tensor(names_.name_of(path), 0).original_dtype)});
       if (!source) return source.error();
       while (auto reader = (*source)->next()) {
         if (!*reader) continue;  // it has been said when it was measured
@@ -35,6 +36,7 @@ class LastFile {
   }
 
  private:
+  LongNames names_{[](const Error&) {}};  // what is wrong with one has been said when the tensors were measured
   std::string path_;
   std::map<std::string, TensorReader> tensors_;
 };

@@ -73,6 +73,10 @@ class HostEngine : public Engine {
   // Folds each pair into the partial of its index. All tensors are readable by the CPU.
   virtual void compare(std::span<const TensorPair> pairs, std::uint64_t first_index, std::span<PairPartial> partials) = 0;
 
+  // Folds each column of a matrix in host memory, of `lines` lines that follow each other, into the partial of its index,
+  // behind what this holds. All partials are of one dtype, precision and needs.
+  virtual void fold_columns(const std::byte* matrix, std::uint64_t lines, std::span<Partial> columns) = 0;
+
   // Copies elements [first, first + window.size() / element) of a strided tensor, in C order.
   virtual void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> window) = 0;
 

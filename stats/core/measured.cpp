@@ -53,7 +53,7 @@ void Measurements::State::place(std::vector<Placed> all, std::vector<std::uint32
       if ((needs(category) & kDigests) != 0) {
         decisions.push_back({category, "host", "a digest is serial: host work"});
       } else {
-        decisions.push_back({category, placed.engine, placed.reason});
+        decisions.push_back({category, placed.engine, placed.reason.text()});
       }
     }
   }

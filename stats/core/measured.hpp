@@ -6,20 +6,20 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include <tensorstat/meter.hpp>
 
 #include "stats/core/engine.hpp"
+#include "stats/core/placement.hpp"
 
 namespace tensorstat {
 
 // Tensors that were placed alike.
 struct Placed {
   std::string_view engine;  // a literal
-  std::string reason;
+  Reason reason;
   std::uint64_t device_bytes = 0;
 };
 

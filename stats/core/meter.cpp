@@ -51,9 +51,11 @@ Result<Measurements> Meter::measure(std::span<const Tensor> tensors, const Reque
   if (!state_) return out_of_memory();
   if (Status status = check(tensors, request); !status) return std::move(status).error();
   auto results = std::make_unique<Measurements::State>(request.categories, tensors.size());
-  RequestBatch batch(*state_, tensors, request, [&](std::size_t i, const Found& found, const Wanted& wanted) {
-    results->put(i, tensors[i].dtype, found, wanted);
-  });
+  // Two captures fit into a function; a third would have to be allocated.
+  const auto put = [into = results.get(), first = tensors.data()](std::size_t i, const Found& found, const Wanted& wanted) {
+    into->put(i, first[i].dtype, found, wanted);
+  };
+  RequestBatch batch(*state_, tensors, request, put);
   if (Status status = batch.run(); !status) return std::move(status).error();
   std::vector<Placed> words;
   for (const Placement& placement : batch.placements()) words.push_back(state_->placed(placement));

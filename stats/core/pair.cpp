@@ -63,9 +63,34 @@ const char* contradiction(const PairPartial& partial) {
       (words[PAIR_OUTSIDE] == 0) != (words[PAIR_FIRST_OUTSIDE] == kNoPlace)) {
     return "a count and its first index contradict each other";
   }
+  return nullptr;
+}
+
+// The last word of a sum stays below this, whatever 2^63 elements are, and four of them fit a word.
+constexpr std::int64_t kMostLastWord = std::int64_t{1} << 60;
+
+bool is_last_of_sum(const PairLayout& layout, std::size_t word) {
+  return std::ranges::any_of(layout, [&](const PairSum& sum) { return word == sum.first + sum.count - 1; });
+}
+
+// The same of the sums, which are in canonical form.
+const char* contradiction_of_sums(const PairPartial& partial) {
+  const auto words = partial.words();
   const PairLayout& layout = pair_layout(partial.dtype_a(), partial.dtype_b());
+  for (std::size_t i = kPairFields.size(); i < words.size(); ++i) {
+    if (words[i] >= kMostLastWord || words[i] <= -kMostLastWord) return "a sum is beyond all tensors";
+  }
   for (const std::size_t sum : {PAIR_SUM_SQUARES_A, PAIR_SUM_SQUARES_B, PAIR_SUM_DISTANCES}) {
     if (words[layout[sum].first + layout[sum].count - 1] < 0) return "a sum that cannot be negative is";
+  }
+  // Nor is that of (a - b)^2, or of (a + b)^2.
+  const PairSum &a = layout[PAIR_SUM_SQUARES_A], &b = layout[PAIR_SUM_SQUARES_B], &products = layout[PAIR_SUM_PRODUCTS];
+  for (const int sign : {-1, 1}) {
+    std::int64_t carried = 0;
+    for (std::size_t i = 0; i < products.count; ++i) {
+      carried = (carried >> 32) + words[a.first + i] + words[b.first + i] + 2 * sign * words[products.first + i];
+    }
+    if (carried < 0) return "its products and squares contradict each other";
   }
   return nullptr;
 }
@@ -109,8 +134,12 @@ Status PairPartial::merge(const PairPartial& other) try {
   if (a_ != other.a_ || b_ != other.b_ || tolerance_ != other.tolerance_) {
     return Error{Code::kInvalid, "cannot merge two pairs of tensors: dtypes and tolerance must agree"};
   }
+  const PairLayout& layout = pair_layout(a_, b_);
   for (std::size_t i = 0; i < words_.size(); ++i) {
-    if (empty_pair_word(i) == 0 && !fit_one_word(words_[i], other.words_[i])) {
+    if (empty_pair_word(i) != 0) continue;
+    const bool fits = is_last_of_sum(layout, i) ? fit_one_word(words_[i], other.words_[i], kMostLastWord / 2 - 2)
+                                                : fit_one_word(words_[i], other.words_[i]);
+    if (!fits) {
       return Error{Code::kInvalid, "cannot merge two pairs of tensors: together they hold more than a partial can"};
     }
   }
@@ -162,6 +191,7 @@ Result<PairPartial> PairPartial::parse(std::span<const std::byte> bytes) try {
   const auto canonical = partial.serialize();
   if (canonical.empty()) return out_of_memory();
   if (!std::ranges::equal(canonical, bytes)) return refuse("it is not in canonical form");
+  if (const char* why = contradiction_of_sums(partial)) return refuse(why);
   return partial;
 } catch (...) {
   return caught();

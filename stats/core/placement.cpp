@@ -4,12 +4,6 @@
 #include <utility>
 
 namespace tensorstat {
-namespace {
-
-std::string kib(std::uint64_t bytes) { return std::to_string(bytes / 1024) + " KiB"; }
-
-}  // namespace
-
 bool Placements::considers_device(const Tensor& tensor) const {
   if (request_.on != On::kAuto) return request_.on == On::kDevice;
   return tensor.where == Where::kClBuffer || request_bytes_ >= kWorthALaunchBytes;
@@ -47,7 +41,8 @@ Result<Placement> Placements::decide(const Tensor& tensor, const std::optional<s
     return Placement{false, host_can ? "asked for" : "asked for; read back from the device"};
   }
   if (!refusal) {
-    return Placement{false, kib(request_bytes_) + " in host memory: less than a launch is worth"};
+    static_assert(kWorthALaunchBytes == 1 << 20);
+    return Placement{false, "under 1 MiB in host memory: less than a launch is worth"};
   }
   if (request_.on == On::kDevice) {
     if (!refusal->empty()) return Error{Code::kDevice, "the device cannot do it: " + *refusal};

@@ -6,6 +6,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tensorstat/meter.hpp>
@@ -14,9 +16,22 @@
 
 namespace tensorstat {
 
+// A text that most often is a literal, which costs no allocation.
+class Reason {
+ public:
+  Reason(const char* literal = "") : literal_(literal) {}
+  Reason(std::string made) : made_(std::move(made)) {}
+  std::string_view text() const { return made_.empty() ? literal_ : std::string_view(made_); }
+  friend bool operator==(const Reason& a, const Reason& b) { return a.text() == b.text(); }
+
+ private:
+  std::string_view literal_;
+  std::string made_;
+};
+
 struct Placement {
   bool on_device = false;
-  std::string reason;
+  Reason reason;
   std::uint64_t device_bytes = 0;  // the most that folding held at a time; known afterwards
   friend bool operator==(const Placement&, const Placement&) = default;
 };

@@ -30,21 +30,21 @@ Status RequestBatch::run() {
 
 Status RequestBatch::place() {
   if (!wanted_.partial) {  // digests are the host's wherever the tensors are
-    placement_of_.resize(tensors_.size());
-    placements_ = {{false, ""}};
+    placements_.resize(1);
     return {};
   }
   std::uint64_t total_bytes = 0;
   for (const Tensor& tensor : tensors_) total_bytes += tensor.bytes();
   Placements placements(request_, total_bytes, *meter_.host, meter_.sight());
-  placement_of_.reserve(tensors_.size());
-  for (const Tensor& tensor : tensors_) {
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const Tensor& tensor = tensors_[i];
     const auto placement = placements.place(tensor);
     if (!placement) return placement.error();
     if (tensor.where == Where::kClBuffer && placements.all()[*placement].on_device) {
       if (Status status = meter_.device->check(tensor); !status) return status;
     }
-    placement_of_.push_back(*placement);
+    if (*placement != 0) placement_of_.resize(tensors_.size());  // all before are as the first
+    if (!placement_of_.empty()) placement_of_[i] = *placement;
   }
   placements_ = std::move(placements.all());
   return {};

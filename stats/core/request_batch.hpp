@@ -29,12 +29,12 @@ class RequestBatch {
   // Once.
   Status run();
 
-  // Afterwards: the placements that there were, and the index of each tensor's.
+  // Afterwards: the placements that there were, and the index of each tensor's; of one for all, no indices.
   const std::vector<Placement>& placements() const { return placements_; }
   std::vector<std::uint32_t>& placement_of() { return placement_of_; }
 
  private:
-  bool on_device(std::size_t tensor) const { return placements_[placement_of_[tensor]].on_device; }
+  bool on_device(std::size_t tensor) const { return placements_[placement_of_.empty() ? 0 : placement_of_[tensor]].on_device; }
   Status place();
   Status fold_on_device();
   Status pass_on_host();

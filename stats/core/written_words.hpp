@@ -17,11 +17,13 @@ inline std::uint64_t get_word(std::span<const std::byte> from) {
   return word;
 }
 
+// What half of a word's sum with another may be, so that the sum is a word and can be carried.
+inline constexpr std::int64_t kMostOfHalf = (std::int64_t{1} << 62) - (std::int64_t{1} << 32);
+
 // Whether two words that merge by addition fit one. Those of tensors do; bytes that never were a partial may not.
-constexpr bool fit_one_word(std::int64_t a, std::int64_t b) {
-  constexpr std::int64_t kMostOfHalf = (std::int64_t{1} << 62) - (std::int64_t{1} << 32);
+constexpr bool fit_one_word(std::int64_t a, std::int64_t b, std::int64_t most_of_half = kMostOfHalf) {
   const std::int64_t half = a / 2 + b / 2;
-  return half <= kMostOfHalf && half >= -kMostOfHalf;
+  return half <= most_of_half && half >= -most_of_half;
 }
 
 }  // namespace tensorstat

@@ -41,6 +41,7 @@ Result<DumpTensor> read_tensor(const std::string& label, const Identity& who, Te
   if (is_complex(tensor.stored)) tensor.shape.pop_back();  // of the two parts
   tensor.io = io_of(who);
   tensor.slot = static_cast<std::uint32_t>(who.slot);
+  if (!reader.format().empty()) tensor.format = reader.format();
   tensor.timestamp_us = who.timestamp_us > 1 ? who.timestamp_us : reader.modified_us();
   tensor.keep_alive = std::move(bits);
   return tensor;

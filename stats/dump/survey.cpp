@@ -8,6 +8,7 @@
 #include "stats/core/abandon.hpp"
 #include "stats/dump/dump_place.hpp"
 #include "stats/dump/mindspore/file_name.hpp"
+#include "stats/dump/rows_by.hpp"
 #include "stats/files/shown.hpp"
 
 namespace tensorstat {
@@ -27,7 +28,18 @@ TensorReader::Order order_for(const Request& request) {
   return is_any ? TensorReader::Order::kAny : TensorReader::Order::kC;
 }
 
+// "3,5"
+std::string index_text(const Shape& index) {
+  const std::string text = to_string(index);
+  return text.substr(1, text.size() - 2);
+}
+
 }  // namespace
+
+std::string Entry::label() const {
+  const std::string whole = tensor_label(path, tensor);
+  return index ? whole + "[" + index_text(*index) + "]" : whole;
+}
 
 Survey::Survey(Meter& meter, Request request, Options options, Listener listener)
     : meter_(meter),
@@ -73,12 +85,13 @@ void Survey::add_tensor(const std::string& path, const std::string& file_name, T
   if (options_.head_only) return listener_.measured(std::move(entry));
   // The digest of int4 and of uint1 is over other bytes than their statistics; such a tensor is read twice.
   const bool is_read_twice = reader.data_type() != name(reader.dtype());
-  const bool is_in_blocks = in_blocks_ && in_blocks_->takes(reader);
-  if (is_in_blocks || reader.data_size_bytes() > kPieceBytes || is_read_twice) {
+  const bool is_in_blocks = !options_.by && in_blocks_ && in_blocks_->takes(reader);
+  if (options_.by || is_in_blocks || reader.data_size_bytes() > kPieceBytes || is_read_twice) {
     finish();
     const std::string label = entry.label();
-    const Status measured =
-        is_in_blocks ? measure_in_blocks(reader, std::move(entry)) : measure_alone(reader, std::move(entry));
+    const Status measured = options_.by    ? measure_rows(reader, entry)
+                            : is_in_blocks ? measure_in_blocks(reader, std::move(entry))
+                                           : measure_alone(reader, std::move(entry));
     if (measured) return;
     const bool is_file = measured.error().code == Code::kUnreadable;
     return is_file ? listener_.unreadable(measured.error()) : listener_.unmeasured(label, measured.error());
@@ -159,6 +172,32 @@ Status Survey::measure_in_blocks(const TensorReader& reader, Entry entry) {
   if (!measured) return measured.error();
   accept(std::move(entry), {*measured, in_blocks_->placement()});
   return {};
+}
+
+// Each row is an entry: its shape and size are the row's own.
+Status Survey::measure_rows(TensorReader& reader, const Entry& entry) {
+  const bool is_packed = reader.data_type() != name(reader.dtype());
+  if (is_packed && std::ranges::any_of(request_.categories, is_digest)) {
+    return Error{Code::kUnsupported,
+                 "a digest of the rows of " + std::string(reader.data_type()) + ", which share bytes: leave it out"};
+  }
+  const std::uint64_t bytes = reader.data_size_bytes(), elements = reader.element_count();
+  const std::uint64_t per_byte = reader.data_type() == "int4" ? 2 : 8;
+  const RowListener listener{
+      .read = [&](std::uint64_t more) { read(more); },
+      .row =
+          [&](Shape&& index, Shape&& shape, const Measurement& measured) {
+            Entry row = entry;
+            const std::uint64_t count = *element_count(shape);
+            row.row.data_size_bytes = is_packed       ? (count + per_byte - 1) / per_byte
+                                      : elements == 0 ? 0
+                                                      : bytes / elements * count;
+            row.row.shape = std::move(shape);
+            row.row.identity.set("index", index_text(index));
+            row.index = std::move(index);
+            accept(std::move(row), measured);
+          }};
+  return tensorstat::measure_rows(meter_, request_, reader, *options_.by, listener);
 }
 
 // A device that does not answer is asked once: `auto` means the host the second time.

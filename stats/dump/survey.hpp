@@ -27,7 +27,9 @@ struct Entry {
   std::span<const Decision> placement;  // good while the listener looks
   std::uint64_t device_bytes = 0;
 
-  std::string label() const { return tensor_label(path, tensor); }
+  std::optional<Shape> index = {};  // which row of the tensor this is
+
+  std::string label() const;
 };
 
 class Survey {
@@ -50,6 +52,7 @@ class Survey {
     bool void_is_bfloat16 = false;  // of two-byte voids
     bool head_only = false;         // nothing is measured, and no element is read
     std::optional<RawTensor> raw = {};
+    std::optional<By> by = {};      // a row for each of these, not for each tensor; it has no shape
     unsigned threads = 1;           // that read and fold a large tensor; 0: one a core
   };
 
@@ -76,6 +79,7 @@ class Survey {
                                      const Categories& categories);
   Status measure_alone(TensorReader& reader, Entry entry);
   Status measure_in_blocks(const TensorReader& reader, Entry entry);
+  Status measure_rows(TensorReader& reader, const Entry& entry);
   void accept(Entry entry, const Measurement& measurement);
   void read(std::uint64_t bytes);
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <random>
 
+#include "stats/files/text_lines.hpp"
 #include "stats/files/whole_file.hpp"
 
 namespace tensorstat {
@@ -47,21 +48,26 @@ std::string mapping_line(std::string_view number, std::string_view long_name) {
   return std::string(number).append(",").append(long_name);
 }
 
-Result<std::vector<std::pair<std::string, std::string>>> read_mapping(const std::string& folder) {
-  constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+std::vector<std::pair<std::string, std::string>> mapping_in(std::string_view text) {
   std::vector<std::pair<std::string, std::string>> lines;
-  const std::string path = folder + "/" + kMappingFile;
-  std::error_code ignored;
-  if (fs::symlink_status(path, ignored).type() == fs::file_type::not_found) return lines;
-  const auto text = read_whole_file(path, kMostBytes);
-  if (!text) return text.error();
-  for (std::string_view rest = *text; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+  while (!text.empty()) {
+    const std::string_view line = take_line(text);
     const auto comma = line.find(',');
     if (comma != line.npos) lines.emplace_back(line.substr(0, comma), line.substr(comma + 1));
   }
   return lines;
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> read_mapping(const std::string& folder) {
+  constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+  const std::string path = folder + "/" + kMappingFile;
+  std::error_code ignored;
+  if (fs::symlink_status(path, ignored).type() == fs::file_type::not_found) {
+    return std::vector<std::pair<std::string, std::string>>();
+  }
+  const auto text = read_whole_file(path, kMostBytes);
+  if (!text) return text.error();
+  return mapping_in(*text);
 }
 
 std::string LongNames::name_of(std::string_view path) {

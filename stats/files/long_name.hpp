@@ -30,8 +30,11 @@ inline constexpr std::size_t kLeastDigits = 16;
 // The line that says so, without LF.
 std::string mapping_line(std::string_view number, std::string_view long_name);
 
-// The lines of a folder's mapping.csv: the name of a file, and the name that was too long for it. None where there is
-// no such file.
+// The lines of a mapping.csv: the name of a file, and the name that was too long for it. A line without a comma says
+// nothing.
+std::vector<std::pair<std::string, std::string>> mapping_in(std::string_view text);
+
+// Those of a folder's; none where there is no such file.
 Result<std::vector<std::pair<std::string, std::string>>> read_mapping(const std::string& folder);
 
 // Names as they were before they were too long. Remembers folders that it was asked about.

@@ -9,7 +9,7 @@ namespace tensorstat {
 
 // `{op_type}.{op_name}.{task_id}.{stream_id}.{time}`; r1.5's asynchronous dump has no stream id, which is 0 then, and
 // is believed only where the time is one of after January 1970 and no part holds a dot. FFTS+ adds four numbers, of a
-// thread, which are not kept.
+// thread, which are not kept; an operator whose name is a number, behind a type with dots, may be taken for one of them.
 struct OperatorRunName {
   std::string_view op_type;  // may hold dots
   std::string_view op_name;  // not: they are _ in it

@@ -168,6 +168,7 @@ TensorReader& TensorReader::operator=(TensorReader&&) noexcept = default;
 TensorReader::~TensorReader() = default;
 
 const std::optional<std::string>& TensorReader::name() const { return state_->stored.name; }
+std::string_view TensorReader::format() const { return state_->stored.format; }
 Dtype TensorReader::dtype() const { return state_->is_widened() ? Dtype::kBfloat16 : state_->stored.dtype; }
 std::string_view TensorReader::data_type() const {
   if (const Packing* packing = state_->packing()) return packing->dtype;

@@ -55,6 +55,7 @@ struct StoredTensor {
   bool is_packed = false;
   std::uint64_t packed_at_bytes = 0;
   std::optional<Records> records = {};
+  std::string_view format = {};  // the device's, such as NC1HWC0, in a text that stays; empty where the file does not say it
 };
 
 // "x.npy", or "x.safetensors::layer.0.weight". Not escaped.
@@ -73,6 +74,7 @@ class TensorReader {
   const std::optional<std::string>& name() const;  // of StoredTensor
   Dtype dtype() const;                    // of the elements that read() gives; int8 for int4, uint8 for uint1
   std::string_view data_type() const;     // "float32"; "bfloat16", "int4", "uint1", "complex64" where Original says so
+  std::string_view format() const;        // of StoredTensor
   const Shape& shape() const;             // int4: counts values, as MindSpore writes it
   std::uint64_t element_count() const;    // int4: values
   std::uint64_t data_size_bytes() const;  // in the original dtype: int4 is half a byte a value, uint1 a bit

@@ -39,13 +39,14 @@ class Reader {
 
   Result<RowsRead> run() {
     if (Status begun = read_heading(); !begun) return begun.error();
+    Row row;  // one for all, so that what the caller leaves of it is not allocated again
     while (true) {
       if (text_.empty()) {
         const auto more = refill();
         if (!more) return more.error();
         if (!*more) return read_;
       }
-      Row row;
+      clear(row);
       if (Status cut = read_row(row); !cut) return cut.error();
       ++read_.row_count;
       if (Status taken = each_(std::move(row)); !taken) return taken.error();
@@ -70,6 +71,15 @@ class Reader {
   void consume() {
     text_.remove_prefix(cut_.bytes);
     line_ += cut_.line_breaks;
+  }
+
+  // As a row that has just been made, with its memory.
+  static void clear(Row& row) {
+    static const Identity fresh;
+    row.identity = fresh;
+    row.data_size_bytes = 0;
+    row.data_type.clear();
+    row.shape.clear();
   }
 
   Status read_heading() {

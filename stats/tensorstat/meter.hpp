@@ -23,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include <tensorstat/by.hpp>
 #include <tensorstat/catalog.hpp>
 #include <tensorstat/pair.hpp>
 #include <tensorstat/partial.hpp>
@@ -160,6 +161,15 @@ class Meter {
   // floats were cut at multiples of 1,024 elements. Partials merge where dtype, precision and what the categories
   // need agree. Placed, and refused, as by measure(); digests are refused (kUnsupported), as they do not merge.
   Result<std::vector<Partial>> fold(std::span<const Tensor> tensors, const Request& request);
+
+  // One Measurement a row of the tensor (by.hpp), in C order of row_shape(by): the bits that measure() of a row's elements
+  // alone gives. An index counts within its row. Where only the first axes are kept, and of blocks, rows are placed as a
+  // batch of tensors is; else they are the host's. Refused: what measure() and row_shape() refuse; a shape that is not
+  // the tensor's (kInvalid); of a tensor in a cl_mem, an axis that is kept behind one that is not, and blocks of a
+  // tensor with strides (kUnsupported). A tensor of one row of no elements, and one of no rows, are no error.
+  Result<Measurements> measure_by(const Tensor& tensor, const By& by, const Request& request);
+  // The same as partials, as fold() gives them.
+  Result<std::vector<Partial>> fold_by(const Tensor& tensor, const By& by, const Request& request);
 
   // One PairPartial a pair, in order: its values by PairPartial::finish. Parts of tensors, with the index of their first
   // element, give partials that merge to what the whole gives, bit for bit. Compared on the host: a tensor in a cl_mem is

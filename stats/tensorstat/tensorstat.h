@@ -190,6 +190,22 @@ TENSORSTAT_API tensorstat_code tensorstat_measure(tensorstat_meter* meter, const
                                                   size_t tensor_count, const tensorstat_request* request,
                                                   tensorstat_result** result);
 
+/* Which elements of a tensor share a row. */
+typedef struct {
+  size_t size;              /* sizeof(tensorstat_by) */
+  uint32_t dimension_count;
+  const uint64_t* shape;    /* the tensor's, outermost dimension first */
+  uint32_t axis_count;
+  const int64_t* axes;      /* that are kept, each once; -1 is the last */
+  uint64_t block_elements;  /* not 0: instead of axes, blocks of so many elements; the last may be shorter */
+} tensorstat_by;
+#define TENSORSTAT_BY {sizeof(tensorstat_by), 0, NULL, 0, NULL, 0}
+
+/* Measures each row of one tensor: result's tensors are the rows, in C order of the kept axes, at most 2^20. */
+TENSORSTAT_API tensorstat_code tensorstat_measure_by(tensorstat_meter* meter, const tensorstat_tensor* tensor,
+                                                     const tensorstat_by* by, const tensorstat_request* request,
+                                                     tensorstat_result** result);
+
 /* The device bytes that the library holds now, and the most it has held. Either may be NULL. */
 TENSORSTAT_API void tensorstat_meter_device_memory(const tensorstat_meter* meter, uint64_t* current_bytes,
                                                    uint64_t* peak_bytes);

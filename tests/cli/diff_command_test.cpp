@@ -166,6 +166,25 @@ np.savez('b.npz', same=np.arange(4.), other=np.float32([1, 3, 2, 4]), near=np.fl
   EXPECT_EQ(pairs[2]["elements"]["outside"], 0);
 }
 
+// Files whose names were too long: mapping.csv says what they hold.
+TEST(DiffCommand, LooksAgainAtFilesOfMappedNames) {
+  ScratchFolder folder;
+  run_python(folder, R"(
+import os
+import numpy as np
+for name, codes in (('a', [0x3f80, 0x4000, 0x4040]), ('b', [0x4000, 0x3f80, 0x4040])):
+    os.makedirs(name + '/rank_0/net/0/7')
+    np.save(name + '/rank_0/net/0/7/1804289383.npy', np.uint16(codes).view('V2'))
+    with open(name + '/rank_0/net/0/7/mapping.csv', 'w') as file:
+        file.write('1804289383.npy,Cast.' + 'n' * 300 + '.0.0.17.output.0.DefaultFormat.bfloat16.npy\n')
+)");
+  const Ran ran = run(folder, "diff a b --format json");
+  EXPECT_EQ(ran.exit, 1) << ran.err;
+  const Json pairs = Json::parse(ran.out)["pairs"];
+  ASSERT_EQ(pairs.size(), 1u);
+  EXPECT_EQ(pairs[0]["elements"]["unequal"], 2) << ran.out << ran.err;
+}
+
 TEST(DiffCommand, SaysWhatCannotBeRead) {
   ScratchFolder folder;
   put(folder, "a.csv", dump({"1"}));

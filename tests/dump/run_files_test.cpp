@@ -252,7 +252,9 @@ TEST_F(RunFiles, ALongNameIsFoundAgainByEveryReader) {
 TEST_F(RunFiles, AReplayWritesThemAgain) {
   {
     auto session = open(kBin, "null");
-    collect(session, {.iteration = 3}, "a", {tensor(x, Dtype::kFloat32, Io::kInput, 2), tensor(halves, Dtype::kFloat16)});
+    DumpTensor of_device = tensor(x, Dtype::kFloat32, Io::kInput, 2);
+    of_device.format = "NC1HWC0";
+    collect(session, {.iteration = 3}, "a", {of_device, tensor(halves, Dtype::kFloat16)});
     collect(session, {.iteration = 3}, std::string(300, 'n'), {tensor(x, Dtype::kFloat32)});
     EXPECT_TRUE(session.close());
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <tensorstat/partial.hpp>
 
 #include "tests/fuzz/targets.hpp"
@@ -23,6 +24,10 @@ void finish(const Partial& partial) {
     static_cast<void>(partial.finish_binary32(category));
     const bool kept = (needs(category) & ~partial.needs()) == 0;
     demand(kept || value.index() == 0, "there is no value of what was not kept");
+    const bool is_element = category == Category::kMax || category == Category::kMin || category == Category::kAbsmin;
+    const auto* real = std::get_if<double>(&value);
+    demand(!is_element || real == nullptr || std::isnan(*real) || partial.dtype() == Dtype::kFloat64 || *real == static_cast<float>(*real),
+           "an extremum is an element");
   }
 }
 

@@ -13,7 +13,7 @@ std::vector<Row> rows_of(Input text, bool& readable, RowsRead& content) {
   auto read = read_rows(text, [&](Row&& row) { return rows.push_back(std::move(row)), Status(); });
   readable = static_cast<bool>(read);
   if (!read) {
-    demand_message(read.error().message, 400);
+    demand_message(read.error().message, 1000);  // a dump.json's quotes the text around its fault
   } else {
     content = *std::move(read);
     demand(content.row_count == rows.size(), "the rows are counted");

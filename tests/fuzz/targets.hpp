@@ -12,27 +12,19 @@ namespace tensorstat::fuzz {
 
 using Input = std::string_view;
 
-void npy(Input file);              // an .npy file
-void container(Input file);        // a file of tensors, or a model's index
-void config(Input text);           // a data_dump.json
-void statistic_csv(Input text);    // a statistic.csv of any dialect
-void dump_json(Input text);        // a dump.json of msprobe
-void file_name(Input path);        // the path of a dumped file
-void partial(Input two_partials);  // one serialised partial behind the other
-void dlpack(Input fields);         // the fields of a DLTensor
+#define TENSORSTAT_FUZZ_TARGET(name) void name(Input bytes);
+#include "tests/fuzz/targets.inc"
+#undef TENSORSTAT_FUZZ_TARGET
 
 struct Target {
   std::string_view name;  // also of its folder in tests/fuzz/corpus
   void (*run)(Input);
 };
-inline constexpr Target kTargets[] = {{"npy", npy},
-                                      {"container", container},
-                                      {"config", config},
-                                      {"statistic_csv", statistic_csv},
-                                      {"dump_json", dump_json},
-                                      {"file_name", file_name},
-                                      {"partial", partial},
-                                      {"dlpack", dlpack}};
+#define TENSORSTAT_FUZZ_TARGET(name) {#name, name},
+inline constexpr Target kTargets[] = {
+#include "tests/fuzz/targets.inc"
+};
+#undef TENSORSTAT_FUZZ_TARGET
 
 // An assert that stays in every build.
 inline void demand(bool holds, const char* promise) {

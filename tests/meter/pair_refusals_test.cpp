@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <string>
 #include <tensorstat/meter.hpp>
+
+#include "stats/core/pair_layout.hpp"
 
 namespace tensorstat {
 namespace {
@@ -73,6 +76,30 @@ TEST(PairRefusals, OfBytesThatNoPairLeft) {
     }
   }
   EXPECT_GT(refused, 100);
+}
+
+// Sums that no 2^63 elements have, and of which the distance of a and b would have to be imaginary.
+TEST(PairRefusals, OfSumsThatNoPairHas) {
+  const TensorPair pair{kTensor, kTensor};
+  const auto good = Meter().compare({&pair, 1})->front().serialize();
+  const PairLayout& layout = pair_layout(Dtype::kFloat32, Dtype::kFloat32);
+  const auto refusal_with = [&](std::size_t sum, std::int64_t last) {
+    auto bytes = good;
+    const std::size_t at = good.size() - 8 * (pair_words(Dtype::kFloat32, Dtype::kFloat32) - layout[sum].first - layout[sum].count + 1);
+    std::memcpy(&bytes[at], &last, sizeof last);
+    const auto parsed = PairPartial::parse(bytes);
+    return parsed ? "" : parsed.error().message;
+  };
+  const auto says = [](const std::string& message, const char* words) { return message.find(words) != message.npos; };
+  for (std::size_t sum = 0; sum < PAIR_SUMS; ++sum) {
+    for (const std::int64_t last : {std::int64_t{1} << 60, std::int64_t{1} << 62, -(std::int64_t{1} << 62)}) {
+      EXPECT_TRUE(says(refusal_with(sum, last), "a sum is beyond all tensors")) << sum << " " << last;
+    }
+  }
+  for (const std::int64_t last : {1, -1}) {
+    EXPECT_TRUE(says(refusal_with(PAIR_SUM_PRODUCTS, last), "its products and squares contradict each other")) << last;
+  }
+  EXPECT_TRUE(says(refusal_with(PAIR_SUM_SQUARES_A, -1), "a sum that cannot be negative is"));
 }
 
 }  // namespace

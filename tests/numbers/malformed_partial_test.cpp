@@ -128,6 +128,8 @@ std::vector<Malformed> malformed_partials() {
       {with_word(PARTIAL_LOWEST, ~std::int64_t{11}), "its maximum is below its minimum"},
       {with_word(PARTIAL_LOWEST, std::numeric_limits<std::int64_t>::min()),
        "its maximum is below its minimum"},
+      {with_word(PARTIAL_HIGHEST, std::int64_t{1} << 31), "an extremum is no element of its dtype"},
+      {with_word(PARTIAL_LOWEST, std::int64_t{1} << 40), "an extremum is no element of its dtype"},
       {with_word(PARTIAL_FIELDS, std::int64_t{1} << 32), kCanonical},
       {with_word(PARTIAL_FIELDS, -1), kCanonical},
       {with_word(last, -1), "a sum that cannot be negative is"},

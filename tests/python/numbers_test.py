@@ -41,6 +41,22 @@ class Numbers(unittest.TestCase):
             with self.subTest(shape=view.shape, seed=SEED):
                 self.assertEqual(tensorstat.measure(view, STATS), tensorstat.measure(numpy.array(view, order="C"), STATS))
 
+    def test_rows_are_those_of_slices(self):
+        x = self.random.standard_normal((5, 6, 40)).astype(numpy.float32)
+        for view in (x, x.T, x[::2]):
+            with self.subTest(shape=view.shape, seed=SEED):
+                whole = numpy.array(view, order="C")
+                self.assertEqual(tensorstat.measure_by(view, 0), tensorstat.measure(list(whole)))
+                columns = [whole[..., k].copy() for k in range(whole.shape[-1])]
+                self.assertEqual(tensorstat.measure_by(view, [-1]), tensorstat.measure(columns))
+        blocks = tensorstat.measure_by(x, block=64, stats=["max", "count"])
+        self.assertEqual([r.max for r in blocks], [x.reshape(-1)[at:at + 64].max() for at in range(0, x.size, 64)])
+        self.assertEqual((blocks[-1].count, blocks[-1].shape), (x.size % 64, (x.size % 64,)))
+        self.assertEqual(tensorstat.measure_by(x, [0, 2])[0].shape, (6,))
+        self.assertRaisesRegex(tensorstat.Error, "no axis 3", tensorstat.measure_by, x, 3)
+        self.assertRaises(TypeError, tensorstat.measure_by, x, "0")
+        self.assertRaises(OverflowError, tensorstat.measure_by, x, 2**70)
+
     def test_places_are_numpys(self):
         where = "argmax,argmin,first nan index,first inf index,first bad index"
         x = self.random.permutation(60_000).astype(numpy.float32).reshape(30, 40, 50)

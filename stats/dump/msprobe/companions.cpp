@@ -41,7 +41,7 @@ Status Companions::save(bool synced) {
   }
   const std::string construct = construct_.empty() ? "{}" : "{" + construct_ + "\n}", stack = stacks.text();
   for (const auto& [name, text] : {std::pair("/stack.json", &stack), {"/construct.json", &construct}}) {
-    const auto fill = [&](const WritePiece& write) { return write(*text), Status(); };
+    const auto fill = [text = text](const WritePiece& write) { return write(*text), Status(); };
     if (Status written = write_whole_file(folder_ + name, fill, synced); !written) return written;
   }
   is_waiting_ = false;

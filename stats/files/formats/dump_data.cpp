@@ -35,7 +35,8 @@ Result<StoredTensor> stored_tensor(const DumpDataTensor& given, bool takes_compl
   const std::string type_name = std::string(type->enumerator) + " (" + std::string(type->name) + ")";
   StoredTensor tensor{.swapped = std::endian::native != std::endian::little,
                       .shape = given.shape,
-                      .offset_bytes = given.data.offset_bytes};
+                      .offset_bytes = given.data.offset_bytes,
+                      .format = dump_format(given.format)};
   std::string_view stored = type->name;
   if (stored == "complex64" || stored == "complex128") {
     if (!takes_complex) return unsupported("dtype " + type_name + " has no statistics");

@@ -211,6 +211,63 @@ PyObject* explain(PyObject*, PyObject* arguments) {
   });
 }
 
+// The shape of a row, of a tensor's: without the kept axes, or a block, of which the last may be shorter.
+std::vector<std::uint64_t> shape_of_row(std::span<const std::uint64_t> shape, std::span<const std::int64_t> axes,
+                                        std::uint64_t block_elements, std::uint64_t elements, std::size_t row) {
+  if (block_elements != 0) return {std::min(block_elements, elements - row * block_elements)};
+  std::vector<std::uint64_t> left;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const auto axis = static_cast<std::int64_t>(i);
+    if (std::ranges::count(axes, axis) + std::ranges::count(axes, axis - std::ssize(shape)) == 0) left.push_back(shape[i]);
+  }
+  return left;
+}
+
+// measure_by(meter, x, request, axes, block_elements) -> a list of Statistics
+PyObject* measure_by(PyObject*, PyObject* arguments) {
+  PyObject *owner = nullptr, *x = nullptr, *capsule = nullptr, *kept = nullptr;
+  unsigned long long block_elements = 0;
+  if (PyArg_ParseTuple(arguments, "OOOOK", &owner, &x, &capsule, &kept, &block_elements) == 0) return nullptr;
+  const Request* const asked = request_of(capsule);
+  if (asked == nullptr) return nullptr;
+  return guarded([&]() -> PyObject* {
+    std::vector<std::int64_t> axes;
+    const Py_ssize_t axis_count = PySequence_Size(kept);
+    for (Py_ssize_t i = 0; i < axis_count; ++i) {
+      const Ref axis(PySequence_GetItem(kept, i));
+      axes.push_back(axis ? PyLong_AsLongLong(axis.get()) : -1);
+      if (PyErr_Occurred() != nullptr) return nullptr;
+    }
+    One one;
+    if (!one.take(owner, x)) return nullptr;
+    const auto shape = one.views.shape(0);
+    const tensorstat_tensor& tensor = one.views.tensors().front();
+    tensorstat_by by = TENSORSTAT_BY;
+    by.dimension_count = static_cast<std::uint32_t>(shape.size());
+    by.shape = shape.data();
+    by.axis_count = static_cast<std::uint32_t>(axes.size());
+    by.axes = axes.data();
+    by.block_elements = block_elements;
+    tensorstat_result* result = nullptr;
+    if (!call_on(one.views, [&] { return tensorstat_measure_by(one.meter, &tensor, &by, &asked->request, &result); })) {
+      return nullptr;
+    }
+    const std::size_t rows = tensorstat_result_tensor_count(result);
+    Shapes shapes;
+    for (std::size_t i = 0; i < rows; ++i) {
+      const auto row = shape_of_row(shape, axes, block_elements, tensor.element_count, i);
+      shapes.add(row.data(), row.size());
+    }
+    const Ref batch = batch_of(result, *asked, std::vector<std::int32_t>(rows, tensor.dtype), std::move(shapes));
+    std::vector<Ref> found;
+    for (std::size_t i = 0; batch && i < rows; ++i) {
+      found.emplace_back(statistics_of(batch.get(), i));
+      if (!found.back()) return nullptr;
+    }
+    return batch ? list_of(found) : nullptr;
+  });
+}
+
 // fold(meter, x, request) -> a partial
 PyObject* fold(PyObject*, PyObject* arguments) {
   const Asked given(arguments);
@@ -275,6 +332,7 @@ PyMethodDef meter_functions[] = {
     TENSORSTAT_METHOD(open_meter, "open_meter(budget_bytes, platform, device, queue, threads)"),
     TENSORSTAT_METHOD(measure, "measure(meter, x, request)"),
     TENSORSTAT_METHOD(explain, "explain(meter, x, request): {name: (engine, reason)}"),
+    TENSORSTAT_METHOD(measure_by, "measure_by(meter, x, request, axes, block_elements): a list of Statistics"),
     TENSORSTAT_METHOD(fold, "fold(meter, x, request): a partial"),
     TENSORSTAT_METHOD(compare, "compare(meter, a, b, rtol, atol, scale): {name: number}"),
     TENSORSTAT_METHOD(device_memory, "device_memory(meter): (bytes now, most bytes)"),

@@ -15,7 +15,7 @@ zero: MindSpore's name, and its meaning.
 """
 from ._compare import compare, origin
 from ._library import DTYPES, STATISTICS, Error
-from ._meter import DEFAULT_STATISTICS, Meter, Partial, Stream, fold, measure, stream
+from ._meter import DEFAULT_STATISTICS, Meter, Partial, Stream, fold, measure, measure_by, stream
 from ._read import read
 from ._results import Statistics, to_pandas
 from ._session import DumpSession
@@ -24,4 +24,4 @@ from . import _native
 
 __version__ = _native.VERSION
 __all__ = ["DEFAULT_STATISTICS", "DTYPES", "STATISTICS", "DumpSession", "Error", "Meter", "Partial", "Statistics", "Stream",
-           "Watch", "compare", "fold", "measure", "origin", "read", "stream", "to_pandas", "watch"]
+           "Watch", "compare", "fold", "measure", "measure_by", "origin", "read", "stream", "to_pandas", "watch"]

@@ -68,6 +68,18 @@ class Meter:
         """Where each statistic of a tensor is computed, and why: {"max": ("host", "the tensor is in host memory")}."""
         return _native.explain(self, x, request_of(stats, precision, on))
 
+    def measure_by(self, x: Any, axes: int | Iterable[int] = (), stats: str | Iterable[str] = DEFAULT_STATISTICS, *,
+                   block: int = 0, precision: str = "high", on: str = "auto") -> list[Statistics]:
+        """The Statistics of each row of an array: of each channel, or of each block.
+
+        axes   kept: there is a row for each of their indices, in C order; -1 is the last. measure_by(x, 0)[k] is of x[k]
+        block  instead of axes: rows of so many elements that follow each other in C order; the last may be shorter
+
+        Otherwise as measure(). An index ("argmax") counts within its row. At most 2**20 rows.
+        """
+        kept = (axes,) if isinstance(axes, int) else tuple(axes)
+        return _native.measure_by(self, x, request_of(stats, precision, on), kept, block)
+
     def fold(self, x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
              on: str = "auto") -> "Partial":
         """A Partial of a part of a tensor: to be merged with those of the other parts, here or elsewhere."""
@@ -205,5 +217,10 @@ def measure(x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precisio
     return default_meter().measure(x, stats, precision=precision, on=on)
 
 
-for _each in (measure, fold, stream):
+def measure_by(x: Any, axes: int | Iterable[int] = (), stats: str | Iterable[str] = DEFAULT_STATISTICS, *, block: int = 0,
+               precision: str = "high", on: str = "auto") -> list[Statistics]:
+    return default_meter().measure_by(x, axes, stats, block=block, precision=precision, on=on)
+
+
+for _each in (measure, measure_by, fold, stream):
     _each.__doc__ = getattr(Meter, _each.__name__).__doc__

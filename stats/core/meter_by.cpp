@@ -1,0 +1,184 @@
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <tensorstat/meter.hpp>
+
+#include "stats/core/caught.hpp"
+#include "stats/core/measured.hpp"
+#include "stats/core/meter_state.hpp"
+#include "stats/core/request_batch.hpp"
+#include "stats/core/request_check.hpp"
+#include "stats/core/row_plan.hpp"
+
+namespace tensorstat {
+namespace {
+
+// A tensor's rows, each a tensor that lies in it.
+struct Rows {
+  Strides strides{};  // of every row, where they have some
+  std::vector<Tensor> tensors{};
+};
+
+Tensor part(const Tensor& whole, std::uint64_t first_element, std::uint64_t count) {
+  Tensor tensor = whole;
+  tensor.offset_bytes += first_element * size_bytes(whole.dtype);
+  tensor.element_count = count;
+  return tensor;
+}
+
+// Slices of `each` elements, of which the last may be shorter.
+std::vector<Tensor> slices(const Tensor& tensor, std::uint64_t rows, std::uint64_t each) {
+  std::vector<Tensor> all;
+  all.reserve(rows);
+  for (std::uint64_t i = 0; i < rows; ++i) {
+    const std::uint64_t first = i * each;
+    all.push_back(part(tensor, first, std::min(each, tensor.element_count - first)));
+  }
+  return all;
+}
+
+std::vector<std::int64_t> strides_of(const Tensor& tensor, const Shape& shape) {
+  if (tensor.strides != nullptr) return tensor.strides->bytes;
+  std::vector<std::int64_t> bytes(shape.size());
+  std::int64_t step = size_bytes(tensor.dtype);
+  for (std::size_t axis = shape.size(); axis-- != 0;) {
+    bytes[axis] = step;
+    step *= static_cast<std::int64_t>(shape[axis]);
+  }
+  return bytes;
+}
+
+// Each row as a strided tensor. The whole is not empty.
+void fill_views(const Tensor& tensor, const By& by, const std::vector<bool>& kept, std::uint64_t count, Rows& rows) {
+  const std::vector<std::int64_t> bytes = strides_of(tensor, by.shape);
+  Shape outer;
+  std::vector<std::int64_t> outer_bytes;
+  for (std::size_t axis = 0; axis < by.shape.size(); ++axis) {
+    (kept[axis] ? outer : rows.strides.shape).push_back(by.shape[axis]);
+    (kept[axis] ? outer_bytes : rows.strides.bytes).push_back(bytes[axis]);
+  }
+  rows.tensors.reserve(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::int64_t offset = 0;
+    std::uint64_t left = i;
+    for (std::size_t axis = outer.size(); axis-- != 0; left /= outer[axis]) {
+      offset += static_cast<std::int64_t>(left % outer[axis]) * outer_bytes[axis];
+    }
+    Tensor row = part(tensor, 0, tensor.element_count / count);
+    row.offset_bytes += static_cast<std::uint64_t>(offset);
+    row.strides = &rows.strides;
+    rows.tensors.push_back(row);
+  }
+}
+
+Status check_by(const Tensor& tensor, const By& by) {
+  if (Status status = check(tensor); !status) return status;
+  const auto count = element_count(by.shape, size_bytes(tensor.dtype));
+  if (!count) return count.error();
+  if (*count != tensor.element_count || (tensor.strides != nullptr && tensor.strides->shape != by.shape)) {
+    return Error{Code::kInvalid, "the shape " + to_string(by.shape) + " is not that of the tensor, of " +
+                                     std::to_string(tensor.element_count) + " elements"};
+  }
+  return {};
+}
+
+// The rows as tensors, whatever it takes to read them.
+Status fill(const Tensor& tensor, const By& by, Rows& rows) {
+  const auto shape = row_shape(by);
+  if (!shape) return shape.error();
+  const std::uint64_t count = *element_count(*shape);
+  if (by.block_elements != 0 && tensor.strides != nullptr) {
+    return Error{Code::kUnsupported, "blocks follow each other in memory, and the tensor has strides: copy it first"};
+  }
+  if (by.block_elements != 0) {
+    rows.tensors = slices(tensor, count, by.block_elements);
+    return {};
+  }
+  const auto plan = row_plan(by);
+  if (!plan) return plan.error();
+  if (tensor.element_count == 0 || (tensor.strides == nullptr && plan->is_sliced())) {
+    rows.tensors = slices(tensor, count, count == 0 ? 0 : tensor.element_count / count);
+    return {};
+  }
+  if (tensor.where == Where::kClBuffer) {
+    return Error{Code::kUnsupported, "the tensor is in a cl_mem, where only the first axes can be kept: read it with "
+                                     "Meter::read first"};
+  }
+  fill_views(tensor, by, *kept_axes(by), count, rows);
+  return {};
+}
+
+// The plan of a tensor whose rows are columns that the host folds beside each other; nothing where each row is a tensor.
+Result<std::optional<RowPlan>> columns_of(const Tensor& tensor, const By& by, const Request& request) {
+  const bool is_here = tensor.where != Where::kClBuffer && tensor.strides == nullptr && request.on != On::kDevice;
+  const bool has_digests = std::ranges::any_of(request.categories, is_digest);
+  if (by.block_elements != 0 || !is_here || has_digests || tensor.element_count == 0) return std::optional<RowPlan>();
+  auto plan = row_plan(by);
+  if (!plan) return plan.error();
+  return plan->has_columns() ? std::optional(*std::move(plan)) : std::nullopt;
+}
+
+// Matrices one behind another: of each, the last axes are its columns.
+void fold_columns(HostEngine& host, const Tensor& tensor, const RowPlan& plan, std::span<Partial> rows) {
+  const auto* at = static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes;
+  const std::uint64_t columns = plan.groups.back().length, lines = plan.groups[plan.groups.size() - 2].length;
+  const std::uint64_t bytes = lines * columns * size_bytes(tensor.dtype);
+  const std::uint64_t matrices = tensor.bytes() / bytes;
+  for (std::uint64_t i = 0; i < matrices; ++i, at += bytes) {
+    // The kept ones of the axes outside of the matrices say which rows these are.
+    std::uint64_t row = 0, step = columns, left = i;
+    for (std::size_t group = plan.groups.size() - 2; group-- != 0; left /= plan.groups[group].length) {
+      if (!plan.groups[group].is_kept) continue;
+      row += left % plan.groups[group].length * step;
+      step *= plan.groups[group].length;
+    }
+    host.fold_columns(at, lines, rows.subspan(row, columns));
+  }
+}
+
+}  // namespace
+
+Result<Measurements> Meter::measure_by(const Tensor& tensor, const By& by, const Request& request) try {
+  if (!state_) return out_of_memory();
+  if (Status status = check_by(tensor, by); !status) return std::move(status).error();
+  const auto columns = columns_of(tensor, by, request);
+  if (!columns) return columns.error();
+  if (!*columns) {
+    Rows rows;
+    if (Status status = fill(tensor, by, rows); !status) return std::move(status).error();
+    return measure(rows.tensors, request);
+  }
+  const auto partials = fold_by(tensor, by, request);
+  if (!partials) return partials.error();
+  auto results = std::make_unique<Measurements::State>(request.categories, partials->size());
+  for (std::size_t i = 0; i < partials->size(); ++i) {
+    results->put(i, tensor.dtype, {.words = (*partials)[i].words()}, wanted_by(request));
+  }
+  results->place({state_->placed({false, "its columns are folded beside each other"})}, {});
+  return Measurements(std::move(results));
+} catch (...) {
+  return caught();
+}
+
+Result<std::vector<Partial>> Meter::fold_by(const Tensor& tensor, const By& by, const Request& request) try {
+  if (!state_) return out_of_memory();
+  if (Status status = check_by(tensor, by); !status) return std::move(status).error();
+  const auto columns = columns_of(tensor, by, request);
+  if (!columns) return columns.error();
+  if (!*columns) {
+    Rows rows;
+    if (Status status = fill(tensor, by, rows); !status) return std::move(status).error();
+    return fold(rows.tensors, request);
+  }
+  if (Status status = check(request); !status) return std::move(status).error();
+  const Partial empty(tensor.dtype, request.precision, needs(request.categories, request.precision));
+  std::vector<Partial> partials((*columns)->rows, empty);
+  fold_columns(*state_->host, tensor, **columns, partials);
+  return partials;
+} catch (...) {
+  return caught();
+}
+
+}  // namespace tensorstat

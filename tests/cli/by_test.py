@@ -1,0 +1,106 @@
+"""--by: a row for each index of the kept axes, or for each block, of files of every layout; NumPy's numbers."""
+import csv
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+import numpy
+
+COMMAND = os.environ["COMMAND"]
+STATS = "max,min,count,argmax,l2norm"
+
+
+def run(*arguments, data=b""):
+    return subprocess.run([COMMAND, *arguments], input=data, capture_output=True)
+
+
+class By(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        os.chdir(folder.name)
+        self.x = numpy.random.default_rng(5).normal(size=(6, 5, 70)).astype("f4")
+
+    def rows(self, *arguments, stats=STATS, data=b""):
+        ran = run(*arguments, "--stats", stats, "--on", "host", "--format", "json", data=data)
+        self.assertEqual((ran.returncode, ran.stderr), (0, b""), arguments)
+        return json.loads(ran.stdout)["tensors"]
+
+    def assert_are(self, rows, x, axes):
+        kept = [axis % x.ndim for axis in axes]
+        indices = list(numpy.ndindex(*(x.shape[axis] for axis in sorted(kept))))
+        self.assertEqual([tuple(row["index"]) for row in rows], indices)
+        for row, index in zip(rows, indices):
+            cut = [slice(None)] * x.ndim
+            for axis, at in zip(sorted(kept), index):
+                cut[axis] = at
+            part = x[tuple(cut)]
+            self.assertEqual(row["shape"], list(part.shape))
+            self.assertEqual(row["bytes"], part.nbytes)
+            stats = row["stats"]
+            self.assertEqual([stats["max"], stats["min"], stats["count"], stats["argmax"]],
+                             [part.max(), part.min(), part.size, part.argmax()])
+            self.assertAlmostEqual(stats["l2norm"], numpy.linalg.norm(part.astype("f8")), places=9)
+
+    def test_axes_are_numpys(self):
+        numpy.save("c.npy", self.x)
+        numpy.save("f.npy", numpy.asfortranarray(self.x))
+        for file in ("c.npy", "f.npy"):
+            for by in ((0,), (1,), (-1,), (0, 1), (0, 2), (2, 0), (1, -1), (0, 1, 2)):
+                with self.subTest(file=file, by=by):
+                    self.assert_are(self.rows(file, "--by=" + ",".join(map(str, by))), self.x, by)
+
+    def test_containers_and_pipes(self):
+        numpy.savez("both.npz", a=self.x, b=self.x[:2])
+        rows = self.rows("both.npz", "--by", "0")
+        self.assertEqual([row["tensor"] for row in rows], ["a"] * 6 + ["b"] * 2)
+        self.assert_are(rows[:6], self.x, (0,))
+        self.assert_are(self.rows("-", "--dtype", "float32", "--shape", "6,5,70", "--by", "2", data=self.x.tobytes()), self.x, (2,))
+
+    def test_blocks(self):
+        numpy.save("c.npy", self.x)
+        rows = self.rows("c.npy", "--by", "block=64")
+        flat = self.x.reshape(-1)
+        parts = [flat[at:at + 64] for at in range(0, flat.size, 64)]
+        self.assertEqual([row["index"] for row in rows], [[k] for k in range(len(parts))])
+        self.assertEqual([row["stats"]["max"] for row in rows], [part.max() for part in parts])
+        self.assertEqual([row["shape"] for row in rows], [[part.size] for part in parts])
+
+    # More than the 64 MiB that are held at a time: rows that lie in one slab, and rows that reach across.
+    def test_large_files_are_read_in_slabs(self):
+        x = numpy.random.default_rng(6).normal(size=(1, 90, 500, 420)).astype("f4")
+        numpy.save("large.npy", x)
+        for by in (1, 3):
+            with self.subTest(by=by):
+                self.assert_are(self.rows("large.npy", "--by", str(by)), x, (by,))
+        self.assertEqual(len(self.rows("large.npy", "--by", "1", stats="md5")), 90)
+        ran = run("large.npy", "--by", "3", "--stats", "md5")
+        self.assertEqual(ran.returncode, 3)
+        self.assertIn(b"a digest of rows that lie apart", ran.stderr)
+
+    def test_rows_are_told_apart_in_a_table_and_a_csv(self):
+        numpy.save("c.npy", self.x)
+        self.assertIn(b"c.npy[5,4]", run("c.npy", "--by", "0,1").stdout)
+        self.assertIn(b"30 rows", run("c.npy", "--by", "0,1").stderr)
+        lines = list(csv.DictReader(run("c.npy", "--by", "0,1", "--format", "csv").stdout.decode().splitlines()))
+        self.assertEqual([line["Index"] for line in lines], [f"{i},{k}" for i in range(6) for k in range(5)])
+
+    def test_what_makes_no_sense_is_refused(self):
+        numpy.save("c.npy", self.x)
+        for by, status, words in (("3", 3, b"has no axis 3"), ("0,0", 3, b"twice"), ("x", 2, b"no list of axes"),
+                                  ("block=0", 2, b"at least one element"), ("block=x", 2, b"no list of axes")):
+            with self.subTest(by=by):
+                ran = run("c.npy", "--by", by)
+                self.assertEqual((ran.returncode, ran.stdout.count(b"[")), (status, 0))
+                self.assertIn(words, ran.stderr)
+        self.assertEqual(run("c.npy", "--by", "0", "--head").returncode, 2)
+        # One that has no such axis does not keep the others from being measured.
+        numpy.save("scalar.npy", numpy.float32(1))
+        ran = run(".", "--by", "0", "--format", "json")
+        self.assertEqual((ran.returncode, len(json.loads(ran.stdout)["tensors"])), (3, 6))
+
+
+if __name__ == "__main__":
+    unittest.main()
