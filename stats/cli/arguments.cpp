@@ -16,11 +16,11 @@
 namespace tensorstat::cli {
 namespace {
 
-// On a terminal std says more than the count, which the shape says.
+// On a terminal std says more than the count, which the shape says, and a bar for each binade more than both.
 constexpr const char* kStatsByDefault =
     "max,min,avg,l2norm,count,nan count,negative inf count,positive inf count,zero count";
 constexpr const char* kStatsOnScreen =
-    "max,min,avg,std,l2norm,nan count,negative inf count,positive inf count,zero count";
+    "max,min,avg,std,l2norm,exponents,nan count,negative inf count,positive inf count,zero count";
 
 const Choices<Format> kFormats = {{"table", Format::kTable},
                                   {"csv", Format::kCsv},

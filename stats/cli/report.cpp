@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "stats/cli/sparkline.hpp"
 #include "stats/files/shown.hpp"
 #include "stats/rows/coordinates.hpp"
 #include "stats/rows/statistic_csv.hpp"
@@ -46,16 +47,8 @@ std::unique_ptr<Report> make_report(const Arguments& arguments, const Look& look
   return make_table(categories, arguments.explain, look);
 }
 
-// "16 of -14 to 1": how many binades hold elements, of which.
-std::string short_text(const Exponents& exponents) {
-  const auto& binades = exponents->binades;
-  if (binades.empty()) return "none";
-  return std::to_string(binades.size()) + " of " + std::to_string(binades.front().exponent) + " to " +
-         std::to_string(binades.back().exponent);
-}
-
 std::string short_text(const Value& value, int digits) {
-  if (const auto* exponents = std::get_if<Exponents>(&value)) return short_text(*exponents);
+  if (const auto* exponents = std::get_if<Exponents>(&value)) return sparkline(**exponents);
   const auto* real = std::get_if<double>(&value);
   if (real == nullptr || !std::isfinite(*real)) return to_string(value);
   char text[32];

@@ -21,7 +21,7 @@ struct By {
                                       // C order. The last may be shorter
 };
 
-// The most rows of one tensor: 2^20. A row costs about 1 KiB while it is measured.
+// The most rows of one tensor: 2^20. A column costs its partial while it is measured: 1 KiB; with `exponents` 3 to 17.
 inline constexpr std::uint64_t kMostRows = std::uint64_t{1} << 20;
 
 // The shape of the rows: the lengths of the kept axes in the tensor's order, or the number of blocks. Rows are in C order

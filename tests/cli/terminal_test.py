@@ -102,7 +102,7 @@ class Terminal(unittest.TestCase):
 
     def test_columns_of_zeros_are_named_below(self):
         heading, *_ = [line for line in self.table(200) if line.startswith("tensor")]
-        self.assertEqual(heading.split(), "tensor dtype shape max min avg std l2norm count count".split())
+        self.assertEqual(heading.split(), "tensor dtype shape max min avg std l2norm exponents count count".split())
         self.assertIn("all 0: negative inf count, zero count", self.table(200))
         numpy.savez(self.archive, a=numpy.zeros(3))
         self.assertEqual(self.table(80)[-2:], ["all 0: max, min, avg, std, l2norm, nan count, negative inf count,",
@@ -130,6 +130,22 @@ class Terminal(unittest.TestCase):
             for ours, theirs in ((low, wide.min()), (high, wide.max()), (avg, wide.mean()), (std, wide.std()),
                                  (norm, numpy.linalg.norm(wide))):
                 self.assertAlmostEqual(ours, theirs, delta=abs(theirs) * 5e-3)
+
+    def test_a_bar_for_each_binade(self):
+        for columns in (80, 200):
+            lines = self.table(columns)
+            for name, tensor in self.tensors.items():
+                sizes = numpy.abs(tensor.astype("f8"))
+                binades = numpy.frexp(sizes[numpy.isfinite(sizes) & (sizes != 0)])[1] - 1
+                if "f4" not in tensor.dtype.str or binades.size == 0:
+                    continue
+                (line,) = [line for line in lines if name in line]
+                last = binades.max()
+                first = max(binades.min(), last - 9)
+                counts = [(numpy.maximum(binades, first) == e).sum() for e in range(first, last + 1)]
+                bars = "".join(" ▁▂▃▄▅▆▇█"[-(-8 * count // max(counts))] for count in counts)
+                lower = "≤" if binades.min() < first else ""
+                self.assertIn(f" {lower}{first} {bars} {last} ", line + " ")
 
     def test_nan_and_inf_are_red(self):
         (line,) = [line for line in self.table(80) if "float64" in line]
