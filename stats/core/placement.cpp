@@ -4,6 +4,19 @@
 #include <utility>
 
 namespace tensorstat {
+namespace {
+
+constexpr const char* kAskedFor = "asked for";
+constexpr const char* kIsSmall = "under 1 MiB in host memory: less than a launch is worth";
+static_assert(kWorthALaunchBytes == 1 << 20);
+
+}  // namespace
+
+const char* why_all_on_host(const Request& request, std::uint64_t request_bytes) {
+  if (request.on == On::kHost) return kAskedFor;
+  return request.on == On::kAuto && request_bytes < kWorthALaunchBytes ? kIsSmall : nullptr;
+}
+
 bool Placements::considers_device(const Tensor& tensor) const {
   if (request_.on != On::kAuto) return request_.on == On::kDevice;
   return tensor.where == Where::kClBuffer || request_bytes_ >= kWorthALaunchBytes;
@@ -38,15 +51,12 @@ std::uint32_t Placements::index_of(Placement placement) {
 Result<Placement> Placements::decide(const Tensor& tensor, const std::optional<std::string>& refusal) {
   if (request_.on == On::kHost) {
     const bool host_can = host_.refusal(tensor, request_.precision).empty();
-    return Placement{false, host_can ? "asked for" : "asked for; read back from the device"};
+    return Placement{false, host_can ? kAskedFor : "asked for; read back from the device"};
   }
-  if (!refusal) {
-    static_assert(kWorthALaunchBytes == 1 << 20);
-    return Placement{false, "under 1 MiB in host memory: less than a launch is worth"};
-  }
+  if (!refusal) return Placement{false, kIsSmall};
   if (request_.on == On::kDevice) {
     if (!refusal->empty()) return Error{Code::kDevice, "the device cannot do it: " + *refusal};
-    return Placement{true, "asked for"};
+    return Placement{true, kAskedFor};
   }
   const bool in_device_memory = tensor.where == Where::kClBuffer;
   if (!refusal->empty()) {

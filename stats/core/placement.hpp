@@ -49,6 +49,10 @@ struct DeviceSight {
 // launching, and waiting for, a kernel costs more than the pass itself.
 inline constexpr std::uint64_t kWorthALaunchBytes = std::uint64_t{1} << 20;
 
+// Why the host has all tensors of a request of which none is in device memory, whatever they are; nullptr where each has to
+// be placed.
+const char* why_all_on_host(const Request& request, std::uint64_t request_bytes);
+
 // Places the tensors of one request. Tensors that are placed alike, for the same reason, share a Placement:
 // for most requests there is one, and a tensor costs a comparison.
 class Placements {

@@ -34,7 +34,15 @@ Status RequestBatch::place() {
     return {};
   }
   std::uint64_t total_bytes = 0;
-  for (const Tensor& tensor : tensors_) total_bytes += tensor.bytes();
+  bool any_on_device = false;
+  for (const Tensor& tensor : tensors_) {
+    total_bytes += tensor.bytes();
+    any_on_device |= tensor.where == Where::kClBuffer;
+  }
+  if (const char* why = any_on_device ? nullptr : why_all_on_host(request_, total_bytes)) {
+    placements_.push_back({false, why});
+    return {};
+  }
   Placements placements(request_, total_bytes, *meter_.host, meter_.sight());
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const Tensor& tensor = tensors_[i];
