@@ -102,7 +102,8 @@ Result<DumpTensor> dump_tensor(const tensorstat_dump_tensor& given, const Tensor
                 .io = *io,
                 .slot = given.slot,
                 .stored = *stored,
-                .timestamp_us = given.timestamp_us};
+                .timestamp_us = given.timestamp_us,
+                .requires_grad = given.requires_grad != 0};
   if (given.format != nullptr) to.format = given.format;
   return to;
 }
@@ -226,7 +227,7 @@ tensorstat_code tensorstat_collect(tensorstat_session* session, const tensorstat
       auto to = dump_tensor(*given, list.all().back());
       if (!to) return failed({to.error().code, "tensor " + std::to_string(i) + ": " + to.error().message});
       if (given->release != nullptr) {
-        owners.push_back(std::make_shared<Owner>(given->release, given->owner));
+        owners.push_back(std::make_shared<Owner>(Owner{given->release, given->owner}));
         to->keep_alive = owners.back();
       }
       handed.push_back(*std::move(to));

@@ -56,7 +56,6 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
     const std::int64_t beyond = words[word] >> (8 * size_bytes(dtype) - 1);
     if (beyond != 0 && beyond != -1) return "an extremum is no element of its dtype";
   }
-  if ((needs & kExtrema) != 0 && has_numbers && words[PARTIAL_HIGHEST] == kEmptyMaximum) return "it has numbers and no maximum";
   for (const ExactSum& sum : layout(dtype)) {
     const bool is_kept = (needs & sum.need) != 0, is_negative = is_kept && words[sum.first + sum.count - 1] < 0;
     if (is_negative && sum.need != kSum) return "a sum that cannot be negative is";

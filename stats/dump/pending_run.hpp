@@ -27,6 +27,7 @@ struct PendingTensor {
   std::uint32_t slot = 0;
   Stored stored = Stored::kPlain;
   std::string format;
+  bool requires_grad = false;
   std::uint64_t timestamp_us = 0;
   std::shared_ptr<const void> keep_alive;
   // Host memory that is the caller's again when `collect` returns. A device that fails may read on (Code::kInUse), and

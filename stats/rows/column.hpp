@@ -54,6 +54,7 @@ inline constexpr Column kColumns[] = {
     {.name = "format", .heading = "Format", .kind = ColumnKind::kText, .is_further = true},
     {.name = "crc32", .heading = "CRC32", .kind = ColumnKind::kText, .is_further = true},
     {.name = "xor", .heading = "XOR", .kind = ColumnKind::kText, .is_further = true},
+    {.name = "requires_grad", .heading = "Requires Grad", .kind = ColumnKind::kText, .is_further = true},
 };
 
 // nullptr where there is none.

@@ -55,7 +55,10 @@ class Reader : public JsonReader {
   }
 
   bool null() override { return value(Value()); }
-  bool boolean(bool truth) override { return value(Value(std::uint64_t{truth})); }
+  bool boolean(bool truth) override {
+    if (leaf_level_ == levels_.size() && is_in_leaf() && levels_.back().key == "requires_grad") leaf_.requires_grad = truth;
+    return value(Value(std::uint64_t{truth}));
+  }
   bool number_integer(number_integer_t number) override { return value(Value(std::int64_t{number})); }
   bool number_unsigned(number_unsigned_t number) override { return value(Value(std::uint64_t{number})); }
   bool number_float(number_float_t number, const string_t&) override { return value(Value(number)); }
@@ -91,6 +94,7 @@ class Reader : public JsonReader {
     std::string dtype, checksum;
     Shape shape;
     bool has_dtype = false, has_shape = false;
+    std::optional<bool> requires_grad = {};
     std::vector<std::pair<Category, Value>> values;
   };
 
@@ -200,6 +204,7 @@ class Reader : public JsonReader {
     row.identity.slot = slot;
     row.identity.set("tensor", tensor_name(key));
     if (!leaf_.checksum.empty()) row.identity.set(leaf_.checksum.starts_with("0x") ? "xor" : "crc32", leaf_.checksum);
+    if (leaf_.requires_grad) row.identity.set("requires_grad", *leaf_.requires_grad ? "True" : "False");
     row.data_type = data_type_of(leaf_.dtype);
     const auto dtype = dtype_from(row.data_type);
     const auto size = element_count(leaf_.shape, dtype ? size_bytes(*dtype) : 16);

@@ -19,7 +19,7 @@ bool is_dump_json(std::string_view beginning);
 //   io        "output" for outputs and gradients of parameters, else "input"
 //   slot      the place among the inputs or outputs, what is no tensor counted too
 //   more      "tensor", its name in msprobe's words: "Functional.conv2d.0.forward.input.0"; "crc32" or "xor", what it
-//             calls md5
+//             calls md5; "requires_grad", "True" or "False", where it says that
 // Max, Min, Mean and Norm are max, min, avg and l2norm; null is no value. NaN, Infinity and -Infinity may be bare.
 // `read` is what was read, before an error too.
 Status read_dump_json(const std::string& where, const NextPiece& next, const EachRow& each, RowsRead& read);

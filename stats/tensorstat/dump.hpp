@@ -108,6 +108,7 @@ struct DumpTensor {
   // Without keep_alive, the bits may change as soon as collect() returns: host tensors are copied, and device tensors
   // are measured before it returns. Strided tensors are copied in any case.
   std::shared_ptr<const void> keep_alive = {};
+  bool requires_grad = false;  // what msprobe's dump.json of PyTorch says of it
 };
 
 // Right at any time, and without a lock.

@@ -92,7 +92,7 @@ std::optional<Dialect> dialect_from(std::string_view name);
 std::vector<std::string_view> dialect_names();
 
 // The names of the columns that a row of dialect kOurs may have after the statistics: "path", "rank", "graph",
-// "iteration", "tensor", "format" (NCHW, ND), and "crc32" and "xor", msprobe's checksums. A row that does not say has an
+// "iteration", "tensor", "format" (NCHW, ND), and "crc32", "xor" and "requires_grad", which msprobe says. A row that does not say has an
 // empty cell there.
 std::vector<std::string_view> further_columns();
 

@@ -530,9 +530,10 @@ typedef struct {
    * copied. Without, they may change as soon as tensorstat_collect returns. */
   void (*release)(void* owner);
   void* owner; /* what `release` is called with */
+  int32_t requires_grad; /* 1: so msprobe's dump.json of PyTorch has it */
 } tensorstat_dump_tensor;
 #define TENSORSTAT_DUMP_TENSOR \
-  {sizeof(tensorstat_dump_tensor), NULL, NULL, 0, TENSORSTAT_OUTPUT, 0, TENSORSTAT_PLAIN, 0, NULL, NULL, NULL}
+  {sizeof(tensorstat_dump_tensor), NULL, NULL, 0, TENSORSTAT_OUTPUT, 0, TENSORSTAT_PLAIN, 0, NULL, NULL, NULL, 0}
 
 /* Of the config that MINDSPORE_DUMP_CONFIG names; a session that wants nothing where it is not set. `options` may be
  * NULL. */

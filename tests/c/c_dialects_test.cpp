@@ -27,6 +27,7 @@ class CDialects : public testing::Test {
     handed.tensor = &tensor;
     handed.shape = &count;
     handed.dimension_count = 1;
+    handed.requires_grad = requires_grad_;
     EXPECT_EQ(tensorstat_collect(session_, &place_, op, &handed, 1, 0), TENSORSTAT_OK) << tensorstat_last_error();
   }
 
@@ -43,6 +44,7 @@ class CDialects : public testing::Test {
   tensorstat_session* session_ = nullptr;
   tensorstat_place place_ = TENSORSTAT_PLACE;
   const float values_[3] = {1, 2, 3};
+  std::int32_t requires_grad_ = 0;
 };
 
 TEST_F(CDialects, FrameworkStackAndModuleReachMsprobesFiles) {
@@ -55,11 +57,13 @@ TEST_F(CDialects, FrameworkStackAndModuleReachMsprobesFiles) {
   EXPECT_EQ(tensorstat_describe(session_, op, stack, 2, "Module.net.Net.forward.0"), TENSORSTAT_OK);
   EXPECT_EQ(tensorstat_describe(session_, op, nullptr, 2, ""), TENSORSTAT_INVALID);
   EXPECT_EQ(tensorstat_describe(nullptr, op, nullptr, 0, nullptr), TENSORSTAT_INVALID);
+  requires_grad_ = 1;
   collect(op, tensorstat_dtype_named("float32"), values_, 3);
   EXPECT_TRUE(tensorstat_step_end(session_, &place_));
   const auto json = [&](const char* file) { return nlohmann::json::parse(content_of(folder_ / ("step0/rank0/" + std::string(file)))); };
   EXPECT_EQ(json("dump.json").at("framework"), "pytorch");
   EXPECT_EQ(json("dump.json").at("data").at(name).at("output").at(0).at("dtype"), "torch.float32");
+  EXPECT_EQ(json("dump.json").at("data").at(name).at("output").at(0).at("requires_grad"), true);
   EXPECT_EQ(json("construct.json").at(name), "Module.net.Net.forward.0");
   EXPECT_EQ(json("stack.json").at("0").at(1), nlohmann::json(stack));
 }

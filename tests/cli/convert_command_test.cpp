@@ -266,6 +266,38 @@ assert open(sys.argv[2]).read() == json.dumps(new, indent=1)
   EXPECT_EQ(std::system(judge.c_str()), 0);
 }
 
+// Arguments and parameters with names, gradients of parameters, and what requires a gradient.
+TEST(ConvertCommand, NamesAndGradientsOfADumpJsonAreKept) {
+  const auto leaf = [](const char* requires_grad) {
+    return R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": 1.5, "Min": -1.0, "Mean": 0.25, "Norm": 2.0, "requires_grad": )" +
+           std::string(requires_grad) + "}";
+  };
+  const std::string yes = leaf("true"), no = leaf("false");
+  const ScratchFolder folder;
+  std::ofstream(folder / "dump.json") << R"({"task": "statistics", "level": "mix", "framework": "pytorch", "dump_data_dir": null, "data": {
+    "Functional.pad.0.forward": {"input_args": [)" + no + R"(, null], "input_kwargs": {"value": )" + yes + R"(}, "output": [)" + yes + R"(], "is_recompute": false},
+    "Module.fc.Linear.forward.0": {"input_args": [)" + no + R"(], "input_kwargs": {"bias": )" + no + R"(}, "output": [)" + yes +
+      R"(], "parameters": {"weight": )" + yes + R"(, "bias": )" + yes + R"(}, "is_recompute": false},
+    "Module.fc.Linear.backward.0": {"input": [)" + no + R"(, )" + no + R"(], "output": [)" + no + R"(]},
+    "Module.fc.Linear.parameters_grad.0": {"weight": [)" + no + R"(], "bias": [)" + no + R"(]}}})";
+  const auto ran = run(folder, "convert dump.json -o again.json --to msprobe");
+  ASSERT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_EQ(test::line_count(ran.err), 1u) << "nothing is lost: " << ran.err;
+  const auto csv = run(folder, "dump.json --format csv --columns requires_grad");
+  EXPECT_TRUE(holds(csv.out, ",Requires Grad\n")) << csv.out << csv.err;
+  std::ofstream(folder / "judge.py") << R"PY(
+import json, sys
+old, new = (json.load(open(path)) for path in sys.argv[1:])
+assert new == old, json.dumps(new["data"], indent=1)
+)PY";
+  const std::string judge = "python3 '" + (folder / "judge.py") + "' '" + (folder / "dump.json") + "' '" + (folder / "again.json") + "'";
+  EXPECT_EQ(std::system(judge.c_str()), 0);
+  // A row may say anything, and what has no place there is said.
+  ASSERT_EQ(run(folder, "convert dump.json -o rows.csv --to ours").exit, 0);
+  ASSERT_EQ(std::system(("sed -i 's/,True$/,maybe/' '" + (folder / "rows.csv") + "'").c_str()), 0);
+  EXPECT_TRUE(holds(run(folder, "convert rows.csv -o odd.json --to msprobe").err, "Requires Grad reads otherwise in 5 rows"));
+}
+
 // Keys are distinct, whatever the rows are called.
 TEST(ConvertCommand, RunsAreCallsOfADumpJson) {
   const ScratchFolder folder;

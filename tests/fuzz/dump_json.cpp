@@ -2,10 +2,28 @@
 
 #include <tensorstat/rows.hpp>
 
+#include "stats/dump/msprobe/dump_json_carrier.hpp"
 #include "stats/rows/dump_json.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace tensorstat::fuzz {
+namespace {
+
+// Rows that were read are written again, and what is written is read as so many rows.
+void written_again(Input text, const std::string& framework) {
+  std::string again;
+  Losses losses;
+  DumpJsonCarrier carrier(framework, [&](std::string_view piece) { return again.append(piece), Status(); }, losses);
+  const auto carried = read_rows(text, [&](Row&& row) { return carrier.carry(std::move(row)); });
+  demand(static_cast<bool>(carried) && static_cast<bool>(carrier.finish()), "what is read is carried");
+  for (const std::string& loss : losses.words()) demand_message(loss, 4000);
+  std::uint64_t count = 0;
+  const auto read = read_rows(again, [&](Row&&) { return ++count, Status(); });
+  demand(static_cast<bool>(read), "what is written is read");
+  demand(count == carrier.rows(), "every row that was carried is there");
+}
+
+}  // namespace
 
 void dump_json(Input text) {
   std::uint64_t count = 0;
@@ -43,6 +61,7 @@ void dump_json(Input text) {
     return demand_message(whole.error().message, 1000);
   }
   demand(read.row_count == count && read_in_pieces.row_count == count, "every row is counted");
+  if (is_dump_json(text)) written_again(text, read.framework);
 }
 
 }  // namespace tensorstat::fuzz

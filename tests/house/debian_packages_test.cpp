@@ -100,6 +100,10 @@ TEST_F(DebianPackages, SayWhatTheyNeedAndUnderWhichLicense) {
   for (const char* each : {"libc6 (>=", "libssl3 (>=", "ocl-icd-libopencl1", "zlib1g (>="}) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, each, depends);
   }
+  if (fs::exists("/etc/debian_version")) {
+    EXPECT_EQ(run("dpkg-deb -c packages/libtensorstat" MAJOR "_*.deb | grep -q \"/usr/lib/$(cc -print-multiarch)/libtensorstat.so." MAJOR "\""), 0)
+        << "the library lies in the folder of its architecture: " << printed("dpkg-deb -c packages/libtensorstat" MAJOR "_*.deb");
+  }
   EXPECT_EQ(printed("dpkg-deb -I packages/libtensorstat" MAJOR "_*.deb shlibs"),
             "libtensorstat " MAJOR " libtensorstat" MAJOR " (>= " VERSION ")\n");
 }

@@ -51,6 +51,13 @@ Bytes with_word(std::size_t word, std::int64_t value, Needs needs = kEverything)
   return bytes;
 }
 
+Bytes with_extrema(std::int64_t highest, std::int64_t lowest) {
+  Partial partial = sound();
+  partial.words()[PARTIAL_HIGHEST] = highest;
+  partial.words()[PARTIAL_LOWEST] = lowest;
+  return partial.serialize();
+}
+
 Bytes of_length(std::size_t length) {
   Bytes bytes = sound().serialize();
   bytes.resize(length);
@@ -128,6 +135,7 @@ std::vector<Malformed> malformed_partials() {
       {with_word(PARTIAL_LOWEST, ~std::int64_t{11}), "its maximum is below its minimum"},
       {with_word(PARTIAL_LOWEST, std::numeric_limits<std::int64_t>::min()),
        "its maximum is below its minimum"},
+      {with_extrema(std::numeric_limits<std::int64_t>::min(), kMost), "an extremum is no element of its dtype"},
       {with_word(PARTIAL_HIGHEST, std::int64_t{1} << 31), "an extremum is no element of its dtype"},
       {with_word(PARTIAL_LOWEST, std::int64_t{1} << 40), "an extremum is no element of its dtype"},
       {with_word(PARTIAL_FIELDS, std::int64_t{1} << 32), kCanonical},

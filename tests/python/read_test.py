@@ -93,6 +93,14 @@ class Read(unittest.TestCase):
                 self.assertEqual((rows[1]["max"], rows[1]["min"], rows[1]["avg"]), (4, 0, 2.0))
                 self.assertAlmostEqual(rows[1]["l2norm"], 30 ** 0.5, 4)
 
+    def test_rows_of_msprobe(self):
+        config = {"task": "statistics", "dump_path": self.folder, "level": "L1", "statistics": {"summary_mode": "md5"}}
+        with tensorstat.DumpSession(json.dumps(config), framework="pytorch") as session:
+            session.collect("relu", "Functional.relu.0.forward", inputs=[numpy.array([-1.0, 2.5], numpy.float32)])
+        rows = tensorstat.read(self.path("step0/rank0/dump.json"))
+        self.assertEqual([(row["op name"], row["tensor"], row["max"], row["min"], row["crc32"], row["requires_grad"]) for row in rows],
+                         [("Functional.relu.0.forward", "Functional.relu.0.forward.input.0", 2.5, -1.0, "0a5d3146", "False")])
+
     def test_what_is_refused(self):
         with open(self.path("bad.csv"), "w") as file:
             file.write("Op Type,Op Name\n")

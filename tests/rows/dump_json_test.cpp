@@ -67,6 +67,7 @@ TEST(DumpJson, AForwardCall) {
   EXPECT_TRUE(std::isnan(std::get<double>(file.value(0, Category::kAvg))));
   EXPECT_EQ(file.value(0, Category::kL2norm), Value(INFINITY));
   EXPECT_EQ(std::get<std::string>(*first.identity.find("crc32")), "0a1b2c3d");
+  EXPECT_EQ(std::get<std::string>(*first.identity.find("requires_grad")), "False");
   EXPECT_EQ(file.value(1, Category::kMax), Value()) << "null is no value";
   EXPECT_TRUE(file.rows[2].statistics.values.empty());
   EXPECT_EQ(file.rows[3].identity.io, "output");
@@ -82,7 +83,7 @@ TEST(DumpJson, AForwardCall) {
   EXPECT_FALSE(file.read.dialect);
   EXPECT_EQ(file.read.row_count, 4u);
   EXPECT_EQ(file.read.categories, (Categories{Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm}));
-  EXPECT_EQ(file.read.columns, (std::vector<std::string>{"tensor", "crc32"}));
+  EXPECT_EQ(file.read.columns, (std::vector<std::string>{"tensor", "crc32", "requires_grad"}));
 }
 
 TEST(DumpJson, ModulesParametersAndGradients) {

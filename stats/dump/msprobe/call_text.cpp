@@ -5,7 +5,7 @@
 namespace tensorstat {
 namespace {
 
-PythonList list_of(const std::map<std::uint32_t, std::string>& leaves) {
+PythonList list_of(const std::map<std::uint32_t, std::string>& leaves, std::uint32_t least_count = 0) {
   constexpr std::uint32_t kMostGap = 4096;
   PythonList list = python_array();
   std::uint32_t next = 0;
@@ -15,7 +15,14 @@ PythonList list_of(const std::map<std::uint32_t, std::string>& leaves) {
     list.add(leaf);
     next = slot + 1;
   }
+  for (; next < least_count && least_count - next <= kMostGap; ++next) list.add("null");
   return list;
+}
+
+PythonList object_of(const std::vector<std::pair<std::string, std::string>>& leaves) {
+  PythonList object = python_object();
+  for (const auto& [name, leaf] : leaves) object.add(name, leaf);
+  return object;
 }
 
 }  // namespace
@@ -30,19 +37,22 @@ std::string dump_json_head(std::string_view task, std::string_view level, std::s
 std::string text_of(const CallText& call, InputOutput said, std::string_view framework) {
   PythonList members = python_object();
   if (call.kind == ApiName::Kind::kGradients) {
+    const auto add = [&](std::string_view name, const std::string& leaf) {
+      PythonList one = python_array();
+      one.add(leaf);
+      members.add(name, one.text());
+    };
+    for (const auto& [name, leaf] : call.parameters) add(name, leaf);
     for (const auto* leaves : {&call.inputs, &call.outputs}) {
-      for (const auto& [slot, leaf] : *leaves) {
-        PythonList one = python_array();
-        one.add(leaf);
-        members.add(std::to_string(slot), one.text());
-      }
+      for (const auto& [slot, leaf] : *leaves) add(std::to_string(slot), leaf);
     }
   } else {
     if (said != InputOutput::kOutputs) {
-      members.add(call.is_backward ? "input" : "input_args", list_of(call.inputs).text());
-      if (!call.is_backward) members.add("input_kwargs", "{}");
+      members.add(call.is_backward ? "input" : "input_args", list_of(call.inputs, call.named_from).text());
+      if (!call.is_backward) members.add("input_kwargs", object_of(call.keywords).text());
     }
     if (said != InputOutput::kInputs) members.add("output", list_of(call.outputs).text());
+    if (!call.parameters.empty()) members.add("parameters", object_of(call.parameters).text());
     if (framework == "pytorch" && !call.is_backward) members.add("is_recompute", "false");
   }
   return "\n  " + python_quoted(call.key) + ": " + indented(members.text(), 2);

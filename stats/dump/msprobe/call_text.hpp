@@ -5,6 +5,8 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "stats/dump/dump_config.hpp"
 #include "stats/dump/msprobe/api_name.hpp"
@@ -23,10 +25,13 @@ struct CallText {
   bool is_backward = false;
   std::string key = {};
   std::map<std::uint32_t, std::string> inputs = {}, outputs = {};  // leaves by slot
+  // Leaves by name, behind those inputs: they begin with this slot.
+  std::vector<std::pair<std::string, std::string>> keywords = {}, parameters = {};
+  std::uint32_t named_from = 0;
 };
 
 // A member of `data`, as it follows the head or a comma. Slots that nothing is said of are null; a slot far beyond the
-// others follows them. `said`: which lists there are.
+// others follows them. `said`: which lists there are. Of gradients, `parameters` are what they are of.
 std::string text_of(const CallText& call, InputOutput said, std::string_view framework);
 
 }  // namespace tensorstat

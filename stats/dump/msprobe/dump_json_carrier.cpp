@@ -1,7 +1,11 @@
 #include "stats/dump/msprobe/dump_json_carrier.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "stats/dump/msprobe/call_text.hpp"
@@ -16,7 +20,7 @@ constexpr std::size_t kMostHeld = 4096;  // a run of more tensors is several cal
 
 bool has_place(const Column& column) {
   constexpr std::string_view kPlaced[] = {"op_type",   "op_name", "io",     "slot",  "data_size",
-                                          "data_type", "shape",   "tensor", "crc32", "xor"};
+                                          "data_type", "shape",   "tensor", "crc32", "xor",  "requires_grad"};
   return std::ranges::count(kPlaced, column.name) != 0;
 }
 
@@ -34,6 +38,7 @@ Leaf leaf_of(const Row& row, std::string_view framework) {
     const Cell* cell = row.identity.find(name);
     if (const auto* digits = cell ? std::get_if<std::string>(cell) : nullptr) leaf.checksum = *digits;
   }
+  if (const Cell* said = row.identity.find("requires_grad")) leaf.requires_grad = *said == Cell("True");
   const auto is_had = [&](Category category) { return row.statistics.find(category) != nullptr; };
   if (!leaf.checksum.empty() && std::ranges::none_of(kLeafStatistics, is_had)) return leaf;
   auto& values = leaf.values.emplace();
@@ -42,6 +47,56 @@ Leaf leaf_of(const Row& row, std::string_view framework) {
     values[i] = text_of(value ? *value : Value{}, row.data_type == "bool");
   }
   return leaf;
+}
+
+// What msprobe calls a tensor that no place in a list tells.
+struct LeafName {
+  std::string name;
+  bool is_parameter;
+};
+
+std::optional<LeafName> name_of(const Row& row, ApiName::Kind kind) {
+  const Cell* cell = row.identity.find("tensor");
+  const auto* whole = cell ? std::get_if<std::string>(cell) : nullptr;
+  if (whole == nullptr || !whole->starts_with(row.identity.op_name + ".")) return std::nullopt;
+  std::string_view name = std::string_view(*whole).substr(row.identity.op_name.size() + 1);
+  bool is_parameter = kind == ApiName::Kind::kGradients;
+  if (!is_parameter) {
+    const std::string_view list = name.substr(0, name.find('.') + 1);  // npos + 1 is 0
+    is_parameter = list == "parameters.";
+    if (!is_parameter && list != "input.") return std::nullopt;
+    name.remove_prefix(list.size());
+  }
+  const bool is_number = name.find_first_not_of("0123456789") == name.npos;
+  if (is_number || name.find('.') != name.npos) return std::nullopt;
+  return LeafName{std::string(name), is_parameter};
+}
+
+// Tensors that have names go by them, where these are of the last slots, without a gap, and arguments come before
+// parameters: else a reader would give them other slots.
+void name_leaves(const std::vector<Row>& rows, CallText& call) {
+  const bool are_gradients = call.kind == ApiName::Kind::kGradients;
+  if (call.is_backward && !are_gradients) return;
+  auto& leaves = are_gradients ? call.outputs : call.inputs;
+  std::map<std::uint32_t, LeafName> names;
+  std::set<std::pair<bool, std::string>> different;
+  for (const Row& row : rows) {
+    if ((row.identity.io == "output") != are_gradients) continue;
+    const auto name = name_of(row, call.kind);
+    if (!name) continue;
+    names.insert_or_assign(static_cast<std::uint32_t>(row.identity.slot), *name);
+    different.emplace(name->is_parameter, name->name);
+  }
+  if (names.empty() || different.size() != names.size()) return;
+  const std::uint32_t first = names.begin()->first, last = names.rbegin()->first;
+  const auto is_parameter = [](const auto& slot_and_name) { return slot_and_name.second.is_parameter; };
+  const bool is_ordered = std::ranges::is_partitioned(names, std::not_fn(is_parameter));
+  if (last - first + 1 != names.size() || leaves.rbegin()->first != last || !is_ordered || (are_gradients && first != 0)) return;
+  for (const auto& [slot, name] : names) {
+    auto leaf = leaves.extract(slot);
+    (name.is_parameter ? call.parameters : call.keywords).emplace_back(name.name, std::move(leaf.mapped()));
+  }
+  call.named_from = first;
 }
 
 }  // namespace
@@ -97,19 +152,22 @@ void DumpJsonCarrier::drop(Row& row) {
 Status DumpJsonCarrier::write_call() {
   if (held_.empty()) return {};
   std::vector<Row> rows = std::exchange(held_, {});
-  std::ranges::sort(rows, {}, [](const Row& row) { return std::pair(row.identity.io, row.identity.slot); });
+  const auto place = [](const Row& row) { return std::pair(row.identity.io, row.identity.slot); };
+  std::ranges::sort(rows, {}, place);
   const ApiName name = api_name_of(rows[0].identity.op_type, rows[0].identity.op_name);
   CallText call{.kind = name.kind, .is_backward = name.is_backward, .key = keys_.next(name)};
   for (const Row& row : rows) {
     auto& leaves = row.identity.io == "input" ? call.inputs : call.outputs;
     leaves.insert_or_assign(static_cast<std::uint32_t>(row.identity.slot), text_of(leaf_of(row, framework_)));
   }
+  name_leaves(rows, call);
   const std::string text = text_of(call, InputOutput::kBoth, framework_);
-  const auto there = read_back(text);
+  auto there = read_back(text);
   if (!there || there->size() != rows.size()) {
     for (const Row& row : rows) losses_.refused(row, there ? "it would be read otherwise" : there.error().message);
     return {};
   }
+  std::ranges::sort(*there, {}, place);  // parameters stand behind the outputs
   for (std::size_t i = 0; i < rows.size(); ++i) losses_.compare(rows[i], (*there)[i], has_place);
   rows_ += rows.size();
   return sink_((std::exchange(is_begun_, true) ? "," : head_) + text);

@@ -14,8 +14,10 @@
 namespace tensorstat {
 
 // A run of an operator is a call; how it is called, api_name.hpp says. Of the statistics, max, min, avg and l2norm have
-// a place, as Max, Min, Mean and Norm; further, crc32 or xor, as md5. Values are written as they are and not rounded.
-// The task is "statistics" and the level "mix", since rows do not tell one; nor requires_grad, which is false.
+// a place, as Max, Min, Mean and Norm; further, crc32 or xor, as md5, and requires_grad, which is false of a row that does
+// not say it. A tensor whose name says so is a parameter, a gradient of one, or an argument with a name; of other inputs
+// the slot is the place. Values are written as they are and not rounded. The task is "statistics" and the level "mix",
+// since rows do not tell one.
 //
 // Every call is read back as it was written, and compared, so that no loss goes unsaid; one that would not be read again
 // is left out and said. Memory grows with the number of calls, by their keys alone.

@@ -74,6 +74,7 @@ double rounded_to(double number, int bits, int least_exponent, int most_exponent
 Leaf leaf_of_tensor(const MsprobeSettings& settings, std::string_view framework, const PendingTensor& tensor,
                     const std::optional<Statistics>& found, std::string_view checksum, std::string_view data_name) {
   Leaf leaf{framework, data_type(tensor), tensor.shape, {}, std::string(checksum), std::string(data_name)};
+  if (is_torch(framework)) leaf.requires_grad = tensor.requires_grad;
   if (settings.summary == Summary::kXor) return leaf;
   auto& values = leaf.values.emplace();
   const Value* max = found ? found->find(Category::kMax) : nullptr;
@@ -101,7 +102,7 @@ std::string text_of(const Leaf& leaf) {
   } else {
     add_checksum();  // an XOR comes first
   }
-  if (is_torch(leaf.framework)) members.add("requires_grad", "false");
+  if (leaf.requires_grad || is_torch(leaf.framework)) members.add("requires_grad", leaf.requires_grad.value_or(false) ? "true" : "false");
   if (leaf.values) add_checksum();
   if (!leaf.data_name.empty()) members.add("data_name", python_quoted(leaf.data_name));
   return members.text();

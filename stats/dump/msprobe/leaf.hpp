@@ -20,6 +20,7 @@ struct Leaf {
   const Shape& shape;
   std::optional<std::array<std::string, 4>> values;  // Max, Min, Mean and Norm as JSON; nothing: they are not there
   std::string checksum = {}, data_name = {};         // "": there is none
+  std::optional<bool> requires_grad = {};            // nothing: false where the framework is pytorch, else not there
 };
 
 // As JSON, for the margin.

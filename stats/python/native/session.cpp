@@ -107,16 +107,28 @@ PyObject* wants(PyObject*, PyObject* arguments) {
   return PyBool_FromLong(tensorstat_wants(run.session, &run.place, run.op, 0));
 }
 
+// Whether `x`, as PyTorch's tensors do, says that it requires a gradient. It is then exchanged for one that shares its
+// elements and does not: no other can be looked into.
+bool take_gradient(Ref& x) {
+  const Ref said(PyObject_GetAttrString(x.get(), "requires_grad"));
+  const bool requires_grad = said && PyObject_IsTrue(said.get()) == 1;
+  PyErr_Clear();  // nothing is said
+  if (requires_grad) x = Ref(PyObject_CallMethod(x.get(), "detach", nullptr));
+  return requires_grad;
+}
+
 bool add_all(PyObject* list, int io, Views& views, std::vector<tensorstat_dump_tensor>& handed) {
   const Py_ssize_t count = PySequence_Size(list);
   for (Py_ssize_t slot = 0; slot < count; ++slot) {
-    const Ref x(PySequence_GetItem(list, slot));
+    Ref x(PySequence_GetItem(list, slot));
     if (!x) return false;
     if (x.get() == Py_None) continue;
-    if (!views.add(x.get())) return false;
+    const bool requires_grad = take_gradient(x);
+    if (!x || !views.add(x.get())) return false;
     tensorstat_dump_tensor tensor = TENSORSTAT_DUMP_TENSOR;
     tensor.io = io;
     tensor.slot = static_cast<std::uint32_t>(slot);
+    tensor.requires_grad = requires_grad;
     handed.push_back(tensor);
   }
   return count >= 0;

@@ -8,6 +8,9 @@ from ._library import Error, logger
 from ._meter import DEFAULT_STATISTICS, default_meter, request_of
 
 
+_JSON_OF_ROWS = "dump.json", "debug.json"  # msprobe's; what else ends in .json holds no rows
+
+
 def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
          on: str = "auto", void_is_bfloat16: bool = False, skip_faults: bool = False) -> Any:
     """What a file holds: statistics of tensors, measured now, or rows of statistics that were written before.
@@ -20,8 +23,8 @@ def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STAT
                         by the names of their fields
     .npz, .safetensors  {name: Statistics}, in the order of the file; and so of every other container the command reads,
                         such as model.safetensors.index.json
-    .csv                rows of a statistic.csv of any dialect: dicts with "op type", "op name", "io", "slot", "shape", ...,
-                        and each statistic by its name
+    .csv, dump.json     rows of a statistic.csv of any dialect, or of msprobe's dump.json: dicts with "op type", "op name",
+                        "io", "slot", "shape", ..., and each statistic by its name
 
     stats, precision, on  as in measure()
     void_is_bfloat16      two-byte voids of an .npy are bfloat16, as ml_dtypes writes them
@@ -30,7 +33,8 @@ def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STAT
 
     Files may be larger than memory, and are not trusted: nothing in them is evaluated or unpickled.
     """
-    if os.fspath(path).endswith(".csv"):
+    name = os.path.basename(os.fsdecode(path))
+    if name.endswith(".csv") or name in _JSON_OF_ROWS:
         return _native.read_rows(path)
     tensors, faults = _native.measure_file(default_meter()._handle, path, request_of(stats, precision, on), void_is_bfloat16)
     if faults and not skip_faults:

@@ -68,7 +68,7 @@ class DumpSession:
     def collect(self, op_type: str, name: str, *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (), rank: int = 0,
                 device: int = 0, graph: int = 0, iteration: int = 0) -> None:
         """Hands the tensors of one run of an operator over; None stands for one that is missing. Host tensors are copied
-        before it returns."""
+        before it returns. Of PyTorch's, requires_grad is known to msprobe's dump.json."""
         _native.collect(self._handle(), self._operator(op_type, name), rank, device, graph, iteration, inputs, outputs)
 
     def step_end(self, *, rank: int = 0, device: int = 0, graph: int = 0, iteration: int = 0) -> bool:

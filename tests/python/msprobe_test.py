@@ -1,0 +1,181 @@
+"""msprobe itself is the judge of dump.json. Where MSPROBE names the folder `python` of its sources (github Ascend/msprobe)
+and its packages are installed (tests/cli/msprobe_rules_test.py names them), its PrecisionDebugger dumps a model that is
+trained: the rows that are read say what msprobe says, the values are those of the tensors, and its compare takes what a
+session writes of the same tensors for the same dump, and what `tensorstat convert` makes of a dump."""
+import collections
+import csv
+import glob
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+import zlib
+
+import tensorstat
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+MSPROBE = os.environ.get("MSPROBE")
+DEBUGGER = os.path.join(os.path.dirname(__file__), "../support/precision_debugger.py")
+STATISTICS = {"Max": "max", "Min": "min", "Mean": "avg", "Norm": "l2norm"}
+HALVES = {"torch.float16": 2 ** -9, "torch.bfloat16": 2 ** -6}  # msprobe computes with them
+
+
+def leaves_of(value):
+    """The tensors in a member of a call, in order."""
+    if isinstance(value, list):
+        return [leaf for each in value for leaf in leaves_of(each)]
+    if not isinstance(value, dict):
+        return []
+    if "type" in value:
+        return [value] if "dtype" in value and "shape" in value else []
+    return [leaf for each in value.values() for leaf in leaves_of(each)]
+
+
+def is_equal(a, b):
+    return a is None and b is None or a == b or (a is not None and b is not None and a != a and b != b)
+
+
+@unittest.skipUnless(MSPROBE and torch, "MSPROBE names no sources of msprobe, or there is no torch")
+class Judged(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.dumps = {}
+        for level in ("L0", "L1", "mix"):
+            for task, summary in (("statistics", "statistics"), ("statistics", "md5"), ("tensor", "md5")):
+                folder = f"{cls.scratch.name}/{level}_{task}_{summary}"
+                os.mkdir(folder)
+                subprocess.run([sys.executable, DEBUGGER, MSPROBE, folder, level, task, summary], check=True, capture_output=True)
+                cls.dumps[level, task, summary] = sorted(glob.glob(f"{folder}/dump/step*/*/dump.json"))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def calls_of(self, path):
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)["data"]
+        return {call: {member: leaves_of(value) for member, value in members.items()} for call, members in data.items()}
+
+    def test_rows_say_what_msprobe_says(self):
+        counted = collections.Counter()
+        for of, paths in self.dumps.items():
+            self.assertEqual(len(paths), 2, of)
+            for path in paths:
+                wanted = [(call, leaf) for call, members in self.calls_of(path).items() for leaves in members.values() for leaf in leaves]
+                rows = tensorstat.read(path)
+                self.assertEqual(len(rows), len(wanted), path)
+                for row, (call, leaf) in zip(rows, wanted):
+                    self.assertEqual((row["op name"], "torch." + row["data type"], list(row["shape"])), (call, leaf["dtype"], leaf["shape"]))
+                    self.assertEqual(row["requires_grad"], str(leaf["requires_grad"]))
+                    self.assertEqual(row.get("crc32"), leaf.get("md5"))
+                    if "data_name" in leaf and ".parameters_grad." not in leaf["data_name"]:
+                        self.assertEqual(row["tensor"] + ".pt", leaf["data_name"])
+                    for theirs, ours in STATISTICS.items():
+                        counted["values"] += 1
+                        self.assertTrue(is_equal(row[ours], leaf[theirs]), (path, call, theirs, row[ours], leaf[theirs]))
+                counted["rows"] += len(rows)
+        self.assertGreater(counted["rows"], 1500)
+
+    def tensor_of(self, path, leaf):
+        if "data_name" not in leaf:  # it has no elements
+            return torch.empty(leaf["shape"], dtype=getattr(torch, leaf["dtype"].removeprefix("torch.")))
+        return torch.load(f"{os.path.dirname(path)}/dump_tensor_data/{leaf['data_name']}").detach()
+
+    def test_values_are_those_of_the_tensors(self):
+        """msprobe's own arithmetic is float32's, or the half type's; a tensor without dimensions is its own norm."""
+        checked = 0
+        for path in self.dumps["mix", "tensor", "md5"]:
+            for members in self.calls_of(path).values():
+                for leaf in (leaf for leaves in members.values() for leaf in leaves if "data_name" in leaf):
+                    tensor = self.tensor_of(path, leaf)
+                    bits = tensor.contiguous().view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor.contiguous()
+                    self.assertEqual(f"{zlib.crc32(bits.numpy().tobytes()):08x}", leaf["md5"], leaf)
+                    found = tensorstat.measure(tensor, stats="max,min,avg,l2norm")
+                    for theirs, ours in STATISTICS.items():
+                        value = leaf[theirs]
+                        if value is None or (tensor.dim() == 0 and theirs == "Norm"):
+                            continue
+                        checked += 1
+                        if theirs in ("Max", "Min") or not math.isfinite(value):
+                            self.assertTrue(is_equal(found[ours], value), (leaf, ours, found[ours]))
+                        else:
+                            scale = leaf["Norm"] / math.sqrt(tensor.numel()) if theirs == "Mean" else abs(value)
+                            bound = HALVES.get(leaf["dtype"], 2e-6) * max(abs(value), scale)
+                            self.assertLessEqual(abs(found[ours] - value), bound, (leaf, ours))
+        self.assertGreater(checked, 1000)
+
+    def write_session(self, path, folder):
+        """Hands the tensors of a dump over, as a backend would."""
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)["data"]
+        config = {"task": "statistics", "dump_path": folder, "level": "mix", "statistics": {"summary_mode": "statistics"}}
+        with tensorstat.DumpSession(json.dumps(config), framework="pytorch") as session:
+            for call, members in data.items():
+                def held(*names):
+                    tensors = []
+                    for leaf in (leaf for name in names for leaf in leaves_of(members.get(name))):
+                        tensor = self.tensor_of(path, leaf)
+                        tensors.append(tensor.requires_grad_() if leaf["requires_grad"] else tensor)
+                    return tensors
+                inputs = held("input_args", "input_kwargs", "parameters", "input")
+                outputs = held("output") if "output" in members else held(*members)
+                session.collect(call.split(".")[-3], call, inputs=inputs, outputs=outputs)
+            self.assertIs(session.step_end(), True)
+            self.assertEqual(session.counters["lost_row_count"], 0)
+        return f"{folder}/step0/rank0/dump.json"
+
+    def compared(self, npu, bench, out):
+        """The rows of msprobe's compare."""
+        program = ("import sys, types\n"
+                   "sys.modules['einops'] = types.ModuleType('einops')\n"
+                   "sys.modules['einops'].rearrange = None\n"
+                   "sys.path.insert(0, sys.argv[1])\n"
+                   "sys.argv = ['msprobe', 'compare', '-tp', sys.argv[2], '-gp', sys.argv[3], '-o', sys.argv[4]]\n"
+                   "from msprobe.msprobe import main\n"
+                   "main()\n")
+        ran = subprocess.run([sys.executable, "-c", program, MSPROBE, npu, bench, out], capture_output=True, text=True)
+        made = glob.glob(f"{out}/*.csv")
+        self.assertEqual(len(made), 1, ran.stdout + ran.stderr)
+        with open(made[0], newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def test_compare_takes_a_sessions_dump(self):
+        for level in ("L0", "L1", "mix"):
+            with self.subTest(level=level), tempfile.TemporaryDirectory() as folder:
+                theirs = self.dumps[level, "tensor", "md5"][0]
+                ours = self.write_session(theirs, f"{folder}/ours")
+                again = self.write_session(theirs, f"{folder}/again")
+                count = len(tensorstat.read(theirs))
+                self.assertEqual(len(tensorstat.read(ours)), count)
+                rows = self.compared(ours, again, f"{folder}/same")
+                self.assertEqual(len(rows), count)
+                self.assertEqual({(row["Result"], row["Err_message"]) for row in rows}, {("pass", "[]")})
+
+    def test_compare_takes_what_convert_makes(self):
+        for level in ("L0", "L1", "mix"):
+            with self.subTest(level=level), tempfile.TemporaryDirectory() as folder:
+                for theirs in self.dumps[level, "statistics", "statistics"] + self.dumps[level, "statistics", "md5"]:
+                    made = f"{folder}/{len(os.listdir(folder))}"
+                    os.mkdir(made)
+                    ran = subprocess.run([os.environ["COMMAND"], "convert", theirs, "-o", f"{made}/dump.json", "--to", "msprobe"],
+                                         capture_output=True, text=True)
+                    self.assertEqual((ran.returncode, ran.stderr.count("\n")), (0, 1), "nothing is lost: " + ran.stderr)
+                    rows = self.compared(theirs, f"{made}/dump.json", f"{made}/out")
+                    # What is no tensor, rows do not hold: null stands in its place.
+                    tensors = [row for row in rows if row["NPU Dtype"].startswith("torch.")]
+                    self.assertEqual({(row["Result"], row["Err_message"]) for row in tensors}, {("pass", "[]")})
+                    self.assertEqual(len(tensors), len(tensorstat.read(theirs)))
+                    self.assertEqual([row["NPU Name"] for row in tensors], [row["Bench Name"] for row in tensors])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,63 @@
+"""A small model, two steps of it trained under msprobe's own PrecisionDebugger, in a process of its own: it changes torch.
+
+    precision_debugger.py SOURCES FOLDER LEVEL TASK SUMMARY_MODE
+
+SOURCES is the folder `python` of msprobe's repository; the dump is left in FOLDER/dump.
+"""
+import json
+import sys
+import types
+
+import torch
+
+# What msprobe wants of later packages.
+sys.modules['einops'] = types.ModuleType('einops')
+sys.modules['einops'].rearrange = None
+if not hasattr(torch.Tensor, 'untyped_storage'):
+    torch.Tensor.untyped_storage = lambda self: self.storage().untyped()
+
+
+class Net(torch.nn.Module):
+    """Operators of every dtype, with arguments by name, NaN, Inf, no elements and no dimensions. None works in place: threads
+    of msprobe's look at a tensor later, until step() returns."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 4, 3)
+        self.norm = torch.nn.BatchNorm2d(4, track_running_stats=False)
+        self.linear = torch.nn.Linear(4 * 6 * 6, 5)
+        self.embedding = torch.nn.Embedding(7, 5)
+
+    def forward(self, x, indices):
+        y = torch.relu(self.norm(self.conv(x)))
+        y = torch.cat([y, torch.zeros_like(y)[:0]])
+        y = self.linear(y.flatten(1)) + self.embedding(indices)
+        odd = torch.where(y > 0, y, torch.full_like(y, float('nan')))
+        half, brain, double = y.to(torch.float16) * 3, y.to(torch.bfloat16) + 1, y.double().abs()
+        other = ((y * 100).to(torch.int32) - 5, (y.abs() * 10).to(torch.uint8) + 1, torch.div(y, torch.zeros_like(y)),
+                 torch.add(y[:0], 1), torch.clamp(input=y, min=torch.zeros(5)))
+        unused = torch.nan_to_num(odd).sum() + half.float().sum() + brain.float().sum() + double.sum().float()
+        return y.square().mean() + 0 * unused, other
+
+
+def main(sources, folder, level, task, summary_mode):
+    sys.path.insert(0, sources)
+    from msprobe.pytorch import PrecisionDebugger
+    with open(f'{folder}/config.json', 'w', encoding='utf-8') as file:
+        json.dump({'task': task, 'dump_path': f'{folder}/dump', 'rank': [], 'step': [], 'level': level,
+                   task: {'scope': [], 'list': [], 'data_mode': ['all'], 'summary_mode': summary_mode}}, file)
+    torch.manual_seed(0)
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    debugger = PrecisionDebugger(config_path=f'{folder}/config.json')
+    for _ in range(2):
+        debugger.start(model)
+        loss, _ = model(torch.randn(2, 3, 8, 8), torch.tensor([1, 6]))
+        loss.backward()
+        debugger.stop()
+        debugger.step()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+main(*sys.argv[1:])
