@@ -5,8 +5,9 @@ typedef struct {
   local u32* exponents;  // the lane's copy of the counts: one of EXPONENT_COPIES that lie interleaved
 } Elements;
 
-// Lanes count into different copies, so that equal exponents seldom wait for one another.
-#define EXPONENT_COPIES ((NEEDS & NEED_EXPONENTS) == 0 ? 1 : sizeof(UBITS) == 8 && (bool)IS_FLOAT ? 2 : 8)
+// Lanes count into different copies, so that equal exponents seldom wait for one another. float64 has one: of local memory
+// a device need not have more than 32 KiB.
+#define EXPONENT_COPIES ((NEEDS & NEED_EXPONENTS) == 0 || (int)EXPONENTS_OF_FAMILY > 256 ? 1 : 8)
 #define EXPONENT_COUNTS (NEEDS & NEED_EXPONENTS ? (int)EXPONENTS_OF_FAMILY * EXPONENT_COPIES : 1)
 
 #define OPEN_MAXIMUM PARTIAL_NO_KEY
