@@ -64,9 +64,9 @@ class PlacementOf : public testing::Test {
               std::uint64_t request_bytes) {
     const auto placement = placed(on, where, request_bytes);
     ASSERT_TRUE(placement) << placement.error().message;
-    EXPECT_EQ(on_device, placement->on_device) << placement->reason;
-    EXPECT_NE(std::string::npos, placement->reason.find(words))
-        << placement->reason << "\n  should say: " << words;
+    EXPECT_EQ(on_device, placement->on_device) << placement->reason.text();
+    EXPECT_NE(std::string::npos, placement->reason.text().find(words))
+        << placement->reason.text() << "\n  should say: " << words;
   }
 
   FakeHost host_;
