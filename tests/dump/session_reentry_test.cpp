@@ -96,8 +96,9 @@ TEST_F(SessionReentry, ADeleterWaitsForALockThatTheCallerHoldsWhileItFlushes) {
   std::mutex of_the_caller;
   std::promise<void> done;
   auto given = tensor(values, Dtype::kFloat32);
-  given.keep_alive = std::shared_ptr<const void>(values.data(), [&](const void*) {
-    const std::lock_guard lock(of_the_caller);
+  given.keep_alive = std::shared_ptr<const void>(values.data(), [&, caller = std::this_thread::get_id()](const void*) {
+    std::unique_lock lock(of_the_caller, std::defer_lock);
+    if (std::this_thread::get_id() != caller) lock.lock();  // else the session was done with it before, and the caller has it
     done.set_value();
   });
   {
