@@ -8,7 +8,7 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   for (int word = 0; word < WORD_COUNT; ++word) partial[word] = EMPTY_WORD(FAMILY, word);
   u64 i = 0;
 #ifdef FOLDS
-  const bool has_elements = (bool)FOLDS_ELEMENTS && (NEEDS & NEED_BLOCKS) != 0, has_indices = (NEEDS & NEED_INDICES) != 0;
+  const bool has_elements = (NEEDS & ELEMENT_NEEDS) != 0, has_indices = (NEEDS & NEED_INDICES) != 0;
   const bool has_exponents = (bool)FOLDS_ELEMENTS && (NEEDS & NEED_EXPONENTS) != 0;
   const u64 whole = slice.count / GROUP * GROUP;
   const u64 block = has_elements || has_indices || has_exponents ? ELEMENT_BLOCK : whole;

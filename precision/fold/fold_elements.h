@@ -2,6 +2,12 @@
 // family's own fold, over the same bytes while they are in the nearest cache, so that what is not asked costs nothing
 // there. One text for C++ and OpenCL C, included once a dtype.
 
+// What of it is asked for a dtype that has any.
+#define ELEMENT_ASKED(id, merge, need, of, fold, ...) ELEMENT_ASKED_##fold(need, of)
+#define ELEMENT_ASKED_WITHIN(need, of)
+#define ELEMENT_ASKED_BESIDE(need, of) | ((of) ? (int)NEED_##need : 0)
+#define ELEMENT_NEEDS (FOLDS_ELEMENTS ? (int)NEED_BLOCKS & (0 ELEMENT_ROWS(ELEMENT_ASKED, )) : 0)
+
 // How many elements the family's fold goes ahead.
 #define ELEMENT_BLOCK 2048
 // Vectors until the counters of as many bits as an element are emptied, the last block's not counted.

@@ -2,7 +2,7 @@
 // at a time, while it is in the nearest cache. One text for C++ and OpenCL C, included once a dtype, behind
 // fold_elements.h.
 //
-// Exponents of real data cluster. Where a table of 16 bytes can be looked up in a vector, the exponents of a block are packed,
+// Exponents of real data cluster, and an integer has few. Where a table of 16 bytes can be looked up in a vector, the exponents of a block are packed,
 // and a window of 16 of them is counted at once: eight tables say of two exponents each whether an element has the one, 1,
 // or the other, 16, so that a byte counts both. A block that needs more than WINDOWS of these, or holds NaN or Inf, and all
 // where there are no such tables, adds to bins in memory, one element at a time. Neighbours go to different copies, so that an
@@ -10,19 +10,28 @@
 #define EXPONENT_COPIES (IS_FLOAT && sizeof(UBITS) == 8 ? 2 : 4)
 #define EXPONENT_WINDOW 16
 #define EXPONENT_WINDOWS 4
-#define PACKS_EXPONENTS (LOOKS_UP && FOLDS_ELEMENTS && IS_FLOAT)
+#define PACKS_EXPONENTS (LOOKS_UP && FOLDS_ELEMENTS)
 
-// The type of a packed exponent.
-#define EXPONENT CAT(EXPONENT_, UBITS)
-#define EXPONENT_u8 u8
-#define EXPONENT_u16 u8
-#define EXPONENT_u32 u8
-#define EXPONENT_u64 u16
-#define EXPONENT_IS_BYTE CAT(EXPONENT_IS_BYTE_, UBITS)
-#define EXPONENT_IS_BYTE_u8 1
-#define EXPONENT_IS_BYTE_u16 1
-#define EXPONENT_IS_BYTE_u32 1
-#define EXPONENT_IS_BYTE_u64 0
+// The type of a packed exponent, and whether it is a byte.
+#define EXPONENT CAT(EXPONENT_, FAMILY)
+#define EXPONENT_Integer u8
+#define EXPONENT_Integer64 u8
+#define EXPONENT_Float u8
+#define EXPONENT_Double u16
+#define EXPONENT_Coded u8
+#define EXPONENT_IS_BYTE CAT(EXPONENT_IS_BYTE_, FAMILY)
+#define EXPONENT_IS_BYTE_Integer 1
+#define EXPONENT_IS_BYTE_Integer64 1
+#define EXPONENT_IS_BYTE_Float 1
+#define EXPONENT_IS_BYTE_Double 0
+#define EXPONENT_IS_BYTE_Coded 1
+
+// That of NaN and Inf; of integers none.
+#define EXPONENT_OF_SPECIALS CAT(EXPONENT_OF_SPECIALS_, FAMILY)()
+#define EXPONENT_OF_SPECIALS_Integer() 255u
+#define EXPONENT_OF_SPECIALS_Integer64() 255u
+#define EXPONENT_OF_SPECIALS_Float() ((u32)(MAGNITUDE_MASK >> MANTISSA_SHIFT))
+#define EXPONENT_OF_SPECIALS_Double() EXPONENT_OF_SPECIALS_Float()
 
 typedef struct {
   u32 bins[EXPONENT_COPIES][EXPONENTS_OF_FAMILY];
@@ -79,15 +88,34 @@ NOINLINE void NAME(flush_windows)(NAME(exponents) * exponents, WORDS i64* words)
   exponents->top = exponents->used = exponents->steps = 0;
 }
 
+#if IS_FLOAT
+// The exponents of a vector of elements, each in its lane at bit `place`.
+INLINE VECTOR_OF(UBITS) NAME(exponents_at)(const VECTOR_OF(UBITS) bits, const int place) {
+  const int up = place - MANTISSA_SHIFT;
+  const VECTOR_OF(UBITS) moved = up < 0 ? bits >> (UBITS)(-up & SIGN_SHIFT) : bits << (UBITS)(up & SIGN_SHIFT);
+  return moved & (UBITS)((UBITS)(MAGNITUDE_MASK >> MANTISSA_SHIFT) << place);
+}
+#else
+// The same: half of the bits at a time, it is the upper ones that count, where there are any.
+INLINE VECTOR_OF(UBITS) NAME(exponents_at)(const VECTOR_OF(UBITS) bits, const int place) {
+  VECTOR_OF(UBITS) left = ELEMENT_SIZES(bits), width = SPLAT(UBITS, 0);
+  UNROLL
+  for (int half_bits = 4 * (int)sizeof(UBITS); half_bits > 0; half_bits /= 2) {
+    const VECTOR_OF(UBITS) upper = left >> (UBITS)half_bits, has_upper = AS(UBITS, upper != (UBITS)0);
+    width += has_upper & (UBITS)half_bits;
+    left = (upper & has_upper) | (left & ~has_upper);
+  }
+  return (width + left) << (UBITS)place;
+}
+#endif
+
 // The exponents of as many elements as a vector has room for, in an order of its own.
 INLINE VECTOR_OF(EXPONENT) NAME(pack_exponents)(SPACE const u8* p) {
   VECTOR_OF(UBITS) packed = SPLAT(UBITS, 0);
   UNROLL
   for (int k = 0; k < (int)(sizeof(UBITS) / sizeof(EXPONENT)); ++k) {
-    const int place = k * 8 * (int)sizeof(EXPONENT), up = place - MANTISSA_SHIFT;
     const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + k * LANES(UBITS) * (int)sizeof(UBITS));
-    const VECTOR_OF(UBITS) moved = up < 0 ? bits >> (UBITS)(-up & SIGN_SHIFT) : bits << (UBITS)(up & SIGN_SHIFT);
-    packed |= moved & (UBITS)((UBITS)(MAGNITUDE_MASK >> MANTISSA_SHIFT) << place);
+    packed |= NAME(exponents_at)(bits, k * 8 * (int)sizeof(EXPONENT));
   }
   return AS(EXPONENT, packed);
 }
@@ -154,7 +182,7 @@ INLINE int NAME(count_packed)(NAME(exponents) * exponents, WORDS i64* words, SPA
   NAME(pack_block)(packed, p, vectors, &low, &high);
   const u32 near = low != 0 || high == 0 ? low : NAME(lowest_but_0)(packed, vectors);
   const u32 span = EXPONENT_WINDOWS * EXPONENT_WINDOW;
-  if (high == (u32)(MAGNITUDE_MASK >> MANTISSA_SHIFT) || high - near >= span) return 0;
+  if (high == EXPONENT_OF_SPECIALS || high - near >= span) return 0;
   for (u32 i = 0; low == 0 && i < vectors; ++i) COUNT_INTO(EXPONENT, exponents->lowest, packed[i] == (EXPONENT)0);
   if (high != 0) {
     if (exponents->used == 0 || high > exponents->top || near + span <= exponents->top) {
