@@ -160,7 +160,7 @@ class Table : public Report {
     return {std::move(columns)};
   }
 
-  // max and min as an interval, and a word of warning for what is counted in several columns.
+  // max and min as an interval, bars for the binades, and a word of warning for what is counted in several columns.
   TextTable narrow(const Categories& shown, int digits) const {
     const auto has = [&](Category category) { return std::ranges::count(shown, category) != 0; };
     const bool has_interval = has(Category::kMax) && has(Category::kMin);
@@ -169,9 +169,10 @@ class Table : public Report {
                        words_column("shape", &Line::shape, kLeastNameColumns)};
     if (columns[1].width() == 0) columns.erase(columns.begin() + 1);
     if (has_interval) columns.push_back(intervals(digits));
+    if (has(Category::kExponents)) columns.push_back(number_column(Category::kExponents, digits));
     for (const Category category : shown) {
       const bool is_said = (has_interval && (category == Category::kMax || category == Category::kMin)) ||
-                           counts_specials(category);
+                           category == Category::kExponents || counts_specials(category);
       if (!is_said) columns.push_back(number_column(category, digits));
     }
     return {std::move(columns), 1};

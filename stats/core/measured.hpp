@@ -12,7 +12,7 @@
 #include <tensorstat/meter.hpp>
 
 #include "stats/core/engine.hpp"
-#include "stats/core/placement.hpp"
+#include "stats/core/reason.hpp"
 
 namespace tensorstat {
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "stats/core/abandon.hpp"
-#include "stats/core/row_plan.hpp"
 
 namespace tensorstat {
 namespace {
@@ -30,11 +29,10 @@ class RowsOfFile {
     const auto rows = row_shape(by_);
     if (!rows) return rows.error();
     rows_ = *rows;
-    const auto kept = kept_axes(by_);
     for (std::size_t axis = 0; axis < by_.shape.size(); ++axis) {
-      if (!(*kept)[axis]) row_.push_back(by_.shape[axis]);
+      if (!is_kept(axis)) row_.push_back(by_.shape[axis]);
     }
-    cut(*kept);
+    cut();
     if (!has_whole_rows_ && each_ < length_ && std::ranges::any_of(request_.categories, is_digest)) {
       return Error{Code::kUnsupported, "a digest of rows that lie apart, in a tensor of more than 64 MiB: leave it out"};
     }
@@ -47,8 +45,13 @@ class RowsOfFile {
   }
 
  private:
+  bool is_kept(std::size_t axis) const {
+    const auto at = static_cast<std::int64_t>(axis);
+    return std::ranges::any_of(by_.axes, [&](std::int64_t each) { return each == at || each + std::ssize(by_.shape) == at; });
+  }
+
   // Slabs are cut along the first axis that is longer than 1. For blocks the tensor is one axis of elements.
-  void cut(const std::vector<bool>& kept) {
+  void cut() {
     const std::uint64_t room = kSlabBytes / size_bytes(reader_.dtype()), elements = reader_.element_count();
     if (by_.block_elements != 0) {
       length_ = elements;
@@ -59,7 +62,7 @@ class RowsOfFile {
     length_ = by_.shape.empty() ? 1 : by_.shape[axis_];
     index_elements_ = length_ == 0 ? 0 : elements / length_;
     each_ = index_elements_ == 0 ? std::max(length_, std::uint64_t{1}) : std::max(room / index_elements_, std::uint64_t{1});
-    has_whole_rows_ = each_ >= length_ || kept[axis_];
+    has_whole_rows_ = each_ >= length_ || is_kept(axis_);
   }
 
   // `count` indices of the axis, which are a tensor of their own.

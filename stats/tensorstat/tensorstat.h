@@ -193,9 +193,9 @@ TENSORSTAT_API tensorstat_code tensorstat_measure(tensorstat_meter* meter, const
 /* Which elements of a tensor share a row. */
 typedef struct {
   size_t size;              /* sizeof(tensorstat_by) */
-  uint32_t dimension_count;
+  uint32_t dimension_count; /* of `shape` */
   const uint64_t* shape;    /* the tensor's, outermost dimension first */
-  uint32_t axis_count;
+  uint32_t axis_count;      /* of `axes` */
   const int64_t* axes;      /* that are kept, each once; -1 is the last */
   uint64_t block_elements;  /* not 0: instead of axes, blocks of so many elements; the last may be shorter */
 } tensorstat_by;

@@ -1,5 +1,6 @@
 // Every public header compiles under the warnings that those who include it may have on; tests/CMakeLists.txt turns
 // them on for this file.
+#include <tensorstat/by.hpp>
 #include <tensorstat/catalog.hpp>
 #include <tensorstat/compare.hpp>
 #include <tensorstat/dlpack.hpp>
