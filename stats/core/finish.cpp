@@ -103,7 +103,7 @@ class Finished {
 
   // Into a value that need not have been constructed: where it is to stay, as copying one that has just been
   // written in parts waits for the parts.
-  void put(Category category, Value* to) const {
+  [[gnu::always_inline]] void put(Category category, Value* to) const {
     const auto is = [to](auto value) { std::construct_at(to, value); };
     if ((needs(category) & ~partial_.needs) != 0) return is(std::monostate());
     switch (category) {
@@ -365,17 +365,21 @@ class Finished {
   const precision::Format format_;
 };
 
+// The one call of put(), which is compiled into the loop: a call for each value took a small tensor 6 % more instructions.
+void put_all(const Finished& finished, std::span<const Category> categories, Value* values) {
+  for (const Category category : categories) finished.put(category, values++);
+}
+
 }  // namespace
 
 Value finish(const PartialView& partial, Category category, bool to_binary32) {
   Value value;
-  Finished(partial, to_binary32).put(category, &value);
+  put_all(Finished(partial, to_binary32), {&category, 1}, &value);
   return value;
 }
 
 void finish(const PartialView& partial, std::span<const Category> categories, Value* values) {
-  const Finished finished(partial, false);
-  for (const Category category : categories) finished.put(category, values++);
+  put_all(Finished(partial, false), categories, values);
 }
 
 }  // namespace tensorstat
