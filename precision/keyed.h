@@ -6,11 +6,13 @@
 #ifndef TENSORSTAT_PRECISION_KEYED_H
 #define TENSORSTAT_PRECISION_KEYED_H
 
-// `at` is ~index of the element with the key.
-INLINE void raise_keyed(i64* words, i64 key, i64 at) {
-  if (key < words[0] || (key == words[0] && at <= words[1])) return;
-  words[0] = key;
-  words[1] = at;
+// `at` is ~index of the element with the key. Without a branch: a kernel has this many times for each element of a vector,
+// and pocl's compiler follows every path through branches that stand in a row.
+INLINE void raise_keyed_if(const bool wanted, i64* words, i64 key, i64 at) {
+  const bool raises = wanted & ((key > words[0]) | ((key == words[0]) & (at > words[1])));
+  words[0] = raises ? key : words[0];
+  words[1] = raises ? at : words[1];
 }
+INLINE void raise_keyed(i64* words, i64 key, i64 at) { raise_keyed_if(true, words, key, at); }
 
 #endif

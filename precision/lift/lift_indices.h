@@ -10,7 +10,7 @@
 #define INDEX_ORDER_Coded(bits) INDEX_ORDER_Float(bits)
 
 #define LIFT_INDEX(id, of, ...) \
-  if ((of) && INDEX_IF_##id(size)) raise_keyed(words + INDEX_PLACE_##id, INDEX_KEY_##id(order), ~(i64)index);
+  if (of) raise_keyed_if(INDEX_IF_##id(size), words + INDEX_PLACE_##id, INDEX_KEY_##id(order), ~(i64)index);
 
 // Element number `index`. `words` are those of indices.h alone.
 INLINE void NAME(lift_index)(i64* words, const UBITS bits, const u64 index) {
