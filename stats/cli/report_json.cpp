@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "stats/cli/report.hpp"
+#include "stats/dump/json_text.hpp"
 #include "stats/rows/coordinates.hpp"
 #include "stats/rows/json_value.hpp"
 
@@ -10,13 +11,6 @@ namespace tensorstat::cli {
 namespace {
 
 constexpr int kSchemaVersion = 1;
-
-// A text that is not UTF-8 gets U+FFFD for what is wrong in it.
-std::string quoted(std::string_view text) {
-  const bool is_plain = std::ranges::all_of(text, [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; });
-  if (is_plain) return '"' + std::string(text) + '"';
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 std::string list_of(const Shape& numbers) {
   std::string text = "[";
@@ -27,10 +21,10 @@ std::string list_of(const Shape& numbers) {
 // An object of texts and of what is JSON already.
 class Object {
  public:
-  void add_text(std::string_view key, std::string_view value) { add(key, quoted(value)); }
+  void add_text(std::string_view key, std::string_view value) { add(key, json_quoted(value)); }
   void add_number(std::string_view key, std::uint64_t value) { add(key, std::to_string(value)); }
   void add(std::string_view key, std::string_view json) {
-    text_.append(text_.size() == 1 ? "" : ",").append(quoted(key)).append(":").append(json);
+    text_.append(text_.size() == 1 ? "" : ",").append(json_quoted(key)).append(":").append(json);
   }
   std::string text() && { return std::move(text_ += "}"); }
 

@@ -33,7 +33,8 @@ struct Measurements::State {
   std::span<Value> values_of(std::size_t tensor) {
     return {values.get() + tensor * categories.size(), categories.size()};
   }
-  // Call once, last; throws where a list had no memory. `of_tensor[i]` is the index of tensor i's placement, and may be empty where there is only one.
+  // Call once, last; throws where a list had no memory. `of_tensor[i]` is the index of tensor i's placement; empty where there
+  // is only one.
   void place(std::vector<Placed> all, std::vector<std::uint32_t> of_tensor);
 
   // Only lists own anything: a block of other values is neither built nor destroyed.

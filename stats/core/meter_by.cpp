@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,8 +14,10 @@
 namespace tensorstat {
 namespace {
 
-// A tensor's rows, each a tensor that lies in it.
+// A tensor's rows: each a tensor that lies in it, or columns that the host folds beside each other.
 struct Rows {
+  RowPlan plan{};
+  bool are_columns = false;
   Strides strides{};  // of every row, where they have some
   std::vector<Tensor> tensors{};
 };
@@ -51,22 +52,21 @@ std::vector<std::int64_t> strides_of(const Tensor& tensor, const Shape& shape) {
 }
 
 // Each row as a strided tensor. The whole is not empty.
-void fill_views(const Tensor& tensor, const By& by, const std::vector<bool>& kept, std::uint64_t count, Rows& rows) {
+void fill_views(const Tensor& tensor, const By& by, Rows& rows) {
   const std::vector<std::int64_t> bytes = strides_of(tensor, by.shape);
-  Shape outer;
   std::vector<std::int64_t> outer_bytes;
   for (std::size_t axis = 0; axis < by.shape.size(); ++axis) {
-    (kept[axis] ? outer : rows.strides.shape).push_back(by.shape[axis]);
-    (kept[axis] ? outer_bytes : rows.strides.bytes).push_back(bytes[axis]);
+    if (!rows.plan.kept[axis]) rows.strides.shape.push_back(by.shape[axis]);
+    (rows.plan.kept[axis] ? outer_bytes : rows.strides.bytes).push_back(bytes[axis]);
   }
-  rows.tensors.reserve(count);
-  for (std::uint64_t i = 0; i < count; ++i) {
+  rows.tensors.reserve(rows.plan.rows);
+  for (std::uint64_t i = 0; i < rows.plan.rows; ++i) {
     std::int64_t offset = 0;
     std::uint64_t left = i;
-    for (std::size_t axis = outer.size(); axis-- != 0; left /= outer[axis]) {
-      offset += static_cast<std::int64_t>(left % outer[axis]) * outer_bytes[axis];
+    for (std::size_t axis = outer_bytes.size(); axis-- != 0; left /= rows.plan.shape[axis]) {
+      offset += static_cast<std::int64_t>(left % rows.plan.shape[axis]) * outer_bytes[axis];
     }
-    Tensor row = part(tensor, 0, tensor.element_count / count);
+    Tensor row = part(tensor, 0, tensor.element_count / rows.plan.rows);
     row.offset_bytes += static_cast<std::uint64_t>(offset);
     row.strides = &rows.strides;
     rows.tensors.push_back(row);
@@ -86,42 +86,39 @@ Status check_by(const Tensor& tensor, const By& by) {
 
 // The rows as tensors, whatever it takes to read them.
 Status fill(const Tensor& tensor, const By& by, Rows& rows) {
-  const auto shape = row_shape(by);
-  if (!shape) return shape.error();
-  const std::uint64_t count = *element_count(*shape);
+  const std::uint64_t count = rows.plan.rows;
   if (by.block_elements != 0 && tensor.strides != nullptr) {
     return Error{Code::kUnsupported, "blocks follow each other in memory, and the tensor has strides: copy it first"};
   }
   if (by.block_elements != 0) {
     rows.tensors = slices(tensor, count, by.block_elements);
-    return {};
-  }
-  const auto plan = row_plan(by);
-  if (!plan) return plan.error();
-  if (tensor.element_count == 0 || (tensor.strides == nullptr && plan->is_sliced())) {
+  } else if (tensor.element_count == 0 || (tensor.strides == nullptr && rows.plan.is_sliced())) {
     rows.tensors = slices(tensor, count, count == 0 ? 0 : tensor.element_count / count);
-    return {};
-  }
-  if (tensor.where == Where::kClBuffer) {
+  } else if (tensor.where == Where::kClBuffer) {
     return Error{Code::kUnsupported, "the tensor is in a cl_mem, where only the first axes can be kept: read it with "
                                      "Meter::read first"};
+  } else {
+    fill_views(tensor, by, rows);
   }
-  fill_views(tensor, by, *kept_axes(by), count, rows);
   return {};
 }
 
-// The plan of a tensor whose rows are columns that the host folds beside each other; nothing where each row is a tensor.
-Result<std::optional<RowPlan>> columns_of(const Tensor& tensor, const By& by, const Request& request) {
-  const bool is_here = tensor.where != Where::kClBuffer && tensor.strides == nullptr && request.on != On::kDevice;
-  const bool has_digests = std::ranges::any_of(request.categories, is_digest);
-  if (by.block_elements != 0 || !is_here || has_digests || tensor.element_count == 0) return std::optional<RowPlan>();
+// Fills `rows`, which the tensors point into.
+Status find_rows(const Tensor& tensor, const By& by, const Request& request, Rows& rows) {
+  if (Status status = check_by(tensor, by); !status) return status;
   auto plan = row_plan(by);
   if (!plan) return plan.error();
-  return plan->has_columns() ? std::optional(*std::move(plan)) : std::nullopt;
+  rows.plan = *std::move(plan);
+  const bool is_here = tensor.where != Where::kClBuffer && tensor.strides == nullptr && request.on != On::kDevice;
+  rows.are_columns = is_here && rows.plan.has_columns() && tensor.element_count != 0 &&
+                     std::ranges::none_of(request.categories, is_digest);
+  return rows.are_columns ? check(request) : fill(tensor, by, rows);
 }
 
 // Matrices one behind another: of each, the last axes are its columns.
-void fold_columns(HostEngine& host, const Tensor& tensor, const RowPlan& plan, std::span<Partial> rows) {
+std::vector<Partial> fold_columns(HostEngine& host, const Tensor& tensor, const RowPlan& plan, const Request& request) {
+  const Partial empty(tensor.dtype, request.precision, needs(request.categories, request.precision));
+  std::vector<Partial> rows(plan.rows, empty);
   const auto* at = static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes;
   const std::uint64_t columns = plan.groups.back().length, lines = plan.groups[plan.groups.size() - 2].length;
   const std::uint64_t bytes = lines * columns * size_bytes(tensor.dtype);
@@ -134,27 +131,23 @@ void fold_columns(HostEngine& host, const Tensor& tensor, const RowPlan& plan, s
       row += left % plan.groups[group].length * step;
       step *= plan.groups[group].length;
     }
-    host.fold_columns(at, lines, rows.subspan(row, columns));
+    host.fold_columns(at, lines, std::span(rows).subspan(row, columns));
   }
+  return rows;
 }
 
 }  // namespace
 
 Result<Measurements> Meter::measure_by(const Tensor& tensor, const By& by, const Request& request) try {
   if (!state_) return out_of_memory();
-  if (Status status = check_by(tensor, by); !status) return std::move(status).error();
-  const auto columns = columns_of(tensor, by, request);
-  if (!columns) return columns.error();
-  if (!*columns) {
-    Rows rows;
-    if (Status status = fill(tensor, by, rows); !status) return std::move(status).error();
-    return measure(rows.tensors, request);
-  }
-  const auto partials = fold_by(tensor, by, request);
-  if (!partials) return partials.error();
-  auto results = std::make_unique<Measurements::State>(request.categories, partials->size());
-  for (std::size_t i = 0; i < partials->size(); ++i) {
-    results->put(i, tensor.dtype, {.words = (*partials)[i].words()}, wanted_by(request));
+  Rows rows;
+  if (Status status = find_rows(tensor, by, request, rows); !status) return std::move(status).error();
+  if (!rows.are_columns) return measure(rows.tensors, request);
+  const std::vector<Partial> partials = fold_columns(*state_->host, tensor, rows.plan, request);
+  const Wanted wanted = wanted_by(request);
+  auto results = std::make_unique<Measurements::State>(request.categories, partials.size());
+  for (std::size_t i = 0; i < partials.size(); ++i) {
+    results->put(i, tensor.dtype, {.words = partials[i].words()}, wanted);
   }
   results->place({state_->placed({false, "its columns are folded beside each other"})}, {});
   return Measurements(std::move(results));
@@ -164,19 +157,10 @@ Result<Measurements> Meter::measure_by(const Tensor& tensor, const By& by, const
 
 Result<std::vector<Partial>> Meter::fold_by(const Tensor& tensor, const By& by, const Request& request) try {
   if (!state_) return out_of_memory();
-  if (Status status = check_by(tensor, by); !status) return std::move(status).error();
-  const auto columns = columns_of(tensor, by, request);
-  if (!columns) return columns.error();
-  if (!*columns) {
-    Rows rows;
-    if (Status status = fill(tensor, by, rows); !status) return std::move(status).error();
-    return fold(rows.tensors, request);
-  }
-  if (Status status = check(request); !status) return std::move(status).error();
-  const Partial empty(tensor.dtype, request.precision, needs(request.categories, request.precision));
-  std::vector<Partial> partials((*columns)->rows, empty);
-  fold_columns(*state_->host, tensor, **columns, partials);
-  return partials;
+  Rows rows;
+  if (Status status = find_rows(tensor, by, request, rows); !status) return std::move(status).error();
+  if (!rows.are_columns) return fold(rows.tensors, request);
+  return fold_columns(*state_->host, tensor, rows.plan, request);
 } catch (...) {
   return caught();
 }

@@ -14,8 +14,10 @@ struct RowPlan {
     bool is_kept;
     std::uint64_t length;
   };
-  std::vector<Group> groups;
-  std::uint64_t rows = 1;
+  Shape shape{};               // of the rows, as row_shape says it
+  std::uint64_t rows = 1;      // how many they are
+  std::vector<bool> kept{};    // which axes are, by axis; of blocks none
+  std::vector<Group> groups{};  // none of blocks
 
   // Each row's elements follow each other: nothing is kept behind an axis that is not.
   bool is_sliced() const { return groups.empty() || (groups.size() <= 2 && groups.front().is_kept) || rows == 1; }
@@ -23,10 +25,7 @@ struct RowPlan {
   bool has_columns() const { return !is_sliced() && groups.back().is_kept; }
 };
 
-// Of `axes`; blocks need no plan.
+// Refuses what row_shape refuses.
 Result<RowPlan> row_plan(const By& by);
-
-// Which of the axes are kept, by axis.
-Result<std::vector<bool>> kept_axes(const By& by);
 
 }  // namespace tensorstat

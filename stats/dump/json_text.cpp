@@ -186,7 +186,10 @@ Result<JsonDocument> parse_json(std::string_view text) {
   return std::move(builder.document);
 }
 
-std::string json_quoted(std::string_view text) { return quoted(text, false); }
+std::string json_quoted(std::string_view text) {
+  const bool is_plain = std::ranges::all_of(text, [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; });
+  return is_plain ? '"' + std::string(text) + '"' : quoted(text, false);
+}
 
 std::string excerpt(const JsonValue& value) {
   std::string text;

@@ -8,17 +8,12 @@
 #include <vector>
 
 #include "stats/core/abandon.hpp"
+#include "stats/rows/coordinates.hpp"
 
 namespace tensorstat {
 namespace {
 
 constexpr std::uint64_t kSlabBytes = std::uint64_t{64} << 20;
-
-Shape unravel(std::uint64_t row, const Shape& shape) {
-  Shape index(shape.size());
-  for (std::size_t axis = shape.size(); axis-- != 0; row /= shape[axis]) index[axis] = row % shape[axis];
-  return index;
-}
 
 class RowsOfFile {
  public:
@@ -26,11 +21,13 @@ class RowsOfFile {
       : meter_(meter), request_(request), reader_(reader), by_(std::move(by)), listener_(listener) {}
 
   Status measure() {
-    const auto rows = row_shape(by_);
-    if (!rows) return rows.error();
-    rows_ = *rows;
-    for (std::size_t axis = 0; axis < by_.shape.size(); ++axis) {
-      if (!is_kept(axis)) row_.push_back(by_.shape[axis]);
+    auto rows = row_shape(by_);
+    auto kept = kept_axes(by_);
+    if (!rows || !kept) return !rows ? rows.error() : kept.error();
+    rows_ = *std::move(rows);
+    kept_ = *std::move(kept);
+    for (std::size_t axis = 0; axis < kept_.size(); ++axis) {
+      if (!kept_[axis]) row_.push_back(by_.shape[axis]);
     }
     cut();
     if (!has_whole_rows_ && each_ < length_ && std::ranges::any_of(request_.categories, is_digest)) {
@@ -45,11 +42,6 @@ class RowsOfFile {
   }
 
  private:
-  bool is_kept(std::size_t axis) const {
-    const auto at = static_cast<std::int64_t>(axis);
-    return std::ranges::any_of(by_.axes, [&](std::int64_t each) { return each == at || each + std::ssize(by_.shape) == at; });
-  }
-
   // Slabs are cut along the first axis that is longer than 1. For blocks the tensor is one axis of elements.
   void cut() {
     const std::uint64_t room = kSlabBytes / size_bytes(reader_.dtype()), elements = reader_.element_count();
@@ -62,7 +54,7 @@ class RowsOfFile {
     length_ = by_.shape.empty() ? 1 : by_.shape[axis_];
     index_elements_ = length_ == 0 ? 0 : elements / length_;
     each_ = index_elements_ == 0 ? std::max(length_, std::uint64_t{1}) : std::max(room / index_elements_, std::uint64_t{1});
-    has_whole_rows_ = each_ >= length_ || is_kept(axis_);
+    has_whole_rows_ = each_ >= length_ || kept_[axis_];
   }
 
   // `count` indices of the axis, which are a tensor of their own.
@@ -97,7 +89,7 @@ class RowsOfFile {
         const std::uint64_t first = next_row_ * by.block_elements;
         row = {std::min(by.block_elements, reader_.element_count() - first)};
       }
-      listener_.row(unravel(next_row_++, rows_), std::move(row), each);
+      listener_.row(next_index(), std::move(row), each);
     }
     return {};
   }
@@ -126,17 +118,20 @@ class RowsOfFile {
     for (const Partial& partial : partials_) {
       Statistics statistics(request_.categories, {});
       for (const Category category : request_.categories) statistics.values.push_back(partial.finish(category));
-      listener_.row(unravel(next_row_++, rows_), Shape(row_), {statistics, placement});
+      listener_.row(next_index(), Shape(row_), {statistics, placement});
     }
     return {};
   }
+
+  Shape next_index() { return *coordinates(next_row_++, rows_); }
 
   Meter& meter_;
   const Request& request_;
   TensorReader& reader_;
   const By by_;
   const RowListener& listener_;
-  Shape rows_, row_;  // of all rows, and of one
+  Shape rows_, row_;  // of all rows, and of one that is no block
+  std::vector<bool> kept_;
   std::size_t axis_ = 0;
   std::uint64_t length_ = 0, each_ = 0;    // of the axis, and of a slab
   std::uint64_t index_elements_ = 1;       // of one index of the axis

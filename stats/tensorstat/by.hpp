@@ -29,4 +29,7 @@ inline constexpr std::uint64_t kMostRows = std::uint64_t{1} << 20;
 // axes and blocks at once, more than kMostRows.
 Result<Shape> row_shape(const By& by);
 
+// Of each axis, whether it is kept; of blocks none is. Refuses what row_shape refuses.
+Result<std::vector<bool>> kept_axes(const By& by);
+
 }  // namespace tensorstat
