@@ -252,11 +252,10 @@ INLINE int NAME(take)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, 
   return 1;
 }
 
-// Counts the NaN and Inf among the ROUND elements at p, and keeps them out of `seen`; `far` and `near` become the
-// largest and the smallest magnitude of the finite ones, zeros aside.
-NOINLINE void NAME(see_strange)(NAME(fold) * fold, NAME(seen) * seen, v_f64* far, v_f64* near, SPACE const u8* p) {
+// Counts the NaN and Inf among the ROUND elements at p, and keeps them out of `seen`; `near` becomes the smallest
+// magnitude of the finite ones, zeros aside.
+NOINLINE void NAME(see_strange)(NAME(fold) * fold, NAME(seen) * seen, v_f64* near, SPACE const u8* p) {
   const v_f64 infinity = SPLAT(f64, INFINITY_DOUBLE), none = SPLAT(f64, 0);
-  *far = none;
   *near = infinity;
   seen->top = -infinity;
   seen->bottom = infinity;
@@ -272,7 +271,6 @@ NOINLINE void NAME(see_strange)(NAME(fold) * fold, NAME(seen) * seen, v_f64* far
     seen->bottom = SMALLER(seen->bottom, size < infinity ? x : infinity);
     seen->any_bits |= size < infinity ? bits : SPLAT(u64, 0);
     seen->all_bits &= size < infinity ? bits : SPLAT(u64, ~(u64)0);
-    *far = LARGER(*far, size < infinity ? size : none);
     *near = SMALLER(*near, size > none ? size : infinity);
   }
 }
@@ -280,7 +278,7 @@ NOINLINE void NAME(see_strange)(NAME(fold) * fold, NAME(seen) * seen, v_f64* far
 // Takes the ROUND elements at p, whatever they are.
 NOINLINE void NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
   const v_f64 none = SPLAT(f64, 0);
-  v_f64 far, near = SPLAT(f64, INFINITY_DOUBLE), strange = none;
+  v_f64 near = SPLAT(f64, INFINITY_DOUBLE), strange = none;
   NAME(seen) seen;
   NAME(see_nothing)(&seen);
   UNROLL_BY_2
@@ -290,9 +288,10 @@ NOINLINE void NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8
     NAME(see)(&seen, &near, bits, needs, 1);
     strange = MUL_ADD(AS(f64, bits), none, strange);
   }
-  far = LARGER(seen.top, -seen.bottom);
   const int finite = !ANY(i64, strange != strange);
-  if (!finite) NAME(see_strange)(fold, &seen, &far, &near, p);
+  if (!finite) NAME(see_strange)(fold, &seen, &near, p);
+  // Where a lane has no finite element, its top is -Inf and its bottom Inf.
+  const v_f64 far = LARGER(LARGER(seen.top, -seen.bottom), none);
   NAME(add_seen)(&fold->seen, &seen);
   fold->expected = finite ? ZEROS : STRANGE;
   if ((needs & NEED_EXACT) == 0) return;
