@@ -32,6 +32,8 @@ void enter_beside() {
       enter_pass(kWhere, Kind::kNormal, ":where");
       enter_pass(kElements + kFinite + kWhere, Kind::kNormal, ":all");
       enter_pass(kCasts, Kind::kNormal, ":casts");
+      enter_pass(",crc32", Kind::kNormal, ":crc32");
+      enter_pass(",xor64", Kind::kNormal, ":xor64");
       enter_pass(",exponents", Kind::kNormal, ":exponents");
       if (!is_float(dtype) || size_bytes(dtype) == 1) continue;
       enter_pass(kElements + kFinite + kWhere, Kind::kAscending, ":ascending");

@@ -2,9 +2,10 @@
 // list there is: the layout of a partial, its empty words, how they merge, how it is written down and what the
 // kernels keep all follow from these rows (stats/core/accumulator_layout.hpp does so for C++).
 //
-// A partial is a row of 64-bit words: the fields, then the exact sums (exact.h), then what elements.h lists, then two for
-// each row of indices.h, in the order of the rows, then the counts of exponents.h. Two partials merge word by word, and those
-// pairs as pairs (keyed.h). That is associative and commutative, so lanes, work-items, chunks, devices and ranks all merge alike.
+// A partial is a row of 64-bit words: the fields, then the exact sums (exact.h), then what elements.h lists, then the words
+// of fingerprints.h, then two for each row of indices.h, in the order of the rows, then the counts of exponents.h. Two
+// partials merge word by word, those pairs as pairs (keyed.h), and fingerprints by exclusive or. That is associative and
+// commutative, so lanes, work-items, chunks, devices and ranks all merge alike.
 #ifndef TENSORSTAT_PRECISION_PARTIAL_H
 #define TENSORSTAT_PRECISION_PARTIAL_H
 
@@ -12,6 +13,7 @@
 #include "precision/elements.h"
 #include "precision/exponents.h"
 #include "precision/families.h"
+#include "precision/fingerprints.h"
 #include "precision/indices.h"
 #endif
 
@@ -23,6 +25,7 @@
   ROW(SQUARES, kSquares)   \
   ROW(ABSOLUTE, kAbsolute) \
   ELEMENT_NEED_ROWS(ROW)   \
+  FINGERPRINT_NEED_ROWS(ROW) \
   INDEX_NEED_ROWS(ROW)     \
   EXPONENT_NEED_ROWS(ROW)
 
@@ -64,6 +67,7 @@ enum { NEED_NOTHING = 0, NEED_ROWS(PARTIAL_ENUM) NEED_ALL = (1 << NEED_BITS) - 1
 #define PARTIAL_EXACT(id, words, power, need, optional, ...) | NEED_##need
 #define PARTIAL_OPTIONAL(id, words, power, need, optional, ...) | ((optional) ? NEED_##need : 0)
 #define PARTIAL_ELEMENT(id, merge, need, ...) | NEED_##need
+#define PARTIAL_FINGERPRINT(id) | NEED_##id
 #define PARTIAL_BESIDE(id, merge, need, of, fold, ...) PARTIAL_NEED_##fold(need)
 #define PARTIAL_NEED_BESIDE(need) | NEED_##need
 #define PARTIAL_NEED_WITHIN(need)
@@ -72,8 +76,11 @@ enum {
   NEED_OPTIONAL = 0 EXACT_ROWS(PARTIAL_OPTIONAL, ),
   NEED_ELEMENTS = 0 ELEMENT_ROWS(PARTIAL_ELEMENT, ),
   NEED_BLOCKS = 0 ELEMENT_ROWS(PARTIAL_BESIDE, ),  // of elements.h, what is folded beside, block by block
-  NEED_BESIDE = NEED_ELEMENTS | NEED_INDICES | NEED_EXPONENTS,  // what a family's fold is not specialised for
+  NEED_FINGERPRINTS = 0 FINGERPRINT_ROWS(PARTIAL_FINGERPRINT),
+  // What a family's fold is not specialised for.
+  NEED_BESIDE = NEED_ELEMENTS | NEED_FINGERPRINTS | NEED_INDICES | NEED_EXPONENTS,
 };
+#undef PARTIAL_FINGERPRINT
 #undef PARTIAL_ELEMENT
 #undef PARTIAL_OPTIONAL
 #undef PARTIAL_EXACT
@@ -94,20 +101,26 @@ enum { PARTIAL_MERGED_BY_MAXIMUM = 0 FIELD_ROWS(PARTIAL_ENUM) };
 enum { ELEMENT_ROWS(PARTIAL_ENUM, ) ELEMENT_WORDS };
 #undef PARTIAL_ENUM
 
+// The place of a word of fingerprints.h among these; FINGERPRINT_WORDS: how many there are.
+#define PARTIAL_ENUM(id) FINGERPRINT_WORD_##id,
+enum { FINGERPRINT_ROWS(PARTIAL_ENUM) FINGERPRINT_WORDS };
+#undef PARTIAL_ENUM
+
 // The place of a row's two words among those of indices.h; INDEX_WORDS: how many there are.
 #define PARTIAL_ENUM(id, ...) INDEX_PLACE_##id, INDEX_AT_##id,
 enum { INDEX_ROWS(PARTIAL_ENUM, ) INDEX_WORDS };
 #undef PARTIAL_ENUM
 
-// PLACE_SQUARES_Float and the like: the first word of an exact sum, a word of elements.h, or the first of indices.h or of
-// exponents.h.
+// PLACE_SQUARES_Float and the like: the first word of an exact sum, a word of elements.h, or the first of fingerprints.h,
+// of indices.h or of exponents.h.
 #define PARTIAL_ENUM(id, words, power, need, optional, family) \
   PLACE_##id##_##family, LAST_##id##_##family = PLACE_##id##_##family + words##_##family - 1,
 #define PARTIAL_ELEMENT(id, merge, need, of, fold, family) PLACE_##id##_##family,
 #define PARTIAL_PLACES(family, ...)                                                                   \
   enum {                                                                                              \
     FIELDS_END_##family = PARTIAL_FIELDS - 1, EXACT_ROWS(PARTIAL_ENUM, family)                        \
-    ELEMENT_ROWS(PARTIAL_ELEMENT, family) PLACE_INDICES_##family,                                     \
+    ELEMENT_ROWS(PARTIAL_ELEMENT, family) PLACE_FINGERPRINTS_##family,                                \
+    PLACE_INDICES_##family = PLACE_FINGERPRINTS_##family + FINGERPRINT_WORDS,                         \
     PLACE_EXPONENTS_##family = PLACE_INDICES_##family + INDEX_WORDS,                                  \
     MOST_WORDS_##family = PLACE_EXPONENTS_##family + EXPONENTS_##family                               \
   };
@@ -135,6 +148,7 @@ FAMILIES(PARTIAL_PLACES)
 #define PARTIAL_WORD_OF(id, merge, need, of, fold, family, needs) +(((needs) & NEED_ALL) < NEED_##need ? 0 : 1)
 #define PARTIAL_WORDS(family, needs) \
   ((int)PARTIAL_FIELDS EXACT_ROWS(PARTIAL_WORDS_OF, family, needs) ELEMENT_ROWS(PARTIAL_WORD_OF, family, needs) \
+   +(((needs) & NEED_ALL) < NEED_CRC32 ? 0 : (int)FINGERPRINT_WORDS)                                           \
    +(((needs) & NEED_ALL) < NEED_INDICES ? 0 : (int)INDEX_WORDS)                                               \
    +(((needs) & NEED_EXPONENTS) == 0 ? 0 : (int)CAT(EXPONENTS_, family)))
 

@@ -26,7 +26,7 @@ Fold::Fold(Gpu& gpu, const KernelSpec& spec, Gpu::Buffer source, const std::vect
   std::uint64_t total_bytes = 0;
   for (const Extent& each : tensors) total_bytes += each.count * size_bytes(spec.dtype);
   const std::uint64_t most = cl_engine::most_elements_a_group(shaped, spec.dtype, total_bytes);
-  const bool shares = (spec.needs & kIndices) == 0;  // a tensor's slices share its partial
+  const bool shares = (spec.needs & (kFingerprints | kIndices)) == 0;  // a tensor's slices share its partial
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     for (std::uint64_t at = 0; at == 0 || at < tensors[i].count; at += most) {
       if (at == 0 || !shares) targets_.push_back({i, at});

@@ -3,10 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
+#include <numeric>
 
 #include "host/simd/cpu.hpp"
+#include "precision/scalars.hpp"
 #include "precision/sizes.h"
 #include "stats/core/accumulator_layout.hpp"
+#include "stats/core/crc32.hpp"
+
+namespace {
+#include "precision/checksum.h"
+}
 
 namespace tensorstat::host {
 namespace {
@@ -26,6 +34,23 @@ const Fold* folds() {
 #endif
     default: return kFoldsBaseline;
   }
+}
+
+std::uint64_t xor64_of(std::span<const std::byte> bytes) {
+  typedef std::uint64_t Pair __attribute__((vector_size(16)));
+  constexpr std::size_t kPairs = 4;
+  Pair pairs[kPairs] = {};
+  for (; bytes.size() >= sizeof pairs; bytes = bytes.subspan(sizeof pairs)) {
+    for (std::size_t i = 0; i < kPairs; ++i) {
+      Pair next;
+      std::memcpy(&next, bytes.data() + i * sizeof next, sizeof next);
+      pairs[i] ^= next;
+    }
+  }
+  std::array<std::uint64_t, 2 * kPairs> rest{};
+  std::memcpy(rest.data(), bytes.data(), bytes.size());
+  for (std::size_t i = 0; i < kPairs; ++i) rest[0] ^= pairs[i][0] ^ pairs[i][1];
+  return std::accumulate(rest.begin(), rest.end(), std::uint64_t{0}, std::bit_xor<>());
 }
 
 Fold fold_of(Dtype dtype, Precision precision) {
@@ -48,6 +73,7 @@ Folder::Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int
 
 void Folder::take(std::span<const std::byte> elements) {
   const std::uint64_t count = elements.size() / element_bytes_;
+  if ((needs_ & kFingerprints) != 0) take_fingerprints(elements);
   if ((uncarried_ += count) >= kCarryElements) {
     carry(dtype_, words_);
     uncarried_ = count;
@@ -61,6 +87,19 @@ void Folder::take(std::span<const std::byte> elements) {
 
 void Folder::fold(std::span<const std::byte> elements, std::span<std::int64_t> words) const {
   fold_(reinterpret_cast<const std::uint8_t*>(elements.data()), elements.size() / element_bytes_, needs_, words.data());
+}
+
+// Before the elements are counted.
+void Folder::take_fingerprints(std::span<const std::byte> elements) {
+  const std::uint64_t first_byte = static_cast<std::uint64_t>(words_[PARTIAL_COUNT]) * element_bytes_;
+  const auto words = words_.subspan(first_fingerprint(dtype_), FINGERPRINT_WORDS);
+  if ((needs_ & kCrc32) != 0) {
+    const std::uint32_t remainder = ~crc32_of(~std::uint32_t{0}, elements);
+    words[FINGERPRINT_WORD_CRC32] ^= crc32_moved(remainder, first_byte + elements.size(), true);
+  }
+  if ((needs_ & kXor64) != 0) {
+    words[FINGERPRINT_WORD_XOR64] ^= static_cast<std::int64_t>(xor_moved(xor64_of(elements), first_byte));
+  }
 }
 
 // What does not fill a group would go element by element, at a hundred times a vector's cost. So the last element

@@ -25,6 +25,7 @@ class Folder {
 
  private:
   void fold(std::span<const std::byte> elements, std::span<std::int64_t> words) const;
+  void take_fingerprints(std::span<const std::byte> elements);
   void take_padded(std::span<const std::byte> elements);
 
   Fold fold_;

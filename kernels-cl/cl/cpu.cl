@@ -36,6 +36,7 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
 #endif
   if (NEEDS & NEED_INDICES) NAME(lift_indices)(partial + PLACE(INDICES), bytes + i * sizeof(UBITS), slice.count - i, i);
   for (; i < slice.count; ++i) NAME(lift)(partial, bytes + i * sizeof(UBITS), NEEDS);
+  if (NEEDS & NEED_FINGERPRINTS) take_fingerprints(partial, bytes, slice.count * sizeof(UBITS));
   partial[PARTIAL_COUNT] = (i64)slice.count;
   global i64* result = POINTER(i64, workspace, partials_at) + slice.partial * WORD_COUNT;
   for (int word = 0; word < WORD_COUNT; ++word) result[word] = partial[word];

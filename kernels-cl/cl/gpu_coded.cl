@@ -22,7 +22,7 @@ INLINE void place_vector(i64* indices, uint4 vector, u32 index) {
 kernel __attribute__((reqd_work_group_size(LANES_A_GROUP, 1, 1)))
 void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 partials_at) {
   local i64 partial[WORD_COUNT];
-  local u32 counts[CODE_COPIES][CODES];
+  local u32 counts[CODE_COPIES][CODES], fingerprint_words[FINGERPRINT_LOCAL_WORDS];
   const Slice slice = ((global const Slice*)(workspace + slices_at))[get_group_id(0)];
   const u32 lane = (u32)get_local_id(0), count = (u32)slice.count;
   global const u8* begin = source + slice.first_byte;
@@ -32,6 +32,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   for (int code = (int)lane; code < CODES; code += LANES_A_GROUP) {
     for (int copy = 0; copy < CODE_COPIES; ++copy) counts[copy][code] = 0;
   }
+  open_fingerprints(fingerprint_words, lane);
   barrier(CLK_LOCAL_MEM_FENCE);
 
   const u32 head = min((u32)((0 - (size_t)begin) & 15), count);
@@ -60,5 +61,6 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
     if (n != 0) NAME(lift_codes)(partial, code, n, NEEDS);
   }
   CLOSE_INDICES(indices, partial)
+  CLOSE_FINGERPRINTS(fingerprint_words, begin, count, lane, partial)
   MERGE_PARTIAL(partial, WORD_COUNT, lane, count, (global i64*)(workspace + partials_at) + slice.partial * WORD_COUNT)
 }

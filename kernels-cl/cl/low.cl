@@ -12,6 +12,10 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   const int lane = (int)get_local_id(0), lanes = (int)get_local_size(0);
   WORDS i64 partial[WORD_COUNT];
   for (int word = lane; word < WORD_COUNT; word += lanes) partial[word] = EMPTY_WORD(FAMILY, word);
+#ifdef SHAPE_GROUP
+  local u32 fingerprint_words[FINGERPRINT_LOCAL_WORDS];
+  open_fingerprints(fingerprint_words, (u32)lane);
+#endif
   barrier(CLK_LOCAL_MEM_FENCE);
   i64 indices[INDEX_WORDS];
   open_indices(indices);
@@ -20,6 +24,11 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
     if (NEEDS & NEED_INDICES) NAME(lift_indices)(indices, bytes + i * sizeof(UBITS), min((u64)TILE, slice.count - i), i);
   }
   CLOSE_INDICES(indices, partial)
+#ifdef SHAPE_SLICE
+  if (NEEDS & NEED_FINGERPRINTS) take_fingerprints(partial, bytes, slice.count * sizeof(UBITS));
+#else
+  CLOSE_FINGERPRINTS(fingerprint_words, bytes, (u32)(slice.count * sizeof(UBITS)), (u32)lane, partial)
+#endif
   barrier(CLK_LOCAL_MEM_FENCE);
   if (lane == 0) {
     partial[PARTIAL_COUNT] = (i64)slice.count;

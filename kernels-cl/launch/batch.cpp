@@ -87,8 +87,8 @@ void Batch::lay_out(const Device& device) {
   for (std::size_t i = 0; i < pieces_.size();) {
     Launch launch{i, i, i * kSliceWords, image_words_, partial_words(pieces_[i].dtype, pieces_[i].needs), 0};
     const auto key = launch_key(pieces_[i]);
-    // Work-groups merge word by word, and a slice's indices begin with the slice: those have a partial each.
-    const bool shared_partials = in_groups && (pieces_[i].needs & kIndices) == 0;
+    // Work-groups merge word by word, and a slice's indices and fingerprints begin with the slice: those have a partial each.
+    const bool shared_partials = in_groups && (pieces_[i].needs & (kFingerprints | kIndices)) == 0;
     for (; i < pieces_.size() && launch_key(pieces_[i]) == key && i - launch.first_piece < kMostGroups; ++i) {
       if (i == launch.first_piece || !shared_partials || pieces_[i].job != pieces_[i - 1].job) {
         targets_.push_back({pieces_[i].job, image_words_, 0, pieces_[i].first_element});

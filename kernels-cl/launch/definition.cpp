@@ -9,9 +9,11 @@
 #include "precision/partial.h"
 #include "precision/scalars.hpp"
 #include "precision/sizes.h"
+#include "stats/core/accumulator_layout.hpp"
 
 namespace {
 
+#include "precision/checksum.h"
 #include "precision/exact.h"
 #include "precision/keyed.h"
 #include "precision/lift/lift.h"
@@ -54,8 +56,25 @@ constexpr Tile kTiles[] = {TENSORSTAT_DTYPES(ROW)};
 namespace tensorstat::cl_engine {
 namespace {
 
-// Indices alone, before the elements are counted.
+// The words of precision/fingerprints.h of bytes that begin with this one of a tensor's.
+void take_bytes(Needs needs, std::span<const std::byte> bytes, std::uint64_t first, std::int64_t* words) {
+  u32 crc = 0;
+  u64 word = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto byte = std::to_integer<u32>(bytes[i]);
+    crc = crc >> 8 ^ crc_of_byte((crc ^ byte) & 0xff);
+    word ^= xor_moved(byte, first + i);
+  }
+  if ((needs & kCrc32) != 0) words[FINGERPRINT_WORD_CRC32] ^= crc_moved(crc, crc_back, first + bytes.size());
+  if ((needs & kXor64) != 0) words[FINGERPRINT_WORD_XOR64] ^= static_cast<i64>(word);
+}
+
+// What depends on where an element stands, before the elements are counted.
 void place_all(Dtype dtype, Needs needs, std::span<const std::byte> elements, std::span<std::int64_t> words) {
+  if ((needs & kFingerprints) != 0) {
+    const std::uint64_t first = static_cast<std::uint64_t>(words[PARTIAL_COUNT]) * size_bytes(dtype);
+    take_bytes(needs, elements, first, &words[first_fingerprint(dtype)]);
+  }
   if ((needs & kIndices) == 0) return;
   kLiftIndices[static_cast<int>(dtype)](words.data(), reinterpret_cast<const u8*>(elements.data()),
                                         elements.size() / size_bytes(dtype));

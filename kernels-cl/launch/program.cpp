@@ -66,14 +66,16 @@ std::string source(const Device& device, Dtype dtype, bool low) {
   };
   for (const char* file : {"precision/formats.h", "precision/sizes.h", "kernels-cl/cl/vectors.cl",
                            "precision/fold/vector_interface.h", "precision/families.h", "precision/elements.h",
-                           "precision/exponents.h", "precision/indices.h", "precision/partial.h", "precision/exact.h", "precision/keyed.h",
-                           "precision/lift/lift.h", "precision/lift/lift_elements.h", "kernels-cl/cl/slice.cl"}) {
+                           "precision/exponents.h", "precision/fingerprints.h", "precision/indices.h", "precision/partial.h",
+                           "precision/checksum.h", "precision/exact.h", "precision/keyed.h", "precision/lift/lift.h",
+                           "precision/lift/lift_elements.h", "kernels-cl/cl/slice.cl"}) {
     add(file);
   }
   for (const FamilyTexts& each : kFamilyTexts) {
     if (each.family != kFamilies[static_cast<std::size_t>(dtype)]) continue;
     add(each.lift);
     add("precision/lift/lift_indices.h");
+    add("kernels-cl/cl/fingerprints.cl");
     if (low || group) add("kernels-cl/cl/indices.cl");
     if (low) {
       for (const char* file : {"precision/low/low.h", "precision/low/low_tile.h", "kernels-cl/cl/low.cl"}) add(file);

@@ -21,6 +21,8 @@ constexpr Cost kCosts[] = {
     {kOfElements & ~kFinite, "another look at each element while it is in the nearest cache"},
     {kFinite, "those of the finite elements"},
     {kIndices, "a look at what was seen, block by block, and a search of the blocks that beat it"},
+    {kCrc32, "CRC-32 of the bytes while they are in the cache, 16 at a time where the processor multiplies without carry"},
+    {kXor64, "the exclusive or of the bytes, 8 at a time"},
     {kExponents, "a look at each element's exponent, 16 exponents at a time"},
     {kMd5Digest, "MD5, which is serial: host work, some 0.8 GB/s for one large tensor; small ones go side by side"},
     {kSha1Digest, "SHA-1: host work, slices of 20,480 elements side by side"},

@@ -1,6 +1,7 @@
 #include "stats/core/finish.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <initializer_list>
@@ -9,6 +10,7 @@
 
 #include "precision/round.hpp"
 #include "stats/core/accumulator_layout.hpp"
+#include "stats/core/crc32.hpp"
 
 namespace tensorstat {
 namespace {
@@ -144,6 +146,8 @@ class Finished {
       CASTS(ROW, )
 #undef ROW
       case Category::kExponents: return is(exponents());
+      case Category::kCrc32: return is(digest(crc32()));
+      case Category::kXor64: return is(digest(fingerprint(FINGERPRINT_WORD_XOR64)));
       case Category::kMd5:
       case Category::kHash: return is(std::monostate());
     }
@@ -333,6 +337,22 @@ class Finished {
     const auto exponent = static_cast<int>(bits >> 52);
     const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
     return {exponent == 0 ? fraction : fraction | std::uint64_t{1} << 52, std::max(exponent, 1) - 1075};
+  }
+
+  std::uint64_t fingerprint(std::size_t which) const { return word(first_fingerprint(partial_.dtype) + which); }
+
+  // A CRC begins with all ones, which n bytes move on, and ends inverted.
+  std::uint32_t crc32() const {
+    const auto held = static_cast<std::uint32_t>(fingerprint(FINGERPRINT_WORD_CRC32));
+    return ~crc32_moved(~held, n_ * size_bytes(partial_.dtype));
+  }
+
+  // Of a number's bytes, the highest first: its digits are the number's.
+  template <typename Number>
+  static Digest digest(Number number) {
+    std::array<std::byte, sizeof number> bytes;
+    for (std::size_t i = bytes.size(); i-- != 0; number >>= 7, number >>= 1) bytes[i] = static_cast<std::byte>(number);
+    return Digest(bytes);
   }
 
   Exponents exponents() const {

@@ -9,10 +9,12 @@
 #include "precision/scalars.hpp"
 #include "stats/core/accumulator_layout.hpp"
 #include "stats/core/caught.hpp"
+#include "stats/core/crc32.hpp"
 #include "stats/core/finish.hpp"
 #include "stats/core/written_words.hpp"
 
 namespace {
+#include "precision/checksum.h"
 #include "precision/exact.h"
 #include "precision/keyed.h"
 }
@@ -20,10 +22,10 @@ namespace {
 namespace tensorstat {
 namespace {
 
-// The version of the written form stands in the last two characters: 01 had needs of 8 bits, 02 no casts before indices. It changes whenever the
-// accumulators' list does, in the fields or in the order of dtypes or needs; what is only added at the end is new
-// dtypes and needs, which an older library refuses as unknown.
-constexpr std::string_view kMagic = "tstatp03";
+// The version of the written form stands in the last two characters: 01 had needs of 8 bits, 02 no casts before indices, 03 no
+// fingerprints there. It changes whenever the accumulators' list does, in the fields or in the order of dtypes or needs;
+// what is only added at the end is new dtypes and needs, which an older library refuses as unknown.
+constexpr std::string_view kMagic = "tstatp04";
 constexpr std::size_t kVersionAt = 6;
 // The header: magic, dtype, precision, two bytes of 0, four of needs.
 constexpr std::size_t kDtypeAt = 8, kPrecisionAt = 9, kNeedsAt = 12, kHeaderBytes = 16;
@@ -69,7 +71,12 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
     if ((at != kNoIndex) != (has[i] != 0)) return "an index and its count contradict each other";
     if (at >= 0 || (at == kNoIndex && key != kNoIndex)) return "an index makes no sense";
   }
+  if (const std::size_t crc32 = first_fingerprint(dtype) + FINGERPRINT_WORD_CRC32; crc32 < words.size()) {
+    if (static_cast<std::uint64_t>(words[crc32]) >> 32 != 0) return "its crc32 has more than 32 bits";
+    if (word(PARTIAL_COUNT) == 0 && (words[crc32] | words[crc32 + 1]) != 0) return "it has a checksum of no elements";
+  }
   for (std::size_t i = first_element(dtype); i < words.size(); ++i) {
+    if (is_fingerprint(dtype, i)) continue;
     const bool is_kept = (needs & need_of(dtype, i)) != 0 && !merges_by_maximum(dtype, i);
     if (is_kept && static_cast<std::uint64_t>(words[i]) > word(PARTIAL_COUNT)) return "its counts contradict each other";
   }
@@ -113,12 +120,31 @@ void clear(Dtype dtype, std::span<std::int64_t> words) {
       dtype, words.size(), [&](std::size_t i) { words[i] = kEmptyMaximum; }, [&](std::size_t i) { words[i] = 0; });
 }
 
+namespace {
+
+// The words of precision/fingerprints.h of a part that begins with this byte.
+void move_fingerprints(std::int64_t* words, std::uint64_t first_byte) {
+  words[FINGERPRINT_WORD_CRC32] =
+      crc32_moved(static_cast<std::uint32_t>(words[FINGERPRINT_WORD_CRC32]), first_byte, true);
+  words[FINGERPRINT_WORD_XOR64] =
+      static_cast<std::int64_t>(xor_moved(static_cast<std::uint64_t>(words[FINGERPRINT_WORD_XOR64]), first_byte));
+}
+
+}  // namespace
+
 void merge(Dtype dtype, std::span<std::int64_t> into, std::span<const std::int64_t> from, std::uint64_t first) {
+  const std::size_t fingerprints = std::min(first_fingerprint(dtype), into.size());
   const std::size_t pairs = std::min(first_index(dtype), into.size());
   const std::size_t exponents = std::min(first_exponent(dtype), into.size());
   for_each_word(
-      dtype, pairs, [&](std::size_t i) { into[i] = std::max(into[i], from[i]); },
+      dtype, fingerprints, [&](std::size_t i) { into[i] = std::max(into[i], from[i]); },
       [&](std::size_t i) { into[i] += from[i]; });
+  if (fingerprints != pairs) {
+    std::array<std::int64_t, FINGERPRINT_WORDS> moved;
+    std::ranges::copy(from.subspan(fingerprints, FINGERPRINT_WORDS), moved.begin());
+    move_fingerprints(moved.data(), first * size_bytes(dtype));
+    for (std::size_t i = 0; i < moved.size(); ++i) into[fingerprints + i] ^= moved[i];
+  }
   for (std::size_t i = exponents; i < into.size(); ++i) into[i] += from[i];
   for (std::size_t i = pairs; i < exponents; i += 2) {
     if (from[i + 1] != kNoIndex) raise_keyed(&into[i], from[i], from[i + 1] - static_cast<std::int64_t>(first));
@@ -143,7 +169,8 @@ Status Partial::merge(const Partial& other) try {
                                      "): dtype, precision and categories must agree"};
   }
   for (std::size_t i = 0; i < words().size(); ++i) {
-    if (!merges_by_maximum(dtype_, i) && !fit_one_word(words()[i], other.words()[i])) {
+    if (is_fingerprint(dtype_, i) || merges_by_maximum(dtype_, i)) continue;
+    if (!fit_one_word(words()[i], other.words()[i])) {
       return Error{Code::kInvalid, "cannot merge two partials: together they hold more than a partial can"};
     }
   }
@@ -154,6 +181,16 @@ Status Partial::merge(const Partial& other) try {
 }
 
 Status Partial::move_to(std::uint64_t first) try {
+  if (Status status = move_indices(first); !status) return status;
+  if (words().size() > first_fingerprint(dtype_)) {
+    move_fingerprints(&words()[first_fingerprint(dtype_)], first * size_bytes(dtype_));
+  }
+  return {};
+} catch (...) {
+  return caught();
+}
+
+Status Partial::move_indices(std::uint64_t first) {
   if ((needs_ & kIndices) == 0) return {};
   const auto indices = words().subspan(first_index(dtype_), INDEX_WORDS);
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
@@ -166,8 +203,6 @@ Status Partial::move_to(std::uint64_t first) try {
     if (indices[i] != kNoIndex) indices[i] -= static_cast<std::int64_t>(first);
   }
   return {};
-} catch (...) {
-  return caught();
 }
 
 Value Partial::finish(Category category) const {
@@ -202,8 +237,8 @@ Result<Partial> Partial::parse(std::span<const std::byte> bytes) try {
   const auto refuse = [](const char* why) { return Error{Code::kInvalid, std::string("not a partial: ") + why}; };
   if (bytes.size() < kHeaderBytes) return refuse("shorter than its header of 16 bytes");
   const std::string_view magic(reinterpret_cast<const char*>(bytes.data()), kMagic.size());
-  if (!magic.starts_with(kMagic.substr(0, kVersionAt))) return refuse("does not begin with \"tstatp03\"");
-  if (magic != kMagic) return refuse("of another version of the library (not 03): fold its tensors again with this one");
+  if (!magic.starts_with(kMagic.substr(0, kVersionAt))) return refuse("does not begin with \"tstatp04\"");
+  if (magic != kMagic) return refuse("of another version of the library (not 04): fold its tensors again with this one");
   const auto dtype = std::to_integer<int>(bytes[kDtypeAt]), precision = std::to_integer<int>(bytes[kPrecisionAt]);
   const auto needs = static_cast<Needs>(get_word(bytes.subspan(8)) >> 32);
   if (dtype >= kDtypeCount) return refuse("its dtype is unknown");

@@ -24,7 +24,8 @@ Digest::Digest(std::span<const std::byte> bytes) : size_(static_cast<std::uint8_
 }
 
 std::optional<Digest> Digest::from(std::string_view hexadecimal) {
-  if (hexadecimal.size() != 32 && hexadecimal.size() != 40) return std::nullopt;
+  constexpr std::size_t kSizes[] = {8, 16, 32, 40};
+  if (std::ranges::find(kSizes, hexadecimal.size()) == std::end(kSizes)) return std::nullopt;
   std::array<std::byte, 20> bytes{};
   for (std::size_t i = 0; i < hexadecimal.size(); ++i) {
     const std::size_t digit = kDigits.find(hexadecimal[i]);

@@ -28,7 +28,7 @@ Examiner::Examiner(const DumpConfig& config, Categories columns, MeterOptions op
       notices_(std::move(notices)),
       meter_(with_log(std::move(options), notices_)) {
   for (const Category category : columns_) {
-    Categories& kind = is_digest(category) ? digests_ : plain_;
+    Categories& kind = is_of_bytes(category) ? digests_ : plain_;
     if (std::find(kind.begin(), kind.end(), category) == kind.end()) kind.push_back(category);
   }
 }

@@ -21,9 +21,9 @@ constexpr std::size_t kBatchCount = 1024;
 constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
 
 TensorReader::Order order_for(const Request& request) {
-  // Only a digest, an index and sums that round at every step depend on the order of the elements.
+  // Only what is of bytes, an index and sums that round at every step depend on the order of the elements.
   const bool is_any = request.precision == Precision::kHigh && std::ranges::none_of(request.categories, [](Category each) {
-                        return is_digest(each) || kind(each) == ValueKind::kIndex;
+                        return is_of_bytes(each) || kind(each) == ValueKind::kIndex;
                       });
   return is_any ? TensorReader::Order::kAny : TensorReader::Order::kC;
 }
@@ -138,7 +138,7 @@ Status Survey::measure_alone(TensorReader& reader, Entry entry) {
   Categories values, digests;
   const bool is_packed = reader.data_type() != name(reader.dtype());
   for (const Category category : request_.categories) {
-    (is_packed && is_digest(category) ? digests : values).push_back(category);
+    (is_packed && is_of_bytes(category) ? digests : values).push_back(category);
   }
   if (values.empty()) {  // digests alone, of bytes that are no elements
     const auto digested = measure_in_pieces(reader, Dtype::kUint8, View::kOriginal, digests);
@@ -158,8 +158,8 @@ Status Survey::measure_alone(TensorReader& reader, Entry entry) {
   std::vector<Decision> placement;
   std::size_t next_value = 0, next_digest = 0;
   for (const Category category : request_.categories) {
-    const Measurement from = is_digest(category) ? digested->front() : measured->front();
-    const std::size_t at = is_digest(category) ? next_digest++ : next_value++;
+    const Measurement from = is_of_bytes(category) ? digested->front() : measured->front();
+    const std::size_t at = is_of_bytes(category) ? next_digest++ : next_value++;
     all.values.push_back(from.statistics.values[at]);
     placement.push_back(from.placement[at]);
   }
@@ -177,7 +177,7 @@ Status Survey::measure_in_blocks(const TensorReader& reader, Entry entry) {
 // Each row is an entry: its shape and size are the row's own.
 Status Survey::measure_rows(TensorReader& reader, const Entry& entry) {
   const bool is_packed = reader.data_type() != name(reader.dtype());
-  if (is_packed && std::ranges::any_of(request_.categories, is_digest)) {
+  if (is_packed && std::ranges::any_of(request_.categories, is_of_bytes)) {
     return Error{Code::kUnsupported,
                  "a digest of the rows of " + std::string(reader.data_type()) + ", which share bytes: leave it out"};
   }

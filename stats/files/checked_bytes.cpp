@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "stats/files/crc32.hpp"
+#include "stats/core/crc32.hpp"
 #include "stats/files/shown.hpp"
 
 namespace tensorstat {

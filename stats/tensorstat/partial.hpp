@@ -34,8 +34,11 @@ enum Need : Needs {
   kCastBfloat16 = 1 << 12,
   kCasts = kCastE4m3fn | kCastE5m2 | kCastFloat16 | kCastBfloat16,
   kOfElements = kLeastSize | kSubnormals | kMinusZeros | kFinite | kCasts,  // those of precision/elements.h
-  kIndices = 1 << 13,                                                       // those of precision/indices.h
-  kExponents = 1 << 14,                                                     // those of precision/exponents.h
+  kCrc32 = 1 << 13,
+  kXor64 = 1 << 14,
+  kFingerprints = kCrc32 | kXor64,  // those of precision/fingerprints.h
+  kIndices = 1 << 15,               // those of precision/indices.h
+  kExponents = 1 << 16,             // those of precision/exponents.h
   // Digests want the bytes in order, and are no partial.
   kMd5Digest = Needs{1} << 30,
   kSha1Digest = Needs{1} << 31,
@@ -46,6 +49,8 @@ inline constexpr Needs kCategoryNeeds[] = {TENSORSTAT_CATEGORIES(TENSORSTAT_NEED
 constexpr Needs needs(Category category) { return kCategoryNeeds[static_cast<int>(category)]; }
 #undef TENSORSTAT_NEED
 constexpr bool is_digest(Category category) { return (needs(category) & kDigests) != 0; }
+// Whether it is of the elements' bytes as the file or the framework has them, whatever numbers these are.
+constexpr bool is_of_bytes(Category category) { return (needs(category) & (kDigests | kFingerprints)) != 0; }
 Needs needs(const Categories& categories, Precision precision);
 
 class Partial {
@@ -62,8 +67,8 @@ class Partial {
   Status merge(const Partial& other);
 
   // Of a part of a tensor whose first element is number `first` of the whole, in C order: from now on its indices are
-  // those of the whole. Before it is merged with other parts, in whose order indices do not lie. Values that are no
-  // index are as they were. An error where an index would reach 2^63.
+  // those of the whole, and its crc32 and xor64 are what the part adds to those of the whole. Before it is merged with other
+  // parts, in whose order neither lies. All else is as it was. An error where an index would reach 2^63.
   Status move_to(std::uint64_t first);
 
   // The value of a category whose needs were kept; monostate for any other, and for `md5`.
@@ -87,6 +92,7 @@ class Partial {
   //   first nan index, first inf index, first bad index, argmax, argmin   the index of the first such element in C
   //                order, of what was folded; monostate where there is none
   //   exponents    how many elements lie in each binade: an Exponents
+  //   crc32, xor64   a Digest of 4 and of 8 bytes, the highest first; once all parts are merged
   // In `low`, avg, l2norm, l1norm, var, std and rms of a float dtype are values of that dtype (precision/README.md).
   Value finish(Category category) const;
 
@@ -103,6 +109,8 @@ class Partial {
   std::span<const std::int64_t> words() const { return {many_.empty() ? few_.data() : many_.data(), word_count_}; }
 
  private:
+  Status move_indices(std::uint64_t first);
+
   Dtype dtype_;
   Precision precision_;
   Needs needs_;

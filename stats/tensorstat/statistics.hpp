@@ -23,7 +23,7 @@ class Digest {
  public:
   // `bytes` are at most 20.
   explicit Digest(std::span<const std::byte> bytes);
-  // Of 32 or 40 hexadecimal digits in lower case; nullopt of anything else.
+  // Of 8, 16, 32 or 40 hexadecimal digits in lower case; nullopt of anything else.
   static std::optional<Digest> from(std::string_view hexadecimal);
 
   std::span<const std::byte> bytes() const { return {bytes_.data(), size_}; }

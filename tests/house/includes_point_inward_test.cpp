@@ -48,7 +48,7 @@ std::optional<std::string> part_of(std::string_view path) {
   if (path == "stats/tensorstat/dump.hpp") return "dump-api";
   if (path == "stats/tensorstat/compare.hpp") return "compare-api";
   if (starts(path, "stats/tensorstat/")) return "api";
-  for (const std::string name : {"abandon", "thread_signals", "unfinished_files"}) {
+  for (const std::string name : {"abandon", "crc32", "thread_signals", "unfinished_files"}) {
     if (path == "stats/core/" + name + ".hpp") return "plain";
   }
   for (const std::string name : {"accumulator_layout", "caught", "engine", "ledger", "measured", "pair_layout", "reason",

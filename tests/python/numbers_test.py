@@ -6,6 +6,7 @@ import math
 import pickle
 import random
 import unittest
+import zlib
 
 import numpy
 import tensorstat
@@ -139,6 +140,15 @@ class Numbers(unittest.TestCase):
         self.assertEqual(pickle.loads(pickle.dumps(r)), r)
         parts = [tensorstat.fold(piece, "exponents") for piece in numpy.array_split(x, 3)]
         self.assertEqual((parts[0] + parts[1] + parts[2]).finish().exponents, r.exponents)
+
+    def test_fingerprints(self):
+        x = numpy.random.default_rng(1).standard_normal((700, 900)).astype(numpy.float32)
+        for laid_out in (x, numpy.asfortranarray(x), x[::2, 5:]):
+            in_order = laid_out.tobytes()  # in C order
+            r = tensorstat.measure(laid_out, "crc32,xor64")
+            self.assertEqual(r.crc32, f"{zlib.crc32(in_order):08x}")
+            words = numpy.frombuffer(in_order + bytes(-len(in_order) % 8), "<u8")
+            self.assertEqual(r.xor64, f"{numpy.bitwise_xor.reduce(words):016x}")
 
     def test_what_is_refused(self):
         for bad, words in (([1, 2], "numpy.asarray"), ("text", "no tensor"), (numpy.array([1j]), "complex"),

@@ -1,5 +1,7 @@
 #include "tests/support/oracle.hpp"
 
+#include <zlib.h>
+
 #include <bit>
 #include <cmath>
 #include <cstdio>
@@ -337,6 +339,11 @@ double nearest_root(const mpq_class& exact, Ieee format) {
 
 Facts facts(Dtype dtype, std::span<const std::byte> bytes) {
   Facts result;
+  result.crc32 = static_cast<std::uint32_t>(
+      ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    result.xor64 ^= static_cast<std::uint64_t>(std::to_integer<unsigned char>(bytes[i])) << (8 * (i % 8));
+  }
   const auto take = [&]<typename Stored>(Stored) {
     result.count = bytes.size() / sizeof(Stored);
     add_integers<Stored>(result, bytes, dtype == Dtype::kBool);
@@ -383,6 +390,17 @@ Facts facts(Dtype dtype, std::span<const std::byte> bytes) {
   }
   return result;
 }
+
+namespace {
+
+// Of the number's hexadecimal digits.
+tensorstat::Digest digest(std::uint64_t number, int digits) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%0*llx", digits, static_cast<unsigned long long>(number));
+  return *tensorstat::Digest::from(text);
+}
+
+}  // namespace
 
 std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee format) {
   std::array<Value, tensorstat::kCategoryCount> values;
@@ -451,6 +469,8 @@ std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee f
   tensorstat::ExponentCounts exponents{facts.zeros, facts.subnormals, facts.positive_infs + facts.negative_infs, facts.nans, {}};
   for (const auto& [exponent, count] : facts.binades) exponents.binades.push_back({exponent, count});
   at(Category::kExponents) = tensorstat::Exponents(std::move(exponents));
+  at(Category::kCrc32) = digest(facts.crc32, 8);
+  at(Category::kXor64) = digest(facts.xor64, 16);
   at(Category::kCount) = facts.count;
   at(Category::kNanCount) = facts.nans;
   at(Category::kPositiveInfCount) = facts.positive_infs;

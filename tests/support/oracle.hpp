@@ -53,6 +53,8 @@ struct Facts {
   // Where each stands first; monostate where there is none.
   tensorstat::Value nan_at, infinity_at, most_at, least_at;
   std::map<int, std::uint64_t> binades;  // of the finite elements that are neither 0 nor subnormal
+  std::uint32_t crc32 = 0;
+  std::uint64_t xor64 = 0;
   mpq_class sum, squares, sizes;  // of the finite elements: of x, of x * x, of |x|
 };
 Facts facts(tensorstat::Dtype dtype, std::span<const std::byte> bytes);
