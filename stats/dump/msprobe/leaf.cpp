@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "stats/dump/msprobe/python_json.hpp"
+#include "stats/rows/python_json.hpp"
 #include "stats/files/npy_writer.hpp"
 
 namespace tensorstat {
