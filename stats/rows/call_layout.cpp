@@ -26,10 +26,11 @@ std::optional<Mark> mark_in(std::string_view text) {
   return mark;
 }
 
-// Whether it is a value of one line: Python has NaN and Infinity, too.
+// Whether it is a value of one line: Python has NaN and Infinity, too. At a NUL byte the parser would stop.
 bool is_value(std::string_view text) {
   if (const auto mark = mark_in(text)) return mark->size == text.size();
-  return text == "NaN" || text == "Infinity" || text == "-Infinity" || nlohmann::json::accept(text);
+  return text == "NaN" || text == "Infinity" || text == "-Infinity" ||
+         (text.find('\0') == text.npos && nlohmann::json::accept(text));
 }
 
 // The name in front of ": ", as it is written; nothing where there is none.
