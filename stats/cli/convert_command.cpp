@@ -43,7 +43,8 @@ class Conversion {
       Status written;
       const CallListener calls{[&] { return written = target->begin_call(); },
                                [&](CallRead&& call) { return written = target->end_call(std::move(call)); }};
-      const auto read = read_calls_of_file(file, [&](Row&& row) { return written = target->carry(std::move(row)); }, calls);
+      const auto carry = [&](Row&& row) { return written = target->carry(std::move(row)); };
+      const auto read = read_calls_of_file(file, carry, calls);
       if (!written) return written;
       if (read) continue;
       complain(read.error());

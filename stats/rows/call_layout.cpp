@@ -38,7 +38,8 @@ std::optional<std::string_view> name_in(std::string_view line) {
   if (!line.starts_with('"')) return std::nullopt;
   std::size_t end = 1;
   while (end < line.size() && line[end] != '"') end += line[end] == '\\' ? 2 : 1;
-  if (end >= line.size() || !line.substr(end + 1).starts_with(": ") || !is_value(line.substr(0, end + 1))) return std::nullopt;
+  if (end >= line.size() || !line.substr(end + 1).starts_with(": ")) return std::nullopt;
+  if (!is_value(line.substr(0, end + 1))) return std::nullopt;
   return line.substr(1, end - 1);
 }
 

@@ -28,7 +28,8 @@ class CallLayout {
 
   bool is_known() const { return is_known_; }  // add() has taken something
 
-  // Where a tensor stands, in msprobe's words: "input.0", "output.0.logits", "parameters.weight"; "" where it has no place.
+  // Where a tensor stands, in msprobe's words: "input.0", "output.0.logits", "parameters.weight"; "" where it has no
+  // place.
   std::string place_of(bool is_output, std::uint64_t slot) const;
   std::size_t tensor_count() const { return places_.size(); }
 

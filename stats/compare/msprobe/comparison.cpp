@@ -17,7 +17,8 @@ namespace {
 std::launch way_to_read(const std::string& path) {
   constexpr std::uintmax_t kLeastBytes = 1 << 16;
   std::error_code ignored;
-  const bool is_small = std::filesystem::is_regular_file(path, ignored) && std::filesystem::file_size(path, ignored) < kLeastBytes;
+  const bool is_file = std::filesystem::is_regular_file(path, ignored);
+  const bool is_small = is_file && std::filesystem::file_size(path, ignored) < kLeastBytes;
   return is_small ? std::launch::deferred : std::launch::async;
 }
 

@@ -30,7 +30,8 @@ PythonList object_of(const std::vector<std::pair<std::string, std::string>>& lea
 std::string laid_out(const CallText& call, InputOutput said) {
   const auto leaf_of = [&](bool is_output, std::uint64_t slot) -> const std::string* {
     const auto& leaves = is_output ? call.outputs : call.inputs;
-    const auto leaf = slot <= std::numeric_limits<std::uint32_t>::max() ? leaves.find(static_cast<std::uint32_t>(slot)) : leaves.end();
+    if (slot > std::numeric_limits<std::uint32_t>::max()) return nullptr;
+    const auto leaf = leaves.find(static_cast<std::uint32_t>(slot));
     return leaf == leaves.end() ? nullptr : &leaf->second;
   };
   return call.layout.text(leaf_of, [&](std::string_view member) {

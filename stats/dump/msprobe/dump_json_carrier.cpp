@@ -172,11 +172,13 @@ Status DumpJsonCarrier::write_call() {
   return write_call(std::exchange(held_, {}), first.op_type, first.op_name, {});
 }
 
-Status DumpJsonCarrier::write_call(std::vector<Row> rows, std::string_view op_type, std::string_view op_name, CallLayout layout) {
+Status DumpJsonCarrier::write_call(std::vector<Row> rows, std::string_view op_type, std::string_view op_name,
+                                   CallLayout layout) {
   const auto place = [](const Row& row) { return std::pair(row.identity.io, row.identity.slot); };
   std::ranges::sort(rows, {}, place);
   const ApiName name = api_name_of(op_type, op_name);
-  CallText call{.kind = name.kind, .is_backward = name.is_backward, .key = keys_.next(name), .layout = std::move(layout)};
+  CallText call{.kind = name.kind, .is_backward = name.is_backward, .key = keys_.next(name)};
+  call.layout = std::move(layout);
   for (const Row& row : rows) {
     auto& leaves = row.identity.io == "input" ? call.inputs : call.outputs;
     leaves.insert_or_assign(static_cast<std::uint32_t>(row.identity.slot), text_of(leaf_of(row, framework_)));

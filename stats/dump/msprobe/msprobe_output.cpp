@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <exception>
 #include <filesystem>
 #include <list>
@@ -62,8 +63,12 @@ struct Entry : CallText {
   std::string tensor_name(Io io, std::uint32_t slot) const {
     std::string place = layout.place_of(io == Io::kOutput, slot);
     if (kind == ApiName::Kind::kGradients) place.resize(std::min(place.rfind('.'), place.size()));
-    const bool is_odd = place.size() > 100 || !std::ranges::all_of(place, [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c == '-'; });
-    return key + "." + (place.empty() || is_odd ? (io == Io::kInput ? "input." : "output.") + std::to_string(slot) : place);
+    constexpr std::size_t kMostBytes = 100;
+    const auto is_plain = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c == '-'; };
+    if (place.empty() || place.size() > kMostBytes || !std::ranges::all_of(place, is_plain)) {
+      place = (io == Io::kInput ? "input." : "output.") + std::to_string(slot);
+    }
+    return key + "." + place;
   }
 };
 

@@ -16,8 +16,8 @@ _OURS = __file__.rpartition("/")[0]
 
 
 class ModuleWatch(Watch):
-    """Watches modules as msprobe does: each call of one but the model itself, with its arguments, outputs and parameters;
-    the gradients of its outputs and inputs; those of its parameters."""
+    """Watches modules as msprobe does: each call of one but the model itself, with its arguments, outputs and
+    parameters; the gradients of its outputs and inputs; those of its parameters."""
 
     def __init__(self, model: Any, session: DumpSession, *, every: int, where: str | None, rank: int | None,
                  has_stacks: bool) -> None:
@@ -83,8 +83,8 @@ class ModuleWatch(Watch):
             tensor.register_hook(_gradient_hook(weakref.ref(self), call, call.of_outputs, slot))
 
     def _with_nodes(self, call: "_Call", args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments with a node of their own in front of each that has a gradient: its gradient is then that of this
-        call, whatever else is done with the tensor."""
+        """The arguments with a node of their own in front of each that has a gradient: its gradient is then that of
+        this call, whatever else is done with the tensor."""
         def noded(value: Any) -> Any:
             if hasattr(value, "data_ptr"):
                 if not _has_gradient(value):
@@ -187,7 +187,8 @@ class _Places:
         if isinstance(value, (bool, int, float, str)):
             return _leaf(type(value).__name__, value, columns)
         if isinstance(value, slice):
-            return _leaf("slice", [None if each is None else int(each) for each in (value.start, value.stop, value.step)], columns)
+            bounds = [None if each is None else int(each) for each in (value.start, value.stop, value.step)]
+            return _leaf("slice", bounds, columns)
         if value is Ellipsis:
             return _leaf("ellipsis", "...", columns)
         if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -195,7 +196,8 @@ class _Places:
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
             value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         if isinstance(value, dict):
-            return _bracketed("{}", [f"{_name(key)}: {self.text_of(each, io, columns + 1)}" for key, each in value.items()], columns)
+            members = [f"{_name(key)}: {self.text_of(each, io, columns + 1)}" for key, each in value.items()]
+            return _bracketed("{}", members, columns)
         if isinstance(value, (list, tuple)):
             return _bracketed("[]", [self.text_of(each, io, columns + 1) for each in value], columns)
         return "null"
@@ -218,7 +220,9 @@ def _bracketed(brackets: str, lines: list[str], columns: int) -> str:
 
 def _name(key: Any) -> str:
     """As json.dumps has it."""
-    return json.dumps(key if isinstance(key, str) else json.dumps(key) if key is None or isinstance(key, (bool, int, float)) else str(key))
+    if key is None or isinstance(key, (bool, int, float)):
+        key = json.dumps(key)
+    return json.dumps(str(key))
 
 
 def _tensors_in(value: Any) -> list[Any]:
@@ -292,7 +296,8 @@ def _behind_hook(me: Callable[[], "ModuleWatch | None"]) -> Callable[..., None]:
     return hook
 
 
-def _gradient_hook(me: Callable[[], "ModuleWatch | None"], call: _Call, among: list[Any], slot: int) -> Callable[[Any], None]:
+def _gradient_hook(me: Callable[[], "ModuleWatch | None"], call: _Call, among: list[Any],
+                   slot: int) -> Callable[[Any], None]:
     def hook(gradient: Any) -> None:
         watch = me()
         if watch is not None:
@@ -300,7 +305,8 @@ def _gradient_hook(me: Callable[[], "ModuleWatch | None"], call: _Call, among: l
     return hook
 
 
-def _node_hook(me: Callable[[], "ModuleWatch | None"], call: _Call, among: list[Any], slot: int) -> Callable[..., None]:
+def _node_hook(me: Callable[[], "ModuleWatch | None"], call: _Call, among: list[Any],
+               slot: int) -> Callable[..., None]:
     def hook(gradients: tuple[Any, ...], *_: Any) -> None:
         watch = me()
         if watch is not None:
