@@ -93,7 +93,8 @@ NOINLINE void NAME(flush_windows)(NAME(exponents) * exponents, WORDS i64* words)
 INLINE VECTOR_OF(UBITS) NAME(exponents_at)(const VECTOR_OF(UBITS) bits, const int place) {
   const int up = place - MANTISSA_SHIFT;
   const VECTOR_OF(UBITS) moved = up < 0 ? bits >> (UBITS)(-up & SIGN_SHIFT) : bits << (UBITS)(up & SIGN_SHIFT);
-  return moved & (UBITS)((UBITS)(MAGNITUDE_MASK >> MANTISSA_SHIFT) << place);
+  const UBITS exponent = (UBITS)((UBITS)(MAGNITUDE_MASK >> MANTISSA_SHIFT) << place);  // named: else UBSan makes it an int
+  return moved & exponent;
 }
 #else
 // The same: half of the bits at a time, it is the upper ones that count, where there are any.

@@ -212,6 +212,12 @@ int tensorstat_wants_io(const tensorstat_session* session, const tensorstat_plac
 tensorstat_code tensorstat_collect(tensorstat_session* session, const tensorstat_place* place,
                                    const tensorstat_operator* op, const tensorstat_dump_tensor* tensors,
                                    size_t tensor_count, int failed_to_run) {
+  return tensorstat_collect_call(session, place, op, tensors, tensor_count, failed_to_run, nullptr);
+}
+
+tensorstat_code tensorstat_collect_call(tensorstat_session* session, const tensorstat_place* place,
+                                        const tensorstat_operator* op, const tensorstat_dump_tensor* tensors,
+                                        size_t tensor_count, int failed_to_run, const char* layout) {
   return guarded([&]() -> tensorstat_code {
     const auto where = place_of(place);
     if (session == nullptr || !where) return missing(session == nullptr ? "the session" : "the place");
@@ -234,7 +240,7 @@ tensorstat_code tensorstat_collect(tensorstat_session* session, const tensorstat
     }
     for (const auto& owner : owners) owner->armed = true;
     owners.clear();
-    session->session.collect(*where, operator_of(op), handed, failed_to_run != 0);
+    session->session.collect(*where, operator_of(op), handed, failed_to_run != 0, text_of(layout));
     return TENSORSTAT_OK;
   });
 }

@@ -11,6 +11,7 @@
 #include "stats/cli/staged_folder.hpp"
 #include "stats/files/folders.hpp"
 #include "stats/files/shown.hpp"
+#include "stats/rows/dump_json.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -40,9 +41,14 @@ class Conversion {
     const auto target = target_of(files, folder);
     for (const std::string& file : files) {
       Status written;
-      const auto read = read_rows_of_file(file, [&](Row&& row) { return written = target->carry(std::move(row)); });
+      const CallListener calls{[&] { return written = target->begin_call(); },
+                               [&](CallRead&& call) { return written = target->end_call(std::move(call)); }};
+      const auto carry = [&](Row&& row) { return written = target->carry(std::move(row)); };
+      const auto read = read_calls_of_file(file, carry, calls);
       if (!written) return written;
-      if (!read) complain(read.error());
+      if (read) continue;
+      complain(read.error());
+      if (Status ended = target->end_call({}); !ended) return ended;  // the call that the fault is in
     }
     if (Status finished = target->finish(); !finished) return finished;
     rows_ += target->rows;

@@ -104,9 +104,9 @@ int run_dump(const DumpArguments& arguments, const MeterOptions& meter, Console&
     console.say(config + ": " + counters.error().message);
     return kUsage;
   }
-  console.say(std::to_string(counters->tensor_count) + " of " +
+  console.say(std::to_string(counters->tensor_count) + " tensors of " +
               std::to_string(inputs.files.size()) +
-              " tensors dumped: " + std::to_string(counters->row_count) + " rows, " +
+              " files dumped: " + std::to_string(counters->row_count) + " rows, " +
               std::to_string(counters->file_count) + " files");
   if (counters->lost_row_count + counters->lost_tensor_count != 0) return kNotWritten;
   return exit;

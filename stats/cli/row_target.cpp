@@ -42,10 +42,25 @@ class OpenFile {
   std::optional<RowCarrier> carrier_;
 };
 
-class OneFile : public RowTarget {
+// A csv has rows, and nothing else.
+class CsvTarget : public RowTarget {
+ public:
+  Status end_call(CallRead&& call) override {
+    losses_.left_out(call.op_name, call.other_count, name(format_.dialect));
+    return {};
+  }
+
+ protected:
+  CsvTarget(RowFormat format, Losses& losses) : format_(std::move(format)), losses_(losses) {}
+
+  const RowFormat format_;
+  Losses& losses_;
+};
+
+class OneFile : public CsvTarget {
  public:
   OneFile(std::string path, RowFormat format, Losses& losses)
-      : path_(std::move(path)), format_(std::move(format)), losses_(losses) {}
+      : CsvTarget(std::move(format), losses), path_(std::move(path)) {}
 
   Status carry(Row&& row) override {
     if (Status open = begin(); !open) return open;
@@ -70,15 +85,13 @@ class OneFile : public RowTarget {
   }
 
   const std::string path_;
-  const RowFormat format_;
-  Losses& losses_;
   std::unique_ptr<OpenFile> file_;
 };
 
-class FileForEachRun : public RowTarget {
+class FileForEachRun : public CsvTarget {
  public:
   FileForEachRun(std::string folder, RowFormat format, Losses& losses)
-      : folder_(std::move(folder)), format_(std::move(format)), losses_(losses) {}
+      : CsvTarget(std::move(format), losses), folder_(std::move(folder)) {}
 
   Status carry(Row&& row) override {
     if (cut_.begins_run(row.identity)) {
@@ -141,8 +154,6 @@ class FileForEachRun : public RowTarget {
   }
 
   const std::string folder_;
-  const RowFormat format_;
-  Losses& losses_;
   RunCut cut_;
   Identity run_;
   std::optional<GrowingFile> mapping_;  // of names that are too long for a file
@@ -155,6 +166,8 @@ class DumpJsonFile : public RowTarget {
       : path_(std::move(path)), carrier_(framework, [this](std::string_view text) { return write(text); }, losses) {}
 
   Status carry(Row&& row) override { return carrier_.carry(std::move(row)); }
+  Status begin_call() override { return carrier_.begin_call(); }
+  Status end_call(CallRead&& call) override { return carrier_.end_call(std::move(call)); }
 
   Status finish() override {
     if (Status done = carrier_.finish(); !done) return done;

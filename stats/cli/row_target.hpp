@@ -8,6 +8,7 @@
 #include <string_view>
 #include <tensorstat/rows.hpp>
 
+#include "stats/rows/dump_json.hpp"
 #include "stats/rows/row_carrier.hpp"
 
 namespace tensorstat::cli {
@@ -16,6 +17,9 @@ class RowTarget {
  public:
   virtual ~RowTarget() = default;
   virtual Status carry(Row&& row) = 0;
+  // Around the rows of a call, where they come out of a dump.json.
+  virtual Status begin_call() { return {}; }
+  virtual Status end_call(CallRead&& call) = 0;
   virtual Status finish() = 0;
 
   std::uint64_t rows = 0, files = 0;  // that were written

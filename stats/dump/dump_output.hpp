@@ -86,6 +86,8 @@ class OutputForm {
   virtual Categories columns(const DumpConfig& config, const DumpOptions& options) const = 0;
   // Whether something is said of tensors without elements.
   virtual bool has_empty_tensors() const { return false; }
+  // Whether it looks at the layout of calls.
+  virtual bool has_layouts() const { return false; }
   virtual std::unique_ptr<DumpOutput> open(const OutputContext& context) const = 0;
 
   // Where the files of this place go; nullopt where it is a new folder each time. For who looks before the dump.

@@ -133,10 +133,10 @@ bool DumpSession::wants(const DumpPlace& place, const DumpOperator* op, Io io, b
 }
 
 void DumpSession::collect(const DumpPlace& place, const DumpOperator* op,
-                          std::span<const DumpTensor> tensors, bool failed) {
+                          std::span<const DumpTensor> tensors, bool failed, std::string_view layout) {
   if (!wants(place, op, failed) || state_->is_in_fork()) return;
   const Notices::Hold hold(*state_->notices);
-  state_->collect(place, op, tensors);
+  state_->collect(place, op, tensors, layout);
 }
 
 void DumpSession::save_kernel_args(const DumpPlace& place, const DumpOperator* op,

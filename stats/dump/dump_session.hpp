@@ -59,7 +59,7 @@ struct DumpSession::State {
 
   const DumpOperator* operator_named(std::string_view type, std::string_view name, bool set_dump,
                                      std::uint64_t stream_id, std::uint64_t task_id);
-  void collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors);
+  void collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors, std::string_view layout);
   bool step_end(const DumpPlace& place);
   bool flush();
   bool close();

@@ -132,16 +132,19 @@ std::uint64_t DumpSession::State::next_timestamp_us() {
   return mine;
 }
 
-void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors) {
+void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors,
+                                 std::string_view layout) {
   PendingRun run;
   run.place = counted(place);
   run.op = op;
   hold_all(tensors, run);
-  if (run.tensors.empty()) return;
+  if (!config.form->has_layouts()) layout = {};
+  if (run.tensors.empty() && layout.empty()) return;
   ++tally.operators;
   const std::size_t count = run.tensors.size();
   Items one;
   try {
+    run.layout = layout;
     one.emplace_back(std::move(run));
   } catch (const std::bad_alloc&) {
     return tally.lose(count);

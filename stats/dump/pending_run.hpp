@@ -46,6 +46,7 @@ struct PendingRun {
   const DumpOperator* op = nullptr;
   std::uint64_t call = 0;  // for the output, which may number the runs of an operator
   std::vector<PendingTensor> tensors;
+  std::string layout;  // of the tensors in the call, where the caller says it
   TensorPool::Buffer buffer;  // where copied tensors lie
 };
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "stats/rows/json_reader.hpp"
+#include "stats/rows/python_json.hpp"
 
 namespace tensorstat {
 namespace {
@@ -45,8 +46,8 @@ bool has_gradients(std::string_view key) {
 
 class Reader : public JsonReader {
  public:
-  Reader(std::string where, JsonBytes& bytes, const EachRow& each, RowsRead& read)
-      : JsonReader(std::move(where), bytes), each_(each), read_(read) {}
+  Reader(std::string where, JsonBytes& bytes, const EachRow& each, const CallListener& listener, RowsRead& read)
+      : JsonReader(std::move(where), bytes), each_(each), listener_(listener), read_(read) {}
 
   Status read() {
     Status all = JsonReader::read();
@@ -54,16 +55,33 @@ class Reader : public JsonReader {
     return all;
   }
 
-  bool null() override { return value(Value()); }
+  bool null() override {
+    lay_out("null");
+    return value(Value());
+  }
   bool boolean(bool truth) override {
+    lay_out(truth ? "true" : "false");
     if (leaf_level_ == levels_.size() && is_in_leaf() && levels_.back().key == "requires_grad") leaf_.requires_grad = truth;
     return value(Value(std::uint64_t{truth}));
   }
-  bool number_integer(number_integer_t number) override { return value(Value(std::int64_t{number})); }
-  bool number_unsigned(number_unsigned_t number) override { return value(Value(std::uint64_t{number})); }
-  bool number_float(number_float_t number, const string_t&) override { return value(Value(number)); }
+  bool number_integer(number_integer_t number) override {
+    lay_out(std::to_string(number));
+    return value(Value(std::int64_t{number}));
+  }
+  bool number_unsigned(number_unsigned_t number) override {
+    lay_out(std::to_string(number));
+    return value(Value(std::uint64_t{number}));
+  }
+  bool number_float(number_float_t number, const string_t& digits) override {
+    lay_out(digits);
+    return value(Value(number));
+  }
   bool string(string_t& text) override {
-    if (is_bare_number(text)) return value(Value(bare_number(text)));
+    if (is_bare_number(text)) {
+      lay_out(python_repr(bare_number(text)));
+      return value(Value(bare_number(text)));
+    }
+    if (is_laying_out()) lay_out(python_quoted(text));
     return this->text(text);
   }
   bool key(string_t& name) override {
@@ -76,11 +94,11 @@ class Reader : public JsonReader {
   bool end_object() override {
     bytes_.token_ended();
     if (leaf_level_ == levels_.size() && !end_leaf()) return false;
-    return leave();
+    return leave('}');
   }
   bool end_array() override {
     bytes_.token_ended();
-    return leave();
+    return leave(']');
   }
 
  private:
@@ -88,6 +106,7 @@ class Reader : public JsonReader {
     bool is_array = false;
     std::uint64_t index = 0;  // of the next element
     std::string key = {};     // of the member that is read
+    std::size_t begin = 0;    // where it begins in the layout
   };
   // An object that has a type is a leaf; one with dtype and shape is a tensor.
   struct Leaf {
@@ -120,19 +139,68 @@ class Reader : public JsonReader {
       if (is_array) return refuse("data is a list, not an object");
       has_data_ = true;
     }
-    if (levels_.size() == kData && is_in_data()) slots_[0] = slots_[1] = 0;  // a call begins
+    if (levels_.size() == kData && is_in_data() && !begin_call(is_array)) return false;
     if (is_shape()) return refuse("a shape in a shape");
     if (leaf_level_ == levels_.size() && is_array && leaf_level_ != 0 && levels_.back().key == "shape") {
       leaf_.has_shape = true;
       leaf_.shape.clear();
     }
-    levels_.push_back({.is_array = is_array});
+    std::size_t begin = 0;
+    if (is_laying_out()) {
+      if (levels_.size() > kData) begin_element();
+      begin = layout_.size();
+      layout_ += is_array ? '[' : '{';
+    }
+    levels_.push_back({.is_array = is_array, .begin = begin});
     return true;
   }
-  bool leave() {
+  bool leave(char bracket) {
+    if (is_laying_out() && levels_.size() >= kCall && levels_.back().begin != kIsMark) {
+      const bool has_elements = layout_.size() > levels_.back().begin + 1;
+      if (has_elements) layout_.append("\n").append(levels_.size() - kCall, ' ');
+      layout_ += bracket;
+    }
+    const bool ends_call = levels_.size() == kCall && is_in_data();
     levels_.pop_back();
     next_element();
-    return true;
+    return !ends_call || end_call();
+  }
+
+  bool begin_call(bool is_array) {
+    slots_[0] = slots_[1] = 0;
+    other_count_ = 0;
+    layout_.clear();
+    has_layout_ = listener_.ends != nullptr && !is_array;
+    if (listener_.begins) fault_ = listener_.begins();
+    return static_cast<bool>(fault_);
+  }
+  bool end_call() {
+    if (!listener_.ends) return true;
+    const std::string& key = levels_[kData - 1].key;
+    fault_ = listener_.ends({type_of(key), key, has_layout_ ? std::move(layout_) : std::string(), other_count_});
+    return static_cast<bool>(fault_);
+  }
+  static std::string type_of(std::string_view key) {
+    const std::string_view stem = stem_of(key);
+    return std::string(stem.substr(stem.rfind('.') + 1));  // npos + 1 is 0
+  }
+
+  // The layout is for the margin, as json.dumps(indent=1) writes it.
+  bool is_laying_out() const { return has_layout_ && is_in_data() && (levels_.size() > kData || layout_.empty()); }
+  void begin_element() {
+    const Level& level = levels_.back();
+    layout_ += layout_.size() == level.begin + 1 ? "\n" : ",\n";
+    layout_.append(levels_.size() - kData, ' ');
+    if (!level.is_array) layout_.append(python_quoted(level.key)).append(": ");
+    if (layout_.size() > kMostLayoutBytes) {
+      has_layout_ = false;
+      layout_ = {};
+    }
+  }
+  void lay_out(std::string_view scalar) {
+    if (!is_laying_out() || levels_.size() == kData) return;
+    begin_element();
+    if (has_layout_) layout_ += scalar;
   }
 
   // Which of the two: 0 inputs, 1 outputs.
@@ -161,6 +229,7 @@ class Reader : public JsonReader {
       }
     } else if (is_place()) {
       ++slots_[io()];
+      ++other_count_;
     } else if (depth == 1 && levels_.back().key == "framework") {
       read_.framework = text;
     }
@@ -186,6 +255,7 @@ class Reader : public JsonReader {
       }
     } else if (is_place()) {
       ++slots_[io()];
+      other_count_ += value != Value();
     }
     next_element();
     return true;
@@ -194,12 +264,19 @@ class Reader : public JsonReader {
   bool end_leaf() {
     leaf_level_ = 0;
     const std::uint64_t slot = slots_[io()]++;
-    if (!leaf_.has_dtype || !leaf_.has_shape) return true;
+    if (!leaf_.has_dtype || !leaf_.has_shape) {
+      ++other_count_;
+      return true;
+    }
+    if (is_laying_out()) {
+      layout_.resize(levels_.back().begin);
+      layout_ += CallLayout::mark(io() == 1, slot);
+      levels_.back().begin = kIsMark;
+    }
     const std::string& key = levels_[kData - 1].key;
     Row row;
     row.identity.op_name = key;
-    const std::string_view stem = stem_of(key);
-    row.identity.op_type = stem.substr(stem.rfind('.') + 1);  // npos + 1 is 0
+    row.identity.op_type = type_of(key);
     row.identity.io = io() == 1 ? "output" : "input";
     row.identity.slot = slot;
     row.identity.set("tensor", tensor_name(key));
@@ -246,13 +323,19 @@ class Reader : public JsonReader {
     return name;
   }
 
+  static constexpr std::size_t kMostLayoutBytes = std::size_t{16} << 20, kIsMark = ~std::size_t{0};
+
   const EachRow& each_;
+  const CallListener& listener_;
   RowsRead& read_;
   std::vector<Level> levels_;
   std::size_t leaf_level_ = 0;  // how many levels are open in the leaf that is read; 0: in none
   Leaf leaf_;
   std::uint64_t slots_[2] = {0, 0};
   bool has_data_ = false;
+  std::string layout_;  // of the call that is read
+  bool has_layout_ = false;
+  std::uint64_t other_count_ = 0;
 };
 
 }  // namespace
@@ -263,9 +346,10 @@ bool is_dump_json(std::string_view beginning) {
   return first != beginning.npos && beginning[first] == '{';
 }
 
-Status read_dump_json(const std::string& where, const NextPiece& next, const EachRow& each, RowsRead& read) {
+Status read_dump_json(const std::string& where, const NextPiece& next, const EachRow& each, RowsRead& read,
+                      const CallListener& listener) {
   JsonBytes bytes(next);
-  return Reader(where, bytes, each, read).read();
+  return Reader(where, bytes, each, listener, read).read();
 }
 
 }  // namespace tensorstat

@@ -1,16 +1,31 @@
 // Rows out of msprobe's dump.json.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <tensorstat/rows.hpp>
 
 #include "stats/files/text_pieces.hpp"
+#include "stats/rows/call_layout.hpp"
 
 namespace tensorstat {
 
 // Whether a text that begins like this is JSON and no csv.
 bool is_dump_json(std::string_view beginning);
+
+// A call of a dump.json, when all of its rows were given.
+struct CallRead {
+  std::string op_type, op_name;   // as its rows have them
+  std::string layout;             // as CallLayout takes it; "" where it has more than 16 MiB, or the call is no object
+  std::uint64_t other_count = 0;  // arguments and outputs that are no tensors, such as a stride; None is not counted
+};
+
+// Who wants to know of calls beside rows. An error ends the reading.
+struct CallListener {
+  std::function<Status()> begins = {};
+  std::function<Status(CallRead&& call)> ends = {};
+};
 
 // Each tensor of `data` is a row, in the order of the file, whichever version of msprobe wrote it: `where` is the
 // file's name in messages. Memory does not grow with the file, only with the depth of its nesting and its longest text.
@@ -22,6 +37,10 @@ bool is_dump_json(std::string_view beginning);
 //             calls md5; "requires_grad", "True" or "False", where it says that
 // Max, Min, Mean and Norm are max, min, avg and l2norm; null is no value. NaN, Infinity and -Infinity may be bare.
 // `read` is what was read, before an error too.
-Status read_dump_json(const std::string& where, const NextPiece& next, const EachRow& each, RowsRead& read);
+Status read_dump_json(const std::string& where, const NextPiece& next, const EachRow& each, RowsRead& read,
+                      const CallListener& listener = {});
+
+// read_rows_of_file(), which the calls of a dump.json are told beside; other files have none.
+Result<RowsRead> read_calls_of_file(const std::string& path, const EachRow& each, const CallListener& listener);
 
 }  // namespace tensorstat

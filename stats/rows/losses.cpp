@@ -49,8 +49,16 @@ void Losses::refused(const Row& row, std::string_view why) {
   add("not carried", shown(row_label(row.identity)) + ": " + std::string(why));
 }
 
+void Losses::left_out(std::string_view call, std::uint64_t count, std::string_view to) {
+  if (count != 0 && left_out_count_ == 0) {
+    left_out_ = " arguments that are no tensors have no place in " + std::string(to) + ", the first: of " + shown(call);
+  }
+  left_out_count_ += count;
+}
+
 std::vector<std::string> Losses::words() const {
   std::vector<std::string> lines;
+  if (left_out_count_ != 0) lines.push_back(std::to_string(left_out_count_) + left_out_);
   for (const auto& [kind, group] : groups_) {
     if (group.count <= kFew) {
       for (const std::string& example : group.examples) lines.push_back(kind + ": " + example);

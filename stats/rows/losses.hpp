@@ -21,6 +21,8 @@ class Losses {
   void changed(std::string_view heading, const Row& row, std::string_view before, std::string_view after);
   // A whole row, and why.
   void refused(const Row& row, std::string_view why);
+  // So many arguments and outputs of a call, which are no tensors.
+  void left_out(std::string_view call, std::uint64_t count, std::string_view to);
 
   // What reads otherwise in `after` than in `before`, of the columns that have a place and of the statistics that
   // `before` has. What `before` does not say is no loss.
@@ -37,6 +39,8 @@ class Losses {
   void add(std::string kind, std::string example);
 
   std::map<std::string, Group> groups_;
+  std::uint64_t left_out_count_ = 0;
+  std::string left_out_;  // what is said behind their number
 };
 
 // "Default/net/Conv2D-op1.input.0"

@@ -318,14 +318,16 @@ Result<std::string> beginning_of(const std::string& path) {
 
 }  // namespace
 
-Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each) try {
+Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each) { return read_calls_of_file(path, each, {}); }
+
+Result<RowsRead> read_calls_of_file(const std::string& path, const EachRow& each, const CallListener& listener) try {
   const auto beginning = beginning_of(path);
   if (!beginning) return beginning.error();
   auto next_piece = pieces_of(path);
   if (!next_piece) return next_piece.error();
   RowsRead read;
   if (is_dump_json(*beginning)) {
-    if (Status all = read_dump_json(printable(path), *next_piece, each, read); !all) return all.error();
+    if (Status all = read_dump_json(printable(path), *next_piece, each, read, listener); !all) return all.error();
     return read;
   }
   return Reader(printable(path), {}, *std::move(next_piece), run_or_file(path), each).run();

@@ -201,8 +201,13 @@ class DumpSession {
   // outputs have to come in one call, because the outputs decide. Returns as soon as the host
   // tensors are copied; see DumpTensor::keep_alive and DumpOptions::memory_bytes for the
   // exceptions.
+  //
+  // `layout`, for msprobe's dump.json: members of the call, where their tensors stand in lists and objects, and arguments
+  // that are none; "" where each tensor stands at its slot. An object as Python's json.dumps(indent=1) writes it, in which
+  // a tensor is the byte 1, i or o for input or output, its slot, and the byte 1. What several calls of collect() say of
+  // one run is put together. One that is no such object is said, and not looked at.
   void collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors,
-               bool failed = false);
+               bool failed = false, std::string_view layout = {});
 
   // With save_kernel_args, the operator's arguments as texts.
   void save_kernel_args(const DumpPlace& place, const DumpOperator* op,

@@ -599,6 +599,11 @@ TENSORSTAT_API int tensorstat_wants_io(const tensorstat_session* session, const 
 TENSORSTAT_API tensorstat_code tensorstat_collect(tensorstat_session* session, const tensorstat_place* place,
                                                   const tensorstat_operator* op, const tensorstat_dump_tensor* tensors,
                                                   size_t tensor_count, int failed);
+/* The same with the layout of msprobe's call, as DumpSession::collect of dump.hpp takes it; NULL or "": none. */
+TENSORSTAT_API tensorstat_code tensorstat_collect_call(tensorstat_session* session, const tensorstat_place* place,
+                                                       const tensorstat_operator* op,
+                                                       const tensorstat_dump_tensor* tensors, size_t tensor_count,
+                                                       int failed, const char* layout);
 /* With save_kernel_args in the config: the arguments of an operator, by name and value. Both lists have `count` texts. */
 TENSORSTAT_API tensorstat_code tensorstat_save_kernel_args(tensorstat_session* session, const tensorstat_place* place,
                                                            const tensorstat_operator* op, const char* const* names,

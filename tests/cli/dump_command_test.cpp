@@ -46,6 +46,19 @@ TEST_F(DumpCommand, ASecondRunIsRefusedAndOffersAppendAndReplace) {
   EXPECT_EQ(run(folder, command + " --replace --append").exit, 2);
 }
 
+// A file of Ascend's holds all inputs and outputs of a run.
+TEST_F(DumpCommand, TensorsAndFilesAreCountedApart) {
+  const std::string name = "Add.Default_Add-op1.0.0.1733905446819789.input.0.DefaultFormat.float32.npy";
+  test::write_file(folder / ("run/rank_0/Net/0/3/" + name),
+                   test::npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", {"\0\0\x80\x3f", 4}));
+  std::ofstream(folder / "bin.json") << R"({"common_dump_settings": {"dump_mode": 0, "path": "/nowhere", "net_name": "Net",
+    "iteration": "all", "input_output": 0, "kernels": [], "support_device": [0], "op_debug_mode": 0, "file_format": "bin"}})";
+  const auto bin = run(folder, "dump run --config bin.json -o bin");
+  EXPECT_TRUE(holds(bin.err, "2 tensors of 2 files dumped: 0 rows, 1 files\n")) << bin.err;
+  const auto rows = run(folder, "dump bin --config config.json -o rows");
+  EXPECT_TRUE(holds(rows.err, "2 tensors of 1 files dumped: 2 rows, 0 files\n")) << rows.err;
+}
+
 TEST_F(DumpCommand, AFrameworkNamesTheTypesOfADumpJson) {
   std::ofstream(folder / "msprobe.json") << R"({"task": "statistics", "level": "L1", "dump_path": "/nowhere"})";
   for (const auto& [framework, type] : {std::pair("pytorch", "torch.float32"), {"mindtorch", "Float32"}}) {

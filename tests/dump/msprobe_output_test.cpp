@@ -268,6 +268,51 @@ TEST_F(MsprobeOutput, TensorsOfAListAreSaved) {
   EXPECT_EQ(session.counters().file_count, 2u);
 }
 
+// What a caller says of places: lists, names, arguments that are no tensors; in two calls, one of which comes twice. Files
+// are named by the place, where that can be a name.
+TEST_F(MsprobeOutput, TensorsStandWhereTheCallerSays) {
+  auto session = open(R"({"level": "mix", "task": "tensor"})");
+  const auto* op = session.operator_named("Linear", "Module.fc.Linear.forward.0");
+  const DumpTensor in = tensor(values, Dtype::kFloat32, Io::kInput), out = tensor(values, Dtype::kFloat32);
+  const DumpTensor parameter = tensor(values, Dtype::kFloat32, Io::kOutput, 1), odd = tensor(values, Dtype::kFloat32, Io::kInput, 1);
+  const std::string given = "{\n \"input_args\": [\n  [\n   3,\n   \x01i0\x01\n  ],\n  NaN\n ],\n \"input_kwargs\": {\n  \"a/b\": \x01i1\x01\n }\n}";
+  session.collect({}, op, {{in}}, false, given);
+  session.collect({}, op, {{odd}}, false, given);
+  session.collect({}, op, {{out, parameter}}, false,
+                  "{\n \"output\": [\n  \x01o0\x01,\n  \x01o7\x01\n ],\n \"parameters\": {\n  \"weight\": \x01o1\x01\n }\n}");
+  session.close();
+  const auto root = json_of("step0/rank0/dump.json");
+  EXPECT_TRUE(root.is_discarded()) << "nlohmann takes no NaN, which Python writes";
+  std::string text = content_of(folder / "step0/rank0/dump.json");
+  text.replace(text.find("NaN"), 3, "null");
+  const auto call = nlohmann::ordered_json::parse(text)["data"]["Module.fc.Linear.forward.0"];
+  ASSERT_EQ(call.size(), 4u) << call;
+  EXPECT_EQ(call["input_args"][0][0], 3);
+  EXPECT_EQ(call["input_args"][0][1]["data_name"], "Module.fc.Linear.forward.0.input.0.1.npy");
+  EXPECT_EQ(call["input_kwargs"]["a/b"]["data_name"], "Module.fc.Linear.forward.0.input.1.npy");
+  EXPECT_EQ(call["output"][0]["data_name"], "Module.fc.Linear.forward.0.output.0.npy");
+  EXPECT_TRUE(call["output"][1].is_null()) << "it never came";
+  EXPECT_EQ(call["parameters"]["weight"]["data_name"], "Module.fc.Linear.forward.0.parameters.weight.npy");
+  EXPECT_EQ(session.counters().file_count, 4u);
+}
+
+TEST_F(MsprobeOutput, WhatIsNoLayoutIsSaid) {
+  const std::string mark = "\x01o0\x01";
+  const std::string wrong[] = {"[]", "{", "{\n}", "{\n \"output\": [\n  " + mark + "\n }\n}", "{\n \"output\": [\n " + mark + "\n ]\n}",
+                               "{\n \"output\": [\n  " + mark + ",\n ]\n}", "{\n \"output\": [\n  " + mark + "\n  3\n ]\n}",
+                               "{\n \"output\": [\n  \x01o\x01\n ]\n}", "{\n \"output\": " + mark + ",\n}", "{\n output: " + mark + "\n}",
+                               "{\n \"output\": [\n  " + mark + ",\n  " + mark + "\n ]\n}", "{\n \"a\": 1, \"b\": 2\n}",
+                               "{\n \"output\": [\n ]\n}", "{\n\n}", "{\n \"a\": \"\x01\"\n}", std::string("{\n \"a\": 1\0\n}", 12)};
+  for (const std::string& layout : wrong) {
+    said.clear();
+    auto session = open();
+    session.collect({}, session.operator_named("", "Functional.relu.0.forward"), {{tensor(values, Dtype::kFloat32)}}, false, layout);
+    session.close();
+    EXPECT_TRUE(std::ranges::any_of(said, [](const std::string& words) { return words.find("the layout of a call") != words.npos; })) << layout;
+    EXPECT_EQ(json_of("step0/rank0/dump.json")["data"]["Functional.relu.0.forward"]["output"].size(), 1u) << layout;
+  }
+}
+
 TEST_F(MsprobeOutput, StacksAndParentsAsTheCallerGivesThem) {
   auto session = open(R"({"level": "mix"})");
   const std::vector<std::string> frames{"File net.py, line 3, in forward, \n x = f(x)", "File main.py, line 9, in <module>"};

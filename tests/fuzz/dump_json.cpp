@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cmath>
-
+#include <string>
 #include <tensorstat/rows.hpp>
+#include <vector>
 
 #include "stats/dump/msprobe/dump_json_carrier.hpp"
 #include "stats/rows/dump_json.hpp"
@@ -9,18 +11,45 @@
 namespace tensorstat::fuzz {
 namespace {
 
-// Rows that were read are written again, and what is written is read as so many rows.
-void written_again(Input text, const std::string& framework) {
+Status read_calls(Input text, const EachRow& each, const CallListener& listener, RowsRead& read) {
+  const NextPiece all = [&](std::string& piece) -> Result<bool> {
+    piece += text;
+    text = {};
+    return false;
+  };
+  return read_dump_json("dump.json", all, each, read, listener);
+}
+
+std::vector<std::string> layouts_in(Input text) {
+  std::vector<std::string> layouts;
+  RowsRead read;
+  const CallListener keep{{}, [&](CallRead&& call) { return layouts.push_back(std::move(call.layout)), Status(); }};
+  demand(static_cast<bool>(read_calls(text, [](Row&&) { return Status(); }, keep, read)), "what is read is read again");
+  return layouts;
+}
+
+// Rows that were read are written again, and what is written is read as so many rows; `are_calls`: with what stands
+// around them.
+void written_again(Input text, const std::string& framework, bool are_calls) {
   std::string again;
   Losses losses;
   DumpJsonCarrier carrier(framework, [&](std::string_view piece) { return again.append(piece), Status(); }, losses);
-  const auto carried = read_rows(text, [&](Row&& row) { return carrier.carry(std::move(row)); });
+  RowsRead ignored;
+  CallListener listener;
+  if (are_calls) {
+    listener = {[&] { return carrier.begin_call(); }, [&](CallRead&& call) { return carrier.end_call(std::move(call)); }};
+  }
+  const Status carried = read_calls(text, [&](Row&& row) { return carrier.carry(std::move(row)); }, listener, ignored);
   demand(static_cast<bool>(carried) && static_cast<bool>(carrier.finish()), "what is read is carried");
   for (const std::string& loss : losses.words()) demand_message(loss, 4000);
   std::uint64_t count = 0;
   const auto read = read_rows(again, [&](Row&&) { return ++count, Status(); });
   demand(static_cast<bool>(read), "what is written is read");
   demand(count == carrier.rows(), "every row that was carried is there");
+  if (!are_calls || !losses.words().empty()) return;
+  const auto before = layouts_in(text);
+  const bool has_all = std::ranges::count(before, "") == 0;
+  demand(!has_all || before == layouts_in(again), "what stands around the tensors is kept");
 }
 
 }  // namespace
@@ -61,7 +90,9 @@ void dump_json(Input text) {
     return demand_message(whole.error().message, 1000);
   }
   demand(read.row_count == count && read_in_pieces.row_count == count, "every row is counted");
-  if (is_dump_json(text)) written_again(text, read.framework);
+  if (!is_dump_json(text)) return;
+  written_again(text, read.framework, false);
+  written_again(text, read.framework, true);
 }
 
 }  // namespace tensorstat::fuzz

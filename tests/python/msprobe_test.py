@@ -1,7 +1,8 @@
 """msprobe itself is the judge of dump.json. Where MSPROBE names the folder `python` of its sources (github Ascend/msprobe)
 and its packages are installed (tests/cli/msprobe_rules_test.py names them), its PrecisionDebugger dumps a model that is
 trained: the rows that are read say what msprobe says, the values are those of the tensors, and its compare takes what a
-session writes of the same tensors for the same dump, and what `tensorstat convert` makes of a dump."""
+session writes of the same tensors for the same dump, what `tensorstat convert` makes of a dump, and what tensorstat.watch()
+leaves of the same training."""
 import collections
 import csv
 import glob
@@ -48,13 +49,18 @@ class Judged(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory()
-        cls.dumps = {}
+        cls.dumps, cls.watched = {}, {}
         for level in ("L0", "L1", "mix"):
             for task, summary in (("statistics", "statistics"), ("statistics", "md5"), ("tensor", "md5")):
                 folder = f"{cls.scratch.name}/{level}_{task}_{summary}"
                 os.mkdir(folder)
                 subprocess.run([sys.executable, DEBUGGER, MSPROBE, folder, level, task, summary], check=True, capture_output=True)
                 cls.dumps[level, task, summary] = sorted(glob.glob(f"{folder}/dump/step*/*/dump.json"))
+                if level == "L0":
+                    folder += "_ours"
+                    os.mkdir(folder)
+                    subprocess.run([sys.executable, DEBUGGER, MSPROBE, folder, level, task, summary, "ours"], check=True)
+                    cls.watched[task, summary] = sorted(glob.glob(f"{folder}/dump/step*/rank0/dump.json"))
 
     @classmethod
     def tearDownClass(cls):
@@ -113,6 +119,57 @@ class Judged(unittest.TestCase):
                             self.assertLessEqual(abs(found[ours] - value), bound, (leaf, ours))
         self.assertGreater(checked, 1000)
 
+    def assert_same(self, theirs, ours, where):
+        """The same, but for the last digits of what msprobe computes in float32, for what its version leaves out of
+        integers (null), and for the endings of files."""
+        self.assertEqual(isinstance(theirs, dict), isinstance(ours, dict), where)
+        if not isinstance(theirs, dict):
+            self.assertEqual(isinstance(theirs, list), isinstance(ours, list), where)
+            if not isinstance(theirs, list):
+                return self.assertEqual(theirs, ours, where)
+            self.assertEqual(len(theirs), len(ours), where)
+            for index, pair in enumerate(zip(theirs, ours)):
+                self.assert_same(*pair, (*where, index))
+            return
+        self.assertEqual(list(theirs), list(ours), where)
+        for name in theirs:
+            a, b = theirs[name], ours[name]
+            if name == "data_name":
+                self.assertEqual(a.removesuffix(".pt"), b.removesuffix(".npy"), where)
+            elif name in ("Mean", "Norm") and "dtype" in theirs:
+                self.counted["reals"] += 1
+                if a is None:
+                    self.assertEqual(theirs["dtype"], "torch.int64", where)
+                else:
+                    scale = theirs["Norm"] / math.sqrt(max(1, math.prod(theirs["shape"]))) if name == "Mean" else 0
+                    self.assertLessEqual(abs(a - b), 2e-6 * max(abs(a), scale), (where, name))
+            else:
+                self.assert_same(a, b, (*where, name))
+
+    def test_watch_leaves_what_the_debugger_leaves(self):
+        """Names, order, places, types, extrema and checksums are equal; the rest to the last digits."""
+        self.counted = collections.Counter()
+        for of, paths in self.watched.items():
+            self.assertEqual(len(paths), 2, of)
+            for theirs, ours in zip(self.dumps["L0", *of], paths):
+                with open(theirs, encoding="utf-8") as their_file, open(ours, encoding="utf-8") as our_file:
+                    a, b = json.load(their_file), json.load(our_file)
+                self.assertEqual(list(a), list(b))
+                self.assertEqual([a["task"], a["level"], a["framework"]], [b["task"], b["level"], b["framework"]])
+                self.assertEqual(list(a["data"]), list(b["data"]))
+                self.assertTrue(any(".backward." in call for call in a["data"]))
+                self.assert_same(a["data"], b["data"], (ours,))
+        self.assertGreater(self.counted["reals"], 200)
+
+    def test_compare_takes_what_watch_leaves(self):
+        for of in (of for of in self.watched if of[0] == "statistics"):  # of tensors it reads PyTorch's own files alone
+            for theirs, ours in zip(self.dumps["L0", *of], self.watched[of]):
+                with self.subTest(of=of), tempfile.TemporaryDirectory() as folder:
+                    rows = self.compared(ours, theirs, f"{folder}/out")
+                    self.assertEqual(len(rows), len(tensorstat.read(theirs)))
+                    self.assertEqual({(row["Result"], row["Err_message"]) for row in rows}, {("pass", "[]")})
+                    self.assertEqual([row["NPU Name"] for row in rows], [row["Bench Name"] for row in rows])
+
     def write_session(self, path, folder):
         """Hands the tensors of a dump over, as a backend would."""
         with open(path, encoding="utf-8") as file:
@@ -170,11 +227,11 @@ class Judged(unittest.TestCase):
                                          capture_output=True, text=True)
                     self.assertEqual((ran.returncode, ran.stderr.count("\n")), (0, 1), "nothing is lost: " + ran.stderr)
                     rows = self.compared(theirs, f"{made}/dump.json", f"{made}/out")
-                    # What is no tensor, rows do not hold: null stands in its place.
-                    tensors = [row for row in rows if row["NPU Dtype"].startswith("torch.")]
-                    self.assertEqual({(row["Result"], row["Err_message"]) for row in tensors}, {("pass", "[]")})
-                    self.assertEqual(len(tensors), len(tensorstat.read(theirs)))
-                    self.assertEqual([row["NPU Name"] for row in tensors], [row["Bench Name"] for row in tensors])
+                    self.assertEqual({(row["Result"], row["Err_message"]) for row in rows}, {("pass", "[]")})
+                    self.assertGreaterEqual(len(rows), len(tensorstat.read(theirs)))
+                    self.assertEqual([row["NPU Name"] for row in rows], [row["Bench Name"] for row in rows])
+                    with open(theirs, encoding="utf-8") as before, open(f"{made}/dump.json", encoding="utf-8") as after:
+                        self.assertEqual(repr(json.load(before)["data"]), repr(json.load(after)["data"]))
 
 
 if __name__ == "__main__":

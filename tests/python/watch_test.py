@@ -136,6 +136,126 @@ class Watched(unittest.TestCase):
             rows = {name: row for _, name, _, row in rows_of(folder)}
             self.assertEqual((rows["2/backward"]["Max Value"], rows["2/backward"]["Min Value"]), ("1", "1"))
 
+    def dump_of_modules(self, model, run, steps=1, **settings):
+        """What watch() leaves of each step, with msprobe's config."""
+        with tempfile.TemporaryDirectory() as folder:
+            config = {"task": "statistics", "dump_path": f"{folder}/dump", "level": "L0", **settings}
+            with tensorstat.watch(model, json.dumps(config)) as watch:
+                for _ in range(steps):
+                    model.zero_grad()
+                    run(model)
+                    watch.step()
+            found = []
+            for step in range(steps):
+                with open(f"{folder}/dump/step{step}/rank0/dump.json", encoding="utf-8") as file:
+                    text = file.read()
+                self.assertEqual(text, json.dumps(json.loads(text), indent=1))
+                found.append(json.loads(text)["data"])
+            with open(f"{folder}/dump/step0/rank0/construct.json", encoding="utf-8") as file:
+                self.parents = json.load(file)
+            return found
+
+    def test_modules_as_msprobe_has_them(self):
+        """A tensor that goes two ways, a module that runs twice and inside of another, nested outputs, arguments that are no
+        tensors, outputs that nobody uses, in-place functions: gradients are those of the call, by autograd itself."""
+        class Inner(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = torch.nn.Linear(3, 3)
+
+            def forward(self, x, more, scale=2, *, mask=None):
+                y = self.linear(x) * scale
+                return {"y": torch.relu_(y), "more": [more[0], (y * 2,)], "n": 3}
+
+        class Outer(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = Inner()
+
+            def forward(self, x):
+                x = x * 1
+                first = self.inner(x, [torch.ones(2), "text", slice(1, None)], 0.5, mask=None)
+                second = self.inner(first["y"] + x, [None, {"a": 1.5}])
+                self.seen = x, first["y"], second["y"]
+                return second["y"].sum() + x.sum()
+
+        model = Outer()
+        x = torch.randn(2, 3, requires_grad=True)
+
+        def run(model):
+            loss = model(x)
+            for tensor in model.seen:
+                tensor.retain_grad()
+            loss.backward()
+
+        for data in self.dump_of_modules(model, run, steps=2):
+            inner, linear = "Module.inner.Inner", "Module.inner.linear.Linear"
+            self.assertEqual([call for call in data if "forward" in call],
+                             [f"{inner}.forward.0", f"{linear}.forward.0", f"{inner}.forward.1", f"{linear}.forward.1"])
+            self.assertEqual([call for call in data if "backward" in call],
+                             [f"{linear}.backward.1", f"{inner}.backward.1", f"{linear}.backward.0", f"{inner}.backward.0"])
+            first = data[f"{inner}.forward.0"]
+            self.assertEqual(list(first), ["input_args", "input_kwargs", "output"])
+            self.assertEqual(first["input_args"][1][1:], [{"type": "str", "value": "text"}, {"type": "slice", "value": [1, None, None]}])
+            self.assertEqual(first["input_args"][2], {"type": "float", "value": 0.5})
+            self.assertEqual(data[f"{inner}.forward.1"]["input_args"][1], [None, {"a": {"type": "float", "value": 1.5}}])
+            (output,) = first["output"]
+            self.assertEqual((list(output), output["n"]), (["y", "more", "n"], {"type": "int", "value": 3}))
+            self.assertEqual([output["more"][0]["shape"], output["more"][1][0]["shape"]], [[2], [2, 3]])
+            self.assertEqual(list(data[f"{linear}.forward.0"]["parameters"]), ["weight", "bias"])
+            self.assertEqual(list(data[f"{linear}.parameters_grad.0"]), ["bias", "weight"])
+            gradient = data[f"{linear}.parameters_grad.0"]["weight"][0]
+            self.assertAlmostEqual(gradient["Norm"], model.inner.linear.weight.grad.norm().item(), places=4)
+            # The last output is used once; x in three ways, of which each call is one.
+            ones = data[f"{inner}.backward.1"]["input"]
+            self.assertEqual((ones[0]["Max"], ones[0]["Min"], ones[1]), (1.0, 1.0, None))
+            first_ones = data[f"{inner}.backward.0"]["input"]
+            self.assertEqual((first_ones[0]["shape"], first_ones[1]), ([2, 3], None))
+            through = {call: data[f"{inner}.backward.{call}"]["output"][0]["Mean"] for call in (0, 1)}
+            whole = model.seen[0].grad.mean().item()
+            self.assertAlmostEqual(through[0] + through[1] + 1, whole, places=4)
+            self.assertEqual(self.parents[f"{linear}.forward.1"], f"{inner}.forward.1")
+            self.assertIsNone(self.parents[f"{inner}.forward.0"])
+
+    def test_modules_that_work_in_place_train_as_they_would(self):
+        def made():
+            torch.manual_seed(3)
+            return torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(inplace=True), torch.nn.Linear(4, 2),
+                                       torch.nn.Dropout(0.5, inplace=True))
+
+        def run(model):
+            torch.manual_seed(4)
+            model(torch.ones(2, 4)).square().sum().backward()
+
+        watched, free = made(), made()
+        (data,) = self.dump_of_modules(watched, run)
+        run(free)
+        for mine, theirs in zip(watched.parameters(), free.parameters()):
+            self.assertTrue(torch.equal(mine.grad, theirs.grad))
+        self.assertEqual(data["Module.1.ReLU.backward.0"]["output"], [None])
+        self.assertEqual(len(data), 4 + 4 + 2)
+
+    def test_outputs_of_a_module_with_many_calls_inside(self):
+        inside = torch.nn.Sequential(*(torch.nn.Identity() for _ in range(300)))
+        (data,) = self.dump_of_modules(torch.nn.Sequential(inside), lambda model: model(torch.ones(2)))
+        self.assertEqual(len(data), 301)
+        self.assertEqual(list(data)[:2], ["Module.0.Sequential.forward.0", "Module.0.0.Identity.forward.0"])
+        self.assertEqual([len(data["Module.0.Sequential.forward.0"][io]) for io in ("input_args", "output")], [1, 1])
+
+    def test_what_the_config_of_msprobe_wants(self):
+        def run(model):
+            model(torch.ones(1, 2, 4)).sum().backward()
+
+        (data,) = self.dump_of_modules(self.model, run, statistics={"data_mode": ["forward", "output"], "list": ["Linear"]})
+        self.assertGreater(len(data), 3)
+        self.assertEqual({(tuple(call), key.split(".")[-2]) for key, call in data.items()}, {(("output", "parameters"), "forward")})
+        self.assertTrue(all("Linear" in key for key in data))
+        with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", "WARNING") as said:
+            with tensorstat.watch(self.model, json.dumps({"task": "statistics", "dump_path": folder, "level": "L1"})) as watch:
+                run(self.model)
+                watch.step()
+            self.assertEqual((os.listdir(folder), len(said.output)), ([], 1))
+
     def test_every_dtype_of_torch(self):
         for dtype in (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16,
                       torch.bfloat16, torch.float32, torch.float64):

@@ -49,8 +49,10 @@ auto judged(FileCall kind, Call call) -> decltype(call(Verdict{})) {
   return result;
 }
 
+// Not inline: that makes a weak symbol, and clang's sanitizers, which are linked into the program before it, have weak ones
+// of write() and pread() that would be taken.
 extern "C" {
-inline __attribute__((used)) int open(const char* path, int flags, ...) {
+__attribute__((used)) int open(const char* path, int flags, ...) {
   va_list rest;
   va_start(rest, flags);
   const auto mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : mode_t{0};
@@ -59,50 +61,50 @@ inline __attribute__((used)) int open(const char* path, int flags, ...) {
     return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
   });
 }
-inline __attribute__((used)) ssize_t write(int file, const void* bytes, size_t count) {
+__attribute__((used)) ssize_t write(int file, const void* bytes, size_t count) {
   return judged(FileCall::kWrite, [&](const Verdict& verdict) {
     return static_cast<ssize_t>(
         syscall(SYS_write, file, bytes, std::min(count, verdict.most_bytes)));
   });
 }
-inline __attribute__((used)) ssize_t pread(int file, void* bytes, size_t count, off_t at) {
+__attribute__((used)) ssize_t pread(int file, void* bytes, size_t count, off_t at) {
   return judged(FileCall::kRead, [&](const Verdict& verdict) {
     return static_cast<ssize_t>(
         syscall(SYS_pread64, file, bytes, std::min(count, verdict.most_bytes), at));
   });
 }
-inline __attribute__((used)) int ftruncate(int file, off_t size) noexcept {
+__attribute__((used)) int ftruncate(int file, off_t size) noexcept {
   return judged(FileCall::kTruncate, [&](const Verdict&) {
     return static_cast<int>(syscall(SYS_ftruncate, file, size));
   });
 }
-inline __attribute__((used)) int flock(int file, int how) noexcept {
+__attribute__((used)) int flock(int file, int how) noexcept {
   return judged(FileCall::kLock,
                 [&](const Verdict&) { return static_cast<int>(syscall(SYS_flock, file, how)); });
 }
-inline __attribute__((used)) int fstat(int file, struct stat* into) noexcept {
+__attribute__((used)) int fstat(int file, struct stat* into) noexcept {
   return judged(FileCall::kStat,
                 [&](const Verdict&) { return static_cast<int>(syscall(SYS_fstat, file, into)); });
 }
-inline __attribute__((used)) int fsync(int file) {
+__attribute__((used)) int fsync(int file) {
   struct stat what;
   const bool is_folder = syscall(SYS_fstat, file, &what) == 0 && S_ISDIR(what.st_mode);
   return judged(is_folder ? FileCall::kSyncFolder : FileCall::kSync,
                 [&](const Verdict&) { return static_cast<int>(syscall(SYS_fsync, file)); });
 }
-inline __attribute__((used)) int fdatasync(int file) {
+__attribute__((used)) int fdatasync(int file) {
   return judged(FileCall::kSync,
                 [&](const Verdict&) { return static_cast<int>(syscall(SYS_fdatasync, file)); });
 }
-inline __attribute__((used)) int fchmod(int file, mode_t mode) noexcept {
+__attribute__((used)) int fchmod(int file, mode_t mode) noexcept {
   return judged(FileCall::kMode,
                 [&](const Verdict&) { return static_cast<int>(syscall(SYS_fchmod, file, mode)); });
 }
-inline __attribute__((used)) int close(int file) {
+__attribute__((used)) int close(int file) {
   const auto closed = static_cast<int>(syscall(SYS_close, file));  // a failing close closes, too
   return judged(FileCall::kClose, [&](const Verdict&) { return closed; });
 }
-inline __attribute__((used)) int rename(const char* from, const char* to) noexcept {
+__attribute__((used)) int rename(const char* from, const char* to) noexcept {
   return judged(FileCall::kRename, [&](const Verdict&) {
     return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
   });

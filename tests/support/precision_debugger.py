@@ -1,9 +1,11 @@
 """A small model, two steps of it trained under msprobe's own PrecisionDebugger, in a process of its own: it changes torch.
 
-    precision_debugger.py SOURCES FOLDER LEVEL TASK SUMMARY_MODE
+    precision_debugger.py SOURCES FOLDER LEVEL TASK SUMMARY_MODE [ours]
 
-SOURCES is the folder `python` of msprobe's repository; the dump is left in FOLDER/dump.
+SOURCES is the folder `python` of msprobe's repository; the dump is left in FOLDER/dump. With "ours", tensorstat.watch()
+leaves it, by the same config.
 """
+import contextlib
 import json
 import sys
 import types
@@ -15,6 +17,9 @@ sys.modules['einops'] = types.ModuleType('einops')
 sys.modules['einops'].rearrange = None
 if not hasattr(torch.Tensor, 'untyped_storage'):
     torch.Tensor.untyped_storage = lambda self: self.storage().untyped()
+if not hasattr(torch._C._autograd, '_get_creation_meta'):  # without it, gradients of modules are left out
+    torch._C._autograd.CreationMeta = int
+    torch._C._autograd._get_creation_meta = lambda tensor: 0
 
 
 class Net(torch.nn.Module):
@@ -40,24 +45,53 @@ class Net(torch.nn.Module):
         return y.square().mean() + 0 * unused, other
 
 
-def main(sources, folder, level, task, summary_mode):
-    sys.path.insert(0, sources)
-    from msprobe.pytorch import PrecisionDebugger
+class Debugged:
+    """What a step calls, by msprobe."""
+
+    def __init__(self, sources, config, model):
+        sys.path.insert(0, sources)
+        from msprobe.pytorch import PrecisionDebugger
+        self.debugger, self.model = PrecisionDebugger(config_path=config), model
+
+    def begin(self):
+        self.debugger.start(self.model)
+
+    def end(self):
+        self.debugger.stop()
+        self.debugger.step()
+
+    def close(self):
+        pass
+
+
+class Watched:
+    """The same by tensorstat."""
+
+    def __init__(self, _, config, model):
+        import tensorstat
+        self.watch = tensorstat.watch(model, config)
+        self.end, self.close = self.watch.step, self.watch.close
+
+    def begin(self):
+        pass
+
+
+def main(sources, folder, level, task, summary_mode, who='msprobe'):
     with open(f'{folder}/config.json', 'w', encoding='utf-8') as file:
         json.dump({'task': task, 'dump_path': f'{folder}/dump', 'rank': [], 'step': [], 'level': level,
                    task: {'scope': [], 'list': [], 'data_mode': ['all'], 'summary_mode': summary_mode}}, file)
     torch.manual_seed(0)
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    debugger = PrecisionDebugger(config_path=f'{folder}/config.json')
-    for _ in range(2):
-        debugger.start(model)
-        loss, _ = model(torch.randn(2, 3, 8, 8), torch.tensor([1, 6]))
-        loss.backward()
-        debugger.stop()
-        debugger.step()
-        optimizer.step()
-        optimizer.zero_grad()
+    dumper = (Watched if who == 'ours' else Debugged)(sources, f'{folder}/config.json', model)
+    with contextlib.closing(dumper):
+        for _ in range(2):
+            dumper.begin()
+            loss, _ = model(torch.randn(2, 3, 8, 8), torch.tensor([1, 6]))
+            loss.backward()
+            dumper.end()
+            optimizer.step()
+            optimizer.zero_grad()
 
 
 main(*sys.argv[1:])

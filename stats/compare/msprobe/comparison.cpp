@@ -1,6 +1,7 @@
 #include "stats/compare/msprobe/comparison.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <future>
 
 #include "stats/compare/msprobe/pairing.hpp"
@@ -10,6 +11,18 @@
 #include "stats/files/shown.hpp"
 
 namespace tensorstat::msprobe {
+namespace {
+
+// A thread costs more than it saves where there is little to read. What is no file, such as a folder, may be large.
+std::launch way_to_read(const std::string& path) {
+  constexpr std::uintmax_t kLeastBytes = 1 << 16;
+  std::error_code ignored;
+  const bool is_file = std::filesystem::is_regular_file(path, ignored);
+  const bool is_small = is_file && std::filesystem::file_size(path, ignored) < kLeastBytes;
+  return is_small ? std::launch::deferred : std::launch::async;
+}
+
+}  // namespace
 
 bool Comparison::differs() const {
   return unmatched_count != 0 || std::ranges::any_of(rows, [](const ComparedRow& row) { return row.level != Level::kPass; });
@@ -17,7 +30,7 @@ bool Comparison::differs() const {
 
 Result<Comparison> compare_by_rules(const std::string& npu, const std::string& bench,
                                     const std::function<void(std::string_view words)>& failed) {
-  auto reading = std::async(std::launch::async, [&] { return read_dump(bench); });
+  auto reading = std::async(way_to_read(bench), [&] { return read_dump(bench); });
   auto read = read_dump(npu);
   auto other = reading.get();
   if (!read) return read.error();

@@ -1,6 +1,8 @@
 #include "stats/dump/msprobe/call_text.hpp"
 
-#include "stats/dump/msprobe/python_json.hpp"
+#include <limits>
+
+#include "stats/rows/python_json.hpp"
 
 namespace tensorstat {
 namespace {
@@ -25,6 +27,19 @@ PythonList object_of(const std::vector<std::pair<std::string, std::string>>& lea
   return object;
 }
 
+std::string laid_out(const CallText& call, InputOutput said) {
+  const auto leaf_of = [&](bool is_output, std::uint64_t slot) -> const std::string* {
+    const auto& leaves = is_output ? call.outputs : call.inputs;
+    if (slot > std::numeric_limits<std::uint32_t>::max()) return nullptr;
+    const auto leaf = leaves.find(static_cast<std::uint32_t>(slot));
+    return leaf == leaves.end() ? nullptr : &leaf->second;
+  };
+  return call.layout.text(leaf_of, [&](std::string_view member) {
+    const bool is_input = member.starts_with("input");
+    return said == InputOutput::kBoth || is_input == (said == InputOutput::kInputs);
+  });
+}
+
 }  // namespace
 
 std::string dump_json_head(std::string_view task, std::string_view level, std::string_view framework,
@@ -35,6 +50,10 @@ std::string dump_json_head(std::string_view task, std::string_view level, std::s
 }
 
 std::string text_of(const CallText& call, InputOutput said, std::string_view framework) {
+  const auto whole = [&](const std::string& members) {
+    return "\n  " + python_quoted(call.key) + ": " + indented(members, 2);
+  };
+  if (call.layout.is_known()) return whole(laid_out(call, said));
   PythonList members = python_object();
   if (call.kind == ApiName::Kind::kGradients) {
     const auto add = [&](std::string_view name, const std::string& leaf) {
@@ -55,7 +74,7 @@ std::string text_of(const CallText& call, InputOutput said, std::string_view fra
     if (!call.parameters.empty()) members.add("parameters", object_of(call.parameters).text());
     if (framework == "pytorch" && !call.is_backward) members.add("is_recompute", "false");
   }
-  return "\n  " + python_quoted(call.key) + ": " + indented(members.text(), 2);
+  return whole(members.text());
 }
 
 }  // namespace tensorstat

@@ -10,6 +10,7 @@
 
 #include "stats/dump/dump_config.hpp"
 #include "stats/dump/msprobe/api_name.hpp"
+#include "stats/rows/call_layout.hpp"
 
 namespace tensorstat {
 
@@ -28,6 +29,7 @@ struct CallText {
   // Leaves by name, behind those inputs: they begin with this slot.
   std::vector<std::pair<std::string, std::string>> keywords = {}, parameters = {};
   std::uint32_t named_from = 0;
+  CallLayout layout = {};  // where it is known it alone says where leaves stand
 };
 
 // A member of `data`, as it follows the head or a comma. Slots that nothing is said of are null; a slot far beyond the

@@ -1,6 +1,6 @@
 #include "stats/dump/msprobe/companions.hpp"
 
-#include "stats/dump/msprobe/python_json.hpp"
+#include "stats/rows/python_json.hpp"
 #include "stats/files/npy_writer.hpp"
 
 namespace tensorstat {

@@ -10,13 +10,14 @@
 
 #include "stats/dump/msprobe/call_text.hpp"
 #include "stats/dump/msprobe/leaf.hpp"
-#include "stats/dump/msprobe/python_json.hpp"
+#include "stats/rows/python_json.hpp"
 
 namespace tensorstat {
 namespace {
 
 constexpr std::string_view kDialect = "msprobe";
-constexpr std::size_t kMostHeld = 4096;  // a run of more tensors is several calls
+constexpr std::size_t kMostHeld = 4096;           // a run of more tensors is several calls
+constexpr std::size_t kMostHeldOfCall = 1 << 16;  // so is a call that was read
 
 bool has_place(const Column& column) {
   constexpr std::string_view kPlaced[] = {"op_type",   "op_name", "io",     "slot",  "data_size",
@@ -108,8 +109,9 @@ DumpJsonCarrier::DumpJsonCarrier(std::string_view framework, RowWriter::Sink sin
       losses_(losses) {}
 
 Status DumpJsonCarrier::carry(Row row) {
-  const bool begins_run = cut_.begins_run(row.identity);
-  if (begins_run || held_.size() == kMostHeld) {
+  const bool begins_run = cut_.begins_run(row.identity) && !is_in_call_;
+  if (begins_run || held_.size() == (is_in_call_ ? kMostHeldOfCall : kMostHeld)) {
+    is_in_call_ = false;
     if (Status written = write_call(); !written) return written;
   }
   if (row.identity.slot > std::numeric_limits<std::uint32_t>::max()) {
@@ -149,18 +151,39 @@ void DumpJsonCarrier::drop(Row& row) {
   }
 }
 
+Status DumpJsonCarrier::begin_call() {
+  Status written = write_call();
+  is_in_call_ = true;
+  return written;
+}
+
+Status DumpJsonCarrier::end_call(CallRead&& call) {
+  CallLayout layout;
+  const bool is_whole = std::exchange(is_in_call_, false) && !call.layout.empty() && layout.add(call.layout) &&
+                        layout.tensor_count() == held_.size();
+  if (is_whole) return write_call(std::exchange(held_, {}), call.op_type, call.op_name, std::move(layout));
+  losses_.left_out(call.op_name, call.other_count, kDialect);
+  return write_call();
+}
+
 Status DumpJsonCarrier::write_call() {
   if (held_.empty()) return {};
-  std::vector<Row> rows = std::exchange(held_, {});
+  const Identity first = held_[0].identity;
+  return write_call(std::exchange(held_, {}), first.op_type, first.op_name, {});
+}
+
+Status DumpJsonCarrier::write_call(std::vector<Row> rows, std::string_view op_type, std::string_view op_name,
+                                   CallLayout layout) {
   const auto place = [](const Row& row) { return std::pair(row.identity.io, row.identity.slot); };
   std::ranges::sort(rows, {}, place);
-  const ApiName name = api_name_of(rows[0].identity.op_type, rows[0].identity.op_name);
+  const ApiName name = api_name_of(op_type, op_name);
   CallText call{.kind = name.kind, .is_backward = name.is_backward, .key = keys_.next(name)};
+  call.layout = std::move(layout);
   for (const Row& row : rows) {
     auto& leaves = row.identity.io == "input" ? call.inputs : call.outputs;
     leaves.insert_or_assign(static_cast<std::uint32_t>(row.identity.slot), text_of(leaf_of(row, framework_)));
   }
-  name_leaves(rows, call);
+  if (!call.layout.is_known()) name_leaves(rows, call);
   const std::string text = text_of(call, InputOutput::kBoth, framework_);
   auto there = read_back(text);
   if (!there || there->size() != rows.size()) {

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "stats/dump/msprobe/call_keys.hpp"
+#include "stats/rows/call_layout.hpp"
+#include "stats/rows/dump_json.hpp"
 #include "stats/rows/losses.hpp"
 #include "stats/rows/run_cut.hpp"
 
@@ -19,6 +21,9 @@ namespace tensorstat {
 // the slot is the place. Values are written as they are and not rounded. The task is "statistics" and the level "mix",
 // since rows do not tell one.
 //
+// A call that is told whole, out of another dump.json, keeps what stands around its tensors: arguments that are none, and
+// how all are nested.
+//
 // Every call is read back as it was written, and compared, so that no loss goes unsaid; one that would not be read again
 // is left out and said. Memory grows with the number of calls, by their keys alone.
 class DumpJsonCarrier {
@@ -28,6 +33,9 @@ class DumpJsonCarrier {
 
   // What the sink returns as an error is returned.
   Status carry(Row row);
+  // Around the rows of a call that was read out of a dump.json. A call without rows is carried, too.
+  Status begin_call();
+  Status end_call(CallRead&& call);
   Status finish();
 
   std::uint64_t rows() const { return rows_; }  // that were written
@@ -35,6 +43,7 @@ class DumpJsonCarrier {
  private:
   void drop(Row& row);
   Status write_call();
+  Status write_call(std::vector<Row> rows, std::string_view op_type, std::string_view op_name, CallLayout layout);
   Result<std::vector<Row>> read_back(const std::string& call) const;
 
   const std::string framework_, head_;
@@ -44,7 +53,7 @@ class DumpJsonCarrier {
   CallKeys keys_;
   std::vector<Row> held_;  // of one run
   std::uint64_t rows_ = 0;
-  bool is_begun_ = false;
+  bool is_begun_ = false, is_in_call_ = false;
 };
 
 }  // namespace tensorstat

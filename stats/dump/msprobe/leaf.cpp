@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "stats/dump/msprobe/python_json.hpp"
+#include "stats/rows/python_json.hpp"
 #include "stats/files/npy_writer.hpp"
 
 namespace tensorstat {
@@ -103,8 +103,8 @@ std::string text_of(const Leaf& leaf) {
     add_checksum();  // an XOR comes first
   }
   if (leaf.requires_grad || is_torch(leaf.framework)) members.add("requires_grad", leaf.requires_grad.value_or(false) ? "true" : "false");
-  if (leaf.values) add_checksum();
   if (!leaf.data_name.empty()) members.add("data_name", python_quoted(leaf.data_name));
+  if (leaf.values) add_checksum();  // which msprobe has last, because it is put in when the file is written
   return members.text();
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <exception>
 #include <filesystem>
 #include <list>
@@ -30,8 +31,9 @@ constexpr const char* kTensorFolder = "dump_tensor_data";
 // Steps that may still get calls, more than the runs of one batch have; of another the file is complete.
 constexpr std::size_t kMostOpenSteps = 96, kMostClosedSteps = 65536;
 
-// Calls whose entries may still get tensors: more than the runs of one batch.
-constexpr std::size_t kMostOpenCalls = 128;
+// Calls whose entries may still get tensors: more than the runs of one batch, and than the calls of modules inside of a
+// module, whose outputs come after theirs.
+constexpr std::size_t kMostOpenCalls = 4096;
 
 // A file is written again after so many new calls, or so many new bytes, but a large one not for a small part of it.
 constexpr std::size_t kCallsAWrite = 1000;
@@ -54,6 +56,20 @@ bool exists(const std::string& path) {
 struct Entry : CallText {
   std::uint64_t serial = 0;
   std::uint64_t unsaved_rows = 0, bytes = 0;
+  std::string last_layout = {};
+
+  // A tensor's file without its ending: where it stands, if that can be a file's name, or its slot; of a gradient the
+  // parameter.
+  std::string tensor_name(Io io, std::uint32_t slot) const {
+    std::string place = layout.place_of(io == Io::kOutput, slot);
+    if (kind == ApiName::Kind::kGradients) place.resize(std::min(place.rfind('.'), place.size()));
+    constexpr std::size_t kMostBytes = 100;
+    const auto is_plain = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c == '-'; };
+    if (place.empty() || place.size() > kMostBytes || !std::ranges::all_of(place, is_plain)) {
+      place = (io == Io::kInput ? "input." : "output.") + std::to_string(slot);
+    }
+    return key + "." + place;
+  }
 };
 
 class MsprobeOutput : public DumpOutput {
@@ -114,6 +130,7 @@ class MsprobeOutput : public DumpOutput {
   bool saves_tensors_of(const std::string& key) const {
     return settings_.saves_all_tensors || is_listed(settings_.tensor_list, key);
   }
+  void lay_out(Entry& entry, const PendingRun& run);
   void begin(Step& step);
   void save(Step& step, bool synced) noexcept;
   void save_soon(Step& step) noexcept;
@@ -199,7 +216,11 @@ bool MsprobeOutput::admits(PendingRun& run) noexcept try {
   }
   const StepCalls::Call call = step->calls.call_of(run, step->first_open);
   run.call = call.serial;
-  if (!call.is_new) return !step->refused.contains(call.serial);
+  if (!call.is_new) {
+    if (step->refused.contains(call.serial)) return false;
+    if (Entry* entry = run.layout.empty() ? nullptr : entry_of(*step, run)) lay_out(*entry, run);
+    return true;
+  }
   if (!wants_call(call.key)) {
     step->refused.insert(call.serial);
     if (step->refused.size() > kMostOpenCalls) step->first_open = std::max(step->first_open, *step->refused.begin() + 1);
@@ -208,7 +229,9 @@ bool MsprobeOutput::admits(PendingRun& run) noexcept try {
   }
   const ApiName name = api_name_of(run.op->type, run.op->name);
   step->entries.push_back({{.kind = name.kind, .is_backward = name.is_backward, .key = call.key}, call.serial});
+  lay_out(step->entries.back(), run);
   step->has_changed = true;
+  if (name.kind == ApiName::Kind::kGradients) return true;  // they come from no call
   const auto described = descriptions_.find(run.op);
   const Description none;
   if (!step->companions.add(call.key, described == descriptions_.end() ? none : described->second, companion_bytes_, kMostCompanionBytes)) {
@@ -218,6 +241,18 @@ bool MsprobeOutput::admits(PendingRun& run) noexcept try {
 } catch (const std::exception& fault) {
   tally_.lose(run.tensors.size(), fault.what());
   return false;
+}
+
+// What is said of the places of a call's tensors waits with it. The same words come again where tensors come alone.
+void MsprobeOutput::lay_out(Entry& entry, const PendingRun& run) {
+  if (run.layout.empty() || run.layout == entry.last_layout || waiting_bytes_ > kMostWaitingBytes) return;
+  if (Status taken = entry.layout.add(run.layout); !taken) {
+    notices_->warn_once("layout", [&] { return entry.key + ": " + taken.error().message; });
+    return;
+  }
+  entry.last_layout = run.layout;
+  waiting_bytes_ += run.layout.size();
+  entry.bytes += run.layout.size();
 }
 
 Entry* MsprobeOutput::entry_of(Step& step, const PendingRun& run) {
@@ -277,7 +312,7 @@ std::string MsprobeOutput::leaf_of(Step& step, const Entry& entry, const Pending
     }
   }
   if (saves_tensors_of(entry.key)) {
-    const std::string name = entry.key + (tensor.io == Io::kInput ? ".input." : ".output.") + std::to_string(tensor.slot) + ".npy";
+    const std::string name = entry.tensor_name(tensor.io, tensor.slot) + ".npy";
     const bool saved = save_tensor(tensor, examiner_, tally_, *notices_, [&](const NpyContent& content) {
       return files_.save_tensor(step.folder + "/" + kTensorFolder, name, content);
     });
@@ -381,6 +416,7 @@ class MsprobeForm : public OutputForm {
     return {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm};
   }
   bool has_empty_tensors() const override { return true; }
+  bool has_layouts() const override { return true; }
   std::unique_ptr<DumpOutput> open(const OutputContext& context) const override {
     return std::make_unique<MsprobeOutput>(settings_, context);
   }

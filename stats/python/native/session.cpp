@@ -137,7 +137,8 @@ bool add_all(PyObject* list, int io, Views& views, std::vector<tensorstat_dump_t
 PyObject* collect(PyObject*, PyObject* arguments) {
   Run run;
   PyObject *inputs = nullptr, *outputs = nullptr;
-  if (!run.take(arguments, "OOIIIKOO", &inputs, &outputs)) return nullptr;
+  const char* layout = nullptr;
+  if (!run.take(arguments, "OOIIIKOOs", &inputs, &outputs, &layout)) return nullptr;
   if (!tensorstat_wants(run.session, &run.place, run.op, 0)) return Py_NewRef(Py_None);
   return guarded([&]() -> PyObject* {
     Views views;
@@ -152,7 +153,7 @@ PyObject* collect(PyObject*, PyObject* arguments) {
       handed[i].dimension_count = static_cast<std::uint32_t>(shape.size());
     }
     const bool done =
-        call([&] { return tensorstat_collect(run.session, &run.place, run.op, handed.data(), handed.size(), 0); });
+        call([&] { return tensorstat_collect_call(run.session, &run.place, run.op, handed.data(), handed.size(), 0, layout); });
     return done ? Py_NewRef(Py_None) : nullptr;
   });
 }
@@ -245,7 +246,7 @@ PyMethodDef session_functions[] = {
     TENSORSTAT_METHOD(operator_named, "operator_named(session, type, name): an operator, or None"),
     TENSORSTAT_METHOD(describe, "describe(session, operator, frames, parent)"),
     TENSORSTAT_METHOD(wants, "wants(session, operator, rank, device, graph, iteration)"),
-    TENSORSTAT_METHOD(collect, "collect(session, operator, rank, device, graph, iteration, inputs, outputs)"),
+    TENSORSTAT_METHOD(collect, "collect(session, operator, rank, device, graph, iteration, inputs, outputs, layout)"),
     TENSORSTAT_METHOD(step_end, "step_end(session, None, rank, device, graph, iteration)"),
     TENSORSTAT_METHOD(session_flush, "session_flush(session)"),
     TENSORSTAT_METHOD(session_start, "session_start(session)"),

@@ -66,10 +66,14 @@ class DumpSession:
         _native.describe(self._handle(), self._operator(op_type, name), stack, parent)
 
     def collect(self, op_type: str, name: str, *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (), rank: int = 0,
-                device: int = 0, graph: int = 0, iteration: int = 0) -> None:
+                device: int = 0, graph: int = 0, iteration: int = 0, layout: str = "") -> None:
         """Hands the tensors of one run of an operator over; None stands for one that is missing. Host tensors are copied
-        before it returns. Of PyTorch's, requires_grad is known to msprobe's dump.json."""
-        _native.collect(self._handle(), self._operator(op_type, name), rank, device, graph, iteration, inputs, outputs)
+        before it returns. Of PyTorch's, requires_grad is known to msprobe's dump.json.
+
+        layout  for msprobe's dump.json: members of the call as json.dumps(indent=1) writes them, in which tensors stand as
+                "\\x01i0\\x01" for inputs[0] and "\\x01o0\\x01" for outputs[0]; "": each stands at its place
+        """
+        _native.collect(self._handle(), self._operator(op_type, name), rank, device, graph, iteration, inputs, outputs, layout)
 
     def step_end(self, *, rank: int = 0, device: int = 0, graph: int = 0, iteration: int = 0) -> bool:
         """The iteration of this rank and graph is over. With `enable`, returns when all of it is on disk, and whether it

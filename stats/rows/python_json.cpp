@@ -1,4 +1,4 @@
-#include "stats/dump/msprobe/python_json.hpp"
+#include "stats/rows/python_json.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,0 +1,327 @@
+"""What msprobe's PrecisionDebugger says of a PyTorch model's modules (level L0), by a session of msprobe's config."""
+import dataclasses
+import json
+import linecache
+import re
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from ._library import logger
+from ._session import DumpSession
+from ._watch import Watch
+
+_OURS = __file__.rpartition("/")[0]
+
+
+class ModuleWatch(Watch):
+    """Watches modules as msprobe does: each call of one but the model itself, with its arguments, outputs and
+    parameters; the gradients of its outputs and inputs; those of its parameters."""
+
+    def __init__(self, model: Any, session: DumpSession, *, every: int, where: str | None, rank: int | None,
+                 has_stacks: bool) -> None:
+        super().__init__(session, every=every, rank=rank)
+        self._has_stacks = has_stacks
+        self._open: list[_Call] = []  # modules that run, the innermost last
+        self._counts: dict[str, int] = {}
+        self._backward: list[_Call] = []  # whose gradients are awaited
+        self._rounds: dict[str, _Round] = {}
+        wanted = re.compile(where or "").search
+        me = weakref.ref(self)
+        for name, module in model.named_modules():
+            if module is model or not wanted(name):
+                continue
+            stem = f"Module.{name}.{type(module).__name__}"
+            self._hooks += [_before(module, _before_hook(me, stem)), _behind(module, _behind_hook(me))]
+            for parameter_name, parameter in module.named_parameters(recurse=False):
+                if parameter.requires_grad:
+                    self._hooks.append(_Accumulation(parameter, _parameter_hook(me, module, stem, parameter_name)))
+
+    def step(self) -> None:
+        """A step is over, and the next begins: call it after backward()."""
+        for call in list(self._backward):  # what lacks a gradient, because something had no part in the loss
+            self._gradients_are_known(call)
+        if self.active:
+            self._end_step()
+        self._open.clear()
+        self._counts.clear()
+        self._rounds.clear()
+        self.iteration += 1
+
+    def _enter(self, module: Any, stem: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        number = self._counts.get(stem, 0)
+        self._counts[stem] = number + 1
+        call = _Call(module, stem, number, self._open[-1] if self._open else None)
+        self._open.append(call)
+        if self._has_stacks:
+            parent = call.parent.key("forward") if call.parent else ""
+            self._session.describe(call.kind, call.key("forward"), stack=_stack(), parent=parent)
+        places = _Places()
+        layout = places.text_of({"input_args": args, "input_kwargs": kwargs}, "i")
+        self._collect(call.kind, call.key("forward"), places.tensors, (), layout)
+        return self._with_nodes(call, args)
+
+    def _leave(self, module: Any, outputs: Any) -> None:
+        while self._open and self._open[-1].module is not module:  # one that an exception has left
+            self._open.pop()
+        if not self._open:
+            return
+        call = self._open.pop()
+        places = _Places()
+        members: dict[str, Any] = {"output": outputs if isinstance(outputs, tuple) else (outputs,)}
+        if parameters := dict(module.named_parameters(recurse=False)):
+            members["parameters"] = parameters
+        layout = places.text_of(members, "o")
+        self._collect(call.kind, call.key("forward"), (), places.tensors, layout)
+        outcomes = [tensor for tensor in _tensors_in(outputs) if _has_gradient(tensor)]
+        if not outcomes:
+            return
+        call.of_outputs = [None] * len(outcomes)
+        self._backward.append(call)
+        for slot, tensor in enumerate(outcomes):
+            tensor.register_hook(_gradient_hook(weakref.ref(self), call, call.of_outputs, slot))
+
+    def _with_nodes(self, call: "_Call", args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments with a node of their own in front of each that has a gradient: its gradient is then that of
+        this call, whatever else is done with the tensor."""
+        def noded(value: Any) -> Any:
+            if hasattr(value, "data_ptr"):
+                if not _has_gradient(value):
+                    return value
+                view = value.view_as(value)
+                slot = len(call.of_inputs)
+                call.of_inputs.append(None)
+                view.grad_fn.register_hook(_node_hook(weakref.ref(self), call, call.of_inputs, slot))
+                return view
+            if type(value) in (list, tuple):
+                return type(value)(noded(each) for each in value)
+            return {key: noded(each) for key, each in value.items()} if type(value) is dict else value
+
+        return tuple(noded(each) for each in args)
+
+    def _gradient(self, call: "_Call", among: list[Any], slot: int, gradient: Any) -> None:
+        if among[slot] is not None or gradient is None:
+            return
+        among[slot] = gradient
+        if call.layout:  # of an output that the inputs have no part in
+            io = "inputs" if among is call.of_outputs else "outputs"
+            self._collect(call.kind, call.key("backward"), layout=call.layout, **{io: [None] * slot + [gradient]})
+        elif all(each is not None for each in call.of_inputs or call.of_outputs):
+            self._gradients_are_known(call)
+
+    def _gradients_are_known(self, call: "_Call") -> None:
+        if call not in self._backward:
+            return
+        self._backward.remove(call)
+        if all(each is None for each in (*call.of_outputs, *call.of_inputs)) or not self.active:
+            return
+        if self._has_stacks:
+            parent = call.parent.key("backward") if call.parent else ""
+            self._session.describe(call.kind, call.key("backward"), parent=parent)
+        # msprobe calls the gradients of the outputs its input.
+        members = [f'"{name}": ' + _bracketed("[]", [_mark(io, slot) for slot in range(len(gradients))], 1)
+                   for name, io, gradients in (("input", "i", call.of_outputs), ("output", "o", call.of_inputs))]
+        call.layout = _bracketed("{}", members, 0)
+        self._collect(call.kind, call.key("backward"), call.of_outputs, call.of_inputs, call.layout)
+        for gradients in (call.of_outputs, call.of_inputs):  # they have to be kept no longer
+            gradients[:] = [None if each is None else True for each in gradients]
+
+    def _parameter_has_gradient(self, module: Any, stem: str, name: str, gradient: Any) -> None:
+        """A parameter's gradient was added up. msprobe counts how often that of the module's first was."""
+        if gradient is None or not self.active:
+            return
+        round_ = self._rounds.setdefault(stem, _Round(name))
+        if round_.first == name:
+            round_.number += 1
+            round_.slot = 0
+        places = _Places(round_.slot)
+        layout = places.text_of({name: [gradient]}, "o")
+        self._collect(type(module).__name__, f"{stem}.parameters_grad.{round_.number}", (), places.at_slots(), layout)
+        round_.slot += 1
+
+
+@dataclasses.dataclass(eq=False)
+class _Call:
+    module: Any
+    stem: str
+    number: int
+    parent: "_Call | None"
+    of_outputs: list[Any] = dataclasses.field(default_factory=list)
+    of_inputs: list[Any] = dataclasses.field(default_factory=list)
+    layout: str = ""  # of the gradients that were handed over
+
+    @property
+    def kind(self) -> str:
+        return type(self.module).__name__
+
+    def key(self, direction: str) -> str:
+        return f"{self.stem}.{direction}.{self.number}"
+
+
+@dataclasses.dataclass
+class _Round:
+    first: str
+    number: int = -1
+    slot: int = 0
+
+
+class _Places:
+    """Where tensors stand among other values, as a session takes it: see `layout` of DumpSession.collect()."""
+
+    def __init__(self, first_slot: int = 0) -> None:
+        self.tensors: list[Any] = []
+        self._first_slot = first_slot
+
+    def at_slots(self) -> list[Any]:
+        return [None] * self._first_slot + self.tensors
+
+    def text_of(self, value: Any, io: str, columns: int = 0) -> str:
+        """As msprobe says it: a tensor has a mark, other values their type; what it does not know is null."""
+        torch = sys.modules["torch"]
+        if hasattr(value, "data_ptr"):
+            self.tensors.append(value)
+            return _mark(io, self._first_slot + len(self.tensors) - 1)
+        if isinstance(value, torch.Size):
+            return _leaf("torch.Size", [int(each) for each in value], columns)
+        if isinstance(value, (bool, int, float, str)):
+            return _leaf(type(value).__name__, value, columns)
+        if isinstance(value, slice):
+            bounds = [None if each is None else int(each) for each in (value.start, value.stop, value.step)]
+            return _leaf("slice", bounds, columns)
+        if value is Ellipsis:
+            return _leaf("ellipsis", "...", columns)
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            value = dict(zip(value._fields, value))
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+            value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        if isinstance(value, dict):
+            members = [f"{_name(key)}: {self.text_of(each, io, columns + 1)}" for key, each in value.items()]
+            return _bracketed("{}", members, columns)
+        if isinstance(value, (list, tuple)):
+            return _bracketed("[]", [self.text_of(each, io, columns + 1) for each in value], columns)
+        return "null"
+
+
+def _mark(io: str, slot: int) -> str:
+    return f"\x01{io}{slot}\x01"
+
+
+def _leaf(kind: str, value: Any, columns: int) -> str:
+    return json.dumps({"type": kind, "value": value}, indent=1).replace("\n", "\n" + " " * columns)
+
+
+def _bracketed(brackets: str, lines: list[str], columns: int) -> str:
+    if not lines:
+        return brackets
+    margin = "\n" + " " * columns
+    return brackets[0] + margin + " " + f",{margin} ".join(lines) + margin + brackets[1]
+
+
+def _name(key: Any) -> str:
+    """As json.dumps has it."""
+    if key is None or isinstance(key, (bool, int, float)):
+        key = json.dumps(key)
+    return json.dumps(str(key))
+
+
+def _tensors_in(value: Any) -> list[Any]:
+    """In lists, tuples and dicts, as msprobe looks for gradients."""
+    if hasattr(value, "data_ptr"):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return []
+    return [tensor for each in value for tensor in _tensors_in(each)]
+
+
+def _has_gradient(tensor: Any) -> bool:
+    return bool(tensor.requires_grad) and bool(sys.modules["torch"].is_grad_enabled())
+
+
+def _stack() -> list[str]:
+    """Where a module is called from, in msprobe's words."""
+    frames = []
+    frame = sys._getframe(1)
+    while frame is not None:
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        source = linecache.getline(file, line).strip()
+        if source and not file.startswith(_OURS):
+            frames.append(f"File {file}, line {line}, in {frame.f_code.co_name}, \n {source}")
+        frame = frame.f_back  # type: ignore[assignment]
+    return frames
+
+
+def _before(module: Any, hook: Callable[..., Any]) -> Any:
+    """With arguments by name, where torch hands them to a hook (since 2.0)."""
+    try:
+        return module.register_forward_pre_hook(hook, with_kwargs=True)
+    except TypeError:
+        return module.register_forward_pre_hook(hook)
+
+
+def _behind(module: Any, hook: Callable[..., Any]) -> Any:
+    return module.register_forward_hook(hook)
+
+
+class _Accumulation:
+    """A hook for when a parameter's gradient was added up. It is the node's, which nobody else would keep."""
+
+    def __init__(self, parameter: Any, hook: Callable[[Any], None]) -> None:
+        torch = sys.modules["torch"]
+        with torch.enable_grad():
+            self._node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+        self._hook = self._node.register_hook(lambda *_: hook(parameter.grad))
+
+    def remove(self) -> None:
+        self._hook.remove()
+
+
+def _before_hook(me: Callable[[], "ModuleWatch | None"], stem: str) -> Callable[..., Any]:
+    def hook(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
+        watch = me()
+        if watch is None or not watch.active:
+            return None
+        given = watch._enter(module, stem, args, kwargs or {})
+        return given if kwargs is None else (given, kwargs)
+    return hook
+
+
+def _behind_hook(me: Callable[[], "ModuleWatch | None"]) -> Callable[..., None]:
+    def hook(module: Any, _: Any, outputs: Any) -> None:
+        watch = me()
+        if watch is not None and watch.active:
+            watch._leave(module, outputs)
+    return hook
+
+
+def _gradient_hook(me: Callable[[], "ModuleWatch | None"], call: _Call, among: list[Any],
+                   slot: int) -> Callable[[Any], None]:
+    def hook(gradient: Any) -> None:
+        watch = me()
+        if watch is not None:
+            watch._gradient(call, among, slot, gradient)
+    return hook
+
+
+def _node_hook(me: Callable[[], "ModuleWatch | None"], call: _Call, among: list[Any],
+               slot: int) -> Callable[..., None]:
+    def hook(gradients: tuple[Any, ...], *_: Any) -> None:
+        watch = me()
+        if watch is not None:
+            watch._gradient(call, among, slot, gradients[0])
+    return hook
+
+
+def _parameter_hook(me: Callable[[], "ModuleWatch | None"], module: Any, stem: str, name: str) -> Callable[[Any], None]:
+    def hook(gradient: Any) -> None:
+        watch = me()
+        if watch is not None:
+            watch._parameter_has_gradient(module, stem, name, gradient)
+    return hook
+
+
+def say_level(level: object) -> None:
+    if level not in ("L0", "mix"):
+        logger.warning("level %s wants what is no module, and watch() sees modules alone: take L0", level)
