@@ -1,15 +1,14 @@
 #include "stats/dump/msprobe/leaf.hpp"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 
-#include "stats/rows/python_json.hpp"
+#include "stats/core/crc32.hpp"
 #include "stats/files/npy_writer.hpp"
+#include "stats/rows/python_json.hpp"
 
 namespace tensorstat {
 namespace {
@@ -120,20 +119,19 @@ std::string checksum_of(Summary summary, std::string_view framework, const Pendi
     }
     return {digits, static_cast<std::size_t>(std::snprintf(digits, sizeof digits, "0x%016llx", static_cast<unsigned long long>(all)))};
   }
-  uLong crc = crc32(0, nullptr, 0);
-  const auto add = [&](const void* data, std::size_t size) { crc = crc32_z(crc, static_cast<const Bytef*>(data), size); };
+  std::uint32_t crc = 0;
   if (!is_torch(framework) && tensor.stored == Stored::kPlain && tensor.tensor.dtype == Dtype::kBfloat16) {
     constexpr std::uint64_t kPiece = 1 << 16;
     std::string wide;
     for (std::uint64_t first = 0; first < tensor.value_count; first += kPiece) {
       wide.clear();
       widen(Widening::kBfloat16, bytes, first, std::min(kPiece, tensor.value_count - first), wide);
-      add(wide.data(), wide.size());
+      crc = crc32_of(crc, std::as_bytes(std::span(wide)));
     }
   } else {
-    add(bytes.data(), bytes.size());
+    crc = crc32_of(crc, bytes);
   }
-  return {digits, static_cast<std::size_t>(std::snprintf(digits, sizeof digits, "%08lx", static_cast<unsigned long>(crc)))};
+  return {digits, static_cast<std::size_t>(std::snprintf(digits, sizeof digits, "%08x", crc))};
 }
 
 }  // namespace tensorstat
