@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <functional>
-#include <numeric>
 
 #include "host/simd/cpu.hpp"
 #include "precision/scalars.hpp"
@@ -34,23 +32,6 @@ const Fold* folds() {
 #endif
     default: return kFoldsBaseline;
   }
-}
-
-std::uint64_t xor64_of(std::span<const std::byte> bytes) {
-  typedef std::uint64_t Pair __attribute__((vector_size(16)));
-  constexpr std::size_t kPairs = 4;
-  Pair pairs[kPairs] = {};
-  for (; bytes.size() >= sizeof pairs; bytes = bytes.subspan(sizeof pairs)) {
-    for (std::size_t i = 0; i < kPairs; ++i) {
-      Pair next;
-      std::memcpy(&next, bytes.data() + i * sizeof next, sizeof next);
-      pairs[i] ^= next;
-    }
-  }
-  std::array<std::uint64_t, 2 * kPairs> rest{};
-  std::memcpy(rest.data(), bytes.data(), bytes.size());
-  for (std::size_t i = 0; i < kPairs; ++i) rest[0] ^= pairs[i][0] ^ pairs[i][1];
-  return std::accumulate(rest.begin(), rest.end(), std::uint64_t{0}, std::bit_xor<>());
 }
 
 Fold fold_of(Dtype dtype, Precision precision) {
@@ -95,7 +76,7 @@ void Folder::take_fingerprints(std::span<const std::byte> elements) {
   const auto words = words_.subspan(first_fingerprint(dtype_), FINGERPRINT_WORDS);
   if ((needs_ & kCrc32) != 0) {
     const std::uint32_t remainder = ~crc32_of(~std::uint32_t{0}, elements);
-    words[FINGERPRINT_WORD_CRC32] ^= crc32_moved(remainder, first_byte + elements.size(), true);
+    words[FINGERPRINT_WORD_CRC32] ^= crc_moved(remainder, crc_back, first_byte + elements.size());
   }
   if ((needs_ & kXor64) != 0) {
     words[FINGERPRINT_WORD_XOR64] ^= static_cast<std::int64_t>(xor_moved(xor64_of(elements), first_byte));

@@ -1,6 +1,9 @@
 #include "stats/core/crc32.hpp"
 
 #include <array>
+#include <cstring>
+#include <functional>
+#include <numeric>
 
 #include "precision/scalars.hpp"
 
@@ -125,8 +128,21 @@ std::uint32_t crc32_of(std::uint32_t before, std::span<const std::byte> bytes) {
   return by_tables(before, bytes);
 }
 
-std::uint32_t crc32_moved(std::uint32_t remainder, std::uint64_t bytes, bool back) {
-  return crc_moved(remainder, back ? crc_back : crc_on, bytes);
+std::uint64_t xor64_of(std::span<const std::byte> bytes) {
+  typedef std::uint64_t Pair __attribute__((vector_size(16)));
+  constexpr std::size_t kPairs = 4;
+  Pair pairs[kPairs] = {};
+  for (; bytes.size() >= sizeof pairs; bytes = bytes.subspan(sizeof pairs)) {
+    for (std::size_t i = 0; i < kPairs; ++i) {
+      Pair next;
+      std::memcpy(&next, bytes.data() + i * sizeof next, sizeof next);
+      pairs[i] ^= next;
+    }
+  }
+  std::array<std::uint64_t, 2 * kPairs> rest{};
+  std::memcpy(rest.data(), bytes.data(), bytes.size());
+  for (std::size_t i = 0; i < kPairs; ++i) rest[0] ^= pairs[i][0] ^ pairs[i][1];
+  return std::accumulate(rest.begin(), rest.end(), std::uint64_t{0}, std::bit_xor<>());
 }
 
 }  // namespace tensorstat

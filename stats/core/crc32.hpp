@@ -1,4 +1,4 @@
-// The checksum of zip archives, and of statistics.
+// The checksums of zip archives, of statistics and of msprobe.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,7 @@ namespace tensorstat {
 // processor multiplies without carry.
 std::uint32_t crc32_of(std::uint32_t before, std::span<const std::byte> bytes);
 
-// The remainder that a part of a message leaves, for one that is so many bytes longer behind it; `back` takes that away
-// again. precision/fingerprints.h says what for.
-std::uint32_t crc32_moved(std::uint32_t remainder, std::uint64_t bytes, bool back = false);
+// The exclusive or of the bytes, little-endian, as words of 8, the last of which is filled with 0.
+std::uint64_t xor64_of(std::span<const std::byte> bytes);
 
 }  // namespace tensorstat

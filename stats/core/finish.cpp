@@ -9,8 +9,12 @@
 #include <memory>
 
 #include "precision/round.hpp"
+#include "precision/scalars.hpp"
 #include "stats/core/accumulator_layout.hpp"
-#include "stats/core/crc32.hpp"
+
+namespace {
+#include "precision/checksum.h"
+}
 
 namespace tensorstat {
 namespace {
@@ -344,7 +348,7 @@ class Finished {
   // A CRC begins with all ones, which n bytes move on, and ends inverted.
   std::uint32_t crc32() const {
     const auto held = static_cast<std::uint32_t>(fingerprint(FINGERPRINT_WORD_CRC32));
-    return ~crc32_moved(~held, n_ * size_bytes(partial_.dtype));
+    return ~crc_moved(~held, crc_on, n_ * size_bytes(partial_.dtype));
   }
 
   // Of a number's bytes, the highest first: its digits are the number's.

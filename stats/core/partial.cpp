@@ -9,7 +9,6 @@
 #include "precision/scalars.hpp"
 #include "stats/core/accumulator_layout.hpp"
 #include "stats/core/caught.hpp"
-#include "stats/core/crc32.hpp"
 #include "stats/core/finish.hpp"
 #include "stats/core/written_words.hpp"
 
@@ -125,7 +124,7 @@ namespace {
 // The words of precision/fingerprints.h of a part that begins with this byte.
 void move_fingerprints(std::int64_t* words, std::uint64_t first_byte) {
   words[FINGERPRINT_WORD_CRC32] =
-      crc32_moved(static_cast<std::uint32_t>(words[FINGERPRINT_WORD_CRC32]), first_byte, true);
+      crc_moved(static_cast<std::uint32_t>(words[FINGERPRINT_WORD_CRC32]), crc_back, first_byte);
   words[FINGERPRINT_WORD_XOR64] =
       static_cast<std::int64_t>(xor_moved(static_cast<std::uint64_t>(words[FINGERPRINT_WORD_XOR64]), first_byte));
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "stats/core/crc32.hpp"
 #include "stats/files/shown.hpp"
 
 namespace tensorstat {
@@ -61,7 +62,7 @@ class InflatedBytes : public ByteSource {
     packed_.resize(kPackedBytes);
     taken_ = window_at_ = 0;
     window_.clear();
-    crc_ = ::crc32(0, nullptr, 0);
+    crc_ = 0;
     return {};
   }
 
@@ -92,7 +93,7 @@ class InflatedBytes : public ByteSource {
       return damaged("is damaged: it unpacks to " + std::to_string(window_at_ + got) + " bytes of the " +
                      std::to_string(deflated_.bytes) + " that are due");
     }
-    crc_ = ::crc32(crc_, reinterpret_cast<const Bytef*>(window_.data()), static_cast<uInt>(due));
+    crc_ = crc32_of(crc_, std::as_bytes(std::span(window_)));
     if (!is_last) return {};
     if (got > due || status != Z_STREAM_END) {
       return damaged("is damaged: it does not end where the " + std::to_string(deflated_.bytes) +

@@ -25,6 +25,12 @@ class CommandFingerprints : public testing::Test {
     return ran.out;
   }
 
+  // What stands in the last `bytes` of a file's row, the end of the line among them.
+  std::string end_of_row(const std::string& file, const std::string& stats, std::size_t bytes) {
+    const std::string csv = out(file + " --stats " + stats + " --format csv");
+    return csv.substr(csv.size() - bytes);
+  }
+
   ScratchFolder folder_;
 };
 
@@ -48,10 +54,7 @@ TEST_F(CommandFingerprints, AreOfCOrder) {
   write("c.npy", "|i1", false, "(2,3)", rows);
   write("fortran.npy", "|i1", true, "(2,3)", std::string("\1\4\2\5\3\6"));
   write("other.npy", "|i1", false, "(2,3)", std::string("\1\4\2\5\3\6"));
-  const auto text = [&](const std::string& file) {
-    const std::string csv = out(file + " --stats crc32,xor64 --format csv");
-    return csv.substr(csv.size() - 27);
-  };
+  const auto text = [&](const std::string& file) { return end_of_row(file, "crc32,xor64", 27); };
   EXPECT_EQ(text("c.npy"), text("fortran.npy"));
   EXPECT_NE(text("c.npy"), text("other.npy"));
 }
@@ -60,10 +63,7 @@ TEST_F(CommandFingerprints, AreOfCOrder) {
 TEST_F(CommandFingerprints, OfInt4AreThoseOfItsPackedBytes) {
   write("MatMul.op.0.0.5.output.0.ND.int4.npy", "|i1", false, "(4,)", std::string("\1\2\3\4"));
   write("bytes.npy", "|u1", false, "(2,)", std::string("\x21\x43"));
-  const auto crc = [&](const std::string& file) {
-    const std::string csv = out(file + " --stats crc32 --format csv");
-    return csv.substr(csv.size() - 9);
-  };
+  const auto crc = [&](const std::string& file) { return end_of_row(file, "crc32", 9); };
   EXPECT_EQ(crc("MatMul.op.0.0.5.output.0.ND.int4.npy"), crc("bytes.npy"));
 }
 

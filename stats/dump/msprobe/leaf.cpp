@@ -111,13 +111,8 @@ std::string checksum_of(Summary summary, std::string_view framework, const Pendi
                         std::span<const std::byte> bytes) {
   char digits[24];
   if (summary == Summary::kXor) {
-    std::uint64_t all = 0;
-    for (std::size_t at = 0; at < bytes.size(); at += sizeof all) {
-      std::uint64_t word = 0;  // little endian, as everything here
-      std::memcpy(&word, bytes.data() + at, std::min(sizeof word, bytes.size() - at));
-      all ^= word;
-    }
-    return {digits, static_cast<std::size_t>(std::snprintf(digits, sizeof digits, "0x%016llx", static_cast<unsigned long long>(all)))};
+    const auto all = static_cast<unsigned long long>(xor64_of(bytes));
+    return {digits, static_cast<std::size_t>(std::snprintf(digits, sizeof digits, "0x%016llx", all))};
   }
   std::uint32_t crc = 0;
   if (!is_torch(framework) && tensor.stored == Stored::kPlain && tensor.tensor.dtype == Dtype::kBfloat16) {
