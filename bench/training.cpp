@@ -88,10 +88,15 @@ void enter_training() {
   }
   enter_step("tensorstat:all:md5", [] { return measure_on(kLanes[1], "all"); });
   enter_step("session:off", [] { return dump_session(""); });
-  enter_step("session:statistics",
-             [] { return dump_session(R"(["max", "min", "avg", "l2norm", "nan count"])"); });
-  enter_step("session:statistics + md5",
-             [] { return dump_session(R"(["max", "min", "avg", "l2norm", "nan count", "md5"])"); });
+  const std::pair<const char*, const char*> columns[] = {
+      {"statistics", R"(["max", "min", "avg", "l2norm", "nan count"])"},
+      {"statistics + md5", R"(["max", "min", "avg", "l2norm", "nan count", "md5"])"}};
+  for (const auto& [name, categories] : columns) {
+    for (const bool enable : {true, false}) {
+      enter_step(std::string("session:") + name + (enable ? "" : ", asynchronous"),
+                 [=] { return dump_session(categories, enable); });
+    }
+  }
   enter_step("peer:mindspore", [=] { return with_mindspore; });
 }
 

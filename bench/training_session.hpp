@@ -12,8 +12,8 @@ namespace tensorstat::bench {
 using AfterStep = std::function<void(std::span<const Tensor>)>;
 
 // Hands every tensor to a session that writes statistic.csv with these categories (a JSON list)
-// into a folder of its own, and waits at the end of each step until the rows are written; without
+// into a folder of its own, and with `enable` waits at the end of each step until the rows are written; without
 // categories to a session that wants nothing. The folder goes with the last copy.
-AfterStep dump_session(const std::string& categories);
+AfterStep dump_session(const std::string& categories, bool enable = true);
 
 }  // namespace tensorstat::bench

@@ -24,6 +24,13 @@ using host::kTensorBytes;
 using host::kUnitBytes;
 using Words = std::array<std::int64_t, kMostWords>;
 
+// Whether what is asked may depend on the order of the elements. The exact accumulators do not; the sums of `low` do.
+bool depends_on_order(const Wanted& wanted) {
+  return wanted.precision == Precision::kLow || (wanted.needs & (kIndices | kFingerprints | kDigests)) != 0;
+}
+
+bool is_permuted(const Tensor& tensor) { return tensor.strides != nullptr && host::lies_densely(tensor); }
+
 // A tensor that several units work on.
 struct Shared {
   std::vector<std::int64_t> words;
@@ -79,6 +86,14 @@ class SimdEngine final : public HostEngine {
 
  private:
   void fold_all(std::span<const Tensor> tensors, const Wanted& wanted, const Take& take) {
+    std::vector<Tensor> as_they_lie;
+    if (!depends_on_order(wanted) && std::ranges::any_of(tensors, is_permuted)) {
+      as_they_lie.assign(tensors.begin(), tensors.end());
+      for (Tensor& tensor : as_they_lie) {
+        if (is_permuted(tensor)) tensor.strides = nullptr;
+      }
+      tensors = as_they_lie;
+    }
     std::uint64_t total_bytes = tensors.size() * kTensorBytes;
     for (const Tensor& tensor : tensors) total_bytes += tensor.bytes();
     if (total_bytes <= kAloneBytes || pool_.threads() == 1) {

@@ -41,6 +41,22 @@ void gather_elements(const Tensor& tensor, std::uint64_t first, std::span<std::b
 
 }  // namespace
 
+bool lies_densely(const Tensor& tensor) {
+  if (tensor.strides == nullptr) return true;
+  const Strides& strides = *tensor.strides;
+  // From the innermost outwards: the dimension whose stride is what those before it take.
+  auto stride = static_cast<std::int64_t>(size_bytes(tensor.dtype));
+  std::uint64_t elements = 1;
+  while (elements < tensor.element_count) {
+    std::size_t d = 0;
+    while (d < strides.shape.size() && (strides.shape[d] <= 1 || strides.bytes[d] != stride)) ++d;
+    if (d == strides.shape.size()) return false;
+    elements *= strides.shape[d];
+    stride *= static_cast<std::int64_t>(strides.shape[d]);
+  }
+  return elements == tensor.element_count;
+}
+
 void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> window) {
   switch (size_bytes(tensor.dtype)) {
     case 1: return gather_elements<1>(tensor, first, window);

@@ -12,6 +12,10 @@
 
 namespace tensorstat::host {
 
+// Whether the elements lie one after another in some order, as those of a transposed tensor do. What does not depend on
+// the order can be read as they lie.
+bool lies_densely(const Tensor& tensor);
+
 // Copies elements [first, first + window.size() / element) of `tensor`, which is strided, in C order.
 void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> window);
 

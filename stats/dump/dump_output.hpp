@@ -28,13 +28,6 @@ struct OutputContext {
   DumpTally& tally;
 };
 
-// A run of an operator, and what was found of each of its tensors: nothing where it has no statistics (complex), or
-// could not be measured. Where only tensors are saved, nothing is found of any.
-struct MeasuredRun {
-  const PendingRun* run;
-  std::span<const std::optional<Statistics>> found;
-};
-
 // The promises of every form: what flush() acknowledges survives `kill -9`, and each file is whole lines, or as a whole
 // there or not. No fault ends the job or throws; each is counted, and said once. Memory is bounded.
 //
@@ -44,12 +37,12 @@ class DumpOutput {
  public:
   virtual ~DumpOutput() = default;
 
-  // Whether this run, the next one in order, is dumped; asked of each before it is measured. For what a config says of
+  // Whether this run, the next one in order, is dumped; asked of each in order. For what a config says of
   // runs, and not of operators. May set the run's `call`.
   virtual bool admits(PendingRun&) noexcept { return true; }
 
-  // Puts runs on disk, and counts tensors as done or lost.
-  virtual void write(std::span<const MeasuredRun> runs) noexcept = 0;
+  // Puts runs on disk, with what was found of each tensor, and counts tensors as done or lost.
+  virtual void write(std::span<PendingRun* const> runs) noexcept = 0;
 
   // What the caller says of an operator: the frames of the stack that it comes from, and the operator or module that it
   // is a part of, "" where there is none. Asked before its runs.
@@ -61,8 +54,10 @@ class DumpOutput {
   // An iteration of this rank and graph is over, wanted or not.
   virtual void note_step(std::uint32_t, std::uint32_t, std::uint64_t) noexcept {}
 
-  // A wanted iteration is over: its files are completed and closed.
-  virtual void end_step(const DumpPlace& place) noexcept = 0;
+  // A wanted iteration is over: its files are completed.
+  virtual void end_step(const DumpPlace&) noexcept {}
+  // And then closed. Apart from the former, because nobody waits for what the disk takes to that.
+  virtual void close_step(const DumpPlace&) noexcept {}
   // Tries all that waits.
   virtual void flush() noexcept = 0;
   // As the last try: what cannot be written is lost, counted and said.
@@ -82,10 +77,12 @@ class OutputForm {
  public:
   virtual ~OutputForm() = default;
 
-  // The statistics that are measured of each tensor, in the order of Statistics of MeasuredRun.
+  // The statistics that are measured of each tensor, in the order of PendingTensor::found.
   virtual Categories columns(const DumpConfig& config, const DumpOptions& options) const = 0;
   // Whether something is said of tensors without elements.
   virtual bool has_empty_tensors() const { return false; }
+  // Whether write() looks at the bits of tensors. Where it does not, a run may be measured before admits() is asked.
+  virtual bool reads_bits(const DumpConfig& config) const { return config.saves_tensors() || config.saves_runs; }
   // Whether it looks at the layout of calls.
   virtual bool has_layouts() const { return false; }
   virtual std::unique_ptr<DumpOutput> open(const OutputContext& context) const = 0;

@@ -30,7 +30,9 @@
 namespace tensorstat {
 
 // Work is done in the order it came: by one thread of its own, or, where memory is short or bits
-// must not be left behind, by the thread that hands over, after all that came before it.
+// must not be left behind, by the thread that hands over, after all that came before it. But host tensors of which only
+// merging statistics are wanted are measured by the thread that hands over, before they take their turn: that costs what
+// a copy of them would.
 //
 // The caller's code is called under no lock: the log by the Hold that every public call makes first, and the deleters of
 // keep_alive when a list of Items is destroyed, which is always after the locks are released.
@@ -92,6 +94,7 @@ struct DumpSession::State {
 
   // On the thread that hands over.
   void hold_all(std::span<const DumpTensor> tensors, PendingRun& run) noexcept;
+  void measure_here(PendingRun& run) noexcept;
   void hand_over(Items one) noexcept;
   void copy_all(PendingRun& run, std::size_t alignment) noexcept;
   void copy_strided(PendingRun& run) noexcept;
@@ -100,6 +103,8 @@ struct DumpSession::State {
   void post(Items one) noexcept;
   bool has_thread() noexcept;
   void drain() noexcept;
+  bool is_for_anyone() const noexcept;
+  bool is_behind() noexcept;
 
   // On the session's thread, or on the one that hands over.
   void run_thread() noexcept;
@@ -107,7 +112,7 @@ struct DumpSession::State {
   void work_on(Items& items) noexcept;
   bool is_to_be_dumped(PendingRun& run) noexcept;
   void dump(std::span<PendingRun*> runs) noexcept;
-  bool measure(std::span<PendingRun* const> runs, std::vector<std::optional<Statistics>>& found) noexcept;
+  bool measure(std::span<PendingRun* const> runs) noexcept;
   void write_all(std::span<PendingRun*> runs) noexcept;
   bool has_lost_or_waits() const;
 
@@ -129,6 +134,7 @@ struct DumpSession::State {
   Items queue_;
   std::uint64_t posted_ = 0, finished_ = 0;
   bool stopping_ = false, asleep_ = false, hurry_ = false, thread_refused_ = false;
+  bool is_at_work_ = false;  // somebody has taken items out of the queue: the next ones are not to overtake them
   std::thread thread_;
 };
 

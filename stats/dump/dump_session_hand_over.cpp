@@ -145,6 +145,7 @@ void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op,
   Items one;
   try {
     run.layout = layout;
+    measure_here(run);
     one.emplace_back(std::move(run));
   } catch (const std::bad_alloc&) {
     return tally.lose(count);
@@ -154,9 +155,34 @@ void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op,
   if (config.op_debug_mode == DebugMode::kException) flush();
 }
 
+// Where nothing but statistics is wanted of a run, and each of its tensors would have to be copied. A digest takes many
+// times as long as a copy, and a device is asked for many tensors at a time: those are left to the session's thread,
+// unless the caller has given no memory for copies.
+void DumpSession::State::measure_here(PendingRun& run) noexcept try {
+  if (config.form->reads_bits(config) || config.op_debug_mode == DebugMode::kOverflow) return;
+  if (options.memory_bytes != 0 && (config.on_device || examiner.wants_digests())) return;
+  std::vector<PendingTensor*> tensors;
+  for (PendingTensor& held : run.tensors) {
+    if (!held.must_be_copied() || (held.tensor.strides != nullptr && sample_num() != 0)) return;
+    tensors.push_back(&held);
+  }
+  for (PendingTensor& held : run.tensors) held.is_borrowed = true;
+  examiner.measure(tensors);
+  run.is_measured = true;
+  for (PendingTensor& held : run.tensors) {
+    held.tensor.address = nullptr;
+    held.tensor.strides = nullptr;
+  }
+} catch (const std::exception&) {  // memory is short: the run is handed over as others are
+}
+
 void DumpSession::State::hand_over(Items one) noexcept {
   constexpr std::size_t kAlignment = 64;
   PendingRun& run = std::get<PendingRun>(one.front());
+  if (run.is_measured) {
+    if (is_behind()) drain();
+    return post(std::move(one));
+  }
   std::size_t copied_bytes = 0;
   std::uint64_t other_bytes = sizeof run + run.tensors.size() * sizeof(PendingTensor);
   bool may_wait = true;
@@ -254,12 +280,15 @@ bool DumpSession::State::step_end(const DumpPlace& place) {
   const Notices::Hold hold(*notices);
   record(&now);
   if (!is_wanted) return true;
+  bool is_whole = true;
   try {
     post([now](DumpOutput& to) { to.end_step(now); });
+    is_whole = !config.enable || flush();
+    post([now](DumpOutput& to) { to.close_step(now); });
   } catch (const std::bad_alloc&) {
     notices->warn_once("memory for closing", "out of memory: the files of a step stay open");
   }
-  return !config.enable || flush();
+  return is_whole;
 }
 
 bool DumpSession::State::flush() {

@@ -67,6 +67,10 @@ void DumpSession::State::run_thread() noexcept {
   std::unique_lock lock(queue_mutex_);
   int glances = 0;
   while (!queue_.empty() || !stopping_) {
+    if (is_at_work_) {
+      done_.wait(lock, [&] { return !is_at_work_; });
+      continue;
+    }
     if (queue_.empty()) {
       asleep_ = ++glances > kPatience;
       const auto something = [&] { return hurry_ || stopping_ || (asleep_ && !queue_.empty()); };
@@ -87,6 +91,7 @@ void DumpSession::State::take_turn(std::unique_lock<std::mutex>& lock) noexcept 
   Items items;
   const std::size_t count = std::min(queue_.size(), kMostRuns);
   items.splice(items.end(), queue_, queue_.begin(), std::next(queue_.begin(), static_cast<std::ptrdiff_t>(count)));
+  is_at_work_ = true;
   lock.unlock();
   {
     const std::lock_guard work(work_mutex);
@@ -94,24 +99,46 @@ void DumpSession::State::take_turn(std::unique_lock<std::mutex>& lock) noexcept 
   }
   lock.lock();
   finished_ += count;
+  is_at_work_ = false;
   done_.notify_all();
   lock.unlock();
   items.clear();
   lock.lock();
 }
 
-// Returns when everything that was handed over is worked on.
+// Whether more waits than a session may hold beside memory_bytes: what is measured takes less than a KiB a tensor.
+bool DumpSession::State::is_behind() noexcept {
+  constexpr std::uint64_t kMostMeasured = 4096;
+  const std::lock_guard lock(queue_mutex_);
+  return posted_ - finished_ >= kMostMeasured;
+}
+
+// Whether the destruction of what waits runs no code of the caller's, who may hold locks that this wants.
+bool DumpSession::State::is_for_anyone() const noexcept {
+  return std::ranges::none_of(queue_, [](const Item& item) {
+    const auto* run = std::get_if<PendingRun>(&item);
+    const auto is_kept = [](const PendingTensor& tensor) { return tensor.keep_alive != nullptr; };
+    return run != nullptr && std::ranges::any_of(run->tensors, is_kept);
+  });
+}
+
+// Returns when everything that was handed over is worked on: by this thread, where it may, because to wake another and to
+// be woken by it takes longer than to write some rows.
 void DumpSession::State::drain() noexcept {
   std::unique_lock lock(queue_mutex_);
   const std::uint64_t mine = posted_;
-  if (finished_ >= mine) return;  // and the thread may sleep on
-  if (thread_.get_id() == std::this_thread::get_id()) {  // in the deleter of a keep_alive
-    while (finished_ < mine && !queue_.empty()) take_turn(lock);
-    return;
+  const bool is_thread = thread_.get_id() == std::this_thread::get_id();  // in the deleter of a keep_alive
+  while (finished_ < mine) {
+    if (is_at_work_) {
+      done_.wait(lock, [&] { return !is_at_work_; });
+    } else if (is_thread || is_for_anyone()) {
+      take_turn(lock);
+    } else {
+      hurry_ = true;
+      came_.notify_one();
+      done_.wait(lock, [&] { return finished_ >= mine; });
+    }
   }
-  hurry_ = true;
-  came_.notify_one();
-  done_.wait(lock, [&] { return finished_ >= mine; });
 }
 
 void DumpSession::State::work_on(Items& items) noexcept {
@@ -147,17 +174,16 @@ bool DumpSession::State::is_to_be_dumped(PendingRun& run) noexcept {
   return output->admits(run);
 }
 
-bool DumpSession::State::measure(std::span<PendingRun* const> runs,
-                                 std::vector<std::optional<Statistics>>& found) noexcept try {
-  std::vector<const PendingTensor*> tensors;
+bool DumpSession::State::measure(std::span<PendingRun* const> runs) noexcept try {
+  std::vector<PendingTensor*> tensors;
   for (PendingRun* run : runs) {
+    if (run->is_measured) continue;
     for (PendingTensor& tensor : run->tensors) {
       take_sample(tensor, sample_num());
       tensors.push_back(&tensor);
     }
   }
-  found.assign(tensors.size(), std::nullopt);
-  if (config.saves_statistics()) found = examiner.measure(tensors);
+  if (config.saves_statistics()) examiner.measure(tensors);
   return true;
 } catch (const std::exception& fault) {
   if (runs.size() == 1) tally.lose(runs.front()->tensors.size(), fault.what());
@@ -170,19 +196,11 @@ void DumpSession::State::dump(std::span<PendingRun*> runs) noexcept {
 }
 
 void DumpSession::State::write_all(std::span<PendingRun*> runs) noexcept {
-  std::vector<std::optional<Statistics>> found;
-  if (!measure(runs, found)) {  // memory is short: less at a time
+  if (!measure(runs)) {  // memory is short: less at a time
     for (std::size_t i = 0; runs.size() > 1 && i < runs.size(); ++i) write_all(runs.subspan(i, 1));
     return;
   }
-  std::array<MeasuredRun, kMostRuns> measured;
-  std::size_t first = 0;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const std::size_t count = runs[i]->tensors.size();
-    measured[i] = {runs[i], std::span(found).subspan(first, count)};
-    first += count;
-  }
-  output->write({measured.data(), runs.size()});
+  output->write(runs);
 }
 
 }  // namespace tensorstat

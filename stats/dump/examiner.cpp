@@ -56,25 +56,23 @@ bool Examiner::overflows(const PendingRun& run) {
   return false;
 }
 
-std::vector<std::optional<Statistics>> Examiner::measure(
-    std::span<const PendingTensor* const> tensors) {
-  std::vector<std::optional<Statistics>> results(tensors.size());
+void Examiner::measure(std::span<PendingTensor* const> tensors) {
   Categories all = plain_;
   all.insert(all.end(), digests_.begin(), digests_.end());
   for (std::size_t first = 0; first < tensors.size(); first += kBatch) {
     struct Batch {
       std::vector<Tensor> tensors{};
-      std::vector<std::size_t> whose{};
+      std::vector<PendingTensor*> whose{};
     };
     Batch anywhere, on_the_host;
     for (std::size_t i = first; i < std::min(tensors.size(), first + kBatch); ++i) {
-      const PendingTensor& held = *tensors[i];
+      PendingTensor& held = *tensors[i];
       if (held.stored == Stored::kPlain) {
         Batch& batch = held.is_borrowed ? on_the_host : anywhere;
         batch.tensors.push_back(held.tensor);
-        batch.whose.push_back(i);
+        batch.whose.push_back(&held);
       } else if (held.stored == Stored::kInt4 || held.stored == Stored::kUint1) {
-        results[i] = measure_packed(held);
+        held.found = measure_packed(held);
       } else {
         notices_->inform_once("complex", "complex tensors have no statistics, and no rows");
       }
@@ -82,11 +80,10 @@ std::vector<std::optional<Statistics>> Examiner::measure(
     for (const Batch* batch : {&anywhere, &on_the_host}) {
       const auto found = ask(batch->tensors, all, batch == &anywhere ? on_ : On::kHost);
       for (std::size_t i = 0; i < found.size(); ++i) {
-        if (found[i]) results[batch->whose[i]] = in_columns(*found[i]);
+        if (found[i]) batch->whose[i]->found = in_columns(*found[i]);
       }
     }
   }
-  return results;
 }
 
 // A batch that fails is asked for one by one, and at last on the host alone: one bad tensor, or a

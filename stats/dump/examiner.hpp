@@ -23,13 +23,15 @@ class Examiner {
   // Whether op_debug_mode 3 looks at this tensor: float16, float32 and bfloat16 outputs.
   static bool looks_at(const PendingTensor& held);
 
+  bool wants_digests() const { return !digests_.empty(); }
+
   // Whether any tensor that is looked at holds a NaN or an Inf. What cannot be measured counts as overflow, so that
   // it is not missed.
   bool overflows(const PendingRun& run);
 
-  // The values of the columns, one a tensor; none for what has no statistics (complex) or could not
-  // be measured, which is said once.
-  std::vector<std::optional<Statistics>> measure(std::span<const PendingTensor* const> tensors);
+  // Finds the values of the columns for each tensor; none for what has no statistics (complex) or could not be measured,
+  // which is said once. Several threads at once may ask about tensors that are borrowed.
+  void measure(std::span<PendingTensor* const> tensors);
 
   // Copies the bits of a host tensor, in C order, to a place of their own, where it lies then: as many as
   // tensor.element_count says, which of a strided tensor may be the first of its elements. Fails where memory does.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tensorstat/dump.hpp>
 #include <tensorstat/rows.hpp>
@@ -34,6 +35,8 @@ struct PendingTensor {
   // nobody here could keep this memory for it: only the host looks at it.
   bool is_borrowed = false;
 
+  std::optional<Statistics> found;  // once it was measured: none where it has none (complex), or could not be measured
+
   // Whether its bits have to be copied before the caller goes on: they may change, or they do not
   // lie one after another, which nothing behind this point knows.
   bool must_be_copied() const {
@@ -47,6 +50,7 @@ struct PendingRun {
   std::uint64_t call = 0;  // for the output, which may number the runs of an operator
   std::vector<PendingTensor> tensors;
   std::string layout;  // of the tensors in the call, where the caller says it
+  bool is_measured = false;
   TensorPool::Buffer buffer;  // where copied tensors lie
 };
 

@@ -52,8 +52,8 @@ struct DumpOptions {
   Dialect dialect = Dialect::kMindspore27;
   DumpLayout layout = DumpLayout::kByRank;
   Sync sync = Sync::kClose;
-  // Host memory for tensors on their way. What does not fit is measured by the thread that hands
-  // it over, there and then: nothing is dropped, and `stalled_us` of DumpCounters tells.
+  // Host memory for tensors on their way (see DumpSession::collect). What does not fit is measured by the thread that
+  // hands it over, there and then: nothing is dropped, and `stalled_us` of DumpCounters tells.
   std::uint64_t memory_bytes = std::uint64_t{256} << 20;
   std::string path = {};  // takes the place of the config's, which may then be missing
   // Operators are known by the names that files have, where / \ . and space are _; kernels of the
@@ -105,8 +105,8 @@ struct DumpTensor {
   // lets its copy go under no lock, on the session's thread or in a call of the session. The deleter may call the
   // session, but not destroy it. When flush() returns, the deleter may still have to run; when close() returns, it has
   // run, unless the caller holds copies of keep_alive.
-  // Without keep_alive, the bits may change as soon as collect() returns: host tensors are copied, and device tensors
-  // are measured before it returns. Strided tensors are copied in any case.
+  // Without keep_alive, the bits may change as soon as collect() returns: host tensors are measured or copied, and device
+  // tensors are measured before it returns. Strided tensors are read before it returns in any case.
   std::shared_ptr<const void> keep_alive = {};
   bool requires_grad = false;  // what msprobe's dump.json of PyTorch says of it
 };
@@ -198,9 +198,12 @@ class DumpSession {
   bool wants(const DumpPlace& place, const DumpOperator* op, Io io, bool failed = false) const;
 
   // Hands tensors of one run of an operator over. With op_debug_mode 3 all of its inputs and
-  // outputs have to come in one call, because the outputs decide. Returns as soon as the host
-  // tensors are copied; see DumpTensor::keep_alive and DumpOptions::memory_bytes for the
-  // exceptions.
+  // outputs have to come in one call, because the outputs decide.
+  //
+  // Host tensors without keep_alive are measured before this returns where merging statistics of the host are all that is
+  // wanted: that takes about as long as to copy them. Where their bits have to outlive the call (tensors that are saved,
+  // digests, overflow dumps, stat_calc_mode device) they are copied into memory_bytes. Rows are written by the session's
+  // thread; at most 4,096 runs wait for it, and who hands over more writes them.
   //
   // `layout`, for msprobe's dump.json: members of the call, where their tensors stand in lists and objects, and arguments
   // that are none; "" where each tensor stands at its slot. An object as Python's json.dumps(indent=1) writes it, in which
@@ -217,8 +220,9 @@ class DumpSession {
   void save_execution_order(std::uint32_t rank, std::uint32_t graph,
                             std::span<const std::string> full_scope_names);
 
-  // The iteration of this rank and graph is over: its files are closed once they are complete. In a
-  // synchronous dump (`enable`) this returns when they are, with what flush() returns; else with true.
+  // The iteration of this rank and graph is over: its files are closed once they are complete. In a synchronous dump
+  // (`enable`) this returns when they are complete, with what flush() returns; else with true. They are closed, and with
+  // Sync::kClose synced, by the session's thread: what the disk says to that, counters() and the next call tell.
   // Of an iteration that is not wanted it takes some nanoseconds, as wants() does; each 512th wakes the thread that
   // writes their numbers.
   bool step_end(const DumpPlace& place);

@@ -491,7 +491,7 @@ typedef struct {
   int32_t dialect;            /* of statistic.csv: TENSORSTAT_DIALECT_OURS, ... */
   int32_t layout;             /* of the folders: TENSORSTAT_BY_RANK or TENSORSTAT_BY_STEP */
   int32_t sync;               /* when the disk is made to have what is written */
-  uint64_t memory_bytes;      /* host memory for tensors on their way; 0: each is measured before the hand-over returns */
+  uint64_t memory_bytes;      /* host memory for tensors whose bits outlive the hand-over; 0: none do */
   const char* path;           /* takes the place of the config's; NULL: the config's */
   int32_t names_are_escaped;  /* 1: operators have the names of files, in which / \ . and space are _ */
   const char* device_target;      /* "CPU", "Ascend", ...; "": not said. "CPU": support_device is not looked at */

@@ -38,12 +38,11 @@ class CannOutput : public DumpOutput {
     return true;  // what nobody could look at is not missed
   }
 
-  void write(std::span<const MeasuredRun> runs) noexcept override {
-    for (const MeasuredRun& each : runs) write(each);
+  void write(std::span<PendingRun* const> runs) noexcept override {
+    for (const PendingRun* run : runs) write(*run);
   }
 
-  void end_step(const DumpPlace&) noexcept override {}  // each file is written as a whole
-  void flush() noexcept override {}
+  void flush() noexcept override {}  // each file is written as a whole
   void close() noexcept override { files_.close_all(); }
 
   Written written() const noexcept override {
@@ -78,33 +77,31 @@ class CannOutput : public DumpOutput {
     return is_in || !has_ranges;
   }
 
-  void write(const MeasuredRun& measured) noexcept try {
-    const PendingRun& run = *measured.run;
+  void write(const PendingRun& run) noexcept try {
     const std::string in = folder(run.place);
     if (config_.saves_tensors()) return save_run(run, in, files_, examiner_, tally_, *notices_);
     std::string lines;
     std::uint64_t rows = 0, lost = 0;
-    for (std::size_t i = 0; i < run.tensors.size(); ++i) {
-      const PendingTensor& tensor = run.tensors[i];
+    for (const PendingTensor& tensor : run.tensors) {
       Identity identity = identity_of(run, tensor);
       if (is_complex(tensor.stored)) {
         ++tally_.complex;
         continue;
       }
-      if (!measured.found[i]) {
+      if (!tensor.found) {
         ++lost;
         continue;
       }
       if (!tensor.format.empty() && tensor.format != "DefaultFormat") identity.set("format", tensor.format);
       lines += csv_row({identity, tensor.tensor.bytes(), std::string(data_type(tensor)), tensor.shape,
-                        *measured.found[i]},
+                        *tensor.found},
                        Dialect::kCann);
       ++rows;
     }
     tally_.lost_tensors += lost;
     if (rows != 0) write_rows(identity_of(run, run.tensors.front()), in, lines, rows);
   } catch (const std::exception& fault) {
-    tally_.lose(measured.run->tensors.size(), fault.what());
+    tally_.lose(run.tensors.size(), fault.what());
   }
 
   // The time of a file is that of its first tensor, or the next microsecond that is free.

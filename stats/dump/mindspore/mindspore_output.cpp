@@ -45,7 +45,7 @@ class MindsporeOutput : public DumpOutput {
     }
   }
 
-  void write(std::span<const MeasuredRun> runs) noexcept override;
+  void write(std::span<PendingRun* const> runs) noexcept override;
 
   void save_kernel_args(const DumpPlace& place, const DumpOperator& op, std::string_view json) noexcept override try {
     files_.save_text(folders_.folder(place) + "/" + kernel_args_file_name(op.type, op.name), json);
@@ -66,7 +66,7 @@ class MindsporeOutput : public DumpOutput {
     notices_->warn_once("memory for steps", "out of memory: the number of an iteration is missing");
   }
 
-  void end_step(const DumpPlace& place) noexcept override try {
+  void close_step(const DumpPlace& place) noexcept override try {
     files_.close_folder(folders_.folder(place));
   } catch (const std::bad_alloc&) {
     notices_->warn_once("memory for closing", "out of memory: the files of a step stay open");
@@ -83,8 +83,7 @@ class MindsporeOutput : public DumpOutput {
 
  private:
   void save_metadata(std::uint32_t rank) noexcept;
-  void write(const PendingRun& run, const PendingTensor& tensor, const std::optional<Statistics>& found,
-             const std::string& folder, std::string& rows) noexcept;
+  void write(const PendingRun& run, const PendingTensor& tensor, const std::string& folder, std::string& rows) noexcept;
   bool save(Identity& identity, const PendingTensor& tensor, const std::string& folder);
 
   const DumpConfig& config_;
@@ -101,9 +100,9 @@ class MindsporeOutput : public DumpOutput {
 };
 
 // The rows of runs that follow one another into one file are appended together.
-void MindsporeOutput::write(std::span<const MeasuredRun> runs) noexcept {
+void MindsporeOutput::write(std::span<PendingRun* const> runs) noexcept {
   std::string rows, rows_folder, folder;
-  for (const auto& [run, found] : runs) {
+  for (const PendingRun* run : runs) {
     try {
       folder = folders_.folder(run->place);
     } catch (const std::bad_alloc& fault) {
@@ -120,14 +119,14 @@ void MindsporeOutput::write(std::span<const MeasuredRun> runs) noexcept {
       save_run(*run, rows_folder, files_, examiner_, tally_, *notices_);
       continue;
     }
-    for (std::size_t i = 0; i < run->tensors.size(); ++i) write(*run, run->tensors[i], found[i], rows_folder, rows);
+    for (const PendingTensor& tensor : run->tensors) write(*run, tensor, rows_folder, rows);
   }
   files_.append_rows(rows_folder, kRowsFile, heading_, rows);
 }
 
 // The file of a tensor, and its row at the end of `rows`.
-void MindsporeOutput::write(const PendingRun& run, const PendingTensor& tensor, const std::optional<Statistics>& found,
-                            const std::string& folder, std::string& rows) noexcept try {
+void MindsporeOutput::write(const PendingRun& run, const PendingTensor& tensor, const std::string& folder,
+                            std::string& rows) noexcept try {
   const bool wants_row = config_.saves_statistics() && (has_device_rows_ || !is_complex(tensor.stored));
   if (!wants_row && !config_.saves_tensors()) {
     ++tally_.complex;
@@ -135,10 +134,10 @@ void MindsporeOutput::write(const PendingRun& run, const PendingTensor& tensor, 
   }
   Identity identity = identity_of(run, tensor);
   const bool saved = !config_.saves_tensors() || save(identity, tensor, folder);
-  const bool is_known = found || is_complex(tensor.stored);
+  const bool is_known = tensor.found || is_complex(tensor.stored);
   if (wants_row && is_known) {
     Row row{identity, tensor.tensor.bytes(), std::string(data_type(tensor)), tensor.shape,
-            found ? *found : Statistics(columns_, std::vector<Value>(columns_.size()))};
+            tensor.found ? *tensor.found : Statistics(columns_, std::vector<Value>(columns_.size()))};
     if (has_device_rows_) {
       row.statistics = as_of_device(std::move(row.statistics), row.data_type, config_.device_stat_precision_mode);
     }

@@ -93,7 +93,7 @@ class MsprobeOutput : public DumpOutput {
   }
 
   bool admits(PendingRun& run) noexcept override;
-  void write(std::span<const MeasuredRun> runs) noexcept override;
+  void write(std::span<PendingRun* const> runs) noexcept override;
   void end_step(const DumpPlace& place) noexcept override;
   void flush() noexcept override {
     for (Step& step : steps_) save(step, is_synced());
@@ -125,8 +125,8 @@ class MsprobeOutput : public DumpOutput {
   Step* step_at(const DumpPlace& place);
   bool wants_call(const std::string& key);
   Entry* entry_of(Step& step, const PendingRun& run);
-  void write(const MeasuredRun& measured) noexcept;
-  std::string leaf_of(Step& step, const Entry& entry, const PendingTensor& tensor, const std::optional<Statistics>& found);
+  void write(const PendingRun& run) noexcept;
+  std::string leaf_of(Step& step, const Entry& entry, const PendingTensor& tensor);
   bool saves_tensors_of(const std::string& key) const {
     return settings_.saves_all_tensors || is_listed(settings_.tensor_list, key);
   }
@@ -262,26 +262,24 @@ Entry* MsprobeOutput::entry_of(Step& step, const PendingRun& run) {
   return nullptr;
 }
 
-void MsprobeOutput::write(std::span<const MeasuredRun> runs) noexcept {
-  for (const MeasuredRun& measured : runs) write(measured);
+void MsprobeOutput::write(std::span<PendingRun* const> runs) noexcept {
+  for (const PendingRun* run : runs) write(*run);
   for (Step& step : steps_) save_soon(step);
 }
 
-void MsprobeOutput::write(const MeasuredRun& measured) noexcept try {
-  const PendingRun& run = *measured.run;
+void MsprobeOutput::write(const PendingRun& run) noexcept try {
   Step* step = step_at(run.place);
   Entry* entry = step == nullptr ? nullptr : entry_of(*step, run);
   if (entry == nullptr) return tally_.lose(run.tensors.size(), "their call is complete");
   if (!step->is_begun) begin(*step);
-  for (std::size_t i = 0; i < run.tensors.size(); ++i) {
-    const PendingTensor& tensor = run.tensors[i];
+  for (const PendingTensor& tensor : run.tensors) {
     if (waiting_bytes_ > kMostWaitingBytes) {
       ++lost_rows_;
       notices_->warn_once("dump.json is full", "dump.json cannot be written, 16 MiB wait for it, and further tensors are lost");
       continue;
     }
     try {
-      std::string leaf = leaf_of(*step, *entry, tensor, measured.found[i]);
+      std::string leaf = leaf_of(*step, *entry, tensor);
       waiting_bytes_ += leaf.size();
       entry->bytes += leaf.size();
       auto& leaves = tensor.io == Io::kInput ? entry->inputs : entry->outputs;
@@ -294,14 +292,13 @@ void MsprobeOutput::write(const MeasuredRun& measured) noexcept try {
   }
   step->has_changed = true;
 } catch (const std::exception& fault) {
-  tally_.lose(measured.run->tensors.size(), fault.what());
+  tally_.lose(run.tensors.size(), fault.what());
 }
 
 // The text of a tensor's leaf. Its file is written on the way.
-std::string MsprobeOutput::leaf_of(Step& step, const Entry& entry, const PendingTensor& tensor,
-                                   const std::optional<Statistics>& found) {
+std::string MsprobeOutput::leaf_of(Step& step, const Entry& entry, const PendingTensor& tensor) {
   std::string checksum, data_name;
-  bool is_whole = found.has_value() || is_complex(tensor.stored);
+  bool is_whole = tensor.found.has_value() || is_complex(tensor.stored);
   if (settings_.summary != Summary::kStatistics) {
     Examiner::Room room;
     const auto bytes = examiner_.bits(tensor, room);
@@ -320,7 +317,7 @@ std::string MsprobeOutput::leaf_of(Step& step, const Entry& entry, const Pending
     is_whole &= saved;
   }
   ++(is_whole ? tally_.tensors : tally_.lost_tensors);
-  return text_of(leaf_of_tensor(settings_, framework_, tensor, found, checksum, data_name));
+  return text_of(leaf_of_tensor(settings_, framework_, tensor, tensor.found, checksum, data_name));
 }
 
 // The file without a call, in the place of an earlier run's.
@@ -416,6 +413,9 @@ class MsprobeForm : public OutputForm {
     return {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm};
   }
   bool has_empty_tensors() const override { return true; }
+  bool reads_bits(const DumpConfig& config) const override {
+    return settings_.summary != Summary::kStatistics || OutputForm::reads_bits(config);
+  }
   bool has_layouts() const override { return true; }
   std::unique_ptr<DumpOutput> open(const OutputContext& context) const override {
     return std::make_unique<MsprobeOutput>(settings_, context);

@@ -24,7 +24,8 @@ class DumpSession:
     config      the path of a config, or its text where it begins with a brace; None: the file that
                 MINDSPORE_DUMP_CONFIG names, and a session that wants nothing where that is not set
     path        takes the place of the config's
-    memory_bytes  host memory for tensors on their way; 0: each is measured where it lies, before collect() returns
+    memory_bytes  host memory for tensors whose bits have to outlive collect(); 0: whatever is wanted of a tensor is done
+                before collect() returns
     dialect     of statistic.csv: "ours", "mindspore-2.7", "mindspore-next", "msprobe-o2"
     layout      "rank" (rank_0/net/graph/iteration) or "step"
     sync        when the disk is made to have what is written: "never", "close", "row"
@@ -67,8 +68,8 @@ class DumpSession:
 
     def collect(self, op_type: str, name: str, *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (), rank: int = 0,
                 device: int = 0, graph: int = 0, iteration: int = 0, layout: str = "") -> None:
-        """Hands the tensors of one run of an operator over; None stands for one that is missing. Host tensors are copied
-        before it returns. Of PyTorch's, requires_grad is known to msprobe's dump.json.
+        """Hands the tensors of one run of an operator over; None stands for one that is missing. Host tensors are
+        measured before it returns, or copied where their bits have to outlive it (files of tensors, digests). Of PyTorch's, requires_grad is known to msprobe's dump.json.
 
         layout  for msprobe's dump.json: members of the call as json.dumps(indent=1) writes them, in which tensors stand as
                 "\\x01i0\\x01" for inputs[0] and "\\x01o0\\x01" for outputs[0]; "": each stands at its place

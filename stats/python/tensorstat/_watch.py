@@ -213,9 +213,8 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     if (of_msprobe := _config_of_msprobe(config)) is not None:
         from ._watch_modules import ModuleWatch, say_level
         say_level(of_msprobe.get("level", "L1"))
-        session = DumpSession(config, path=path, memory_bytes=0, framework="pytorch")
+        session = DumpSession(config, path=path, framework="pytorch")
         return ModuleWatch(model, session, every=every, where=where, rank=rank, has_stacks=of_msprobe.get("extra_info", True))
-    # Without memory for tensors on their way each is measured where it lies, which costs less than to copy it first.
-    session = DumpSession(config, path=path, dialect=dialect, memory_bytes=0)
+    session = DumpSession(config, path=path, dialect=dialect)
     return RowWatch(model, session, every=every, where=where, inputs=inputs, parameters=parameters, gradients=gradients,
                     optimizer=optimizer, rank=rank)
