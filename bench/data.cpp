@@ -1,8 +1,7 @@
 #include "bench/data.hpp"
 
 #include <algorithm>
-#include <array>
-#include <bit>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -11,6 +10,8 @@
 #include <random>
 #include <tuple>
 #include <vector>
+
+#include "bench/real_data.hpp"
 
 namespace tensorstat::bench {
 namespace {
@@ -35,16 +36,18 @@ Format format(Dtype dtype) {
   }
 }
 
-// The bits of `value` in `format`, cut off, not rounded; 0 where it is too small.
+// The bits of `value` in `format`, rounded to nearest even.
 std::uint64_t encode(Format format, double value) {
-  const auto wide = std::bit_cast<std::uint64_t>(value);
-  const int bias = (1 << (format.exponent_bits - 1)) - 1;
-  const int exponent = static_cast<int>(wide >> 52 & 0x7ff) - 1023 + bias;
-  if (exponent <= 0) return 0;
-  const std::uint64_t mantissa =
-      (wide & ((std::uint64_t{1} << 52) - 1)) >> (52 - format.mantissa_bits);
-  const std::uint64_t sign = wide >> 63 << (format.mantissa_bits + format.exponent_bits);
-  return sign | static_cast<std::uint64_t>(exponent) << format.mantissa_bits | mantissa;
+  const std::uint64_t infinity = ((std::uint64_t{1} << format.exponent_bits) - 1) << format.mantissa_bits;
+  const std::uint64_t sign = std::signbit(value) ? infinity + (std::uint64_t{1} << format.mantissa_bits) : 0;
+  const double magnitude = std::abs(value);
+  if (magnitude == 0) return sign;
+  const int lowest = 2 - (1 << (format.exponent_bits - 1));
+  const int exponent = std::max(std::ilogb(magnitude), lowest);
+  const auto units = static_cast<std::uint64_t>(std::nearbyint(std::ldexp(magnitude, format.mantissa_bits - exponent)));
+  // A normal number's leading bit adds 1 to the exponent field, and so does a carry.
+  const std::uint64_t code = (static_cast<std::uint64_t>(exponent - lowest) << format.mantissa_bits) + units;
+  return sign | std::min(code, infinity);
 }
 
 // Draws the bits of one element after another.
@@ -98,8 +101,9 @@ void fill(std::span<std::byte> bytes, Dtype dtype, Kind kind) {
   }
   const std::size_t run_bytes = std::min<std::size_t>(bytes.size(), kRun * size);
   Source source(dtype, kind);
+  const std::vector<float> real = real_values(kind);
   for (std::size_t at = 0; at + size <= run_bytes; at += size) {
-    const std::uint64_t bits = source.next();
+    const std::uint64_t bits = real.empty() ? source.next() : encode(format(dtype), real[at / size]);
     std::memcpy(&bytes[at], &bits, size);  // little-endian: the low bytes are the element
   }
   for (std::size_t at = run_bytes; at < bytes.size(); at += run_bytes) {
@@ -110,8 +114,9 @@ void fill(std::span<std::byte> bytes, Dtype dtype, Kind kind) {
 }  // namespace
 
 std::string_view name(Kind kind) {
-  constexpr std::array<std::string_view, 6> kNames = {"normal",    "log-uniform", "subnormal",
-                                                      "nan-laden", "maxima",      "ascending"};
+#define TENSORSTAT_KIND(id, name) name,
+  constexpr std::string_view kNames[] = {TENSORSTAT_KINDS(TENSORSTAT_KIND) TENSORSTAT_REAL_KINDS(TENSORSTAT_KIND)};
+#undef TENSORSTAT_KIND
   return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -207,6 +207,13 @@ def worst_rows(groups):
     return rows_beside("worst/", "normal", WORST, groups)
 
 
+REAL = ("attention", "second-moment", "embedding", "relu", "logits", "layer-norm", "scaled")
+
+
+def real_rows(groups):
+    return rows_beside("real/", "normal", REAL, groups)
+
+
 BESIDE = ("finite", "where", "all", "casts", "exponents", "ascending", "scattered")
 
 
@@ -306,6 +313,8 @@ def main():
     show("Exact sums beside plain binary64 sums", ["tensor", "engine", "exact", "plain", "limit", "exact of plain", "plain of the limit"],
          list(exact_rows(groups)))
     show("Hard data: speed as a share of that on N(0, 1)", ["tensor", "engine", "normal GB/s", *WORST], list(worst_rows(groups)))
+    show("Data of a training step: speed as a share of that on N(0, 1)", ["tensor", "engine", "normal GB/s", *REAL],
+         list(real_rows(groups)))
     show("More statistics: speed as a share of that of the ten alone; of all of them on ascending data too",
          ["tensor", "engine", "ten GB/s", *BESIDE], list(beside_rows(groups)))
     show("A row for each channel, the first axis or the last: speed as a share of that of one row of the whole",
