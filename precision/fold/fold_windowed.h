@@ -13,7 +13,8 @@
 // most tensors fit that one, at half the operations.
 //
 // A group of elements that its window does not hold moves it. NaN and Inf are counted and left out. A group
-// whose finite elements alone span too many binades goes into bins (fold_bins.h).
+// whose finite elements alone span too many binades has a window of its own, which may be wider, because it is for a few
+// additions; and goes into bins (fold_bins.h) where that is too narrow as well.
 
 #ifdef __cplusplus  // OpenCL C has it in front
 #include "precision/fold/fold_bins.h"
@@ -24,8 +25,11 @@
 // STEPS * 2^(SPAN + MANTISSA_BITS) does, SPAN being how many binades apart elements may lie; the same
 // for the squares' low part gives SPLIT, the coarser unit.
 #define LOG2_STEPS 9
-#define SPAN (51 - MANTISSA_BITS - LOG2_STEPS)
-#define SPLIT (LOG2_STEPS + 2 * (SPAN + MANTISSA_BITS) - 51)
+#define SPAN_OF(log2_steps) (51 - MANTISSA_BITS - (log2_steps))
+#define SPLIT_OF(log2_steps) ((log2_steps) + 2 * (SPAN_OF(log2_steps) + MANTISSA_BITS) - 51)
+#define SPAN SPAN_OF(LOG2_STEPS)
+// A lane's share of a group that has a window of its own.
+#define LOG2_ALONE (LANES(f64) == 8 ? 3 : LANES(f64) == 4 ? 4 : 5)
 
 // In the narrow window a lane adds the 2^LOG2_IN_GROUP elements that it has in a group, then hands both
 // integers to 64-bit lanes: 2^LOG2_IN_GROUP * 2^(2 * (NARROW_SPAN + MANTISSA_BITS)) is at most 2^51.
@@ -33,6 +37,9 @@
 #define LOG2_IN_GROUP (LANES(f64) == 8 ? 3 : LANES(f64) == 4 ? 4 : 5)
 #define NARROW_SPAN ((51 - LOG2_IN_GROUP) / 2 - MANTISSA_BITS)
 #define NARROW_GROUPS 256  // 2^8 groups of 2^7 squares of 2^48 stay in 63 bits, in all lanes together
+// After WIDE_RUN groups in a row that it did not hold, WIDE_GROUPS are not held against it, which costs as much again.
+#define WIDE_RUN 4
+#define WIDE_GROUPS 12
 
 typedef struct {
   UBITS smallest, largest;  // as bits without the sign; zeros are always inside
@@ -41,15 +48,23 @@ typedef struct {
   u32 unit;  // its unit is 2^unit of the partial's
 } NAME(window);
 
+// What is added in a wide window.
 typedef struct {
   v_f64 sum[SETS], high[SETS], low[SETS], absolute[SETS];
   f64 sum_start, high_start, low_start;
+  u32 unit;   // the window's
+  u32 split;  // the coarser unit of squares is 2^split of the finer one
+} NAME(sums);
+
+typedef struct {
+  NAME(sums) sums;
   NAME(window) wide;
   u32 steps;  // since the last flush
   v_i64 narrow_sum, narrow_square, narrow_absolute;
   f64 narrow_sum_start, narrow_square_start;
   NAME(window) narrow;
   u32 narrow_groups;
+  u32 wide_run, wide_left;  // groups in a row that went into the wide window, and those that go there unasked
   NAME(seen) seen;
   NAME(bins) bins, absolute_bins;
 } NAME(fold);
@@ -62,15 +77,14 @@ INLINE f64 NAME(start)(i32 exponent) {
   return AS_F64(((u64)(1023 + 52 + exponent) << 52) | ((u64)1 << 51));
 }
 
-INLINE void NAME(clear)(NAME(fold) * fold) {
+INLINE void NAME(clear)(NAME(sums) * sums) {
   UNROLL
   for (int s = 0; s < SETS; ++s) {
-    fold->sum[s] = SPLAT(f64, fold->sum_start);
-    fold->high[s] = SPLAT(f64, fold->high_start);
-    fold->low[s] = SPLAT(f64, fold->low_start);
-    fold->absolute[s] = SPLAT(f64, fold->sum_start);
+    sums->sum[s] = SPLAT(f64, sums->sum_start);
+    sums->high[s] = SPLAT(f64, sums->high_start);
+    sums->low[s] = SPLAT(f64, sums->low_start);
+    sums->absolute[s] = SPLAT(f64, sums->sum_start);
   }
-  fold->steps = 0;
 }
 
 INLINE void NAME(set_window)(NAME(window) * window, UBITS smallest, UBITS largest) {
@@ -90,13 +104,21 @@ INLINE i32 NAME(place_window)(NAME(window) * window, i32 highest, i32 span, int 
   return lowest;
 }
 
+// Sums of nothing, in a window whose upper end is at the stored exponent `highest`, for 2^log2_steps elements a lane.
+INLINE void NAME(open_sums)(NAME(sums) * sums, NAME(window) * window, i32 highest, i32 log2_steps) {
+  NAME(place_window)(window, highest, SPAN_OF(log2_steps), SUBNORMALS_CONVERT);
+  const i32 exponent = (i32)window->unit + SUM_EXPONENT_Float;
+  sums->unit = window->unit;
+  sums->split = (u32)SPLIT_OF(log2_steps);
+  sums->sum_start = NAME(start)(exponent);
+  sums->high_start = NAME(start)(2 * exponent + SPLIT_OF(log2_steps));
+  sums->low_start = NAME(start)(2 * exponent);
+  NAME(clear)(sums);
+}
+
 INLINE void NAME(place)(NAME(fold) * fold, i32 highest) {
-  NAME(place_window)(&fold->wide, highest, SPAN, SUBNORMALS_CONVERT);
-  const i32 exponent = (i32)fold->wide.unit + SUM_EXPONENT_Float;
-  fold->sum_start = NAME(start)(exponent);
-  fold->high_start = NAME(start)(2 * exponent + SPLIT);
-  fold->low_start = NAME(start)(2 * exponent);
-  NAME(clear)(fold);
+  NAME(open_sums)(&fold->sums, &fold->wide, highest, LOG2_STEPS);
+  fold->steps = 0;
 }
 
 INLINE void NAME(place_narrow)(NAME(fold) * fold, i32 highest) {
@@ -108,23 +130,28 @@ INLINE void NAME(place_narrow)(NAME(fold) * fold, i32 highest) {
   fold->narrow_groups = 0;
 }
 
-INLINE void NAME(flush)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
-  if (fold->steps == 0) return;
+INLINE void NAME(hand_over)(const NAME(sums) * sums, WORDS i64* partial, const int needs) {
   v_i64 sum = SPLAT(i64, 0), high = SPLAT(i64, 0), low = SPLAT(i64, 0), absolute = SPLAT(i64, 0);
   UNROLL
   for (int s = 0; s < SETS; ++s) {
-    sum += AS(i64, fold->sum[s]) - AS_I64(fold->sum_start);
-    high += AS(i64, fold->high[s]) - AS_I64(fold->high_start);
-    low += AS(i64, fold->low[s]) - AS_I64(fold->low_start);
-    absolute += AS(i64, fold->absolute[s]) - AS_I64(fold->sum_start);
+    sum += AS(i64, sums->sum[s]) - AS_I64(sums->sum_start);
+    high += AS(i64, sums->high[s]) - AS_I64(sums->high_start);
+    low += AS(i64, sums->low[s]) - AS_I64(sums->low_start);
+    absolute += AS(i64, sums->absolute[s]) - AS_I64(sums->sum_start);
   }
-  if (needs & NEED_SUM) deposit(partial + PLACE(SUM), ADD_LANES(i64, sum), fold->wide.unit);
-  if (needs & NEED_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), ADD_LANES(i64, absolute), fold->wide.unit);
+  if (needs & NEED_SUM) deposit(partial + PLACE(SUM), ADD_LANES(i64, sum), sums->unit);
+  if (needs & NEED_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), ADD_LANES(i64, absolute), sums->unit);
   if (needs & NEED_SQUARES) {
-    deposit(partial + PLACE(SQUARES), ADD_LANES(i64, high), 2 * fold->wide.unit + SPLIT);
-    deposit(partial + PLACE(SQUARES), ADD_LANES(i64, low), 2 * fold->wide.unit);
+    deposit(partial + PLACE(SQUARES), ADD_LANES(i64, high), 2 * sums->unit + sums->split);
+    deposit(partial + PLACE(SQUARES), ADD_LANES(i64, low), 2 * sums->unit);
   }
-  NAME(clear)(fold);
+}
+
+INLINE void NAME(flush)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
+  if (fold->steps == 0) return;
+  NAME(hand_over)(&fold->sums, partial, needs);
+  NAME(clear)(&fold->sums);
+  fold->steps = 0;
 }
 
 INLINE void NAME(flush_narrow)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
@@ -145,6 +172,7 @@ INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
   // float16 fits one window whole; data of unit size fits these ones of the others.
   NAME(place)(fold, SPAN >= MAX_EXPONENT - 2 ? MAX_EXPONENT - 1 : MAX_EXPONENT / 2 + 3);
   NAME(place_narrow)(fold, MAX_EXPONENT / 2 + 3);
+  fold->wide_run = fold->wide_left = 0;
   if ((needs & NEED_EXACT) == 0) {  // only NaN and Inf are kept out
     NAME(set_window)(&fold->narrow, 1, (UBITS)(INF_BITS - 1));
     NAME(set_window)(&fold->wide, 1, (UBITS)(INF_BITS - 1));
@@ -205,15 +233,15 @@ INLINE void NAME(add_narrow)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
   if (++fold->narrow_groups == NARROW_GROUPS) NAME(flush_narrow)(fold, partial, needs);
 }
 
-INLINE void NAME(add_wide)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int all) {
+INLINE void NAME(add_to)(NAME(sums) * sums, SPACE const u8* p, const int needs, const int all) {
   const v_f64 one = ONE;
   v_f64 sum[SETS], high[SETS], low[SETS], absolute[SETS];  // the compiler may keep these in registers
   UNROLL
   for (int s = 0; s < SETS; ++s) {
-    sum[s] = fold->sum[s];
-    high[s] = fold->high[s];
-    low[s] = fold->low[s];
-    absolute[s] = fold->absolute[s];
+    sum[s] = sums->sum[s];
+    high[s] = sums->high[s];
+    low[s] = sums->low[s];
+    absolute[s] = sums->absolute[s];
   }
   UNROLL
   for (int i = 0; i < GROUP; i += LANES(f64) * SETS) {
@@ -233,13 +261,26 @@ INLINE void NAME(add_wide)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8
   }
   UNROLL
   for (int s = 0; s < SETS; ++s) {
-    fold->sum[s] = sum[s];
-    fold->high[s] = high[s];
-    fold->low[s] = low[s];
-    if (needs & NEED_ABSOLUTE) fold->absolute[s] = absolute[s];
+    sums->sum[s] = sum[s];
+    sums->high[s] = high[s];
+    sums->low[s] = low[s];
+    if (needs & NEED_ABSOLUTE) sums->absolute[s] = absolute[s];
   }
+}
+
+INLINE void NAME(add_wide)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int all) {
+  NAME(add_to)(&fold->sums, p, needs, all);
   fold->steps += GROUP / (LANES(f64) * SETS);
   if (fold->steps == 1 << LOG2_STEPS) NAME(flush)(fold, partial, needs);
+}
+
+// A group of elements of which the finite ones, and zeros, lie in a window of its own: its upper end is at `highest`.
+INLINE void NAME(add_alone)(WORDS i64* partial, SPACE const u8* p, i32 highest, const int needs) {
+  NAME(sums) sums;
+  NAME(window) window;
+  NAME(open_sums)(&sums, &window, highest, LOG2_ALONE);
+  NAME(add_to)(&sums, p, needs, 0);
+  NAME(hand_over)(&sums, partial, needs);
 }
 
 // Where a group's sums are to be added.
@@ -267,6 +308,11 @@ NOINLINE int NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8*
   if (largest > fold->wide.largest || smallest < fold->wide.smallest) {
     const i32 lowest = MAX(highest - SPAN, 1);
     if (exponent < lowest && !(SUBNORMALS_CONVERT && lowest == 1)) {
+      const i32 top = (i32)(largest >> MANTISSA_SHIFT), bottom = MAX(top - SPAN_OF(LOG2_ALONE), 1);
+      if (exponent >= bottom || (SUBNORMALS_CONVERT && bottom == 1)) {
+        NAME(add_alone)(partial, p, top, needs);
+        return NAME(DONE);
+      }
       NAME(bin_group)(&fold->bins, partial, p, 0);
       if (needs & NEED_ABSOLUTE) NAME(bin_group)(&fold->absolute_bins, partial, p, 1);
       return NAME(DONE);
@@ -282,11 +328,12 @@ NOINLINE int NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8*
 // The GROUP elements at p.
 INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p,
                              const int needs) {
-  const NAME(window)* window = HAS_NARROW ? &fold->narrow : &fold->wide;
+  const int tries_narrow = HAS_NARROW && fold->wide_left == 0;
+  const NAME(window)* window = tries_narrow ? &fold->narrow : &fold->wide;
   NAME(seen) seen;
   NAME(see)(&seen, p, needs);
   const VECTOR_OF(SBITS) largest = NAME(largest_seen)(&seen);
-  int path = HAS_NARROW ? NAME(NARROW) : NAME(WIDE);
+  int path = tries_narrow ? NAME(NARROW) : NAME(WIDE);
   if (UNLIKELY(ANY(SBITS, ABOVE(SBITS, largest, window->largest_lanes) |
                               BELOW(UBITS, seen.near, window->smallest_lanes)))) {
     VECTOR_OF(UBITS) least = seen.near - (UBITS)1;
@@ -301,8 +348,14 @@ INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
   NAME(add_seen)(&fold->seen, &seen, partial, needs);
   if ((needs & NEED_EXACT) == 0 || path == NAME(DONE)) return;
   if (HAS_NARROW && path == NAME(NARROW)) {
+    fold->wide_run = 0;
     NAME(add_narrow)(fold, partial, p, needs, 1);
   } else {
+    if (!tries_narrow) {
+      fold->wide_left -= HAS_NARROW;
+    } else if (++fold->wide_run >= WIDE_RUN) {
+      fold->wide_left = WIDE_GROUPS;
+    }
     NAME(add_wide)(fold, partial, p, needs, 1);
   }
 }
