@@ -1,0 +1,99 @@
+// The sums are exact however many binades the elements of a group span: from one to more than any window holds, at the
+// top of the dtype's range, at its bottom and between, with the largest mantissas, and where every group moves a window.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+#include <string>
+#include <tensorstat/statistics.hpp>
+#include <vector>
+
+#include "precision/sizes.h"
+#include "tests/support/held_to_oracle.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr Needs kSums = needs(Category::kAvg) | needs(Category::kL2norm) | needs(Category::kL1norm);
+
+class Windows : public testing::TestWithParam<Dtype> {
+ protected:
+  void SetUp() override { expect_forced_isa_runs(); }
+
+  int any(int from, int to) { return from + static_cast<int>(random_() % static_cast<std::uint64_t>(to - from + 1)); }
+
+  // A group whose stored exponents lie in [lowest, highest], both of which it has; or of one element with the lowest, and
+  // else the largest elements there are.
+  void put_group(std::vector<std::byte>& bytes, int lowest, int highest, bool is_largest) {
+    const int at_bottom = any(0, GROUP - 1), at_top = (at_bottom + any(1, GROUP - 1)) % GROUP;
+    for (int i = 0; i < GROUP; ++i) {
+      const int exponent = i == at_bottom ? lowest : i == at_top || is_largest ? highest : any(lowest, highest);
+      const std::uint64_t most = (std::uint64_t{1} << shift_) - 1, raw = random_();
+      const std::uint64_t fraction = is_largest ? most : std::max<std::uint64_t>(raw & most, exponent == 0);
+      const std::uint64_t sign = is_largest ? 0 : raw >> 63 << (bits_ - 1);
+      const std::uint64_t element = sign | static_cast<std::uint64_t>(exponent) << shift_ | fraction;
+      const auto* from = reinterpret_cast<const std::byte*>(&element);
+      bytes.insert(bytes.end(), from, from + bits_ / 8);
+    }
+  }
+
+  const int bits_ = 8 * static_cast<int>(size_bytes(GetParam()));
+  const int shift_ = GetParam() == Dtype::kFloat16   ? 10
+                     : GetParam() == Dtype::kBfloat16 ? 7
+                     : GetParam() == Dtype::kFloat32  ? 23
+                                                      : 52;
+  const int last_ = (1 << (bits_ - 1 - shift_)) - 2;  // the largest exponent of a finite element
+  samples::Random random_{samples::seed() + static_cast<std::uint64_t>(GetParam())};
+};
+INSTANTIATE_TEST_SUITE_P(Dtype, Windows,
+                         testing::Values(Dtype::kFloat16, Dtype::kBfloat16, Dtype::kFloat32, Dtype::kFloat64),
+                         [](const auto& info) { return std::string(name(info.param)); });
+
+TEST_P(Windows, GroupsOfEverySpan) {
+  HeldToOracle held(GetParam());
+  const int most = std::min(last_, 64);
+  for (int span = 0; span <= most; ++span) {
+    for (const bool is_largest : {true, false}) {
+      std::vector<std::byte> bytes;
+      for (const int lowest : {0, 1, last_ / 2 - span / 2, last_ - span}) put_group(bytes, lowest, lowest + span, is_largest);
+      for (int group = 0; group < 24; ++group) {  // in runs, so that some windows hold several groups
+        const int lowest = any(0, last_ - span);
+        for (int i = any(1, 8); i > 0; --i) put_group(bytes, lowest, lowest + span, is_largest);
+      }
+      held.add((is_largest ? "the largest, span " : "span ") + std::to_string(span), bytes, HeldToOracle::Way{0, kSums});
+    }
+  }
+  held.hold();
+}
+
+TEST_P(Windows, GroupsOfAllSpansInTurns) {
+  HeldToOracle held(GetParam());
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::byte> bytes;
+    for (int group = 0; group < 200; ++group) {
+      const int span = any(0, std::min(last_, round < 10 ? 30 : 64)), lowest = any(0, last_ - span);
+      put_group(bytes, lowest, lowest + span, any(0, 3) == 0);
+      if (any(0, 15) == 0) std::memset(&bytes[bytes.size() - static_cast<std::size_t>(bits_ / 8)], 0xff, bits_ / 8);  // a NaN
+    }
+    held.add("round " + std::to_string(round), bytes, HeldToOracle::Way{static_cast<std::size_t>(any(0, 3) * bits_ / 8), kSums});
+  }
+  held.hold();
+}
+
+// As many additions as a window allows, of the largest elements it holds.
+TEST_P(Windows, FullOfTheLargest) {
+  HeldToOracle held(GetParam());
+  for (const int lowest : {1, last_ / 2, last_ - 24}) {
+    for (const int span : {12, 17, 18, 24}) {
+      if (lowest < 0 || lowest + span > last_) continue;
+      std::vector<std::byte> bytes;
+      put_group(bytes, lowest, lowest + span, true);  // places the window
+      for (int group = 0; group < 300; ++group) put_group(bytes, lowest + span, lowest + span, true);
+      held.add("from " + std::to_string(lowest) + ", span " + std::to_string(span), bytes, HeldToOracle::Way{0, kSums});
+    }
+  }
+  held.hold();
+}
+
+}  // namespace
+}  // namespace tensorstat
