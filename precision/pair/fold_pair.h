@@ -2,19 +2,21 @@
 // lift_pair.h's. One text for the instruction sets of the host; host/simd/vectors.h says what a vector is.
 //
 // A GROUP is seen twice. In lanes of float32 (see_pair), whatever is decided there is decided for certain: counts by
-// exact comparisons, and what only might be a new greatest difference, or outside the tolerance, is looked at again in
-// binary64 (look_again). Then the sums, in lanes of binary64, by the windows of fold/fold_windowed.h: a product of two
+// exact comparisons, and what only might be a new greatest difference, or outside the tolerance, is looked at again: still
+// in float32 where that decides it (count_outside), else in binary64 (look_again). Then the sums, in lanes of binary64, by the windows of fold/fold_windowed.h: a product of two
 // elements of one window is as long as a square, so all three sums of products go as squares do there.
 //
 // NaN and Inf are lifted, and zeros put in their places. So are the sums of elements that lie below the window.
 
 #define F32_INF 0x7f800000u
 #define F32_PLAIN ((u32)27 << 23)  // 2^-100: from there up no operation of see_pair meets a subnormal
+#define F32_HUGE ((u32)253 << 23)  // 2^126: below it no difference is infinite
 
 // What is kept of the groups so far.
 typedef struct {
   pair_tolerance tolerance;
   f32 rtol_below, atol_below;  // a little less, for see_pair
+  f32 rtol_above, atol_above;  // and a little more, for count_outside; Inf where float32 holds no such number
   f64 farthest, relative;      // the greatest so far
   f32 farthest_below, relative_below;
   int has_unequal;  // PAIR_FIRST_UNEQUAL is known
@@ -40,10 +42,18 @@ INLINE f32 a_little_less(f64 x) {
   return below < 0x1p-100 ? 0 : below > 0x1.fffffep127 ? 0x1.fffffep127f : (f32)below;
 }
 
+// A number that is above `x`, near it, or Inf.
+INLINE f32 a_little_more(f64 x) {
+  const f64 above = x * (1 + 0x1p-20);
+  return above > 0x1.fffffep127 ? INFINITY : above < 0x1p-100 ? 0x1p-100f : (f32)above;
+}
+
 INLINE void open_pair(pair_fold* fold, pair_tolerance tolerance, const int mantissa) {
   fold->tolerance = tolerance;
   fold->rtol_below = a_little_less(tolerance.rtol);
   fold->atol_below = a_little_less(tolerance.atol);
+  fold->rtol_above = a_little_more(tolerance.rtol);
+  fold->atol_above = a_little_more(tolerance.atol);
   fold->farthest = fold->relative = 0;
   fold->farthest_below = fold->relative_below = 0;
   fold->has_unequal = 0;
@@ -129,6 +139,26 @@ NOINLINE u32 smallest_but_zero(SPACE const u8* a, SPACE const u8* b) {
     least = MIN(least, MIN((x & F32_SIZE) - 1u, (y & F32_SIZE) - 1u));
   }
   return (u32)MIN_LANE(u32, least) + 1;
+}
+
+// How many elements of a group are outside the tolerance, where float32 tells that of each of them, and that none is
+// farther than the greatest relative difference so far; else -1. No difference may be infinite, no element but 0 below
+// F32_PLAIN, and rtol_above not Inf.
+NOINLINE i32 count_outside(const pair_fold* fold, SPACE const u8* a, SPACE const u8* b) {
+  const v_f32 relative_below = SPLAT(f32, fold->relative_below);
+  const v_f32 rtol_below = SPLAT(f32, fold->rtol_below), atol_below = SPLAT(f32, fold->atol_below);
+  const v_f32 rtol_above = SPLAT(f32, fold->rtol_above), atol_above = SPLAT(f32, fold->atol_above);
+  const v_u32 of_a = SPLAT(u32, fold->tolerance.greater ? F32_SIZE : 0);
+  u32 may_be = 0, must_be = 0;
+  for (int i = 0; i < GROUP; i += LANES(u32)) {
+    const v_u32 x = LOAD(u32, a + i * 4), y = LOAD(u32, b + i * 4);
+    const v_f32 d = AS(f32, AS(u32, AS(f32, x) - AS(f32, y)) & F32_SIZE);
+    const v_f32 scale = AS(f32, MAX(y & F32_SIZE, x & of_a));
+    if (ANY(i32, d > relative_below * scale)) return -1;
+    may_be += COUNT_SIGNS(MULTIPLY_ADD(rtol_below, scale, atol_below) - d);
+    must_be += COUNT_SIGNS(MULTIPLY_ADD(rtol_above, scale, atol_above) - d);
+  }
+  return may_be == must_be ? (i32)may_be : -1;
 }
 
 // Each element beside the greatest differences so far, and beside the tolerance, as lift_distance has them.
@@ -231,6 +261,15 @@ INLINE void fold_pair_group(pair_fold* fold, WORDS i64* partial, SPACE const u8*
   if (smallest == 0) smallest = smallest_but_zero(a, b);
   const f32 farthest = MAX_LANE(f32, seen.farthest);
   const int may_be_farther = farthest > 0 && (farthest >= fold->farthest_below || smallest < F32_PLAIN);
-  if (UNLIKELY(may_be_farther || ANY(i32, seen.may_be_more))) look_again(fold, partial, a, b, index);
+  if (UNLIKELY(may_be_farther || ANY(i32, seen.may_be_more))) {
+    const int may_decide = !may_be_farther && smallest >= F32_PLAIN && largest < F32_HUGE &&
+                           fold->rtol_above < INFINITY && partial[PAIR_FIRST_OUTSIDE] > ~(i64)index;
+    const i32 outside = may_decide ? count_outside(fold, a, b) : -1;
+    if (outside >= 0) {
+      ADD(partial[PAIR_OUTSIDE], outside);
+    } else {
+      look_again(fold, partial, a, b, index);
+    }
+  }
   add_pair_group(&fold->sums, partial, a, b, smallest, largest, source.mantissa);
 }
