@@ -97,8 +97,8 @@ INLINE void NAME(close_seen)(NAME(seen) * seen, WORDS i64* partial, const int ne
 }
 
 // The GROUP elements at p, NaN and Inf among them, beside what was seen before. Gives the largest of the finite
-// magnitudes, and the smallest that is not zero.
-INLINE void NAME(see_finite)(NAME(seen) * seen, WORDS i64* partial, SPACE const u8* p, UBITS* largest, UBITS* smallest,
+// magnitudes, and the smallest that is not zero; returns whether any is NaN or Inf.
+INLINE int NAME(see_finite)(NAME(seen) * seen, WORDS i64* partial, SPACE const u8* p, UBITS* largest, UBITS* smallest,
                              const int needs) {
   const UBITS infinity = (UBITS)INF_BITS;
   VECTOR_OF(UBITS) nans = seen->nans, positive_infs = seen->positive_infs, negative_infs = seen->negative_infs;
@@ -115,6 +115,8 @@ INLINE void NAME(see_finite)(NAME(seen) * seen, WORDS i64* partial, SPACE const 
     COUNT_INTO(UBITS, positive_infs, bits == infinity);
     COUNT_INTO(UBITS, negative_infs, bits == (UBITS)(infinity | (UBITS)~MAGNITUDE_MASK));
   }
+  const int has_specials = ANY(SBITS, (nans != seen->nans) | (positive_infs != seen->positive_infs) |
+                                          (negative_infs != seen->negative_infs));
   seen->nans = nans;
   seen->positive_infs = positive_infs;
   seen->negative_infs = negative_infs;
@@ -123,4 +125,5 @@ INLINE void NAME(see_finite)(NAME(seen) * seen, WORDS i64* partial, SPACE const 
   *largest = (UBITS)MAX_LANE(SBITS, NAME(largest_seen)(&group));
   *smallest = (UBITS)(MIN_LANE(UBITS, least) + 1);
   NAME(add_seen)(seen, &group, partial, needs);
+  return has_specials;
 }

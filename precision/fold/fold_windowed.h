@@ -65,6 +65,7 @@ typedef struct {
   NAME(window) narrow;
   u32 narrow_groups;
   u32 wide_run, wide_left;  // groups in a row that went into the wide window, and those that go there unasked
+  int had_specials;  // the group before had NaN or Inf: the next one is likely to
   NAME(seen) seen;
   NAME(bins) bins, absolute_bins;
 } NAME(fold);
@@ -173,6 +174,7 @@ INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
   NAME(place)(fold, SPAN >= MAX_EXPONENT - 2 ? MAX_EXPONENT - 1 : MAX_EXPONENT / 2 + 3);
   NAME(place_narrow)(fold, MAX_EXPONENT / 2 + 3);
   fold->wide_run = fold->wide_left = 0;
+  fold->had_specials = 0;
   if ((needs & NEED_EXACT) == 0) {  // only NaN and Inf are kept out
     NAME(set_window)(&fold->narrow, 1, (UBITS)(INF_BITS - 1));
     NAME(set_window)(&fold->wide, 1, (UBITS)(INF_BITS - 1));
@@ -291,7 +293,7 @@ enum { NAME(NARROW), NAME(WIDE), NAME(DONE) };
 NOINLINE int NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, UBITS largest, UBITS smallest,
                           const int needs) {
   const int finite = largest < (UBITS)INF_BITS;
-  if (!finite) NAME(see_finite)(&fold->seen, partial, p, &largest, &smallest, needs);
+  if (!finite) fold->had_specials = NAME(see_finite)(&fold->seen, partial, p, &largest, &smallest, needs);
   if ((needs & NEED_EXACT) == 0 || largest == 0) return NAME(DONE);
   const i32 highest = MIN((i32)(largest >> MANTISSA_SHIFT) + 1, MAX_EXPONENT - 1);  // a binade to spare
   const i32 exponent = (i32)(smallest >> MANTISSA_SHIFT);
@@ -328,6 +330,10 @@ NOINLINE int NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8*
 // The GROUP elements at p.
 INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p,
                              const int needs) {
+  if (UNLIKELY(fold->had_specials)) {
+    NAME(settle)(fold, partial, p, (UBITS)INF_BITS, 0, needs);
+    return;
+  }
   const int tries_narrow = HAS_NARROW && fold->wide_left == 0;
   const NAME(window)* window = tries_narrow ? &fold->narrow : &fold->wide;
   NAME(seen) seen;
