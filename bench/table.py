@@ -214,7 +214,7 @@ def real_rows(groups):
     return rows_beside("real/", "normal", REAL, groups)
 
 
-BESIDE = ("finite", "where", "all", "casts", "exponents", "ascending", "scattered")
+BESIDE = ("finite", "where", "all", "casts", "exponents", "quantiles", "ascending", "scattered")
 
 
 def beside_rows(groups):

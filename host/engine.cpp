@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "host/bin_counters.hpp"
 #include "host/columns.hpp"
 #include "host/digest/digest_pass.hpp"
 #include "host/float_environment.hpp"
@@ -35,6 +36,17 @@ bool is_permuted(const Tensor& tensor) { return tensor.strides != nullptr && hos
 struct Shared {
   std::vector<std::int64_t> words;
   std::uint64_t left_bytes;
+  std::vector<host::BinCounters::Lent> bins{};  // that no unit counts into at the moment
+
+  // What is to be found of it, once no bytes are left.
+  Found found() {
+    while (bins.size() > 1) {
+      bins.front()->add(*bins.back());
+      bins.pop_back();
+    }
+    if (!bins.empty()) bins.front()->close(words);
+    return {.words = words, .bins = {bins.empty() ? nullptr : bins.front().get()}};
+  }
 };
 
 // Whole tensors [begin, end), or `count` elements of the one at `begin`.
@@ -62,6 +74,7 @@ class SimdEngine final : public HostEngine {
     for (const Job& job : jobs) {
       Partial& partial = *job.partial;
       fold_all({&job.tensor, 1}, {partial.precision(), partial.needs()}, [&](std::size_t, const Found& found) {
+        merge(partial.bins(), found.bins);
         merge(partial.dtype(), partial.words(), found.words, partial.count());
       });
     }
@@ -69,7 +82,7 @@ class SimdEngine final : public HostEngine {
   }
 
   Status measure(std::span<const Tensor> tensors, const Wanted& wanted, const Take& take) override {
-    if ((wanted.needs & kDigests) != 0) return host::digest_pass(tensors, wanted, take, pool_);
+    if ((wanted.needs & kDigests) != 0) return host::digest_pass(tensors, wanted, take, pool_, bins_);
     fold_all(tensors, wanted, take);
     return {};
   }
@@ -104,18 +117,46 @@ class SimdEngine final : public HostEngine {
     std::vector<std::unique_ptr<Shared>> shared;
     const std::vector<Unit> units = cut(tensors, wanted.needs, shared);
     std::mutex merging;
+    std::atomic<bool> lacks_memory = false;
     pool_.run(units.size(), [&](std::size_t i) {
-      const host::FloatEnvironment ieee;
-      const Unit& unit = units[i];
-      if (unit.shared == nullptr) return fold_whole(tensors, unit, wanted, take);
-      const Tensor& tensor = tensors[unit.begin];
-      Words words;
-      fold_slice(tensor, unit.first, unit.count, wanted, words, [&](std::span<const std::int64_t> part) {
-        const std::lock_guard lock(merging);
-        merge(tensor.dtype, unit.shared->words, part, unit.first);
-        unit.shared->left_bytes -= unit.count * size_bytes(tensor.dtype);
-        if (unit.shared->left_bytes == 0) take(unit.begin, {.words = unit.shared->words});
-      });
+      try {
+        if (units[i].shared == nullptr) {
+          const host::FloatEnvironment ieee;
+          fold_whole(tensors, units[i], wanted, take);
+        } else {
+          fold_part(tensors, units[i], wanted, take, merging);
+        }
+      } catch (const std::bad_alloc&) {
+        lacks_memory = true;
+      }
+    });
+    if (lacks_memory) throw std::bad_alloc();
+  }
+
+  void fold_part(std::span<const Tensor> tensors, const Unit& unit, const Wanted& wanted, const Take& take,
+                 std::mutex& merging) {
+    const host::FloatEnvironment ieee;
+    const Tensor& tensor = tensors[unit.begin];
+    Shared& shared = *unit.shared;
+    host::BinCounters::Lent bins;
+    if ((wanted.needs & kQuantiles) != 0) {
+      std::unique_lock lock(merging);
+      if (!shared.bins.empty()) {
+        bins = std::move(shared.bins.back());
+        shared.bins.pop_back();
+      }
+      lock.unlock();
+      if (!bins) bins = bins_.lend(tensor.dtype);
+    }
+    Words words;
+    fold_slice(tensor, unit.first, unit.count, wanted, words, bins.get(), [&](std::span<const std::int64_t> part) {
+      const std::lock_guard lock(merging);
+      if (bins) shared.bins.push_back(std::move(bins));
+      merge(tensor.dtype, shared.words, part, unit.first);
+      shared.left_bytes -= unit.count * size_bytes(tensor.dtype);
+      if (shared.left_bytes != 0) return;
+      take(unit.begin, shared.found());
+      shared.bins.clear();
     });
   }
 
@@ -147,23 +188,31 @@ class SimdEngine final : public HostEngine {
     return units;
   }
 
-  static void fold_whole(std::span<const Tensor> tensors, const Unit& unit, const Wanted& wanted, const Take& take) {
+  void fold_whole(std::span<const Tensor> tensors, const Unit& unit, const Wanted& wanted, const Take& take) {
     Words words;
+    host::BinCounters::Lent bins;
+    if ((wanted.needs & kQuantiles) != 0 && unit.begin != unit.end) bins = bins_.lend(tensors[unit.begin].dtype);
     for (std::size_t i = unit.begin; i < unit.end; ++i) {
-      fold_slice(tensors[i], 0, tensors[i].element_count, wanted, words,
-                 [&](std::span<const std::int64_t> all) { take(i, {.words = all}); });
+      if (bins) bins->open(tensors[i].dtype);
+      fold_slice(tensors[i], 0, tensors[i].element_count, wanted, words, bins.get(),
+                 [&](std::span<const std::int64_t> all) {
+                   if (bins) bins->close(all);
+                   take(i, {.words = all, .bins = {bins.get()}});
+                 });
+      if (bins) bins->clear();
     }
   }
 
   template <typename Done>
   static void fold_slice(const Tensor& tensor, std::uint64_t first, std::uint64_t count, const Wanted& wanted,
-                         Words& words, const Done& done) {
-    host::Folder folder(tensor.dtype, wanted.precision, wanted.needs, words);
+                         Words& words, BinCounter* bins, const Done& done) {
+    host::Folder folder(tensor.dtype, wanted.precision, wanted.needs, words, bins);
     host::in_pieces(tensor, first, count, kUnitBytes, [&](std::span<const std::byte> piece) { folder.take(piece); });
     done(folder.words());
   }
 
   host::ThreadPool pool_;
+  host::BinCounters bins_;
 };
 
 }  // namespace

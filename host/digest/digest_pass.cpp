@@ -45,7 +45,7 @@ class Hand final : public Md5Observer {
  public:
   // Every `hands`-th of `order`, from `hand` on. All memory is taken here, on the caller's thread.
   Hand(std::span<const Tensor> tensors, const Wanted& wanted, const Take& take, std::span<const std::size_t> order,
-       std::size_t hand, std::size_t hands)
+       std::size_t hand, std::size_t hands, BinCounters& bins)
       : tensors_(tensors), wanted_(wanted), take_(take) {
     const bool md5 = (wanted.needs & kMd5Digest) != 0;
     const std::size_t share = order.size() / hands + 1;
@@ -59,6 +59,9 @@ class Hand final : public Md5Observer {
       if (in_lanes) messages_.push_back(bytes_of(tensor));
     }
     asides_.resize(std::clamp<std::size_t>(in_lanes_.size(), 1, kMd5MostLanes));
+    if ((wanted.needs & kQuantiles) == 0) return;
+    const bool any_float64 = std::ranges::count(tensors, Dtype::kFloat64, &Tensor::dtype) != 0;  // has the most bins
+    for (Aside& aside : asides_) aside.bins = bins.lend(any_float64 ? Dtype::kFloat64 : Dtype::kFloat32);
   }
 
   // An error says why a digest is missing.
@@ -83,6 +86,7 @@ class Hand final : public Md5Observer {
   struct Aside {
     std::array<std::int64_t, kMostWords> words;
     std::optional<Folder> folder;
+    BinCounters::Lent bins;
     std::optional<TwoLevelSha1> sha1;  // as new after every tensor
     std::uint32_t sha1_element_bytes = 0;
   };
@@ -92,7 +96,10 @@ class Hand final : public Md5Observer {
   }
 
   void open(Aside& aside, const Tensor& tensor) {
-    if (wanted_.partial) aside.folder.emplace(tensor.dtype, wanted_.precision, wanted_.needs, aside.words);
+    if (aside.bins) aside.bins->open(tensor.dtype);
+    if (wanted_.partial) {
+      aside.folder.emplace(tensor.dtype, wanted_.precision, wanted_.needs, aside.words, aside.bins.get());
+    }
     const std::uint32_t element_bytes = size_bytes(tensor.dtype);
     if ((wanted_.needs & kSha1Digest) == 0 || aside.sha1_element_bytes == element_bytes) return;
     aside.sha1.emplace(element_bytes);
@@ -107,9 +114,12 @@ class Hand final : public Md5Observer {
   void close(Aside& aside, std::size_t tensor, std::optional<Result<Md5Digest>> md5) {
     Found found;
     if (aside.folder) found.words = aside.folder->words();
+    if (aside.bins) aside.bins->close(found.words);
+    found.bins = {aside.bins.get()};
     if (md5) found.md5 = accept(*std::move(md5));
     if (aside.sha1) found.sha1 = accept(aside.sha1->finish());
     take_(tensor, found);
+    if (aside.bins) aside.bins->clear();
   }
 
   template <typename Bytes>
@@ -148,7 +158,8 @@ std::unique_ptr<Digester> make_digester(Need which, Dtype dtype) {
   return std::make_unique<DigesterOf<TwoLevelSha1>>(TwoLevelSha1(size_bytes(dtype)));
 }
 
-Status digest_pass(std::span<const Tensor> tensors, const Wanted& wanted, const Take& take, ThreadPool& pool) {
+Status digest_pass(std::span<const Tensor> tensors, const Wanted& wanted, const Take& take, ThreadPool& pool,
+                   BinCounters& bins) {
   // The longest first, dealt to the threads in turn: each gets as many, of about the same sizes.
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -160,7 +171,7 @@ Status digest_pass(std::span<const Tensor> tensors, const Wanted& wanted, const 
   const std::size_t count = std::min<std::size_t>(most, total_bytes / kHandBytes + 1);
   std::vector<Hand> hands;
   hands.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) hands.emplace_back(tensors, wanted, take, order, i, count);
+  for (std::size_t i = 0; i < count; ++i) hands.emplace_back(tensors, wanted, take, order, i, count, bins);
   std::mutex failing;
   std::optional<Error> failed;
   pool.run(count, [&](std::size_t i) {

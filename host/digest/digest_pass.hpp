@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 
+#include "host/bin_counters.hpp"
 #include "host/thread_pool.hpp"
 #include "stats/core/engine.hpp"
 
@@ -13,6 +14,7 @@ namespace tensorstat::host {
 std::unique_ptr<Digester> make_digester(Need which, Dtype dtype);
 
 // As HostEngine::measure, where digests are among what is wanted.
-Status digest_pass(std::span<const Tensor> tensors, const Wanted& wanted, const Take& take, ThreadPool& pool);
+Status digest_pass(std::span<const Tensor> tensors, const Wanted& wanted, const Take& take, ThreadPool& pool,
+                   BinCounters& bins);
 
 }  // namespace tensorstat::host

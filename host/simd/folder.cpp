@@ -21,6 +21,9 @@ namespace {
 // has room for, as an element may take a few.
 constexpr std::uint64_t kCarryElements = std::uint64_t{1} << 26;
 
+// What is counted into bins is folded while it is in the nearest cache. A whole number of tiles of `low`.
+constexpr std::size_t kBinnedBytes = std::size_t{16} << 10;
+
 // How many elements are worth the work of a whole GROUP.
 constexpr std::size_t kWorthPadding = 16;
 
@@ -42,19 +45,30 @@ Fold fold_of(Dtype dtype, Precision precision) {
 
 }  // namespace
 
-Folder::Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int64_t> words)
+Folder::Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int64_t> words, BinCounter* bins)
     : fold_(fold_of(dtype, precision)),
       dtype_(dtype),
       element_bytes_(size_bytes(dtype)),
-      needs_(static_cast<Needs>(needs & ~kDigests)),
+      needs_(static_cast<Needs>(needs & ~(kDigests | kQuantiles))),
       pads_(!is_low(dtype, precision)),  // `low` rounds at every step
-      words_(words.first(partial_words(dtype, needs))) {
+      words_(words.first(partial_words(dtype, needs))),
+      bins_((needs & kQuantiles) != 0 ? bins : nullptr) {
   clear(dtype_, words_);
 }
 
 void Folder::take(std::span<const std::byte> elements) {
-  const std::uint64_t count = elements.size() / element_bytes_;
   if ((needs_ & kFingerprints) != 0) take_fingerprints(elements);
+  if (bins_ == nullptr) return take_words(elements);
+  bins_->expect(elements.size() / element_bytes_);
+  for (std::size_t at = 0; at < elements.size(); at += kBinnedBytes) {
+    const auto some = elements.subspan(at, std::min(kBinnedBytes, elements.size() - at));
+    bins_->count(some);
+    take_words(some);
+  }
+}
+
+void Folder::take_words(std::span<const std::byte> elements) {
+  const std::uint64_t count = elements.size() / element_bytes_;
   if ((uncarried_ += count) >= kCarryElements) {
     carry(dtype_, words_);
     uncarried_ = count;

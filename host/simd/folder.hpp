@@ -8,14 +8,15 @@
 #include <tensorstat/partial.hpp>
 
 #include "host/simd/folds.hpp"
+#include "stats/core/quantile_bins.hpp"
 
 namespace tensorstat::host {
 
 class Folder {
  public:
   // For partials that keep `needs`, digests aside; on the widest instruction set that is in use. `words` are
-  // partial_words(dtype, needs) or more, and are cleared.
-  Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int64_t> words);
+  // partial_words(dtype, needs) or more, and are cleared. `bins` is open for the dtype, where quantiles are among the needs.
+  Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int64_t> words, BinCounter* bins = nullptr);
 
   // Whole elements, below 2^29 of them; in `low`, a whole number of tiles of 1,024 in every piece but the last.
   void take(std::span<const std::byte> elements);
@@ -24,6 +25,7 @@ class Folder {
   std::span<const std::int64_t> words() const { return words_; }
 
  private:
+  void take_words(std::span<const std::byte> elements);
   void fold(std::span<const std::byte> elements, std::span<std::int64_t> words) const;
   void take_fingerprints(std::span<const std::byte> elements);
   void take_padded(std::span<const std::byte> elements);
@@ -34,6 +36,7 @@ class Folder {
   Needs needs_;
   bool pads_;
   std::span<std::int64_t> words_;
+  BinCounter* bins_;
   std::uint64_t uncarried_ = 0;  // elements since the last carry
 };
 

@@ -102,6 +102,7 @@ Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Reques
   if (Status status = check(tensors, request); !status) return std::move(status).error();
   const Needs wanted = needs(request.categories, request.precision);
   if ((wanted & kDigests) != 0) return Error{Code::kUnsupported, "a digest is serial, and no work for a device: use a Meter"};
+  if ((wanted & kQuantiles) != 0) return Error{Code::kUnsupported, "quantiles are counted on the host: use a Meter"};
   auto state = std::make_unique<Ticket::State>();
   state->owner = state_;
   state->request = request;

@@ -235,7 +235,7 @@ tensorstat_code tensorstat_partial_move_to(tensorstat_partial* partial, uint64_t
 tensorstat_code tensorstat_partial_finish(const tensorstat_partial* partial, int32_t statistic, tensorstat_value* value) {
   return guarded([&]() -> tensorstat_code {
     if (partial == nullptr || value == nullptr) return missing(partial == nullptr ? "the partial" : "where the value is put");
-    if (statistic < 0 || statistic >= kCategoryCount) {
+    if (statistic < 0 || !is_category(static_cast<std::uint32_t>(statistic))) {
       return failed({Code::kInvalid, "statistic " + std::to_string(statistic) +
                                          " is none; tensorstat_statistic_named gives their numbers"});
     }

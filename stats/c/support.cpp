@@ -201,13 +201,16 @@ tensorstat_code tensorstat_statistics_named(const char* names, int32_t* numbers,
   });
 }
 
-// The catalog's names are literals: they end with 0.
+// The catalog's names are literals, and a quantile's is kept: they end with 0.
 const char* tensorstat_dtype_name(int32_t dtype) {
   return dtype >= 0 && dtype < kDtypeCount ? name(static_cast<Dtype>(dtype)).data() : nullptr;
 }
 
-const char* tensorstat_statistic_name(int32_t statistic) {
-  return statistic >= 0 && statistic < kCategoryCount ? name(static_cast<Category>(statistic)).data() : nullptr;
+const char* tensorstat_statistic_name(int32_t statistic) try {
+  const bool is_one = statistic >= 0 && is_category(static_cast<std::uint32_t>(statistic));
+  return is_one ? name(static_cast<Category>(statistic)).data() : nullptr;
+} catch (...) {  // no memory for the name of a quantile that nobody has named yet
+  return nullptr;
 }
 
 uint32_t tensorstat_dtype_bytes(int32_t dtype) {

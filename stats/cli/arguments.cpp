@@ -87,6 +87,7 @@ CommandLine::CommandLine()
       ->type_name("");
   std::vector<std::string> statistics{"all"};
   for (const Category category : every_category()) statistics.emplace_back(name(category));
+  for (const Category category : usual_quantiles()) statistics.emplace_back(name(category));
   suggest_list(app_.add_option("--stats", stats_, "What to compute, e.g. max,nan-count; or all")->type_name("LIST"),
                statistics);
   app_.add_option("--fail-on", fail_on_, "Exit with status 1 where a tensor meets one of these, e.g. 'nan,inf,absmax>65504'")

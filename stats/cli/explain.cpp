@@ -24,6 +24,9 @@ constexpr Cost kCosts[] = {
     {kCrc32, "CRC-32 of the bytes while they are in the cache, 16 at a time where the processor multiplies without carry"},
     {kXor64, "the exclusive or of the bytes, 8 at a time"},
     {kExponents, "a look at each element's exponent, 16 exponents at a time"},
+    {kQuantiles,
+     "a count of the elements in each of up to 2^16 bins, of float64 2^19, on the host: 1 MiB of memory a thread, of "
+     "float64 8; a partial keeps up to 16 bytes an element"},
     {kMd5Digest, "MD5, which is serial: host work, some 0.8 GB/s for one large tensor; small ones go side by side"},
     {kSha1Digest, "SHA-1: host work, slices of 20,480 elements side by side"},
 };
@@ -31,7 +34,8 @@ constexpr Cost kCosts[] = {
 constexpr bool every_need_has_words() {
   Needs known = 0;
   for (const Cost& cost : kCosts) known |= cost.need;
-  return std::ranges::all_of(kCategoryNeeds, [known](Needs needs) { return (needs & ~known) == 0; });
+  return (kQuantileNeeds[0] & ~known) == 0 &&
+         std::ranges::all_of(kCategoryNeeds, [known](Needs needs) { return (needs & ~known) == 0; });
 }
 static_assert(every_need_has_words());
 
@@ -63,6 +67,7 @@ CLI::App* add_explain_command(CLI::App& app, ExplainArguments& arguments) {
   names->type_name("");
   std::vector<std::string> known;
   for (const Category category : every_category()) known.emplace_back(name(category));
+  for (const Category category : usual_quantiles()) known.emplace_back(name(category));
   std::ranges::for_each(known, [](std::string& each) { std::ranges::replace(each, ' ', '-'); });
   suggest_list(names, known);
   return explain;
@@ -84,7 +89,11 @@ std::string cost(Category category) {
 }
 
 Result<std::string> explanations(const ExplainArguments& arguments) {
-  Categories categories = arguments.names.empty() ? every_category() : Categories();
+  Categories categories;
+  if (arguments.names.empty()) {
+    categories = every_category();
+    categories.push_back(quantile(50'000));  // one stands for all
+  }
   for (const std::string& each : arguments.names) {
     const auto named = categories_from(each);
     if (!named) return named.error();

@@ -19,7 +19,8 @@ std::string statistics() {
   Categories others = every_category();
   std::erase_if(others, [&](Category category) { return std::ranges::count(all, category) != 0; });
   return "`all` is MindSpore's twelve: " + names(all) + ". Others: " + names(others) +
-         ". nan-count and nan_count mean the same as \"nan count\"; mean is avg, norm and l2 are l2norm, amax is absmax. "
+         ". And pN, the quantiles: " + names(usual_quantiles()) + " or any other N from 0 to 100. nan-count and nan_count "
+         "mean the same as \"nan count\"; mean is avg, norm and l2 are l2norm, amax is absmax. "
          "`tensorstat explain NAME` says what one is.";
 }
 

@@ -1,5 +1,8 @@
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <charconv>
+#include <memory>
 #include <tensorstat/catalog.hpp>
 
 #include "precision/formats.h"
@@ -35,13 +38,16 @@ struct DtypeRow {
 #define TENSORSTAT_ROW(id, name, column, kind, in_all, needs, formula, nan_rule) \
   CategoryRow{name, column, ValueKind::kind, in_all != 0, formula, nan_rule},
 constexpr std::array kCategoryRows = {TENSORSTAT_CATEGORIES(TENSORSTAT_ROW)};
+constexpr std::array kQuantileRows = {TENSORSTAT_QUANTILE(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
 
 #define TENSORSTAT_ROW(id, name, ...) DtypeRow{#name, CAT(IS_FLOAT_, FAMILY_OF(name)) != 0},
 constexpr std::array kDtypeRows = {TENSORSTAT_DTYPES(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
 
-const CategoryRow& row(Category category) { return kCategoryRows[static_cast<int>(category)]; }
+const CategoryRow& row(Category category) {
+  return is_quantile(category) ? kQuantileRows[0] : kCategoryRows[static_cast<std::size_t>(category)];
+}
 const DtypeRow& row(Dtype dtype) { return kDtypeRows[static_cast<int>(dtype)]; }
 
 // Every catalog name in `rows`, for the end of an error message.
@@ -52,10 +58,70 @@ std::string listed(const Rows& rows) {
   return names;
 }
 
+// A quantile's names, made when the first asks for them and kept: a name is a view of one that stays. They are few.
+struct QuantileNames {
+  explicit QuantileNames(Category category) : of(category) {
+    char* at = std::to_chars(name.data() + 1, name.data() + name.size(), thousandths(of) / 1000).ptr;
+    if (std::uint32_t rest = thousandths(of) % 1000; rest != 0) {
+      for (*at++ = '.'; rest != 0; rest = rest % 100 * 10) *at++ = static_cast<char>('0' + rest / 100);
+    }
+    length = static_cast<std::size_t>(at - name.data());
+    column = name;
+    name[0] = 'p';
+    column[0] = 'P';
+  }
+
+  Category of;
+  std::array<char, 8> name{}, column{};  // with a 0 behind the longest, "p99.999"
+  std::size_t length = 0;
+  const QuantileNames* next = nullptr;
+};
+
+const QuantileNames& names_of(Category quantile) {
+  static std::atomic<const QuantileNames*> first = nullptr;
+  const auto known = [quantile](const QuantileNames* from, const QuantileNames* to) {
+    while (from != to && from->of != quantile) from = from->next;
+    return from == to ? nullptr : from;
+  };
+  const QuantileNames* seen = first.load();
+  if (const auto* const found = known(seen, nullptr)) return *found;
+  auto made = std::make_unique<QuantileNames>(quantile);
+  for (made->next = seen; !first.compare_exchange_weak(made->next, made.get()); seen = made->next) {
+    if (const auto* const found = known(made->next, seen)) return *found;
+  }
+  return *made.release();
+}
+
+// Of "99.9" and the like: digits without a 0 before them, and up to three behind the point.
+std::optional<Category> quantile_of(std::string_view text) {
+  const std::size_t point = std::min(text.find('.'), text.size());
+  const std::string_view whole = text.substr(0, point), decimals = text.substr(std::min(point + 1, text.size()));
+  const auto is_number = [](std::string_view digits, std::size_t most) {
+    return !digits.empty() && digits.size() <= most && digits.find_first_not_of("0123456789") == digits.npos;
+  };
+  if (!is_number(whole, 3) || (whole.size() > 1 && whole[0] == '0')) return std::nullopt;
+  if (point != text.size() && !is_number(decimals, 3)) return std::nullopt;
+  std::uint32_t thousandths = 0;
+  for (const char digit : whole) thousandths = 10 * thousandths + static_cast<std::uint32_t>(digit - '0');
+  for (std::size_t i = 0; i < 3; ++i) {
+    thousandths = 10 * thousandths + static_cast<std::uint32_t>(i < decimals.size() ? decimals[i] - '0' : 0);
+  }
+  if (thousandths > kMostThousandths) return std::nullopt;
+  return names_of(quantile(thousandths)).of;  // so that name() takes no memory
+}
+
 }  // namespace
 
-std::string_view name(Category category) { return row(category).name; }
-std::string_view column(Category category) { return row(category).column; }
+std::string_view name(Category category) {
+  if (!is_quantile(category)) return row(category).name;
+  const QuantileNames& names = names_of(category);
+  return {names.name.data(), names.length};
+}
+std::string_view column(Category category) {
+  if (!is_quantile(category)) return row(category).column;
+  const QuantileNames& names = names_of(category);
+  return {names.column.data(), names.length};
+}
 ValueKind kind(Category category) { return row(category).kind; }
 std::string_view formula(Category category) { return row(category).formula; }
 std::string_view nan_rule(Category category) { return row(category).nan_rule; }
@@ -69,7 +135,14 @@ std::optional<Category> category_from(std::string_view text) {
   for (int i = 0; i < kCategoryCount; ++i) {
     if (is_typed_name(text, kCategoryRows[i].name)) return static_cast<Category>(i);
   }
-  return std::nullopt;
+  return text.starts_with('p') ? quantile_of(text.substr(1)) : std::nullopt;
+}
+
+std::optional<Category> category_of_column(std::string_view heading) {
+  const auto found = std::ranges::find(kCategoryRows, heading, &CategoryRow::column);
+  if (found != kCategoryRows.end()) return static_cast<Category>(found - kCategoryRows.begin());
+  const auto quantile = heading.starts_with('P') ? quantile_of(heading.substr(1)) : std::nullopt;
+  return quantile && column(*quantile) == heading ? quantile : std::nullopt;
 }
 
 std::optional<Dtype> dtype_from(std::string_view text) {
@@ -100,7 +173,8 @@ Result<Categories> categories_from(std::string_view comma_separated) try {
   }
   if (unknown.empty()) return categories;
   return Error{Code::kInvalid, "unknown statistic " + unknown + "; known are all, " +
-                                   listed(kCategoryRows) + " (- or _ may stand for a space)"};
+                                   listed(kCategoryRows) + " (- or _ may stand for a space) and pN, 0 <= N <= 100 with at "
+                                   "most three decimals"};
 } catch (...) {
   return caught();
 }
@@ -115,6 +189,11 @@ Categories every_category() {
   Categories categories;
   for (int i = 0; i < kCategoryCount; ++i) categories.push_back(static_cast<Category>(i));
   return categories;
+}
+
+Categories usual_quantiles() {
+  return {quantile(100),    quantile(1'000),  quantile(5'000),  quantile(25'000), quantile(50'000),
+          quantile(75'000), quantile(95'000), quantile(99'000), quantile(99'900)};
 }
 
 std::string version() { return TENSORSTAT_VERSION; }

@@ -18,6 +18,8 @@
 #include <tensorstat/status.hpp>
 #include <tensorstat/tensor.hpp>
 
+#include "stats/core/quantile_bins.hpp"
+
 namespace tensorstat {
 
 // One tensor, to be folded into one partial of the same dtype, behind the elements that this holds. A partial belongs to
@@ -55,10 +57,11 @@ struct Wanted {
   bool partial = true;  // else the digests alone
 };
 
-// What was found of one tensor: its partial's words, where one was wanted, and those digests that were
-// wanted and could be had. The words are lent for the time of the call.
+// What was found of one tensor: its partial's words and bins, where one was wanted, and those digests that were
+// wanted and could be had. Words and bins are lent for the time of the call.
 struct Found {
   std::span<const std::int64_t> words{};
+  BinsView bins{};
   std::optional<Digest> md5{}, sha1{};
 };
 using Take = std::function<void(std::size_t tensor, const Found& found)>;
@@ -66,8 +69,9 @@ using Take = std::function<void(std::size_t tensor, const Found& found)>;
 class HostEngine : public Engine {
  public:
   // Reads each tensor once, and hands to `take`, once a tensor and as soon as it is done, all that was found
-  // of it: on any thread, several at a time. `take` does not throw. All tensors are readable by the CPU. An
-  // error says why there are no digests of some; whatever else was wanted has been taken.
+  // of it: on any thread, several at a time. `take` throws nothing but std::bad_alloc, and that not beside digests. All
+  // tensors are readable by the CPU. An error says why there are no digests of some; whatever else was wanted has been
+  // taken.
   virtual Status measure(std::span<const Tensor> tensors, const Wanted& wanted, const Take& take) = 0;
 
   // Folds each pair into the partial of its index. All tensors are readable by the CPU.

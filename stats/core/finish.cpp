@@ -112,6 +112,7 @@ class Finished {
   [[gnu::always_inline]] void put(Category category, Value* to) const {
     const auto is = [to](auto value) { std::construct_at(to, value); };
     if ((needs(category) & ~partial_.needs) != 0) return is(std::monostate());
+    if (is_quantile(category)) return put_quantile(thousandths(category), to);
     switch (category) {
       case Category::kMax: return put_extremum(partial_.words[PARTIAL_HIGHEST], to);
       case Category::kMin: return put_extremum(~partial_.words[PARTIAL_LOWEST], to);
@@ -210,6 +211,20 @@ class Finished {
     } else {
       std::construct_at(to, static_cast<std::uint64_t>(key));
     }
+  }
+
+  // Of the elements but NaN. The first and the last are known by themselves; and no value is beyond these.
+  [[gnu::noinline]] void put_quantile(std::uint32_t thousandths, Value* to) const {
+    constexpr std::uint64_t kWhole = kMostThousandths;
+    const std::uint64_t n = n_ - nans_;
+    // ceil(n * thousandths / kWhole), of any n.
+    const std::uint64_t rounded_up = (n % kWhole * thousandths + kWhole - 1) / kWhole;
+    const std::uint64_t rank = std::max<std::uint64_t>(n / kWhole * thousandths + rounded_up, 1);
+    const std::int64_t lowest = ~partial_.words[PARTIAL_LOWEST], highest = partial_.words[PARTIAL_HIGHEST];
+    const auto place = n == 0 ? std::nullopt : partial_.bins.place_of_rank(rank);
+    if (!place || lowest > highest) return std::construct_at(to), void();
+    if (rank == 1 || rank == n) return put_key(rank == 1 ? lowest : highest, to);
+    put_key(std::clamp(middle_of(partial_.dtype, *place), lowest, highest), to);
   }
 
   // Of the finite elements. Those of integers and bool all are.

@@ -6,6 +6,8 @@
 
 #include <tensorstat/partial.hpp>
 
+#include "stats/core/quantile_bins.hpp"
+
 namespace tensorstat {
 
 // A partial seen from outside: its words in any state of carry.
@@ -14,6 +16,7 @@ struct PartialView {
   Precision precision;
   Needs needs;
   std::span<const std::int64_t> words;
+  BinsView bins{};
 };
 
 // As Partial::finish, and as Partial::finish_binary32 where `to_binary32`.

@@ -31,7 +31,8 @@ Measurements::State::State(std::span<const Category> asked, std::size_t tensor_c
 void Measurements::State::put(std::size_t tensor, Dtype dtype, const Found& found, const Wanted& wanted) {
   Value* const first = values_of(tensor).data();
   if (wanted.partial) try {
-    finish({dtype, wanted.precision, static_cast<Needs>(wanted.needs & ~kDigests), found.words}, categories, first);
+    finish({dtype, wanted.precision, static_cast<Needs>(wanted.needs & ~kDigests), found.words, found.bins},
+           categories, first);
   } catch (const std::bad_alloc&) {
     lacks_memory = true;
   }

@@ -74,6 +74,7 @@ Result<std::vector<Partial>> Meter::fold(std::span<const Tensor> tensors, const 
   partials.reserve(tensors.size());
   for (const Tensor& tensor : tensors) partials.emplace_back(tensor.dtype, request.precision, kept);
   RequestBatch batch(*state_, tensors, request, [&](std::size_t i, const Found& found, const Wanted&) {
+    merge(partials[i].bins(), found.bins);
     merge(partials[i].dtype(), partials[i].words(), found.words);
   });
   if (Status status = batch.run(); !status) return std::move(status).error();

@@ -7,6 +7,7 @@
 #include "stats/core/caught.hpp"
 #include "stats/core/measured.hpp"
 #include "stats/core/meter_state.hpp"
+#include "stats/core/quantile_bins.hpp"
 #include "stats/core/request_batch.hpp"
 #include "stats/core/request_check.hpp"
 #include "stats/core/row_plan.hpp"
@@ -111,8 +112,21 @@ Status find_rows(const Tensor& tensor, const By& by, const Request& request, Row
   rows.plan = *std::move(plan);
   const bool is_here = tensor.where != Where::kClBuffer && tensor.strides == nullptr && request.on != On::kDevice;
   rows.are_columns = is_here && rows.plan.has_columns() && tensor.element_count != 0 &&
-                     std::ranges::none_of(request.categories, is_digest);
+                     std::ranges::none_of(request.categories, [](Category category) {
+                       return is_digest(category) || is_quantile(category);
+                     });
   return rows.are_columns ? check(request) : fill(tensor, by, rows);
+}
+
+// Whether partials of the rows keep more for quantiles than there is room for.
+Status check_bins(const Tensor& tensor, const RowPlan& plan, const Request& request) {
+  if (std::ranges::none_of(request.categories, is_quantile) || plan.rows == 0) return {};
+  const std::uint64_t in_a_row = (tensor.element_count + plan.rows - 1) / plan.rows;
+  const std::uint64_t bytes = sizeof(BinCount) * std::min<std::uint64_t>(in_a_row, places_of(tensor.dtype).last + 1);
+  if (bytes <= kMostBinBytes / plan.rows) return {};
+  return Error{Code::kInvalid, "partials of " + std::to_string(plan.rows) + " rows may keep " + std::to_string(bytes) +
+                                   " bytes each for quantiles, and more than " + std::to_string(kMostBinBytes) +
+                                   " together: measure them, which keeps none, or fold fewer rows"};
 }
 
 // Matrices one behind another: of each, the last axes are its columns.
@@ -159,6 +173,7 @@ Result<std::vector<Partial>> Meter::fold_by(const Tensor& tensor, const By& by, 
   if (!state_) return out_of_memory();
   Rows rows;
   if (Status status = find_rows(tensor, by, request, rows); !status) return std::move(status).error();
+  if (Status status = check_bins(tensor, rows.plan, request); !status) return std::move(status).error();
   if (!rows.are_columns) return fold(rows.tensors, request);
   return fold_columns(*state_->host, tensor, rows.plan, request);
 } catch (...) {

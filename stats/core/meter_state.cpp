@@ -147,7 +147,7 @@ Status Intake::take(std::span<const std::byte> elements, bool folded) {
 }
 
 Found Intake::finish() {
-  Found found{.words = partial_.words()};
+  Found found{.words = partial_.words(), .bins = {.kept = partial_.bins()}};
   if (md5_) found.md5 = meter_.accept(md5_->finish());
   if (sha1_) found.sha1 = meter_.accept(sha1_->finish());
   return found;

@@ -10,6 +10,7 @@
 #include "stats/core/accumulator_layout.hpp"
 #include "stats/core/caught.hpp"
 #include "stats/core/finish.hpp"
+#include "stats/core/quantile_bins.hpp"
 #include "stats/core/written_words.hpp"
 
 namespace {
@@ -26,8 +27,10 @@ namespace {
 // what is only added at the end is new dtypes and needs, which an older library refuses as unknown.
 constexpr std::string_view kMagic = "tstatp04";
 constexpr std::size_t kVersionAt = 6;
-// The header: magic, dtype, precision, two bytes of 0, four of needs.
+// The header: magic, dtype, precision, two bytes of 0, four of needs. Then the words, and, where kQuantiles is among the
+// needs, each bin that holds elements: four bytes of its place and eight of its count.
 constexpr std::size_t kDtypeAt = 8, kPrecisionAt = 9, kNeedsAt = 12, kHeaderBytes = 16;
+constexpr std::size_t kBinBytes = 12;
 
 // The second word of a pair of precision/indices.h that is of no element; else it is ~index.
 constexpr std::int64_t kNoIndex = std::numeric_limits<std::int64_t>::min();
@@ -94,6 +97,35 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
     }
   }
   return nullptr;
+}
+
+// Whether an element can have this key.
+bool is_key(Dtype dtype, std::int64_t key) {
+  const int bits = 8 * static_cast<int>(size_bytes(dtype));
+  if (bits == 64) return true;
+  if (place_of(dtype, 0) == 0) return key >> bits == 0;  // unsigned
+  return key >> (bits - 1) == 0 || key >> (bits - 1) == -1;
+}
+
+// The same of its bins.
+const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t> words, std::span<const BinCount> bins) {
+  std::uint64_t left = static_cast<std::uint64_t>(words[PARTIAL_COUNT] - words[PARTIAL_NANS]);
+  for (std::size_t i = 0; i < bins.size(); ++i) {
+    if (i != 0 && bins[i].place <= bins[i - 1].place) return "its bins are out of order";
+    if (bins[i].count == 0 || bins[i].count > left) return "its counts contradict each other";
+    left -= bins[i].count;
+  }
+  if (left != 0) return "its counts contradict each other";
+  const Places all = places_of(dtype);
+  if (!bins.empty() && (bins.front().place < all.first || bins.back().place > all.last)) {
+    return "a bin is of no element of its dtype";
+  }
+  if ((needs & kExtrema) == 0) return nullptr;
+  const std::int64_t highest = words[PARTIAL_HIGHEST], lowest = words[PARTIAL_LOWEST];
+  const bool agree = bins.empty() ? highest == kEmptyMaximum && lowest == kEmptyMaximum
+                                  : is_key(dtype, highest) && place_of(dtype, highest) == bins.back().place &&
+                                        is_key(dtype, ~lowest) && place_of(dtype, ~lowest) == bins.front().place;
+  return agree ? nullptr : "its bins and its extrema contradict each other";
 }
 
 }  // namespace
@@ -173,6 +205,7 @@ Status Partial::merge(const Partial& other) try {
       return Error{Code::kInvalid, "cannot merge two partials: together they hold more than a partial can"};
     }
   }
+  if ((needs_ & kQuantiles) != 0) tensorstat::merge(bins_, {.kept = other.bins_});
   tensorstat::merge(dtype_, words(), other.words());
   return {};
 } catch (...) {
@@ -205,10 +238,10 @@ Status Partial::move_indices(std::uint64_t first) {
 }
 
 Value Partial::finish(Category category) const {
-  return tensorstat::finish({dtype_, precision_, needs_, words()}, category);
+  return tensorstat::finish({dtype_, precision_, needs_, words(), {.kept = bins_}}, category);
 }
 Value Partial::finish_binary32(Category category) const {
-  return tensorstat::finish({dtype_, precision_, needs_, words()}, category, true);
+  return tensorstat::finish({dtype_, precision_, needs_, words(), {.kept = bins_}}, category, true);
 }
 
 std::vector<std::byte> Partial::serialize() const try {
@@ -219,13 +252,19 @@ std::vector<std::byte> Partial::serialize() const try {
     const Needs need = need_of(dtype_, i);
     if (need != kNothing && (needs_ & need) == 0) canonical[i] = empty_word(dtype_, i);
   }
-  std::vector<std::byte> bytes(kHeaderBytes + 8 * canonical.size());
+  const std::size_t words_end = kHeaderBytes + 8 * canonical.size();
+  std::vector<std::byte> bytes(words_end + kBinBytes * bins_.size());
   std::ranges::copy(std::as_bytes(std::span(kMagic)), bytes.begin());
   bytes[kDtypeAt] = static_cast<std::byte>(dtype_);
   bytes[kPrecisionAt] = static_cast<std::byte>(precision_);
   for (std::size_t i = 0; i < 4; ++i) bytes[kNeedsAt + i] = static_cast<std::byte>(needs_ >> (8 * i));
   for (std::size_t i = 0; i < canonical.size(); ++i) {
     put_word(std::span(bytes).subspan(kHeaderBytes + 8 * i), static_cast<std::uint64_t>(canonical[i]));
+  }
+  for (std::size_t i = 0; i < bins_.size(); ++i) {
+    const auto bin = std::span(bytes).subspan(words_end + kBinBytes * i, kBinBytes);
+    for (std::size_t k = 0; k < 4; ++k) bin[k] = static_cast<std::byte>(bins_[i].place >> (8 * k));
+    put_word(bin.subspan(4), bins_[i].count);
   }
   return bytes;
 } catch (const std::bad_alloc&) {
@@ -242,13 +281,26 @@ Result<Partial> Partial::parse(std::span<const std::byte> bytes) try {
   const auto needs = static_cast<Needs>(get_word(bytes.subspan(8)) >> 32);
   if (dtype >= kDtypeCount) return refuse("its dtype is unknown");
   if (precision > 1) return refuse("its precision is unknown");
-  if (needs > NEED_ALL) return refuse("what it keeps is unknown");
+  if ((needs & ~(Needs{NEED_ALL} | kQuantiles)) != 0) return refuse("what it keeps is unknown");
   Partial partial(static_cast<Dtype>(dtype), static_cast<Precision>(precision), needs);
-  if (bytes.size() != kHeaderBytes + 8 * partial.words().size()) return refuse("its length is not that of its dtype");
+  const std::size_t words_end = kHeaderBytes + 8 * partial.words().size();
+  const std::size_t most_bytes = (needs & kQuantiles) != 0 ? std::numeric_limits<std::size_t>::max() : words_end;
+  if (bytes.size() < words_end || bytes.size() > most_bytes || (bytes.size() - words_end) % kBinBytes != 0) {
+    return refuse("its length is not that of its dtype");
+  }
   for (std::size_t i = 0; i < partial.words().size(); ++i) {
     partial.words()[i] = static_cast<std::int64_t>(get_word(bytes.subspan(kHeaderBytes + 8 * i)));
   }
   if (const char* why = contradiction(partial.dtype_, partial.needs_, partial.words())) return refuse(why);
+  if ((needs & kQuantiles) != 0) {
+    partial.bins_.resize((bytes.size() - words_end) / kBinBytes);
+    for (std::size_t i = 0; i < partial.bins_.size(); ++i) {
+      const auto bin = bytes.subspan(words_end + kBinBytes * i, kBinBytes);
+      partial.bins_[i] = {static_cast<std::uint32_t>(get_word(bin)), get_word(bin.subspan(4))};
+    }
+    const char* why = contradiction(partial.dtype_, partial.needs_, partial.words(), partial.bins_);
+    if (why != nullptr) return refuse(why);
+  }
   const auto canonical = partial.serialize();
   if (canonical.empty()) return out_of_memory();
   if (!std::ranges::equal(canonical, bytes)) return refuse("its sums are not in canonical form");

@@ -17,6 +17,9 @@ std::optional<Field> field_of(std::string_view written, const CsvDialect& dialec
     if (!dialect.orders.empty() && std::ranges::count(dialect.orders.back(), category) == 0) continue;
     if (heading(dialect, category) == written) return Field{nullptr, category, heading(dialect, category)};
   }
+  if (const auto quantile = category_of_column(written); quantile && is_quantile(*quantile) && dialect.orders.empty()) {
+    return Field{nullptr, *quantile, column(*quantile)};
+  }
   if (!dialect.takes_further_columns()) return std::nullopt;
   for (const Column& column : all_further_columns()) {
     if (column.heading == written) return Field{&column, {}, column.heading};

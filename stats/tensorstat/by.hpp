@@ -24,6 +24,10 @@ struct By {
 // The most rows of one tensor: 2^20. A column costs its partial while it is measured: 1 KiB; with `exponents` 3 to 17.
 inline constexpr std::uint64_t kMostRows = std::uint64_t{1} << 20;
 
+// The most that the partials of rows may take for quantiles, 1 GiB: up to 16 bytes for each bin of a dtype (partial.hpp), or
+// for each element where a row has fewer. Values of rows, without partials, take it for one row a thread.
+inline constexpr std::uint64_t kMostBinBytes = std::uint64_t{1} << 30;
+
 // The shape of the rows: the lengths of the kept axes in the tensor's order, or the number of blocks. Rows are in C order
 // of it; no axis keeps one row of everything. Refused (kInvalid): an axis that the shape does not have, an axis twice,
 // axes and blocks at once, more than kMostRows.

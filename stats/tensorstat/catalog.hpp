@@ -14,7 +14,7 @@
 namespace tensorstat {
 
 #define TENSORSTAT_ID(id, ...) id,
-enum class Category : std::uint8_t { TENSORSTAT_CATEGORIES(TENSORSTAT_ID) };
+enum class Category : std::uint32_t { TENSORSTAT_CATEGORIES(TENSORSTAT_ID) };  // and the quantiles, below
 enum class Dtype : std::uint8_t { TENSORSTAT_DTYPES(TENSORSTAT_ID) };
 #undef TENSORSTAT_ID
 
@@ -22,6 +22,15 @@ enum class Dtype : std::uint8_t { TENSORSTAT_DTYPES(TENSORSTAT_ID) };
 inline constexpr int kCategoryCount = 0 TENSORSTAT_CATEGORIES(TENSORSTAT_ONE);
 inline constexpr int kDtypeCount = 0 TENSORSTAT_DTYPES(TENSORSTAT_ONE);
 #undef TENSORSTAT_ONE
+
+// The quantiles pN are categories beside those of the catalog: one for each N from 0 to 100, in thousandths.
+inline constexpr std::uint32_t kFirstQuantile = std::uint32_t{1} << 16, kMostThousandths = 100'000;
+constexpr Category quantile(std::uint32_t thousandths) { return static_cast<Category>(kFirstQuantile + thousandths); }
+constexpr std::uint32_t thousandths(Category quantile) { return static_cast<std::uint32_t>(quantile) - kFirstQuantile; }
+constexpr bool is_quantile(Category category) { return thousandths(category) <= kMostThousandths; }
+constexpr bool is_category(std::uint32_t number) {
+  return number < std::uint32_t{kCategoryCount} || is_quantile(static_cast<Category>(number));
+}
 
 // high: avg and l2norm are the exact mathematical value, rounded once.
 // low: every square and every sum of a float tensor is held in the tensor's own type.
@@ -52,9 +61,10 @@ constexpr std::uint32_t size_bytes(Dtype dtype);  // of one element
 bool is_float(Dtype dtype);                  // has NaN and Inf
 std::string_view name(Precision precision);  // "high"
 
-// Accepts the catalog's name, and the same with - or _ for each space. Case matters, as it does in
+// Accepts the catalog's name, and the same with - or _ for each space, and pN, as p99.9. Case matters, as it does in
 // MindSpore.
 std::optional<Category> category_from(std::string_view text);
+std::optional<Category> category_of_column(std::string_view heading);  // "P99.9"
 std::optional<Dtype> dtype_from(std::string_view text);
 
 // "max,nan-count" or "all", in the order given; a name given twice counts once. Beside the catalog's names it
@@ -62,7 +72,8 @@ std::optional<Dtype> dtype_from(std::string_view text);
 // unknown name and what is known.
 Result<Categories> categories_from(std::string_view comma_separated);
 Categories all_categories();    // those that "all" means: MindSpore's twelve
-Categories every_category();    // those and all others
+Categories every_category();    // those and all others of the catalog: without quantiles
+Categories usual_quantiles();   // p0.1, p1, p5, p25, p50, p75, p95, p99, p99.9
 
 std::string version();  // "1.2.3"
 

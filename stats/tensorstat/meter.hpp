@@ -37,7 +37,8 @@ enum class On : std::uint8_t {
   kAuto,    // where the data lives, as far as that place can; the other place otherwise. Host memory is the
             // host's where the device is the CPU, too
   kHost,    // only the host
-  kDevice,  // only the device (MD5 stays host work); an error where the device cannot
+  kDevice,  // only the device (MD5 stays host work); an error where the device cannot, as of quantiles: those are
+            // counted on the host, where `auto` measures all of a request with any, whatever memory its tensors are in
 };
 
 // Called from any thread, several at once, and with no lock held: it may use the Meter that calls it. What it throws
@@ -168,7 +169,8 @@ class Meter {
   // the tensor's (kInvalid); of a tensor in a cl_mem, an axis that is kept behind one that is not, and blocks of a
   // tensor with strides (kUnsupported). A tensor of one row of no elements, and one of no rows, are no error.
   Result<Measurements> measure_by(const Tensor& tensor, const By& by, const Request& request);
-  // The same as partials, as fold() gives them.
+  // The same as partials, as fold() gives them. Refused, too: quantiles of so many rows that their partials may take more
+  // than kMostBinBytes (kInvalid).
   Result<std::vector<Partial>> fold_by(const Tensor& tensor, const By& by, const Request& request);
 
   // One PairPartial a pair, in order: its values by PairPartial::finish. Parts of tensors, with the index of their first

@@ -39,6 +39,7 @@ enum Need : Needs {
   kFingerprints = kCrc32 | kXor64,  // those of precision/fingerprints.h
   kIndices = 1 << 15,               // those of precision/indices.h
   kExponents = 1 << 16,             // those of precision/exponents.h
+  kQuantiles = Needs{1} << 29,      // how many elements have each of many values; counted beside the words
   // Digests want the bytes in order, and are no partial.
   kMd5Digest = Needs{1} << 30,
   kSha1Digest = Needs{1} << 31,
@@ -46,12 +47,23 @@ enum Need : Needs {
 };
 #define TENSORSTAT_NEED(id, name, column, kind, in_all, needs, ...) needs,
 inline constexpr Needs kCategoryNeeds[] = {TENSORSTAT_CATEGORIES(TENSORSTAT_NEED)};
-constexpr Needs needs(Category category) { return kCategoryNeeds[static_cast<int>(category)]; }
+inline constexpr Needs kQuantileNeeds[] = {TENSORSTAT_QUANTILE(TENSORSTAT_NEED)};
+constexpr Needs needs(Category category) {
+  return is_quantile(category) ? kQuantileNeeds[0] : kCategoryNeeds[static_cast<int>(category)];
+}
 #undef TENSORSTAT_NEED
 constexpr bool is_digest(Category category) { return (needs(category) & kDigests) != 0; }
 // Whether it is of the elements' bytes as the file or the framework has them, whatever numbers these are.
 constexpr bool is_of_bytes(Category category) { return (needs(category) & (kDigests | kFingerprints)) != 0; }
 Needs needs(const Categories& categories, Precision precision);
+
+// Of quantiles: how many elements lie in a bin, which is its place among those of the dtype in ascending order. A bin is one
+// value of 8 and 16 bits, and of wider dtypes the values that share their upper bits (stats/core/quantile_bins.hpp).
+struct BinCount {
+  std::uint32_t place;
+  std::uint64_t count;
+  friend bool operator==(const BinCount&, const BinCount&) = default;
+};
 
 class Partial {
  public:
@@ -92,6 +104,10 @@ class Partial {
   //   first nan index, first inf index, first bad index, argmax, argmin   the index of the first such element in C
   //                order, of what was folded; monostate where there is none
   //   exponents    how many elements lie in each binade: an Exponents
+  //   pN           the element of rank ceil(N / 100 * n), at least 1, of the n that are not NaN, in ascending order, -0 below
+  //                +0: itself of dtypes of 8 and 16 bits, and at p0 and p100. Else a value v with |v - x| <= 2^-8 |x| of
+  //                float32 and float64, and <= 2^-10 |x| of integers; of a float32 below 2^-126 within 2^-133, of a float64
+  //                below 2^-1022 within 2^-1029. It is exact where it is infinite, and rises with N; monostate where n is 0
   //   crc32, xor64   a Digest of 4 and of 8 bytes, the highest first; once all parts are merged
   // In `low`, avg, l2norm, l1norm, var, std and rms of a float dtype are values of that dtype (precision/README.md).
   Value finish(Category category) const;
@@ -108,6 +124,11 @@ class Partial {
   std::span<std::int64_t> words() { return {many_.empty() ? few_.data() : many_.data(), word_count_}; }
   std::span<const std::int64_t> words() const { return {many_.empty() ? few_.data() : many_.data(), word_count_}; }
 
+  // Of quantiles, where they are kept: the bins that hold elements, in the order of their places, 16 bytes each. There are
+  // no more of them than elements, nor than 2^8 of 8-bit dtypes, 2^19 of float64 and 2^16 of all others.
+  std::vector<BinCount>& bins() { return bins_; }
+  const std::vector<BinCount>& bins() const { return bins_; }
+
  private:
   Status move_indices(std::uint64_t first);
 
@@ -118,6 +139,7 @@ class Partial {
   // A batch has thousands of partials, and few of them are float64's: only those allocate.
   std::array<std::int64_t, 41> few_{};
   std::vector<std::int64_t> many_;  // where those are too few
+  std::vector<BinCount> bins_;
 };
 
 // The same on bare words, for engines that keep many: those of a partial that keeps `needs`.

@@ -72,7 +72,7 @@ TENSORSTAT_API const char* tensorstat_version(void); /* "1.2.3" */
 
 /* The number of a dtype ("float32", "bfloat16", ...); -1 of an unknown name. */
 TENSORSTAT_API int32_t tensorstat_dtype_named(const char* name);
-/* The number of a statistic ("max", "nan count", "nan-count", ...); -1 of an unknown name. */
+/* The number of a statistic ("max", "nan count", "nan-count", "p99.9", ...); -1 of an unknown name. */
 TENSORSTAT_API int32_t tensorstat_statistic_named(const char* name);
 /* The numbers of "max,nan count" or "all", in the order given, each once. Writes at most `room` of them, and tells in
  * `count` how many there are; `numbers` may be NULL where `room` is 0. With too little room it is refused. */
@@ -80,7 +80,8 @@ TENSORSTAT_API tensorstat_code tensorstat_statistics_named(const char* names, in
                                                            size_t* count);
 /* The name of a number, and NULL of none: 0, 1, ... until NULL are all there are. */
 TENSORSTAT_API const char* tensorstat_dtype_name(int32_t dtype);
-/* As tensorstat_dtype_name, of a statistic. */
+/* As tensorstat_dtype_name, of a statistic. Quantiles, "p50" and the like, have names by their numbers, too, which are far
+ * behind the others'. */
 TENSORSTAT_API const char* tensorstat_statistic_name(int32_t statistic);
 /* Bytes of one element; 0 of an unknown dtype. */
 TENSORSTAT_API uint32_t tensorstat_dtype_bytes(int32_t dtype);

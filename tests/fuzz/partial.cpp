@@ -7,12 +7,15 @@ namespace tensorstat::fuzz {
 namespace {
 
 void finish(const Partial& partial) {
-  for (const Category category : all_categories()) {
+  Categories categories = all_categories();
+  for (const Category category : usual_quantiles()) categories.push_back(category);
+  for (const Category category : categories) {
     const Value value = partial.finish(category);
     static_cast<void>(partial.finish_binary32(category));
     const bool kept = (needs(category) & ~partial.needs()) == 0;
     demand(kept || value.index() == 0, "there is no value of what was not kept");
-    const bool is_element = category == Category::kMax || category == Category::kMin || category == Category::kAbsmin;
+    const bool is_element = category == Category::kMax || category == Category::kMin || category == Category::kAbsmin ||
+                            is_quantile(category);
     const auto* real = std::get_if<double>(&value);
     const bool holds_float32 = real == nullptr || std::isnan(*real) || *real == static_cast<float>(*real);
     demand(!is_element || holds_float32 || partial.dtype() == Dtype::kFloat64, "an extremum is an element");

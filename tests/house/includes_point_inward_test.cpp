@@ -51,8 +51,8 @@ std::optional<std::string> part_of(std::string_view path) {
   for (const std::string name : {"abandon", "crc32", "thread_signals", "unfinished_files"}) {
     if (path == "stats/core/" + name + ".hpp") return "plain";
   }
-  for (const std::string name : {"accumulator_layout", "caught", "engine", "ledger", "measured", "pair_layout", "reason",
-                                 "request_check"}) {
+  for (const std::string name : {"accumulator_layout", "caught", "engine", "ledger", "measured", "pair_layout",
+                                 "quantile_bins", "reason", "request_check"}) {
     if (path == "stats/core/" + name + ".hpp") return "seam";
   }
   for (const std::string part : {"core", "files", "rows", "dump", "compare", "cli"}) {

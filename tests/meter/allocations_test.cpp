@@ -35,7 +35,7 @@ namespace tensorstat {
 namespace {
 
 class Allocations : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Of, Allocations, testing::Values("max,l2norm,avg,nan count", "all", "all,hash", "md5", "hash"),
+INSTANTIATE_TEST_SUITE_P(Of, Allocations, testing::Values("max,l2norm,avg,nan count", "all", "all,hash", "md5", "hash", "p1,p50,p99.9"),
                          [](const auto& info) { return "case_" + std::to_string(info.index); });
 
 TEST_P(Allocations, AreNotOfTensors) {

@@ -20,7 +20,7 @@ Tensor of(const std::vector<float>& data) {
   return {.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()};
 }
 
-// Whether the value of avg, the first category asked for, is right; or the error.
+// Whether the value of the first category asked for, avg or p50, is right; or the error.
 Result<bool> right(const Result<Measurements>& found) {
   if (!found) return found.error();
   for (const Measurement& each : *found) {
@@ -29,7 +29,8 @@ Result<bool> right(const Result<Measurements>& found) {
   return true;
 }
 
-const Categories kAvg{Category::kAvg}, kAll{Category::kAvg, Category::kL2norm, Category::kMax, Category::kMd5, Category::kHash};
+const Categories kMedian{quantile(50'000)}, kAvg{Category::kAvg},
+    kAll{Category::kAvg, Category::kL2norm, Category::kMax, Category::kMd5, Category::kHash};
 
 Result<bool> measured(unsigned threads, const std::vector<Tensor>& tensors, const Request& request) {
   return right(Meter({.threads = threads}).measure(tensors, request));
@@ -62,6 +63,9 @@ TEST_F(OutOfMemory, OfAMeasurement) {
   hold("threads", [&] { return measured(3, large_, avg); });
   hold("a search for a device", [&] { return measured(2, large_, auto_avg); });
   hold("digests", [&] { return measured(2, small_, all); });
+  const Request median{kMedian, Precision::kHigh, On::kHost};
+  hold("quantiles, one thread", [&] { return measured(1, small_, median); });
+  hold("quantiles, threads", [&] { return measured(3, large_, median); });
 }
 
 TEST_F(OutOfMemory, OfAFold) {
@@ -70,6 +74,17 @@ TEST_F(OutOfMemory, OfAFold) {
     const auto partials = Meter({.threads = 2}).fold(large_, request);
     if (!partials) return partials.error();
     return partials->front().finish(Category::kAvg) == Value(1.5);
+  });
+  const Request median{kMedian, Precision::kHigh, On::kHost};
+  hold("quantiles", [&]() -> Result<bool> {
+    auto partials = Meter({.threads = 2}).fold(large_, median);
+    if (!partials) return partials.error();
+    const auto sent = partials->back().serialize();
+    if (sent.empty()) return out_of_memory();
+    const auto read = Partial::parse(sent);
+    if (!read) return read.error();
+    if (const Status merged = partials->front().merge(*read); !merged) return merged.error();
+    return partials->front().finish(kMedian.front()) == Value(1.5);
   });
 }
 

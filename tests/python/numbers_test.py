@@ -58,6 +58,37 @@ class Numbers(unittest.TestCase):
         self.assertRaises(TypeError, tensorstat.measure_by, x, "0")
         self.assertRaises(OverflowError, tensorstat.measure_by, x, 2**70)
 
+    def test_quantiles_are_numpys(self):
+        percents = (0, 0.1, 1, 5, 25, 50, 75, 95, 99, 99.9, 100)
+        names = [f"p{n}" for n in percents]
+        wanted = {"method" if numpy.lib.NumpyVersion(numpy.__version__) >= "1.22.0" else "interpolation": "inverted_cdf"}
+        for dtype, bound in (("int8", 0), ("uint16", 0), ("float16", 0), ("int64", 2**-10), ("float32", 2**-8),
+                             ("float64", 2**-8)):
+            # So many that no N / 100 * n but the ends is a whole number: NumPy, in binary64, might be beyond that.
+            x = (self.random.standard_normal(4001) * 30).astype(dtype)
+            truth = dict(zip(names, numpy.percentile(x, percents, **wanted).tolist()))
+            with self.subTest(dtype=dtype, seed=SEED):
+                r = tensorstat.measure(x, names)
+                self.assertEqual(list(r), names)
+                for name in names:
+                    exact = bound == 0 or name in ("p0", "p100")
+                    self.assertLessEqual(abs(r[name] - truth[name]), 0 if exact else bound * abs(truth[name]))
+                self.assertEqual((r.p50, r["p99.9"]), (r.to_dict()["p50"], r.to_dict()["p99.9"]))
+                self.assertIs(type(r.p50), float if x.dtype.kind == "f" else int)
+                self.assertEqual(pickle.loads(pickle.dumps(r)), r)
+                self.assertEqual(json.loads(r.to_json())["p75"], r.p75)
+                parts = [tensorstat.fold(x[at:at + 700], names) for at in range(0, x.size, 700)]
+                whole = pickle.loads(pickle.dumps(parts[3]))
+                for part in parts[:3] + parts[4:]:
+                    whole.merge(pickle.loads(pickle.dumps(part)))
+                self.assertEqual(whole.finish(), r)
+        self.assertIsNone(tensorstat.measure(numpy.array([numpy.nan]), "p50").p50)
+        r = tensorstat.measure(numpy.arange(10), "max")
+        self.assertRaisesRegex(KeyError, "was not asked for", lambda: r["p50"])
+        self.assertRaisesRegex(KeyError, "is no statistic", lambda: r["p101"])
+        self.assertRaises(AttributeError, lambda: r.p50)
+        self.assertRaisesRegex(tensorstat.Error, "pN", tensorstat.measure, numpy.arange(3), "p100.5")
+
     def test_places_are_numpys(self):
         where = "argmax,argmin,first nan index,first inf index,first bad index"
         x = self.random.permutation(60_000).astype(numpy.float32).reshape(30, 40, 50)

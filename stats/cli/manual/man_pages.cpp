@@ -136,6 +136,9 @@ std::string man_of_statistic_csv() {
     text += item(bold(column(category)), std::string(name(category)) + ": " + std::string(formula(category)) +
                                              ". NaN: " + std::string(nan_rule(category)) + ".");
   }
+  const Category any = quantile(50'000);
+  text += item(bold("PN"), "pN, such as p50 or p99.9: " + std::string(formula(any)) +
+                               ". NaN: " + std::string(nan_rule(any)) + ".");
   text += section("DIALECTS");
   std::string names;
   for (const std::string_view each : dialect_names()) names.append(names.empty() ? "" : ", ").append(each);

@@ -193,6 +193,7 @@ class ConfigParser {
     for (const Category category : every_category()) {
       known += (known.empty() ? "" : ", ") + excerpt(name(category));
     }
+    known += ", \"pN\", 0 <= N <= 100";
     known = "a list of at most " + std::to_string(kMostCategories) + " of " + known + ", \"hash:md5\", \"hash:sha1\"";
     if (!list->is(Kind::kArray) || list->size() > kMostCategories) {
       common.refuse("statistic_category", known);

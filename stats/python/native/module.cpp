@@ -44,7 +44,8 @@ PyObject* connect(PyObject*, PyObject* arguments) {
 PyObject* statistic_named(PyObject*, PyObject* arguments) {
   const char* name = nullptr;
   if (PyArg_ParseTuple(arguments, "s", &name) == 0) return nullptr;
-  return PyLong_FromLong(tensorstat_statistic_named(name));
+  const std::int32_t number = tensorstat_statistic_named(name);
+  return number < 0 ? Py_NewRef(Py_None) : PyUnicode_InternFromString(tensorstat_statistic_name(number));
 }
 
 PyObject* dtype_bytes(PyObject*, PyObject* arguments) {
@@ -64,7 +65,7 @@ bool add_names(PyObject* module, const char* as, const char* (*name_of)(std::int
 }
 
 PyMethodDef functions[] = {TENSORSTAT_METHOD(connect, "connect(error, statistics, log): what is written in Python"),
-                           TENSORSTAT_METHOD(statistic_named, "statistic_named(name): its number in STATISTICS, or -1"),
+                           TENSORSTAT_METHOD(statistic_named, "statistic_named(name): the catalog's name of it, or None"),
                            TENSORSTAT_METHOD(dtype_bytes, "dtype_bytes(name): of an element, or 0"),
                            {}};
 

@@ -11,19 +11,20 @@ from ._library import STATISTICS, Error, log
 
 def statistic_name(text: str) -> str:
     """The catalog's name of `nan_count`, `nan-count` or `nan count`; KeyError of any other."""
-    number = _native.statistic_named(text)
-    if number < 0:
-        raise KeyError(f"{text!r} is no statistic; known are {', '.join(STATISTICS)}")
-    return STATISTICS[number]
+    name = _native.statistic_named(text)
+    if name is None:
+        raise KeyError(f"{text!r} is no statistic; known are {', '.join(STATISTICS)} and pN, 0 <= N <= 100")
+    return name
 
 
 class Statistics(_native.Measured):
     """What was measured of one tensor.
 
-    A value is an int (counts and indices; max and min of integers), a float (all else), a str (a digest in hexadecimal),
-    or None where there is no value: max, min, avg and argmax of an empty tensor.
+    A value is an int (counts and indices; max, min and quantiles of integers), a float (all else), a str (a digest in
+    hexadecimal), or None where there is no value: max, min, avg and argmax of an empty tensor.
 
         r.nan_count, r["nan count"], r["nan-count"]     one value
+        r.p50, r["p99.9"]                               a quantile that was asked for
         r.to_dict(), r.to_json(), r.to_pandas()         all, by the names of the catalog
         r.dtype, r.shape                                the tensor's
         repr(r), print(r)                               a line, a table

@@ -1,0 +1,410 @@
+#include "stats/core/quantile_bins.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "stats/core/accumulator_layout.hpp"
+
+namespace tensorstat {
+namespace {
+
+// How the places of a dtype lie to its codes.
+enum class Order : std::uint8_t {
+  kUnsigned,    // the same
+  kComplement,  // two's complement: the upper half comes before the lower
+  kMagnitude,   // a sign before the rest: the upper half comes before the lower, and backwards
+};
+
+// How the elements of a dtype become codes.
+struct Coding {
+  std::uint32_t bins;
+  Order order;
+  int shift;               // of floats: their lower bits, which codes do not have
+  std::uint32_t greatest;  // code; of a sign and a magnitude, the greatest magnitude, of either sign
+  bool mixes_infinity;     // with NaN, in that code
+  bool lacks_minus_zero;   // whose code is a NaN's
+};
+
+// Bits of |x| behind the highest one that the code of a wide integer has.
+constexpr int kWholeBits = 9;
+// That of |x| > 0: the highest bit and those behind it. 0 has the code 0.
+constexpr std::uint32_t code_of_size(std::uint64_t size) {
+  const auto width = static_cast<std::uint32_t>(std::bit_width(size | 1));
+  const auto behind = static_cast<std::uint32_t>((size << (64 - width)) >> (63 - kWholeBits));
+  const std::uint32_t code = ((width - 1) << kWholeBits) + behind - (1u << kWholeBits) + 1;
+  return code & (0u - static_cast<std::uint32_t>(size != 0));
+}
+// The same of an integer that binary64 holds, whose exponent and first bits these are: of a negative one, its sign,
+// too.
+std::uint32_t code_of_whole(std::int64_t value) {
+  const auto bits = std::bit_cast<std::uint64_t>(static_cast<double>(value));
+  const std::int64_t code =
+      static_cast<std::int64_t>(bits << 1 >> (53 - kWholeBits)) - (std::int64_t{1023} << kWholeBits) + 1;
+  // 0 has the exponent of subnormal numbers, far below all others.
+  return static_cast<std::uint32_t>(code & ~(code >> 63)) | (static_cast<std::uint32_t>(bits >> 48) & 1u << 15);
+}
+// The middle of the sizes with a code.
+constexpr std::uint64_t size_of_code(std::uint32_t code) {
+  if (code == 0) return 0;
+  const std::uint32_t power = (code - 1) >> kWholeBits;
+  const std::uint64_t bits = (code - 1) % (1u << kWholeBits) + (1u << kWholeBits);
+  if (power <= kWholeBits) return bits >> (kWholeBits - power);
+  const std::uint32_t up = power - kWholeBits;
+  return (bits << up) + ((std::uint64_t{1} << up) - 1) / 2;
+}
+static_assert(code_of_size(~std::uint64_t{0}) == 1u << 15 && code_of_size(std::uint64_t{1} << 63) < 1u << 15);
+
+constexpr Coding coding_of_integer(std::size_t bytes, bool is_signed, bool is_bool) {
+  if (bytes > 2) {
+    const std::uint64_t most = is_signed ? std::uint64_t{1} << (8 * bytes - 1) : ~std::uint64_t{0} >> (64 - 8 * bytes);
+    return {1 << 16, is_signed ? Order::kMagnitude : Order::kUnsigned, 0, code_of_size(most), false, is_signed};
+  }
+  const std::uint32_t bins = 1u << 8 * bytes;
+  return {bins, is_signed ? Order::kComplement : Order::kUnsigned, 0, is_bool ? 1 : bins - 1, false, false};
+}
+constexpr Coding coding_of_float(std::size_t bytes, std::uint64_t greatest, bool has_infinity, bool lacks_minus_zero) {
+  const int shift = bytes == 4 ? 16 : bytes == 8 ? 45 : 0;
+  return {1u << (8 * static_cast<int>(bytes) - shift),   Order::kMagnitude,          shift,
+          static_cast<std::uint32_t>(greatest >> shift), has_infinity && shift != 0, lacks_minus_zero};
+}
+#define CODING_Integer(id, name) \
+  coding_of_integer(size_bytes(Dtype::id), CALL(COLUMN_4, FORMAT_##name) != 0, Dtype::id == Dtype::kBool)
+#define CODING_Integer64(id, name) CODING_Integer(id, name)
+#define CODING_Float(id, name) coding_of_float(size_bytes(Dtype::id), CALL(COLUMN_3, FORMAT_##name), true, false)
+#define CODING_Double(id, name) CODING_Float(id, name)
+#define CODING_Coded(id, name) \
+  coding_of_float(1, CALL(COLUMN_3, FORMAT_##name) / 2, false, CALL(COLUMN_6, FORMAT_##name) != 0)
+#define ROW(id, name, ...) CAT(CODING_, FAMILY_OF(name))(id, name),
+constexpr Coding kCodings[] = {TENSORSTAT_DTYPES(ROW)};
+#undef ROW
+constexpr const Coding& coding(Dtype dtype) { return kCodings[static_cast<int>(dtype)]; }
+
+// Of a place that is the number of its value: 0 of the dtype's 0, and below that the negative ones from -1 on.
+constexpr std::int64_t signed_place(const Coding& how, std::uint32_t place) {
+  return std::int64_t{place} - (how.order == Order::kUnsigned ? 0 : how.bins / 2);
+}
+constexpr std::uint32_t unsigned_place(const Coding& how, std::int64_t number) {
+  return static_cast<std::uint32_t>(number + (how.order == Order::kUnsigned ? 0 : how.bins / 2));
+}
+
+}  // namespace
+
+std::uint32_t place_of(Dtype dtype, std::int64_t key) {
+  const Coding& how = coding(dtype);
+  if (is_float(dtype)) return unsigned_place(how, key >> how.shift);
+  if (size_bytes(dtype) <= 2) return unsigned_place(how, key);
+  if (dtype == Dtype::kUint64) return code_of_size(static_cast<std::uint64_t>(key) ^ std::uint64_t{1} << 63);
+  const auto bits = static_cast<std::uint64_t>(key);
+  return unsigned_place(how, key < 0 ? ~std::int64_t{code_of_size(0 - bits)} : std::int64_t{code_of_size(bits)});
+}
+
+std::int64_t middle_of(Dtype dtype, std::uint32_t place) {
+  const Coding& how = coding(dtype);
+  const std::int64_t number = signed_place(how, place);
+  if (!is_float(dtype) && size_bytes(dtype) <= 2) return number;
+  if (dtype == Dtype::kUint64) return static_cast<std::int64_t>(size_of_code(place) ^ std::uint64_t{1} << 63);
+  const auto magnitude = static_cast<std::uint32_t>(number < 0 ? ~number : number);
+  if (!is_float(dtype)) {
+    // The middle of the bin of -2^63 alone is below all integers.
+    const std::uint64_t size = std::min(size_of_code(magnitude), std::uint64_t{1} << 63);
+    return static_cast<std::int64_t>(number < 0 ? 0 - size : size);
+  }
+  std::uint64_t bits = std::uint64_t{magnitude} << how.shift;
+  if (how.shift != 0 && magnitude != 0 && magnitude != how.greatest) bits += std::uint64_t{1} << (how.shift - 1);
+  return number < 0 ? ~static_cast<std::int64_t>(bits) : static_cast<std::int64_t>(bits);
+}
+
+Places places_of(Dtype dtype) {
+  const Coding& how = coding(dtype);
+  if (how.order == Order::kComplement) return {0, how.bins - 1};
+  const std::uint32_t last = unsigned_place(how, how.greatest);
+  return {how.order == Order::kUnsigned ? 0 : unsigned_place(how, ~std::int64_t{how.greatest}), last};
+}
+
+void BinCounter::open(Dtype dtype) {
+  const std::uint32_t bins = coding(dtype).bins;
+  dtype_ = dtype;
+  bins_ = bins;
+  if (bins <= room_) return;
+  const std::size_t groups = bins / kGroup;
+  block_.reset(std::calloc(bins, 2 * sizeof *even_ + sizeof *wide_ + (sizeof *groups_ + sizeof *used_) / kGroup + 1));
+  room_ = block_ ? bins : 0;
+  if (!block_) throw std::bad_alloc();
+  wide_ = static_cast<std::uint64_t*>(block_.get());
+  groups_ = reinterpret_cast<Group*>(wide_ + bins);
+  even_ = reinterpret_cast<std::uint32_t*>(groups_ + groups);
+  odd_ = even_ + bins;
+  used_ = reinterpret_cast<std::uint8_t*>(odd_ + bins);
+}
+
+void BinCounter::expect(std::uint64_t elements) {
+  if (elements < bins_ || !notes_use_) return;
+  std::memset(used_, 1, bins_ / kGroup);
+  notes_use_ = false;
+  has_odd_ = true;
+}
+
+template <typename Bits, typename CodeOf>
+void BinCounter::count_by(std::span<const std::byte> elements, const CodeOf& code_of) {
+  const std::size_t count = elements.size() / sizeof(Bits);
+  // Copies: for all that the compiler knows, a count may lie where these do.
+  const std::byte* const from = elements.data();
+  std::uint32_t *const even = even_, *const odd = odd_;
+  std::uint8_t* const used = used_;
+  const bool notes_use = notes_use_;
+  const auto code_at = [=](std::size_t i) {
+    Bits bits;
+    std::memcpy(&bits, from + i * sizeof bits, sizeof bits);
+    return code_of(bits);
+  };
+  const auto note = [=](std::uint32_t code) {
+    ++even[code];
+    used[code / kGroup] = 1;
+  };
+  // One after the other: codes made side by side would leave the vector one by one.
+  std::size_t i = 0;
+  if (notes_use) {
+    for (; i + 4 <= count; i += 4) {
+      note(code_at(i));
+      note(code_at(i + 1));
+      note(code_at(i + 2));
+      note(code_at(i + 3));
+    }
+  } else {
+    for (; i + 4 <= count; i += 4) {
+      ++even[code_at(i)];
+      ++odd[code_at(i + 1)];
+      ++even[code_at(i + 2)];
+      ++odd[code_at(i + 3)];
+    }
+  }
+  for (; i < count; ++i) note(code_at(i));
+}
+
+void BinCounter::count(std::span<const std::byte> elements) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  const std::uint64_t most_bytes = kMost / 8 * 8;
+  for (; elements.size() > most_bytes; elements = elements.subspan(most_bytes)) count(elements.first(most_bytes));
+  const std::uint64_t number = elements.size() / size_bytes(dtype_);
+  if (number > kMost - narrow_elements_) widen();
+  narrow_elements_ += number;
+  switch (dtype_) {
+    case Dtype::kFloat32:
+      return count_by<std::uint32_t>(elements, [](std::uint32_t bits) { return bits >> 16; });
+    case Dtype::kFloat64:
+      return count_by<std::uint64_t>(elements,
+                                     [](std::uint64_t bits) { return static_cast<std::uint32_t>(bits >> 45); });
+    case Dtype::kInt32:
+      return count_by<std::int32_t>(elements, [](std::int32_t value) { return code_of_whole(value); });
+    case Dtype::kUint32:
+      return count_by<std::uint32_t>(elements, [](std::uint32_t value) { return code_of_whole(value); });
+    case Dtype::kInt64:
+      return count_by<std::int64_t>(elements, [](std::int64_t value) {
+        const auto bits = static_cast<std::uint64_t>(value), sign = static_cast<std::uint64_t>(value >> 63);
+        return code_of_size((bits ^ sign) - sign) | (static_cast<std::uint32_t>(sign) & 1u << 15);
+      });
+    case Dtype::kUint64:
+      return count_by<std::uint64_t>(elements, [](std::uint64_t size) { return code_of_size(size); });
+    default:
+      break;
+  }
+  if (size_bytes(dtype_) == 2) {
+    count_by<std::uint16_t>(elements, [](std::uint16_t bits) { return std::uint32_t{bits}; });
+  } else {
+    count_by<std::uint8_t>(elements, [](std::uint8_t bits) { return std::uint32_t{bits}; });
+  }
+}
+
+// Calls visit(the first code) of each group of these codes that may hold elements.
+template <typename Visit>
+void BinCounter::for_each_used(std::uint32_t first_code, std::uint32_t end_code, bool backwards,
+                               const Visit& visit) const {
+  constexpr std::uint32_t kWord = 8;
+  const std::uint32_t first = first_code / kGroup, count = (end_code - first_code) / kGroup;
+  for (std::uint32_t i = 0; i < count; i += kWord) {
+    const std::uint32_t here = std::min(kWord, count - i), from = backwards ? first + count - i - here : first + i;
+    std::uint64_t any = 0;
+    std::memcpy(&any, used_ + from, here);
+    if (any == 0) continue;
+    for (std::uint32_t k = 0; k < here; ++k) {
+      const std::uint32_t group = from + (backwards ? here - 1 - k : k);
+      if (used_[group] != 0) visit(group * kGroup);
+    }
+  }
+}
+
+std::uint64_t BinCounter::at(std::uint32_t code) const {
+  return std::uint64_t{even_[code]} + (has_odd_ ? odd_[code] : 0) + (has_wide_ ? wide_[code] : 0);
+}
+
+std::uint64_t BinCounter::in_group(std::uint32_t first_code) const {
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < kGroup; ++i) sum += even_[first_code + i];
+  for (std::uint32_t i = 0; has_odd_ && i < kGroup; ++i) sum += odd_[first_code + i];
+  for (std::uint32_t i = 0; has_wide_ && i < kGroup; ++i) sum += wide_[first_code + i];
+  return sum;
+}
+
+void BinCounter::set(std::uint32_t code, std::uint64_t count) {
+  if (!has_wide_ && count <= std::numeric_limits<std::uint32_t>::max()) {
+    even_[code] = static_cast<std::uint32_t>(count);
+  } else {
+    even_[code] = 0;
+    wide_[code] = count;
+    has_wide_ = true;
+  }
+  odd_[code] = 0;
+}
+
+void BinCounter::widen() {
+  has_wide_ = true;
+  narrow_elements_ = 0;
+  for_each_used(0, bins_, false, [this](std::uint32_t first) {
+    for (std::uint32_t code = first; code < first + kGroup; ++code) {
+      wide_[code] += std::uint64_t{even_[code]} + odd_[code];
+      even_[code] = odd_[code] = 0;
+    }
+  });
+}
+
+void BinCounter::add(const BinCounter& other) {
+  has_wide_ = true;
+  other.for_each_used(0, bins_, false, [&](std::uint32_t first) {
+    used_[first / kGroup] = 1;
+    for (std::uint32_t code = first; code < first + kGroup; ++code) wide_[code] += other.at(code);
+  });
+}
+
+std::uint32_t BinCounter::code_of_place(std::uint32_t place) const {
+  const std::uint32_t half = bins_ / 2;
+  switch (coding(dtype_).order) {
+    case Order::kUnsigned:
+      return place;
+    case Order::kComplement:
+      return place ^ half;
+    case Order::kMagnitude:
+      return place < half ? bins_ - 1 - place : place - half;
+  }
+  return place;
+}
+
+void BinCounter::close(std::span<const std::int64_t> words) {
+  const Coding& how = coding(dtype_);
+  const std::uint32_t half = bins_ / 2;
+  const auto is_used = [this](std::uint32_t code) { return used_[code / kGroup] != 0; };
+  if (how.mixes_infinity) {
+    if (is_used(how.greatest)) set(how.greatest, static_cast<std::uint64_t>(words[PARTIAL_POSITIVE_INFS]));
+    if (is_used(half + how.greatest))
+      set(half + how.greatest, static_cast<std::uint64_t>(words[PARTIAL_NEGATIVE_INFS]));
+  }
+  if (dtype_ == Dtype::kBool) {  // whatever is not 0 is 1
+    std::uint64_t ones = 0;
+    for (std::uint32_t code = 1; code < bins_; ++code) {
+      ones += at(code);
+      set(code, 0);
+    }
+    set(1, ones);
+    used_[0] = 1;
+  }
+  if (is_float(dtype_)) {  // NaN
+    for (std::uint32_t code = how.greatest + 1; code < half; ++code) {
+      if (is_used(code)) set(code, 0);
+      if (is_used(half + code)) set(half + code, 0);
+    }
+    if (how.lacks_minus_zero && is_used(half)) set(half, 0);
+  }
+
+  group_count_ = 0;
+  std::uint64_t below = 0;
+  const auto enter = [&](std::uint32_t first_place, std::uint32_t first_code) {
+    const std::uint64_t here = in_group(first_code);
+    if (here == 0) return;
+    groups_[group_count_++] = {first_place, below};
+    below += here;
+  };
+  if (how.order == Order::kUnsigned) {
+    for_each_used(0, bins_, false, [&](std::uint32_t code) { enter(code, code); });
+    return;
+  }
+  const bool backwards = how.order == Order::kMagnitude;
+  for_each_used(half, bins_, backwards,
+                [&](std::uint32_t code) { enter(backwards ? bins_ - kGroup - code : code - half, code); });
+  for_each_used(0, half, false, [&](std::uint32_t code) { enter(half + code, code); });
+}
+
+std::optional<std::uint32_t> BinCounter::place_of_rank(std::uint64_t rank) const {
+  const std::span groups(groups_, group_count_);
+  const auto after = std::ranges::lower_bound(groups, rank, {}, &Group::below);
+  if (after == groups.begin()) return std::nullopt;
+  const Group& group = *std::prev(after);
+  std::uint64_t below = group.below;
+  for (std::uint32_t place = group.first_place; place < group.first_place + kGroup; ++place) {
+    below += at(code_of_place(place));
+    if (below >= rank) return place;
+  }
+  return std::nullopt;
+}
+
+void BinCounter::append_to(std::vector<BinCount>& bins) const {
+  for (const Group& group : std::span(groups_, group_count_)) {
+    for (std::uint32_t place = group.first_place; place < group.first_place + kGroup; ++place) {
+      if (const std::uint64_t count = at(code_of_place(place)); count != 0) bins.push_back({place, count});
+    }
+  }
+}
+
+void BinCounter::clear() {
+  for_each_used(0, bins_, false, [this](std::uint32_t first) {
+    used_[first / kGroup] = 0;
+    std::fill_n(even_ + first, kGroup, 0);
+    if (has_odd_) std::fill_n(odd_ + first, kGroup, 0);
+    if (has_wide_) std::fill_n(wide_ + first, kGroup, 0);
+  });
+  group_count_ = 0;
+  has_odd_ = has_wide_ = false;
+  notes_use_ = true;
+  narrow_elements_ = 0;
+}
+
+std::optional<std::uint32_t> BinsView::place_of_rank(std::uint64_t rank) const {
+  if (counter != nullptr) return counter->place_of_rank(rank);
+  for (const BinCount& bin : kept) {
+    if (bin.count >= rank) return bin.place;
+    rank -= bin.count;
+  }
+  return std::nullopt;
+}
+
+void merge(std::vector<BinCount>& into, const BinsView& from) {
+  std::vector<BinCount> listed;
+  if (from.counter != nullptr) {
+    listed.reserve(from.counter->most_bins());
+    from.counter->append_to(listed);
+  }
+  const std::span<const BinCount> more = from.counter != nullptr ? listed : from.kept;
+  if (std::ranges::includes(into, more, {}, &BinCount::place, &BinCount::place)) {
+    auto at = into.begin();
+    for (const BinCount& bin : more) {
+      at = std::ranges::find(at, into.end(), bin.place, &BinCount::place);
+      at->count += bin.count;
+    }
+    return;
+  }
+  std::vector<BinCount> sum;
+  sum.reserve(into.size() + more.size());
+  auto at = into.begin();
+  for (const BinCount& bin : more) {
+    for (; at != into.end() && at->place < bin.place; ++at) sum.push_back(*at);
+    sum.push_back(bin);
+    if (at != into.end() && at->place == bin.place) sum.back().count += (at++)->count;
+  }
+  sum.insert(sum.end(), at, into.end());
+  sum.shrink_to_fit();
+  into = std::move(sum);
+}
+
+}  // namespace tensorstat
