@@ -142,7 +142,8 @@ void BinCounter::open(Dtype dtype) {
 }
 
 void BinCounter::expect(std::uint64_t elements) {
-  if (elements < bins_ || !notes_use_) return;
+  constexpr std::uint64_t kMany = 4;  // a bin: from there on, looking at all of them costs less
+  if (elements < kMany * bins_ || !notes_use_) return;
   std::memset(used_, 1, bins_ / kGroup);
   notes_use_ = false;
   has_odd_ = true;

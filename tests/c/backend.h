@@ -91,6 +91,19 @@ static int measure_everywhere(void) {
   if (tensorstat_exponents_count(&list, TENSORSTAT_NAN) != 1) return fprintf(stderr, "wrong NaN\n"), 1;
   if (tensorstat_exponents_binade_count(&nans) != 0) return fprintf(stderr, "binades of a number\n"), 1;
   tensorstat_partial_free(partials[0]);
+
+  /* Quantiles, of any number. */
+  request.statistics = "p50,p100";
+  const int32_t median = tensorstat_statistic_named("p50"), last = tensorstat_statistic_named("p100");
+  if (strcmp(tensorstat_statistic_name(last), "p100") != 0) return fprintf(stderr, "wrong name\n"), 1;
+  if (tensorstat_statistic_name(last + 1) != NULL) return fprintf(stderr, "a name of no statistic\n"), 1;
+  if (tensorstat_fold(meter, &tensor, 1, &request, partials)) return complain("folding");
+  tensorstat_value middle, greatest;
+  if (tensorstat_partial_finish(partials[0], median, &middle)) return complain("finishing");
+  if (tensorstat_partial_finish(partials[0], last, &greatest)) return complain("finishing");
+  if (fabs(middle.is.real - 150.0) > 150.0 / 256) return fprintf(stderr, "wrong median\n"), 1;
+  if (greatest.is.real != 399.5) return fprintf(stderr, "wrong p100\n"), 1;
+  tensorstat_partial_free(partials[0]);
   tensorstat_partial_free(arrived);
 
   /* What is refused is refused with words, and leaves the output alone. */

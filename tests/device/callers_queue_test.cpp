@@ -223,6 +223,29 @@ TEST_P(CallersQueue, ServesThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST_P(CallersQueue, QuantilesOfWhatIsThereAreTheHosts) {
+  fill_arena(4);
+  const cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, arena_.size(), arena_.data());
+  std::vector<Tensor> here = tensors_;
+  for (Tensor& tensor : here) tensor.address = arena_.data();
+  Meter meter({.queue = queue_()});
+  const Categories categories{Category::kMax, quantile(1'000), quantile(50'000), quantile(99'900)};
+  const auto expected = meter.measure(here, {.categories = categories, .on = On::kHost});
+  const auto found = meter.measure(in(buffer), {.categories = categories});
+  ASSERT_TRUE(expected) << expected.error().message;
+  ASSERT_TRUE(found) << found.error().message;
+  for (std::size_t i = 0; i < found->size(); ++i) {
+    const Measurement measured = (*found)[i];
+    for (std::size_t k = 0; k < categories.size(); ++k) {
+      EXPECT_EQ(to_string(measured.statistics.values[k]), to_string((*expected)[i].statistics.values[k]))
+          << "tensor " << i << ", " << name(categories[k]);
+      EXPECT_EQ(measured.placement[k].engine, "host");
+      EXPECT_EQ(measured.placement[k].reason, "read back from the device: quantiles are counted on the host");
+    }
+  }
+  EXPECT_EQ(meter.measure(in(buffer), {.categories = categories, .on = On::kDevice}).error().code, Code::kDevice);
+}
+
 TEST_P(CallersQueue, RefusesWithWords) {
   fill_arena(1);
   setenv("TENSORSTAT_CL_POINTERS", "0", 1);  // where they are followed a batch takes no device memory
@@ -231,6 +254,7 @@ TEST_P(CallersQueue, RefusesWithWords) {
   ASSERT_TRUE(meter);
   const cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, arena_.size(), arena_.data());
   EXPECT_EQ(meter->submit(in(buffer), {.categories = {Category::kMd5}}).error().code, Code::kUnsupported);
+  EXPECT_EQ(meter->submit(in(buffer), {.categories = {quantile(50'000)}}).error().code, Code::kUnsupported);
   EXPECT_EQ(meter->submit(in(buffer), {.categories = {Category::kMax}, .on = On::kHost}).error().code, Code::kInvalid);
   EXPECT_EQ(meter->submit(in(buffer), {.categories = {Category::kMax}}).error().code, Code::kOverBudget);
   EXPECT_EQ(meter->device_memory().current_bytes, 0u);

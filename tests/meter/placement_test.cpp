@@ -53,7 +53,7 @@ class PlacementOf : public testing::Test {
                             },
                             [] { return std::string("no driver found"); },
                             [this]() -> const std::string& { return stays_; }};
-    const Request request{.categories = {}, .on = on};
+    const Request request{.categories = categories_, .on = on};
     Placements placements(request, request_bytes, host_, sight);
     const auto placed = placements.place(tensor);
     if (!placed) return placed.error();
@@ -71,6 +71,7 @@ class PlacementOf : public testing::Test {
 
   FakeHost host_;
   std::optional<FakeDevice> device_;
+  Categories categories_;
   std::string stays_;  // what is known of the driver before a device is looked for
   int searches_ = 0;
 };
@@ -120,6 +121,17 @@ TEST_F(PlacementOf, DeviceMemoryIsReadWhereItIs) {
   device_.emplace(false, "");
   for (const std::uint64_t bytes : {kSmall, kLarge})
     expect(true, "in its memory", On::kAuto, Where::kClBuffer, bytes);
+}
+
+TEST_F(PlacementOf, QuantilesAreTheHosts) {
+  device_.emplace(true, "");
+  categories_ = {Category::kMax, quantile(50'000)};
+  expect(false, "read back from the device: quantiles are counted on the host", On::kAuto, Where::kClBuffer, kLarge);
+  expect(false, "quantiles are counted on the host", On::kAuto, Where::kSharedMemory, kLarge);
+  expect(false, "quantiles are counted on the host", On::kAuto, Where::kHost, kLarge);
+  const auto insisted = placed(On::kDevice, Where::kClBuffer, kLarge);
+  ASSERT_FALSE(insisted);
+  EXPECT_EQ("the device cannot do it: quantiles are counted on the host", insisted.error().message);
 }
 
 TEST_F(PlacementOf, WhatTheDeviceRefusesGoesToTheHostWithItsReason) {
