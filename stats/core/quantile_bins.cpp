@@ -38,8 +38,7 @@ constexpr std::uint32_t code_of_size(std::uint64_t size) {
   const std::uint32_t code = ((width - 1) << kWholeBits) + behind - (1u << kWholeBits) + 1;
   return code & (0u - static_cast<std::uint32_t>(size != 0));
 }
-// The same of an integer that binary64 holds, whose exponent and first bits these are: of a negative one, its sign,
-// too.
+// The same of an integer that binary64 holds: its exponent and first bits; and a bit for its sign.
 std::uint32_t code_of_whole(std::int64_t value) {
   const auto bits = std::bit_cast<std::uint64_t>(static_cast<double>(value));
   const std::int64_t code =
@@ -61,7 +60,7 @@ static_assert(code_of_size(~std::uint64_t{0}) == 1u << 15 && code_of_size(std::u
 constexpr Coding coding_of_integer(std::size_t bytes, bool is_signed, bool is_bool) {
   if (bytes > 2) {
     const std::uint64_t most = is_signed ? std::uint64_t{1} << (8 * bytes - 1) : ~std::uint64_t{0} >> (64 - 8 * bytes);
-    return {1 << 16, is_signed ? Order::kMagnitude : Order::kUnsigned, 0, code_of_size(most), false, is_signed};
+    return {1 << 16, is_signed ? Order::kMagnitude : Order::kUnsigned, 0, code_of_size(most), false, false};
   }
   const std::uint32_t bins = 1u << 8 * bytes;
   return {bins, is_signed ? Order::kComplement : Order::kUnsigned, 0, is_bool ? 1 : bins - 1, false, false};
@@ -299,8 +298,9 @@ void BinCounter::close(std::span<const std::int64_t> words) {
   const auto is_used = [this](std::uint32_t code) { return used_[code / kGroup] != 0; };
   if (how.mixes_infinity) {
     if (is_used(how.greatest)) set(how.greatest, static_cast<std::uint64_t>(words[PARTIAL_POSITIVE_INFS]));
-    if (is_used(half + how.greatest))
+    if (is_used(half + how.greatest)) {
       set(half + how.greatest, static_cast<std::uint64_t>(words[PARTIAL_NEGATIVE_INFS]));
+    }
   }
   if (dtype_ == Dtype::kBool) {  // whatever is not 0 is 1
     std::uint64_t ones = 0;
@@ -312,11 +312,18 @@ void BinCounter::close(std::span<const std::int64_t> words) {
     used_[0] = 1;
   }
   if (is_float(dtype_)) {  // NaN
-    for (std::uint32_t code = how.greatest + 1; code < half; ++code) {
-      if (is_used(code)) set(code, 0);
-      if (is_used(half + code)) set(half + code, 0);
-    }
-    if (how.lacks_minus_zero && is_used(half)) set(half, 0);
+    const auto drop = [&](std::uint32_t first, std::uint32_t end) {
+      for (std::uint32_t code = first; code < end; ++code) {
+        if (is_used(code)) {
+          set(code, 0);
+        } else {
+          code |= kGroup - 1;  // nor is the rest of its group
+        }
+      }
+    };
+    drop(how.greatest + 1, half);
+    drop(half + how.greatest + 1, bins_);
+    if (how.lacks_minus_zero) drop(half, half + 1);
   }
 
   group_count_ = 0;

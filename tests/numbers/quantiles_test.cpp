@@ -363,6 +363,18 @@ TEST(QuantilesOfPartials, ThatNoTensorLeftAreRefused) {
   EXPECT_EQ(Value(), without_extrema.finish(quantile(50'000)));
 }
 
+// More of one value than 32 bits count, in one thread: every element is the same byte.
+TEST(QuantilesOfMoreThan32Bits, AreCounted) {
+  const std::uint8_t element = 200;
+  constexpr std::uint64_t kCount = (std::uint64_t{1} << 32) + 9;
+  const Strides strides{{kCount}, {0}};
+  const Tensor tensor{.dtype = Dtype::kUint8, .element_count = kCount, .address = &element, .strides = &strides};
+  const auto folded = Meter({.threads = 1}).fold({&tensor, 1}, {.categories = {quantile(50'000)}, .on = On::kHost});
+  ASSERT_TRUE(folded) << folded.error().message;
+  EXPECT_EQ((std::vector<BinCount>{{200, kCount}}), folded->front().bins());
+  EXPECT_EQ(Value(std::uint64_t{200}), folded->front().finish(quantile(50'000)));
+}
+
 TEST(QuantilesOfManyRows, AreMeasuredAndNotKept) {
   const Bytes bytes((std::size_t{1} << 20) * 80);
   const By by{.shape = {std::uint64_t{1} << 20, 80}, .axes = {0}};
