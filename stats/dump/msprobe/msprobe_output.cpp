@@ -414,7 +414,8 @@ class MsprobeForm : public OutputForm {
   }
   bool has_empty_tensors() const override { return true; }
   bool reads_bits(const DumpConfig& config) const override {
-    return settings_.summary != Summary::kStatistics || OutputForm::reads_bits(config);
+    const bool saves_tensors = settings_.saves_all_tensors || !settings_.tensor_list.empty();
+    return saves_tensors || settings_.summary != Summary::kStatistics || OutputForm::reads_bits(config);
   }
   bool has_layouts() const override { return true; }
   std::unique_ptr<DumpOutput> open(const OutputContext& context) const override {
