@@ -83,7 +83,7 @@ void Survey::add_tensor(const std::string& path, const std::string& file_name, T
   if (entry.tensor) entry.row.identity.set("tensor", *entry.tensor);
 
   if (options_.head_only) return listener_.measured(std::move(entry));
-  // The digest of int4 and of uint1 is over other bytes than their statistics; such a tensor is read twice.
+  // The digest of int4, and of what else is packed, is over other bytes than their statistics; such a tensor is read twice.
   const bool is_read_twice = reader.data_type() != name(reader.dtype());
   const bool is_in_blocks = !options_.by && in_blocks_ && in_blocks_->takes(reader);
   if (options_.by || is_in_blocks || reader.data_size_bytes() > kPieceBytes || is_read_twice) {
@@ -179,19 +179,15 @@ Status Survey::measure_rows(TensorReader& reader, const Entry& entry) {
   const bool is_packed = reader.data_type() != name(reader.dtype());
   if (is_packed && std::ranges::any_of(request_.categories, is_of_bytes)) {
     return Error{Code::kUnsupported,
-                 "a digest of the rows of " + std::string(reader.data_type()) + ", which share bytes: leave it out"};
+                 "a digest of the rows of " + std::string(reader.data_type()) +
+                     ", which is measured in a wider type: leave it out"};
   }
-  const std::uint64_t bytes = reader.data_size_bytes(), elements = reader.element_count();
-  const std::uint64_t per_byte = reader.data_type() == "int4" ? 2 : 8;
   const RowListener listener{
       .read = [&](std::uint64_t more) { read(more); },
       .row =
           [&](Shape&& index, Shape&& shape, const Measurement& measured) {
             Entry row = entry;
-            const std::uint64_t count = *element_count(shape);
-            row.row.data_size_bytes = is_packed       ? (count + per_byte - 1) / per_byte
-                                      : elements == 0 ? 0
-                                                      : bytes / elements * count;
+            row.row.data_size_bytes = reader.data_size_bytes(*element_count(shape));
             row.row.shape = std::move(shape);
             row.row.identity.set("index", index_text(index));
             row.index = std::move(index);
