@@ -52,7 +52,7 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
     }
   };
   Meter meter(std::move(options));
-  Results results(arguments, look_of(arguments), console, write);
+  Results results(arguments, inputs.files, look_of(arguments), console, write);
   Outcome outcome;
   const auto fail = [&](int status) {
     return [&, status](const Error& error) {

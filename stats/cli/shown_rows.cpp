@@ -62,7 +62,7 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
   Arguments shown = arguments;
   if (arguments.stats_are_default && !arguments.head_only) shown.request.categories = had;
 
-  Results results(shown, look, console, write);
+  Results results(shown, inputs.files, look, console, write);
   results.begin();
   std::ranges::for_each(inputs.faults, fail);
   for (const std::string& file : inputs.files) {

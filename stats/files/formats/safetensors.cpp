@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <unordered_set>
+#include <utility>
 
 #include "stats/files/random_file.hpp"
 #include "stats/files/shown.hpp"
@@ -94,28 +95,28 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool key(string_t& key) override {
-    if (!seen_[place_ == Place::kRoot ? 0 : 1].insert(key).second) {
-      return fail("the key '" + shown(key) + "' comes twice");
-    }
-    if (place_ == Place::kTensor && key != "dtype" && key != "shape" && key != "data_offsets") {
-      return fail(this_tensor() + " has the unknown key '" + shown(key) + "'");
-    }
     key_ = key;
-    return true;
+    if (place_ == Place::kTensor) {
+      const auto known = std::ranges::find(kTensorKeys, key);
+      if (known == std::end(kTensorKeys)) return fail(this_tensor() + " has the unknown key '" + shown(key) + "'");
+      bool& is_seen = is_seen_[known - kTensorKeys];
+      return std::exchange(is_seen, true) ? comes_twice() : true;
+    }
+    return (place_ == Place::kRoot ? names_ : metadata_).insert(key).second || comes_twice();
   }
   bool start_object(std::size_t) override {
     if (place_ == Place::kNowhere) return enter(Place::kRoot);
     if (place_ != Place::kRoot) return unexpected("an object");
-    seen_[1].clear();
     if (key_ == "__metadata__") return enter(Place::kMetadata);
+    std::ranges::fill(is_seen_, false);
     entries.emplace_back().name = key_;
     offset_count_ = 0;
     return enter(Place::kTensor);
   }
   bool end_object() override {
     if (place_ == Place::kTensor) {
-      for (const char* wanted : {"dtype", "shape", "data_offsets"}) {
-        if (!seen_[1].contains(wanted)) return fail(this_tensor() + " has no " + wanted);
+      for (std::size_t i = 0; i < std::size(kTensorKeys); ++i) {
+        if (!is_seen_[i]) return fail(this_tensor() + " has no " + std::string(kTensorKeys[i]));
       }
     }
     return enter(place_ == Place::kRoot ? Place::kNowhere : Place::kRoot);
@@ -137,6 +138,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   enum class Place { kNowhere, kRoot, kMetadata, kTensor, kShape, kOffsets };
+  static constexpr std::string_view kTensorKeys[] = {"dtype", "shape", "data_offsets"};
 
   bool enter(Place place) {
     place_ = place;
@@ -146,6 +148,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     fault = std::move(what);
     return false;
   }
+  bool comes_twice() { return fail("the key '" + shown(key_) + "' comes twice"); }
   std::string this_tensor() const { return "tensor '" + shown(entries.back().name) + "'"; }
   bool unexpected(const std::string& what) {
     switch (place_) {
@@ -164,7 +167,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   Place place_ = Place::kNowhere;
   std::string key_;
-  std::set<std::string> seen_[2];  // keys of the root, and of the object in it
+  std::unordered_set<std::string> names_, metadata_;  // keys of the root, and of __metadata__
+  bool is_seen_[std::size(kTensorKeys)] = {};          // in this tensor
   int offset_count_ = 0;
 };
 
@@ -173,7 +177,8 @@ Status put_in_order(std::vector<HeaderEntry>& entries, std::uint64_t data_bytes)
   const auto fault = [](const HeaderEntry& entry, const std::string& what) {
     return Error{Code::kUnreadable, "tensor '" + shown(entry.name) + "' " + what};
   };
-  std::ranges::sort(entries, {}, [](const HeaderEntry& entry) { return std::pair(entry.begin, entry.end); });
+  const auto place = [](const HeaderEntry& entry) { return std::pair(entry.begin, entry.end); };
+  if (!std::ranges::is_sorted(entries, {}, place)) std::ranges::sort(entries, {}, place);
   std::uint64_t end = 0;
   for (const HeaderEntry& entry : entries) {
     const std::string range = std::to_string(entry.begin) + " to " + std::to_string(entry.end);
@@ -191,7 +196,8 @@ Status put_in_order(std::vector<HeaderEntry>& entries, std::uint64_t data_bytes)
   return Error{Code::kUnreadable, std::to_string(data_bytes - end) + " bytes at its end belong to no tensor"};
 }
 
-Result<StoredTensor> stored_tensor(HeaderEntry entry, std::uint64_t data_offset_bytes) {
+// Takes the name and the shape of one that makes sense.
+Result<StoredTensor> stored_tensor(HeaderEntry& entry, std::uint64_t data_offset_bytes) {
   const auto type = std::ranges::find(kDtypes, entry.dtype, &FormatDtype::name);
   if (type == std::end(kDtypes)) {
     return Error{Code::kUnsupported, "its dtype '" + shown(entry.dtype) + "' is none of the format"};
@@ -268,10 +274,10 @@ OpenedSource open(std::shared_ptr<const RandomFile> file, const ReadOptions& opt
   std::vector<Result<StoredTensor>> tensors;
   tensors.reserve(reader.entries.size());
   for (HeaderEntry& entry : reader.entries) {
-    const std::string who = tensor_label(file->path(), entry.name);
-    auto tensor = stored_tensor(std::move(entry), data_offset_bytes);
-    if (!tensor) tensor = Error{tensor.error().code, who + ": " + tensor.error().message};
-    tensors.push_back(std::move(tensor));
+    tensors.push_back(stored_tensor(entry, data_offset_bytes));
+    if (const auto& made = tensors.back(); !made) {
+      tensors.back() = Error{made.error().code, tensor_label(file->path(), entry.name) + ": " + made.error().message};
+    }
   }
   return source_of(std::move(file), std::move(tensors), options);
 }
