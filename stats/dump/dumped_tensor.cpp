@@ -61,7 +61,9 @@ void read_tensors(const DumpedFile& file, const std::function<bool(Io)>& wants,
                   const std::function<void(const Error&)>& unreadable, std::vector<DumpTensor>& tensors) {
   const auto add = [&](const std::string& label, const Identity& who, TensorReader& reader) {
     auto tensor = read_tensor(label, who, reader);
-    tensor ? tensors.push_back(*std::move(tensor)) : unreadable(tensor.error());
+    if (!tensor) return unreadable(tensor.error());
+    tensor->requires_grad = file.requires_grad;
+    tensors.push_back(*std::move(tensor));
   };
   if (!file.holds_run) {
     if (!wants(io_of(file.named.identity))) return;

@@ -110,7 +110,7 @@ class Reader : public JsonReader {
   };
   // An object that has a type is a leaf; one with dtype and shape is a tensor.
   struct Leaf {
-    std::string dtype, checksum;
+    std::string dtype, checksum, data_name;
     Shape shape;
     bool has_dtype = false, has_shape = false;
     std::optional<bool> requires_grad = {};
@@ -168,6 +168,7 @@ class Reader : public JsonReader {
 
   bool begin_call(bool is_array) {
     slots_[0] = slots_[1] = 0;
+    files_.clear();
     other_count_ = 0;
     layout_.clear();
     has_layout_ = listener_.ends != nullptr && !is_array;
@@ -177,7 +178,8 @@ class Reader : public JsonReader {
   bool end_call() {
     if (!listener_.ends) return true;
     const std::string& key = levels_[kData - 1].key;
-    fault_ = listener_.ends({type_of(key), key, has_layout_ ? std::move(layout_) : std::string(), other_count_});
+    fault_ = listener_.ends({type_of(key), key, has_layout_ ? std::move(layout_) : std::string(), other_count_,
+                             std::move(files_)});
     return static_cast<bool>(fault_);
   }
   static std::string type_of(std::string_view key) {
@@ -224,6 +226,8 @@ class Reader : public JsonReader {
         leaf_.dtype = text;
       } else if (key == "md5") {
         leaf_.checksum = text;
+      } else if (key == "data_name") {
+        leaf_.data_name = text;
       } else if (is_statistic(key)) {
         return refuse(key + " is \"" + shown(text) + "\", not a number");
       }
@@ -272,6 +276,9 @@ class Reader : public JsonReader {
       layout_.resize(levels_.back().begin);
       layout_ += CallLayout::mark(io() == 1, slot);
       levels_.back().begin = kIsMark;
+    }
+    if (listener_.ends && !leaf_.data_name.empty()) {
+      files_.push_back({std::move(leaf_.data_name), io() == 1, slot, leaf_.requires_grad.value_or(false)});
     }
     const std::string& key = levels_[kData - 1].key;
     Row row;
@@ -336,6 +343,7 @@ class Reader : public JsonReader {
   std::string layout_;  // of the call that is read
   bool has_layout_ = false;
   std::uint64_t other_count_ = 0;
+  std::vector<CallFile> files_;
 };
 
 }  // namespace
