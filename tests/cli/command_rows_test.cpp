@@ -66,6 +66,8 @@ TEST(CommandRows, OfADumpJsonInEveryFormat) {
       << csv.out;
   const auto json = run(folder, "dump.json --format json");
   EXPECT_TRUE(holds(json.out, "\"max\":1.5")) << json.out;
+  std::filesystem::copy_file(folder / "dump.json", folder / "debug.json");
+  EXPECT_EQ(run(folder, "debug.json --format csv --columns tensor,crc32").out, csv.out) << "of msprobe's level debug";
   EXPECT_EQ(run(folder, "dump.json --fail-on 'l2norm<1'").exit, 1) << "what only a later row has is known";
 }
 
@@ -89,6 +91,18 @@ TEST(CommandRows, FoldersAndFormatAreColumns) {
   const auto ran = run(folder, "'run/**/*.csv' --format csv --columns rank,graph,iteration,format");
   EXPECT_TRUE(holds(ran.out, "Count,Max Value,Rank,Graph,Iteration,Format\n")) << ran.out << ran.err;
   EXPECT_TRUE(holds(ran.out, ",6,1.5,3,1,20,ND\n")) << ran.out;
+}
+
+TEST(CommandRows, StepAndRankOfADumpJsonAreColumns) {
+  const ScratchFolder folder;
+  for (const char* place : {"run/step3/rank1", "run/step12/proc77"}) {
+    std::filesystem::create_directories(folder / place);
+    std::ofstream(std::string(folder / place) + "/dump.json") << R"({"data": {"Functional.relu.0.forward": {"input_args": [
+      {"type": "torch.Tensor", "dtype": "torch.float16", "shape": [2], "Max": 5.5}]}}})";
+  }
+  const auto ran = run(folder, "run --format csv --columns rank,iteration");
+  EXPECT_TRUE(holds(ran.out, ",5.5,1,3\n")) << ran.out << ran.err;
+  EXPECT_TRUE(holds(ran.out, ",5.5,0,12\n")) << ran.out;
 }
 
 TEST(CommandRows, ConditionsAreJudgedByWhatTheRowsHave) {
