@@ -28,6 +28,8 @@ struct CallRead {
   std::string op_type, op_name;   // as its rows have them
   std::string layout;             // as CallLayout takes it; "" where it has more than 16 MiB, or the call is no object
   std::uint64_t other_count = 0;  // arguments and outputs that are no tensors, such as a stride; None is not counted
+  std::uint64_t odd_count = 0;    // tensors of which more is said than their rows have
+  std::string odd_member;         // of the first of these: "device_mesh"; "type" where it is no Tensor
   std::vector<CallFile> files;
 };
 
