@@ -23,8 +23,9 @@ void add_to(std::string& key, const Cell* cell) {
 }  // namespace
 
 AlikeRows::AlikeRows(std::vector<std::string> columns, const std::vector<std::string>& files)
-    : columns_(std::move(columns)),
-      is_over_(std::ranges::all_of(files, [&](const auto& file) { return folder_of(file) == folder_of(files.front()); })) {
+    : columns_(std::move(columns)) {
+  const auto is_beside = [&](const std::string& file) { return folder_of(file) == folder_of(files.front()); };
+  is_over_ = std::ranges::all_of(files, is_beside);
 }
 
 bool AlikeRows::are_met(const std::string& path, const Identity& who) {

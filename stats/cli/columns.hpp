@@ -20,8 +20,8 @@ class AlikeRows {
  private:
   const std::vector<std::string> columns_;                 // that the rows have beside the common ones
   std::unordered_map<std::size_t, std::size_t> folders_;  // by a hash of the identity, that of the folder
-  std::string key_;  // of the row before it, whose memory the next one takes
-  bool is_over_;     // no row can be the first any more
+  std::string key_;      // of the row before it, whose memory the next one takes
+  bool is_over_ = true;  // no row can be the first any more
 };
 
 }  // namespace tensorstat::cli

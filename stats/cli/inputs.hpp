@@ -19,8 +19,8 @@ struct Inputs {
 
 // "@list" stands for the paths and globs that the file list holds, a line each, unless there is a file of that name. A
 // file is taken whatever its name. Of a directory, every file with the extension of a format below it, each level
-// in natural order (layer.2 before layer.10); symbolic links to directories below it are not followed. Of one that holds no
-// such file the files of rows are taken, unless some other argument gives tensors or `rows` says no. What does not
+// in natural order (layer.2 before layer.10); symbolic links to directories below it are not followed. Of one that holds
+// no such file the files of rows are taken, unless some other argument gives tensors or `rows` says no. What does not
 // exist and holds one of * ? [ is a glob, in which a part ** stands for any number of directories, hidden ones left
 // out.
 enum class Rows { kTaken, kLeft };

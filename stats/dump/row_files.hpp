@@ -18,8 +18,8 @@ struct RowFile {
   std::string path, folder;
 };
 
-// The files of rows that these paths are, or hold at any depth: statistic.csv, dump.json, and names such as CANN's. In the
-// natural order of their names.
+// The files of rows that these paths are, or hold at any depth: statistic.csv, dump.json, and names such as CANN's. In
+// the natural order of their names.
 std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::vector<Error>& faults);
 
 // Appends what `list` does not have.

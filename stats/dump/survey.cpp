@@ -14,9 +14,9 @@
 namespace tensorstat {
 namespace {
 
-// A batch of small tensors costs one launch; with more of them in it, those of a few KiB leave the cache of a core before
-// they are folded. 16 MiB pieces are long enough for an engine's full
-// speed and short enough that reading the next one hides behind computing this one.
+// A batch of small tensors costs one launch; with more of them in it, those of a few KiB leave the cache of a core
+// before they are folded. 16 MiB pieces are long enough for an engine's full speed and short enough that reading the next one
+// hides behind computing this one.
 constexpr std::uint64_t kBatchBytes = std::uint64_t{32} << 20;
 constexpr std::size_t kBatchCount = 256;
 constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
@@ -84,7 +84,7 @@ void Survey::add_tensor(const std::string& path, const std::string& file_name, T
   if (entry.tensor) entry.row.identity.set("tensor", *entry.tensor);
 
   if (options_.head_only) return listener_.measured(std::move(entry));
-  // The digest of int4, and of what else is packed, is over other bytes than their statistics; such a tensor is read twice.
+  // The digest of int4, and of what else is packed, is over other bytes than its statistics: the tensor is read twice.
   const bool is_read_twice = reader.data_type() != name(reader.dtype());
   const bool is_in_blocks = !options_.by && in_blocks_ && in_blocks_->takes(reader);
   if (options_.by || is_in_blocks || reader.data_size_bytes() > kPieceBytes || is_read_twice) {
@@ -116,7 +116,8 @@ std::byte* Survey::Batch::room_for(std::size_t bytes) {
   if (bytes > kBlockBytes) return large.emplace_back(std::make_unique_for_overwrite<std::byte[]>(bytes)).get();
   if (in_block + bytes > kBlockBytes) full_blocks += 1, in_block = 0;
   if (full_blocks == blocks.size()) blocks.push_back(std::make_unique_for_overwrite<std::byte[]>(kBlockBytes));
-  return blocks[full_blocks].get() + std::exchange(in_block, (in_block + bytes + kAlignment - 1) / kAlignment * kAlignment);
+  const std::size_t end = (in_block + bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return blocks[full_blocks].get() + std::exchange(in_block, end);
 }
 
 void Survey::finish() {
