@@ -83,7 +83,8 @@ CommandLine::CommandLine()
 
   app_.add_option("PATH", arguments_.paths,
                   ".npy, .npz, .safetensors and Ascend's dump files, a model's .safetensors.index.json, .csv files of rows, "
-                  "directories (walked recursively for tensors, layer.2 before layer.10) and globs (*, ?, [], **)")
+                  "directories (walked recursively for tensors, layer.2 before layer.10, or else for rows) and globs "
+                  "(*, ?, [], **)")
       ->type_name("");
   std::vector<std::string> statistics{"all"};
   for (const Category category : every_category()) statistics.emplace_back(name(category));

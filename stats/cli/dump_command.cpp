@@ -69,7 +69,7 @@ int run_dump(const DumpArguments& arguments, const MeterOptions& meter, Console&
     console.say("the config " + text.error().message);
     return kUsage;
   }
-  const Inputs inputs = find_inputs(arguments.paths);
+  const Inputs inputs = find_inputs(arguments.paths, FileOrder::kGiven, Rows::kLeft);
   int exit = kDone;
   const auto complain = [&](const Error& error) {
     console.say(error.message);

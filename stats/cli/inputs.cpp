@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <span>
 #include <system_error>
 #include <utility>
 
+#include "stats/dump/row_files.hpp"
 #include "stats/files/folders.hpp"
 #include "stats/files/natural_order.hpp"
 #include "stats/files/shown.hpp"
@@ -72,16 +74,48 @@ void expand(const std::string& folder, std::span<const std::string> parts, std::
   }
 }
 
-void add(const std::string& path, Inputs& inputs) {
-  if (!is_folder(path)) return inputs.files.push_back(path);
-  const std::size_t files = inputs.files.size(), faults = inputs.faults.size();
-  find_tensor_files(path, inputs.files, inputs.faults);
-  if (inputs.files.size() == files && inputs.faults.size() == faults) {
-    inputs.faults.push_back({Code::kUnreadable, printable(path) + ": holds no file of tensors, such as .npy"});
+// Inputs, and which of the files are those of a directory without tensors.
+struct Found : Inputs {
+  std::vector<std::pair<std::string, std::string>> folders_of_rows;  // each with its first file
+  std::set<std::string> rows_of_folders;
+};
+
+Error without_tensors(const std::string& folder, const std::string& rows) {
+  return {Code::kUnreadable, printable(folder) + ": holds no file of tensors, such as .npy" +
+                                 (rows.empty() ? "" : ", but rows of statistics, such as those of " + printable(rows))};
+}
+
+void add(const std::string& path, Found& found) {
+  if (!is_folder(path)) return found.files.push_back(path);
+  const std::size_t files = found.files.size(), faults = found.faults.size();
+  std::string rows;  // the first file of them
+  find_tensor_files(path, found.files, found.faults, [&](const std::string& other) {
+    if (rows.empty() && has_name_of_rows(other)) rows = other;
+  });
+  if (found.files.size() != files) {
+    if (rows.empty()) return;
+    return found.notes.push_back(printable(path) + ": holds rows of statistics, too; name their files, such as " +
+                                 printable(rows) + ", to see them");
+  }
+  std::vector<Error> again;  // are known from the first walk
+  for (RowFile& file : rows.empty() ? std::vector<RowFile>() : find_row_files({path}, again)) {
+    found.rows_of_folders.insert(file.path);
+    found.files.push_back(std::move(file.path));
+  }
+  if (found.files.size() != files) {
+    found.folders_of_rows.emplace_back(path, rows);
+  } else if (found.faults.size() == faults) {
+    found.faults.push_back(without_tensors(path, rows));
   }
 }
 
-void add_glob(const std::string& pattern, Inputs& inputs) {
+// Rows that nobody named give way to tensors.
+void leave_rows(Found& found) {
+  std::erase_if(found.files, [&](const std::string& file) { return found.rows_of_folders.contains(file); });
+  for (const auto& [folder, rows] : found.folders_of_rows) found.faults.push_back(without_tensors(folder, rows));
+}
+
+void add_glob(const std::string& pattern, Found& inputs) {
   std::vector<std::string> matches;
   const std::size_t faults = inputs.faults.size();
   expand(pattern.starts_with('/') ? "/" : "", parts_of(pattern), matches, inputs.faults);
@@ -115,13 +149,13 @@ void put_in_order(std::vector<std::string>& files, FileOrder order) {
   for (std::size_t i = 0; i < files.size(); ++i) files[i] = std::move(numbered[i].second);
 }
 
-void add_argument(const std::string& path, Inputs& inputs) {
+void add_argument(const std::string& path, Found& inputs) {
   const bool is_glob = path.find_first_of("*?[") != path.npos && !exists(path);
   is_glob ? add_glob(path, inputs) : add(path, inputs);
 }
 
 // The lines of a file as paths; no @ begins another list there.
-void add_list(const std::string& list, Inputs& inputs) {
+void add_list(const std::string& list, Found& inputs) {
   const auto text = read_whole_file(list, kMostListBytes);
   if (!text) return inputs.faults.push_back(text.error());
   for (std::string_view rest = *text; !rest.empty();) {
@@ -135,12 +169,13 @@ void add_list(const std::string& list, Inputs& inputs) {
 
 }  // namespace
 
-Inputs find_inputs(const std::vector<std::string>& paths, FileOrder order) {
-  Inputs inputs;
+Inputs find_inputs(const std::vector<std::string>& paths, FileOrder order, Rows rows) {
+  Found inputs;
   for (const std::string& path : paths) {
     const bool is_list = path.starts_with('@') && !exists(path);
     is_list ? add_list(path.substr(1), inputs) : add_argument(path, inputs);
   }
+  if (rows == Rows::kLeft || !std::ranges::all_of(inputs.files, is_row_file)) leave_rows(inputs);
   put_in_order(inputs.files, order);
   return inputs;
 }

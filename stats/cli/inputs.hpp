@@ -14,13 +14,17 @@ enum class FileOrder { kGiven, kName, kTime, kSize };
 struct Inputs {
   std::vector<std::string> files;  // within an argument in natural order
   std::vector<Error> faults;       // each argument that gave nothing, and what could not be looked at
+  std::vector<std::string> notes;  // each directory whose files of rows were left out beside its tensors
 };
 
 // "@list" stands for the paths and globs that the file list holds, a line each, unless there is a file of that name. A
 // file is taken whatever its name. Of a directory, every file with the extension of a format below it, each level
-// in natural order (layer.2 before layer.10); symbolic links to directories below it are not followed. What does not
+// in natural order (layer.2 before layer.10); symbolic links to directories below it are not followed. Of one that holds
+// no such file the files of rows are taken, unless some other argument gives tensors or `rows` says no. What does not
 // exist and holds one of * ? [ is a glob, in which a part ** stands for any number of directories, hidden ones left
 // out.
-Inputs find_inputs(const std::vector<std::string>& paths, FileOrder order = FileOrder::kGiven);
+enum class Rows { kTaken, kLeft };
+Inputs find_inputs(const std::vector<std::string>& paths, FileOrder order = FileOrder::kGiven,
+                   Rows rows = Rows::kTaken);
 
 }  // namespace tensorstat::cli

@@ -52,7 +52,7 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
     }
   };
   Meter meter(std::move(options));
-  Results results(arguments, look_of(arguments), console, write);
+  Results results(arguments, inputs.files, look_of(arguments), console, write);
   Outcome outcome;
   const auto fail = [&](int status) {
     return [&, status](const Error& error) {
@@ -132,6 +132,7 @@ int run(const Arguments& arguments, Console& console) {
     return kDone;
   }
   const Inputs inputs = find_inputs(arguments.paths, arguments.order);
+  if (!arguments.is_quiet) std::ranges::for_each(inputs.notes, [&](const std::string& note) { console.say(note); });
   const auto are_rows = std::ranges::count_if(inputs.files, is_row_file);
   if (are_rows != 0 && static_cast<std::size_t>(are_rows) != inputs.files.size()) {
     console.say("files of rows and files of tensors are shown by one call each");

@@ -21,14 +21,15 @@ bool greatest_first(const Value& a, const Value& b) {
 
 }  // namespace
 
-Results::Results(const Arguments& arguments, const Look& look, Console& console, Write write)
+Results::Results(const Arguments& arguments, const std::vector<std::string>& files, const Look& look, Console& console,
+                 Write write)
     : arguments_(arguments),
       console_(console),
       write_(std::move(write)),
       request_(arguments.request),
       findings_(arguments.fail_on),
       report_(make_report(arguments, look)),
-      alike_(arguments.columns) {
+      alike_(arguments.columns, files) {
   const auto need = [&](Category category) {
     if (!std::ranges::count(request_.categories, category)) request_.categories.push_back(category);
   };

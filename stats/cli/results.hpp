@@ -22,7 +22,8 @@ class Results {
  public:
   using Write = std::function<void(const std::string& text)>;
 
-  Results(const Arguments& arguments, const Look& look, Console& console, Write write);
+  Results(const Arguments& arguments, const std::vector<std::string>& files, const Look& look, Console& console,
+          Write write);
 
   // With everything that has to be measured beside what is shown.
   const Request& request() const { return request_; }

@@ -47,6 +47,7 @@ class CsvTarget : public RowTarget {
  public:
   Status end_call(CallRead&& call) override {
     losses_.left_out(call.op_name, call.other_count, name(format_.dialect));
+    losses_.cut_short(call.op_name, call.odd_count, call.odd_member, name(format_.dialect));
     return {};
   }
 

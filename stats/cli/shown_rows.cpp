@@ -62,16 +62,17 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
   Arguments shown = arguments;
   if (arguments.stats_are_default && !arguments.head_only) shown.request.categories = had;
 
-  Results results(shown, look, console, write);
+  Results results(shown, inputs.files, look, console, write);
   results.begin();
   std::ranges::for_each(inputs.faults, fail);
   for (const std::string& file : inputs.files) {
+    const auto place = place_of_rows(file);
     const auto read = read_rows_of_file(file, [&](Row&& row) {
       Entry entry;
       entry.path = file;
       entry.tensor = row_label(row.identity);
       entry.row = std::move(row);
-      add_place(file, place_in_dump(file), entry.row.identity);
+      add_place(file, place, entry.row.identity);
       entry.row.statistics = shown_of(entry.row.statistics, results.request().categories);
       results.add(std::move(entry));
       return Status();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "stats/files/shown.hpp"
+#include "stats/files/tensor_reader.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -151,7 +152,7 @@ struct Where::Parser {
     if (!is_glob && compared.comparison != Comparison::kEqual && compared.comparison != Comparison::kUnequal) {
       return invalid("'" + shown(name) + "' is a text: == and != compare it, and ~ with a glob");
     }
-    if (name == "dtype" && !is_glob && value.text != "int4" && !dtype_from(value.text)) {
+    if (name == "dtype" && !is_glob && !is_data_type(value.text)) {
       return invalid(value.words() + " is no dtype; float32 is one");
     }
     Where text(is_glob ? Kind::kGlob : Kind::kText);

@@ -21,8 +21,7 @@ std::uint64_t number_or(const Identity& who, std::string_view column, std::uint6
   return number ? *number : otherwise;
 }
 
-Status add_rows(const std::string& path, ExecutionOrders& orders, Record& record) {
-  const DumpPlace place = place_of_file(path);
+Status add_rows(const std::string& path, const DumpPlace& place, ExecutionOrders& orders, Record& record) {
   const ExecutionOrder* order = orders.of_file(path);
   const auto read = read_rows_of_file(path, [&](Row&& row) -> Status {
     const Identity& who = row.identity;
@@ -92,7 +91,9 @@ Result<Recorded> read_recorded(const std::string& path, const MeterOptions& mete
   }
   if (!files.empty()) {
     for (const std::string& file : files) {
-      if (Status added = add_rows(file, orders, read.record); !added) faults.push_back(added.error());
+      // One dump.json may be held against that of another step or rank.
+      const DumpPlace place = files.size() == 1 ? place_of_file(file) : place_of_rows(file).value_or(DumpPlace{});
+      if (Status added = add_rows(file, place, orders, read.record); !added) faults.push_back(added.error());
     }
   } else {
     if (is_folder) {

@@ -32,6 +32,9 @@ constexpr std::string_view kLayouts[] = {
     "step{iteration}/rank{rank}/dump_tensor_data",
     "step{iteration}/rank/dump_tensor_data",
     "step{iteration}/proc{number}/dump_tensor_data",
+    "step{iteration}/pid{number}/dump_tensor_data",
+    // msprobe's rows of O2
+    "rank_{rank}/{time}/step_{iteration}",
 };
 
 struct Found {
@@ -111,6 +114,12 @@ std::optional<DumpPlace> place_in_dump(const std::string& path) {
     if (const auto place = place_by(layout, folders)) return place;
   }
   return std::nullopt;
+}
+
+std::optional<DumpPlace> place_of_rows(const std::string& path) {
+  const fs::path file(path), name = file.filename();
+  const bool is_of_msprobe = name == "dump.json" || name == "debug.json";
+  return place_in_dump(is_of_msprobe ? (file.parent_path() / "dump_tensor_data" / name).string() : path);
 }
 
 DumpPlace place_of_file(const std::string& path) { return place_in_dump(path).value_or(DumpPlace{}); }

@@ -12,11 +12,14 @@ namespace tensorstat {
 // rank's device is rank modulo 8, and a device's rank is the device. nullopt: these are no folders of a dump.
 std::optional<DumpPlace> place_in_dump(const std::string& path);
 
-// The same, where anything else is iteration 0 of graph 0 of rank 0.
+// The same of a file of rows: msprobe's dump.json lies beside the folder of its tensors.
+std::optional<DumpPlace> place_of_rows(const std::string& path);
+
+// place_in_dump, where anything else is iteration 0 of graph 0 of rank 0.
 DumpPlace place_of_file(const std::string& path);
 
 // Sets the further columns path, and, where the folders are those of a dump, rank, graph and iteration; those that the
-// identity has stay. `place` is place_in_dump(path).
+// identity has stay. `place` is that of the file.
 void add_place(const std::string& path, const std::optional<DumpPlace>& place, Identity& identity);
 
 // place_in_dump, which looks once at a folder that many files in a row lie in.

@@ -61,11 +61,37 @@ void add_runs(std::vector<DumpedFile>& files, std::vector<DumpedRun>& runs) {
   }
 }
 
+MsprobeTensorName named_by(const DumpedLeaf& leaf) {
+  MsprobeTensorName named;
+  named.identity.op_type = leaf.call->op_type;
+  named.identity.op_name = leaf.call->op_name;
+  named.identity.io = leaf.is_output ? "output" : "input";
+  named.identity.slot = leaf.slot;
+  return named;
+}
+
+// Of calls that a dump.json has, none is earlier than the one before it: files may have the times of a copy.
+void put_calls_in_order(std::vector<DumpedRun>& runs) {
+  std::map<std::pair<std::string, std::uint64_t>, DumpedRun*> known;  // by folder and number
+  for (DumpedRun& run : runs) {
+    if (run[0].call) known[{fs::path(run[0].path).parent_path().string(), run[0].call->number}] = &run;
+  }
+  const std::string* folder = nullptr;
+  std::uint64_t last = 0;
+  for (const auto& [place, run] : known) {
+    if (folder == nullptr || *folder != place.first) last = 0;
+    folder = &place.first;
+    for (const DumpedFile& file : *run) last = std::max(last, file.named.identity.timestamp_us);
+    for (DumpedFile& file : *run) file.named.identity.timestamp_us = last;
+  }
+}
+
 }  // namespace
 
 std::vector<DumpedRun> dumped_runs(const std::vector<std::string>& files,
                                    const std::function<void(const Error&)>& unreadable) {
   LongNames names(unreadable);
+  DumpedCalls calls(unreadable);
   using Operator = std::tuple<std::string, bool, std::string, std::string, std::uint64_t, std::uint64_t>;
   struct Files {
     std::vector<DumpedFile> files;
@@ -80,20 +106,26 @@ std::vector<DumpedRun> dumped_runs(const std::vector<std::string>& files,
       runs.push_back({{path, {*std::move(run), ""}, place, true}});
       continue;
     }
-    const auto call = msprobe_tensor_name(name);
+    const DumpedLeaf* leaf = calls.leaf_of(path, name);
+    const auto call = leaf != nullptr ? named_by(*leaf) : msprobe_tensor_name(name);
     const NamedTensor named = call ? NamedTensor{call->identity, ""} : named_tensor(name, 1);
     const Identity& who = named.identity;
     Files& of_operator =
         operators[{fs::path(path).parent_path().string(), !call, who.op_type, who.op_name, who.task_id, who.stream_id}];
-    of_operator.files.push_back({path, named, place});
+    DumpedFile& file = of_operator.files.emplace_back(DumpedFile{path, named, place});
+    if (leaf != nullptr) file.call = leaf->call, file.requires_grad = leaf->requires_grad;
     if (call) of_operator.is_numbered.push_back(call->is_numbered);
   }
   for (auto& [key, of_operator] : operators) {
     if (!of_operator.is_numbered.empty()) complete_call(of_operator.files, of_operator.is_numbered);
     add_runs(of_operator.files, runs);
   }
+  put_calls_in_order(runs);
   std::stable_sort(runs.begin(), runs.end(), [](const DumpedRun& a, const DumpedRun& b) {
-    return a[0].named.identity.timestamp_us < b[0].named.identity.timestamp_us;
+    const auto order = [](const DumpedRun& run) {
+      return std::pair(run[0].named.identity.timestamp_us, run[0].call ? run[0].call->number : 0);
+    };
+    return order(a) < order(b);
   });
   return runs;
 }

@@ -25,8 +25,11 @@ Result<DumpTensor> read_tensor(const std::string& label, const Identity& who, Te
     return Error{Code::kUnsupported,
                  printable(label) + ": slot " + std::to_string(who.slot) + " is above 4294967295"};
   }
-  reader.rewind(TensorReader::Order::kC, TensorReader::View::kOriginal);
-  auto bits = std::make_shared<std::vector<std::byte>>(reader.data_size_bytes());
+  const Stored stored = stored_as(reader.data_type());
+  const bool is_plain = stored == Stored::kPlain;  // float4_e2m1fn, too: it is handed over as float8_e4m3fn
+  reader.rewind(TensorReader::Order::kC, is_plain ? TensorReader::View::kElements : TensorReader::View::kOriginal);
+  auto bits = std::make_shared<std::vector<std::byte>>(is_plain ? reader.element_count() * size_bytes(reader.dtype())
+                                                                : reader.data_size_bytes());
   std::span<std::byte> room = *bits;
   while (!room.empty()) {
     const auto got = reader.read(room);
@@ -35,7 +38,7 @@ Result<DumpTensor> read_tensor(const std::string& label, const Identity& who, Te
     room = room.subspan(*got);
   }
   DumpTensor tensor;
-  tensor.stored = stored_as(reader.data_type());
+  tensor.stored = stored;
   tensor.tensor = {.dtype = reader.dtype(), .element_count = reader.element_count(), .address = bits->data()};
   tensor.shape = reader.shape();
   if (is_complex(tensor.stored)) tensor.shape.pop_back();  // of the two parts
@@ -58,7 +61,9 @@ void read_tensors(const DumpedFile& file, const std::function<bool(Io)>& wants,
                   const std::function<void(const Error&)>& unreadable, std::vector<DumpTensor>& tensors) {
   const auto add = [&](const std::string& label, const Identity& who, TensorReader& reader) {
     auto tensor = read_tensor(label, who, reader);
-    tensor ? tensors.push_back(*std::move(tensor)) : unreadable(tensor.error());
+    if (!tensor) return unreadable(tensor.error());
+    tensor->requires_grad = file.requires_grad;
+    tensors.push_back(*std::move(tensor));
   };
   if (!file.holds_run) {
     if (!wants(io_of(file.named.identity))) return;

@@ -53,7 +53,7 @@ Result<DumpCounters> replay(std::string_view config_text, const std::vector<std:
       read_tensors(file, wants, listener.unreadable, tensors);
       listener.progressed(++done, files.size());
     }
-    session->collect(place, op, tensors, kFailed);
+    session->collect(place, op, tensors, kFailed, run[0].call ? run[0].call->layout : std::string_view());
   }
   session->close();
   const DumpCounters counters = session->counters();

@@ -19,12 +19,6 @@ bool is_named_as_dump_json(const std::string& path) {
   return name == "dump.json" || name == "debug.json";
 }
 
-bool has_name_of_rows(const std::string& path) {
-  const std::string name = fs::path(path).filename();
-  const bool is_of_run = identity_of_run(name) || (name.ends_with(".csv") && is_number(name, kLeastDigits));
-  return name == "statistic.csv" || is_of_run || is_named_as_dump_json(path);
-}
-
 void find_below(const std::string& folder, const std::string& relative, std::vector<RowFile>& files,
                 std::vector<Error>& faults) {
   for (const FolderEntry& entry : entries_of(folder, faults)) {
@@ -42,6 +36,12 @@ void find_below(const std::string& folder, const std::string& relative, std::vec
 bool is_row_file(const std::string& path) {
   std::error_code ignored;
   return (path.ends_with(".csv") || is_named_as_dump_json(path)) && !fs::is_directory(path, ignored);
+}
+
+bool has_name_of_rows(const std::string& path) {
+  const std::string name = fs::path(path).filename();
+  const bool is_of_run = identity_of_run(name) || (name.ends_with(".csv") && is_number(name, kLeastDigits));
+  return name == "statistic.csv" || is_of_run || is_named_as_dump_json(path);
 }
 
 std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::vector<Error>& faults) {

@@ -14,10 +14,11 @@
 namespace tensorstat {
 namespace {
 
-// A batch of small tensors costs one launch. 16 MiB pieces are long enough for an engine's full
-// speed and short enough that reading the next one hides behind computing this one.
+// A batch of small tensors costs one launch; with more of them in it, those of a few KiB leave the cache of a core
+// before they are folded. 16 MiB pieces are long enough for an engine's full speed and short enough that reading the next one
+// hides behind computing this one.
 constexpr std::uint64_t kBatchBytes = std::uint64_t{32} << 20;
-constexpr std::size_t kBatchCount = 1024;
+constexpr std::size_t kBatchCount = 256;
 constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
 
 TensorReader::Order order_for(const Request& request) {
@@ -83,7 +84,7 @@ void Survey::add_tensor(const std::string& path, const std::string& file_name, T
   if (entry.tensor) entry.row.identity.set("tensor", *entry.tensor);
 
   if (options_.head_only) return listener_.measured(std::move(entry));
-  // The digest of int4 and of uint1 is over other bytes than their statistics; such a tensor is read twice.
+  // The digest of int4, and of what else is packed, is over other bytes than its statistics: the tensor is read twice.
   const bool is_read_twice = reader.data_type() != name(reader.dtype());
   const bool is_in_blocks = !options_.by && in_blocks_ && in_blocks_->takes(reader);
   if (options_.by || is_in_blocks || reader.data_size_bytes() > kPieceBytes || is_read_twice) {
@@ -98,36 +99,45 @@ void Survey::add_tensor(const std::string& path, const std::string& file_name, T
   }
   reader.rewind(order_, TensorReader::View::kElements);
   const std::size_t bytes = reader.data_size_bytes();
-  auto bits = std::make_unique_for_overwrite<std::byte[]>(bytes);
-  if (const auto got = reader.read({bits.get(), bytes}); !got) return listener_.unreadable(got.error());
+  const std::span<std::byte> bits(pending_->room_for(bytes), bytes);
+  if (const auto got = reader.read(bits); !got) return listener_.unreadable(got.error());
   read(bytes);
-  const Tensor tensor{
-      .dtype = reader.dtype(), .element_count = reader.element_count(), .address = bits.get()};
-  pending_bytes_ += bytes;
-  pending_.push_back({std::move(entry), std::move(bits), tensor});
-  if (pending_bytes_ >= kBatchBytes || pending_.size() >= kBatchCount) finish();
+  pending_->bytes += bytes;
+  pending_->tensors.push_back(
+      {.dtype = reader.dtype(), .element_count = reader.element_count(), .address = bits.data()});
+  pending_->entries.push_back(std::move(entry));
+  if (pending_->bytes >= kBatchBytes || pending_->tensors.size() >= kBatchCount) finish();
+}
+
+// Small tensors lie one behind another, in the memory of the batch before: an allocation for each, and its way into the
+// cache, would cost more than its statistics.
+std::byte* Survey::Batch::room_for(std::size_t bytes) {
+  constexpr std::size_t kBlockBytes = std::size_t{1} << 20, kAlignment = 64;
+  if (bytes > kBlockBytes) return large.emplace_back(std::make_unique_for_overwrite<std::byte[]>(bytes)).get();
+  if (in_block + bytes > kBlockBytes) full_blocks += 1, in_block = 0;
+  if (full_blocks == blocks.size()) blocks.push_back(std::make_unique_for_overwrite<std::byte[]>(kBlockBytes));
+  const std::size_t end = (in_block + bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return blocks[full_blocks].get() + std::exchange(in_block, end);
 }
 
 void Survey::finish() {
-  auto batch = std::make_unique<const std::vector<Pending>>(std::exchange(pending_, {}));
-  pending_bytes_ = 0;
-  if (batch->empty()) return;
-  std::vector<Tensor> tensors;
-  for (const Pending& each : *batch) tensors.push_back(each.tensor);
-  const auto all = meter_.measure(tensors, request_);
+  if (pending_->tensors.empty()) return;
+  auto batch = std::exchange(pending_, std::make_unique<Batch>());
+  const auto all = meter_.measure(batch->tensors, request_);
   if (all) {
-    for (std::size_t i = 0; i < batch->size(); ++i) accept((*batch)[i].entry, (*all)[i]);
+    for (std::size_t i = 0; i < batch->entries.size(); ++i) accept(std::move(batch->entries[i]), (*all)[i]);
+    pending_->blocks = std::move(batch->blocks);
     return;
   }
   bool in_use = all.error().code == Code::kInUse;
   // One tensor that cannot be done fails the batch; find out which, and do the others.
-  for (const Pending& each : *batch) {
-    const auto measured = meter_.measure({&each.tensor, 1}, request_);
+  for (std::size_t i = 0; i < batch->entries.size(); ++i) {
+    const auto measured = meter_.measure({&batch->tensors[i], 1}, request_);
     if (measured) {
-      accept(each.entry, measured->front());
+      accept(std::move(batch->entries[i]), measured->front());
     } else {
       in_use |= measured.error().code == Code::kInUse;
-      listener_.unmeasured(each.entry.label(), measured.error());
+      listener_.unmeasured(batch->entries[i].label(), measured.error());
     }
   }
   if (in_use) abandon(std::move(batch));
@@ -179,19 +189,15 @@ Status Survey::measure_rows(TensorReader& reader, const Entry& entry) {
   const bool is_packed = reader.data_type() != name(reader.dtype());
   if (is_packed && std::ranges::any_of(request_.categories, is_of_bytes)) {
     return Error{Code::kUnsupported,
-                 "a digest of the rows of " + std::string(reader.data_type()) + ", which share bytes: leave it out"};
+                 "a digest of the rows of " + std::string(reader.data_type()) +
+                     ", which is measured in a wider type: leave it out"};
   }
-  const std::uint64_t bytes = reader.data_size_bytes(), elements = reader.element_count();
-  const std::uint64_t per_byte = reader.data_type() == "int4" ? 2 : 8;
   const RowListener listener{
       .read = [&](std::uint64_t more) { read(more); },
       .row =
           [&](Shape&& index, Shape&& shape, const Measurement& measured) {
             Entry row = entry;
-            const std::uint64_t count = *element_count(shape);
-            row.row.data_size_bytes = is_packed       ? (count + per_byte - 1) / per_byte
-                                      : elements == 0 ? 0
-                                                      : bytes / elements * count;
+            row.row.data_size_bytes = reader.data_size_bytes(*element_count(shape));
             row.row.shape = std::move(shape);
             row.row.identity.set("index", index_text(index));
             row.index = std::move(index);
@@ -240,7 +246,7 @@ Result<Measurements> Survey::stream_pieces(TensorReader& reader, Dtype dtype, Te
   }
 }
 
-void Survey::accept(Entry entry, const Measurement& measurement) {
+void Survey::accept(Entry&& entry, const Measurement& measurement) {
   entry.row.statistics = Statistics(measurement.statistics);
   entry.placement = measurement.placement;
   entry.device_bytes = measurement.device_bytes;

@@ -66,10 +66,15 @@ class Survey {
   void finish();
 
  private:
-  struct Pending {
-    Entry entry;
-    std::unique_ptr<std::byte[]> bits;
-    Tensor tensor;
+  // Tensors that wait for others, and their elements.
+  struct Batch {
+    std::vector<Entry> entries;
+    std::vector<Tensor> tensors;
+    std::vector<std::unique_ptr<std::byte[]>> blocks, large;
+    std::size_t full_blocks = 0, in_block = 0;
+    std::uint64_t bytes = 0;
+
+    std::byte* room_for(std::size_t bytes);
   };
 
   void add_tensor(const std::string& path, const std::string& file_name, TensorReader reader);
@@ -80,7 +85,7 @@ class Survey {
   Status measure_alone(TensorReader& reader, Entry entry);
   Status measure_in_blocks(const TensorReader& reader, Entry entry);
   Status measure_rows(TensorReader& reader, const Entry& entry);
-  void accept(Entry entry, const Measurement& measurement);
+  void accept(Entry&& entry, const Measurement& measurement);
   void read(std::uint64_t bytes);
 
   Meter& meter_;
@@ -90,8 +95,7 @@ class Survey {
   const Listener listener_;
   std::optional<BlockFold> in_blocks_;  // where the order of the elements does not matter
   FolderPlaces places_;
-  std::vector<Pending> pending_;
-  std::uint64_t pending_bytes_ = 0;
+  std::unique_ptr<Batch> pending_ = std::make_unique<Batch>();
   Progress progress_;
   LongNames names_{[this](const Error& error) { listener_.unreadable(error); }};
 };

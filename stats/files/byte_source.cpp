@@ -49,25 +49,68 @@ class HeldBytes : public ByteSource {
   const std::vector<std::byte> bytes_;
 };
 
+// How values that are several or one a byte become elements.
+struct Unpacking {
+  Original original;
+  unsigned values_a_byte;
+  void (*unpack)(std::span<const std::byte> packed, std::uint64_t first, std::uint64_t count, std::string& out);
+};
+
+template <Widening kWidening>
+void widened(std::span<const std::byte> packed, std::uint64_t first, std::uint64_t count, std::string& out) {
+  widen(kWidening, packed, first, count, out);
+}
+
+// float8_e4m3fn has the two bits of the exponent with 6 more, and the one of the mantissa above two zeros.
+char e4m3_of(unsigned float4) {
+  const unsigned size = float4 & 7;
+  return static_cast<char>((float4 & 8) << 4 | (size == 0 ? 0 : size == 1 ? 0x30 : (size << 2) + 0x30));
+}
+
+constexpr Unpacking kUnpackings[] = {
+    {Original::kInt4, 2, widened<Widening::kInt4>},
+    {Original::kUint1, 8, widened<Widening::kUint1>},
+    {Original::kFloat4, 2,
+     [](std::span<const std::byte> packed, std::uint64_t first, std::uint64_t count, std::string& out) {
+       for (std::uint64_t i = first; i < first + count; ++i) {
+         out += e4m3_of(std::to_integer<unsigned>(packed[i / 2]) >> (i % 2 * 4) & 0xf);
+       }
+     }},
+    {Original::kFloat8E8m0, 1,
+     [](std::span<const std::byte> packed, std::uint64_t first, std::uint64_t count, std::string& out) {
+       for (const std::byte each : packed.subspan(first, count)) {
+         // 2^-127 is subnormal in bfloat16, and NaN is a quiet one.
+         const auto exponent = std::to_integer<unsigned>(each);
+         const unsigned bits = exponent == 0 ? 0x0040 : exponent == 0xff ? 0x7fc0 : exponent << 7;
+         out += static_cast<char>(bits & 0xff);
+         out += static_cast<char>(bits >> 8);
+       }
+     }},
+};
+
 class UnpackedBytes : public ByteSource {
  public:
-  UnpackedBytes(std::unique_ptr<ByteSource> packed, std::uint64_t offset_bytes, bool is_int4)
-      : packed_(std::move(packed)), offset_bytes_(offset_bytes), is_int4_(is_int4) {}
+  UnpackedBytes(std::unique_ptr<ByteSource> packed, const StoredTensor& tensor)
+      : packed_(std::move(packed)),
+        offset_bytes_(tensor.packed_at_bytes),
+        element_bytes_(size_bytes(tensor.dtype)),
+        unpacking_(*std::ranges::find(kUnpackings, tensor.original, &Unpacking::original)) {}
   const std::string& path() const override { return packed_->path(); }
   std::uint64_t modified_us() const override { return packed_->modified_us(); }
   bool seeks() const override { return packed_->seeks(); }
-  Status read_at(std::uint64_t first, std::span<std::byte> out) override {
+  // Whole elements.
+  Status read_at(std::uint64_t first_byte, std::span<std::byte> out) override {
     constexpr std::size_t kPiece = std::size_t{1} << 16;
-    const std::uint64_t a_byte = is_int4_ ? 2 : 8;
-    while (!out.empty()) {
-      const std::uint64_t skipped = first % 8, count = std::min(out.size(), kPiece), end = skipped + count;
-      bytes_.resize((end + a_byte - 1) / a_byte);
+    const unsigned a_byte = unpacking_.values_a_byte;
+    for (std::uint64_t first = first_byte / element_bytes_; !out.empty();) {
+      const std::uint64_t skipped = first % 8, count = std::min(out.size() / element_bytes_, kPiece);
+      bytes_.resize((skipped + count + a_byte - 1) / a_byte);
       Status read = packed_->read_at(offset_bytes_ + (first - skipped) / a_byte, bytes_);
       if (!read) return read;
       values_.clear();
-      widen(is_int4_ ? Widening::kInt4 : Widening::kUint1, bytes_, skipped, count, values_);
-      std::memcpy(out.data(), values_.data(), count);
-      out = out.subspan(count);
+      unpacking_.unpack(bytes_, skipped, count, values_);
+      std::memcpy(out.data(), values_.data(), values_.size());
+      out = out.subspan(values_.size());
       first += count;
     }
     return {};
@@ -76,7 +119,8 @@ class UnpackedBytes : public ByteSource {
  private:
   const std::unique_ptr<ByteSource> packed_;
   const std::uint64_t offset_bytes_;
-  const bool is_int4_;
+  const std::size_t element_bytes_;
+  const Unpacking& unpacking_;
   std::vector<std::byte> bytes_;
   std::string values_;
 };
@@ -125,7 +169,7 @@ class FieldBytes : public ByteSource {
 std::unique_ptr<ByteSource> elements_of(std::unique_ptr<ByteSource> bytes, const StoredTensor& tensor) {
   if (tensor.records) return std::make_unique<FieldBytes>(std::move(bytes), *tensor.records);
   if (!tensor.is_packed) return bytes;
-  return std::make_unique<UnpackedBytes>(std::move(bytes), tensor.packed_at_bytes, tensor.original == Original::kInt4);
+  return std::make_unique<UnpackedBytes>(std::move(bytes), tensor);
 }
 
 std::unique_ptr<ByteSource> bytes_of(std::shared_ptr<const RandomFile> file) {

@@ -37,8 +37,8 @@ class ByteSource {
 // The bytes of a file.
 std::unique_ptr<ByteSource> bytes_of(std::shared_ptr<const RandomFile> file);
 
-// The elements of a tensor one after another, from StoredTensor::offset_bytes on: those that are packed a byte each,
-// those of records without what lies between them; `bytes` themselves for any other.
+// The elements of a tensor one after another, from StoredTensor::offset_bytes on: those that are packed as the
+// wider dtype's, those of records without what lies between them; `bytes` themselves for any other.
 struct StoredTensor;
 std::unique_ptr<ByteSource> elements_of(std::unique_ptr<ByteSource> bytes, const StoredTensor& tensor);
 

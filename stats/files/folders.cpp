@@ -87,7 +87,8 @@ void remove_folder(const std::string& folder) noexcept {
   ::nftw(folder.c_str(), remove_one, kOpenFolders, FTW_DEPTH | FTW_PHYS);
 }
 
-void find_tensor_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults) {
+void find_tensor_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults,
+                       const std::function<void(const std::string& path)>& other) {
   const std::vector<FolderEntry> entries = entries_of(folder, faults);
   std::set<std::string> parts;  // of what is here, too
   for (const FolderEntry& entry : entries) {
@@ -96,9 +97,11 @@ void find_tensor_files(const std::string& folder, std::vector<std::string>& file
   for (const auto& [path, is_folder, is_link] : entries) {
     std::error_code ignored;
     if (is_folder) {
-      find_tensor_files(path, files, faults);
+      find_tensor_files(path, files, faults, other);
     } else if (is_named_as_tensors(path) && !parts.contains(path) && !(is_link && fs::is_directory(path, ignored))) {
       files.push_back(path);
+    } else if (other) {
+      other(path);
     }
   }
 }

@@ -1,6 +1,7 @@
 // Folders: made for what is written, and walked for what is read.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <tensorstat/status.hpp>
@@ -31,7 +32,8 @@ void remove_folder(const std::string& folder) noexcept;
 
 // Appends to `files` every file below `folder` that has the extension of a format of tensors, each level in the
 // natural order of names, without those that are read with another (a model's index is taken for its shards). Symbolic
-// links to folders are not followed. `faults` are those of entries_of.
-void find_tensor_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults);
+// links to folders are not followed. `faults` are those of entries_of. `other` is told of each file that is not taken.
+void find_tensor_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults,
+                       const std::function<void(const std::string& path)>& other = {});
 
 }  // namespace tensorstat

@@ -55,31 +55,52 @@ bool narrow(std::span<const std::byte> wide, std::byte* out) {
   return lost == 0;
 }
 
-// A dtype whose values are stored a byte each, and were several a byte.
+std::uint16_t word_at(const std::byte* value) {
+  std::uint16_t word;
+  std::memcpy(&word, value, sizeof word);
+  return word;
+}
+
+// A dtype whose values are read as those of a wider one, and were one or several a byte.
 struct Packing {
+  Original original;
   std::string_view dtype, range;
   unsigned values_a_byte;
-  bool (*fits)(std::byte stored);
+  bool (*fits)(std::byte stored);  // of a file that has them wider; null where none has
   std::byte (*pack)(const std::byte* values, std::size_t count);  // of at most values_a_byte
 };
 
-constexpr Packing kInt4Packing = {
-    "int4", "-8..7", 2,
-    [](std::byte stored) {
-      const auto value = std::to_integer<std::int8_t>(stored);
-      return value >= -8 && value <= 7;
-    },
-    [](const std::byte* values, std::size_t count) {
-      return (values[0] & std::byte{0xf}) | (count > 1 ? values[1] << 4 : std::byte{});
-    }};
+std::byte pack_nibbles(std::byte low, std::byte high) { return (low & std::byte{0xf}) | high << 4; }
 
-constexpr Packing kUint1Packing = {
-    "uint1", "0..1", 8, [](std::byte stored) { return stored <= std::byte{1}; },
-    [](const std::byte* values, std::size_t count) {
-      std::byte packed{};
-      for (std::size_t i = 0; i < count; ++i) packed |= values[i] << (7 - i);
-      return packed;
-    }};
+// The inverse of what unpacked_value() in byte_source.cpp does.
+std::byte float4_of(std::byte e4m3) {
+  const auto bits = std::to_integer<unsigned>(e4m3), size = bits & 0x7f;
+  const unsigned float4 = size == 0 ? 0 : size == 0x30 ? 1 : (size - 0x30) >> 2;
+  return static_cast<std::byte>((bits & 0x80) >> 4 | float4);
+}
+
+constexpr Packing kPackings[] = {
+    {Original::kInt4, "int4", "-8..7", 2,
+     [](std::byte stored) {
+       const auto value = std::to_integer<std::int8_t>(stored);
+       return value >= -8 && value <= 7;
+     },
+     [](const std::byte* values, std::size_t count) {
+       return pack_nibbles(values[0], count > 1 ? values[1] : std::byte{});
+     }},
+    {Original::kUint1, "uint1", "0..1", 8, [](std::byte stored) { return stored <= std::byte{1}; },
+     [](const std::byte* values, std::size_t count) {
+       std::byte packed{};
+       for (std::size_t i = 0; i < count; ++i) packed |= values[i] << (7 - i);
+       return packed;
+     }},
+    {Original::kFloat4, "float4_e2m1fn", {}, 2, nullptr,
+     [](const std::byte* values, std::size_t count) {
+       return pack_nibbles(float4_of(values[0]), count > 1 ? float4_of(values[1]) : std::byte{});
+     }},
+    {Original::kFloat8E8m0, "float8_e8m0fnu", {}, 1, nullptr,
+     [](const std::byte* values, std::size_t) { return static_cast<std::byte>(word_at(values) >> 7); }},
+};
 
 }  // namespace
 
@@ -88,6 +109,10 @@ Original original_from(std::string_view dtype_suffix) {
   if (dtype_suffix == "int4") return Original::kInt4;
   if (dtype_suffix == "uint1") return Original::kUint1;
   return Original::kAsStored;
+}
+
+bool is_data_type(std::string_view name) {
+  return dtype_from(name).has_value() || std::ranges::find(kPackings, name, &Packing::dtype) != std::end(kPackings);
 }
 
 std::string tensor_label(std::string_view path, const std::optional<std::string>& name) {
@@ -107,8 +132,8 @@ struct TensorReader::State {
   std::size_t stored_bytes() const { return size_bytes(stored.dtype); }
   bool is_widened() const { return stored.original == Original::kBfloat16 && stored.dtype == Dtype::kFloat32; }
   const Packing* packing() const {
-    if (stored.original == Original::kInt4) return &kInt4Packing;
-    return stored.original == Original::kUint1 ? &kUint1Packing : nullptr;
+    const auto* found = std::ranges::find(kPackings, stored.original, &Packing::original);
+    return found == std::end(kPackings) ? nullptr : found;
   }
 
   // The next stored elements, in this machine's byte order, into `out`, which they fill.
@@ -177,10 +202,11 @@ std::string_view TensorReader::data_type() const {
 }
 const Shape& TensorReader::shape() const { return state_->stored.shape; }
 std::uint64_t TensorReader::element_count() const { return state_->stored.element_count; }
-std::uint64_t TensorReader::data_size_bytes() const {
+std::uint64_t TensorReader::data_size_bytes() const { return data_size_bytes(element_count()); }
+std::uint64_t TensorReader::data_size_bytes(std::uint64_t element_count) const {
   const Packing* packing = state_->packing();
-  const unsigned a_byte = packing == nullptr ? 1 : packing->values_a_byte;
-  return (element_count() * size_bytes(dtype()) + a_byte - 1) / a_byte;
+  if (packing == nullptr) return element_count * size_bytes(dtype());
+  return (element_count + packing->values_a_byte - 1) / packing->values_a_byte;
 }
 std::uint64_t TensorReader::modified_us() const { return state_->bytes->modified_us(); }
 
@@ -227,12 +253,12 @@ Result<std::size_t> TensorReader::read(std::span<std::byte> out) try {
       if (!narrow(stored, end)) return state.contradiction("bfloat16", "a float32 that is none");
       end += 2 * count;
     } else {
-      if (!std::ranges::all_of(stored, packing->fits)) {
+      if (packing->fits != nullptr && !std::ranges::all_of(stored, packing->fits)) {
         return state.contradiction(packing->dtype, "a value outside " + std::string(packing->range));
       }
       if (packs) {
         for (std::size_t i = 0; i < count; i += packing->values_a_byte) {
-          *end++ = packing->pack(&stored[i], std::min<std::size_t>(packing->values_a_byte, count - i));
+          *end++ = packing->pack(&stored[i * stored_bytes], std::min<std::size_t>(packing->values_a_byte, count - i));
         }
       } else {
         end = std::ranges::copy(stored, end).out;

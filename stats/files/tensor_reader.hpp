@@ -27,11 +27,16 @@ enum class Original : std::uint8_t {
   kBfloat16,        // the name says bfloat16: two-byte voids, or float32 holding bfloat16 values
   kInt4,            // the name says int4: int8 holding -8..7, the last dimension counts values
   kUint1,           // the name says uint1: uint8 holding 0 and 1
+  kFloat4,          // float4_e2m1fn, always packed: float8_e4m3fn, which has each of its values
+  kFloat8E8m0,      // float8_e8m0fnu, always packed: bfloat16, which has each of its values
   kComplex,         // the caller wants complex64 or complex128: float32 or float64, and one more dimension of 2
 };
 
 // kBfloat16, kInt4 and kUint1 for MindSpore's suffixes of these names, kAsStored for every other.
 Original original_from(std::string_view dtype_suffix);
+
+// Whether data_type() of a reader says so of some tensor that has statistics.
+bool is_data_type(std::string_view name);
 
 // Elements that lie apart: `field_bytes` of them at the same place in each of many records.
 struct Records {
@@ -50,8 +55,8 @@ struct StoredTensor {
   Shape shape = {};
   std::uint64_t element_count = 0;  // the product of `shape`
   std::uint64_t offset_bytes = 0;   // of the first element
-  // kInt4 and kUint1: the file has them two and eight a byte, from packed_at_bytes on. Of these, and of records,
-  // offset_bytes is 0, and elements_of() gives the bytes that the rest of this speaks of.
+  // The file has them in the bytes of the original, several values or one a byte, from packed_at_bytes on. Of these,
+  // and of records, offset_bytes is 0, and elements_of() gives the bytes that the rest of this speaks of.
   bool is_packed = false;
   std::uint64_t packed_at_bytes = 0;
   std::optional<Records> records = {};
@@ -72,12 +77,13 @@ class TensorReader {
   ~TensorReader();
 
   const std::optional<std::string>& name() const;  // of StoredTensor
-  Dtype dtype() const;                    // of the elements that read() gives; int8 for int4, uint8 for uint1
-  std::string_view data_type() const;     // "float32"; "bfloat16", "int4", "uint1", "complex64" where Original says so
+  Dtype dtype() const;                    // of the elements that read() gives; int8 for int4, uint8 for uint1, ...
+  std::string_view data_type() const;     // "float32"; "int4", "float4_e2m1fn", "complex64", ... where Original says so
   std::string_view format() const;        // of StoredTensor
   const Shape& shape() const;             // int4: counts values, as MindSpore writes it
   std::uint64_t element_count() const;    // int4: values
   std::uint64_t data_size_bytes() const;  // in the original dtype: int4 is half a byte a value, uint1 a bit
+  std::uint64_t data_size_bytes(std::uint64_t element_count) const;  // of so many of its elements
   std::uint64_t modified_us() const;      // of the file, since the Unix epoch
 
   enum class Order : std::uint8_t {
@@ -86,8 +92,8 @@ class TensorReader {
   };
   enum class View : std::uint8_t {
     kElements,  // dtype() in this machine's byte order
-    kOriginal,  // the original's bytes: as kElements, but int4 two a byte, low nibble first, and uint1 eight a byte,
-                // most significant bit first
+    kOriginal,  // the original's bytes: as kElements, but int4 and float4 two a byte, low nibble first, uint1 eight a
+                // byte, most significant bit first, and float8_e8m0fnu one
   };
 
   // Whether the elements lie in a file as they are: fetch() gives them.

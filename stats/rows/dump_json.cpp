@@ -110,7 +110,8 @@ class Reader : public JsonReader {
   };
   // An object that has a type is a leaf; one with dtype and shape is a tensor.
   struct Leaf {
-    std::string dtype, checksum;
+    std::string dtype, checksum, data_name;
+    std::string odd_member;  // the first that a row has no place for
     Shape shape;
     bool has_dtype = false, has_shape = false;
     std::optional<bool> requires_grad = {};
@@ -120,6 +121,10 @@ class Reader : public JsonReader {
   static constexpr std::size_t kData = 2, kCall = 3;  // how many levels are open inside of `data`, and of a call
 
   bool is_in_leaf() const { return leaf_level_ != 0; }
+  bool is_at_leaf() const { return leaf_level_ != 0 && leaf_level_ == levels_.size(); }
+  void odd_member() {
+    if (leaf_.odd_member.empty()) leaf_.odd_member = levels_.back().key;
+  }
   bool is_in_data() const { return levels_.size() >= kData && levels_[0].key == "data"; }
   bool is_shape() const {
     return leaf_level_ != 0 && levels_.size() == leaf_level_ + 1 && levels_.back().is_array &&
@@ -141,6 +146,7 @@ class Reader : public JsonReader {
     }
     if (levels_.size() == kData && is_in_data() && !begin_call(is_array)) return false;
     if (is_shape()) return refuse("a shape in a shape");
+    if (is_at_leaf() && levels_.back().key != "shape") odd_member();
     if (leaf_level_ == levels_.size() && is_array && leaf_level_ != 0 && levels_.back().key == "shape") {
       leaf_.has_shape = true;
       leaf_.shape.clear();
@@ -168,6 +174,9 @@ class Reader : public JsonReader {
 
   bool begin_call(bool is_array) {
     slots_[0] = slots_[1] = 0;
+    files_.clear();
+    odd_count_ = 0;
+    odd_member_.clear();
     other_count_ = 0;
     layout_.clear();
     has_layout_ = listener_.ends != nullptr && !is_array;
@@ -177,7 +186,8 @@ class Reader : public JsonReader {
   bool end_call() {
     if (!listener_.ends) return true;
     const std::string& key = levels_[kData - 1].key;
-    fault_ = listener_.ends({type_of(key), key, has_layout_ ? std::move(layout_) : std::string(), other_count_});
+    fault_ = listener_.ends({type_of(key), key, has_layout_ ? std::move(layout_) : std::string(), other_count_,
+                             odd_count_, std::move(odd_member_), std::move(files_)});
     return static_cast<bool>(fault_);
   }
   static std::string type_of(std::string_view key) {
@@ -217,6 +227,7 @@ class Reader : public JsonReader {
     if (begins_leaf) {
       leaf_level_ = depth;
       leaf_ = {};
+      if (text != "torch.Tensor" && text != "mindspore.Tensor") odd_member();
     } else if (leaf_level_ == depth && depth != 0) {
       const std::string& key = levels_.back().key;
       if (key == "dtype") {
@@ -224,8 +235,13 @@ class Reader : public JsonReader {
         leaf_.dtype = text;
       } else if (key == "md5") {
         leaf_.checksum = text;
+      } else if (key == "data_name") {
+        leaf_.data_name = text;
+        odd_member();
       } else if (is_statistic(key)) {
         return refuse(key + " is \"" + shown(text) + "\", not a number");
+      } else {
+        odd_member();
       }
     } else if (is_place()) {
       ++slots_[io()];
@@ -250,6 +266,8 @@ class Reader : public JsonReader {
       if (leaf_.shape.size() == kMostDimensions) return refuse("a shape has more than 1024 dimensions");
       leaf_.shape.push_back(*dimension);
     } else if (leaf_level_ == depth && depth != 0) {
+      const std::string& key = levels_.back().key;
+      if (!is_statistic(key) && key != "requires_grad" && value != Value()) odd_member();
       for (const auto& [name, category] : kStatistics) {
         if (levels_.back().key == name && leaf_.values.size() < std::size(kStatistics)) leaf_.values.emplace_back(category, value);
       }
@@ -272,6 +290,10 @@ class Reader : public JsonReader {
       layout_.resize(levels_.back().begin);
       layout_ += CallLayout::mark(io() == 1, slot);
       levels_.back().begin = kIsMark;
+    }
+    if (!leaf_.odd_member.empty() && odd_count_++ == 0) odd_member_ = std::move(leaf_.odd_member);
+    if (listener_.ends && !leaf_.data_name.empty()) {
+      files_.push_back({std::move(leaf_.data_name), io() == 1, slot, leaf_.requires_grad.value_or(false)});
     }
     const std::string& key = levels_[kData - 1].key;
     Row row;
@@ -336,6 +358,9 @@ class Reader : public JsonReader {
   std::string layout_;  // of the call that is read
   bool has_layout_ = false;
   std::uint64_t other_count_ = 0;
+  std::uint64_t odd_count_ = 0;
+  std::string odd_member_;
+  std::vector<CallFile> files_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <tensorstat/rows.hpp>
+#include <vector>
 
 #include "stats/files/text_pieces.hpp"
 #include "stats/rows/call_layout.hpp"
@@ -14,11 +15,22 @@ namespace tensorstat {
 // Whether a text that begins like this is JSON and no csv.
 bool is_dump_json(std::string_view beginning);
 
+// What a dump of tensors says of one of them: "data_name", its file in dump_tensor_data.
+struct CallFile {
+  std::string name;
+  bool is_output = false;
+  std::uint64_t slot = 0;  // as its row has it
+  bool requires_grad = false;
+};
+
 // A call of a dump.json, when all of its rows were given.
 struct CallRead {
   std::string op_type, op_name;   // as its rows have them
   std::string layout;             // as CallLayout takes it; "" where it has more than 16 MiB, or the call is no object
   std::uint64_t other_count = 0;  // arguments and outputs that are no tensors, such as a stride; None is not counted
+  std::uint64_t odd_count = 0;    // tensors of which more is said than their rows have
+  std::string odd_member;         // of the first of these: "device_mesh"; "type" where it is no Tensor
+  std::vector<CallFile> files;
 };
 
 // Who wants to know of calls beside rows. An error ends the reading.

@@ -50,15 +50,26 @@ void Losses::refused(const Row& row, std::string_view why) {
 }
 
 void Losses::left_out(std::string_view call, std::uint64_t count, std::string_view to) {
-  if (count != 0 && left_out_count_ == 0) {
-    left_out_ = " arguments that are no tensors have no place in " + std::string(to) + ", the first: of " + shown(call);
+  if (count != 0 && left_out_.count == 0) {
+    left_out_.words =
+        " arguments that are no tensors have no place in " + std::string(to) + ", the first: of " + shown(call);
   }
-  left_out_count_ += count;
+  left_out_.count += count;
+}
+
+void Losses::cut_short(std::string_view call, std::uint64_t count, std::string_view member, std::string_view to) {
+  if (count != 0 && cut_short_.count == 0) {
+    cut_short_.words =
+        " tensors say what has no place in " + std::string(to) + ", the first: " + shown(member) + " of " + shown(call);
+  }
+  cut_short_.count += count;
 }
 
 std::vector<std::string> Losses::words() const {
   std::vector<std::string> lines;
-  if (left_out_count_ != 0) lines.push_back(std::to_string(left_out_count_) + left_out_);
+  for (const Sum& sum : {left_out_, cut_short_}) {
+    if (sum.count != 0) lines.push_back(std::to_string(sum.count) + sum.words);
+  }
   for (const auto& [kind, group] : groups_) {
     if (group.count <= kFew) {
       for (const std::string& example : group.examples) lines.push_back(kind + ": " + example);

@@ -23,6 +23,8 @@ class Losses {
   void refused(const Row& row, std::string_view why);
   // So many arguments and outputs of a call, which are no tensors.
   void left_out(std::string_view call, std::uint64_t count, std::string_view to);
+  // So many tensors of a call, of which a dump.json says more than rows have, such as this member.
+  void cut_short(std::string_view call, std::uint64_t count, std::string_view member, std::string_view to);
 
   // What reads otherwise in `after` than in `before`, of the columns that have a place and of the statistics that
   // `before` has. What `before` does not say is no loss.
@@ -39,8 +41,11 @@ class Losses {
   void add(std::string kind, std::string example);
 
   std::map<std::string, Group> groups_;
-  std::uint64_t left_out_count_ = 0;
-  std::string left_out_;  // what is said behind their number
+  struct Sum {
+    std::uint64_t count = 0;
+    std::string words;  // behind the number
+  };
+  Sum left_out_, cut_short_;
 };
 
 // "Default/net/Conv2D-op1.input.0"

@@ -20,14 +20,19 @@ void append_digits(std::string& line, auto number, auto... format) {
 bool runs_as_formula(char c) { return c == '=' || c == '+' || c == '-' || c == '@' || c == '\t' || c == '\r'; }
 
 void append_quoted_where_needed(std::string& line, std::string_view text) {
-  const bool is_quoted = text.find_first_of(",\"\r\n") != text.npos;
+  const auto is_mark = [](char c) { return c == ',' || c == '"' || c == '\r' || c == '\n'; };
+  const bool is_quoted = std::ranges::any_of(text, is_mark);
   if (is_quoted) line += '"';
   if (wants_apostrophe(text)) line += '\'';
+  if (!is_quoted) {
+    line += text;
+    return;
+  }
   for (const char c : text) {
     if (c == '"') line += '"';
     line += c;
   }
-  if (is_quoted) line += '"';
+  line += '"';
 }
 
 void append_bare(std::string& line, std::string_view text) {
@@ -81,7 +86,7 @@ void append_cell(std::string& line, const Row& row, const Column& column, std::s
   if (const auto* number = column.number.of(row)) return append_digits(line, *number);
   if (const auto* text = column.text.of(row)) {
     const bool is_escaped = dialect.op_name_is_escaped && text == &row.identity.op_name;
-    return append_text(line, is_escaped ? escaped_op_name(*text) : *text, dialect);
+    return is_escaped ? append_text(line, escaped_op_name(*text), dialect) : append_text(line, *text, dialect);
   }
   const Cell* cell = row.identity.find(column.name);
   if (cell == nullptr) return append_text(line, otherwise, dialect);
@@ -202,6 +207,7 @@ std::string CsvText::heading() const {
 }
 
 void CsvText::append(const Row& row, std::string& to) const {
+  to.reserve(to.size() + 160 + row.identity.op_name.size() + 24 * row.statistics.categories.size());
   append_line(to, row, *dialect_, dialect_->orders.empty() ? nullptr : &written_, further_);
 }
 

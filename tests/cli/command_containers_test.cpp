@@ -128,6 +128,84 @@ TEST_F(Containers, SafetensorsOfEveryDtypeHaveTheValuesOfNumpy) {
   }
 }
 
+// Written and decoded with nothing but the standard library: the values of float4_e2m1fn by the table of the OCP's MX
+// specification, those of float8_e8m0fnu as powers of two.
+constexpr std::string_view kSmallFloats = R"(
+import hashlib, json, math, random, struct, zlib
+
+E2M1 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
+def f4(nibble): return -E2M1[nibble - 8] if nibble > 7 else E2M1[nibble]
+def e8m0(byte): return math.nan if byte == 255 else math.ldexp(1.0, byte - 127)
+
+random.seed(20261122)
+header, data, expected = {}, b'', {}
+def add(name, dtype, shape, values, raw):
+    global data
+    header[name] = {'dtype': dtype, 'shape': shape, 'data_offsets': [len(data), len(data) + len(raw)]}
+    data += raw
+    has_nan = any(math.isnan(x) for x in values)
+    words = [int.from_bytes(raw[i:i + 8], 'little') for i in range(0, len(raw), 8)]
+    folded = 0
+    for word in words: folded ^= word
+    def number(x): return None if not values else 'nan' if has_nan else x(values)
+    expected[name] = {
+        'dtype': {'F4': 'float4_e2m1fn', 'F8_E8M0': 'float8_e8m0fnu'}[dtype], 'shape': shape, 'bytes': len(raw), 'stats': {
+            'max': number(max), 'min': number(min), 'count': len(values), 'nan count': sum(map(math.isnan, values)),
+            'zero count': sum(x == 0 for x in values), 'negative zero count': sum(x < 0 for x in values),
+            'l1norm': number(lambda v: math.fsum(map(abs, v))) if values else 0,
+            'md5': hashlib.md5(raw).hexdigest(), 'crc32': f'{zlib.crc32(raw):08x}', 'xor64': f'{folded:016x}'}}
+    largest = next((i for i, x in enumerate(values) if math.isnan(x)), None) if has_nan else \
+        values.index(max(values)) if values else None
+    expected[name]['argmax'] = largest
+
+def add_f4(name, shape, nibbles):
+    raw = bytes(nibbles[i] | nibbles[i + 1] << 4 for i in range(0, len(nibbles), 2))
+    add(name, 'F4', shape, [f4(x) for x in nibbles], raw)
+
+add('lead', 'F8_E8M0', [3], [e8m0(x) for x in (0, 1, 254)], bytes((0, 1, 254)))
+add_f4('f4 of each', [16], list(range(16)))
+add_f4('f4 empty', [0, 4], [])
+add_f4('f4 of two rows', [2, 3], [1, 2, 3, 12, 13, 14])
+add_f4('f4 large', [40000, 5], [random.randrange(16) for _ in range(200000)])
+add('e8m0 finite', 'F8_E8M0', [5, 51], [e8m0(x) for x in range(255)], bytes(range(255)))
+add('e8m0 with nan', 'F8_E8M0', [256], [e8m0(x) for x in range(256)], bytes(range(256)))
+add('e8m0 of one', 'F8_E8M0', [1], [e8m0(127)], bytes((127,)))
+narrow = bytes(random.randrange(110, 140) for _ in range(150001))
+add('e8m0 large', 'F8_E8M0', [150001], [e8m0(x) for x in narrow], narrow)
+text = json.dumps(header).encode()
+with open('small_floats.safetensors', 'wb') as file: file.write(struct.pack('<Q', len(text)) + text + data)
+with open('small_floats.json', 'w') as file: json.dump(expected, file)
+)";
+
+TEST_F(Containers, SafetensorsOfFloatsBelowAByteHaveTheValuesOfATableAndTheDigestsOfTheirBytes) {
+  run_python(*folder, kSmallFloats);
+  const json wanted = json::parse(content_of(*folder / "small_floats.json"));
+  for (const std::string on : {"host", "auto"}) {
+    const std::string values = "max,min,count,nan-count,zero-count,negative-zero-count,l1norm,argmax";
+    const json found = tensors_of("small_floats.safetensors --on " + on + " --stats md5,crc32,xor64," + values);
+    const json alone = tensors_of("small_floats.safetensors --on " + on + " --stats " + values);
+    ASSERT_EQ(found.size(), wanted.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const json& want = wanted.at(found[i].at("tensor"));
+      for (const char* key : {"dtype", "shape", "bytes"}) EXPECT_EQ(found[i].at(key), want.at(key)) << found[i];
+      for (const auto& [key, value] : want.at("stats").items()) {
+        const bool is_value = alone[i].at("stats").contains(key);
+        EXPECT_EQ(found[i].at("stats").at(key), value) << key << " of " << found[i];
+        EXPECT_EQ(is_value ? alone[i].at("stats").at(key) : value, value) << key << " of " << alone[i];
+      }
+      EXPECT_EQ(found[i].at("stats").at("argmax"), want.at("argmax")) << found[i];
+    }
+  }
+  // A row of each is of its own elements, and of the bytes that these take.
+  const json rows = tensors_of("small_floats.safetensors --where 'tensor == \"f4 of two rows\"' --by 0 --stats max,min --on host");
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].at("stats"), (json{{"max", 1.5}, {"min", 0.5}}));
+  EXPECT_EQ(rows[1].at("stats"), (json{{"max", -2.0}, {"min", -4.0}}));
+  EXPECT_EQ(rows[1].at("bytes"), 2);
+  const json named = tensors_of("small_floats.safetensors --where 'dtype == float8_e8m0fnu' --stats max --on host");
+  EXPECT_EQ(named.size(), 5u);
+}
+
 TEST_F(Containers, ArchivesOfNumpyHaveItsValues) {
   const json wanted = json::parse(content_of(*folder / "npz.json"));
   const std::string keys[] = {"max", "min", "count", "nan count", "zero count", "md5"};
@@ -393,7 +471,8 @@ TEST_F(Containers, OneWithATensorThatIsRefusedHasTheOthersAndExitThree) {
   test::write_file(place / "none.safetensors", std::string("\x02\0\0\0\0\0\0\0{}", 10));
   const Ran ran = run(place, "x.safetensors none.safetensors --stats max --format csv --on host");
   EXPECT_EQ(ran.exit, 3);
-  EXPECT_EQ(ran.err, "tensorstat: x.safetensors::c: dtype C64 (complex64) is not supported\n"
+  EXPECT_EQ(ran.err, "tensorstat: x.safetensors::c: dtype C64 (complex64) is not supported: save its real and its imaginary "
+                     "part as two tensors of F32\n"
                      "tensorstat: none.safetensors: holds no tensor\n");
   EXPECT_PRED2(holds, ran.out, "\nTensor,u,0,0,");
 }

@@ -66,6 +66,8 @@ TEST(CommandRows, OfADumpJsonInEveryFormat) {
       << csv.out;
   const auto json = run(folder, "dump.json --format json");
   EXPECT_TRUE(holds(json.out, "\"max\":1.5")) << json.out;
+  std::filesystem::copy_file(folder / "dump.json", folder / "debug.json");
+  EXPECT_EQ(run(folder, "debug.json --format csv --columns tensor,crc32").out, csv.out) << "of msprobe's level debug";
   EXPECT_EQ(run(folder, "dump.json --fail-on 'l2norm<1'").exit, 1) << "what only a later row has is known";
 }
 
@@ -89,6 +91,18 @@ TEST(CommandRows, FoldersAndFormatAreColumns) {
   const auto ran = run(folder, "'run/**/*.csv' --format csv --columns rank,graph,iteration,format");
   EXPECT_TRUE(holds(ran.out, "Count,Max Value,Rank,Graph,Iteration,Format\n")) << ran.out << ran.err;
   EXPECT_TRUE(holds(ran.out, ",6,1.5,3,1,20,ND\n")) << ran.out;
+}
+
+TEST(CommandRows, StepAndRankOfADumpJsonAreColumns) {
+  const ScratchFolder folder;
+  for (const char* place : {"run/step3/rank1", "run/step12/proc77"}) {
+    std::filesystem::create_directories(folder / place);
+    std::ofstream(std::string(folder / place) + "/dump.json") << R"({"data": {"Functional.relu.0.forward": {"input_args": [
+      {"type": "torch.Tensor", "dtype": "torch.float16", "shape": [2], "Max": 5.5}]}}})";
+  }
+  const auto ran = run(folder, "run --format csv --columns rank,iteration");
+  EXPECT_TRUE(holds(ran.out, ",5.5,1,3\n")) << ran.out << ran.err;
+  EXPECT_TRUE(holds(ran.out, ",5.5,0,12\n")) << ran.out;
 }
 
 TEST(CommandRows, ConditionsAreJudgedByWhatTheRowsHave) {
@@ -120,6 +134,51 @@ TEST(CommandRows, WhatIsNoFileOfRowsIsSaid) {
   const auto mixed = run(folder, "a.csv x.npy");
   EXPECT_EQ(mixed.exit, 2);
   EXPECT_TRUE(holds(mixed.err, "one call each")) << mixed.err;
+}
+
+TEST(CommandRows, OfAFolderWithoutTensorsAreShown) {
+  const ScratchFolder folder;
+  for (const int step : {2, 10}) {
+    const std::string place = folder / ("run/rank_3/net/1/" + std::to_string(step));
+    std::filesystem::create_directories(place);
+    std::ofstream(place + "/statistic.csv") << text_in(Dialect::kMindspore27, {Category::kMax}, {double(step)});
+    std::ofstream(place + "/notes.csv") << "no rows\n";
+  }
+  std::filesystem::create_directories(folder / "step0/rank");
+  std::ofstream(folder / "step0/rank/dump.json") << R"({"task": "statistics", "data": {"Functional.relu.0.forward": {
+    "input_args": [{"type": "mindspore.Tensor", "dtype": "Float16", "shape": [2], "Max": 5.5}]}}})";
+  const auto ran = run(folder, "run --format csv --columns rank,iteration");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_EQ(ran.err, "");
+  const auto two = ran.out.find(",2,3,2\n"), ten = ran.out.find(",10,3,10\n");
+  EXPECT_TRUE(two < ten && ten != ran.out.npos) << ran.out;
+  EXPECT_TRUE(holds(run(folder, "run step0").out, "5.5"));
+  EXPECT_TRUE(holds(run(folder, "run/rank_3/net/1/2/statistic.csv step0").out, "5.5")) << "with rows that are named";
+  EXPECT_TRUE(holds(run(folder, "'run/**'").out, "statistic.csv::Default_net_Conv2D-op1.output.1"));
+
+  // Beside tensors, rows that nobody named are left out, and that is said.
+  std::filesystem::create_directories(folder / "tensors");
+  test::write_file(folder / "tensors/x.npy", test::npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "abcd"));
+  const auto both = run(folder, "tensors run --format csv");
+  EXPECT_EQ(both.exit, 3);
+  EXPECT_EQ(both.err, "tensorstat: run: holds no file of tensors, such as .npy, but rows of statistics, such as those of "
+                      "run/rank_3/net/1/2/statistic.csv\n");
+  EXPECT_FALSE(holds(both.out, "Default_net_Conv2D-op1")) << both.out;
+  std::filesystem::rename(folder / "tensors/x.npy", folder / "run/x.npy");
+  const auto mixed = run(folder, "run --format csv");
+  EXPECT_EQ(mixed.exit, 0);
+  EXPECT_EQ(mixed.err, "tensorstat: run: holds rows of statistics, too; name their files, such as "
+                       "run/rank_3/net/1/2/statistic.csv, to see them\n");
+  EXPECT_FALSE(holds(mixed.out, "Default_net_Conv2D-op1")) << mixed.out;
+  EXPECT_EQ(run(folder, "run --format csv -q").err, "");
+
+  // A replay wants tensors.
+  std::ofstream(folder / "c.json") << R"({"task": "statistics", "dump_path": "x", "rank": [], "step": [], "level": "L1",
+    "statistics": {"scope": [], "list": [], "data_mode": ["all"], "summary_mode": "statistics"}})";
+  const auto replayed = run(folder, "dump --config c.json step0 -o out");
+  EXPECT_TRUE(holds(replayed.err, "step0: holds no file of tensors, such as .npy, but rows of statistics, such as those of "
+                                  "step0/rank/dump.json\n"))
+      << replayed.err;
 }
 
 }  // namespace

@@ -295,6 +295,24 @@ assert open(sys.argv[2]).read() == json.dumps(new, indent=1)
       << rows.err;
 }
 
+// Members that a row has no place for are said, with their number, whatever they go into.
+TEST(ConvertCommand, WhatATensorSaysBeyondItsRowIsCounted) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "dump.json") << R"({"task": "tensor", "framework": "pytorch", "data": {
+    "Functional.relu.0.forward": {"input_args": [
+      {"type": "torch.Tensor", "dtype": "torch.float16", "shape": [2], "Max": 1.0, "layout": null, "md5": "0badcafe"},
+      {"type": "DTensor", "dtype": "torch.float16", "shape": [2], "Max": 1.0, "device_mesh": [0, 1], "placements": {"a": 1}},
+      {"type": "torch.Tensor", "dtype": "torch.float16", "shape": [2], "Max": 1.0, "later": true},
+      {"type": "torch.Tensor", "dtype": "torch.float16", "shape": [2], "Max": 1.0, "data_name": "x.pt"}]},
+    "Functional.relu.1.forward": {"input_args": [
+      {"type": "torch.Tensor", "dtype": "torch.float16", "shape": [2], "Max": 1.0, "hsdp_shard_size": 4}]}}})";
+  for (const std::string to : {"ours", "msprobe", "msprobe-o2"}) {
+    const auto ran = run(folder, "convert dump.json -o " + to + " --to " + to);
+    EXPECT_TRUE(holds(ran.err, "4 tensors say what has no place in " + to + ", the first: type of Functional.relu.0.forward\n"))
+        << ran.err;
+  }
+}
+
 // A file that ends in a call: its rows are there, and those of the next file are other calls.
 TEST(ConvertCommand, ACallThatIsCutOffKeepsItsRows) {
   const ScratchFolder folder;

@@ -90,6 +90,23 @@ TEST(DiffCommand, GoesByTheOrderOfExecutionThatTheDumpSays) {
   EXPECT_TRUE(holds(ran.err, "is no order of execution")) << ran.err;
 }
 
+TEST(DiffCommand, TellsTheStepsOfMsprobesDumpsApart) {
+  ScratchFolder folder;
+  const auto dump_json = [](const std::string& max) {
+    return R"({"task": "statistics", "data": {"Functional.relu.0.forward": {"input_args": [
+      {"type": "torch.Tensor", "dtype": "torch.float16", "shape": [2], "Max": )" + max + "}]}}}";
+  };
+  put(folder, "a/step0/rank2/dump.json", dump_json("1.5"));
+  put(folder, "a/step1/rank2/dump.json", dump_json("2.5"));
+  put(folder, "b/step1/rank2/dump.json", dump_json("7.5"));
+  put(folder, "b/step0/rank2/dump.json", dump_json("1.5"));
+  const Ran ran = run(folder, "diff a b");
+  EXPECT_EQ(ran.exit, 1);
+  EXPECT_PRED2(holds, ran.out, "forward input 0 (rank 2, iteration 1)  max 2.5 and 7.5");
+  EXPECT_EQ(run(folder, "diff a/step0/rank2 b/step0/rank2").exit, 0);
+  EXPECT_PRED2(holds, run(folder, "diff a/step0 b/step1").out, "max 1.5 and 7.5");
+}
+
 TEST(DiffCommand, ListsWhatHasNoPartner) {
   ScratchFolder folder;
   put(folder, "a.csv", dump({"1", "2", "2", "3"}));

@@ -44,6 +44,21 @@ TEST(DumpPlace, OfConstantsHasNoIteration) {
   EXPECT_EQ(place->iteration, 0u);
 }
 
+TEST(DumpPlace, OfMsprobesRowsIsThatOfTheTensorsBeside) {
+  for (const auto& [path, rank, iteration] :
+       {std::tuple("/a/step17/rank9/dump.json", 9u, 17u), {"/a/step17/rank9/debug.json", 9u, 17u},
+        {"step3/rank/dump.json", 0u, 3u}, {"/step3/proc421/dump.json", 0u, 3u}, {"/step3/pid421/dump.json", 0u, 3u},
+        {"/rank_9/20240131235959/step_17/statistic.csv", 9u, 17u}, {"/rank_9/net/3/17/statistic.csv", 9u, 17u}}) {
+    const auto place = place_of_rows(path);
+    ASSERT_TRUE(place) << path;
+    EXPECT_EQ(place->rank, rank) << path;
+    EXPECT_EQ(place->iteration, iteration) << path;
+  }
+  for (const char* path : {"/step17/rank9/x.json", "/step17/rank9/statistic.csv", "/rank9/dump.json", "dump.json"}) {
+    EXPECT_FALSE(place_of_rows(path)) << path;
+  }
+}
+
 TEST(DumpPlace, IsNoneInOtherFolders) {
   for (const char* path :
        {"/x.npy", "x.npy", "/a/b/c/d/e/f/x.npy", "/rank_0/net/g/1/x.npy", "/rank_/net/0/1/x.npy", "/rank_x/net/0/1/x.npy",

@@ -296,6 +296,21 @@ TEST_F(MsprobeOutput, TensorsStandWhereTheCallerSays) {
   EXPECT_EQ(session.counters().file_count, 4u);
 }
 
+TEST_F(MsprobeOutput, AStepThat96OthersHaveFollowedIsComplete) {
+  auto session = open();
+  const std::string name = "Tensor.add.0.forward";
+  for (std::uint64_t step = 0; step <= 96; ++step) collect(session, {.iteration = step}, name, {tensor(values, Dtype::kFloat32)});
+  session.flush();
+  said.clear();
+  collect(session, {.iteration = 0}, "Tensor.mul.0.forward", {tensor(values, Dtype::kFloat32)});
+  collect(session, {.iteration = 1}, "Tensor.mul.0.forward", {tensor(values, Dtype::kFloat32)});
+  session.close();
+  EXPECT_EQ(keys(), Keys{name});
+  EXPECT_EQ(keys("step1/rank0/dump.json"), (Keys{name, "Tensor.mul.0.forward"}));
+  EXPECT_EQ(session.counters().lost_row_count, 1u);
+  EXPECT_TRUE(std::ranges::any_of(said, [](const std::string& words) { return words.find("after 96 further steps") != words.npos; }));
+}
+
 TEST_F(MsprobeOutput, WhatIsNoLayoutIsSaid) {
   const std::string mark = "\x01o0\x01";
   const std::string wrong[] = {"[]", "{", "{\n}", "{\n \"output\": [\n  " + mark + "\n }\n}", "{\n \"output\": [\n " + mark + "\n ]\n}",

@@ -3,6 +3,7 @@
 #include "stats/dump/replay.hpp"
 
 #include "tests/support/msprobe_session.hpp"
+#include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
 namespace {
@@ -35,6 +36,7 @@ class MsprobeReplay : public MsprobeSessionTest {
 
   ScratchFolder replayed;
   static constexpr const char* kStatistics = R"({"task": "statistics", "dump_path": "/elsewhere"})";
+  static constexpr const char* kOfModules = R"({"task": "statistics", "dump_path": "/elsewhere", "level": "mix"})";
 };
 
 TEST_F(MsprobeReplay, MsprobesTreeGivesTheDumpJsonOfTheRun) {
@@ -52,6 +54,72 @@ TEST_F(MsprobeReplay, MsprobesTreeGivesTheDumpJsonOfTheRun) {
     }
     EXPECT_NE(text.find("\"dtype\": \"Float32\""), text.npos);
   }
+}
+
+// The calls of a module as msprobe writes them: lists in lists, arguments by name, parameters, and gradients of these.
+TEST_F(MsprobeReplay, PlacesAndOrderOfCallsAreThoseOfTheDumpJsonBesideTheTensors) {
+  options.framework = "pytorch";
+  auto session = open(R"({"task": "tensor", "level": "mix"})");
+  const auto give = [&](const std::string& type, const std::string& name, std::vector<DumpTensor> tensors, std::string layout) {
+    for (char& c : layout) {
+      if (c == '@') c = '\x01';
+    }
+    session.collect({}, session.operator_named(type, name), tensors, false, layout);
+  };
+  const auto of = [&](Io io, std::uint32_t slot, bool requires_grad = false) {
+    DumpTensor one = tensor(values, Dtype::kFloat32, io, slot);
+    one.requires_grad = requires_grad;
+    return one;
+  };
+  give("Linear", "Module.fc.Linear.forward.0",
+       {of(Io::kInput, 0), of(Io::kInput, 3), of(Io::kInput, 4, true), of(Io::kInput, 5, true), of(Io::kOutput, 1, true)},
+       "{\n \"input_args\": [\n  [\n   @i0@,\n   2.5\n  ],\n  \"same\"\n ],\n \"input_kwargs\": {\n  \"mask\": @i3@\n },\n"
+       " \"output\": [\n  null,\n  @o1@\n ],\n \"parameters\": {\n  \"weight\": @i4@,\n  \"bias\": @i5@\n }\n}");
+  give("Linear", "Module.fc.Linear.backward.0", {of(Io::kInput, 0), of(Io::kOutput, 0)},
+       "{\n \"input\": [\n  @i0@\n ],\n \"output\": [\n  @o0@\n ]\n}");
+  give("Linear", "Module.fc.Linear.parameters_grad.0", {of(Io::kOutput, 0), of(Io::kOutput, 1)},
+       "{\n \"weight\": [\n  @o0@\n ],\n \"bias\": [\n  @o1@\n ]\n}");
+  give("add", "Functional.add.0.forward", {of(Io::kInput, 0), of(Io::kOutput, 0)},
+       "{\n \"input_args\": [\n  @i0@,\n  3\n ],\n \"input_kwargs\": {},\n \"output\": [\n  @o0@\n ]\n}");
+  session.close();
+  const auto wanted = [&] {
+    auto data = json_of("step0/rank0/dump.json").at("data");
+    const std::function<void(nlohmann::ordered_json&)> forget_files = [&](nlohmann::ordered_json& value) {
+      if (value.is_object()) value.erase("data_name");
+      if (value.is_structured()) std::ranges::for_each(value, forget_files);
+    };
+    forget_files(data);
+    return data;
+  }();
+  ASSERT_EQ(wanted.at("Module.fc.Linear.parameters_grad.0").at("weight").size(), 1u);
+  ASSERT_TRUE(std::filesystem::exists(folder / "step0/rank0/dump_tensor_data/Module.fc.Linear.parameters_grad.0.weight.npy"));
+  ASSERT_TRUE(std::filesystem::exists(folder / "step0/rank0/dump_tensor_data/Module.fc.Linear.forward.0.input.mask.npy"));
+
+  // The times of a copy: the last call first.
+  auto time = std::filesystem::file_time_type::clock::now();
+  for (const auto& file : files()) {
+    if (file.ends_with(".npy")) std::filesystem::last_write_time(folder / file, time -= std::chrono::seconds(1));
+  }
+  ASSERT_TRUE(replay_tensors(kOfModules));
+  EXPECT_EQ(nlohmann::ordered_json::parse(content_of(replayed / "step0/rank0/dump.json")).at("data").dump(1), wanted.dump(1));
+
+  // Without the dump.json the names of the files have to do.
+  std::filesystem::remove(folder / "step0/rank0/dump.json");
+  ASSERT_TRUE(replay_tensors(kOfModules, Existing::kReplace));
+  const auto by_names = nlohmann::ordered_json::parse(content_of(replayed / "step0/rank0/dump.json")).at("data");
+  EXPECT_TRUE(by_names.contains("Module.fc.Linear.parameters_grad.0"));
+
+  // One that is damaged is said, and what it says before its fault counts.
+  test::write_file(folder / "step0/rank0/dump.json", "{\"data\": {\"Functional.add.0.forward\": {\"input_args\": [3");
+  said.clear();
+  std::vector<std::string> unread;
+  const auto counters = replay(kStatistics, {folder / "step0/rank0/dump_tensor_data/Functional.add.0.forward.input.0.npy"},
+                               {.path = replayed.path()}, Existing::kReplace,
+                               {[&](const Error& error) { unread.push_back(error.message); }, [](std::size_t, std::size_t) {}});
+  ASSERT_TRUE(counters);
+  EXPECT_EQ(counters->row_count, 1u);
+  ASSERT_EQ(unread.size(), 1u);
+  EXPECT_NE(unread[0].find("step0/rank0/dump.json, line 1"), std::string::npos) << unread[0];
 }
 
 TEST_F(MsprobeReplay, MindSporesTreeBecomesADumpJson) {

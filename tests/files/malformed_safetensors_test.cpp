@@ -114,8 +114,17 @@ TEST_F(MalformedSafetensors, IsRefusedWithTheReason) {
       {file_of(one("\"F32\"", "[]", "[0,0]")), "shape () of float32 needs 4 bytes, and it has 0"},
       {file_of(one("\"F32\"", "[4294967296,4294967296]", "[0,4]"), kFour), "::x: "},
       {file_of(one("\"F32\"", "[9223372036854775807,3]", "[0,4]"), kFour), "::x: "},
-      {file_of(one("\"C64\"", "[1]", "[0,8]"), kFour + kFour), "::x: dtype C64 (complex64) is not supported"},
-      {file_of(one("\"F4\"", "[8]", "[0,4]"), kFour), "::x: dtype F4 (float4_e2m1fn) is not supported"},
+      {file_of(one("\"C64\"", "[1]", "[0,8]"), kFour + kFour), "::x: dtype C64 (complex64) is not supported: save its real and its "
+       "imaginary part as two tensors of F32"},
+      {file_of(one("\"F6_E2M3\"", "[4]", "[0,3]"), "123"),
+       "::x: dtype F6_E2M3 (float6_e2m3fn) is not supported: save it as F8_E4M3, which has each of its values"},
+      {file_of(one("\"F6_E3M2\"", "[4]", "[0,3]"), "123"),
+       "::x: dtype F6_E3M2 (float6_e3m2fn) is not supported: save it as F8_E4M3, which has each of its values"},
+      {file_of(one("\"F4\"", "[9]", "[0,5]"), kFour + "5"), "::x: shape (9) of float4_e2m1fn ends within a byte"},
+      {file_of(one("\"F4\"", "[10]", "[0,4]"), kFour), "shape (10) of float4_e2m1fn needs 5 bytes, and it has 4"},
+      {file_of(one("\"F4\"", "[9223372036854775806]", "[0,4]"), kFour), "needs 4611686018427387903 bytes, and it has 4"},
+      {file_of(one("\"F4\"", "[4294967296,4294967296]", "[0,4]"), kFour), "::x: "},
+      {file_of(one("\"F8_E8M0\"", "[3]", "[0,4]"), kFour), "shape (3) of float8_e8m0fnu needs 3 bytes, and it has 4"},
       {file_of(one("\"F128\"", "[1]", "[0,4]"), kFour), "::x: its dtype 'F128' is none of the format"},
       {file_of(one("\"f32\"", "[1]", "[0,4]"), kFour), "::x: its dtype 'f32' is none of the format"},
       {file_of("{\"" + long_name + "\":1}"), "nnn...' is a number"},
@@ -154,7 +163,7 @@ TEST_F(MalformedSafetensors, AnyChangedByteIsReadOrRefused) {
 TEST_F(MalformedSafetensors, OneTensorThatIsRefusedLeavesTheOthers) {
   const auto path = write_file(
       folder / "x.safetensors",
-      file_of(R"({"c":{"dtype":"U8","shape":[1],"data_offsets":[3,4]},"a":{"dtype":"F8_E8M0","shape":[2],"data_offsets":[0,2]},)"
+      file_of(R"({"c":{"dtype":"U8","shape":[1],"data_offsets":[3,4]},"a":{"dtype":"F6_E2M3","shape":[2],"data_offsets":[0,2]},)"
               R"("b":{"dtype":"U8","shape":[5],"data_offsets":[2,3]}})",
               kFour));
   auto source = open_tensors(path, {});
@@ -163,7 +172,8 @@ TEST_F(MalformedSafetensors, OneTensorThatIsRefusedLeavesTheOthers) {
   const auto a = (*source)->next(), b = (*source)->next();
   auto c = (*source)->next();
   ASSERT_TRUE(a && b && c && !(*source)->next());
-  EXPECT_EQ(a->error().message, path + "::a: dtype F8_E8M0 (float8_e8m0fnu) is not supported");
+  EXPECT_EQ(a->error().message, path + "::a: dtype F6_E2M3 (float6_e2m3fn) is not supported: save it as F8_E4M3, "
+                                       "which has each of its values");
   EXPECT_EQ(b->error().message, path + "::b: shape (5) of uint8 needs 5 bytes, and it has 1");
   ASSERT_TRUE(*c);
   EXPECT_EQ((*c)->name(), "c");

@@ -9,6 +9,7 @@ import glob
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ import zlib
 import tensorstat
 
 try:
+    import numpy
     import torch
 except ImportError:
     torch = None
@@ -232,6 +234,47 @@ class Judged(unittest.TestCase):
                     self.assertEqual([row["NPU Name"] for row in rows], [row["Bench Name"] for row in rows])
                     with open(theirs, encoding="utf-8") as before, open(f"{made}/dump.json", encoding="utf-8") as after:
                         self.assertEqual(repr(json.load(before)["data"]), repr(json.load(after)["data"]))
+
+    def as_replayed(self, value):
+        """What a replay of the tensors as .npy can know: no file, no checksum, no arithmetic but msprobe's own."""
+        if isinstance(value, list):
+            return [self.as_replayed(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        if "dtype" in value and "shape" in value:
+            if "data_name" not in value:
+                return None  # it has no elements, and no file
+            value = {**value, "dtype": value["dtype"].replace("bfloat16", "float32")}  # NumPy has no bfloat16
+            return {name: value[name] for name in value if name not in ("data_name", "md5", "Mean", "Norm")}
+        return {name: self.as_replayed(each) for name, each in value.items()}
+
+    def test_replay_keeps_the_places_of_tensors(self):
+        """msprobe's tree of tensors, as .npy, through its config: the calls, their order, and what stands where."""
+        counted = 0
+        for level in ("L0", "L1", "mix"):
+            theirs = self.dumps[level, "tensor", "md5"][0]
+            with self.subTest(level=level), tempfile.TemporaryDirectory() as folder:
+                tree = f"{folder}/step0/rank0"
+                os.makedirs(f"{tree}/dump_tensor_data")
+                shutil.copy(theirs, tree)
+                for path in glob.glob(f"{os.path.dirname(theirs)}/dump_tensor_data/*.pt"):
+                    tensor = torch.load(path).detach()
+                    tensor = tensor.float() if tensor.dtype == torch.bfloat16 else tensor
+                    numpy.save(f"{tree}/dump_tensor_data/{os.path.basename(path).removesuffix('.pt')}.npy", tensor.numpy())
+                with open(f"{folder}/config.json", "w", encoding="utf-8") as file:
+                    json.dump({"task": "statistics", "dump_path": "/elsewhere", "level": "mix"}, file)
+                subprocess.run([os.environ["COMMAND"], "dump", "--config", f"{folder}/config.json", tree, "-o", f"{folder}/out",
+                                "--framework", "pytorch"], check=True, capture_output=True)
+                with open(theirs, encoding="utf-8") as before, open(f"{folder}/out/step0/rank0/dump.json", encoding="utf-8") as after:
+                    wanted, found = (json.load(file, parse_constant=str)["data"] for file in (before, after))
+                wanted = {call: members for call, members in wanted.items() if '"data_name"' in json.dumps(members)}
+                self.assertEqual(list(wanted), list(found))
+                for call, members in wanted.items():
+                    for leaf in (leaf for leaves in found[call].values() for leaf in leaves_of(leaves)):
+                        del leaf["Mean"], leaf["Norm"]
+                        counted += 1
+                    self.assert_same(self.as_replayed(members), found[call], (call,))
+        self.assertGreater(counted, 300)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ namespace tensorstat {
 namespace {
 
 constexpr std::string_view kExtension = ".npy", kOfSeveral = ".bin";
+constexpr std::size_t kUsualCells = 2;  // of a tensor in a container: its name, and the path of the file
 constexpr int kMostTrailing = 2;  // parts behind the slot: format and dtype
 
 // Takes the last part of a name off; false where that, or what is left, is empty.
@@ -92,6 +93,7 @@ NamedTensor named_tensor(std::string_view path, std::uint64_t modified_us, const
     if (auto named = named_in_npy(stem)) return *std::move(named);
   }
   NamedTensor plain;
+  plain.identity.more.reserve(kUsualCells);
   plain.identity.op_name = tensor ? std::string_view(*tensor) : stem;
   plain.identity.timestamp_us = modified_us;
   return plain;

@@ -158,6 +158,7 @@ Status DumpJsonCarrier::begin_call() {
 }
 
 Status DumpJsonCarrier::end_call(CallRead&& call) {
+  losses_.cut_short(call.op_name, call.odd_count, call.odd_member, kDialect);
   CallLayout layout;
   const bool is_whole = std::exchange(is_in_call_, false) && !call.layout.empty() && layout.add(call.layout) &&
                         layout.tensor_count() == held_.size();

@@ -2,7 +2,6 @@
 // in place, deflated ones unpacked through a window. Both are held to their checksum; a stored one only as far as it is
 // read in order: not of structures, nor in Fortran order where C order is wanted.
 #include <algorithm>
-#include <functional>
 #include <new>
 #include <unordered_set>
 #include <utility>
@@ -40,7 +39,7 @@ class NpzSource : public TensorSource {
     }
     Result<StoredTensor>& tensor = fields_[next_++];
     if (!tensor) return tensor.error();
-    auto bytes = bytes_ ? std::move(bytes_) : make_bytes_();
+    auto bytes = bytes_ ? std::move(bytes_) : bytes_of(members_[next_member_ - 1]);
     return TensorReader(std::move(bytes), *std::move(tensor), options_.window_bytes);
   } catch (const std::bad_alloc&) {
     return out_of_memory();
@@ -51,9 +50,8 @@ class NpzSource : public TensorSource {
     std::string name = member.name;
     const bool is_npy = name.ends_with(kExtension);
     if (is_npy) name.resize(name.size() - kExtension.size());
-    const std::string label = tensor_label(file_->path(), name);
     const auto refused = [&](Code code, const std::string& what) {
-      return Error{code, printable(label) + ": " + what};
+      return Error{code, printable(tensor_label(file_->path(), name)) + ": " + what};
     };
     if (!is_npy) return refused(Code::kUnsupported, "is no .npy member of the archive");
     if (!names_.insert(name).second) return refused(Code::kUnreadable, "is in the archive more than once");
@@ -73,11 +71,9 @@ class NpzSource : public TensorSource {
     }
     const auto data_at = zip_data_offset(*file_, member);
     if (!data_at) return data_at.error();
-    make_bytes_ = [this, &member, label, at = *data_at, is_stored] {
-      return is_stored ? checked(file_, label, {at, member.bytes}, member.crc)
-                       : inflated(file_, label, {at, member.packed_bytes, member.bytes, member.crc});
-    };
-    bytes_ = make_bytes_();
+    label_ = tensor_label(file_->path(), name);
+    data_at_ = *data_at;
+    bytes_ = bytes_of(member);
     // What the name of the archive says of one tensor's dtype is not said of its members.
     const bool is_vouched = options_.original == Original::kVoidIsBfloat16;
     auto array = read_npy_array(*bytes_, name, {is_stored ? *data_at : 0, member.bytes},
@@ -87,14 +83,22 @@ class NpzSource : public TensorSource {
     return {};
   }
 
+  // Of the member that was opened last.
+  std::unique_ptr<ByteSource> bytes_of(const ZipMember& member) const {
+    return member.method == kZipStored
+               ? checked(file_, label_, {data_at_, member.bytes}, member.crc)
+               : inflated(file_, label_, {data_at_, member.packed_bytes, member.bytes, member.crc});
+  }
+
   const std::shared_ptr<const RandomFile> file_;
   const std::vector<ZipMember> members_;
   std::unordered_set<std::string> names_;
   std::size_t next_member_ = 0;
-  // Of the member before it: its tensors, one or a field each, and where their bytes come from.
+  // Of the member before it: its tensors, one or a field each, what messages call it, and where its bytes are.
   std::vector<Result<StoredTensor>> fields_;
   std::size_t next_ = 0;
-  std::function<std::unique_ptr<ByteSource>()> make_bytes_;
+  std::string label_;
+  std::uint64_t data_at_ = 0;
   std::unique_ptr<ByteSource> bytes_;  // those that the header was read from, for the first tensor
   const ReadOptions options_;
 };

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <unordered_set>
+#include <utility>
 
 #include "stats/files/random_file.hpp"
 #include "stats/files/shown.hpp"
@@ -16,20 +17,29 @@ namespace {
 constexpr std::uint64_t kLengthBytes = 8, kMostHeaderBytes = 100'000'000;
 constexpr std::size_t kMostDimensions = 64;
 
-// Every dtype of the format, under the name that the catalog has or would have for it.
+// Every dtype of the format, under the name that the catalog has or would have for it, and what it is read as where the
+// catalog does not have it, or else what to do.
 struct FormatDtype {
   std::string_view name, catalog_name;
+  Original original = Original::kAsStored;
+  Dtype widened = {};
+  unsigned values_a_byte = 1;
+  std::string_view advice = {};
 };
+// The shape of F4 counts values, and the low half of a byte is the first:
+// https://github.com/huggingface/safetensors bindings/python/src/lib.rs, and for the halves of what it takes,
+// https://github.com/pytorch/pytorch torch/headeronly/util/Float4_e2m1fn_x2.h
+constexpr std::string_view kWidenFloat6 = "save it as F8_E4M3, which has each of its values";
 constexpr FormatDtype kDtypes[] = {
     {"BOOL", "bool"},
-    {"F4", "float4_e2m1fn"},
-    {"F6_E2M3", "float6_e2m3fn"},
-    {"F6_E3M2", "float6_e3m2fn"},
+    {"F4", "float4_e2m1fn", Original::kFloat4, Dtype::kFloat8E4m3fn, 2},
+    {.name = "F6_E2M3", .catalog_name = "float6_e2m3fn", .advice = kWidenFloat6},
+    {.name = "F6_E3M2", .catalog_name = "float6_e3m2fn", .advice = kWidenFloat6},
     {"U8", "uint8"},
     {"I8", "int8"},
     {"F8_E5M2", "float8_e5m2"},
     {"F8_E4M3", "float8_e4m3fn"},
-    {"F8_E8M0", "float8_e8m0fnu"},
+    {"F8_E8M0", "float8_e8m0fnu", Original::kFloat8E8m0, Dtype::kBfloat16},
     {"F8_E4M3FNUZ", "float8_e4m3fnuz"},
     {"F8_E5M2FNUZ", "float8_e5m2fnuz"},
     {"I16", "int16"},
@@ -39,7 +49,9 @@ constexpr FormatDtype kDtypes[] = {
     {"I32", "int32"},
     {"U32", "uint32"},
     {"F32", "float32"},
-    {"C64", "complex64"},
+    {.name = "C64",
+     .catalog_name = "complex64",
+     .advice = "save its real and its imaginary part as two tensors of F32"},
     {"F64", "float64"},
     {"I64", "int64"},
     {"U64", "uint64"},
@@ -83,28 +95,28 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool key(string_t& key) override {
-    if (!seen_[place_ == Place::kRoot ? 0 : 1].insert(key).second) {
-      return fail("the key '" + shown(key) + "' comes twice");
-    }
-    if (place_ == Place::kTensor && key != "dtype" && key != "shape" && key != "data_offsets") {
-      return fail(this_tensor() + " has the unknown key '" + shown(key) + "'");
-    }
     key_ = key;
-    return true;
+    if (place_ == Place::kTensor) {
+      const auto known = std::ranges::find(kTensorKeys, key);
+      if (known == std::end(kTensorKeys)) return fail(this_tensor() + " has the unknown key '" + shown(key) + "'");
+      bool& is_seen = is_seen_[known - kTensorKeys];
+      return std::exchange(is_seen, true) ? comes_twice() : true;
+    }
+    return (place_ == Place::kRoot ? names_ : metadata_).insert(key).second || comes_twice();
   }
   bool start_object(std::size_t) override {
     if (place_ == Place::kNowhere) return enter(Place::kRoot);
     if (place_ != Place::kRoot) return unexpected("an object");
-    seen_[1].clear();
     if (key_ == "__metadata__") return enter(Place::kMetadata);
+    std::ranges::fill(is_seen_, false);
     entries.emplace_back().name = key_;
     offset_count_ = 0;
     return enter(Place::kTensor);
   }
   bool end_object() override {
     if (place_ == Place::kTensor) {
-      for (const char* wanted : {"dtype", "shape", "data_offsets"}) {
-        if (!seen_[1].contains(wanted)) return fail(this_tensor() + " has no " + wanted);
+      for (std::size_t i = 0; i < std::size(kTensorKeys); ++i) {
+        if (!is_seen_[i]) return fail(this_tensor() + " has no " + std::string(kTensorKeys[i]));
       }
     }
     return enter(place_ == Place::kRoot ? Place::kNowhere : Place::kRoot);
@@ -126,6 +138,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   enum class Place { kNowhere, kRoot, kMetadata, kTensor, kShape, kOffsets };
+  static constexpr std::string_view kTensorKeys[] = {"dtype", "shape", "data_offsets"};
 
   bool enter(Place place) {
     place_ = place;
@@ -135,6 +148,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     fault = std::move(what);
     return false;
   }
+  bool comes_twice() { return fail("the key '" + shown(key_) + "' comes twice"); }
   std::string this_tensor() const { return "tensor '" + shown(entries.back().name) + "'"; }
   bool unexpected(const std::string& what) {
     switch (place_) {
@@ -153,7 +167,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   Place place_ = Place::kNowhere;
   std::string key_;
-  std::set<std::string> seen_[2];  // keys of the root, and of the object in it
+  std::unordered_set<std::string> names_, metadata_;  // keys of the root, and of __metadata__
+  bool is_seen_[std::size(kTensorKeys)] = {};          // in this tensor
   int offset_count_ = 0;
 };
 
@@ -162,7 +177,8 @@ Status put_in_order(std::vector<HeaderEntry>& entries, std::uint64_t data_bytes)
   const auto fault = [](const HeaderEntry& entry, const std::string& what) {
     return Error{Code::kUnreadable, "tensor '" + shown(entry.name) + "' " + what};
   };
-  std::ranges::sort(entries, {}, [](const HeaderEntry& entry) { return std::pair(entry.begin, entry.end); });
+  const auto place = [](const HeaderEntry& entry) { return std::pair(entry.begin, entry.end); };
+  if (!std::ranges::is_sorted(entries, {}, place)) std::ranges::sort(entries, {}, place);
   std::uint64_t end = 0;
   for (const HeaderEntry& entry : entries) {
     const std::string range = std::to_string(entry.begin) + " to " + std::to_string(entry.end);
@@ -180,29 +196,40 @@ Status put_in_order(std::vector<HeaderEntry>& entries, std::uint64_t data_bytes)
   return Error{Code::kUnreadable, std::to_string(data_bytes - end) + " bytes at its end belong to no tensor"};
 }
 
-Result<StoredTensor> stored_tensor(HeaderEntry entry, std::uint64_t data_offset_bytes) {
+// Takes the name and the shape of one that makes sense.
+Result<StoredTensor> stored_tensor(HeaderEntry& entry, std::uint64_t data_offset_bytes) {
   const auto type = std::ranges::find(kDtypes, entry.dtype, &FormatDtype::name);
   if (type == std::end(kDtypes)) {
     return Error{Code::kUnsupported, "its dtype '" + shown(entry.dtype) + "' is none of the format"};
   }
-  const auto dtype = dtype_from(type->catalog_name);
+  const bool is_packed = type->original != Original::kAsStored;
+  const auto dtype = is_packed ? type->widened : dtype_from(type->catalog_name);
   if (!dtype) {
-    return Error{Code::kUnsupported,
-                 "dtype " + entry.dtype + " (" + std::string(type->catalog_name) + ") is not supported"};
+    return Error{Code::kUnsupported, "dtype " + entry.dtype + " (" + std::string(type->catalog_name) +
+                                         ") is not supported: " + std::string(type->advice)};
   }
   const auto count = element_count(entry.shape, size_bytes(*dtype));
   if (!count) return count.error();
-  if (*count * size_bytes(*dtype) != entry.end - entry.begin) {
-    return Error{Code::kUnreadable, "shape " + to_string(entry.shape) + " of " + std::string(name(*dtype)) + " needs " +
-                                        std::to_string(*count * size_bytes(*dtype)) + " bytes, and it has " +
+  if (*count % type->values_a_byte != 0) {
+    return Error{Code::kUnreadable, "shape " + to_string(entry.shape) + " of " + std::string(type->catalog_name) +
+                                        " ends within a byte"};
+  }
+  const std::uint64_t needed = is_packed ? *count / type->values_a_byte : *count * size_bytes(*dtype);
+  if (needed != entry.end - entry.begin) {
+    return Error{Code::kUnreadable, "shape " + to_string(entry.shape) + " of " + std::string(type->catalog_name) +
+                                        " needs " + std::to_string(needed) + " bytes, and it has " +
                                         std::to_string(entry.end - entry.begin)};
   }
+  const std::uint64_t offset_bytes = data_offset_bytes + entry.begin;
   return StoredTensor{.name = std::move(entry.name),
                       .dtype = *dtype,
-                      .swapped = std::endian::native != std::endian::little,
+                      .original = type->original,
+                      .swapped = !is_packed && std::endian::native != std::endian::little,
                       .shape = std::move(entry.shape),
                       .element_count = *count,
-                      .offset_bytes = data_offset_bytes + entry.begin};
+                      .offset_bytes = is_packed ? 0 : offset_bytes,
+                      .is_packed = is_packed,
+                      .packed_at_bytes = is_packed ? offset_bytes : 0};
 }
 
 // The length of the header; 0 where `head` cannot be the beginning of such a file.
@@ -247,10 +274,10 @@ OpenedSource open(std::shared_ptr<const RandomFile> file, const ReadOptions& opt
   std::vector<Result<StoredTensor>> tensors;
   tensors.reserve(reader.entries.size());
   for (HeaderEntry& entry : reader.entries) {
-    const std::string who = tensor_label(file->path(), entry.name);
-    auto tensor = stored_tensor(std::move(entry), data_offset_bytes);
-    if (!tensor) tensor = Error{tensor.error().code, who + ": " + tensor.error().message};
-    tensors.push_back(std::move(tensor));
+    tensors.push_back(stored_tensor(entry, data_offset_bytes));
+    if (const auto& made = tensors.back(); !made) {
+      tensors.back() = Error{made.error().code, tensor_label(file->path(), entry.name) + ": " + made.error().message};
+    }
   }
   return source_of(std::move(file), std::move(tensors), options);
 }
