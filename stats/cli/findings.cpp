@@ -44,8 +44,12 @@ Categories Findings::needed(bool with_summary) const {
   return categories;
 }
 
-void Findings::Group::add(const std::string& label) {
-  if (count++ == 0) first = label;
+// The time is that of the dump, where the name or the row says it, else that of the file.
+void Findings::Group::add(const Entry& entry, const std::string& words) {
+  const std::uint64_t time_us = entry.row.identity.timestamp_us;
+  if (count++ != 0 && time_us >= first_us) return;
+  first = words;
+  first_us = time_us;
 }
 
 void Findings::add(const Entry& entry) {
@@ -54,12 +58,12 @@ void Findings::add(const Entry& entry) {
   are_rows_ = entry.index.has_value();
   bytes_ += entry.row.data_size_bytes;
   const bool has_nan = meets_any(statistics, nan_), has_inf = meets_any(statistics, inf_);
-  if (has_nan) with_nan_.add(entry.label());
-  if (has_inf) with_inf_.add(entry.label());
-  if (has_nan || has_inf) alarming_.add(entry.label());
+  if (has_nan) with_nan_.add(entry, entry.label());
+  if (has_inf) with_inf_.add(entry, entry.label());
+  if (has_nan || has_inf) alarming_.add(entry, entry.label());
   const auto met = std::ranges::find_if(conditions_, [&](const Condition& each) { return meets(statistics, each); });
   if (met == conditions_.end()) return;
-  found_.add(entry.label() + " (" + met->text + ": " + std::string(name(met->category)) + " is " +
+  found_.add(entry, entry.label() + " (" + met->text + ": " + std::string(name(met->category)) + " is " +
              to_string(*statistics.find(met->category)) + ")");
 }
 
@@ -68,7 +72,7 @@ std::string Findings::counted(std::uint64_t count) const {
 }
 
 std::string Findings::words() const {
-  return counted(found_.count) + (found_.count == 1 ? " meets" : " meet") + " --fail-on, the first: " +
+  return counted(found_.count) + (found_.count == 1 ? " meets" : " meet") + " --fail-on, the first in time: " +
          found_.first;
 }
 
@@ -78,7 +82,7 @@ std::string Findings::summary(bool with_specials) const {
   if (alarming_.count == 0) return text + ", none with NaN or Inf";
   if (with_nan_.count != 0) text += ", " + grouped(with_nan_.count) + " with NaN";
   if (with_inf_.count != 0) text += ", " + grouped(with_inf_.count) + " with Inf";
-  return text + ", the first: " + alarming_.first;
+  return text + ", the first in time: " + alarming_.first;
 }
 
 }  // namespace tensorstat::cli

@@ -23,17 +23,18 @@ class Findings {
   bool any() const { return found_.count != 0; }  // whether a tensor meets a condition
   std::uint64_t tensors() const { return tensors_; }
 
-  // "2 tensors meet --fail-on, the first: a.npy (absmax>65504: max is 70000)"; there is one.
+  // "2 tensors meet --fail-on, the first in time: a.npy (absmax>65504: max is 70000)"; there is one.
   std::string words() const;
-  // "4,860 tensors, 746 MB, 1,518 with NaN, 3 with Inf, the first: step_12/grad/layer3.weight"
+  // "4,860 tensors, 746 MB, 1,518 with NaN, 3 with Inf, the first in time: step_12/grad/layer3.weight"
   // Without `with_specials`, where they are not counted, "4,860 tensors, 746 MB".
   std::string summary(bool with_specials) const;
 
  private:
   struct Group {
     std::uint64_t count = 0;
-    std::string first;  // the label of the first tensor of the group
-    void add(const std::string& label);
+    std::string first;  // of the group, by time; of those that have one time, the first that was added
+    std::uint64_t first_us = 0;
+    void add(const Entry& entry, const std::string& words);
   };
 
   std::string counted(std::uint64_t count) const;  // "4,860 tensors"

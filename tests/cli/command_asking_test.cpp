@@ -32,6 +32,7 @@ class Asking : public testing::Test {
   }
   void add(const std::string& name, const std::string& descr, const std::string& shape, const std::string& data) {
     write_file(folder / name + ".npy", npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }", data));
+    std::filesystem::last_write_time(folder / name + ".npy", now_);
   }
   // The names of the tensors in the order of the rows, as "one two".
   std::string names(const std::string& arguments, const std::string& files = ".") {
@@ -46,6 +47,7 @@ class Asking : public testing::Test {
     return names;
   }
 
+  const std::filesystem::file_time_type now_ = std::filesystem::file_time_type::clock::now();
   ScratchFolder folder;
 };
 
@@ -135,11 +137,11 @@ TEST_F(Asking, TopShowsTheFirst) {
 TEST_F(Asking, WhatIsNotShownIsCountedAllTheSame) {
   Ran ran = run(folder, ". --on host --fail-on nan --top 1 --sort=-max --stats count");
   EXPECT_EQ(ran.exit, 1);
-  EXPECT_EQ(ran.err, "tensorstat: 2 tensors meet --fail-on, the first: ./half_nan.npy (nan: nan count is 1)\n"
-                     "tensorstat: 7 tensors, 34 bytes, 2 with NaN, 1 with Inf, the first: ./half_nan.npy\n");
+  EXPECT_EQ(ran.err, "tensorstat: 2 tensors meet --fail-on, the first in time: ./half_nan.npy (nan: nan count is 1)\n"
+                     "tensorstat: 7 tensors, 34 bytes, 2 with NaN, 1 with Inf, the first in time: ./half_nan.npy\n");
   ran = run(folder, ". --on host --fail-on nan --where 'dtype != float16' --stats count");
   EXPECT_EQ(ran.exit, 1);
-  EXPECT_PRED2(holds, ran.err, "1 tensor meets --fail-on, the first: ./nan.npy");
+  EXPECT_PRED2(holds, ran.err, "1 tensor meets --fail-on, the first in time: ./nan.npy");
   EXPECT_EQ(run(folder, ". --on host --fail-on nan --where 'not nan'").exit, 0);
 }
 

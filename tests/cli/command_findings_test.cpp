@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <tuple>
 
@@ -31,11 +32,13 @@ class Findings : public testing::Test {
   }
   void add(const std::string& name, const std::string& descr, const std::string& shape, std::string data) {
     write_file(folder / name + ".npy", npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }", data));
+    std::filesystem::last_write_time(folder / name + ".npy", now_);
   }
   Ran fail_on(const std::string& list, const std::string& others) {
     return run(folder, "--on host --stats count --fail-on '" + list + "' " + others);
   }
 
+  const std::filesystem::file_time_type now_ = std::filesystem::file_time_type::clock::now();
   ScratchFolder folder;
 };
 
@@ -111,7 +114,7 @@ TEST_F(Findings, WhatMakesNoSenseIsRefused) {
 TEST_F(Findings, AnErrorWinsOverAFinding) {
   const Ran ran = fail_on("nan", "nan.npy missing.npy --format csv");
   EXPECT_EQ(ran.exit, 3);
-  EXPECT_PRED2(holds, ran.err, "1 tensor meets --fail-on, the first: nan.npy (nan: nan count is 1)\n");
+  EXPECT_PRED2(holds, ran.err, "1 tensor meets --fail-on, the first in time: nan.npy (nan: nan count is 1)\n");
   EXPECT_EQ(fail_on("nan", "nan.npy -o no/such/folder.csv").exit, 5);
 }
 
@@ -125,11 +128,16 @@ TEST_F(Findings, WhatIsMeasuredForThemIsNotShown) {
 TEST_F(Findings, ATableOfSeveralEndsInASummary) {
   Ran ran = run(folder, ". --on host --stats count");
   EXPECT_EQ(ran.exit, 0);
-  EXPECT_EQ(ran.err, "tensorstat: 7 tensors, 52 bytes, 2 with NaN, 2 with Inf, the first: ./both.npy\n");
+  EXPECT_EQ(ran.err, "tensorstat: 7 tensors, 52 bytes, 2 with NaN, 2 with Inf, the first in time: ./both.npy\n");
   ran = fail_on("nan", "real.npy inf.npy nan.npy both.npy");
   EXPECT_EQ(ran.exit, 1);
-  EXPECT_EQ(ran.err, "tensorstat: 2 tensors meet --fail-on, the first: nan.npy (nan: nan count is 1)\n"
-                     "tensorstat: 4 tensors, 28 bytes, 2 with NaN, 2 with Inf, the first: inf.npy\n");
+  EXPECT_EQ(ran.err, "tensorstat: 2 tensors meet --fail-on, the first in time: nan.npy (nan: nan count is 1)\n"
+                     "tensorstat: 4 tensors, 28 bytes, 2 with NaN, 2 with Inf, the first in time: inf.npy\n");
+  std::filesystem::last_write_time(folder / "nan.npy", now_ - std::chrono::seconds(2));
+  ran = fail_on("nan", ". --sort=-bytes");
+  EXPECT_PRED2(holds, ran.err, "the first in time: ./nan.npy (nan: nan count is 1)\n");
+  EXPECT_PRED2(holds, ran.err, "2 with Inf, the first in time: ./nan.npy\n");
+  std::filesystem::last_write_time(folder / "nan.npy", now_);
   ran = run(folder, "real.npy whole.npy --on host");
   EXPECT_EQ(ran.err, "tensorstat: 2 tensors, 24 bytes, none with NaN or Inf\n");
   EXPECT_EQ(run(folder, "nan.npy --on host").err, "") << "one row needs no summary";
@@ -137,7 +145,7 @@ TEST_F(Findings, ATableOfSeveralEndsInASummary) {
   add("large", "|u1", "(1234567,)", std::string(1'234'567, '\0'));
   for (int i = 0; i < 1000; ++i) std::filesystem::create_hard_link(folder / "nan.npy", folder / "z" + std::to_string(i) + ".npy");
   ran = run(folder, ". --on host");
-  EXPECT_EQ(ran.err, "tensorstat: 1,008 tensors, 1.24 MB, 1,002 with NaN, 2 with Inf, the first: ./both.npy\n");
+  EXPECT_EQ(ran.err, "tensorstat: 1,008 tensors, 1.24 MB, 1,002 with NaN, 2 with Inf, the first in time: ./both.npy\n");
 }
 
 }  // namespace

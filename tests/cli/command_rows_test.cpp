@@ -110,7 +110,7 @@ TEST(CommandRows, ConditionsAreJudgedByWhatTheRowsHave) {
   std::ofstream(folder / "a.csv") << text_in(Dialect::kOurs, {Category::kMax, Category::kNanCount}, {1.5, std::uint64_t{2}});
   const auto found = run(folder, "a.csv --fail-on nan");
   EXPECT_EQ(found.exit, 1);
-  EXPECT_TRUE(holds(found.err, "the first: a.csv::Default_net_Conv2D-op1.output.1 (nan: nan count is 2)")) << found.err;
+  EXPECT_TRUE(holds(found.err, "the first in time: a.csv::Default_net_Conv2D-op1.output.1 (nan: nan count is 2)")) << found.err;
   EXPECT_EQ(run(folder, "a.csv --fail-on 'max>2'").exit, 0);
   EXPECT_TRUE(holds(run(folder, "a.csv --where 'max>1'").out, "op1.output.1"));
   EXPECT_FALSE(holds(run(folder, "a.csv --where 'max>2'").out, "op1.output.1"));
