@@ -58,8 +58,8 @@ void Findings::add(const Entry& entry) {
   are_rows_ = entry.index.has_value();
   bytes_ += entry.row.data_size_bytes;
   const bool has_nan = meets_any(statistics, nan_), has_inf = meets_any(statistics, inf_);
-  if (has_nan) with_nan_.add(entry, entry.label());
-  if (has_inf) with_inf_.add(entry, entry.label());
+  with_nan_ += has_nan;
+  with_inf_ += has_inf;
   if (has_nan || has_inf) alarming_.add(entry, entry.label());
   const auto met = std::ranges::find_if(conditions_, [&](const Condition& each) { return meets(statistics, each); });
   if (met == conditions_.end()) return;
@@ -80,8 +80,8 @@ std::string Findings::summary(bool with_specials) const {
   std::string text = counted(tensors_) + ", " + bytes_text(bytes_);
   if (!with_specials) return text;
   if (alarming_.count == 0) return text + ", none with NaN or Inf";
-  if (with_nan_.count != 0) text += ", " + grouped(with_nan_.count) + " with NaN";
-  if (with_inf_.count != 0) text += ", " + grouped(with_inf_.count) + " with Inf";
+  if (with_nan_ != 0) text += ", " + grouped(with_nan_) + " with NaN";
+  if (with_inf_ != 0) text += ", " + grouped(with_inf_) + " with Inf";
   return text + ", the first in time: " + alarming_.first;
 }
 

@@ -40,9 +40,9 @@ class Findings {
   std::string counted(std::uint64_t count) const;  // "4,860 tensors"
 
   const std::vector<Condition> conditions_, nan_, inf_;
-  std::uint64_t tensors_ = 0, bytes_ = 0;
+  std::uint64_t tensors_ = 0, bytes_ = 0, with_nan_ = 0, with_inf_ = 0;
   bool are_rows_ = false;  // of tensors, by --by
-  Group found_, with_nan_, with_inf_, alarming_;  // alarming: with NaN, Inf or both
+  Group found_, alarming_;  // alarming: with NaN, Inf or both
 };
 
 }  // namespace tensorstat::cli
