@@ -4,11 +4,9 @@
 #include <atomic>
 #include <future>
 #include <memory>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "stats/core/abandon.hpp"
 #include "stats/core/thread_signals.hpp"
 
 namespace tensorstat {
@@ -18,31 +16,16 @@ namespace {
 constexpr std::uint64_t kLeastBytes = std::uint64_t{4} << 20;
 // So little that the Meter folds it on the thread that asks, and that it stays in a core's own cache.
 constexpr std::size_t kBlockBytes = std::size_t{120} << 10;
-// Enough for a placement to think of a device.
-constexpr std::size_t kTrialBytes = std::size_t{1} << 20;
 // Between two calls of `progressed`.
 constexpr std::uint64_t kProgressBytes = std::uint64_t{16} << 20;
 
 }  // namespace
 
 BlockFold::BlockFold(Meter& meter, const Request& request, unsigned threads)
-    : meter_(meter),
-      request_(request),
-      threads_(threads != 0 ? threads : std::max(1u, std::thread::hardware_concurrency())) {}
+    : meter_(meter), request_(request), threads_(threads) {}
 
-bool BlockFold::takes(const TensorReader& reader) {
-  const bool is_worth_it = threads_ > 1 && reader.is_fetchable() && reader.data_size_bytes() >= kLeastBytes;
-  if (!is_worth_it || !is_host_ || placed_) return is_worth_it && is_host_;
-  auto trial = std::make_unique<std::vector<std::byte>>(kTrialBytes);
-  const Tensor tensor{.dtype = reader.dtype(),
-                      .element_count = kTrialBytes / size_bytes(reader.dtype()),
-                      .address = trial->data()};
-  auto placed = meter_.measure({&tensor, 1}, request_);
-  if (!placed && placed.error().code == Code::kInUse) abandon(std::move(trial));
-  const auto is_host = [](const Decision& each) { return each.engine == "host"; };
-  is_host_ = placed && std::ranges::all_of((*placed)[0].placement, is_host);
-  if (is_host_) placed_ = *std::move(placed);
-  return is_host_;
+bool BlockFold::takes(const TensorReader& reader) const {
+  return threads_ > 1 && reader.is_fetchable() && reader.data_size_bytes() >= kLeastBytes;
 }
 
 Result<Statistics> BlockFold::fold(const TensorReader& reader,

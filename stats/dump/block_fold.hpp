@@ -4,8 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
-#include <span>
 #include <tensorstat/meter.hpp>
 
 #include "stats/files/tensor_reader.hpp"
@@ -14,25 +12,20 @@ namespace tensorstat {
 
 class BlockFold {
  public:
-  // `threads` at once, the caller's among them; 0: one a core. What is asked for has to be the same in whatever order
+  // `threads` at once, the caller's among them. What is asked for has to be the same in whatever order
   // the elements come: `high`, and no digest.
   BlockFold(Meter& meter, const Request& request, unsigned threads);
 
-  // Whether it folds this tensor: a fetchable one of at least a few MiB, where the host is the place for it.
-  bool takes(const TensorReader& reader);
+  // Whether it folds this tensor, where the host is the place for it: a fetchable one of at least a few MiB.
+  bool takes(const TensorReader& reader) const;
 
   // Calls `progressed` with the bytes that were read since its last call, on this thread.
   Result<Statistics> fold(const TensorReader& reader, const std::function<void(std::uint64_t bytes)>& progressed);
-
-  // Where and why, of every tensor that it takes.
-  std::span<const Decision> placement() const { return (*placed_)[0].placement; }
 
  private:
   Meter& meter_;
   const Request request_;
   const unsigned threads_;
-  bool is_host_ = true;                 // as far as is known
-  std::optional<Measurements> placed_;  // of a first tensor, whose placement is everyone's
 };
 
 }  // namespace tensorstat

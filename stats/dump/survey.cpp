@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <future>
+#include <thread>
 #include <tensorstat/partial.hpp>
 #include <utility>
 
@@ -29,26 +30,18 @@ TensorReader::Order order_for(const Request& request) {
   return is_any ? TensorReader::Order::kAny : TensorReader::Order::kC;
 }
 
-// "3,5"
-std::string index_text(const Shape& index) {
-  const std::string text = to_string(index);
-  return text.substr(1, text.size() - 2);
-}
-
 }  // namespace
-
-std::string Entry::label() const {
-  const std::string whole = tensor_label(path, tensor);
-  return index ? whole + "[" + index_text(*index) + "]" : whole;
-}
 
 Survey::Survey(Meter& meter, Request request, Options options, Listener listener)
     : meter_(meter),
       request_(std::move(request)),
       options_(std::move(options)),
       order_(order_for(request_)),
-      listener_(std::move(listener)) {
-  if (order_ == TensorReader::Order::kAny) in_blocks_.emplace(meter_, request_, options_.threads);
+      listener_(std::move(listener)),
+      threads_(options_.threads != 0 ? options_.threads : std::max(1u, std::thread::hardware_concurrency())),
+      host_(meter_, request_),
+      many_(meter_, request_, order_, threads_, [this](SmallTensors::Chunk&& chunk) { accept(std::move(chunk)); }) {
+  if (order_ == TensorReader::Order::kAny) in_blocks_.emplace(meter_, request_, threads_);
 }
 
 void Survey::add(const std::string& path, bool takes_stream) {
@@ -67,14 +60,27 @@ void Survey::add(const std::string& path, bool takes_stream) {
   progress_.known += (*source)->count().value_or(1);
   while (auto reader = (*source)->next()) {
     progress_.tensors += 1;
-    *reader ? add_tensor(path, file_name, **std::move(reader)) : listener_.unreadable(reader->error());
+    if (!*reader) {
+      listener_.unreadable(reader->error());
+      continue;
+    }
+    Entry entry = entry_of(path, file_name, **reader);
+    if (options_.head_only) {
+      listener_.measured(std::move(entry));
+    } else if (is_for_many(**reader)) {
+      add_to_chunk(std::move(entry), **std::move(reader));
+    } else {
+      end_chunks();
+      add_tensor(std::move(entry), **std::move(reader));
+    }
   }
+  end_chunks();
   if (progress_.tensors == before) {
     listener_.unreadable({Code::kUnreadable, printable(path) + ": holds no tensor"});
   }
 }
 
-void Survey::add_tensor(const std::string& path, const std::string& file_name, TensorReader reader) {
+Entry Survey::entry_of(const std::string& path, const std::string& file_name, const TensorReader& reader) {
   Entry entry;
   entry.path = path;
   entry.tensor = reader.name();
@@ -82,11 +88,53 @@ void Survey::add_tensor(const std::string& path, const std::string& file_name, T
   entry.row = {std::move(identity), reader.data_size_bytes(), std::string(reader.data_type()), reader.shape(), {}};
   add_place(path, places_.of(path), entry.row.identity);
   if (entry.tensor) entry.row.identity.set("tensor", *entry.tensor);
+  return entry;
+}
 
-  if (options_.head_only) return listener_.measured(std::move(entry));
+// Digests of many tensors go side by side, which takes more of them than a chunk has.
+bool Survey::is_for_many(const TensorReader& reader) {
+  const bool is_possible = threads_ > 1 && reader.name() && !options_.by && SmallTensors::takes(reader);
+  return is_possible && reader.data_size_bytes() <= kPieceBytes && std::ranges::none_of(request_.categories, is_digest) &&
+         !(in_blocks_ && in_blocks_->takes(reader));
+}
+
+void Survey::add_to_chunk(Entry&& entry, TensorReader&& reader) {
+  chunk_.add({std::move(entry), std::move(reader)});
+  if (!chunk_.is_full()) return;
+  if (!host_.is_host()) return end_chunks();
+  finish();
+  has_submitted_ = true;
+  many_.submit(std::exchange(chunk_, {}));
+}
+
+// The last chunk goes with those before it. Where there are none, its tensors are too few for a second thread, and wait
+// for those of other files.
+void Survey::end_chunks() {
+  auto last = std::exchange(chunk_, {});
+  if (std::exchange(has_submitted_, false)) {
+    if (!last.items.empty()) many_.submit(std::move(last));
+    many_.finish();
+  } else {
+    for (auto& item : last.items) add_tensor(std::move(item.entry), std::move(item.reader));
+  }
+}
+
+void Survey::accept(SmallTensors::Chunk&& chunk) {
+  read(chunk.bytes);
+  for (auto& item : chunk.items) {
+    if (item.fault) {
+      item.is_unreadable ? listener_.unreadable(*item.fault) : listener_.unmeasured(item.entry.label(), *item.fault);
+    } else {
+      item.entry.placement = host_.decisions();
+      listener_.measured(std::move(item.entry));
+    }
+  }
+}
+
+void Survey::add_tensor(Entry&& entry, TensorReader&& reader) {
   // The digest of int4, and of what else is packed, is over other bytes than its statistics: the tensor is read twice.
   const bool is_read_twice = reader.data_type() != name(reader.dtype());
-  const bool is_in_blocks = !options_.by && in_blocks_ && in_blocks_->takes(reader);
+  const bool is_in_blocks = !options_.by && in_blocks_ && in_blocks_->takes(reader) && host_.is_host();
   if (options_.by || is_in_blocks || reader.data_size_bytes() > kPieceBytes || is_read_twice) {
     finish();
     const std::string label = entry.label();
@@ -180,7 +228,7 @@ Status Survey::measure_alone(TensorReader& reader, Entry entry) {
 Status Survey::measure_in_blocks(const TensorReader& reader, Entry entry) {
   const auto measured = in_blocks_->fold(reader, [&](std::uint64_t bytes) { read(bytes); });
   if (!measured) return measured.error();
-  accept(std::move(entry), {*measured, in_blocks_->placement()});
+  accept(std::move(entry), {*measured, host_.decisions()});
   return {};
 }
 

@@ -14,23 +14,13 @@
 
 #include "stats/dump/block_fold.hpp"
 #include "stats/dump/dump_place.hpp"
+#include "stats/dump/entry.hpp"
+#include "stats/dump/host_place.hpp"
+#include "stats/dump/small_tensors.hpp"
 #include "stats/files/long_name.hpp"
 #include "stats/files/tensor_source.hpp"
 
 namespace tensorstat {
-
-// What was found out about one tensor.
-struct Entry {
-  std::string path;                   // of its file
-  std::optional<std::string> tensor;  // its name, where the file is a container of tensors
-  Row row;
-  std::span<const Decision> placement;  // good while the listener looks
-  std::uint64_t device_bytes = 0;
-
-  std::optional<Shape> index = {};  // which row of the tensor this is
-
-  std::string label() const;
-};
 
 class Survey {
  public:
@@ -53,7 +43,7 @@ class Survey {
     bool head_only = false;         // nothing is measured, and no element is read
     std::optional<RawTensor> raw = {};
     std::optional<By> by = {};      // a row for each of these, not for each tensor; it has no shape
-    unsigned threads = 1;           // that read and fold a large tensor; 0: one a core
+    unsigned threads = 1;           // that read and fold; 0: one a core
   };
 
   Survey(Meter& meter, Request request, Options options, Listener listener);
@@ -77,7 +67,12 @@ class Survey {
     std::byte* room_for(std::size_t bytes);
   };
 
-  void add_tensor(const std::string& path, const std::string& file_name, TensorReader reader);
+  Entry entry_of(const std::string& path, const std::string& file_name, const TensorReader& reader);
+  bool is_for_many(const TensorReader& reader);
+  void add_to_chunk(Entry&& entry, TensorReader&& reader);
+  void end_chunks();
+  void accept(SmallTensors::Chunk&& chunk);
+  void add_tensor(Entry&& entry, TensorReader&& reader);
   Result<Measurements> measure_in_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
                                          const Categories& categories);
   Result<Measurements> stream_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
@@ -93,7 +88,12 @@ class Survey {
   const Options options_;
   const TensorReader::Order order_;
   const Listener listener_;
+  const unsigned threads_;
+  HostPlace host_;
   std::optional<BlockFold> in_blocks_;  // where the order of the elements does not matter
+  SmallTensors many_;
+  SmallTensors::Chunk chunk_;        // of the container that is read, in front of which nothing waits in pending_
+  bool has_submitted_ = false;       // a chunk of this container
   FolderPlaces places_;
   std::unique_ptr<Batch> pending_ = std::make_unique<Batch>();
   Progress progress_;

@@ -22,6 +22,7 @@ class FileBytes : public ByteSource {
   Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) override {
     return file_->read_at(offset_bytes, out);
   }
+  const RandomFile* file() const override { return file_.get(); }
 
  private:
   const std::shared_ptr<const RandomFile> file_;
@@ -98,6 +99,7 @@ class UnpackedBytes : public ByteSource {
   const std::string& path() const override { return packed_->path(); }
   std::uint64_t modified_us() const override { return packed_->modified_us(); }
   bool seeks() const override { return packed_->seeks(); }
+  bool is_separate() const override { return packed_->is_separate(); }
   // Whole elements.
   Status read_at(std::uint64_t first_byte, std::span<std::byte> out) override {
     constexpr std::size_t kPiece = std::size_t{1} << 16;
@@ -132,6 +134,7 @@ class FieldBytes : public ByteSource {
   const std::string& path() const override { return bytes_->path(); }
   std::uint64_t modified_us() const override { return bytes_->modified_us(); }
   bool seeks() const override { return bytes_->seeks(); }
+  bool is_separate() const override { return bytes_->is_separate(); }
   Status read_at(std::uint64_t first, std::span<std::byte> out) override {
     constexpr std::uint64_t kPiece = std::uint64_t{1} << 16;
     const auto [at_bytes, record_bytes, field_bytes] = records_;

@@ -30,8 +30,17 @@ class ByteSource {
   // Whether several threads may read at once.
   virtual bool is_shareable() const { return false; }
 
+  // Whether it may be read on any thread, whatever is done with other tensors of the same file: not so of a pipe.
+  virtual bool is_separate() const { return true; }
+
   // Fills `out` from `offset_bytes` on; an error when the bytes end before, or are damaged.
   virtual Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) = 0;
+
+  // The file that has these bytes under the same offsets; null where they have to be made first.
+  virtual const RandomFile* file() const { return nullptr; }
+
+  // As read_at, of bytes of file() that somebody has read there.
+  virtual Status accept(std::uint64_t, std::span<const std::byte>) { return {}; }
 };
 
 // The bytes of a file.

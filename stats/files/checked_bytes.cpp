@@ -22,7 +22,13 @@ class CheckedBytes : public ByteSource {
   bool seeks() const override { return true; }
 
   Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) override {
-    if (Status read = file_->read_at(offset_bytes, out); !read) return read;
+    Status read = file_->read_at(offset_bytes, out);
+    return read ? accept(offset_bytes, out) : read;
+  }
+
+  const RandomFile* file() const override { return file_.get(); }
+
+  Status accept(std::uint64_t offset_bytes, std::span<const std::byte> out) override {
     // What was read before, as a header is, counts once; what comes out of order does not count.
     const bool goes_on = offset_bytes <= next_ && offset_bytes + out.size() > next_;
     if (goes_on) {

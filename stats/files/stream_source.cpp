@@ -87,6 +87,7 @@ class StreamBytes : public ByteSource {
   const std::string& path() const override { return stream_->path(); }
   std::uint64_t modified_us() const override { return stream_->modified_us(); }
   bool seeks() const override { return false; }
+  bool is_separate() const override { return false; }
   Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) override {
     if (offset_bytes >= begin_ && offset_bytes < begin_ + seen_.size()) {
       const auto known = std::span(seen_).subspan(offset_bytes - begin_);

@@ -214,6 +214,20 @@ bool TensorReader::is_fetchable() const {
   return state_->bytes->is_shareable() && !state_->is_widened() && state_->packing() == nullptr;
 }
 
+bool TensorReader::is_separate() const { return state_->bytes->is_separate(); }
+
+std::optional<TensorReader::Place> TensorReader::place(Order order) const {
+  const State& state = *state_;
+  const RandomFile* file = state.bytes->file();
+  const bool is_made = state.stored.swapped || state.is_widened() || state.packing() != nullptr;
+  if (file == nullptr || is_made || (state.fortran && order == Order::kC)) return std::nullopt;
+  return Place{file, state.stored.offset_bytes};
+}
+
+Status TensorReader::accept(std::span<const std::byte> elements) {
+  return state_->bytes->accept(state_->stored.offset_bytes, elements);
+}
+
 Status TensorReader::fetch(std::uint64_t first_byte, std::span<std::byte> out) const try {
   Status read = state_->bytes->read_at(state_->stored.offset_bytes + first_byte, out);
   if (read && state_->stored.swapped) swap_bytes(out, state_->stored_bytes());

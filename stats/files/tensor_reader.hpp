@@ -19,6 +19,7 @@
 namespace tensorstat {
 
 class ByteSource;
+class RandomFile;
 
 // What the tensor was before it was written, where the file cannot say it.
 enum class Original : std::uint8_t {
@@ -102,6 +103,20 @@ class TensorReader {
   // Fills `out` with the bytes of elements as they are stored (Order::kAny, View::kElements), from `first_byte` on,
   // both a whole number of elements. Any threads at once. The errors are those of read().
   Status fetch(std::uint64_t first_byte, std::span<std::byte> out) const;
+
+  // Whether it may be read on any thread, whatever becomes of the other tensors of its file: not so of a pipe.
+  bool is_separate() const;
+
+  // Where the file has what read() would give of View::kElements in this order; nothing where that is made from other
+  // bytes.
+  struct Place {
+    const RandomFile* file;  // as long as the reader lives
+    std::uint64_t offset_bytes;
+  };
+  std::optional<Place> place(Order order) const;
+
+  // Instead of reading all elements from place(): `elements` are those bytes. The errors are those of read().
+  Status accept(std::span<const std::byte> elements);
 
   // The next read() begins at the first element.
   void rewind(Order order, View view);

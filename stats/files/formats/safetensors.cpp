@@ -100,9 +100,11 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
       const auto known = std::ranges::find(kTensorKeys, key);
       if (known == std::end(kTensorKeys)) return fail(this_tensor() + " has the unknown key '" + shown(key) + "'");
       bool& is_seen = is_seen_[known - kTensorKeys];
-      return std::exchange(is_seen, true) ? comes_twice() : true;
+      return !std::exchange(is_seen, true) || comes_twice(key);
     }
-    return (place_ == Place::kRoot ? names_ : metadata_).insert(key).second || comes_twice();
+    if (place_ == Place::kMetadata) return metadata_.insert(key).second || comes_twice(key);
+    // The names of tensors, of which there may be many, are looked at when all are there.
+    return key != "__metadata__" || !std::exchange(has_metadata_, true) || comes_twice(key);
   }
   bool start_object(std::size_t) override {
     if (place_ == Place::kNowhere) return enter(Place::kRoot);
@@ -119,7 +121,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
         if (!is_seen_[i]) return fail(this_tensor() + " has no " + std::string(kTensorKeys[i]));
       }
     }
-    return enter(place_ == Place::kRoot ? Place::kNowhere : Place::kRoot);
+    if (place_ == Place::kRoot) return are_apart() && enter(Place::kNowhere);
+    return enter(Place::kRoot);
   }
   bool start_array(std::size_t) override {
     if (place_ == Place::kTensor && key_ == "shape") return enter(Place::kShape);
@@ -148,7 +151,16 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     fault = std::move(what);
     return false;
   }
-  bool comes_twice() { return fail("the key '" + shown(key_) + "' comes twice"); }
+  bool comes_twice(const std::string& key) { return fail("the key '" + shown(key) + "' comes twice"); }
+  bool are_apart() {
+    std::vector<const std::string*> names;
+    names.reserve(entries.size());
+    for (const HeaderEntry& entry : entries) names.push_back(&entry.name);
+    const auto text = [](const std::string* name) -> const std::string& { return *name; };
+    std::ranges::sort(names, {}, text);
+    const auto twice = std::ranges::adjacent_find(names, {}, text);
+    return twice == names.end() || comes_twice(**twice);
+  }
   std::string this_tensor() const { return "tensor '" + shown(entries.back().name) + "'"; }
   bool unexpected(const std::string& what) {
     switch (place_) {
@@ -167,7 +179,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   Place place_ = Place::kNowhere;
   std::string key_;
-  std::unordered_set<std::string> names_, metadata_;  // keys of the root, and of __metadata__
+  std::unordered_set<std::string> metadata_;          // its keys
+  bool has_metadata_ = false;
   bool is_seen_[std::size(kTensorKeys)] = {};          // in this tensor
   int offset_count_ = 0;
 };
