@@ -15,6 +15,12 @@ namespace tensorstat::cl_engine {
 template <typename Key, typename Value>
 class MadeOnce {
  public:
+  // Whether it was made, or is being made.
+  bool has(const Key& key) {
+    const std::lock_guard lock(mutex_);
+    return values_.contains(key);
+  }
+
   // `make` is called without a lock. Its errors are not kept: the next to ask tries again.
   Result<Value> get(const Key& key, const std::function<Result<Value>()>& make) {
     {

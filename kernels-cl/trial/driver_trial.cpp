@@ -1,10 +1,13 @@
 #include "kernels-cl/trial/driver_trial.hpp"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <link.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <string>
 
 #include "kernels-cl/launch/made_once.hpp"
@@ -82,19 +85,74 @@ std::string last_words(std::string_view said) {
   return line;
 }
 
-// Makes each trial once in this process; `what` names the trial. Who asks for the same one meanwhile waits for it, and
-// nobody else does.
-Status once(const std::vector<std::string>& what) {
+using What = std::vector<std::string>;
+
+const What& devices() {
+  static const What what{"devices"};
+  return what;
+}
+
+// Each trial is made once in this process. Who asks for the same one meanwhile waits for it, and nobody else does.
+MadeOnce<What, Status>& trials() {
+  static auto& all = *new MadeOnce<What, Status>;
+  return all;
+}
+
+Status once(const What& what, const std::function<Status()>& make) {
   if (environment_says() == "0") return {};
-  static auto& trials = *new MadeOnce<std::vector<std::string>, Status>;
-  auto tried = trials.get(what, [&]() -> Result<Status> {
-    const auto program = find_program();
-    return program ? make_trial(*program, what, kMostTime) : Status(program.error());
-  });
+  auto tried = trials().get(what, [&]() -> Result<Status> { return make(); });
   return tried ? *std::move(tried) : Status(tried.error());
 }
 
+Status find_and_try(const What& what) {
+  const auto program = find_program();
+  return program ? make_trial(*program, what, kMostTime) : Status(program.error());
+}
+
+// Whether a file of the OpenCL loader, each of which names the library of a driver, names pocl's.
+bool is_pocl_installed() {
+  const char* vendors = secure_getenv("OCL_ICD_VENDORS");
+  const std::string folder = vendors != nullptr ? vendors : "/etc/OpenCL/vendors";
+  DIR* const entries = opendir(folder.c_str());
+  if (entries == nullptr) return false;
+  bool is_named = false;
+  while (const dirent* entry = readdir(entries)) {
+    if (!std::string_view(entry->d_name).ends_with(".icd")) continue;
+    std::ifstream file(folder + "/" + entry->d_name);
+    std::string library;
+    is_named |= std::getline(file, library) && library.find("pocl") != library.npos;
+  }
+  closedir(entries);
+  return is_named;
+}
+
 }  // namespace
+
+class StartedTrial {
+ public:
+  StartedTrial(const TrustedProgram& program, const What& what)
+      : path_(program.path()), process_(program, with_limits(what)) {}
+
+  Status passed(std::chrono::milliseconds most) {
+    Ended ended = process_.wait(most);
+    const bool passed = ended.said.ends_with(kTrialPassed);
+    if (ended.well && passed) return {};
+    if (ended.well) ended.how = "ended early";
+    const std::string words = last_words(ended.said);
+    return Error{Code::kDevice, "it was tried first in a process of its own (" + path_ + "), which " + ended.how +
+                                    (words.empty() ? "" : " and said: " + words)};
+  }
+
+ private:
+  static What with_limits(const What& what) {
+    What arguments = to_arguments(limits_left());
+    arguments.insert(arguments.end(), what.begin(), what.end());
+    return arguments;
+  }
+
+  const std::string path_;
+  Subprocess process_;
+};
 
 bool may_kill(std::string_view platform_name) {
   return platform_name == "Portable Computing Language";
@@ -102,23 +160,24 @@ bool may_kill(std::string_view platform_name) {
 
 Status make_trial(const TrustedProgram& program, const std::vector<std::string>& what,
                   std::chrono::milliseconds most) {
-  std::vector<std::string> arguments = to_arguments(limits_left());
-  arguments.insert(arguments.end(), what.begin(), what.end());
-  Ended ended = run_program(program, arguments, most);
-  const bool passed = ended.said.ends_with(kTrialPassed);
-  if (ended.well && passed) return {};
-  if (ended.well) ended.how = "ended early";
-  const std::string words = last_words(ended.said);
-  return Error{Code::kDevice, "it was tried first in a process of its own (" + program.path() +
-                                  "), which " + ended.how +
-                                  (words.empty() ? "" : " and said: " + words)};
+  return StartedTrial(program, what).passed(most);
 }
 
-Status try_devices() { return once({"devices"}); }
+DevicesTrial::DevicesTrial() {
+  if (environment_says() == "0" || trials().has(devices()) || !is_pocl_installed()) return;
+  if (const auto program = find_program()) started_ = std::make_unique<StartedTrial>(*program, devices());
+}
+
+DevicesTrial::~DevicesTrial() = default;
+
+Status DevicesTrial::passed() {
+  return once(devices(), [&] { return started_ ? started_->passed(kMostTime) : find_and_try(devices()); });
+}
 
 Status try_kernel(const Device& device, const std::string& key, Dtype dtype, Needs needs) {
   if (!may_kill(device.info.platform_name)) return {};
-  Status tried = once({"kernel", key, std::string(name(dtype)), std::to_string(needs)});
+  const What what = {"kernel", key, std::string(name(dtype)), std::to_string(needs)};
+  Status tried = once(what, [&] { return find_and_try(what); });
   if (tried) return tried;
   return Error{tried.error().code, "running the kernel of " + std::string(name(dtype)) + " on " +
                                        device.info.name + ": " + tried.error().message};

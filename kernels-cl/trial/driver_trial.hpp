@@ -14,6 +14,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tensorstat/partial.hpp>
@@ -25,12 +26,28 @@
 
 namespace tensorstat::cl_engine {
 
+class StartedTrial;
+
 // Whether a platform's driver needs a trial.
 bool may_kill(std::string_view platform_name);
 
-// Whether such platforms' devices can be found, and whether the kernel that `key` names (Recipe) can be
-// built, loaded and run. An error says how the trial ended, or why there was none.
-Status try_devices();
+// Whether such platforms' devices can be found. Where the OpenCL loader's files name a driver that needs it, the trial is
+// under way from here on, while this process loads the drivers.
+class DevicesTrial {
+ public:
+  DevicesTrial();
+  ~DevicesTrial();
+  DevicesTrial(const DevicesTrial&) = delete;
+  DevicesTrial& operator=(const DevicesTrial&) = delete;
+
+  // An error says how the trial ended, or why there was none.
+  Status passed();
+
+ private:
+  std::unique_ptr<StartedTrial> started_;
+};
+
+// The same of the kernel that `key` names (Recipe): whether it can be built, loaded and run.
 Status try_kernel(const Device& device, const std::string& key, Dtype dtype, Needs needs);
 
 // One trial by this program, which is ended after `most`.

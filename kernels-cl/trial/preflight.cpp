@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 
+#include "kernels-cl/launch/binary_cache.hpp"
 #include "kernels-cl/launch/program.hpp"
 #include "kernels-cl/launch/queue_context.hpp"
 #include "kernels-cl/trial/driver_trial.hpp"
@@ -60,14 +61,15 @@ Status fold_a_tile(const Device& device, Dtype dtype, Needs needs) {
   return batch->collect({&folded, 1});
 }
 
-// The first time the kernel may be compiled, the second time it comes from the disk, as it will
-// there.
-Status fold_twice(const std::string& key, Dtype dtype, Needs needs) {
+// As it will be folded there, with the kernel from the disk: once more, where it was compiled for the first time.
+Status fold_from_disk(const std::string& key, Dtype dtype, Needs needs) {
   for (const Device& device : find_devices()) {
     if (!may_kill(device.info.platform_name) || !device.info.refusal.empty()) continue;
     if (recipe_of(device, dtype, needs).key != key) continue;
-    if (Status status = fold_a_tile(device, dtype, needs); !status) return status;
-    return fold_a_tile(device, dtype, needs);
+    const Binary before = load_binary(key);
+    Status folded = fold_a_tile(device, dtype, needs);
+    const bool was_on_disk = !before.empty() && load_binary(key) == before;
+    return folded && !was_on_disk ? fold_a_tile(device, dtype, needs) : folded;
   }
   return Error{Code::kDevice,
                "this program finds no such device, or is of another version than the library"};
@@ -90,7 +92,7 @@ Status perform(int argc, char** argv) {
   Needs needs = 0;
   if (std::from_chars(needs_text.begin(), needs_text.end(), needs).ec != std::errc() || !dtype)
     return misused;
-  return fold_twice(what[1], *dtype, needs);
+  return fold_from_disk(what[1], *dtype, needs);
 }
 
 }  // namespace

@@ -109,30 +109,44 @@ Reaped reap(pid_t child, Clock::time_point end, int& status) {
 
 }  // namespace
 
-Ended run_program(const TrustedProgram& program, const std::vector<std::string>& arguments,
-                  std::chrono::milliseconds most) {
-  Ended ended;
+Subprocess::Subprocess(const TrustedProgram& program, const std::vector<std::string>& arguments) {
   Pipe output;
-  if (output.error != 0) return {false, "could not be started: " + system_words(output.error), ""};
+  if (output.error != 0) {
+    hindrance_ = system_words(output.error);
+    return;
+  }
   std::vector<char*> argv{const_cast<char*>(program.path().c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
-  pid_t child = 0;
-  {
-    const Orders orders(program.descriptor(), output.write_end.number());
-    const int code = posix_spawn(&child, kProgramPath, orders.actions(), orders.attributes(), argv.data(), environ);
-    if (code != 0) return {false, "could not be started: " + system_words(code), ""};
+  const Orders orders(program.descriptor(), output.write_end.number());
+  const int code = posix_spawn(&child_, kProgramPath, orders.actions(), orders.attributes(), argv.data(), environ);
+  if (code != 0) {
+    child_ = 0;
+    hindrance_ = system_words(code);
   }
-  output.write_end.close();
+  output_ = std::move(output.read_end);
+}
 
-  const auto end = Clock::now() + most;
+Subprocess::~Subprocess() { end(); }
+
+void Subprocess::end() {
+  if (child_ == 0) return;
   int status = 0;
-  const bool silent = listen(output.read_end.number(), end, ended.said);
-  Reaped reaped = silent ? reap(child, end, status) : Reaped::kNotYet;
+  kill(-child_, SIGKILL);
+  static_cast<void>(reap(child_, Clock::now() + kGrace, status));
+  child_ = 0;
+}
+
+Ended Subprocess::wait(std::chrono::milliseconds most) {
+  if (child_ == 0) return {false, "could not be started: " + hindrance_, ""};
+  Ended ended;
+  const auto last = Clock::now() + most;
+  int status = 0;
+  const bool silent = listen(output_.number(), last, ended.said);
+  const Reaped reaped = silent ? reap(child_, last, status) : Reaped::kNotYet;
   if (reaped == Reaped::kNotYet) {
-    kill(-child, SIGKILL);
+    end();
     ended.how = "had not ended after " + std::to_string(most.count()) + " ms";
-    static_cast<void>(reap(child, Clock::now() + kGrace, status));
   } else if (reaped == Reaped::kHere && WIFSIGNALED(status)) {
     const char* name = sigabbrev_np(WTERMSIG(status));
     ended.how = "was ended by " + (name == nullptr ? "signal " + std::to_string(WTERMSIG(status))
@@ -140,6 +154,7 @@ Ended run_program(const TrustedProgram& program, const std::vector<std::string>&
   } else if (reaped == Reaped::kHere && WEXITSTATUS(status) != 0) {
     ended.how = "exited with " + std::to_string(WEXITSTATUS(status));
   }
+  child_ = 0;
   ended.well = ended.how.empty();
   return ended;
 }

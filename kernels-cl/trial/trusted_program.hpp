@@ -15,7 +15,7 @@ namespace tensorstat::cl_engine {
 // other users can make files and cannot touch those of others, only a folder is taken: a file or a link there may be
 // another user's hard link to one of root's.
 //
-// The file is held open. What runs (run_program) is what was judged, whatever its name leads to by then.
+// The file is held open. What runs (Subprocess) is what was judged, whatever its name leads to by then.
 class TrustedProgram {
  public:
   // `path` is absolute. An error says which file or folder is the reason.
