@@ -11,6 +11,9 @@ namespace {
 // What leaves a device for the host passes through a window of this size.
 constexpr std::uint64_t kReadBackBytes = std::uint64_t{8} << 20;
 
+// What a device and its engine hold for a tensor is some hundred bytes, and a batch may be of a million.
+constexpr std::size_t kMostOnDevice = 16384;
+
 bool has_statistics(const Categories& categories) { return !std::ranges::all_of(categories, is_digest); }
 
 }  // namespace
@@ -65,6 +68,24 @@ Status RequestBatch::fold_on_device() {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     if (on_device(i)) whose.push_back(i);
   }
+  std::uint64_t held_bytes = 0;
+  for (auto rest = std::span<const std::size_t>(whose); !rest.empty();) {
+    const auto some = rest.first(std::min(rest.size(), kMostOnDevice));
+    const auto gave_up = fold_on_device(some, statistics, held_bytes);
+    if (!gave_up) return gave_up.error();
+    if (!gave_up->empty()) {
+      move_to_host(rest, *gave_up);
+      break;
+    }
+    rest = rest.subspan(some.size());
+  }
+  for (Placement& placement : placements_) placement.device_bytes = placement.on_device ? held_bytes : 0;
+  return {};
+}
+
+// These tensors; or why the device gave up, and then none of them.
+Result<std::string> RequestBatch::fold_on_device(std::span<const std::size_t> whose, const Wanted& statistics,
+                                                 std::uint64_t& held_bytes) {
   std::vector<Partial> partials;
   std::vector<Job> jobs;
   partials.reserve(whose.size());
@@ -73,18 +94,16 @@ Status RequestBatch::fold_on_device() {
     partials.emplace_back(tensors_[i].dtype, statistics.precision, statistics.needs);
     jobs.push_back({tensors_[i], &partials.back()});
   }
-  std::uint64_t held_bytes = 0;
-  const auto gave_up = meter_.fold_on_device(jobs, request_.on, held_bytes);
-  if (!gave_up) return gave_up.error();
-  if (!gave_up->empty()) {
-    for (Placement& placement : placements_) {
-      if (placement.on_device) placement = {false, *gave_up};
-    }
-    return {};
-  }
-  for (Placement& placement : placements_) placement.device_bytes = placement.on_device ? held_bytes : 0;
+  auto gave_up = meter_.fold_on_device(jobs, request_.on, held_bytes);
+  if (!gave_up || !gave_up->empty()) return gave_up;
   for (std::size_t k = 0; k < whose.size(); ++k) put_(whose[k], {.words = partials[k].words()}, statistics);
-  return {};
+  return gave_up;
+}
+
+void RequestBatch::move_to_host(std::span<const std::size_t> whose, const std::string& reason) {
+  placement_of_.resize(tensors_.size());
+  for (const std::size_t i : whose) placement_of_[i] = static_cast<std::uint32_t>(placements_.size());
+  placements_.push_back({false, reason});
 }
 
 Status RequestBatch::pass_on_host() {

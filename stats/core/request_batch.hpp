@@ -37,6 +37,9 @@ class RequestBatch {
   bool on_device(std::size_t tensor) const { return placements_[placement_of_.empty() ? 0 : placement_of_[tensor]].on_device; }
   Status place();
   Status fold_on_device();
+  Result<std::string> fold_on_device(std::span<const std::size_t> whose, const Wanted& statistics,
+                                     std::uint64_t& held_bytes);
+  void move_to_host(std::span<const std::size_t> whose, const std::string& reason);
   Status pass_on_host();
   void pass_over(const std::vector<std::size_t>& whose, const Wanted& wanted);
   Status read_back(std::size_t tensor);

@@ -205,6 +205,45 @@ TEST_F(DeviceFaults, LostKernelsAreNoticed) {
   EXPECT_GT(noticed, 0);
 }
 
+// A batch that the device gets in several goes: those that it has done stay done, and the others are done once.
+class FaultsAmongMany : public DeviceFaults {
+ protected:
+  void SetUp() override {
+    DeviceFaults::SetUp();
+    constexpr std::uint64_t kEach = 9, kCount = 40'000;
+    const std::byte* const floats = bytes_[0].data();
+    tensors_.clear();
+    for (std::uint64_t i = 0; i < kCount; ++i) {
+      tensors_.push_back({.dtype = Dtype::kFloat32, .element_count = kEach, .address = floats + 4 * kEach * i});
+    }
+    expected_ = rows(*Meter().measure(tensors_, {.categories = kCategories, .on = On::kHost}));
+  }
+};
+
+TEST_F(FaultsAmongMany, TheHostDoesTheRest) {
+  int divided = 0;
+  hold("many tensors", [&]() -> Result<Rows> {
+    auto found = Meter().measure(tensors_, {.categories = kCategories, .on = On::kAuto});
+    if (!found) return found.error();
+    divided += found->front().placement[0].engine != (*found)[tensors_.size() - 1].placement[0].engine;
+    return rows(*found);
+  }, false);
+  EXPECT_GT(divided, 0);
+}
+
+TEST_F(FaultsAmongMany, NoPartialHoldsATensorTwice) {
+  hold("partials of many tensors", [&]() -> Result<Rows> {
+    const auto folded = Meter().fold(tensors_, {.categories = kCategories, .on = On::kAuto});
+    if (!folded) return folded.error();
+    Rows all;
+    for (const Partial& each : *folded) {
+      all.emplace_back();
+      for (const Category category : kCategories) all.back().push_back(each.finish(category));
+    }
+    return all;
+  }, false);
+}
+
 // In the caller's memory, on the caller's queue: rows or words, and the next batch is clean.
 class CallersFaults : public DeviceFaults {
  protected:
