@@ -6,6 +6,7 @@ Whole processes, in turns; each line has the median of the times and of the rati
 import concurrent.futures
 import json
 import os
+import shutil
 import statistics
 import struct
 import subprocess
@@ -23,7 +24,8 @@ TENSORS = 10_000
 def ran(*arguments):
     """Seconds of a process whose output goes to a pipe, as a program that reads it has it."""
     begun = time.perf_counter()
-    subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    if subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).returncode > 1:
+        raise RuntimeError(arguments)
     return time.perf_counter() - begun
 
 
@@ -68,6 +70,15 @@ def write_safetensors(path, tensors):
             array.tofile(file)
 
 
+def write_rows(path, rows):
+    with open(path, "w") as file:
+        file.write("Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,"
+                   "Max Value,Min Value,Avg Value,L2Norm Value\n")
+        for i, values in enumerate(rows):
+            file.write(f'MatMul,Default/network/layer{i // 10}-Dense/MatMul-op{i},0,0,{10**15 + i},output,{i % 3},4096,'
+                       f'float32,"(32,32)",{",".join(map(repr, values))}\n')
+
+
 def main():
     os.chdir(folder)
     random = numpy.random.default_rng(1)
@@ -93,6 +104,19 @@ def main():
         numpy.save(f"tree/layer.{i}.npy", row)
     files = [entry.path for entry in os.scandir("tree")]
     compare(f"{TENSORS:,} files of 4 KiB; cat of all", measured("tree"), lambda: ran("cat", *files))
+
+    shutil.copytree("tree", "other")
+    for i in range(0, TENSORS, 500):
+        numpy.save(f"other/layer.{i}.npy", random.standard_normal(1024, dtype="f4"))
+    compare(f"diff of two trees of {TENSORS:,}; measuring both", lambda: ran(COMMAND, "diff", "tree", "other"),
+            measured("tree", "other"))
+    rows = random.standard_normal((1_000_000, 4)).tolist()
+    write_rows("a.csv", rows)
+    for i in range(7, len(rows), 1000):
+        rows[i][2] += 1e-3
+    write_rows("b.csv", rows)
+    compare("diff of two files of 1,000,000 rows; cat of both", lambda: ran(COMMAND, "diff", "a.csv", "b.csv"),
+            lambda: ran("cat", "a.csv", "b.csv"))
 
     numpy.save("small.npy", numpy.arange(10))
     compare("a file of 80 bytes; true", measured("small.npy"), lambda: ran("true"))

@@ -57,9 +57,9 @@ std::string specials_members(const Specials& specials) {
 }  // namespace
 
 std::string label_of(const Record& record, const Seen& row) {
-  const std::string &file = record.texts()[row.file], &tensor = record.texts()[row.tensor];
-  if (file.empty()) return record.texts()[row.name] + "." + io_of(row) + "." + std::to_string(row.slot);
-  return tensor_label(file, tensor.empty() ? std::nullopt : std::optional(tensor));
+  const std::string_view file = record.texts()[row.file], tensor = record.texts()[row.tensor];
+  if (file.empty()) return std::string(record.texts()[row.name]) + "." + io_of(row) + "." + std::to_string(row.slot);
+  return tensor_label(file, tensor.empty() ? std::nullopt : std::optional(std::string(tensor)));
 }
 
 std::string json_of(const Compared& compared) {

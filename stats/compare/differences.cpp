@@ -31,7 +31,7 @@ std::vector<Key> keys_of(const Record& record, const Renames* renames, Texts& sh
     const Seen& row = record.rows()[i];
     std::uint32_t& name = known[row.name];
     if (name == Texts::kNone) {
-      const std::string& own = record.texts()[row.name];
+      const std::string_view own = record.texts()[row.name];
       name = shared.id(escaped_op_name(renames ? renames->of(own) : own));
     }
     keys.push_back({name, row.rank, row.iteration, !row.is_input, row.slot, i});

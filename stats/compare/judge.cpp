@@ -70,7 +70,7 @@ std::pair<double, bool> apart(Category category, const Value& of_a, const Value&
   return {difference / scale, difference <= tolerance.atol + tolerance.rtol * scale};
 }
 
-std::string both(const char* what, const std::string& a, const std::string& b) {
+std::string both(const char* what, std::string_view a, std::string_view b) {
   return std::string(what) + " " + shown(a, 100) + " and " + shown(b, 100);
 }
 
@@ -137,8 +137,8 @@ Tolerance Tolerances::of(std::string_view name, std::string_view dtype) const {
 }
 
 Judgement judge(const Record& a, const Seen& in_a, const Record& b, const Seen& in_b, const Tolerance& tolerance) {
-  const std::string &shape_a = a.texts()[in_a.shape], &shape_b = b.texts()[in_b.shape];
-  const std::string &dtype_a = a.texts()[in_a.dtype], &dtype_b = b.texts()[in_b.dtype];
+  const std::string_view shape_a = a.texts()[in_a.shape], shape_b = b.texts()[in_b.shape];
+  const std::string_view dtype_a = a.texts()[in_a.dtype], dtype_b = b.texts()[in_b.dtype];
   if (shape_a != shape_b) return {Verdict::kDifferent, kInfinity, both("shape", shape_a, shape_b)};
   const bool is_same_dtype = dtype_a == dtype_b;
   if (!is_same_dtype && !tolerance.any_dtype) return {Verdict::kDifferent, kInfinity, both("dtype", dtype_a, dtype_b)};

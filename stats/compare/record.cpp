@@ -6,18 +6,6 @@
 
 namespace tensorstat {
 
-std::uint32_t Texts::find(std::string_view text) const {
-  const auto known = ids_.find(text);
-  return known == ids_.end() ? kNone : known->second;
-}
-
-std::uint32_t Texts::id(std::string_view text) {
-  if (const std::uint32_t known = find(text); known != kNone) return known;
-  const auto id = static_cast<std::uint32_t>(texts_.size());
-  ids_.emplace(texts_.emplace_back(text), id);
-  return id;
-}
-
 void Record::add(const Row& row, const Place& at) {
   Seen seen;
   // Most of what a row says, the row before it said, too.

@@ -2,36 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <tensorstat/rows.hpp>
-#include <unordered_map>
 #include <vector>
 
+#include "stats/compare/texts.hpp"
+
 namespace tensorstat {
-
-// Each text once, known by a number.
-class Texts {
- public:
-  Texts() = default;
-  Texts(Texts&&) = default;
-  Texts& operator=(Texts&&) = default;
-
-  std::uint32_t id(std::string_view text);
-  // The number of a text that is here; kNone where it is not.
-  std::uint32_t find(std::string_view text) const;
-  const std::string& operator[](std::uint32_t id) const { return texts_[id]; }
-  std::size_t size() const { return texts_.size(); }
-
-  static constexpr std::uint32_t kNone = UINT32_MAX;
-
- private:
-  std::deque<std::string> texts_;  // which does not move them
-  std::unordered_map<std::string_view, std::uint32_t> ids_;
-};
 
 inline constexpr std::uint32_t kNoPosition = UINT32_MAX;
 

@@ -94,8 +94,8 @@ ElementPass compare_elements(const Record& a, const Record& b, const Tolerances&
   LastFile in_a, in_b;
   for (Pair& pair : differences.pairs) {
     const Seen &row_a = a.rows()[pair.in_a], &row_b = b.rows()[pair.in_b];
-    const std::string &path_a = a.texts()[row_a.file], &path_b = b.texts()[row_b.file];
-    const std::string &dtype_a = a.texts()[row_a.dtype], &dtype_b = b.texts()[row_b.dtype];
+    const std::string path_a(a.texts()[row_a.file]), path_b(b.texts()[row_b.file]);
+    const std::string_view dtype_a = a.texts()[row_a.dtype], dtype_b = b.texts()[row_b.dtype];
     const bool is_equal = pair.judgement.verdict == Verdict::kEqual && dtype_a == dtype_b;
     if (is_equal || path_a.empty() || path_b.empty() || a.texts()[row_a.shape] != b.texts()[row_b.shape]) continue;
     const Tolerance tolerance = tolerances.of(a.texts()[row_a.name], dtype_a);
@@ -104,8 +104,8 @@ ElementPass compare_elements(const Record& a, const Record& b, const Tolerances&
       listener.failed(error.message);
       pass.is_whole = false;
     };
-    const auto reader_a = in_a.tensor(path_a, a.texts()[row_a.tensor]);
-    const auto reader_b = in_b.tensor(path_b, b.texts()[row_b.tensor]);
+    const auto reader_a = in_a.tensor(path_a, std::string(a.texts()[row_a.tensor]));
+    const auto reader_b = in_b.tensor(path_b, std::string(b.texts()[row_b.tensor]));
     if (!reader_a || !reader_b) {
       fail(reader_a ? reader_b.error() : reader_a.error());
       continue;

@@ -82,6 +82,7 @@ void read_each(std::span<Item> items, TensorReader::Order order, std::vector<std
 }  // namespace
 
 void SmallTensors::Chunk::add(Item&& item) {
+  if (items.empty()) items.reserve(kChunkCount);
   bytes += bytes_of(item.reader);
   items.push_back(std::move(item));
 }

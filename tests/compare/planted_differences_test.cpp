@@ -142,7 +142,7 @@ Record run_of(const Graph& graph, const Planted& planted) {
 }
 
 std::string name_of(const Record& record, const Seen& row) {
-  return record.texts()[row.name] + " of rank " + std::to_string(row.rank);
+  return std::string(record.texts()[row.name]) + " of rank " + std::to_string(row.rank);
 }
 
 class PlantedDifferences : public testing::TestWithParam<int> {};

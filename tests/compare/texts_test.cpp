@@ -1,0 +1,54 @@
+// Equal texts have one number and others another, however many there are and however long; what was kept stays in place.
+
+#include "stats/compare/texts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/samples.hpp"
+
+namespace tensorstat {
+namespace {
+
+TEST(Texts, KnowWhatIsEqual) {
+  samples::Random random(samples::seed());
+  Texts texts;
+  std::map<std::string, std::uint32_t> known;
+  std::vector<std::string_view> kept;
+  for (int i = 0; i < 200'000; ++i) {
+    // Few different short ones, so that many come again; now and then one as long as a block, and longer.
+    std::string text = i % 5000 == 17 ? std::string(60'000 + random() % 10'000, 'x') : "layer.";
+    text += std::to_string(random() % 60'000);
+    if (i == 100) text.clear();
+    const auto found = known.find(text);
+    EXPECT_EQ(texts.find(text), found == known.end() ? Texts::kNone : found->second);
+    const std::uint32_t id = texts.id(text);
+    if (found == known.end()) {
+      EXPECT_EQ(id, known.size());
+      known.emplace(text, id);
+      kept.push_back(texts[id]);
+    } else {
+      EXPECT_EQ(id, found->second);
+    }
+  }
+  EXPECT_EQ(texts.size(), known.size());
+  const Texts moved = std::move(texts);
+  for (const auto& [text, id] : known) {
+    EXPECT_EQ(moved[id], text);
+    EXPECT_EQ(kept[id].data(), moved[id].data());
+  }
+}
+
+TEST(Texts, HaveNoneAtFirst) {
+  const Texts texts;
+  EXPECT_EQ(texts.find("x"), Texts::kNone);
+  EXPECT_EQ(texts.find(""), Texts::kNone);
+  EXPECT_EQ(texts.size(), 0u);
+}
+
+}  // namespace
+}  // namespace tensorstat
