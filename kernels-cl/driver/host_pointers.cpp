@@ -71,7 +71,11 @@ cl_int announce(const cl::Kernel& kernel, Pointers pointers, std::span<const Pie
   if (pointers != Pointers::kSvm) return CL_SUCCESS;
   std::vector<const void*> shared;  // one in each allocation would do, but these are not known
   for (const Piece& piece : pieces) {
-    if (shared.empty() || piece.job != (&piece)[-1].job) shared.push_back(reinterpret_cast<const void*>(piece.first_byte));
+    if (!shared.empty() && piece.job == (&piece)[-1].job) continue;
+    if (piece.source == nullptr) shared.push_back(reinterpret_cast<const void*>(piece.first_byte));
+    if (piece.beside && piece.beside->source == nullptr) {
+      shared.push_back(reinterpret_cast<const void*>(piece.beside->first_byte));
+    }
   }
   return clSetKernelExecInfo(kernel(), kSvmPointers, shared.size() * sizeof shared[0], shared.data());
 }

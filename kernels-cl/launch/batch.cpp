@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <tuple>
 #include <utility>
@@ -23,32 +24,45 @@ constexpr std::size_t kMostGroups = 65'534;
 
 constexpr std::uint64_t kWordBytes = sizeof(std::int64_t);
 
-struct Slice {  // as slice.cl has it
-  std::uint64_t first_byte, count, partial;
-};
-constexpr std::size_t kSliceWords = sizeof(Slice) / kWordBytes;
+// As slice.cl and pair_words.cl have them: first byte, count, partial; first bytes, count, first element, partial.
+constexpr std::size_t kSliceWords = 3, kPairSliceWords = 5;
+std::size_t slice_words(const Piece& piece) { return piece.beside ? kPairSliceWords : kSliceWords; }
 
-auto launch_key(const Piece& piece) { return std::tuple(piece.dtype, piece.needs, piece.source); }
+auto launch_key(const Piece& piece) {
+  return std::tuple(piece.kind(), piece.source, piece.beside ? piece.beside->source : nullptr);
+}
+
+void set_argument(cl_int& code, const cl::Kernel& kernel, cl_uint index, std::uint64_t value) {
+  if (code == CL_SUCCESS) code = clSetKernelArg(kernel(), index, sizeof value, &value);
+}
+// Where memory is null, offsets are addresses.
+void set_argument(cl_int& code, const cl::Kernel& kernel, cl_uint index, cl_mem memory) {
+  if (code == CL_SUCCESS) code = clSetKernelArg(kernel(), index, sizeof memory, memory == nullptr ? nullptr : &memory);
+}
 
 }  // namespace
 
 void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vector<Piece>& pieces) {
-  const std::uint64_t element_bytes = size_bytes(whole.dtype);
+  const std::uint64_t element_bytes = whole.element_bytes();
   std::uint64_t most = std::clamp(total_bytes / (device.compute_units * 4) + 1, kLeastSliceBytes, kMostSliceBytes) /
                        element_bytes;
-  if (device.shape == Shape::kGroup) most = most_elements_a_group(device, whole.dtype, total_bytes);
+  if (device.shape == Shape::kGroup) {
+    most = whole.beside ? most_pairs_a_group(device, element_bytes, total_bytes)
+                        : most_elements_a_group(device, whole.dtype, total_bytes);
+  }
   if ((whole.needs & kLowKernel) != 0) most = std::max(kTileElements, most / kTileElements * kTileElements);
   while (whole.count != 0) {
     Piece piece = whole;
     piece.count = std::min(most, whole.count);
     pieces.push_back(piece);
-    whole.first_byte += piece.count * element_bytes;
+    whole.first_byte += piece.count * size_bytes(whole.dtype);
+    if (whole.beside) whole.beside->first_byte += piece.count * size_bytes(whole.beside->dtype);
     whole.first_element += piece.count;
     whole.count -= piece.count;
   }
 }
 
-std::uint64_t workspace_bytes(const Piece& piece) { return (kSliceWords + partial_words(piece.dtype, piece.needs)) * kWordBytes; }
+std::uint64_t workspace_bytes(const Piece& piece) { return (slice_words(piece) + piece.kind().words()) * kWordBytes; }
 
 Result<Batch> Batch::enqueue(const Device& device, BufferCache& buffers, const cl::CommandQueue& queue, std::vector<Piece> pieces,
                              const KernelOf& kernel_of, std::span<const cl_event> wait_list,
@@ -62,8 +76,7 @@ Result<Batch> Batch::enqueue(const Device& device, BufferCache& buffers, const c
   // Before the workspace: a kernel that is new is checked, and the check wants device memory too.
   std::vector<std::shared_ptr<Kernel>> kernels;
   for (const Launch& launch : batch.launches_) {
-    const Piece& piece = batch.pieces_[launch.first_piece];
-    auto kernel = kernel_of(piece.dtype, piece.needs);
+    auto kernel = kernel_of(batch.pieces_[launch.first_piece].kind());
     if (!kernel) return kernel.error();
     kernels.push_back(*std::move(kernel));
   }
@@ -80,23 +93,30 @@ Result<Batch> Batch::enqueue(const Device& device, BufferCache& buffers, const c
 void Batch::lay_out(const Device& device) {
   if (!std::ranges::is_sorted(pieces_, {}, launch_key)) std::ranges::stable_sort(pieces_, {}, launch_key);
   const bool in_groups = device.shape == Shape::kGroup;
-  partials_at_ = image_words_ = pieces_.size() * kSliceWords;
-  std::vector<Slice> slices;
-  slices.reserve(pieces_.size());
+  std::vector<std::uint64_t> slices;
+  slices.reserve(pieces_.size() * (pieces_.empty() ? 0 : slice_words(pieces_[0])));
+  for (const Piece& piece : pieces_) partials_at_ += slice_words(piece);
+  image_words_ = partials_at_;
   targets_.reserve(pieces_.size());
   for (std::size_t i = 0; i < pieces_.size();) {
-    Launch launch{i, i, i * kSliceWords, image_words_, partial_words(pieces_[i].dtype, pieces_[i].needs), 0};
+    const KernelKind kind = pieces_[i].kind();
+    Launch launch{i, i, slices.size(), image_words_, kind.words(), 0};
     const auto key = launch_key(pieces_[i]);
     // Work-groups merge word by word, and a slice's indices and fingerprints begin with the slice: those have a partial each.
-    const bool shared_partials = in_groups && (pieces_[i].needs & (kFingerprints | kIndices)) == 0;
+    // So have pairs, whose indices are of the whole tensors, but stand beside a key.
+    const bool shared_partials = in_groups && !pieces_[i].beside && (pieces_[i].needs & (kFingerprints | kIndices)) == 0;
     for (; i < pieces_.size() && launch_key(pieces_[i]) == key && i - launch.first_piece < kMostGroups; ++i) {
       if (i == launch.first_piece || !shared_partials || pieces_[i].job != pieces_[i - 1].job) {
-        targets_.push_back({pieces_[i].job, image_words_, 0, pieces_[i].first_element});
+        targets_.push_back({pieces_[i].job, image_words_, image_words_ + kind.count_word(), 0, pieces_[i].first_element});
         image_words_ += launch.words;
       }
       targets_.back().count += pieces_[i].count;
       const std::size_t partial = (targets_.back().words_at - launch.partials_at) / launch.words;
-      slices.push_back({pieces_[i].first_byte, pieces_[i].count, partial});
+      slices.push_back(pieces_[i].first_byte);
+      if (pieces_[i].beside) slices.push_back(pieces_[i].beside->first_byte);
+      slices.push_back(pieces_[i].count);
+      if (pieces_[i].beside) slices.push_back(pieces_[i].first_element);
+      slices.push_back(partial);
     }
     launch.end_piece = i;
     launch.end_target = targets_.size();
@@ -110,8 +130,8 @@ void Batch::lay_out(const Device& device) {
   for (const Launch& launch : launches_) {
     for (; i < launch.end_target; ++i) {
       const std::span partial(image_.get() + targets_[i].words_at, launch.words);
-      if (in_groups) clear(pieces_[launch.first_piece].dtype, partial);
-      partial[PARTIAL_COUNT] = 0;
+      if (in_groups && !pieces_[launch.first_piece].beside) clear(pieces_[launch.first_piece].dtype, partial);
+      image_[targets_[i].count_at] = 0;
     }
   }
 }
@@ -119,17 +139,26 @@ void Batch::lay_out(const Device& device) {
 cl_int Batch::launch(const Device& device, const Launch& launch, Kernel& kernel, std::span<const cl_event> before,
                      cl_event* folded) const {
   const std::span pieces(pieces_.data() + launch.first_piece, pieces_.data() + launch.end_piece);
+  const std::optional<Piece::Beside>& beside = pieces[0].beside;
   const cl_mem source = pieces[0].source, workspace = workspace_.memory();
   const std::uint64_t base = workspace == nullptr ? reinterpret_cast<std::uintptr_t>(image_.get()) : 0;
-  const cl_ulong slices_at = base + launch.slices_at * kWordBytes, partials_at = base + launch.partials_at * kWordBytes;
-  const cl::Kernel& chosen = source == nullptr ? kernel.of_pointers : kernel.of_memory;
+  const std::uint64_t slices_at = base + launch.slices_at * kWordBytes, partials_at = base + launch.partials_at * kWordBytes;
+  const bool by_address = source == nullptr || (beside && beside->source == nullptr);
+  const cl::Kernel& chosen = by_address ? kernel.of_pointers : kernel.of_memory;
   const std::lock_guard lock(kernel.arguments);
   cl_int code = CL_SUCCESS;
-  if (source == nullptr) code = announce(chosen, device.pointers, pieces);
-  if (code == CL_SUCCESS) code = clSetKernelArg(chosen(), 0, sizeof source, source == nullptr ? nullptr : &source);
-  if (code == CL_SUCCESS) code = clSetKernelArg(chosen(), 1, sizeof workspace, workspace == nullptr ? nullptr : &workspace);
-  if (code == CL_SUCCESS) code = clSetKernelArg(chosen(), 2, sizeof slices_at, &slices_at);
-  if (code == CL_SUCCESS) code = clSetKernelArg(chosen(), 3, sizeof partials_at, &partials_at);
+  if (by_address) code = announce(chosen, device.pointers, pieces);
+  cl_uint next = 0;
+  set_argument(code, chosen, next++, source);
+  if (beside) set_argument(code, chosen, next++, beside->source);
+  set_argument(code, chosen, next++, workspace);
+  set_argument(code, chosen, next++, slices_at);
+  set_argument(code, chosen, next++, partials_at);
+  if (beside) {
+    set_argument(code, chosen, next++, std::bit_cast<std::uint64_t>(beside->tolerance.rtol));
+    set_argument(code, chosen, next++, std::bit_cast<std::uint64_t>(beside->tolerance.atol));
+    set_argument(code, chosen, next++, std::uint64_t{beside->tolerance.scale == PairTolerance::Scale::kGreater});
+  }
   if (code != CL_SUCCESS) return code;
   const std::size_t local = device.group_size, global = pieces.size() * local;
   return clEnqueueNDRangeKernel(queue_(), chosen(), 1, nullptr, &global, &local, static_cast<cl_uint>(before.size()),
@@ -183,7 +212,7 @@ Status Batch::start(const Device& device, std::span<const std::shared_ptr<Kernel
 bool Batch::results_are_there() const {
   const std::size_t end = launched_ == 0 ? 0 : launches_[launched_ - 1].end_target;
   return std::all_of(targets_.begin(), targets_.begin() + static_cast<std::ptrdiff_t>(end), [&](const Target& target) {
-    const std::atomic_ref count(image_[target.words_at + PARTIAL_COUNT]);
+    const std::atomic_ref count(image_[target.count_at]);
     return static_cast<std::uint64_t>(count.load(std::memory_order_acquire)) == target.count;
   });
 }
@@ -216,7 +245,7 @@ Status Batch::wait() {
     commands_.clear();
   }
   for (const Target& target : targets_) {
-    if (image_ == nullptr || static_cast<std::uint64_t>(image_[target.words_at + PARTIAL_COUNT]) != target.count) {
+    if (image_ == nullptr || static_cast<std::uint64_t>(image_[target.count_at]) != target.count) {
       return Error{Code::kDevice, "a kernel left no result, though no call failed"};
     }
   }
@@ -226,6 +255,12 @@ Status Batch::wait() {
 Status Batch::collect(std::span<Partial> results) {
   if (Status status = wait(); !status) return status;
   merge_into([&](std::size_t job) -> Partial& { return results[job]; });
+  return {};
+}
+
+Status Batch::collect(std::span<PairPartial> results) {
+  if (Status status = wait(); !status) return status;
+  merge_pairs_into([&](std::size_t job) -> PairPartial& { return results[job]; });
   return {};
 }
 

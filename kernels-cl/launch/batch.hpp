@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "kernels-cl/driver/device.hpp"
 #include "kernels-cl/launch/buffer_cache.hpp"
 #include "kernels-cl/launch/program.hpp"
+#include "stats/core/pair_layout.hpp"
 
 namespace tensorstat::cl_engine {
 
@@ -23,11 +25,23 @@ namespace tensorstat::cl_engine {
 // at the address `first_byte`. Its elements end up in the partial of job number `job`, the first as number
 // `first_element` of that.
 struct Piece {
+  // As many elements of the tensor that it is compared with.
+  struct Beside {
+    cl_mem source;
+    Dtype dtype;
+    std::uint64_t first_byte;
+    PairTolerance tolerance;  // of all pieces of a batch
+  };
+
   cl_mem source;
   Dtype dtype;
   Needs needs;
   std::size_t job;
   std::uint64_t first_byte, count, first_element = 0;
+  std::optional<Beside> beside{};
+
+  KernelKind kind() const { return {dtype, needs, beside ? std::optional(beside->dtype) : std::nullopt}; }
+  std::uint64_t element_bytes() const { return size_bytes(dtype) + (beside ? size_bytes(beside->dtype) : 0); }
 };
 
 // Cuts `count` elements into the pieces that a launch over `total_bytes` wants.
@@ -38,7 +52,7 @@ std::uint64_t workspace_bytes(const Piece& piece);
 
 class Batch {
  public:
-  using KernelOf = std::function<Result<std::shared_ptr<Kernel>>(Dtype, Needs)>;
+  using KernelOf = std::function<Result<std::shared_ptr<Kernel>>(const KernelKind&)>;
 
   Batch() = default;
   Batch(Batch&&) noexcept;
@@ -73,8 +87,19 @@ class Batch {
     }
   }
 
+  // The same of pairs, whose partials hold tensors of those dtypes.
+  template <typename PartialOf>
+  void merge_pairs_into(const PartialOf& partial_of) const {
+    for (const Target& target : targets_) {
+      PairPartial& partial = partial_of(target.job);
+      const std::span<const std::int64_t> words(image_.get() + target.words_at, partial.words().size());
+      merge_pair(partial.dtype_a(), partial.dtype_b(), partial.words(), words);
+    }
+  }
+
   // Both.
   Status collect(std::span<Partial> results);
+  Status collect(std::span<PairPartial> results);
 
  private:
   struct Launch {
@@ -84,7 +109,7 @@ class Batch {
     std::size_t end_target;
   };
   struct Target {
-    std::size_t job, words_at;
+    std::size_t job, words_at, count_at;
     std::uint64_t count, first_element;
   };
 

@@ -1,5 +1,7 @@
 #include "kernels-cl/launch/definition.hpp"
 
+#include <math.h>
+
 #include <algorithm>
 
 #include <tensorstat/catalog.inc>
@@ -10,6 +12,7 @@
 #include "precision/scalars.hpp"
 #include "precision/sizes.h"
 #include "stats/core/accumulator_layout.hpp"
+#include "stats/core/pair_layout.hpp"
 
 namespace {
 
@@ -18,12 +21,16 @@ namespace {
 #include "precision/keyed.h"
 #include "precision/lift/lift.h"
 #include "precision/low/low.h"
+#include "precision/pair/number.h"
+#include "precision/pair/lift_pair.h"
 
 #define PER_DTYPE "precision/lift/lift_elements.h"
 #include "precision/each_dtype.h"
 #define PER_DTYPE LIFT_TEXT
 #include "precision/each_dtype.h"
 #define PER_DTYPE "precision/lift/lift_indices.h"
+#include "precision/each_dtype.h"
+#define PER_DTYPE "precision/pair/unpack.h"
 #include "precision/each_dtype.h"
 #define PER_DTYPE "precision/low/low_tile.h"
 #define PER_DTYPE_IF HAS_LOW
@@ -42,6 +49,11 @@ constexpr Lift kLifts[] = {TENSORSTAT_DTYPES(ROW)};
   },
 using LiftIndices = void (*)(i64*, const u8*, u64);
 constexpr LiftIndices kLiftIndices[] = {TENSORSTAT_DTYPES(ROW)};
+#undef ROW
+
+using Unpack = number (*)(const u8*);
+#define ROW(id, name, ...) unpack_##name,
+constexpr Unpack kUnpack[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 
 using Tile = void (*)(i64*, const u8*, u32, int);
@@ -101,6 +113,18 @@ void lift_tiles(Dtype dtype, Needs needs, std::span<const std::byte> elements, s
         static_cast<int>(needs & NEED_ALL));
   }
   words[PARTIAL_COUNT] += static_cast<std::int64_t>(count);
+}
+
+void lift_pairs(Dtype a, std::span<const std::byte> of_a, Dtype b, std::span<const std::byte> of_b,
+                const PairTolerance& tolerance, std::uint64_t first_index, std::span<std::int64_t> words) {
+  const auto* const bytes_a = reinterpret_cast<const u8*>(of_a.data());
+  const auto* const bytes_b = reinterpret_cast<const u8*>(of_b.data());
+  const Unpack unpack_a = kUnpack[static_cast<int>(a)], unpack_b = kUnpack[static_cast<int>(b)];
+  const pair_tolerance within{tolerance.rtol, tolerance.atol, tolerance.scale == PairTolerance::Scale::kGreater};
+  for (std::size_t i = 0; i < of_a.size() / size_bytes(a); ++i) {
+    const number x = unpack_a(bytes_a + i * size_bytes(a)), y = unpack_b(bytes_b + i * size_bytes(b));
+    lift_pair(words.data(), x, y, first_index + i, pair_kind_of(a, b), within);
+  }
 }
 
 }  // namespace tensorstat::cl_engine

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include <tensorstat/pair.hpp>
 #include <tensorstat/partial.hpp>
 
 namespace tensorstat::cl_engine {
@@ -15,5 +16,9 @@ void lift_all(Dtype dtype, Needs needs, std::span<const std::byte> elements, std
 
 // The same in `low`, for the dtypes that have one.
 void lift_tiles(Dtype dtype, Needs needs, std::span<const std::byte> elements, std::span<std::int64_t> words);
+
+// Lifts whole elements of two tensors into the words of a pair's partial.
+void lift_pairs(Dtype a, std::span<const std::byte> of_a, Dtype b, std::span<const std::byte> of_b,
+                const PairTolerance& tolerance, std::uint64_t first_index, std::span<std::int64_t> words);
 
 }  // namespace tensorstat::cl_engine

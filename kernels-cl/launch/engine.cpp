@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels-cl/launch/context_set.hpp"
+#include "kernels-cl/launch/pairs.hpp"
 #include "kernels-cl/launch/upload_ring.hpp"
 #include "kernels-cl/launch/queue_context.hpp"
 #include "stats/core/abandon.hpp"
@@ -14,8 +15,6 @@ namespace tensorstat {
 namespace cl_engine {
 namespace {
 
-// Slices in one batch: what it takes on the way stays small beside the tensors.
-constexpr std::size_t kMostSlices = 1 << 16;
 // A stream's length is not known before it ends.
 constexpr std::uint64_t kUnknownBytes = std::uint64_t{1} << 40;
 
@@ -85,9 +84,13 @@ class OpenClEngine final : public DeviceEngine {
     std::vector<Party> parties;
     if (Status status = part(jobs, parties); !status) return status.error();
     std::uint64_t held_bytes = 0;
-    if (parties.size() == 1 && parties[0].uploads.empty() && parties[0].batch_length() == parties[0].pieces.size()) {
-      const auto partial_of = [&](std::size_t job) -> Partial& { return *jobs[job].partial; };
-      Status status = parties[0].fold_batch(std::move(parties[0].pieces), std::move(parties[0].sources), partial_of, held_bytes);
+    if (parties.size() == 1 && parties[0].uploads.empty() &&
+        parties[0].context->batch_length(parties[0].pieces) == parties[0].pieces.size()) {
+      const auto merge = [&](const Batch& batch) {
+        batch.merge_into([&](std::size_t job) -> Partial& { return *jobs[job].partial; });
+      };
+      Status status = parties[0].context->fold_at_once(std::move(parties[0].pieces), std::move(parties[0].sources), merge,
+                                                       held_bytes);
       if (!status) return with_advice(std::move(status).error());
       return held_bytes;
     }
@@ -98,7 +101,8 @@ class OpenClEngine final : public DeviceEngine {
     }
     const auto result_of = [&](std::size_t job) -> Partial& { return results[job]; };
     for (Party& party : parties) {
-      Status status = party.fold_in_place(result_of, held_bytes);
+      const auto merge = [&](const Batch& batch) { batch.merge_into(result_of); };
+      Status status = party.context->fold(party.pieces, party.sources, merge, held_bytes);
       if (status) status = party.fold_uploaded(jobs, result_of, held_bytes);
       if (!status) return with_advice(std::move(status).error());
     }
@@ -108,8 +112,20 @@ class OpenClEngine final : public DeviceEngine {
     return held_bytes;
   }
 
+  std::string refusal(const TensorPair& pair) const override {
+    const auto context = context_of_pair(*contexts_, pair);
+    return context ? (*context)->refusal(pair) : context.error().message;
+  }
+
+  Result<std::uint64_t> compare(std::span<const TensorPair> pairs, std::uint64_t first_index,
+                                std::span<PairPartial> partials) override {
+    if (home().forked()) return Error{Code::kDevice, "the process has forked since the device was opened"};
+    auto held_bytes = compare_pairs(*contexts_, pairs, first_index, partials);
+    return held_bytes ? held_bytes : with_advice(std::move(held_bytes).error());
+  }
+
   Result<std::unique_ptr<DeviceStream>> stream(Partial& partial) override {
-    if (Status status = home().prepare(partial.dtype(), kernel_needs(partial)); !status) return status.error();
+    if (Status status = home().prepare({partial.dtype(), kernel_needs(partial)}); !status) return status.error();
     auto ring = UploadRing::open(home(), kUnknownBytes, [&partial](std::size_t) -> Partial& { return partial; });
     if (!ring) return ring.error();
     return std::unique_ptr<DeviceStream>(std::make_unique<Upload>(home(), *std::move(ring), partial));
@@ -132,45 +148,6 @@ class OpenClEngine final : public DeviceEngine {
     std::vector<cl::Buffer> sources{};
     std::vector<std::size_t> uploads{};
 
-    // How many of the pieces from `first` on the budget has room for at once.
-    std::size_t batch_length(std::size_t first = 0) const {
-      const std::size_t most = std::min(pieces.size() - first, kMostSlices);
-      if (context->device().pointers == Pointers::kSameSpace) return most;
-      const std::uint64_t room = context->buffers().room_bytes();
-      std::uint64_t bytes = 0;
-      std::size_t taken = 0;
-      while (taken < most && bytes + workspace_bytes(pieces[first + taken]) <= room) {
-        bytes += workspace_bytes(pieces[first + taken++]);
-      }
-      return taken;
-    }
-
-    template <typename PartialOf>
-    Status fold_batch(std::vector<Piece> some, std::vector<cl::Buffer> of, const PartialOf& partial_of, std::uint64_t& held_bytes) {
-      if (some.empty()) return {};
-      auto batch = context->enqueue(context->queue(), std::move(some), std::move(of));
-      if (!batch) return batch.error();
-      held_bytes = std::max(held_bytes, batch->device_bytes());
-      if (Status status = batch->wait(); !status) return status;
-      batch->merge_into(partial_of);
-      return {};
-    }
-
-    template <typename PartialOf>
-    Status fold_in_place(const PartialOf& partial_of, std::uint64_t& held_bytes) {
-      for (std::size_t first = 0; first < pieces.size();) {
-        const std::size_t taken = batch_length(first);
-        if (taken == 0) {
-          return Error{Code::kOverBudget, "the budget leaves " + std::to_string(context->buffers().room_bytes()) +
-                                              " bytes, and a slice needs " + std::to_string(workspace_bytes(pieces[first]))};
-        }
-        const auto now = std::span(pieces).subspan(first, taken);
-        if (Status status = fold_batch({now.begin(), now.end()}, sources, partial_of, held_bytes); !status) return status;
-        first += taken;
-      }
-      return {};
-    }
-
     Status fold_uploaded(std::span<const Job> jobs, const UploadRing::PartialOf& partial_of, std::uint64_t& held_bytes) {
       if (uploads.empty()) return {};
       std::uint64_t total_bytes = 0;
@@ -178,7 +155,7 @@ class OpenClEngine final : public DeviceEngine {
         total_bytes += jobs[i].tensor.bytes() + UploadRing::kSpacingBytes;
         // Before the ring takes its memory: a kernel that is new is checked, and the check wants some too.
         const Partial& partial = *jobs[i].partial;
-        if (Status status = context->prepare(partial.dtype(), kernel_needs(partial)); !status) return status;
+        if (Status status = context->prepare({partial.dtype(), kernel_needs(partial)}); !status) return status;
       }
       auto ring = UploadRing::open(*context, total_bytes, partial_of);
       if (!ring) return ring.error();

@@ -8,6 +8,7 @@
 #include "precision/families.h"
 #include "precision/formats.h"
 #include "stats/core/accumulator_layout.hpp"
+#include "stats/core/pair_layout.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {
@@ -37,9 +38,16 @@ int log2_steps(Dtype dtype) { return dtype == Dtype::kFloat64 ? 8 : size_bytes(d
 constexpr std::uint64_t kLoadBytes = 16;
 constexpr std::uint64_t kLeastSteps = 2;  // fewer, and a slice costs more to open and close than to read
 
+// Elements of a pair for each lane of a slice. A slice has a partial of its own, which should stay small beside it.
+constexpr std::uint64_t kLeastPairSteps = 32, kMostPairSteps = 1 << 16;
+
 // Without fp64 a float's every element is lifted, with integers: slower, and the same bits.
 bool folds(const Device& device, Dtype dtype) {
   return device.fp64 || !is_float(dtype) || kFamilies[static_cast<std::size_t>(dtype)] == "Coded";
+}
+
+void add_text(std::string& whole, std::string_view file) {
+  whole.append("#line 1 \"").append(file).append("\"\n").append(texts().at(file)).append("\n");
 }
 
 }  // namespace
@@ -54,16 +62,27 @@ std::uint64_t most_elements_a_group(const Device& device, Dtype dtype, std::uint
   return std::clamp(wanted, kLeastSteps * step, most);
 }
 
+std::uint64_t most_pairs_a_group(const Device& device, std::uint64_t element_bytes, std::uint64_t total_bytes) {
+  const std::uint64_t slices = std::uint64_t{device.compute_units} * device.group.slices_a_unit;
+  return std::clamp(total_bytes / element_bytes / slices, device.group_size * kLeastPairSteps, device.group_size * kMostPairSteps);
+}
+
 Needs kernel_needs(const Partial& partial) {
   return partial.needs() | (is_low(partial.dtype(), partial.precision()) ? kLowKernel : 0);
+}
+
+std::size_t KernelKind::words() const { return beside ? pair_words(dtype, *beside) : partial_words(dtype, needs); }
+std::size_t KernelKind::count_word() const { return beside ? std::size_t{PAIR_COUNT} : std::size_t{PARTIAL_COUNT}; }
+std::string KernelKind::name() const {
+  std::string text(tensorstat::name(dtype));
+  if (beside) text.append(" and ").append(tensorstat::name(*beside));
+  return text;
 }
 
 std::string source(const Device& device, Dtype dtype, bool low) {
   const bool group = device.shape == Shape::kGroup;
   std::string whole;
-  const auto add = [&](std::string_view file) {
-    whole.append("#line 1 \"").append(file).append("\"\n").append(texts().at(file)).append("\n");
-  };
+  const auto add = [&](std::string_view file) { add_text(whole, file); };
   for (const char* file : {"precision/formats.h", "precision/sizes.h", "kernels-cl/cl/vectors.cl",
                            "precision/fold/vector_interface.h", "precision/families.h", "precision/elements.h",
                            "precision/exponents.h", "precision/fingerprints.h", "precision/indices.h", "precision/partial.h",
@@ -107,25 +126,69 @@ std::string source(const Device& device, Dtype dtype, bool low) {
   return whole;
 }
 
-std::string build_options(const Device& device, Dtype dtype, Needs needs) {
-  std::string options = "-cl-std=CL1.2 -DDTYPE=" + std::string(name(dtype)) + " -DNEEDS=" + std::to_string(needs & ~kLowKernel);
+std::string pair_source(const Device& device, Dtype a, Dtype b) {
+  std::string whole;
+  for (const char* file : {"precision/formats.h", "precision/sizes.h", "kernels-cl/cl/vectors.cl", "precision/families.h",
+                           "kernels-cl/cl/pair_words.cl", "precision/pair/pair.h", "precision/exact.h", "precision/keyed.h",
+                           "precision/pair/number.h", "precision/pair/lift_pair.h", "kernels-cl/cl/slice.cl"}) {
+    add_text(whole, file);
+  }
+  for (const Dtype dtype : {a, b}) {
+    whole.append("#define DTYPE ").append(name(dtype)).append("\n");
+    const bool of_integers = !is_float(dtype);
+    add_text(whole, of_integers ? "precision/pair/unpack_integer.h" : "precision/pair/unpack_float.h");
+    add_text(whole, "kernels-cl/cl/pair_element.cl");
+    whole.append("#undef DTYPE\n");
+    if (a == b) break;
+  }
+  add_text(whole, device.shape == Shape::kGroup ? "kernels-cl/cl/pair_gpu.cl" : "kernels-cl/cl/pair_cpu.cl");
+  return whole;
+}
+
+namespace {
+
+std::string options_of_device(const Device& device) {
+  std::string options;
   if (device.shape == Shape::kSlice) {
     options += " -DSHAPE_SLICE";
   } else {
-    options += " -DSHAPE_GROUP -DLANES_A_GROUP=" + std::to_string(device.group_size) +
-               " -DLOADS=" + std::to_string(device.group.loads) + " -DLOG2_STEPS=" + std::to_string(log2_steps(dtype));
-    if (device.ptx != 0) options += " -DPTX=" + std::to_string(device.ptx);
+    options += " -DSHAPE_GROUP -DLANES_A_GROUP=" + std::to_string(device.group_size);
   }
   if (device.is_cpu) options += " -DON_CPU";
   options += device.float_subnormals ? " -DSUBNORMALS_CONVERT=1" : " -DSUBNORMALS_CONVERT=0";
   if (device.fp64) options += " -DFP64";
+  return options;
+}
+
+}  // namespace
+
+std::string build_options(const Device& device, Dtype dtype, Needs needs) {
+  std::string options = "-cl-std=CL1.2 -DDTYPE=" + std::string(name(dtype)) + " -DNEEDS=" + std::to_string(needs & ~kLowKernel) +
+                        options_of_device(device);
+  if (device.shape == Shape::kGroup) {
+    options += " -DLOADS=" + std::to_string(device.group.loads) + " -DLOG2_STEPS=" + std::to_string(log2_steps(dtype));
+    if (device.ptx != 0) options += " -DPTX=" + std::to_string(device.ptx);
+  }
   if (folds(device, dtype)) options += " -DFOLDS";
   return options;
 }
 
-Recipe recipe_of(const Device& device, Dtype dtype, Needs needs) {
-  Recipe made{"building the kernel of " + std::string(name(dtype)) + " for " + device.info.name,
-              source(device, dtype, (needs & kLowKernel) != 0), build_options(device, dtype, needs), ""};
+std::string pair_build_options(const Device& device, Dtype a, Dtype b) {
+  const pair_kind kind = pair_kind_of(a, b);
+  return "-cl-std=CL1.2 -DDTYPE_A=" + std::string(name(a)) + " -DDTYPE_B=" + std::string(name(b)) +
+         " -DSAME_DTYPE=" + std::to_string(kind.same_dtype) + " -DSTEPS=" + std::to_string(kind.steps) +
+         " -DIS_WIDE=" + std::to_string(kind.is_wide) + options_of_device(device);
+}
+
+Recipe recipe_of(const Device& device, const KernelKind& kind) {
+  Recipe made{"building the kernel of " + kind.name() + " for " + device.info.name, "", "", ""};
+  if (kind.beside) {
+    made.source = pair_source(device, kind.dtype, *kind.beside);
+    made.options = pair_build_options(device, kind.dtype, *kind.beside);
+  } else {
+    made.source = source(device, kind.dtype, (kind.needs & kLowKernel) != 0);
+    made.options = build_options(device, kind.dtype, kind.needs);
+  }
   const std::string separator(1, '\0');
   made.key = cache_key(device.info.platform_name + separator + device.info.name + separator + device.info.driver +
                          separator + made.options + separator + made.source);

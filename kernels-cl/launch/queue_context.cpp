@@ -12,6 +12,9 @@ namespace tensorstat::cl_engine {
 
 namespace {
 
+// Slices in one batch: what it takes on the way stays small beside the tensors.
+constexpr std::size_t kMostSlices = 1 << 16;
+
 std::uint64_t address_of(const Tensor& tensor) {
   return reinterpret_cast<std::uintptr_t>(tensor.address) + tensor.offset_bytes;
 }
@@ -143,35 +146,116 @@ Status QueueContext::add(const Job& job, std::size_t number, std::uint64_t total
   return {};
 }
 
-Result<Batch> QueueContext::enqueue(const cl::CommandQueue& queue, std::vector<Piece> pieces,
-                                    std::vector<cl::Buffer> sources, std::span<const cl_event> wait_list) {
-  return Batch::enqueue(device_, buffers_, queue, std::move(pieces),
-                        [this](Dtype dtype, Needs needs) { return kernel(dtype, needs); }, wait_list, std::move(sources));
+std::string QueueContext::refusal(const TensorPair& pair) const {
+  if (!device_.fp64) return "a pair's distances are held in float64, which the device does not have";
+  std::string why = refusal(pair.a, Precision::kHigh);
+  return why.empty() ? refusal(pair.b, Precision::kHigh) : why;
 }
 
-Status QueueContext::prepare(Dtype dtype, Needs needs) {
-  const auto made = kernel(dtype, needs);
+Status QueueContext::add(const TensorPair& pair, const PairTolerance& tolerance, std::size_t number, std::uint64_t first_index,
+                         std::uint64_t total_bytes, std::vector<Piece>& pieces, std::vector<cl::Buffer>& sources) const {
+  const std::uint64_t count = pair.a.element_count;
+  // One that is seen through buffers is cut into as many elements as one of them may span, and the other likewise.
+  const auto needs_buffer = [&](const Tensor& tensor) { return tensor.where != Where::kClBuffer && !follows(tensor); };
+  std::uint64_t most = count;
+  for (const Tensor& tensor : {pair.a, pair.b}) {
+    if (needs_buffer(tensor)) most = std::min(most, device_.largest_buffer_bytes / size_bytes(tensor.dtype));
+  }
+  struct Seen {
+    cl_mem source;
+    std::uint64_t first_byte;
+  };
+  const auto see = [&](const Tensor& tensor, std::uint64_t first, std::uint64_t part) -> Result<Seen> {
+    const std::uint64_t bytes_before = first * size_bytes(tensor.dtype);
+    if (tensor.where == Where::kClBuffer) {
+      return Seen{static_cast<cl_mem>(const_cast<void*>(tensor.address)), tensor.offset_bytes + bytes_before};
+    }
+    if (follows(tensor)) return Seen{nullptr, address_of(tensor) + bytes_before};
+    auto* address = static_cast<std::byte*>(const_cast<void*>(tensor.address)) + tensor.offset_bytes + bytes_before;
+    cl_int code = CL_SUCCESS;
+    cl::Buffer source(context_, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, part * size_bytes(tensor.dtype), address, &code);
+    if (code != CL_SUCCESS) return error("sharing a tensor with the device", "clCreateBuffer", code);
+    sources.push_back(std::move(source));
+    return Seen{sources.back()(), 0};
+  };
+  for (std::uint64_t first = 0; first < count; first += most) {
+    const std::uint64_t part = std::min(most, count - first);
+    const auto a = see(pair.a, first, part), b = see(pair.b, first, part);
+    if (!a) return a.error();
+    if (!b) return b.error();
+    cut(device_,
+        {a->source, pair.a.dtype, kNothing, number, a->first_byte, part, first_index + first,
+         Piece::Beside{b->source, pair.b.dtype, b->first_byte, tolerance}},
+        total_bytes, pieces);
+  }
+  return {};
+}
+
+Result<Batch> QueueContext::enqueue(const cl::CommandQueue& queue, std::vector<Piece> pieces,
+                                    std::vector<cl::Buffer> sources, std::span<const cl_event> wait_list) {
+  return Batch::enqueue(device_, buffers_, queue, std::move(pieces), [this](const KernelKind& kind) { return kernel(kind); },
+                        wait_list, std::move(sources));
+}
+
+std::size_t QueueContext::batch_length(std::span<const Piece> pieces) const {
+  const std::size_t most = std::min(pieces.size(), kMostSlices);
+  if (device_.pointers == Pointers::kSameSpace) return most;
+  const std::uint64_t room = buffers_.room_bytes();
+  std::uint64_t bytes = 0;
+  std::size_t taken = 0;
+  while (taken < most && bytes + workspace_bytes(pieces[taken]) <= room) bytes += workspace_bytes(pieces[taken++]);
+  return taken;
+}
+
+Status QueueContext::fold_at_once(std::vector<Piece> pieces, std::vector<cl::Buffer> sources, const Merge& merge,
+                                  std::uint64_t& held_bytes) {
+  if (pieces.empty()) return {};
+  auto batch = enqueue(queue_, std::move(pieces), std::move(sources));
+  if (!batch) return batch.error();
+  held_bytes = std::max(held_bytes, batch->device_bytes());
+  if (Status status = batch->wait(); !status) return status;
+  merge(*batch);
+  return {};
+}
+
+Status QueueContext::fold(std::span<const Piece> pieces, const std::vector<cl::Buffer>& sources, const Merge& merge,
+                          std::uint64_t& held_bytes) {
+  while (!pieces.empty()) {
+    const std::size_t taken = batch_length(pieces);
+    if (taken == 0) {
+      return Error{Code::kOverBudget, "the budget leaves " + std::to_string(buffers_.room_bytes()) +
+                                          " bytes, and a slice needs " + std::to_string(workspace_bytes(pieces[0]))};
+    }
+    const auto now = pieces.first(taken);
+    if (Status status = fold_at_once({now.begin(), now.end()}, sources, merge, held_bytes); !status) return status;
+    pieces = pieces.subspan(taken);
+  }
+  return {};
+}
+
+Status QueueContext::prepare(const KernelKind& kind) {
+  const auto made = kernel(kind);
   return made ? Status{} : Status(made.error());
 }
 
-Result<QueueContext::SharedKernel> QueueContext::kernel(Dtype dtype, Needs needs) {
-  return kernels_.get({dtype, needs}, [&] {
-    auto made = checked_kernel(device_, dtype, needs);
+Result<QueueContext::SharedKernel> QueueContext::kernel(const KernelKind& kind) {
+  return kernels_.get(kind, [&] {
+    auto made = checked_kernel(device_, kind);
     if (made || device_.ptx == 0) return made;
     // A driver may not compile the packed operations, or get them wrong; without, it is a device like others.
     Device plain = device_;
     plain.ptx = 0;
-    return checked_kernel(plain, dtype, needs);
+    return checked_kernel(plain, kind);
   });
 }
 
-Result<QueueContext::SharedKernel> QueueContext::checked_kernel(const Device& device, Dtype dtype, Needs needs) {
-  const Recipe recipe = recipe_of(device, dtype, needs);
-  if (Status tried = try_kernel(device, recipe.key, dtype, needs); !tried) return tried.error();
+Result<QueueContext::SharedKernel> QueueContext::checked_kernel(const Device& device, const KernelKind& kind) {
+  const Recipe recipe = recipe_of(device, kind);
+  if (Status tried = try_kernel(device, recipe.key, kind); !tried) return tried.error();
   const auto checked = [&](const cl::Program& program) -> Result<SharedKernel> {
     auto kernel = make_kernel(device, program, recipe);
     if (!kernel) return kernel;
-    if (Status status = self_check(device, buffers_, context_, own_queue_, *kernel, dtype, needs); !status) return status.error();
+    if (Status status = self_check(device, buffers_, context_, own_queue_, *kernel, kind); !status) return status.error();
     return kernel;
   };
   // What the disk had and the device does not do well is built again.

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -58,12 +59,30 @@ class QueueContext {
   Status add(const Job& job, std::size_t number, std::uint64_t total_bytes, std::vector<Piece>& pieces,
              std::vector<cl::Buffer>& sources) const;
 
+  // Of two tensors: why the device cannot compare them; whether it reads both where they are; and their pieces, as `add`.
+  std::string refusal(const TensorPair& pair) const;
+  bool in_place(const TensorPair& pair) const { return in_place(pair.a) && in_place(pair.b); }
+  Status add(const TensorPair& pair, const PairTolerance& tolerance, std::size_t number, std::uint64_t first_index,
+             std::uint64_t total_bytes, std::vector<Piece>& pieces, std::vector<cl::Buffer>& sources) const;
+
   // Builds and checks a kernel, where that is not done yet. Nobody waits meanwhile who asks for other kernels.
-  Status prepare(Dtype dtype, Needs needs);
+  Status prepare(const KernelKind& kind);
 
   // Errors are Batch::enqueue's.
   Result<Batch> enqueue(const cl::CommandQueue& queue, std::vector<Piece> pieces, std::vector<cl::Buffer> sources,
                         std::span<const cl_event> wait_list = {});
+
+  // How many of the pieces, from the first on, the budget has room for at once.
+  std::size_t batch_length(std::span<const Piece> pieces) const;
+
+  // Folds pieces in batches that the budget has room for. `merge` is given each batch that has ended well, and
+  // `held_bytes` is raised to the device memory of the largest.
+  using Merge = std::function<void(const Batch& batch)>;
+  Status fold(std::span<const Piece> pieces, const std::vector<cl::Buffer>& sources, const Merge& merge,
+              std::uint64_t& held_bytes);
+  // The same in one batch, whatever the budget says.
+  Status fold_at_once(std::vector<Piece> pieces, std::vector<cl::Buffer> sources, const Merge& merge,
+                      std::uint64_t& held_bytes);
 
   // Copies bytes of a tensor in a cl_mem to the host, behind what is in the queue. After Code::kInUse the device
   // may still write to `bytes`.
@@ -76,15 +95,15 @@ class QueueContext {
                cl::CommandQueue upload_queue, Ledger& ledger);
   static Result<std::unique_ptr<QueueContext>> open_on(Device device, cl::Context context, cl::CommandQueue callers_queue,
                                                        Ledger& ledger);
-  Result<SharedKernel> kernel(Dtype dtype, Needs needs);
-  Result<SharedKernel> checked_kernel(const Device& device, Dtype dtype, Needs needs);  // built or recalled
+  Result<SharedKernel> kernel(const KernelKind& kind);
+  Result<SharedKernel> checked_kernel(const Device& device, const KernelKind& kind);  // built or recalled
 
   const Device device_;
   const cl::Context context_;
   const cl::CommandQueue queue_, own_queue_, upload_queue_;
   const pid_t pid_ = getpid();
   BufferCache buffers_;
-  MadeOnce<std::pair<Dtype, Needs>, SharedKernel> kernels_;
+  MadeOnce<KernelKind, SharedKernel> kernels_;
 };
 
 }  // namespace tensorstat::cl_engine

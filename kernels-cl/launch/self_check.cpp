@@ -55,12 +55,62 @@ bool matters(Dtype dtype, std::size_t word, Needs needs) {
   return need == kNothing || (needs & need) != 0;
 }
 
+// What stands beside those of `dtype`: where the dtype is the same, often the same, and often a step away.
+std::vector<std::byte> awkward_beside(Dtype dtype, Dtype beside) {
+  std::vector<std::byte> bytes = awkward(beside);
+  const std::size_t element_bytes = size_bytes(beside);
+  std::rotate(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(element_bytes * (kElements / 8)), bytes.end());
+  if (dtype != beside) return bytes;
+  const std::vector<std::byte> equal = awkward(beside);
+  for (std::size_t i = 0; i <= kElements; ++i) {
+    const std::size_t at = i * element_bytes;
+    if (i % 3 == 0) continue;
+    std::copy_n(equal.begin() + static_cast<std::ptrdiff_t>(at), element_bytes, bytes.begin() + static_cast<std::ptrdiff_t>(at));
+    if (i % 3 == 1) bytes[at] ^= std::byte{1};
+  }
+  return bytes;
+}
+
+// A known answer: what a kernel is given, and what it has to make of that.
+struct Known {
+  std::vector<std::byte> bytes;
+  Piece piece;  // of no source
+  std::vector<std::int64_t> expected;
+};
+
+Known known(const KernelKind& kind) {
+  Known made{awkward(kind.dtype), {nullptr, kind.dtype, kind.needs, 0, size_bytes(kind.dtype), kElements}, {}};
+  const auto of_a = std::span<const std::byte>(made.bytes).subspan(size_bytes(kind.dtype));
+  if (!kind.beside) {
+    Partial expected(kind.dtype, Precision::kHigh, kind.needs);
+    const auto lift = (kind.needs & kLowKernel) != 0 ? lift_tiles : lift_all;
+    lift(kind.dtype, kind.needs, of_a, expected.words());
+    carry(kind.dtype, expected.words());
+    made.expected.assign(expected.words().begin(), expected.words().end());
+    return made;
+  }
+  const PairTolerance tolerance{0x1p-10, 0x1p-20, PairTolerance::Scale::kGreater};
+  constexpr std::uint64_t kFirstIndex = std::uint64_t{1} << 40;
+  const std::vector<std::byte> beside = awkward_beside(kind.dtype, *kind.beside);
+  PairPartial lifted(kind.dtype, *kind.beside, tolerance), expected = lifted;
+  lift_pairs(kind.dtype, of_a, *kind.beside, std::span(beside).subspan(size_bytes(*kind.beside)), tolerance, kFirstIndex,
+             lifted.words());
+  merge_pair(kind.dtype, *kind.beside, expected.words(), lifted.words());  // carried
+  made.expected.assign(expected.words().begin(), expected.words().end());
+  made.piece.first_element = kFirstIndex;
+  made.bytes.resize((made.bytes.size() + 63) / 64 * 64);
+  made.piece.beside = {nullptr, *kind.beside, made.bytes.size() + size_bytes(*kind.beside), tolerance};
+  made.bytes.insert(made.bytes.end(), beside.begin(), beside.end());
+  return made;
+}
+
 }  // namespace
 
 Status self_check(const Device& device, BufferCache& buffers, const cl::Context& context, const cl::CommandQueue& queue,
-                  const std::shared_ptr<Kernel>& kernel, Dtype dtype, Needs needs) {
-  auto bytes = std::make_unique<std::vector<std::byte>>(awkward(dtype));
-  const std::string doing = "probing the kernel of " + std::string(name(dtype)) + " on " + device.info.name;
+                  const std::shared_ptr<Kernel>& kernel, const KernelKind& kind) {
+  Known answer = known(kind);
+  auto bytes = std::make_unique<std::vector<std::byte>>(std::move(answer.bytes));
+  const std::string doing = "probing the kernel of " + kind.name() + " on " + device.info.name;
   // Where the device reads host memory in place, the self-check takes none of its own.
   BufferCache::Buffer window;
   cl::Buffer source;
@@ -74,23 +124,29 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
     window = *std::move(taken);
     source = window.memory;
   }
-  Partial found(dtype, Precision::kHigh, needs), expected = found;
-  const auto elements = std::span(*bytes).subspan(size_bytes(dtype));
-  const auto lift = (needs & kLowKernel) != 0 ? lift_tiles : lift_all;
-  lift(dtype, needs, elements, expected.words());
-  carry(dtype, expected.words());
-
+  std::vector<std::int64_t> found;
   const Status folded = [&]() -> Status {
     if (window.bytes != 0) {
       const cl_int code = queue.enqueueWriteBuffer(source, CL_TRUE, 0, bytes->size(), bytes->data());
       if (code != CL_SUCCESS) return error(doing, "clEnqueueWriteBuffer", code);
     }
+    answer.piece.source = source();
+    if (answer.piece.beside) answer.piece.beside->source = source();
     std::vector<Piece> pieces;
-    cut(device, {source(), dtype, needs, 0, size_bytes(dtype), kElements}, bytes->size(), pieces);
+    cut(device, answer.piece, bytes->size(), pieces);
     auto batch = Batch::enqueue(device, buffers, queue, std::move(pieces),
-                                [&](Dtype, Needs) -> Result<std::shared_ptr<Kernel>> { return kernel; }, {});
+                                [&](const KernelKind&) -> Result<std::shared_ptr<Kernel>> { return kernel; }, {});
     if (!batch) return batch.error();
-    return batch->collect({&found, 1});
+    if (kind.beside) {
+      PairPartial pair(kind.dtype, *kind.beside, answer.piece.beside->tolerance);
+      if (Status status = batch->collect({&pair, 1}); !status) return status;
+      found.assign(pair.words().begin(), pair.words().end());
+    } else {
+      Partial partial(kind.dtype, Precision::kHigh, kind.needs);
+      if (Status status = batch->collect({&partial, 1}); !status) return status;
+      found.assign(partial.words().begin(), partial.words().end());
+    }
+    return {};
   }();
   if (!folded && folded.error().code == Code::kInUse) {
     keep_for_ever(bytes.release());
@@ -98,10 +154,10 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
   }
   if (window.bytes != 0) buffers.give_back(std::move(window));
   if (!folded) return folded;
-  for (std::size_t i = 0; i < expected.words().size(); ++i) {
-    if (matters(dtype, i, needs) && found.words()[i] != expected.words()[i]) {
+  for (std::size_t i = 0; i < answer.expected.size(); ++i) {
+    if ((kind.beside || matters(kind.dtype, i, kind.needs)) && found[i] != answer.expected[i]) {
       return Error{Code::kDevice, doing + ": word " + std::to_string(i) + " of a known answer came out wrong, " +
-                                      std::to_string(found.words()[i]) + " for " + std::to_string(expected.words()[i]) +
+                                      std::to_string(found[i]) + " for " + std::to_string(answer.expected[i]) +
                                       "; the device or its compiler cannot be trusted"};
     }
   }

@@ -174,12 +174,13 @@ Status DevicesTrial::passed() {
   return once(devices(), [&] { return started_ ? started_->passed(kMostTime) : find_and_try(devices()); });
 }
 
-Status try_kernel(const Device& device, const std::string& key, Dtype dtype, Needs needs) {
+Status try_kernel(const Device& device, const std::string& key, const KernelKind& kind) {
   if (!may_kill(device.info.platform_name)) return {};
-  const What what = {"kernel", key, std::string(name(dtype)), std::to_string(needs)};
+  What what = {"kernel", key, std::string(name(kind.dtype)), std::to_string(kind.needs)};
+  if (kind.beside) what.emplace_back(name(*kind.beside));
   Status tried = once(what, [&] { return find_and_try(what); });
   if (tried) return tried;
-  return Error{tried.error().code, "running the kernel of " + std::string(name(dtype)) + " on " +
+  return Error{tried.error().code, "running the kernel of " + kind.name() + " on " +
                                        device.info.name + ": " + tried.error().message};
 }
 

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "kernels-cl/driver/device.hpp"
+#include "kernels-cl/launch/program.hpp"
 #include "kernels-cl/trial/trusted_program.hpp"
 
 namespace tensorstat::cl_engine {
@@ -48,7 +49,7 @@ class DevicesTrial {
 };
 
 // The same of the kernel that `key` names (Recipe): whether it can be built, loaded and run.
-Status try_kernel(const Device& device, const std::string& key, Dtype dtype, Needs needs);
+Status try_kernel(const Device& device, const std::string& key, const KernelKind& kind);
 
 // One trial by this program, which is ended after `most`.
 Status make_trial(const TrustedProgram& program, const std::vector<std::string>& what,

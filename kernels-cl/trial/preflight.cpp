@@ -2,7 +2,7 @@
 // it ends this process and not that one (kernels-cl/trial/driver_trial.hpp).
 //
 //   tensorstat-preflight LIMITS devices
-//   tensorstat-preflight LIMITS kernel KEY DTYPE NEEDS
+//   tensorstat-preflight LIMITS kernel KEY DTYPE NEEDS [DTYPE]
 //
 // LIMITS are three arguments, those of to_arguments (limits.hpp). When all went well, the last line on stdout is
 // kTrialPassed, and the exit code is 0.
@@ -41,7 +41,7 @@ void keep_quiet() {
   setenv("TENSORSTAT_PREFLIGHT", "0", 1);
 }
 
-Status fold_a_tile(const Device& device, Dtype dtype, Needs needs) {
+Status fold_a_tile(const Device& device, const KernelKind& kind) {
   Ledger ledger(std::nullopt);
   MeterOptions options;
   options.platform = device.info.platform;
@@ -49,27 +49,26 @@ Status fold_a_tile(const Device& device, Dtype dtype, Needs needs) {
   auto queue_context = QueueContext::open(options, ledger);
   if (!queue_context) return queue_context.error();
   const QueueContext& opened = **queue_context;
-  std::vector<std::byte> zeros(kTileElements * size_bytes(dtype));
+  std::vector<std::byte> zeros(kTileElements * sizeof(std::uint64_t));  // of the widest dtype
   cl_int code = CL_SUCCESS;
   cl::Buffer source(opened.queue().getInfo<CL_QUEUE_CONTEXT>(),
                     CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, zeros.size(), zeros.data(), &code);
   if (code != CL_SUCCESS) return error("holding a tile", "clCreateBuffer", code);
-  auto batch = (*queue_context)->enqueue(opened.queue(), {{source(), dtype, needs, 0, 0, kTileElements}},
-                                   {source});
-  if (!batch) return batch.error();
-  Partial folded(dtype, Precision::kHigh, static_cast<Needs>(needs & ~kLowKernel));
-  return batch->collect({&folded, 1});
+  Piece piece{source(), kind.dtype, kind.needs, 0, 0, kTileElements};
+  if (kind.beside) piece.beside = {source(), *kind.beside, 0, {}};
+  auto batch = (*queue_context)->enqueue(opened.queue(), {piece}, {source});
+  return batch ? batch->wait() : Status(batch.error());
 }
 
 // As it will be folded there, with the kernel from the disk: once more, where it was compiled for the first time.
-Status fold_from_disk(const std::string& key, Dtype dtype, Needs needs) {
+Status fold_from_disk(const std::string& key, const KernelKind& kind) {
   for (const Device& device : find_devices()) {
     if (!may_kill(device.info.platform_name) || !device.info.refusal.empty()) continue;
-    if (recipe_of(device, dtype, needs).key != key) continue;
+    if (recipe_of(device, kind).key != key) continue;
     const Binary before = load_binary(key);
-    Status folded = fold_a_tile(device, dtype, needs);
+    Status folded = fold_a_tile(device, kind);
     const bool was_on_disk = !before.empty() && load_binary(key) == before;
-    return folded && !was_on_disk ? fold_a_tile(device, dtype, needs) : folded;
+    return folded && !was_on_disk ? fold_a_tile(device, kind) : folded;
   }
   return Error{Code::kDevice,
                "this program finds no such device, or is of another version than the library"};
@@ -86,13 +85,13 @@ Status perform(int argc, char** argv) {
     static_cast<void>(find_devices());
     return {};
   }
-  if (count != 4 || std::string_view(what[0]) != "kernel") return misused;
+  if ((count != 4 && count != 5) || std::string_view(what[0]) != "kernel") return misused;
   const std::string_view needs_text = what[3];
-  const auto dtype = dtype_from(what[2]);
+  const auto dtype = dtype_from(what[2]), beside = count == 5 ? dtype_from(what[4]) : std::nullopt;
   Needs needs = 0;
-  if (std::from_chars(needs_text.begin(), needs_text.end(), needs).ec != std::errc() || !dtype)
-    return misused;
-  return fold_from_disk(what[1], *dtype, needs);
+  if (std::from_chars(needs_text.begin(), needs_text.end(), needs).ec != std::errc() || !dtype) return misused;
+  if (count == 5 && !beside) return misused;
+  return fold_from_disk(what[1], {*dtype, needs, beside});
 }
 
 }  // namespace

@@ -13,14 +13,6 @@ typedef struct {
   int greater;  // s is max(|a|, |b|), not |b|
 } pair_tolerance;
 
-// What the dtypes of a pair say.
-typedef struct {
-  int same_dtype;  // unequal by bits, else by value
-  int steps;       // what ULP counts steps of: STEPS_*
-  int is_wide;     // the words are those of Double, else of Float
-} pair_kind;
-enum { STEPS_NONE, STEPS_OWN, STEPS_BINARY32, STEPS_BINARY64 };
-
 #define PAIR_LEAST ((i64)(-0x7fffffffffffffff - 1))
 #define PAIR_ULP_WORD(steps) ((i64)((steps) ^ ((u64)1 << 63)))
 #define PAIR_PLACE(kind, id) ((kind).is_wide ? (int)PAIR_PLACE_##id##_Double : (int)PAIR_PLACE_##id##_Float)
@@ -122,7 +114,7 @@ INLINE void lift_pair(WORDS i64* partial, number a, number b, u64 index, pair_ki
   if (a.kind != KIND_FINITE || b.kind != KIND_FINITE) {
     is_equal = lift_specials(partial, a, b, place);
   } else {
-    const f64 d = distance(a, b);
+    const f64 d = distance_of(a, b);
     is_equal = d == 0;
     lift_distance(partial, d, fabs(a.value), fabs(b.value), place, tolerance);
     lift_pair_sums(partial, a, b, kind);

@@ -18,11 +18,11 @@ typedef struct {
 INLINE f64 power_of_two(i32 exponent) { return AS_F64((u64)(1023 + exponent) << 52); }
 
 // Shifts until the first bit of the mantissa is set, which is not 0.
-INLINE void normalize(number* x) {
+INLINE void fill_mantissa(number* x) {
   for (; x->mantissa >> 63 == 0; x->mantissa <<= 1) --x->exponent;
 }
 
-// |a| < |b|, both normalized
+// |a| < |b|, both mantissas filled
 INLINE int is_smaller(number a, number b) {
   return a.exponent != b.exponent ? a.exponent < b.exponent : a.mantissa < b.mantissa;
 }
@@ -30,8 +30,8 @@ INLINE int is_smaller(number a, number b) {
 // |a - b| of finite numbers, rounded once, where one has more than the 53 bits of a binary64: a 64-bit integer.
 NOINLINE f64 wide_distance(number a, number b) {
   if (a.mantissa == 0 || b.mantissa == 0) return fabs(a.mantissa == 0 ? b.value : a.value);
-  normalize(&a);
-  normalize(&b);
+  fill_mantissa(&a);
+  fill_mantissa(&b);
   if (is_smaller(a, b)) {
     const number larger = b;
     b = a;
@@ -82,7 +82,7 @@ NOINLINE f64 wide_distance(number a, number b) {
 }
 
 // |a - b| of finite numbers, rounded once to binary64.
-INLINE f64 distance(number a, number b) {
+INLINE f64 distance_of(number a, number b) {
   return (a.mantissa | b.mantissa) >> 53 == 0 ? fabs(a.value - b.value) : wide_distance(a, b);
 }
 
@@ -90,8 +90,8 @@ INLINE f64 distance(number a, number b) {
 INLINE int is_below(number a, number b) {
   if (a.value != b.value) return a.value < b.value;
   if ((a.mantissa | b.mantissa) >> 53 == 0) return 0;  // equal; else they may have become so by rounding
-  normalize(&a);
-  normalize(&b);
+  fill_mantissa(&a);
+  fill_mantissa(&b);
   return a.negative ? is_smaller(b, a) : is_smaller(a, b);
 }
 

@@ -47,6 +47,14 @@
 
 #define PAIR_FAMILIES(ROW) ROW(Float) ROW(Double)
 
+// What the dtypes of a pair say.
+typedef struct {
+  int same_dtype;  // unequal by bits, else by value
+  int steps;       // what ULP counts steps of: STEPS_*
+  int is_wide;     // the words are those of Double, else of Float
+} pair_kind;
+enum { STEPS_NONE, STEPS_OWN, STEPS_BINARY32, STEPS_BINARY64 };
+
 // PAIR_COUNT and the like: a field's word.
 #define PAIR_ENUM(id, ...) PAIR_##id,
 enum { PAIR_FIELD_ROWS(PAIR_ENUM) PAIR_FIELDS };

@@ -1,5 +1,5 @@
 // One float of any format, as a number.
-INLINE number NAME(unpack)(SPACE const u8* p) {
+INLINE void NAME(unpack_into)(number* to, SPACE const u8* p) {
   number x;
   x.bits = (u64)LOAD_ONE(UBITS, p);
   x.size = x.bits & (u64)MAGNITUDE_MASK;
@@ -14,5 +14,5 @@ INLINE number NAME(unpack)(SPACE const u8* p) {
   // A binary64 is its own value: 2^exponent may be none.
   const f64 size = sizeof(UBITS) == 8 ? AS_F64(x.size) : (f64)x.mantissa * power_of_two(MAX(x.exponent, -1022));
   x.value = x.negative ? -size : size;
-  return x;
+  *to = x;
 }

@@ -1,5 +1,5 @@
 // One bool or integer, as a number.
-INLINE number NAME(unpack)(SPACE const u8* p) {
+INLINE void NAME(unpack_into)(number* to, SPACE const u8* p) {
   number x;
   x.bits = (u64)LOAD_ONE(UBITS, p);
   x.kind = KIND_FINITE;
@@ -9,5 +9,5 @@ INLINE number NAME(unpack)(SPACE const u8* p) {
   x.exponent = 0;
   x.size = 0;  // steps are between floats
   x.value = x.negative ? -(f64)x.mantissa : (f64)x.mantissa;
-  return x;
+  *to = x;
 }

@@ -60,7 +60,7 @@ Status compare_readers(TensorReader& a, TensorReader& b, const std::string& path
     const std::uint64_t count = *got_a / size_a;
     const TensorPair piece{{.dtype = a.dtype(), .element_count = count, .address = of_a.data()},
                            {.dtype = b.dtype(), .element_count = count, .address = of_b.data()}};
-    const auto found = meter.compare({&piece, 1}, {elements.tolerance(), done});
+    const auto found = meter.compare({&piece, 1}, {elements.tolerance(), done, On::kHost});
     if (!found) return found.error();
     if (Status merged = elements.merge(found->front()); !merged) return merged;
     done += count;

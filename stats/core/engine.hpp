@@ -104,6 +104,7 @@ class DeviceStream {
 
 class DeviceEngine : public Engine {
  public:
+  using Engine::refusal;
   virtual std::string description() const = 0;  // "Portable Computing Language: pthread-..."
 
   // `fold`, and the most device memory that was held for it at a time.
@@ -112,6 +113,15 @@ class DeviceEngine : public Engine {
     const auto held_bytes = fold_counting(jobs);
     return held_bytes ? Status{} : Status(held_bytes.error());
   }
+
+  // Why it cannot compare these two, in words; empty when it can.
+  virtual std::string refusal(const TensorPair& pair) const = 0;
+
+  // Folds each pair into the partial of its index, which holds no elements yet, and returns the most device memory that was
+  // held for it at a time. All partials are of one tolerance. On an error no partial has changed, and nothing reads the
+  // tensors any more, unless it is Code::kInUse.
+  virtual Result<std::uint64_t> compare(std::span<const TensorPair> pairs, std::uint64_t first_index,
+                                        std::span<PairPartial> partials) = 0;
 
   // Whether a tensor in host memory is folded in place, without a copy.
   virtual bool shares_host_memory() const = 0;

@@ -5,6 +5,7 @@
 
 #include "stats/core/caught.hpp"
 #include "stats/core/meter_state.hpp"
+#include "stats/core/pair_batch.hpp"
 #include "stats/core/request_check.hpp"
 
 namespace tensorstat {
@@ -27,11 +28,6 @@ Status check_pair(const TensorPair& pair, const PairRequest& request) {
   if (request.first_index >= kMostIndex || pair.a.element_count >= kMostIndex - request.first_index) {
     return Error{Code::kInvalid, "its last index is 2^63 or more"};
   }
-  for (const auto& [tensor, name] : both) {
-    if (tensor.where != Where::kClBuffer || tensor.element_count == 0) continue;
-    return Error{Code::kUnsupported, std::string(name) + "it is in a cl_mem, and pairs are compared on the host: read it "
-                                                         "with Meter::read first"};
-  }
   return {};
 }
 
@@ -39,20 +35,28 @@ bool is_bound(double number) { return std::isfinite(number) && number >= 0; }
 
 }  // namespace
 
-Result<std::vector<PairPartial>> Meter::compare(std::span<const TensorPair> pairs, const PairRequest& request) try {
-  if (!state_) return out_of_memory();
+Status check(std::span<const TensorPair> pairs, const PairRequest& request) {
   if (!is_bound(request.tolerance.rtol) || !is_bound(request.tolerance.atol)) {
     return Error{Code::kInvalid, "rtol and atol are finite numbers from 0"};
   }
-  std::vector<PairPartial> partials;
-  partials.reserve(pairs.size());
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     if (Status status = check_pair(pairs[i], request); !status) {
       return Error{status.error().code, "pair " + std::to_string(i) + ": " + status.error().message};
     }
-    partials.emplace_back(pairs[i].a.dtype, pairs[i].b.dtype, request.tolerance);
   }
-  state_->host->compare(pairs, request.first_index, partials);
+  return {};
+}
+
+Result<std::vector<PairPartial>> Meter::compare(std::span<const TensorPair> pairs, const PairRequest& request,
+                                                std::vector<PairPlacement>* placements) try {
+  if (!state_) return out_of_memory();
+  if (Status status = check(pairs, request); !status) return status.error();
+  std::vector<PairPartial> partials;
+  partials.reserve(pairs.size());
+  for (const TensorPair& pair : pairs) partials.emplace_back(pair.a.dtype, pair.b.dtype, request.tolerance);
+  PairBatch batch(*state_, pairs, request, partials);
+  if (Status status = batch.run(); !status) return status.error();
+  if (placements != nullptr) *placements = batch.placements();
   return partials;
 } catch (...) {
   return caught();

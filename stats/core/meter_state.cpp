@@ -90,7 +90,15 @@ void Meter::State::heed(const Error& error) noexcept try {
 }
 
 Result<std::string> Meter::State::fold_on_device(std::span<const Job> jobs, On on, std::uint64_t& held_bytes) {
-  const auto held = device->fold_counting(jobs);
+  return ended_on_device(device->fold_counting(jobs), on, held_bytes);
+}
+
+Result<std::string> Meter::State::compare_on_device(std::span<const TensorPair> pairs, const PairRequest& request,
+                                                    std::span<PairPartial> partials, std::uint64_t& held_bytes) {
+  return ended_on_device(device->compare(pairs, request.first_index, partials), request.on, held_bytes);
+}
+
+Result<std::string> Meter::State::ended_on_device(const Result<std::uint64_t>& held, On on, std::uint64_t& held_bytes) {
   if (held) {
     held_bytes = std::max(held_bytes, *held);
     return std::string();

@@ -51,6 +51,10 @@ struct Meter::State {
   // `held_bytes` is raised to the device memory that this took.
   Result<std::string> fold_on_device(std::span<const Job> jobs, On on, std::uint64_t& held_bytes);
 
+  // The same of pairs that were placed there.
+  Result<std::string> compare_on_device(std::span<const TensorPair> pairs, const PairRequest& request,
+                                        std::span<PairPartial> partials, std::uint64_t& held_bytes);
+
   // A digest that is refused has one warning, and its cells stay empty.
   void refuse_digests(const Error& error);
   std::optional<Digest> accept(Result<Digest> digest);
@@ -71,6 +75,7 @@ struct Meter::State {
 
  private:
   bool forked_since_the_search() const;
+  Result<std::string> ended_on_device(const Result<std::uint64_t>& held, On on, std::uint64_t& held_bytes);
 };
 
 // What comes piece by piece, folded and digested on the host in one read.

@@ -42,6 +42,12 @@ inline constexpr std::size_t kPairWords[] = {PAIR_WORDS_Float, PAIR_WORDS_Double
 constexpr std::size_t pair_words(Dtype a, Dtype b) { return kPairWords[is_wide(a, b)]; }
 inline constexpr std::size_t kMostPairWords = PAIR_WORDS_Double;
 
+inline pair_kind pair_kind_of(Dtype a, Dtype b) {
+  const bool floats = is_float(a) && is_float(b);
+  const int of_floats = a == b ? STEPS_OWN : is_wide(a, b) ? STEPS_BINARY64 : STEPS_BINARY32;
+  return {.same_dtype = a == b, .steps = floats ? of_floats : STEPS_NONE, .is_wide = is_wide(a, b)};
+}
+
 // A word of a maximum, a key or a place that is of no element.
 inline constexpr std::int64_t kNoPlace = std::numeric_limits<std::int64_t>::min();
 

@@ -52,6 +52,9 @@ class Placements {
   // insists on a device that cannot.
   Result<std::uint32_t> place(const Tensor& tensor);
 
+  // The same of two tensors that are compared. They are in device memory where one of them is.
+  Result<std::uint32_t> place(const TensorPair& pair);
+
   std::vector<Placement>& all() { return all_; }
 
  private:
@@ -61,9 +64,11 @@ class Placements {
     std::uint32_t placement;
   };
 
-  bool considers_device(const Tensor& tensor) const;
+  bool considers_device(Where where) const;
+  template <typename RefusalOf>
+  Result<std::uint32_t> place_in(Where where, const RefusalOf& refusal_of);
   std::uint32_t index_of(Placement placement);
-  Result<Placement> decide(const Tensor& tensor, const std::optional<std::string>& refusal);
+  Result<Placement> decide(Where where, const std::optional<std::string>& refusal, bool host_can);
 
   const Request& request_;
   const std::uint64_t request_bytes_;

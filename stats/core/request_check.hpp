@@ -13,6 +13,9 @@ Status check(const Tensor& tensor);
 // All of a request; the error names the tensor by its index.
 Status check(std::span<const Tensor> tensors, const Request& request);
 
+// All pairs of a request; the error names the pair and the tensor.
+Status check(std::span<const TensorPair> pairs, const PairRequest& request);
+
 // An error where a request wants digests of what gives partials alone.
 Status check_mergeable(const Request& request);
 

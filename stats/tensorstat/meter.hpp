@@ -127,6 +127,21 @@ struct Request {
   On on = On::kAuto;
 };
 
+// How two tensors are compared (<tensorstat/pair.hpp>).
+struct PairRequest {
+  PairTolerance tolerance{};
+  // The index of the first element, where the tensors are parts of larger ones: indices count from there.
+  std::uint64_t first_index = 0;
+  On on = On::kAuto;
+};
+
+// Where a pair was compared, and why, in words.
+struct PairPlacement {
+  std::string_view engine;  // "host" or "opencl"; as long as the Meter lives
+  std::string reason;
+  std::uint64_t device_bytes = 0;  // device memory held for it and its batch, the tensors' own excluded
+};
+
 // Device memory as the ledger counts it: bytes that this library allocated on the device.
 struct MemoryUse {
   std::uint64_t current_bytes = 0;
@@ -174,10 +189,14 @@ class Meter {
   Result<std::vector<Partial>> fold_by(const Tensor& tensor, const By& by, const Request& request);
 
   // One PairPartial a pair, in order: its values by PairPartial::finish. Parts of tensors, with the index of their first
-  // element, give partials that merge to what the whole gives, bit for bit. Compared on the host: a tensor in a cl_mem is
-  // refused (kUnsupported); Meter::read brings it there. Refused (kInvalid), with the pair's index: what measure()
-  // refuses of a tensor, two tensors of unequal element counts, a tolerance that is no finite number from 0.
-  Result<std::vector<PairPartial>> compare(std::span<const TensorPair> pairs, const PairRequest& request = {});
+  // element, give partials that merge to what the whole gives, bit for bit, wherever they were compared. A pair is placed
+  // as measure() places a tensor: with one of its tensors in a cl_mem it goes to the device, and what the device does not
+  // read in place is uploaded in parts. The device needs fp64; without, or with the tensors in two OpenCL contexts, the
+  // host reads them back. Where each pair went is put into `placements`, if any. Refused (kInvalid), with the pair's
+  // index: what measure() refuses of a tensor, two tensors of unequal element counts, a tolerance that is no finite
+  // number from 0. Code::kInUse is as of measure().
+  Result<std::vector<PairPartial>> compare(std::span<const TensorPair> pairs, const PairRequest& request = {},
+                                           std::vector<PairPlacement>* placements = nullptr);
 
   // A tensor that arrives in pieces, in C order: a file larger than memory, a network stream.
   // Pieces may be cut between any two elements; in `low`, every piece of floats but the last holds a multiple of

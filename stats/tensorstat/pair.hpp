@@ -7,6 +7,9 @@
 //
 // b is the one that a is held against. The dtypes may differ. Sums are exact, and each value is rounded once: the
 // distance of two nearly equal tensors has all its digits.
+//
+// Two tensors that arrive in pieces, or are cut over ranks, need no stream of their own. Each piece of both is compared
+// with the index of its first element (PairRequest::first_index), and the partials merge, in any order.
 #pragma once
 
 #include <cstddef>
@@ -55,12 +58,6 @@ struct PairTolerance {
 
 struct TensorPair {
   Tensor a, b;  // of as many elements
-};
-
-struct PairRequest {
-  PairTolerance tolerance{};
-  // The index of the first element, where the tensors are parts of larger ones: indices count from there.
-  std::uint64_t first_index = 0;
 };
 
 // What a pass over two tensors, or over the same part of both, leaves behind. Parts merge in any order to the same bits.

@@ -81,6 +81,56 @@ class Budget : public testing::Test {
   std::vector<Tensor> tensors_;
 };
 
+// The same of pairs: each tensor beside the next of as many elements.
+class PairBudget : public Budget {
+ protected:
+  void hold_pairs(On on, bool takes_some) {
+    std::vector<TensorPair> pairs;
+    for (std::size_t i = 3; i < tensors_.size(); i += 2) pairs.push_back({tensors_[i], tensors_[i - 3]});
+    const auto expected = Meter().compare(pairs, {.on = On::kHost});
+    ASSERT_TRUE(expected);
+    bool used = false, refused = false;
+    for (const std::uint64_t budget : kBudgets) {
+      cl_layer().peak_buffer_bytes = 0;
+      {
+        Meter meter({.budget_bytes = budget});
+        std::vector<PairPlacement> placements;
+        const auto found = meter.compare(pairs, {.on = on}, &placements);
+        const MemoryUse use = meter.device_memory();
+        EXPECT_LE(static_cast<std::uint64_t>(cl_layer().peak_buffer_bytes), budget);
+        EXPECT_EQ(static_cast<std::uint64_t>(cl_layer().peak_buffer_bytes), use.peak_bytes) << "budget " << budget;
+        EXPECT_EQ(static_cast<std::uint64_t>(cl_layer().buffer_bytes), use.current_bytes) << "budget " << budget;
+        if (found) {
+          for (std::size_t i = 0; i < pairs.size(); ++i) EXPECT_EQ((*found)[i].serialize(), (*expected)[i].serialize()) << i;
+          for (const PairPlacement& placed : placements) EXPECT_LE(placed.device_bytes, use.peak_bytes);
+          (placements.front().engine == "host" ? refused : used) = true;
+        } else {
+          EXPECT_EQ(on, On::kDevice);
+          EXPECT_EQ(found.error().code, Code::kOverBudget) << found.error().message;
+          refused = true;
+        }
+      }
+      EXPECT_EQ(cl_layer().buffer_bytes, 0);
+    }
+    EXPECT_TRUE(used);
+    EXPECT_EQ(refused, takes_some);
+  }
+};
+
+TEST_F(PairBudget, HoldsWhereHostMemoryIsShared) {
+  setenv("TENSORSTAT_CL_POINTERS", "0", 1);
+  hold_pairs(On::kAuto, true);
+  unsetenv("TENSORSTAT_CL_POINTERS");
+}
+
+TEST_F(PairBudget, IsNotTouchedWherePointersAreFollowed) { hold_pairs(On::kDevice, false); }
+
+TEST_F(PairBudget, HoldsWhereHostMemoryIsUploaded) {
+  setenv("TENSORSTAT_CL_ZERO_COPY", "0", 1);
+  hold_pairs(On::kDevice, true);
+  unsetenv("TENSORSTAT_CL_ZERO_COPY");
+}
+
 TEST_F(Budget, HoldsWhereHostMemoryIsShared) {
   setenv("TENSORSTAT_CL_POINTERS", "0", 1);
   hold(On::kAuto);

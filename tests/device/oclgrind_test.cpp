@@ -46,6 +46,44 @@ TEST(Simulated, EveryDtypeIsRight) {
   }
 }
 
+// Every dtype beside itself, and beside the next one.
+TEST(Simulated, EveryPairIsRight) {
+  if (std::getenv("TENSORSTAT_SIMULATED") == nullptr) GTEST_SKIP() << "runs in Oclgrind, started by the other test";
+  Ledger ledger{std::nullopt};
+  auto device = make_opencl_engine({}, ledger);
+  ASSERT_TRUE(device) << device.error().message;
+  const auto host = make_host_engine({.threads = 1});
+  samples::Random random(samples::seed());
+  const auto all = samples::all_dtypes();
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    for (const Dtype other : {all[k], all[(k + 1) % all.size()]}) {
+      std::vector<samples::Misaligned> bytes;
+      std::vector<TensorPair> pairs;
+      std::vector<PairPartial> found;
+      for (const std::size_t count : {1, 77, 1300}) {
+        for (const Dtype dtype : {all[k], other}) {
+          const auto distributions = samples::of(dtype);
+          const auto made = distributions[random() % distributions.size()].make(dtype, count, random);
+          bytes.emplace_back(made, size_bytes(dtype));
+        }
+        const samples::Misaligned &a = bytes[bytes.size() - 2], &b = bytes.back();
+        pairs.push_back({{.dtype = all[k], .element_count = count, .address = a.data()},
+                         {.dtype = other, .element_count = count, .address = b.data()}});
+        found.emplace_back(all[k], other, PairTolerance{1e-3, 1e-6});
+      }
+      if (!(*device)->refusal(pairs[0]).empty()) continue;
+      std::vector<PairPartial> expected = found;
+      host->compare(pairs, 9, expected);
+      const auto held = (*device)->compare(pairs, 9, found);
+      ASSERT_TRUE(held) << held.error().message;
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        EXPECT_EQ(expected[i].serialize(), found[i].serialize())
+            << name(all[k]) << " and " << name(other) << ", " << i << ", seed " << samples::seed();
+      }
+    }
+  }
+}
+
 struct Variant {
   const char* name;
   const char* environment;

@@ -101,6 +101,25 @@ TEST_F(SharedMemory, OfBuffersIsAnnounced) {
   }
 }
 
+// Pairs of which both are shared, or one is and the other goes up.
+TEST_F(SharedMemory, OfPairsIsAnnounced) {
+  std::vector<TensorPair> pairs;
+  for (std::size_t i = 0; i + 6 < tensors_.size(); ++i) {
+    TensorPair pair{tensors_[i], tensors_[i + (i % 4 < 2 ? 6 : 3)]};  // of one dtype
+    pair.a.element_count = pair.b.element_count = std::min(pair.a.element_count, pair.b.element_count);
+    pairs.push_back(pair);
+  }
+  const auto expected = Meter().compare(pairs, {.on = On::kHost});
+  ASSERT_TRUE(expected) << expected.error().message;
+  for (const std::int64_t kind : {kFine, kSystem}) {
+    claim(kind);
+    const auto found = Meter().compare(pairs, {.on = On::kDevice});
+    ASSERT_TRUE(found) << found.error().message;
+    for (std::size_t i = 0; i < pairs.size(); ++i) EXPECT_EQ((*found)[i].serialize(), (*expected)[i].serialize()) << i;
+    EXPECT_GT(kind == kFine ? cl_layer().announced_pointers : cl_layer().announced_systems, 0);
+  }
+}
+
 TEST_F(SharedMemory, OfTheSystemIsAllMemory) {
   claim(kSystem);
   Meter meter;

@@ -130,7 +130,7 @@ TEST_F(SlowKernel, IsTriedOutOnceBesideOthers) {
   device.info.platform_name = "Portable Computing Language";
   ASSERT_TRUE(cl_engine::may_kill(device.info.platform_name));
   test::write_file(folder_ / "slow", "float64");
-  const auto tried = [&](Dtype dtype) { return bool(cl_engine::try_kernel(device, "a key", dtype, Needs{1})); };
+  const auto tried = [&](Dtype dtype) { return bool(cl_engine::try_kernel(device, "a key", {dtype, Needs{1}})); };
   std::atomic<int> passed{0};
   std::vector<std::thread> slow;
   for (int i = 0; i < 2; ++i) slow.emplace_back([&] { passed += tried(Dtype::kFloat64); });

@@ -7,42 +7,12 @@
 #include <tensorstat/meter.hpp>
 
 #include "tests/support/engines.hpp"
-#include "tests/support/oracle.hpp"
-#include "tests/support/pair_oracle.hpp"
-#include "tests/support/samples.hpp"
+#include "tests/support/pair_samples.hpp"
 
 namespace tensorstat {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-
-// A partner of the same dtype: what stands beside each element.
-struct Partner {
-  const char* name;
-  void (*change)(std::span<std::byte> element, samples::Random& random);
-};
-constexpr Partner kPartners[] = {
-    {"itself", [](std::span<std::byte>, samples::Random&) {}},
-    {"one step away", [](std::span<std::byte> x, samples::Random&) { x[0] ^= std::byte{1}; }},
-    {"its negative", [](std::span<std::byte> x, samples::Random&) { x.back() ^= std::byte{0x80}; }},
-    {"close by", [](std::span<std::byte> x, samples::Random& random) { x[0] ^= static_cast<std::byte>(random() & 15); }},
-    {"itself but for a few",
-     [](std::span<std::byte> x, samples::Random& random) {
-       if (random() % 100 == 0) x[random() % x.size()] ^= static_cast<std::byte>(1 << random() % 8);
-     }},
-};
-
-Bytes beside(Dtype dtype, Bytes bytes, const Partner& partner, samples::Random& random) {
-  const std::size_t size = size_bytes(dtype);
-  for (std::size_t at = 0; at < bytes.size(); at += size) partner.change(std::span(bytes).subspan(at, size), random);
-  return bytes;
-}
-
-PairTolerance any_tolerance(samples::Random& random) {
-  constexpr double kNumbers[] = {0, 0x1p-20, 1e-3, 0.5, 1, 1e30, 1e-40, 1e300};
-  return {kNumbers[random() % std::size(kNumbers)], random() % 2 == 0 ? 0 : kNumbers[random() % std::size(kNumbers)],
-          static_cast<PairTolerance::Scale>(random() % 2)};
-}
 
 class PairExact : public testing::TestWithParam<Dtype> {
  protected:
@@ -52,7 +22,7 @@ class PairExact : public testing::TestWithParam<Dtype> {
   // Compares, at any distance from what a vector likes, and holds every statistic to the oracle.
   void hold(const std::string& what, Dtype dtype_a, const Bytes& of_a, Dtype dtype_b, const Bytes& of_b) {
     const std::uint64_t count = of_a.size() / size_bytes(dtype_a), first_index = random_() % 3 * 1'000'000'007;
-    const PairTolerance tolerance = any_tolerance(random_);
+    const PairTolerance tolerance = samples::any_tolerance(random_);
     const auto truth = oracle::pair_answers(dtype_a, of_a, dtype_b, of_b, tolerance, first_index);
     const samples::Misaligned a(of_a, random_() % 16), b(of_b, random_() % 16);
     const auto part = [&](std::uint64_t from, std::uint64_t to) {
@@ -66,13 +36,7 @@ class PairExact : public testing::TestWithParam<Dtype> {
       const TensorPair pair = part(0, count);
       const auto whole = meter->compare({&pair, 1}, {tolerance, first_index});
       ASSERT_TRUE(whole) << words << ": " << whole.error().message;
-      for (int i = 0; i < kPairStatisticCount; ++i) {
-        const auto statistic = static_cast<PairStatistic>(i);
-        const Value value = whole->front().finish(statistic);
-        ASSERT_TRUE(oracle::same(truth[static_cast<std::size_t>(i)], value))
-            << words << ": " << name(statistic) << "\n  must be " << oracle::shown(truth[static_cast<std::size_t>(i)])
-            << "\n  is      " << oracle::shown(value);
-      }
+      ASSERT_TRUE(samples::holds(truth, whole->front())) << words;
       // Cut in two, and merged the other way round, it is the same to the byte; so is what was written and read.
       const std::uint64_t cut = random_() % (count + 1);
       const TensorPair later = part(cut, count), earlier = part(0, cut);
@@ -102,9 +66,9 @@ TEST_P(PairExact, OfOneDtype) {
     for (const samples::Distribution& distribution : samples::of(GetParam())) {
       const std::string from(distribution.name);
       const auto draw = [&](std::size_t count) { return distribution.make(GetParam(), count, random_); };
-      for (const Partner& partner : kPartners) {
+      for (const samples::Partner& partner : samples::kPartners) {
         const Bytes a = draw(kCounts[random_() % std::size(kCounts)]);
-        hold(from + " and " + partner.name, GetParam(), a, GetParam(), beside(GetParam(), a, partner, random_));
+        hold(from + " and " + partner.name, GetParam(), a, GetParam(), samples::beside(GetParam(), a, partner, random_));
         if (HasFatalFailure()) return;
       }
       for (const std::size_t count : {kCounts[random_() % std::size(kCounts)], std::size_t{1025}}) {
@@ -118,12 +82,9 @@ TEST_P(PairExact, OfOneDtype) {
 TEST_P(PairExact, OfTwoDtypes) {
   for (const Dtype other : samples::all_dtypes()) {
     for (int round = 0; round < (samples::full() ? 50 : 2); ++round) {
-      const auto any = [&](Dtype dtype, std::size_t count) {
-        const auto all = samples::of(dtype);
-        return all[random_() % all.size()].make(dtype, count, random_);
-      };
       const std::size_t count = random_() % 400;
-      hold("any two", GetParam(), any(GetParam(), count), other, any(other, count));
+      const Bytes a = samples::any_of(GetParam(), count, random_), b = samples::any_of(other, count, random_);
+      hold("any two", GetParam(), a, other, b);
       if (HasFatalFailure()) return;
     }
   }
@@ -154,7 +115,7 @@ TEST_P(PairExact, OverManyPiecesOfWork) {
   const auto distributions = samples::of(GetParam());
   const samples::Distribution& distribution = distributions[random_() % (samples::full() ? distributions.size() : 2)];
   const Bytes a = distribution.make(GetParam(), 800'000 / size_bytes(GetParam()) + 11, random_);
-  hold(std::string(distribution.name), GetParam(), a, GetParam(), beside(GetParam(), a, kPartners[3], random_));
+  hold(std::string(distribution.name), GetParam(), a, GetParam(), samples::beside(GetParam(), a, samples::kPartners[3], random_));
 }
 
 }  // namespace

@@ -1,0 +1,40 @@
+// What the kernels of two tensors need of either shape. Each work-item has words of its own, so that the lifts add to
+// them without atomics, and lifts elements that it has loaded.
+#undef SPACE
+#undef WORDS
+#undef ADD
+#undef RAISE
+#define SPACE private
+#define WORDS
+#define ADD(word, value) ((word) += (value))
+#define RAISE(word, value) ((word) = max((word), (i64)(value)))
+
+// What a launch is given: `count` elements from `first_a` of the one source and from `first_b` of the other, the first of
+// them number `first_element`, to be folded into partial number `partial`. kernels-cl/launch/batch.cpp fills it.
+typedef struct {
+  u64 first_a, first_b, count, first_element, partial;
+} PairSlice;
+
+#define PAIR_WORD_COUNT (IS_WIDE ? (int)PAIR_WORDS_Double : (int)PAIR_WORDS_Float)
+#define PAIR_SUMS_BEGIN PAIR_FIELDS
+
+#define EMPTY_ADDITION 0
+#define EMPTY_MAXIMUM PAIR_LEAST
+#define EMPTY_KEY PAIR_LEAST
+#define EMPTY_AT PAIR_LEAST
+#define CLEAR_FIELD(id, merge) words[PAIR_##id] = EMPTY_##merge;
+#define CLEAR_PAIR(words_of_partial)                                                  \
+  do {                                                                                \
+    i64* const words = words_of_partial;                                              \
+    PAIR_FIELD_ROWS(CLEAR_FIELD)                                                      \
+    for (int word = PAIR_SUMS_BEGIN; word < PAIR_WORD_COUNT; ++word) words[word] = 0; \
+  } while (false)
+
+// Element i of each of two tensors, lifted.
+#define LIFT_PAIR_AT(partial, a, b, i, first_element, tolerance)           \
+  do {                                                                     \
+    number of_a, of_b;                                                     \
+    CAT(element_, DTYPE_A)(&of_a, a, i);                                   \
+    CAT(element_, DTYPE_B)(&of_b, b, i);                                   \
+    lift_pair(partial, of_a, of_b, (first_element) + (i), kind, tolerance); \
+  } while (false)
