@@ -25,8 +25,13 @@ struct DeviceMeter::State {
   std::unique_ptr<QueueContext> queue_context;
 };
 
-struct Ticket::State {
-  ~State() {
+namespace {
+
+// A batch under way, and the partials that it will be merged into.
+template <typename Owner, typename PartialType>
+struct Underway {
+  explicit Underway(std::shared_ptr<Owner> of) : owner(std::move(of)), batch(std::make_unique<Batch>()) {}
+  ~Underway() {
     if (owner->queue_context->forked()) abandon(std::move(batch));
   }
 
@@ -40,11 +45,41 @@ struct Ticket::State {
     return status ? status : cl_engine::with_advice(std::move(status).error());
   }
 
-  std::shared_ptr<DeviceMeter::State> owner;  // goes last
-  Request request;
-  std::vector<Partial> partials;
+  // Behind the events.
+  Status enqueue(std::vector<cl_engine::Piece> pieces, std::vector<cl::Buffer> sources, std::span<void* const> wait_list) {
+    QueueContext& queue_context = *owner->queue_context;
+    std::vector<cl_event> events;
+    for (void* const event : wait_list) events.push_back(static_cast<cl_event>(event));
+    auto enqueued = queue_context.enqueue(queue_context.queue(), std::move(pieces), std::move(sources), events);
+    if (!enqueued) return cl_engine::with_advice(enqueued.error());
+    *batch = *std::move(enqueued);
+    return {};
+  }
+
+  std::shared_ptr<Owner> owner;  // goes last
+  std::vector<PartialType> partials;
   std::unique_ptr<Batch> batch;
   bool collected = false;
+};
+
+constexpr const char* kNotHost = "a submitted batch runs on the device; `host` was asked for";
+
+// An error where a tensor is not read where it is, or reaches beyond its cl_mem. `refusal` is the device's.
+Status check_in_place(const QueueContext& queue_context, const Tensor& tensor, std::string refusal, const std::string& name) {
+  if (refusal.empty() && !queue_context.in_place(tensor)) refusal = "it is in host memory, which the device does not share";
+  if (!refusal.empty()) return Error{Code::kUnsupported, name + " cannot be submitted: " + refusal};
+  return queue_context.check(tensor);
+}
+
+}  // namespace
+
+struct Ticket::State : Underway<DeviceMeter::State, Partial> {
+  using Underway::Underway;
+  Request request;
+};
+
+struct PairTicket::State : Underway<DeviceMeter::State, PairPartial> {
+  using Underway::Underway;
 };
 
 Ticket::Ticket(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -75,6 +110,20 @@ Result<std::vector<Partial>> Ticket::collect_partials() try {
   return caught();
 }
 
+PairTicket::PairTicket(std::unique_ptr<State> state) : state_(std::move(state)) {}
+PairTicket::PairTicket(PairTicket&&) noexcept = default;
+PairTicket& PairTicket::operator=(PairTicket&&) noexcept = default;
+PairTicket::~PairTicket() = default;
+
+void* PairTicket::event() const { return state_->batch->event(); }
+
+Result<std::vector<PairPartial>> PairTicket::collect() try {
+  if (Status status = state_->close(); !status) return std::move(status).error();
+  return std::move(state_->partials);
+} catch (...) {
+  return caught();
+}
+
 DeviceMeter::DeviceMeter(std::shared_ptr<State> state) : state_(std::move(state)) {}
 DeviceMeter::DeviceMeter(DeviceMeter&&) noexcept = default;
 DeviceMeter& DeviceMeter::operator=(DeviceMeter&&) noexcept = default;
@@ -98,25 +147,19 @@ Result<DeviceMeter> DeviceMeter::on(void* queue, std::optional<std::uint64_t> bu
 Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Request& request,
                                    std::span<void* const> wait_list) try {
   QueueContext& queue_context = *state_->queue_context;
-  if (request.on == On::kHost) return Error{Code::kInvalid, "a submitted batch runs on the device; `host` was asked for"};
+  if (request.on == On::kHost) return Error{Code::kInvalid, kNotHost};
   if (Status status = check(tensors, request); !status) return std::move(status).error();
   const Needs wanted = needs(request.categories, request.precision);
   if ((wanted & kDigests) != 0) return Error{Code::kUnsupported, "a digest is serial, and no work for a device: use a Meter"};
   if ((wanted & kQuantiles) != 0) return Error{Code::kUnsupported, "quantiles are counted on the host: use a Meter"};
-  auto state = std::make_unique<Ticket::State>();
-  state->owner = state_;
+  auto state = std::make_unique<Ticket::State>(state_);
   state->request = request;
-  state->batch = std::make_unique<Batch>();
   state->partials.reserve(tensors.size());
   std::uint64_t total_bytes = 0;
   for (const Tensor& tensor : tensors) {
-    std::string refusal = queue_context.refusal(tensor, request.precision);
-    if (refusal.empty() && !queue_context.in_place(tensor)) refusal = "it is in host memory, which the device does not share";
-    if (!refusal.empty()) {
-      return Error{Code::kUnsupported,
-                   "tensor " + std::to_string(state->partials.size()) + " cannot be submitted: " + refusal};
-    }
-    if (Status status = queue_context.check(tensor); !status) return std::move(status).error();
+    Status status = check_in_place(queue_context, tensor, queue_context.refusal(tensor, request.precision),
+                                   "tensor " + std::to_string(state->partials.size()));
+    if (!status) return std::move(status).error();
     state->partials.emplace_back(tensor.dtype, request.precision, wanted);
     total_bytes += tensor.bytes();
   }
@@ -126,12 +169,38 @@ Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Reques
     const Job job{tensors[i], &state->partials[i]};
     if (Status status = queue_context.add(job, i, total_bytes, pieces, sources); !status) return status.error();
   }
-  std::vector<cl_event> events;
-  for (void* const event : wait_list) events.push_back(static_cast<cl_event>(event));
-  auto batch = queue_context.enqueue(queue_context.queue(), std::move(pieces), std::move(sources), events);
-  if (!batch) return cl_engine::with_advice(batch.error());
-  *state->batch = *std::move(batch);
+  if (Status status = state->enqueue(std::move(pieces), std::move(sources), wait_list); !status) return status.error();
   return Ticket(std::move(state));
+} catch (...) {
+  return caught();
+}
+
+Result<PairTicket> DeviceMeter::compare(std::span<const TensorPair> pairs, const PairRequest& request,
+                                        std::span<void* const> wait_list) try {
+  QueueContext& queue_context = *state_->queue_context;
+  if (request.on == On::kHost) return Error{Code::kInvalid, kNotHost};
+  if (Status status = check(pairs, request); !status) return std::move(status).error();
+  auto state = std::make_unique<PairTicket::State>(state_);
+  state->partials.reserve(pairs.size());
+  std::uint64_t total_bytes = 0;
+  for (const TensorPair& pair : pairs) {
+    const std::string name = "pair " + std::to_string(state->partials.size());
+    for (const Tensor& tensor : {pair.a, pair.b}) {
+      Status status = check_in_place(queue_context, tensor, queue_context.refusal(pair), name);
+      if (!status) return std::move(status).error();
+      total_bytes += tensor.bytes();
+    }
+    state->partials.emplace_back(pair.a.dtype, pair.b.dtype, request.tolerance);
+  }
+  std::vector<cl_engine::Piece> pieces;
+  std::vector<cl::Buffer> sources;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (pairs[i].a.element_count == 0) continue;
+    Status status = queue_context.add(pairs[i], request.tolerance, i, request.first_index, total_bytes, pieces, sources);
+    if (!status) return status.error();
+  }
+  if (Status status = state->enqueue(std::move(pieces), std::move(sources), wait_list); !status) return status.error();
+  return PairTicket(std::move(state));
 } catch (...) {
   return caught();
 }

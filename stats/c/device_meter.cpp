@@ -19,6 +19,10 @@ struct tensorstat_ticket {
   Categories categories;
 };
 
+struct tensorstat_pair_ticket {
+  PairTicket ticket;
+};
+
 tensorstat_code tensorstat_device_meter_open(void* queue, uint64_t budget_bytes, tensorstat_device_meter** meter) {
   return guarded([&]() -> tensorstat_code {
     if (meter == nullptr) return missing("where the device meter is put");
@@ -81,3 +85,37 @@ tensorstat_code tensorstat_ticket_collect_partials(tensorstat_ticket* ticket, te
 }
 
 void tensorstat_ticket_close(tensorstat_ticket* ticket) { delete ticket; }
+
+tensorstat_code tensorstat_submit_pairs(tensorstat_device_meter* meter, const tensorstat_tensor* a, const tensorstat_tensor* b,
+                                        size_t pair_count, const tensorstat_pair_request* request, void* const* wait_list,
+                                        size_t wait_count, tensorstat_pair_ticket** ticket) {
+  return guarded([&]() -> tensorstat_code {
+    if (meter == nullptr || ticket == nullptr) {
+      return missing(meter == nullptr ? "the device meter" : "where the ticket is put");
+    }
+    if (wait_list == nullptr && wait_count != 0) return missing("the list of events");
+    const auto taken = c::pair_request_of(request);
+    if (!taken) return failed(taken.error());
+    c::Pairs both;
+    if (const Status status = both.take(a, b, pair_count); !status) return failed(status.error());
+    auto submitted = meter->meter.compare(both.all(), *taken, {wait_list, wait_count});
+    if (!submitted) return failed(submitted.error());
+    *ticket = new tensorstat_pair_ticket{*std::move(submitted)};
+    return TENSORSTAT_OK;
+  });
+}
+
+void* tensorstat_pair_ticket_event(const tensorstat_pair_ticket* ticket) {
+  return ticket == nullptr ? nullptr : ticket->ticket.event();
+}
+
+tensorstat_code tensorstat_pair_ticket_collect(tensorstat_pair_ticket* ticket, tensorstat_pair** pairs) {
+  return guarded([&]() -> tensorstat_code {
+    if (ticket == nullptr || pairs == nullptr) {
+      return missing(ticket == nullptr ? "the ticket" : "where the pairs are put");
+    }
+    return c::give(ticket->ticket.collect(), pairs);
+  });
+}
+
+void tensorstat_pair_ticket_close(tensorstat_pair_ticket* ticket) { delete ticket; }

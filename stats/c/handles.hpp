@@ -31,4 +31,19 @@ tensorstat_code give(Result<Measurements> measured, Categories categories, tenso
 // A handle for each, or none at all. May throw.
 tensorstat_code give(Result<std::vector<Partial>> folded, tensorstat_partial** partials);
 
+// Two lists of tensors of C as pairs of C++.
+class Pairs {
+ public:
+  Status take(const tensorstat_tensor* a, const tensorstat_tensor* b, std::size_t pair_count);
+  std::span<const TensorPair> all() const { return all_; }
+
+ private:
+  Tensors a_, b_;
+  std::vector<TensorPair> all_;
+};
+
+Result<PairRequest> pair_request_of(const tensorstat_pair_request* given);
+// A handle for each, or none at all. May throw.
+tensorstat_code give(Result<std::vector<PairPartial>> compared, tensorstat_pair** pairs);
+
 }  // namespace tensorstat::c

@@ -16,16 +16,37 @@ namespace {
 
 bool is_statistic(int32_t number) { return number >= 0 && number < kPairStatisticCount; }
 
+}  // namespace
+
+namespace tensorstat::c {
+
+Status Pairs::take(const tensorstat_tensor* a, const tensorstat_tensor* b, std::size_t pair_count) {
+  if (Status status = a_.take(a, pair_count); !status) return status;
+  if (Status status = b_.take(b, pair_count); !status) return status;
+  for (std::size_t i = 0; i < pair_count; ++i) all_.push_back({a_.all()[i], b_.all()[i]});
+  return {};
+}
+
+tensorstat_code give(Result<std::vector<PairPartial>> compared, tensorstat_pair** pairs) {
+  if (!compared) return failed(compared.error());
+  std::vector<std::unique_ptr<tensorstat_pair>> made;
+  for (PairPartial& each : *compared) made.emplace_back(new tensorstat_pair{std::move(each)});
+  for (std::size_t i = 0; i < made.size(); ++i) pairs[i] = made[i].release();
+  return TENSORSTAT_OK;
+}
+
 Result<PairRequest> pair_request_of(const tensorstat_pair_request* given) {
   if (given == nullptr) return PairRequest{};
   const auto taken = c::taken<tensorstat_pair_request>(given, TENSORSTAT_PAIR_REQUEST);
   if (!taken) return Error{Code::kInvalid, "the size of tensorstat_pair_request is not set"};
   const auto scale = c::chosen<PairTolerance::Scale>(taken->scale, 2, "scale");
   if (!scale) return scale.error();
-  return PairRequest{{taken->rtol, taken->atol, *scale}, taken->first_index};
+  const auto on = c::chosen<On>(taken->on, 3, "on");
+  if (!on) return on.error();
+  return PairRequest{{taken->rtol, taken->atol, *scale}, taken->first_index, *on};
 }
 
-}  // namespace
+}  // namespace tensorstat::c
 
 tensorstat_code tensorstat_compare(tensorstat_meter* meter, const tensorstat_tensor* a, const tensorstat_tensor* b,
                                    size_t pair_count, const tensorstat_pair_request* request, tensorstat_pair** pairs) {
@@ -33,19 +54,11 @@ tensorstat_code tensorstat_compare(tensorstat_meter* meter, const tensorstat_ten
     if (meter == nullptr || (pairs == nullptr && pair_count != 0)) {
       return missing(meter == nullptr ? "the meter" : "where the pairs are put");
     }
-    const auto taken = pair_request_of(request);
+    const auto taken = c::pair_request_of(request);
     if (!taken) return failed(taken.error());
-    c::Tensors of_a, of_b;
-    if (const Status status = of_a.take(a, pair_count); !status) return failed(status.error());
-    if (const Status status = of_b.take(b, pair_count); !status) return failed(status.error());
-    std::vector<TensorPair> both;
-    for (size_t i = 0; i < pair_count; ++i) both.push_back({of_a.all()[i], of_b.all()[i]});
-    auto found = meter->meter.compare(both, *taken);
-    if (!found) return failed(found.error());
-    std::vector<std::unique_ptr<tensorstat_pair>> made;
-    for (PairPartial& each : *found) made.emplace_back(new tensorstat_pair{std::move(each)});
-    for (size_t i = 0; i < made.size(); ++i) pairs[i] = made[i].release();
-    return TENSORSTAT_OK;
+    c::Pairs both;
+    if (const Status status = both.take(a, b, pair_count); !status) return failed(status.error());
+    return c::give(meter->meter.compare(both.all(), *taken), pairs);
   });
 }
 

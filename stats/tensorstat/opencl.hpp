@@ -46,6 +46,24 @@ class Ticket {
   std::unique_ptr<State> state_;
 };
 
+// The same of pairs of tensors (<tensorstat/pair.hpp>).
+class PairTicket {
+ public:
+  PairTicket(PairTicket&&) noexcept;
+  PairTicket& operator=(PairTicket&&) noexcept;
+  ~PairTicket();
+
+  void* event() const;  // Ticket's
+  // One PairPartial a pair, in order; errors are Ticket's. A second call is an error.
+  Result<std::vector<PairPartial>> collect();
+
+ private:
+  friend class DeviceMeter;
+  struct State;
+  explicit PairTicket(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
 // Thread-safe; any number of batches may be in flight. No device memory is allocated for a tensor, nor
 // for a batch once as many of that size have been in flight before.
 class DeviceMeter {
@@ -66,6 +84,11 @@ class DeviceMeter {
   // Meter::measure() refuses.
   Result<Ticket> submit(std::span<const Tensor> tensors, const Request& request, std::span<void* const> wait_list = {});
 
+  // The same of pairs: one launch for each two dtypes and cl_mems. Refused, beside what Meter::compare() refuses: a device
+  // without fp64.
+  Result<PairTicket> compare(std::span<const TensorPair> pairs, const PairRequest& request = {},
+                             std::span<void* const> wait_list = {});
+
   MemoryUse device_memory() const;
 
  private:
@@ -73,6 +96,7 @@ class DeviceMeter {
   explicit DeviceMeter(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;
   friend class Ticket;
+  friend class PairTicket;
 };
 
 // What a device does with its own memory, for people who ask whether it is worth using.

@@ -295,11 +295,12 @@ typedef struct {
   double atol;           /* the same, absolute */
   int32_t scale;         /* TENSORSTAT_SCALE_B, ...; of "max rel diff", too */
   uint64_t first_index;  /* of the first element, where the tensors are parts of larger ones */
+  int32_t on;            /* TENSORSTAT_AUTO, ... */
 } tensorstat_pair_request;
-#define TENSORSTAT_PAIR_REQUEST {sizeof(tensorstat_pair_request), 0, 0, TENSORSTAT_SCALE_B, 0}
+#define TENSORSTAT_PAIR_REQUEST {sizeof(tensorstat_pair_request), 0, 0, TENSORSTAT_SCALE_B, 0, TENSORSTAT_AUTO}
 
 /* Compares a[i] with b[i], which has as many elements and any dtype, into `pairs`, which has room for `pair_count`.
- * `request` may be NULL. Both are read by the CPU: a tensor in a cl_mem is refused. */
+ * `request` may be NULL. Each tensor may be wherever tensorstat_measure takes one. */
 TENSORSTAT_API tensorstat_code tensorstat_compare(tensorstat_meter* meter, const tensorstat_tensor* a,
                                                   const tensorstat_tensor* b, size_t pair_count,
                                                   const tensorstat_pair_request* request, tensorstat_pair** pairs);
@@ -360,6 +361,19 @@ TENSORSTAT_API tensorstat_code tensorstat_ticket_collect_partials(tensorstat_tic
                                                                   tensorstat_partial** partials);
 /* Waits for a device that still writes results. */
 TENSORSTAT_API void tensorstat_ticket_close(tensorstat_ticket* ticket);
+
+typedef struct tensorstat_pair_ticket tensorstat_pair_ticket; /* pairs under way; it may outlive its device meter */
+/* As tensorstat_submit, of pairs: a[i] and b[i], as tensorstat_compare takes them. The device needs fp64. */
+TENSORSTAT_API tensorstat_code tensorstat_submit_pairs(tensorstat_device_meter* meter, const tensorstat_tensor* a,
+                                                       const tensorstat_tensor* b, size_t pair_count,
+                                                       const tensorstat_pair_request* request, void* const* wait_list,
+                                                       size_t wait_count, tensorstat_pair_ticket** ticket);
+/* As tensorstat_ticket_event. */
+TENSORSTAT_API void* tensorstat_pair_ticket_event(const tensorstat_pair_ticket* ticket);
+/* A pair each into `pairs`, which has room for them. Waits for this batch alone; a ticket is collected once. */
+TENSORSTAT_API tensorstat_code tensorstat_pair_ticket_collect(tensorstat_pair_ticket* ticket, tensorstat_pair** pairs);
+/* Waits for the device where the ticket was not collected. */
+TENSORSTAT_API void tensorstat_pair_ticket_close(tensorstat_pair_ticket* ticket);
 
 /* ---- files of tensors, and rows of statistics ---- */
 

@@ -113,6 +113,45 @@ TEST_F(CDeviceMeter, GivesValuesAndPartialsOfTheHostsBits) {
   EXPECT_LE(now, peak);
 }
 
+// The tensor's first half beside its second.
+TEST_F(CDeviceMeter, ComparesPairsWithTheHostsBits) {
+  const tensorstat_tensor a = part(0, 2500), b = part(2500, 2500);
+  void* wait_list[] = {written_()};
+  tensorstat_pair_ticket* ticket = nullptr;
+  tensorstat_pair_request request = TENSORSTAT_PAIR_REQUEST;
+  request.rtol = 0.25;
+  request.first_index = 3;
+  ASSERT_EQ(tensorstat_submit_pairs(meter_, &a, &b, 1, &request, wait_list, 1, &ticket), TENSORSTAT_OK) << tensorstat_last_error();
+  EXPECT_NE(tensorstat_pair_ticket_event(ticket), nullptr);
+  EXPECT_EQ(tensorstat_pair_ticket_event(nullptr), nullptr);
+  ready_.setStatus(CL_COMPLETE);
+  tensorstat_pair *found = nullptr, *expected = nullptr, *none = nullptr;
+  ASSERT_EQ(tensorstat_pair_ticket_collect(ticket, &found), TENSORSTAT_OK) << tensorstat_last_error();
+  EXPECT_EQ(tensorstat_pair_ticket_collect(ticket, &none), TENSORSTAT_INVALID);  // a second time
+  EXPECT_EQ(none, nullptr);
+
+  tensorstat_meter* meter = nullptr;
+  ASSERT_EQ(tensorstat_meter_open(nullptr, &meter), TENSORSTAT_OK);
+  tensorstat_tensor here[] = {a, b};
+  for (tensorstat_tensor& each : here) each.where = TENSORSTAT_HOST, each.address = data_.data();
+  request.on = TENSORSTAT_ON_HOST;
+  ASSERT_EQ(tensorstat_compare(meter, here, here + 1, 1, &request, &expected), TENSORSTAT_OK) << tensorstat_last_error();
+  for (std::int32_t i = 0; tensorstat_pair_statistic_name(i) != nullptr; ++i) {
+    tensorstat_value of_device, of_host;
+    ASSERT_EQ(tensorstat_pair_finish(found, i, &of_device), TENSORSTAT_OK);
+    ASSERT_EQ(tensorstat_pair_finish(expected, i, &of_host), TENSORSTAT_OK);
+    expect_same(of_device, of_host);
+  }
+  EXPECT_EQ(tensorstat_submit_pairs(meter_, &a, &b, 1, &request, nullptr, 0, &ticket), TENSORSTAT_INVALID);  // on the host
+  request.on = 3;
+  EXPECT_EQ(tensorstat_compare(meter, here, here + 1, 1, &request, &none), TENSORSTAT_INVALID);
+  EXPECT_NE(std::string(tensorstat_last_error()).find("on is 3"), std::string::npos);
+  for (tensorstat_pair* each : {found, expected}) tensorstat_pair_free(each);
+  tensorstat_pair_ticket_close(ticket);
+  tensorstat_pair_ticket_close(nullptr);
+  tensorstat_meter_close(meter);
+}
+
 TEST_F(CDeviceMeter, RefusesWithWords) {
   ready_.setStatus(CL_COMPLETE);
   tensorstat_ticket* ticket = nullptr;

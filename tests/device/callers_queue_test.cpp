@@ -264,5 +264,42 @@ TEST_P(CallersQueue, RefusesWithWords) {
   EXPECT_TRUE(empty->collect()->empty());
 }
 
+// Pairs of tensors, too: of the arena, in an order of their own, behind an event.
+TEST_P(CallersQueue, ComparesPairsBehindAnEvent) {
+  fill_arena(2);
+  cl::Buffer buffer(context_, CL_MEM_READ_WRITE, arena_.size());
+  const cl::UserEvent ready(context_);
+  const std::vector<cl::Event> wait{ready};
+  cl::Event written;
+  queue_.enqueueWriteBuffer(buffer, CL_FALSE, 0, arena_.size(), arena_.data(), &wait, &written);
+  const std::vector<Tensor> there = in(buffer);
+  std::vector<TensorPair> pairs, here;
+  for (std::size_t i = 0; i < there.size(); ++i) {
+    const std::size_t beside = i < 4 ? (i + 1) % 4 : i;  // each two dtypes are a kernel
+    TensorPair pair{there[i], there[beside]};
+    pair.a.element_count = pair.b.element_count = std::min(pair.a.element_count, pair.b.element_count);
+    pairs.push_back(pair);
+    pair.a.address = pair.b.address = arena_.data();
+    pair.a.where = pair.b.where = Where::kHost;
+    here.push_back(pair);
+  }
+  auto meter = DeviceMeter::on(queue_());
+  ASSERT_TRUE(meter) << meter.error().message;
+  void* events[] = {written()};
+  const PairRequest request{{1e-3, 1e-6}, 11};
+  auto ticket = meter->compare(pairs, request, events);
+  ASSERT_TRUE(ticket) << ticket.error().message;
+  cl_int status = CL_COMPLETE;
+  clGetEventInfo(static_cast<cl_event>(ticket->event()), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  EXPECT_GT(status, CL_COMPLETE) << "it ran before what it has to wait for";
+  cl::UserEvent(ready).setStatus(CL_COMPLETE);
+  const auto found = ticket->collect();
+  ASSERT_TRUE(found) << found.error().message;
+  const auto expected = Meter().compare(here, {request.tolerance, 11, On::kHost});
+  for (std::size_t i = 0; i < pairs.size(); ++i) EXPECT_EQ((*found)[i].serialize(), (*expected)[i].serialize()) << i;
+  EXPECT_FALSE(ticket->collect()) << "twice";
+  EXPECT_FALSE(meter->compare(pairs, {.on = On::kHost}));
+}
+
 }  // namespace
 }  // namespace tensorstat

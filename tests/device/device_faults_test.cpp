@@ -61,6 +61,16 @@ class DeviceFaults : public testing::Test {
     return rows(*measured);
   }
 
+  static Result<Rows> rows(const Result<std::vector<PairPartial>>& compared) {
+    if (!compared) return compared.error();
+    Rows all;
+    for (const PairPartial& partial : *compared) {
+      std::vector<Value>& row = all.emplace_back();
+      for (int i = 0; i < kPairStatisticCount; ++i) row.push_back(partial.finish(static_cast<PairStatistic>(i)));
+    }
+    return all;
+  }
+
   // A run gives rows, or an error where it may.
   using Run = std::function<Result<Rows>()>;
 
@@ -244,6 +254,38 @@ TEST_F(FaultsAmongMany, NoPartialHoldsATensorTwice) {
   }, false);
 }
 
+// Two pairs of tensors, of which one is large: the values of each are a row.
+class PairFaults : public DeviceFaults {
+ protected:
+  void SetUp() override {
+    DeviceFaults::SetUp();
+    pairs_ = {{tensors_[0], tensors_[0]}, {tensors_[1], tensors_[0]}};
+    pairs_[0].b.element_count = pairs_[0].a.element_count = kElements / 2;
+    pairs_[0].b.offset_bytes = kElements / 2 * sizeof(float);
+    expected_ = *compared(On::kHost);
+  }
+
+  Result<Rows> compared(On on) const { return rows(Meter().compare(pairs_, {{1e-3, 1e-5}, 5, on})); }
+
+  std::vector<TensorPair> pairs_;
+};
+
+TEST_F(PairFaults, TheHostTakesOver) {
+  hold("pairs in shared host memory", [this] { return compared(On::kAuto); }, false);
+}
+
+TEST_F(PairFaults, TheHostTakesOverFromBuffers) {
+  setenv("TENSORSTAT_CL_POINTERS", "0", 1);
+  hold("pairs seen through buffers", [this] { return compared(On::kAuto); }, false);
+  unsetenv("TENSORSTAT_CL_POINTERS");
+}
+
+TEST_F(PairFaults, UploadsFailWithWords) {
+  setenv("TENSORSTAT_CL_ZERO_COPY", "0", 1);
+  hold("uploaded pairs", [this] { return compared(On::kDevice); }, true);
+  unsetenv("TENSORSTAT_CL_ZERO_COPY");
+}
+
 // In the caller's memory, on the caller's queue: rows or words, and the next batch is clean.
 class CallersFaults : public DeviceFaults {
  protected:
@@ -286,6 +328,27 @@ TEST_F(CallersFaults, AMeterReadsBackWhatItCan) {
   EXPECT_GT(rows_after_one_fault_, 0);
   EXPECT_GT(from_host, 0) << "a kernel that failed, and a read that did not";
   EXPECT_GT(read_back, from_host);
+}
+
+// A pair with a tensor on either side, too.
+TEST_F(CallersFaults, AMeterReadsPairsBack) {
+  const Tensor here{.dtype = tensors_[0].dtype, .element_count = kElements, .address = bytes_[0].data()};
+  const std::vector<TensorPair> pairs{{tensors_[0], tensors_[1]}, {tensors_[1], here}};
+  expected_ = *rows(Meter({.queue = queue_()}).compare(pairs, {.on = On::kHost}));
+  hold("caller's pairs", [&] { return rows(Meter({.queue = queue_()}).compare(pairs)); }, true);
+  EXPECT_GT(rows_after_one_fault_, 0);
+}
+
+TEST_F(CallersFaults, ATicketOfPairsTells) {
+  const std::vector<TensorPair> pairs{{tensors_[0], tensors_[1]}, {tensors_[1], tensors_[1]}};
+  expected_ = *rows(Meter({.queue = queue_()}).compare(pairs, {.on = On::kHost}));
+  hold("tickets of pairs", [&]() -> Result<Rows> {
+    auto meter = DeviceMeter::on(queue_());
+    if (!meter) return meter.error();
+    auto ticket = meter->compare(pairs);
+    if (!ticket) return ticket.error();
+    return rows(ticket->collect());
+  }, true);
 }
 
 TEST_F(CallersFaults, ATicketTells) {

@@ -53,6 +53,16 @@ class PyOpenCl(unittest.TestCase):
         for add, name in enumerate(batch):
             self.assertEqual(measured[name], tensorstat.measure(x + numpy.float32(add), STATS), name)
 
+    def test_compared_in_place(self):
+        x = self.host["float32"]
+        y = (x * numpy.float32(1.001)).astype("float16")
+        a, b = (pyopencl.array.to_device(self.queue, each) for each in (x, y))
+        expected = tensorstat.compare(x, y, rtol=1e-3)
+        for both in ((a, b), (a, y), (x, b)):
+            self.assertEqual(self.meter.compare(*both, rtol=1e-3, on="device"), expected)
+            self.assertEqual(self.meter.compare(*both, rtol=1e-3), expected)
+        self.assertEqual(self.meter.compare(a, b, rtol=1e-3, on="host"), expected)
+
     def test_parts(self):
         x = self.host["float32"]
         part = tensorstat.fold(pyopencl.array.to_device(self.queue, x[:20]), STATS)

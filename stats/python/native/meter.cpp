@@ -285,16 +285,21 @@ PyObject* fold(PyObject*, PyObject* arguments) {
   });
 }
 
-// compare(meter, a, b, rtol, atol, scale) -> {name: number}
+// compare(meter, a, b, rtol, atol, scale, on) -> {name: number}
 PyObject* compare(PyObject*, PyObject* arguments) {
   PyObject *owner = nullptr, *a = nullptr, *b = nullptr;
   tensorstat_pair_request request = TENSORSTAT_PAIR_REQUEST;
-  if (PyArg_ParseTuple(arguments, "OOOddi", &owner, &a, &b, &request.rtol, &request.atol, &request.scale) == 0) return nullptr;
+  if (PyArg_ParseTuple(arguments, "OOOddii", &owner, &a, &b, &request.rtol, &request.atol, &request.scale, &request.on) == 0) {
+    return nullptr;
+  }
   return guarded([&]() -> PyObject* {
     Views views;
-    const Ref meter = meter_of(owner, Py_None);
+    if (!views.add(a) || !views.add(b)) return nullptr;
+    PyObject *const queue_a = views.queue(0), *const queue_b = views.queue(1);
+    PyObject* const queue = queue_a != nullptr ? queue_a : queue_b != nullptr ? queue_b : Py_None;
+    const Ref meter = meter_of(owner, queue);
     tensorstat_meter* const handle = meter ? handle_of<tensorstat_meter>(meter.get()) : nullptr;
-    if (handle == nullptr || !views.add(a) || !views.add(b)) return nullptr;
+    if (handle == nullptr) return nullptr;
     if (!std::ranges::equal(views.shape(0), views.shape(1))) {
       return raise(TENSORSTAT_INVALID, "two arrays of different shapes cannot be compared element by element");
     }
@@ -334,7 +339,7 @@ PyMethodDef meter_functions[] = {
     TENSORSTAT_METHOD(explain, "explain(meter, x, request): {name: (engine, reason)}"),
     TENSORSTAT_METHOD(measure_by, "measure_by(meter, x, request, axes, block_elements): a list of Statistics"),
     TENSORSTAT_METHOD(fold, "fold(meter, x, request): a partial"),
-    TENSORSTAT_METHOD(compare, "compare(meter, a, b, rtol, atol, scale): {name: number}"),
+    TENSORSTAT_METHOD(compare, "compare(meter, a, b, rtol, atol, scale, on): {name: number}"),
     TENSORSTAT_METHOD(device_memory, "device_memory(meter): (bytes now, most bytes)"),
     {}};
 

@@ -86,19 +86,21 @@ class Meter:
         request = request_of(stats, precision, on)
         return Partial(_native.fold(self, x, request), request)
 
-    def compare(self, a: Any, b: Any, *, rtol: float = 0.0, atol: float = 0.0, scale: str = "b") -> dict[str, Any]:
+    def compare(self, a: Any, b: Any, *, rtol: float = 0.0, atol: float = 0.0, scale: str = "b",
+                on: str = "auto") -> dict[str, Any]:
         """Every statistic of two arrays of one shape, element beside element, in one pass: {"cosine": 0.99, ...}.
 
-        a, b        what measure() takes, in memory that the CPU can read; the dtypes may differ. b is the one that a is
-                    held against
+        a, b        what measure() takes; the dtypes may differ. b is the one that a is held against
         rtol, atol  an element is within where |a - b| <= atol + rtol * s
         scale       s is "b": |b|, as numpy.allclose has it; or "greater": of |a| and |b|, as math.isclose has it
+        on          "auto": where the data lives, on the device where either of them is in its memory, behind what is in
+                    that array's queue (a's, where both have one: then finish the other first); "host"; "device"
 
         Sums are exact, and each value is rounded once. None where there is no value: an index of no element, the cosine
         where one array is all zeros. NaN and NaN are equal, as are Inf and the same Inf; NaN or Inf against anything
         else is infinitely far away. Error where the shapes differ.
         """
-        return _native.compare(self, a, b, rtol, atol, chosen(_SCALES, scale, "scale"))
+        return _native.compare(self, a, b, rtol, atol, chosen(_SCALES, scale, "scale"), chosen(_PLACES, on, "on"))
 
     def stream(self, dtype: str, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
                on: str = "auto") -> "Stream":
