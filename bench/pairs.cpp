@@ -42,10 +42,9 @@ void enter_pairs() {
       const auto size = static_cast<double>(2 * bytes);
       enter_limits(group, size, 2, [=] { return both(make_pair(dtype, bytes)); });
       for (const Lane& lane : kLanes) {
-        if (lane.on == On::kDevice) continue;  // pairs are the host's
         enter(group, std::string("tensorstat:") + lane.name, size, 2, [=, &lane] {
-          return Contestant{[pair = make_pair(dtype, bytes), &meter = meter(lane)] {
-            benchmark::DoNotOptimize(value(meter.compare({&pair, 1}, {{1e-3, 1e-5}})));
+          return Contestant{[pair = make_pair(dtype, bytes), &meter = meter(lane), on = lane.on] {
+            benchmark::DoNotOptimize(value(meter.compare({&pair, 1}, {{1e-3, 1e-5}, 0, on})));
           }};
         });
       }

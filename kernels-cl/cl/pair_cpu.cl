@@ -1,5 +1,46 @@
 // The kernel of two tensors for a CPU: one launch folds a batch of slices of DTYPE_A beside DTYPE_B; a work-item a slice.
 // kernels-cl/cl/pair_gpu.cl is the same for a GPU.
+//
+// Where float32 holds both dtypes, blocks become float32 in the nearest cache and are folded there by
+// precision/pair/fold_pair.h; what is left, and every other dtype, is lifted.
+
+#ifdef PAIR_FOLDS
+// What is left of whole groups is not taken.
+INLINE u64 fold_groups(i64* partial, global const u8* a, global const u8* b, const PairSlice slice, pair_tolerance tolerance) {
+  const pair_source source = {PAIR_MANTISSA, IS_FLOAT32 && !BITS_BESIDE && SAME_DTYPE, !SAME_DTYPE,
+                              BITS_BESIDE ? 0 : STEPS != STEPS_NONE, tolerance.greater};
+  const u64 whole = slice.count / GROUP * GROUP;
+  f32 table_a[256], table_b[256], staged_a[PAIR_BLOCK], staged_b[PAIR_BLOCK];
+  CAT(open_stage_, DTYPE_A)(table_a);
+  CAT(open_stage_, DTYPE_B)(table_b);
+  pair_bits bits = {SPLAT(u32, 0), 0, 0};
+  pair_fold fold;
+  open_pair(&fold, tolerance, source.mantissa);
+  for (u64 i = 0; i < whole; i += PAIR_BLOCK) {
+    const u32 count = (u32)min((u64)PAIR_BLOCK, whole - i);
+    const u64 index = slice.first_element + i;
+    global const u8* from_a = a + i * SIZE_A;
+    global const u8* from_b = b + i * SIZE_B;
+    for (u32 line = 0; line < count * SIZE_A; line += 64) PREFETCH(from_a + line);
+    for (u32 line = 0; line < count * SIZE_B; line += 64) PREFETCH(from_b + line);
+    CAT(stage_, DTYPE_A)(staged_a, from_a, count, table_a);
+    CAT(stage_, DTYPE_B)(staged_b, from_b, count, table_b);
+#if BITS_BESIDE
+    CAT(see_bits_, DTYPE_A)(&bits, partial, from_a, from_b, count, index);
+#endif
+    for (u32 k = 0; k < count; k += GROUP) {
+      fold_pair_group(&fold, partial, (const u8*)(staged_a + k), (const u8*)(staged_b + k), index + k, source);
+    }
+  }
+  close_pair(&fold, partial, source);
+  if (BITS_BESIDE && whole != 0) {
+    ADD(partial[PAIR_UNEQUAL], (i64)bits.unequal);
+    if (STEPS != STEPS_NONE) RAISE(partial[PAIR_ULP], PAIR_ULP_WORD((u64)MAX_LANE(u32, bits.steps)));
+  }
+  ADD(partial[PAIR_COUNT], (i64)whole);
+  return whole;
+}
+#endif
 
 kernel void fold(global const u8* source_a, global const u8* source_b, global u8* workspace, u64 slices_at, u64 partials_at,
                  u64 rtol, u64 atol, u64 greater) {
@@ -10,7 +51,11 @@ kernel void fold(global const u8* source_a, global const u8* source_b, global u8
   const pair_kind kind = {SAME_DTYPE, STEPS, IS_WIDE};
   i64 partial[PAIR_WORD_COUNT];
   CLEAR_PAIR(partial);
-  for (u64 i = 0; i < slice.count; ++i) LIFT_PAIR_AT(partial, a, b, i, slice.first_element, tolerance);
+  u64 i = 0;
+#ifdef PAIR_FOLDS
+  i = fold_groups(partial, a, b, slice, tolerance);
+#endif
+  for (; i < slice.count; ++i) LIFT_PAIR_AT(partial, a, b, i, slice.first_element, tolerance);
   global i64* result = POINTER(i64, workspace, partials_at) + slice.partial * PAIR_WORD_COUNT;
-  for (int word = PAIR_WORD_COUNT - 1; word >= 0; --word) result[word] = partial[word];
+  for (int word = PAIR_WORD_COUNT - 1; word >= 0; --word) result[word] = partial[word];  // the count last
 }

@@ -37,6 +37,7 @@ class Window {
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
   ~Window() {
+    if (sent_() != nullptr && clWaitForEvents(1, &sent_()) != CL_SUCCESS) settle();
     if (memory_.bytes != 0) context_.buffers().give_back(std::move(memory_));
   }
 
@@ -78,18 +79,18 @@ class Window {
     pieces.swap(pieces_);
     const std::uint64_t bytes = std::exchange(used_bytes_, 0);
     workspace_bytes_ = 0;
-    cl::Event sent;
     if (bytes != 0) {
       const cl_int code = clEnqueueWriteBuffer(context_.own_queue()(), memory_.memory(), CL_FALSE, 0, bytes, memory_.host.get(),
-                                               0, nullptr, &sent());
-      if (code != CL_SUCCESS) return give_up(error("uploading two tensors", "clEnqueueWriteBuffer", code), sent);
+                                               0, nullptr, &sent_());
+      if (code != CL_SUCCESS) return give_up(error("uploading two tensors", "clEnqueueWriteBuffer", code));
       const cl_int flushed = clFlush(context_.own_queue()());
-      if (flushed != CL_SUCCESS) return give_up(error("uploading two tensors", "clFlush", flushed), sent);
+      if (flushed != CL_SUCCESS) return give_up(error("uploading two tensors", "clFlush", flushed));
     }
-    auto batch = context_.enqueue(context_.queue(), std::move(pieces), {}, {&sent(), sent() == nullptr ? 0u : 1u});
-    if (!batch) return give_up(batch.error(), sent);
+    auto batch = context_.enqueue(context_.queue(), std::move(pieces), {}, {&sent_(), sent_() == nullptr ? 0u : 1u});
+    if (!batch) return give_up(batch.error());
     held_bytes_ = std::max(held_bytes_, memory_.bytes + batch->device_bytes());
-    if (Status status = batch->wait(); !status) return give_up(status.error(), sent);
+    if (Status status = batch->wait(); !status) return give_up(status.error());
+    sent_ = {};  // the batch was behind it
     merge_(*batch);
     return {};
   }
@@ -120,24 +121,28 @@ class Window {
     return {memory_.memory(), at};
   }
 
-  // After a failure: the window is given up, and is not used by anything any more, unless that cannot be told.
-  Error give_up(Error why, const cl::Event& sent) {
+  // After a failure: gives the window up, once nothing uses it any more, as far as that can be told.
+  Error give_up(Error why) {
+    settle(why.code != Code::kInUse);
+    return why;
+  }
+  void settle(bool batch_ended = true) noexcept {
     const Witness witness = std::move(memory_.witness);
     memory_.memory = {};
-    const bool batch_ended = why.code != Code::kInUse;
     const bool upload_ended =
-        sent() == nullptr ||
-        come_to_rest(context_.own_queue(), {&sent, 1}, [&] { return witness.deleted(); }) != Rest::kUnknown;
+        sent_() == nullptr ||
+        come_to_rest(context_.own_queue(), {&sent_, 1}, [&] { return witness.deleted(); }) != Rest::kUnknown;
     if (upload_ended && batch_ended) context_.buffers().forget(memory_.bytes);
     if (!upload_ended) keep_for_ever(memory_.host.release());
     memory_ = {};
-    return why;
+    sent_ = {};
   }
 
   QueueContext& context_;
   const QueueContext::Merge merge_;
   const std::uint64_t bytes_, most_workspace_bytes_;
   BufferCache::Buffer memory_{};
+  cl::Event sent_{};  // the upload, until it is known to have ended
   std::vector<Piece> pieces_{};
   std::uint64_t used_bytes_ = 0, workspace_bytes_ = 0, held_bytes_ = 0;
 };

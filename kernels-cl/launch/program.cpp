@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "kernels-cl/launch/binary_cache.hpp"
 #include "kernels-cl/launch/texts.hpp"
@@ -46,8 +47,23 @@ bool folds(const Device& device, Dtype dtype) {
   return device.fp64 || !is_float(dtype) || kFamilies[static_cast<std::size_t>(dtype)] == "Coded";
 }
 
+// Whether float32 holds a dtype, and whether 11 bits hold a mantissa of it.
+bool is_single(Dtype dtype) { return size_bytes(dtype) <= 2 || dtype == Dtype::kFloat32; }
+bool is_short(Dtype dtype) { return size_bytes(dtype) == 1 || dtype == Dtype::kFloat16 || dtype == Dtype::kBfloat16; }
+
+// Whether a kernel of two tensors folds with vectors; else it lifts.
+bool folds_pairs(const Device& device, Dtype a, Dtype b) {
+  return device.shape == Shape::kSlice && device.float_subnormals && is_single(a) && is_single(b);
+}
+
 void add_text(std::string& whole, std::string_view file) {
   whole.append("#line 1 \"").append(file).append("\"\n").append(texts().at(file)).append("\n");
+}
+
+// From here on DTYPE is a dtype, whose elements can be unpacked.
+void begin_dtype(std::string& whole, Dtype dtype) {
+  whole.append("#define DTYPE ").append(name(dtype)).append("\n");
+  add_text(whole, is_float(dtype) ? "precision/pair/unpack_float.h" : "precision/pair/unpack_integer.h");
 }
 
 }  // namespace
@@ -127,19 +143,29 @@ std::string source(const Device& device, Dtype dtype, bool low) {
 }
 
 std::string pair_source(const Device& device, Dtype a, Dtype b) {
+  const bool folds = folds_pairs(device, a, b);
   std::string whole;
   for (const char* file : {"precision/formats.h", "precision/sizes.h", "kernels-cl/cl/vectors.cl", "precision/families.h",
                            "kernels-cl/cl/pair_words.cl", "precision/pair/pair.h", "precision/exact.h", "precision/keyed.h",
                            "precision/pair/number.h", "precision/pair/lift_pair.h", "kernels-cl/cl/slice.cl"}) {
     add_text(whole, file);
   }
-  for (const Dtype dtype : {a, b}) {
-    whole.append("#define DTYPE ").append(name(dtype)).append("\n");
-    const bool of_integers = !is_float(dtype);
-    add_text(whole, of_integers ? "precision/pair/unpack_integer.h" : "precision/pair/unpack_float.h");
+  if (folds) add_text(whole, "kernels-cl/cl/pair_vectors.cl");
+  std::vector<Dtype> each{a};
+  if (b != a) each.push_back(b);
+  for (const Dtype dtype : each) {
+    begin_dtype(whole, dtype);
     add_text(whole, "kernels-cl/cl/pair_element.cl");
+    if (folds) add_text(whole, "kernels-cl/cl/pair_stage.cl");
     whole.append("#undef DTYPE\n");
-    if (a == b) break;
+  }
+  if (folds) {
+    if (std::ranges::find(each, Dtype::kFloat32) == each.end()) {
+      begin_dtype(whole, Dtype::kFloat32);
+      whole.append("#undef DTYPE\n");
+    }
+    add_text(whole, "precision/pair/fold_pair_sums.h");
+    add_text(whole, "precision/pair/fold_pair.h");
   }
   add_text(whole, device.shape == Shape::kGroup ? "kernels-cl/cl/pair_gpu.cl" : "kernels-cl/cl/pair_cpu.cl");
   return whole;
@@ -175,9 +201,16 @@ std::string build_options(const Device& device, Dtype dtype, Needs needs) {
 
 std::string pair_build_options(const Device& device, Dtype a, Dtype b) {
   const pair_kind kind = pair_kind_of(a, b);
+  std::string fold;
+  if (folds_pairs(device, a, b)) {
+    const bool is_float32 = a == Dtype::kFloat32;
+    fold = " -DPAIR_FOLDS -DPAIR_MANTISSA=" + std::to_string(a == b && is_short(a) ? 11 : 24) +
+           " -DIS_FLOAT32=" + std::to_string(is_float32) + " -DBITS_BESIDE=" + std::to_string(a == b && !is_float32) +
+           " -DSIZE_A=" + std::to_string(size_bytes(a)) + " -DSIZE_B=" + std::to_string(size_bytes(b));
+  }
   return "-cl-std=CL1.2 -DDTYPE_A=" + std::string(name(a)) + " -DDTYPE_B=" + std::string(name(b)) +
          " -DSAME_DTYPE=" + std::to_string(kind.same_dtype) + " -DSTEPS=" + std::to_string(kind.steps) +
-         " -DIS_WIDE=" + std::to_string(kind.is_wide) + options_of_device(device);
+         " -DIS_WIDE=" + std::to_string(kind.is_wide) + fold + options_of_device(device);
 }
 
 Recipe recipe_of(const Device& device, const KernelKind& kind) {

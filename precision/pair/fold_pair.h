@@ -1,5 +1,5 @@
 // The fold of two tensors whose elements are, or become exactly, float32: at the speed of memory, and the same words as
-// lift_pair.h's. One text for the instruction sets of the host; host/simd/vectors.h says what a vector is.
+// lift_pair.h's. One text for the instruction sets of the host and for a CPU's OpenCL device (kernels-cl/cl/pair_cpu.cl).
 //
 // A GROUP is seen twice. In lanes of float32 (see_pair), whatever is decided there is decided for certain: counts by
 // exact comparisons, and what only might be a new greatest difference, or outside the tolerance, is looked at again: still
@@ -84,7 +84,7 @@ typedef struct {
   u32 under_1000th, under_200th;
 } pair_seen;
 
-INLINE pair_seen see_pair(const pair_fold* fold, SPACE const u8* a, SPACE const u8* b, const pair_source source) {
+INLINE void see_pair(pair_seen* to, const pair_fold* fold, SPACE const u8* a, SPACE const u8* b, const pair_source source) {
   const v_f32 relative_below = SPLAT(f32, fold->relative_below);
   const v_f32 rtol_below = SPLAT(f32, fold->rtol_below), atol_below = SPLAT(f32, fold->atol_below);
   const v_f32 by_1000 = SPLAT(f32, 1000), by_200 = SPLAT(f32, 200);
@@ -117,7 +117,7 @@ INLINE pair_seen see_pair(const pair_fold* fold, SPACE const u8* a, SPACE const 
     seen.under_1000th += COUNT_SIGNS(MULTIPLY_SUBTRACT(by_1000, d, bound));
     seen.under_200th += COUNT_SIGNS(MULTIPLY_SUBTRACT(by_200, d, bound));
   }
-  return seen;
+  *to = seen;
 }
 
 // The most steps of a group in which some signs differ.
@@ -213,7 +213,10 @@ NOINLINE void take_specials_out(WORDS i64* partial, SPACE const u8* a, SPACE con
     held_b[i] = LOAD_ONE(u32, b + i * 4);
     if (MAX(held_a[i] & F32_SIZE, held_b[i] & F32_SIZE) < F32_INF) continue;
     const i64 place = ~(i64)(index + (u64)i);
-    const int is_equal = lift_specials(partial, unpack_float32(a + i * 4), unpack_float32(b + i * 4), place);
+    number x, y;
+    unpack_into_float32(&x, a + i * 4);
+    unpack_into_float32(&y, b + i * 4);
+    const int is_equal = lift_specials(partial, x, y, place);
     if ((source.bits && held_a[i] != held_b[i]) || (source.values && !is_equal)) lift_unequal(partial, place);
     ADD(partial[PAIR_UNDER_1000TH], -1);
     ADD(partial[PAIR_UNDER_200TH], -1);
@@ -225,13 +228,14 @@ NOINLINE void take_specials_out(WORDS i64* partial, SPACE const u8* a, SPACE con
 INLINE void fold_pair_group(pair_fold* fold, WORDS i64* partial, SPACE const u8* a, SPACE const u8* b, u64 index,
                             const pair_source source) {
   u32 held_a[GROUP], held_b[GROUP];
-  pair_seen seen = see_pair(fold, a, b, source);
+  pair_seen seen;
+  see_pair(&seen, fold, a, b, source);
   u32 largest = (u32)MAX_LANE(u32, MAX(seen.of_a, seen.of_b));
   if (UNLIKELY(largest >= F32_INF)) {
     take_specials_out(partial, a, b, index, held_a, held_b, source);
-    a = (const u8*)held_a;
-    b = (const u8*)held_b;
-    seen = see_pair(fold, a, b, source);
+    a = (SPACE const u8*)held_a;
+    b = (SPACE const u8*)held_b;
+    see_pair(&seen, fold, a, b, source);
     largest = (u32)MAX_LANE(u32, MAX(seen.of_a, seen.of_b));
   }
   fold->peak = MAX(fold->peak, seen.of_b);

@@ -1,6 +1,6 @@
 // The exact sums of two tensors' products, and of their distances, in windows: fold/fold_windowed.h says how, and
-// precision/README.md why. Three sums of products are split as that of squares is there. One text for the instruction
-// sets of the host, in front of fold_pair.h.
+// precision/README.md why. Three sums of products are split as that of squares is there. One text, in
+// front of fold_pair.h.
 
 // A lane adds 2^LOG2_STEPS elements between flushes. |a - b| is one bit longer than an element (precision/README.md).
 #define PAIR_LOG2_STEPS 9
@@ -191,10 +191,13 @@ NOINLINE void settle_pair(pair_sums* sums, WORDS i64* partial, SPACE const u8* a
     held_b[i] = LOAD_ONE(u32, b + i * 4);
     const u32 size_a = held_a[i] & F32_SIZE, size_b = held_b[i] & F32_SIZE;
     if ((size_a == 0 || size_a >= sums->wide.smallest) && (size_b == 0 || size_b >= sums->wide.smallest)) continue;
-    lift_pair_sums(partial, unpack_float32(a + i * 4), unpack_float32(b + i * 4), kind);
+    number x, y;
+    unpack_into_float32(&x, a + i * 4);
+    unpack_into_float32(&y, b + i * 4);
+    lift_pair_sums(partial, x, y, kind);
     held_a[i] = held_b[i] = 0;
   }
-  add_wide_pair(sums, partial, (const u8*)held_a, (const u8*)held_b, mantissa);
+  add_wide_pair(sums, partial, (SPACE const u8*)held_a, (SPACE const u8*)held_b, mantissa);
 }
 
 // The sums of the GROUP elements at a and b, whose sizes lie between these, 0 aside.

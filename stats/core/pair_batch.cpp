@@ -12,6 +12,9 @@ namespace {
 // What leaves a device for the host passes through windows of this many elements.
 constexpr std::uint64_t kReadBackElements = std::uint64_t{1} << 20;
 
+// What a device and its engine hold for a pair is a thousand bytes, and a batch may be of a million.
+constexpr std::size_t kMostOnDevice = 16384;
+
 bool in_cl_mem(const TensorPair& pair) { return pair.a.where == Where::kClBuffer || pair.b.where == Where::kClBuffer; }
 
 }  // namespace
@@ -63,28 +66,39 @@ Status PairBatch::place() {
 Status PairBatch::compare_on_device() {
   if (std::ranges::none_of(placements_, &Placement::on_device)) return {};
   std::vector<std::size_t> whose;
-  std::vector<TensorPair> some;
-  std::vector<PairPartial> partials;
   for (std::size_t i = 0; i < pairs_.size(); ++i) {
-    if (!on_device(i)) continue;
-    whose.push_back(i);
-    some.push_back(pairs_[i]);
-    partials.emplace_back(pairs_[i].a.dtype, pairs_[i].b.dtype, request_.tolerance);
+    if (on_device(i)) whose.push_back(i);
   }
   std::uint64_t held_bytes = 0;
-  const auto gave_up = meter_.compare_on_device(some, request_, partials, held_bytes);
-  if (!gave_up) return gave_up.error();
-  for (Placement& placement : placements_) {
-    if (!placement.on_device) continue;
-    if (gave_up->empty()) {
-      placement.device_bytes = held_bytes;
-    } else {
-      placement = {false, *gave_up};
+  for (auto rest = std::span<const std::size_t>(whose); !rest.empty();) {
+    const auto some = rest.first(std::min(rest.size(), kMostOnDevice));
+    const auto gave_up = compare_on_device(some, held_bytes);
+    if (!gave_up) return gave_up.error();
+    if (!gave_up->empty()) {
+      for (const std::size_t i : rest) placement_of_[i] = static_cast<std::uint32_t>(placements_.size());
+      placements_.push_back({false, *gave_up});
+      break;
     }
+    rest = rest.subspan(some.size());
   }
-  if (!gave_up->empty()) return {};
-  for (std::size_t k = 0; k < whose.size(); ++k) partials_[whose[k]] = std::move(partials[k]);
+  for (Placement& placement : placements_) placement.device_bytes = placement.on_device ? held_bytes : 0;
   return {};
+}
+
+// These pairs; or why the device gave up, and then none of them.
+Result<std::string> PairBatch::compare_on_device(std::span<const std::size_t> whose, std::uint64_t& held_bytes) {
+  std::vector<TensorPair> some;
+  std::vector<PairPartial> partials;
+  some.reserve(whose.size());
+  partials.reserve(whose.size());
+  for (const std::size_t i : whose) {
+    some.push_back(pairs_[i]);
+    partials.push_back(partials_[i]);
+  }
+  auto gave_up = meter_.compare_on_device(some, request_, partials, held_bytes);
+  if (!gave_up || !gave_up->empty()) return gave_up;
+  for (std::size_t k = 0; k < whose.size(); ++k) partials_[whose[k]] = std::move(partials[k]);
+  return gave_up;
 }
 
 Status PairBatch::compare_on_host() {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <tensorstat/meter.hpp>
@@ -28,6 +29,7 @@ class PairBatch {
   bool on_device(std::size_t pair) const { return placements_[placement_of_[pair]].on_device; }
   Status place();
   Status compare_on_device();
+  Result<std::string> compare_on_device(std::span<const std::size_t> whose, std::uint64_t& held_bytes);
   Status compare_on_host();
   Status read_back(std::size_t pair);
 

@@ -29,5 +29,28 @@ TEST(DeviceOutOfMemory, OfAMeasurement) {
   }, Code::kDevice);
 }
 
+// In place, and through a window.
+TEST(DeviceOutOfMemory, OfAComparison) {
+  if (std::getenv("TENSORSTAT_NO_DEVICE") != nullptr) GTEST_SKIP() << "this machine has no OpenCL device";
+  const std::vector<float> values(3000, 1.5f), others(3000, 1.25f);
+  const Tensor a{.dtype = Dtype::kFloat32, .element_count = values.size(), .address = values.data()};
+  const Tensor b{.dtype = Dtype::kFloat32, .element_count = others.size(), .address = others.data()};
+  const std::vector<TensorPair> pairs{{a, b}, {b, a}};
+  for (const char* zero_copy : {"1", "0"}) {
+    setenv("TENSORSTAT_CL_ZERO_COPY", zero_copy, 1);
+    Meter meter;
+    ASSERT_TRUE(meter.compare(pairs, {.on = On::kDevice}));
+    only_ours = true;
+    hold("compare", [&]() -> Result<bool> {
+      std::vector<PairPlacement> placements;
+      const auto found = meter.compare(pairs, {.on = On::kDevice}, &placements);
+      if (!found) return found.error();
+      return (*found)[0].finish(PairStatistic::kMaxAbsDiff) == Value(0.25) && placements[1].engine == "opencl";
+    }, Code::kDevice);
+    only_ours = false;
+  }
+  unsetenv("TENSORSTAT_CL_ZERO_COPY");
+}
+
 }  // namespace
 }  // namespace tensorstat

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -80,6 +81,31 @@ TEST_P(PairShapes, AgreeWithTheOracle) {
   }
   std::printf("%zu pairs of %s, seed %llu\n", held, std::string(name(GetParam())).c_str(),
               static_cast<unsigned long long>(samples::seed()));
+}
+
+// Sums whose terms cancel to the last bit, or stand beside others that are 10^60 times as large.
+TEST_P(PairShapes, WhereTermsCancel) {
+  if (GetParam() != Dtype::kFloat32 && GetParam() != Dtype::kFloat64) return;
+  const auto bytes = [&](const std::vector<double>& values) {
+    if (GetParam() == Dtype::kFloat64) return Bytes(std::as_bytes(std::span(values)).begin(), std::as_bytes(std::span(values)).end());
+    const std::vector<float> narrow(values.begin(), values.end());
+    return Bytes(std::as_bytes(std::span(narrow)).begin(), std::as_bytes(std::span(narrow)).end());
+  };
+  for (int round = 0; round < (samples::full() ? 500 : 5); ++round) {
+    std::vector<double> a, b;
+    for (int i = 0; i < 1500; ++i) {
+      const double sign = random_() % 2 == 0 ? 1 : -1;
+      a.push_back(random_() % 3 == 0 ? 1e30 : sign * 1e-30);
+      b.push_back(random_() % 3 == 0 ? sign * 1e30 : 1e-30);
+    }
+    const Bytes of_a = bytes(a), of_b = bytes(b);
+    const TensorPair pair{tensor_of(GetParam(), of_a), tensor_of(GetParam(), of_b)};
+    const PairTolerance tolerance = samples::any_tolerance(random_);
+    const auto found = meter_.compare({&pair, 1}, {tolerance, 0, On::kDevice});
+    ASSERT_TRUE(found) << found.error().message;
+    ASSERT_TRUE(samples::holds(oracle::pair_answers(GetParam(), of_a, GetParam(), of_b, tolerance), found->front()))
+        << "seed " << samples::seed();
+  }
 }
 
 // Long enough for several slices; cut in two, and merged the other way round, it is the same to the byte.
@@ -179,7 +205,7 @@ TEST_F(PairsInDeviceMemory, OfTwoContextsAreReadBack) {
 TEST_F(PairsInDeviceMemory, MayBeStridedOnTheOtherSide) {
   const Strides strides{{kElements}, {8}};
   Bytes apart(8 * kElements);
-  for (std::size_t i = 0; i < kElements; ++i) std::copy_n(b_.begin() + static_cast<std::ptrdiff_t>(4 * i), 4, apart.begin() + static_cast<std::ptrdiff_t>(8 * i));
+  for (std::size_t i = 0; i < kElements; ++i) std::memcpy(&apart[8 * i], &b_[4 * i], 4);
   Tensor b = tensor_of(Dtype::kFloat32, b_);
   b.address = apart.data();
   b.strides = &strides;
