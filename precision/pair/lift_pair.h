@@ -107,20 +107,26 @@ INLINE void lift_unequal(WORDS i64* partial, i64 place) {
   RAISE(partial[PAIR_FIRST_UNEQUAL], place);
 }
 
-INLINE void lift_pair(WORDS i64* partial, number a, number b, u64 index, pair_kind kind, pair_tolerance tolerance) {
+// All but the sums. Returns 1 where both are finite, so that they are in those.
+INLINE int lift_pair_but_sums(WORDS i64* partial, number a, number b, u64 index, pair_kind kind, pair_tolerance tolerance) {
   const i64 place = ~(i64)index;
+  const int are_finite = a.kind == KIND_FINITE && b.kind == KIND_FINITE;
   int is_equal;
   ADD(partial[PAIR_COUNT], 1);
-  if (a.kind != KIND_FINITE || b.kind != KIND_FINITE) {
+  if (!are_finite) {
     is_equal = lift_specials(partial, a, b, place);
   } else {
     const f64 d = distance_of(a, b);
     is_equal = d == 0;
     lift_distance(partial, d, fabs(a.value), fabs(b.value), place, tolerance);
-    lift_pair_sums(partial, a, b, kind);
     if (kind.steps != STEPS_NONE) RAISE(partial[PAIR_ULP], PAIR_ULP_WORD(steps_of(a, b, kind)));
   }
   if (kind.same_dtype ? a.bits != b.bits : !is_equal) lift_unequal(partial, place);
+  return are_finite;
+}
+
+INLINE void lift_pair(WORDS i64* partial, number a, number b, u64 index, pair_kind kind, pair_tolerance tolerance) {
+  if (lift_pair_but_sums(partial, a, b, index, kind, tolerance)) lift_pair_sums(partial, a, b, kind);
 }
 
 #endif

@@ -83,7 +83,14 @@ NOINLINE f64 wide_distance(number a, number b) {
 
 // |a - b| of finite numbers, rounded once to binary64.
 INLINE f64 distance_of(number a, number b) {
-  return (a.mantissa | b.mantissa) >> 53 == 0 ? fabs(a.value - b.value) : wide_distance(a, b);
+  if ((a.mantissa | b.mantissa) >> 53 == 0) return fabs(a.value - b.value);
+  // Two integers: their distance is a whole number, which most often has 64 bits.
+  const u64 sum = a.mantissa + b.mantissa;
+  const u64 between = a.mantissa > b.mantissa ? a.mantissa - b.mantissa : b.mantissa - a.mantissa;
+  if ((a.exponent | b.exponent) == 0 && (a.negative == b.negative || sum >= a.mantissa)) {
+    return (f64)(a.negative == b.negative ? between : sum);
+  }
+  return wide_distance(a, b);
 }
 
 // a < b, of finite numbers
