@@ -75,6 +75,9 @@ class Compare(unittest.TestCase):
         self.assertEqual((found["count"], found["both nan count"], found["nan alone count"]), (3500, 1, 0))
         self.assertEqual(tensorstat.compare(b[::2], b[::2].astype(numpy.float64))["unequal count"], 0)
         self.assertEqual(found, tensorstat.Meter(threads=1).compare(a, b, rtol=1e-2, atol=1e-3))
+        self.assertEqual(found, tensorstat.Meter().compare(a, b, rtol=1e-2, atol=1e-3, on="host"))
+        with self.assertRaises(tensorstat.Error):
+            tensorstat.Meter().compare(a, b, on="elsewhere")
         for wrong in ((a, b.T, {}), (a, b, {"rtol": -1.0}), (a, b, {"scale": "a"}), (a, b, {"first": True}), (a, "b", {})):
             with self.assertRaises(tensorstat.Error):
                 tensorstat.compare(wrong[0], wrong[1], **wrong[2])
