@@ -1,8 +1,8 @@
 // What a launch is given: `count` elements from `first_byte` of the source, to be folded into partial
-// number `partial`. A batch has one workspace, which holds the slices of each launch and its partials;
-// a launch is told where. kernels-cl/launch/batch.cpp fills it.
+// number `partial`, and into the `bins` of quantiles (bins.cl). A batch has one workspace, which holds the slices of each
+// launch, its partials and bins; a launch is told where. kernels-cl/launch/batch.cpp fills it.
 typedef struct {
-  u64 first_byte, count, partial;
+  u64 first_byte, count, partial, bins;
 } Slice;
 
 // Where the device follows the host's pointers, source and workspace may be NULL, and offsets addresses.

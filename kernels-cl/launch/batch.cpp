@@ -1,8 +1,10 @@
 #include "kernels-cl/launch/batch.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -24,9 +26,27 @@ constexpr std::size_t kMostGroups = 65'534;
 constexpr std::uint64_t kWordBytes = sizeof(std::int64_t);
 
 struct Slice {  // as slice.cl has it
-  std::uint64_t first_byte, count, partial;
+  std::uint64_t first_byte, count, partial, bins;
 };
 constexpr std::size_t kSliceWords = sizeof(Slice) / kWordBytes;
+
+// Codes of a tensor that has fewer elements than this share of its bins are the host's to count: that takes it as long as to
+// look at the bins, and they are an eighth of the bytes.
+constexpr std::uint64_t kCodesToABin = 4;
+// An atomic count has 32 bits.
+constexpr std::uint64_t kMostCounted = std::numeric_limits<std::uint32_t>::max();
+
+std::uint64_t bin_words(const Piece& piece) {
+  const std::uint64_t bytes = piece.writes_codes ? piece.count * code_bytes(piece.dtype)
+                                                 : std::uint64_t{code_count(piece.dtype)} * sizeof(std::uint32_t);
+  return (bytes + kWordBytes - 1) / kWordBytes;
+}
+
+// Whether a piece is counted into the bins of another: lanes count with atomics, work-items do not.
+bool shares_bins(const Device& device, const Piece& piece, const Piece& with) {
+  return device.shape == Shape::kGroup && !piece.writes_codes && !with.writes_codes && piece.job == with.job &&
+         piece.dtype == with.dtype && piece.source == with.source;
+}
 
 auto launch_key(const Piece& piece) { return std::tuple(piece.dtype, piece.needs, piece.source); }
 
@@ -34,6 +54,7 @@ auto launch_key(const Piece& piece) { return std::tuple(piece.dtype, piece.needs
 
 void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vector<Piece>& pieces) {
   const std::uint64_t element_bytes = size_bytes(whole.dtype);
+  whole.writes_codes = (whole.needs & kQuantiles) != 0 && whole.count * kCodesToABin <= code_count(whole.dtype);
   std::uint64_t most = std::clamp(total_bytes / (device.compute_units * 4) + 1, kLeastSliceBytes, kMostSliceBytes) /
                        element_bytes;
   if (device.shape == Shape::kGroup) most = most_elements_a_group(device, whole.dtype, total_bytes);
@@ -48,7 +69,12 @@ void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vect
   }
 }
 
-std::uint64_t workspace_bytes(const Piece& piece) { return (kSliceWords + partial_words(piece.dtype, piece.needs)) * kWordBytes; }
+std::uint64_t workspace_bytes(const Device& device, std::span<const Piece> pieces, const Piece& piece) {
+  std::uint64_t words = kSliceWords + partial_words(piece.dtype, piece.needs);
+  const bool has_bins = (piece.needs & kQuantiles) != 0;
+  if (has_bins && (pieces.empty() || !shares_bins(device, piece, pieces.back()))) words += bin_words(piece);
+  return words * kWordBytes;
+}
 
 Result<Batch> Batch::enqueue(const Device& device, BufferCache& buffers, const cl::CommandQueue& queue, std::vector<Piece> pieces,
                              const KernelOf& kernel_of, std::span<const cl_event> wait_list,
@@ -76,11 +102,13 @@ Result<Batch> Batch::enqueue(const Device& device, BufferCache& buffers, const c
   return batch;
 }
 
-// All slices first, launch by launch, then all partials: one upload, and one read-back of the rest.
+// All slices first, launch by launch, then all partials, then all bins: one upload, and one read-back of all but slices. Bins
+// are not uploaded.
 void Batch::lay_out(const Device& device) {
   if (!std::ranges::is_sorted(pieces_, {}, launch_key)) std::ranges::stable_sort(pieces_, {}, launch_key);
   const bool in_groups = device.shape == Shape::kGroup;
   partials_at_ = image_words_ = pieces_.size() * kSliceWords;
+  std::size_t all_bin_words = 0;
   std::vector<Slice> slices;
   slices.reserve(pieces_.size());
   targets_.reserve(pieces_.size());
@@ -96,13 +124,31 @@ void Batch::lay_out(const Device& device) {
       }
       targets_.back().count += pieces_[i].count;
       const std::size_t partial = (targets_.back().words_at - launch.partials_at) / launch.words;
-      slices.push_back({pieces_[i].first_byte, pieces_[i].count, partial});
+      slices.push_back({pieces_[i].first_byte, pieces_[i].count, partial, 0});
+      if ((pieces_[i].needs & kQuantiles) == 0) continue;
+      const bool shared = i != launch.first_piece && shares_bins(device, pieces_[i], pieces_[i - 1]) &&
+                          bins_.back().count + pieces_[i].count <= kMostCounted;
+      if (!shared) {
+        bins_.push_back({pieces_[i].job, all_bin_words, pieces_[i].dtype, pieces_[i].writes_codes, 0, targets_.size() - 1, 0});
+        all_bin_words += bin_words(pieces_[i]);
+      }
+      bins_.back().count += pieces_[i].count;
+      bins_.back().end_target = targets_.size();
+      slices.back().bins = bins_.back().words_at;
+      clears_bins_ |= in_groups && !pieces_[i].writes_codes;
     }
     launch.end_piece = i;
     launch.end_target = targets_.size();
     launches_.push_back(launch);
   }
+  bins_at_ = image_words_;
+  image_words_ += all_bin_words;
   image_ = std::make_unique_for_overwrite<std::int64_t[]>(image_words_);
+  const std::uint64_t base = device.pointers == Pointers::kSameSpace ? reinterpret_cast<std::uintptr_t>(image_.get()) : 0;
+  for (BinTarget& target : bins_) target.words_at += bins_at_;
+  for (std::size_t i = 0; !bins_.empty() && i < slices.size(); ++i) {
+    slices[i].bins = base + (bins_at_ + slices[i].bins) * kWordBytes + (pieces_[i].writes_codes ? 1 : 0);
+  }
   if (!slices.empty()) std::memcpy(image_.get(), slices.data(), partials_at_ * kWordBytes);
   // Work-groups merge into what is there, work-items overwrite it; and a kernel that was lost leaves counts
   // of 0, which show.
@@ -139,17 +185,28 @@ cl_int Batch::launch(const Device& device, const Launch& launch, Kernel& kernel,
 Status Batch::start(const Device& device, std::span<const std::shared_ptr<Kernel>> kernels,
                     std::span<const cl_event> wait_list) {
   const std::string doing = "folding " + std::to_string(pieces_.size()) + " slices on " + device.info.name;
-  commands_.reserve(launches_.size() + 2);  // from here on nothing may be enqueued and then forgotten
+  commands_.reserve(launches_.size() + 3);  // from here on nothing may be enqueued and then forgotten
   std::vector<cl_event> before(wait_list.begin(), wait_list.end()), last;
-  before.reserve(before.size() + 1);
+  before.reserve(before.size() + 2);
   last.reserve(launches_.size());
   if (workspace_.memory() != nullptr) {
     cl::Event uploaded;
-    const cl_int code = clEnqueueWriteBuffer(queue_(), workspace_.memory(), CL_FALSE, 0, image_words_ * kWordBytes,
+    const cl_int code = clEnqueueWriteBuffer(queue_(), workspace_.memory(), CL_FALSE, 0, bins_at_ * kWordBytes,
                                              image_.get(), 0, nullptr, &uploaded());
     if (code != CL_SUCCESS) return error(doing, "clEnqueueWriteBuffer", code);
     before.push_back(uploaded());
     commands_.push_back(std::move(uploaded));
+  }
+  if (clears_bins_ && workspace_.memory() == nullptr) {
+    std::fill(image_.get() + bins_at_, image_.get() + image_words_, 0);
+  } else if (clears_bins_) {
+    cl::Event cleared;
+    const cl_uint zero = 0;
+    const cl_int code = clEnqueueFillBuffer(queue_(), workspace_.memory(), &zero, sizeof zero, bins_at_ * kWordBytes,
+                                            (image_words_ - bins_at_) * kWordBytes, 0, nullptr, &cleared());
+    if (code != CL_SUCCESS) return error(doing, "clEnqueueFillBuffer", code);
+    before.push_back(cleared());
+    commands_.push_back(std::move(cleared));
   }
   for (std::size_t i = 0; i < launches_.size(); ++i) {
     cl::Event folded;
@@ -223,6 +280,24 @@ Status Batch::wait() {
   return {};
 }
 
+void Batch::merge_bins(const BinTarget& target, BinCounter& counter, Partial& partial) const {
+  const auto* const found = reinterpret_cast<const std::byte*>(image_.get() + target.words_at);
+  counter.open(target.dtype);
+  if (target.holds_codes) {
+    counter.take_codes({found, target.count * code_bytes(target.dtype)});
+  } else {
+    counter.take_counts({reinterpret_cast<const std::uint32_t*>(found), code_count(target.dtype)}, target.count);
+  }
+  // Some codes are of Inf and NaN, which the words tell apart.
+  std::array<std::int64_t, PARTIAL_FIELDS> words{};
+  for (std::size_t i = target.first_target; i < target.end_target; ++i) {
+    for (const int field : {PARTIAL_POSITIVE_INFS, PARTIAL_NEGATIVE_INFS}) words[field] += image_[targets_[i].words_at + field];
+  }
+  counter.close(words);
+  merge(partial.bins(), {.counter = &counter});
+  counter.clear();
+}
+
 Status Batch::collect(std::span<Partial> results) {
   if (Status status = wait(); !status) return status;
   merge_into([&](std::size_t job) -> Partial& { return results[job]; });
@@ -233,10 +308,13 @@ void Batch::swap(Batch& other) noexcept {
   std::swap(pieces_, other.pieces_);
   std::swap(launches_, other.launches_);
   std::swap(targets_, other.targets_);
+  std::swap(bins_, other.bins_);
   std::swap(sources_, other.sources_);
   std::swap(image_, other.image_);
   std::swap(partials_at_, other.partials_at_);
+  std::swap(bins_at_, other.bins_at_);
   std::swap(image_words_, other.image_words_);
+  std::swap(clears_bins_, other.clears_bins_);
   std::swap(buffers_, other.buffers_);
   std::swap(workspace_, other.workspace_);
   std::swap(queue_, other.queue_);

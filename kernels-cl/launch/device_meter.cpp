@@ -60,7 +60,7 @@ Result<Measurements> Ticket::collect() try {
   const Wanted wanted{state_->request.precision, needs(state_->request.categories, state_->request.precision)};
   for (std::size_t i = 0; i < state_->partials.size(); ++i) {
     const Partial& partial = state_->partials[i];
-    results->put(i, partial.dtype(), {.words = partial.words()}, wanted);
+    results->put(i, partial.dtype(), {.words = partial.words(), .bins = {.kept = partial.bins()}}, wanted);
   }
   results->place({{"opencl", "submitted to its queue", state_->batch->device_bytes()}}, {});
   return Measurements(std::move(results));
@@ -102,7 +102,6 @@ Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Reques
   if (Status status = check(tensors, request); !status) return std::move(status).error();
   const Needs wanted = needs(request.categories, request.precision);
   if ((wanted & kDigests) != 0) return Error{Code::kUnsupported, "a digest is serial, and no work for a device: use a Meter"};
-  if ((wanted & kQuantiles) != 0) return Error{Code::kUnsupported, "quantiles are counted on the host: use a Meter"};
   auto state = std::make_unique<Ticket::State>();
   state->owner = state_;
   state->request = request;

@@ -16,6 +16,8 @@ namespace {
 
 // Slices in one batch: what it takes on the way stays small beside the tensors.
 constexpr std::size_t kMostSlices = 1 << 16;
+// The bins of a few slices are as large: quantiles of many tensors take several batches.
+constexpr std::uint64_t kMostWorkspaceBytes = std::uint64_t{128} << 20;
 // A stream's length is not known before it ends.
 constexpr std::uint64_t kUnknownBytes = std::uint64_t{1} << 40;
 
@@ -135,12 +137,14 @@ class OpenClEngine final : public DeviceEngine {
     // How many of the pieces from `first` on the budget has room for at once.
     std::size_t batch_length(std::size_t first = 0) const {
       const std::size_t most = std::min(pieces.size() - first, kMostSlices);
-      if (context->device().pointers == Pointers::kSameSpace) return most;
-      const std::uint64_t room = context->buffers().room_bytes();
+      const bool takes_room = context->device().pointers != Pointers::kSameSpace;
+      const std::uint64_t room = takes_room ? context->buffers().room_bytes() : kMostWorkspaceBytes;
+      if (!takes_room && most != 0 && (pieces[first].needs & kQuantiles) == 0) return most;
       std::uint64_t bytes = 0;
       std::size_t taken = 0;
-      while (taken < most && bytes + workspace_bytes(pieces[first + taken]) <= room) {
-        bytes += workspace_bytes(pieces[first + taken++]);
+      for (; taken < most; ++taken) {
+        bytes += workspace_bytes(context->device(), std::span(pieces).subspan(first, taken), pieces[first + taken]);
+        if (bytes > room || (bytes > kMostWorkspaceBytes && taken != 0)) break;
       }
       return taken;
     }
@@ -162,7 +166,8 @@ class OpenClEngine final : public DeviceEngine {
         const std::size_t taken = batch_length(first);
         if (taken == 0) {
           return Error{Code::kOverBudget, "the budget leaves " + std::to_string(context->buffers().room_bytes()) +
-                                              " bytes, and a slice needs " + std::to_string(workspace_bytes(pieces[first]))};
+                                              " bytes, and a slice needs " +
+                                              std::to_string(workspace_bytes(context->device(), {}, pieces[first]))};
         }
         const auto now = std::span(pieces).subspan(first, taken);
         if (Status status = fold_batch({now.begin(), now.end()}, sources, partial_of, held_bytes); !status) return status;

@@ -29,7 +29,7 @@ struct FamilyTexts {
 #define ROW(family, ...) FamilyTexts{#family, LIFT_TEXT_##family, FOLD_TEXT_##family, GROUP_TEXT_##family},
 constexpr std::array kFamilyTexts = {FAMILIES(ROW)};
 #undef ROW
-static_assert((kLowKernel & (kDigests | Needs{NEED_ALL})) == 0);
+static_assert((kLowKernel & (kDigests | kQuantiles | Needs{NEED_ALL})) == 0);
 
 // How long the sums of gpu_float.cl and gpu_double.cl stay exact; of bytes, the rest do for longer.
 int log2_steps(Dtype dtype) { return dtype == Dtype::kFloat64 ? 8 : size_bytes(dtype) == 1 ? 10 : 9; }
@@ -67,7 +67,7 @@ std::string source(const Device& device, Dtype dtype, bool low) {
   for (const char* file : {"precision/formats.h", "precision/sizes.h", "kernels-cl/cl/vectors.cl",
                            "precision/fold/vector_interface.h", "precision/families.h", "precision/elements.h",
                            "precision/exponents.h", "precision/fingerprints.h", "precision/indices.h", "precision/partial.h",
-                           "precision/checksum.h", "precision/exact.h", "precision/keyed.h", "precision/lift/lift.h",
+                           "precision/checksum.h", "precision/codes.h", "precision/exact.h", "precision/keyed.h", "precision/lift/lift.h",
                            "precision/lift/lift_elements.h", "kernels-cl/cl/slice.cl"}) {
     add(file);
   }
@@ -76,6 +76,7 @@ std::string source(const Device& device, Dtype dtype, bool low) {
     add(each.lift);
     add("precision/lift/lift_indices.h");
     add("kernels-cl/cl/fingerprints.cl");
+    add("kernels-cl/cl/bins.cl");
     if (low || group) add("kernels-cl/cl/indices.cl");
     if (low) {
       for (const char* file : {"precision/low/low.h", "precision/low/low_tile.h", "kernels-cl/cl/low.cl"}) add(file);

@@ -15,7 +15,7 @@
 namespace tensorstat::cl_engine {
 
 // Beside what a kernel keeps, that it is one of `low`: its slices are whole tiles.
-inline constexpr Needs kLowKernel = Needs{1} << 29;
+inline constexpr Needs kLowKernel = Needs{1} << 28;
 inline constexpr std::uint64_t kTileElements = TILE;
 
 // What the kernel is asked for that folds into this partial.

@@ -79,6 +79,13 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
   const auto lift = (needs & kLowKernel) != 0 ? lift_tiles : lift_all;
   lift(dtype, needs, elements, expected.words());
   carry(dtype, expected.words());
+  if ((needs & kQuantiles) != 0) {
+    BinCounter counter;
+    counter.open(dtype);
+    counter.count(elements);
+    counter.close(expected.words());
+    merge(expected.bins(), {.counter = &counter});
+  }
 
   const Status folded = [&]() -> Status {
     if (window.bytes != 0) {
@@ -87,6 +94,13 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
     }
     std::vector<Piece> pieces;
     cut(device, {source(), dtype, needs, 0, size_bytes(dtype), kElements}, bytes->size(), pieces);
+    if ((needs & kQuantiles) != 0) {  // some with their codes written down, some counted
+      pieces.clear();
+      for (const std::uint64_t first : {std::uint64_t{0}, kTileElements}) {
+        const std::uint64_t count = first == 0 ? kTileElements : kElements - first;
+        pieces.push_back({source(), dtype, needs, 0, (1 + first) * size_bytes(dtype), count, first, first == 0});
+      }
+    }
     auto batch = Batch::enqueue(device, buffers, queue, std::move(pieces),
                                 [&](Dtype, Needs) -> Result<std::shared_ptr<Kernel>> { return kernel; }, {});
     if (!batch) return batch.error();
@@ -104,6 +118,9 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
                                       std::to_string(found.words()[i]) + " for " + std::to_string(expected.words()[i]) +
                                       "; the device or its compiler cannot be trusted"};
     }
+  }
+  if (found.bins() != expected.bins()) {
+    return Error{Code::kDevice, doing + ": bins of a known answer came out wrong; the device or its compiler cannot be trusted"};
   }
   return {};
 }

@@ -98,7 +98,9 @@ Status UploadRing::put_in_windows(const Tensor& tensor, Needs needs, std::size_t
           window.pieces);
     }
     std::uint64_t workspace = 0;
-    for (std::size_t i = before; i < window.pieces.size(); ++i) workspace += workspace_bytes(window.pieces[i]);
+    for (std::size_t i = before; i < window.pieces.size(); ++i) {
+      workspace += workspace_bytes(queue_context_.device(), std::span(window.pieces).first(i), window.pieces[i]);
+    }
     const bool fits = bytes != 0 && window.workspace_bytes + workspace <= most_workspace_bytes_;
     if (!fits && window.used_bytes != 0) {
       window.pieces.resize(before);

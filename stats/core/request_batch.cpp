@@ -13,6 +13,8 @@ constexpr std::uint64_t kReadBackBytes = std::uint64_t{8} << 20;
 
 // What a device and its engine hold for a tensor is some hundred bytes, and a batch may be of a million.
 constexpr std::size_t kMostOnDevice = 16384;
+// Of tensors whose quantiles are asked for: the bins that hold elements may take eight times as much.
+constexpr std::uint64_t kMostWithQuantiles = std::uint64_t{32} << 20;
 
 bool has_statistics(const Categories& categories) { return !std::ranges::all_of(categories, is_digest); }
 
@@ -70,7 +72,7 @@ Status RequestBatch::fold_on_device() {
   }
   std::uint64_t held_bytes = 0;
   for (auto rest = std::span<const std::size_t>(whose); !rest.empty();) {
-    const auto some = rest.first(std::min(rest.size(), kMostOnDevice));
+    const auto some = rest.first(at_once(rest));
     const auto gave_up = fold_on_device(some, statistics, held_bytes);
     if (!gave_up) return gave_up.error();
     if (!gave_up->empty()) {
@@ -81,6 +83,16 @@ Status RequestBatch::fold_on_device() {
   }
   for (Placement& placement : placements_) placement.device_bytes = placement.on_device ? held_bytes : 0;
   return {};
+}
+
+// How many of these tensors the device is given together. What it finds for quantiles may be larger than they are.
+std::size_t RequestBatch::at_once(std::span<const std::size_t> whose) const {
+  const std::size_t most = std::min(whose.size(), kMostOnDevice);
+  if ((wanted_.needs & kQuantiles) == 0) return most;
+  std::uint64_t bytes = tensors_[whose[0]].bytes();
+  std::size_t count = 1;
+  while (count < most && (bytes += tensors_[whose[count]].bytes()) <= kMostWithQuantiles) ++count;
+  return count;
 }
 
 // These tensors; or why the device gave up, and then none of them.
@@ -96,7 +108,9 @@ Result<std::string> RequestBatch::fold_on_device(std::span<const std::size_t> wh
   }
   auto gave_up = meter_.fold_on_device(jobs, request_.on, held_bytes);
   if (!gave_up || !gave_up->empty()) return gave_up;
-  for (std::size_t k = 0; k < whose.size(); ++k) put_(whose[k], {.words = partials[k].words()}, statistics);
+  for (std::size_t k = 0; k < whose.size(); ++k) {
+    put_(whose[k], {.words = partials[k].words(), .bins = {.kept = partials[k].bins()}}, statistics);
+  }
   return gave_up;
 }
 

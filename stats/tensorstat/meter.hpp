@@ -37,8 +37,7 @@ enum class On : std::uint8_t {
   kAuto,    // where the data lives, as far as that place can; the other place otherwise. Host memory is the
             // host's where the device is the CPU, too
   kHost,    // only the host
-  kDevice,  // only the device (MD5 stays host work); an error where the device cannot, as of quantiles: those are
-            // counted on the host, where `auto` measures all of a request with any, whatever memory its tensors are in
+  kDevice,  // only the device (MD5 stays host work); an error where the device cannot
 };
 
 // Called from any thread, several at once, and with no lock held: it may use the Meter that calls it. What it throws

@@ -34,7 +34,7 @@ TEST(Simulated, EveryDtypeIsRight) {
       const Tensor tensor{.dtype = dtype, .element_count = count, .address = placed.data()};
       for (const Precision precision : {Precision::kHigh, Precision::kLow}) {
         if (!(*device)->refusal(tensor, precision).empty()) continue;
-        Partial found(dtype, precision, NEED_ALL), expected = found;
+        Partial found(dtype, precision, Needs{NEED_ALL} | kQuantiles), expected = found;
         const Job on_device{tensor, &found}, on_host{tensor, &expected};
         ASSERT_TRUE(host->fold({&on_host, 1}));
         const Status status = (*device)->fold({&on_device, 1});
