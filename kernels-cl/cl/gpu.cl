@@ -133,6 +133,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   close_elements(&beside, partial);
   CLOSE_INDICES(beside.indices, partial)
   CLOSE_FINGERPRINTS(fingerprint_words, begin, count * (u32)sizeof(UBITS), lane, partial)
+  TAKE_CASTS(slice, workspace, partial, begin, lane, count, LANES_A_GROUP)
   CLOSE_BINS(slice, workspace, bin_counts, elements, count, lane)
   global i64* shared = (global i64*)(workspace + partials_at) + slice.partial * WORD_COUNT;
   MERGE_PARTIAL(partial, PLAIN_WORDS, lane, count, shared)

@@ -64,6 +64,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
     if (n != 0) NAME(lift_codes)(partial, code, n, NEEDS);
     if (HAS_BINS && !WRITES_CODES(slice) && n != 0) (void)atomic_add(&COUNTS_AT(slice, workspace)[code], (u32)n);
   }
+  TAKE_CASTS(slice, workspace, partial, begin, lane, count, LANES_A_GROUP)
   CLOSE_INDICES(indices, partial)
   CLOSE_FINGERPRINTS(fingerprint_words, begin, count, lane, partial)
   MERGE_PARTIAL(partial, WORD_COUNT, lane, count, (global i64*)(workspace + partials_at) + slice.partial * WORD_COUNT)

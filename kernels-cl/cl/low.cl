@@ -26,6 +26,7 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
     fold_tile(partial, bytes, i, slice.count);
     if (NEEDS & NEED_INDICES) NAME(lift_indices)(indices, bytes + i * sizeof(UBITS), min((u64)TILE, slice.count - i), i);
   }
+  TAKE_CASTS(slice, workspace, partial, bytes, (u64)lane, slice.count, (u64)lanes)
   CLOSE_INDICES(indices, partial)
 #ifdef SHAPE_SLICE
   if (NEEDS & NEED_FINGERPRINTS) take_fingerprints(partial, bytes, slice.count * sizeof(UBITS));

@@ -11,6 +11,7 @@
 #include "kernels-cl/driver/host_pointers.hpp"
 #include "kernels-cl/launch/program.hpp"
 #include "precision/partial.h"
+#include "stats/core/cast_bounds.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {
@@ -26,7 +27,7 @@ constexpr std::size_t kMostGroups = 65'534;
 constexpr std::uint64_t kWordBytes = sizeof(std::int64_t);
 
 struct Slice {  // as slice.cl has it
-  std::uint64_t first_byte, count, partial, bins;
+  std::uint64_t first_byte, count, partial, bins, casts;
 };
 constexpr std::size_t kSliceWords = sizeof(Slice) / kWordBytes;
 
@@ -48,7 +49,7 @@ bool shares_bins(const Device& device, const Piece& piece, const Piece& with) {
          piece.dtype == with.dtype && piece.source == with.source;
 }
 
-auto launch_key(const Piece& piece) { return std::tuple(piece.dtype, piece.needs, piece.source); }
+auto launch_key(const Piece& piece) { return std::tuple(piece.dtype, piece.needs, piece.source, piece.cast_scale); }
 
 }  // namespace
 
@@ -71,6 +72,7 @@ void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vect
 
 std::uint64_t workspace_bytes(const Device& device, std::span<const Piece> pieces, const Piece& piece) {
   std::uint64_t words = kSliceWords + partial_words(piece.dtype, piece.needs);
+  if ((piece.needs & kScaledCasts) != 0) words += kCastBoundWords;
   const bool has_bins = (piece.needs & kQuantiles) != 0;
   if (has_bins && (pieces.empty() || !shares_bins(device, piece, pieces.back()))) words += bin_words(piece);
   return words * kWordBytes;
@@ -109,10 +111,20 @@ void Batch::lay_out(const Device& device) {
   const bool in_groups = device.shape == Shape::kGroup;
   partials_at_ = image_words_ = pieces_.size() * kSliceWords;
   std::size_t all_bin_words = 0;
+  struct Bounds {
+    std::size_t words_at;
+    CastBounds words;
+  };
+  std::vector<Bounds> bounds;  // before the partials of the launch that they are of
   std::vector<Slice> slices;
   slices.reserve(pieces_.size());
   targets_.reserve(pieces_.size());
   for (std::size_t i = 0; i < pieces_.size();) {
+    const std::size_t casts_at = image_words_;
+    if ((pieces_[i].needs & kScaledCasts) != 0) {
+      bounds.push_back({casts_at, cast_bounds(pieces_[i].dtype, pieces_[i].cast_scale)});
+      image_words_ += kCastBoundWords;
+    }
     Launch launch{i, i, i * kSliceWords, image_words_, partial_words(pieces_[i].dtype, pieces_[i].needs), 0};
     const auto key = launch_key(pieces_[i]);
     // Work-groups merge word by word, and a slice's indices and fingerprints begin with the slice: those have a partial each.
@@ -124,7 +136,7 @@ void Batch::lay_out(const Device& device) {
       }
       targets_.back().count += pieces_[i].count;
       const std::size_t partial = (targets_.back().words_at - launch.partials_at) / launch.words;
-      slices.push_back({pieces_[i].first_byte, pieces_[i].count, partial, 0});
+      slices.push_back({pieces_[i].first_byte, pieces_[i].count, partial, 0, casts_at});
       if ((pieces_[i].needs & kQuantiles) == 0) continue;
       const bool shared = i != launch.first_piece && shares_bins(device, pieces_[i], pieces_[i - 1]) &&
                           bins_.back().count + pieces_[i].count <= kMostCounted;
@@ -146,7 +158,11 @@ void Batch::lay_out(const Device& device) {
   image_ = std::make_unique_for_overwrite<std::int64_t[]>(image_words_);
   const std::uint64_t base = device.pointers == Pointers::kSameSpace ? reinterpret_cast<std::uintptr_t>(image_.get()) : 0;
   for (BinTarget& target : bins_) target.words_at += bins_at_;
-  for (std::size_t i = 0; !bins_.empty() && i < slices.size(); ++i) {
+  for (const Bounds& each : bounds) {
+    std::memcpy(image_.get() + each.words_at, each.words.data(), sizeof each.words);
+  }
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    slices[i].casts = base + slices[i].casts * kWordBytes;
     slices[i].bins = base + (bins_at_ + slices[i].bins) * kWordBytes + (pieces_[i].writes_codes ? 1 : 0);
   }
   if (!slices.empty()) std::memcpy(image_.get(), slices.data(), partials_at_ * kWordBytes);

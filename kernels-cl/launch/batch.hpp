@@ -29,6 +29,7 @@ struct Piece {
   Needs needs;
   std::size_t job;
   std::uint64_t first_byte, count, first_element = 0;
+  double cast_scale = 1;
   bool writes_codes = false;  // of quantiles: codes for the host to count, as the device would have more to hand back
 };
 

@@ -57,7 +57,8 @@ void* Ticket::event() const { return state_->batch->event(); }
 Result<Measurements> Ticket::collect() try {
   if (Status status = state_->close(); !status) return std::move(status).error();
   auto results = std::make_unique<Measurements::State>(state_->request.categories, state_->partials.size());
-  const Wanted wanted{state_->request.precision, needs(state_->request.categories, state_->request.precision)};
+  const Wanted wanted{state_->request.precision, needs(state_->request.categories, state_->request.precision), true,
+                      state_->request.cast_scale};
   for (std::size_t i = 0; i < state_->partials.size(); ++i) {
     const Partial& partial = state_->partials[i];
     results->put(i, partial.dtype(), {.words = partial.words(), .bins = {.kept = partial.bins()}}, wanted);
@@ -116,7 +117,7 @@ Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Reques
                    "tensor " + std::to_string(state->partials.size()) + " cannot be submitted: " + refusal};
     }
     if (Status status = queue_context.check(tensor); !status) return std::move(status).error();
-    state->partials.emplace_back(tensor.dtype, request.precision, wanted);
+    state->partials.emplace_back(tensor.dtype, request.precision, wanted, request.cast_scale);
     total_bytes += tensor.bytes();
   }
   std::vector<cl_engine::Piece> pieces;

@@ -8,6 +8,7 @@
 #include "precision/families.h"
 #include "precision/formats.h"
 #include "stats/core/accumulator_layout.hpp"
+#include "stats/core/cast_bounds.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {
@@ -29,7 +30,7 @@ struct FamilyTexts {
 #define ROW(family, ...) FamilyTexts{#family, LIFT_TEXT_##family, FOLD_TEXT_##family, GROUP_TEXT_##family},
 constexpr std::array kFamilyTexts = {FAMILIES(ROW)};
 #undef ROW
-static_assert((kLowKernel & (kDigests | kQuantiles | Needs{NEED_ALL})) == 0);
+static_assert(((kLowKernel | kScaledCasts) & (kDigests | kQuantiles | Needs{NEED_ALL})) == 0);
 
 // How long the sums of gpu_float.cl and gpu_double.cl stay exact; of bytes, the rest do for longer.
 int log2_steps(Dtype dtype) { return dtype == Dtype::kFloat64 ? 8 : size_bytes(dtype) == 1 ? 10 : 9; }
@@ -55,7 +56,8 @@ std::uint64_t most_elements_a_group(const Device& device, Dtype dtype, std::uint
 }
 
 Needs kernel_needs(const Partial& partial) {
-  return partial.needs() | (is_low(partial.dtype(), partial.precision()) ? kLowKernel : 0);
+  return partial.needs() | (is_low(partial.dtype(), partial.precision()) ? kLowKernel : 0) |
+         (scales_casts(partial.needs(), partial.cast_scale()) ? kScaledCasts : 0);
 }
 
 std::string source(const Device& device, Dtype dtype, bool low) {
@@ -75,6 +77,8 @@ std::string source(const Device& device, Dtype dtype, bool low) {
     if (each.family != kFamilies[static_cast<std::size_t>(dtype)]) continue;
     add(each.lift);
     add("precision/lift/lift_indices.h");
+    add("precision/lift/count_casts.h");
+    add("kernels-cl/cl/casts.cl");
     add("kernels-cl/cl/fingerprints.cl");
     add("kernels-cl/cl/bins.cl");
     if (low || group) add("kernels-cl/cl/indices.cl");
@@ -109,7 +113,9 @@ std::string source(const Device& device, Dtype dtype, bool low) {
 }
 
 std::string build_options(const Device& device, Dtype dtype, Needs needs) {
-  std::string options = "-cl-std=CL1.2 -DDTYPE=" + std::string(name(dtype)) + " -DNEEDS=" + std::to_string(needs & ~kLowKernel);
+  const Needs scaled = (needs & kScaledCasts) != 0 ? needs & kCasts : 0;
+  std::string options = "-cl-std=CL1.2 -DDTYPE=" + std::string(name(dtype)) + " -DNEEDS=" +
+                        std::to_string(needs & ~(kLowKernel | kScaledCasts | scaled)) + " -DSCALED_CASTS=" + std::to_string(scaled);
   if (device.shape == Shape::kSlice) {
     options += " -DSHAPE_SLICE";
   } else {

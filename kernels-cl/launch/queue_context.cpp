@@ -112,7 +112,8 @@ Status QueueContext::add(const Job& job, std::size_t number, std::uint64_t total
                          std::vector<cl::Buffer>& sources) const {
   const Tensor& tensor = job.tensor;
   if (tensor.element_count == 0) return {};
-  Piece whole{nullptr, tensor.dtype, kernel_needs(*job.partial), number, 0, tensor.element_count, job.partial->count()};
+  Piece whole{nullptr, tensor.dtype, kernel_needs(*job.partial), number, 0, tensor.element_count, job.partial->count(),
+              job.partial->cast_scale()};
   if (tensor.where == Where::kClBuffer) {
     whole.source = static_cast<cl_mem>(const_cast<void*>(tensor.address));
     whole.first_byte = tensor.offset_bytes;

@@ -6,12 +6,15 @@
 #include "kernels-cl/launch/definition.hpp"
 #include "kernels-cl/launch/program.hpp"
 #include "stats/core/accumulator_layout.hpp"
+#include "stats/core/cast_bounds.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {
 
 // A group of lanes full, a vector's tail, and a first element that no vector load may touch.
 constexpr std::size_t kElements = 2 * kTileElements + 37;
+
+constexpr double kCastScale = 0x1.8p-3;
 
 std::uint64_t mix(std::uint64_t x) {  // the finalizer of splitmix64
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -77,7 +80,9 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
   Partial found(dtype, Precision::kHigh, needs), expected = found;
   const auto elements = std::span(*bytes).subspan(size_bytes(dtype));
   const auto lift = (needs & kLowKernel) != 0 ? lift_tiles : lift_all;
-  lift(dtype, needs, elements, expected.words());
+  const bool scaled = (needs & kScaledCasts) != 0;
+  lift(dtype, scaled ? needs & ~kCasts : needs, elements, expected.words());
+  if (scaled) count_casts(dtype, elements, cast_bounds(dtype, kCastScale), needs, expected.words());
   carry(dtype, expected.words());
   if ((needs & kQuantiles) != 0) {
     BinCounter counter;
@@ -93,12 +98,12 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
       if (code != CL_SUCCESS) return error(doing, "clEnqueueWriteBuffer", code);
     }
     std::vector<Piece> pieces;
-    cut(device, {source(), dtype, needs, 0, size_bytes(dtype), kElements}, bytes->size(), pieces);
+    cut(device, {source(), dtype, needs, 0, size_bytes(dtype), kElements, 0, kCastScale}, bytes->size(), pieces);
     if ((needs & kQuantiles) != 0) {  // some with their codes written down, some counted
       pieces.clear();
       for (const std::uint64_t first : {std::uint64_t{0}, kTileElements}) {
         const std::uint64_t count = first == 0 ? kTileElements : kElements - first;
-        pieces.push_back({source(), dtype, needs, 0, (1 + first) * size_bytes(dtype), count, first, first == 0});
+        pieces.push_back({source(), dtype, needs, 0, (1 + first) * size_bytes(dtype), count, first, kCastScale, first == 0});
       }
     }
     auto batch = Batch::enqueue(device, buffers, queue, std::move(pieces),

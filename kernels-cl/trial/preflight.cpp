@@ -57,7 +57,7 @@ Status fold_a_tile(const Device& device, Dtype dtype, Needs needs) {
   auto batch = (*queue_context)->enqueue(opened.queue(), {{source(), dtype, needs, 0, 0, kTileElements}},
                                    {source});
   if (!batch) return batch.error();
-  Partial folded(dtype, Precision::kHigh, static_cast<Needs>(needs & ~kLowKernel));
+  Partial folded(dtype, Precision::kHigh, static_cast<Needs>(needs & ~(kLowKernel | kScaledCasts)));
   return batch->collect({&folded, 1});
 }
 

@@ -21,7 +21,7 @@ bool has_statistics(const Categories& categories) { return !std::ranges::all_of(
 }  // namespace
 
 Wanted wanted_by(const Request& request) {
-  return {request.precision, needs(request.categories, request.precision), has_statistics(request.categories)};
+  return {request.precision, needs(request.categories, request.precision), has_statistics(request.categories), request.cast_scale};
 }
 
 RequestBatch::RequestBatch(Meter::State& meter, std::span<const Tensor> tensors, const Request& request, Put put)
@@ -65,7 +65,7 @@ Status RequestBatch::place() {
 
 Status RequestBatch::fold_on_device() {
   if (std::ranges::none_of(placements_, &Placement::on_device)) return {};
-  const Wanted statistics{wanted_.precision, static_cast<Needs>(wanted_.needs & ~kDigests)};
+  const Wanted statistics{wanted_.precision, static_cast<Needs>(wanted_.needs & ~kDigests), true, wanted_.cast_scale};
   std::vector<std::size_t> whose;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     if (on_device(i)) whose.push_back(i);
@@ -103,7 +103,7 @@ Result<std::string> RequestBatch::fold_on_device(std::span<const std::size_t> wh
   partials.reserve(whose.size());
   jobs.reserve(whose.size());
   for (const std::size_t i : whose) {
-    partials.emplace_back(tensors_[i].dtype, statistics.precision, statistics.needs);
+    partials.emplace_back(tensors_[i].dtype, statistics.precision, statistics.needs, statistics.cast_scale);
     jobs.push_back({tensors_[i], &partials.back()});
   }
   auto gave_up = meter_.fold_on_device(jobs, request_.on, held_bytes);

@@ -124,7 +124,20 @@ struct Request {
   Categories categories{};  // at least one
   Precision precision = Precision::kHigh;
   On on = On::kAuto;
+  // The counts of casts, `e4m3fn underflow` and the like, are of x * cast_scale: the exact product, which the cast rounds
+  // once. Finite, and above 0.
+  double cast_scale = 1;
 };
+
+constexpr bool counts_casts(Category category) { return (needs(category) & kCasts) != 0; }
+// Whether values depend on a scale that is not 1.
+inline bool counts_scaled_casts(const Request& request) {
+  if (request.cast_scale == 1) return false;
+  for (const Category each : request.categories) {
+    if (counts_casts(each)) return true;
+  }
+  return false;
+}
 
 // Device memory as the ledger counts it: bytes that this library allocated on the device.
 struct MemoryUse {
