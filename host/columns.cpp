@@ -104,7 +104,8 @@ void fold_columns(const std::byte* matrix, std::uint64_t lines, std::span<Partia
     std::vector<Folder> folders;
     folders.reserve(width);
     for (std::uint64_t i = 0; i < width; ++i) {
-      folders.emplace_back(dtype, first.precision(), first.needs(), std::span(words).subspan(i * word_count, word_count));
+      folders.emplace_back(dtype, first.precision(), first.needs(), std::span(words).subspan(i * word_count, word_count),
+                           nullptr, first.cast_scale());
     }
     const auto tile = std::make_unique_for_overwrite<std::byte[]>((width + side) * apart * element_bytes);
     for (std::uint64_t line = top; line < end; line += kTileLines) {

@@ -73,7 +73,7 @@ class SimdEngine final : public HostEngine {
   Status fold(std::span<const Job> jobs) override {
     for (const Job& job : jobs) {
       Partial& partial = *job.partial;
-      fold_all({&job.tensor, 1}, {partial.precision(), partial.needs()}, [&](std::size_t, const Found& found) {
+      fold_all({&job.tensor, 1}, {partial.precision(), partial.needs(), true, partial.cast_scale()}, [&](std::size_t, const Found& found) {
         merge(partial.bins(), found.bins);
         merge(partial.dtype(), partial.words(), found.words, partial.count());
       });
@@ -206,7 +206,7 @@ class SimdEngine final : public HostEngine {
   template <typename Done>
   static void fold_slice(const Tensor& tensor, std::uint64_t first, std::uint64_t count, const Wanted& wanted,
                          Words& words, BinCounter* bins, const Done& done) {
-    host::Folder folder(tensor.dtype, wanted.precision, wanted.needs, words, bins);
+    host::Folder folder(tensor.dtype, wanted.precision, wanted.needs, words, bins, wanted.cast_scale);
     host::in_pieces(tensor, first, count, kUnitBytes, [&](std::span<const std::byte> piece) { folder.take(piece); });
     done(folder.words());
   }

@@ -98,7 +98,8 @@ class Hand final : public Md5Observer {
   void open(Aside& aside, const Tensor& tensor) {
     if (aside.bins) aside.bins->open(tensor.dtype);
     if (wanted_.partial) {
-      aside.folder.emplace(tensor.dtype, wanted_.precision, wanted_.needs, aside.words, aside.bins.get());
+      aside.folder.emplace(tensor.dtype, wanted_.precision, wanted_.needs, aside.words, aside.bins.get(),
+                          wanted_.cast_scale);
     }
     const std::uint32_t element_bytes = size_bytes(tensor.dtype);
     if ((wanted_.needs & kSha1Digest) == 0 || aside.sha1_element_bytes == element_bytes) return;

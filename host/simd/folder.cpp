@@ -45,24 +45,29 @@ Fold fold_of(Dtype dtype, Precision precision) {
 
 }  // namespace
 
-Folder::Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int64_t> words, BinCounter* bins)
+Folder::Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int64_t> words, BinCounter* bins,
+               double cast_scale)
     : fold_(fold_of(dtype, precision)),
       dtype_(dtype),
       element_bytes_(size_bytes(dtype)),
       needs_(static_cast<Needs>(needs & ~(kDigests | kQuantiles))),
       pads_(!is_low(dtype, precision)),  // `low` rounds at every step
       words_(words.first(partial_words(dtype, needs))),
-      bins_((needs & kQuantiles) != 0 ? bins : nullptr) {
+      bins_((needs & kQuantiles) != 0 ? bins : nullptr),
+      casts_(scales_casts(needs, cast_scale) ? needs & kCasts : 0) {
+  needs_ &= ~casts_;
+  if (casts_ != 0) cast_bounds_ = cast_bounds(dtype, cast_scale);
   clear(dtype_, words_);
 }
 
 void Folder::take(std::span<const std::byte> elements) {
   if ((needs_ & kFingerprints) != 0) take_fingerprints(elements);
-  if (bins_ == nullptr) return take_words(elements);
-  bins_->expect(elements.size() / element_bytes_);
+  if (bins_ == nullptr && casts_ == 0) return take_words(elements);
+  if (bins_ != nullptr) bins_->expect(elements.size() / element_bytes_);
   for (std::size_t at = 0; at < elements.size(); at += kBinnedBytes) {
     const auto some = elements.subspan(at, std::min(kBinnedBytes, elements.size() - at));
-    bins_->count(some);
+    if (bins_ != nullptr) bins_->count(some);
+    if (casts_ != 0) count_casts(dtype_, some, cast_bounds_, casts_, words_);
     take_words(some);
   }
 }

@@ -8,6 +8,7 @@
 #include <tensorstat/partial.hpp>
 
 #include "host/simd/folds.hpp"
+#include "stats/core/cast_bounds.hpp"
 #include "stats/core/quantile_bins.hpp"
 
 namespace tensorstat::host {
@@ -16,7 +17,8 @@ class Folder {
  public:
   // For partials that keep `needs`, digests aside; on the widest instruction set that is in use. `words` are
   // partial_words(dtype, needs) or more, and are cleared. `bins` is open for the dtype, where quantiles are among the needs.
-  Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int64_t> words, BinCounter* bins = nullptr);
+  Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int64_t> words, BinCounter* bins = nullptr,
+         double cast_scale = 1);
 
   // Whole elements, below 2^29 of them; in `low`, a whole number of tiles of 1,024 in every piece but the last.
   void take(std::span<const std::byte> elements);
@@ -37,6 +39,8 @@ class Folder {
   bool pads_;
   std::span<std::int64_t> words_;
   BinCounter* bins_;
+  CastBounds cast_bounds_;  // where casts_ are kept, whose scale is not 1
+  Needs casts_;
   std::uint64_t uncarried_ = 0;  // elements since the last carry
 };
 

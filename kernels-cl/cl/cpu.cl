@@ -7,11 +7,12 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   i64 partial[WORD_COUNT];
   for (int word = 0; word < WORD_COUNT; ++word) partial[word] = EMPTY_WORD(FAMILY, word);
   u64 i = 0;
+  open_bins(slice, workspace);
 #ifdef FOLDS
   const bool has_elements = (NEEDS & ELEMENT_NEEDS) != 0, has_indices = (NEEDS & NEED_INDICES) != 0;
   const bool has_exponents = (bool)FOLDS_ELEMENTS && (NEEDS & NEED_EXPONENTS) != 0;
   const u64 whole = slice.count / GROUP * GROUP;
-  const u64 block = has_elements || has_indices || has_exponents ? ELEMENT_BLOCK : whole;
+  const u64 block = has_elements || has_indices || has_exponents || HAS_BINS || SCALED_CASTS != 0 ? ELEMENT_BLOCK : whole;
   NAME(fold) fold;
   NAME(open)(&fold, NEEDS);
   NAME(elements) beside;
@@ -29,12 +30,16 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
     if (has_elements) NAME(fold_elements)(&beside, partial, bytes + first * sizeof(UBITS), (u32)(end - first), NEEDS);
     if (has_exponents) NAME(fold_exponents)(&exponents, partial, bytes + first * sizeof(UBITS), (u32)(end - first));
     if (has_indices) NAME(fold_indices)(&fold, partial, bytes + first * sizeof(UBITS), (u32)(end - first), first);
+    take_bins(slice, workspace, bytes, first, end);
+    TAKE_CASTS(slice, workspace, partial, bytes, first, end, 1)
   }
   NAME(close)(&fold, partial, NEEDS);
   if (has_elements) NAME(flush_elements)(&beside, partial, NEEDS);
   if (has_exponents) NAME(close_exponents)(&exponents, partial);
 #endif
   if (NEEDS & NEED_INDICES) NAME(lift_indices)(partial + PLACE(INDICES), bytes + i * sizeof(UBITS), slice.count - i, i);
+  take_bins(slice, workspace, bytes, i, slice.count);
+  TAKE_CASTS(slice, workspace, partial, bytes, i, slice.count, 1)
   for (; i < slice.count; ++i) NAME(lift)(partial, bytes + i * sizeof(UBITS), NEEDS);
   if (NEEDS & NEED_FINGERPRINTS) take_fingerprints(partial, bytes, slice.count * sizeof(UBITS));
   partial[PARTIAL_COUNT] = (i64)slice.count;

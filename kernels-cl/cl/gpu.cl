@@ -36,7 +36,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   local i64 partial[PLAIN_WORDS];
   local u32 exponents[EXPONENT_COUNTS];
   local i64 desk[TALLY_WORDS][PAIRS];
-  local u32 highest, fingerprint_words[FINGERPRINT_LOCAL_WORDS];
+  local u32 highest, fingerprint_words[FINGERPRINT_LOCAL_WORDS], bin_counts[BIN_LOCAL_WORDS];
   const Slice slice = ((global const Slice*)(workspace + slices_at))[get_group_id(0)];
   const u32 lane = (u32)get_local_id(0), count = (u32)slice.count;
   global const u8* begin = source + slice.first_byte;
@@ -44,6 +44,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
 
   if (lane == 0) highest = 0;
   open_fingerprints(fingerprint_words, lane);
+  open_bins(bin_counts, lane);
   for (int word = (int)lane; word < PLAIN_WORDS; word += LANES_A_GROUP) partial[word] = EMPTY_WORD(FAMILY, word);
   for (int i = (int)lane; i < EXPONENT_COUNTS; i += LANES_A_GROUP) exponents[i] = 0;
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -132,6 +133,8 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   close_elements(&beside, partial);
   CLOSE_INDICES(beside.indices, partial)
   CLOSE_FINGERPRINTS(fingerprint_words, begin, count * (u32)sizeof(UBITS), lane, partial)
+  TAKE_CASTS(slice, workspace, partial, begin, lane, count, LANES_A_GROUP)
+  CLOSE_BINS(slice, workspace, bin_counts, elements, count, lane)
   global i64* shared = (global i64*)(workspace + partials_at) + slice.partial * WORD_COUNT;
   MERGE_PARTIAL(partial, PLAIN_WORDS, lane, count, shared)
   if (NEEDS & NEED_EXPONENTS) {  // behind the barrier of MERGE_PARTIAL

@@ -13,8 +13,11 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   WORDS i64 partial[WORD_COUNT];
   for (int word = lane; word < WORD_COUNT; word += lanes) partial[word] = EMPTY_WORD(FAMILY, word);
 #ifdef SHAPE_GROUP
-  local u32 fingerprint_words[FINGERPRINT_LOCAL_WORDS];
+  local u32 fingerprint_words[FINGERPRINT_LOCAL_WORDS], bin_counts[BIN_LOCAL_WORDS];
   open_fingerprints(fingerprint_words, (u32)lane);
+  open_bins(bin_counts, (u32)lane);
+#else
+  open_bins(slice, workspace);
 #endif
   barrier(CLK_LOCAL_MEM_FENCE);
   i64 indices[INDEX_WORDS];
@@ -23,11 +26,14 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
     fold_tile(partial, bytes, i, slice.count);
     if (NEEDS & NEED_INDICES) NAME(lift_indices)(indices, bytes + i * sizeof(UBITS), min((u64)TILE, slice.count - i), i);
   }
+  TAKE_CASTS(slice, workspace, partial, bytes, (u64)lane, slice.count, (u64)lanes)
   CLOSE_INDICES(indices, partial)
 #ifdef SHAPE_SLICE
   if (NEEDS & NEED_FINGERPRINTS) take_fingerprints(partial, bytes, slice.count * sizeof(UBITS));
+  take_bins(slice, workspace, bytes, 0, slice.count);
 #else
   CLOSE_FINGERPRINTS(fingerprint_words, bytes, (u32)(slice.count * sizeof(UBITS)), (u32)lane, partial)
+  CLOSE_BINS(slice, workspace, bin_counts, (global const UBITS*)bytes, (u32)slice.count, (u32)lane)
 #endif
   barrier(CLK_LOCAL_MEM_FENCE);
   if (lane == 0) {

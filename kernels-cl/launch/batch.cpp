@@ -1,15 +1,18 @@
 #include "kernels-cl/launch/batch.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <tuple>
 #include <utility>
 
 #include "kernels-cl/driver/host_pointers.hpp"
 #include "kernels-cl/launch/program.hpp"
 #include "precision/partial.h"
+#include "stats/core/cast_bounds.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {
@@ -24,12 +27,31 @@ constexpr std::size_t kMostGroups = 65'534;
 
 constexpr std::uint64_t kWordBytes = sizeof(std::int64_t);
 
-// As slice.cl and pair_words.cl have them: first byte, count, partial; first bytes, count, first element, partial.
-constexpr std::size_t kSliceWords = 3, kPairSliceWords = 5;
-std::size_t slice_words(const Piece& piece) { return piece.beside ? kPairSliceWords : kSliceWords; }
+// As slice.cl and pair_words.cl have them: first byte, count, partial, bins, casts; first bytes, count, first element,
+// partial.
+using Slice = std::array<std::uint64_t, 5>;
+constexpr std::size_t kSliceWords = std::tuple_size_v<Slice>, kBinsInSlice = 3, kCastsInSlice = 4;
+
+// Codes of a tensor that has fewer elements than this share of its bins are the host's to count: that takes it as long as to
+// look at the bins, and they are an eighth of the bytes.
+constexpr std::uint64_t kCodesToABin = 4;
+// An atomic count has 32 bits.
+constexpr std::uint64_t kMostCounted = std::numeric_limits<std::uint32_t>::max();
+
+std::uint64_t bin_words(const Piece& piece) {
+  const std::uint64_t bytes = piece.writes_codes ? piece.count * code_bytes(piece.dtype)
+                                                 : std::uint64_t{code_count(piece.dtype)} * sizeof(std::uint32_t);
+  return (bytes + kWordBytes - 1) / kWordBytes;
+}
+
+// Whether a piece is counted into the bins of another: lanes count with atomics, work-items do not.
+bool shares_bins(const Device& device, const Piece& piece, const Piece& with) {
+  return device.shape == Shape::kGroup && !piece.writes_codes && !with.writes_codes && piece.job == with.job &&
+         piece.dtype == with.dtype && piece.source == with.source;
+}
 
 auto launch_key(const Piece& piece) {
-  return std::tuple(piece.kind(), piece.source, piece.beside ? piece.beside->source : nullptr);
+  return std::tuple(piece.kind(), piece.source, piece.beside ? piece.beside->source : nullptr, piece.cast_scale);
 }
 
 void set_argument(cl_int& code, const cl::Kernel& kernel, cl_uint index, std::uint64_t value) {
@@ -44,6 +66,7 @@ void set_argument(cl_int& code, const cl::Kernel& kernel, cl_uint index, cl_mem 
 
 void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vector<Piece>& pieces) {
   const std::uint64_t element_bytes = whole.element_bytes();
+  whole.writes_codes = (whole.needs & kQuantiles) != 0 && whole.count * kCodesToABin <= code_count(whole.dtype);
   std::uint64_t most = std::clamp(total_bytes / (device.compute_units * 4) + 1, kLeastSliceBytes, kMostSliceBytes) /
                        element_bytes;
   if (device.shape == Shape::kGroup) {
@@ -62,7 +85,13 @@ void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vect
   }
 }
 
-std::uint64_t workspace_bytes(const Piece& piece) { return (slice_words(piece) + piece.kind().words()) * kWordBytes; }
+std::uint64_t workspace_bytes(const Device& device, std::span<const Piece> pieces, const Piece& piece) {
+  std::uint64_t words = kSliceWords + piece.kind().words();
+  if ((piece.needs & kScaledCasts) != 0) words += kCastBoundWords;
+  const bool has_bins = (piece.needs & kQuantiles) != 0;
+  if (has_bins && (pieces.empty() || !shares_bins(device, piece, pieces.back()))) words += bin_words(piece);
+  return words * kWordBytes;
+}
 
 Result<Batch> Batch::enqueue(const Device& device, BufferCache& buffers, const cl::CommandQueue& queue, std::vector<Piece> pieces,
                              const KernelOf& kernel_of, std::span<const cl_event> wait_list,
@@ -89,18 +118,29 @@ Result<Batch> Batch::enqueue(const Device& device, BufferCache& buffers, const c
   return batch;
 }
 
-// All slices first, launch by launch, then all partials: one upload, and one read-back of the rest.
+// All slices first, launch by launch, then all partials, then all bins: one upload, and one read-back of all but slices. Bins
+// are not uploaded.
 void Batch::lay_out(const Device& device) {
   if (!std::ranges::is_sorted(pieces_, {}, launch_key)) std::ranges::stable_sort(pieces_, {}, launch_key);
   const bool in_groups = device.shape == Shape::kGroup;
-  std::vector<std::uint64_t> slices;
-  slices.reserve(pieces_.size() * (pieces_.empty() ? 0 : slice_words(pieces_[0])));
-  for (const Piece& piece : pieces_) partials_at_ += slice_words(piece);
-  image_words_ = partials_at_;
+  partials_at_ = image_words_ = pieces_.size() * kSliceWords;
+  std::size_t all_bin_words = 0;
+  struct Bounds {
+    std::size_t words_at;
+    CastBounds words;
+  };
+  std::vector<Bounds> bounds;  // before the partials of the launch that they are of
+  std::vector<Slice> slices;
+  slices.reserve(pieces_.size());
   targets_.reserve(pieces_.size());
   for (std::size_t i = 0; i < pieces_.size();) {
+    const std::size_t casts_at = image_words_;
+    if ((pieces_[i].needs & kScaledCasts) != 0) {
+      bounds.push_back({casts_at, cast_bounds(pieces_[i].dtype, pieces_[i].cast_scale)});
+      image_words_ += kCastBoundWords;
+    }
     const KernelKind kind = pieces_[i].kind();
-    Launch launch{i, i, slices.size(), image_words_, kind.words(), 0};
+    Launch launch{i, i, i * kSliceWords, image_words_, kind.words(), 0};
     const auto key = launch_key(pieces_[i]);
     // Work-groups merge word by word, and a slice's indices and fingerprints begin with the slice: those have a partial each.
     // So have pairs, whose indices are of the whole tensors, but stand beside a key.
@@ -112,17 +152,41 @@ void Batch::lay_out(const Device& device) {
       }
       targets_.back().count += pieces_[i].count;
       const std::size_t partial = (targets_.back().words_at - launch.partials_at) / launch.words;
-      slices.push_back(pieces_[i].first_byte);
-      if (pieces_[i].beside) slices.push_back(pieces_[i].beside->first_byte);
-      slices.push_back(pieces_[i].count);
-      if (pieces_[i].beside) slices.push_back(pieces_[i].first_element);
-      slices.push_back(partial);
+      if (const auto& beside = pieces_[i].beside) {
+        slices.push_back({pieces_[i].first_byte, beside->first_byte, pieces_[i].count, pieces_[i].first_element, partial});
+        continue;
+      }
+      slices.push_back({pieces_[i].first_byte, pieces_[i].count, partial, 0, casts_at});
+      if ((pieces_[i].needs & kQuantiles) == 0) continue;
+      const bool shared = i != launch.first_piece && shares_bins(device, pieces_[i], pieces_[i - 1]) &&
+                          bins_.back().count + pieces_[i].count <= kMostCounted;
+      if (!shared) {
+        bins_.push_back({pieces_[i].job, all_bin_words, pieces_[i].dtype, pieces_[i].writes_codes, 0, targets_.size() - 1, 0});
+        all_bin_words += bin_words(pieces_[i]);
+      }
+      bins_.back().count += pieces_[i].count;
+      bins_.back().end_target = targets_.size();
+      slices.back()[kBinsInSlice] = bins_.back().words_at;
+      clears_bins_ |= in_groups && !pieces_[i].writes_codes;
     }
     launch.end_piece = i;
     launch.end_target = targets_.size();
     launches_.push_back(launch);
   }
+  bins_at_ = image_words_;
+  image_words_ += all_bin_words;
   image_ = std::make_unique_for_overwrite<std::int64_t[]>(image_words_);
+  const std::uint64_t base = device.pointers == Pointers::kSameSpace ? reinterpret_cast<std::uintptr_t>(image_.get()) : 0;
+  for (BinTarget& target : bins_) target.words_at += bins_at_;
+  for (const Bounds& each : bounds) {
+    std::memcpy(image_.get() + each.words_at, each.words.data(), sizeof each.words);
+  }
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    if (pieces_[i].beside) continue;
+    std::uint64_t &bins = slices[i][kBinsInSlice], &casts = slices[i][kCastsInSlice];
+    bins = base + (bins_at_ + bins) * kWordBytes + (pieces_[i].writes_codes ? 1 : 0);
+    casts = base + casts * kWordBytes;
+  }
   if (!slices.empty()) std::memcpy(image_.get(), slices.data(), partials_at_ * kWordBytes);
   // Work-groups merge into what is there, work-items overwrite it; and a kernel that was lost leaves counts
   // of 0, which show.
@@ -168,17 +232,28 @@ cl_int Batch::launch(const Device& device, const Launch& launch, Kernel& kernel,
 Status Batch::start(const Device& device, std::span<const std::shared_ptr<Kernel>> kernels,
                     std::span<const cl_event> wait_list) {
   const std::string doing = "folding " + std::to_string(pieces_.size()) + " slices on " + device.info.name;
-  commands_.reserve(launches_.size() + 2);  // from here on nothing may be enqueued and then forgotten
+  commands_.reserve(launches_.size() + 3);  // from here on nothing may be enqueued and then forgotten
   std::vector<cl_event> before(wait_list.begin(), wait_list.end()), last;
-  before.reserve(before.size() + 1);
+  before.reserve(before.size() + 2);
   last.reserve(launches_.size());
   if (workspace_.memory() != nullptr) {
     cl::Event uploaded;
-    const cl_int code = clEnqueueWriteBuffer(queue_(), workspace_.memory(), CL_FALSE, 0, image_words_ * kWordBytes,
+    const cl_int code = clEnqueueWriteBuffer(queue_(), workspace_.memory(), CL_FALSE, 0, bins_at_ * kWordBytes,
                                              image_.get(), 0, nullptr, &uploaded());
     if (code != CL_SUCCESS) return error(doing, "clEnqueueWriteBuffer", code);
     before.push_back(uploaded());
     commands_.push_back(std::move(uploaded));
+  }
+  if (clears_bins_ && workspace_.memory() == nullptr) {
+    std::fill(image_.get() + bins_at_, image_.get() + image_words_, 0);
+  } else if (clears_bins_) {
+    cl::Event cleared;
+    const cl_uint zero = 0;
+    const cl_int code = clEnqueueFillBuffer(queue_(), workspace_.memory(), &zero, sizeof zero, bins_at_ * kWordBytes,
+                                            (image_words_ - bins_at_) * kWordBytes, 0, nullptr, &cleared());
+    if (code != CL_SUCCESS) return error(doing, "clEnqueueFillBuffer", code);
+    before.push_back(cleared());
+    commands_.push_back(std::move(cleared));
   }
   for (std::size_t i = 0; i < launches_.size(); ++i) {
     cl::Event folded;
@@ -252,6 +327,24 @@ Status Batch::wait() {
   return {};
 }
 
+void Batch::merge_bins(const BinTarget& target, BinCounter& counter, Partial& partial) const {
+  const auto* const found = reinterpret_cast<const std::byte*>(image_.get() + target.words_at);
+  counter.open(target.dtype);
+  if (target.holds_codes) {
+    counter.take_codes({found, target.count * code_bytes(target.dtype)});
+  } else {
+    counter.take_counts({reinterpret_cast<const std::uint32_t*>(found), code_count(target.dtype)}, target.count);
+  }
+  // Some codes are of Inf and NaN, which the words tell apart.
+  std::array<std::int64_t, PARTIAL_FIELDS> words{};
+  for (std::size_t i = target.first_target; i < target.end_target; ++i) {
+    for (const int field : {PARTIAL_POSITIVE_INFS, PARTIAL_NEGATIVE_INFS}) words[field] += image_[targets_[i].words_at + field];
+  }
+  counter.close(words);
+  merge(partial.bins(), {.counter = &counter});
+  counter.clear();
+}
+
 Status Batch::collect(std::span<Partial> results) {
   if (Status status = wait(); !status) return status;
   merge_into([&](std::size_t job) -> Partial& { return results[job]; });
@@ -268,10 +361,13 @@ void Batch::swap(Batch& other) noexcept {
   std::swap(pieces_, other.pieces_);
   std::swap(launches_, other.launches_);
   std::swap(targets_, other.targets_);
+  std::swap(bins_, other.bins_);
   std::swap(sources_, other.sources_);
   std::swap(image_, other.image_);
   std::swap(partials_at_, other.partials_at_);
+  std::swap(bins_at_, other.bins_at_);
   std::swap(image_words_, other.image_words_);
+  std::swap(clears_bins_, other.clears_bins_);
   std::swap(buffers_, other.buffers_);
   std::swap(workspace_, other.workspace_);
   std::swap(queue_, other.queue_);

@@ -18,6 +18,7 @@
 #include "kernels-cl/launch/buffer_cache.hpp"
 #include "kernels-cl/launch/program.hpp"
 #include "stats/core/pair_layout.hpp"
+#include "stats/core/quantile_bins.hpp"
 
 namespace tensorstat::cl_engine {
 
@@ -38,6 +39,8 @@ struct Piece {
   Needs needs;
   std::size_t job;
   std::uint64_t first_byte, count, first_element = 0;
+  double cast_scale = 1;
+  bool writes_codes = false;  // of quantiles: codes for the host to count, as the device would have more to hand back
   std::optional<Beside> beside{};
 
   KernelKind kind() const { return {dtype, needs, beside ? std::optional(beside->dtype) : std::nullopt}; }
@@ -47,8 +50,8 @@ struct Piece {
 // Cuts `count` elements into the pieces that a launch over `total_bytes` wants.
 void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vector<Piece>& pieces);
 
-// Device bytes that each piece adds to its batch, at most.
-std::uint64_t workspace_bytes(const Piece& piece);
+// Device bytes that a piece adds to its batch, behind the pieces that are there.
+std::uint64_t workspace_bytes(const Device& device, std::span<const Piece> pieces, const Piece& piece);
 
 class Batch {
  public:
@@ -85,6 +88,9 @@ class Batch {
       const std::span<const std::int64_t> words(image_.get() + target.words_at, partial.words().size());
       merge(partial.dtype(), partial.words(), words, target.first_element);
     }
+    if (bins_.empty()) return;
+    BinCounter counter;
+    for (const BinTarget& target : bins_) merge_bins(target, counter, partial_of(target.job));
   }
 
   // The same of pairs, whose partials hold tensors of those dtypes.
@@ -113,7 +119,17 @@ class Batch {
     std::uint64_t count, first_element;
   };
 
+  // Of quantiles: what the device counts of pieces of a job, or the codes of a piece.
+  struct BinTarget {
+    std::size_t job, words_at;
+    Dtype dtype;
+    bool holds_codes;
+    std::uint64_t count;
+    std::size_t first_target, end_target;  // of the same elements
+  };
+
   void lay_out(const Device& device);
+  void merge_bins(const BinTarget& target, BinCounter& counter, Partial& partial) const;
   Status start(const Device& device, std::span<const std::shared_ptr<Kernel>> kernels, std::span<const cl_event> wait_list);
   cl_int launch(const Device& device, const Launch& launch, Kernel& kernel, std::span<const cl_event> before,
                 cl_event* folded) const;
@@ -125,9 +141,11 @@ class Batch {
   std::vector<Piece> pieces_;
   std::vector<Launch> launches_;
   std::vector<Target> targets_;
+  std::vector<BinTarget> bins_;
   std::vector<cl::Buffer> sources_;
-  std::unique_ptr<std::int64_t[]> image_;  // of the workspace: slices, then partials
-  std::size_t partials_at_ = 0, image_words_ = 0;
+  std::unique_ptr<std::int64_t[]> image_;  // of the workspace: slices, then partials, then bins
+  std::size_t partials_at_ = 0, bins_at_ = 0, image_words_ = 0;
+  bool clears_bins_ = false;  // before the launches
   BufferCache* buffers_ = nullptr;
   BufferCache::Buffer workspace_;
   cl::CommandQueue queue_;

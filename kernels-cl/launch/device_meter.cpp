@@ -92,10 +92,11 @@ void* Ticket::event() const { return state_->batch->event(); }
 Result<Measurements> Ticket::collect() try {
   if (Status status = state_->close(); !status) return std::move(status).error();
   auto results = std::make_unique<Measurements::State>(state_->request.categories, state_->partials.size());
-  const Wanted wanted{state_->request.precision, needs(state_->request.categories, state_->request.precision)};
+  const Wanted wanted{state_->request.precision, needs(state_->request.categories, state_->request.precision), true,
+                      state_->request.cast_scale};
   for (std::size_t i = 0; i < state_->partials.size(); ++i) {
     const Partial& partial = state_->partials[i];
-    results->put(i, partial.dtype(), {.words = partial.words()}, wanted);
+    results->put(i, partial.dtype(), {.words = partial.words(), .bins = {.kept = partial.bins()}}, wanted);
   }
   results->place({{"opencl", "submitted to its queue", state_->batch->device_bytes()}}, {});
   return Measurements(std::move(results));
@@ -151,7 +152,6 @@ Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Reques
   if (Status status = check(tensors, request); !status) return std::move(status).error();
   const Needs wanted = needs(request.categories, request.precision);
   if ((wanted & kDigests) != 0) return Error{Code::kUnsupported, "a digest is serial, and no work for a device: use a Meter"};
-  if ((wanted & kQuantiles) != 0) return Error{Code::kUnsupported, "quantiles are counted on the host: use a Meter"};
   auto state = std::make_unique<Ticket::State>(state_);
   state->request = request;
   state->partials.reserve(tensors.size());
@@ -160,7 +160,7 @@ Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Reques
     Status status = check_in_place(queue_context, tensor, queue_context.refusal(tensor, request.precision),
                                    "tensor " + std::to_string(state->partials.size()));
     if (!status) return std::move(status).error();
-    state->partials.emplace_back(tensor.dtype, request.precision, wanted);
+    state->partials.emplace_back(tensor.dtype, request.precision, wanted, request.cast_scale);
     total_bytes += tensor.bytes();
   }
   std::vector<cl_engine::Piece> pieces;

@@ -22,14 +22,15 @@ constexpr std::uint64_t kUnknownBytes = std::uint64_t{1} << 40;
 class Upload final : public DeviceStream {
  public:
   Upload(QueueContext& queue_context, std::unique_ptr<UploadRing> ring, const Partial& partial)
-      : queue_context_(queue_context), ring_(std::move(ring)), needs_(kernel_needs(partial)), elements_(partial.count()) {}
+      : queue_context_(queue_context), ring_(std::move(ring)), needs_(kernel_needs(partial)),
+        cast_scale_(partial.cast_scale()), elements_(partial.count()) {}
   ~Upload() override {
     if (queue_context_.forked()) abandon(std::move(ring_));
   }
 
   Status append(const Tensor& part) override {
     if (Status status = usable(); !status) return status;
-    Status status = ring_->add(part, needs_, 0, std::exchange(elements_, elements_ + part.element_count));
+    Status status = ring_->add(part, needs_, cast_scale_, 0, std::exchange(elements_, elements_ + part.element_count));
     if (status) status = ring_->release();
     return ended(std::move(status));
   }
@@ -55,6 +56,7 @@ class Upload final : public DeviceStream {
   QueueContext& queue_context_;
   std::unique_ptr<UploadRing> ring_;
   const Needs needs_;
+  const double cast_scale_;
   std::uint64_t elements_;  // so far
   std::uint64_t held_bytes_ = 0;
 };
@@ -97,7 +99,7 @@ class OpenClEngine final : public DeviceEngine {
     std::vector<Partial> results;  // until all have succeeded
     results.reserve(jobs.size());
     for (const Job& job : jobs) {
-      results.emplace_back(job.partial->dtype(), job.partial->precision(), job.partial->needs());
+      results.emplace_back(job.partial->dtype(), job.partial->precision(), job.partial->needs(), job.partial->cast_scale());
     }
     const auto result_of = [&](std::size_t job) -> Partial& { return results[job]; };
     for (Party& party : parties) {
@@ -161,7 +163,8 @@ class OpenClEngine final : public DeviceEngine {
       if (!ring) return ring.error();
       for (const std::size_t i : uploads) {
         const Partial& partial = *jobs[i].partial;
-        if (Status status = (*ring)->add(jobs[i].tensor, kernel_needs(partial), i, partial.count()); !status) return status;
+        Status status = (*ring)->add(jobs[i].tensor, kernel_needs(partial), partial.cast_scale(), i, partial.count());
+        if (!status) return status;
       }
       Status status = (*ring)->finish();
       held_bytes = std::max(held_bytes, (*ring)->held_bytes());

@@ -53,12 +53,12 @@ class Window {
         const auto [source_a, at_a] = place(pair.a, done, part);
         const auto [source_b, at_b] = place(pair.b, done, part);
         cut(context_.device(),
-            {source_a, pair.a.dtype, kNothing, number, at_a, part, first_index + done,
+            {source_a, pair.a.dtype, kNothing, number, at_a, part, first_index + done, 1, false,
              Piece::Beside{source_b, pair.b.dtype, at_b, tolerance}},
             bytes_, pieces_);
       }
       std::uint64_t workspace = 0;
-      for (std::size_t i = before; i < pieces_.size(); ++i) workspace += workspace_bytes(pieces_[i]);
+      for (std::size_t i = before; i < pieces_.size(); ++i) workspace += workspace_bytes(context_.device(), {}, pieces_[i]);
       if (part != 0 && workspace_bytes_ + workspace <= most_workspace_bytes_) {
         workspace_bytes_ += workspace;
         done += part;

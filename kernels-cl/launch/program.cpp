@@ -9,6 +9,7 @@
 #include "precision/families.h"
 #include "precision/formats.h"
 #include "stats/core/accumulator_layout.hpp"
+#include "stats/core/cast_bounds.hpp"
 #include "stats/core/pair_layout.hpp"
 
 namespace tensorstat::cl_engine {
@@ -31,7 +32,7 @@ struct FamilyTexts {
 #define ROW(family, ...) FamilyTexts{#family, LIFT_TEXT_##family, FOLD_TEXT_##family, GROUP_TEXT_##family},
 constexpr std::array kFamilyTexts = {FAMILIES(ROW)};
 #undef ROW
-static_assert((kLowKernel & (kDigests | Needs{NEED_ALL})) == 0);
+static_assert(((kLowKernel | kScaledCasts) & (kDigests | kQuantiles | Needs{NEED_ALL})) == 0);
 
 // How long the sums of gpu_float.cl and gpu_double.cl stay exact; of bytes, the rest do for longer.
 int log2_steps(Dtype dtype) { return dtype == Dtype::kFloat64 ? 8 : size_bytes(dtype) == 1 ? 10 : 9; }
@@ -84,7 +85,8 @@ std::uint64_t most_pairs_a_group(const Device& device, std::uint64_t element_byt
 }
 
 Needs kernel_needs(const Partial& partial) {
-  return partial.needs() | (is_low(partial.dtype(), partial.precision()) ? kLowKernel : 0);
+  return partial.needs() | (is_low(partial.dtype(), partial.precision()) ? kLowKernel : 0) |
+         (scales_casts(partial.needs(), partial.cast_scale()) ? kScaledCasts : 0);
 }
 
 std::size_t KernelKind::words() const { return beside ? pair_words(dtype, *beside) : partial_words(dtype, needs); }
@@ -102,7 +104,7 @@ std::string source(const Device& device, Dtype dtype, bool low) {
   for (const char* file : {"precision/formats.h", "precision/sizes.h", "kernels-cl/cl/vectors.cl",
                            "precision/fold/vector_interface.h", "precision/families.h", "precision/elements.h",
                            "precision/exponents.h", "precision/fingerprints.h", "precision/indices.h", "precision/partial.h",
-                           "precision/checksum.h", "precision/exact.h", "precision/keyed.h", "precision/lift/lift.h",
+                           "precision/checksum.h", "precision/codes.h", "precision/exact.h", "precision/keyed.h", "precision/lift/lift.h",
                            "precision/lift/lift_elements.h", "kernels-cl/cl/slice.cl"}) {
     add(file);
   }
@@ -110,7 +112,10 @@ std::string source(const Device& device, Dtype dtype, bool low) {
     if (each.family != kFamilies[static_cast<std::size_t>(dtype)]) continue;
     add(each.lift);
     add("precision/lift/lift_indices.h");
+    add("precision/lift/count_casts.h");
+    add("kernels-cl/cl/casts.cl");
     add("kernels-cl/cl/fingerprints.cl");
+    add("kernels-cl/cl/bins.cl");
     if (low || group) add("kernels-cl/cl/indices.cl");
     if (low) {
       for (const char* file : {"precision/low/low.h", "precision/low/low_tile.h", "kernels-cl/cl/low.cl"}) add(file);
@@ -189,7 +194,9 @@ std::string options_of_device(const Device& device) {
 }  // namespace
 
 std::string build_options(const Device& device, Dtype dtype, Needs needs) {
-  std::string options = "-cl-std=CL1.2 -DDTYPE=" + std::string(name(dtype)) + " -DNEEDS=" + std::to_string(needs & ~kLowKernel) +
+  const Needs scaled = (needs & kScaledCasts) != 0 ? needs & kCasts : 0;
+  std::string options = "-cl-std=CL1.2 -DDTYPE=" + std::string(name(dtype)) + " -DNEEDS=" +
+                        std::to_string(needs & ~(kLowKernel | kScaledCasts | scaled)) + " -DSCALED_CASTS=" + std::to_string(scaled) +
                         options_of_device(device);
   if (device.shape == Shape::kGroup) {
     options += " -DLOADS=" + std::to_string(device.group.loads) + " -DLOG2_STEPS=" + std::to_string(log2_steps(dtype));

@@ -17,7 +17,9 @@
 namespace tensorstat::cl_engine {
 
 // Beside what a kernel keeps, that it is one of `low`: its slices are whole tiles.
-inline constexpr Needs kLowKernel = Needs{1} << 29;
+inline constexpr Needs kLowKernel = Needs{1} << 28;
+// And that it counts casts at a scale that it is told with each slice.
+inline constexpr Needs kScaledCasts = Needs{1} << 27;
 inline constexpr std::uint64_t kTileElements = TILE;
 
 // What a kernel folds: a tensor into a partial that keeps `needs`; or, where `beside` is a dtype, two tensors into the

@@ -14,6 +14,8 @@ namespace {
 
 // Slices in one batch: what it takes on the way stays small beside the tensors.
 constexpr std::size_t kMostSlices = 1 << 16;
+// The bins of a few slices are as large: quantiles of many tensors take several batches.
+constexpr std::uint64_t kMostWorkspaceBytes = std::uint64_t{128} << 20;
 
 std::uint64_t address_of(const Tensor& tensor) {
   return reinterpret_cast<std::uintptr_t>(tensor.address) + tensor.offset_bytes;
@@ -115,7 +117,8 @@ Status QueueContext::add(const Job& job, std::size_t number, std::uint64_t total
                          std::vector<cl::Buffer>& sources) const {
   const Tensor& tensor = job.tensor;
   if (tensor.element_count == 0) return {};
-  Piece whole{nullptr, tensor.dtype, kernel_needs(*job.partial), number, 0, tensor.element_count, job.partial->count()};
+  Piece whole{nullptr, tensor.dtype, kernel_needs(*job.partial), number, 0, tensor.element_count, job.partial->count(),
+              job.partial->cast_scale()};
   if (tensor.where == Where::kClBuffer) {
     whole.source = static_cast<cl_mem>(const_cast<void*>(tensor.address));
     whole.first_byte = tensor.offset_bytes;
@@ -184,7 +187,7 @@ Status QueueContext::add(const TensorPair& pair, const PairTolerance& tolerance,
     if (!a) return a.error();
     if (!b) return b.error();
     cut(device_,
-        {a->source, pair.a.dtype, kNothing, number, a->first_byte, part, first_index + first,
+        {a->source, pair.a.dtype, kNothing, number, a->first_byte, part, first_index + first, 1, false,
          Piece::Beside{b->source, pair.b.dtype, b->first_byte, tolerance}},
         total_bytes, pieces);
   }
@@ -199,11 +202,15 @@ Result<Batch> QueueContext::enqueue(const cl::CommandQueue& queue, std::vector<P
 
 std::size_t QueueContext::batch_length(std::span<const Piece> pieces) const {
   const std::size_t most = std::min(pieces.size(), kMostSlices);
-  if (device_.pointers == Pointers::kSameSpace) return most;
-  const std::uint64_t room = buffers_.room_bytes();
+  const bool takes_room = device_.pointers != Pointers::kSameSpace;
+  if (!takes_room && most != 0 && (pieces[0].needs & kQuantiles) == 0) return most;
+  const std::uint64_t room = takes_room ? buffers_.room_bytes() : kMostWorkspaceBytes;
   std::uint64_t bytes = 0;
   std::size_t taken = 0;
-  while (taken < most && bytes + workspace_bytes(pieces[taken]) <= room) bytes += workspace_bytes(pieces[taken++]);
+  for (; taken < most; ++taken) {
+    bytes += workspace_bytes(device_, pieces.first(taken), pieces[taken]);
+    if (bytes > room || (bytes > kMostWorkspaceBytes && taken != 0)) break;
+  }
   return taken;
 }
 
@@ -224,7 +231,7 @@ Status QueueContext::fold(std::span<const Piece> pieces, const std::vector<cl::B
     const std::size_t taken = batch_length(pieces);
     if (taken == 0) {
       return Error{Code::kOverBudget, "the budget leaves " + std::to_string(buffers_.room_bytes()) +
-                                          " bytes, and a slice needs " + std::to_string(workspace_bytes(pieces[0]))};
+                                          " bytes, and a slice needs " + std::to_string(workspace_bytes(device_, {}, pieces[0]))};
     }
     const auto now = pieces.first(taken);
     if (Status status = fold_at_once({now.begin(), now.end()}, sources, merge, held_bytes); !status) return status;

@@ -6,12 +6,15 @@
 #include "kernels-cl/launch/definition.hpp"
 #include "kernels-cl/launch/program.hpp"
 #include "stats/core/accumulator_layout.hpp"
+#include "stats/core/cast_bounds.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {
 
 // A group of lanes full, a vector's tail, and a first element that no vector load may touch.
 constexpr std::size_t kElements = 2 * kTileElements + 37;
+
+constexpr double kCastScale = 0x1.8p-3;
 
 std::uint64_t mix(std::uint64_t x) {  // the finalizer of splitmix64
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -76,6 +79,7 @@ struct Known {
   std::vector<std::byte> bytes;
   Piece piece;  // of no source
   std::vector<std::int64_t> expected;
+  std::vector<BinCount> bins{};
 };
 
 Known known(const KernelKind& kind) {
@@ -84,9 +88,20 @@ Known known(const KernelKind& kind) {
   if (!kind.beside) {
     Partial expected(kind.dtype, Precision::kHigh, kind.needs);
     const auto lift = (kind.needs & kLowKernel) != 0 ? lift_tiles : lift_all;
-    lift(kind.dtype, kind.needs, of_a, expected.words());
+    const bool scaled = (kind.needs & kScaledCasts) != 0;
+    lift(kind.dtype, scaled ? kind.needs & ~kCasts : kind.needs, of_a, expected.words());
+    if (scaled) count_casts(kind.dtype, of_a, cast_bounds(kind.dtype, kCastScale), kind.needs, expected.words());
     carry(kind.dtype, expected.words());
+    if ((kind.needs & kQuantiles) != 0) {
+      BinCounter counter;
+      counter.open(kind.dtype);
+      counter.count(of_a);
+      counter.close(expected.words());
+      merge(expected.bins(), {.counter = &counter});
+    }
     made.expected.assign(expected.words().begin(), expected.words().end());
+    made.bins = expected.bins();
+    made.piece.cast_scale = kCastScale;
     return made;
   }
   const PairTolerance tolerance{0x1p-10, 0x1p-20, PairTolerance::Scale::kGreater};
@@ -125,6 +140,7 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
     source = window.memory;
   }
   std::vector<std::int64_t> found;
+  std::vector<BinCount> found_bins;
   const Status folded = [&]() -> Status {
     if (window.bytes != 0) {
       const cl_int code = queue.enqueueWriteBuffer(source, CL_TRUE, 0, bytes->size(), bytes->data());
@@ -134,6 +150,16 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
     if (answer.piece.beside) answer.piece.beside->source = source();
     std::vector<Piece> pieces;
     cut(device, answer.piece, bytes->size(), pieces);
+    if (!kind.beside && (kind.needs & kQuantiles) != 0) {  // some with their codes written down, some counted
+      pieces.clear();
+      for (const std::uint64_t first : {std::uint64_t{0}, kTileElements}) {
+        Piece& piece = pieces.emplace_back(answer.piece);
+        piece.first_byte += first * size_bytes(kind.dtype);
+        piece.first_element = first;
+        piece.count = first == 0 ? kTileElements : kElements - first;
+        piece.writes_codes = first == 0;
+      }
+    }
     auto batch = Batch::enqueue(device, buffers, queue, std::move(pieces),
                                 [&](const KernelKind&) -> Result<std::shared_ptr<Kernel>> { return kernel; }, {});
     if (!batch) return batch.error();
@@ -145,6 +171,7 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
       Partial partial(kind.dtype, Precision::kHigh, kind.needs);
       if (Status status = batch->collect({&partial, 1}); !status) return status;
       found.assign(partial.words().begin(), partial.words().end());
+      found_bins = partial.bins();
     }
     return {};
   }();
@@ -160,6 +187,9 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
                                       std::to_string(found[i]) + " for " + std::to_string(answer.expected[i]) +
                                       "; the device or its compiler cannot be trusted"};
     }
+  }
+  if (found_bins != answer.bins) {
+    return Error{Code::kDevice, doing + ": bins of a known answer came out wrong; the device or its compiler cannot be trusted"};
   }
   return {};
 }

@@ -78,11 +78,12 @@ Status UploadRing::give_up(Status why) {
   return Error{uploads_ended ? Code::kDevice : Code::kInUse, why.error().message};
 }
 
-Status UploadRing::add(const Tensor& tensor, Needs needs, std::size_t job, std::uint64_t first_element) {
-  return give_up(put_in_windows(tensor, needs, job, first_element));
+Status UploadRing::add(const Tensor& tensor, Needs needs, double cast_scale, std::size_t job, std::uint64_t first_element) {
+  return give_up(put_in_windows(tensor, needs, cast_scale, job, first_element));
 }
 
-Status UploadRing::put_in_windows(const Tensor& tensor, Needs needs, std::size_t job, std::uint64_t first_element) {
+Status UploadRing::put_in_windows(const Tensor& tensor, Needs needs, double cast_scale, std::size_t job,
+                                  std::uint64_t first_element) {
   const std::uint64_t element_bytes = size_bytes(tensor.dtype);
   const std::uint64_t unit = (needs & kLowKernel) != 0 ? element_bytes * kTileElements : element_bytes;
   const auto* address = static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes;
@@ -94,11 +95,14 @@ Status UploadRing::put_in_windows(const Tensor& tensor, Needs needs, std::size_t
     const std::size_t before = window.pieces.size();
     if (bytes != 0) {
       cut(queue_context_.device(),
-          {window.memory.memory(), tensor.dtype, needs, job, at, bytes / element_bytes, first_element}, window_bytes_,
+          {window.memory.memory(), tensor.dtype, needs, job, at, bytes / element_bytes, first_element, cast_scale},
+          window_bytes_,
           window.pieces);
     }
     std::uint64_t workspace = 0;
-    for (std::size_t i = before; i < window.pieces.size(); ++i) workspace += workspace_bytes(window.pieces[i]);
+    for (std::size_t i = before; i < window.pieces.size(); ++i) {
+      workspace += workspace_bytes(queue_context_.device(), std::span(window.pieces).first(i), window.pieces[i]);
+    }
     const bool fits = bytes != 0 && window.workspace_bytes + workspace <= most_workspace_bytes_;
     if (!fits && window.used_bytes != 0) {
       window.pieces.resize(before);

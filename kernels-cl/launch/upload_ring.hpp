@@ -32,7 +32,7 @@ class UploadRing {
 
   // Uploads a tensor in host memory and has it folded; waits only where every window is in use. Its bytes
   // must stay until `release` or `finish`. The first is number `first_element` of the job's partial.
-  Status add(const Tensor& tensor, Needs needs, std::size_t job, std::uint64_t first_element);
+  Status add(const Tensor& tensor, Needs needs, double cast_scale, std::size_t job, std::uint64_t first_element);
 
   // Waits until nothing that was added is read any more, though it may be folded later.
   Status release();
@@ -54,7 +54,7 @@ class UploadRing {
   static constexpr std::size_t kWindows = 3;
 
   UploadRing(QueueContext& queue_context, PartialOf partial_of) : queue_context_(queue_context), partial_of_(std::move(partial_of)) {}
-  Status put_in_windows(const Tensor& tensor, Needs needs, std::size_t job, std::uint64_t first_element);
+  Status put_in_windows(const Tensor& tensor, Needs needs, double cast_scale, std::size_t job, std::uint64_t first_element);
   Status drain();
   // After an error: has everything come to rest, and gives the windows up.
   Status give_up(Status why);

@@ -112,7 +112,8 @@ Result<Request> request_of(const tensorstat_request* given) {
   if (!precision) return precision.error();
   const auto on = chosen<On>(request->on, 3, "on");
   if (!on) return on.error();
-  return Request{.categories = *std::move(categories), .precision = *precision, .on = *on};
+  return Request{
+      .categories = *std::move(categories), .precision = *precision, .on = *on, .cast_scale = request->cast_scale};
 }
 
 tensorstat_code copy_out(std::span<const std::byte> bytes, const char* what, void* to, std::size_t room, std::size_t* count) {

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -52,6 +53,15 @@ const CLI::Validator begins_with_digit(
     [](const std::string& text) {
       const bool is_right = !text.empty() && text[0] >= '0' && text[0] <= '9';
       return is_right ? "" : "'" + text + "' is not a number of bytes, such as 1000000 or 512M";
+    },
+    "");
+
+const CLI::Validator is_cast_scale(
+    [](const std::string& text) {
+      double scale = 0;
+      const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), scale);
+      const bool is_right = problem == std::errc() && end == text.data() + text.size() && std::isfinite(scale) && scale > 0;
+      return is_right ? "" : "'" + text + "' is no finite number above 0";
     },
     "");
 
@@ -119,6 +129,11 @@ CommandLine::CommandLine()
   add_choice(app_, "--precision", arguments_.request.precision, {{"high", Precision::kHigh}, {"low", Precision::kLow}},
              "high: avg and l2norm exact, rounded once; low: sums held in the tensor's own type")
       ->type_name("high|low")
+      ->group(kMoreOptions);
+  app_.add_option("--scale", arguments_.request.cast_scale,
+                  "Count what casts would lose of the elements times this, as e4m3fn-underflow of x * 0.5")
+      ->check(is_cast_scale)
+      ->type_name("NUMBER")
       ->group(kMoreOptions);
   std::vector<std::string> further;
   for (const Column& column : all_further_columns()) further.emplace_back(column.name);
@@ -266,6 +281,13 @@ std::variant<Arguments, int> CommandLine::parse(int argc, const char* const* arg
     }
     if (arguments_.by && arguments_.format == Format::kCsv && std::ranges::count(arguments_.columns, "index") == 0) {
       arguments_.columns.emplace_back("index");  // nothing else tells the rows of a tensor apart
+    }
+    if (app_.count("--scale") != 0 && std::ranges::none_of(arguments_.request.categories, counts_casts)) {
+      throw CLI::ValidationError("--scale", "no statistic that counts casts is asked for, such as e4m3fn-underflow");
+    }
+    if (counts_scaled_casts(arguments_.request) && arguments_.format == Format::kCsv &&
+        std::ranges::count(arguments_.columns, "cast_scale") == 0) {
+      arguments_.columns.emplace_back("cast_scale");
     }
     if (!device_.empty()) {
       const Status named = name_device(device_, arguments_.meter);

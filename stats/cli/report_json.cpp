@@ -78,6 +78,7 @@ void append(std::string& text, const Entry& entry, bool with_placement) {
   tensor.add_text("dtype", row.data_type);
   tensor.add_list("shape", row.shape);
   tensor.add_number("bytes", row.data_size_bytes);
+  if (const Cell* scale = row.identity.find("cast_scale")) tensor.add("cast_scale", std::get<std::string>(*scale));
   append(tensor.at("placement"), entry.placement, &Decision::engine);
   if (with_placement) {
     append(tensor.at("reasons"), entry.placement, &Decision::reason);

@@ -23,7 +23,29 @@ struct CategoryRow {
 struct Alias {
   std::string_view typed, name;
 };
-constexpr Alias kAliases[] = {{"mean", "avg"}, {"norm", "l2norm"}, {"l2", "l2norm"}, {"amax", "absmax"}};
+constexpr Alias kAliases[] = {{"mean", "avg"},       {"norm", "l2norm"},    {"l2", "l2norm"},      {"amax", "absmax"},
+                              {"cur_amax", "absmax"}, {"l1_norm", "l1norm"}, {"l2_norm", "l2norm"}};
+
+// What TransformerEngine's LogFp8TensorStats calls numbers that are no statistic here: where each is found.
+struct Hint {
+  std::string_view typed, answer;
+};
+constexpr Hint kHints[] = {
+    {"underflows%", "100 * 'e4m3fn underflow' / count, or of another format; a scale other than 1 is asked with it"},
+    {"overflows%", "100 * 'e4m3fn overflow' / count, or of another format, which are the elements that leave the range when "
+                   "cast and not all above the greatest value"},
+    {"scale_inv_min", "that of the scales, a tensor of its own: ask for its min"},
+    {"scale_inv_max", "that of the scales, a tensor of its own: ask for its max"},
+    {"mse", "of two tensors: the square of their rmse"},
+    {"max_blockwise_dynamic_range", "the greatest 'dynamic range' of the rows that a block of 32 elements makes"}};
+
+// What is to be said of an unknown name, where something is.
+std::string_view hint_of(std::string_view typed) {
+  for (const Hint& hint : kHints) {
+    if (typed == hint.typed) return hint.answer;
+  }
+  return {};
+}
 
 std::string_view without_alias(std::string_view typed) {
   const auto alias = std::ranges::find(kAliases, typed, &Alias::typed);
@@ -167,6 +189,7 @@ Result<Categories> categories_from(std::string_view comma_separated) try {
       std::ranges::for_each(all_categories(), add);
     } else {
       unknown.append(unknown.empty() ? "'" : ", '").append(word).append("'");
+      if (const auto hint = hint_of(word); !hint.empty()) unknown.append(" (it is ").append(hint).append(")");
     }
     if (comma == rest.npos) break;
     rest.remove_prefix(comma + 1);

@@ -55,6 +55,7 @@ struct Wanted {
   Precision precision = Precision::kHigh;
   Needs needs = kNothing;
   bool partial = true;  // else the digests alone
+  double cast_scale = 1;
 };
 
 // What was found of one tensor: its partial's words and bins, where one was wanted, and those digests that were

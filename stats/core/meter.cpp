@@ -72,7 +72,7 @@ Result<std::vector<Partial>> Meter::fold(std::span<const Tensor> tensors, const 
   const Needs kept = needs(request.categories, request.precision);
   std::vector<Partial> partials;
   partials.reserve(tensors.size());
-  for (const Tensor& tensor : tensors) partials.emplace_back(tensor.dtype, request.precision, kept);
+  for (const Tensor& tensor : tensors) partials.emplace_back(tensor.dtype, request.precision, kept, request.cast_scale);
   RequestBatch batch(*state_, tensors, request, [&](std::size_t i, const Found& found, const Wanted&) {
     merge(partials[i].bins(), found.bins);
     merge(partials[i].dtype(), partials[i].words(), found.words);

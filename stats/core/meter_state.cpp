@@ -131,7 +131,7 @@ Placed Meter::State::placed(const Placement& placement) const {
 }
 
 Intake::Intake(Meter::State& meter, Dtype dtype, const Wanted& wanted)
-    : meter_(meter), folds_(wanted.partial), partial_(dtype, wanted.precision, without_digests(wanted.needs)) {
+    : meter_(meter), folds_(wanted.partial), partial_(dtype, wanted.precision, without_digests(wanted.needs), wanted.cast_scale) {
   if ((wanted.needs & kMd5Digest) != 0) md5_ = meter.host->digester(kMd5Digest, dtype);
   if ((wanted.needs & kSha1Digest) != 0) sha1_ = meter.host->digester(kSha1Digest, dtype);
 }

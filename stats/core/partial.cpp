@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <charconv>
 #include <limits>
 #include <string_view>
 #include <tuple>
 
 #include "precision/scalars.hpp"
 #include "stats/core/accumulator_layout.hpp"
+#include "stats/core/cast_bounds.hpp"
 #include "stats/core/caught.hpp"
 #include "stats/core/finish.hpp"
 #include "stats/core/quantile_bins.hpp"
@@ -23,12 +26,12 @@ namespace tensorstat {
 namespace {
 
 // The version of the written form stands in the last two characters: 01 had needs of 8 bits, 02 no casts before indices, 03 no
-// fingerprints there. It changes whenever the accumulators' list does, in the fields or in the order of dtypes or needs;
+// fingerprints there, 04 no scale of casts. It changes whenever the accumulators' list does, in the fields or in the order of dtypes or needs;
 // what is only added at the end is new dtypes and needs, which an older library refuses as unknown.
-constexpr std::string_view kMagic = "tstatp04";
+constexpr std::string_view kMagic = "tstatp05";
 constexpr std::size_t kVersionAt = 6;
-// The header: magic, dtype, precision, two bytes of 0, four of needs. Then the words, and, where kQuantiles is among the
-// needs, each bin that holds elements: four bytes of its place and eight of its count.
+// The header: magic, dtype, precision, two bytes of 0, four of needs. Then the words; where casts are among the needs their
+// scale, a binary64; and, where kQuantiles is, each bin that holds elements: four bytes of its place and eight of its count.
 constexpr std::size_t kDtypeAt = 8, kPrecisionAt = 9, kNeedsAt = 12, kHeaderBytes = 16;
 constexpr std::size_t kBinBytes = 12;
 
@@ -183,8 +186,21 @@ void merge(Dtype dtype, std::span<std::int64_t> into, std::span<const std::int64
   carry(dtype, into);
 }
 
-Partial::Partial(Dtype dtype, Precision precision, Needs needs)
-    : dtype_(dtype), precision_(precision), needs_(needs), word_count_(static_cast<std::uint32_t>(word_count(dtype, needs))) {
+namespace {
+
+std::string shown_scale(double scale) {
+  char text[32];
+  return std::string(text, std::to_chars(text, std::end(text), scale).ptr);
+}
+
+}  // namespace
+
+Partial::Partial(Dtype dtype, Precision precision, Needs needs, double cast_scale)
+    : dtype_(dtype),
+      precision_(precision),
+      needs_(needs),
+      word_count_(static_cast<std::uint32_t>(word_count(dtype, needs))),
+      cast_scale_((needs & kCasts) != 0 ? cast_scale : 1) {
   static_assert(word_count(Dtype::kFloat32, kNothing) == std::tuple_size_v<decltype(few_)>);
   if (word_count_ > few_.size()) many_.resize(word_count_);
   clear(dtype, words());
@@ -193,6 +209,10 @@ Partial::Partial(Dtype dtype, Precision precision, Needs needs)
 std::uint64_t Partial::count() const { return static_cast<std::uint64_t>(words()[PARTIAL_COUNT]); }
 
 Status Partial::merge(const Partial& other) try {
+  if (cast_scale_ != other.cast_scale_) {
+    return Error{Code::kInvalid, "cannot merge a partial whose casts are counted at a scale of " + shown_scale(other.cast_scale_) +
+                                     " into one of " + shown_scale(cast_scale_)};
+  }
   if (dtype_ != other.dtype_ || precision_ != other.precision_ || needs_ != other.needs_) {
     return Error{Code::kInvalid, "cannot merge a partial of " + std::string(name(other.dtype_)) + " (" +
                                      std::string(name(other.precision_)) + ") into one of " +
@@ -252,8 +272,10 @@ std::vector<std::byte> Partial::serialize() const try {
     const Needs need = need_of(dtype_, i);
     if (need != kNothing && (needs_ & need) == 0) canonical[i] = empty_word(dtype_, i);
   }
-  const std::size_t words_end = kHeaderBytes + 8 * canonical.size();
+  const bool has_scale = (needs_ & kCasts) != 0;
+  const std::size_t words_end = kHeaderBytes + 8 * canonical.size() + (has_scale ? 8 : 0);
   std::vector<std::byte> bytes(words_end + kBinBytes * bins_.size());
+  if (has_scale) put_word(std::span(bytes).subspan(words_end - 8), std::bit_cast<std::uint64_t>(cast_scale_));
   std::ranges::copy(std::as_bytes(std::span(kMagic)), bytes.begin());
   bytes[kDtypeAt] = static_cast<std::byte>(dtype_);
   bytes[kPrecisionAt] = static_cast<std::byte>(precision_);
@@ -275,15 +297,16 @@ Result<Partial> Partial::parse(std::span<const std::byte> bytes) try {
   const auto refuse = [](const char* why) { return Error{Code::kInvalid, std::string("not a partial: ") + why}; };
   if (bytes.size() < kHeaderBytes) return refuse("shorter than its header of 16 bytes");
   const std::string_view magic(reinterpret_cast<const char*>(bytes.data()), kMagic.size());
-  if (!magic.starts_with(kMagic.substr(0, kVersionAt))) return refuse("does not begin with \"tstatp04\"");
-  if (magic != kMagic) return refuse("of another version of the library (not 04): fold its tensors again with this one");
+  if (!magic.starts_with(kMagic.substr(0, kVersionAt))) return refuse("does not begin with \"tstatp05\"");
+  if (magic != kMagic) return refuse("of another version of the library (not 05): fold its tensors again with this one");
   const auto dtype = std::to_integer<int>(bytes[kDtypeAt]), precision = std::to_integer<int>(bytes[kPrecisionAt]);
   const auto needs = static_cast<Needs>(get_word(bytes.subspan(8)) >> 32);
   if (dtype >= kDtypeCount) return refuse("its dtype is unknown");
   if (precision > 1) return refuse("its precision is unknown");
   if ((needs & ~(Needs{NEED_ALL} | kQuantiles)) != 0) return refuse("what it keeps is unknown");
   Partial partial(static_cast<Dtype>(dtype), static_cast<Precision>(precision), needs);
-  const std::size_t words_end = kHeaderBytes + 8 * partial.words().size();
+  const bool has_scale = (needs & kCasts) != 0;
+  const std::size_t words_end = kHeaderBytes + 8 * partial.words().size() + (has_scale ? 8 : 0);
   const std::size_t most_bytes = (needs & kQuantiles) != 0 ? std::numeric_limits<std::size_t>::max() : words_end;
   if (bytes.size() < words_end || bytes.size() > most_bytes || (bytes.size() - words_end) % kBinBytes != 0) {
     return refuse("its length is not that of its dtype");
@@ -291,6 +314,8 @@ Result<Partial> Partial::parse(std::span<const std::byte> bytes) try {
   for (std::size_t i = 0; i < partial.words().size(); ++i) {
     partial.words()[i] = static_cast<std::int64_t>(get_word(bytes.subspan(kHeaderBytes + 8 * i)));
   }
+  if (has_scale) partial.cast_scale_ = std::bit_cast<double>(get_word(bytes.subspan(words_end - 8)));
+  if (!is_cast_scale(partial.cast_scale_)) return refuse("the scale of its casts is no finite number above 0");
   if (const char* why = contradiction(partial.dtype_, partial.needs_, partial.words())) return refuse(why);
   if ((needs & kQuantiles) != 0) {
     partial.bins_.resize((bytes.size() - words_end) / kBinBytes);

@@ -9,8 +9,6 @@ namespace {
 
 constexpr const char* kAskedFor = "asked for";
 constexpr const char* kIsSmall = "under 1 MiB in host memory: less than a launch is worth";
-// No kernel keeps so many counts (quantile_bins.hpp).
-constexpr const char* kAreCounted = "quantiles are counted on the host";
 static_assert(kWorthALaunchBytes == 1 << 20);
 
 }  // namespace
@@ -54,8 +52,6 @@ Result<std::uint32_t> Placements::place_in(Where where, const RefusalOf& refusal
     if (!engine_) engine_ = device_.find();
     if (*engine_ == nullptr) {
       refusal = device_.trouble();
-    } else if (std::ranges::any_of(request_.categories, is_quantile)) {
-      refusal = kAreCounted;
     } else {
       refusal = refusal_of(**engine_);
     }

@@ -1,16 +1,34 @@
 #include "stats/core/quantile_bins.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <limits>
 #include <new>
+#include <numeric>
+#include <tensorstat/catalog.inc>
 #include <utility>
 
+#include "precision/families.h"
+#include "precision/formats.h"
+#include "precision/scalars.hpp"
 #include "stats/core/accumulator_layout.hpp"
+
+namespace {
+
+#include "precision/codes.h"
+
+#define PER_DTYPE "precision/lift/lift_code.h"
+#include "precision/each_dtype.h"
+
+}  // namespace
 
 namespace tensorstat {
 namespace {
+
+static_assert(kQuantiles == Needs{NEED_QUANTILES});
+constexpr int kWholeBits = WHOLE_BITS;
 
 // How the places of a dtype lie to its codes.
 enum class Order : std::uint8_t {
@@ -29,23 +47,6 @@ struct Coding {
   bool lacks_minus_zero;   // whose code is a NaN's
 };
 
-// Bits of |x| behind the highest one that the code of a wide integer has.
-constexpr int kWholeBits = 9;
-// That of |x| > 0: the highest bit and those behind it. 0 has the code 0.
-constexpr std::uint32_t code_of_size(std::uint64_t size) {
-  const auto width = static_cast<std::uint32_t>(std::bit_width(size | 1));
-  const auto behind = static_cast<std::uint32_t>((size << (64 - width)) >> (63 - kWholeBits));
-  const std::uint32_t code = ((width - 1) << kWholeBits) + behind - (1u << kWholeBits) + 1;
-  return code & (0u - static_cast<std::uint32_t>(size != 0));
-}
-// The same of an integer that binary64 holds: its exponent and first bits; and a bit for its sign.
-std::uint32_t code_of_whole(std::int64_t value) {
-  const auto bits = std::bit_cast<std::uint64_t>(static_cast<double>(value));
-  const std::int64_t code =
-      static_cast<std::int64_t>(bits << 1 >> (53 - kWholeBits)) - (std::int64_t{1023} << kWholeBits) + 1;
-  // 0 has the exponent of subnormal numbers, far below all others.
-  return static_cast<std::uint32_t>(code & ~(code >> 63)) | (static_cast<std::uint32_t>(bits >> 48) & 1u << 15);
-}
 // The middle of the sizes with a code.
 constexpr std::uint64_t size_of_code(std::uint32_t code) {
   if (code == 0) return 0;
@@ -55,18 +56,18 @@ constexpr std::uint64_t size_of_code(std::uint32_t code) {
   const std::uint32_t up = power - kWholeBits;
   return (bits << up) + ((std::uint64_t{1} << up) - 1) / 2;
 }
-static_assert(code_of_size(~std::uint64_t{0}) == 1u << 15 && code_of_size(std::uint64_t{1} << 63) < 1u << 15);
 
 constexpr Coding coding_of_integer(std::size_t bytes, bool is_signed, bool is_bool) {
   if (bytes > 2) {
-    const std::uint64_t most = is_signed ? std::uint64_t{1} << (8 * bytes - 1) : ~std::uint64_t{0} >> (64 - 8 * bytes);
-    return {1 << 16, is_signed ? Order::kMagnitude : Order::kUnsigned, 0, code_of_size(most), false, false};
+    const auto bits = static_cast<std::uint32_t>(8 * bytes);  // of 2^(bits - 1), and of 2^bits - 1
+    const std::uint32_t most = is_signed ? ((bits - 1) << kWholeBits) + 1 : bits << kWholeBits;
+    return {1 << 16, is_signed ? Order::kMagnitude : Order::kUnsigned, 0, most, false, false};
   }
   const std::uint32_t bins = 1u << 8 * bytes;
   return {bins, is_signed ? Order::kComplement : Order::kUnsigned, 0, is_bool ? 1 : bins - 1, false, false};
 }
 constexpr Coding coding_of_float(std::size_t bytes, std::uint64_t greatest, bool has_infinity, bool lacks_minus_zero) {
-  const int shift = bytes == 4 ? 16 : bytes == 8 ? 45 : 0;
+  const int shift = CODE_SHIFT_OF_FLOAT(bytes);
   return {1u << (8 * static_cast<int>(bytes) - shift),   Order::kMagnitude,          shift,
           static_cast<std::uint32_t>(greatest >> shift), has_infinity && shift != 0, lacks_minus_zero};
 }
@@ -91,6 +92,9 @@ constexpr std::uint32_t unsigned_place(const Coding& how, std::int64_t number) {
 }
 
 }  // namespace
+
+std::uint32_t code_count(Dtype dtype) { return coding(dtype).bins; }
+std::uint32_t code_bytes(Dtype dtype) { return coding(dtype).bins > 1u << 16 ? 4 : 2; }
 
 std::uint32_t place_of(Dtype dtype, std::int64_t key) {
   const Coding& how = coding(dtype);
@@ -128,19 +132,24 @@ void BinCounter::open(Dtype dtype) {
   const std::uint32_t bins = coding(dtype).bins;
   dtype_ = dtype;
   bins_ = bins;
+  // Usual data of float32 and bfloat16 has few codes.
+  lists_ = bins > 1u << 8 && dtype != Dtype::kFloat32 && dtype != Dtype::kBfloat16;
   if (bins <= room_) return;
   const std::size_t groups = bins / kGroup;
-  block_.reset(std::calloc(bins, 2 * sizeof *even_ + sizeof *wide_ + (sizeof *groups_ + sizeof *used_) / kGroup + 1));
+  const std::size_t of_a_bin = 2 * sizeof *even_ + sizeof *wide_ + (sizeof *groups_ + sizeof *used_) / kGroup + 1;
+  block_.reset(std::calloc(1, bins * of_a_bin + 2 * kMostListed * sizeof *listed_));
   room_ = block_ ? bins : 0;
   if (!block_) throw std::bad_alloc();
   wide_ = static_cast<std::uint64_t*>(block_.get());
   groups_ = reinterpret_cast<Group*>(wide_ + bins);
   even_ = reinterpret_cast<std::uint32_t*>(groups_ + groups);
   odd_ = even_ + bins;
-  used_ = reinterpret_cast<std::uint8_t*>(odd_ + bins);
+  listed_ = odd_ + bins;
+  used_ = reinterpret_cast<std::uint8_t*>(listed_ + 2 * kMostListed);
 }
 
 void BinCounter::expect(std::uint64_t elements) {
+  if (lists_ && elements > kMostListed - listed_count_) stop_listing();
   constexpr std::uint64_t kMany = 4;  // a bin: from there on, looking at all of them costs less
   if (elements < kMany * bins_ || !notes_use_) return;
   std::memset(used_, 1, bins_ / kGroup);
@@ -185,37 +194,90 @@ void BinCounter::count_by(std::span<const std::byte> elements, const CodeOf& cod
   for (; i < count; ++i) note(code_at(i));
 }
 
+// Where a code takes some work it is done for many at once, in vectors, before they are counted.
+template <typename Bits, typename CodeOf>
+void BinCounter::count_made(std::span<const std::byte> elements, const CodeOf& code_of) {
+  constexpr std::size_t kAtOnce = 512;
+  std::array<std::uint16_t, kAtOnce> codes;
+  std::array<Bits, kAtOnce> bits;
+  while (!elements.empty()) {
+    const std::size_t bytes = std::min(elements.size(), sizeof bits), count = bytes / sizeof(Bits);
+    std::memcpy(bits.data(), elements.data(), bytes);
+    for (std::size_t i = 0; i < count; ++i) codes[i] = static_cast<std::uint16_t>(code_of(bits[i]));
+    count_by<std::uint16_t>(std::as_bytes(std::span(codes).first(count)), [](std::uint32_t code) { return code; });
+    elements = elements.subspan(bytes);
+  }
+}
+
+// Whether a piece of so many elements is listed is known before.
+template <typename Bits, typename CodeOf>
+void BinCounter::list(std::span<const std::byte> elements, const CodeOf& code_of) {
+  std::uint32_t* const to = listed_ + listed_count_;
+  const std::size_t count = elements.size() / sizeof(Bits);
+  for (std::size_t i = 0; i < count; ++i) {
+    Bits bits;
+    std::memcpy(&bits, elements.data() + i * sizeof bits, sizeof bits);
+    to[i] = code_of(bits);
+  }
+  listed_count_ += static_cast<std::uint32_t>(count);
+}
+
+void BinCounter::count_listed(std::span<const std::uint32_t> codes) {
+  will_take(codes.size());
+  count_by<std::uint32_t>(std::as_bytes(codes), [](std::uint32_t code) { return code; });
+}
+
+void BinCounter::stop_listing() {
+  if (!std::exchange(lists_, false)) return;
+  count_listed({listed_, std::exchange(listed_count_, 0)});
+}
+
 void BinCounter::count(std::span<const std::byte> elements) {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
-  const std::uint64_t most_bytes = kMost / 8 * 8;
+  constexpr std::uint64_t most_bytes = std::numeric_limits<std::uint32_t>::max() / 8 * 8;
   for (; elements.size() > most_bytes; elements = elements.subspan(most_bytes)) count(elements.first(most_bytes));
   const std::uint64_t number = elements.size() / size_bytes(dtype_);
-  if (number > kMost - narrow_elements_) widen();
-  narrow_elements_ += number;
+  if (number > kMostListed - listed_count_) stop_listing();
+  if (!lists_) will_take(number);
+#define COUNT(how, bits, name) how<bits>(elements, [](bits element) { return code_of_##name(element); })
+#define LIST(bits, name) COUNT(list, bits, name)
+#define COUNT_Integer(bits, name) (sizeof(bits) <= 2 ? COUNT(count_by, bits, name) : COUNT(count_made, bits, name))
+#define COUNT_Integer64(bits, name) COUNT(count_made, bits, name)
+#define COUNT_Float(bits, name) COUNT(count_by, bits, name)
+#define COUNT_Double(bits, name) COUNT_Float(bits, name)
+#define COUNT_Coded(bits, name) COUNT_Float(bits, name)
   switch (dtype_) {
-    case Dtype::kFloat32:
-      return count_by<std::uint32_t>(elements, [](std::uint32_t bits) { return bits >> 16; });
-    case Dtype::kFloat64:
-      return count_by<std::uint64_t>(elements,
-                                     [](std::uint64_t bits) { return static_cast<std::uint32_t>(bits >> 45); });
-    case Dtype::kInt32:
-      return count_by<std::int32_t>(elements, [](std::int32_t value) { return code_of_whole(value); });
-    case Dtype::kUint32:
-      return count_by<std::uint32_t>(elements, [](std::uint32_t value) { return code_of_whole(value); });
-    case Dtype::kInt64:
-      return count_by<std::int64_t>(elements, [](std::int64_t value) {
-        const auto bits = static_cast<std::uint64_t>(value), sign = static_cast<std::uint64_t>(value >> 63);
-        return code_of_size((bits ^ sign) - sign) | (static_cast<std::uint32_t>(sign) & 1u << 15);
-      });
-    case Dtype::kUint64:
-      return count_by<std::uint64_t>(elements, [](std::uint64_t size) { return code_of_size(size); });
-    default:
-      break;
+#define ROW(id, name, ...) \
+  case Dtype::id:          \
+    return lists_ ? LIST(CALL(COLUMN_1, FORMAT_##name), name) \
+                  : CAT(COUNT_, FAMILY_OF(name))(CALL(COLUMN_1, FORMAT_##name), name);
+    TENSORSTAT_DTYPES(ROW)
+#undef ROW
   }
-  if (size_bytes(dtype_) == 2) {
-    count_by<std::uint16_t>(elements, [](std::uint16_t bits) { return std::uint32_t{bits}; });
-  } else {
-    count_by<std::uint8_t>(elements, [](std::uint8_t bits) { return std::uint32_t{bits}; });
+}
+
+void BinCounter::will_take(std::uint64_t elements) {
+  if (elements > std::numeric_limits<std::uint32_t>::max() - narrow_elements_) widen();
+  narrow_elements_ += elements;
+}
+
+void BinCounter::take_codes(std::span<const std::byte> codes) {
+  const auto same = [](std::uint32_t code) { return code; };
+  const std::uint64_t number = codes.size() / code_bytes(dtype_);
+  if (number > kMostListed - listed_count_) stop_listing();
+  if (!lists_) will_take(number);
+  if (code_bytes(dtype_) == 2) return lists_ ? list<std::uint16_t>(codes, same) : count_by<std::uint16_t>(codes, same);
+  lists_ ? list<std::uint32_t>(codes, same) : count_by<std::uint32_t>(codes, same);
+}
+
+void BinCounter::take_counts(std::span<const std::uint32_t> counts, std::uint64_t elements) {
+  stop_listing();
+  will_take(elements);
+  for (std::uint32_t first = 0; first < bins_; first += kGroup) {
+    std::uint32_t any = 0;
+    for (std::uint32_t i = first; i < first + kGroup; ++i) any |= counts[i];
+    if (any == 0) continue;
+    used_[first / kGroup] = 1;
+    for (std::uint32_t i = first; i < first + kGroup; ++i) even_[i] += counts[i];
   }
 }
 
@@ -272,6 +334,8 @@ void BinCounter::widen() {
 }
 
 void BinCounter::add(const BinCounter& other) {
+  stop_listing();
+  if (other.lists_) return count_listed({other.listed_, other.listed_count_});
   has_wide_ = true;
   other.for_each_used(0, bins_, false, [&](std::uint32_t first) {
     used_[first / kGroup] = 1;
@@ -292,7 +356,43 @@ std::uint32_t BinCounter::code_of_place(std::uint32_t place) const {
   return place;
 }
 
+// As close() does, of the codes that were listed: in the order of their places, by the lower half of their bits and then by
+// the upper one.
+void BinCounter::close_list(std::span<const std::int64_t> words) {
+  const Coding& how = coding(dtype_);
+  const std::uint32_t half = bins_ / 2, low_bits = (std::bit_width(bins_ - 1) + 1u) / 2, low = (1u << low_bits) - 1;
+  constexpr std::size_t kMostDigits = 1 << 10;
+  std::array<std::uint32_t, kMostDigits> lower, upper;
+  const std::span<std::uint32_t> digits[] = {std::span(lower).first(low + 1), std::span(upper).first(bins_ >> low_bits)};
+  for (const auto& counts : digits) std::ranges::fill(counts, 0);
+  std::uint32_t* const places = listed_;
+  std::uint32_t* const between = listed_ + kMostListed;
+  const std::uint32_t turned = how.order == Order::kUnsigned ? 0 : half;
+  const std::uint32_t backwards = how.order == Order::kMagnitude ? half - 1 : 0;
+  for (std::uint32_t i = 0; i < listed_count_; ++i) {
+    const std::uint32_t code = places[i];
+    places[i] = code ^ turned ^ (backwards & (0u - static_cast<std::uint32_t>((code & half) != 0)));
+  }
+  for (std::uint32_t i = 0; i < listed_count_; ++i) {
+    ++lower[places[i] & low];
+    ++upper[places[i] >> low_bits];
+  }
+  for (const auto& counts : digits) std::exclusive_scan(counts.begin(), counts.end(), counts.begin(), 0u);
+  for (std::uint32_t i = 0; i < listed_count_; ++i) between[lower[places[i] & low]++] = places[i];
+  for (std::uint32_t i = 0; i < listed_count_; ++i) places[upper[between[i] >> low_bits]++] = between[i];
+
+  const Places all = places_of(dtype_);
+  const std::span sorted(places, listed_count_);
+  const auto at_first = std::ranges::equal_range(sorted, all.first), at_last = std::ranges::equal_range(sorted, all.last);
+  listed_begin_ = static_cast<std::uint32_t>(at_first.begin() - sorted.begin());
+  listed_end_ = static_cast<std::uint32_t>(at_last.end() - sorted.begin());
+  if (!how.mixes_infinity) return;
+  listed_begin_ += static_cast<std::uint32_t>(at_first.size()) - static_cast<std::uint32_t>(words[PARTIAL_NEGATIVE_INFS]);
+  listed_end_ -= static_cast<std::uint32_t>(at_last.size()) - static_cast<std::uint32_t>(words[PARTIAL_POSITIVE_INFS]);
+}
+
 void BinCounter::close(std::span<const std::int64_t> words) {
+  if (lists_) return close_list(words);
   const Coding& how = coding(dtype_);
   const std::uint32_t half = bins_ / 2;
   const auto is_used = [this](std::uint32_t code) { return used_[code / kGroup] != 0; };
@@ -345,6 +445,7 @@ void BinCounter::close(std::span<const std::int64_t> words) {
 }
 
 std::optional<std::uint32_t> BinCounter::place_of_rank(std::uint64_t rank) const {
+  if (lists_) return rank - 1 < listed_end_ - listed_begin_ ? std::optional(listed_[listed_begin_ + rank - 1]) : std::nullopt;
   const std::span groups(groups_, group_count_);
   const auto after = std::ranges::lower_bound(groups, rank, {}, &Group::below);
   if (after == groups.begin()) return std::nullopt;
@@ -358,6 +459,11 @@ std::optional<std::uint32_t> BinCounter::place_of_rank(std::uint64_t rank) const
 }
 
 void BinCounter::append_to(std::vector<BinCount>& bins) const {
+  for (std::uint32_t i = listed_begin_; lists_ && i < listed_end_; ++i) {
+    const bool is_new = i == listed_begin_ || listed_[i] != listed_[i - 1];
+    is_new ? bins.push_back({listed_[i], 1}) : void(++bins.back().count);
+  }
+  if (lists_) return;
   for (const Group& group : std::span(groups_, group_count_)) {
     for (std::uint32_t place = group.first_place; place < group.first_place + kGroup; ++place) {
       if (const std::uint64_t count = at(code_of_place(place)); count != 0) bins.push_back({place, count});
@@ -366,6 +472,8 @@ void BinCounter::append_to(std::vector<BinCount>& bins) const {
 }
 
 void BinCounter::clear() {
+  listed_count_ = 0;
+  if (lists_) return;
   for_each_used(0, bins_, false, [this](std::uint32_t first) {
     used_[first / kGroup] = 0;
     std::fill_n(even_ + first, kGroup, 0);

@@ -27,8 +27,12 @@ struct Places {
 };
 Places places_of(Dtype dtype);
 
+// Codes of elements (precision/codes.h), a bin each: how many there are, and the bytes that hold one.
+std::uint32_t code_count(Dtype dtype);
+std::uint32_t code_bytes(Dtype dtype);
+
 // Counts elements, piece after piece, in a block of memory that is kept from tensor to tensor: 1 MiB, of float64 8.
-// Only the pages of bins that hold elements are ever touched, or looked at.
+// Only the pages of bins that hold elements are ever touched, or looked at; and of few elements none: those are sorted.
 class BinCounter {
  public:
   // Of no elements of this dtype; of those that were there before, clear() comes first. Throws where there is no
@@ -38,6 +42,9 @@ class BinCounter {
   // the end than to note which are used.
   void expect(std::uint64_t elements);
   void count(std::span<const std::byte> elements);
+  // What a device has found of the next piece: the codes of its elements, or how many of them have each code.
+  void take_codes(std::span<const std::byte> codes);
+  void take_counts(std::span<const std::uint32_t> counts, std::uint64_t elements);
   // What another has counted, of the same dtype.
   void add(const BinCounter& other);
   // After the last element, and before it is read: given the words of the same elements' partial. Some codes are of Inf
@@ -49,11 +56,12 @@ class BinCounter {
   std::optional<std::uint32_t> place_of_rank(std::uint64_t rank) const;
   // Appends the bins that hold elements, in ascending order.
   void append_to(std::vector<BinCount>& bins) const;
-  std::size_t most_bins() const { return std::size_t{kGroup} * group_count_; }
+  std::size_t most_bins() const { return lists_ ? listed_end_ - listed_begin_ : std::size_t{kGroup} * group_count_; }
 
  private:
   // Bins are counted by the code of an element, which is cheap to have: its bits, or the upper ones of them.
   static constexpr std::uint32_t kGroup = 64;  // bins whose use is noted as one
+  static constexpr std::uint32_t kMostListed = 4096;  // elements that are sooner sorted than counted
   struct Group {
     std::uint32_t first_place;
     std::uint64_t below;  // elements in all groups before it
@@ -61,12 +69,20 @@ class BinCounter {
 
   template <typename Bits, typename CodeOf>
   void count_by(std::span<const std::byte> elements, const CodeOf& code_of);
+  template <typename Bits, typename CodeOf>
+  void count_made(std::span<const std::byte> elements, const CodeOf& code_of);
+  template <typename Bits, typename CodeOf>
+  void list(std::span<const std::byte> elements, const CodeOf& code_of);
+  void count_listed(std::span<const std::uint32_t> codes);
+  void stop_listing();
+  void close_list(std::span<const std::int64_t> words);
   template <typename Visit>
   void for_each_used(std::uint32_t first_code, std::uint32_t end_code, bool backwards, const Visit& visit) const;
   std::uint64_t at(std::uint32_t code) const;
   std::uint64_t in_group(std::uint32_t first_code) const;
   void set(std::uint32_t code, std::uint64_t count);
   std::uint32_t code_of_place(std::uint32_t place) const;
+  void will_take(std::uint64_t elements);  // they still fit into even_ and odd_
   void widen();
 
   struct Free {
@@ -83,7 +99,10 @@ class BinCounter {
   std::uint64_t* wide_ = nullptr;
   std::uint8_t* used_ = nullptr;  // for each group of codes: whether any may have been counted
   Group* groups_ = nullptr;       // those that hold elements, once closed
+  std::uint32_t* listed_ = nullptr;  // codes, and once closed places in ascending order; room for twice as many
   std::uint32_t group_count_ = 0;
+  bool lists_ = false;  // nothing is counted so far
+  std::uint32_t listed_count_ = 0, listed_begin_ = 0, listed_end_ = 0;  // once closed [begin, end) are no NaN
   bool has_odd_ = false, has_wide_ = false;  // whether anything is in there
   bool notes_use_ = true;
   std::uint64_t narrow_elements_ = 0;  // in even_ and odd_

@@ -13,13 +13,15 @@ constexpr std::uint64_t kReadBackBytes = std::uint64_t{8} << 20;
 
 // What a device and its engine hold for a tensor is some hundred bytes, and a batch may be of a million.
 constexpr std::size_t kMostOnDevice = 16384;
+// Of tensors whose quantiles are asked for: the bins that hold elements may take eight times as much.
+constexpr std::uint64_t kMostWithQuantiles = std::uint64_t{32} << 20;
 
 bool has_statistics(const Categories& categories) { return !std::ranges::all_of(categories, is_digest); }
 
 }  // namespace
 
 Wanted wanted_by(const Request& request) {
-  return {request.precision, needs(request.categories, request.precision), has_statistics(request.categories)};
+  return {request.precision, needs(request.categories, request.precision), has_statistics(request.categories), request.cast_scale};
 }
 
 RequestBatch::RequestBatch(Meter::State& meter, std::span<const Tensor> tensors, const Request& request, Put put)
@@ -63,14 +65,14 @@ Status RequestBatch::place() {
 
 Status RequestBatch::fold_on_device() {
   if (std::ranges::none_of(placements_, &Placement::on_device)) return {};
-  const Wanted statistics{wanted_.precision, static_cast<Needs>(wanted_.needs & ~kDigests)};
+  const Wanted statistics{wanted_.precision, static_cast<Needs>(wanted_.needs & ~kDigests), true, wanted_.cast_scale};
   std::vector<std::size_t> whose;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     if (on_device(i)) whose.push_back(i);
   }
   std::uint64_t held_bytes = 0;
   for (auto rest = std::span<const std::size_t>(whose); !rest.empty();) {
-    const auto some = rest.first(std::min(rest.size(), kMostOnDevice));
+    const auto some = rest.first(at_once(rest));
     const auto gave_up = fold_on_device(some, statistics, held_bytes);
     if (!gave_up) return gave_up.error();
     if (!gave_up->empty()) {
@@ -83,6 +85,16 @@ Status RequestBatch::fold_on_device() {
   return {};
 }
 
+// How many of these tensors the device is given together. What it finds for quantiles may be larger than they are.
+std::size_t RequestBatch::at_once(std::span<const std::size_t> whose) const {
+  const std::size_t most = std::min(whose.size(), kMostOnDevice);
+  if ((wanted_.needs & kQuantiles) == 0) return most;
+  std::uint64_t bytes = tensors_[whose[0]].bytes();
+  std::size_t count = 1;
+  while (count < most && (bytes += tensors_[whose[count]].bytes()) <= kMostWithQuantiles) ++count;
+  return count;
+}
+
 // These tensors; or why the device gave up, and then none of them.
 Result<std::string> RequestBatch::fold_on_device(std::span<const std::size_t> whose, const Wanted& statistics,
                                                  std::uint64_t& held_bytes) {
@@ -91,12 +103,14 @@ Result<std::string> RequestBatch::fold_on_device(std::span<const std::size_t> wh
   partials.reserve(whose.size());
   jobs.reserve(whose.size());
   for (const std::size_t i : whose) {
-    partials.emplace_back(tensors_[i].dtype, statistics.precision, statistics.needs);
+    partials.emplace_back(tensors_[i].dtype, statistics.precision, statistics.needs, statistics.cast_scale);
     jobs.push_back({tensors_[i], &partials.back()});
   }
   auto gave_up = meter_.fold_on_device(jobs, request_.on, held_bytes);
   if (!gave_up || !gave_up->empty()) return gave_up;
-  for (std::size_t k = 0; k < whose.size(); ++k) put_(whose[k], {.words = partials[k].words()}, statistics);
+  for (std::size_t k = 0; k < whose.size(); ++k) {
+    put_(whose[k], {.words = partials[k].words(), .bins = {.kept = partials[k].bins()}}, statistics);
+  }
   return gave_up;
 }
 

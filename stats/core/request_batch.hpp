@@ -39,6 +39,7 @@ class RequestBatch {
   Status fold_on_device();
   Result<std::string> fold_on_device(std::span<const std::size_t> whose, const Wanted& statistics,
                                      std::uint64_t& held_bytes);
+  std::size_t at_once(std::span<const std::size_t> whose) const;
   void move_to_host(std::span<const std::size_t> whose, const std::string& reason);
   Status pass_on_host();
   void pass_over(const std::vector<std::size_t>& whose, const Wanted& wanted);

@@ -7,6 +7,8 @@
 
 #include <tensorstat/partial.hpp>
 
+#include "stats/core/cast_bounds.hpp"
+
 namespace tensorstat {
 namespace {
 
@@ -48,6 +50,7 @@ Error fault(const Tensor& tensor) {
 }  // namespace
 
 Status check(const Request& request) {
+  if (!is_cast_scale(request.cast_scale)) return Error{Code::kInvalid, "a scale of casts is a finite number above 0"};
   if (!request.categories.empty()) return {};
   return Error{Code::kInvalid, "the request names no category: there is nothing to measure"};
 }

@@ -88,6 +88,7 @@ Entry Survey::entry_of(const std::string& path, const std::string& file_name, co
   entry.row = {std::move(identity), reader.data_size_bytes(), std::string(reader.data_type()), reader.shape(), {}};
   add_place(path, places_.of(path), entry.row.identity);
   if (entry.tensor) entry.row.identity.set("tensor", *entry.tensor);
+  if (counts_scaled_casts(request_)) entry.row.identity.set("cast_scale", to_string(Value(request_.cast_scale)));
   return entry;
 }
 
@@ -264,7 +265,7 @@ Result<Measurements> Survey::measure_in_pieces(TensorReader& reader, Dtype dtype
 
 Result<Measurements> Survey::stream_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
                                           const Categories& categories) {
-  auto stream = meter_.stream(dtype, {categories, request_.precision, request_.on});
+  auto stream = meter_.stream(dtype, {categories, request_.precision, request_.on, request_.cast_scale});
   if (!stream) return stream.error();
   reader.rewind(order_, view);
   struct Pieces {

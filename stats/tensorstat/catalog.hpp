@@ -68,8 +68,8 @@ std::optional<Category> category_of_column(std::string_view heading);  // "P99.9
 std::optional<Dtype> dtype_from(std::string_view text);
 
 // "max,nan-count" or "all", in the order given; a name given twice counts once. Beside the catalog's names it
-// takes what other tools call the same: mean (avg), norm and l2 (l2norm), amax (absmax). The error lists every
-// unknown name and what is known.
+// takes what other tools call the same: mean (avg), norm, l2 and l2_norm (l2norm), l1_norm (l1norm), amax and cur_amax
+// (absmax). The error lists every unknown name and what is known.
 Result<Categories> categories_from(std::string_view comma_separated);
 Categories all_categories();    // those that "all" means: MindSpore's twelve
 Categories every_category();    // those and all others of the catalog: without quantiles

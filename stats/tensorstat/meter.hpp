@@ -37,8 +37,7 @@ enum class On : std::uint8_t {
   kAuto,    // where the data lives, as far as that place can; the other place otherwise. Host memory is the
             // host's where the device is the CPU, too
   kHost,    // only the host
-  kDevice,  // only the device (MD5 stays host work); an error where the device cannot, as of quantiles: those are
-            // counted on the host, where `auto` measures all of a request with any, whatever memory its tensors are in
+  kDevice,  // only the device (MD5 stays host work); an error where the device cannot
 };
 
 // Called from any thread, several at once, and with no lock held: it may use the Meter that calls it. What it throws
@@ -125,7 +124,20 @@ struct Request {
   Categories categories{};  // at least one
   Precision precision = Precision::kHigh;
   On on = On::kAuto;
+  // The counts of casts, `e4m3fn underflow` and the like, are of x * cast_scale: the exact product, which the cast rounds
+  // once. Finite, and above 0.
+  double cast_scale = 1;
 };
+
+constexpr bool counts_casts(Category category) { return (needs(category) & kCasts) != 0; }
+// Whether values depend on a scale that is not 1.
+inline bool counts_scaled_casts(const Request& request) {
+  if (request.cast_scale == 1) return false;
+  for (const Category each : request.categories) {
+    if (counts_casts(each)) return true;
+  }
+  return false;
+}
 
 // How two tensors are compared (<tensorstat/pair.hpp>).
 struct PairRequest {

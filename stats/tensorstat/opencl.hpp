@@ -80,8 +80,8 @@ class DeviceMeter {
   // the first batch of a dtype and its categories builds and probes a kernel. The tensors (Where::kClBuffer,
   // shared virtual memory, or host memory that the device reads in place) must hold their bits until the
   // ticket's event has completed. A device in the host's address space needs no upload, no read-back and no
-  // memory. Refused, with words: digests, quantiles, On::kHost, what the budget has no room for, and what
-  // Meter::measure() refuses.
+  // memory. Quantiles take up to 2 MiB a tensor there. Refused, with words: digests, On::kHost, what the budget has no room
+  // for, and what Meter::measure() refuses.
   Result<Ticket> submit(std::span<const Tensor> tensors, const Request& request, std::span<void* const> wait_list = {});
 
   // The same of pairs: one launch for each two dtypes and cl_mems. Refused, beside what Meter::compare() refuses: a device

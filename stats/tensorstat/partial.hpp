@@ -67,15 +67,16 @@ struct BinCount {
 
 class Partial {
  public:
-  // Of no elements.
-  Partial(Dtype dtype, Precision precision, Needs needs);
+  // Of no elements. A scale is kept where casts are among the needs.
+  Partial(Dtype dtype, Precision precision, Needs needs, double cast_scale = 1);
 
   Dtype dtype() const { return dtype_; }
   Precision precision() const { return precision_; }
   Needs needs() const { return needs_; }
+  double cast_scale() const { return cast_scale_; }
   std::uint64_t count() const;
 
-  // Takes in the elements of `other`: same dtype, precision and needs, else an error.
+  // Takes in the elements of `other`: same dtype, precision, needs and scale of casts, else an error.
   Status merge(const Partial& other);
 
   // Of a part of a tensor whose first element is number `first` of the whole, in C order: from now on its indices are
@@ -99,7 +100,7 @@ class Partial {
   //   finite max, finite min, finite avg, finite l2norm   the same of the finite elements alone
   //   dynamic range  log2(absmax / absmin), rounded once; NaN when any element is; Inf when one is
   //   e4m3fn underflow, e5m2 underflow, float16 underflow, bfloat16 underflow   how many elements but 0 a cast to that
-  //                format makes 0, which rounds to nearest, ties to even
+  //                format makes 0, which rounds to nearest, ties to even; each times cast_scale() before
   //   e4m3fn overflow, e5m2 overflow, float16 overflow, bfloat16 overflow   how many finite ones it brings out of range
   //   first nan index, first inf index, first bad index, argmax, argmin   the index of the first such element in C
   //                order, of what was folded; monostate where there is none
@@ -136,6 +137,7 @@ class Partial {
   Precision precision_;
   Needs needs_;
   std::uint32_t word_count_;
+  double cast_scale_;
   // A batch has thousands of partials, and few of them are float64's: only those allocate.
   std::array<std::int64_t, 41> few_{};
   std::vector<std::int64_t> many_;  // where those are too few

@@ -131,8 +131,9 @@ typedef struct {
   const char* statistics;  /* "max,avg,nan count": names between commas; "all": MindSpore's twelve */
   int32_t precision;       /* TENSORSTAT_HIGH or TENSORSTAT_LOW */
   int32_t on;              /* TENSORSTAT_AUTO, ... */
+  double cast_scale;       /* counts of casts, "e4m3fn underflow" and the like, are of x * cast_scale: finite, above 0 */
 } tensorstat_request;
-#define TENSORSTAT_REQUEST {sizeof(tensorstat_request), "max,min,avg,l2norm", TENSORSTAT_HIGH, TENSORSTAT_AUTO}
+#define TENSORSTAT_REQUEST {sizeof(tensorstat_request), "max,min,avg,l2norm", TENSORSTAT_HIGH, TENSORSTAT_AUTO, 1}
 
 enum {
   TENSORSTAT_NONE = 0,      /* there is no value: max of an empty tensor, a refused MD5 */

@@ -47,6 +47,28 @@ TEST_F(CommandQuantiles, AreNumbersInEveryFormatAndReadBack) {
   EXPECT_EQ(run(folder_, "diff statistic.csv statistic.csv").exit, 0);
 }
 
+// Casts at a scale: every format says it.
+TEST_F(CommandQuantiles, StandBesideCastsAtAScale) {
+  write("x.npy", 1000);
+  const std::string asked = "x.npy --stats e4m3fn-overflow,p50 --scale 0.5 ";
+  EXPECT_PRED2(holds, out(asked + "--format json"), R"("cast_scale":0.5,)");
+  EXPECT_PRED2(holds, out(asked + "--format json"), R"("stats":{"e4m3fn overflow":72,"p50":500})");
+  EXPECT_PRED2(holds, out("x.npy --stats e4m3fn-overflow --format json"), R"("stats":{"e4m3fn overflow":536})");
+  EXPECT_EQ(out("x.npy --stats e4m3fn-overflow --scale 1 --format json").find("cast_scale"), std::string::npos);
+  const std::string csv = out(asked + "--format csv");
+  EXPECT_PRED2(holds, csv, ",Cast Scale");
+  EXPECT_PRED2(holds, csv, ",0.5");
+  for (const char* scale : {"0", "-1", "inf", "nan", "1x"}) {
+    const Ran refused = run(folder_, std::string("x.npy --stats e4m3fn-overflow --scale=") + scale);
+    EXPECT_NE(refused.exit, 0) << scale;
+    EXPECT_PRED2(holds, refused.err, "is no finite number above 0");
+  }
+  const Ran nothing = run(folder_, "x.npy --stats max --scale 2");
+  EXPECT_NE(nothing.exit, 0);
+  EXPECT_PRED2(holds, nothing.err, "no statistic that counts casts");
+  EXPECT_PRED2(holds, run(folder_, "x.npy --stats underflows%").err, "100 * 'e4m3fn underflow' / count");
+}
+
 TEST_F(CommandQuantiles, OfNothingAreNull) {
   write("empty.npy", 0);
   EXPECT_PRED2(holds, out("empty.npy --stats p50,max --format json"), R"("stats":{"p50":null,"max":null})");

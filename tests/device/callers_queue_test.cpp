@@ -223,7 +223,7 @@ TEST_P(CallersQueue, ServesThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_P(CallersQueue, QuantilesOfWhatIsThereAreTheHosts) {
+TEST_P(CallersQueue, QuantilesOfWhatIsThereAreCountedThere) {
   fill_arena(4);
   const cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, arena_.size(), arena_.data());
   std::vector<Tensor> here = tensors_;
@@ -239,11 +239,27 @@ TEST_P(CallersQueue, QuantilesOfWhatIsThereAreTheHosts) {
     for (std::size_t k = 0; k < categories.size(); ++k) {
       EXPECT_EQ(to_string(measured.statistics.values[k]), to_string((*expected)[i].statistics.values[k]))
           << "tensor " << i << ", " << name(categories[k]);
-      EXPECT_EQ(measured.placement[k].engine, "host");
-      EXPECT_EQ(measured.placement[k].reason, "read back from the device: quantiles are counted on the host");
+      EXPECT_EQ(measured.placement[k].engine, "opencl");
     }
   }
-  EXPECT_EQ(meter.measure(in(buffer), {.categories = categories, .on = On::kDevice}).error().code, Code::kDevice);
+  auto on_queue = DeviceMeter::on(queue_());
+  ASSERT_TRUE(on_queue) << on_queue.error().message;
+  auto ticket = on_queue->submit(in(buffer), {.categories = categories});
+  ASSERT_TRUE(ticket) << ticket.error().message;
+  const auto collected = ticket->collect();
+  ASSERT_TRUE(collected) << collected.error().message;
+  ASSERT_EQ(expected->size(), collected->size());
+  for (std::size_t i = 0; i < collected->size(); ++i) {
+    for (std::size_t k = 0; k < categories.size(); ++k) {
+      EXPECT_EQ(to_string((*expected)[i].statistics.values[k]), to_string((*collected)[i].statistics.values[k]));
+    }
+  }
+  ticket = on_queue->submit(in(buffer), {.categories = categories});
+  ASSERT_TRUE(ticket) << ticket.error().message;
+  const auto partials = ticket->collect_partials();
+  ASSERT_TRUE(partials) << partials.error().message;
+  const auto folded = meter.fold(here, {.categories = categories, .on = On::kHost});
+  for (std::size_t i = 0; i < partials->size(); ++i) EXPECT_EQ((*partials)[i].serialize(), (*folded)[i].serialize());
 }
 
 TEST_P(CallersQueue, RefusesWithWords) {
@@ -254,7 +270,6 @@ TEST_P(CallersQueue, RefusesWithWords) {
   ASSERT_TRUE(meter);
   const cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, arena_.size(), arena_.data());
   EXPECT_EQ(meter->submit(in(buffer), {.categories = {Category::kMd5}}).error().code, Code::kUnsupported);
-  EXPECT_EQ(meter->submit(in(buffer), {.categories = {quantile(50'000)}}).error().code, Code::kUnsupported);
   EXPECT_EQ(meter->submit(in(buffer), {.categories = {Category::kMax}, .on = On::kHost}).error().code, Code::kInvalid);
   EXPECT_EQ(meter->submit(in(buffer), {.categories = {Category::kMax}}).error().code, Code::kOverBudget);
   EXPECT_EQ(meter->device_memory().current_bytes, 0u);

@@ -122,9 +122,24 @@ TEST(Categories, AliasesAreTypedAndNeverWritten) {
   const auto categories = categories_from("mean,norm,l2,amax");
   ASSERT_TRUE(categories) << categories.error().message;
   EXPECT_EQ(*categories, (Categories{Category::kAvg, Category::kL2norm, Category::kAbsmax}));
-  for (const char* alias : {"mean", "norm", "l2", "amax"}) {
+  // TransformerEngine's.
+  EXPECT_EQ(*categories_from("cur_amax,dynamic_range,l1_norm,l2_norm"),
+            (Categories{Category::kAbsmax, Category::kDynamicRange, Category::kL1norm, Category::kL2norm}));
+  for (const char* alias : {"mean", "norm", "l2", "amax", "cur_amax", "l1_norm", "l2_norm"}) {
     EXPECT_FALSE(category_from(alias)) << alias;
     for (const Category category : every_category()) EXPECT_NE(name(category), alias);
+  }
+}
+
+TEST(Categories, TheErrorSaysWhereTransformerEnginesNumbersAre) {
+  const std::pair<const char*, const char*> kSaid[] = {
+      {"underflows%", "100 * 'e4m3fn underflow' / count"}, {"overflows%", "100 * 'e4m3fn overflow' / count"},
+      {"scale_inv_min", "ask for its min"},                {"scale_inv_max", "ask for its max"},
+      {"mse", "the square of their rmse"},                 {"max_blockwise_dynamic_range", "a block of 32 elements"}};
+  for (const auto& [name, said] : kSaid) {
+    const auto categories = categories_from(std::string("max,") + name);
+    ASSERT_FALSE(categories) << name;
+    EXPECT_NE(categories.error().message.find(said), std::string::npos) << categories.error().message;
   }
 }
 

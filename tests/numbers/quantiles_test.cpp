@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -304,6 +305,73 @@ TEST_P(Quantiles, AreTheSameInLow) {
   hold(GetParam(), sorted(GetParam(), bytes), rows->front().statistics, "low");
 }
 
+// How a device is held to the host: by its shape and by how it sees a tensor.
+struct Way {
+  const char* name;
+  std::vector<std::pair<const char*, const char*>> environment;
+};
+const Way kWays[] = {
+    {"slices", {{"TENSORSTAT_CL_SHAPE", "slice"}}},
+    {"groups", {{"TENSORSTAT_CL_SHAPE", "group"}}},
+    {"slices, through buffers", {{"TENSORSTAT_CL_SHAPE", "slice"}, {"TENSORSTAT_CL_POINTERS", "0"}}},
+    {"groups, uploaded",
+     {{"TENSORSTAT_CL_SHAPE", "group"}, {"TENSORSTAT_CL_POINTERS", "0"}, {"TENSORSTAT_CL_ZERO_COPY", "0"}}},
+    {"groups without fp64", {{"TENSORSTAT_CL_SHAPE", "group"}, {"TENSORSTAT_CL_FP64", "0"}}}};
+
+// Of many tensors at once, so that codes are written down of some and counted of others; and of a stream.
+TEST_P(Quantiles, OnADeviceAreTheHosts) {
+  if (std::getenv("TENSORSTAT_NO_DEVICE") != nullptr) GTEST_SKIP() << "no device";
+  std::vector<Bytes> all;
+  for (const std::size_t count : {0, 1, 3, 100, 1025, 17'000, 140'000}) {
+    for (Bytes& each : tensors(GetParam(), count, random_)) all.push_back(std::move(each));
+  }
+  all.push_back(samples::of(GetParam()).front().make(GetParam(), 1'500'000, random_));
+  std::vector<Tensor> batch;
+  for (const Bytes& bytes : all) batch.push_back(tensor_of(GetParam(), bytes));
+  const Categories median{quantile(50'000)};
+  Categories more = asked();
+  for (const Category each : {Category::kAvg, Category::kArgmax, Category::kCrc32, Category::kExponents}) more.push_back(each);
+  Meter host({.threads = 2});
+  for (const Way& way : kWays) {
+    const bool without_fp64 = way.environment.back().first == std::string("TENSORSTAT_CL_FP64");
+    if (without_fp64 && (!is_float(GetParam()) || size_bytes(GetParam()) == 1)) continue;  // the same kernel
+    for (const auto& [name, value] : way.environment) setenv(name, value, 1);
+    Meter device({.budget_bytes = std::uint64_t{64} << 20});
+    for (const Request& asked : {Request{more}, Request{median, Precision::kLow}}) {
+      Request here = asked, there = asked;
+      here.on = On::kHost;
+      there.on = On::kDevice;
+      const std::string of = std::string(way.name) + ", seed " + std::to_string(samples::seed());
+      if (without_fp64 && asked.precision == Precision::kLow && GetParam() == Dtype::kFloat64) continue;
+      const auto expected = host.fold(batch, here), found = device.fold(batch, there);
+      ASSERT_TRUE(expected) << expected.error().message;
+      ASSERT_TRUE(found) << of << ": " << found.error().message;
+      for (std::size_t i = 0; i < batch.size(); ++i) {
+        ASSERT_EQ((*expected)[i].serialize(), (*found)[i].serialize()) << of << ", tensor " << i;
+      }
+      const auto rows = device.measure(batch, there);
+      ASSERT_TRUE(rows) << rows.error().message;
+      for (const std::size_t i : {std::size_t{3}, batch.size() - 1}) {
+        ASSERT_EQ("opencl", (*rows)[i].placement[0].engine);
+        hold(GetParam(), sorted(GetParam(), all[i]), (*rows)[i].statistics, of);
+      }
+      auto stream = device.stream(GetParam(), there);
+      ASSERT_TRUE(stream) << stream.error().message;
+      const std::span<const std::byte> last = all.back();
+      for (std::size_t at = 0; at < last.size();) {
+        const std::size_t piece = std::min<std::size_t>(last.size() - at, (1 + random_() % 300) * 1024 * size_bytes(GetParam()));
+        ASSERT_TRUE(stream->append(last.subspan(at, piece)));
+        at += piece;
+      }
+      const auto streamed = stream->finish_partial();
+      ASSERT_TRUE(streamed) << of << ": " << streamed.error().message;
+      ASSERT_EQ(expected->back().serialize(), streamed->serialize()) << of << ", a stream";
+    }
+    EXPECT_LE(device.device_memory().peak_bytes, std::uint64_t{64} << 20);
+    for (const auto& [name, value] : way.environment) unsetenv(name);
+  }
+}
+
 std::string words_of(const Bytes& bytes) {
   const auto parsed = Partial::parse(bytes);
   return parsed ? "" : parsed.error().message;
@@ -417,15 +485,6 @@ TEST(QuantilesByName, AreAnyNumberFrom0To100) {
   EXPECT_EQ(Category::kMax, category_of_column("Max Value"));
   for (std::uint32_t all = 0; all <= kMostThousandths; all += 37)
     EXPECT_EQ(quantile(all), category_from(name(quantile(all))));
-}
-
-TEST(QuantilesOnADevice, AreRefusedInWords) {
-  const std::vector<float> elements(1 << 20);
-  const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = elements.size(), .address = elements.data()};
-  const auto rows = Meter().measure({&tensor, 1}, {.categories = {quantile(50'000)}, .on = On::kDevice});
-  ASSERT_FALSE(rows);
-  EXPECT_EQ(Code::kDevice, rows.error().code);
-  EXPECT_NE(std::string::npos, rows.error().message.find("quantiles are counted on the host")) << rows.error().message;
 }
 
 }  // namespace

@@ -172,6 +172,19 @@ class Numbers(unittest.TestCase):
         parts = [tensorstat.fold(piece, "exponents") for piece in numpy.array_split(x, 3)]
         self.assertEqual((parts[0] + parts[1] + parts[2]).finish().exponents, r.exponents)
 
+    def test_casts_at_a_scale(self):
+        x = (2.0 ** self.random.integers(-20, 20, 5000)).astype(numpy.float32)
+        for scale in (1, 0.25, 3.0):
+            r = tensorstat.measure(x, "e4m3fn underflow,e4m3fn overflow", cast_scale=scale)
+            scaled = x.astype(numpy.float64) * scale
+            self.assertEqual(r["e4m3fn underflow"], int((scaled <= 2.0**-10).sum()))
+            self.assertEqual(r["e4m3fn overflow"], int((scaled > 464).sum()))
+        part = tensorstat.fold(x, "e4m3fn overflow", cast_scale=3.0)
+        with self.assertRaises(tensorstat.Error):
+            part.merge(tensorstat.fold(x, "e4m3fn overflow"))
+        with self.assertRaises(tensorstat.Error):
+            tensorstat.measure(x, "e4m3fn overflow", cast_scale=-1)
+
     def test_fingerprints(self):
         x = numpy.random.default_rng(1).standard_normal((700, 900)).astype(numpy.float32)
         for laid_out in (x, numpy.asfortranarray(x), x[::2, 5:]):

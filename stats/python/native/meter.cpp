@@ -7,11 +7,11 @@
 namespace tensorstat::python {
 namespace {
 
-// request(names, precision, on) -> a Request
+// request(names, precision, on, cast_scale) -> a Request
 PyObject* request(PyObject*, PyObject* arguments) {
   const char* names = nullptr;
   tensorstat_request asked = TENSORSTAT_REQUEST;
-  if (PyArg_ParseTuple(arguments, "sii", &names, &asked.precision, &asked.on) == 0) return nullptr;
+  if (PyArg_ParseTuple(arguments, "siid", &names, &asked.precision, &asked.on, &asked.cast_scale) == 0) return nullptr;
   return guarded([&]() -> PyObject* {
     auto made = std::make_unique<Request>(Request{names, asked, {}, std::vector<std::int32_t>(256)});
     made->request.statistics = made->statistics.c_str();
@@ -332,7 +332,7 @@ PyObject* device_memory(PyObject*, PyObject* arguments) {
 }  // namespace
 
 PyMethodDef meter_functions[] = {
-    TENSORSTAT_METHOD(request, "request(names, precision, on)"),
+    TENSORSTAT_METHOD(request, "request(names, precision, on, cast_scale)"),
     TENSORSTAT_METHOD(request_names, "request_names(request): a tuple of the catalog's names, each once"),
     TENSORSTAT_METHOD(open_meter, "open_meter(budget_bytes, platform, device, queue, threads)"),
     TENSORSTAT_METHOD(measure, "measure(meter, x, request)"),

@@ -16,13 +16,13 @@ _PLACES = {"auto": 0, "host": 1, "device": 2}
 
 
 @functools.lru_cache(maxsize=256)
-def _request(stats: str, precision: str, on: str) -> Any:
-    return _native.request(stats, chosen(_PRECISIONS, precision, "precision"), chosen(_PLACES, on, "on"))
+def _request(stats: str, precision: str, on: str, cast_scale: float) -> Any:
+    return _native.request(stats, chosen(_PRECISIONS, precision, "precision"), chosen(_PLACES, on, "on"), cast_scale)
 
 
-def request_of(stats: str | Iterable[str], precision: str = "high", on: str = "auto") -> Any:
+def request_of(stats: str | Iterable[str], precision: str = "high", on: str = "auto", cast_scale: float = 1.0) -> Any:
     """What is asked, as the extension knows it; kept, as most programs ask the same again and again."""
-    return _request(stats if isinstance(stats, str) else ",".join(stats), precision, on)
+    return _request(stats if isinstance(stats, str) else ",".join(stats), precision, on, cast_scale)
 
 
 class Meter:
@@ -44,24 +44,26 @@ class Meter:
 
     @overload
     def measure(self, x: dict[Key, Any], stats: str | Iterable[str] = ..., *, precision: str = ...,  # type: ignore[misc]
-                on: str = ...) -> dict[Key, Statistics]: ...
+                on: str = ..., cast_scale: float = ...) -> dict[Key, Statistics]: ...
     @overload
     def measure(self, x: list[Any] | tuple[Any, ...], stats: str | Iterable[str] = ..., *,  # type: ignore[misc]
-                precision: str = ..., on: str = ...) -> list[Statistics]: ...
+                precision: str = ..., on: str = ..., cast_scale: float = ...) -> list[Statistics]: ...
     @overload
-    def measure(self, x: Any, stats: str | Iterable[str] = ..., *, precision: str = ..., on: str = ...) -> Statistics: ...
+    def measure(self, x: Any, stats: str | Iterable[str] = ..., *, precision: str = ..., on: str = ...,
+                cast_scale: float = ...) -> Statistics: ...
     def measure(self, x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
-                on: str = "auto") -> Any:
+                on: str = "auto", cast_scale: float = 1.0) -> Any:
         """The statistics of a tensor; of a dict or list of tensors, a dict or list of them, from one batch.
 
-        x          a NumPy array, a torch.Tensor on the CPU, a pyopencl.array.Array, which is measured in its own memory
-                   on its own queue, and anything else with __dlpack__ or the buffer protocol. Nothing is copied, and
-                   nothing may change it meanwhile.
-        stats      names between commas, or a list of names; "all" are MindSpore's twelve
-        precision  "high": exact, rounded once; "low": held in the tensor's own type
-        on         "auto": where the data lives; "host"; "device"
+        x           a NumPy array, a torch.Tensor on the CPU, a pyopencl.array.Array, which is measured in its own memory
+                    on its own queue, and anything else with __dlpack__ or the buffer protocol. Nothing is copied, and
+                    nothing may change it meanwhile.
+        stats       names between commas, or a list of names; "all" are MindSpore's twelve
+        precision   "high": exact, rounded once; "low": held in the tensor's own type
+        on          "auto": where the data lives; "host"; "device"
+        cast_scale  what each element is times before a cast that is counted ("e4m3fn underflow"): finite, above 0
         """
-        return _native.measure(self, x, request_of(stats, precision, on))
+        return _native.measure(self, x, request_of(stats, precision, on, cast_scale))
 
     def explain(self, x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
                 on: str = "auto") -> dict[str, tuple[str, str]]:
@@ -69,7 +71,7 @@ class Meter:
         return _native.explain(self, x, request_of(stats, precision, on))
 
     def measure_by(self, x: Any, axes: int | Iterable[int] = (), stats: str | Iterable[str] = DEFAULT_STATISTICS, *,
-                   block: int = 0, precision: str = "high", on: str = "auto") -> list[Statistics]:
+                   block: int = 0, precision: str = "high", on: str = "auto", cast_scale: float = 1.0) -> list[Statistics]:
         """The Statistics of each row of an array: of each channel, or of each block.
 
         axes   kept: there is a row for each of their indices, in C order; -1 is the last. measure_by(x, 0)[k] is of x[k]
@@ -78,12 +80,12 @@ class Meter:
         Otherwise as measure(). An index ("argmax") counts within its row. At most 2**20 rows.
         """
         kept = (axes,) if isinstance(axes, int) else tuple(axes)
-        return _native.measure_by(self, x, request_of(stats, precision, on), kept, block)
+        return _native.measure_by(self, x, request_of(stats, precision, on, cast_scale), kept, block)
 
     def fold(self, x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
-             on: str = "auto") -> "Partial":
+             on: str = "auto", cast_scale: float = 1.0) -> "Partial":
         """A Partial of a part of a tensor: to be merged with those of the other parts, here or elsewhere."""
-        request = request_of(stats, precision, on)
+        request = request_of(stats, precision, on, cast_scale)
         return Partial(_native.fold(self, x, request), request)
 
     def compare(self, a: Any, b: Any, *, rtol: float = 0.0, atol: float = 0.0, scale: str = "b",
@@ -103,9 +105,9 @@ class Meter:
         return _native.compare(self, a, b, rtol, atol, chosen(_SCALES, scale, "scale"), chosen(_PLACES, on, "on"))
 
     def stream(self, dtype: str, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
-               on: str = "auto") -> "Stream":
+               on: str = "auto", cast_scale: float = 1.0) -> "Stream":
         """A Stream: a tensor of `dtype` ("float32") that arrives in pieces."""
-        return Stream(self, dtype, request_of(stats, precision, on))
+        return Stream(self, dtype, request_of(stats, precision, on, cast_scale))
 
     def device_memory(self) -> tuple[int, int]:
         """(bytes of device memory held now, most bytes held so far)"""
@@ -198,30 +200,33 @@ def default_meter() -> Meter:
     return Meter()
 
 
-def fold(x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high", on: str = "auto") -> Partial:
-    return default_meter().fold(x, stats, precision=precision, on=on)
+def fold(x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high", on: str = "auto",
+         cast_scale: float = 1.0) -> Partial:
+    return default_meter().fold(x, stats, precision=precision, on=on, cast_scale=cast_scale)
 
 
 def stream(dtype: str, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
-           on: str = "auto") -> Stream:
-    return default_meter().stream(dtype, stats, precision=precision, on=on)
+           on: str = "auto", cast_scale: float = 1.0) -> Stream:
+    return default_meter().stream(dtype, stats, precision=precision, on=on, cast_scale=cast_scale)
 
 
 @overload
 def measure(x: dict[Key, Any], stats: str | Iterable[str] = ..., *, precision: str = ...,  # type: ignore[misc]
-            on: str = ...) -> dict[Key, Statistics]: ...
+            on: str = ..., cast_scale: float = ...) -> dict[Key, Statistics]: ...
 @overload
 def measure(x: list[Any] | tuple[Any, ...], stats: str | Iterable[str] = ..., *,  # type: ignore[misc]
-            precision: str = ..., on: str = ...) -> list[Statistics]: ...
+            precision: str = ..., on: str = ..., cast_scale: float = ...) -> list[Statistics]: ...
 @overload
-def measure(x: Any, stats: str | Iterable[str] = ..., *, precision: str = ..., on: str = ...) -> Statistics: ...
-def measure(x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high", on: str = "auto") -> Any:
-    return default_meter().measure(x, stats, precision=precision, on=on)
+def measure(x: Any, stats: str | Iterable[str] = ..., *, precision: str = ..., on: str = ...,
+            cast_scale: float = ...) -> Statistics: ...
+def measure(x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high", on: str = "auto",
+            cast_scale: float = 1.0) -> Any:
+    return default_meter().measure(x, stats, precision=precision, on=on, cast_scale=cast_scale)
 
 
 def measure_by(x: Any, axes: int | Iterable[int] = (), stats: str | Iterable[str] = DEFAULT_STATISTICS, *, block: int = 0,
-               precision: str = "high", on: str = "auto") -> list[Statistics]:
-    return default_meter().measure_by(x, axes, stats, block=block, precision=precision, on=on)
+               precision: str = "high", on: str = "auto", cast_scale: float = 1.0) -> list[Statistics]:
+    return default_meter().measure_by(x, axes, stats, block=block, precision=precision, on=on, cast_scale=cast_scale)
 
 
 for _each in (measure, measure_by, fold, stream):

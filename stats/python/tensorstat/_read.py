@@ -12,7 +12,7 @@ _JSON_OF_ROWS = "dump.json", "debug.json"  # msprobe's; what else ends in .json 
 
 
 def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
-         on: str = "auto", void_is_bfloat16: bool = False, skip_faults: bool = False) -> Any:
+         on: str = "auto", cast_scale: float = 1.0, void_is_bfloat16: bool = False, skip_faults: bool = False) -> Any:
     """What a file holds: statistics of tensors, measured now, or rows of statistics that were written before.
 
         tensorstat.read("gradient.npy").max
@@ -26,7 +26,7 @@ def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STAT
     .csv, dump.json     rows of a statistic.csv of any dialect, or of msprobe's dump.json: dicts with "op type", "op name",
                         "io", "slot", "shape", ..., and each statistic by its name
 
-    stats, precision, on  as in measure()
+    stats, precision, on, cast_scale  as in measure()
     void_is_bfloat16      two-byte voids of an .npy are bfloat16, as ml_dtypes writes them
     skip_faults           a tensor of a container that cannot be measured, such as a complex one, is left out with a warning
                           to logging.getLogger("tensorstat"); else it raises Error
@@ -36,7 +36,8 @@ def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STAT
     name = os.path.basename(os.fsdecode(path))
     if name.endswith(".csv") or name in _JSON_OF_ROWS:
         return _native.read_rows(path)
-    tensors, faults = _native.measure_file(default_meter()._handle, path, request_of(stats, precision, on), void_is_bfloat16)
+    tensors, faults = _native.measure_file(default_meter()._handle, path,
+                                              request_of(stats, precision, on, cast_scale), void_is_bfloat16)
     if faults and not skip_faults:
         raise Error(faults[0], "unsupported")
     for fault in faults:

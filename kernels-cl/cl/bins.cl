@@ -1,0 +1,69 @@
+// The bins of quantiles, in memory of the batch: a slice's elements are read once more for them. Of few elements their codes
+// (precision/codes.h) are written down, for the host to count; of more they are counted. Where a slice's `bins` is odd, those
+// of its codes begin at the byte before.
+#define HAS_BINS ((NEEDS & NEED_QUANTILES) != 0)
+#define WRITES_CODES(slice) (((slice).bins & 1) != 0)
+#define CODES_AT(slice, workspace) POINTER(CODE_TYPE, workspace, (slice).bins - 1)
+#define COUNTS_AT(slice, workspace) POINTER(u32, workspace, (slice).bins)
+
+#ifdef SHAPE_SLICE
+// A work-item has counts of its own.
+INLINE void open_bins(const Slice slice, global u8* workspace) {
+  if (!HAS_BINS || WRITES_CODES(slice)) return;
+  global u32* counts = COUNTS_AT(slice, workspace);
+  for (u32 code = 0; code < CODE_COUNT; ++code) counts[code] = 0;
+}
+
+// Elements [first, end) of the slice.
+INLINE void take_bins(const Slice slice, global u8* workspace, global const u8* bytes, const u64 first, const u64 end) {
+  if (!HAS_BINS) return;
+  global const UBITS* elements = (global const UBITS*)bytes;
+  if (WRITES_CODES(slice)) {
+    global CODE_TYPE* codes = CODES_AT(slice, workspace);
+    for (u64 i = first; i < end; ++i) codes[i] = (CODE_TYPE)CODE_OF(elements[i]);
+  } else {
+    global u32* counts = COUNTS_AT(slice, workspace);
+    for (u64 i = first; i < end; ++i) ++counts[CODE_OF(elements[i])];
+  }
+}
+#endif
+
+#ifdef SHAPE_GROUP
+// The slices of a tensor share their counts, and these begin as 0. Codes of a byte are few, so that lanes would wait for each
+// other there: they are counted in local memory first, in copies.
+#define BIN_COPIES 8
+#define HAS_LOCAL_BINS (HAS_BINS && sizeof(UBITS) == 1)
+#define BIN_LOCAL_WORDS (HAS_LOCAL_BINS ? BIN_COPIES * 256 : 1)
+
+// A barrier is to follow.
+INLINE void open_bins(local u32* counts, const u32 lane) {
+  if (!HAS_LOCAL_BINS) return;
+  for (u32 i = lane; i < BIN_LOCAL_WORDS; i += LANES_A_GROUP) counts[i] = 0;
+}
+
+// A macro, as MERGE_PARTIAL is.
+#define CLOSE_BINS(slice, workspace, here, elements, count, lane)                                                       \
+  if (HAS_BINS) {                                                                                                      \
+    if (WRITES_CODES(slice)) {                                                                                         \
+      for (u32 i = lane; i < (count); i += LANES_A_GROUP) {                                                            \
+        CODES_AT(slice, workspace)[i] = (CODE_TYPE)CODE_OF((elements)[i]);                                             \
+      }                                                                                                                \
+    } else if (HAS_LOCAL_BINS) {                                                                                       \
+      for (u32 i = lane; i < (count); i += LANES_A_GROUP) {                                                            \
+        (void)atomic_inc(&here[(lane % BIN_COPIES * 256 + CODE_OF((elements)[i])) % BIN_LOCAL_WORDS]);                 \
+      }                                                                                                                \
+    } else {                                                                                                           \
+      for (u32 i = lane; i < (count); i += LANES_A_GROUP) {                                                            \
+        (void)atomic_inc(&COUNTS_AT(slice, workspace)[CODE_OF((elements)[i])]);                                        \
+      }                                                                                                                \
+    }                                                                                                                  \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                                                      \
+    if (HAS_LOCAL_BINS && !WRITES_CODES(slice)) {                                                                      \
+      for (u32 code = lane; code < 256; code += LANES_A_GROUP) {                                                       \
+        u32 n = 0;                                                                                                     \
+        for (u32 copy = 0; copy < BIN_COPIES; ++copy) n += here[(copy * 256 + code) % BIN_LOCAL_WORDS];                \
+        if (n != 0) (void)atomic_add(&COUNTS_AT(slice, workspace)[code], n);                                           \
+      }                                                                                                                \
+    }                                                                                                                  \
+  }
+#endif

@@ -1,0 +1,63 @@
+// The codes of elements, by which the bins of quantiles are counted (stats/core/quantile_bins.hpp): a bin each. One text for
+// C++ and OpenCL C.
+//
+// The code of an element of 8 or 16 bits is its bits. That of a float32 or float64 is the upper ones of them; that of a wider
+// integer a code of |x|, and a bit for its sign.
+#ifndef TENSORSTAT_PRECISION_CODES_H
+#define TENSORSTAT_PRECISION_CODES_H
+
+// The bit that asks for them: kQuantiles of <tensorstat/partial.hpp>. They are counted beside a partial's words.
+#define NEED_QUANTILES (1 << 29)
+
+#define CODE_SHIFT_OF_FLOAT(bytes) ((bytes) == 4 ? 16 : (bytes) == 8 ? 45 : 0)
+#define WHOLE_BITS 9  // of |x| behind the highest one, that the code of a wide integer has
+
+// How many codes a dtype has, and the type that holds one.
+#define CODE_COUNT CAT(CODE_COUNT_, FAMILY)()
+#define CODE_COUNT_Integer() ((u32)1 << (sizeof(UBITS) == 1 ? 8 : 16))
+#define CODE_COUNT_Integer64() ((u32)1 << 16)
+#define CODE_COUNT_Float() ((u32)1 << 16)
+#define CODE_COUNT_Double() ((u32)1 << 19)
+#define CODE_COUNT_Coded() ((u32)1 << 8)
+#define CODE_TYPE CAT(CODE_TYPE_, FAMILY)
+#define CODE_TYPE_Integer u16
+#define CODE_TYPE_Integer64 u16
+#define CODE_TYPE_Float u16
+#define CODE_TYPE_Double u32
+#define CODE_TYPE_Coded u16
+
+// Of an element's bits.
+#define CODE_OF(bits) CAT(CODE_OF_, FAMILY)(bits)
+#define CODE_OF_Integer(bits) (sizeof(UBITS) <= 2 ? (u32)(bits) : code_of_whole32((u32)(bits), SIGNS_OF((u32)(bits))))
+#define CODE_OF_Integer64(bits) code_of_whole64(bits, SIGNS_OF((u32)((u64)(bits) >> 32)))
+#define CODE_OF_Float(bits) ((u32)((bits) >> CODE_SHIFT_OF_FLOAT(sizeof(UBITS))))
+#define CODE_OF_Double(bits) CODE_OF_Float(bits)
+#define CODE_OF_Coded(bits) ((u32)(bits))
+// Without branches, which signs would lead astray.
+#define SIGNS_OF(high) (IS_SIGNED ? (u32)((i32)(high) >> 31) : (u32)0)
+#define ALL_IF(condition) (0 - (u32)((condition) ? 1 : 0))
+
+// Of |x|: its highest bit and those behind it, as a binary32 has them, whose 24 bits hold the first 10 of any. 0 has the code 0.
+// With operations on 32 bits that vectors have.
+INLINE u32 code_of_size32(const u32 size) {
+  const u32 is_long = ALL_IF(size >> 24 != 0);
+  const u32 bits = AS_U32((f32)(i32)((size >> 8 & is_long) | (size & ~is_long)));
+  const u32 code = (bits >> (23 - WHOLE_BITS)) - ((u32)127 << WHOLE_BITS) + 1 + ((u32)8 << WHOLE_BITS & is_long);
+  return code & ALL_IF(size != 0);
+}
+INLINE u32 code_of_halves(const u32 high, const u32 low) {
+  const u32 is_long = ALL_IF(high != 0), is_longer = ALL_IF(high >> 22 != 0), between = is_long & ~is_longer;
+  const u32 first = (low & ~is_long) | ((high << 10 | low >> 22) & between) | (high & is_longer);
+  return code_of_size32(first) + ((u32)22 << WHOLE_BITS & between) + ((u32)32 << WHOLE_BITS & is_longer);
+}
+INLINE u32 code_of_size(const u64 size) { return code_of_halves((u32)(size >> 32), (u32)size); }
+// Of a number; each bit of `signs` is its sign.
+INLINE u32 code_of_whole64(const u64 bits, const u32 signs) {
+  const u32 high = (u32)(bits >> 32) ^ signs, low = ((u32)bits ^ signs) - signs;
+  return code_of_halves(high + (signs & 1 & ALL_IF(low == 0)), low) | (signs & (u32)1 << 15);
+}
+INLINE u32 code_of_whole32(const u32 bits, const u32 signs) {
+  return code_of_size32((bits ^ signs) - signs) | (signs & (u32)1 << 15);
+}
+
+#endif

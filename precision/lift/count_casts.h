@@ -1,0 +1,35 @@
+// What a cast of scaled elements would lose and bring out of range, each a range of sizes that somebody has worked out
+// (stats/core/cast_bounds.hpp), of whatever scale. One text for C++ and OpenCL C, included once a dtype.
+//
+// `bounds` has three words for each row of CASTS: how many sizes from 1 on are lost, the first size that is beyond, and how many
+// are from there on. Of elements first, first + step, ... below `end`, fewer than 2^32.
+#define COUNT_CAST(id, ...)                                                               \
+  if (needs & NEED_CAST_##id) {                                                           \
+    const UBITS losing = (UBITS)bounds[0], beyond_from = (UBITS)bounds[1];                \
+    const UBITS beyond_sizes = (UBITS)bounds[2];                                          \
+    u32 lost = 0, beyond = 0;                                                             \
+    for (u64 i = first; i < end; i += step) {                                             \
+      const UBITS size = ELEMENT_SIZE(LOAD_OF(TILE_SPACE, UBITS, p + i * sizeof(UBITS))); \
+      lost += (UBITS)(size - 1) < losing ? (u32)1 : (u32)0;                               \
+      beyond += (UBITS)(size - beyond_from) < beyond_sizes ? (u32)1 : (u32)0;             \
+    }                                                                                     \
+    ADD(partial[PLACE(id##_UNDERFLOW)], (i64)lost);                                       \
+    ADD(partial[PLACE(id##_OVERFLOW)], (i64)beyond);                                      \
+  }                                                                                       \
+  bounds += 3;
+
+INLINE void NAME(count_casts)(WORDS i64* partial, TILE_SPACE const u8* p, const u64 first, const u64 end, const u64 step,
+                              TILE_SPACE const u64* bounds, const int needs) {
+  CASTS(COUNT_CAST, )
+}
+
+#ifdef __cplusplus
+// What sizes are worth: |x| of an integer; else the bits of a float, whose least value is 2^least_power.
+struct NAME(CastFormat) {
+  static constexpr u64 finite_last = FINITE_LAST;
+  static constexpr bool is_float = IS_FLOAT != 0;
+  static constexpr int mantissa_shift = is_float ? int{MANTISSA_SHIFT} : 0;
+  static constexpr int least_power = is_float ? FIRST_UNIT + int{CAT(SUM_EXPONENT_, FAMILY)} : 0;
+};
+#endif
+#undef COUNT_CAST
