@@ -35,7 +35,7 @@ void enter_beside() {
       enter_pass(",crc32", Kind::kNormal, ":crc32");
       enter_pass(",xor64", Kind::kNormal, ":xor64");
       enter_pass(",exponents", Kind::kNormal, ":exponents");
-      if (lane.on == On::kHost) enter_pass(",p1,p50,p99,p99.9", Kind::kNormal, ":quantiles");
+      enter_pass(",p1,p50,p99,p99.9", Kind::kNormal, ":quantiles");
       if (!is_float(dtype) || size_bytes(dtype) == 1) continue;
       enter_pass(kElements + kFinite + kWhere, Kind::kAscending, ":ascending");
       enter_pass(",exponents", Kind::kLogUniform, ":scattered");

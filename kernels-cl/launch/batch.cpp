@@ -66,7 +66,6 @@ void set_argument(cl_int& code, const cl::Kernel& kernel, cl_uint index, cl_mem 
 
 void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vector<Piece>& pieces) {
   const std::uint64_t element_bytes = whole.element_bytes();
-  whole.writes_codes = (whole.needs & kQuantiles) != 0 && whole.count * kCodesToABin <= code_count(whole.dtype);
   std::uint64_t most = std::clamp(total_bytes / (device.compute_units * 4) + 1, kLeastSliceBytes, kMostSliceBytes) /
                        element_bytes;
   if (device.shape == Shape::kGroup) {
@@ -74,9 +73,14 @@ void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vect
                         : most_elements_a_group(device, whole.dtype, total_bytes);
   }
   if ((whole.needs & kLowKernel) != 0) most = std::max(kTileElements, most / kTileElements * kTileElements);
+  const bool in_groups = device.shape == Shape::kGroup;
+  const bool of_few = whole.count * kCodesToABin <= code_count(whole.dtype);
   while (whole.count != 0) {
     Piece piece = whole;
     piece.count = std::min(most, whole.count);
+    // A work-item's counts are its own: it writes codes wherever those are the smaller.
+    const bool is_smaller = piece.count * code_bytes(piece.dtype) <= code_count(piece.dtype) * sizeof(std::uint32_t);
+    piece.writes_codes = (piece.needs & kQuantiles) != 0 && (in_groups ? of_few : is_smaller);
     pieces.push_back(piece);
     whole.first_byte += piece.count * size_bytes(whole.dtype);
     if (whole.beside) whole.beside->first_byte += piece.count * size_bytes(whole.beside->dtype);

@@ -26,8 +26,8 @@ namespace tensorstat {
 namespace {
 
 // The version of the written form stands in the last two characters: 01 had needs of 8 bits, 02 no casts before indices, 03 no
-// fingerprints there, 04 no scale of casts. It changes whenever the accumulators' list does, in the fields or in the order of dtypes or needs;
-// what is only added at the end is new dtypes and needs, which an older library refuses as unknown.
+// fingerprints there, 04 no scale of casts. It changes whenever the accumulators' list does, in the fields or in the order of
+// dtypes or needs; what is only added at the end is new dtypes and needs, which an older library refuses as unknown.
 constexpr std::string_view kMagic = "tstatp05";
 constexpr std::size_t kVersionAt = 6;
 // The header: magic, dtype, precision, two bytes of 0, four of needs. Then the words; where casts are among the needs their

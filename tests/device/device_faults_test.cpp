@@ -18,7 +18,7 @@
 namespace tensorstat {
 namespace {
 
-const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count");
+const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count,p50");
 constexpr int kCodes[] = {CL_OUT_OF_RESOURCES, CL_OUT_OF_HOST_MEMORY, CL_MEM_OBJECT_ALLOCATION_FAILURE,
                           CL_INVALID_VALUE,    CL_DEVICE_NOT_AVAILABLE, CL_INVALID_COMMAND_QUEUE};
 

@@ -229,6 +229,11 @@ cl_int CL_API_CALL read_buffer(cl_command_queue queue, cl_mem buffer, cl_bool bl
   return command<&cl_icd_dispatch::clEnqueueReadBuffer>(event, queue, buffer, blocking, at, bytes, to, count, wait);
 }
 
+cl_int CL_API_CALL fill_buffer(cl_command_queue queue, cl_mem buffer, const void* pattern, size_t pattern_bytes, size_t at,
+                               size_t bytes, cl_uint count, const cl_event* wait, cl_event* event) {
+  return command<&cl_icd_dispatch::clEnqueueFillBuffer>(event, queue, buffer, pattern, pattern_bytes, at, bytes, count, wait);
+}
+
 cl_int CL_API_CALL marker(cl_command_queue queue, cl_uint count, const cl_event* wait, cl_event* event) {
   return command<&cl_icd_dispatch::clEnqueueMarkerWithWaitList>(event, queue, count, wait);
 }
@@ -317,6 +322,7 @@ void fill_table() {
   COUNTED(Event, cl_event);
   table.clEnqueueWriteBuffer = write_buffer;
   table.clEnqueueReadBuffer = read_buffer;
+  table.clEnqueueFillBuffer = fill_buffer;
   table.clEnqueueMarkerWithWaitList = marker;
   table.clEnqueueNDRangeKernel = run_kernel;
   table.clEnqueueNativeKernel = run_native;
