@@ -33,16 +33,15 @@ auto launch_key(const Piece& piece) { return std::tuple(piece.dtype, piece.needs
 }  // namespace
 
 void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vector<Piece>& pieces) {
-  const std::uint64_t element_bytes = size_bytes(whole.dtype);
-  std::uint64_t most = std::clamp(total_bytes / (device.compute_units * 4) + 1, kLeastSliceBytes, kMostSliceBytes) /
-                       element_bytes;
+  std::uint64_t most = elements_of(
+      whole.dtype, std::clamp(total_bytes / (device.compute_units * 4) + 1, kLeastSliceBytes, kMostSliceBytes));
   if (device.shape == Shape::kGroup) most = most_elements_a_group(device, whole.dtype, total_bytes);
   if ((whole.needs & kLowKernel) != 0) most = std::max(kTileElements, most / kTileElements * kTileElements);
   while (whole.count != 0) {
     Piece piece = whole;
     piece.count = std::min(most, whole.count);
     pieces.push_back(piece);
-    whole.first_byte += piece.count * element_bytes;
+    whole.first_byte += bytes_of(whole.dtype, piece.count);
     whole.first_element += piece.count;
     whole.count -= piece.count;
   }

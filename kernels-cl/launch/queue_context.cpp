@@ -135,7 +135,7 @@ Status QueueContext::add(const Job& job, std::size_t number, std::uint64_t total
     cl::Buffer source(context_, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, address + first, &code);
     if (code != CL_SUCCESS) return error("sharing a tensor with the device", "clCreateBuffer", code);
     whole.source = source();
-    whole.count = bytes / element_bytes;
+    whole.count = std::min(elements_of(tensor.dtype, bytes), tensor.element_count - elements_of(tensor.dtype, first));
     cut(device_, whole, total_bytes, pieces);
     whole.first_element += whole.count;
     sources.push_back(std::move(source));

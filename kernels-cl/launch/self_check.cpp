@@ -75,9 +75,9 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
     source = window.memory;
   }
   Partial found(dtype, Precision::kHigh, needs), expected = found;
-  const auto elements = std::span(*bytes).subspan(size_bytes(dtype));
+  const auto elements = std::span(*bytes).subspan(size_bytes(dtype), bytes_of(dtype, kElements));
   const auto lift = (needs & kLowKernel) != 0 ? lift_tiles : lift_all;
-  lift(dtype, needs, elements, expected.words());
+  lift(dtype, needs, elements, kElements, expected.words());
   carry(dtype, expected.words());
 
   const Status folded = [&]() -> Status {

@@ -37,7 +37,8 @@ class BinCounter {
   // How many elements the next piece has, before it is counted in parts: of many it is cheaper to look at every bin in
   // the end than to note which are used.
   void expect(std::uint64_t elements);
-  void count(std::span<const std::byte> elements);
+  // The first `number` elements of these bytes.
+  void count(std::span<const std::byte> elements, std::uint64_t number);
   // What another has counted, of the same dtype.
   void add(const BinCounter& other);
   // After the last element, and before it is read: given the words of the same elements' partial. Some codes are of Inf
@@ -61,6 +62,7 @@ class BinCounter {
 
   template <typename Bits, typename CodeOf>
   void count_by(std::span<const std::byte> elements, const CodeOf& code_of);
+  void count_packed(std::span<const std::byte> elements, std::uint64_t number);
   template <typename Visit>
   void for_each_used(std::uint32_t first_code, std::uint32_t end_code, bool backwards, const Visit& visit) const;
   std::uint64_t at(std::uint32_t code) const;
