@@ -131,7 +131,7 @@ Tensor make(Dtype dtype, std::uint64_t bytes, Kind kind) {
     if (memory == nullptr) throw std::bad_alloc();
     fill({static_cast<std::byte*>(memory.get()), bytes}, dtype, kind);
   }
-  return {.dtype = dtype, .element_count = bytes / size_bytes(dtype), .address = memory.get()};
+  return {.dtype = dtype, .element_count = elements_of(dtype, bytes), .address = memory.get()};
 }
 
 std::span<const std::byte> bytes_of(const Tensor& tensor) {

@@ -153,7 +153,7 @@ class SimdEngine final : public HostEngine {
       const std::lock_guard lock(merging);
       if (bins) shared.bins.push_back(std::move(bins));
       merge(tensor.dtype, shared.words, part, unit.first);
-      shared.left_bytes -= unit.count * size_bytes(tensor.dtype);
+      shared.left_bytes -= bytes_of(tensor.dtype, unit.count);
       if (shared.left_bytes != 0) return;
       take(unit.begin, shared.found());
       shared.bins.clear();
@@ -180,7 +180,7 @@ class SimdEngine final : public HostEngine {
       shared.push_back(std::make_unique<Shared>(
           Shared{std::vector<std::int64_t>(partial_words(tensor.dtype, needs)), tensor.bytes()}));
       clear(tensor.dtype, shared.back()->words);
-      const std::uint64_t piece = kUnitBytes / size_bytes(tensor.dtype);
+      const std::uint64_t piece = elements_of(tensor.dtype, kUnitBytes);
       for (std::uint64_t first = 0; first < tensor.element_count; first += piece) {
         units.push_back({i, i + 1, first, std::min(piece, tensor.element_count - first), shared.back().get()});
       }
@@ -207,7 +207,8 @@ class SimdEngine final : public HostEngine {
   static void fold_slice(const Tensor& tensor, std::uint64_t first, std::uint64_t count, const Wanted& wanted,
                          Words& words, BinCounter* bins, const Done& done) {
     host::Folder folder(tensor.dtype, wanted.precision, wanted.needs, words, bins, wanted.cast_scale);
-    host::in_pieces(tensor, first, count, kUnitBytes, [&](std::span<const std::byte> piece) { folder.take(piece); });
+    host::in_pieces(tensor, first, count, kUnitBytes,
+                    [&](std::span<const std::byte> piece, std::uint64_t elements) { folder.take(piece, elements); });
     done(folder.words());
   }
 

@@ -23,17 +23,21 @@ void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> wind
 // a whole number of tiles of `low`.
 inline constexpr std::size_t kGatherBytes = std::size_t{16} << 10;
 
-// Hands elements [first, first + count) to `take`, in order, as spans of bytes: of at most `most_bytes` where
-// they lie, which are a whole number of elements; or of kGatherBytes, gathered.
+// Hands elements [first, first + count) to `take`, in order, as spans of bytes and how many elements these hold: of at
+// most `most_bytes` where they lie, which are a whole number of elements; or of kGatherBytes, gathered. The first of a
+// packed dtype begins a byte.
 template <typename Take>
 void in_pieces(const Tensor& tensor, std::uint64_t first, std::uint64_t count, std::uint64_t most_bytes,
                const Take& take) {
   const std::uint64_t element_bytes = size_bytes(tensor.dtype);
   if (tensor.strides == nullptr) {
-    const auto* from = static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes + first * element_bytes;
-    for (std::uint64_t left = count * element_bytes; left != 0;) {
+    const auto* from =
+        static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes + bytes_of(tensor.dtype, first);
+    for (std::uint64_t left = bytes_of(tensor.dtype, count); left != 0;) {
       const std::uint64_t taken = std::min(most_bytes, left);
-      take(std::span(from, taken));
+      const std::uint64_t elements = std::min(elements_of(tensor.dtype, taken), count);
+      take(std::span(from, taken), elements);
+      count -= elements;
       from += taken;
       left -= taken;
     }
@@ -44,7 +48,7 @@ void in_pieces(const Tensor& tensor, std::uint64_t first, std::uint64_t count, s
     const std::uint64_t taken = std::min(kGatherBytes / element_bytes, count - done);
     const std::span piece = std::span(window).first(taken * element_bytes);
     gather(tensor, first + done, piece);
-    take(std::span<const std::byte>(piece));
+    take(std::span<const std::byte>(piece), taken);
     done += taken;
   }
 }

@@ -81,7 +81,31 @@
 #define DTYPE_INDEX 23
 #include "precision/each_dtype.h"
 #undef DTYPE_INDEX
-#if TENSORSTAT_DTYPES(EACH_DTYPE_ONE) > 24
+#define DTYPE_INDEX 24
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 25
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 26
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 27
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 28
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 29
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 30
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#define DTYPE_INDEX 31
+#include "precision/each_dtype.h"
+#undef DTYPE_INDEX
+#if TENSORSTAT_DTYPES(EACH_DTYPE_ONE) > 32
 #error "there are more dtypes than this file counts to"
 #endif
 #undef DTYPE

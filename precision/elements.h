@@ -76,8 +76,17 @@ enum { CASTS(CAST_ENUM, ) };
 #define BEYOND_FIRST_Double(id) BEYOND_FIRST_Float(id)
 #define FINITE_LAST_Double() FINITE_LAST_Float()
 #define LOST_COUNT_Coded(id) LOST_COUNT_Float(id)
+#define LOST_COUNT_Scale(id) LOST_COUNT_Float(id)
+#define LOST_COUNT_PackedFloat(id) LOST_COUNT_Float(id)
+#define LOST_COUNT_PackedInteger(id) LOST_COUNT_Integer(id)
 #define BEYOND_FIRST_Coded(id) BEYOND_FIRST_Float(id)
+#define BEYOND_FIRST_Scale(id) BEYOND_FIRST_Float(id)
+#define BEYOND_FIRST_PackedFloat(id) BEYOND_FIRST_Float(id)
+#define BEYOND_FIRST_PackedInteger(id) BEYOND_FIRST_Integer(id)
 #define FINITE_LAST_Coded() FINITE_LAST_Float()
+#define FINITE_LAST_Scale() FINITE_LAST_Float()
+#define FINITE_LAST_PackedFloat() FINITE_LAST_Float()
+#define FINITE_LAST_PackedInteger() FINITE_LAST_Integer()
 #define LOST_COUNT_Integer(id) ((u64)0)
 #define BEYOND_FIRST_Integer(id) /* 0: no integer is so large */                                                        \
   (CAST_EXPONENT_##id > 63 ? (u64)0                                                                                    \

@@ -17,6 +17,9 @@
 #define EXPONENT_OF_Float(size) ((u32)((size) >> MANTISSA_SHIFT))
 #define EXPONENT_OF_Double(size) EXPONENT_OF_Float(size)
 #define EXPONENT_OF_Coded(size) EXPONENT_OF_Float(size)
+#define EXPONENT_OF_Scale(size) EXPONENT_OF_Float(size)
+#define EXPONENT_OF_PackedFloat(size) EXPONENT_OF_Float(size)
+#define EXPONENT_OF_PackedInteger(size) EXPONENT_OF_Integer(size)
 
 #define EXPONENTS_OF_FAMILY CAT(EXPONENTS_, FAMILY)  // how many words there are
 

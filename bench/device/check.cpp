@@ -24,7 +24,7 @@ struct Arena {
     const std::uint64_t at = (bytes.size() + 15) / 16 * 16 + beginning * size_bytes(dtype);
     bytes.resize(at + elements.size());
     std::ranges::copy(elements, bytes.begin() + static_cast<std::ptrdiff_t>(at));
-    extents.push_back({at, elements.size() / size_bytes(dtype)});
+    extents.push_back({at, elements_of(dtype, elements.size())});
   }
 };
 

@@ -24,14 +24,14 @@ Fold::Fold(Gpu& gpu, const KernelSpec& spec, Gpu::Buffer source, const std::vect
   shaped.group.loads = spec.loads;
   if (slices_a_unit != 0) shaped.group.slices_a_unit = slices_a_unit;
   std::uint64_t total_bytes = 0;
-  for (const Extent& each : tensors) total_bytes += each.count * size_bytes(spec.dtype);
+  for (const Extent& each : tensors) total_bytes += tensorstat::bytes_of(spec.dtype, each.count);
   const std::uint64_t most = cl_engine::most_elements_a_group(shaped, spec.dtype, total_bytes);
   const bool shares = (spec.needs & (kFingerprints | kIndices)) == 0;  // a tensor's slices share its partial
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     for (std::uint64_t at = 0; at == 0 || at < tensors[i].count; at += most) {
       if (at == 0 || !shares) targets_.push_back({i, at});
       if (at == tensors[i].count) break;  // of nothing
-      image_.push_back(static_cast<std::int64_t>(tensors[i].first_byte + at * size_bytes(spec.dtype)));
+      image_.push_back(static_cast<std::int64_t>(tensors[i].first_byte + tensorstat::bytes_of(spec.dtype, at)));
       image_.push_back(static_cast<std::int64_t>(std::min(most, tensors[i].count - at)));
       image_.push_back(static_cast<std::int64_t>(targets_.size() - 1));
     }

@@ -11,7 +11,6 @@
 namespace tensorstat {
 namespace {
 
-constexpr std::uint64_t kSliceElements = 20480;
 
 // Leaves the calling thread's queue of OpenSSL errors as it was found.
 class QuietErrors {
@@ -134,8 +133,7 @@ Result<typename Hash<algorithm>::Digest> Hash<algorithm>::finish() noexcept {
 template class Hash<Algorithm::kMd5>;
 template class Hash<Algorithm::kSha1>;
 
-TwoLevelSha1::TwoLevelSha1(std::uint32_t element_bytes) noexcept
-    : slice_bytes_(kSliceElements * element_bytes) {}
+TwoLevelSha1::TwoLevelSha1(std::uint64_t slice_bytes) noexcept : slice_bytes_(slice_bytes) {}
 
 // A full slice is closed only when more follows: alone, its digest is the tensor's.
 void TwoLevelSha1::update(std::span<const std::byte> piece) noexcept {

@@ -82,7 +82,8 @@ Status md5_many(std::span<const std::span<const std::byte>> messages, std::span<
 // one after another in lower-case hexadecimal.
 class TwoLevelSha1 {
  public:
-  explicit TwoLevelSha1(std::uint32_t element_bytes) noexcept;  // at least 1
+  static constexpr std::uint64_t kSliceElements = 20480;  // as MindSpore has it
+  explicit TwoLevelSha1(std::uint64_t slice_bytes) noexcept;  // of so many elements
 
   void update(std::span<const std::byte> piece) noexcept;
   Result<Sha1Digest> finish() noexcept;  // afterwards the object is as new

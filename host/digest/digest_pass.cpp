@@ -88,7 +88,9 @@ class Hand final : public Md5Observer {
     std::optional<Folder> folder;
     BinCounters::Lent bins;
     std::optional<TwoLevelSha1> sha1;  // as new after every tensor
-    std::uint32_t sha1_element_bytes = 0;
+    std::uint64_t sha1_slice_bytes = 0;
+    Dtype dtype = {};
+    std::uint64_t left_elements = 0;  // of the tensor
   };
 
   static std::span<const std::byte> bytes_of(const Tensor& tensor) {
@@ -96,19 +98,23 @@ class Hand final : public Md5Observer {
   }
 
   void open(Aside& aside, const Tensor& tensor) {
+    aside.dtype = tensor.dtype;
+    aside.left_elements = tensor.element_count;
     if (aside.bins) aside.bins->open(tensor.dtype);
     if (wanted_.partial) {
       aside.folder.emplace(tensor.dtype, wanted_.precision, wanted_.needs, aside.words, aside.bins.get(),
                           wanted_.cast_scale);
     }
-    const std::uint32_t element_bytes = size_bytes(tensor.dtype);
-    if ((wanted_.needs & kSha1Digest) == 0 || aside.sha1_element_bytes == element_bytes) return;
-    aside.sha1.emplace(element_bytes);
-    aside.sha1_element_bytes = element_bytes;
+    const std::uint64_t slice_bytes = tensorstat::bytes_of(tensor.dtype, TwoLevelSha1::kSliceElements);
+    if ((wanted_.needs & kSha1Digest) == 0 || aside.sha1_slice_bytes == slice_bytes) return;
+    aside.sha1.emplace(slice_bytes);
+    aside.sha1_slice_bytes = slice_bytes;
   }
 
   static void read(Aside& aside, std::span<const std::byte> bytes) {
-    if (aside.folder) aside.folder->take(bytes);
+    const std::uint64_t elements = std::min(elements_of(aside.dtype, bytes.size()), aside.left_elements);
+    aside.left_elements -= elements;
+    if (aside.folder) aside.folder->take(bytes, elements);
     if (aside.sha1) aside.sha1->update(bytes);
   }
 
@@ -135,7 +141,7 @@ class Hand final : public Md5Observer {
     const Tensor& tensor = tensors_[i];
     Aside& aside = asides_.front();
     open(aside, tensor);
-    in_pieces(tensor, 0, tensor.element_count, kPieceBytes, [&](std::span<const std::byte> bytes) {
+    in_pieces(tensor, 0, tensor.element_count, kPieceBytes, [&](std::span<const std::byte> bytes, std::uint64_t) {
       read(aside, bytes);
       if (with_md5) md5_.update(bytes);
     });
@@ -156,7 +162,7 @@ class Hand final : public Md5Observer {
 
 std::unique_ptr<Digester> make_digester(Need which, Dtype dtype) {
   if (which == kMd5Digest) return std::make_unique<DigesterOf<Md5>>();
-  return std::make_unique<DigesterOf<TwoLevelSha1>>(TwoLevelSha1(size_bytes(dtype)));
+  return std::make_unique<DigesterOf<TwoLevelSha1>>(TwoLevelSha1(bytes_of(dtype, TwoLevelSha1::kSliceElements)));
 }
 
 Status digest_pass(std::span<const Tensor> tensors, const Wanted& wanted, const Take& take, ThreadPool& pool,

@@ -51,7 +51,7 @@ Folder::Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int
       dtype_(dtype),
       element_bytes_(size_bytes(dtype)),
       needs_(static_cast<Needs>(needs & ~(kDigests | kQuantiles))),
-      pads_(!is_low(dtype, precision)),  // `low` rounds at every step
+      pads_(!is_low(dtype, precision) && !unpacks(dtype)),  // `low` rounds at every step
       words_(words.first(partial_words(dtype, needs))),
       bins_((needs & kQuantiles) != 0 ? bins : nullptr),
       casts_(scales_casts(needs, cast_scale) ? needs & kCasts : 0) {
@@ -60,38 +60,38 @@ Folder::Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int
   clear(dtype_, words_);
 }
 
-void Folder::take(std::span<const std::byte> elements) {
+void Folder::take(std::span<const std::byte> elements, std::uint64_t count) {
   if ((needs_ & kFingerprints) != 0) take_fingerprints(elements);
-  if (bins_ == nullptr && casts_ == 0) return take_words(elements);
-  if (bins_ != nullptr) bins_->expect(elements.size() / element_bytes_);
+  if (bins_ == nullptr && casts_ == 0) return take_words(elements, count);
+  if (bins_ != nullptr) bins_->expect(count);
   for (std::size_t at = 0; at < elements.size(); at += kBinnedBytes) {
     const auto some = elements.subspan(at, std::min(kBinnedBytes, elements.size() - at));
-    if (bins_ != nullptr) bins_->count(some);
-    if (casts_ != 0) count_casts(dtype_, some, cast_bounds_, casts_, words_);
-    take_words(some);
+    const std::uint64_t of_some = std::min(elements_of(dtype_, some.size()), count - elements_of(dtype_, at));
+    if (bins_ != nullptr) bins_->count(some, of_some);
+    if (casts_ != 0) count_casts(dtype_, some, of_some, cast_bounds_, casts_, words_);
+    take_words(some, of_some);
   }
 }
 
-void Folder::take_words(std::span<const std::byte> elements) {
-  const std::uint64_t count = elements.size() / element_bytes_;
+void Folder::take_words(std::span<const std::byte> elements, std::uint64_t count) {
   if ((uncarried_ += count) >= kCarryElements) {
     carry(dtype_, words_);
     uncarried_ = count;
   }
   const std::uint64_t rest = pads_ ? count % GROUP : 0;
-  if (rest < kWorthPadding) return fold(elements, words_);
+  if (rest < kWorthPadding) return fold(elements, count, words_);
   const std::size_t rest_bytes = rest * element_bytes_;
-  if (rest != count) fold(elements.first(elements.size() - rest_bytes), words_);
+  if (rest != count) fold(elements.first(elements.size() - rest_bytes), count - rest, words_);
   take_padded(elements.last(rest_bytes));
 }
 
-void Folder::fold(std::span<const std::byte> elements, std::span<std::int64_t> words) const {
-  fold_(reinterpret_cast<const std::uint8_t*>(elements.data()), elements.size() / element_bytes_, needs_, words.data());
+void Folder::fold(std::span<const std::byte> elements, std::uint64_t count, std::span<std::int64_t> words) const {
+  fold_(reinterpret_cast<const std::uint8_t*>(elements.data()), count, needs_, words.data());
 }
 
 // Before the elements are counted.
 void Folder::take_fingerprints(std::span<const std::byte> elements) {
-  const std::uint64_t first_byte = static_cast<std::uint64_t>(words_[PARTIAL_COUNT]) * element_bytes_;
+  const std::uint64_t first_byte = bytes_of(dtype_, static_cast<std::uint64_t>(words_[PARTIAL_COUNT]));
   const auto words = words_.subspan(first_fingerprint(dtype_), FINGERPRINT_WORDS);
   if ((needs_ & kCrc32) != 0) {
     const std::uint32_t remainder = ~crc32_of(~std::uint32_t{0}, elements);
@@ -115,12 +115,12 @@ void Folder::take_padded(std::span<const std::byte> elements) {
   std::fill_n(group.begin(), group_bytes / sizeof repeated, repeated);
   const auto bytes = std::as_writable_bytes(std::span(group)).first(group_bytes);
   std::ranges::copy(elements, bytes.begin());
-  fold(bytes, words_);
+  fold(bytes, GROUP, words_);
 
   std::array<std::int64_t, kMostWords> one;
   const std::span lifted = std::span(one).first(words_.size());
   clear(dtype_, lifted);
-  fold(last, lifted);
+  fold(last, 1, lifted);
   const auto repeats = static_cast<std::int64_t>((group_bytes - elements.size()) / element_bytes_);
   for_each_word(
       dtype_, words_.size(), [](std::size_t) {}, [&](std::size_t i) { words_[i] -= repeats * lifted[i]; });

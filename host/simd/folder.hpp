@@ -21,14 +21,16 @@ class Folder {
          double cast_scale = 1);
 
   // Whole elements, below 2^29 of them; in `low`, a whole number of tiles of 1,024 in every piece but the last.
-  void take(std::span<const std::byte> elements);
+  void take(std::span<const std::byte> elements) { take(elements, elements_of(dtype_, elements.size())); }
+  // The first `count` elements of these bytes: in every piece but the last, all.
+  void take(std::span<const std::byte> elements, std::uint64_t count);
 
   // In a state of carry that finishing and merging accept.
   std::span<const std::int64_t> words() const { return words_; }
 
  private:
-  void take_words(std::span<const std::byte> elements);
-  void fold(std::span<const std::byte> elements, std::span<std::int64_t> words) const;
+  void take_words(std::span<const std::byte> elements, std::uint64_t count);
+  void fold(std::span<const std::byte> elements, std::uint64_t count, std::span<std::int64_t> words) const;
   void take_fingerprints(std::span<const std::byte> elements);
   void take_padded(std::span<const std::byte> elements);
 

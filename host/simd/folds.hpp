@@ -6,7 +6,7 @@
 
 namespace tensorstat::host {
 
-// Folds `count` elements at `bytes` (any alignment) into the words of `partial`, for the accumulators
+// Folds `count` elements at `bytes` (any alignment; the first begins there) into the words of `partial`, for the accumulators
 // in `needs` (precision/partial.h). The caller keeps count below 2^30, and MXCSR (or FPCR) at its
 // default: round to nearest, subnormals kept.
 using Fold = void (*)(const std::uint8_t* bytes, std::uint64_t count, int needs, std::int64_t* partial);

@@ -6,6 +6,10 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   global const u8* bytes = POINTER(const u8, source, slice.first_byte);
   i64 partial[WORD_COUNT];
   for (int word = 0; word < WORD_COUNT; ++word) partial[word] = EMPTY_WORD(FAMILY, word);
+#if UNPACKS
+  NAME(fold_codes)(partial, bytes, slice.count, 0, NEEDS);
+  if (NEEDS & NEED_FINGERPRINTS) take_fingerprints(partial, bytes, (slice.count + ELEMENTS_A_CODE - 1) / ELEMENTS_A_CODE);
+#else
   u64 i = 0;
   open_bins(slice, workspace);
 #ifdef FOLDS
@@ -42,6 +46,7 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   TAKE_CASTS(slice, workspace, partial, bytes, i, slice.count, 1)
   for (; i < slice.count; ++i) NAME(lift)(partial, bytes + i * sizeof(UBITS), NEEDS);
   if (NEEDS & NEED_FINGERPRINTS) take_fingerprints(partial, bytes, slice.count * sizeof(UBITS));
+#endif
   partial[PARTIAL_COUNT] = (i64)slice.count;
   global i64* result = POINTER(i64, workspace, partials_at) + slice.partial * WORD_COUNT;
   for (int word = 0; word < WORD_COUNT; ++word) result[word] = partial[word];

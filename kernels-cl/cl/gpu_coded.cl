@@ -1,6 +1,6 @@
-// The kernel for a GPU of the 8-bit floats: precision/fold/fold_coded.h with the counts in local memory. A work-group
-// a slice; neighbours read neighbouring 16 bytes. Lanes count into different copies, so that equal codes seldom wait
-// for one another; at the end a lane lifts the codes that are its own.
+// The kernel for a GPU of the 8-bit floats and of the packed dtypes: precision/fold/fold_coded.h with the counts in local
+// memory. A work-group a slice; neighbours read neighbouring 16 bytes. Lanes count into different copies, so that equal
+// codes seldom wait for one another; at the end a lane lifts the codes that are its own.
 #define CODES 256
 #define CODE_COPIES 8
 
@@ -8,12 +8,20 @@ INLINE void count_word(local u32* counts, u32 word) {
   for (int k = 0; k < 4; ++k) (void)atomic_add(&counts[word >> 8 * k & 0xff], 1u);
 }
 
-// The 16 elements of a vector, of which the first is number `index`, for indices alone. Unrolled, they would be most of the
-// kernel.
+// The elements of a byte, for indices alone; the first is number `index`.
+INLINE void place_code(i64* indices, const u32 code, const u32 index) {
+#if UNPACKS
+  NAME(lift_index_some)(indices, code, ELEMENTS_A_CODE, index);
+#else
+  NAME(lift_index)(indices, (u8)code, index);
+#endif
+}
+
+// The same of the 16 bytes of a vector. Unrolled, they would be most of the kernel.
 INLINE void place_vector(i64* indices, uint4 vector, u32 index) {
 #pragma unroll 1
   for (u32 k = 0; k < 16; ++k) {
-    NAME(lift_index)(indices, (u8)vector.x, index + k);
+    place_code(indices, vector.x & 0xff, index + k * ELEMENTS_A_CODE);
     vector.x >>= 8;
     if (k % 4 == 3) vector = vector.yzwx;
   }
@@ -24,7 +32,9 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   local i64 partial[WORD_COUNT];
   local u32 counts[CODE_COPIES][CODES], fingerprint_words[FINGERPRINT_LOCAL_WORDS];
   const Slice slice = ((global const Slice*)(workspace + slices_at))[get_group_id(0)];
-  const u32 lane = (u32)get_local_id(0), count = (u32)slice.count;
+  // The bytes that are full, and the elements of one more.
+  const u32 lane = (u32)get_local_id(0), count = (u32)(slice.count / ELEMENTS_A_CODE);
+  const u32 rest = (u32)(slice.count % ELEMENTS_A_CODE);
   global const u8* begin = source + slice.first_byte;
   local u32* mine = counts[lane % CODE_COPIES];
 
@@ -42,7 +52,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   open_indices(indices);
   for (u32 i = lane; i < vector_count; i += LANES_A_GROUP) {
     const uint4 vector = vectors[i];
-    if (NEEDS & NEED_INDICES) place_vector(indices, vector, head + i * 16);
+    if (NEEDS & NEED_INDICES) place_vector(indices, vector, (head + i * 16) * ELEMENTS_A_CODE);
     count_word(mine, vector.x);
     count_word(mine, vector.y);
     count_word(mine, vector.z);
@@ -51,8 +61,13 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   for (u32 i = lane; i < head + (count - tail); i += LANES_A_GROUP) {
     const u32 at = i < head ? i : tail + (i - head);
     (void)atomic_add(&mine[begin[at]], 1u);
-    if (NEEDS & NEED_INDICES) NAME(lift_index)(indices, begin[at], at);
+    if (NEEDS & NEED_INDICES) place_code(indices, begin[at], at * ELEMENTS_A_CODE);
   }
+#if UNPACKS
+  if (lane == 0 && rest != 0 && (NEEDS & NEED_INDICES)) {
+    NAME(lift_index_some)(indices, begin[count], rest, count * ELEMENTS_A_CODE);
+  }
+#endif
   barrier(CLK_LOCAL_MEM_FENCE);
 
   if (HAS_BINS && WRITES_CODES(slice)) {
@@ -61,11 +76,13 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   for (i32 code = (i32)lane; code < CODES; code += LANES_A_GROUP) {
     i64 n = 0;
     for (int copy = 0; copy < CODE_COPIES; ++copy) n += counts[copy][code];
-    if (n != 0) NAME(lift_codes)(partial, code, n, NEEDS);
+    if (n != 0) NAME(lift_codes)(partial, (u32)code, n, NEEDS);
     if (HAS_BINS && !WRITES_CODES(slice) && n != 0) (void)atomic_add(&COUNTS_AT(slice, workspace)[code], (u32)n);
   }
+  if (lane == 0 && rest != 0) NAME(lift_some)(partial, begin[count], rest, 1, NEEDS);
   TAKE_CASTS(slice, workspace, partial, begin, lane, count, LANES_A_GROUP)
   CLOSE_INDICES(indices, partial)
-  CLOSE_FINGERPRINTS(fingerprint_words, begin, count, lane, partial)
-  MERGE_PARTIAL(partial, WORD_COUNT, lane, count, (global i64*)(workspace + partials_at) + slice.partial * WORD_COUNT)
+  CLOSE_FINGERPRINTS(fingerprint_words, begin, count + (rest != 0), lane, partial)
+  global i64* shared = (global i64*)(workspace + partials_at) + slice.partial * WORD_COUNT;
+  MERGE_PARTIAL(partial, WORD_COUNT, lane, (i64)slice.count, shared)
 }

@@ -65,11 +65,10 @@ void set_argument(cl_int& code, const cl::Kernel& kernel, cl_uint index, cl_mem 
 }  // namespace
 
 void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vector<Piece>& pieces) {
-  const std::uint64_t element_bytes = whole.element_bytes();
-  std::uint64_t most = std::clamp(total_bytes / (device.compute_units * 4) + 1, kLeastSliceBytes, kMostSliceBytes) /
-                       element_bytes;
+  const std::uint64_t most_bytes = std::clamp(total_bytes / (device.compute_units * 4) + 1, kLeastSliceBytes, kMostSliceBytes);
+  std::uint64_t most = whole.beside ? most_bytes / whole.element_bytes() : elements_of(whole.dtype, most_bytes);
   if (device.shape == Shape::kGroup) {
-    most = whole.beside ? most_pairs_a_group(device, element_bytes, total_bytes)
+    most = whole.beside ? most_pairs_a_group(device, whole.element_bytes(), total_bytes)
                         : most_elements_a_group(device, whole.dtype, total_bytes);
   }
   if ((whole.needs & kLowKernel) != 0) most = std::max(kTileElements, most / kTileElements * kTileElements);
@@ -82,8 +81,8 @@ void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vect
     const bool is_smaller = piece.count * code_bytes(piece.dtype) <= code_count(piece.dtype) * sizeof(std::uint32_t);
     piece.writes_codes = (piece.needs & kQuantiles) != 0 && (in_groups ? of_few : is_smaller);
     pieces.push_back(piece);
-    whole.first_byte += piece.count * size_bytes(whole.dtype);
-    if (whole.beside) whole.beside->first_byte += piece.count * size_bytes(whole.beside->dtype);
+    whole.first_byte += bytes_of(whole.dtype, piece.count);
+    if (whole.beside) whole.beside->first_byte += bytes_of(whole.beside->dtype, piece.count);
     whole.first_element += piece.count;
     whole.count -= piece.count;
   }

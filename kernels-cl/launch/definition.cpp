@@ -41,6 +41,14 @@ using Lift = void (*)(i64*, const u8*, int);
 constexpr Lift kLifts[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 
+// The first elements of a byte, of what has to be unpacked.
+using LiftSome = void (*)(i64*, u32, u32, i64, int);
+#define LIFT_SOME_0(name) nullptr
+#define LIFT_SOME_1(name) lift_some_##name
+#define ROW(id, name, ...) CAT(LIFT_SOME_, UNPACKS_OF(name))(name),
+constexpr LiftSome kLiftSome[] = {TENSORSTAT_DTYPES(ROW)};
+#undef ROW
+
 // Into the words of a whole partial.
 #define ROW(id, name, ...)                                                                              \
   [](i64* partial, const u8* p, u64 count) {                                                            \
@@ -82,31 +90,35 @@ void take_bytes(Needs needs, std::span<const std::byte> bytes, std::uint64_t fir
 }
 
 // What depends on where an element stands, before the elements are counted.
-void place_all(Dtype dtype, Needs needs, std::span<const std::byte> elements, std::span<std::int64_t> words) {
+void place_all(Dtype dtype, Needs needs, std::span<const std::byte> elements, std::uint64_t count,
+               std::span<std::int64_t> words) {
   if ((needs & kFingerprints) != 0) {
-    const std::uint64_t first = static_cast<std::uint64_t>(words[PARTIAL_COUNT]) * size_bytes(dtype);
+    const std::uint64_t first = bytes_of(dtype, static_cast<std::uint64_t>(words[PARTIAL_COUNT]));
     take_bytes(needs, elements, first, &words[first_fingerprint(dtype)]);
   }
   if ((needs & kIndices) == 0) return;
   kLiftIndices[static_cast<int>(dtype)](words.data(), reinterpret_cast<const u8*>(elements.data()),
-                                        elements.size() / size_bytes(dtype));
+                                        count);
 }
 
 }  // namespace
 
-void lift_all(Dtype dtype, Needs needs, std::span<const std::byte> elements, std::span<std::int64_t> words) {
+void lift_all(Dtype dtype, Needs needs, std::span<const std::byte> elements, std::uint64_t count,
+              std::span<std::int64_t> words) {
   const auto* bytes = reinterpret_cast<const u8*>(elements.data());
-  place_all(dtype, needs, elements, words);
-  for (std::size_t i = 0; i < elements.size(); i += size_bytes(dtype)) {
-    kLifts[static_cast<int>(dtype)](words.data(), bytes + i, static_cast<int>(needs & NEED_ALL));
-    ++words[PARTIAL_COUNT];
-  }
+  const int asked = static_cast<int>(needs & NEED_ALL);
+  place_all(dtype, needs, elements, count, words);
+  const std::uint64_t rest = count % elements_a_byte(dtype), whole = bytes_of(dtype, count - rest);
+  const auto row = static_cast<std::size_t>(dtype);
+  for (std::size_t i = 0; i < whole; i += size_bytes(dtype)) kLifts[row](words.data(), bytes + i, asked);
+  if (rest != 0) kLiftSome[row](words.data(), bytes[whole], static_cast<u32>(rest), 1, asked);
+  words[PARTIAL_COUNT] += static_cast<std::int64_t>(count);
 }
 
-void lift_tiles(Dtype dtype, Needs needs, std::span<const std::byte> elements, std::span<std::int64_t> words) {
+void lift_tiles(Dtype dtype, Needs needs, std::span<const std::byte> elements, std::uint64_t count,
+                std::span<std::int64_t> words) {
   const auto* bytes = reinterpret_cast<const u8*>(elements.data());
-  const std::size_t count = elements.size() / size_bytes(dtype);
-  place_all(dtype, needs, elements, words);
+  place_all(dtype, needs, elements, count, words);
   for (std::size_t i = 0; i < count; i += TILE) {
     kTiles[static_cast<int>(dtype)](
         words.data(), bytes + i * size_bytes(dtype), static_cast<u32>(std::min<std::size_t>(TILE, count - i)),

@@ -29,6 +29,9 @@ struct FamilyTexts {
 #define GROUP_TEXT_Float "kernels-cl/cl/gpu_float.cl"
 #define GROUP_TEXT_Double "kernels-cl/cl/gpu_double.cl"
 #define GROUP_TEXT_Coded "kernels-cl/cl/gpu_coded.cl"  // which has a kernel of its own
+#define GROUP_TEXT_Scale GROUP_TEXT_Coded
+#define GROUP_TEXT_PackedFloat GROUP_TEXT_Coded
+#define GROUP_TEXT_PackedInteger GROUP_TEXT_Coded
 #define ROW(family, ...) FamilyTexts{#family, LIFT_TEXT_##family, FOLD_TEXT_##family, GROUP_TEXT_##family},
 constexpr std::array kFamilyTexts = {FAMILIES(ROW)};
 #undef ROW
@@ -43,9 +46,14 @@ constexpr std::uint64_t kLeastSteps = 2;  // fewer, and a slice costs more to op
 // Elements of a pair for each lane of a slice. A slice has a partial of its own, which should stay small beside it.
 constexpr std::uint64_t kLeastPairSteps = 32, kMostPairSteps = 1 << 16;
 
+// Whether it is counted by its bytes, which are codes.
+bool counts_codes(Dtype dtype) {
+  return unpacks(dtype) || kFamilies[static_cast<std::size_t>(dtype)] == "Coded";
+}
+
 // Without fp64 a float's every element is lifted, with integers: slower, and the same bits.
 bool folds(const Device& device, Dtype dtype) {
-  return device.fp64 || !is_float(dtype) || kFamilies[static_cast<std::size_t>(dtype)] == "Coded";
+  return device.fp64 || !is_float(dtype) || counts_codes(dtype);
 }
 
 // Whether float32 holds a dtype, and whether 11 bits hold a mantissa of it.
@@ -76,7 +84,7 @@ std::uint64_t most_elements_a_group(const Device& device, Dtype dtype, std::uint
   const std::uint64_t most = device.group_size * ((std::uint64_t{1} << log2_steps(dtype)) - 64) / step * step;
   const std::uint64_t slices = std::uint64_t{device.compute_units} * device.group.slices_a_unit;
   const std::uint64_t wanted = total_bytes / size_bytes(dtype) / slices / step * step;
-  return std::clamp(wanted, kLeastSteps * step, most);
+  return std::clamp(wanted, kLeastSteps * step, most) * elements_a_byte(dtype);
 }
 
 std::uint64_t most_pairs_a_group(const Device& device, std::uint64_t element_bytes, std::uint64_t total_bytes) {
@@ -122,9 +130,14 @@ std::string source(const Device& device, Dtype dtype, bool low) {
       return whole;
     }
     if (group) add("kernels-cl/cl/gpu_merge.cl");
-    if (group && each.group == GROUP_TEXT_Coded) {
+    if (group && counts_codes(dtype)) {
       add(each.group);
       return whole;
+    }
+    if (unpacks(dtype)) {
+      add(FOLD_TEXT_Coded);
+      add(each.fold);
+      break;
     }
     if (group) {
       for (const char* file : {"kernels-cl/cl/gpu_lift.cl", "kernels-cl/cl/gpu_elements.cl"}) add(file);

@@ -141,7 +141,7 @@ Status QueueContext::add(const Job& job, std::size_t number, std::uint64_t total
     cl::Buffer source(context_, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, address + first, &code);
     if (code != CL_SUCCESS) return error("sharing a tensor with the device", "clCreateBuffer", code);
     whole.source = source();
-    whole.count = bytes / element_bytes;
+    whole.count = std::min(elements_of(tensor.dtype, bytes), tensor.element_count - elements_of(tensor.dtype, first));
     cut(device_, whole, total_bytes, pieces);
     whole.first_element += whole.count;
     sources.push_back(std::move(source));
@@ -151,6 +151,9 @@ Status QueueContext::add(const Job& job, std::size_t number, std::uint64_t total
 
 std::string QueueContext::refusal(const TensorPair& pair) const {
   if (!device_.fp64) return "a pair's distances are held in float64, which the device does not have";
+  for (const Tensor& tensor : {pair.a, pair.b}) {
+    if (unpacks(tensor.dtype)) return "tensors of " + std::string(name(tensor.dtype)) + " are compared on the host";
+  }
   std::string why = refusal(pair.a, Precision::kHigh);
   return why.empty() ? refusal(pair.b, Precision::kHigh) : why;
 }

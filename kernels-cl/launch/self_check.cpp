@@ -84,18 +84,18 @@ struct Known {
 
 Known known(const KernelKind& kind) {
   Known made{awkward(kind.dtype), {nullptr, kind.dtype, kind.needs, 0, size_bytes(kind.dtype), kElements}, {}};
-  const auto of_a = std::span<const std::byte>(made.bytes).subspan(size_bytes(kind.dtype));
+  const auto of_a = std::span<const std::byte>(made.bytes).subspan(size_bytes(kind.dtype), bytes_of(kind.dtype, kElements));
   if (!kind.beside) {
     Partial expected(kind.dtype, Precision::kHigh, kind.needs);
     const auto lift = (kind.needs & kLowKernel) != 0 ? lift_tiles : lift_all;
     const bool scaled = (kind.needs & kScaledCasts) != 0;
-    lift(kind.dtype, scaled ? kind.needs & ~kCasts : kind.needs, of_a, expected.words());
-    if (scaled) count_casts(kind.dtype, of_a, cast_bounds(kind.dtype, kCastScale), kind.needs, expected.words());
+    lift(kind.dtype, scaled ? kind.needs & ~kCasts : kind.needs, of_a, kElements, expected.words());
+    if (scaled) count_casts(kind.dtype, of_a, kElements, cast_bounds(kind.dtype, kCastScale), kind.needs, expected.words());
     carry(kind.dtype, expected.words());
     if ((kind.needs & kQuantiles) != 0) {
       BinCounter counter;
       counter.open(kind.dtype);
-      counter.count(of_a);
+      counter.count(of_a, kElements);
       counter.close(expected.words());
       merge(expected.bins(), {.counter = &counter});
     }

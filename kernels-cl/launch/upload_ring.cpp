@@ -87,16 +87,17 @@ Status UploadRing::put_in_windows(const Tensor& tensor, Needs needs, double cast
   const std::uint64_t element_bytes = size_bytes(tensor.dtype);
   const std::uint64_t unit = (needs & kLowKernel) != 0 ? element_bytes * kTileElements : element_bytes;
   const auto* address = static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes;
+  std::uint64_t left_elements = tensor.element_count;
   for (std::uint64_t left = tensor.bytes(); left != 0;) {
     Window& window = windows_[filling_];
     const std::uint64_t at = aligned(window.used_bytes);
     const std::uint64_t room = at < window_bytes_ ? window_bytes_ - at : 0;
     const std::uint64_t bytes = left <= room ? left : room / unit * unit;
+    const std::uint64_t count = std::min(elements_of(tensor.dtype, bytes), left_elements);
     const std::size_t before = window.pieces.size();
     if (bytes != 0) {
       cut(queue_context_.device(),
-          {window.memory.memory(), tensor.dtype, needs, job, at, bytes / element_bytes, first_element, cast_scale},
-          window_bytes_,
+          {window.memory.memory(), tensor.dtype, needs, job, at, count, first_element, cast_scale}, window_bytes_,
           window.pieces);
     }
     std::uint64_t workspace = 0;
@@ -112,7 +113,8 @@ Status UploadRing::put_in_windows(const Tensor& tensor, Needs needs, double cast
     if (!fits) return Error{Code::kOverBudget, "the budget has no room for a staging window and its workspace"};
     if (Status status = put(address, bytes); !status) return status;
     window.workspace_bytes += workspace;
-    first_element += bytes / element_bytes;
+    first_element += count;
+    left_elements -= count;
     address += bytes;
     left -= bytes;
   }

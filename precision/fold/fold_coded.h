@@ -1,6 +1,6 @@
-// The fold of the 8-bit floats: how often each of the 256 codes stands there, whatever the format makes of them, and
-// at the end as many lifts as there were codes. Exact, as the lift is. One text for C++ and OpenCL C, included once a
-// dtype.
+// The fold of the 8-bit floats, and of what else is stored as codes (fold_unpacked.h): how often each of the 256 codes stands
+// there, whatever the format makes of them, and at the end as many lifts as there were codes. Exact, as the lift is. One
+// text for C++ and OpenCL C, included once a dtype.
 //
 // Neighbours are counted in different copies, so that an addition to memory seldom waits for the one before. The
 // caller keeps the elements below 2^30, so a count fits its 32 bits.
@@ -31,9 +31,11 @@ INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
   for (i32 code = 0; code < CODES; ++code) {
     i64 n = 0;
     for (int copy = 0; copy < CODE_COPIES; ++copy) n += fold->counts[copy][code];
-    if (n != 0) NAME(lift_codes)(partial, code, n, needs);
+    if (n != 0) NAME(lift_codes)(partial, (u32)code, n, needs);
   }
 }
+
+#if !UNPACKS
 
 // What the block of `count` elements at p shows, for fold_indices.h: the counts know no order, so its codes are looked at.
 INLINE int NAME(so_far)(const NAME(fold) * fold, const WORDS i64* partial, SPACE const u8* p, const u32 count,
@@ -55,3 +57,4 @@ INLINE int NAME(so_far)(const NAME(fold) * fold, const WORDS i64* partial, SPACE
   *lowest = MIN_LANE(i8, bottom);
   return (ANY(i8, nans != none) ? SEEN_NAN : 0) | (HAS_INF && ANY(i8, infs != none) ? SEEN_INF : 0);
 }
+#endif

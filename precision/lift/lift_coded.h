@@ -1,12 +1,14 @@
-// One element of an 8-bit float, or many with the same code, into a partial: integer arithmetic only, and the
-// definition that the fold must agree with. One text for C++ and OpenCL C, included once a dtype.
+// What is stored as one of 256 codes: the 8-bit floats, and the packed dtypes, of which a byte holds several elements. One
+// element, or n that are equal, into a partial: integer arithmetic only, and the definition that the folds must agree
+// with. One text for C++ and OpenCL C, included once a dtype.
 
-// `n` elements whose bits are `code`. lift_float knows of Inf by its bits alone; twice the bits leave an odd number
+#if IS_FLOAT
+// `n` elements with these bits, unpacked. lift_float knows of Inf by its bits alone; twice the bits leave an odd number
 // free to stand between the largest finite value and a NaN, for the formats that have no Inf.
-INLINE void NAME(lift_codes)(WORDS i64* partial, const i32 code, const i64 n, const int needs) {
-  NAME(lift_elements)(partial, (UBITS)code, n, needs);
-  const i32 sign = code >> 7, stored = code & 0x7f;
-  const i32 magnitude = NEGATIVE_ZERO_IS_NAN && code == 0x80 ? 0x80 : stored;
+INLINE void NAME(lift_bits)(WORDS i64* partial, const UBITS bits, const i64 n, const int needs) {
+  NAME(lift_elements)(partial, bits, n, needs);
+  const i32 sign = bits >> SIGN_SHIFT, stored = bits & MAGNITUDE_MASK;
+  const i32 magnitude = NEGATIVE_ZERO_IS_NAN && bits == ELEMENT_SIGN ? ELEMENT_SIGN : stored;
   if (!lift_float(partial, sign != 0 ? ~(i64)stored : (i64)stored, 2 * magnitude, TWICE_INF_BITS, n)) return;
   const i32 exponent = magnitude >> MANTISSA_SHIFT;
   const i32 fraction = magnitude & ((1 << MANTISSA_SHIFT) - 1);
@@ -16,7 +18,29 @@ INLINE void NAME(lift_codes)(WORDS i64* partial, const i32 code, const i64 n, co
   deposit(partial + PLACE(SQUARES), mantissa * mantissa * n, 2 * position);
   if (needs & NEED_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), mantissa * n, position);
 }
+#else
+INLINE void NAME(lift_bits)(WORDS i64* partial, const UBITS bits, const i64 n, const int needs) {
+  NAME(lift_elements)(partial, bits, n, needs);
+  const i64 value = (i64)(ORDERED)bits, size = value < 0 ? -value : value;
+  raise_extrema(partial, value, value);
+  if (value == 0) ADD(partial[PARTIAL_ZEROS], n);
+  if (value < 0) ADD(partial[PARTIAL_NEGATIVES], n);
+  deposit(partial + PLACE(SUM), value * n, 0);
+  deposit(partial + PLACE(SQUARES), size * size * n, 0);
+  if (needs & NEED_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), size * n, 0);
+}
+#endif
 
+// The first `elements` of a byte, `n` times.
+INLINE void NAME(lift_some)(WORDS i64* partial, const u32 code, const u32 elements, const i64 n, const int needs) {
+  for (u32 k = 0; k < elements; ++k) NAME(lift_bits)(partial, UNPACKED(code, k), n, needs);
+}
+
+INLINE void NAME(lift_codes)(WORDS i64* partial, const u32 code, const i64 n, const int needs) {
+  NAME(lift_some)(partial, code, ELEMENTS_A_CODE, n, needs);
+}
+
+// All elements of a byte.
 INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p, const int needs) {
-  NAME(lift_codes)(partial, (i32)LOAD_ONE(u8, p), 1, needs);
+  NAME(lift_codes)(partial, (u32)LOAD_ONE(u8, p), 1, needs);
 }

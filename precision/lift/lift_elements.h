@@ -8,6 +8,9 @@
 #define ELEMENT_SIZE_Float(bits) ((UBITS)((bits) & MAGNITUDE_MASK))
 #define ELEMENT_SIZE_Double(bits) ELEMENT_SIZE_Float(bits)
 #define ELEMENT_SIZE_Coded(bits) ((UBITS)(NEGATIVE_ZERO_IS_NAN && (bits) == 0x80 ? 0x80 : (bits) & MAGNITUDE_MASK))
+#define ELEMENT_SIZE_Scale(bits) ELEMENT_SIZE_Float(bits)
+#define ELEMENT_SIZE_PackedFloat(bits) ELEMENT_SIZE_Float(bits)
+#define ELEMENT_SIZE_PackedInteger(bits) ELEMENT_SIZE_Integer(bits)
 
 #define LIFT_MAXIMUM(word, term) \
   if ((SBITS)(term) != (SBITS)ELEMENT_SIGN) RAISE(word, (i64)(SBITS)(term));

@@ -6,6 +6,9 @@
 #define UNPACK_TEXT_Float "precision/pair/unpack_float.h"
 #define UNPACK_TEXT_Double "precision/pair/unpack_float.h"
 #define UNPACK_TEXT_Coded "precision/pair/unpack_float.h"
+#define UNPACK_TEXT_Scale "precision/pair/unpack_float.h"
+#define UNPACK_TEXT_PackedFloat "precision/pair/unpack_float.h"  // pairs of packed dtypes are refused
+#define UNPACK_TEXT_PackedInteger "precision/pair/unpack_integer.h"
 #include UNPACK_TEXT
 
 // A function that returns a struct and is inlined leaves an intrinsic behind that Oclgrind does not know: for C++ alone.

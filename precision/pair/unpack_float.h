@@ -1,9 +1,15 @@
 // One float of any format, as a number.
 INLINE void NAME(unpack_into)(number* to, SPACE const u8* p) {
   number x;
+#if UNPACKS
+  x.bits = (u64)LOAD_ONE(u8, p);
+  const u64 bits = (u64)UNPACKED(x.bits, 0);
+#else
   x.bits = (u64)LOAD_ONE(UBITS, p);
-  x.size = x.bits & (u64)MAGNITUDE_MASK;
-  x.negative = (int)(x.bits >> SIGN_SHIFT);
+  const u64 bits = x.bits;
+#endif
+  x.size = bits & (u64)MAGNITUDE_MASK;
+  x.negative = (int)(bits >> SIGN_SHIFT);
   x.kind = x.size > INF_SIZE || (NAN_IS_MINUS_ZERO && x.negative && x.size == 0) ? KIND_NAN
            : HAS_INF && x.size == INF_SIZE                                     ? KIND_INF
                                                                                : KIND_FINITE;

@@ -101,6 +101,9 @@ constexpr std::size_t exponent_words(Dtype dtype) { return kExponentWords[static
 #define SPECIAL_EXPONENT_Float(name) (CALL(COLUMN_3, FORMAT_##name) >> CALL(COLUMN_4, FORMAT_##name))
 #define SPECIAL_EXPONENT_Double(name) SPECIAL_EXPONENT_Float(name)
 #define SPECIAL_EXPONENT_Coded(name) ((CALL(COLUMN_3, FORMAT_##name) / 2 + 1) >> CALL(COLUMN_4, FORMAT_##name))
+#define SPECIAL_EXPONENT_Scale(name) SPECIAL_EXPONENT_Coded(name)
+#define SPECIAL_EXPONENT_PackedFloat(name) SPECIAL_EXPONENT_Coded(name)
+#define SPECIAL_EXPONENT_PackedInteger(name) SPECIAL_EXPONENT_Integer(name)
 #define ROW(id, name, ...) CAT(SPECIAL_EXPONENT_, FAMILY_OF(name))(name),
 inline constexpr std::size_t kSpecialExponents[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
@@ -169,6 +172,32 @@ void for_each_word(Dtype dtype, std::size_t words, const Maximum& maximum, const
 #define ROW(id, name, ...) HAS_LOW_OF(name) != 0,
 inline constexpr bool kHasLow[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
+
+// The bits of an element once it is unpacked, which are those of its key.
+#define KEY_BITS_u8 8
+#define KEY_BITS_u16 16
+#define KEY_BITS_u32 32
+#define KEY_BITS_u64 64
+#define ROW(id, name, ...) CAT(KEY_BITS_, CALL(COLUMN_1, FORMAT_##name)),
+inline constexpr std::uint8_t kKeyBits[] = {TENSORSTAT_DTYPES(ROW)};
+#undef ROW
+constexpr int key_bits(Dtype dtype) { return kKeyBits[static_cast<int>(dtype)]; }
+
+// Whether its elements are integers with a sign.
+#define SIGNED_0(name) false
+#define SIGNED_1(name) CALL(COLUMN_4, FORMAT_##name) != 0
+#define SIGNED_OF_FLOAT_0(name) CAT(SIGNED_, 1)(name)
+#define SIGNED_OF_FLOAT_1(name) CAT(SIGNED_, 0)(name)
+#define ROW(id, name, ...) CAT(SIGNED_OF_FLOAT_, CAT(IS_FLOAT_, FAMILY_OF(name)))(name),
+inline constexpr bool kSignedIntegers[] = {TENSORSTAT_DTYPES(ROW)};
+#undef ROW
+constexpr bool is_signed_integer(Dtype dtype) { return kSignedIntegers[static_cast<int>(dtype)]; }
+
+// Whether a byte of it is one of 256 codes that precision/fold/fold_unpacked.h counts.
+#define ROW(id, name, ...) UNPACKS_OF(name) != 0,
+inline constexpr bool kUnpacks[] = {TENSORSTAT_DTYPES(ROW)};
+#undef ROW
+constexpr bool unpacks(Dtype dtype) { return kUnpacks[static_cast<int>(dtype)]; }
 
 // Whether sums are held in the dtype's own arithmetic (precision/low/). A dtype that has none sums as in `high`.
 constexpr bool is_low(Dtype dtype, Precision precision) {

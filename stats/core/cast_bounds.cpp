@@ -1,5 +1,6 @@
 #include "stats/core/cast_bounds.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <tensorstat/catalog.inc>
@@ -19,6 +20,9 @@ namespace {
 #define PER_DTYPE "precision/lift/lift_elements.h"
 #include "precision/each_dtype.h"
 #define PER_DTYPE "precision/lift/count_casts.h"
+#include "precision/each_dtype.h"
+#define PER_DTYPE "precision/unpack_element.h"
+#define PER_DTYPE_IF UNPACKS
 #include "precision/each_dtype.h"
 
 }  // namespace
@@ -124,14 +128,36 @@ CastBounds cast_bounds(Dtype dtype, double scale) {
   return known.bounds;
 }
 
-void count_casts(Dtype dtype, std::span<const std::byte> elements, const CastBounds& bounds, Needs needs,
+namespace {
+
+// Of what has to be unpacked, some elements at a time.
+template <typename Bits, typename Unpack, typename Count>
+void count_unpacked(const u8* bytes, std::uint64_t count, std::uint32_t in_a_byte, const Unpack& unpack, const Count& count_some) {
+  std::array<Bits, 1024> some;
+  for (std::uint64_t first = 0; first < count; first += some.size()) {
+    const std::uint64_t size = std::min<std::uint64_t>(some.size(), count - first);
+    for (std::uint64_t i = 0; i < size; ++i) {
+      some[i] = unpack(bytes[(first + i) / in_a_byte], static_cast<std::uint32_t>((first + i) % in_a_byte));
+    }
+    count_some(reinterpret_cast<const u8*>(some.data()), size);
+  }
+}
+
+}  // namespace
+
+void count_casts(Dtype dtype, std::span<const std::byte> elements, std::uint64_t count, const CastBounds& bounds, Needs needs,
                  std::span<std::int64_t> words) {
   const auto* const bytes = reinterpret_cast<const u8*>(elements.data());
-  const std::uint64_t count = elements.size() / size_bytes(dtype);
+#define COUNT_SOME(name, from, size) \
+  count_casts_##name(words.data(), from, 0, size, 1, bounds.data(), static_cast<int>(needs & kCasts))
+#define COUNT_0(name) COUNT_SOME(name, bytes, count)
+#define COUNT_1(name)                                                                          \
+  count_unpacked<CALL(COLUMN_1, FORMAT_##name)>(bytes, count, elements_a_byte(dtype), unpacked_##name, \
+                                                [&](const u8* some, std::uint64_t size) { COUNT_SOME(name, some, size); })
   switch (dtype) {
-#define ROW(id, name, ...)                                                                                     \
-  case Dtype::id:                                                                                              \
-    return count_casts_##name(words.data(), bytes, 0, count, 1, bounds.data(), static_cast<int>(needs & kCasts));
+#define ROW(id, name, ...) \
+  case Dtype::id:          \
+    return CAT(COUNT_, UNPACKS_OF(name))(name);
     TENSORSTAT_DTYPES(ROW)
 #undef ROW
   }

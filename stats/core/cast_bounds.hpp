@@ -19,8 +19,8 @@ CastBounds cast_bounds(Dtype dtype, double scale);
 // Whether what is kept depends on a scale that is not 1: then no fold counts casts.
 constexpr bool scales_casts(Needs needs, double scale) { return (needs & kCasts) != 0 && scale != 1; }
 
-// Adds what those among `needs` come to of these elements, fewer than 2^32, to the words of a partial.
-void count_casts(Dtype dtype, std::span<const std::byte> elements, const CastBounds& bounds, Needs needs,
+// Adds what those among `needs` come to of the first `count` of these elements, fewer than 2^32, to the words of a partial.
+void count_casts(Dtype dtype, std::span<const std::byte> elements, std::uint64_t count, const CastBounds& bounds, Needs needs,
                  std::span<std::int64_t> words);
 
 }  // namespace tensorstat

@@ -29,6 +29,8 @@ struct DlTensor {
 
 enum : std::int32_t { kCpu = 1, kOpenCl = 4 };
 
+constexpr std::uint8_t kFloat4 = 17;
+
 constexpr std::int32_t kMostDimensions = 64;  // NumPy's, and twice PyTorch's own limit in practice
 
 struct Code {
@@ -51,12 +53,17 @@ constexpr std::array kCodes = {
     Code{12, "float8_e5m2", false},
     Code{13, "float8_e5m2fnuz", false},
     Code{14, "float8_e8m0fnu", false},
+    Code{15, "float6_e2m3fn", false},
+    Code{16, "float6_e3m2fn", false},
+    Code{17, "float4_e2m1fn", false},
 };
 
 Error refused(const std::string& why) { return {tensorstat::Code::kUnsupported, "a DLPack tensor " + why}; }
 
 Result<Dtype> dtype_of(DlDataType type) {
-  if (type.lanes != 1) {
+  // PyTorch calls two of float4 one element of two lanes.
+  const bool is_pair = type.code == kFloat4 && type.bits == 4 && type.lanes == 2;
+  if (type.lanes != 1 && !is_pair) {
     return refused("of " + std::to_string(type.lanes) + " lanes an element cannot be measured; only 1 can");
   }
   std::string name = "of type code " + std::to_string(type.code);
@@ -64,7 +71,7 @@ Result<Dtype> dtype_of(DlDataType type) {
     if (each.code == type.code) name = std::string(each.name) + (each.with_bits ? std::to_string(type.bits) : "");
   }
   const auto dtype = dtype_from(name);
-  if (!dtype || size_bytes(*dtype) * 8 != type.bits) {
+  if (!dtype || size_bytes(*dtype) * 8 != type.bits * elements_a_byte(*dtype) || *dtype == Dtype::kUint1) {
     return refused("of " + name + " with " + std::to_string(type.bits) + " bits cannot be measured; cast it first");
   }
   return *dtype;
@@ -100,6 +107,7 @@ Result<Tensor> tensor_from_dlpack(const void* dl_tensor, Strides& strides) {
     if (from.shape[i] < 0) return refused("has a dimension of " + std::to_string(from.shape[i]));
     shape.push_back(static_cast<std::uint64_t>(from.shape[i]));
   }
+  if (from.dtype.lanes == 2) shape.push_back(2);
   const auto count = element_count(shape, size_bytes(*dtype));
   if (!count) return refused("of " + std::to_string(shape.size()) + " dimensions has more bytes than 2^63 - 1");
   if (*count != 0 && from.data == nullptr) return refused("has elements and no data");
@@ -117,6 +125,7 @@ Result<Tensor> tensor_from_dlpack(const void* dl_tensor, Strides& strides) {
   }
   if (*count == 0 || from.strides == nullptr || contiguous(from)) return tensor;
   if (in_cl_buffer) return refused("in OpenCL memory is strided; make it contiguous first");
+  if (is_packed(*dtype)) return refused("of " + std::string(name(*dtype)) + " is strided; make it contiguous first");
   strides.shape = std::move(shape);
   strides.bytes.clear();
   for (std::int32_t i = 0; i < from.dimension_count; ++i) {

@@ -206,7 +206,7 @@ class Finished {
       std::construct_at(to, float_of_key(dtype, key));
     } else if (dtype == Dtype::kUint64) {
       std::construct_at(to, static_cast<std::uint64_t>(key) ^ std::uint64_t{1} << 63);
-    } else if (dtype == Dtype::kInt8 || dtype == Dtype::kInt16 || dtype == Dtype::kInt32 || dtype == Dtype::kInt64) {
+    } else if (is_signed_integer(dtype)) {
       std::construct_at(to, key);
     } else {
       std::construct_at(to, static_cast<std::uint64_t>(key));
@@ -304,7 +304,7 @@ class Finished {
     return element(ELEMENT_WORD_LEAST_SIZE) != static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::min());
   }
   std::uint64_t least_size() const {
-    const std::size_t bits = 8 * size_bytes(partial_.dtype);
+    const int bits = key_bits(partial_.dtype);
     return ((std::uint64_t{1} << (bits - 1)) - element(ELEMENT_WORD_LEAST_SIZE)) & (~std::uint64_t{0} >> (64 - bits));
   }
 
@@ -363,7 +363,7 @@ class Finished {
   // A CRC begins with all ones, which n bytes move on, and ends inverted.
   std::uint32_t crc32() const {
     const auto held = static_cast<std::uint32_t>(fingerprint(FINGERPRINT_WORD_CRC32));
-    return ~crc_moved(~held, crc_on, n_ * size_bytes(partial_.dtype));
+    return ~crc_moved(~held, crc_on, bytes_of(partial_.dtype, n_));
   }
 
   // Of a number's bytes, the highest first: its digits are the number's.

@@ -76,6 +76,7 @@ void fill_views(const Tensor& tensor, const By& by, Rows& rows) {
 
 Status check_by(const Tensor& tensor, const By& by) {
   if (Status status = check(tensor); !status) return status;
+  if (Status status = check_bytes(tensor, "measured by an axis or in blocks"); !status) return status;
   const auto count = element_count(by.shape, size_bytes(tensor.dtype));
   if (!count) return count.error();
   if (*count != tensor.element_count || (tensor.strides != nullptr && tensor.strides->shape != by.shape)) {

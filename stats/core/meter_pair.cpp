@@ -19,7 +19,9 @@ Status check_pair(const TensorPair& pair, const PairRequest& request) {
     const char* name;
   } both[] = {{pair.a, "a: "}, {pair.b, "b: "}};
   for (const auto& [tensor, name] : both) {
-    if (Status status = check(tensor); !status) return Error{status.error().code, name + status.error().message};
+    Status status = check(tensor);
+    if (status) status = check_bytes(tensor, "compared with another tensor");
+    if (!status) return Error{status.error().code, name + status.error().message};
   }
   if (pair.a.element_count != pair.b.element_count) {
     return Error{Code::kInvalid, "a has " + std::to_string(pair.a.element_count) + " elements and b has " +

@@ -136,14 +136,16 @@ Intake::Intake(Meter::State& meter, Dtype dtype, const Wanted& wanted)
   if ((wanted.needs & kSha1Digest) != 0) sha1_ = meter.host->digester(kSha1Digest, dtype);
 }
 
-Status Intake::take(std::span<const std::byte> elements, bool folded) {
+Status Intake::take(std::span<const std::byte> elements, std::uint64_t count, bool folded) {
   const bool is_digested = md5_ || sha1_;
   const std::size_t most = is_digested ? kPieceBytes : elements.size();
   for (; !elements.empty(); elements = elements.subspan(std::min(most, elements.size()))) {
     const auto piece = elements.first(std::min(most, elements.size()));
+    const std::uint64_t taken = std::min(elements_of(partial_.dtype(), piece.size()), count);
+    count -= taken;
     if (folds_ && !folded) {
       const Job job{{.dtype = partial_.dtype(),
-                     .element_count = piece.size() / size_bytes(partial_.dtype()),
+                     .element_count = taken,
                      .address = piece.data()},
                     &partial_};
       if (Status status = meter_.host->fold({&job, 1}); !status) return status;

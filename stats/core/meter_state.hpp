@@ -83,8 +83,9 @@ class Intake {
  public:
   Intake(Meter::State& meter, Dtype dtype, const Wanted& wanted);
 
-  // Whole elements. `folded` where an engine has put them into partial() already.
-  Status take(std::span<const std::byte> elements, bool folded = false);
+  // The first `count` elements of these bytes, which all but the last call fill. `folded` where an engine has put them into
+  // partial() already.
+  Status take(std::span<const std::byte> elements, std::uint64_t count, bool folded = false);
 
   Partial& partial() { return partial_; }
   Found finish();  // its words are partial()'s

@@ -60,7 +60,7 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
   for (const std::size_t word : {std::size_t{PARTIAL_HIGHEST}, std::size_t{PARTIAL_LOWEST}, first + ELEMENT_WORD_FINITE_HIGHEST,
                                  first + ELEMENT_WORD_FINITE_LOWEST}) {
     if (!is_float(dtype) || word >= words.size() || words[word] == kEmptyMaximum) continue;
-    const std::int64_t beyond = words[word] >> (8 * size_bytes(dtype) - 1);
+    const std::int64_t beyond = words[word] >> (key_bits(dtype) - 1);
     if (beyond != 0 && beyond != -1) return "an extremum is no element of its dtype";
   }
   for (const ExactSum& sum : layout(dtype)) {
@@ -104,7 +104,7 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
 
 // Whether an element can have this key.
 bool is_key(Dtype dtype, std::int64_t key) {
-  const int bits = 8 * static_cast<int>(size_bytes(dtype));
+  const int bits = key_bits(dtype);
   if (bits == 64) return true;
   if (place_of(dtype, 0) == 0) return key >> bits == 0;  // unsigned
   return key >> (bits - 1) == 0 || key >> (bits - 1) == -1;
@@ -176,7 +176,7 @@ void merge(Dtype dtype, std::span<std::int64_t> into, std::span<const std::int64
   if (fingerprints != pairs) {
     std::array<std::int64_t, FINGERPRINT_WORDS> moved;
     std::ranges::copy(from.subspan(fingerprints, FINGERPRINT_WORDS), moved.begin());
-    move_fingerprints(moved.data(), first * size_bytes(dtype));
+    move_fingerprints(moved.data(), bytes_of(dtype, first));
     for (std::size_t i = 0; i < moved.size(); ++i) into[fingerprints + i] ^= moved[i];
   }
   for (std::size_t i = exponents; i < into.size(); ++i) into[i] += from[i];
@@ -233,9 +233,13 @@ Status Partial::merge(const Partial& other) try {
 }
 
 Status Partial::move_to(std::uint64_t first) try {
+  if (first % elements_a_byte(dtype_) != 0 && (needs_ & kFingerprints) != 0) {
+    return Error{Code::kInvalid, "cannot move a partial of " + std::string(name(dtype_)) + " with checksums to element " +
+                                     std::to_string(first) + ": there no byte begins"};
+  }
   if (Status status = move_indices(first); !status) return status;
   if (words().size() > first_fingerprint(dtype_)) {
-    move_fingerprints(&words()[first_fingerprint(dtype_)], first * size_bytes(dtype_));
+    move_fingerprints(&words()[first_fingerprint(dtype_)], bytes_of(dtype_, first));
   }
   return {};
 } catch (...) {

@@ -4,6 +4,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "stats/core/accumulator_layout.hpp"
+
 namespace tensorstat {
 namespace {
 
@@ -23,8 +25,20 @@ bool Placements::considers_device(Where where) const {
   return where == Where::kClBuffer || request_bytes_ >= kWorthALaunchBytes;
 }
 
+std::string why_counted_on_host(Dtype dtype, const Request& request) {
+  const bool is_counted = counts_scaled_casts(request) || std::ranges::any_of(request.categories, is_quantile);
+  if (!is_counted || !unpacks(dtype)) return "";
+  return "quantiles and casts at a scale of " + std::string(name(dtype)) + " are counted on the host";
+}
+
 Result<std::uint32_t> Placements::place(const Tensor& tensor) {
-  return place_in(tensor.where, [&](const auto& engine) { return engine.refusal(tensor, request_.precision); });
+  return place_in(tensor.where, [&]<typename Of>(const Of& engine) {
+    std::string refusal = engine.refusal(tensor, request_.precision);
+    if constexpr (std::is_same_v<Of, DeviceEngine>) {
+      if (refusal.empty()) refusal = why_counted_on_host(tensor.dtype, request_);
+    }
+    return refusal;
+  });
 }
 
 Result<std::uint32_t> Placements::place(const TensorPair& pair) {

@@ -21,6 +21,9 @@ namespace {
 
 #define PER_DTYPE "precision/lift/lift_code.h"
 #include "precision/each_dtype.h"
+#define PER_DTYPE "precision/unpack_element.h"
+#define PER_DTYPE_IF UNPACKS
+#include "precision/each_dtype.h"
 
 }  // namespace
 
@@ -45,6 +48,7 @@ struct Coding {
   std::uint32_t greatest;  // code; of a sign and a magnitude, the greatest magnitude, of either sign
   bool mixes_infinity;     // with NaN, in that code
   bool lacks_minus_zero;   // whose code is a NaN's
+  int first_key = 0;       // of floats without a sign: the key of the code 0
 };
 
 // The middle of the sizes with a code.
@@ -78,6 +82,10 @@ constexpr Coding coding_of_float(std::size_t bytes, std::uint64_t greatest, bool
 #define CODING_Double(id, name) CODING_Float(id, name)
 #define CODING_Coded(id, name) \
   coding_of_float(1, CALL(COLUMN_3, FORMAT_##name) / 2, false, CALL(COLUMN_6, FORMAT_##name) != 0)
+#define CODING_Scale(id, name) {256, Order::kUnsigned, 0, 254, false, false, 1}  // NaN is 255
+// Counted by what they are unpacked to.
+#define CODING_PackedFloat(id, name) CODING_Coded(id, name)
+#define CODING_PackedInteger(id, name) CODING_Integer(id, name)
 #define ROW(id, name, ...) CAT(CODING_, FAMILY_OF(name))(id, name),
 constexpr Coding kCodings[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
@@ -98,7 +106,7 @@ std::uint32_t code_bytes(Dtype dtype) { return coding(dtype).bins > 1u << 16 ? 4
 
 std::uint32_t place_of(Dtype dtype, std::int64_t key) {
   const Coding& how = coding(dtype);
-  if (is_float(dtype)) return unsigned_place(how, key >> how.shift);
+  if (is_float(dtype)) return unsigned_place(how, (key >> how.shift) - how.first_key);
   if (size_bytes(dtype) <= 2) return unsigned_place(how, key);
   if (dtype == Dtype::kUint64) return code_of_size(static_cast<std::uint64_t>(key) ^ std::uint64_t{1} << 63);
   const auto bits = static_cast<std::uint64_t>(key);
@@ -110,7 +118,7 @@ std::int64_t middle_of(Dtype dtype, std::uint32_t place) {
   const std::int64_t number = signed_place(how, place);
   if (!is_float(dtype) && size_bytes(dtype) <= 2) return number;
   if (dtype == Dtype::kUint64) return static_cast<std::int64_t>(size_of_code(place) ^ std::uint64_t{1} << 63);
-  const auto magnitude = static_cast<std::uint32_t>(number < 0 ? ~number : number);
+  const auto magnitude = static_cast<std::uint32_t>(number < 0 ? ~number : number + how.first_key);
   if (!is_float(dtype)) {
     // The middle of the bin of -2^63 alone is below all integers.
     const std::uint64_t size = std::min(size_of_code(magnitude), std::uint64_t{1} << 63);
@@ -232,12 +240,40 @@ void BinCounter::stop_listing() {
   count_listed({listed_, std::exchange(listed_count_, 0)});
 }
 
-void BinCounter::count(std::span<const std::byte> elements) {
-  constexpr std::uint64_t most_bytes = std::numeric_limits<std::uint32_t>::max() / 8 * 8;
-  for (; elements.size() > most_bytes; elements = elements.subspan(most_bytes)) count(elements.first(most_bytes));
-  const std::uint64_t number = elements.size() / size_bytes(dtype_);
+void BinCounter::count_packed(std::span<const std::byte> elements, std::uint64_t number) {
+  using Unpack = std::uint16_t (*)(std::uint32_t code, std::uint32_t k);
+#define UNPACK_0(name) nullptr
+#define UNPACK_1(name) [](std::uint32_t code, std::uint32_t k) { return std::uint16_t{unpacked_##name(code, k)}; }
+#define ROW(id, name, ...) CAT(UNPACK_, UNPACKS_OF(name))(name),
+  static constexpr Unpack kUnpack[] = {TENSORSTAT_DTYPES(ROW)};
+#undef ROW
+  // How often each byte is there, and then what it holds.
+  std::array<std::uint64_t, 256> codes{};
+  const std::uint32_t in_a_byte = elements_a_byte(dtype_);
+  const Unpack unpack = kUnpack[static_cast<int>(dtype_)];
+  const auto add = [&](std::uint32_t code, std::uint32_t k, std::uint64_t times) {
+    const std::uint32_t bin = unpack(code, k);
+    even_[bin] += static_cast<std::uint32_t>(times);
+    used_[bin / kGroup] = 1;
+  };
+  const std::size_t whole = number / in_a_byte;
+  for (std::size_t i = 0; i < whole; ++i) ++codes[std::to_integer<std::size_t>(elements[i])];
+  for (std::uint32_t code = 0; code < codes.size(); ++code) {
+    for (std::uint32_t k = 0; codes[code] != 0 && k < in_a_byte; ++k) add(code, k, codes[code]);
+  }
+  for (std::uint32_t k = 0; k < number % in_a_byte; ++k) add(std::to_integer<std::uint32_t>(elements[whole]), k, 1);
+}
+
+void BinCounter::count(std::span<const std::byte> elements, std::uint64_t number) {
+  const std::uint64_t most_bytes = std::numeric_limits<std::uint32_t>::max() / 8 / elements_a_byte(dtype_) * 8;
+  for (; elements.size() > most_bytes; elements = elements.subspan(most_bytes)) {
+    const std::uint64_t some = elements_of(dtype_, most_bytes);
+    count(elements.first(most_bytes), some);
+    number -= some;
+  }
   if (number > kMostListed - listed_count_) stop_listing();
   if (!lists_) will_take(number);
+  if (is_packed(dtype_)) return count_packed(elements, number);
 #define COUNT(how, bits, name) how<bits>(elements, [](bits element) { return code_of_##name(element); })
 #define LIST(bits, name) COUNT(list, bits, name)
 #define COUNT_Integer(bits, name) (sizeof(bits) <= 2 ? COUNT(count_by, bits, name) : COUNT(count_made, bits, name))
@@ -245,6 +281,9 @@ void BinCounter::count(std::span<const std::byte> elements) {
 #define COUNT_Float(bits, name) COUNT(count_by, bits, name)
 #define COUNT_Double(bits, name) COUNT_Float(bits, name)
 #define COUNT_Coded(bits, name) COUNT_Float(bits, name)
+#define COUNT_Scale(bits, name) count_by<std::uint8_t>(elements, [](std::uint32_t code) { return code; })
+#define COUNT_PackedFloat(bits, name) COUNT_Scale(bits, name)  // they are counted above
+#define COUNT_PackedInteger(bits, name) COUNT_Scale(bits, name)
   switch (dtype_) {
 #define ROW(id, name, ...) \
   case Dtype::id:          \
@@ -411,7 +450,9 @@ void BinCounter::close(std::span<const std::int64_t> words) {
     set(1, ones);
     used_[0] = 1;
   }
-  if (is_float(dtype_)) {  // NaN
+  if (is_float(dtype_) && how.order == Order::kUnsigned) {
+    for (std::uint32_t code = how.greatest + 1; code < bins_; ++code) set(code, 0);
+  } else if (is_float(dtype_)) {  // NaN
     const auto drop = [&](std::uint32_t first, std::uint32_t end) {
       for (std::uint32_t code = first; code < end; ++code) {
         if (is_used(code)) {

@@ -41,7 +41,8 @@ class BinCounter {
   // How many elements the next piece has, before it is counted in parts: of many it is cheaper to look at every bin in
   // the end than to note which are used.
   void expect(std::uint64_t elements);
-  void count(std::span<const std::byte> elements);
+  // The first `number` elements of these bytes.
+  void count(std::span<const std::byte> elements, std::uint64_t number);
   // What a device has found of the next piece: the codes of its elements, or how many of them have each code.
   void take_codes(std::span<const std::byte> codes);
   void take_counts(std::span<const std::uint32_t> counts, std::uint64_t elements);
@@ -76,6 +77,7 @@ class BinCounter {
   void count_listed(std::span<const std::uint32_t> codes);
   void stop_listing();
   void close_list(std::span<const std::int64_t> words);
+  void count_packed(std::span<const std::byte> elements, std::uint64_t number);
   template <typename Visit>
   void for_each_used(std::uint32_t first_code, std::uint32_t end_code, bool backwards, const Visit& visit) const;
   std::uint64_t at(std::uint32_t code) const;

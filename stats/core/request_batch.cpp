@@ -165,7 +165,8 @@ Status RequestBatch::read_back(std::size_t tensor) {
       if (status.error().code == Code::kInUse) abandon(std::move(window));  // the device may still write there
       return status;
     }
-    if (Status status = intake.take(*window); !status) return status;
+    const std::uint64_t left = from.element_count - elements_of(from.dtype, first);
+    if (Status status = intake.take(*window, std::min(elements_of(from.dtype, window->size()), left)); !status) return status;
   }
   put_(tensor, intake.finish(), wanted);
   return {};

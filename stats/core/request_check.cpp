@@ -16,6 +16,7 @@ constexpr std::uint64_t kMostBytes = std::numeric_limits<std::int64_t>::max();
 
 bool strides_agree(const Tensor& tensor) {
   if (tensor.strides == nullptr) return true;
+  if (is_packed(tensor.dtype)) return false;
   if (tensor.where == Where::kClBuffer || tensor.strides->shape.size() != tensor.strides->bytes.size()) return false;
   const auto elements = element_count(tensor.strides->shape, size_bytes(tensor.dtype));
   return elements && *elements == tensor.element_count;
@@ -35,6 +36,10 @@ Error fault(const Tensor& tensor) {
   }
   if (tensor.address == nullptr && tensor.element_count != 0) {
     return {Code::kInvalid, "its address is null, and it has " + elements};
+  }
+  if (is_packed(tensor.dtype)) {
+    return {Code::kUnsupported, "it has strides, and is of " + std::string(name(tensor.dtype)) + ", of which several share a byte: " +
+                                    "copy it to where they follow each other"};
   }
   const Strides& strides = *tensor.strides;
   if (tensor.where == Where::kClBuffer) {
@@ -66,6 +71,13 @@ Status check(std::span<const Tensor> tensors, const Request& request) {
   Error error = fault(*bad);
   error.message = "tensor " + std::to_string(bad - tensors.begin()) + ": " + error.message;
   return error;
+}
+
+Status check_bytes(const Tensor& tensor, std::string_view doing) {
+  if (!is_packed(tensor.dtype)) return {};
+  return Error{Code::kUnsupported, std::string(name(tensor.dtype)) + " is packed, " +
+                                       std::to_string(elements_a_byte(tensor.dtype)) + " a byte, and cannot be " +
+                                       std::string(doing) + ": widen it first"};
 }
 
 Status check_mergeable(const Request& request) {

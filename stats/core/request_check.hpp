@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include <tensorstat/meter.hpp>
 
@@ -15,6 +16,9 @@ Status check(std::span<const Tensor> tensors, const Request& request);
 
 // All pairs of a request; the error names the pair and the tensor.
 Status check(std::span<const TensorPair> pairs, const PairRequest& request);
+
+// An error for what takes the elements of a tensor apart, as `doing` says, where several share a byte.
+Status check_bytes(const Tensor& tensor, std::string_view doing);
 
 // An error where a request wants digests of what gives partials alone.
 Status check_mergeable(const Request& request);

@@ -26,12 +26,21 @@ struct Meter::Stream::State {
   std::unique_ptr<DeviceStream> uploads{};  // to a device that does not share the host's memory
   std::uint64_t held_bytes = 0;             // of the device, by pieces that were folded there at once
   std::uint64_t last_elements = 0;          // of the piece before
+  bool was_last = false;                    // the piece before, which did not fill its last byte
   std::optional<Error> ended{};             // why nothing more can be had of it
 
   Dtype dtype() { return intake.partial().dtype(); }
 
   // Why a piece makes no sense here. The stream is as it was then.
-  Status check(std::span<const std::byte> piece) {
+  Status check(std::span<const std::byte> piece, std::uint64_t unused) {
+    if (unused >= elements_a_byte(dtype()) && unused != 0) {
+      return Error{Code::kInvalid, "a byte of " + std::string(name(dtype())) + " cannot have " + std::to_string(unused) +
+                                       " unused elements"};
+    }
+    if (unused > elements_of(dtype(), piece.size())) return Error{Code::kInvalid, "a piece has no byte with unused elements"};
+    if (was_last && !piece.empty()) {
+      return Error{Code::kInvalid, "the piece before this one ended within a byte: it was the last"};
+    }
     if (piece.size() % size_bytes(dtype()) != 0) {
       return Error{Code::kInvalid, "a piece of " + std::to_string(piece.size()) + " bytes is no whole number of " +
                                        std::string(name(dtype())) + " elements"};
@@ -46,8 +55,8 @@ struct Meter::Stream::State {
     return {};
   }
 
-  Status take(std::span<const std::byte> piece) {
-    const Job job{{.dtype = dtype(), .element_count = piece.size() / size_bytes(dtype()), .address = piece.data()},
+  Status take(std::span<const std::byte> piece, std::uint64_t unused) {
+    const Job job{{.dtype = dtype(), .element_count = elements_of(dtype(), piece.size()) - unused, .address = piece.data()},
                   &intake.partial()};
     Placements placements(request, job.tensor.bytes(), *meter->host, meter->sight());
     const auto placed = placements.place(job.tensor);
@@ -60,7 +69,8 @@ struct Meter::Stream::State {
       if (!gave_up) return gave_up.error();
       if (!gave_up->empty()) now = {false, *gave_up};
     }
-    if (Status status = intake.take(piece, now.on_device); !status) return status;
+    if (Status status = intake.take(piece, job.tensor.element_count, now.on_device); !status) return status;
+    was_last = unused != 0;
     placement = std::move(now);
     placement.device_bytes = held_bytes;
     last_elements = job.tensor.element_count;
@@ -117,17 +127,17 @@ Result<Meter::Stream> Meter::stream(Dtype dtype, const Request& request) try {
   return caught();
 }
 
-Status Meter::Stream::append(std::span<const std::byte> whole_elements) {
+Status Meter::Stream::append(std::span<const std::byte> whole_elements, std::uint64_t unused) {
   try {
     if (state_->ended) return *state_->ended;
-    if (Status status = state_->check(whole_elements); !status || whole_elements.empty()) return status;
+    if (Status status = state_->check(whole_elements, unused); !status || whole_elements.empty()) return status;
   } catch (...) {
     return caught();
   }
   // From here on a part of the piece may have been taken when an error is met.
   Status status;
   try {
-    status = state_->take(whole_elements);
+    status = state_->take(whole_elements, unused);
   } catch (...) {
     status = caught();
   }

@@ -70,21 +70,17 @@ char e4m3_of(unsigned float4) {
 
 constexpr Unpacking kUnpackings[] = {
     {Original::kInt4, 2, widened<Widening::kInt4>},
+    {Original::kUint4, 2,
+     [](std::span<const std::byte> packed, std::uint64_t first, std::uint64_t count, std::string& out) {
+       for (std::uint64_t i = first; i < first + count; ++i) {
+         out += static_cast<char>(std::to_integer<unsigned>(packed[i / 2]) >> (i % 2 * 4) & 0xf);
+       }
+     }},
     {Original::kUint1, 8, widened<Widening::kUint1>},
     {Original::kFloat4, 2,
      [](std::span<const std::byte> packed, std::uint64_t first, std::uint64_t count, std::string& out) {
        for (std::uint64_t i = first; i < first + count; ++i) {
          out += e4m3_of(std::to_integer<unsigned>(packed[i / 2]) >> (i % 2 * 4) & 0xf);
-       }
-     }},
-    {Original::kFloat8E8m0, 1,
-     [](std::span<const std::byte> packed, std::uint64_t first, std::uint64_t count, std::string& out) {
-       for (const std::byte each : packed.subspan(first, count)) {
-         // 2^-127 is subnormal in bfloat16, and NaN is a quiet one.
-         const auto exponent = std::to_integer<unsigned>(each);
-         const unsigned bits = exponent == 0 ? 0x0040 : exponent == 0xff ? 0x7fc0 : exponent << 7;
-         out += static_cast<char>(bits & 0xff);
-         out += static_cast<char>(bits >> 8);
        }
      }},
 };

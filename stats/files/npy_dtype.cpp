@@ -79,14 +79,14 @@ std::optional<Error> read_type(const std::string& descr, bool takes_complex, Npy
   if (is_complex) kind = kind == "c8" ? "f4" : "f8";
   std::string candidates;
   for (const DescrRow& row : kDescrRows) {
-    if (kind == row.kind) candidates.append(candidates.empty() ? "" : ", ").append(name(row.dtype));
+    if (kind == row.kind && !kind.empty()) candidates.append(candidates.empty() ? "" : ", ").append(name(row.dtype));
   }
   if (candidates.find(',') != candidates.npos) {
     return Error{Code::kUnsupported, "dtype " + quoted(descr) + " does not say what it holds: " + candidates +
                                          " are all written so"};
   }
   for (const DescrRow& row : kDescrRows) {
-    if (kind != row.kind) continue;
+    if (kind != row.kind || kind.empty()) continue;
     const bool is_void = kind == "V2";
     const bool any_order = size_bytes(row.dtype) == 1 || (is_void && order != '>');
     if (!any_order && order != '<' && order != '>') {

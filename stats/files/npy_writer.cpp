@@ -109,7 +109,7 @@ class NewFile {
 };
 
 constexpr std::string_view kDescriptions[] = {
-#define TENSORSTAT_DESCR(id, name, descr, bytes) bytes == 1 ? "|" descr : "<" descr,
+#define TENSORSTAT_DESCR(id, name, descr, bytes, ...) bytes == 1 ? "|" descr : "<" descr,
     TENSORSTAT_DTYPES(TENSORSTAT_DESCR)
 #undef TENSORSTAT_DESCR
 };

@@ -182,20 +182,30 @@ class RawStream : public TensorSource {
 
 Result<StoredTensor> raw_tensor(const RawTensor& raw, std::optional<std::uint64_t> bytes) {
   const std::uint64_t element_bytes = size_bytes(raw.dtype);
+  if (is_packed(raw.dtype) && !bytes) {
+    return Error{Code::kUnsupported, "is a pipe of " + std::string(name(raw.dtype)) + ", of which several share a byte: write "
+                                         "it to a file"};
+  }
   if (!raw.shape && !bytes) return Error{Code::kInvalid, "is a pipe: say --shape, as its length is not known"};
   if (!raw.shape && *bytes % element_bytes != 0) {
     return Error{Code::kUnreadable, "has " + std::to_string(*bytes) + " bytes, which are no whole number of " +
                                         std::string(name(raw.dtype))};
   }
-  const Shape shape = raw.shape ? *raw.shape : Shape{*bytes / element_bytes};
+  const Shape shape = raw.shape ? *raw.shape : Shape{elements_of(raw.dtype, *bytes)};
   const auto count = element_count(shape, element_bytes);
   if (!count) return count.error();
-  if (bytes && *bytes != *count * element_bytes) {
+  const std::uint64_t needed = bytes_of(raw.dtype, *count);
+  if (bytes && *bytes != needed) {
     return Error{Code::kUnreadable, "shape " + to_string(shape) + " of " + std::string(name(raw.dtype)) + " needs " +
-                                        std::to_string(*count * element_bytes) + " bytes, and it has " +
+                                        std::to_string(needed) + " bytes, and it has " +
                                         std::to_string(*bytes)};
   }
-  return StoredTensor{.dtype = raw.dtype, .shape = shape, .element_count = *count};
+  const auto [original, widest] = widened(raw.dtype);
+  return StoredTensor{.dtype = widest,
+                      .original = original,
+                      .shape = shape,
+                      .element_count = *count,
+                      .is_packed = is_packed(raw.dtype)};
 }
 
 }  // namespace

@@ -55,12 +55,6 @@ bool narrow(std::span<const std::byte> wide, std::byte* out) {
   return lost == 0;
 }
 
-std::uint16_t word_at(const std::byte* value) {
-  std::uint16_t word;
-  std::memcpy(&word, value, sizeof word);
-  return word;
-}
-
 // A dtype whose values are read as those of a wider one, and were one or several a byte.
 struct Packing {
   Original original;
@@ -88,6 +82,10 @@ constexpr Packing kPackings[] = {
      [](const std::byte* values, std::size_t count) {
        return pack_nibbles(values[0], count > 1 ? values[1] : std::byte{});
      }},
+    {Original::kUint4, "uint4", "0..15", 2, [](std::byte stored) { return stored <= std::byte{15}; },
+     [](const std::byte* values, std::size_t count) {
+       return pack_nibbles(values[0], count > 1 ? values[1] : std::byte{});
+     }},
     {Original::kUint1, "uint1", "0..1", 8, [](std::byte stored) { return stored <= std::byte{1}; },
      [](const std::byte* values, std::size_t count) {
        std::byte packed{};
@@ -98,11 +96,19 @@ constexpr Packing kPackings[] = {
      [](const std::byte* values, std::size_t count) {
        return pack_nibbles(float4_of(values[0]), count > 1 ? float4_of(values[1]) : std::byte{});
      }},
-    {Original::kFloat8E8m0, "float8_e8m0fnu", {}, 1, nullptr,
-     [](const std::byte* values, std::size_t) { return static_cast<std::byte>(word_at(values) >> 7); }},
 };
 
 }  // namespace
+
+Widened widened(Dtype packed) {
+  switch (packed) {
+    case Dtype::kInt4: return {Original::kInt4, Dtype::kInt8};
+    case Dtype::kUint4: return {Original::kUint4, Dtype::kUint8};
+    case Dtype::kUint1: return {Original::kUint1, Dtype::kUint8};
+    case Dtype::kFloat4E2m1fn: return {Original::kFloat4, Dtype::kFloat8E4m3fn};
+    default: return {Original::kAsStored, packed};
+  }
+}
 
 Original original_from(std::string_view dtype_suffix) {
   if (dtype_suffix == "bfloat16") return Original::kBfloat16;

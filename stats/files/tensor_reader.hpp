@@ -27,14 +27,22 @@ enum class Original : std::uint8_t {
   kVoidIsBfloat16,  // the user vouches: two-byte voids are bfloat16, anything else is as stored
   kBfloat16,        // the name says bfloat16: two-byte voids, or float32 holding bfloat16 values
   kInt4,            // the name says int4: int8 holding -8..7, the last dimension counts values
+  kUint4,           // always packed: uint8
   kUint1,           // the name says uint1: uint8 holding 0 and 1
   kFloat4,          // float4_e2m1fn, always packed: float8_e4m3fn, which has each of its values
-  kFloat8E8m0,      // float8_e8m0fnu, always packed: bfloat16, which has each of its values
   kComplex,         // the caller wants complex64 or complex128: float32 or float64, and one more dimension of 2
 };
 
 // kBfloat16, kInt4 and kUint1 for MindSpore's suffixes of these names, kAsStored for every other.
 Original original_from(std::string_view dtype_suffix);
+
+// What the elements of a packed dtype become, one a byte, where they are read from a file that packs them; of another dtype,
+// itself.
+struct Widened {
+  Original original;
+  Dtype dtype;
+};
+Widened widened(Dtype packed);
 
 // Whether data_type() of a reader says so of some tensor that has statistics.
 bool is_data_type(std::string_view name);

@@ -308,7 +308,7 @@ class Reader : public JsonReader {
     const auto dtype = dtype_from(row.data_type);
     const auto size = element_count(leaf_.shape, dtype ? size_bytes(*dtype) : 16);
     if (!size) return refuse(size.error().message);
-    row.data_size_bytes = dtype ? *size * size_bytes(*dtype) : 0;
+    row.data_size_bytes = dtype ? bytes_of(*dtype, *size) : 0;
     row.shape = std::move(leaf_.shape);
     for (auto& [category, value] : leaf_.values) {
       row.statistics.categories.push_back(category);

@@ -57,7 +57,13 @@ ValueKind kind(Category category);
 std::string_view formula(Category category);   // "the square root of the sum of x * x"
 std::string_view nan_rule(Category category);  // "NaN where an element is; ..."
 std::string_view name(Dtype dtype);          // "float32"
-constexpr std::uint32_t size_bytes(Dtype dtype);  // of one element
+constexpr std::uint32_t size_bytes(Dtype dtype);  // of one element; of a packed dtype the byte that several share
+constexpr std::uint32_t elements_a_byte(Dtype dtype);  // of a packed dtype; else 1
+constexpr bool is_packed(Dtype dtype) { return elements_a_byte(dtype) != 1; }
+// Of elements from the beginning of a byte on: the bytes that hold them, the last one whole; and the elements that fill
+// so many bytes.
+constexpr std::uint64_t bytes_of(Dtype dtype, std::uint64_t elements);
+constexpr std::uint64_t elements_of(Dtype dtype, std::uint64_t bytes);
 bool is_float(Dtype dtype);                  // has NaN and Inf
 std::string_view name(Precision precision);  // "high"
 
@@ -77,9 +83,20 @@ Categories usual_quantiles();   // p0.1, p1, p5, p25, p50, p75, p95, p99, p99.9
 
 std::string version();  // "1.2.3"
 
-#define TENSORSTAT_BYTES(id, name, descr, bytes) bytes,
+#define TENSORSTAT_BYTES(id, name, descr, bytes, elements) bytes,
 inline constexpr std::uint8_t kDtypeBytes[] = {TENSORSTAT_DTYPES(TENSORSTAT_BYTES)};
 constexpr std::uint32_t size_bytes(Dtype dtype) { return kDtypeBytes[static_cast<int>(dtype)]; }
 #undef TENSORSTAT_BYTES
+#define TENSORSTAT_ELEMENTS(id, name, descr, bytes, elements) elements,
+inline constexpr std::uint8_t kDtypeElements[] = {TENSORSTAT_DTYPES(TENSORSTAT_ELEMENTS)};
+constexpr std::uint32_t elements_a_byte(Dtype dtype) { return kDtypeElements[static_cast<int>(dtype)]; }
+#undef TENSORSTAT_ELEMENTS
+constexpr std::uint64_t bytes_of(Dtype dtype, std::uint64_t elements) {
+  const std::uint32_t shared = elements_a_byte(dtype);
+  return shared == 1 ? elements * size_bytes(dtype) : elements / shared + (elements % shared != 0);
+}
+constexpr std::uint64_t elements_of(Dtype dtype, std::uint64_t bytes) {
+  return bytes / size_bytes(dtype) * elements_a_byte(dtype);
+}
 
 }  // namespace tensorstat

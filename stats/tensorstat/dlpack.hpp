@@ -13,7 +13,7 @@ namespace tensorstat {
 // another in C order, `strides` is filled, and the tensor points to it: it has to outlive the tensor.
 //   devices   kDLCPU; kDLOpenCL, whose `data` is a cl_mem that is read from `byte_offset` on
 //   dtypes    int, uint, float, bfloat, bool and float8 codes for which there is a Dtype
-// Refused with words: every other device and dtype, `lanes` other than 1, strides in OpenCL memory, dimensions below 0,
+// Refused with words: every other device and dtype, `lanes` other than 1 (of float4 2), strides in OpenCL memory, dimensions below 0,
 // and more elements than 2^63-1.
 Result<Tensor> tensor_from_dlpack(const void* dl_tensor, Strides& strides);
 

@@ -221,7 +221,9 @@ class Meter {
     // The bytes may be reused as soon as this returns, unless it returns Code::kInUse (see `measure`). A piece that
     // makes no sense (half an element, in `low` a piece behind one of another length than said above) is refused,
     // and the stream is as it was. After any other error, all further calls return that error.
-    Status append(std::span<const std::byte> whole_elements);
+    // Of a packed dtype, so many of the elements that the last byte has room for are `unused`. Behind such a piece there is
+    // no other.
+    Status append(std::span<const std::byte> whole_elements, std::uint64_t unused = 0);
     // Of the one tensor. Once: all further calls are errors.
     Result<Measurements> finish();
     // The same as a Partial; see fold(). A request with digests is refused, and can still be finished by finish().

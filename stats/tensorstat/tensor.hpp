@@ -27,6 +27,7 @@ struct Strides {
   std::vector<std::int64_t> bytes;  // as many as dimensions
 };
 
+// Those of a packed dtype (catalog.inc) begin at a byte, and have no strides.
 struct Tensor {
   Dtype dtype = Dtype::kFloat32;
   std::uint64_t element_count = 0;
@@ -35,7 +36,7 @@ struct Tensor {
   Where where = Where::kHost;
   const Strides* strides = nullptr;  // for a strided tensor in host memory; its shape holds element_count
 
-  std::uint64_t bytes() const { return element_count * size_bytes(dtype); }
+  std::uint64_t bytes() const { return bytes_of(dtype, element_count); }
 };
 
 // Product of the dimensions; an error when it, or its product with `element_bytes`, exceeds 2^63-1.

@@ -83,7 +83,8 @@ TENSORSTAT_API const char* tensorstat_dtype_name(int32_t dtype);
 /* As tensorstat_dtype_name, of a statistic. Quantiles, "p50" and the like, have names by their numbers, too, which are far
  * behind the others'. */
 TENSORSTAT_API const char* tensorstat_statistic_name(int32_t statistic);
-/* Bytes of one element; 0 of an unknown dtype. */
+/* Bytes of one element; of int4, uint4, uint1 and float4_e2m1fn 1, which 2, 2, 8 and 2 elements share; 0 of an unknown
+ * dtype. */
 TENSORSTAT_API uint32_t tensorstat_dtype_bytes(int32_t dtype);
 
 /* ---- tensors ---- */
@@ -112,7 +113,7 @@ typedef struct {
 /* The tensor that a DLTensor of DLPack describes (major versions 0 and 1 have the same one), as a view: the DLTensor,
  * its shape and its strides must outlive `tensor`. `stride_bytes` is where the strides are put, in bytes, and has room
  * for `stride_room` dimensions; it is not touched where the tensor is contiguous. Devices: CPU, and OpenCL, whose
- * `data` is a cl_mem. Refused with words: other devices, `lanes` other than 1, dtypes that the library does not have. */
+ * `data` is a cl_mem. Refused with words: other devices, `lanes` other than 1 (of float4 2), dtypes that the library does not have. */
 TENSORSTAT_API tensorstat_code tensorstat_tensor_from_dlpack(const void* dl_tensor, int64_t* stride_bytes,
                                                              size_t stride_room, tensorstat_tensor* tensor);
 

@@ -1,4 +1,5 @@
 """Tensors that come through pipes, have no header, or are named by a list: NumPy's numbers, in memory that does not grow."""
+import hashlib
 import io
 import json
 import os
@@ -65,6 +66,35 @@ class Streams(unittest.TestCase):
     def test_head_passes_over_the_elements(self):
         ran = subprocess.run([COMMAND, "-", "--head", "--format", "json"], input=npy(self.x, self.x), capture_output=True)
         self.assertEqual([tensor["shape"] for tensor in json.loads(ran.stdout)["tensors"]], [[6, 50], [6, 50]])
+
+    # Unpacked by NumPy, whose packbits has the highest bit first, too.
+    def test_raw_files_of_packed_dtypes_hold_several_elements_a_byte(self):
+        raw = numpy.random.default_rng(4).integers(0, 256, 1001, "u1")
+        with open("x.bin", "wb") as file:
+            file.write(raw.tobytes())
+        halves = numpy.stack([raw & 15, raw >> 4], 1).reshape(-1)
+        float4 = numpy.array([0, .5, 1, 1.5, 2, 3, 4, 6, -0., -.5, -1, -1.5, -2, -3, -4, -6])
+        with numpy.errstate(over="ignore"):
+            wide = {"uint1": numpy.unpackbits(raw), "uint4": halves, "int4": (halves.astype("i1") ^ 8) - 8,
+                    "float4_e2m1fn": float4[halves], "float8_e8m0fnu": numpy.ldexp(1., raw[raw != 255].astype("i8") - 127)}
+        for dtype, values in wide.items():
+            if dtype == "float8_e8m0fnu":
+                with open("x.bin", "wb") as file:
+                    file.write(raw[raw != 255].tobytes())
+            (tensor,) = self.tensors("x.bin", "--dtype", dtype)
+            self.assertEqual(tensor["dtype"], dtype)
+            self.assertEqual(tensor["shape"], [values.size])
+            self.assertEqual(tensor["stats"]["count"], values.size)
+            self.assertEqual(tensor["stats"]["max"], float(values.max()))
+            self.assertEqual(tensor["stats"]["min"], float(values.min()))
+            self.assertAlmostEqual(tensor["stats"]["avg"] / float(values.astype("f8").mean()), 1, places=12)
+            with open("x.bin", "rb") as file:
+                self.assertEqual(tensor["stats"]["md5"], hashlib.md5(file.read()).hexdigest())
+        (odd,) = self.tensors("x.bin", "--dtype", "uint1", "--shape", f"{8 * os.path.getsize('x.bin') - 3}")
+        self.assertEqual(odd["stats"]["count"], odd["shape"][0])
+        refused = run("-", "--dtype", "int4", "--shape", "4", data=b"ab")
+        self.assertEqual(refused.returncode, 3)
+        self.assertIn(b"several share a byte", refused.stderr)
 
     def test_raw_files_and_streams_have_the_dtype_and_shape_that_are_said(self):
         self.x.tofile("x.bin")

@@ -36,5 +36,24 @@ TEST_P(DeviceShapes, AgreeWithTheOracle) {
   std::printf("%zu cases of %s\n", held.case_count(), std::string(name(GetParam())).c_str());
 }
 
+class PackedShapes : public testing::TestWithParam<Dtype> {};
+INSTANTIATE_TEST_SUITE_P(Dtype, PackedShapes, testing::ValuesIn(samples::packed_dtypes()),
+                         [](const auto& info) { return std::string(name(info.param)); });
+
+// Every count of a few bytes, several vectors, and several slices.
+TEST_P(PackedShapes, AgreeWithTheOracle) {
+  samples::Random random(samples::seed() + static_cast<std::uint64_t>(GetParam()));
+  HeldToOracle held(GetParam());
+  std::vector<std::uint64_t> counts = {1023, 4097, 65'537, 3'000'001};
+  for (std::uint64_t count = 0; count < 40; ++count) counts.push_back(count);
+  for (const std::uint64_t count : counts) {
+    std::vector<std::byte> bytes(bytes_of(GetParam(), count));
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+    const HeldToOracle::Way way{random() % 16};
+    held.add_packed("any bits", bytes, count, {&way, 1});
+  }
+  held.hold();
+}
+
 }  // namespace
 }  // namespace tensorstat

@@ -65,17 +65,17 @@ std::int64_t* words(std::uint64_t pointer, std::uint64_t count) {
 
 int fold(const KernelSpec& spec, std::size_t groups, std::uint64_t source, std::uint64_t workspace, std::uint64_t slices_at,
          std::uint64_t partials_at) {
-  const std::size_t size = tensorstat::size_bytes(spec.dtype), partial = tensorstat::partial_words(spec.dtype, spec.needs);
+  const std::size_t partial = tensorstat::partial_words(spec.dtype, spec.needs);
   for (std::size_t group = 0; group < groups; ++group) {
     const std::int64_t* slice = words(workspace + slices_at + group * 24, 3);
     if (slice == nullptr) return kInvalidValue;
-    const auto bytes = static_cast<std::uint64_t>(slice[1]) * size;
+    const auto count = static_cast<std::uint64_t>(slice[1]), bytes = tensorstat::bytes_of(spec.dtype, count);
     const std::byte* elements = at(source + static_cast<std::uint64_t>(slice[0]), bytes);
     std::int64_t* result = words(workspace + partials_at + static_cast<std::uint64_t>(slice[2]) * partial * 8, partial);
     if (elements == nullptr || result == nullptr) return kInvalidValue;
     std::vector<std::int64_t> lifted(partial);
     tensorstat::clear(spec.dtype, lifted);
-    tensorstat::cl_engine::lift_all(spec.dtype, spec.needs, {elements, bytes}, lifted);
+    tensorstat::cl_engine::lift_all(spec.dtype, spec.needs, {elements, bytes}, count, lifted);
     if (std::getenv("FAKE_CUDA_WRONG") != nullptr) ++lifted[PARTIAL_FIELDS];
     tensorstat::carry(spec.dtype, lifted);
     tensorstat::merge(spec.dtype, {result, partial}, lifted);

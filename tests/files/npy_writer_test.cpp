@@ -58,10 +58,10 @@ TEST(NpyWriter, DataBeginAtAMultipleOf64WhateverTheShape) {
 TEST(NpyWriter, AnIndependentReaderAgreesForEveryDtype) {
   for (int i = 0; i < kDtypeCount; ++i) {
     const auto dtype = static_cast<Dtype>(i);
-    if (dtype == Dtype::kBfloat16) continue;
+    if (dtype == Dtype::kBfloat16 || is_packed(dtype)) continue;  // have no name there
     const std::string header = npy_header(npy_descr(dtype), {3, 0, 2});
     const auto parsed = parse_npy_header(std::as_bytes(std::span(header)), header.size());
-    if (npy_descr(dtype) == "|V1") {  // as ml_dtypes writes three of the float8: nobody may guess
+    if (npy_descr(dtype) == "|V1") {  // as ml_dtypes writes four of the float8: nobody may guess
       ASSERT_FALSE(parsed);
       EXPECT_NE(parsed.error().message.find(name(dtype)), std::string::npos) << parsed.error().message;
       continue;

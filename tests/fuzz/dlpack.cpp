@@ -40,7 +40,7 @@ struct Reach {
 };
 Reach reach_of(const Tensor& tensor, const Strides* strides) {
   Reach reach{0, static_cast<Wide>(size_bytes(tensor.dtype)) - 1};
-  if (strides == nullptr) reach.last = static_cast<Wide>(tensor.element_count) * size_bytes(tensor.dtype) - 1;
+  if (strides == nullptr) reach.last = static_cast<Wide>(tensor.bytes()) - 1;
   for (std::size_t i = 0; strides != nullptr && i < strides->shape.size(); ++i) {
     const Wide span = static_cast<Wide>(strides->shape[i] - 1) * strides->bytes[i];
     (span < 0 ? reach.first : reach.last) += span;
@@ -73,11 +73,12 @@ void dlpack(Input bytes) {
   Strides strides;
   const auto tensor = tensor_from_dlpack(&from, strides);
   if (!tensor) return demand_message(tensor.error().message, 300);
-  demand(from.lanes == 1 && (from.device_type == 1 || from.device_type == 4), "lanes and other devices are refused");
-  demand(from.bits == 8 * size_bytes(tensor->dtype), "an element has the bits that its dtype has");
+  const bool is_pair = tensor->dtype == Dtype::kFloat4E2m1fn && from.lanes == 2;
+  demand((from.lanes == 1 || is_pair) && (from.device_type == 1 || from.device_type == 4), "lanes and other devices are refused");
+  demand(from.bits * elements_a_byte(tensor->dtype) == 8 * size_bytes(tensor->dtype), "an element has the bits that its dtype has");
   const std::span lengths(shape.data(), dimensions);
   demand(std::ranges::none_of(lengths, [](std::int64_t each) { return each < 0; }), "a dimension is not negative");
-  Wide count = std::ranges::count(lengths, 0) == 0 ? 1 : 0;
+  Wide count = std::ranges::count(lengths, 0) == 0 ? from.lanes : 0;
   for (std::size_t i = 0; i < dimensions && count != 0; ++i) count *= shape[i];
   demand(count == static_cast<Wide>(tensor->element_count), "there are as many elements as the shape says");
   if (from.device_type != 1 || tensor->element_count == 0) return;

@@ -94,7 +94,7 @@ TEST(Catalog, DtypeSizesAreWhatTheirNamesSay) {
     const std::string text(name(Dtype(i)));
     const std::size_t digits = text.find_first_of("0123456789");
     const unsigned bits = digits == text.npos ? 8 : std::stoul(text.substr(digits));
-    EXPECT_EQ(size_bytes(Dtype(i)) * 8, bits) << text;
+    EXPECT_EQ(size_bytes(Dtype(i)) * 8, bits * elements_a_byte(Dtype(i))) << text;
     EXPECT_EQ(is_float(Dtype(i)), text.find("float") != text.npos) << text;
   }
   EXPECT_FALSE(dtype_from("complex64"));

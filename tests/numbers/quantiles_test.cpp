@@ -40,6 +40,9 @@ const std::map<Dtype, Layout> kLayouts = {{Dtype::kFloat16, {5, 10}},
 
 // An element by its definition; NaN keeps its sign no more.
 Real value_of(Dtype dtype, std::uint64_t bits) {
+  if (dtype == Dtype::kFloat8E8m0fnu) {
+    return bits == 255 ? std::numeric_limits<Real>::quiet_NaN() : std::ldexp(Real{1}, static_cast<int>(bits) - 127);
+  }
   const int width = 8 * static_cast<int>(size_bytes(dtype));
   const bool negative = (bits >> (width - 1)) != 0;
   if (!kLayouts.contains(dtype)) {

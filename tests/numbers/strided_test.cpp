@@ -8,6 +8,8 @@
 
 #include <tensorstat/meter.hpp>
 
+#include "tests/support/samples.hpp"
+
 namespace tensorstat {
 namespace {
 
@@ -85,9 +87,8 @@ TEST_P(Strided, TransposedSlicedReversedAndBroadcast) {
   expect_as_packed({{{300, 17}, {3 * size + 1, size}}, 1});                    // misaligned
 }
 
-#define DTYPE_ID(id, ...) Dtype::id,
-INSTANTIATE_TEST_SUITE_P(Dtype, Strided, testing::Values(TENSORSTAT_DTYPES(DTYPE_ID) Dtype::kBool),
-                         [](const auto& info) { return std::string(name(info.param)) + "_" + std::to_string(info.index); });
+INSTANTIATE_TEST_SUITE_P(Dtype, Strided, testing::ValuesIn(samples::all_dtypes()),
+                         [](const auto& info) { return std::string(name(info.param)); });
 
 TEST(StridedTensor, IsRefusedWhereADeviceIsInsistedOn) {
   const float value[] = {1, 2};

@@ -37,7 +37,15 @@ class HeldToOracle {
 
   // A tensor is one case for each way.
   void add(const std::string& what, std::span<const std::byte> bytes, std::span<const Way> ways) {
-    const oracle::Facts facts = oracle::facts(dtype_, bytes);
+    add(what, bytes, oracle::facts(dtype_, bytes), ways);
+  }
+  // So many elements of a packed dtype.
+  void add_packed(const std::string& what, std::span<const std::byte> bytes, std::uint64_t count,
+                  std::span<const Way> ways) {
+    add(what, bytes, oracle::facts_of_packed(dtype_, bytes, count), ways);
+  }
+  void add(const std::string& what, std::span<const std::byte> bytes, const oracle::Facts& facts,
+           std::span<const Way> ways) {
     truths_.push_back({what, oracle::answers(facts), oracle::answers(facts, oracle::kBinary32)});
     for (const Way& way : ways) {
       cases_.push_back({&truths_.back(), way, samples::Misaligned(bytes, way.offset), facts.count});

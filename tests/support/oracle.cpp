@@ -337,6 +337,74 @@ double nearest_root(const mpq_class& exact, Ieee format) {
   return assembled(floor, unit, format);
 }
 
+namespace {
+
+// OCP's e8m0 is 2^(code - 127), and 255 is NaN; its bits are those of a binary32 with the code as its exponent, but for the
+// ends, and the binary64 is written down.
+void add_scales(Facts& facts, std::span<const std::byte> bytes) {
+  std::array<mpz_class, 256> codes;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const int code = std::to_integer<int>(bytes[i]);
+    if (code == 255) {
+      ++facts.nans;
+      note_first(facts.nan_at, i);
+      continue;
+    }
+    ++codes[static_cast<std::size_t>(code)];
+    const double value = std::ldexp(1.0, code - 127);
+    ++facts.binades[code - 127];
+    note_size(facts, value);
+    note_casts(facts, value);
+    note_extremes(facts, value, i);
+  }
+  for (int code = 0; code < 255; ++code) {
+    const mpz_class& n = codes[static_cast<std::size_t>(code)];
+    facts.sum += scaled(n, code - 127);
+    facts.squares += scaled(n, 2 * (code - 127));
+  }
+  facts.sizes = facts.sum;
+}
+
+// The values of OCP's e2m1, by code.
+constexpr double kFloat4[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6};
+
+}  // namespace
+
+Facts facts_of_packed(Dtype dtype, std::span<const std::byte> bytes, std::uint64_t count) {
+  const unsigned bits = dtype == Dtype::kUint1 ? 1 : 4;
+  std::vector<std::byte> wide;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto byte = std::to_integer<unsigned>(bytes[i * bits / 8]);
+    const unsigned code = bits == 1 ? byte >> (7 - i % 8) & 1 : i % 2 == 0 ? byte & 15 : byte >> 4;
+    wide.push_back(static_cast<std::byte>(dtype == Dtype::kInt4 && code > 7 ? code + 240 : code));
+  }
+  Facts result;
+  if (dtype == Dtype::kFloat4E2m1fn) {
+    result.count = count;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const double value = kFloat4[std::to_integer<std::size_t>(wide[i])];
+      const bool is_negative = std::signbit(value);
+      result.zeros += value == 0;
+      result.minus_zeros += value == 0 && is_negative;
+      result.negatives += value < 0;
+      result.subnormals += std::fabs(value) == 0.5;
+      if (std::fabs(value) >= 1) ++result.binades[std::ilogb(value)];
+      result.sum += mpq_class(value);
+      result.squares += mpq_class(value * value);
+      result.sizes += mpq_class(std::fabs(value));
+      note_size(result, std::fabs(value));
+      note_casts(result, std::fabs(value));
+      note_extremes(result, value, i);
+    }
+  } else {
+    result = facts(dtype == Dtype::kInt4 ? Dtype::kInt8 : Dtype::kUint8, wide);
+  }
+  const Facts stored = facts(Dtype::kUint8, bytes.first((count * bits + 7) / 8));
+  result.crc32 = stored.crc32;
+  result.xor64 = stored.xor64;
+  return result;
+}
+
 Facts facts(Dtype dtype, std::span<const std::byte> bytes) {
   Facts result;
   result.crc32 = static_cast<std::uint32_t>(
@@ -375,6 +443,10 @@ Facts facts(Dtype dtype, std::span<const std::byte> bytes) {
       break;
     case Dtype::kUint64:
       take(std::uint64_t{});
+      break;
+    case Dtype::kFloat8E8m0fnu:
+      result.count = bytes.size();
+      add_scales(result, bytes);
       break;
     default: {
       if (const Float8* float8 = float8_of(dtype)) {

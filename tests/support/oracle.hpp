@@ -58,6 +58,8 @@ struct Facts {
   mpq_class sum, squares, sizes;  // of the finite elements: of x, of x * x, of |x|
 };
 Facts facts(tensorstat::Dtype dtype, std::span<const std::byte> bytes);
+// Of the first `count` elements of a packed dtype, which share bytes.
+Facts facts_of_packed(tensorstat::Dtype dtype, std::span<const std::byte> bytes, std::uint64_t count);
 
 // The value of each category but the digests, in the catalog's order; real numbers rounded to `format`.
 std::array<tensorstat::Value, tensorstat::kCategoryCount> answers(const Facts& facts,

@@ -72,6 +72,12 @@ Number number_at(Dtype dtype, std::span<const std::byte> bytes, std::size_t inde
     x.units = x.is_negative ? mpz_class(-significand) : significand;
     return x;
   }
+  if (dtype == Dtype::kFloat8E8m0fnu) {  // powers of two, the least of which is one step from 0
+    x.is_nan = x.bits == 255;
+    x.rank = x.bits + 1;
+    x.units = mpz_class(1) << static_cast<unsigned long>(static_cast<long>(x.bits) - 127 - kUnit);
+    return x;
+  }
   switch (dtype) {
     case Dtype::kBool: x.units = whole<std::uint8_t>(x.bits != 0); break;
     case Dtype::kInt8: x.units = whole<std::int8_t>(x.bits); break;
@@ -161,7 +167,8 @@ std::array<Value, tensorstat::kPairStatisticCount> pair_answers(Dtype dtype_a, s
     if (!is_within && outside++ == 0) first_outside = at;
   }
 
-  const bool is_alone = nan_alone + inf_alone != 0, has_steps = fields_of(dtype_a) && fields_of(dtype_b);
+  const auto is_float = [](Dtype dtype) { return fields_of(dtype) || dtype == Dtype::kFloat8E8m0fnu; };
+  const bool is_alone = nan_alone + inf_alone != 0, has_steps = is_float(dtype_a) && is_float(dtype_b);
   const mpz_class n = static_cast<unsigned long>(count);
   const auto share = [&](std::uint64_t part) {
     return count == 0 ? Value() : Value(nearest(mpq_class(static_cast<unsigned long>(part)) / n, kBinary64));

@@ -290,7 +290,17 @@ std::span<const std::size_t> awkward_counts() { return kAwkwardCounts; }
 
 std::vector<Dtype> all_dtypes() {
   std::vector<Dtype> dtypes;
-  for (int i = 0; i < tensorstat::kDtypeCount; ++i) dtypes.push_back(static_cast<Dtype>(i));
+  for (int i = 0; i < tensorstat::kDtypeCount; ++i) {
+    if (!tensorstat::is_packed(static_cast<Dtype>(i))) dtypes.push_back(static_cast<Dtype>(i));
+  }
+  return dtypes;
+}
+
+std::vector<Dtype> packed_dtypes() {
+  std::vector<Dtype> dtypes;
+  for (int i = 0; i < tensorstat::kDtypeCount; ++i) {
+    if (tensorstat::is_packed(static_cast<Dtype>(i))) dtypes.push_back(static_cast<Dtype>(i));
+  }
   return dtypes;
 }
 

@@ -26,7 +26,8 @@ std::span<const Distribution> of(tensorstat::Dtype dtype);
 // 0 to 65,537 elements, around every width that a vector, a group or a unit of work may have.
 std::span<const std::size_t> awkward_counts();
 
-std::vector<tensorstat::Dtype> all_dtypes();
+std::vector<tensorstat::Dtype> all_dtypes();  // of which an element has bytes of its own
+std::vector<tensorstat::Dtype> packed_dtypes();  // of which several share a byte
 
 // TENSORSTAT_FULL asks for the long versions of the tests.
 bool full();

@@ -42,15 +42,17 @@ Result<StoredTensor> stored_tensor(const DumpDataTensor& given, bool takes_compl
     if (!takes_complex) return unsupported("dtype " + type_name + " has no statistics");
     stored = stored == "complex64" ? "float32" : "float64";
     tensor.original = Original::kComplex;
-  } else if (stored == "int4" || stored == "uint1") {
-    tensor.original = original_from(stored);
-    stored = stored == "int4" ? "int8" : "uint8";
-    tensor.is_packed = true;
-    tensor.packed_at_bytes = std::exchange(tensor.offset_bytes, 0);
   }
   const auto dtype = dtype_from(stored);
   if (!dtype) return unsupported("dtype " + type_name + " is not supported");
   tensor.dtype = *dtype;
+  if (is_packed(*dtype)) {
+    const auto [original, widest] = widened(*dtype);
+    tensor.original = original;
+    tensor.dtype = widest;
+    tensor.is_packed = true;
+    tensor.packed_at_bytes = std::exchange(tensor.offset_bytes, 0);
+  }
 
   // Without dimensions the message means a scalar, or a shape that was not known.
   const std::uint64_t held = given.size_bytes / ((type->bits + 7) / 8);

@@ -17,13 +17,9 @@ namespace {
 constexpr std::uint64_t kLengthBytes = 8, kMostHeaderBytes = 100'000'000;
 constexpr std::size_t kMostDimensions = 64;
 
-// Every dtype of the format, under the name that the catalog has or would have for it, and what it is read as where the
-// catalog does not have it, or else what to do.
+// Every dtype of the format, under the name that the catalog has or would have for it, and what to do where it does not.
 struct FormatDtype {
   std::string_view name, catalog_name;
-  Original original = Original::kAsStored;
-  Dtype widened = {};
-  unsigned values_a_byte = 1;
   std::string_view advice = {};
 };
 // The shape of F4 counts values, and the low half of a byte is the first:
@@ -32,14 +28,14 @@ struct FormatDtype {
 constexpr std::string_view kWidenFloat6 = "save it as F8_E4M3, which has each of its values";
 constexpr FormatDtype kDtypes[] = {
     {"BOOL", "bool"},
-    {"F4", "float4_e2m1fn", Original::kFloat4, Dtype::kFloat8E4m3fn, 2},
+    {"F4", "float4_e2m1fn"},
     {.name = "F6_E2M3", .catalog_name = "float6_e2m3fn", .advice = kWidenFloat6},
     {.name = "F6_E3M2", .catalog_name = "float6_e3m2fn", .advice = kWidenFloat6},
     {"U8", "uint8"},
     {"I8", "int8"},
     {"F8_E5M2", "float8_e5m2"},
     {"F8_E4M3", "float8_e4m3fn"},
-    {"F8_E8M0", "float8_e8m0fnu", Original::kFloat8E8m0, Dtype::kBfloat16},
+    {"F8_E8M0", "float8_e8m0fnu"},
     {"F8_E4M3FNUZ", "float8_e4m3fnuz"},
     {"F8_E5M2FNUZ", "float8_e5m2fnuz"},
     {"I16", "int16"},
@@ -215,28 +211,29 @@ Result<StoredTensor> stored_tensor(HeaderEntry& entry, std::uint64_t data_offset
   if (type == std::end(kDtypes)) {
     return Error{Code::kUnsupported, "its dtype '" + shown(entry.dtype) + "' is none of the format"};
   }
-  const bool is_packed = type->original != Original::kAsStored;
-  const auto dtype = is_packed ? type->widened : dtype_from(type->catalog_name);
+  const auto dtype = dtype_from(type->catalog_name);
   if (!dtype) {
     return Error{Code::kUnsupported, "dtype " + entry.dtype + " (" + std::string(type->catalog_name) +
                                          ") is not supported: " + std::string(type->advice)};
   }
+  const auto [original, widest] = widened(*dtype);
   const auto count = element_count(entry.shape, size_bytes(*dtype));
   if (!count) return count.error();
-  if (*count % type->values_a_byte != 0) {
+  if (*count % elements_a_byte(*dtype) != 0) {
     return Error{Code::kUnreadable, "shape " + to_string(entry.shape) + " of " + std::string(type->catalog_name) +
                                         " ends within a byte"};
   }
-  const std::uint64_t needed = is_packed ? *count / type->values_a_byte : *count * size_bytes(*dtype);
+  const std::uint64_t needed = bytes_of(*dtype, *count);
   if (needed != entry.end - entry.begin) {
     return Error{Code::kUnreadable, "shape " + to_string(entry.shape) + " of " + std::string(type->catalog_name) +
                                         " needs " + std::to_string(needed) + " bytes, and it has " +
                                         std::to_string(entry.end - entry.begin)};
   }
   const std::uint64_t offset_bytes = data_offset_bytes + entry.begin;
+  const bool is_packed = tensorstat::is_packed(*dtype);
   return StoredTensor{.name = std::move(entry.name),
-                      .dtype = *dtype,
-                      .original = type->original,
+                      .dtype = widest,
+                      .original = original,
                       .swapped = !is_packed && std::endian::native != std::endian::little,
                       .shape = std::move(entry.shape),
                       .element_count = *count,

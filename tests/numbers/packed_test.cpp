@@ -1,0 +1,231 @@
+// Dtypes of which several elements share a byte: every statistic is the exact value on every engine, for every count, whatever
+// the unused bits of the last byte hold; over any cut at a byte; and what would take a byte apart is refused.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <tensorstat/dlpack.hpp>
+#include <tensorstat/meter.hpp>
+
+#include "tests/support/held_to_oracle.hpp"
+
+namespace tensorstat {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+class Packed : public testing::TestWithParam<Dtype> {
+ protected:
+  void SetUp() override { expect_forced_isa_runs(); }
+
+  Bytes any(std::uint64_t count) {
+    Bytes bytes(bytes_of(GetParam(), count));
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random_());
+    return bytes;
+  }
+  // Few of the codes, so that most values are not there.
+  Bytes few(std::uint64_t count) {
+    Bytes bytes(bytes_of(GetParam(), count));
+    const std::byte some[] = {static_cast<std::byte>(random_()), static_cast<std::byte>(random_()), std::byte{}};
+    for (std::byte& byte : bytes) byte = some[random_() % 3];
+    return bytes;
+  }
+
+  samples::Random random_{samples::seed() + static_cast<std::uint64_t>(GetParam())};
+};
+INSTANTIATE_TEST_SUITE_P(Dtype, Packed, testing::ValuesIn(samples::packed_dtypes()),
+                         [](const auto& info) { return std::string(name(info.param)); });
+
+TEST_P(Packed, IsExactAtEveryCount) {
+  HeldToOracle held(GetParam());
+  std::vector<std::uint64_t> counts = {1023, 1025, 4097, 8191, 65'537};
+  for (std::uint64_t count = 0; count < 300; ++count) counts.push_back(count);
+  for (const std::uint64_t count : counts) {
+    const HeldToOracle::Way ways[] = {{random_() % 16}, {0, any_needs(GetParam(), random_)}};
+    held.add_packed("any bits", any(count), count, ways);
+    held.add_packed("few codes", few(count), count, ways);
+  }
+  held.hold();
+  std::printf("%zu cases\n", held.case_count());
+}
+
+TEST_P(Packed, IsExactOverManyPiecesOfWork) {
+  HeldToOracle held(GetParam());
+  const std::uint64_t counts[] = {3'000'003, 17'000'001};
+  for (const std::uint64_t count : counts) {
+    const HeldToOracle::Way way{3};
+    Bytes bytes = few(count);
+    if (!bytes.empty()) bytes.back() = static_cast<std::byte>(random_());
+    held.add_packed("few codes, and another at the end", bytes, count, {&way, 1});
+    held.hold();
+  }
+}
+
+// A code stands for its elements wherever it stands: every byte by itself, and every number of its elements.
+TEST_P(Packed, KnowsEveryCode) {
+  HeldToOracle held(GetParam());
+  const HeldToOracle::Way way{};
+  for (unsigned code = 0; code < 256; ++code) {
+    const std::byte byte{static_cast<unsigned char>(code)};
+    for (std::uint64_t count = 1; count <= elements_a_byte(GetParam()); ++count) {
+      held.add_packed("code " + std::to_string(code), {&byte, 1}, count, {&way, 1});
+    }
+  }
+  held.hold();
+}
+
+void expect_same(const Partial& expected, const Partial& found, const std::string& what) {
+  for (const Category category : every_category()) {
+    EXPECT_TRUE(oracle::same(expected.finish(category), found.finish(category))) << what << ": " << name(category);
+  }
+}
+
+TEST_P(Packed, MergesOverAnyCutAtAByte) {
+  Meter meter({.threads = 2});
+  const Dtype dtype = GetParam();
+  Request request{.categories = every_category()};
+  std::erase_if(request.categories, is_digest);
+  const std::uint64_t count = 5003;
+  const Bytes bytes = any(count);
+  const Tensor whole{.dtype = dtype, .element_count = count, .address = bytes.data()};
+  const auto expected = meter.fold({&whole, 1}, request);
+  ASSERT_TRUE(expected) << expected.error().message;
+  for (int round = 0; round < 20; ++round) {
+    const std::uint64_t cut = random_() % bytes.size(), before = elements_of(dtype, cut);
+    const Tensor parts[] = {{.dtype = dtype, .element_count = before, .address = bytes.data()},
+                            {.dtype = dtype, .element_count = count - before, .address = bytes.data() + cut}};
+    auto partials = meter.fold(parts, request);
+    ASSERT_TRUE(partials) << partials.error().message;
+    ASSERT_TRUE((*partials)[1].move_to(before));
+    ASSERT_TRUE((*partials)[0].merge((*partials)[1]));
+    expect_same((*expected)[0], (*partials)[0], "cut at byte " + std::to_string(cut));
+    // And written down, whole and in parts.
+    const auto read = Partial::parse((*partials)[0].serialize());
+    ASSERT_TRUE(read) << read.error().message;
+    expect_same((*expected)[0], *read, "written down");
+
+    auto stream = meter.stream(dtype, request);
+    ASSERT_TRUE(stream);
+    ASSERT_TRUE(stream->append(std::span(bytes).first(cut)));
+    const std::uint64_t unused = elements_of(dtype, bytes.size()) - count;
+    ASSERT_TRUE(stream->append(std::span(bytes).subspan(cut), unused));
+    EXPECT_EQ(unused == 0, bool{stream->append(std::span(bytes).first(1))}) << "nothing follows half a byte";
+    if (unused == 0) continue;
+    const auto streamed = stream->finish_partial();
+    ASSERT_TRUE(streamed) << streamed.error().message;
+    expect_same((*expected)[0], *streamed, "streamed");
+  }
+  auto moved = *expected;
+  const Status between = moved[0].move_to(1);
+  ASSERT_FALSE(between);
+  EXPECT_NE(between.error().message.find("no byte begins"), std::string::npos) << between.error().message;
+}
+
+// The unused bits of the last byte are no element, and the digests are of the bytes.
+TEST_P(Packed, MeasuresWithDigestsToo) {
+  Meter meter({.threads = 1});
+  const std::uint64_t count = 100'003;
+  const Bytes bytes = any(count);
+  const Tensor packed{.dtype = GetParam(), .element_count = count, .address = bytes.data()};
+  const Tensor as_bytes{.dtype = Dtype::kUint8, .element_count = bytes.size(), .address = bytes.data()};
+  const Request with{.categories = {Category::kMd5, Category::kMax, Category::kMin, Category::kAvg, Category::kCount}};
+  const auto found = meter.measure({&packed, 1}, with), digest = meter.measure({&as_bytes, 1}, with);
+  ASSERT_TRUE(found) << found.error().message;
+  const auto truth = oracle::answers(oracle::facts_of_packed(GetParam(), bytes, count));
+  EXPECT_TRUE(oracle::same(digest->front().statistics.values[0], found->front().statistics.values[0]));
+  for (std::size_t i = 1; i < with.categories.size(); ++i) {
+    EXPECT_TRUE(oracle::same(truth[static_cast<std::size_t>(with.categories[i])], found->front().statistics.values[i])) << i;
+  }
+}
+
+// Quantiles are elements: those that stand there when all are put in order.
+TEST_P(Packed, HasQuantiles) {
+  Meter meter({.threads = 3});
+  const std::uint64_t count = 3'000'003;
+  const Bytes bytes = few(count);
+  const Tensor tensor{.dtype = GetParam(), .element_count = count, .address = bytes.data()};
+  std::vector<double> all;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t at = i / elements_a_byte(GetParam());
+    const auto facts = std::to_integer<unsigned>(bytes[at]);
+    const unsigned code = GetParam() == Dtype::kUint1 ? facts >> (7 - i % 8) & 1 : facts >> (i % 2 * 4) & 15;
+    constexpr double kFloat4[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    all.push_back(GetParam() == Dtype::kFloat4E2m1fn ? (code < 8 ? 1 : -1) * kFloat4[code & 7]
+                  : GetParam() == Dtype::kInt4       ? (code < 8 ? code : code - 16.0)
+                                                     : code);
+  }
+  std::ranges::sort(all);
+  const auto number = [](const Value& value) {
+    return std::visit([](auto held) -> double {
+      if constexpr (std::is_arithmetic_v<decltype(held)>) return static_cast<double>(held);
+      return -1000;
+    }, value);
+  };
+  const Request request{.categories = usual_quantiles()};
+  const auto found = meter.measure({&tensor, 1}, request);
+  ASSERT_TRUE(found) << found.error().message;
+  for (std::size_t i = 0; i < request.categories.size(); ++i) {
+    const std::uint64_t rank = (count * thousandths(request.categories[i]) + 99'999) / 100'000;
+    EXPECT_EQ(all[std::max<std::uint64_t>(rank, 1) - 1], number(found->front().statistics.values[i])) << name(request.categories[i]);
+  }
+}
+
+TEST_P(Packed, IsRefusedWhereAByteWouldBeTakenApart) {
+  Meter meter({.threads = 1});
+  const Bytes bytes = any(16);
+  const Request request{.categories = {Category::kMax}};
+  const Strides strides{{8}, {1}};
+  const Tensor strided{.dtype = GetParam(), .element_count = 8, .address = bytes.data(), .strides = &strides};
+  const auto refused = meter.measure({&strided, 1}, request);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(Code::kUnsupported, refused.error().code);
+  EXPECT_NE(refused.error().message.find("share a byte"), std::string::npos) << refused.error().message;
+  const Tensor tensor{.dtype = GetParam(), .element_count = 8, .address = bytes.data()};
+  By by;
+  by.shape = {2, 4};
+  by.axes = {0};
+  const auto by_axis = meter.measure_by(tensor, by, request);
+  ASSERT_FALSE(by_axis);
+  EXPECT_EQ(Code::kUnsupported, by_axis.error().code);
+  const TensorPair pair{tensor, tensor};
+  const auto compared = meter.compare({&pair, 1}, {});
+  ASSERT_FALSE(compared);
+  EXPECT_NE(compared.error().message.find("packed"), std::string::npos) << compared.error().message;
+}
+
+// DLPack's struct, as its specification has it.
+struct DlTensor {
+  const void* data;
+  std::int32_t device_type, device_id, dimension_count;
+  std::uint8_t code, bits;
+  std::uint16_t lanes;
+  std::int64_t* shape;
+  std::int64_t* strides;
+  std::uint64_t byte_offset;
+};
+
+TEST(PackedDlpack, SaysHowManyElementsThereAre) {
+  const std::byte bytes[8] = {};
+  std::int64_t shape[] = {2, 3}, gaps[] = {4, 1};
+  Strides strides;
+  const auto made = [&](std::uint8_t code, std::uint8_t bits, std::uint16_t lanes, std::int64_t* apart = nullptr) {
+    const DlTensor from{bytes, 1, 0, 2, code, bits, lanes, shape, apart, 0};
+    return tensor_from_dlpack(&from, strides);
+  };
+  const auto int4 = made(0, 4, 1), uint4 = made(1, 4, 1), float4 = made(17, 4, 1), pairs = made(17, 4, 2), e8m0 = made(14, 8, 1);
+  ASSERT_TRUE(int4 && uint4 && float4 && pairs && e8m0);
+  EXPECT_EQ(Dtype::kInt4, int4->dtype);
+  EXPECT_EQ(Dtype::kUint4, uint4->dtype);
+  EXPECT_EQ(Dtype::kFloat4E2m1fn, float4->dtype);
+  EXPECT_EQ(Dtype::kFloat8E8m0fnu, e8m0->dtype);
+  EXPECT_EQ(6u, float4->element_count);
+  EXPECT_EQ(3u, float4->bytes());
+  EXPECT_EQ(12u, pairs->element_count) << "PyTorch's float4_e2m1fn_x2";
+  EXPECT_FALSE(made(1, 1, 1)) << "the order of single bits is not said";
+  EXPECT_FALSE(made(0, 4, 2));
+  EXPECT_FALSE(made(17, 8, 1));
+  EXPECT_FALSE(made(17, 4, 1, gaps));
+}
+
+}  // namespace
+}  // namespace tensorstat
