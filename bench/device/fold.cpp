@@ -10,7 +10,7 @@
 namespace tensorstat::bench {
 namespace {
 
-constexpr std::size_t kSliceWords = 3;
+constexpr std::size_t kSliceWords = 5;  // of Slice in kernels-cl/cl/slice.cl
 constexpr std::uint64_t kVectorBytes = 16;
 
 }  // namespace
@@ -34,6 +34,7 @@ Fold::Fold(Gpu& gpu, const KernelSpec& spec, Gpu::Buffer source, const std::vect
       image_.push_back(static_cast<std::int64_t>(tensors[i].first_byte + tensorstat::bytes_of(spec.dtype, at)));
       image_.push_back(static_cast<std::int64_t>(std::min(most, tensors[i].count - at)));
       image_.push_back(static_cast<std::int64_t>(targets_.size() - 1));
+      image_.resize(image_.size() + 2);  // no bins, and no casts at a scale
     }
   }
   slices_ = image_.size() / kSliceWords;

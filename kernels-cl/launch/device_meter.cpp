@@ -7,7 +7,6 @@
 #include "stats/core/caught.hpp"
 #include "stats/core/ledger.hpp"
 #include "stats/core/measured.hpp"
-#include "stats/core/placement.hpp"
 #include "stats/core/request_check.hpp"
 
 namespace tensorstat {

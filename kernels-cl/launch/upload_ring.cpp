@@ -24,8 +24,9 @@ Result<std::unique_ptr<UploadRing>> UploadRing::open(QueueContext& queue_context
   const std::uint64_t room = queue_context.buffers().room_bytes() / 9 * 8;
   std::size_t count = total_bytes <= kLeastWindowBytes ? 1 : kWindows;
   while (count > 1 && room / count < 2 * kLeastWindowBytes) --count;
-  const std::uint64_t share = room / count;  // a window's, and its workspace's: the codes of quantiles may be as large
-  ring->window_bytes_ = std::min({kWindowBytes, aligned(total_bytes / count + kSpacingBytes), share / 3 / kSpacingBytes * kSpacingBytes});
+  const std::uint64_t share = room / count;  // a window's, and its workspace's, where the codes of quantiles may be twice as large
+  const std::uint64_t parts = (ring->partial_of_(0).needs() & kQuantiles) != 0 ? 3 : 2;
+  ring->window_bytes_ = std::min({kWindowBytes, aligned(total_bytes / count + kSpacingBytes), share / parts / kSpacingBytes * kSpacingBytes});
   ring->most_workspace_bytes_ = share - ring->window_bytes_;
   if (ring->window_bytes_ == 0) return Error{Code::kOverBudget, "the budget has no room for a staging window"};
   for (std::size_t i = 0; i < count; ++i) {

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "stats/core/accumulator_layout.hpp"
+#include "stats/core/request_check.hpp"
 
 namespace tensorstat {
 namespace {
@@ -23,12 +23,6 @@ const char* why_all_on_host(const Request& request, std::uint64_t request_bytes)
 bool Placements::considers_device(Where where) const {
   if (request_.on != On::kAuto) return request_.on == On::kDevice;
   return where == Where::kClBuffer || request_bytes_ >= kWorthALaunchBytes;
-}
-
-std::string why_counted_on_host(Dtype dtype, const Request& request) {
-  const bool is_counted = counts_scaled_casts(request) || std::ranges::any_of(request.categories, is_quantile);
-  if (!is_counted || !unpacks(dtype)) return "";
-  return "quantiles and casts at a scale of " + std::string(name(dtype)) + " are counted on the host";
 }
 
 Result<std::uint32_t> Placements::place(const Tensor& tensor) {

@@ -36,10 +36,6 @@ struct DeviceSight {
 // launching, and waiting for, a kernel costs more than the pass itself.
 inline constexpr std::uint64_t kWorthALaunchBytes = std::uint64_t{1} << 20;
 
-// Why no device counts what the request wants of tensors of this dtype; empty where that is no matter. Quantiles, and casts at
-// a scale, are counted by elements, and those of some dtypes have to be made of bytes first.
-std::string why_counted_on_host(Dtype dtype, const Request& request);
-
 // Why the host has all tensors of a request of which none is in device memory, whatever they are; nullptr where each has to
 // be placed.
 const char* why_all_on_host(const Request& request, std::uint64_t request_bytes);

@@ -7,6 +7,7 @@
 
 #include <tensorstat/partial.hpp>
 
+#include "stats/core/accumulator_layout.hpp"
 #include "stats/core/cast_bounds.hpp"
 
 namespace tensorstat {
@@ -78,6 +79,12 @@ Status check_bytes(const Tensor& tensor, std::string_view doing) {
   return Error{Code::kUnsupported, std::string(name(tensor.dtype)) + " is packed, " +
                                        std::to_string(elements_a_byte(tensor.dtype)) + " a byte, and cannot be " +
                                        std::string(doing) + ": widen it first"};
+}
+
+std::string why_counted_on_host(Dtype dtype, const Request& request) {
+  const bool is_counted = counts_scaled_casts(request) || std::ranges::any_of(request.categories, is_quantile);
+  if (!is_counted || !unpacks(dtype)) return "";
+  return "quantiles and casts at a scale of " + std::string(name(dtype)) + " are counted on the host";
 }
 
 Status check_mergeable(const Request& request) {

@@ -85,6 +85,8 @@ class Budget : public testing::Test {
 class PairBudget : public Budget {
  protected:
   void hold_pairs(On on, bool takes_some) {
+    // The host compares what has to be unpacked.
+    std::erase_if(tensors_, [](const Tensor& tensor) { return tensor.dtype == Dtype::kFloat8E8m0fnu; });
     std::vector<TensorPair> pairs;
     for (std::size_t i = 3; i < tensors_.size(); i += 2) pairs.push_back({tensors_[i], tensors_[i - 3]});
     const auto expected = Meter().compare(pairs, {.on = On::kHost});

@@ -226,6 +226,11 @@ TEST_P(CallersQueue, ServesThreads) {
 TEST_P(CallersQueue, QuantilesOfWhatIsThereAreCountedThere) {
   fill_arena(4);
   const cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, arena_.size(), arena_.data());
+  // Those of what has to be unpacked are counted on the host, which a ticket cannot ask.
+  const auto is_unpacked = [](const Tensor& tensor) { return tensor.dtype == Dtype::kFloat8E8m0fnu; };
+  std::vector<Tensor> unpacked = in(buffer);
+  std::erase_if(unpacked, [&](const Tensor& tensor) { return !is_unpacked(tensor); });
+  std::erase_if(tensors_, is_unpacked);
   std::vector<Tensor> here = tensors_;
   for (Tensor& tensor : here) tensor.address = arena_.data();
   Meter meter({.queue = queue_()});
@@ -244,6 +249,7 @@ TEST_P(CallersQueue, QuantilesOfWhatIsThereAreCountedThere) {
   }
   auto on_queue = DeviceMeter::on(queue_());
   ASSERT_TRUE(on_queue) << on_queue.error().message;
+  EXPECT_EQ(on_queue->submit(unpacked, {.categories = categories}).error().code, Code::kUnsupported);
   auto ticket = on_queue->submit(in(buffer), {.categories = categories});
   ASSERT_TRUE(ticket) << ticket.error().message;
   const auto collected = ticket->collect();
@@ -287,7 +293,9 @@ TEST_P(CallersQueue, ComparesPairsBehindAnEvent) {
   const std::vector<cl::Event> wait{ready};
   cl::Event written;
   queue_.enqueueWriteBuffer(buffer, CL_FALSE, 0, arena_.size(), arena_.data(), &wait, &written);
-  const std::vector<Tensor> there = in(buffer);
+  std::vector<Tensor> there = in(buffer);
+  // The host compares what has to be unpacked, which a ticket cannot ask.
+  std::erase_if(there, [](const Tensor& tensor) { return tensor.dtype == Dtype::kFloat8E8m0fnu; });
   std::vector<TensorPair> pairs, here;
   for (std::size_t i = 0; i < there.size(); ++i) {
     const std::size_t beside = i < 4 ? (i + 1) % 4 : i;  // each two dtypes are a kernel

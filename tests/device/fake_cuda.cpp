@@ -67,7 +67,7 @@ int fold(const KernelSpec& spec, std::size_t groups, std::uint64_t source, std::
          std::uint64_t partials_at) {
   const std::size_t partial = tensorstat::partial_words(spec.dtype, spec.needs);
   for (std::size_t group = 0; group < groups; ++group) {
-    const std::int64_t* slice = words(workspace + slices_at + group * 24, 3);
+    const std::int64_t* slice = words(workspace + slices_at + group * 40, 5);  // Slice in slice.cl
     if (slice == nullptr) return kInvalidValue;
     const auto count = static_cast<std::uint64_t>(slice[1]), bytes = tensorstat::bytes_of(spec.dtype, count);
     const std::byte* elements = at(source + static_cast<std::uint64_t>(slice[0]), bytes);

@@ -35,7 +35,7 @@ class PairShapes : public testing::TestWithParam<Dtype> {
 
   // With itself and with another; in full with every dtype. Each two of them are a kernel.
   std::vector<Dtype> partners() const {
-    const auto all = samples::all_dtypes();
+    const auto all = samples::plain_dtypes();
     if (samples::full()) return all;
     const auto place = static_cast<std::size_t>(GetParam());
     return {GetParam(), all[(place + 1 + samples::seed() % (all.size() - 1)) % all.size()]};
@@ -44,7 +44,7 @@ class PairShapes : public testing::TestWithParam<Dtype> {
   samples::Random random_{samples::seed() + static_cast<std::uint64_t>(GetParam())};
   Meter meter_{{.threads = 1}};
 };
-INSTANTIATE_TEST_SUITE_P(Dtype, PairShapes, testing::ValuesIn(samples::all_dtypes()),
+INSTANTIATE_TEST_SUITE_P(Dtype, PairShapes, testing::ValuesIn(samples::plain_dtypes()),
                          [](const auto& info) { return std::string(name(info.param)); });
 
 // Batches of pairs of many lengths, each held to the oracle and to the host.

@@ -38,7 +38,7 @@ std::string oracle(const std::string& bytes, std::size_t element_bytes) {
 TEST(Sha1TwoLevel, IsTheOraclesWhereverThePiecesAreCut) {
   std::mt19937_64 random(11);
   for (std::size_t element_bytes : {1, 2, 4, 8, 16}) {
-    TwoLevelSha1 sha1(static_cast<std::uint32_t>(element_bytes));  // finish() leaves it as new
+    TwoLevelSha1 sha1(TwoLevelSha1::kSliceElements * element_bytes);  // finish() leaves it as new
     for (std::size_t count : {0, 1, 20479, 20480, 20481, 40959, 40960, 40961, 70000, 5}) {
       std::string bytes(count * element_bytes, '\0');
       for (char& byte : bytes) byte = static_cast<char>(random());
@@ -62,7 +62,7 @@ TEST(Sha1TwoLevel, IsTheOraclesWhereverThePiecesAreCut) {
 
 // FIPS 180-1, appendix A.
 TEST(Sha1TwoLevel, OfFewElementsIsPlainSha1) {
-  TwoLevelSha1 sha1(1);
+  TwoLevelSha1 sha1(TwoLevelSha1::kSliceElements);
   sha1.update(std::as_bytes(std::span("abc", 3)));
   const auto digest = sha1.finish();
   ASSERT_TRUE(digest) << digest.error().message;

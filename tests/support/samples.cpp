@@ -296,6 +296,12 @@ std::vector<Dtype> all_dtypes() {
   return dtypes;
 }
 
+std::vector<Dtype> plain_dtypes() {
+  std::vector<Dtype> dtypes = all_dtypes();
+  std::erase(dtypes, Dtype::kFloat8E8m0fnu);
+  return dtypes;
+}
+
 std::vector<Dtype> packed_dtypes() {
   std::vector<Dtype> dtypes;
   for (int i = 0; i < tensorstat::kDtypeCount; ++i) {

@@ -27,6 +27,7 @@ std::span<const Distribution> of(tensorstat::Dtype dtype);
 std::span<const std::size_t> awkward_counts();
 
 std::vector<tensorstat::Dtype> all_dtypes();  // of which an element has bytes of its own
+std::vector<tensorstat::Dtype> plain_dtypes();  // of these, whose bytes are what a device counts and compares
 std::vector<tensorstat::Dtype> packed_dtypes();  // of which several share a byte
 
 // TENSORSTAT_FULL asks for the long versions of the tests.
