@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -153,6 +154,9 @@ constexpr double kScales[] = {0.5, 3, 0.1, 0x1p-30, 0x1p40, 1e-300, 1e300, 5e-32
 
 // The exact product, rounded once: at each tie of each scale and beside it, on each engine, in parts that are sent.
 TEST_P(Casts, AreOfTheExactProductAtAnyScale) {
+  // A forced shape builds kernels that nobody else has.
+  const bool stands_for_others = GetParam() == Dtype::kFloat32 || GetParam() == Dtype::kFloat64 || GetParam() == Dtype::kInt8;
+  if (!samples::full() && std::getenv("TENSORSTAT_CL_SHAPE") != nullptr && !stands_for_others) return;
   const std::size_t element = size_bytes(GetParam());
   std::vector<std::byte> bytes = awkward(GetParam());
   samples::Random random(samples::seed());
