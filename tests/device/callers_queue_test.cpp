@@ -231,6 +231,12 @@ TEST_P(CallersQueue, QuantilesOfWhatIsThereAreCountedThere) {
   std::vector<Tensor> unpacked = in(buffer);
   std::erase_if(unpacked, [&](const Tensor& tensor) { return !is_unpacked(tensor); });
   std::erase_if(tensors_, is_unpacked);
+  // Each dtype is a kernel to build; one of a family stands for the others.
+  const auto stands_for_others = [](const Tensor& tensor) {
+    return tensor.dtype == Dtype::kFloat32 || tensor.dtype == Dtype::kFloat64 || tensor.dtype == Dtype::kInt8 ||
+           tensor.dtype == Dtype::kInt64;
+  };
+  if (!samples::full()) std::erase_if(tensors_, [&](const Tensor& tensor) { return !stands_for_others(tensor); });
   std::vector<Tensor> here = tensors_;
   for (Tensor& tensor : here) tensor.address = arena_.data();
   Meter meter({.queue = queue_()});

@@ -55,8 +55,8 @@ TEST(Simulated, EveryDtypeIsRight) {
   }
 }
 
-// Every dtype beside itself, and beside the next one.
-TEST(Simulated, EveryPairIsRight) {
+// A dtype beside itself, and beside the next one.
+TEST(Simulated, PairsAreRight) {
   if (std::getenv("TENSORSTAT_SIMULATED") == nullptr) GTEST_SKIP() << "runs in Oclgrind, started by the other test";
   Ledger ledger{std::nullopt};
   auto device = make_opencl_engine({}, ledger);
@@ -64,7 +64,8 @@ TEST(Simulated, EveryPairIsRight) {
   const auto host = make_host_engine({.threads = 1});
   samples::Random random(samples::seed());
   const auto all = samples::all_dtypes();
-  for (std::size_t k = 0; k < all.size(); ++k) {
+  // In the quick test every third of them.
+  for (std::size_t k = samples::full() ? 0 : samples::seed() % 3; k < all.size(); k += samples::full() ? 1 : 3) {
     for (const Dtype other : {all[k], all[(k + 1) % all.size()]}) {
       std::vector<samples::Misaligned> bytes;
       std::vector<TensorPair> pairs;
