@@ -62,7 +62,8 @@ void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> wind
     case 1: return gather_elements<1>(tensor, first, window);
     case 2: return gather_elements<2>(tensor, first, window);
     case 4: return gather_elements<4>(tensor, first, window);
-    default: return gather_elements<8>(tensor, first, window);
+    case 8: return gather_elements<8>(tensor, first, window);
+    default: return gather_elements<16>(tensor, first, window);
   }
 }
 

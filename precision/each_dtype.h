@@ -1,4 +1,4 @@
-// Includes PER_DTYPE once for each row of the catalog's TENSORSTAT_DTYPES, named by DTYPE, in their order; where
+// Includes PER_DTYPE once for each real dtype of the catalog's TENSORSTAT_DTYPES, named by DTYPE, in their order; where
 // PER_DTYPE_IF is defined, for those dtypes alone of which it is not 0. For C++, where one file compiles them all;
 // an OpenCL program is of one dtype. The includer has <tensorstat/catalog.inc> and precision/formats.h.
 #ifndef DTYPE_INDEX
@@ -115,7 +115,7 @@
 #undef PER_DTYPE
 
 #elif DTYPE_INDEX < TENSORSTAT_DTYPES(EACH_DTYPE_ONE)
-#if PER_DTYPE_IF
+#if PER_DTYPE_IF && !IS_COMPLEX
 #include PER_DTYPE
 #endif
 #endif

@@ -7,14 +7,9 @@
 #ifndef TENSORSTAT_PRECISION_FINGERPRINTS_H
 #define TENSORSTAT_PRECISION_FINGERPRINTS_H
 
-// What asks for them. ROW(id, name of the same bit in <tensorstat/partial.hpp>)
-#define FINGERPRINT_NEED_ROWS(ROW) \
-  ROW(CRC32, kCrc32)               \
-  ROW(XOR64, kXor64)
-
-// Their words, in this order.
-#define FINGERPRINT_ROWS(ROW) \
-  ROW(CRC32) /* b[0] x^-8 + b[1] x^-16 + ..., times x^32, modulo the polynomial */ \
-  ROW(XOR64) /* of words of 8 bytes, the first of which begins at byte 0        */
+// What asks for them, and their words in this order. ROW(id, name of the same bit in <tensorstat/partial.hpp>)
+#define FINGERPRINT_ROWS(ROW)                                                               \
+  ROW(CRC32, kCrc32) /* b[0] x^-8 + b[1] x^-16 + ..., times x^32, modulo the polynomial */ \
+  ROW(XOR64, kXor64) /* of words of 8 bytes, the first of which begins at byte 0        */
 
 #endif

@@ -76,7 +76,9 @@
 #define IS_FLOAT_PackedInteger 0
 // Whether it has a `low` (precision/low/): sums held in the dtype's own arithmetic. Where it has none, `low` is `high`.
 #define HAS_LOW CAT(HAS_LOW_, FAMILY)
-#define HAS_LOW_OF(name) CAT(HAS_LOW_, FAMILY_OF(name))
+#define HAS_LOW_OF(name) CAT(HAS_LOW_OF_PARTS_, IS_COMPLEX_OF(name))(name)
+#define HAS_LOW_OF_PARTS_0(name) CAT(HAS_LOW_, FAMILY_OF(name))
+#define HAS_LOW_OF_PARTS_1(name) 0
 #define HAS_LOW_Integer 0
 #define HAS_LOW_Integer64 0
 #define HAS_LOW_Float 1
@@ -177,6 +179,17 @@
 // A sign goes into all bits above it.
 #define UNPACKED_PackedInteger(code, k) \
   ((UBITS)(ELEMENT_FIELD(code, k) | (IS_SIGNED && ELEMENT_FIELD(code, k) >> (ELEMENT_BITS - 1) ? 0u - (1u << ELEMENT_BITS) : 0u)))
+
+// Complex dtypes: two parts of a real dtype, whose columns these are, and a row for IS_COMPLEX_OF and PART_OF. No text is
+// included for them: what is folded and lifted is their parts.
+#define FORMAT_complex64 FORMAT_float32
+#define FORMAT_complex128 FORMAT_float64
+#define COMPLEX_complex64 ~, 1, float32
+#define COMPLEX_complex128 ~, 1, float64
+#define IS_COMPLEX_OF(name) CALL(COLUMN_1, COMPLEX_##name, 0, name, ~)
+#define IS_COMPLEX IS_COMPLEX_AS(DTYPE)
+#define IS_COMPLEX_AS(name) IS_COMPLEX_OF(name)
+#define PART_OF(name) CALL(COLUMN_2, COMPLEX_##name, 0, name, ~)  // of a real dtype, itself
 
 // |x| of +Inf as the bits of an unsigned number, or of the largest finite value where there is no Inf: what is larger is
 // a NaN. And whether the code of -0 is the only NaN.

@@ -25,7 +25,7 @@
   ROW(SQUARES, kSquares)   \
   ROW(ABSOLUTE, kAbsolute) \
   ELEMENT_NEED_ROWS(ROW)   \
-  FINGERPRINT_NEED_ROWS(ROW) \
+  FINGERPRINT_ROWS(ROW)    \
   INDEX_NEED_ROWS(ROW)     \
   EXPONENT_NEED_ROWS(ROW)
 
@@ -67,7 +67,7 @@ enum { NEED_NOTHING = 0, NEED_ROWS(PARTIAL_ENUM) NEED_ALL = (1 << NEED_BITS) - 1
 #define PARTIAL_EXACT(id, words, power, need, optional, ...) | NEED_##need
 #define PARTIAL_OPTIONAL(id, words, power, need, optional, ...) | ((optional) ? NEED_##need : 0)
 #define PARTIAL_ELEMENT(id, merge, need, ...) | NEED_##need
-#define PARTIAL_FINGERPRINT(id) | NEED_##id
+#define PARTIAL_FINGERPRINT(id, name) | NEED_##id
 #define PARTIAL_BESIDE(id, merge, need, of, fold, ...) PARTIAL_NEED_##fold(need)
 #define PARTIAL_NEED_BESIDE(need) | NEED_##need
 #define PARTIAL_NEED_WITHIN(need)
@@ -102,7 +102,7 @@ enum { ELEMENT_ROWS(PARTIAL_ENUM, ) ELEMENT_WORDS };
 #undef PARTIAL_ENUM
 
 // The place of a word of fingerprints.h among these; FINGERPRINT_WORDS: how many there are.
-#define PARTIAL_ENUM(id) FINGERPRINT_WORD_##id,
+#define PARTIAL_ENUM(id, name) FINGERPRINT_WORD_##id,
 enum { FINGERPRINT_ROWS(PARTIAL_ENUM) FINGERPRINT_WORDS };
 #undef PARTIAL_ENUM
 

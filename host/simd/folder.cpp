@@ -50,11 +50,11 @@ Folder::Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int
     : fold_(fold_of(dtype, precision)),
       dtype_(dtype),
       element_bytes_(size_bytes(dtype)),
-      needs_(static_cast<Needs>(needs & ~(kDigests | kQuantiles))),
-      pads_(!is_low(dtype, precision) && !unpacks(dtype)),  // `low` rounds at every step
+      needs_(static_cast<Needs>(kept(dtype, needs) & ~(kDigests | kQuantiles))),
+      pads_(!is_low(dtype, precision) && !unpacks(dtype) && !is_complex(dtype)),  // `low` rounds at every step
       words_(words.first(partial_words(dtype, needs))),
-      bins_((needs & kQuantiles) != 0 ? bins : nullptr),
-      casts_(scales_casts(needs, cast_scale) ? needs & kCasts : 0) {
+      bins_((kept(dtype, needs) & kQuantiles) != 0 ? bins : nullptr),
+      casts_(scales_casts(kept(dtype, needs), cast_scale) ? needs & kCasts : 0) {
   needs_ &= ~casts_;
   if (casts_ != 0) cast_bounds_ = cast_bounds(dtype, cast_scale);
   clear(dtype_, words_);

@@ -37,7 +37,7 @@ namespace {
 #include "precision/each_dtype.h"
 
 using Lift = void (*)(i64*, const u8*, int);
-#define ROW(id, name, ...) lift_##name,
+#define ROW(id, name, ...) CAT(lift_, PART_OF(name)),
 constexpr Lift kLifts[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 
@@ -53,14 +53,14 @@ constexpr LiftSome kLiftSome[] = {TENSORSTAT_DTYPES(ROW)};
 #define ROW(id, name, ...)                                                                              \
   [](i64* partial, const u8* p, u64 count) {                                                            \
     const auto words = partial + CAT(PLACE_INDICES_, FAMILY_OF(name));                                  \
-    lift_indices_##name(words, p, count, static_cast<u64>(partial[PARTIAL_COUNT]));                     \
+    CAT(lift_indices_, PART_OF(name))(words, p, count, static_cast<u64>(partial[PARTIAL_COUNT]));       \
   },
 using LiftIndices = void (*)(i64*, const u8*, u64);
 constexpr LiftIndices kLiftIndices[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 
 using Unpack = number (*)(const u8*);
-#define ROW(id, name, ...) unpack_##name,
+#define ROW(id, name, ...) CAT(unpack_, PART_OF(name)),
 constexpr Unpack kUnpack[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 

@@ -103,7 +103,8 @@ Tolerance default_tolerance(std::string_view dtype) {
     double rtol;
   };
   constexpr Default kDefaults[] = {{"float64", 1e-5},        {"float32", 1e-5},      {"float16", 0x1p-10},
-                                   {"bfloat16", 0x1p-8},     {"float8_e4m3fn", 0x1p-3}, {"float8_e4m3fnuz", 0x1p-3},
+                                   {"bfloat16", 0x1p-8},     {"complex64", 1e-5},      {"complex128", 1e-5},
+                                   {"float8_e4m3fn", 0x1p-3}, {"float8_e4m3fnuz", 0x1p-3},
                                    {"float8_e5m2", 0x1p-2}, {"float8_e5m2fnuz", 0x1p-2}};
   for (const Default& row : kDefaults) {
     if (row.dtype == dtype) return {.rtol = row.rtol};

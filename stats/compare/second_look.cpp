@@ -45,9 +45,15 @@ Error changed(const std::string& path) {
   return {Code::kUnreadable, printable(path) + ": ends earlier than the tensor that it is compared with"};
 }
 
+// Complex elements are compared as their parts, one after the other.
+bool goes_by_parts(const TensorReader& a, const TensorReader& b) { return is_complex(a.dtype()) && is_complex(b.dtype()); }
+Dtype compared_dtype(const TensorReader& reader, bool by_parts) {
+  return by_parts ? part_of(reader.dtype()) : reader.dtype();
+}
+
 Status compare_readers(TensorReader& a, TensorReader& b, const std::string& path, Meter& meter, PairPartial& elements) {
   for (TensorReader* reader : {&a, &b}) reader->rewind(TensorReader::Order::kC, TensorReader::View::kElements);
-  const std::size_t size_a = size_bytes(a.dtype()), size_b = size_bytes(b.dtype());
+  const std::size_t size_a = size_bytes(elements.dtype_a()), size_b = size_bytes(elements.dtype_b());
   const std::size_t step = kPieceBytes / std::max(size_a, size_b);
   std::vector<std::byte> of_a(step * size_a), of_b(step * size_b);
   for (std::uint64_t done = 0;;) {
@@ -58,8 +64,8 @@ Status compare_readers(TensorReader& a, TensorReader& b, const std::string& path
     if (*got_a / size_a != *got_b / size_b) return changed(path);
     if (*got_a == 0) return {};
     const std::uint64_t count = *got_a / size_a;
-    const TensorPair piece{{.dtype = a.dtype(), .element_count = count, .address = of_a.data()},
-                           {.dtype = b.dtype(), .element_count = count, .address = of_b.data()}};
+    const TensorPair piece{{.dtype = elements.dtype_a(), .element_count = count, .address = of_a.data()},
+                           {.dtype = elements.dtype_b(), .element_count = count, .address = of_b.data()}};
     const auto found = meter.compare({&piece, 1}, {elements.tolerance(), done, On::kHost});
     if (!found) return found.error();
     if (Status merged = elements.merge(found->front()); !merged) return merged;
@@ -75,7 +81,7 @@ ElementValues values_of(const PairPartial& elements) {
 
 }  // namespace
 
-Judgement judgement_of(const PairPartial& elements) {
+Judgement judgement_of(const PairPartial& elements, std::string_view of_what) {
   const auto count = [&](PairStatistic statistic) { return std::get<std::uint64_t>(elements.finish(statistic)); };
   const std::uint64_t outside = count(PairStatistic::kOutsideCount);
   if (count(PairStatistic::kUnequalCount) == 0 && elements.dtype_a() == elements.dtype_b()) return {};
@@ -83,7 +89,8 @@ Judgement judgement_of(const PairPartial& elements) {
   const double greatest = std::holds_alternative<double>(difference) ? std::get<double>(difference) : 0;
   if (outside == 0) return {Verdict::kWithin, greatest, ""};
   return {Verdict::kDifferent, greatest,
-          std::to_string(outside) + " of " + std::to_string(count(PairStatistic::kCount)) + " elements, first at " +
+          std::to_string(outside) + " of " + std::to_string(count(PairStatistic::kCount)) + " " + std::string(of_what) +
+              ", first at " +
               to_string(elements.finish(PairStatistic::kFirstOutsideIndex))};
 }
 
@@ -110,14 +117,15 @@ ElementPass compare_elements(const Record& a, const Record& b, const Tolerances&
       fail(reader_a ? reader_b.error() : reader_a.error());
       continue;
     }
-    PairPartial elements((*reader_a)->dtype(), (*reader_b)->dtype(),
+    const bool by_parts = goes_by_parts(**reader_a, **reader_b);
+    PairPartial elements(compared_dtype(**reader_a, by_parts), compared_dtype(**reader_b, by_parts),
                          {tolerance.rtol, tolerance.atol, PairTolerance::Scale::kGreater});
     if (Status compared = compare_readers(**reader_a, **reader_b, path_a, meter, elements); !compared) {
       fail(compared.error());
       continue;
     }
     differences.different_count -= pair.judgement.verdict == Verdict::kDifferent;
-    pair.judgement = judgement_of(elements);
+    pair.judgement = judgement_of(elements, by_parts ? "parts" : "elements");
     differences.different_count += pair.judgement.verdict == Verdict::kDifferent;
     pass.found.emplace(pair.in_a, values_of(elements));
   }

@@ -27,6 +27,6 @@ ElementPass compare_elements(const Record& a, const Record& b, const Tolerances&
                              Differences& differences, const ReadListener& listener);
 
 // Of elements that were compared: equal in all bits, all within the tolerance, or different.
-Judgement judgement_of(const PairPartial& elements);
+Judgement judgement_of(const PairPartial& elements, std::string_view of_what = "elements");
 
 }  // namespace tensorstat

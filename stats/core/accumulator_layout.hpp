@@ -77,7 +77,7 @@ static_assert(std::ranges::is_sorted(kElements, {}, &Field::need), "which words 
 constexpr std::size_t first_element(Dtype dtype) { return layout(dtype).back().first + layout(dtype).back().count; }
 
 // Behind them the words of precision/fingerprints.h, where those or what follows are asked.
-#define ROW(id) NEED_##id,
+#define ROW(id, name) NEED_##id,
 inline constexpr std::array<int, FINGERPRINT_WORDS> kFingerprintNeeds = {FINGERPRINT_ROWS(ROW)};
 #undef ROW
 constexpr std::size_t first_fingerprint(Dtype dtype) { return first_element(dtype) + kElements.size(); }
@@ -198,6 +198,11 @@ constexpr bool is_signed_integer(Dtype dtype) { return kSignedIntegers[static_ca
 inline constexpr bool kUnpacks[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 constexpr bool unpacks(Dtype dtype) { return kUnpacks[static_cast<int>(dtype)]; }
+
+// What a partial of a dtype can keep of these. Of complex elements neither extrema nor what is counted by size or sign but 0.
+constexpr Needs kept(Dtype dtype, Needs needs) {
+  return is_complex(dtype) ? needs & (kSigns | kSquares | kFingerprints | kIndices | kDigests) : needs;
+}
 
 // Whether sums are held in the dtype's own arithmetic (precision/low/). A dtype that has none sums as in `high`.
 constexpr bool is_low(Dtype dtype, Precision precision) {

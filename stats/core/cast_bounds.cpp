@@ -120,7 +120,7 @@ CastBounds cast_bounds(Dtype dtype, double scale) {
   switch (dtype) {
 #define ROW(id, name, ...)                                \
   case Dtype::id:                                         \
-    known.bounds = bounds_of<CastFormat_##name>(scale); \
+    known.bounds = bounds_of<CAT(CastFormat_, PART_OF(name))>(scale); \
     break;
     TENSORSTAT_DTYPES(ROW)
 #undef ROW
@@ -149,8 +149,8 @@ void count_casts(Dtype dtype, std::span<const std::byte> elements, std::uint64_t
                  std::span<std::int64_t> words) {
   const auto* const bytes = reinterpret_cast<const u8*>(elements.data());
 #define COUNT_SOME(name, from, size) \
-  count_casts_##name(words.data(), from, 0, size, 1, bounds.data(), static_cast<int>(needs & kCasts))
-#define COUNT_0(name) COUNT_SOME(name, bytes, count)
+  CAT(count_casts_, name)(words.data(), from, 0, size, 1, bounds.data(), static_cast<int>(needs & kCasts))
+#define COUNT_0(name) COUNT_SOME(PART_OF(name), bytes, count)
 #define COUNT_1(name)                                                                          \
   count_unpacked<CALL(COLUMN_1, FORMAT_##name)>(bytes, count, elements_a_byte(dtype), unpacked_##name, \
                                                 [&](const u8* some, std::uint64_t size) { COUNT_SOME(name, some, size); })

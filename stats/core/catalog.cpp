@@ -15,7 +15,7 @@ namespace {
 struct CategoryRow {
   std::string_view name, column;
   ValueKind kind;
-  bool in_all;
+  bool in_all, of_complex;
   std::string_view formula, nan_rule;
 };
 
@@ -57,8 +57,8 @@ struct DtypeRow {
   bool has_specials;
 };
 
-#define TENSORSTAT_ROW(id, name, column, kind, in_all, needs, formula, nan_rule) \
-  CategoryRow{name, column, ValueKind::kind, in_all != 0, formula, nan_rule},
+#define TENSORSTAT_ROW(id, name, column, kind, in_all, of_complex, needs, formula, nan_rule) \
+  CategoryRow{name, column, ValueKind::kind, in_all != 0, of_complex != 0, formula, nan_rule},
 constexpr std::array kCategoryRows = {TENSORSTAT_CATEGORIES(TENSORSTAT_ROW)};
 constexpr std::array kQuantileRows = {TENSORSTAT_QUANTILE(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
@@ -149,6 +149,7 @@ std::string_view formula(Category category) { return row(category).formula; }
 std::string_view nan_rule(Category category) { return row(category).nan_rule; }
 std::string_view name(Dtype dtype) { return row(dtype).name; }
 bool is_float(Dtype dtype) { return row(dtype).has_specials; }
+bool has(Dtype dtype, Category category) { return !is_complex(dtype) || row(category).of_complex; }
 std::string_view name(Precision precision) {
   return precision == Precision::kHigh ? "high" : "low";
 }

@@ -409,15 +409,30 @@ void put_all(const Finished& finished, std::span<const Category> categories, Val
   for (const Category category : categories) finished.put(category, values++);
 }
 
+// What complex elements do not have is none, whatever was kept.
+void put_all_complex(PartialView partial, bool to_binary32, std::span<const Category> categories, Value* values) {
+  partial.needs = kept(partial.dtype, partial.needs);
+  put_all(Finished(partial, to_binary32), categories, values);
+  for (const Category category : categories) {
+    if (!has(partial.dtype, category)) *values = Value();
+    ++values;
+  }
+}
+
 }  // namespace
 
 Value finish(const PartialView& partial, Category category, bool to_binary32) {
   Value value;
-  put_all(Finished(partial, to_binary32), {&category, 1}, &value);
+  if (is_complex(partial.dtype)) {
+    put_all_complex(partial, to_binary32, {&category, 1}, &value);
+  } else {
+    put_all(Finished(partial, to_binary32), {&category, 1}, &value);
+  }
   return value;
 }
 
 void finish(const PartialView& partial, std::span<const Category> categories, Value* values) {
+  if (is_complex(partial.dtype)) return put_all_complex(partial, false, categories, values);
   put_all(Finished(partial, false), categories, values);
 }
 

@@ -176,7 +176,8 @@ Result<PairPartial> PairPartial::parse(std::span<const std::byte> bytes) try {
   if (magic != kMagic) return refuse("of another version of the library (not 01): compare its tensors again with this one");
   const auto a = std::to_integer<int>(bytes[kDtypesAt]), b = std::to_integer<int>(bytes[kDtypesAt + 1]);
   const auto scale = std::to_integer<int>(bytes[kScaleAt]);
-  if (a >= kDtypeCount || b >= kDtypeCount) return refuse("a dtype is unknown");
+  const auto is_known = [](int dtype) { return dtype < kDtypeCount && !is_complex(static_cast<Dtype>(dtype)); };
+  if (!is_known(a) || !is_known(b)) return refuse("a dtype is unknown");
   if (scale > 1) return refuse("its scale is unknown");
   const PairTolerance tolerance{std::bit_cast<double>(get_word(bytes.subspan(kRtolAt))),
                                 std::bit_cast<double>(get_word(bytes.subspan(kAtolAt))),

@@ -44,6 +44,7 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
   const bool signs = (needs & kSigns) != 0;
   const std::uint64_t negative_infs = word(PARTIAL_NEGATIVE_INFS);
   const std::uint64_t negatives = signs ? word(PARTIAL_NEGATIVES) : negative_infs;
+  if (is_complex(dtype) && negatives != 0) return "complex elements have no sign";
   if (negatives < negative_infs) return "fewer elements are below zero than are -Inf";
   std::uint64_t left = word(PARTIAL_COUNT);
   if (words[PARTIAL_COUNT] < 0) return "it counts 2^63 elements or more";
@@ -69,7 +70,8 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
   }
   // Which pair has an element says what the counts say.
   const std::uint64_t numbers = word(PARTIAL_COUNT) - word(PARTIAL_NANS);
-  const std::uint64_t has[] = {word(PARTIAL_NANS), word(PARTIAL_POSITIVE_INFS) + negative_infs, numbers, numbers};
+  const std::uint64_t ordered = is_complex(dtype) ? 0 : numbers;
+  const std::uint64_t has[] = {word(PARTIAL_NANS), word(PARTIAL_POSITIVE_INFS) + negative_infs, ordered, ordered};
   static_assert(std::size(has) == INDEX_WORDS / 2);
   for (std::size_t i = 0; (needs & kIndices) != 0 && i < std::size(has); ++i) {
     const std::int64_t key = words[first_index(dtype) + 2 * i], at = words[first_index(dtype) + 2 * i + 1];
@@ -198,9 +200,9 @@ std::string shown_scale(double scale) {
 Partial::Partial(Dtype dtype, Precision precision, Needs needs, double cast_scale)
     : dtype_(dtype),
       precision_(precision),
-      needs_(needs),
-      word_count_(static_cast<std::uint32_t>(word_count(dtype, needs))),
-      cast_scale_((needs & kCasts) != 0 ? cast_scale : 1) {
+      needs_(kept(dtype, needs)),
+      word_count_(static_cast<std::uint32_t>(word_count(dtype, needs_))),
+      cast_scale_((needs_ & kCasts) != 0 ? cast_scale : 1) {
   static_assert(word_count(Dtype::kFloat32, kNothing) == std::tuple_size_v<decltype(few_)>);
   if (word_count_ > few_.size()) many_.resize(word_count_);
   clear(dtype, words());
@@ -307,7 +309,8 @@ Result<Partial> Partial::parse(std::span<const std::byte> bytes) try {
   const auto needs = static_cast<Needs>(get_word(bytes.subspan(8)) >> 32);
   if (dtype >= kDtypeCount) return refuse("its dtype is unknown");
   if (precision > 1) return refuse("its precision is unknown");
-  if ((needs & ~(Needs{NEED_ALL} | kQuantiles)) != 0) return refuse("what it keeps is unknown");
+  const Needs known = Needs{NEED_ALL} | kQuantiles;
+  if (needs != kept(static_cast<Dtype>(dtype), needs & known)) return refuse("what it keeps is unknown");
   Partial partial(static_cast<Dtype>(dtype), static_cast<Precision>(precision), needs);
   const bool has_scale = (needs & kCasts) != 0;
   const std::size_t words_end = kHeaderBytes + 8 * partial.words().size() + (has_scale ? 8 : 0);

@@ -78,7 +78,7 @@ constexpr Coding coding_of_float(std::size_t bytes, std::uint64_t greatest, bool
 #define CODING_Integer(id, name) \
   coding_of_integer(size_bytes(Dtype::id), CALL(COLUMN_4, FORMAT_##name) != 0, Dtype::id == Dtype::kBool)
 #define CODING_Integer64(id, name) CODING_Integer(id, name)
-#define CODING_Float(id, name) coding_of_float(size_bytes(Dtype::id), CALL(COLUMN_3, FORMAT_##name), true, false)
+#define CODING_Float(id, name) coding_of_float(sizeof(CALL(COLUMN_1, FORMAT_##name)), CALL(COLUMN_3, FORMAT_##name), true, false)
 #define CODING_Double(id, name) CODING_Float(id, name)
 #define CODING_Coded(id, name) \
   coding_of_float(1, CALL(COLUMN_3, FORMAT_##name) / 2, false, CALL(COLUMN_6, FORMAT_##name) != 0)
@@ -86,7 +86,7 @@ constexpr Coding coding_of_float(std::size_t bytes, std::uint64_t greatest, bool
 // Counted by what they are unpacked to.
 #define CODING_PackedFloat(id, name) CODING_Coded(id, name)
 #define CODING_PackedInteger(id, name) CODING_Integer(id, name)
-#define ROW(id, name, ...) CAT(CODING_, FAMILY_OF(name))(id, name),
+#define ROW(id, name, ...) CAT(CODING_, FAMILY_OF(name))(id, name),  // of complex dtypes, which have no quantiles, any
 constexpr Coding kCodings[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 constexpr const Coding& coding(Dtype dtype) { return kCodings[static_cast<int>(dtype)]; }
@@ -274,7 +274,7 @@ void BinCounter::count(std::span<const std::byte> elements, std::uint64_t number
   if (number > kMostListed - listed_count_) stop_listing();
   if (!lists_) will_take(number);
   if (is_packed(dtype_)) return count_packed(elements, number);
-#define COUNT(how, bits, name) how<bits>(elements, [](bits element) { return code_of_##name(element); })
+#define COUNT(how, bits, name) how<bits>(elements, [](bits element) { return CAT(code_of_, name)(element); })
 #define LIST(bits, name) COUNT(list, bits, name)
 #define COUNT_Integer(bits, name) (sizeof(bits) <= 2 ? COUNT(count_by, bits, name) : COUNT(count_made, bits, name))
 #define COUNT_Integer64(bits, name) COUNT(count_made, bits, name)
@@ -287,8 +287,8 @@ void BinCounter::count(std::span<const std::byte> elements, std::uint64_t number
   switch (dtype_) {
 #define ROW(id, name, ...) \
   case Dtype::id:          \
-    return lists_ ? LIST(CALL(COLUMN_1, FORMAT_##name), name) \
-                  : CAT(COUNT_, FAMILY_OF(name))(CALL(COLUMN_1, FORMAT_##name), name);
+    return lists_ ? LIST(CALL(COLUMN_1, FORMAT_##name), PART_OF(name)) \
+                  : CAT(COUNT_, FAMILY_OF(name))(CALL(COLUMN_1, FORMAT_##name), PART_OF(name));
     TENSORSTAT_DTYPES(ROW)
 #undef ROW
   }
@@ -431,6 +431,11 @@ void BinCounter::close_list(std::span<const std::int64_t> words) {
 }
 
 void BinCounter::close(std::span<const std::int64_t> words) {
+  if (is_complex(dtype_)) {  // they have no quantiles
+    lists_ = false;
+    group_count_ = 0;
+    return;
+  }
   if (lists_) return close_list(words);
   const Coding& how = coding(dtype_);
   const std::uint32_t half = bins_ / 2;

@@ -66,15 +66,40 @@ Status check(const Tensor& tensor) {
   return fault(tensor);
 }
 
+Status check(const Request& request, Dtype dtype) {
+  if (Status status = check(request); !status) return status;
+  const auto has_it = [dtype](Category category) { return has(dtype, category); };
+  if (std::ranges::any_of(request.categories, has_it)) return {};
+  std::string asked, known;
+  for (const Category category : request.categories) asked.append(asked.empty() ? "" : ", ").append(name(category));
+  for (const Category category : every_category()) {
+    if (has_it(category)) known.append(known.empty() ? "" : ", ").append(name(category));
+  }
+  return Error{Code::kUnsupported, "a " + std::string(name(dtype)) + " tensor has no " + asked + "; it has " + known};
+}
+
 Status check(std::span<const Tensor> tensors, const Request& request) {
-  const auto bad = std::ranges::find_if_not(tensors, sound);
-  if (bad == tensors.end()) return check(request);
-  Error error = fault(*bad);
-  error.message = "tensor " + std::to_string(bad - tensors.begin()) + ": " + error.message;
-  return error;
+  const auto named = [&](const Tensor& tensor, const Error& error) {
+    return Error{error.code, "tensor " + std::to_string(&tensor - tensors.data()) + ": " + error.message};
+  };
+  bool any_complex = false;
+  for (const Tensor& tensor : tensors) {
+    if (!sound(tensor)) return named(tensor, fault(tensor));
+    any_complex |= is_complex(tensor.dtype);
+  }
+  if (Status status = check(request); !status || !any_complex) return status;
+  for (const Tensor& tensor : tensors) {
+    if (Status status = check(request, tensor.dtype); !status) return named(tensor, status.error());
+  }
+  return {};
 }
 
 Status check_bytes(const Tensor& tensor, std::string_view doing) {
+  if (is_complex(tensor.dtype)) {
+    return Error{Code::kUnsupported, std::string(name(tensor.dtype)) + " cannot be " + std::string(doing) +
+                                         ": name its parts as another dimension of 2, of float" +
+                                         std::to_string(size_bytes(tensor.dtype) * 4)};
+  }
   if (!is_packed(tensor.dtype)) return {};
   return Error{Code::kUnsupported, std::string(name(tensor.dtype)) + " is packed, " +
                                        std::to_string(elements_a_byte(tensor.dtype)) + " a byte, and cannot be " +
@@ -82,6 +107,7 @@ Status check_bytes(const Tensor& tensor, std::string_view doing) {
 }
 
 std::string why_counted_on_host(Dtype dtype, const Request& request) {
+  if (is_complex(dtype)) return "tensors of " + std::string(name(dtype)) + " are measured on the host";
   const bool is_counted = counts_scaled_casts(request) || std::ranges::any_of(request.categories, is_quantile);
   if (!is_counted || !unpacks(dtype)) return "";
   return "quantiles and casts at a scale of " + std::string(name(dtype)) + " are counted on the host";

@@ -12,17 +12,20 @@ namespace tensorstat {
 
 Status check(const Request& request);
 Status check(const Tensor& tensor);
+// And whether tensors of this dtype have anything of what it asks.
+Status check(const Request& request, Dtype dtype);
 // All of a request; the error names the tensor by its index.
 Status check(std::span<const Tensor> tensors, const Request& request);
 
 // All pairs of a request; the error names the pair and the tensor.
 Status check(std::span<const TensorPair> pairs, const PairRequest& request);
 
-// An error for what takes the elements of a tensor apart, as `doing` says, where several share a byte.
+// An error for what takes the elements of a tensor apart, as `doing` says, where several share a byte, and for what wants
+// them to be ordered, where they are complex.
 Status check_bytes(const Tensor& tensor, std::string_view doing);
 
 // Why no device counts what the request wants of tensors of this dtype; empty where that is no matter. Quantiles, and casts at
-// a scale, are counted by elements, and those of some dtypes have to be made of bytes first.
+// a scale, are counted by elements, and those of some dtypes have to be made of bytes first; complex elements are of two parts.
 std::string why_counted_on_host(Dtype dtype, const Request& request);
 
 // An error where a request wants digests of what gives partials alone.

@@ -121,7 +121,7 @@ Meter::Stream::~Stream() = default;
 Result<Meter::Stream> Meter::stream(Dtype dtype, const Request& request) try {
   if (!state_) return out_of_memory();
   if (Status status = check({.dtype = dtype}); !status) return std::move(status).error();
-  if (Status status = check(request); !status) return std::move(status).error();
+  if (Status status = check(request, dtype); !status) return std::move(status).error();
   return Stream(std::make_unique<Stream::State>(state_, dtype, request));
 } catch (...) {
   return caught();

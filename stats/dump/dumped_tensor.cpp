@@ -41,18 +41,12 @@ Result<DumpTensor> read_tensor(const std::string& label, const Identity& who, Te
   tensor.stored = stored;
   tensor.tensor = {.dtype = reader.dtype(), .element_count = reader.element_count(), .address = bits->data()};
   tensor.shape = reader.shape();
-  if (is_complex(tensor.stored)) tensor.shape.pop_back();  // of the two parts
   tensor.io = io_of(who);
   tensor.slot = static_cast<std::uint32_t>(who.slot);
   if (!reader.format().empty()) tensor.format = reader.format();
   tensor.timestamp_us = who.timestamp_us > 1 ? who.timestamp_us : reader.modified_us();
   tensor.keep_alive = std::move(bits);
   return tensor;
-}
-
-Original original_of(const DumpedFile& file) {
-  const std::string& dtype = file.named.original_dtype;
-  return dtype == "complex64" || dtype == "complex128" ? Original::kComplex : original_from(dtype);
 }
 
 }  // namespace
@@ -67,11 +61,11 @@ void read_tensors(const DumpedFile& file, const std::function<bool(Io)>& wants,
   };
   if (!file.holds_run) {
     if (!wants(io_of(file.named.identity))) return;
-    auto reader = open_tensor(file.path, {original_of(file)});
+    auto reader = open_tensor(file.path, {original_from(file.named.original_dtype)});
     return reader ? add(file.path, file.named.identity, *reader) : unreadable(reader.error());
   }
   if (!wants(Io::kInput) && !wants(Io::kOutput)) return;
-  auto source = open_tensors(file.path, {.takes_complex = true});
+  auto source = open_tensors(file.path, {});
   if (!source) return unreadable(source.error());
   while (auto reader = (*source)->next()) {
     if (!*reader) {

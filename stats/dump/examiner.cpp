@@ -74,7 +74,7 @@ void Examiner::measure(std::span<PendingTensor* const> tensors) {
       } else if (held.stored == Stored::kInt4 || held.stored == Stored::kUint1) {
         held.found = measure_packed(held);
       } else {
-        notices_->inform_once("complex", "complex tensors have no statistics, and no rows");
+        notices_->warn_once("complex", "complex tensors have no statistics, and no rows");
       }
     }
     for (const Batch* batch : {&anywhere, &on_the_host}) {

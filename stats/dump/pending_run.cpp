@@ -1,5 +1,7 @@
 #include "stats/dump/pending_run.hpp"
 
+#include "stats/files/tensor_reader.hpp"
+
 namespace tensorstat {
 namespace {
 
@@ -18,15 +20,24 @@ Tensor carrier(Tensor tensor, Stored stored, std::uint64_t values) {
       tensor.element_count = values / 8 + (values % 8 != 0);
       break;
     case Stored::kComplex64:
-      tensor.dtype = Dtype::kFloat32;
-      tensor.element_count = 2 * values;
-      break;
     case Stored::kComplex128:
-      tensor.dtype = Dtype::kFloat64;
-      tensor.element_count = 2 * values;
+      tensor.dtype = stored == Stored::kComplex64 ? Dtype::kComplex64 : Dtype::kComplex128;
+      tensor.element_count = values;
       break;
   }
   return tensor;
+}
+
+// What a tensor of a dtype is that a session has a Stored for.
+Stored stored_as(const DumpTensor& given) {
+  if (given.stored != Stored::kPlain) return given.stored;
+  switch (given.tensor.dtype) {
+    case Dtype::kInt4: return Stored::kInt4;
+    case Dtype::kUint1: return Stored::kUint1;
+    case Dtype::kComplex64: return Stored::kComplex64;
+    case Dtype::kComplex128: return Stored::kComplex128;
+    default: return Stored::kPlain;
+  }
 }
 
 }  // namespace
@@ -47,9 +58,7 @@ std::string_view data_type(const PendingTensor& tensor) {
     case Stored::kUint1:
       return "uint1";
     case Stored::kComplex64:
-      return "complex64";
     case Stored::kComplex128:
-      return "complex128";
     case Stored::kPlain:
       break;
   }
@@ -74,7 +83,12 @@ Result<PendingTensor> hold(const DumpTensor& given, bool device_format) {
   if (given.tensor.address == nullptr && *values != 0) {
     return Error{Code::kInvalid, "the address is null"};
   }
-  if (given.tensor.strides != nullptr && given.stored != Stored::kPlain) {
+  const Stored stored = stored_as(given);
+  if (stored == Stored::kPlain && is_packed(given.tensor.dtype)) {
+    return Error{Code::kUnsupported, "a dump has no " + std::string(name(given.tensor.dtype)) +
+                                         ": hand it over as " + std::string(name(widened(given.tensor.dtype).dtype))};
+  }
+  if (given.tensor.strides != nullptr && stored != Stored::kPlain) {
     return Error{Code::kUnsupported, "packed and complex tensors must lie in C order"};
   }
   if (given.tensor.strides != nullptr && given.tensor.strides->shape != given.shape) {
@@ -83,10 +97,10 @@ Result<PendingTensor> hold(const DumpTensor& given, bool device_format) {
   PendingTensor held;
   held.value_count = *values;
   held.shape = given.shape;
-  held.tensor = carrier(given.tensor, given.stored, held.value_count);
+  held.tensor = carrier(given.tensor, stored, held.value_count);
   held.io = given.io;
   held.slot = given.slot;
-  held.stored = given.stored;
+  held.stored = stored;
   held.format = device_format ? given.format : "DefaultFormat";
   held.keep_alive = given.keep_alive;
   held.requires_grad = given.requires_grad;

@@ -21,7 +21,7 @@ class DumpOperator {
 };
 
 struct PendingTensor {
-  Tensor tensor;  // Stored::kInt4, kUint1: its bytes as uint8; complex: as float32 or float64 parts
+  Tensor tensor;  // Stored::kInt4, kUint1: its bytes as uint8
   Shape shape;    // in values, of the sample where one is taken
   std::uint64_t value_count = 0;
   Io io = Io::kOutput;

@@ -16,10 +16,7 @@ NpyContent content_of(const PendingTensor& tensor, std::span<const std::byte> by
       content.widening = Widening::kUint1;
       break;
     case Stored::kComplex64:
-      content.descr = "<c8";
-      break;
     case Stored::kComplex128:
-      content.descr = "<c16";
       break;
   }
   return content;

@@ -48,8 +48,10 @@ void with_size(std::size_t element_bytes, auto action) {
       return action(std::integral_constant<std::size_t, 2>());
     case 4:
       return action(std::integral_constant<std::size_t, 4>());
-    default:
+    case 8:
       return action(std::integral_constant<std::size_t, 8>());
+    default:
+      return action(std::integral_constant<std::size_t, 16>());
   }
 }
 

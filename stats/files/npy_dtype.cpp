@@ -26,8 +26,6 @@ std::string_view kind_of(std::string_view descr) { return descr.substr(order_of(
 
 // What people call a dtype that is understood and refused; empty for one never heard of.
 std::string refused_name(std::string_view kind) {
-  if (kind == "c8") return "complex64";
-  if (kind == "c16") return "complex128";
   if (kind == "f12" || kind == "f16" || kind == "c24" || kind == "c32") return "long double";
   switch (kind.empty() ? '\0' : kind.front()) {
     case 'U':
@@ -70,13 +68,11 @@ constexpr std::array kDescrRows = {TENSORSTAT_DTYPES(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
 
 // Why a type has no statistics; nothing where `field` says now what it is.
-std::optional<Error> read_type(const std::string& descr, bool takes_complex, NpyField& field) {
+std::optional<Error> read_type(const std::string& descr, NpyField& field) {
   // Spellings of bfloat16: ml_dtypes under NumPy 1 and 2, its name, and MindSpore's CPU dump.
   const char order = order_of(descr);
   std::string_view kind = kind_of(descr);
   if (kind == "bfloat16" || kind == "E2") kind = "V2";
-  const bool is_complex = takes_complex && (kind == "c8" || kind == "c16");
-  if (is_complex) kind = kind == "c8" ? "f4" : "f8";
   std::string candidates;
   for (const DescrRow& row : kDescrRows) {
     if (kind == row.kind && !kind.empty()) candidates.append(candidates.empty() ? "" : ", ").append(name(row.dtype));
@@ -94,9 +90,7 @@ std::optional<Error> read_type(const std::string& descr, bool takes_complex, Npy
     }
     field.dtype = row.dtype;
     field.is_void = is_void;
-    field.is_complex = is_complex;
     field.swapped = size_bytes(row.dtype) > 1 && (order == '>') != (std::endian::native == std::endian::big);
-    if (is_complex) field.shape.push_back(2);
     return std::nullopt;
   }
   return refused_dtype(descr, kind);
@@ -125,10 +119,10 @@ std::string utf8_from_latin1(std::string_view text) {
 // Lays the fields of a structure one behind another, those of a structure in it under "outer.inner".
 class Layout {
  public:
-  explicit Layout(const NpyReading& reading) : reading_(reading) {}
+  explicit Layout(bool is_latin1) : is_latin1_(is_latin1) {}
 
   Status add(const NpyType& type, const std::string& outer, bool is_field = false) {
-    const std::string own = reading_.is_latin1 ? utf8_from_latin1(type.name) : type.name;
+    const std::string own = is_latin1_ ? utf8_from_latin1(type.name) : type.name;
     NpyField field{.name = outer.empty() ? own : outer + "." + own, .shape = type.shape, .at_bytes = all.element_bytes};
     if (type.is_structure && type.shape.empty()) {
       for (const NpyType& inner : type.fields) {
@@ -156,8 +150,8 @@ class Layout {
  private:
   // How many bytes a value has.
   Result<std::uint64_t> read_value(const std::string& descr, NpyField& field) const {
-    field.refusal = read_type(descr, reading_.takes_complex, field);
-    if (!field.refusal) return std::uint64_t{size_bytes(field.dtype)} * (field.is_complex ? 2 : 1);
+    field.refusal = read_type(descr, field);
+    if (!field.refusal) return std::uint64_t{size_bytes(field.dtype)};
     const auto bytes = bytes_of_kind(kind_of(descr));
     // Without them it is not known either where the others lie.
     if (!bytes || kind_of(descr).starts_with('O')) return *field.refusal;
@@ -167,20 +161,20 @@ class Layout {
   Result<std::uint64_t> refuse_structures(const NpyType& type, NpyField& field) const {
     NpyType one = type;
     one.shape.clear();
-    Layout inner(reading_);
+    Layout inner(is_latin1_);
     if (Status added = inner.add(one, ""); !added) return added.error();
     field.refusal = Error{Code::kUnsupported, "holds several structures an element, which is not supported"};
     return inner.all.element_bytes;
   }
 
-  const NpyReading reading_;
+  const bool is_latin1_;
   std::unordered_set<std::string> names_;
 };
 
 }  // namespace
 
-Result<NpyElement> lay_out(const NpyType& type, const NpyReading& reading) {
-  Layout layout(reading);
+Result<NpyElement> lay_out(const NpyType& type, bool is_latin1) {
+  Layout layout(is_latin1);
   if (Status added = layout.add(type, ""); !added) return added.error();
   if (layout.all.fields.empty()) return unreadable("holds structures without a field");
   if (type.is_structure && layout.all.element_bytes == 0) return unreadable("holds structures of no bytes");

@@ -18,7 +18,6 @@ struct NpyField {
   Dtype dtype = Dtype::kFloat32;  // kBfloat16 for two-byte voids: the file alone cannot say that
   bool is_void = false;           // so the dtype stands only if somebody vouches for it
   bool swapped = false;           // stored in the other byte order than this machine's
-  bool is_complex = false;        // dtype is that of its parts, and the last dimension of `shape` counts the two
   Shape shape = {};               // of the numbers in each element; () is one
   std::uint64_t at_bytes = 0;     // in the element
   std::optional<Error> refusal = {};  // why it has no statistics; what is said above does not count then
@@ -29,12 +28,7 @@ struct NpyElement {
   std::uint64_t element_bytes = 0;  // paddings between and behind the fields among them
 };
 
-struct NpyReading {
-  bool takes_complex = false;
-  bool is_latin1 = false;  // the names, as in headers before version 3.0
-};
-
-// An error where it cannot be known how long an element is.
-Result<NpyElement> lay_out(const NpyType& type, const NpyReading& reading);
+// The names are in Latin-1 in headers before version 3.0. An error where it cannot be known how long an element is.
+Result<NpyElement> lay_out(const NpyType& type, bool is_latin1);
 
 }  // namespace tensorstat

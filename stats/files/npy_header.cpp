@@ -30,8 +30,7 @@ std::uint64_t npy_header_bytes(std::span<const std::byte> head) {
   return byte(6) == 1 ? 10 + short_length : 12 + (short_length | byte(10) << 16 | byte(11) << 24);
 }
 
-Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_t file_bytes, bool takes_complex,
-                                   bool may_go_on) {
+Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_t file_bytes, bool may_go_on) {
   const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   const auto byte = [&](std::size_t at) {
     return std::size_t{static_cast<unsigned char>(text[at])};
@@ -62,7 +61,7 @@ Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_
 
   auto dictionary = parse_npy_literal(text.substr(start, length));
   if (!dictionary) return unreadable("has a damaged header: " + dictionary.error().message);
-  auto element = lay_out(dictionary->type, {takes_complex, major < 3});
+  auto element = lay_out(dictionary->type, major < 3);
   if (!element) return element.error();
   const bool is_structure = dictionary->type.is_structure;
   if (!is_structure && element->fields.front().refusal) return *element->fields.front().refusal;

@@ -37,8 +37,7 @@ std::uint64_t npy_header_bytes(std::span<const std::byte> head);
 // whole file, unless that is kUnknownBytes: the data must fill the rest exactly or, where it `may_go_on`, lie in it.
 // Memory taken is a small multiple of `head`, whatever the header says. The errors say what is wrong with the file, and
 // for an unsupported dtype its name; the caller adds the path. Of a structured dtype only the fields that are
-// unsupported are refused. Complex dtypes are unsupported unless `takes_complex`.
-Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_t file_bytes,
-                                   bool takes_complex = false, bool may_go_on = false);
+// unsupported are refused.
+Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_t file_bytes, bool may_go_on = false);
 
 }  // namespace tensorstat

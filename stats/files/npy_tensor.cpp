@@ -27,13 +27,11 @@ Result<StoredTensor> stored_tensor(const NpyHeader& header, const NpyField& fiel
   if (original == Original::kBfloat16 && field.dtype != Dtype::kFloat32 && !field.is_void) {
     return contradiction("bfloat16", stored);
   }
-  if (original == Original::kComplex && !field.is_complex) return contradiction("complex", stored);
   if (original == Original::kUint1 && field.dtype != Dtype::kUint8) return contradiction("uint1", stored);
   if (original == Original::kInt4 && field.dtype != Dtype::kInt8) return contradiction("int4", stored);
   const bool has_order = header.fortran_order && header.shape.size() > 1;
   if (has_order && !field.shape.empty()) {
-    return unsupported(field.is_complex ? "holds complex values in Fortran order, which is not supported"
-                                        : "holds arrays in Fortran order of elements, which is not supported");
+    return unsupported("holds arrays in Fortran order of elements, which is not supported");
   }
   StoredTensor tensor{.dtype = field.dtype,
                       .original = original,
@@ -71,7 +69,7 @@ Result<NpyArray> read_npy_array(ByteSource& source, const std::optional<std::str
   const auto labelled = [&](const Error& error, const std::optional<std::string>& of) {
     return Error{error.code, printable(tensor_label(source.path(), of)) + ": " + error.message};
   };
-  const auto header = parse_npy_header(head, range.bytes, original == Original::kComplex, may_go_on);
+  const auto header = parse_npy_header(head, range.bytes, may_go_on);
   if (!header) return labelled(header.error(), name);
   NpyArray array{.end_bytes = range.offset_bytes + header->data_offset_bytes + header->data_bytes()};
   for (const NpyField& field : header->fields) {

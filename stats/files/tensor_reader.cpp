@@ -29,8 +29,8 @@ void swap_words(std::span<std::byte> bytes) {
   }
 }
 
-void swap_bytes(std::span<std::byte> bytes, std::size_t element_bytes) {
-  switch (element_bytes) {
+void swap_bytes(std::span<std::byte> bytes, Dtype dtype) {
+  switch (size_bytes(dtype) / (is_complex(dtype) ? 2 : 1)) {
     case 2:
       return swap_words<std::uint16_t>(bytes);
     case 4:
@@ -158,7 +158,7 @@ struct TensorReader::State {
       Status read = bytes->read_at(stored.offset_bytes + position * stored_bytes(), out);
       if (!read) return read;
     }
-    if (stored.swapped) swap_bytes(out, stored_bytes());
+    if (stored.swapped) swap_bytes(out, stored.dtype);
     position += out.size() / stored_bytes();
     return {};
   }
@@ -203,7 +203,6 @@ std::string_view TensorReader::format() const { return state_->stored.format; }
 Dtype TensorReader::dtype() const { return state_->is_widened() ? Dtype::kBfloat16 : state_->stored.dtype; }
 std::string_view TensorReader::data_type() const {
   if (const Packing* packing = state_->packing()) return packing->dtype;
-  if (state_->stored.original == Original::kComplex) return dtype() == Dtype::kFloat32 ? "complex64" : "complex128";
   return tensorstat::name(dtype());
 }
 const Shape& TensorReader::shape() const { return state_->stored.shape; }
@@ -236,7 +235,7 @@ Status TensorReader::accept(std::span<const std::byte> elements) {
 
 Status TensorReader::fetch(std::uint64_t first_byte, std::span<std::byte> out) const try {
   Status read = state_->bytes->read_at(state_->stored.offset_bytes + first_byte, out);
-  if (read && state_->stored.swapped) swap_bytes(out, state_->stored_bytes());
+  if (read && state_->stored.swapped) swap_bytes(out, state_->stored.dtype);
   return read;
 } catch (const std::bad_alloc&) {
   return out_of_memory();

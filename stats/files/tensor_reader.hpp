@@ -30,7 +30,6 @@ enum class Original : std::uint8_t {
   kUint4,           // always packed: uint8
   kUint1,           // the name says uint1: uint8 holding 0 and 1
   kFloat4,          // float4_e2m1fn, always packed: float8_e4m3fn, which has each of its values
-  kComplex,         // the caller wants complex64 or complex128: float32 or float64, and one more dimension of 2
 };
 
 // kBfloat16, kInt4 and kUint1 for MindSpore's suffixes of these names, kAsStored for every other.
@@ -87,7 +86,7 @@ class TensorReader {
 
   const std::optional<std::string>& name() const;  // of StoredTensor
   Dtype dtype() const;                    // of the elements that read() gives; int8 for int4, uint8 for uint1, ...
-  std::string_view data_type() const;     // "float32"; "int4", "float4_e2m1fn", "complex64", ... where Original says so
+  std::string_view data_type() const;     // "float32"; "int4", "float4_e2m1fn", ... where Original says so
   std::string_view format() const;        // of StoredTensor
   const Shape& shape() const;             // int4: counts values, as MindSpore writes it
   std::uint64_t element_count() const;    // int4: values

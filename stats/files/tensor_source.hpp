@@ -45,7 +45,6 @@ struct RawTensor {
 struct ReadOptions {
   Original original = Original::kAsStored;  // of a file that holds one tensor
   std::size_t window_bytes = std::size_t{256} << 20;  // see TensorReader
-  bool takes_complex = false;  // complex tensors of a container that knows them come as Original::kComplex; else refused
   bool takes_stream = false;   // "-" is the standard input, and a pipe is waited for
   std::optional<RawTensor> raw = {};  // the file is this, whatever it begins with
 };

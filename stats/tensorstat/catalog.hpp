@@ -60,6 +60,11 @@ std::string_view name(Dtype dtype);          // "float32"
 constexpr std::uint32_t size_bytes(Dtype dtype);  // of one element; of a packed dtype the byte that several share
 constexpr std::uint32_t elements_a_byte(Dtype dtype);  // of a packed dtype; else 1
 constexpr bool is_packed(Dtype dtype) { return elements_a_byte(dtype) != 1; }
+constexpr bool is_complex(Dtype dtype) { return dtype == Dtype::kComplex64 || dtype == Dtype::kComplex128; }
+constexpr Dtype part_of(Dtype complex) { return complex == Dtype::kComplex64 ? Dtype::kFloat32 : Dtype::kFloat64; }
+// Whether elements of this dtype have the statistic, which is none otherwise. Complex ones have those that ask for no order
+// and are exact of |x|. An element is NaN where a part is, else infinite where a part is, and 0 where both are.
+bool has(Dtype dtype, Category category);
 // Of elements from the beginning of a byte on: the bytes that hold them, the last one whole; and the elements that fill
 // so many bytes.
 constexpr std::uint64_t bytes_of(Dtype dtype, std::uint64_t elements);

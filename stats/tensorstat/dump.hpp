@@ -84,12 +84,12 @@ struct DumpPlace {
 
 enum class Io : std::uint8_t { kInput, kOutput };
 
-// What the bits are, where a Dtype cannot say it.
+// What the bits are, where tensor.dtype does not say it: Dtype has each of these, too, and means the same.
 enum class Stored : std::uint8_t {
   kPlain,       // as tensor.dtype says
   kInt4,        // two values a byte, low half first
   kUint1,       // eight values a byte, most significant bit first
-  kComplex64,   // saved; has no statistics
+  kComplex64,   // saved; has no rows, as MindSpore has none
   kComplex128,  // the same
 };
 

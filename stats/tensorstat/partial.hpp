@@ -45,7 +45,7 @@ enum Need : Needs {
   kSha1Digest = Needs{1} << 31,
   kDigests = kMd5Digest | kSha1Digest,
 };
-#define TENSORSTAT_NEED(id, name, column, kind, in_all, needs, ...) needs,
+#define TENSORSTAT_NEED(id, name, column, kind, in_all, of_complex, needs, ...) needs,
 inline constexpr Needs kCategoryNeeds[] = {TENSORSTAT_CATEGORIES(TENSORSTAT_NEED)};
 inline constexpr Needs kQuantileNeeds[] = {TENSORSTAT_QUANTILE(TENSORSTAT_NEED)};
 constexpr Needs needs(Category category) {

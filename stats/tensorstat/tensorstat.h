@@ -83,8 +83,8 @@ TENSORSTAT_API const char* tensorstat_dtype_name(int32_t dtype);
 /* As tensorstat_dtype_name, of a statistic. Quantiles, "p50" and the like, have names by their numbers, too, which are far
  * behind the others'. */
 TENSORSTAT_API const char* tensorstat_statistic_name(int32_t statistic);
-/* Bytes of one element; of int4, uint4, uint1 and float4_e2m1fn 1, which 2, 2, 8 and 2 elements share; 0 of an unknown
- * dtype. */
+/* Bytes of one element; of int4, uint4, uint1 and float4_e2m1fn 1, which 2, 2, 8 and 2 elements share; of complex64 8; 0 of an
+ * unknown dtype. */
 TENSORSTAT_API uint32_t tensorstat_dtype_bytes(int32_t dtype);
 
 /* ---- tensors ---- */

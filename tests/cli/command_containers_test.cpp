@@ -462,17 +462,31 @@ TEST_F(Containers, APickleIsRefusedWithWordsThatHelp) {
   EXPECT_PRED2(holds, ran.err, "safetensors.torch.save_file");
 }
 
+TEST_F(Containers, ComplexTensorsHaveWhatAsksForNoOrder) {
+  ScratchFolder place;
+  const std::string header = R"({"z":{"dtype":"C64","shape":[3],"data_offsets":[0,24]}})";
+  const float parts[] = {3, 4, 0, -0.0f, NAN, 1};
+  test::write_file(place / "x.safetensors", std::string{static_cast<char>(header.size()), 0, 0, 0, 0, 0, 0, 0} + header +
+                                                std::string(reinterpret_cast<const char*>(parts), sizeof parts));
+  const Ran ran = run(place, "x.safetensors --stats max,count,nan-count,zero-count,l2norm,finite-l2norm,first-nan-index --format json");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  const json tensor = json::parse(ran.out).at("tensors").at(0);
+  EXPECT_EQ(tensor.at("dtype"), "complex64");
+  EXPECT_EQ(tensor.at("stats"), json::parse(R"({"max": null, "count": 3, "nan count": 1, "zero count": 1, "l2norm": "nan",
+      "finite l2norm": 5, "first nan index": 2, "first nan index at": [2]})"));
+}
+
 TEST_F(Containers, OneWithATensorThatIsRefusedHasTheOthersAndExitThree) {
   ScratchFolder place;
-  const std::string header = R"({"c":{"dtype":"C64","shape":[1],"data_offsets":[0,8]},"u":{"dtype":"U8","shape":[2],"data_offsets":[8,10]}})";
+  const std::string header = R"({"c":{"dtype":"F6_E2M3","shape":[4],"data_offsets":[0,8]},"u":{"dtype":"U8","shape":[2],"data_offsets":[8,10]}})";
   std::string length(8, '\0');
   length[0] = static_cast<char>(header.size());
   test::write_file(place / "x.safetensors", length + header + "12345678\x01\x02");
   test::write_file(place / "none.safetensors", std::string("\x02\0\0\0\0\0\0\0{}", 10));
   const Ran ran = run(place, "x.safetensors none.safetensors --stats max --format csv --on host");
   EXPECT_EQ(ran.exit, 3);
-  EXPECT_EQ(ran.err, "tensorstat: x.safetensors::c: dtype C64 (complex64) is not supported: save its real and its imaginary "
-                     "part as two tensors of F32\n"
+  EXPECT_EQ(ran.err, "tensorstat: x.safetensors::c: dtype F6_E2M3 (float6_e2m3fn) is not supported: save it as F8_E4M3, "
+                     "which has each of its values\n"
                      "tensorstat: none.safetensors: holds no tensor\n");
   EXPECT_PRED2(holds, ran.out, "\nTensor,u,0,0,");
 }

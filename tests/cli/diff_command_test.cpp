@@ -161,6 +161,20 @@ np.save('a/only.npy', np.float32([1]))
   }
 }
 
+TEST(DiffCommand, ComparesComplexTensorsPartByPart) {
+  ScratchFolder folder;
+  const auto put_complex = [&](const std::string& name, const std::vector<float>& parts) {
+    write_file(folder / name, npy("{'descr': '<c8', 'fortran_order': False, 'shape': (2,), }",
+                                  {reinterpret_cast<const char*>(parts.data()), 4 * parts.size()}));
+  };
+  put_complex("a.npy", {3, 4, 1, 2});
+  put_complex("b.npy", {4, 3, 1, 2});  // as large as the others
+  const Ran ran = run(folder, "diff a.npy b.npy");
+  EXPECT_EQ(ran.exit, 1) << ran.err;
+  EXPECT_NE(ran.out.find("2 of 4 parts, first at 0"), std::string::npos) << ran.out;
+  EXPECT_EQ(run(folder, "diff a.npy a.npy").exit, 0);
+}
+
 TEST(DiffCommand, SeesElementsThatChangedPlaces) {
   ScratchFolder folder;
   run_python(folder, R"(

@@ -169,7 +169,7 @@ TEST_F(RunFiles, EveryTypeIsReadBack) {
   const auto left = dump_files();
   ASSERT_EQ(left.size(), 1u);
   std::map<std::string, std::string> there;
-  auto source = open_tensors(folder / left[0], {.takes_complex = true});
+  auto source = open_tensors(folder / left[0], {});
   ASSERT_TRUE(source) << source.error().message;
   while (auto reader = (*source)->next()) {
     ASSERT_TRUE(*reader) << reader->error().message;

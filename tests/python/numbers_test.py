@@ -1,6 +1,7 @@
 """Python's numbers are the exact ones: of every container that people have, in place, strided or not."""
 import array
 import fractions
+import hashlib
 import json
 import math
 import pickle
@@ -194,8 +195,27 @@ class Numbers(unittest.TestCase):
             words = numpy.frombuffer(in_order + bytes(-len(in_order) % 8), "<u8")
             self.assertEqual(r.xor64, f"{numpy.bitwise_xor.reduce(words):016x}")
 
+    def test_complex(self):
+        random = numpy.random.default_rng(20261122)
+        for dtype in (numpy.complex64, numpy.complex128):
+            x = (random.standard_normal((50, 60)) + 1j * random.standard_normal((50, 60))).astype(dtype)
+            x[4, 6], x[6, 8], x[8, 9], x[10] = complex(0, numpy.nan), complex(-numpy.inf, 1), complex(numpy.inf, numpy.nan), 0
+            for laid_out in (x, numpy.asfortranarray(x), x[::2, 5:]):
+                in_order = numpy.ascontiguousarray(laid_out)
+                is_nan, is_finite = numpy.isnan(in_order), numpy.isfinite(in_order)
+                r = tensorstat.measure(laid_out, "count,nan-count,zero-count,finite-count,l2norm,finite-l2norm,first-bad-index,md5,max")
+                self.assertEqual((r.count, r.nan_count, r.zero_count, r.finite_count),
+                                 (laid_out.size, is_nan.sum(), (in_order == 0).sum(), is_finite.sum()))
+                self.assertTrue(math.isnan(r.l2norm) if is_nan.any() else math.isinf(r.l2norm))
+                self.assertAlmostEqual(r.finite_l2norm, numpy.linalg.norm(in_order[is_finite].astype(numpy.complex128)), 11)
+                self.assertEqual(r.first_bad_index, numpy.flatnonzero(~is_finite)[0])
+                self.assertEqual(r.md5, hashlib.md5(in_order.tobytes()).hexdigest())
+                self.assertIsNone(r.max)
+            with self.assertRaisesRegex(tensorstat.Error, "has no max; it has count"):
+                tensorstat.measure(x, "max")
+
     def test_what_is_refused(self):
-        for bad, words in (([1, 2], "numpy.asarray"), ("text", "no tensor"), (numpy.array([1j]), "complex"),
+        for bad, words in (([1, 2], "numpy.asarray"), ("text", "no tensor"), (numpy.array(["1"]), "<U1"),
                            (numpy.array([1], ">f4"), "big-endian"), (numpy.array([object()]), "cannot be measured")):
             with self.subTest(of=repr(bad)):
                 with self.assertRaisesRegex(tensorstat.Error, words):

@@ -65,12 +65,12 @@ class Read(unittest.TestCase):
             self.assertEqual(read[name], tensorstat.measure(array))
 
     def test_a_tensor_that_cannot_be_measured(self):
-        numpy.savez(self.path("x.npz"), good=numpy.ones(3), bad=numpy.ones(3, numpy.complex64))
-        with self.assertRaisesRegex(tensorstat.Error, "bad.*complex"):
+        numpy.savez(self.path("x.npz"), good=numpy.ones(3), bad=numpy.ones(3, "U1"))
+        with self.assertRaisesRegex(tensorstat.Error, "bad.*str"):
             tensorstat.read(self.path("x.npz"))
         with self.assertLogs("tensorstat", "WARNING") as said:
             self.assertEqual(tensorstat.read(self.path("x.npz"), skip_faults=True)["good"].l2norm, 3 ** 0.5)
-        self.assertRegex(said.output[0], "bad.*complex")
+        self.assertRegex(said.output[0], "bad.*str")
 
     def test_rows_of_every_dialect(self):
         arrays = [numpy.array([[1.5, -2.0], [numpy.nan, 0.0]], numpy.float32), numpy.arange(5, dtype=numpy.int16)]

@@ -90,7 +90,7 @@ class References(unittest.TestCase):
         self.assert_nothing_stays(make, [x, meter, tensorstat.Partial, tensorstat.Stream])
 
     def test_errors(self):
-        bad = [numpy.zeros(1, complex), numpy.zeros(1, ">f4"), [1.0], object(), memoryview(b"a").cast("c")]
+        bad = [numpy.zeros(1, "U1"), numpy.zeros(1, ">f4"), [1.0], object(), memoryview(b"a").cast("c")]
 
         def make():
             for x in bad:

@@ -291,7 +291,8 @@ std::span<const std::size_t> awkward_counts() { return kAwkwardCounts; }
 std::vector<Dtype> all_dtypes() {
   std::vector<Dtype> dtypes;
   for (int i = 0; i < tensorstat::kDtypeCount; ++i) {
-    if (!tensorstat::is_packed(static_cast<Dtype>(i))) dtypes.push_back(static_cast<Dtype>(i));
+    const auto dtype = static_cast<Dtype>(i);
+    if (!tensorstat::is_packed(dtype) && !tensorstat::is_complex(dtype)) dtypes.push_back(dtype);
   }
   return dtypes;
 }

@@ -26,7 +26,7 @@ std::span<const Distribution> of(tensorstat::Dtype dtype);
 // 0 to 65,537 elements, around every width that a vector, a group or a unit of work may have.
 std::span<const std::size_t> awkward_counts();
 
-std::vector<tensorstat::Dtype> all_dtypes();  // of which an element has bytes of its own
+std::vector<tensorstat::Dtype> all_dtypes();  // real ones, of which an element has bytes of its own
 std::vector<tensorstat::Dtype> plain_dtypes();  // of these, whose bytes are what a device counts and compares
 std::vector<tensorstat::Dtype> packed_dtypes();  // of which several share a byte
 

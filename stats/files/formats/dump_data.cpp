@@ -29,7 +29,7 @@ bool was_not_dumped(const DumpDataTensor& tensor) {
 
 Error unsupported(const std::string& what) { return {Code::kUnsupported, what}; }
 
-Result<StoredTensor> stored_tensor(const DumpDataTensor& given, bool takes_complex) {
+Result<StoredTensor> stored_tensor(const DumpDataTensor& given) {
   const DumpDtype* type = dump_dtype(given.data_type);
   if (type == nullptr) return unsupported("its data type " + std::to_string(given.data_type) + " is not supported");
   const std::string type_name = std::string(type->enumerator) + " (" + std::string(type->name) + ")";
@@ -37,13 +37,7 @@ Result<StoredTensor> stored_tensor(const DumpDataTensor& given, bool takes_compl
                       .shape = given.shape,
                       .offset_bytes = given.data.offset_bytes,
                       .format = dump_format(given.format)};
-  std::string_view stored = type->name;
-  if (stored == "complex64" || stored == "complex128") {
-    if (!takes_complex) return unsupported("dtype " + type_name + " has no statistics");
-    stored = stored == "complex64" ? "float32" : "float64";
-    tensor.original = Original::kComplex;
-  }
-  const auto dtype = dtype_from(stored);
+  const auto dtype = dtype_from(type->name);
   if (!dtype) return unsupported("dtype " + type_name + " is not supported");
   tensor.dtype = *dtype;
   if (is_packed(*dtype)) {
@@ -65,8 +59,7 @@ Result<StoredTensor> stored_tensor(const DumpDataTensor& given, bool takes_compl
                                         std::to_string(needed) + " bytes, and it has " +
                                         std::to_string(given.size_bytes)};
   }
-  if (tensor.original == Original::kComplex) tensor.shape.push_back(2);
-  tensor.element_count = *values * (tensor.original == Original::kComplex ? 2 : 1);
+  tensor.element_count = *values;
   return tensor;
 }
 
@@ -78,7 +71,7 @@ OpenedSource open(std::shared_ptr<const RandomFile> file, const ReadOptions& opt
     for (std::size_t slot = 0; slot < slots.size(); ++slot) {
       if (was_not_dumped(slots[slot])) continue;
       const std::string name = std::string(io) + "." + std::to_string(slot);
-      auto tensor = stored_tensor(slots[slot], options.takes_complex);
+      auto tensor = stored_tensor(slots[slot]);
       if (tensor) {
         tensor->name = name;
       } else {

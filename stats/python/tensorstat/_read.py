@@ -28,7 +28,7 @@ def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STAT
 
     stats, precision, on, cast_scale  as in measure()
     void_is_bfloat16      two-byte voids of an .npy are bfloat16, as ml_dtypes writes them
-    skip_faults           a tensor of a container that cannot be measured, such as a complex one, is left out with a warning
+    skip_faults           a tensor of a container that cannot be measured, such as one of text, is left out with a warning
                           to logging.getLogger("tensorstat"); else it raises Error
 
     Files may be larger than memory, and are not trusted: nothing in them is evaluated or unpickled.
