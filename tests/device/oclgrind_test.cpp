@@ -32,6 +32,7 @@ TEST(Simulated, EveryDtypeIsRight) {
   std::ranges::copy(samples::packed_dtypes(), std::back_inserter(dtypes));
   for (const Dtype dtype : dtypes) {
     for (const std::size_t count : {1, 77, 1300}) {
+      if (count == 1 && !samples::full()) continue;  // the others end within a vector, too
       const auto distributions = samples::of(dtype);
       const auto bytes = distributions[random() % distributions.size()].make(dtype, count, random);
       const samples::Misaligned placed(bytes, size_bytes(dtype));
