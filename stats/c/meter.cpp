@@ -182,11 +182,16 @@ tensorstat_code tensorstat_stream_open(tensorstat_meter* meter, int32_t dtype, c
 }
 
 tensorstat_code tensorstat_stream_append(tensorstat_stream* stream, const void* whole_elements, size_t bytes) {
+  return tensorstat_stream_append_last(stream, whole_elements, bytes, 0);
+}
+
+tensorstat_code tensorstat_stream_append_last(tensorstat_stream* stream, const void* bytes, size_t byte_count,
+                                              uint32_t unused_elements) {
   return guarded([&]() -> tensorstat_code {
-    if (stream == nullptr || (whole_elements == nullptr && bytes != 0)) {
+    if (stream == nullptr || (bytes == nullptr && byte_count != 0)) {
       return missing(stream == nullptr ? "the stream" : "the address of the elements");
     }
-    const Status status = stream->stream.append({static_cast<const std::byte*>(whole_elements), bytes});
+    const Status status = stream->stream.append({static_cast<const std::byte*>(bytes), byte_count}, unused_elements);
     return status ? TENSORSTAT_OK : failed(status.error());
   });
 }

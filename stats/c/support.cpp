@@ -218,6 +218,10 @@ uint32_t tensorstat_dtype_bytes(int32_t dtype) {
   return dtype >= 0 && dtype < kDtypeCount ? size_bytes(static_cast<Dtype>(dtype)) : 0;
 }
 
+uint32_t tensorstat_dtype_elements_a_byte(int32_t dtype) {
+  return dtype >= 0 && dtype < kDtypeCount ? elements_a_byte(static_cast<Dtype>(dtype)) : 0;
+}
+
 size_t tensorstat_value_text(const tensorstat_value* value, char* text, size_t room) {
   std::string whole;
   try {

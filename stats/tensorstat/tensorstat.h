@@ -86,6 +86,8 @@ TENSORSTAT_API const char* tensorstat_statistic_name(int32_t statistic);
 /* Bytes of one element; of int4, uint4, uint1 and float4_e2m1fn 1, which 2, 2, 8 and 2 elements share; of complex64 8; 0 of an
  * unknown dtype. */
 TENSORSTAT_API uint32_t tensorstat_dtype_bytes(int32_t dtype);
+/* How many elements share a byte: 2 of int4, uint4 and float4_e2m1fn, 8 of uint1, 1 of every other; 0 of an unknown dtype. */
+TENSORSTAT_API uint32_t tensorstat_dtype_elements_a_byte(int32_t dtype);
 
 /* ---- tensors ---- */
 
@@ -251,6 +253,10 @@ TENSORSTAT_API tensorstat_code tensorstat_stream_open(tensorstat_meter* meter, i
 /* The bytes may be reused as soon as this returns. */
 TENSORSTAT_API tensorstat_code tensorstat_stream_append(tensorstat_stream* stream, const void* whole_elements,
                                                         size_t bytes);
+/* The same of the last piece of a tensor whose elements share bytes: the last byte has so many elements less than it
+ * could hold. */
+TENSORSTAT_API tensorstat_code tensorstat_stream_append_last(tensorstat_stream* stream, const void* bytes, size_t byte_count,
+                                                             uint32_t unused_elements);
 /* Of the one tensor. A second call is refused. */
 TENSORSTAT_API tensorstat_code tensorstat_stream_finish(tensorstat_stream* stream, tensorstat_result** result);
 /* A stream that was not finished measures nothing. */

@@ -36,7 +36,7 @@ class CFiles : public testing::Test {
 TEST_F(CFiles, GivesEachTensorByItsName) {
   const std::string path =
       write("m.safetensors", safetensors(R"({"a":{"dtype":"U8","shape":[2,2],"data_offsets":[0,4]},)"
-                                         R"("c":{"dtype":"C64","shape":[1],"data_offsets":[4,12]},)"
+                                         R"("c":{"dtype":"F6_E2M3","shape":[4],"data_offsets":[4,12]},)"
                                          R"("b":{"dtype":"I8","shape":[1],"data_offsets":[12,13]}})",
                                          std::string("\1\2\3\4........\5")));
   tensorstat_request request = TENSORSTAT_REQUEST;
@@ -58,7 +58,7 @@ TEST_F(CFiles, GivesEachTensorByItsName) {
   ASSERT_EQ(tensorstat_file_tensor_at(file, 1, &tensor), TENSORSTAT_OK);
   EXPECT_STREQ(tensor.name, "b");
   EXPECT_EQ(tensor.values[1].is.whole_signed, 5);
-  EXPECT_NE(std::string(tensorstat_file_fault(file, 0)).find("C64"), std::string::npos)
+  EXPECT_NE(std::string(tensorstat_file_fault(file, 0)).find("F6_E2M3"), std::string::npos)
       << tensorstat_file_fault(file, 0);
   EXPECT_EQ(tensorstat_file_fault(file, 1), nullptr);
   EXPECT_EQ(tensorstat_file_tensor_at(file, 2, &tensor), TENSORSTAT_INVALID);

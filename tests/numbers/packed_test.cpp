@@ -51,7 +51,8 @@ TEST_P(Packed, IsExactAtEveryCount) {
 
 TEST_P(Packed, IsExactOverManyPiecesOfWork) {
   HeldToOracle held(GetParam());
-  const std::uint64_t counts[] = {3'000'003, 17'000'001};
+  std::vector<std::uint64_t> counts = {3'000'003};
+  if (samples::full()) counts.push_back(17'000'001);
   for (const std::uint64_t count : counts) {
     const HeldToOracle::Way way{3};
     Bytes bytes = few(count);

@@ -252,6 +252,18 @@ class Parts(unittest.TestCase):
         with self.assertRaises(tensorstat.Error):
             stream.finish()
 
+    def test_a_stream_that_ends_within_a_byte(self):
+        stream = tensorstat.stream("int4", "max,min,count,argmax")
+        stream.append(bytes([0x21, 0x43]))
+        stream.append(bytes([0x7f]), unused=1)  # the 7 is no element
+        self.assertEqual(stream.shape, (5,))
+        with self.assertRaisesRegex(tensorstat.Error, "it was the last"):
+            stream.append(b"a")
+        found = stream.finish()
+        self.assertEqual((found.max, found.min, found.count, found.argmax), (4, -1, 5, 3))
+        with self.assertRaisesRegex(tensorstat.Error, "cannot have 2 unused"):
+            tensorstat.stream("int4").append(b"a", unused=2)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -54,6 +54,12 @@ PyObject* dtype_bytes(PyObject*, PyObject* arguments) {
   return PyLong_FromLong(static_cast<long>(tensorstat_dtype_bytes(tensorstat_dtype_named(name))));
 }
 
+PyObject* dtype_elements_a_byte(PyObject*, PyObject* arguments) {
+  const char* name = nullptr;
+  if (PyArg_ParseTuple(arguments, "s", &name) == 0) return nullptr;
+  return PyLong_FromLong(static_cast<long>(tensorstat_dtype_elements_a_byte(tensorstat_dtype_named(name))));
+}
+
 // Every name of a list, by its number.
 bool add_names(PyObject* module, const char* as, const char* (*name_of)(std::int32_t)) {
   const Ref names(PyList_New(0));
@@ -67,6 +73,7 @@ bool add_names(PyObject* module, const char* as, const char* (*name_of)(std::int
 PyMethodDef functions[] = {TENSORSTAT_METHOD(connect, "connect(error, statistics, log): what is written in Python"),
                            TENSORSTAT_METHOD(statistic_named, "statistic_named(name): the catalog's name of it, or None"),
                            TENSORSTAT_METHOD(dtype_bytes, "dtype_bytes(name): of an element, or 0"),
+                           TENSORSTAT_METHOD(dtype_elements_a_byte, "dtype_elements_a_byte(name): or 0"),
                            {}};
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,

@@ -22,10 +22,11 @@ PyObject* open_stream(PyObject*, PyObject* arguments) {
   });
 }
 
-// stream_append(stream, piece) -> its elements
+// stream_append(stream, piece, unused) -> its bytes
 PyObject* stream_append(PyObject*, PyObject* arguments) {
   PyObject *capsule = nullptr, *piece = nullptr;
-  if (PyArg_ParseTuple(arguments, "OO", &capsule, &piece) == 0) return nullptr;
+  unsigned unused = 0;
+  if (PyArg_ParseTuple(arguments, "OOI", &capsule, &piece, &unused) == 0) return nullptr;
   tensorstat_stream* const stream = handle_of<tensorstat_stream>(capsule);
   if (stream == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
@@ -37,9 +38,10 @@ PyObject* stream_append(PyObject*, PyObject* arguments) {
                    "a piece of a stream lies in host memory in C order; "
                    "numpy.ascontiguousarray(piece) makes it so");
     }
-    const std::uint64_t bytes = tensor.element_count * tensorstat_dtype_bytes(tensor.dtype);
+    const std::uint64_t shared = tensorstat_dtype_elements_a_byte(tensor.dtype);
+    const std::uint64_t bytes = (tensor.element_count + shared - 1) / shared * tensorstat_dtype_bytes(tensor.dtype);
     tensorstat_code code = TENSORSTAT_OK;
-    const bool done = call([&] { return code = tensorstat_stream_append(stream, tensor.address, bytes); });
+    const bool done = call([&] { return code = tensorstat_stream_append_last(stream, tensor.address, bytes, unused); });
     if (code == TENSORSTAT_IN_USE) views.keep_for_ever();
     return done ? PyLong_FromUnsignedLongLong(bytes) : nullptr;
   });
@@ -132,7 +134,7 @@ PyObject* partial_parse(PyObject*, PyObject* arguments) {
 
 PyMethodDef part_functions[] = {
     TENSORSTAT_METHOD(open_stream, "open_stream(meter, dtype, request)"),
-    TENSORSTAT_METHOD(stream_append, "stream_append(stream, piece): its bytes"),
+    TENSORSTAT_METHOD(stream_append, "stream_append(stream, piece, unused): its bytes"),
     TENSORSTAT_METHOD(stream_finish, "stream_finish(stream, dtype, elements, request): Statistics"),
     TENSORSTAT_METHOD(partial_merge, "partial_merge(into, other)"),
     TENSORSTAT_METHOD(partial_move_to, "partial_move_to(partial, first_element)"),

@@ -132,13 +132,16 @@ class Stream:
 
     def __init__(self, meter: Meter, dtype: str, request: Any) -> None:
         self._handle, self._request = _native.open_stream(meter._handle, dtype, request), request
-        self.dtype, self._bytes = dtype, 0
+        self.dtype, self._bytes, self._unused = dtype, 0, 0
         self._alone = threading.Lock()
 
-    def append(self, piece: Any) -> None:
-        """Takes whole elements: bytes, or an array of the stream's dtype in C order. It may be changed afterwards."""
+    def append(self, piece: Any, unused: int = 0) -> None:
+        """Takes whole elements: bytes, or an array of the stream's dtype in C order. It may be changed afterwards. Of a dtype
+        whose elements share bytes, such as int4, the last byte of the last piece may hold `unused` elements less than it could.
+        """
         with self._alone:
-            self._bytes += _native.stream_append(self._handle, piece)
+            self._bytes += _native.stream_append(self._handle, piece, unused)
+            self._unused += unused
 
     def finish(self) -> Statistics:
         """The Statistics of all that was appended; once."""
@@ -148,7 +151,8 @@ class Stream:
     @property
     def shape(self) -> tuple[int]:
         """Of what was appended so far: (elements,)."""
-        return (self._bytes // _native.dtype_bytes(self.dtype),)
+        shared = _native.dtype_elements_a_byte(self.dtype)
+        return (self._bytes // _native.dtype_bytes(self.dtype) * shared - self._unused,)
 
 
 class Partial:
