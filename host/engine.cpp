@@ -149,15 +149,15 @@ class SimdEngine final : public HostEngine {
       if (!bins) bins = bins_.lend(tensor.dtype);
     }
     Words words;
-    fold_slice(tensor, unit.first, unit.count, wanted, words, bins.get(), [&](std::span<const std::int64_t> part) {
-      const std::lock_guard lock(merging);
-      if (bins) shared.bins.push_back(std::move(bins));
-      merge(tensor.dtype, shared.words, part, unit.first);
-      shared.left_bytes -= bytes_of(tensor.dtype, unit.count);
-      if (shared.left_bytes != 0) return;
-      take(unit.begin, shared.found());
-      shared.bins.clear();
-    });
+    host::Folder folder(tensor.dtype, wanted.precision, wanted.needs, words, bins.get(), wanted.cast_scale);
+    fold_slice(tensor, unit.first, unit.count, folder);
+    const std::lock_guard lock(merging);
+    if (bins) shared.bins.push_back(std::move(bins));
+    merge(tensor.dtype, shared.words, folder.words(), unit.first);
+    shared.left_bytes -= bytes_of(tensor.dtype, unit.count);
+    if (shared.left_bytes != 0) return;
+    take(unit.begin, shared.found());
+    shared.bins.clear();
   }
 
   // Whole tensors while they are small, pieces of large ones, in units of about kUnitBytes of either.
@@ -189,27 +189,32 @@ class SimdEngine final : public HostEngine {
   }
 
   void fold_whole(std::span<const Tensor> tensors, const Unit& unit, const Wanted& wanted, const Take& take) {
+    if (unit.begin == unit.end) return;
     Words words;
     host::BinCounters::Lent bins;
-    if ((wanted.needs & kQuantiles) != 0 && unit.begin != unit.end) bins = bins_.lend(tensors[unit.begin].dtype);
+    if ((wanted.needs & kQuantiles) != 0) bins = bins_.lend(tensors[unit.begin].dtype);
+    const auto folder_of = [&](Dtype dtype) {
+      return host::Folder(dtype, wanted.precision, wanted.needs, words, bins.get(), wanted.cast_scale);
+    };
+    host::Folder folder = folder_of(tensors[unit.begin].dtype);
     for (std::size_t i = unit.begin; i < unit.end; ++i) {
-      if (bins) bins->open(tensors[i].dtype);
-      fold_slice(tensors[i], 0, tensors[i].element_count, wanted, words, bins.get(),
-                 [&](std::span<const std::int64_t> all) {
-                   if (bins) bins->close(all);
-                   take(i, {.words = all, .bins = {bins.get()}});
-                 });
+      const Tensor& tensor = tensors[i];
+      if (bins) bins->open(tensor.dtype);
+      if (folder.dtype() != tensor.dtype) {
+        folder = folder_of(tensor.dtype);
+      } else if (i != unit.begin) {
+        folder.restart();
+      }
+      fold_slice(tensor, 0, tensor.element_count, folder);
+      if (bins) bins->close(folder.words());
+      take(i, {.words = folder.words(), .bins = {bins.get()}});
       if (bins) bins->clear();
     }
   }
 
-  template <typename Done>
-  static void fold_slice(const Tensor& tensor, std::uint64_t first, std::uint64_t count, const Wanted& wanted,
-                         Words& words, BinCounter* bins, const Done& done) {
-    host::Folder folder(tensor.dtype, wanted.precision, wanted.needs, words, bins, wanted.cast_scale);
+  static void fold_slice(const Tensor& tensor, std::uint64_t first, std::uint64_t count, host::Folder& folder) {
     host::in_pieces(tensor, first, count, kUnitBytes,
                     [&](std::span<const std::byte> piece, std::uint64_t elements) { folder.take(piece, elements); });
-    done(folder.words());
   }
 
   host::ThreadPool pool_;

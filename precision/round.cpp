@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <type_traits>
 
 #include "precision/long_number.hpp"
 
@@ -46,14 +47,77 @@ Leading leading_of(const Number& number, bool more = false) {
   return result;
 }
 
+// The same of a sum whose words that are not 0 lie close together, as those of most tensors do; false where they do
+// not. Without branches on the data, which cost more than the arithmetic.
+bool leading_of_few(const Exact& exact, Leading& result) {
+  constexpr std::size_t kFew = 6;
+  std::size_t end = exact.words.size();
+  while (end > kFew && exact.words[end - 1] == 0) --end;
+  if (end < kFew) return false;
+  const auto words = exact.words.subspan(end - kFew, kFew);
+  std::int64_t below = 0;
+  for (const std::int64_t word : exact.words.first(end - kFew)) below |= word;
+  if (below != 0) return false;
+  // Digits of 64 bits, in two's complement.
+  const auto two = [&](std::size_t i) { return words[i] + static_cast<i128>(words[i + 1]) * (i128{1} << 32); };
+  const i128 low = two(0), middle = two(2) + (low >> 64), high = two(4) + (middle >> 64);
+  const auto sign = static_cast<std::uint64_t>(high >> 127);
+  // The complement of a negative one.
+  const u128 first = static_cast<u128>(static_cast<std::uint64_t>(low) ^ sign) + (sign & 1);
+  const u128 second = static_cast<u128>(static_cast<std::uint64_t>(middle) ^ sign) + (first >> 64);
+  const u128 rest = (static_cast<u128>(high) ^ (u128{sign} << 64 | sign)) + (second >> 64);
+  std::uint64_t digits[] = {static_cast<std::uint64_t>(rest), static_cast<std::uint64_t>(second),
+                            static_cast<std::uint64_t>(first)};
+  if (rest >> 64 != 0) return false;
+  result.negative = sign != 0;
+  result.exponent = exact.exponent + 32 * static_cast<int>(end - kFew) + 64;
+  for (int i = 0; i < 2; ++i) {
+    const bool is_empty = digits[0] == 0;
+    digits[0] = is_empty ? digits[1] : digits[0];
+    digits[1] = is_empty ? digits[2] : digits[1];
+    digits[2] = is_empty ? 0 : digits[2];
+    result.exponent -= is_empty ? 64 : 0;
+  }
+  if (digits[0] == 0) return true;
+  const int shift = std::countl_zero(digits[0]);
+  const u128 cut = static_cast<u128>(digits[2]) << shift;
+  result.bits = (static_cast<u128>(digits[0]) << 64 | digits[1]) << shift | cut >> 64;
+  result.more = static_cast<std::uint64_t>(cut) != 0;
+  result.exponent -= shift;
+  return true;
+}
+
 Leading leading_of(const Exact& exact) {
+  Leading result;
+  if (leading_of_few(exact, result)) return result;
   Number number;
   read(exact, number);
   return leading_of(number);
 }
 
+// bits * 2^exponent, whose first bit is set, plus something below one unit when `more`, to the nearest of `format`;
+// false near the ends of its range. Without a branch on whether it is rounded up, which nobody can foretell.
+bool round_within(std::uint64_t bits, bool more, int exponent, const Format& format, double& result) {
+  const int dropped = 64 - format.significant_bits;
+  const int unit = exponent + dropped;
+  if (unit < format.least_exponent || exponent + 63 >= format.greatest_exponent) return false;
+  const std::uint64_t kept = bits >> dropped;
+  const std::uint64_t rest = bits << format.significant_bits | (more ? 1 : 0);
+  const std::uint64_t half = std::uint64_t{1} << 63;
+  const std::uint64_t rounded = kept + (rest > half - (kept & 1) ? 1 : 0);
+  // A binary64, whose implied bit adds 1 to the exponent; and a rounding to the next power of two another.
+  const int room = 53 - format.significant_bits;
+  result = std::bit_cast<double>((static_cast<std::uint64_t>(unit - room + 1074) << 52) + (rounded << room));
+  return true;
+}
+
 // significand * 2^exponent, plus something below one unit when `more`, to the nearest of `format`.
 double round(u128 significand, bool more, int exponent, const Format& format) {
+  if (const int above = bit_width(significand) - 64; above >= 0) {
+    const auto bits = static_cast<std::uint64_t>(significand >> above);
+    const bool all_more = more || significand != static_cast<u128>(bits) << above;
+    if (double result; round_within(bits, all_more, exponent + above, format, result)) return result;
+  }
   if (significand == 0) return 0.0;
   const int top = exponent + bit_width(significand) - 1;
   int unit = top - (format.significant_bits - 1);
@@ -124,7 +188,9 @@ Root integer_root(u128 number) {
     i128 root = (static_cast<i128>(upper.root) << kHalf) + quotient;
     i128 rest = (static_cast<i128>(remainder) << kHalf) + static_cast<i128>(static_cast<std::uint64_t>(number) & kDigit) -
                 static_cast<i128>(static_cast<u128>(quotient) * quotient);
-    if (rest < 0) rest += 2 * root-- - 1;
+    const i128 one_too_many = rest >> 127;  // no branch: it is so as often as not
+    rest += (2 * root - 1) & one_too_many;
+    root += one_too_many;
     return {static_cast<std::uint64_t>(root), static_cast<u128>(rest)};
   }
 }

@@ -20,6 +20,13 @@ class Folder {
   Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int64_t> words, BinCounter* bins = nullptr,
          double cast_scale = 1);
 
+  // Of no elements again; `bins` have been cleared.
+  void restart() {
+    uncarried_ = 0;
+    clear(dtype_, words_);
+  }
+  Dtype dtype() const { return dtype_; }
+
   // Whole elements, below 2^29 of them; in `low`, a whole number of tiles of 1,024 in every piece but the last.
   void take(std::span<const std::byte> elements) { take(elements, elements_of(dtype_, elements.size())); }
   // The first `count` elements of these bytes: in every piece but the last, all.

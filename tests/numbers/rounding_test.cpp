@@ -3,7 +3,9 @@
 #include <fenv.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -63,6 +65,8 @@ class Rounding : public testing::TestWithParam<Pair> {
     }
   }
   int any_hair() { return static_cast<int>(any(3)) - 1; }
+  // How many bits below what decides a hair lies: in a number of many words, or of few.
+  mp_bitcnt_t any_depth() { return any(2) == 0 ? 200 : 2 + any(70); }
 
   Number number(const mpz_class& units, int exponent) {
     Number result{{}, exponent, oracle::scaled(units, exponent)};
@@ -73,8 +77,21 @@ class Rounding : public testing::TestWithParam<Pair> {
       result.words.push_back(sign * static_cast<std::int64_t>(digit.get_ui()));
       rest >>= 32;
     }
+    if (result.words.size() > 1 && std::abs(result.words.back()) < 1 << 30 && any(3) == 0) {  // one long last word
+      const std::int64_t last = result.words.back();
+      result.words.pop_back();
+      result.words.back() += last * (std::int64_t{1} << 32);
+    }
     result.words.resize(result.words.size() + any(3) + 1);
-    for (std::size_t i = 0; i + 1 < result.words.size();
+    if (any(2) == 0) {  // between words of 0, as a small tensor's sum is
+      result.words.resize(result.words.size() + any(8));
+      const std::size_t below = any(8);
+      result.words.insert(result.words.begin(), below, 0);
+      result.exponent -= 32 * static_cast<int>(below);
+    }
+    const std::size_t size = result.words.size();
+    const std::size_t first = any(2) == 0 ? 0 : size - std::min<std::size_t>(size, 1 + any(6));
+    for (std::size_t i = first; i + 1 < result.words.size();
          ++i) {  // carries that are due, or have gone too far
       const std::int64_t carried = static_cast<std::int64_t>(any(1u << 20)) - (1 << 19);
       result.words[i] += carried * (std::int64_t{1} << 32);
@@ -126,30 +143,33 @@ INSTANTIATE_TEST_SUITE_P(To, Rounding,
                                          Pair{"bfloat16", kBfloat16, oracle::kBfloat16}),
                          [](const auto& info) { return info.param.name; });
 
-// (significand + 1/2) units, exactly and with a hair of 2^-200 units more or less.
+// (significand + 1/2) units, exactly and with a hair of a small part of a unit more or less.
 TEST_P(Rounding, QuotientsAtTies) {
   for (int i = 0; i < rounds_ && !HasFatalFailure(); ++i) {
     const std::uint64_t divisor = 1 + (any(3) == 0 ? any(10) : random_() >> any(64));
-    const mpz_class tie = (2 * any_significand() + 1) << 200;
+    const mp_bitcnt_t depth = any_depth();
+    const mpz_class tie = (2 * any_significand() + 1) << depth;
     const mpz_class sum = tie * mpz_class(divisor == 0 ? 1 : divisor) + any_hair();
-    hold_quotient(number(any(2) != 0 ? sum : mpz_class(-sum), static_cast<int>(any_unit() - 201)),
-                  divisor == 0 ? 1 : divisor);
+    const auto exponent = static_cast<int>(any_unit() - 1 - static_cast<long>(depth));
+    hold_quotient(number(any(2) != 0 ? sum : mpz_class(-sum), exponent), divisor == 0 ? 1 : divisor);
   }
 }
 
 TEST_P(Rounding, RootsAtTies) {
   for (int i = 0; i < rounds_ && !HasFatalFailure(); ++i) {
     const mpz_class twice = 2 * any_significand() + 1;
-    const mpz_class square = ((twice * twice) << 200) + any_hair();
-    hold_root(number(square, static_cast<int>(2 * (any_unit() - 101))));
+    const mp_bitcnt_t depth = any_depth() / 2;
+    const mpz_class square = ((twice * twice) << 2 * depth) + any_hair();
+    hold_root(number(square, static_cast<int>(2 * (any_unit() - 1 - static_cast<long>(depth)))));
   }
 }
 
 TEST_P(Rounding, RootsOfSquares) {
   for (int i = 0; i < rounds_ && !HasFatalFailure(); ++i) {
     const mpz_class root = any_significand();
-    hold_root(
-        number(((root * root) << 200) + any_hair(), static_cast<int>(2 * (any_unit() - 100))));
+    const mp_bitcnt_t depth = any_depth() / 2;
+    const mpz_class square = ((root * root) << 2 * depth) + any_hair();
+    hold_root(number(square, static_cast<int>(2 * (any_unit() - static_cast<long>(depth)))));
   }
 }
 
@@ -196,8 +216,10 @@ TEST_P(Rounding, LogarithmsOfQuotients) {
 
 TEST_P(Rounding, OfNothing) {
   const Exact none{{}, -149};
-  const std::vector<std::int64_t> zeros = {0, 0, 0}, cancelled = {std::int64_t{1} << 32, -1, 0};
-  for (const Exact& zero : {none, Exact{zeros, -149}, Exact{cancelled, -149}}) {
+  const std::vector<std::int64_t> zeros = {0, 0, 0}, many_zeros(12), cancelled = {std::int64_t{1} << 32, -1, 0},
+                                  long_cancelled = {0, std::int64_t{1} << 32, -1, 0, 0, 0, 0, 0};
+  for (const Exact& zero : {none, Exact{zeros, -149}, Exact{many_zeros, -149}, Exact{cancelled, -149},
+                            Exact{long_cancelled, -149}}) {
     EXPECT_EQ(0u, std::bit_cast<std::uint64_t>(round_quotient(zero, 3, GetParam().format)));
     EXPECT_EQ(0u, std::bit_cast<std::uint64_t>(round_root(zero, GetParam().format)));
   }
