@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <bit>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -19,6 +21,14 @@ namespace {
 constexpr std::uint64_t kTileLines = 1024;
 // Columns that are read together: four cache lines of each line of the matrix.
 constexpr std::uint64_t kBandBytes = 256;
+// What a unit reads of a line where lanes are columns. It keeps a partial of each.
+constexpr std::uint64_t kPanelBytes = 2048;
+// A thread has as many units of these, where there are lines enough.
+constexpr std::uint64_t kUnitsAThread = 8;
+// Where more than one column of so many was left out of the lanes, the next lines are transposed: first a tile of them,
+// then up to so many.
+constexpr std::uint64_t kFewAlone = 8;
+constexpr std::uint64_t kMostTransposed = 8 * kTileLines;
 // Lines of which so much is copied before it is transposed: where the lines of a matrix are a power of two apart, what
 // stands below each other would not stay in the cache.
 constexpr std::uint64_t kStripLines = 64;
@@ -74,6 +84,105 @@ Transpose transpose_of(std::uint32_t element_bytes) {
   }
 }
 
+// `count` lines of as many columns as there are folders, transposed tile by tile.
+void fold_transposed(Transpose transposed, const std::byte* at, std::uint64_t stride, std::uint64_t count,
+                     std::uint32_t element_bytes, std::span<Folder> folders) {
+  if (count == 0) return;
+  const std::uint64_t band = std::min<std::uint64_t>(kBandBytes / element_bytes, folders.size());
+  // Columns that begin where a page does would all meet in one set of the cache.
+  const std::uint64_t apart = std::min(count, kTileLines) + 64 / element_bytes, side = 16 / element_bytes;
+  const auto tile = std::make_unique_for_overwrite<std::byte[]>((band + side) * apart * element_bytes);
+  for (std::uint64_t left = 0; left < folders.size(); left += band) {
+    const std::uint64_t width = std::min<std::uint64_t>(band, folders.size() - left);
+    for (std::uint64_t line = 0; line < count; line += kTileLines) {
+      const std::uint64_t lines = std::min(kTileLines, count - line);
+      transposed(at + line * stride + left * element_bytes, stride, lines, width, tile.get(), apart);
+      for (std::uint64_t i = 0; i < width; ++i) {
+        folders[left + i].take({tile.get() + i * apart * element_bytes, lines * element_bytes});
+      }
+    }
+  }
+}
+
+// A state of a LaneFold lies in whole ones of these.
+struct alignas(64) Aligned {
+  std::byte bytes[64];
+};
+
+// Of a block of kLaneLines lines of `lanes` columns, those that are named, one by one.
+void fold_alone(std::uint64_t named, const std::byte* block, std::size_t lanes, std::uint32_t element_bytes,
+                std::span<Folder> folders) {
+  std::array<std::byte, kLaneLines * sizeof(std::uint64_t)> column;
+  for (; named != 0; named &= named - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(named));
+    for (std::size_t line = 0; line < kLaneLines; ++line) {
+      std::memcpy(&column[line * element_bytes], block + (line * lanes + lane) * element_bytes, element_bytes);
+    }
+    folders[lane].take(std::span(column).first(kLaneLines * element_bytes));
+  }
+}
+
+// `count` lines, whole ones of kLaneLines, of at least as many columns as there are lanes. The blocks of columns are
+// folded in turns, so that what is read of a line lies together.
+void fold_in_lanes(const LaneFold& fold, Transpose transposed, const std::byte* at, std::uint64_t stride,
+                   std::uint64_t count, std::uint32_t element_bytes, std::span<Folder> folders,
+                   std::span<std::int64_t> words, Needs needs, std::atomic<std::uint64_t>& hard) {
+  struct Block {
+    std::size_t first;
+    std::uint64_t wanted;
+    void* state;
+  };
+  std::vector<Block> blocks;
+  const std::size_t word_count = words.size() / folders.size();
+  const std::size_t state_size = (fold.state_bytes + sizeof(Aligned) - 1) / sizeof(Aligned);
+  std::vector<Aligned> states((folders.size() + fold.lanes - 1) / fold.lanes * state_size);
+  std::vector<std::int64_t> dropped(word_count);
+  std::array<std::int64_t*, 64> of_lanes;
+  for (std::size_t column = 0; column < folders.size(); column += fold.lanes) {
+    // The last block begins among the columns of the one before; what it finds of those is dropped.
+    const std::size_t first = std::min(column, folders.size() - fold.lanes), had = column - first;
+    const std::uint64_t wanted = ~std::uint64_t{0} >> (64 - fold.lanes) >> had << had;
+    blocks.push_back({first, wanted, &states[blocks.size() * state_size]});
+    for (std::size_t lane = 0; lane < fold.lanes; ++lane) {
+      of_lanes[lane] = lane < had ? dropped.data() : &words[(first + lane) * word_count];
+    }
+    fold.open(blocks.back().state, of_lanes.data(), static_cast<int>(needs));
+  }
+  const auto bytes = [](const std::byte* from) { return reinterpret_cast<const std::uint8_t*>(from); };
+  alignas(64) std::array<std::uint8_t, kLaneLines * 64> copy;
+  const auto line_bytes = static_cast<std::int64_t>(folders.size() * element_bytes);
+  const std::int64_t gap_bytes = static_cast<std::int64_t>(stride) - (line_bytes + 63) / 64 * 64;
+  // What was hard for others is likely to be so here, for a while.
+  std::uint64_t line = std::min(hard.load(), count), run = kTileLines;
+  hard = line / 2 / kLaneLines * kLaneLines;
+  fold_transposed(transposed, at, stride, line, element_bytes, folders);
+  at += line * stride;
+  while (line < count) {
+    const std::byte* const below = at + kLaneLines * stride;
+    Ahead ahead{.at = bytes(below), .line_bytes = line_bytes, .gap_bytes = gap_bytes, .left = line_bytes};
+    std::size_t alone = 0;
+    for (const Block& block : blocks) {
+      const std::uint64_t left_out =
+          block.wanted & fold.take(block.state, bytes(at + block.first * element_bytes), stride, &ahead, copy.data());
+      alone += static_cast<std::size_t>(std::popcount(left_out));
+      fold_alone(left_out, std::as_bytes(std::span(copy)).data(), fold.lanes, element_bytes, folders.subspan(block.first));
+    }
+    line += kLaneLines;
+    at = below;
+    if (alone <= folders.size() / kFewAlone) {
+      run = kTileLines;
+      continue;
+    }
+    const std::uint64_t others = std::min(run, count - line);
+    fold_transposed(transposed, at, stride, others, element_bytes, folders);
+    line += others;
+    at += others * stride;
+    run = std::min(2 * run, kMostTransposed);
+    hard = run;
+  }
+  for (const Block& block : blocks) fold.close(block.state, block.wanted);
+}
+
 }  // namespace
 
 void fold_columns(const std::byte* matrix, std::uint64_t lines, std::span<Partial> columns, ThreadPool& pool) {
@@ -82,45 +191,50 @@ void fold_columns(const std::byte* matrix, std::uint64_t lines, std::span<Partia
   const Dtype dtype = first.dtype();
   const std::uint32_t element_bytes = size_bytes(dtype);
   const std::uint64_t stride = columns.size() * element_bytes;
-  const std::uint64_t band = std::min<std::uint64_t>(kBandBytes / element_bytes, columns.size());
-  const std::uint64_t bands = (columns.size() + band - 1) / band;
-  // A unit of work is a band of so many lines.
-  const std::uint64_t wanted_lines = kUnitBytes / (band * element_bytes);
-  const std::uint64_t piece = std::max(wanted_lines / kTileLines, std::uint64_t{1}) * kTileLines;
+  const LaneFold* lanes = lane_fold(dtype, first.precision(), first.needs());
+  if (lanes != nullptr && (lines < kLaneLines || columns.size() < lanes->lanes)) lanes = nullptr;
+  // A unit of work is a panel of so many lines.
+  const std::uint64_t panel =
+      std::min<std::uint64_t>((lanes != nullptr ? kPanelBytes : kBandBytes) / element_bytes, columns.size());
+  const std::uint64_t panels = (columns.size() + panel - 1) / panel;
+  std::uint64_t piece = std::max(kUnitBytes / (panel * element_bytes) / kTileLines, std::uint64_t{1}) * kTileLines;
+  if (lanes != nullptr) {
+    const std::uint64_t units = std::max<std::uint64_t>(kUnitsAThread * pool.threads() / panels, 1);
+    piece = std::max(piece, (lines / units + kTileLines - 1) / kTileLines * kTileLines);
+    piece = std::min(piece, std::uint64_t{kMostLaneLines});
+  }
   const std::uint64_t pieces = (lines + piece - 1) / piece;
-  // Columns that begin where a page does would all meet in one set of the cache.
-  const std::uint64_t apart = std::min(lines, kTileLines) + 64 / element_bytes, side = 16 / element_bytes;
   const Transpose transposed = transpose_of(element_bytes);
   const std::size_t word_count = first.words().size();
   std::vector<std::uint64_t> held;
   for (const Partial& column : columns) held.push_back(column.count());
 
+  std::atomic<std::uint64_t> hard = 0;  // lines to transpose before lanes are tried
   std::mutex merging;
   const auto work = [&](std::size_t unit) {
     const FloatEnvironment ieee;
-    const std::uint64_t left = unit / pieces * band, top = unit % pieces * piece;
-    const std::uint64_t width = std::min(band, columns.size() - left), end = std::min(lines, top + piece);
+    const std::uint64_t left = unit / pieces * panel, top = unit % pieces * piece;
+    const std::uint64_t width = std::min(panel, columns.size() - left), count = std::min(lines - top, piece);
     std::vector<std::int64_t> words(width * word_count);
     std::vector<Folder> folders;
     folders.reserve(width);
     for (std::uint64_t i = 0; i < width; ++i) {
-      folders.emplace_back(dtype, first.precision(), first.needs(), std::span(words).subspan(i * word_count, word_count),
-                           nullptr, first.cast_scale());
+      const auto of_column = std::span(words).subspan(i * word_count, word_count);
+      folders.emplace_back(dtype, first.precision(), first.needs(), of_column, nullptr, first.cast_scale());
     }
-    const auto tile = std::make_unique_for_overwrite<std::byte[]>((width + side) * apart * element_bytes);
-    for (std::uint64_t line = top; line < end; line += kTileLines) {
-      const std::uint64_t count = std::min(kTileLines, end - line);
-      transposed(matrix + line * stride + left * element_bytes, stride, count, width, tile.get(), apart);
-      for (std::uint64_t i = 0; i < width; ++i) {
-        folders[i].take({tile.get() + i * apart * element_bytes, count * element_bytes});
-      }
+    const std::byte* const at = matrix + top * stride + left * element_bytes;
+    std::uint64_t in_lanes = 0;
+    if (lanes != nullptr && width >= lanes->lanes) {
+      in_lanes = count / kLaneLines * kLaneLines;
+      fold_in_lanes(*lanes, transposed, at, stride, in_lanes, element_bytes, folders, words, first.needs(), hard);
     }
+    fold_transposed(transposed, at + in_lanes * stride, stride, count - in_lanes, element_bytes, folders);
     const std::lock_guard lock(merging);
     for (std::uint64_t i = 0; i < width; ++i) {
       merge(dtype, columns[left + i].words(), folders[i].words(), held[left + i] + top);
     }
   };
-  const std::uint64_t units = bands * pieces;
+  const std::uint64_t units = panels * pieces;
   if (lines * stride > kAloneBytes) return pool.run(units, work);
   for (std::size_t unit = 0; unit < units; ++unit) work(unit);
 }

@@ -1,2 +1,3 @@
 #define FOLDS kFoldsAvx2
+#define LANE_FOLDS kLaneFoldsAvx2
 #include "host/simd/folds.inc"

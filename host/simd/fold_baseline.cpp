@@ -1,2 +1,3 @@
 #define FOLDS kFoldsBaseline
+#define LANE_FOLDS kLaneFoldsBaseline
 #include "host/simd/folds.inc"

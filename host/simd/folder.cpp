@@ -43,7 +43,25 @@ Fold fold_of(Dtype dtype, Precision precision) {
   return all[static_cast<int>(dtype)];
 }
 
+const LaneFold* lane_folds() {
+  switch (best_isa()) {
+#if defined(__x86_64__)
+    case Isa::kAvx512: return kLaneFoldsAvx512;
+    case Isa::kAvx2: return kLaneFoldsAvx2;
+#endif
+    default: return kLaneFoldsBaseline;
+  }
+}
+
 }  // namespace
+
+static_assert((kCasts & ~std::uint32_t{NEED_BESIDE}) == 0, "a LaneFold knows no casts");
+
+const LaneFold* lane_fold(Dtype dtype, Precision precision, Needs needs) {
+  if (is_low(dtype, precision) || (needs & (NEED_OPTIONAL | NEED_BESIDE | kDigests | kQuantiles)) != 0) return nullptr;
+  const LaneFold& fold = lane_folds()[static_cast<int>(dtype)];
+  return fold.lanes == 0 ? nullptr : &fold;
+}
 
 Folder::Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int64_t> words, BinCounter* bins,
                double cast_scale)

@@ -8,10 +8,14 @@
 #include <tensorstat/partial.hpp>
 
 #include "host/simd/folds.hpp"
+#include "host/simd/lane_folds.hpp"
 #include "stats/core/cast_bounds.hpp"
 #include "stats/core/quantile_bins.hpp"
 
 namespace tensorstat::host {
+
+// The fold whose lanes are columns, for partials that keep `needs`, if there is one.
+const LaneFold* lane_fold(Dtype dtype, Precision precision, Needs needs);
 
 class Folder {
  public:

@@ -219,6 +219,28 @@ INLINE void store_zipped(void* to, V a, V b, std::index_sequence<kLane...>) {
 #define STORE_ZIPPED(type, to, a, b) store_zipped(to, a, b, std::make_index_sequence<LANES(type)>())
 #define STORE(type, to, x) memcpy(to, &static_cast<const VECTOR_OF(type)&>(x), sizeof(VECTOR_OF(type)))
 
+// Two vectors of T woven in each 16 bytes: an element of a, then the one of b beside it, from the lower or the upper half.
+template <bool kUpper, typename T, size_t... kByte>
+INLINE v_u8 unpack(v_u8 a, v_u8 b, T, std::index_sequence<kByte...>) {
+#if LANE_BYTES == 64
+  const auto x = (__m512i)a, y = (__m512i)b;
+  if constexpr (sizeof(T) == 1) return (v_u8)(kUpper ? _mm512_unpackhi_epi8(x, y) : _mm512_unpacklo_epi8(x, y));
+  return (v_u8)(kUpper ? _mm512_unpackhi_epi16(x, y) : _mm512_unpacklo_epi16(x, y));
+#elif LANE_BYTES == 32
+  const auto x = (__m256i)a, y = (__m256i)b;
+  if constexpr (sizeof(T) == 1) return (v_u8)(kUpper ? _mm256_unpackhi_epi8(x, y) : _mm256_unpacklo_epi8(x, y));
+  return (v_u8)(kUpper ? _mm256_unpackhi_epi16(x, y) : _mm256_unpacklo_epi16(x, y));
+#else
+  constexpr size_t kSize = sizeof(T);
+  return __builtin_shufflevector(
+      a, b, (kByte / kSize / 2 * kSize + kByte % kSize + (kUpper ? 8 : 0) + kByte / kSize % 2 * 16)...);
+#endif
+}
+template <typename T>
+INLINE v_u8 unpack_low(v_u8 a, v_u8 b, T type) { return unpack<false>(a, b, type, std::make_index_sequence<16>()); }
+template <typename T>
+INLINE v_u8 unpack_high(v_u8 a, v_u8 b, T type) { return unpack<true>(a, b, type, std::make_index_sequence<16>()); }
+
 // value * value in two words, for values below 2^63 in size.
 INLINE void square_wide(i64 value, u64& low, u64& high) {
 #ifdef __SIZEOF_INT128__

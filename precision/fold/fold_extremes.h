@@ -80,13 +80,15 @@ INLINE void NAME(add_seen)(NAME(seen) * to, const NAME(seen) * group, WORDS i64*
 }
 
 // The keys of the finite elements' extrema; of none, the highest lies below the lowest.
-INLINE void NAME(finite_extrema)(const NAME(seen) * seen, i64* highest, i64* lowest) {
-  const SBITS top = MAX_LANE(SBITS, seen->top);
-  const UBITS far = MAX_LANE(UBITS, seen->far), near = MIN_LANE(UBITS, seen->near);
+INLINE void NAME(keys_of)(const SBITS top, const UBITS far, const UBITS near, i64* highest, i64* lowest) {
   // All below zero: the smallest magnitude is the largest. None below zero: it is the smallest. Of nothing, all are a
   // NaN's.
   *highest = top < 0 ? ~(i64)near : (i64)top;
   *lowest = far > MAGNITUDE_MASK ? ~(i64)(far & MAGNITUDE_MASK) : (i64)near;
+}
+
+INLINE void NAME(finite_extrema)(const NAME(seen) * seen, i64* highest, i64* lowest) {
+  NAME(keys_of)(MAX_LANE(SBITS, seen->top), MAX_LANE(UBITS, seen->far), MIN_LANE(UBITS, seen->near), highest, lowest);
 }
 
 INLINE void NAME(close_seen)(NAME(seen) * seen, WORDS i64* partial, const int needs) {

@@ -92,6 +92,21 @@ class ByTest : public testing::Test {
     }
   }
 
+  void expect_partials(const Tensor& tensor, const std::vector<std::byte>& bits, const By& by, const Request& request) {
+    SCOPED_TRACE(text_of(by) + " of " + std::string(name(tensor.dtype)));
+    auto partials = meter.fold_by(tensor, by, request);
+    ASSERT_TRUE(partials) << partials.error().message;
+    const auto expected = rows_of(bits, size_bytes(tensor.dtype), by, partials->size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const Tensor alone{.dtype = tensor.dtype,
+                         .element_count = expected[i].size() / size_bytes(tensor.dtype),
+                         .address = expected[i].data()};
+      auto whole = meter.fold({&alone, 1}, {request.categories, request.precision, On::kHost});
+      ASSERT_TRUE(whole) << whole.error().message;
+      ASSERT_EQ((*partials)[i].serialize(), whole->front().serialize()) << "row " << i;
+    }
+  }
+
   Meter meter;
 };
 
@@ -125,6 +140,59 @@ TEST_F(ByTest, TallAndWideColumns) {
         if (HasFatalFailure()) return;
       }
     }
+  }
+}
+
+// Statistics whose columns are folded in the lanes of vectors: each column has a distribution of its own, as the lanes
+// have their windows, and those beside one with NaN are folded all the same.
+TEST_F(ByTest, ColumnsBesideColumnsOfAnotherKind) {
+  const char* const few[] = {"count,max,min,avg,l2norm,zero count,negative zero count,positive zero count,nan count,"
+                             "positive inf count,negative inf count",
+                             "max,min", "avg"};
+  for (const Dtype dtype : samples::all_dtypes()) {
+    for (const Shape& shape : {Shape{128, 64}, Shape{1000, 4}, Shape{300, 17}, Shape{2500, 130}, Shape{1500, 95},
+                               Shape{257, 1100}}) {
+      const Request request{*categories_from(few[below(3)])};
+      const std::uint64_t lines = shape[0], columns = shape[1], size = size_bytes(dtype);
+      const bool is_mixed = below(3) != 0;
+      std::vector<std::byte> bits(lines * columns * size), column = bits_of(dtype, lines);
+      for (std::uint64_t i = 0; i < columns; ++i) {
+        if (is_mixed) column = bits_of(dtype, lines);
+        for (std::uint64_t line = 0; line < lines; ++line) {
+          std::memcpy(&bits[(line * columns + i) * size], &column[line * size], size);
+        }
+      }
+      const By by{.shape = shape, .axes = {1}};
+      const Tensor tensor{.dtype = dtype, .element_count = lines * columns, .address = bits.data()};
+      expect_rows(tensor, bits, by, request);
+      if (HasFatalFailure()) return;
+      expect_partials(tensor, bits, by, request);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// Several units of work, in which windows move on the way.
+TEST_F(ByTest, LongColumnsOfManyKinds) {
+  const Request request{*categories_from("count,max,min,avg,l2norm,zero count,negative zero count")};
+  for (const Dtype dtype : samples::all_dtypes()) {
+    const auto all = samples::of(dtype);
+    const std::uint64_t lines = 70001, columns = 64, size = size_bytes(dtype);
+    std::vector<std::byte> bits;
+    for (std::uint64_t line = 0; line < lines; line += 10000) {
+      const std::uint64_t count = std::min<std::uint64_t>(10000, lines - line) * columns;
+      const auto some = all[line == 0 ? all.size() - 1 : below(all.size())].make(dtype, count, random);
+      bits.insert(bits.end(), some.begin(), some.end());
+    }
+    // The largest sizes of signed and of unsigned integers, in a column each throughout.
+    std::vector<std::byte> largest(2 * size, std::byte{0xff});
+    for (std::size_t i = 0; i < size; ++i) largest[i] = i + 1 == size ? std::byte{0x80} : std::byte{0};
+    for (std::uint64_t line = 0; line < lines; ++line) {
+      std::memcpy(&bits[line * columns * size], largest.data(), 2 * size);
+    }
+    expect_rows({.dtype = dtype, .element_count = lines * columns, .address = bits.data()}, bits,
+                {.shape = {lines, columns}, .axes = {1}}, request);
+    if (HasFatalFailure()) return;
   }
 }
 
