@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <limits>
-#include <type_traits>
 
 #include "precision/long_number.hpp"
 
