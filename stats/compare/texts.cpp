@@ -51,6 +51,7 @@ void Texts::grow() {
 
 // Long texts have a block of their own, behind which the one that is being filled stays the last.
 std::string_view Texts::kept(std::string_view text) {
+  if (text.empty()) return "";  // there may be no block yet
   if (text.size() > kBlockBytes) {
     const auto own = blocks_.insert(blocks_.begin(), std::make_unique_for_overwrite<char[]>(text.size()));
     std::ranges::copy(text, own->get());

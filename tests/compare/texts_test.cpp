@@ -43,6 +43,14 @@ TEST(Texts, KnowWhatIsEqual) {
   }
 }
 
+TEST(Texts, MayBeginWithAnEmptyOne) {
+  Texts texts;
+  EXPECT_EQ(texts.id(""), 0u);
+  EXPECT_EQ(texts.id("x"), 1u);
+  EXPECT_EQ(texts.id(""), 0u);
+  EXPECT_EQ(texts[0], "");
+}
+
 TEST(Texts, HaveNoneAtFirst) {
   const Texts texts;
   EXPECT_EQ(texts.find("x"), Texts::kNone);

@@ -17,9 +17,7 @@ INSTANTIATE_TEST_SUITE_P(Dtype, DeviceShapes, testing::ValuesIn(samples::all_dty
 
 // With its needs alternating between everything and what needs no sums: two programs a dtype.
 TEST_P(DeviceShapes, AgreeWithTheOracle) {
-  const char* const fp64 = std::getenv("TENSORSTAT_CL_FP64");
-  const bool uses_fp64 = is_float(GetParam()) && size_bytes(GetParam()) > 1;
-  if (fp64 != nullptr && !uses_fp64 && !samples::full()) GTEST_SKIP() << "the kernels are those of the shape with fp64";
+  if (samples::is_tried_with_fp64(GetParam())) GTEST_SKIP() << "its kernels use no fp64";
   samples::Random random(samples::seed() + static_cast<std::uint64_t>(GetParam()));
   HeldToOracle held(GetParam());
   for (const samples::Distribution& distribution : samples::of(GetParam())) {
@@ -45,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(Dtype, PackedShapes, testing::ValuesIn(samples::packed_
 
 // Every count of a few bytes, several vectors, and several slices.
 TEST_P(PackedShapes, AgreeWithTheOracle) {
-  if (std::getenv("TENSORSTAT_CL_FP64") != nullptr && !samples::full()) GTEST_SKIP() << "no kernel of these uses fp64";
+  if (samples::is_tried_with_fp64(GetParam())) GTEST_SKIP() << "its kernels use no fp64";
   samples::Random random(samples::seed() + static_cast<std::uint64_t>(GetParam()));
   HeldToOracle held(GetParam());
   std::vector<std::uint64_t> counts = {1023, 4097, 65'537, 3'000'001};

@@ -313,6 +313,11 @@ std::vector<Dtype> packed_dtypes() {
 
 bool full() { return std::getenv("TENSORSTAT_FULL") != nullptr; }
 
+bool is_tried_with_fp64(Dtype dtype) {
+  const bool uses_fp64 = tensorstat::is_float(dtype) && tensorstat::size_bytes(dtype) > 1;
+  return !full() && !uses_fp64 && std::getenv("TENSORSTAT_CL_FP64") != nullptr;
+}
+
 std::uint64_t seed() {
   static const std::uint64_t seed = [] {
     const char* given = std::getenv("TENSORSTAT_SEED");

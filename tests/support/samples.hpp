@@ -33,6 +33,9 @@ std::vector<tensorstat::Dtype> packed_dtypes();  // of which several share a byt
 // TENSORSTAT_FULL asks for the long versions of the tests.
 bool full();
 
+// Whether this is a quick run that forces a device without fp64, on a dtype whose kernels use none: those are tried with it.
+bool is_tried_with_fp64(tensorstat::Dtype dtype);
+
 // TENSORSTAT_SEED, or one fixed for all time; printed, so that a failure can be had again.
 std::uint64_t seed();
 
