@@ -27,30 +27,27 @@ constexpr std::size_t kBinnedBytes = std::size_t{16} << 10;
 // How many elements are worth the work of a whole GROUP.
 constexpr std::size_t kWorthPadding = 16;
 
-const Fold* folds() {
-  switch (best_isa()) {
+// The tables of the widest instruction set that is in use.
+struct Tables {
+  const Fold* folds;
+  const LaneFold* lane_folds;
+};
+const Tables& widest() {
+  static const Tables tables = []() -> Tables {
+    switch (best_isa()) {
 #if defined(__x86_64__)
-    case Isa::kAvx512: return kFoldsAvx512;
-    case Isa::kAvx2: return kFoldsAvx2;
+      case Isa::kAvx512: return {kFoldsAvx512, kLaneFoldsAvx512};
+      case Isa::kAvx2: return {kFoldsAvx2, kLaneFoldsAvx2};
 #endif
-    default: return kFoldsBaseline;
-  }
+      default: return {kFoldsBaseline, kLaneFoldsBaseline};
+    }
+  }();
+  return tables;
 }
 
 Fold fold_of(Dtype dtype, Precision precision) {
-  static const Fold* const widest = folds();
-  const Fold* const all = is_low(dtype, precision) ? kFoldsLow : widest;
+  const Fold* const all = is_low(dtype, precision) ? kFoldsLow : widest().folds;
   return all[static_cast<int>(dtype)];
-}
-
-const LaneFold* lane_folds() {
-  switch (best_isa()) {
-#if defined(__x86_64__)
-    case Isa::kAvx512: return kLaneFoldsAvx512;
-    case Isa::kAvx2: return kLaneFoldsAvx2;
-#endif
-    default: return kLaneFoldsBaseline;
-  }
 }
 
 }  // namespace
@@ -59,7 +56,7 @@ static_assert((kCasts & ~std::uint32_t{NEED_BESIDE}) == 0, "a LaneFold knows no 
 
 const LaneFold* lane_fold(Dtype dtype, Precision precision, Needs needs) {
   if (is_low(dtype, precision) || (needs & (NEED_OPTIONAL | NEED_BESIDE | kDigests | kQuantiles)) != 0) return nullptr;
-  const LaneFold& fold = lane_folds()[static_cast<int>(dtype)];
+  const LaneFold& fold = widest().lane_folds[static_cast<int>(dtype)];
   return fold.lanes == 0 ? nullptr : &fold;
 }
 
@@ -68,12 +65,12 @@ Folder::Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int
     : fold_(fold_of(dtype, precision)),
       dtype_(dtype),
       element_bytes_(size_bytes(dtype)),
-      needs_(static_cast<Needs>(kept(dtype, needs) & ~(kDigests | kQuantiles))),
+      needs_(kept(dtype, needs) & ~kDigests),
       pads_(!is_low(dtype, precision) && !unpacks(dtype) && !is_complex(dtype)),  // `low` rounds at every step
       words_(words.first(partial_words(dtype, needs))),
-      bins_((kept(dtype, needs) & kQuantiles) != 0 ? bins : nullptr),
-      casts_(scales_casts(kept(dtype, needs), cast_scale) ? needs & kCasts : 0) {
-  needs_ &= ~casts_;
+      bins_((needs_ & kQuantiles) != 0 ? bins : nullptr),
+      casts_(scales_casts(needs_, cast_scale) ? needs_ & kCasts : 0) {
+  needs_ &= ~(casts_ | kQuantiles);
   if (casts_ != 0) cast_bounds_ = cast_bounds(dtype, cast_scale);
   clear(dtype_, words_);
 }

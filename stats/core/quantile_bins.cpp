@@ -78,7 +78,7 @@ constexpr Coding coding_of_float(std::size_t bytes, std::uint64_t greatest, bool
 #define CODING_Integer(id, name) \
   coding_of_integer(size_bytes(Dtype::id), CALL(COLUMN_4, FORMAT_##name) != 0, Dtype::id == Dtype::kBool)
 #define CODING_Integer64(id, name) CODING_Integer(id, name)
-#define CODING_Float(id, name) coding_of_float(sizeof(CALL(COLUMN_1, FORMAT_##name)), CALL(COLUMN_3, FORMAT_##name), true, false)
+#define CODING_Float(id, name) coding_of_float(size_bytes(Dtype::id), CALL(COLUMN_3, FORMAT_##name), true, false)
 #define CODING_Double(id, name) CODING_Float(id, name)
 #define CODING_Coded(id, name) \
   coding_of_float(1, CALL(COLUMN_3, FORMAT_##name) / 2, false, CALL(COLUMN_6, FORMAT_##name) != 0)
@@ -86,7 +86,9 @@ constexpr Coding coding_of_float(std::size_t bytes, std::uint64_t greatest, bool
 // Counted by what they are unpacked to.
 #define CODING_PackedFloat(id, name) CODING_Coded(id, name)
 #define CODING_PackedInteger(id, name) CODING_Integer(id, name)
-#define ROW(id, name, ...) CAT(CODING_, FAMILY_OF(name))(id, name),  // of complex dtypes, which have no quantiles, any
+#define CODING_OF_0(id, name) CAT(CODING_, FAMILY_OF(name))(id, name)
+#define CODING_OF_1(id, name) {0, Order::kUnsigned, 0, 0, false, false}  // complex: without an order there are no bins
+#define ROW(id, name, ...) CAT(CODING_OF_, IS_COMPLEX_OF(name))(id, name),
 constexpr Coding kCodings[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 constexpr const Coding& coding(Dtype dtype) { return kCodings[static_cast<int>(dtype)]; }
@@ -431,11 +433,6 @@ void BinCounter::close_list(std::span<const std::int64_t> words) {
 }
 
 void BinCounter::close(std::span<const std::int64_t> words) {
-  if (is_complex(dtype_)) {  // they have no quantiles
-    lists_ = false;
-    group_count_ = 0;
-    return;
-  }
   if (lists_) return close_list(words);
   const Coding& how = coding(dtype_);
   const std::uint32_t half = bins_ / 2;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 
@@ -70,12 +71,15 @@ Status check(const Request& request, Dtype dtype) {
   if (Status status = check(request); !status) return status;
   const auto has_it = [dtype](Category category) { return has(dtype, category); };
   if (std::ranges::any_of(request.categories, has_it)) return {};
-  std::string asked, known;
-  for (const Category category : request.categories) asked.append(asked.empty() ? "" : ", ").append(name(category));
-  for (const Category category : every_category()) {
-    if (has_it(category)) known.append(known.empty() ? "" : ", ").append(name(category));
-  }
-  return Error{Code::kUnsupported, "a " + std::string(name(dtype)) + " tensor has no " + asked + "; it has " + known};
+  Categories known = every_category();
+  std::erase_if(known, std::not_fn(has_it));
+  const auto listed = [](const Categories& categories) {
+    std::string names;
+    for (const Category each : categories) names.append(names.empty() ? "" : ", ").append(name(each));
+    return names;
+  };
+  return Error{Code::kUnsupported, "a " + std::string(name(dtype)) + " tensor has no " + listed(request.categories) +
+                                       "; it has " + listed(known)};
 }
 
 Status check(std::span<const Tensor> tensors, const Request& request) {

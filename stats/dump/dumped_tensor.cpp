@@ -15,9 +15,7 @@ Io io_of(const Identity& who) { return who.io == "input" ? Io::kInput : Io::kOut
 
 Stored stored_as(std::string_view data_type) {
   if (data_type == "int4") return Stored::kInt4;
-  if (data_type == "uint1") return Stored::kUint1;
-  if (data_type == "complex64") return Stored::kComplex64;
-  return data_type == "complex128" ? Stored::kComplex128 : Stored::kPlain;
+  return data_type == "uint1" ? Stored::kUint1 : Stored::kPlain;
 }
 
 Result<DumpTensor> read_tensor(const std::string& label, const Identity& who, TensorReader& reader) {

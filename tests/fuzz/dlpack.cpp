@@ -9,6 +9,7 @@
 #include <tensorstat/meter.hpp>
 
 #include "tests/fuzz/targets.hpp"
+#include "tests/support/dl_tensor.hpp"
 
 namespace tensorstat::fuzz {
 namespace {
@@ -16,16 +17,6 @@ namespace {
 __extension__ using Wide = __int128;
 
 constexpr std::size_t kMostDimensions = 64;
-
-struct DlTensor {
-  void* data = nullptr;
-  std::int32_t device_type = 0, device_id = 0, dimension_count = 0;
-  std::uint8_t code = 0, bits = 0;
-  std::uint16_t lanes = 0;
-  std::int64_t* shape = nullptr;
-  std::int64_t* strides = nullptr;
-  std::uint64_t byte_offset = 0;
-};
 
 template <typename Field>
 void take(Input& bytes, Field& field) {
@@ -53,7 +44,7 @@ Reach reach_of(const Tensor& tensor, const Strides* strides) {
 void dlpack(Input bytes) {
   alignas(64) static std::array<std::byte, 4096> arena{};
   std::array<std::int64_t, kMostDimensions> shape{}, stride{};
-  DlTensor from;
+  test::DlTensor from;
   std::uint8_t pointers = 0;
   take(bytes, from.device_type);
   take(bytes, from.device_id);

@@ -13,6 +13,7 @@
 
 #include "kernels-cl/driver/cl.hpp"
 #include "kernels-cl/driver/device.hpp"
+#include "tests/support/dl_tensor.hpp"
 #include "tests/support/engines.hpp"
 #include "tests/support/oracle.hpp"
 #include "tests/support/samples.hpp"
@@ -312,18 +313,9 @@ TEST_P(Complex, IsReadBackFromADevice) {
 }
 
 TEST_P(Complex, ComesThroughDlpack) {
-  struct {
-    const void* data;
-    std::int32_t device_type, device_id, dimension_count;
-    std::uint8_t code, bits;
-    std::uint16_t lanes;
-    std::int64_t* shape;
-    std::int64_t* strides;
-    std::uint64_t byte_offset;
-  } from{};
   const std::byte bytes[64] = {};
   std::int64_t shape[] = {2};
-  from = {bytes, 1, 0, 1, 5, static_cast<std::uint8_t>(size_bytes(GetParam()) * 8), 1, shape, nullptr, 0};
+  const test::DlTensor from{bytes, 1, 0, 1, 5, static_cast<std::uint8_t>(size_bytes(GetParam()) * 8), 1, shape, nullptr, 0};
   Strides strides;
   const auto tensor = tensor_from_dlpack(&from, strides);
   ASSERT_TRUE(tensor) << tensor.error().message;

@@ -7,6 +7,7 @@
 #include <tensorstat/dlpack.hpp>
 #include <tensorstat/meter.hpp>
 
+#include "tests/support/dl_tensor.hpp"
 #include "tests/support/held_to_oracle.hpp"
 
 namespace tensorstat {
@@ -194,23 +195,12 @@ TEST_P(Packed, IsRefusedWhereAByteWouldBeTakenApart) {
   EXPECT_NE(compared.error().message.find("packed"), std::string::npos) << compared.error().message;
 }
 
-// DLPack's struct, as its specification has it.
-struct DlTensor {
-  const void* data;
-  std::int32_t device_type, device_id, dimension_count;
-  std::uint8_t code, bits;
-  std::uint16_t lanes;
-  std::int64_t* shape;
-  std::int64_t* strides;
-  std::uint64_t byte_offset;
-};
-
 TEST(PackedDlpack, SaysHowManyElementsThereAre) {
   const std::byte bytes[8] = {};
   std::int64_t shape[] = {2, 3}, gaps[] = {4, 1};
   Strides strides;
   const auto made = [&](std::uint8_t code, std::uint8_t bits, std::uint16_t lanes, std::int64_t* apart = nullptr) {
-    const DlTensor from{bytes, 1, 0, 2, code, bits, lanes, shape, apart, 0};
+    const test::DlTensor from{bytes, 1, 0, 2, code, bits, lanes, shape, apart, 0};
     return tensor_from_dlpack(&from, strides);
   };
   const auto int4 = made(0, 4, 1), uint4 = made(1, 4, 1), float4 = made(17, 4, 1), pairs = made(17, 4, 2), e8m0 = made(14, 8, 1);
