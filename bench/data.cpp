@@ -129,7 +129,7 @@ Tensor make(Dtype dtype, std::uint64_t bytes, Kind kind) {
   if (memory == nullptr) {
     memory.reset(std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage));
     if (memory == nullptr) throw std::bad_alloc();
-    fill({static_cast<std::byte*>(memory.get()), bytes}, dtype, kind);
+    fill({static_cast<std::byte*>(memory.get()), bytes}, is_complex(dtype) ? part_of(dtype) : dtype, kind);
   }
   return {.dtype = dtype, .element_count = elements_of(dtype, bytes), .address = memory.get()};
 }

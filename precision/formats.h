@@ -181,7 +181,7 @@
   ((UBITS)(ELEMENT_FIELD(code, k) | (IS_SIGNED && ELEMENT_FIELD(code, k) >> (ELEMENT_BITS - 1) ? 0u - (1u << ELEMENT_BITS) : 0u)))
 
 // Complex dtypes: two parts of a real dtype, whose columns these are, and a row for IS_COMPLEX_OF and PART_OF. No text is
-// included for them: what is folded and lifted is their parts.
+// included for them, but one more for the dtypes of parts (IS_PART): precision/lift/lift_complex.h.
 #define FORMAT_complex64 FORMAT_float32
 #define FORMAT_complex128 FORMAT_float64
 #define COMPLEX_complex64 ~, 1, float32
@@ -190,6 +190,9 @@
 #define IS_COMPLEX IS_COMPLEX_AS(DTYPE)
 #define IS_COMPLEX_AS(name) IS_COMPLEX_OF(name)
 #define PART_OF(name) CALL(COLUMN_2, COMPLEX_##name, 0, name, ~)  // of a real dtype, itself
+#define IS_PART CAT(IS_PART_, DTYPE)  // for #if, where a name that is not defined is 0
+#define IS_PART_float32 1
+#define IS_PART_float64 1
 
 // |x| of +Inf as the bits of an unsigned number, or of the largest finite value where there is no Inf: what is larger is
 // a NaN. And whether the code of -0 is the only NaN.

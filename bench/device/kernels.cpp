@@ -59,7 +59,6 @@ std::vector<KernelSpec> nvidia_kernels() {
   const cl_engine::GroupShape shape = nvidia_gpu().group;
   std::vector<KernelSpec> all;
   for (int d = 0; d < kDtypeCount; ++d) {
-    if (is_complex(static_cast<Dtype>(d))) continue;  // host work
     for (const Needs needs : kCheckedNeeds) {
       all.push_back({.dtype = static_cast<Dtype>(d), .needs = needs, .group_size = shape.lanes, .loads = shape.loads});
     }

@@ -10,7 +10,8 @@
 //   take_vector, take             16 bytes, or one element; false where they are to be lifted
 //   SUMS, close_lane              the tally, its integer sums last
 //   deposit_sums                  where those belong
-// A slice gives no lane more than 2^LOG2_STEPS elements, so none of the sums is emptied on the way.
+// A slice gives no lane more than 2^LOG2_STEPS elements, so none of the sums is emptied on the way. Of complex dtypes what is
+// called an element here is a part, of which PARTS are one (gpu_complex.cl).
 
 #ifdef FOLDS
 #define TALLY_WORDS (TALLY_SUMS + SUMS)
@@ -23,11 +24,12 @@
 #define FIRST_OF(k) (head + (i + (k) * LANES_A_GROUP) * VECTOR_ELEMENTS)
 
 #ifdef FOLDS
-#define TAKE(element) \
-  if (!take(&state, &window, element)) lift_one(partial, element)
+#define TAKE(i) \
+  if (is_summed(elements, i) && !take(&state, &window, elements[i])) lift_one(partial, elements[i])
 #define TAKE_VECTOR(v, first) (take_elements(&beside, v, first), take_vector(&state, &window, v))
 #else
-#define TAKE(element) lift_one(partial, element)
+#define TAKE(i) \
+  if (is_summed(elements, i)) lift_one(partial, elements[i])
 #define TAKE_VECTOR(v, first) (take_elements(&beside, v, first), false)
 #endif
 
@@ -38,7 +40,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   local i64 desk[TALLY_WORDS][PAIRS];
   local u32 highest, fingerprint_words[FINGERPRINT_LOCAL_WORDS], bin_counts[BIN_LOCAL_WORDS];
   const Slice slice = ((global const Slice*)(workspace + slices_at))[get_group_id(0)];
-  const u32 lane = (u32)get_local_id(0), count = (u32)slice.count;
+  const u32 lane = (u32)get_local_id(0), count = (u32)slice.count * PARTS;
   global const u8* begin = source + slice.first_byte;
   global const UBITS* elements = (global const UBITS*)begin;
 
@@ -61,8 +63,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   open_lane(&state, &window);
 #endif
   Elements beside;
-  open_elements(&beside);
-  beside.exponents = &exponents[lane % EXPONENT_COPIES];
+  open_elements(&beside, exponents, lane);
 
   const u32 head = min((u32)((0 - (size_t)begin) & 15) / (u32)sizeof(UBITS), count);
   const u32 vector_count = (count - head) / VECTOR_ELEMENTS;
@@ -86,18 +87,18 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
     for (u32 k = 0; refused != 0; ++k, refused >>= 1) {
       if ((refused & 1) == 0) continue;
 #pragma unroll 1
-      for (u32 e = 0; e < VECTOR_ELEMENTS; ++e) TAKE(elements[FIRST_OF(k) + e]);
+      for (u32 e = 0; e < VECTOR_ELEMENTS; ++e) TAKE(FIRST_OF(k) + e);
     }
   }
 #pragma unroll 1
   for (u32 i = lane; i < head; i += LANES_A_GROUP) {
-    take_element(&beside, elements[i], i);
-    TAKE(elements[i]);
+    take_element(&beside, elements, i);
+    TAKE(i);
   }
 #pragma unroll 1
   for (u32 i = tail + lane; i < count; i += LANES_A_GROUP) {
-    take_element(&beside, elements[i], i);
-    TAKE(elements[i]);
+    take_element(&beside, elements, i);
+    TAKE(i);
   }
 
 #ifdef FOLDS
@@ -136,7 +137,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   TAKE_CASTS(slice, workspace, partial, begin, lane, count, LANES_A_GROUP)
   CLOSE_BINS(slice, workspace, bin_counts, elements, count, lane)
   global i64* shared = (global i64*)(workspace + partials_at) + slice.partial * WORD_COUNT;
-  MERGE_PARTIAL(partial, PLAIN_WORDS, lane, count, shared)
+  MERGE_PARTIAL(partial, PLAIN_WORDS, lane, count / PARTS, shared)
   if (NEEDS & NEED_EXPONENTS) {  // behind the barrier of MERGE_PARTIAL
     for (int i = (int)lane; i < (int)EXPONENTS_OF_FAMILY; i += LANES_A_GROUP) {
       i64 n = 0;

@@ -5,6 +5,8 @@ typedef struct {
   local u32* exponents;  // the lane's copy of the counts: one of EXPONENT_COPIES that lie interleaved
 } Elements;
 
+#define PARTS 1  // gpu_complex.cl has two
+
 // Lanes count into different copies, so that equal exponents seldom wait for one another. float64 has one: of local memory
 // a device need not have more than 32 KiB.
 #define EXPONENT_COPIES ((NEEDS & NEED_EXPONENTS) == 0 || (int)EXPONENTS_OF_FAMILY > 256 ? 1 : 8)
@@ -13,9 +15,10 @@ typedef struct {
 #define OPEN_MAXIMUM PARTIAL_NO_KEY
 #define OPEN_ADDITION 0
 #define OPEN_ELEMENT(id, merge, ...) elements->words[ELEMENT_WORD_##id] = OPEN_##merge;
-INLINE void open_elements(Elements* elements) {
+INLINE void open_elements(Elements* elements, local u32* exponents, const u32 lane) {
   ELEMENT_ROWS(OPEN_ELEMENT, )
   open_indices(elements->indices);
+  elements->exponents = &exponents[lane % EXPONENT_COPIES];
 }
 
 #define TAKE_MAXIMUM(word, term) word = max(word, (SBITS)(term) == (SBITS)ELEMENT_SIGN ? PARTIAL_NO_KEY : (i64)(SBITS)(term));
@@ -27,11 +30,15 @@ INLINE void open_elements(Elements* elements) {
 #define TAKE_BESIDE(merge, word, term) TAKE_##merge(word, term)
 #define TAKE_WITHIN(merge, word, term) word = max(word, term);
 // Element number `index` of the slice.
-INLINE void take_element(Elements* elements, const UBITS bits, const u32 index) {
+INLINE void count_element(Elements* elements, const UBITS bits, const u32 index) {
   const UBITS size = ELEMENT_SIZE(bits);
   ELEMENT_ROWS(TAKE_ELEMENT, )
   if (NEEDS & NEED_INDICES) NAME(lift_index)(elements->indices, bits, index);
   if (NEEDS & NEED_EXPONENTS) (void)atomic_add(&elements->exponents[EXPONENT_OF(size) * EXPONENT_COPIES], 1u);
+}
+
+INLINE void take_element(Elements* elements, global const UBITS* from, const u32 index) {
+  count_element(elements, from[index], index);
 }
 
 INLINE void take_elements(Elements* elements, const uint4 vector, u32 index) {
@@ -40,11 +47,14 @@ INLINE void take_elements(Elements* elements, const uint4 vector, u32 index) {
   for (int k = 0; k < 4; ++k) {
 #pragma unroll
     for (int shift = 0; shift < 32; shift += 8 * (int)sizeof(UBITS)) {
-      if (sizeof(UBITS) < 8) take_element(elements, (UBITS)(words[k] >> shift), index++);
+      if (sizeof(UBITS) < 8) count_element(elements, (UBITS)(words[k] >> shift), index++);
     }
-    if (sizeof(UBITS) == 8 && k % 2 == 1) take_element(elements, (UBITS)((u64)words[k] << 32 | words[k - 1]), index++);
+    if (sizeof(UBITS) == 8 && k % 2 == 1) count_element(elements, (UBITS)((u64)words[k] << 32 | words[k - 1]), index++);
   }
 }
+
+// Whether an element is the family's lane's, or lifted.
+INLINE bool is_summed(global const UBITS* from, const u32 index) { return true; }
 
 #define CLOSE_MAXIMUM(word, value) RAISE(word, value);
 #define CLOSE_ADDITION(word, value) ADD(word, value);

@@ -30,14 +30,20 @@ namespace {
 #include "precision/each_dtype.h"
 #define PER_DTYPE "precision/lift/lift_indices.h"
 #include "precision/each_dtype.h"
+#define PER_DTYPE "precision/lift/lift_complex.h"
+#define PER_DTYPE_IF IS_PART
+#include "precision/each_dtype.h"
 #define PER_DTYPE "precision/pair/unpack.h"
 #include "precision/each_dtype.h"
 #define PER_DTYPE "precision/low/low_tile.h"
 #define PER_DTYPE_IF HAS_LOW
 #include "precision/each_dtype.h"
 
+#define LIFT_0(what, name) CAT(lift##what##_, name)
+#define LIFT_1(what, name) CAT(lift_complex##what##_, PART_OF(name))
+
 using Lift = void (*)(i64*, const u8*, int);
-#define ROW(id, name, ...) CAT(lift_, PART_OF(name)),
+#define ROW(id, name, ...) CAT(LIFT_, IS_COMPLEX_OF(name))(, name),
 constexpr Lift kLifts[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 
@@ -50,10 +56,10 @@ constexpr LiftSome kLiftSome[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 
 // Into the words of a whole partial.
-#define ROW(id, name, ...)                                                                              \
-  [](i64* partial, const u8* p, u64 count) {                                                            \
-    const auto words = partial + CAT(PLACE_INDICES_, FAMILY_OF(name));                                  \
-    CAT(lift_indices_, PART_OF(name))(words, p, count, static_cast<u64>(partial[PARTIAL_COUNT]));       \
+#define ROW(id, name, ...)                                                                                      \
+  [](i64* partial, const u8* p, u64 count) {                                                                    \
+    const auto words = partial + CAT(PLACE_INDICES_, FAMILY_OF(name));                                          \
+    CAT(LIFT_, IS_COMPLEX_OF(name))(_indices, name)(words, p, count, static_cast<u64>(partial[PARTIAL_COUNT])); \
   },
 using LiftIndices = void (*)(i64*, const u8*, u64);
 constexpr LiftIndices kLiftIndices[] = {TENSORSTAT_DTYPES(ROW)};

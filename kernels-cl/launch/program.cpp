@@ -78,6 +78,7 @@ void begin_dtype(std::string& whole, Dtype dtype) {
 }  // namespace
 
 std::uint64_t most_elements_a_group(const Device& device, Dtype dtype, std::uint64_t total_bytes) {
+  if (is_complex(dtype)) return most_elements_a_group(device, part_of(dtype), total_bytes) / 2;
   // A step of a group: a load in flight for each lane. Beside its steps a lane may take an element or
   // two of the head and of the tail.
   const std::uint64_t step = device.group_size * device.group.loads * kLoadBytes / size_bytes(dtype);
@@ -139,7 +140,10 @@ std::string source(const Device& device, Dtype dtype, bool low) {
       add(each.fold);
       break;
     }
-    if (group) {
+    if (is_complex(dtype)) add("precision/lift/lift_complex.h");
+    if (group && is_complex(dtype)) {
+      add("kernels-cl/cl/gpu_complex.cl");
+    } else if (group) {
       for (const char* file : {"kernels-cl/cl/gpu_lift.cl", "kernels-cl/cl/gpu_elements.cl"}) add(file);
     } else {
       for (const char* file : {"precision/fold/fold_elements.h", "precision/fold/fold_exponents.h"}) add(file);
@@ -156,7 +160,7 @@ std::string source(const Device& device, Dtype dtype, bool low) {
     add(group ? each.group : each.fold);
     if (!group) add("precision/fold/fold_indices.h");
   }
-  add(group ? "kernels-cl/cl/gpu.cl" : "kernels-cl/cl/cpu.cl");
+  add(group ? "kernels-cl/cl/gpu.cl" : is_complex(dtype) ? "kernels-cl/cl/cpu_complex.cl" : "kernels-cl/cl/cpu.cl");
   return whole;
 }
 
@@ -207,6 +211,9 @@ std::string options_of_device(const Device& device) {
 }  // namespace
 
 std::string build_options(const Device& device, Dtype dtype, Needs needs) {
+  if (is_complex(dtype)) {  // what a part's family would count are parts
+    return build_options(device, part_of(dtype), kept(dtype, needs) & ~Needs{kSigns});
+  }
   const Needs scaled = (needs & kScaledCasts) != 0 ? needs & kCasts : 0;
   std::string options = "-cl-std=CL1.2 -DDTYPE=" + std::string(name(dtype)) + " -DNEEDS=" +
                         std::to_string(needs & ~(kLowKernel | kScaledCasts | scaled)) + " -DSCALED_CASTS=" + std::to_string(scaled) +

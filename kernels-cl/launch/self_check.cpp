@@ -23,18 +23,20 @@ std::uint64_t mix(std::uint64_t x) {  // the finalizer of splitmix64
 }
 
 // Elements near 1 for half of the way, where they are floats; zeros of both signs; small integers, or
-// subnormals and what follows them; at last every bit pattern that comes, NaN and Inf among them.
-std::vector<std::byte> awkward(Dtype dtype) {
+// subnormals and what follows them; at last every bit pattern that comes, NaN and Inf among them; of wide floats, where few come, more.
+std::vector<std::byte> awkward(Dtype dtype, std::size_t count = kElements + 1) {
+  if (is_complex(dtype)) return awkward(part_of(dtype), 2 * count);
   const std::size_t element_bytes = size_bytes(dtype);
   const auto bits_of_format = [&](int mantissa_bits, std::uint64_t infinity, std::uint64_t raw) {
     const std::uint64_t exponent = (infinity >> mantissa_bits) / 2 - raw % 8;
     const std::uint64_t sign = (raw >> 3 & 1) << (8 * element_bytes - 1);
     return sign | exponent << mantissa_bits | (raw >> 11 & ((std::uint64_t{1} << mantissa_bits) - 1));
   };
-  std::vector<std::byte> bytes((kElements + 1) * element_bytes);
-  for (std::size_t i = 0; i <= kElements; ++i) {
+  const std::uint64_t infinity = dtype == Dtype::kFloat32 ? 0x7f800000 : dtype == Dtype::kFloat64 ? 0x7ff0000000000000 : 0;
+  std::vector<std::byte> bytes(count * element_bytes);
+  for (std::size_t i = 0; i < count; ++i) {
     std::uint64_t bits = mix(i + 1);
-    if (i < kElements / 2) {
+    if (i < count / 2) {
       switch (dtype) {
         case Dtype::kFloat16: bits = bits_of_format(10, 0x7c00, bits); break;
         case Dtype::kBfloat16: bits = bits_of_format(7, 0x7f80, bits); break;
@@ -42,10 +44,12 @@ std::vector<std::byte> awkward(Dtype dtype) {
         case Dtype::kFloat64: bits = bits_of_format(52, 0x7ff0000000000000, bits); break;
         default: break;
       }
-    } else if (i < kElements / 2 + 8) {
+    } else if (i < count / 2 + 8) {
       bits = (i % 2 == 0 ? 0 : ~std::uint64_t{0}) << (8 * element_bytes - 1);  // +0, -0, and the least integer
-    } else if (i < kElements * 3 / 4) {
+    } else if (i < count * 3 / 4) {
       bits >>= 64 - 8 * element_bytes + i % (8 * element_bytes);  // small integers, and subnormals
+    } else if (infinity != 0 && i % 64 == 0) {
+      bits = i % 128 == 0 ? infinity : bits | infinity;
     }
     std::memcpy(bytes.data() + i * element_bytes, &bits, element_bytes);  // little-endian
   }

@@ -111,7 +111,6 @@ Status check_bytes(const Tensor& tensor, std::string_view doing) {
 }
 
 std::string why_counted_on_host(Dtype dtype, const Request& request) {
-  if (is_complex(dtype)) return "tensors of " + std::string(name(dtype)) + " are measured on the host";
   const bool is_counted = counts_scaled_casts(request) || std::ranges::any_of(request.categories, is_quantile);
   if (!is_counted || !unpacks(dtype)) return "";
   return "quantiles and casts at a scale of " + std::string(name(dtype)) + " are counted on the host";

@@ -25,7 +25,7 @@ Status check(std::span<const TensorPair> pairs, const PairRequest& request);
 Status check_bytes(const Tensor& tensor, std::string_view doing);
 
 // Why no device counts what the request wants of tensors of this dtype; empty where that is no matter. Quantiles, and casts at
-// a scale, are counted by elements, and those of some dtypes have to be made of bytes first; complex elements are of two parts.
+// a scale, are counted by elements, and those of some dtypes have to be made of bytes first.
 std::string why_counted_on_host(Dtype dtype, const Request& request);
 
 // An error where a request wants digests of what gives partials alone.

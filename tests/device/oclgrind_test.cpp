@@ -30,12 +30,14 @@ TEST(Simulated, EveryDtypeIsRight) {
   samples::Random random(samples::seed());
   std::vector<Dtype> dtypes = samples::all_dtypes();
   std::ranges::copy(samples::packed_dtypes(), std::back_inserter(dtypes));
+  dtypes.insert(dtypes.end(), {Dtype::kComplex64, Dtype::kComplex128});
   for (const Dtype dtype : dtypes) {
     if (samples::is_tried_with_fp64(dtype)) continue;
     for (const std::size_t count : {1, 77, 1300}) {
       if (count == 1 && !samples::full()) continue;  // the others end within a vector, too
-      const auto distributions = samples::of(dtype);
-      const auto bytes = distributions[random() % distributions.size()].make(dtype, count, random);
+      const Dtype part = is_complex(dtype) ? part_of(dtype) : dtype;
+      const auto distributions = samples::of(part);
+      const auto bytes = distributions[random() % distributions.size()].make(part, count * (is_complex(dtype) ? 2 : 1), random);
       const samples::Misaligned placed(bytes, size_bytes(dtype));
       // Of a packed dtype all but the last element of the last byte.
       const std::uint64_t elements = elements_of(dtype, bytes.size()) - is_packed(dtype);

@@ -291,25 +291,66 @@ TEST_P(Complex, SaysWhatItDoesNotHave) {
   EXPECT_NE(read.error().message.find("what it keeps is unknown"), std::string::npos) << read.error().message;
 }
 
-// What is in a device's memory is read back, and on kDevice refused.
-TEST_P(Complex, IsReadBackFromADevice) {
+// In place or uploaded, in the shape and with the fp64 that TENSORSTAT_CL_* say: every count of a few elements, several
+// vectors, several slices.
+TEST_P(Complex, IsExactOnADevice) {
+  if (!expects_device()) GTEST_SKIP() << "no device wanted";
+  std::vector<std::uint64_t> counts = {255, 256, 257, 1023, 4097, 65'537, 700'001};
+  for (std::uint64_t count = 0; count < 70; ++count) counts.push_back(count);
+  const std::size_t element = size_bytes(GetParam());
+  std::vector<Bytes> all;
+  std::vector<std::unique_ptr<samples::Misaligned>> placed;
+  std::vector<Tensor> tensors;
+  for (const std::uint64_t count : counts) {
+    for (const Kind kind : kKinds) {
+      all.push_back(make(kind, count));
+      placed.push_back(std::make_unique<samples::Misaligned>(all.back(), random_() % 4 * element));
+      tensors.push_back(tensor_of(placed.back()->data(), all.back().size()));
+    }
+  }
+  Meter meter({.threads = 1});
+  const Request request{.categories = kHas, .on = On::kDevice};
+  const auto found = meter.measure(tensors, request);
+  ASSERT_TRUE(found) << found.error().message;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const std::string what = "kind " + std::to_string(i % 4) + ", " + std::to_string(tensors[i].element_count) + " elements";
+    expect_same(truth(all[i]), [&](Category category) { return *(*found)[i].statistics.find(category); }, what);
+    EXPECT_NE("host", (*found)[i].placement[0].engine) << what;
+  }
+  std::printf("%zu cases\n", tensors.size());
+  auto stream = meter.stream(GetParam(), request);
+  ASSERT_TRUE(stream) << stream.error().message;
+  const Bytes bytes = make(Kind::kAnyBits, 5003);
+  ASSERT_TRUE(stream->append(std::span(bytes).first(1001 * element)));
+  ASSERT_TRUE(stream->append(std::span(bytes).subspan(1001 * element)));
+  const auto streamed = stream->finish();
+  ASSERT_TRUE(streamed) << streamed.error().message;
+  expect_same(truth(bytes), [&](Category category) { return *streamed->front().statistics.find(category); }, "streamed");
+}
+
+// What begins inside an element's alignment is read back.
+TEST_P(Complex, IsExactInADevicesMemory) {
   if (!expects_device()) GTEST_SKIP() << "no device wanted";
   auto device = cl_engine::choose_device({});
   ASSERT_TRUE(device) << device.error().message;
   const cl::Context context(device->device);
   const cl::CommandQueue queue(context, device->device);
-  Bytes bytes = make(Kind::kOneBad, 1'500'001);
-  const cl::Buffer buffer(context, CL_MEM_COPY_HOST_PTR, bytes.size(), bytes.data());
-  Tensor tensor = tensor_of(buffer(), bytes.size());
-  tensor.where = Where::kClBuffer;
+  const std::size_t element = size_bytes(GetParam());
+  Bytes bytes = make(Kind::kOneBad, 150'001);
   Meter meter({.queue = queue()});
-  const auto found = meter.measure({&tensor, 1}, {.categories = kHas});
-  ASSERT_TRUE(found) << found.error().message;
-  expect_same(truth(bytes), [&](Category category) { return *found->front().statistics.find(category); }, "read back");
-  EXPECT_EQ("host", found->front().placement[0].engine);
-  const auto refused = meter.measure({&tensor, 1}, {.categories = kHas, .on = On::kDevice});
-  ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("are measured on the host"), std::string::npos) << refused.error().message;
+  for (const std::size_t offset : {std::size_t{0}, element, element / 2}) {
+    Bytes in_memory(offset + bytes.size());
+    std::ranges::copy(bytes, in_memory.begin() + static_cast<std::ptrdiff_t>(offset));
+    const cl::Buffer buffer(context, CL_MEM_COPY_HOST_PTR, in_memory.size(), in_memory.data());
+    Tensor tensor = tensor_of(buffer(), bytes.size());
+    tensor.where = Where::kClBuffer;
+    tensor.offset_bytes = offset;
+    const auto found = meter.measure({&tensor, 1}, {.categories = kHas});
+    ASSERT_TRUE(found) << found.error().message;
+    const std::string what = "at byte " + std::to_string(offset);
+    expect_same(truth(bytes), [&](Category category) { return *found->front().statistics.find(category); }, what);
+    EXPECT_EQ(offset == element / 2, found->front().placement[0].engine == "host") << what;
+  }
 }
 
 TEST_P(Complex, ComesThroughDlpack) {
