@@ -1,7 +1,7 @@
 // The codes of elements, by which the bins of quantiles are counted (stats/core/quantile_bins.hpp): a bin each. One text for
 // C++ and OpenCL C.
 //
-// The code of an element of 8 or 16 bits is its bits. That of a float32 or float64 is the upper ones of them; that of a wider
+// The code of an element of 8 or 16 bits is its bits; of e8m0 as they are stored, of the packed dtypes unpacked. That of a float32 or float64 is the upper ones of them; that of a wider
 // integer a code of |x|, and a bit for its sign.
 #ifndef TENSORSTAT_PRECISION_CODES_H
 #define TENSORSTAT_PRECISION_CODES_H
@@ -19,7 +19,7 @@
 #define CODE_COUNT_Float() ((u32)1 << 16)
 #define CODE_COUNT_Double() ((u32)1 << 19)
 #define CODE_COUNT_Coded() ((u32)1 << 8)
-#define CODE_COUNT_Scale() CODE_COUNT_Coded()  // of what has to be unpacked the codes are those of the host alone
+#define CODE_COUNT_Scale() CODE_COUNT_Coded()
 #define CODE_COUNT_PackedFloat() CODE_COUNT_Coded()
 #define CODE_COUNT_PackedInteger() CODE_COUNT_Coded()
 #define CODE_TYPE CAT(CODE_TYPE_, FAMILY)
@@ -39,7 +39,7 @@
 #define CODE_OF_Float(bits) ((u32)((bits) >> CODE_SHIFT_OF_FLOAT(sizeof(UBITS))))
 #define CODE_OF_Double(bits) CODE_OF_Float(bits)
 #define CODE_OF_Coded(bits) ((u32)(bits))
-#define CODE_OF_Scale(bits) ((u32)(bits))
+#define CODE_OF_Scale(bits) ((u32)(bits)-1)  // an element's bits are unpacked
 #define CODE_OF_PackedFloat(bits) ((u32)(bits))
 #define CODE_OF_PackedInteger(bits) ((u32)(bits))
 // Without branches, which signs would lead astray.

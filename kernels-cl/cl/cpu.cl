@@ -8,6 +8,7 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   for (int word = 0; word < WORD_COUNT; ++word) partial[word] = EMPTY_WORD(FAMILY, word);
 #if UNPACKS
   NAME(fold_codes)(partial, bytes, slice.count, 0, NEEDS);
+  if (HAS_BINS || SCALED_CASTS != 0) take_codes(slice, workspace, partial, bytes);
   if (NEEDS & NEED_FINGERPRINTS) take_fingerprints(partial, bytes, (slice.count + ELEMENTS_A_CODE - 1) / ELEMENTS_A_CODE);
 #else
   u64 i = 0;

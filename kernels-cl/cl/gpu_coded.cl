@@ -71,16 +71,19 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   barrier(CLK_LOCAL_MEM_FENCE);
 
   if (HAS_BINS && WRITES_CODES(slice)) {
-    for (u32 i = lane; i < count; i += LANES_A_GROUP) CODES_AT(slice, workspace)[i] = (CODE_TYPE)CODE_OF(begin[i]);
+    for (u32 i = lane; i < count; i += LANES_A_GROUP) CODES_AT(slice, workspace)[i] = begin[i];
   }
   for (i32 code = (i32)lane; code < CODES; code += LANES_A_GROUP) {
     i64 n = 0;
     for (int copy = 0; copy < CODE_COPIES; ++copy) n += counts[copy][code];
-    if (n != 0) NAME(lift_codes)(partial, (u32)code, n, NEEDS);
-    if (HAS_BINS && !WRITES_CODES(slice) && n != 0) (void)atomic_add(&COUNTS_AT(slice, workspace)[code], (u32)n);
+    if (n == 0) continue;
+    NAME(lift_codes)(partial, (u32)code, n, NEEDS);
+    take_code(slice, workspace, partial, (u32)code, ELEMENTS_A_CODE, (u32)n);
   }
-  if (lane == 0 && rest != 0) NAME(lift_some)(partial, begin[count], rest, 1, NEEDS);
-  TAKE_CASTS(slice, workspace, partial, begin, lane, count, LANES_A_GROUP)
+  if (lane == 0 && rest != 0) {
+    NAME(lift_some)(partial, begin[count], rest, 1, NEEDS);
+    take_code(slice, workspace, partial, begin[count], rest, 1);
+  }
   CLOSE_INDICES(indices, partial)
   CLOSE_FINGERPRINTS(fingerprint_words, begin, count + (rest != 0), lane, partial)
   global i64* shared = (global i64*)(workspace + partials_at) + slice.partial * WORD_COUNT;

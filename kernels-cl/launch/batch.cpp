@@ -12,6 +12,7 @@
 #include "kernels-cl/driver/host_pointers.hpp"
 #include "kernels-cl/launch/program.hpp"
 #include "precision/partial.h"
+#include "stats/core/accumulator_layout.hpp"
 #include "stats/core/cast_bounds.hpp"
 
 namespace tensorstat::cl_engine {
@@ -74,12 +75,13 @@ void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vect
   if ((whole.needs & kLowKernel) != 0) most = std::max(kTileElements, most / kTileElements * kTileElements);
   const bool in_groups = device.shape == Shape::kGroup;
   const bool of_few = whole.count * kCodesToABin <= code_count(whole.dtype);
+  const bool may_write = (whole.needs & kQuantiles) != 0 && !unpacks(whole.dtype);  // what is unpacked is counted
   while (whole.count != 0) {
     Piece piece = whole;
     piece.count = std::min(most, whole.count);
     // A work-item's counts are its own: it writes codes wherever those are the smaller.
     const bool is_smaller = piece.count * code_bytes(piece.dtype) <= code_count(piece.dtype) * sizeof(std::uint32_t);
-    piece.writes_codes = (piece.needs & kQuantiles) != 0 && (in_groups ? of_few : is_smaller);
+    piece.writes_codes = may_write && (in_groups ? of_few : is_smaller);
     pieces.push_back(piece);
     whole.first_byte += bytes_of(whole.dtype, piece.count);
     if (whole.beside) whole.beside->first_byte += bytes_of(whole.beside->dtype, piece.count);
@@ -149,7 +151,12 @@ void Batch::lay_out(const Device& device) {
     // So have pairs, whose indices are of the whole tensors, but stand beside a key.
     const bool shared_partials = in_groups && !pieces_[i].beside && (pieces_[i].needs & (kFingerprints | kIndices)) == 0;
     for (; i < pieces_.size() && launch_key(pieces_[i]) == key && i - launch.first_piece < kMostGroups; ++i) {
-      if (i == launch.first_piece || !shared_partials || pieces_[i].job != pieces_[i - 1].job) {
+      // Bins have a partial each, whose words tell their infinities from NaN.
+      const bool has_bins = (pieces_[i].needs & kQuantiles) != 0;
+      const bool shares = i != launch.first_piece && shared_partials && pieces_[i].job == pieces_[i - 1].job;
+      const bool adds_to_bins = has_bins && i != launch.first_piece && shares_bins(device, pieces_[i], pieces_[i - 1]) &&
+                                bins_.back().count + pieces_[i].count <= kMostCounted;
+      if (!shares || (has_bins && !adds_to_bins)) {
         targets_.push_back({pieces_[i].job, image_words_, image_words_ + kind.count_word(), 0, pieces_[i].first_element});
         image_words_ += launch.words;
       }
@@ -160,10 +167,8 @@ void Batch::lay_out(const Device& device) {
         continue;
       }
       slices.push_back({pieces_[i].first_byte, pieces_[i].count, partial, 0, casts_at});
-      if ((pieces_[i].needs & kQuantiles) == 0) continue;
-      const bool shared = i != launch.first_piece && shares_bins(device, pieces_[i], pieces_[i - 1]) &&
-                          bins_.back().count + pieces_[i].count <= kMostCounted;
-      if (!shared) {
+      if (!has_bins) continue;
+      if (!adds_to_bins) {
         bins_.push_back({pieces_[i].job, all_bin_words, pieces_[i].dtype, pieces_[i].writes_codes, 0, targets_.size() - 1, 0});
         all_bin_words += bin_words(pieces_[i]);
       }

@@ -157,9 +157,7 @@ Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Reques
   state->partials.reserve(tensors.size());
   std::uint64_t total_bytes = 0;
   for (const Tensor& tensor : tensors) {
-    std::string refusal = queue_context.refusal(tensor, request.precision);
-    if (refusal.empty()) refusal = why_counted_on_host(tensor.dtype, request);
-    Status status = check_in_place(queue_context, tensor, std::move(refusal),
+    Status status = check_in_place(queue_context, tensor, queue_context.refusal(tensor, request.precision),
                                    "tensor " + std::to_string(state->partials.size()));
     if (!status) return std::move(status).error();
     state->partials.emplace_back(tensor.dtype, request.precision, wanted, request.cast_scale);

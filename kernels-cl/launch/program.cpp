@@ -132,12 +132,14 @@ std::string source(const Device& device, Dtype dtype, bool low) {
     }
     if (group) add("kernels-cl/cl/gpu_merge.cl");
     if (group && counts_codes(dtype)) {
+      add("kernels-cl/cl/codes.cl");
       add(each.group);
       return whole;
     }
     if (unpacks(dtype)) {
       add(FOLD_TEXT_Coded);
       add(each.fold);
+      add("kernels-cl/cl/codes.cl");
       break;
     }
     if (is_complex(dtype)) add("precision/lift/lift_complex.h");

@@ -158,10 +158,10 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
       pieces.clear();
       for (const std::uint64_t first : {std::uint64_t{0}, kTileElements}) {
         Piece& piece = pieces.emplace_back(answer.piece);
-        piece.first_byte += first * size_bytes(kind.dtype);
+        piece.first_byte += bytes_of(kind.dtype, first);
         piece.first_element = first;
         piece.count = first == 0 ? kTileElements : kElements - first;
-        piece.writes_codes = first == 0;
+        piece.writes_codes = first == 0 && !unpacks(kind.dtype);
       }
     }
     auto batch = Batch::enqueue(device, buffers, queue, std::move(pieces),

@@ -23,6 +23,19 @@ INLINE void NAME(count_casts)(WORDS i64* partial, TILE_SPACE const u8* p, const 
   CASTS(COUNT_CAST, )
 }
 
+// The same of `n` equal elements.
+#define LIFT_CAST(id, ...)                                                                          \
+  if (needs & NEED_CAST_##id) {                                                                     \
+    if ((UBITS)(size - 1) < (UBITS)bounds[0]) ADD(partial[PLACE(id##_UNDERFLOW)], n);               \
+    if ((UBITS)(size - (UBITS)bounds[1]) < (UBITS)bounds[2]) ADD(partial[PLACE(id##_OVERFLOW)], n); \
+  }                                                                                                 \
+  bounds += 3;
+
+INLINE void NAME(lift_casts)(WORDS i64* partial, const UBITS bits, const i64 n, TILE_SPACE const u64* bounds, const int needs) {
+  const UBITS size = ELEMENT_SIZE(bits);
+  CASTS(LIFT_CAST, )
+}
+
 #ifdef __cplusplus
 // What sizes are worth: |x| of an integer; else the bits of a float, whose least value is 2^least_power.
 struct NAME(CastFormat) {
@@ -32,4 +45,5 @@ struct NAME(CastFormat) {
   static constexpr int least_power = is_float ? FIRST_UNIT + int{CAT(SUM_EXPONENT_, FAMILY)} : 0;
 };
 #endif
+#undef LIFT_CAST
 #undef COUNT_CAST

@@ -9,6 +9,7 @@
 #include "precision/formats.h"
 #include "precision/partial.h"
 #include "precision/scalars.hpp"
+#include "stats/core/code_counts.hpp"
 
 namespace {
 
@@ -128,32 +129,15 @@ CastBounds cast_bounds(Dtype dtype, double scale) {
   return known.bounds;
 }
 
-namespace {
-
-// Of what has to be unpacked, some elements at a time.
-template <typename Bits, typename Unpack, typename Count>
-void count_unpacked(const u8* bytes, std::uint64_t count, std::uint32_t in_a_byte, const Unpack& unpack, const Count& count_some) {
-  std::array<Bits, 1024> some;
-  for (std::uint64_t first = 0; first < count; first += some.size()) {
-    const std::uint64_t size = std::min<std::uint64_t>(some.size(), count - first);
-    for (std::uint64_t i = 0; i < size; ++i) {
-      some[i] = unpack(bytes[(first + i) / in_a_byte], static_cast<std::uint32_t>((first + i) % in_a_byte));
-    }
-    count_some(reinterpret_cast<const u8*>(some.data()), size);
-  }
-}
-
-}  // namespace
-
 void count_casts(Dtype dtype, std::span<const std::byte> elements, std::uint64_t count, const CastBounds& bounds, Needs needs,
                  std::span<std::int64_t> words) {
   const auto* const bytes = reinterpret_cast<const u8*>(elements.data());
-#define COUNT_SOME(name, from, size) \
-  CAT(count_casts_, name)(words.data(), from, 0, size, 1, bounds.data(), static_cast<int>(needs & kCasts))
-#define COUNT_0(name) COUNT_SOME(PART_OF(name), bytes, count)
-#define COUNT_1(name)                                                                          \
-  count_unpacked<CALL(COLUMN_1, FORMAT_##name)>(bytes, count, elements_a_byte(dtype), unpacked_##name, \
-                                                [&](const u8* some, std::uint64_t size) { COUNT_SOME(name, some, size); })
+  const int asked = static_cast<int>(needs & kCasts);
+#define COUNT_0(name) CAT(count_casts_, PART_OF(name))(words.data(), bytes, 0, count, 1, bounds.data(), asked)
+#define COUNT_1(name)                                                                                             \
+  for_each_in_codes(elements, count, elements_a_byte(dtype), [&](u32 byte, u32 k, u64 times) {                    \
+    lift_casts_##name(words.data(), unpacked_##name(byte, k), static_cast<i64>(times), bounds.data(), asked);     \
+  })
   switch (dtype) {
 #define ROW(id, name, ...) \
   case Dtype::id:          \

@@ -26,13 +26,7 @@ bool Placements::considers_device(Where where) const {
 }
 
 Result<std::uint32_t> Placements::place(const Tensor& tensor) {
-  return place_in(tensor.where, [&]<typename Of>(const Of& engine) {
-    std::string refusal = engine.refusal(tensor, request_.precision);
-    if constexpr (std::is_same_v<Of, DeviceEngine>) {
-      if (refusal.empty()) refusal = why_counted_on_host(tensor.dtype, request_);
-    }
-    return refusal;
-  });
+  return place_in(tensor.where, [&](const auto& engine) { return engine.refusal(tensor, request_.precision); });
 }
 
 Result<std::uint32_t> Placements::place(const TensorPair& pair) {

@@ -14,6 +14,7 @@
 #include "precision/formats.h"
 #include "precision/scalars.hpp"
 #include "stats/core/accumulator_layout.hpp"
+#include "stats/core/code_counts.hpp"
 
 namespace {
 
@@ -249,21 +250,12 @@ void BinCounter::count_packed(std::span<const std::byte> elements, std::uint64_t
 #define ROW(id, name, ...) CAT(UNPACK_, UNPACKS_OF(name))(name),
   static constexpr Unpack kUnpack[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
-  // How often each byte is there, and then what it holds.
-  std::array<std::uint64_t, 256> codes{};
-  const std::uint32_t in_a_byte = elements_a_byte(dtype_);
   const Unpack unpack = kUnpack[static_cast<int>(dtype_)];
-  const auto add = [&](std::uint32_t code, std::uint32_t k, std::uint64_t times) {
-    const std::uint32_t bin = unpack(code, k);
+  for_each_in_codes(elements, number, elements_a_byte(dtype_), [&](std::uint32_t byte, std::uint32_t k, std::uint64_t times) {
+    const std::uint32_t bin = unpack(byte, k);
     even_[bin] += static_cast<std::uint32_t>(times);
     used_[bin / kGroup] = 1;
-  };
-  const std::size_t whole = number / in_a_byte;
-  for (std::size_t i = 0; i < whole; ++i) ++codes[std::to_integer<std::size_t>(elements[i])];
-  for (std::uint32_t code = 0; code < codes.size(); ++code) {
-    for (std::uint32_t k = 0; codes[code] != 0 && k < in_a_byte; ++k) add(code, k, codes[code]);
-  }
-  for (std::uint32_t k = 0; k < number % in_a_byte; ++k) add(std::to_integer<std::uint32_t>(elements[whole]), k, 1);
+  });
 }
 
 void BinCounter::count(std::span<const std::byte> elements, std::uint64_t number) {

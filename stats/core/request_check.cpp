@@ -110,12 +110,6 @@ Status check_bytes(const Tensor& tensor, std::string_view doing) {
                                        std::string(doing) + ": widen it first"};
 }
 
-std::string why_counted_on_host(Dtype dtype, const Request& request) {
-  const bool is_counted = counts_scaled_casts(request) || std::ranges::any_of(request.categories, is_quantile);
-  if (!is_counted || !unpacks(dtype)) return "";
-  return "quantiles and casts at a scale of " + std::string(name(dtype)) + " are counted on the host";
-}
-
 Status check_mergeable(const Request& request) {
   for (const Category category : request.categories) {
     if ((needs(category) & kDigests) == 0) continue;

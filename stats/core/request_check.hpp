@@ -24,10 +24,6 @@ Status check(std::span<const TensorPair> pairs, const PairRequest& request);
 // them to be ordered, where they are complex.
 Status check_bytes(const Tensor& tensor, std::string_view doing);
 
-// Why no device counts what the request wants of tensors of this dtype; empty where that is no matter. Quantiles, and casts at
-// a scale, are counted by elements, and those of some dtypes have to be made of bytes first.
-std::string why_counted_on_host(Dtype dtype, const Request& request);
-
 // An error where a request wants digests of what gives partials alone.
 Status check_mergeable(const Request& request);
 

@@ -44,10 +44,8 @@ TEST(Simulated, EveryDtypeIsRight) {
       const Tensor tensor{.dtype = dtype, .element_count = elements, .address = placed.data()};
       for (const Precision precision : {Precision::kHigh, Precision::kLow}) {
         if (!(*device)->refusal(tensor, precision).empty()) continue;
-        // Of what has to be unpacked these are counted on the host alone.
-        const bool is_plain = std::ranges::count(samples::plain_dtypes(), dtype) != 0;
-        const double cast_scale = precision == Precision::kLow && is_plain ? 3 : 1;
-        Partial found(dtype, precision, Needs{NEED_ALL} | (is_plain ? kQuantiles : kNothing), cast_scale), expected = found;
+        const double cast_scale = precision == Precision::kLow ? 3 : 1;
+        Partial found(dtype, precision, Needs{NEED_ALL} | kQuantiles, cast_scale), expected = found;
         const Job on_device{tensor, &found}, on_host{tensor, &expected};
         ASSERT_TRUE(host->fold({&on_host, 1}));
         const Status status = (*device)->fold({&on_device, 1});

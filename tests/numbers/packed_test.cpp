@@ -6,6 +6,7 @@
 #include <string>
 #include <tensorstat/dlpack.hpp>
 #include <tensorstat/meter.hpp>
+#include <utility>
 
 #include "tests/support/dl_tensor.hpp"
 #include "tests/support/held_to_oracle.hpp"
@@ -30,6 +31,59 @@ class Packed : public testing::TestWithParam<Dtype> {
     const std::byte some[] = {static_cast<std::byte>(random_()), static_cast<std::byte>(random_()), std::byte{}};
     for (std::byte& byte : bytes) byte = some[random_() % 3];
     return bytes;
+  }
+
+  std::vector<float> numbers(const Bytes& bytes, std::uint64_t count) const {
+    std::vector<float> all;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const auto byte = std::to_integer<unsigned>(bytes[i / elements_a_byte(GetParam())]);
+      const unsigned code = GetParam() == Dtype::kUint1 ? byte >> (7 - i % 8) & 1 : byte >> (i % 2 * 4) & 15;
+      constexpr float kFloat4[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+      const float number = static_cast<float>(code);
+      all.push_back(GetParam() == Dtype::kFloat4E2m1fn ? (code < 8 ? 1 : -1) * kFloat4[code & 7]
+                    : GetParam() == Dtype::kInt4       ? number - (code < 8 ? 0 : 16)
+                                                       : number);
+    }
+    return all;
+  }
+
+  void hold_counts(On on) {
+    Meter meter({.threads = 3});
+    Request request{.categories = usual_quantiles(), .on = on};
+    const std::size_t quantiles = request.categories.size();
+    const Category casts[] = {Category::kE4m3fnUnderflow, Category::kE4m3fnOverflow, Category::kFloat16Underflow,
+                              Category::kFloat16Overflow};
+    request.categories.insert(request.categories.end(), std::begin(casts), std::end(casts));
+    constexpr std::pair<std::uint64_t, double> kCases[] = {
+        {1, 100}, {7, 0x1.8p-10}, {300, 0x1p-24}, {4097, 0x1.8p-10}, {4098, 1e5}, {4099, 100}, {700'003, 0x1.8p-10}};
+    for (const auto& [count, scale] : kCases) {
+      request.cast_scale = scale;
+      const Bytes bytes = few(count);
+      const Tensor tensor{.dtype = GetParam(), .element_count = count, .address = bytes.data()};
+      std::vector<float> all = numbers(bytes, count);
+      const Tensor same{.dtype = Dtype::kFloat32, .element_count = count, .address = all.data()};
+      const auto expected = meter.measure({&same, 1}, {.categories = {std::begin(casts), std::end(casts)},
+                                                       .on = On::kHost, .cast_scale = scale});
+      const auto found = meter.measure({&tensor, 1}, request);
+      ASSERT_TRUE(expected) << expected.error().message;
+      ASSERT_TRUE(found) << found.error().message;
+      const std::span values = found->front().statistics.values;
+      const std::string of = std::to_string(count) + " elements, scale " + std::to_string(scale) + ", seed " +
+                             std::to_string(samples::seed()) + ": ";
+      for (std::size_t i = 0; i < std::size(casts); ++i) {
+        EXPECT_EQ(expected->front().statistics.values[i], values[quantiles + i]) << of << name(casts[i]);
+      }
+      std::ranges::sort(all);
+      for (std::size_t i = 0; i < quantiles; ++i) {
+        const std::uint64_t rank = (count * thousandths(request.categories[i]) + 99'999) / 100'000;
+        const double is = std::visit([](auto held) -> double {
+          if constexpr (std::is_arithmetic_v<decltype(held)>) return static_cast<double>(held);
+          return -1000;
+        }, values[i]);
+        EXPECT_EQ(all[std::max<std::uint64_t>(rank, 1) - 1], is) << of << name(request.categories[i]);
+      }
+      EXPECT_EQ(on == On::kHost, found->front().placement[0].engine == "host");
+    }
   }
 
   samples::Random random_{samples::seed() + static_cast<std::uint64_t>(GetParam())};
@@ -140,36 +194,12 @@ TEST_P(Packed, MeasuresWithDigestsToo) {
   }
 }
 
-// Quantiles are elements: those that stand there when all are put in order.
-TEST_P(Packed, HasQuantiles) {
-  Meter meter({.threads = 3});
-  const std::uint64_t count = 3'000'003;
-  const Bytes bytes = few(count);
-  const Tensor tensor{.dtype = GetParam(), .element_count = count, .address = bytes.data()};
-  std::vector<double> all;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const std::uint64_t at = i / elements_a_byte(GetParam());
-    const auto facts = std::to_integer<unsigned>(bytes[at]);
-    const unsigned code = GetParam() == Dtype::kUint1 ? facts >> (7 - i % 8) & 1 : facts >> (i % 2 * 4) & 15;
-    constexpr double kFloat4[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
-    all.push_back(GetParam() == Dtype::kFloat4E2m1fn ? (code < 8 ? 1 : -1) * kFloat4[code & 7]
-                  : GetParam() == Dtype::kInt4       ? (code < 8 ? code : code - 16.0)
-                                                     : code);
-  }
-  std::ranges::sort(all);
-  const auto number = [](const Value& value) {
-    return std::visit([](auto held) -> double {
-      if constexpr (std::is_arithmetic_v<decltype(held)>) return static_cast<double>(held);
-      return -1000;
-    }, value);
-  };
-  const Request request{.categories = usual_quantiles()};
-  const auto found = meter.measure({&tensor, 1}, request);
-  ASSERT_TRUE(found) << found.error().message;
-  for (std::size_t i = 0; i < request.categories.size(); ++i) {
-    const std::uint64_t rank = (count * thousandths(request.categories[i]) + 99'999) / 100'000;
-    EXPECT_EQ(all[std::max<std::uint64_t>(rank, 1) - 1], number(found->front().statistics.values[i])) << name(request.categories[i]);
-  }
+// Quantiles are elements: those that stand there when all are put in order. Casts at a scale lose what those of the same
+// numbers in float32 lose.
+TEST_P(Packed, HasQuantilesAndCasts) { hold_counts(On::kHost); }
+TEST_P(Packed, HasQuantilesAndCastsOnADevice) {
+  if (!expects_device()) GTEST_SKIP() << "no device wanted";
+  hold_counts(On::kDevice);
 }
 
 TEST_P(Packed, IsRefusedWhereAByteWouldBeTakenApart) {
