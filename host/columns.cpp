@@ -66,9 +66,13 @@ void transpose(const std::byte* from, std::uint64_t stride, std::uint64_t count,
     }
     for (std::uint64_t column = 0; column < width; column += kSide) {
       for (std::uint64_t line = 0; line < lines; line += kSide) {
-        transpose_square<Bits>(strip.data() + line * kBandBytes + column * sizeof(Bits),
-                               to + (column * apart + top + line) * sizeof(Bits), apart * sizeof(Bits),
-                               std::make_index_sequence<kSide>());
+        const std::byte* const square = strip.data() + line * kBandBytes + column * sizeof(Bits);
+        std::byte* const turned = to + (column * apart + top + line) * sizeof(Bits);
+        if constexpr (kSide == 1) {
+          std::memcpy(turned, square, sizeof(Bits));
+        } else {
+          transpose_square<Bits>(square, turned, apart * sizeof(Bits), std::make_index_sequence<kSide>());
+        }
       }
     }
   }
@@ -80,7 +84,8 @@ Transpose transpose_of(std::uint32_t element_bytes) {
     case 1: return transpose<std::uint8_t>;
     case 2: return transpose<std::uint16_t>;
     case 4: return transpose<std::uint32_t>;
-    default: return transpose<std::uint64_t>;
+    case 8: return transpose<std::uint64_t>;
+    default: return transpose<std::array<std::uint64_t, 2>>;
   }
 }
 

@@ -25,7 +25,7 @@ struct Rows {
 
 Tensor part(const Tensor& whole, std::uint64_t first_element, std::uint64_t count) {
   Tensor tensor = whole;
-  tensor.offset_bytes += first_element * size_bytes(whole.dtype);
+  tensor.offset_bytes += bytes_of(whole.dtype, first_element);
   tensor.element_count = count;
   return tensor;
 }
@@ -76,7 +76,6 @@ void fill_views(const Tensor& tensor, const By& by, Rows& rows) {
 
 Status check_by(const Tensor& tensor, const By& by) {
   if (Status status = check(tensor); !status) return status;
-  if (Status status = check_bytes(tensor, "measured by an axis or in blocks"); !status) return status;
   const auto count = element_count(by.shape, size_bytes(tensor.dtype));
   if (!count) return count.error();
   if (*count != tensor.element_count || (tensor.strides != nullptr && tensor.strides->shape != by.shape)) {
@@ -86,8 +85,19 @@ Status check_by(const Tensor& tensor, const By& by) {
   return {};
 }
 
+// An error where several elements share a byte, and a row does not begin and end with one.
+Status check_bytes(const Tensor& tensor, const By& by, const RowPlan& plan) {
+  if (!is_packed(tensor.dtype) || tensor.element_count == 0) return {};
+  const std::uint64_t each = by.block_elements != 0 ? by.block_elements : tensor.element_count / plan.rows;
+  const bool is_sliced = by.block_elements != 0 || plan.is_sliced();
+  if (is_sliced && (plan.rows == 1 || each % elements_a_byte(tensor.dtype) == 0)) return {};
+  return Error{Code::kUnsupported, std::string(name(tensor.dtype)) + " is packed, " + std::to_string(elements_a_byte(tensor.dtype)) +
+                                       " a byte, and these rows do not begin and end with bytes: widen it first"};
+}
+
 // The rows as tensors, whatever it takes to read them.
 Status fill(const Tensor& tensor, const By& by, Rows& rows) {
+  if (Status status = check_bytes(tensor, by, rows.plan); !status) return status;
   const std::uint64_t count = rows.plan.rows;
   if (by.block_elements != 0 && tensor.strides != nullptr) {
     return Error{Code::kUnsupported, "blocks follow each other in memory, and the tensor has strides: copy it first"};
@@ -112,11 +122,11 @@ Status find_rows(const Tensor& tensor, const By& by, const Request& request, Row
   if (!plan) return plan.error();
   rows.plan = *std::move(plan);
   const bool is_here = tensor.where != Where::kClBuffer && tensor.strides == nullptr && request.on != On::kDevice;
-  rows.are_columns = is_here && rows.plan.has_columns() && tensor.element_count != 0 &&
+  rows.are_columns = is_here && rows.plan.has_columns() && tensor.element_count != 0 && !is_packed(tensor.dtype) &&
                      std::ranges::none_of(request.categories, [](Category category) {
                        return is_digest(category) || is_quantile(category);
                      });
-  return rows.are_columns ? check(request) : fill(tensor, by, rows);
+  return rows.are_columns ? check(request, tensor.dtype) : fill(tensor, by, rows);
 }
 
 // Whether partials of the rows keep more for quantiles than there is room for.

@@ -20,7 +20,7 @@ Status check_pair(const TensorPair& pair, const PairRequest& request) {
   } both[] = {{pair.a, "a: "}, {pair.b, "b: "}};
   for (const auto& [tensor, name] : both) {
     Status status = check(tensor);
-    if (status) status = check_bytes(tensor, "compared with another tensor");
+    if (status) status = check_comparable(tensor);
     if (!status) return Error{status.error().code, name + status.error().message};
   }
   if (pair.a.element_count != pair.b.element_count) {

@@ -98,16 +98,16 @@ Status check(std::span<const Tensor> tensors, const Request& request) {
   return {};
 }
 
-Status check_bytes(const Tensor& tensor, std::string_view doing) {
+Status check_comparable(const Tensor& tensor) {
   if (is_complex(tensor.dtype)) {
-    return Error{Code::kUnsupported, std::string(name(tensor.dtype)) + " cannot be " + std::string(doing) +
-                                         ": name its parts as another dimension of 2, of float" +
-                                         std::to_string(size_bytes(tensor.dtype) * 4)};
+    return Error{Code::kUnsupported, std::string(name(tensor.dtype)) +
+                                         " cannot be compared with another tensor: name its parts as another dimension of 2, of " +
+                                         std::string(name(part_of(tensor.dtype)))};
   }
   if (!is_packed(tensor.dtype)) return {};
   return Error{Code::kUnsupported, std::string(name(tensor.dtype)) + " is packed, " +
-                                       std::to_string(elements_a_byte(tensor.dtype)) + " a byte, and cannot be " +
-                                       std::string(doing) + ": widen it first"};
+                                       std::to_string(elements_a_byte(tensor.dtype)) +
+                                       " a byte, and cannot be compared with another tensor: widen it first"};
 }
 
 Status check_mergeable(const Request& request) {

@@ -20,9 +20,8 @@ Status check(std::span<const Tensor> tensors, const Request& request);
 // All pairs of a request; the error names the pair and the tensor.
 Status check(std::span<const TensorPair> pairs, const PairRequest& request);
 
-// An error for what takes the elements of a tensor apart, as `doing` says, where several share a byte, and for what wants
-// them to be ordered, where they are complex.
-Status check_bytes(const Tensor& tensor, std::string_view doing);
+// An error for what is not compared element by element: where several share a byte, or are complex.
+Status check_comparable(const Tensor& tensor);
 
 // An error where a request wants digests of what gives partials alone.
 Status check_mergeable(const Request& request);

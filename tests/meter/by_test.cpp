@@ -46,6 +46,7 @@ class ByTest : public testing::Test {
   std::uint64_t below(std::uint64_t end) { return random() % end; }
 
   std::vector<std::byte> bits_of(Dtype dtype, std::size_t count) {
+    if (is_complex(dtype)) return bits_of(part_of(dtype), 2 * count);
     const auto all = samples::of(dtype);
     return all[below(all.size())].make(dtype, count, random);
   }
@@ -111,8 +112,10 @@ class ByTest : public testing::Test {
 };
 
 TEST_F(ByTest, EveryDtypeAndManyShapes) {
+  std::vector<Dtype> dtypes = samples::all_dtypes();
+  dtypes.insert(dtypes.end(), {Dtype::kComplex64, Dtype::kComplex128});
   for (int run = 0; run < 300; ++run) {
-    const auto dtype = samples::all_dtypes()[below(samples::all_dtypes().size())];
+    const Dtype dtype = dtypes[below(dtypes.size())];
     const By by = some_by(60000);
     const std::uint64_t count = *element_count(by.shape);
     if (*element_count(*row_shape(by)) > 3000) continue;
@@ -130,7 +133,8 @@ TEST_F(ByTest, TallAndWideColumns) {
   Categories categories = every_category();
   std::erase_if(categories, is_digest);
   for (const Shape& shape : {Shape{70000, 3}, Shape{3000, 200}, Shape{2, 9000, 2, 17}}) {
-    for (const Dtype dtype : {Dtype::kFloat32, Dtype::kFloat16, Dtype::kFloat64, Dtype::kUint8}) {
+    for (const Dtype dtype : {Dtype::kFloat32, Dtype::kFloat16, Dtype::kFloat64, Dtype::kUint8, Dtype::kComplex64,
+                                Dtype::kComplex128}) {
       for (const Precision precision : {Precision::kHigh, Precision::kLow}) {
         By by{.shape = shape, .axes = {-1}};
         if (shape.size() == 4) by.axes = {0, -1, 2};

@@ -277,8 +277,10 @@ TEST_P(Complex, SaysWhatItDoesNotHave) {
   const Request order{.categories = {Category::kMax, Category::kArgmin, quantile(50'000)}};
   expect_refused(meter.measure({&tensor, 1}, order), "tensor 0: a " + dtype + " tensor has no max, argmin, p50; it has count, ");
   expect_refused(meter.stream(GetParam(), order), "a " + dtype + " tensor has no max");
-  const By by{.shape = {2, 4}, .axes = {0}};
-  expect_refused(meter.measure_by(tensor, by, {.categories = kHas}), dtype + " cannot be measured by an axis");
+  for (const std::int64_t axis : {0, 1}) {
+    const By by{.shape = {2, 4}, .axes = {axis}};
+    expect_refused(meter.measure_by(tensor, by, order), "a " + dtype + " tensor has no max");
+  }
   const TensorPair pair{tensor, tensor};
   expect_refused(meter.compare({&pair, 1}, {}), dtype + " cannot be compared with another tensor: name its parts as another "
                                                         "dimension of 2, of " + std::string(name(part())));

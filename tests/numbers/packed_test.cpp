@@ -202,6 +202,33 @@ TEST_P(Packed, HasQuantilesAndCastsOnADevice) {
   hold_counts(On::kDevice);
 }
 
+// Rows that begin and end with bytes: of blocks the last may be shorter, and its last byte is not whole.
+TEST_P(Packed, IsMeasuredByRowsOfBytes) {
+  const std::uint64_t count = 16 * 5 * 8 + 3;
+  const Bytes bytes = any(count);
+  Meter meter({.threads = 1});
+  const Request request{.categories = {Category::kCount, Category::kMax, Category::kAvg, Category::kArgmin}};
+  const std::pair<By, std::uint64_t> ways[] = {{{.shape = {count}, .block_elements = 16}, 16},
+                                               {{.shape = {16, 5, 8}, .axes = {0}}, 40},
+                                               {{.shape = {16, 5, 8}, .axes = {0, 1}}, 8},
+                                               {{.shape = {count}, .axes = {}}, count}};
+  for (const auto& [by, each] : ways) {
+    Tensor tensor{.dtype = GetParam(), .element_count = by.shape.size() == 1 ? count : 640, .address = bytes.data()};
+    const auto rows = meter.measure_by(tensor, by, request);
+    ASSERT_TRUE(rows) << rows.error().message;
+    ASSERT_EQ((tensor.element_count + each - 1) / each, rows->size());
+    for (std::size_t i = 0; i < rows->size(); ++i) {
+      const std::uint64_t here = std::min(each, tensor.element_count - i * each);
+      const auto row = std::span(bytes).subspan(bytes_of(GetParam(), i * each), bytes_of(GetParam(), here));
+      const auto truth = oracle::answers(oracle::facts_of_packed(GetParam(), {row.begin(), row.end()}, here));
+      for (const Category category : request.categories) {
+        EXPECT_TRUE(oracle::same(truth[static_cast<std::size_t>(category)], *(*rows)[i].statistics.find(category)))
+            << name(category) << " of row " << i << " of " << each;
+      }
+    }
+  }
+}
+
 TEST_P(Packed, IsRefusedWhereAByteWouldBeTakenApart) {
   Meter meter({.threads = 1});
   const Bytes bytes = any(16);
@@ -213,12 +240,13 @@ TEST_P(Packed, IsRefusedWhereAByteWouldBeTakenApart) {
   EXPECT_EQ(Code::kUnsupported, refused.error().code);
   EXPECT_NE(refused.error().message.find("share a byte"), std::string::npos) << refused.error().message;
   const Tensor tensor{.dtype = GetParam(), .element_count = 8, .address = bytes.data()};
-  By by;
-  by.shape = {2, 4};
-  by.axes = {0};
-  const auto by_axis = meter.measure_by(tensor, by, request);
-  ASSERT_FALSE(by_axis);
-  EXPECT_EQ(Code::kUnsupported, by_axis.error().code);
+  const By some[] = {{.shape = {2, 4}, .axes = {1}}, {.shape = {8}, .axes = {0}}, {.shape = {8}, .block_elements = 3}};
+  for (const By& by : some) {
+    const auto rows = meter.measure_by(tensor, by, request);
+    ASSERT_FALSE(rows);
+    EXPECT_EQ(Code::kUnsupported, rows.error().code);
+    EXPECT_NE(rows.error().message.find("do not begin and end with bytes"), std::string::npos) << rows.error().message;
+  }
   const TensorPair pair{tensor, tensor};
   const auto compared = meter.compare({&pair, 1}, {});
   ASSERT_FALSE(compared);
