@@ -63,7 +63,7 @@ void check_folds(Gpu& gpu, const Plan& plan) {
     const Arena arena = hard_tensors(plan, dtype, random);
     const Gpu::Buffer source = gpu.make(arena.bytes.size());
     gpu.write(source, arena.bytes);
-    // Everything; what needs no sums; what needs nothing else.
+    // The ten; everything; what needs no sums; what needs nothing else.
     for (const Needs needs : std::span(kCheckedNeeds).first(plan.every_shape ? std::size(kCheckedNeeds) : 1)) {
       KernelSpec spec{.dtype = dtype, .needs = needs, .group_size = gpu.traits().group.lanes,
                       .loads = gpu.traits().group.loads};

@@ -19,7 +19,7 @@ namespace tensorstat::bench {
 struct KernelSpec {
   enum class Kind : std::uint8_t { kFold, kRead } kind = Kind::kFold;
   Dtype dtype = Dtype::kFloat32;  // of a fold, as is the next
-  Needs needs = 15;
+  Needs needs = kExtrema | kSigns | kSum | kSquares;
   std::size_t group_size = 256;
   std::uint32_t loads = 4;  // of 16 bytes, in flight in each lane
 
@@ -58,8 +58,24 @@ class Gpu {
 // What the stages try.
 inline constexpr std::size_t kGroupSizes[] = {128, 256, 512};
 inline constexpr std::uint32_t kLoads[] = {1, 2, 4, 8};
-inline constexpr Needs kCheckedNeeds[] = {15, kExtrema | kSigns, kSum | kSquares};
+// What the ten statistics need; and all that a partial's words can keep.
+inline constexpr Needs kOfTheTen = kExtrema | kSigns | kSum | kSquares;
+inline constexpr Needs kEverything = 2 * Needs{kExponents} - 1;
+inline constexpr Needs kCheckedNeeds[] = {kOfTheTen, kEverything, kExtrema | kSigns, kSum | kSquares};
 inline constexpr Dtype kTunedDtypes[] = {Dtype::kFloat32, Dtype::kBfloat16, Dtype::kInt8};
+
+// What is asked beside the ten statistics, a kernel each.
+struct Beside {
+  const char* name;
+  Needs needs;
+};
+inline constexpr Beside kBeside[] = {{"l1norm", kOfTheTen | kAbsolute},
+                                     {"finite, absmin, counts", kOfTheTen | kLeastSize | kSubnormals | kMinusZeros | kFinite},
+                                     {"indices", kOfTheTen | kIndices},
+                                     {"casts", kOfTheTen | kCasts},
+                                     {"exponents", kOfTheTen | kExponents},
+                                     {"crc32", kOfTheTen | kCrc32},
+                                     {"everything", kEverything}};
 
 std::unique_ptr<Gpu> open_opencl();
 // `folder` holds a PTX file for each kernel, as `bench/gpu --pack` leaves them.

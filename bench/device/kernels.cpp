@@ -63,6 +63,12 @@ std::vector<KernelSpec> nvidia_kernels() {
       all.push_back({.dtype = static_cast<Dtype>(d), .needs = needs, .group_size = shape.lanes, .loads = shape.loads});
     }
   }
+  for (const Dtype dtype : kTunedDtypes) {
+    for (const Beside& beside : kBeside) {
+      if (beside.needs == kEverything) continue;
+      all.push_back({.dtype = dtype, .needs = beside.needs, .group_size = shape.lanes, .loads = shape.loads});
+    }
+  }
   for (const std::size_t lanes : kGroupSizes) {
     for (const std::uint32_t loads : kLoads) {
       all.push_back({.kind = KernelSpec::Kind::kRead, .group_size = lanes, .loads = loads});

@@ -18,6 +18,7 @@ constexpr const char* kUsage =
     "  ceiling   the read-only stream by shape\n"
     "  check     the folds against the host engine, bit by bit\n"
     "  folds     one large tensor of each dtype beside the read-only stream\n"
+    "  beside    what is asked beside the ten statistics, as a share of those\n"
     "  batch     10,000 tensors of 1,024 float32 in one launch\n"
     "  api       the same through the public API, and uploads, by the wall clock\n"
     "  tune      a row for the table in kernels-cl/driver/device.cpp\n"
@@ -63,6 +64,7 @@ int run(const Arguments& arguments) {
   if (stage == "ceiling") return measure_ceiling(*gpu(), arguments.plan), 0;
   if (stage == "check") return check_folds(*gpu(), arguments.plan), 0;
   if (stage == "folds") return measure_folds(*gpu(), arguments.plan), 0;
+  if (stage == "beside") return measure_beside(*gpu(), arguments.plan), 0;
   if (stage == "batch") return measure_batch(*gpu(), arguments.plan), 0;
   if (stage == "api") return measure_api(arguments.plan), 0;
   if (stage == "tune") return tune(*gpu(), arguments.plan), 0;

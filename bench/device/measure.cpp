@@ -112,6 +112,23 @@ void measure_folds(Gpu& gpu, const Plan& plan) {
   }
 }
 
+void measure_beside(Gpu& gpu, const Plan& plan) {
+  const Gpu::Buffer source = gpu.make(plan.bytes);
+  for (const Dtype dtype : kTunedDtypes) {
+    const Tensor tensor = make(dtype, plan.bytes);
+    gpu.write(source, bytes_of(tensor));
+    Fold ten(gpu, default_fold(gpu, dtype), source, {{0, tensor.element_count}});
+    for (const Beside& beside : kBeside) {
+      KernelSpec spec = default_fold(gpu, dtype);
+      spec.needs = beside.needs;
+      Fold fold(gpu, spec, source, {{0, tensor.element_count}});
+      const auto seconds = rounds(plan.rounds, {[&] { return ten.run(); }, [&] { return fold.run(); }});
+      const std::string group = "beside/" + std::string(name(dtype)) + "/" + beside.name;
+      figure(group + "/of the ten", spread(quotients(seconds[0], seconds[1])), "");
+    }
+  }
+}
+
 void measure_batch(Gpu& gpu, const Plan& plan) {
   constexpr std::uint64_t kElements = 1024;
   const std::uint64_t bytes = plan.batch_tensors * kElements * size_bytes(Dtype::kFloat32);

@@ -27,6 +27,9 @@ void check_folds(Gpu& gpu, const Plan& plan);
 // One large tensor of each dtype beside the read-only stream, in turns.
 void measure_folds(Gpu& gpu, const Plan& plan);
 
+// What is asked beside the ten statistics, as a share of those alone, in turns.
+void measure_beside(Gpu& gpu, const Plan& plan);
+
 // Many small tensors in one launch.
 void measure_batch(Gpu& gpu, const Plan& plan);
 

@@ -40,13 +40,14 @@ class GpuBench : public testing::Test {
 
 TEST_F(GpuBench, LaunchesThroughCudasDriver) {
   const std::string environment = fake_cuda();
-  for (const char* stage : {"check", "ceiling", "folds", "batch", "tune"}) {
+  for (const char* stage : {"check", "ceiling", "folds", "beside", "batch", "tune"}) {
     EXPECT_EQ(run(environment + " TENSORSTAT_FIGURES=" + (folder_ / "figures"), cuda() + stage), 0)
         << stage << ": " << content_of(out());
     EXPECT_NE(content_of(out()).find("CUDA's driver: Fake GPU, sm_90"), std::string::npos) << content_of(out());
   }
   const std::string figures = content_of(folder_ / "figures");
-  for (const char* figure : {"read stream\t", "fold/float32\t", "fold/int8/of read stream\t", "batch/256x1024/a tensor\t"}) {
+  for (const char* figure : {"read stream\t", "fold/float32\t", "fold/int8/of read stream\t", "batch/256x1024/a tensor\t",
+                             "beside/bfloat16/exponents/of the ten\t"}) {
     EXPECT_NE(figures.find(figure), std::string::npos) << figure << " in\n" << figures;
   }
 }
