@@ -143,7 +143,7 @@ Needs needs(const Categories& categories, Precision precision) {
   return all;
 }
 
-std::size_t partial_words(Dtype dtype, Needs needs) { return word_count(dtype, needs); }
+std::size_t partial_words(Dtype dtype, Needs needs) { return word_count(dtype, kept(dtype, needs)); }
 
 void carry(Dtype dtype, std::span<std::int64_t> words) {
   for (const ExactSum& sum : layout(dtype)) {

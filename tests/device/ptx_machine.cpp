@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <stdexcept>
 
@@ -12,11 +13,11 @@ namespace {
 
 enum Opcode {
   kAdd, kSub, kMul, kFma, kNeg, kAbs, kAnd, kOr, kXor, kNot, kShl, kShr, kMin, kMax, kBfe, kSelp, kSetp, kMov, kCvt, kLd, kSt,
-  kAtom, kBar, kBra, kRet, kCall, kDp4a, kPrmt, kUnpack, kOpcodes
+  kAtom, kBar, kBra, kRet, kCall, kDp4a, kPrmt, kClz, kMad, kUnpack
 };
-constexpr std::array<const char*, kOpcodes> kNames = {
+constexpr std::array<const char*, kUnpack> kNames = {
     "add", "sub", "mul", "fma", "neg", "abs", "and", "or", "xor", "not", "shl", "shr", "min", "max", "bfe", "selp", "setp", "mov",
-    "cvt", "ld", "st", "atom", "bar", "bra", "ret", "call", "dp4a", "prmt"};
+    "cvt", "ld", "st", "atom", "bar", "bra", "ret", "call", "dp4a", "prmt", "clz", "mad"};
 
 bool marked(const Instruction& instruction, const char* suffix) {
   return std::ranges::find(instruction.suffixes, suffix) != instruction.suffixes.end();
@@ -45,7 +46,7 @@ std::vector<std::string> split(const std::string& text, const char* at) {
 struct Program::Names {
   std::string function;
   std::map<std::string, std::uint32_t> registers, parameters;
-  std::map<std::string, u64> shared;
+  std::map<std::string, u64> shared;  // and constants: where in memory of their own
   std::map<std::string, std::size_t> labels;
   std::vector<std::pair<std::size_t, std::string>> jumps;
 
@@ -120,6 +121,13 @@ void Program::statement(std::string text, Names& names) {
     shared_bytes_ = (shared_bytes_ + 15) / 16 * 16;
     names.shared[name] = shared_bytes_;
     shared_bytes_ += array ? static_cast<std::uint32_t>(std::stoul(words.back())) : 8;
+    return;
+  }
+  if (const std::size_t brace = text.find('{'); text.find(".const ") != text.npos && brace != text.npos) {  // a table of bytes
+    const std::vector<std::string> words = split(text.substr(0, text.find('[')), " ");
+    constants_.resize((constants_.size() + 15) / 16 * 16);
+    names.shared[words.back()] = constants_.size();
+    for (const std::string& byte : split(text.substr(brace), " {},")) constants_.push_back(static_cast<std::byte>(std::stoul(byte)));
     return;
   }
   if (text[0] == '.') return;  // .version, .reg, .param: names are known when they are met
@@ -200,7 +208,7 @@ void Program::run(const std::string& kernel, std::size_t groups, std::size_t lan
   const std::vector<std::uint32_t>& places = parameters_.at(kernel);
   if (places.size() != parameters.size()) refuse("a kernel with other parameters");
   for (std::size_t group = 0; group < groups; ++group) {
-    std::vector<std::byte> shared(shared_bytes_, std::byte{0xcd});
+    std::vector<std::byte> shared(shared_bytes_, std::byte{0xcd}), constants = constants_;
     std::vector<Lane> all(lanes);
     for (std::size_t i = 0; i < lanes; ++i) {
       Lane& lane = all[i];
@@ -213,7 +221,7 @@ void Program::run(const std::string& kernel, std::size_t groups, std::size_t lan
     for (std::size_t done = 0; done < lanes;) {
       done = 0;
       for (Lane& lane : all) {
-        while (!lane.done && step(lane, shared, memory)) {
+        while (!lane.done && step(lane, shared, constants, memory)) {
         }
         done += lane.done ? 1 : 0;
       }
@@ -223,7 +231,7 @@ void Program::run(const std::string& kernel, std::size_t groups, std::size_t lan
 }
 
 // False where the lane has to wait for others, or is done.
-bool Program::step(Lane& lane, std::vector<std::byte>& shared, const Memory& memory) const {
+bool Program::step(Lane& lane, std::vector<std::byte>& shared, std::vector<std::byte>& constants, const Memory& memory) const {
   const Instruction& now = code_.at(lane.at++);
   if (now.guard >= 0 && ((lane.registers[static_cast<std::size_t>(now.guard)] & 1) != 0) == now.guard_negated) return true;
   const auto value = [&](std::size_t i) -> u64 {
@@ -245,8 +253,12 @@ bool Program::step(Lane& lane, std::vector<std::byte>& shared, const Memory& mem
       std::byte* const found = address % bytes == 0 ? memory(address, bytes) : nullptr;
       return found != nullptr ? found : throw std::runtime_error("PTX: no such memory");
     }
-    std::vector<std::byte>& all = marked(now, "shared") ? shared : lane.parameters;
-    if (address + bytes > all.size() || address % (marked(now, "shared") ? bytes : 1) != 0) refuse("outside shared memory");
+    const bool is_parameter = marked(now, "param");
+    const std::span<std::byte> all = marked(now, "shared")  ? std::span(shared)
+                                     : marked(now, "const") ? std::span(constants)
+                                                            : std::span(lane.parameters);
+    const bool is_inside = address <= all.size() && bytes <= all.size() - address;
+    if (!is_inside || address % (is_parameter ? 1 : bytes) != 0) refuse("outside shared memory, constants or parameters");
     return &all[address];
   };
   switch (now.opcode) {
@@ -262,7 +274,7 @@ bool Program::step(Lane& lane, std::vector<std::byte>& shared, const Memory& mem
       break;
     case kFma: set(0, as_bits(std::fma(as_double(value(1)), as_double(value(2)), as_double(value(3)))), 64); break;
     case kNeg: set(0, is_double ? value(1) ^ u64{1} << 63 : 0 - value(1), bits); break;
-    case kAbs: set(0, number(value(1), now.type) < 0 ? 0 - value(1) : value(1), bits); break;
+    case kAbs: set(0, is_double ? value(1) & ~u64{0} >> 1 : number(value(1), now.type) < 0 ? 0 - value(1) : value(1), bits); break;
     case kAnd: set(0, value(1) & value(2), bits); break;
     case kOr: set(0, value(1) | value(2), bits); break;
     case kXor: set(0, value(1) ^ value(2), bits); break;
@@ -271,7 +283,12 @@ bool Program::step(Lane& lane, std::vector<std::byte>& shared, const Memory& mem
     case kShr: set(0, static_cast<u64>(number(value(1), now.type) >> std::min<u64>(cut(value(2), 32), static_cast<u64>(bits))), bits); break;
     case kMin:
     case kMax: set(0, extreme(now.opcode == kMax, now.type, value(1), value(2)), bits); break;
-    case kBfe: set(0, cut(cut(value(1), bits) >> cut(value(2), 8), static_cast<int>(cut(value(3), 8))), bits); break;
+    case kBfe: {  // of a signed type, with the sign of its highest bit
+      const u64 length = cut(value(3), 8), field = cut(cut(value(1), bits) >> cut(value(2), 8), static_cast<int>(length));
+      const bool is_negative = is_signed(now.type) && length != 0 && (field >> (length - 1) & 1) != 0;
+      set(0, is_negative ? field | ~u64{0} << length : field, bits);
+      break;
+    }
     case kSelp: set(0, (value(3) & 1) != 0 ? value(1) : value(2), bits); break;
     case kSetp:
       set(0, is_double ? compare_doubles(now.suffixes[0], as_double(value(1)), as_double(value(2)))
@@ -309,13 +326,21 @@ bool Program::step(Lane& lane, std::vector<std::byte>& shared, const Memory& mem
       std::byte* const at = place(1, static_cast<u64>(bits) / 8);
       u64 before = 0;
       std::memcpy(&before, at, static_cast<std::size_t>(bits) / 8);
-      const u64 after = marked(now, "add") ? before + value(2) : number(before, now.type) > number(value(2), now.type) ? before : value(2);
+      const u64 after = marked(now, "add")   ? before + value(2)
+                        : marked(now, "xor") ? before ^ value(2)
+                        : number(before, now.type) > number(value(2), now.type) ? before
+                                                                                : value(2);
       std::memcpy(at, &after, static_cast<std::size_t>(bits) / 8);
       set(0, before, bits);
       break;
     }
     case kDp4a: set(0, dot(now.type, value(1), value(2), value(3)), 32); break;
     case kPrmt: set(0, permuted(value(1), value(2), value(3)), 32); break;
+    case kClz: set(0, static_cast<u64>(std::countl_zero(cut(value(1), bits)) - (64 - bits)), 32); break;
+    case kMad:
+      if (!marked(now, "lo")) refuse("a mad that is not known");
+      set(0, value(1) * value(2) + value(3), bits);
+      break;
     case kBra: lane.at = now.target; break;
     case kCall:
       for (std::size_t i = 0; i < now.arguments.size(); i += 2) {

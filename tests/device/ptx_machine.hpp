@@ -48,12 +48,13 @@ class Program {
   struct Lane;
   struct Names;
   void statement(std::string text, Names& names);
-  bool step(Lane& lane, std::vector<std::byte>& shared, const Memory& memory) const;
+  bool step(Lane& lane, std::vector<std::byte>& shared, std::vector<std::byte>& constants, const Memory& memory) const;
 
   std::vector<Instruction> code_;
   std::map<std::string, std::size_t> entries_;              // where a function begins
   std::map<std::string, std::vector<std::uint32_t>> parameters_;  // of a function, in a lane's parameters
   std::uint32_t registers_ = 0, parameter_bytes_ = 0, shared_bytes_ = 0;
+  std::vector<std::byte> constants_;  // all tables of the program
 };
 
 }  // namespace ptx
