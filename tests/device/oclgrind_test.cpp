@@ -28,16 +28,13 @@ TEST(Simulated, EveryDtypeIsRight) {
   EXPECT_EQ((*device)->description().find("Portable"), std::string::npos) << "this is not Oclgrind";
   const auto host = make_host_engine({.threads = 1});
   samples::Random random(samples::seed());
-  std::vector<Dtype> dtypes = samples::all_dtypes();
+  std::vector<Dtype> dtypes = samples::whole_dtypes();
   std::ranges::copy(samples::packed_dtypes(), std::back_inserter(dtypes));
-  dtypes.insert(dtypes.end(), {Dtype::kComplex64, Dtype::kComplex128});
   for (const Dtype dtype : dtypes) {
     if (samples::is_tried_with_fp64(dtype)) continue;
     for (const std::size_t count : {1, 77, 1300}) {
       if (count == 1 && !samples::full()) continue;  // the others end within a vector, too
-      const Dtype part = is_complex(dtype) ? part_of(dtype) : dtype;
-      const auto distributions = samples::of(part);
-      const auto bytes = distributions[random() % distributions.size()].make(part, count * (is_complex(dtype) ? 2 : 1), random);
+      const auto bytes = samples::one_of(dtype, random(), count, random);
       const samples::Misaligned placed(bytes, size_bytes(dtype));
       // Of a packed dtype all but the last element of the last byte.
       const std::uint64_t elements = elements_of(dtype, bytes.size()) - is_packed(dtype);

@@ -286,6 +286,12 @@ std::span<const Distribution> of(Dtype dtype) {
   return kOfIntegers;
 }
 
+std::vector<std::byte> one_of(Dtype dtype, std::size_t number, std::size_t count, Random& random) {
+  if (tensorstat::is_complex(dtype)) return one_of(tensorstat::part_of(dtype), number, 2 * count, random);
+  const auto all = of(dtype);
+  return all[number % all.size()].make(dtype, count, random);
+}
+
 std::span<const std::size_t> awkward_counts() { return kAwkwardCounts; }
 
 std::vector<Dtype> all_dtypes() {
@@ -294,6 +300,12 @@ std::vector<Dtype> all_dtypes() {
     const auto dtype = static_cast<Dtype>(i);
     if (!tensorstat::is_packed(dtype) && !tensorstat::is_complex(dtype)) dtypes.push_back(dtype);
   }
+  return dtypes;
+}
+
+std::vector<Dtype> whole_dtypes() {
+  std::vector<Dtype> dtypes = all_dtypes();
+  dtypes.insert(dtypes.end(), {Dtype::kComplex64, Dtype::kComplex128});
   return dtypes;
 }
 

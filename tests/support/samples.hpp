@@ -23,10 +23,14 @@ struct Distribution {
 // All that suit the dtype. Each takes everything from `random`: a seed gives one tensor everywhere.
 std::span<const Distribution> of(tensorstat::Dtype dtype);
 
+// One of them, by its number; of a complex dtype both parts have it.
+std::vector<std::byte> one_of(tensorstat::Dtype dtype, std::size_t number, std::size_t count, Random& random);
+
 // 0 to 65,537 elements, around every width that a vector, a group or a unit of work may have.
 std::span<const std::size_t> awkward_counts();
 
 std::vector<tensorstat::Dtype> all_dtypes();  // real ones, of which an element has bytes of its own
+std::vector<tensorstat::Dtype> whole_dtypes();  // the same, and complex ones
 std::vector<tensorstat::Dtype> plain_dtypes();  // of these, whose bytes are what a device counts and compares
 std::vector<tensorstat::Dtype> packed_dtypes();  // of which several share a byte
 
