@@ -193,8 +193,9 @@ class Meter {
   // One Measurement a row of the tensor (by.hpp), in C order of row_shape(by): the bits that measure() of a row's elements
   // alone gives. An index counts within its row. Where only the first axes are kept, and of blocks, rows are placed as a
   // batch of tensors is; else they are the host's. Refused: what measure() and row_shape() refuse; a shape that is not
-  // the tensor's (kInvalid); of a tensor in a cl_mem, an axis that is kept behind one that is not, and blocks of a
-  // tensor with strides (kUnsupported). A tensor of one row of no elements, and one of no rows, are no error.
+  // the tensor's (kInvalid); of a tensor in a cl_mem, an axis that is kept behind one that is not, blocks of a tensor
+  // with strides, and of a packed dtype rows that do not begin and end with bytes (kUnsupported). A tensor of one row of
+  // no elements, and one of no rows, are no error.
   Result<Measurements> measure_by(const Tensor& tensor, const By& by, const Request& request);
   // The same as partials, as fold() gives them. Refused, too: quantiles of so many rows that their partials may take more
   // than kMostBinBytes (kInvalid).
