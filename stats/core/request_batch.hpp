@@ -24,7 +24,8 @@ class RequestBatch {
   using Put = std::function<void(std::size_t tensor, const Found& found, const Wanted& wanted)>;
 
   // What is passed by reference outlives this. `wanted` is what the request wants.
-  RequestBatch(Meter::State& meter, std::span<const Tensor> tensors, const Request& request, const Wanted& wanted, Put put);
+  RequestBatch(Meter::State& meter, std::span<const Tensor> tensors, const Request& request, const Wanted& wanted,
+               Put put);
 
   // Once.
   Status run();
