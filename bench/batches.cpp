@@ -1,4 +1,7 @@
 // Many tensors at once, and what one small tensor costs.
+#include <algorithm>
+#include <random>
+
 #include "bench/contest.hpp"
 #include "bench/data.hpp"
 #include "bench/peers/peer.hpp"
@@ -9,11 +12,14 @@ namespace {
 struct Batch {
   const char* group;
   std::uint64_t count, elements;
+  bool shuffled = false;
 };
 constexpr Batch kBatches[] = {{"batch/10000x1024/float32", 10000, 1024},
                               {"batch/10000x1/float32", 10000, 1},
                               {"batch/10000x100/float32", 10000, 100},
                               {"batch/10000x4096/float32", 10000, 4096},
+                              {"batch/10000x256-shuffled/float32", 10000, 256, true},
+                              {"batch/10000x1024-shuffled/float32", 10000, 1024, true},
                               {"batch/1000x1024/float32", 1000, 1024},
                               {"batch/8x1024/float32", 8, 1024},
                               {"batch/1000x64KiB/float32", 1000, 16384},
@@ -22,13 +28,14 @@ constexpr Batch kBatches[] = {{"batch/10000x1024/float32", 10000, 1024},
                               {"small/256/float32", 1, 256},
                               {"small/1024/float32", 1, 1024}};
 
-// Tensors that lie one after another.
+// Tensors that lie one after another, or, as those of a model do, anywhere: the same memory in another order.
 std::vector<Tensor> tensors(const Batch& batch, const Tensor& arena) {
   std::vector<Tensor> all(batch.count, arena);
   for (std::uint64_t i = 0; i < batch.count; ++i) {
     all[i].element_count = batch.elements;
     all[i].offset_bytes = i * batch.elements * size_bytes(arena.dtype);
   }
+  if (batch.shuffled) std::ranges::shuffle(all, std::mt19937_64(1));
   return all;
 }
 

@@ -205,11 +205,19 @@ class SimdEngine final : public HostEngine {
       } else if (i != unit.begin) {
         folder.restart();
       }
+      const bool in_one_piece = tensor.bytes() <= kUnitBytes;
+      folder.expect_next(in_one_piece && i + 1 != unit.end ? first_byte(tensors[i + 1]) : nullptr);
       fold_slice(tensor, 0, tensor.element_count, folder);
       if (bins) bins->close(folder.words());
       take(i, {.words = folder.words(), .bins = {bins.get()}});
       if (bins) bins->clear();
     }
+  }
+
+  // nullptr where the elements do not follow each other from there.
+  static const void* first_byte(const Tensor& tensor) {
+    if (tensor.strides != nullptr || tensor.address == nullptr) return nullptr;
+    return static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes;
   }
 
   static void fold_slice(const Tensor& tensor, std::uint64_t first, std::uint64_t count, host::Folder& folder) {

@@ -1,5 +1,6 @@
 // The folds want IEEE arithmetic: round to nearest, subnormals kept. A caller's thread may have been
-// given another mode by a library built with -Ofast, or on purpose; it gets that back.
+// given another mode by a library built with -Ofast, or on purpose; it gets that back. To set the mode takes some
+// 10 ns, to read it next to nothing.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,12 @@ namespace tensorstat::host {
 class FloatEnvironment {
  public:
 #if defined(__x86_64__)
-  FloatEnvironment() : saved_(_mm_getcsr()) { _mm_setcsr(kDefault); }
-  ~FloatEnvironment() { _mm_setcsr(saved_); }
+  FloatEnvironment() : saved_(_mm_getcsr()) {
+    if ((saved_ & ~kFlags) != kDefault) _mm_setcsr(kDefault);
+  }
+  ~FloatEnvironment() {
+    if (_mm_getcsr() != saved_) _mm_setcsr(saved_);
+  }
 #elif defined(__aarch64__)
   FloatEnvironment() {
     asm volatile("mrs %0, fpcr" : "=r"(saved_));
@@ -26,6 +31,7 @@ class FloatEnvironment {
 
  private:
 #if defined(__x86_64__)
+  static constexpr unsigned kFlags = 0x3f;       // of what has happened
   static constexpr unsigned kDefault = 0x1f80;  // all exceptions masked, nothing flushed
   unsigned saved_;
 #elif defined(__aarch64__)

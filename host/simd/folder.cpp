@@ -77,31 +77,32 @@ Folder::Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int
 
 void Folder::take(std::span<const std::byte> elements, std::uint64_t count) {
   if ((needs_ & kFingerprints) != 0) take_fingerprints(elements);
-  if (bins_ == nullptr && casts_ == 0) return take_words(elements, count);
+  if (bins_ == nullptr && casts_ == 0) return take_words(elements, count, next_);
   if (bins_ != nullptr) bins_->expect(count);
   for (std::size_t at = 0; at < elements.size(); at += kBinnedBytes) {
     const auto some = elements.subspan(at, std::min(kBinnedBytes, elements.size() - at));
     const std::uint64_t of_some = std::min(elements_of(dtype_, some.size()), count - elements_of(dtype_, at));
     if (bins_ != nullptr) bins_->count(some, of_some);
     if (casts_ != 0) count_casts(dtype_, some, of_some, cast_bounds_, casts_, words_);
-    take_words(some, of_some);
+    take_words(some, of_some, at + some.size() == elements.size() ? next_ : nullptr);
   }
 }
 
-void Folder::take_words(std::span<const std::byte> elements, std::uint64_t count) {
+void Folder::take_words(std::span<const std::byte> elements, std::uint64_t count, const std::uint8_t* next) {
   if ((uncarried_ += count) >= kCarryElements) {
     carry(dtype_, words_);
     uncarried_ = count;
   }
   const std::uint64_t rest = pads_ ? count % GROUP : 0;
-  if (rest < kWorthPadding) return fold(elements, count, words_);
+  if (rest < kWorthPadding) return fold(elements, count, words_, next);
   const std::size_t rest_bytes = rest * element_bytes_;
-  if (rest != count) fold(elements.first(elements.size() - rest_bytes), count - rest, words_);
-  take_padded(elements.last(rest_bytes));
+  if (rest != count) fold(elements.first(elements.size() - rest_bytes), count - rest, words_, next);
+  take_padded(elements.last(rest_bytes), next);
 }
 
-void Folder::fold(std::span<const std::byte> elements, std::uint64_t count, std::span<std::int64_t> words) const {
-  fold_(reinterpret_cast<const std::uint8_t*>(elements.data()), count, needs_, words.data());
+void Folder::fold(std::span<const std::byte> elements, std::uint64_t count, std::span<std::int64_t> words,
+                  const std::uint8_t* next) const {
+  fold_(reinterpret_cast<const std::uint8_t*>(elements.data()), count, needs_, words.data(), next);
 }
 
 // Before the elements are counted.
@@ -119,7 +120,7 @@ void Folder::take_fingerprints(std::span<const std::byte> elements) {
 
 // What does not fill a group would go element by element, at a hundred times a vector's cost. So the last element
 // is repeated until it does, and then taken off again: extrema do not mind, and all else is integer sums.
-void Folder::take_padded(std::span<const std::byte> elements) {
+void Folder::take_padded(std::span<const std::byte> elements, const std::uint8_t* next) {
   alignas(64) std::array<std::uint64_t, GROUP> group;
   const std::size_t group_bytes = GROUP * element_bytes_;
   const auto last = elements.last(element_bytes_);
@@ -130,12 +131,12 @@ void Folder::take_padded(std::span<const std::byte> elements) {
   std::fill_n(group.begin(), group_bytes / sizeof repeated, repeated);
   const auto bytes = std::as_writable_bytes(std::span(group)).first(group_bytes);
   std::ranges::copy(elements, bytes.begin());
-  fold(bytes, GROUP, words_);
+  fold(bytes, GROUP, words_, next);
 
   std::array<std::int64_t, kMostWords> one;
   const std::span lifted = std::span(one).first(words_.size());
   clear(dtype_, lifted);
-  fold(last, 1, lifted);
+  fold(last, 1, lifted, nullptr);
   const auto repeats = static_cast<std::int64_t>((group_bytes - elements.size()) / element_bytes_);
   for_each_word(
       dtype_, words_.size(), [](std::size_t) {}, [&](std::size_t i) { words_[i] -= repeats * lifted[i]; });

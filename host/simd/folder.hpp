@@ -24,6 +24,9 @@ class Folder {
   Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int64_t> words, BinCounter* bins = nullptr,
          double cast_scale = 1);
 
+  // Where that lies which is folded after what is taken next; nullptr: behind it, or nobody knows.
+  void expect_next(const void* next) { next_ = static_cast<const std::uint8_t*>(next); }
+
   // Of no elements again; `bins` have been cleared.
   void restart() {
     uncarried_ = 0;
@@ -40,10 +43,11 @@ class Folder {
   std::span<const std::int64_t> words() const { return words_; }
 
  private:
-  void take_words(std::span<const std::byte> elements, std::uint64_t count);
-  void fold(std::span<const std::byte> elements, std::uint64_t count, std::span<std::int64_t> words) const;
+  void take_words(std::span<const std::byte> elements, std::uint64_t count, const std::uint8_t* next);
+  void fold(std::span<const std::byte> elements, std::uint64_t count, std::span<std::int64_t> words,
+            const std::uint8_t* next) const;
   void take_fingerprints(std::span<const std::byte> elements);
-  void take_padded(std::span<const std::byte> elements);
+  void take_padded(std::span<const std::byte> elements, const std::uint8_t* next);
 
   Fold fold_;
   Dtype dtype_;
@@ -55,6 +59,7 @@ class Folder {
   CastBounds cast_bounds_;  // where casts_ are kept, whose scale is not 1
   Needs casts_;
   std::uint64_t uncarried_ = 0;  // elements since the last carry
+  const std::uint8_t* next_ = nullptr;
 };
 
 }  // namespace tensorstat::host

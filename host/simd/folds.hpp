@@ -8,8 +8,10 @@ namespace tensorstat::host {
 
 // Folds `count` elements at `bytes` (any alignment; the first begins there) into the words of `partial`, for the accumulators
 // in `needs` (precision/partial.h). The caller keeps count below 2^30, and MXCSR (or FPCR) at its
-// default: round to nearest, subnormals kept.
-using Fold = void (*)(const std::uint8_t* bytes, std::uint64_t count, int needs, std::int64_t* partial);
+// default: round to nearest, subnormals kept. `next` is where what is folded afterwards lies, so that memory can be asked for
+// it; nullptr: behind the last of these, or nowhere.
+using Fold = void (*)(const std::uint8_t* bytes, std::uint64_t count, int needs, std::int64_t* partial,
+                      const std::uint8_t* next);
 
 // Indexed by Dtype.
 extern const Fold kFoldsBaseline[];

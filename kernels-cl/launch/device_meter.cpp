@@ -91,14 +91,14 @@ void* Ticket::event() const { return state_->batch->event(); }
 
 Result<Measurements> Ticket::collect() try {
   if (Status status = state_->close(); !status) return std::move(status).error();
-  auto results = std::make_unique<Measurements::State>(state_->request.categories, state_->partials.size());
   const Wanted wanted{state_->request.precision, needs(state_->request.categories, state_->request.precision), true,
                       state_->request.cast_scale};
+  auto results = std::make_unique<Measurements::State>(state_->request.categories, wanted.needs, state_->partials.size());
   for (std::size_t i = 0; i < state_->partials.size(); ++i) {
     const Partial& partial = state_->partials[i];
     results->put(i, partial.dtype(), {.words = partial.words(), .bins = {.kept = partial.bins()}}, wanted);
   }
-  results->place({{"opencl", "submitted to its queue", state_->batch->device_bytes()}}, {});
+  results->place({"opencl", "submitted to its queue", state_->batch->device_bytes()});
   return Measurements(std::move(results));
 } catch (...) {
   return caught();

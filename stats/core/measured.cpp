@@ -11,20 +11,29 @@ namespace tensorstat {
 
 namespace {
 
-bool has_lists(std::span<const Category> categories) {
-  return std::ranges::any_of(categories, [](Category each) { return kind(each) == ValueKind::kList; });
-}
+// Lists are asked for by what they need.
+#define ROW(id, name, column, kind, in_all, of_complex, needs, ...) \
+  static_assert(ValueKind::kind != ValueKind::kList || ((needs) & kExponents) != 0);
+TENSORSTAT_CATEGORIES(ROW)
+#undef ROW
+bool has_lists(Needs needs) { return (needs & kExponents) != 0; }
+
+// They lie one after another, without gaps.
+static_assert(alignof(Value) >= alignof(Decision) && alignof(Decision) >= alignof(Category));
 
 }  // namespace
 
-Measurements::State::State(std::span<const Category> asked, std::size_t tensor_count)
+Measurements::State::State(std::span<const Category> asked, Needs needs, std::size_t tensor_count)
     : size(tensor_count),
-      categories(asked.begin(), asked.end()),
-      values(static_cast<Value*>(::operator new(tensor_count * asked.size() * sizeof(Value))),
-             Free{has_lists(asked) ? tensor_count * asked.size() : 0}) {
-  std::uninitialized_value_construct_n(values.get(), values.get_deleter().built);
-  for (std::size_t i = 0; i < categories.size(); ++i) {
-    if ((needs(categories[i]) & kDigests) != 0) digest_columns.push_back(i);
+      block(new std::byte[asked.size() * (tensor_count * sizeof(Value) + sizeof(Decision) + sizeof(Category))]),
+      values(reinterpret_cast<Value*>(block.get())),
+      decisions(reinterpret_cast<Decision*>(values + tensor_count * asked.size())),
+      categories(reinterpret_cast<Category*>(decisions + asked.size()), asked.size()),
+      built(has_lists(needs) ? tensor_count * asked.size() : 0) {
+  std::ranges::uninitialized_copy(asked, categories);
+  std::uninitialized_value_construct_n(values, built);
+  for (std::size_t i = 0; (needs & kDigests) != 0 && i < categories.size(); ++i) {
+    if (is_digest(categories[i])) digest_columns.push_back(i);
   }
 }
 
@@ -44,19 +53,27 @@ void Measurements::State::put(std::size_t tensor, Dtype dtype, const Found& foun
   }
 }
 
+void Measurements::State::decide(const Placed& placed, Decision* to) const {
+  const std::string_view engine = placed.engine, why = placed.reason.text();
+  for (std::size_t i = 0; i < categories.size(); ++i) std::construct_at(to + i, Decision{categories[i], engine, why});
+  for (const std::size_t i : digest_columns) to[i] = {categories[i], "host", "a digest is serial: host work"};
+}
+
+void Measurements::State::place(Placed all) {
+  if (lacks_memory) throw std::bad_alloc();
+  one = std::move(all);
+  decide(one, decisions);
+}
+
 void Measurements::State::place(std::vector<Placed> all, std::vector<std::uint32_t> of_tensor) {
   if (lacks_memory) throw std::bad_alloc();
-  placements = std::move(all);
+  several = std::move(all);
   placement_of = std::move(of_tensor);
-  decisions.reserve(placements.size() * categories.size());
-  for (const Placed& placed : placements) {
-    for (const Category category : categories) {
-      if ((needs(category) & kDigests) != 0) {
-        decisions.push_back({category, "host", "a digest is serial: host work"});
-      } else {
-        decisions.push_back({category, placed.engine, placed.reason.text()});
-      }
-    }
+  several_decisions.resize(several.size() * categories.size());
+  Decision* to = several_decisions.data();
+  for (const Placed& placed : several) {
+    decide(placed, to);
+    to += categories.size();
   }
 }
 
@@ -68,11 +85,9 @@ Measurements::~Measurements() = default;
 std::size_t Measurements::size() const { return state_->size; }
 
 Measurement Measurements::operator[](std::size_t tensor) const {
-  const std::size_t categories = state_->categories.size();
-  const std::size_t placed = state_->placement_of.empty() ? 0 : state_->placement_of[tensor];
   return {{state_->categories, state_->values_of(tensor)},
-          std::span(state_->decisions).subspan(placed * categories, categories),
-          state_->placements[placed].device_bytes};
+          state_->decisions_of(tensor),
+          state_->placed(tensor).device_bytes};
 }
 
 }  // namespace tensorstat

@@ -1,5 +1,5 @@
 // How results are laid down: the values of all tensors in one block, and the words of each distinct
-// placement once.
+// placement once. Of a small tensor alone, each allocation costs as much as a tenth of its elements.
 #pragma once
 
 #include <atomic>
@@ -24,36 +24,42 @@ struct Placed {
 };
 
 struct Measurements::State {
-  // Every value has yet to be written.
-  State(std::span<const Category> categories, std::size_t tensor_count);
+  // Every value has yet to be written. `needs` are those of the categories.
+  State(std::span<const Category> categories, Needs needs, std::size_t tensor_count);
+  ~State() { std::destroy_n(values, built); }
 
   // Writes what `found` has of a tensor: statistics where a partial was wanted, digests where those were.
   // Different tensors' at once from any threads. Allocates only lists, and notes in `lacks_memory` where it could not.
   void put(std::size_t tensor, Dtype dtype, const Found& found, const Wanted& wanted);
   std::span<Value> values_of(std::size_t tensor) {
-    return {values.get() + tensor * categories.size(), categories.size()};
+    return {values + tensor * categories.size(), categories.size()};
   }
-  // Call once, last; throws where a list had no memory. `of_tensor[i]` is the index of tensor i's placement; empty where there
-  // is only one.
+  // Call either once, last; throws where a list had no memory. All tensors were placed alike; or tensor i as
+  // `all[of_tensor[i]]`.
+  void place(Placed all);
   void place(std::vector<Placed> all, std::vector<std::uint32_t> of_tensor);
 
-  // Only lists own anything: a block of other values is neither built nor destroyed.
-  struct Free {
-    std::size_t built;  // the first so many values are, all where there are lists
-    void operator()(Value* block) const {
-      std::destroy_n(block, built);
-      ::operator delete(block);
-    }
-  };
+  const Placed& placed(std::size_t tensor) const { return several.empty() ? one : several[placement_of[tensor]]; }
+  std::span<const Decision> decisions_of(std::size_t tensor) const {
+    return {several.empty() ? decisions : several_decisions.data() + placement_of[tensor] * categories.size(),
+            categories.size()};
+  }
 
   const std::size_t size;
-  const Categories categories;
+  const std::unique_ptr<std::byte[]> block;  // the arrays that the next three are of
+  Value* const values;
+  Decision* const decisions;  // those of `one`
+  const std::span<Category> categories;
+  const std::size_t built;  // so many values are; only lists own anything, and without them none is built or destroyed
   std::vector<std::size_t> digest_columns;
-  const std::unique_ptr<Value[], Free> values;
   std::atomic<bool> lacks_memory = false;
-  std::vector<Placed> placements;
+  Placed one{};
+  std::vector<Placed> several;
   std::vector<std::uint32_t> placement_of;
-  std::vector<Decision> decisions;  // one for each category, for each of `placements`
+  std::vector<Decision> several_decisions;  // one for each category, for each of `several`
+
+ private:
+  void decide(const Placed& placed, Decision* decisions) const;
 };
 
 }  // namespace tensorstat

@@ -50,16 +50,21 @@ Status Meter::read(const Tensor& tensor, std::uint64_t first_byte, std::span<std
 Result<Measurements> Meter::measure(std::span<const Tensor> tensors, const Request& request) try {
   if (!state_) return out_of_memory();
   if (Status status = check(tensors, request); !status) return std::move(status).error();
-  auto results = std::make_unique<Measurements::State>(request.categories, tensors.size());
+  const Wanted all = wanted_by(request);
+  auto results = std::make_unique<Measurements::State>(request.categories, all.needs, tensors.size());
   // Two captures fit into a function; a third would have to be allocated.
   const auto put = [into = results.get(), first = tensors.data()](std::size_t i, const Found& found, const Wanted& wanted) {
     into->put(i, first[i].dtype, found, wanted);
   };
-  RequestBatch batch(*state_, tensors, request, put);
+  RequestBatch batch(*state_, tensors, request, all, put);
   if (Status status = batch.run(); !status) return std::move(status).error();
-  std::vector<Placed> words;
-  for (const Placement& placement : batch.placements()) words.push_back(state_->placed(placement));
-  results->place(std::move(words), std::move(batch.placement_of()));
+  if (batch.placement_of().empty()) {
+    results->place(state_->placed(batch.placements().front()));
+  } else {
+    std::vector<Placed> words;
+    for (const Placement& placement : batch.placements()) words.push_back(state_->placed(placement));
+    results->place(std::move(words), std::move(batch.placement_of()));
+  }
   return Measurements(std::move(results));
 } catch (...) {
   return caught();
@@ -69,11 +74,11 @@ Result<std::vector<Partial>> Meter::fold(std::span<const Tensor> tensors, const 
   if (!state_) return out_of_memory();
   if (Status status = check(tensors, request); !status) return std::move(status).error();
   if (Status status = check_mergeable(request); !status) return std::move(status).error();
-  const Needs kept = needs(request.categories, request.precision);
+  const Wanted all = wanted_by(request);
   std::vector<Partial> partials;
   partials.reserve(tensors.size());
-  for (const Tensor& tensor : tensors) partials.emplace_back(tensor.dtype, request.precision, kept, request.cast_scale);
-  RequestBatch batch(*state_, tensors, request, [&](std::size_t i, const Found& found, const Wanted&) {
+  for (const Tensor& tensor : tensors) partials.emplace_back(tensor.dtype, request.precision, all.needs, request.cast_scale);
+  RequestBatch batch(*state_, tensors, request, all, [&](std::size_t i, const Found& found, const Wanted&) {
     merge(partials[i].bins(), found.bins);
     merge(partials[i].dtype(), partials[i].words(), found.words);
   });

@@ -170,11 +170,11 @@ Result<Measurements> Meter::measure_by(const Tensor& tensor, const By& by, const
   if (!rows.are_columns) return measure(rows.tensors, request);
   const std::vector<Partial> partials = fold_columns(*state_->host, tensor, rows.plan, request);
   const Wanted wanted = wanted_by(request);
-  auto results = std::make_unique<Measurements::State>(request.categories, partials.size());
+  auto results = std::make_unique<Measurements::State>(request.categories, wanted.needs, partials.size());
   for (std::size_t i = 0; i < partials.size(); ++i) {
     results->put(i, tensor.dtype, {.words = partials[i].words()}, wanted);
   }
-  results->place({state_->placed({false, "its columns are folded beside each other"})}, {});
+  results->place(state_->placed({false, "its columns are folded beside each other"}));
   return Measurements(std::move(results));
 } catch (...) {
   return caught();

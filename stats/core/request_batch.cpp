@@ -24,30 +24,31 @@ Wanted wanted_by(const Request& request) {
   return {request.precision, needs(request.categories, request.precision), has_statistics(request.categories), request.cast_scale};
 }
 
-RequestBatch::RequestBatch(Meter::State& meter, std::span<const Tensor> tensors, const Request& request, Put put)
-    : meter_(meter), tensors_(tensors), request_(request), wanted_(wanted_by(request)), put_(std::move(put)) {}
+RequestBatch::RequestBatch(Meter::State& meter, std::span<const Tensor> tensors, const Request& request,
+                           const Wanted& wanted, Put put)
+    : meter_(meter), tensors_(tensors), request_(request), wanted_(wanted), put_(std::move(put)) {}
 
 Status RequestBatch::run() {
-  if (Status status = place(); !status) return status;
+  std::uint64_t total_bytes = 0;
+  bool any_in_cl_mem = false;
+  for (const Tensor& tensor : tensors_) {
+    total_bytes += tensor.bytes();
+    any_in_cl_mem |= tensor.where == Where::kClBuffer;
+  }
+  // Digests are the host's wherever the tensors are.
+  const char* const all_on_host = wanted_.partial ? why_all_on_host(request_, total_bytes) : "";
+  if (all_on_host != nullptr && !any_in_cl_mem) {
+    one_.reason = all_on_host;
+    return pass_over_all();
+  }
+  if (wanted_.partial) {
+    if (Status status = place(total_bytes); !status) return status;
+  }
   if (Status status = fold_on_device(); !status) return status;
   return pass_on_host();
 }
 
-Status RequestBatch::place() {
-  if (!wanted_.partial) {  // digests are the host's wherever the tensors are
-    placements_.resize(1);
-    return {};
-  }
-  std::uint64_t total_bytes = 0;
-  bool any_on_device = false;
-  for (const Tensor& tensor : tensors_) {
-    total_bytes += tensor.bytes();
-    any_on_device |= tensor.where == Where::kClBuffer;
-  }
-  if (const char* why = any_on_device ? nullptr : why_all_on_host(request_, total_bytes)) {
-    placements_.push_back({false, why});
-    return {};
-  }
+Status RequestBatch::place(std::uint64_t total_bytes) {
   Placements placements(request_, total_bytes, *meter_.host, meter_.sight());
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const Tensor& tensor = tensors_[i];
@@ -59,12 +60,12 @@ Status RequestBatch::place() {
     if (*placement != 0) placement_of_.resize(tensors_.size());  // all before are as the first
     if (!placement_of_.empty()) placement_of_[i] = *placement;
   }
-  placements_ = std::move(placements.all());
+  several_ = std::move(placements.all());
   return {};
 }
 
 Status RequestBatch::fold_on_device() {
-  if (std::ranges::none_of(placements_, &Placement::on_device)) return {};
+  if (std::ranges::none_of(placements(), &Placement::on_device)) return {};
   const Wanted statistics{wanted_.precision, static_cast<Needs>(wanted_.needs & ~kDigests), true, wanted_.cast_scale};
   std::vector<std::size_t> whose;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
@@ -81,7 +82,7 @@ Status RequestBatch::fold_on_device() {
     }
     rest = rest.subspan(some.size());
   }
-  for (Placement& placement : placements_) placement.device_bytes = placement.on_device ? held_bytes : 0;
+  for (Placement& placement : several_) placement.device_bytes = placement.on_device ? held_bytes : 0;
   return {};
 }
 
@@ -116,18 +117,14 @@ Result<std::string> RequestBatch::fold_on_device(std::span<const std::size_t> wh
 
 void RequestBatch::move_to_host(std::span<const std::size_t> whose, const std::string& reason) {
   placement_of_.resize(tensors_.size());
-  for (const std::size_t i : whose) placement_of_[i] = static_cast<std::uint32_t>(placements_.size());
-  placements_.push_back({false, reason});
+  for (const std::size_t i : whose) placement_of_[i] = static_cast<std::uint32_t>(several_.size());
+  several_.push_back({false, reason});
 }
 
 Status RequestBatch::pass_on_host() {
-  const bool all_here = std::ranges::none_of(placements_, &Placement::on_device) &&
+  const bool all_here = std::ranges::none_of(placements(), &Placement::on_device) &&
                         std::ranges::none_of(tensors_, [](const Tensor& t) { return t.where == Where::kClBuffer; });
-  if (all_here) {
-    const Take take = [this](std::size_t i, const Found& found) { put_(i, found, wanted_); };
-    if (Status status = meter_.host->measure(tensors_, wanted_, take); !status) meter_.refuse_digests(status.error());
-    return {};
-  }
+  if (all_here) return pass_over_all();
   const Wanted digests{wanted_.precision, static_cast<Needs>(wanted_.needs & kDigests), false};
   std::vector<std::size_t> both, digests_alone;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
@@ -140,6 +137,12 @@ Status RequestBatch::pass_on_host() {
   }
   pass_over(both, wanted_);
   pass_over(digests_alone, digests);
+  return {};
+}
+
+Status RequestBatch::pass_over_all() {
+  const Take take = [this](std::size_t i, const Found& found) { put_(i, found, wanted_); };
+  if (Status status = meter_.host->measure(tensors_, wanted_, take); !status) meter_.refuse_digests(status.error());
   return {};
 }
 

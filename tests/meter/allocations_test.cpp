@@ -1,4 +1,4 @@
-// A batch takes as many allocations as it has kinds of things, however many tensors it has.
+// A batch takes as many allocations as it has kinds of things, however many tensors it has; a tensor alone takes two.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -58,6 +58,21 @@ TEST_P(Allocations, AreNotOfTensors) {
     taken(kMany);  // threads are started, and OpenSSL's algorithms fetched
     // Lists that grow by doubling may do so a few times more.
     EXPECT_LT(taken(kMany), taken(100) + 20) << threads << " threads";
+  }
+}
+
+TEST(Allocations, OfATensorAloneAreTwo) {
+  const std::vector<float> data(1024, 1.5f);
+  const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()};
+  for (const On on : {On::kHost, On::kAuto}) {
+    Meter meter({.threads = 2});
+    const Request request{.categories = *categories_from("max,min,avg,l2norm,nan count,std,argmax,crc32"), .on = on};
+    ASSERT_TRUE(meter.measure({&tensor, 1}, request));
+    const std::int64_t before = allocations;
+    const auto found = meter.measure({&tensor, 1}, request);
+    EXPECT_EQ(2, allocations - before);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(1.5, std::get<double>(*found->front().statistics.find(Category::kAvg)));
   }
 }
 
