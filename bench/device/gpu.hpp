@@ -14,12 +14,16 @@
 
 namespace tensorstat::bench {
 
+// What the ten statistics need; and all that a partial's words can keep.
+inline constexpr Needs kOfTheTen = kExtrema | kSigns | kSum | kSquares;
+inline constexpr Needs kEverything = 2 * Needs{kExponents} - 1;
+
 // A kernel, and every choice that specialises its text. All kernels take a source, a workspace and two
 // numbers.
 struct KernelSpec {
   enum class Kind : std::uint8_t { kFold, kRead } kind = Kind::kFold;
   Dtype dtype = Dtype::kFloat32;  // of a fold, as is the next
-  Needs needs = kExtrema | kSigns | kSum | kSquares;
+  Needs needs = kOfTheTen;
   std::size_t group_size = 256;
   std::uint32_t loads = 4;  // of 16 bytes, in flight in each lane
 
@@ -58,9 +62,6 @@ class Gpu {
 // What the stages try.
 inline constexpr std::size_t kGroupSizes[] = {128, 256, 512};
 inline constexpr std::uint32_t kLoads[] = {1, 2, 4, 8};
-// What the ten statistics need; and all that a partial's words can keep.
-inline constexpr Needs kOfTheTen = kExtrema | kSigns | kSum | kSquares;
-inline constexpr Needs kEverything = 2 * Needs{kExponents} - 1;
 inline constexpr Needs kCheckedNeeds[] = {kOfTheTen, kEverything, kExtrema | kSigns, kSum | kSquares};
 inline constexpr Dtype kTunedDtypes[] = {Dtype::kFloat32, Dtype::kBfloat16, Dtype::kInt8};
 

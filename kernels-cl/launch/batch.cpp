@@ -152,11 +152,10 @@ void Batch::lay_out(const Device& device) {
     const bool shared_partials = in_groups && !pieces_[i].beside && (pieces_[i].needs & (kFingerprints | kIndices)) == 0;
     for (; i < pieces_.size() && launch_key(pieces_[i]) == key && i - launch.first_piece < kMostGroups; ++i) {
       // Bins have a partial each, whose words tell their infinities from NaN.
-      const bool has_bins = (pieces_[i].needs & kQuantiles) != 0;
-      const bool shares = i != launch.first_piece && shared_partials && pieces_[i].job == pieces_[i - 1].job;
-      const bool adds_to_bins = has_bins && i != launch.first_piece && shares_bins(device, pieces_[i], pieces_[i - 1]) &&
+      const bool has_bins = (pieces_[i].needs & kQuantiles) != 0, is_first = i == launch.first_piece;
+      const bool adds_to_bins = has_bins && !is_first && shares_bins(device, pieces_[i], pieces_[i - 1]) &&
                                 bins_.back().count + pieces_[i].count <= kMostCounted;
-      if (!shares || (has_bins && !adds_to_bins)) {
+      if (is_first || !shared_partials || pieces_[i].job != pieces_[i - 1].job || has_bins != adds_to_bins) {
         targets_.push_back({pieces_[i].job, image_words_, image_words_ + kind.count_word(), 0, pieces_[i].first_element});
         image_words_ += launch.words;
       }

@@ -85,27 +85,21 @@ Status check_by(const Tensor& tensor, const By& by) {
   return {};
 }
 
-// An error where several elements share a byte, and a row does not begin and end with one.
-Status check_bytes(const Tensor& tensor, const By& by, const RowPlan& plan) {
-  if (!is_packed(tensor.dtype) || tensor.element_count == 0) return {};
-  const std::uint64_t each = by.block_elements != 0 ? by.block_elements : tensor.element_count / plan.rows;
-  const bool is_sliced = by.block_elements != 0 || plan.is_sliced();
-  if (is_sliced && (plan.rows == 1 || each % elements_a_byte(tensor.dtype) == 0)) return {};
-  return Error{Code::kUnsupported, std::string(name(tensor.dtype)) + " is packed, " + std::to_string(elements_a_byte(tensor.dtype)) +
-                                       " a byte, and these rows do not begin and end with bytes: widen it first"};
-}
-
 // The rows as tensors, whatever it takes to read them.
 Status fill(const Tensor& tensor, const By& by, Rows& rows) {
-  if (Status status = check_bytes(tensor, by, rows.plan); !status) return status;
-  const std::uint64_t count = rows.plan.rows;
   if (by.block_elements != 0 && tensor.strides != nullptr) {
     return Error{Code::kUnsupported, "blocks follow each other in memory, and the tensor has strides: copy it first"};
   }
-  if (by.block_elements != 0) {
-    rows.tensors = slices(tensor, count, by.block_elements);
-  } else if (tensor.element_count == 0 || (tensor.strides == nullptr && rows.plan.is_sliced())) {
-    rows.tensors = slices(tensor, count, count == 0 ? 0 : tensor.element_count / count);
+  const std::uint64_t count = rows.plan.rows, in_a_byte = elements_a_byte(tensor.dtype);
+  const std::uint64_t each = by.block_elements != 0 ? by.block_elements : count == 0 ? 0 : tensor.element_count / count;
+  const bool is_sliced =
+      by.block_elements != 0 || tensor.element_count == 0 || (tensor.strides == nullptr && rows.plan.is_sliced());
+  if (in_a_byte != 1 && !(is_sliced && (count <= 1 || each % in_a_byte == 0))) {
+    return Error{Code::kUnsupported, std::string(name(tensor.dtype)) + " is packed, " + std::to_string(in_a_byte) +
+                                         " a byte, and these rows do not begin and end with bytes: widen it first"};
+  }
+  if (is_sliced) {
+    rows.tensors = slices(tensor, count, each);
   } else if (tensor.where == Where::kClBuffer) {
     return Error{Code::kUnsupported, "the tensor is in a cl_mem, where only the first axes can be kept: read it with "
                                      "Meter::read first"};
