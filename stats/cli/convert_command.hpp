@@ -1,12 +1,12 @@
 // `tensorstat convert`: rows of statistics from one dialect into another.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <tensorstat/rows.hpp>
 #include <vector>
 
+#include "stats/cli/app.hpp"
 #include "stats/cli/console.hpp"
 
 namespace tensorstat::cli {

@@ -1,5 +1,6 @@
 #include "stats/cli/devices.hpp"
 
+#include <CLI/CLI.hpp>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -1,11 +1,12 @@
 // `tensorstat devices`: what there is to compute on.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <tensorstat/meter.hpp>
 #include <tensorstat/status.hpp>
+
+#include "stats/cli/app.hpp"
 
 namespace tensorstat::cli {
 

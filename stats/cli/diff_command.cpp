@@ -1,5 +1,6 @@
 #include "stats/cli/diff_command.hpp"
 
+#include <CLI/CLI.hpp>
 #include <utility>
 
 #include "stats/cli/arguments.hpp"

@@ -1,10 +1,10 @@
 // `tensorstat diff` and `tensorstat origin`: where two runs part, and where NaN and Inf began in one.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <tensorstat/compare.hpp>
 
+#include "stats/cli/app.hpp"
 #include "stats/cli/console.hpp"
 
 namespace tensorstat::cli {

@@ -1,11 +1,11 @@
 // `tensorstat dump`: replays dumped tensors through a config.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <tensorstat/dump.hpp>
 #include <vector>
 
+#include "stats/cli/app.hpp"
 #include "stats/cli/console.hpp"
 
 namespace tensorstat::cli {

@@ -1,10 +1,11 @@
 // `tensorstat explain`: what a statistic is, what NaN does to it, and what it costs.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <tensorstat/catalog.hpp>
 #include <vector>
+
+#include "stats/cli/app.hpp"
 
 namespace tensorstat::cli {
 

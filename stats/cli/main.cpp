@@ -14,7 +14,7 @@
 #include <tensorstat/meter.hpp>
 #include <variant>
 
-#include "stats/cli/arguments.hpp"
+#include "stats/cli/command_line.hpp"
 #include "stats/cli/console.hpp"
 #include "stats/cli/devices.hpp"
 #include "stats/cli/inputs.hpp"

@@ -1,8 +1,8 @@
 // A session with acl.json leaves a csv for each run of an operator where CANN leaves it, of those operators and tensors
 // that its lists want.
-#include <regex>
 
 #include "tests/support/dump_session.hpp"
+#include "tests/support/patterns.hpp"
 
 namespace tensorstat {
 namespace {
@@ -43,7 +43,7 @@ TEST_F(CannDump, AFileForEachRunInTheFoldersOfItsModel) {
   const auto left = files();
   ASSERT_EQ(left.size(), 2u);
   for (const std::string& file : left) {
-    EXPECT_TRUE(std::regex_match(file, std::regex(R"(\d{14}/1/Res_Net/2/7/Op\.net_conv1\.0\.0\.\d+\.csv)"))) << file;
+    EXPECT_TRUE(test::matches(file, R"(\d{14}/1/Res_Net/2/7/Op\.net_conv1\.0\.0\.\d+\.csv)")) << file;
   }
   const std::string text = content_of(folder / left[0]);
   EXPECT_EQ(text,
@@ -62,7 +62,7 @@ TEST_F(CannDump, ChosenStatisticsHaveTheOtherHeading) {
   EXPECT_TRUE(session.close());
   const auto left = files();
   ASSERT_EQ(left.size(), 1u);
-  EXPECT_TRUE(std::regex_match(left[0], std::regex(R"(\d{14}/1/Op\.a\.0\.0\.\d+\.csv)"))) << left[0];
+  EXPECT_TRUE(test::matches(left[0], R"(\d{14}/1/Op\.a\.0\.0\.\d+\.csv)")) << left[0];
   EXPECT_EQ(content_of(folder / left[0]),
             "Input/Output,Index,Data Size,Data Type,Format,Shape,Count,Max Value,l2norm\n"
             "Output,0,16,DT_FLOAT,ND,4,4,4.5,5.12348\n");

@@ -1,6 +1,7 @@
 // A config may be huge, deep, doubled or broken: it is refused or reported, and never a crash.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "stats/dump/json_text.hpp"

@@ -1,6 +1,8 @@
 // Every key takes what is allowed, has its default, and refuses the rest by naming key and value.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/support/config_text.hpp"
 
 namespace tensorstat {

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/support/config_text.hpp"
 
 namespace tensorstat {

@@ -1,4 +1,6 @@
 // A session of msprobe's config leaves dump.json in msprobe's form: its structure to the byte, its keys, its values.
+#include <nlohmann/json.hpp>
+
 #include "tests/support/msprobe_session.hpp"
 #include "tests/support/file_calls.hpp"
 #include "tests/support/npy_files.hpp"

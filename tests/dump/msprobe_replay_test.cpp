@@ -1,5 +1,8 @@
 // A tree of tensors replayed through msprobe's config leaves the dump.json that a dump with it leaves, and msprobe's own
 // tree is replayed through any config.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
 #include "stats/dump/replay.hpp"
 
 #include "tests/support/msprobe_session.hpp"

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "stats/files/folders.hpp"
 #include "tests/support/config_text.hpp"

@@ -7,10 +7,11 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <regex>
+#include <nlohmann/json.hpp>
 
 #include "stats/dump/dumped_runs.hpp"
 #include "tests/support/dump_session.hpp"
+#include "tests/support/patterns.hpp"
 
 namespace tensorstat {
 namespace {
@@ -117,10 +118,8 @@ TEST_F(Replay, SavesTensorsAgainWithTheSameBytes) {
   replay_with(R"({"saved_data": "tensor"})");
   int compared = 0;
   for (const auto& file : files()) {
-    const std::regex number("/[0-9]+\\.npy$");
-    if (!file.ends_with(".npy") || std::regex_search(file, number)) continue;
-    EXPECT_EQ(content_of(replayed / std::regex_replace(file, std::regex("/Net/"), "/ResNet50/")),
-              content_of(folder / file))
+    if (!file.ends_with(".npy") || test::matches(file, ".*/[0-9]+\\.npy")) continue;
+    EXPECT_EQ(content_of(replayed / test::replaced(file, "/Net/", "/ResNet50/")), content_of(folder / file))
         << file;
     ++compared;
   }

@@ -1,6 +1,8 @@
 // Where a config asks for Ascend's dump files, a session leaves one for each run of an operator: protoc reads it, and so
 // does a replay. Names that are too long for a file are explained by mapping.csv, and found again.
-#include <regex>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "stats/dump/replay.hpp"
 #include "stats/files/dump_data.hpp"
@@ -9,6 +11,7 @@
 #include "stats/files/tensor_source.hpp"
 #include "tests/support/dump_data_files.hpp"
 #include "tests/support/dump_session.hpp"
+#include "tests/support/patterns.hpp"
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
@@ -64,10 +67,10 @@ TEST_F(RunFiles, OfDataDumpJsonAreAsMindSporeNamesThem) {
   EXPECT_EQ(session.counters().file_count, 1u);
   const auto left = dump_files();
   ASSERT_EQ(left.size(), 1u);
-  EXPECT_TRUE(std::regex_match(left[0], std::regex(R"(rank_0/Net/0/0/Conv_2D\.Default_net_x_Conv2D-op1\.2\.7\.\d{16})")))
+  EXPECT_TRUE(test::matches(left[0], R"(rank_0/Net/0/0/Conv_2D\.Default_net_x_Conv2D-op1\.2\.7\.\d{16})"))
       << left[0];
   const auto [message, bytes] = decoded(left[0]);
-  EXPECT_TRUE(std::regex_match(message, std::regex(R"(version: "2.0"
+  EXPECT_TRUE(test::matches(message, R"(version: "2.0"
 dump_time: \d{16}
 output \{
   data_type: 2
@@ -91,7 +94,7 @@ input \{
   size: 24
 \}
 op_name: "Default/net.x/Conv2D-op1"
-)"))) << message;
+)")) << message;
   EXPECT_EQ(bytes, std::string(reinterpret_cast<const char*>(x.data()), 24) +
                        std::string(reinterpret_cast<const char*>(halves.data()), 4));
 }
@@ -123,7 +126,7 @@ TEST_F(RunFiles, OfAclJsonLieInTheFoldersOfTheModel) {
   EXPECT_TRUE(session.close());
   const auto left = dump_files();
   ASSERT_EQ(left.size(), 1u);
-  EXPECT_TRUE(std::regex_match(left[0], std::regex(R"(\d{14}/1/Res_Net/2/3/Op\.conv\.0\.0\.\d{16})"))) << left[0];
+  EXPECT_TRUE(test::matches(left[0], R"(\d{14}/1/Res_Net/2/3/Op\.conv\.0\.0\.\d{16})")) << left[0];
   EXPECT_NE(decoded(left[0]).first.find("data_type: 27"), std::string::npos);
 }
 
@@ -133,7 +136,7 @@ TEST_F(RunFiles, OfTorchAirsOptionsLieInTheFolderOfTheRank) {
   collect(session, {.rank = 3, .device = 1}, "conv", {tensor(x, Dtype::kFloat32)});
   EXPECT_TRUE(session.close());
   ASSERT_EQ(dump_files().size(), 1u);
-  EXPECT_TRUE(std::regex_match(dump_files()[0], std::regex(R"(worldsize4_global_rank3/\d{14}/1/m/0/0/Op\.conv\.0\.0\.\d+)")))
+  EXPECT_TRUE(test::matches(dump_files()[0], R"(worldsize4_global_rank3/\d{14}/1/m/0/0/Op\.conv\.0\.0\.\d+)"))
       << dump_files()[0];
 }
 
@@ -220,7 +223,7 @@ TEST_F(RunFiles, ALongNameIsFoundAgainByEveryReader) {
   std::string dumped, rows_file;
   for (const std::string& file : dump_files()) {
     const std::string name = std::filesystem::path(file).filename();
-    EXPECT_TRUE(std::regex_match(name, std::regex(R"(\d{32}(\.csv)?)"))) << name;
+    EXPECT_TRUE(test::matches(name, R"(\d{32}(\.csv)?)")) << name;
     (name.ends_with(".csv") ? rows_file : dumped) = file;
   }
   ASSERT_FALSE(dumped.empty() || rows_file.empty());

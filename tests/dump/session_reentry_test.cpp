@@ -1,5 +1,6 @@
 // The log and the deleters of keep_alive are called under no lock: they may use the session, or hold a lock of their own.
 #include <future>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "tests/support/dump_session.hpp"

@@ -1,8 +1,7 @@
 // A data_dump.json with some keys changed, and what parsing it gives.
 #pragma once
 
-#include <map>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,42 +10,16 @@
 namespace tensorstat {
 
 // `common` and `e2e` are merged over a config that is right; null takes a key away.
-inline std::string config_text(const std::string& common, const std::string& e2e = "{}") {
-  auto root = nlohmann::json::parse(R"({
-    "common_dump_settings": {"dump_mode": 0, "path": "/absolute_path", "net_name": "ResNet50",
-      "iteration": "all", "input_output": 0, "kernels": []},
-    "e2e_dump_settings": {"enable": true}})");
-  root["common_dump_settings"].merge_patch(nlohmann::json::parse(common));
-  if (e2e == "null") {
-    root.erase("e2e_dump_settings");
-  } else {
-    root["e2e_dump_settings"].merge_patch(nlohmann::json::parse(e2e));
-  }
-  return root.dump(2);
-}
+std::string config_text(const std::string& common, const std::string& e2e = "{}");
 
 struct Parsed {
   std::optional<DumpConfig> config;
   std::string error;
   std::vector<std::string> said;
 
-  bool said_once(const std::string& words) const {
-    int times = 0;
-    for (const auto& message : said) times += message.find(words) != message.npos;
-    return times == 1;
-  }
+  bool said_once(const std::string& words) const;
 };
 
-inline Parsed parsed(const std::string& text, const std::string& diagnostic_data_path = "") {
-  Parsed parsed;
-  Notices notices([&](Severity, std::string_view message) { parsed.said.emplace_back(message); });
-  auto config = parse_config(text, {diagnostic_data_path, ""}, notices);
-  if (config) {
-    parsed.config = *std::move(config);
-  } else {
-    parsed.error = config.error().message;
-  }
-  return parsed;
-}
+Parsed parsed(const std::string& text, const std::string& diagnostic_data_path = "");
 
 }  // namespace tensorstat

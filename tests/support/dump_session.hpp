@@ -18,15 +18,7 @@ namespace tensorstat {
 class SessionTest : public testing::Test {
  protected:
   // `common` and `e2e` are merged over a config that wants the statistics of everything.
-  DumpSession open(const std::string& common = "{}", const std::string& e2e = "{}") {
-    auto keys =
-        nlohmann::json{{"path", folder.path()}, {"net_name", "Net"}, {"saved_data", "statistic"}};
-    keys.merge_patch(nlohmann::json::parse(common));
-    options.log = [this](Severity, std::string_view message) { said.emplace_back(message); };
-    auto session = DumpSession::from_json(config_text(keys.dump(), e2e), options);
-    EXPECT_TRUE(session) << session.error().message;
-    return session ? std::move(*session) : DumpSession();
-  }
+  DumpSession open(const std::string& common = "{}", const std::string& e2e = "{}");
 
   template <typename T>
   static DumpTensor tensor(const std::vector<T>& values, Dtype dtype, Io io = Io::kOutput,
@@ -45,33 +37,11 @@ class SessionTest : public testing::Test {
   }
 
   // Every file below the folder, by its path from there.
-  std::vector<std::string> files() const {
-    std::vector<std::string> files;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path())) {
-      if (!entry.is_regular_file()) continue;
-      const auto path = std::filesystem::relative(entry.path(), folder.path()).string();
-      if (path.find(".dump_metadata") == path.npos && path.find("execution_order") == path.npos) {
-        files.push_back(path);
-      }
-    }
-    std::sort(files.begin(), files.end());
-    return files;
-  }
+  std::vector<std::string> files() const;
 
-  std::vector<Row> rows(const std::string& path = "rank_0/Net/0/0/statistic.csv") const {
-    std::vector<Row> rows;
-    const auto read =
-        read_rows_of_file(folder / path, [&](Row&& row) { return rows.push_back(std::move(row)), Status(); });
-    EXPECT_TRUE(read) << path << ": " << read.error().message;
-    return rows;
-  }
+  std::vector<Row> rows(const std::string& path = "rank_0/Net/0/0/statistic.csv") const;
 
-  bool was_said(const std::string& words) const {
-    int times = 0;
-    for (const auto& message : said) times += message.find(words) != message.npos;
-    EXPECT_LE(times, 1) << "said more than once: " << words;
-    return times == 1;
-  }
+  bool was_said(const std::string& words) const;
 
   ScratchFolder folder;
   DumpOptions options;

@@ -1,6 +1,8 @@
 // A dump session of msprobe's config in a folder of its own.
 #pragma once
 
+#include <nlohmann/json.hpp>
+
 #include "tests/support/dump_session.hpp"
 
 namespace tensorstat {

@@ -1,8 +1,9 @@
 // Completions for the shells.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+#include "stats/cli/app.hpp"
 
 namespace tensorstat::cli {
 

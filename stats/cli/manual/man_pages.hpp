@@ -1,8 +1,9 @@
 // The man pages, as roff.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+#include "stats/cli/app.hpp"
 
 namespace tensorstat::cli {
 
