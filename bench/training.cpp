@@ -1,12 +1,13 @@
 // What measuring costs a training job: the step of a small perceptron (three layers of 512, batches
 // of 256, Eigen's matrix products on one thread), bare, and with every weight, gradient and
-// activation measured after it. On a machine whose arithmetic is faster beside its memory than a
-// CPU's, the share is larger.
+// activation measured after it, or each when the operator that made it has run. On a machine whose
+// arithmetic is faster beside its memory than a CPU's, the share is larger.
 #include "bench/peers/peer.hpp"
 
 #ifdef TENSORSTAT_BENCH_EIGEN
 #include <Eigen/Core>
 #include <array>
+#include <initializer_list>
 
 #include "bench/training_session.hpp"
 
@@ -24,11 +25,13 @@ class Network {
     activations_[0] = Eigen::MatrixXf::Random(kWidth, kBatch);
   }
 
-  // Forward, backward towards an output of 0, and a small step down the gradient.
-  void step() {
+  // Forward, backward towards an output of 0, and a small step down the gradient. `ran` is given what an operator made.
+  template <typename Ran>
+  void step(const Ran& ran) {
     for (std::size_t i = 0; i < kLayers; ++i) {
       activations_[i + 1].noalias() = weights_[i] * activations_[i];
       activations_[i + 1] = activations_[i + 1].cwiseMax(0.0F);
+      ran({tensor(activations_[i + 1])});
     }
     Eigen::MatrixXf error = activations_[kLayers], before;
     for (std::size_t i = kLayers; i-- > 0;) {
@@ -37,24 +40,23 @@ class Network {
       before.noalias() = weights_[i].transpose() * error;
       error.swap(before);
       weights_[i] -= 1e-6F * gradients_[i];
+      ran({tensor(gradients_[i]), tensor(weights_[i])});
     }
   }
 
   std::vector<Tensor> tensors() const {
     std::vector<Tensor> all;
-    const auto add = [&](const auto& matrices) {
-      for (const Eigen::MatrixXf& each : matrices) {
-        all.push_back(
-            {.element_count = static_cast<std::uint64_t>(each.size()), .address = each.data()});
-      }
-    };
-    add(weights_);
-    add(gradients_);
-    add(activations_);
+    for (const auto& each : weights_) all.push_back(tensor(each));
+    for (const auto& each : gradients_) all.push_back(tensor(each));
+    for (const auto& each : activations_) all.push_back(tensor(each));
     return all;
   }
 
  private:
+  static Tensor tensor(const Eigen::MatrixXf& matrix) {
+    return {.element_count = static_cast<std::uint64_t>(matrix.size()), .address = matrix.data()};
+  }
+
   std::array<Eigen::MatrixXf, kLayers> weights_, gradients_;
   std::array<Eigen::MatrixXf, kLayers + 1> activations_;
 };
@@ -62,8 +64,18 @@ class Network {
 void enter_step(const std::string& who, std::function<AfterStep()> prepare) {
   enter("training", who, 0, 0, [prepare = std::move(prepare)] {
     return Contestant{[after = prepare(), network = std::make_shared<Network>()] {
-      network->step();
+      network->step([](std::initializer_list<Tensor>) {});
       after(network->tensors());
+    }};
+  });
+}
+
+// As a backend hands tensors over: what an operator made, when it has run.
+void enter_operators(const std::string& who, const std::string& categories, bool enable) {
+  enter("training", who, 0, 0, [=] {
+    return Contestant{[session = SessionOfOperators(categories, enable), network = std::make_shared<Network>()]() mutable {
+      network->step([&](std::initializer_list<Tensor> made) { session.ran({made.begin(), made.size()}); });
+      session.step_end();
     }};
   });
 }
@@ -93,8 +105,9 @@ void enter_training() {
       {"statistics + md5", R"(["max", "min", "avg", "l2norm", "nan count", "md5"])"}};
   for (const auto& [name, categories] : columns) {
     for (const bool enable : {true, false}) {
-      enter_step(std::string("session:") + name + (enable ? "" : ", asynchronous"),
-                 [=] { return dump_session(categories, enable); });
+      const std::string who = std::string("session:") + name + (enable ? "" : ", asynchronous");
+      enter_step(who, [=] { return dump_session(categories, enable); });
+      enter_operators(who + ", by operator", categories, enable);
     }
   }
   enter_step("peer:mindspore", [=] { return with_mindspore; });

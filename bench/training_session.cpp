@@ -37,37 +37,50 @@ std::string config(const std::string& path, const std::string& categories, bool 
          categories + R"(}, "e2e_dump_settings": {"enable": )" + (enable ? "true" : "false") + R"(, "trans_flag": true}})";
 }
 
-// The folder outlives the session that writes into it.
-struct Dump {
-  Folder folder;
-  DumpSession session;
-  DumpPlace place;
-};
-
 }  // namespace
 
-AfterStep dump_session(const std::string& categories, bool enable) {
-  const auto dump = std::make_shared<Dump>();
+struct SessionOfOperators::Dump {
+  Folder folder;  // outlives the session that writes into it
+  DumpSession session;
+  DumpPlace place;
+  const DumpOperator* op = nullptr;
+  bool must_have_rows = false;
+};
+
+SessionOfOperators::SessionOfOperators(const std::string& categories, bool enable) : dump_(std::make_shared<Dump>()) {
   if (!categories.empty()) {
-    dump->session = value(DumpSession::from_json(config(dump->folder.path(), categories, enable), {}));
+    dump_->session = value(DumpSession::from_json(config(dump_->folder.path(), categories, enable), {}));
   }
-  const DumpOperator* op = dump->session.operator_named("MatMul", "Default/perceptron/MatMul-op0");
-  return [dump, op, enable](std::span<const Tensor> tensors) {
-    if (dump->session.wants(dump->place, op)) {
-      std::vector<DumpTensor> outputs(tensors.size());
-      for (std::size_t i = 0; i < tensors.size(); ++i) {
-        outputs[i].tensor = tensors[i];
-        outputs[i].shape = {tensors[i].element_count};
-        outputs[i].slot = static_cast<std::uint32_t>(i);
-      }
-      dump->session.collect(dump->place, op, outputs);
-      dump->session.step_end(dump->place);
-      const DumpCounters counters = dump->session.counters();
-      if (counters.lost_row_count + counters.lost_tensor_count != 0 || (enable && counters.row_count == 0)) {
-        throw std::runtime_error("the session lost rows");
-      }
+  dump_->op = dump_->session.operator_named("MatMul", "Default/perceptron/MatMul-op0");
+  dump_->must_have_rows = enable;
+}
+
+void SessionOfOperators::ran(std::span<const Tensor> made) {
+  if (!dump_->session.wants(dump_->place, dump_->op)) return;
+  std::vector<DumpTensor> outputs(made.size());
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    outputs[i].tensor = made[i];
+    outputs[i].shape = {made[i].element_count};
+    outputs[i].slot = static_cast<std::uint32_t>(i);
+  }
+  dump_->session.collect(dump_->place, dump_->op, outputs);
+}
+
+void SessionOfOperators::step_end() {
+  if (dump_->session.wants(dump_->place, dump_->op)) {
+    dump_->session.step_end(dump_->place);
+    const DumpCounters counters = dump_->session.counters();
+    if (counters.lost_row_count + counters.lost_tensor_count != 0 || (dump_->must_have_rows && counters.row_count == 0)) {
+      throw std::runtime_error("the session lost rows");
     }
-    dump->place.iteration += 1;
+  }
+  dump_->place.iteration += 1;
+}
+
+AfterStep dump_session(const std::string& categories, bool enable) {
+  return [session = SessionOfOperators(categories, enable)](std::span<const Tensor> tensors) mutable {
+    session.ran(tensors);
+    session.step_end();
   };
 }
 

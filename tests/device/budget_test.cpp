@@ -12,7 +12,8 @@
 namespace tensorstat {
 namespace {
 
-const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count");
+// As in callers_queue_test: each set of them is kernels of its own.
+const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count,negative-zero-count");
 
 constexpr std::uint64_t kBudgets[] = {0, 1, 333, 1 << 10, 5000, 1 << 14, 20'001, 1 << 16, 100'000, 1 << 20, 1 << 24, std::uint64_t{1} << 32};
 static_assert(std::size(kBudgets) == 12);
@@ -81,14 +82,19 @@ class Budget : public testing::Test {
   std::vector<Tensor> tensors_;
 };
 
-// The same of pairs: each tensor beside the next of as many elements.
+// The same of pairs: each tensor beside another of its dtype, as other tests have them, too.
 class PairBudget : public Budget {
  protected:
   void hold_pairs(On on, bool takes_some) {
     // The host compares what has to be unpacked.
     std::erase_if(tensors_, [](const Tensor& tensor) { return tensor.dtype == Dtype::kFloat8E8m0fnu; });
     std::vector<TensorPair> pairs;
-    for (std::size_t i = 3; i < tensors_.size(); i += 2) pairs.push_back({tensors_[i], tensors_[i - 3]});
+    for (std::size_t i = 1; i < tensors_.size(); i += 2) {
+      Tensor beside = tensors_[i];
+      bytes_.push_back(samples::of(beside.dtype)[0].make(beside.dtype, beside.element_count, random_));
+      beside.address = bytes_.back().data();
+      pairs.push_back({tensors_[i], beside});
+    }
     const auto expected = Meter().compare(pairs, {.on = On::kHost});
     ASSERT_TRUE(expected);
     bool used = false, refused = false;
