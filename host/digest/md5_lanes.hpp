@@ -30,7 +30,7 @@ struct Md5Kernels {
 
 extern const Md5Kernels kMd5Scalar, kMd5Baseline;
 #if defined(__x86_64__)
-extern const Md5Kernels kMd5Avx2, kMd5Avx512;
+extern const Md5Kernels kMd5Avx2, kMd5Avx512, kMd5Avx512Few;
 #endif
 
 }  // namespace tensorstat

@@ -27,24 +27,31 @@ std::size_t total_blocks(Message message) {
   return message.size() / kBlockBytes + tail_blocks(message);
 }
 
-const Md5Kernels& kernels_for(Isa isa) {
+// Three tables, for as many busy lanes as each has: the first that has enough is the fastest for them.
+struct Tables {
+  const Md5Kernels &scalar, &few, &many;
+
+  const Md5Kernels& for_lanes(int busy) const { return busy <= scalar.lanes() ? scalar : busy <= few.lanes() ? few : many; }
+};
+
+Tables tables_for(Isa isa) {
 #if defined(__x86_64__)
-  if (isa == Isa::kAvx512) return kMd5Avx512;
-  if (isa == Isa::kAvx2) return kMd5Avx2;
+  if (isa == Isa::kAvx512) return {kMd5Scalar, kMd5Avx512Few, kMd5Avx512};
+  if (isa == Isa::kAvx2) return {kMd5Scalar, kMd5Avx2, kMd5Avx2};
 #endif
   static_cast<void>(isa);
-  return kMd5Baseline;
+  return {kMd5Scalar, kMd5Baseline, kMd5Baseline};
 }
 
 // Messages on their way through the lanes. The busy lanes are always the first ones.
 class Lanes {
  public:
-  Lanes(const Md5Kernels& kernels, Md5Observer& observer) : kernels_(kernels), observer_(observer) {
+  Lanes(const Tables& tables, Md5Observer& observer) : tables_(tables), observer_(observer) {
     for (std::size_t i = 0; i < kMd5MostLanes; ++i) jobs_[i].slot = i;
   }
 
   bool idle() const { return busy_ == 0; }
-  bool full() const { return busy_ == kernels_.lanes(); }
+  bool full() const { return busy_ == tables_.many.lanes(); }
 
   void admit(Message message, std::size_t index) {
     const int lane = busy_++;
@@ -106,7 +113,7 @@ class Lanes {
   // A vector with few busy lanes takes as long as a full one. Measured, GB/s: scalar 0.84, 1.6 and
   // 2.3 for one, two and three messages; a vector 0.3 to 0.4 for each busy lane.
   void advance(std::size_t blocks) {
-    const Md5Kernels& kernels = busy_ <= kMd5Scalar.lanes() ? kMd5Scalar : kernels_;
+    const Md5Kernels& kernels = tables_.for_lanes(busy_);
     const int vectors = (busy_ + kernels.width - 1) / kernels.width;
     std::fill(next_ + busy_, next_ + vectors * kernels.width, next_[0]);  // readable, and ignored
     kernels.advance[vectors - 1](state_, next_, blocks);
@@ -137,7 +144,7 @@ class Lanes {
     std::swap(jobs_[lane], jobs_[last]);  // the leaving job's slot is free again
   }
 
-  const Md5Kernels& kernels_;
+  const Tables tables_;
   Md5Observer& observer_;
   int busy_ = 0;
   Md5State state_ = {};
@@ -196,7 +203,7 @@ Status md5_many(std::span<const Message> messages, Md5Observer& observer, Isa is
   const auto blocks = [&](std::size_t i) { return total_blocks(messages[i]); };
   if (!std::ranges::is_sorted(order, std::greater(), blocks)) std::ranges::stable_sort(order, std::greater(), blocks);
 
-  Lanes lanes(kernels_for(isa), observer);
+  Lanes lanes(tables_for(isa), observer);
   for (auto next = order.begin(); next != order.end() || !lanes.idle();) {
     for (; next != order.end() && !lanes.full(); ++next) lanes.admit(messages[*next], *next);
     lanes.work();
