@@ -14,6 +14,7 @@
 #include "precision/partial.h"
 #include "stats/core/accumulator_layout.hpp"
 #include "stats/core/cast_bounds.hpp"
+#include "stats/core/quantile_codes.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {

@@ -11,6 +11,7 @@
 #include "precision/round.hpp"
 #include "precision/scalars.hpp"
 #include "stats/core/accumulator_layout.hpp"
+#include "stats/core/quantile_codes.hpp"
 
 namespace {
 #include "precision/checksum.h"

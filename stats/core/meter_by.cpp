@@ -8,6 +8,7 @@
 #include "stats/core/measured.hpp"
 #include "stats/core/meter_state.hpp"
 #include "stats/core/quantile_bins.hpp"
+#include "stats/core/quantile_codes.hpp"
 #include "stats/core/request_batch.hpp"
 #include "stats/core/request_check.hpp"
 #include "stats/core/row_plan.hpp"

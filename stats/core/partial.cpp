@@ -14,6 +14,7 @@
 #include "stats/core/caught.hpp"
 #include "stats/core/finish.hpp"
 #include "stats/core/quantile_bins.hpp"
+#include "stats/core/quantile_codes.hpp"
 #include "stats/core/written_words.hpp"
 
 namespace {

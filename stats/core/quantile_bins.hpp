@@ -16,21 +16,6 @@
 
 namespace tensorstat {
 
-// The bins of a dtype by their places, in ascending order, and the elements by the keys that extrema have
-// (precision/partial.h).
-std::uint32_t place_of(Dtype dtype, std::int64_t key);
-// The key of the value that stands for a bin: of its one value, or its middle, or 0 where that is among its values.
-std::int64_t middle_of(Dtype dtype, std::uint32_t place);
-// The places of the least and the greatest value that there is.
-struct Places {
-  std::uint32_t first, last;
-};
-Places places_of(Dtype dtype);
-
-// Codes of elements (precision/codes.h), a bin each: how many there are, and the bytes that hold one.
-std::uint32_t code_count(Dtype dtype);
-std::uint32_t code_bytes(Dtype dtype);
-
 // Counts elements, piece after piece, in a block of memory that is kept from tensor to tensor: 1 MiB, of float64 8.
 // Only the pages of bins that hold elements are ever touched, or looked at; and of few elements none: those are sorted.
 class BinCounter {

@@ -52,7 +52,8 @@ std::optional<std::string> part_of(std::string_view path) {
     if (path == "stats/core/" + name + ".hpp") return "plain";
   }
   for (const std::string name : {"accumulator_layout", "caught", "engine", "ledger", "measured", "pair_layout",
-                                 "cast_bounds", "quantile_bins", "reason", "request_check"}) {
+                                 "cast_bounds", "quantile_bins", "quantile_codes", "reason",
+                                 "request_check"}) {
     if (path == "stats/core/" + name + ".hpp") return "seam";
   }
   for (const std::string part : {"core", "files", "rows", "dump", "compare", "cli"}) {
