@@ -47,8 +47,9 @@ typedef struct {
   v_u64 negatives, zeros, any_bits, all_bits;
 } NAME(seen);
 
-// What a round is expected to be, as the last one was: inside the window, the same with zeros, or anything else.
-enum { PLAIN, ZEROS, STRANGE };
+// What a round is expected to be, as the last one was: inside the window, the same with zeros, the same with NaN, Inf
+// and zeros, or anything else.
+enum { PLAIN, ZEROS, SPECIALS, STRANGE };
 
 typedef struct {
   v_u64 totals[TERMS];  // of the rounds' sums, as bits, start included
@@ -58,7 +59,7 @@ typedef struct {
   u32 unit;
   u32 rounds;    // in the totals
   u32 missed;    // rounds outside the window since it was placed
-  u32 expected;  // PLAIN, ZEROS or STRANGE
+  u32 expected;  // PLAIN, ZEROS, SPECIALS or STRANGE
   NAME(bins) bins, absolute_bins;
 } NAME(fold);
 
@@ -226,10 +227,32 @@ INLINE void NAME(see)(NAME(seen) * seen, v_f64* near, v_u64 bits, const int need
   *near = SMALLER_SIZE(*near, zeros ? (x == none ? SPLAT(f64, INFINITY_DOUBLE) : x) : x);
 }
 
-// Takes the ROUND elements at p if the window holds them, and returns whether it did; where no `zeros` are
-// looked for, it takes none that has any.
-INLINE int NAME(take)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int zeros) {
+// Sees a vector of elements, NaN and Inf among them, as `see` does one of finite elements where zeros are looked for;
+// counts NaN and Inf, and returns the vector with 0 in their place.
+INLINE v_f64 NAME(see_specials)(NAME(seen) * seen, v_u64* counts, v_f64* near, v_u64 bits, const int needs) {
+  const v_f64 infinity = SPLAT(f64, INFINITY_DOUBLE), none = SPLAT(f64, 0);
+  const v_f64 x = AS(f64, bits), size = AS(f64, bits & MAGNITUDE_MASK);
+  const v_f64 finite = size < infinity ? x : none, high = size < infinity ? x : infinity;
+  const v_f64 low = size < infinity ? x : -infinity;
+  COUNT_INTO(u64, counts[0], x != x);
+  COUNT_INTO(u64, counts[1], x == infinity);
+  COUNT_INTO(u64, counts[2], x == -infinity);
+  if (needs & NEED_SIGNS) COUNT_INTO(u64, seen->negatives, x < none);
+  COUNT_INTO(u64, seen->zeros, x == none);
+  seen->top = LARGER(low, seen->top);
+  seen->bottom = SMALLER(high, seen->bottom);
+  seen->any_bits |= AS(u64, finite);  // of these two, only signs are looked at
+  seen->all_bits &= AS(u64, low);
+  *near = SMALLER_SIZE(*near, x == none ? infinity : high);
+  return finite;
+}
+
+// Takes the ROUND elements at p if the window holds them and they are of the `kind` expected, and returns whether it
+// did: PLAIN ones have no zeros, NaN and Inf, and ZEROS no NaN and Inf.
+INLINE int NAME(take)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int kind) {
+  const int zeros = kind != PLAIN;
   const v_f64 scale = SPLAT(f64, fold->scale);
+  v_u64 counts[3] = {SPLAT(u64, 0), SPLAT(u64, 0), SPLAT(u64, 0)};
   v_f64 sums[TERMS], near = SPLAT(f64, INFINITY_DOUBLE);
   NAME(start)(sums);
   NAME(seen) seen;
@@ -238,8 +261,13 @@ INLINE int NAME(take)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, 
   for (int i = 0; i < ROUND; i += LANES(f64)) {
     const v_u64 bits = LOAD(u64, p + i * 8);
     PREFETCH(p + i * 8);
-    NAME(see)(&seen, &near, bits, needs, zeros);
-    NAME(add)(sums, AS(f64, bits), scale, needs);
+    v_f64 x = AS(f64, bits);
+    if (kind == SPECIALS) {
+      x = NAME(see_specials)(&seen, counts, &near, bits, needs);
+    } else {
+      NAME(see)(&seen, &near, bits, needs, zeros);
+    }
+    NAME(add)(sums, x, scale, needs);
   }
   const v_f64 farthest = LARGER(seen.top, -seen.bottom);
   if (UNLIKELY(ANY(i64, (farthest > fold->largest) | (near < fold->smallest) | (sums[HIGH] != sums[HIGH])))) {
@@ -247,6 +275,12 @@ INLINE int NAME(take)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, 
     return 0;
   }
   if (zeros) fold->expected = ANY(i64, seen.zeros != (u64)0) ? ZEROS : PLAIN;
+  if (kind == SPECIALS) {
+    if (ANY(i64, (counts[0] | counts[1] | counts[2]) != (u64)0)) fold->expected = SPECIALS;
+    fold->nans += counts[0];
+    fold->positive_infs += counts[1];
+    fold->negative_infs += counts[2];
+  }
   NAME(add_seen)(&fold->seen, &seen);
   NAME(keep)(fold, partial, sums, needs);
   return 1;
@@ -293,7 +327,7 @@ NOINLINE void NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8
   // Where a lane has no finite element, its top is -Inf and its bottom Inf.
   const v_f64 far = LARGER(LARGER(seen.top, -seen.bottom), none);
   NAME(add_seen)(&fold->seen, &seen);
-  fold->expected = finite ? ZEROS : STRANGE;
+  fold->expected = finite ? ZEROS : SPECIALS;
   if ((needs & NEED_EXACT) == 0) return;
   const i64 largest = MAX_LANE(i64, AS(i64, far)), smallest = MIN_LANE(i64, AS(i64, near));
   if (largest > AS_I64(fold->largest) || smallest < AS_I64(fold->smallest)) {
@@ -322,8 +356,9 @@ NOINLINE void NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8
 
 INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
   for (int first = 0; first < GROUP; first += ROUND, p += ROUND * 8) {
-    if (fold->expected == PLAIN && NAME(take)(fold, partial, p, needs, 0)) continue;
-    if (fold->expected == ZEROS && NAME(take)(fold, partial, p, needs, 1)) continue;
+    if (fold->expected == PLAIN && NAME(take)(fold, partial, p, needs, PLAIN)) continue;
+    if (fold->expected == ZEROS && NAME(take)(fold, partial, p, needs, ZEROS)) continue;
+    if (fold->expected == SPECIALS && NAME(take)(fold, partial, p, needs, SPECIALS)) continue;
     NAME(settle)(fold, partial, p, needs);
   }
 }

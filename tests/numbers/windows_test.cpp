@@ -95,5 +95,46 @@ TEST_P(Windows, FullOfTheLargest) {
   held.hold();
 }
 
+// NaN and Inf in every group, in every second, in runs, only in the last and as whole groups, among elements that a
+// window holds or does not. A fold expects a group to be as the one before it was; some are here, and some are not.
+TEST_P(Windows, GroupsWithNanAndInf) {
+  HeldToOracle held(GetParam());
+  const std::size_t size = static_cast<std::size_t>(bits_ / 8);
+  const auto put = [&](std::vector<std::byte>& bytes, std::size_t at, std::uint64_t element) {
+    std::memcpy(&bytes[at * size], &element, size);
+  };
+  const std::uint64_t infinity = static_cast<std::uint64_t>(last_ + 1) << shift_;
+  const std::uint64_t sign = std::uint64_t{1} << (bits_ - 1);
+  const std::uint64_t specials[] = {infinity + 1, sign | (infinity + infinity / 2), infinity, sign | infinity};
+  constexpr int kGroups = 24;
+  const std::vector<std::pair<const char*, bool (*)(int)>> orders = {
+      {"every group", [](int) { return true; }},
+      {"every second", [](int i) { return i % 2 == 1; }},
+      {"runs", [](int i) { return i / 5 % 2 == 0; }},
+      {"the last", [](int i) { return i == kGroups - 1; }}};
+  for (const auto& [order, has_specials] : orders) {
+    for (const int kinds : {1, 2, 4}) {  // one NaN; NaN of both signs; infinities beside them
+      for (const int one_in : {1, 2, 10, 1000}) {
+        for (const int span : {0, 6, std::min(last_, 64)}) {
+          std::vector<std::byte> bytes;
+          int lowest = any(0, last_ - span);
+          for (int group = 0; group < kGroups; ++group) {
+            if (span > 6) lowest = any(0, last_ - span);
+            put_group(bytes, lowest, lowest + span, false);
+            for (int i = group * GROUP; i < (group + 1) * GROUP; ++i) {
+              const auto at = static_cast<std::size_t>(i);
+              if (group / 8 == 1 && any(0, 7) == 0) put(bytes, at, any(0, 1) == 0 ? 0 : sign);
+              if (has_specials(group) && any(1, one_in) == 1) put(bytes, at, specials[any(0, kinds - 1)]);
+            }
+          }
+          held.add(std::string(order) + ", 1 in " + std::to_string(one_in) + ", span " + std::to_string(span), bytes,
+                   HeldToOracle::Way{static_cast<std::size_t>(any(0, 3)) * size});
+        }
+      }
+    }
+  }
+  held.hold();
+}
+
 }  // namespace
 }  // namespace tensorstat
