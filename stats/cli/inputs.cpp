@@ -120,8 +120,7 @@ void add_glob(const std::string& pattern, Found& inputs) {
   const std::size_t faults = inputs.faults.size();
   expand(pattern.starts_with('/') ? "/" : "", parts_of(pattern), matches, inputs.faults);
   std::ranges::sort(matches, natural_before);
-  const auto again = std::ranges::unique(matches);  // a second ** may find a file in two ways
-  matches.erase(again.begin(), again.end());
+  matches.erase(std::unique(matches.begin(), matches.end()), matches.end());  // a second ** may find a file in two ways
   for (const std::string& match : matches) add(match, inputs);
   if (matches.empty() && inputs.faults.size() == faults) {
     inputs.faults.push_back({Code::kUnreadable, printable(pattern) + ": matches nothing"});

@@ -309,12 +309,16 @@ void BinCounter::close_list(std::span<const std::int64_t> words) {
 
   const Places all = places_of(dtype_);
   const std::span sorted(places, listed_count_);
-  const auto at_first = std::ranges::equal_range(sorted, all.first), at_last = std::ranges::equal_range(sorted, all.last);
-  listed_begin_ = static_cast<std::uint32_t>(at_first.begin() - sorted.begin());
-  listed_end_ = static_cast<std::uint32_t>(at_last.end() - sorted.begin());
+  // Not of std::ranges, whose subranges clang 14 does not compile.
+  const auto at_first = std::equal_range(sorted.begin(), sorted.end(), all.first);
+  const auto at_last = std::equal_range(sorted.begin(), sorted.end(), all.last);
+  listed_begin_ = static_cast<std::uint32_t>(at_first.first - sorted.begin());
+  listed_end_ = static_cast<std::uint32_t>(at_last.second - sorted.begin());
   if (!how.mixes_infinity) return;
-  listed_begin_ += static_cast<std::uint32_t>(at_first.size()) - static_cast<std::uint32_t>(words[PARTIAL_NEGATIVE_INFS]);
-  listed_end_ -= static_cast<std::uint32_t>(at_last.size()) - static_cast<std::uint32_t>(words[PARTIAL_POSITIVE_INFS]);
+  const auto lowest = static_cast<std::uint32_t>(at_first.second - at_first.first);
+  const auto highest = static_cast<std::uint32_t>(at_last.second - at_last.first);
+  listed_begin_ += lowest - static_cast<std::uint32_t>(words[PARTIAL_NEGATIVE_INFS]);
+  listed_end_ -= highest - static_cast<std::uint32_t>(words[PARTIAL_POSITIVE_INFS]);
 }
 
 void BinCounter::close(std::span<const std::int64_t> words) {
