@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <deque>
 #include <iterator>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "precision/partial.h"
 #include "stats/core/engine.hpp"
@@ -46,21 +48,21 @@ TEST(Simulated, EveryDtypeIsRight) {
       if (!(*device)->refusal(tensors[0], precision).empty()) continue;
       // A group of work-items takes a third of a second: in the quick test one tensor, now of 77 elements, now of 1,300.
       const std::size_t one = 1 + (static_cast<std::size_t>(dtype) + static_cast<std::size_t>(precision)) % 2;
+      const auto tried = samples::full() ? std::span(tensors) : std::span(tensors).subspan(one, 1);
       const double cast_scale = precision == Precision::kLow ? 3 : 1;
-      std::vector<Partial> found(tensors.size(), {dtype, precision, Needs{NEED_ALL} | kQuantiles, cast_scale});
+      std::vector<Partial> found(tried.size(), {dtype, precision, Needs{NEED_ALL} | kQuantiles, cast_scale});
       std::vector<Partial> expected = found;
       std::vector<Job> on_device, on_host;
-      for (std::size_t i = 0; i < tensors.size(); ++i) {
-        if (!samples::full() && i != one) continue;
-        on_device.push_back({tensors[i], &found[i]});
-        on_host.push_back({tensors[i], &expected[i]});
+      for (std::size_t i = 0; i < tried.size(); ++i) {
+        on_device.push_back({tried[i], &found[i]});
+        on_host.push_back({tried[i], &expected[i]});
       }
       ASSERT_TRUE(host->fold(on_host));
       const Status status = (*device)->fold(on_device);
       ASSERT_TRUE(status) << status.error().message;
-      for (std::size_t i = 0; i < tensors.size(); ++i) {
+      for (std::size_t i = 0; i < tried.size(); ++i) {
         EXPECT_EQ(expected[i].serialize(), found[i].serialize())
-            << name(dtype) << ", " << name(precision) << ", " << tensors[i].element_count << ", seed " << samples::seed();
+            << name(dtype) << ", " << name(precision) << ", " << tried[i].element_count << ", seed " << samples::seed();
       }
     }
   }
