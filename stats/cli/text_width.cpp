@@ -109,7 +109,8 @@ std::vector<std::vector<std::size_t>> alike_in(std::span<const std::string_view>
   std::map<std::string_view, std::vector<std::size_t>> by_look;
   for (std::size_t i = 0; i < cut.size(); ++i) by_look[cut[i]].push_back(i);
   std::vector<std::vector<std::size_t>> groups;
-  for (auto& [look, group] : by_look) {
+  for (auto& each : by_look) {
+    std::vector<std::size_t>& group = each.second;  // no structured binding: clang 14 has none in a lambda
     if (std::ranges::any_of(group, [&](std::size_t i) { return texts[i] != texts[group.front()]; })) {
       groups.push_back(std::move(group));
     }
