@@ -46,64 +46,60 @@ Leading leading_of(const Number& number, bool more = false) {
   return result;
 }
 
-// The same of a sum whose words that are not 0 lie close together, as those of most tensors do; false where they do
-// not. Without branches on the data, which cost more than the arithmetic.
-bool leading_of_few(const Exact& exact, Leading& result) {
-  constexpr std::size_t kFew = 6;
-  std::size_t end = exact.words.size();
-  while (end > kFew && exact.words[end - 1] == 0) --end;
-  if (end < kFew) return false;
-  const auto words = exact.words.subspan(end - kFew, kFew);
-  std::int64_t below = 0;
-  for (const std::int64_t word : exact.words.first(end - kFew)) below |= word;
-  if (below != 0) return false;
-  // Digits of 64 bits, in two's complement.
-  const auto two = [&](std::size_t i) { return words[i] + static_cast<i128>(words[i + 1]) * (i128{1} << 32); };
-  const i128 low = two(0), middle = two(2) + (low >> 64), high = two(4) + (middle >> 64);
-  const auto sign = static_cast<std::uint64_t>(high >> 127);
-  // The complement of a negative one.
-  const u128 first = static_cast<u128>(static_cast<std::uint64_t>(low) ^ sign) + (sign & 1);
-  const u128 second = static_cast<u128>(static_cast<std::uint64_t>(middle) ^ sign) + (first >> 64);
-  const u128 rest = (static_cast<u128>(high) ^ (u128{sign} << 64 | sign)) + (second >> 64);
-  std::uint64_t digits[] = {static_cast<std::uint64_t>(rest), static_cast<std::uint64_t>(second),
-                            static_cast<std::uint64_t>(first)};
-  if (rest >> 64 != 0) return false;
-  result.negative = sign != 0;
-  result.exponent = exact.exponent + 32 * static_cast<int>(end - kFew) + 64;
-  for (int i = 0; i < 2; ++i) {
-    const bool is_empty = digits[0] == 0;
-    digits[0] = is_empty ? digits[1] : digits[0];
-    digits[1] = is_empty ? digits[2] : digits[1];
-    digits[2] = is_empty ? 0 : digits[2];
-    result.exponent -= is_empty ? 64 : 0;
-  }
-  if (digits[0] == 0) return true;
-  const int shift = std::countl_zero(digits[0]);
-  const u128 cut = static_cast<u128>(digits[2]) << shift;
-  result.bits = (static_cast<u128>(digits[0]) << 64 | digits[1]) << shift | cut >> 64;
-  result.more = static_cast<std::uint64_t>(cut) != 0;
-  result.exponent -= shift;
-  return true;
-}
-
 Leading leading_of(const Exact& exact) {
-  Leading result;
-  if (leading_of_few(exact, result)) return result;
   Number number;
   read(exact, number);
   return leading_of(number);
 }
 
-// bits * 2^exponent, whose first bit is set, plus something below one unit when `more`, to the nearest of `format`;
-// false near the ends of its range. Without a branch on whether it is rounded up, which nobody can foretell.
-bool round_within(std::uint64_t bits, bool more, int exponent, const Format& format, double& result) {
+// What is cut off of a number's first 64 bits, and of what is computed of them, is less than so many of their units.
+constexpr std::uint64_t kDoubt = 4;
+
+// An exact number's magnitude, but for three units or less: `bits`, whose first bit is set, times 2^exponent.
+struct Near {
+  std::uint64_t bits;
+  int exponent;
+  std::uint64_t sign;  // the first bit, of a negative one
+};
+
+// Of the first words that say more than the sign, which are all that count in almost every sum; false where they do not
+// suffice. Few branches on the data: those cost more than the arithmetic.
+inline bool near_of(const Exact& exact, Near& result) {
+  const std::int64_t* const words = exact.words.data();
+  std::size_t count = exact.words.size();
+  while (count >= 4 && (words[count - 1] | words[count - 2] | words[count - 3] | words[count - 4]) == 0) count -= 4;
+  // Words of 0 and of a sign are passed over alike.
+  std::uint64_t first = 0;
+  do {
+    if (count == 0) return false;
+    first = (first << 32) + static_cast<std::uint64_t>(words[--count]);
+  } while (first + 1 <= 1);
+  const auto below = [&](std::size_t i) { return i <= count ? words[count - i] : 0; };
+  // In units of the second word below the first. Those after it, each below 2^62, add less than two units.
+  const i128 next = static_cast<i128>(below(1)) * (i128{1} << 32) + below(2) + (below(3) >> 32);
+  const std::uint64_t high = first + static_cast<std::uint64_t>(next >> 64), low = static_cast<std::uint64_t>(next);
+  const std::uint64_t sign = std::uint64_t{0} - (high >> 63);
+  const std::uint64_t top = high ^ sign;
+  if (top == 0) return false;
+  const int shift = std::countl_zero(top);
+  result.bits = top << shift | (low ^ sign) >> 1 >> (63 - shift);
+  result.exponent = exact.exponent + 32 * static_cast<int>(count) - shift;
+  result.sign = sign << 63;
+  return true;
+}
+
+// bits * 2^exponent, give or take kDoubt units, to the nearest of `format`; false where the doubt matters, and near the
+// ends of its range. Without a branch on whether it is rounded up, which nobody can foretell.
+inline bool round_near(std::uint64_t bits, int exponent, const Format& format, double& result) {
+  const int shift = std::countl_zero(bits);
   const int dropped = 64 - format.significant_bits;
-  const int unit = exponent + dropped;
-  if (unit < format.least_exponent || exponent + 63 >= format.greatest_exponent) return false;
-  const std::uint64_t kept = bits >> dropped;
-  const std::uint64_t rest = bits << format.significant_bits | (more ? 1 : 0);
+  const int unit = exponent - shift + dropped;
+  if (unit < format.least_exponent || exponent - shift + 63 >= format.greatest_exponent) return false;
+  bits <<= shift;
+  const std::uint64_t rest = bits << format.significant_bits, doubt = kDoubt << shift << format.significant_bits;
   const std::uint64_t half = std::uint64_t{1} << 63;
-  const std::uint64_t rounded = kept + (rest > half - (kept & 1) ? 1 : 0);
+  if (rest - (half - doubt) <= 2 * doubt) return false;
+  const std::uint64_t rounded = (bits >> dropped) + (rest >> 63);
   // A binary64, whose implied bit adds 1 to the exponent; and a rounding to the next power of two another.
   const int room = 53 - format.significant_bits;
   result = std::bit_cast<double>((static_cast<std::uint64_t>(unit - room + 1074) << 52) + (rounded << room));
@@ -112,11 +108,6 @@ bool round_within(std::uint64_t bits, bool more, int exponent, const Format& for
 
 // significand * 2^exponent, plus something below one unit when `more`, to the nearest of `format`.
 double round(u128 significand, bool more, int exponent, const Format& format) {
-  if (const int above = bit_width(significand) - 64; above >= 0) {
-    const auto bits = static_cast<std::uint64_t>(significand >> above);
-    const bool all_more = more || significand != static_cast<u128>(bits) << above;
-    if (double result; round_within(bits, all_more, exponent + above, format, result)) return result;
-  }
   if (significand == 0) return 0.0;
   const int top = exponent + bit_width(significand) - 1;
   int unit = top - (format.significant_bits - 1);
@@ -149,6 +140,36 @@ double round(u128 significand, bool more, int exponent, const Format& format) {
   }
   const std::uint64_t biased = rounded >> 52 != 0 ? static_cast<std::uint64_t>(unit + 1075) : 0;
   return std::bit_cast<double>(biased << 52 | (rounded & ((std::uint64_t{1} << 52) - 1)));
+}
+
+// 1 / sqrt(x) in the middle of each 512th of [1/4, 1), times 2^15.
+constexpr int kInverseRootsBegin = 128;
+constexpr auto kInverseRoots = [] {
+  std::array<std::uint16_t, 512 - kInverseRootsBegin> table{};
+  for (std::uint64_t i = 0, y = 1 << 16; i < table.size(); ++i) {
+    while (y * y * (2 * (i + kInverseRootsBegin) + 1) > std::uint64_t{1} << 40) --y;
+    table[i] = static_cast<std::uint16_t>(y);
+  }
+  return table;
+}();
+
+constexpr std::uint64_t high_half(std::uint64_t a, std::uint64_t b) {
+  return static_cast<std::uint64_t>(static_cast<u128>(a) * b >> 64);
+}
+
+// 2^63 sqrt(x / 2^64), but for a few units, of an x from 2^62 on. Newton's iteration for 1 / sqrt(x) has 9 bits, 17 and
+// 34, and one for the root itself the rest. Nothing is divided. In integers, as the unit for floating-point roots would
+// meet the caller's traps.
+std::uint64_t near_root(std::uint64_t x) {
+  // y is 1 / sqrt(x), and the next y is y * (3 - x * y^2) / 2.
+  const std::uint64_t y0 = kInverseRoots[(x >> 55) - kInverseRootsBegin];  // times 2^15
+  const std::uint64_t y1 = y0 * (((std::uint64_t{3} << 62) - (x >> 32) * (y0 * y0)) >> 30) >> 18;  // times 2^30
+  const std::uint64_t three_less = (std::uint64_t{3} << 60) - high_half(x, y1 * y1);
+  const std::uint64_t y2 = high_half(y1 << 32, three_less << 2);  // times 2^61
+  const std::uint64_t root = high_half(x, y2);  // times 2^61
+  const auto squares_differ = static_cast<i128>((static_cast<u128>(x) << 58) - static_cast<u128>(root) * root);
+  const auto left = static_cast<std::int64_t>(squares_differ >> 58);
+  return (root << 2) + static_cast<std::uint64_t>(static_cast<i128>(left) * y2 >> 63);
 }
 
 // The integer roots of 0, 256, 512, ...: that of any number between two is the lower one's, or one more.
@@ -242,7 +263,15 @@ bool square(Fixed& x) {
 }  // namespace
 
 double round_quotient(const Exact& exact, std::uint64_t divisor, const Format& format) {
-  // 128 bits by 64: the quotient has 64 or more, and `more` says whether anything follows.
+  if (Near near; near_of(exact, near)) {
+    // One division of 128 bits by 64, whose quotient has 63 or 64 of them.
+    const int shift = std::countl_zero(divisor);
+    const auto quotient = static_cast<std::uint64_t>((static_cast<u128>(near.bits) << 63) / (divisor << shift));
+    if (double result; round_near(quotient, near.exponent + shift - 63, format, result)) {
+      return std::bit_cast<double>(std::bit_cast<std::uint64_t>(result) | near.sign);
+    }
+  }
+  // The quotient has 64 bits or more, and `more` says whether anything follows.
   const Leading leading = leading_of(exact);
   if (leading.bits == 0) return 0.0;
   const u128 quotient = leading.bits / divisor;
@@ -251,7 +280,14 @@ double round_quotient(const Exact& exact, std::uint64_t divisor, const Format& f
   return leading.negative ? -result : result;
 }
 
-double round_root(const Exact& exact, const Format& format) { return root_of(leading_of(exact), format); }
+double round_root(const Exact& exact, const Format& format) {
+  if (Near near; near_of(exact, near)) {
+    const int odd = near.exponent & 1;
+    const std::uint64_t root = near_root(near.bits >> odd);
+    if (double result; round_near(root, (near.exponent + odd) / 2 - 31, format, result)) return result;
+  }
+  return root_of(leading_of(exact), format);
+}
 
 double round_root_of_quotient(const Exact& exact, std::uint64_t divisor, const Format& format) {
   Number number;

@@ -24,10 +24,10 @@ namespace {
 // 2^(e - bias), and a field of ones Inf, where the dtype has that.
 struct Stored {
   int mantissa_shift, bias;
-  bool has_infinity;
+  bool has_infinity, is_float;
 };
 constexpr Stored stored(std::uint64_t infinity, int mantissa_shift, int first_unit, int sum_exponent) {
-  return {mantissa_shift, 1 - mantissa_shift - first_unit - sum_exponent, infinity % 2 == 0};
+  return {mantissa_shift, 1 - mantissa_shift - first_unit - sum_exponent, infinity % 2 == 0, true};
 }
 #define STORED_0(name) Stored{}
 #define STORED_1(name) \
@@ -38,33 +38,33 @@ constexpr Stored kStored[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 
 constexpr precision::Format own_format(Dtype dtype) {
-  const auto& [shift, bias, has_infinity] = kStored[static_cast<int>(dtype)];
-  return {shift + 1, 1 - bias - shift, bias};
+  const Stored& own = kStored[static_cast<int>(dtype)];
+  return {own.mantissa_shift + 1, 1 - own.bias - own.mantissa_shift, own.bias};
 }
 
 // The binary64 with the value of a shorter format's, given that one's bits without the sign: by its bits, as a
 // caller's flush-to-zero would lose a subnormal.
-double widened(const Stored& format, std::uint64_t magnitude, bool negative) {
+inline double widened(const Stored& format, std::uint64_t magnitude, bool negative) {
   const int shift = format.mantissa_shift;
   const std::uint64_t sign = static_cast<std::uint64_t>(negative) << 63;
-  std::uint64_t exponent = magnitude >> shift;
-  std::uint64_t fraction = magnitude & ((std::uint64_t{1} << shift) - 1);
-  const bool is_infinite = format.has_infinity && exponent == static_cast<std::uint64_t>(2 * format.bias + 1);
-  if (magnitude == 0 || is_infinite) {
-    return std::bit_cast<double>(sign | (magnitude == 0 ? 0 : std::uint64_t{0x7ff} << 52));
+  const auto with_power = [&](std::uint64_t bits, int power) {  // of the exponent field 0
+    return std::bit_cast<double>(sign | ((bits << (52 - shift)) + (static_cast<std::uint64_t>(power + 1023) << 52)));
+  };
+  const std::uint64_t exponent = magnitude >> shift, most = 2 * static_cast<std::uint64_t>(format.bias);
+  if (exponent - 1 < most) return with_power(magnitude, -format.bias);
+  if (magnitude == 0) return std::bit_cast<double>(sign);
+  if (exponent != 0) {
+    if (!format.has_infinity) return with_power(magnitude, -format.bias);
+    return std::bit_cast<double>(sign | std::uint64_t{0x7ff} << 52);
   }
-  int power = static_cast<int>(exponent) - format.bias;
-  if (exponent == 0) {  // a subnormal's first bit becomes the implied one
-    const int up = shift + 1 - std::bit_width(fraction);
-    fraction = (fraction << up) & ((std::uint64_t{1} << shift) - 1);
-    power = 1 - format.bias - up;
-  }
-  return std::bit_cast<double>(sign | static_cast<std::uint64_t>(power + 1023) << 52 | fraction << (52 - shift));
+  // A subnormal's first bit becomes the implied one.
+  const int up = shift + 1 - std::bit_width(magnitude);
+  return with_power(magnitude << up, -format.bias - up);
 }
 
 // The value of a float dtype whose order-preserving key this is.
-double float_of_key(Dtype dtype, std::int64_t key) {
-  const std::int64_t bits = key < 0 ? key ^ std::numeric_limits<std::int64_t>::max() : key;
+inline double float_of_key(Dtype dtype, std::int64_t key) {
+  const std::int64_t bits = key ^ (key >> 63 & std::numeric_limits<std::int64_t>::max());
   if (dtype == Dtype::kFloat64) return std::bit_cast<double>(bits);
   return widened(kStored[static_cast<int>(dtype)], static_cast<std::uint64_t>(bits) << 1 >> 1, key < 0);
 }
@@ -108,11 +108,10 @@ class Finished {
                 : to_binary32 ? precision::kBinary32
                               : precision::kBinary64) {}
 
-  // Into a value that need not have been constructed: where it is to stay, as copying one that has just been
-  // written in parts waits for the parts.
+  // What the partial keeps, or a digest, into a value that need not have been constructed: where it is to stay, as
+  // copying one that has just been written in parts waits for the parts.
   [[gnu::always_inline]] void put(Category category, Value* to) const {
     const auto is = [to](auto value) { std::construct_at(to, value); };
-    if ((needs(category) & ~partial_.needs) != 0) return is(std::monostate());
     if (is_quantile(category)) return put_quantile(thousandths(category), to);
     switch (category) {
       case Category::kMax: return put_extremum(partial_.words[PARTIAL_HIGHEST], to);
@@ -203,7 +202,7 @@ class Finished {
   template <typename To>
   void put_key(std::int64_t key, To* to) const {
     const Dtype dtype = partial_.dtype;
-    if (is_float(dtype)) {
+    if (kStored[static_cast<int>(dtype)].is_float) {
       std::construct_at(to, float_of_key(dtype, key));
     } else if (dtype == Dtype::kUint64) {
       std::construct_at(to, static_cast<std::uint64_t>(key) ^ std::uint64_t{1} << 63);
@@ -410,12 +409,17 @@ void put_all(const Finished& finished, std::span<const Category> categories, Val
   for (const Category category : categories) finished.put(category, values++);
 }
 
-// What complex elements do not have is none, whatever was kept.
-void put_all_complex(PartialView partial, bool to_binary32, std::span<const Category> categories, Value* values) {
+// Of many categories, some of which the partial may not keep, or complex elements not have.
+void put_kept(PartialView partial, bool to_binary32, std::span<const Category> categories, Value* values) {
   partial.needs = kept(partial.dtype, partial.needs);
-  put_all(Finished(partial, to_binary32), categories, values);
-  for (const Category category : categories) {
-    if (!has(partial.dtype, category)) *values = Value();
+  const Finished finished(partial, to_binary32);
+  for (const Category& category : categories) {
+    const bool is_kept = (needs(category) & ~partial.needs) == 0 && has(partial.dtype, category);
+    if (is_kept) {
+      put_all(finished, {&category, 1}, values);
+    } else {
+      std::construct_at(values);
+    }
     ++values;
   }
 }
@@ -424,16 +428,12 @@ void put_all_complex(PartialView partial, bool to_binary32, std::span<const Cate
 
 Value finish(const PartialView& partial, Category category, bool to_binary32) {
   Value value;
-  if (is_complex(partial.dtype)) {
-    put_all_complex(partial, to_binary32, {&category, 1}, &value);
-  } else {
-    put_all(Finished(partial, to_binary32), {&category, 1}, &value);
-  }
+  put_kept(partial, to_binary32, {&category, 1}, &value);
   return value;
 }
 
 void finish(const PartialView& partial, std::span<const Category> categories, Value* values) {
-  if (is_complex(partial.dtype)) return put_all_complex(partial, false, categories, values);
+  if (is_complex(partial.dtype)) return put_kept(partial, false, categories, values);
   put_all(Finished(partial, false), categories, values);
 }
 

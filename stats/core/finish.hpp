@@ -22,7 +22,8 @@ struct PartialView {
 // As Partial::finish, and as Partial::finish_binary32 where `to_binary32`.
 Value finish(const PartialView& partial, Category category, bool to_binary32 = false);
 
-// Those of many categories, into as many values, which need not have been constructed. Allocates nothing but lists.
+// Those of many categories, of which the partial keeps all but digests, into as many values, which need not have been
+// constructed. Allocates nothing but lists.
 void finish(const PartialView& partial, std::span<const Category> categories, Value* values);
 
 }  // namespace tensorstat
