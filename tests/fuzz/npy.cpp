@@ -67,7 +67,8 @@ void npy(Input file) {
       std::as_bytes(std::span(file)).first(std::min(file.size(), kMostNpyHeaderBytes));
   const Bytes head(bytes.begin(), bytes.end());
   const auto header = parse_npy_header(head, file.size());
-  if (!header) return demand_message(header.error().message, 400);
+  // It may name every dtype, and show 40 bytes, each as four.
+  if (!header) return demand_message(header.error().message, 500);
   demand(header->data_offset_bytes + header->data_bytes() == file.size(), "what is accepted fills the file");
   const MemoryFile memory(file);
   for (const auto original :
