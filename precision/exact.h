@@ -19,10 +19,10 @@ INLINE void deposit(WORDS i64* words, i64 value, u32 position) {
   ADD(word[2], high >> 32);
 }
 
-// The same for an unsigned value.
-INLINE void deposit_unsigned(WORDS i64* words, u64 value, u32 position) {
-  deposit(words, (i64)(value & 0xffffffff), position);
-  deposit(words, (i64)(value >> 32), position + 32);
+// Adds n times an unsigned value, n below 2^31 in size.
+INLINE void deposit_times(WORDS i64* words, u64 value, i64 n, u32 position) {
+  deposit(words, n * (i64)(value & 0xffffffff), position);
+  if (value >> 32 != 0) deposit(words, n * (i64)(value >> 32), position + 32);
 }
 
 // Brings every word but the last into [0, 2^32); the last keeps the sign. One lane's work. Bytes that never were a

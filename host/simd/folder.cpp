@@ -24,9 +24,6 @@ constexpr std::uint64_t kCarryElements = std::uint64_t{1} << 26;
 // What is counted into bins is folded while it is in the nearest cache. A whole number of tiles of `low`.
 constexpr std::size_t kBinnedBytes = std::size_t{16} << 10;
 
-// How many elements are worth the work of a whole GROUP.
-constexpr std::size_t kWorthPadding = 16;
-
 // The tables of the widest instruction set that is in use.
 struct Tables {
   const Fold* folds;
@@ -66,7 +63,6 @@ Folder::Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int
       dtype_(dtype),
       element_bytes_(size_bytes(dtype)),
       needs_(kept(dtype, needs) & ~kDigests),
-      pads_(!is_low(dtype, precision) && !unpacks(dtype) && !is_complex(dtype)),  // `low` rounds at every step
       words_(words.first(partial_words(dtype, needs))),
       bins_((needs_ & kQuantiles) != 0 ? bins : nullptr),
       casts_(scales_casts(needs_, cast_scale) ? needs_ & kCasts : 0) {
@@ -93,16 +89,7 @@ void Folder::take_words(std::span<const std::byte> elements, std::uint64_t count
     carry(dtype_, words_);
     uncarried_ = count;
   }
-  const std::uint64_t rest = pads_ ? count % GROUP : 0;
-  if (rest < kWorthPadding) return fold(elements, count, words_, next);
-  const std::size_t rest_bytes = rest * element_bytes_;
-  if (rest != count) fold(elements.first(elements.size() - rest_bytes), count - rest, words_, next);
-  take_padded(elements.last(rest_bytes), next);
-}
-
-void Folder::fold(std::span<const std::byte> elements, std::uint64_t count, std::span<std::int64_t> words,
-                  const std::uint8_t* next) const {
-  fold_(reinterpret_cast<const std::uint8_t*>(elements.data()), count, needs_, words.data(), next);
+  fold_(reinterpret_cast<const std::uint8_t*>(elements.data()), count, needs_, words_.data(), next);
 }
 
 // Before the elements are counted.
@@ -116,30 +103,6 @@ void Folder::take_fingerprints(std::span<const std::byte> elements) {
   if ((needs_ & kXor64) != 0) {
     words[FINGERPRINT_WORD_XOR64] ^= static_cast<std::int64_t>(xor_moved(xor64_of(elements), first_byte));
   }
-}
-
-// What does not fill a group would go element by element, at a hundred times a vector's cost. So the last element
-// is repeated until it does, and then taken off again: extrema do not mind, and all else is integer sums.
-void Folder::take_padded(std::span<const std::byte> elements, const std::uint8_t* next) {
-  alignas(64) std::array<std::uint64_t, GROUP> group;
-  const std::size_t group_bytes = GROUP * element_bytes_;
-  const auto last = elements.last(element_bytes_);
-  std::uint64_t repeated = 0;
-  for (std::size_t at = 0; at < sizeof repeated; at += element_bytes_) {
-    std::memcpy(reinterpret_cast<std::byte*>(&repeated) + at, last.data(), element_bytes_);
-  }
-  std::fill_n(group.begin(), group_bytes / sizeof repeated, repeated);
-  const auto bytes = std::as_writable_bytes(std::span(group)).first(group_bytes);
-  std::ranges::copy(elements, bytes.begin());
-  fold(bytes, GROUP, words_, next);
-
-  std::array<std::int64_t, kMostWords> one;
-  const std::span lifted = std::span(one).first(words_.size());
-  clear(dtype_, lifted);
-  fold(last, 1, lifted, nullptr);
-  const auto repeats = static_cast<std::int64_t>((group_bytes - elements.size()) / element_bytes_);
-  for_each_word(
-      dtype_, words_.size(), [](std::size_t) {}, [&](std::size_t i) { words_[i] -= repeats * lifted[i]; });
 }
 
 }  // namespace tensorstat::host

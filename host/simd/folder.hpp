@@ -44,16 +44,12 @@ class Folder {
 
  private:
   void take_words(std::span<const std::byte> elements, std::uint64_t count, const std::uint8_t* next);
-  void fold(std::span<const std::byte> elements, std::uint64_t count, std::span<std::int64_t> words,
-            const std::uint8_t* next) const;
   void take_fingerprints(std::span<const std::byte> elements);
-  void take_padded(std::span<const std::byte> elements, const std::uint8_t* next);
 
   Fold fold_;
   Dtype dtype_;
   std::uint32_t element_bytes_;
   Needs needs_;
-  bool pads_;
   std::span<std::int64_t> words_;
   BinCounter* bins_;
   CastBounds cast_bounds_;  // where casts_ are kept, whose scale is not 1

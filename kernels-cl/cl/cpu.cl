@@ -45,7 +45,7 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   if (NEEDS & NEED_INDICES) NAME(lift_indices)(partial + PLACE(INDICES), bytes + i * sizeof(UBITS), slice.count - i, i);
   take_bins(slice, workspace, bytes, i, slice.count);
   TAKE_CASTS(slice, workspace, partial, bytes, i, slice.count, 1)
-  for (; i < slice.count; ++i) NAME(lift)(partial, bytes + i * sizeof(UBITS), NEEDS);
+  for (; i < slice.count; ++i) NAME(lift)(partial, bytes + i * sizeof(UBITS), 1, NEEDS);
   if (NEEDS & NEED_FINGERPRINTS) take_fingerprints(partial, bytes, slice.count * sizeof(UBITS));
 #endif
   partial[PARTIAL_COUNT] = (i64)slice.count;

@@ -74,7 +74,7 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   if (NEEDS & NEED_INDICES) {
     NAME(lift_complex_indices)(partial + PLACE(INDICES), bytes + i * sizeof(UBITS), (parts - i) / 2, i / 2);
   }
-  for (; i < parts; i += 2) NAME(lift_complex)(partial, bytes + i * sizeof(UBITS), NEEDS);
+  for (; i < parts; i += 2) NAME(lift_complex)(partial, bytes + i * sizeof(UBITS), 1, NEEDS);
   if (NEEDS & NEED_FINGERPRINTS) take_fingerprints(partial, bytes, parts * sizeof(UBITS));
   partial[PARTIAL_COUNT] = (i64)slice.count;
   global i64* result = POINTER(i64, workspace, partials_at) + slice.partial * WORD_COUNT;

@@ -42,7 +42,7 @@ namespace {
 #define LIFT_0(what, name) CAT(lift##what##_, name)
 #define LIFT_1(what, name) CAT(lift_complex##what##_, PART_OF(name))
 
-using Lift = void (*)(i64*, const u8*, int);
+using Lift = void (*)(i64*, const u8*, i64, int);
 #define ROW(id, name, ...) CAT(LIFT_, IS_COMPLEX_OF(name))(, name),
 constexpr Lift kLifts[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
@@ -116,7 +116,7 @@ void lift_all(Dtype dtype, Needs needs, std::span<const std::byte> elements, std
   place_all(dtype, needs, elements, count, words);
   const std::uint64_t rest = count % elements_a_byte(dtype), whole = bytes_of(dtype, count - rest);
   const auto row = static_cast<std::size_t>(dtype);
-  for (std::size_t i = 0; i < whole; i += size_bytes(dtype)) kLifts[row](words.data(), bytes + i, asked);
+  for (std::size_t i = 0; i < whole; i += size_bytes(dtype)) kLifts[row](words.data(), bytes + i, 1, asked);
   if (rest != 0) kLiftSome[row](words.data(), bytes[whole], static_cast<u32>(rest), 1, asked);
   words[PARTIAL_COUNT] += static_cast<std::int64_t>(count);
 }

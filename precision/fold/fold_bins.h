@@ -39,7 +39,7 @@ NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial, const int 
     if (squares == 0) continue;
     const u32 position = MAX(exponent, 1u) - 1 + FIRST_UNIT;
     deposit(partial + (absolute ? PLACE(ABSOLUTE) : PLACE(SUM)), sum, position);
-    if (!absolute) deposit_unsigned(partial + PLACE(SQUARES), squares, 2 * position);
+    if (!absolute) deposit_times(partial + PLACE(SQUARES), squares, 1, 2 * position);
   }
   bins->elements = 0;
 }

@@ -1,5 +1,7 @@
-// One element into a partial: the definition that every faster path must agree with. One text for C++
+// An element into a partial: the definition that every faster path must agree with. One text for C++
 // and OpenCL C. The folds come here with what does not fill a group.
+//
+// Of n equal elements, n below 128 in size: one below 0 takes off what a fold has added. Extrema stay.
 #ifndef TENSORSTAT_PRECISION_LIFT_H
 #define TENSORSTAT_PRECISION_LIFT_H
 
@@ -44,13 +46,13 @@ INLINE int lift_float(WORDS i64* partial, i64 key, i64 magnitude, i64 infinity, 
   return 0;
 }
 
-// magnitude^2 * 2^position units
-INLINE void deposit_square(WORDS i64* words, u64 magnitude, u32 position) {
+// n * magnitude^2 * 2^position units
+INLINE void deposit_squares(WORDS i64* words, u64 magnitude, i64 n, u32 position) {
   const u64 high = magnitude >> 32, low = magnitude & 0xffffffff;
-  deposit_unsigned(words, low * low, position);
+  deposit_times(words, low * low, n, position);
   if (high != 0) {
-    deposit_unsigned(words, high * low, position + 33);
-    deposit_unsigned(words, high * high, position + 64);
+    deposit_times(words, high * low, n, position + 33);
+    deposit_times(words, high * high, n, position + 64);
   }
 }
 

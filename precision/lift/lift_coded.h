@@ -41,6 +41,6 @@ INLINE void NAME(lift_codes)(WORDS i64* partial, const u32 code, const i64 n, co
 }
 
 // All elements of a byte.
-INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p, const int needs) {
-  NAME(lift_codes)(partial, (u32)LOAD_ONE(u8, p), 1, needs);
+INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p, const i64 n, const int needs) {
+  NAME(lift_codes)(partial, (u32)LOAD_ONE(u8, p), n, needs);
 }

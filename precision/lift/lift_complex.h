@@ -1,5 +1,5 @@
-// One element of a complex dtype into a partial: the definition that the folds must agree with. One text for C++ and OpenCL
-// C, included once a dtype that parts are of, behind its lift.
+// n equal elements of a complex dtype into a partial: the definition that the folds must agree with. One text for C++ and
+// OpenCL C, included once a dtype that parts are of, behind its lift.
 //
 // The squares of both parts are that of |x|. An element is NaN where a part is, else infinite where one is, and 0 where both
 // are. An infinite one counts as positive.
@@ -16,27 +16,20 @@ INLINE void NAME(lift_square)(WORDS i64* partial, const UBITS bits, const i64 n)
   const u32 exponent = (u32)(size >> MANTISSA_SHIFT);
   const u64 fraction = size & (((u64)1 << MANTISSA_SHIFT) - 1);
   const u64 mantissa = exponent == 0 ? fraction : fraction | (u64)1 << MANTISSA_SHIFT;
-  const u64 high = mantissa >> 32, low = mantissa & 0xffffffff, square = low * low;
-  const u32 position = 2 * (MAX(exponent, (u32)1) - 1 + FIRST_UNIT);
-  WORDS i64* words = partial + PLACE(SQUARES);
-  deposit(words, n * (i64)(square & 0xffffffff), position);
-  deposit(words, n * (i64)(square >> 32), position + 32);
-  if (sizeof(UBITS) == 4) return;
-  deposit(words, n * (i64)(high * low), position + 33);
-  deposit(words, n * (i64)(high * high), position + 64);
+  deposit_squares(partial + PLACE(SQUARES), mantissa, n, 2 * (MAX(exponent, (u32)1) - 1 + FIRST_UNIT));
 }
 
-INLINE void NAME(lift_complex)(WORDS i64* partial, SPACE const u8* p, const int needs) {
+INLINE void NAME(lift_complex)(WORDS i64* partial, SPACE const u8* p, const i64 n, const int needs) {
   const UBITS real = LOAD_ONE(UBITS, p), imaginary = LOAD_ONE(UBITS, p + sizeof(UBITS));
   const UBITS larger = NAME(larger_size)(real, imaginary);
   if (larger > INF_SIZE) {
-    ADD(partial[PARTIAL_NANS], 1);
+    ADD(partial[PARTIAL_NANS], n);
   } else if (larger == INF_SIZE) {
-    ADD(partial[PARTIAL_POSITIVE_INFS], 1);
+    ADD(partial[PARTIAL_POSITIVE_INFS], n);
   } else {
-    if (larger == 0) ADD(partial[PARTIAL_ZEROS], 1);
-    NAME(lift_square)(partial, real, 1);
-    NAME(lift_square)(partial, imaginary, 1);
+    if (larger == 0) ADD(partial[PARTIAL_ZEROS], n);
+    NAME(lift_square)(partial, real, n);
+    NAME(lift_square)(partial, imaginary, n);
   }
   (void)needs;
 }

@@ -1,16 +1,16 @@
-// One element of a float16, bfloat16 or float32 into a partial: integer arithmetic only, and the definition that the fold
-// must agree with. One text for C++ and OpenCL C, included once a dtype.
-INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p, const int needs) {
+// n equal elements of a float16, bfloat16 or float32 into a partial: integer arithmetic only, and the definition that the
+// fold must agree with. One text for C++ and OpenCL C, included once a dtype.
+INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p, const i64 n, const int needs) {
   const SBITS bits = (SBITS)LOAD_ONE(UBITS, p);
-  NAME(lift_elements)(partial, (UBITS)bits, 1, needs);
+  NAME(lift_elements)(partial, (UBITS)bits, n, needs);
   const SBITS key = (SBITS)(bits ^ ((bits >> SIGN_SHIFT) & MAGNITUDE_MASK));
   const i32 magnitude = (i32)(bits & MAGNITUDE_MASK);
-  if (!lift_float(partial, key, magnitude, INF_BITS, 1)) return;
+  if (!lift_float(partial, key, magnitude, INF_BITS, n)) return;
   const i32 exponent = magnitude >> MANTISSA_SHIFT;
   const i32 fraction = magnitude & (((i32)1 << MANTISSA_SHIFT) - 1);
-  const i32 mantissa = exponent == 0 ? fraction : fraction | ((i32)1 << MANTISSA_SHIFT);
+  const i64 mantissa = exponent == 0 ? fraction : fraction | ((i32)1 << MANTISSA_SHIFT);
   const u32 position = (u32)(MAX(exponent, 1) - 1 + FIRST_UNIT);
-  deposit(partial + PLACE(SUM), bits < 0 ? -mantissa : mantissa, position);
-  if (needs & NEED_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), mantissa, position);
-  deposit(partial + PLACE(SQUARES), (i64)mantissa * mantissa, 2 * position);
+  deposit(partial + PLACE(SUM), bits < 0 ? -mantissa * n : mantissa * n, position);
+  if (needs & NEED_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), mantissa * n, position);
+  deposit(partial + PLACE(SQUARES), mantissa * mantissa * n, 2 * position);
 }

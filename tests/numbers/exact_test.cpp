@@ -45,6 +45,16 @@ TEST_P(Exact, AtEveryAwkwardSizeAndOffset) {
   }
 }
 
+// What does not fill a group of 128 is folded in other ways, by its length and its last element.
+TEST_P(Exact, AtEveryLengthUpToThreeGroups) {
+  const auto distributions = samples::of(GetParam());
+  for (std::size_t count = 0; count <= 384; ++count) {
+    const auto& distribution = distributions[count % distributions.size()];
+    held_.add(std::string(distribution.name), distribution.make(GetParam(), count, random_), {any_offset()});
+  }
+  held_.hold();
+}
+
 TEST_P(Exact, OverManyPiecesOfWork) {
   const auto distributions = samples::of(GetParam());
   for (std::size_t i = 0; i < distributions.size(); i += samples::full() ? 1 : 3) {
