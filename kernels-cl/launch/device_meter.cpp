@@ -93,7 +93,7 @@ Result<Measurements> Ticket::collect() try {
   if (Status status = state_->close(); !status) return std::move(status).error();
   const Wanted wanted{state_->request.precision, needs(state_->request.categories, state_->request.precision), true,
                       state_->request.cast_scale};
-  auto results = std::make_unique<Measurements::State>(state_->request.categories, wanted.needs, state_->partials.size());
+  auto results = Measurements::State::make(state_->request.categories, wanted.needs, state_->partials.size());
   for (std::size_t i = 0; i < state_->partials.size(); ++i) {
     const Partial& partial = state_->partials[i];
     results->put(i, partial.dtype(), {.words = partial.words(), .bins = {.kept = partial.bins()}}, wanted);

@@ -163,6 +163,7 @@ void for_each_word(Dtype dtype, std::size_t words, const Maximum& maximum, const
   const std::size_t indices = std::min(first_index(dtype), words), exponents = std::min(first_exponent(dtype), words);
   for (std::size_t i = 0; i < PARTIAL_MERGED_BY_MAXIMUM; ++i) maximum(i);
   for (std::size_t i = PARTIAL_MERGED_BY_MAXIMUM; i < elements; ++i) addition(i);
+  if (elements == words) return;
   for (std::size_t i = elements; i < fingerprints; ++i) kElements[i - elements].by_maximum ? maximum(i) : addition(i);
   for (std::size_t i = fingerprints; i < indices; ++i) addition(i);
   for (std::size_t i = indices; i < exponents; ++i) maximum(i);

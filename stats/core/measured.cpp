@@ -18,15 +18,22 @@ TENSORSTAT_CATEGORIES(ROW)
 #undef ROW
 bool has_lists(Needs needs) { return (needs & kExponents) != 0; }
 
-// They lie one after another, without gaps.
+// The arrays lie behind the State and one after another, without gaps.
 static_assert(alignof(Value) >= alignof(Decision) && alignof(Decision) >= alignof(Category));
+static_assert(alignof(Value) <= alignof(std::max_align_t));
 
 }  // namespace
 
+std::unique_ptr<Measurements::State> Measurements::State::make(std::span<const Category> asked, Needs needs,
+                                                               std::size_t tensor_count) {
+  static_assert(sizeof(State) % alignof(Value) == 0);
+  const Arrays behind{asked.size() * (tensor_count * sizeof(Value) + sizeof(Decision) + sizeof(Category))};
+  return std::unique_ptr<State>(new (behind) State(asked, needs, tensor_count));
+}
+
 Measurements::State::State(std::span<const Category> asked, Needs needs, std::size_t tensor_count)
     : size(tensor_count),
-      block(new std::byte[asked.size() * (tensor_count * sizeof(Value) + sizeof(Decision) + sizeof(Category))]),
-      values(reinterpret_cast<Value*>(block.get())),
+      values(reinterpret_cast<Value*>(this + 1)),
       decisions(reinterpret_cast<Decision*>(values + tensor_count * asked.size())),
       categories(reinterpret_cast<Category*>(decisions + asked.size()), asked.size()),
       built(has_lists(needs) ? tensor_count * asked.size() : 0) {

@@ -1,5 +1,5 @@
-// How results are laid down: the values of all tensors in one block, and the words of each distinct
-// placement once. Of a small tensor alone, each allocation costs as much as a tenth of its elements.
+// How results are laid down: all in one block of memory, and the words of each distinct placement once. Of a small tensor
+// alone, each allocation costs as much as a tenth of its elements.
 #pragma once
 
 #include <atomic>
@@ -25,8 +25,9 @@ struct Placed {
 
 struct Measurements::State {
   // Every value has yet to be written. `needs` are those of the categories.
-  State(std::span<const Category> categories, Needs needs, std::size_t tensor_count);
+  static std::unique_ptr<State> make(std::span<const Category> categories, Needs needs, std::size_t tensor_count);
   ~State() { std::destroy_n(values, built); }
+  static void operator delete(void* at) { ::operator delete(at); }
 
   // Writes what `found` has of a tensor: statistics where a partial was wanted, digests where those were.
   // Different tensors' at once from any threads. Allocates only lists, and notes in `lacks_memory` where it could not.
@@ -46,8 +47,7 @@ struct Measurements::State {
   }
 
   const std::size_t size;
-  const std::unique_ptr<std::byte[]> block;  // the arrays that the next three are of
-  Value* const values;
+  Value* const values;  // the first of three arrays that lie behind the State
   Decision* const decisions;  // those of `one`
   const std::span<Category> categories;
   const std::size_t built;  // so many values are; only lists own anything, and without them none is built or destroyed
@@ -59,6 +59,12 @@ struct Measurements::State {
   std::vector<Decision> several_decisions;  // one for each category, for each of `several`
 
  private:
+  struct Arrays {
+    std::size_t bytes;
+  };
+  State(std::span<const Category> categories, Needs needs, std::size_t tensor_count);
+  static void* operator new(std::size_t size, Arrays behind) { return ::operator new(size + behind.bytes); }
+  static void operator delete(void* at, Arrays) { ::operator delete(at); }
   void decide(const Placed& placed, Decision* decisions) const;
 };
 

@@ -51,7 +51,7 @@ Result<Measurements> Meter::measure(std::span<const Tensor> tensors, const Reque
   if (!state_) return out_of_memory();
   if (Status status = check(tensors, request); !status) return std::move(status).error();
   const Wanted all = wanted_by(request);
-  auto results = std::make_unique<Measurements::State>(request.categories, all.needs, tensors.size());
+  auto results = Measurements::State::make(request.categories, all.needs, tensors.size());
   // Two captures fit into a function; a third would have to be allocated.
   const auto put = [into = results.get(), first = tensors.data()](std::size_t i, const Found& found, const Wanted& wanted) {
     into->put(i, first[i].dtype, found, wanted);

@@ -165,7 +165,7 @@ Result<Measurements> Meter::measure_by(const Tensor& tensor, const By& by, const
   if (!rows.are_columns) return measure(rows.tensors, request);
   const std::vector<Partial> partials = fold_columns(*state_->host, tensor, rows.plan, request);
   const Wanted wanted = wanted_by(request);
-  auto results = std::make_unique<Measurements::State>(request.categories, wanted.needs, partials.size());
+  auto results = Measurements::State::make(request.categories, wanted.needs, partials.size());
   for (std::size_t i = 0; i < partials.size(); ++i) {
     results->put(i, tensor.dtype, {.words = partials[i].words()}, wanted);
   }

@@ -147,7 +147,7 @@ Status Meter::Stream::append(std::span<const std::byte> whole_elements, std::uin
 
 Result<Measurements> Meter::Stream::finish() try {
   if (Status status = state_->close(); !status) return std::move(status).error();
-  auto result = std::make_unique<Measurements::State>(state_->request.categories, state_->wanted.needs, 1);
+  auto result = Measurements::State::make(state_->request.categories, state_->wanted.needs, 1);
   result->put(0, state_->dtype(), state_->intake.finish(), state_->wanted);
   result->place(state_->meter->placed(state_->placement));
   return Measurements(std::move(result));
