@@ -62,7 +62,12 @@ struct Underway {
   bool collected = false;
 };
 
-constexpr const char* kNotHost = "a submitted batch runs on the device; `host` was asked for";
+// Why nothing can be submitted.
+Status check(const QueueContext& queue_context, On on) {
+  if (on == On::kHost) return Error{Code::kInvalid, "a submitted batch runs on the device; `host` was asked for"};
+  if (queue_context.forked()) return Error{Code::kDevice, "the process has forked since the device was opened"};
+  return {};
+}
 
 // An error where a tensor is not read where it is, or reaches beyond its cl_mem. `refusal` is the device's.
 Status check_in_place(const QueueContext& queue_context, const Tensor& tensor, std::string refusal, const std::string& name) {
@@ -148,7 +153,7 @@ Result<DeviceMeter> DeviceMeter::on(void* queue, std::optional<std::uint64_t> bu
 Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Request& request,
                                    std::span<void* const> wait_list) try {
   QueueContext& queue_context = *state_->queue_context;
-  if (request.on == On::kHost) return Error{Code::kInvalid, kNotHost};
+  if (Status status = check(queue_context, request.on); !status) return std::move(status).error();
   if (Status status = check(tensors, request); !status) return std::move(status).error();
   const Needs wanted = needs(request.categories, request.precision);
   if ((wanted & kDigests) != 0) return Error{Code::kUnsupported, "a digest is serial, and no work for a device: use a Meter"};
@@ -178,7 +183,7 @@ Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Reques
 Result<PairTicket> DeviceMeter::compare(std::span<const TensorPair> pairs, const PairRequest& request,
                                         std::span<void* const> wait_list) try {
   QueueContext& queue_context = *state_->queue_context;
-  if (request.on == On::kHost) return Error{Code::kInvalid, kNotHost};
+  if (Status status = check(queue_context, request.on); !status) return std::move(status).error();
   if (Status status = check(pairs, request); !status) return std::move(status).error();
   auto state = std::make_unique<PairTicket::State>(state_);
   state->partials.reserve(pairs.size());

@@ -40,7 +40,8 @@ class QueueContext {
   const cl::CommandQueue& upload_queue() const { return upload_queue_; }
   BufferCache& buffers() { return buffers_; }
 
-  // Whether this process is a child of the one that opened it: then nothing may be asked of OpenCL.
+  // Whether this process is a child of the one that opened it: then nothing may be asked of OpenCL. A system call: to be
+  // asked once a request, not once a tensor.
   bool forked() const { return getpid() != pid_; }
 
   // Why the device cannot fold this tensor, in words; empty when it can.

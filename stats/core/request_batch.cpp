@@ -11,8 +11,9 @@ namespace {
 // What leaves a device for the host passes through a window of this size.
 constexpr std::uint64_t kReadBackBytes = std::uint64_t{8} << 20;
 
-// What a device and its engine hold for a tensor is some hundred bytes, and a batch may be of a million.
-constexpr std::size_t kMostOnDevice = 16384;
+// What a device and its engine hold for a tensor is some hundred bytes, and a batch may be of a million. Where the device is
+// the host's processor, a launch costs little, and what it holds is used again from the cache.
+constexpr std::size_t kMostOnDevice = 16384, kMostOnHostsDevice = 2048;
 // Of tensors whose quantiles are asked for: the bins that hold elements may take eight times as much.
 constexpr std::uint64_t kMostWithQuantiles = std::uint64_t{32} << 20;
 
@@ -88,7 +89,7 @@ Status RequestBatch::fold_on_device() {
 
 // How many of these tensors the device is given together. What it finds for quantiles may be larger than they are.
 std::size_t RequestBatch::at_once(std::span<const std::size_t> whose) const {
-  const std::size_t most = std::min(whose.size(), kMostOnDevice);
+  const std::size_t most = std::min(whose.size(), meter_.device->shares_host_memory() ? kMostOnHostsDevice : kMostOnDevice);
   if ((wanted_.needs & kQuantiles) == 0) return most;
   std::uint64_t bytes = tensors_[whose[0]].bytes();
   std::size_t count = 1;
