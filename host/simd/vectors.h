@@ -200,46 +200,48 @@ INLINE v_u64 alternate(u64 a, u64 b) {
 #define LOOKS_UP 0
 #endif
 
-// Two vectors, a number of the one beside one of the other.
-template <typename V, size_t... kLane>
-INLINE void store_zipped(void* to, V a, V b, std::index_sequence<kLane...>) {
-  constexpr size_t kLanes = sizeof...(kLane);
-#if LANE_BYTES == 32  // GCC 12 does this shuffle number by number
-  const auto x = (__m256i)a, y = (__m256i)b;
-  const __m256i low = kLanes == 4 ? _mm256_unpacklo_epi64(x, y) : _mm256_unpacklo_epi32(x, y);
-  const __m256i high = kLanes == 4 ? _mm256_unpackhi_epi64(x, y) : _mm256_unpackhi_epi32(x, y);
-  const V first = (V)_mm256_permute2x128_si256(low, high, 0x20), second = (V)_mm256_permute2x128_si256(low, high, 0x31);
-#else
-  const V first = __builtin_shufflevector(a, b, kLane / 2 + kLane % 2 * kLanes...);
-  const V second = __builtin_shufflevector(a, b, (kLane + kLanes) / 2 + kLane % 2 * kLanes...);
-#endif
-  memcpy(to, &first, sizeof first);
-  memcpy(static_cast<u8*>(to) + sizeof first, &second, sizeof second);
-}
-#define STORE_ZIPPED(type, to, a, b) store_zipped(to, a, b, std::make_index_sequence<LANES(type)>())
 #define STORE(type, to, x) memcpy(to, &static_cast<const VECTOR_OF(type)&>(x), sizeof(VECTOR_OF(type)))
 
 // Two vectors of T woven in each 16 bytes: an element of a, then the one of b beside it, from the lower or the upper half.
+#if LANE_BYTES == 64
+#define UNPACK(bits, a, b) \
+  (v_u8)(kUpper ? _mm512_unpackhi_epi##bits((__m512i)a, (__m512i)b) : _mm512_unpacklo_epi##bits((__m512i)a, (__m512i)b))
+#elif LANE_BYTES == 32
+#define UNPACK(bits, a, b) \
+  (v_u8)(kUpper ? _mm256_unpackhi_epi##bits((__m256i)a, (__m256i)b) : _mm256_unpacklo_epi##bits((__m256i)a, (__m256i)b))
+#endif
 template <bool kUpper, typename T, size_t... kByte>
 INLINE v_u8 unpack(v_u8 a, v_u8 b, T, std::index_sequence<kByte...>) {
-#if LANE_BYTES == 64
-  const auto x = (__m512i)a, y = (__m512i)b;
-  if constexpr (sizeof(T) == 1) return (v_u8)(kUpper ? _mm512_unpackhi_epi8(x, y) : _mm512_unpacklo_epi8(x, y));
-  return (v_u8)(kUpper ? _mm512_unpackhi_epi16(x, y) : _mm512_unpacklo_epi16(x, y));
-#elif LANE_BYTES == 32
-  const auto x = (__m256i)a, y = (__m256i)b;
-  if constexpr (sizeof(T) == 1) return (v_u8)(kUpper ? _mm256_unpackhi_epi8(x, y) : _mm256_unpacklo_epi8(x, y));
-  return (v_u8)(kUpper ? _mm256_unpackhi_epi16(x, y) : _mm256_unpacklo_epi16(x, y));
-#else
   constexpr size_t kSize = sizeof(T);
+#ifdef UNPACK
+  if constexpr (kSize == 1) return UNPACK(8, a, b);
+  if constexpr (kSize == 2) return UNPACK(16, a, b);
+  if constexpr (kSize == 4) return UNPACK(32, a, b);
+  return UNPACK(64, a, b);
+#else
   return __builtin_shufflevector(
       a, b, (kByte / kSize / 2 * kSize + kByte % kSize + (kUpper ? 8 : 0) + kByte / kSize % 2 * 16)...);
 #endif
 }
+#undef UNPACK
 template <typename T>
 INLINE v_u8 unpack_low(v_u8 a, v_u8 b, T type) { return unpack<false>(a, b, type, std::make_index_sequence<16>()); }
 template <typename T>
 INLINE v_u8 unpack_high(v_u8 a, v_u8 b, T type) { return unpack<true>(a, b, type, std::make_index_sequence<16>()); }
+
+// The lower halves of all 16 bytes come first: whole vectors would be zipped at twice the cost.
+#define STORE_ZIPPED(type, to, a, b) store_zipped<type>(to, as<v_u8>(a), as<v_u8>(b))
+template <typename T>
+INLINE void store_zipped(void* to, v_u8 a, v_u8 b) {
+  const v_u8 low = unpack_low(a, b, T()), high = unpack_high(a, b, T());
+  memcpy(to, &low, sizeof low);
+  memcpy(static_cast<u8*>(to) + sizeof low, &high, sizeof high);
+}
+#define ZIPPED_LANE(type, k) zipped_lane(8 / (int)sizeof(type), k)
+constexpr int zipped_lane(int pairs, int k) {  // so many pairs lie in 16 bytes
+  constexpr int kParts = LANE_BYTES / 16;
+  return k / pairs % kParts * (2 * pairs) + k / (pairs * kParts) * pairs + k % pairs;
+}
 
 // value * value in two words, for values below 2^63 in size.
 INLINE void square_wide(i64 value, u64& low, u64& high) {
@@ -271,18 +273,6 @@ INLINE v_u64 square_low_i32(v_u64 pairs) {
 #endif
 }
 #define SQUARE_LOW(type, pairs) CAT(square_low_, type)(pairs)
-
-// The lower of each, with its sign.
-INLINE v_i64 extend_low(v_u64 pairs) {
-#if LANE_BYTES == 64
-  return (v_i64)_mm512_mul_epi32((__m512i)pairs, _mm512_set1_epi32(1));
-#elif LANE_BYTES == 32
-  return (v_i64)_mm256_mul_epi32((__m256i)pairs, _mm256_set1_epi32(1));
-#else
-  return as<v_i64>(pairs) << 32 >> 32;
-#endif
-}
-#define EXTEND_LOW(pairs) extend_low(pairs)
 
 // a * b + c * d of neighbours.
 INLINE v_i32 multiply_pairs(v_i16 a, v_i16 b) {

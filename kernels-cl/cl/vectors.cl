@@ -112,7 +112,6 @@ INLINE void square_wide(i64 value, u64* low, u64* high) {
 #define SQUARE_LOW(type, pairs) CAT(square_low_, type)(pairs)
 #define square_low_u32(pairs) MUL_32(pairs, pairs)
 #define square_low_i32(pairs) as_ulong8((as_long8(pairs) << 32 >> 32) * (as_long8(pairs) << 32 >> 32))
-#define EXTEND_LOW(pairs) (as_long8(pairs) << 32 >> 32)
 #define SUMS(type, x) CAT(sums_, type)(x)
 #define SQUARE_SUMS(type, x) CAT(square_sums_, type)(x)
 
@@ -213,6 +212,7 @@ INLINE v_u8 look_up(v_u8 table, v_u8 index) {
 #define STORE_i64(to, x) vstore8(x, 0, to)
 // Two vectors, a number of the one beside one of the other.
 #define STORE_ZIPPED(type, to, a, b) CAT(store_zipped_, type)((type*)(to), a, b)
+#define ZIPPED_LANE(type, k) (k)
 INLINE void store_zipped_i32(i32* to, v_i32 a, v_i32 b) {
   vstore16((int16)(a.s0, b.s0, a.s1, b.s1, a.s2, b.s2, a.s3, b.s3, a.s4, b.s4, a.s5, b.s5, a.s6, b.s6, a.s7, b.s7), 0, to);
   vstore16((int16)(a.s8, b.s8, a.s9, b.s9, a.sa, b.sa, a.sb, b.sb, a.sc, b.sc, a.sd, b.sd, a.se, b.se, a.sf, b.sf), 1, to);

@@ -1,11 +1,13 @@
-// Bins for the groups that no window holds: sums of mantissas and of their squares by stored exponent,
+// Bins for the groups that no window holds: sums of mantissas and of their squares by sign and stored exponent,
 // as in Neal's "large superaccumulator" (arXiv:1505.05571). One text for C++ and OpenCL C, included once
 // a dtype.
 //
-// A bin holds both sums side by side, so that an element costs one addition to memory whatever its exponent.
-// Neighbours go to different copies, so that an addition seldom waits for the one before. NaN and Inf have an
-// exponent of their own, whose bin nobody reads.
+// A bin holds both sums side by side, so that an element costs one addition to memory whatever its exponent. With a bin for
+// each sign they are of sizes, and their sum is that of |x|. Neighbours go to different copies, so that an addition seldom
+// waits for the one before. NaN and Inf have an exponent of their own, whose bins nobody reads.
+#define BINS (2 * (MAX_EXPONENT + 1))
 #define BIN_COPIES 4
+#define LOG2_BIN_BYTES (sizeof(UBITS) == 2 ? 5 : 6)  // of all copies
 // Elements until the bins are emptied: 2^16 squares of 24 bits fit 64, and of bfloat16's 8 bits 32. Nobody bins
 // float16, whose elements all fit one window.
 #define BIN_ELEMENTS (65536 - GROUP)
@@ -22,72 +24,76 @@
 #define BIN_SUM_u32(bin) PAIR_SECOND(bin)
 
 typedef struct {
-  BIN at[MAX_EXPONENT + 1][BIN_COPIES];
-  u32 elements;  // 0: nothing above is set
+  BIN at[BINS][BIN_COPIES];  // in the order of the elements' bits: those below zero last
+  u32 elements;              // 0: nothing above is set
 } NAME(bins);
 
-// With `absolute`, the bins are of |x|, and only their sum counts.
-NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial, const int absolute) {
+NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial, const int needs) {
   if (bins->elements == 0) return;
   for (u32 exponent = 0; exponent < (u32)MAX_EXPONENT; ++exponent) {
-    i64 sum = 0;
+    i64 positive = 0, negative = 0;
     u64 squares = 0;
     for (int copy = 0; copy < BIN_COPIES; ++copy) {
-      sum += BIN_SUM(bins->at[exponent][copy]);
-      squares += (u64)BIN_SQUARES(bins->at[exponent][copy]);
+      const BIN above = bins->at[exponent][copy], below = bins->at[exponent + BINS / 2][copy];
+      positive += BIN_SUM(above);
+      negative += BIN_SUM(below);
+      squares += (u64)BIN_SQUARES(above) + (u64)BIN_SQUARES(below);
     }
     if (squares == 0) continue;
     const u32 position = MAX(exponent, 1u) - 1 + FIRST_UNIT;
-    deposit(partial + (absolute ? PLACE(ABSOLUTE) : PLACE(SUM)), sum, position);
-    if (!absolute) deposit_times(partial + PLACE(SQUARES), squares, 1, 2 * position);
+    deposit(partial + PLACE(SUM), positive - negative, position);
+    deposit_times(partial + PLACE(SQUARES), squares, 1, 2 * position);
+    if (needs & NEED_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), positive + negative, position);
   }
   bins->elements = 0;
 }
 
-// The elements of a vector of 32-bit words that are prepared together, and the order in which their terms come out.
-#define BIN_LANES LANES(u32)
-#define BIN_ORDER(k) (sizeof(UBITS) == 2 ? (k) : (k) % (BIN_LANES / 2) * 2 + (k) / (BIN_LANES / 2))
+// A vector of 32-bit words holds 2 * BIN_PAIRS elements. The terms of those at even places come first, then of those at odd
+// ones; each half in the order that STORE_ZIPPED has.
+#define BIN_PAIRS (LANES(u32) * 2 / (int)sizeof(UBITS))
+#define BIN_ORDER(k) (2 * CAT(BIN_LANE_, UBITS)((k) % BIN_PAIRS) + (k) / BIN_PAIRS)
+#define BIN_LANE_u16(k) ZIPPED_LANE(i32, k)
+#define BIN_LANE_u32(k) ZIPPED_LANE(i64, k)
+// A constant for each element of a 32-bit word.
+#define EACH(x) ((u32)(x) * (sizeof(UBITS) == 2 ? 0x10001u : 1u))
 
-// What elements add, and to where: bytes from the first bin. An element a word, in its low bits.
-INLINE void NAME(place_terms)(v_u32 bits, u32* places, BIN* terms) {
-  const v_u32 exponent = (bits >> (u32)MANTISSA_SHIFT) & (u32)MAX_EXPONENT;
-  // Carries into the bit above unless the exponent is 0.
-  const v_u32 hidden = (exponent + (u32)MAX_EXPONENT) >> (u32)(SIGN_SHIFT - MANTISSA_SHIFT);
-  const v_u32 magnitude = (bits & (((u32)1 << MANTISSA_SHIFT) - 1)) | (hidden << (u32)MANTISSA_SHIFT);
-  const v_i32 sign = AS(i32, bits << (u32)(31 - SIGN_SHIFT)) >> 31;
-  const v_i32 mantissa = (AS(i32, magnitude) ^ sign) - sign;
-  STORE(u32, places, exponent * (u32)(BIN_COPIES * sizeof(BIN)));
+// What the elements of these words add, and to where: bytes from the first bin.
+INLINE void NAME(place_terms)(v_u32 words, u32* places, BIN* terms) {
+  STORE(u32, places, (words >> (u32)(MANTISSA_SHIFT - LOG2_BIN_BYTES)) & EACH((BINS - 1) << LOG2_BIN_BYTES));
+  // Carries into the bit of the sign unless the exponent is 0.
+  const v_u32 carried = (words & EACH(INF_BITS)) + EACH(INF_BITS);
+  const v_u32 hidden = (carried >> (u32)(SIGN_SHIFT - MANTISSA_SHIFT)) & EACH((u32)1 << MANTISSA_SHIFT);
+  const v_u32 mantissas = hidden | (words & EACH(((u32)1 << MANTISSA_SHIFT) - 1));
   if (sizeof(UBITS) == 2) {
-    STORE_ZIPPED(i32, terms, AS(i32, magnitude * magnitude), mantissa);
+    const v_u32 even = mantissas & 0xffffu, odd = mantissas >> 16u;
+    STORE_ZIPPED(i32, terms, AS(i32, even * even), AS(i32, even));
+    STORE_ZIPPED(i32, terms + BIN_PAIRS, AS(i32, odd * odd), AS(i32, odd));
   } else {
-    const v_u64 even = PAIRS(magnitude), odd = even >> (u64)32;
-    STORE_ZIPPED(i64, terms, AS(i64, MUL_32(even, even)), EXTEND_LOW(PAIRS(mantissa)));
-    STORE_ZIPPED(i64, terms + BIN_LANES / 2, AS(i64, MUL_32(odd, odd)), EXTEND_LOW(PAIRS(mantissa) >> (u64)32));
+    const v_u64 even = PAIRS(mantissas) & (u64)0xffffffff, odd = PAIRS(mantissas) >> (u64)32;
+    STORE_ZIPPED(i64, terms, AS(i64, MUL_32(even, even)), AS(i64, even));
+    STORE_ZIPPED(i64, terms + BIN_PAIRS, AS(i64, MUL_32(odd, odd)), AS(i64, odd));
   }
 }
 
-// The sums of the GROUP elements at p, NaN and Inf left out; with `absolute`, of their sizes.
-INLINE void NAME(bin_group)(NAME(bins) * bins, WORDS i64* partial, SPACE const u8* p, const int absolute) {
+// The sums of the GROUP elements at p, NaN and Inf left out.
+INLINE void NAME(bin_group)(NAME(bins) * bins, WORDS i64* partial, SPACE const u8* p, const int needs) {
   BIN* const all = bins->at[0];
   if (bins->elements == 0) {
-    for (int i = 0; i < (MAX_EXPONENT + 1) * BIN_COPIES; ++i) all[i] = ZERO(BIN);
+    for (int i = 0; i < BINS * BIN_COPIES; ++i) all[i] = ZERO(BIN);
   }
   // Apart, so that this part is done in vectors.
-  u32 places[GROUP];
+  u32 places[GROUP * sizeof(UBITS) / 4];
   BIN terms[GROUP];
-  for (int i = 0; i < GROUP; i += BIN_LANES) {
-    const int odd = sizeof(UBITS) == 2 && i / BIN_LANES % 2;
-    const v_u32 words = LOAD(u32, p + (i - odd * BIN_LANES) * (int)sizeof(UBITS));
-    const v_u32 elements = sizeof(UBITS) == 4 ? words : odd ? words >> 16u : words & 0xffffu;
-    NAME(place_terms)(absolute ? elements & (u32)MAGNITUDE_MASK : elements, places + i, terms + i);
+  for (int i = 0; i < GROUP; i += 2 * BIN_PAIRS) {
+    NAME(place_terms)(LOAD(u32, p + i * (int)sizeof(UBITS)), places + i * (int)sizeof(UBITS) / 4, terms + i);
   }
-  for (int i = 0; i < GROUP; i += BIN_LANES) {
+  for (int i = 0; i < GROUP; i += 2 * BIN_PAIRS) {
     UNROLL
-    for (int k = 0; k < BIN_LANES; ++k) {
-      BIN* const bin = (BIN*)((u8*)all + places[i + BIN_ORDER(k)]) + k % BIN_COPIES;
-      *bin += terms[i + k];
+    for (int k = 0; k < 2 * BIN_PAIRS; ++k) {
+      const u32 place = LOAD_OF(private, UBITS, (const u8*)places + (i + BIN_ORDER(k)) * (int)sizeof(UBITS));
+      *((BIN*)((u8*)all + place) + k % BIN_COPIES) += terms[i + k];
     }
   }
   bins->elements += GROUP;
-  if (bins->elements > BIN_ELEMENTS) NAME(flush_bins)(bins, partial, absolute);
+  if (bins->elements > BIN_ELEMENTS) NAME(flush_bins)(bins, partial, needs);
 }

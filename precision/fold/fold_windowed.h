@@ -67,7 +67,7 @@ typedef struct {
   u32 wide_run, wide_left;  // groups in a row that went into the wide window, and those that go there unasked
   int had_specials;  // the group before had NaN or Inf: the next one is likely to
   NAME(seen) seen;
-  NAME(bins) bins, absolute_bins;
+  NAME(bins) bins;
 } NAME(fold);
 
 // |d|
@@ -179,15 +179,14 @@ INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
     NAME(set_window)(&fold->narrow, 1, (UBITS)(INF_BITS - 1));
     NAME(set_window)(&fold->wide, 1, (UBITS)(INF_BITS - 1));
   }
-  fold->bins.elements = fold->absolute_bins.elements = 0;
+  fold->bins.elements = 0;
 }
 
 INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
   NAME(flush)(fold, partial, needs);
   NAME(flush_narrow)(fold, partial, needs);
   NAME(close_seen)(&fold->seen, partial, needs);
-  NAME(flush_bins)(&fold->bins, partial, 0);
-  if (needs & NEED_ABSOLUTE) NAME(flush_bins)(&fold->absolute_bins, partial, 1);
+  NAME(flush_bins)(&fold->bins, partial, needs);
 }
 
 // What the fold has seen so far, for fold_indices.h: SEEN_NAN and SEEN_INF, and the keys of the extrema of numbers, of
@@ -315,8 +314,7 @@ NOINLINE int NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8*
         NAME(add_alone)(partial, p, top, needs);
         return NAME(DONE);
       }
-      NAME(bin_group)(&fold->bins, partial, p, 0);
-      if (needs & NEED_ABSOLUTE) NAME(bin_group)(&fold->absolute_bins, partial, p, 1);
+      NAME(bin_group)(&fold->bins, partial, p, needs);
       return NAME(DONE);
     }
     NAME(flush)(fold, partial, needs);

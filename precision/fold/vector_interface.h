@@ -70,9 +70,10 @@
 #if !defined(LOAD) || !defined(STORE)
 #error "vectors: LOAD or STORE is missing"
 #endif
-// STORE_ZIPPED(T, to, a, b): two vectors, a number of a, then the one of b in the same lane, and so on.
-#ifndef STORE_ZIPPED
-#error "vectors: STORE_ZIPPED is missing"
+// STORE_ZIPPED(T, to, a, b): two vectors, a number of a beside the one of b in the same lane; ZIPPED_LANE(T, k): the lane of
+// the k-th such pair. T is i32 or i64.
+#if !defined(STORE_ZIPPED) || !defined(ZIPPED_LANE)
+#error "vectors: STORE_ZIPPED or ZIPPED_LANE is missing"
 #endif
 // PAIR_FIRST(pair), PAIR_SECOND(pair): the two numbers of a v_pair, which is two i64 that add as one vector.
 #if !defined(PAIR_FIRST) || !defined(PAIR_SECOND)
@@ -102,10 +103,9 @@
 #ifndef SQUARE_WIDE
 #error "vectors: SQUARE_WIDE is missing"
 #endif
-// PAIRS(x): a vector of 32-bit lanes as u64; SQUARE_LOW(T, pairs): the squares of the lower u32 or i32 of each;
-// EXTEND_LOW(pairs): the lower i32 of each, as an i64.
-#if !defined(PAIRS) || !defined(SQUARE_LOW) || !defined(EXTEND_LOW)
-#error "vectors: PAIRS, SQUARE_LOW or EXTEND_LOW is missing"
+// PAIRS(x): a vector of 32-bit lanes as u64; SQUARE_LOW(T, pairs): the squares of the lower u32 or i32 of each.
+#if !defined(PAIRS) || !defined(SQUARE_LOW)
+#error "vectors: PAIRS or SQUARE_LOW is missing"
 #endif
 // SUMS(T, x): sums of neighbours, as v_i32; SQUARE_SUMS(T, x): of their squares, as v_u32. T is u8, i8 or i16.
 #if !defined(SUMS) || !defined(SQUARE_SUMS)

@@ -1,5 +1,5 @@
-// n equal elements of a bool or of the integers up to 32 bits into a partial: integer arithmetic only, and the definition that the fold
-// must agree with. One text for C++ and OpenCL C, included once a dtype.
+// n equal elements of a bool or of an integer of up to 32 bits into a partial: integer arithmetic only, and the definition
+// that the fold must agree with. One text for C++ and OpenCL C, included once a dtype.
 INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p, const i64 n, const int needs) {
   const i64 stored = (i64)LOAD_ONE(ORDERED, p);
   NAME(lift_elements)(partial, (UBITS)stored, n, needs);
