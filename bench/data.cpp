@@ -135,7 +135,7 @@ Tensor make(Dtype dtype, std::uint64_t bytes, Kind kind) {
 }
 
 std::span<const std::byte> bytes_of(const Tensor& tensor) {
-  return {static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes, tensor.bytes()};
+  return {tensor.data(), tensor.bytes()};
 }
 
 }  // namespace tensorstat::bench

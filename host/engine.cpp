@@ -217,7 +217,7 @@ class SimdEngine final : public HostEngine {
   // nullptr where the elements do not follow each other from there.
   static const void* first_byte(const Tensor& tensor) {
     if (tensor.strides != nullptr || tensor.address == nullptr) return nullptr;
-    return static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes;
+    return tensor.data();
   }
 
   static void fold_slice(const Tensor& tensor, std::uint64_t first, std::uint64_t count, host::Folder& folder) {

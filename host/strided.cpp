@@ -22,7 +22,7 @@ void gather_run(std::byte* to, const std::byte* from, std::int64_t stride, std::
 template <std::size_t kBytes>
 void gather_elements(const Tensor& tensor, std::uint64_t first, std::span<std::byte> window) {
   const Strides& strides = *tensor.strides;
-  const auto* base = static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes;
+  const std::byte* base = tensor.data();
   const std::uint64_t inner = strides.shape.empty() ? 1 : strides.shape.back();
   const std::int64_t inner_stride = strides.shape.empty() ? 0 : strides.bytes.back();
   for (std::uint64_t done = 0, count = window.size() / kBytes; done < count;) {

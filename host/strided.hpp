@@ -31,8 +31,7 @@ void in_pieces(const Tensor& tensor, std::uint64_t first, std::uint64_t count, s
                const Take& take) {
   const std::uint64_t element_bytes = size_bytes(tensor.dtype);
   if (tensor.strides == nullptr) {
-    const auto* from =
-        static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes + bytes_of(tensor.dtype, first);
+    const std::byte* from = tensor.data() + bytes_of(tensor.dtype, first);
     for (std::uint64_t left = bytes_of(tensor.dtype, count); left != 0;) {
       const std::uint64_t taken = std::min(most_bytes, left);
       // The last piece without a division, which takes a while.

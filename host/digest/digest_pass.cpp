@@ -94,7 +94,7 @@ class Hand final : public Md5Observer {
   };
 
   static std::span<const std::byte> bytes_of(const Tensor& tensor) {
-    return {static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes, tensor.bytes()};
+    return {tensor.data(), tensor.bytes()};
   }
 
   void open(Aside& aside, const Tensor& tensor) {

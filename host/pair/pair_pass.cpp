@@ -33,7 +33,7 @@ const std::uint8_t* elements_of(const Tensor& tensor, std::uint64_t first, std::
     gather(tensor, first, std::span(window).first(count * size_bytes(tensor.dtype)));
     return reinterpret_cast<const std::uint8_t*>(window.data());
   }
-  return static_cast<const std::uint8_t*>(tensor.address) + tensor.offset_bytes + first * size_bytes(tensor.dtype);
+  return reinterpret_cast<const std::uint8_t*>(tensor.data()) + first * size_bytes(tensor.dtype);
 }
 
 void fold_unit(const TensorPair& pair, const Unit& unit, std::uint64_t first_index, const PairTolerance& tolerance,

@@ -17,9 +17,10 @@ constexpr std::size_t kMostSlices = 1 << 16;
 // The bins of a few slices are as large: quantiles of many tensors take several batches.
 constexpr std::uint64_t kMostWorkspaceBytes = std::uint64_t{128} << 20;
 
-std::uint64_t address_of(const Tensor& tensor) {
-  return reinterpret_cast<std::uintptr_t>(tensor.address) + tensor.offset_bytes;
-}
+std::uint64_t address_of(const Tensor& tensor) { return reinterpret_cast<std::uintptr_t>(tensor.data()); }
+
+// A buffer of OpenCL's takes no const memory; these are never written to.
+void* shared(const std::byte* bytes) { return const_cast<std::byte*>(bytes); }
 
 }  // namespace
 
@@ -133,11 +134,10 @@ Status QueueContext::add(const Job& job, std::size_t number, std::uint64_t total
   const std::uint64_t element_bytes = size_bytes(tensor.dtype);
   const std::uint64_t unit = element_bytes * kTileElements;
   const std::uint64_t most = device_.largest_buffer_bytes / unit * unit;
-  auto* address = static_cast<std::byte*>(const_cast<void*>(tensor.address)) + tensor.offset_bytes;
   for (std::uint64_t first = 0; first < tensor.bytes(); first += most) {
     const std::uint64_t bytes = std::min(most, tensor.bytes() - first);
     cl_int code = CL_SUCCESS;
-    cl::Buffer source(context_, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, address + first, &code);
+    cl::Buffer source(context_, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, shared(tensor.data() + first), &code);
     if (code != CL_SUCCESS) return error("sharing a tensor with the device", "clCreateBuffer", code);
     whole.source = source();
     whole.count = std::min(elements_of(tensor.dtype, bytes), tensor.element_count - elements_of(tensor.dtype, first));
@@ -176,9 +176,9 @@ Status QueueContext::add(const TensorPair& pair, const PairTolerance& tolerance,
       return Seen{static_cast<cl_mem>(const_cast<void*>(tensor.address)), tensor.offset_bytes + bytes_before};
     }
     if (follows(tensor)) return Seen{nullptr, address_of(tensor) + bytes_before};
-    auto* address = static_cast<std::byte*>(const_cast<void*>(tensor.address)) + tensor.offset_bytes + bytes_before;
     cl_int code = CL_SUCCESS;
-    cl::Buffer source(context_, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, part * size_bytes(tensor.dtype), address, &code);
+    cl::Buffer source(context_, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, part * size_bytes(tensor.dtype),
+                      shared(tensor.data() + bytes_before), &code);
     if (code != CL_SUCCESS) return error("sharing a tensor with the device", "clCreateBuffer", code);
     sources.push_back(std::move(source));
     return Seen{sources.back()(), 0};

@@ -87,7 +87,7 @@ Status UploadRing::put_in_windows(const Tensor& tensor, Needs needs, double cast
                                   std::uint64_t first_element) {
   const std::uint64_t element_bytes = size_bytes(tensor.dtype);
   const std::uint64_t unit = (needs & kLowKernel) != 0 ? element_bytes * kTileElements : element_bytes;
-  const auto* address = static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes;
+  const std::byte* address = tensor.data();
   std::uint64_t left_elements = tensor.element_count;
   for (std::uint64_t left = tensor.bytes(); left != 0;) {
     Window& window = windows_[filling_];

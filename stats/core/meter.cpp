@@ -38,8 +38,7 @@ Status Meter::read(const Tensor& tensor, std::uint64_t first_byte, std::span<std
     return {};
   }
   if (tensor.where != Where::kClBuffer) {
-    const auto* from = static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes + first_byte;
-    std::copy_n(from, bytes.size(), bytes.begin());
+    std::copy_n(tensor.data() + first_byte, bytes.size(), bytes.begin());
     return {};
   }
   return state_->read_device(tensor, first_byte, bytes);

@@ -139,7 +139,7 @@ Status check_bins(const Tensor& tensor, const RowPlan& plan, const Request& requ
 std::vector<Partial> fold_columns(HostEngine& host, const Tensor& tensor, const RowPlan& plan, const Request& request) {
   const Partial empty(tensor.dtype, request.precision, needs(request.categories, request.precision), request.cast_scale);
   std::vector<Partial> rows(plan.rows, empty);
-  const auto* at = static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes;
+  const std::byte* at = tensor.data();
   const std::uint64_t columns = plan.groups.back().length, lines = plan.groups[plan.groups.size() - 2].length;
   const std::uint64_t bytes = lines * columns * size_bytes(tensor.dtype);
   const std::uint64_t matrices = tensor.bytes() / bytes;

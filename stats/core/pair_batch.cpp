@@ -133,7 +133,7 @@ Status PairBatch::read_back(std::size_t index) {
     const std::uint64_t first_byte = first * size_bytes(tensor.dtype);
     Tensor found{.dtype = tensor.dtype, .element_count = count};
     if (tensor.where != Where::kClBuffer && tensor.strides == nullptr) {
-      found.address = static_cast<const std::byte*>(tensor.address) + tensor.offset_bytes + first_byte;
+      found.address = tensor.data() + first_byte;
       return found;
     }
     window->resize(found.bytes());

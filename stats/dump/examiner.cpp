@@ -176,8 +176,7 @@ Status Examiner::copy(Tensor& tensor, std::span<std::byte> to) {
 Result<std::span<const std::byte>> Examiner::bits(const PendingTensor& held, Room& room) {
   const std::size_t size = held.tensor.bytes();
   if (held.tensor.where != Where::kClBuffer) {
-    return std::span(static_cast<const std::byte*>(held.tensor.address) + held.tensor.offset_bytes,
-                     size);
+    return std::span(held.tensor.data(), size);
   }
   room = std::make_unique<std::vector<std::byte>>(size);
   if (Status read = meter_.read(held.tensor, 0, *room); !read) {

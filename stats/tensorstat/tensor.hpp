@@ -37,6 +37,9 @@ struct Tensor {
   const Strides* strides = nullptr;  // for a strided tensor in host memory; its shape holds element_count
 
   std::uint64_t bytes() const { return bytes_of(dtype, element_count); }
+
+  // Where its elements begin, unless `address` is a cl_mem. With strides, the first element; others may lie before it.
+  const std::byte* data() const { return static_cast<const std::byte*>(address) + offset_bytes; }
 };
 
 // Product of the dimensions; an error when it, or its product with `element_bytes`, exceeds 2^63-1.
