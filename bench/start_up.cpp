@@ -10,7 +10,7 @@ namespace tensorstat::bench {
 
 void enter_start_up(const std::string& program) {
   for (const char* what :
-       {"limit:nothing", "limit:empty-kernel", "tensorstat:host", "tensorstat:device"}) {
+       {"limit:nothing", "limit:empty-kernel", "tensorstat:host", "tensorstat:device", "tensorstat:device-once"}) {
     const std::string who = what, mode = who.substr(who.find(':') + 1);
     enter("start-up", who, 0, 0, [=] {
       return Contestant{[=] {

@@ -1,17 +1,18 @@
 #include "kernels-cl/trial/driver_trial.hpp"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <string>
 
 #include "kernels-cl/launch/made_once.hpp"
+#include "kernels-cl/trial/icd_files.hpp"
 #include "kernels-cl/trial/limits.hpp"
+#include "kernels-cl/trial/passed_trials.hpp"
 #include "kernels-cl/trial/subprocess.hpp"
 
 namespace tensorstat::cl_engine {
@@ -30,6 +31,9 @@ std::string_view environment_says() {
   const char* text = secure_getenv("TENSORSTAT_PREFLIGHT");
   return text == nullptr ? "" : text;
 }
+
+bool are_made() { return environment_says() != "0"; }
+bool are_kept() { return environment_says() == "once"; }
 
 // The libexec folder of the installation that this code was loaded from, whether as a shared library or as part of a
 // program. Empty where it is not known: the library was loaded by a relative name, and the working directory may have
@@ -52,7 +56,7 @@ fs::path libexec_of_this_installation() {
 
 Result<TrustedProgram> find_program() {
   std::vector<fs::path> places;
-  if (const std::string_view named = environment_says(); !named.empty()) {
+  if (const std::string_view named = environment_says(); !named.empty() && !are_kept()) {
     std::error_code failed;
     places.push_back(fs::absolute(named, failed));
   } else {
@@ -99,31 +103,21 @@ MadeOnce<What, Status>& trials() {
 }
 
 Status once(const What& what, const std::function<Status()>& make) {
-  if (environment_says() == "0") return {};
+  if (!are_made()) return {};
   auto tried = trials().get(what, [&]() -> Result<Status> { return make(); });
   return tried ? *std::move(tried) : Status(tried.error());
 }
 
+bool is_kept(const What& what) { return are_kept() && has_passed(what); }
+
 Status find_and_try(const What& what) {
+  if (is_kept(what)) return {};
   const auto program = find_program();
   return program ? make_trial(*program, what, kMostTime) : Status(program.error());
 }
 
-// Whether a file of the OpenCL loader, each of which names the library of a driver, names pocl's.
 bool is_pocl_installed() {
-  const char* vendors = secure_getenv("OCL_ICD_VENDORS");
-  const std::string folder = vendors != nullptr ? vendors : "/etc/OpenCL/vendors";
-  DIR* const entries = opendir(folder.c_str());
-  if (entries == nullptr) return false;
-  bool is_named = false;
-  while (const dirent* entry = readdir(entries)) {
-    if (!std::string_view(entry->d_name).ends_with(".icd")) continue;
-    std::ifstream file(folder + "/" + entry->d_name);
-    std::string library;
-    is_named |= std::getline(file, library) && library.find("pocl") != library.npos;
-  }
-  closedir(entries);
-  return is_named;
+  return std::ranges::any_of(icd_files(), [](const IcdFile& each) { return each.library.find("pocl") != each.library.npos; });
 }
 
 }  // namespace
@@ -131,12 +125,15 @@ bool is_pocl_installed() {
 class StartedTrial {
  public:
   StartedTrial(const TrustedProgram& program, const What& what)
-      : path_(program.path()), process_(program, with_limits(what)) {}
+      : path_(program.path()), what_(what), limits_(limits_left()), process_(program, arguments()) {}
 
   Status passed(std::chrono::milliseconds most) {
     Ended ended = process_.wait(most);
     const bool passed = ended.said.ends_with(kTrialPassed);
-    if (ended.well && passed) return {};
+    if (ended.well && passed) {
+      if (are_kept()) keep_passed(what_, limits_);
+      return {};
+    }
     if (ended.well) ended.how = "ended early";
     const std::string words = last_words(ended.said);
     return Error{Code::kDevice, "it was tried first in a process of its own (" + path_ + "), which " + ended.how +
@@ -144,13 +141,15 @@ class StartedTrial {
   }
 
  private:
-  static What with_limits(const What& what) {
-    What arguments = to_arguments(limits_left());
-    arguments.insert(arguments.end(), what.begin(), what.end());
-    return arguments;
+  What arguments() const {
+    What all = to_arguments(limits_);
+    all.insert(all.end(), what_.begin(), what_.end());
+    return all;
   }
 
   const std::string path_;
+  const What what_;
+  const Limits limits_;
   Subprocess process_;
 };
 
@@ -164,14 +163,19 @@ Status make_trial(const TrustedProgram& program, const std::vector<std::string>&
 }
 
 DevicesTrial::DevicesTrial() {
-  if (environment_says() == "0" || trials().has(devices()) || !is_pocl_installed()) return;
+  if (!are_made() || trials().has(devices()) || !is_pocl_installed()) return;
+  is_kept_ = is_kept(devices());
+  if (is_kept_) return;
   if (const auto program = find_program()) started_ = std::make_unique<StartedTrial>(*program, devices());
 }
 
 DevicesTrial::~DevicesTrial() = default;
 
 Status DevicesTrial::passed() {
-  return once(devices(), [&] { return started_ ? started_->passed(kMostTime) : find_and_try(devices()); });
+  return once(devices(), [&] {
+    if (is_kept_) return Status();
+    return started_ ? started_->passed(kMostTime) : find_and_try(devices());
+  });
 }
 
 Status try_kernel(const Device& device, const std::string& key, const KernelKind& kind) {

@@ -4,8 +4,9 @@
 // tensorstat-preflight, which is installed with the library. If the helper dies, the caller gets an error.
 //
 // The devices are tried once in a process, and each kernel once. No result is kept for the next process: a cache that
-// was whole and a disk that had room yesterday say nothing about today. A trial leaves the driver's cache and our own
-// warm. The helper is given no more descriptors, address space and data than this process has left.
+// was whole and a disk that had room yesterday say nothing about today. Who wants to start sooner all the same sets
+// TENSORSTAT_PREFLIGHT=once: then a trial that passed is kept (passed_trials.hpp). A trial leaves the driver's cache and
+// our own warm. The helper is given no more descriptors, address space and data than this process has left.
 //
 // The program lies in the libexec folder of the installation that this library is part of: it is sought from where the
 // library lies (or the program that it is linked into), and then in the folder that was configured. Nowhere else:
@@ -45,6 +46,7 @@ class DevicesTrial {
   Status passed();
 
  private:
+  bool is_kept_ = false;
   std::unique_ptr<StartedTrial> started_;
 };
 

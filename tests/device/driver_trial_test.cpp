@@ -17,10 +17,12 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels-cl/trial/limits.hpp"
 #include "kernels-cl/trial/driver_trial.hpp"
+#include "kernels-cl/trial/passed_trials.hpp"
 #include "tests/support/command_run.hpp"
 #include "tests/support/npy_files.hpp"
 #include "tests/support/sanitized.hpp"
@@ -163,6 +165,30 @@ TEST_F(DriverTrial, WhatKillsTheDriversProcessLeavesTheHostAlive) {
   EXPECT_GE(survived, kSanitized ? 6 : 8);
 }
 
+// A kernel that kills its process is found by a trial, and by nothing else.
+TEST_F(DriverTrial, IsKeptForLaterProcessesWhereThatIsAskedFor) {
+  fs::create_directory(folder_ / "warm");
+  fs::copy("/etc/OpenCL/vendors", folder_ / "vendors");
+  const std::string kept = home("warm") + "TENSORSTAT_PREFLIGHT=once ";
+  const Ran first = measured("device", kept);
+  ASSERT_EQ(first.exit, 0) << first.err;
+  EXPECT_EQ(measured("device", kept).out, first.out);
+  spoil("fold.so", 1, true)(folder_ / "warm/.cache/pocl");
+  EXPECT_NE(measured("auto", kept + "prlimit --core=0 ").exit, 0) << "it is made again";
+  const std::vector<std::pair<std::string, std::string>> others = {
+      {"where nothing is kept", home("warm")},
+      {"with fewer descriptors", kept + "prlimit --nofile=64 "},
+      {"with smaller files", kept + "prlimit --fsize=1000000000 "},
+      {"with another file of the loader", kept + "OCL_ICD_VENDORS=" + (folder_ / "vendors ")},
+      {"with another setting of the driver", kept + "POCL_MAX_PTHREAD_COUNT=1 "}};
+  for (const auto& [what, environment] : others) {
+    const Ran tried = measured("auto --explain", environment);
+    EXPECT_EQ(tried.exit, 0) << what << ": " << tried.err;
+    EXPECT_EQ(tried.out, first.out) << what;
+    EXPECT_TRUE(holds(tried.err, "it was tried first in a process of its own")) << what << ": " << tried.err;
+  }
+}
+
 TEST_F(DriverTrial, NobodyToMakeItMeansTheHost) {
   const Ran host = measured("host", "");
   const std::string missing = folder_of_this_program() / "missing";
@@ -286,6 +312,23 @@ TEST_F(Trial, HasTheRoomThatTheHostHasLeft) {
   EXPECT_EQ(limits_left().descriptors, 7u);
   close(one);
   setrlimit(RLIMIT_NOFILE, &before);
+}
+
+// What passed counts where as much is left.
+TEST_F(Trial, ThatPassedIsKept) {
+  using namespace cl_engine;
+  setenv("XDG_CACHE_HOME", folder_.path().c_str(), 1);
+  EXPECT_FALSE(has_passed({"kernel", "a"}));
+  keep_passed({"kernel", "a"}, limits_left());
+  EXPECT_TRUE(has_passed({"kernel", "a"}));
+  EXPECT_FALSE(has_passed({"kernel", "b"}));
+  const int one = open("/", O_RDONLY | O_CLOEXEC);
+  EXPECT_FALSE(has_passed({"kernel", "a"})) << "with a descriptor less";
+  keep_passed({"kernel", "a"}, limits_left());
+  EXPECT_TRUE(has_passed({"kernel", "a"}));
+  close(one);
+  EXPECT_TRUE(has_passed({"kernel", "a"})) << "with more than it had";
+  unsetenv("XDG_CACHE_HOME");
 }
 
 }  // namespace
