@@ -17,8 +17,6 @@ constexpr Operator kOperators[] = {  // the longer ones first: >= begins like >
     {"!=", Comparison::kUnequal},  {">", Comparison::kAbove},     {"<", Comparison::kBelow},
 };
 
-Error invalid(std::string what) { return {Code::kInvalid, std::move(what)}; }
-
 std::string quoted(std::string_view text) { return "'" + shown(text) + "'"; }
 
 std::string_view trimmed(std::string_view text) {
@@ -33,11 +31,11 @@ bool parse_whole(std::string_view text, Number& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-std::partial_ordering order_of(double a, double b) { return a <=> b; }
+std::partial_ordering order_of_numbers(double a, double b) { return a <=> b; }
 
 // Exact: the whole part of `b` is compared as an integer, where it is in the range of one.
 template <typename Whole>
-std::partial_ordering order_of(Whole a, double b) {
+std::partial_ordering order_of_numbers(Whole a, double b) {
   constexpr double kEnd = std::is_signed_v<Whole> ? 0x1p63 : 0x1p64, kBegin = std::is_signed_v<Whole> ? -0x1p63 : 0;
   if (std::isnan(b)) return std::partial_ordering::unordered;
   if (b >= kEnd) return std::partial_ordering::less;
@@ -48,13 +46,13 @@ std::partial_ordering order_of(Whole a, double b) {
 }
 
 template <typename Whole>
-std::partial_ordering order_of(double a, Whole b) {
-  return 0 <=> order_of(b, a);
+std::partial_ordering order_of_numbers(double a, Whole b) {
+  return 0 <=> order_of_numbers(b, a);
 }
 
 template <typename A, typename B>
   requires std::is_integral_v<A> && std::is_integral_v<B>
-std::partial_ordering order_of(A a, B b) {
+std::partial_ordering order_of_numbers(A a, B b) {
   if (std::cmp_less(a, b)) return std::partial_ordering::less;
   return std::cmp_equal(a, b) ? std::partial_ordering::equivalent : std::partial_ordering::greater;
 }
@@ -63,6 +61,8 @@ template <typename T>
 constexpr bool kIsNumber = std::is_arithmetic_v<T>;
 
 }  // namespace
+
+Error invalid(std::string what) { return {Code::kInvalid, std::move(what)}; }
 
 const Operator* operator_at(std::string_view text) {
   const auto* found = std::ranges::find_if(kOperators, [&](const Operator& each) { return text.starts_with(each.text); });
@@ -83,7 +83,7 @@ Value number_from(std::string_view text) {
 std::optional<std::partial_ordering> order_of(const Value& a, const Value& b) {
   return std::visit(
       []<typename A, typename B>(const A& x, const B& y) -> std::optional<std::partial_ordering> {
-        if constexpr (kIsNumber<A> && kIsNumber<B>) return order_of(x, y);
+        if constexpr (kIsNumber<A> && kIsNumber<B>) return order_of_numbers(x, y);
         return std::nullopt;
       },
       a, b);

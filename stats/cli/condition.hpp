@@ -36,6 +36,8 @@ struct Operator {
 };
 const Operator* operator_at(std::string_view text);
 
+Error invalid(std::string what);
+
 // A number as it is written: whole where it is, so that no digit is lost. Monostate of what is none, and of NaN.
 Value number_from(std::string_view text);
 

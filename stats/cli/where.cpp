@@ -13,8 +13,6 @@ namespace {
 
 constexpr std::size_t kMostDepth = 100;  // of parentheses and nots, which take a frame of the stack each
 
-Error invalid(std::string what) { return {Code::kInvalid, std::move(what)}; }
-
 struct Token {
   enum class Kind { kWord, kQuoted, kOperator, kGlob, kOpen, kClose, kEnd };
   Kind kind = Kind::kEnd;

@@ -15,9 +15,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 using precision::Exact;
 using precision::kBinary64;
 
-class Finished {
+class FinishedPair {
  public:
-  explicit Finished(const PairPartial& partial)
+  explicit FinishedPair(const PairPartial& partial)
       : words_(partial.words()),
         layout_(pair_layout(partial.dtype_a(), partial.dtype_b())),
         n_(count(PAIR_COUNT)),
@@ -132,6 +132,6 @@ class Finished {
 
 }  // namespace
 
-Value PairPartial::finish(PairStatistic statistic) const { return Finished(*this).value(statistic); }
+Value PairPartial::finish(PairStatistic statistic) const { return FinishedPair(*this).value(statistic); }
 
 }  // namespace tensorstat

@@ -323,7 +323,7 @@ class AclParser {
 
 bool recognises(const JsonValue& root) { return root.find("dump").has_value(); }
 
-DumpConfig read(const JsonValue& root, const ConfigSetting& setting, Notices& notices) {
+DumpConfig read_acl_config(const JsonValue& root, const ConfigSetting& setting, Notices& notices) {
   const JsonValue dump = *root.find("dump");
   if (!dump.is(Kind::kObject)) refuse(kWrongItem, "dump is " + excerpt(dump) + ", not an object { }");
   return AclParser(dump, setting, notices).run();
@@ -331,6 +331,6 @@ DumpConfig read(const JsonValue& root, const ConfigSetting& setting, Notices& no
 
 }  // namespace
 
-const ConfigDialect kAclConfig{"CANN's acl.json", "dump", recognises, read};
+const ConfigDialect kAclConfig{"CANN's acl.json", "dump", recognises, read_acl_config};
 
 }  // namespace tensorstat

@@ -312,12 +312,12 @@ class ConfigParser {
 
 bool is_data_dump(const JsonValue& root) { return root.find("common_dump_settings").has_value(); }
 
-DumpConfig read(const JsonValue& root, const ConfigSetting& setting, Notices& notices) {
+DumpConfig read_mindspore_config(const JsonValue& root, const ConfigSetting& setting, Notices& notices) {
   return ConfigParser(setting, notices).run(root);
 }
 
 }  // namespace
 
-const ConfigDialect kMindsporeConfig{"MindSpore's data_dump.json", "common_dump_settings", is_data_dump, read};
+const ConfigDialect kMindsporeConfig{"MindSpore's data_dump.json", "common_dump_settings", is_data_dump, read_mindspore_config};
 
 }  // namespace tensorstat

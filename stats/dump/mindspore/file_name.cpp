@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "stats/files/operator_run_name.hpp"
+#include "stats/rows/op_name.hpp"
 
 namespace tensorstat {
 namespace {
@@ -42,14 +43,6 @@ bool take_run(std::string_view name, Identity& identity) {
   identity.stream_id = run->stream_id;
   identity.timestamp_us = run->timestamp_us;
   return true;
-}
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c += 'a' - 'A';  // std::tolower follows the locale
-  }
-  return lower;
 }
 
 std::optional<NamedTensor> named_in_npy(std::string_view stem) {
