@@ -10,7 +10,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace c_files_test {
 
 // https://github.com/huggingface/safetensors#format
 std::string safetensors(const std::string& header, const std::string& bytes) {
@@ -122,5 +122,5 @@ TEST_F(CFiles, GivesRowsOneByOne) {
   EXPECT_EQ(tensorstat_rows_read(nullptr, note, &found, &count), TENSORSTAT_INVALID);
 }
 
-}  // namespace
+}  // namespace c_files_test
 }  // namespace tensorstat

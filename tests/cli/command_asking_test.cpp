@@ -9,7 +9,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_asking_test {
 
 using test::holds;
 using test::line_count;
@@ -198,5 +198,5 @@ TEST_F(Asking, AnExplanationOfManyIsShort) {
   }
 }
 
-}  // namespace
+}  // namespace command_asking_test
 }  // namespace tensorstat

@@ -11,7 +11,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_findings_test {
 
 using test::holds;
 using test::npy;
@@ -148,5 +148,5 @@ TEST_F(Findings, ATableOfSeveralEndsInASummary) {
   EXPECT_EQ(ran.err, "tensorstat: 1,008 tensors, 1.24 MB, 1,002 with NaN, 2 with Inf, the first in time: ./both.npy\n");
 }
 
-}  // namespace
+}  // namespace command_findings_test
 }  // namespace tensorstat

@@ -9,7 +9,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_output_test {
 
 namespace fs = std::filesystem;
 using test::holds;
@@ -102,5 +102,5 @@ TEST_F(CommandOutput, ClosedStandardStreamsDoNotReachTheFiles) {
   EXPECT_PRED2(holds, content_of(folder / "said"), "stdout: cannot be written");
 }
 
-}  // namespace
+}  // namespace command_output_test
 }  // namespace tensorstat

@@ -12,7 +12,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_paths_test {
 
 namespace fs = std::filesystem;
 using test::holds;
@@ -91,5 +91,5 @@ TEST_F(CommandPaths, WhatIsNoRegularFileIsRefusedAtOnce) {
   }
 }
 
-}  // namespace
+}  // namespace command_paths_test
 }  // namespace tensorstat

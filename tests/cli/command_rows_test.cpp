@@ -8,7 +8,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_rows_test {
 
 using test::holds;
 using test::run;
@@ -181,5 +181,5 @@ TEST(CommandRows, OfAFolderWithoutTensorsAreShown) {
       << replayed.err;
 }
 
-}  // namespace
+}  // namespace command_rows_test
 }  // namespace tensorstat

@@ -9,7 +9,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_test {
 
 using nlohmann::json;
 using test::holds;
@@ -317,5 +317,5 @@ TEST(Command, VouchesForBfloatSixteen) {
   EXPECT_EQ(json::parse(ran.out).at("tensors").at(0).at("stats").at("max"), 1.0);
 }
 
-}  // namespace
+}  // namespace command_test
 }  // namespace tensorstat

@@ -16,7 +16,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace convert_command_test {
 
 using test::holds;
 using test::run;
@@ -637,5 +637,5 @@ TEST(ConvertCommand, MemoryDoesNotGrowWithTheFile) {
   EXPECT_LT(much, little + 3'000);
 }
 
-}  // namespace
+}  // namespace convert_command_test
 }  // namespace tensorstat

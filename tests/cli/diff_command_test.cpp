@@ -8,7 +8,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat::test {
-namespace {
+namespace diff_command_test {
 
 using Json = nlohmann::json;
 
@@ -339,5 +339,5 @@ TEST(MsprobeRules, TakeRowsOfOtherDialects) {
                              "N/A,N/A,Nan,0,0,0,Nan,0,0,0,Nan,")) << ran.out;
 }
 
-}  // namespace
+}  // namespace diff_command_test
 }  // namespace tensorstat::test

@@ -10,7 +10,7 @@
 #include "tests/support/command_run.hpp"
 
 namespace tensorstat {
-namespace {
+namespace manual_test {
 
 using test::holds;
 using test::Ran;
@@ -125,5 +125,5 @@ TEST(Manual, FishCompletes) {
   EXPECT_FALSE(holds(complete("tensorstat dump --f"), "--fail-on"));
 }
 
-}  // namespace
+}  // namespace manual_test
 }  // namespace tensorstat

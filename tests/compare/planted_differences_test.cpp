@@ -15,7 +15,7 @@
 #include "stats/compare/origin.hpp"
 
 namespace tensorstat {
-namespace {
+namespace planted_differences_test {
 
 using Elements = std::vector<double>;
 
@@ -219,5 +219,5 @@ TEST(PlantedDifferences, RunsThatAreEqualHaveNone) {
   EXPECT_TRUE(beginnings(one, other, differences).empty());
 }
 
-}  // namespace
+}  // namespace planted_differences_test
 }  // namespace tensorstat

@@ -5,7 +5,7 @@
 #include "tests/support/config_text.hpp"
 
 namespace tensorstat {
-namespace {
+namespace acl_config_test {
 
 Parsed dump_of(const std::string& members) { return parsed("{\"dump\": {" + members + "}}"); }
 
@@ -206,5 +206,5 @@ TEST(AclConfig, TorchAirsExamplesAreRead) {
   EXPECT_FALSE(torchair.config->operators->wants({"Add", "Add3"}));
 }
 
-}  // namespace
+}  // namespace acl_config_test
 }  // namespace tensorstat

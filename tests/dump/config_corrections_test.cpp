@@ -4,7 +4,7 @@
 #include "tests/support/config_text.hpp"
 
 namespace tensorstat {
-namespace {
+namespace config_corrections_test {
 
 DumpConfig corrected(const std::string& common, const std::string& e2e, const std::string& words) {
   const auto got = parsed(config_text(common, e2e));
@@ -92,5 +92,5 @@ TEST(ConfigCorrections, Oddities) {
   corrected(R"({"file_format": "npy"})", "{}", "file_format is not read");
 }
 
-}  // namespace
+}  // namespace config_corrections_test
 }  // namespace tensorstat

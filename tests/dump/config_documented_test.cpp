@@ -4,7 +4,7 @@
 #include "tests/support/config_text.hpp"
 
 namespace tensorstat {
-namespace {
+namespace config_documented_test {
 
 const std::string kCommon = R"({
     "common_dump_settings": {
@@ -100,5 +100,5 @@ TEST(ConfigDocumented, IterationWithSpacesAndNoSupportDevice) {
   EXPECT_EQ(got.config->support_device->size(), 8u);
 }
 
-}  // namespace
+}  // namespace config_documented_test
 }  // namespace tensorstat

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace tensorstat {
-namespace {
+namespace file_name_test {
 
 constexpr std::uint64_t kModified = 1733905446000001;
 
@@ -119,5 +119,5 @@ TEST(FileName, AnyOtherNameIsATensor) {
   expect_plain("", "");
 }
 
-}  // namespace
+}  // namespace file_name_test
 }  // namespace tensorstat

@@ -6,7 +6,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace msprobe_output_test {
 
 class MsprobeOutput : public MsprobeSessionTest {
  protected:
@@ -412,5 +412,5 @@ TEST_F(MsprobeOutput, WhatTheDiskDoesNotTakeWaits) {
   EXPECT_TRUE(was_said("No space left on device; it is tried again"));
 }
 
-}  // namespace
+}  // namespace msprobe_output_test
 }  // namespace tensorstat

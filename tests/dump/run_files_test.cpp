@@ -15,7 +15,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace run_files_test {
 
 using test::protoc;
 
@@ -287,5 +287,5 @@ TEST_F(RunFiles, AReplayWritesThemAgain) {
   EXPECT_EQ(contents(out.path()), contents(folder.path())) << "and the long name keeps its number";
 }
 
-}  // namespace
+}  // namespace run_files_test
 }  // namespace tensorstat

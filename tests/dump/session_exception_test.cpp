@@ -2,7 +2,7 @@
 #include "tests/support/dump_session.hpp"
 
 namespace tensorstat {
-namespace {
+namespace session_exception_test {
 
 using SessionException = SessionTest;
 
@@ -25,5 +25,5 @@ TEST_F(SessionException, OnlyInputsOfOperatorsThatFailAtOnce) {
   EXPECT_NE(files()[0].find(".input.0."), std::string::npos);
 }
 
-}  // namespace
+}  // namespace session_exception_test
 }  // namespace tensorstat

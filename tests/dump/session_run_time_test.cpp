@@ -8,7 +8,7 @@
 #include "tests/support/dump_session.hpp"
 
 namespace tensorstat {
-namespace {
+namespace session_run_time_test {
 
 class SessionRunTime : public SessionTest {
  protected:
@@ -185,5 +185,5 @@ TEST_F(SessionRunTime, ThreadsSwitchAndDumpAtOnce) {
   EXPECT_EQ(session.counters().row_count, rows_of_threads + rows_of_nine);
 }
 
-}  // namespace
+}  // namespace session_run_time_test
 }  // namespace tensorstat

@@ -8,7 +8,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace unfinished_files_test {
 
 // Writes x.npy in a child that dies just before the file gets its name.
 void die_while_writing(const ScratchFolder& folder) {
@@ -72,5 +72,5 @@ TEST(UnfinishedFiles, ANameThatIsTakenIsNoFault) {
   EXPECT_EQ(content_of(folder / "second"), "words");
 }
 
-}  // namespace
+}  // namespace unfinished_files_test
 }  // namespace tensorstat

@@ -11,7 +11,7 @@
 #include "tests/support/engines.hpp"
 
 namespace tensorstat {
-namespace {
+namespace refusals_test {
 
 const std::vector<float> kData(6, 1.5f);
 const Tensor kGood{.dtype = Dtype::kFloat32, .element_count = kData.size(), .address = kData.data()};
@@ -128,5 +128,5 @@ TEST(Refusals, OfATensorBeyondItsClMem) {
   expect("reaches beyond its cl_mem");
 }
 
-}  // namespace
+}  // namespace refusals_test
 }  // namespace tensorstat

@@ -9,7 +9,7 @@
 #include "stats/rows/statistic_csv.hpp"
 
 namespace tensorstat {
-namespace {
+namespace malformed_statistic_csv_test {
 
 using namespace std::string_literals;
 
@@ -203,5 +203,5 @@ TEST(MalformedStatisticCsv, WordsStayShortAndPlainWhateverTheFileHolds) {
   }
 }
 
-}  // namespace
+}  // namespace malformed_statistic_csv_test
 }  // namespace tensorstat

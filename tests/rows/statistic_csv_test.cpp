@@ -8,7 +8,7 @@
 #include <limits>
 
 namespace tensorstat {
-namespace {
+namespace statistic_csv_test {
 
 Row row_of(std::string name, Categories categories, std::vector<Value> values) {
   Row row;
@@ -207,5 +207,5 @@ TEST(StatisticCsv, NamesOfTheDialects) {
   EXPECT_EQ(dialect_from("excel"), std::nullopt);
 }
 
-}  // namespace
+}  // namespace statistic_csv_test
 }  // namespace tensorstat
