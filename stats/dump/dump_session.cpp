@@ -161,7 +161,7 @@ void DumpSession::save_kernel_args(const DumpPlace& place, const DumpOperator* o
 
 void DumpSession::save_execution_order(std::uint32_t rank, std::uint32_t graph,
                                        std::span<const std::string> full_scope_names) {
-  if (state_ == nullptr || state_->closed || state_->is_in_fork()) return;
+  if (state_ == nullptr || state_->closed || state_->is_in_fork() || !state_->selection.wants_rank(rank)) return;
   const Notices::Hold hold(*state_->notices);
   try {
     std::string names;

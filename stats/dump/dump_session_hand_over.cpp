@@ -272,7 +272,7 @@ void DumpSession::State::record(const DumpPlace* step) noexcept try {
 }
 
 bool DumpSession::State::step_end(const DumpPlace& place) {
-  if (!selection.wants_device(place.device)) return true;
+  if (!selection.wants_device(place.device) || !selection.wants_rank(place.rank)) return true;
   const DumpPlace now = counted(place);
   const bool is_wanted = wants_step(now);
   if (!is_wanted && ended_steps_.push({now.rank, now.graph, now.iteration})) return true;
