@@ -17,7 +17,7 @@ CLI::App* add_dump_command(CLI::App& app, DumpArguments& arguments) {
       "dump",
       "Replay dumped tensors through a config (data_dump.json, msprobe's config.json, acl.json): write what a dump with it would have "
       "left, for those of its kernels, iterations, inputs and outputs");
-  dump->add_option("PATH", arguments.paths, "Dumped .npy files, directories and globs")
+  dump->add_option("PATH", arguments.paths, "Dumped files (.npy, Ascend's dump files), directories and globs")
       ->type_name("")
       ->required();
   dump->add_option("--config", arguments.config,

@@ -48,11 +48,11 @@ struct DumpSession::State {
     place.iteration += initial_iteration.load(std::memory_order_relaxed);
     return place;
   }
-  // Whether anything of this counted place is wanted: by the config, or by who switches at run time.
+  // Whether anything of this counted place is wanted: by the config, and by who switches at run time.
   bool wants_step(const DumpPlace& counted) const {
     const Switch now = run_time_switch.load(std::memory_order_relaxed);
     if (now == Switch::kOff || !selection.wants_rank(counted.rank)) return false;
-    return now == Switch::kOn || selection.wants_iteration(counted);
+    return (now == Switch::kOn && config.start_is_of_any_iteration) || selection.wants_iteration(counted);
   }
   bool is_in_fork() const { return process != getpid(); }
   bool wants(const DumpPlace& place, const DumpOperator* op, bool failed) const;

@@ -3,6 +3,7 @@
 // while training runs. A config is told by what it holds:
 //   MindSpore's data_dump.json   statistic.csv and .npy files
 //   msprobe's config.json        dump.json and .npy files
+//   CANN's acl.json              a csv, or one of Ascend's dump files, for each run of an operator
 //
 //   auto session = DumpSession::from_environment({.log = log});   // MINDSPORE_DUMP_CONFIG
 //   const DumpOperator* conv = session->operator_named("Conv2D", "Default/net/Conv2D-op12");
@@ -169,9 +170,9 @@ class DumpSession {
   // The folder that the files of this place go to now; empty where its name is made up by writing (DumpLayout::kByStep).
   std::string folder(const DumpPlace& place) const;
 
-  // Dumping switched at run time, as MindSpore's dump_mode 2 has it: from the first call of either on, the config's
-  // iterations do not count, and every step between start() and stop() is dumped. What collect() took before stop()
-  // stays wanted. Without a lock; other threads notice with their next wants() or collect(). In a synchronous dump
+  // Dumping switched at run time. With MindSpore's config, as its dump_mode 2 has it: from the first call of either on, the
+  // config's iterations do not count, and every step between start() and stop() is dumped. With msprobe's config and
+  // acl.json, `step` and `dump_step` go on to count, as in msprobe. What collect() took before stop() stays wanted. Without a lock; other threads notice with their next wants() or collect(). In a synchronous dump
   // (`enable`) stop() returns when all that came before is in its file, with what flush() returns; else with true.
   void start();
   bool stop();

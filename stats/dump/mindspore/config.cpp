@@ -43,6 +43,7 @@ class ConfigParser {
     correct();
     choose_operators();
     config_.form = mindspore_form();
+    config_.start_is_of_any_iteration = true;
     all.warn_about_unknown_keys(notices_);
     return std::move(config_);
   }
@@ -252,6 +253,13 @@ class ConfigParser {
       correction("input_output", std::to_string(static_cast<int>(config_.input_output)), "0",
                  because);
       config_.input_output = InputOutput::kBoth;
+    }
+    if (mode == DebugMode::kOverflow && (config_.saves_statistics() || config_.sample_num != 0)) {
+      const std::string what = !config_.saves_statistics() ? "samples"
+                               : config_.sample_num != 0   ? "statistics and samples"
+                                                           : "statistics";
+      notices_.warn_once("overflow", what + " with op_debug_mode 3 are written, though MindSpore's documents allow them "
+                                            "with op_debug_mode 0 alone");
     }
     if (mode == DebugMode::kException) correct_for_exceptions(because);
     if (config_.on_device && config_.saves_tensors()) {
