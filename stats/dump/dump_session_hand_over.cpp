@@ -110,6 +110,12 @@ void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRu
         // The verdict on an overflow is of the whole tensor; it is cut after that.
         const bool is_judged = config.op_debug_mode == DebugMode::kOverflow && Examiner::looks_at(*held);
         if (!is_judged) take_sample(*held, sample_num());
+        if (given.is_in_format && config.trans_flag && config.saves_tensors()) {
+          notices->warn_once("format", [&] {
+            return "tensors are in a device's format and are written as they are, with its name, though trans_flag is "
+                   "true; the first is of " + run.op->name + ": " + held->format;
+          });
+        }
         held->timestamp_us = given.timestamp_us != 0 ? given.timestamp_us : next_timestamp_us();
         run.tensors.push_back(*std::move(held));
       }

@@ -101,7 +101,7 @@ struct DumpTensor {
   std::uint32_t slot = 0;
   Stored stored = Stored::kPlain;
   std::uint64_t timestamp_us = 0;  // since the Unix epoch; 0: now
-  std::string_view format = "DefaultFormat";  // the device's; used where trans_flag is false
+  std::string_view format = "DefaultFormat";  // the device's; used where trans_flag is false, or is_in_format is set
   // With it, the bits stay as they are until the last copy of keep_alive is gone, and nothing is copied. The session
   // lets its copy go under no lock, on the session's thread or in a call of the session. The deleter may call the
   // session, but not destroy it. When flush() returns, the deleter may still have to run; when close() returns, it has
@@ -110,6 +110,9 @@ struct DumpTensor {
   // tensors are measured before it returns. Strided tensors are read before it returns in any case.
   std::shared_ptr<const void> keep_alive = {};
   bool requires_grad = false;  // what msprobe's dump.json of PyTorch says of it
+  // The bits are in `format`, and nobody converts them to the host's: files are named by it whatever trans_flag is, and
+  // where it is true, that is said once.
+  bool is_in_format = false;
 };
 
 // Right at any time, and without a lock.
