@@ -76,6 +76,7 @@ int run_dump(const DumpArguments& arguments, const MeterOptions& meter, Console&
     exit = kNotRead;
   };
   for (const Error& fault : inputs.faults) complain(fault);
+  for (const std::string& note : inputs.notes) console.say(note);
 
   DumpOptions options;
   options.log = [&](Severity severity, std::string_view message) {
