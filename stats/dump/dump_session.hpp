@@ -82,6 +82,8 @@ struct DumpSession::State {
   std::atomic<Switch> run_time_switch{Switch::kByConfig};
   std::atomic<std::uint64_t> initial_iteration;
   std::atomic<bool> closed{false}, enough_overflows{false};
+  mutable std::atomic<bool> some_failed{false};  // operators, as the backend says
+  std::atomic<bool> has_kernel_args{false};
 
   TensorPool pool;
   std::mutex work_mutex;  // whoever does the work
@@ -91,6 +93,7 @@ struct DumpSession::State {
 
  private:
   void say_unlisted(std::uint32_t device) const noexcept;
+  void say_what_never_came() noexcept;
 
   // On the thread that hands over.
   void hold_all(std::span<const DumpTensor> tensors, PendingRun& run) noexcept;

@@ -44,7 +44,10 @@ DumpSession::State::~State() {
 
 bool DumpSession::State::wants(const DumpPlace& place, const DumpOperator* op, bool failed) const {
   if (op == nullptr || !op->wanted || closed.load(std::memory_order_relaxed)) return false;
-  if (config.op_debug_mode == DebugMode::kException && !failed) return false;
+  if (config.op_debug_mode == DebugMode::kException) {
+    if (!failed) return false;
+    some_failed.store(true, std::memory_order_relaxed);
+  }
   if (enough_overflows.load(std::memory_order_relaxed)) return false;
   if (!selection.wants_device(place.device)) {
     say_unlisted(place.device);
@@ -305,6 +308,20 @@ bool DumpSession::State::flush() {
   return !has_lost_or_waits();
 }
 
+// A dump that stays empty says why.
+void DumpSession::State::say_what_never_came() noexcept {
+  {
+    const std::lock_guard lock(operators_mutex_);
+    if (operators_.empty()) return;
+  }
+  if (config.op_debug_mode == DebugMode::kException && !some_failed) {
+    notices->warn_once("none failed", "the config dumps operators that failed, and the backend said of none that it did");
+  }
+  if (config.save_kernel_args && !has_kernel_args) {
+    notices->warn_once("no arguments", "save_kernel_args is true, and the backend handed over no arguments of kernels");
+  }
+}
+
 bool DumpSession::State::close() {
   if (closed.exchange(true)) return !has_lost_or_waits();
   const Notices::Hold hold(*notices);
@@ -319,6 +336,7 @@ bool DumpSession::State::close() {
   } else if (thread_.joinable()) {
     thread_.join();
   }
+  say_what_never_came();
   const std::lock_guard lock(work_mutex);
   output->close();
   if (config.operators != nullptr) {

@@ -1,6 +1,7 @@
 #include "stats/dump/mindspore/config.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <memory>
 #include <unordered_set>
@@ -24,7 +25,17 @@ enum class DumpMode : std::uint8_t { kAll = 0, kKernels = 1, kSetDump = 2 };
 
 class FlaggedChoice : public OperatorChoice {
  public:
-  bool wants(const AskedOperator& op) const override { return op.set_dump; }
+  bool wants(const AskedOperator& op) const override {
+    if (op.set_dump) has_any_.store(true, std::memory_order_relaxed);
+    return op.set_dump;
+  }
+  std::vector<std::string> unused() const override {
+    if (has_any_) return {};
+    return {"dump_mode 2, which wants those that the backend flags with set_dump"};
+  }
+
+ private:
+  mutable std::atomic<bool> has_any_{false};
 };
 
 class ConfigParser {
