@@ -38,7 +38,8 @@ struct PartialField {
 #define ROW(id, merge, need) PartialField{merge, NEED_##need},
 inline constexpr std::array kFields = {FIELD_ROWS(ROW)};
 #undef ROW
-static_assert(std::ranges::is_partitioned(kFields, &PartialField::by_maximum), "MERGES_BY_MAXIMUM rests on their order");
+static_assert(std::ranges::is_partitioned(kFields, &PartialField::by_maximum),
+              "MERGES_BY_MAXIMUM rests on their order");
 
 // The exact sums, in their order.
 #define ROW(id, ...) EXACT_##id,
@@ -71,7 +72,8 @@ constexpr const AccumulatorLayout& layout(Dtype dtype) { return *kLayouts[static
 #define ROW(id, merge, need, ...) PartialField{merge, NEED_##need},
 inline constexpr std::array kElements = {ELEMENT_ROWS(ROW, )};
 #undef ROW
-static_assert(std::ranges::is_sorted(kElements, {}, &PartialField::need), "which words there are rests on the order of needs");
+static_assert(std::ranges::is_sorted(kElements, {}, &PartialField::need),
+              "which words there are rests on the order of needs");
 #undef MAXIMUM
 #undef ADDITION
 constexpr std::size_t first_element(Dtype dtype) { return layout(dtype).back().first + layout(dtype).back().count; }

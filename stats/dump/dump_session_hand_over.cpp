@@ -116,7 +116,8 @@ void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRu
         if (given.is_in_format && config.trans_flag && config.saves_tensors()) {
           notices->warn_once("format", [&] {
             return "tensors are in a device's format and are written as they are, with its name, though trans_flag is "
-                   "true; the first is of " + run.op->name + ": " + held->format;
+                   "true; the first is of " +
+                   run.op->name + ": " + held->format;
           });
         }
         held->timestamp_us = given.timestamp_us != 0 ? given.timestamp_us : next_timestamp_us();
@@ -315,7 +316,8 @@ void DumpSession::State::say_what_never_came() noexcept {
     if (operators_.empty()) return;
   }
   if (config.op_debug_mode == DebugMode::kException && !some_failed) {
-    notices->warn_once("none failed", "the config dumps operators that failed, and the backend said of none that it did");
+    notices->warn_once("none failed",
+                       "the config dumps operators that failed, and the backend said of none that it did");
   }
   if (config.save_kernel_args && !has_kernel_args) {
     notices->warn_once("no arguments", "save_kernel_args is true, and the backend handed over no arguments of kernels");

@@ -184,10 +184,9 @@ Result<JsonDocument> parse_json(std::string_view text) {
   JsonBuilder builder;
   if (!Json::sax_parse(text, &builder)) {
     if (builder.fault_position == 0) return Error{Code::kUnreadable, builder.fault};
-    return Error{Code::kUnreadable, place(text, builder.fault_position) + ": " + builder.fault +
-                                        (is_behind_comma(text, builder.fault_position)
-                                             ? "; remove the comma before it"
-                                             : "")};
+    return Error{Code::kUnreadable,
+                 place(text, builder.fault_position) + ": " + builder.fault +
+                     (is_behind_comma(text, builder.fault_position) ? "; remove the comma before it" : "")};
   }
   // To nlohmann the text ends there, whatever follows.
   if (const auto nul = text.find('\0'); nul != text.npos) {

@@ -173,9 +173,10 @@ class DumpSession {
   // The folder that the files of this place go to now; empty where its name is made up by writing (DumpLayout::kByStep).
   std::string folder(const DumpPlace& place) const;
 
-  // Dumping switched at run time. With MindSpore's config, as its dump_mode 2 has it: from the first call of either on, the
-  // config's iterations do not count, and every step between start() and stop() is dumped. With msprobe's config and
-  // acl.json, `step` and `dump_step` go on to count, as in msprobe. What collect() took before stop() stays wanted. Without a lock; other threads notice with their next wants() or collect(). In a synchronous dump
+  // Dumping switched at run time. With MindSpore's config, as its dump_mode 2 has it: from the first call of either on,
+  // the config's iterations do not count, and every step between start() and stop() is dumped. With msprobe's config
+  // and acl.json, `step` and `dump_step` go on to count, as in msprobe. What collect() took before stop() stays wanted.
+  // Without a lock; other threads notice with their next wants() or collect(). In a synchronous dump
   // (`enable`) stop() returns when all that came before is in its file, with what flush() returns; else with true.
   void start();
   bool stop();

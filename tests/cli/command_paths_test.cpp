@@ -63,9 +63,10 @@ TEST_F(CommandPaths, FilesOfBitsAloneAreNamedInAWalk) {
   add("d/a.npy");
   write_file(folder / bits, "\x80\x3f");
   write_file(folder / "d/Sub.Default_Sub-op0.10.10.1735011096427368.input.1.ND.BF16", "\x80\x3f");
-  EXPECT_EQ(run(folder, "d --stats max").err, "tensorstat: d: 2 files hold the bits of tensors without their shapes and are "
-                                              "left out, such as " + bits +
-                                                  "; name a file with --dtype and --shape to read it\n");
+  EXPECT_EQ(run(folder, "d --stats max").err,
+            "tensorstat: d: 2 files hold the bits of tensors without their shapes and are "
+            "left out, such as " +
+                bits + "; name a file with --dtype and --shape to read it\n");
   fs::remove(folder / "d/a.npy");
   const Ran ran = run(folder, "d --stats max");
   EXPECT_EQ(ran.exit, 3);

@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "stats/dump/msprobe/closed_steps.hpp"
-#include "tests/support/msprobe_session.hpp"
 #include "tests/support/file_calls.hpp"
+#include "tests/support/msprobe_session.hpp"
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {

@@ -274,7 +274,8 @@ TEST_F(RunFiles, AReplayNamesTheFormatThatIsThere) {
     DumpOptions replayed;
     std::string log;
     replayed.log = [&](Severity, std::string_view message) { log.append(message).append("\n"); };
-    const ReplayListener listener{[](const Error& error) { ADD_FAILURE() << error.message; }, [](std::size_t, std::size_t) {}};
+    const ReplayListener listener{[](const Error& error) { ADD_FAILURE() << error.message; },
+                                  [](std::size_t, std::size_t) {}};
     ASSERT_TRUE(replay(config, found, replayed, Existing::kRefuse, listener));
     std::vector<std::string> written;
     find_tensor_files(out->path(), written, faults);

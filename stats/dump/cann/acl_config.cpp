@@ -319,13 +319,17 @@ class AclParser {
       if (dump_.find(key)) given.append(given.empty() ? "" : ", ").append(key);
     }
     if (given.empty()) return;
-    notices_.warn_once("dump_debug", "dump.dump_debug is \"on\", which dumps the tensors of operators that overflow and "
-                                     "nothing else; not looked at: " + given);
+    notices_.warn_once("dump_debug",
+                       "dump.dump_debug is \"on\", which dumps the tensors of operators that overflow and "
+                       "nothing else; not looked at: " +
+                           given);
   }
 
   void say_several_models(const std::vector<AclItem>& wanted) {
-    std::string words = "dump.dump_list names several models, and a backend does not say which it runs: all is written as "
-                        "of " + excerpt(config_.net_name) + ", and an operator is dumped where any item wants it";
+    std::string words =
+        "dump.dump_list names several models, and a backend does not say which it runs: all is written as "
+        "of " +
+        excerpt(config_.net_name) + ", and an operator is dumped where any item wants it";
     const auto has_layers = [](const AclItem& item) { return !item.layers.empty(); };
     if (std::ranges::any_of(wanted, has_layers) && !std::ranges::all_of(wanted, has_layers)) {
       words += "; an item has no layer, so the layers of the others limit nothing";

@@ -269,8 +269,9 @@ class ConfigParser {
       const std::string what = !config_.saves_statistics() ? "samples"
                                : config_.sample_num != 0   ? "statistics and samples"
                                                            : "statistics";
-      notices_.warn_once("overflow", what + " with op_debug_mode 3 are written, though MindSpore's documents allow them "
-                                            "with op_debug_mode 0 alone");
+      notices_.warn_once("overflow", what +
+                                         " with op_debug_mode 3 are written, though MindSpore's documents allow them "
+                                         "with op_debug_mode 0 alone");
     }
     if (mode == DebugMode::kException) correct_for_exceptions(because);
     if (config_.on_device && config_.saves_tensors()) {

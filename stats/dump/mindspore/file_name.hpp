@@ -28,8 +28,8 @@ NamedTensor named_tensor(std::string_view path, std::uint64_t modified_us,
 // slot, are none.
 std::optional<Identity> named_run(std::string_view path);
 
-// Whether the name is one that adump gives to a tensor of a type that .npy lacks: `{run}.{input|output}.{slot}.ND.BF16`.
-// Such a file holds the bits alone; nothing says the shape.
+// Whether the name is one that adump gives to a tensor of a type that .npy lacks:
+// `{run}.{input|output}.{slot}.ND.BF16`. Such a file holds the bits alone; nothing says the shape.
 bool is_named_as_bits(std::string_view path);
 
 // "input.1" or "output.0", which the identity takes; false of any other text.
