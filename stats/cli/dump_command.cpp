@@ -17,7 +17,7 @@ CLI::App* add_dump_command(CLI::App& app, DumpArguments& arguments) {
       "dump",
       "Replay dumped tensors through a config (data_dump.json, msprobe's config.json, acl.json): write what a dump with it would have "
       "left, for those of its kernels, iterations, inputs and outputs");
-  dump->add_option("PATH", arguments.paths, "Dumped .npy files, directories and globs")
+  dump->add_option("PATH", arguments.paths, "Dumped files (.npy, Ascend's dump files), directories and globs")
       ->type_name("")
       ->required();
   dump->add_option("--config", arguments.config,
@@ -76,6 +76,7 @@ int run_dump(const DumpArguments& arguments, const MeterOptions& meter, Console&
     exit = kNotRead;
   };
   for (const Error& fault : inputs.faults) complain(fault);
+  for (const std::string& note : inputs.notes) console.say(note);
 
   DumpOptions options;
   options.log = [&](Severity severity, std::string_view message) {

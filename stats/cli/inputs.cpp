@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "stats/dump/mindspore/file_name.hpp"
 #include "stats/dump/row_files.hpp"
 #include "stats/files/folders.hpp"
 #include "stats/files/natural_order.hpp"
@@ -85,13 +86,29 @@ Error without_tensors(const std::string& folder, const std::string& rows) {
                                  (rows.empty() ? "" : ", but rows of statistics, such as those of " + printable(rows))};
 }
 
+// Files of bits alone, in a walk.
+struct Bits {
+  std::size_t count = 0;
+  std::string first;
+
+  std::string note(const std::string& folder) const {
+    return printable(folder) + ": " + std::to_string(count) +
+           (count == 1 ? " file holds the bits of a tensor without its shape and is left out: "
+                       : " files hold the bits of tensors without their shapes and are left out, such as ") +
+           printable(first) + "; name a file with --dtype and --shape to read it";
+  }
+};
+
 void add(const std::string& path, Found& found) {
   if (!is_folder(path)) return found.files.push_back(path);
   const std::size_t files = found.files.size(), faults = found.faults.size();
   std::string rows;  // the first file of them
+  Bits bits;
   find_tensor_files(path, found.files, found.faults, [&](const std::string& other) {
     if (rows.empty() && has_name_of_rows(other)) rows = other;
+    if (is_named_as_bits(other) && bits.count++ == 0) bits.first = other;
   });
+  if (bits.count != 0) found.notes.push_back(bits.note(path));
   if (found.files.size() != files) {
     if (rows.empty()) return;
     return found.notes.push_back(printable(path) + ": holds rows of statistics, too; name their files, such as " +

@@ -14,7 +14,7 @@ enum class FileOrder { kGiven, kName, kTime, kSize };
 struct Inputs {
   std::vector<std::string> files;  // within an argument in natural order
   std::vector<Error> faults;       // each argument that gave nothing, and what could not be looked at
-  std::vector<std::string> notes;  // each directory whose files of rows were left out beside its tensors
+  std::vector<std::string> notes;  // each directory of which files were left out: of rows beside tensors, of bits alone
 };
 
 // "@list" stands for the paths and globs that the file list holds, a line each, unless there is a file of that name. A

@@ -593,8 +593,8 @@ TENSORSTAT_API size_t tensorstat_session_rank_folder(const tensorstat_session* s
 /* The same of the folder that the files of this place go to now; "" where its name is made up by writing. */
 TENSORSTAT_API size_t tensorstat_session_folder(const tensorstat_session* session, const tensorstat_place* place,
                                                 char* text, size_t room);
-/* From the first call of either on, the config's iterations do not count, and every step between start and stop is
- * dumped. With `enable`, stop returns when all that came before is in its files, and then what tensorstat_session_flush
+/* With a data_dump.json: from the first call of either on, the config's iterations do not count, and every step between
+ * start and stop is dumped. msprobe's `step` and CANN's `dump_step` go on to count. With `enable`, stop returns when all that came before is in its files, and then what tensorstat_session_flush
  * returns; else 1. */
 TENSORSTAT_API void tensorstat_session_start(tensorstat_session* session);
 /* The other of the two. */

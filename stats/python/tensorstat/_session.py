@@ -87,7 +87,8 @@ class DumpSession:
         return _native.session_flush(self._handle())
 
     def start(self) -> None:
-        """Dumps from now on, at whatever iteration: the config's do not count from the first start() or stop() on."""
+        """Dumps from now on. With a data_dump.json at whatever iteration: the config's do not count from the first start()
+        or stop() on. msprobe's `step` and the `dump_step` of an acl.json go on to count."""
         _native.session_start(self._handle())
 
     def stop(self) -> bool:
