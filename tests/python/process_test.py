@@ -47,6 +47,45 @@ class Process(unittest.TestCase):
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
         self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (0, "2000000\n", ""))
 
+    def test_the_interpreter_ends_while_daemon_threads_measure(self):
+        # The exit takes the GIL away from threads wherever they are: in the library, in Python's own code, in hooks.
+        program = """
+import json, sys, threading, time
+import numpy, tensorstat
+folder = sys.argv[1]
+large, small = numpy.arange(1 << 18, dtype="f4"), numpy.arange(100, dtype="f4")
+numpy.savez(folder + "/x.npz", a=large, b=small)
+with open(folder + "/statistic.csv", "w") as file:
+    file.write("Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value\\n")
+    file.writelines(f'Conv2D,c{i},0,0,{i},output,0,4,float32,"(1)",1.5\\n' for i in range(50))
+session = tensorstat.DumpSession(json.dumps({
+    "common_dump_settings": {"dump_mode": 0, "path": folder, "net_name": "Net", "iteration": "all", "kernels": [],
+                             "input_output": 0, "support_device": [0], "saved_data": "statistic"},
+    "e2e_dump_settings": {"enable": False}}))
+def stream():
+    pieces = tensorstat.stream("float32", "max")
+    pieces.append(small)
+    pieces.finish()
+def meter():
+    tensorstat.Meter(threads=2).measure(large, "max")
+each = {"measure": lambda: tensorstat.measure(large, "avg,l2norm"), "few": lambda: tensorstat.measure([small] * 3, "avg"),
+        "stream": stream, "meter": meter, "file": lambda: tensorstat.read(folder + "/x.npz", "max"),
+        "rows": lambda: tensorstat.read(folder + "/statistic.csv"), "compare": lambda: tensorstat.compare(large, large),
+        "fold": lambda: tensorstat.fold(small, "max") + tensorstat.fold(small, "max"),
+        "collect": lambda: session.collect("T", "a", outputs=[small])}
+def work(do):
+    while True:
+        do()
+for do in each.values():
+    do()
+    threading.Thread(target=work, args=(do,), daemon=True).start()
+time.sleep(.2)
+"""
+        for _ in range(4):
+            with tempfile.TemporaryDirectory() as folder:
+                ended = subprocess.run([sys.executable, "-B", "-c", program, folder], capture_output=True, text=True, timeout=300)
+            self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (0, "", ""))
+
     def test_dumping_is_switched_while_training_runs(self):
         with tempfile.TemporaryDirectory() as folder:
             config = json.dumps({

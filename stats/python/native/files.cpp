@@ -95,7 +95,7 @@ PyObject* read_rows(PyObject*, PyObject* arguments) {
   if (!reading.rows) return nullptr;
   const auto take = [](void* context, const tensorstat_row* row) -> int {
     auto& to = *static_cast<Reading*>(context);
-    PyEval_RestoreThread(to.state);
+    take_gil(to.state);
     bool is_taken = false;
     {
       const Ref dict = dict_of(*row);
@@ -106,7 +106,7 @@ PyObject* read_rows(PyObject*, PyObject* arguments) {
   };
   reading.state = PyEval_SaveThread();
   const tensorstat_code code = tensorstat_rows_read(PyBytes_AsString(path), take, &reading, nullptr);
-  PyEval_RestoreThread(reading.state);
+  take_gil(reading.state);
   if (PyErr_Occurred()) return nullptr;
   return code == TENSORSTAT_OK ? reading.rows.release() : raise(code);
 }

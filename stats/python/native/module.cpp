@@ -1,4 +1,6 @@
 // The module tensorstat._native: lists of names, and the functions of the other files.
+#include <unistd.h>
+
 #include <atomic>
 
 #include "stats/python/native/python.hpp"
@@ -87,6 +89,10 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                           nullptr};
 
 }  // namespace
+
+void sleep_for_ever() noexcept {
+  for (;;) pause();
+}
 
 PyObject* raise(tensorstat_code code) { return raise_words(code, tensorstat_last_error()); }
 PyObject* raise(tensorstat_code code, const std::string& words) { return raise_words(code, words.c_str()); }

@@ -29,18 +29,18 @@ Holder holder_of_type(PyObject* type) {
   return has(type, "__dlpack__") ? Holder::kDlpack : Holder::kBuffer;
 }
 
-// Most tensors are of the same type as the one before; the GIL guards what is remembered.
+// Most tensors are of the same type as the one before; the GIL guards what is remembered. To give the old type back may
+// run Python, which may come here again: both are set before, and not looked at behind.
 Holder holder_of(PyObject* x) {
   static PyObject* last = nullptr;
   static Holder holder = Holder::kBuffer;
   PyObject* const type = type_of(x);
-  if (type != last) {
-    const Holder found = holder_of_type(type);
-    Py_INCREF(type);
-    Py_XDECREF(std::exchange(last, type));
-    holder = found;
-  }
-  return holder;
+  if (type == last) return holder;
+  const Holder found = holder_of_type(type);
+  holder = found;
+  Py_INCREF(type);
+  const Ref before(std::exchange(last, type));
+  return found;
 }
 
 // Names that are looked up in every tensor.
@@ -185,6 +185,10 @@ void Views::set_strides(tensorstat_tensor& tensor, const void* stride_bytes) {
 
 // What is given back may run Python, which must not meet the exception of the caller.
 Views::~Views() {
+  if (!is_running()) {
+    keep_for_ever();
+    return;
+  }
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
   owners_.clear();
