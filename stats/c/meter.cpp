@@ -97,7 +97,7 @@ tensorstat_code tensorstat_meter_open(const tensorstat_meter_options* options, t
   });
 }
 
-void tensorstat_meter_close(tensorstat_meter* meter) { delete meter; }
+void tensorstat_meter_close(tensorstat_meter* meter) { c::destroy(meter); }
 
 tensorstat_code tensorstat_measure(tensorstat_meter* meter, const tensorstat_tensor* tensors, size_t tensor_count,
                                    const tensorstat_request* request, tensorstat_result** result) {
@@ -164,7 +164,7 @@ const char* tensorstat_result_reason(const tensorstat_result* result, size_t ten
   return found == nullptr ? nullptr : found->reason.data();
 }
 
-void tensorstat_result_free(tensorstat_result* result) { delete result; }
+void tensorstat_result_free(tensorstat_result* result) { c::destroy(result); }
 
 tensorstat_code tensorstat_stream_open(tensorstat_meter* meter, int32_t dtype, const tensorstat_request* request,
                                        tensorstat_stream** stream) {
@@ -203,7 +203,7 @@ tensorstat_code tensorstat_stream_finish(tensorstat_stream* stream, tensorstat_r
   });
 }
 
-void tensorstat_stream_close(tensorstat_stream* stream) { delete stream; }
+void tensorstat_stream_close(tensorstat_stream* stream) { c::destroy(stream); }
 
 tensorstat_code tensorstat_fold(tensorstat_meter* meter, const tensorstat_tensor* tensors, size_t tensor_count,
                                 const tensorstat_request* request, tensorstat_partial** partials) {
@@ -219,7 +219,7 @@ tensorstat_code tensorstat_fold(tensorstat_meter* meter, const tensorstat_tensor
   });
 }
 
-void tensorstat_partial_free(tensorstat_partial* partial) { delete partial; }
+void tensorstat_partial_free(tensorstat_partial* partial) { c::destroy(partial); }
 
 tensorstat_code tensorstat_partial_merge(tensorstat_partial* into, const tensorstat_partial* other) {
   return guarded([&]() -> tensorstat_code {

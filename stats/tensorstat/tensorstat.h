@@ -26,6 +26,10 @@
  * Handles   Made by one function, given back by one other, which takes NULL and does nothing then. A meter, a
  *           session and a device meter may be used by several threads at once; a stream, a partial, a ticket and a
  *           result by one thread at a time.
+ *           Give each back once: a second time uses memory that is gone.
+ * Threads   A pthread_cancel of a thread inside a call waits until the call returns; asynchronous cancellation is not
+ *           supported. A function that the library calls (a log, a release, one that gets rows) returns: it neither
+ *           ends its thread nor throws.
  * Numbers   of dtypes and statistics are asked for by name at run time, and are not the same in all versions.
  * Strings   are UTF-8, end with 0, and are copied by the library where it needs them longer than the call.
  * Stability The names and the structs of this header do not change or go within a major version of the library
