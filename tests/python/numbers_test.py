@@ -58,6 +58,34 @@ class Numbers(unittest.TestCase):
         self.assertRaisesRegex(tensorstat.Error, "no axis 3", tensorstat.measure_by, x, 3)
         self.assertRaises(TypeError, tensorstat.measure_by, x, "0")
         self.assertRaises(OverflowError, tensorstat.measure_by, x, 2**70)
+        self.assertEqual(tensorstat.measure_by(x, numpy.int64(1)), tensorstat.measure_by(x, 1))
+
+    def test_whole_numbers_are_never_cut(self):
+        meter = tensorstat.Meter(threads=numpy.int64(1))
+        stream, part, x = meter.stream("int4"), meter.fold(numpy.zeros(3), "argmax"), numpy.zeros(10)
+        config = json.dumps({"common_dump_settings": {
+            "dump_mode": 0, "path": "/nowhere/tensorstat", "net_name": "Net", "iteration": "all", "kernels": [],
+            "input_output": 0, "support_device": [0], "saved_data": "statistic"}, "e2e_dump_settings": {"enable": False}})
+        session = tensorstat.DumpSession(config)
+        place = lambda **where: lambda: session.collect("T", "a", outputs=[], **where)
+        for beyond in (-1, 2**64, 2**64 + 2, -2**63, 2**70, 10**5000):
+            for name, call in {"block": lambda: meter.measure_by(x, block=beyond), "rank": place(rank=beyond),
+                               "device": place(device=beyond), "graph": place(graph=beyond), "iteration": place(iteration=beyond),
+                               "unused": lambda: stream.append(b"a", unused=beyond), "first_element": lambda: part.move_to(beyond),
+                               "budget_bytes": lambda: tensorstat.Meter(budget_bytes=beyond),
+                               "threads": lambda: tensorstat.Meter(threads=beyond),
+                               "memory_bytes": lambda: tensorstat.DumpSession(config, memory_bytes=beyond),
+                               "world_size": lambda: tensorstat.DumpSession(config, world_size=beyond),
+                               "iteration ": lambda: session.set_initial_iteration(beyond),
+                               "rank ": lambda: session.step_end(rank=beyond), "graph ": lambda: session.wants("T", "a", graph=beyond),
+                               }.items():
+                with self.subTest(of=name), self.assertRaisesRegex(OverflowError, f"{name.strip()} does not fit"):
+                    call()
+        for call in (place(rank=2**32), lambda: tensorstat.Meter(threads=2**32), lambda: stream.append(b"a", unused=2**40)):
+            self.assertRaises(OverflowError, call)
+        self.assertRaises(TypeError, place(rank=1.0))
+        self.assertRaises(OverflowError, tensorstat.Meter, platform=2**31)
+        self.assertEqual(stream.shape, (0,))
 
     def test_quantiles_are_numpys(self):
         percents = (0, 0.1, 1, 5, 25, 50, 75, 95, 99, 99.9, 100)

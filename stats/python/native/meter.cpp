@@ -39,13 +39,15 @@ PyObject* request_names(PyObject*, PyObject* arguments) {
 // open_meter(budget_bytes, platform, device, queue, threads) -> a meter
 PyObject* open_meter(PyObject*, PyObject* arguments) {
   tensorstat_meter_options options = TENSORSTAT_METER_OPTIONS;
-  unsigned long long budget = 0, queue = 0;
-  if (PyArg_ParseTuple(arguments, "KiiKI", &budget, &options.platform, &options.device, &queue,
-                       &options.thread_count) == 0) {
+  Whole64 budget{"budget_bytes"}, queue{"queue"};
+  Whole32 threads{"threads"};
+  if (PyArg_ParseTuple(arguments, "O&iiO&O&", whole64, &budget, &options.platform, &options.device, whole64, &queue,
+                       whole32, &threads) == 0) {
     return nullptr;
   }
-  options.budget_bytes = budget;
-  options.queue = reinterpret_cast<void*>(queue);
+  options.budget_bytes = budget.value;
+  options.queue = reinterpret_cast<void*>(queue.value);
+  options.thread_count = threads.value;
   options.log = keep_words;
   tensorstat_meter* meter = nullptr;
   return call([&] { return tensorstat_meter_open(&options, &meter); }) ? capsule_of(meter) : nullptr;
@@ -226,8 +228,8 @@ std::vector<std::uint64_t> shape_of_row(std::span<const std::uint64_t> shape, st
 // measure_by(meter, x, request, axes, block_elements) -> a list of Statistics
 PyObject* measure_by(PyObject*, PyObject* arguments) {
   PyObject *owner = nullptr, *x = nullptr, *capsule = nullptr, *kept = nullptr;
-  unsigned long long block_elements = 0;
-  if (PyArg_ParseTuple(arguments, "OOOOK", &owner, &x, &capsule, &kept, &block_elements) == 0) return nullptr;
+  Whole64 block{"block"};
+  if (PyArg_ParseTuple(arguments, "OOOOO&", &owner, &x, &capsule, &kept, whole64, &block) == 0) return nullptr;
   const Request* const asked = request_of(capsule);
   if (asked == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
@@ -247,7 +249,7 @@ PyObject* measure_by(PyObject*, PyObject* arguments) {
     by.shape = shape.data();
     by.axis_count = static_cast<std::uint32_t>(axes.size());
     by.axes = axes.data();
-    by.block_elements = block_elements;
+    by.block_elements = block.value;
     tensorstat_result* result = nullptr;
     if (!call_on(one.views, [&] { return tensorstat_measure_by(one.meter, &tensor, &by, &asked->request, &result); })) {
       return nullptr;
@@ -255,7 +257,7 @@ PyObject* measure_by(PyObject*, PyObject* arguments) {
     const std::size_t rows = tensorstat_result_tensor_count(result);
     Shapes shapes;
     for (std::size_t i = 0; i < rows; ++i) {
-      const auto row = shape_of_row(shape, axes, block_elements, tensor.element_count, i);
+      const auto row = shape_of_row(shape, axes, block.value, tensor.element_count, i);
       shapes.add(row.data(), row.size());
     }
     const Ref batch = batch_of(result, *asked, std::vector<std::int32_t>(rows, tensor.dtype), std::move(shapes));

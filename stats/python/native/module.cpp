@@ -94,6 +94,17 @@ void sleep_for_ever() noexcept {
   for (;;) pause();
 }
 
+bool take_whole(PyObject* x, const char* name, unsigned long long most, unsigned long long& value) {
+  const Ref index(PyNumber_Index(x));
+  if (!index) return false;
+  value = PyLong_AsUnsignedLongLong(index.get());
+  const bool is_beyond = PyErr_Occurred() != nullptr;
+  if (is_beyond && PyErr_ExceptionMatches(PyExc_OverflowError) == 0) return false;
+  if (!is_beyond && value <= most) return true;
+  PyErr_Format(PyExc_OverflowError, "%s does not fit: it can be 0 to %llu", name, most);
+  return false;
+}
+
 PyObject* raise(tensorstat_code code) { return raise_words(code, tensorstat_last_error()); }
 PyObject* raise(tensorstat_code code, const std::string& words) { return raise_words(code, words.c_str()); }
 

@@ -25,8 +25,8 @@ PyObject* open_stream(PyObject*, PyObject* arguments) {
 // stream_append(stream, piece, unused) -> its bytes
 PyObject* stream_append(PyObject*, PyObject* arguments) {
   PyObject *capsule = nullptr, *piece = nullptr;
-  unsigned unused = 0;
-  if (PyArg_ParseTuple(arguments, "OOI", &capsule, &piece, &unused) == 0) return nullptr;
+  Whole32 unused{"unused"};
+  if (PyArg_ParseTuple(arguments, "OOO&", &capsule, &piece, whole32, &unused) == 0) return nullptr;
   tensorstat_stream* const stream = handle_of<tensorstat_stream>(capsule);
   if (stream == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
@@ -41,7 +41,7 @@ PyObject* stream_append(PyObject*, PyObject* arguments) {
     const std::uint64_t shared = tensorstat_dtype_elements_a_byte(tensor.dtype);
     const std::uint64_t bytes = (tensor.element_count + shared - 1) / shared * tensorstat_dtype_bytes(tensor.dtype);
     tensorstat_code code = TENSORSTAT_OK;
-    const bool done = call([&] { return code = tensorstat_stream_append_last(stream, tensor.address, bytes, unused); });
+    const bool done = call([&] { return code = tensorstat_stream_append_last(stream, tensor.address, bytes, unused.value); });
     if (code == TENSORSTAT_IN_USE) views.keep_for_ever();
     return done ? PyLong_FromUnsignedLongLong(bytes) : nullptr;
   });
@@ -51,8 +51,8 @@ PyObject* stream_append(PyObject*, PyObject* arguments) {
 PyObject* stream_finish(PyObject*, PyObject* arguments) {
   PyObject *capsule = nullptr, *asked_capsule = nullptr;
   const char* dtype = nullptr;
-  unsigned long long elements = 0;
-  if (PyArg_ParseTuple(arguments, "OsKO", &capsule, &dtype, &elements, &asked_capsule) == 0) return nullptr;
+  Whole64 elements{"the elements"};
+  if (PyArg_ParseTuple(arguments, "OsO&O", &capsule, &dtype, whole64, &elements, &asked_capsule) == 0) return nullptr;
   tensorstat_stream* const stream = handle_of<tensorstat_stream>(capsule);
   const Request* const asked = request_of(asked_capsule);
   if (stream == nullptr || asked == nullptr) return nullptr;
@@ -60,7 +60,7 @@ PyObject* stream_finish(PyObject*, PyObject* arguments) {
     tensorstat_result* result = nullptr;
     if (!call([&] { return tensorstat_stream_finish(stream, &result); })) return nullptr;
     Shapes shapes;
-    shapes.add(&elements, 1);
+    shapes.add(&elements.value, 1);
     const Ref batch = batch_of(result, *asked, {tensorstat_dtype_named(dtype)}, std::move(shapes));
     return batch ? statistics_of(batch.get(), 0) : nullptr;
   });
@@ -79,13 +79,12 @@ PyObject* partial_merge(PyObject*, PyObject* arguments) {
 
 // partial_move_to(partial, first_element)
 PyObject* partial_move_to(PyObject*, PyObject* arguments) {
-  PyObject *capsule = nullptr, *number = nullptr;
-  if (PyArg_ParseTuple(arguments, "OO!", &capsule, &PyLong_Type, &number) == 0) return nullptr;
+  PyObject* capsule = nullptr;
+  Whole64 first{"first_element"};
+  if (PyArg_ParseTuple(arguments, "OO&", &capsule, whole64, &first) == 0) return nullptr;
   tensorstat_partial* const partial = handle_of<tensorstat_partial>(capsule);
   if (partial == nullptr) return nullptr;
-  const unsigned long long first_element = PyLong_AsUnsignedLongLong(number);
-  if (PyErr_Occurred() != nullptr) return nullptr;
-  if (const tensorstat_code code = tensorstat_partial_move_to(partial, first_element)) return raise(code);
+  if (const tensorstat_code code = tensorstat_partial_move_to(partial, first.value)) return raise(code);
   return Py_NewRef(Py_None);
 }
 

@@ -12,6 +12,8 @@
 
 #include <cxxabi.h>
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -98,6 +100,26 @@ PyObject* guarded(const Work& work) noexcept {
     return PyErr_NoMemory();
   }
 }
+
+// A whole number among arguments, for the format "O&": anything with __index__. OverflowError where it does not fit.
+template <typename Integer>
+struct Whole {
+  const char* name;  // of the argument, for the words of the exception
+  Integer value = 0;
+};
+bool take_whole(PyObject* x, const char* name, unsigned long long most, unsigned long long& value);
+template <typename Integer>
+int whole(PyObject* x, void* to) {
+  auto& taken = *static_cast<Whole<Integer>*>(to);
+  unsigned long long value = 0;
+  if (!take_whole(x, taken.name, std::numeric_limits<Integer>::max(), value)) return 0;
+  taken.value = static_cast<Integer>(value);
+  return 1;
+}
+constexpr auto* whole32 = whole<std::uint32_t>;
+constexpr auto* whole64 = whole<std::uint64_t>;
+using Whole32 = Whole<std::uint32_t>;
+using Whole64 = Whole<std::uint64_t>;
 
 // Handles of the library are capsules that are named as their type and close them.
 template <typename Handle>

@@ -11,17 +11,20 @@ constexpr const char* kOperator = "tensorstat_operator";
 PyObject* open_session(PyObject*, PyObject* arguments) {
   int kind = 0;
   const char* config = nullptr;
-  unsigned long long memory_bytes = 0, budget = 0;
+  Whole64 memory{"memory_bytes"}, budget{"budget_bytes"};
+  Whole32 world_size{"world_size"}, threads{"threads"};
   tensorstat_meter_options meter = TENSORSTAT_METER_OPTIONS;
   tensorstat_session_options options = TENSORSTAT_SESSION_OPTIONS;
-  if (PyArg_ParseTuple(arguments, "iziiiKzsssIpKI", &kind, &config, &options.dialect, &options.layout, &options.sync,
-                       &memory_bytes, &options.path, &options.device_target, &options.framework_version,
-                       &options.framework, &options.world_size, &options.device_rows, &budget,
-                       &meter.thread_count) == 0) {
+  if (PyArg_ParseTuple(arguments, "iziiiO&zsssO&pO&O&", &kind, &config, &options.dialect, &options.layout,
+                       &options.sync, whole64, &memory, &options.path, &options.device_target,
+                       &options.framework_version, &options.framework, whole32, &world_size, &options.device_rows,
+                       whole64, &budget, whole32, &threads) == 0) {
     return nullptr;
   }
-  options.memory_bytes = memory_bytes;
-  meter.budget_bytes = budget;
+  options.memory_bytes = memory.value;
+  options.world_size = world_size.value;
+  meter.budget_bytes = budget.value;
+  meter.thread_count = threads.value;
   meter.log = keep_words;
   options.meter = &meter;
   tensorstat_session* session = nullptr;
@@ -84,15 +87,19 @@ struct Run {
   tensorstat_session* session = nullptr;
   const tensorstat_operator* op = nullptr;
 
-  // Of arguments that `format` describes; `others` are those behind.
+  // Of arguments that begin with these; `format` describes the `others` behind.
   template <typename... Others>
   bool take(PyObject* arguments, const char* format, Others*... others) {
-    unsigned long long iteration = 0;
-    if (PyArg_ParseTuple(arguments, format, &capsule, &op_capsule, &place.rank, &place.device, &place.graph, &iteration,
-                         others...) == 0) {
+    Whole32 rank{"rank"}, device{"device"}, graph{"graph"};
+    Whole64 iteration{"iteration"};
+    if (PyArg_ParseTuple(arguments, (std::string("OOO&O&O&O&") + format).c_str(), &capsule, &op_capsule, whole32, &rank,
+                         whole32, &device, whole32, &graph, whole64, &iteration, others...) == 0) {
       return false;
     }
-    place.iteration = iteration;
+    place.rank = rank.value;
+    place.device = device.value;
+    place.graph = graph.value;
+    place.iteration = iteration.value;
     session = handle_of<tensorstat_session>(capsule);
     if (session == nullptr) return false;
     if (op_capsule == Py_None) return true;
@@ -103,7 +110,7 @@ struct Run {
 
 PyObject* wants(PyObject*, PyObject* arguments) {
   Run run;
-  if (!run.take(arguments, "OOIIIK")) return nullptr;
+  if (!run.take(arguments, "")) return nullptr;
   return PyBool_FromLong(tensorstat_wants(run.session, &run.place, run.op, 0));
 }
 
@@ -138,7 +145,7 @@ PyObject* collect(PyObject*, PyObject* arguments) {
   Run run;
   PyObject *inputs = nullptr, *outputs = nullptr;
   const char* layout = nullptr;
-  if (!run.take(arguments, "OOIIIKOOs", &inputs, &outputs, &layout)) return nullptr;
+  if (!run.take(arguments, "OOs", &inputs, &outputs, &layout)) return nullptr;
   if (!tensorstat_wants(run.session, &run.place, run.op, 0)) return Py_NewRef(Py_None);
   return guarded([&]() -> PyObject* {
     Views views;
@@ -161,7 +168,7 @@ PyObject* collect(PyObject*, PyObject* arguments) {
 // Whether all that was handed over is in its file.
 PyObject* step_end(PyObject*, PyObject* arguments) {
   Run run;
-  if (!run.take(arguments, "OOIIIK")) return nullptr;
+  if (!run.take(arguments, "")) return nullptr;
   int whole = 1;
   call([&] { return whole = tensorstat_step_end(run.session, &run.place), TENSORSTAT_OK; });
   return PyBool_FromLong(whole);
@@ -198,11 +205,11 @@ PyObject* session_stop(PyObject*, PyObject* arguments) {
 
 PyObject* set_initial_iteration(PyObject*, PyObject* arguments) {
   PyObject* capsule = nullptr;
-  unsigned long long iteration = 0;
-  if (PyArg_ParseTuple(arguments, "OK", &capsule, &iteration) == 0) return nullptr;
+  Whole64 iteration{"iteration"};
+  if (PyArg_ParseTuple(arguments, "OO&", &capsule, whole64, &iteration) == 0) return nullptr;
   tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
   if (session == nullptr) return nullptr;
-  tensorstat_session_set_initial_iteration(session, iteration);
+  tensorstat_session_set_initial_iteration(session, iteration.value);
   return Py_NewRef(Py_None);
 }
 

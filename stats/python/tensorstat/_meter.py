@@ -1,5 +1,6 @@
 """Meters, streams and partials."""
 import functools
+import operator
 import threading
 from collections.abc import Iterable
 from typing import Any, TypeVar, overload
@@ -79,7 +80,10 @@ class Meter:
 
         Otherwise as measure(). An index ("argmax") counts within its row. At most 2**20 rows.
         """
-        kept = (axes,) if isinstance(axes, int) else tuple(axes)
+        try:
+            kept: tuple[int, ...] = (operator.index(axes),)  # type: ignore[arg-type]
+        except TypeError:
+            kept = tuple(axes)  # type: ignore[arg-type]
         return _native.measure_by(self, x, request_of(stats, precision, on, cast_scale), kept, block)
 
     def fold(self, x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
