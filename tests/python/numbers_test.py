@@ -280,6 +280,20 @@ class Parts(unittest.TestCase):
         with self.assertRaises(tensorstat.Error):
             stream.finish()
 
+    def test_a_piece_of_another_dtype_is_refused(self):
+        for dtype, piece in (("float32", numpy.array([1.0, 2.0])), ("float32", numpy.array([1, 2], "i4")), ("float16", array.array("f", [1])),
+                             ("bool", numpy.zeros(2, "f4")), ("int4", numpy.zeros(2, "i1")), ("float32", numpy.zeros(8, "u1")),
+                             ("float32", memoryview(numpy.zeros(2)))):
+            stream = tensorstat.stream(dtype, "count")
+            with self.subTest(dtype=dtype), self.assertRaisesRegex(tensorstat.Error, f"does not fit a stream of {dtype}"):
+                stream.append(piece)
+            self.assertEqual(stream.shape, (0,))
+        x = numpy.array([1.5, -2], "f4")
+        stream = tensorstat.stream("float32", "max,min,count")
+        for piece in (x, x.tobytes(), bytearray(x.tobytes()), memoryview(x), memoryview(x).cast("B"), array.array("f", x)):
+            stream.append(piece)
+        self.assertEqual(stream.finish().to_dict(), {"max": 1.5, "min": -2, "count": 12})
+
     def test_a_stream_that_ends_within_a_byte(self):
         stream = tensorstat.stream("int4", "max,min,count,argmax")
         stream.append(bytes([0x21, 0x43]))

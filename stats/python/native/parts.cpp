@@ -22,11 +22,12 @@ PyObject* open_stream(PyObject*, PyObject* arguments) {
   });
 }
 
-// stream_append(stream, piece, unused) -> its bytes
+// stream_append(stream, piece, unused, dtype) -> its bytes
 PyObject* stream_append(PyObject*, PyObject* arguments) {
   PyObject *capsule = nullptr, *piece = nullptr;
+  const char* dtype = nullptr;
   Whole32 unused{"unused"};
-  if (PyArg_ParseTuple(arguments, "OOO&", &capsule, &piece, whole32, &unused) == 0) return nullptr;
+  if (PyArg_ParseTuple(arguments, "OOO&s", &capsule, &piece, whole32, &unused, &dtype) == 0) return nullptr;
   tensorstat_stream* const stream = handle_of<tensorstat_stream>(capsule);
   if (stream == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
@@ -37,6 +38,11 @@ PyObject* stream_append(PyObject*, PyObject* arguments) {
       return raise(TENSORSTAT_INVALID,
                    "a piece of a stream lies in host memory in C order; "
                    "numpy.ascontiguousarray(piece) makes it so");
+    }
+    if (!views.last_is_bytes() && tensor.dtype != tensorstat_dtype_named(dtype)) {
+      return raise(TENSORSTAT_INVALID, std::string("a piece of ") + tensorstat_dtype_name(tensor.dtype) +
+                                           " does not fit a stream of " + dtype +
+                                           ": cast it first, or append its bytes where they are the stream's elements");
     }
     const std::uint64_t shared = tensorstat_dtype_elements_a_byte(tensor.dtype);
     const std::uint64_t bytes = (tensor.element_count + shared - 1) / shared * tensorstat_dtype_bytes(tensor.dtype);
@@ -133,7 +139,7 @@ PyObject* partial_parse(PyObject*, PyObject* arguments) {
 
 PyMethodDef part_functions[] = {
     TENSORSTAT_METHOD(open_stream, "open_stream(meter, dtype, request)"),
-    TENSORSTAT_METHOD(stream_append, "stream_append(stream, piece, unused): its bytes"),
+    TENSORSTAT_METHOD(stream_append, "stream_append(stream, piece, unused, dtype): its bytes"),
     TENSORSTAT_METHOD(stream_finish, "stream_finish(stream, dtype, elements, request): Statistics"),
     TENSORSTAT_METHOD(partial_merge, "partial_merge(into, other)"),
     TENSORSTAT_METHOD(partial_move_to, "partial_move_to(partial, first_element)"),

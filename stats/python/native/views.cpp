@@ -217,6 +217,7 @@ PyObject* Views::queue(std::size_t tensor) const {
 }
 
 bool Views::add(PyObject* x) {
+  last_is_bytes_ = false;
   switch (holder_of(x)) {
     case Holder::kTorch:
       return add_torch(x);
@@ -360,6 +361,7 @@ bool Views::add_buffer(PyObject* x) {
   if (order == '@' || order == '=' || order == '<' || order == '>' || order == '!') format.remove_prefix(1);
   if ((order == '>' || order == '!') && view.itemsize > 1) return refuse_big_endian("a buffer");
   const char letter = format.size() == 1 ? format.front() : 0;
+  last_is_bytes_ = letter == 'B';
   const char kind = letter == '?'                                             ? 'b'
                     : letter != 0 && std::strchr("efd", letter) != nullptr    ? 'f'
                     : letter != 0 && std::strchr("bhilqn", letter) != nullptr ? 'i'

@@ -140,11 +140,12 @@ class Stream:
         self._alone = threading.Lock()
 
     def append(self, piece: Any, unused: int = 0) -> None:
-        """Takes whole elements: bytes, or an array of the stream's dtype in C order. It may be changed afterwards. Of a dtype
+        """Takes whole elements: bytes (a bytes object, bytearray or memoryview of them), or an array of the stream's dtype in
+        C order; Error of another dtype. It may be changed afterwards. Of a dtype
         whose elements share bytes, such as int4, the last byte of the last piece may hold `unused` elements less than it could.
         """
         with self._alone:
-            self._bytes += _native.stream_append(self._handle, piece, unused)
+            self._bytes += _native.stream_append(self._handle, piece, unused, self.dtype)
             self._unused += unused
 
     def finish(self) -> Statistics:
