@@ -1,5 +1,6 @@
 #include "stats/python/native/views.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -210,10 +211,8 @@ void Views::keep_for_ever() {
 }
 
 PyObject* Views::queue(std::size_t tensor) const {
-  for (const auto& [index, queue] : queues_) {
-    if (index == tensor) return queue.get();
-  }
-  return nullptr;
+  const auto found = std::ranges::lower_bound(queues_, tensor, {}, [](const auto& each) { return each.first; });
+  return found != queues_.end() && found->first == tensor ? found->second.get() : nullptr;
 }
 
 bool Views::add(PyObject* x) {

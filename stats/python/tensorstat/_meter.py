@@ -2,7 +2,8 @@
 import functools
 import operator
 import threading
-from collections.abc import Iterable
+import weakref
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, overload
 
 from . import _native
@@ -41,7 +42,7 @@ class Meter:
                  threads: int = 0) -> None:
         self._handle = _native.open_meter(NO_LIMIT if budget_bytes is None else budget_bytes, platform, device,
                                           0 if queue is None else queue.int_ptr, threads)
-        self._of_queues: dict[int, Meter] = {}
+        self._of_queues = _MetersOfQueues()
 
     @overload
     def measure(self, x: dict[Key, Any], stats: str | Iterable[str] = ..., *, precision: str = ...,  # type: ignore[misc]
@@ -121,9 +122,41 @@ class Meter:
         """The handle of the meter that works on a PyOpenCL queue; of this one where there is none."""
         if queue is None:
             return self._handle
-        if queue.int_ptr not in self._of_queues:
-            self._of_queues[queue.int_ptr] = Meter(queue=queue)
-        return self._of_queues[queue.int_ptr]._handle
+        return self._of_queues.meter(queue)._handle
+
+
+class _MetersOfQueues:
+    """A meter for each PyOpenCL queue that somebody has. A meter retains its queue, so it goes when the last object of the
+    queue goes."""
+
+    def __init__(self) -> None:
+        self._alone = threading.RLock()  # a queue may go, and be forgotten, while this thread is in here
+        self._kept: dict[int, tuple[Meter, weakref.ref[Any]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def meter(self, queue: Any) -> Meter:
+        address = queue.int_ptr
+        with self._alone:
+            meter, known = self._kept.get(address, (None, None))
+            if meter is None or known is None or known() is not queue:
+                meter = meter or Meter(queue=queue)
+                self._kept[address] = meter, weakref.ref(queue, _forgetting(weakref.ref(self), address))
+            return meter
+
+    def _forget(self, address: int, gone: "weakref.ref[Any]") -> None:
+        with self._alone:
+            if address in self._kept and self._kept[address][1] is gone:
+                del self._kept[address]
+
+
+def _forgetting(owner: "weakref.ref[_MetersOfQueues]", address: int) -> "Callable[[weakref.ref[Any]], None]":
+    def forget(gone: "weakref.ref[Any]") -> None:
+        meters = owner()
+        if meters is not None:
+            meters._forget(address, gone)
+    return forget
 
 
 class Stream:
