@@ -3,6 +3,7 @@
 #include <tensorstat/dlpack.hpp>
 
 #include "stats/c/handles.hpp"
+#include "stats/core/dlpack_structs.hpp"
 
 using namespace tensorstat;
 using c::failed;
@@ -77,8 +78,7 @@ tensorstat_code tensorstat_tensor_from_dlpack(const void* dl_tensor, int64_t* st
       to.stride_bytes = stride_bytes;
       to.dimension_count = static_cast<uint32_t>(strides.bytes.size());
       // The DLTensor's own shape, whose entries are not negative, as the C++ function has seen.
-      constexpr std::size_t kShapeOfDlTensor = 24;
-      std::memcpy(&to.shape, static_cast<const std::byte*>(dl_tensor) + kShapeOfDlTensor, sizeof to.shape);
+      to.shape = reinterpret_cast<const uint64_t*>(static_cast<const DlTensor*>(dl_tensor)->shape);
     }
     const size_t room = tensor->size;
     std::memcpy(tensor, &to, std::min(room, sizeof to));

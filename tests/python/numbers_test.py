@@ -250,6 +250,20 @@ class Numbers(unittest.TestCase):
                     tensorstat.measure([bad] if isinstance(bad, list) else bad)
         with self.assertRaisesRegex(tensorstat.Error, "maximum"):
             tensorstat.measure(numpy.zeros(1), "maximum")
+        for bad, words in ((5, "an object of type int is no tensor"), (array.array("u", "a"), "a buffer of type array of format [uw] "),
+                           (memoryview(b"abcd").cast("c"), "a buffer of type memoryview of format c")):
+            with self.subTest(of=repr(bad)), self.assertRaisesRegex(tensorstat.Error, words):
+                tensorstat.measure(bad)
+
+    def test_masked_arrays(self):
+        x = numpy.ma.array([1.0, 1e9, 2.0], mask=[False, True, False])
+        for call in (lambda: tensorstat.measure(x), lambda: tensorstat.measure({"a": x[1:]}), lambda: tensorstat.fold(x),
+                     lambda: tensorstat.compare(x, x.data)):
+            with self.assertRaisesRegex(tensorstat.Error, r"masked elements.*compressed\(\)"):
+                call()
+        self.assertEqual(tensorstat.measure(x.compressed(), "max").max, 2)
+        for nothing_masked in (numpy.ma.array([1.0, 2]), numpy.ma.array([1.0, 2], mask=[False, False])):
+            self.assertEqual(tensorstat.measure(nothing_masked, "max,count").to_dict(), {"max": 2, "count": 2})
 
     def test_explain(self):
         reasons = tensorstat.Meter().explain(numpy.zeros(3), "max,md5", on="host")

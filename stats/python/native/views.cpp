@@ -6,10 +6,12 @@
 #include <cstring>
 #include <string_view>
 
+#include "stats/core/dlpack_structs.hpp"
+
 namespace tensorstat::python {
 namespace {
 
-enum class Holder { kNumpy, kTorch, kOpenCl, kDlpack, kBuffer };
+enum class Holder { kNumpy, kMasked, kTorch, kOpenCl, kDlpack, kBuffer };
 
 PyObject* type_of(PyObject* x) { return reinterpret_cast<PyObject*>(Py_TYPE(x)); }
 
@@ -24,7 +26,7 @@ bool is_numpys(PyObject* type) {
 }
 
 Holder holder_of_type(PyObject* type) {
-  if (is_numpys(type)) return Holder::kNumpy;
+  if (is_numpys(type)) return has(type, "mask") && has(type, "compressed") ? Holder::kMasked : Holder::kNumpy;
   if (has(type, "data_ptr") && has(type, "is_contiguous")) return Holder::kTorch;
   if (has(type, "map_to_host") && has(type, "add_event")) return Holder::kOpenCl;
   return has(type, "__dlpack__") ? Holder::kDlpack : Holder::kBuffer;
@@ -80,6 +82,17 @@ bool refuse_big_endian(const char* what) {
                 " of big-endian numbers cannot be read; .astype of the native order makes it readable");
 }
 
+// Whether elements of a numpy.ma.MaskedArray are masked; it is refused then. One in which nothing is masked is an array.
+bool refuse_masked(PyObject* x) {
+  const Ref mask = attribute(x, "mask"), any(mask ? PyObject_CallMethod(mask.get(), "any", nullptr) : nullptr);
+  const int is_masked = any ? PyObject_IsTrue(any.get()) : 1;
+  if (is_masked == 0) return false;
+  PyErr_Clear();
+  refuse("an array with masked elements cannot be measured: x.compressed() leaves them out, x.filled(value) gives them a value, "
+         "x.data has what is below the mask");
+  return true;
+}
+
 // The dtype of "int" and 4 bytes and the like; asked for often, and looked up by name once.
 std::int32_t number_of_kind(char kind, int bytes) {
   static const auto all = [] {
@@ -130,13 +143,6 @@ std::int32_t dtype_of_numpy(int number) {
   return number >= 0 && number < static_cast<int>(all.size()) ? all[number] : -1;
 }
 
-// DLPack's DLTensor, of which only this is read here, and the first field of a DLManagedTensorVersioned.
-struct DlTensor {
-  void* data;
-  std::int32_t device[2], dimension_count, dtype;
-  std::int64_t* shape;
-};
-constexpr std::size_t kTensorOfVersioned = 32;
 constexpr std::size_t kMostDimensions = 64;
 
 tensorstat_tensor tensor_of(std::int32_t dtype, const void* address) {
@@ -222,6 +228,8 @@ bool Views::add(PyObject* x) {
       return add_torch(x);
     case Holder::kOpenCl:
       return add_opencl(x);
+    case Holder::kMasked:
+      return !refuse_masked(x) && add_numpy(x);
     case Holder::kNumpy:
       return add_numpy(x);
     case Holder::kDlpack:
@@ -325,21 +333,24 @@ bool Views::add_dlpack(PyObject* x) {
   const bool is_versioned = name != nullptr && std::string_view(name) == "dltensor_versioned";
   if (name == nullptr || (!is_versioned && std::string_view(name) != "dltensor")) {
     PyErr_Clear();
-    return refuse("what __dlpack__ of a " + name_of_type(x) + " gives is no DLPack tensor");
+    return refuse("__dlpack__ of an object of type " + name_of_type(x) + " gives no DLPack tensor");
   }
-  const auto* const managed = static_cast<const std::byte*>(PyCapsule_GetPointer(capsule, name));
-  if (managed == nullptr) return false;
-  std::uint32_t major = 0;
-  if (is_versioned) std::memcpy(&major, managed, sizeof major);
-  if (is_versioned && major != 1)
-    return refuse("a tensor of DLPack " + std::to_string(major) + " cannot be read; 0 and 1 can");
-  const auto* const dl_tensor = reinterpret_cast<const DlTensor*>(managed + (is_versioned ? kTensorOfVersioned : 0));
+  const void* const held = PyCapsule_GetPointer(capsule, name);
+  if (held == nullptr) return false;
+  const auto* const versioned = is_versioned ? static_cast<const DlManagedTensorVersioned*>(held) : nullptr;
+  if (versioned != nullptr && versioned->major != 1) {
+    return refuse("a tensor of DLPack " + std::to_string(versioned->major) + " cannot be read; 0 and 1 can");
+  }
+  const DlTensor* const dl_tensor =
+      versioned != nullptr ? &versioned->tensor : &static_cast<const DlManagedTensor*>(held)->tensor;
   tensorstat_tensor tensor = TENSORSTAT_TENSOR;
   std::vector<std::int64_t>& strides = numbers_.emplace_back(kMostDimensions);
   if (const tensorstat_code code = tensorstat_tensor_from_dlpack(dl_tensor, strides.data(), strides.size(), &tensor)) {
     return raise(code), false;
   }
-  shapes_.add(dl_tensor->shape, dl_tensor->dimension_count);
+  std::vector<std::int64_t> shape(dl_tensor->shape, dl_tensor->shape + dl_tensor->dimension_count);
+  if (dl_tensor->dtype.lanes == 2) shape.push_back(2);  // of float4: two elements that PyTorch calls one
+  shapes_.add(shape.data(), shape.size());
   tensors_.push_back(tensor);
   return true;
 }
@@ -349,7 +360,7 @@ bool Views::add_buffer(PyObject* x) {
   auto buffer = std::make_unique<Py_buffer>();
   if (PyObject_GetBuffer(x, buffer.get(), PyBUF_FULL_RO) != 0) {
     PyErr_Clear();
-    return refuse("a " + name_of_type(x) +
+    return refuse("an object of type " + name_of_type(x) +
                   " is no tensor: it has neither __dlpack__ nor the buffer protocol. numpy.asarray(x) makes "
                   "one of a list of numbers");
   }
@@ -367,9 +378,9 @@ bool Views::add_buffer(PyObject* x) {
                     : letter != 0 && std::strchr("BHILQN", letter) != nullptr ? 'u'
                                                                               : 0;
   const std::int32_t dtype = number_of_kind(kind, static_cast<int>(view.itemsize));
-  if (dtype < 0) return dtype_number("format " + std::string(format), ("a " + name_of_type(x)).c_str()) >= 0;
+  if (dtype < 0) return dtype_number("format " + std::string(format), ("a buffer of type " + name_of_type(x)).c_str()) >= 0;
   if (view.suboffsets != nullptr)
-    return refuse("a " + name_of_type(x) + " of rows that lie apart cannot be read; copy it first");
+    return refuse("a buffer of rows that lie apart cannot be read; copy it first");
   tensorstat_tensor tensor = tensor_of(dtype, view.buf);
   shapes_.add(view.shape, view.ndim);
   tensor.element_count = product(shapes_[tensors_.size()]);

@@ -59,7 +59,7 @@ class Meter:
 
         x           a NumPy array, a torch.Tensor on the CPU, a pyopencl.array.Array, which is measured in its own memory
                     on its own queue, and anything else with __dlpack__ or the buffer protocol. Nothing is copied, and
-                    nothing may change it meanwhile.
+                    nothing may change it meanwhile. A numpy.ma array with masked elements is refused.
         stats       names between commas, or a list of names; "all" are MindSpore's twelve
         precision   "high": exact, rounded once; "low": held in the tensor's own type
         on          "auto": where the data lives; "host"; "device"
