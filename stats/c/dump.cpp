@@ -289,6 +289,11 @@ int tensorstat_session_flush(tensorstat_session* session) {
   return session != nullptr && session->session.flush();
 }
 
+int tensorstat_session_end(tensorstat_session* session) {
+  const c::Uncancelled here;
+  return session != nullptr && session->session.close();
+}
+
 void tensorstat_session_close(tensorstat_session* session) { c::destroy(session); }
 
 tensorstat_code tensorstat_session_counters(const tensorstat_session* session, tensorstat_counters* counters) {

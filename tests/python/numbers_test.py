@@ -285,6 +285,14 @@ class Parts(unittest.TestCase):
         with self.assertRaises(tensorstat.Error):
             merged.merge(tensorstat.fold(numpy.zeros(1, numpy.float32), "max"))
 
+    def test_a_statistic_that_was_not_kept_is_none_of_an_empty_tensor(self):
+        part = tensorstat.fold(numpy.arange(3.0), "max")
+        self.assertEqual(tensorstat.Partial.parse(part.serialize(), "max,min,count").finish().to_dict(), {"max": 2, "min": 0, "count": 3})
+        with self.assertRaisesRegex(tensorstat.Error, "does not keep what var, argmax needs"):
+            tensorstat.Partial.parse(part.serialize(), "max,var,argmax").finish()
+        empty = tensorstat.fold(numpy.zeros(0), "var,argmax")
+        self.assertEqual(tensorstat.Partial.parse(empty.serialize(), "var,argmax").finish().to_dict(), {"var": None, "argmax": None})
+
     def test_streams(self):
         x = numpy.random.default_rng(SEED).standard_normal(5000).astype(numpy.float16)
         stream = tensorstat.stream("float16", "avg,md5")

@@ -105,6 +105,23 @@ time.sleep(.2)
                 session.collect("Op", "y", outputs=[numpy.ones(3)], iteration=9)
             self.assertEqual((session.counters["row_count"], session.counters["lost_row_count"]), (2, 0))
 
+    @unittest.skipUnless(os.path.exists("/dev/full"), "there is no /dev/full")
+    def test_what_the_closing_loses_is_counted(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = json.dumps({
+                "common_dump_settings": {"dump_mode": 0, "path": folder, "net_name": "Net", "iteration": "all", "kernels": [],
+                                         "input_output": 0, "support_device": [0], "saved_data": "statistic"},
+                "e2e_dump_settings": {"enable": False}})
+            os.makedirs(folder + "/rank_0/Net/0/0")
+            os.symlink("/dev/full", folder + "/rank_0/Net/0/0/statistic.csv")
+            with self.assertLogs("tensorstat", "WARNING"):
+                session = tensorstat.DumpSession(config)
+                session.collect("Op", "x", outputs=[numpy.ones(3)] * 3)
+                session.step_end()
+                session.close()
+            counters = session.counters
+            self.assertEqual((counters["row_count"], counters["waiting_row_count"], counters["lost_row_count"]), (0, 0, 3))
+
     def test_a_session_of_msprobes_config_describes_its_operators(self):
         with tempfile.TemporaryDirectory() as folder:
             config = json.dumps({"task": "statistics", "dump_path": folder, "level": "L0"})

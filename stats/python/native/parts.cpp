@@ -102,6 +102,12 @@ PyObject* partial_finish(PyObject*, PyObject* arguments) {
   const Request* const asked = request_of(asked_capsule);
   if (partial == nullptr || asked == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
+    std::string missing;
+    for (const std::int32_t number : asked->numbers) {
+      if (tensorstat_partial_keeps(partial, number) != 0) continue;
+      missing += (missing.empty() ? "" : ", ") + std::string(tensorstat_statistic_name(number));
+    }
+    if (!missing.empty()) return raise(TENSORSTAT_INVALID, "the partial does not keep what " + missing + " needs: name it in fold()");
     std::vector<tensorstat_value> values(asked->numbers.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (const auto code = tensorstat_partial_finish(partial, asked->numbers[i], &values[i])) return raise(code);

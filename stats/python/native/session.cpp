@@ -184,6 +184,17 @@ PyObject* session_flush(PyObject*, PyObject* arguments) {
   return PyBool_FromLong(whole);
 }
 
+// Whether all that was handed over is in its file; the counters are final then.
+PyObject* session_end(PyObject*, PyObject* arguments) {
+  PyObject* capsule = nullptr;
+  if (PyArg_ParseTuple(arguments, "O", &capsule) == 0) return nullptr;
+  tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  if (session == nullptr) return nullptr;
+  int whole = 1;
+  call([&] { return whole = tensorstat_session_end(session), TENSORSTAT_OK; });
+  return PyBool_FromLong(whole);
+}
+
 PyObject* session_start(PyObject*, PyObject* arguments) {
   PyObject* capsule = nullptr;
   if (PyArg_ParseTuple(arguments, "O", &capsule) == 0) return nullptr;
@@ -256,6 +267,7 @@ PyMethodDef session_functions[] = {
     TENSORSTAT_METHOD(collect, "collect(session, operator, rank, device, graph, iteration, inputs, outputs, layout)"),
     TENSORSTAT_METHOD(step_end, "step_end(session, None, rank, device, graph, iteration)"),
     TENSORSTAT_METHOD(session_flush, "session_flush(session)"),
+    TENSORSTAT_METHOD(session_end, "session_end(session)"),
     TENSORSTAT_METHOD(session_start, "session_start(session)"),
     TENSORSTAT_METHOD(session_stop, "session_stop(session)"),
     TENSORSTAT_METHOD(set_initial_iteration, "set_initial_iteration(session, iteration)"),

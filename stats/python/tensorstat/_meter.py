@@ -220,7 +220,7 @@ class Partial:
         return self
 
     def finish(self) -> Statistics:
-        """The Statistics of all elements so far."""
+        """The Statistics of all elements so far. Error where the partial does not keep what one of them needs."""
         return _native.partial_finish(self._handle, self._request)
 
     def serialize(self) -> bytes:

@@ -107,7 +107,7 @@ class DumpSession:
     def close(self) -> None:
         """Flushes, and ends the session. A second call does nothing."""
         if self._handles:
-            self.flush()
+            _native.session_end(self._handle())  # which may be the end of rows that waited for the disk
             self._last_counters = self.counters
         self._close()
 
