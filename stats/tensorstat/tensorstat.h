@@ -458,7 +458,10 @@ typedef struct {
 typedef int (*tensorstat_each_row)(void* context, const tensorstat_row* row);
 
 /* Reads a statistic.csv of any dialect, in pieces: memory does not grow with the file. Before an error the rows in front
- * of it have been handed over. `row_count`, of those that were, may be NULL. */
+ * of it have been handed over. `row_count`, of those that were, may be NULL.
+ * Of a folder, reads every file of rows below it; each row then has the column "path", and where the folders are those of
+ * a dump, "rank", "graph" and "iteration". An error is that of the first file that cannot be read, and the others are read
+ * all the same; TENSORSTAT_UNSUPPORTED where there is no file of rows. */
 TENSORSTAT_API tensorstat_code tensorstat_rows_read(const char* path, tensorstat_each_row each, void* context,
                                                     uint64_t* row_count);
 
