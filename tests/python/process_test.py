@@ -4,6 +4,7 @@ import gc
 import json
 import multiprocessing
 import os
+import pathlib
 import resource
 import subprocess
 import sys
@@ -19,6 +20,13 @@ METER = tensorstat.Meter(threads=2)  # lives until the interpreter's exit
 
 def in_child(x):
     return tensorstat.measure(x, "avg").avg, METER.measure(x, "avg").avg
+
+
+def config_of(folder, save_kernel_args=False, **settings):
+    common = {"dump_mode": 0, "path": folder, "net_name": "Net", "iteration": "all", "kernels": [], "input_output": 0,
+              "support_device": [0], "saved_data": "statistic", **settings}
+    return json.dumps({"common_dump_settings": common,
+                       "e2e_dump_settings": {"enable": True, "save_kernel_args": save_kernel_args}})
 
 
 class Process(unittest.TestCase):
@@ -104,6 +112,78 @@ time.sleep(.2)
                 session.start()
                 session.collect("Op", "y", outputs=[numpy.ones(3)], iteration=9)
             self.assertEqual((session.counters["row_count"], session.counters["lost_row_count"]), (2, 0))
+
+    def test_a_layout_as_json_dumps_writes_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = json.dumps({"task": "statistics", "dump_path": folder, "level": "L1"})
+            with tensorstat.DumpSession(config, framework="pytorch") as session:
+                members = {"input_args": [{"type": "int", "value": 3}, "\x01i0\x01"], "output": ["\x01o0\x01"]}
+                for name, layout in (("a", json.dumps(members, indent=1)), ("b", json.dumps(members, indent=1).replace(
+                        '"\\u0001', "\x01").replace('\\u0001"', "\x01"))):
+                    session.collect("add", f"Functional.{name}.0.forward", inputs=[numpy.full(3, 2.0)], outputs=[numpy.ones(2)],
+                                    layout=layout)
+                session.step_end()
+            with open(folder + "/step0/rank0/dump.json", encoding="utf-8") as file:
+                data = json.load(file)["data"]
+        call = data["Functional.a.0.forward"]
+        self.assertEqual(call, data["Functional.b.0.forward"])
+        self.assertEqual(call["input_args"][0], {"type": "int", "value": 3})
+        self.assertEqual((call["input_args"][1]["Max"], call["output"][0]["shape"]), (2.0, [2]))
+
+    def test_what_cannot_be_measured_costs_its_operator_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.DumpSession(config_of(folder)) as session:
+                with self.assertLogs("tensorstat", "WARNING") as said:
+                    for step in range(3):
+                        session.collect("Print", "Default/Print-op3", inputs=[numpy.array(["x = "]), numpy.ones(3), None, 5],
+                                        outputs=[numpy.zeros(2)], iteration=step)
+                        session.step_end(iteration=step)
+                self.assertRaises(TypeError, session.collect, "Print", "a", rank="0")
+            self.assertEqual(len(said.output), 1)
+            self.assertIn("Default/Print-op3: input 0 is left out: an array of <U4", said.output[0])
+            self.assertEqual((session.counters["row_count"], session.counters["lost_tensor_count"]), (6, 6))
+            rows = tensorstat.read(folder)
+        self.assertEqual([(row["iteration"], row["io"], row["slot"]) for row in rows],
+                         [(step, io, slot) for step in range(3) for io, slot in (("input", 1), ("output", 0))])
+
+    def test_operators_that_are_flagged(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.DumpSession(config_of(folder, dump_mode=2)) as session:
+                self.assertFalse(session.wants("Op", "a"))
+                self.assertTrue(session.wants("Op", "a", set_dump=True))
+                for name, flagged in (("a", True), ("b", False)):
+                    session.collect("Op", name, outputs=[numpy.ones(3)], set_dump=flagged)
+            self.assertEqual([row["op name"] for row in tensorstat.read(folder)], ["a"])
+            with self.assertLogs("tensorstat", "WARNING") as said:
+                with tensorstat.DumpSession(config_of(folder, dump_mode=2)) as session:
+                    session.collect("Op", "a", outputs=[numpy.ones(3)], iteration=1)
+            self.assertIn("dump_mode is 2", said.output[-1])
+
+    def test_operators_that_failed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = config_of(folder, op_debug_mode=4, saved_data="tensor")
+            with tensorstat.DumpSession(config) as session:
+                for name, failed in (("a", False), ("b", True)):
+                    session.collect("Op", name, inputs=[numpy.ones(3)], failed=failed)
+            names = [name for _, _, files in os.walk(folder) for name in files if name.endswith(".npy")]
+            self.assertEqual([name.split(".")[1] for name in names], ["b"])
+            with self.assertLogs("tensorstat", "WARNING") as said:
+                with tensorstat.DumpSession(config) as session:
+                    for name in "a", "b":
+                        session.collect("Op", name, inputs=[numpy.ones(3)])
+            self.assertEqual(len([words for words in said.output if "op_debug_mode is 4" in words]), 1)
+
+    def test_arguments_of_kernels(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.DumpSession(config_of(folder, save_kernel_args=True)) as session:
+                session.collect("Op", "a", outputs=[numpy.ones(3)])
+                session.save_kernel_args("Op", "a", {"alpha": "0.5", "beta": 2})
+            texts = [path.read_text() for path in pathlib.Path(folder).rglob("*.json")]
+            self.assertTrue(any('"alpha": "0.5"' in text and '"beta": "2"' in text for text in texts))
+            with self.assertLogs("tensorstat", "WARNING") as said:
+                with tensorstat.DumpSession(config_of(folder, save_kernel_args=True)) as session:
+                    session.collect("Op", "a", outputs=[numpy.ones(3)], iteration=1)
+            self.assertIn("save_kernel_args() was never called", said.output[-1])
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "there is no /dev/full")
     def test_what_the_closing_loses_is_counted(self):

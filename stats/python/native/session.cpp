@@ -43,16 +43,30 @@ PyObject* session_enabled(PyObject*, PyObject* arguments) {
   return session == nullptr ? nullptr : PyBool_FromLong(tensorstat_session_enabled(session));
 }
 
-// operator_named(session, type, name) -> an operator, good as long as the session; None where the session wants nothing
+// operator_named(session, type, name, set_dump = False) -> an operator, good as long as the session; None where the session
+// wants nothing
 PyObject* operator_named(PyObject*, PyObject* arguments) {
   PyObject* capsule = nullptr;
   const char *type = nullptr, *name = nullptr;
-  if (PyArg_ParseTuple(arguments, "Oss", &capsule, &type, &name) == 0) return nullptr;
+  int set_dump = 0;
+  if (PyArg_ParseTuple(arguments, "Oss|p", &capsule, &type, &name, &set_dump) == 0) return nullptr;
   tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
   if (session == nullptr) return nullptr;
-  const tensorstat_operator* const made = tensorstat_operator_named(session, type, name, 0, 0, 0);
+  const tensorstat_operator* const made = tensorstat_operator_named(session, type, name, set_dump, 0, 0);
   return made == nullptr ? Py_NewRef(Py_None)
                          : PyCapsule_New(const_cast<tensorstat_operator*>(made), kOperator, nullptr);
+}
+
+// The texts of a list; they live as long as `held`. False, with an exception set, of anything else.
+bool take_texts(PyObject* list, std::vector<Ref>& held, std::vector<const char*>& texts) {
+  const Py_ssize_t count = PySequence_Size(list);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    held.emplace_back(PySequence_GetItem(list, i));
+    const char* const text = held.back() ? PyUnicode_AsUTF8AndSize(held.back().get(), nullptr) : nullptr;
+    if (text == nullptr) return false;
+    texts.push_back(text);
+  }
+  return count >= 0;
 }
 
 // describe(session, operator, frames, parent)
@@ -64,17 +78,11 @@ PyObject* describe(PyObject*, PyObject* arguments) {
   if (session == nullptr) return nullptr;
   if (op_capsule == Py_None) return Py_NewRef(Py_None);
   const auto* const op = static_cast<const tensorstat_operator*>(PyCapsule_GetPointer(op_capsule, kOperator));
-  const Py_ssize_t count = op == nullptr ? -1 : PySequence_Size(frames);
-  if (count < 0) return nullptr;
+  if (op == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
-    std::vector<Ref> held;  // the texts are theirs
+    std::vector<Ref> held;
     std::vector<const char*> texts;
-    for (Py_ssize_t i = 0; i < count; ++i) {
-      held.emplace_back(PySequence_GetItem(frames, i));
-      const char* const text = held.back() ? PyUnicode_AsUTF8AndSize(held.back().get(), nullptr) : nullptr;
-      if (text == nullptr) return nullptr;
-      texts.push_back(text);
-    }
+    if (!take_texts(frames, held, texts)) return nullptr;
     const bool done = call([&] { return tensorstat_describe(session, op, texts.data(), texts.size(), parent); });
     return done ? Py_NewRef(Py_None) : nullptr;
   });
@@ -110,8 +118,9 @@ struct Run {
 
 PyObject* wants(PyObject*, PyObject* arguments) {
   Run run;
-  if (!run.take(arguments, "")) return nullptr;
-  return PyBool_FromLong(tensorstat_wants(run.session, &run.place, run.op, 0));
+  int failed = 0;
+  if (!run.take(arguments, "|p", &failed)) return nullptr;
+  return PyBool_FromLong(tensorstat_wants(run.session, &run.place, run.op, failed));
 }
 
 // Whether `x`, as PyTorch's tensors do, says that it requires a gradient. It is then exchanged for one that shares its
@@ -145,8 +154,9 @@ PyObject* collect(PyObject*, PyObject* arguments) {
   Run run;
   PyObject *inputs = nullptr, *outputs = nullptr;
   const char* layout = nullptr;
-  if (!run.take(arguments, "OOs", &inputs, &outputs, &layout)) return nullptr;
-  if (!tensorstat_wants(run.session, &run.place, run.op, 0)) return Py_NewRef(Py_None);
+  int failed = 0;
+  if (!run.take(arguments, "OOs|p", &inputs, &outputs, &layout, &failed)) return nullptr;
+  if (!tensorstat_wants(run.session, &run.place, run.op, failed)) return Py_NewRef(Py_None);
   return guarded([&]() -> PyObject* {
     Views views;
     std::vector<tensorstat_dump_tensor> handed;
@@ -160,9 +170,57 @@ PyObject* collect(PyObject*, PyObject* arguments) {
       handed[i].dimension_count = static_cast<std::uint32_t>(shape.size());
     }
     const bool done =
-        call([&] { return tensorstat_collect_call(run.session, &run.place, run.op, handed.data(), handed.size(), 0, layout); });
+        call([&] { return tensorstat_collect_call(run.session, &run.place, run.op, handed.data(), handed.size(), failed,
+                                                  layout); });
     return done ? Py_NewRef(Py_None) : nullptr;
   });
+}
+
+// why_not(x) -> why it is no tensor that can be measured; None where it is one
+PyObject* why_not(PyObject*, PyObject* arguments) {
+  PyObject* given = nullptr;
+  if (PyArg_ParseTuple(arguments, "O", &given) == 0) return nullptr;
+  return guarded([&]() -> PyObject* {
+    Ref x = Ref::to(given);
+    take_gradient(x);
+    Views views;
+    if (x && views.add(x.get())) return Py_NewRef(Py_None);
+    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    const Ref held_type(type), held_value(value), held_trace(trace);
+    return PyObject_Str(value);
+  });
+}
+
+// save_kernel_args(session, operator, rank, device, graph, iteration, names, values)
+PyObject* save_kernel_args(PyObject*, PyObject* arguments) {
+  Run run;
+  PyObject *name_list = nullptr, *value_list = nullptr;
+  if (!run.take(arguments, "OO", &name_list, &value_list)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    std::vector<Ref> held;
+    std::vector<const char*> names, values;
+    if (!take_texts(name_list, held, names) || !take_texts(value_list, held, values)) return nullptr;
+    values.resize(names.size(), "");
+    const bool done = call([&] {
+      return tensorstat_save_kernel_args(run.session, &run.place, run.op, names.data(), values.data(), names.size());
+    });
+    return done ? Py_NewRef(Py_None) : nullptr;
+  });
+}
+
+// session_demands(session) -> (whether it has to be said which operators failed, whether arguments of kernels are wanted)
+PyObject* session_demands(PyObject*, PyObject* arguments) {
+  PyObject* capsule = nullptr;
+  if (PyArg_ParseTuple(arguments, "O", &capsule) == 0) return nullptr;
+  const tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  if (session == nullptr) return nullptr;
+  tensorstat_demands demands{};
+  demands.size = sizeof demands;
+  if (const tensorstat_code code = tensorstat_session_demands(session, &demands)) return raise(code);
+  const Ref operators(PyBool_FromLong(demands.synchronised_operators)), kernel_args(PyBool_FromLong(demands.kernel_args));
+  return Py_BuildValue("(OO)", operators.get(), kernel_args.get());
 }
 
 // Whether all that was handed over is in its file.
@@ -261,10 +319,15 @@ PyMethodDef session_functions[] = {
                       "open_session(kind, config, dialect, layout, sync, memory_bytes, path, device_target, "
                       "framework_version, framework, world_size, device_rows, budget_bytes, threads)"),
     TENSORSTAT_METHOD(session_enabled, "session_enabled(session)"),
-    TENSORSTAT_METHOD(operator_named, "operator_named(session, type, name): an operator, or None"),
+    TENSORSTAT_METHOD(session_demands, "session_demands(session): (failed operators, arguments of kernels)"),
+    TENSORSTAT_METHOD(operator_named, "operator_named(session, type, name, set_dump): an operator, or None"),
     TENSORSTAT_METHOD(describe, "describe(session, operator, frames, parent)"),
-    TENSORSTAT_METHOD(wants, "wants(session, operator, rank, device, graph, iteration)"),
-    TENSORSTAT_METHOD(collect, "collect(session, operator, rank, device, graph, iteration, inputs, outputs, layout)"),
+    TENSORSTAT_METHOD(wants, "wants(session, operator, rank, device, graph, iteration, failed)"),
+    TENSORSTAT_METHOD(collect,
+                      "collect(session, operator, rank, device, graph, iteration, inputs, outputs, layout, failed)"),
+    TENSORSTAT_METHOD(why_not, "why_not(x): why it is no tensor that can be measured, or None"),
+    TENSORSTAT_METHOD(save_kernel_args,
+                      "save_kernel_args(session, operator, rank, device, graph, iteration, names, values)"),
     TENSORSTAT_METHOD(step_end, "step_end(session, None, rank, device, graph, iteration)"),
     TENSORSTAT_METHOD(session_flush, "session_flush(session)"),
     TENSORSTAT_METHOD(session_end, "session_end(session)"),
