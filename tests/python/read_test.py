@@ -142,6 +142,9 @@ class Read(unittest.TestCase):
         self.assertEqual(list(frame.index), list(self.arrays))
         self.assertEqual(frame.loc["steps", "max"], 5)
         self.assertEqual(tensorstat.measure(self.arrays["steps"]).to_pandas()["l2norm"], 55 ** 0.5)
+        one = tensorstat.to_pandas(tensorstat.measure(self.arrays["steps"], "max,count"))
+        self.assertEqual((one.shape, list(one.columns)), ((1, 4), ["dtype", "shape", "max", "count"]))
+        self.assertEqual((one.loc[0, "shape"], one.loc[0, "max"]), ((6,), 5))
 
 
 if __name__ == "__main__":
