@@ -1,5 +1,6 @@
 """Python's numbers are the exact ones: of every container that people have, in place, strided or not."""
 import array
+import collections
 import fractions
 import hashlib
 import json
@@ -171,6 +172,19 @@ class Numbers(unittest.TestCase):
             self.assertEqual(together[name].shape, x.shape)
         self.assertEqual(tensorstat.measure(list(tensors.values()), STATS), list(together.values()))
         self.assertEqual(tensorstat.measure({}), {})
+
+    def test_an_error_names_the_tensor(self):
+        good = numpy.ones(3)
+        mapping = collections.UserDict({"layer.0.weight": good})
+        self.assertEqual(tensorstat.measure(mapping, "count")["layer.0.weight"].count, 3)
+        for bad, stats, words in ((numpy.array(["1"]), "max", "an array of <U1"), ([1], "max", "an object of type list"),
+                                  (numpy.ones(2, "c8"), "max", "a complex64 tensor has no max")):
+            with self.assertRaisesRegex(tensorstat.Error, "^layer.1.bias: " + words) as refused:
+                tensorstat.measure({"layer.0.weight": good, "layer.1.bias": bad}, stats)
+            self.assertEqual(refused.exception.code, "unsupported")
+            with self.assertRaisesRegex(tensorstat.Error, "^tensor 1: " + words):
+                tensorstat.measure([good, bad], stats)
+        self.assertEqual(tensorstat.measure({"a": good, "b": numpy.ones(2, "c8")}, "max,l2norm")["b"].l2norm, 2 ** 0.5)
 
     def test_special_values(self):
         r = tensorstat.measure(numpy.array([math.nan, math.inf, -math.inf, -0.0], numpy.float32))

@@ -101,6 +101,10 @@ class PyOpenCl(unittest.TestCase):
         self.assertEqual(whole.finish(), tensorstat.measure(x, STATS))
 
     def test_what_is_refused(self):
+        batch = {"a": self.host["float32"], "b": pyopencl.array.to_device(self.queue, self.host["float32"]),
+                 "c": pyopencl.array.to_device(self.queue, self.host["float32"].astype("complex64"))}
+        with self.assertRaisesRegex(tensorstat.Error, "^c: a complex64 tensor has no max"):
+            self.meter.measure(batch, "max")
         array = pyopencl.array.to_device(self.queue, self.host["float32"])
         with self.assertRaisesRegex(tensorstat.Error, "strided"):
             self.meter.measure(array[:, ::2])

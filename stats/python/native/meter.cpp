@@ -1,6 +1,8 @@
 // Requests, meters, and what they measure.
 #include <algorithm>
+#include <charconv>
 #include <map>
+#include <string_view>
 
 #include "stats/python/native/measured.hpp"
 
@@ -87,6 +89,39 @@ bool measure_batch(PyObject* owner, PyObject* queue, Views& views, std::span<con
   return static_cast<bool>(batch);
 }
 
+// Exchanges the words of a tensorstat.Error that is set; `told` makes the new ones of them. Leaves any other exception.
+template <typename Told>
+void retell_error(const Told& told) {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  const Ref held_type(type), held_value(value), held_trace(trace);
+  const Ref code(PyObject_IsInstance(value, connected.error) == 1 ? PyObject_GetAttrString(value, "code") : nullptr);
+  const Ref words(code ? PyObject_Str(value) : nullptr);
+  const char* const text = words ? PyUnicode_AsUTF8AndSize(words.get(), nullptr) : nullptr;
+  const std::string retold = text == nullptr ? "" : told(std::string_view(text));
+  const Ref error(text == nullptr ? nullptr
+                                  : PyObject_CallFunction(connected.error, "sO", retold.c_str(), code.get()));
+  if (error) {
+    PyErr_SetObject(connected.error, error.get());
+  } else if (PyErr_Occurred() == nullptr) {
+    PyErr_SetObject(type, value);
+  }
+}
+
+// The library numbers the tensors of its batch, of which these are the numbers among all.
+void number_as(const std::vector<std::size_t>& which) {
+  retell_error([&](std::string_view words) {
+    constexpr std::string_view kTensor = "tensor ";
+    std::size_t number = 0;
+    const bool is_numbered = words.starts_with(kTensor);
+    const char* const end = words.data() + words.size();
+    const auto read = is_numbered ? std::from_chars(words.data() + kTensor.size(), end, number) : std::from_chars_result{};
+    if (!is_numbered || read.ec != std::errc() || number >= which.size()) return std::string(words);
+    return std::string(kTensor) + std::to_string(which[number]) + std::string(read.ptr, end);
+  });
+}
+
 // One batch, but for tensors on PyOpenCL queues: the tensors of each are one of their own.
 bool measure_all(PyObject* owner, Views& views, const Request& asked, std::vector<Ref>& found) {
   const std::size_t count = views.tensors().size();
@@ -105,7 +140,10 @@ bool measure_all(PyObject* owner, Views& views, const Request& asked, std::vecto
       tensors.push_back(views.tensors()[i]);
       shapes.add(views.shape(i).data(), views.shape(i).size());
     }
-    if (!measure_batch(owner, queue, views, tensors, std::move(shapes), asked, found)) return false;
+    if (!measure_batch(owner, queue, views, tensors, std::move(shapes), asked, found)) {
+      number_as(which);
+      return false;
+    }
     for (std::size_t i = 0; i < which.size(); ++i) in_order[which[i]] = std::move(found[i]);
     found.clear();
   }
@@ -118,7 +156,11 @@ bool add_all(PyObject* list, Views& views) {
   views.reserve(static_cast<std::size_t>(std::max<Py_ssize_t>(count, 0)));
   for (Py_ssize_t i = 0; i < count; ++i) {
     const Ref x(PySequence_GetItem(list, i));
-    if (!x || !views.add(x.get())) return false;
+    if (!x) return false;
+    if (!views.add(x.get())) {
+      retell_error([&](std::string_view words) { return "tensor " + std::to_string(i) + ": " + std::string(words); });
+      return false;
+    }
   }
   return count >= 0;
 }

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, overload
 
 from . import _native
-from ._library import NO_LIMIT, chosen
+from ._library import NO_LIMIT, Error, chosen
+from ._named import by_name, named_tensors
 from ._results import Statistics
 
 DEFAULT_STATISTICS = "max,min,avg,l2norm,count,nan count,negative inf count,positive inf count,zero count"
@@ -55,17 +56,25 @@ class Meter:
                 cast_scale: float = ...) -> Statistics: ...
     def measure(self, x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
                 on: str = "auto", cast_scale: float = 1.0) -> Any:
-        """The statistics of a tensor; of a dict or list of tensors, a dict or list of them, from one batch.
+        """The statistics of a tensor; of a dict or list of tensors, a dict or list of them, from one batch. Of a torch.nn.Module
+        those of its state_dict.
 
         x           a NumPy array, a torch.Tensor on the CPU, a pyopencl.array.Array, which is measured in its own memory
                     on its own queue, and anything else with __dlpack__ or the buffer protocol. Nothing is copied, and
                     nothing may change it meanwhile. A numpy.ma array with masked elements is refused.
+                    Error names the tensor of a dict that cannot be measured, such as a sparse one.
         stats       names between commas, or a list of names; "all" are MindSpore's twelve
         precision   "high": exact, rounded once; "low": held in the tensor's own type
         on          "auto": where the data lives; "host"; "device"
         cast_scale  what each element is times before a cast that is counted ("e4m3fn underflow"): finite, above 0
         """
-        return _native.measure(self, x, request_of(stats, precision, on, cast_scale))
+        named = named_tensors(x)
+        if named is None:
+            return _native.measure(self, x, request_of(stats, precision, on, cast_scale))
+        try:
+            return _native.measure(self, named, request_of(stats, precision, on, cast_scale))
+        except Error as refused:
+            raise by_name(refused, named) from None
 
     def explain(self, x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
                 on: str = "auto") -> dict[str, tuple[str, str]]:
