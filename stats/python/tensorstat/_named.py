@@ -1,6 +1,7 @@
 """Tensors by name: mappings such as a state_dict, and models."""
+import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ._library import Error
@@ -15,10 +16,24 @@ def named_tensors(x: Any) -> dict[Any, Any] | None:
     tensor is left out."""
     if isinstance(x, dict):
         return x
-    kind = type(x)
+    kind: Any = type(x)
+    of_type = _names_of_type(kind)
+    return None if of_type is None else of_type(x)
+
+
+@functools.lru_cache(maxsize=64)  # most tensors are of a few types, and a small one is measured in a microsecond
+def _names_of_type(kind: type) -> Callable[[Any], dict[Any, Any]] | None:
     if hasattr(kind, "named_parameters") and hasattr(kind, "state_dict"):
-        return {name: tensor for name, tensor in x.state_dict().items() if hasattr(tensor, "data_ptr")}
-    return dict(x) if hasattr(kind, "keys") and isinstance(x, Mapping) else None
+        return _names_of_model
+    return _names_of_mapping if issubclass(kind, Mapping) else None
+
+
+def _names_of_model(model: Any) -> dict[Any, Any]:
+    return {name: tensor for name, tensor in model.state_dict().items() if hasattr(tensor, "data_ptr")}
+
+
+def _names_of_mapping(mapping: Mapping[Any, Any]) -> dict[Any, Any]:
+    return dict(mapping)
 
 
 def by_name(refused: Error, names: Iterable[Any]) -> Error:
