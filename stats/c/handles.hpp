@@ -25,8 +25,8 @@ struct tensorstat_result {
 
 struct tensorstat_partial {
   tensorstat::Partial partial;
-  // Its exponents, to which values that were given out point: made when they are first asked for, by whichever thread, and
-  // when they are asked for again after a change.
+  // Its exponents, to which values that were given out point: made when they are first asked for, by whichever thread,
+  // and when they are asked for again after a change.
   mutable std::mutex making{};
   mutable tensorstat::Value list{};
   mutable bool is_list_current = false;

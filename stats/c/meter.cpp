@@ -22,7 +22,8 @@ tensorstat_code give(Result<Measurements> measured, Categories categories, tenso
   if (!measured) return failed(measured.error());
   auto values = std::make_unique_for_overwrite<tensorstat_value[]>(measured->size() * categories.size());
   auto is_written = std::make_unique<std::atomic<bool>[]>(measured->size());
-  *result = new tensorstat_result{*std::move(measured), std::move(categories), std::move(values), std::move(is_written)};
+  *result =
+      new tensorstat_result{*std::move(measured), std::move(categories), std::move(values), std::move(is_written)};
   return TENSORSTAT_OK;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <tensorstat/tensorstat.h>
 
 #include <cstring>
 #include <exception>
@@ -11,7 +12,6 @@
 #include <string_view>
 #include <tensorstat/meter.hpp>
 #include <tensorstat/status.hpp>
-#include <tensorstat/tensorstat.h>
 #include <vector>
 
 namespace tensorstat::c {
@@ -22,8 +22,8 @@ tensorstat_code failed(const Error& error) noexcept;
 // Of an argument that has to be there; may throw.
 tensorstat_code missing(const char* what);
 
-// A thread that is cancelled inside the library would unwind through noexcept functions, which aborts the process. While
-// this lives the cancellation waits.
+// A thread that is cancelled inside the library would unwind through noexcept functions, which aborts the process.
+// While this lives the cancellation waits.
 class Uncancelled {
  public:
   Uncancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }

@@ -1,10 +1,9 @@
-#include <tensorstat/dlpack.hpp>
-
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tensorstat/dlpack.hpp>
 
 #include "stats/core/dlpack_structs.hpp"
 

@@ -42,7 +42,8 @@ bool lies_in_memory(const Tensor& tensor) {
 
 bool sound(const Tensor& tensor) {
   return static_cast<int>(tensor.dtype) < kDtypeCount && (tensor.address != nullptr || tensor.element_count == 0) &&
-         tensor.element_count <= kMostBytes / size_bytes(tensor.dtype) && strides_agree(tensor) && lies_in_memory(tensor);
+         tensor.element_count <= kMostBytes / size_bytes(tensor.dtype) && strides_agree(tensor) &&
+         lies_in_memory(tensor);
 }
 
 // Of a tensor that is not sound.

@@ -98,7 +98,8 @@ TEST(CCancel, WaitsUntilTheCallReturns) {
   Work work;
   ASSERT_EQ(tensorstat_meter_open(nullptr, &work.meter), TENSORSTAT_OK);
   work.file = folder.path() + "/x.npy";
-  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(work.numbers.size()) + ",), }";
+  std::string header =
+      "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(work.numbers.size()) + ",), }";
   header.resize(118 - 1, ' ');
   std::ofstream(work.file, std::ios::binary)
       << std::string("\x93NUMPY\x01\x00\x76\x00", 10) << header << '\n'
@@ -106,7 +107,8 @@ TEST(CCancel, WaitsUntilTheCallReturns) {
   const std::string config = R"({"common_dump_settings": {"dump_mode": 0, "path": ")" + folder.path() +
                              R"(", "net_name": "Net", "iteration": "all", "kernels": [], "input_output": 0,
                              "support_device": [0], "saved_data": "full"}, "e2e_dump_settings": {"enable": false}})";
-  ASSERT_EQ(tensorstat_session_from_json(config.c_str(), nullptr, &work.session), TENSORSTAT_OK) << tensorstat_last_error();
+  ASSERT_EQ(tensorstat_session_from_json(config.c_str(), nullptr, &work.session), TENSORSTAT_OK)
+      << tensorstat_last_error();
   expect_to_survive<measure>(work);
   expect_to_survive<measure_with_a_meter_of_its_own>(work);
   expect_to_survive<measure_a_file>(work);
@@ -115,7 +117,8 @@ TEST(CCancel, WaitsUntilTheCallReturns) {
   // And what the library knows is whole: the file is still measured.
   tensorstat_request request = TENSORSTAT_REQUEST;
   tensorstat_file* file = nullptr;
-  ASSERT_EQ(tensorstat_file_measure(work.meter, work.file.c_str(), &request, 0, &file), TENSORSTAT_OK) << tensorstat_last_error();
+  ASSERT_EQ(tensorstat_file_measure(work.meter, work.file.c_str(), &request, 0, &file), TENSORSTAT_OK)
+      << tensorstat_last_error();
   EXPECT_EQ(tensorstat_file_tensor_count(file), 1u);
   tensorstat_file_free(file);
   tensorstat_meter_close(work.meter);

@@ -52,7 +52,8 @@ TEST(CConst, AResultIsReadByThreads) {
 TEST(CConst, APartialIsReadByThreads) {
   const Kept kept("exponents,count");
   tensorstat_partial* partial = nullptr;
-  ASSERT_EQ(tensorstat_fold(kept.meter, &kept.tensor, 1, &kept.request, &partial), TENSORSTAT_OK) << tensorstat_last_error();
+  ASSERT_EQ(tensorstat_fold(kept.meter, &kept.tensor, 1, &kept.request, &partial), TENSORSTAT_OK)
+      << tensorstat_last_error();
   const int32_t exponents = tensorstat_statistic_named("exponents");
   in_threads([&] {
     tensorstat_value first, again;
@@ -76,7 +77,8 @@ TEST(CConst, APartialIsReadByThreads) {
 TEST(CConst, APartialSaysWhatItKeeps) {
   const Kept kept("max");
   tensorstat_partial* partial = nullptr;
-  ASSERT_EQ(tensorstat_fold(kept.meter, &kept.tensor, 1, &kept.request, &partial), TENSORSTAT_OK) << tensorstat_last_error();
+  ASSERT_EQ(tensorstat_fold(kept.meter, &kept.tensor, 1, &kept.request, &partial), TENSORSTAT_OK)
+      << tensorstat_last_error();
   for (const char* name : {"max", "min", "count", "nan count"}) {
     EXPECT_EQ(tensorstat_partial_keeps(partial, tensorstat_statistic_named(name)), 1) << name;
   }

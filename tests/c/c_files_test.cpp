@@ -128,12 +128,15 @@ TEST_F(CFiles, GivesTheRowsOfAFolder) {
   std::uint64_t count = 7;
   EXPECT_EQ(tensorstat_rows_read(folder_.path().c_str(), note, &found, &count), TENSORSTAT_UNSUPPORTED);
   EXPECT_EQ(count, 0u);
-  const std::string heading = "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value\n";
+  const std::string heading =
+      "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value\n";
   for (const char* step : {"3", "10"}) {
     std::filesystem::create_directories(folder_ / (std::string("rank_2/Net/1/") + step));
-    write(std::string("rank_2/Net/1/") + step + "/statistic.csv", heading + "Add,a,0,0,3,input,0,4,int8,\"(4)\"," + step + "\n");
+    write(std::string("rank_2/Net/1/") + step + "/statistic.csv",
+          heading + "Add,a,0,0,3,input,0,4,int8,\"(4)\"," + step + "\n");
   }
-  ASSERT_EQ(tensorstat_rows_read(folder_.path().c_str(), note, &found, &count), TENSORSTAT_OK) << tensorstat_last_error();
+  ASSERT_EQ(tensorstat_rows_read(folder_.path().c_str(), note, &found, &count), TENSORSTAT_OK)
+      << tensorstat_last_error();
   EXPECT_EQ(count, 2u);
   EXPECT_EQ(found.words, (std::vector<std::string>{"a input0 int8 4 max=3 path=0 rank=2 graph=1 iteration=3",
                                                    "a input0 int8 4 max=10 path=0 rank=2 graph=1 iteration=10"}));

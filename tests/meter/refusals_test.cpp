@@ -63,8 +63,11 @@ TEST(Refusals, OfStridesThatDoNotFit) {
 TEST(Refusals, OfStridesThatLeadBeyondMemory) {
   Tensor bad = kGood;
   constexpr std::int64_t kLeast = INT64_MIN, kMost = INT64_MAX;
-  for (const std::vector<std::int64_t>& bytes :
-       {std::vector{kLeast, std::int64_t{4}}, {kMost, 4}, {kMost / 2, kMost / 2}, {kLeast / 4, kLeast / 2}, {4, kLeast}}) {
+  for (const std::vector<std::int64_t>& bytes : {std::vector{kLeast, std::int64_t{4}},
+                                                 {kMost, 4},
+                                                 {kMost / 2, kMost / 2},
+                                                 {kLeast / 4, kLeast / 2},
+                                                 {4, kLeast}}) {
     const Strides strides{{2, 3}, bytes};
     bad.strides = &strides;
     expect_refused_everywhere(bad, Code::kInvalid, "its strides of (2,3) lead to elements beyond all memory");
@@ -84,9 +87,11 @@ TEST(Refusals, OfStridesThatLeadBeyondMemory) {
 TEST(Refusals, OfTypesOfDlpack) {
   std::int64_t shape[] = {2};
   const double data[2] = {};
-  const test::DlTensor opaque{data, 1, 0, 1, 3, 64, 1, shape, nullptr, 0}, wide{data, 1, 0, 1, 2, 128, 1, shape, nullptr, 0};
+  const test::DlTensor opaque{data, 1, 0, 1, 3, 64, 1, shape, nullptr, 0},
+      wide{data, 1, 0, 1, 2, 128, 1, shape, nullptr, 0};
   Strides strides;
-  expect_refused(tensor_from_dlpack(&opaque, strides), Code::kUnsupported, "a DLPack tensor of type code 3 with 64 bits");
+  expect_refused(tensor_from_dlpack(&opaque, strides), Code::kUnsupported,
+                 "a DLPack tensor of type code 3 with 64 bits");
   expect_refused(tensor_from_dlpack(&wide, strides), Code::kUnsupported, "a DLPack tensor of float128 with 128 bits");
 }
 

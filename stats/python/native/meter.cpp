@@ -100,8 +100,7 @@ void retell_error(const Told& told) {
   const Ref words(code ? PyObject_Str(value) : nullptr);
   const char* const text = words ? PyUnicode_AsUTF8AndSize(words.get(), nullptr) : nullptr;
   const std::string retold = text == nullptr ? "" : told(std::string_view(text));
-  const Ref error(text == nullptr ? nullptr
-                                  : PyObject_CallFunction(connected.error, "sO", retold.c_str(), code.get()));
+  const Ref error(text == nullptr ? nullptr : PyObject_CallFunction(connected.error, "sO", retold.c_str(), code.get()));
   if (error) {
     PyErr_SetObject(connected.error, error.get());
   } else if (PyErr_Occurred() == nullptr) {
@@ -116,7 +115,8 @@ void number_as(const std::vector<std::size_t>& which) {
     std::size_t number = 0;
     const bool is_numbered = words.starts_with(kTensor);
     const char* const end = words.data() + words.size();
-    const auto read = is_numbered ? std::from_chars(words.data() + kTensor.size(), end, number) : std::from_chars_result{};
+    const auto read =
+        is_numbered ? std::from_chars(words.data() + kTensor.size(), end, number) : std::from_chars_result{};
     if (!is_numbered || read.ec != std::errc() || number >= which.size()) return std::string(words);
     return std::string(kTensor) + std::to_string(which[number]) + std::string(read.ptr, end);
   });

@@ -47,7 +47,8 @@ PyObject* stream_append(PyObject*, PyObject* arguments) {
     const std::uint64_t shared = tensorstat_dtype_elements_a_byte(tensor.dtype);
     const std::uint64_t bytes = (tensor.element_count + shared - 1) / shared * tensorstat_dtype_bytes(tensor.dtype);
     tensorstat_code code = TENSORSTAT_OK;
-    const bool done = call([&] { return code = tensorstat_stream_append_last(stream, tensor.address, bytes, unused.value); });
+    const bool done =
+        call([&] { return code = tensorstat_stream_append_last(stream, tensor.address, bytes, unused.value); });
     if (code == TENSORSTAT_IN_USE) views.keep_for_ever();
     return done ? PyLong_FromUnsignedLongLong(bytes) : nullptr;
   });
@@ -107,7 +108,8 @@ PyObject* partial_finish(PyObject*, PyObject* arguments) {
       if (tensorstat_partial_keeps(partial, number) != 0) continue;
       missing += (missing.empty() ? "" : ", ") + std::string(tensorstat_statistic_name(number));
     }
-    if (!missing.empty()) return raise(TENSORSTAT_INVALID, "the partial does not keep what " + missing + " needs: name it in fold()");
+    if (!missing.empty())
+      return raise(TENSORSTAT_INVALID, "the partial does not keep what " + missing + " needs: name it in fold()");
     std::vector<tensorstat_value> values(asked->numbers.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (const auto code = tensorstat_partial_finish(partial, asked->numbers[i], &values[i])) return raise(code);

@@ -8,9 +8,8 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <tensorstat/tensorstat.h>
-
 #include <cxxabi.h>
+#include <tensorstat/tensorstat.h>
 
 #include <cstdint>
 #include <limits>

@@ -43,8 +43,8 @@ PyObject* session_enabled(PyObject*, PyObject* arguments) {
   return session == nullptr ? nullptr : PyBool_FromLong(tensorstat_session_enabled(session));
 }
 
-// operator_named(session, type, name, set_dump = False) -> an operator, good as long as the session; None where the session
-// wants nothing
+// operator_named(session, type, name, set_dump = False) -> an operator, good as long as the session; None where the
+// session wants nothing
 PyObject* operator_named(PyObject*, PyObject* arguments) {
   PyObject* capsule = nullptr;
   const char *type = nullptr, *name = nullptr;
@@ -169,9 +169,9 @@ PyObject* collect(PyObject*, PyObject* arguments) {
       handed[i].shape = shape.data();
       handed[i].dimension_count = static_cast<std::uint32_t>(shape.size());
     }
-    const bool done =
-        call([&] { return tensorstat_collect_call(run.session, &run.place, run.op, handed.data(), handed.size(), failed,
-                                                  layout); });
+    const bool done = call([&] {
+      return tensorstat_collect_call(run.session, &run.place, run.op, handed.data(), handed.size(), failed, layout);
+    });
     return done ? Py_NewRef(Py_None) : nullptr;
   });
 }
@@ -210,7 +210,8 @@ PyObject* save_kernel_args(PyObject*, PyObject* arguments) {
   });
 }
 
-// session_demands(session) -> (whether it has to be said which operators failed, whether arguments of kernels are wanted)
+// session_demands(session) -> (whether it has to be said which operators failed, whether arguments of kernels are
+// wanted)
 PyObject* session_demands(PyObject*, PyObject* arguments) {
   PyObject* capsule = nullptr;
   if (PyArg_ParseTuple(arguments, "O", &capsule) == 0) return nullptr;
@@ -219,7 +220,8 @@ PyObject* session_demands(PyObject*, PyObject* arguments) {
   tensorstat_demands demands{};
   demands.size = sizeof demands;
   if (const tensorstat_code code = tensorstat_session_demands(session, &demands)) return raise(code);
-  const Ref operators(PyBool_FromLong(demands.synchronised_operators)), kernel_args(PyBool_FromLong(demands.kernel_args));
+  const Ref operators(PyBool_FromLong(demands.synchronised_operators)),
+      kernel_args(PyBool_FromLong(demands.kernel_args));
   return Py_BuildValue("(OO)", operators.get(), kernel_args.get());
 }
 

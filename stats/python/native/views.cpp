@@ -82,14 +82,17 @@ bool refuse_big_endian(const char* what) {
                 " of big-endian numbers cannot be read; .astype of the native order makes it readable");
 }
 
-// Whether elements of a numpy.ma.MaskedArray are masked; it is refused then. One in which nothing is masked is an array.
+// Whether elements of a numpy.ma.MaskedArray are masked; it is refused then. One in which nothing is masked is an
+// array.
 bool refuse_masked(PyObject* x) {
   const Ref mask = attribute(x, "mask"), any(mask ? PyObject_CallMethod(mask.get(), "any", nullptr) : nullptr);
   const int is_masked = any ? PyObject_IsTrue(any.get()) : 1;
   if (is_masked == 0) return false;
   PyErr_Clear();
-  refuse("an array with masked elements cannot be measured: x.compressed() leaves them out, x.filled(value) gives them a value, "
-         "x.data has what is below the mask");
+  refuse(
+      "an array with masked elements cannot be measured: x.compressed() leaves them out, x.filled(value) gives them a "
+      "value, "
+      "x.data has what is below the mask");
   return true;
 }
 
@@ -378,9 +381,9 @@ bool Views::add_buffer(PyObject* x) {
                     : letter != 0 && std::strchr("BHILQN", letter) != nullptr ? 'u'
                                                                               : 0;
   const std::int32_t dtype = number_of_kind(kind, static_cast<int>(view.itemsize));
-  if (dtype < 0) return dtype_number("format " + std::string(format), ("a buffer of type " + name_of_type(x)).c_str()) >= 0;
-  if (view.suboffsets != nullptr)
-    return refuse("a buffer of rows that lie apart cannot be read; copy it first");
+  if (dtype < 0)
+    return dtype_number("format " + std::string(format), ("a buffer of type " + name_of_type(x)).c_str()) >= 0;
+  if (view.suboffsets != nullptr) return refuse("a buffer of rows that lie apart cannot be read; copy it first");
   tensorstat_tensor tensor = tensor_of(dtype, view.buf);
   shapes_.add(view.shape, view.ndim);
   tensor.element_count = product(shapes_[tensors_.size()]);
