@@ -1,31 +1,14 @@
-#include <tensorstat/dlpack.hpp>
-
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tensorstat/dlpack.hpp>
+
+#include "stats/core/dlpack_structs.hpp"
 
 namespace tensorstat {
 namespace {
-
-// DLPack's own structs, which have been the same in all of its versions.
-struct DlDevice {
-  std::int32_t type, id;
-};
-struct DlDataType {
-  std::uint8_t code, bits;
-  std::uint16_t lanes;
-};
-struct DlTensor {
-  void* data;
-  DlDevice device;
-  std::int32_t dimension_count;
-  DlDataType dtype;
-  std::int64_t* shape;
-  std::int64_t* strides;  // in elements; null: contiguous
-  std::uint64_t byte_offset;
-};
 
 enum : std::int32_t { kCpu = 1, kOpenCl = 4 };
 
@@ -66,7 +49,7 @@ Result<Dtype> dtype_of(DlDataType type) {
   if (type.lanes != 1 && !is_pair) {
     return refused("of " + std::to_string(type.lanes) + " lanes an element cannot be measured; only 1 can");
   }
-  std::string name = "of type code " + std::to_string(type.code);
+  std::string name = "type code " + std::to_string(type.code);
   for (const TypeCode& each : kCodes) {
     if (each.code == type.code) name = std::string(each.name) + (each.with_bits ? std::to_string(type.bits) : "");
   }
