@@ -13,6 +13,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -100,6 +101,50 @@ class Spreadsheet(unittest.TestCase):
             self.assertEqual(float(value), float(f'{float(text):.16g}'))  # libxlsxwriter writes 16 digits
         else:
             self.assertEqual(value, text.strip() if text in (' inf', ' -inf') else text)
+
+
+class HostileNames(unittest.TestCase):
+    """Names of operators are any bytes. The spreadsheet stays readable, and no two names look like one."""
+
+    NAMES = {'m': 'http://schemas.openxmlformats.org/spreadsheetml/2006/main'}
+    MOST_UNITS = 32767  # of a cell, as Excel counts: in UTF-16
+    OPERATORS = [b'plain', b'lat\xe9in', b'\xff\xfe', b'\xc0\xaf', b'\xed\xa0\x80', b'\xef\xbf\xbe', b'\xef\xbf\xbf',
+                 'é'.encode() * 20000, '😀'.encode() * 20000, b'x' + '😀'.encode() * 20000, b'nul\0x', b'nul\0y',
+                 b'_x0041_', b'_x005F_x0041_', b'_x0041_x0041_', b'_x004', b'_x0001\x01', b'\x01\x1f\x7f', b' a ',
+                 b'a\rb', b'<&>"\'', b'_x0041_' * 5000, 'ＡＢ＝'.encode()]
+
+    def shown(self, name):
+        """What of it a cell shows. A byte that is no UTF-8 and a character that XML has not are U+FFFD."""
+        text = (name + b'.output.0').decode('utf-8', 'surrogateescape')
+        return re.sub('[\\0\ud800-\udfff\ufffe\uffff]', '\ufffd', text)
+
+    def test_names_of_any_bytes(self):
+        row = b'T,"%s",0,0,1,output,0,4,float32,"(1)",%d\n'
+        with tempfile.TemporaryDirectory() as folder:
+            for side in 'ab':
+                lines = [row % (name.replace(b'"', b'""'), i) for i, name in enumerate(self.OPERATORS)]
+                pathlib.Path(folder, f'{side}.csv').write_bytes(
+                    b'Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value\n' + b''.join(lines))
+            ran = subprocess.run([os.environ['COMMAND'], 'diff', 'a.csv', 'b.csv', '--rules', 'msprobe', '-o', 'x.xlsx'],
+                                 cwd=folder, capture_output=True, check=False)
+            if b'libxlsxwriter-dev' in ran.stderr:
+                self.skipTest('built without libxlsxwriter')
+            self.assertEqual((ran.returncode, ran.stderr), (0, b''))
+            with zipfile.ZipFile(f'{folder}/x.xlsx') as book:
+                sheet = ElementTree.fromstring(book.read('xl/worksheets/sheet1.xml'))
+        rows = sheet.findall('m:sheetData/m:row', self.NAMES)[1:]
+        self.assertEqual(len(rows), len(self.OPERATORS))
+        seen = set()
+        for name, row in zip(self.OPERATORS, rows):
+            text = ''.join(row[0].itertext())
+            self.assertLessEqual(len(text.encode('utf-16-le')) // 2, self.MOST_UNITS)
+            text = re.sub('_x([0-9A-Fa-f]{4})_', lambda code: chr(int(code[1], 16)), text)  # as Excel reads it
+            want = self.shown(name)
+            if want != text:  # is cut, between characters and not before it has to be
+                self.assertTrue(want.startswith(text), name[:40])
+                self.assertGreater(len(''.join(row[0].itertext()).encode('utf-16-le')) // 2, self.MOST_UNITS - 7)
+            seen.add(text)
+        self.assertGreaterEqual(len(seen), len(self.OPERATORS) - 6)  # those of U+FFFD alone look alike, and long ones
 
 
 class Judge:
