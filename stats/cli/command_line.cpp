@@ -114,8 +114,10 @@ CommandLine::CommandLine()
              "table, csv, json, ndjson or md (Markdown); by default what -o ends in (.csv, .json, .ndjson, .jsonl, .md, "
              ".txt), or table")
       ->type_name("FORMAT");
-  app_->add_option("-o,--output", arguments_.output,
-                  "Write there, whole or not at all, not to stdout; a file that is there keeps its mode")
+  app_->add_option(
+          "-o,--output", arguments_.output,
+          "Write there, whole or not at all, not to stdout; a file that is there keeps its mode, and an input is not "
+          "replaced")
       ->type_name("FILE");
   add_choice(*app_, "--on", arguments_.request.on, {{"auto", On::kAuto}, {"host", On::kHost}, {"device", On::kDevice}},
              "auto, host or device. device fails rather than compute elsewhere; md5 and hash are always "

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "stats/cli/arguments.hpp"
+#include "stats/cli/inputs.hpp"
 #include "stats/cli/msprobe_rules.hpp"
 #include "stats/cli/output.hpp"
 #include "stats/cli/report_diff.hpp"
@@ -107,6 +108,10 @@ CLI::App* add_origin_command(CLI::App& app, OriginArguments& arguments) {
 }
 
 int run_diff(const DiffArguments& arguments, const MeterOptions& meter, Console& console) {
+  const std::string inputs[] = {arguments.a, arguments.b, arguments.tolerances, arguments.names};
+  if (Status allowed = check_is_no_input(arguments.output, inputs); !allowed) {
+    return console.say(allowed.error().message), kUsage;
+  }
   if (!arguments.rules.empty()) return run_msprobe_rules(arguments, console);
   DiffOptions options = arguments.options;
   options.meter = meter;
@@ -133,6 +138,9 @@ int run_diff(const DiffArguments& arguments, const MeterOptions& meter, Console&
 }
 
 int run_origin(const OriginArguments& arguments, const MeterOptions& meter, Console& console) {
+  if (Status allowed = check_is_no_input(arguments.output, {&arguments.path, 1}); !allowed) {
+    return console.say(allowed.error().message), kUsage;
+  }
   const auto read = read_recorded(arguments.path, meter, listener_of(console));
   console.hide_progress();
   if (!read) {

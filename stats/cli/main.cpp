@@ -133,6 +133,11 @@ int run(const Arguments& arguments, Console& console) {
   }
   const Inputs inputs = find_inputs(arguments.paths, arguments.order);
   if (!arguments.is_quiet) std::ranges::for_each(inputs.notes, [&](const std::string& note) { console.say(note); });
+  for (const std::vector<std::string>* some : {&inputs.files, &inputs.lists}) {
+    if (Status allowed = check_is_no_input(arguments.output, *some); !allowed) {
+      return console.say(allowed.error().message), kUsage;
+    }
+  }
   const auto are_rows = std::ranges::count_if(inputs.files, is_row_file);
   if (are_rows != 0 && static_cast<std::size_t>(are_rows) != inputs.files.size()) {
     console.say("files of rows and files of tensors are shown by one call each");
