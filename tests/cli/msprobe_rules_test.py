@@ -147,6 +147,40 @@ class HostileNames(unittest.TestCase):
         self.assertGreaterEqual(len(seen), len(self.OPERATORS) - 6)  # those of U+FFFD alone look alike, and long ones
 
 
+class Formulas(unittest.TestCase):
+    """No text cell of the csv is a formula of a spreadsheet. A number stays one, whatever its sign."""
+
+    NAMES = ['=HYPERLINK("http://x","y")', '+1', '@SUM(1)', "=cmd|' /C calc'!A0", '-2+3', '\n=1', '\t=1', ' =1', '＝1', "'=1"]
+
+    def test_names_that_would_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for side, scale in ('a', 1), ('b', -2):
+                calls = {name: {'input_args': [], 'input_kwargs': {}, 'output': [
+                    {'type': 'torch.Tensor', 'dtype': 'torch.float32', 'shape': [1], 'Max': scale * -1.5, 'Min': scale * -1.5,
+                     'Mean': scale * -1.5, 'Norm': 1.5, 'requires_grad': False},
+                    {'type': 'str', 'value': name}, {'type': 'float', 'value': scale * -1e-7}]}
+                         for name in [f'{name}.f.{i}.forward' for i, name in enumerate(self.NAMES)]}
+                os.makedirs(f'{folder}/{side}')
+                pathlib.Path(folder, side, 'dump.json').write_text(json.dumps(
+                    {'task': 'statistics', 'level': 'L1', 'framework': 'pytorch', 'dump_data_dir': None, 'data': calls}),
+                    encoding='utf-8')
+            pathlib.Path(folder, 'a', 'stack.json').write_text(json.dumps({'0': [[list(calls)[0]], '=1+1']}), encoding='utf-8')
+            ran = diff(folder)
+            self.assertEqual(ran.returncode, 1, ran.stderr)
+            rows = rows_of(ran.stdout)
+        self.assertGreaterEqual(len(rows), 1 + 3 * len(self.NAMES))
+        negative = 0
+        for row in rows[1:]:
+            for cell in row:
+                if re.match(r'[ \n\t]*[-=+@＝]', cell):
+                    float(cell)
+                    negative += 1
+        self.assertGreater(negative, len(self.NAMES))
+        for name, row in zip(self.NAMES, rows[1::3]):
+            self.assertTrue(row[0].startswith("'" + name), row[0])
+            self.assertEqual(row[0], row[1])
+
+
 class Judge:
     """Msprobe's compare, in this process."""
 
