@@ -505,6 +505,39 @@ TEST(ConvertCommand, ARowThatWouldNotBeReadAgainIsLeftOutAndSaid) {
 
 }
 
+// A file whose name is that of no operator would be passed over by each reader.
+TEST(ConvertCommand, ARowOfNoOperatorIsNotCarriedIntoAFileOfItsOwn) {
+  const ScratchFolder folder;
+  for (const bool has_type : {true, false}) {
+    std::vector<Row> rows = rows_of_a_run({Category::kMax}), nameless = rows;
+    for (Row& row : nameless) (has_type ? row.identity.op_name : row.identity.op_type) = "";
+    rows.insert(rows.begin() + 1, nameless.begin(), nameless.end());
+    const std::string in = has_type ? "names" : "types";
+    std::ofstream(folder / in + ".csv") << written({Dialect::kOurs, {Category::kMax}, {}}, rows);
+    const auto ran = run(folder, "convert " + in + ".csv -o " + in + " --to cann");
+    EXPECT_EQ(ran.exit, 0) << ran.err;
+    EXPECT_TRUE(holds(ran.err, "no file can be named after it")) << ran.err;
+    EXPECT_TRUE(holds(ran.err, "2 rows of 1 files converted, into 2; 2 rows were not carried")) << ran.err;
+    const auto back = run(folder, "convert " + in + " -o " + in + "_back.csv --to ours");
+    EXPECT_TRUE(holds(back.err, "2 rows of 2 files converted, into 1")) << back.err;
+  }
+}
+
+TEST(ConvertCommand, WhereNoRowCanBeCarriedNothingIsWritten) {
+  const ScratchFolder folder;
+  auto rows = rows_of_a_run({Category::kMax});
+  for (Row& row : rows) row.identity.slot += std::uint64_t{1} << 32;
+  std::ofstream(folder / "slots.csv") << written({Dialect::kOurs, {Category::kMax}, {}}, rows);
+  for (Row& row : rows) row.identity.op_name = "";
+  std::ofstream(folder / "names.csv") << written({Dialect::kOurs, {Category::kMax}, {}}, rows);
+  for (const char* line : {"slots.csv -o out.json --to msprobe", "names.csv -o out --to cann"}) {
+    const auto ran = run(folder, std::string("convert ") + line);
+    EXPECT_EQ(ran.exit, 5) << ran.err;
+    EXPECT_TRUE(holds(ran.err, "0 rows of 1 files converted, into 0; 2 rows were not carried")) << ran.err;
+  }
+  EXPECT_FALSE(fs::exists(folder / "out.json") || fs::exists(folder / "out"));
+}
+
 TEST(ConvertCommand, ANameThatIsTooLongForAFileIsExplainedByMappingCsv) {
   const ScratchFolder folder;
   auto rows = rows_of_a_run({Category::kMax});
