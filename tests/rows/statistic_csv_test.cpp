@@ -134,6 +134,14 @@ TEST(StatisticCsv, OursGivesEveryTextAndEveryDoubleBack) {
   }
 }
 
+TEST(StatisticCsv, AByteOrderMarkBeforeTheHeadingIsPassedOver) {
+  const Row row = row_of("a", {Category::kMax}, {1.5});
+  const auto rows = read_all(
+      "\xef\xbb\xbf" + csv_header({Category::kMax}, Dialect::kOurs) + csv_row(row, Dialect::kOurs), Dialect::kOurs);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].identity.op_type, row.identity.op_type);
+}
+
 TEST(StatisticCsv, NoTextCellOfOursRunsAsAFormula) {
   for (const char* name : {"=cmd()", "+1", "-1", "@sum", "\t=1", "\r=1", "\n=1", " =1", "  +1", "\uff1d1", "\uff0b1",
                            "\uff0d1", "\uff20sum", " \uff1d1"}) {
