@@ -120,6 +120,7 @@ CLI::App* add_convert_command(CLI::App& app, ConvertArguments& arguments) {
       ->type_name("")
       ->required();
   convert->add_option("-o,--output", arguments.output, "The new file or folder, which must not be there yet")
+      ->check(names_output())
       ->type_name("OUT")
       ->required();
   Choices<std::optional<Dialect>> dialects;
