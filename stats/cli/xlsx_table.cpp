@@ -1,5 +1,6 @@
 #include "stats/cli/xlsx_table.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,28 +58,57 @@ std::string text_of_cell(std::string_view text) {
   return cell;
 }
 
-// A file of nobody else's, gone in the end.
+// A file of nobody else's, gone in the end: without a name from the beginning, where /proc gives it another, so that no
+// death of the process leaves it.
 class ScratchFile {
  public:
   ScratchFile() {
-    std::error_code ignored;
-    path_ = (fs::temp_directory_path(ignored) / "tensorstat.XXXXXX").string();
-    const int descriptor = ::mkstemp(path_.data());
-    is_made_ = descriptor >= 0;
-    if (is_made_) ::close(descriptor);
+    std::error_code fault;
+    const fs::path folder = fs::temp_directory_path(fault);
+    errno = fault.value();
+    if (fault) return;
+    path_ = (folder / "tensorstat.XXXXXX").string();
+    descriptor_ = ::mkostemp(path_.data(), O_CLOEXEC);
+    const std::string nameless = "/proc/self/fd/" + std::to_string(descriptor_);
+    if (descriptor_ < 0 || ::access(nameless.c_str(), R_OK | W_OK) != 0) return;
+    ::unlink(path_.c_str());
+    path_ = nameless;
   }
   ~ScratchFile() {
-    if (is_made_) ::unlink(path_.c_str());
+    if (descriptor_ < 0) return;
+    if (!path_.starts_with("/proc/")) ::unlink(path_.c_str());
+    ::close(descriptor_);
   }
   ScratchFile(const ScratchFile&) = delete;
   ScratchFile& operator=(const ScratchFile&) = delete;
 
-  bool is_made() const { return is_made_; }
+  bool is_made() const { return descriptor_ >= 0; }
   const std::string& path() const { return path_; }
 
  private:
   std::string path_;
-  bool is_made_ = false;
+  int descriptor_ = -1;
+};
+
+// libxlsxwriter says on stderr what its functions return, too. There is one thread here.
+class SilentStderr {
+ public:
+  SilentStderr() : kept_(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)) {
+    const int nothing = kept_ < 0 ? -1 : ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nothing < 0) return;
+    ::dup2(nothing, STDERR_FILENO);
+    ::close(nothing);
+  }
+  ~SilentStderr() {
+    if (kept_ < 0) return;
+    ::dup2(kept_, STDERR_FILENO);
+    ::close(kept_);
+  }
+  SilentStderr(const SilentStderr&) = delete;
+  SilentStderr& operator=(const SilentStderr&) = delete;
+
+ private:
+  const int kept_;
 };
 
 class Sheet {
@@ -118,6 +148,7 @@ class Sheet {
 Result<std::string> xlsx_of(const msprobe::Comparison& comparison) {
   const ScratchFile file;
   if (!file.is_made()) return fault_of(std::string("no temporary file: ") + std::system_category().message(errno));
+  const SilentStderr silent;
   lxw_workbook_options options{};
   options.constant_memory = LXW_TRUE;
   lxw_workbook* book = workbook_new_opt(file.path().c_str(), &options);

@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -145,6 +146,28 @@ class HostileNames(unittest.TestCase):
                 self.assertGreater(len(''.join(row[0].itertext()).encode('utf-16-le')) // 2, self.MOST_UNITS - 7)
             seen.add(text)
         self.assertGreaterEqual(len(seen), len(self.OPERATORS) - 6)  # those of U+FFFD alone look alike, and long ones
+
+
+class TemporaryFiles(unittest.TestCase):
+    """The xlsx leaves none, and a disk that is full is said by us alone."""
+
+    def test_folder_of_temporary_files(self):
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as temporary:
+            Pair(3, 'statistics').write(folder)
+            command = [os.environ['COMMAND'], 'diff', f'{folder}/a/dump.json', f'{folder}/b/dump.json', '--rules', 'msprobe', '-o',
+                       f'{folder}/x.xlsx']
+
+            def run(temporary, most_bytes=resource.RLIM_INFINITY):
+                return subprocess.run(command, env={**os.environ, 'TMPDIR': temporary}, capture_output=True, text=True, check=False,
+                                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes)))
+            whole = run(temporary)
+            if 'libxlsxwriter-dev' in whole.stderr:
+                self.skipTest('built without libxlsxwriter')
+            self.assertEqual((whole.returncode, whole.stderr), (1, ''))
+            for full in run(temporary, 100), run(temporary + '/missing'):
+                self.assertEqual(full.returncode, 5, full.stderr)
+                self.assertRegex(full.stderr, '^tensorstat: the xlsx cannot be made: .*\n$')
+            self.assertEqual(os.listdir(temporary), [])
 
 
 class Formulas(unittest.TestCase):
