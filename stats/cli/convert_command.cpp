@@ -156,8 +156,10 @@ int run_convert(const ConvertArguments& arguments, Console& console) {
     return kUsage;
   }
   if (is_one_file) folders = {{"", std::move(folders.begin()->second)}};
+  RemovedOnSignal removed;
   auto staged = StagedFolder::open(arguments.output);
   if (!staged) return fail(staged.error());
+  removed.guard(staged->path());
   if (Status converted = convert_all(folders, staged->path(), conversion); !converted) return fail(converted.error());
   if (!conversion.has_output()) return conversion.report(files.size());
   if (Status placed = staged->place(is_one_file ? *name : ""); !placed) return fail(placed.error());

@@ -63,7 +63,7 @@ std::vector<Section> sections() {
            fact_names() + ". --fail-on and the last line count what --where leaves; --top cuts only what is shown."},
       {"Exit status",
        "0 done; 1 done, and a tensor meets a condition of --fail-on; 2 wrong usage; 3 some input could not be read "
-       "(the others are done and written); 4 --on device was asked for and no device can do it; 5 the results could "
+       "(the others are done and written); 4 --on device was asked for and no device can do it, or --device names none; 5 the results could "
        "not be written. An error wins over a finding, as with grep."}};
 }
 

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <random>
 #include <set>
@@ -631,6 +633,35 @@ TEST(ConvertCommand, AKillLeavesAWholeOutputOrNone) {
     EXPECT_EQ(files_below(out).size(), 300u);
     for (const std::string& file : files_below(out)) EXPECT_EQ(read(file, Dialect::kCann).size(), 2u);
     fs::remove_all(out);
+  }
+  const auto is_left_behind = [](const fs::directory_entry& each) {
+    return each.path().filename().string().starts_with(".new-");
+  };
+  const auto left_behind = [&] {
+    return std::count_if(fs::directory_iterator(folder.path()), fs::directory_iterator(), is_left_behind);
+  };
+  EXPECT_EQ(run(folder, "convert '" + source + "' -o '" + out + "' --to cann").exit, 0);
+  EXPECT_EQ(left_behind(), 0) << "the next run to the same place cleans up";
+  fs::remove_all(out);
+  // Other signals leave nothing.
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
+    for (int i = 0; i < kills / 6; ++i) {
+      const pid_t child = fork();
+      if (child == 0) {
+        if (std::freopen("/dev/null", "w", stderr) == nullptr) _exit(1);
+        const rlimit no_core{0, 0};
+        setrlimit(RLIMIT_CORE, &no_core);
+        std::signal(signal, SIG_DFL);
+        execl(COMMAND, "tensorstat", "convert", source.c_str(), "-o", out.c_str(), "--to", "cann", nullptr);
+        _exit(1);
+      }
+      for (int wait = 0; wait < 1000 && left_behind() == 0 && !fs::exists(out); ++wait) usleep(100);
+      usleep(500 + random() % 20'000);
+      kill(child, signal);
+      waitpid(child, nullptr, 0);
+      EXPECT_EQ(left_behind(), 0) << strsignal(signal);
+      fs::remove_all(out);
+    }
   }
   std::cout << kills << " kills, " << whole << " whole outputs, " << none << " times none\n";
   EXPECT_GT(whole + none, 0);
