@@ -69,8 +69,14 @@ const Operator* operator_at(std::string_view text) {
   return found == std::end(kOperators) ? nullptr : found;
 }
 
-// A whole number that fits stays one: binary64 does not hold all of them.
+// A whole number that fits stays one, with .000 behind it, too: binary64 does not hold all of them.
 Value number_from(std::string_view text) {
+  const std::size_t point = std::min(text.find('.'), text.size());
+  const std::string_view whole_part = text.substr(0, point), fraction = text.substr(point);
+  const bool is_whole = fraction.size() > 1 && fraction.find_first_not_of('0', 1) == fraction.npos &&
+                        !whole_part.empty() &&
+                        whole_part.find_first_not_of("0123456789", whole_part[0] == '-') == text.npos;
+  if (is_whole && whole_part != "-") text = whole_part;
   std::uint64_t count = 0;
   if (parse_whole(text, count)) return count;
   std::int64_t whole = 0;
@@ -110,11 +116,25 @@ Result<Condition> comparison_from(std::string_view text) {
     return invalid(quoted(number) + (is_nan ? " is like no number: say nan alone, or nan-count>0"
                                             : " in " + quoted(text) + " is not a number"));
   }
-  return Condition{std::string(text), category, matching->comparison, bound};
+  return Condition{std::string(text), category, matching->comparison, bound, false};
 }
 
 Condition counts(std::string_view text, Category category) {
-  return {std::string(text), category, Comparison::kAbove, std::uint64_t{0}};
+  return {std::string(text), category, Comparison::kAbove, std::uint64_t{0}, true};
+}
+
+const Value* known(const StatisticsView& statistics, Category category) {
+  const Value* value = statistics.find(category);
+  return value != nullptr && *value != Value() ? value : nullptr;
+}
+
+// Whether this statistic tells that an element is NaN, -Inf or Inf, whichever `count` counts.
+bool tells(Category count, Category category, const Value& value) {
+  const auto* real = std::get_if<double>(&value);
+  if (real == nullptr) return false;
+  if (count == Category::kNanCount) return std::isnan(*real);
+  if (count == Category::kPositiveInfCount) return category == Category::kMax && *real == HUGE_VAL;
+  return category == Category::kMin && *real == -HUGE_VAL;
 }
 
 }  // namespace
@@ -162,8 +182,18 @@ bool holds(std::optional<std::partial_ordering> order, Comparison comparison) {
 }
 
 bool meets(const StatisticsView& statistics, const Condition& condition) {
-  const Value* value = statistics.find(condition.category);
-  return value != nullptr && holds(order_of(*value, condition.bound), condition.comparison);
+  const Value* value = known(statistics, condition.category);
+  if (value != nullptr) return holds(order_of(*value, condition.bound), condition.comparison);
+  return condition.is_word && met_by(statistics, condition) != condition.category;
+}
+
+Category met_by(const StatisticsView& statistics, const Condition& condition) {
+  if (!condition.is_word || known(statistics, condition.category) != nullptr) return condition.category;
+  for (const Category category : kTelling) {
+    const Value* value = statistics.find(category);
+    if (value != nullptr && tells(condition.category, category, *value)) return category;
+  }
+  return condition.category;
 }
 
 }  // namespace tensorstat::cli

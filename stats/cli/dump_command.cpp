@@ -23,8 +23,8 @@ CLI::App* add_dump_command(CLI::App& app, DumpArguments& arguments) {
   dump->add_option("--config", arguments.config,
                    "The config; by default what MINDSPORE_DUMP_CONFIG names")
       ->type_name("FILE");
-  dump->add_option("-o,--output", arguments.output,
-                   "Write below this directory, not `path` of the config")
+  dump->add_option("-o,--output", arguments.output, "Write below this directory, not `path` of the config")
+      ->check(names_output())
       ->type_name("DIR");
   // Those that one statistic.csv has for every config.
   Choices<Dialect> dialects;

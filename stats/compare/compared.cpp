@@ -46,8 +46,10 @@ Result<std::unique_ptr<Compared>> compare_paths(const std::string& path_a, const
   } else if (options.atol != 0 || options.any_dtype) {
     return Error{Code::kInvalid, "atol and any_dtype want rtol, too: without it each dtype has its own"};
   }
-  auto reading = std::async(std::launch::async, [&] { return read_recorded(path_b, options.meter, listener); });
-  auto a = read_recorded(path_a, options.meter, listener);
+  const bool are_containers = is_one_container(path_a) && is_one_container(path_b);
+  const Names names = are_containers ? Names::kOfTensors : Names::kWithFiles;
+  auto reading = std::async(std::launch::async, [&] { return read_recorded(path_b, options.meter, listener, names); });
+  auto a = read_recorded(path_a, options.meter, listener, names);
   auto b = reading.get();
   if (!a) return a.error();
   if (!b) return b.error();

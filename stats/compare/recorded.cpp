@@ -1,5 +1,6 @@
 #include "stats/compare/recorded.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <vector>
 
@@ -41,7 +42,7 @@ const Categories kOfTensors = {Category::kMax,         Category::kMin,      Cate
                                Category::kPositiveInfCount, Category::kZeroCount, Category::kMd5};
 
 void measure_tensors(const std::string& root, const std::vector<std::string>& files, const MeterOptions& options,
-                     const ReadListener& told, ExecutionOrders& orders, Recorded& read) {
+                     const ReadListener& told, ExecutionOrders& orders, Names names, Recorded& read) {
   Meter meter(options);
   Survey::Listener listener;
   listener.measured = [&](Entry&& entry) {
@@ -49,7 +50,9 @@ void measure_tensors(const std::string& root, const std::vector<std::string>& fi
     const bool is_dumped = who.op_type != "Tensor";
     std::string name = who.op_name;
     if (!is_dumped) {
-      const std::string below = entry.path == root ? "" : fs::path(entry.path).lexically_relative(root).string();
+      const std::string below = entry.path == root || (names == Names::kOfTensors && entry.tensor)
+                                    ? ""
+                                    : fs::path(entry.path).lexically_relative(root).string();
       name = below + (entry.tensor && !below.empty() ? "::" : "") + entry.tensor.value_or("");
     }
     const ExecutionOrder* order = is_dumped ? orders.of_file(entry.path) : nullptr;
@@ -75,9 +78,40 @@ void measure_tensors(const std::string& root, const std::vector<std::string>& fi
   survey.finish();
 }
 
+// "model" of model-00001-of-00003.safetensors; empty where the file has no such name.
+std::string name_of_shards(const fs::path& file) {
+  const std::string name = file.filename().string();
+  constexpr std::string_view kEnd = "-00001-of-00003.safetensors";
+  if (name.size() <= kEnd.size()) return {};
+  const std::string_view end = std::string_view(name).substr(name.size() - kEnd.size());
+  for (std::size_t i = 0; i < kEnd.size(); ++i) {
+    const bool is_digit = kEnd[i] >= '0' && kEnd[i] <= '9';
+    if (is_digit ? end[i] < '0' || end[i] > '9' : end[i] != kEnd[i]) return {};
+  }
+  return (file.parent_path() / name.substr(0, name.size() - kEnd.size())).string() + std::string(end.substr(6));
+}
+
 }  // namespace
 
-Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, const ReadListener& listener) {
+bool is_one_container(const std::string& path) {
+  std::error_code ignored;
+  std::vector<std::string> files = {path};
+  std::vector<Error> faults;  // are said when it is read
+  if (fs::is_directory(path, ignored)) {
+    files.clear();
+    if (find_row_files({path}, faults).empty()) find_tensor_files(path, files, faults);
+  }
+  if (files.size() == 1) {
+    const auto ends_with = [&](const char* end) { return files[0].ends_with(end); };
+    return ends_with(".safetensors") || ends_with(".npz") || ends_with(".safetensors.index.json");
+  }
+  const std::string shards = files.empty() ? "" : name_of_shards(files[0]);
+  return !shards.empty() &&
+         std::ranges::all_of(files, [&](const std::string& file) { return name_of_shards(file) == shards; });
+}
+
+Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, const ReadListener& listener,
+                               Names names) {
   Recorded read;
   ExecutionOrders orders;
   std::error_code ignored;
@@ -101,7 +135,7 @@ Result<Recorded> read_recorded(const std::string& path, const MeterOptions& mete
     } else {
       files.push_back(path);
     }
-    measure_tensors(path, files, meter, listener, orders, read);
+    measure_tensors(path, files, meter, listener, orders, names, read);
   }
   faults.insert(faults.end(), orders.faults().begin(), orders.faults().end());
   for (const Error& fault : faults) listener.failed(fault.message);

@@ -89,7 +89,14 @@ class CsvReader {
       if (!more) return more.error();
       if (!*more) break;
     }
+    if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff"))
+      return failure("it is UTF-16; save it as UTF-8");
+    if (!fault.what.empty() && text_.find('\n') == text_.npos && text_.find('\r') != text_.npos) {
+      return failure("its lines end in CR alone; end them in LF");
+    }
     if (!fault.what.empty()) return failure(fault.what);
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // Excel's "CSV UTF-8"
+    if (cut_.views.front().starts_with(kByteOrderMark)) cut_.views.front().remove_prefix(kByteOrderMark.size());
     auto candidates = candidates_of(cut_.views);
     if (!candidates) return failure(candidates.error().message);
     candidates_ = *std::move(candidates);

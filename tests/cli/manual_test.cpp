@@ -62,6 +62,17 @@ TEST(Manual, HasEveryOption) {
   }
 }
 
+TEST(Manual, SynopsesShowWhatIsRequired) {
+  const std::string page = without_backslashes(content_of(kMan + "/man1/tensorstat.1"));
+  for (const char* line :
+       {"fBtensorstatfR [fIOPTIONfR]... fIPATHfR...\n", "fBtensorstat difffR [fIOPTIONfR]... fIAfR fIBfR\n",
+        "fBtensorstat originfR [fIOPTIONfR]... fIDUMPfR\n", "fBtensorstat dumpfR [fIOPTIONfR]... fIPATHfR...\n",
+        "fBtensorstat convertfR [fIOPTIONfR]... fB--outputfR fIOUTfR fB--tofR "}) {
+    EXPECT_PRED2(holds, page, line);
+  }
+  EXPECT_PRED2(holds, page, "fBtensorstat explainfR [fIOPTIONfR]... [fI") << "needs no name";
+}
+
 TEST(Manual, ManReadsThePagesWithoutAWarning) {
   if (!has("man")) GTEST_SKIP() << "there is no man here";
   for (const char* page : {"man1/tensorstat.1", "man1/tensorstat-dump.1", "man5/statistic.csv.5"}) {

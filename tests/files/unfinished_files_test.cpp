@@ -40,6 +40,19 @@ TEST(UnfinishedFiles, OfAKilledProcessAreRemoved) {
   remove_unfinished_files(folder / "no such folder");
 }
 
+TEST(UnfinishedFiles, OfOthersAndBehindALinkStay) {
+  const ScratchFolder folder, elsewhere;
+  std::ofstream(elsewhere / ".new-photos") << "somebody's";
+  std::filesystem::create_directory_symlink(elsewhere.path(), folder / "link");
+  remove_unfinished_files(folder / "link");
+  EXPECT_EQ(files_in(elsewhere), 1);
+  if (::geteuid() != 0 || ::chown((elsewhere / ".new-photos").c_str(), 65534, 65534) != 0) {
+    GTEST_SKIP() << "nobody here may give a file away";
+  }
+  remove_unfinished_files(elsewhere.path());
+  EXPECT_EQ(files_in(elsewhere), 1);
+}
+
 const ScratchFolder* where = nullptr;
 int calls_until_cleaning = 0;
 
