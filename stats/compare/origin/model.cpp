@@ -136,6 +136,7 @@ class Builder {
         continue;
       }
       call.parent = instance_of(found->second, i);
+      if (call.parent != kNoCall && is_cycle(i)) call.parent = kNoCall;
       if (call.parent == kNoCall && call.phase == Phase::kForward && call.begin > first_backward) call.is_again = true;
     }
   }
@@ -206,7 +207,6 @@ class Builder {
     std::vector<std::uint32_t> roots;
     for (std::uint32_t i = 0; i < model_.calls.size(); ++i) {
       Call& call = model_.calls[i];
-      if (call.parent != kNoCall && is_cycle(i)) call.parent = kNoCall;
       (call.parent == kNoCall ? roots : children[call.parent]).push_back(i);
     }
     std::ranges::stable_sort(roots, {}, [&](std::uint32_t call) { return model_.calls[call].phase; });
@@ -274,7 +274,8 @@ Form form_of(const Record& record, const Hints& hints) {
   for (const Seen& row : record.rows()) {
     if (is_known[row.name]) continue;
     is_known[row.name] = true;
-    const std::string_view name = record.texts()[row.name];
+    const std::string_view name = record.texts()[row.name], type = record.texts()[row.op_type];
+    if (type == "Loss" || type == "Gradient" || type == "OptimizerState") return Form::kWatch;
     if (name.ends_with(kForward) || name.ends_with(kBackward)) return Form::kWatch;
     if (record.texts()[row.file].empty() && phase_of_call(name)) return Form::kModules;
   }

@@ -131,12 +131,18 @@ class Walk {
 
   Given given_to(const Call& of) const {
     Given given = Given::kUnseen;
+    bool is_lost = false;  // what it was given is
     for (const std::uint32_t input : of.inputs) {
-      if (row(input).is_parameter || is_overwritten(of, input)) continue;
-      if (is_faulty(input)) return Given::kFaulty;
-      given = Given::kClean;
+      if (row(input).is_parameter) continue;
+      if (!is_faulty(input)) {
+        given = Given::kClean;
+      } else if (is_overwritten(of, input)) {
+        is_lost = true;
+      } else {
+        return Given::kFaulty;
+      }
     }
-    return given;
+    return is_lost ? Given::kUnseen : given;
   }
   bool is_clean(const std::vector<std::uint32_t>& rows) const {
     return !rows.empty() && std::ranges::none_of(rows, [&](std::uint32_t each) { return is_faulty(each); });
