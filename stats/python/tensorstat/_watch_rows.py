@@ -1,0 +1,562 @@
+"""Each tensor of a model as rows of its module's name. stats/doc/origin.md says which rows there are, and what they mean."""
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ._hooks import Accumulation, ModuleHooks, keywords_of_call, say_fault
+from ._journal import Journal, caller_of
+from ._library import logger
+from ._session import DumpSession
+from ._tensors import look_into, tensors_in
+from ._verdict import Course, Fault
+from ._watch import Watch, alone, named_modules, named_parameters
+
+_RANDOM = re.compile("drop|rand|bernoulli|multinomial|normal|uniform|poisson|exponential|sample|noise")
+
+
+class Place:
+    """A module of the model."""
+    __slots__ = ("name", "op_type", "is_outermost", "is_wanted", "is_random")
+
+    def __init__(self, name: str, module: Any, is_outermost: bool, is_wanted: bool) -> None:
+        self.name, self.op_type, self.is_outermost, self.is_wanted = name, type(module).__name__, is_outermost, is_wanted
+        self.is_random = any(_may_be_random(type(each)) for each in module.modules())
+
+
+class Call:
+    """A module that runs."""
+    __slots__ = ("place", "module", "parent", "is_quiet", "arguments", "keywords", "versions", "random_state", "where", "took",
+                 "is_to_be_zoomed", "results", "gradients")
+
+    def __init__(self, place: Place, module: Any, parent: "Call | None", is_quiet: bool) -> None:
+        self.place, self.module, self.parent, self.is_quiet = place, module, parent, is_quiet
+        self.arguments: tuple[Any, ...] = ()
+        self.keywords: dict[str, Any] | None = None
+        self.versions: list[int] = []
+        self.random_state: Any = None
+        self.where: tuple[str, int, str] | None = None
+        self.took = 0  # kinds of fault in its inputs, where they were looked at
+        self.is_to_be_zoomed = False
+        # Of the outermost: results that wait for their gradient, with the calls that gave them, the innermost first.
+        self.results: dict[tuple[int, int], tuple[Any, list[tuple[str, str, int]]]] = parent.results if parent else {}
+        self.gradients: list[Any] | None = None
+
+    @property
+    def outermost(self) -> "Call":
+        call = self
+        while call.parent is not None:
+            call = call.parent
+        return call
+
+
+class _PerThread(threading.local):
+    def __init__(self) -> None:
+        self.calls: list[Call] = []  # that are open, the innermost last
+        self.is_silent = False  # a call that is run again
+
+
+class RowWatch(Watch):
+    """Each module's tensors as rows of its own name."""
+
+    def __init__(self, model: Any, session: DumpSession, *, folder: str, every: int, where: str | None, inputs: bool,
+                 parameters: bool, gradients: bool, optimizer: Any, level: str, zoom: bool, code: bool, rank: int,
+                 world_size: int, path: str | None, is_zoom_wanted: bool) -> None:
+        super().__init__(session, every=every, rank=rank)
+        self._inputs, self._with_parameters, self._with_gradients = inputs, parameters, gradients
+        self._optimizer, self._with_code, self._with_zoom, self._world_size = optimizer, code, zoom, world_size
+        self._is_zoom_refused = is_zoom_wanted and not zoom
+        self._path = path
+        self._journal = Journal(os.path.join(folder, "watch.ndjson"))
+        self._journal.say("run", world_size=world_size, every=every, inputs="all" if inputs else "outermost", level=level)
+        self._course = Course(rank)
+        self._local = _PerThread()
+        self._is_begun = self._has_seen = self._has_stepped = False
+        self._is_in_backward = False
+        self._numbers: dict[str, int] = {}  # calls of each module in this iteration
+        self._lines: dict[tuple[str, int], tuple[Any, ...]] = {}  # what was said of the calls' lines
+        self._not_seen: set[str] = set()
+        self._optimizer_state_is_judged = True
+
+        wanted = re.compile(where or "").search
+        self._parameters = [(name, each) for name, each in named_parameters(model) if wanted(name)]
+        self._known: dict[str, tuple[int, int]] = {}  # what the parameters were when they were last looked at
+        self._seen_gradients: dict[str, tuple[int, int]] = {}
+        self._accumulations: dict[str, Accumulation] = {}
+        self._by_data: list[tuple[str, Any, Any]] | None = []  # see _is_written_by_data; None: it is
+        self._hooks = ModuleHooks(self._enter, self._leave)
+        self._outermost = []
+        for name, module, is_outermost in named_modules(model):
+            self._hooks.add(module, Place(name, module, is_outermost, bool(wanted(name))))
+            if is_outermost:
+                self._outermost.append((name, module))
+        matching = sum(bool(wanted(name)) for name, *_ in named_modules(model)) + len(self._parameters)
+        if not matching:
+            logger.warning("where=%r matches no module and no parameter: nothing is watched. There is, for example, %r", where,
+                           named_modules(model)[-1][0])
+        self._buffers_of = model
+        self._switch()
+
+    # --- steps ---
+
+    def step(self, loss: Any = None) -> None:
+        """A step is over, and the next begins. Call it after optimizer.step() and before the gradients are zeroed.
+
+        loss  a tensor, or a dict of them: a NaN of the loss is then told from one of the model
+        """
+        self._has_stepped = True
+        if self.active:
+            try:
+                self._look_at_loss(loss)
+                is_skipped = self._look_at_parameters()
+                self._course.end_iteration(is_skipped)
+            except Exception as fault:
+                say_fault(fault)
+            self._end_step()
+            self._journal.flush()
+            if not self._is_begun:
+                self._say_once("a step in which no module of the model ran was watched: is this the model that is trained?")
+        self._forget_step()
+        self.iteration += 1
+        self._switch()
+
+    def close(self) -> None:
+        if self._is_closed:
+            return super().close()
+        if self._is_begun and not self._is_stopped:
+            self._course.end_iteration(False)
+        if self._has_seen and not self._has_stepped:
+            self._say_once("step() of the watch was never called: all is iteration %d, without parameters. Call it after "
+                           "optimizer.step()", self.iteration)
+        elif not self._has_seen:
+            self._say_once("no module of the model ran while it was watched")
+        self._journal.flush()
+        super().close()
+        for each in self._accumulations.values():
+            each.remove()
+        self._accumulations.clear()
+        self._parameters.clear()
+        self._outermost.clear()
+        self._buffers_of = None
+        self._known.clear()
+        self._by_data = None
+        self._forget_step()
+        if (fault := self._course.first) is not None:
+            logger.warning("%s; tensorstat origin %s", fault, self._shown_path())
+
+    @property
+    def first_fault(self) -> Fault | None:
+        return self._course.now()
+
+    def _shown_path(self) -> str:
+        folder = self._path or os.path.dirname(os.path.dirname(os.path.dirname(self._journal.path)))
+        shown = os.path.relpath(folder)
+        return folder if shown.startswith("..") else shown
+
+    def _switch(self) -> None:
+        if self.active:
+            self._hooks.start()
+        else:
+            self._hooks.stop()
+
+    def _forget_step(self) -> None:
+        self._is_begun = False
+        self._numbers.clear()
+        self._seen_gradients.clear()
+        self._local.calls.clear()
+
+    def _note(self, phase: str, faults: int, op_type: str, op_name: str, io: str, slot: int | None = None) -> Fault | None:
+        """Of a row that is faulty: the fault, where it is a new one of the forward."""
+        kinds = faults & 3
+        fault = self._course.fault(phase, kinds, op_type, op_name, self.iteration, io, faults >> 2 if slot is None else slot)
+        return fault if self._course.note(fault, kinds) else None
+
+    # --- forward ---
+
+    def _enter(self, module: Any, place: Place, arguments: tuple[Any, ...]) -> Any:
+        local = self._local
+        if local.is_silent:
+            return None
+        calls = local.calls
+        if calls and place.is_outermost and calls[0].place is place:
+            calls.clear()  # what an exception has left
+        parent = calls[-1] if calls else None
+        if parent is None:
+            if _is_tracing():
+                return None
+            is_quiet = self._is_in_backward and _is_in_backward()
+            self._is_in_backward = is_quiet
+            if not is_quiet and not self._is_begun:
+                self._begin()
+        else:
+            is_quiet = parent.is_quiet
+        call = Call(place, module, parent, is_quiet)
+        calls.append(call)
+        looks = parent is None or self._inputs or self._course.pending is not None
+        if not is_quiet:
+            frame = sys._getframe(4)
+            if self._with_code:
+                self._say_line(call, frame)
+            if self._with_zoom:
+                call.versions = _versions_of(arguments)
+                if place.is_random:
+                    call.random_state = _random_state()
+            if looks:
+                call.keywords = keywords_of_call(sys._getframe(3))
+                if place.is_wanted:
+                    self._look_at_inputs(call, arguments)
+        call.arguments = arguments
+        if looks and self._with_gradients and place.is_wanted and (parent is None or self._inputs):
+            arguments = self._with_nodes(call, arguments)
+        return arguments
+
+    def _look_at_inputs(self, call: Call, arguments: tuple[Any, ...]) -> None:
+        place = call.place
+        given = tensors_in((arguments, call.keywords) if call.keywords else arguments)
+        if not given:
+            return
+        faults = self._collect(place.op_type, f"{place.name}/forward", given)
+        if faults:
+            call.took = faults & 3
+            phase = "input" if call.parent is None else "forward"
+            new = self._note(phase, faults, place.op_type, f"{place.name}/forward", "input")
+            if new is not None and call.parent is not None:  # its parent's code made it
+                parent = call.parent
+                new.op_type, new.op_name, new.io = parent.place.op_type, f"{parent.place.name}/forward", "output"
+                self._at_line(new, parent)
+                parent.is_to_be_zoomed = True
+
+    def _leave(self, module: Any, place: Place, arguments: tuple[Any, ...], outputs: Any) -> None:
+        local = self._local
+        if local.is_silent:
+            return
+        calls = local.calls
+        while calls and calls[-1].module is not module:  # one that an exception has left
+            calls.pop()
+        if not calls:
+            return
+        call = calls.pop()
+        found = look_into(outputs)
+        if not call.is_quiet:
+            self._look_at_outputs(call, found.tensors, found.unknown)
+        if not call.parent:
+            calls.clear()
+        if self._with_gradients and place.is_wanted:
+            self._await_gradients(call, found.tensors)
+        elif not call.parent:
+            self._await_backward(found.tensors)
+
+    def _look_at_outputs(self, call: Call, outputs: list[Any], unknown: list[str]) -> None:
+        place, name = call.place, f"{call.place.name}/forward"
+        faults = self._collect(place.op_type, name, (), outputs) if outputs and place.is_wanted else 0
+        if unknown and place.is_wanted and name not in self._not_seen:
+            self._not_seen.add(name)
+            why = f"a {unknown[0]} is not understood"
+            self._journal.say("not_seen", iteration=self.iteration, op_name=name, io="output", why=why)
+            logger.warning("outputs of %s are not seen: %s. Tensors are found in lists, dicts, dataclasses and simple objects",
+                           place.name, why)
+        if faults:
+            new = self._note("forward", faults, place.op_type, name, "output")
+            if new is not None:
+                self._at_line(new, call)
+            if (new is not None or call.is_to_be_zoomed) and self._with_zoom:
+                self._zoom(call, faults, new)
+            elif new is not None and self._is_zoom_refused:
+                self._journal.say("zoom", iteration=self.iteration, op_name=name, result="refused",
+                                  why=f"there are {self._world_size} ranks, and one alone cannot run a module again")
+            if new is not None:
+                self._journal.flush()
+        elif call.is_to_be_zoomed and self._with_zoom:
+            self._zoom(call, 0, None)
+        elif self._course.pending is not None and outputs and (call.took or call.parent is None):
+            self._course.end()
+
+    def _zoom(self, call: Call, faults: int, fault: Fault | None) -> None:
+        pass
+
+    def _say_line(self, call: Call, frame: Any) -> None:
+        name = call.place.name
+        number = self._numbers.get(name, 0)
+        self._numbers[name] = number + 1
+        call.where = where = caller_of(frame)
+        if where is None or not call.place.is_wanted:
+            return
+        parent = f"{call.parent.place.name}/forward" if call.parent else ""
+        said = (*where, parent)
+        if self._lines.get((name, number)) != said:
+            self._lines[name, number] = said
+            self._journal.say("code", op_name=f"{name}/forward", iteration=self.iteration, file=where[0], line=where[1],
+                              function=where[2], parent=parent, call=number)
+
+    def _at_line(self, fault: Fault, call: Call) -> None:
+        if call.where is not None:
+            fault.file, fault.line = call.where[:2]
+
+    def _begin(self) -> None:
+        """The first forward of a step that is watched."""
+        if not self._has_seen and self._buffers_of is not None:
+            self._look_at_buffers()
+        self._is_begun = self._has_seen = True
+        torch = sys.modules["torch"]
+        for name, parameter in self._parameters:
+            if self._with_parameters:
+                state = _state_of(parameter)
+                if self._known.get(name) != state:
+                    self._known[name] = state
+                    if faults := self._collect("Parameter", name, (parameter,)):
+                        self._note("parameter", faults, "Parameter", name, "input")
+            if self._with_gradients and parameter.requires_grad and name not in self._accumulations:
+                self._accumulations[name] = Accumulation(parameter, _GradientOf(self, name))
+        if self._by_data is not None:  # a few small ones, to see what their versions do not say
+            small = sorted((each for each in self._parameters if each[1].requires_grad and each[1].is_cpu
+                            and each[1].layout is torch.strided), key=lambda each: each[1].numel())[:3]
+            self._by_data = [(name, each, each.detach().clone()) for name, each in small if each.numel() <= 1 << 16]
+
+    def _look_at_buffers(self) -> None:
+        torch = sys.modules["torch"]
+        for name, module in [(name, module) for name, module in self._outermost]:
+            for key, buffer in module.named_buffers():
+                if buffer.is_floating_point() and buffer.is_cpu and buffer.layout is torch.strided and bool(buffer.isnan().any()):
+                    name_of = f"{name}.{key}" if len(self._outermost) > 1 else key
+                    if faults := self._collect("Parameter", name_of, (buffer,)):
+                        self._note("parameter", faults, "Parameter", name_of, "input")
+
+    # --- backward ---
+
+    def _with_nodes(self, call: Call, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments with a node of their own in front of each that has a gradient: its gradient is then that of this
+        call, whatever else is done with the tensor. Lists and dicts stay the caller's own: a module may write to them."""
+        torch = sys.modules["torch"]
+        if not torch.is_grad_enabled():
+            return arguments
+        slots = {id(each): slot for slot, each in reversed(list(enumerate(tensors_in(arguments))))}
+        views: dict[int, Any] = {}
+
+        def noded(value: Any) -> Any:
+            if type(value) is torch.Tensor and value.requires_grad:
+                if id(value) not in views:
+                    view = views[id(value)] = value.view_as(value)
+                    view.grad_fn.register_hook(_GradientOfArgument(self, call.place, slots[id(value)]))
+                return views[id(value)]
+            return tuple(noded(each) for each in value) if type(value) is tuple else value
+
+        return tuple(noded(each) for each in arguments)
+
+    def _await_gradients(self, call: Call, outputs: list[Any]) -> None:
+        place = call.place
+        for slot, tensor in enumerate(outputs):
+            if not tensor.requires_grad:
+                continue
+            node = tensor.grad_fn
+            said = (place.op_type, f"{place.name}/backward", slot)
+            if node is None:
+                continue
+            key = id(node), tensor.output_nr
+            waiting = call.results.get(key)
+            if waiting is not None:
+                waiting[1].append(said)
+            else:
+                calls = [said]
+                call.results[key] = node, calls
+                node.register_hook(_GradientOfResult(self, calls, tensor.output_nr))
+        if call.parent is None:
+            call.results = {}  # nodes are not kept
+
+    def _await_backward(self, outputs: list[Any]) -> None:
+        """Only to know that it runs."""
+        for tensor in outputs:
+            if tensor.requires_grad and tensor.grad_fn is not None:
+                tensor.grad_fn.register_hook(_GradientOfResult(self, [], 0))
+                return
+
+    def _backward_begins(self) -> None:
+        if not self._is_in_backward:
+            self._is_in_backward = True
+            sys.modules["torch"].autograd.Variable._execution_engine.queue_callback(self._backward_ends)
+
+    def _backward_ends(self) -> None:
+        self._is_in_backward = False
+
+    def _gradient(self, op_type: str, op_name: str, io: str, slot: int, gradient: Any) -> None:
+        faults = self._collect(op_type, op_name, **{f"{io}s": alone(gradient, slot)})
+        if faults:
+            self._note("backward", faults, op_type, op_name, io, slot)
+
+    def _accumulated(self, name: str, parameter: Any, gradients: Any) -> None:
+        self._backward_begins()
+        if self._local.is_silent or not self.active:
+            return
+        gradient = parameter.grad
+        if self._world_size > 1:  # what the ranks are about to add up is not to be read meanwhile
+            gradient = gradients[0] if gradients else gradient
+        if gradient is None:
+            return
+        faults = self._collect("Gradient", name, (gradient,))
+        if faults:
+            self._note("backward", faults, "Gradient", name, "input")
+        self._seen_gradients[name] = id(parameter.grad), parameter.grad._version if parameter.grad is not None else -1
+
+    # --- the end of a step ---
+
+    def _look_at_loss(self, loss: Any) -> None:
+        if loss is None:
+            return
+        torch = sys.modules["torch"]
+        for name, each in ((f"loss/{key}", each) for key, each in loss.items()) if isinstance(loss, Mapping) else (("loss", loss),):
+            if each is None:
+                continue
+            tensor = each if isinstance(each, torch.Tensor) else torch.as_tensor(float(each), dtype=torch.float64)
+            if faults := self._collect("Loss", name, (), (tensor,)):
+                self._note("loss", faults, "Loss", name, "output")
+            else:
+                self._course.is_clean("loss")
+
+    def _look_at_parameters(self) -> bool:
+        """Whether gradients are there and no parameter was written: a scaler has skipped the step."""
+        gradient_count = written = 0
+        is_written_by_data = self._is_written_by_data()
+        zeroed = 0
+        for name, parameter in self._parameters:
+            gradient = parameter.grad
+            if gradient is not None and self._with_gradients:
+                gradient_count += 1
+                seen = self._seen_gradients.get(name)
+                if self._world_size > 1 or seen != (id(gradient), gradient._version):
+                    zeroed += seen is not None and not self._has_checked_zero and _is_zero(gradient)
+                    if faults := self._collect("Gradient", name, (), (gradient,)):
+                        self._note("gradient", faults, "Gradient", name, "output")
+            elif gradient is None:
+                zeroed += name in self._seen_gradients
+            if self._with_parameters:
+                state = _state_of(parameter)
+                if is_written_by_data and parameter.requires_grad or self._known.get(name) != state:
+                    written += 1
+                    self._known[name] = state
+                    if faults := self._collect("Parameter", name, (), (parameter,)):
+                        self._note("optimizer", faults, "Parameter", name, "output")
+            for key, value in self._state_of_optimizer(parameter):
+                if found := tensors_in(value):
+                    if faults := self._collect("OptimizerState", f"{name}/{key}", (), found):
+                        self._note("optimizer", faults, "OptimizerState", f"{name}/{key}", "output")
+        if zeroed and zeroed == len(self._seen_gradients):
+            self._say_once("the gradients were zeroed before step() of the watch: call it between optimizer.step() and "
+                           "optimizer.zero_grad()")
+        self._has_checked_zero = self._has_checked_zero or bool(self._seen_gradients)
+        if self._with_gradients and self._seen_gradients:
+            self._course.is_clean("gradient")
+        is_skipped = self._with_parameters and not written and bool(self._seen_gradients or gradient_count)
+        if is_skipped:
+            self._journal.say("step", iteration=self.iteration, written=0, parameter_count=len(self._parameters))
+        return is_skipped
+
+    _has_checked_zero = False
+
+    def _state_of_optimizer(self, parameter: Any) -> Iterable[tuple[str, Any]]:
+        return self._optimizer.state.get(parameter, {}).items() if self._optimizer else ()
+
+    def _is_written_by_data(self) -> bool:
+        """Whether the optimizer writes through `.data`, which leaves a parameter's version as it is: then no version tells
+        what was written."""
+        if self._by_data is None:
+            return True
+        torch = sys.modules["torch"]
+        for name, parameter, before in self._by_data:
+            now = parameter.detach()
+            is_same_version = self._known.get(name) == _state_of(parameter)
+            if is_same_version and now.shape == before.shape and not bool(((now == before) | (now != now) & (before != before)).all()):
+                self._by_data = None
+                return True
+        self._by_data = []
+        return False
+
+
+class _GradientOfResult:
+    """Of a node that gave a tensor: the tensor's gradient, to the calls that it is a result of."""
+    __slots__ = ("_watch", "_calls", "_number")
+
+    def __init__(self, watch: RowWatch, calls: list[tuple[str, str, int]], number: int) -> None:
+        self._watch, self._calls, self._number = watch, calls, number
+
+    def __call__(self, _: Any, gradients: Any) -> None:
+        watch = self._watch
+        try:
+            watch._backward_begins()
+            gradient = gradients[self._number] if self._number < len(gradients) else None
+            if gradient is not None and watch.active and not watch._local.is_silent:
+                for op_type, op_name, slot in reversed(self._calls):
+                    watch._gradient(op_type, op_name, "input", slot, gradient)
+        except Exception as fault:
+            say_fault(fault)
+
+
+class _GradientOfArgument:
+    __slots__ = ("_watch", "_place", "_slot")
+
+    def __init__(self, watch: RowWatch, place: Place, slot: int) -> None:
+        self._watch, self._place, self._slot = watch, place, slot
+
+    def __call__(self, gradients: Any, _: Any) -> None:
+        watch = self._watch
+        try:
+            watch._backward_begins()
+            if gradients and gradients[0] is not None and watch.active and not watch._local.is_silent:
+                watch._gradient(self._place.op_type, f"{self._place.name}/backward", "output", self._slot, gradients[0])
+        except Exception as fault:
+            say_fault(fault)
+
+
+class _GradientOf:
+    """Of a parameter."""
+    __slots__ = ("_watch", "_name")
+
+    def __init__(self, watch: RowWatch, name: str) -> None:
+        self._watch, self._name = watch, name
+
+    def __call__(self, parameter: Any, gradients: Any) -> None:
+        self._watch._accumulated(self._name, parameter, gradients)
+
+
+def _state_of(parameter: Any) -> tuple[int, int]:
+    return id(parameter.data) if parameter.layout is None else parameter.data_ptr(), parameter._version
+
+
+def _versions_of(arguments: Any) -> list[int]:
+    return [-1 if each.is_inference() else each._version for each in tensors_in(arguments)]
+
+
+def _is_zero(tensor: Any) -> bool:
+    return not bool((tensor._values() if tensor.is_sparse else tensor).any())
+
+
+def _random_state() -> list[Any]:
+    torch = sys.modules["torch"]
+    on_device = torch.cuda.get_rng_state() if torch.cuda.is_initialized() else None
+    return [torch.default_generator.get_state(), on_device]
+
+
+def _may_be_random(module_class: type) -> bool:
+    code = getattr(module_class.forward, "__code__", None)
+    names = (module_class.__name__, *(code.co_names if code else ()))
+    return code is None or any(_RANDOM.search(each.lower()) for each in names)
+
+
+def _is_tracing() -> bool:
+    return sys.modules["torch"]._C._get_tracing_state() is not None
+
+
+def _is_in_backward() -> bool:
+    """Whether this thread is inside of a backward: a module that runs there is run again, by a checkpoint."""
+    torch = sys.modules["torch"]
+    if hasattr(torch._C, "_current_graph_task_id"):
+        return bool(torch._C._current_graph_task_id() != -1)
+    try:
+        torch.autograd.Variable._execution_engine.queue_callback(_nothing)
+    except RuntimeError:
+        return False
+    return True
+
+
+def _nothing() -> None:
+    pass
