@@ -82,6 +82,13 @@ class Course:
         self._has_clean_loss |= phase == "loss"
         self._has_clean_gradients |= phase == "gradient"
 
+    def later(self, phase: str) -> Fault | None:
+        return self._later.get(phase)
+
+    @property
+    def is_parameter_clean(self) -> bool:
+        return self._parameter is None
+
     @property
     def has_fault_of_backward(self) -> bool:
         return "backward" in self._later

@@ -1,11 +1,13 @@
 """Each tensor of a model as rows of its module's name. stats/doc/origin.md says which rows there are, and what they mean."""
+import contextlib
 import os
 import re
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from . import _zoom
 from ._hooks import Accumulation, ModuleHooks, keywords_of_call, say_fault
 from ._journal import Journal, caller_of
 from ._library import logger
@@ -14,6 +16,8 @@ from ._tensors import look_into, tensors_in
 from ._verdict import Course, Fault
 from ._watch import Watch, alone, named_modules, named_parameters
 
+_MOST_ZOOMS = 16
+_MOST_KEPT_BYTES = 256 << 20  # gradients of the outermost results, until backward ends
 _RANDOM = re.compile("drop|rand|bernoulli|multinomial|normal|uniform|poisson|exponential|sample|noise")
 
 
@@ -41,7 +45,7 @@ class Call:
         self.took = 0  # kinds of fault in its inputs, where they were looked at
         self.is_to_be_zoomed = False
         # Of the outermost: results that wait for their gradient, with the calls that gave them, the innermost first.
-        self.results: dict[tuple[int, int], tuple[Any, list[tuple[str, str, int]]]] = parent.results if parent else {}
+        self.results: dict[tuple[int, int], tuple[Any, list[tuple[str, str, int]], Any]] = parent.results if parent else {}
         self.gradients: list[Any] | None = None
 
     @property
@@ -52,10 +56,21 @@ class Call:
         return call
 
 
+class Outermost:
+    """What it takes to run an outermost call's backward again."""
+    __slots__ = ("name", "run", "gradients", "has_come")
+
+    def __init__(self, name: str, run: _zoom.Run) -> None:
+        self.name, self.run = name, run
+        self.gradients: dict[int, Any] = {}
+        self.has_come = False
+
+
 class _PerThread(threading.local):
     def __init__(self) -> None:
         self.calls: list[Call] = []  # that are open, the innermost last
         self.is_silent = False  # a call that is run again
+        self.silent_names: list[str] = []  # of the modules that run then
 
 
 class RowWatch(Watch):
@@ -78,7 +93,9 @@ class RowWatch(Watch):
         self._numbers: dict[str, int] = {}  # calls of each module in this iteration
         self._lines: dict[tuple[str, int], tuple[Any, ...]] = {}  # what was said of the calls' lines
         self._not_seen: set[str] = set()
-        self._optimizer_state_is_judged = True
+        self._zoomed: set[tuple[str, int]] = set()
+        self._outermost_calls: list[Outermost] = []  # whose backward has not been
+        self._is_backward_to_be_zoomed = ""
 
         wanted = re.compile(where or "").search
         self._parameters = [(name, each) for name, each in named_parameters(model) if wanted(name)]
@@ -166,6 +183,7 @@ class RowWatch(Watch):
         self._numbers.clear()
         self._seen_gradients.clear()
         self._local.calls.clear()
+        self._outermost_calls.clear()
 
     def _note(self, phase: str, faults: int, op_type: str, op_name: str, io: str, slot: int | None = None) -> Fault | None:
         """Of a row that is faulty: the fault, where it is a new one of the forward."""
@@ -178,6 +196,7 @@ class RowWatch(Watch):
     def _enter(self, module: Any, place: Place, arguments: tuple[Any, ...]) -> Any:
         local = self._local
         if local.is_silent:
+            local.silent_names.append(place.name)
             return None
         calls = local.calls
         if calls and place.is_outermost and calls[0].place is place:
@@ -200,7 +219,7 @@ class RowWatch(Watch):
             if self._with_code:
                 self._say_line(call, frame)
             if self._with_zoom:
-                call.versions = _versions_of(arguments)
+                call.versions = _zoom.versions_of(arguments)
                 if place.is_random:
                     call.random_state = _random_state()
             if looks:
@@ -231,6 +250,8 @@ class RowWatch(Watch):
     def _leave(self, module: Any, place: Place, arguments: tuple[Any, ...], outputs: Any) -> None:
         local = self._local
         if local.is_silent:
+            if local.silent_names:
+                local.silent_names.pop()
             return
         calls = local.calls
         while calls and calls[-1].module is not module:  # one that an exception has left
@@ -262,19 +283,55 @@ class RowWatch(Watch):
             if new is not None:
                 self._at_line(new, call)
             if (new is not None or call.is_to_be_zoomed) and self._with_zoom:
-                self._zoom(call, faults, new)
+                self._zoom(call, faults)
             elif new is not None and self._is_zoom_refused:
                 self._journal.say("zoom", iteration=self.iteration, op_name=name, result="refused",
                                   why=f"there are {self._world_size} ranks, and one alone cannot run a module again")
             if new is not None:
                 self._journal.flush()
         elif call.is_to_be_zoomed and self._with_zoom:
-            self._zoom(call, 0, None)
+            self._zoom(call, 0)
         elif self._course.pending is not None and outputs and (call.took or call.parent is None):
             self._course.end()
 
-    def _zoom(self, call: Call, faults: int, fault: Fault | None) -> None:
-        pass
+    def _zoom(self, call: Call, faults: int) -> None:
+        """Of a call that gave the first fault, or whose code handed one to a module inside."""
+        kinds, name = faults & 3, f"{call.place.name}/forward"
+        if not self._may_zoom(name, kinds):
+            return
+        keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(1))
+        run = _zoom.Run(call.module, call.arguments, keywords, call.versions, call.random_state)
+        said = _zoom.forward(run, kinds, self._silent_name, self._silence)
+        self._journal.say("zoom", iteration=self.iteration, op_name=name, **said)
+        fault = self._course.pending
+        if said["result"] == "given" and call.parent is not None and fault is not None and said["why"].startswith("its arg"):
+            call.parent.is_to_be_zoomed = True
+            fault.op_type, fault.op_name = call.parent.place.op_type, f"{call.parent.place.name}/forward"
+            self._at_line(fault, call)
+        elif said["result"] == "found" and fault is not None:
+            if said["inf_written"]:
+                fault.kind, fault.op_type, fault.op_name = "NaN", call.place.op_type, name
+            fault.operation, fault.file, fault.line = said["operation"], said.get("file"), said.get("line")
+
+    def _may_zoom(self, name: str, kinds: int) -> bool:
+        """Once for a name and a kind of fault, and not for ever."""
+        if (name, kinds) in self._zoomed or len(self._zoomed) >= _MOST_ZOOMS or not self._course.is_parameter_clean:
+            return False
+        self._zoomed.add((name, kinds))
+        return True
+
+    @contextlib.contextmanager
+    def _silence(self) -> Iterator[None]:
+        local = self._local
+        local.is_silent, local.silent_names = True, []
+        try:
+            yield
+        finally:
+            local.is_silent = False
+
+    def _silent_name(self) -> str:
+        names = self._local.silent_names
+        return names[-1] if names else ""
 
     def _say_line(self, call: Call, frame: Any) -> None:
         name = call.place.name
@@ -359,10 +416,22 @@ class RowWatch(Watch):
                 waiting[1].append(said)
             else:
                 calls = [said]
-                call.results[key] = node, calls
-                node.register_hook(_GradientOfResult(self, calls, tensor.output_nr))
+                hook = _GradientOfResult(self, calls, tensor.output_nr)
+                call.results[key] = node, calls, hook
+                node.register_hook(hook)
         if call.parent is None:
+            if self._with_zoom and not call.is_quiet and call.results:
+                self._keep_outermost(call, outputs)
             call.results = {}  # nodes are not kept
+
+    def _keep_outermost(self, call: Call, outputs: list[Any]) -> None:
+        run = _zoom.Run(call.module, call.arguments, call.keywords or {}, call.versions, call.random_state)
+        outermost = Outermost(call.place.name, run)
+        self._outermost_calls.append(outermost)
+        del self._outermost_calls[:-64]
+        for slot, tensor in enumerate(outputs):
+            if tensor.grad_fn is not None and (waiting := call.results.get((id(tensor.grad_fn), tensor.output_nr))) is not None:
+                waiting[2].keep_for(outermost, slot)
 
     def _await_backward(self, outputs: list[Any]) -> None:
         """Only to know that it runs."""
@@ -378,11 +447,40 @@ class RowWatch(Watch):
 
     def _backward_ends(self) -> None:
         self._is_in_backward = False
+        try:
+            if self._is_backward_to_be_zoomed:
+                self._zoom_backward(self._is_backward_to_be_zoomed)
+        except Exception as fault:
+            say_fault(fault)
+        self._is_backward_to_be_zoomed = ""
+        self._outermost_calls = [each for each in self._outermost_calls if not each.has_come]
+
+    def _zoom_backward(self, op_name: str) -> None:
+        for outermost in self._outermost_calls:
+            if not outermost.has_come:
+                continue
+            said = _zoom.backward(outermost.run, outermost.gradients, self._silent_name, self._silence)
+            name = f"{said['inside']}/backward" if said.get("inside") else op_name
+            self._journal.say("zoom", iteration=self.iteration, op_name=name, of=op_name, **said)
+            self._journal.flush()
+            if said["result"] == "found":
+                fault = self._course.later("backward")
+                if fault is not None:
+                    fault.operation, fault.file, fault.line = said["operation"], said.get("file"), said.get("line")
+                    fault.op_name = name
+                return
+
+    def _note_backward(self, faults: int, op_type: str, op_name: str, io: str, slot: int) -> None:
+        is_first = not self._course.has_fault_of_backward
+        self._note("backward", faults, op_type, op_name, io, slot)
+        if is_first and self._with_zoom and self._course.first is None and self._course.is_forward_clean:
+            if self._may_zoom("backward", faults & 3):
+                self._is_backward_to_be_zoomed = op_name
 
     def _gradient(self, op_type: str, op_name: str, io: str, slot: int, gradient: Any) -> None:
         faults = self._collect(op_type, op_name, **{f"{io}s": alone(gradient, slot)})
         if faults:
-            self._note("backward", faults, op_type, op_name, io, slot)
+            self._note_backward(faults, op_type, op_name, io, slot)
 
     def _accumulated(self, name: str, parameter: Any, gradients: Any) -> None:
         self._backward_begins()
@@ -395,7 +493,7 @@ class RowWatch(Watch):
             return
         faults = self._collect("Gradient", name, (gradient,))
         if faults:
-            self._note("backward", faults, "Gradient", name, "input")
+            self._note_backward(faults, "Gradient", name, "input", 0)
         self._seen_gradients[name] = id(parameter.grad), parameter.grad._version if parameter.grad is not None else -1
 
     # --- the end of a step ---
@@ -474,10 +572,15 @@ class RowWatch(Watch):
 
 class _GradientOfResult:
     """Of a node that gave a tensor: the tensor's gradient, to the calls that it is a result of."""
-    __slots__ = ("_watch", "_calls", "_number")
+    __slots__ = ("_watch", "_calls", "_number", "_outermost", "_slot")
 
     def __init__(self, watch: RowWatch, calls: list[tuple[str, str, int]], number: int) -> None:
         self._watch, self._calls, self._number = watch, calls, number
+        self._outermost: Outermost | None = None
+        self._slot = 0
+
+    def keep_for(self, outermost: Outermost, slot: int) -> None:
+        self._outermost, self._slot = outermost, slot
 
     def __call__(self, _: Any, gradients: Any) -> None:
         watch = self._watch
@@ -485,6 +588,11 @@ class _GradientOfResult:
             watch._backward_begins()
             gradient = gradients[self._number] if self._number < len(gradients) else None
             if gradient is not None and watch.active and not watch._local.is_silent:
+                if self._outermost is not None:
+                    self._outermost.has_come = True
+                    if gradient.numel() * gradient.element_size() <= _MOST_KEPT_BYTES:
+                        self._outermost.gradients[self._slot] = gradient
+                    self._outermost = None
                 for op_type, op_name, slot in reversed(self._calls):
                     watch._gradient(op_type, op_name, "input", slot, gradient)
         except Exception as fault:
@@ -520,10 +628,6 @@ class _GradientOf:
 
 def _state_of(parameter: Any) -> tuple[int, int]:
     return id(parameter.data) if parameter.layout is None else parameter.data_ptr(), parameter._version
-
-
-def _versions_of(arguments: Any) -> list[int]:
-    return [-1 if each.is_inference() else each._version for each in tensors_in(arguments)]
 
 
 def _is_zero(tensor: Any) -> bool:
