@@ -50,7 +50,8 @@ def watch(model, path, **options):
 
 def train(model, path, batches, *, loss=lambda y: y.square().mean(), lr=0.1, between=None, optimizer=None, **options):
     """A step of each batch, or of several arguments in a tuple."""
-    optimizer = optimizer or torch.optim.SGD([each for each in model.parameters() if each.requires_grad], lr=lr)
+    trained = [each for each in model.parameters() if each.requires_grad]
+    optimizer = optimizer or torch.optim.SGD(trained or [torch.zeros(1, requires_grad=True)], lr=lr)
     with watch(model, path, **options) as w:
         for step, batch in enumerate(batches):
             value = loss(model(*batch) if isinstance(batch, tuple) else model(batch))
@@ -249,7 +250,7 @@ def log_of_negatives_late_and_deep(path):
     train(nn.Sequential(block(), nn.Sequential(nn.Linear(8, 8), nn.ReLU(), LateLog())), path, batches(5))
 
 
-@planted("produced", "act", operation="sqrt", at="root of a negative")
+@planted("produced", "act", operation="sqrt", at="the root of a negative")
 def root_of_negatives(path):
     class Net(nn.Module):
         def __init__(self):
@@ -524,7 +525,7 @@ def arguments_by_name(path):
     train(Net(), path, batches())
 
 
-@planted("produced", "layer", operation="log", at="twice")
+@planted("produced", "layer", operation="log", at="called twice")
 def a_module_that_is_called_twice(path):
     class Net(nn.Module):
         def __init__(self):
@@ -833,8 +834,8 @@ def an_unscaling_by_zero(path):
 def a_learning_rate_that_is_too_large(path):
     def between(step, model, optimizer):
         if step == 1:
-            optimizer.param_groups[0]["lr"] = 1e39
-    train(nn.Linear(8, 1), path, batches(2), between=between)
+            optimizer.param_groups[0]["lr"] = 3e38
+    train(nn.Linear(8, 1), path, batches(2), between=between, loss=lambda y: (y * 100).square().mean())
 
 
 @planted("optimizer", "weight", phase="optimizer")
@@ -1024,10 +1025,10 @@ class Scaler:
 @clean
 def a_scaler_that_skips_steps(path):
     model, scaler = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 1)), Scaler()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
     with watch(model, path) as w:
         for batch in batches(4):
-            value = (model(batch) * 100).square().mean()
+            value = (model(batch) * 30).square().mean()
             (value * scaler.scale).backward()
             scaler.step(optimizer)
             w.step(value)

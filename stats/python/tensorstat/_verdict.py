@@ -105,8 +105,9 @@ class Course:
         if is_skipped and "loss" not in later and self.pending is None:
             later = {phase: each for phase, each in later.items() if phase not in ("backward", "gradient")}
         pending = self.pending
-        if pending is not None and not later and (self._has_clean_loss or self._has_clean_gradients):
-            pending = None  # the loss is clean: it was meant
+        is_ended = self._has_clean_loss or (self._has_clean_gradients and not self.pending_kinds & NAN)
+        if pending is not None and not later and is_ended:
+            pending = None  # it was meant
         for each in (self._parameter, pending, *(later.get(phase) for phase in ("loss", "backward", "gradient", "optimizer"))):
             if each is not None:
                 return each

@@ -95,6 +95,8 @@ class Watch:
     def _collect(self, op_type: str, name: str, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
                  layout: str = "") -> int:
         """What is known to be faulty: 0 of nothing, else 4 * (the number of the first faulty tensor) + 1 (NaN) + 2 (Inf)."""
+        if any(tensor is not None and tensor.is_complex() for tensor in (*inputs, *outputs)):
+            inputs, outputs = ([each if each is None else readable(each) for each in tensors] for tensors in (inputs, outputs))
         try:
             faults: int = _native.collect(self._session._handle(), self._session._operator(op_type, name), self._rank, 0, 0,
                                           self.iteration, inputs, outputs, layout)

@@ -4,7 +4,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from . import _zoom
@@ -13,7 +13,7 @@ from ._journal import Journal, caller_of
 from ._library import logger
 from ._session import DumpSession
 from ._tensors import look_into, tensors_in
-from ._verdict import Course, Fault
+from ._verdict import NAN, Course, Fault
 from ._watch import Watch, alone, named_modules, named_parameters
 
 _MOST_ZOOMS = 16
@@ -71,6 +71,7 @@ class _PerThread(threading.local):
         self.calls: list[Call] = []  # that are open, the innermost last
         self.is_silent = False  # a call that is run again
         self.silent_names: list[str] = []  # of the modules that run then
+        self.on_silent_leave: Callable[[Any], None] | None = None
 
 
 class RowWatch(Watch):
@@ -105,8 +106,10 @@ class RowWatch(Watch):
         self._by_data: list[tuple[str, Any, Any]] | None = []  # see _is_written_by_data; None: it is
         self._hooks = ModuleHooks(self._enter, self._leave)
         self._outermost = []
+        self._places: dict[str, Place] = {}
         for name, module, is_outermost in named_modules(model):
-            self._hooks.add(module, Place(name, module, is_outermost, bool(wanted(name))))
+            place = self._places[name] = Place(name, module, is_outermost, bool(wanted(name)))
+            self._hooks.add(module, place)
             if is_outermost:
                 self._outermost.append((name, module))
         matching = sum(bool(wanted(name)) for name, *_ in named_modules(model)) + len(self._parameters)
@@ -250,6 +253,8 @@ class RowWatch(Watch):
     def _leave(self, module: Any, place: Place, arguments: tuple[Any, ...], outputs: Any) -> None:
         local = self._local
         if local.is_silent:
+            if local.on_silent_leave is not None:
+                local.on_silent_leave(outputs)
             if local.silent_names:
                 local.silent_names.pop()
             return
@@ -301,7 +306,7 @@ class RowWatch(Watch):
             return
         keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(1))
         run = _zoom.Run(call.module, call.arguments, keywords, call.versions, call.random_state)
-        said = _zoom.forward(run, kinds, self._silent_name, self._silence)
+        said = _zoom.forward(run, kinds, call.parent is None, self._silent_name, self._silence)
         self._journal.say("zoom", iteration=self.iteration, op_name=name, **said)
         fault = self._course.pending
         if said["result"] == "given" and call.parent is not None and fault is not None and said["why"].startswith("its arg"):
@@ -309,8 +314,10 @@ class RowWatch(Watch):
             fault.op_type, fault.op_name = call.parent.place.op_type, f"{call.parent.place.name}/forward"
             self._at_line(fault, call)
         elif said["result"] == "found" and fault is not None:
-            if said["inf_written"]:
-                fault.kind, fault.op_type, fault.op_name = "NaN", call.place.op_type, name
+            inside = self._places.get(said["inside"], call.place)
+            if kinds & NAN:
+                fault.kind = "NaN"
+            fault.op_type, fault.op_name = inside.op_type, f"{inside.name}/forward"
             fault.operation, fault.file, fault.line = said["operation"], said.get("file"), said.get("line")
 
     def _may_zoom(self, name: str, kinds: int) -> bool:
@@ -321,13 +328,13 @@ class RowWatch(Watch):
         return True
 
     @contextlib.contextmanager
-    def _silence(self) -> Iterator[None]:
+    def _silence(self, on_leave: Callable[[Any], None] | None = None) -> Iterator[None]:
         local = self._local
-        local.is_silent, local.silent_names = True, []
+        local.is_silent, local.silent_names, local.on_silent_leave = True, [], on_leave
         try:
             yield
         finally:
-            local.is_silent = False
+            local.is_silent, local.on_silent_leave = False, None
 
     def _silent_name(self) -> str:
         names = self._local.silent_names
@@ -641,7 +648,10 @@ def _random_state() -> list[Any]:
 
 
 def _may_be_random(module_class: type) -> bool:
-    code = getattr(module_class.forward, "__code__", None)
+    try:
+        code = getattr(module_class.forward, "__code__", None)
+    except AttributeError:  # that of a scripted module
+        code = None
     names = (module_class.__name__, *(code.co_names if code else ()))
     return code is None or any(_RANDOM.search(each.lower()) for each in names)
 

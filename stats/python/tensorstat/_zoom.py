@@ -74,13 +74,13 @@ def versions_of(arguments: Any) -> list[int]:
     return [-1 if each.is_inference() else each._version for each in tensors_in(arguments)]
 
 
-def forward(run: Run, kinds: int, module_name: Callable[[], str], silence: Any) -> dict[str, Any]:
+def forward(run: Run, kinds: int, is_outermost: bool, module_name: Callable[[], str], silence: Any) -> dict[str, Any]:
     """The members of a line of watch.ndjson: what made `kinds` of fault in the outputs of this call, 0 where it is not in
     its outputs but was given to a module inside."""
     if words := _refusal(run):
         return {"result": "refused", "why": words}
     given = kinds_in(tensors_in((run.arguments, run.keywords)))
-    if given & NAN or (given and not kinds & NAN):
+    if given & NAN or (given and not (is_outermost and kinds & NAN)):
         return {"result": "given", "why": "its arguments held the fault before the call"}
     torch = sys.modules["torch"]
     eye = _eye_class()(module_name, run)
@@ -336,7 +336,7 @@ def _eye_class() -> Any:
             made = self._faulty.get(_place_of(tensor))
             if made is None:  # from outside
                 made = self._faulty[_place_of(tensor)] = Made("", kinds, [])
-                made.is_written = kinds == INF
+                made.is_written = kinds == INF and (tensor.numel() == 1 or not bool(torch.isposinf(tensor).any()))
                 made.given = str(_place_of(tensor))
             return made
 
@@ -379,7 +379,8 @@ def _root_of(made: Made, wanted: int) -> tuple[Made, bool]:
             continue
         if wanted == NAN and made.parents:  # of Inf
             root, _ = _root_of(made.parents[0], INF)
-            return (made, True) if root.is_written else (root, False)
+            is_meant = root.is_written and (bool(root.operation) or "softmax" in made.operation)  # a mask; else it is data
+            return (made, True) if is_meant else (root, False)
         break
     return made, False
 
@@ -393,8 +394,8 @@ def backward(run: Run, gradients: dict[int, Any], module_name: Callable[[], str]
     if kinds_in(gradients.values()):
         return {"result": "given", "why": "the gradient that the loss handed over held the fault"}
     try:
-        with _as_it_was(run, keep_graph=True) as copies, silence(), torch.enable_grad():
-            nodes = _nodes_class()(module_name)
+        nodes = _nodes_class()(module_name)
+        with _as_it_was(run, keep_graph=True) as copies, silence(nodes.take_of_module), torch.enable_grad():
             arguments = _leaves(run.arguments, torch)
             with nodes:
                 outputs = tensors_in(run.module(*arguments, **run.keywords))
@@ -447,6 +448,9 @@ def _nodes_class() -> Any:
             out = func(*args, **(kwargs or {}))
             self.take(tensors_in(out), getattr(func, "__name__", ""))
             return out
+
+        def take_of_module(self, outputs: Any) -> None:
+            self.take(tensors_in(outputs), "")
 
         def take(self, tensors: list[Any], name: str) -> None:
             waiting = [each.grad_fn for each in tensors if each.grad_fn is not None]
