@@ -4,6 +4,7 @@ import os
 import re
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from ._tensors import look_into, tensors_in
 from ._verdict import NAN, Course, Fault
 from ._watch import Watch, alone, named_modules, named_parameters
 
+_NOTHING_RAN = "in a step that was watched no module of the model ran: is it the model that is trained?"
 _MOST_ZOOMS = 16
 _MOST_KEPT_BYTES = 256 << 20  # gradients of the outermost results, until backward ends
 _RANDOM = re.compile("drop|rand|bernoulli|multinomial|normal|uniform|poisson|exponential|sample|noise")
@@ -90,7 +92,7 @@ class RowWatch(Watch):
         self._course = Course(rank)
         self._local = _PerThread()
         self._is_begun = self._has_seen = self._has_stepped = False
-        self._is_in_backward = False
+        self._is_in_backward = self._is_loss_suspect = False
         self._numbers: dict[str, int] = {}  # calls of each module in this iteration
         self._lines: dict[tuple[str, int], tuple[Any, ...]] = {}  # what was said of the calls' lines
         self._not_seen: set[str] = set()
@@ -111,12 +113,11 @@ class RowWatch(Watch):
             place = self._places[name] = Place(name, module, is_outermost, bool(wanted(name)))
             self._hooks.add(module, place)
             if is_outermost:
-                self._outermost.append((name, module))
+                self._outermost.append((name, weakref.ref(module)))
         matching = sum(bool(wanted(name)) for name, *_ in named_modules(model)) + len(self._parameters)
         if not matching:
             logger.warning("where=%r matches no module and no parameter: nothing is watched. There is, for example, %r", where,
                            named_modules(model)[-1][0])
-        self._buffers_of = model
         self._switch()
 
     # --- steps ---
@@ -137,7 +138,7 @@ class RowWatch(Watch):
             self._end_step()
             self._journal.flush()
             if not self._is_begun:
-                self._say_once("a step in which no module of the model ran was watched: is this the model that is trained?")
+                self._say_once(_NOTHING_RAN)
         self._forget_step()
         self.iteration += 1
         self._switch()
@@ -151,7 +152,7 @@ class RowWatch(Watch):
             self._say_once("step() of the watch was never called: all is iteration %d, without parameters. Call it after "
                            "optimizer.step()", self.iteration)
         elif not self._has_seen:
-            self._say_once("no module of the model ran while it was watched")
+            self._say_once(_NOTHING_RAN)
         self._journal.flush()
         super().close()
         for each in self._accumulations.values():
@@ -159,7 +160,6 @@ class RowWatch(Watch):
         self._accumulations.clear()
         self._parameters.clear()
         self._outermost.clear()
-        self._buffers_of = None
         self._known.clear()
         self._by_data = None
         self._forget_step()
@@ -182,7 +182,7 @@ class RowWatch(Watch):
             self._hooks.stop()
 
     def _forget_step(self) -> None:
-        self._is_begun = False
+        self._is_begun = self._is_loss_suspect = False
         self._numbers.clear()
         self._seen_gradients.clear()
         self._local.calls.clear()
@@ -360,7 +360,7 @@ class RowWatch(Watch):
 
     def _begin(self) -> None:
         """The first forward of a step that is watched."""
-        if not self._has_seen and self._buffers_of is not None:
+        if not self._has_seen:
             self._look_at_buffers()
         self._is_begun = self._has_seen = True
         torch = sys.modules["torch"]
@@ -380,7 +380,10 @@ class RowWatch(Watch):
 
     def _look_at_buffers(self) -> None:
         torch = sys.modules["torch"]
-        for name, module in [(name, module) for name, module in self._outermost]:
+        for name, reference in self._outermost:
+            module = reference()
+            if module is None:
+                continue
             for key, buffer in module.named_buffers():
                 if buffer.is_floating_point() and buffer.is_cpu and buffer.layout is torch.strided and bool(buffer.isnan().any()):
                     name_of = f"{name}.{key}" if len(self._outermost) > 1 else key
@@ -395,18 +398,19 @@ class RowWatch(Watch):
         torch = sys.modules["torch"]
         if not torch.is_grad_enabled():
             return arguments
+        if not any(isinstance(each, tuple) or isinstance(each, torch.Tensor) and each.requires_grad for each in arguments):
+            return arguments
         slots = {id(each): slot for slot, each in reversed(list(enumerate(tensors_in(arguments))))}
-        views: dict[int, Any] = {}
+        return self._noded(call.place, arguments, slots, {})
 
-        def noded(value: Any) -> Any:
-            if type(value) is torch.Tensor and value.requires_grad:
-                if id(value) not in views:
-                    view = views[id(value)] = value.view_as(value)
-                    view.grad_fn.register_hook(_GradientOfArgument(self, call.place, slots[id(value)]))
-                return views[id(value)]
-            return tuple(noded(each) for each in value) if type(value) is tuple else value
-
-        return tuple(noded(each) for each in arguments)
+    def _noded(self, place: Place, value: Any, slots: dict[int, int], views: dict[int, Any]) -> Any:
+        if type(value) is sys.modules["torch"].Tensor and value.requires_grad:
+            view = views.get(id(value))
+            if view is None:
+                view = views[id(value)] = value.view_as(value)
+                view.grad_fn.register_hook(_GradientOfArgument(self, place, slots[id(value)]))
+            return view
+        return tuple([self._noded(place, each, slots, views) for each in value]) if type(value) is tuple else value
 
     def _await_gradients(self, call: Call, outputs: list[Any]) -> None:
         place = call.place
@@ -426,6 +430,8 @@ class RowWatch(Watch):
                 hook = _GradientOfResult(self, calls, tensor.output_nr)
                 call.results[key] = node, calls, hook
                 node.register_hook(hook)
+            if call.parent is None:
+                node.metadata[_OF_MODEL] = True
         if call.parent is None:
             if self._with_zoom and not call.is_quiet and call.results:
                 self._keep_outermost(call, outputs)
@@ -435,7 +441,7 @@ class RowWatch(Watch):
         run = _zoom.Run(call.module, call.arguments, call.keywords or {}, call.versions, call.random_state)
         outermost = Outermost(call.place.name, run)
         self._outermost_calls.append(outermost)
-        del self._outermost_calls[:-64]
+        del self._outermost_calls[:-8]
         for slot, tensor in enumerate(outputs):
             if tensor.grad_fn is not None and (waiting := call.results.get((id(tensor.grad_fn), tensor.output_nr))) is not None:
                 waiting[2].keep_for(outermost, slot)
@@ -479,6 +485,7 @@ class RowWatch(Watch):
 
     def _note_backward(self, faults: int, op_type: str, op_name: str, io: str, slot: int) -> None:
         is_first = not self._course.has_fault_of_backward
+        self._is_loss_suspect |= is_first and io == "input" and self._is_of_outermost(op_name)
         self._note("backward", faults, op_type, op_name, io, slot)
         if is_first and self._with_zoom and self._course.first is None and self._course.is_forward_clean:
             if self._may_zoom("backward", faults & 3):
@@ -488,6 +495,10 @@ class RowWatch(Watch):
         faults = self._collect(op_type, op_name, **{f"{io}s": alone(gradient, slot)})
         if faults:
             self._note_backward(faults, op_type, op_name, io, slot)
+
+    def _is_of_outermost(self, op_name: str) -> bool:
+        place = self._places.get(op_name.removesuffix("/backward"))
+        return place is not None and place.is_outermost
 
     def _accumulated(self, name: str, parameter: Any, gradients: Any) -> None:
         self._backward_begins()
@@ -513,10 +524,17 @@ class RowWatch(Watch):
             if each is None:
                 continue
             tensor = each if isinstance(each, torch.Tensor) else torch.as_tensor(float(each), dtype=torch.float64)
-            if faults := self._collect("Loss", name, (), (tensor,)):
+            is_forward_clean = self._course.is_forward_clean
+            faults = self._collect("Loss", name, (), (tensor,))
+            if faults:
                 self._note("loss", faults, "Loss", name, "output")
             else:
                 self._course.is_clean("loss")
+            if is_forward_clean and (faults or self._is_loss_suspect) and (operations := _operations_behind(tensor)):
+                what = "the loss" if faults else "the loss's gradient"
+                self._journal.say("zoom", iteration=self.iteration, op_name=name, result="refused",
+                                  why=f"between the model and {what} ran {', '.join(operations)}: which of them made it is not "
+                                      "known, or the targets held it")
 
     def _look_at_parameters(self) -> bool:
         """Whether gradients are there and no parameter was written: a scaler has skipped the step."""
@@ -635,6 +653,25 @@ class _GradientOf:
 
 def _state_of(parameter: Any) -> tuple[int, int]:
     return id(parameter.data) if parameter.layout is None else parameter.data_ptr(), parameter._version
+
+
+_OF_MODEL = "tensorstat: a result of the model"
+
+
+def _operations_behind(loss: Any) -> list[str]:
+    """Those between the model's results and the loss, by autograd's nodes; the model's first."""
+    names: list[str] = []
+    waiting, seen = [loss.grad_fn], set()
+    while waiting and len(seen) < 200:
+        node = waiting.pop(0)
+        if node is None or node in seen or _OF_MODEL in node.metadata or "AccumulateGrad" in node.name():
+            continue
+        seen.add(node)
+        name = re.sub(r"(Backward)?\d*$", "", node.name()).lower()
+        if name not in names:
+            names.append(name)
+        waiting += [each for each, _ in node.next_functions]
+    return names[:12][::-1]
 
 
 def _is_zero(tensor: Any) -> bool:

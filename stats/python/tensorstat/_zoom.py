@@ -9,6 +9,7 @@ import collections
 import contextlib
 import functools
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -38,12 +39,16 @@ class Stop(BaseException):
 
 class Run:
     """A call that is to be run again."""
-    __slots__ = ("module", "arguments", "keywords", "versions", "random_state")
+    __slots__ = ("_module", "arguments", "keywords", "versions", "random_state")
 
     def __init__(self, module: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], versions: list[int],
                  random_state: Any) -> None:
-        self.module, self.arguments, self.keywords = module, arguments, keywords
+        self._module, self.arguments, self.keywords = weakref.ref(module), arguments, keywords
         self.versions, self.random_state = versions, random_state
+
+    @property
+    def module(self) -> Any:
+        return self._module()
 
 
 class Made:
