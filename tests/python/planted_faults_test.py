@@ -910,6 +910,36 @@ def without_gradients(path):
         w.step()
 
 
+# --- operations ---
+
+@planted("produced", "1/log.0", phase="forward", operation="log", at="# log of a negative")
+def an_operation(path):
+    train(nn.Sequential(nn.Linear(8, 8), Log(), nn.Linear(8, 1)), path, batches(), level="op")
+
+
+@planted("produced", "Between/log.0", operation="log", at="an operation between")
+def an_operation_between_modules(path):
+    train(Between(lambda x: torch.log(x - 1e3)), path, batches(), level="op")  # an operation between
+
+
+@planted("produced", "1/sqrt.0", phase="backward")
+def an_operations_backward(path):
+    train(nn.Sequential(nn.Linear(8, 8), Where(lambda x: torch.sqrt((x * 0).abs())), nn.Linear(8, 1)), path, batches(), level="op")
+
+
+@planted("loss", "loss/log.0", operation="log", at="an operation of the loss")
+def an_operation_of_the_loss(path):
+    train(nn.Linear(8, 8), path, batches(), loss=lambda y: torch.log(y.softmax(-1) - 1).mean(), level="op")  # an operation of the loss
+
+
+@clean
+def operations_of_a_mask(path):
+    class Mask(nn.Module):
+        def forward(self, x):
+            return x.masked_fill(torch.triu(torch.ones(4, 4, dtype=torch.bool), 1), -INF).softmax(-1)
+    train(nn.Sequential(nn.Linear(4, 4), Mask(), nn.Linear(4, 1)), path, batches(2, 4, 4), level="op")
+
+
 # --- clean ---
 
 @clean

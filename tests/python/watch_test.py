@@ -380,6 +380,37 @@ class Watched(unittest.TestCase):
         self.assertEqual({(line["op_name"], line["parent"], os.path.basename(line["file"])) for line in lines[1:]},
                          {("Sequential/forward", "", "watch_test.py"), *((f"{name}/forward", "Sequential/forward", "watch_test.py") for name in "012")})
 
+    def test_rows_of_operations(self):
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a = torch.nn.Linear(4, 4)
+
+            def forward(self, x):
+                y = self.a(x)
+                return torch.log(y.square() + 1) + torch.log(y.abs() + 1)
+
+        model = Net()
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.watch(model, path=folder, level="op") as watch:
+                for _ in range(2):
+                    value = model(torch.ones(2, 4)).square().mean()
+                    value.backward()
+                    watch.step(value)
+            torch.ones(2) + 1
+            rows = {(name, io, row["Op Type"]): row for step, name, io, row in rows_of(folder) if step == 1}
+            with open(f"{folder}/rank_0/model/watch.ndjson", encoding="utf-8") as file:
+                lines = [json.loads(line) for line in file]
+        for name in ("a/linear.0", "Net/log.0", "Net/log.1", "loss/mean.0", "loss/square.0"):
+            kind = name.split("/")[1].split(".")[0]
+            for direction in ("forward", "backward"):
+                for io in ("input", "output"):
+                    self.assertIn((f"{name}/{direction}", io, kind), rows)
+        self.assertEqual(rows["Net/log.0/backward", "output", "log"]["Shape"], "(2,4)")
+        code = {line["op_name"]: line for line in lines if line["kind"] == "code"}
+        self.assertEqual((code["Net/log.1/forward"]["function"], code["Net/log.1/forward"]["parent"]), ("forward", "Net/forward"))
+        self.assertEqual(sum(line["kind"] == "code" for line in lines), len(code))  # said once
+
     def test_lines_of_code_and_zoom_are_left_out_on_demand(self):
         model = torch.nn.Sequential(torch.nn.Linear(4, 4))
         with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", "WARNING") as said:

@@ -50,6 +50,7 @@ class Course:
     def _begin(self) -> None:
         self.pending: Fault | None = None  # of the forward, that no call has ended
         self.pending_kinds = 0
+        self._ended: tuple[Fault | None, int] = None, 0
         self._parameter: Fault | None = None
         self._later: dict[str, Fault] = {}  # by phase, the first of each
         self._has_clean_loss = self._has_clean_gradients = False
@@ -76,7 +77,13 @@ class Course:
 
     def end(self) -> None:
         """A call has taken the fault of the forward in, and gave none."""
+        self._ended = self.pending, self.pending_kinds
         self.pending, self.pending_kinds = None, 0
+
+    def pass_on(self) -> None:
+        """A call was given a fault and gives it on: had it ended elsewhere, it has not here."""
+        if self.pending is None:
+            self.pending, self.pending_kinds = self._ended
 
     def is_clean(self, phase: str) -> None:
         self._has_clean_loss |= phase == "loss"

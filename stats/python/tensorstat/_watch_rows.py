@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from . import _zoom
+from . import _operations, _zoom
 from ._hooks import Accumulation, ModuleHooks, keywords_of_call, say_fault
 from ._journal import Journal, caller_of
 from ._library import logger
@@ -84,8 +84,9 @@ class RowWatch(Watch):
                  world_size: int, path: str | None, is_zoom_wanted: bool) -> None:
         super().__init__(session, every=every, rank=rank)
         self._inputs, self._with_parameters, self._with_gradients = inputs, parameters, gradients
-        self._optimizer, self._with_code, self._with_zoom, self._world_size = optimizer, code, zoom, world_size
-        self._is_zoom_refused = is_zoom_wanted and not zoom
+        self._optimizer, self._with_code, self._world_size = optimizer, code, world_size
+        self._with_zoom = zoom and level == "module"  # rows of operations say it themselves
+        self._is_zoom_refused = is_zoom_wanted and not zoom and level == "module"
         self._path = path
         self._journal = Journal(os.path.join(folder, "watch.ndjson"))
         self._journal.say("run", world_size=world_size, every=every, inputs="all" if inputs else "outermost", level=level)
@@ -118,6 +119,8 @@ class RowWatch(Watch):
         if not matching:
             logger.warning("where=%r matches no module and no parameter: nothing is watched. There is, for example, %r", where,
                            named_modules(model)[-1][0])
+        self._is_behind_forward = False
+        self._operations = _operations.enter(self) if level == "op" else None
         self._switch()
 
     # --- steps ---
@@ -155,6 +158,9 @@ class RowWatch(Watch):
             self._say_once(_NOTHING_RAN)
         self._journal.flush()
         super().close()
+        if self._operations is not None:
+            _operations.leave(self._operations)
+            self._operations = None
         for each in self._accumulations.values():
             each.remove()
         self._accumulations.clear()
@@ -182,7 +188,7 @@ class RowWatch(Watch):
             self._hooks.stop()
 
     def _forget_step(self) -> None:
-        self._is_begun = self._is_loss_suspect = False
+        self._is_begun = self._is_loss_suspect = self._is_behind_forward = False
         self._numbers.clear()
         self._seen_gradients.clear()
         self._local.calls.clear()
@@ -269,6 +275,7 @@ class RowWatch(Watch):
             self._look_at_outputs(call, found.tensors, found.unknown)
         if not call.parent:
             calls.clear()
+            self._is_behind_forward = not call.is_quiet
         if self._with_gradients and place.is_wanted:
             self._await_gradients(call, found.tensors)
         elif not call.parent:
@@ -283,6 +290,8 @@ class RowWatch(Watch):
             self._journal.say("not_seen", iteration=self.iteration, op_name=name, io="output", why=why)
             logger.warning("outputs of %s are not seen: %s. Tensors are found in lists, dicts, dataclasses and simple objects",
                            place.name, why)
+        if faults and call.took & faults & 3 and self._course.pending is None:
+            self._course.pass_on()
         if faults:
             new = self._note("forward", faults, place.op_type, name, "output")
             if new is not None:
@@ -390,6 +399,54 @@ class RowWatch(Watch):
                     if faults := self._collect("Parameter", name_of, (buffer,)):
                         self._note("parameter", faults, "Parameter", name_of, "input")
 
+    # --- operations ---
+
+    def _place_of_operation(self) -> str | None:
+        """The name of the module that runs, or "loss"; None where operations are not watched."""
+        local = self._local
+        if local.is_silent or not self.active or _is_tracing():
+            return None
+        if local.calls:
+            call = local.calls[-1]
+            return call.place.name if call.place.is_wanted and not call.is_quiet else None
+        return "loss" if self._is_behind_forward and not self._is_in_backward else None
+
+    def _next_number(self, name: str) -> int:
+        number = self._numbers.get(name, 0)
+        self._numbers[name] = number + 1
+        return number
+
+    def _operation_given(self, call: Any) -> int:
+        """Kinds of fault in what an operation is given."""
+        name = f"{call.name}/forward"
+        if self._with_code and call.where is not None and self._lines.get((name, 0)) != call.where:
+            self._lines[name, 0] = call.where
+            parent = f"{self._local.calls[-1].place.name}/forward" if self._local.calls else ""
+            self._journal.say("code", op_name=name, iteration=self.iteration, file=call.where[0], line=call.where[1],
+                              function=call.where[2], parent=parent)
+        return self._collect(call.op_type, name, call.given) & 3
+
+    def _operation_gave(self, call: Any, results: list[Any]) -> None:
+        name = f"{call.name}/forward"
+        faults = self._collect(call.op_type, name, (), results)
+        if not faults:
+            if call.took and self._course.pending is not None and any(each.is_floating_point() for each in results):
+                self._course.end()
+        elif call.took & NAN or call.took == faults & 3:
+            self._course.pass_on()
+        else:
+            new = self._note("loss" if call.in_loss else "forward", faults, call.op_type, name, "output")
+            if call.in_loss and (first := self._course.later("loss")) is not None and first.op_name == name:
+                new = first
+            if new is None:
+                return
+            if call.took and self._course.pending is not None:  # an Inf that became NaN
+                self._course.pending.kind = "NaN"
+                return
+            new.operation = call.op_type
+            if call.where is not None:
+                new.file, new.line = call.where[:2]
+
     # --- backward ---
 
     def _with_nodes(self, call: Call, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -455,7 +512,7 @@ class RowWatch(Watch):
 
     def _backward_begins(self) -> None:
         if not self._is_in_backward:
-            self._is_in_backward = True
+            self._is_in_backward, self._is_behind_forward = True, False
             sys.modules["torch"].autograd.Variable._execution_engine.queue_callback(self._backward_ends)
 
     def _backward_ends(self) -> None:
