@@ -8,6 +8,7 @@
 
 #include "stats/compare/comparison_json.hpp"
 #include "stats/compare/origin.hpp"
+#include "stats/compare/origin/verdict.hpp"
 
 namespace tensorstat {
 namespace {
@@ -55,7 +56,7 @@ Result<std::unique_ptr<Compared>> compare_paths(const std::string& path_a, const
   const Record &in_a = compared->a.record, &in_b = compared->b.record;
   compared->differences = compare(in_a, in_b, *renames, *tolerances);
   compared->elements = compare_elements(in_a, in_b, *tolerances, options.meter, compared->differences, listener);
-  if (options.first) compared->first = beginnings(in_a, in_b, compared->differences);
+  if (options.first) compared->first = beginnings(in_a, in_b, compared->differences, compared->a.hints);
   return compared;
 }
 
@@ -76,11 +77,11 @@ Result<DiffAnswer> diff(const std::string& a, const std::string& b, const DiffOp
 Result<OriginAnswer> origin(const std::string& path, const OriginOptions& options) try {
   OriginAnswer answer;
   Faults faults(answer.faults);
-  const auto read = read_recorded(path, options.meter, faults.listener());
+  auto read = read_recorded(path, options.meter, faults.listener());
   if (!read) return read.error();
-  const Origin found = origin_of(read->record, options.nan_only);
-  answer.is_clean = found.producers.empty() && found.entered.empty();
-  answer.json = json_of(read->record, found);
+  const Answer found = answer_of(read->record, read->hints, {.nan_only = options.nan_only, .ended_inf = options.inf});
+  answer.is_clean = found.verdict.kind == FaultKind::kNone;
+  answer.json = json_of(read->record, found, origin_of(read->record, options.nan_only));
   return answer;
 } catch (const std::bad_alloc&) {
   return out_of_memory();

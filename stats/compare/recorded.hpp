@@ -7,6 +7,7 @@
 #include <string_view>
 #include <tensorstat/meter.hpp>
 
+#include "stats/compare/origin/hints.hpp"
 #include "stats/compare/record.hpp"
 
 namespace tensorstat {
@@ -19,6 +20,7 @@ struct ReadListener {
 
 struct Recorded {
   Record record;       // sorted
+  Hints hints;         // what lies beside the rows, or the tensors
   bool is_whole = true;  // else some of it could not be read, which the listener has been told
 };
 
