@@ -12,7 +12,9 @@ import math
 import os
 import pathlib
 import re
+import sys
 import tempfile
+import types
 import unittest
 import unittest.mock
 import weakref
@@ -410,6 +412,43 @@ class Watched(unittest.TestCase):
         code = {line["op_name"]: line for line in lines if line["kind"] == "code"}
         self.assertEqual((code["Net/log.1/forward"]["function"], code["Net/log.1/forward"]["parent"]), ("forward", "Net/forward"))
         self.assertEqual(sum(line["kind"] == "code" for line in lines), len(code))  # said once
+
+    def test_callbacks_of_trainers(self):
+        class Base:
+            pass
+
+        from tensorstat import callbacks
+        trainers = {"transformers": types.SimpleNamespace(TrainerCallback=Base), "lightning": types.ModuleType("lightning"),
+                    "lightning.pytorch": types.SimpleNamespace(Callback=Base)}
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict(sys.modules, trainers):
+            def step():
+                value = self.model(torch.ones(1, 2, 4)).sum()
+                value.backward()
+                self.optimizer.step()
+                return value
+
+            new, old = (callbacks.transformers_callback(f"{folder}/{name}") for name in ("new", "old"))
+            for callback in (new, old):
+                callback.on_train_begin(None, None, None, model=self.model, optimizer=self.optimizer)
+                for _ in range(2):
+                    step()
+                    if callback is new:
+                        callback.on_optimizer_step(None, None, None)
+                    self.optimizer.zero_grad(set_to_none=False)
+                    callback.on_step_end(None, None, None)
+                callback.on_train_end(None, None, None)
+            of_lightning = callbacks.lightning_callback(f"{folder}/lightning")
+            trainer = types.SimpleNamespace(global_step=0)
+            of_lightning.on_train_start(trainer, self.model)
+            for number in range(4):
+                value = step()
+                trainer.global_step = number // 2
+                of_lightning.on_train_batch_end(trainer, self.model, {"loss": value}, None, number)
+            of_lightning.teardown(trainer, self.model, "fit")
+            for name, steps in (("new", {0, 1}), ("old", {0, 1}), ("lightning", {0, 1})):
+                rows = rows_of(f"{folder}/{name}")
+                self.assertEqual({step for step, *_ in rows}, steps, name)
+            self.assertIn("loss", {name for _, name, _, _ in rows})
 
     def test_lines_of_code_and_zoom_are_left_out_on_demand(self):
         model = torch.nn.Sequential(torch.nn.Linear(4, 4))

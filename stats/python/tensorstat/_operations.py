@@ -51,7 +51,7 @@ def enter(watch: Any) -> Any:
 
 def leave(mode: Any) -> None:
     """Where another mode was entered since, it stays, and does nothing: its watch is closed."""
-    from torch.overrides import _get_current_function_mode  # type: ignore[attr-defined,unused-ignore]
+    from torch.overrides import _get_current_function_mode
     if _get_current_function_mode() is mode:
         mode.__exit__(None, None, None)
 
@@ -59,22 +59,21 @@ def leave(mode: Any) -> None:
 class _Operation:
     __slots__ = ("op_type", "name", "given", "took", "where", "in_loss")
 
+    def __init__(self, op_type: str, name: str, given: list[Any], where: tuple[str, int, str] | None, in_loss: bool) -> None:
+        self.op_type, self.name, self.given, self.where, self.in_loss = op_type, name, given, where, in_loss
+        self.took = 0
+
 
 def _before(watch: Any, name: str, args: Any, kwargs: Any) -> _Operation | None:
     place = watch._place_of_operation()
     if place is None or not name:
         return None
-    call = _Operation()
-    call.in_loss = place == "loss"
-    call.given = tensors_in((args, kwargs))
-    if call.in_loss and not any(each.requires_grad for each in call.given):
+    given = tensors_in((args, kwargs))
+    if place == "loss" and not any(each.requires_grad for each in given):
         return None
-    call.op_type = name
-    # One that gives no tensor is no row, and its number is given back; its inputs are looked at nevertheless, before it may
-    # write to them.
-    call.name = f"{place}/{name}.{watch._next_number(f'{place}/{name}')}"
-    call.where = caller_of(sys._getframe(2))
-    call.took = watch._operation_given(call) if call.given else 0
+    numbered = f"{place}/{name}.{watch._next_number(f'{place}/{name}')}"
+    call = _Operation(name, numbered, given, caller_of(sys._getframe(2)), place == "loss")
+    call.took = watch._operation_given(call) if given else 0  # before it may write to them
     return call
 
 

@@ -263,7 +263,7 @@ def _eye_class() -> Any:
             self._faulty: dict[int, Made] = {}  # by their storage
             self._own: set[int] = set()  # storages that the run has made
             self._events: list[Made] = []
-            self._buffers = None
+            self._copies: set[int] | None = None  # storages of what was exchanged before the run
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             kwargs = kwargs or {}
@@ -274,12 +274,9 @@ def _eye_class() -> Any:
             for each in written:
                 if _place_of(each) not in self._own and not self._is_of_copies(each):
                     raise Stop(f"{name} would write to a tensor that was there before")
-            before = {id(each): self._made_of(each) for each in given if each not in ()} if written else None
-            parents = [made for each in given if not any(each is target for target in written)
-                       and (made := self._made_of(each)) is not None] if written else None
-            if written:
-                parents = (parents or []) + [made for made in (before or {}).values() if made is not None and made not in (parents or [])]
-                given_text = _text_of((*args, *kwargs.values()))
+            # What is written is looked at before; of all else it is done only where the result asks for it.
+            parents = self._made_of_all(given) if written else []
+            given_text = _text_of((*args, *kwargs.values())) if written else ""
             out = func(*args, **kwargs)
             results = [each for each in tree_flatten(out)[0] if isinstance(each, torch.Tensor)]
             sources = {_place_of(each) for each in given}
@@ -297,8 +294,8 @@ def _eye_class() -> Any:
                         if not kinds_in([each]):
                             self._faulty.pop(_place_of(each), None)
                 return out
-            if parents is None:
-                parents = [made for each in given if (made := self._made_of(each)) is not None]
+            if not written:
+                parents = self._made_of_all(given)
             kinds = kinds_in(bad)
             made = Made(name, kinds, parents)
             made.public, made.module = self.public, self._module_name()
@@ -307,7 +304,7 @@ def _eye_class() -> Any:
             for each in parents:
                 known |= each.kinds
             if kinds & ~known:
-                made.given = given_text if written else _text_of((*args, *kwargs.values()))
+                made.given = given_text or _text_of((*args, *kwargs.values()))
                 made.gave = _counts_of(bad)
                 made.is_written = not kinds & NAN and not known and (name in _WRITERS and not _is_cast(name, given, results))
                 self._events.append(made)
@@ -326,13 +323,20 @@ def _eye_class() -> Any:
             return found
 
         def _is_of_copies(self, tensor: Any) -> bool:
-            if self._buffers is None:  # they were exchanged for copies before the run
-                self._buffers = set()
+            if self._copies is None:
+                self._copies = set()
                 for module in self._run.module.modules():
                     values = [*module.__dict__.get("_buffers", {}).values(), *module.__dict__.values()]
-                    self._buffers |= {_place_of(each) for each in values if isinstance(each, torch.Tensor)
+                    self._copies |= {_place_of(each) for each in values if isinstance(each, torch.Tensor)
                                       and not isinstance(each, torch.nn.Parameter)}
-            return _place_of(tensor) in self._buffers
+            return _place_of(tensor) in self._copies
+
+        def _made_of_all(self, tensors: list[Any]) -> list[Made]:
+            found: list[Made] = []
+            for each in tensors:
+                if (made := self._made_of(each)) is not None and made not in found:
+                    found.append(made)
+            return found
 
         def _made_of(self, tensor: Any) -> Made | None:
             kinds = kinds_in([tensor])
