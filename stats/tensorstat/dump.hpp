@@ -109,6 +109,10 @@ struct DumpTensor {
   // tensors are measured before it returns. Strided tensors are read before it returns in any case.
   std::shared_ptr<const void> keep_alive = {};
   bool requires_grad = false;  // what msprobe's dump.json of PyTorch says of it
+  // Where collect() puts what it has found out when it returns: kMeasured where the tensor was measured by then, with
+  // kHasNan and kHasInf as its statistics tell. Else it is left as it is.
+  static constexpr std::uint32_t kHasNan = 1, kHasInf = 2, kMeasured = 4;
+  std::uint32_t* faults = nullptr;
 };
 
 // Right at any time, and without a lock.

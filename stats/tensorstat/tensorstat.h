@@ -555,9 +555,13 @@ typedef struct {
   void (*release)(void* owner);
   void* owner; /* what `release` is called with */
   int32_t requires_grad; /* 1: so msprobe's dump.json of PyTorch has it */
+  /* NULL, or where to put what is known when tensorstat_collect returns: TENSORSTAT_MEASURED where the session has measured
+   * the tensor, with TENSORSTAT_HAS_NAN and TENSORSTAT_HAS_INF as its statistics tell. Else it is left as it is. */
+  uint32_t* faults;
 } tensorstat_dump_tensor;
+enum { TENSORSTAT_HAS_NAN = 1, TENSORSTAT_HAS_INF = 2, TENSORSTAT_MEASURED = 4 };
 #define TENSORSTAT_DUMP_TENSOR \
-  {sizeof(tensorstat_dump_tensor), NULL, NULL, 0, TENSORSTAT_OUTPUT, 0, TENSORSTAT_PLAIN, 0, NULL, NULL, NULL, 0}
+  {sizeof(tensorstat_dump_tensor), NULL, NULL, 0, TENSORSTAT_OUTPUT, 0, TENSORSTAT_PLAIN, 0, NULL, NULL, NULL, 0, NULL}
 
 /* Of the config that MINDSPORE_DUMP_CONFIG names; a session that wants nothing where it is not set. `options` may be
  * NULL. */
