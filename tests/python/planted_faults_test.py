@@ -90,7 +90,7 @@ def block(width=8):
 
 # --- what comes in ---
 
-@planted("entered", "Sequential", phase="forward", iteration=2)
+@planted("entered", "Sequential", phase="input", iteration=2)
 def a_bad_batch(path):
     given = batches(4)
     given[2][1, 3] = NAN

@@ -50,6 +50,8 @@ Zoom zoom_in(const Members& line) {
             .operation = line.text("operation"),
             .given = line.text("given"),
             .gave = line.text("gave"),
+            .inside = line.text("inside"),
+            .of = line.text("of"),
             .at = line.code(),
             .inf_written = line.truth("inf_written")};
   const std::string result = line.text("result");
@@ -163,6 +165,15 @@ const Zoom* Hints::zoom_of(std::uint32_t rank, std::uint64_t iteration, std::str
   if (watch == watches_.end()) return nullptr;
   const auto found = watch->second.zooms.find({iteration, std::string(op_name)});
   return found == watch->second.zooms.end() ? nullptr : &found->second;
+}
+
+const Zoom* Hints::zoom_because_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const {
+  const auto watch = watches_.find(rank);
+  if (watch == watches_.end()) return nullptr;
+  for (auto at = watch->second.zooms.lower_bound({iteration, ""}); at != watch->second.zooms.end() && at->first.first == iteration; ++at) {
+    if (at->second.of == op_name) return &at->second;
+  }
+  return nullptr;
 }
 
 const std::string* Hints::not_seen(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name,

@@ -106,6 +106,8 @@ class Builder {
       call->op_type = seen.op_type;
       call->name = seen.name;
       call->nth = static_cast<std::uint32_t>(known.size() - 1);
+      call->is_of_loss = model_.form == Form::kWatch && text(seen.name).starts_with("loss/") &&
+                         (phase == Phase::kForward || phase == Phase::kBackward);
     }
     call->inputs.insert(call->inputs.end(), inputs.begin(), inputs.end());
     call->outputs.insert(call->outputs.end(), outputs.begin(), outputs.end());
@@ -127,7 +129,7 @@ class Builder {
     }
     for (std::uint32_t i = 0; i < model_.calls.size(); ++i) {
       Call& call = model_.calls[i];
-      if (call.phase != Phase::kForward && call.phase != Phase::kBackward) continue;
+      if ((call.phase != Phase::kForward && call.phase != Phase::kBackward) || call.is_of_loss) continue;
       const std::string parent = parent_name_of(call, calls);
       if (parent.empty()) continue;
       const auto found = calls.find(parent);

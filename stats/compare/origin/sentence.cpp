@@ -127,6 +127,10 @@ class Words {
         return what + " holds " + counted() + " before anything ran" + when();
       }
       case FaultKind::kLoss:
+        if (verdict_.guilty.op_type != "Loss") {
+          return "The loss: " + fault() + " in " + who + ", " + phase + when() + ", and the model is clean: " +
+                 (seen().is_input ? "what it was given holds it, such as the targets" : "made of finite values");
+        }
         if (verdict_.is_of_backward) {
           return "The gradient that the loss hands to " + call(verdict_.seen_in.is_named() ? verdict_.seen_in : verdict_.guilty) +
                  " holds " + counted() + ", and the forward is clean: the backward of the loss made it" + when();
@@ -155,9 +159,13 @@ class Words {
     const Zoom* zoom = verdict_.zoom;
     if (!verdict_.operation.empty()) {
       std::string text = printable(verdict_.operation) + (verdict_.code ? " at " + shown_line(*verdict_.code) : "");
+      if (zoom == nullptr || zoom->found != Zoom::Found::kOperation) {
+        if (verdict_.code) detail(std::move(text));
+        return;
+      }
       if (!zoom->given.empty()) text += " was given " + printable(zoom->given);
       if (!zoom->gave.empty()) text += (zoom->given.empty() ? " gave " : " and gave ") + printable(zoom->gave);
-      return detail(text + reason_of(verdict_.operation, zoom->given));
+      return detail(text + (zoom->why.empty() ? reason_of(verdict_.operation, zoom->given) : ": " + printable(zoom->why)));
     }
     if (verdict_.code && verdict_.kind != FaultKind::kEntered) {
       detail("called at " + printable(verdict_.code->file) + (verdict_.code->line == 0 ? "" : ":" + std::to_string(verdict_.code->line)));
@@ -220,7 +228,8 @@ class Words {
     }
     if (verdict_.kind != FaultKind::kProduced) return;
     if (std::string why = growth(); !why.empty()) return detail(std::move(why));
-    if (verdict_.is_own_code || !verdict_.operation.empty()) return;
+    const bool is_zoomed = verdict_.zoom != nullptr && verdict_.zoom->found == Zoom::Found::kOperation;
+    if (verdict_.is_own_code || is_zoomed) return;
     const std::string what = lower(verdict_.guilty.op_type);
     const auto given = inputs();
     if (given.empty()) return;
