@@ -141,7 +141,7 @@ int run_diff(const DiffArguments& arguments, const MeterOptions& meter, Console&
 }
 
 int run_origin(const OriginArguments& arguments, const MeterOptions& meter, Console& console) {
-  auto read = read_recorded(arguments.path, meter, listener_of(console));
+  auto read = read_recorded(arguments.path, meter, listener_of(console), true);
   console.hide_progress();
   if (!read) {
     console.say(read.error().message);

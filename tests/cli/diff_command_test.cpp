@@ -304,7 +304,7 @@ TEST(OriginCommand, OfWhatEndedIsANoteAndExitStatus0) {
   put(folder, "dump.csv", dump({"1", "-inf", "-inf", "2", "2", "3"}));
   const Ran ran = run(folder, "origin dump.csv");
   EXPECT_EQ(ran.exit, 0) << ran.err;
-  EXPECT_EQ(ran.out, "Nothing wrong in 6 tensors of 1 iteration, but for what ended\n"
+  EXPECT_EQ(ran.out, "Nothing wrong in 6 tensors of 1 iteration\n"
                      "note: Inf of Default_net_Mul-op1 (Mul) ended at Default_net_Exp-op2 (Exp): iteration 0\n");
   const Json found = Json::parse(run(folder, "origin dump.csv --format json").out);
   EXPECT_EQ(found["verdict"]["kind"], "none");

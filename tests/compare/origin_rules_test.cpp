@@ -455,9 +455,10 @@ TEST(OriginRules, GrowthIsTheReasonOfAnOverflow) {
 
 TEST(OriginRules, OfMsprobesModulesAndFunctions) {
   // Statistics without counts: those of an input that are all NaN prove nothing.
-  EXPECT_EQ(ask_who(R"(
-    Linear Module.a.Linear.forward.0 i0 bare-nan
-    Linear Module.a.Linear.forward.0 o0 bare-nan)"), "entered, input, Module.a.Linear.forward.0, 0, 0");
+  const std::string bad_batch = "Linear Module.a.Linear.forward.0 i0 bare-nan\n Linear Module.a.Linear.forward.0 o0 bare-nan\n";
+  EXPECT_EQ(ask_who(bad_batch + "relu Functional.relu.0.forward i0 bare-nan\n"), "entered, input, Module.a.Linear.forward.0, 0, 0");
+  // Of modules alone: code of the model before the first of them has no rows.
+  EXPECT_EQ(ask_who(bad_batch), "unknown, input, Module.a.Linear.forward.0, 0, 0");
   EXPECT_EQ(ask_who(R"(
     Linear Module.a.Linear.forward.0 i0 ok
     Linear Module.a.Linear.forward.0 o0 ok
@@ -496,7 +497,7 @@ TEST(OriginRules, OfMsprobesBackward) {
   EXPECT_EQ(ask_who(forward + "Bad Module.b.Bad.backward.0 i0 ok\n Bad Module.b.Bad.backward.0 o0 bare-nan\n"
                               "Linear Module.a.Linear.backward.0 i0 bare-nan\n"), "produced, backward, Module.b.Bad.backward.0, 0, 0");
   EXPECT_EQ(ask_who(forward + "Bad Module.b.Bad.backward.0 i0 bare-nan\n Bad Module.b.Bad.backward.0 o0 bare-nan\n"
-                              "Linear Module.a.Linear.backward.0 i0 bare-nan\n"), "loss, backward, loss, 0, 0");
+                              "Linear Module.a.Linear.backward.0 i0 bare-nan\n"), "unknown, backward, Module.b.Bad.backward.0, 0, 0");
   EXPECT_EQ(ask_who(forward + "Bad Module.b.Bad.backward.0 i0 ok\n Bad Module.b.Bad.backward.0 o0 ok\n"
                               "Linear Module.a.Linear.backward.0 i0 ok\n"), "produced, backward, Module.a.Linear.backward.0, 0, 0");
 }

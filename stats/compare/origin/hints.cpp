@@ -89,7 +89,7 @@ void Hints::add_watch(std::uint32_t rank, std::string_view text) {
     const auto document = parse_json(take_line(text));
     if (!document || !document->root().is(Kind::kObject)) continue;  // the last line of a process that was killed
     const Members line(document->root());
-    const std::string kind = line.text("kind"), op_name = line.text("op_name");
+    const std::string kind = line.text("kind"), op_name = escaped_op_name(line.text("op_name"));
     const std::uint64_t iteration = line.number("iteration");
     if (kind == "run") {
       world_size_ = std::max(world_size_, line.number("world_size"));
@@ -128,7 +128,7 @@ const Hints::Said* Hints::said_of(std::uint32_t rank, std::uint64_t iteration, s
                                   std::uint32_t nth) const {
   const auto watch = watches_.find(rank);
   if (watch == watches_.end()) return nullptr;
-  const auto found = watch->second.code.find(op_name);
+  const auto found = watch->second.code.find(escaped_op_name(op_name));
   if (found == watch->second.code.end()) return nullptr;
   const Said* best = nullptr;
   for (const Said& said : found->second) {
@@ -163,7 +163,7 @@ std::optional<CodeLine> Hints::line_of(std::uint32_t rank, std::uint64_t iterati
 const Zoom* Hints::zoom_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const {
   const auto watch = watches_.find(rank);
   if (watch == watches_.end()) return nullptr;
-  const auto found = watch->second.zooms.find({iteration, std::string(op_name)});
+  const auto found = watch->second.zooms.find({iteration, escaped_op_name(op_name)});
   return found == watch->second.zooms.end() ? nullptr : &found->second;
 }
 
@@ -171,7 +171,7 @@ const Zoom* Hints::zoom_because_of(std::uint32_t rank, std::uint64_t iteration, 
   const auto watch = watches_.find(rank);
   if (watch == watches_.end()) return nullptr;
   for (auto at = watch->second.zooms.lower_bound({iteration, ""}); at != watch->second.zooms.end() && at->first.first == iteration; ++at) {
-    if (at->second.of == op_name) return &at->second;
+    if (escaped_op_name(at->second.of) == escaped_op_name(op_name)) return &at->second;
   }
   return nullptr;
 }
@@ -180,7 +180,7 @@ const std::string* Hints::not_seen(std::uint32_t rank, std::uint64_t iteration, 
                                    bool is_input) const {
   const auto watch = watches_.find(rank);
   if (watch == watches_.end()) return nullptr;
-  const auto found = watch->second.missing.find(op_name);
+  const auto found = watch->second.missing.find(escaped_op_name(op_name));
   if (found == watch->second.missing.end()) return nullptr;
   for (const Missing& missing : found->second) {  // it is said once
     if (missing.is_input == is_input && missing.iteration <= iteration) return &missing.why;
@@ -193,7 +193,7 @@ std::string Hints::child_not_seen(std::uint32_t rank, std::uint64_t iteration, s
   if (watch == watches_.end()) return {};
   for (const auto& [child, missing] : watch->second.missing) {
     const Said* said = said_of(rank, iteration, child, 0);
-    if (said == nullptr || said->parent != op_name) continue;
+    if (said == nullptr || escaped_op_name(said->parent) != escaped_op_name(op_name)) continue;
     for (const Missing& each : missing) {
       if (!each.is_input && each.iteration <= iteration) return "results of " + child + " are not understood (" + each.why + ")";
     }

@@ -35,6 +35,8 @@ struct Zoom {
   std::optional<bool> inf_written;  // by a mask or an assignment
 };
 
+// Names of calls are held against each other as they are in files, with _ for / and . and the like: some dialects of rows
+// keep no others.
 class Hints {
  public:
   // What a watch says of a rank: the text of a watch.ndjson. What is no JSON, or not known, is passed over.

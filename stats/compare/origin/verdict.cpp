@@ -9,6 +9,7 @@
 
 #include "stats/compare/course.hpp"
 #include "stats/compare/origin/sentence.hpp"
+#include "stats/rows/op_name.hpp"
 
 namespace tensorstat {
 namespace {
@@ -24,7 +25,7 @@ struct Fault {
   std::uint32_t call = kNoCall;  // that made it
   std::uint32_t row = kNoRow;    // where it is seen first
   std::uint32_t seen_in = kNoCall;
-  bool is_own_code = false, is_of_backward = false, is_received = false, may_be_received = false, came_again = false;
+  bool is_own_code = false, is_of_backward = false, has_no_loss = false, is_received = false, may_be_received = false, came_again = false;
   std::uint32_t after = kNoCall, before = kNoCall;
   std::string reason;
 
@@ -60,6 +61,8 @@ class Walk {
 
   Walked run() {
     faults_.reserve(2 * model_.calls.size() + 1);  // so that they stay where they are
+    sees_code_ = model_.form != Form::kModules ||
+                 std::ranges::any_of(model_.calls, [&](const Call& each) { return !text(each.name).starts_with("Module."); });
     has_children_.resize(model_.calls.size());
     for (const Call& call : model_.calls) {
       if (call.parent != kNoCall) has_children_[call.parent] = true;
@@ -376,6 +379,10 @@ class Walk {
       return true;
     }
     const bool is_other = before != kNoCall && path_of(model_.form, name_of(before)) != path_of(model_.form, name_of(scene.call));
+    if (!is_other && !sees_code_) {
+      unknown(scene, scene.call, "it came in with the data, or code of the model before its first module made it").phase = Phase::kInput;
+      return true;
+    }
     if (model_.form == Form::kGraph || !is_other) {
       begin(scene, FaultKind::kEntered, scene.call).phase = Phase::kInput;
       return true;
@@ -484,9 +491,12 @@ class Walk {
       fault = &unknown(scene, scene.call, of.has_unseen_parent ? "what contains it is not in the rows"
                                                                : "code that is no call of the rows, or a sum of gradients, made it");
       fault->after = before;
+    } else if (!sees_code_) {
+      fault = &unknown(scene, scene.call, "what follows made it: the loss, its backward, or code of the model behind its last module");
     } else {
       fault = &begin(scene, FaultKind::kLoss, loss_call());
       fault->is_of_backward = true;
+      fault->has_no_loss = fault->call == kNoCall;
     }
     fault->back_of = last_ended([&](const Fault& ended) { return ended.ended_by == kNoCall || is_same_module(ended, scene.call); });
     return true;
@@ -736,6 +746,7 @@ class Walk {
   const FaultChoice& choice_;
   const Around& around_;
   Model model_;
+  bool sees_code_ = true;  // what msprobe calls L0 has rows of the modules that a model contains, and of nothing else
   std::vector<bool> has_children_;
   std::vector<Event> events_;
   std::vector<Fault> faults_;
@@ -787,6 +798,7 @@ class Telling {
     verdict.row = fault.row;
     verdict.is_own_code = fault.is_own_code;
     verdict.is_of_backward = fault.is_of_backward;
+    verdict.has_no_loss = fault.has_no_loss;
     verdict.after = named(fault.after);
     verdict.before = named(fault.before);
     verdict.came_again = fault.came_again;
@@ -829,7 +841,8 @@ class Telling {
     }
     if (!verdict.operation.empty()) {
       verdict.code = zoom->at;
-    } else if (guilty != kNoCall && path_of(walked_.model.form, verdict.guilty.op_name).find('/') != std::string_view::npos) {
+    } else if (guilty != kNoCall && walked_.model.form == Form::kWatch &&
+               path_of(walked_.model.form, verdict.guilty.op_name).find('/') != std::string_view::npos) {
       verdict.operation = verdict.guilty.op_type;  // the rows are of operations
       verdict.code = line_of(guilty);
     } else if (guilty != kNoCall) {
@@ -881,15 +894,16 @@ class Telling {
   std::uint32_t module_of(const Zoom& zoom, std::uint32_t guilty, FaultVerdict& verdict) const {
     const Form form = walked_.model.form;
     const std::string_view guilty_name = record_.texts()[call(guilty).name], path = path_of(form, guilty_name);
-    if (zoom.inside.empty() || zoom.inside == path || form != Form::kWatch) return guilty;
+    const auto is_same = [](std::string_view a, std::string_view b) { return escaped_op_name(a) == escaped_op_name(b); };
+    if (zoom.inside.empty() || is_same(zoom.inside, path) || form != Form::kWatch) return guilty;
     const std::string name = zoom.inside + std::string(guilty_name.substr(path.size()));
     std::uint32_t found = kNoCall;
     verdict.guilty = {"", name};
     for (std::uint32_t i = 0; i < walked_.model.calls.size(); ++i) {
       const Call& each = call(i);
       const std::string_view other = record_.texts()[each.name];
-      if (other == name) found = i;
-      if (path_of(form, other) == zoom.inside) verdict.guilty.op_type = record_.texts()[each.op_type];
+      if (is_same(other, name)) found = i;
+      if (is_same(path_of(form, other), zoom.inside)) verdict.guilty.op_type = record_.texts()[each.op_type];
     }
     verdict.is_own_code = false;
     verdict.after = verdict.before = {};
