@@ -176,6 +176,54 @@ TEST(DiffCommand, ComparesComplexTensorsPartByPart) {
   EXPECT_EQ(run(folder, "diff a.npy a.npy").exit, 0);
 }
 
+TEST(DiffCommand, SaysHowFarElementsAreApartAndWhere) {
+  ScratchFolder folder;
+  run_python(folder, R"(
+import numpy as np
+a = np.arange(1, 129, dtype=np.float32).reshape(64, 2)
+b = a.copy()
+b[5, 1] += 8
+c = a.copy()
+c[9, 0] = np.nan
+np.savez('a.npz', v=a, w=a)
+np.savez('b.npz', v=c, w=b)
+)");
+  const Ran ran = run(folder, "diff a.npz b.npz");
+  EXPECT_EQ(ran.exit, 1) << ran.err;
+  EXPECT_TRUE(holds(ran.out, "different  a.npz::w  1 of 128 elements differ; max |a-b| 8 at (5,1); relative 0.4; cosine 0.9999")) << ran.out;
+  EXPECT_TRUE(holds(ran.out, "different  a.npz::v  1 of 128 elements differ; max |a-b| inf at (9,0); relative inf; cosine nan; 1 NaN in one alone\n")) << ran.out;
+}
+
+// Rows of a watch: what contains the first is folded, and what watch.ndjson says of it is told.
+TEST(DiffCommand, FirstIsTheInnermostCallWithItsPhaseAndLine) {
+  ScratchFolder folder;
+  for (const std::string name : {"a", "b"}) {
+    const std::string max = name == "a" ? "2" : "3";
+    std::string rows = "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value\n";
+    int time = 100;
+    const auto add = [&](const std::string& type, const std::string& call, const std::string& io, const std::string& value) {
+      rows += type + "," + call + ",0,0," + std::to_string(++time) + "," + io + ",0,24,float32,\"(2,3)\"," + value + ",-1\n";
+    };
+    add("Net", "Net/forward", "input", "1");
+    add("Block", "block/forward", "input", "1");
+    add("GELU", "block.act/forward", "input", "1");
+    add("GELU", "block.act/forward", "output", max);
+    add("Block", "block/forward", "output", max);
+    add("Net", "Net/forward", "output", max);
+    put(folder, name + "/rank_0/model/0/4/statistic.csv", rows);
+  }
+  put(folder, "a/rank_0/model/watch.ndjson", R"({"kind": "code", "op_name": "block.act/forward", "iteration": 0, "file": "/m/model.py", "line": 41, "parent": "block/forward"}
+)");
+  const Ran ran = run(folder, "diff a b --first --format json");
+  EXPECT_EQ(ran.exit, 1) << ran.err;
+  EXPECT_EQ(Json::parse(ran.out)["first"], Json::parse(R"([{"op_type": "GELU", "op_name": "block.act/forward", "rank": 0, "iteration": 4,
+    "io": "output", "slot": 0, "added": 0.3333333333333333, "enters": false, "phase": "forward",
+    "inside": ["block/forward", "Net/forward"], "file": "/m/model.py", "line": 41}])"));
+  const std::string text = run(folder, "diff a b --first").out;
+  EXPECT_TRUE(holds(text, "begins here  GELU block.act/forward output 0 (rank 0, iteration 4), forward  adds 0.333333\n"
+                          "    max 2 and 3\n    called at /m/model.py:41\n    inside block/forward, Net/forward\n")) << text;
+}
+
 TEST(DiffCommand, SeesElementsThatChangedPlaces) {
   ScratchFolder folder;
   run_python(folder, R"(

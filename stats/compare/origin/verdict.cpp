@@ -43,6 +43,7 @@ struct Fault {
 // An iteration of all ranks.
 struct Around {
   std::set<std::uint32_t> ranks;  // with rows
+  bool has_written = false;  // of any iteration, rows of parameters behind the step: there are none where it was skipped
   // Runs of operators of communication that some rank gave a fault, by name and how often it was before.
   std::set<std::pair<std::uint32_t, std::uint32_t>> faulty_meetings;
 };
@@ -734,11 +735,17 @@ class Walk {
     }
     if (best == nullptr || best->is_received) return nullptr;
     const Call& of = call(best->seen_in);
-    if (best->phase >= Phase::kBackward && best->phase != Phase::kOptimizer && hints_.wrote_nothing(of.rank, of.iteration)) {
+    if (best->phase >= Phase::kBackward && best->phase != Phase::kOptimizer && is_skipped_step(of)) {
       is_skipped = true;  // a gradient scaler did that
       return nullptr;
     }
     return best;
+  }
+
+  bool is_skipped_step(const Call& of) const {
+    if (hints_.wrote_nothing(of.rank, of.iteration)) return true;
+    if (model_.form != Form::kWatch || hints_.is_of_watch() || !around_.has_written) return false;
+    return std::ranges::none_of(model_.calls, [](const Call& each) { return each.phase == Phase::kOptimizer; });
   }
 
   const Record& record_;
@@ -940,7 +947,11 @@ class Telling {
 class Search {
  public:
   Search(const Record& record, Hints& hints, const FaultChoice& choice)
-      : record_(record), hints_(hints), choice_(choice), form_(form_of(record, hints)) {}
+      : record_(record), hints_(hints), choice_(choice), form_(form_of(record, hints)) {
+    has_written_ = std::ranges::any_of(record.rows(), [&](const Seen& row) {
+      return !row.is_input && record.texts()[row.op_type] == "Parameter";
+    });
+  }
 
   Answer answer() {
     Answer answer;
@@ -991,6 +1002,7 @@ class Search {
 
   Around around(std::uint32_t first, std::uint32_t last) const {
     Around around;
+    around.has_written = has_written_;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> before;  // by name and rank
     for (std::uint32_t run = first; run < last; ++run) {
       const auto rows = record_.run(run);
@@ -1077,6 +1089,7 @@ class Search {
   Hints& hints_;
   const FaultChoice& choice_;
   const Form form_;
+  bool has_written_ = false;
   std::uint64_t iterations_ = 0;
   std::optional<std::uint64_t> last_clean_;
   std::vector<std::uint64_t> skipped_;
