@@ -52,6 +52,7 @@ Zoom zoom_in(const Members& line) {
             .gave = line.text("gave"),
             .inside = line.text("inside"),
             .of = line.text("of"),
+            .held_by = {},
             .at = line.code(),
             .inf_written = line.truth("inf_written")};
   const std::string result = line.text("result");
@@ -59,6 +60,14 @@ Zoom zoom_in(const Members& line) {
                : result == "clean" ? Zoom::Found::kClean
                : result == "given" ? Zoom::Found::kGiven
                                    : Zoom::Found::kRefused;
+  // "the parameter weight holds the fault", "a tensor from outside of the call holds the fault"
+  std::string_view why = zoom.why;
+  if (zoom.found == Zoom::Found::kGiven && why.ends_with(" holds the fault")) {
+    zoom.found = Zoom::Found::kHeld;
+    for (const std::string_view kind : {"the parameter ", "the buffer "}) {
+      if (why.starts_with(kind)) zoom.held_by = why.substr(kind.size(), why.rfind(" holds") - kind.size());
+    }
+  }
   return zoom;
 }
 

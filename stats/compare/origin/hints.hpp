@@ -24,13 +24,15 @@ struct Zoom {
   enum class Found : std::uint8_t {
     kOperation,  // the first that was given finite values and gave others
     kClean,      // the fault did not come again
-    kGiven,      // the call was given the fault
+    kGiven,      // the call was given the fault as an argument
+    kHeld,       // a parameter or buffer of its own, or a tensor from elsewhere, holds it
     kRefused
   };
   Found found = Found::kRefused;
   std::string why, operation, given, gave;
   std::string inside;   // the module that ran the operation
   std::string of;       // the row that was the reason to look
+  std::string held_by;  // of kHeld, the parameter or buffer by its name in the module
   std::optional<CodeLine> at;
   std::optional<bool> inf_written;  // by a mask or an assignment
 };

@@ -106,6 +106,11 @@ class Words {
     if (has_ranks) text += ", rank " + std::to_string(verdict_.rank);
     return text;
   }
+  // Of several, which.
+  std::string the_loss() const {
+    const std::string_view name = verdict_.guilty.op_name;
+    return "The loss" + (name.starts_with("loss/") ? " " + printable(name.substr(5)) : std::string());
+  }
   bool is_zoomed() const { return verdict_.zoom != nullptr && verdict_.zoom->found == Zoom::Found::kOperation; }
   std::string between() const {
     std::string text;
@@ -124,6 +129,10 @@ class Words {
         return fault() + " came in with the data: " + who + " " + io_slot() + " holds " + counted() + when() + ". " + what;
       }
       case FaultKind::kParameter: {
+        if (verdict_.seen_in.is_named()) {
+          return "The parameter " + printable(verdict_.guilty.op_name) + " holds " + fault() + ": " + call(verdict_.seen_in) +
+                 " gave it with " + counted() + when();
+        }
         const std::string what = seen().is_parameter ? "A parameter of " + who : "The parameter " + printable(verdict_.guilty.op_name);
         return what + " holds " + counted() + " before anything ran" + when();
       }
@@ -140,7 +149,7 @@ class Words {
           return "The gradient that the loss hands to " + call(verdict_.seen_in.is_named() ? verdict_.seen_in : verdict_.guilty) +
                  " holds " + counted() + ", and the loss is finite: the backward of the loss made it" + when();
         }
-        return "The loss is " + fault() + ", and the model is not: what follows the model made it, or the targets hold it" + when();
+        return the_loss() + " is " + fault() + ", and the model is not: what follows the model made it, or the targets hold it" + when();
       case FaultKind::kGradient:
         return "The gradient of " + printable(verdict_.guilty.op_name) + " was finite when backward made it, and holds " +
                counted() + " before the optimizer's step" + when() + ": something between them changed it";
@@ -177,7 +186,7 @@ class Words {
       detail("called at " + printable(verdict_.code->file) + (verdict_.code->line == 0 ? "" : ":" + std::to_string(verdict_.code->line)));
     }
     if (zoom == nullptr) return;
-    if (verdict_.guilty.op_name == "loss" && !zoom->why.empty()) return detail(printable(zoom->why));
+    if (verdict_.guilty.op_type == "Loss" && !zoom->why.empty()) return detail(printable(zoom->why));
     if (zoom->found == Zoom::Found::kClean) {
       detail("run again, it gave finite values: hidden state, or the hardware");
     } else if (zoom->found == Zoom::Found::kRefused && !zoom->why.empty()) {
@@ -223,7 +232,8 @@ class Words {
       detail("it began" + between() + (verdict_.after.is_named() ? ", which is clean" : ""));
     }
     const bool is_of_gradients = verdict_.phase == Phase::kBackward || verdict_.phase == Phase::kGradient;
-    if (form_ == Form::kModules && is_of_gradients) detail("where a gradient scaler skipped the step, this is no fault: the rows do not say");
+    const bool is_blind = form_ == Form::kModules || (form_ == Form::kWatch && verdict_.has_no_parameters);
+    if (is_blind && is_of_gradients && verdict_.kind != FaultKind::kNone) detail("where a gradient scaler skipped the step, this is no fault: the rows do not say");
     if (verdict_.kind == FaultKind::kGradient && verdict_.may_be_received) detail("or it was received from another rank");
     if (!verdict_.other_ranks.empty()) {
       std::string text = verdict_.other_ranks.size() == 1 ? "rank " : "ranks ";
@@ -234,7 +244,13 @@ class Words {
       if (verdict_.other_ranks.size() > kMost) text += " and " + std::to_string(verdict_.other_ranks.size() - kMost) + " more";
       detail(text + (verdict_.other_ranks.size() == 1 ? " has" : " have") + " it, too, received or made in the same iteration");
     }
+    if (verdict_.kind == FaultKind::kLoss && !verdict_.is_of_backward) {
+      if (std::string why = growth(); !why.empty()) detail(std::move(why));
+    }
     if (verdict_.kind != FaultKind::kProduced) return;
+    if (form_ == Form::kWatch && verdict_.has_no_parameters && !is_zoomed() && !verdict_.is_own_code && verdict_.guilty.op_name.find('/') == verdict_.guilty.op_name.rfind('/')) {
+      detail("or a parameter of its own holds it: parameters are not in the rows");
+    }
     if (std::string why = growth(); !why.empty()) return detail(std::move(why));
     if (verdict_.is_own_code || is_zoomed()) return;
     const std::string what = lower(verdict_.guilty.op_type);
@@ -306,7 +322,12 @@ class Words {
     switch (verdict_.kind) {
       case FaultKind::kNone: break;
       case FaultKind::kEntered: return detail("next: look at the batch, and at what loads it");
-      case FaultKind::kParameter: return detail("next: look at the checkpoint, and at what initialises it");
+      case FaultKind::kParameter: {
+        if (!verdict_.last_clean_iteration) return detail("next: look at the checkpoint, and at what initialises it");
+        const std::uint64_t last = *verdict_.last_clean_iteration;
+        if (last + 1 == verdict_.iteration) return detail("next: look at what writes parameters between the steps");
+        return detail("next: watch each step from iteration " + std::to_string(last) + " on");
+      }
       case FaultKind::kLoss:
         return detail(verdict_.is_of_backward ? "next: look for sqrt, norm, division or where in the loss" : "next: look at the loss and at the targets");
       case FaultKind::kGradient: return detail("next: look at the clipping, and at all that changes gradients");

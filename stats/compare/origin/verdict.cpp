@@ -167,6 +167,9 @@ class Walk {
     for (std::uint32_t i = 0; i < model_.calls.size(); ++i) {
       const Call& each = call(i);
       if (each.is_again) continue;
+      // An operation without results, such as the question for a tensor's size, makes nothing.
+      const bool is_operation = model_.form == Form::kWatch && path_of(model_.form, text(each.name)).find('/') != std::string_view::npos;
+      if (is_operation && each.outputs.empty() && each.phase == Phase::kForward) continue;
       for (const bool is_end : {false, true}) {
         const auto& rows = is_end ? each.outputs : each.inputs;
         if (rows.empty()) continue;
@@ -240,7 +243,12 @@ class Walk {
       if (is_forward && !scene.is_end && model_.form == Form::kWatch && is_outermost(call(scene.call)) && !is_new_data(fault)) continue;
       // An output comes from its call's inputs, from a call inside, or from a parameter.
       const bool is_call = is_forward || scene.phase == Phase::kBackward;
-      if (is_call && scene.is_end && scene.given == Given::kClean && !has_inside(fault, scene.call)) continue;
+      if (is_call && scene.is_end && scene.given == Given::kClean && !has_inside(fault, scene.call)) {
+        // A backward uses what its forward saved, and a call may use the parameter of another.
+        const bool is_saved = !is_forward && fault.phase <= Phase::kLoss;
+        const bool may_share = fault.kind == FaultKind::kParameter && !has_children_[scene.call] && !found(zoom_of(scene.call));
+        if (!is_saved && !may_share) continue;
+      }
       if (scene.phase == Phase::kParameter && fault.kind != FaultKind::kParameter) continue;
       carried = &fault;
     }
@@ -266,7 +274,7 @@ class Walk {
   void look_at_clean_inputs(std::uint32_t at) {
     const Call& of = call(at);
     // The loss took an Inf in, and hands back clean gradients. Those of a NaN may be clean, too, as those of a sum.
-    if (model_.form != Form::kGraph && of.phase == Phase::kBackward && is_outermost(of)) end_of_forward(false);
+    if (model_.form != Form::kGraph && of.phase == Phase::kBackward && is_outermost(of) && loss_call() == kNoCall) end_of_forward(false);
   }
 
   void look_at_clean_outputs(std::uint32_t at) {
@@ -441,12 +449,23 @@ class Walk {
       }
       return true;
     }
-    if (scene.given == Given::kClean) return by_call(), true;
-    // Its inputs are not there.
     const Zoom* zoom = zoom_of(scene.call);
+    const bool is_held = zoom != nullptr && zoom->found == Zoom::Found::kHeld;
+    if (scene.given == Given::kClean && !is_held) return by_call(), true;
+    // Its inputs are not there, or a tensor that is none of them holds it.
     const bool was_given = zoom != nullptr && zoom->found == Zoom::Found::kGiven;
-    if (found(zoom) || (!was_given && is_given_clean(scene.call))) return by_call(), true;
+    if (found(zoom) || (!was_given && !is_held && is_given_clean(scene.call))) return by_call(), true;
     const std::uint32_t after = last_before(of.parent, Phase::kForward, scene.call);
+    if (is_held) {
+      if (zoom->held_by.empty()) {
+        unknown(scene, scene.call, zoom->why).after = after;
+      } else {
+        Fault& fault = begin(scene, "R1", FaultKind::kParameter, scene.call);
+        fault.phase = Phase::kParameter;
+        fault.zoom = zoom;
+      }
+      return true;
+    }
     if (was_given && of.parent != kNoCall) {
       const std::uint32_t zoomed = zoomed_above(of.parent);
       const bool is_sure = zoomed != kNoCall || is_given_clean(of.parent);
@@ -791,8 +810,8 @@ std::span<const Walk::Rule> Walk::rules() {
 // A fault as it is told.
 class Telling {
  public:
-  Telling(const Record& record, Hints& hints, const FaultChoice& choice, const Walked& walked)
-      : record_(record), hints_(hints), choice_(choice), walked_(walked) {}
+  Telling(const Record& record, Hints& hints, const FaultChoice& choice, const Walked& walked, bool has_parameters)
+      : record_(record), hints_(hints), choice_(choice), walked_(walked), has_parameters_(has_parameters) {}
 
   FaultVerdict verdict(const Fault& fault) {
     const Call& seen = call(fault.seen_in);
@@ -834,9 +853,17 @@ class Telling {
       verdict.operation = zoom->operation;
       guilty = module_of(*zoom, guilty, verdict);
     }
+    if (verdict.kind == FaultKind::kParameter && zoom != nullptr && !zoom->held_by.empty()) {
+      const std::string path(path_of(walked_.model.form, verdict.guilty.op_name));
+      const bool is_of_model = path == verdict.guilty.op_type;  // which is named by its class
+      verdict.guilty = {"Parameter", is_of_model ? zoom->held_by : path + "." + zoom->held_by};
+      verdict.seen_in = named(fault.seen_in);
+      guilty = kNoCall;
+    }
     verdict.specials = specials_of(record_.statistics(record_.rows()[verdict.row]));
     if (choice_.nan_only) verdict.specials.inf = 0;
     if (fault.seen_in != guilty) verdict.seen_in = named(fault.seen_in);
+    verdict.has_no_parameters = !has_parameters_;
     if (fault.back_of != nullptr) {
       verdict.cut_off_at = fault.back_of->ended_by == kNoCall ? NamedCall{"Loss", "loss"} : named(fault.back_of->ended_by);
     }
@@ -941,6 +968,7 @@ class Telling {
   Hints& hints_;
   const FaultChoice& choice_;
   const Walked& walked_;
+  const bool has_parameters_;  // in the rows
 };
 
 // Iteration after iteration, until one has a verdict.
@@ -948,9 +976,11 @@ class Search {
  public:
   Search(const Record& record, Hints& hints, const FaultChoice& choice)
       : record_(record), hints_(hints), choice_(choice), form_(form_of(record, hints)) {
-    has_written_ = std::ranges::any_of(record.rows(), [&](const Seen& row) {
-      return !row.is_input && record.texts()[row.op_type] == "Parameter";
-    });
+    for (const Seen& row : record.rows()) {
+      if (record.texts()[row.op_type] != "Parameter") continue;
+      has_parameters_ = true;
+      has_written_ |= !row.is_input;
+    }
   }
 
   Answer answer() {
@@ -1023,7 +1053,7 @@ class Search {
     const std::uint64_t iteration = iteration_of(first);
     for (const std::uint32_t rank : all.ranks) {
       const Walked walked = Walk(record_, hints_, choice_, all, model_of(record_, form_, hints_, rank, first, last)).run();
-      Telling telling(record_, hints_, choice_, walked);
+      Telling telling(record_, hints_, choice_, walked, has_parameters_);
       for (const Fault& fault : walked.faults) {
         if (fault.is_open || &fault == walked.verdict || fault.is_received) continue;
         Ended& ended = ended_[telling.note(fault)];
@@ -1089,7 +1119,7 @@ class Search {
   Hints& hints_;
   const FaultChoice& choice_;
   const Form form_;
-  bool has_written_ = false;
+  bool has_written_ = false, has_parameters_ = false;
   std::uint64_t iterations_ = 0;
   std::optional<std::uint64_t> last_clean_;
   std::vector<std::uint64_t> skipped_;

@@ -50,6 +50,7 @@ struct FaultVerdict {
   NamedCall turned_by;        // made NaN of the Inf
   NamedCall wrote_inf;        // wrote the Inf, which is no fault in itself
   NamedCall cut_off_at;       // ended the same fault in forward, before backward brought it back
+  bool has_no_parameters = false;  // in the rows
   bool came_again = false;    // had ended, and was used another way
   bool may_be_received = false;  // of kGradient and kUnknown: from another rank
   std::string reason;         // of kUnknown: what is missing
