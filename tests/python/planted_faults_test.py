@@ -90,7 +90,7 @@ def block(width=8):
 
 # --- what comes in ---
 
-@planted("entered", "Sequential", phase="forward", iteration=2)
+@planted("entered", "Sequential", phase="input", iteration=2)
 def a_bad_batch(path):
     given = batches(4)
     given[2][1, 3] = NAN
@@ -894,11 +894,19 @@ def one_of_two_models(path):
         w.step(value)
 
 
+@planted("unknown", "1", operation="log", at="# log of a negative")
+def a_nan_in_the_result_while_gradients_are_clean_and_no_loss_is_told(path):
+    model = nn.Sequential(nn.Linear(8, 8), Log())
+    with watch(model, path) as w:
+        model(torch.randn(2, 8)).sum().backward()
+        w.step()
+
+
 @planted("produced", "1", operation="log", at="# log of a negative")
 def without_a_loss(path):
     model = nn.Sequential(nn.Linear(8, 8), Log())
     with watch(model, path) as w:
-        model(torch.randn(2, 8)).sum().backward()
+        model(torch.randn(2, 8)).square().sum().backward()
         w.step()
 
 

@@ -96,7 +96,14 @@ void Hints::add_watch(std::uint32_t rank, std::string_view text) {
     } else if (kind == "step") {
       watch.wrote_nothing[iteration] = line.number("written", 1) == 0;
     } else if (kind == "zoom") {
-      watch.zooms.insert_or_assign({iteration, op_name}, zoom_in(line));
+      Zoom zoom = zoom_in(line);
+      const std::string inside = line.text("inside");
+      if (zoom.found == Zoom::Found::kOperation && !inside.empty()) {  // of the call that ran it, which may be inside
+        const std::string of_inside = inside + op_name.substr(std::min(op_name.rfind('/'), op_name.size()));
+        Zoom& known = watch.zooms[{iteration, of_inside}];
+        if (known.found != Zoom::Found::kOperation) known = zoom;
+      }
+      watch.zooms.insert_or_assign({iteration, op_name}, std::move(zoom));
     } else if (kind == "not_seen") {
       watch.missing[op_name].push_back({iteration, line.text("io") == "input", line.text("why")});
     }

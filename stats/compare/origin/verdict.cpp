@@ -246,13 +246,14 @@ class Walk {
 
   void look_at_clean_inputs(std::uint32_t at) {
     const Call& of = call(at);
-    // The loss took the fault in, and hands back clean gradients.
-    if (model_.form != Form::kGraph && of.phase == Phase::kBackward && is_outermost(of)) end_of_forward();
+    // The loss took the fault in, and hands back clean gradients. A sum does so, too: where the loss is in the rows, it tells.
+    if (model_.form == Form::kGraph || of.phase != Phase::kBackward || !is_outermost(of)) return;
+    end_of_forward(false);
   }
 
   void look_at_clean_outputs(std::uint32_t at) {
     const Call& of = call(at);
-    if (of.phase == Phase::kLoss) return end_of_forward();
+    if (of.phase == Phase::kLoss) return end_of_forward(true);
     const Phase phase = rules_of(of);
     if (phase != Phase::kForward && phase != Phase::kBackward) return;
     if (hints_.not_seen(of.rank, of.iteration, text(of.name), false) != nullptr) return;
@@ -266,13 +267,19 @@ class Walk {
     }
   }
 
-  void end_of_forward() {
+  void end_of_forward(bool by_loss) {
+    if (!by_loss && has_loss()) return;
     for (Fault& fault : faults_) {
+      if (is_loss_missing(fault)) continue;
       if (fault.is_open && !fault.is_confirmed && fault.phase <= Phase::kForward && fault.kind != FaultKind::kParameter) {
         end(fault, kNoCall);
       }
     }
   }
+
+  bool has_loss() const { return loss_call() != kNoCall; }
+  // Whether nobody can tell what became of NaN in the results of the model, where the gradients are clean.
+  bool is_loss_missing(const Fault& fault) const { return model_.form == Form::kWatch && fault.has_nan && !has_loss(); }
 
   void end(Fault& fault, std::uint32_t by) {
     fault.is_open = false;
@@ -389,7 +396,9 @@ class Walk {
       return true;
     }
     const auto by_call = [&] {
-      Fault& fault = begin(scene, FaultKind::kProduced, scene.call);
+      const bool is_of_loss = model_.form == Form::kWatch && of.parent == kNoCall && name_of(scene.call).starts_with("loss/");
+      Fault& fault = begin(scene, is_of_loss ? FaultKind::kLoss : FaultKind::kProduced, scene.call);
+      if (is_of_loss) fault.phase = Phase::kLoss;
       fault.is_own_code = last_child != kNoCall;
       fault.after = last_child;
     };
@@ -676,8 +685,13 @@ class Walk {
       bool counts = fault.is_open;
       const bool is_mine = fault.kind == FaultKind::kParameter;
       if (counts && !fault.is_confirmed && has_later && !is_mine && fault.phase <= Phase::kForward) {
-        end(fault, kNoCall);  // neither the loss nor a gradient has it
-        counts = false;
+        if (is_loss_missing(fault)) {
+          fault.kind = FaultKind::kUnknown;
+          fault.reason = "the gradients are finite, and whether the loss is was not told: step(loss) of the watch tells it";
+        } else {
+          end(fault, kNoCall);  // neither the loss nor a gradient has it
+          counts = false;
+        }
       }
       if (!counts && choice_.ended_inf && !fault.has_nan) counts = true;
       if (counts && (best == nullptr || rank_of(fault) < rank_of(*best))) best = &fault;
@@ -789,6 +803,9 @@ class Telling {
     } else {
       verdict.zoom = hints_.zoom_of(verdict.rank, verdict.iteration, "loss");
     }
+    const bool is_operation = walked_.model.form == Form::kWatch && guilty != kNoCall &&
+                              path_of(walked_.model.form, verdict.guilty.op_name).find('/') != std::string_view::npos;
+    if (is_operation && call(guilty).phase != Phase::kOptimizer) verdict.operation = verdict.guilty.op_type;
     if (verdict.zoom != nullptr && verdict.zoom->found == Zoom::Found::kOperation) {
       verdict.operation = verdict.zoom->operation;
       if (verdict.zoom->at) verdict.code = verdict.zoom->at;

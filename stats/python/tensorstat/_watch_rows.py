@@ -217,7 +217,10 @@ class RowWatch(Watch):
             is_quiet = self._is_in_backward and _is_in_backward()
             self._is_in_backward = is_quiet
             if not is_quiet and not self._is_begun:
-                self._begin()
+                try:
+                    self._begin()
+                except Exception as fault:  # the call is one nevertheless
+                    say_fault(fault)
         else:
             is_quiet = parent.is_quiet
         call = Call(place, module, parent, is_quiet)
@@ -373,6 +376,7 @@ class RowWatch(Watch):
             self._look_at_buffers()
         self._is_begun = self._has_seen = True
         torch = sys.modules["torch"]
+        can_have_gradients = self._with_gradients and not torch.is_inference_mode_enabled()
         for name, parameter in self._parameters:
             if self._with_parameters:
                 state = _state_of(parameter)
@@ -380,7 +384,7 @@ class RowWatch(Watch):
                     self._known[name] = state
                     if faults := self._collect("Parameter", name, (parameter,)):
                         self._note("parameter", faults, "Parameter", name, "input")
-            if self._with_gradients and parameter.requires_grad and name not in self._accumulations:
+            if can_have_gradients and parameter.requires_grad and name not in self._accumulations:
                 self._accumulations[name] = Accumulation(parameter, _GradientOf(self, name))
         if self._by_data is not None:  # a few small ones, to see what their versions do not say
             small = sorted((each for each in self._parameters if each[1].requires_grad and each[1].is_cpu

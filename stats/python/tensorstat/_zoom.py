@@ -104,7 +104,7 @@ def forward(run: Run, kinds: int, is_outermost: bool, module_name: Callable[[], 
     if not event.operation:
         return {"result": "given", "why": eye.name_outside(event)}
     found = _line_of(event)
-    found["inf_written"] = is_of_written
+    found["inf_written"] = is_of_written or event.is_written
     return found
 
 
