@@ -153,7 +153,7 @@ class Words {
 
   void add_line_of_code() {
     const Zoom* zoom = verdict_.zoom;
-    if (!verdict_.operation.empty()) {
+    if (zoom != nullptr && !verdict_.operation.empty()) {
       std::string text = printable(verdict_.operation) + (verdict_.code ? " at " + shown_line(*verdict_.code) : "");
       if (!zoom->given.empty()) text += " was given " + printable(zoom->given);
       if (!zoom->gave.empty()) text += (zoom->given.empty() ? " gave " : " and gave ") + printable(zoom->gave);
@@ -220,7 +220,7 @@ class Words {
     }
     if (verdict_.kind != FaultKind::kProduced) return;
     if (std::string why = growth(); !why.empty()) return detail(std::move(why));
-    if (verdict_.is_own_code || !verdict_.operation.empty()) return;
+    if (verdict_.is_own_code || (!verdict_.operation.empty() && verdict_.zoom != nullptr)) return;
     const std::string what = lower(verdict_.guilty.op_type);
     const auto given = inputs();
     if (given.empty()) return;
