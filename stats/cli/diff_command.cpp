@@ -98,9 +98,10 @@ CLI::App* add_origin_command(CLI::App& app, OriginArguments& arguments) {
   origin->add_flag("--nan-only", arguments.nan_only, "Inf is no fault");
   origin->add_flag("--inf", arguments.inf, "An Inf that ended, as that of a mask does in a softmax, is a fault, too")
       ->excludes("--nan-only");
-  origin->add_flag("--all", arguments.all, "Every call with NaN or Inf, too: who produced it and who passed it on")
-      ->excludes("--format");
+  CLI::Option* all =
+      origin->add_flag("--all", arguments.all, "Every call with NaN or Inf, too: who produced it and who passed it on");
   add_common_options(*origin, arguments.is_json, arguments.output);
+  all->excludes("--format");
   origin->footer(
       "Example:\n"
       "  tensorstat origin dump                       which call made the first NaN, in which rank, and from what inputs\n\n"
@@ -140,7 +141,7 @@ int run_diff(const DiffArguments& arguments, const MeterOptions& meter, Console&
 }
 
 int run_origin(const OriginArguments& arguments, const MeterOptions& meter, Console& console) {
-  auto read = read_recorded(arguments.path, meter, listener_of(console));
+  auto read = read_recorded(arguments.path, meter, listener_of(console), true);
   console.hide_progress();
   if (!read) {
     console.say(read.error().message);

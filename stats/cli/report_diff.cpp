@@ -152,7 +152,7 @@ std::string text_of(const Compared& compared, bool with_all) {
     }
   }
   text += unmatched(a, differences.only_a, "A") + unmatched(b, differences.only_b, "B");
-  text += std::to_string(differences.pairs.size()) + " tensors compared, " + std::to_string(differences.different_count) +
+  text += std::to_string(differences.pairs.size()) + (differences.pairs.size() == 1 ? " tensor compared, " : " tensors compared, ") + std::to_string(differences.different_count) +
           " differ, " + std::to_string(differences.only_a.size()) + " only in A, " +
           std::to_string(differences.only_b.size()) + " only in B";
   const auto differs = [](const Pair& pair) { return pair.judgement.verdict == Verdict::kDifferent; };

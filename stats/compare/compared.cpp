@@ -77,7 +77,7 @@ Result<DiffAnswer> diff(const std::string& a, const std::string& b, const DiffOp
 Result<OriginAnswer> origin(const std::string& path, const OriginOptions& options) try {
   OriginAnswer answer;
   Faults faults(answer.faults);
-  auto read = read_recorded(path, options.meter, faults.listener());
+  auto read = read_recorded(path, options.meter, faults.listener(), true);
   if (!read) return read.error();
   const Answer found = answer_of(read->record, read->hints, {.nan_only = options.nan_only, .ended_inf = options.inf});
   answer.is_clean = found.verdict.kind == FaultKind::kNone;

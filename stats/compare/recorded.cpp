@@ -115,7 +115,8 @@ void measure_tensors(const std::string& root, const std::vector<std::string>& fi
 
 }  // namespace
 
-Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, const ReadListener& listener) {
+Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, const ReadListener& listener,
+                               bool is_alone) {
   Recorded read;
   ExecutionOrders orders;
   Folders folders(read.hints);
@@ -134,7 +135,7 @@ Result<Recorded> read_recorded(const std::string& path, const MeterOptions& mete
   if (!files.empty()) {
     for (const std::string& file : files) {
       // One dump.json may be held against that of another step or rank.
-      const DumpPlace place = files.size() == 1 ? place_of_file(file) : place_of_rows(file).value_or(DumpPlace{});
+      const DumpPlace place = files.size() == 1 && !is_alone ? place_of_file(file) : place_of_rows(file).value_or(DumpPlace{});
       if (Status added = add_rows(file, place, orders, folders, read.record); !added) faults.push_back(added.error());
     }
   } else {

@@ -28,7 +28,9 @@ struct Recorded {
 // rows below it; where there are none, all files of tensors. Rank and iteration are those that a row says, else those
 // of the folders of a dump. A tensor is known by its operator where its file has the name of a dump, else by its path
 // below the folder and its name in the file. Where a dump says the order in which a graph is executed, its operators are in that.
+// One dump.json is of rank 0 and iteration 0, as it may be held against that of another step or rank, unless `is_alone`.
 // An error: nothing could be read.
-Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, const ReadListener& listener);
+Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, const ReadListener& listener,
+                               bool is_alone = false);
 
 }  // namespace tensorstat

@@ -50,6 +50,8 @@ Zoom zoom_in(const Members& line) {
             .operation = line.text("operation"),
             .given = line.text("given"),
             .gave = line.text("gave"),
+            .inside = line.text("inside"),
+            .of = line.text("of"),
             .at = line.code(),
             .inf_written = line.truth("inf_written")};
   const std::string result = line.text("result");
@@ -87,7 +89,7 @@ void Hints::add_watch(std::uint32_t rank, std::string_view text) {
     const auto document = parse_json(take_line(text));
     if (!document || !document->root().is(Kind::kObject)) continue;  // the last line of a process that was killed
     const Members line(document->root());
-    const std::string kind = line.text("kind"), op_name = line.text("op_name");
+    const std::string kind = line.text("kind"), op_name = escaped_op_name(line.text("op_name"));
     const std::uint64_t iteration = line.number("iteration");
     if (kind == "run") {
       world_size_ = std::max(world_size_, line.number("world_size"));
@@ -96,14 +98,7 @@ void Hints::add_watch(std::uint32_t rank, std::string_view text) {
     } else if (kind == "step") {
       watch.wrote_nothing[iteration] = line.number("written", 1) == 0;
     } else if (kind == "zoom") {
-      Zoom zoom = zoom_in(line);
-      const std::string inside = line.text("inside");
-      if (zoom.found == Zoom::Found::kOperation && !inside.empty()) {  // of the call that ran it, which may be inside
-        const std::string of_inside = inside + op_name.substr(std::min(op_name.rfind('/'), op_name.size()));
-        Zoom& known = watch.zooms[{iteration, of_inside}];
-        if (known.found != Zoom::Found::kOperation) known = zoom;
-      }
-      watch.zooms.insert_or_assign({iteration, op_name}, std::move(zoom));
+      watch.zooms.insert_or_assign({iteration, op_name}, zoom_in(line));
     } else if (kind == "not_seen") {
       watch.missing[op_name].push_back({iteration, line.text("io") == "input", line.text("why")});
     }
@@ -133,7 +128,7 @@ const Hints::Said* Hints::said_of(std::uint32_t rank, std::uint64_t iteration, s
                                   std::uint32_t nth) const {
   const auto watch = watches_.find(rank);
   if (watch == watches_.end()) return nullptr;
-  const auto found = watch->second.code.find(op_name);
+  const auto found = watch->second.code.find(escaped_op_name(op_name));
   if (found == watch->second.code.end()) return nullptr;
   const Said* best = nullptr;
   for (const Said& said : found->second) {
@@ -168,15 +163,24 @@ std::optional<CodeLine> Hints::line_of(std::uint32_t rank, std::uint64_t iterati
 const Zoom* Hints::zoom_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const {
   const auto watch = watches_.find(rank);
   if (watch == watches_.end()) return nullptr;
-  const auto found = watch->second.zooms.find({iteration, std::string(op_name)});
+  const auto found = watch->second.zooms.find({iteration, escaped_op_name(op_name)});
   return found == watch->second.zooms.end() ? nullptr : &found->second;
+}
+
+const Zoom* Hints::zoom_because_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const {
+  const auto watch = watches_.find(rank);
+  if (watch == watches_.end()) return nullptr;
+  for (auto at = watch->second.zooms.lower_bound({iteration, ""}); at != watch->second.zooms.end() && at->first.first == iteration; ++at) {
+    if (escaped_op_name(at->second.of) == escaped_op_name(op_name)) return &at->second;
+  }
+  return nullptr;
 }
 
 const std::string* Hints::not_seen(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name,
                                    bool is_input) const {
   const auto watch = watches_.find(rank);
   if (watch == watches_.end()) return nullptr;
-  const auto found = watch->second.missing.find(op_name);
+  const auto found = watch->second.missing.find(escaped_op_name(op_name));
   if (found == watch->second.missing.end()) return nullptr;
   for (const Missing& missing : found->second) {  // it is said once
     if (missing.is_input == is_input && missing.iteration <= iteration) return &missing.why;
@@ -189,7 +193,7 @@ std::string Hints::child_not_seen(std::uint32_t rank, std::uint64_t iteration, s
   if (watch == watches_.end()) return {};
   for (const auto& [child, missing] : watch->second.missing) {
     const Said* said = said_of(rank, iteration, child, 0);
-    if (said == nullptr || said->parent != op_name) continue;
+    if (said == nullptr || escaped_op_name(said->parent) != escaped_op_name(op_name)) continue;
     for (const Missing& each : missing) {
       if (!each.is_input && each.iteration <= iteration) return "results of " + child + " are not understood (" + each.why + ")";
     }

@@ -29,10 +29,14 @@ struct Zoom {
   };
   Found found = Found::kRefused;
   std::string why, operation, given, gave;
+  std::string inside;   // the module that ran the operation
+  std::string of;       // the row that was the reason to look
   std::optional<CodeLine> at;
   std::optional<bool> inf_written;  // by a mask or an assignment
 };
 
+// Names of calls are held against each other as they are in files, with _ for / and . and the like: some dialects of rows
+// keep no others.
 class Hints {
  public:
   // What a watch says of a rank: the text of a watch.ndjson. What is no JSON, or not known, is passed over.
@@ -51,6 +55,8 @@ class Hints {
   // The line that made a call: the nth of its name in the iteration.
   std::optional<CodeLine> line_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name, std::uint32_t nth = 0);
   const Zoom* zoom_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
+  // That for which a row of this name was the reason.
+  const Zoom* zoom_because_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
   // Why tensors of a call are not in the rows; nullptr: nothing is missing.
   const std::string* not_seen(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name, bool is_input) const;
   // The same of a call that is said to run inside this one; "" where nothing is missing.

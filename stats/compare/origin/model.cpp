@@ -6,10 +6,13 @@
 #include <optional>
 #include <unordered_map>
 
+#include "stats/rows/op_name.hpp"
+
 namespace tensorstat {
 namespace {
 
 constexpr std::string_view kForward = "/forward", kBackward = "/backward";
+constexpr std::string_view kEndings[] = {kForward, kBackward, "_forward", "_backward"};  // as some dialects write them
 
 // The phase that a name of msprobe's says: "Functional.log.0.forward", "Module.a.Linear.backward.0".
 std::optional<Phase> phase_of_call(std::string_view name) {
@@ -74,7 +77,7 @@ class Builder {
       if (!outputs.empty()) put(Phase::kOptimizer, seen, {}, outputs);
       return;
     }
-    put(name.ends_with(kBackward) ? Phase::kBackward : Phase::kForward, seen, inputs, outputs);
+    put(name.ends_with(kBackward.substr(1)) ? Phase::kBackward : Phase::kForward, seen, inputs, outputs);
   }
 
   // The rows belong to a call that waits for them, or begin a new one. A call that is run inside a call of its own name
@@ -106,6 +109,8 @@ class Builder {
       call->op_type = seen.op_type;
       call->name = seen.name;
       call->nth = static_cast<std::uint32_t>(known.size() - 1);
+      call->is_of_loss = model_.form == Form::kWatch && text(seen.name).starts_with("loss/") &&
+                         (phase == Phase::kForward || phase == Phase::kBackward);
     }
     call->inputs.insert(call->inputs.end(), inputs.begin(), inputs.end());
     call->outputs.insert(call->outputs.end(), outputs.begin(), outputs.end());
@@ -118,17 +123,17 @@ class Builder {
   }
 
   void find_parents() {
-    std::unordered_map<std::string_view, std::vector<std::uint32_t>> calls;  // by name
+    std::unordered_map<std::string, std::vector<std::uint32_t>> calls;  // by names as they are in files
     std::uint64_t first_backward = UINT64_MAX;
     for (std::uint32_t i = 0; i < model_.calls.size(); ++i) {
       const Call& call = model_.calls[i];
-      if (call.phase == Phase::kForward || call.phase == Phase::kBackward) calls[text(call.name)].push_back(i);
+      if (call.phase == Phase::kForward || call.phase == Phase::kBackward) calls[escaped_op_name(text(call.name))].push_back(i);
       if (call.phase == Phase::kBackward) first_backward = std::min(first_backward, call.begin);
     }
     for (std::uint32_t i = 0; i < model_.calls.size(); ++i) {
       Call& call = model_.calls[i];
-      if (call.phase != Phase::kForward && call.phase != Phase::kBackward) continue;
-      const std::string parent = parent_name_of(call, calls);
+      if ((call.phase != Phase::kForward && call.phase != Phase::kBackward) || call.is_of_loss) continue;
+      const std::string parent = escaped_op_name(parent_name_of(call, calls));
       if (parent.empty()) continue;
       const auto found = calls.find(parent);
       if (found == calls.end()) {
@@ -136,6 +141,7 @@ class Builder {
         continue;
       }
       call.parent = instance_of(found->second, i);
+      if (call.parent != kNoCall && is_cycle(i)) call.parent = kNoCall;
       if (call.parent == kNoCall && call.phase == Phase::kForward && call.begin > first_backward) call.is_again = true;
     }
   }
@@ -156,11 +162,12 @@ class Builder {
         const auto dot = above.find_last_of("./");
         above = above.substr(0, dot == above.npos ? 0 : dot);
         std::string parent = std::string(above) + std::string(ending);
-        if (!above.empty() && calls.contains(parent)) return parent;
+        if (!above.empty() && calls.contains(escaped_op_name(parent))) return parent;
       }
       if (path == text(call.op_type)) return {};
       std::string outermost;  // a model is named by its class
-      for (const auto& [other, of] : calls) {
+      for (const auto& [key, of] : calls) {
+        const std::string_view other = text(model_.calls[of[0]].name);
         if (other != name && other.ends_with(ending) && other.substr(0, other.size() - ending.size()) == text(model_.calls[of[0]].op_type)) {
           if (!outermost.empty()) return {};
           outermost = other;
@@ -170,7 +177,8 @@ class Builder {
     }
     if (!name.starts_with("Module.")) return {};
     if (by_path_.empty()) {
-      for (const auto& [other, of] : calls) {
+      for (const auto& [key, of] : calls) {
+        const std::string_view other = text(model_.calls[of[0]].name);
         if (other.starts_with("Module.")) by_path_.try_emplace({path_of(model_.form, other), model_.calls[of[0]].phase}, other);
       }
     }
@@ -206,7 +214,6 @@ class Builder {
     std::vector<std::uint32_t> roots;
     for (std::uint32_t i = 0; i < model_.calls.size(); ++i) {
       Call& call = model_.calls[i];
-      if (call.parent != kNoCall && is_cycle(i)) call.parent = kNoCall;
       (call.parent == kNoCall ? roots : children[call.parent]).push_back(i);
     }
     std::ranges::stable_sort(roots, {}, [&](std::uint32_t call) { return model_.calls[call].phase; });
@@ -274,7 +281,8 @@ Form form_of(const Record& record, const Hints& hints) {
   for (const Seen& row : record.rows()) {
     if (is_known[row.name]) continue;
     is_known[row.name] = true;
-    const std::string_view name = record.texts()[row.name];
+    const std::string_view name = record.texts()[row.name], type = record.texts()[row.op_type];
+    if (type == "Loss" || type == "Gradient" || type == "OptimizerState") return Form::kWatch;
     if (name.ends_with(kForward) || name.ends_with(kBackward)) return Form::kWatch;
     if (record.texts()[row.file].empty() && phase_of_call(name)) return Form::kModules;
   }
@@ -287,7 +295,7 @@ Model model_of(const Record& record, Form form, Hints& hints, std::uint32_t rank
 
 std::string_view path_of(Form form, std::string_view op_name) {
   if (form == Form::kWatch) {
-    for (const std::string_view ending : {kForward, kBackward}) {
+    for (const std::string_view ending : kEndings) {
       if (op_name.ends_with(ending)) return op_name.substr(0, op_name.size() - ending.size());
     }
   } else if (form == Form::kModules && op_name.starts_with("Module.")) {

@@ -37,6 +37,8 @@ struct Call {
   bool has_unseen_parent = false;
   // It ran while backward did: what a checkpoint runs again says nothing new.
   bool is_again = false;
+  // An operation between the model and the loss.
+  bool is_of_loss = false;
   std::uint64_t begin = 0, end = 0;  // when it was given its inputs and had its outputs: numbers in the order of time
 };
 

@@ -106,6 +106,7 @@ class Words {
     if (has_ranks) text += ", rank " + std::to_string(verdict_.rank);
     return text;
   }
+  bool is_zoomed() const { return verdict_.zoom != nullptr && verdict_.zoom->found == Zoom::Found::kOperation; }
   std::string between() const {
     std::string text;
     if (verdict_.after.is_named()) text += " after " + call(verdict_.after);
@@ -119,7 +120,7 @@ class Words {
     switch (verdict_.kind) {
       case FaultKind::kNone: return "Nothing wrong";
       case FaultKind::kEntered: {
-        const std::string what = form_ == Form::kGraph ? "No operator before it made it." : "No call made it.";
+        const std::string what = form_ == Form::kGraph ? "No operator before it made it" : "No call made it";
         return fault() + " came in with the data: " + who + " " + io_slot() + " holds " + counted() + when() + ". " + what;
       }
       case FaultKind::kParameter: {
@@ -127,9 +128,17 @@ class Words {
         return what + " holds " + counted() + " before anything ran" + when();
       }
       case FaultKind::kLoss:
+        if (verdict_.guilty.op_type != "Loss") {
+          return "The loss: " + fault() + " in " + who + ", " + phase + when() + ", and the model is clean: " +
+                 (seen().is_input ? "what it was given holds it, such as the targets" : "made of finite values");
+        }
+        if (verdict_.has_no_loss) {
+          return "The gradient that " + call(verdict_.seen_in) + " is given holds " + counted() +
+                 ": what follows it made it, the loss or its backward" + when();
+        }
         if (verdict_.is_of_backward) {
           return "The gradient that the loss hands to " + call(verdict_.seen_in.is_named() ? verdict_.seen_in : verdict_.guilty) +
-                 " holds " + counted() + ", and the forward is clean: the backward of the loss made it" + when();
+                 " holds " + counted() + ", and the loss is finite: the backward of the loss made it" + when();
         }
         return "The loss is " + fault() + ", and the model is not: what follows the model made it, or the targets hold it" + when();
       case FaultKind::kGradient:
@@ -148,16 +157,21 @@ class Words {
     if (verdict_.is_own_code) return text + "made by its own code" + between();
     if (verdict_.wrote_inf.is_named()) return text + "made of the Inf that " + call(verdict_.wrote_inf) + " wrote";
     const bool is_backward = verdict_.phase == Phase::kBackward;
-    return text + (is_backward ? "made of finite gradients" : verdict_.inputs.empty() ? "made there" : "made of finite inputs");
+    if (is_backward) return text + "made of finite gradients";
+    return text + (!verdict_.inputs.empty() ? "made of finite inputs" : is_zoomed() ? "made of finite values" : "made there");
   }
 
   void add_line_of_code() {
     const Zoom* zoom = verdict_.zoom;
-    if (zoom != nullptr && !verdict_.operation.empty()) {
+    if (!verdict_.operation.empty()) {
       std::string text = printable(verdict_.operation) + (verdict_.code ? " at " + shown_line(*verdict_.code) : "");
+      if (!is_zoomed()) {
+        if (verdict_.code) detail(std::move(text));
+        return;
+      }
       if (!zoom->given.empty()) text += " was given " + printable(zoom->given);
       if (!zoom->gave.empty()) text += (zoom->given.empty() ? " gave " : " and gave ") + printable(zoom->gave);
-      return detail(text + reason_of(verdict_.operation, zoom->given));
+      return detail(text + (zoom->why.empty() ? reason_of(verdict_.operation, zoom->given) : ": " + printable(zoom->why)));
     }
     if (verdict_.code && verdict_.kind != FaultKind::kEntered) {
       detail("called at " + printable(verdict_.code->file) + (verdict_.code->line == 0 ? "" : ":" + std::to_string(verdict_.code->line)));
@@ -208,6 +222,8 @@ class Words {
     if (verdict_.kind == FaultKind::kUnknown && (verdict_.after.is_named() || verdict_.before.is_named())) {
       detail("it began" + between() + (verdict_.after.is_named() ? ", which is clean" : ""));
     }
+    const bool is_of_gradients = verdict_.phase == Phase::kBackward || verdict_.phase == Phase::kGradient;
+    if (form_ == Form::kModules && is_of_gradients) detail("where a gradient scaler skipped the step, this is no fault: the rows do not say");
     if (verdict_.kind == FaultKind::kGradient && verdict_.may_be_received) detail("or it was received from another rank");
     if (!verdict_.other_ranks.empty()) {
       std::string text = verdict_.other_ranks.size() == 1 ? "rank " : "ranks ";
@@ -220,12 +236,12 @@ class Words {
     }
     if (verdict_.kind != FaultKind::kProduced) return;
     if (std::string why = growth(); !why.empty()) return detail(std::move(why));
-    if (verdict_.is_own_code || (!verdict_.operation.empty() && verdict_.zoom != nullptr)) return;
+    if (verdict_.is_own_code || is_zoomed()) return;
     const std::string what = lower(verdict_.guilty.op_type);
     const auto given = inputs();
     if (given.empty()) return;
     const auto first = record_.statistics(*given.front());
-    if (const std::string why = reason_of(what, real_of(first, Category::kMin)); !why.empty()) return detail(what + why.substr(1));
+    if (const std::string why = reason_of(what, real_of(first, Category::kMin)); !why.empty()) return detail(why.substr(2));
     const auto greatest = greatest_of(record_.texts()[seen().dtype]);
     const auto most = real_of(first, Category::kMax);
     if (what == "exp" && greatest && most && *most > std::log(*greatest)) {
@@ -298,7 +314,7 @@ class Words {
       case FaultKind::kUnknown:
         if (verdict_.may_be_received) return detail("next: give the folder that holds the rows of all ranks");
         if (form_ == Form::kWatch) return detail("next: watch(model, inputs=True) has the rows that are missing");
-        return detail("next: dump inputs, too, of all operators");
+        return detail(form_ == Form::kModules ? "next: level mix of msprobe has rows of functions, too" : "next: dump inputs, too, of all operators");
       case FaultKind::kProduced:
         if (form_ == Form::kWatch && !has_operation) detail("next: watch(model, level=\"op\") names the operation");
     }
@@ -324,8 +340,7 @@ void put_into_words(const Record& record, Form form, FaultVerdict& verdict, bool
     return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
   };
   verdict.sentence = "Nothing wrong" + std::string(is_without_notes ? ": neither NaN nor Inf" : "") + " in " +
-                     plural(record.rows().size(), "tensor") + " of " + plural(iterations, "iteration") +
-                     (is_without_notes ? "" : ", but for what ended");
+                     plural(record.rows().size(), "tensor") + " of " + plural(iterations, "iteration");
   if (form == Form::kWatch && !has_loss) verdict.details = {"The loss is not in the rows: step(loss) of the watch tells it, too"};
 }
 

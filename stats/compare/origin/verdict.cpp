@@ -9,6 +9,7 @@
 
 #include "stats/compare/course.hpp"
 #include "stats/compare/origin/sentence.hpp"
+#include "stats/rows/op_name.hpp"
 
 namespace tensorstat {
 namespace {
@@ -24,7 +25,7 @@ struct Fault {
   std::uint32_t call = kNoCall;  // that made it
   std::uint32_t row = kNoRow;    // where it is seen first
   std::uint32_t seen_in = kNoCall;
-  bool is_own_code = false, is_of_backward = false, is_received = false, may_be_received = false, came_again = false;
+  bool is_own_code = false, is_of_backward = false, has_no_loss = false, is_received = false, may_be_received = false, came_again = false;
   std::uint32_t after = kNoCall, before = kNoCall;
   std::string reason;
 
@@ -36,11 +37,13 @@ struct Fault {
   bool is_confirmed = false;  // the loss, a gradient or a parameter has it
   std::uint32_t ended_by = kNoCall;
   const Fault* back_of = nullptr;  // the fault of the forward that backward brought back
+  const Zoom* zoom = nullptr;      // that found the operation
 };
 
 // An iteration of all ranks.
 struct Around {
   std::set<std::uint32_t> ranks;  // with rows
+  bool has_written = false;  // of any iteration, rows of parameters behind the step: there are none where it was skipped
   // Runs of operators of communication that some rank gave a fault, by name and how often it was before.
   std::set<std::pair<std::uint32_t, std::uint32_t>> faulty_meetings;
 };
@@ -59,6 +62,8 @@ class Walk {
 
   Walked run() {
     faults_.reserve(2 * model_.calls.size() + 1);  // so that they stay where they are
+    sees_code_ = model_.form != Form::kModules ||
+                 std::ranges::any_of(model_.calls, [&](const Call& each) { return !text(each.name).starts_with("Module."); });
     has_children_.resize(model_.calls.size());
     for (const Call& call : model_.calls) {
       if (call.parent != kNoCall) has_children_[call.parent] = true;
@@ -131,12 +136,18 @@ class Walk {
 
   Given given_to(const Call& of) const {
     Given given = Given::kUnseen;
+    bool is_lost = false;  // what it was given is
     for (const std::uint32_t input : of.inputs) {
-      if (row(input).is_parameter || is_overwritten(of, input)) continue;
-      if (is_faulty(input)) return Given::kFaulty;
-      given = Given::kClean;
+      if (row(input).is_parameter) continue;
+      if (!is_faulty(input)) {
+        given = Given::kClean;
+      } else if (is_overwritten(of, input)) {
+        is_lost = true;
+      } else {
+        return Given::kFaulty;
+      }
     }
-    return given;
+    return is_lost ? Given::kUnseen : given;
   }
   bool is_clean(const std::vector<std::uint32_t>& rows) const {
     return !rows.empty() && std::ranges::none_of(rows, [&](std::uint32_t each) { return is_faulty(each); });
@@ -147,7 +158,7 @@ class Walk {
     return model_.form != Form::kGraph || of.phase == Phase::kParameter ? of.phase : Phase::kForward;
   }
 
-  bool is_outermost(const Call& of) const { return of.parent == kNoCall && !of.has_unseen_parent; }
+  bool is_outermost(const Call& of) const { return of.parent == kNoCall && !of.has_unseen_parent && !of.is_of_loss; }
 
   // ---- events ----
 
@@ -192,6 +203,14 @@ class Walk {
       return;
     }
     if (is_carried(scene)) return;
+    // What its parent was given comes first, whatever the order of the rows.
+    if (!event.is_end && of.parent != kNoCall && given_to(call(of.parent)) == Given::kFaulty) {
+      const auto above = std::ranges::find_if(events_, [&](const Event& each) { return each.call == of.parent && !each.is_end; });
+      if (above != events_.end() && above - events_.begin() > static_cast<std::ptrdiff_t>(now_)) {
+        look_at(*above);
+        if (is_carried(scene)) return;
+      }
+    }
     for (const Rule& rule : rules()) {
       if (rule.phase != scene.phase || rule.is_end != scene.is_end) continue;
       rule_ = rule.name;
@@ -246,9 +265,8 @@ class Walk {
 
   void look_at_clean_inputs(std::uint32_t at) {
     const Call& of = call(at);
-    // The loss took the fault in, and hands back clean gradients. A sum does so, too: where the loss is in the rows, it tells.
-    if (model_.form == Form::kGraph || of.phase != Phase::kBackward || !is_outermost(of)) return;
-    end_of_forward(false);
+    // The loss took an Inf in, and hands back clean gradients. Those of a NaN may be clean, too, as those of a sum.
+    if (model_.form != Form::kGraph && of.phase == Phase::kBackward && is_outermost(of)) end_of_forward(false);
   }
 
   void look_at_clean_outputs(std::uint32_t at) {
@@ -267,19 +285,12 @@ class Walk {
     }
   }
 
-  void end_of_forward(bool by_loss) {
-    if (!by_loss && has_loss()) return;
+  void end_of_forward(bool is_by_loss) {
     for (Fault& fault : faults_) {
-      if (is_loss_missing(fault)) continue;
-      if (fault.is_open && !fault.is_confirmed && fault.phase <= Phase::kForward && fault.kind != FaultKind::kParameter) {
-        end(fault, kNoCall);
-      }
+      const bool is_of_forward = fault.phase <= Phase::kLoss && fault.kind != FaultKind::kParameter;
+      if (fault.is_open && !fault.is_confirmed && is_of_forward && (is_by_loss || !fault.has_nan)) end(fault, kNoCall);
     }
   }
-
-  bool has_loss() const { return loss_call() != kNoCall; }
-  // Whether nobody can tell what became of NaN in the results of the model, where the gradients are clean.
-  bool is_loss_missing(const Fault& fault) const { return model_.form == Form::kWatch && fault.has_nan && !has_loss(); }
 
   void end(Fault& fault, std::uint32_t by) {
     fault.is_open = false;
@@ -351,6 +362,15 @@ class Walk {
     return false;
   }
 
+  // An operation between the model and the loss made it, or the targets hold it.
+  bool made_in_loss(const Scene& scene) {
+    if (!call(scene.call).is_of_loss) return false;
+    Fault& fault = begin(scene, FaultKind::kLoss, scene.call);
+    fault.is_of_backward = fault.phase == Phase::kBackward;
+    if (!fault.is_of_backward) fault.phase = Phase::kLoss;
+    return true;
+  }
+
   bool came_in(const Scene& scene) {
     const Call& of = call(scene.call);
     if (of.parent != kNoCall) return false;
@@ -360,6 +380,10 @@ class Walk {
       return true;
     }
     const bool is_other = before != kNoCall && path_of(model_.form, name_of(before)) != path_of(model_.form, name_of(scene.call));
+    if (!is_other && !sees_code_) {
+      unknown(scene, scene.call, "it came in with the data, or code of the model before its first module made it").phase = Phase::kInput;
+      return true;
+    }
     if (model_.form == Form::kGraph || !is_other) {
       begin(scene, FaultKind::kEntered, scene.call).phase = Phase::kInput;
       return true;
@@ -373,15 +397,16 @@ class Walk {
     const std::uint32_t parent = call(scene.call).parent;
     if (parent == kNoCall) return false;
     const std::uint32_t after = last_before(parent, Phase::kForward, scene.call);
-    const Zoom* zoom = zoom_of(parent);
+    const std::uint32_t zoomed = zoomed_above(parent);
     Fault* fault = nullptr;
     if (const std::string why = unseen_between(parent, after); !why.empty()) {
       fault = &unknown(scene, parent, why);
-    } else if (given_to(call(parent)) == Given::kClean || found(zoom) || is_given_clean(parent)) {
+    } else if (is_given_clean(parent) || zoomed != kNoCall) {
       fault = &begin(scene, FaultKind::kProduced, parent);
     } else {
       fault = &unknown(scene, parent, "its inputs are not in the rows");
     }
+    fault->zoom = zoom_of(zoomed);
     fault->is_own_code = true;
     fault->after = after;
     fault->before = scene.call;
@@ -396,9 +421,7 @@ class Walk {
       return true;
     }
     const auto by_call = [&] {
-      const bool is_of_loss = model_.form == Form::kWatch && of.parent == kNoCall && name_of(scene.call).starts_with("loss/");
-      Fault& fault = begin(scene, is_of_loss ? FaultKind::kLoss : FaultKind::kProduced, scene.call);
-      if (is_of_loss) fault.phase = Phase::kLoss;
+      Fault& fault = begin(scene, FaultKind::kProduced, scene.call);
       fault.is_own_code = last_child != kNoCall;
       fault.after = last_child;
     };
@@ -421,20 +444,21 @@ class Walk {
     if (scene.given == Given::kClean) return by_call(), true;
     // Its inputs are not there.
     const Zoom* zoom = zoom_of(scene.call);
-    if (found(zoom) || (zoom == nullptr && is_given_clean(scene.call))) return by_call(), true;
+    const bool was_given = zoom != nullptr && zoom->found == Zoom::Found::kGiven;
+    if (found(zoom) || (!was_given && is_given_clean(scene.call))) return by_call(), true;
     const std::uint32_t after = last_before(of.parent, Phase::kForward, scene.call);
-    if (zoom != nullptr && zoom->found == Zoom::Found::kGiven && of.parent != kNoCall) {
-      const bool is_sure = given_to(call(of.parent)) == Given::kClean || found(zoom_of(of.parent));
-      Fault& fault = is_sure ? begin(scene, "R4", FaultKind::kProduced, of.parent)
-                             : unknown(scene, of.parent, "its inputs are not in the rows");
+    if (was_given && of.parent != kNoCall) {
+      const std::uint32_t zoomed = zoomed_above(of.parent);
+      const bool is_sure = zoomed != kNoCall || is_given_clean(of.parent);
+      rule_ = "R4";
+      Fault& fault = is_sure ? begin(scene, FaultKind::kProduced, of.parent) : unknown(scene, of.parent, "its inputs are not in the rows");
+      fault.zoom = zoom_of(zoomed);
       fault.is_own_code = true;
       fault.after = after;
       fault.before = scene.call;
       return true;
     }
-    if (is_given_clean(scene.call)) return by_call(), true;
-    Fault& fault = unknown(scene, scene.call, "its inputs are not in the rows");
-    fault.after = last_child != kNoCall ? last_child : after;
+    unknown(scene, scene.call, "its inputs are not in the rows").after = last_child != kNoCall ? last_child : after;
     return true;
   }
 
@@ -468,9 +492,12 @@ class Walk {
       fault = &unknown(scene, scene.call, of.has_unseen_parent ? "what contains it is not in the rows"
                                                                : "code that is no call of the rows, or a sum of gradients, made it");
       fault->after = before;
+    } else if (!sees_code_) {
+      fault = &unknown(scene, scene.call, "what follows made it: the loss, its backward, or code of the model behind its last module");
     } else {
       fault = &begin(scene, FaultKind::kLoss, loss_call());
       fault->is_of_backward = true;
+      fault->has_no_loss = fault->call == kNoCall;
     }
     fault->back_of = last_ended([&](const Fault& ended) { return ended.ended_by == kNoCall || is_same_module(ended, scene.call); });
     return true;
@@ -483,20 +510,16 @@ class Walk {
     const std::uint32_t after = last_before(parent, Phase::kBackward, scene.call);
     const bool is_after_seen = after == kNoCall || !call(after).outputs.empty();
     Fault* fault = nullptr;
-    const std::uint32_t zoomed = zoomed_of({after, scene.call, parent});
+    const Zoom* zoom = zoom_of_backward(scene.call);
     if (!is_after_seen && text(call(parent).op_type) == "Sequential") {
       fault = &begin(scene, FaultKind::kProduced, after);  // nothing else is between them
-    } else if (zoomed != kNoCall) {
-      // It names a node of autograd: of the call before, or of the parent's code.
-      const bool is_of_after = zoomed == after || (zoomed == scene.call && !is_after_seen);
-      fault = &begin(scene, FaultKind::kProduced, is_of_after ? after : parent);
-      fault->is_own_code = !is_of_after;
-    } else if (is_after_seen && given_to(call(parent)) == Given::kClean) {
+    } else if (found(zoom) || (is_after_seen && given_to(call(parent)) == Given::kClean)) {
       fault = &begin(scene, FaultKind::kProduced, parent);
       fault->is_own_code = true;
     } else {
       fault = &unknown(scene, is_after_seen ? parent : after, "the gradients between them are not in the rows");
     }
+    fault->zoom = zoom;
     if (fault->call != after) fault->after = after;
     fault->before = scene.call;
     fault->back_of = last_ended([&](const Fault& ended) { return is_same_module(ended, fault->call) || is_same_module(ended, scene.call); });
@@ -505,10 +528,12 @@ class Walk {
 
   bool made_in_backward(const Scene& scene) {
     const std::uint32_t last_child = has_children_[scene.call] ? last_before(scene.call, Phase::kBackward, kNoCall) : kNoCall;
-    if (scene.given == Given::kClean || found(zoom_of(scene.call))) {
+    const Zoom* zoom = zoom_of_backward(scene.call);
+    if (scene.given == Given::kClean || found(zoom)) {
       Fault& fault = begin(scene, FaultKind::kProduced, scene.call);
       fault.is_own_code = last_child != kNoCall;
       fault.after = last_child;
+      fault.zoom = zoom;
     } else {
       unknown(scene, scene.call, "the gradients of its results are not in the rows").after =
           last_before(call(scene.call).parent, Phase::kBackward, scene.call);
@@ -527,9 +552,12 @@ class Walk {
       const std::string_view path = path_of(model_.form, text(each.name));
       if (path == owner || (owner.empty() && is_outermost(each))) backward = i;
     }
-    if (backward != kNoCall && (given_to(call(backward)) == Given::kClean || found(zoom_of(backward)))) {
-      begin(scene, FaultKind::kProduced, backward).phase = Phase::kBackward;
-      faults_.back().back_of = last_ended([&](const Fault& ended) { return is_same_module(ended, backward); });
+    const Zoom* zoom = zoom_of_backward(scene.call);
+    if (backward != kNoCall && (found(zoom) || given_to(call(backward)) == Given::kClean)) {
+      Fault& fault = begin(scene, FaultKind::kProduced, backward);
+      fault.phase = Phase::kBackward;
+      fault.zoom = zoom;
+      fault.back_of = last_ended([&](const Fault& ended) { return is_same_module(ended, backward); });
     } else {
       Fault& fault = unknown(scene, backward == kNoCall ? scene.call : backward, "the gradients that its module was given are not in the rows");
       fault.phase = Phase::kBackward;
@@ -582,12 +610,22 @@ class Walk {
   const Zoom* zoom_of(std::uint32_t at) const {
     return at == kNoCall ? nullptr : hints_.zoom_of(call(at).rank, call(at).iteration, name_of(at));
   }
-  // The first of these that was run again with success.
-  std::uint32_t zoomed_of(std::initializer_list<std::uint32_t> calls) const {
-    for (const std::uint32_t each : calls) {
-      if (found(zoom_of(each))) return each;
+  // The first of a call and of those that contain it that was run again with success, where those before it were given
+  // the fault.
+  std::uint32_t zoomed_above(std::uint32_t at) const {
+    for (int steps = 0; at != kNoCall && steps < 64; at = call(at).parent, ++steps) {
+      const Zoom* zoom = zoom_of(at);
+      if (found(zoom)) return at;
+      if (zoom == nullptr || zoom->found != Zoom::Found::kGiven) return kNoCall;
     }
     return kNoCall;
+  }
+  // Of a faulty row of backward: that for which it was the reason, else that of its call.
+  const Zoom* zoom_of_backward(std::uint32_t at) const {
+    const Call& of = call(at);
+    if (const Zoom* zoom = hints_.zoom_because_of(of.rank, of.iteration, text(of.name))) return found(zoom) ? zoom : nullptr;
+    const Zoom* zoom = zoom_of(at);
+    return found(zoom) ? zoom : nullptr;
   }
 
   // The last call inside `parent` that was over before `of` began; of kNoCall: by now.
@@ -595,7 +633,7 @@ class Walk {
     for (std::size_t at = now_; at-- > 0;) {
       const std::uint32_t each = events_[at].call;
       const Call& seen = call(each);
-      if (each == of || seen.parent != parent || rules_of(seen) != phase || seen.is_again) continue;
+      if (each == of || seen.parent != parent || rules_of(seen) != phase || seen.is_again || seen.is_of_loss) continue;
       if (events_[at].is_end || seen.outputs.empty()) return each;
     }
     return kNoCall;
@@ -671,9 +709,12 @@ class Walk {
   // ---- which of the faults it is ----
 
   const Fault* select(bool& is_skipped) {
-    const bool has_later = std::ranges::any_of(model_.calls, [&](const Call& each) {
-      return model_.form != Form::kGraph && each.phase >= Phase::kLoss;
-    });
+    bool has_loss = false, has_gradients = false;
+    for (const Call& each : model_.calls) {
+      if (model_.form == Form::kGraph) break;
+      has_loss |= each.phase == Phase::kLoss;
+      has_gradients |= each.phase == Phase::kBackward || each.phase == Phase::kGradient;
+    }
     bool has_nan = false;
     for (const Fault& fault : faults_) has_nan |= fault.has_nan && (fault.is_open || fault.is_confirmed);
     const Fault* best = nullptr;
@@ -684,25 +725,27 @@ class Walk {
     for (Fault& fault : faults_) {
       bool counts = fault.is_open;
       const bool is_mine = fault.kind == FaultKind::kParameter;
-      if (counts && !fault.is_confirmed && has_later && !is_mine && fault.phase <= Phase::kForward) {
-        if (is_loss_missing(fault)) {
-          fault.kind = FaultKind::kUnknown;
-          fault.reason = "the gradients are finite, and whether the loss is was not told: step(loss) of the watch tells it";
-        } else {
-          end(fault, kNoCall);  // neither the loss nor a gradient has it
-          counts = false;
-        }
+      const bool has_later = has_loss || (has_gradients && !fault.has_nan);
+      if (counts && !fault.is_confirmed && has_later && !is_mine && fault.phase <= Phase::kLoss) {
+        end(fault, kNoCall);  // neither the loss nor a gradient has it
+        counts = false;
       }
       if (!counts && choice_.ended_inf && !fault.has_nan) counts = true;
       if (counts && (best == nullptr || rank_of(fault) < rank_of(*best))) best = &fault;
     }
     if (best == nullptr || best->is_received) return nullptr;
     const Call& of = call(best->seen_in);
-    if (best->phase >= Phase::kBackward && best->phase != Phase::kOptimizer && hints_.wrote_nothing(of.rank, of.iteration)) {
+    if (best->phase >= Phase::kBackward && best->phase != Phase::kOptimizer && is_skipped_step(of)) {
       is_skipped = true;  // a gradient scaler did that
       return nullptr;
     }
     return best;
+  }
+
+  bool is_skipped_step(const Call& of) const {
+    if (hints_.wrote_nothing(of.rank, of.iteration)) return true;
+    if (model_.form != Form::kWatch || hints_.is_of_watch() || !around_.has_written) return false;
+    return std::ranges::none_of(model_.calls, [](const Call& each) { return each.phase == Phase::kOptimizer; });
   }
 
   const Record& record_;
@@ -710,6 +753,7 @@ class Walk {
   const FaultChoice& choice_;
   const Around& around_;
   Model model_;
+  bool sees_code_ = true;  // what msprobe calls L0 has rows of the modules that a model contains, and of nothing else
   std::vector<bool> has_children_;
   std::vector<Event> events_;
   std::vector<Fault> faults_;
@@ -726,11 +770,15 @@ std::span<const Walk::Rule> Walk::rules() {
       {"R10", Phase::kForward, true, &Walk::is_received},
       {"R7b", Phase::kForward, false, &Walk::comes_again},
       {"R7b", Phase::kForward, true, &Walk::comes_again},
-      {"R2", Phase::kForward, false, &Walk::came_in},
+      {"R5", Phase::kForward, false, &Walk::made_in_loss},
+    {"R5", Phase::kForward, true, &Walk::made_in_loss},
+    {"R2", Phase::kForward, false, &Walk::came_in},
       {"R4", Phase::kForward, false, &Walk::made_by_parent},
       {"R3", Phase::kForward, true, &Walk::made_by_call},
       {"R5", Phase::kLoss, true, &Walk::made_by_loss},
-      {"R6", Phase::kBackward, false, &Walk::handed_by_loss},
+      {"R6", Phase::kBackward, false, &Walk::made_in_loss},
+    {"R6", Phase::kBackward, true, &Walk::made_in_loss},
+    {"R6", Phase::kBackward, false, &Walk::handed_by_loss},
       {"R6c", Phase::kBackward, false, &Walk::made_by_parents_backward},
       {"R6a", Phase::kBackward, true, &Walk::made_in_backward},
       {"R6b", Phase::kGradient, false, &Walk::made_for_parameter},
@@ -757,6 +805,7 @@ class Telling {
     verdict.row = fault.row;
     verdict.is_own_code = fault.is_own_code;
     verdict.is_of_backward = fault.is_of_backward;
+    verdict.has_no_loss = fault.has_no_loss;
     verdict.after = named(fault.after);
     verdict.before = named(fault.before);
     verdict.came_again = fault.came_again;
@@ -775,8 +824,16 @@ class Telling {
         verdict.turned_by = named(fault.turned_by);
       }
     }
-    verdict.guilty = named(guilty);
-    if (guilty == kNoCall) verdict.guilty = {"Loss", "loss"};
+    const Zoom* zoom = fault.zoom;
+    if (zoom == nullptr && guilty != kNoCall) zoom = zoom_of(guilty);
+    if (!verdict.wrote_inf.op_name.empty() && (zoom == nullptr || zoom->found != Zoom::Found::kOperation)) zoom = zoom_that_turned(guilty);
+    if (guilty == kNoCall) zoom = hints_.zoom_of(verdict.rank, verdict.iteration, "loss");
+    verdict.zoom = zoom;
+    verdict.guilty = guilty == kNoCall ? NamedCall{"Loss", "loss"} : named(guilty);
+    if (guilty != kNoCall && zoom != nullptr && zoom->found == Zoom::Found::kOperation) {
+      verdict.operation = zoom->operation;
+      guilty = module_of(*zoom, guilty, verdict);
+    }
     verdict.specials = specials_of(record_.statistics(record_.rows()[verdict.row]));
     if (choice_.nan_only) verdict.specials.inf = 0;
     if (fault.seen_in != guilty) verdict.seen_in = named(fault.seen_in);
@@ -784,31 +841,19 @@ class Telling {
       verdict.cut_off_at = fault.back_of->ended_by == kNoCall ? NamedCall{"Loss", "loss"} : named(fault.back_of->ended_by);
     }
     if (guilty != kNoCall) {
-      const Call& of = call(guilty);
-      verdict.inputs = of.inputs;
-      for (std::uint32_t at = of.parent, steps = 0; at != kNoCall && steps < 64; at = call(at).parent, ++steps) {
+      verdict.inputs = call(guilty).inputs;
+      for (std::uint32_t at = call(guilty).parent, steps = 0; at != kNoCall && steps < 64; at = call(at).parent, ++steps) {
         verdict.inside.push_back(named(at));
       }
-      const std::string_view op_name = record_.texts()[of.name];
-      verdict.zoom = hints_.zoom_of(of.rank, of.iteration, op_name);
-      if (verdict.zoom == nullptr && fault.seen_in != guilty && fault.turned_by == kNoCall) {
-        const Zoom* of_seen = hints_.zoom_of(of.rank, of.iteration, record_.texts()[seen.name]);
-        if (of_seen != nullptr && of_seen->found == Zoom::Found::kOperation) verdict.zoom = of_seen;
-      }
-      verdict.code = hints_.line_of(of.rank, of.iteration, op_name, of.nth);
-      if (!verdict.code && of.phase == Phase::kBackward && walked_.model.form == Form::kWatch) {  // the line of its forward
-        const std::string forward = std::string(path_of(walked_.model.form, op_name)) + "/forward";
-        verdict.code = hints_.line_of(of.rank, of.iteration, forward, of.nth);
-      }
-    } else {
-      verdict.zoom = hints_.zoom_of(verdict.rank, verdict.iteration, "loss");
     }
-    const bool is_operation = walked_.model.form == Form::kWatch && guilty != kNoCall &&
-                              path_of(walked_.model.form, verdict.guilty.op_name).find('/') != std::string_view::npos;
-    if (is_operation && call(guilty).phase != Phase::kOptimizer) verdict.operation = verdict.guilty.op_type;
-    if (verdict.zoom != nullptr && verdict.zoom->found == Zoom::Found::kOperation) {
-      verdict.operation = verdict.zoom->operation;
-      if (verdict.zoom->at) verdict.code = verdict.zoom->at;
+    if (!verdict.operation.empty()) {
+      verdict.code = zoom->at;
+    } else if (guilty != kNoCall && walked_.model.form == Form::kWatch &&
+               path_of(walked_.model.form, verdict.guilty.op_name).find('/') != std::string_view::npos) {
+      verdict.operation = verdict.guilty.op_type;  // the rows are of operations
+      verdict.code = line_of(guilty);
+    } else if (guilty != kNoCall) {
+      verdict.code = line_of(guilty);
     }
     return verdict;
   }
@@ -832,12 +877,50 @@ class Telling {
     return {std::string(record_.texts()[call(at).op_type]), std::string(record_.texts()[call(at).name])};
   }
 
+  std::optional<CodeLine> line_of(std::uint32_t at) {
+    const Call& of = call(at);
+    const std::string_view op_name = record_.texts()[of.name];
+    auto line = hints_.line_of(of.rank, of.iteration, op_name, of.nth);
+    if (line || of.phase != Phase::kBackward || walked_.model.form != Form::kWatch) return line;
+    return hints_.line_of(of.rank, of.iteration, std::string(path_of(walked_.model.form, op_name)) + "/forward", of.nth);
+  }
+
+  const Zoom* zoom_of(std::uint32_t at) const {
+    return hints_.zoom_of(call(at).rank, call(at).iteration, record_.texts()[call(at).name]);
+  }
+  // That of the call that made NaN of an Inf, or of one that contains it.
+  const Zoom* zoom_that_turned(std::uint32_t at) const {
+    for (int steps = 0; at != kNoCall && steps < 64; at = call(at).parent, ++steps) {
+      const Zoom* zoom = zoom_of(at);
+      if (zoom != nullptr && zoom->found == Zoom::Found::kOperation && zoom->inf_written) return zoom;
+    }
+    return nullptr;
+  }
+
+  // The call of the module that ran the operation: it may be one inside of the guilty call.
+  std::uint32_t module_of(const Zoom& zoom, std::uint32_t guilty, FaultVerdict& verdict) const {
+    const Form form = walked_.model.form;
+    const std::string_view guilty_name = record_.texts()[call(guilty).name], path = path_of(form, guilty_name);
+    const auto is_same = [](std::string_view a, std::string_view b) { return escaped_op_name(a) == escaped_op_name(b); };
+    if (zoom.inside.empty() || is_same(zoom.inside, path) || form != Form::kWatch) return guilty;
+    const std::string name = zoom.inside + std::string(guilty_name.substr(path.size()));
+    std::uint32_t found = kNoCall;
+    verdict.guilty = {"", name};
+    for (std::uint32_t i = 0; i < walked_.model.calls.size(); ++i) {
+      const Call& each = call(i);
+      const std::string_view other = record_.texts()[each.name];
+      if (is_same(other, name)) found = i;
+      if (is_same(path_of(form, other), zoom.inside)) verdict.guilty.op_type = record_.texts()[each.op_type];
+    }
+    verdict.is_own_code = false;
+    verdict.after = verdict.before = {};
+    return found;
+  }
+
   // Whether the Inf that became NaN was written, as a mask is, and not computed.
   bool is_written(const Fault& fault) const {
-    for (const std::uint32_t at : {fault.turned_by, fault.call}) {
-      const Zoom* zoom = hints_.zoom_of(call(at).rank, call(at).iteration, record_.texts()[call(at).name]);
-      if (zoom != nullptr && zoom->inf_written) return *zoom->inf_written;
-    }
+    if (const Zoom* zoom = zoom_that_turned(fault.turned_by)) return *zoom->inf_written;
+    const Zoom* of_maker = zoom_of(fault.call);
     const auto statistics = record_.statistics(record_.rows()[fault.row]);
     const Value* above = statistics.find(Category::kPositiveInfCount);
     if (above != nullptr && *above != Value(std::uint64_t{0})) return false;
@@ -849,6 +932,7 @@ class Telling {
     for (const char c : std::string(record_.texts()[call(fault.call).op_type]) + " " + std::string(record_.texts()[call(fault.call).name])) {
       words += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     }
+    if (of_maker != nullptr && of_maker->found == Zoom::Found::kOperation) words = of_maker->operation;
     constexpr std::string_view kWriters[] = {"mask", "fill", "where", "triu", "tril", "full"};
     return std::ranges::any_of(kWriters, [&](std::string_view word) { return words.find(word) != words.npos; });
   }
@@ -863,7 +947,11 @@ class Telling {
 class Search {
  public:
   Search(const Record& record, Hints& hints, const FaultChoice& choice)
-      : record_(record), hints_(hints), choice_(choice), form_(form_of(record, hints)) {}
+      : record_(record), hints_(hints), choice_(choice), form_(form_of(record, hints)) {
+    has_written_ = std::ranges::any_of(record.rows(), [&](const Seen& row) {
+      return !row.is_input && record.texts()[row.op_type] == "Parameter";
+    });
+  }
 
   Answer answer() {
     Answer answer;
@@ -914,6 +1002,7 @@ class Search {
 
   Around around(std::uint32_t first, std::uint32_t last) const {
     Around around;
+    around.has_written = has_written_;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> before;  // by name and rank
     for (std::uint32_t run = first; run < last; ++run) {
       const auto rows = record_.run(run);
@@ -1000,6 +1089,7 @@ class Search {
   Hints& hints_;
   const FaultChoice& choice_;
   const Form form_;
+  bool has_written_ = false;
   std::uint64_t iterations_ = 0;
   std::optional<std::uint64_t> last_clean_;
   std::vector<std::uint64_t> skipped_;

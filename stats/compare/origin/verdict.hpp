@@ -42,7 +42,8 @@ struct FaultVerdict {
   Specials specials;                                  // of that row
   std::vector<std::uint32_t> inputs;                  // rows of what the guilty call was given
   bool is_own_code = false;   // of the guilty call, between calls that it contains
-  bool is_of_backward = false;  // of kLoss: the loss is finite, and its gradient is not
+  bool is_of_backward = false;  // of kLoss: its gradient is not finite
+  bool has_no_loss = false;     // and the loss itself is not in the rows
   NamedCall after, before;    // calls that it lies between
   NamedCall seen_in;          // the call of `row`, where that is another one
   std::vector<NamedCall> inside;  // the calls that contain it, the innermost first
