@@ -54,7 +54,8 @@ Zoom zoom_in(const Members& line) {
             .of = line.text("of"),
             .held_by = {},
             .at = line.code(),
-            .inf_written = line.truth("inf_written")};
+            .inf_written = line.truth("inf_written"),
+            .given_finite = line.truth("given_finite").value_or(false)};
   const std::string result = line.text("result");
   zoom.found = result == "found"   ? Zoom::Found::kOperation
                : result == "clean" ? Zoom::Found::kClean

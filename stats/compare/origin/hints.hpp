@@ -35,6 +35,7 @@ struct Zoom {
   std::string held_by;  // of kHeld, the parameter or buffer by its name in the module
   std::optional<CodeLine> at;
   std::optional<bool> inf_written;  // by a mask or an assignment
+  bool given_finite = false;        // the arguments were looked at, and were finite
 };
 
 // Names of calls are held against each other as they are in files, with _ for / and . and the like: some dialects of rows

@@ -662,6 +662,8 @@ class Walk {
   bool is_given_clean(std::uint32_t at) const {
     const Call& of = call(at);
     const Given given = given_to(of);
+    const Zoom* zoom = zoom_of(at);
+    if (given == Given::kUnseen && zoom != nullptr && zoom->given_finite) return true;
     if (given != Given::kUnseen || of.parent == kNoCall) return given == Given::kClean;
     if (text(call(of.parent).op_type) != "Sequential") return false;
     const std::uint32_t before = last_before(of.parent, Phase::kForward, at);

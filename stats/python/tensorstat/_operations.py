@@ -97,7 +97,8 @@ class _GradientOfNode:
     def __call__(self, gave: Any, given: Any) -> None:
         watch = self._watch
         try:
-            watch._backward_begins()
+            if not watch._is_in_backward:
+                watch._backward_begins()
             if watch.active and not watch._local.is_silent:
                 for io, gradients in (("input", given), ("output", gave)):
                     if any(each is not None for each in gradients):

@@ -22,6 +22,7 @@ class Watch:
         self._session, self._every, self._rank = session, every, rank
         self.iteration = 0
         self._is_closed = self._is_stopped = False
+        self._operators: dict[tuple[str, str], Any] = {}
         self._unreadable: set[str] = set()
         self._said: set[str] = set()
         self._finalizer: Any = None
@@ -95,11 +96,16 @@ class Watch:
     def _collect(self, op_type: str, name: str, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
                  layout: str = "") -> int:
         """What is known to be faulty: 0 of nothing, else 4 * (the number of the first faulty tensor) + 1 (NaN) + 2 (Inf)."""
-        if any(tensor is not None and tensor.is_complex() for tensor in (*inputs, *outputs)):
-            inputs, outputs = ([each if each is None else readable(each) for each in tensors] for tensors in (inputs, outputs))
         try:
-            faults: int = _native.collect(self._session._handle(), self._session._operator(op_type, name), self._rank, 0, 0,
-                                          self.iteration, inputs, outputs, layout)
+            operator = self._operators.get((op_type, name))
+            if operator is None:
+                operator = self._operators[op_type, name] = self._session._operator(op_type, name)
+            for tensors in (inputs, outputs):
+                for tensor in tensors:
+                    if tensor is not None and tensor.is_complex():
+                        raise Error("complex numbers have no rows: their parts have", "unsupported")
+            faults: int = _native.collect(self._session._handle(), operator, self._rank, 0, 0, self.iteration, inputs, outputs,
+                                          layout)
             return faults
         except Exception as refused:  # training goes on: what can be read is, and the rest is said once
             if sum(tensor is not None for tensor in (*inputs, *outputs)) > 1:

@@ -1,5 +1,6 @@
 """Each tensor of a model as rows of its module's name. stats/doc/origin.md says which rows there are, and what they mean."""
 import contextlib
+import functools
 import os
 import re
 import sys
@@ -25,37 +26,28 @@ _RANDOM = re.compile("drop|rand|bernoulli|multinomial|normal|uniform|poisson|exp
 
 class Place:
     """A module of the model."""
-    __slots__ = ("name", "op_type", "is_outermost", "is_wanted", "is_random")
+    __slots__ = ("name", "op_type", "is_outermost", "is_wanted", "is_random", "forward", "backward")
 
     def __init__(self, name: str, module: Any, is_outermost: bool, is_wanted: bool) -> None:
         self.name, self.op_type, self.is_outermost, self.is_wanted = name, type(module).__name__, is_outermost, is_wanted
+        self.forward, self.backward = f"{name}/forward", f"{name}/backward"
         self.is_random = any(_may_be_random(type(each)) for each in module.modules())
 
 
 class Call:
     """A module that runs."""
-    __slots__ = ("place", "module", "parent", "is_quiet", "arguments", "keywords", "versions", "random_state", "where", "took",
-                 "is_to_be_zoomed", "results", "gradients")
+    arguments: tuple[Any, ...] = ()
+    keywords: dict[str, Any] | None = None
+    versions: list[int] = []
+    random_state: Any = None
+    where: tuple[str, int, str] | None = None
+    took = 0  # kinds of fault in its inputs, where they were looked at
+    is_to_be_zoomed = False
 
     def __init__(self, place: Place, module: Any, parent: "Call | None", is_quiet: bool) -> None:
         self.place, self.module, self.parent, self.is_quiet = place, module, parent, is_quiet
-        self.arguments: tuple[Any, ...] = ()
-        self.keywords: dict[str, Any] | None = None
-        self.versions: list[int] = []
-        self.random_state: Any = None
-        self.where: tuple[str, int, str] | None = None
-        self.took = 0  # kinds of fault in its inputs, where they were looked at
-        self.is_to_be_zoomed = False
         # Of the outermost: results that wait for their gradient, with the calls that gave them, the innermost first.
         self.results: dict[tuple[int, int], tuple[Any, list[tuple[str, str, int]], Any]] = parent.results if parent else {}
-        self.gradients: list[Any] | None = None
-
-    @property
-    def outermost(self) -> "Call":
-        call = self
-        while call.parent is not None:
-            call = call.parent
-        return call
 
 
 class Outermost:
@@ -92,6 +84,7 @@ class RowWatch(Watch):
         self._journal.say("run", world_size=world_size, every=every, inputs="all" if inputs else "outermost", level=level)
         self._course = Course(rank)
         self._local = _PerThread()
+        self._tensor = sys.modules["torch"].Tensor
         self._is_begun = self._has_seen = self._has_stepped = False
         self._is_in_backward = self._is_loss_suspect = False
         self._numbers: dict[str, int] = {}  # calls of each module in this iteration
@@ -217,7 +210,10 @@ class RowWatch(Watch):
             is_quiet = self._is_in_backward and _is_in_backward()
             self._is_in_backward = is_quiet
             if not is_quiet and not self._is_begun:
-                self._begin()
+                try:
+                    self._begin()
+                except Exception as fault:  # the call is one nevertheless
+                    say_fault(fault)
         else:
             is_quiet = parent.is_quiet
         call = Call(place, module, parent, is_quiet)
@@ -245,14 +241,14 @@ class RowWatch(Watch):
         given = tensors_in((arguments, call.keywords) if call.keywords else arguments)
         if not given:
             return
-        faults = self._collect(place.op_type, f"{place.name}/forward", given)
+        faults = self._collect(place.op_type, place.forward, given)
         if faults:
             call.took = faults & 3
             phase = "input" if call.parent is None else "forward"
-            new = self._note(phase, faults, place.op_type, f"{place.name}/forward", "input")
+            new = self._note(phase, faults, place.op_type, place.forward, "input")
             if new is not None and call.parent is not None:  # its parent's code made it
                 parent = call.parent
-                new.op_type, new.op_name, new.io = parent.place.op_type, f"{parent.place.name}/forward", "output"
+                new.op_type, new.op_name, new.io = parent.place.op_type, parent.place.forward, "output"
                 self._at_line(new, parent)
                 parent.is_to_be_zoomed = True
 
@@ -270,19 +266,23 @@ class RowWatch(Watch):
         if not calls:
             return
         call = calls.pop()
-        found = look_into(outputs)
+        if isinstance(outputs, self._tensor):
+            tensors, unknown = [outputs], []
+        else:
+            found = look_into(outputs)
+            tensors, unknown = found.tensors, found.unknown
         if not call.is_quiet:
-            self._look_at_outputs(call, found.tensors, found.unknown)
+            self._look_at_outputs(call, tensors, unknown)
         if not call.parent:
             calls.clear()
             self._is_behind_forward = not call.is_quiet
         if self._with_gradients and place.is_wanted:
-            self._await_gradients(call, found.tensors)
+            self._await_gradients(call, tensors)
         elif not call.parent:
-            self._await_backward(found.tensors)
+            self._await_backward(tensors)
 
     def _look_at_outputs(self, call: Call, outputs: list[Any], unknown: list[str]) -> None:
-        place, name = call.place, f"{call.place.name}/forward"
+        place, name = call.place, call.place.forward
         faults = self._collect(place.op_type, name, (), outputs) if outputs and place.is_wanted else 0
         if unknown and place.is_wanted and name not in self._not_seen:
             self._not_seen.add(name)
@@ -310,7 +310,7 @@ class RowWatch(Watch):
 
     def _zoom(self, call: Call, faults: int) -> None:
         """Of a call that gave the first fault, or whose code handed one to a module inside."""
-        kinds, name = faults & 3, f"{call.place.name}/forward"
+        kinds, name = faults & 3, call.place.forward
         if not self._may_zoom(name, kinds):
             return
         keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(1))
@@ -320,13 +320,13 @@ class RowWatch(Watch):
         fault = self._course.pending
         if said["result"] == "given" and call.parent is not None and fault is not None and said["why"].startswith("its arg"):
             call.parent.is_to_be_zoomed = True
-            fault.op_type, fault.op_name = call.parent.place.op_type, f"{call.parent.place.name}/forward"
+            fault.op_type, fault.op_name = call.parent.place.op_type, call.parent.place.forward
             self._at_line(fault, call)
         elif said["result"] == "found" and fault is not None:
             inside = self._places.get(said["inside"], call.place)
             if kinds & NAN:
                 fault.kind = "NaN"
-            fault.op_type, fault.op_name = inside.op_type, f"{inside.name}/forward"
+            fault.op_type, fault.op_name = inside.op_type, inside.forward
             fault.operation, fault.file, fault.line = said["operation"], said.get("file"), said.get("line")
 
     def _may_zoom(self, name: str, kinds: int) -> bool:
@@ -356,11 +356,11 @@ class RowWatch(Watch):
         call.where = where = caller_of(frame)
         if where is None or not call.place.is_wanted:
             return
-        parent = f"{call.parent.place.name}/forward" if call.parent else ""
+        parent = call.parent.place.forward if call.parent else ""
         said = (*where, parent)
         if self._lines.get((name, number)) != said:
             self._lines[name, number] = said
-            self._journal.say("code", op_name=f"{name}/forward", iteration=self.iteration, file=where[0], line=where[1],
+            self._journal.say("code", op_name=call.place.forward, iteration=self.iteration, file=where[0], line=where[1],
                               function=where[2], parent=parent, call=number)
 
     def _at_line(self, fault: Fault, call: Call) -> None:
@@ -373,6 +373,7 @@ class RowWatch(Watch):
             self._look_at_buffers()
         self._is_begun = self._has_seen = True
         torch = sys.modules["torch"]
+        can_have_gradients = self._with_gradients and not torch.is_inference_mode_enabled()
         for name, parameter in self._parameters:
             if self._with_parameters:
                 state = _state_of(parameter)
@@ -380,8 +381,8 @@ class RowWatch(Watch):
                     self._known[name] = state
                     if faults := self._collect("Parameter", name, (parameter,)):
                         self._note("parameter", faults, "Parameter", name, "input")
-            if self._with_gradients and parameter.requires_grad and name not in self._accumulations:
-                self._accumulations[name] = Accumulation(parameter, _GradientOf(self, name))
+            if can_have_gradients and parameter.requires_grad and name not in self._accumulations:
+                self._accumulations[name] = Accumulation(parameter, functools.partial(self._accumulated, name))
         if self._by_data is not None:  # a few small ones, to see what their versions do not say
             small = sorted((each for each in self._parameters if each[1].requires_grad and each[1].is_cpu
                             and each[1].layout is torch.strided), key=lambda each: each[1].numel())[:3]
@@ -475,7 +476,7 @@ class RowWatch(Watch):
             if not tensor.requires_grad:
                 continue
             node = tensor.grad_fn
-            said = (place.op_type, f"{place.name}/backward", slot)
+            said = (place.op_type, place.backward, slot)
             if node is None:
                 continue
             key = id(node), tensor.output_nr
@@ -511,9 +512,8 @@ class RowWatch(Watch):
                 return
 
     def _backward_begins(self) -> None:
-        if not self._is_in_backward:
-            self._is_in_backward, self._is_behind_forward = True, False
-            sys.modules["torch"].autograd.Variable._execution_engine.queue_callback(self._backward_ends)
+        self._is_in_backward, self._is_behind_forward = True, False
+        sys.modules["torch"].autograd.Variable._execution_engine.queue_callback(self._backward_ends)
 
     def _backward_ends(self) -> None:
         self._is_in_backward = False
@@ -558,10 +558,11 @@ class RowWatch(Watch):
         return place is not None and place.is_outermost
 
     def _accumulated(self, name: str, parameter: Any, gradients: Any) -> None:
-        self._backward_begins()
+        if not self._is_in_backward:
+            self._backward_begins()
         if self._local.is_silent or not self.active:
             return
-        gradient = parameter.grad
+        gradient = now = parameter.grad
         if self._world_size > 1:  # what the ranks are about to add up is not to be read meanwhile
             gradient = gradients[0] if gradients else gradient
         if gradient is None:
@@ -569,7 +570,7 @@ class RowWatch(Watch):
         faults = self._collect("Gradient", name, (gradient,))
         if faults:
             self._note_backward(faults, "Gradient", name, "input", 0)
-        self._seen_gradients[name] = id(parameter.grad), parameter.grad._version if parameter.grad is not None else -1
+        self._seen_gradients[name] = id(now), now._version if now is not None else -1
 
     # --- the end of a step ---
 
@@ -667,7 +668,8 @@ class _GradientOfResult:
     def __call__(self, _: Any, gradients: Any) -> None:
         watch = self._watch
         try:
-            watch._backward_begins()
+            if not watch._is_in_backward:
+                watch._backward_begins()
             gradient = gradients[self._number] if self._number < len(gradients) else None
             if gradient is not None and watch.active and not watch._local.is_silent:
                 if self._outermost is not None:
@@ -690,22 +692,12 @@ class _GradientOfArgument:
     def __call__(self, gradients: Any, _: Any) -> None:
         watch = self._watch
         try:
-            watch._backward_begins()
+            if not watch._is_in_backward:
+                watch._backward_begins()
             if gradients and gradients[0] is not None and watch.active and not watch._local.is_silent:
-                watch._gradient(self._place.op_type, f"{self._place.name}/backward", "output", self._slot, gradients[0])
+                watch._gradient(self._place.op_type, self._place.backward, "output", self._slot, gradients[0])
         except Exception as fault:
             say_fault(fault)
-
-
-class _GradientOf:
-    """Of a parameter."""
-    __slots__ = ("_watch", "_name")
-
-    def __init__(self, watch: RowWatch, name: str) -> None:
-        self._watch, self._name = watch, name
-
-    def __call__(self, parameter: Any, gradients: Any) -> None:
-        self._watch._accumulated(self._name, parameter, gradients)
 
 
 def _state_of(parameter: Any) -> tuple[int, int]:

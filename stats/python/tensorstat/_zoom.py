@@ -87,6 +87,10 @@ def forward(run: Run, kinds: int, is_outermost: bool, module_name: Callable[[], 
     given = kinds_in(tensors_in((run.arguments, run.keywords)))
     if given & NAN or (given and not (is_outermost and kinds & NAN)):
         return {"result": "given", "why": "its arguments held the fault before the call"}
+    return {**_again(run, kinds, module_name, silence), "given_finite": not given}
+
+
+def _again(run: Run, kinds: int, module_name: Callable[[], str], silence: Any) -> dict[str, Any]:
     torch = sys.modules["torch"]
     eye = _eye_class()(module_name, run)
     try:
@@ -104,7 +108,7 @@ def forward(run: Run, kinds: int, is_outermost: bool, module_name: Callable[[], 
     if not event.operation:
         return {"result": "given", "why": eye.name_outside(event)}
     found = _line_of(event)
-    found["inf_written"] = is_of_written
+    found["inf_written"] = is_of_written or event.is_written
     return found
 
 
@@ -343,6 +347,8 @@ def _eye_class() -> Any:
             if not kinds:
                 return None
             made = self._faulty.get(_place_of(tensor))
+            if made is None and tensor.dim() == 0:
+                return None  # a constant: who writes it is its maker
             if made is None:  # from outside
                 made = self._faulty[_place_of(tensor)] = Made("", kinds, [])
                 made.is_written = kinds == INF and (tensor.numel() == 1 or not bool(torch.isposinf(tensor).any()))
