@@ -33,7 +33,8 @@ std::optional<Phase> phase_of_call(std::string_view name) {
 }
 
 Phase phase_in_graph(std::string_view type, std::string_view name) {
-  constexpr std::string_view kOfOptimizers[] = {"Apply", "FusedApply", "SparseApply", "Adam", "FusedAdam", "Lamb", "Momentum"};
+  constexpr std::string_view kOfOptimizers[] = {"Apply",     "FusedApply", "SparseApply", "Adam",
+                                                "FusedAdam", "Lamb",       "Momentum"};
   if (type == "Parameter") return Phase::kParameter;
   if (name.starts_with("Gradients/") || name.starts_with("Gradients_")) return Phase::kBackward;
   for (const std::string_view word : kOfOptimizers) {
@@ -87,7 +88,8 @@ class Builder {
     std::vector<std::uint32_t>& known = by_name_[{seen.name, phase}];
     const auto has = [&](const std::vector<std::uint32_t>& rows, const std::vector<std::uint32_t>& more) {
       return std::ranges::any_of(more, [&](std::uint32_t row) {
-        return std::ranges::any_of(rows, [&](std::uint32_t other) { return record_.rows()[other].slot == record_.rows()[row].slot; });
+        return std::ranges::any_of(
+            rows, [&](std::uint32_t other) { return record_.rows()[other].slot == record_.rows()[row].slot; });
       });
     };
     Call* call = nullptr;
@@ -127,7 +129,8 @@ class Builder {
     std::uint64_t first_backward = UINT64_MAX;
     for (std::uint32_t i = 0; i < model_.calls.size(); ++i) {
       const Call& call = model_.calls[i];
-      if (call.phase == Phase::kForward || call.phase == Phase::kBackward) calls[escaped_op_name(text(call.name))].push_back(i);
+      if (call.phase == Phase::kForward || call.phase == Phase::kBackward)
+        calls[escaped_op_name(text(call.name))].push_back(i);
       if (call.phase == Phase::kBackward) first_backward = std::min(first_backward, call.begin);
     }
     for (std::uint32_t i = 0; i < model_.calls.size(); ++i) {
@@ -155,7 +158,8 @@ class Builder {
       const std::string_view path = path_of(model_.form, name), ending = name.substr(path.size());
       if (is_backward) {  // of its forward
         const auto said = hints_.parent_of(call.rank, call.iteration, std::string(path) + std::string(kForward));
-        if (said && said->ends_with(kForward)) return said->substr(0, said->size() - kForward.size()) + std::string(kBackward);
+        if (said && said->ends_with(kForward))
+          return said->substr(0, said->size() - kForward.size()) + std::string(kBackward);
         if (said) return *said;
       }
       for (std::string_view above = path; !above.empty();) {
@@ -168,7 +172,8 @@ class Builder {
       std::string outermost;  // a model is named by its class
       for (const auto& [key, of] : calls) {
         const std::string_view other = text(model_.calls[of[0]].name);
-        if (other != name && other.ends_with(ending) && other.substr(0, other.size() - ending.size()) == text(model_.calls[of[0]].op_type)) {
+        if (other != name && other.ends_with(ending) &&
+            other.substr(0, other.size() - ending.size()) == text(model_.calls[of[0]].op_type)) {
           if (!outermost.empty()) return {};
           outermost = other;
         }
@@ -179,12 +184,14 @@ class Builder {
     if (by_path_.empty()) {
       for (const auto& [key, of] : calls) {
         const std::string_view other = text(model_.calls[of[0]].name);
-        if (other.starts_with("Module.")) by_path_.try_emplace({path_of(model_.form, other), model_.calls[of[0]].phase}, other);
+        if (other.starts_with("Module."))
+          by_path_.try_emplace({path_of(model_.form, other), model_.calls[of[0]].phase}, other);
       }
     }
     for (std::string_view above = path_of(model_.form, name); above.find('.') != above.rfind('.');) {  // "Module.a.b"
       above = above.substr(0, above.rfind('.'));
-      if (const auto found = by_path_.find({above, call.phase}); found != by_path_.end()) return std::string(found->second);
+      if (const auto found = by_path_.find({above, call.phase}); found != by_path_.end())
+        return std::string(found->second);
     }
     return {};
   }
@@ -289,7 +296,8 @@ Form form_of(const Record& record, const Hints& hints) {
   return Form::kGraph;
 }
 
-Model model_of(const Record& record, Form form, Hints& hints, std::uint32_t rank, std::uint32_t first, std::uint32_t last) {
+Model model_of(const Record& record, Form form, Hints& hints, std::uint32_t rank, std::uint32_t first,
+               std::uint32_t last) {
   return Builder(record, form, hints).build(rank, first, last);
 }
 
@@ -311,8 +319,9 @@ std::string_view path_of(Form form, std::string_view op_name) {
 }
 
 bool writes_its_input(std::string_view op_type) {
-  constexpr std::string_view kBeginnings[] = {"assign", "inplace", "scatterupdate", "scatteradd", "scattersub", "scatterndupdate",
-                                              "apply",  "sparseapply", "fusedapply", "adam", "fusedadam", "lamb", "momentum"};
+  constexpr std::string_view kBeginnings[] = {"assign",          "inplace", "scatterupdate", "scatteradd", "scattersub",
+                                              "scatterndupdate", "apply",   "sparseapply",   "fusedapply", "adam",
+                                              "fusedadam",       "lamb",    "momentum"};
   if (op_type.size() > 1 && op_type.ends_with('_') && !op_type.ends_with("__")) return true;  // add_
   if (op_type.starts_with("__i") && op_type.ends_with("__")) return true;                     // __iadd__
   if (op_type == "__setitem__") return true;
