@@ -94,7 +94,8 @@ class Builder {
     };
     Call* call = nullptr;
     if (model_.form != Form::kGraph) {
-      for (auto at = known.rbegin(); at != known.rend() && call == nullptr; ++at) {
+      constexpr std::ptrdiff_t kMostOpen = 256;  // calls of one name at a time
+      for (auto at = known.rbegin(); at != known.rend() && call == nullptr && at - known.rbegin() < kMostOpen; ++at) {
         Call& each = model_.calls[*at];
         if (has(each.inputs, inputs) || has(each.outputs, outputs)) continue;
         // A forward has its outputs at once, and all of its inputs before them.
@@ -169,16 +170,9 @@ class Builder {
         if (!above.empty() && calls.contains(escaped_op_name(parent))) return parent;
       }
       if (path == text(call.op_type)) return {};
-      std::string outermost;  // a model is named by its class
-      for (const auto& [key, of] : calls) {
-        const std::string_view other = text(model_.calls[of[0]].name);
-        if (other != name && other.ends_with(ending) &&
-            other.substr(0, other.size() - ending.size()) == text(model_.calls[of[0]].op_type)) {
-          if (!outermost.empty()) return {};
-          outermost = other;
-        }
-      }
-      return outermost;
+      // A model is named by its class; of several, nobody knows which.
+      const std::vector<std::string>& models = models_of(is_backward, ending, calls);
+      return models.size() == 1 && models[0] != name ? models[0] : std::string();
     }
     if (!name.starts_with("Module.")) return {};
     if (by_path_.empty()) {
@@ -196,23 +190,45 @@ class Builder {
     return {};
   }
 
+  // The first two names of calls that are those of their class.
+  template <typename Calls>
+  const std::vector<std::string>& models_of(bool is_backward, std::string_view ending, const Calls& calls) {
+    auto& models = models_[is_backward ? 1 : 0];
+    if (models) return *models;
+    models.emplace();
+    for (const auto& [key, of] : calls) {
+      const Call& first = model_.calls[of[0]];
+      const std::string_view other = text(first.name);
+      if (other.ends_with(ending) && other.substr(0, other.size() - ending.size()) == text(first.op_type))
+        models->emplace_back(other);
+      if (models->size() == 2) break;
+    }
+    return *models;
+  }
+
   // The call of these that call `child` ran inside.
   std::uint32_t instance_of(const std::vector<std::uint32_t>& instances, std::uint32_t child) const {
     const Call& inner = model_.calls[child];
     if (model_.form == Form::kModules) return instances.front() == child ? kNoCall : instances.front();
-    std::uint32_t best = kNoCall;
-    for (const std::uint32_t each : instances) {
-      const Call& outer = model_.calls[each];
-      if (each == child || outer.phase != inner.phase) continue;
-      if (inner.phase == Phase::kForward) {
-        const bool has_begin = !outer.inputs.empty();
-        if (outer.end >= inner.end && (!has_begin || outer.begin <= inner.begin)) return each;
-        if (outer.outputs.empty() && has_begin && outer.begin <= inner.begin) best = each;  // what it gave is no tensor
-      } else {
-        if (best == kNoCall || outer.begin <= inner.begin) best = each;
-      }
+    const auto call = [&](std::uint32_t at) -> const Call& { return model_.calls[at]; };
+    // Those of one name begin and end one after another.
+    const auto behind =
+        std::ranges::upper_bound(instances, inner.begin, {}, [&](std::uint32_t at) { return call(at).begin; });
+    const std::uint32_t last_begun = behind == instances.begin() ? kNoCall : *std::prev(behind);
+    if (inner.phase == Phase::kBackward) {
+      const std::uint32_t outer = last_begun == kNoCall ? instances.front() : last_begun;
+      return outer == child || call(outer).phase != inner.phase ? kNoCall : outer;
     }
-    return best;
+    auto ending = std::ranges::lower_bound(instances, inner.end, {}, [&](std::uint32_t at) { return call(at).end; });
+    for (; ending != instances.end(); ++ending) {
+      const Call& outer = call(*ending);
+      if (*ending == child || outer.phase != inner.phase) continue;
+      if (outer.inputs.empty() || outer.begin <= inner.begin) return *ending;
+      break;
+    }
+    // What it gave is no tensor.
+    const bool has_no_results = last_begun != kNoCall && last_begun != child && call(last_begun).outputs.empty();
+    return has_no_results && call(last_begun).phase == inner.phase ? last_begun : kNoCall;
   }
 
   // msprobe writes a call where it begins, or where backward has all of it: times that have each inside its parent.
@@ -255,6 +271,7 @@ class Builder {
   Hints& hints_;
   Model model_;
   std::map<std::pair<std::uint32_t, Phase>, std::vector<std::uint32_t>> by_name_;
+  std::optional<std::vector<std::string>> models_[2];                       // of forward and of backward
   std::map<std::pair<std::string_view, Phase>, std::string_view> by_path_;  // names of msprobe's modules
 };
 
