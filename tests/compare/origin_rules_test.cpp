@@ -252,6 +252,11 @@ TEST(OriginRules, R5AnOperationOfTheLoss) {
             "produced, forward, a/forward, 0, 0");
 }
 
+TEST(OriginRules, AnOperationBetweenTwoModelsIsNoneOfTheLoss) {
+  EXPECT_EQ(ask_who("Net gen/forward i0 ok\n Net gen/forward o0 ok\n log loss/log.0/forward i0 ok\n log loss/log.0/forward o0 nan\n"
+                    "Net disc/forward i0 nan\n Net disc/forward o0 nan\n Loss loss o0 nan"), "produced, forward, loss/log.0/forward, 0, 0");
+}
+
 TEST(OriginRules, AnOperationWithoutResultsMakesNothing) {
   EXPECT_EQ(ask_who("is_complex Net/is_complex.0/forward i0 nan\n Net Net/forward i0 nan\n Net Net/forward o0 nan"), "entered, input, Net/forward, 0, 0");
 }

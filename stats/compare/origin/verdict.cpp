@@ -280,6 +280,11 @@ class Walk {
     fault.has_nan |= found.nan != 0u;
     fault.has_inf |= found.inf != 0u;
     fault.carriers.push_back(scene.call);
+    if (fault.kind == FaultKind::kLoss && fault.phase == Phase::kLoss && scene.phase == Phase::kForward &&
+        !call(scene.call).is_of_loss) {
+      fault.kind = FaultKind::kProduced;  // between two models, and not behind the last
+      fault.phase = Phase::kForward;
+    }
     if (scene.phase >= Phase::kLoss) fault.is_confirmed = true;
   }
 
