@@ -1,12 +1,16 @@
 // The folds want IEEE arithmetic: round to nearest, subnormals kept. A caller's thread may have been
 // given another mode by a library built with -Ofast, or on purpose; it gets that back. To set the mode takes some
 // 10 ns, to read it next to nothing.
+// The wide folds leave values in the upper halves of the vector registers. Code of SSE, such as a BLAS that was compiled for
+// any x86-64, then takes some times as long for as long as they are there: they are cleared, too.
 #pragma once
 
 #include <cstdint>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+
+#include "host/simd/cpu.hpp"
 
 namespace tensorstat::host {
 
@@ -18,6 +22,7 @@ class FloatEnvironment {
   }
   ~FloatEnvironment() {
     if (_mm_getcsr() != saved_) _mm_setcsr(saved_);
+    if (best_isa() != Isa::kBaseline) asm volatile("vzeroupper");
   }
 #elif defined(__aarch64__)
   FloatEnvironment() {

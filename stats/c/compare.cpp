@@ -37,7 +37,7 @@ tensorstat_code tensorstat_diff(const char* a, const char* b, const tensorstat_d
 tensorstat_code tensorstat_origin(const char* path, int nan_only, tensorstat_answer** answer) {
   return guarded([&]() -> tensorstat_code {
     if (path == nullptr || answer == nullptr) return missing(path == nullptr ? "the path" : "where the answer is put");
-    auto found = origin(path, {.nan_only = nan_only != 0});
+    auto found = origin(path, {.nan_only = nan_only != 0 && nan_only != 2, .inf = nan_only == 2});
     if (!found) return failed(found.error());
     *answer = new tensorstat_answer{!found->is_clean, std::move(found->json), std::move(found->faults)};
     return TENSORSTAT_OK;

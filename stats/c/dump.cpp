@@ -104,7 +104,8 @@ Result<DumpTensor> dump_tensor(const tensorstat_dump_tensor& given, const Tensor
                 .slot = given.slot,
                 .stored = *stored,
                 .timestamp_us = given.timestamp_us,
-                .requires_grad = given.requires_grad != 0};
+                .requires_grad = given.requires_grad != 0,
+                .faults = given.faults};
   if (given.format != nullptr) to.format = given.format;
   return to;
 }

@@ -117,17 +117,25 @@ CLI::App* add_diff_command(CLI::App& app, DiffArguments& arguments) {
 
 CLI::App* add_origin_command(CLI::App& app, OriginArguments& arguments) {
   CLI::App* origin = app.add_subcommand(
-      "origin", "Where NaN and Inf began in a dump: the operators that made them, and those that passed them on");
+      "origin", "Where NaN and Inf began in a dump: in which call or operator, in which phase and iteration, and of what");
   origin->add_option("DUMP", arguments.path, "A statistic.csv, a dump's folder, or tensors named as in a dump")
       ->type_name("")
       ->required();
-  origin->add_flag("--nan-only", arguments.nan_only, "Inf is no fault, as where masks are made of it");
+  origin->add_flag("--nan-only", arguments.nan_only, "Inf is no fault");
+  origin->add_flag("--inf", arguments.inf, "An Inf that ended, as that of a mask does in a softmax, is a fault, too")
+      ->excludes("--nan-only");
+  CLI::Option* all =
+      origin->add_flag("--all", arguments.all, "Every call with NaN or Inf, too: who produced it and who passed it on");
   add_common_options(*origin, arguments.is_json, arguments.output);
+  all->excludes("--format");
   origin->footer(
       "Example:\n"
-      "  tensorstat origin dump/rank_0                which operator made the first NaN, and from what inputs\n\n"
-      "Wants rows of inputs and outputs, with nan count and inf counts, or max and min.\n\n"
-      "Exit status: 0 there is neither NaN nor Inf; 1 there is; 2 wrong usage; 3 some input could not be read; 5 the "
+      "  tensorstat origin dump                       which call made the first NaN, in which rank, and from what inputs\n\n"
+      "Wants rows of inputs and outputs, with nan count and inf counts, or max and min, of all ranks. What lies beside them "
+      "gives the line of code: watch.ndjson, stack.json and construct.json, ms_output_trace_code_graph_0.ir. NaN or Inf that "
+      "a later call takes in and does not hand on has ended: it is told in a note, and is no fault. So is a step that a "
+      "gradient scaler skipped.\n\n"
+      "Exit status: 0 nothing is wrong, or notes alone; 1 something is; 2 wrong usage; 3 some input could not be read; 5 the "
       "result could not be written.");
   return origin;
 }
@@ -168,16 +176,22 @@ int run_origin(const OriginArguments& arguments, const MeterOptions& meter, Cons
   if (Status allowed = check_is_no_input(arguments.output, {&arguments.path, 1}); !allowed) {
     return console.say(allowed.error().message), kUsage;
   }
-  const auto read = read_recorded(arguments.path, meter, listener_of(console));
+  auto read = read_recorded(arguments.path, meter, listener_of(console), {.is_alone = true});
   console.hide_progress();
   if (!read) {
     console.say(read.error().message);
     return kNotRead;
   }
-  const Origin origin = origin_of(read->record, arguments.nan_only);
-  int exit = origin.producers.empty() && origin.entered.empty() ? kDone : kFound;
+  const Answer answer = answer_of(read->record, read->hints, {.nan_only = arguments.nan_only, .ended_inf = arguments.inf});
+  int exit = answer.verdict.kind == FaultKind::kNone ? kDone : kFound;
   if (!read->is_whole) exit = kNotRead;
-  const std::string text = arguments.is_json ? json_of(read->record, origin) : text_of(read->record, origin);
+  std::string text;
+  if (arguments.is_json) {
+    text = json_of(read->record, answer, origin_of(read->record, arguments.nan_only));
+  } else {
+    text = text_of(answer, arguments.all);
+    if (arguments.all) text += "\n" + text_of(read->record, origin_of(read->record, arguments.nan_only));
+  }
   return write_out(arguments.output, text, exit, console);
 }
 

@@ -20,7 +20,7 @@ struct DiffArguments {
 
 struct OriginArguments {
   std::string path;
-  bool nan_only = false, is_json = false;
+  bool nan_only = false, inf = false, all = false, is_json = false;
   std::string output;
 };
 
@@ -28,7 +28,7 @@ struct OriginArguments {
 CLI::App* add_diff_command(CLI::App& app, DiffArguments& arguments);
 CLI::App* add_origin_command(CLI::App& app, OriginArguments& arguments);
 
-// The exit status: kFound where something differs, or NaN or Inf is there.
+// The exit status: kFound where something differs, or where NaN or Inf is and did not end.
 int run_diff(const DiffArguments& arguments, const MeterOptions& meter, Console& console);
 int run_origin(const OriginArguments& arguments, const MeterOptions& meter, Console& console);
 

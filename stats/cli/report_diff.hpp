@@ -5,13 +5,17 @@
 
 #include "stats/compare/compared.hpp"
 #include "stats/compare/origin.hpp"
+#include "stats/compare/origin/verdict.hpp"
 
 namespace tensorstat::cli {
 
 // What differs, a line each, or all; then what has no partner; then the line that answers.
 std::string text_of(const Compared& compared, bool with_all);
 
-// Who made it and who passed it on, a line each with inputs and the operators before; then the line that answers.
+// The verdict, at most ten lines; with all of its notes, or with the first of them.
+std::string text_of(const Answer& answer, bool with_all);
+
+// Who made it and who passed it on, a line each with inputs and the operators before; then the line that counts.
 std::string text_of(const Record& record, const Origin& origin);
 
 }  // namespace tensorstat::cli

@@ -8,6 +8,7 @@
 
 #include "stats/compare/comparison_json.hpp"
 #include "stats/compare/origin.hpp"
+#include "stats/compare/origin/verdict.hpp"
 
 namespace tensorstat {
 namespace {
@@ -47,9 +48,9 @@ Result<std::unique_ptr<Compared>> compare_paths(const std::string& path_a, const
     return Error{Code::kInvalid, "atol and any_dtype want rtol, too: without it each dtype has its own"};
   }
   const bool are_containers = is_one_container(path_a) && is_one_container(path_b);
-  const Names names = are_containers ? Names::kOfTensors : Names::kWithFiles;
-  auto reading = std::async(std::launch::async, [&] { return read_recorded(path_b, options.meter, listener, names); });
-  auto a = read_recorded(path_a, options.meter, listener, names);
+  const Reading how{.names = are_containers ? Reading::Names::kOfTensors : Reading::Names::kWithFiles};
+  auto reading = std::async(std::launch::async, [&] { return read_recorded(path_b, options.meter, listener, how); });
+  auto a = read_recorded(path_a, options.meter, listener, how);
   auto b = reading.get();
   if (!a) return a.error();
   if (!b) return b.error();
@@ -57,7 +58,7 @@ Result<std::unique_ptr<Compared>> compare_paths(const std::string& path_a, const
   const Record &in_a = compared->a.record, &in_b = compared->b.record;
   compared->differences = compare(in_a, in_b, *renames, *tolerances);
   compared->elements = compare_elements(in_a, in_b, *tolerances, options.meter, compared->differences, listener);
-  if (options.first) compared->first = beginnings(in_a, in_b, compared->differences);
+  if (options.first) compared->first = beginnings(in_a, in_b, compared->differences, compared->a.hints);
   return compared;
 }
 
@@ -78,11 +79,11 @@ Result<DiffAnswer> diff(const std::string& a, const std::string& b, const DiffOp
 Result<OriginAnswer> origin(const std::string& path, const OriginOptions& options) try {
   OriginAnswer answer;
   Faults faults(answer.faults);
-  const auto read = read_recorded(path, options.meter, faults.listener());
+  auto read = read_recorded(path, options.meter, faults.listener(), {.is_alone = true});
   if (!read) return read.error();
-  const Origin found = origin_of(read->record, options.nan_only);
-  answer.is_clean = found.producers.empty() && found.entered.empty();
-  answer.json = json_of(read->record, found);
+  const Answer found = answer_of(read->record, read->hints, {.nan_only = options.nan_only, .ended_inf = options.inf});
+  answer.is_clean = found.verdict.kind == FaultKind::kNone;
+  answer.json = json_of(read->record, found, origin_of(read->record, options.nan_only));
   return answer;
 } catch (const std::bad_alloc&) {
   return out_of_memory();

@@ -49,6 +49,32 @@ std::string elements_member(const ElementFindings& elements, const Pair& pair) {
   return text + "}";
 }
 
+std::string code_members(const std::optional<CodeLine>& code) {
+  if (!code) return "\"file\":null,\"line\":null";
+  return "\"file\":" + json_quoted(code->file) + ",\"line\":" + (code->line == 0 ? "null" : std::to_string(code->line));
+}
+
+std::string json_of_verdict(const Record& record, const FaultVerdict& verdict) {
+  std::string text = "{\"kind\":" + json_quoted(std::string(name(verdict.kind)));
+  const auto words = [](const std::string& each) { return json_quoted(each); };
+  if (verdict.kind == FaultKind::kNone) {
+    for (const char* key : {"op_type", "op_name", "phase", "rank", "iteration", "io", "slot", "last_clean_iteration", "file", "line", "operation"}) {
+      text += ",\"" + std::string(key) + "\":null";
+    }
+    text += ",\"inside\":[]";
+  } else {
+    const Seen& row = record.rows()[verdict.row];
+    text += ",\"op_type\":" + json_quoted(verdict.guilty.op_type) + ",\"op_name\":" + json_quoted(verdict.guilty.op_name) +
+            ",\"phase\":" + json_quoted(std::string(name(verdict.phase))) + ",\"rank\":" + std::to_string(verdict.rank) +
+            ",\"iteration\":" + std::to_string(verdict.iteration) + ",\"io\":\"" + io_of(row) + "\",\"slot\":" +
+            std::to_string(row.slot) + ",\"last_clean_iteration\":" +
+            (verdict.last_clean_iteration ? std::to_string(*verdict.last_clean_iteration) : "null") + "," +
+            code_members(verdict.code) + ",\"operation\":" + (verdict.operation.empty() ? "null" : json_quoted(verdict.operation)) +
+            ",\"inside\":" + array_of(verdict.inside, [](const NamedCall& call) { return json_quoted(call.op_name); });
+  }
+  return text + ",\"sentence\":" + json_quoted(verdict.sentence) + ",\"details\":" + array_of(verdict.details, words) + "}";
+}
+
 std::string specials_members(const Specials& specials) {
   const auto text = [](const std::optional<std::uint64_t>& count) { return count ? std::to_string(*count) : "null"; };
   return "\"nan\":" + text(specials.nan) + ",\"inf\":" + text(specials.inf);
@@ -82,13 +108,16 @@ std::string json_of(const Compared& compared) {
   if (compared.first) {
     text += ",\"first\":" + array_of(*compared.first, [&](const Beginning& beginning) {
       return "{" + identity_members(a, a.rows()[beginning.in_a]) + ",\"added\":" + json_of(Value(beginning.added)) +
-             ",\"enters\":" + (beginning.enters ? "true" : "false") + "}";
+             ",\"enters\":" + (beginning.enters ? "true" : "false") + ",\"phase\":" +
+             json_quoted(std::string(name(beginning.phase))) + ",\"inside\":" +
+             array_of(beginning.inside, [](const std::string& call) { return json_quoted(call); }) + "," +
+             code_members(beginning.code) + "}";
     });
   }
   return text + "}\n";
 }
 
-std::string json_of(const Record& record, const Origin& origin) {
+std::string json_of(const Record& record, const Answer& answer, const Origin& origin) {
   const auto source = [&](const Source& from, bool with_past) {
     std::string text = "{" + identity_members(record, record.rows()[from.row]) + "," + specials_members(from.specials);
     if (with_past) {
@@ -112,7 +141,9 @@ std::string json_of(const Record& record, const Origin& origin) {
   };
   const auto with_past = [&](const Source& from) { return source(from, true); };
   const auto alone = [&](const Source& from) { return source(from, false); };
-  return "{\"schema_version\":1,\"producers\":" + array_of(origin.producers, with_past) +
+  const auto text = [](const std::string& words) { return json_quoted(words); };
+  return "{\"schema_version\":1,\"verdict\":" + json_of_verdict(record, answer.verdict) + ",\"notes\":" +
+         array_of(answer.notes, text) + ",\"producers\":" + array_of(origin.producers, with_past) +
          ",\"entered\":" + array_of(origin.entered, with_past) + ",\"turned\":" + array_of(origin.turned, with_past) +
          ",\"propagators\":" + array_of(origin.propagators, alone) + "}\n";
 }

@@ -1,30 +1,16 @@
 #include "stats/compare/course.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <map>
-#include <string_view>
 #include <tuple>
 #include <unordered_map>
 
+#include "stats/compare/origin/model.hpp"
+
 namespace tensorstat {
 namespace {
-
-// Whether an operator exchanges data with other ranks, by its type: the names of MPI, NCCL, HCCL and the frameworks.
-bool communicates(std::string_view op_type) {
-  constexpr std::array kWords = {"allreduce", "allgather", "reducescatter", "broadcast", "alltoall",
-                                 "receive",   "recv",      "barrier",       "scatterv",  "gatherv"};
-  std::string letters;
-  for (const char c : op_type) {
-    if (c >= 'A' && c <= 'Z') letters += static_cast<char>(c - 'A' + 'a');
-    if (c >= 'a' && c <= 'z') letters += c;
-  }
-  // "BroadcastTo" makes a shape larger; no other rank is asked.
-  if (letters.starts_with("broadcastto") || letters.starts_with("broadcastgrad")) return false;
-  return std::ranges::any_of(kWords, [&](std::string_view word) { return letters.find(word) != letters.npos; });
-}
 
 class Follower {
  public:
@@ -66,7 +52,8 @@ class Follower {
     const auto rows = record_.run(run);
     bool& is_second = had_fault_[rows.front().rank];
     const auto is_overwritten = [&](const Seen& input) {
-      return !is_second && std::ranges::any_of(rows, [&](const Seen& row) {
+      if (is_second || !mark(input).is_proof || !writes_its_input(record_.texts()[rows.front().op_type])) return false;
+      return std::ranges::any_of(rows, [&](const Seen& row) {
         return !row.is_input && row.shape == input.shape && row.dtype == input.dtype &&
                mark(row).content == mark(input).content;
       });
@@ -118,6 +105,15 @@ std::uint64_t content_of(const StatisticsView& statistics, std::uint64_t so_far)
     so_far ^= so_far >> 32;
   }
   return so_far;
+}
+
+bool proves_content(const StatisticsView& statistics) {
+  for (std::size_t i = 0; i < statistics.categories.size(); ++i) {
+    const Value& value = statistics.values[i];
+    const auto* real = std::get_if<double>(&value);
+    if (std::holds_alternative<Digest>(value) || (real != nullptr && std::isfinite(*real))) return true;
+  }
+  return false;
 }
 
 std::vector<Role> roles_of(const Record& record, const std::function<Marked(const Seen&)>& mark) {

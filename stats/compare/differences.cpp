@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <tuple>
+#include <unordered_map>
 
 #include "stats/compare/course.hpp"
 #include "stats/files/shown.hpp"
@@ -42,6 +44,57 @@ std::vector<Key> keys_of(const Record& record, const Renames* renames, Texts& sh
 }
 
 constexpr std::uint32_t kNoPair = UINT32_MAX;
+
+// Says of each beginning its phase, what contains it and its line, and leaves out what contains another.
+void place_in_model(const Record& a, Hints& hints, std::vector<Beginning>& found) {
+  const Form form = form_of(a, hints);
+  const auto run_of = [&](const Beginning& of) { return a.rows()[of.in_a].run; };
+  const auto place_of = [&](const Beginning& of) { return std::pair(a.rows()[of.in_a].iteration, a.rows()[of.in_a].rank); };
+  const auto iteration_of = [&](std::uint32_t run) { return a.run(run).front().iteration; };
+  std::vector<bool> contains_another(found.size());
+  std::vector<bool> is_done(found.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (is_done[i]) continue;
+    const auto [iteration, rank] = place_of(found[i]);
+    std::uint32_t first = run_of(found[i]), last = first + 1;
+    while (first > 0 && iteration_of(first - 1) == iteration) --first;
+    while (last < a.run_count() && iteration_of(last) == iteration) ++last;
+    const Model model = model_of(a, form, hints, rank, first, last);
+    std::unordered_map<std::uint32_t, std::uint32_t> call_of;  // by row
+    for (std::uint32_t call = 0; call < model.calls.size(); ++call) {
+      for (const auto* rows : {&model.calls[call].inputs, &model.calls[call].outputs}) {
+        for (const std::uint32_t row : *rows) call_of[row] = call;
+      }
+    }
+    std::vector<std::pair<std::size_t, std::uint32_t>> here;  // beginnings, and their calls
+    for (std::size_t j = i; j < found.size(); ++j) {
+      if (place_of(found[j]) != std::pair(iteration, rank)) continue;
+      is_done[j] = true;
+      const std::uint32_t at = call_of.at(found[j].in_a);
+      const Call& call = model.calls[at];
+      found[j].phase = call.phase;
+      std::uint32_t above = call.parent;
+      for (int steps = 0; above != kNoCall && steps < 64; above = model.calls[above].parent, ++steps) {
+        found[j].inside.emplace_back(a.texts()[model.calls[above].name]);
+      }
+      found[j].code = hints.line_of(rank, iteration, a.texts()[call.name], call.nth);
+      here.emplace_back(j, at);
+    }
+    std::set<std::uint32_t> outer;
+    for (const auto& [j, at] : here) {
+      std::uint32_t above = model.calls[at].parent;
+      for (int steps = 0; above != kNoCall && steps < 64; above = model.calls[above].parent, ++steps) outer.insert(above);
+    }
+    for (const auto& [j, at] : here) contains_another[j] = !found[j].enters && outer.contains(at);
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (contains_another[i]) continue;
+    if (kept != i) found[kept] = std::move(found[i]);
+    ++kept;
+  }
+  found.resize(kept);
+}
 
 }  // namespace
 
@@ -98,7 +151,7 @@ Differences compare(const Record& a, const Record& b, const Renames& renames, co
   return found;
 }
 
-std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differences& differences) {
+std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differences& differences, Hints& hints) {
   std::vector<std::uint32_t> pair_of(a.rows().size(), kNoPair);
   std::vector<bool> is_known(a.run_count());  // to the other run
   for (std::uint32_t i = 0; i < differences.pairs.size(); ++i) {
@@ -112,9 +165,11 @@ std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differ
   };
   const auto roles = roles_of(a, [&](const Seen& row) -> Marked {
     const Pair* of_row = pair(row);
-    if (of_row == nullptr) return {is_known[row.run], content_of(a.statistics(row))};
-    const std::uint64_t content = content_of(b.statistics(b.rows()[of_row->in_b]), content_of(a.statistics(row), 1));
-    return {of_row->judgement.verdict == Verdict::kDifferent, content};
+    const StatisticsView in_a = a.statistics(row);
+    if (of_row == nullptr) return {is_known[row.run], content_of(in_a), proves_content(in_a)};
+    const StatisticsView in_b = b.statistics(b.rows()[of_row->in_b]);
+    return {of_row->judgement.verdict == Verdict::kDifferent, content_of(in_b, content_of(in_a, 1)),
+            proves_content(in_a) || proves_content(in_b)};
   });
 
   std::vector<Beginning> found;
@@ -135,6 +190,7 @@ std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differ
     const auto at = static_cast<std::uint32_t>(first - a.rows().data());
     found.push_back({at, enters ? of_first : of_first - of_inputs, enters});
   }
+  place_in_model(a, hints, found);
   return found;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tensorstat/status.hpp>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "stats/compare/judge.hpp"
+#include "stats/compare/origin/model.hpp"
 #include "stats/compare/record.hpp"
 
 namespace tensorstat {
@@ -41,6 +43,9 @@ struct Beginning {
   // By how much its greatest relative difference exceeds that of the run's inputs.
   double added = 0;
   bool enters = false;  // with an input, and no operator before had a difference: see Role::kEnters
+  Phase phase = Phase::kForward;
+  std::vector<std::string> inside = {};  // names of the calls that contain it, the innermost first
+  std::optional<CodeLine> code = {};
 };
 
 struct Differences {
@@ -56,7 +61,8 @@ struct Differences {
 Differences compare(const Record& a, const Record& b, const Renames& renames, const Tolerances& tolerances);
 
 // In the order of execution of A, which is sorted: the operators whose inputs agree and whose outputs do not. All
-// others that differ got it from these. An operator that the other run does not have at all is not judged.
-std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differences& differences);
+// others that differ got it from these, or contain one of them. An operator that the other run does not have at all is
+// not judged. `hints` are those of A.
+std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differences& differences, Hints& hints);
 
 }  // namespace tensorstat

@@ -12,7 +12,10 @@ class Search {
   Search(const Record& record, bool nan_only) : record_(record), nan_only_(nan_only) {}
 
   std::vector<Role> roles() const {
-    return roles_of(record_, [&](const Seen& row) -> Marked { return {fault_of(row).any(), content_of(record_.statistics(row))}; });
+    return roles_of(record_, [&](const Seen& row) -> Marked {
+      const StatisticsView statistics = record_.statistics(row);
+      return {fault_of(row).any(), content_of(statistics), proves_content(statistics)};
+    });
   }
 
   // The first input or output of a run that has it.

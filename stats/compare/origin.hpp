@@ -1,4 +1,4 @@
-// Where NaN and Inf began in a run, from its rows of statistics alone.
+// What every call with NaN or Inf did with it, by its own rows alone. Where it began, origin/verdict.hpp tells.
 #pragma once
 
 #include <cstdint>

@@ -26,6 +26,7 @@ void Record::add(const Row& row, const Place& at) {
   seen.rank = at.rank;
   seen.slot = static_cast<std::uint32_t>(std::min<std::uint64_t>(row.identity.slot, UINT32_MAX));
   seen.is_input = row.identity.io == "input";
+  seen.is_parameter = at.is_parameter;
   seen.iteration = at.iteration;
   seen.graph = at.graph;
   seen.position = at.position.value_or(kNoPosition);

@@ -23,6 +23,7 @@ struct Seen {
   std::uint32_t rank = 0, slot = 0;
   std::uint32_t run = 0;  // rows of one run of an operator have one number, and stand one after another
   bool is_input = false;
+  bool is_parameter = false;  // of the call itself, and no argument of it
   std::uint32_t graph = 0, position = kNoPosition;  // in the order of the graph, where that is known
   std::uint64_t iteration = 0, timestamp_us = 0;
   std::uint64_t element_count = 0;
@@ -40,6 +41,7 @@ class Record {
     std::uint64_t iteration = 0;
     std::uint32_t graph = 0;
     std::optional<std::uint32_t> position = {};  // of the operator, in the order in which its graph is executed
+    bool is_parameter = false;  // of the call itself, and no argument of it
   };
 
   // Adds what a row says. It belongs to the run of the row before it where operator, rank and iteration are the same,

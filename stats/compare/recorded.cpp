@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "stats/compare/execution_order.hpp"
@@ -22,15 +24,47 @@ std::uint64_t number_or(const Identity& who, std::string_view column, std::uint6
   return number ? *number : otherwise;
 }
 
-Status add_rows(const std::string& path, const DumpPlace& place, ExecutionOrders& orders, Record& record) {
+// "Module.a.Linear.forward.0.parameters.weight": msprobe has the parameters of a module among the inputs of its calls.
+bool is_parameter(const Identity& who) {
+  const Cell* cell = who.find("tensor");
+  const auto* name = cell ? std::get_if<std::string>(cell) : nullptr;
+  return name != nullptr && name->size() > who.op_name.size() && std::string_view(*name).substr(who.op_name.size()).starts_with(".parameters.");
+}
+
+// Remembers where the rows of a rank and iteration lie, each folder once.
+class Folders {
+ public:
+  explicit Folders(Hints& hints) : hints_(hints) {}
+  void add(std::uint32_t rank, std::uint64_t iteration, std::uint32_t graph, const std::string& path) {
+    const std::string_view folder = std::string_view(path).substr(0, path.rfind('/') == path.npos ? 0 : path.rfind('/'));
+    if (rank_ == rank && iteration_ == iteration && folder_ == folder) return;
+    rank_ = rank;
+    iteration_ = iteration;
+    folder_ = folder;
+    if (known_.insert({rank, iteration, *folder_}).second) hints_.add_folder(rank, iteration, graph, *folder_);
+  }
+
+ private:
+  Hints& hints_;
+  std::uint32_t rank_ = 0;
+  std::uint64_t iteration_ = 0;
+  std::optional<std::string> folder_;
+  std::set<std::tuple<std::uint32_t, std::uint64_t, std::string>> known_;
+};
+
+Status add_rows(const std::string& path, const DumpPlace& place, ExecutionOrders& orders, Folders& folders, Record& record) {
   const ExecutionOrder* order = orders.of_file(path);
   const auto read = read_rows_of_file(path, [&](Row&& row) -> Status {
     const Identity& who = row.identity;
+    const auto rank = static_cast<std::uint32_t>(number_or(who, "rank", place.rank));
+    const std::uint64_t iteration = number_or(who, "iteration", place.iteration);
+    folders.add(rank, iteration, static_cast<std::uint32_t>(place.graph), path);
     record.add(row, {.name = who.op_name,
-                     .rank = static_cast<std::uint32_t>(number_or(who, "rank", place.rank)),
-                     .iteration = number_or(who, "iteration", place.iteration),
+                     .rank = rank,
+                     .iteration = iteration,
                      .graph = place.graph,
-                     .position = order ? order->place_of(who.op_name) : std::nullopt});
+                     .position = order ? order->place_of(who.op_name) : std::nullopt,
+                     .is_parameter = is_parameter(who)});
     return {};
   });
   return read ? Status() : read.error();
@@ -42,7 +76,7 @@ const Categories kOfTensors = {Category::kMax,         Category::kMin,      Cate
                                Category::kPositiveInfCount, Category::kZeroCount, Category::kMd5};
 
 void measure_tensors(const std::string& root, const std::vector<std::string>& files, const MeterOptions& options,
-                     const ReadListener& told, ExecutionOrders& orders, Names names, Recorded& read) {
+                     const ReadListener& told, ExecutionOrders& orders, Folders& folders, Reading::Names names, Recorded& read) {
   Meter meter(options);
   Survey::Listener listener;
   listener.measured = [&](Entry&& entry) {
@@ -50,10 +84,14 @@ void measure_tensors(const std::string& root, const std::vector<std::string>& fi
     const bool is_dumped = who.op_type != "Tensor";
     std::string name = who.op_name;
     if (!is_dumped) {
-      const std::string below = entry.path == root || (names == Names::kOfTensors && entry.tensor)
+      const std::string below = entry.path == root || (names == Reading::Names::kOfTensors && entry.tensor)
                                     ? ""
                                     : fs::path(entry.path).lexically_relative(root).string();
       name = below + (entry.tensor && !below.empty() ? "::" : "") + entry.tensor.value_or("");
+    }
+    if (is_dumped) {
+      folders.add(static_cast<std::uint32_t>(number_or(who, "rank", 0)), number_or(who, "iteration", 0),
+                  static_cast<std::uint32_t>(number_or(who, "graph", 0)), entry.path);
     }
     const ExecutionOrder* order = is_dumped ? orders.of_file(entry.path) : nullptr;
     read.record.add(entry.row, {.name = name,
@@ -111,10 +149,14 @@ bool is_one_container(const std::string& path) {
 }
 
 Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, const ReadListener& listener,
-                               Names names) {
+                               const Reading& reading) {
   Recorded read;
   ExecutionOrders orders;
+  Folders folders(read.hints);
   std::error_code ignored;
+  if (fs::symlink_status(path, ignored).type() == fs::file_type::not_found) {
+    return Error{Code::kUnreadable, printable(path) + ": there is no such file or folder"};
+  }
   std::vector<std::string> files;
   std::vector<Error> faults;
   const bool is_folder = fs::is_directory(path, ignored);
@@ -126,8 +168,8 @@ Result<Recorded> read_recorded(const std::string& path, const MeterOptions& mete
   if (!files.empty()) {
     for (const std::string& file : files) {
       // One dump.json may be held against that of another step or rank.
-      const DumpPlace place = files.size() == 1 ? place_of_file(file) : place_of_rows(file).value_or(DumpPlace{});
-      if (Status added = add_rows(file, place, orders, read.record); !added) faults.push_back(added.error());
+      const DumpPlace place = files.size() == 1 && !reading.is_alone ? place_of_file(file) : place_of_rows(file).value_or(DumpPlace{});
+      if (Status added = add_rows(file, place, orders, folders, read.record); !added) faults.push_back(added.error());
     }
   } else {
     if (is_folder) {
@@ -135,7 +177,7 @@ Result<Recorded> read_recorded(const std::string& path, const MeterOptions& mete
     } else {
       files.push_back(path);
     }
-    measure_tensors(path, files, meter, listener, orders, names, read);
+    measure_tensors(path, files, meter, listener, orders, folders, reading.names, read);
   }
   faults.insert(faults.end(), orders.faults().begin(), orders.faults().end());
   for (const Error& fault : faults) listener.failed(fault.message);

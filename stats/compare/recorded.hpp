@@ -7,6 +7,7 @@
 #include <string_view>
 #include <tensorstat/meter.hpp>
 
+#include "stats/compare/origin/hints.hpp"
 #include "stats/compare/record.hpp"
 
 namespace tensorstat {
@@ -19,6 +20,7 @@ struct ReadListener {
 
 struct Recorded {
   Record record;       // sorted
+  Hints hints;         // what lies beside the rows, or the tensors
   bool is_whole = true;  // else some of it could not be read, which the listener has been told
 };
 
@@ -26,10 +28,15 @@ struct Recorded {
 // rows below it; where there are none, all files of tensors. Rank and iteration are those that a row says, else those
 // of the folders of a dump. A tensor is known by its operator where its file has the name of a dump, else by its path
 // below the folder and its name in the file. Where a dump says the order in which a graph is executed, its operators
-// are in that. An error: nothing could be read. With `Names::kOfTensors` by its name in the file alone.
-enum class Names : std::uint8_t { kWithFiles, kOfTensors };
+// are in that. An error: nothing could be read.
+struct Reading {
+  enum class Names : std::uint8_t { kWithFiles, kOfTensors };  // kOfTensors: a tensor goes by its name in the file alone
+  Names names = Names::kWithFiles;
+  // One dump.json says its own rank and iteration. Else it is of rank 0 and iteration 0: it may be held against another's.
+  bool is_alone = false;
+};
 Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, const ReadListener& listener,
-                               Names names = Names::kWithFiles);
+                               const Reading& reading = {});
 
 // Whether the tensors below `path` are those of one container (.safetensors, .npz), or of one model in shards, with an
 // index or without. Then the names of files tell nothing of a tensor.

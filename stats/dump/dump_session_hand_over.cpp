@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <new>
 
@@ -11,6 +12,31 @@
 
 namespace tensorstat {
 namespace {
+
+// DumpTensor::kHasNan and kHasInf as far as these statistics tell: a count, or max and min, into which NaN propagates.
+std::uint32_t faults_in(const Statistics& found) {
+  std::uint32_t faults = 0;
+  for (std::size_t i = 0; i < found.categories.size(); ++i) {
+    const Category category = found.categories[i];
+    if (const auto* count = std::get_if<std::uint64_t>(&found.values[i]); count != nullptr && *count != 0) {
+      if (category == Category::kNanCount) faults |= DumpTensor::kHasNan;
+      const bool is_of_inf = category == Category::kPositiveInfCount || category == Category::kNegativeInfCount;
+      if (is_of_inf) faults |= DumpTensor::kHasInf;
+    } else if (category == Category::kMax || category == Category::kMin) {
+      const auto* real = std::get_if<double>(&found.values[i]);
+      if (real != nullptr && std::isnan(*real)) faults |= DumpTensor::kHasNan;
+      if (real != nullptr && std::isinf(*real)) faults |= DumpTensor::kHasInf;
+    }
+  }
+  return faults;
+}
+
+void tell_faults(PendingRun& run) {
+  for (PendingTensor& held : run.tensors) {
+    if (held.faults != nullptr && run.is_measured && held.found) *held.faults = DumpTensor::kMeasured | faults_in(*held.found);
+    held.faults = nullptr;
+  }
+}
 
 // What only CANN writes is not written on CPU and GPU, as in MindSpore.
 DumpConfig on_target(DumpConfig config, std::string_view device_target) {
@@ -156,6 +182,7 @@ void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op,
   try {
     run.layout = layout;
     measure_here(run);
+    tell_faults(run);
     one.emplace_back(std::move(run));
   } catch (const std::bad_alloc&) {
     return tally.lose(count);

@@ -35,6 +35,7 @@ struct PendingTensor {
   // nobody here could keep this memory for it: only the host looks at it.
   bool is_borrowed = false;
 
+  std::uint32_t* faults = nullptr;  // the caller's, until collect() returns
   std::optional<Statistics> found;  // once it was measured: none where it has none (complex), or could not be measured
 
   // Whether its bits have to be copied before the caller goes on: they may change, or they do not

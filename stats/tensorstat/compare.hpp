@@ -32,8 +32,9 @@ struct DiffAnswer {
   bool differs = false;  // a pair is different, or a tensor has no partner
   // {schema_version, compared, different, unmatched_a: [...], unmatched_b: [...], pairs: [{a, b, verdict, why, op_type,
   // op_name, rank, iteration, io, slot, stats: {name: {a, b}}, elements: {...}}]}, and with DiffOptions::first
-  // first: [{op_type, op_name, rank, iteration, io, slot, added, enters}]. A verdict is "equal", "within" or
-  // "different"; what cannot be judged is different. NaN and Inf are strings.
+  // first: [{op_type, op_name, rank, iteration, io, slot, added, enters, phase, inside: [...], file, line}]: phase,
+  // inside, file and line as in OriginAnswer. A verdict is "equal", "within" or "different"; what cannot be judged is
+  // different. NaN and Inf are strings.
   std::string json;
   std::vector<std::string> faults;  // what could not be read; the rest is compared
 };
@@ -43,13 +44,23 @@ struct DiffAnswer {
 Result<DiffAnswer> diff(const std::string& a, const std::string& b, const DiffOptions& options);
 
 struct OriginOptions {
-  bool nan_only = false;    // Inf is no fault, as where masks are made of it
+  bool nan_only = false;    // Inf is no fault
+  bool inf = false;         // an Inf that ended, as that of a mask does in a softmax, is one, too
   MeterOptions meter = {};  // for tensors
 };
 
 struct OriginAnswer {
-  bool is_clean = true;  // there is neither NaN nor Inf
-  // {schema_version, producers: [{op_type, op_name, rank, iteration, io, slot, nan, inf, before: [...], inputs: [...]}],
+  bool is_clean = true;  // nothing is wrong: `verdict` is of kind "none"
+  // {schema_version, verdict: {kind, op_type, op_name, phase, rank, iteration, io, slot, last_clean_iteration, file,
+  // line, operation, inside: [...], sentence, details: [...]}, notes: [...], and the lists below}.
+  // kind   "none"; "entered", with the data; "produced", by a call of the forward or the backward; "loss", by what follows
+  //        the model, or by its backward; "parameter", there before anything ran; "gradient", changed between backward
+  //        and the step; "optimizer"; "unknown", the rows cannot tell, and `sentence` says what is missing
+  // phase  "parameter", "input", "forward", "loss", "backward", "gradient", "optimizer"
+  // inside the calls that contain it, the innermost first. sentence says all that in words, `details` from what and why.
+  // notes  what was wrong and is no fault: NaN and Inf that ended, and steps that a gradient scaler skipped
+  // What is not known is null. The lists say of every call with NaN or Inf what it did by its own rows alone:
+  // {producers: [{op_type, op_name, rank, iteration, io, slot, nan, inf, before: [...], inputs: [...]}],
   // entered: [...], turned: [...], propagators: [...]}: operators whose outputs hold NaN or Inf where no input does; the
   // first input of a rank that does, where no output before it did; operators that were given Inf and no NaN, and made
   // NaN of it (they are propagators, too); operators that pass it on. nan and inf are counts, null where it is there and

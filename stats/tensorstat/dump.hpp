@@ -113,6 +113,10 @@ struct DumpTensor {
   // The bits are in `format`, and nobody converts them to the host's: files are named by it whatever trans_flag is, and
   // where it is true, that is said once.
   bool is_in_format = false;
+  // Where collect() puts what it has found out when it returns: kMeasured where the tensor was measured by then, with
+  // kHasNan and kHasInf as its statistics tell. Else it is left as it is.
+  static constexpr std::uint32_t kHasNan = 1, kHasInf = 2, kMeasured = 4;
+  std::uint32_t* faults = nullptr;
 };
 
 // Right at any time, and without a lock.

@@ -484,9 +484,10 @@ typedef struct {
 /* Compares two files of rows or of tensors, or two folders of them. */
 TENSORSTAT_API tensorstat_code tensorstat_diff(const char* a, const char* b, const tensorstat_diff_options* options,
                                                tensorstat_answer** answer);
-/* Looks for where NaN and Inf began. `nan_only` other than 0: Inf is no fault. */
+/* Looks for where NaN and Inf began. `nan_only` 0: NaN, and Inf that did not end; 2: Inf that ended, as that of a mask
+   does in a softmax, too; any other: Inf is no fault. */
 TENSORSTAT_API tensorstat_code tensorstat_origin(const char* path, int nan_only, tensorstat_answer** answer);
-/* 1 where the two differ, or NaN or Inf was found; else 0. */
+/* 1 where the two differ, or something is wrong in a run; else 0. */
 TENSORSTAT_API int tensorstat_answer_found(const tensorstat_answer* answer);
 /* All of it, as `tensorstat diff` and `tensorstat origin` write it with --format json. Lives as long as the answer. */
 TENSORSTAT_API const char* tensorstat_answer_json(const tensorstat_answer* answer);
@@ -565,9 +566,13 @@ typedef struct {
   void (*release)(void* owner);
   void* owner; /* what `release` is called with */
   int32_t requires_grad; /* 1: so msprobe's dump.json of PyTorch has it */
+  /* NULL, or where to put what is known when tensorstat_collect returns: TENSORSTAT_MEASURED where the session has measured
+   * the tensor, with TENSORSTAT_HAS_NAN and TENSORSTAT_HAS_INF as its statistics tell. Else it is left as it is. */
+  uint32_t* faults;
 } tensorstat_dump_tensor;
+enum { TENSORSTAT_HAS_NAN = 1, TENSORSTAT_HAS_INF = 2, TENSORSTAT_MEASURED = 4 };
 #define TENSORSTAT_DUMP_TENSOR \
-  {sizeof(tensorstat_dump_tensor), NULL, NULL, 0, TENSORSTAT_OUTPUT, 0, TENSORSTAT_PLAIN, 0, NULL, NULL, NULL, 0}
+  {sizeof(tensorstat_dump_tensor), NULL, NULL, 0, TENSORSTAT_OUTPUT, 0, TENSORSTAT_PLAIN, 0, NULL, NULL, NULL, 0, NULL}
 
 /* Of the config that MINDSPORE_DUMP_CONFIG names; a session that wants nothing where it is not set. `options` may be
  * NULL. */

@@ -114,7 +114,8 @@ TEST(DiffCommand, FindsTheFirstOperatorToDiffer) {
   EXPECT_EQ(found["compared"], 6);
   EXPECT_EQ(found["different"], 3);
   EXPECT_EQ(found["first"], Json::parse(R"([{"op_type": "Exp", "op_name": "Default_net_Exp-op2", "rank": 0,
-    "iteration": 7, "io": "output", "slot": 0, "added": 0.5, "enters": false}])"));
+    "iteration": 7, "io": "output", "slot": 0, "added": 0.5, "enters": false, "phase": "forward", "inside": [],
+    "file": null, "line": null}])"));
   EXPECT_EQ(found["pairs"][3]["verdict"], "different");
   EXPECT_EQ(found["pairs"][3]["stats"]["max"], Json::parse(R"({"a": 3, "b": 6})"));
   EXPECT_EQ(found["pairs"][0]["verdict"], "equal");
@@ -230,8 +231,56 @@ TEST(DiffCommand, ComparesComplexTensorsPartByPart) {
   put_complex("b.npy", {4, 3, 1, 2});  // as large as the others
   const Ran ran = run(folder, "diff a.npy b.npy");
   EXPECT_EQ(ran.exit, 1) << ran.err;
-  EXPECT_NE(ran.out.find("2 of 4 parts, first at 0"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("2 of 4 parts differ; max |a-b| 1 at 0; relative 0.25"), std::string::npos) << ran.out;
   EXPECT_EQ(run(folder, "diff a.npy a.npy").exit, 0);
+}
+
+TEST(DiffCommand, SaysHowFarElementsAreApartAndWhere) {
+  ScratchFolder folder;
+  run_python(folder, R"(
+import numpy as np
+a = np.arange(1, 129, dtype=np.float32).reshape(64, 2)
+b = a.copy()
+b[5, 1] += 8
+c = a.copy()
+c[9, 0] = np.nan
+np.savez('a.npz', v=a, w=a)
+np.savez('b.npz', v=c, w=b)
+)");
+  const Ran ran = run(folder, "diff a.npz b.npz");
+  EXPECT_EQ(ran.exit, 1) << ran.err;
+  EXPECT_TRUE(holds(ran.out, "different  a.npz::w  1 of 128 elements differ; max |a-b| 8 at (5,1); relative 0.4; cosine 0.9999")) << ran.out;
+  EXPECT_TRUE(holds(ran.out, "different  a.npz::v  1 of 128 elements differ; max |a-b| inf at (9,0); relative inf; cosine nan; 1 NaN in one alone\n")) << ran.out;
+}
+
+// Rows of a watch: what contains the first is folded, and what watch.ndjson says of it is told.
+TEST(DiffCommand, FirstIsTheInnermostCallWithItsPhaseAndLine) {
+  ScratchFolder folder;
+  for (const std::string name : {"a", "b"}) {
+    const std::string max = name == "a" ? "2" : "3";
+    std::string rows = "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value\n";
+    int time = 100;
+    const auto add = [&](const std::string& type, const std::string& call, const std::string& io, const std::string& value) {
+      rows += type + "," + call + ",0,0," + std::to_string(++time) + "," + io + ",0,24,float32,\"(2,3)\"," + value + ",-1\n";
+    };
+    add("Net", "Net/forward", "input", "1");
+    add("Block", "block/forward", "input", "1");
+    add("GELU", "block.act/forward", "input", "1");
+    add("GELU", "block.act/forward", "output", max);
+    add("Block", "block/forward", "output", max);
+    add("Net", "Net/forward", "output", max);
+    put(folder, name + "/rank_0/model/0/4/statistic.csv", rows);
+  }
+  put(folder, "a/rank_0/model/watch.ndjson", R"({"kind": "code", "op_name": "block.act/forward", "iteration": 0, "file": "/m/model.py", "line": 41, "parent": "block/forward"}
+)");
+  const Ran ran = run(folder, "diff a b --first --format json");
+  EXPECT_EQ(ran.exit, 1) << ran.err;
+  EXPECT_EQ(Json::parse(ran.out)["first"], Json::parse(R"([{"op_type": "GELU", "op_name": "block.act/forward", "rank": 0, "iteration": 4,
+    "io": "output", "slot": 0, "added": 0.3333333333333333, "enters": false, "phase": "forward",
+    "inside": ["block/forward", "Net/forward"], "file": "/m/model.py", "line": 41}])"));
+  const std::string text = run(folder, "diff a b --first").out;
+  EXPECT_TRUE(holds(text, "begins here  GELU block.act/forward output 0 (rank 0, iteration 4), forward  adds 0.333333\n"
+                          "    max 2 and 3\n    called at /m/model.py:41\n    inside block/forward, Net/forward\n")) << text;
 }
 
 TEST(DiffCommand, SeesElementsThatChangedPlaces) {
@@ -299,9 +348,23 @@ TEST(OriginCommand, TellsProducersFromPropagators) {
   ASSERT_EQ(found["propagators"].size(), 1u);
   EXPECT_EQ(found["propagators"][0]["op_name"], "Default_net_Sub-op3");
   EXPECT_EQ(found["entered"], Json::array());
-  EXPECT_TRUE(run(folder, "origin dump").out.ends_with(
-      "3 runs of operators, 1 produced NaN or Inf, 1 passed it on; it began at Exp Default_net_Exp-op2 output 0 (rank 0, "
-      "iteration 7)\n"));
+  EXPECT_EQ(found["notes"], Json::array());
+  const Json& verdict = found["verdict"];
+  EXPECT_EQ(verdict["kind"], "produced");
+  EXPECT_EQ(verdict["op_type"], "Exp");
+  EXPECT_EQ(verdict["op_name"], "Default_net_Exp-op2");
+  EXPECT_EQ(verdict["phase"], "forward");
+  EXPECT_EQ(verdict["iteration"], 7);
+  EXPECT_EQ(verdict["last_clean_iteration"], nullptr);
+  EXPECT_EQ(verdict["file"], nullptr);
+  EXPECT_EQ(verdict["sentence"], "NaN in Default_net_Exp-op2 (Exp), forward, iteration 7: made of finite inputs");
+  EXPECT_EQ(run(folder, "origin dump").out,
+            "NaN in Default_net_Exp-op2 (Exp), forward, iteration 7: made of finite inputs\n"
+            "  input 0: float32 (2,3), max 2, min -1, l2norm 2\n"
+            "  output 0: float32 (2,3), max nan, min -1, l2norm 2\n");
+  const std::string all = run(folder, "origin dump --all").out;
+  EXPECT_TRUE(all.ends_with("3 runs of operators, 1 produced NaN or Inf, 1 passed it on\n")) << all;
+  EXPECT_TRUE(holds(all, "passed on  Sub Default_net_Sub-op3 output 0 (rank 0, iteration 7)  NaN")) << all;
 }
 
 TEST(OriginCommand, NamesWhoTurnedInfIntoNan) {
@@ -316,7 +379,8 @@ TEST(OriginCommand, NamesWhoTurnedInfIntoNan) {
     "iteration": 0, "io": "output", "slot": 0, "nan": null, "inf": 0, "before": ["Default_net_Mul-op1"],
     "inputs": [{"slot": 0, "stats": {"max": "inf", "min": -1, "l2norm": 2}}]}])"));
   EXPECT_EQ(found["propagators"].size(), 2u);
-  EXPECT_TRUE(holds(run(folder, "origin dump.csv").out, "turned Inf into NaN  Exp Default_net_Exp-op2 output 0"));
+  EXPECT_TRUE(holds(run(folder, "origin dump.csv --all").out, "turned Inf into NaN  Exp Default_net_Exp-op2 output 0"));
+  EXPECT_TRUE(holds(run(folder, "origin dump.csv").out, "Default_net_Exp-op2 (Exp) made NaN of that Inf"));
   // Where Inf is no fault, it is a producer.
   const Json nan_only = Json::parse(run(folder, "origin dump.csv --nan-only --format json").out);
   EXPECT_EQ(nan_only["turned"], Json::array());
@@ -328,17 +392,94 @@ TEST(OriginCommand, KnowsInfAndWhatCameFromOutside) {
   ScratchFolder folder;
   put(folder, "clean.csv", dump({"1", "2"}));
   put(folder, "inf.csv", dump({"1", "inf"}));
-  put(folder, "outside.csv", dump({"nan", "nan"}));
   EXPECT_EQ(run(folder, "origin clean.csv").exit, 0);
   EXPECT_EQ(run(folder, "origin inf.csv").exit, 1);
   EXPECT_EQ(run(folder, "origin inf.csv --nan-only").exit, 0);
-  put(folder, "outside.csv", dump({"nan", "1"}));
+  put(folder, "outside.csv", dump({"nan", "nan"}));
   const Ran ran = run(folder, "origin outside.csv --format json");
   EXPECT_EQ(ran.exit, 1);
   const Json found = Json::parse(ran.out);
   EXPECT_EQ(found["producers"], Json::array());
   ASSERT_EQ(found["entered"].size(), 1u);
   EXPECT_EQ(found["entered"][0]["io"], "input");
+  EXPECT_EQ(found["verdict"]["kind"], "entered");
+  EXPECT_EQ(found["verdict"]["phase"], "input");
+}
+
+TEST(OriginCommand, OfWhatEndedIsANoteAndExitStatus0) {
+  ScratchFolder folder;
+  put(folder, "dump.csv", dump({"1", "-inf", "-inf", "2", "2", "3"}));
+  const Ran ran = run(folder, "origin dump.csv");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_EQ(ran.out, "Nothing wrong in 6 tensors of 1 iteration\n"
+                     "note: Inf of Default_net_Mul-op1 (Mul) ended at Default_net_Exp-op2 (Exp): iteration 0\n");
+  const Json found = Json::parse(run(folder, "origin dump.csv --format json").out);
+  EXPECT_EQ(found["verdict"]["kind"], "none");
+  EXPECT_EQ(found["verdict"]["op_name"], nullptr);
+  EXPECT_EQ(found["notes"].size(), 1u);
+  EXPECT_EQ(found["producers"].size(), 1u);
+  EXPECT_EQ(run(folder, "origin dump.csv --inf").exit, 1);
+  EXPECT_EQ(run(folder, "origin dump.csv --inf --nan-only").exit, 2);
+  EXPECT_EQ(run(folder, "origin dump.csv --all --format json").exit, 2);
+}
+
+TEST(OriginCommand, SaysThatThereIsNoSuchPath) {
+  ScratchFolder folder;
+  std::filesystem::create_directory(folder / "empty");
+  const Ran ran = run(folder, "origin nothere");
+  EXPECT_EQ(ran.exit, 3);
+  EXPECT_TRUE(holds(ran.err, "nothere: there is no such file or folder")) << ran.err;
+  EXPECT_TRUE(holds(run(folder, "origin empty").err, "empty: there is nothing to compare")) << run(folder, "origin empty").err;
+}
+
+// From the overflowing operator to the line of Python.
+TEST(OriginCommand, NamesTheLineThatTheGraphSays) {
+  ScratchFolder folder;
+  put(folder, "dump/rank_0/net/0/7/statistic.csv", dump({"1", "2", "2", "nan", "nan", "nan"}));
+  put(folder, "dump/rank_0/graphs/ms_output_trace_code_graph_0.ir", R"(
+  %20(equivoutput) = Exp(%17) {instance name: exp}
+       : (<Tensor[Float32], (2, 3)>) -> (<Tensor[Float32], (2, 3)>)
+       : full_name_with_scope: (Default/net/Exp-op2)
+       # In file ./train.py(175)/        x = ops.exp(x)/
+)");
+  const Json verdict = Json::parse(run(folder, "origin dump --format json").out)["verdict"];
+  EXPECT_EQ(verdict["file"], "./train.py");
+  EXPECT_EQ(verdict["line"], 175);
+  EXPECT_TRUE(holds(run(folder, "origin dump").out, "called at ./train.py:175"));
+}
+
+// msprobe's modules, with what lies beside its dump.json.
+TEST(OriginCommand, ReadsStacksAndParentsOfMsprobe) {
+  ScratchFolder folder;
+  const auto tensor = [](const std::string& max) {
+    return R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2, 3], "Max": )" + max + R"(, "Min": -1.0, "Mean": 0.5, "Norm": 2.0})";
+  };
+  const auto call = [&](const std::string& name, const std::string& given, const std::string& gave) {
+    return "\"" + name + R"(": {"input_args": [)" + tensor(given) + R"(], "input_kwargs": {}, "output": [)" + tensor(gave) + "]}";
+  };
+  put(folder, "dump/step3/rank1/dump.json", R"({"task": "statistics", "level": "L0", "framework": "pytorch", "data": {)" +
+      call("Module.block.Block.forward.0", "1.0", "NaN") + ", " + call("Module.block.fc.Linear.forward.0", "1.0", "2.0") + ", " +
+      call("Functional.log.0.forward", "2.0", "NaN") + ", " + call("Module.block.act.GELU.forward.0", "NaN", "NaN") + "}}");
+  put(folder, "dump/step3/rank1/construct.json", R"({"Module.block.Block.forward.0": null, "Functional.log.0.forward": "Module.block.Block.forward.0",
+    "Module.block.fc.Linear.forward.0": "Module.block.Block.forward.0", "Module.block.act.GELU.forward.0": "Module.block.Block.forward.0"})");
+  put(folder, "dump/step3/rank1/stack.json", R"({"0": [["Functional.log.0.forward"], ["File /usr/lib/python3/dist-packages/torch/x.py, line 2, in f, \n y",
+    "File /home/me/model.py, line 54, in forward, \n x = log y"]]})");
+  const Ran ran = run(folder, "origin dump --format json");
+  EXPECT_EQ(ran.exit, 1) << ran.err;
+  const Json verdict = Json::parse(ran.out)["verdict"];
+  EXPECT_EQ(verdict["kind"], "produced");
+  EXPECT_EQ(verdict["op_name"], "Functional.log.0.forward");
+  EXPECT_EQ(verdict["inside"], Json::parse(R"(["Module.block.Block.forward.0"])"));
+  EXPECT_EQ(verdict["iteration"], 3);
+  EXPECT_EQ(verdict["rank"], 1);
+  EXPECT_EQ(verdict["file"], "/home/me/model.py");
+  EXPECT_EQ(verdict["line"], 54);
+  // What lies beside it is taken without trust.
+  for (const char* broken : {"{", "[]", R"({"Module.block.Block.forward.0": "Module.block.Block.forward.0"})", R"({"0": [[5], {}], "1": 5, "2": []})"}) {
+    put(folder, "dump/step3/rank1/construct.json", broken);
+    put(folder, "dump/step3/rank1/stack.json", broken);
+    EXPECT_EQ(run(folder, "origin dump").exit, 1);
+  }
 }
 
 constexpr const char* kDumpJson = R"({"task": "statistics", "framework": "pytorch", "data": {"Torch.add.0.forward": {

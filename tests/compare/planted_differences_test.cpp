@@ -13,6 +13,7 @@
 
 #include "stats/compare/differences.hpp"
 #include "stats/compare/origin.hpp"
+#include "stats/compare/origin/verdict.hpp"
 
 namespace tensorstat {
 namespace planted_differences_test {
@@ -145,6 +146,52 @@ std::string name_of(const Record& record, const Seen& row) {
   return std::string(record.texts()[row.name]) + " of rank " + std::to_string(row.rank);
 }
 
+std::string told(const FaultVerdict& verdict) { return verdict.guilty.op_name + " of rank " + std::to_string(verdict.rank); }
+
+// The verdict names the operator, or that it ended there, as in a ReLU, and nobody else.
+void expect_told(const Answer& answer, const std::string& expected, bool is_unsure) {
+  if (answer.verdict.kind == FaultKind::kNone) {
+    ASSERT_FALSE(answer.notes.empty()) << expected;
+    const std::string name = expected.substr(0, expected.find(' '));
+    for (const std::string& note : answer.notes) EXPECT_NE(note.find(" of " + name + " "), note.npos) << note << expected;
+    return;
+  }
+  EXPECT_EQ(answer.verdict.kind, is_unsure ? FaultKind::kUnknown : FaultKind::kProduced) << answer.verdict.sentence;
+  EXPECT_EQ(told(answer.verdict), expected) << answer.verdict.sentence;
+}
+
+// What of a run is left in the rows.
+struct Told {
+  bool has_counts = true, has_inputs = true, has_first_inputs = true;
+};
+
+// The verdict names the operator, or says that the rows cannot tell. Never another one.
+void expect_told_or_unknown(const Record& run, const std::string& expected, const Told& is_there) {
+  Record record;
+  for (const Seen& seen : run.rows()) {
+    if (seen.is_input && (!is_there.has_inputs || (!is_there.has_first_inputs && seen.slot == 0))) continue;
+    Row row;
+    row.identity = {.op_type = std::string(run.texts()[seen.op_type]), .op_name = std::string(run.texts()[seen.name]),
+                    .timestamp_us = seen.timestamp_us, .io = seen.is_input ? "input" : "output", .slot = seen.slot};
+    row.data_type = "float32";
+    row.shape = {seen.element_count};
+    const auto statistics = run.statistics(seen);
+    const std::size_t count = is_there.has_counts ? statistics.categories.size() : 4;
+    row.statistics = {{statistics.categories.begin(), statistics.categories.begin() + static_cast<std::ptrdiff_t>(count)},
+                      {statistics.values.begin(), statistics.values.begin() + static_cast<std::ptrdiff_t>(count)}};
+    record.add(row, {.name = run.texts()[seen.name], .rank = seen.rank});
+  }
+  record.sort();
+  Hints none;
+  const Answer answer = answer_of(record, none, {});
+  if (answer.verdict.kind == FaultKind::kProduced) {
+    EXPECT_EQ(told(answer.verdict), expected) << answer.verdict.sentence;
+  } else if (answer.verdict.kind != FaultKind::kNone) {
+    EXPECT_EQ(answer.verdict.kind, FaultKind::kUnknown) << expected << answer.verdict.sentence;
+    EXPECT_FALSE(answer.verdict.reason.empty());
+  }
+}
+
 class PlantedDifferences : public testing::TestWithParam<int> {};
 
 TEST_P(PlantedDifferences, AreFoundWhereTheyArePlanted) {
@@ -159,9 +206,11 @@ TEST_P(PlantedDifferences, AreFoundWhereTheyArePlanted) {
     planted.value = values[i % 5];
     const Record faulty = run_of(graph, planted);
     const Differences differences = compare(faulty, golden, {}, {});
-    const auto found = beginnings(faulty, golden, differences);
+    Hints none;
+    const auto found = beginnings(faulty, golden, differences, none);
     const std::string expected =
         "net/node" + std::to_string(planted.node) + " of rank " + std::to_string(planted.rank);
+    const bool is_in_place = graph.nodes[static_cast<std::size_t>(planted.node)].kind == Kind::kAddInPlace;
     ASSERT_EQ(found.size(), 1u) << expected << (found.size() > 1 ? " and " + name_of(faulty, faulty.rows()[found[1].in_a]) : "");
     EXPECT_EQ(name_of(faulty, faulty.rows()[found[0].in_a]), expected);
     EXPECT_FALSE(found[0].enters);
@@ -169,13 +218,24 @@ TEST_P(PlantedDifferences, AreFoundWhereTheyArePlanted) {
     EXPECT_FALSE(faulty.rows()[found[0].in_a].is_input);
 
     const Origin origin = origin_of(faulty, false);
+    const Answer answer = answer_of(faulty, none, {});
     if (std::isfinite(planted.value)) {
       EXPECT_TRUE(origin.producers.empty() && origin.propagators.empty() && origin.entered.empty()) << expected;
-    } else {
-      ASSERT_EQ(origin.producers.size(), 1u) << expected;
-      EXPECT_EQ(name_of(faulty, faulty.rows()[origin.producers[0].row]), expected);
-      EXPECT_TRUE(origin.entered.empty());
+      EXPECT_EQ(answer.verdict.kind, FaultKind::kNone);
+      EXPECT_TRUE(answer.notes.empty());
+      continue;
     }
+    // The input of an operator in place is its result: where that is NaN, nothing tells them apart.
+    const bool is_unsure = is_in_place && std::isnan(planted.value);
+    ASSERT_EQ(is_unsure ? origin.entered.size() : origin.producers.size(), 1u) << expected;
+    EXPECT_EQ(name_of(faulty, faulty.rows()[(is_unsure ? origin.entered : origin.producers)[0].row]), expected);
+    EXPECT_TRUE(is_unsure || origin.entered.empty());
+    expect_told(answer, expected, is_unsure);
+
+    // The same run, of which less is known.
+    expect_told_or_unknown(faulty, expected, Told{.has_counts = false});
+    expect_told_or_unknown(faulty, expected, Told{.has_inputs = false});
+    expect_told_or_unknown(faulty, expected, Told{.has_first_inputs = false});
   }
 }
 
@@ -188,7 +248,8 @@ TEST(PlantedDifferences, OfAWeightEnterWithTheOperatorThatReadsIt) {
   const Record golden = run_of(graph, {});
   graph.weights[1][3] += 100;  // weight -2 of rank 0
   const Record faulty = run_of(graph, {});
-  const auto found = beginnings(faulty, golden, compare(faulty, golden, {}, {}));
+  Hints none;
+  const auto found = beginnings(faulty, golden, compare(faulty, golden, {}, {}), none);
   ASSERT_FALSE(found.empty());
   EXPECT_TRUE(found[0].enters);
   EXPECT_EQ(name_of(faulty, faulty.rows()[found[0].in_a]), "net/node0 of rank 0");
@@ -209,6 +270,44 @@ TEST(Origin, OfWeightsThatBecameNanOneAfterAnotherIsTheFirst) {
   EXPECT_EQ(origin.propagators.size(), 2u);
 }
 
+// The data is NaN throughout: the statistics of every tensor behind it are the same.
+TEST(Origin, OfDataThatIsNanThroughoutIsTheData) {
+  std::mt19937 random(13);
+  Graph graph = any_graph(random);
+  for (Elements& weight : graph.weights) std::ranges::fill(weight, NAN);
+  for (Node& node : graph.nodes) node.kind = node.kind == Kind::kRelu ? Kind::kAdd : node.kind;  // which would end it
+  const Record faulty = run_of(graph, {});
+  Hints none;
+  const Answer answer = answer_of(faulty, none, {});
+  EXPECT_TRUE(answer.verdict.kind == FaultKind::kEntered ||
+              (answer.verdict.kind == FaultKind::kUnknown && graph.nodes[0].kind == Kind::kAddInPlace)) << answer.verdict.sentence;
+  EXPECT_EQ(answer.verdict.guilty.op_name, "net/node0");
+}
+
+// An Inf that a mask writes and a softmax takes away, in each iteration, before a NaN elsewhere.
+TEST(Origin, OfNanBehindMasksIsWhoMadeIt) {
+  Record record;
+  std::uint64_t time = 0;
+  for (std::uint64_t iteration = 0; iteration < 5; ++iteration) {
+    const auto add = [&](const std::string& name, bool is_input, double value) {
+      record.add(row_of(name, name, is_input, 0, ++time, {1, value}), {.name = name, .iteration = iteration});
+    };
+    add("MaskedFill", true, 1);
+    add("MaskedFill", false, -HUGE_VAL);
+    add("Softmax", true, -HUGE_VAL);
+    add("Softmax", false, 0.5);
+    add("Log", true, 0.5);
+    add("Log", false, iteration == 4 ? NAN : 0.5);
+  }
+  record.sort();
+  Hints none;
+  const Answer answer = answer_of(record, none, {});
+  EXPECT_EQ(told(answer.verdict), "Log of rank 0") << answer.verdict.sentence;
+  EXPECT_EQ(answer.verdict.iteration, 4u);
+  ASSERT_EQ(answer.notes.size(), 1u);
+  EXPECT_EQ(answer.notes[0], "Inf of MaskedFill ended at Softmax: 5 times, iterations 0 to 4");
+}
+
 TEST(PlantedDifferences, RunsThatAreEqualHaveNone) {
   std::mt19937 random(11);
   const Graph graph = any_graph(random);
@@ -216,7 +315,8 @@ TEST(PlantedDifferences, RunsThatAreEqualHaveNone) {
   const Differences differences = compare(one, other, {}, {});
   EXPECT_TRUE(differences.is_clean());
   EXPECT_EQ(differences.pairs.size(), one.rows().size());
-  EXPECT_TRUE(beginnings(one, other, differences).empty());
+  Hints none;
+  EXPECT_TRUE(beginnings(one, other, differences, none).empty());
 }
 
 }  // namespace planted_differences_test

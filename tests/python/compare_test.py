@@ -134,6 +134,26 @@ class Compare(unittest.TestCase):
         self.assertEqual(producer["inputs"], [{"slot": 0, "stats": {"max": 2, "min": -1}}])
         self.assertEqual([each["op_name"] for each in found["propagators"]], ["net_Op-op2"])
         self.assertEqual(tensorstat.origin(self.folder / "a", nan_only=True)["entered"], [])
+        verdict = found["verdict"]
+        self.assertEqual([verdict[key] for key in ("kind", "op_type", "op_name", "phase", "rank", "iteration", "io", "slot")],
+                         ["produced", "Op", "net_Op-op1", "forward", 3, 5, "output", 0])
+        self.assertIsNone(verdict["last_clean_iteration"])
+        self.assertIsNone(verdict["file"])
+        self.assertEqual(str(found).split("\n")[0],
+                         "NaN in net_Op-op1 (Op), forward, iteration 5, rank 3: made of finite inputs")
+        self.assertEqual(repr(found), str(found))
+        self.assertEqual(dict(found)["notes"], [])
+
+    def test_what_ended_is_a_note(self):
+        path = self.dump("a", [1, "-inf", "-inf", 2, 2, 3])
+        found = tensorstat.origin(path)
+        self.assertEqual(found["verdict"]["kind"], "none")
+        self.assertEqual(found["notes"], ["Inf of net_Op-op0 (Op) ended at net_Op-op1 (Op): iteration 5"])
+        self.assertEqual(tensorstat.origin(path, inf=True)["verdict"]["op_name"], "net_Op-op0")
+        with self.assertRaises(tensorstat.Error):
+            tensorstat.origin(path, inf=True, nan_only=True)
+        with self.assertRaisesRegex(tensorstat.Error, "no such file or folder"):
+            tensorstat.origin(self.folder / "missing")
 
     def test_what_cannot_be_read(self):
         a = self.dump("a", [1, 2])

@@ -1,12 +1,23 @@
 """A PyTorch model that is watched while it trains: the first NaN is found at its step and operator; hooks go with the
 watch. Skipped where there is no torch (Debian's python3-torch)."""
+import contextlib
+import copy
 import csv
+import dataclasses
+import gc
 import glob
 import json
+import logging
 import math
 import os
+import pathlib
+import re
+import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
+import weakref
 
 import tensorstat
 
@@ -49,7 +60,8 @@ class Watched(unittest.TestCase):
                 self.train(watch, 5, poisoned=3)
             rows = rows_of(folder)
             bad = [(step, name, io) for step, name, io, row in rows if int(row["NaN Count"])]
-            self.assertEqual(bad[0], (3, "0/forward", "input"))
+            self.assertEqual(bad[0], (3, "Sequential/forward", "input"))
+            self.assertIn((3, "0/forward", "input"), bad)
             kinds = {name.split("/")[-1] for _, name, _, _ in rows}
             self.assertLessEqual({"forward", "backward", "exp_avg_sq"}, kinds)
 
@@ -98,7 +110,7 @@ class Watched(unittest.TestCase):
                 self.assertEqual(len(os.listdir(f"{folder}/dump/rank_0/Net/0")), 2)
                 self.assertEqual(sum(row["nan count"] for row in read[1]), 0)
                 first = next(row for row in read[3] if row["nan count"])
-                self.assertEqual(first["op name"], "0_forward" if dialect == "mindspore-2.7" else "0/forward")
+                self.assertEqual(first["op name"], "Sequential_forward" if dialect == "mindspore-2.7" else "Sequential/forward")
 
     def test_nested_outputs_and_what_cannot_be_read(self):
         class Nested(torch.nn.Module):
@@ -111,19 +123,17 @@ class Watched(unittest.TestCase):
                 return {"a": [found, (found * 2,)], "b": torch.view_as_complex(found[..., :2].contiguous()), "c": None}
 
         model = Nested()
-        with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", "WARNING") as said:
+        with tempfile.TemporaryDirectory() as folder:
             with tensorstat.watch(model, path=folder) as watch:
                 for _ in range(2):
                     out = model(torch.tensor([1, 4]))
                     (out["a"][0].sum() + out["a"][1][0].sum()).backward()
                     watch.step()
-            found = {(name, row["Slot"]) for step, name, _, row in rows_of(folder) if step == 1}
-        self.assertLessEqual({("Nested/forward", "0"), ("Nested/forward", "1"), ("Nested/backward", "1"),
-                              ("table/forward", "0"), ("table.weight", "0")}, found)
-        words = "\n".join(said.output)
-        self.assertEqual(words.count("table.weight is not watched: "), 1)
-        self.assertEqual(words.count("complex tensors have no statistics, and no rows"), 1)
-        self.assertIn("sparse", words)
+            found = {(name, io, row["Slot"]): row for step, name, io, row in rows_of(folder) if step == 1}
+        self.assertLessEqual({("Nested/forward", "output", "0"), ("Nested/forward", "output", "1"), ("Nested/backward", "input", "1"),
+                              ("table/forward", "output", "0")}, set(found))
+        self.assertEqual(found["Nested/forward", "output", "2"]["Shape"], "(2,2)")  # the parts of a complex number
+        self.assertRegex(found["table.weight", "input", "0"]["Shape"], r"\([24],3\)")  # what a sparse gradient holds
 
     def test_in_place_functions_and_a_backward_after_the_end(self):
         model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(inplace=True), torch.nn.Linear(4, 1))
@@ -135,6 +145,353 @@ class Watched(unittest.TestCase):
             last.backward()
             rows = {name: row for _, name, _, row in rows_of(folder)}
             self.assertEqual((rows["2/backward"]["Max Value"], rows["2/backward"]["Min Value"]), ("1", "1"))
+
+    def test_a_model_is_saved_copied_traced_and_scripted_inside_of_a_watch(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.watch(self.model, path=folder, gradients=False) as watch:
+                torch.save(self.model, f"{folder}/model.pt")
+                with open(f"{folder}/model.pt", "rb") as file:
+                    self.assertNotIn(b"tensorstat", file.read())
+                other = copy.deepcopy(self.model)
+                loaded = torch.load(f"{folder}/model.pt")
+                x = torch.ones(1, 2, 4)
+                for each in (other, loaded, self.model):
+                    each(x)
+                block = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.LayerNorm(4), torch.nn.GELU())
+                tensorstat.watch(block, path=f"{folder}/block")
+                traced = torch.jit.trace(block, x)
+                scripted = torch.jit.script(block)
+                self.assertTrue(torch.equal(traced(x), scripted(x)))
+                watch.step()
+            names = [name for _, name, _, row in rows_of(folder)]
+            self.assertEqual(names.count("0/forward"), 1)
+
+    def test_a_scripted_module_inside_of_a_model(self):
+        model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.jit.script(torch.nn.Linear(4, 4)))
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.watch(model, path=folder) as watch:
+                model(torch.ones(2, 4)).sum().backward()
+                watch.step()
+            self.assertLessEqual({"0/forward", "1/forward", "1/backward"}, {name for _, name, _, _ in rows_of(folder)})
+
+    def test_two_models(self):
+        gen, disc = torch.nn.Linear(4, 4), torch.nn.Sequential(torch.nn.Linear(4, 1))
+        with tempfile.TemporaryDirectory() as folder:
+            for number, (models, names) in enumerate((({"gen": gen, "disc": disc}, {"gen", "disc", "disc.0"}),
+                                                      ([gen, disc], {"Linear", "Sequential", "Sequential.0"}),
+                                                      ([gen, copy.deepcopy(gen)], {"Linear0", "Linear1"}))):
+                with tensorstat.watch(models, path=f"{folder}/{number}") as watch:
+                    x = torch.ones(2, 4)
+                    for each in models.values() if isinstance(models, dict) else models:
+                        x = each(x)
+                    watch.step()
+                found = {name.removesuffix("/forward") for _, name, _, _ in rows_of(f"{folder}/{number}") if name.endswith("/forward")}
+                self.assertEqual(found, names)
+            with self.assertRaisesRegex(TypeError, "a torch.nn.Module"):
+                tensorstat.watch([3], path=f"{folder}/none")
+
+    def test_stop_and_start(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.watch(self.model, path=folder) as watch:
+                watch.stop()
+                self.train(watch, 2)
+                watch.start()
+                self.train(watch, 1)
+            self.assertEqual({step for step, *_ in rows_of(folder)}, {2})
+
+    def test_a_second_run_into_one_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def run(**options):
+                with tensorstat.watch(self.model, path=folder, **options) as watch:
+                    self.train(watch, 2)
+                return sorted({step for step, *_ in rows_of(folder)})
+            self.assertEqual(run(), [0, 1])
+            with self.assertRaisesRegex(tensorstat.Error, "rows of an earlier run.*resume=True"):
+                run()
+            self.assertEqual(run(resume=True), [0, 1, 2, 3])
+            rows = len(rows_of(folder))
+            self.assertEqual(run(exist="replace"), [0, 1])
+            self.assertLess(len(rows_of(folder)), rows)
+            with self.assertRaises(ValueError):
+                run(exist="append")
+
+    def test_every_path_that_the_file_system_takes(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), unittest.mock.patch.dict(os.environ, HOME=folder):
+            for path in ("runs/nan", f"{folder}/v1.2/lr=0.1", f"{folder}/a b", f"{folder}/\u00fc", "~/d", pathlib.Path("of/pathlib")):
+                with tensorstat.watch(self.model, path=path) as watch:
+                    self.train(watch, 1)
+                self.assertTrue(rows_of(os.path.expanduser(path)), path)
+            with tensorstat.watch(self.model, "positional") as watch:
+                self.train(watch, 1)
+            self.assertTrue(rows_of("positional"))
+
+    def test_arguments_that_make_no_sense_are_refused_at_the_call(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for options in ({"every": 0}, {"every": -1}, {"every": "x"}, {"every": 1.5}, {"every": True}, {"rank": -1}, {"rank": 2**40},
+                            {"level": "L0"}, {"exist": 3}):
+                with self.subTest(options), self.assertRaises((ValueError, TypeError)):
+                    tensorstat.watch(self.model, path=folder, **options)
+            self.assertEqual(os.listdir(folder), [])
+            with self.assertRaises(ValueError):
+                tensorstat.watch(self.model)
+
+    def said_by(self, run, **options):
+        with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", "WARNING") as said:
+            logging.getLogger("tensorstat").warning("begin")
+            with tensorstat.watch(self.model, path=folder, **options) as watch:
+                run(watch)
+        return [each.split(":", 2)[2] for each in said.output[1:]]
+
+    def test_what_is_likely_a_slip_is_said_once(self):
+        def nothing(watch):
+            watch.step()
+            watch.step()
+
+        def no_step(watch):
+            self.model(torch.ones(1, 2, 4))
+
+        def zeroed(watch, set_to_none):
+            for _ in range(2):
+                self.model(torch.ones(1, 2, 4)).sum().backward()
+                self.optimizer.step()
+                self.optimizer.zero_grad(set_to_none=set_to_none)
+                watch.step()
+
+        for run, words, options in ((lambda watch: self.train(watch, 1), "matches no module", {"where": "no such"}),
+                                    (nothing, "no module of the model ran", {}),
+                                    (no_step, "step.* was never called", {}),
+                                    (lambda watch: zeroed(watch, True), "zeroed before", {}),
+                                    (lambda watch: zeroed(watch, False), "zeroed before", {})):
+            said = self.said_by(run, **options)
+            self.assertEqual(len([each for each in said if re.search(words, each)]), 1, (words, said))
+        self.assertEqual(self.said_by(lambda watch: self.train(watch, 2)), [])
+
+    def test_odd_outputs_never_reach_training(self):
+        class Lies:
+            def data_ptr(self):
+                raise RuntimeError("no")
+
+        class Property:
+            @property
+            def values(self):
+                raise ValueError
+
+        itself = []
+        itself.append(itself)
+        deep = torch.ones(2)
+        for _ in range(900):
+            deep = [deep]
+        @dataclasses.dataclass
+        class Config:
+            x: object = None
+
+        odd = [itself, deep, Lies(), Property(), Config, Config(torch.ones(1)), (each for each in ()), {"\ud800": torch.ones(1)},
+               slice("a", None), 10 ** 5000, object(), {1, 2}]
+
+        class Odd(torch.nn.Module):
+            def forward(self, x, which):
+                return x * 1, odd[which]
+
+        model = torch.nn.ModuleList([Odd()])
+        for config in (None, json.dumps({"task": "statistics", "dump_path": "/absent", "level": "L0"})):
+            with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", "WARNING"):
+                logging.getLogger("tensorstat").warning("begin")
+                with tensorstat.watch(model, config, path=f"{folder}/dump") as watch:
+                    for which in range(len(odd)):
+                        model[0](torch.ones(2, requires_grad=True), which)[0].sum().backward()
+                    watch.step()
+                if config is None:
+                    rows = [row for _, name, io, row in rows_of(folder + "/dump") if (name, io, row["Slot"]) == ("0/forward", "output", "0")]
+                    self.assertEqual(len(rows), len(odd))
+
+    def test_a_fault_of_our_own_never_reaches_training(self):
+        def raises(*_):
+            raise ZeroDivisionError
+        for place in ("_look_at_outputs", "_look_at_inputs", "_gradient", "_look_at_parameters", "_begin"):
+            with unittest.mock.patch(f"tensorstat._watch_rows.RowWatch.{place}", raises):
+                said = self.said_by(lambda watch: self.train(watch, 2))
+            self.assertLessEqual(len([each for each in said if "training goes on" in each]), 1)
+
+    def test_a_forked_worker_stays_out(self):
+        class Data(torch.utils.data.Dataset):
+            def __init__(self, model):
+                self.model = model
+
+            def __len__(self):
+                return 4
+
+            def __getitem__(self, at):
+                return self.model(torch.ones(2, 4)).detach().sum()
+
+        model = torch.nn.Linear(4, 4)
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.watch(model, path=folder) as watch:
+                for batch in torch.utils.data.DataLoader(Data(model), num_workers=2):
+                    model(torch.ones(2, 4))
+                watch.step()
+            self.assertEqual(sum(name == "Linear/forward" and io == "output" for _, name, io, _ in rows_of(folder)), 4)
+
+    def test_who_keeps_no_watch_watches_until_the_model_is_gone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = torch.nn.Linear(4, 4)
+            tensorstat.watch(model, path=folder)
+            gc.collect()
+            model(torch.ones(2, 4))
+            gone = weakref.ref(model)
+            with self.assertLogs("tensorstat", "WARNING"):  # step() was never called
+                del model
+            self.assertIsNone(gone())
+            self.assertEqual(len(rows_of(folder)), 4)
+            self.assertEqual(torch.nn.modules.module._global_forward_hooks, {})
+
+    def test_rows_are_those_of_the_model(self):
+        """stats/doc/origin.md"""
+        model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.watch(model, path=folder, inputs=True) as watch:
+                for _ in range(2):
+                    value = model(torch.ones(2, 4)).sum()
+                    value.backward()
+                    model[0].weight.grad.mul_(2)
+                    optimizer.step()
+                    watch.step({"sum": value})
+                    optimizer.zero_grad()
+            rows = [[(row["Op Type"], name, io, int(row["Slot"])) for step, name, io, row in rows_of(folder) if step == which] for which in (0, 1)]
+            with open(f"{folder}/rank_0/model/watch.ndjson", encoding="utf-8") as file:
+                lines = [json.loads(line) for line in file]
+        parameters = ["0.weight", "0.bias", "2.weight", "2.bias"]
+        forward = [("Sequential", "Sequential/forward", "input", 0)]
+        for name, kind in (("0", "Linear"), ("1", "ReLU"), ("2", "Linear")):
+            forward += [(kind, f"{name}/forward", "input", 0), (kind, f"{name}/forward", "output", 0)]
+        forward += [("Sequential", "Sequential/forward", "output", 0)]
+        backward = [("Sequential", "Sequential/backward", "input", 0), ("Linear", "2/backward", "input", 0),
+                    ("Gradient", "2.bias", "input", 0), ("Gradient", "2.weight", "input", 0), ("Linear", "2/backward", "output", 0),
+                    ("ReLU", "1/backward", "input", 0), ("ReLU", "1/backward", "output", 0), ("Linear", "0/backward", "input", 0),
+                    ("Gradient", "0.bias", "input", 0), ("Gradient", "0.weight", "input", 0)]
+        end = [("Loss", "loss/sum", "output", 0), ("Gradient", "0.weight", "output", 0)]
+        end += [("Parameter", name, "output", 0) for name in parameters]
+        whole = forward + backward + end
+        self.assertEqual([sorted(each) for each in rows], [sorted([("Parameter", name, "input", 0) for name in parameters] + whole), sorted(whole)])
+        order = {each: number for number, each in enumerate(rows[1])}
+        for before, after in zip(forward + backward[:2], (forward + backward[:2])[1:]):
+            self.assertLess(order[before], order[after])
+        self.assertLess(order["Linear", "2/backward", "output", 0], order["ReLU", "1/backward", "input", 0])
+        self.assertEqual([line["kind"] for line in lines], ["run"] + ["code"] * 4)
+        self.assertEqual(lines[0], {"kind": "run", "world_size": 1, "every": 1, "inputs": "all", "level": "module"})
+        self.assertEqual({(line["op_name"], line["parent"], os.path.basename(line["file"])) for line in lines[1:]},
+                         {("Sequential/forward", "", "watch_test.py"), *((f"{name}/forward", "Sequential/forward", "watch_test.py") for name in "012")})
+
+    def test_rows_of_operations(self):
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a = torch.nn.Linear(4, 4)
+
+            def forward(self, x):
+                y = self.a(x)
+                return torch.log(y.square() + 1) + torch.log(y.abs() + 1)
+
+        model = Net()
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.watch(model, path=folder, level="op") as watch:
+                for _ in range(2):
+                    value = model(torch.ones(2, 4)).square().mean()
+                    value.backward()
+                    watch.step(value)
+            torch.ones(2) + 1
+            rows = {(name, io, row["Op Type"]): row for step, name, io, row in rows_of(folder) if step == 1}
+            with open(f"{folder}/rank_0/model/watch.ndjson", encoding="utf-8") as file:
+                lines = [json.loads(line) for line in file]
+        for name in ("a/linear.0", "Net/log.0", "Net/log.1", "loss/mean.0", "loss/square.0"):
+            kind = name.split("/")[1].split(".")[0]
+            for direction in ("forward", "backward"):
+                for io in ("input", "output"):
+                    self.assertIn((f"{name}/{direction}", io, kind), rows)
+        self.assertEqual(rows["Net/log.0/backward", "output", "log"]["Shape"], "(2,4)")
+        code = {line["op_name"]: line for line in lines if line["kind"] == "code"}
+        self.assertEqual((code["Net/log.1/forward"]["function"], code["Net/log.1/forward"]["parent"]), ("forward", "Net/forward"))
+        self.assertEqual(sum(line["kind"] == "code" for line in lines), len(code))  # said once
+
+    def test_callbacks_of_trainers(self):
+        class Base:
+            pass
+
+        from tensorstat import callbacks
+        trainers = {"transformers": types.SimpleNamespace(TrainerCallback=Base), "lightning": types.ModuleType("lightning"),
+                    "lightning.pytorch": types.SimpleNamespace(Callback=Base)}
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict(sys.modules, trainers):
+            def step():
+                value = self.model(torch.ones(1, 2, 4)).sum()
+                value.backward()
+                self.optimizer.step()
+                return value
+
+            new, old = (callbacks.transformers_callback(f"{folder}/{name}") for name in ("new", "old"))
+            for callback in (new, old):
+                callback.on_train_begin(None, None, None, model=self.model, optimizer=self.optimizer)
+                for _ in range(2):
+                    step()
+                    if callback is new:
+                        callback.on_optimizer_step(None, None, None)
+                    self.optimizer.zero_grad(set_to_none=False)
+                    callback.on_step_end(None, None, None)
+                callback.on_train_end(None, None, None)
+            of_lightning = callbacks.lightning_callback(f"{folder}/lightning")
+            trainer = types.SimpleNamespace(global_step=0)
+            of_lightning.on_train_start(trainer, self.model)
+            for number in range(4):
+                value = step()
+                trainer.global_step = number // 2
+                of_lightning.on_train_batch_end(trainer, self.model, {"loss": value}, None, number)
+            of_lightning.teardown(trainer, self.model, "fit")
+            for name, steps in (("new", {0, 1}), ("old", {0, 1}), ("lightning", {0, 1})):
+                rows = rows_of(f"{folder}/{name}")
+                self.assertEqual({step for step, *_ in rows}, steps, name)
+            self.assertIn("loss", {name for _, name, _, _ in rows})
+
+    def test_lines_of_code_and_zoom_are_left_out_on_demand(self):
+        model = torch.nn.Sequential(torch.nn.Linear(4, 4))
+        with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", "WARNING") as said:
+            with tensorstat.watch(model, path=folder, code=False, zoom=False) as watch:
+                model(torch.full((2, 4), 1e38) * 100)
+                watch.step()
+                self.assertEqual((watch.first_fault.phase, watch.first_fault.op_name), ("input", "Sequential/forward"))
+            with open(f"{folder}/rank_0/model/watch.ndjson", encoding="utf-8") as file:
+                self.assertEqual([json.loads(line)["kind"] for line in file], ["run"])
+        self.assertRegex(said.output[-1], r"first Inf: iteration 0, came in with the data, Sequential input 0; tensorstat origin .*")
+
+    def test_a_zoom_leaves_everything_as_it_was(self):
+        class Inner(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.norm, self.drop = torch.nn.BatchNorm1d(4), torch.nn.Dropout(0.5)
+                self.calls, self.cache, self.plain = 0, [], torch.zeros(1)
+                self.register_buffer("count", torch.zeros(()))
+
+            def forward(self, x):
+                self.calls += 1
+                self.cache.append(x)
+                self.count += 1
+                self.plain += 1
+                return self.drop(self.norm(x)) + torch.log(x - 100)
+
+        def trained(zoom):
+            torch.manual_seed(3)
+            model = torch.nn.Sequential(torch.nn.Linear(4, 4), Inner(), torch.nn.Linear(4, 1))
+            seen = []
+            model[1].norm.register_forward_hook(lambda *_: seen.append(1))
+            model[0].weight.register_hook(lambda gradient: seen.append(2))
+            with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", "WARNING"):
+                with tensorstat.watch(model, path=folder, zoom=zoom) as watch:
+                    value = model(torch.randn(5, 4))
+                    value.sum().backward()
+                    watch.step()
+                self.assertEqual(watch.first_fault.operation, "log" if zoom else None)
+            inner = model[1]
+            return ([each.tolist() for each in inner.norm.buffers()], inner.calls, len(inner.cache), inner.count.item(), inner.plain.item(),
+                    seen, torch.rand(3).tolist(), str(value.tolist()), [str(each.grad) for each in model.parameters()])
+        self.assertEqual(trained(True), trained(False))
 
     def dump_of_modules(self, model, run, steps=1, **settings):
         """What watch() leaves of each step, with msprobe's config."""

@@ -41,11 +41,11 @@ PyObject* diff(PyObject*, PyObject* arguments) {
   });
 }
 
-// origin(path, nan_only) -> (found, json, faults)
+// origin(path, nan_only) -> (found, json, faults); nan_only as in tensorstat.h
 PyObject* origin(PyObject*, PyObject* arguments) {
   PyObject* path = nullptr;
   int nan_only = 0;
-  if (PyArg_ParseTuple(arguments, "O&p", PyUnicode_FSConverter, &path, &nan_only) == 0) return nullptr;
+  if (PyArg_ParseTuple(arguments, "O&i", PyUnicode_FSConverter, &path, &nan_only) == 0) return nullptr;
   const Ref held_path(path);
   return answer_of([&](tensorstat_answer** answer) { return tensorstat_origin(PyBytes_AsString(path), nan_only, answer); });
 }

@@ -150,21 +150,36 @@ bool add_all(PyObject* list, int io, Views& views, std::vector<tensorstat_dump_t
   return count >= 0;
 }
 
+// What of the tensors is known to be faulty: 0 where nothing is; else 4 * (the number of the first faulty one among those
+// that were handed over, None left out) + TENSORSTAT_HAS_NAN and TENSORSTAT_HAS_INF of all of them together.
+PyObject* faults_of(const std::vector<std::uint32_t>& faults) {
+  constexpr std::uint32_t kAny = TENSORSTAT_HAS_NAN | TENSORSTAT_HAS_INF;
+  std::size_t first = faults.size();
+  std::uint32_t all = 0;
+  for (std::size_t i = faults.size(); i-- != 0;) {
+    all |= faults[i] & kAny;
+    if ((faults[i] & kAny) != 0) first = i;
+  }
+  return PyLong_FromSize_t(all == 0 ? 0 : 4 * first + all);
+}
+
 PyObject* collect(PyObject*, PyObject* arguments) {
   Run run;
   PyObject *inputs = nullptr, *outputs = nullptr;
   const char* layout = nullptr;
   int failed = 0;
   if (!run.take(arguments, "OOs|p", &inputs, &outputs, &layout, &failed)) return nullptr;
-  if (!tensorstat_wants(run.session, &run.place, run.op, failed)) return Py_NewRef(Py_None);
+  if (!tensorstat_wants(run.session, &run.place, run.op, failed)) return PyLong_FromLong(0);
   return guarded([&]() -> PyObject* {
     Views views;
     std::vector<tensorstat_dump_tensor> handed;
     if (!add_all(inputs, TENSORSTAT_INPUT, views, handed) || !add_all(outputs, TENSORSTAT_OUTPUT, views, handed)) {
       return nullptr;
     }
+    std::vector<std::uint32_t> faults(handed.size(), 0);
     for (std::size_t i = 0; i < handed.size(); ++i) {
       const auto shape = views.shape(i);
+      handed[i].faults = &faults[i];
       handed[i].tensor = &views.tensors()[i];
       handed[i].shape = shape.data();
       handed[i].dimension_count = static_cast<std::uint32_t>(shape.size());
@@ -172,7 +187,7 @@ PyObject* collect(PyObject*, PyObject* arguments) {
     const bool done = call([&] {
       return tensorstat_collect_call(run.session, &run.place, run.op, handed.data(), handed.size(), failed, layout);
     });
-    return done ? Py_NewRef(Py_None) : nullptr;
+    return done ? faults_of(faults) : nullptr;
   });
 }
 
@@ -284,6 +299,20 @@ PyObject* set_initial_iteration(PyObject*, PyObject* arguments) {
   return Py_NewRef(Py_None);
 }
 
+// session_rank_folder(session, rank): "" where the session wants nothing
+PyObject* session_rank_folder(PyObject*, PyObject* arguments) {
+  PyObject* capsule = nullptr;
+  Whole32 rank{"rank"};
+  if (PyArg_ParseTuple(arguments, "OO&", &capsule, whole32, &rank) == 0) return nullptr;
+  const tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  if (session == nullptr) return nullptr;
+  return guarded([&] {
+    std::string folder(tensorstat_session_rank_folder(session, rank.value, nullptr, 0), '\0');
+    tensorstat_session_rank_folder(session, rank.value, folder.data(), folder.size() + 1);
+    return PyUnicode_DecodeFSDefaultAndSize(folder.data(), static_cast<Py_ssize_t>(folder.size()));
+  });
+}
+
 PyObject* session_counters(PyObject*, PyObject* arguments) {
   PyObject* capsule = nullptr;
   if (PyArg_ParseTuple(arguments, "O", &capsule) == 0) return nullptr;
@@ -336,6 +365,7 @@ PyMethodDef session_functions[] = {
     TENSORSTAT_METHOD(session_start, "session_start(session)"),
     TENSORSTAT_METHOD(session_stop, "session_stop(session)"),
     TENSORSTAT_METHOD(set_initial_iteration, "set_initial_iteration(session, iteration)"),
+    TENSORSTAT_METHOD(session_rank_folder, "session_rank_folder(session, rank): a path"),
     TENSORSTAT_METHOD(session_counters, "session_counters(session): {name: count}"),
     {}};
 

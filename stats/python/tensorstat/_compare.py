@@ -70,7 +70,7 @@ def compare(a: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, any
 
     Gives {"compared": n, "different": n, "unmatched_a": [...], "unmatched_b": [...], "pairs": [{"a", "b", "verdict",
     "why", "op_name", "io", "slot", "stats": {name: {"a", "b"}}, ...}]}, and with first=True "first": [{"op_type",
-    "op_name", "rank", "iteration", "io", "slot", "added", "enters"}].
+    "op_name", "rank", "iteration", "io", "slot", "added", "enters", "phase", "inside", "file", "line"}].
 
     verdict     "equal", "within" the tolerance, or "different"; what cannot be judged is different
     rtol, atol  within: |a - b| <= atol + rtol * max(|a|, |b|); without rtol: 1e-5, 2^-10 of float16, 2^-8 of bfloat16,
@@ -95,12 +95,41 @@ def compare(a: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, any
                                _lines(names)))
 
 
-def origin(path: str | os.PathLike[str], *, nan_only: bool = False) -> dict[str, Any]:
-    """Where NaN and Inf began in a dump: {"producers": [...], "entered": [...], "turned": [...], "propagators": [...]}.
+class Origin(dict[str, Any]):
+    """What origin() found: a dict, printed as the sentence that says where NaN or Inf began, from what, and why."""
 
-    A producer's outputs hold NaN or Inf, and its inputs do not; each has its operator, rank, iteration, "nan" and "inf"
-    (counts; None where it is there and was not counted), the operators "before" it and its "inputs" with their
-    statistics. "entered" is the first input of a rank that holds it, where no output before did, such as a weight.
-    "turned" are the propagators that were given Inf and no NaN, and made NaN of it, as Inf - Inf does.
+    def __str__(self) -> str:
+        verdict = self["verdict"]
+        lines = [verdict["sentence"], *("  " + detail for detail in verdict["details"])]
+        return "\n".join([*lines, *("note: " + note for note in self["notes"])])
+
+    __repr__ = __str__
+
+
+def origin(path: str | os.PathLike[str], *, nan_only: bool = False, inf: bool = False) -> Origin:
+    """Where NaN and Inf began in a dump.
+
+        print(tensorstat.origin("/tmp/dump"))            # the answer in words
+        tensorstat.origin("/tmp/dump")["verdict"]["op_name"]
+
+    Gives {"verdict": {"kind", "op_type", "op_name", "phase", "rank", "iteration", "io", "slot", "last_clean_iteration",
+    "file", "line", "operation", "inside", "sentence", "details"}, "notes": [...], "producers": [...], "entered": [...],
+    "turned": [...], "propagators": [...]}; None is what is not known.
+
+    kind      "none"; "entered", with the data; "produced", by a call of the forward or the backward; "loss", by what
+              follows the model, or by its backward; "parameter", there before anything ran; "gradient", changed between
+              backward and the step; "optimizer"; "unknown", the rows cannot tell, and the sentence says what is missing
+    phase     "parameter", "input", "forward", "loss", "backward", "gradient", "optimizer"
+    notes     what was wrong and is no fault: NaN and Inf that ended, steps that a gradient scaler skipped
+    nan_only  Inf is no fault
+    inf       an Inf that ended, as that of a mask does in a softmax, is one, too
+
+    The lists say of every call with NaN or Inf what it did by its own rows alone. A producer's outputs hold NaN or Inf, and
+    its inputs do not; each has its operator, rank, iteration, "nan" and "inf" (counts; None where it is there and was not
+    counted), the operators "before" it and its "inputs" with their statistics. "entered" is the first input of a rank that
+    holds it, where no output before did, such as a weight. "turned" are the propagators that were given Inf and no NaN, and
+    made NaN of it, as Inf - Inf does.
     """
-    return _found(_native.origin(path, nan_only))
+    if nan_only and inf:
+        raise Error("nan_only and inf are of two minds about Inf: give one of them")
+    return Origin(_found(_native.origin(path, 2 if inf else int(nan_only))))

@@ -1,41 +1,67 @@
 """Every tensor of a PyTorch model, watched while it trains."""
-import dataclasses
 import json
+import operator
 import os
-import re
+import shutil
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from . import _native
+from ._hooks import leave_in_fork
 from ._library import Error, logger
 from ._session import DumpSession
+from ._tensors import readable
+from ._verdict import Fault
 
 
 class Watch:
     """Hooks on a model's modules; see watch()."""
 
-    def __init__(self, session: DumpSession, *, every: int, rank: int | None) -> None:
-        self._session, self._every, self._rank = session, every, _rank_of_process() if rank is None else rank
-        self._hooks: list[Any] = []
+    def __init__(self, session: DumpSession, *, every: int, rank: int) -> None:
+        self._session, self._every, self._rank = session, every, rank
         self.iteration = 0
-        self._is_closed = False
+        self._is_closed = self._is_stopped = False
+        self._operators: dict[tuple[str, str], Any] = {}
         self._unreadable: set[str] = set()
+        self._said: set[str] = set()
+        self._finalizer: Any = None
+        leave_in_fork(self)
+
+    def close_with(self, model: Any) -> None:
+        """At the latest when the model goes, or the process ends: it lives so long, whoever keeps it."""
+        self._finalizer = weakref.finalize(model, self.close)
 
     @property
     def active(self) -> bool:
-        """Whether this step is one of every `every` steps."""
-        return not self._is_closed and self.iteration % self._every == 0
+        """Whether this step is one of every `every` steps, and not between stop() and start()."""
+        return not self._is_closed and not self._is_stopped and self.iteration % self._every == 0
 
-    def step(self) -> None:
+    @property
+    def first_fault(self) -> Fault | None:
+        """Where the first NaN or Inf began, as far as the watch knows without reading its rows; None where nothing is wrong."""
+        return None
+
+    def step(self, loss: Any = None) -> None:
         """A step is over, and the next begins."""
         raise NotImplementedError
+
+    def stop(self) -> None:
+        """Watches nothing until start(). Steps are counted on."""
+        self._is_stopped = True
+        self._switch()
+
+    def start(self) -> None:
+        """Watches again, after stop()."""
+        self._is_stopped = False
+        self._switch()
 
     def close(self) -> None:
         """Takes the hooks away, and ends the session. A second call does nothing."""
         self._is_closed = True
-        for hook in self._hooks:
-            hook.remove()
-        self._hooks.clear()
+        self._switch()
+        if self._finalizer is not None:
+            self._finalizer.detach()
         self._session.close()
 
     def __enter__(self) -> "Watch":
@@ -49,172 +75,260 @@ class Watch:
         """Those of the session: {"tensor_count": 12, "row_count": 12, ...}"""
         return self._session.counters
 
+    def _switch(self) -> None:
+        """Hooks are there in steps that are watched, and only then."""
+
+    def _abandon(self) -> None:
+        """In a forked process: nothing is written, nothing is said."""
+        self._is_closed = True
+        self._switch()
+        if self._finalizer is not None:
+            self._finalizer.detach()
+
+    def _say_once(self, words: str, *arguments: Any) -> None:
+        if words not in self._said:
+            self._said.add(words)
+            logger.warning(words, *arguments)
+
     def _end_step(self) -> None:
         self._session.step_end(rank=self._rank, iteration=self.iteration)
 
     def _collect(self, op_type: str, name: str, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
-                 layout: str = "") -> None:
+                 layout: str = "") -> int:
+        """What is known to be faulty: 0 of nothing, else 4 * (the number of the first faulty tensor) + 1 (NaN) + 2 (Inf)."""
         try:
-            self._session.collect(op_type, name, inputs=inputs, outputs=outputs, rank=self._rank, iteration=self.iteration,
-                                  layout=layout)
-        except Error as refused:  # training goes on: what can be read is, and the rest is said once
+            operator = self._operators.get((op_type, name))
+            if operator is None:
+                operator = self._operators[op_type, name] = self._session._operator(op_type, name)
+            for tensors in (inputs, outputs):
+                for tensor in tensors:
+                    if tensor is not None and tensor.is_complex():
+                        raise Error("complex numbers have no rows: their parts have", "unsupported")
+            faults: int = _native.collect(self._session._handle(), operator, self._rank, 0, 0, self.iteration, inputs, outputs,
+                                          layout)
+            return faults
+        except Exception as refused:  # training goes on: what can be read is, and the rest is said once
             if sum(tensor is not None for tensor in (*inputs, *outputs)) > 1:
+                first = kinds = number = 0
                 for io, tensors in (("inputs", inputs), ("outputs", outputs)):
                     for slot, tensor in enumerate(tensors):
-                        self._collect(op_type, name, layout=layout, **{io: _alone(tensor, slot)})
-            elif name not in self._unreadable:
+                        if tensor is None:
+                            continue
+                        found = self._collect(op_type, name, layout=layout, **{io: alone(tensor, slot)})
+                        if found and not kinds:
+                            first = number
+                        kinds |= found & 3
+                        number += 1
+                return 4 * first + kinds if kinds else 0
+            if (other := self._readable(inputs, outputs)) is not None:
+                return self._collect(op_type, name, *other, layout=layout)
+            if name not in self._unreadable:
                 self._unreadable.add(name)
                 logger.warning("%s is not watched: %s", name, refused)
+            return 0
+
+    def _readable(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]] | None:
+        """The one tensor as the engine can read it; None where it is that already, or cannot be."""
+        try:
+            made = [[each if each is None else readable(each) for each in tensors] for tensors in (inputs, outputs)]
+        except Exception:
+            return None
+        given = [each for each in (*inputs, *outputs) if each is not None]
+        (mine,) = [each for each in (*made[0], *made[1]) if each is not None] or [None]
+        if not given or mine is None:
+            return None
+        is_same = (mine.layout, mine.dtype, mine.device) == (given[0].layout, given[0].dtype, given[0].device)
+        if is_same or mine.device.type == "meta":
+            return None
+        if not given[0].is_cpu:
+            self._say_once("tensors on %s are copied to the host to be measured", given[0].device.type)
+        return made[0], made[1]
 
 
-class RowWatch(Watch):
-    """Each module's tensors as rows of its own name."""
-
-    def __init__(self, model: Any, session: DumpSession, *, every: int = 1, where: str | None = None, inputs: bool = False,
-                 parameters: bool = True, gradients: bool = True, optimizer: Any = None, rank: int | None = None) -> None:
-        super().__init__(session, every=every, rank=rank)
-        self._inputs, self._with_parameters, self._with_gradients = inputs, parameters, gradients
-        self._optimizer = optimizer
-        wanted = re.compile(where or "").search
-        self._parameters = [(name, each) for name, each in model.named_parameters() if wanted(name)]
-        # The hooks hold the watch weakly: a watch that nobody has any more is no reason to measure.
-        self._hooks = [module.register_forward_hook(_forward_hook(weakref.ref(self), name))
-                       for name, module in _named_modules(model) if wanted(name)]
-
-    def step(self) -> None:
-        """A step is over: parameters, their gradients and the optimiser's state are handed over, and the next begins.
-        Call it after optimizer.step() and before the gradients are zeroed."""
-        if self.active:
-            for name, parameter in self._parameters:
-                if self._with_parameters:
-                    self._collect("Parameter", name, outputs=[parameter])
-                if self._with_gradients and parameter.grad is not None:
-                    self._collect("Gradient", name, outputs=[parameter.grad])
-                state = self._optimizer.state.get(parameter, {}) if self._optimizer else {}
-                for key, value in state.items():
-                    if found := tensors_in(value):
-                        self._collect("OptimizerState", f"{name}/{key}", outputs=found)
-            self._end_step()
-        self.iteration += 1
-
-    def _ran(self, op_type: str, name: str, inputs: Any, outputs: Any) -> None:
-        """A module has run forward."""
-        outputs = tensors_in(outputs)
-        self._collect(op_type, f"{name}/forward", tensors_in(inputs) if self._inputs else (), outputs)
-        if self._with_gradients:
-            for slot, tensor in enumerate(outputs):
-                if tensor.requires_grad:
-                    tensor.register_hook(_gradient_hook(weakref.ref(self), op_type, f"{name}/backward", slot))
-
-
-def _named_modules(model: Any) -> list[tuple[str, Any]]:
-    return [(name or type(module).__name__, module) for name, module in model.named_modules()]
-
-
-def _forward_hook(me: Callable[[], RowWatch | None], name: str) -> Callable[[Any, Any, Any], None]:
-    def hook(module: Any, inputs: Any, outputs: Any) -> None:
-        watch = me()
-        if watch is not None and watch.active:
-            watch._ran(type(module).__name__, name, inputs, outputs)
-    return hook
-
-
-def _gradient_hook(me: Callable[[], RowWatch | None], op_type: str, name: str, slot: int) -> Callable[[Any], None]:
-    """Of a tensor and not of its module: a module's backward hook makes in-place functions behind it fail."""
-    def hook(gradient: Any) -> None:
-        watch = me()
-        if watch is not None and watch.active:
-            watch._collect(op_type, name, outputs=_alone(gradient, slot))
-    return hook
-
-
-def _alone(tensor: Any, slot: int) -> list[Any]:
+def alone(tensor: Any, slot: int) -> list[Any]:
     """A list of one tensor at its slot: None stands in front of it."""
     return [None] * slot + [tensor]
 
 
-def tensors_in(nested: Any) -> list[Any]:
-    """The tensors in a tensor, or in lists, tuples, dicts and dataclasses of them, in their order."""
-    if hasattr(nested, "data_ptr"):
-        return [nested]
-    if isinstance(nested, dict):
-        nested = nested.values()
-    elif dataclasses.is_dataclass(nested):
-        nested = [getattr(nested, field.name) for field in dataclasses.fields(nested)]
-    elif not isinstance(nested, (list, tuple)):
-        return []
-    return [tensor for each in nested for tensor in tensors_in(each)]
+def named_modules(models: Any) -> list[tuple[str, Any, bool]]:
+    """(name, module, whether it is outermost) of a model, or of several: by their keys, or in a list by their classes."""
+    found = []
+    for prefix, model in _models(models).items():
+        outermost = prefix or type(model).__name__
+        found += [(".".join(filter(None, (prefix, name))) or outermost, module, not name) for name, module in model.named_modules()]
+    return found
 
 
-def _rank_of_process() -> int:
+def named_parameters(models: Any) -> list[tuple[str, Any]]:
+    seen: set[int] = set()
+    found = []
+    for prefix, model in _models(models).items():
+        for name, parameter in model.named_parameters():
+            if id(parameter) not in seen:
+                seen.add(id(parameter))
+                found.append((".".join(filter(None, (prefix, name))), parameter))
+    return found
+
+
+def _models(models: Any) -> dict[str, Any]:
+    if isinstance(models, Mapping):
+        named = dict(models)
+    elif isinstance(models, (list, tuple)):
+        classes = [type(each).__name__ for each in models]
+        named = {name if classes.count(name) == 1 else f"{name}{number}": each
+                 for number, (name, each) in enumerate(zip(classes, models))}
+    else:
+        named = {"": models}
+    for name, model in named.items():
+        if not hasattr(model, "named_modules"):
+            raise TypeError(f"watch() wants a torch.nn.Module, or a list or dict of them; {name or 'this'} is a {type(model).__name__}")
+    return named
+
+
+def world_of_process() -> tuple[int, int]:
+    """(rank, how many there are), as torch.distributed has them."""
     from torch import distributed
-    return distributed.get_rank() if distributed.is_available() and distributed.is_initialized() else 0
+    if distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    return 0, 1
 
 
-def _config_of(path: object) -> str:
-    """A data_dump.json that wants the statistics of everything."""
-    common = {"dump_mode": 0, "path": str(path), "net_name": "model", "iteration": "all", "input_output": 0, "kernels": [],
+def _config_of_path() -> str:
+    """A data_dump.json that wants the statistics of everything. The folder is told beside it."""
+    common = {"dump_mode": 0, "path": "", "net_name": "model", "iteration": "all", "input_output": 0, "kernels": [],
               "support_device": list(range(8)), "op_debug_mode": 0, "saved_data": "statistic",
               "statistic_category": ["max", "min", "avg", "l2norm", "nan count", "positive inf count",
                                      "negative inf count", "zero count"]}
     return json.dumps({"common_dump_settings": common, "e2e_dump_settings": {"enable": True, "trans_flag": True}})
 
 
-def _config_of_msprobe(config: str | os.PathLike[str] | None) -> dict[str, Any] | None:
-    """What it says, if it is msprobe's config.json. What cannot be read, the session says."""
-    text = str(os.environ["MINDSPORE_DUMP_CONFIG"] if config is None else config)
+def _members_of(config: str | os.PathLike[str] | None) -> dict[str, Any]:
+    """What a config says. What cannot be read, the session says."""
+    text = str(os.environ.get("MINDSPORE_DUMP_CONFIG", "") if config is None else config)
     try:
         if not text.lstrip().startswith("{"):
             with open(text, encoding="utf-8") as file:
                 text = file.read()
         said = json.loads(text)
     except (OSError, ValueError):
-        return None
-    return said if isinstance(said, dict) and ("task" in said or "dump_path" in said) else None
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _whole(number: Any, what: str, least: int, most: int) -> int:
+    try:
+        if isinstance(number, bool):
+            raise TypeError
+        whole = operator.index(number)
+    except TypeError:
+        raise TypeError(f"{what} is {number!r}; it is a whole number, from {least} on") from None
+    if not least <= whole <= most:
+        raise ValueError(f"{what} is {whole}; it is a whole number from {least} to {most}")
+    return whole
+
+
+def _make_way(folder: str, exist: str, resume: bool) -> int:
+    """The first iteration of a run into this folder, which an earlier run may have left rows in."""
+    try:
+        steps = [int(step.name) for graph in os.scandir(folder) if graph.is_dir() and graph.name.isdigit()
+                 for step in os.scandir(graph.path) if step.name.isdigit()]
+    except OSError:
+        return 0
+    if not steps:
+        return 0
+    if exist == "replace":
+        shutil.rmtree(folder)
+        return 0
+    if not resume:
+        raise Error(f"{folder} has rows of an earlier run: give another path, exist=\"replace\" to remove them, or "
+                    "resume=True to go on behind them", "unwritable")
+    return max(steps) + 1
 
 
 def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str | os.PathLike[str] | None = None,
           every: int = 1, where: str | None = None, inputs: bool = False, parameters: bool = True, gradients: bool = True,
-          optimizer: Any = None, dialect: str = "ours", rank: int | None = None) -> Watch:
+          optimizer: Any = None, level: str = "module", zoom: bool = True, code: bool = True, exist: str = "refuse",
+          resume: bool = False, dialect: str = "ours", rank: int | None = None) -> Watch:
     """Writes the statistics of a torch.nn.Module's tensors while it trains; a context manager.
 
-        with tensorstat.watch(model, path="/tmp/dump", every=10) as w:
+        with tensorstat.watch(model, path="runs/nan", every=10) as w:
             for batch in data:
                 loss = model(batch).sum(); loss.backward(); optimizer.step()
-                w.step(); optimizer.zero_grad()
+                w.step(loss); optimizer.zero_grad()
 
+    and then, in a shell, `tensorstat origin runs/nan`.
+
+    model       a module, or several: {"gen": g, "disc": d}, or a list of them
     config      a data_dump.json (a path, or the text); None: the one that MINDSPORE_DUMP_CONFIG names, or where it names
                 none, everything, to `path`
-    path        an absolute folder; takes the place of the config's
+    path        a folder; takes the place of the config's
     every       a step of so many is measured
     where       a regular expression that a module's or parameter's name has to contain
-    inputs      the inputs of modules too, not only their outputs
-    parameters  parameters after each step
-    gradients   their gradients, and those of the modules' outputs
+    inputs      the inputs of all modules, not only of the outermost
+    parameters  those that the optimizer wrote, and before the first step all
+    gradients   those of parameters, and of the modules' outputs; where inputs are looked at, of these, too
     optimizer   its state too (Adam's moments)
+    level       "op": the operations inside of the modules, too, and those between the model and the loss. It is slow
+    zoom        the first module that gives NaN or Inf is run once more, so that the operation and its line are known; what
+                it wrote is put back, and the random state. Not with several ranks
+    code        the line of the caller's own code that called each module
+    exist       of rows that an earlier run left in the folder: "refuse" or "replace"
+    resume      go on behind those rows: `iteration` begins after the last
     dialect     of statistic.csv: "ours", "mindspore-2.7", "mindspore-next"
     rank        of this process; None: torch.distributed's, or 0
 
-    Rows lie in {path}/rank_{rank}/{net_name}/0/{step}/statistic.csv, in the order in which things happened. A module `name`
-    gives the operators `name/forward` and `name/backward`, which is the gradient of its outputs; parameters are of the
-    types Parameter, Gradient and OptimizerState. Outputs may be nested in lists, tuples, dicts and dataclasses. What cannot
-    be read, such as a sparse or complex tensor, is said once to logging.getLogger("tensorstat"), and left out.
+    Rows lie in {path}/rank_{rank}/{net_name}/0/{step}/statistic.csv, in the order in which things happened, and what they do
+    not say in watch.ndjson beside them: stats/doc/origin.md says what each means. `w.first_fault` is where the first NaN or
+    Inf began, and the end of the block logs it.
+
+    Outputs may be nested in lists, dicts, dataclasses and simple objects. Of complex tensors the parts are measured, of sparse
+    ones the values that they hold; what lies on another device is copied to the host. What cannot be read is said once to
+    logging.getLogger("tensorstat"), and left out. Nothing that a watch does raises in the training.
 
     With msprobe's config.json, of level L0 or mix, it leaves the dump.json that msprobe's PrecisionDebugger would have left
     of the model's modules: the config says what is dumped, and of the arguments above only path, every, where and rank are
     looked at. step() is then called after backward().
 
-    The hooks are gone when the block ends, by an exception too.
+    The hooks are gone when the block ends, by an exception too. Who keeps no result watches until the model is gone, or the
+    process ends. A copy of the model, and what is saved of it, are not watched.
     """
-    if config is None and "MINDSPORE_DUMP_CONFIG" not in os.environ:
-        if path is None:
-            raise ValueError("watch() wants a config, or a path for the rows")
-        config = _config_of(path)
-    if (of_msprobe := _config_of_msprobe(config)) is not None:
+    every = _whole(every, "every", 1, 2**63)
+    this_rank, world_size = world_of_process()
+    rank = this_rank if rank is None else _whole(rank, "rank", 0, 2**32 - 1)
+    if exist not in ("refuse", "replace"):
+        raise ValueError(f"exist is {exist!r}; it is \"refuse\" or \"replace\"")
+    if level not in ("module", "op"):
+        raise ValueError(f"level is {level!r}; it is \"module\" or \"op\"")
+    if config is not None and path is None and not str(config).lstrip().startswith("{") and not str(config).endswith(".json"):
+        config, path = None, config  # watch(model, "runs/nan")
+    if config is None and path is None and not os.environ.get("MINDSPORE_DUMP_CONFIG"):
+        raise ValueError("watch() wants a config, or a path for the rows")
+    if path is not None:
+        path = os.path.abspath(os.path.expanduser(path))
+    is_everything = config is None and not os.environ.get("MINDSPORE_DUMP_CONFIG")
+    if is_everything:
+        config = _config_of_path()
+    said = _members_of(config)
+    if "task" in said or "dump_path" in said:
         from ._watch_modules import ModuleWatch, say_level
-        say_level(of_msprobe.get("level", "L1"))
+        say_level(said.get("level", "L1"))
         session = DumpSession(config, path=path, framework="pytorch")
-        return ModuleWatch(model, session, every=every, where=where, rank=rank, has_stacks=of_msprobe.get("extra_info", True))
+        of_modules = ModuleWatch(model, session, every=every, where=where, rank=rank, has_stacks=said.get("extra_info", True))
+        of_modules.close_with(model)
+        return of_modules
+    from ._watch_rows import RowWatch
     session = DumpSession(config, path=path, dialect=dialect)
-    return RowWatch(model, session, every=every, where=where, inputs=inputs, parameters=parameters, gradients=gradients,
-                    optimizer=optimizer, rank=rank)
+    common = said.get("common_dump_settings")
+    net_name = common.get("net_name") if isinstance(common, dict) else None
+    folder = os.path.join(_native.session_rank_folder(session._handle(), rank), str(net_name or "model"))
+    try:
+        first_iteration = _make_way(folder, exist, resume) if session.enabled else 0
+        made = RowWatch(model, session, folder=folder, every=every, where=where, inputs=inputs, parameters=parameters,
+                        gradients=gradients, optimizer=optimizer, level=level, zoom=zoom and world_size == 1, code=code, rank=rank,
+                        world_size=world_size, path=path, is_zoom_wanted=zoom)
+    except BaseException:
+        session.close()
+        raise
+    made.iteration = first_iteration
+    made.close_with(next(iter(_models(model).values())))
+    return made

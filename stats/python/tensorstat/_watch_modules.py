@@ -4,10 +4,9 @@ import json
 import linecache
 import re
 import sys
-import weakref
-from collections.abc import Callable
 from typing import Any
 
+from ._hooks import Accumulation, ModuleHooks, keywords_of_call, say_fault
 from ._library import logger
 from ._session import DumpSession
 from ._watch import Watch
@@ -19,7 +18,7 @@ class ModuleWatch(Watch):
     """Watches modules as msprobe does: each call of one but the model itself, with its arguments, outputs and
     parameters; the gradients of its outputs and inputs; those of its parameters."""
 
-    def __init__(self, model: Any, session: DumpSession, *, every: int, where: str | None, rank: int | None,
+    def __init__(self, model: Any, session: DumpSession, *, every: int, where: str | None, rank: int,
                  has_stacks: bool) -> None:
         super().__init__(session, every=every, rank=rank)
         self._has_stacks = has_stacks
@@ -28,18 +27,34 @@ class ModuleWatch(Watch):
         self._backward: list[_Call] = []  # whose gradients are awaited
         self._rounds: dict[str, _Round] = {}
         wanted = re.compile(where or "").search
-        me = weakref.ref(self)
+        self._hooks = ModuleHooks(self._before, self._leave)
+        self._accumulations: list[Accumulation] = []
         for name, module in model.named_modules():
             if module is model or not wanted(name):
                 continue
             stem = f"Module.{name}.{type(module).__name__}"
-            self._hooks += [_before(module, _before_hook(me, stem)), _behind(module, _behind_hook(me))]
+            self._hooks.add(module, stem)
             for parameter_name, parameter in module.named_parameters(recurse=False):
                 if parameter.requires_grad:
-                    self._hooks.append(_Accumulation(parameter, _parameter_hook(me, module, stem, parameter_name)))
+                    self._accumulations.append(Accumulation(parameter, _parameter_hook(self, type(module).__name__, stem, parameter_name)))
+        if not self._hooks.count:
+            logger.warning("where=%r matches no module: nothing is watched", where)
+        self._switch()
 
-    def step(self) -> None:
-        """A step is over, and the next begins: call it after backward()."""
+    def close(self) -> None:
+        super().close()
+        for each in self._accumulations:
+            each.remove()
+        self._accumulations = []
+
+    def _switch(self) -> None:
+        if self.active:
+            self._hooks.start()
+        else:
+            self._hooks.stop()
+
+    def step(self, loss: Any = None) -> None:
+        """A step is over, and the next begins: call it after backward(). msprobe's files have no place for a loss."""
         for call in list(self._backward):  # what lacks a gradient, because something had no part in the loss
             self._gradients_are_known(call)
         if self.active:
@@ -48,6 +63,12 @@ class ModuleWatch(Watch):
         self._counts.clear()
         self._rounds.clear()
         self.iteration += 1
+        self._switch()
+
+    def _before(self, module: Any, stem: str, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        if sys.modules["torch"]._C._get_tracing_state() is not None:
+            return None
+        return self._enter(module, stem, arguments, keywords_of_call(sys._getframe(3)))
 
     def _enter(self, module: Any, stem: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         number = self._counts.get(stem, 0)
@@ -62,7 +83,7 @@ class ModuleWatch(Watch):
         self._collect(call.kind, call.key("forward"), places.tensors, (), layout)
         return self._with_nodes(call, args)
 
-    def _leave(self, module: Any, outputs: Any) -> None:
+    def _leave(self, module: Any, _stem: str, _arguments: Any, outputs: Any) -> None:
         while self._open and self._open[-1].module is not module:  # one that an exception has left
             self._open.pop()
         if not self._open:
@@ -80,7 +101,7 @@ class ModuleWatch(Watch):
         call.of_outputs = [None] * len(outcomes)
         self._backward.append(call)
         for slot, tensor in enumerate(outcomes):
-            tensor.register_hook(_gradient_hook(weakref.ref(self), call, call.of_outputs, slot))
+            tensor.register_hook(_GradientHook(self, call, call.of_outputs, slot))
 
     def _with_nodes(self, call: "_Call", args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments with a node of their own in front of each that has a gradient: its gradient is then that of
@@ -92,7 +113,7 @@ class ModuleWatch(Watch):
                 view = value.view_as(value)
                 slot = len(call.of_inputs)
                 call.of_inputs.append(None)
-                view.grad_fn.register_hook(_node_hook(weakref.ref(self), call, call.of_inputs, slot))
+                view.grad_fn.register_hook(_GradientHook(self, call, call.of_inputs, slot))
                 return view
             if type(value) in (list, tuple):
                 return type(value)(noded(each) for each in value)
@@ -127,7 +148,7 @@ class ModuleWatch(Watch):
         for gradients in (call.of_outputs, call.of_inputs):  # they have to be kept no longer
             gradients[:] = [None if each is None else True for each in gradients]
 
-    def _parameter_has_gradient(self, module: Any, stem: str, name: str, gradient: Any) -> None:
+    def _parameter_has_gradient(self, kind: str, stem: str, name: str, gradient: Any) -> None:
         """A parameter's gradient was added up. msprobe counts how often that of the module's first was."""
         if gradient is None or not self.active:
             return
@@ -137,7 +158,7 @@ class ModuleWatch(Watch):
             round_.slot = 0
         places = _Places(round_.slot)
         layout = places.text_of({name: [gradient]}, "o")
-        self._collect(type(module).__name__, f"{stem}.parameters_grad.{round_.number}", (), places.at_slots(), layout)
+        self._collect(kind, f"{stem}.parameters_grad.{round_.number}", (), places.at_slots(), layout)
         round_.slot += 1
 
 
@@ -187,7 +208,7 @@ class _Places:
         if isinstance(value, (bool, int, float, str)):
             return _leaf(type(value).__name__, value, columns)
         if isinstance(value, slice):
-            bounds = [None if each is None else int(each) for each in (value.start, value.stop, value.step)]
+            bounds = [int(each) if isinstance(each, (int, torch.Tensor)) else None for each in (value.start, value.stop, value.step)]
             return _leaf("slice", bounds, columns)
         if value is Ellipsis:
             return _leaf("ellipsis", "...", columns)
@@ -253,72 +274,23 @@ def _stack() -> list[str]:
     return frames
 
 
-def _before(module: Any, hook: Callable[..., Any]) -> Any:
-    """With arguments by name, where torch hands them to a hook (since 2.0)."""
-    try:
-        return module.register_forward_pre_hook(hook, with_kwargs=True)
-    except TypeError:
-        return module.register_forward_pre_hook(hook)
+class _GradientHook:
+    """Of a tensor, or of the node of a view: both are given the gradient, the node in a tuple."""
+    __slots__ = ("_watch", "_call", "_among", "_slot")
+
+    def __init__(self, watch: ModuleWatch, call: _Call, among: list[Any], slot: int) -> None:
+        self._watch, self._call, self._among, self._slot = watch, call, among, slot
+
+    def __call__(self, gradient: Any, *_: Any) -> None:
+        try:
+            self._watch._gradient(self._call, self._among, self._slot, gradient[0] if isinstance(gradient, tuple) else gradient)
+        except Exception as fault:
+            say_fault(fault)
 
 
-def _behind(module: Any, hook: Callable[..., Any]) -> Any:
-    return module.register_forward_hook(hook)
-
-
-class _Accumulation:
-    """A hook for when a parameter's gradient was added up. It is the node's, which nobody else would keep."""
-
-    def __init__(self, parameter: Any, hook: Callable[[Any], None]) -> None:
-        torch = sys.modules["torch"]
-        with torch.enable_grad():
-            self._node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
-        self._hook = self._node.register_hook(lambda *_: hook(parameter.grad))
-
-    def remove(self) -> None:
-        self._hook.remove()
-
-
-def _before_hook(me: Callable[[], "ModuleWatch | None"], stem: str) -> Callable[..., Any]:
-    def hook(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
-        watch = me()
-        if watch is None or not watch.active:
-            return None
-        given = watch._enter(module, stem, args, kwargs or {})
-        return given if kwargs is None else (given, kwargs)
-    return hook
-
-
-def _behind_hook(me: Callable[[], "ModuleWatch | None"]) -> Callable[..., None]:
-    def hook(module: Any, _: Any, outputs: Any) -> None:
-        watch = me()
-        if watch is not None and watch.active:
-            watch._leave(module, outputs)
-    return hook
-
-
-def _gradient_hook(me: Callable[[], "ModuleWatch | None"], call: _Call, among: list[Any],
-                   slot: int) -> Callable[[Any], None]:
-    def hook(gradient: Any) -> None:
-        watch = me()
-        if watch is not None:
-            watch._gradient(call, among, slot, gradient)
-    return hook
-
-
-def _node_hook(me: Callable[[], "ModuleWatch | None"], call: _Call, among: list[Any],
-               slot: int) -> Callable[..., None]:
-    def hook(gradients: tuple[Any, ...], *_: Any) -> None:
-        watch = me()
-        if watch is not None:
-            watch._gradient(call, among, slot, gradients[0])
-    return hook
-
-
-def _parameter_hook(me: Callable[[], "ModuleWatch | None"], module: Any, stem: str, name: str) -> Callable[[Any], None]:
-    def hook(gradient: Any) -> None:
-        watch = me()
-        if watch is not None:
-            watch._parameter_has_gradient(module, stem, name, gradient)
+def _parameter_hook(watch: ModuleWatch, kind: str, stem: str, name: str) -> Any:
+    def hook(parameter: Any, _: Any) -> None:
+        watch._parameter_has_gradient(kind, stem, name, parameter.grad)
     return hook
 
 

@@ -1,0 +1,116 @@
+// What lies beside the rows of a dump and says more of its calls: watch.ndjson of PyTorch's watch, stack.json and
+// construct.json of msprobe, and the .ir of MindSpore's graphs. stats/doc/origin.md has the lines of watch.ndjson.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tensorstat/status.hpp>
+#include <utility>
+#include <vector>
+
+namespace tensorstat {
+
+// A line of code.
+struct CodeLine {
+  std::string file;
+  std::uint64_t line = 0;  // 0: not known
+};
+
+// A call that was run again, to find the operation.
+struct Zoom {
+  enum class Found : std::uint8_t {
+    kOperation,  // the first that was given finite values and gave others
+    kClean,      // the fault did not come again
+    kGiven,      // the call was given the fault as an argument
+    kHeld,       // a parameter or buffer of its own, or a tensor from elsewhere, holds it
+    kRefused
+  };
+  Found found = Found::kRefused;
+  std::string why, operation, given, gave;
+  std::string inside;   // the module that ran the operation
+  std::string of;       // the row that was the reason to look
+  std::string held_by;  // of kHeld, the parameter or buffer by its name in the module
+  std::optional<CodeLine> at;
+  std::optional<bool> inf_written;  // by a mask or an assignment
+  bool given_finite = false;        // the arguments were looked at, and were finite
+};
+
+// Names of calls are held against each other as they are in files, with _ for / and . and the like: some dialects of
+// rows keep no others.
+class Hints {
+ public:
+  // What a watch says of a rank: the text of a watch.ndjson. What is no JSON, or not known, is passed over.
+  void add_watch(std::uint32_t rank, std::string_view text);
+  // The folder of the rows of a rank and iteration; what lies in it or beside it is read when it is asked for.
+  void add_folder(std::uint32_t rank, std::uint64_t iteration, std::uint32_t graph, std::string folder);
+
+  bool is_of_watch() const { return !watches_.empty(); }
+  // How many ranks the job had; 0: not said.
+  std::uint64_t world_size() const { return world_size_; }
+  // Whether the optimizer wrote no parameter in this iteration.
+  bool wrote_nothing(std::uint32_t rank, std::uint64_t iteration) const;
+
+  // The call that a call ran inside, by the name of its row; "" where there is none. nullopt: not said.
+  std::optional<std::string> parent_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name);
+  // The line that made a call: the nth of its name in the iteration.
+  std::optional<CodeLine> line_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name,
+                                  std::uint32_t nth = 0);
+  const Zoom* zoom_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
+  // That for which a row of this name was the reason.
+  const Zoom* zoom_because_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
+  // Why tensors of a call are not in the rows; nullptr: nothing is missing.
+  const std::string* not_seen(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name,
+                              bool is_input) const;
+  // The same of a call that is said to run inside this one; "" where nothing is missing.
+  std::string child_not_seen(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
+
+ private:
+  struct Said {
+    std::uint64_t iteration = 0, nth = 0;
+    std::optional<CodeLine> code;
+    std::string parent;
+  };
+  struct Missing {
+    std::uint64_t iteration = 0;
+    bool is_input = false;
+    std::string why;
+  };
+  struct Watch {
+    std::map<std::string, std::vector<Said>, std::less<>> code;
+    std::map<std::pair<std::uint64_t, std::string>, Zoom> zooms;
+    std::map<std::string, std::vector<Missing>, std::less<>> missing;
+    std::map<std::uint64_t, bool> wrote_nothing;
+  };
+  // Of msprobe, a step of a rank.
+  struct Companions {
+    std::map<std::string, std::string, std::less<>> parents;
+    std::map<std::string, CodeLine, std::less<>> lines;
+  };
+  struct Folder {
+    std::string path;
+    std::uint32_t graph = 0;
+  };
+  using Place = std::pair<std::uint32_t, std::uint64_t>;  // rank, iteration
+
+  const Said* said_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name, std::uint32_t nth) const;
+  const Companions& companions_of(const Place& place);
+  std::optional<CodeLine> line_of_graph(const Folder& folder, std::string_view op_name);
+
+  std::map<std::uint32_t, Watch> watches_;  // by rank
+  std::uint64_t world_size_ = 0;
+  std::map<Place, std::vector<Folder>> folders_;
+  std::map<std::string, std::string, std::less<>> read_;  // folders whose watch.ndjson was looked for
+  std::optional<Place> last_place_;
+  Companions last_;
+};
+
+// The line of an operator in the text of a MindSpore .ir: of "# In file x.py(175)/" behind its full_name_with_scope.
+std::optional<CodeLine> line_in_graph(std::string_view text, std::string_view op_name);
+
+// The caller's own line in a stack of msprobe's, the innermost frame first: 'File x.py, line 3, in forward, ...'.
+std::optional<CodeLine> line_in_stack(const std::vector<std::string_view>& frames);
+
+}  // namespace tensorstat

@@ -1,0 +1,358 @@
+#include "stats/compare/origin/model.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "stats/rows/op_name.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr std::string_view kForward = "/forward", kBackward = "/backward";
+constexpr std::string_view kEndings[] = {kForward, kBackward, "_forward", "_backward"};  // as some dialects write them
+
+// The phase that a name of msprobe's says: "Functional.log.0.forward", "Module.a.Linear.backward.0".
+std::optional<Phase> phase_of_call(std::string_view name) {
+  constexpr std::pair<std::string_view, Phase> kParts[] = {
+      {"forward", Phase::kForward}, {"backward", Phase::kBackward}, {"parameters_grad", Phase::kGradient}};
+  const auto last_dot = name.rfind('.');
+  if (last_dot == name.npos) return std::nullopt;
+  std::string_view last = name.substr(last_dot + 1);
+  if (!last.empty() && last.find_first_not_of("0123456789") == last.npos) {
+    const auto dot = name.substr(0, last_dot).rfind('.');
+    if (dot == name.npos) return std::nullopt;
+    last = name.substr(dot + 1, last_dot - dot - 1);
+  }
+  for (const auto& [part, phase] : kParts) {
+    if (last == part) return phase;
+  }
+  return std::nullopt;
+}
+
+Phase phase_in_graph(std::string_view type, std::string_view name) {
+  constexpr std::string_view kOfOptimizers[] = {"Apply",     "FusedApply", "SparseApply", "Adam",
+                                                "FusedAdam", "Lamb",       "Momentum"};
+  if (type == "Parameter") return Phase::kParameter;
+  if (name.starts_with("Gradients/") || name.starts_with("Gradients_")) return Phase::kBackward;
+  for (const std::string_view word : kOfOptimizers) {
+    if (type.starts_with(word)) return Phase::kOptimizer;
+  }
+  return Phase::kForward;
+}
+
+// The calls of one rank and iteration, put together of runs.
+class Builder {
+ public:
+  Builder(const Record& record, Form form, Hints& hints) : record_(record), hints_(hints) { model_.form = form; }
+
+  Model build(std::uint32_t rank, std::uint32_t first, std::uint32_t last) {
+    for (std::uint32_t run = first; run < last; ++run) {
+      if (record_.run(run).front().rank == rank) add(run);
+    }
+    for (Call& call : model_.calls) set_times(call);
+    if (model_.form != Form::kGraph) find_parents();
+    if (model_.form == Form::kModules) order_as_tree();
+    return std::move(model_);
+  }
+
+ private:
+  std::string_view text(std::uint32_t id) const { return record_.texts()[id]; }
+
+  void add(std::uint32_t run) {
+    const auto rows = record_.run(run);
+    const auto first = static_cast<std::uint32_t>(&rows.front() - record_.rows().data());
+    std::vector<std::uint32_t> inputs, outputs;
+    for (std::uint32_t i = 0; i < rows.size(); ++i) (rows[i].is_input ? inputs : outputs).push_back(first + i);
+    const Seen& seen = rows.front();
+    const std::string_view type = text(seen.op_type), name = text(seen.name);
+    if (model_.form == Form::kGraph) return put(phase_in_graph(type, name), seen, inputs, outputs);
+    if (model_.form == Form::kModules) return put(phase_of_call(name).value_or(Phase::kForward), seen, inputs, outputs);
+    if (type == "Loss") return put(Phase::kLoss, seen, inputs, outputs);
+    if (type == "Gradient") return put(Phase::kGradient, seen, inputs, outputs);
+    if (type == "OptimizerState") return put(Phase::kOptimizer, seen, inputs, outputs);
+    if (type == "Parameter") {  // before the step, and behind it
+      if (!inputs.empty()) put(Phase::kParameter, seen, inputs, {});
+      if (!outputs.empty()) put(Phase::kOptimizer, seen, {}, outputs);
+      return;
+    }
+    put(name.ends_with(kBackward.substr(1)) ? Phase::kBackward : Phase::kForward, seen, inputs, outputs);
+  }
+
+  // The rows belong to a call that waits for them, or begin a new one. A call that is run inside a call of its own name
+  // ends first.
+  void put(Phase phase, const Seen& seen, const std::vector<std::uint32_t>& inputs,
+           const std::vector<std::uint32_t>& outputs) {
+    std::vector<std::uint32_t>& known = by_name_[{seen.name, phase}];
+    const auto has = [&](const std::vector<std::uint32_t>& rows, const std::vector<std::uint32_t>& more) {
+      return std::ranges::any_of(more, [&](std::uint32_t row) {
+        return std::ranges::any_of(
+            rows, [&](std::uint32_t other) { return record_.rows()[other].slot == record_.rows()[row].slot; });
+      });
+    };
+    Call* call = nullptr;
+    if (model_.form != Form::kGraph) {
+      constexpr std::ptrdiff_t kMostOpen = 256;  // calls of one name at a time
+      for (auto at = known.rbegin(); at != known.rend() && call == nullptr && at - known.rbegin() < kMostOpen; ++at) {
+        Call& each = model_.calls[*at];
+        if (has(each.inputs, inputs) || has(each.outputs, outputs)) continue;
+        // A forward has its outputs at once, and all of its inputs before them.
+        if (phase == Phase::kForward && (!each.outputs.empty() || !inputs.empty())) continue;
+        call = &each;
+      }
+    }
+    if (call == nullptr) {
+      known.push_back(static_cast<std::uint32_t>(model_.calls.size()));
+      call = &model_.calls.emplace_back();
+      call->phase = phase;
+      call->rank = seen.rank;
+      call->iteration = seen.iteration;
+      call->op_type = seen.op_type;
+      call->name = seen.name;
+      call->nth = static_cast<std::uint32_t>(known.size() - 1);
+      call->is_of_loss = model_.form == Form::kWatch && text(seen.name).starts_with("loss/") &&
+                         (phase == Phase::kForward || phase == Phase::kBackward);
+    }
+    call->inputs.insert(call->inputs.end(), inputs.begin(), inputs.end());
+    call->outputs.insert(call->outputs.end(), outputs.begin(), outputs.end());
+  }
+
+  static void set_times(Call& call) {
+    call.begin = call.inputs.empty() ? call.outputs.front() : call.inputs.front();
+    call.end = call.outputs.empty() ? call.inputs.back() : call.outputs.back();
+    if (!call.outputs.empty()) call.begin = std::min<std::uint64_t>(call.begin, call.outputs.front());
+  }
+
+  void find_parents() {
+    std::unordered_map<std::string, std::vector<std::uint32_t>> calls;  // by names as they are in files
+    std::uint64_t first_backward = UINT64_MAX;
+    for (std::uint32_t i = 0; i < model_.calls.size(); ++i) {
+      const Call& call = model_.calls[i];
+      if (call.phase == Phase::kForward || call.phase == Phase::kBackward)
+        calls[escaped_op_name(text(call.name))].push_back(i);
+      if (call.phase == Phase::kBackward) first_backward = std::min(first_backward, call.begin);
+    }
+    for (std::uint32_t i = 0; i < model_.calls.size(); ++i) {
+      Call& call = model_.calls[i];
+      if ((call.phase != Phase::kForward && call.phase != Phase::kBackward) || call.is_of_loss) continue;
+      const std::string parent = escaped_op_name(parent_name_of(call, calls));
+      if (parent.empty()) continue;
+      const auto found = calls.find(parent);
+      if (found == calls.end()) {
+        call.has_unseen_parent = true;
+        continue;
+      }
+      call.parent = instance_of(found->second, i);
+      if (call.parent != kNoCall && is_cycle(i)) call.parent = kNoCall;
+      if (call.parent == kNoCall && call.phase == Phase::kForward && call.begin > first_backward) call.is_again = true;
+    }
+  }
+
+  template <typename Calls>
+  std::string parent_name_of(const Call& call, const Calls& calls) {
+    const std::string_view name = text(call.name);
+    if (auto said = hints_.parent_of(call.rank, call.iteration, name)) return *said;
+    if (model_.form == Form::kWatch) {
+      const bool is_backward = call.phase == Phase::kBackward;
+      const std::string_view path = path_of(model_.form, name), ending = name.substr(path.size());
+      if (is_backward) {  // of its forward
+        const auto said = hints_.parent_of(call.rank, call.iteration, std::string(path) + std::string(kForward));
+        if (said && said->ends_with(kForward))
+          return said->substr(0, said->size() - kForward.size()) + std::string(kBackward);
+        if (said) return *said;
+      }
+      for (std::string_view above = path; !above.empty();) {
+        const auto dot = above.find_last_of("./");
+        above = above.substr(0, dot == above.npos ? 0 : dot);
+        std::string parent = std::string(above) + std::string(ending);
+        if (!above.empty() && calls.contains(escaped_op_name(parent))) return parent;
+      }
+      if (path == text(call.op_type)) return {};
+      // A model is named by its class; of several, nobody knows which.
+      const std::vector<std::string>& models = models_of(is_backward, ending, calls);
+      return models.size() == 1 && models[0] != name ? models[0] : std::string();
+    }
+    if (!name.starts_with("Module.")) return {};
+    if (by_path_.empty()) {
+      for (const auto& [key, of] : calls) {
+        const std::string_view other = text(model_.calls[of[0]].name);
+        if (other.starts_with("Module."))
+          by_path_.try_emplace({path_of(model_.form, other), model_.calls[of[0]].phase}, other);
+      }
+    }
+    for (std::string_view above = path_of(model_.form, name); above.find('.') != above.rfind('.');) {  // "Module.a.b"
+      above = above.substr(0, above.rfind('.'));
+      if (const auto found = by_path_.find({above, call.phase}); found != by_path_.end())
+        return std::string(found->second);
+    }
+    return {};
+  }
+
+  // The first two names of calls that are those of their class.
+  template <typename Calls>
+  const std::vector<std::string>& models_of(bool is_backward, std::string_view ending, const Calls& calls) {
+    auto& models = models_[is_backward ? 1 : 0];
+    if (models) return *models;
+    models.emplace();
+    for (const auto& [key, of] : calls) {
+      const Call& first = model_.calls[of[0]];
+      const std::string_view other = text(first.name);
+      if (other.ends_with(ending) && other.substr(0, other.size() - ending.size()) == text(first.op_type))
+        models->emplace_back(other);
+      if (models->size() == 2) break;
+    }
+    return *models;
+  }
+
+  // The call of these that call `child` ran inside.
+  std::uint32_t instance_of(const std::vector<std::uint32_t>& instances, std::uint32_t child) const {
+    const Call& inner = model_.calls[child];
+    if (model_.form == Form::kModules) return instances.front() == child ? kNoCall : instances.front();
+    const auto call = [&](std::uint32_t at) -> const Call& { return model_.calls[at]; };
+    // Those of one name begin and end one after another.
+    const auto behind =
+        std::ranges::upper_bound(instances, inner.begin, {}, [&](std::uint32_t at) { return call(at).begin; });
+    const std::uint32_t last_begun = behind == instances.begin() ? kNoCall : *std::prev(behind);
+    if (inner.phase == Phase::kBackward) {
+      const std::uint32_t outer = last_begun == kNoCall ? instances.front() : last_begun;
+      return outer == child || call(outer).phase != inner.phase ? kNoCall : outer;
+    }
+    auto ending = std::ranges::lower_bound(instances, inner.end, {}, [&](std::uint32_t at) { return call(at).end; });
+    for (; ending != instances.end(); ++ending) {
+      const Call& outer = call(*ending);
+      if (*ending == child || outer.phase != inner.phase) continue;
+      if (outer.inputs.empty() || outer.begin <= inner.begin) return *ending;
+      break;
+    }
+    // What it gave is no tensor.
+    const bool has_no_results = last_begun != kNoCall && last_begun != child && call(last_begun).outputs.empty();
+    return has_no_results && call(last_begun).phase == inner.phase ? last_begun : kNoCall;
+  }
+
+  // msprobe writes a call where it begins, or where backward has all of it: times that have each inside its parent.
+  void order_as_tree() {
+    std::vector<std::vector<std::uint32_t>> children(model_.calls.size());
+    std::vector<std::uint32_t> roots;
+    for (std::uint32_t i = 0; i < model_.calls.size(); ++i) {
+      Call& call = model_.calls[i];
+      (call.parent == kNoCall ? roots : children[call.parent]).push_back(i);
+    }
+    std::ranges::stable_sort(roots, {}, [&](std::uint32_t call) { return model_.calls[call].phase; });
+    std::uint64_t time = 0;
+    std::vector<std::pair<std::uint32_t, std::size_t>> open;
+    for (const std::uint32_t root : roots) {
+      open.emplace_back(root, 0);
+      model_.calls[root].begin = time++;
+      while (!open.empty()) {
+        auto& [call, next] = open.back();
+        if (next < children[call].size()) {
+          const std::uint32_t child = children[call][next++];
+          model_.calls[child].begin = time++;
+          open.emplace_back(child, 0);
+        } else {
+          model_.calls[call].end = time++;
+          open.pop_back();
+        }
+      }
+    }
+  }
+
+  bool is_cycle(std::uint32_t call) const {
+    std::uint32_t at = model_.calls[call].parent;
+    for (std::size_t steps = 0; at != kNoCall; at = model_.calls[at].parent) {
+      if (at == call || ++steps > model_.calls.size()) return true;
+    }
+    return false;
+  }
+
+  const Record& record_;
+  Hints& hints_;
+  Model model_;
+  std::map<std::pair<std::uint32_t, Phase>, std::vector<std::uint32_t>> by_name_;
+  std::optional<std::vector<std::string>> models_[2];                       // of forward and of backward
+  std::map<std::pair<std::string_view, Phase>, std::string_view> by_path_;  // names of msprobe's modules
+};
+
+std::string letters_of(std::string_view text) {
+  std::string letters;
+  for (const char c : text) {
+    if (c >= 'A' && c <= 'Z') letters += static_cast<char>(c - 'A' + 'a');
+    if (c >= 'a' && c <= 'z') letters += c;
+  }
+  return letters;
+}
+
+}  // namespace
+
+std::string_view name(Phase phase) {
+  constexpr std::string_view kNames[] = {"parameter", "input", "forward", "loss", "backward", "gradient", "optimizer"};
+  return kNames[static_cast<int>(phase)];
+}
+
+bool Model::is_inside(std::uint32_t call, std::uint32_t of) const {
+  for (std::size_t steps = 0; call != kNoCall && steps <= calls.size(); ++steps) {
+    call = calls[call].parent;
+    if (call == of) return call != kNoCall;
+  }
+  return false;
+}
+
+Form form_of(const Record& record, const Hints& hints) {
+  if (hints.is_of_watch()) return Form::kWatch;
+  std::vector<bool> is_known(record.texts().size());
+  for (const Seen& row : record.rows()) {
+    if (is_known[row.name]) continue;
+    is_known[row.name] = true;
+    const std::string_view name = record.texts()[row.name], type = record.texts()[row.op_type];
+    if (type == "Loss" || type == "Gradient" || type == "OptimizerState") return Form::kWatch;
+    if (name.ends_with(kForward) || name.ends_with(kBackward)) return Form::kWatch;
+    if (record.texts()[row.file].empty() && phase_of_call(name)) return Form::kModules;
+  }
+  return Form::kGraph;
+}
+
+Model model_of(const Record& record, Form form, Hints& hints, std::uint32_t rank, std::uint32_t first,
+               std::uint32_t last) {
+  return Builder(record, form, hints).build(rank, first, last);
+}
+
+std::string_view path_of(Form form, std::string_view op_name) {
+  if (form == Form::kWatch) {
+    for (const std::string_view ending : kEndings) {
+      if (op_name.ends_with(ending)) return op_name.substr(0, op_name.size() - ending.size());
+    }
+  } else if (form == Form::kModules && op_name.starts_with("Module.")) {
+    // "Module.a.b" of "Module.a.b.Linear.forward.0" and "Module.a.b.Linear.parameters_grad"
+    for (const std::string_view part : {".forward", ".backward", ".parameters_grad"}) {
+      const auto at = op_name.rfind(part);
+      if (at == op_name.npos) continue;
+      const std::string_view with_class = op_name.substr(0, at);
+      return with_class.substr(0, with_class.rfind('.'));
+    }
+  }
+  return op_name;
+}
+
+bool writes_its_input(std::string_view op_type) {
+  constexpr std::string_view kBeginnings[] = {"assign",          "inplace", "scatterupdate", "scatteradd", "scattersub",
+                                              "scatterndupdate", "apply",   "sparseapply",   "fusedapply", "adam",
+                                              "fusedadam",       "lamb",    "momentum"};
+  if (op_type.size() > 1 && op_type.ends_with('_') && !op_type.ends_with("__")) return true;  // add_
+  if (op_type.starts_with("__i") && op_type.ends_with("__")) return true;                     // __iadd__
+  if (op_type == "__setitem__") return true;
+  const std::string letters = letters_of(op_type);
+  return std::ranges::any_of(kBeginnings, [&](std::string_view word) { return letters.starts_with(word); });
+}
+
+bool communicates(std::string_view op_type) {
+  constexpr std::array kWords = {"allreduce", "allgather", "reducescatter", "broadcast", "alltoall",
+                                 "receive",   "recv",      "barrier",       "scatterv",  "gatherv"};
+  const std::string letters = letters_of(op_type);
+  // "BroadcastTo" makes a shape larger; no other rank is asked.
+  if (letters.starts_with("broadcastto") || letters.starts_with("broadcastgrad")) return false;
+  return std::ranges::any_of(kWords, [&](std::string_view word) { return letters.find(word) != letters.npos; });
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,73 @@
+// Where NaN or Inf began: the rules of stats/doc/origin.md, asked in their order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stats/compare/judge.hpp"
+#include "stats/compare/origin/hints.hpp"
+#include "stats/compare/origin/model.hpp"
+#include "stats/compare/record.hpp"
+
+namespace tensorstat {
+
+struct FaultChoice {
+  bool nan_only = false;   // Inf is no fault
+  bool ended_inf = false;  // an Inf that ended is one
+};
+
+enum class FaultKind : std::uint8_t { kNone, kProduced, kEntered, kLoss, kParameter, kGradient, kOptimizer, kUnknown };
+std::string_view name(FaultKind kind);  // "produced"
+
+inline constexpr std::uint32_t kNoRow = UINT32_MAX;
+
+// A call as a verdict names it.
+struct NamedCall {
+  std::string op_type, op_name;
+  bool is_named() const { return !op_name.empty(); }
+};
+
+struct FaultVerdict {
+  FaultKind kind = FaultKind::kNone;
+  const char* rule = "";  // of those below that decided
+  Phase phase = Phase::kForward;
+  NamedCall guilty;
+  std::uint32_t rank = 0;
+  std::uint64_t iteration = 0;
+  std::optional<std::uint64_t> last_clean_iteration;  // of those in the rows
+  std::uint32_t row = kNoRow;                         // of the record, the first that holds it
+  Specials specials;                                  // of that row
+  std::vector<std::uint32_t> inputs;                  // rows of what the guilty call was given
+  bool is_own_code = false;                           // of the guilty call, between calls that it contains
+  bool is_of_backward = false;                        // of kLoss: its gradient is not finite
+  bool has_no_loss = false;                           // and the loss itself is not in the rows
+  NamedCall after, before;                            // calls that it lies between
+  NamedCall seen_in;                                  // the call of `row`, where that is another one
+  std::vector<NamedCall> inside;                      // the calls that contain it, the innermost first
+  NamedCall turned_by;                                // made NaN of the Inf
+  NamedCall wrote_inf;                                // wrote the Inf, which is no fault in itself
+  NamedCall cut_off_at;            // ended the same fault in forward, before backward brought it back
+  bool has_no_parameters = false;  // in the rows
+  bool came_again = false;         // had ended, and was used another way
+  bool may_be_received = false;    // of kGradient and kUnknown: from another rank
+  std::string reason;              // of kUnknown: what is missing
+  std::optional<CodeLine> code;
+  std::string operation;  // of zoom
+  const Zoom* zoom = nullptr;
+  std::vector<std::uint32_t> other_ranks;  // where the fault was, too
+  std::string sentence;                    // see sentence.hpp
+  std::vector<std::string> details;
+};
+
+struct Answer {
+  FaultVerdict verdict;
+  std::vector<std::string> notes;  // what was wrong and is no fault: faults that ended, steps that were skipped
+};
+
+// Of a record that is sorted.
+Answer answer_of(const Record& record, Hints& hints, const FaultChoice& choice);
+
+}  // namespace tensorstat

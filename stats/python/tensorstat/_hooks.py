@@ -1,0 +1,118 @@
+"""Hooks of a watch. They are torch's global ones, and not the modules' own: what is pickled, copied or scripted of a module
+that is watched has nothing of the watch, and a copy is not watched."""
+import os
+import sys
+import weakref
+from collections.abc import Callable, Mapping
+from types import FrameType
+from typing import Any
+
+from ._library import logger
+
+
+class ModuleHooks:
+    """Calls before(module, place, arguments), which may return others, and behind(module, place, arguments, outputs)
+    around each call of the modules that it has a place for. What they raise is said once and never reaches the caller."""
+
+    def __init__(self, before: Callable[..., Any], behind: Callable[..., Any]) -> None:
+        self._before, self._behind = before, behind
+        self._places: dict[int, tuple[Any, Any]] = {}  # by the id of the module, which is held weakly
+        self._handles: list[Any] = []
+
+    def add(self, module: Any, place: Any) -> None:
+        self._places.setdefault(id(module), (weakref.ref(module), place))
+
+    @property
+    def count(self) -> int:
+        return len(self._places)
+
+    def start(self) -> None:
+        if self._handles:
+            return
+        hooks = sys.modules["torch.nn.modules.module"]
+        places, said = self._places, self._guard
+
+        def before(module: Any, arguments: Any) -> Any:
+            at = places.get(id(module))
+            if at is None or at[0]() is not module:
+                return None
+            return said(self._before, module, at[1], arguments)
+
+        def behind(module: Any, arguments: Any, outputs: Any) -> None:
+            at = places.get(id(module))
+            if at is not None and at[0]() is module:
+                said(self._behind, module, at[1], arguments, outputs)
+
+        self._handles = [hooks.register_module_forward_pre_hook(before), hooks.register_module_forward_hook(behind)]
+
+    def stop(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+    @staticmethod
+    def _guard(work: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return work(*arguments)
+        except Exception as fault:
+            say_fault(fault)
+            return None
+
+
+_said: set[str] = set()
+
+
+def say_fault(fault: Exception) -> None:
+    """Of a hook: training goes on."""
+    words = f"{type(fault).__name__}: {fault}"[:300]
+    if words not in _said and len(_said) < 20:
+        _said.add(words)
+        logger.warning("a module is not watched here, and training goes on: %s", words, exc_info=fault)
+
+
+def keywords_of_call(frame: FrameType | None) -> dict[str, Any]:
+    """The arguments by name of the module's call whose hook this frame called; torch hands them to no global hook."""
+    for _ in range(6):
+        if frame is None:
+            break
+        if frame.f_code.co_name in ("_call_impl", "inner"):
+            keywords = frame.f_locals.get("kwargs")
+            if isinstance(keywords, Mapping):
+                return dict(keywords)
+        frame = frame.f_back
+    return {}
+
+
+class Accumulation:
+    """A hook for when a parameter's gradient was added up. It is the node's, which nobody else would keep."""
+
+    def __init__(self, parameter: Any, hook: Callable[..., None]) -> None:
+        torch = sys.modules["torch"]
+        with torch.enable_grad():
+            self._node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+
+        def guarded(_: Any, gradients: Any) -> None:
+            try:
+                hook(parameter, gradients)
+            except Exception as fault:
+                say_fault(fault)
+        self._hook = self._node.register_hook(guarded)
+
+    def remove(self) -> None:
+        self._hook.remove()
+
+
+_open: "weakref.WeakSet[Any]" = weakref.WeakSet()  # watches of this process
+
+
+def leave_in_fork(watch: Any) -> None:
+    """A process that is forked, such as a DataLoader's worker, has the watch not."""
+    _open.add(watch)
+
+
+def _forked() -> None:
+    for watch in list(_open):
+        watch._abandon()
+
+
+os.register_at_fork(after_in_child=_forked)

@@ -1,0 +1,108 @@
+"""Where the tensors are in what a module is given and gives."""
+import dataclasses
+import enum
+import sys
+from collections.abc import Iterator, Mapping
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+_DEEPEST, _MOST = 40, 20_000  # levels, and objects that are looked at
+_PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), type, enum.Enum, slice, range, type(Ellipsis),
+          FunctionType, BuiltinFunctionType, MethodType, ModuleType)
+
+
+class Found:
+    """The tensors in a value, in their order, and the types of objects that could not be looked into."""
+    __slots__ = ("tensors", "unknown")
+
+    def __init__(self) -> None:
+        self.tensors: list[Any] = []
+        self.unknown: list[str] = []
+
+
+def tensors_in(value: Any) -> list[Any]:
+    return look_into(value).tensors
+
+
+def look_into(value: Any) -> Found:
+    """Lists, tuples, dicts and mappings, sets, what torch's pytree knows, instances of dataclasses and of attrs, and the
+    attributes of simple objects. Nothing of the caller's is called but his properties: generators are left alone."""
+    found = Found()
+    torch = sys.modules["torch"]
+    if isinstance(value, torch.Tensor):
+        found.tensors.append(value)
+        return found
+    if type(value) in (tuple, list):  # most calls
+        tensors = [each for each in value if isinstance(each, torch.Tensor)]
+        if len(tensors) + sum(each is None for each in value) == len(value):
+            found.tensors = tensors
+            return found
+    _look(value, found, torch, {}, 0)
+    return found
+
+
+def _look(value: Any, found: Found, torch: Any, seen: dict[int, Any], depth: int) -> None:
+    if isinstance(value, torch.Tensor):
+        found.tensors.append(value)
+        return
+    if isinstance(value, _PLAIN) or id(value) in seen:
+        return
+    if depth > _DEEPEST or len(seen) > _MOST:
+        if "what is nested too deep" not in found.unknown:
+            found.unknown.append("what is nested too deep")
+        return
+    seen[id(value)] = value  # kept, so that no other gets its id
+    try:
+        children = _children(value, torch)
+    except Exception:  # a property of the caller's
+        children = None
+    if children is None:
+        found.unknown.append(type(value).__name__)
+        return
+    for each in children:
+        _look(each, found, torch, seen, depth + 1)
+
+
+def _children(value: Any, torch: Any) -> list[Any] | None:
+    """None of what is not understood."""
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return list(value)
+    if isinstance(value, Mapping):
+        return list(value.values())
+    if isinstance(value, (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Generator, torch.nn.Module)):
+        return []
+    if isinstance(value, Iterator):
+        return None
+    nodes = getattr(sys.modules.get("torch.utils._pytree"), "SUPPORTED_NODES", {})
+    if type(value) in nodes:
+        return list(nodes[type(value)].flatten_fn(value)[0])
+    if dataclasses.is_dataclass(value):
+        return [getattr(value, field.name) for field in dataclasses.fields(value)]
+    if hasattr(type(value), "__attrs_attrs__"):
+        return [getattr(value, field.name) for field in type(value).__attrs_attrs__]
+    slots = [name for each in type(value).__mro__ for name in _names(getattr(each, "__slots__", ()))]
+    attributes = getattr(value, "__dict__", None)
+    if attributes is None and not slots:
+        return [] if type(value).__module__ in ("builtins", "numpy") else None
+    return [*(attributes or {}).values(), *(getattr(value, each) for each in slots if hasattr(value, each))]
+
+
+def _names(slots: Any) -> list[str]:
+    names = [slots] if isinstance(slots, str) else list(slots)
+    return [each for each in names if each not in ("__dict__", "__weakref__")]
+
+
+def readable(tensor: Any) -> Any:
+    """What the engine can read of it: the parts of complex numbers, the values that a sparse tensor holds, the integers of a
+    quantized one, and a copy on the host of what lies elsewhere."""
+    torch = sys.modules["torch"]
+    tensor = tensor.detach()
+    if tensor.layout is torch.sparse_coo:
+        tensor = tensor._values()
+    elif tensor.layout is not torch.strided and hasattr(tensor, "values"):
+        tensor = tensor.values()
+    if tensor.is_quantized:
+        tensor = tensor.int_repr()
+    if not tensor.is_cpu and tensor.device.type != "meta":
+        tensor = tensor.cpu()
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor

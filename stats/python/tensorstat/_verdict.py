@@ -1,0 +1,125 @@
+"""What a watch itself knows of where NaN and Inf began, without reading its rows again."""
+import dataclasses
+from typing import Any
+
+NAN, INF = 1, 2
+
+
+@dataclasses.dataclass
+class Fault:
+    """Where NaN or Inf began, as far as a watch knows. `tensorstat origin` looks at all rows."""
+    kind: str  # "NaN" or "Inf"
+    phase: str  # "parameter", "input", "forward", "loss", "backward", "gradient", "optimizer"
+    op_type: str
+    op_name: str
+    iteration: int
+    rank: int = 0
+    io: str = "output"
+    slot: int = 0
+    file: str | None = None
+    line: int | None = None
+    operation: str | None = None
+
+    def __str__(self) -> str:
+        name = self.op_name
+        for end in ("/forward", "/backward"):
+            name = name.removesuffix(end)
+        where = {"input": f"came in with the data, {name} input {self.slot}", "forward": name, "loss": f"the loss ({name})",
+                 "backward": f"backward of {name}", "parameter": f"parameter {name}",
+                 "gradient": f"gradient of {name}, changed after backward", "optimizer": f"{name} after the optimizer"}[self.phase]
+        if self.operation:
+            where += f", {self.operation}"
+        if self.file:
+            where += f" ({self.file.rpartition('/')[2]}:{self.line})"
+        rank = f"rank {self.rank}, " if self.rank else ""
+        return f"first {self.kind}: {rank}iteration {self.iteration}, {where}"
+
+
+def kind_of(kinds: int) -> str:
+    return "NaN" if kinds & NAN else "Inf"
+
+
+class Course:
+    """The faults of one iteration after another, until one is the first. See stats/doc/origin.md for what rows mean."""
+
+    def __init__(self, rank: int) -> None:
+        self._rank = rank
+        self.first: Fault | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self.pending: Fault | None = None  # of the forward, that no call has ended
+        self.pending_kinds = 0
+        self._ended: tuple[Fault | None, int] = None, 0
+        self._parameter: Fault | None = None
+        self._later: dict[str, Fault] = {}  # by phase, the first of each
+        self._has_clean_loss = self._has_clean_gradients = False
+
+    def fault(self, phase: str, kinds: int, op_type: str, op_name: str, iteration: int, io: str, slot: int) -> Fault:
+        return Fault(kind_of(kinds), phase, op_type, op_name, iteration, self._rank, io, slot)
+
+    def note(self, found: Fault, kinds: int) -> bool:
+        """Whether it is a new one of the forward, of which more may be found out."""
+        if self.first is not None:
+            return False
+        if found.phase in ("forward", "input"):
+            if self.pending is None:
+                self.pending, self.pending_kinds = found, kinds
+                return True
+            if kinds & NAN and not self.pending_kinds & NAN:  # an Inf that became NaN
+                self.pending_kinds |= kinds
+                return True
+        elif found.phase == "parameter":
+            self._parameter = self._parameter or found
+        else:
+            self._later.setdefault(found.phase, found)
+        return False
+
+    def end(self) -> None:
+        """A call has taken the fault of the forward in, and gave none."""
+        self._ended = self.pending, self.pending_kinds
+        self.pending, self.pending_kinds = None, 0
+
+    def pass_on(self) -> None:
+        """A call was given a fault and gives it on: had it ended elsewhere, it has not here."""
+        if self.pending is None:
+            self.pending, self.pending_kinds = self._ended
+
+    def is_clean(self, phase: str) -> None:
+        self._has_clean_loss |= phase == "loss"
+        self._has_clean_gradients |= phase == "gradient"
+
+    def later(self, phase: str) -> Fault | None:
+        return self._later.get(phase)
+
+    @property
+    def is_parameter_clean(self) -> bool:
+        return self._parameter is None
+
+    @property
+    def has_fault_of_backward(self) -> bool:
+        return "backward" in self._later
+
+    @property
+    def is_forward_clean(self) -> bool:
+        return self.pending is None and self._parameter is None and "loss" not in self._later
+
+    def now(self, is_skipped: bool = False) -> Fault | None:
+        """The first, or what it would be if the iteration ended here."""
+        if self.first is not None:
+            return self.first
+        later = self._later
+        if is_skipped and "loss" not in later and self.pending is None:
+            later = {phase: each for phase, each in later.items() if phase not in ("backward", "gradient")}
+        pending = self.pending
+        is_ended = self._has_clean_loss or (self._has_clean_gradients and not self.pending_kinds & NAN)
+        if pending is not None and not later and is_ended:
+            pending = None  # it was meant
+        for each in (self._parameter, pending, *(later.get(phase) for phase in ("loss", "backward", "gradient", "optimizer"))):
+            if each is not None:
+                return each
+        return None
+
+    def end_iteration(self, is_skipped: bool) -> None:
+        self.first = self.now(is_skipped)
+        self._begin()
