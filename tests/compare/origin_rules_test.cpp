@@ -108,6 +108,27 @@ TEST(OriginRules, R1AParameterWasWrongBeforeAnythingRan) {
   EXPECT_TRUE(says(answer, "The parameter b.weight holds 3 NaN of 8 values before anything ran, iteration 0"));
 }
 
+TEST(OriginRules, R1AParameterThatTwoModulesShare) {
+  EXPECT_EQ(ask_who(R"(
+    Parameter table.weight i0 nan
+    Net Net/forward i0 ok
+    Embedding table/forward i0 ok
+    Embedding table/forward o0 ok
+    Linear head/forward i0 ok
+    Linear head/forward o0 nan
+    Net Net/forward o0 nan)"), "parameter, parameter, table.weight, 0, 0");
+}
+
+TEST(OriginRules, R1AParameterThatNoRowHasButZoomNames) {
+  const Answer answer = ask(R"(
+    {"kind": "zoom", "iteration": 0, "op_name": "b.fc/forward", "result": "given", "why": "the parameter weight holds the fault"}
+    Net Net/forward i0 ok
+    Linear b.fc/forward o0 nan
+    Net Net/forward o0 nan)");
+  EXPECT_EQ(told(answer.verdict), "parameter, parameter, b.fc.weight, 0, 0");
+  EXPECT_TRUE(says(answer, "The parameter b.fc.weight holds NaN: b.fc (Linear) gave it with 3 NaN"));
+}
+
 TEST(OriginRules, R2TheDataHadIt) {
   for (const char* what : {"nan", "all-nan"}) {  // statistics that are all NaN are those of the output, too
     const Answer answer = ask(std::string(kCode) + "@6\n Net Net/forward i0 ok\n Net Net/forward o0 ok\n @7\n Net Net/forward i0 " + what +
@@ -219,6 +240,27 @@ TEST(OriginRules, R5TheLoss) {
   EXPECT_TRUE(says(answer, "The loss is NaN, and the model is not"));
 }
 
+TEST(OriginRules, R5AnOperationOfTheLoss) {
+  const std::string model = "Net Net/forward i0 ok\n Net Net/forward o0 ok\n";
+  const Answer answer = ask(model + "log loss/log.0/forward i0 ok\n log loss/log.0/forward o0 nan\n mean loss/mean.0/forward i0 nan\n"
+                            "mean loss/mean.0/forward o0 nan\n mean loss/mean.0/backward i0 ok\n Loss loss o0 nan");
+  EXPECT_EQ(told(answer.verdict), "loss, loss, loss/log.0/forward, 0, 0");
+  EXPECT_EQ(answer.verdict.operation, "log");
+  // The backward of an operation uses what its forward saved: here what the model gave.
+  EXPECT_EQ(ask_who("Net Net/forward i0 ok\n Log a/forward i0 ok\n Log a/forward o0 nan\n Net Net/forward o0 nan\n square loss/square.0/forward i0 nan\n"
+                    "square loss/square.0/forward o0 nan\n square loss/square.0/backward i0 ok\n square loss/square.0/backward o0 nan"),
+            "produced, forward, a/forward, 0, 0");
+}
+
+TEST(OriginRules, AnOperationBetweenTwoModelsIsNoneOfTheLoss) {
+  EXPECT_EQ(ask_who("Net gen/forward i0 ok\n Net gen/forward o0 ok\n log loss/log.0/forward i0 ok\n log loss/log.0/forward o0 nan\n"
+                    "Net disc/forward i0 nan\n Net disc/forward o0 nan\n Loss loss o0 nan"), "produced, forward, loss/log.0/forward, 0, 0");
+}
+
+TEST(OriginRules, AnOperationWithoutResultsMakesNothing) {
+  EXPECT_EQ(ask_who("is_complex Net/is_complex.0/forward i0 nan\n Net Net/forward i0 nan\n Net Net/forward o0 nan"), "entered, input, Net/forward, 0, 0");
+}
+
 TEST(OriginRules, R5WithoutTheModelsResultIsNotKnown) {
   const Answer answer = ask("Linear a/forward o0 ok\n Loss loss o0 nan\n {\"kind\": \"code\", \"op_name\": \"a/forward\", "
                             "\"parent\": \"Net/forward\"}");
@@ -310,6 +352,8 @@ TEST(OriginRules, R7EndsBeforeTheLoss) {
   const std::string rows = "Net Net/forward i0 ok\n Net Net/forward o0 -inf\n";
   EXPECT_EQ(ask_who(rows), "produced, forward, Net/forward, 0, 0");  // nothing says that it ended
   EXPECT_EQ(ask_who(rows + "Loss loss o0 ok"), "none");
+  // The gradients of what was cut off are clean, and the loss is not.
+  EXPECT_EQ(ask_who(rows + "Net Net/backward i0 ok\n Loss loss o0 inf"), "produced, forward, Net/forward, 0, 0");
   EXPECT_EQ(ask_who(rows + "Net Net/backward i0 ok\n"), "none");
   EXPECT_EQ(ask_who(rows + "Net Net/backward i0 nan\n Gradient a.weight i0 nan\n"), "produced, forward, Net/forward, 0, 0");
 }

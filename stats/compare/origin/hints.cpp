@@ -52,6 +52,7 @@ Zoom zoom_in(const Members& line) {
             .gave = line.text("gave"),
             .inside = line.text("inside"),
             .of = line.text("of"),
+            .held_by = {},
             .at = line.code(),
             .inf_written = line.truth("inf_written"),
             .given_finite = line.truth("given_finite").value_or(false)};
@@ -60,6 +61,14 @@ Zoom zoom_in(const Members& line) {
                : result == "clean" ? Zoom::Found::kClean
                : result == "given" ? Zoom::Found::kGiven
                                    : Zoom::Found::kRefused;
+  // "the parameter weight holds the fault", "a tensor from outside of the call holds the fault"
+  std::string_view why = zoom.why;
+  if (zoom.found == Zoom::Found::kGiven && why.ends_with(" holds the fault")) {
+    zoom.found = Zoom::Found::kHeld;
+    for (const std::string_view kind : {"the parameter ", "the buffer "}) {
+      if (why.starts_with(kind)) zoom.held_by = why.substr(kind.size(), why.rfind(" holds") - kind.size());
+    }
+  }
   return zoom;
 }
 
@@ -76,7 +85,8 @@ std::optional<CodeLine> line_behind(std::string_view text) {
   for (std::size_t at = text.find_first_of("(:"); at != text.npos; at = text.find_first_of("(:", at + 1)) {
     std::string_view rest = text.substr(at + 1);
     const auto number = number_in(rest);
-    if (!number || at == 0 || rest.empty() || (text[at] == '(' ? rest[0] != ')' : rest[0] != '/' && rest[0] != ',')) continue;
+    if (!number || at == 0 || rest.empty() || (text[at] == '(' ? rest[0] != ')' : rest[0] != '/' && rest[0] != ','))
+      continue;
     return CodeLine{std::string(text.substr(0, at)), *number};
   }
   return std::nullopt;
@@ -171,7 +181,8 @@ const Zoom* Hints::zoom_of(std::uint32_t rank, std::uint64_t iteration, std::str
 const Zoom* Hints::zoom_because_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const {
   const auto watch = watches_.find(rank);
   if (watch == watches_.end()) return nullptr;
-  for (auto at = watch->second.zooms.lower_bound({iteration, ""}); at != watch->second.zooms.end() && at->first.first == iteration; ++at) {
+  for (auto at = watch->second.zooms.lower_bound({iteration, ""});
+       at != watch->second.zooms.end() && at->first.first == iteration; ++at) {
     if (escaped_op_name(at->second.of) == escaped_op_name(op_name)) return &at->second;
   }
   return nullptr;
@@ -196,7 +207,8 @@ std::string Hints::child_not_seen(std::uint32_t rank, std::uint64_t iteration, s
     const Said* said = said_of(rank, iteration, child, 0);
     if (said == nullptr || escaped_op_name(said->parent) != escaped_op_name(op_name)) continue;
     for (const Missing& each : missing) {
-      if (!each.is_input && each.iteration <= iteration) return "results of " + child + " are not understood (" + each.why + ")";
+      if (!each.is_input && each.iteration <= iteration)
+        return "results of " + child + " are not understood (" + each.why + ")";
     }
   }
   return {};
@@ -299,7 +311,8 @@ std::optional<CodeLine> line_in_stack(const std::vector<std::string_view>& frame
     const auto comma = frame.find(", line ");
     if (comma == frame.npos) continue;
     const std::string_view file = frame.substr(0, comma);
-    constexpr std::string_view kTheirs[] = {"/site-packages/", "/dist-packages/", "/torch/nn/", "/msprobe/", "<", "/mindspore/"};
+    constexpr std::string_view kTheirs[] = {"/site-packages/", "/dist-packages/", "/torch/nn/", "/msprobe/", "<",
+                                            "/mindspore/"};
     if (std::ranges::any_of(kTheirs, [&](std::string_view part) { return file.find(part) != file.npos; })) continue;
     std::string_view digits = frame.substr(comma + 7);
     if (const auto number = number_in(digits)) return CodeLine{std::string(file), *number};

@@ -24,20 +24,22 @@ struct Zoom {
   enum class Found : std::uint8_t {
     kOperation,  // the first that was given finite values and gave others
     kClean,      // the fault did not come again
-    kGiven,      // the call was given the fault
+    kGiven,      // the call was given the fault as an argument
+    kHeld,       // a parameter or buffer of its own, or a tensor from elsewhere, holds it
     kRefused
   };
   Found found = Found::kRefused;
   std::string why, operation, given, gave;
   std::string inside;   // the module that ran the operation
   std::string of;       // the row that was the reason to look
+  std::string held_by;  // of kHeld, the parameter or buffer by its name in the module
   std::optional<CodeLine> at;
   std::optional<bool> inf_written;  // by a mask or an assignment
   bool given_finite = false;        // the arguments were looked at, and were finite
 };
 
-// Names of calls are held against each other as they are in files, with _ for / and . and the like: some dialects of rows
-// keep no others.
+// Names of calls are held against each other as they are in files, with _ for / and . and the like: some dialects of
+// rows keep no others.
 class Hints {
  public:
   // What a watch says of a rank: the text of a watch.ndjson. What is no JSON, or not known, is passed over.
@@ -54,12 +56,14 @@ class Hints {
   // The call that a call ran inside, by the name of its row; "" where there is none. nullopt: not said.
   std::optional<std::string> parent_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name);
   // The line that made a call: the nth of its name in the iteration.
-  std::optional<CodeLine> line_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name, std::uint32_t nth = 0);
+  std::optional<CodeLine> line_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name,
+                                  std::uint32_t nth = 0);
   const Zoom* zoom_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
   // That for which a row of this name was the reason.
   const Zoom* zoom_because_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
   // Why tensors of a call are not in the rows; nullptr: nothing is missing.
-  const std::string* not_seen(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name, bool is_input) const;
+  const std::string* not_seen(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name,
+                              bool is_input) const;
   // The same of a call that is said to run inside this one; "" where nothing is missing.
   std::string child_not_seen(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
 

@@ -33,7 +33,8 @@ std::optional<Phase> phase_of_call(std::string_view name) {
 }
 
 Phase phase_in_graph(std::string_view type, std::string_view name) {
-  constexpr std::string_view kOfOptimizers[] = {"Apply", "FusedApply", "SparseApply", "Adam", "FusedAdam", "Lamb", "Momentum"};
+  constexpr std::string_view kOfOptimizers[] = {"Apply",     "FusedApply", "SparseApply", "Adam",
+                                                "FusedAdam", "Lamb",       "Momentum"};
   if (type == "Parameter") return Phase::kParameter;
   if (name.starts_with("Gradients/") || name.starts_with("Gradients_")) return Phase::kBackward;
   for (const std::string_view word : kOfOptimizers) {
@@ -87,12 +88,14 @@ class Builder {
     std::vector<std::uint32_t>& known = by_name_[{seen.name, phase}];
     const auto has = [&](const std::vector<std::uint32_t>& rows, const std::vector<std::uint32_t>& more) {
       return std::ranges::any_of(more, [&](std::uint32_t row) {
-        return std::ranges::any_of(rows, [&](std::uint32_t other) { return record_.rows()[other].slot == record_.rows()[row].slot; });
+        return std::ranges::any_of(
+            rows, [&](std::uint32_t other) { return record_.rows()[other].slot == record_.rows()[row].slot; });
       });
     };
     Call* call = nullptr;
     if (model_.form != Form::kGraph) {
-      for (auto at = known.rbegin(); at != known.rend() && call == nullptr; ++at) {
+      constexpr std::ptrdiff_t kMostOpen = 256;  // calls of one name at a time
+      for (auto at = known.rbegin(); at != known.rend() && call == nullptr && at - known.rbegin() < kMostOpen; ++at) {
         Call& each = model_.calls[*at];
         if (has(each.inputs, inputs) || has(each.outputs, outputs)) continue;
         // A forward has its outputs at once, and all of its inputs before them.
@@ -127,7 +130,8 @@ class Builder {
     std::uint64_t first_backward = UINT64_MAX;
     for (std::uint32_t i = 0; i < model_.calls.size(); ++i) {
       const Call& call = model_.calls[i];
-      if (call.phase == Phase::kForward || call.phase == Phase::kBackward) calls[escaped_op_name(text(call.name))].push_back(i);
+      if (call.phase == Phase::kForward || call.phase == Phase::kBackward)
+        calls[escaped_op_name(text(call.name))].push_back(i);
       if (call.phase == Phase::kBackward) first_backward = std::min(first_backward, call.begin);
     }
     for (std::uint32_t i = 0; i < model_.calls.size(); ++i) {
@@ -155,7 +159,8 @@ class Builder {
       const std::string_view path = path_of(model_.form, name), ending = name.substr(path.size());
       if (is_backward) {  // of its forward
         const auto said = hints_.parent_of(call.rank, call.iteration, std::string(path) + std::string(kForward));
-        if (said && said->ends_with(kForward)) return said->substr(0, said->size() - kForward.size()) + std::string(kBackward);
+        if (said && said->ends_with(kForward))
+          return said->substr(0, said->size() - kForward.size()) + std::string(kBackward);
         if (said) return *said;
       }
       for (std::string_view above = path; !above.empty();) {
@@ -165,47 +170,65 @@ class Builder {
         if (!above.empty() && calls.contains(escaped_op_name(parent))) return parent;
       }
       if (path == text(call.op_type)) return {};
-      std::string outermost;  // a model is named by its class
-      for (const auto& [key, of] : calls) {
-        const std::string_view other = text(model_.calls[of[0]].name);
-        if (other != name && other.ends_with(ending) && other.substr(0, other.size() - ending.size()) == text(model_.calls[of[0]].op_type)) {
-          if (!outermost.empty()) return {};
-          outermost = other;
-        }
-      }
-      return outermost;
+      // A model is named by its class; of several, nobody knows which.
+      const std::vector<std::string>& models = models_of(is_backward, ending, calls);
+      return models.size() == 1 && models[0] != name ? models[0] : std::string();
     }
     if (!name.starts_with("Module.")) return {};
     if (by_path_.empty()) {
       for (const auto& [key, of] : calls) {
         const std::string_view other = text(model_.calls[of[0]].name);
-        if (other.starts_with("Module.")) by_path_.try_emplace({path_of(model_.form, other), model_.calls[of[0]].phase}, other);
+        if (other.starts_with("Module."))
+          by_path_.try_emplace({path_of(model_.form, other), model_.calls[of[0]].phase}, other);
       }
     }
     for (std::string_view above = path_of(model_.form, name); above.find('.') != above.rfind('.');) {  // "Module.a.b"
       above = above.substr(0, above.rfind('.'));
-      if (const auto found = by_path_.find({above, call.phase}); found != by_path_.end()) return std::string(found->second);
+      if (const auto found = by_path_.find({above, call.phase}); found != by_path_.end())
+        return std::string(found->second);
     }
     return {};
+  }
+
+  // The first two names of calls that are those of their class.
+  template <typename Calls>
+  const std::vector<std::string>& models_of(bool is_backward, std::string_view ending, const Calls& calls) {
+    auto& models = models_[is_backward ? 1 : 0];
+    if (models) return *models;
+    models.emplace();
+    for (const auto& [key, of] : calls) {
+      const Call& first = model_.calls[of[0]];
+      const std::string_view other = text(first.name);
+      if (other.ends_with(ending) && other.substr(0, other.size() - ending.size()) == text(first.op_type))
+        models->emplace_back(other);
+      if (models->size() == 2) break;
+    }
+    return *models;
   }
 
   // The call of these that call `child` ran inside.
   std::uint32_t instance_of(const std::vector<std::uint32_t>& instances, std::uint32_t child) const {
     const Call& inner = model_.calls[child];
     if (model_.form == Form::kModules) return instances.front() == child ? kNoCall : instances.front();
-    std::uint32_t best = kNoCall;
-    for (const std::uint32_t each : instances) {
-      const Call& outer = model_.calls[each];
-      if (each == child || outer.phase != inner.phase) continue;
-      if (inner.phase == Phase::kForward) {
-        const bool has_begin = !outer.inputs.empty();
-        if (outer.end >= inner.end && (!has_begin || outer.begin <= inner.begin)) return each;
-        if (outer.outputs.empty() && has_begin && outer.begin <= inner.begin) best = each;  // what it gave is no tensor
-      } else {
-        if (best == kNoCall || outer.begin <= inner.begin) best = each;
-      }
+    const auto call = [&](std::uint32_t at) -> const Call& { return model_.calls[at]; };
+    // Those of one name begin and end one after another.
+    const auto behind =
+        std::ranges::upper_bound(instances, inner.begin, {}, [&](std::uint32_t at) { return call(at).begin; });
+    const std::uint32_t last_begun = behind == instances.begin() ? kNoCall : *std::prev(behind);
+    if (inner.phase == Phase::kBackward) {
+      const std::uint32_t outer = last_begun == kNoCall ? instances.front() : last_begun;
+      return outer == child || call(outer).phase != inner.phase ? kNoCall : outer;
     }
-    return best;
+    auto ending = std::ranges::lower_bound(instances, inner.end, {}, [&](std::uint32_t at) { return call(at).end; });
+    for (; ending != instances.end(); ++ending) {
+      const Call& outer = call(*ending);
+      if (*ending == child || outer.phase != inner.phase) continue;
+      if (outer.inputs.empty() || outer.begin <= inner.begin) return *ending;
+      break;
+    }
+    // What it gave is no tensor.
+    const bool has_no_results = last_begun != kNoCall && last_begun != child && call(last_begun).outputs.empty();
+    return has_no_results && call(last_begun).phase == inner.phase ? last_begun : kNoCall;
   }
 
   // msprobe writes a call where it begins, or where backward has all of it: times that have each inside its parent.
@@ -248,6 +271,7 @@ class Builder {
   Hints& hints_;
   Model model_;
   std::map<std::pair<std::uint32_t, Phase>, std::vector<std::uint32_t>> by_name_;
+  std::optional<std::vector<std::string>> models_[2];                       // of forward and of backward
   std::map<std::pair<std::string_view, Phase>, std::string_view> by_path_;  // names of msprobe's modules
 };
 
@@ -289,7 +313,8 @@ Form form_of(const Record& record, const Hints& hints) {
   return Form::kGraph;
 }
 
-Model model_of(const Record& record, Form form, Hints& hints, std::uint32_t rank, std::uint32_t first, std::uint32_t last) {
+Model model_of(const Record& record, Form form, Hints& hints, std::uint32_t rank, std::uint32_t first,
+               std::uint32_t last) {
   return Builder(record, form, hints).build(rank, first, last);
 }
 
@@ -311,8 +336,9 @@ std::string_view path_of(Form form, std::string_view op_name) {
 }
 
 bool writes_its_input(std::string_view op_type) {
-  constexpr std::string_view kBeginnings[] = {"assign", "inplace", "scatterupdate", "scatteradd", "scattersub", "scatterndupdate",
-                                              "apply",  "sparseapply", "fusedapply", "adam", "fusedadam", "lamb", "momentum"};
+  constexpr std::string_view kBeginnings[] = {"assign",          "inplace", "scatterupdate", "scatteradd", "scattersub",
+                                              "scatterndupdate", "apply",   "sparseapply",   "fusedapply", "adam",
+                                              "fusedadam",       "lamb",    "momentum"};
   if (op_type.size() > 1 && op_type.ends_with('_') && !op_type.ends_with("__")) return true;  // add_
   if (op_type.starts_with("__i") && op_type.ends_with("__")) return true;                     // __iadd__
   if (op_type == "__setitem__") return true;

@@ -29,9 +29,9 @@ struct Call {
   Phase phase = Phase::kForward;
   std::uint32_t rank = 0;
   std::uint64_t iteration = 0;
-  std::uint32_t op_type = 0, name = 0;     // of the record's texts
-  std::uint32_t nth = 0;                   // of its name in the iteration, from 0 on
-  std::uint32_t parent = kNoCall;          // the call that it ran inside
+  std::uint32_t op_type = 0, name = 0;         // of the record's texts
+  std::uint32_t nth = 0;                       // of its name in the iteration, from 0 on
+  std::uint32_t parent = kNoCall;              // the call that it ran inside
   std::vector<std::uint32_t> inputs, outputs;  // rows of the record
   // It is said to be inside of a call that is not in the rows.
   bool has_unseen_parent = false;
@@ -52,7 +52,8 @@ struct Model {
 Form form_of(const Record& record, const Hints& hints);
 
 // The calls of one iteration of one rank: of the runs from `first` to before `last` of the record, which is sorted.
-Model model_of(const Record& record, Form form, Hints& hints, std::uint32_t rank, std::uint32_t first, std::uint32_t last);
+Model model_of(const Record& record, Form form, Hints& hints, std::uint32_t rank, std::uint32_t first,
+               std::uint32_t last);
 
 // A call's name without what says its phase: "blocks.0" of "blocks.0/forward".
 std::string_view path_of(Form form, std::string_view op_name);

@@ -96,7 +96,8 @@ class Words {
     std::string text = ", iteration " + std::to_string(verdict_.iteration);
     if (verdict_.last_clean_iteration) {
       const std::uint64_t last = *verdict_.last_clean_iteration;
-      text += " (" + std::to_string(last) + " was clean" + (last + 1 == verdict_.iteration ? ")" : ", those between are not in the rows)");
+      text += " (" + std::to_string(last) + " was clean" +
+              (last + 1 == verdict_.iteration ? ")" : ", those between are not in the rows)");
     }
     bool has_ranks = verdict_.rank != 0;
     for (const Seen& row : record_.rows()) {
@@ -105,6 +106,11 @@ class Words {
     }
     if (has_ranks) text += ", rank " + std::to_string(verdict_.rank);
     return text;
+  }
+  // Of several, which.
+  std::string the_loss() const {
+    const std::string_view name = verdict_.guilty.op_name;
+    return "The loss" + (name.starts_with("loss/") ? " " + printable(name.substr(5)) : std::string());
   }
   bool is_zoomed() const { return verdict_.zoom != nullptr && verdict_.zoom->found == Zoom::Found::kOperation; }
   std::string between() const {
@@ -118,13 +124,20 @@ class Words {
   std::string sentence() const {
     const std::string who = call(verdict_.guilty), phase(name(verdict_.phase));
     switch (verdict_.kind) {
-      case FaultKind::kNone: return "Nothing wrong";
+      case FaultKind::kNone:
+        return "Nothing wrong";
       case FaultKind::kEntered: {
         const std::string what = form_ == Form::kGraph ? "No operator before it made it" : "No call made it";
-        return fault() + " came in with the data: " + who + " " + io_slot() + " holds " + counted() + when() + ". " + what;
+        return fault() + " came in with the data: " + who + " " + io_slot() + " holds " + counted() + when() + ". " +
+               what;
       }
       case FaultKind::kParameter: {
-        const std::string what = seen().is_parameter ? "A parameter of " + who : "The parameter " + printable(verdict_.guilty.op_name);
+        if (verdict_.seen_in.is_named()) {
+          return "The parameter " + printable(verdict_.guilty.op_name) + " holds " + fault() + ": " +
+                 call(verdict_.seen_in) + " gave it with " + counted() + when();
+        }
+        const std::string what =
+            seen().is_parameter ? "A parameter of " + who : "The parameter " + printable(verdict_.guilty.op_name);
         return what + " holds " + counted() + " before anything ran" + when();
       }
       case FaultKind::kLoss:
@@ -137,28 +150,34 @@ class Words {
                  ": what follows it made it, the loss or its backward" + when();
         }
         if (verdict_.is_of_backward) {
-          return "The gradient that the loss hands to " + call(verdict_.seen_in.is_named() ? verdict_.seen_in : verdict_.guilty) +
-                 " holds " + counted() + ", and the loss is finite: the backward of the loss made it" + when();
+          return "The gradient that the loss hands to " +
+                 call(verdict_.seen_in.is_named() ? verdict_.seen_in : verdict_.guilty) + " holds " + counted() +
+                 ", and the loss is finite: the backward of the loss made it" + when();
         }
-        return "The loss is " + fault() + ", and the model is not: what follows the model made it, or the targets hold it" + when();
+        return the_loss() + " is " + fault() +
+               ", and the model is not: what follows the model made it, or the targets hold it" + when();
       case FaultKind::kGradient:
-        return "The gradient of " + printable(verdict_.guilty.op_name) + " was finite when backward made it, and holds " +
-               counted() + " before the optimizer's step" + when() + ": something between them changed it";
+        return "The gradient of " + printable(verdict_.guilty.op_name) +
+               " was finite when backward made it, and holds " + counted() + " before the optimizer's step" + when() +
+               ": something between them changed it";
       case FaultKind::kOptimizer:
         return "The optimizer wrote " + fault() + " into " + printable(verdict_.guilty.op_name) +
                ", whose value and gradient were finite before" + when();
       case FaultKind::kUnknown:
         return "Not known: " + fault() + " is first in " + io_slot() + " of " +
-               call(verdict_.seen_in.is_named() ? verdict_.seen_in : verdict_.guilty) + ", " + phase + when() + ", and " +
-               verdict_.reason;
-      case FaultKind::kProduced: break;
+               call(verdict_.seen_in.is_named() ? verdict_.seen_in : verdict_.guilty) + ", " + phase + when() +
+               ", and " + printable(verdict_.reason);
+      case FaultKind::kProduced:
+        break;
     }
     std::string text = fault() + " in " + who + ", " + phase + when() + ": ";
     if (verdict_.is_own_code) return text + "made by its own code" + between();
     if (verdict_.wrote_inf.is_named()) return text + "made of the Inf that " + call(verdict_.wrote_inf) + " wrote";
     const bool is_backward = verdict_.phase == Phase::kBackward;
     if (is_backward) return text + "made of finite gradients";
-    return text + (!verdict_.inputs.empty() ? "made of finite inputs" : is_zoomed() ? "made of finite values" : "made there");
+    return text + (!verdict_.inputs.empty() ? "made of finite inputs"
+                   : is_zoomed()            ? "made of finite values"
+                                            : "made there");
   }
 
   void add_line_of_code() {
@@ -171,13 +190,15 @@ class Words {
       }
       if (!zoom->given.empty()) text += " was given " + printable(zoom->given);
       if (!zoom->gave.empty()) text += (zoom->given.empty() ? " gave " : " and gave ") + printable(zoom->gave);
-      return detail(text + (zoom->why.empty() ? reason_of(verdict_.operation, zoom->given) : ": " + printable(zoom->why)));
+      return detail(text +
+                    (zoom->why.empty() ? reason_of(verdict_.operation, zoom->given) : ": " + printable(zoom->why)));
     }
     if (verdict_.code && verdict_.kind != FaultKind::kEntered) {
-      detail("called at " + printable(verdict_.code->file) + (verdict_.code->line == 0 ? "" : ":" + std::to_string(verdict_.code->line)));
+      detail("called at " + printable(verdict_.code->file) +
+             (verdict_.code->line == 0 ? "" : ":" + std::to_string(verdict_.code->line)));
     }
     if (zoom == nullptr) return;
-    if (verdict_.guilty.op_name == "loss" && !zoom->why.empty()) return detail(printable(zoom->why));
+    if (verdict_.guilty.op_type == "Loss" && !zoom->why.empty()) return detail(printable(zoom->why));
     if (zoom->found == Zoom::Found::kClean) {
       detail("run again, it gave finite values: hidden state, or the hardware");
     } else if (zoom->found == Zoom::Found::kRefused && !zoom->why.empty()) {
@@ -208,7 +229,9 @@ class Words {
 
   std::vector<const Seen*> inputs() const {
     std::vector<const Seen*> rows;
-    if (verdict_.kind != FaultKind::kProduced && verdict_.kind != FaultKind::kUnknown && verdict_.kind != FaultKind::kOptimizer) return rows;
+    if (verdict_.kind != FaultKind::kProduced && verdict_.kind != FaultKind::kUnknown &&
+        verdict_.kind != FaultKind::kOptimizer)
+      return rows;
     for (const std::uint32_t at : verdict_.inputs) rows.push_back(&record_.rows()[at]);
     return rows;
   }
@@ -217,40 +240,57 @@ class Words {
     if (verdict_.came_again) detail("it ended at a call, and was used another way, too: likely, and not sure");
     if (verdict_.turned_by.is_named()) detail(call(verdict_.turned_by) + " made NaN of that Inf");
     if (verdict_.cut_off_at.is_named()) {
-      detail("the forward had it, too: it was cut off at " + call(verdict_.cut_off_at) + ", and came back in backward (0 * NaN)");
+      detail("the forward had it, too: it was cut off at " + call(verdict_.cut_off_at) +
+             ", and came back in backward (0 * NaN)");
     }
     if (verdict_.kind == FaultKind::kUnknown && (verdict_.after.is_named() || verdict_.before.is_named())) {
       detail("it began" + between() + (verdict_.after.is_named() ? ", which is clean" : ""));
     }
     const bool is_of_gradients = verdict_.phase == Phase::kBackward || verdict_.phase == Phase::kGradient;
-    if (form_ == Form::kModules && is_of_gradients) detail("where a gradient scaler skipped the step, this is no fault: the rows do not say");
-    if (verdict_.kind == FaultKind::kGradient && verdict_.may_be_received) detail("or it was received from another rank");
+    const bool is_blind = form_ == Form::kModules || (form_ == Form::kWatch && verdict_.has_no_parameters);
+    if (is_blind && is_of_gradients && verdict_.kind != FaultKind::kNone)
+      detail("where a gradient scaler skipped the step, this is no fault: the rows do not say");
+    if (verdict_.kind == FaultKind::kGradient && verdict_.may_be_received)
+      detail("or it was received from another rank");
     if (!verdict_.other_ranks.empty()) {
       std::string text = verdict_.other_ranks.size() == 1 ? "rank " : "ranks ";
       constexpr std::size_t kMost = 8;
       for (std::size_t i = 0; i < verdict_.other_ranks.size() && i < kMost; ++i) {
         text += (i == 0 ? "" : ", ") + std::to_string(verdict_.other_ranks[i]);
       }
-      if (verdict_.other_ranks.size() > kMost) text += " and " + std::to_string(verdict_.other_ranks.size() - kMost) + " more";
-      detail(text + (verdict_.other_ranks.size() == 1 ? " has" : " have") + " it, too, received or made in the same iteration");
+      if (verdict_.other_ranks.size() > kMost)
+        text += " and " + std::to_string(verdict_.other_ranks.size() - kMost) + " more";
+      detail(text + (verdict_.other_ranks.size() == 1 ? " has" : " have") +
+             " it, too, received or made in the same iteration");
+    }
+    if (verdict_.kind == FaultKind::kLoss && !verdict_.is_of_backward) {
+      if (std::string why = growth(); !why.empty()) detail(std::move(why));
     }
     if (verdict_.kind != FaultKind::kProduced) return;
+    if (form_ == Form::kWatch && verdict_.has_no_parameters && !is_zoomed() && !verdict_.is_own_code &&
+        verdict_.guilty.op_name.find('/') == verdict_.guilty.op_name.rfind('/')) {
+      detail("or a parameter of its own holds it: parameters are not in the rows");
+    }
     if (std::string why = growth(); !why.empty()) return detail(std::move(why));
     if (verdict_.is_own_code || is_zoomed()) return;
     const std::string what = lower(verdict_.guilty.op_type);
     const auto given = inputs();
     if (given.empty()) return;
     const auto first = record_.statistics(*given.front());
-    if (const std::string why = reason_of(what, real_of(first, Category::kMin)); !why.empty()) return detail(why.substr(2));
+    if (const std::string why = reason_of(what, real_of(first, Category::kMin)); !why.empty())
+      return detail(why.substr(2));
     const auto greatest = greatest_of(record_.texts()[seen().dtype]);
     const auto most = real_of(first, Category::kMax);
     if (what == "exp" && greatest && most && *most > std::log(*greatest)) {
-      return detail("exp of " + number(*most) + " is beyond " + std::string(record_.texts()[seen().dtype]) + " (" + number(*greatest) + ")");
+      return detail("exp of " + number(*most) + " is beyond " + std::string(record_.texts()[seen().dtype]) + " (" +
+                    number(*greatest) + ")");
     }
-    const bool divides = what == "div" || what == "realdiv" || what == "true_divide" || what == "divide" || what == "divnonan";
+    const bool divides =
+        what == "div" || what == "realdiv" || what == "true_divide" || what == "divide" || what == "divnonan";
     if (divides && given.size() > 1) {
       const auto zeros = real_of(record_.statistics(*given[1]), Category::kZeroCount);
-      if (zeros && *zeros > 0) detail("a division by 0: input " + std::to_string(given[1]->slot) + " holds " + number(*zeros, 15) + " zeros");
+      if (zeros && *zeros > 0)
+        detail("a division by 0: input " + std::to_string(given[1]->slot) + " holds " + number(*zeros, 15) + " zeros");
     }
   }
 
@@ -261,7 +301,9 @@ class Words {
     std::map<std::uint64_t, double> course;
     for (const Seen& row : record_.rows()) {
       if (row.iteration >= verdict_.iteration) break;
-      if (row.name != seen().name || row.rank != seen().rank || row.is_input != seen().is_input || row.slot != seen().slot) continue;
+      if (row.name != seen().name || row.rank != seen().rank || row.is_input != seen().is_input ||
+          row.slot != seen().slot)
+        continue;
       const auto size = absmax_of(record_.statistics(row));
       if (!size) return {};
       double& most = course[row.iteration];
@@ -269,16 +311,17 @@ class Words {
     }
     if (course.size() < 3) return {};
     auto first = std::prev(course.end());
-    while (first != course.begin() && std::prev(first)->second > 0 && std::prev(first)->second * 1.02 < first->second) --first;
+    while (first != course.begin() && std::prev(first)->second > 0 && std::prev(first)->second * 1.02 < first->second)
+      --first;
     const auto last = std::prev(course.end());
     const auto steps = std::distance(first, last);
     if (steps < 2) return {};
     const double factor = std::pow(last->second / first->second, 1.0 / static_cast<double>(last->first - first->first));
     const double next = last->second * std::pow(factor, static_cast<double>(verdict_.iteration - last->first));
     if (!(next * factor >= *greatest)) return {};
-    return "absmax grew " + number(factor, 3) + " x a step from iteration " + std::to_string(first->first) + " on, was " +
-           number(last->second) + " in iteration " + std::to_string(last->first) + ", and passed " + number(*greatest) + ", the most of " +
-           std::string(record_.texts()[seen().dtype]);
+    return "absmax grew " + number(factor, 3) + " x a step from iteration " + std::to_string(first->first) +
+           " on, was " + number(last->second) + " in iteration " + std::to_string(last->first) + ", and passed " +
+           number(*greatest) + ", the most of " + std::string(record_.texts()[seen().dtype]);
   }
 
   void add_inputs() {
@@ -288,7 +331,9 @@ class Words {
       detail("input " + std::to_string(given[i]->slot) + ": " + words_of_row(record_, *given[i]));
     }
     if (verdict_.kind == FaultKind::kNone || verdict_.kind == FaultKind::kUnknown) return;
-    detail((verdict_.seen_in.is_named() && verdict_.seen_in.op_name != verdict_.guilty.op_name ? call(verdict_.seen_in) + " " : std::string()) +
+    detail((verdict_.seen_in.is_named() && verdict_.seen_in.op_name != verdict_.guilty.op_name
+                ? call(verdict_.seen_in) + " "
+                : std::string()) +
            io_slot() + ": " + words_of_row(record_, seen()));
   }
 
@@ -304,17 +349,28 @@ class Words {
   void add_next() {
     const bool has_operation = !verdict_.operation.empty();
     switch (verdict_.kind) {
-      case FaultKind::kNone: break;
-      case FaultKind::kEntered: return detail("next: look at the batch, and at what loads it");
-      case FaultKind::kParameter: return detail("next: look at the checkpoint, and at what initialises it");
+      case FaultKind::kNone:
+        break;
+      case FaultKind::kEntered:
+        return detail("next: look at the batch, and at what loads it");
+      case FaultKind::kParameter: {
+        if (!verdict_.last_clean_iteration) return detail("next: look at the checkpoint, and at what initialises it");
+        const std::uint64_t last = *verdict_.last_clean_iteration;
+        if (last + 1 == verdict_.iteration) return detail("next: look at what writes parameters between the steps");
+        return detail("next: watch each step from iteration " + std::to_string(last) + " on");
+      }
       case FaultKind::kLoss:
-        return detail(verdict_.is_of_backward ? "next: look for sqrt, norm, division or where in the loss" : "next: look at the loss and at the targets");
-      case FaultKind::kGradient: return detail("next: look at the clipping, and at all that changes gradients");
-      case FaultKind::kOptimizer: return detail("next: look at the step size, and at the optimizer's eps and state");
+        return detail(verdict_.is_of_backward ? "next: look for sqrt, norm, division or where in the loss"
+                                              : "next: look at the loss and at the targets");
+      case FaultKind::kGradient:
+        return detail("next: look at the clipping, and at all that changes gradients");
+      case FaultKind::kOptimizer:
+        return detail("next: look at the step size, and at the optimizer's eps and state");
       case FaultKind::kUnknown:
         if (verdict_.may_be_received) return detail("next: give the folder that holds the rows of all ranks");
         if (form_ == Form::kWatch) return detail("next: watch(model, inputs=True) has the rows that are missing");
-        return detail(form_ == Form::kModules ? "next: level mix of msprobe has rows of functions, too" : "next: dump inputs, too, of all operators");
+        return detail(form_ == Form::kModules ? "next: level mix of msprobe has rows of functions, too"
+                                              : "next: dump inputs, too, of all operators");
       case FaultKind::kProduced:
         if (form_ == Form::kWatch && !has_operation) detail("next: watch(model, level=\"op\") names the operation");
     }
@@ -341,7 +397,8 @@ void put_into_words(const Record& record, Form form, FaultVerdict& verdict, bool
   };
   verdict.sentence = "Nothing wrong" + std::string(is_without_notes ? ": neither NaN nor Inf" : "") + " in " +
                      plural(record.rows().size(), "tensor") + " of " + plural(iterations, "iteration");
-  if (form == Form::kWatch && !has_loss) verdict.details = {"The loss is not in the rows: step(loss) of the watch tells it, too"};
+  if (form == Form::kWatch && !has_loss)
+    verdict.details = {"The loss is not in the rows: step(loss) of the watch tells it, too"};
 }
 
 std::string shown_call(Form form, const NamedCall& call) {

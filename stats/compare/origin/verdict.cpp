@@ -25,7 +25,8 @@ struct Fault {
   std::uint32_t call = kNoCall;  // that made it
   std::uint32_t row = kNoRow;    // where it is seen first
   std::uint32_t seen_in = kNoCall;
-  bool is_own_code = false, is_of_backward = false, has_no_loss = false, is_received = false, may_be_received = false, came_again = false;
+  bool is_own_code = false, is_of_backward = false, has_no_loss = false, is_received = false, may_be_received = false,
+       came_again = false;
   std::uint32_t after = kNoCall, before = kNoCall;
   std::string reason;
 
@@ -43,7 +44,8 @@ struct Fault {
 // An iteration of all ranks.
 struct Around {
   std::set<std::uint32_t> ranks;  // with rows
-  bool has_written = false;  // of any iteration, rows of parameters behind the step: there are none where it was skipped
+  bool has_written =
+      false;  // of any iteration, rows of parameters behind the step: there are none where it was skipped
   // Runs of operators of communication that some rank gave a fault, by name and how often it was before.
   std::set<std::pair<std::uint32_t, std::uint32_t>> faulty_meetings;
 };
@@ -62,8 +64,9 @@ class Walk {
 
   Walked run() {
     faults_.reserve(2 * model_.calls.size() + 1);  // so that they stay where they are
-    sees_code_ = model_.form != Form::kModules ||
-                 std::ranges::any_of(model_.calls, [&](const Call& each) { return !text(each.name).starts_with("Module."); });
+    sees_code_ = model_.form != Form::kModules || std::ranges::any_of(model_.calls, [&](const Call& each) {
+                   return !text(each.name).starts_with("Module.");
+                 });
     has_children_.resize(model_.calls.size());
     for (const Call& call : model_.calls) {
       if (call.parent != kNoCall) has_children_[call.parent] = true;
@@ -167,6 +170,10 @@ class Walk {
     for (std::uint32_t i = 0; i < model_.calls.size(); ++i) {
       const Call& each = call(i);
       if (each.is_again) continue;
+      // An operation without results, such as the question for a tensor's size, makes nothing.
+      const bool is_operation =
+          model_.form == Form::kWatch && path_of(model_.form, text(each.name)).find('/') != std::string_view::npos;
+      if (is_operation && each.outputs.empty() && each.phase == Phase::kForward) continue;
       for (const bool is_end : {false, true}) {
         const auto& rows = is_end ? each.outputs : each.inputs;
         if (rows.empty()) continue;
@@ -177,7 +184,8 @@ class Walk {
           break;
         }
         if (model_.form != Form::kModules && event.faulty_row != kNoRow) event.time = event.faulty_row;
-        if (each.phase >= Phase::kBackward && event.faulty_row != kNoRow) first_faulty = std::min(first_faulty, event.time);
+        if (each.phase >= Phase::kBackward && event.faulty_row != kNoRow)
+          first_faulty = std::min(first_faulty, event.time);
         events_.push_back(event);
       }
     }
@@ -196,7 +204,8 @@ class Walk {
 
   void look_at(const Event& event) {
     const Call& of = call(event.call);
-    if (event.faulty_row == kNoRow) return event.is_end ? look_at_clean_outputs(event.call) : look_at_clean_inputs(event.call);
+    if (event.faulty_row == kNoRow)
+      return event.is_end ? look_at_clean_outputs(event.call) : look_at_clean_inputs(event.call);
     const Scene scene{event.call, event.faulty_row, event.is_end, rules_of(of), given_to(of)};
     if (row(scene.row).is_parameter) {
       begin(scene, "R1", FaultKind::kParameter, scene.call).phase = Phase::kParameter;
@@ -205,7 +214,8 @@ class Walk {
     if (is_carried(scene)) return;
     // What its parent was given comes first, whatever the order of the rows.
     if (!event.is_end && of.parent != kNoCall && given_to(call(of.parent)) == Given::kFaulty) {
-      const auto above = std::ranges::find_if(events_, [&](const Event& each) { return each.call == of.parent && !each.is_end; });
+      const auto above =
+          std::ranges::find_if(events_, [&](const Event& each) { return each.call == of.parent && !each.is_end; });
       if (above != events_.end() && above - events_.begin() > static_cast<std::ptrdiff_t>(now_)) {
         look_at(*above);
         if (is_carried(scene)) return;
@@ -225,9 +235,11 @@ class Walk {
   bool has_inside(const Fault& fault, std::uint32_t outer) const {
     if (fault.kind == FaultKind::kParameter) {
       const std::string_view owner = owner_of(name_of(fault.call)), path = path_of(model_.form, name_of(outer));
-      return owner.empty() || owner == path || owner.starts_with(std::string(path) + ".") || call(outer).parent == kNoCall;
+      return owner.empty() || owner == path || owner.starts_with(std::string(path) + ".") ||
+             call(outer).parent == kNoCall;
     }
-    return std::ranges::any_of(fault.carriers, [&](std::uint32_t each) { return each == outer || model_.is_inside(each, outer); });
+    return std::ranges::any_of(fault.carriers,
+                               [&](std::uint32_t each) { return each == outer || model_.is_inside(each, outer); });
   }
 
   // Whether a fault that is open came here.
@@ -237,10 +249,18 @@ class Walk {
       if (!fault.is_open) continue;
       const bool is_forward = scene.phase == Phase::kForward;
       // What is given to a model does not come from its parameters.
-      if (is_forward && !scene.is_end && model_.form == Form::kWatch && is_outermost(call(scene.call)) && !is_new_data(fault)) continue;
+      if (is_forward && !scene.is_end && model_.form == Form::kWatch && is_outermost(call(scene.call)) &&
+          !is_new_data(fault))
+        continue;
       // An output comes from its call's inputs, from a call inside, or from a parameter.
       const bool is_call = is_forward || scene.phase == Phase::kBackward;
-      if (is_call && scene.is_end && scene.given == Given::kClean && !has_inside(fault, scene.call)) continue;
+      if (is_call && scene.is_end && scene.given == Given::kClean && !has_inside(fault, scene.call)) {
+        // A backward uses what its forward saved, and a call may use the parameter of another.
+        const bool is_saved = !is_forward && fault.phase <= Phase::kLoss;
+        const bool may_share =
+            fault.kind == FaultKind::kParameter && !has_children_[scene.call] && !found(zoom_of(scene.call));
+        if (!is_saved && !may_share) continue;
+      }
       if (scene.phase == Phase::kParameter && fault.kind != FaultKind::kParameter) continue;
       carried = &fault;
     }
@@ -260,13 +280,19 @@ class Walk {
     fault.has_nan |= found.nan != 0u;
     fault.has_inf |= found.inf != 0u;
     fault.carriers.push_back(scene.call);
+    if (fault.kind == FaultKind::kLoss && fault.phase == Phase::kLoss && scene.phase == Phase::kForward &&
+        !call(scene.call).is_of_loss) {
+      fault.kind = FaultKind::kProduced;  // between two models, and not behind the last
+      fault.phase = Phase::kForward;
+    }
     if (scene.phase >= Phase::kLoss) fault.is_confirmed = true;
   }
 
   void look_at_clean_inputs(std::uint32_t at) {
     const Call& of = call(at);
     // The loss took an Inf in, and hands back clean gradients. Those of a NaN may be clean, too, as those of a sum.
-    if (model_.form != Form::kGraph && of.phase == Phase::kBackward && is_outermost(of)) end_of_forward(false);
+    if (model_.form != Form::kGraph && of.phase == Phase::kBackward && is_outermost(of) && loss_call() == kNoCall)
+      end_of_forward(false);
   }
 
   void look_at_clean_outputs(std::uint32_t at) {
@@ -280,7 +306,8 @@ class Walk {
       if (!fault.is_open || fault.is_confirmed || fault.kind == FaultKind::kParameter) continue;
       if ((fault.phase >= Phase::kBackward) != (phase == Phase::kBackward)) continue;
       const bool was_given = is_given && std::ranges::count(fault.carriers, at) != 0;
-      const bool is_all_inside = std::ranges::all_of(fault.carriers, [&](std::uint32_t each) { return model_.is_inside(each, at); });
+      const bool is_all_inside =
+          std::ranges::all_of(fault.carriers, [&](std::uint32_t each) { return model_.is_inside(each, at); });
       if (was_given || is_all_inside) end(fault, at);
     }
   }
@@ -351,7 +378,8 @@ class Walk {
       } else if (scene.is_end) {
         is_way = has_children_[scene.call] && has_inside(fault, scene.call);
       } else {
-        is_way = parent == kNoCall ? !is_outermost(call(scene.call)) || model_.form == Form::kModules : has_inside(fault, parent);
+        is_way = parent == kNoCall ? !is_outermost(call(scene.call)) || model_.form == Form::kModules
+                                   : has_inside(fault, parent);
       }
       if (!is_way) continue;
       fault.is_open = true;
@@ -379,9 +407,11 @@ class Walk {
       unknown(scene, scene.call, "what contains it is not in the rows").after = before;
       return true;
     }
-    const bool is_other = before != kNoCall && path_of(model_.form, name_of(before)) != path_of(model_.form, name_of(scene.call));
+    const bool is_other =
+        before != kNoCall && path_of(model_.form, name_of(before)) != path_of(model_.form, name_of(scene.call));
     if (!is_other && !sees_code_) {
-      unknown(scene, scene.call, "it came in with the data, or code of the model before its first module made it").phase = Phase::kInput;
+      unknown(scene, scene.call, "it came in with the data, or code of the model before its first module made it")
+          .phase = Phase::kInput;
       return true;
     }
     if (model_.form == Form::kGraph || !is_other) {
@@ -415,7 +445,8 @@ class Walk {
 
   bool made_by_call(const Scene& scene) {
     const Call& of = call(scene.call);
-    const std::uint32_t last_child = has_children_[scene.call] ? last_before(scene.call, Phase::kForward, kNoCall) : kNoCall;
+    const std::uint32_t last_child =
+        has_children_[scene.call] ? last_before(scene.call, Phase::kForward, kNoCall) : kNoCall;
     if (const std::string why = unseen_between(scene.call, last_child); !why.empty()) {
       unknown(scene, scene.call, why).after = last_child;
       return true;
@@ -437,21 +468,34 @@ class Walk {
       } else if (is_surely_overwritten(of)) {
         by_call();
       } else {
-        unknown(scene, scene.call, "it wrote over its input, and what that was before is not in the rows").after = before;
+        unknown(scene, scene.call, "it wrote over its input, and what that was before is not in the rows").after =
+            before;
       }
       return true;
     }
-    if (scene.given == Given::kClean) return by_call(), true;
-    // Its inputs are not there.
     const Zoom* zoom = zoom_of(scene.call);
+    const bool is_held = zoom != nullptr && zoom->found == Zoom::Found::kHeld;
+    if (scene.given == Given::kClean && !is_held) return by_call(), true;
+    // Its inputs are not there, or a tensor that is none of them holds it.
     const bool was_given = zoom != nullptr && zoom->found == Zoom::Found::kGiven;
-    if (found(zoom) || (!was_given && is_given_clean(scene.call))) return by_call(), true;
+    if (found(zoom) || (!was_given && !is_held && is_given_clean(scene.call))) return by_call(), true;
     const std::uint32_t after = last_before(of.parent, Phase::kForward, scene.call);
+    if (is_held) {
+      if (zoom->held_by.empty()) {
+        unknown(scene, scene.call, zoom->why).after = after;
+      } else {
+        Fault& fault = begin(scene, "R1", FaultKind::kParameter, scene.call);
+        fault.phase = Phase::kParameter;
+        fault.zoom = zoom;
+      }
+      return true;
+    }
     if (was_given && of.parent != kNoCall) {
       const std::uint32_t zoomed = zoomed_above(of.parent);
       const bool is_sure = zoomed != kNoCall || is_given_clean(of.parent);
       rule_ = "R4";
-      Fault& fault = is_sure ? begin(scene, FaultKind::kProduced, of.parent) : unknown(scene, of.parent, "its inputs are not in the rows");
+      Fault& fault = is_sure ? begin(scene, FaultKind::kProduced, of.parent)
+                             : unknown(scene, of.parent, "its inputs are not in the rows");
       fault.zoom = zoom_of(zoomed);
       fault.is_own_code = true;
       fault.after = after;
@@ -468,7 +512,9 @@ class Walk {
       const Call& each = call(i);
       if (each.phase != Phase::kForward || !is_outermost(each) || each.is_again) continue;
       if (const std::string* why = hints_.not_seen(each.rank, each.iteration, text(each.name), false)) {
-        unknown(scene, scene.call, "results of " + std::string(path_of(model_.form, text(each.name))) + " are not understood (" + *why + ")");
+        unknown(
+            scene, scene.call,
+            "results of " + std::string(path_of(model_.form, text(each.name))) + " are not understood (" + *why + ")");
         return true;
       }
       has_results |= !each.outputs.empty();
@@ -486,20 +532,24 @@ class Walk {
     const Call& of = call(scene.call);
     if (of.parent != kNoCall) return false;
     const std::uint32_t before = last_before(kNoCall, Phase::kBackward, scene.call);
-    const bool is_other = before != kNoCall && path_of(model_.form, name_of(before)) != path_of(model_.form, name_of(scene.call));
+    const bool is_other =
+        before != kNoCall && path_of(model_.form, name_of(before)) != path_of(model_.form, name_of(scene.call));
     Fault* fault = nullptr;
     if (of.has_unseen_parent || is_other) {
-      fault = &unknown(scene, scene.call, of.has_unseen_parent ? "what contains it is not in the rows"
-                                                               : "code that is no call of the rows, or a sum of gradients, made it");
+      fault = &unknown(scene, scene.call,
+                       of.has_unseen_parent ? "what contains it is not in the rows"
+                                            : "code that is no call of the rows, or a sum of gradients, made it");
       fault->after = before;
     } else if (!sees_code_) {
-      fault = &unknown(scene, scene.call, "what follows made it: the loss, its backward, or code of the model behind its last module");
+      fault = &unknown(scene, scene.call,
+                       "what follows made it: the loss, its backward, or code of the model behind its last module");
     } else {
       fault = &begin(scene, FaultKind::kLoss, loss_call());
       fault->is_of_backward = true;
       fault->has_no_loss = fault->call == kNoCall;
     }
-    fault->back_of = last_ended([&](const Fault& ended) { return ended.ended_by == kNoCall || is_same_module(ended, scene.call); });
+    fault->back_of =
+        last_ended([&](const Fault& ended) { return ended.ended_by == kNoCall || is_same_module(ended, scene.call); });
     return true;
   }
 
@@ -522,12 +572,14 @@ class Walk {
     fault->zoom = zoom;
     if (fault->call != after) fault->after = after;
     fault->before = scene.call;
-    fault->back_of = last_ended([&](const Fault& ended) { return is_same_module(ended, fault->call) || is_same_module(ended, scene.call); });
+    fault->back_of = last_ended(
+        [&](const Fault& ended) { return is_same_module(ended, fault->call) || is_same_module(ended, scene.call); });
     return true;
   }
 
   bool made_in_backward(const Scene& scene) {
-    const std::uint32_t last_child = has_children_[scene.call] ? last_before(scene.call, Phase::kBackward, kNoCall) : kNoCall;
+    const std::uint32_t last_child =
+        has_children_[scene.call] ? last_before(scene.call, Phase::kBackward, kNoCall) : kNoCall;
     const Zoom* zoom = zoom_of_backward(scene.call);
     if (scene.given == Given::kClean || found(zoom)) {
       Fault& fault = begin(scene, FaultKind::kProduced, scene.call);
@@ -559,7 +611,8 @@ class Walk {
       fault.zoom = zoom;
       fault.back_of = last_ended([&](const Fault& ended) { return is_same_module(ended, backward); });
     } else {
-      Fault& fault = unknown(scene, backward == kNoCall ? scene.call : backward, "the gradients that its module was given are not in the rows");
+      Fault& fault = unknown(scene, backward == kNoCall ? scene.call : backward,
+                             "the gradients that its module was given are not in the rows");
       fault.phase = Phase::kBackward;
       fault.back_of = last_ended([](const Fault&) { return true; });
     }
@@ -575,7 +628,8 @@ class Walk {
     }
     const std::uint64_t ranks = std::max<std::uint64_t>(hints_.world_size(), around_.ranks.size());
     if (ranks > around_.ranks.size()) {
-      unknown(scene, scene.call, "it was received from a rank whose rows are not here, or changed between backward and the step");
+      unknown(scene, scene.call,
+              "it was received from a rank whose rows are not here, or changed between backward and the step");
       faults_.back().may_be_received = true;
     } else {
       begin(scene, FaultKind::kGradient, scene.call).may_be_received = ranks > 1;
@@ -599,7 +653,8 @@ class Walk {
     if (has_gradient && has_value) {
       begin(scene, FaultKind::kOptimizer, scene.call);
     } else {
-      unknown(scene, scene.call, has_gradient ? "its value before the step is not in the rows" : "its gradient is not in the rows");
+      unknown(scene, scene.call,
+              has_gradient ? "its value before the step is not in the rows" : "its gradient is not in the rows");
     }
     return true;
   }
@@ -623,7 +678,8 @@ class Walk {
   // Of a faulty row of backward: that for which it was the reason, else that of its call.
   const Zoom* zoom_of_backward(std::uint32_t at) const {
     const Call& of = call(at);
-    if (const Zoom* zoom = hints_.zoom_because_of(of.rank, of.iteration, text(of.name))) return found(zoom) ? zoom : nullptr;
+    if (const Zoom* zoom = hints_.zoom_because_of(of.rank, of.iteration, text(of.name)))
+      return found(zoom) ? zoom : nullptr;
     const Zoom* zoom = zoom_of(at);
     return found(zoom) ? zoom : nullptr;
   }
@@ -656,7 +712,8 @@ class Walk {
     const auto why = [&](std::uint32_t at, bool is_input) -> std::string {
       const std::string* said = hints_.not_seen(call(at).rank, call(at).iteration, name_of(at), is_input);
       if (said == nullptr) return {};
-      return (is_input ? "inputs of " : "results of ") + std::string(path_of(model_.form, name_of(at))) + " are not understood (" + *said + ")";
+      return (is_input ? "inputs of " : "results of ") + std::string(path_of(model_.form, name_of(at))) +
+             " are not understood (" + *said + ")";
     };
     if (std::string said = why(parent, true); !said.empty()) return said;
     if (after != kNoCall) {
@@ -773,14 +830,14 @@ std::span<const Walk::Rule> Walk::rules() {
       {"R7b", Phase::kForward, false, &Walk::comes_again},
       {"R7b", Phase::kForward, true, &Walk::comes_again},
       {"R5", Phase::kForward, false, &Walk::made_in_loss},
-    {"R5", Phase::kForward, true, &Walk::made_in_loss},
-    {"R2", Phase::kForward, false, &Walk::came_in},
+      {"R5", Phase::kForward, true, &Walk::made_in_loss},
+      {"R2", Phase::kForward, false, &Walk::came_in},
       {"R4", Phase::kForward, false, &Walk::made_by_parent},
       {"R3", Phase::kForward, true, &Walk::made_by_call},
       {"R5", Phase::kLoss, true, &Walk::made_by_loss},
       {"R6", Phase::kBackward, false, &Walk::made_in_loss},
-    {"R6", Phase::kBackward, true, &Walk::made_in_loss},
-    {"R6", Phase::kBackward, false, &Walk::handed_by_loss},
+      {"R6", Phase::kBackward, true, &Walk::made_in_loss},
+      {"R6", Phase::kBackward, false, &Walk::handed_by_loss},
       {"R6c", Phase::kBackward, false, &Walk::made_by_parents_backward},
       {"R6a", Phase::kBackward, true, &Walk::made_in_backward},
       {"R6b", Phase::kGradient, false, &Walk::made_for_parameter},
@@ -793,8 +850,8 @@ std::span<const Walk::Rule> Walk::rules() {
 // A fault as it is told.
 class Telling {
  public:
-  Telling(const Record& record, Hints& hints, const FaultChoice& choice, const Walked& walked)
-      : record_(record), hints_(hints), choice_(choice), walked_(walked) {}
+  Telling(const Record& record, Hints& hints, const FaultChoice& choice, const Walked& walked, bool has_parameters)
+      : record_(record), hints_(hints), choice_(choice), walked_(walked), has_parameters_(has_parameters) {}
 
   FaultVerdict verdict(const Fault& fault) {
     const Call& seen = call(fault.seen_in);
@@ -828,7 +885,8 @@ class Telling {
     }
     const Zoom* zoom = fault.zoom;
     if (zoom == nullptr && guilty != kNoCall) zoom = zoom_of(guilty);
-    if (!verdict.wrote_inf.op_name.empty() && (zoom == nullptr || zoom->found != Zoom::Found::kOperation)) zoom = zoom_that_turned(guilty);
+    if (!verdict.wrote_inf.op_name.empty() && (zoom == nullptr || zoom->found != Zoom::Found::kOperation))
+      zoom = zoom_that_turned(guilty);
     if (guilty == kNoCall) zoom = hints_.zoom_of(verdict.rank, verdict.iteration, "loss");
     verdict.zoom = zoom;
     verdict.guilty = guilty == kNoCall ? NamedCall{"Loss", "loss"} : named(guilty);
@@ -836,15 +894,25 @@ class Telling {
       verdict.operation = zoom->operation;
       guilty = module_of(*zoom, guilty, verdict);
     }
+    if (verdict.kind == FaultKind::kParameter && zoom != nullptr && !zoom->held_by.empty()) {
+      const std::string path(path_of(walked_.model.form, verdict.guilty.op_name));
+      const bool is_of_model = path == verdict.guilty.op_type;  // which is named by its class
+      verdict.guilty = {"Parameter", is_of_model ? zoom->held_by : path + "." + zoom->held_by};
+      verdict.seen_in = named(fault.seen_in);
+      guilty = kNoCall;
+    }
     verdict.specials = specials_of(record_.statistics(record_.rows()[verdict.row]));
     if (choice_.nan_only) verdict.specials.inf = 0;
     if (fault.seen_in != guilty) verdict.seen_in = named(fault.seen_in);
+    verdict.has_no_parameters = !has_parameters_;
     if (fault.back_of != nullptr) {
-      verdict.cut_off_at = fault.back_of->ended_by == kNoCall ? NamedCall{"Loss", "loss"} : named(fault.back_of->ended_by);
+      verdict.cut_off_at =
+          fault.back_of->ended_by == kNoCall ? NamedCall{"Loss", "loss"} : named(fault.back_of->ended_by);
     }
     if (guilty != kNoCall) {
       verdict.inputs = call(guilty).inputs;
-      for (std::uint32_t at = call(guilty).parent, steps = 0; at != kNoCall && steps < 64; at = call(at).parent, ++steps) {
+      for (std::uint32_t at = call(guilty).parent, steps = 0; at != kNoCall && steps < 64;
+           at = call(at).parent, ++steps) {
         verdict.inside.push_back(named(at));
       }
     }
@@ -884,7 +952,8 @@ class Telling {
     const std::string_view op_name = record_.texts()[of.name];
     auto line = hints_.line_of(of.rank, of.iteration, op_name, of.nth);
     if (line || of.phase != Phase::kBackward || walked_.model.form != Form::kWatch) return line;
-    return hints_.line_of(of.rank, of.iteration, std::string(path_of(walked_.model.form, op_name)) + "/forward", of.nth);
+    return hints_.line_of(of.rank, of.iteration, std::string(path_of(walked_.model.form, op_name)) + "/forward",
+                          of.nth);
   }
 
   const Zoom* zoom_of(std::uint32_t at) const {
@@ -903,7 +972,9 @@ class Telling {
   std::uint32_t module_of(const Zoom& zoom, std::uint32_t guilty, FaultVerdict& verdict) const {
     const Form form = walked_.model.form;
     const std::string_view guilty_name = record_.texts()[call(guilty).name], path = path_of(form, guilty_name);
-    const auto is_same = [](std::string_view a, std::string_view b) { return escaped_op_name(a) == escaped_op_name(b); };
+    const auto is_same = [](std::string_view a, std::string_view b) {
+      return escaped_op_name(a) == escaped_op_name(b);
+    };
     if (zoom.inside.empty() || is_same(zoom.inside, path) || form != Form::kWatch) return guilty;
     const std::string name = zoom.inside + std::string(guilty_name.substr(path.size()));
     std::uint32_t found = kNoCall;
@@ -931,7 +1002,8 @@ class Telling {
     if (max != nullptr && std::isinf(*max) && *max > 0) return false;
     if (fault.is_own_code) return false;
     std::string words;
-    for (const char c : std::string(record_.texts()[call(fault.call).op_type]) + " " + std::string(record_.texts()[call(fault.call).name])) {
+    for (const char c : std::string(record_.texts()[call(fault.call).op_type]) + " " +
+                            std::string(record_.texts()[call(fault.call).name])) {
       words += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     }
     if (of_maker != nullptr && of_maker->found == Zoom::Found::kOperation) words = of_maker->operation;
@@ -943,6 +1015,7 @@ class Telling {
   Hints& hints_;
   const FaultChoice& choice_;
   const Walked& walked_;
+  const bool has_parameters_;  // in the rows
 };
 
 // Iteration after iteration, until one has a verdict.
@@ -950,9 +1023,11 @@ class Search {
  public:
   Search(const Record& record, Hints& hints, const FaultChoice& choice)
       : record_(record), hints_(hints), choice_(choice), form_(form_of(record, hints)) {
-    has_written_ = std::ranges::any_of(record.rows(), [&](const Seen& row) {
-      return !row.is_input && record.texts()[row.op_type] == "Parameter";
-    });
+    for (const Seen& row : record.rows()) {
+      if (record.texts()[row.op_type] != "Parameter") continue;
+      has_parameters_ = true;
+      has_written_ |= !row.is_input;
+    }
   }
 
   Answer answer() {
@@ -1024,8 +1099,9 @@ class Search {
     bool is_skipped = false;
     const std::uint64_t iteration = iteration_of(first);
     for (const std::uint32_t rank : all.ranks) {
-      const Walked walked = Walk(record_, hints_, choice_, all, model_of(record_, form_, hints_, rank, first, last)).run();
-      Telling telling(record_, hints_, choice_, walked);
+      const Walked walked =
+          Walk(record_, hints_, choice_, all, model_of(record_, form_, hints_, rank, first, last)).run();
+      Telling telling(record_, hints_, choice_, walked, has_parameters_);
       for (const Fault& fault : walked.faults) {
         if (fault.is_open || &fault == walked.verdict || fault.is_received) continue;
         Ended& ended = ended_[telling.note(fault)];
@@ -1052,7 +1128,8 @@ class Search {
       const bool is_unsure = of.verdict.kind == FaultKind::kUnknown || of.verdict.is_own_code;
       return std::tuple(of.verdict.phase, is_unsure, of.rank);
     };
-    const auto best = std::ranges::min_element(candidates, [&](const Candidate& a, const Candidate& b) { return place(a) < place(b); });
+    const auto best = std::ranges::min_element(
+        candidates, [&](const Candidate& a, const Candidate& b) { return place(a) < place(b); });
     FaultVerdict verdict = std::move(best->verdict);
     for (const Candidate& each : candidates) {
       if (each.rank != verdict.rank) verdict.other_ranks.push_back(each.rank);
@@ -1068,9 +1145,11 @@ class Search {
       std::string text = std::to_string(skipped_.size()) + (skipped_.size() == 1 ? " step was" : " steps were") +
                          " skipped (gradients with NaN or Inf, and no parameter was written): iteration" +
                          (skipped_.size() == 1 ? "" : "s");
-      for (std::size_t i = 0; i < skipped_.size() && i < kMostNamed; ++i) text += (i == 0 ? " " : ", ") + std::to_string(skipped_[i]);
+      for (std::size_t i = 0; i < skipped_.size() && i < kMostNamed; ++i)
+        text += (i == 0 ? " " : ", ") + std::to_string(skipped_[i]);
       if (skipped_.size() > kMostNamed) text += " and " + std::to_string(skipped_.size() - kMostNamed) + " more";
-      if (most_in_a_row_ >= kMany) text += "; " + std::to_string(most_in_a_row_) + " in a row: no scale may be small enough";
+      if (most_in_a_row_ >= kMany)
+        text += "; " + std::to_string(most_in_a_row_) + " in a row: no scale may be small enough";
       notes.push_back(std::move(text));
     }
     std::vector<const std::pair<const std::string, Ended>*> in_time;
@@ -1080,8 +1159,9 @@ class Search {
       const Ended& ended = each->second;
       std::string text = each->first + ": ";
       if (ended.count > 1) text += std::to_string(ended.count) + " times, ";
-      text += ended.first == ended.last ? "iteration " + std::to_string(ended.first)
-                                        : "iterations " + std::to_string(ended.first) + " to " + std::to_string(ended.last);
+      text += ended.first == ended.last
+                  ? "iteration " + std::to_string(ended.first)
+                  : "iterations " + std::to_string(ended.first) + " to " + std::to_string(ended.last);
       notes.push_back(std::move(text));
     }
     return notes;
@@ -1091,7 +1171,7 @@ class Search {
   Hints& hints_;
   const FaultChoice& choice_;
   const Form form_;
-  bool has_written_ = false;
+  bool has_written_ = false, has_parameters_ = false;
   std::uint64_t iterations_ = 0;
   std::optional<std::uint64_t> last_clean_;
   std::vector<std::uint64_t> skipped_;
@@ -1102,7 +1182,8 @@ class Search {
 }  // namespace
 
 std::string_view name(FaultKind kind) {
-  constexpr std::string_view kNames[] = {"none", "produced", "entered", "loss", "parameter", "gradient", "optimizer", "unknown"};
+  constexpr std::string_view kNames[] = {"none",      "produced", "entered",   "loss",
+                                         "parameter", "gradient", "optimizer", "unknown"};
   return kNames[static_cast<int>(kind)];
 }
 

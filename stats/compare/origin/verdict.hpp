@@ -41,23 +41,24 @@ struct FaultVerdict {
   std::uint32_t row = kNoRow;                         // of the record, the first that holds it
   Specials specials;                                  // of that row
   std::vector<std::uint32_t> inputs;                  // rows of what the guilty call was given
-  bool is_own_code = false;   // of the guilty call, between calls that it contains
-  bool is_of_backward = false;  // of kLoss: its gradient is not finite
-  bool has_no_loss = false;     // and the loss itself is not in the rows
-  NamedCall after, before;    // calls that it lies between
-  NamedCall seen_in;          // the call of `row`, where that is another one
-  std::vector<NamedCall> inside;  // the calls that contain it, the innermost first
-  NamedCall turned_by;        // made NaN of the Inf
-  NamedCall wrote_inf;        // wrote the Inf, which is no fault in itself
-  NamedCall cut_off_at;       // ended the same fault in forward, before backward brought it back
-  bool came_again = false;    // had ended, and was used another way
-  bool may_be_received = false;  // of kGradient and kUnknown: from another rank
-  std::string reason;         // of kUnknown: what is missing
+  bool is_own_code = false;                           // of the guilty call, between calls that it contains
+  bool is_of_backward = false;                        // of kLoss: its gradient is not finite
+  bool has_no_loss = false;                           // and the loss itself is not in the rows
+  NamedCall after, before;                            // calls that it lies between
+  NamedCall seen_in;                                  // the call of `row`, where that is another one
+  std::vector<NamedCall> inside;                      // the calls that contain it, the innermost first
+  NamedCall turned_by;                                // made NaN of the Inf
+  NamedCall wrote_inf;                                // wrote the Inf, which is no fault in itself
+  NamedCall cut_off_at;            // ended the same fault in forward, before backward brought it back
+  bool has_no_parameters = false;  // in the rows
+  bool came_again = false;         // had ended, and was used another way
+  bool may_be_received = false;    // of kGradient and kUnknown: from another rank
+  std::string reason;              // of kUnknown: what is missing
   std::optional<CodeLine> code;
-  std::string operation;      // of zoom
+  std::string operation;  // of zoom
   const Zoom* zoom = nullptr;
   std::vector<std::uint32_t> other_ranks;  // where the fault was, too
-  std::string sentence;               // see sentence.hpp
+  std::string sentence;                    // see sentence.hpp
   std::vector<std::string> details;
 };
 
