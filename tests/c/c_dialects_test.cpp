@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 #include <tensorstat/tensorstat.h>
 
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "tests/support/scratch_folder.hpp"
 
@@ -94,36 +92,6 @@ TEST_F(CDialects, RowsOfTheDeviceAreAskedFor) {
   collect(tensorstat_operator_named(session_, "Op", "x", 0, 0, 0), tensorstat_dtype_named("bool"), truths, 2);
   EXPECT_TRUE(tensorstat_step_end(session_, &place_));
   EXPECT_NE(content_of(folder_ / "rank_0/Net/0/0/statistic.csv").find(",True,null,\n"), std::string::npos);
-}
-
-TEST_F(CDialects, WhoHandsTensorsOverIsToldOfNanAndInf) {
-  const float values[] = {1, std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity(), 2};
-  const std::pair<std::pair<std::size_t, std::uint64_t>, std::uint32_t> cases[] = {
-      {{0, 1}, 0}, {{0, 2}, TENSORSTAT_HAS_NAN}, {{2, 2}, TENSORSTAT_HAS_INF}, {{0, 4}, TENSORSTAT_HAS_NAN | TENSORSTAT_HAS_INF}};
-  for (const auto& categories : {nlohmann::json{"nan count", "positive inf count", "negative inf count"}, nlohmann::json{"max", "min"}}) {
-    nlohmann::json config = mindspore("host");
-    config["common_dump_settings"]["statistic_category"] = categories;
-    ASSERT_EQ(open(config), TENSORSTAT_OK) << tensorstat_last_error();
-    const tensorstat_operator* const op = tensorstat_operator_named(session_, "Op", "x", 0, 0, 0);
-    for (const auto& [part, wanted] : cases) {
-      tensorstat_tensor tensor = TENSORSTAT_TENSOR;
-      tensor.dtype = tensorstat_dtype_named("float32");
-      tensor.element_count = part.second;
-      tensor.address = values + part.first;
-      std::uint32_t faults = 0;
-      tensorstat_dump_tensor handed = TENSORSTAT_DUMP_TENSOR;
-      handed.tensor = &tensor;
-      handed.shape = &part.second;
-      handed.dimension_count = 1;
-      handed.faults = &faults;
-      ASSERT_EQ(tensorstat_collect(session_, &place_, op, &handed, 1, 0), TENSORSTAT_OK) << tensorstat_last_error();
-      // NaN hides an Inf from max and min.
-      const bool is_hidden = categories.size() == 2 && (wanted & TENSORSTAT_HAS_NAN) != 0;
-      EXPECT_EQ(faults, TENSORSTAT_MEASURED | (is_hidden ? wanted & ~TENSORSTAT_HAS_INF : wanted));
-    }
-    tensorstat_session_close(session_);
-    session_ = nullptr;
-  }
 }
 
 }  // namespace
