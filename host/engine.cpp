@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -34,6 +33,9 @@ bool is_permuted(const Tensor& tensor) { return tensor.strides != nullptr && hos
 
 // A tensor that several units work on.
 struct Shared {
+  Shared(std::size_t word_count, std::uint64_t bytes) : words(word_count), left_bytes(bytes) {}
+
+  std::mutex merging;
   std::vector<std::int64_t> words;
   std::uint64_t left_bytes;
   std::vector<host::BinCounters::Lent> bins{};  // that no unit counts into at the moment
@@ -116,31 +118,23 @@ class SimdEngine final : public HostEngine {
     }
     std::vector<std::unique_ptr<Shared>> shared;
     const std::vector<Unit> units = cut(tensors, wanted.needs, shared);
-    std::mutex merging;
-    std::atomic<bool> lacks_memory = false;
     pool_.run(units.size(), [&](std::size_t i) {
-      try {
-        if (units[i].shared == nullptr) {
-          const host::FloatEnvironment ieee;
-          fold_whole(tensors, units[i], wanted, take);
-        } else {
-          fold_part(tensors, units[i], wanted, take, merging);
-        }
-      } catch (const std::bad_alloc&) {
-        lacks_memory = true;
+      if (units[i].shared == nullptr) {
+        const host::FloatEnvironment ieee;
+        fold_whole(tensors, units[i], wanted, take);
+      } else {
+        fold_part(tensors, units[i], wanted, take);
       }
     });
-    if (lacks_memory) throw std::bad_alloc();
   }
 
-  void fold_part(std::span<const Tensor> tensors, const Unit& unit, const Wanted& wanted, const Take& take,
-                 std::mutex& merging) {
+  void fold_part(std::span<const Tensor> tensors, const Unit& unit, const Wanted& wanted, const Take& take) {
     const host::FloatEnvironment ieee;
     const Tensor& tensor = tensors[unit.begin];
     Shared& shared = *unit.shared;
     host::BinCounters::Lent bins;
     if ((wanted.needs & kQuantiles) != 0) {
-      std::unique_lock lock(merging);
+      std::unique_lock lock(shared.merging);
       if (!shared.bins.empty()) {
         bins = std::move(shared.bins.back());
         shared.bins.pop_back();
@@ -151,12 +145,14 @@ class SimdEngine final : public HostEngine {
     Words words;
     host::Folder folder(tensor.dtype, wanted.precision, wanted.needs, words, bins.get(), wanted.cast_scale);
     fold_slice(tensor, unit.first, unit.count, folder);
-    const std::lock_guard lock(merging);
-    if (bins) shared.bins.push_back(std::move(bins));
-    merge(tensor.dtype, shared.words, folder.words(), unit.first);
-    shared.left_bytes -= bytes_of(tensor.dtype, unit.count);
-    if (shared.left_bytes != 0) return;
-    take(unit.begin, shared.found());
+    {
+      const std::lock_guard lock(shared.merging);
+      if (bins) shared.bins.push_back(std::move(bins));
+      merge(tensor.dtype, shared.words, folder.words(), unit.first);
+      shared.left_bytes -= bytes_of(tensor.dtype, unit.count);
+      if (shared.left_bytes != 0) return;
+    }
+    take(unit.begin, shared.found());  // the last unit of the tensor has it to itself
     shared.bins.clear();
   }
 
@@ -177,8 +173,7 @@ class SimdEngine final : public HostEngine {
         continue;
       }
       in_unit = kUnitBytes;  // what follows begins a unit of its own
-      shared.push_back(std::make_unique<Shared>(
-          Shared{std::vector<std::int64_t>(partial_words(tensor.dtype, needs)), tensor.bytes()}));
+      shared.push_back(std::make_unique<Shared>(partial_words(tensor.dtype, needs), tensor.bytes()));
       clear(tensor.dtype, shared.back()->words);
       const std::uint64_t piece = elements_of(tensor.dtype, kUnitBytes);
       for (std::uint64_t first = 0; first < tensor.element_count; first += piece) {

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <cstdint>
+#include <exception>
 #include <mutex>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "stats/core/abandon.hpp"
@@ -20,10 +21,28 @@ namespace {
 
 unsigned cores() { return std::max(1u, std::thread::hardware_concurrency()); }
 
+// One call of run(). It lies on its caller's stack until nobody works on it any more.
+struct Job {
+  const std::function<void(std::size_t)>& work;
+  const std::size_t count;
+  std::atomic<std::size_t> next{0};
+  // Under the crew's mutex.
+  std::size_t helpers = 0;
+  std::exception_ptr thrown = nullptr;  // the first that a helper met
+
+  bool has_pieces() const { return next.load(std::memory_order_relaxed) < count; }
+  void work_on() {
+    for (std::size_t i; (i = next.fetch_add(1)) < count;) work(i);
+  }
+};
+
 }  // namespace
 
 // The threads and all that they wait on. A forked child has copies of these objects in any state, and not the
 // threads: it can neither lock a mutex of theirs, nor destroy a condition variable, which waits for its waiters.
+//
+// Every caller works on its own job. The threads help the oldest job that has pieces left, so a small job never waits
+// for a large one.
 struct ThreadPool::Crew {
   ~Crew() {
     {
@@ -36,6 +55,7 @@ struct ThreadPool::Crew {
 
   // At the first run that can use them, so that a process which never measures has no threads of ours.
   void start(unsigned count) {
+    if (started) return;
     started = true;
     const ThreadSignals none_of_the_processs;
     try {
@@ -46,46 +66,68 @@ struct ThreadPool::Crew {
     }
   }
 
-  void run(std::size_t pieces, const std::function<void(std::size_t)>& all) {
-    {
-      const std::lock_guard lock(mutex);
-      work = &all;
-      count = pieces;
-      next = 0;
-      ++round;
+  // A job is known to the threads as long as this exists. However the caller leaves, it waits for its helpers.
+  class Posted {
+   public:
+    Posted(Crew& crew, Job& job, unsigned threads) : crew_(crew), job_(job) {
+      {
+        const std::lock_guard lock(crew_.mutex);
+        crew_.jobs.push_back(&job_);
+        crew_.start(threads);
+      }
+      crew_.wake.notify_all();
     }
-    wake.notify_all();
-    for (std::size_t i; (i = next.fetch_add(1)) < pieces;) all(i);
-    std::unique_lock lock(mutex);
-    done.wait(lock, [this] { return busy == 0; });
-    work = nullptr;  // a worker that wakes late finds nothing
+    ~Posted() {
+      job_.next = job_.count;  // of pieces that are left after a throw
+      std::unique_lock lock(crew_.mutex);
+      std::erase(crew_.jobs, &job_);
+      crew_.done.wait(lock, [this] { return job_.helpers == 0; });
+    }
+    Posted(const Posted&) = delete;
+    Posted& operator=(const Posted&) = delete;
+
+   private:
+    Crew& crew_;
+    Job& job_;
+  };
+
+  void run(Job& job, unsigned threads) {
+    {
+      const Posted posted(*this, job, threads);
+      job.work_on();
+    }
+    if (job.thrown) std::rethrow_exception(job.thrown);
   }
 
   void serve() {
     std::unique_lock lock(mutex);
-    for (std::uint64_t seen = 0;;) {
-      wake.wait(lock, [&] { return stopping || (work != nullptr && round != seen); });
+    for (;;) {
+      auto waiting = jobs.end();
+      wake.wait(lock, [&] {
+        waiting = std::ranges::find_if(jobs, &Job::has_pieces);
+        return stopping || waiting != jobs.end();
+      });
       if (stopping) return;
-      seen = round;
-      ++busy;
-      const auto* const now = work;
-      const std::size_t pieces = count;
+      Job& job = **waiting;
+      ++job.helpers;
       lock.unlock();
-      for (std::size_t i; (i = next.fetch_add(1)) < pieces;) (*now)(i);
+      std::exception_ptr thrown;
+      try {
+        job.work_on();
+      } catch (...) {
+        job.next = job.count;
+        thrown = std::current_exception();
+      }
       lock.lock();
-      if (--busy == 0) done.notify_all();
+      if (thrown && !job.thrown) job.thrown = std::move(thrown);
+      if (--job.helpers == 0) done.notify_all();
     }
   }
 
-  std::mutex turn;  // one run at a time
   bool started = false;
   std::mutex mutex;
   std::condition_variable wake, done;
-  const std::function<void(std::size_t)>* work = nullptr;
-  std::size_t count = 0;
-  std::atomic<std::size_t> next{0};
-  std::size_t busy = 0;
-  std::uint64_t round = 0;
+  std::vector<Job*> jobs;  // the oldest first
   bool stopping = false;
   std::vector<std::thread> workers;
 };
@@ -108,17 +150,25 @@ void ThreadPool::run(std::size_t count, const std::function<void(std::size_t)>& 
     for (std::size_t i = 0; i < count; ++i) work(i);
     return;
   }
-  const std::lock_guard turn(crew_->turn);
-  if (!crew_->started) crew_->start(threads_ - 1);
-  crew_->run(count, work);
+  Job job{work, count};
+  crew_->run(job, threads_ - 1);
 }
 
+// The executor is promised that the work does not throw.
 void ThreadPool::lend(std::size_t count, const std::function<void(std::size_t)>& work) const {
   std::atomic<std::size_t> done{0};
+  std::mutex failing;
+  std::exception_ptr thrown;
   executor_(count, [&](std::size_t i) {
-    work(i);
+    try {
+      work(i);
+    } catch (...) {
+      const std::lock_guard lock(failing);
+      if (!thrown) thrown = std::current_exception();
+    }
     done.fetch_add(1);
   });
+  if (thrown) std::rethrow_exception(thrown);
   if (done == count) return;
   throw std::runtime_error("the executor returned when " + std::to_string(done) + " of " + std::to_string(count) +
                            " pieces of the work were done");

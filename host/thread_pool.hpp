@@ -22,10 +22,12 @@ class ThreadPool {
 
   unsigned threads() const { return threads_; }
 
-  // Calls work(i) for every i below `count`, on any of the threads, and returns when all are done.
-  // `work` does not throw. Calls from several threads take turns; in a child of fork(), where the
-  // threads are gone, the caller does all the work itself. Throws what the executor throws, and a
-  // std::runtime_error where it returns before all the work is done.
+  // Calls work(i) for every i below `count`, on any of the threads, and returns when all are done. Several threads may
+  // call at once: each works on its own pieces, and the pool's threads help the call that came first. In a child of
+  // fork(), where the threads are gone, the caller does all the work itself.
+  // Where `work` throws, pieces that nobody has begun may be left out, and the first exception is thrown here once
+  // nobody works on it any more. Throws what the executor throws, and a std::runtime_error where that returns before
+  // all the work is done.
   void run(std::size_t count, const std::function<void(std::size_t)>& work);
 
  private:

@@ -9,6 +9,22 @@ function(tensorstat_find_shared_libraries target folder)
   endif()
 endfunction()
 
+# tensorstat_room(TARGET ROOM SOURCE...): a room's sources. They are compiled together, as one unity source, because most of
+# the time for one of them goes to headers. So a name in one's anonymous namespace has to be the room's only one.
+function(tensorstat_room target room)
+  target_sources(${target} PRIVATE ${ARGN})
+  set_source_files_properties(${ARGN} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${room})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TENSORSTAT_UNITY} UNITY_BUILD_MODE GROUP)
+  if(TENSORSTAT_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # it takes an included source for a header
+  endif()
+endfunction()
+
+# What does not compute: with TENSORSTAT_QUICK it is compiled for a short build.
+function(tensorstat_quick target)
+  target_compile_options(${target} PRIVATE $<$<BOOL:${TENSORSTAT_QUICK}>:-O1>)
+endfunction()
+
 # tensorstat_library(NAME): the target tensorstat_NAME, which users know as tensorstat::NAME. Sources come later.
 function(tensorstat_library name)
   set(target tensorstat_${name})

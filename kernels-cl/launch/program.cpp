@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <vector>
 
 #include "kernels-cl/launch/binary_cache.hpp"
@@ -205,6 +206,10 @@ std::string options_of_device(const Device& device) {
     options += " -DSHAPE_GROUP -DLANES_A_GROUP=" + std::to_string(device.group_size);
   }
   if (device.is_cpu) options += " -DON_CPU";
+  // For tests that look at bits alone: pocl takes half as long.
+  if (const char* optimize = std::getenv("TENSORSTAT_CL_OPTIMIZE"); optimize != nullptr && *optimize == '0') {
+    options += " -cl-opt-disable";
+  }
   options += device.float_subnormals ? " -DSUBNORMALS_CONVERT=1" : " -DSUBNORMALS_CONVERT=0";
   if (device.fp64) options += " -DFP64";
   return options;

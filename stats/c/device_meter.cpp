@@ -33,7 +33,7 @@ tensorstat_code tensorstat_device_meter_open(void* queue, uint64_t budget_bytes,
   });
 }
 
-void tensorstat_device_meter_close(tensorstat_device_meter* meter) { delete meter; }
+void tensorstat_device_meter_close(tensorstat_device_meter* meter) { c::destroy(meter); }
 
 void tensorstat_device_meter_memory(const tensorstat_device_meter* meter, uint64_t* current_bytes,
                                     uint64_t* peak_bytes) {
@@ -84,7 +84,7 @@ tensorstat_code tensorstat_ticket_collect_partials(tensorstat_ticket* ticket, te
   });
 }
 
-void tensorstat_ticket_close(tensorstat_ticket* ticket) { delete ticket; }
+void tensorstat_ticket_close(tensorstat_ticket* ticket) { c::destroy(ticket); }
 
 tensorstat_code tensorstat_submit_pairs(tensorstat_device_meter* meter, const tensorstat_tensor* a, const tensorstat_tensor* b,
                                         size_t pair_count, const tensorstat_pair_request* request, void* const* wait_list,
@@ -118,4 +118,4 @@ tensorstat_code tensorstat_pair_ticket_collect(tensorstat_pair_ticket* ticket, t
   });
 }
 
-void tensorstat_pair_ticket_close(tensorstat_pair_ticket* ticket) { delete ticket; }
+void tensorstat_pair_ticket_close(tensorstat_pair_ticket* ticket) { c::destroy(ticket); }

@@ -69,6 +69,7 @@ std::optional<DumpPlace> place_of(const tensorstat_place* given) {
 // A text that is made, or "" where memory does not suffice.
 template <typename Make>
 size_t put_text(char* text, size_t room, const Make& make) {
+  const c::Uncancelled here;
   std::string whole;
   try {
     whole = make();
@@ -168,18 +169,24 @@ size_t tensorstat_session_folder(const tensorstat_session* session, const tensor
 }
 
 void tensorstat_session_start(tensorstat_session* session) {
+  const c::Uncancelled here;
   if (session != nullptr) session->session.start();
 }
 
-int tensorstat_session_stop(tensorstat_session* session) { return session != nullptr && session->session.stop(); }
+int tensorstat_session_stop(tensorstat_session* session) {
+  const c::Uncancelled here;
+  return session != nullptr && session->session.stop();
+}
 
 void tensorstat_session_set_initial_iteration(tensorstat_session* session, uint64_t iteration) {
+  const c::Uncancelled here;
   if (session != nullptr) session->session.set_initial_iteration(iteration);
 }
 
 const tensorstat_operator* tensorstat_operator_named(tensorstat_session* session, const char* type,
                                                      const char* full_scope_name, int set_dump, uint64_t stream_id,
                                                      uint64_t task_id) {
+  const c::Uncancelled here;
   if (session == nullptr || type == nullptr || full_scope_name == nullptr) return nullptr;
   return reinterpret_cast<const tensorstat_operator*>(
       session->session.operator_named(type, full_scope_name, set_dump != 0, stream_id, task_id));
@@ -273,13 +280,22 @@ tensorstat_code tensorstat_save_execution_order(tensorstat_session* session, uin
 }
 
 int tensorstat_step_end(tensorstat_session* session, const tensorstat_place* place) {
+  const c::Uncancelled here;
   const auto where = place_of(place);
   return session != nullptr && where && session->session.step_end(*where);
 }
 
-int tensorstat_session_flush(tensorstat_session* session) { return session != nullptr && session->session.flush(); }
+int tensorstat_session_flush(tensorstat_session* session) {
+  const c::Uncancelled here;
+  return session != nullptr && session->session.flush();
+}
 
-void tensorstat_session_close(tensorstat_session* session) { delete session; }
+int tensorstat_session_end(tensorstat_session* session) {
+  const c::Uncancelled here;
+  return session != nullptr && session->session.close();
+}
+
+void tensorstat_session_close(tensorstat_session* session) { c::destroy(session); }
 
 tensorstat_code tensorstat_session_counters(const tensorstat_session* session, tensorstat_counters* counters) {
   return guarded([&]() -> tensorstat_code {

@@ -53,7 +53,7 @@ tensorstat_code tensorstat_file_measure(tensorstat_meter* meter, const char* pat
   });
 }
 
-void tensorstat_file_free(tensorstat_file* file) { delete file; }
+void tensorstat_file_free(tensorstat_file* file) { c::destroy(file); }
 
 size_t tensorstat_file_tensor_count(const tensorstat_file* file) { return file == nullptr ? 0 : file->tensors.size(); }
 

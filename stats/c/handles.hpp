@@ -1,7 +1,9 @@
 // What stands behind the handles of <tensorstat/tensorstat.h> that several of its files make.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <tensorstat/partial.hpp>
 #include <vector>
 
@@ -14,14 +16,20 @@ struct tensorstat_meter {
 struct tensorstat_result {
   tensorstat::Measurements measurements;
   tensorstat::Categories categories;
-  // The tensors' one after another. There is room for them from the beginning, and they are written when they are asked
-  // for: many a batch is looked at in part.
+  // The tensors' one after another. There is room for them from the beginning, and those of a tensor are written when
+  // they are first asked for, by whichever thread: many a batch is looked at in part.
   std::unique_ptr<tensorstat_value[]> values;
+  std::unique_ptr<std::atomic<bool>[]> is_written;  // of a tensor
+  mutable std::mutex writing{};
 };
 
 struct tensorstat_partial {
   tensorstat::Partial partial;
-  mutable tensorstat::Value list{};  // the last that was finished, and given out
+  // Its exponents, to which values that were given out point: made when they are first asked for, by whichever thread,
+  // and when they are asked for again after a change.
+  mutable std::mutex making{};
+  mutable tensorstat::Value list{};
+  mutable bool is_list_current = false;
 };
 
 namespace tensorstat::c {

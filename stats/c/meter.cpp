@@ -3,6 +3,7 @@
 #include <tensorstat/dlpack.hpp>
 
 #include "stats/c/handles.hpp"
+#include "stats/core/dlpack_structs.hpp"
 
 using namespace tensorstat;
 using c::failed;
@@ -20,7 +21,9 @@ namespace tensorstat::c {
 tensorstat_code give(Result<Measurements> measured, Categories categories, tensorstat_result** result) {
   if (!measured) return failed(measured.error());
   auto values = std::make_unique_for_overwrite<tensorstat_value[]>(measured->size() * categories.size());
-  *result = new tensorstat_result{*std::move(measured), std::move(categories), std::move(values)};
+  auto is_written = std::make_unique<std::atomic<bool>[]>(measured->size());
+  *result =
+      new tensorstat_result{*std::move(measured), std::move(categories), std::move(values), std::move(is_written)};
   return TENSORSTAT_OK;
 }
 
@@ -77,8 +80,7 @@ tensorstat_code tensorstat_tensor_from_dlpack(const void* dl_tensor, int64_t* st
       to.stride_bytes = stride_bytes;
       to.dimension_count = static_cast<uint32_t>(strides.bytes.size());
       // The DLTensor's own shape, whose entries are not negative, as the C++ function has seen.
-      constexpr std::size_t kShapeOfDlTensor = 24;
-      std::memcpy(&to.shape, static_cast<const std::byte*>(dl_tensor) + kShapeOfDlTensor, sizeof to.shape);
+      to.shape = reinterpret_cast<const uint64_t*>(static_cast<const DlTensor*>(dl_tensor)->shape);
     }
     const size_t room = tensor->size;
     std::memcpy(tensor, &to, std::min(room, sizeof to));
@@ -97,7 +99,7 @@ tensorstat_code tensorstat_meter_open(const tensorstat_meter_options* options, t
   });
 }
 
-void tensorstat_meter_close(tensorstat_meter* meter) { delete meter; }
+void tensorstat_meter_close(tensorstat_meter* meter) { c::destroy(meter); }
 
 tensorstat_code tensorstat_measure(tensorstat_meter* meter, const tensorstat_tensor* tensors, size_t tensor_count,
                                    const tensorstat_request* request, tensorstat_result** result) {
@@ -149,7 +151,13 @@ int32_t tensorstat_result_statistic(const tensorstat_result* result, size_t inde
 const tensorstat_value* tensorstat_result_values(const tensorstat_result* result, size_t tensor) {
   if (tensor >= tensorstat_result_tensor_count(result)) return nullptr;
   tensorstat_value* const values = result->values.get() + tensor * result->categories.size();
-  std::ranges::transform(result->measurements[tensor].statistics.values, values, c::value_of);
+  if (!result->is_written[tensor].load(std::memory_order_acquire)) {
+    const std::lock_guard alone(result->writing);
+    if (!result->is_written[tensor].load(std::memory_order_relaxed)) {
+      std::ranges::transform(result->measurements[tensor].statistics.values, values, c::value_of);
+      result->is_written[tensor].store(true, std::memory_order_release);
+    }
+  }
   return values;
 }
 
@@ -164,7 +172,7 @@ const char* tensorstat_result_reason(const tensorstat_result* result, size_t ten
   return found == nullptr ? nullptr : found->reason.data();
 }
 
-void tensorstat_result_free(tensorstat_result* result) { delete result; }
+void tensorstat_result_free(tensorstat_result* result) { c::destroy(result); }
 
 tensorstat_code tensorstat_stream_open(tensorstat_meter* meter, int32_t dtype, const tensorstat_request* request,
                                        tensorstat_stream** stream) {
@@ -203,7 +211,7 @@ tensorstat_code tensorstat_stream_finish(tensorstat_stream* stream, tensorstat_r
   });
 }
 
-void tensorstat_stream_close(tensorstat_stream* stream) { delete stream; }
+void tensorstat_stream_close(tensorstat_stream* stream) { c::destroy(stream); }
 
 tensorstat_code tensorstat_fold(tensorstat_meter* meter, const tensorstat_tensor* tensors, size_t tensor_count,
                                 const tensorstat_request* request, tensorstat_partial** partials) {
@@ -219,12 +227,13 @@ tensorstat_code tensorstat_fold(tensorstat_meter* meter, const tensorstat_tensor
   });
 }
 
-void tensorstat_partial_free(tensorstat_partial* partial) { delete partial; }
+void tensorstat_partial_free(tensorstat_partial* partial) { c::destroy(partial); }
 
 tensorstat_code tensorstat_partial_merge(tensorstat_partial* into, const tensorstat_partial* other) {
   return guarded([&]() -> tensorstat_code {
     if (into == nullptr || other == nullptr) return missing("a partial");
     const Status status = into->partial.merge(other->partial);
+    into->is_list_current = false;
     return status ? TENSORSTAT_OK : failed(status.error());
   });
 }
@@ -233,6 +242,7 @@ tensorstat_code tensorstat_partial_move_to(tensorstat_partial* partial, uint64_t
   return guarded([&]() -> tensorstat_code {
     if (partial == nullptr) return missing("the partial");
     const Status status = partial->partial.move_to(first_element);
+    partial->is_list_current = false;
     return status ? TENSORSTAT_OK : failed(status.error());
   });
 }
@@ -244,11 +254,22 @@ tensorstat_code tensorstat_partial_finish(const tensorstat_partial* partial, int
       return failed({Code::kInvalid, "statistic " + std::to_string(statistic) +
                                          " is none; tensorstat_statistic_named gives their numbers"});
     }
-    Value found = partial->partial.finish(static_cast<Category>(statistic));
-    *value = c::value_of(found);
-    if (value->kind == TENSORSTAT_EXPONENTS) partial->list = std::move(found);
+    const auto category = static_cast<Category>(statistic);
+    if (category != Category::kExponents) {
+      *value = c::value_of(partial->partial.finish(category));
+      return TENSORSTAT_OK;
+    }
+    const std::lock_guard alone(partial->making);
+    if (!partial->is_list_current) partial->list = partial->partial.finish(category);
+    partial->is_list_current = true;
+    *value = c::value_of(partial->list);
     return TENSORSTAT_OK;
   });
+}
+
+int tensorstat_partial_keeps(const tensorstat_partial* partial, int32_t statistic) {
+  if (partial == nullptr || statistic < 0 || !is_category(static_cast<std::uint32_t>(statistic))) return 0;
+  return (needs(static_cast<Category>(statistic)) & ~partial->partial.needs()) == 0;
 }
 
 tensorstat_code tensorstat_partial_serialize(const tensorstat_partial* partial, void* to, size_t room, size_t* bytes) {

@@ -62,7 +62,7 @@ tensorstat_code tensorstat_compare(tensorstat_meter* meter, const tensorstat_ten
   });
 }
 
-void tensorstat_pair_free(tensorstat_pair* pair) { delete pair; }
+void tensorstat_pair_free(tensorstat_pair* pair) { c::destroy(pair); }
 
 tensorstat_code tensorstat_pair_merge(tensorstat_pair* into, const tensorstat_pair* other) {
   return guarded([&]() -> tensorstat_code {

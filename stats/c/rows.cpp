@@ -1,7 +1,10 @@
 // Rows of statistics of <tensorstat/tensorstat.h>.
+#include <filesystem>
 #include <tensorstat/rows.hpp>
 
 #include "stats/c/support.hpp"
+#include "stats/dump/dump_place.hpp"
+#include "stats/dump/row_files.hpp"
 
 using namespace tensorstat;
 using c::failed;
@@ -61,12 +64,29 @@ tensorstat_code tensorstat_rows_read(const char* path, tensorstat_each_row each,
     RowOfC row;
     uint64_t count = 0;
     bool is_enough = false;
-    const auto read = read_rows_of_file(path, [&](Row&& next) -> Status {
+    const auto hand_over = [&](Row&& next) -> Status {
       ++count;
       is_enough = each(context, &row.of(next)) != 0;
       return is_enough ? Status(Error{Code::kInvalid, "no more rows are wanted"}) : Status();
-    });
+    };
+    std::vector<Error> faults;
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored)) {
+      const auto files = find_row_files({path}, faults);
+      if (files.empty() && !faults.empty()) faults.front().code = Code::kUnsupported;
+      for (const RowFile& file : files) {
+        const auto place = place_of_rows(file.path);
+        const auto read = read_rows_of_file(file.path, [&](Row&& next) {
+          add_place(file.path, place, next.identity);
+          return hand_over(std::move(next));
+        });
+        if (is_enough) break;
+        if (!read) faults.push_back(read.error());
+      }
+    } else if (const auto read = read_rows_of_file(path, hand_over); !read) {
+      faults.push_back(read.error());
+    }
     if (row_count != nullptr) *row_count = count;
-    return read || is_enough ? TENSORSTAT_OK : failed(read.error());
+    return faults.empty() || is_enough ? TENSORSTAT_OK : failed(faults.front());
   });
 }

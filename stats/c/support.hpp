@@ -1,6 +1,9 @@
 // What the functions of <tensorstat/tensorstat.h> share: errors as codes, structs of any version, conversions.
 #pragma once
 
+#include <pthread.h>
+#include <tensorstat/tensorstat.h>
+
 #include <cstring>
 #include <exception>
 #include <new>
@@ -9,7 +12,6 @@
 #include <string_view>
 #include <tensorstat/meter.hpp>
 #include <tensorstat/status.hpp>
-#include <tensorstat/tensorstat.h>
 #include <vector>
 
 namespace tensorstat::c {
@@ -20,9 +22,30 @@ tensorstat_code failed(const Error& error) noexcept;
 // Of an argument that has to be there; may throw.
 tensorstat_code missing(const char* what);
 
+// A thread that is cancelled inside the library would unwind through noexcept functions, which aborts the process.
+// While this lives the cancellation waits.
+class Uncancelled {
+ public:
+  Uncancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  Uncancelled(const Uncancelled&) = delete;
+  Uncancelled& operator=(const Uncancelled&) = delete;
+  ~Uncancelled() { pthread_setcancelstate(before_, nullptr); }
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
+// What every function that gives a handle back does.
+template <typename Handle>
+void destroy(Handle* handle) noexcept {
+  const Uncancelled here;
+  delete handle;
+}
+
 // Runs `work`, which returns a tensorstat_code; an exception becomes one.
 template <typename Work>
 tensorstat_code guarded(const Work& work) noexcept {
+  const Uncancelled here;
   try {
     return work();
   } catch (const std::bad_alloc&) {

@@ -26,7 +26,7 @@ enum Exit : int {
   kFound = 1,       // a tensor meets a condition of --fail-on; nothing failed
   kUsage = 2,       // the command line makes no sense; nothing was done
   kNotRead = 3,     // some input could not be read; the others were done and written
-  kNoDevice = 4,    // --on device was asked for and no device can do it
+  kNoDevice = 4,    // --on device was asked for and no device can do it, or --device names none
   kNotWritten = 5,  // the results could not be written
 };
 

@@ -55,6 +55,15 @@ const CLI::Validator begins_with_digit(
     },
     "");
 
+const CLI::Validator is_whole_number(
+    [](const std::string& text) {  // CLI11 takes -1 for 2^64 - 1, and what is longer for that, too
+      std::uint64_t number = 0;
+      const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+      const bool is_right = problem == std::errc() && end == text.data() + text.size();
+      return is_right ? "" : "'" + text + "' is not a whole number from 0 to 2^64 - 1";
+    },
+    "");
+
 const CLI::Validator is_cast_scale(
     [](const std::string& text) {
       double scale = 0;
@@ -106,7 +115,7 @@ CommandLine::CommandLine()
       ->type_name("CONDITION");
   app_->add_option("--sort", sort_, "The greatest of this first, e.g. l2norm, or with a - before it the least; NaN before all")
       ->type_name("NAME");
-  app_->add_option("--top", top_, "Show no more than the first N")->type_name("N");
+  app_->add_option("--top", top_, "Show no more than the first N")->check(is_whole_number)->type_name("N");
   app_->add_option("--by", by_, "A row for each index of these axes, e.g. 0 or 0,-1, or for each block, e.g. block=128")
       ->type_name("AXES");
   app_->add_flag("--head", arguments_.head_only, "Show names, dtypes, shapes and sizes, and read no element");
@@ -114,8 +123,11 @@ CommandLine::CommandLine()
              "table, csv, json, ndjson or md (Markdown); by default what -o ends in (.csv, .json, .ndjson, .jsonl, .md, "
              ".txt), or table")
       ->type_name("FORMAT");
-  app_->add_option("-o,--output", arguments_.output,
-                  "Write there, whole or not at all, not to stdout; a file that is there keeps its mode")
+  app_->add_option(
+          "-o,--output", arguments_.output,
+          "Write there, whole or not at all, not to stdout; a file that is there keeps its mode, and an input is not "
+          "replaced")
+      ->check(names_output())
       ->type_name("FILE");
   add_choice(*app_, "--on", arguments_.request.on, {{"auto", On::kAuto}, {"host", On::kHost}, {"device", On::kDevice}},
              "auto, host or device. device fails rather than compute elsewhere; md5 and hash are always "
@@ -297,6 +309,17 @@ std::variant<Arguments, int> CommandLine::parse(int argc, const char* const* arg
     return std::move(arguments_);
   } catch (const CLI::Success& answered) {  // --help, --version
     return app_->exit(answered);
+  } catch (const CLI::ExtrasError& error) {
+    // CLI11 names what is left over, of which an unknown option is the cause: its value was taken for a path.
+    const CLI::App* at = app_->get_subcommands().empty() ? app_.get() : app_->get_subcommands().front();
+    const std::vector<std::string> left = app_->remaining(true);
+    const auto option =
+        std::ranges::find_if(left, [](const std::string& each) { return each.starts_with('-') && each != "-"; });
+    const std::string name = at == app_.get() ? "tensorstat" : "tensorstat " + at->get_name();
+    std::cerr << "tensorstat: "
+              << (option == left.end() ? printable(error.what()) : "`" + name + "` has no option " + printable(*option))
+              << "\nTry '" << name << " --help'.\n";
+    return kUsage;
   } catch (const CLI::ParseError& error) {
     std::cerr << "tensorstat: " << printable(error.what()) << "\nTry 'tensorstat --help'.\n";
     return kUsage;

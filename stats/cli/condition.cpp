@@ -17,8 +17,6 @@ constexpr Operator kOperators[] = {  // the longer ones first: >= begins like >
     {"!=", Comparison::kUnequal},  {">", Comparison::kAbove},     {"<", Comparison::kBelow},
 };
 
-Error invalid(std::string what) { return {Code::kInvalid, std::move(what)}; }
-
 std::string quoted(std::string_view text) { return "'" + shown(text) + "'"; }
 
 std::string_view trimmed(std::string_view text) {
@@ -33,11 +31,11 @@ bool parse_whole(std::string_view text, Number& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-std::partial_ordering order_of(double a, double b) { return a <=> b; }
+std::partial_ordering order_of_numbers(double a, double b) { return a <=> b; }
 
 // Exact: the whole part of `b` is compared as an integer, where it is in the range of one.
 template <typename Whole>
-std::partial_ordering order_of(Whole a, double b) {
+std::partial_ordering order_of_numbers(Whole a, double b) {
   constexpr double kEnd = std::is_signed_v<Whole> ? 0x1p63 : 0x1p64, kBegin = std::is_signed_v<Whole> ? -0x1p63 : 0;
   if (std::isnan(b)) return std::partial_ordering::unordered;
   if (b >= kEnd) return std::partial_ordering::less;
@@ -48,13 +46,13 @@ std::partial_ordering order_of(Whole a, double b) {
 }
 
 template <typename Whole>
-std::partial_ordering order_of(double a, Whole b) {
-  return 0 <=> order_of(b, a);
+std::partial_ordering order_of_numbers(double a, Whole b) {
+  return 0 <=> order_of_numbers(b, a);
 }
 
 template <typename A, typename B>
   requires std::is_integral_v<A> && std::is_integral_v<B>
-std::partial_ordering order_of(A a, B b) {
+std::partial_ordering order_of_numbers(A a, B b) {
   if (std::cmp_less(a, b)) return std::partial_ordering::less;
   return std::cmp_equal(a, b) ? std::partial_ordering::equivalent : std::partial_ordering::greater;
 }
@@ -64,13 +62,21 @@ constexpr bool kIsNumber = std::is_arithmetic_v<T>;
 
 }  // namespace
 
+Error invalid(std::string what) { return {Code::kInvalid, std::move(what)}; }
+
 const Operator* operator_at(std::string_view text) {
   const auto* found = std::ranges::find_if(kOperators, [&](const Operator& each) { return text.starts_with(each.text); });
   return found == std::end(kOperators) ? nullptr : found;
 }
 
-// A whole number that fits stays one: binary64 does not hold all of them.
+// A whole number that fits stays one, with .000 behind it, too: binary64 does not hold all of them.
 Value number_from(std::string_view text) {
+  const std::size_t point = std::min(text.find('.'), text.size());
+  const std::string_view whole_part = text.substr(0, point), fraction = text.substr(point);
+  const bool is_whole = fraction.size() > 1 && fraction.find_first_not_of('0', 1) == fraction.npos &&
+                        !whole_part.empty() &&
+                        whole_part.find_first_not_of("0123456789", whole_part[0] == '-') == text.npos;
+  if (is_whole && whole_part != "-") text = whole_part;
   std::uint64_t count = 0;
   if (parse_whole(text, count)) return count;
   std::int64_t whole = 0;
@@ -83,7 +89,7 @@ Value number_from(std::string_view text) {
 std::optional<std::partial_ordering> order_of(const Value& a, const Value& b) {
   return std::visit(
       []<typename A, typename B>(const A& x, const B& y) -> std::optional<std::partial_ordering> {
-        if constexpr (kIsNumber<A> && kIsNumber<B>) return order_of(x, y);
+        if constexpr (kIsNumber<A> && kIsNumber<B>) return order_of_numbers(x, y);
         return std::nullopt;
       },
       a, b);
@@ -110,11 +116,25 @@ Result<Condition> comparison_from(std::string_view text) {
     return invalid(quoted(number) + (is_nan ? " is like no number: say nan alone, or nan-count>0"
                                             : " in " + quoted(text) + " is not a number"));
   }
-  return Condition{std::string(text), category, matching->comparison, bound};
+  return Condition{std::string(text), category, matching->comparison, bound, false};
 }
 
 Condition counts(std::string_view text, Category category) {
-  return {std::string(text), category, Comparison::kAbove, std::uint64_t{0}};
+  return {std::string(text), category, Comparison::kAbove, std::uint64_t{0}, true};
+}
+
+const Value* known(const StatisticsView& statistics, Category category) {
+  const Value* value = statistics.find(category);
+  return value != nullptr && *value != Value() ? value : nullptr;
+}
+
+// Whether this statistic tells that an element is NaN, -Inf or Inf, whichever `count` counts.
+bool tells(Category count, Category category, const Value& value) {
+  const auto* real = std::get_if<double>(&value);
+  if (real == nullptr) return false;
+  if (count == Category::kNanCount) return std::isnan(*real);
+  if (count == Category::kPositiveInfCount) return category == Category::kMax && *real == HUGE_VAL;
+  return category == Category::kMin && *real == -HUGE_VAL;
 }
 
 }  // namespace
@@ -162,8 +182,18 @@ bool holds(std::optional<std::partial_ordering> order, Comparison comparison) {
 }
 
 bool meets(const StatisticsView& statistics, const Condition& condition) {
-  const Value* value = statistics.find(condition.category);
-  return value != nullptr && holds(order_of(*value, condition.bound), condition.comparison);
+  const Value* value = known(statistics, condition.category);
+  if (value != nullptr) return holds(order_of(*value, condition.bound), condition.comparison);
+  return condition.is_word && met_by(statistics, condition) != condition.category;
+}
+
+Category met_by(const StatisticsView& statistics, const Condition& condition) {
+  if (!condition.is_word || known(statistics, condition.category) != nullptr) return condition.category;
+  for (const Category category : kTelling) {
+    const Value* value = statistics.find(category);
+    if (value != nullptr && tells(condition.category, category, *value)) return category;
+  }
+  return condition.category;
 }
 
 }  // namespace tensorstat::cli

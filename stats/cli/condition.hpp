@@ -19,7 +19,12 @@ struct Condition {
   Category category;
   Comparison comparison;
   Value bound;  // a number
+  // Of the words nan and inf: where rows have no such count, max, min, avg and l2norm tell whether there is one.
+  bool is_word = false;
 };
+
+// What tells of NaN and Inf where nothing counts them.
+inline constexpr Category kTelling[] = {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm};
 
 // "nan,inf,absmax>65504": a list of nan, inf and comparisons of a statistic with a number, by > >= < <= == or !=. inf
 // gives two conditions, one for each sign. The errors say what is wrong with which part of the list.
@@ -29,6 +34,9 @@ Result<std::vector<Condition>> conditions_from(std::string_view comma_separated)
 // != alone, and a value that does not exist meets nothing. The statistic has to be measured.
 bool meets(const StatisticsView& statistics, const Condition& condition);
 
+// The statistic by which it was met: the one of the condition, or the first that tells.
+Category met_by(const StatisticsView& statistics, const Condition& condition);
+
 // The operator that `text` begins with, or nullptr.
 struct Operator {
   std::string_view text;
@@ -36,7 +44,10 @@ struct Operator {
 };
 const Operator* operator_at(std::string_view text);
 
-// A number as it is written: whole where it is, so that no digit is lost. Monostate of what is none, and of NaN.
+Error invalid(std::string what);
+
+// A number as it is written: whole where it is and has at most 64 bits, so that no digit is lost; any other is the
+// nearest binary64. Monostate of what is none, and of NaN.
 Value number_from(std::string_view text);
 
 // Exact, whatever the types; unordered where one is NaN, nothing where one is no number.

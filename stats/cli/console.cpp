@@ -14,14 +14,14 @@ namespace {
 
 void write_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
+}  // namespace
+
 std::string one_decimal(double number) {
   char digits[64];
   const auto end =
       std::to_chars(digits, digits + sizeof digits, number, std::chars_format::fixed, 1).ptr;
   return {digits, end};
 }
-
-}  // namespace
 
 Console::Console() : is_watched_(::isatty(STDERR_FILENO) == 1 && !is_dumb_terminal()) {}
 

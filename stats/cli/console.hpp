@@ -5,9 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <string>
 #include <string_view>
 
 namespace tensorstat::cli {
+
+std::string one_decimal(double number);  // "12.3", whatever the locale
 
 // Thread-safe: the library's log callback and the survey share one.
 class Console {

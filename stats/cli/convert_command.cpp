@@ -1,14 +1,15 @@
 #include "stats/cli/convert_command.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <tensorstat/rows.hpp>
 
 #include "stats/cli/arguments.hpp"
 #include "stats/cli/options.hpp"
-#include "stats/dump/row_files.hpp"
 #include "stats/cli/row_target.hpp"
 #include "stats/cli/staged_folder.hpp"
+#include "stats/dump/row_files.hpp"
 #include "stats/files/folders.hpp"
 #include "stats/files/shown.hpp"
 #include "stats/rows/dump_json.hpp"
@@ -28,7 +29,7 @@ has one file for them; else a folder, which has no such ending. It must not be t
 folder, and appears when everything is in it. What the other dialect has no form for is said on stderr: each
 row where few are concerned, else their number and the first.
 Exit status: 0 done, 2 wrong usage, 3 some input could not be read (the others, and the rows before the
-fault, are converted), 5 the output could not be written.)";
+fault, are converted), 5 the output could not be written, or the other dialect can hold none of the rows.)";
 
 using Folders = std::map<std::string, std::vector<std::string>>;  // of rows, by what it is called below OUT
 
@@ -61,14 +62,18 @@ class Conversion {
     exit_ = kNotRead;
   }
 
-  bool is_sound() const { return exit_ == kDone; }
-  bool has_rows() const { return rows_ != 0; }
+  // Whether there is something to leave: rows, or files without any.
+  bool has_output() const { return rows_ != 0 || (exit_ == kDone && losses_.refused_rows() == 0); }
 
   int report(std::size_t read) const {
     for (const std::string& line : losses_.words()) console_.say(line);
+    const std::uint64_t refused = losses_.refused_rows();
     console_.say(std::to_string(rows_) + " rows of " + std::to_string(read) + " files converted, into " +
-                 std::to_string(files_));
-    return exit_;
+                 std::to_string(has_output() ? files_ : 0) +
+                 (refused == 0
+                      ? ""
+                      : "; " + std::to_string(refused) + (refused == 1 ? " row was" : " rows were") + " not carried"));
+    return rows_ == 0 && refused != 0 ? std::max<int>(exit_, kNotWritten) : exit_;
   }
 
  private:
@@ -115,6 +120,7 @@ CLI::App* add_convert_command(CLI::App& app, ConvertArguments& arguments) {
       ->type_name("")
       ->required();
   convert->add_option("-o,--output", arguments.output, "The new file or folder, which must not be there yet")
+      ->check(names_output())
       ->type_name("OUT")
       ->required();
   Choices<std::optional<Dialect>> dialects;
@@ -150,10 +156,12 @@ int run_convert(const ConvertArguments& arguments, Console& console) {
     return kUsage;
   }
   if (is_one_file) folders = {{"", std::move(folders.begin()->second)}};
+  RemovedOnSignal removed;
   auto staged = StagedFolder::open(arguments.output);
   if (!staged) return fail(staged.error());
+  removed.guard(staged->path());
   if (Status converted = convert_all(folders, staged->path(), conversion); !converted) return fail(converted.error());
-  if (!conversion.has_rows() && !conversion.is_sound()) return conversion.report(files.size());  // nothing to leave
+  if (!conversion.has_output()) return conversion.report(files.size());
   if (Status placed = staged->place(is_one_file ? *name : ""); !placed) return fail(placed.error());
   return conversion.report(files.size());
 }

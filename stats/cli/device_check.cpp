@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "stats/cli/console.hpp"
+
 namespace tensorstat::cli {
 namespace {
 
@@ -32,12 +34,6 @@ bool same(const Value& a, const Value& b) {
   const auto *x = std::get_if<double>(&a), *y = std::get_if<double>(&b);
   if (x == nullptr || y == nullptr) return a == b;
   return (std::isnan(*x) && std::isnan(*y)) || std::memcmp(x, y, sizeof *x) == 0;
-}
-
-std::string one_decimal(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", number);
-  return text;
 }
 
 }  // namespace
@@ -84,7 +80,7 @@ DeviceCheck check_device(int platform, int device, std::uint64_t speed_bytes) {
   return check;
 }
 
-std::string to_string(const DeviceCheck& check) {
+std::string sentence_of(const DeviceCheck& check) {
   if (!check.passed()) return "wrong: " + check.fault;
   return "the same bits as the host, " + std::to_string(check.case_count) + " tensors; " +
          one_decimal(check.speed.measured_gb_per_s) + " GB/s of float32, " +

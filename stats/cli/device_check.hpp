@@ -20,6 +20,6 @@ struct DeviceCheck {
 DeviceCheck check_device(int platform, int device, std::uint64_t speed_bytes);
 
 // "the same bits as the host, ...", or what is wrong.
-std::string to_string(const DeviceCheck& check);
+std::string sentence_of(const DeviceCheck& check);
 
 }  // namespace tensorstat::cli

@@ -45,7 +45,7 @@ std::string as_text(const DeviceInfo& info, const std::optional<DeviceCheck>& ch
                      info.platform_name + ", driver " + info.driver + ", " + memory(info.memory_bytes) +
                      (info.fp64 ? ", fp64" : ", no fp64") + "\n";
   if (!info.refusal.empty()) text += "     not used: " + info.refusal + "\n";
-  if (check) text += "     " + to_string(*check) + "\n";
+  if (check) text += "     " + sentence_of(*check) + "\n";
   return text;
 }
 

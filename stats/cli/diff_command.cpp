@@ -1,18 +1,23 @@
 #include "stats/cli/diff_command.hpp"
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <utility>
 
 #include "stats/cli/arguments.hpp"
+#include "stats/cli/inputs.hpp"
 #include "stats/cli/msprobe_rules.hpp"
+#include "stats/cli/options.hpp"
 #include "stats/cli/output.hpp"
 #include "stats/cli/report_diff.hpp"
 #include "stats/compare/comparison_json.hpp"
+#include "stats/files/shown.hpp"
 #include "stats/files/whole_file.hpp"
 
 namespace tensorstat::cli {
 namespace {
 
+constexpr std::size_t kMostShownBytes = 100;               // of a name
 constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // of a file of tolerances or names
 
 ReadListener listener_of(Console& console) {
@@ -30,13 +35,34 @@ int write_out(const std::string& path, const std::string& text, int exit, Consol
   return kNotWritten;
 }
 
+// Why no row of A belongs to one of B.
+std::string why_nothing_pairs(const Record& a, const Record& b) {
+  const auto name = [](const Record& record, const Seen& row) { return record.texts()[row.name]; };
+  const auto place = [](const Seen& row) {
+    return "rank " + std::to_string(row.rank) + ", iteration " + std::to_string(row.iteration) +
+           (row.is_input ? ", input " : ", output ") + std::to_string(row.slot);
+  };
+  std::map<std::string_view, const Seen*> in_b;
+  for (const Seen& row : b.rows()) in_b.emplace(name(b, row), &row);
+  for (const Seen& row : a.rows()) {
+    const auto same = in_b.find(name(a, row));
+    if (same == in_b.end()) continue;
+    return "nothing is paired: " + shown(name(a, row), kMostShownBytes) + " is " + place(row) + " in A, and " +
+           place(*same->second) + " in B";
+  }
+  return "nothing is paired, as no name is in both: A has " + shown(name(a, a.rows().front()), kMostShownBytes) +
+         ", B has " + shown(name(b, b.rows().front()), kMostShownBytes) + "; --names says which belong together";
+}
+
 void add_common_options(CLI::App& command, bool& is_json, std::string& output) {
   command
       .add_option_function<std::string>("--format", [&](const std::string& word) { is_json = word == "json"; },
                                         "text or json")
       ->check(CLI::IsMember({"text", "json"}).description(""))
       ->type_name("FORMAT");
-  command.add_option("-o,--output", output, "Write there, whole or not at all, not to stdout")->type_name("FILE");
+  command.add_option("-o,--output", output, "Write there, whole or not at all, not to stdout")
+      ->check(names_output())
+      ->type_name("FILE");
 }
 
 }  // namespace
@@ -115,6 +141,10 @@ CLI::App* add_origin_command(CLI::App& app, OriginArguments& arguments) {
 }
 
 int run_diff(const DiffArguments& arguments, const MeterOptions& meter, Console& console) {
+  const std::string inputs[] = {arguments.a, arguments.b, arguments.tolerances, arguments.names};
+  if (Status allowed = check_is_no_input(arguments.output, inputs); !allowed) {
+    return console.say(allowed.error().message), kUsage;
+  }
   if (!arguments.rules.empty()) return run_msprobe_rules(arguments, console);
   DiffOptions options = arguments.options;
   options.meter = meter;
@@ -134,14 +164,19 @@ int run_diff(const DiffArguments& arguments, const MeterOptions& meter, Console&
     console.say(compared.error().message);
     return compared.error().code == Code::kInvalid ? kUsage : kNotRead;
   }
-  int exit = (*compared)->differences.is_clean() ? kDone : kFound;
+  const Differences& found = (*compared)->differences;
+  if (found.pairs.empty()) console.say(why_nothing_pairs((*compared)->a.record, (*compared)->b.record));
+  int exit = found.is_clean() ? kDone : kFound;
   if (!(*compared)->is_whole()) exit = kNotRead;
   const std::string text = arguments.is_json ? json_of(**compared) : text_of(**compared, arguments.all);
   return write_out(arguments.output, text, exit, console);
 }
 
 int run_origin(const OriginArguments& arguments, const MeterOptions& meter, Console& console) {
-  auto read = read_recorded(arguments.path, meter, listener_of(console), true);
+  if (Status allowed = check_is_no_input(arguments.output, {&arguments.path, 1}); !allowed) {
+    return console.say(allowed.error().message), kUsage;
+  }
+  auto read = read_recorded(arguments.path, meter, listener_of(console), {.is_alone = true});
   console.hide_progress();
   if (!read) {
     console.say(read.error().message);

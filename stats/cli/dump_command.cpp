@@ -17,14 +17,14 @@ CLI::App* add_dump_command(CLI::App& app, DumpArguments& arguments) {
       "dump",
       "Replay dumped tensors through a config (data_dump.json, msprobe's config.json, acl.json): write what a dump with it would have "
       "left, for those of its kernels, iterations, inputs and outputs");
-  dump->add_option("PATH", arguments.paths, "Dumped .npy files, directories and globs")
+  dump->add_option("PATH", arguments.paths, "Dumped files (.npy, Ascend's dump files), directories and globs")
       ->type_name("")
       ->required();
   dump->add_option("--config", arguments.config,
                    "The config; by default what MINDSPORE_DUMP_CONFIG names")
       ->type_name("FILE");
-  dump->add_option("-o,--output", arguments.output,
-                   "Write below this directory, not `path` of the config")
+  dump->add_option("-o,--output", arguments.output, "Write below this directory, not `path` of the config")
+      ->check(names_output())
       ->type_name("DIR");
   // Those that one statistic.csv has for every config.
   Choices<Dialect> dialects;
@@ -76,6 +76,7 @@ int run_dump(const DumpArguments& arguments, const MeterOptions& meter, Console&
     exit = kNotRead;
   };
   for (const Error& fault : inputs.faults) complain(fault);
+  for (const std::string& note : inputs.notes) console.say(note);
 
   DumpOptions options;
   options.log = [&](Severity severity, std::string_view message) {

@@ -34,10 +34,12 @@ bool meets_any(const StatisticsView& statistics, const std::vector<Condition>& c
 Findings::Findings(std::vector<Condition> conditions)
     : conditions_(std::move(conditions)), nan_(nan_conditions()), inf_(inf_conditions()) {}
 
-Categories Findings::needed(bool with_summary) const {
+Categories Findings::needed(bool with_summary, bool with_words) const {
   Categories categories;
   const auto add = [&](const std::vector<Condition>& conditions) {
-    for (const Condition& each : conditions) categories.push_back(each.category);
+    for (const Condition& each : conditions) {
+      if (with_words || !each.is_word) categories.push_back(each.category);
+    }
   };
   add(conditions_);
   if (with_summary) add(nan_), add(inf_);
@@ -54,6 +56,10 @@ void Findings::Group::add(const Entry& entry, const std::string& words) {
 
 void Findings::add(const Entry& entry) {
   const StatisticsView statistics = entry.row.statistics;
+  const std::uint64_t time_us = entry.row.identity.timestamp_us;
+  if (tensors_ != 0) have_times_ |= time_us != last_us_ || (time_us != 0 && entry.path != last_path_);
+  if (entry.path != last_path_) last_path_ = entry.path;
+  last_us_ = time_us;
   tensors_ += 1;
   are_rows_ = entry.index.has_value();
   bytes_ += entry.row.data_size_bytes;
@@ -63,8 +69,9 @@ void Findings::add(const Entry& entry) {
   if (has_nan || has_inf) alarming_.add(entry, entry.label());
   const auto met = std::ranges::find_if(conditions_, [&](const Condition& each) { return meets(statistics, each); });
   if (met == conditions_.end()) return;
-  found_.add(entry, entry.label() + " (" + met->text + ": " + std::string(name(met->category)) + " is " +
-             to_string(*statistics.find(met->category)) + ")");
+  const Category by = met_by(statistics, *met);
+  found_.add(entry, entry.label() + " (" + met->text + ": " + std::string(name(by)) + " is " +
+                        to_string(*statistics.find(by)) + ")");
 }
 
 std::string Findings::counted(std::uint64_t count) const {
@@ -72,9 +79,10 @@ std::string Findings::counted(std::uint64_t count) const {
 }
 
 std::string Findings::words() const {
-  return counted(found_.count) + (found_.count == 1 ? " meets" : " meet") + " --fail-on, the first in time: " +
-         found_.first;
+  return counted(found_.count) + (found_.count == 1 ? " meets" : " meet") + " --fail-on" + the_first() + found_.first;
 }
+
+std::string Findings::the_first() const { return have_times_ ? ", the first in time: " : ", the first: "; }
 
 std::string Findings::summary(bool with_specials) const {
   std::string text = counted(tensors_) + ", " + bytes_text(bytes_);
@@ -82,7 +90,7 @@ std::string Findings::summary(bool with_specials) const {
   if (alarming_.count == 0) return text + ", none with NaN or Inf";
   if (with_nan_ != 0) text += ", " + grouped(with_nan_) + " with NaN";
   if (with_inf_ != 0) text += ", " + grouped(with_inf_) + " with Inf";
-  return text + ", the first in time: " + alarming_.first;
+  return text + the_first() + alarming_.first;
 }
 
 }  // namespace tensorstat::cli

@@ -16,7 +16,8 @@ class Findings {
   explicit Findings(std::vector<Condition> conditions);
 
   // The statistics that have to be measured beside those that are shown. `with_summary`: for summary(), too.
-  Categories needed(bool with_summary) const;
+  // Without `with_words`: but not for the words nan and inf.
+  Categories needed(bool with_summary, bool with_words = true) const;
 
   void add(const Entry& entry);
 
@@ -38,10 +39,14 @@ class Findings {
   };
 
   std::string counted(std::uint64_t count) const;  // "4,860 tensors"
+  std::string the_first() const;  // ", the first in time: "; without a word of time where none is known
 
   const std::vector<Condition> conditions_, nan_, inf_;
   std::uint64_t tensors_ = 0, bytes_ = 0, with_nan_ = 0, with_inf_ = 0;
   bool are_rows_ = false;  // of tensors, by --by
+  bool have_times_ = false;  // of their own: not all are of one file and one time
+  std::string last_path_;
+  std::uint64_t last_us_ = 0;
   Group found_, alarming_;  // alarming: with NaN, Inf or both
 };
 

@@ -41,25 +41,30 @@ std::string wrapped(const std::string& text) {
 }  // namespace
 
 std::vector<Section> sections() {
-  return {{"Statistics", statistics()},
-          {"Rows",
-           "A .csv is a file of rows: a statistic.csv of this command, MindSpore or msprobe, or CANN's csv of an "
-           "operator's run. It is shown with the statistics that it has, and nothing is measured."},
-          {"Paths",
-           "In a glob ** stands for any number of folders: 'run/**/grad.*.npy'. A file or folder that is named as a "
-           "subcommand is, such as dump, is read as ./dump."},
-          {"Conditions",
-           "--fail-on takes a list of nan, inf and comparisons of a statistic with a number (> >= < <= == !=). What it "
-           "needs is measured, whatever --stats shows. NaN is neither above nor below a number: name nan, too."},
-          {"Asking",
-           "--where takes comparisons of statistics and facts, joined by and, or, not and parentheses: 'nan count > 0 and "
-           "dtype == float16', \"not (inf or absmax > 100) and tensor ~ '*.weight'\". Numbers are compared as by --fail-on; "
-           "texts by ==, != and ~, which takes a glob. Facts, which --sort takes, too: " + fact_names() +
-           ". --fail-on and the last line count what --where leaves; --top cuts only what is shown."},
-          {"Exit status",
-           "0 done; 1 done, and a tensor meets a condition of --fail-on; 2 wrong usage; 3 some input could not be read "
-           "(the others are done and written); 4 --on device was asked for and no device can do it; 5 the results could "
-           "not be written. An error wins over a finding, as with grep."}};
+  return {
+      {"Statistics", statistics()},
+      {"Rows",
+       "A .csv is a file of rows: a statistic.csv of this command, MindSpore or msprobe, or CANN's csv of an "
+       "operator's run. It is shown with the statistics that it has, and nothing is measured. Where nothing counts "
+       "NaN and Inf, max, min, avg and l2norm tell of them."},
+      {"Paths",
+       "In a glob ** stands for any number of folders: 'run/**/grad.*.npy'. A file or folder that is named as a "
+       "subcommand is, such as dump, is read as ./dump."},
+      {"Conditions",
+       "--fail-on takes a list of nan, inf and comparisons of a statistic with a number (> >= < <= == !=). What it "
+       "needs is measured, whatever --stats shows. A number is a whole one of at most 64 bits, or the nearest "
+       "binary64. NaN is neither above nor "
+       "below a number: name nan, too."},
+      {"Asking",
+       "--where takes comparisons of statistics and facts, joined by and, or, not and parentheses: 'nan count > 0 and "
+       "dtype == float16', \"not (inf or absmax > 100) and tensor ~ '*.weight'\". Numbers are compared as by "
+       "--fail-on; "
+       "texts by ==, != and ~, which takes a glob. Facts, which --sort takes, too: " +
+           fact_names() + ". --fail-on and the last line count what --where leaves; --top cuts only what is shown."},
+      {"Exit status",
+       "0 done; 1 done, and a tensor meets a condition of --fail-on; 2 wrong usage; 3 some input could not be read "
+       "(the others are done and written); 4 --on device was asked for and no device can do it, or --device names none; 5 the results could "
+       "not be written. An error wins over a finding, as with grep."}};
 }
 
 Help::Help() { column_width(24); }

@@ -2,6 +2,7 @@
 
 #include <fnmatch.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -11,10 +12,12 @@
 #include <system_error>
 #include <utility>
 
+#include "stats/dump/mindspore/file_name.hpp"
 #include "stats/dump/row_files.hpp"
 #include "stats/files/folders.hpp"
 #include "stats/files/natural_order.hpp"
 #include "stats/files/shown.hpp"
+#include "stats/files/tensor_source.hpp"
 #include "stats/files/whole_file.hpp"
 
 namespace tensorstat::cli {
@@ -85,13 +88,29 @@ Error without_tensors(const std::string& folder, const std::string& rows) {
                                  (rows.empty() ? "" : ", but rows of statistics, such as those of " + printable(rows))};
 }
 
+// Files of bits alone, in a walk.
+struct Bits {
+  std::size_t count = 0;
+  std::string first;
+
+  std::string note(const std::string& folder) const {
+    return printable(folder) + ": " + std::to_string(count) +
+           (count == 1 ? " file holds the bits of a tensor without its shape and is left out: "
+                       : " files hold the bits of tensors without their shapes and are left out, such as ") +
+           printable(first) + "; name a file with --dtype and --shape to read it";
+  }
+};
+
 void add(const std::string& path, Found& found) {
   if (!is_folder(path)) return found.files.push_back(path);
   const std::size_t files = found.files.size(), faults = found.faults.size();
   std::string rows;  // the first file of them
+  Bits bits;
   find_tensor_files(path, found.files, found.faults, [&](const std::string& other) {
     if (rows.empty() && has_name_of_rows(other)) rows = other;
+    if (is_named_as_bits(other) && bits.count++ == 0) bits.first = other;
   });
+  if (bits.count != 0) found.notes.push_back(bits.note(path));
   if (found.files.size() != files) {
     if (rows.empty()) return;
     return found.notes.push_back(printable(path) + ": holds rows of statistics, too; name their files, such as " +
@@ -155,6 +174,7 @@ void add_argument(const std::string& path, Found& inputs) {
 
 // The lines of a file as paths; no @ begins another list there.
 void add_list(const std::string& list, Found& inputs) {
+  inputs.lists.push_back(list);
   const auto text = read_whole_file(list, kMostListBytes);
   if (!text) return inputs.faults.push_back(text.error());
   for (std::string_view rest = *text; !rest.empty();) {
@@ -177,6 +197,30 @@ Inputs find_inputs(const std::vector<std::string>& paths, FileOrder order, Rows 
   if (rows == Rows::kLeft || !std::ranges::all_of(inputs.files, is_row_file)) leave_rows(inputs);
   put_in_order(inputs.files, order);
   return inputs;
+}
+
+Status check_is_no_input(const std::string& output, std::span<const std::string> inputs) {
+  struct stat replaced;
+  if (output.empty() || ::stat(output.c_str(), &replaced) != 0 || !S_ISREG(replaced.st_mode)) return {};
+  const auto is_output = [&](const std::string& path) {
+    struct stat facts;
+    const int fault = path == "-" ? ::fstat(STDIN_FILENO, &facts) : ::stat(path.c_str(), &facts);
+    return fault == 0 && facts.st_dev == replaced.st_dev && facts.st_ino == replaced.st_ino;
+  };
+  for (const std::string& input : inputs) {
+    std::vector<std::string> files = {input};
+    if (is_folder(input)) {
+      std::vector<Error> ignored;  // what cannot be read is said when it is read
+      find_tensor_files(input, files, ignored);
+      for (RowFile& file : find_row_files({input}, ignored)) files.push_back(std::move(file.path));
+    }
+    for (const std::string& file : files) {
+      const std::vector<std::string> parts = is_folder(file) ? std::vector<std::string>() : tensorstat::parts_of(file);
+      if (!is_output(file) && std::ranges::none_of(parts, is_output)) continue;
+      return Error{Code::kInvalid, "the output " + printable(output) + " is one of the inputs; name another file"};
+    }
+  }
+  return {};
 }
 
 }  // namespace tensorstat::cli

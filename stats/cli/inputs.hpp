@@ -1,6 +1,7 @@
 // From what the user named to the files that will be read.
 #pragma once
 
+#include <span>
 #include <string>
 #include <tensorstat/status.hpp>
 #include <vector>
@@ -13,8 +14,9 @@ enum class FileOrder { kGiven, kName, kTime, kSize };
 
 struct Inputs {
   std::vector<std::string> files;  // within an argument in natural order
+  std::vector<std::string> lists;  // that named some of them
   std::vector<Error> faults;       // each argument that gave nothing, and what could not be looked at
-  std::vector<std::string> notes;  // each directory whose files of rows were left out beside its tensors
+  std::vector<std::string> notes;  // each directory of which files were left out: of rows beside tensors, of bits alone
 };
 
 // "@list" stands for the paths and globs that the file list holds, a line each, unless there is a file of that name. A
@@ -26,5 +28,10 @@ struct Inputs {
 enum class Rows { kTaken, kLeft };
 Inputs find_inputs(const std::vector<std::string>& paths, FileOrder order = FileOrder::kGiven,
                    Rows rows = Rows::kTaken);
+
+// An error where the file `output` is one of the inputs, by whatever name, and would be replaced. An input is a file,
+// "-" or a folder: of a folder, the files of tensors and of rows below it. Of a model's index its shards are inputs,
+// too.
+Status check_is_no_input(const std::string& output, std::span<const std::string> inputs);
 
 }  // namespace tensorstat::cli

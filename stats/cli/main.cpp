@@ -8,8 +8,9 @@
 #include <cstdlib>
 #include <exception>
 #include <functional>
-#include <stdexcept>
+#include <new>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <tensorstat/meter.hpp>
 #include <variant>
@@ -22,9 +23,10 @@
 #include "stats/cli/output.hpp"
 #include "stats/cli/report.hpp"
 #include "stats/cli/results.hpp"
-#include "stats/dump/row_files.hpp"
 #include "stats/cli/shown_rows.hpp"
+#include "stats/dump/row_files.hpp"
 #include "stats/dump/survey.hpp"
+#include "stats/files/shown.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -102,7 +104,17 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
   return outcome;
 }
 
+// The library takes what it can run instead of a word that it does not know.
+void warn_of_unknown_isa(Console& console) {
+  const char* wanted = std::getenv("TENSORSTAT_ISA");
+  const std::set<std::string_view> known = {"baseline", "avx2", "avx512"};
+  if (wanted == nullptr || known.contains(wanted)) return;
+  console.say("warning: TENSORSTAT_ISA is '" + shown(wanted) +
+              "', which is none of baseline, avx2 and avx512, and is ignored");
+}
+
 int run(const Arguments& arguments, Console& console) {
+  warn_of_unknown_isa(console);
   if (arguments.dump) return run_dump(*arguments.dump, arguments.meter, console);
   if (arguments.convert) return run_convert(*arguments.convert, console);
   if (arguments.diff) return run_diff(*arguments.diff, arguments.meter, console);
@@ -131,8 +143,19 @@ int run(const Arguments& arguments, Console& console) {
     flush();
     return kDone;
   }
+  // A device that is named and not there would be passed over where the host computes.
+  if (arguments.meter.platform >= 0 && arguments.request.on != On::kHost && !arguments.head_only) {
+    const auto named =
+        device_list({.only = std::to_string(arguments.meter.platform) + ":" + std::to_string(arguments.meter.device)});
+    if (!named) return console.say(named.error().message + "; `tensorstat devices` lists them"), kNoDevice;
+  }
   const Inputs inputs = find_inputs(arguments.paths, arguments.order);
   if (!arguments.is_quiet) std::ranges::for_each(inputs.notes, [&](const std::string& note) { console.say(note); });
+  for (const std::vector<std::string>* some : {&inputs.files, &inputs.lists}) {
+    if (Status allowed = check_is_no_input(arguments.output, *some); !allowed) {
+      return console.say(allowed.error().message), kUsage;
+    }
+  }
   const auto are_rows = std::ranges::count_if(inputs.files, is_row_file);
   if (are_rows != 0 && static_cast<std::size_t>(are_rows) != inputs.files.size()) {
     console.say("files of rows and files of tensors are shown by one call each");
@@ -169,6 +192,9 @@ int main(int argc, char** argv) {
     const auto parsed = line.parse(argc, argv);
     const auto* arguments = std::get_if<Arguments>(&parsed);
     return arguments ? run(*arguments, console) : std::get<int>(parsed);
+  } catch (const std::bad_alloc&) {
+    console.say("out of memory");
+    return kNotWritten;
   } catch (const std::exception& error) {
     console.say(error.what());
     return kNotWritten;

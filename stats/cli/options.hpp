@@ -22,6 +22,12 @@ inline void suggest_list(CLI::Option* option, const std::vector<std::string>& wo
                 std::string(kListOf) + CLI::detail::join(words, ","));
 }
 
+// For -o: an empty name, as of a variable that is not set, is no output.
+inline CLI::Validator names_output() {
+  return CLI::Validator(
+      [](std::string& path) { return path.empty() ? std::string("the name is empty") : std::string(); }, "");
+}
+
 // What a completion offers for an option's value.
 struct Suggestions {
   std::vector<std::string> words;

@@ -23,7 +23,7 @@ std::string place_of(const Record& record, const Seen& row) {
          std::to_string(row.iteration) + ")";
 }
 
-std::string short_text(const Value& value) { return std::holds_alternative<std::monostate>(value) ? "none" : to_string(value); }
+std::string value_or_none(const Value& value) { return std::holds_alternative<std::monostate>(value) ? "none" : to_string(value); }
 
 std::string digits_of(const Value& value) {
   const auto* real = std::get_if<double>(&value);
@@ -94,7 +94,7 @@ std::string reason_of(const Compared& compared, const Pair& pair) {
   std::string text = judgement.why;
   const auto a = compared.a.record.statistics(compared.a.record.rows()[pair.in_a]), b = compared.b.record.statistics(compared.b.record.rows()[pair.in_b]);
   if (const auto category = category_from(judgement.why)) {
-    text += " " + short_text(*a.find(*category)) + " and " + short_text(*b.find(*category));
+    text += " " + value_or_none(*a.find(*category)) + " and " + value_or_none(*b.find(*category));
   }
   if (std::isfinite(judgement.difference) && judgement.difference > 0) {
     text += (text.empty() ? "at most " : ", at most ") + to_string(Value(judgement.difference)) + " apart";
@@ -116,7 +116,7 @@ std::string unmatched(const Record& record, const std::vector<std::uint32_t>& ro
 std::string statistics_text(const StatisticsView& statistics) {
   std::string text;
   for (std::size_t i = 0; i < statistics.categories.size(); ++i) {
-    text += (text.empty() ? "" : ", ") + std::string(name(statistics.categories[i])) + " " + short_text(statistics.values[i]);
+    text += (text.empty() ? "" : ", ") + std::string(name(statistics.categories[i])) + " " + value_or_none(statistics.values[i]);
   }
   return text;
 }

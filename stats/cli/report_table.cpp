@@ -52,7 +52,7 @@ bool is_zero(Category category, const Value& value) {
       value);
 }
 
-// "all 0: nan count, zero count" in lines of at most `columns`.
+// "0 in each row above: nan count, zero count" in lines of at most `columns`.
 std::string note(std::string_view what, const std::vector<std::string>& names, std::size_t columns) {
   if (names.empty()) return "";
   std::string text, line(what);
@@ -110,7 +110,7 @@ class Table : public Report {
     }
     if (!fits) table.fit(screen.columns, 1);
     const std::string in = place.empty() ? "" : elided("in " + place, screen.columns) + "\n";
-    return in + table.text(look_.in_color, screen.rows) + note("all 0:", zeros, screen.columns) +
+    return in + table.text(look_.in_color, screen.rows) + note("0 in each row above:", zeros, screen.columns) +
            note("no room for:", dropped, screen.columns);
   }
 

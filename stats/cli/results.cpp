@@ -22,7 +22,7 @@ bool greatest_first(const Value& a, const Value& b) {
 }  // namespace
 
 Results::Results(const Arguments& arguments, const std::vector<std::string>& files, const Look& look, Console& console,
-                 Write write)
+                 Write write, const Categories& more)
     : arguments_(arguments),
       console_(console),
       write_(std::move(write)),
@@ -35,6 +35,7 @@ Results::Results(const Arguments& arguments, const std::vector<std::string>& fil
   };
   std::ranges::for_each(findings_.needed(arguments.format == Format::kTable && !arguments.head_only), need);
   if (arguments.where) std::ranges::for_each(arguments.where->needed(), need);
+  std::ranges::for_each(more, need);
   if (arguments.sort) {
     if (const auto* category = std::get_if<Category>(&arguments.sort->field)) need(*category);
   }
@@ -43,7 +44,7 @@ Results::Results(const Arguments& arguments, const std::vector<std::string>& fil
 void Results::begin() { write_(report_->begin()); }
 
 void Results::add(Entry&& entry) {
-  has_results_ = true;
+  ++judged_;
   if (arguments_.where && !arguments_.where->is_met_by(entry)) return;
   findings_.add(entry);
   if (arguments_.sort) return hold(std::move(entry));
@@ -106,8 +107,12 @@ void Results::end() {
 }
 
 void Results::say_findings(bool knows_specials) const {
-  if (findings_.any()) console_.say(findings_.words());
   const bool has_summary = arguments_.format == Format::kTable && !arguments_.is_quiet;
+  if (arguments_.where && judged_ != 0 && findings_.tensors() == 0 && has_summary) {
+    console_.say("none of " + std::to_string(judged_) + (judged_ == 1 ? " tensor" : " tensors") + " meets --where" +
+                 (arguments_.where->takes_glob_for_text() ? "; == compares whole texts, and ~ takes a glob" : ""));
+  }
+  if (findings_.any()) console_.say(findings_.words());
   if (has_summary && findings_.tensors() > 1) console_.say(findings_.summary(knows_specials && !arguments_.head_only));
 }
 

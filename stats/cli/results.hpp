@@ -22,8 +22,9 @@ class Results {
  public:
   using Write = std::function<void(const std::string& text)>;
 
+  // `more`: statistics to keep beside those that are shown or asked about.
   Results(const Arguments& arguments, const std::vector<std::string>& files, const Look& look, Console& console,
-          Write write);
+          Write write, const Categories& more = {});
 
   // With everything that has to be measured beside what is shown.
   const Request& request() const { return request_; }
@@ -32,7 +33,7 @@ class Results {
   void add(Entry&& entry);
   void end();
 
-  bool any() const { return has_results_; }        // whether a tensor was measured
+  bool any() const { return judged_ != 0; }           // whether a tensor was measured
   bool any_found() const { return findings_.any(); }  // whether one that is wanted meets --fail-on
   // The last lines on stderr. `knows_specials`: whether NaN and Inf are counted.
   void say_findings(bool knows_specials = true) const;
@@ -58,8 +59,7 @@ class Results {
   Explanation explanation_;
   std::vector<Held> held_;         // a heap, the last of them at its front
   std::set<std::string> reasons_;  // that the placement of those held sees
-  std::uint64_t arrived_ = 0, reported_ = 0;
-  bool has_results_ = false;
+  std::uint64_t judged_ = 0, arrived_ = 0, reported_ = 0;
 };
 
 }  // namespace tensorstat::cli

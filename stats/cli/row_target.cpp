@@ -10,6 +10,7 @@
 #include "stats/files/growing_file.hpp"
 #include "stats/files/long_name.hpp"
 #include "stats/rows/run_cut.hpp"
+#include "stats/rows/run_name.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -97,7 +98,12 @@ class FileForEachRun : public CsvTarget {
   Status carry(Row&& row) override {
     if (cut_.begins_run(row.identity)) {
       if (Status done = finish_run(); !done) return done;
-      if (Status begun = begin(row); !begun) return begun;
+      is_refused_ = !identity_of_run(run_file_name(row.identity));
+      if (Status begun = is_refused_ ? Status() : begin(row); !begun) return begun;
+    }
+    if (is_refused_) {
+      losses_.refused(row, "no file can be named after it: an operator's type or name is missing");
+      return {};
     }
     const std::uint64_t time = std::exchange(row.identity.timestamp_us, run_.timestamp_us);
     if (time != run_.timestamp_us) {
@@ -156,6 +162,7 @@ class FileForEachRun : public CsvTarget {
 
   const std::string folder_;
   RunCut cut_;
+  bool is_refused_ = false;  // the run: nobody would take its file for one of rows
   Identity run_;
   std::optional<GrowingFile> mapping_;  // of names that are too long for a file
   std::unique_ptr<OpenFile> file_;

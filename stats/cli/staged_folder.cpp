@@ -1,6 +1,8 @@
 #include "stats/cli/staged_folder.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -8,7 +10,9 @@
 #include <filesystem>
 #include <system_error>
 #include <utility>
+#include <vector>
 
+#include "stats/core/unfinished_files.hpp"
 #include "stats/files/folders.hpp"
 #include "stats/files/open_file.hpp"
 #include "stats/files/shown.hpp"
@@ -29,6 +33,37 @@ bool is_in_the_way(const std::string& target) {
   return status.type() != fs::file_type::directory || !fs::is_empty(target, ignored);
 }
 
+// Opens and locks a folder of this user's; -1 where it is none, or somebody holds the lock.
+int locked(const std::string& path) {
+  const int folder = open_file(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+  struct stat facts;
+  const bool is_ours = folder >= 0 && ::fstat(folder, &facts) == 0 && facts.st_uid == ::geteuid();
+  if (is_ours && ::flock(folder, LOCK_EX | LOCK_NB) == 0) return folder;
+  const int error = errno;
+  if (folder >= 0) ::close(folder);
+  errno = error;
+  return -1;
+}
+
+bool is_hidden_name(std::string_view name, std::string_view ending) {
+  if (!name.starts_with(kUnfinishedPrefix) || !name.ends_with(ending)) return false;
+  name.remove_prefix(kUnfinishedPrefix.size());
+  if (name.size() <= ending.size()) return false;
+  name.remove_suffix(ending.size());
+  return name.find_first_not_of("0123456789.") == name.npos;
+}
+
+void remove_left_behind(const fs::path& parent, std::string_view ending) {
+  std::vector<Error> ignored;
+  for (const FolderEntry& entry : entries_of(parent.empty() ? "." : parent.string(), ignored)) {
+    if (!entry.is_folder || !is_hidden_name(fs::path(entry.path).filename().string(), ending)) continue;
+    const int lock = locked(entry.path);
+    if (lock < 0) continue;
+    remove_folder(entry.path);
+    ::close(lock);
+  }
+}
+
 // One call for all files: there may be one for each run of an operator.
 bool sync_file_system_of(const std::string& folder) {
   const int descriptor = open_file(folder.c_str(), O_RDONLY | O_DIRECTORY, 0);
@@ -46,22 +81,77 @@ Result<StagedFolder> StagedFolder::open(const std::string& target) {
   if (is_in_the_way(whole)) {
     return Error{Code::kUnwritable, printable(target) + ": is there already, and nothing is written; name another"};
   }
-  std::string hidden = ".new-";
-  hidden.append(std::to_string(::getpid())).append("-").append(whole.filename().string().substr(0, 200));
-  const std::string path = whole.parent_path() / hidden;
-  remove_folder(path);  // a process that was killed had this number and left its files
-  if (const auto unmade = make_folders(path)) {
-    return unwritable(target, "the folder " + printable(unmade->folder) + " cannot be made: " +
-                                  std::generic_category().message(unmade->error));
+  const auto unmade = [&](const std::string& folder, int error) {
+    return unwritable(target,
+                      "the folder " + printable(folder) + " cannot be made: " + std::generic_category().message(error));
+  };
+  const fs::path parent = whole.parent_path();
+  if (const auto fault = parent.empty() ? std::nullopt : make_folders(parent))
+    return unmade(fault->folder, fault->error);
+  const std::string ending = "-" + whole.filename().string().substr(0, 200);
+  remove_left_behind(parent, ending);
+  // Another process may have this number, in a container of its own; and one that cleans up may take the folder for
+  // left behind before it is locked.
+  constexpr int kMostTries = 100;
+  for (int i = 0;; ++i) {
+    std::string hidden(kUnfinishedPrefix);
+    hidden.append(std::to_string(::getpid())).append(i == 0 ? "" : "." + std::to_string(i)).append(ending);
+    const std::string path = parent / hidden;
+    if (::mkdir(path.c_str(), 0777) != 0) {
+      if (errno != EEXIST || i == kMostTries) return unmade(path, errno);
+      continue;
+    }
+    const int lock = locked(path);  // -1 where the file system knows no locks, too
+    if (lock < 0 && errno == EWOULDBLOCK) continue;
+    struct stat made;
+    if (::stat(path.c_str(), &made) == 0 || i == kMostTries) return StagedFolder(path, whole, lock);
+    if (lock >= 0) ::close(lock);
   }
-  return StagedFolder(path, whole);
 }
 
 StagedFolder::StagedFolder(StagedFolder&& other) noexcept
-    : path_(std::exchange(other.path_, {})), target_(std::move(other.target_)) {}
+    : path_(std::exchange(other.path_, {})), target_(std::move(other.target_)), lock_(std::exchange(other.lock_, -1)) {}
 
 StagedFolder::~StagedFolder() {
   if (!path_.empty()) remove_folder(path_);
+  if (lock_ >= 0) ::close(lock_);
+}
+
+RemovedOnSignal::RemovedOnSignal() {
+  sigemptyset(&signals_);
+  for (const int each : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
+    struct sigaction now;
+    if (::sigaction(each, nullptr, &now) != 0 || now.sa_handler == SIG_IGN) continue;
+    sigaddset(&signals_, each);
+    wakes_ = each;
+  }
+  ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+}
+
+void RemovedOnSignal::guard(std::string path) {
+  path_ = std::move(path);
+  if (wakes_ != 0) waiting_ = std::thread([this] { wait(); });
+}
+
+RemovedOnSignal::~RemovedOnSignal() {
+  if (waiting_.joinable()) {
+    is_over_ = true;
+    ::pthread_kill(waiting_.native_handle(), wakes_);
+    waiting_.join();
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+void RemovedOnSignal::wait() {
+  int caught = 0;
+  if (::sigwait(&signals_, &caught) != 0 || is_over_) return;
+  // The main thread goes on meanwhile, and may make a file where one was removed.
+  constexpr int kMostTries = 100;
+  std::error_code ignored;
+  for (int i = 0; i < kMostTries && fs::exists(path_, ignored); ++i) remove_folder(path_);
+  std::signal(caught, SIG_DFL);
+  ::kill(::getpid(), caught);
+  ::pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
 }
 
 Status StagedFolder::place(const std::string& only_file) {

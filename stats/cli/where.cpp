@@ -13,8 +13,6 @@ namespace {
 
 constexpr std::size_t kMostDepth = 100;  // of parentheses and nots, which take a frame of the stack each
 
-Error invalid(std::string what) { return {Code::kInvalid, std::move(what)}; }
-
 struct Token {
   enum class Kind { kWord, kQuoted, kOperator, kGlob, kOpen, kClose, kEnd };
   Kind kind = Kind::kEnd;
@@ -57,11 +55,10 @@ Result<std::vector<Token>> tokens_of(std::string_view text) {
 
 }  // namespace
 
-Where Where::comparison(Category category) {
-  Where more(Kind::kNumber);
-  more.field_ = category;
-  more.bound_ = std::uint64_t{0};
-  return more;
+Where Where::any_of(std::vector<Condition> conditions) {
+  Where word(Kind::kWord);
+  word.conditions_ = std::move(conditions);
+  return word;
 }
 
 struct Where::Parser {
@@ -119,12 +116,8 @@ struct Where::Parser {
     if (name.empty()) return invalid("a statistic or a fact is missing before " + peek().words());
     const Token compared = peek();
     const bool is_comparison = compared.kind == Token::Kind::kOperator || compared.kind == Token::Kind::kGlob;
-    if (!is_comparison && name == "nan") return Where::comparison(Category::kNanCount);
-    if (!is_comparison && name == "inf") {
-      Where any(Kind::kAny);
-      any.parts_ = {Where::comparison(Category::kNegativeInfCount), Where::comparison(Category::kPositiveInfCount)};
-      return any;
-    }
+    if (!is_comparison && name == "nan") return Where::any_of(nan_conditions());
+    if (!is_comparison && name == "inf") return Where::any_of(inf_conditions());
     if (!is_comparison) return invalid("'" + shown(name) + "' is neither nan, inf nor a comparison, such as max > 1");
     take();
     auto field = field_from(name);
@@ -175,15 +168,25 @@ Result<Where> Where::parse(std::string_view text) {
   return wanted;
 }
 
-Categories Where::needed() const {
+Categories Where::needed(bool with_words) const {
   Categories all;
+  if (kind_ == Kind::kWord) {
+    for (const Condition& each : conditions_) all.push_back(each.category);
+    return with_words ? all : Categories();
+  }
   const auto* category = std::get_if<Category>(&field_);
   if (parts_.empty() && category != nullptr) all.push_back(*category);
   for (const Where& part : parts_) {
-    const Categories more = part.needed();
+    const Categories more = part.needed(with_words);
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;
+}
+
+bool Where::takes_glob_for_text() const {
+  const bool does =
+      kind_ == Kind::kText && comparison_ == Comparison::kEqual && text_.find_first_of("*?") != text_.npos;
+  return does || std::ranges::any_of(parts_, [](const Where& part) { return part.takes_glob_for_text(); });
 }
 
 bool Where::is_met_by(const Entry& entry) const {
@@ -195,6 +198,9 @@ bool Where::is_met_by(const Entry& entry) const {
       return std::ranges::all_of(parts_, meets);
     case Kind::kNot:
       return !meets(parts_.front());
+    case Kind::kWord:
+      return std::ranges::any_of(
+          conditions_, [&](const Condition& each) { return tensorstat::cli::meets(entry.row.statistics, each); });
     case Kind::kNumber:
       return holds(order_of(number_of(entry, field_), bound_), comparison_);
     case Kind::kText:

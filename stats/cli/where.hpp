@@ -24,20 +24,25 @@ class Where {
  public:
   static Result<Where> parse(std::string_view text);
 
-  // The statistics that have to be measured for it, some perhaps twice.
-  Categories needed() const;
+  // The statistics that have to be measured for it, some perhaps twice. Without `with_words`: but not for the words nan
+  // and inf.
+  Categories needed(bool with_words = true) const;
 
   bool is_met_by(const Entry& entry) const;
 
+  // Whether a text with a glob's characters is compared by ==, which takes them as they are.
+  bool takes_glob_for_text() const;
+
  private:
-  enum class Kind : std::uint8_t { kAny, kAll, kNot, kNumber, kText, kGlob };
+  enum class Kind : std::uint8_t { kAny, kAll, kNot, kWord, kNumber, kText, kGlob };
   struct Parser;
 
   explicit Where(Kind kind) : kind_(kind) {}
-  static Where comparison(Category category);  // > 0
+  static Where any_of(std::vector<Condition> conditions);  // of a word
 
   Kind kind_;
   std::vector<Where> parts_;  // of kAny, kAll and kNot
+  std::vector<Condition> conditions_;  // of kWord
   Field field_ = Category::kCount;
   Comparison comparison_ = Comparison::kAbove;
   Value bound_;

@@ -8,7 +8,9 @@
 namespace tensorstat::cli {
 
 // The bytes of the file: msprobe's columns, with rows of errors red and rows of warnings yellow. Above 1,048,500 rows
-// there are several sheets. Numbers have the 16 digits that libxlsxwriter writes. kUnsupported: this build has no libxlsxwriter; the message says what to install.
+// there are several sheets. Numbers have the 16 digits that libxlsxwriter writes. Texts may hold any bytes: what XML cannot
+// hold is shown as U+FFFD, and what is longer than 32,767 UTF-16 units is cut between characters. kUnsupported: this build
+// has no libxlsxwriter; the message says what to install.
 Result<std::string> xlsx_of(const msprobe::Comparison& comparison);
 
 }  // namespace tensorstat::cli

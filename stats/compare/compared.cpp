@@ -47,8 +47,10 @@ Result<std::unique_ptr<Compared>> compare_paths(const std::string& path_a, const
   } else if (options.atol != 0 || options.any_dtype) {
     return Error{Code::kInvalid, "atol and any_dtype want rtol, too: without it each dtype has its own"};
   }
-  auto reading = std::async(std::launch::async, [&] { return read_recorded(path_b, options.meter, listener); });
-  auto a = read_recorded(path_a, options.meter, listener);
+  const bool are_containers = is_one_container(path_a) && is_one_container(path_b);
+  const Reading how{.names = are_containers ? Reading::Names::kOfTensors : Reading::Names::kWithFiles};
+  auto reading = std::async(std::launch::async, [&] { return read_recorded(path_b, options.meter, listener, how); });
+  auto a = read_recorded(path_a, options.meter, listener, how);
   auto b = reading.get();
   if (!a) return a.error();
   if (!b) return b.error();
@@ -77,7 +79,7 @@ Result<DiffAnswer> diff(const std::string& a, const std::string& b, const DiffOp
 Result<OriginAnswer> origin(const std::string& path, const OriginOptions& options) try {
   OriginAnswer answer;
   Faults faults(answer.faults);
-  auto read = read_recorded(path, options.meter, faults.listener(), true);
+  auto read = read_recorded(path, options.meter, faults.listener(), {.is_alone = true});
   if (!read) return read.error();
   const Answer found = answer_of(read->record, read->hints, {.nan_only = options.nan_only, .ended_inf = options.inf});
   answer.is_clean = found.verdict.kind == FaultKind::kNone;

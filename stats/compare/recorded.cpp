@@ -1,5 +1,6 @@
 #include "stats/compare/recorded.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <tuple>
@@ -75,7 +76,7 @@ const Categories kOfTensors = {Category::kMax,         Category::kMin,      Cate
                                Category::kPositiveInfCount, Category::kZeroCount, Category::kMd5};
 
 void measure_tensors(const std::string& root, const std::vector<std::string>& files, const MeterOptions& options,
-                     const ReadListener& told, ExecutionOrders& orders, Folders& folders, Recorded& read) {
+                     const ReadListener& told, ExecutionOrders& orders, Folders& folders, Reading::Names names, Recorded& read) {
   Meter meter(options);
   Survey::Listener listener;
   listener.measured = [&](Entry&& entry) {
@@ -83,7 +84,9 @@ void measure_tensors(const std::string& root, const std::vector<std::string>& fi
     const bool is_dumped = who.op_type != "Tensor";
     std::string name = who.op_name;
     if (!is_dumped) {
-      const std::string below = entry.path == root ? "" : fs::path(entry.path).lexically_relative(root).string();
+      const std::string below = entry.path == root || (names == Reading::Names::kOfTensors && entry.tensor)
+                                    ? ""
+                                    : fs::path(entry.path).lexically_relative(root).string();
       name = below + (entry.tensor && !below.empty() ? "::" : "") + entry.tensor.value_or("");
     }
     if (is_dumped) {
@@ -113,10 +116,40 @@ void measure_tensors(const std::string& root, const std::vector<std::string>& fi
   survey.finish();
 }
 
+// "model" of model-00001-of-00003.safetensors; empty where the file has no such name.
+std::string name_of_shards(const fs::path& file) {
+  const std::string name = file.filename().string();
+  constexpr std::string_view kEnd = "-00001-of-00003.safetensors";
+  if (name.size() <= kEnd.size()) return {};
+  const std::string_view end = std::string_view(name).substr(name.size() - kEnd.size());
+  for (std::size_t i = 0; i < kEnd.size(); ++i) {
+    const bool is_digit = kEnd[i] >= '0' && kEnd[i] <= '9';
+    if (is_digit ? end[i] < '0' || end[i] > '9' : end[i] != kEnd[i]) return {};
+  }
+  return (file.parent_path() / name.substr(0, name.size() - kEnd.size())).string() + std::string(end.substr(6));
+}
+
 }  // namespace
 
+bool is_one_container(const std::string& path) {
+  std::error_code ignored;
+  std::vector<std::string> files = {path};
+  std::vector<Error> faults;  // are said when it is read
+  if (fs::is_directory(path, ignored)) {
+    files.clear();
+    if (find_row_files({path}, faults).empty()) find_tensor_files(path, files, faults);
+  }
+  if (files.size() == 1) {
+    const auto ends_with = [&](const char* end) { return files[0].ends_with(end); };
+    return ends_with(".safetensors") || ends_with(".npz") || ends_with(".safetensors.index.json");
+  }
+  const std::string shards = files.empty() ? "" : name_of_shards(files[0]);
+  return !shards.empty() &&
+         std::ranges::all_of(files, [&](const std::string& file) { return name_of_shards(file) == shards; });
+}
+
 Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, const ReadListener& listener,
-                               bool is_alone) {
+                               const Reading& reading) {
   Recorded read;
   ExecutionOrders orders;
   Folders folders(read.hints);
@@ -135,7 +168,7 @@ Result<Recorded> read_recorded(const std::string& path, const MeterOptions& mete
   if (!files.empty()) {
     for (const std::string& file : files) {
       // One dump.json may be held against that of another step or rank.
-      const DumpPlace place = files.size() == 1 && !is_alone ? place_of_file(file) : place_of_rows(file).value_or(DumpPlace{});
+      const DumpPlace place = files.size() == 1 && !reading.is_alone ? place_of_file(file) : place_of_rows(file).value_or(DumpPlace{});
       if (Status added = add_rows(file, place, orders, folders, read.record); !added) faults.push_back(added.error());
     }
   } else {
@@ -144,7 +177,7 @@ Result<Recorded> read_recorded(const std::string& path, const MeterOptions& mete
     } else {
       files.push_back(path);
     }
-    measure_tensors(path, files, meter, listener, orders, folders, read);
+    measure_tensors(path, files, meter, listener, orders, folders, reading.names, read);
   }
   faults.insert(faults.end(), orders.faults().begin(), orders.faults().end());
   for (const Error& fault : faults) listener.failed(fault.message);

@@ -27,10 +27,19 @@ struct Recorded {
 // `path` is a file of rows (statistic.csv in any dialect), a file of tensors, or a folder. Of a folder, all files of
 // rows below it; where there are none, all files of tensors. Rank and iteration are those that a row says, else those
 // of the folders of a dump. A tensor is known by its operator where its file has the name of a dump, else by its path
-// below the folder and its name in the file. Where a dump says the order in which a graph is executed, its operators are in that.
-// One dump.json is of rank 0 and iteration 0, as it may be held against that of another step or rank, unless `is_alone`.
-// An error: nothing could be read.
+// below the folder and its name in the file. Where a dump says the order in which a graph is executed, its operators
+// are in that. An error: nothing could be read.
+struct Reading {
+  enum class Names : std::uint8_t { kWithFiles, kOfTensors };  // kOfTensors: a tensor goes by its name in the file alone
+  Names names = Names::kWithFiles;
+  // One dump.json says its own rank and iteration. Else it is of rank 0 and iteration 0: it may be held against another's.
+  bool is_alone = false;
+};
 Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, const ReadListener& listener,
-                               bool is_alone = false);
+                               const Reading& reading = {});
+
+// Whether the tensors below `path` are those of one container (.safetensors, .npz), or of one model in shards, with an
+// index or without. Then the names of files tell nothing of a tensor.
+bool is_one_container(const std::string& path);
 
 }  // namespace tensorstat

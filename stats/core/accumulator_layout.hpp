@@ -29,16 +29,17 @@ static_assert(std::uint32_t{NEED_ALL} < 2 * std::uint32_t{kExponents}, "their wo
 static_assert((kDigests & std::uint32_t{NEED_ALL}) == 0);
 
 // An accumulator of one word. Of the fields, the word is its index.
-struct Field {
+struct PartialField {
   bool by_maximum;
   Needs need;
 };
 #define MAXIMUM true
 #define ADDITION false
-#define ROW(id, merge, need) Field{merge, NEED_##need},
+#define ROW(id, merge, need) PartialField{merge, NEED_##need},
 inline constexpr std::array kFields = {FIELD_ROWS(ROW)};
 #undef ROW
-static_assert(std::ranges::is_partitioned(kFields, &Field::by_maximum), "MERGES_BY_MAXIMUM rests on their order");
+static_assert(std::ranges::is_partitioned(kFields, &PartialField::by_maximum),
+              "MERGES_BY_MAXIMUM rests on their order");
 
 // The exact sums, in their order.
 #define ROW(id, ...) EXACT_##id,
@@ -68,10 +69,11 @@ inline constexpr const AccumulatorLayout* kLayouts[] = {TENSORSTAT_DTYPES(ROW)};
 constexpr const AccumulatorLayout& layout(Dtype dtype) { return *kLayouts[static_cast<int>(dtype)]; }
 
 // The words of precision/elements.h stand behind the sums, in their order.
-#define ROW(id, merge, need, ...) Field{merge, NEED_##need},
+#define ROW(id, merge, need, ...) PartialField{merge, NEED_##need},
 inline constexpr std::array kElements = {ELEMENT_ROWS(ROW, )};
 #undef ROW
-static_assert(std::ranges::is_sorted(kElements, {}, &Field::need), "which words there are rests on the order of needs");
+static_assert(std::ranges::is_sorted(kElements, {}, &PartialField::need),
+              "which words there are rests on the order of needs");
 #undef MAXIMUM
 #undef ADDITION
 constexpr std::size_t first_element(Dtype dtype) { return layout(dtype).back().first + layout(dtype).back().count; }

@@ -1,31 +1,14 @@
-#include <tensorstat/dlpack.hpp>
-
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tensorstat/dlpack.hpp>
+
+#include "stats/core/dlpack_structs.hpp"
 
 namespace tensorstat {
 namespace {
-
-// DLPack's own structs, which have been the same in all of its versions.
-struct DlDevice {
-  std::int32_t type, id;
-};
-struct DlDataType {
-  std::uint8_t code, bits;
-  std::uint16_t lanes;
-};
-struct DlTensor {
-  void* data;
-  DlDevice device;
-  std::int32_t dimension_count;
-  DlDataType dtype;
-  std::int64_t* shape;
-  std::int64_t* strides;  // in elements; null: contiguous
-  std::uint64_t byte_offset;
-};
 
 enum : std::int32_t { kCpu = 1, kOpenCl = 4 };
 
@@ -33,29 +16,29 @@ constexpr std::uint8_t kFloat4 = 17;
 
 constexpr std::int32_t kMostDimensions = 64;  // NumPy's, and twice PyTorch's own limit in practice
 
-struct Code {
+struct TypeCode {
   std::uint8_t code;
   std::string_view name;  // of the dtype, without its bits where they are not part of the name
   bool with_bits;
 };
 constexpr std::array kCodes = {
-    Code{0, "int", true},
-    Code{1, "uint", true},
-    Code{2, "float", true},
-    Code{4, "bfloat", true},
-    Code{5, "complex", true},
-    Code{6, "bool", false},
-    Code{7, "float8_e3m4", false},
-    Code{8, "float8_e4m3", false},
-    Code{9, "float8_e4m3b11fnuz", false},
-    Code{10, "float8_e4m3fn", false},
-    Code{11, "float8_e4m3fnuz", false},
-    Code{12, "float8_e5m2", false},
-    Code{13, "float8_e5m2fnuz", false},
-    Code{14, "float8_e8m0fnu", false},
-    Code{15, "float6_e2m3fn", false},
-    Code{16, "float6_e3m2fn", false},
-    Code{17, "float4_e2m1fn", false},
+    TypeCode{0, "int", true},
+    TypeCode{1, "uint", true},
+    TypeCode{2, "float", true},
+    TypeCode{4, "bfloat", true},
+    TypeCode{5, "complex", true},
+    TypeCode{6, "bool", false},
+    TypeCode{7, "float8_e3m4", false},
+    TypeCode{8, "float8_e4m3", false},
+    TypeCode{9, "float8_e4m3b11fnuz", false},
+    TypeCode{10, "float8_e4m3fn", false},
+    TypeCode{11, "float8_e4m3fnuz", false},
+    TypeCode{12, "float8_e5m2", false},
+    TypeCode{13, "float8_e5m2fnuz", false},
+    TypeCode{14, "float8_e8m0fnu", false},
+    TypeCode{15, "float6_e2m3fn", false},
+    TypeCode{16, "float6_e3m2fn", false},
+    TypeCode{17, "float4_e2m1fn", false},
 };
 
 Error refused(const std::string& why) { return {tensorstat::Code::kUnsupported, "a DLPack tensor " + why}; }
@@ -66,8 +49,8 @@ Result<Dtype> dtype_of(DlDataType type) {
   if (type.lanes != 1 && !is_pair) {
     return refused("of " + std::to_string(type.lanes) + " lanes an element cannot be measured; only 1 can");
   }
-  std::string name = "of type code " + std::to_string(type.code);
-  for (const Code& each : kCodes) {
+  std::string name = "type code " + std::to_string(type.code);
+  for (const TypeCode& each : kCodes) {
     if (each.code == type.code) name = std::string(each.name) + (each.with_bits ? std::to_string(type.bits) : "");
   }
   const auto dtype = dtype_from(name);

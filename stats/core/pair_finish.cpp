@@ -15,9 +15,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 using precision::Exact;
 using precision::kBinary64;
 
-class Finished {
+class FinishedPair {
  public:
-  explicit Finished(const PairPartial& partial)
+  explicit FinishedPair(const PairPartial& partial)
       : words_(partial.words()),
         layout_(pair_layout(partial.dtype_a(), partial.dtype_b())),
         n_(count(PAIR_COUNT)),
@@ -46,7 +46,8 @@ class Finished {
     switch (statistic) {
       case PairStatistic::kCosine: return cosine();
       case PairStatistic::kRmse: return rmse();
-      case PairStatistic::kSnr: return decibels(sum(PAIR_SUM_SQUARES_B));
+      case PairStatistic::kSnr:
+        return snr();
       case PairStatistic::kPsnr: return psnr();
       case PairStatistic::kMeanAbsDiff:
         return is_alone_ ? kInfinity : precision::round_quotient(sum(PAIR_SUM_DISTANCES), n_, kBinary64);
@@ -109,18 +110,38 @@ class Finished {
     return precision::round_root_of_ratio(distance, b, kBinary64);
   }
 
-  // 10 log10(signal / the sum of (a - b)^2): 20 times the logarithm of the root, which is in range where the ratio is not.
-  double decibels(const Exact& signal) const {
+  // log10 of the root of `square`, which `rounded` roots and rounds. Where binary64 holds no such root, or only some of
+  // its digits, `square` is scaled by a power of 4 first: the logarithm is that of a mantissa and of an exponent apart.
+  template <typename Rounded>
+  static double log10_of_root(const Exact& square, const Rounded& rounded) {
+    const double root = rounded(square);
+    if (std::isnormal(root)) return std::log10(root);
+    for (const int shift : {600, -600, 1200, -1200, 1800, -1800, 2400, -2400}) {  // the roots are within 2^+-2200
+      const double scaled = rounded({square.words, square.exponent + 2 * shift});
+      if (!std::isnormal(scaled)) continue;
+      const int exponent = std::ilogb(scaled);
+      return std::log10(std::ldexp(scaled, -exponent)) + (exponent - shift) * std::log10(2.0);
+    }
+    return std::log10(root);
+  }
+
+  // 10 log10(sum of b * b / sum of (a - b)^2)
+  double snr() const {
     if (is_alone_) return -kInfinity;
-    const Exact noise = squared_distance();
+    const Exact signal = sum(PAIR_SUM_SQUARES_B), noise = squared_distance();
     if (is_zero(noise)) return kInfinity;
-    return 20 * std::log10(precision::round_root_of_ratio(signal, noise, kBinary64));
+    if (is_zero(signal)) return -kInfinity;
+    return 20 * log10_of_root(signal, [&](const Exact& scaled) {
+             return precision::round_root_of_ratio(scaled, noise, kBinary64);
+           });
   }
 
   double psnr() const {
     if (is_alone_) return -kInfinity;
-    const double noise = rmse();
-    return noise == 0 ? kInfinity : 20 * (std::log10(number(PAIR_PEAK)) - std::log10(noise));
+    const Exact noise = squared_distance();
+    if (is_zero(noise)) return kInfinity;
+    const auto rmse_of = [&](const Exact& scaled) { return precision::round_root_of_quotient(scaled, n_, kBinary64); };
+    return 20 * (std::log10(number(PAIR_PEAK)) - log10_of_root(noise, rmse_of));
   }
 
   const std::span<const std::int64_t> words_;
@@ -132,6 +153,6 @@ class Finished {
 
 }  // namespace
 
-Value PairPartial::finish(PairStatistic statistic) const { return Finished(*this).value(statistic); }
+Value PairPartial::finish(PairStatistic statistic) const { return FinishedPair(*this).value(statistic); }
 
 }  // namespace tensorstat

@@ -24,9 +24,26 @@ bool strides_agree(const Tensor& tensor) {
   return elements && *elements == tensor.element_count;
 }
 
+// Whether every element of a strided tensor has an address.
+bool lies_in_memory(const Tensor& tensor) {
+  if (tensor.strides == nullptr || tensor.element_count == 0) return true;
+  std::int64_t before = 0, behind = size_bytes(tensor.dtype);  // the address, in bytes
+  for (std::size_t i = 0; i < tensor.strides->shape.size(); ++i) {
+    const auto steps = static_cast<std::int64_t>(tensor.strides->shape[i] - 1);
+    std::int64_t reach = 0;
+    if (__builtin_mul_overflow(steps, tensor.strides->bytes[i], &reach)) return false;
+    std::int64_t& side = reach < 0 ? before : behind;
+    if (__builtin_add_overflow(side, reach, &side)) return false;
+  }
+  const auto address = reinterpret_cast<std::uintptr_t>(tensor.address);
+  return std::uint64_t{0} - static_cast<std::uint64_t>(before) <= address &&
+         static_cast<std::uint64_t>(behind) <= UINTPTR_MAX - address;
+}
+
 bool sound(const Tensor& tensor) {
   return static_cast<int>(tensor.dtype) < kDtypeCount && (tensor.address != nullptr || tensor.element_count == 0) &&
-         tensor.element_count <= kMostBytes / size_bytes(tensor.dtype) && strides_agree(tensor);
+         tensor.element_count <= kMostBytes / size_bytes(tensor.dtype) && strides_agree(tensor) &&
+         lies_in_memory(tensor);
 }
 
 // Of a tensor that is not sound.
@@ -50,6 +67,9 @@ Error fault(const Tensor& tensor) {
   if (strides.shape.size() != strides.bytes.size()) {
     return {Code::kInvalid, "it has strides for " + std::to_string(strides.bytes.size()) + " dimensions, and " +
                                 std::to_string(strides.shape.size()) + " dimensions"};
+  }
+  if (strides_agree(tensor)) {
+    return {Code::kInvalid, "its strides of " + to_string(strides.shape) + " lead to elements beyond all memory"};
   }
   return {Code::kInvalid, "the shape of its strides, " + to_string(strides.shape) + ", does not hold its " + elements};
 }

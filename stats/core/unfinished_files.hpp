@@ -9,8 +9,9 @@ namespace tensorstat {
 
 inline constexpr std::string_view kUnfinishedPrefix = ".new-";
 
-// Removes the hidden files of a folder that nobody writes any more: whoever writes one holds a lock (flock) on it. Where
-// the file system knows no locks, all stay.
+// Removes the hidden files of a folder that nobody writes any more: whoever writes one holds a lock (flock) on it.
+// Where the file system knows no locks, all stay. So do those of other users, and all where `folder` is a symbolic
+// link.
 void remove_unfinished_files(const std::string& folder) noexcept;
 
 }  // namespace tensorstat

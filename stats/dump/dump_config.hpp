@@ -29,6 +29,7 @@ struct DumpConfig {
   InputOutput input_output = InputOutput::kBoth;
   NumberSet iteration = NumberSet::every();
   std::uint32_t initial_iteration = 0;                // added to the caller's
+  bool start_is_of_any_iteration = false;             // DumpSession::start() makes `iteration` void
   NumberSet ranks = NumberSet::every();
   std::optional<std::vector<std::uint32_t>> support_device;  // ascending; nullopt: every device
 

@@ -141,6 +141,7 @@ void DumpSession::collect(const DumpPlace& place, const DumpOperator* op,
 
 void DumpSession::save_kernel_args(const DumpPlace& place, const DumpOperator* op,
                                    std::span<const std::pair<std::string, std::string>> args) {
+  if (state_ != nullptr) state_->has_kernel_args.store(true, std::memory_order_relaxed);
   if (!wants(place, op) || !state_->config.save_kernel_args || state_->is_in_fork()) return;
   const Notices::Hold hold(*state_->notices);
   try {
@@ -161,7 +162,7 @@ void DumpSession::save_kernel_args(const DumpPlace& place, const DumpOperator* o
 
 void DumpSession::save_execution_order(std::uint32_t rank, std::uint32_t graph,
                                        std::span<const std::string> full_scope_names) {
-  if (state_ == nullptr || state_->closed || state_->is_in_fork()) return;
+  if (state_ == nullptr || state_->closed || state_->is_in_fork() || !state_->selection.wants_rank(rank)) return;
   const Notices::Hold hold(*state_->notices);
   try {
     std::string names;

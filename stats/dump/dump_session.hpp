@@ -48,11 +48,11 @@ struct DumpSession::State {
     place.iteration += initial_iteration.load(std::memory_order_relaxed);
     return place;
   }
-  // Whether anything of this counted place is wanted: by the config, or by who switches at run time.
+  // Whether anything of this counted place is wanted: by the config, and by who switches at run time.
   bool wants_step(const DumpPlace& counted) const {
     const Switch now = run_time_switch.load(std::memory_order_relaxed);
     if (now == Switch::kOff || !selection.wants_rank(counted.rank)) return false;
-    return now == Switch::kOn || selection.wants_iteration(counted);
+    return (now == Switch::kOn && config.start_is_of_any_iteration) || selection.wants_iteration(counted);
   }
   bool is_in_fork() const { return process != getpid(); }
   bool wants(const DumpPlace& place, const DumpOperator* op, bool failed) const;
@@ -82,6 +82,8 @@ struct DumpSession::State {
   std::atomic<Switch> run_time_switch{Switch::kByConfig};
   std::atomic<std::uint64_t> initial_iteration;
   std::atomic<bool> closed{false}, enough_overflows{false};
+  mutable std::atomic<bool> some_failed{false};  // operators, as the backend says
+  std::atomic<bool> has_kernel_args{false};
 
   TensorPool pool;
   std::mutex work_mutex;  // whoever does the work
@@ -91,6 +93,7 @@ struct DumpSession::State {
 
  private:
   void say_unlisted(std::uint32_t device) const noexcept;
+  void say_what_never_came() noexcept;
 
   // On the thread that hands over.
   void hold_all(std::span<const DumpTensor> tensors, PendingRun& run) noexcept;

@@ -70,7 +70,10 @@ DumpSession::State::~State() {
 
 bool DumpSession::State::wants(const DumpPlace& place, const DumpOperator* op, bool failed) const {
   if (op == nullptr || !op->wanted || closed.load(std::memory_order_relaxed)) return false;
-  if (config.op_debug_mode == DebugMode::kException && !failed) return false;
+  if (config.op_debug_mode == DebugMode::kException) {
+    if (!failed) return false;
+    some_failed.store(true, std::memory_order_relaxed);
+  }
   if (enough_overflows.load(std::memory_order_relaxed)) return false;
   if (!selection.wants_device(place.device)) {
     say_unlisted(place.device);
@@ -136,6 +139,13 @@ void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRu
         // The verdict on an overflow is of the whole tensor; it is cut after that.
         const bool is_judged = config.op_debug_mode == DebugMode::kOverflow && Examiner::looks_at(*held);
         if (!is_judged) take_sample(*held, sample_num());
+        if (given.is_in_format && config.trans_flag && config.saves_tensors()) {
+          notices->warn_once("format", [&] {
+            return "tensors are in a device's format and are written as they are, with its name, though trans_flag is "
+                   "true; the first is of " +
+                   run.op->name + ": " + held->format;
+          });
+        }
         held->timestamp_us = given.timestamp_us != 0 ? given.timestamp_us : next_timestamp_us();
         run.tensors.push_back(*std::move(held));
       }
@@ -299,7 +309,7 @@ void DumpSession::State::record(const DumpPlace* step) noexcept try {
 }
 
 bool DumpSession::State::step_end(const DumpPlace& place) {
-  if (!selection.wants_device(place.device)) return true;
+  if (!selection.wants_device(place.device) || !selection.wants_rank(place.rank)) return true;
   const DumpPlace now = counted(place);
   const bool is_wanted = wants_step(now);
   if (!is_wanted && ended_steps_.push({now.rank, now.graph, now.iteration})) return true;
@@ -326,6 +336,21 @@ bool DumpSession::State::flush() {
   return !has_lost_or_waits();
 }
 
+// A dump that stays empty says why.
+void DumpSession::State::say_what_never_came() noexcept {
+  {
+    const std::lock_guard lock(operators_mutex_);
+    if (operators_.empty()) return;
+  }
+  if (config.op_debug_mode == DebugMode::kException && !some_failed) {
+    notices->warn_once("none failed",
+                       "the config dumps operators that failed, and the backend said of none that it did");
+  }
+  if (config.save_kernel_args && !has_kernel_args) {
+    notices->warn_once("no arguments", "save_kernel_args is true, and the backend handed over no arguments of kernels");
+  }
+}
+
 bool DumpSession::State::close() {
   if (closed.exchange(true)) return !has_lost_or_waits();
   const Notices::Hold hold(*notices);
@@ -340,6 +365,7 @@ bool DumpSession::State::close() {
   } else if (thread_.joinable()) {
     thread_.join();
   }
+  say_what_never_came();
   const std::lock_guard lock(work_mutex);
   output->close();
   if (config.operators != nullptr) {

@@ -1,5 +1,6 @@
 #include "stats/dump/dumped_tensor.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <span>
@@ -18,7 +19,16 @@ Stored stored_as(std::string_view data_type) {
   return data_type == "uint1" ? Stored::kUint1 : Stored::kPlain;
 }
 
-Result<DumpTensor> read_tensor(const std::string& label, const Identity& who, TensorReader& reader) {
+// Whether tensors in a format lie otherwise than the host has them.
+bool is_of_device(std::string_view format) {
+  constexpr std::string_view kOfHost[] = {"",   "DefaultFormat", "ND", "NCHW",     "NCDHW", "NC",
+                                          "CN", "NCL",           "MD", "RESERVED", "ALL",   "NULL"};
+  return std::ranges::count(kOfHost, format) == 0;
+}
+
+// `named_format` is the one that the file's name has, where the file does not say it.
+Result<DumpTensor> read_tensor(const std::string& label, const Identity& who, const std::string& named_format,
+                               TensorReader& reader) {
   if (who.slot > std::numeric_limits<std::uint32_t>::max()) {
     return Error{Code::kUnsupported,
                  printable(label) + ": slot " + std::to_string(who.slot) + " is above 4294967295"};
@@ -41,7 +51,9 @@ Result<DumpTensor> read_tensor(const std::string& label, const Identity& who, Te
   tensor.shape = reader.shape();
   tensor.io = io_of(who);
   tensor.slot = static_cast<std::uint32_t>(who.slot);
-  if (!reader.format().empty()) tensor.format = reader.format();
+  const std::string_view format = reader.format().empty() ? std::string_view(named_format) : reader.format();
+  if (!format.empty()) tensor.format = format;
+  tensor.is_in_format = is_of_device(format);
   tensor.timestamp_us = who.timestamp_us > 1 ? who.timestamp_us : reader.modified_us();
   tensor.keep_alive = std::move(bits);
   return tensor;
@@ -52,7 +64,7 @@ Result<DumpTensor> read_tensor(const std::string& label, const Identity& who, Te
 void read_tensors(const DumpedFile& file, const std::function<bool(Io)>& wants,
                   const std::function<void(const Error&)>& unreadable, std::vector<DumpTensor>& tensors) {
   const auto add = [&](const std::string& label, const Identity& who, TensorReader& reader) {
-    auto tensor = read_tensor(label, who, reader);
+    auto tensor = read_tensor(label, who, file.named.format, reader);
     if (!tensor) return unreadable(tensor.error());
     tensor->requires_grad = file.requires_grad;
     tensors.push_back(*std::move(tensor));

@@ -108,6 +108,13 @@ std::string place(std::string_view text, std::size_t position) {
   return "line " + std::to_string(line) + ", column " + std::to_string(column);
 }
 
+// Whether what is at `position`, counted from 1, closes a list or an object behind a comma.
+bool is_behind_comma(std::string_view text, std::size_t position) {
+  if (position == 0 || position > text.size() || (text[position - 1] != '}' && text[position - 1] != ']')) return false;
+  const auto last = text.substr(0, position - 1).find_last_not_of(" \t\r\n");
+  return last != text.npos && text[last] == ',';
+}
+
 std::string quoted(std::string_view text, bool ascii) {
   return Json(std::string(text)).dump(-1, ' ', ascii, Json::error_handler_t::replace);
 }
@@ -177,7 +184,9 @@ Result<JsonDocument> parse_json(std::string_view text) {
   JsonBuilder builder;
   if (!Json::sax_parse(text, &builder)) {
     if (builder.fault_position == 0) return Error{Code::kUnreadable, builder.fault};
-    return Error{Code::kUnreadable, place(text, builder.fault_position) + ": " + builder.fault};
+    return Error{Code::kUnreadable,
+                 place(text, builder.fault_position) + ": " + builder.fault +
+                     (is_behind_comma(text, builder.fault_position) ? "; remove the comma before it" : "")};
   }
   // To nlohmann the text ends there, whatever follows.
   if (const auto nul = text.find('\0'); nul != text.npos) {

@@ -101,7 +101,7 @@ Result<PendingTensor> hold(const DumpTensor& given, bool device_format) {
   held.io = given.io;
   held.slot = given.slot;
   held.stored = stored;
-  held.format = device_format ? given.format : "DefaultFormat";
+  held.format = device_format || given.is_in_format ? given.format : "DefaultFormat";
   held.keep_alive = given.keep_alive;
   held.requires_grad = given.requires_grad;
   held.faults = given.faults;

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool exists(const std::string& path) {
+bool is_there(const std::string& path) {
   std::error_code ignored;
   return fs::exists(fs::symlink_status(path, ignored));
 }
@@ -98,7 +98,7 @@ Status ReplayOutput::check(const std::string& folder, const std::string& source_
   if (existing_ == Existing::kReplace) take_folder();
   if (existing_ == Existing::kReplace || (existing_ == Existing::kAppend && form.can_append())) return {};
   std::string found;
-  if (config_.saves_statistics() && exists(rows)) found = rows;
+  if (config_.saves_statistics() && is_there(rows)) found = rows;
   if (existing_ == Existing::kAppend && !found.empty()) {
     return Error{Code::kInvalid, printable(found) + ": a file of this form cannot be added to, only replaced"};
   }
@@ -109,7 +109,7 @@ Status ReplayOutput::check(const std::string& folder, const std::string& source_
 }
 
 Status ReplayOutput::finish() {
-  if (existing_ != Existing::kReplace || !exists(path_)) return {};
+  if (existing_ != Existing::kReplace || !is_there(path_)) return {};
   std::vector<std::string> folders{path_};
   std::vector<Error> faults;
   for (std::size_t i = 0; i < folders.size(); ++i) {
@@ -152,7 +152,7 @@ Status ReplayOutput::move_folder(const std::string& from, const std::string& to)
   for (const auto& [number, name] : *written) {
     std::string& kept = number_of[name];
     if (kept.empty()) {
-      kept = exists(to + "/" + number) ? number_for(to, name) : number;
+      kept = is_there(to + "/" + number) ? number_for(to, name) : number;
       mapping += mapping_line(kept, name) + "\n";
     }
     number_in_place[number] = kept;
@@ -163,7 +163,7 @@ Status ReplayOutput::move_folder(const std::string& from, const std::string& to)
   }
   const bool is_metadata = to.ends_with("/.dump_metadata");
   for (const std::string& name : names) {
-    if (is_metadata && exists(to + "/" + name)) continue;
+    if (is_metadata && is_there(to + "/" + name)) continue;
     const auto mapped = number_in_place.find(name);
     const std::string& place = mapped == number_in_place.end() ? name : mapped->second;
     if (Status moved = move_file(from + "/" + name, to + "/" + place); !moved) return moved;

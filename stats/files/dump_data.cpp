@@ -43,7 +43,7 @@ constexpr DumpDtype kDumpDtypes[] = {
 };
 
 // By number, from 0 on.
-constexpr std::string_view kFormats[] = {
+constexpr std::string_view kAscendFormats[] = {
     "NCHW", "NHWC", "ND", "NC1HWC0", "FRACTAL_Z", "NC1C0HWPAD", "NHWC1C0", "FSR_NCHW", "FRACTAL_DECONV", "C1HWNC0",
     "FRACTAL_DECONV_TRANSPOSE", "FRACTAL_DECONV_SP_STRIDE_TRANS", "NC1HWC0_C04", "FRACTAL_Z_C04", "CHWN",
     "FRACTAL_DECONV_SP_STRIDE8_TRANS", "HWCN", "NC1KHKWHWC0", "BN_WEIGHT", "FILTER_HWCK", "HASHTABLE_LOOKUP_LOOKUPS",
@@ -229,13 +229,13 @@ const DumpDtype* dump_dtype(std::string_view name) {
 }
 
 std::string_view dump_format(std::int32_t number) {
-  return number >= 0 && number < static_cast<std::int32_t>(std::size(kFormats)) ? kFormats[number] : "";
+  return number >= 0 && number < static_cast<std::int32_t>(std::size(kAscendFormats)) ? kAscendFormats[number] : "";
 }
 
 std::int32_t dump_format(std::string_view name) {
   if (name == "DefaultFormat") return kNd;
-  const auto found = std::ranges::find(kFormats, name);
-  return found == std::end(kFormats) ? kReserved : static_cast<std::int32_t>(found - std::begin(kFormats));
+  const auto found = std::ranges::find(kAscendFormats, name);
+  return found == std::end(kAscendFormats) ? kReserved : static_cast<std::int32_t>(found - std::begin(kAscendFormats));
 }
 
 bool begins_as_dump_data(std::string_view head) {

@@ -8,7 +8,7 @@
 namespace tensorstat {
 namespace {
 
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+constexpr std::size_t kWindowBytes = std::size_t{1} << 20;
 constexpr std::size_t kTileBytes = std::size_t{4} << 20;
 constexpr std::size_t kTileColumns = 64;
 // Columns closer than this in the file are cheaper to read through than to seek between.
@@ -102,10 +102,10 @@ Status FortranWindow::load(ByteSource& bytes, std::uint64_t position) {
   const std::uint64_t gap = fortran_[axis_];
   const std::uint64_t columns = c_[axis_];
   const bool reads_through = gap * shape_[axis_] * element_bytes_ <= kSeekBytes &&
-                             rows * gap * element_bytes_ <= kPieceBytes;
+                             rows * gap * element_bytes_ <= kWindowBytes;
   const std::uint64_t column_room = kTileBytes / kTileColumns / element_bytes_;
   const std::uint64_t tile_rows =
-      std::min({rows, column_room, std::max<std::uint64_t>(kPieceBytes / element_bytes_ / gap, 1)});
+      std::min({rows, column_room, std::max<std::uint64_t>(kWindowBytes / element_bytes_ / gap, 1)});
   const std::size_t column_stride = tile_rows * element_bytes_ + kPadding;
   tile_.resize(kTileColumns * column_stride);
   for (std::uint64_t row = 0; row < rows; row += tile_rows) {
@@ -115,7 +115,7 @@ Status FortranWindow::load(ByteSource& bytes, std::uint64_t position) {
     std::vector<std::uint64_t> index(shape_.size(), 0), targets;
     for (std::uint64_t column = 0; column < columns; ++column) {
       const auto piece =
-          fetch(bytes, source, span, reads_through ? kPieceBytes / element_bytes_ : span);
+          fetch(bytes, source, span, reads_through ? kWindowBytes / element_bytes_ : span);
       if (!piece) return piece.error();
       std::byte* const gathered = tile_.data() + targets.size() * column_stride;
       with_size(element_bytes_,

@@ -14,9 +14,6 @@ namespace {
 
 constexpr std::uint64_t kMostElementBytes = std::uint64_t{1} << 62;
 
-Error unreadable(std::string what) { return {Code::kUnreadable, std::move(what)}; }
-
-std::string quoted(std::string_view text) { return "'" + shown(text) + "'"; }
 
 // "<f4" is of the byte order '<' and the kind "f4"; where no order is said it is '\0'.
 char order_of(std::string_view descr) {
@@ -86,7 +83,7 @@ std::optional<Error> read_type(const std::string& descr, NpyField& field) {
     const bool is_void = kind == "V2";
     const bool any_order = size_bytes(row.dtype) == 1 || (is_void && order != '>');
     if (!any_order && order != '<' && order != '>') {
-      return unreadable("descr " + quoted(descr) + " does not say the byte order with '<' or '>'");
+      return unreadable_npy("descr " + quoted(descr) + " does not say the byte order with '<' or '>'");
     }
     field.dtype = row.dtype;
     field.is_void = is_void;
@@ -135,12 +132,12 @@ class Layout {
     const auto count = element_count(type.shape, *value_bytes);
     if (!count) return count.error();
     if (*count * *value_bytes > kMostElementBytes - all.element_bytes) {
-      return unreadable("an element would have more than 2^62 bytes");
+      return unreadable_npy("an element would have more than 2^62 bytes");
     }
     all.element_bytes += *count * *value_bytes;
     const bool is_padding = is_field && own.empty() && !type.is_structure && kind_of(type.text).starts_with('V');
     if (is_padding) return {};
-    if (!names_.insert(field.name).second) return unreadable("the field " + quoted(field.name) + " comes twice");
+    if (!names_.insert(field.name).second) return unreadable_npy("the field " + quoted(field.name) + " comes twice");
     all.fields.push_back(std::move(field));
     return {};
   }
@@ -176,8 +173,8 @@ class Layout {
 Result<NpyElement> lay_out(const NpyType& type, bool is_latin1) {
   Layout layout(is_latin1);
   if (Status added = layout.add(type, ""); !added) return added.error();
-  if (layout.all.fields.empty()) return unreadable("holds structures without a field");
-  if (type.is_structure && layout.all.element_bytes == 0) return unreadable("holds structures of no bytes");
+  if (layout.all.fields.empty()) return unreadable_npy("holds structures without a field");
+  if (type.is_structure && layout.all.element_bytes == 0) return unreadable_npy("holds structures of no bytes");
   return std::move(layout.all);
 }
 

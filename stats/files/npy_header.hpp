@@ -5,12 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <tensorstat/tensor.hpp>
 #include <vector>
 
 #include "stats/files/npy_dtype.hpp"
 
 namespace tensorstat {
+
+inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
 
 struct NpyHeader {
   std::vector<NpyField> fields;  // one, or those of a structured dtype

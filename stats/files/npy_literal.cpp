@@ -9,10 +9,8 @@
 namespace tensorstat {
 namespace {
 
-constexpr std::size_t kMostDimensions = 64;  // NumPy's own limit
+constexpr std::size_t kMostNpyDimensions = 64;  // NumPy's own limit
 constexpr int kMostDepth = 16;               // of structures in each other
-
-std::string quoted(std::string_view text) { return "'" + shown(text) + "'"; }
 
 // A recogniser for the one Python literal an .npy header may hold: a dict of str to str, bool,
 // tuple of non-negative int or list of fields. Each method consumes what it names; on failure it leaves words in
@@ -62,7 +60,7 @@ class Literal {
     value.clear();
     if (!consume('(')) return fail("shape is not a tuple");
     while (!consume(')')) {
-      if (value.size() == kMostDimensions) return fail("shape has more than 64 dimensions");
+      if (value.size() == kMostNpyDimensions) return fail("shape has more than 64 dimensions");
       std::uint64_t dimension = 0;
       if (!integer(dimension)) return false;
       value.push_back(dimension);
@@ -172,6 +170,10 @@ bool parse_dictionary(Literal& literal, NpyDictionary& dictionary) {
 }
 
 }  // namespace
+
+std::string quoted(std::string_view text) { return "'" + shown(text) + "'"; }
+
+Error unreadable_npy(std::string what) { return {Code::kUnreadable, std::move(what)}; }
 
 Result<NpyDictionary> parse_npy_literal(std::string_view text) {
   Literal literal(text);

@@ -25,6 +25,10 @@ struct NpyDictionary {
   Shape shape;
 };
 
+// For messages of everything that reads .npy headers: a name in quotes, escaped; and the refusal of a file.
+std::string quoted(std::string_view text);
+Error unreadable_npy(std::string what);
+
 // The error says what is wrong, and where. Memory taken is a small multiple of `text`.
 Result<NpyDictionary> parse_npy_literal(std::string_view text);
 

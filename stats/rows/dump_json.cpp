@@ -44,9 +44,9 @@ bool has_gradients(std::string_view key) {
   return dot != key.npos && key.substr(0, dot).ends_with(".parameters_grad");
 }
 
-class Reader : public JsonReader {
+class DumpJsonReader : public JsonReader {
  public:
-  Reader(std::string where, JsonBytes& bytes, const EachRow& each, const CallListener& listener, RowsRead& read)
+  DumpJsonReader(std::string where, JsonBytes& bytes, const EachRow& each, const CallListener& listener, RowsRead& read)
       : JsonReader(std::move(where), bytes), each_(each), listener_(listener), read_(read) {}
 
   Status read() {
@@ -374,7 +374,7 @@ bool is_dump_json(std::string_view beginning) {
 Status read_dump_json(const std::string& where, const NextPiece& next, const EachRow& each, RowsRead& read,
                       const CallListener& listener) {
   JsonBytes bytes(next);
-  return Reader(where, bytes, each, listener, read).read();
+  return DumpJsonReader(where, bytes, each, listener, read).read();
 }
 
 }  // namespace tensorstat

@@ -46,6 +46,7 @@ void Losses::changed(std::string_view heading, const Row& row, std::string_view 
 }
 
 void Losses::refused(const Row& row, std::string_view why) {
+  ++refused_rows_;
   add("not carried", shown(row_label(row.identity)) + ": " + std::string(why));
 }
 

@@ -21,6 +21,7 @@ class Losses {
   void changed(std::string_view heading, const Row& row, std::string_view before, std::string_view after);
   // A whole row, and why.
   void refused(const Row& row, std::string_view why);
+  std::uint64_t refused_rows() const { return refused_rows_; }
   // So many arguments and outputs of a call, which are no tensors.
   void left_out(std::string_view call, std::uint64_t count, std::string_view to);
   // So many tensors of a call, of which a dump.json says more than rows have, such as this member.
@@ -46,6 +47,7 @@ class Losses {
     std::string words;  // behind the number
   };
   Sum left_out_, cut_short_;
+  std::uint64_t refused_rows_ = 0;
 };
 
 // "Default/net/Conv2D-op1.input.0"

@@ -16,4 +16,13 @@ inline std::string escaped_op_name(std::string_view full_scope_name) {
   return escaped;
 }
 
+// ASCII letters only: std::tolower follows the locale.
+inline std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
 }  // namespace tensorstat

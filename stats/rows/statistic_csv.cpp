@@ -17,8 +17,6 @@ void append_digits(std::string& line, auto number, auto... format) {
   line.append(digits, std::to_chars(digits, digits + sizeof digits, number, format...).ptr);
 }
 
-bool runs_as_formula(char c) { return c == '=' || c == '+' || c == '-' || c == '@' || c == '\t' || c == '\r'; }
-
 void append_quoted_where_needed(std::string& line, std::string_view text) {
   const auto is_mark = [](char c) { return c == ',' || c == '"' || c == '\r' || c == '\n'; };
   const bool is_quoted = std::ranges::any_of(text, is_mark);
@@ -169,8 +167,13 @@ void append_line(std::string& line, const Row& row, const CsvDialect& dialect, c
 }  // namespace
 
 bool wants_apostrophe(std::string_view text) {
-  const auto first = text.find_first_not_of('\'');
-  return first != text.npos && runs_as_formula(text[first]);
+  // The last four are full-width, which spreadsheets take for the plain ones.
+  constexpr std::string_view kBeginnings[] = {"=",  "+",      "-",      "@",      "\t",    "\r",
+                                              "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"};
+  text.remove_prefix(std::min(text.find_first_not_of("' "), text.size()));
+  return std::ranges::any_of(kBeginnings, [&](std::string_view each) {
+    return text.starts_with(each) && text.size() > each.size();  // a sign alone is no formula
+  });
 }
 
 Result<CsvText> CsvText::make(RowFormat format) {

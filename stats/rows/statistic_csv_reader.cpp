@@ -28,10 +28,10 @@ struct Fault {
   bool wants_more_text = false;
 };
 
-class Reader {
+class CsvReader {
  public:
   // `whose`: what the name of the file says, where the rows do not.
-  Reader(std::string where, std::string_view text, NextPiece next_piece, Identity whose, const EachRow& each)
+  CsvReader(std::string where, std::string_view text, NextPiece next_piece, Identity whose, const EachRow& each)
       : where_(std::move(where)), text_(text), next_piece_(std::move(next_piece)), whose_(std::move(whose)), each_(each) {}
 
   // What was read so far.
@@ -89,7 +89,14 @@ class Reader {
       if (!more) return more.error();
       if (!*more) break;
     }
+    if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff"))
+      return failure("it is UTF-16; save it as UTF-8");
+    if (!fault.what.empty() && text_.find('\n') == text_.npos && text_.find('\r') != text_.npos) {
+      return failure("its lines end in CR alone; end them in LF");
+    }
     if (!fault.what.empty()) return failure(fault.what);
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // Excel's "CSV UTF-8"
+    if (cut_.views.front().starts_with(kByteOrderMark)) cut_.views.front().remove_prefix(kByteOrderMark.size());
     auto candidates = candidates_of(cut_.views);
     if (!candidates) return failure(candidates.error().message);
     candidates_ = *std::move(candidates);
@@ -292,7 +299,7 @@ Identity run_or_file(std::string_view path) {
 }  // namespace
 
 Result<RowsRead> read_rows(std::string_view text, const EachRow& each) try {
-  if (!is_dump_json(text)) return Reader("statistic.csv", text, nullptr, {}, each).run();
+  if (!is_dump_json(text)) return CsvReader("statistic.csv", text, nullptr, {}, each).run();
   const NextPiece next = [&](std::string& piece) -> Result<bool> {
     piece += text.substr(0, kPieceBytes);
     text.remove_prefix(std::min(text.size(), kPieceBytes));
@@ -330,7 +337,7 @@ Result<RowsRead> read_calls_of_file(const std::string& path, const EachRow& each
     if (Status all = read_dump_json(printable(path), *next_piece, each, read, listener); !all) return all.error();
     return read;
   }
-  return Reader(printable(path), {}, *std::move(next_piece), run_or_file(path), each).run();
+  return CsvReader(printable(path), {}, *std::move(next_piece), run_or_file(path), each).run();
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }
@@ -347,7 +354,7 @@ Result<RowsRead> read_columns(const std::string& path) try {
     return read;
   }
   const EachRow stop = [](Row&&) { return Status(Error{Code::kInvalid, "enough"}); };
-  Reader reader(printable(path), {}, *std::move(next_piece), {}, stop);
+  CsvReader reader(printable(path), {}, *std::move(next_piece), {}, stop);
   auto all = reader.run();
   if (reader.read().row_count == 0) return all;
   return reader.read();

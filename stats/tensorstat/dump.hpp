@@ -3,6 +3,7 @@
 // while training runs. A config is told by what it holds:
 //   MindSpore's data_dump.json   statistic.csv and .npy files
 //   msprobe's config.json        dump.json and .npy files
+//   CANN's acl.json              a csv, or one of Ascend's dump files, for each run of an operator
 //
 //   auto session = DumpSession::from_environment({.log = log});   // MINDSPORE_DUMP_CONFIG
 //   const DumpOperator* conv = session->operator_named("Conv2D", "Default/net/Conv2D-op12");
@@ -100,7 +101,7 @@ struct DumpTensor {
   std::uint32_t slot = 0;
   Stored stored = Stored::kPlain;
   std::uint64_t timestamp_us = 0;  // since the Unix epoch; 0: now
-  std::string_view format = "DefaultFormat";  // the device's; used where trans_flag is false
+  std::string_view format = "DefaultFormat";  // the device's; used where trans_flag is false, or is_in_format is set
   // With it, the bits stay as they are until the last copy of keep_alive is gone, and nothing is copied. The session
   // lets its copy go under no lock, on the session's thread or in a call of the session. The deleter may call the
   // session, but not destroy it. When flush() returns, the deleter may still have to run; when close() returns, it has
@@ -109,6 +110,9 @@ struct DumpTensor {
   // tensors are measured before it returns. Strided tensors are read before it returns in any case.
   std::shared_ptr<const void> keep_alive = {};
   bool requires_grad = false;  // what msprobe's dump.json of PyTorch says of it
+  // The bits are in `format`, and nobody converts them to the host's: files are named by it whatever trans_flag is, and
+  // where it is true, that is said once.
+  bool is_in_format = false;
   // Where collect() puts what it has found out when it returns: kMeasured where the tensor was measured by then, with
   // kHasNan and kHasInf as its statistics tell. Else it is left as it is.
   static constexpr std::uint32_t kHasNan = 1, kHasInf = 2, kMeasured = 4;
@@ -173,9 +177,10 @@ class DumpSession {
   // The folder that the files of this place go to now; empty where its name is made up by writing (DumpLayout::kByStep).
   std::string folder(const DumpPlace& place) const;
 
-  // Dumping switched at run time, as MindSpore's dump_mode 2 has it: from the first call of either on, the config's
-  // iterations do not count, and every step between start() and stop() is dumped. What collect() took before stop()
-  // stays wanted. Without a lock; other threads notice with their next wants() or collect(). In a synchronous dump
+  // Dumping switched at run time. With MindSpore's config, as its dump_mode 2 has it: from the first call of either on,
+  // the config's iterations do not count, and every step between start() and stop() is dumped. With msprobe's config
+  // and acl.json, `step` and `dump_step` go on to count, as in msprobe. What collect() took before stop() stays wanted.
+  // Without a lock; other threads notice with their next wants() or collect(). In a synchronous dump
   // (`enable`) stop() returns when all that came before is in its file, with what flush() returns; else with true.
   void start();
   bool stop();

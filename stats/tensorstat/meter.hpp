@@ -57,7 +57,7 @@ struct MeterOptions {
   // on its device and in its context (`platform` and `device` then say nothing). It is flushed, and never
   // finished. An out-of-order queue must hold nothing that still writes a tensor.
   void* queue = nullptr;
-  unsigned threads = 0;  // host threads, the caller's among them; 0: one a core
+  unsigned threads = 0;  // host threads, a caller's among them; 0: one a core. Further callers work beside them
   Executor executor{};   // the caller's threads instead: none are started
   Log log{};
 };

@@ -57,9 +57,9 @@ struct Row {
 
 // How rows are written. Each dialect is one value in stats/rows/dialects.cpp.
 //   kOurs          RFC 4180 with LF: shortest digits that read back as the same value, quotes where
-//                  needed, nothing after the last field. A text cell a spreadsheet would run as a
-//                  formula (it starts with = + - @ TAB or CR) gets a ' in front, which the reader
-//                  takes off again. A value that does not exist is an empty cell. Further columns may follow.
+//                  needed, nothing after the last field. A text cell a spreadsheet would run as a formula (it starts
+//                  with = + - @, plain or full-width, or with TAB, CR or LF) gets a ' in front, which the reader takes
+//                  off again. A value that does not exist is an empty cell. Further columns may follow.
 //   kMindspore27   the bytes of MindSpore 2.3 to 2.7.0: 6 significant digits, / \ . and space of an
 //                  operator name as _, a comma at the end of every row but not of the header. Only
 //                  Shape is quoted; nothing is escaped. A value that does not exist is `null`.

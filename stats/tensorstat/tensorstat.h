@@ -24,8 +24,13 @@
  *           name in capitals. A later version of the library reads the smaller struct of an earlier one; the elements
  *           of an array of structs are as far apart as the first one's size says.
  * Handles   Made by one function, given back by one other, which takes NULL and does nothing then. A meter, a
- *           session and a device meter may be used by several threads at once; a stream, a partial, a ticket and a
- *           result by one thread at a time.
+ *           session and a device meter may be used by several threads at once. Of a stream, a partial, a pair, a ticket,
+ *           a result, a file and an answer, several threads may use the functions that take it as const; while any
+ *           other of its functions runs, no thread may use it.
+ *           Give each back once: a second time uses memory that is gone.
+ * Threads   A pthread_cancel of a thread inside a call waits until the call returns; asynchronous cancellation is not
+ *           supported. A function that the library calls (a log, a release, one that gets rows) returns: it neither
+ *           ends its thread nor throws.
  * Numbers   of dtypes and statistics are asked for by name at run time, and are not the same in all versions.
  * Strings   are UTF-8, end with 0, and are copied by the library where it needs them longer than the call.
  * Stability The names and the structs of this header do not change or go within a major version of the library
@@ -235,7 +240,7 @@ TENSORSTAT_API void tensorstat_result_free(tensorstat_result* result);
 TENSORSTAT_API size_t tensorstat_value_text(const tensorstat_value* value, char* text, size_t room);
 
 /* Of a value that is TENSORSTAT_EXPONENTS. It is good as long as what it came from: a result, a file, a row, and of a
- * partial until the same statistic of it is asked again. Of any other value there are none. */
+ * partial until the statistic is asked again after the partial has changed. Of any other value there are none. */
 enum { TENSORSTAT_ZERO = 0, TENSORSTAT_SUBNORMAL = 1, TENSORSTAT_INF = 2, TENSORSTAT_NAN = 3 };
 /* How many elements are 0, subnormal, infinite or NaN: one of TENSORSTAT_ZERO, ... */
 TENSORSTAT_API uint64_t tensorstat_exponents_count(const tensorstat_value* value, int32_t which);
@@ -276,9 +281,12 @@ TENSORSTAT_API tensorstat_code tensorstat_partial_merge(tensorstat_partial* into
  * ("argmax" and the like) are those of the whole. Each part once, before it is merged with others; values that are no
  * index stay as they are. Refused where an index would reach 2^63. */
 TENSORSTAT_API tensorstat_code tensorstat_partial_move_to(tensorstat_partial* partial, uint64_t first_element);
-/* The value of a statistic that the request named; TENSORSTAT_NONE of any other. */
+/* The value of a statistic that the request named; TENSORSTAT_NONE of any other, which tensorstat_partial_keeps tells
+ * from a statistic without a value. */
 TENSORSTAT_API tensorstat_code tensorstat_partial_finish(const tensorstat_partial* partial, int32_t statistic,
                                                          tensorstat_value* value);
+/* 1 where what the statistic needs was kept; else 0. */
+TENSORSTAT_API int tensorstat_partial_keeps(const tensorstat_partial* partial, int32_t statistic);
 /* The serialised form: little-endian, versioned, equal of equal partials. Writes at most `room` bytes and tells in
  * `bytes` how many there are; `to` may be NULL where `room` is 0, to learn just that. With too little room it is
  * refused. */
@@ -450,7 +458,10 @@ typedef struct {
 typedef int (*tensorstat_each_row)(void* context, const tensorstat_row* row);
 
 /* Reads a statistic.csv of any dialect, in pieces: memory does not grow with the file. Before an error the rows in front
- * of it have been handed over. `row_count`, of those that were, may be NULL. */
+ * of it have been handed over. `row_count`, of those that were, may be NULL.
+ * Of a folder, reads every file of rows below it; each row then has the column "path", and where the folders are those of
+ * a dump, "rank", "graph" and "iteration". An error is that of the first file that cannot be read, and the others are read
+ * all the same; TENSORSTAT_UNSUPPORTED where there is no file of rows. */
 TENSORSTAT_API tensorstat_code tensorstat_rows_read(const char* path, tensorstat_each_row each, void* context,
                                                     uint64_t* row_count);
 
@@ -598,8 +609,8 @@ TENSORSTAT_API size_t tensorstat_session_rank_folder(const tensorstat_session* s
 /* The same of the folder that the files of this place go to now; "" where its name is made up by writing. */
 TENSORSTAT_API size_t tensorstat_session_folder(const tensorstat_session* session, const tensorstat_place* place,
                                                 char* text, size_t room);
-/* From the first call of either on, the config's iterations do not count, and every step between start and stop is
- * dumped. With `enable`, stop returns when all that came before is in its files, and then what tensorstat_session_flush
+/* With a data_dump.json: from the first call of either on, the config's iterations do not count, and every step between
+ * start and stop is dumped. msprobe's `step` and CANN's `dump_step` go on to count. With `enable`, stop returns when all that came before is in its files, and then what tensorstat_session_flush
  * returns; else 1. */
 TENSORSTAT_API void tensorstat_session_start(tensorstat_session* session);
 /* The other of the two. */
@@ -646,7 +657,10 @@ TENSORSTAT_API int tensorstat_step_end(tensorstat_session* session, const tensor
 /* Returns when all that was handed over is in its file, waits for the disk, or is lost and counted: 1 where all of it
  * is in its file, 0 while anything waits and once anything was lost. */
 TENSORSTAT_API int tensorstat_session_flush(tensorstat_session* session);
-/* Flushes, and gives the session and its operators back. */
+/* Flushes, as the last try for what waits for the disk: after it the counters are final, and the session wants nothing.
+ * Returns what tensorstat_session_flush returns. The session is still to be given back. */
+TENSORSTAT_API int tensorstat_session_end(tensorstat_session* session);
+/* The same, where it has not been done, and gives the session and its operators back. */
 TENSORSTAT_API void tensorstat_session_close(tensorstat_session* session);
 
 /* What became of all that was handed over. Right at any time. */

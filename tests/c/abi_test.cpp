@@ -13,7 +13,7 @@
 
 #include "tests/support/scratch_folder.hpp"
 
-namespace {
+namespace abi_test {
 
 const std::string kBaseline = C_FOLDER "/abi_baseline.xml";
 
@@ -107,4 +107,4 @@ TEST_F(Abi, MayNotChange) {
   EXPECT_NE(changes(replaced("tensorstat_dtype_bytes(int32_t dtype)", "tensorstat_dtype_bytes(int64_t dtype)")), "");
 }
 
-}  // namespace
+}  // namespace abi_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace {
+namespace c_by_test {
 
 TEST(CBy, MeasuresRows) {
   tensorstat_meter* meter = nullptr;
@@ -49,4 +49,4 @@ TEST(CBy, MeasuresRows) {
   tensorstat_meter_close(meter);
 }
 
-}  // namespace
+}  // namespace c_by_test

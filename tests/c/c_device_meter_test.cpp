@@ -10,7 +10,7 @@
 #include "kernels-cl/driver/device.hpp"
 
 namespace tensorstat {
-namespace {
+namespace c_device_meter_test {
 
 class CDeviceMeter : public testing::Test {
  protected:
@@ -173,5 +173,5 @@ TEST_F(CDeviceMeter, RefusesWithWords) {
   tensorstat_device_meter_close(nullptr);
 }
 
-}  // namespace
+}  // namespace c_device_meter_test
 }  // namespace tensorstat

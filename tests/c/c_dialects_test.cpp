@@ -8,7 +8,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace c_dialects_test {
 
 class CDialects : public testing::Test {
  protected:
@@ -94,5 +94,5 @@ TEST_F(CDialects, RowsOfTheDeviceAreAskedFor) {
   EXPECT_NE(content_of(folder_ / "rank_0/Net/0/0/statistic.csv").find(",True,null,\n"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace c_dialects_test
 }  // namespace tensorstat

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <tensorstat/tensorstat.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -10,7 +11,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace c_files_test {
 
 // https://github.com/huggingface/safetensors#format
 std::string safetensors(const std::string& header, const std::string& bytes) {
@@ -122,5 +123,27 @@ TEST_F(CFiles, GivesRowsOneByOne) {
   EXPECT_EQ(tensorstat_rows_read(nullptr, note, &found, &count), TENSORSTAT_INVALID);
 }
 
-}  // namespace
+TEST_F(CFiles, GivesTheRowsOfAFolder) {
+  Found found;
+  std::uint64_t count = 7;
+  EXPECT_EQ(tensorstat_rows_read(folder_.path().c_str(), note, &found, &count), TENSORSTAT_UNSUPPORTED);
+  EXPECT_EQ(count, 0u);
+  const std::string heading =
+      "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value\n";
+  for (const char* step : {"3", "10"}) {
+    std::filesystem::create_directories(folder_ / (std::string("rank_2/Net/1/") + step));
+    write(std::string("rank_2/Net/1/") + step + "/statistic.csv",
+          heading + "Add,a,0,0,3,input,0,4,int8,\"(4)\"," + step + "\n");
+  }
+  ASSERT_EQ(tensorstat_rows_read(folder_.path().c_str(), note, &found, &count), TENSORSTAT_OK)
+      << tensorstat_last_error();
+  EXPECT_EQ(count, 2u);
+  EXPECT_EQ(found.words, (std::vector<std::string>{"a input0 int8 4 max=3 path=0 rank=2 graph=1 iteration=3",
+                                                   "a input0 int8 4 max=10 path=0 rank=2 graph=1 iteration=10"}));
+  write("rank_2/Net/1/3/statistic.csv", heading + "Add\n");
+  EXPECT_EQ(tensorstat_rows_read(folder_.path().c_str(), note, &found, &count), TENSORSTAT_UNREADABLE);
+  EXPECT_EQ(count, 1u) << "the other file is read all the same";
+}
+
+}  // namespace c_files_test
 }  // namespace tensorstat

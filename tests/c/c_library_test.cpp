@@ -10,7 +10,7 @@
 
 #include "tests/support/scratch_folder.hpp"
 
-namespace {
+namespace c_library_test {
 
 std::string output_of(const std::string& command) {
   std::string text;
@@ -73,4 +73,4 @@ TEST(CLibrary, ExportsItsHeaderAndNothingElse) {
   EXPECT_EQ(exported, declared);
 }
 
-}  // namespace
+}  // namespace c_library_test

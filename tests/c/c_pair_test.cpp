@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace c_pair_test {
 
 double real(const tensorstat_pair* pair, const char* statistic) {
   tensorstat_value value;
@@ -69,4 +69,4 @@ TEST(CPair, NamesItsStatistics) {
   EXPECT_EQ(tensorstat_pair_statistic_named("l2norm"), -1);
 }
 
-}  // namespace
+}  // namespace c_pair_test

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace {
+namespace c_stream_test {
 
 TEST(CStream, EndsWithinAByte) {
   tensorstat_meter* meter = nullptr;
@@ -34,4 +34,4 @@ TEST(CStream, EndsWithinAByte) {
   tensorstat_meter_close(meter);
 }
 
-}  // namespace
+}  // namespace c_stream_test

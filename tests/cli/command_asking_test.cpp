@@ -9,7 +9,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_asking_test {
 
 using test::holds;
 using test::line_count;
@@ -50,6 +50,24 @@ class Asking : public testing::Test {
   const std::filesystem::file_time_type now_ = std::filesystem::file_time_type::clock::now();
   ScratchFolder folder;
 };
+
+TEST_F(Asking, ThatNothingMeetsWhereIsSaid) {
+  EXPECT_EQ(run(folder, ". --where 'max > 1e300'").err, "tensorstat: none of 7 tensors meets --where\n");
+  const Ran glob = run(folder, ". --where 'not nan and path == \"*n*\"'");
+  EXPECT_EQ(glob.err, "tensorstat: none of 7 tensors meets --where; == compares whole texts, and ~ takes a glob\n");
+  EXPECT_EQ(glob.exit, 0);
+  EXPECT_EQ(run(folder, ". -q --where 'max > 1e300'").err, "");
+}
+
+// The elements of one file have one time, so that of none of them is known.
+TEST_F(Asking, TensorsOfOneFileHaveNoFirstInTime) {
+  const std::string header =
+      R"({"a":{"dtype":"F16","shape":[1],"data_offsets":[0,2]},"b":{"dtype":"F16","shape":[1],"data_offsets":[2,4]}})";
+  write_file(folder / "m.safetensors",
+             std::string({static_cast<char>(header.size()), 0, 0, 0, 0, 0, 0, 0}) + header + std::string("\0\x7e\0\x7e", 4));
+  EXPECT_EQ(run(folder, "m.safetensors").err,
+            "tensorstat: 2 tensors, 4 bytes, 2 with NaN, the first: m.safetensors::a\n");
+}
 
 TEST_F(Asking, WhereSelects) {
   const std::pair<std::string, std::string> cases[] = {
@@ -198,5 +216,5 @@ TEST_F(Asking, AnExplanationOfManyIsShort) {
   }
 }
 
-}  // namespace
+}  // namespace command_asking_test
 }  // namespace tensorstat

@@ -8,7 +8,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_columns_test {
 
 using namespace test;
 
@@ -76,5 +76,5 @@ TEST_F(CommandColumns, AreRefusedWhereTheyMeanNothing) {
   }
 }
 
-}  // namespace
+}  // namespace command_columns_test
 }  // namespace tensorstat

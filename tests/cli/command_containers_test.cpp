@@ -9,7 +9,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_containers_test {
 
 using nlohmann::json;
 using test::holds;
@@ -491,5 +491,5 @@ TEST_F(Containers, OneWithATensorThatIsRefusedHasTheOthersAndExitThree) {
   EXPECT_PRED2(holds, ran.out, "\nTensor,u,0,0,");
 }
 
-}  // namespace
+}  // namespace command_containers_test
 }  // namespace tensorstat

@@ -10,7 +10,7 @@
 #include "tests/support/command_run.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_devices_test {
 
 using nlohmann::json;
 using test::holds;
@@ -66,5 +66,5 @@ TEST(DeviceSpeed, RefusesWhatMakesNoSense) {
   EXPECT_EQ(device_speed(options, 1 << 20).error().code, Code::kOverBudget);
 }
 
-}  // namespace
+}  // namespace command_devices_test
 }  // namespace tensorstat

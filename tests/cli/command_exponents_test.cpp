@@ -8,7 +8,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_exponents_test {
 
 using namespace test;
 
@@ -57,5 +57,5 @@ TEST_F(CommandExponents, AreNoNumberForConditions) {
   EXPECT_PRED2(holds, ran.err, "is a list");
 }
 
-}  // namespace
+}  // namespace command_exponents_test
 }  // namespace tensorstat

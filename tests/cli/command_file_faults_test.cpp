@@ -12,7 +12,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_file_faults_test {
 
 using test::FileFault;
 using test::holds;
@@ -140,5 +140,5 @@ TEST_F(CommandFileFaults, AFileSizeLimit) {
   expect_nothing_left();
 }
 
-}  // namespace
+}  // namespace command_file_faults_test
 }  // namespace tensorstat

@@ -11,7 +11,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_findings_test {
 
 using test::holds;
 using test::npy;
@@ -67,6 +67,9 @@ TEST_F(Findings, TheExitStatusSaysWhetherATensorMeetsOne) {
       {"max<0", "inf.npy", true},
       {"max==-inf", "inf.npy", true},
       {"max==9007199254740993", "whole.npy", true},  // 2^53 + 1 is no binary64
+      {"max==9007199254740993.000", "whole.npy", true},
+      {"max==9007199254740992.0", "whole.npy", false},
+      {"max>=9007199254740994.0", "whole.npy", false},
       {"max==9007199254740992", "whole.npy", false},
       {"max>9007199254740992.0", "whole.npy", true},
       {"min<0", "whole.npy", true},
@@ -114,7 +117,7 @@ TEST_F(Findings, WhatMakesNoSenseIsRefused) {
 TEST_F(Findings, AnErrorWinsOverAFinding) {
   const Ran ran = fail_on("nan", "nan.npy missing.npy --format csv");
   EXPECT_EQ(ran.exit, 3);
-  EXPECT_PRED2(holds, ran.err, "1 tensor meets --fail-on, the first in time: nan.npy (nan: nan count is 1)\n");
+  EXPECT_PRED2(holds, ran.err, "1 tensor meets --fail-on, the first: nan.npy (nan: nan count is 1)\n");
   EXPECT_EQ(fail_on("nan", "nan.npy -o no/such/folder.csv").exit, 5);
 }
 
@@ -148,5 +151,5 @@ TEST_F(Findings, ATableOfSeveralEndsInASummary) {
   EXPECT_EQ(ran.err, "tensorstat: 1,008 tensors, 1.24 MB, 1,002 with NaN, 2 with Inf, the first in time: ./both.npy\n");
 }
 
-}  // namespace
+}  // namespace command_findings_test
 }  // namespace tensorstat

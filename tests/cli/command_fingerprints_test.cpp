@@ -8,7 +8,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_fingerprints_test {
 
 using namespace test;
 
@@ -67,5 +67,5 @@ TEST_F(CommandFingerprints, OfInt4AreThoseOfItsPackedBytes) {
   EXPECT_EQ(crc("MatMul.op.0.0.5.output.0.ND.int4.npy"), crc("bytes.npy"));
 }
 
-}  // namespace
+}  // namespace command_fingerprints_test
 }  // namespace tensorstat

@@ -10,7 +10,7 @@
 #include "tests/support/command_run.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_help_test {
 
 using nlohmann::json;
 using test::holds;
@@ -80,5 +80,5 @@ TEST(CommandHelp, ListsDevicesAsJson) {
   }
 }
 
-}  // namespace
+}  // namespace command_help_test
 }  // namespace tensorstat

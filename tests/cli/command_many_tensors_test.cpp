@@ -9,7 +9,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_many_tensors_test {
 
 using nlohmann::json;
 using test::holds;
@@ -118,5 +118,5 @@ TEST_F(ManyTensors, SayOnceWhereTheyWereMeasured) {
   EXPECT_TRUE(holds(ran.err, "max: host: asked for")) << ran.err;
 }
 
-}  // namespace
+}  // namespace command_many_tensors_test
 }  // namespace tensorstat

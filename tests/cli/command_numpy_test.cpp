@@ -6,7 +6,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_numpy_test {
 
 using test::line_count;
 using test::Ran;
@@ -144,5 +144,5 @@ open('expected', 'w').write(f'{array.max()},{array.min()},{array.size},{np.count
   EXPECT_NE(ran.out.find(expected + "\n", first + 1), std::string::npos) << ran.out << expected;
 }
 
-}  // namespace
+}  // namespace command_numpy_test
 }  // namespace tensorstat

@@ -4,12 +4,13 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <map>
 
 #include "tests/support/command_run.hpp"
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_output_test {
 
 namespace fs = std::filesystem;
 using test::holds;
@@ -85,6 +86,50 @@ TEST_F(CommandOutput, AnUnknownExtensionIsAnErrorUnlessTheFormatIsSaid) {
   EXPECT_PRED2(holds, content_of(folder / "plain"), "\ntensor ");
 }
 
+// By whatever name: as it was given, through a folder, a list, a link or stdin. Nothing is written then.
+TEST_F(CommandOutput, AnInputIsNotReplaced) {
+  fs::create_directory(folder / "tree");
+  fs::copy(folder / "a.npy", folder / "tree/b.npy");
+  fs::create_symlink("a.npy", folder / "link.npy");
+  fs::create_hard_link(folder / "a.npy", folder / "same.npy");
+  write_file(folder / "list", "tree/b.npy\n");
+  ASSERT_EQ(run(folder, "a.npy --stats all -o statistic.csv").exit, 0);
+  fs::create_directory(folder / "rows");
+  fs::create_directory(folder / "m");
+  fs::copy(folder / "statistic.csv", folder / "rows/statistic.csv");
+  const std::string header = "{\"w\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}";
+  write_file(folder / "m/shard.safetensors",
+             std::string({static_cast<char>(header.size()), 0, 0, 0, 0, 0, 0, 0}) + header + "x");
+  write_file(folder / "m/model.safetensors.index.json", R"({"weight_map": {"w": "shard.safetensors"}})");
+  write_file(folder / "names", "a,b\n");
+  const auto files = [&] {
+    std::map<std::string, std::string> all;
+    for (const auto& entry : fs::recursive_directory_iterator(folder.path())) {
+      if (entry.is_regular_file()) all[entry.path()] = content_of(entry.path());
+    }
+    return all;
+  };
+  const auto before = files();
+  for (const char* line :
+       {"a.npy --format csv -o ./a.npy", "a.npy --format csv -o link.npy", "link.npy same.npy --format csv -o a.npy",
+        "tree --format csv -o tree/b.npy", "'tree/*.npy' --format csv -o tree/b.npy",
+        "@list --format csv -o tree/b.npy", "@list --format csv -o list", "m --format csv -o m/shard.safetensors",
+        "statistic.csv --stats max -o statistic.csv", "rows --stats max -o rows/statistic.csv",
+        "diff a.npy tree/b.npy -o a.npy", "diff rows statistic.csv -o rows/statistic.csv",
+        "diff tree a.npy -o tree/b.npy", "diff a.npy a.npy --names names -o names",
+        "diff rows rows --rules msprobe -o rows/statistic.csv", "origin rows -o rows/statistic.csv",
+        "origin statistic.csv -o statistic.csv"}) {
+    const Ran ran = run(folder, line);
+    EXPECT_EQ(ran.exit, 2) << line << "\n" << ran.err;
+    EXPECT_PRED2(holds, ran.err, "is one of the inputs; name another file") << line;
+    EXPECT_EQ(files(), before) << line;
+  }
+  EXPECT_EQ(run(folder, "- --format csv -o a.npy", "sh -c 'exec \"$0\" \"$@\" < a.npy'").exit, 2) << "stdin";
+  EXPECT_EQ(files(), before);
+  EXPECT_EQ(run(folder, "tree --format csv -o tree/out.csv").exit, 0);
+  EXPECT_EQ(run(folder, "tree --format csv -o tree/out.csv").exit, 0) << "an earlier output is no input";
+}
+
 // A closed descriptor would be the next file's: what is said on stderr stood in statistic.csv.
 TEST_F(CommandOutput, ClosedStandardStreamsDoNotReachTheFiles) {
   write_file(folder / "bad.npy", "no npy");
@@ -102,5 +147,5 @@ TEST_F(CommandOutput, ClosedStandardStreamsDoNotReachTheFiles) {
   EXPECT_PRED2(holds, content_of(folder / "said"), "stdout: cannot be written");
 }
 
-}  // namespace
+}  // namespace command_output_test
 }  // namespace tensorstat

@@ -12,7 +12,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_paths_test {
 
 namespace fs = std::filesystem;
 using test::holds;
@@ -57,6 +57,23 @@ TEST_F(CommandPaths, TwoStarsStandForAnyNumberOfFolders) {
   EXPECT_EQ(read_from("'r/**/none.npy'", 3), "");
 }
 
+// adump leaves tensors of types that .npy lacks as their bits, without a shape.
+TEST_F(CommandPaths, FilesOfBitsAloneAreNamedInAWalk) {
+  const std::string bits = "d/Sub.Default_Sub-op0.10.10.1735011096427368.input.0.ND.BF16";
+  add("d/a.npy");
+  write_file(folder / bits, "\x80\x3f");
+  write_file(folder / "d/Sub.Default_Sub-op0.10.10.1735011096427368.input.1.ND.BF16", "\x80\x3f");
+  EXPECT_EQ(run(folder, "d --stats max").err,
+            "tensorstat: d: 2 files hold the bits of tensors without their shapes and are "
+            "left out, such as " +
+                bits + "; name a file with --dtype and --shape to read it\n");
+  fs::remove(folder / "d/a.npy");
+  const Ran ran = run(folder, "d --stats max");
+  EXPECT_EQ(ran.exit, 3);
+  EXPECT_TRUE(holds(ran.err, "holds no file of tensors") && holds(ran.err, "2 files hold the bits")) << ran.err;
+  EXPECT_EQ(run(folder, bits + " --dtype bfloat16 --shape 1 --stats max").exit, 0);
+}
+
 TEST_F(CommandPaths, FoldersWithTheNamesOfSubcommandsAreReadAsPaths) {
   add("dump/x.npy");
   add("devices/y.npy");
@@ -91,5 +108,5 @@ TEST_F(CommandPaths, WhatIsNoRegularFileIsRefusedAtOnce) {
   }
 }
 
-}  // namespace
+}  // namespace command_paths_test
 }  // namespace tensorstat

@@ -10,7 +10,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_quantiles_test {
 
 using namespace test;
 
@@ -108,5 +108,5 @@ TEST_F(CommandQuantiles, OfRows) {
   EXPECT_PRED2(holds, columns, R"("p50":20)");
 }
 
-}  // namespace
+}  // namespace command_quantiles_test
 }  // namespace tensorstat

@@ -1,6 +1,8 @@
 // The command shows rows of statistics that were written before, of every dialect, as it shows tensors.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <set>
 #include <tensorstat/rows.hpp>
 
 #include "tests/support/command_run.hpp"
@@ -8,7 +10,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_rows_test {
 
 using test::holds;
 using test::run;
@@ -110,13 +112,66 @@ TEST(CommandRows, ConditionsAreJudgedByWhatTheRowsHave) {
   std::ofstream(folder / "a.csv") << text_in(Dialect::kOurs, {Category::kMax, Category::kNanCount}, {1.5, std::uint64_t{2}});
   const auto found = run(folder, "a.csv --fail-on nan");
   EXPECT_EQ(found.exit, 1);
-  EXPECT_TRUE(holds(found.err, "the first in time: a.csv::Default_net_Conv2D-op1.output.1 (nan: nan count is 2)")) << found.err;
+  EXPECT_TRUE(holds(found.err, "the first: a.csv::Default_net_Conv2D-op1.output.1 (nan: nan count is 2)")) << found.err;
   EXPECT_EQ(run(folder, "a.csv --fail-on 'max>2'").exit, 0);
   EXPECT_TRUE(holds(run(folder, "a.csv --where 'max>1'").out, "op1.output.1"));
   EXPECT_FALSE(holds(run(folder, "a.csv --where 'max>2'").out, "op1.output.1"));
   const auto lacking = run(folder, "a.csv --fail-on 'l2norm>2'");
   EXPECT_EQ(lacking.exit, 2);
   EXPECT_TRUE(holds(lacking.err, "the rows do not have l2norm")) << lacking.err;
+}
+
+// msprobe's rows count neither NaN nor Inf, and have no absmax: max, min, avg and l2norm tell.
+TEST(CommandRows, ExtremesTellOfNanAndInfWhereNothingCountsThem) {
+  const ScratchFolder folder;
+  const auto leaf = [](const std::string& max, const std::string& min) {
+    return R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": )" + max + R"(, "Min": )" + min +
+           R"(, "Mean": 1.0, "Norm": 1.0})";
+  };
+  std::ofstream(folder / "dump.json") << R"({"task": "statistics", "framework": "pytorch", "data": {"F.f.0.forward": {
+    "input_args": [)"
+                                      << leaf("1.5", "-2.5") + "," + leaf("NaN", "NaN") + "," +
+                                             leaf("Infinity", "-70000.0") + "," + leaf("3", "-Infinity")
+                                      << R"(], "input_kwargs": {}, "output": []}}})";
+  const std::string label = "dump.json::F.f.0.forward.input.";
+  const auto all = run(folder, "dump.json");
+  EXPECT_EQ(all.err, "tensorstat: 4 tensors, 32 bytes, 1 with NaN, 2 with Inf, the first: " + label + "1\n");
+  EXPECT_EQ(run(folder, "dump.json --stats min").err, all.err) << "whatever is shown";
+  const auto found = run(folder, "dump.json --fail-on nan --format csv");
+  EXPECT_EQ(found.exit, 1);
+  EXPECT_EQ(found.err, "tensorstat: 1 tensor meets --fail-on, the first: " + label + "1 (nan: max is nan)\n");
+  EXPECT_EQ(run(folder, "dump.json --fail-on inf --format csv").err,
+            "tensorstat: 2 tensors meet --fail-on, the first: " + label + "2 (inf: max is inf)\n");
+  const auto rows_where = [&](const std::string& condition) {
+    std::set<char> slots;
+    const auto ran = run(folder, "dump.json --where '" + condition + "'");
+    EXPECT_EQ(ran.exit, 0) << ran.err;
+    for (std::size_t at = 0; (at = ran.out.find(label, at)) != ran.out.npos; ++at)
+      slots.insert(ran.out[at + label.size()]);
+    return slots;
+  };
+  EXPECT_EQ(rows_where("nan"), (std::set<char>{'1'}));
+  EXPECT_EQ(rows_where("inf"), (std::set<char>{'2', '3'}));
+  EXPECT_EQ(rows_where("not (nan or inf)"), (std::set<char>{'0'}));
+  EXPECT_EQ(rows_where("absmax > 2"), (std::set<char>{'0', '2', '3'}));
+  const auto absmax = run(folder, "dump.json --stats absmax,p50 --format csv");
+  for (const char* cell : {",2.5,\n", ",nan,\n", ",inf,\n"}) EXPECT_TRUE(holds(absmax.out, cell)) << absmax.out;
+  EXPECT_EQ(absmax.err, "tensorstat: the rows do not have p50: nothing is shown there\n");
+  EXPECT_EQ(run(folder, "dump.json --stats absmax,p50 --format csv -q").err, "");
+  const auto counted = run(folder, "dump.json --where 'nan-count > 0'");
+  EXPECT_EQ(counted.exit, 2);
+  EXPECT_TRUE(holds(counted.err, "the words nan and inf go by max and min")) << counted.err;
+
+  // What is counted is not overruled, and what has no extremes is refused.
+  std::ofstream(folder / "a.csv") << text_in(Dialect::kOurs, {Category::kMax, Category::kMin, Category::kNanCount},
+                                             {std::nan(""), 1.0, std::uint64_t{0}});
+  EXPECT_EQ(run(folder, "a.csv --fail-on nan").exit, 0);
+  std::ofstream(folder / "b.csv") << text_in(Dialect::kOurs, {Category::kMax, Category::kMin},
+                                             {std::int64_t{3}, INT64_MIN});
+  EXPECT_TRUE(holds(run(folder, "b.csv --stats absmax --format csv").out, ",9223372036854775808\n"));
+  std::ofstream(folder / "c.csv") << text_in(Dialect::kOurs, {Category::kCount}, {std::uint64_t{6}});
+  EXPECT_EQ(run(folder, "c.csv --where nan").exit, 2);
+  EXPECT_TRUE(holds(run(folder, "c.csv --where nan").err, "neither nan count nor max and min"));
 }
 
 TEST(CommandRows, WhatIsNoFileOfRowsIsSaid) {
@@ -181,5 +236,5 @@ TEST(CommandRows, OfAFolderWithoutTensorsAreShown) {
       << replayed.err;
 }
 
-}  // namespace
+}  // namespace command_rows_test
 }  // namespace tensorstat

@@ -10,7 +10,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat::test {
-namespace {
+namespace command_silent_device_test {
 
 class CommandSilentDevice : public testing::Test {
  protected:
@@ -60,5 +60,5 @@ TEST_F(CommandSilentDevice, ThatHasThePiecesOfALargeFile) {
   expect_hosts_rows("large.npy");
 }
 
-}  // namespace
+}  // namespace command_silent_device_test
 }  // namespace tensorstat::test

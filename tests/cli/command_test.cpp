@@ -9,7 +9,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_test {
 
 using nlohmann::json;
 using test::holds;
@@ -233,6 +233,18 @@ TEST(Command, WrongUsageExitsWithTwoAndSaysWhatIsAllowed) {
       {"devices a.npy", "a.npy"},
       {"a.npy --bogus", "--bogus"},
       {"a.npy --stats", "--stats"},
+      {"a.npy --top -1", "not a whole number"},
+      {"a.npy --top 99999999999999999999", "not a whole number"},
+      {"a.npy --top 2x", "not a whole number"},
+      {"a.npy -o ''", "the name is empty"},
+      {"diff a.npy a.npy -o ''", "the name is empty"},
+      {"origin a.npy -o ''", "the name is empty"},
+      {"convert a.csv --to ours -o ''", "the name is empty"},
+      {"dump a.npy --config c.json -o ''", "the name is empty"},
+      {"diff --top 3 a.npy a.npy", "`tensorstat diff` has no option --top"},
+      {"diff a.npy a.npy --top 3", "`tensorstat diff` has no option --top"},
+      {"a.npy --bogus 3", "`tensorstat` has no option --bogus"},
+      {"diff a.npy a.npy b.npy", "b.npy"},
   };
   for (const auto& [arguments, words] : wrong) {
     const Ran ran = run(folder, arguments);
@@ -260,6 +272,13 @@ TEST(Command, WithoutADeviceOnlyInsistingFails) {
     EXPECT_EQ(ran.exit, 0) << ran.err;
     EXPECT_EQ(line_count(ran.out), 2u);
   }
+  const Ran named = run(folder, "a.npy --device 9:9", no_icd);
+  EXPECT_EQ(named.exit, 4) << "the host would have done it";
+  EXPECT_PRED2(holds, named.err, "there is no OpenCL device 9:9; `tensorstat devices` lists them");
+  EXPECT_EQ(run(folder, "a.npy --device 9:9 --on host", no_icd).exit, 0);
+  const Ran unknown = run(folder, "a.npy", "TENSORSTAT_ISA=x");
+  EXPECT_PRED2(holds, unknown.err, "TENSORSTAT_ISA is 'x', which is none of baseline, avx2 and avx512");
+  EXPECT_EQ(unknown.exit, 0);
   const Ran devices = run(folder, "devices", no_icd);
   EXPECT_EQ(devices.exit, 0);
   EXPECT_PRED2(holds, devices.out, "no OpenCL device");
@@ -317,5 +336,5 @@ TEST(Command, VouchesForBfloatSixteen) {
   EXPECT_EQ(json::parse(ran.out).at("tensors").at(0).at("stats").at("max"), 1.0);
 }
 
-}  // namespace
+}  // namespace command_test
 }  // namespace tensorstat

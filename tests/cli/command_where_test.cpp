@@ -8,7 +8,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace command_where_test {
 
 using namespace test;
 
@@ -103,5 +103,5 @@ TEST_F(CommandWhere, AnIndexIsANumberForConditions) {
   EXPECT_EQ(run(folder_, "c.npy --stats max --fail-on 'first-bad-index<3'").exit, 0);
 }
 
-}  // namespace
+}  // namespace command_where_test
 }  // namespace tensorstat

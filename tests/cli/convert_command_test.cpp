@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <random>
 #include <set>
@@ -16,7 +18,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace convert_command_test {
 
 using test::holds;
 using test::run;
@@ -505,6 +507,39 @@ TEST(ConvertCommand, ARowThatWouldNotBeReadAgainIsLeftOutAndSaid) {
 
 }
 
+// A file whose name is that of no operator would be passed over by each reader.
+TEST(ConvertCommand, ARowOfNoOperatorIsNotCarriedIntoAFileOfItsOwn) {
+  const ScratchFolder folder;
+  for (const bool has_type : {true, false}) {
+    std::vector<Row> rows = rows_of_a_run({Category::kMax}), nameless = rows;
+    for (Row& row : nameless) (has_type ? row.identity.op_name : row.identity.op_type) = "";
+    rows.insert(rows.begin() + 1, nameless.begin(), nameless.end());
+    const std::string in = has_type ? "names" : "types";
+    std::ofstream(folder / in + ".csv") << written({Dialect::kOurs, {Category::kMax}, {}}, rows);
+    const auto ran = run(folder, "convert " + in + ".csv -o " + in + " --to cann");
+    EXPECT_EQ(ran.exit, 0) << ran.err;
+    EXPECT_TRUE(holds(ran.err, "no file can be named after it")) << ran.err;
+    EXPECT_TRUE(holds(ran.err, "2 rows of 1 files converted, into 2; 2 rows were not carried")) << ran.err;
+    const auto back = run(folder, "convert " + in + " -o " + in + "_back.csv --to ours");
+    EXPECT_TRUE(holds(back.err, "2 rows of 2 files converted, into 1")) << back.err;
+  }
+}
+
+TEST(ConvertCommand, WhereNoRowCanBeCarriedNothingIsWritten) {
+  const ScratchFolder folder;
+  auto rows = rows_of_a_run({Category::kMax});
+  for (Row& row : rows) row.identity.slot += std::uint64_t{1} << 32;
+  std::ofstream(folder / "slots.csv") << written({Dialect::kOurs, {Category::kMax}, {}}, rows);
+  for (Row& row : rows) row.identity.op_name = "";
+  std::ofstream(folder / "names.csv") << written({Dialect::kOurs, {Category::kMax}, {}}, rows);
+  for (const char* line : {"slots.csv -o out.json --to msprobe", "names.csv -o out --to cann"}) {
+    const auto ran = run(folder, std::string("convert ") + line);
+    EXPECT_EQ(ran.exit, 5) << ran.err;
+    EXPECT_TRUE(holds(ran.err, "0 rows of 1 files converted, into 0; 2 rows were not carried")) << ran.err;
+  }
+  EXPECT_FALSE(fs::exists(folder / "out.json") || fs::exists(folder / "out"));
+}
+
 TEST(ConvertCommand, ANameThatIsTooLongForAFileIsExplainedByMappingCsv) {
   const ScratchFolder folder;
   auto rows = rows_of_a_run({Category::kMax});
@@ -599,6 +634,35 @@ TEST(ConvertCommand, AKillLeavesAWholeOutputOrNone) {
     for (const std::string& file : files_below(out)) EXPECT_EQ(read(file, Dialect::kCann).size(), 2u);
     fs::remove_all(out);
   }
+  const auto is_left_behind = [](const fs::directory_entry& each) {
+    return each.path().filename().string().starts_with(".new-");
+  };
+  const auto left_behind = [&] {
+    return std::count_if(fs::directory_iterator(folder.path()), fs::directory_iterator(), is_left_behind);
+  };
+  EXPECT_EQ(run(folder, "convert '" + source + "' -o '" + out + "' --to cann").exit, 0);
+  EXPECT_EQ(left_behind(), 0) << "the next run to the same place cleans up";
+  fs::remove_all(out);
+  // Other signals leave nothing.
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
+    for (int i = 0; i < kills / 6; ++i) {
+      const pid_t child = fork();
+      if (child == 0) {
+        if (std::freopen("/dev/null", "w", stderr) == nullptr) _exit(1);
+        const rlimit no_core{0, 0};
+        setrlimit(RLIMIT_CORE, &no_core);
+        std::signal(signal, SIG_DFL);
+        execl(COMMAND, "tensorstat", "convert", source.c_str(), "-o", out.c_str(), "--to", "cann", nullptr);
+        _exit(1);
+      }
+      for (int wait = 0; wait < 1000 && left_behind() == 0 && !fs::exists(out); ++wait) usleep(100);
+      usleep(500 + random() % 20'000);
+      kill(child, signal);
+      waitpid(child, nullptr, 0);
+      EXPECT_EQ(left_behind(), 0) << strsignal(signal);
+      fs::remove_all(out);
+    }
+  }
   std::cout << kills << " kills, " << whole << " whole outputs, " << none << " times none\n";
   EXPECT_GT(whole + none, 0);
 }
@@ -637,5 +701,5 @@ TEST(ConvertCommand, MemoryDoesNotGrowWithTheFile) {
   EXPECT_LT(much, little + 3'000);
 }
 
-}  // namespace
+}  // namespace convert_command_test
 }  // namespace tensorstat

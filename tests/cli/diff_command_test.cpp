@@ -8,7 +8,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat::test {
-namespace {
+namespace diff_command_test {
 
 using Json = nlohmann::json;
 
@@ -42,6 +42,65 @@ TEST(DiffCommand, SaysNothingDiffersAndEndsWith0) {
   const Ran ran = run(folder, "diff a b");
   EXPECT_EQ(ran.exit, 0) << ran.err;
   EXPECT_EQ(ran.out, "4 tensors compared, 0 differ, 0 only in A, 0 only in B\n");
+}
+
+// Two bytes, of tensors with these names.
+std::string safetensors(const std::vector<std::string>& names) {
+  std::string header, data;
+  for (const std::string& name : names) {
+    header += (header.empty() ? "{" : ",") + Json(name).dump() + R"(:{"dtype":"F16","shape":[1],"data_offsets":[)" +
+              std::to_string(data.size()) + "," + std::to_string(data.size() + 2) + "]}";
+    data += name.substr(0, 1) + std::string(1, '\x3c');
+  }
+  header += "}";
+  std::string size(8, '\0');
+  for (int i = 0; i < 4; ++i) size[i] = static_cast<char>(header.size() >> 8 * i);
+  return size + header + data;
+}
+
+// In one file and in shards, with an index or without: the same tensors, whatever the files are called.
+TEST(DiffCommand, AModelInOneFileAndInShardsPairsByNamesOfTensors) {
+  ScratchFolder folder;
+  put(folder, "one/model.safetensors", safetensors({"a.w", "b.w", "c.w"}));
+  put(folder, "other/weights.safetensors", safetensors({"a.w", "b.w", "c.w"}));
+  for (const char* sharded : {"shards", "bare"}) {
+    put(folder, sharded + std::string("/model-00001-of-00002.safetensors"), safetensors({"a.w"}));
+    put(folder, sharded + std::string("/model-00002-of-00002.safetensors"), safetensors({"b.w", "c.w"}));
+  }
+  put(folder, "shards/model.safetensors.index.json",
+      R"({"weight_map": {"a.w": "model-00001-of-00002.safetensors", "b.w": "model-00002-of-00002.safetensors",
+          "c.w": "model-00002-of-00002.safetensors"}})");
+  const char* sides[] = {
+      "one", "other", "shards", "bare", "one/model.safetensors", "shards/model.safetensors.index.json"};
+  for (const std::string a : sides) {
+    for (const std::string b : sides) {
+      const Ran ran = run(folder, "diff " + a + " " + b);
+      EXPECT_EQ(ran.out, "3 tensors compared, 0 differ, 0 only in A, 0 only in B\n") << a << " " << b << ran.err;
+    }
+  }
+  // Where a side has several containers, their names tell them apart.
+  put(folder, "two/model.safetensors", safetensors({"a.w", "b.w", "c.w"}));
+  put(folder, "two/optimizer.safetensors", safetensors({"a.w"}));
+  EXPECT_EQ(run(folder, "diff one two").out.substr(0, 8), "only in ");
+  EXPECT_TRUE(holds(run(folder, "diff one two").out, "3 tensors compared, 0 differ, 0 only in A, 1 only in B"));
+}
+
+TEST(DiffCommand, WhereNothingPairsItSaysHowNamesDiffer) {
+  ScratchFolder folder;
+  put(folder, "a.safetensors", safetensors({"module.a.w", "module.b.w"}));
+  put(folder, "b.safetensors", safetensors({"a.w", "b.w"}));
+  const Ran names = run(folder, "diff a.safetensors b.safetensors");
+  EXPECT_EQ(names.exit, 1);
+  EXPECT_EQ(names.err,
+            "tensorstat: nothing is paired, as no name is in both: A has module.a.w, B has a.w; --names says which "
+            "belong together\n");
+  put(folder, "x/rank_0/net/0/7/statistic.csv", dump({"1", "2"}));
+  put(folder, "y/rank_1/net/0/7/statistic.csv", dump({"1", "2"}));
+  const Ran ranks = run(folder, "diff x y");
+  EXPECT_EQ(ranks.err,
+            "tensorstat: nothing is paired: Default_net_Mul-op1 is rank 0, iteration 7, input 0 in A, and rank 1, "
+            "iteration 7, input 0 in B\n");
+  EXPECT_EQ(run(folder, "diff x x").err, "");
 }
 
 TEST(DiffCommand, FindsTheFirstOperatorToDiffer) {
@@ -480,5 +539,5 @@ TEST(MsprobeRules, TakeRowsOfOtherDialects) {
                              "N/A,N/A,Nan,0,0,0,Nan,0,0,0,Nan,")) << ran.out;
 }
 
-}  // namespace
+}  // namespace diff_command_test
 }  // namespace tensorstat::test

@@ -9,7 +9,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace dump_command_test {
 
 using test::holds;
 using test::line_count;
@@ -104,5 +104,5 @@ TEST_F(DumpCommand, WhatTheWalkCannotReachIsSaidAndTheRestIsDone) {
   EXPECT_EQ(line_count(content_of(csv)), 2u);
 }
 
-}  // namespace
+}  // namespace dump_command_test
 }  // namespace tensorstat

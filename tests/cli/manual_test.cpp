@@ -10,7 +10,7 @@
 #include "tests/support/command_run.hpp"
 
 namespace tensorstat {
-namespace {
+namespace manual_test {
 
 using test::holds;
 using test::Ran;
@@ -60,6 +60,17 @@ TEST(Manual, HasEveryOption) {
       for (const std::string& each : set) EXPECT_PRED2(holds, text, dashes + each.substr(2)) << file;
     }
   }
+}
+
+TEST(Manual, SynopsesShowWhatIsRequired) {
+  const std::string page = without_backslashes(content_of(kMan + "/man1/tensorstat.1"));
+  for (const char* line :
+       {"fBtensorstatfR [fIOPTIONfR]... fIPATHfR...\n", "fBtensorstat difffR [fIOPTIONfR]... fIAfR fIBfR\n",
+        "fBtensorstat originfR [fIOPTIONfR]... fIDUMPfR\n", "fBtensorstat dumpfR [fIOPTIONfR]... fIPATHfR...\n",
+        "fBtensorstat convertfR [fIOPTIONfR]... fB--outputfR fIOUTfR fB--tofR "}) {
+    EXPECT_PRED2(holds, page, line);
+  }
+  EXPECT_PRED2(holds, page, "fBtensorstat explainfR [fIOPTIONfR]... [fI") << "needs no name";
 }
 
 TEST(Manual, ManReadsThePagesWithoutAWarning) {
@@ -125,5 +136,5 @@ TEST(Manual, FishCompletes) {
   EXPECT_FALSE(holds(complete("tensorstat dump --f"), "--fail-on"));
 }
 
-}  // namespace
+}  // namespace manual_test
 }  // namespace tensorstat

@@ -13,6 +13,8 @@ import io
 import json
 import os
 import pathlib
+import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -100,6 +102,106 @@ class Spreadsheet(unittest.TestCase):
             self.assertEqual(float(value), float(f'{float(text):.16g}'))  # libxlsxwriter writes 16 digits
         else:
             self.assertEqual(value, text.strip() if text in (' inf', ' -inf') else text)
+
+
+class HostileNames(unittest.TestCase):
+    """Names of operators are any bytes. The spreadsheet stays readable, and no two names look like one."""
+
+    NAMES = {'m': 'http://schemas.openxmlformats.org/spreadsheetml/2006/main'}
+    MOST_UNITS = 32767  # of a cell, as Excel counts: in UTF-16
+    OPERATORS = [b'plain', b'lat\xe9in', b'\xff\xfe', b'\xc0\xaf', b'\xed\xa0\x80', b'\xef\xbf\xbe', b'\xef\xbf\xbf',
+                 'é'.encode() * 20000, '😀'.encode() * 20000, b'x' + '😀'.encode() * 20000, b'nul\0x', b'nul\0y',
+                 b'_x0041_', b'_x005F_x0041_', b'_x0041_x0041_', b'_x004', b'_x0001\x01', b'\x01\x1f\x7f', b' a ',
+                 b'a\rb', b'<&>"\'', b'_x0041_' * 5000, 'ＡＢ＝'.encode()]
+
+    def shown(self, name):
+        """What of it a cell shows. A byte that is no UTF-8 and a character that XML has not are U+FFFD."""
+        text = (name + b'.output.0').decode('utf-8', 'surrogateescape')
+        return re.sub('[\\0\ud800-\udfff\ufffe\uffff]', '\ufffd', text)
+
+    def test_names_of_any_bytes(self):
+        row = b'T,"%s",0,0,1,output,0,4,float32,"(1)",%d\n'
+        with tempfile.TemporaryDirectory() as folder:
+            for side in 'ab':
+                lines = [row % (name.replace(b'"', b'""'), i) for i, name in enumerate(self.OPERATORS)]
+                pathlib.Path(folder, f'{side}.csv').write_bytes(
+                    b'Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value\n' + b''.join(lines))
+            ran = subprocess.run([os.environ['COMMAND'], 'diff', 'a.csv', 'b.csv', '--rules', 'msprobe', '-o', 'x.xlsx'],
+                                 cwd=folder, capture_output=True, check=False)
+            if b'libxlsxwriter-dev' in ran.stderr:
+                self.skipTest('built without libxlsxwriter')
+            self.assertEqual((ran.returncode, ran.stderr), (0, b''))
+            with zipfile.ZipFile(f'{folder}/x.xlsx') as book:
+                sheet = ElementTree.fromstring(book.read('xl/worksheets/sheet1.xml'))
+        rows = sheet.findall('m:sheetData/m:row', self.NAMES)[1:]
+        self.assertEqual(len(rows), len(self.OPERATORS))
+        seen = set()
+        for name, row in zip(self.OPERATORS, rows):
+            text = ''.join(row[0].itertext())
+            self.assertLessEqual(len(text.encode('utf-16-le')) // 2, self.MOST_UNITS)
+            text = re.sub('_x([0-9A-Fa-f]{4})_', lambda code: chr(int(code[1], 16)), text)  # as Excel reads it
+            want = self.shown(name)
+            if want != text:  # is cut, between characters and not before it has to be
+                self.assertTrue(want.startswith(text), name[:40])
+                self.assertGreater(len(''.join(row[0].itertext()).encode('utf-16-le')) // 2, self.MOST_UNITS - 7)
+            seen.add(text)
+        self.assertGreaterEqual(len(seen), len(self.OPERATORS) - 6)  # those of U+FFFD alone look alike, and long ones
+
+
+class TemporaryFiles(unittest.TestCase):
+    """The xlsx leaves none, and a disk that is full is said by us alone."""
+
+    def test_folder_of_temporary_files(self):
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as temporary:
+            Pair(3, 'statistics').write(folder)
+            command = [os.environ['COMMAND'], 'diff', f'{folder}/a/dump.json', f'{folder}/b/dump.json', '--rules', 'msprobe', '-o',
+                       f'{folder}/x.xlsx']
+
+            def run(temporary, most_bytes=resource.RLIM_INFINITY):
+                return subprocess.run(command, env={**os.environ, 'TMPDIR': temporary}, capture_output=True, text=True, check=False,
+                                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes)))
+            whole = run(temporary)
+            if 'libxlsxwriter-dev' in whole.stderr:
+                self.skipTest('built without libxlsxwriter')
+            self.assertEqual((whole.returncode, whole.stderr), (1, ''))
+            for full in run(temporary, 100), run(temporary + '/missing'):
+                self.assertEqual(full.returncode, 5, full.stderr)
+                self.assertRegex(full.stderr, '^tensorstat: the xlsx cannot be made: .*\n$')
+            self.assertEqual(os.listdir(temporary), [])
+
+
+class Formulas(unittest.TestCase):
+    """No text cell of the csv is a formula of a spreadsheet. A number stays one, whatever its sign."""
+
+    NAMES = ['=HYPERLINK("http://x","y")', '+1', '@SUM(1)', "=cmd|' /C calc'!A0", '-2+3', '\n=1', '\t=1', ' =1', '＝1', "'=1"]
+
+    def test_names_that_would_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for side, scale in ('a', 1), ('b', -2):
+                calls = {name: {'input_args': [], 'input_kwargs': {}, 'output': [
+                    {'type': 'torch.Tensor', 'dtype': 'torch.float32', 'shape': [1], 'Max': scale * -1.5, 'Min': scale * -1.5,
+                     'Mean': scale * -1.5, 'Norm': 1.5, 'requires_grad': False},
+                    {'type': 'str', 'value': name}, {'type': 'float', 'value': scale * -1e-7}]}
+                         for name in [f'{name}.f.{i}.forward' for i, name in enumerate(self.NAMES)]}
+                os.makedirs(f'{folder}/{side}')
+                pathlib.Path(folder, side, 'dump.json').write_text(json.dumps(
+                    {'task': 'statistics', 'level': 'L1', 'framework': 'pytorch', 'dump_data_dir': None, 'data': calls}),
+                    encoding='utf-8')
+            pathlib.Path(folder, 'a', 'stack.json').write_text(json.dumps({'0': [[list(calls)[0]], '=1+1']}), encoding='utf-8')
+            ran = diff(folder)
+            self.assertEqual(ran.returncode, 1, ran.stderr)
+            rows = rows_of(ran.stdout)
+        self.assertGreaterEqual(len(rows), 1 + 3 * len(self.NAMES))
+        negative = 0
+        for row in rows[1:]:
+            for cell in row:
+                if re.match(r'[ \n\t]*[-=+@＝]', cell):
+                    float(cell)
+                    negative += 1
+        self.assertGreater(negative, len(self.NAMES))
+        for name, row in zip(self.NAMES, rows[1::3]):
+            self.assertTrue(row[0].startswith("'" + name), row[0])
+            self.assertEqual(row[0], row[1])
 
 
 class Judge:

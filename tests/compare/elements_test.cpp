@@ -11,7 +11,7 @@
 #include "stats/compare/second_look.hpp"
 
 namespace tensorstat {
-namespace {
+namespace elements_test {
 
 template <typename T>
 std::span<const std::byte> bytes(const std::vector<T>& values) {
@@ -141,5 +141,5 @@ TEST(Elements, ComeInAnyPieces) {
   EXPECT_EQ(judgement_of(pieces).verdict, Verdict::kDifferent);
 }
 
-}  // namespace
+}  // namespace elements_test
 }  // namespace tensorstat

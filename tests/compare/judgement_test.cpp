@@ -7,7 +7,7 @@
 #include "stats/compare/judge.hpp"
 
 namespace tensorstat {
-namespace {
+namespace judgement_test {
 
 using enum Category;
 
@@ -122,5 +122,5 @@ TEST(Specials, AreCountedOrAtLeastSeen) {
   EXPECT_EQ(of({kL2norm}, {kInf}).inf, std::nullopt);
 }
 
-}  // namespace
+}  // namespace judgement_test
 }  // namespace tensorstat

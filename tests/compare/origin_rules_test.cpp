@@ -10,7 +10,7 @@
 #include "stats/compare/origin/verdict.hpp"
 
 namespace tensorstat {
-namespace {
+namespace origin_rules_test {
 
 // A line is a row: type, name, i or o with a slot, and what the tensor holds: ok, nan, inf, -inf, or all-nan. "@3" begins
 // iteration 3, "#1" the rows of rank 1. A line that begins with { is of watch.ndjson.
@@ -645,5 +645,5 @@ TEST(OriginHints, AreTakenWithoutTrust) {
     A a/forward o0 nan)"), "produced, forward, c/forward, 0, 0");
 }
 
-}  // namespace
+}  // namespace origin_rules_test
 }  // namespace tensorstat

@@ -16,7 +16,7 @@
 #include "stats/compare/origin/verdict.hpp"
 
 namespace tensorstat {
-namespace {
+namespace planted_differences_test {
 
 using Elements = std::vector<double>;
 
@@ -319,5 +319,5 @@ TEST(PlantedDifferences, RunsThatAreEqualHaveNone) {
   EXPECT_TRUE(beginnings(one, other, differences, none).empty());
 }
 
-}  // namespace
+}  // namespace planted_differences_test
 }  // namespace tensorstat

@@ -12,7 +12,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace texts_test {
 
 TEST(Texts, KnowWhatIsEqual) {
   samples::Random random(samples::seed());
@@ -58,5 +58,5 @@ TEST(Texts, HaveNoneAtFirst) {
   EXPECT_EQ(texts.size(), 0u);
 }
 
-}  // namespace
+}  // namespace texts_test
 }  // namespace tensorstat

@@ -11,7 +11,7 @@
 #include "tests/support/cl_layer/loaded.hpp"
 
 namespace tensorstat {
-namespace {
+namespace auto_leaves_pocl_alone_test {
 
 TEST(Auto, LeavesPoclAlone) {
   // A trial would fail, and its error would say this name.
@@ -42,5 +42,5 @@ TEST(Auto, LeavesPoclAlone) {
   EXPECT_NE(insisted.error().message.find("/no-such-program"), std::string::npos) << insisted.error().message;
 }
 
-}  // namespace
+}  // namespace auto_leaves_pocl_alone_test
 }  // namespace tensorstat

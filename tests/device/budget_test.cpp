@@ -10,7 +10,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace budget_test {
 
 // As in callers_queue_test: each set of them is kernels of its own.
 const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count,negative-zero-count");
@@ -154,5 +154,5 @@ TEST_F(Budget, HoldsWhereHostMemoryIsUploaded) {
   unsetenv("TENSORSTAT_CL_ZERO_COPY");
 }
 
-}  // namespace
+}  // namespace budget_test
 }  // namespace tensorstat

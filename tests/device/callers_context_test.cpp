@@ -16,7 +16,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace callers_context_test {
 
 // A buffer in a context of its own, as a framework has it: nothing here knows of the library.
 class Foreign {
@@ -118,5 +118,5 @@ TEST(Bindings, AreOurs) {
   EXPECT_GT(ours, 0);
 }
 
-}  // namespace
+}  // namespace callers_context_test
 }  // namespace tensorstat

@@ -36,7 +36,7 @@ extern "C" [[noreturn]] void __cxa_throw(void* object, void* type, void (*destro
 }
 
 namespace tensorstat {
-namespace {
+namespace callers_exceptions_test {
 
 // What the program does for itself, on the first device there is.
 void use_the_bindings() {
@@ -86,5 +86,5 @@ TEST(CallersExceptions, AreNotTheLibrarys) {
   EXPECT_EQ(thrown, 1) << "the program's own are counted";
 }
 
-}  // namespace
+}  // namespace callers_exceptions_test
 }  // namespace tensorstat

@@ -13,7 +13,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace callers_queue_test {
 
 const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count,negative-zero-count");
 
@@ -324,5 +324,5 @@ TEST_P(CallersQueue, ComparesPairsBehindAnEvent) {
   EXPECT_FALSE(meter->compare(pairs, {.on = On::kHost}));
 }
 
-}  // namespace
+}  // namespace callers_queue_test
 }  // namespace tensorstat

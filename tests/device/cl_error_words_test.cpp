@@ -6,7 +6,7 @@
 #include "kernels-cl/driver/cl.hpp"
 
 namespace tensorstat::cl_engine {
-namespace {
+namespace cl_error_words_test {
 
 TEST(ClErrorWords, SayNameAndNumber) {
   EXPECT_EQ(error("building a kernel", "clBuildProgram", CL_OUT_OF_RESOURCES).message,
@@ -21,5 +21,5 @@ TEST(ClErrorWords, HaveEveryCodeOfOpenCl) {
   for (int code = -68; code <= -30; ++code) EXPECT_TRUE(named(code)) << code;
 }
 
-}  // namespace
+}  // namespace cl_error_words_test
 }  // namespace tensorstat::cl_engine

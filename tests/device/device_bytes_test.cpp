@@ -11,7 +11,7 @@
 #include "kernels-cl/driver/device.hpp"
 
 namespace tensorstat {
-namespace {
+namespace device_bytes_test {
 
 const Request kOnDevice{.categories = {Category::kMax}, .on = On::kDevice};
 
@@ -76,5 +76,5 @@ TEST_F(DeviceBytes, OfEachTicketInFlight) {
   for (Ticket& ticket : tickets) EXPECT_EQ(of(ticket.collect()), alone);
 }
 
-}  // namespace
+}  // namespace device_bytes_test
 }  // namespace tensorstat

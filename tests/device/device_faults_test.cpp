@@ -16,7 +16,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace device_faults_test {
 
 const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count,p50");
 constexpr int kCodes[] = {CL_OUT_OF_RESOURCES, CL_OUT_OF_HOST_MEMORY, CL_MEM_OBJECT_ALLOCATION_FAILURE,
@@ -364,5 +364,5 @@ TEST_F(CallersFaults, ATicketTells) {
   }, true);
 }
 
-}  // namespace
+}  // namespace device_faults_test
 }  // namespace tensorstat

@@ -17,7 +17,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace device_opening_out_of_memory_test {
 
 enum Outcome { kOnDevice, kOnHost, kNoMemory, kNoDevice, kWrong, kOtherError, kThrown, kNotAfterwards, kSignal };
 
@@ -111,5 +111,5 @@ TEST_F(DeviceOpening, ByOneWhoInsists) {
 
 TEST_F(DeviceOpening, WithItsTrials) { hold(On::kAuto, samples::full() ? 4 : 20); }
 
-}  // namespace
+}  // namespace device_opening_out_of_memory_test
 }  // namespace tensorstat

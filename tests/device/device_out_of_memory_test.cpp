@@ -8,7 +8,7 @@
 #include "tests/support/held_without_memory.hpp"
 
 namespace tensorstat {
-namespace {
+namespace device_out_of_memory_test {
 
 TEST(DeviceOutOfMemory, OfAMeasurement) {
   if (std::getenv("TENSORSTAT_NO_DEVICE") != nullptr) GTEST_SKIP() << "this machine has no OpenCL device";
@@ -52,5 +52,5 @@ TEST(DeviceOutOfMemory, OfAComparison) {
   unsetenv("TENSORSTAT_CL_ZERO_COPY");
 }
 
-}  // namespace
+}  // namespace device_out_of_memory_test
 }  // namespace tensorstat

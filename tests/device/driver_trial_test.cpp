@@ -28,7 +28,7 @@
 #include "tests/support/sanitized.hpp"
 
 namespace tensorstat::test {
-namespace {
+namespace driver_trial_test {
 
 namespace fs = std::filesystem;
 
@@ -331,5 +331,5 @@ TEST_F(Trial, ThatPassedIsKept) {
   unsetenv("XDG_CACHE_HOME");
 }
 
-}  // namespace
+}  // namespace driver_trial_test
 }  // namespace tensorstat::test

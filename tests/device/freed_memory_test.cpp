@@ -18,7 +18,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace freed_memory_test {
 
 const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count");
 constexpr int kCodes[] = {CL_OUT_OF_RESOURCES, CL_OUT_OF_HOST_MEMORY, CL_INVALID_VALUE, CL_DEVICE_NOT_AVAILABLE};
@@ -134,5 +134,5 @@ TEST_P(FreedMemory, IsNotReadAnyMore) {
   EXPECT_GE(faults, samples::full() ? 500 : 60);
 }
 
-}  // namespace
+}  // namespace freed_memory_test
 }  // namespace tensorstat

@@ -13,7 +13,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace gpu_bench_test {
 
 class GpuBench : public testing::Test {
  protected:
@@ -89,5 +89,5 @@ TEST_F(GpuBench, RunsTheGpusKernelsThroughOpenCl) {
   EXPECT_NE(content_of(folder_ / "figures").find("upload/of plain copy\t"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace gpu_bench_test
 }  // namespace tensorstat

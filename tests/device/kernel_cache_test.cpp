@@ -25,7 +25,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat::cl_engine {
-namespace {
+namespace kernel_cache_test {
 
 namespace fs = std::filesystem;
 
@@ -231,5 +231,5 @@ TEST_F(KernelCache, KernelsInEachOthersPlacesGiveTheSameRows) {
   }
 }
 
-}  // namespace
+}  // namespace kernel_cache_test
 }  // namespace tensorstat::cl_engine

@@ -16,7 +16,7 @@
 #include "tests/support/dump_session.hpp"
 
 namespace tensorstat {
-namespace {
+namespace memory_in_use_test {
 
 constexpr std::size_t kElements = 1 << 19;  // enough for a launch to be worth it
 
@@ -137,5 +137,5 @@ TEST_F(MemoryInUse, WhatASessionCannotKeepOnlyTheHostReads) {
   EXPECT_EQ(rows()[0].statistics.values[0], Value{2.0});
 }
 
-}  // namespace
+}  // namespace memory_in_use_test
 }  // namespace tensorstat

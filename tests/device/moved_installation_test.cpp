@@ -13,7 +13,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace moved_installation_test {
 
 namespace fs = std::filesystem;
 
@@ -95,5 +95,5 @@ TEST_F(MovedInstallation, NamesNoFolderOfTheBuild) {
   EXPECT_GT(files, 10);
 }
 
-}  // namespace
+}  // namespace moved_installation_test
 }  // namespace tensorstat

@@ -15,7 +15,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat::test {
-namespace {
+namespace no_device_test {
 
 // Large enough for the device to be chosen where there is one.
 constexpr std::size_t kElements = 500'000;
@@ -131,5 +131,5 @@ TEST(Fork, AfterUseTheChildRunsOnTheHost) {
   EXPECT_EQ((*again)[0].placement[0].engine, "opencl");
 }
 
-}  // namespace
+}  // namespace no_device_test
 }  // namespace tensorstat::test

@@ -20,7 +20,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace oclgrind_test {
 
 // Simulated, an element takes microseconds: a few slices of few elements, off the vectors' alignment.
 TEST(Simulated, EveryDtypeIsRight) {
@@ -138,5 +138,5 @@ TEST_P(Oclgrind, HasNothingToSay) {
   EXPECT_EQ(content_of(log), "");
 }
 
-}  // namespace
+}  // namespace oclgrind_test
 }  // namespace tensorstat

@@ -14,7 +14,7 @@
 #include "tests/support/pair_samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace pair_shapes_test {
 
 using Bytes = std::vector<std::byte>;
 
@@ -223,5 +223,5 @@ TEST_F(PairsInDeviceMemory, BeyondTheirBufferAreRefused) {
   EXPECT_NE(found.error().message.find("reaches beyond its cl_mem"), std::string::npos) << found.error().message;
 }
 
-}  // namespace
+}  // namespace pair_shapes_test
 }  // namespace tensorstat

@@ -18,7 +18,7 @@ extern "C" void* CL_API_CALL clSVMAlloc(cl_context context, cl_bitfield flags, s
 extern "C" void CL_API_CALL clSVMFree(cl_context context, void* memory);
 
 namespace tensorstat {
-namespace {
+namespace shared_memory_test {
 
 const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count");
 constexpr std::int64_t kReal = -1, kNone = 0, kCoarse = 1, kFine = 2 | 1, kSystem = 4 | 2 | 1;
@@ -168,5 +168,5 @@ TEST_F(SharedMemory, GoesToACallersQueue) {
   EXPECT_EQ(cl_layer().announced_pointers, shared_);
 }
 
-}  // namespace
+}  // namespace shared_memory_test
 }  // namespace tensorstat

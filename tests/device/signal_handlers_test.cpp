@@ -19,7 +19,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace signal_handlers_test {
 
 void of_the_application(int) {}
 
@@ -118,5 +118,5 @@ TEST_F(SignalHandlers, OfTheApplicationDuringATrialStay) {
   EXPECT_EXIT(install_during_a_trial(folder), well_, "");
 }
 
-}  // namespace
+}  // namespace signal_handlers_test
 }  // namespace tensorstat

@@ -21,7 +21,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace slow_kernel_test {
 
 constexpr std::size_t kBytes = 1 << 16;
 
@@ -146,5 +146,5 @@ TEST_F(SlowKernel, IsTriedOutOnceBesideOthers) {
   EXPECT_EQ(log.find("float64"), log.rfind("float64")) << log;
 }
 
-}  // namespace
+}  // namespace slow_kernel_test
 }  // namespace tensorstat

@@ -16,7 +16,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat::cl_engine {
-namespace {
+namespace trusted_program_test {
 
 namespace fs = std::filesystem;
 
@@ -181,5 +181,5 @@ TEST_F(TrustedProgramTest, IsHeldOpenAboveTheStandardStreams) {
   EXPECT_EQ(words, "good");
 }
 
-}  // namespace
+}  // namespace trusted_program_test
 }  // namespace tensorstat::cl_engine

@@ -11,7 +11,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace upload_overlap_test {
 
 const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count");
 constexpr std::size_t kBudget = 4 << 20;  // three windows of 592 KiB, and what their batches want
@@ -99,5 +99,5 @@ TEST_F(UploadOverlap, SmallTensorsTravelTogether) {
   }
 }
 
-}  // namespace
+}  // namespace upload_overlap_test
 }  // namespace tensorstat

@@ -5,7 +5,7 @@
 #include "tests/support/config_text.hpp"
 
 namespace tensorstat {
-namespace {
+namespace acl_config_test {
 
 Parsed dump_of(const std::string& members) { return parsed("{\"dump\": {" + members + "}}"); }
 
@@ -142,6 +142,15 @@ TEST(AclConfig, ScenesOfExceptionsDumpInputs) {
   }
 }
 
+TEST(AclConfig, WhatAnOverflowDumpDoesNotLookAtIsSaid) {
+  const Parsed listed =
+      dump_of(with_list(R"("model_name": "m", "layer": ["a"])", R"("dump_debug": "on", "dump_step": "1")"));
+  ASSERT_TRUE(listed.config) << listed.error;
+  EXPECT_TRUE(listed.said_once("not looked at: dump_list, dump_step"));
+  EXPECT_TRUE(listed.config->operators->wants({"Op", "b"}));
+  EXPECT_EQ(dump_of(R"("dump_path": "./", "dump_debug": "on")").said, std::vector<std::string>{});
+}
+
 TEST(AclConfig, TorchAirsExamplesAreRead) {
   const Parsed model = parsed(R"({
 	"dump":{
@@ -166,6 +175,9 @@ TEST(AclConfig, TorchAirsExamplesAreRead) {
 })");
   ASSERT_TRUE(model.config) << model.error;
   EXPECT_TRUE(model.said_once("several models"));
+  EXPECT_TRUE(
+      model.said_once("an operator is dumped where any item wants it; an item has no layer, so the layers of the "
+                      "others limit nothing"));
   EXPECT_TRUE(model.config->operators->wants({"Conv2D", "anything"})) << "the first item wants every operator";
   const Parsed single = parsed(R"({
     "dump":{
@@ -206,5 +218,5 @@ TEST(AclConfig, TorchAirsExamplesAreRead) {
   EXPECT_FALSE(torchair.config->operators->wants({"Add", "Add3"}));
 }
 
-}  // namespace
+}  // namespace acl_config_test
 }  // namespace tensorstat

@@ -5,7 +5,7 @@
 #include "tests/support/patterns.hpp"
 
 namespace tensorstat {
-namespace {
+namespace cann_dump_test {
 
 class CannDump : public SessionTest {
  protected:
@@ -123,5 +123,5 @@ TEST_F(CannDump, OverflowSavesTheTensorsOfTheOperator) {
   EXPECT_EQ(session.counters().tensor_count, 3u);
 }
 
-}  // namespace
+}  // namespace cann_dump_test
 }  // namespace tensorstat

@@ -4,7 +4,7 @@
 #include "tests/support/config_text.hpp"
 
 namespace tensorstat {
-namespace {
+namespace config_corrections_test {
 
 DumpConfig corrected(const std::string& common, const std::string& e2e, const std::string& words) {
   const auto got = parsed(config_text(common, e2e));
@@ -60,7 +60,10 @@ TEST(ConfigCorrections, WhatOverflowDumpsMayKeep) {
   ASSERT_TRUE(got.config);
   EXPECT_EQ(got.config->saved_data, SavedData::kFull);
   EXPECT_EQ(got.config->sample_num, 100u);
-  EXPECT_EQ(got.said, std::vector<std::string>{});
+  EXPECT_EQ(got.said.size(), 1u);
+  EXPECT_TRUE(got.said_once("statistics and samples with op_debug_mode 3 are written"));
+  const auto tensors = parsed(config_text(R"({"saved_data": "tensor", "op_debug_mode": 3})", "{}"));
+  EXPECT_EQ(tensors.said, std::vector<std::string>{});
 }
 
 TEST(ConfigCorrections, ExceptionDumpsAreWholeInputTensorsOfAnyIteration) {
@@ -92,5 +95,5 @@ TEST(ConfigCorrections, Oddities) {
   corrected(R"({"file_format": "npy"})", "{}", "file_format is not read");
 }
 
-}  // namespace
+}  // namespace config_corrections_test
 }  // namespace tensorstat

@@ -4,7 +4,7 @@
 #include "tests/support/config_text.hpp"
 
 namespace tensorstat {
-namespace {
+namespace config_documented_test {
 
 const std::string kCommon = R"({
     "common_dump_settings": {
@@ -70,6 +70,7 @@ TEST(ConfigDocumented, CpuAndGpuWithTheTrailingCommaOfTheDocument) {
   ASSERT_FALSE(got.config);
   EXPECT_NE(got.error.find("line 17, column 5"), std::string::npos) << got.error;
   EXPECT_NE(got.error.find("unexpected '}'"), std::string::npos) << got.error;
+  EXPECT_NE(got.error.find("remove the comma before it"), std::string::npos) << got.error;
   std::string without_comma = rest;
   without_comma.erase(without_comma.rfind(','), 1);
   EXPECT_TRUE(parsed(kCommon + without_comma).config);
@@ -100,5 +101,5 @@ TEST(ConfigDocumented, IterationWithSpacesAndNoSupportDevice) {
   EXPECT_EQ(got.config->support_device->size(), 8u);
 }
 
-}  // namespace
+}  // namespace config_documented_test
 }  // namespace tensorstat

@@ -9,7 +9,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace config_environment_test {
 
 class ConfigEnvironment : public testing::Test {
  protected:
@@ -61,5 +61,5 @@ TEST_F(ConfigEnvironment, FilesThatCannotBe) {
   EXPECT_NE(fault_of(folder / "endless.json").find("no regular file"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace config_environment_test
 }  // namespace tensorstat

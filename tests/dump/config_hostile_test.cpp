@@ -8,7 +8,7 @@
 #include "tests/support/config_text.hpp"
 
 namespace tensorstat {
-namespace {
+namespace config_hostile_test {
 
 TEST(ConfigHostile, DepthAndSizeAreBounded) {
   for (const std::size_t levels : {65, 100000}) {
@@ -130,5 +130,5 @@ TEST(ConfigHostile, DamagedTextsNeverCrash) {
   EXPECT_GT(accepted, 100);
 }
 
-}  // namespace
+}  // namespace config_hostile_test
 }  // namespace tensorstat

@@ -6,7 +6,7 @@
 #include "tests/support/config_text.hpp"
 
 namespace tensorstat {
-namespace {
+namespace config_keys_test {
 
 TEST(ConfigKeys, DefaultsOfWhatIsOptional) {
   const auto got = parsed(config_text("{}", "{}"));
@@ -204,5 +204,5 @@ TEST(ConfigKeys, TheTwoObjects) {
   EXPECT_NE(parsed(text).error.find("e2e_dump_settings is []"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace config_keys_test
 }  // namespace tensorstat

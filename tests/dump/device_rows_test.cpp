@@ -4,7 +4,7 @@
 #include "tests/support/dump_session.hpp"
 
 namespace tensorstat {
-namespace {
+namespace device_rows_test {
 
 class DeviceRows : public SessionTest {
  protected:
@@ -94,5 +94,5 @@ TEST_F(DeviceRows, AreNotThoseOfTheHostOrOfOurDialect) {
   EXPECT_EQ(dumped({tensor(wholes, Dtype::kInt32)}, R"(["max", "count"])"), "int32,\"(3)\",1.23457e+09,3,\n");
 }
 
-}  // namespace
+}  // namespace device_rows_test
 }  // namespace tensorstat

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace tensorstat {
-namespace {
+namespace dump_folders_test {
 
 DumpConfig config() {
   DumpConfig config;
@@ -60,5 +60,5 @@ TEST(DumpFolders, NamesOfArguments) {
             "MatMul.Default_net_dense_MatMul-op1.json");
 }
 
-}  // namespace
+}  // namespace dump_folders_test
 }  // namespace tensorstat

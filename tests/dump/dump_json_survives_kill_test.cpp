@@ -9,7 +9,7 @@
 #include "tests/support/msprobe_session.hpp"
 
 namespace tensorstat {
-namespace {
+namespace dump_json_survives_kill_test {
 
 // Survives its process: how many steps were acknowledged as a whole, and how many calls of the step behind them.
 struct Acknowledged {
@@ -71,5 +71,5 @@ TEST_F(DumpJsonSurvivesKill, AtAnyMoment) {
   munmap(page, 4096);
 }
 
-}  // namespace
+}  // namespace dump_json_survives_kill_test
 }  // namespace tensorstat

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace tensorstat {
-namespace {
+namespace dump_place_test {
 
 struct Case {
   const char* path;
@@ -72,5 +72,5 @@ TEST(DumpPlace, IsNoneInOtherFolders) {
   }
 }
 
-}  // namespace
+}  // namespace dump_place_test
 }  // namespace tensorstat

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace tensorstat {
-namespace {
+namespace file_name_test {
 
 constexpr std::uint64_t kModified = 1733905446000001;
 
@@ -42,6 +42,24 @@ TEST(FileName, TheDtypeMayBeMissingOrCapitalised) {
   EXPECT_EQ(old.identity.timestamp_us, 12u);
   EXPECT_EQ(old.original_dtype, "");
   EXPECT_EQ(named_tensor("Add.n.0.0.12.output.0.f.BFloat16.npy", 0).original_dtype, "bfloat16");
+}
+
+TEST(FileName, HasTheFormatWhereItIsOne) {
+  EXPECT_EQ(named_tensor("Add.n.0.0.12.output.0.NC1HWC0.float16.npy", 0).format, "NC1HWC0");
+  EXPECT_EQ(named_tensor("Add.n.0.0.12.output.0.FRACTAL_NZ.npy", 0).format, "FRACTAL_NZ");
+  EXPECT_EQ(named_tensor("Add.n.0.0.12.output.0.30x17.npy", 0).format, "");
+  EXPECT_EQ(named_tensor("Add.n.0.0.12.output.0.npy", 0).format, "");
+}
+
+// adump writes the types that .npy lacks as their bits, and no shape.
+TEST(FileName, OfBitsAloneIsKnown) {
+  EXPECT_TRUE(is_named_as_bits("x/Sub.Default_network_Sub-op0.10.10.1735011096427368.input.0.ND.BF16"));
+  EXPECT_TRUE(is_named_as_bits("Sub.n.10.10.1735011096427368.output.12.NC1HWC0.INT4"));
+  for (const char* other : {"Sub.n.10.10.1735011096427368.input.0.ND.BF16.npy", "Sub.n.10.10.1735011096427368",
+                            "Sub.n.10.10.1735011096427368.bin", "Sub.n.10.10.1735011096427368.input.0.ND.bf16",
+                            "Sub.n.10.10.1735011096427368.input.0.some.BF16", "a.ND.BF16", "BF16", "", "x."}) {
+    EXPECT_FALSE(is_named_as_bits(other)) << other;
+  }
 }
 
 // What msaccucmp makes of r1.5's asynchronous dump: a shape in the format's place, or nothing; no stream id.
@@ -119,5 +137,5 @@ TEST(FileName, AnyOtherNameIsATensor) {
   expect_plain("", "");
 }
 
-}  // namespace
+}  // namespace file_name_test
 }  // namespace tensorstat

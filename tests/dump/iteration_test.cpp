@@ -7,7 +7,7 @@
 #include "stats/dump/mindspore/iterations.hpp"
 
 namespace tensorstat {
-namespace {
+namespace iteration_test {
 
 std::set<int> selected(const std::string& text) {
   const auto iterations = Iterations::parse(text);
@@ -83,5 +83,5 @@ TEST(Iteration, AgreesWithASetOnRandomTexts) {
   }
 }
 
-}  // namespace
+}  // namespace iteration_test
 }  // namespace tensorstat

@@ -8,7 +8,7 @@
 #include "stats/dump/mindspore/pattern.hpp"
 
 namespace tensorstat {
-namespace {
+namespace kernel_pattern_test {
 
 std::optional<bool> theirs(const std::string& pattern, const std::string& text) try {
   return std::regex_match(text, std::regex(pattern));
@@ -155,5 +155,5 @@ TEST(KernelPattern, RefusesWithWords) {
   }
 }
 
-}  // namespace
+}  // namespace kernel_pattern_test
 }  // namespace tensorstat

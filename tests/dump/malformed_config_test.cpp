@@ -10,7 +10,7 @@
 #include "tests/support/config_text.hpp"
 
 namespace tensorstat {
-namespace {
+namespace malformed_config_test {
 
 using namespace std::string_literals;
 
@@ -213,5 +213,5 @@ TEST(MalformedConfig, KeysInWarningsAreOneLine) {
   }
 }
 
-}  // namespace
+}  // namespace malformed_config_test
 }  // namespace tensorstat

@@ -8,7 +8,7 @@
 #include "stats/dump/mindspore/file_name.hpp"
 
 namespace tensorstat {
-namespace {
+namespace malformed_name_test {
 
 using namespace std::string_view_literals;
 
@@ -97,5 +97,5 @@ TEST(MalformedName, WithoutTheExtensionNothingIsBelieved) {
   }
 }
 
-}  // namespace
+}  // namespace malformed_name_test
 }  // namespace tensorstat

@@ -8,7 +8,7 @@
 #include "tests/support/config_text.hpp"
 
 namespace tensorstat {
-namespace {
+namespace msprobe_config_test {
 
 // The shipped default with some keys changed; `task` is merged into the section of the task.
 std::string msprobe_text(const std::string& common, const std::string& task = "{}") {
@@ -228,5 +228,5 @@ TEST(MsprobeConfig, WhatIsNoConfigNamesWhatWasLookedFor) {
   EXPECT_NE(error.find("msprobe's config.json has task and dump_path"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace msprobe_config_test
 }  // namespace tensorstat

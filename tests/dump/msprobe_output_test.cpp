@@ -1,12 +1,13 @@
 // A session of msprobe's config leaves dump.json in msprobe's form: its structure to the byte, its keys, its values.
 #include <nlohmann/json.hpp>
 
-#include "tests/support/msprobe_session.hpp"
+#include "stats/dump/msprobe/closed_steps.hpp"
 #include "tests/support/file_calls.hpp"
+#include "tests/support/msprobe_session.hpp"
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace msprobe_output_test {
 
 class MsprobeOutput : public MsprobeSessionTest {
  protected:
@@ -313,6 +314,43 @@ TEST_F(MsprobeOutput, AStepThat96OthersHaveFollowedIsComplete) {
   EXPECT_TRUE(std::ranges::any_of(said, [](const std::string& words) { return words.find("after 96 further steps") != words.npos; }));
 }
 
+// However many steps have followed: more than a session knows by number.
+TEST_F(MsprobeOutput, ACompleteFileIsNeverReplaced) {
+  constexpr std::uint64_t kLast = 400;
+  auto session = open(R"({"extra_info": false})");
+  const std::string name = "Tensor.add.0.forward", late = "Tensor.mul.0.forward";
+  for (std::uint64_t step = 0; step <= kLast; ++step) {
+    collect(session, {.iteration = step}, name, {tensor(values, Dtype::kFloat32)});
+  }
+  session.flush();
+  const std::uint64_t steps[] = {0, 1, kLast - 97, kLast - 96};
+  for (const std::uint64_t step : steps) collect(session, {.iteration = step}, late, {tensor(values, Dtype::kFloat32)});
+  session.close();
+  for (const std::uint64_t step : steps) {
+    EXPECT_EQ(keys("step" + std::to_string(step) + "/rank0/dump.json"), Keys{name}) << step;
+  }
+  EXPECT_EQ(session.counters().lost_row_count, std::size(steps));
+  EXPECT_EQ(session.counters().row_count, kLast + 1);
+  for (const std::string& words : said) EXPECT_EQ(words.find("earlier run"), words.npos) << words;
+}
+
+// What a session knows of the steps that are complete: all of the latest, and of older ones that they may be.
+TEST(ClosedSteps, TheOldestAreForgottenFirst) {
+  ClosedSteps steps(3);
+  for (std::uint64_t step = 10; step < 16; ++step) steps.add(step % 2, step);
+  for (const std::uint64_t step : {13, 14, 15}) EXPECT_TRUE(steps.has(step % 2, step)) << step;
+  for (const std::uint64_t step : {10, 11, 12}) {
+    EXPECT_FALSE(steps.has(step % 2, step)) << step;
+    EXPECT_TRUE(steps.may_have_had(step % 2, step)) << step;
+  }
+  EXPECT_TRUE(steps.may_have_had(0, 11)) << "between two";
+  EXPECT_FALSE(steps.may_have_had(0, 13));
+  EXPECT_FALSE(steps.may_have_had(1, 10));
+  EXPECT_FALSE(steps.may_have_had(2, 11));
+  steps.add(1, 15);
+  EXPECT_TRUE(steps.has(0, 14)) << "one that comes again takes no place of another";
+}
+
 TEST_F(MsprobeOutput, WhatIsNoLayoutIsSaid) {
   const std::string mark = "\x01o0\x01";
   const std::string wrong[] = {"[]", "{", "{\n}", "{\n \"output\": [\n  " + mark + "\n }\n}", "{\n \"output\": [\n " + mark + "\n ]\n}",
@@ -412,5 +450,5 @@ TEST_F(MsprobeOutput, WhatTheDiskDoesNotTakeWaits) {
   EXPECT_TRUE(was_said("No space left on device; it is tried again"));
 }
 
-}  // namespace
+}  // namespace msprobe_output_test
 }  // namespace tensorstat

@@ -9,7 +9,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace msprobe_replay_test {
 
 class MsprobeReplay : public MsprobeSessionTest {
  protected:
@@ -152,5 +152,5 @@ TEST_F(MsprobeReplay, WhatIsThereIsNotWrittenOverUnasked) {
   EXPECT_TRUE(replay_tensors(kStatistics, Existing::kReplace));
 }
 
-}  // namespace
+}  // namespace msprobe_replay_test
 }  // namespace tensorstat

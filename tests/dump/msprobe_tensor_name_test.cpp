@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace tensorstat {
-namespace {
+namespace msprobe_tensor_name_test {
 
 TEST(MsprobeTensorName, TellsTheCallAndTheTensor) {
   struct Case {
@@ -47,5 +47,5 @@ TEST(MsprobeTensorName, OfAnythingElseIsNone) {
   }
 }
 
-}  // namespace
+}  // namespace msprobe_tensor_name_test
 }  // namespace tensorstat

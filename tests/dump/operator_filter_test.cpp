@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace tensorstat {
-namespace {
+namespace operator_filter_test {
 
 constexpr const char* kConv = "Default/network/conv1-Conv2d/Conv2D-op12";
 constexpr const char* kConv3d = "Default/Conv3D-op7";
@@ -97,5 +97,5 @@ TEST(OperatorFilter, TellsWhichNeverMatched) {
   EXPECT_EQ(kernels->unused(), (std::vector<std::string>{"name-regex(x)", kConv, "mul"}));
 }
 
-}  // namespace
+}  // namespace operator_filter_test
 }  // namespace tensorstat

@@ -13,7 +13,7 @@
 #include "tests/support/dump_data_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace replay_of_other_trees_test {
 
 using namespace std::string_literals;
 using test::dump_file;
@@ -197,5 +197,5 @@ TEST_F(ReplayOfOtherTrees, WhatCannotBeReadIsSaidAndTheRestIsDone) {
   EXPECT_EQ(unreadable[2], npy_inside + ": is named as a file of inputs and outputs, and is neither");
 }
 
-}  // namespace
+}  // namespace replay_of_other_trees_test
 }  // namespace tensorstat

@@ -14,7 +14,7 @@
 #include "tests/support/patterns.hpp"
 
 namespace tensorstat {
-namespace {
+namespace replay_test {
 
 class Replay : public SessionTest {
  protected:
@@ -266,5 +266,5 @@ TEST_F(Replay, WhatCannotBeReadIsSaidAndTheRestIsDone) {
   EXPECT_NE(unreadable[0].find(broken), std::string::npos);
 }
 
-}  // namespace
+}  // namespace replay_test
 }  // namespace tensorstat

@@ -15,7 +15,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace run_files_test {
 
 using test::protoc;
 
@@ -251,6 +251,45 @@ TEST_F(RunFiles, ALongNameIsFoundAgainByEveryReader) {
   EXPECT_EQ(names, long_name);
 }
 
+// A replay does not convert a device's format, whatever trans_flag says: the name says what is there.
+TEST_F(RunFiles, AReplayNamesTheFormatThatIsThere) {
+  {
+    auto session = open(kBin, "null");
+    std::vector<DumpTensor> tensors(3, tensor(x, Dtype::kFloat32, Io::kInput));
+    for (std::uint32_t slot = 0; slot < 3; ++slot) tensors[slot].slot = slot;
+    tensors[0].format = "NC1HWC0";
+    tensors[1].format = "NCHW";
+    collect(session, {}, "a", tensors);
+    EXPECT_TRUE(session.close());
+  }
+  // First Ascend's dump file, then the .npy files that were made of it.
+  std::string from = folder.path();
+  const ScratchFolder first, second;
+  for (const ScratchFolder* out : {&first, &second}) {
+    std::vector<std::string> found, names;
+    std::vector<Error> faults;
+    find_tensor_files(from, found, faults);
+    const auto config =
+        config_text(nlohmann::json{{"path", out->path()}, {"net_name", "Net"}, {"saved_data", "tensor"}}.dump(), "{}");
+    DumpOptions replayed;
+    std::string log;
+    replayed.log = [&](Severity, std::string_view message) { log.append(message).append("\n"); };
+    const ReplayListener listener{[](const Error& error) { ADD_FAILURE() << error.message; },
+                                  [](std::size_t, std::size_t) {}};
+    ASSERT_TRUE(replay(config, found, replayed, Existing::kRefuse, listener));
+    std::vector<std::string> written;
+    find_tensor_files(out->path(), written, faults);
+    std::ranges::sort(written);
+    ASSERT_EQ(written.size(), 3u);
+    EXPECT_NE(written[0].find(".input.0.NC1HWC0.float32.npy"), std::string::npos) << written[0];
+    EXPECT_NE(written[1].find(".input.1.DefaultFormat.float32.npy"), std::string::npos) << written[1];
+    EXPECT_NE(written[2].find(".input.2.DefaultFormat.float32.npy"), std::string::npos) << written[2];
+    EXPECT_NE(log.find("a device's format and are written as they are"), std::string::npos) << log;
+    EXPECT_NE(log.find("NC1HWC0"), std::string::npos) << log;
+    from = out->path();
+  }
+}
+
 // What was dumped so, and is replayed through the same config, is the same files.
 TEST_F(RunFiles, AReplayWritesThemAgain) {
   {
@@ -287,5 +326,5 @@ TEST_F(RunFiles, AReplayWritesThemAgain) {
   EXPECT_EQ(contents(out.path()), contents(folder.path())) << "and the long name keeps its number";
 }
 
-}  // namespace
+}  // namespace run_files_test
 }  // namespace tensorstat

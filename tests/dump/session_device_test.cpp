@@ -8,7 +8,7 @@
 #include "tests/support/dump_session.hpp"
 
 namespace tensorstat {
-namespace {
+namespace session_device_test {
 
 // The parameter: whether the session is given a queue.
 class SessionDevice : public SessionTest, public testing::WithParamInterface<bool> {
@@ -134,5 +134,5 @@ TEST_P(SessionDevice, APackedTensorThatCannotBeReadIsCountedAndSaid) {
 INSTANTIATE_TEST_SUITE_P(Queue, SessionDevice, testing::Bool(),
                          [](const auto& given) { return given.param ? "OfTheCaller" : "OfTheSession"; });
 
-}  // namespace
+}  // namespace session_device_test
 }  // namespace tensorstat

@@ -2,7 +2,7 @@
 #include "tests/support/dump_session.hpp"
 
 namespace tensorstat {
-namespace {
+namespace session_exception_test {
 
 using SessionException = SessionTest;
 
@@ -25,5 +25,34 @@ TEST_F(SessionException, OnlyInputsOfOperatorsThatFailAtOnce) {
   EXPECT_NE(files()[0].find(".input.0."), std::string::npos);
 }
 
-}  // namespace
+// A dump that stays empty says why.
+TEST_F(SessionException, WhatABackendNeverGaveIsSaidAtTheEnd) {
+  struct Case {
+    const char *common, *e2e, *words;
+  };
+  const Case cases[] = {
+      {R"({"op_debug_mode": 4})", "{}", "the backend said of none that it did"},
+      {R"({"dump_mode": 2})", "{}", "no operator matched dump_mode 2"},
+      {"{}", R"({"enable": true, "save_kernel_args": true})", "handed over no arguments of kernels"},
+  };
+  const std::vector<float> values{1};
+  for (const bool is_given : {false, true}) {
+    for (const auto& [common, e2e, words] : cases) {
+      said.clear();
+      auto session = open(common, e2e);
+      const auto* op = session.operator_named("Op", "x", is_given);
+      const DumpTensor input = tensor(values, Dtype::kFloat32, Io::kInput);
+      session.collect({}, op, {&input, 1}, is_given);
+      const std::pair<std::string, std::string> argument{"axis", "1"};
+      if (is_given) session.save_kernel_args({}, op, {&argument, 1});
+      session.close();
+      EXPECT_EQ(was_said(words), !is_given) << common << e2e;
+    }
+  }
+  said.clear();
+  open(R"({"op_debug_mode": 4})").close();
+  EXPECT_FALSE(was_said("the backend said")) << "it ran no operator";
+}
+
+}  // namespace session_exception_test
 }  // namespace tensorstat

@@ -4,7 +4,7 @@
 #include "tests/support/file_calls.hpp"
 
 namespace tensorstat {
-namespace {
+namespace session_faults_test {
 
 std::atomic<int> failing_error{0};
 
@@ -137,5 +137,5 @@ TEST_F(SessionFaults, APathThatCannotBe) {
   EXPECT_GE(said.size(), 2u);
 }
 
-}  // namespace
+}  // namespace session_faults_test
 }  // namespace tensorstat

@@ -6,7 +6,7 @@
 #include "tests/support/dump_session.hpp"
 
 namespace tensorstat {
-namespace {
+namespace session_memory_test {
 
 // Where the session's thread stands until the test says so.
 class Gate {
@@ -167,5 +167,5 @@ TEST_F(SessionMemory, KeptAliveTensorsAreNotCopiedAndLetGo) {
   EXPECT_EQ(found.back().statistics.values[0], Value{6.0});
 }
 
-}  // namespace
+}  // namespace session_memory_test
 }  // namespace tensorstat

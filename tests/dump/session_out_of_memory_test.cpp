@@ -4,7 +4,7 @@
 #include "tests/support/failing_allocations.hpp"
 
 namespace tensorstat {
-namespace {
+namespace session_out_of_memory_test {
 
 class SessionOutOfMemory : public SessionTest {
  protected:
@@ -59,5 +59,5 @@ TEST_F(SessionOutOfMemory, EachAllocationOnceAndFromThenOn) {
   }
 }
 
-}  // namespace
+}  // namespace session_out_of_memory_test
 }  // namespace tensorstat

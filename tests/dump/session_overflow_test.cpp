@@ -5,7 +5,7 @@
 #include "tests/support/dump_session.hpp"
 
 namespace tensorstat {
-namespace {
+namespace session_overflow_test {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
@@ -106,5 +106,5 @@ TEST_F(SessionOverflow, IterationIsHonouredAndKernelsAreNot) {
   EXPECT_EQ(files(), std::vector<std::string>{"rank_0/Net/0/0/statistic.csv"});
 }
 
-}  // namespace
+}  // namespace session_overflow_test
 }  // namespace tensorstat

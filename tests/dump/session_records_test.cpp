@@ -4,7 +4,7 @@
 #include "tests/support/dump_session.hpp"
 
 namespace tensorstat {
-namespace {
+namespace session_records_test {
 
 class SessionRecords : public SessionTest {
  protected:
@@ -124,5 +124,5 @@ TEST_F(SessionRecords, ArgumentsOfOperators) {
   EXPECT_EQ(content_of(folder / files()[0]), "null");
 }
 
-}  // namespace
+}  // namespace session_records_test
 }  // namespace tensorstat

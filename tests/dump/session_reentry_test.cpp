@@ -6,7 +6,7 @@
 #include "tests/support/dump_session.hpp"
 
 namespace tensorstat {
-namespace {
+namespace session_reentry_test {
 
 class SessionReentry : public SessionTest {
  protected:
@@ -128,5 +128,5 @@ TEST_F(SessionReentry, ADeleterClosesTheSession) {
   EXPECT_EQ(rows().size(), 1u);
 }
 
-}  // namespace
+}  // namespace session_reentry_test
 }  // namespace tensorstat

@@ -8,7 +8,7 @@
 #include "tests/support/dump_session.hpp"
 
 namespace tensorstat {
-namespace {
+namespace session_run_time_test {
 
 class SessionRunTime : public SessionTest {
  protected:
@@ -39,6 +39,44 @@ TEST_F(SessionRunTime, WhatComesBetweenStartAndStopIsDumpedAtAnyIteration) {
   session.close();
   EXPECT_EQ(files(), (std::vector<std::string>{"rank_0/Net/0/5/statistic.csv", "rank_0/Net/0/6/statistic.csv",
                                                "rank_0/Net/0/7/statistic.csv", "rank_0/Net/0/9/statistic.csv"}));
+}
+
+// msprobe starts and stops around every step, and its `step` says which of them are dumped. dump_step is the same.
+TEST_F(SessionRunTime, StepsOfMsprobeAndCannCountAfterStart) {
+  const std::string path = folder.path();
+  const std::string configs[] = {
+      R"({"task": "statistics", "level": "L1", "step": [1], "dump_path": ")" + path + "\"}",
+      R"({"task": "statistics", "level": "L2", "step": [1], "dump_path": ")" + path + "\"}",
+      R"({"dump": {"dump_op_switch": "on", "dump_step": "1", "dump_path": ")" + path + "\"}}",
+  };
+  for (const std::string& config : configs) {
+    auto session = DumpSession::from_json(config, options);
+    ASSERT_TRUE(session) << session.error().message;
+    const auto* op = session->operator_named("abs", "Mint.abs.0.forward");
+    EXPECT_TRUE(session->wants({.iteration = 1}, op)) << config;
+    for (std::uint64_t step = 0; step < 4; ++step) {
+      session->start();
+      EXPECT_EQ(session->wants({.iteration = step}, op), step == 1) << config << step;
+      session->stop();
+      EXPECT_FALSE(session->wants({.iteration = step}, op)) << config << step;
+    }
+  }
+}
+
+TEST_F(SessionRunTime, NothingIsLeftOfARankThatIsNotWanted) {
+  auto session = DumpSession::from_json(
+      R"({"task": "statistics", "level": "L2", "rank": [0], "dump_path": ")" + folder.path() + "\"}", options);
+  ASSERT_TRUE(session) << session.error().message;
+  for (const std::uint32_t rank : {0u, 1u}) {
+    collect(*session, {.rank = rank}, "x", {tensor(values_, Dtype::kFloat32)});
+    const std::string names[] = {"x"};
+    session->save_execution_order(rank, 0, names);
+    session->step_end({.rank = rank});
+  }
+  session->close();
+  EXPECT_TRUE(std::filesystem::exists(folder / "rank_0/execution_order/ms_execution_order_graph_0.csv"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "rank_0/execution_order/ms_global_execution_order_graph_0.csv"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "rank_1"));
 }
 
 TEST_F(SessionRunTime, StopFirstMeansOffUntilStart) {
@@ -185,5 +223,5 @@ TEST_F(SessionRunTime, ThreadsSwitchAndDumpAtOnce) {
   EXPECT_EQ(session.counters().row_count, rows_of_threads + rows_of_nine);
 }
 
-}  // namespace
+}  // namespace session_run_time_test
 }  // namespace tensorstat

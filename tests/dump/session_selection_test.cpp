@@ -6,7 +6,7 @@
 #include "tests/support/dump_session.hpp"
 
 namespace tensorstat {
-namespace {
+namespace session_selection_test {
 
 class SessionSelection : public SessionTest {
  protected:
@@ -148,5 +148,5 @@ TEST_F(SessionSelection, CostOfAQueryThatIsNotWanted) {
   EXPECT_EQ(wanted, 0);
 }
 
-}  // namespace
+}  // namespace session_selection_test
 }  // namespace tensorstat

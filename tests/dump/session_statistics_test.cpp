@@ -4,7 +4,7 @@
 #include "tests/support/patterns.hpp"
 
 namespace tensorstat {
-namespace {
+namespace session_statistics_test {
 
 using SessionStatistics = SessionTest;
 
@@ -181,5 +181,5 @@ TEST_F(SessionStatistics, OnTheDeviceAsFarAsItGoes) {
   EXPECT_EQ(rows()[0].shape, Shape{1 << 19}) << "whole tensors on the device";
 }
 
-}  // namespace
+}  // namespace session_statistics_test
 }  // namespace tensorstat

@@ -8,7 +8,7 @@
 #include "tests/support/patterns.hpp"
 
 namespace tensorstat {
-namespace {
+namespace session_tensors_test {
 
 class SessionTensors : public SessionTest {
  protected:
@@ -221,5 +221,5 @@ TEST_F(SessionTensors, ComplexTensorsWithoutAFileAreNoFault) {
   EXPECT_TRUE(was_said("complex tensors have no statistics"));
 }
 
-}  // namespace
+}  // namespace session_tensors_test
 }  // namespace tensorstat

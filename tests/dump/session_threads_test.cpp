@@ -7,7 +7,7 @@
 #include "tests/support/dump_session.hpp"
 
 namespace tensorstat {
-namespace {
+namespace session_threads_test {
 
 using SessionThreads = SessionTest;
 
@@ -132,5 +132,5 @@ TEST_F(SessionThreads, ASynchronousStepIsOnDiskWhenItHasEnded) {
   }
 }
 
-}  // namespace
+}  // namespace session_threads_test
 }  // namespace tensorstat

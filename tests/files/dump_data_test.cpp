@@ -12,7 +12,7 @@
 #include "tests/support/dump_data_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace dump_data_test {
 
 using namespace std::string_literals;
 using test::dump_file;
@@ -288,5 +288,5 @@ TEST_F(DumpDataFile, IsFoundInAFolderByItsName) {
   for (const std::string& name : other) EXPECT_EQ(std::ranges::count(files, folder / name), 0) << name;
 }
 
-}  // namespace
+}  // namespace dump_data_test
 }  // namespace tensorstat

@@ -14,7 +14,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace folders_test {
 
 namespace fs = std::filesystem;
 
@@ -136,5 +136,5 @@ TEST_F(Folders, APathThatIsTooLongIsSaid) {
   EXPECT_NE(faults[0].message.find("File name too long"), std::string::npos) << faults[0].message;
 }
 
-}  // namespace
+}  // namespace folders_test
 }  // namespace tensorstat

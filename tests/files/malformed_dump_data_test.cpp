@@ -7,7 +7,7 @@
 #include "tests/support/dump_data_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace malformed_dump_data_test {
 
 using namespace std::string_literals;
 using test::dump_file;
@@ -155,5 +155,5 @@ TEST_F(MalformedDumpData, AFileThatShrinksMeanwhileIsAnError) {
   EXPECT_NE(got.error().message.find("was cut short"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace malformed_dump_data_test
 }  // namespace tensorstat

@@ -11,7 +11,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace malformed_npy_test {
 
 using test::npy;
 using test::write_file;
@@ -319,5 +319,5 @@ TEST(MalformedNpy, DamagedBytesNeverHarm) {
   EXPECT_GT(read, 0);
 }
 
-}  // namespace
+}  // namespace malformed_npy_test
 }  // namespace tensorstat

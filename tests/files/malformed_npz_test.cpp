@@ -10,7 +10,7 @@
 #include "tests/support/zip_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace malformed_npz_test {
 
 using test::deflated;
 using test::little;
@@ -251,5 +251,5 @@ TEST_F(MalformedNpz, FortranOrderThatIsDeflatedIsTurnedOnlyWhereItFits) {
   }
 }
 
-}  // namespace
+}  // namespace malformed_npz_test
 }  // namespace tensorstat

@@ -9,7 +9,7 @@
 #include "tests/support/sanitized.hpp"
 
 namespace tensorstat {
-namespace {
+namespace malformed_safetensors_test {
 
 using test::write_file;
 
@@ -190,5 +190,5 @@ TEST_F(MalformedSafetensors, WhatIsNoFormatAtAllIsSaid) {
                                ".safetensors.index.json, dump files of Ascend's)");
 }
 
-}  // namespace
+}  // namespace malformed_safetensors_test
 }  // namespace tensorstat

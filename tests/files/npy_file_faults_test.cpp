@@ -14,7 +14,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace npy_file_faults_test {
 
 using test::FileFault;
 
@@ -217,5 +217,5 @@ TEST(NpyFileFaults, ShortReadsAreReadOnAndAShorterFileIsSaid) {
   }
 }
 
-}  // namespace
+}  // namespace npy_file_faults_test
 }  // namespace tensorstat

@@ -12,7 +12,7 @@
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
-namespace {
+namespace npy_reader_test {
 
 using test::npy;
 using test::run_python;
@@ -314,5 +314,5 @@ TEST(NpyReader, AShapeLargerThanMemoryCostsNothing) {
   EXPECT_EQ(*got, 32u);
 }
 
-}  // namespace
+}  // namespace npy_reader_test
 }  // namespace tensorstat

@@ -13,7 +13,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace npy_writer_test {
 
 template <typename T>
 std::span<const std::byte> bytes_of(const std::vector<T>& values) {
@@ -186,5 +186,5 @@ TEST(NpyWriter, AFileSizeLimitDoesNotKill) {
   EXPECT_EQ(status, 0);
 }
 
-}  // namespace
+}  // namespace npy_writer_test
 }  // namespace tensorstat

@@ -14,7 +14,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace open_file_test {
 
 TEST(OpenFile, IsAboveTheStandardStreamsAndClosedOnExec) {
   const pid_t child = fork();
@@ -55,5 +55,5 @@ TEST(OpenFile, SaysWhyItFailed) {
   EXPECT_EQ(errno, ENOENT);
 }
 
-}  // namespace
+}  // namespace open_file_test
 }  // namespace tensorstat

@@ -19,7 +19,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace reading_out_of_memory_test {
 
 class ReadingOutOfMemory : public testing::Test {
  protected:
@@ -181,5 +181,5 @@ TEST_F(ReadingOutOfMemory, OfADumpedTree) {
   hold("replay", replays, Code::kUnwritable);  // rows that were lost: nothing is replaced
 }
 
-}  // namespace
+}  // namespace reading_out_of_memory_test
 }  // namespace tensorstat

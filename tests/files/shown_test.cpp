@@ -7,7 +7,7 @@
 #include <utility>
 
 namespace tensorstat {
-namespace {
+namespace shown_test {
 
 TEST(Shown, NamesOfPeopleStayAsTheyAre) {
   for (const char* name : {"", "a b~.npy", "Übung/größe.npy", "层/权重.npy", "слой", "می\u200cخواهم", "\U0001f600", "\\n"}) {
@@ -56,5 +56,5 @@ TEST(Shown, AnyBytesGiveOneLine) {
   }
 }
 
-}  // namespace
+}  // namespace shown_test
 }  // namespace tensorstat

@@ -8,7 +8,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace unfinished_files_test {
 
 // Writes x.npy in a child that dies just before the file gets its name.
 void die_while_writing(const ScratchFolder& folder) {
@@ -38,6 +38,19 @@ TEST(UnfinishedFiles, OfAKilledProcessAreRemoved) {
   EXPECT_EQ(files_in(folder), 1);
   EXPECT_EQ(content_of(folder / "y.npy"), "another");
   remove_unfinished_files(folder / "no such folder");
+}
+
+TEST(UnfinishedFiles, OfOthersAndBehindALinkStay) {
+  const ScratchFolder folder, elsewhere;
+  std::ofstream(elsewhere / ".new-photos") << "somebody's";
+  std::filesystem::create_directory_symlink(elsewhere.path(), folder / "link");
+  remove_unfinished_files(folder / "link");
+  EXPECT_EQ(files_in(elsewhere), 1);
+  if (::geteuid() != 0 || ::chown((elsewhere / ".new-photos").c_str(), 65534, 65534) != 0) {
+    GTEST_SKIP() << "nobody here may give a file away";
+  }
+  remove_unfinished_files(elsewhere.path());
+  EXPECT_EQ(files_in(elsewhere), 1);
 }
 
 const ScratchFolder* where = nullptr;
@@ -72,5 +85,5 @@ TEST(UnfinishedFiles, ANameThatIsTakenIsNoFault) {
   EXPECT_EQ(content_of(folder / "second"), "words");
 }
 
-}  // namespace
+}  // namespace unfinished_files_test
 }  // namespace tensorstat

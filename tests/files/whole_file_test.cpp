@@ -7,7 +7,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace whole_file_test {
 
 std::string fault_of(const std::string& path, std::size_t most_bytes = 100) {
   const auto text = read_whole_file(path, most_bytes);
@@ -34,5 +34,5 @@ TEST(WholeFile, WhatIsNoRegularFileIsRefusedAtOnce) {
   EXPECT_NE(fault_of(folder / "none").find(folder / "none"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace whole_file_test
 }  // namespace tensorstat

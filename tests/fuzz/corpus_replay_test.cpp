@@ -12,7 +12,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace corpus_replay_test {
 
 std::vector<std::string> corpus_of(std::string_view target) {
   std::vector<std::string> files;
@@ -41,5 +41,5 @@ TEST_P(CorpusReplay, HoldsItsPromises) {
 INSTANTIATE_TEST_SUITE_P(Targets, CorpusReplay, testing::ValuesIn(fuzz::kTargets),
                          [](const auto& target) { return std::string(target.param.name); });
 
-}  // namespace
+}  // namespace corpus_replay_test
 }  // namespace tensorstat

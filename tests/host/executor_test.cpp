@@ -11,7 +11,7 @@
 #include <tensorstat/meter.hpp>
 
 namespace tensorstat {
-namespace {
+namespace executor_test {
 
 std::ptrdiff_t thread_count() {
   return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
@@ -56,5 +56,5 @@ TEST(Executor, ThatThrowsOrLeavesWorkUndoneIsAnError) {
   }
 }
 
-}  // namespace
+}  // namespace executor_test
 }  // namespace tensorstat

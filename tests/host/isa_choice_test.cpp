@@ -7,7 +7,7 @@
 #include "host/simd/cpu.hpp"
 
 namespace tensorstat {
-namespace {
+namespace isa_choice_test {
 
 // The variable is read once in a process, so every question is asked in a new one.
 void expect_choice(const std::string& text, Isa wanted) {
@@ -43,5 +43,5 @@ TEST(IsaChoice, RunnableOnesBeginWithTheBaselineAndWiden) {
   }
 }
 
-}  // namespace
+}  // namespace isa_choice_test
 }  // namespace tensorstat

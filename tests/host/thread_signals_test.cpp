@@ -13,7 +13,7 @@
 #include <tensorstat/meter.hpp>
 
 namespace tensorstat {
-namespace {
+namespace thread_signals_test {
 
 std::uint64_t blocked_by(const std::string& thread) {
   std::ifstream status("/proc/self/task/" + thread + "/status");
@@ -58,5 +58,5 @@ TEST(ThreadSignals, GoToTheApplicationsThreads) {
   EXPECT_EQ(threads, 3);
 }
 
-}  // namespace
+}  // namespace thread_signals_test
 }  // namespace tensorstat

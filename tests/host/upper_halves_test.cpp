@@ -12,7 +12,7 @@
 #include "host/simd/cpu.hpp"
 
 namespace tensorstat {
-namespace {
+namespace upper_halves_test {
 
 constexpr unsigned kUpperOfYmm = 1U << 2;
 constexpr unsigned kUpperOfZmm = 1U << 6;
@@ -44,6 +44,6 @@ TEST(UpperHalves, AreUnusedAfterAMeasurement) {
   }
 }
 
-}  // namespace
+}  // namespace upper_halves_test
 }  // namespace tensorstat
 #endif

@@ -16,7 +16,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace debian_packages_test {
 
 namespace fs = std::filesystem;
 
@@ -191,5 +191,5 @@ TEST(Uninstall, TakesAwayWhatWasInstalled) {
   EXPECT_NE(run("'" CMAKE "' -DBUILD_DIR='" + folder.path() + "' -P '" SOURCE_DIR "/stats/packaging/uninstall.cmake'"), 0);
 }
 
-}  // namespace
+}  // namespace debian_packages_test
 }  // namespace tensorstat

@@ -6,7 +6,7 @@
 
 #include "tests/support/scratch_folder.hpp"
 
-namespace {
+namespace examples_test {
 
 std::string said(const std::string& command) {
   const ScratchFolder folder;
@@ -59,4 +59,4 @@ TEST(Examples, DumpBackend) {
   EXPECT_EQ(content_of(folder / "dump/rank_0/Net/0/2/statistic.csv"), "");
 }
 
-}  // namespace
+}  // namespace examples_test

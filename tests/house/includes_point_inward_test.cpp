@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace {
+namespace includes_point_inward_test {
 
 namespace fs = std::filesystem;
 
@@ -159,4 +159,4 @@ TEST(IncludesPointInward, RefusesPlantedLines) {
     EXPECT_EQ("", objection(file, line)) << file << ": " << line;
 }
 
-}  // namespace
+}  // namespace includes_point_inward_test

@@ -8,7 +8,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace package_test {
 
 using test::holds;
 using test::Ran;
@@ -126,5 +126,5 @@ TEST(Subproject, TheCoreAloneAsksForNoJson) {
   EXPECT_FALSE(holds(run(folder, "--build build --target help").out, "tensorstat_dump"));
 }
 
-}  // namespace
+}  // namespace package_test
 }  // namespace tensorstat

@@ -21,7 +21,7 @@
 #include <sstream>
 #include <string>
 
-namespace {
+namespace public_headers_test {
 
 TEST(PublicHeaders, AreAllIncludedHere) {
   std::ostringstream text;
@@ -36,4 +36,4 @@ TEST(PublicHeaders, AreAllIncludedHere) {
   EXPECT_GT(headers, 5);
 }
 
-}  // namespace
+}  // namespace public_headers_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/scratch_folder.hpp"
 
-namespace {
+namespace reference_test {
 
 namespace fs = std::filesystem;
 
@@ -65,4 +65,4 @@ TEST_F(Reference, NoticesACommandThatIsNone) {
   EXPECT_NE(warnings().find("nobody"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace reference_test

@@ -32,7 +32,7 @@ void operator delete(void* block, std::size_t) noexcept { given_back(block); }
 void operator delete[](void* block, std::size_t) noexcept { given_back(block); }
 
 namespace tensorstat {
-namespace {
+namespace allocations_test {
 
 class Allocations : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Of, Allocations, testing::Values("max,l2norm,avg,nan count", "all", "all,hash", "md5", "hash", "p1,p50,p99.9"),
@@ -76,5 +76,5 @@ TEST(Allocations, OfATensorAloneIsOne) {
   }
 }
 
-}  // namespace
+}  // namespace allocations_test
 }  // namespace tensorstat

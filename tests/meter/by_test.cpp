@@ -11,7 +11,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace by_test {
 
 // The elements of each row, in C order: of every element, the row that its indices name.
 std::vector<std::vector<std::byte>> rows_of(const std::vector<std::byte>& bits, std::uint32_t size, const By& by,
@@ -269,5 +269,5 @@ TEST_F(ByTest, RefusesWhatMakesNoSense) {
   EXPECT_NE(many.error().message.find("1048576"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace by_test
 }  // namespace tensorstat

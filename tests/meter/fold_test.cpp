@@ -13,7 +13,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace fold_test {
 
 using Bytes = std::vector<std::byte>;
 
@@ -166,5 +166,5 @@ TEST(FoldOf, NothingIsNoError) {
   EXPECT_TRUE(none->empty());
 }
 
-}  // namespace
+}  // namespace fold_test
 }  // namespace tensorstat

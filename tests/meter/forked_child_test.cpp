@@ -15,7 +15,7 @@
 #include "tests/support/engines.hpp"
 
 namespace tensorstat {
-namespace {
+namespace forked_child_test {
 
 const std::vector<float>& data() {
   static const std::vector<float> data(2'000'000, 1.5f);
@@ -112,5 +112,5 @@ TEST(ForkedChild, DestroysATicketAndItsMeter) {
   EXPECT_TRUE(ticket->collect());
 }
 
-}  // namespace
+}  // namespace forked_child_test
 }  // namespace tensorstat

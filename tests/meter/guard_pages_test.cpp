@@ -17,7 +17,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace guard_pages_test {
 
 constexpr std::size_t kMostElements = 1025, kOffsets = 16;
 constexpr Needs kEverything = kExtrema | kSigns | kSum | kSquares;
@@ -140,5 +140,5 @@ TEST(GuardPagesThemselves, EndTheProcess) {
   EXPECT_DEATH(static_cast<void>(read_at(1, true)), "");
 }
 
-}  // namespace
+}  // namespace guard_pages_test
 }  // namespace tensorstat

@@ -18,7 +18,7 @@
 #endif
 
 namespace tensorstat {
-namespace {
+namespace hygiene_test {
 
 struct Process {
   std::array<struct sigaction, NSIG> signals;
@@ -75,5 +75,5 @@ TEST(Hygiene, TheDeviceLeavesTheProcessAsItWas) {
   std::fesetround(FE_TONEAREST);
 }
 
-}  // namespace
+}  // namespace hygiene_test
 }  // namespace tensorstat

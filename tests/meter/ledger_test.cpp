@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace tensorstat {
-namespace {
+namespace ledger_test {
 
 TEST(Ledger, RefusesWhatExceedsTheBudget) {
   Ledger ledger(100);
@@ -72,5 +72,5 @@ TEST(Ledger, HoldsTheBudgetAmongThreads) {
   EXPECT_LE(ledger.use().peak_bytes, kBudget);
 }
 
-}  // namespace
+}  // namespace ledger_test
 }  // namespace tensorstat

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace tensorstat {
-namespace {
+namespace log_test {
 
 // Large enough for a device to be looked for, which is not there.
 const std::vector<float> kData(1 << 20, 1.5f);
@@ -43,5 +43,5 @@ TEST(Log, MayThrow) {
   EXPECT_TRUE(measures(meter));
 }
 
-}  // namespace
+}  // namespace log_test
 }  // namespace tensorstat

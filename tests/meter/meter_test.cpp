@@ -15,7 +15,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace meter_test {
 
 using Bytes = std::vector<std::byte>;
 
@@ -271,5 +271,5 @@ TEST(MeterOnDevice, RefusesATensorInsideAnElementsAlignment) {
   EXPECT_EQ(Value(std::uint64_t{1000}), (*measured)[0].statistics.values[0]);
 }
 
-}  // namespace
+}  // namespace meter_test
 }  // namespace tensorstat

@@ -12,7 +12,7 @@
 #include "tests/support/held_without_memory.hpp"
 
 namespace tensorstat {
-namespace {
+namespace out_of_memory_test {
 
 const std::vector<float> kSmall(1000, 1.5f), kLarge(3 << 20, 1.5f);
 
@@ -153,5 +153,5 @@ TEST(Error, OfMemoryNeedsNone) {
   EXPECT_EQ(copy.code, Code::kOutOfMemory);
 }
 
-}  // namespace
+}  // namespace out_of_memory_test
 }  // namespace tensorstat

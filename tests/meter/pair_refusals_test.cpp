@@ -10,7 +10,7 @@
 #include "stats/core/pair_layout.hpp"
 
 namespace tensorstat {
-namespace {
+namespace pair_refusals_test {
 
 constexpr float kThree[] = {1, 2, 3};
 const Tensor kTensor{.dtype = Dtype::kFloat32, .element_count = 3, .address = kThree};
@@ -99,5 +99,5 @@ TEST(PairRefusals, OfSumsThatNoPairHas) {
   EXPECT_TRUE(says(refusal_with(PAIR_SUM_SQUARES_A, -1), "a sum that cannot be negative is"));
 }
 
-}  // namespace
+}  // namespace pair_refusals_test
 }  // namespace tensorstat

@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace tensorstat {
-namespace {
+namespace placement_test {
 
 class FakeHost final : public Engine {
  public:
@@ -187,5 +187,5 @@ TEST_F(PlacementOf, InsistingOnADeviceMeansItOrAnError) {
   EXPECT_NE(std::string::npos, refused.error().message.find("no driver found"));
 }
 
-}  // namespace
+}  // namespace placement_test
 }  // namespace tensorstat

@@ -3,15 +3,17 @@
 
 #include <cstdint>
 #include <string>
+#include <tensorstat/dlpack.hpp>
 #include <tensorstat/opencl.hpp>
 #include <vector>
 
 #include "kernels-cl/driver/cl.hpp"
 #include "kernels-cl/driver/device.hpp"
+#include "tests/support/dl_tensor.hpp"
 #include "tests/support/engines.hpp"
 
 namespace tensorstat {
-namespace {
+namespace refusals_test {
 
 const std::vector<float> kData(6, 1.5f);
 const Tensor kGood{.dtype = Dtype::kFloat32, .element_count = kData.size(), .address = kData.data()};
@@ -56,6 +58,41 @@ TEST(Refusals, OfStridesThatDoNotFit) {
   expect_refused_everywhere(bad, Code::kUnsupported, "it has strides");
   bad.where = Where::kHost;
   EXPECT_TRUE(Meter().measure({&bad, 1}, kRequest));
+}
+
+TEST(Refusals, OfStridesThatLeadBeyondMemory) {
+  Tensor bad = kGood;
+  constexpr std::int64_t kLeast = INT64_MIN, kMost = INT64_MAX;
+  for (const std::vector<std::int64_t>& bytes : {std::vector{kLeast, std::int64_t{4}},
+                                                 {kMost, 4},
+                                                 {kMost / 2, kMost / 2},
+                                                 {kLeast / 4, kLeast / 2},
+                                                 {4, kLeast}}) {
+    const Strides strides{{2, 3}, bytes};
+    bad.strides = &strides;
+    expect_refused_everywhere(bad, Code::kInvalid, "its strides of (2,3) lead to elements beyond all memory");
+    const TensorPair pair{kGood, bad};
+    expect_refused(Meter().compare({&pair, 1}, PairRequest{}), Code::kInvalid, "beyond all memory");
+  }
+  const Strides reversed{{2, 3}, {-12, -4}}, one_row{{1, 6}, {kLeast, 4}};  // the stride of a single index is of no use
+  Tensor good = kGood;
+  good.address = kData.data() + 5;
+  good.strides = &reversed;
+  EXPECT_TRUE(Meter().measure({&good, 1}, kRequest));
+  good.address = kData.data();
+  good.strides = &one_row;
+  EXPECT_TRUE(Meter().measure({&good, 1}, kRequest));
+}
+
+TEST(Refusals, OfTypesOfDlpack) {
+  std::int64_t shape[] = {2};
+  const double data[2] = {};
+  const test::DlTensor opaque{data, 1, 0, 1, 3, 64, 1, shape, nullptr, 0},
+      wide{data, 1, 0, 1, 2, 128, 1, shape, nullptr, 0};
+  Strides strides;
+  expect_refused(tensor_from_dlpack(&opaque, strides), Code::kUnsupported,
+                 "a DLPack tensor of type code 3 with 64 bits");
+  expect_refused(tensor_from_dlpack(&wide, strides), Code::kUnsupported, "a DLPack tensor of float128 with 128 bits");
 }
 
 TEST(Refusals, OfMoreBytesThanThereAreAndOfUnknownDtypes) {
@@ -128,5 +165,5 @@ TEST(Refusals, OfATensorBeyondItsClMem) {
   expect("reaches beyond its cl_mem");
 }
 
-}  // namespace
+}  // namespace refusals_test
 }  // namespace tensorstat

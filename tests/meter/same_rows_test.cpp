@@ -15,7 +15,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat::test {
-namespace {
+namespace same_rows_test {
 
 constexpr std::size_t kElements = 300'007;
 
@@ -107,5 +107,5 @@ TEST_F(SameRows, WhateverRunsTheWorkGroups) {
   std::printf("%d runs of %zu rows\n", runs_, dtypes().size());
 }
 
-}  // namespace
+}  // namespace same_rows_test
 }  // namespace tensorstat::test

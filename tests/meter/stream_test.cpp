@@ -10,7 +10,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace stream_test {
 
 const Categories kCategories = {Category::kCount, Category::kAvg, Category::kL2norm, Category::kMd5};
 
@@ -104,5 +104,5 @@ TEST(Stream, OutlivesItsMeter) {
   EXPECT_EQ(finished->front().statistics.values[1], Value(1.5));
 }
 
-}  // namespace
+}  // namespace stream_test
 }  // namespace tensorstat

@@ -16,7 +16,7 @@
 #include "tests/support/held_to_oracle.hpp"
 
 namespace tensorstat {
-namespace {
+namespace casts_test {
 
 // The ties of e4m3fn, e5m2, float16 and bfloat16, and their greatest and least values.
 constexpr double kNumbers[] = {0x1p-10, 0x1p-17, 0x1p-25, 0x1p-134, 0x1p-9,  0x1p-16,  0x1p-24,    0x1p-133,
@@ -268,5 +268,5 @@ TEST(CastsAtAScale, AreThoseOfEveryWayToAsk) {
   EXPECT_EQ(under, of_columns);
 }
 
-}  // namespace
+}  // namespace casts_test
 }  // namespace tensorstat

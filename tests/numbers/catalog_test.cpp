@@ -9,7 +9,7 @@
 #include <tensorstat/tensor.hpp>
 
 namespace tensorstat {
-namespace {
+namespace catalog_test {
 
 // MindSpore's documentation of statistic_category and of statistic.csv, typed off by hand.
 const std::pair<const char*, const char*> kKnown[] = {
@@ -179,5 +179,5 @@ TEST(Shape, IsWrittenAsMindSporeDoes) {
   EXPECT_EQ(to_string(Shape{2, 3, 0}), "(2,3,0)");
 }
 
-}  // namespace
+}  // namespace catalog_test
 }  // namespace tensorstat

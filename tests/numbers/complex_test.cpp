@@ -19,7 +19,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace complex_test {
 
 using Bytes = std::vector<std::byte>;
 
@@ -366,5 +366,5 @@ TEST_P(Complex, ComesThroughDlpack) {
   EXPECT_EQ(2u, tensor->element_count);
 }
 
-}  // namespace
+}  // namespace complex_test
 }  // namespace tensorstat

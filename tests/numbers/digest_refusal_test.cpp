@@ -14,7 +14,7 @@
 #include "host/digest/digest.hpp"
 
 namespace tensorstat {
-namespace {
+namespace digest_refusal_test {
 
 constexpr const char* kMd5OfNothing = "d41d8cd98f00b204e9800998ecf8427e";
 
@@ -123,5 +123,5 @@ TEST(DigestRefusal, AMomentWithoutMemoryIsReportedOnceAndPasses) {
   });
 }
 
-}  // namespace
+}  // namespace digest_refusal_test
 }  // namespace tensorstat

@@ -8,7 +8,7 @@
 #include "tests/support/held_to_oracle.hpp"
 
 namespace tensorstat {
-namespace {
+namespace exact_test {
 
 class Exact : public testing::TestWithParam<Dtype> {
  protected:
@@ -65,5 +65,5 @@ TEST_P(Exact, OverManyPiecesOfWork) {
   }
 }
 
-}  // namespace
+}  // namespace exact_test
 }  // namespace tensorstat

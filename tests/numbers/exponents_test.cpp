@@ -10,7 +10,7 @@
 #include "tests/support/held_to_oracle.hpp"
 
 namespace tensorstat {
-namespace {
+namespace exponents_test {
 
 constexpr Needs kAsked = needs(Category::kExponents);
 
@@ -109,5 +109,5 @@ TEST(Exponents, AreReadAsTheyAreWritten) {
   }
 }
 
-}  // namespace
+}  // namespace exponents_test
 }  // namespace tensorstat

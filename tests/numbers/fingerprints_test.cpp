@@ -12,7 +12,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace fingerprints_test {
 
 using Bytes = std::vector<std::byte>;
 
@@ -115,5 +115,5 @@ TEST(Fingerprints, OfAPartialThatCannotBeAreRefused) {
   EXPECT_EQ(no_elements.error().message, "not a partial: it has a checksum of no elements");
 }
 
-}  // namespace
+}  // namespace fingerprints_test
 }  // namespace tensorstat

@@ -17,7 +17,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace float_environment_test {
 
 struct Environment {
   std::string name;
@@ -158,5 +158,5 @@ TEST_P(FloatEnvironment, KeepsSubnormals) {
   }
 }
 
-}  // namespace
+}  // namespace float_environment_test
 }  // namespace tensorstat

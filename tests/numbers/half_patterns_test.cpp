@@ -8,7 +8,7 @@
 #include "tests/support/held_to_oracle.hpp"
 
 namespace tensorstat {
-namespace {
+namespace half_patterns_test {
 
 using Patterns = std::vector<std::uint16_t>;
 constexpr std::size_t kPatterns = 65536;
@@ -77,5 +77,5 @@ TEST_P(HalfPatterns, InPairs) {
   }
 }
 
-}  // namespace
+}  // namespace half_patterns_test
 }  // namespace tensorstat

@@ -14,7 +14,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace large_count_test {
 
 constexpr std::size_t kBlockBytes = std::size_t{4} << 20;
 
@@ -93,5 +93,5 @@ TEST_P(LargeCount, BeyondWhat32BitsCount) {
   }
 }
 
-}  // namespace
+}  // namespace large_count_test
 }  // namespace tensorstat

@@ -13,7 +13,7 @@
 #include "tests/support/held_to_oracle.hpp"
 
 namespace tensorstat {
-namespace {
+namespace low_test {
 
 using View = std::span<const std::byte>;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -208,5 +208,5 @@ TEST(LowOfIntegersAndFloat8, IsHigh) {
   }
 }
 
-}  // namespace
+}  // namespace low_test
 }  // namespace tensorstat

@@ -10,7 +10,7 @@
 #include "precision/partial.h"
 
 namespace tensorstat {
-namespace {
+namespace malformed_partial_test {
 
 using Bytes = std::vector<std::byte>;
 
@@ -188,5 +188,5 @@ TEST(MalformedPartial, EveryPrefixIsRefused) {
   }
 }
 
-}  // namespace
+}  // namespace malformed_partial_test
 }  // namespace tensorstat

@@ -13,7 +13,7 @@
 #include "host/digest/digest.hpp"
 
 namespace tensorstat {
-namespace {
+namespace md5_test {
 
 using Message = std::span<const std::byte>;
 
@@ -148,5 +148,5 @@ TEST(Md5, TakesPiecesCutAnywhere) {
   }
 }
 
-}  // namespace
+}  // namespace md5_test
 }  // namespace tensorstat

@@ -14,7 +14,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace merge_test {
 
 using Bytes = std::vector<std::byte>;
 using View = std::span<const std::byte>;
@@ -254,5 +254,5 @@ TEST(MergeOf, ImpossiblePartialsIsRefused) {
   EXPECT_FALSE(Partial::parse(unknown_need));
 }
 
-}  // namespace
+}  // namespace merge_test
 }  // namespace tensorstat

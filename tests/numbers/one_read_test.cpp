@@ -14,7 +14,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace one_read_test {
 
 using Bytes = std::vector<std::byte>;
 using Message = std::span<const std::byte>;
@@ -134,5 +134,5 @@ TEST(OneRead, ATensorIsDoneWithWhenItIsTaken) {
   }
 }
 
-}  // namespace
+}  // namespace one_read_test
 }  // namespace tensorstat

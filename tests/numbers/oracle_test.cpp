@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace tensorstat {
-namespace {
+namespace oracle_test {
 
 std::vector<std::string> fixture() {
   const auto close = [](FILE* pipe) { EXPECT_EQ(0, pclose(pipe)); };
@@ -104,5 +104,5 @@ TEST(Oracle, AgreesWithArithmeticByHand) {
   EXPECT_EQ(0.0, oracle::nearest_root(oracle::scaled(1, -2150), oracle::kBinary64));
 }
 
-}  // namespace
+}  // namespace oracle_test
 }  // namespace tensorstat

@@ -12,7 +12,7 @@
 #include "tests/support/held_to_oracle.hpp"
 
 namespace tensorstat {
-namespace {
+namespace packed_test {
 
 using Bytes = std::vector<std::byte>;
 
@@ -276,5 +276,5 @@ TEST(PackedDlpack, SaysHowManyElementsThereAre) {
   EXPECT_FALSE(made(17, 4, 1, gaps));
 }
 
-}  // namespace
+}  // namespace packed_test
 }  // namespace tensorstat

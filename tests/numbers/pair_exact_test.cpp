@@ -10,7 +10,7 @@
 #include "tests/support/pair_samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace pair_exact_test {
 
 using Bytes = std::vector<std::byte>;
 
@@ -118,5 +118,5 @@ TEST_P(PairExact, OverManyPiecesOfWork) {
   hold(std::string(distribution.name), GetParam(), a, GetParam(), samples::beside(GetParam(), a, samples::kPartners[3], random_));
 }
 
-}  // namespace
+}  // namespace pair_exact_test
 }  // namespace tensorstat

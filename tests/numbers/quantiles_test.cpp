@@ -19,7 +19,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace quantiles_test {
 
 using Bytes = std::vector<std::byte>;
 using Real = long double;
@@ -498,5 +498,5 @@ TEST(QuantilesByName, AreAnyNumberFrom0To100) {
     EXPECT_EQ(quantile(all), category_from(name(quantile(all))));
 }
 
-}  // namespace
+}  // namespace quantiles_test
 }  // namespace tensorstat

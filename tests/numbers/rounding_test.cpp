@@ -14,7 +14,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat::precision {
-namespace {
+namespace rounding_test {
 
 struct Pair {
   std::string name;
@@ -225,5 +225,5 @@ TEST_P(Rounding, OfNothing) {
   }
 }
 
-}  // namespace
+}  // namespace rounding_test
 }  // namespace tensorstat::precision

@@ -12,7 +12,7 @@
 #include "host/digest/digest.hpp"
 
 namespace tensorstat {
-namespace {
+namespace sha1_two_level_test {
 
 std::string sha1_hex(const std::string& bytes) {
   unsigned char digest[SHA_DIGEST_LENGTH];
@@ -69,5 +69,5 @@ TEST(Sha1TwoLevel, OfFewElementsIsPlainSha1) {
   EXPECT_EQ("a9993e364706816aba3e25717850c26c9cd0d89d", to_string(Digest(*digest)));
 }
 
-}  // namespace
+}  // namespace sha1_two_level_test
 }  // namespace tensorstat

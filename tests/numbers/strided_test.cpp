@@ -11,7 +11,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace strided_test {
 
 struct View {
   Strides strides;
@@ -100,5 +100,5 @@ TEST(StridedTensor, IsRefusedWhereADeviceIsInsistedOn) {
   EXPECT_EQ(Code::kDevice, rows.error().code);
 }
 
-}  // namespace
+}  // namespace strided_test
 }  // namespace tensorstat

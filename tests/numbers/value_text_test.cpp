@@ -13,7 +13,7 @@
 #include <tensorstat/tensor.hpp>
 
 namespace tensorstat {
-namespace {
+namespace value_text_test {
 
 // The shortest of printf's scientific texts that reads back as `number`.
 std::string shortest_scientific(double number) {
@@ -97,5 +97,5 @@ TEST(Statistics, FindsWhatWasAsked) {
   EXPECT_EQ(statistics.find(Category::kMax), nullptr);
 }
 
-}  // namespace
+}  // namespace value_text_test
 }  // namespace tensorstat

@@ -14,7 +14,7 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace {
+namespace where_test {
 
 const Categories kWhere = {Category::kFirstNanIndex, Category::kFirstInfIndex, Category::kFirstBadIndex,
                            Category::kArgmax, Category::kArgmin};
@@ -155,5 +155,5 @@ TEST_F(Where, APartMovesToItsPlace) {
   EXPECT_EQ(Value(std::uint64_t{1'000'000'000'001}), moved.finish(Category::kArgmax));
 }
 
-}  // namespace
+}  // namespace where_test
 }  // namespace tensorstat

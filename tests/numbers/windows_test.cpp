@@ -12,7 +12,7 @@
 #include "tests/support/held_to_oracle.hpp"
 
 namespace tensorstat {
-namespace {
+namespace windows_test {
 
 constexpr Needs kSums = needs(Category::kAvg) | needs(Category::kL2norm) | needs(Category::kL1norm);
 
@@ -136,5 +136,5 @@ TEST_P(Windows, GroupsWithNanAndInf) {
   held.hold();
 }
 
-}  // namespace
+}  // namespace windows_test
 }  // namespace tensorstat

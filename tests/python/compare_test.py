@@ -1,4 +1,5 @@
 """compare() and origin() give what the rows and the tensors say, with Python's numbers."""
+import importlib.util
 import math
 import os
 import pathlib
@@ -81,6 +82,50 @@ class Compare(unittest.TestCase):
         for wrong in ((a, b.T, {}), (a, b, {"rtol": -1.0}), (a, b, {"scale": "a"}), (a, b, {"first": True}), (a, "b", {})):
             with self.assertRaises(tensorstat.Error):
                 tensorstat.compare(wrong[0], wrong[1], **wrong[2])
+
+    def test_two_state_dicts(self):
+        a = {"w": numpy.float32([1, 2, 3]), "same": numpy.arange(4), "near": numpy.float32([1, 2]), "long": numpy.zeros(3),
+             "wide": numpy.ones(2, "f4"), "text": numpy.array(["a"]), "only a": numpy.ones(1), "nan": numpy.array([math.nan])}
+        b = {"w": numpy.float32([1, 3, 2]), "same": numpy.arange(4), "near": numpy.float32([1, 2.000001]), "long": numpy.zeros(4),
+             "wide": numpy.ones(2), "text": numpy.array(["a"]), "only b": numpy.ones(1), "nan": numpy.array([math.nan])}
+        found = tensorstat.compare(a, b)
+        self.assertEqual({pair["a"]: pair["verdict"] for pair in found["pairs"]},
+                         {"w": "different", "same": "equal", "near": "within", "long": "different", "wide": "different",
+                          "text": "different", "nan": "equal"})
+        self.assertEqual((found["compared"], found["different"], found["unmatched_a"], found["unmatched_b"]),
+                         (7, 4, ["only a"], ["only b"]))
+        why = {pair["a"]: pair["why"] for pair in found["pairs"]}
+        self.assertEqual((why["w"], why["long"], why["wide"]),
+                         ("2 of 3 elements", "shape (3,) and (4,)", "dtype float32 and float64"))
+        self.assertIn("<U1", why["text"])
+        self.assertEqual(found["pairs"][0]["elements"]["max abs diff"], 1)
+        # As of the same tensors in files.
+        files = [self.folder / "a.npz", self.folder / "b.npz"]
+        for path, tensors in zip(files, (a, b)):
+            numpy.savez(path, **{name: tensor for name, tensor in tensors.items() if name != "text"})
+        of_files = {pair["op_name"]: pair["verdict"] for pair in tensorstat.compare(*files)["pairs"]}
+        self.assertEqual(of_files, {pair["a"]: pair["verdict"] for pair in found["pairs"] if pair["a"] != "text"})
+        self.assertEqual(tensorstat.compare({"wide": a["wide"]}, {"wide": b["wide"]}, any_dtype=True, rtol=0.0)["different"], 0)
+        for wrong in ({"first": True}, {"any_dtype": True}):
+            self.assertRaises(tensorstat.Error, tensorstat.compare, a, b, **wrong)
+        self.assertRaises(tensorstat.Error, tensorstat.compare, a, numpy.ones(3))
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "torch is not installed")
+    def test_models(self):
+        import torch
+        model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
+        measured = tensorstat.measure(model, "max,count")
+        self.assertEqual(list(measured), list(model.state_dict()))
+        self.assertEqual(measured["0.weight"].max, model[0].weight.max().item())
+        other = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
+        other.load_state_dict(model.state_dict())
+        self.assertEqual(tensorstat.compare(model, other.state_dict())["different"], 0)
+        with torch.no_grad():
+            other[0].weight[1, 2] += 1
+        (pair,) = (pair for pair in tensorstat.compare(model, other)["pairs"] if pair["verdict"] == "different")
+        self.assertEqual((pair["a"], pair["elements"]["max abs diff index"]), ("0.weight", 5))
+        with self.assertRaisesRegex(tensorstat.Error, "^b: a torch.Tensor of layout torch.sparse_coo .*to_dense"):
+            tensorstat.measure({"a": torch.ones(2), "b": torch.eye(3).to_sparse()})
 
     def test_the_origin_of_nan(self):
         found = tensorstat.origin(self.dump("a", [1, 2, 2, "nan", "nan", "inf"]))

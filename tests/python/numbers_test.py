@@ -1,5 +1,6 @@
 """Python's numbers are the exact ones: of every container that people have, in place, strided or not."""
 import array
+import collections
 import fractions
 import hashlib
 import json
@@ -58,6 +59,34 @@ class Numbers(unittest.TestCase):
         self.assertRaisesRegex(tensorstat.Error, "no axis 3", tensorstat.measure_by, x, 3)
         self.assertRaises(TypeError, tensorstat.measure_by, x, "0")
         self.assertRaises(OverflowError, tensorstat.measure_by, x, 2**70)
+        self.assertEqual(tensorstat.measure_by(x, numpy.int64(1)), tensorstat.measure_by(x, 1))
+
+    def test_whole_numbers_are_never_cut(self):
+        meter = tensorstat.Meter(threads=numpy.int64(1))
+        stream, part, x = meter.stream("int4"), meter.fold(numpy.zeros(3), "argmax"), numpy.zeros(10)
+        config = json.dumps({"common_dump_settings": {
+            "dump_mode": 0, "path": "/nowhere/tensorstat", "net_name": "Net", "iteration": "all", "kernels": [],
+            "input_output": 0, "support_device": [0], "saved_data": "statistic"}, "e2e_dump_settings": {"enable": False}})
+        session = tensorstat.DumpSession(config)
+        place = lambda **where: lambda: session.collect("T", "a", outputs=[], **where)
+        for beyond in (-1, 2**64, 2**64 + 2, -2**63, 2**70, 10**5000):
+            for name, call in {"block": lambda: meter.measure_by(x, block=beyond), "rank": place(rank=beyond),
+                               "device": place(device=beyond), "graph": place(graph=beyond), "iteration": place(iteration=beyond),
+                               "unused": lambda: stream.append(b"a", unused=beyond), "first_element": lambda: part.move_to(beyond),
+                               "budget_bytes": lambda: tensorstat.Meter(budget_bytes=beyond),
+                               "threads": lambda: tensorstat.Meter(threads=beyond),
+                               "memory_bytes": lambda: tensorstat.DumpSession(config, memory_bytes=beyond),
+                               "world_size": lambda: tensorstat.DumpSession(config, world_size=beyond),
+                               "iteration ": lambda: session.set_initial_iteration(beyond),
+                               "rank ": lambda: session.step_end(rank=beyond), "graph ": lambda: session.wants("T", "a", graph=beyond),
+                               }.items():
+                with self.subTest(of=name), self.assertRaisesRegex(OverflowError, f"{name.strip()} does not fit"):
+                    call()
+        for call in (place(rank=2**32), lambda: tensorstat.Meter(threads=2**32), lambda: stream.append(b"a", unused=2**40)):
+            self.assertRaises(OverflowError, call)
+        self.assertRaises(TypeError, place(rank=1.0))
+        self.assertRaises(OverflowError, tensorstat.Meter, platform=2**31)
+        self.assertEqual(stream.shape, (0,))
 
     def test_quantiles_are_numpys(self):
         percents = (0, 0.1, 1, 5, 25, 50, 75, 95, 99, 99.9, 100)
@@ -144,6 +173,19 @@ class Numbers(unittest.TestCase):
         self.assertEqual(tensorstat.measure(list(tensors.values()), STATS), list(together.values()))
         self.assertEqual(tensorstat.measure({}), {})
 
+    def test_an_error_names_the_tensor(self):
+        good = numpy.ones(3)
+        mapping = collections.UserDict({"layer.0.weight": good})
+        self.assertEqual(tensorstat.measure(mapping, "count")["layer.0.weight"].count, 3)
+        for bad, stats, words in ((numpy.array(["1"]), "max", "an array of <U1"), ([1], "max", "an object of type list"),
+                                  (numpy.ones(2, "c8"), "max", "a complex64 tensor has no max")):
+            with self.assertRaisesRegex(tensorstat.Error, "^layer.1.bias: " + words) as refused:
+                tensorstat.measure({"layer.0.weight": good, "layer.1.bias": bad}, stats)
+            self.assertEqual(refused.exception.code, "unsupported")
+            with self.assertRaisesRegex(tensorstat.Error, "^tensor 1: " + words):
+                tensorstat.measure([good, bad], stats)
+        self.assertEqual(tensorstat.measure({"a": good, "b": numpy.ones(2, "c8")}, "max,l2norm")["b"].l2norm, 2 ** 0.5)
+
     def test_special_values(self):
         r = tensorstat.measure(numpy.array([math.nan, math.inf, -math.inf, -0.0], numpy.float32))
         self.assertTrue(math.isnan(r.max) and math.isnan(r.avg))
@@ -222,6 +264,20 @@ class Numbers(unittest.TestCase):
                     tensorstat.measure([bad] if isinstance(bad, list) else bad)
         with self.assertRaisesRegex(tensorstat.Error, "maximum"):
             tensorstat.measure(numpy.zeros(1), "maximum")
+        for bad, words in ((5, "an object of type int is no tensor"), (array.array("u", "a"), "a buffer of type array of format [uw] "),
+                           (memoryview(b"abcd").cast("c"), "a buffer of type memoryview of format c")):
+            with self.subTest(of=repr(bad)), self.assertRaisesRegex(tensorstat.Error, words):
+                tensorstat.measure(bad)
+
+    def test_masked_arrays(self):
+        x = numpy.ma.array([1.0, 1e9, 2.0], mask=[False, True, False])
+        for call in (lambda: tensorstat.measure(x), lambda: tensorstat.measure({"a": x[1:]}), lambda: tensorstat.fold(x),
+                     lambda: tensorstat.compare(x, x.data)):
+            with self.assertRaisesRegex(tensorstat.Error, r"masked elements.*compressed\(\)"):
+                call()
+        self.assertEqual(tensorstat.measure(x.compressed(), "max").max, 2)
+        for nothing_masked in (numpy.ma.array([1.0, 2]), numpy.ma.array([1.0, 2], mask=[False, False])):
+            self.assertEqual(tensorstat.measure(nothing_masked, "max,count").to_dict(), {"max": 2, "count": 2})
 
     def test_explain(self):
         reasons = tensorstat.Meter().explain(numpy.zeros(3), "max,md5", on="host")
@@ -243,6 +299,14 @@ class Parts(unittest.TestCase):
         with self.assertRaises(tensorstat.Error):
             merged.merge(tensorstat.fold(numpy.zeros(1, numpy.float32), "max"))
 
+    def test_a_statistic_that_was_not_kept_is_none_of_an_empty_tensor(self):
+        part = tensorstat.fold(numpy.arange(3.0), "max")
+        self.assertEqual(tensorstat.Partial.parse(part.serialize(), "max,min,count").finish().to_dict(), {"max": 2, "min": 0, "count": 3})
+        with self.assertRaisesRegex(tensorstat.Error, "does not keep what var, argmax needs"):
+            tensorstat.Partial.parse(part.serialize(), "max,var,argmax").finish()
+        empty = tensorstat.fold(numpy.zeros(0), "var,argmax")
+        self.assertEqual(tensorstat.Partial.parse(empty.serialize(), "var,argmax").finish().to_dict(), {"var": None, "argmax": None})
+
     def test_streams(self):
         x = numpy.random.default_rng(SEED).standard_normal(5000).astype(numpy.float16)
         stream = tensorstat.stream("float16", "avg,md5")
@@ -251,6 +315,20 @@ class Parts(unittest.TestCase):
         self.assertEqual(stream.finish(), tensorstat.measure(x, "avg,md5"))
         with self.assertRaises(tensorstat.Error):
             stream.finish()
+
+    def test_a_piece_of_another_dtype_is_refused(self):
+        for dtype, piece in (("float32", numpy.array([1.0, 2.0])), ("float32", numpy.array([1, 2], "i4")), ("float16", array.array("f", [1])),
+                             ("bool", numpy.zeros(2, "f4")), ("int4", numpy.zeros(2, "i1")), ("float32", numpy.zeros(8, "u1")),
+                             ("float32", memoryview(numpy.zeros(2)))):
+            stream = tensorstat.stream(dtype, "count")
+            with self.subTest(dtype=dtype), self.assertRaisesRegex(tensorstat.Error, f"does not fit a stream of {dtype}"):
+                stream.append(piece)
+            self.assertEqual(stream.shape, (0,))
+        x = numpy.array([1.5, -2], "f4")
+        stream = tensorstat.stream("float32", "max,min,count")
+        for piece in (x, x.tobytes(), bytearray(x.tobytes()), memoryview(x), memoryview(x).cast("B"), array.array("f", x)):
+            stream.append(piece)
+        self.assertEqual(stream.finish().to_dict(), {"max": 1.5, "min": -2, "count": 12})
 
     def test_a_stream_that_ends_within_a_byte(self):
         stream = tensorstat.stream("int4", "max,min,count,argmax")

@@ -4,6 +4,7 @@ import gc
 import json
 import multiprocessing
 import os
+import pathlib
 import resource
 import subprocess
 import sys
@@ -19,6 +20,13 @@ METER = tensorstat.Meter(threads=2)  # lives until the interpreter's exit
 
 def in_child(x):
     return tensorstat.measure(x, "avg").avg, METER.measure(x, "avg").avg
+
+
+def config_of(folder, save_kernel_args=False, **settings):
+    common = {"dump_mode": 0, "path": folder, "net_name": "Net", "iteration": "all", "kernels": [], "input_output": 0,
+              "support_device": [0], "saved_data": "statistic", **settings}
+    return json.dumps({"common_dump_settings": common,
+                       "e2e_dump_settings": {"enable": True, "save_kernel_args": save_kernel_args}})
 
 
 class Process(unittest.TestCase):
@@ -47,6 +55,45 @@ class Process(unittest.TestCase):
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
         self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (0, "2000000\n", ""))
 
+    def test_the_interpreter_ends_while_daemon_threads_measure(self):
+        # The exit takes the GIL away from threads wherever they are: in the library, in Python's own code, in hooks.
+        program = """
+import json, sys, threading, time
+import numpy, tensorstat
+folder = sys.argv[1]
+large, small = numpy.arange(1 << 18, dtype="f4"), numpy.arange(100, dtype="f4")
+numpy.savez(folder + "/x.npz", a=large, b=small)
+with open(folder + "/statistic.csv", "w") as file:
+    file.write("Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value\\n")
+    file.writelines(f'Conv2D,c{i},0,0,{i},output,0,4,float32,"(1)",1.5\\n' for i in range(50))
+session = tensorstat.DumpSession(json.dumps({
+    "common_dump_settings": {"dump_mode": 0, "path": folder, "net_name": "Net", "iteration": "all", "kernels": [],
+                             "input_output": 0, "support_device": [0], "saved_data": "statistic"},
+    "e2e_dump_settings": {"enable": False}}))
+def stream():
+    pieces = tensorstat.stream("float32", "max")
+    pieces.append(small)
+    pieces.finish()
+def meter():
+    tensorstat.Meter(threads=2).measure(large, "max")
+each = {"measure": lambda: tensorstat.measure(large, "avg,l2norm"), "few": lambda: tensorstat.measure([small] * 3, "avg"),
+        "stream": stream, "meter": meter, "file": lambda: tensorstat.read(folder + "/x.npz", "max"),
+        "rows": lambda: tensorstat.read(folder + "/statistic.csv"), "compare": lambda: tensorstat.compare(large, large),
+        "fold": lambda: tensorstat.fold(small, "max") + tensorstat.fold(small, "max"),
+        "collect": lambda: session.collect("T", "a", outputs=[small])}
+def work(do):
+    while True:
+        do()
+for do in each.values():
+    do()
+    threading.Thread(target=work, args=(do,), daemon=True).start()
+time.sleep(.2)
+"""
+        for _ in range(4):
+            with tempfile.TemporaryDirectory() as folder:
+                ended = subprocess.run([sys.executable, "-B", "-c", program, folder], capture_output=True, text=True, timeout=300)
+            self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (0, "", ""))
+
     def test_dumping_is_switched_while_training_runs(self):
         with tempfile.TemporaryDirectory() as folder:
             config = json.dumps({
@@ -65,6 +112,95 @@ class Process(unittest.TestCase):
                 session.start()
                 session.collect("Op", "y", outputs=[numpy.ones(3)], iteration=9)
             self.assertEqual((session.counters["row_count"], session.counters["lost_row_count"]), (2, 0))
+
+    def test_a_layout_as_json_dumps_writes_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = json.dumps({"task": "statistics", "dump_path": folder, "level": "L1"})
+            with tensorstat.DumpSession(config, framework="pytorch") as session:
+                members = {"input_args": [{"type": "int", "value": 3}, "\x01i0\x01"], "output": ["\x01o0\x01"]}
+                for name, layout in (("a", json.dumps(members, indent=1)), ("b", json.dumps(members, indent=1).replace(
+                        '"\\u0001', "\x01").replace('\\u0001"', "\x01"))):
+                    session.collect("add", f"Functional.{name}.0.forward", inputs=[numpy.full(3, 2.0)], outputs=[numpy.ones(2)],
+                                    layout=layout)
+                session.step_end()
+            with open(folder + "/step0/rank0/dump.json", encoding="utf-8") as file:
+                data = json.load(file)["data"]
+        call = data["Functional.a.0.forward"]
+        self.assertEqual(call, data["Functional.b.0.forward"])
+        self.assertEqual(call["input_args"][0], {"type": "int", "value": 3})
+        self.assertEqual((call["input_args"][1]["Max"], call["output"][0]["shape"]), (2.0, [2]))
+
+    def test_what_cannot_be_measured_costs_its_operator_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.DumpSession(config_of(folder)) as session:
+                with self.assertLogs("tensorstat", "WARNING") as said:
+                    for step in range(3):
+                        session.collect("Print", "Default/Print-op3", inputs=[numpy.array(["x = "]), numpy.ones(3), None, 5],
+                                        outputs=[numpy.zeros(2)], iteration=step)
+                        session.step_end(iteration=step)
+                self.assertRaises(TypeError, session.collect, "Print", "a", rank="0")
+            self.assertEqual(len(said.output), 1)
+            self.assertIn("Default/Print-op3: input 0 is left out: an array of <U4", said.output[0])
+            self.assertEqual((session.counters["row_count"], session.counters["lost_tensor_count"]), (6, 6))
+            rows = tensorstat.read(folder)
+        self.assertEqual([(row["iteration"], row["io"], row["slot"]) for row in rows],
+                         [(step, io, slot) for step in range(3) for io, slot in (("input", 1), ("output", 0))])
+
+    def test_operators_that_are_flagged(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.DumpSession(config_of(folder, dump_mode=2)) as session:
+                self.assertFalse(session.wants("Op", "a"))
+                self.assertTrue(session.wants("Op", "a", set_dump=True))
+                for name, flagged in (("a", True), ("b", False)):
+                    session.collect("Op", name, outputs=[numpy.ones(3)], set_dump=flagged)
+            self.assertEqual([row["op name"] for row in tensorstat.read(folder)], ["a"])
+            with self.assertLogs("tensorstat", "WARNING") as said:
+                with tensorstat.DumpSession(config_of(folder, dump_mode=2)) as session:
+                    session.collect("Op", "a", outputs=[numpy.ones(3)], iteration=1)
+            self.assertIn("dump_mode is 2", said.output[-1])
+
+    def test_operators_that_failed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = config_of(folder, op_debug_mode=4, saved_data="tensor")
+            with tensorstat.DumpSession(config) as session:
+                for name, failed in (("a", False), ("b", True)):
+                    session.collect("Op", name, inputs=[numpy.ones(3)], failed=failed)
+            names = [name for _, _, files in os.walk(folder) for name in files if name.endswith(".npy")]
+            self.assertEqual([name.split(".")[1] for name in names], ["b"])
+            with self.assertLogs("tensorstat", "WARNING") as said:
+                with tensorstat.DumpSession(config) as session:
+                    for name in "a", "b":
+                        session.collect("Op", name, inputs=[numpy.ones(3)])
+            self.assertEqual(len([words for words in said.output if "op_debug_mode is 4" in words]), 1)
+
+    def test_arguments_of_kernels(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.DumpSession(config_of(folder, save_kernel_args=True)) as session:
+                session.collect("Op", "a", outputs=[numpy.ones(3)])
+                session.save_kernel_args("Op", "a", {"alpha": "0.5", "beta": 2})
+            texts = [path.read_text() for path in pathlib.Path(folder).rglob("*.json")]
+            self.assertTrue(any('"alpha": "0.5"' in text and '"beta": "2"' in text for text in texts))
+            with self.assertLogs("tensorstat", "WARNING") as said:
+                with tensorstat.DumpSession(config_of(folder, save_kernel_args=True)) as session:
+                    session.collect("Op", "a", outputs=[numpy.ones(3)], iteration=1)
+            self.assertIn("save_kernel_args() was never called", said.output[-1])
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "there is no /dev/full")
+    def test_what_the_closing_loses_is_counted(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = json.dumps({
+                "common_dump_settings": {"dump_mode": 0, "path": folder, "net_name": "Net", "iteration": "all", "kernels": [],
+                                         "input_output": 0, "support_device": [0], "saved_data": "statistic"},
+                "e2e_dump_settings": {"enable": False}})
+            os.makedirs(folder + "/rank_0/Net/0/0")
+            os.symlink("/dev/full", folder + "/rank_0/Net/0/0/statistic.csv")
+            with self.assertLogs("tensorstat", "WARNING"):
+                session = tensorstat.DumpSession(config)
+                session.collect("Op", "x", outputs=[numpy.ones(3)] * 3)
+                session.step_end()
+                session.close()
+            counters = session.counters
+            self.assertEqual((counters["row_count"], counters["waiting_row_count"], counters["lost_row_count"]), (0, 0, 3))
 
     def test_a_session_of_msprobes_config_describes_its_operators(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,8 @@
 """PyOpenCL's arrays are measured in their own memory, on their own queue, behind what is in it. Skipped where there is no
 pyopencl (Debian's python3-pyopencl) or no device."""
+import gc
 import pickle
+import threading
 import unittest
 
 import numpy
@@ -53,6 +55,35 @@ class PyOpenCl(unittest.TestCase):
         for add, name in enumerate(batch):
             self.assertEqual(measured[name], tensorstat.measure(x + numpy.float32(add), STATS), name)
 
+    def test_a_queue_that_nobody_has_is_not_kept(self):
+        def measured(queue):
+            return self.meter.measure(pyopencl.array.to_device(queue, self.host["float32"]), "max")
+
+        expected = measured(self.queue)
+        gc.collect()
+        before = context.reference_count
+        for _ in range(20):
+            self.assertEqual(measured(pyopencl.CommandQueue(context)), expected)
+        gc.collect()
+        self.assertEqual(len(self.meter._of_queues), 1)
+        self.assertEqual(context.reference_count, before)
+
+    def test_threads_bring_queues(self):
+        expected = tensorstat.measure(self.host["float32"], STATS)
+        found = []
+
+        def work():
+            for _ in range(10):
+                queue = pyopencl.CommandQueue(context)
+                found.append(self.meter.measure(pyopencl.array.to_device(queue, self.host["float32"]), STATS))
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(found, [expected] * 40)
+
     def test_compared_in_place(self):
         x = self.host["float32"]
         y = (x * numpy.float32(1.001)).astype("float16")
@@ -70,6 +101,10 @@ class PyOpenCl(unittest.TestCase):
         self.assertEqual(whole.finish(), tensorstat.measure(x, STATS))
 
     def test_what_is_refused(self):
+        batch = {"a": self.host["float32"], "b": pyopencl.array.to_device(self.queue, self.host["float32"]),
+                 "c": pyopencl.array.to_device(self.queue, self.host["float32"].astype("complex64"))}
+        with self.assertRaisesRegex(tensorstat.Error, "^c: a complex64 tensor has no max"):
+            self.meter.measure(batch, "max")
         array = pyopencl.array.to_device(self.queue, self.host["float32"])
         with self.assertRaisesRegex(tensorstat.Error, "strided"):
             self.meter.measure(array[:, ::2])

@@ -93,6 +93,30 @@ class Read(unittest.TestCase):
                 self.assertEqual((rows[1]["max"], rows[1]["min"], rows[1]["avg"]), (4, 0, 2.0))
                 self.assertAlmostEqual(rows[1]["l2norm"], 30 ** 0.5, 4)
 
+    def test_a_folder(self):
+        config = {"common_dump_settings": {
+            "dump_mode": 0, "path": self.folder, "net_name": "Net", "iteration": "all", "input_output": 0, "kernels": [],
+            "support_device": [0, 1], "op_debug_mode": 0, "saved_data": "statistic"},
+            "e2e_dump_settings": {"enable": True, "trans_flag": True}}
+        with tensorstat.DumpSession(json.dumps(config)) as session:
+            for rank in 1, 0:
+                for step in 2, 10:
+                    session.collect("Add", "Default/Add-op1", inputs=[numpy.full(3, step)], rank=rank, iteration=step)
+                    session.step_end(rank=rank, iteration=step)
+        rows = tensorstat.read(self.folder)
+        self.assertEqual([(row["rank"], row["graph"], row["iteration"], row["max"]) for row in rows],
+                         [(0, 0, 2, 2), (0, 0, 10, 10), (1, 0, 2, 2), (1, 0, 10, 10)])
+        self.assertEqual(rows[3]["path"], self.path("rank_1/Net/0/10/statistic.csv"))
+        with open(self.path("rank_0/Net/0/2/statistic.csv"), "a") as file:
+            file.write("no row\n")
+        with self.assertRaisesRegex(tensorstat.Error, "rank_0/Net/0/2/statistic.csv"):
+            tensorstat.read(self.folder)
+        with self.assertLogs("tensorstat", "WARNING"):
+            self.assertEqual(len(tensorstat.read(self.folder, skip_faults=True)), 4)
+        os.makedirs(self.path("empty"))
+        with self.assertRaisesRegex(tensorstat.Error, "holds no statistic.csv"):
+            tensorstat.read(self.path("empty"))
+
     def test_rows_of_msprobe(self):
         config = {"task": "statistics", "dump_path": self.folder, "level": "L1", "statistics": {"summary_mode": "md5"}}
         with tensorstat.DumpSession(json.dumps(config), framework="pytorch") as session:
@@ -118,6 +142,9 @@ class Read(unittest.TestCase):
         self.assertEqual(list(frame.index), list(self.arrays))
         self.assertEqual(frame.loc["steps", "max"], 5)
         self.assertEqual(tensorstat.measure(self.arrays["steps"]).to_pandas()["l2norm"], 55 ** 0.5)
+        one = tensorstat.to_pandas(tensorstat.measure(self.arrays["steps"], "max,count"))
+        self.assertEqual((one.shape, list(one.columns)), ((1, 4), ["dtype", "shape", "max", "count"]))
+        self.assertEqual((one.loc[0, "shape"], one.loc[0, "max"]), ((6,), 5))
 
 
 if __name__ == "__main__":

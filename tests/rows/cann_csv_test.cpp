@@ -11,7 +11,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace cann_csv_test {
 
 const std::string kDefaultHeading =
     "Input/Output,Index,Data Size,Data Type,Format,Shape,Max Value,Min Value,Avg Value,Count,Nan Count,"
@@ -277,5 +277,5 @@ TEST(MsprobeO2Csv, StatisticsStandInItsOrder) {
       << text;
 }
 
-}  // namespace
+}  // namespace cann_csv_test
 }  // namespace tensorstat

@@ -9,7 +9,7 @@
 #include <tensorstat/rows.hpp>
 
 namespace tensorstat {
-namespace {
+namespace dump_json_test {
 
 struct Got {
   std::vector<Row> rows;
@@ -184,5 +184,5 @@ TEST(DumpJson, TheCallerMayStop) {
   EXPECT_EQ(rows, 1);
 }
 
-}  // namespace
+}  // namespace dump_json_test
 }  // namespace tensorstat

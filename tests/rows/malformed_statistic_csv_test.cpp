@@ -9,7 +9,7 @@
 #include "stats/rows/statistic_csv.hpp"
 
 namespace tensorstat {
-namespace {
+namespace malformed_statistic_csv_test {
 
 using namespace std::string_literals;
 
@@ -54,7 +54,11 @@ std::vector<Malformed> malformed_files() {
       {"Op Type", 1, "does not end"},
       {kIdentity, 1, "does not end"},
       {kHeading.substr(0, kHeading.size() - 1), 1, "does not end"},
-      {"\xef\xbb\xbf" + kHeading, 1, "must begin with"},
+      {"\xef\xbb\xbf\xef\xbb\xbf" + kHeading, 1, "must begin with"},
+      {"\xef\xbb\xbf", 1, "does not end"},
+      {std::string("\xff\xfeO\0p\0\n\0", 8), 1, "UTF-16"},
+      {std::string("\xfe\xff\0O\0p\0\n", 8), 1, "UTF-16"},
+      {kIdentity + ",Count\rA,n,0,0,1,output,0,4,float32,\"(1)\",1\r", 1, "CR alone"},
       {" " + kHeading, 1, "must begin with"},
       {"op type" + kHeading.substr(7), 1, "must begin with"},
       {"Op Type;Op Name;Task ID\n", 1, "must begin with"},
@@ -88,10 +92,8 @@ std::vector<Malformed> malformed_files() {
       {kHeading + kTheirs + "0,0,1,output,0,4,float32,\"(1)\",1,1,\n", 3, "fewer fields"},
       {kHeading + kTheirs + "n,0,0,1,output,0,4,float32,\"(1)\",1,1,\n", 3, "fewer fields"},
       // Two dialects in one file.
-      {kHeading + kTheirs + kNext, 3,
-       "this row is of mindspore-next, those before it of mindspore-2.7"},
-      {kHeading + kNext + kTheirs, 3,
-       "this row is of mindspore-2.7, those before it of mindspore-next"},
+      {kHeading + kTheirs + kNext, 3, "this row is of mindspore-next, those before it of mindspore-2.7"},
+      {kHeading + kNext + kTheirs, 3, "this row is of mindspore-2.7, those before it of mindspore-next"},
       // Cut off.
       {kHeading + kOurs + kOurs.substr(0, 1), 3, "cut off"},
       {kHeading + kOurs + kOurs.substr(0, kOurs.size() - 1), 3, "cut off"},
@@ -135,8 +137,7 @@ std::vector<Malformed> malformed_files() {
       ours(9, "[1]", "Shape is \"[1]\", not like (2,3)"),
       ours(9, "(1", "Shape"),
       theirs(9, "\"(1,)\"", "Shape is \"(1,)\""),
-      {kHeading + kNext + row_with(9, "\"[1,,2]\"", ",\n"), 3,
-       "Shape is \"[1,,2]\", not like [2,3]"},
+      {kHeading + kNext + row_with(9, "\"[1,,2]\"", ",\n"), 3, "Shape is \"[1,,2]\", not like [2,3]"},
       // Statistics.
       ours(10, "x", "Max Value is \"x\""),
       ours(10, "1,5", "13 fields"),
@@ -153,12 +154,9 @@ std::vector<Malformed> malformed_files() {
       theirs(10, "--nan", "Max Value is \"--nan\""),
       theirs(11, "1e3", "Count is \"1e3\""),
       {kIdentity + ",MD5\n" + "A,n,0,0,1,output,0,4,float32,(1),123\n", 2, "MD5 is \"123\""},
-      {kIdentity + ",MD5\nA,n,0,0,1,output,0,4,float32,(1)," + std::string(32, 'g') + "\n", 2,
-       "MD5"},
-      {kIdentity + ",MD5\nA,n,0,0,1,output,0,4,float32,(1)," + std::string(32, 'A') + "\n", 2,
-       "MD5"},
-      {kIdentity + ",MD5\nA,n,0,0,1,output,0,4,float32,(1)," + std::string(33, 'a') + "\n", 2,
-       "MD5"},
+      {kIdentity + ",MD5\nA,n,0,0,1,output,0,4,float32,(1)," + std::string(32, 'g') + "\n", 2, "MD5"},
+      {kIdentity + ",MD5\nA,n,0,0,1,output,0,4,float32,(1)," + std::string(32, 'A') + "\n", 2, "MD5"},
+      {kIdentity + ",MD5\nA,n,0,0,1,output,0,4,float32,(1)," + std::string(33, 'a') + "\n", 2, "MD5"},
   };
 }
 
@@ -203,5 +201,5 @@ TEST(MalformedStatisticCsv, WordsStayShortAndPlainWhateverTheFileHolds) {
   }
 }
 
-}  // namespace
+}  // namespace malformed_statistic_csv_test
 }  // namespace tensorstat

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace tensorstat {
-namespace {
+namespace notices_test {
 
 TEST(Notices, EachThingOnceUpToABound) {
   std::vector<std::string> said;
@@ -66,5 +66,5 @@ TEST(Notices, ALogThatSaysSomethingItself) {
   EXPECT_EQ(said, (std::vector<std::string>{"first", "from the log"}));
 }
 
-}  // namespace
+}  // namespace notices_test
 }  // namespace tensorstat

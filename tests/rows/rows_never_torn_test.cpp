@@ -14,7 +14,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace rows_never_torn_test {
 
 std::string row_of(int process, int thread, int row) {
   return std::to_string(process) + "," + std::to_string(thread) + "," + std::to_string(row) + "," +
@@ -73,5 +73,5 @@ TEST(RowsNeverTorn, TwoProcessesOfEightThreads) {
   for (const auto& [who, count] : next) EXPECT_EQ(count, rows);
 }
 
-}  // namespace
+}  // namespace rows_never_torn_test
 }  // namespace tensorstat

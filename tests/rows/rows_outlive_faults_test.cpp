@@ -12,7 +12,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace rows_outlive_faults_test {
 
 std::string row_of(int row) { return std::to_string(row) + "," + std::string(40, 'r') + "\n"; }
 
@@ -395,5 +395,5 @@ TEST_F(RowsOutliveOthers, SomethingThatIsNoFile) {
   }
 }
 
-}  // namespace
+}  // namespace rows_outlive_faults_test
 }  // namespace tensorstat

@@ -12,7 +12,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace rows_read_back_test {
 
 // A value as a file can hold it, of any category.
 Value value_of(Category category, bool is_integer, std::mt19937& random) {
@@ -219,5 +219,5 @@ TEST(RowsReadBack, AFileThatIsNoneIsNamed) {
       << cut.error().message;
 }
 
-}  // namespace
+}  // namespace rows_read_back_test
 }  // namespace tensorstat

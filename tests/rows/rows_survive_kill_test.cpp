@@ -15,7 +15,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
-namespace {
+namespace rows_survive_kill_test {
 
 constexpr std::string_view kHeader = "who,row,padding\n";
 
@@ -166,5 +166,5 @@ TEST(RowsSurviveKill, AtEveryFileCall) {
   munmap(acknowledged, 4096);
 }
 
-}  // namespace
+}  // namespace rows_survive_kill_test
 }  // namespace tensorstat

@@ -8,7 +8,7 @@
 #include <limits>
 
 namespace tensorstat {
-namespace {
+namespace statistic_csv_test {
 
 Row row_of(std::string name, Categories categories, std::vector<Value> values) {
   Row row;
@@ -115,9 +115,10 @@ TEST(StatisticCsv, AMissingValueIsEmptyInOursAndNullInTheirs) {
 }
 
 TEST(StatisticCsv, OursGivesEveryTextAndEveryDoubleBack) {
-  const std::string names[] = {"a,b",  "a\"b\"",   "\"", "two\nlines", "cr\rlf\r\n", "=1+1",
-                               "+x",   "-x",       "@x", "\tx",        "\rx",        "'=1",
-                               "''=1", "'quoted'", "",   "'",          "x=1",        "\xff"};
+  const std::string names[] = {"a,b", "a\"b\"", "\"",   "two\nlines", "cr\rlf\r\n", "=1+1",     "+x",      "-x",
+                               "@x",  "\tx",    "\rx",  "'=1",        "''=1",       "'quoted'", "",        "'",
+                               "x=1", "\xff",   "\n=1", " =1",        "' =1",       " '=1",     "\uff1d1", "'\uff1d1",
+                               "-",   "'-",     "=",    " - ",        "'\n"};
   const double doubles[] = {0.1, -0.0, 5e-324, 1.7976931348623157e308, kInf, -kInf, 1.0 / 3};
   for (const auto& name : names) {
     for (const double value : doubles) {
@@ -133,8 +134,17 @@ TEST(StatisticCsv, OursGivesEveryTextAndEveryDoubleBack) {
   }
 }
 
+TEST(StatisticCsv, AByteOrderMarkBeforeTheHeadingIsPassedOver) {
+  const Row row = row_of("a", {Category::kMax}, {1.5});
+  const auto rows = read_all(
+      "\xef\xbb\xbf" + csv_header({Category::kMax}, Dialect::kOurs) + csv_row(row, Dialect::kOurs), Dialect::kOurs);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].identity.op_type, row.identity.op_type);
+}
+
 TEST(StatisticCsv, NoTextCellOfOursRunsAsAFormula) {
-  for (const char* name : {"=cmd()", "+1", "-1", "@sum", "\t=1", "\r=1"}) {
+  for (const char* name : {"=cmd()", "+1", "-1", "@sum", "\t=1", "\r=1", "\n=1", " =1", "  +1", "\uff1d1", "\uff0b1",
+                           "\uff0d1", "\uff20sum", " \uff1d1"}) {
     const auto line = csv_row(row_of(name, {}, {}), Dialect::kOurs);
     const auto cell = line.substr(4 + (line[4] == '"' ? 1 : 0));
     EXPECT_EQ(cell[0], '\'') << line;
@@ -207,5 +217,5 @@ TEST(StatisticCsv, NamesOfTheDialects) {
   EXPECT_EQ(dialect_from("excel"), std::nullopt);
 }
 
-}  // namespace
+}  // namespace statistic_csv_test
 }  // namespace tensorstat

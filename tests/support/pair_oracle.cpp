@@ -108,6 +108,20 @@ std::uint64_t steps(Dtype dtype_a, const Number& a, Dtype dtype_b, const Number&
   return std::max(of_a, of_b) - std::min(of_a, of_b);
 }
 
+// Of a root that binary64 does not hold to the last digit: the logarithm of a significand and that of a power of 2.
+double log10_of_root(const mpq_class& square) {
+  const double root = nearest_root(square, kBinary64);
+  if (square == 0 || std::isnormal(root)) return std::log10(root);
+  const long half = (static_cast<long>(mpz_sizeinbase(square.get_num_mpz_t(), 2)) -
+                     static_cast<long>(mpz_sizeinbase(square.get_den_mpz_t(), 2))) /
+                    2;
+  const mpz_class power = mpz_class(1) << static_cast<unsigned long>(std::labs(2 * half));
+  int exponent = 0;
+  const double near_1 = nearest_root(half > 0 ? mpq_class(square / power) : mpq_class(square * power), kBinary64);
+  const double significand = 2 * std::frexp(near_1, &exponent);
+  return std::log10(significand) + static_cast<double>(half + exponent - 1) * std::log10(2.0);
+}
+
 // The greatest of what came, and where it was at first; 0 takes no part.
 struct Greatest {
   double value = 0;
@@ -198,12 +212,12 @@ std::array<Value, tensorstat::kPairStatisticCount> pair_answers(Dtype dtype_a, s
       case PairStatistic::kSnr:
         if (count == 0) return {};
         if (is_alone) return -kInfinity;
-        return squared == 0 ? kInfinity : 20 * std::log10(nearest_root(ratio(squares_b, squared), kBinary64));
+        return squared == 0 ? kInfinity : 20 * log10_of_root(ratio(squares_b, squared));
       case PairStatistic::kPsnr: {
         if (count == 0) return {};
         if (is_alone) return -kInfinity;
-        const double noise = nearest_root(scaled(squared, 2 * kUnit) / n, kBinary64);
-        return noise == 0 ? kInfinity : 20 * (std::log10(rounded(peak)) - std::log10(noise));
+        if (squared == 0) return kInfinity;
+        return 20 * (std::log10(rounded(peak)) - log10_of_root(scaled(squared, 2 * kUnit) / n));
       }
       case PairStatistic::kMeanAbsDiff:
         if (count == 0) return {};

@@ -325,6 +325,12 @@ std::vector<Dtype> packed_dtypes() {
 
 bool full() { return std::getenv("TENSORSTAT_FULL") != nullptr; }
 
+bool stands_for_its_family(Dtype dtype) {
+  constexpr Dtype kOnes[] = {Dtype::kInt8,       Dtype::kInt64,  Dtype::kFloat32,        Dtype::kBfloat16,       Dtype::kFloat64,
+                             Dtype::kFloat8E4m3fn, Dtype::kInt4, Dtype::kFloat8E8m0fnu, Dtype::kFloat4E2m1fn, Dtype::kComplex64};
+  return std::ranges::find(kOnes, dtype) != std::end(kOnes);
+}
+
 bool is_tried_with_fp64(Dtype dtype) {
   const bool uses_fp64 = tensorstat::is_float(dtype) && tensorstat::size_bytes(dtype) > 1;
   return !full() && !uses_fp64 && std::getenv("TENSORSTAT_CL_FP64") != nullptr;

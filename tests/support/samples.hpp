@@ -37,6 +37,9 @@ std::vector<tensorstat::Dtype> packed_dtypes();  // of which several share a byt
 // TENSORSTAT_FULL asks for the long versions of the tests.
 bool full();
 
+// Of each family, the one dtype whose kernels stand for the others' where a quick run can build but a few.
+bool stands_for_its_family(tensorstat::Dtype dtype);
+
 // Whether this is a quick run that forces a device without fp64, on a dtype whose kernels use none: those are tried with it.
 bool is_tried_with_fp64(tensorstat::Dtype dtype);
 

@@ -67,11 +67,18 @@ std::string options_of(CLI::App& app) {
 }
 
 std::string usage_of(CLI::App& app, const std::string& name) {
-  std::string text = bold(name) + " [" + italic("OPTION") + "]...";
+  std::string text = bold(name) + " [" + italic("OPTION") + "]...", positionals;
+  const bool is_command = app.get_parent() == nullptr;  // which has nothing to do without a path
   for (const OptionRow& row : rows_of(app)) {
-    if (!row.positional.empty()) text += " [" + italic(row.positional) + "]...";
+    if (row.positional.empty()) {
+      if (row.is_required) text += " " + bold(row.flags.back()) + " " + italic(row.value);
+      continue;
+    }
+    const bool is_required = row.is_required || is_command;
+    positionals += is_required ? " " + italic(row.positional) : " [" + italic(row.positional) + "]";
+    if (row.is_list) positionals += "...";
   }
-  return text + "\n";
+  return text + positionals + "\n";
 }
 
 std::string environment() {

@@ -15,6 +15,7 @@ struct OptionRow {
   std::string positional;          // "PATH"; of any other, ""
   std::string value;               // "FILE"; "" where it takes none
   std::string description;
+  bool is_required = false, is_list = false;  // takes several values
   Suggestions suggestions;
 
   bool takes_value() const { return !value.empty(); }
@@ -32,6 +33,8 @@ inline std::vector<OptionRow> rows_of(CLI::App& app) {
     if (option->get_positional()) row.positional = option->get_name(true, false);
     if (option->get_type_size() != 0) row.value = option->get_type_name();
     row.description = option->get_description();
+    row.is_required = option->get_required();
+    row.is_list = option->get_items_expected_max() > 1;
     row.suggestions = suggestions(*option);
     rows.push_back(std::move(row));
   }

@@ -8,7 +8,7 @@ namespace tensorstat::msprobe {
 namespace {
 
 // repr of a str: in single quotes, unless it holds some and no double ones.
-std::string quoted(std::string_view text) {
+std::string text_repr(std::string_view text) {
   const bool has_single = text.find('\'') != text.npos, has_double = text.find('"') != text.npos;
   const char quote = has_single && !has_double ? '"' : '\'';
   std::string shown(1, quote);
@@ -31,7 +31,7 @@ std::string quoted(std::string_view text) {
   return shown + quote;
 }
 
-std::string repr_of(const PythonTree& tree) { return tree.is_text() ? quoted(std::get<std::string>(tree.value)) : text_of(tree); }
+std::string repr_of(const PythonTree& tree) { return tree.is_text() ? text_repr(std::get<std::string>(tree.value)) : text_of(tree); }
 
 }  // namespace
 
@@ -95,7 +95,7 @@ std::string text_of(const PythonTree& tree) {
   std::string text(1, tree.is_list() ? '[' : '{');
   for (const auto& [name, member] : tree.members) {
     if (text.size() > 1) text += ", ";
-    if (tree.is_dict()) text += quoted(name) + ": ";
+    if (tree.is_dict()) text += text_repr(name) + ": ";
     text += repr_of(member);
   }
   return text + (tree.is_list() ? ']' : '}');

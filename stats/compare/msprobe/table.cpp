@@ -1,7 +1,10 @@
 #include "stats/compare/msprobe/table.hpp"
 
+#include <charconv>
 #include <cmath>
 #include <span>
+
+#include "stats/rows/statistic_csv.hpp"
 
 namespace tensorstat::msprobe {
 namespace {
@@ -42,10 +45,18 @@ void add_field(std::string_view field, std::string& text) {
   text += '"';
 }
 
-// As it stands in the csv.
+bool is_number(std::string_view text) {
+  double number = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return fault == std::errc() && end == text.data() + text.size();
+}
+
+// As it stands in the csv. A spreadsheet would run a text that is a formula; msprobe refuses such a one.
 std::string field_of(const PythonValue& cell) {
   const auto* real = std::get_if<double>(&cell);
-  return (real && std::isinf(*real) ? " " : "") + text_of(cell);
+  std::string text = text_of(cell);
+  if (real && std::isinf(*real)) return " " + text;
+  return is_text(cell) && wants_apostrophe(text) && !is_number(text) ? "'" + text : text;
 }
 
 void add_line(const std::vector<PythonValue>& cells, std::string& text) {

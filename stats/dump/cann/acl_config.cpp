@@ -295,15 +295,15 @@ class AclParser {
                                                 : InputOutput::kBoth;
       config_.saved_data = text("dump_data") == "stats" ? SavedData::kStatistic : SavedData::kTensor;
     }
+    if (is_debug) say_not_looked_at({"dump_list", "dump_step", "dump_stats", "dump_mode", "dump_data"});
+    bool has_several_models = false;
     std::vector<AclItem> wanted;
     for (Item& item : items_) {
       if (config_.net_name.empty()) config_.net_name = item.model_name;
-      if (!item.model_name.empty() && item.model_name != config_.net_name) {
-        notices_.warn_once("models", "dump.dump_list names several models, and a backend does not say which it runs: all "
-                                     "is written as of " + excerpt(config_.net_name));
-      }
+      has_several_models |= !item.model_name.empty() && item.model_name != config_.net_name;
       wanted.push_back(std::move(item.choice));
     }
+    if (has_several_models && !is_debug && !is_exception) say_several_models(wanted);
     if (config_.net_name.empty()) config_.net_name = "model";
     config_.net_name = escaped_op_name(config_.net_name);
     auto operators = std::make_shared<const AclOperators>(is_debug || is_exception ? std::vector<AclItem>() : std::move(wanted));
@@ -311,6 +311,30 @@ class AclParser {
     config_.trans_flag = false;  // what CANN writes is of the device
     config_.form = cann_form(operators, {.has_model = !is_single,
                                          .is_torchairs = dump_.find("quant_dumpable").has_value()});  // only it says that
+  }
+
+  void say_not_looked_at(std::initializer_list<std::string_view> keys) {
+    std::string given;
+    for (const std::string_view key : keys) {
+      if (dump_.find(key)) given.append(given.empty() ? "" : ", ").append(key);
+    }
+    if (given.empty()) return;
+    notices_.warn_once("dump_debug",
+                       "dump.dump_debug is \"on\", which dumps the tensors of operators that overflow and "
+                       "nothing else; not looked at: " +
+                           given);
+  }
+
+  void say_several_models(const std::vector<AclItem>& wanted) {
+    std::string words =
+        "dump.dump_list names several models, and a backend does not say which it runs: all is written as "
+        "of " +
+        excerpt(config_.net_name) + ", and an operator is dumped where any item wants it";
+    const auto has_layers = [](const AclItem& item) { return !item.layers.empty(); };
+    if (std::ranges::any_of(wanted, has_layers) && !std::ranges::all_of(wanted, has_layers)) {
+      words += "; an item has no layer, so the layers of the others limit nothing";
+    }
+    notices_.warn_once("models", words);
   }
 
   const JsonValue dump_;
@@ -323,7 +347,7 @@ class AclParser {
 
 bool recognises(const JsonValue& root) { return root.find("dump").has_value(); }
 
-DumpConfig read(const JsonValue& root, const ConfigSetting& setting, Notices& notices) {
+DumpConfig read_acl_config(const JsonValue& root, const ConfigSetting& setting, Notices& notices) {
   const JsonValue dump = *root.find("dump");
   if (!dump.is(Kind::kObject)) refuse(kWrongItem, "dump is " + excerpt(dump) + ", not an object { }");
   return AclParser(dump, setting, notices).run();
@@ -331,6 +355,6 @@ DumpConfig read(const JsonValue& root, const ConfigSetting& setting, Notices& no
 
 }  // namespace
 
-const ConfigDialect kAclConfig{"CANN's acl.json", "dump", recognises, read};
+const ConfigDialect kAclConfig{"CANN's acl.json", "dump", recognises, read_acl_config};
 
 }  // namespace tensorstat

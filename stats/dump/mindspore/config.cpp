@@ -1,6 +1,7 @@
 #include "stats/dump/mindspore/config.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <memory>
 #include <unordered_set>
@@ -24,7 +25,17 @@ enum class DumpMode : std::uint8_t { kAll = 0, kKernels = 1, kSetDump = 2 };
 
 class FlaggedChoice : public OperatorChoice {
  public:
-  bool wants(const AskedOperator& op) const override { return op.set_dump; }
+  bool wants(const AskedOperator& op) const override {
+    if (op.set_dump) has_any_.store(true, std::memory_order_relaxed);
+    return op.set_dump;
+  }
+  std::vector<std::string> unused() const override {
+    if (has_any_) return {};
+    return {"dump_mode 2, which wants those that the backend flags with set_dump"};
+  }
+
+ private:
+  mutable std::atomic<bool> has_any_{false};
 };
 
 class ConfigParser {
@@ -43,6 +54,7 @@ class ConfigParser {
     correct();
     choose_operators();
     config_.form = mindspore_form();
+    config_.start_is_of_any_iteration = true;
     all.warn_about_unknown_keys(notices_);
     return std::move(config_);
   }
@@ -253,6 +265,14 @@ class ConfigParser {
                  because);
       config_.input_output = InputOutput::kBoth;
     }
+    if (mode == DebugMode::kOverflow && (config_.saves_statistics() || config_.sample_num != 0)) {
+      const std::string what = !config_.saves_statistics() ? "samples"
+                               : config_.sample_num != 0   ? "statistics and samples"
+                                                           : "statistics";
+      notices_.warn_once("overflow", what +
+                                         " with op_debug_mode 3 are written, though MindSpore's documents allow them "
+                                         "with op_debug_mode 0 alone");
+    }
     if (mode == DebugMode::kException) correct_for_exceptions(because);
     if (config_.on_device && config_.saves_tensors()) {
       correction("stat_calc_mode", "device", "host", "because saved_data is not \"statistic\"");
@@ -312,12 +332,12 @@ class ConfigParser {
 
 bool is_data_dump(const JsonValue& root) { return root.find("common_dump_settings").has_value(); }
 
-DumpConfig read(const JsonValue& root, const ConfigSetting& setting, Notices& notices) {
+DumpConfig read_mindspore_config(const JsonValue& root, const ConfigSetting& setting, Notices& notices) {
   return ConfigParser(setting, notices).run(root);
 }
 
 }  // namespace
 
-const ConfigDialect kMindsporeConfig{"MindSpore's data_dump.json", "common_dump_settings", is_data_dump, read};
+const ConfigDialect kMindsporeConfig{"MindSpore's data_dump.json", "common_dump_settings", is_data_dump, read_mindspore_config};
 
 }  // namespace tensorstat

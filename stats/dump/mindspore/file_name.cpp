@@ -1,8 +1,11 @@
 #include "stats/dump/mindspore/file_name.hpp"
 
+#include <algorithm>
 #include <charconv>
 
+#include "stats/files/dump_data.hpp"
 #include "stats/files/operator_run_name.hpp"
+#include "stats/rows/op_name.hpp"
 
 namespace tensorstat {
 namespace {
@@ -44,14 +47,6 @@ bool take_run(std::string_view name, Identity& identity) {
   return true;
 }
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c += 'a' - 'A';  // std::tolower follows the locale
-  }
-  return lower;
-}
-
 std::optional<NamedTensor> named_in_npy(std::string_view stem) {
   for (int trailing = kMostTrailing; trailing >= 0; --trailing) {
     std::string_view name = stem, part, dtype;
@@ -63,6 +58,7 @@ std::optional<NamedTensor> named_in_npy(std::string_view stem) {
     NamedTensor named;
     if (is_long_enough && take_slot(name, named.identity) && take_run(name, named.identity)) {
       named.original_dtype = lower_case(dtype);
+      if (dump_format(part) != dump_format("")) named.format = part;  // the last part that was taken
       return named;
     }
   }
@@ -77,6 +73,15 @@ std::optional<Identity> named_run(std::string_view path) {
   Identity identity;
   if (!take_run(stem, identity)) return std::nullopt;
   return identity;
+}
+
+bool is_named_as_bits(std::string_view path) {
+  const std::string_view stem = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+  const std::string_view type = stem.substr(stem.rfind('.') + 1);
+  const auto is_of_type = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
+  if (type.empty() || type[0] < 'A' || !std::ranges::all_of(type, is_of_type)) return false;
+  const auto named = named_in_npy(stem);
+  return named && !named->format.empty() && !named->original_dtype.empty();
 }
 
 bool read_slot(std::string_view text, Identity& identity) {

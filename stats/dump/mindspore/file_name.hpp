@@ -12,6 +12,7 @@ namespace tensorstat {
 struct NamedTensor {
   Identity identity;
   std::string original_dtype;  // lower case; empty when the name does not say
+  std::string format = {};     // a format of CANN's, such as NC1HWC0; empty when the name does not say
 };
 
 // The parts of these names, where {run} is what OperatorRunName reads; numbers are plain digits below 2^64, and no part
@@ -26,6 +27,10 @@ NamedTensor named_tensor(std::string_view path, std::uint64_t modified_us,
 // The operator's run, where the name is that of a file which holds all of its tensors: {run}[.bin]. Input or output, and
 // slot, are none.
 std::optional<Identity> named_run(std::string_view path);
+
+// Whether the name is one that adump gives to a tensor of a type that .npy lacks:
+// `{run}.{input|output}.{slot}.ND.BF16`. Such a file holds the bits alone; nothing says the shape.
+bool is_named_as_bits(std::string_view path);
 
 // "input.1" or "output.0", which the identity takes; false of any other text.
 bool read_slot(std::string_view text, Identity& identity);

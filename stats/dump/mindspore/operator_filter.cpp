@@ -8,14 +8,6 @@
 namespace tensorstat {
 namespace {
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
 // "Default/conv1-Conv2d/Conv2D-op12" -> "Conv2D"
 std::string_view short_name(std::string_view full_scope_name) {
   const auto slash = full_scope_name.rfind('/');

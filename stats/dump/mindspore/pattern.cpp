@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = 1024, kMostStates = 10000, kMostGroups = 64;
 
-struct Refusal {
+struct PatternRefusal {
   std::string why;
 };
 
@@ -72,7 +72,7 @@ class PatternCompiler {
   using State = Pattern::State;
 
   [[noreturn]] void refuse(std::string why) const {
-    throw Refusal{why + ", at character " + std::to_string(at_ + 1)};
+    throw PatternRefusal{why + ", at character " + std::to_string(at_ + 1)};
   }
 
   bool at_end() const { return at_ == text_.size(); }
@@ -305,7 +305,7 @@ class PatternCompiler {
 Result<Pattern> Pattern::compile(std::string_view text) {
   try {
     return PatternCompiler(text).run();
-  } catch (const Refusal& refusal) {
+  } catch (const PatternRefusal& refusal) {
     return Error{Code::kInvalid, refusal.why};
   }
 }

@@ -24,8 +24,6 @@ std::optional<std::uint64_t> count_in(std::string_view digits) {
   return count;
 }
 
-bool is_direction(std::string_view word) { return word == "forward" || word == "backward"; }
-
 std::optional<ApiName> named(std::string_view name) {
   using Kind = ApiName::Kind;
   const bool is_module = name.starts_with("Module.") || name.starts_with("Cell.");

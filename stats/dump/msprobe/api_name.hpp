@@ -25,6 +25,8 @@ struct ApiName {
   std::string family() const;
 };
 
+inline bool is_direction(std::string_view word) { return word == "forward" || word == "backward"; }
+
 // An operator's name that has one of these forms is kept; parameters_grad may lack its count. Any other operator is an
 // API `Primitive.{name}.{type}`, as msprobe calls MindSpore's primitives, with / . \ and space of name and type as _;
 // it belongs to the backward pass where its scope is MindSpore's "Gradients/".

@@ -314,12 +314,12 @@ class Parser {
 
 bool is_msprobe(const JsonValue& root) { return root.find("task") || root.find("dump_path"); }
 
-DumpConfig read(const JsonValue& root, const ConfigSetting& setting, Notices& notices) {
+DumpConfig read_msprobe_config(const JsonValue& root, const ConfigSetting& setting, Notices& notices) {
   return Parser(root, setting, notices).run();
 }
 
 }  // namespace
 
-const ConfigDialect kMsprobeConfig{"msprobe's config.json", "task and dump_path", is_msprobe, read};
+const ConfigDialect kMsprobeConfig{"msprobe's config.json", "task and dump_path", is_msprobe, read_msprobe_config};
 
 }  // namespace tensorstat

@@ -17,6 +17,7 @@
 #include "stats/dump/msprobe/api_choice.hpp"
 #include "stats/dump/msprobe/api_name.hpp"
 #include "stats/dump/msprobe/call_text.hpp"
+#include "stats/dump/msprobe/closed_steps.hpp"
 #include "stats/dump/msprobe/companions.hpp"
 #include "stats/dump/msprobe/growing_json.hpp"
 #include "stats/dump/msprobe/leaf.hpp"
@@ -29,7 +30,10 @@ namespace {
 constexpr const char* kTensorFolder = "dump_tensor_data";
 
 // Steps that may still get calls, more than the runs of one batch have; of another the file is complete.
-constexpr std::size_t kMostOpenSteps = 96, kMostClosedSteps = 65536;
+constexpr std::size_t kMostOpenSteps = 96;
+
+// Complete steps that are known by number. An older one is known by its file.
+constexpr std::size_t kMostClosedSteps = 256;
 
 // Calls whose entries may still get tensors: more than the runs of one batch, and than the calls of modules inside of a
 // module, whose outputs come after theirs.
@@ -109,6 +113,8 @@ class MsprobeOutput : public DumpOutput {
  private:
   // A step of a rank: its folder, and what its files do not have yet.
   struct Step {
+    std::uint32_t rank;
+    std::uint64_t iteration;
     std::string folder;
     GrowingJson dump;
     Companions companions;
@@ -152,7 +158,7 @@ class MsprobeOutput : public DumpOutput {
   std::map<const DumpOperator*, Description> descriptions_;
   std::uint64_t companion_bytes_ = 0;
   Steps steps_;      // the least recently used first
-  std::set<std::string> closed_steps_;
+  ClosedSteps closed_steps_{kMostClosedSteps};
   bool is_in_scope_ = false;
   std::atomic<std::uint64_t> written_rows_{0}, waiting_rows_{0}, lost_rows_{0}, waiting_bytes_{0};
   std::atomic<std::uint64_t> waiting_companions_{0}, lost_companions_{0};
@@ -166,11 +172,14 @@ MsprobeOutput::Step* MsprobeOutput::step_at(const DumpPlace& place) {
     steps_.splice(steps_.end(), steps_, known);
     return &steps_.back();
   }
-  if (closed_steps_.contains(folder)) return nullptr;
+  if (closed_steps_.has(place.rank, place.iteration)) return nullptr;
+  if (closed_steps_.may_have_had(place.rank, place.iteration) && exists(folder + "/dump.json")) return nullptr;
   const bool has_tensors = settings_.saves_all_tensors || !settings_.tensor_list.empty();
   const std::string head = dump_json_head(settings_.task, settings_.level, framework_,
                                           has_tensors ? folder + "/" + kTensorFolder : "");
-  steps_.push_back({.folder = folder,
+  steps_.push_back({.rank = place.rank,
+                    .iteration = place.iteration,
+                    .folder = folder,
                     .dump = GrowingJson(folder + "/dump.json", head, std::string(kDumpJsonTail),
                                         head + std::string(kEmptyDumpJsonTail)),
                     .companions = Companions(folder, settings_.has_extra_info, settings_.level != "L1")});
@@ -185,8 +194,7 @@ void MsprobeOutput::settle_steps() noexcept {
     save(*step, is_synced());
     if (step->has_changed) continue;
     try {
-      if (closed_steps_.size() >= kMostClosedSteps) closed_steps_.clear();
-      closed_steps_.insert(step->folder);
+      closed_steps_.add(step->rank, step->iteration);
     } catch (const std::bad_alloc&) {
       return;
     }

@@ -4,12 +4,14 @@
 #include <charconv>
 #include <vector>
 
+#include "stats/dump/msprobe/api_name.hpp"
+
 namespace tensorstat {
 namespace {
 
-constexpr std::string_view kExtension = ".npy";
+constexpr std::string_view kNpyExtension = ".npy";
 
-std::optional<std::uint64_t> number_in(std::string_view text) {
+std::optional<std::uint64_t> slot_in(std::string_view text) {
   std::uint64_t number = 0;
   const auto [stop, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (fault != std::errc{} || stop != text.data() + text.size() || text.empty()) return std::nullopt;
@@ -26,14 +28,12 @@ std::vector<std::string_view> parts_of(std::string_view text) {
   }
 }
 
-bool is_direction(std::string_view part) { return part == "forward" || part == "backward"; }
-
 }  // namespace
 
 std::optional<MsprobeTensorName> msprobe_tensor_name(std::string_view path) {
   std::string_view stem = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
-  if (!stem.ends_with(kExtension)) return std::nullopt;
-  stem.remove_suffix(kExtension.size());
+  if (!stem.ends_with(kNpyExtension)) return std::nullopt;
+  stem.remove_suffix(kNpyExtension.size());
   const auto parts = parts_of(stem);
   if (std::ranges::count(parts, "") != 0) return std::nullopt;
 
@@ -43,9 +43,9 @@ std::optional<MsprobeTensorName> msprobe_tensor_name(std::string_view path) {
   if (at == parts.end()) return std::nullopt;
   const bool has_direction = is_direction(*at);
   auto last_of_name = at - 1;
-  if (has_direction && number_in(*last_of_name)) {
+  if (has_direction && slot_in(*last_of_name)) {
     if (--last_of_name == parts.begin()) return std::nullopt;
-  } else if (at + 1 != parts.end() && number_in(at[1])) {
+  } else if (at + 1 != parts.end() && slot_in(at[1])) {
     ++at;
   } else if (has_direction) {
     return std::nullopt;
@@ -58,7 +58,7 @@ std::optional<MsprobeTensorName> msprobe_tensor_name(std::string_view path) {
   found.identity.io = has_direction ? *at++ : "output";
   if (found.identity.io == "parameters") found.identity.io = "input";
   if ((found.identity.io != "input" && found.identity.io != "output") || at == parts.end()) return std::nullopt;
-  const auto slot = number_in(*at);
+  const auto slot = slot_in(*at);
   found.is_numbered = slot && at + 1 == parts.end();
   if (found.is_numbered) found.identity.slot = *slot;
   return found;

@@ -13,10 +13,10 @@
 namespace tensorstat {
 namespace {
 
-constexpr std::string_view kExtension = ".bin";  // which most of these files do not have
+constexpr std::string_view kBinExtension = ".bin";  // which most of these files do not have
 
 bool is_named(std::string_view name) {
-  if (name.ends_with(kExtension)) name.remove_suffix(kExtension.size());
+  if (name.ends_with(kBinExtension)) name.remove_suffix(kBinExtension.size());
   // Other files' names end in numbers, too. Opdebug files hold no tensors.
   if (is_number(name, kLeastDigits) && name.find('.') == name.npos) return true;  // mapping.csv says whose it is
   const auto run = OperatorRunName::from(name);
@@ -63,7 +63,7 @@ Result<StoredTensor> stored_tensor(const DumpDataTensor& given) {
   return tensor;
 }
 
-OpenedSource open(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
+OpenedSource open_dump_data(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
   const auto dumped = read_dump_data(*file);
   if (!dumped) return dumped.error();
   std::vector<Result<StoredTensor>> tensors;
@@ -91,7 +91,7 @@ OpenedSource open(std::shared_ptr<const RandomFile> file, const ReadOptions& opt
 extern const TensorFormat dump_data_format;
 const TensorFormat dump_data_format = {.extension = "",
                                        .begins = begins_as_dump_data,
-                                       .open = open,
+                                       .open = open_dump_data,
                                        .label = "dump files of Ascend's",
                                        .is_named = is_named};
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "stats/files/byte_source.hpp"
+#include "stats/files/npy_header.hpp"
 #include "stats/files/npy_tensor.hpp"
 #include "stats/files/random_file.hpp"
 #include "stats/files/tensor_source.hpp"
@@ -10,9 +11,7 @@
 namespace tensorstat {
 namespace {
 
-constexpr std::string_view kMagic = "\x93NUMPY";
-
-bool begins(std::string_view head) { return head.starts_with(kMagic); }
+bool begins_as_npy(std::string_view head) { return head.starts_with(kNpyMagic); }
 
 class ArraysOfFile : public TensorSource {
  public:
@@ -49,13 +48,13 @@ class ArraysOfFile : public TensorSource {
     const ByteRange rest{at_bytes, file_->size_bytes() - at_bytes};
     auto array = read_npy_array(*bytes_, name, rest, options_.original, true);
     if (!array) return array.error();
-    char head[kMagic.size()] = {};
+    char head[kNpyMagic.size()] = {};
     if (file_->size_bytes() - array->end_bytes >= sizeof head) {
       Status read = file_->read_at(array->end_bytes, std::as_writable_bytes(std::span(head)));
       if (!read) return read;
     }
     // What follows it is no array: it has more bytes than it should.
-    if (!begins({head, sizeof head})) array = read_npy_array(*bytes_, name, rest, options_.original);
+    if (!begins_as_npy({head, sizeof head})) array = read_npy_array(*bytes_, name, rest, options_.original);
     if (!array) return array.error();
     array_ = *std::move(array);
     next_ = 0;
@@ -71,7 +70,7 @@ class ArraysOfFile : public TensorSource {
   std::uint64_t number_ = 0;  // of the array behind it
 };
 
-OpenedSource open(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
+OpenedSource open_npy(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
   auto source = std::make_unique<ArraysOfFile>(std::move(file), options);
   if (Status opened = source->open(); !opened) return opened.error();
   return OpenedSource(std::move(source));
@@ -80,6 +79,6 @@ OpenedSource open(std::shared_ptr<const RandomFile> file, const ReadOptions& opt
 }  // namespace
 
 extern const TensorFormat npy_format;
-const TensorFormat npy_format = {".npy", begins, open};
+const TensorFormat npy_format = {".npy", begins_as_npy, open_npy};
 
 }  // namespace tensorstat

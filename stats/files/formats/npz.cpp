@@ -16,7 +16,7 @@
 namespace tensorstat {
 namespace {
 
-constexpr std::string_view kExtension = ".npy";
+constexpr std::string_view kNpyExtension = ".npy";
 // No byte of deflate stands for more than 1,032.
 constexpr std::uint64_t kMostGrowth = 1032;
 
@@ -48,8 +48,8 @@ class NpzSource : public TensorSource {
  private:
   Status open(const ZipMember& member) {
     std::string name = member.name;
-    const bool is_npy = name.ends_with(kExtension);
-    if (is_npy) name.resize(name.size() - kExtension.size());
+    const bool is_npy = name.ends_with(kNpyExtension);
+    if (is_npy) name.resize(name.size() - kNpyExtension.size());
     const auto refused = [&](Code code, const std::string& what) {
       return Error{code, printable(tensor_label(file_->path(), name)) + ": " + what};
     };
@@ -103,9 +103,9 @@ class NpzSource : public TensorSource {
   const ReadOptions options_;
 };
 
-bool begins(std::string_view head) { return head.starts_with("PK\3\4") || head.starts_with("PK\5\6"); }
+bool begins_as_zip(std::string_view head) { return head.starts_with("PK\3\4") || head.starts_with("PK\5\6"); }
 
-OpenedSource open(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
+OpenedSource open_npz(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
   auto members = zip_members(*file);
   if (!members) return members.error();
   // torch.save writes such a zip.
@@ -118,6 +118,6 @@ OpenedSource open(std::shared_ptr<const RandomFile> file, const ReadOptions& opt
 }  // namespace
 
 extern const TensorFormat npz_format;
-const TensorFormat npz_format = {".npz", begins, open};
+const TensorFormat npz_format = {".npz", begins_as_zip, open_npz};
 
 }  // namespace tensorstat

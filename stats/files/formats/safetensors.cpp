@@ -14,8 +14,8 @@
 namespace tensorstat {
 namespace {
 
-constexpr std::uint64_t kLengthBytes = 8, kMostHeaderBytes = 100'000'000;
-constexpr std::size_t kMostDimensions = 64;
+constexpr std::uint64_t kHeaderLengthBytes = 8, kMostHeaderBytes = 100'000'000;
+constexpr std::size_t kMostSafetensorsDimensions = 64;
 
 // Every dtype of the format, under the name that the catalog has or would have for it, and what to do where it does not.
 struct FormatDtype {
@@ -73,7 +73,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool number_unsigned(number_unsigned_t number) override {
     if (place_ == Place::kShape) {
       Shape& shape = entries.back().shape;
-      if (shape.size() == kMostDimensions) return fail(this_tensor() + " has more than 64 dimensions");
+      if (shape.size() == kMostSafetensorsDimensions) return fail(this_tensor() + " has more than 64 dimensions");
       shape.push_back(number);
       return true;
     }
@@ -242,40 +242,40 @@ Result<StoredTensor> stored_tensor(HeaderEntry& entry, std::uint64_t data_offset
 
 // The length of the header; 0 where `head` cannot be the beginning of such a file.
 std::uint64_t header_bytes(std::string_view head) {
-  if (head.size() <= kLengthBytes) return 0;
+  if (head.size() <= kHeaderLengthBytes) return 0;
   std::uint64_t length = 0;
-  for (std::size_t i = 0; i < kLengthBytes; ++i) length |= std::uint64_t{static_cast<unsigned char>(head[i])} << 8 * i;
+  for (std::size_t i = 0; i < kHeaderLengthBytes; ++i) length |= std::uint64_t{static_cast<unsigned char>(head[i])} << 8 * i;
   return length;
 }
 
-bool begins(std::string_view head) {
+bool begins_as_safetensors(std::string_view head) {
   const std::uint64_t length = header_bytes(head);
-  return length != 0 && length <= kMostHeaderBytes && head[kLengthBytes] == '{';
+  return length != 0 && length <= kMostHeaderBytes && head[kHeaderLengthBytes] == '{';
 }
 
-OpenedSource open(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
+OpenedSource open_safetensors(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
   const auto fail = [&](const std::string& what) {
     return Error{Code::kUnreadable, printable(file->path()) + ": " + what};
   };
-  char head[kLengthBytes + 1];
+  char head[kHeaderLengthBytes + 1];
   if (file->size_bytes() < sizeof head) return fail("is too short for a safetensors file");
   if (Status read = file->read_at(0, std::as_writable_bytes(std::span(head))); !read) return read.error();
   const std::uint64_t length = header_bytes({head, sizeof head});
-  if (length > kMostHeaderBytes || length > file->size_bytes() - kLengthBytes) {
+  if (length > kMostHeaderBytes || length > file->size_bytes() - kHeaderLengthBytes) {
     return fail("its header would have " + std::to_string(length) + " bytes; " +
                 (length > kMostHeaderBytes ? "at most 100000000 are allowed"
-                                           : std::to_string(file->size_bytes() - kLengthBytes) + " are there"));
+                                           : std::to_string(file->size_bytes() - kHeaderLengthBytes) + " are there"));
   }
-  if (length == 0 || head[kLengthBytes] != '{') return fail("its header does not begin with {");
+  if (length == 0 || head[kHeaderLengthBytes] != '{') return fail("its header does not begin with {");
   std::string header(length, '\0');
-  if (Status read = file->read_at(kLengthBytes, std::as_writable_bytes(std::span(header))); !read) return read.error();
+  if (Status read = file->read_at(kHeaderLengthBytes, std::as_writable_bytes(std::span(header))); !read) return read.error();
   HeaderReader reader;
   // To nlohmann the text ends at a NUL byte, whatever follows.
   if (const auto nul = header.find('\0'); nul != header.npos) {
     return fail("has a damaged header: a NUL byte at its byte " + std::to_string(nul + 1));
   }
   if (!nlohmann::json::sax_parse(header, &reader)) return fail("has a damaged header: " + reader.fault);
-  const std::uint64_t data_offset_bytes = kLengthBytes + length;
+  const std::uint64_t data_offset_bytes = kHeaderLengthBytes + length;
   if (Status ordered = put_in_order(reader.entries, file->size_bytes() - data_offset_bytes); !ordered) {
     return fail(ordered.error().message);
   }
@@ -293,6 +293,6 @@ OpenedSource open(std::shared_ptr<const RandomFile> file, const ReadOptions& opt
 }  // namespace
 
 extern const TensorFormat safetensors_format;
-const TensorFormat safetensors_format = {".safetensors", begins, open};
+const TensorFormat safetensors_format = {".safetensors", begins_as_safetensors, open_safetensors};
 
 }  // namespace tensorstat

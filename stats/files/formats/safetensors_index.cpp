@@ -10,7 +10,7 @@
 namespace tensorstat {
 namespace {
 
-constexpr std::string_view kExtension = ".safetensors.index.json";
+constexpr std::string_view kIndexExtension = ".safetensors.index.json";
 
 std::string beside(const std::string& path, const std::string& name) {
   return path.substr(0, path.rfind('/') + 1) + name;  // npos + 1 is 0
@@ -97,9 +97,9 @@ class ShardSource : public TensorSource {
   ReadOptions options_;
 };
 
-bool begins(std::string_view) { return false; }  // nothing but the name tells it from other JSON
+bool begins_as_index(std::string_view) { return false; }  // nothing but the name tells it from other JSON
 
-OpenedSource open(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
+OpenedSource open_index(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
   auto index = read_index(*file);
   if (!index) return index.error();
   return OpenedSource(std::make_unique<ShardSource>(file->path(), *std::move(index), options));
@@ -117,6 +117,6 @@ std::vector<std::string> parts(const std::string& path) {
 }  // namespace
 
 extern const TensorFormat safetensors_index_format;
-const TensorFormat safetensors_index_format = {.extension = kExtension, .begins = begins, .open = open, .parts = parts};
+const TensorFormat safetensors_index_format = {.extension = kIndexExtension, .begins = begins_as_index, .open = open_index, .parts = parts};
 
 }  // namespace tensorstat

@@ -82,7 +82,7 @@ Ref dict_of(const tensorstat_row& row) {
   return is_whole ? std::move(dict) : Ref();
 }
 
-// read_rows(path) -> [{name: cell}, ...]
+// read_rows(path) -> ([{name: cell}, ...], tensorstat.Error or None)
 PyObject* read_rows(PyObject*, PyObject* arguments) {
   PyObject* path = nullptr;
   if (PyArg_ParseTuple(arguments, "O&", PyUnicode_FSConverter, &path) == 0) return nullptr;
@@ -95,7 +95,7 @@ PyObject* read_rows(PyObject*, PyObject* arguments) {
   if (!reading.rows) return nullptr;
   const auto take = [](void* context, const tensorstat_row* row) -> int {
     auto& to = *static_cast<Reading*>(context);
-    PyEval_RestoreThread(to.state);
+    take_gil(to.state);
     bool is_taken = false;
     {
       const Ref dict = dict_of(*row);
@@ -106,16 +106,26 @@ PyObject* read_rows(PyObject*, PyObject* arguments) {
   };
   reading.state = PyEval_SaveThread();
   const tensorstat_code code = tensorstat_rows_read(PyBytes_AsString(path), take, &reading, nullptr);
-  PyEval_RestoreThread(reading.state);
+  take_gil(reading.state);
   if (PyErr_Occurred()) return nullptr;
-  return code == TENSORSTAT_OK ? reading.rows.release() : raise(code);
+  Ref refused = Ref::to(Py_None);
+  if (code != TENSORSTAT_OK) {
+    raise(code);
+    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    const Ref held_type(type), held_trace(trace);
+    refused = Ref(value);
+    if (!refused) return nullptr;
+  }
+  return Py_BuildValue("(OO)", reading.rows.get(), refused.get());
 }
 
 }  // namespace
 
 PyMethodDef file_functions[] = {
     TENSORSTAT_METHOD(measure_file, "measure_file(meter, path, request, void_is_bfloat16): (tensors, faults)"),
-    TENSORSTAT_METHOD(read_rows, "read_rows(path): [{name: cell}, ...]"),
+    TENSORSTAT_METHOD(read_rows, "read_rows(path): ([{name: cell}, ...], the error or None)"),
     {}};
 
 }  // namespace tensorstat::python

@@ -1,6 +1,8 @@
 // Requests, meters, and what they measure.
 #include <algorithm>
+#include <charconv>
 #include <map>
+#include <string_view>
 
 #include "stats/python/native/measured.hpp"
 
@@ -39,13 +41,15 @@ PyObject* request_names(PyObject*, PyObject* arguments) {
 // open_meter(budget_bytes, platform, device, queue, threads) -> a meter
 PyObject* open_meter(PyObject*, PyObject* arguments) {
   tensorstat_meter_options options = TENSORSTAT_METER_OPTIONS;
-  unsigned long long budget = 0, queue = 0;
-  if (PyArg_ParseTuple(arguments, "KiiKI", &budget, &options.platform, &options.device, &queue,
-                       &options.thread_count) == 0) {
+  Whole64 budget{"budget_bytes"}, queue{"queue"};
+  Whole32 threads{"threads"};
+  if (PyArg_ParseTuple(arguments, "O&iiO&O&", whole64, &budget, &options.platform, &options.device, whole64, &queue,
+                       whole32, &threads) == 0) {
     return nullptr;
   }
-  options.budget_bytes = budget;
-  options.queue = reinterpret_cast<void*>(queue);
+  options.budget_bytes = budget.value;
+  options.queue = reinterpret_cast<void*>(queue.value);
+  options.thread_count = threads.value;
   options.log = keep_words;
   tensorstat_meter* meter = nullptr;
   return call([&] { return tensorstat_meter_open(&options, &meter); }) ? capsule_of(meter) : nullptr;
@@ -85,6 +89,39 @@ bool measure_batch(PyObject* owner, PyObject* queue, Views& views, std::span<con
   return static_cast<bool>(batch);
 }
 
+// Exchanges the words of a tensorstat.Error that is set; `told` makes the new ones of them. Leaves any other exception.
+template <typename Told>
+void retell_error(const Told& told) {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  const Ref held_type(type), held_value(value), held_trace(trace);
+  const Ref code(PyObject_IsInstance(value, connected.error) == 1 ? PyObject_GetAttrString(value, "code") : nullptr);
+  const Ref words(code ? PyObject_Str(value) : nullptr);
+  const char* const text = words ? PyUnicode_AsUTF8AndSize(words.get(), nullptr) : nullptr;
+  const std::string retold = text == nullptr ? "" : told(std::string_view(text));
+  const Ref error(text == nullptr ? nullptr : PyObject_CallFunction(connected.error, "sO", retold.c_str(), code.get()));
+  if (error) {
+    PyErr_SetObject(connected.error, error.get());
+  } else if (PyErr_Occurred() == nullptr) {
+    PyErr_SetObject(type, value);
+  }
+}
+
+// The library numbers the tensors of its batch, of which these are the numbers among all.
+void number_as(const std::vector<std::size_t>& which) {
+  retell_error([&](std::string_view words) {
+    constexpr std::string_view kTensor = "tensor ";
+    std::size_t number = 0;
+    const bool is_numbered = words.starts_with(kTensor);
+    const char* const end = words.data() + words.size();
+    const auto read =
+        is_numbered ? std::from_chars(words.data() + kTensor.size(), end, number) : std::from_chars_result{};
+    if (!is_numbered || read.ec != std::errc() || number >= which.size()) return std::string(words);
+    return std::string(kTensor) + std::to_string(which[number]) + std::string(read.ptr, end);
+  });
+}
+
 // One batch, but for tensors on PyOpenCL queues: the tensors of each are one of their own.
 bool measure_all(PyObject* owner, Views& views, const Request& asked, std::vector<Ref>& found) {
   const std::size_t count = views.tensors().size();
@@ -103,7 +140,10 @@ bool measure_all(PyObject* owner, Views& views, const Request& asked, std::vecto
       tensors.push_back(views.tensors()[i]);
       shapes.add(views.shape(i).data(), views.shape(i).size());
     }
-    if (!measure_batch(owner, queue, views, tensors, std::move(shapes), asked, found)) return false;
+    if (!measure_batch(owner, queue, views, tensors, std::move(shapes), asked, found)) {
+      number_as(which);
+      return false;
+    }
     for (std::size_t i = 0; i < which.size(); ++i) in_order[which[i]] = std::move(found[i]);
     found.clear();
   }
@@ -116,7 +156,11 @@ bool add_all(PyObject* list, Views& views) {
   views.reserve(static_cast<std::size_t>(std::max<Py_ssize_t>(count, 0)));
   for (Py_ssize_t i = 0; i < count; ++i) {
     const Ref x(PySequence_GetItem(list, i));
-    if (!x || !views.add(x.get())) return false;
+    if (!x) return false;
+    if (!views.add(x.get())) {
+      retell_error([&](std::string_view words) { return "tensor " + std::to_string(i) + ": " + std::string(words); });
+      return false;
+    }
   }
   return count >= 0;
 }
@@ -226,8 +270,8 @@ std::vector<std::uint64_t> shape_of_row(std::span<const std::uint64_t> shape, st
 // measure_by(meter, x, request, axes, block_elements) -> a list of Statistics
 PyObject* measure_by(PyObject*, PyObject* arguments) {
   PyObject *owner = nullptr, *x = nullptr, *capsule = nullptr, *kept = nullptr;
-  unsigned long long block_elements = 0;
-  if (PyArg_ParseTuple(arguments, "OOOOK", &owner, &x, &capsule, &kept, &block_elements) == 0) return nullptr;
+  Whole64 block{"block"};
+  if (PyArg_ParseTuple(arguments, "OOOOO&", &owner, &x, &capsule, &kept, whole64, &block) == 0) return nullptr;
   const Request* const asked = request_of(capsule);
   if (asked == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
@@ -247,7 +291,7 @@ PyObject* measure_by(PyObject*, PyObject* arguments) {
     by.shape = shape.data();
     by.axis_count = static_cast<std::uint32_t>(axes.size());
     by.axes = axes.data();
-    by.block_elements = block_elements;
+    by.block_elements = block.value;
     tensorstat_result* result = nullptr;
     if (!call_on(one.views, [&] { return tensorstat_measure_by(one.meter, &tensor, &by, &asked->request, &result); })) {
       return nullptr;
@@ -255,7 +299,7 @@ PyObject* measure_by(PyObject*, PyObject* arguments) {
     const std::size_t rows = tensorstat_result_tensor_count(result);
     Shapes shapes;
     for (std::size_t i = 0; i < rows; ++i) {
-      const auto row = shape_of_row(shape, axes, block_elements, tensor.element_count, i);
+      const auto row = shape_of_row(shape, axes, block.value, tensor.element_count, i);
       shapes.add(row.data(), row.size());
     }
     const Ref batch = batch_of(result, *asked, std::vector<std::int32_t>(rows, tensor.dtype), std::move(shapes));

@@ -1,4 +1,6 @@
 // The module tensorstat._native: lists of names, and the functions of the other files.
+#include <unistd.h>
+
 #include <atomic>
 
 #include "stats/python/native/python.hpp"
@@ -87,6 +89,21 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                           nullptr};
 
 }  // namespace
+
+void sleep_for_ever() noexcept {
+  for (;;) pause();
+}
+
+bool take_whole(PyObject* x, const char* name, unsigned long long most, unsigned long long& value) {
+  const Ref index(PyNumber_Index(x));
+  if (!index) return false;
+  value = PyLong_AsUnsignedLongLong(index.get());
+  const bool is_beyond = PyErr_Occurred() != nullptr;
+  if (is_beyond && PyErr_ExceptionMatches(PyExc_OverflowError) == 0) return false;
+  if (!is_beyond && value <= most) return true;
+  PyErr_Format(PyExc_OverflowError, "%s does not fit: it can be 0 to %llu", name, most);
+  return false;
+}
 
 PyObject* raise(tensorstat_code code) { return raise_words(code, tensorstat_last_error()); }
 PyObject* raise(tensorstat_code code, const std::string& words) { return raise_words(code, words.c_str()); }

@@ -22,11 +22,12 @@ PyObject* open_stream(PyObject*, PyObject* arguments) {
   });
 }
 
-// stream_append(stream, piece, unused) -> its bytes
+// stream_append(stream, piece, unused, dtype) -> its bytes
 PyObject* stream_append(PyObject*, PyObject* arguments) {
   PyObject *capsule = nullptr, *piece = nullptr;
-  unsigned unused = 0;
-  if (PyArg_ParseTuple(arguments, "OOI", &capsule, &piece, &unused) == 0) return nullptr;
+  const char* dtype = nullptr;
+  Whole32 unused{"unused"};
+  if (PyArg_ParseTuple(arguments, "OOO&s", &capsule, &piece, whole32, &unused, &dtype) == 0) return nullptr;
   tensorstat_stream* const stream = handle_of<tensorstat_stream>(capsule);
   if (stream == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
@@ -38,10 +39,16 @@ PyObject* stream_append(PyObject*, PyObject* arguments) {
                    "a piece of a stream lies in host memory in C order; "
                    "numpy.ascontiguousarray(piece) makes it so");
     }
+    if (!views.last_is_bytes() && tensor.dtype != tensorstat_dtype_named(dtype)) {
+      return raise(TENSORSTAT_INVALID, std::string("a piece of ") + tensorstat_dtype_name(tensor.dtype) +
+                                           " does not fit a stream of " + dtype +
+                                           ": cast it first, or append its bytes where they are the stream's elements");
+    }
     const std::uint64_t shared = tensorstat_dtype_elements_a_byte(tensor.dtype);
     const std::uint64_t bytes = (tensor.element_count + shared - 1) / shared * tensorstat_dtype_bytes(tensor.dtype);
     tensorstat_code code = TENSORSTAT_OK;
-    const bool done = call([&] { return code = tensorstat_stream_append_last(stream, tensor.address, bytes, unused); });
+    const bool done =
+        call([&] { return code = tensorstat_stream_append_last(stream, tensor.address, bytes, unused.value); });
     if (code == TENSORSTAT_IN_USE) views.keep_for_ever();
     return done ? PyLong_FromUnsignedLongLong(bytes) : nullptr;
   });
@@ -51,8 +58,8 @@ PyObject* stream_append(PyObject*, PyObject* arguments) {
 PyObject* stream_finish(PyObject*, PyObject* arguments) {
   PyObject *capsule = nullptr, *asked_capsule = nullptr;
   const char* dtype = nullptr;
-  unsigned long long elements = 0;
-  if (PyArg_ParseTuple(arguments, "OsKO", &capsule, &dtype, &elements, &asked_capsule) == 0) return nullptr;
+  Whole64 elements{"the elements"};
+  if (PyArg_ParseTuple(arguments, "OsO&O", &capsule, &dtype, whole64, &elements, &asked_capsule) == 0) return nullptr;
   tensorstat_stream* const stream = handle_of<tensorstat_stream>(capsule);
   const Request* const asked = request_of(asked_capsule);
   if (stream == nullptr || asked == nullptr) return nullptr;
@@ -60,7 +67,7 @@ PyObject* stream_finish(PyObject*, PyObject* arguments) {
     tensorstat_result* result = nullptr;
     if (!call([&] { return tensorstat_stream_finish(stream, &result); })) return nullptr;
     Shapes shapes;
-    shapes.add(&elements, 1);
+    shapes.add(&elements.value, 1);
     const Ref batch = batch_of(result, *asked, {tensorstat_dtype_named(dtype)}, std::move(shapes));
     return batch ? statistics_of(batch.get(), 0) : nullptr;
   });
@@ -79,13 +86,12 @@ PyObject* partial_merge(PyObject*, PyObject* arguments) {
 
 // partial_move_to(partial, first_element)
 PyObject* partial_move_to(PyObject*, PyObject* arguments) {
-  PyObject *capsule = nullptr, *number = nullptr;
-  if (PyArg_ParseTuple(arguments, "OO!", &capsule, &PyLong_Type, &number) == 0) return nullptr;
+  PyObject* capsule = nullptr;
+  Whole64 first{"first_element"};
+  if (PyArg_ParseTuple(arguments, "OO&", &capsule, whole64, &first) == 0) return nullptr;
   tensorstat_partial* const partial = handle_of<tensorstat_partial>(capsule);
   if (partial == nullptr) return nullptr;
-  const unsigned long long first_element = PyLong_AsUnsignedLongLong(number);
-  if (PyErr_Occurred() != nullptr) return nullptr;
-  if (const tensorstat_code code = tensorstat_partial_move_to(partial, first_element)) return raise(code);
+  if (const tensorstat_code code = tensorstat_partial_move_to(partial, first.value)) return raise(code);
   return Py_NewRef(Py_None);
 }
 
@@ -97,6 +103,13 @@ PyObject* partial_finish(PyObject*, PyObject* arguments) {
   const Request* const asked = request_of(asked_capsule);
   if (partial == nullptr || asked == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
+    std::string missing;
+    for (const std::int32_t number : asked->numbers) {
+      if (tensorstat_partial_keeps(partial, number) != 0) continue;
+      missing += (missing.empty() ? "" : ", ") + std::string(tensorstat_statistic_name(number));
+    }
+    if (!missing.empty())
+      return raise(TENSORSTAT_INVALID, "the partial does not keep what " + missing + " needs: name it in fold()");
     std::vector<tensorstat_value> values(asked->numbers.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (const auto code = tensorstat_partial_finish(partial, asked->numbers[i], &values[i])) return raise(code);
@@ -134,7 +147,7 @@ PyObject* partial_parse(PyObject*, PyObject* arguments) {
 
 PyMethodDef part_functions[] = {
     TENSORSTAT_METHOD(open_stream, "open_stream(meter, dtype, request)"),
-    TENSORSTAT_METHOD(stream_append, "stream_append(stream, piece, unused): its bytes"),
+    TENSORSTAT_METHOD(stream_append, "stream_append(stream, piece, unused, dtype): its bytes"),
     TENSORSTAT_METHOD(stream_finish, "stream_finish(stream, dtype, elements, request): Statistics"),
     TENSORSTAT_METHOD(partial_merge, "partial_merge(into, other)"),
     TENSORSTAT_METHOD(partial_move_to, "partial_move_to(partial, first_element)"),

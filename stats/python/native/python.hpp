@@ -8,13 +8,38 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <cxxabi.h>
 #include <tensorstat/tensorstat.h>
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
 
 namespace tensorstat::python {
+
+// Up to 3.13, CPython ends a daemon thread that wants the GIL while the interpreter exits. It calls pthread_exit, which
+// unwinds the stack: `catch (...)` and noexcept then abort the process, and references would be given back without the
+// GIL. Such a thread sleeps until the process ends instead, as it does in CPython from 3.14 on.
+[[noreturn]] void sleep_for_ever() noexcept;
+template <typename Work>
+decltype(auto) or_sleep(const Work& work) {
+#ifdef __GLIBCXX__
+  try {
+    return work();
+  } catch (abi::__forced_unwind&) {
+    sleep_for_ever();
+  }
+#else
+  return work();
+#endif
+}
+inline void take_gil(PyThreadState* state) {
+  or_sleep([&] { PyEval_RestoreThread(state); });
+}
+// False once the interpreter exits: a thread that is ended then does not hold the GIL, and gives nothing back.
+inline bool is_running() { return Py_IsInitialized() != 0; }
 
 // One reference to an object, or none. Made, copied and destroyed with the GIL held.
 class Ref {
@@ -24,7 +49,9 @@ class Ref {
   static Ref to(PyObject* borrowed) { return Py_XINCREF(borrowed), Ref(borrowed); }
   Ref(Ref&& other) noexcept : object_(other.release()) {}
   Ref& operator=(Ref&& other) noexcept { return std::swap(object_, other.object_), *this; }
-  ~Ref() { Py_XDECREF(object_); }
+  ~Ref() {
+    if (object_ != nullptr && is_running()) or_sleep([this] { Py_DECREF(object_); });
+  }
 
   explicit operator bool() const { return object_ != nullptr; }
   PyObject* get() const { return object_; }
@@ -57,7 +84,7 @@ template <typename Call>
 bool call(const Call& library) {
   PyThreadState* const state = PyEval_SaveThread();
   const tensorstat_code code = library();
-  PyEval_RestoreThread(state);
+  take_gil(state);
   if (code != TENSORSTAT_OK) raise(code);
   say_all();
   return code == TENSORSTAT_OK;
@@ -67,11 +94,31 @@ bool call(const Call& library) {
 template <typename Work>
 PyObject* guarded(const Work& work) noexcept {
   try {
-    return work();
+    return or_sleep(work);
   } catch (...) {
     return PyErr_NoMemory();
   }
 }
+
+// A whole number among arguments, for the format "O&": anything with __index__. OverflowError where it does not fit.
+template <typename Integer>
+struct Whole {
+  const char* name;  // of the argument, for the words of the exception
+  Integer value = 0;
+};
+bool take_whole(PyObject* x, const char* name, unsigned long long most, unsigned long long& value);
+template <typename Integer>
+int whole(PyObject* x, void* to) {
+  auto& taken = *static_cast<Whole<Integer>*>(to);
+  unsigned long long value = 0;
+  if (!take_whole(x, taken.name, std::numeric_limits<Integer>::max(), value)) return 0;
+  taken.value = static_cast<Integer>(value);
+  return 1;
+}
+constexpr auto* whole32 = whole<std::uint32_t>;
+constexpr auto* whole64 = whole<std::uint64_t>;
+using Whole32 = Whole<std::uint32_t>;
+using Whole64 = Whole<std::uint64_t>;
 
 // Handles of the library are capsules that are named as their type and close them.
 template <typename Handle>
@@ -93,7 +140,7 @@ PyObject* capsule_of(Handle* handle) {
     auto* const held = static_cast<Handle*>(PyCapsule_GetPointer(dying, Kind<Handle>::kName));
     PyThreadState* const state = PyEval_SaveThread();  // a thread that this waits for may want the GIL
     Kind<Handle>::kClose(held);
-    PyEval_RestoreThread(state);
+    take_gil(state);
     say_all();
   });
   if (capsule == nullptr) Kind<Handle>::kClose(handle);

@@ -11,17 +11,20 @@ constexpr const char* kOperator = "tensorstat_operator";
 PyObject* open_session(PyObject*, PyObject* arguments) {
   int kind = 0;
   const char* config = nullptr;
-  unsigned long long memory_bytes = 0, budget = 0;
+  Whole64 memory{"memory_bytes"}, budget{"budget_bytes"};
+  Whole32 world_size{"world_size"}, threads{"threads"};
   tensorstat_meter_options meter = TENSORSTAT_METER_OPTIONS;
   tensorstat_session_options options = TENSORSTAT_SESSION_OPTIONS;
-  if (PyArg_ParseTuple(arguments, "iziiiKzsssIpKI", &kind, &config, &options.dialect, &options.layout, &options.sync,
-                       &memory_bytes, &options.path, &options.device_target, &options.framework_version,
-                       &options.framework, &options.world_size, &options.device_rows, &budget,
-                       &meter.thread_count) == 0) {
+  if (PyArg_ParseTuple(arguments, "iziiiO&zsssO&pO&O&", &kind, &config, &options.dialect, &options.layout,
+                       &options.sync, whole64, &memory, &options.path, &options.device_target,
+                       &options.framework_version, &options.framework, whole32, &world_size, &options.device_rows,
+                       whole64, &budget, whole32, &threads) == 0) {
     return nullptr;
   }
-  options.memory_bytes = memory_bytes;
-  meter.budget_bytes = budget;
+  options.memory_bytes = memory.value;
+  options.world_size = world_size.value;
+  meter.budget_bytes = budget.value;
+  meter.thread_count = threads.value;
   meter.log = keep_words;
   options.meter = &meter;
   tensorstat_session* session = nullptr;
@@ -40,16 +43,30 @@ PyObject* session_enabled(PyObject*, PyObject* arguments) {
   return session == nullptr ? nullptr : PyBool_FromLong(tensorstat_session_enabled(session));
 }
 
-// operator_named(session, type, name) -> an operator, good as long as the session; None where the session wants nothing
+// operator_named(session, type, name, set_dump = False) -> an operator, good as long as the session; None where the
+// session wants nothing
 PyObject* operator_named(PyObject*, PyObject* arguments) {
   PyObject* capsule = nullptr;
   const char *type = nullptr, *name = nullptr;
-  if (PyArg_ParseTuple(arguments, "Oss", &capsule, &type, &name) == 0) return nullptr;
+  int set_dump = 0;
+  if (PyArg_ParseTuple(arguments, "Oss|p", &capsule, &type, &name, &set_dump) == 0) return nullptr;
   tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
   if (session == nullptr) return nullptr;
-  const tensorstat_operator* const made = tensorstat_operator_named(session, type, name, 0, 0, 0);
+  const tensorstat_operator* const made = tensorstat_operator_named(session, type, name, set_dump, 0, 0);
   return made == nullptr ? Py_NewRef(Py_None)
                          : PyCapsule_New(const_cast<tensorstat_operator*>(made), kOperator, nullptr);
+}
+
+// The texts of a list; they live as long as `held`. False, with an exception set, of anything else.
+bool take_texts(PyObject* list, std::vector<Ref>& held, std::vector<const char*>& texts) {
+  const Py_ssize_t count = PySequence_Size(list);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    held.emplace_back(PySequence_GetItem(list, i));
+    const char* const text = held.back() ? PyUnicode_AsUTF8AndSize(held.back().get(), nullptr) : nullptr;
+    if (text == nullptr) return false;
+    texts.push_back(text);
+  }
+  return count >= 0;
 }
 
 // describe(session, operator, frames, parent)
@@ -61,17 +78,11 @@ PyObject* describe(PyObject*, PyObject* arguments) {
   if (session == nullptr) return nullptr;
   if (op_capsule == Py_None) return Py_NewRef(Py_None);
   const auto* const op = static_cast<const tensorstat_operator*>(PyCapsule_GetPointer(op_capsule, kOperator));
-  const Py_ssize_t count = op == nullptr ? -1 : PySequence_Size(frames);
-  if (count < 0) return nullptr;
+  if (op == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
-    std::vector<Ref> held;  // the texts are theirs
+    std::vector<Ref> held;
     std::vector<const char*> texts;
-    for (Py_ssize_t i = 0; i < count; ++i) {
-      held.emplace_back(PySequence_GetItem(frames, i));
-      const char* const text = held.back() ? PyUnicode_AsUTF8AndSize(held.back().get(), nullptr) : nullptr;
-      if (text == nullptr) return nullptr;
-      texts.push_back(text);
-    }
+    if (!take_texts(frames, held, texts)) return nullptr;
     const bool done = call([&] { return tensorstat_describe(session, op, texts.data(), texts.size(), parent); });
     return done ? Py_NewRef(Py_None) : nullptr;
   });
@@ -84,15 +95,19 @@ struct Run {
   tensorstat_session* session = nullptr;
   const tensorstat_operator* op = nullptr;
 
-  // Of arguments that `format` describes; `others` are those behind.
+  // Of arguments that begin with these; `format` describes the `others` behind.
   template <typename... Others>
   bool take(PyObject* arguments, const char* format, Others*... others) {
-    unsigned long long iteration = 0;
-    if (PyArg_ParseTuple(arguments, format, &capsule, &op_capsule, &place.rank, &place.device, &place.graph, &iteration,
-                         others...) == 0) {
+    Whole32 rank{"rank"}, device{"device"}, graph{"graph"};
+    Whole64 iteration{"iteration"};
+    if (PyArg_ParseTuple(arguments, (std::string("OOO&O&O&O&") + format).c_str(), &capsule, &op_capsule, whole32, &rank,
+                         whole32, &device, whole32, &graph, whole64, &iteration, others...) == 0) {
       return false;
     }
-    place.iteration = iteration;
+    place.rank = rank.value;
+    place.device = device.value;
+    place.graph = graph.value;
+    place.iteration = iteration.value;
     session = handle_of<tensorstat_session>(capsule);
     if (session == nullptr) return false;
     if (op_capsule == Py_None) return true;
@@ -103,8 +118,9 @@ struct Run {
 
 PyObject* wants(PyObject*, PyObject* arguments) {
   Run run;
-  if (!run.take(arguments, "OOIIIK")) return nullptr;
-  return PyBool_FromLong(tensorstat_wants(run.session, &run.place, run.op, 0));
+  int failed = 0;
+  if (!run.take(arguments, "|p", &failed)) return nullptr;
+  return PyBool_FromLong(tensorstat_wants(run.session, &run.place, run.op, failed));
 }
 
 // Whether `x`, as PyTorch's tensors do, says that it requires a gradient. It is then exchanged for one that shares its
@@ -151,8 +167,9 @@ PyObject* collect(PyObject*, PyObject* arguments) {
   Run run;
   PyObject *inputs = nullptr, *outputs = nullptr;
   const char* layout = nullptr;
-  if (!run.take(arguments, "OOIIIKOOs", &inputs, &outputs, &layout)) return nullptr;
-  if (!tensorstat_wants(run.session, &run.place, run.op, 0)) return PyLong_FromLong(0);
+  int failed = 0;
+  if (!run.take(arguments, "OOs|p", &inputs, &outputs, &layout, &failed)) return nullptr;
+  if (!tensorstat_wants(run.session, &run.place, run.op, failed)) return PyLong_FromLong(0);
   return guarded([&]() -> PyObject* {
     Views views;
     std::vector<tensorstat_dump_tensor> handed;
@@ -167,16 +184,66 @@ PyObject* collect(PyObject*, PyObject* arguments) {
       handed[i].shape = shape.data();
       handed[i].dimension_count = static_cast<std::uint32_t>(shape.size());
     }
-    const bool done =
-        call([&] { return tensorstat_collect_call(run.session, &run.place, run.op, handed.data(), handed.size(), 0, layout); });
+    const bool done = call([&] {
+      return tensorstat_collect_call(run.session, &run.place, run.op, handed.data(), handed.size(), failed, layout);
+    });
     return done ? faults_of(faults) : nullptr;
   });
+}
+
+// why_not(x) -> why it is no tensor that can be measured; None where it is one
+PyObject* why_not(PyObject*, PyObject* arguments) {
+  PyObject* given = nullptr;
+  if (PyArg_ParseTuple(arguments, "O", &given) == 0) return nullptr;
+  return guarded([&]() -> PyObject* {
+    Ref x = Ref::to(given);
+    take_gradient(x);
+    Views views;
+    if (x && views.add(x.get())) return Py_NewRef(Py_None);
+    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    const Ref held_type(type), held_value(value), held_trace(trace);
+    return PyObject_Str(value);
+  });
+}
+
+// save_kernel_args(session, operator, rank, device, graph, iteration, names, values)
+PyObject* save_kernel_args(PyObject*, PyObject* arguments) {
+  Run run;
+  PyObject *name_list = nullptr, *value_list = nullptr;
+  if (!run.take(arguments, "OO", &name_list, &value_list)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    std::vector<Ref> held;
+    std::vector<const char*> names, values;
+    if (!take_texts(name_list, held, names) || !take_texts(value_list, held, values)) return nullptr;
+    values.resize(names.size(), "");
+    const bool done = call([&] {
+      return tensorstat_save_kernel_args(run.session, &run.place, run.op, names.data(), values.data(), names.size());
+    });
+    return done ? Py_NewRef(Py_None) : nullptr;
+  });
+}
+
+// session_demands(session) -> (whether it has to be said which operators failed, whether arguments of kernels are
+// wanted)
+PyObject* session_demands(PyObject*, PyObject* arguments) {
+  PyObject* capsule = nullptr;
+  if (PyArg_ParseTuple(arguments, "O", &capsule) == 0) return nullptr;
+  const tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  if (session == nullptr) return nullptr;
+  tensorstat_demands demands{};
+  demands.size = sizeof demands;
+  if (const tensorstat_code code = tensorstat_session_demands(session, &demands)) return raise(code);
+  const Ref operators(PyBool_FromLong(demands.synchronised_operators)),
+      kernel_args(PyBool_FromLong(demands.kernel_args));
+  return Py_BuildValue("(OO)", operators.get(), kernel_args.get());
 }
 
 // Whether all that was handed over is in its file.
 PyObject* step_end(PyObject*, PyObject* arguments) {
   Run run;
-  if (!run.take(arguments, "OOIIIK")) return nullptr;
+  if (!run.take(arguments, "")) return nullptr;
   int whole = 1;
   call([&] { return whole = tensorstat_step_end(run.session, &run.place), TENSORSTAT_OK; });
   return PyBool_FromLong(whole);
@@ -189,6 +256,17 @@ PyObject* session_flush(PyObject*, PyObject* arguments) {
   if (session == nullptr) return nullptr;
   int whole = 1;
   call([&] { return whole = tensorstat_session_flush(session), TENSORSTAT_OK; });
+  return PyBool_FromLong(whole);
+}
+
+// Whether all that was handed over is in its file; the counters are final then.
+PyObject* session_end(PyObject*, PyObject* arguments) {
+  PyObject* capsule = nullptr;
+  if (PyArg_ParseTuple(arguments, "O", &capsule) == 0) return nullptr;
+  tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  if (session == nullptr) return nullptr;
+  int whole = 1;
+  call([&] { return whole = tensorstat_session_end(session), TENSORSTAT_OK; });
   return PyBool_FromLong(whole);
 }
 
@@ -213,24 +291,24 @@ PyObject* session_stop(PyObject*, PyObject* arguments) {
 
 PyObject* set_initial_iteration(PyObject*, PyObject* arguments) {
   PyObject* capsule = nullptr;
-  unsigned long long iteration = 0;
-  if (PyArg_ParseTuple(arguments, "OK", &capsule, &iteration) == 0) return nullptr;
+  Whole64 iteration{"iteration"};
+  if (PyArg_ParseTuple(arguments, "OO&", &capsule, whole64, &iteration) == 0) return nullptr;
   tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
   if (session == nullptr) return nullptr;
-  tensorstat_session_set_initial_iteration(session, iteration);
+  tensorstat_session_set_initial_iteration(session, iteration.value);
   return Py_NewRef(Py_None);
 }
 
 // session_rank_folder(session, rank): "" where the session wants nothing
 PyObject* session_rank_folder(PyObject*, PyObject* arguments) {
   PyObject* capsule = nullptr;
-  std::uint32_t rank = 0;
-  if (PyArg_ParseTuple(arguments, "OI", &capsule, &rank) == 0) return nullptr;
+  Whole32 rank{"rank"};
+  if (PyArg_ParseTuple(arguments, "OO&", &capsule, whole32, &rank) == 0) return nullptr;
   const tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
   if (session == nullptr) return nullptr;
   return guarded([&] {
-    std::string folder(tensorstat_session_rank_folder(session, rank, nullptr, 0), '\0');
-    tensorstat_session_rank_folder(session, rank, folder.data(), folder.size() + 1);
+    std::string folder(tensorstat_session_rank_folder(session, rank.value, nullptr, 0), '\0');
+    tensorstat_session_rank_folder(session, rank.value, folder.data(), folder.size() + 1);
     return PyUnicode_DecodeFSDefaultAndSize(folder.data(), static_cast<Py_ssize_t>(folder.size()));
   });
 }
@@ -272,12 +350,18 @@ PyMethodDef session_functions[] = {
                       "open_session(kind, config, dialect, layout, sync, memory_bytes, path, device_target, "
                       "framework_version, framework, world_size, device_rows, budget_bytes, threads)"),
     TENSORSTAT_METHOD(session_enabled, "session_enabled(session)"),
-    TENSORSTAT_METHOD(operator_named, "operator_named(session, type, name): an operator, or None"),
+    TENSORSTAT_METHOD(session_demands, "session_demands(session): (failed operators, arguments of kernels)"),
+    TENSORSTAT_METHOD(operator_named, "operator_named(session, type, name, set_dump): an operator, or None"),
     TENSORSTAT_METHOD(describe, "describe(session, operator, frames, parent)"),
-    TENSORSTAT_METHOD(wants, "wants(session, operator, rank, device, graph, iteration)"),
-    TENSORSTAT_METHOD(collect, "collect(session, operator, rank, device, graph, iteration, inputs, outputs, layout)"),
+    TENSORSTAT_METHOD(wants, "wants(session, operator, rank, device, graph, iteration, failed)"),
+    TENSORSTAT_METHOD(collect,
+                      "collect(session, operator, rank, device, graph, iteration, inputs, outputs, layout, failed)"),
+    TENSORSTAT_METHOD(why_not, "why_not(x): why it is no tensor that can be measured, or None"),
+    TENSORSTAT_METHOD(save_kernel_args,
+                      "save_kernel_args(session, operator, rank, device, graph, iteration, names, values)"),
     TENSORSTAT_METHOD(step_end, "step_end(session, None, rank, device, graph, iteration)"),
     TENSORSTAT_METHOD(session_flush, "session_flush(session)"),
+    TENSORSTAT_METHOD(session_end, "session_end(session)"),
     TENSORSTAT_METHOD(session_start, "session_start(session)"),
     TENSORSTAT_METHOD(session_stop, "session_stop(session)"),
     TENSORSTAT_METHOD(set_initial_iteration, "set_initial_iteration(session, iteration)"),

@@ -1,14 +1,17 @@
 #include "stats/python/native/views.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
 #include <string_view>
 
+#include "stats/core/dlpack_structs.hpp"
+
 namespace tensorstat::python {
 namespace {
 
-enum class Holder { kNumpy, kTorch, kOpenCl, kDlpack, kBuffer };
+enum class Holder { kNumpy, kMasked, kTorch, kOpenCl, kDlpack, kBuffer };
 
 PyObject* type_of(PyObject* x) { return reinterpret_cast<PyObject*>(Py_TYPE(x)); }
 
@@ -23,24 +26,24 @@ bool is_numpys(PyObject* type) {
 }
 
 Holder holder_of_type(PyObject* type) {
-  if (is_numpys(type)) return Holder::kNumpy;
+  if (is_numpys(type)) return has(type, "mask") && has(type, "compressed") ? Holder::kMasked : Holder::kNumpy;
   if (has(type, "data_ptr") && has(type, "is_contiguous")) return Holder::kTorch;
   if (has(type, "map_to_host") && has(type, "add_event")) return Holder::kOpenCl;
   return has(type, "__dlpack__") ? Holder::kDlpack : Holder::kBuffer;
 }
 
-// Most tensors are of the same type as the one before; the GIL guards what is remembered.
+// Most tensors are of the same type as the one before; the GIL guards what is remembered. To give the old type back may
+// run Python, which may come here again: both are set before, and not looked at behind.
 Holder holder_of(PyObject* x) {
   static PyObject* last = nullptr;
   static Holder holder = Holder::kBuffer;
   PyObject* const type = type_of(x);
-  if (type != last) {
-    const Holder found = holder_of_type(type);
-    Py_INCREF(type);
-    Py_XDECREF(std::exchange(last, type));
-    holder = found;
-  }
-  return holder;
+  if (type == last) return holder;
+  const Holder found = holder_of_type(type);
+  holder = found;
+  Py_INCREF(type);
+  const Ref before(std::exchange(last, type));
+  return found;
 }
 
 // Names that are looked up in every tensor.
@@ -77,6 +80,20 @@ bool refuse(const std::string& words) { return raise(TENSORSTAT_UNSUPPORTED, wor
 bool refuse_big_endian(const char* what) {
   return refuse(std::string(what) +
                 " of big-endian numbers cannot be read; .astype of the native order makes it readable");
+}
+
+// Whether elements of a numpy.ma.MaskedArray are masked; it is refused then. One in which nothing is masked is an
+// array.
+bool refuse_masked(PyObject* x) {
+  const Ref mask = attribute(x, "mask"), any(mask ? PyObject_CallMethod(mask.get(), "any", nullptr) : nullptr);
+  const int is_masked = any ? PyObject_IsTrue(any.get()) : 1;
+  if (is_masked == 0) return false;
+  PyErr_Clear();
+  refuse(
+      "an array with masked elements cannot be measured: x.compressed() leaves them out, x.filled(value) gives them a "
+      "value, "
+      "x.data has what is below the mask");
+  return true;
 }
 
 // The dtype of "int" and 4 bytes and the like; asked for often, and looked up by name once.
@@ -129,13 +146,6 @@ std::int32_t dtype_of_numpy(int number) {
   return number >= 0 && number < static_cast<int>(all.size()) ? all[number] : -1;
 }
 
-// DLPack's DLTensor, of which only this is read here, and the first field of a DLManagedTensorVersioned.
-struct DlTensor {
-  void* data;
-  std::int32_t device[2], dimension_count, dtype;
-  std::int64_t* shape;
-};
-constexpr std::size_t kTensorOfVersioned = 32;
 constexpr std::size_t kMostDimensions = 64;
 
 tensorstat_tensor tensor_of(std::int32_t dtype, const void* address) {
@@ -185,6 +195,10 @@ void Views::set_strides(tensorstat_tensor& tensor, const void* stride_bytes) {
 
 // What is given back may run Python, which must not meet the exception of the caller.
 Views::~Views() {
+  if (!is_running()) {
+    keep_for_ever();
+    return;
+  }
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
   owners_.clear();
@@ -206,18 +220,19 @@ void Views::keep_for_ever() {
 }
 
 PyObject* Views::queue(std::size_t tensor) const {
-  for (const auto& [index, queue] : queues_) {
-    if (index == tensor) return queue.get();
-  }
-  return nullptr;
+  const auto found = std::ranges::lower_bound(queues_, tensor, {}, [](const auto& each) { return each.first; });
+  return found != queues_.end() && found->first == tensor ? found->second.get() : nullptr;
 }
 
 bool Views::add(PyObject* x) {
+  last_is_bytes_ = false;
   switch (holder_of(x)) {
     case Holder::kTorch:
       return add_torch(x);
     case Holder::kOpenCl:
       return add_opencl(x);
+    case Holder::kMasked:
+      return !refuse_masked(x) && add_numpy(x);
     case Holder::kNumpy:
       return add_numpy(x);
     case Holder::kDlpack:
@@ -321,21 +336,24 @@ bool Views::add_dlpack(PyObject* x) {
   const bool is_versioned = name != nullptr && std::string_view(name) == "dltensor_versioned";
   if (name == nullptr || (!is_versioned && std::string_view(name) != "dltensor")) {
     PyErr_Clear();
-    return refuse("what __dlpack__ of a " + name_of_type(x) + " gives is no DLPack tensor");
+    return refuse("__dlpack__ of an object of type " + name_of_type(x) + " gives no DLPack tensor");
   }
-  const auto* const managed = static_cast<const std::byte*>(PyCapsule_GetPointer(capsule, name));
-  if (managed == nullptr) return false;
-  std::uint32_t major = 0;
-  if (is_versioned) std::memcpy(&major, managed, sizeof major);
-  if (is_versioned && major != 1)
-    return refuse("a tensor of DLPack " + std::to_string(major) + " cannot be read; 0 and 1 can");
-  const auto* const dl_tensor = reinterpret_cast<const DlTensor*>(managed + (is_versioned ? kTensorOfVersioned : 0));
+  const void* const held = PyCapsule_GetPointer(capsule, name);
+  if (held == nullptr) return false;
+  const auto* const versioned = is_versioned ? static_cast<const DlManagedTensorVersioned*>(held) : nullptr;
+  if (versioned != nullptr && versioned->major != 1) {
+    return refuse("a tensor of DLPack " + std::to_string(versioned->major) + " cannot be read; 0 and 1 can");
+  }
+  const DlTensor* const dl_tensor =
+      versioned != nullptr ? &versioned->tensor : &static_cast<const DlManagedTensor*>(held)->tensor;
   tensorstat_tensor tensor = TENSORSTAT_TENSOR;
   std::vector<std::int64_t>& strides = numbers_.emplace_back(kMostDimensions);
   if (const tensorstat_code code = tensorstat_tensor_from_dlpack(dl_tensor, strides.data(), strides.size(), &tensor)) {
     return raise(code), false;
   }
-  shapes_.add(dl_tensor->shape, dl_tensor->dimension_count);
+  std::vector<std::int64_t> shape(dl_tensor->shape, dl_tensor->shape + dl_tensor->dimension_count);
+  if (dl_tensor->dtype.lanes == 2) shape.push_back(2);  // of float4: two elements that PyTorch calls one
+  shapes_.add(shape.data(), shape.size());
   tensors_.push_back(tensor);
   return true;
 }
@@ -345,7 +363,7 @@ bool Views::add_buffer(PyObject* x) {
   auto buffer = std::make_unique<Py_buffer>();
   if (PyObject_GetBuffer(x, buffer.get(), PyBUF_FULL_RO) != 0) {
     PyErr_Clear();
-    return refuse("a " + name_of_type(x) +
+    return refuse("an object of type " + name_of_type(x) +
                   " is no tensor: it has neither __dlpack__ nor the buffer protocol. numpy.asarray(x) makes "
                   "one of a list of numbers");
   }
@@ -356,15 +374,16 @@ bool Views::add_buffer(PyObject* x) {
   if (order == '@' || order == '=' || order == '<' || order == '>' || order == '!') format.remove_prefix(1);
   if ((order == '>' || order == '!') && view.itemsize > 1) return refuse_big_endian("a buffer");
   const char letter = format.size() == 1 ? format.front() : 0;
+  last_is_bytes_ = letter == 'B';
   const char kind = letter == '?'                                             ? 'b'
                     : letter != 0 && std::strchr("efd", letter) != nullptr    ? 'f'
                     : letter != 0 && std::strchr("bhilqn", letter) != nullptr ? 'i'
                     : letter != 0 && std::strchr("BHILQN", letter) != nullptr ? 'u'
                                                                               : 0;
   const std::int32_t dtype = number_of_kind(kind, static_cast<int>(view.itemsize));
-  if (dtype < 0) return dtype_number("format " + std::string(format), ("a " + name_of_type(x)).c_str()) >= 0;
-  if (view.suboffsets != nullptr)
-    return refuse("a " + name_of_type(x) + " of rows that lie apart cannot be read; copy it first");
+  if (dtype < 0)
+    return dtype_number("format " + std::string(format), ("a buffer of type " + name_of_type(x)).c_str()) >= 0;
+  if (view.suboffsets != nullptr) return refuse("a buffer of rows that lie apart cannot be read; copy it first");
   tensorstat_tensor tensor = tensor_of(dtype, view.buf);
   shapes_.add(view.shape, view.ndim);
   tensor.element_count = product(shapes_[tensors_.size()]);

@@ -48,6 +48,8 @@ class Views {
   Shapes& shapes() { return shapes_; }
   // The PyOpenCL queue of a tensor; nullptr where it has none.
   PyObject* queue(std::size_t tensor) const;
+  // Whether the last that was added is of bytes: bytes, bytearray, a memoryview of them, mmap.
+  bool last_is_bytes() const { return last_is_bytes_; }
   bool any_queue() const { return !queues_.empty(); }
 
   // What a failed device may still read is never given back.
@@ -68,7 +70,8 @@ class Views {
   std::vector<Ref> owners_;
   std::vector<std::unique_ptr<Py_buffer>> buffers_;
   std::deque<std::vector<std::int64_t>> numbers_;  // shapes and strides that tensors point to
-  std::vector<std::pair<std::size_t, Ref>> queues_;
+  std::vector<std::pair<std::size_t, Ref>> queues_;  // by the tensor's number, in ascending order
+  bool last_is_bytes_ = false;
 };
 
 // The number of a dtype by its name; -1, with tensorstat.Error set, of one that the library does not have. `what` is

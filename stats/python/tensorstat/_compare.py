@@ -6,6 +6,7 @@ from typing import Any, overload
 from . import _native
 from ._library import Error, logger
 from ._meter import default_meter
+from ._named import compare_named, named_tensors
 
 _WORDS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
@@ -45,15 +46,21 @@ def compare(a: str | os.PathLike[str], b: str | os.PathLike[str], *, rtol: float
             any_dtype: bool = ..., first: bool = ..., tolerances: str | os.PathLike[str] | None = ...,
             names: str | os.PathLike[str] | None = ...) -> dict[str, Any]: ...
 @overload
-def compare(a: Any, b: Any, *, rtol: float | None = ..., atol: float = ..., scale: str = ...) -> dict[str, Any]: ...
+def compare(a: Any, b: Any, *, rtol: float | None = ..., atol: float = ..., any_dtype: bool = ...,
+            scale: str = ...) -> dict[str, Any]: ...
 def compare(a: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, any_dtype: bool = False, first: bool = False,
             tolerances: str | os.PathLike[str] | None = None, names: str | os.PathLike[str] | None = None,
             scale: str = "b") -> dict[str, Any]:
-    """What differs between two arrays, or between two files or folders.
+    """What differs between two arrays, two models or state_dicts, or two files or folders.
 
         tensorstat.compare(x, y, rtol=1e-3)["cosine"]
 
     Of two arrays: every statistic of the pair, as Meter.compare says, with its rtol (0 by default), atol and scale.
+
+    Of two mappings of tensors, such as a state_dict, or two torch.nn.Modules: as of two files of tensors, by their names, with
+    rtol, atol and any_dtype; "elements" of a pair has every statistic of the two.
+
+        [pair["a"] for pair in tensorstat.compare(model, torch.load("model.pt"))["pairs"] if pair["verdict"] == "different"]
 
     Of two paths: of rows of statistics, or of tensors, which are measured.
 
@@ -75,8 +82,14 @@ def compare(a: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, any
     What could not be read is logged to logging.getLogger("tensorstat"); Error where one side gives nothing at all.
     """
     if not (isinstance(a, (str, os.PathLike)) and isinstance(b, (str, os.PathLike))):
+        named_a, named_b = named_tensors(a), named_tensors(b)
+        if named_a is not None and named_b is not None and not first and tolerances is None and names is None and scale == "b":
+            if any_dtype and rtol is None:
+                raise Error("any_dtype wants rtol: two dtypes have no tolerance of their own")
+            return compare_named(default_meter(), named_a, named_b, rtol=rtol, atol=atol, any_dtype=any_dtype)
         if any_dtype or first or tolerances is not None or names is not None:
-            raise Error("any_dtype, first, tolerances and names are for two paths; two arrays have rtol, atol and scale")
+            raise Error("first, tolerances and names are for two paths, any_dtype for these and for two models; two arrays have rtol, "
+                        "atol and scale")
         return default_meter().compare(a, b, rtol=rtol or 0.0, atol=atol, scale=scale)
     return _found(_native.diff(a, b, -1.0 if rtol is None else rtol, atol, any_dtype, first, _lines(tolerances),
                                _lines(names)))

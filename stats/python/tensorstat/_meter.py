@@ -1,11 +1,14 @@
 """Meters, streams and partials."""
 import functools
+import operator
 import threading
-from collections.abc import Iterable
+import weakref
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, overload
 
 from . import _native
-from ._library import NO_LIMIT, chosen
+from ._library import NO_LIMIT, Error, chosen
+from ._named import by_name, named_tensors
 from ._results import Statistics
 
 DEFAULT_STATISTICS = "max,min,avg,l2norm,count,nan count,negative inf count,positive inf count,zero count"
@@ -40,7 +43,7 @@ class Meter:
                  threads: int = 0) -> None:
         self._handle = _native.open_meter(NO_LIMIT if budget_bytes is None else budget_bytes, platform, device,
                                           0 if queue is None else queue.int_ptr, threads)
-        self._of_queues: dict[int, Meter] = {}
+        self._of_queues = _MetersOfQueues()
 
     @overload
     def measure(self, x: dict[Key, Any], stats: str | Iterable[str] = ..., *, precision: str = ...,  # type: ignore[misc]
@@ -53,17 +56,25 @@ class Meter:
                 cast_scale: float = ...) -> Statistics: ...
     def measure(self, x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
                 on: str = "auto", cast_scale: float = 1.0) -> Any:
-        """The statistics of a tensor; of a dict or list of tensors, a dict or list of them, from one batch.
+        """The statistics of a tensor; of a dict or list of tensors, a dict or list of them, from one batch. Of a torch.nn.Module
+        those of its state_dict.
 
         x           a NumPy array, a torch.Tensor on the CPU, a pyopencl.array.Array, which is measured in its own memory
                     on its own queue, and anything else with __dlpack__ or the buffer protocol. Nothing is copied, and
-                    nothing may change it meanwhile.
+                    nothing may change it meanwhile. A numpy.ma array with masked elements is refused.
+                    Error names the tensor of a dict that cannot be measured, such as a sparse one.
         stats       names between commas, or a list of names; "all" are MindSpore's twelve
         precision   "high": exact, rounded once; "low": held in the tensor's own type
         on          "auto": where the data lives; "host"; "device"
         cast_scale  what each element is times before a cast that is counted ("e4m3fn underflow"): finite, above 0
         """
-        return _native.measure(self, x, request_of(stats, precision, on, cast_scale))
+        named = named_tensors(x)
+        if named is None:
+            return _native.measure(self, x, request_of(stats, precision, on, cast_scale))
+        try:
+            return _native.measure(self, named, request_of(stats, precision, on, cast_scale))
+        except Error as refused:
+            raise by_name(refused, named) from None
 
     def explain(self, x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
                 on: str = "auto") -> dict[str, tuple[str, str]]:
@@ -79,7 +90,10 @@ class Meter:
 
         Otherwise as measure(). An index ("argmax") counts within its row. At most 2**20 rows.
         """
-        kept = (axes,) if isinstance(axes, int) else tuple(axes)
+        try:
+            kept: tuple[int, ...] = (operator.index(axes),)  # type: ignore[arg-type]
+        except TypeError:
+            kept = tuple(axes)  # type: ignore[arg-type]
         return _native.measure_by(self, x, request_of(stats, precision, on, cast_scale), kept, block)
 
     def fold(self, x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
@@ -117,9 +131,41 @@ class Meter:
         """The handle of the meter that works on a PyOpenCL queue; of this one where there is none."""
         if queue is None:
             return self._handle
-        if queue.int_ptr not in self._of_queues:
-            self._of_queues[queue.int_ptr] = Meter(queue=queue)
-        return self._of_queues[queue.int_ptr]._handle
+        return self._of_queues.meter(queue)._handle
+
+
+class _MetersOfQueues:
+    """A meter for each PyOpenCL queue that somebody has. A meter retains its queue, so it goes when the last object of the
+    queue goes."""
+
+    def __init__(self) -> None:
+        self._alone = threading.RLock()  # a queue may go, and be forgotten, while this thread is in here
+        self._kept: dict[int, tuple[Meter, weakref.ref[Any]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def meter(self, queue: Any) -> Meter:
+        address = queue.int_ptr
+        with self._alone:
+            meter, known = self._kept.get(address, (None, None))
+            if meter is None or known is None or known() is not queue:
+                meter = meter or Meter(queue=queue)
+                self._kept[address] = meter, weakref.ref(queue, _forgetting(weakref.ref(self), address))
+            return meter
+
+    def _forget(self, address: int, gone: "weakref.ref[Any]") -> None:
+        with self._alone:
+            if address in self._kept and self._kept[address][1] is gone:
+                del self._kept[address]
+
+
+def _forgetting(owner: "weakref.ref[_MetersOfQueues]", address: int) -> "Callable[[weakref.ref[Any]], None]":
+    def forget(gone: "weakref.ref[Any]") -> None:
+        meters = owner()
+        if meters is not None:
+            meters._forget(address, gone)
+    return forget
 
 
 class Stream:
@@ -136,11 +182,12 @@ class Stream:
         self._alone = threading.Lock()
 
     def append(self, piece: Any, unused: int = 0) -> None:
-        """Takes whole elements: bytes, or an array of the stream's dtype in C order. It may be changed afterwards. Of a dtype
+        """Takes whole elements: bytes (a bytes object, bytearray or memoryview of them), or an array of the stream's dtype in
+        C order; Error of another dtype. It may be changed afterwards. Of a dtype
         whose elements share bytes, such as int4, the last byte of the last piece may hold `unused` elements less than it could.
         """
         with self._alone:
-            self._bytes += _native.stream_append(self._handle, piece, unused)
+            self._bytes += _native.stream_append(self._handle, piece, unused, self.dtype)
             self._unused += unused
 
     def finish(self) -> Statistics:
@@ -182,7 +229,7 @@ class Partial:
         return self
 
     def finish(self) -> Statistics:
-        """The Statistics of all elements so far."""
+        """The Statistics of all elements so far. Error where the partial does not keep what one of them needs."""
         return _native.partial_finish(self._handle, self._request)
 
     def serialize(self) -> bytes:

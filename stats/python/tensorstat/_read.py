@@ -13,11 +13,12 @@ _JSON_OF_ROWS = "dump.json", "debug.json"  # msprobe's; what else ends in .json 
 
 def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
          on: str = "auto", cast_scale: float = 1.0, void_is_bfloat16: bool = False, skip_faults: bool = False) -> Any:
-    """What a file holds: statistics of tensors, measured now, or rows of statistics that were written before.
+    """What a file or folder holds: statistics of tensors, measured now, or rows of statistics that were written before.
 
         tensorstat.read("gradient.npy").max
         tensorstat.read("model.safetensors")["layer.0.weight"].l2norm
         tensorstat.to_pandas(tensorstat.read("rank_0/Net/0/10/statistic.csv"))
+        tensorstat.to_pandas(tensorstat.read("runs/nan"))
 
     .npy                one Statistics; {name: Statistics} where it holds several arrays, "0", "1" and so on, or structures,
                         by the names of their fields
@@ -26,18 +27,26 @@ def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STAT
     .csv, dump.json     rows of a statistic.csv of any dialect, or of msprobe's dump.json: dicts with "op type", "op name",
                         "io", "slot", "shape", ..., and each statistic by its name
 
+    a folder            the rows of every file of rows below it, each with "path" and, where the folders are those of a
+                        dump, "rank", "graph" and "iteration"
+
     stats, precision, on, cast_scale  as in measure()
     void_is_bfloat16      two-byte voids of an .npy are bfloat16, as ml_dtypes writes them
-    skip_faults           a tensor of a container that cannot be measured, such as one of text, is left out with a warning
-                          to logging.getLogger("tensorstat"); else it raises Error
+    skip_faults           a tensor of a container that cannot be measured, such as one of text, and a file of a folder that
+                          cannot be read are left out with a warning to logging.getLogger("tensorstat"); else Error
 
     Files may be larger than memory, and are not trusted: nothing in them is evaluated or unpickled.
     """
-    name = os.path.basename(os.fsdecode(path))
-    if name.endswith(".csv") or name in _JSON_OF_ROWS:
-        return _native.read_rows(path)
+    name, is_folder = os.path.basename(os.fsdecode(path)), os.path.isdir(path)
+    if is_folder or name.endswith(".csv") or name in _JSON_OF_ROWS:
+        rows, refused = _native.read_rows(path)
+        if refused is not None and not (is_folder and rows and skip_faults):
+            raise refused
+        if refused is not None:
+            logger.warning("%s", refused)
+        return rows
     tensors, faults = _native.measure_file(default_meter()._handle, path,
-                                              request_of(stats, precision, on, cast_scale), void_is_bfloat16)
+                                           request_of(stats, precision, on, cast_scale), void_is_bfloat16)
     if faults and not skip_faults:
         raise Error(faults[0], "unsupported")
     for fault in faults:

@@ -136,9 +136,12 @@ def _dull(name: str, value: Any) -> bool:
     return value == 0 and name.endswith(" count")
 
 
-def to_pandas(results: dict[Any, Statistics] | Iterable[Statistics | dict[str, Any]]) -> Any:
-    """A pandas.DataFrame with a row for each Statistics of a dict or list, or for each row of a statistic.csv."""
+def to_pandas(results: Statistics | dict[Any, Statistics] | Iterable[Statistics | dict[str, Any]]) -> Any:
+    """A pandas.DataFrame with a row for each Statistics of a dict or list, or for each row of a statistic.csv. Of one Statistics
+    it has one row."""
     import pandas
+    if isinstance(results, Statistics):
+        results = [results]
     each = results.values() if isinstance(results, dict) else results
     return pandas.DataFrame([_columns(one) for one in each], index=list(results) if isinstance(results, dict) else None)
 

@@ -1,15 +1,18 @@
 """Dump sessions: rows of statistics on disk while training runs."""
+import json
 import os
+import re
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _native
-from ._library import NO_LIMIT, Error, chosen
+from ._library import NO_LIMIT, Error, chosen, logger
 
 _DIALECTS = {"ours": 0, "mindspore-2.7": 1, "mindspore-next": 2, "msprobe-o2": 4}
 _LAYOUTS = {"rank": 0, "step": 1}
 _SYNCS = {"never": 0, "close": 1, "row": 2}
+_MARK = re.compile(r'"\\u0001([io][0-9]+)\\u0001"')  # as json.dumps writes the text of a tensor's place
 
 
 class DumpSession:
@@ -47,8 +50,12 @@ class DumpSession:
             None if path is None else str(path), device_target, framework_version, framework, world_size, device_rows,
             NO_LIMIT if budget_bytes is None else budget_bytes, threads)
         self._handles = [handle]
-        self._operators: dict[tuple[str, str], Any] = {}
+        self._operators: dict[tuple[str, str, bool], Any] = {}
         self._last_counters: dict[str, int] = {}
+        self._left_out: set[str] = set()
+        self._left_out_count = 0
+        self._awaits_failures, self._awaits_kernel_args = _native.session_demands(handle)
+        self._awaits_flags = _native.session_enabled(handle) and _dumps_flagged_operators(config)
         # A handle that nobody has any more is closed: here, by close(), and at the interpreter's exit.
         self._close = weakref.finalize(self, self._handles.clear)
 
@@ -57,9 +64,11 @@ class DumpSession:
         """Whether the session wants anything at all."""
         return _native.session_enabled(self._handle())
 
-    def wants(self, op_type: str, name: str, *, rank: int = 0, device: int = 0, graph: int = 0, iteration: int = 0) -> bool:
+    def wants(self, op_type: str, name: str, *, rank: int = 0, device: int = 0, graph: int = 0, iteration: int = 0,
+              set_dump: bool = False, failed: bool | None = None) -> bool:
         """Whether anything of this operator is wanted at this place: ask before work is spent on it."""
-        return _native.wants(self._handle(), self._operator(op_type, name), rank, device, graph, iteration)
+        return _native.wants(self._handle(), self._operator(op_type, name, set_dump), rank, device, graph, iteration,
+                             self._has_failed(failed))
 
     def describe(self, op_type: str, name: str, *, stack: Sequence[str] = (), parent: str = "") -> None:
         """For stack.json and construct.json of msprobe: the frames that the operator comes from, and the module that it is
@@ -67,14 +76,34 @@ class DumpSession:
         _native.describe(self._handle(), self._operator(op_type, name), stack, parent)
 
     def collect(self, op_type: str, name: str, *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (), rank: int = 0,
-                device: int = 0, graph: int = 0, iteration: int = 0, layout: str = "") -> None:
-        """Hands the tensors of one run of an operator over; None stands for one that is missing. Host tensors are
-        measured before it returns, or copied where their bits have to outlive it (files of tensors, digests). Of PyTorch's, requires_grad is known to msprobe's dump.json.
+                device: int = 0, graph: int = 0, iteration: int = 0, layout: str = "", set_dump: bool = False,
+                failed: bool | None = None) -> None:
+        """Hands the tensors of one run of an operator over; None stands for one that is missing. Host tensors are measured
+        before it returns, or copied where their bits have to outlive it (files of tensors, digests). Of PyTorch's,
+        requires_grad is known to msprobe's dump.json. What cannot be measured, such as an array of text, is left out, counted
+        as lost, and said once for each operator.
 
-        layout  for msprobe's dump.json: members of the call as json.dumps(indent=1) writes them, in which tensors stand as
-                "\\x01i0\\x01" for inputs[0] and "\\x01o0\\x01" for outputs[0]; "": each stands at its place
+        layout    for msprobe's dump.json: members of the call as json.dumps(members, indent=1) writes them, in which the text
+                  "\\x01i0\\x01" stands for inputs[0] and "\\x01o0\\x01" for outputs[0]; "": each stands at its place
+        set_dump  whether the user flagged the operator, which a config with dump_mode 2 asks for
+        failed    whether the operator failed, which a config with op_debug_mode 4 asks for
         """
-        _native.collect(self._handle(), self._operator(op_type, name), rank, device, graph, iteration, inputs, outputs, layout)
+        handle, operator = self._handle(), self._operator(op_type, name, set_dump)
+        text, has_failed = _MARK.sub("\x01\\1\x01", layout), self._has_failed(failed)
+        try:
+            _native.collect(handle, operator, rank, device, graph, iteration, inputs, outputs, text, has_failed)
+        except Error as refused:
+            if refused.code != "unsupported":
+                raise
+            inputs, outputs = self._readable(name, "input", inputs), self._readable(name, "output", outputs)
+            _native.collect(handle, operator, rank, device, graph, iteration, inputs, outputs, text, has_failed)
+
+    def save_kernel_args(self, op_type: str, name: str, args: Mapping[str, str], *, rank: int = 0, device: int = 0, graph: int = 0,
+                         iteration: int = 0) -> None:
+        """The arguments of an operator, by their names, for a config with save_kernel_args."""
+        self._awaits_kernel_args = False
+        _native.save_kernel_args(self._handle(), self._operator(op_type, name), rank, device, graph, iteration, list(args),
+                                 [str(value) for value in args.values()])
 
     def step_end(self, *, rank: int = 0, device: int = 0, graph: int = 0, iteration: int = 0) -> bool:
         """The iteration of this rank and graph is over. With `enable`, returns when all of it is on disk, and whether it
@@ -87,7 +116,8 @@ class DumpSession:
         return _native.session_flush(self._handle())
 
     def start(self) -> None:
-        """Dumps from now on, at whatever iteration: the config's do not count from the first start() or stop() on."""
+        """Dumps from now on. With a data_dump.json at whatever iteration: the config's do not count from the first start()
+        or stop() on. msprobe's `step` and the `dump_step` of an acl.json go on to count."""
         _native.session_start(self._handle())
 
     def stop(self) -> bool:
@@ -102,13 +132,21 @@ class DumpSession:
     @property
     def counters(self) -> dict[str, int]:
         """{"tensor_count": 12, "row_count": 12, "lost_row_count": 0, ...}; of a closed session, its last."""
-        return _native.session_counters(self._handles[0]) if self._handles else dict(self._last_counters)
+        if not self._handles:
+            return dict(self._last_counters)
+        counters: dict[str, int] = _native.session_counters(self._handles[0])
+        counters["lost_tensor_count"] += self._left_out_count
+        return counters
 
     def close(self) -> None:
         """Flushes, and ends the session. A second call does nothing."""
         if self._handles:
-            self.flush()
+            _native.session_end(self._handle())  # which may be the end of rows that waited for the disk
             self._last_counters = self.counters
+            if self._operators and self._awaits_flags:
+                logger.warning("the config's dump_mode is 2, and no operator was flagged: collect(..., set_dump=True) does")
+            if self._operators and self._awaits_kernel_args:
+                logger.warning("the config wants save_kernel_args, and save_kernel_args() was never called")
         self._close()
 
     def __enter__(self) -> "DumpSession":
@@ -122,8 +160,42 @@ class DumpSession:
             raise Error("the session was closed")
         return self._handles[0]
 
-    def _operator(self, op_type: str, name: str) -> Any:
-        key = op_type, name
+    def _operator(self, op_type: str, name: str, set_dump: bool = False) -> Any:
+        key = op_type, name, set_dump
         if key not in self._operators:
-            self._operators[key] = _native.operator_named(self._handle(), op_type, name)
+            self._operators[key] = _native.operator_named(self._handle(), op_type, name, set_dump)
+            self._awaits_flags = self._awaits_flags and not set_dump
         return self._operators[key]
+
+    def _has_failed(self, failed: bool | None) -> bool:
+        if failed is None and self._awaits_failures:
+            self._awaits_failures = False  # said once
+            logger.warning("the config's op_debug_mode is 4, which dumps operators that failed: say failed=True or False to "
+                           "collect() and wants()")
+        return bool(failed)
+
+    def _readable(self, name: str, io: str, tensors: Sequence[Any]) -> list[Any]:
+        """With None in the place of what cannot be measured."""
+        readable = list(tensors)
+        for slot, tensor in enumerate(readable):
+            why = None if tensor is None else _native.why_not(tensor)
+            if why is None:
+                continue
+            readable[slot] = None
+            self._left_out_count += 1
+            if name not in self._left_out:
+                self._left_out.add(name)
+                logger.warning("%s: %s %d is left out: %s", name, io, slot, why)
+        return readable
+
+
+def _dumps_flagged_operators(config: str | os.PathLike[str] | None) -> bool:
+    """Whether it is one of MindSpore's with dump_mode 2. What cannot be read, the library has said."""
+    text = os.environ.get("MINDSPORE_DUMP_CONFIG", "{}") if config is None else str(config)
+    try:
+        if not text.lstrip().startswith("{"):
+            with open(text, encoding="utf-8") as file:
+                text = file.read()
+        return bool(json.loads(text)["common_dump_settings"]["dump_mode"] == 2)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False

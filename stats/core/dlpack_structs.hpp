@@ -1,0 +1,44 @@
+// DLPack's structs, as its specification has them (dlpack.h, versions 0.x and 1.x). What is not read is left out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tensorstat {
+
+struct DlDevice {
+  std::int32_t type, id;
+};
+struct DlDataType {
+  std::uint8_t code, bits;
+  std::uint16_t lanes;
+};
+// The same in all versions.
+struct DlTensor {
+  void* data;
+  DlDevice device;
+  std::int32_t dimension_count;
+  DlDataType dtype;
+  std::int64_t* shape;
+  std::int64_t* strides;  // in elements; null: contiguous
+  std::uint64_t byte_offset;
+};
+
+// What a capsule named "dltensor" holds.
+struct DlManagedTensor {
+  DlTensor tensor;
+  void* owner;
+  void (*deleter)(DlManagedTensor*);
+};
+// What a capsule named "dltensor_versioned" holds. Of another major version only the version is known.
+struct DlManagedTensorVersioned {
+  std::uint32_t major, minor;
+  void* owner;
+  void (*deleter)(DlManagedTensorVersioned*);
+  std::uint64_t flags;
+  DlTensor tensor;
+};
+static_assert(sizeof(void*) != 8 || (offsetof(DlTensor, shape) == 24 && sizeof(DlTensor) == 48 &&
+                                     offsetof(DlManagedTensorVersioned, tensor) == 32));
+
+}  // namespace tensorstat

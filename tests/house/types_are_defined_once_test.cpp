@@ -1,0 +1,77 @@
+// No two types of the library have one name in one namespace: linked into one program, two definitions of a type are
+// undefined behaviour, and a file that includes both headers does not compile.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace types_are_defined_once_test {
+
+namespace fs = std::filesystem;
+
+// The types that a text defines at namespace scope, with their namespaces. A type in an unnamed namespace is the file's
+// own. Relies on .clang-format: what stands at namespace scope begins its line.
+std::vector<std::string> types_of(std::istream& text) {
+  static const std::regex opens(R"(^namespace\s*([\w:]*)\s*\{)"), closes(R"(^\}  // namespace)");
+  static const std::regex defines(
+      R"(^(?:struct|class|union|enum class|enum)\s+(?:alignas\(\w+\)\s+)?(\w+(?:::\w+)*)[^;]*\{)");
+  static const std::regex names(R"(^using (\w+) =)");
+  std::vector<std::string> types, around;
+  std::smatch found;
+  for (std::string line; std::getline(text, line);) {
+    if (std::regex_search(line, found, opens)) {
+      around.push_back(found[1]);
+    } else if (std::regex_search(line, closes)) {
+      if (!around.empty()) around.pop_back();
+    } else if (std::regex_search(line, found, defines) || std::regex_search(line, found, names)) {
+      std::string scope;
+      bool is_own = false;
+      for (const std::string& each : around) {
+        is_own |= each.empty();
+        scope += each + "::";
+      }
+      if (!is_own && !scope.empty()) types.push_back(scope + found[1].str());
+    }
+  }
+  return types;
+}
+
+TEST(TypesAreDefinedOnce, InEverySource) {
+  std::map<std::string, std::set<std::string>> files_of;
+  for (const char* folder : {"precision", "stats", "host", "kernels-cl"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOURCE_DIR) / folder)) {
+      const std::string kind = entry.path().extension();
+      // What an .inc defines is compiled once for each instruction set, in a namespace of its own.
+      if (kind != ".hpp" && kind != ".cpp") continue;
+      std::ifstream text(entry.path());
+      const std::string file = fs::relative(entry.path(), SOURCE_DIR);
+      for (const std::string& type : types_of(text)) files_of[type].insert(file);
+    }
+  }
+  EXPECT_GT(files_of.size(), 300u) << "the scan has seen the house";
+  for (const auto& [type, files] : files_of) {
+    std::string list;
+    for (const std::string& file : files) list += "\n  " + file;
+    EXPECT_EQ(files.size(), 1u) << type << " is defined in" << list;
+  }
+}
+
+// This test can fail.
+TEST(TypesAreDefinedOnce, SeesWhatStandsAtNamespaceScope) {
+  std::istringstream text(
+      "namespace tensorstat {\nnamespace {\nstruct Own {\n};\n}  // namespace\nstruct Field {\n  struct Inner {\n  "
+      "};\n};\n"
+      "class Declared;\nenum class Which : int { kOne };\nusing Name = int;\nnamespace host {\nclass Pool final : A "
+      "{\n};\n"
+      "}  // namespace host\n}  // namespace tensorstat\n");
+  EXPECT_EQ(types_of(text), (std::vector<std::string>{"tensorstat::Field", "tensorstat::Which", "tensorstat::Name",
+                                                      "tensorstat::host::Pool"}));
+}
+
+}  // namespace types_are_defined_once_test
