@@ -1,8 +1,8 @@
 // The folds want IEEE arithmetic: round to nearest, subnormals kept. A caller's thread may have been
 // given another mode by a library built with -Ofast, or on purpose; it gets that back. To set the mode takes some
 // 10 ns, to read it next to nothing.
-// The wide folds leave values in the upper halves of the vector registers. Code of SSE, such as a BLAS that was compiled for
-// any x86-64, then takes some times as long for as long as they are there: they are cleared, too.
+// The wide folds leave values in the upper halves of the vector registers. Code of SSE, such as a BLAS that was
+// compiled for any x86-64, then takes some times as long for as long as they are there: they are cleared, too.
 #pragma once
 
 #include <cstdint>

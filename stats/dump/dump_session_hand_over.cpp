@@ -33,7 +33,8 @@ std::uint32_t faults_in(const Statistics& found) {
 
 void tell_faults(PendingRun& run) {
   for (PendingTensor& held : run.tensors) {
-    if (held.faults != nullptr && run.is_measured && held.found) *held.faults = DumpTensor::kMeasured | faults_in(*held.found);
+    if (held.faults != nullptr && run.is_measured && held.found)
+      *held.faults = DumpTensor::kMeasured | faults_in(*held.found);
     held.faults = nullptr;
   }
 }

@@ -16,17 +16,27 @@ TEST(CollectedFaults, WhoHandsTensorsOverIsToldOfNanAndInf) {
   const float values[] = {1, std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity(), 2};
   const ScratchFolder folder;
   const std::pair<std::pair<std::size_t, std::uint64_t>, std::uint32_t> cases[] = {
-      {{0, 1}, 0}, {{0, 2}, TENSORSTAT_HAS_NAN}, {{2, 2}, TENSORSTAT_HAS_INF}, {{0, 4}, TENSORSTAT_HAS_NAN | TENSORSTAT_HAS_INF}};
-  for (const auto& categories : {nlohmann::json{"nan count", "positive inf count", "negative inf count"}, nlohmann::json{"max", "min"}}) {
-    const nlohmann::json config = {
-        {"common_dump_settings",
-         {{"dump_mode", 0}, {"path", folder.path()}, {"net_name", "Net"}, {"iteration", "all"}, {"input_output", 0},
-          {"kernels", nlohmann::json::array()}, {"support_device", {0}}, {"saved_data", "statistic"},
-          {"statistic_category", categories}}},
-        {"e2e_dump_settings", {{"enable", true}}}};
+      {{0, 1}, 0},
+      {{0, 2}, TENSORSTAT_HAS_NAN},
+      {{2, 2}, TENSORSTAT_HAS_INF},
+      {{0, 4}, TENSORSTAT_HAS_NAN | TENSORSTAT_HAS_INF}};
+  for (const auto& categories :
+       {nlohmann::json{"nan count", "positive inf count", "negative inf count"}, nlohmann::json{"max", "min"}}) {
+    const nlohmann::json config = {{"common_dump_settings",
+                                    {{"dump_mode", 0},
+                                     {"path", folder.path()},
+                                     {"net_name", "Net"},
+                                     {"iteration", "all"},
+                                     {"input_output", 0},
+                                     {"kernels", nlohmann::json::array()},
+                                     {"support_device", {0}},
+                                     {"saved_data", "statistic"},
+                                     {"statistic_category", categories}}},
+                                   {"e2e_dump_settings", {{"enable", true}}}};
     const tensorstat_session_options options = TENSORSTAT_SESSION_OPTIONS;
     tensorstat_session* session = nullptr;
-    ASSERT_EQ(tensorstat_session_from_json(config.dump().c_str(), &options, &session), TENSORSTAT_OK) << tensorstat_last_error();
+    ASSERT_EQ(tensorstat_session_from_json(config.dump().c_str(), &options, &session), TENSORSTAT_OK)
+        << tensorstat_last_error();
     const tensorstat_operator* const op = tensorstat_operator_named(session, "Op", "x", 0, 0, 0);
     const tensorstat_place place = TENSORSTAT_PLACE;
     for (const auto& [part, wanted] : cases) {

@@ -1,5 +1,5 @@
-// What is measured leaves the upper halves of the vector registers as an x86 caller of SSE wants them: unused. Else his own
-// code is some times as slow.
+// What is measured leaves the upper halves of the vector registers as an x86 caller of SSE wants them: unused. Else his
+// own code is some times as slow.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -34,7 +34,8 @@ TEST(UpperHalves, AreUnusedAfterAMeasurement) {
   for (const std::size_t count : {5U, 64U, 4096U, 1000000U}) {
     const std::vector<float> values(count, 1.5F);
     const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = count, .address = values.data()};
-    for (const auto& wanted : {Categories{Category::kMax, Category::kAvg, Category::kL2norm}, Categories{Category::kNanCount}}) {
+    for (const auto& wanted :
+         {Categories{Category::kMax, Category::kAvg, Category::kL2norm}, Categories{Category::kNanCount}}) {
       asm volatile("vzeroupper");
       const auto measured = meter.measure({&tensor, 1}, Request{.categories = wanted, .on = On::kHost});
       const unsigned used = in_use();

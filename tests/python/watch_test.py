@@ -12,6 +12,7 @@ import math
 import os
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 import types
@@ -449,6 +450,11 @@ class Watched(unittest.TestCase):
                 rows = rows_of(f"{folder}/{name}")
                 self.assertEqual({step for step, *_ in rows}, steps, name)
             self.assertIn("loss", {name for _, name, _, _ in rows})
+
+    def test_the_example(self):
+        example = os.path.join(os.path.dirname(__file__), "../../stats/examples/watch.py")
+        done = subprocess.run([sys.executable, "-B", example], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, "first NaN: iteration 1, Net, log (watch.py:16)\n"), done.stderr)
 
     def test_lines_of_code_and_zoom_are_left_out_on_demand(self):
         model = torch.nn.Sequential(torch.nn.Linear(4, 4))

@@ -150,8 +150,8 @@ bool add_all(PyObject* list, int io, Views& views, std::vector<tensorstat_dump_t
   return count >= 0;
 }
 
-// What of the tensors is known to be faulty: 0 where nothing is; else 4 * (the number of the first faulty one among those
-// that were handed over, None left out) + TENSORSTAT_HAS_NAN and TENSORSTAT_HAS_INF of all of them together.
+// What of the tensors is known to be faulty: 0 where nothing is; else 4 * (the number of the first faulty one among
+// those that were handed over, None left out) + TENSORSTAT_HAS_NAN and TENSORSTAT_HAS_INF of all of them together.
 PyObject* faults_of(const std::vector<std::uint32_t>& faults) {
   constexpr std::uint32_t kAny = TENSORSTAT_HAS_NAN | TENSORSTAT_HAS_INF;
   std::size_t first = faults.size();

@@ -238,6 +238,7 @@ def _make_way(folder: str, exist: str, resume: bool) -> int:
         return 0
     if exist == "replace":
         shutil.rmtree(folder)
+        shutil.rmtree(os.path.join(os.path.dirname(folder), ".dump_metadata"), ignore_errors=True)
         return 0
     if not resume:
         raise Error(f"{folder} has rows of an earlier run: give another path, exist=\"replace\" to remove them, or "
