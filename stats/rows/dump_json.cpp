@@ -5,6 +5,7 @@
 
 #include "stats/rows/json_reader.hpp"
 #include "stats/rows/python_json.hpp"
+#include "stats/rows/op_name.hpp"
 
 namespace tensorstat {
 namespace {
@@ -13,14 +14,6 @@ constexpr std::size_t kMostDimensions = 1024;
 
 constexpr std::pair<std::string_view, Category> kStatistics[] = {
     {"Max", Category::kMax}, {"Min", Category::kMin}, {"Mean", Category::kAvg}, {"Norm", Category::kL2norm}};
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
 
 // "torch.float32" and "Float32" are float32.
 std::string data_type_of(std::string_view dtype) {

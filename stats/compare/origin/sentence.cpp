@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "stats/files/shown.hpp"
+#include "stats/rows/op_name.hpp"
 
 namespace tensorstat {
 namespace {
@@ -53,12 +54,6 @@ std::string base_of(std::string_view file) { return printable(file.substr(file.r
 
 std::string shown_line(const CodeLine& code) {
   return code.line == 0 ? base_of(code.file) : base_of(code.file) + ":" + std::to_string(code.line);
-}
-
-std::string lower(std::string_view text) {
-  std::string all(text);
-  for (char& c : all) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return all;
 }
 
 class Words {
@@ -216,7 +211,7 @@ class Words {
   }
   static std::string reason_of(std::string_view operation, std::optional<double> least) {
     if (!least) return {};
-    const std::string what = lower(operation);
+    const std::string what = lower_case(operation);
     const bool is_log = what == "log" || what == "log2" || what == "log10";
     if (is_log && *least < 0) return ": log of a negative";
     if (is_log && *least == 0) return ": log of 0";
@@ -273,7 +268,7 @@ class Words {
     }
     if (std::string why = growth(); !why.empty()) return detail(std::move(why));
     if (verdict_.is_own_code || is_zoomed()) return;
-    const std::string what = lower(verdict_.guilty.op_type);
+    const std::string what = lower_case(verdict_.guilty.op_type);
     const auto given = inputs();
     if (given.empty()) return;
     const auto first = record_.statistics(*given.front());
