@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "stats/core/quantile_bins.hpp"
+#include "stats/engine/quantile_bins.hpp"
 
 namespace tensorstat::host {
 

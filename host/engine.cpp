@@ -13,8 +13,8 @@
 #include "host/strided.hpp"
 #include "host/thread_pool.hpp"
 #include "host/work_unit.hpp"
-#include "stats/core/accumulator_layout.hpp"
-#include "stats/core/engine.hpp"
+#include "stats/engine/accumulator_layout.hpp"
+#include "stats/engine/engine.hpp"
 
 namespace tensorstat {
 namespace {

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "stats/core/abandon.hpp"
-#include "stats/core/thread_signals.hpp"
+#include "stats/base/abandon.hpp"
+#include "stats/base/thread_signals.hpp"
 
 namespace tensorstat::host {
 namespace {

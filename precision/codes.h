@@ -1,4 +1,4 @@
-// The codes of elements, by which the bins of quantiles are counted (stats/core/quantile_bins.hpp): a bin each. One text for
+// The codes of elements, by which the bins of quantiles are counted (stats/engine/quantile_bins.hpp): a bin each. One text for
 // C++ and OpenCL C.
 //
 // The code of an element of 8 or 16 bits is its bits; of e8m0 as they are stored, of the packed dtypes unpacked. That of a float32 or float64 is the upper ones of them; that of a wider

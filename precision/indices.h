@@ -3,7 +3,7 @@
 // layout of a partial and its merge take them from here (partial.h).
 //
 // An index counts from the first element of what was folded. Whoever puts parts together knows where each begins, and
-// says so when it merges them (stats/core/partial.cpp).
+// says so when it merges them (stats/meter/partial.cpp).
 #ifndef TENSORSTAT_PRECISION_INDICES_H
 #define TENSORSTAT_PRECISION_INDICES_H
 

@@ -1,6 +1,6 @@
 // The accumulators: what is kept of a tensor, or of any part of it. One text for C++ and OpenCL C, and the only
 // list there is: the layout of a partial, its empty words, how they merge, how it is written down and what the
-// kernels keep all follow from these rows (stats/core/accumulator_layout.hpp does so for C++).
+// kernels keep all follow from these rows (stats/engine/accumulator_layout.hpp does so for C++).
 //
 // A partial is a row of 64-bit words: the fields, then the exact sums (exact.h), then what elements.h lists, then the words
 // of fingerprints.h, then two for each row of indices.h, in the order of the rows, then the counts of exponents.h. Two

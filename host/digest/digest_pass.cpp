@@ -14,7 +14,7 @@
 #include "host/simd/folder.hpp"
 #include "host/digest/md5_lanes.hpp"
 #include "host/strided.hpp"
-#include "stats/core/accumulator_layout.hpp"
+#include "stats/engine/accumulator_layout.hpp"
 
 namespace tensorstat::host {
 namespace {

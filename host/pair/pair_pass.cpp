@@ -10,7 +10,7 @@
 #include "host/simd/cpu.hpp"
 #include "host/strided.hpp"
 #include "host/work_unit.hpp"
-#include "stats/core/pair_layout.hpp"
+#include "stats/engine/pair_layout.hpp"
 
 namespace tensorstat::host {
 namespace {

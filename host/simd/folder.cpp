@@ -7,8 +7,8 @@
 #include "host/simd/cpu.hpp"
 #include "precision/scalars.hpp"
 #include "precision/sizes.h"
-#include "stats/core/accumulator_layout.hpp"
-#include "stats/core/crc32.hpp"
+#include "stats/engine/accumulator_layout.hpp"
+#include "stats/base/crc32.hpp"
 
 namespace {
 #include "precision/checksum.h"

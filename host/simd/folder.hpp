@@ -9,8 +9,8 @@
 
 #include "host/simd/folds.hpp"
 #include "host/simd/lane_folds.hpp"
-#include "stats/core/cast_bounds.hpp"
-#include "stats/core/quantile_bins.hpp"
+#include "stats/engine/cast_bounds.hpp"
+#include "stats/engine/quantile_bins.hpp"
 
 namespace tensorstat::host {
 

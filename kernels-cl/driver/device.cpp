@@ -10,7 +10,7 @@
 
 #include "kernels-cl/driver/signal_guard.hpp"
 #include "kernels-cl/trial/driver_trial.hpp"
-#include "stats/core/engine.hpp"
+#include "stats/engine/engine.hpp"
 
 namespace tensorstat {
 namespace cl_engine {

@@ -12,9 +12,9 @@
 #include "kernels-cl/driver/host_pointers.hpp"
 #include "kernels-cl/launch/program.hpp"
 #include "precision/partial.h"
-#include "stats/core/accumulator_layout.hpp"
-#include "stats/core/cast_bounds.hpp"
-#include "stats/core/quantile_codes.hpp"
+#include "stats/engine/accumulator_layout.hpp"
+#include "stats/engine/cast_bounds.hpp"
+#include "stats/engine/quantile_codes.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {

@@ -17,8 +17,8 @@
 #include "kernels-cl/driver/device.hpp"
 #include "kernels-cl/launch/buffer_cache.hpp"
 #include "kernels-cl/launch/program.hpp"
-#include "stats/core/pair_layout.hpp"
-#include "stats/core/quantile_bins.hpp"
+#include "stats/engine/pair_layout.hpp"
+#include "stats/engine/quantile_bins.hpp"
 
 namespace tensorstat::cl_engine {
 

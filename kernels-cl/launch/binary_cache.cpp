@@ -17,7 +17,7 @@
 
 #include "kernels-cl/driver/descriptor.hpp"
 #include "kernels-cl/launch/sha256.hpp"
-#include "stats/core/unfinished_files.hpp"
+#include "stats/base/unfinished_files.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {

@@ -11,8 +11,8 @@
 #include "precision/partial.h"
 #include "precision/scalars.hpp"
 #include "precision/sizes.h"
-#include "stats/core/accumulator_layout.hpp"
-#include "stats/core/pair_layout.hpp"
+#include "stats/engine/accumulator_layout.hpp"
+#include "stats/engine/pair_layout.hpp"
 
 namespace {
 

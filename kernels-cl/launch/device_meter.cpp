@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "kernels-cl/launch/queue_context.hpp"
-#include "stats/core/abandon.hpp"
-#include "stats/core/caught.hpp"
-#include "stats/core/ledger.hpp"
-#include "stats/core/measured.hpp"
-#include "stats/core/request_check.hpp"
+#include "stats/base/abandon.hpp"
+#include "stats/base/caught.hpp"
+#include "stats/engine/ledger.hpp"
+#include "stats/engine/measured.hpp"
+#include "stats/engine/request_check.hpp"
 
 namespace tensorstat {
 

@@ -4,7 +4,7 @@
 
 #include "kernels-cl/driver/device.hpp"
 #include "kernels-cl/launch/program.hpp"
-#include "stats/core/caught.hpp"
+#include "stats/base/caught.hpp"
 
 namespace tensorstat {
 namespace {

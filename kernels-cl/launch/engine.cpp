@@ -1,4 +1,4 @@
-#include "stats/core/engine.hpp"
+#include "stats/engine/engine.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -8,8 +8,8 @@
 #include "kernels-cl/launch/pairs.hpp"
 #include "kernels-cl/launch/upload_ring.hpp"
 #include "kernels-cl/launch/queue_context.hpp"
-#include "stats/core/abandon.hpp"
-#include "stats/core/ledger.hpp"
+#include "stats/base/abandon.hpp"
+#include "stats/engine/ledger.hpp"
 
 namespace tensorstat {
 namespace cl_engine {

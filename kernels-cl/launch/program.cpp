@@ -9,9 +9,9 @@
 #include "kernels-cl/launch/texts.hpp"
 #include "precision/families.h"
 #include "precision/formats.h"
-#include "stats/core/accumulator_layout.hpp"
-#include "stats/core/cast_bounds.hpp"
-#include "stats/core/pair_layout.hpp"
+#include "stats/engine/accumulator_layout.hpp"
+#include "stats/engine/cast_bounds.hpp"
+#include "stats/engine/pair_layout.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {

@@ -16,7 +16,7 @@
 #include "kernels-cl/launch/program.hpp"
 #include "kernels-cl/launch/buffer_cache.hpp"
 #include "kernels-cl/launch/made_once.hpp"
-#include "stats/core/engine.hpp"
+#include "stats/engine/engine.hpp"
 
 namespace tensorstat::cl_engine {
 

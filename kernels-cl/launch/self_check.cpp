@@ -5,8 +5,8 @@
 
 #include "kernels-cl/launch/definition.hpp"
 #include "kernels-cl/launch/program.hpp"
-#include "stats/core/accumulator_layout.hpp"
-#include "stats/core/cast_bounds.hpp"
+#include "stats/engine/accumulator_layout.hpp"
+#include "stats/engine/cast_bounds.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {

@@ -23,7 +23,7 @@
 #include "kernels-cl/launch/queue_context.hpp"
 #include "kernels-cl/trial/driver_trial.hpp"
 #include "kernels-cl/trial/limits.hpp"
-#include "stats/core/ledger.hpp"
+#include "stats/engine/ledger.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {

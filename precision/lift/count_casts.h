@@ -1,5 +1,5 @@
 // What a cast of scaled elements would lose and bring out of range, each a range of sizes that somebody has worked out
-// (stats/core/cast_bounds.hpp), of whatever scale. One text for C++ and OpenCL C, included once a dtype.
+// (stats/engine/cast_bounds.hpp), of whatever scale. One text for C++ and OpenCL C, included once a dtype.
 //
 // `bounds` has three words for each row of CASTS: how many sizes from 1 on are lost, the first size that is beyond, and how many
 // are from there on. Of elements first, first + step, ... below `end`, fewer than 2^32.

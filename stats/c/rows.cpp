@@ -3,8 +3,8 @@
 #include <tensorstat/rows.hpp>
 
 #include "stats/c/support.hpp"
-#include "stats/dump/dump_place.hpp"
-#include "stats/dump/row_files.hpp"
+#include "stats/rows/names/dump_place.hpp"
+#include "stats/survey/row_files.hpp"
 
 using namespace tensorstat;
 using c::failed;

@@ -5,14 +5,14 @@
 #include <optional>
 #include <tensorstat/rows.hpp>
 
-#include "stats/cli/arguments.hpp"
-#include "stats/cli/options.hpp"
+#include "stats/cli/options/arguments.hpp"
+#include "stats/cli/options/options.hpp"
 #include "stats/cli/row_target.hpp"
 #include "stats/cli/staged_folder.hpp"
-#include "stats/dump/row_files.hpp"
-#include "stats/files/folders.hpp"
-#include "stats/files/shown.hpp"
-#include "stats/rows/dump_json.hpp"
+#include "stats/survey/row_files.hpp"
+#include "stats/files/io/folders.hpp"
+#include "stats/base/printable.hpp"
+#include "stats/rows/dump_json/dump_json.hpp"
 
 namespace tensorstat::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <tensorstat/rows.hpp>
 #include <vector>
 
-#include "stats/cli/app.hpp"
-#include "stats/cli/console.hpp"
+#include "stats/cli/options/app.hpp"
+#include "stats/cli/report/console.hpp"
 
 namespace tensorstat::cli {
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "stats/cli/console.hpp"
+#include "stats/cli/report/console.hpp"
 
 namespace tensorstat::cli {
 namespace {

@@ -4,15 +4,15 @@
 #include <map>
 #include <utility>
 
-#include "stats/cli/arguments.hpp"
+#include "stats/cli/options/arguments.hpp"
 #include "stats/cli/inputs.hpp"
 #include "stats/cli/msprobe_rules.hpp"
-#include "stats/cli/options.hpp"
-#include "stats/cli/output.hpp"
-#include "stats/cli/report_diff.hpp"
+#include "stats/cli/options/options.hpp"
+#include "stats/cli/report/output.hpp"
+#include "stats/cli/report/report_diff.hpp"
 #include "stats/compare/comparison_json.hpp"
-#include "stats/files/shown.hpp"
-#include "stats/files/whole_file.hpp"
+#include "stats/base/printable.hpp"
+#include "stats/files/io/whole_file.hpp"
 
 namespace tensorstat::cli {
 namespace {

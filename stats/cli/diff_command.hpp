@@ -4,8 +4,8 @@
 #include <string>
 #include <tensorstat/compare.hpp>
 
-#include "stats/cli/app.hpp"
-#include "stats/cli/console.hpp"
+#include "stats/cli/options/app.hpp"
+#include "stats/cli/report/console.hpp"
 
 namespace tensorstat::cli {
 

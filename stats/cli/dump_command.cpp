@@ -2,12 +2,12 @@
 
 #include <cstdlib>
 
-#include "stats/cli/arguments.hpp"
+#include "stats/cli/options/arguments.hpp"
 #include "stats/cli/inputs.hpp"
-#include "stats/cli/options.hpp"
-#include "stats/dump/json_text.hpp"
-#include "stats/dump/replay.hpp"
-#include "stats/files/whole_file.hpp"
+#include "stats/cli/options/options.hpp"
+#include "stats/json/json_text.hpp"
+#include "stats/dump/replay/replay.hpp"
+#include "stats/files/io/whole_file.hpp"
 #include "stats/rows/dialect.hpp"
 
 namespace tensorstat::cli {

@@ -5,8 +5,8 @@
 #include <tensorstat/dump.hpp>
 #include <vector>
 
-#include "stats/cli/app.hpp"
-#include "stats/cli/console.hpp"
+#include "stats/cli/options/app.hpp"
+#include "stats/cli/report/console.hpp"
 
 namespace tensorstat::cli {
 

@@ -15,18 +15,18 @@
 #include <tensorstat/meter.hpp>
 #include <variant>
 
-#include "stats/cli/command_line.hpp"
-#include "stats/cli/console.hpp"
-#include "stats/cli/devices.hpp"
+#include "stats/cli/options/command_line.hpp"
+#include "stats/cli/report/console.hpp"
+#include "stats/cli/devices_command.hpp"
 #include "stats/cli/inputs.hpp"
-#include "stats/cli/outcome.hpp"
-#include "stats/cli/output.hpp"
-#include "stats/cli/report.hpp"
-#include "stats/cli/results.hpp"
-#include "stats/cli/shown_rows.hpp"
-#include "stats/dump/row_files.hpp"
-#include "stats/dump/survey.hpp"
-#include "stats/files/shown.hpp"
+#include "stats/cli/report/outcome.hpp"
+#include "stats/cli/report/output.hpp"
+#include "stats/cli/report/report.hpp"
+#include "stats/cli/report/results.hpp"
+#include "stats/cli/report/written_rows.hpp"
+#include "stats/survey/row_files.hpp"
+#include "stats/survey/survey.hpp"
+#include "stats/base/printable.hpp"
 
 namespace tensorstat::cli {
 namespace {

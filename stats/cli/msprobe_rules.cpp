@@ -1,8 +1,8 @@
 #include "stats/cli/msprobe_rules.hpp"
 
-#include "stats/cli/arguments.hpp"
-#include "stats/cli/output.hpp"
-#include "stats/cli/xlsx_table.hpp"
+#include "stats/cli/options/arguments.hpp"
+#include "stats/cli/report/output.hpp"
+#include "stats/cli/report/xlsx_table.hpp"
 #include "stats/compare/msprobe/table.hpp"
 
 namespace tensorstat::cli {

@@ -1,7 +1,7 @@
 // `tensorstat diff A B --rules msprobe`: the table of msprobe's compare.
 #pragma once
 
-#include "stats/cli/console.hpp"
+#include "stats/cli/report/console.hpp"
 #include "stats/cli/diff_command.hpp"
 
 namespace tensorstat::cli {

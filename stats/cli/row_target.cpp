@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "stats/dump/msprobe/dump_json_carrier.hpp"
-#include "stats/files/growing_file.hpp"
-#include "stats/files/long_name.hpp"
-#include "stats/rows/run_cut.hpp"
-#include "stats/rows/run_name.hpp"
+#include "stats/files/io/growing_file.hpp"
+#include "stats/files/ascend/long_name.hpp"
+#include "stats/rows/names/run_cut.hpp"
+#include "stats/rows/names/run_name.hpp"
 
 namespace tensorstat::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <tensorstat/rows.hpp>
 
-#include "stats/rows/dump_json.hpp"
+#include "stats/rows/dump_json/dump_json.hpp"
 #include "stats/rows/row_carrier.hpp"
 
 namespace tensorstat::cli {

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "stats/core/unfinished_files.hpp"
-#include "stats/files/folders.hpp"
-#include "stats/files/open_file.hpp"
-#include "stats/files/shown.hpp"
+#include "stats/base/unfinished_files.hpp"
+#include "stats/files/io/folders.hpp"
+#include "stats/files/io/open_file.hpp"
+#include "stats/base/printable.hpp"
 
 namespace tensorstat::cli {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "stats/compare/differences.hpp"
 #include "stats/compare/recorded.hpp"
-#include "stats/compare/second_look.hpp"
+#include "stats/compare/element_comparison.hpp"
 
 namespace tensorstat {
 

@@ -1,8 +1,8 @@
 #include "stats/compare/comparison_json.hpp"
 
-#include "stats/dump/json_text.hpp"
+#include "stats/json/json_text.hpp"
 #include "stats/files/tensor_reader.hpp"
-#include "stats/rows/json_value.hpp"
+#include "stats/json/json_value.hpp"
 
 namespace tensorstat {
 namespace {

@@ -7,9 +7,9 @@
 #include <unordered_map>
 
 #include "stats/compare/course.hpp"
-#include "stats/files/shown.hpp"
-#include "stats/files/text_lines.hpp"
-#include "stats/rows/op_name.hpp"
+#include "stats/base/printable.hpp"
+#include "stats/files/io/text_lines.hpp"
+#include "stats/rows/names/op_name.hpp"
 
 namespace tensorstat {
 namespace {

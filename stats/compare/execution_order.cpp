@@ -2,11 +2,11 @@
 
 #include <filesystem>
 
-#include "stats/dump/dump_place.hpp"
-#include "stats/files/shown.hpp"
-#include "stats/files/text_lines.hpp"
-#include "stats/files/whole_file.hpp"
-#include "stats/rows/op_name.hpp"
+#include "stats/rows/names/dump_place.hpp"
+#include "stats/base/printable.hpp"
+#include "stats/files/io/text_lines.hpp"
+#include "stats/files/io/whole_file.hpp"
+#include "stats/rows/names/op_name.hpp"
 
 namespace tensorstat {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "stats/files/shown.hpp"
-#include "stats/files/text_lines.hpp"
+#include "stats/base/printable.hpp"
+#include "stats/files/io/text_lines.hpp"
 
 namespace tensorstat {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "stats/compare/record.hpp"
-#include "stats/dump/mindspore/pattern.hpp"
+#include "stats/base/regex.hpp"
 
 namespace tensorstat {
 

@@ -9,7 +9,7 @@
 #include <tensorstat/rows.hpp>
 #include <vector>
 
-#include "stats/compare/texts.hpp"
+#include "stats/compare/interned_texts.hpp"
 
 namespace tensorstat {
 

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "stats/compare/execution_order.hpp"
-#include "stats/dump/dump_place.hpp"
-#include "stats/dump/row_files.hpp"
-#include "stats/dump/survey.hpp"
-#include "stats/files/folders.hpp"
-#include "stats/files/shown.hpp"
+#include "stats/rows/names/dump_place.hpp"
+#include "stats/survey/row_files.hpp"
+#include "stats/survey/survey.hpp"
+#include "stats/files/io/folders.hpp"
+#include "stats/base/printable.hpp"
 
 namespace tensorstat {
 namespace {

@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "stats/files/byte_source.hpp"
-#include "stats/files/npy_header.hpp"
-#include "stats/files/npy_tensor.hpp"
-#include "stats/files/open_file.hpp"
-#include "stats/files/shown.hpp"
+#include "stats/files/io/byte_source.hpp"
+#include "stats/files/npy/npy_header.hpp"
+#include "stats/files/npy/npy_tensor.hpp"
+#include "stats/files/io/open_file.hpp"
+#include "stats/base/printable.hpp"
 
 namespace tensorstat {
 namespace {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
-#include "stats/files/byte_source.hpp"
-#include "stats/files/fortran_window.hpp"
-#include "stats/files/shown.hpp"
+#include "stats/files/io/byte_source.hpp"
+#include "stats/files/npy/fortran_window.hpp"
+#include "stats/base/printable.hpp"
 
 namespace tensorstat {
 namespace {

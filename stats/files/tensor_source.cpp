@@ -4,9 +4,9 @@
 #include <new>
 #include <utility>
 
-#include "stats/files/byte_source.hpp"
-#include "stats/files/random_file.hpp"
-#include "stats/files/shown.hpp"
+#include "stats/files/io/byte_source.hpp"
+#include "stats/files/io/random_file.hpp"
+#include "stats/base/printable.hpp"
 #include "stats/files/stream_source.hpp"
 
 namespace tensorstat {

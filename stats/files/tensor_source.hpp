@@ -18,7 +18,7 @@
 #include <tensorstat/status.hpp>
 #include <vector>
 
-#include "stats/files/random_file.hpp"
+#include "stats/files/io/random_file.hpp"
 #include "stats/files/tensor_reader.hpp"
 
 namespace tensorstat {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "stats/files/shown.hpp"
+#include "stats/base/printable.hpp"
 
 namespace tensorstat {
 

@@ -13,10 +13,10 @@
 #include <thread>
 #include <utility>
 
-#include "stats/files/file_size_signal.hpp"
-#include "stats/files/folders.hpp"
-#include "stats/files/open_file.hpp"
-#include "stats/files/shown.hpp"
+#include "stats/files/io/file_size_signal.hpp"
+#include "stats/files/io/folders.hpp"
+#include "stats/files/io/open_file.hpp"
+#include "stats/base/printable.hpp"
 
 namespace tensorstat {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "stats/rows/run_name.hpp"
+#include "stats/rows/names/run_name.hpp"
 
 namespace tensorstat {
 namespace {

@@ -7,8 +7,8 @@
 #include <tensorstat/rows.hpp>
 #include <vector>
 
-#include "stats/rows/losses.hpp"
-#include "stats/rows/statistic_csv.hpp"
+#include "stats/rows/conversion_losses.hpp"
+#include "stats/rows/csv/statistic_csv.hpp"
 
 namespace tensorstat {
 

@@ -94,7 +94,7 @@ class Measurements {
   Iterator begin() const;
   Iterator end() const;
 
-  struct State;  // for engines: stats/core/measured.hpp
+  struct State;  // for engines: stats/engine/measured.hpp
   explicit Measurements(std::unique_ptr<State> state);
 
  private:
@@ -245,7 +245,7 @@ class Meter {
 
   MemoryUse device_memory() const;
 
-  struct State;  // stats/core/meter_state.hpp
+  struct State;  // stats/meter/meter_state.hpp
 
  private:
   std::shared_ptr<State> state_;

@@ -58,7 +58,7 @@ constexpr bool is_of_bytes(Category category) { return (needs(category) & (kDige
 Needs needs(const Categories& categories, Precision precision);
 
 // Of quantiles: how many elements lie in a bin, which is its place among those of the dtype in ascending order. A bin is one
-// value of 8 and 16 bits, and of wider dtypes the values that share their upper bits (stats/core/quantile_bins.hpp).
+// value of 8 and 16 bits, and of wider dtypes the values that share their upper bits (stats/engine/quantile_bins.hpp).
 struct BinCount {
   std::uint32_t place;
   std::uint64_t count;

@@ -143,7 +143,7 @@ using EachRow = std::function<Status(Row&& row)>;
 std::string file_name(Dialect dialect, const Identity& identity);
 
 // Reads a whole file of rows in any dialect. The heading and the first row tell which it is. A text that begins with {
-// is read as msprobe's dump.json: each tensor is a row of its own categories, which stats/rows/dump_json.hpp describes.
+// is read as msprobe's dump.json: each tensor is a row of its own categories, which stats/rows/dump_json/dump_json.hpp describes.
 //
 // Strict: the heading must be known, and every row must have its fields, its quotes and its LF in one dialect
 // throughout. What is wrong is said (kUnreadable) with its line number, counted from 1; the rows before it have been
@@ -152,7 +152,7 @@ std::string file_name(Dialect dialect, const Identity& identity);
 // A value is read as its category says (ValueKind): an element as an integer where the dtype is one and it was written
 // as one, else as binary64; a count as uint64; a digest from its digits. An empty cell, and the dialect's word for it,
 // is no value. -nan is nan. Of an empty text in a further column the row says nothing. What CANN leaves out of its rows
-// is tolerated (stats/rows/short_row.hpp). A text has no name, so that rows of kCann have no identity there but io and
+// is tolerated (stats/rows/csv/short_row.hpp). A text has no name, so that rows of kCann have no identity there but io and
 // slot; read_rows_of_file takes it from the name.
 Result<RowsRead> read_rows(std::string_view text, const EachRow& each);
 

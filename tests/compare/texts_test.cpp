@@ -1,6 +1,6 @@
 // Equal texts have one number and others another, however many there are and however long; what was kept stays in place.
 
-#include "stats/compare/texts.hpp"
+#include "stats/compare/interned_texts.hpp"
 
 #include <gtest/gtest.h>
 

@@ -19,7 +19,7 @@
 
 #include "kernels-cl/launch/binary_cache.hpp"
 #include "kernels-cl/launch/sha256.hpp"
-#include "stats/core/unfinished_files.hpp"
+#include "stats/base/unfinished_files.hpp"
 #include "tests/support/file_calls.hpp"
 #include "tests/support/npy_files.hpp"
 #include "tests/support/scratch_folder.hpp"

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "precision/partial.h"
-#include "stats/core/engine.hpp"
-#include "stats/core/ledger.hpp"
+#include "stats/engine/engine.hpp"
+#include "stats/engine/ledger.hpp"
 #include "tests/support/sanitized.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/samples.hpp"

@@ -1,6 +1,6 @@
 // With stat_calc_mode "device", and where a backend wants it, rows are those that MindSpore 2.7 has from its device. The
 // texts are those of its documents and sources: debug/data_dump/device_statistic and the printing of one element.
-#include "stats/files/folders.hpp"
+#include "stats/files/io/folders.hpp"
 #include "tests/support/dump_session.hpp"
 
 namespace tensorstat {

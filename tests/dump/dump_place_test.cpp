@@ -1,5 +1,5 @@
 // Where in the training a file was is read from its folders: those of every framework that leaves dumps.
-#include "stats/dump/dump_place.hpp"
+#include "stats/rows/names/dump_place.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // A dump file's name tells whose tensor it holds; any other name tells only itself.
 
-#include "stats/dump/mindspore/file_name.hpp"
+#include "stats/rows/names/mindspore_file_name.hpp"
 
 #include <gtest/gtest.h>
 

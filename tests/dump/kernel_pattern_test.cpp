@@ -5,7 +5,7 @@
 #include <regex>
 #include <string>
 
-#include "stats/dump/mindspore/pattern.hpp"
+#include "stats/base/regex.hpp"
 
 namespace tensorstat {
 namespace kernel_pattern_test {

@@ -1,6 +1,6 @@
 // Dumped trees of every kind, made by NumPy and protoc, replayed through a data_dump.json: the rows are those of the
 // tensors that are in them.
-#include "stats/dump/replay.hpp"
+#include "stats/dump/replay/replay.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "stats/files/folders.hpp"
+#include "stats/files/io/folders.hpp"
 #include "tests/support/config_text.hpp"
 #include "tests/support/dump_data_files.hpp"
 

@@ -1,5 +1,5 @@
 // A tree of dumped tensors replayed through a config leaves what a dump with that config leaves.
-#include "stats/dump/replay.hpp"
+#include "stats/dump/replay/replay.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -9,7 +9,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "stats/dump/dumped_runs.hpp"
+#include "stats/dump/replay/dumped_runs.hpp"
 #include "tests/support/dump_session.hpp"
 #include "tests/support/patterns.hpp"
 

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "stats/dump/replay.hpp"
-#include "stats/files/dump_data.hpp"
-#include "stats/files/folders.hpp"
-#include "stats/files/long_name.hpp"
+#include "stats/dump/replay/replay.hpp"
+#include "stats/files/ascend/dump_data.hpp"
+#include "stats/files/io/folders.hpp"
+#include "stats/files/ascend/long_name.hpp"
 #include "stats/files/tensor_source.hpp"
 #include "tests/support/dump_data_files.hpp"
 #include "tests/support/dump_session.hpp"

@@ -1,5 +1,5 @@
 // Ascend's dump files, encoded by protoc, are read to their last byte; what the library writes, protoc reads.
-#include "stats/files/dump_data.hpp"
+#include "stats/files/ascend/dump_data.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <map>
 #include <random>
 
-#include "stats/files/folders.hpp"
+#include "stats/files/io/folders.hpp"
 #include "stats/files/tensor_source.hpp"
 #include "tests/support/dump_data_files.hpp"
 

@@ -1,5 +1,5 @@
 // A folder that cannot be made or listed is named with the reason, and nothing is left out unsaid.
-#include "stats/files/folders.hpp"
+#include "stats/files/io/folders.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <cerrno>
 
 #include "stats/rows/append_file.hpp"
-#include "stats/files/natural_order.hpp"
-#include "stats/files/npy_writer.hpp"
+#include "stats/base/natural_order.hpp"
+#include "stats/files/npy/npy_writer.hpp"
 #include "tests/support/plain_user.hpp"
 #include "tests/support/scratch_folder.hpp"
 

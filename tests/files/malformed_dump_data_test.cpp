@@ -2,7 +2,7 @@
 // on its word; one tensor that cannot be read leaves the others.
 #include <gtest/gtest.h>
 
-#include "stats/files/dump_data.hpp"
+#include "stats/files/ascend/dump_data.hpp"
 #include "stats/files/tensor_source.hpp"
 #include "tests/support/dump_data_files.hpp"
 

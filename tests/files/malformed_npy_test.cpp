@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "stats/files/npy_header.hpp"
+#include "stats/files/npy/npy_header.hpp"
 #include "stats/files/tensor_source.hpp"
 #include "tests/support/npy_files.hpp"
 

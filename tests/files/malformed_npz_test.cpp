@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "stats/core/crc32.hpp"
+#include "stats/base/crc32.hpp"
 #include "stats/files/tensor_source.hpp"
 #include "tests/support/npy_files.hpp"
 #include "tests/support/zip_files.hpp"

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "stats/files/tensor_source.hpp"
-#include "stats/files/npy_writer.hpp"
+#include "stats/files/npy/npy_writer.hpp"
 #include "tests/support/file_faults.hpp"
 #include "tests/support/npy_files.hpp"
 

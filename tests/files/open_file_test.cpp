@@ -1,5 +1,5 @@
 // A file of the library never gets the number of a standard stream, though those be closed.
-#include "stats/files/open_file.hpp"
+#include "stats/files/io/open_file.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <memory>
 
-#include "stats/files/npy_writer.hpp"
+#include "stats/files/npy/npy_writer.hpp"
 #include "stats/rows/append_file.hpp"
 #include "tests/support/scratch_folder.hpp"
 

@@ -11,8 +11,8 @@
 #include <tensorstat/dump.hpp>
 #include <tensorstat/rows.hpp>
 
-#include "stats/dump/replay.hpp"
-#include "stats/files/folders.hpp"
+#include "stats/dump/replay/replay.hpp"
+#include "stats/files/io/folders.hpp"
 #include "stats/files/tensor_source.hpp"
 #include "tests/support/config_text.hpp"
 #include "tests/support/held_without_memory.hpp"

@@ -1,5 +1,5 @@
 // Whatever a file's name or a file holds, a message has one line of it that no terminal acts upon; printable UTF-8 stays.
-#include "stats/files/shown.hpp"
+#include "stats/base/printable.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include "stats/core/unfinished_files.hpp"
-#include "stats/files/npy_writer.hpp"
+#include "stats/base/unfinished_files.hpp"
+#include "stats/files/npy/npy_writer.hpp"
 #include "tests/support/file_calls.hpp"
 #include "tests/support/scratch_folder.hpp"
 

@@ -1,5 +1,5 @@
 // A small file is read whole, and what is no regular file or too large is refused before a byte is read.
-#include "stats/files/whole_file.hpp"
+#include "stats/files/io/whole_file.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "stats/dump/config_dialect.hpp"
+#include "stats/dump/config/config_dialect.hpp"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "stats/files/shard_index.hpp"
+#include "stats/files/safetensors/shard_index.hpp"
 #include "stats/files/tensor_source.hpp"
 #include "tests/fuzz/memory_file.hpp"
 #include "tests/fuzz/targets.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "stats/dump/msprobe/dump_json_carrier.hpp"
-#include "stats/rows/dump_json.hpp"
+#include "stats/rows/dump_json/dump_json.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace tensorstat::fuzz {

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "stats/files/npy_header.hpp"
+#include "stats/files/npy/npy_header.hpp"
 #include "stats/files/tensor_source.hpp"
 #include "tests/fuzz/memory_file.hpp"
 #include "tests/fuzz/targets.hpp"

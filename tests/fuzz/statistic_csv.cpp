@@ -1,4 +1,4 @@
-#include "stats/rows/statistic_csv.hpp"
+#include "stats/rows/csv/statistic_csv.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -6,7 +6,7 @@
 #include "stats/compare/differences.hpp"
 #include "stats/compare/execution_order.hpp"
 #include "stats/compare/judge.hpp"
-#include "stats/files/long_name.hpp"
+#include "stats/files/ascend/long_name.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace tensorstat::fuzz {

@@ -1,5 +1,5 @@
 // The ledger never holds more than the budget, and its figures are those of what was entered.
-#include "stats/core/ledger.hpp"
+#include "stats/engine/ledger.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <tensorstat/meter.hpp>
 
-#include "stats/core/pair_layout.hpp"
+#include "stats/engine/pair_layout.hpp"
 
 namespace tensorstat {
 namespace pair_refusals_test {

@@ -1,6 +1,6 @@
 // Where a tensor's statistics are computed follows from what was asked, where its bits are and what
 // the device can, and is said in words.
-#include "stats/core/placement.hpp"
+#include "stats/meter/placement.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "host/digest/digest.hpp"
-#include "stats/core/engine.hpp"
+#include "stats/engine/engine.hpp"
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {

@@ -1,5 +1,5 @@
 // statistic.csv in each dialect is, byte for byte, what its definition says, and reads back.
-#include "stats/rows/statistic_csv.hpp"
+#include "stats/rows/csv/statistic_csv.hpp"
 
 #include <gtest/gtest.h>
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "host/simd/cpu.hpp"
-#include "stats/core/engine.hpp"
-#include "stats/core/ledger.hpp"
+#include "stats/engine/engine.hpp"
+#include "stats/engine/ledger.hpp"
 #include "tests/support/samples.hpp"
 
 struct EngineUnderTest {

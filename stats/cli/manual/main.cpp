@@ -3,7 +3,7 @@
 #include <iostream>
 #include <string>
 
-#include "stats/cli/command_line.hpp"
+#include "stats/cli/options/command_line.hpp"
 #include "stats/cli/manual/completions.hpp"
 #include "stats/cli/manual/man_pages.hpp"
 

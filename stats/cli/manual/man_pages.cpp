@@ -4,8 +4,8 @@
 #include <tensorstat/catalog.hpp>
 #include <tensorstat/rows.hpp>
 
-#include "stats/cli/explain.hpp"
-#include "stats/cli/help.hpp"
+#include "stats/cli/explain_command.hpp"
+#include "stats/cli/options/help.hpp"
 #include "stats/cli/manual/option_table.hpp"
 
 namespace tensorstat::cli {

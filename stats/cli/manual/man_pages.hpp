@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "stats/cli/app.hpp"
+#include "stats/cli/options/app.hpp"
 
 namespace tensorstat::cli {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "stats/cli/options.hpp"
+#include "stats/cli/options/options.hpp"
 
 namespace tensorstat::cli {
 

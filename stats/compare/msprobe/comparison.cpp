@@ -8,7 +8,7 @@
 #include "stats/compare/msprobe/result_rules.hpp"
 #include "stats/compare/msprobe/statistic_cells.hpp"
 #include "stats/compare/msprobe/tensor_cells.hpp"
-#include "stats/files/shown.hpp"
+#include "stats/base/printable.hpp"
 
 namespace tensorstat::msprobe {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "stats/compare/msprobe/call_items.hpp"
 #include "stats/compare/msprobe/json_calls.hpp"
-#include "stats/dump/row_files.hpp"
-#include "stats/files/shown.hpp"
+#include "stats/survey/row_files.hpp"
+#include "stats/base/printable.hpp"
 
 namespace tensorstat::msprobe {
 namespace {

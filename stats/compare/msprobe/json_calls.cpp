@@ -1,6 +1,6 @@
 #include "stats/compare/msprobe/json_calls.hpp"
 
-#include "stats/rows/json_reader.hpp"
+#include "stats/json/json_reader.hpp"
 
 namespace tensorstat::msprobe {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "stats/rows/python_json.hpp"
+#include "stats/json/python_json.hpp"
 
 namespace tensorstat::msprobe {
 namespace {

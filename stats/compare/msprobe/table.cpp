@@ -4,7 +4,7 @@
 #include <cmath>
 #include <span>
 
-#include "stats/rows/statistic_csv.hpp"
+#include "stats/rows/csv/statistic_csv.hpp"
 
 namespace tensorstat::msprobe {
 namespace {

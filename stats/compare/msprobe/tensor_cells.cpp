@@ -9,7 +9,7 @@
 #include <span>
 
 #include "stats/compare/msprobe/numpy_scalars.hpp"
-#include "stats/files/shown.hpp"
+#include "stats/base/printable.hpp"
 #include "stats/files/tensor_source.hpp"
 
 namespace tensorstat::msprobe {

@@ -4,10 +4,10 @@
 #include <charconv>
 #include <filesystem>
 
-#include "stats/dump/json_text.hpp"
-#include "stats/files/text_lines.hpp"
-#include "stats/files/whole_file.hpp"
-#include "stats/rows/op_name.hpp"
+#include "stats/json/json_text.hpp"
+#include "stats/files/io/text_lines.hpp"
+#include "stats/files/io/whole_file.hpp"
+#include "stats/rows/names/op_name.hpp"
 
 namespace tensorstat {
 namespace {

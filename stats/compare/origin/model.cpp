@@ -6,7 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "stats/rows/op_name.hpp"
+#include "stats/rows/names/op_name.hpp"
 
 namespace tensorstat {
 namespace {

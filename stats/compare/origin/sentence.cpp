@@ -8,8 +8,8 @@
 #include <map>
 #include <optional>
 
-#include "stats/files/shown.hpp"
-#include "stats/rows/op_name.hpp"
+#include "stats/base/printable.hpp"
+#include "stats/rows/names/op_name.hpp"
 
 namespace tensorstat {
 namespace {

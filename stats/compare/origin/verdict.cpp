@@ -9,7 +9,7 @@
 
 #include "stats/compare/course.hpp"
 #include "stats/compare/origin/sentence.hpp"
-#include "stats/rows/op_name.hpp"
+#include "stats/rows/names/op_name.hpp"
 
 namespace tensorstat {
 namespace {

@@ -8,7 +8,7 @@
 #include "stats/dump/cann/acl_keys.hpp"
 #include "stats/dump/cann/acl_operators.hpp"
 #include "stats/dump/cann/cann_output.hpp"
-#include "stats/rows/op_name.hpp"
+#include "stats/rows/names/op_name.hpp"
 
 namespace tensorstat {
 namespace {

@@ -1,7 +1,7 @@
 // The "dump" object of CANN's acl.json, which TorchAir's options file has too.
 #pragma once
 
-#include "stats/dump/config_dialect.hpp"
+#include "stats/dump/config/config_dialect.hpp"
 
 namespace tensorstat {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "stats/dump/operator_choice.hpp"
-#include "stats/dump/pending_run.hpp"
+#include "stats/dump/config/operator_choice.hpp"
+#include "stats/dump/session/pending_run.hpp"
 
 namespace tensorstat {
 

@@ -7,10 +7,10 @@
 #include <tuple>
 #include <utility>
 
-#include "stats/dump/dump_files.hpp"
-#include "stats/dump/run_file.hpp"
-#include "stats/rows/op_name.hpp"
-#include "stats/rows/statistic_csv.hpp"
+#include "stats/dump/output/dump_files.hpp"
+#include "stats/dump/output/run_file.hpp"
+#include "stats/rows/names/op_name.hpp"
+#include "stats/rows/csv/statistic_csv.hpp"
 
 namespace tensorstat {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "stats/dump/cann/acl_operators.hpp"
-#include "stats/dump/dump_output.hpp"
+#include "stats/dump/output/dump_output.hpp"
 
 namespace tensorstat {
 

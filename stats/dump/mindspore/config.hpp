@@ -1,7 +1,7 @@
 // data_dump.json, the config of MindSpore.
 #pragma once
 
-#include "stats/dump/config_dialect.hpp"
+#include "stats/dump/config/config_dialect.hpp"
 
 namespace tensorstat {
 

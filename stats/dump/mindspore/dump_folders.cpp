@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "stats/rows/op_name.hpp"
+#include "stats/rows/names/op_name.hpp"
 
 namespace tensorstat {
 namespace {

@@ -7,7 +7,7 @@
 #include <tensorstat/dump.hpp>
 #include <tensorstat/rows.hpp>
 
-#include "stats/dump/dump_config.hpp"
+#include "stats/dump/config/dump_config.hpp"
 
 namespace tensorstat {
 

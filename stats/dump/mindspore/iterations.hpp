@@ -6,7 +6,7 @@
 #include <string_view>
 #include <tensorstat/status.hpp>
 
-#include "stats/dump/number_set.hpp"
+#include "stats/base/number_set.hpp"
 
 namespace tensorstat {
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "stats/dump/mindspore/operator_filter.hpp"
-#include "stats/dump/operator_choice.hpp"
+#include "stats/dump/config/operator_choice.hpp"
 
 namespace tensorstat {
 

@@ -7,13 +7,13 @@
 #include <set>
 #include <utility>
 
-#include "stats/dump/dump_files.hpp"
-#include "stats/dump/json_text.hpp"
+#include "stats/dump/output/dump_files.hpp"
+#include "stats/json/json_text.hpp"
 #include "stats/dump/mindspore/device_rows.hpp"
 #include "stats/dump/mindspore/dump_folders.hpp"
-#include "stats/dump/run_file.hpp"
-#include "stats/dump/saved_tensor.hpp"
-#include "stats/rows/statistic_csv.hpp"
+#include "stats/dump/output/run_file.hpp"
+#include "stats/dump/output/saved_tensor.hpp"
+#include "stats/rows/csv/statistic_csv.hpp"
 
 namespace tensorstat {
 namespace {

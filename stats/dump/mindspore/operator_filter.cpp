@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "stats/rows/op_name.hpp"
-#include "stats/files/shown.hpp"
+#include "stats/rows/names/op_name.hpp"
+#include "stats/base/printable.hpp"
 
 namespace tensorstat {
 namespace {

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "stats/dump/mindspore/pattern.hpp"
+#include "stats/base/regex.hpp"
 
 namespace tensorstat {
 

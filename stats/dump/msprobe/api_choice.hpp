@@ -8,7 +8,7 @@
 
 #include "stats/dump/msprobe/api_name.hpp"
 #include "stats/dump/msprobe/settings.hpp"
-#include "stats/dump/operator_choice.hpp"
+#include "stats/dump/config/operator_choice.hpp"
 
 namespace tensorstat {
 

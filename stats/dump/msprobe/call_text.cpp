@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "stats/rows/python_json.hpp"
+#include "stats/json/python_json.hpp"
 
 namespace tensorstat {
 namespace {

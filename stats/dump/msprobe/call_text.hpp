@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "stats/dump/dump_config.hpp"
+#include "stats/dump/config/dump_config.hpp"
 #include "stats/dump/msprobe/api_name.hpp"
-#include "stats/rows/call_layout.hpp"
+#include "stats/rows/dump_json/call_layout.hpp"
 
 namespace tensorstat {
 

@@ -1,7 +1,7 @@
 #include "stats/dump/msprobe/companions.hpp"
 
-#include "stats/rows/python_json.hpp"
-#include "stats/files/npy_writer.hpp"
+#include "stats/json/python_json.hpp"
+#include "stats/files/npy/npy_writer.hpp"
 
 namespace tensorstat {
 

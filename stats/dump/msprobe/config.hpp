@@ -1,7 +1,7 @@
 // config.json, the config of msprobe.
 #pragma once
 
-#include "stats/dump/config_dialect.hpp"
+#include "stats/dump/config/config_dialect.hpp"
 
 namespace tensorstat {
 

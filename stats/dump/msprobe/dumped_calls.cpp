@@ -4,7 +4,7 @@
 #include <system_error>
 #include <utility>
 
-#include "stats/rows/dump_json.hpp"
+#include "stats/rows/dump_json/dump_json.hpp"
 
 namespace tensorstat {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "stats/files/npy_writer.hpp"
+#include "stats/files/npy/npy_writer.hpp"
 
 namespace tensorstat {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <tensorstat/status.hpp>
 
-#include "stats/files/random_file.hpp"
+#include "stats/files/io/random_file.hpp"
 
 namespace tensorstat {
 

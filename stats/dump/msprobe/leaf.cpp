@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "stats/core/crc32.hpp"
-#include "stats/files/npy_writer.hpp"
-#include "stats/rows/python_json.hpp"
+#include "stats/base/crc32.hpp"
+#include "stats/files/npy/npy_writer.hpp"
+#include "stats/json/python_json.hpp"
 
 namespace tensorstat {
 namespace {

@@ -10,7 +10,7 @@
 #include <tensorstat/statistics.hpp>
 
 #include "stats/dump/msprobe/settings.hpp"
-#include "stats/dump/pending_run.hpp"
+#include "stats/dump/session/pending_run.hpp"
 
 namespace tensorstat {
 

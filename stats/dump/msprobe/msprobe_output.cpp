@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "stats/core/unfinished_files.hpp"
-#include "stats/dump/dump_files.hpp"
-#include "stats/dump/examiner.hpp"
+#include "stats/base/unfinished_files.hpp"
+#include "stats/dump/output/dump_files.hpp"
+#include "stats/dump/session/dump_meter.hpp"
 #include "stats/dump/msprobe/api_choice.hpp"
 #include "stats/dump/msprobe/api_name.hpp"
 #include "stats/dump/msprobe/call_text.hpp"
@@ -22,7 +22,7 @@
 #include "stats/dump/msprobe/growing_json.hpp"
 #include "stats/dump/msprobe/leaf.hpp"
 #include "stats/dump/msprobe/step_calls.hpp"
-#include "stats/dump/saved_tensor.hpp"
+#include "stats/dump/output/saved_tensor.hpp"
 
 namespace tensorstat {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "stats/dump/dump_output.hpp"
+#include "stats/dump/output/dump_output.hpp"
 #include "stats/dump/msprobe/settings.hpp"
 
 namespace tensorstat {

@@ -9,7 +9,7 @@
 
 #include "stats/dump/msprobe/api_name.hpp"
 #include "stats/dump/msprobe/call_keys.hpp"
-#include "stats/dump/pending_run.hpp"
+#include "stats/dump/session/pending_run.hpp"
 
 namespace tensorstat {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "stats/core/dlpack_structs.hpp"
+#include "stats/meter/dlpack_structs.hpp"
 
 namespace tensorstat::python {
 namespace {

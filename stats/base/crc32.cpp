@@ -1,0 +1,148 @@
+#include "stats/base/crc32.hpp"
+
+#include <array>
+#include <cstring>
+#include <functional>
+#include <numeric>
+
+#include "precision/scalars.hpp"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+namespace {
+#include "precision/checksum.h"
+}
+
+namespace tensorstat {
+namespace {
+
+// kTables[k][b]: what a byte b of the register becomes k + 1 bytes further on.
+constexpr std::size_t kStep = 8;
+constexpr auto kTables = [] {
+  std::array<std::array<std::uint32_t, 256>, kStep> tables{};
+  for (std::uint32_t byte = 0; byte < 256; ++byte) tables[0][byte] = crc_of_byte(byte);
+  for (std::size_t k = 1; k < kStep; ++k) {
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      const std::uint32_t before = tables[k - 1][byte];
+      tables[k][byte] = before >> 8 ^ tables[0][before & 0xff];
+    }
+  }
+  return tables;
+}();
+
+std::uint32_t by_tables(std::uint32_t before, std::span<const std::byte> bytes) {
+  std::uint32_t crc = ~before;
+  const auto* at = reinterpret_cast<const unsigned char*>(bytes.data());
+  std::size_t left = bytes.size();
+  for (; left >= kStep; at += kStep, left -= kStep) {
+    std::uint32_t next = 0;
+    for (std::size_t k = 0; k < kStep; ++k) {
+      next ^= kTables[kStep - 1 - k][k < 4 ? (crc >> 8 * k & 0xff) ^ at[k] : std::uint32_t{at[k]}];
+    }
+    crc = next;
+  }
+  for (; left != 0; ++at, --left) crc = crc >> 8 ^ kTables[0][(crc ^ *at) & 0xff];
+  return ~crc;
+}
+
+static_assert([] {
+  for (int k = 0; k < 32; ++k) {
+    if (crc_times(crc_on[k], crc_on[k]) != crc_on[(k + 1) % 32] || crc_times(crc_on[k], crc_back[k]) != CRC_ONE) return false;
+  }
+  return crc_of_byte(1) == crc_times(1, crc_on[0]);
+}());
+
+#ifdef __x86_64__
+
+// The remainder modulo the polynomial does not change when 128 bits are replaced by what they are congruent to, further on:
+// their halves times x^(distance + 32) and x^(distance - 32). Method: Gopal et al., "Fast CRC Computation for Generic
+// Polynomials Using PCLMULQDQ Instruction", Intel, 2009. What is left of a step goes by the next shorter one, at last by
+// tables.
+constexpr long long factor(int bits) {
+  return static_cast<long long>(crc_moved(CRC_ONE, crc_on, static_cast<std::uint64_t>(bits / 8))) << 1;
+}
+// The lower half of a lane first.
+constexpr std::array<long long, 2> factors(int distance) { return {factor(distance + 32), factor(distance - 32)}; }
+
+constexpr std::size_t kLane = 16, kLanes = 4, kShort = 2 * kLanes * kLane, kWide = 4 * kLanes * kLane, kLong = 2 * kWide;
+
+__attribute__((target("pclmul,sse2"))) inline __m128i moved(__m128i sum, __m128i factors, __m128i next) {
+  const __m128i low = _mm_clmulepi64_si128(sum, factors, 0x00), high = _mm_clmulepi64_si128(sum, factors, 0x11);
+  return _mm_xor_si128(_mm_xor_si128(low, high), next);
+}
+
+__attribute__((target("pclmul,sse2"))) std::uint32_t folded(std::uint32_t before, std::span<const std::byte> bytes) {
+  static constexpr auto kBy512 = factors(512), kBy128 = factors(128);
+  const __m128i by512 = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kBy512.data()));
+  const __m128i by128 = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kBy128.data()));
+  const auto lane = [&](std::size_t i) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes.data() + i * kLane));
+  };
+  const __m128i begun = _mm_xor_si128(lane(0), _mm_cvtsi32_si128(static_cast<int>(~before)));
+  __m128i sums[kLanes] = {begun, lane(1), lane(2), lane(3)};
+  for (bytes = bytes.subspan(kLanes * kLane); bytes.size() >= kLanes * kLane; bytes = bytes.subspan(kLanes * kLane)) {
+    for (std::size_t i = 0; i < kLanes; ++i) sums[i] = moved(sums[i], by512, lane(i));
+  }
+  for (std::size_t i = 1; i < kLanes; ++i) sums[i] = moved(sums[i - 1], by128, sums[i]);
+  std::array<std::byte, kLane> left;
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(left.data()), sums[kLanes - 1]);
+  return by_tables(by_tables(~std::uint32_t{0}, left), bytes);
+}
+
+// The same in vectors of four lanes.
+__attribute__((target("avx512f,vpclmulqdq"))) std::uint32_t folded_wide(std::uint32_t before,
+                                                                        std::span<const std::byte> bytes) {
+  static constexpr std::array<std::array<long long, 2>, 4> kBy2048 = {factors(2048), factors(2048), factors(2048), factors(2048)};
+  const __m512i by2048 = _mm512_loadu_si512(kBy2048.data());
+  const auto lanes = [&](std::size_t i) __attribute__((target("avx512f"))) {
+    return _mm512_loadu_si512(bytes.data() + i * 4 * kLane);
+  };
+  const std::array<std::uint32_t, 16> first = {~before};
+  __m512i sums[kLanes] = {_mm512_xor_si512(lanes(0), _mm512_loadu_si512(first.data())), lanes(1), lanes(2), lanes(3)};
+  for (bytes = bytes.subspan(kWide); bytes.size() >= kWide; bytes = bytes.subspan(kWide)) {
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      const __m512i low = _mm512_clmulepi64_epi128(sums[i], by2048, 0x00);
+      const __m512i high = _mm512_clmulepi64_epi128(sums[i], by2048, 0x11);
+      sums[i] = _mm512_ternarylogic_epi64(low, high, lanes(i), 0x96);  // exclusive or of three
+    }
+  }
+  std::array<std::byte, kWide> left;
+  for (std::size_t i = 0; i < kLanes; ++i) _mm512_storeu_si512(left.data() + i * 4 * kLane, sums[i]);
+  const std::uint32_t crc = folded(~std::uint32_t{0}, left);
+  return bytes.size() >= kShort ? folded(crc, bytes) : by_tables(crc, bytes);
+}
+
+#endif
+
+}  // namespace
+
+std::uint32_t crc32_of(std::uint32_t before, std::span<const std::byte> bytes) {
+#ifdef __x86_64__
+  static const bool multiplies = __builtin_cpu_supports("pclmul");
+  static const bool is_wide = multiplies && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq");
+  if (is_wide && bytes.size() >= kLong) return folded_wide(before, bytes);
+  if (multiplies && bytes.size() >= kShort) return folded(before, bytes);
+#endif
+  return by_tables(before, bytes);
+}
+
+std::uint64_t xor64_of(std::span<const std::byte> bytes) {
+  typedef std::uint64_t Pair __attribute__((vector_size(16)));
+  constexpr std::size_t kPairs = 4;
+  Pair pairs[kPairs] = {};
+  for (; bytes.size() >= sizeof pairs; bytes = bytes.subspan(sizeof pairs)) {
+    for (std::size_t i = 0; i < kPairs; ++i) {
+      Pair next;
+      std::memcpy(&next, bytes.data() + i * sizeof next, sizeof next);
+      pairs[i] ^= next;
+    }
+  }
+  std::array<std::uint64_t, 2 * kPairs> rest{};
+  std::memcpy(rest.data(), bytes.data(), bytes.size());
+  for (std::size_t i = 0; i < kPairs; ++i) rest[0] ^= pairs[i][0] ^ pairs[i][1];
+  return std::accumulate(rest.begin(), rest.end(), std::uint64_t{0}, std::bit_xor<>());
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,116 @@
+#include "stats/cli/explain_command.hpp"
+
+#include <algorithm>
+#include <tensorstat/partial.hpp>
+
+#include "stats/cli/options/options.hpp"
+
+namespace tensorstat::cli {
+namespace {
+
+struct Cost {
+  Needs need;
+  std::string_view text;
+};
+constexpr Cost kCosts[] = {
+    {kExtrema, "the greatest and the least element"},
+    {kSigns, "two more counts"},
+    {kSum, "an exact sum of the elements"},
+    {kSquares, "an exact sum of the squares"},
+    {kAbsolute, "an exact sum of the sizes"},
+    {kOfElements & ~kFinite, "another look at each element while it is in the nearest cache"},
+    {kFinite, "those of the finite elements"},
+    {kIndices, "a look at what was seen, block by block, and a search of the blocks that beat it"},
+    {kCrc32, "CRC-32 of the bytes while they are in the cache, 16 at a time where the processor multiplies without carry"},
+    {kXor64, "the exclusive or of the bytes, 8 at a time"},
+    {kExponents, "a look at each element's exponent, 16 exponents at a time"},
+    {kQuantiles,
+     "a count of the elements in each of up to 2^16 bins, of float64 2^19, on the host: 1 MiB of memory a thread, of "
+     "float64 8; a partial keeps up to 16 bytes an element"},
+    {kMd5Digest, "MD5, which is serial: host work, some 0.8 GB/s for one large tensor; small ones go side by side"},
+    {kSha1Digest, "SHA-1: host work, slices of 20,480 elements side by side"},
+};
+// A new accumulator has its words here.
+constexpr bool every_need_has_words() {
+  Needs known = 0;
+  for (const Cost& cost : kCosts) known |= cost.need;
+  return (kQuantileNeeds[0] & ~known) == 0 &&
+         std::ranges::all_of(kCategoryNeeds, [known](Needs needs) { return (needs & ~known) == 0; });
+}
+static_assert(every_need_has_words());
+
+std::string indented(std::string_view label, std::string_view text) {
+  constexpr std::size_t kLabel = 10, kWidth = 100;
+  std::string lines = "  " + std::string(label) + std::string(kLabel - label.size(), ' ');
+  std::size_t column = lines.size();
+  bool is_first = true;
+  for (const std::string& word : CLI::detail::split(std::string(text), ' ')) {
+    if (!is_first && column + 1 + word.size() > kWidth) {
+      lines += '\n' + std::string(2 + kLabel, ' ');
+      column = 2 + kLabel;
+    } else if (!is_first) {
+      lines += ' ';
+      ++column;
+    }
+    lines += word;
+    column += word.size();
+    is_first = false;
+  }
+  return lines + '\n';
+}
+
+}  // namespace
+
+CLI::App* add_explain_command(CLI::App& app, ExplainArguments& arguments) {
+  CLI::App* explain = app.add_subcommand("explain", "Say what a statistic is, what NaN does to it, and what it costs");
+  CLI::Option* names = explain->add_option("NAME", arguments.names, "Statistics, e.g. l2norm; none: every one");
+  names->type_name("");
+  std::vector<std::string> known;
+  for (const Category category : every_category()) known.emplace_back(name(category));
+  for (const Category category : usual_quantiles()) known.emplace_back(name(category));
+  std::ranges::for_each(known, [](std::string& each) { std::ranges::replace(each, ' ', '-'); });
+  suggest_list(names, known);
+  return explain;
+}
+
+std::string cost(Category category) {
+  const Needs wanted = needs(category);
+  if (wanted == kNothing) return "nothing: every pass counts elements, NaN and Inf";
+  std::string kept, free;
+  for (const Cost& each : kCosts) {
+    if ((wanted & each.need) != 0) kept.append(kept.empty() ? "" : ", and ").append(each.text);
+  }
+  if (is_digest(category)) return kept;
+  for (const Category other : every_category()) {
+    if (other == category || needs(other) == kNothing || (needs(other) & ~wanted) != 0) continue;
+    free.append(free.empty() ? "" : ", ").append(name(other));
+  }
+  return "in the one pass: " + kept + (free.empty() ? "" : "; then free: " + free);
+}
+
+Result<std::string> explanations(const ExplainArguments& arguments) {
+  Categories categories;
+  if (arguments.names.empty()) {
+    categories = every_category();
+    categories.push_back(quantile(50'000));  // one stands for all
+  }
+  for (const std::string& each : arguments.names) {
+    const auto named = categories_from(each);
+    if (!named) return named.error();
+    categories.insert(categories.end(), named->begin(), named->end());
+  }
+  std::string text;
+  for (const Category category : categories) {
+    if (!text.empty()) text += '\n';
+    text.append(name(category)).append(", in statistic.csv \"").append(column(category)).append("\"\n");
+    text += indented("is", formula(category));
+    text += indented("NaN, Inf", nan_rule(category));
+    text += indented("costs", cost(category));
+    if ((needs(category) & (kSum | kSquares | kAbsolute)) != 0) {
+      text += indented("precision", "high: the exact value, rounded once; low: every sum held in the tensor's own type");
+    }
+  }
+  return text;
+}
+
+}  // namespace tensorstat::cli

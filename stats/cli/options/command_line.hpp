@@ -1,0 +1,47 @@
+// The options and the subcommands of the command line.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "stats/cli/options/app.hpp"
+#include "stats/cli/options/arguments.hpp"
+
+namespace tensorstat::cli {
+
+// Declared once: parsing, the help, the man pages and the completions read them here.
+class CommandLine {
+ public:
+  CommandLine();
+  ~CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  CLI::App& app() { return *app_; }
+
+  // The arguments, or the exit status after help, the version or an error has been printed. Once.
+  std::variant<Arguments, int> parse(int argc, const char* const* argv);
+
+ private:
+  void read_questions();  // --where and the like
+  void read_raw();        // --dtype and --shape
+  void read_by();
+
+  std::unique_ptr<CLI::App> app_;
+  Arguments arguments_;
+  std::string stats_, device_, columns_, fail_on_, where_, sort_, by_, raw_dtype_, raw_shape_;
+  std::uint64_t top_ = 0;
+  std::optional<Format> format_;
+  DevicesArguments devices_arguments_;
+  ExplainArguments explained_;
+  DumpArguments dumped_;
+  ConvertArguments converted_;
+  DiffArguments compared_;
+  OriginArguments searched_;
+  CLI::App *devices_, *explain_, *dump_, *convert_, *diff_, *origin_;
+};
+
+}  // namespace tensorstat::cli

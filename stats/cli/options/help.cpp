@@ -1,0 +1,89 @@
+#include "stats/cli/options/help.hpp"
+
+#include <algorithm>
+#include <tensorstat/catalog.hpp>
+
+#include "stats/cli/query/field.hpp"
+
+namespace tensorstat::cli {
+namespace {
+
+std::string names(const Categories& categories) {
+  std::string text;
+  for (const Category category : categories) text.append(text.empty() ? "" : ", ").append(name(category));
+  return text;
+}
+
+std::string statistics() {
+  const Categories all = all_categories();
+  Categories others = every_category();
+  std::erase_if(others, [&](Category category) { return std::ranges::count(all, category) != 0; });
+  return "`all` is MindSpore's twelve: " + names(all) + ". Others: " + names(others) +
+         ". And pN, the quantiles: " + names(usual_quantiles()) + " or any other N from 0 to 100. nan-count and nan_count "
+         "mean the same as \"nan count\"; mean is avg, norm and l2 are l2norm, amax is absmax. "
+         "`tensorstat explain NAME` says what one is.";
+}
+
+// Words between blanks, in lines of a terminal's width.
+std::string wrapped(const std::string& text) {
+  constexpr std::size_t kWidth = 100;
+  std::string lines;
+  std::size_t column = 0;
+  for (const std::string& word : CLI::detail::split(text, ' ')) {
+    const bool fits = column + word.size() < kWidth;
+    if (column != 0) lines += fits ? ' ' : '\n';
+    column = fits ? column + 1 + word.size() : word.size();
+    lines += word;
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::vector<Section> sections() {
+  return {
+      {"Statistics", statistics()},
+      {"Rows",
+       "A .csv is a file of rows: a statistic.csv of this command, MindSpore or msprobe, or CANN's csv of an "
+       "operator's run. It is shown with the statistics that it has, and nothing is measured. Where nothing counts "
+       "NaN and Inf, max, min, avg and l2norm tell of them."},
+      {"Paths",
+       "In a glob ** stands for any number of folders: 'run/**/grad.*.npy'. A file or folder that is named as a "
+       "subcommand is, such as dump, is read as ./dump."},
+      {"Conditions",
+       "--fail-on takes a list of nan, inf and comparisons of a statistic with a number (> >= < <= == !=). What it "
+       "needs is measured, whatever --stats shows. A number is a whole one of at most 64 bits, or the nearest "
+       "binary64. NaN is neither above nor "
+       "below a number: name nan, too."},
+      {"Asking",
+       "--where takes comparisons of statistics and facts, joined by and, or, not and parentheses: 'nan count > 0 and "
+       "dtype == float16', \"not (inf or absmax > 100) and tensor ~ '*.weight'\". Numbers are compared as by "
+       "--fail-on; "
+       "texts by ==, != and ~, which takes a glob. Facts, which --sort takes, too: " +
+           fact_names() + ". --fail-on and the last line count what --where leaves; --top cuts only what is shown."},
+      {"Exit status",
+       "0 done; 1 done, and a tensor meets a condition of --fail-on; 2 wrong usage; 3 some input could not be read "
+       "(the others are done and written); 4 --on device was asked for and no device can do it, or --device names none; 5 the results could "
+       "not be written. An error wins over a finding, as with grep."}};
+}
+
+Help::Help() { column_width(24); }
+
+std::string Help::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
+  if (app->get_parent() != nullptr) return CLI::Formatter::make_help(app, std::move(name), mode);
+  const bool all = mode == CLI::AppFormatMode::All;
+  std::string help = make_description(app) + "\nExamples:\n" + std::string(kExamples) + "\n" + make_usage(app, name);
+  help += make_positionals(app);
+  for (const std::string& group : app->get_groups()) {
+    if (group.empty() || (!all && group == kMoreOptions)) continue;
+    help += make_group(group, false, app->get_options([&group](const CLI::Option* option) {
+      return option->get_group() == group && option->nonpositional();
+    }));
+  }
+  help += make_subcommands(app, CLI::AppFormatMode::Normal);
+  if (!all) return help + "\nEvery option, the statistics and the exit statuses: tensorstat --help-all\n";
+  for (const Section& section : sections()) help += "\n" + section.heading + ":\n" + wrapped(section.text) + "\n";
+  return help;
+}
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,96 @@
+#include "stats/cli/query/findings.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace tensorstat::cli {
+namespace {
+
+// 4860 as "4,860"
+std::string grouped(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+// "746 MB": three digits of a power of 1,000
+std::string bytes_text(std::uint64_t bytes) {
+  if (bytes < 1000) return std::to_string(bytes) + " bytes";
+  double amount = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; amount >= 999.5; amount /= 1000) ++unit;
+  char digits[32];
+  const auto end = std::to_chars(digits, digits + sizeof digits, amount, std::chars_format::general, 3).ptr;
+  return std::string(digits, end) + " " + "\0kMGTPE"[unit] + "B";
+}
+
+bool meets_any(const StatisticsView& statistics, const std::vector<Condition>& conditions) {
+  return std::ranges::any_of(conditions, [&](const Condition& each) { return meets(statistics, each); });
+}
+
+}  // namespace
+
+Findings::Findings(std::vector<Condition> conditions)
+    : conditions_(std::move(conditions)), nan_(nan_conditions()), inf_(inf_conditions()) {}
+
+Categories Findings::needed(bool with_summary, bool with_words) const {
+  Categories categories;
+  const auto add = [&](const std::vector<Condition>& conditions) {
+    for (const Condition& each : conditions) {
+      if (with_words || !each.is_word) categories.push_back(each.category);
+    }
+  };
+  add(conditions_);
+  if (with_summary) add(nan_), add(inf_);
+  return categories;
+}
+
+// The time is that of the dump, where the name or the row says it, else that of the file.
+void Findings::Group::add(const Entry& entry, const std::string& words) {
+  const std::uint64_t time_us = entry.row.identity.timestamp_us;
+  if (count++ != 0 && time_us >= first_us) return;
+  first = words;
+  first_us = time_us;
+}
+
+void Findings::add(const Entry& entry) {
+  const StatisticsView statistics = entry.row.statistics;
+  const std::uint64_t time_us = entry.row.identity.timestamp_us;
+  if (tensors_ != 0) have_times_ |= time_us != last_us_ || (time_us != 0 && entry.path != last_path_);
+  if (entry.path != last_path_) last_path_ = entry.path;
+  last_us_ = time_us;
+  tensors_ += 1;
+  are_rows_ = entry.index.has_value();
+  bytes_ += entry.row.data_size_bytes;
+  const bool has_nan = meets_any(statistics, nan_), has_inf = meets_any(statistics, inf_);
+  with_nan_ += has_nan;
+  with_inf_ += has_inf;
+  if (has_nan || has_inf) alarming_.add(entry, entry.label());
+  const auto met = std::ranges::find_if(conditions_, [&](const Condition& each) { return meets(statistics, each); });
+  if (met == conditions_.end()) return;
+  const Category by = met_by(statistics, *met);
+  found_.add(entry, entry.label() + " (" + met->text + ": " + std::string(name(by)) + " is " +
+                        to_string(*statistics.find(by)) + ")");
+}
+
+std::string Findings::counted(std::uint64_t count) const {
+  return grouped(count) + (are_rows_ ? " row" : " tensor") + (count == 1 ? "" : "s");
+}
+
+std::string Findings::words() const {
+  return counted(found_.count) + (found_.count == 1 ? " meets" : " meet") + " --fail-on" + the_first() + found_.first;
+}
+
+std::string Findings::the_first() const { return have_times_ ? ", the first in time: " : ", the first: "; }
+
+std::string Findings::summary(bool with_specials) const {
+  std::string text = counted(tensors_) + ", " + bytes_text(bytes_);
+  if (!with_specials) return text;
+  if (alarming_.count == 0) return text + ", none with NaN or Inf";
+  if (with_nan_ != 0) text += ", " + grouped(with_nan_) + " with NaN";
+  if (with_inf_ != 0) text += ", " + grouped(with_inf_) + " with Inf";
+  return text + the_first() + alarming_.first;
+}
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,59 @@
+#include "stats/cli/report/console.hpp"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <string>
+
+#include "stats/cli/report/screen.hpp"
+#include "stats/base/printable.hpp"
+
+namespace tensorstat::cli {
+namespace {
+
+void write_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+}  // namespace
+
+std::string one_decimal(double number) {
+  char digits[64];
+  const auto end =
+      std::to_chars(digits, digits + sizeof digits, number, std::chars_format::fixed, 1).ptr;
+  return {digits, end};
+}
+
+Console::Console() : is_watched_(::isatty(STDERR_FILENO) == 1 && !is_dumb_terminal()) {}
+
+Console::~Console() { hide_progress(); }
+
+void Console::say(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  erase_line();
+  write_error("tensorstat: " + printable(text) + "\n");
+}
+
+void Console::progress(std::size_t done, std::size_t total, std::uint64_t bytes) {
+  const auto now = Clock::now();
+  const std::lock_guard lock(mutex_);
+  if (!is_watched_ || now < next_) return;
+  next_ = now + std::chrono::milliseconds(100);
+  const double gigabytes = static_cast<double>(bytes) / 1e9;
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  erase_line();
+  write_error(std::to_string(done) + " of " + std::to_string(total) + " tensors, " +
+              one_decimal(gigabytes) + " GB, " + one_decimal(gigabytes / seconds) + " GB/s");
+  has_line_ = true;
+}
+
+void Console::hide_progress() {
+  const std::lock_guard lock(mutex_);
+  erase_line();
+}
+
+void Console::erase_line() {
+  if (has_line_) write_error("\r\x1b[K");
+  has_line_ = false;
+}
+
+}  // namespace tensorstat::cli

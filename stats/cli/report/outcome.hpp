@@ -1,0 +1,13 @@
+// What reading and reporting came to.
+#pragma once
+
+#include "stats/cli/options/arguments.hpp"
+
+namespace tensorstat::cli {
+
+struct Outcome {
+  int exit = kDone;
+  bool has_results = false;
+};
+
+}  // namespace tensorstat::cli

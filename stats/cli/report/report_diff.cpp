@@ -1,0 +1,213 @@
+#include "stats/cli/report/report_diff.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "stats/compare/comparison_json.hpp"
+#include "stats/compare/origin/sentence.hpp"
+#include "stats/base/printable.hpp"
+#include "stats/rows/coordinates.hpp"
+
+namespace tensorstat::cli {
+namespace {
+
+constexpr std::size_t kMostUnmatched = 20;
+
+// A tensor for a person, with rank and iteration.
+std::string place_of(const Record& record, const Seen& row) {
+  if (!record.texts()[row.file].empty()) return printable(label_of(record, row));
+  return printable(record.texts()[row.op_type]) + " " + printable(record.texts()[row.name]) + " " + (row.is_input ? "input" : "output") + " " +
+         std::to_string(row.slot) + " (rank " + std::to_string(row.rank) + ", iteration " +
+         std::to_string(row.iteration) + ")";
+}
+
+std::string value_or_none(const Value& value) { return std::holds_alternative<std::monostate>(value) ? "none" : to_string(value); }
+
+std::string digits_of(const Value& value) {
+  const auto* real = std::get_if<double>(&value);
+  if (real == nullptr) return short_text(value);
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", *real);
+  return std::isnan(*real) ? "nan" : text;
+}
+
+// "(5,1)", of an index into a tensor of such a shape, which is written "(64,256)".
+std::string place_in(const Value& index, std::string_view written) {
+  Shape shape;
+  std::uint64_t size = 0;
+  bool has_digits = false;
+  for (const char c : written) {
+    if (c >= '0' && c <= '9') {
+      size = size * 10 + static_cast<std::uint64_t>(c - '0');
+      has_digits = true;
+    } else if (std::exchange(has_digits, false)) {
+      shape.push_back(std::exchange(size, 0));
+    }
+  }
+  const auto place = coordinates(index, shape);
+  return place ? to_string(*place) : short_text(index);
+}
+
+// "16366 of 16384 elements differ; max |a-b| 0.117 at (5,1); relative 2; cosine -0.008; 3 NaN in one alone".
+std::string elements_text(const Record& record, const Seen& row, const ElementValues& found) {
+  const auto value = [&](PairStatistic which) -> const Value& { return found[static_cast<std::size_t>(which)]; };
+  const auto is_any = [&](PairStatistic which) { return value(which) != Value(std::uint64_t{0}); };
+  const bool is_of_parts = record.texts()[row.dtype].starts_with("complex");
+  std::string text = short_text(value(PairStatistic::kOutsideCount)) + " of " + short_text(value(PairStatistic::kCount)) +
+                     (is_of_parts ? " parts" : " elements") + " differ; max |a-b| " + digits_of(value(PairStatistic::kMaxAbsDiff));
+  const Value& index = value(PairStatistic::kMaxAbsDiffIndex);
+  if (!std::holds_alternative<std::monostate>(index)) {
+    text += " at " + (is_of_parts ? short_text(index) : place_in(index, record.texts()[row.shape]));
+  }
+  text += "; relative " + digits_of(value(PairStatistic::kMaxRelDiff));
+  if (!std::holds_alternative<std::monostate>(value(PairStatistic::kCosine))) {
+    text += "; cosine " + digits_of(value(PairStatistic::kCosine));
+  }
+  if (is_any(PairStatistic::kNanAloneCount)) text += "; " + short_text(value(PairStatistic::kNanAloneCount)) + " NaN in one alone";
+  if (is_any(PairStatistic::kBothNanCount)) text += "; " + short_text(value(PairStatistic::kBothNanCount)) + " NaN in both";
+  if (is_any(PairStatistic::kInfAloneCount)) text += "; " + short_text(value(PairStatistic::kInfAloneCount)) + " Inf in one alone";
+  return text;
+}
+
+// The statistics that differ most of two rows: "max 3 and 6, l2norm 5 and 9".
+std::string numbers_that_differ(const Compared& compared, const Pair& pair) {
+  constexpr int kMost = 4;
+  const auto a = compared.a.record.statistics(compared.a.record.rows()[pair.in_a]), b = compared.b.record.statistics(compared.b.record.rows()[pair.in_b]);
+  std::string text;
+  int count = 0;
+  for (std::size_t i = 0; i < a.categories.size() && count < kMost; ++i) {
+    const Value* other = b.find(a.categories[i]);
+    if (other == nullptr || digits_of(a.values[i]) == digits_of(*other) || kind(a.categories[i]) == ValueKind::kDigest) continue;
+    text += (count++ == 0 ? "" : ", ") + std::string(name(a.categories[i])) + " " + digits_of(a.values[i]) + " and " + digits_of(*other);
+  }
+  return text;
+}
+
+// What tells the two apart: their elements, or the statistic that does: "max 1.5 and 2.5".
+std::string reason_of(const Compared& compared, const Pair& pair) {
+  const Judgement& judgement = pair.judgement;
+  if (const auto found = compared.elements.found.find(pair.in_a); found != compared.elements.found.end() && !judgement.why.empty()) {
+    return elements_text(compared.a.record, compared.a.record.rows()[pair.in_a], found->second);
+  }
+  std::string text = judgement.why;
+  const auto a = compared.a.record.statistics(compared.a.record.rows()[pair.in_a]), b = compared.b.record.statistics(compared.b.record.rows()[pair.in_b]);
+  if (const auto category = category_from(judgement.why)) {
+    text += " " + value_or_none(*a.find(*category)) + " and " + value_or_none(*b.find(*category));
+  }
+  if (std::isfinite(judgement.difference) && judgement.difference > 0) {
+    text += (text.empty() ? "at most " : ", at most ") + to_string(Value(judgement.difference)) + " apart";
+  }
+  return text;
+}
+
+std::string unmatched(const Record& record, const std::vector<std::uint32_t>& rows, const char* where) {
+  std::string text;
+  for (std::size_t i = 0; i < rows.size() && i < kMostUnmatched; ++i) {
+    text += "only in " + std::string(where) + "  " + place_of(record, record.rows()[rows[i]]) + "\n";
+  }
+  if (rows.size() > kMostUnmatched) {
+    text += "only in " + std::string(where) + "  " + std::to_string(rows.size() - kMostUnmatched) + " more\n";
+  }
+  return text;
+}
+
+std::string statistics_text(const StatisticsView& statistics) {
+  std::string text;
+  for (std::size_t i = 0; i < statistics.categories.size(); ++i) {
+    text += (text.empty() ? "" : ", ") + std::string(name(statistics.categories[i])) + " " + value_or_none(statistics.values[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string text_of(const Compared& compared, bool with_all) {
+  const Record &a = compared.a.record, &b = compared.b.record;
+  const Differences& differences = compared.differences;
+  std::string text;
+  if (compared.first) {
+    for (const Beginning& beginning : *compared.first) {
+      text += (beginning.enters ? "enters here  " : "begins here  ") + place_of(a, a.rows()[beginning.in_a]) + ", " +
+              std::string(name(beginning.phase)) + "  adds " + digits_of(Value(beginning.added)) + "\n";
+      const auto pair = std::ranges::find(differences.pairs, beginning.in_a, &Pair::in_a);
+      if (pair != differences.pairs.end()) {
+        const std::string numbers = numbers_that_differ(compared, *pair);
+        if (!numbers.empty()) text += "    " + numbers + "\n";
+      }
+      if (beginning.code) {
+        text += "    called at " + printable(beginning.code->file) + (beginning.code->line == 0 ? "" : ":" + std::to_string(beginning.code->line)) + "\n";
+      }
+      std::string inside;
+      for (const std::string& call : beginning.inside) inside += (inside.empty() ? "    inside " : ", ") + printable(call);
+      if (!inside.empty()) text += inside + "\n";
+    }
+  } else {
+    for (const Pair& pair : differences.pairs) {
+      if (!with_all && pair.judgement.verdict != Verdict::kDifferent) continue;
+      std::string verdict(name(pair.judgement.verdict));
+      verdict.resize(9, ' ');
+      text += verdict + "  " + place_of(a, a.rows()[pair.in_a]) + "  " + reason_of(compared, pair) + "\n";
+    }
+  }
+  text += unmatched(a, differences.only_a, "A") + unmatched(b, differences.only_b, "B");
+  text += std::to_string(differences.pairs.size()) + (differences.pairs.size() == 1 ? " tensor compared, " : " tensors compared, ") + std::to_string(differences.different_count) +
+          " differ, " + std::to_string(differences.only_a.size()) + " only in A, " +
+          std::to_string(differences.only_b.size()) + " only in B";
+  const auto differs = [](const Pair& pair) { return pair.judgement.verdict == Verdict::kDifferent; };
+  if (compared.first && !compared.first->empty()) {
+    text += "; the first operator to differ: " + place_of(a, a.rows()[compared.first->front().in_a]);
+  } else if (const auto at = std::ranges::find_if(differences.pairs, differs); at != differences.pairs.end()) {
+    text += "; the first that differs: " + place_of(a, a.rows()[at->in_a]);
+  }
+  return text + "\n";
+}
+
+std::string text_of(const Answer& answer, bool with_all) {
+  constexpr std::size_t kMostLines = 10;
+  std::string text = answer.verdict.sentence + "\n";
+  std::size_t lines = 1;
+  for (const std::string& detail : answer.verdict.details) {
+    text += "  " + detail + "\n";
+    ++lines;
+  }
+  for (std::size_t i = 0; i < answer.notes.size(); ++i) {
+    const bool is_last_line = lines + 1 == kMostLines && i + 1 < answer.notes.size();
+    if (!with_all && (is_last_line || lines == kMostLines)) {
+      return lines == kMostLines ? text : text + "note: and " + std::to_string(answer.notes.size() - i) + " more notes: --all\n";
+    }
+    text += "note: " + answer.notes[i] + "\n";
+    ++lines;
+  }
+  return text;
+}
+
+std::string text_of(const Record& record, const Origin& origin) {
+  std::string text;
+  const auto add = [&](const std::vector<Source>& sources, const char* what, bool with_past) {
+    for (const Source& from : sources) {
+      text += what + ("  " + place_of(record, record.rows()[from.row])) + "  " + words_of(from.specials) + "\n";
+      if (!with_past) continue;
+      for (const Seen& row : record.run(from.run)) {
+        if (!row.is_input) continue;
+        text += "    input " + std::to_string(row.slot) + ": " + statistics_text(record.statistics(row)) + "\n";
+      }
+      std::string before;
+      for (const std::uint32_t run : runs_before(record, from.run)) {
+        before += (before.empty() ? "" : ", ") + printable(record.texts()[record.run(run).front().name]);
+      }
+      if (!before.empty()) text += "    after " + before + "\n";
+    }
+  };
+  add(origin.entered, "came in", true);
+  add(origin.producers, "produced", true);
+  add(origin.turned, "turned Inf into NaN", true);
+  add(origin.propagators, "passed on", false);
+  const std::uint32_t runs = record.run_count();
+  text += std::to_string(runs) + (runs == 1 ? " run of an operator, " : " runs of operators, ") + std::to_string(origin.producers.size()) +
+          " produced NaN or Inf, " + std::to_string(origin.propagators.size()) + " passed it on";
+  return text + "\n";
+}
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,119 @@
+#include "stats/cli/report/results.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "stats/base/natural_order.hpp"
+
+namespace tensorstat::cli {
+namespace {
+
+// Less: NaN, which is what is looked for, then the greatest number, ..., then what does not exist.
+bool greatest_first(const Value& a, const Value& b) {
+  const auto group = [](const Value& value) {
+    const auto* real = std::get_if<double>(&value);
+    return real && std::isnan(*real) ? 0 : std::holds_alternative<std::monostate>(value) ? 2 : 1;
+  };
+  if (group(a) != group(b)) return group(a) < group(b);
+  return holds(order_of(a, b), Comparison::kAbove);
+}
+
+}  // namespace
+
+Results::Results(const Arguments& arguments, const std::vector<std::string>& files, const Look& look, Console& console,
+                 Write write, const Categories& more)
+    : arguments_(arguments),
+      console_(console),
+      write_(std::move(write)),
+      request_(arguments.request),
+      findings_(arguments.fail_on),
+      report_(make_report(arguments, look)),
+      alike_(arguments.columns, files) {
+  const auto need = [&](Category category) {
+    if (!std::ranges::count(request_.categories, category)) request_.categories.push_back(category);
+  };
+  std::ranges::for_each(findings_.needed(arguments.format == Format::kTable && !arguments.head_only), need);
+  if (arguments.where) std::ranges::for_each(arguments.where->needed(), need);
+  std::ranges::for_each(more, need);
+  if (arguments.sort) {
+    if (const auto* category = std::get_if<Category>(&arguments.sort->field)) need(*category);
+  }
+}
+
+void Results::begin() { write_(report_->begin()); }
+
+void Results::add(Entry&& entry) {
+  ++judged_;
+  if (arguments_.where && !arguments_.where->is_met_by(entry)) return;
+  findings_.add(entry);
+  if (arguments_.sort) return hold(std::move(entry));
+  if (!arguments_.top || reported_ < *arguments_.top) report(std::move(entry));
+}
+
+bool Results::comes_before(const Held& a, const Held& b) const {
+  const auto before = [&](const Entry& x, const Entry& y) {
+    const Field& field = arguments_.sort->field;
+    if (is_text(field)) return natural_before(text_of(x, field), text_of(y, field));
+    return greatest_first(number_of(x, field), number_of(y, field));
+  };
+  const Entry &first = arguments_.sort->is_reversed ? b.entry : a.entry,
+              &second = arguments_.sort->is_reversed ? a.entry : b.entry;
+  if (before(first, second)) return true;
+  return !before(second, first) && a.number < b.number;
+}
+
+void Results::hold(Entry&& entry) {
+  Held held{std::move(entry), {}, arrived_++};
+  const auto before = [&](const Held& a, const Held& b) { return comes_before(a, b); };
+  const bool is_full = arguments_.top && held_.size() == *arguments_.top;
+  if (is_full && (held_.empty() || !before(held, held_.front()))) return;
+  for (const Decision& each : held.entry.placement) {
+    held.placement.push_back({each.category, *reasons_.emplace(each.engine).first, *reasons_.emplace(each.reason).first});
+  }
+  if (is_full) {
+    std::ranges::pop_heap(held_, before);
+    held_.pop_back();
+  }
+  held_.push_back(std::move(held));
+  std::ranges::push_heap(held_, before);
+}
+
+void Results::report(Entry&& entry) {
+  // What is measured and not shown stands behind what is shown.
+  const std::size_t shown_count = arguments_.request.categories.size();
+  entry.row.statistics.categories.resize(shown_count);
+  entry.row.statistics.values.resize(shown_count);
+  entry.placement = entry.placement.first(std::min(shown_count, entry.placement.size()));  // rows that were read have none
+  ++reported_;
+  write_(report_->add(entry));
+  if (arguments_.format == Format::kCsv && alike_.are_met(entry.path, entry.row.identity)) {
+    console_.say("rows of different folders are alike; --columns path,rank,iteration tells them apart");
+  }
+  // A table holds its explanation, and JSON that of each tensor; the others have no place for it.
+  const bool is_beside = arguments_.format == Format::kCsv || arguments_.format == Format::kMarkdown;
+  if (arguments_.explain && is_beside) explanation_.add(entry);
+}
+
+void Results::end() {
+  std::ranges::sort_heap(held_, [&](const Held& a, const Held& b) { return comes_before(a, b); });
+  for (Held& held : held_) {
+    held.entry.placement = held.placement;
+    report(std::move(held.entry));
+  }
+  held_.clear();
+  write_(report_->end());
+  for (const std::string& line : explanation_.lines()) console_.say(line);
+}
+
+void Results::say_findings(bool knows_specials) const {
+  const bool has_summary = arguments_.format == Format::kTable && !arguments_.is_quiet;
+  if (arguments_.where && judged_ != 0 && findings_.tensors() == 0 && has_summary) {
+    console_.say("none of " + std::to_string(judged_) + (judged_ == 1 ? " tensor" : " tensors") + " meets --where" +
+                 (arguments_.where->takes_glob_for_text() ? "; == compares whole texts, and ~ takes a glob" : ""));
+  }
+  if (findings_.any()) console_.say(findings_.words());
+  if (has_summary && findings_.tensors() > 1) console_.say(findings_.summary(knows_specials && !arguments_.head_only));
+}
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,188 @@
+#include "stats/cli/report/xlsx_table.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "stats/compare/msprobe/table.hpp"
+#include "stats/base/utf8.hpp"
+#include "stats/files/io/whole_file.hpp"
+
+#if TENSORSTAT_XLSX
+#include <xlsxwriter.h>
+#endif
+
+namespace tensorstat::cli {
+
+#if TENSORSTAT_XLSX
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostRows = 1'048'500;  // of a sheet, as msprobe has it
+constexpr std::size_t kMostBytes = std::size_t{4} << 30;
+constexpr std::size_t kMostText = 32'767;  // UTF-16 units of a cell
+
+Error fault_of(const std::string& what) { return {Code::kUnwritable, "the xlsx cannot be made: " + what}; }
+
+// A spreadsheet reads _x0041_ as A. So an underscore before such digits is written as _x005F_.
+bool begins_escape(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdefABCDEF";
+  return text.size() >= 6 && text.starts_with("_x") && text.substr(2, 4).find_first_not_of(kHex) == text.npos;
+}
+
+// The text as a cell can hold it. XML has no NUL, U+FFFE and U+FFFF and no bytes that are not UTF-8: each becomes U+FFFD.
+// Other control characters are escaped by libxlsxwriter. What is too long for a cell is cut between characters.
+std::string text_of_cell(std::string_view text) {
+  constexpr std::string_view kUnderscore = "_x005F_", kReplacement = "\xef\xbf\xbd";
+  std::string cell;
+  std::size_t units = 0;
+  while (!text.empty()) {
+    const auto [value, bytes] = first_code_point(text);
+    const bool is_character = bytes != 0 && value != 0 && value != 0xfffe && value != 0xffff;
+    const std::string_view written = begins_escape(text) ? kUnderscore
+                                     : is_character      ? text.substr(0, bytes)
+                                                         : kReplacement;
+    units += begins_escape(text) ? kUnderscore.size() : value > 0xffff ? 2 : 1;
+    if (units > kMostText) break;
+    cell += written;
+    text.remove_prefix(std::max<std::size_t>(bytes, 1));
+  }
+  return cell;
+}
+
+// A file of nobody else's, gone in the end: without a name from the beginning, where /proc gives it another, so that no
+// death of the process leaves it.
+class ScratchFile {
+ public:
+  ScratchFile() {
+    std::error_code fault;
+    const fs::path folder = fs::temp_directory_path(fault);
+    errno = fault.value();
+    if (fault) return;
+    path_ = (folder / "tensorstat.XXXXXX").string();
+    descriptor_ = ::mkostemp(path_.data(), O_CLOEXEC);
+    const std::string nameless = "/proc/self/fd/" + std::to_string(descriptor_);
+    if (descriptor_ < 0 || ::access(nameless.c_str(), R_OK | W_OK) != 0) return;
+    ::unlink(path_.c_str());
+    path_ = nameless;
+  }
+  ~ScratchFile() {
+    if (descriptor_ < 0) return;
+    if (!path_.starts_with("/proc/")) ::unlink(path_.c_str());
+    ::close(descriptor_);
+  }
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+
+  bool is_made() const { return descriptor_ >= 0; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+};
+
+// libxlsxwriter says on stderr what its functions return, too. There is one thread here.
+class SilentStderr {
+ public:
+  SilentStderr() : kept_(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)) {
+    const int nothing = kept_ < 0 ? -1 : ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nothing < 0) return;
+    ::dup2(nothing, STDERR_FILENO);
+    ::close(nothing);
+  }
+  ~SilentStderr() {
+    if (kept_ < 0) return;
+    ::dup2(kept_, STDERR_FILENO);
+    ::close(kept_);
+  }
+  SilentStderr(const SilentStderr&) = delete;
+  SilentStderr& operator=(const SilentStderr&) = delete;
+
+ private:
+  const int kept_;
+};
+
+class Sheet {
+ public:
+  Sheet(lxw_workbook* book, const char* name) : sheet_(workbook_add_worksheet(book, name)) {}
+
+  // Of the first cell that could not be written, why.
+  lxw_error add(const std::vector<msprobe::PythonValue>& cells, lxw_format* format) {
+    if (sheet_ == nullptr) return LXW_ERROR_MEMORY_MALLOC_FAILED;
+    lxw_error first = LXW_NO_ERROR;
+    lxw_col_t column = 0;
+    for (const msprobe::PythonValue& cell : cells) {
+      const lxw_error fault = put(cell, column++, format);
+      if (first == LXW_NO_ERROR) first = fault;
+    }
+    ++row_;
+    return first;
+  }
+
+ private:
+  lxw_error put(const msprobe::PythonValue& cell, lxw_col_t column, lxw_format* format) {
+    if (const auto* truth = std::get_if<bool>(&cell)) {
+      return worksheet_write_boolean(sheet_, row_, column, *truth, format);
+    }
+    if (msprobe::is_text(cell) || !std::isfinite(msprobe::as_double(cell))) {
+      return worksheet_write_string(sheet_, row_, column, text_of_cell(msprobe::text_of(cell)).c_str(), format);
+    }
+    return worksheet_write_number(sheet_, row_, column, msprobe::as_double(cell), format);
+  }
+
+  lxw_worksheet* const sheet_;
+  lxw_row_t row_ = 0;
+};
+
+}  // namespace
+
+Result<std::string> xlsx_of(const msprobe::Comparison& comparison) {
+  const ScratchFile file;
+  if (!file.is_made()) return fault_of(std::string("no temporary file: ") + std::system_category().message(errno));
+  const SilentStderr silent;
+  lxw_workbook_options options{};
+  options.constant_memory = LXW_TRUE;
+  lxw_workbook* book = workbook_new_opt(file.path().c_str(), &options);
+  if (book == nullptr) return fault_of("out of memory");
+  lxw_format* const colours[] = {nullptr, workbook_add_format(book), workbook_add_format(book)};  // by Level
+  format_set_bg_color(colours[1], LXW_COLOR_YELLOW);
+  format_set_bg_color(colours[2], LXW_COLOR_RED);
+
+  const std::vector<std::string> headings = msprobe::headings_of(comparison);
+  const std::size_t rows = comparison.rows.size();
+  const std::size_t sheets = rows < kMostRows ? 1 : (rows + kMostRows - 1) / kMostRows;
+  const std::size_t rows_of_sheet = (rows + sheets - 1) / sheets;
+  lxw_error unwritten = LXW_NO_ERROR;
+  const auto note = [&](lxw_error fault) { unwritten = unwritten == LXW_NO_ERROR ? fault : unwritten; };
+  for (std::size_t i = 0; i < sheets; ++i) {
+    Sheet sheet(book, sheets == 1 ? "Sheet1" : ("part_" + std::to_string(i)).c_str());
+    note(sheet.add({headings.begin(), headings.end()}, nullptr));
+    for (std::size_t row = i * rows_of_sheet; row < std::min(rows, (i + 1) * rows_of_sheet); ++row) {
+      const msprobe::ComparedRow& compared = comparison.rows[row];
+      note(sheet.add(msprobe::cells_of(comparison, compared), colours[static_cast<int>(compared.level)]));
+    }
+  }
+  note(workbook_close(book));
+  if (unwritten != LXW_NO_ERROR) return fault_of(lxw_strerror(unwritten));
+  return read_whole_file(file.path(), kMostBytes);
+}
+
+#else
+
+Result<std::string> xlsx_of(const msprobe::Comparison&) {
+  return Error{Code::kUnsupported,
+               "xlsx: tensorstat was built without libxlsxwriter; install libxlsxwriter-dev and build it again, or name a .csv"};
+}
+
+#endif
+
+}  // namespace tensorstat::cli

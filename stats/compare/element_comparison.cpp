@@ -1,0 +1,135 @@
+#include "stats/compare/element_comparison.hpp"
+
+#include <map>
+#include <optional>
+#include <tensorstat/meter.hpp>
+#include <vector>
+
+#include "stats/rows/names/mindspore_file_name.hpp"
+#include "stats/files/ascend/long_name.hpp"
+#include "stats/base/printable.hpp"
+#include "stats/files/tensor_source.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+
+// The tensors of the file that was asked last: those of a container come one after another.
+class LastFile {
+ public:
+  Result<TensorReader*> tensor(const std::string& path, const std::string& name) {
+    if (path != path_) {
+      tensors_.clear();
+      path_ = path;
+      auto source = open_tensors(path, {.original = original_from(named_tensor(names_.name_of(path), 0).original_dtype)});
+      if (!source) return source.error();
+      while (auto reader = (*source)->next()) {
+        if (!*reader) continue;  // it has been said when it was measured
+        const std::string its_name = (*reader)->name().value_or("");
+        tensors_.emplace(its_name, **std::move(reader));
+      }
+    }
+    const auto found = tensors_.find(name);
+    if (found != tensors_.end()) return &found->second;
+    return Error{Code::kUnreadable, printable(path) + ": changed while it was read"};
+  }
+
+ private:
+  LongNames names_{[](const Error&) {}};  // what is wrong with one has been said when the tensors were measured
+  std::string path_;
+  std::map<std::string, TensorReader> tensors_;
+};
+
+Error changed(const std::string& path) {
+  return {Code::kUnreadable, printable(path) + ": ends earlier than the tensor that it is compared with"};
+}
+
+// Complex elements are compared as their parts, one after the other.
+bool goes_by_parts(const TensorReader& a, const TensorReader& b) { return is_complex(a.dtype()) && is_complex(b.dtype()); }
+Dtype compared_dtype(const TensorReader& reader, bool by_parts) {
+  return by_parts ? part_of(reader.dtype()) : reader.dtype();
+}
+
+Status compare_readers(TensorReader& a, TensorReader& b, const std::string& path, Meter& meter, PairPartial& elements) {
+  for (TensorReader* reader : {&a, &b}) reader->rewind(TensorReader::Order::kC, TensorReader::View::kElements);
+  const std::size_t size_a = size_bytes(elements.dtype_a()), size_b = size_bytes(elements.dtype_b());
+  const std::size_t step = kPieceBytes / std::max(size_a, size_b);
+  std::vector<std::byte> of_a(step * size_a), of_b(step * size_b);
+  for (std::uint64_t done = 0;;) {
+    const auto got_a = a.read(of_a);
+    if (!got_a) return got_a.error();
+    const auto got_b = b.read(of_b);
+    if (!got_b) return got_b.error();
+    if (*got_a / size_a != *got_b / size_b) return changed(path);
+    if (*got_a == 0) return {};
+    const std::uint64_t count = *got_a / size_a;
+    const TensorPair piece{{.dtype = elements.dtype_a(), .element_count = count, .address = of_a.data()},
+                           {.dtype = elements.dtype_b(), .element_count = count, .address = of_b.data()}};
+    const auto found = meter.compare({&piece, 1}, {elements.tolerance(), done, On::kHost});
+    if (!found) return found.error();
+    if (Status merged = elements.merge(found->front()); !merged) return merged;
+    done += count;
+  }
+}
+
+ElementValues values_of(const PairPartial& elements) {
+  ElementValues values;
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = elements.finish(static_cast<PairStatistic>(i));
+  return values;
+}
+
+}  // namespace
+
+Judgement judgement_of(const PairPartial& elements, std::string_view of_what) {
+  const auto count = [&](PairStatistic statistic) { return std::get<std::uint64_t>(elements.finish(statistic)); };
+  const std::uint64_t outside = count(PairStatistic::kOutsideCount);
+  if (count(PairStatistic::kUnequalCount) == 0 && elements.dtype_a() == elements.dtype_b()) return {};
+  const Value difference = elements.finish(PairStatistic::kMaxRelDiff);
+  const double greatest = std::holds_alternative<double>(difference) ? std::get<double>(difference) : 0;
+  if (outside == 0) return {Verdict::kWithin, greatest, ""};
+  return {Verdict::kDifferent, greatest,
+          std::to_string(outside) + " of " + std::to_string(count(PairStatistic::kCount)) + " " + std::string(of_what) +
+              ", first at " +
+              to_string(elements.finish(PairStatistic::kFirstOutsideIndex))};
+}
+
+ElementPass compare_elements(const Record& a, const Record& b, const Tolerances& tolerances, const MeterOptions& options,
+                             Differences& differences, const ReadListener& listener) {
+  ElementPass pass;
+  Meter meter(options);
+  LastFile in_a, in_b;
+  for (Pair& pair : differences.pairs) {
+    const Seen &row_a = a.rows()[pair.in_a], &row_b = b.rows()[pair.in_b];
+    const std::string path_a(a.texts()[row_a.file]), path_b(b.texts()[row_b.file]);
+    const std::string_view dtype_a = a.texts()[row_a.dtype], dtype_b = b.texts()[row_b.dtype];
+    const bool is_equal = pair.judgement.verdict == Verdict::kEqual && dtype_a == dtype_b;
+    if (is_equal || path_a.empty() || path_b.empty() || a.texts()[row_a.shape] != b.texts()[row_b.shape]) continue;
+    const Tolerance tolerance = tolerances.of(a.texts()[row_a.name], dtype_a);
+    if (dtype_a != dtype_b && !tolerance.any_dtype) continue;
+    const auto fail = [&](const Error& error) {
+      listener.failed(error.message);
+      pass.is_whole = false;
+    };
+    const auto reader_a = in_a.tensor(path_a, std::string(a.texts()[row_a.tensor]));
+    const auto reader_b = in_b.tensor(path_b, std::string(b.texts()[row_b.tensor]));
+    if (!reader_a || !reader_b) {
+      fail(reader_a ? reader_b.error() : reader_a.error());
+      continue;
+    }
+    const bool by_parts = goes_by_parts(**reader_a, **reader_b);
+    PairPartial elements(compared_dtype(**reader_a, by_parts), compared_dtype(**reader_b, by_parts),
+                         {tolerance.rtol, tolerance.atol, PairTolerance::Scale::kGreater});
+    if (Status compared = compare_readers(**reader_a, **reader_b, path_a, meter, elements); !compared) {
+      fail(compared.error());
+      continue;
+    }
+    differences.different_count -= pair.judgement.verdict == Verdict::kDifferent;
+    pair.judgement = judgement_of(elements, by_parts ? "parts" : "elements");
+    differences.different_count += pair.judgement.verdict == Verdict::kDifferent;
+    pass.found.emplace(pair.in_a, values_of(elements));
+  }
+  return pass;
+}
+
+}  // namespace tensorstat

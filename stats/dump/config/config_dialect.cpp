@@ -1,0 +1,65 @@
+#include "stats/dump/config/config_dialect.hpp"
+
+#include <cstdlib>
+#include <utility>
+
+#include "stats/dump/cann/acl_config.hpp"
+#include "stats/dump/mindspore/config.hpp"
+#include "stats/dump/msprobe/config.hpp"
+#include "stats/files/io/whole_file.hpp"
+
+namespace tensorstat {
+namespace {
+
+// To add one: its folder beside mindspore/, and its row here. The first that recognises a config reads it.
+constexpr const ConfigDialect* kDialects[] = {&kMindsporeConfig, &kMsprobeConfig, &kAclConfig};
+
+const ConfigDialect& dialect_of(const JsonValue& root) {
+  std::string known;
+  for (const ConfigDialect* dialect : kDialects) {
+    if (dialect->recognises(root)) return *dialect;
+    known += (known.empty() ? "" : "; ") + std::string(dialect->name) + " has " + std::string(dialect->marks);
+  }
+  throw Refusal{"it is no config that is known here: " + known};
+}
+
+}  // namespace
+
+Result<DumpConfig> parse_config(std::string_view text, const ConfigSetting& setting, Notices& notices) try {
+  auto document = parse_json(text);
+  if (!document) return document.error();
+  for (const auto& key : document->duplicates()) {
+    notices.warn_once("twice " + key, key + " is given more than once; the last one counts");
+  }
+  const JsonValue root = document->root();
+  if (!root.is(JsonValue::Kind::kObject)) throw Refusal{"it is not a JSON object { }"};
+  DumpConfig config = dialect_of(root).read(root, setting, notices);
+  config.text = text;
+  return config;
+} catch (Refusal& refusal) {
+  return Error{Code::kInvalid, std::move(refusal.why)};
+}
+
+Result<DumpConfig> parse_config_here(std::string_view text, Notices& notices, std::string_view callers_path) {
+  const char* diagnostic = std::getenv("MS_DIAGNOSTIC_DATA_PATH");
+  return parse_config(text, {diagnostic == nullptr ? "" : diagnostic, callers_path}, notices);
+}
+
+Result<DumpConfig> read_config(const std::string& path, Notices& notices, std::string_view callers_path) {
+  if (!path.ends_with(".json")) return Error{Code::kUnreadable, path + ": the name of a dump config ends in .json"};
+  const auto text = read_whole_file(path, kMostJsonBytes);
+  if (!text) return text.error();
+  auto config = parse_config_here(*text, notices, callers_path);
+  if (!config) return Error{config.error().code, path + ": " + config.error().message};
+  return config;
+}
+
+Result<std::optional<DumpConfig>> config_from_environment(Notices& notices, std::string_view callers_path) {
+  const char* path = std::getenv("MINDSPORE_DUMP_CONFIG");
+  if (path == nullptr || *path == '\0') return std::optional<DumpConfig>();
+  auto config = read_config(path, notices, callers_path);
+  if (!config) return config.error();
+  return std::optional<DumpConfig>(*std::move(config));
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,39 @@
+// The bits of a held tensor on their way into a file.
+#pragma once
+
+#include <exception>
+#include <span>
+#include <string>
+
+#include "stats/dump/session/dump_tally.hpp"
+#include "stats/dump/session/dump_meter.hpp"
+#include "stats/dump/session/pending_run.hpp"
+#include "stats/files/npy/npy_writer.hpp"
+
+namespace tensorstat {
+
+// What its .npy file holds.
+NpyContent content_of(const PendingTensor& tensor, std::span<const std::byte> bytes);
+
+// Reads the tensor where it lies and hands it to `write`, which takes an NpyContent and says whether it is in its file.
+// Whether it is; if not, the file is counted as lost, and what could not be read is said.
+template <typename Write>
+bool save_tensor(const PendingTensor& tensor, Examiner& examiner, DumpTally& tally, Notices& notices,
+                 const Write& write) noexcept try {
+  Examiner::Room room;
+  const auto bytes = examiner.bits(tensor, room);
+  if (bytes && write(content_of(tensor, *bytes))) return true;
+  ++tally.lost_files;
+  if (!bytes) {
+    notices.warn_once("unread", [&] {
+      return "a tensor could not be read, and its file is missing: " + bytes.error().message;
+    });
+  }
+  return false;
+} catch (const std::exception& fault) {
+  ++tally.lost_files;
+  notices.warn_once("no file", [&] { return "a tensor's file is missing: " + std::string(fault.what()); });
+  return false;
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,73 @@
+#include "stats/dump/replay/replay.hpp"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <new>
+
+#include "stats/dump/config/config_dialect.hpp"
+#include "stats/dump/output/dump_output.hpp"
+#include "stats/dump/replay/dumped_runs.hpp"
+#include "stats/dump/replay/dumped_tensor.hpp"
+
+namespace tensorstat {
+Result<DumpCounters> replay(std::string_view config_text, const std::vector<std::string>& files, DumpOptions options,
+                            Existing existing, const ReplayListener& listener) try {
+  Notices silent(nullptr);
+  auto config = parse_config_here(config_text, silent, options.path);
+  if (!config) return config.error();
+  if (!options.path.empty()) config->path = options.path;
+  ReplayOutput output(*config, existing, static_cast<std::uint64_t>(getpid()));
+  options.path = output.path();
+  options.names_are_escaped = true;
+  auto session = DumpSession::from_json(config_text, options);
+  if (!session) return session.error();
+
+  // What was dumped under set_dump, or of an operator that failed, was meant to be.
+  constexpr bool kSetDump = true, kFailed = true;
+  const auto operator_of = [&](const DumpedRun& run) {
+    const Identity& who = run[0].named.identity;
+    return session->operator_named(who.op_type, who.op_name, kSetDump, who.stream_id, who.task_id);
+  };
+  const auto place_of = [&](const DumpedRun& run) {  // initial_iteration is in the folders' numbers already
+    DumpPlace place = run[0].place;
+    place.iteration -= config->initial_iteration;
+    return place;
+  };
+  const auto runs = dumped_runs(files, listener.unreadable);
+  for (const DumpedRun& run : runs) {
+    const auto folder = config->form->folder(*config, options, run[0].place);
+    if (!folder || !session->wants(place_of(run), operator_of(run), kFailed)) continue;
+    const std::string source_folder = std::filesystem::path(run[0].path).parent_path().string();
+    if (Status free = output.check(*folder, source_folder); !free) return free.error();
+  }
+
+  std::size_t done = 0;
+  for (const DumpedRun& run : runs) {
+    const auto* op = operator_of(run);
+    if (op == nullptr) return out_of_memory();  // which the session would take for an operator that is not wanted
+    const DumpPlace place = place_of(run);
+    std::vector<DumpTensor> tensors;
+    const auto wants = [&](Io io) { return session->wants(place, op, io, kFailed); };
+    for (const DumpedFile& file : run) {
+      read_tensors(file, wants, listener.unreadable, tensors);
+      listener.progressed(++done, files.size());
+    }
+    session->collect(place, op, tensors, kFailed, run[0].call ? run[0].call->layout : std::string_view());
+  }
+  session->close();
+  const DumpCounters counters = session->counters();
+  if (existing == Existing::kReplace && counters.lost_row_count + counters.lost_tensor_count != 0) {
+    return Error{Code::kUnwritable, std::to_string(counters.lost_row_count) + " rows and " +
+                                        std::to_string(counters.lost_tensor_count) +
+                                        " tensors could not be written, so nothing is replaced"};
+  }
+  if (Status placed = output.finish(); !placed) return placed.error();
+  return counters;
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+} catch (const std::exception& fault) {  // of a listener
+  return Error{Code::kInvalid, fault.what()};
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,190 @@
+#include "stats/dump/session/dump_meter.hpp"
+
+#include <algorithm>
+#include <tensorstat/partial.hpp>
+
+#include "stats/base/abandon.hpp"
+#include "stats/files/npy/npy_writer.hpp"
+
+namespace tensorstat {
+namespace {
+
+MeterOptions with_log(MeterOptions options, const std::shared_ptr<Notices>& notices) {
+  // The meter's caller holds a lock of the session.
+  options.log = [notices](Severity severity, std::string_view text) { notices->say_once(severity, text, text); };
+  return options;
+}
+
+// Several tensors a request, and no more than one launch and its results want.
+constexpr std::size_t kBatch = 256;
+
+}  // namespace
+
+Examiner::Examiner(const DumpConfig& config, Categories columns, MeterOptions options,
+                   std::shared_ptr<Notices> notices)
+    : columns_(std::move(columns)),
+      precision_(config.on_device ? config.device_stat_precision_mode : Precision::kHigh),
+      on_(config.on_device ? On::kAuto : On::kHost),
+      notices_(std::move(notices)),
+      meter_(with_log(std::move(options), notices_)) {
+  for (const Category category : columns_) {
+    Categories& kind = is_of_bytes(category) ? digests_ : plain_;
+    if (std::find(kind.begin(), kind.end(), category) == kind.end()) kind.push_back(category);
+  }
+}
+
+bool Examiner::looks_at(const PendingTensor& held) {
+  const Dtype dtype = held.tensor.dtype;
+  return held.io == Io::kOutput && held.stored == Stored::kPlain &&
+         (dtype == Dtype::kFloat16 || dtype == Dtype::kFloat32 || dtype == Dtype::kBfloat16);
+}
+
+bool Examiner::overflows(const PendingRun& run) {
+  const Categories specials{Category::kNanCount, Category::kPositiveInfCount,
+                            Category::kNegativeInfCount};
+  std::vector<Tensor> outputs;
+  for (const PendingTensor& held : run.tensors) {
+    if (looks_at(held)) outputs.push_back(held.tensor);
+  }
+  for (const auto& found : ask(outputs, specials, On::kHost)) {
+    if (!found) return true;
+    for (const Value& count : found->values) {
+      const auto* number = std::get_if<std::uint64_t>(&count);
+      if (number == nullptr || *number != 0) return true;
+    }
+  }
+  return false;
+}
+
+void Examiner::measure(std::span<PendingTensor* const> tensors) {
+  Categories all = plain_;
+  all.insert(all.end(), digests_.begin(), digests_.end());
+  for (std::size_t first = 0; first < tensors.size(); first += kBatch) {
+    struct Batch {
+      std::vector<Tensor> tensors{};
+      std::vector<PendingTensor*> whose{};
+    };
+    Batch anywhere, on_the_host;
+    for (std::size_t i = first; i < std::min(tensors.size(), first + kBatch); ++i) {
+      PendingTensor& held = *tensors[i];
+      if (held.stored == Stored::kPlain) {
+        Batch& batch = held.is_borrowed ? on_the_host : anywhere;
+        batch.tensors.push_back(held.tensor);
+        batch.whose.push_back(&held);
+      } else if (held.stored == Stored::kInt4 || held.stored == Stored::kUint1) {
+        held.found = measure_packed(held);
+      } else {
+        notices_->warn_once("complex", "complex tensors have no statistics, and no rows");
+      }
+    }
+    for (const Batch* batch : {&anywhere, &on_the_host}) {
+      const auto found = ask(batch->tensors, all, batch == &anywhere ? on_ : On::kHost);
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        if (found[i]) batch->whose[i]->found = in_columns(*found[i]);
+      }
+    }
+  }
+}
+
+// A batch that fails is asked for one by one, and at last on the host alone: one bad tensor, or a
+// device that gives up, must not cost the others their rows.
+std::vector<std::optional<Statistics>> Examiner::ask(std::span<const Tensor> tensors,
+                                                     const Categories& categories, On on) {
+  std::vector<std::optional<Statistics>> results(tensors.size());
+  if (categories.empty()) std::ranges::fill(results, Statistics{});
+  if (tensors.empty() || categories.empty()) return results;
+  const Request request{categories, precision_, on};
+  const auto found = meter_.measure(tensors, request);
+  if (found) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      results[i] = Statistics((*found)[i].statistics);
+    }
+    return results;
+  }
+  note(found.error());
+  // The device only reads: the bits are what they were.
+  if (found.error().code == Code::kInUse && on != On::kHost) return ask(tensors, categories, On::kHost);
+  if (tensors.size() == 1 && on == On::kHost) {
+    notices_->warn_once("unmeasured", [&] {
+      return "a tensor could not be measured, and its row is missing: " + found.error().message;
+    });
+    return results;
+  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    results[i] = ask(tensors.subspan(i, 1), categories, tensors.size() == 1 ? On::kHost : on)[0];
+  }
+  return results;
+}
+
+void Examiner::note(const Error& error) {
+  if (error.code != Code::kInUse) return;
+  left_in_use_ = true;
+  notices_->warn_once("in use",
+                      "the device may still read tensors of this dump: their memory is kept until the process ends, and "
+                      "the host measures from here on");
+}
+
+// Digests are those of the packed bytes, which is what the tensor was; the rest is of its values.
+std::optional<Statistics> Examiner::measure_packed(const PendingTensor& held) {
+  Room room;
+  const auto packed = bits(held, room);
+  if (!packed) {
+    notices_->warn_once("unread packed", [&] {
+      return "a tensor of " + std::string(data_type(held)) + " could not be read, and its row is missing: " +
+             packed.error().message;
+    });
+    return std::nullopt;
+  }
+  const bool is_signed = held.stored == Stored::kInt4;
+  std::string values;
+  widen(is_signed ? Widening::kInt4 : Widening::kUint1, *packed, 0, held.value_count, values);
+  const Tensor unpacked{.dtype = is_signed ? Dtype::kInt8 : Dtype::kUint8,
+                        .element_count = held.value_count,
+                        .address = values.data()};
+  Tensor bytes = held.tensor;
+  bytes.address = packed->data();
+  bytes.offset_bytes = 0;
+  bytes.where = Where::kHost;
+  auto found = ask({&unpacked, 1}, plain_, On::kHost)[0];
+  const auto digests = ask({&bytes, 1}, digests_, On::kHost)[0];
+  if (!found || !digests) return std::nullopt;
+  found->categories.insert(found->categories.end(), digests_.begin(), digests_.end());
+  found->values.insert(found->values.end(), digests->values.begin(), digests->values.end());
+  return in_columns(*found);
+}
+
+Statistics Examiner::in_columns(const Statistics& found) const {
+  Statistics row{columns_, {}};
+  for (const Category category : columns_) row.values.push_back(*found.find(category));
+  return row;
+}
+
+Status Examiner::copy(Tensor& tensor, std::span<std::byte> to) {
+  Tensor whole = tensor;
+  if (tensor.strides != nullptr) {
+    whole.element_count = 1;
+    for (const std::uint64_t dimension : tensor.strides->shape) whole.element_count *= dimension;
+  }
+  if (Status read = meter_.read(whole, 0, to); !read) return read;
+  tensor.address = to.data();
+  tensor.offset_bytes = 0;
+  tensor.strides = nullptr;
+  tensor.where = Where::kHost;
+  return {};
+}
+
+Result<std::span<const std::byte>> Examiner::bits(const PendingTensor& held, Room& room) {
+  const std::size_t size = held.tensor.bytes();
+  if (held.tensor.where != Where::kClBuffer) {
+    return std::span(held.tensor.data(), size);
+  }
+  room = std::make_unique<std::vector<std::byte>>(size);
+  if (Status read = meter_.read(held.tensor, 0, *room); !read) {
+    note(read.error());
+    if (read.error().code == Code::kInUse) abandon(std::move(room));  // the device may still write there
+    return read.error();
+  }
+  return std::span<const std::byte>(*room);
+}
+
+}  // namespace tensorstat

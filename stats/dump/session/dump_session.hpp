@@ -1,0 +1,144 @@
+// The inside of DumpSession: what is between the training thread and the disk.
+#pragma once
+
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <tensorstat/dump.hpp>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "stats/dump/config/dump_config.hpp"
+#include "stats/dump/output/dump_output.hpp"
+#include "stats/dump/session/dump_tally.hpp"
+#include "stats/dump/session/ended_steps.hpp"
+#include "stats/dump/session/dump_meter.hpp"
+#include "stats/dump/session/pending_run.hpp"
+#include "stats/dump/config/selection.hpp"
+#include "stats/dump/session/tensor_pool.hpp"
+#include "stats/rows/notices.hpp"
+
+namespace tensorstat {
+
+// Work is done in the order it came: by one thread of its own, or, where memory is short or bits
+// must not be left behind, by the thread that hands over, after all that came before it. But host tensors of which only
+// merging statistics are wanted are measured by the thread that hands over, before they take their turn: that costs what
+// a copy of them would.
+//
+// The caller's code is called under no lock: the log by the Hold that every public call makes first, and the deleters of
+// keep_alive when a list of Items is destroyed, which is always after the locks are released.
+struct DumpSession::State {
+  State(DumpConfig config, DumpOptions options, std::shared_ptr<Notices> notices);
+  ~State();
+
+  static Result<std::unique_ptr<State>> open(Result<DumpConfig> config, DumpOptions options,
+                                             std::shared_ptr<Notices> notices);
+
+  // The iteration of `place` as the config and the folders count it.
+  DumpPlace counted(DumpPlace place) const {
+    place.iteration += initial_iteration.load(std::memory_order_relaxed);
+    return place;
+  }
+  // Whether anything of this counted place is wanted: by the config, and by who switches at run time.
+  bool wants_step(const DumpPlace& counted) const {
+    const Switch now = run_time_switch.load(std::memory_order_relaxed);
+    if (now == Switch::kOff || !selection.wants_rank(counted.rank)) return false;
+    return (now == Switch::kOn && config.start_is_of_any_iteration) || selection.wants_iteration(counted);
+  }
+  bool is_in_fork() const { return process != getpid(); }
+  bool wants(const DumpPlace& place, const DumpOperator* op, bool failed) const;
+  // How many values of a tensor are dumped; 0: all. The device's statistics are of whole tensors, as MindSpore's are.
+  std::uint32_t sample_num() const { return config.on_device ? 0 : config.sample_num; }
+
+  const DumpOperator* operator_named(std::string_view type, std::string_view name, bool set_dump,
+                                     std::uint64_t stream_id, std::uint64_t task_id);
+  void collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors, std::string_view layout);
+  bool step_end(const DumpPlace& place);
+  bool flush();
+  bool close();
+
+  // What is done besides writing runs, in its turn.
+  using Errand = std::function<void(DumpOutput&)>;
+  using Item = std::variant<PendingRun, Errand>;
+  using Items = std::list<Item>;  // moved from list to list without taking memory
+  void post(Item item);
+
+  const DumpConfig config;
+  const DumpOptions options;
+  const std::shared_ptr<Notices> notices;
+  const Selection selection;
+  const Categories columns;
+  const pid_t process;
+  enum class Switch : std::uint8_t { kByConfig, kOn, kOff };
+  std::atomic<Switch> run_time_switch{Switch::kByConfig};
+  std::atomic<std::uint64_t> initial_iteration;
+  std::atomic<bool> closed{false}, enough_overflows{false};
+  mutable std::atomic<bool> some_failed{false};  // operators, as the backend says
+  std::atomic<bool> has_kernel_args{false};
+
+  TensorPool pool;
+  std::mutex work_mutex;  // whoever does the work
+  Examiner examiner;
+  DumpTally tally;
+  const std::unique_ptr<DumpOutput> output;
+
+ private:
+  void say_unlisted(std::uint32_t device) const noexcept;
+  void say_what_never_came() noexcept;
+
+  // On the thread that hands over.
+  void hold_all(std::span<const DumpTensor> tensors, PendingRun& run) noexcept;
+  void measure_here(PendingRun& run) noexcept;
+  void hand_over(Items one) noexcept;
+  void copy_all(PendingRun& run, std::size_t alignment) noexcept;
+  void copy_strided(PendingRun& run) noexcept;
+  std::uint64_t next_timestamp_us();
+  void record(const DumpPlace* step) noexcept;
+  void post(Items one) noexcept;
+  bool has_thread() noexcept;
+  void drain() noexcept;
+  bool is_for_anyone() const noexcept;
+  bool is_behind() noexcept;
+
+  // On the session's thread, or on the one that hands over.
+  void run_thread() noexcept;
+  void take_turn(std::unique_lock<std::mutex>& lock) noexcept;
+  void work_on(Items& items) noexcept;
+  bool is_to_be_dumped(PendingRun& run) noexcept;
+  void dump(std::span<PendingRun*> runs) noexcept;
+  bool measure(std::span<PendingRun* const> runs) noexcept;
+  void write_all(std::span<PendingRun*> runs) noexcept;
+  bool has_lost_or_waits() const;
+
+  mutable std::atomic<std::uint64_t> unlisted_devices_{0};  // those said, a bit each; the last one is all from 63 on
+
+  std::mutex operators_mutex_;
+  std::map<std::string, std::unique_ptr<DumpOperator>, std::less<>> operators_;
+
+  // Runs with tensors that a failed device may still read: they outlive the session.
+  std::unique_ptr<Items> in_use_ = std::make_unique<Items>();
+
+  std::atomic<std::uint64_t> last_timestamp_us_{0};
+
+  EndedSteps ended_steps_;
+  std::mutex ended_steps_mutex_;  // of those who empty it
+
+  std::mutex queue_mutex_;
+  std::condition_variable came_, done_;
+  Items queue_;
+  std::uint64_t posted_ = 0, finished_ = 0;
+  bool stopping_ = false, asleep_ = false, hurry_ = false, thread_refused_ = false;
+  bool is_at_work_ = false;  // somebody has taken items out of the queue: the next ones are not to overtake them
+  std::thread thread_;
+};
+
+}  // namespace tensorstat

@@ -1,0 +1,383 @@
+// What a dump session does on the thread that hands tensors over.
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <new>
+
+#include "stats/base/abandon.hpp"
+#include "stats/dump/session/dump_session.hpp"
+#include "stats/base/printable.hpp"
+
+namespace tensorstat {
+namespace {
+
+// DumpTensor::kHasNan and kHasInf as far as these statistics tell: a count, or max and min, into which NaN propagates.
+std::uint32_t faults_in(const Statistics& found) {
+  std::uint32_t faults = 0;
+  for (std::size_t i = 0; i < found.categories.size(); ++i) {
+    const Category category = found.categories[i];
+    if (const auto* count = std::get_if<std::uint64_t>(&found.values[i]); count != nullptr && *count != 0) {
+      if (category == Category::kNanCount) faults |= DumpTensor::kHasNan;
+      const bool is_of_inf = category == Category::kPositiveInfCount || category == Category::kNegativeInfCount;
+      if (is_of_inf) faults |= DumpTensor::kHasInf;
+    } else if (category == Category::kMax || category == Category::kMin) {
+      const auto* real = std::get_if<double>(&found.values[i]);
+      if (real != nullptr && std::isnan(*real)) faults |= DumpTensor::kHasNan;
+      if (real != nullptr && std::isinf(*real)) faults |= DumpTensor::kHasInf;
+    }
+  }
+  return faults;
+}
+
+void tell_faults(PendingRun& run) {
+  for (PendingTensor& held : run.tensors) {
+    if (held.faults != nullptr && run.is_measured && held.found)
+      *held.faults = DumpTensor::kMeasured | faults_in(*held.found);
+    held.faults = nullptr;
+  }
+}
+
+// What only CANN writes is not written on CPU and GPU, as in MindSpore.
+DumpConfig on_target(DumpConfig config, std::string_view device_target) {
+  if (config.saves_runs && (device_target == "CPU" || device_target == "GPU")) {
+    config.saves_runs = false;
+    config.trans_flag = true;
+  }
+  return config;
+}
+
+}  // namespace
+
+DumpSession::State::State(DumpConfig given_config, DumpOptions given_options, std::shared_ptr<Notices> given_notices)
+    : config(on_target(std::move(given_config), given_options.device_target)),
+      options(std::move(given_options)),
+      notices(std::move(given_notices)),
+      selection(config, options.device_target == "CPU"),
+      columns(config.form->columns(config, options)),
+      process(getpid()),
+      initial_iteration(config.initial_iteration),
+      pool(options.memory_bytes),
+      examiner(config, columns, options.meter, notices),
+      tally(notices),
+      output(config.form->open({config, options, columns, notices, examiner, tally})) {}
+
+DumpSession::State::~State() {
+  close();
+  if (thread_.joinable()) thread_.join();  // where the deleter of a keep_alive has closed the session
+  if (!in_use_->empty()) abandon(std::move(in_use_));
+}
+
+bool DumpSession::State::wants(const DumpPlace& place, const DumpOperator* op, bool failed) const {
+  if (op == nullptr || !op->wanted || closed.load(std::memory_order_relaxed)) return false;
+  if (config.op_debug_mode == DebugMode::kException) {
+    if (!failed) return false;
+    some_failed.store(true, std::memory_order_relaxed);
+  }
+  if (enough_overflows.load(std::memory_order_relaxed)) return false;
+  if (!selection.wants_device(place.device)) {
+    say_unlisted(place.device);
+    return false;
+  }
+  return wants_step(counted(place));
+}
+
+// A dump that stays empty says why, once a device.
+void DumpSession::State::say_unlisted(std::uint32_t device) const noexcept {
+  const std::uint64_t bit = std::uint64_t{1} << std::min<std::uint32_t>(device, 63);
+  if ((unlisted_devices_.load(std::memory_order_relaxed) & bit) != 0 || is_in_fork()) return;
+  if ((unlisted_devices_.fetch_or(bit) & bit) != 0) return;
+  char key[32];
+  std::snprintf(key, sizeof key, "device %u", static_cast<unsigned>(device));
+  notices->warn_once(key, [&] {
+    std::string listed;
+    for (const std::uint32_t each : *config.support_device) {
+      listed += (listed.empty() ? "" : ", ") + std::to_string(each);
+    }
+    return "nothing of device " + std::to_string(device) + " is dumped: support_device lists " +
+           (listed.empty() ? "no device" : shown(listed, 200));
+  });
+}
+
+const DumpOperator* DumpSession::State::operator_named(std::string_view type, std::string_view name,
+                                                       bool set_dump, std::uint64_t stream_id,
+                                                       std::uint64_t task_id) {
+  std::string key = std::string(type) + '\n' + std::string(name) + '\n' + std::to_string(set_dump) +
+                    ' ' + std::to_string(stream_id) + ' ' + std::to_string(task_id);
+  const std::lock_guard lock(operators_mutex_);
+  auto& op = operators_[std::move(key)];
+  if (op == nullptr) {
+    auto made = std::make_unique<DumpOperator>();
+    made->type = one_line(type);
+    made->name = one_line(name);
+    made->stream_id = stream_id;
+    made->task_id = task_id;
+    made->wanted = selection.wants_operator({type, name, set_dump, options.names_are_escaped});
+    op = std::move(made);  // whole: one that memory did not suffice for would be found later, and be wanted by nobody
+  }
+  return op.get();
+}
+
+bool DumpSession::State::has_lost_or_waits() const {
+  const DumpOutput::Written written = output->written();
+  return written.waiting_rows + written.lost_rows + written.other_waiting + written.other_lost + tally.lost_tensors != 0;
+}
+
+void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRun& run) noexcept {
+  for (const DumpTensor& given : tensors) {
+    if (!selection.wants_io(given.io)) continue;
+    try {
+      auto held = hold(given, !config.trans_flag);
+      if (!held) {
+        ++tally.lost_tensors;
+        notices->warn_once(
+            "refused", [&] { return "a tensor of " + run.op->name + " is refused: " + held.error().message; });
+      } else if (held->value_count == 0 && !config.form->has_empty_tensors()) {
+        notices->inform_once("empty",
+                             [&] { return "empty tensors are not dumped; the first is of " + run.op->name; });
+      } else {
+        // The verdict on an overflow is of the whole tensor; it is cut after that.
+        const bool is_judged = config.op_debug_mode == DebugMode::kOverflow && Examiner::looks_at(*held);
+        if (!is_judged) take_sample(*held, sample_num());
+        if (given.is_in_format && config.trans_flag && config.saves_tensors()) {
+          notices->warn_once("format", [&] {
+            return "tensors are in a device's format and are written as they are, with its name, though trans_flag is "
+                   "true; the first is of " +
+                   run.op->name + ": " + held->format;
+          });
+        }
+        held->timestamp_us = given.timestamp_us != 0 ? given.timestamp_us : next_timestamp_us();
+        run.tensors.push_back(*std::move(held));
+      }
+    } catch (const std::exception& fault) {
+      tally.lose(1, fault.what());
+    }
+  }
+}
+
+// Distinct within the session, because file names tell tensors apart by it.
+std::uint64_t DumpSession::State::next_timestamp_us() {
+  using std::chrono::microseconds;
+  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+  const auto now = static_cast<std::uint64_t>(std::chrono::duration_cast<microseconds>(since_epoch).count());
+  std::uint64_t last = last_timestamp_us_.load();
+  std::uint64_t mine = 0;
+  do {
+    mine = std::max(now, last + 1);
+  } while (!last_timestamp_us_.compare_exchange_weak(last, mine));
+  return mine;
+}
+
+void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors,
+                                 std::string_view layout) {
+  PendingRun run;
+  run.place = counted(place);
+  run.op = op;
+  hold_all(tensors, run);
+  if (!config.form->has_layouts()) layout = {};
+  if (run.tensors.empty() && layout.empty()) return;
+  ++tally.operators;
+  const std::size_t count = run.tensors.size();
+  Items one;
+  try {
+    run.layout = layout;
+    measure_here(run);
+    tell_faults(run);
+    one.emplace_back(std::move(run));
+  } catch (const std::bad_alloc&) {
+    return tally.lose(count);
+  }
+  hand_over(std::move(one));
+  // The framework is about to give up: what it leaves behind must be on disk before that.
+  if (config.op_debug_mode == DebugMode::kException) flush();
+}
+
+// Where nothing but statistics is wanted of a run, and each of its tensors would have to be copied. A digest takes many
+// times as long as a copy, and a device is asked for many tensors at a time: those are left to the session's thread,
+// unless the caller has given no memory for copies.
+void DumpSession::State::measure_here(PendingRun& run) noexcept try {
+  if (config.form->reads_bits(config) || config.op_debug_mode == DebugMode::kOverflow) return;
+  if (options.memory_bytes != 0 && (config.on_device || examiner.wants_digests())) return;
+  std::vector<PendingTensor*> tensors;
+  for (PendingTensor& held : run.tensors) {
+    if (!held.must_be_copied() || (held.tensor.strides != nullptr && sample_num() != 0)) return;
+    tensors.push_back(&held);
+  }
+  for (PendingTensor& held : run.tensors) held.is_borrowed = true;
+  examiner.measure(tensors);
+  run.is_measured = true;
+  for (PendingTensor& held : run.tensors) {
+    held.tensor.address = nullptr;
+    held.tensor.strides = nullptr;
+  }
+} catch (const std::exception&) {  // memory is short: the run is handed over as others are
+}
+
+void DumpSession::State::hand_over(Items one) noexcept {
+  constexpr std::size_t kAlignment = 64;
+  PendingRun& run = std::get<PendingRun>(one.front());
+  if (run.is_measured) {
+    if (is_behind()) drain();
+    return post(std::move(one));
+  }
+  std::size_t copied_bytes = 0;
+  std::uint64_t other_bytes = sizeof run + run.tensors.size() * sizeof(PendingTensor);
+  bool may_wait = true;
+  for (const PendingTensor& held : run.tensors) {
+    if (held.must_be_copied()) {
+      copied_bytes += (held.tensor.bytes() + kAlignment - 1) / kAlignment * kAlignment;
+    } else {
+      other_bytes += held.tensor.bytes();
+      may_wait &= held.keep_alive != nullptr;
+    }
+  }
+  if (may_wait) run.buffer = pool.take(copied_bytes, other_bytes);
+  if (run.buffer) {
+    copy_all(run, kAlignment);
+    post(std::move(one));
+    return;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  drain();  // rows come in the order of hand-over
+  copy_strided(run);
+  for (PendingTensor& held : run.tensors) held.is_borrowed = held.must_be_copied();
+  {
+    const std::lock_guard lock(work_mutex);
+    work_on(one);
+  }
+  if (!may_wait) return;
+  const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+  ++tally.stalls;
+  tally.stalled_us += static_cast<std::uint64_t>(took.count());
+  if (options.memory_bytes == 0) return;  // who gives none has chosen that
+  const std::uint64_t wanted = copied_bytes + other_bytes;
+  if (wanted > options.memory_bytes) {
+    notices->warn_once("stall for a large one", [&] {
+      return "training waits while the tensors of " + run.op->name + " are dumped: they take " +
+             std::to_string(wanted) + " bytes, more than the " + std::to_string(options.memory_bytes) +
+             " of memory_bytes";
+    });
+  } else {
+    notices->warn_once("stall", [&] {
+      return "tensors come faster than they are dumped: the " + std::to_string(options.memory_bytes) +
+             " bytes of memory_bytes are full, or the system has no more, and training waits";
+    });
+  }
+}
+
+void DumpSession::State::copy_all(PendingRun& run, std::size_t alignment) noexcept {
+  std::byte* to = run.buffer.data();
+  std::erase_if(run.tensors, [&](PendingTensor& held) {
+    if (!held.must_be_copied()) return false;
+    const std::size_t size = held.tensor.bytes();
+    const Status copied = examiner.copy(held.tensor, {to, size});
+    to += (size + alignment - 1) / alignment * alignment;
+    if (!copied) tally.lose(1, copied.error().message.c_str());
+    return !copied;
+  });
+}
+
+void DumpSession::State::copy_strided(PendingRun& run) noexcept {
+  std::erase_if(run.tensors, [&](PendingTensor& held) {
+    if (held.tensor.strides == nullptr) return false;
+    try {
+      auto bits = std::make_shared<std::vector<std::byte>>(held.tensor.bytes());
+      const Status copied = examiner.copy(held.tensor, *bits);
+      if (!copied) tally.lose(1, copied.error().message.c_str());
+      held.keep_alive = std::move(bits);
+      return !copied;
+    } catch (const std::exception& fault) {
+      tally.lose(1, fault.what());
+      return true;
+    }
+  });
+}
+
+// The numbers of the iterations that are over, this one's last.
+void DumpSession::State::record(const DumpPlace* step) noexcept try {
+  const std::lock_guard lock(ended_steps_mutex_);
+  if (step == nullptr && ended_steps_.is_empty()) return;
+  std::vector<EndedSteps::Step> ended;
+  ended.reserve(EndedSteps::kMost + 1);  // before any of them is forgotten there
+  ended_steps_.drain([&](const EndedSteps::Step& each) { ended.push_back(each); });
+  if (step != nullptr) ended.push_back({step->rank, step->graph, step->iteration});
+  post([ended = std::move(ended)](DumpOutput& to) {
+    for (const auto& each : ended) to.note_step(each.rank, each.graph, each.iteration);
+  });
+} catch (const std::exception&) {
+  notices->warn_once("memory for steps", "out of memory: the number of an iteration is missing");
+}
+
+bool DumpSession::State::step_end(const DumpPlace& place) {
+  if (!selection.wants_device(place.device) || !selection.wants_rank(place.rank)) return true;
+  const DumpPlace now = counted(place);
+  const bool is_wanted = wants_step(now);
+  if (!is_wanted && ended_steps_.push({now.rank, now.graph, now.iteration})) return true;
+  if (is_in_fork()) return true;
+  const Notices::Hold hold(*notices);
+  record(&now);
+  if (!is_wanted) return true;
+  bool is_whole = true;
+  try {
+    post([now](DumpOutput& to) { to.end_step(now); });
+    is_whole = !config.enable || flush();
+    post([now](DumpOutput& to) { to.close_step(now); });
+  } catch (const std::bad_alloc&) {
+    notices->warn_once("memory for closing", "out of memory: the files of a step stay open");
+  }
+  return is_whole;
+}
+
+bool DumpSession::State::flush() {
+  record(nullptr);
+  drain();
+  const std::lock_guard lock(work_mutex);
+  output->flush();
+  return !has_lost_or_waits();
+}
+
+// A dump that stays empty says why.
+void DumpSession::State::say_what_never_came() noexcept {
+  {
+    const std::lock_guard lock(operators_mutex_);
+    if (operators_.empty()) return;
+  }
+  if (config.op_debug_mode == DebugMode::kException && !some_failed) {
+    notices->warn_once("none failed",
+                       "the config dumps operators that failed, and the backend said of none that it did");
+  }
+  if (config.save_kernel_args && !has_kernel_args) {
+    notices->warn_once("no arguments", "save_kernel_args is true, and the backend handed over no arguments of kernels");
+  }
+}
+
+bool DumpSession::State::close() {
+  if (closed.exchange(true)) return !has_lost_or_waits();
+  const Notices::Hold hold(*notices);
+  record(nullptr);
+  {
+    const std::lock_guard lock(queue_mutex_);
+    stopping_ = true;
+    came_.notify_one();
+  }
+  if (thread_.get_id() == std::this_thread::get_id()) {
+    drain();
+  } else if (thread_.joinable()) {
+    thread_.join();
+  }
+  say_what_never_came();
+  const std::lock_guard lock(work_mutex);
+  output->close();
+  if (config.operators != nullptr) {
+    try {
+      for (const std::string& entry : config.operators->unused()) {
+        notices->warn([&] { return "no operator matched " + entry; });
+      }
+    } catch (const std::bad_alloc&) {  // it is said for the user's convenience
+    }
+  }
+  return !has_lost_or_waits();
+}
+
+}  // namespace tensorstat

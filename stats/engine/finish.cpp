@@ -1,0 +1,440 @@
+#include "stats/engine/finish.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+
+#include "precision/round.hpp"
+#include "precision/scalars.hpp"
+#include "stats/engine/accumulator_layout.hpp"
+#include "stats/engine/quantile_codes.hpp"
+
+namespace {
+#include "precision/checksum.h"
+}
+
+namespace tensorstat {
+namespace {
+
+// How a float dtype is stored, from its row in precision/formats.h: the exponent field e of a normal value means
+// 2^(e - bias), and a field of ones Inf, where the dtype has that.
+struct Stored {
+  int mantissa_shift, bias;
+  bool has_infinity, is_float;
+};
+constexpr Stored stored(std::uint64_t infinity, int mantissa_shift, int first_unit, int sum_exponent) {
+  return {mantissa_shift, 1 - mantissa_shift - first_unit - sum_exponent, infinity % 2 == 0, true};
+}
+#define STORED_0(name) Stored{}
+#define STORED_1(name) \
+  stored(CALL(COLUMN_3, FORMAT_##name), CALL(COLUMN_4, FORMAT_##name), CALL(COLUMN_5, FORMAT_##name), \
+         CAT(SUM_EXPONENT_, FAMILY_OF(name)))
+#define ROW(id, name, ...) CAT(STORED_, CAT(IS_FLOAT_, FAMILY_OF(name)))(name),
+constexpr Stored kStored[] = {TENSORSTAT_DTYPES(ROW)};
+#undef ROW
+
+constexpr precision::Format own_format(Dtype dtype) {
+  const Stored& own = kStored[static_cast<int>(dtype)];
+  return {own.mantissa_shift + 1, 1 - own.bias - own.mantissa_shift, own.bias};
+}
+
+// The binary64 with the value of a shorter format's, given that one's bits without the sign: by its bits, as a
+// caller's flush-to-zero would lose a subnormal.
+inline double widened(const Stored& format, std::uint64_t magnitude, bool negative) {
+  const int shift = format.mantissa_shift;
+  const std::uint64_t sign = static_cast<std::uint64_t>(negative) << 63;
+  const auto with_power = [&](std::uint64_t bits, int power) {  // of the exponent field 0
+    return std::bit_cast<double>(sign | ((bits << (52 - shift)) + (static_cast<std::uint64_t>(power + 1023) << 52)));
+  };
+  const std::uint64_t exponent = magnitude >> shift, most = 2 * static_cast<std::uint64_t>(format.bias);
+  if (exponent - 1 < most) return with_power(magnitude, -format.bias);
+  if (magnitude == 0) return std::bit_cast<double>(sign);
+  if (exponent != 0) {
+    if (!format.has_infinity) return with_power(magnitude, -format.bias);
+    return std::bit_cast<double>(sign | std::uint64_t{0x7ff} << 52);
+  }
+  // A subnormal's first bit becomes the implied one.
+  const int up = shift + 1 - std::bit_width(magnitude);
+  return with_power(magnitude << up, -format.bias - up);
+}
+
+// The value of a float dtype whose order-preserving key this is.
+inline double float_of_key(Dtype dtype, std::int64_t key) {
+  const std::int64_t bits = key ^ (key >> 63 & std::numeric_limits<std::int64_t>::max());
+  if (dtype == Dtype::kFloat64) return std::bit_cast<double>(bits);
+  return widened(kStored[static_cast<int>(dtype)], static_cast<std::uint64_t>(bits) << 1 >> 1, key < 0);
+}
+
+// a > b, of numbers; a caller's flush-to-zero, which takes subnormals for 0, has no say.
+bool above(double a, double b) {
+  const auto ordered = [](double value) {
+    const auto magnitude = std::bit_cast<std::int64_t>(value) & std::numeric_limits<std::int64_t>::max();
+    return std::signbit(value) ? -magnitude : magnitude;
+  };
+  return ordered(a) > ordered(b);
+}
+
+// `low`: the sum of squares is itself a value of the dtype before its root is taken.
+double root_of_own_sum(const precision::Exact& squares, const precision::Format& own) {
+  const double sum = precision::round_quotient(squares, 1, own);
+  if (std::isinf(sum)) return sum;
+  // By its bits: a caller's flush-to-zero would lose a subnormal.
+  const auto bits = std::bit_cast<std::uint64_t>(sum);
+  const auto exponent = static_cast<int>(bits >> 52);
+  const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
+  const std::uint64_t mantissa = exponent == 0 ? fraction : fraction | std::uint64_t{1} << 52;
+  const std::int64_t words[] = {static_cast<std::int64_t>(mantissa & 0xffffffff),
+                                static_cast<std::int64_t>(mantissa >> 32)};
+  return precision::round_root({words, std::max(exponent, 1) - 1075}, own);
+}
+
+// What a partial's words say, for all categories.
+class Finished {
+ public:
+  Finished(const PartialView& partial, bool to_binary32)
+      : partial_(partial),
+        layout_(layout(partial.dtype)),
+        n_(word(PARTIAL_COUNT)),
+        nans_(word(PARTIAL_NANS)),
+        positive_infs_(word(PARTIAL_POSITIVE_INFS)),
+        negative_infs_(word(PARTIAL_NEGATIVE_INFS)),
+        finite_(n_ - nans_ - positive_infs_ - negative_infs_),
+        own_(is_low(partial.dtype, partial.precision)),
+        format_(own_          ? own_format(partial.dtype)
+                : to_binary32 ? precision::kBinary32
+                              : precision::kBinary64) {}
+
+  // What the partial keeps, or a digest, into a value that need not have been constructed: where it is to stay, as
+  // copying one that has just been written in parts waits for the parts.
+  [[gnu::always_inline]] void put(Category category, Value* to) const {
+    const auto is = [to](auto value) { std::construct_at(to, value); };
+    if (is_quantile(category)) return put_quantile(thousandths(category), to);
+    switch (category) {
+      case Category::kMax: return put_extremum(partial_.words[PARTIAL_HIGHEST], to);
+      case Category::kMin: return put_extremum(~partial_.words[PARTIAL_LOWEST], to);
+      case Category::kAvg: return n_ == 0 ? is(std::monostate()) : is(avg());
+      case Category::kL2norm: return is(l2norm());
+      case Category::kCount: return is(n_);
+      case Category::kNegativeZeroCount: return is(word(PARTIAL_NEGATIVES));
+      case Category::kPositiveZeroCount: return is(n_ - nans_ - word(PARTIAL_ZEROS) - word(PARTIAL_NEGATIVES));
+      case Category::kNanCount: return is(nans_);
+      case Category::kNegativeInfCount: return is(negative_infs_);
+      case Category::kPositiveInfCount: return is(positive_infs_);
+      case Category::kZeroCount: return is(word(PARTIAL_ZEROS));
+      case Category::kL1norm: return is(l1norm());
+      case Category::kVar: return n_ == 0 ? is(std::monostate()) : is(deviation(precision::Deviation::kVariance));
+      case Category::kStd: return n_ == 0 ? is(std::monostate()) : is(deviation(precision::Deviation::kStandard));
+      case Category::kRms: return n_ == 0 ? is(std::monostate()) : is(rms());
+      case Category::kAbsmax: return put_absmax(to);
+      case Category::kSparsity: return n_ == 0 ? is(std::monostate()) : is(sparsity());
+      case Category::kFiniteCount: return is(finite_);
+      case Category::kAbsmin: return put_absmin(to);
+      case Category::kSubnormalCount: return is(element(ELEMENT_WORD_SUBNORMALS));
+      case Category::kMinusZeroCount: return is(element(ELEMENT_WORD_MINUS_ZEROS));
+      case Category::kFirstNanIndex: return put_index({index(INDEX_AT_FIRST_NAN)}, to);
+      case Category::kFirstInfIndex: return put_index({index(INDEX_AT_FIRST_INF)}, to);
+      case Category::kFirstBadIndex: return put_index({index(INDEX_AT_FIRST_NAN), index(INDEX_AT_FIRST_INF)}, to);
+      case Category::kArgmax: return put_index({index(nans_ != 0 ? INDEX_AT_FIRST_NAN : INDEX_AT_GREATEST)}, to);
+      case Category::kArgmin: return put_index({index(nans_ != 0 ? INDEX_AT_FIRST_NAN : INDEX_AT_LEAST)}, to);
+      case Category::kFiniteMax: return finite_ == 0 ? is(std::monostate()) : put_key(finite_highest(), to);
+      case Category::kFiniteMin: return finite_ == 0 ? is(std::monostate()) : put_key(finite_lowest(), to);
+      case Category::kFiniteAvg: return finite_ == 0 ? is(std::monostate()) : is(finite_avg());
+      case Category::kFiniteL2norm: return is(finite_l2norm());
+      case Category::kDynamicRange: return put_dynamic_range(to);
+#define ROW(id, name, ...)                                                                 \
+  case Category::k##name##Underflow: return is(element(ELEMENT_WORD_##id##_UNDERFLOW)); \
+  case Category::k##name##Overflow: return is(element(ELEMENT_WORD_##id##_OVERFLOW));
+      CASTS(ROW, )
+#undef ROW
+      case Category::kExponents: return is(exponents());
+      case Category::kCrc32: return is(digest(crc32()));
+      case Category::kXor64: return is(digest(fingerprint(FINGERPRINT_WORD_XOR64)));
+      case Category::kMd5:
+      case Category::kHash: return is(std::monostate());
+    }
+  }
+
+ private:
+  // A Value on the way to another.
+  using Number = std::variant<std::monostate, std::uint64_t, std::int64_t, double>;
+  static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+  std::uint64_t word(std::size_t field) const { return static_cast<std::uint64_t>(partial_.words[field]); }
+
+  // Of a word of precision/elements.h.
+  std::uint64_t element(std::size_t which) const { return word(first_element(partial_.dtype) + which); }
+
+  // ~index of a row of precision/indices.h, by its INDEX_AT_; the least number there is where there is none.
+  std::int64_t index(std::size_t at) const { return partial_.words[first_index(partial_.dtype) + at]; }
+
+  // The lowest of these.
+  static void put_index(std::initializer_list<std::int64_t> complements, Value* to) {
+    const std::int64_t first = std::max(complements);
+    if (first == std::numeric_limits<std::int64_t>::min()) {
+      std::construct_at(to);
+    } else {
+      std::construct_at(to, static_cast<std::uint64_t>(~first));
+    }
+  }
+
+  precision::Exact exact(std::size_t which) const {
+    const ExactSum& sum = layout_[which];
+    return {partial_.words.subspan(sum.first, sum.count), sum.exponent};
+  }
+
+  template <typename To>
+  void put_extremum(std::int64_t key, To* to) const {
+    if (n_ == 0) {
+      std::construct_at(to);
+    } else if (nans_ != 0) {
+      std::construct_at(to, kNan);
+    } else {
+      put_key(key, to);
+    }
+  }
+
+  // The element with this order-preserving key.
+  template <typename To>
+  void put_key(std::int64_t key, To* to) const {
+    const Dtype dtype = partial_.dtype;
+    if (kStored[static_cast<int>(dtype)].is_float) {
+      std::construct_at(to, float_of_key(dtype, key));
+    } else if (dtype == Dtype::kUint64) {
+      std::construct_at(to, static_cast<std::uint64_t>(key) ^ std::uint64_t{1} << 63);
+    } else if (is_signed_integer(dtype)) {
+      std::construct_at(to, key);
+    } else {
+      std::construct_at(to, static_cast<std::uint64_t>(key));
+    }
+  }
+
+  // Of the elements but NaN. The first and the last are known by themselves; and no value is beyond these.
+  [[gnu::noinline]] void put_quantile(std::uint32_t thousandths, Value* to) const {
+    constexpr std::uint64_t kWhole = kMostThousandths;
+    const std::uint64_t n = n_ - nans_;
+    // ceil(n * thousandths / kWhole), of any n.
+    const std::uint64_t rounded_up = (n % kWhole * thousandths + kWhole - 1) / kWhole;
+    const std::uint64_t rank = std::max<std::uint64_t>(n / kWhole * thousandths + rounded_up, 1);
+    const std::int64_t lowest = ~partial_.words[PARTIAL_LOWEST], highest = partial_.words[PARTIAL_HIGHEST];
+    const auto place = n == 0 ? std::nullopt : partial_.bins.place_of_rank(rank);
+    if (!place || lowest > highest) return std::construct_at(to), void();
+    if (rank == 1 || rank == n) return put_key(rank == 1 ? lowest : highest, to);
+    put_key(std::clamp(middle_of(partial_.dtype, *place), lowest, highest), to);
+  }
+
+  // Of the finite elements. Those of integers and bool all are.
+  std::int64_t finite_highest() const {
+    return partial_.words[is_float(partial_.dtype) ? first_element(partial_.dtype) + ELEMENT_WORD_FINITE_HIGHEST
+                                                   : std::size_t{PARTIAL_HIGHEST}];
+  }
+  std::int64_t finite_lowest() const {
+    return ~partial_.words[is_float(partial_.dtype) ? first_element(partial_.dtype) + ELEMENT_WORD_FINITE_LOWEST
+                                                    : std::size_t{PARTIAL_LOWEST}];
+  }
+
+  double avg() const {
+    if (nans_ != 0 || (positive_infs_ != 0 && negative_infs_ != 0)) return kNan;
+    if (positive_infs_ != 0) return kInfinity;
+    if (negative_infs_ != 0) return -kInfinity;
+    return mean(n_, partial_.words[PARTIAL_HIGHEST], ~partial_.words[PARTIAL_LOWEST]);
+  }
+  double finite_avg() const { return mean(finite_, finite_highest(), finite_lowest()); }
+
+  // Of so many elements, given the keys of their extrema.
+  double mean(std::uint64_t count, std::int64_t highest, std::int64_t lowest) const {
+    const double avg = precision::round_quotient(exact(EXACT_SUM), count, format_);
+    if (!own_) return avg;
+    // Rounded tile sums may leave the data's range by an ulp; a mean does not.
+    const double most = float_of_key(partial_.dtype, highest), least = float_of_key(partial_.dtype, lowest);
+    return above(avg, most) ? most : above(least, avg) ? least : avg;
+  }
+
+  double l2norm() const {
+    if (nans_ != 0) return kNan;
+    return positive_infs_ != 0 || negative_infs_ != 0 ? kInfinity : finite_l2norm();
+  }
+  double finite_l2norm() const {
+    if (word(PARTIAL_OVERFLOWS) != 0) return kInfinity;
+    const precision::Exact squares = exact(EXACT_SQUARES);
+    return own_ ? root_of_own_sum(squares, format_) : precision::round_root(squares, format_);
+  }
+
+  double l1norm() const {
+    if (nans_ != 0) return kNan;
+    if (positive_infs_ != 0 || negative_infs_ != 0) return kInfinity;
+    return precision::round_quotient(exact(EXACT_ABSOLUTE), 1, format_);
+  }
+
+  double deviation(precision::Deviation which) const {
+    if (nans_ != 0 || positive_infs_ != 0 || negative_infs_ != 0) return kNan;
+    if (word(PARTIAL_OVERFLOWS) != 0) return kInfinity;
+    return precision::round_deviation(exact(EXACT_SUM), exact(EXACT_SQUARES), n_, format_, which);
+  }
+
+  double rms() const {
+    if (nans_ != 0) return kNan;
+    if (positive_infs_ != 0 || negative_infs_ != 0 || word(PARTIAL_OVERFLOWS) != 0) return kInfinity;
+    return precision::round_root_of_quotient(exact(EXACT_SQUARES), n_, format_);
+  }
+
+  // Of the extremum that is farther from 0.
+  template <typename To>
+  void put_absmax(To* to) const {
+    Number most, least;
+    put_extremum(partial_.words[PARTIAL_HIGHEST], &most);
+    put_extremum(~partial_.words[PARTIAL_LOWEST], &least);
+    if (const auto* top = std::get_if<double>(&most)) {
+      const double a = std::fabs(*top), b = std::fabs(std::get<double>(least));
+      std::construct_at(to, above(a, b) ? a : b);
+    } else if (const auto* signed_top = std::get_if<std::int64_t>(&most)) {
+      const auto size = [](std::int64_t x) { return x < 0 ? 0 - static_cast<std::uint64_t>(x) : static_cast<std::uint64_t>(x); };
+      std::construct_at(to, std::max(size(*signed_top), size(std::get<std::int64_t>(least))));
+    } else {
+      std::visit([to](auto number) { std::construct_at(to, number); }, most);  // unsigned, or nothing
+    }
+  }
+
+  // The key is half the range of the dtype's unsigned bits, less the size.
+  bool has_least_size() const {
+    return element(ELEMENT_WORD_LEAST_SIZE) != static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::min());
+  }
+  std::uint64_t least_size() const {
+    const int bits = key_bits(partial_.dtype);
+    return ((std::uint64_t{1} << (bits - 1)) - element(ELEMENT_WORD_LEAST_SIZE)) & (~std::uint64_t{0} >> (64 - bits));
+  }
+
+  void put_absmin(Value* to) const {
+    if (nans_ != 0) {
+      std::construct_at(to, kNan);
+    } else if (!has_least_size()) {
+      std::construct_at(to);
+    } else if (is_float(partial_.dtype)) {
+      std::construct_at(to, float_of_key(partial_.dtype, static_cast<std::int64_t>(least_size())));
+    } else {
+      std::construct_at(to, least_size());
+    }
+  }
+
+  void put_dynamic_range(Value* to) const {
+    const precision::Size most = larger_size(partial_.words[PARTIAL_HIGHEST], ~partial_.words[PARTIAL_LOWEST]);
+    if (nans_ != 0) {
+      std::construct_at(to, kNan);
+    } else if (!has_least_size() || n_ == 0 || most.significand == 0) {
+      std::construct_at(to);  // the last two only of bytes that never were a partial
+    } else if (positive_infs_ != 0 || negative_infs_ != 0) {
+      std::construct_at(to, kInfinity);
+    } else {
+      const bool is_real = is_float(partial_.dtype);
+      const auto size = least_size();
+      const precision::Size least =
+          is_real ? size_of(float_of_key(partial_.dtype, static_cast<std::int64_t>(size))) : precision::Size{size, 0};
+      std::construct_at(to, precision::round_log2(most, least, own_ ? precision::kBinary64 : format_));
+    }
+  }
+
+  // Of the element with this key or that one, whichever is farther from 0.
+  precision::Size larger_size(std::int64_t key, std::int64_t other) const {
+    if (is_float(partial_.dtype)) {
+      const double a = std::fabs(float_of_key(partial_.dtype, key)), b = std::fabs(float_of_key(partial_.dtype, other));
+      return size_of(above(a, b) ? a : b);
+    }
+    const auto size = [this](std::int64_t x) {
+      const auto bits = static_cast<std::uint64_t>(x);
+      return partial_.dtype == Dtype::kUint64 ? bits ^ std::uint64_t{1} << 63 : x < 0 ? 0 - bits : bits;
+    };
+    return {std::max(size(key), size(other)), 0};
+  }
+
+  // Of a number without a sign.
+  static precision::Size size_of(double real) {
+    const auto bits = std::bit_cast<std::uint64_t>(real);
+    const auto exponent = static_cast<int>(bits >> 52);
+    const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
+    return {exponent == 0 ? fraction : fraction | std::uint64_t{1} << 52, std::max(exponent, 1) - 1075};
+  }
+
+  std::uint64_t fingerprint(std::size_t which) const { return word(first_fingerprint(partial_.dtype) + which); }
+
+  // A CRC begins with all ones, which n bytes move on, and ends inverted.
+  std::uint32_t crc32() const {
+    const auto held = static_cast<std::uint32_t>(fingerprint(FINGERPRINT_WORD_CRC32));
+    return ~crc_moved(~held, crc_on, bytes_of(partial_.dtype, n_));
+  }
+
+  // Of a number's bytes, the highest first: its digits are the number's.
+  template <typename Number>
+  static Digest digest(Number number) {
+    std::array<std::byte, sizeof number> bytes;
+    for (std::size_t i = bytes.size(); i-- != 0; number >>= 7, number >>= 1) bytes[i] = static_cast<std::byte>(number);
+    return Digest(bytes);
+  }
+
+  Exponents exponents() const {
+    const auto counts = partial_.words.subspan(first_exponent(partial_.dtype));
+    const auto count = [&](std::size_t i) { return static_cast<std::uint64_t>(counts[i]); };
+    ExponentCounts found;
+    found.zero = word(PARTIAL_ZEROS);
+    found.subnormal = count(0) - found.zero;
+    found.inf = positive_infs_ + negative_infs_;
+    found.nan = nans_;
+    const int bias = is_float(partial_.dtype) ? kStored[static_cast<int>(partial_.dtype)].bias : 1;
+    for (std::size_t i = 1; i < counts.size(); ++i) {
+      const std::uint64_t finite = count(i) - (i == special_exponent(partial_.dtype) ? found.inf + found.nan : 0);
+      if (finite != 0) found.binades.push_back({static_cast<int>(i) - bias, finite});
+    }
+    return Exponents(std::move(found));
+  }
+
+  // No sum of elements: in `low`, too, it is what `high` has.
+  double sparsity() const {
+    const std::uint64_t zeros = word(PARTIAL_ZEROS);
+    const std::int64_t words[] = {static_cast<std::int64_t>(zeros & 0xffffffff), static_cast<std::int64_t>(zeros >> 32)};
+    return precision::round_quotient({words, 0}, n_, own_ ? precision::kBinary64 : format_);
+  }
+
+  const PartialView& partial_;
+  const AccumulatorLayout& layout_;
+  const std::uint64_t n_, nans_, positive_infs_, negative_infs_, finite_;
+  const bool own_;  // in the dtype's own arithmetic
+  const precision::Format format_;
+};
+
+// The one call of put(), which is compiled into the loop: a call for each value took a small tensor 6 % more instructions.
+void put_all(const Finished& finished, std::span<const Category> categories, Value* values) {
+  for (const Category category : categories) finished.put(category, values++);
+}
+
+// Of many categories, some of which the partial may not keep, or complex elements not have.
+void put_kept(PartialView partial, bool to_binary32, std::span<const Category> categories, Value* values) {
+  partial.needs = kept(partial.dtype, partial.needs);
+  const Finished finished(partial, to_binary32);
+  for (const Category& category : categories) {
+    const bool is_kept = (needs(category) & ~partial.needs) == 0 && has(partial.dtype, category);
+    if (is_kept) {
+      put_all(finished, {&category, 1}, values);
+    } else {
+      std::construct_at(values);
+    }
+    ++values;
+  }
+}
+
+}  // namespace
+
+Value finish(const PartialView& partial, Category category, bool to_binary32) {
+  Value value;
+  put_kept(partial, to_binary32, {&category, 1}, &value);
+  return value;
+}
+
+void finish(const PartialView& partial, std::span<const Category> categories, Value* values) {
+  if (is_complex(partial.dtype)) return put_kept(partial, false, categories, values);
+  put_all(Finished(partial, false), categories, values);
+}
+
+}  // namespace tensorstat

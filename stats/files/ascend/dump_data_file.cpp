@@ -1,0 +1,98 @@
+// Ascend's dump files, see dump_data.hpp: the inputs and outputs of one run of an operator. Each is a tensor named
+// input.0 or output.1, by its slot; a slot without bytes, which was not dumped, is passed over.
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "stats/files/ascend/dump_data.hpp"
+#include "stats/files/ascend/long_name.hpp"
+#include "stats/files/ascend/operator_run_name.hpp"
+#include "stats/base/printable.hpp"
+#include "stats/files/tensor_source.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr std::string_view kBinExtension = ".bin";  // which most of these files do not have
+
+bool is_named(std::string_view name) {
+  if (name.ends_with(kBinExtension)) name.remove_suffix(kBinExtension.size());
+  // Other files' names end in numbers, too. Opdebug files hold no tensors.
+  if (is_number(name, kLeastDigits) && name.find('.') == name.npos) return true;  // mapping.csv says whose it is
+  const auto run = OperatorRunName::from(name);
+  return run && run->is_of_this_age() && run->op_type != "Opdebug";
+}
+
+bool was_not_dumped(const DumpDataTensor& tensor) {
+  return tensor.size_bytes == 0 && std::ranges::count(tensor.shape, 0u) == 0;
+}
+
+Error unsupported(const std::string& what) { return {Code::kUnsupported, what}; }
+
+Result<StoredTensor> stored_tensor(const DumpDataTensor& given) {
+  const DumpDtype* type = dump_dtype(given.data_type);
+  if (type == nullptr) return unsupported("its data type " + std::to_string(given.data_type) + " is not supported");
+  const std::string type_name = std::string(type->enumerator) + " (" + std::string(type->name) + ")";
+  StoredTensor tensor{.swapped = std::endian::native != std::endian::little,
+                      .shape = given.shape,
+                      .offset_bytes = given.data.offset_bytes,
+                      .format = dump_format(given.format)};
+  const auto dtype = dtype_from(type->name);
+  if (!dtype) return unsupported("dtype " + type_name + " is not supported");
+  tensor.dtype = *dtype;
+  if (is_packed(*dtype)) {
+    const auto [original, widest] = widened(*dtype);
+    tensor.original = original;
+    tensor.dtype = widest;
+    tensor.is_packed = true;
+    tensor.packed_at_bytes = std::exchange(tensor.offset_bytes, 0);
+  }
+
+  // Without dimensions the message means a scalar, or a shape that was not known.
+  const std::uint64_t held = given.size_bytes / ((type->bits + 7) / 8);
+  if (tensor.shape.empty() && held != 1 && !tensor.is_packed) tensor.shape = {held};
+  const auto values = element_count(tensor.shape, 16);
+  if (!values) return values.error();
+  const std::uint64_t needed = (*values * type->bits + 7) / 8;
+  if (needed > given.size_bytes) {
+    return Error{Code::kUnreadable, "shape " + to_string(tensor.shape) + " of " + type_name + " needs " +
+                                        std::to_string(needed) + " bytes, and it has " +
+                                        std::to_string(given.size_bytes)};
+  }
+  tensor.element_count = *values;
+  return tensor;
+}
+
+OpenedSource open_dump_data(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
+  const auto dumped = read_dump_data(*file);
+  if (!dumped) return dumped.error();
+  std::vector<Result<StoredTensor>> tensors;
+  const auto add_all = [&](const std::vector<DumpDataTensor>& slots, std::string_view io) {
+    for (std::size_t slot = 0; slot < slots.size(); ++slot) {
+      if (was_not_dumped(slots[slot])) continue;
+      const std::string name = std::string(io) + "." + std::to_string(slot);
+      auto tensor = stored_tensor(slots[slot]);
+      if (tensor) {
+        tensor->name = name;
+      } else {
+        tensor = Error{tensor.error().code,
+                       printable(tensor_label(file->path(), name)) + ": " + tensor.error().message};
+      }
+      tensors.push_back(std::move(tensor));
+    }
+  };
+  add_all(dumped->inputs, "input");
+  add_all(dumped->outputs, "output");
+  return source_of(std::move(file), std::move(tensors), options);
+}
+
+}  // namespace
+
+extern const TensorFormat dump_data_format;
+const TensorFormat dump_data_format = {.extension = "",
+                                       .begins = begins_as_dump_data,
+                                       .open = open_dump_data,
+                                       .label = "dump files of Ascend's",
+                                       .is_named = is_named};
+
+}  // namespace tensorstat

@@ -1,0 +1,96 @@
+#include "stats/files/ascend/wire_format.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "stats/base/printable.hpp"
+
+namespace tensorstat {
+namespace {
+
+// The lowest three bits of a key.
+enum WireType : std::uint8_t { kVarint = 0, kEightBytes = 1, kLengthDelimited = 2, kFourBytes = 5 };
+
+constexpr std::uint64_t kMostFieldNumber = (std::uint64_t{1} << 29) - 1;
+
+}  // namespace
+
+Status WindowedFile::byte_at(std::uint64_t offset_bytes, std::uint8_t& byte) {
+  if (offset_bytes < begin_ || offset_bytes - begin_ >= held_) {
+    held_ = 0;
+    const auto count = std::min<std::uint64_t>(window_.size(), file_.size_bytes() - offset_bytes);
+    if (Status read = file_.read_at(offset_bytes, std::span(window_).first(count)); !read) return read;
+    begin_ = offset_bytes;
+    held_ = count;
+  }
+  byte = std::to_integer<std::uint8_t>(window_[offset_bytes - begin_]);
+  return {};
+}
+
+Error WireReader::fault(const std::string& what) const {
+  return {Code::kUnreadable, printable(file_.path()) + ": is damaged at its byte " + std::to_string(at_) + ": " + what};
+}
+
+Result<std::uint64_t> WireReader::varint() {
+  constexpr int kMostBits = 64;
+  std::uint64_t value = 0;
+  for (int shift = 0; shift < kMostBits; shift += 7) {
+    if (at_ == end_) return fault("a number goes beyond the end of its message");
+    std::uint8_t byte = 0;
+    if (Status read = file_.byte_at(at_, byte); !read) return read.error();
+    ++at_;
+    value |= std::uint64_t{byte & 0x7fu} << shift;
+    if ((byte & 0x80) == 0) return value;
+  }
+  return fault("a number has more than ten bytes");
+}
+
+Result<std::optional<std::uint64_t>> WireReader::next_number() {
+  if (at_ == end_) return std::optional<std::uint64_t>();
+  const auto number = varint();
+  if (!number) return number.error();
+  return std::optional(*number);
+}
+
+Result<std::optional<WireField>> WireReader::next() {
+  if (at_ == end_) return std::optional<WireField>();
+  const auto key = varint();
+  if (!key) return key.error();
+  const std::uint64_t number = *key >> 3;
+  if (number == 0 || number > kMostFieldNumber) return fault("no field has the number " + std::to_string(number));
+  WireField field{.number = static_cast<std::uint32_t>(number)};
+  std::uint64_t length = 0;
+  switch (*key & 7) {
+    case kVarint: {
+      const auto value = varint();
+      if (!value) return value.error();
+      field.is_number = true;
+      field.value = *value;
+      return std::optional(field);
+    }
+    case kLengthDelimited: {
+      const auto bytes = varint();
+      if (!bytes) return bytes.error();
+      field.is_bytes = true;
+      length = *bytes;
+      break;
+    }
+    case kEightBytes:
+      length = 8;
+      break;
+    case kFourBytes:
+      length = 4;
+      break;
+    default:
+      return fault("a field of wire type " + std::to_string(*key & 7));
+  }
+  if (length > end_ - at_) {
+    return fault("a field of " + std::to_string(length) + " bytes, and its message has " + std::to_string(end_ - at_) +
+                 " left");
+  }
+  field.bytes = {at_, length};
+  at_ += length;
+  return std::optional(field);
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <tensorstat/meter.hpp>
+
+#include "stats/base/caught.hpp"
+#include "stats/engine/measured.hpp"
+#include "stats/meter/meter_state.hpp"
+#include "stats/engine/quantile_bins.hpp"
+#include "stats/engine/quantile_codes.hpp"
+#include "stats/meter/request_batch.hpp"
+#include "stats/engine/request_check.hpp"
+#include "stats/meter/row_plan.hpp"
+
+namespace tensorstat {
+namespace {
+
+// A tensor's rows: each a tensor that lies in it, or columns that the host folds beside each other.
+struct Rows {
+  RowPlan plan{};
+  bool are_columns = false;
+  Strides strides{};  // of every row, where they have some
+  std::vector<Tensor> tensors{};
+};
+
+Tensor part(const Tensor& whole, std::uint64_t first_element, std::uint64_t count) {
+  Tensor tensor = whole;
+  tensor.offset_bytes += bytes_of(whole.dtype, first_element);
+  tensor.element_count = count;
+  return tensor;
+}
+
+// Slices of `each` elements, of which the last may be shorter.
+std::vector<Tensor> slices(const Tensor& tensor, std::uint64_t rows, std::uint64_t each) {
+  std::vector<Tensor> all;
+  all.reserve(rows);
+  for (std::uint64_t i = 0; i < rows; ++i) {
+    const std::uint64_t first = i * each;
+    all.push_back(part(tensor, first, std::min(each, tensor.element_count - first)));
+  }
+  return all;
+}
+
+std::vector<std::int64_t> strides_of(const Tensor& tensor, const Shape& shape) {
+  if (tensor.strides != nullptr) return tensor.strides->bytes;
+  std::vector<std::int64_t> bytes(shape.size());
+  std::int64_t step = size_bytes(tensor.dtype);
+  for (std::size_t axis = shape.size(); axis-- != 0;) {
+    bytes[axis] = step;
+    step *= static_cast<std::int64_t>(shape[axis]);
+  }
+  return bytes;
+}
+
+// Each row as a strided tensor. The whole is not empty.
+void fill_views(const Tensor& tensor, const By& by, Rows& rows) {
+  const std::vector<std::int64_t> bytes = strides_of(tensor, by.shape);
+  std::vector<std::int64_t> outer_bytes;
+  for (std::size_t axis = 0; axis < by.shape.size(); ++axis) {
+    if (!rows.plan.kept[axis]) rows.strides.shape.push_back(by.shape[axis]);
+    (rows.plan.kept[axis] ? outer_bytes : rows.strides.bytes).push_back(bytes[axis]);
+  }
+  rows.tensors.reserve(rows.plan.rows);
+  for (std::uint64_t i = 0; i < rows.plan.rows; ++i) {
+    std::int64_t offset = 0;
+    std::uint64_t left = i;
+    for (std::size_t axis = outer_bytes.size(); axis-- != 0; left /= rows.plan.shape[axis]) {
+      offset += static_cast<std::int64_t>(left % rows.plan.shape[axis]) * outer_bytes[axis];
+    }
+    Tensor row = part(tensor, 0, tensor.element_count / rows.plan.rows);
+    row.offset_bytes += static_cast<std::uint64_t>(offset);
+    row.strides = &rows.strides;
+    rows.tensors.push_back(row);
+  }
+}
+
+Status check_by(const Tensor& tensor, const By& by) {
+  if (Status status = check(tensor); !status) return status;
+  const auto count = element_count(by.shape, size_bytes(tensor.dtype));
+  if (!count) return count.error();
+  if (*count != tensor.element_count || (tensor.strides != nullptr && tensor.strides->shape != by.shape)) {
+    return Error{Code::kInvalid, "the shape " + to_string(by.shape) + " is not that of the tensor, of " +
+                                     std::to_string(tensor.element_count) + " elements"};
+  }
+  return {};
+}
+
+// The rows as tensors, whatever it takes to read them.
+Status fill(const Tensor& tensor, const By& by, Rows& rows) {
+  if (by.block_elements != 0 && tensor.strides != nullptr) {
+    return Error{Code::kUnsupported, "blocks follow each other in memory, and the tensor has strides: copy it first"};
+  }
+  const std::uint64_t count = rows.plan.rows, in_a_byte = elements_a_byte(tensor.dtype);
+  const std::uint64_t each = by.block_elements != 0 ? by.block_elements : count == 0 ? 0 : tensor.element_count / count;
+  const bool is_sliced =
+      by.block_elements != 0 || tensor.element_count == 0 || (tensor.strides == nullptr && rows.plan.is_sliced());
+  if (in_a_byte != 1 && !(is_sliced && (count <= 1 || each % in_a_byte == 0))) {
+    return Error{Code::kUnsupported, std::string(name(tensor.dtype)) + " is packed, " + std::to_string(in_a_byte) +
+                                         " a byte, and these rows do not begin and end with bytes: widen it first"};
+  }
+  if (is_sliced) {
+    rows.tensors = slices(tensor, count, each);
+  } else if (tensor.where == Where::kClBuffer) {
+    return Error{Code::kUnsupported, "the tensor is in a cl_mem, where only the first axes can be kept: read it with "
+                                     "Meter::read first"};
+  } else {
+    fill_views(tensor, by, rows);
+  }
+  return {};
+}
+
+// Fills `rows`, which the tensors point into.
+Status find_rows(const Tensor& tensor, const By& by, const Request& request, Rows& rows) {
+  if (Status status = check_by(tensor, by); !status) return status;
+  auto plan = row_plan(by);
+  if (!plan) return plan.error();
+  rows.plan = *std::move(plan);
+  const bool is_here = tensor.where != Where::kClBuffer && tensor.strides == nullptr && request.on != On::kDevice;
+  rows.are_columns = is_here && rows.plan.has_columns() && tensor.element_count != 0 && !is_packed(tensor.dtype) &&
+                     std::ranges::none_of(request.categories, [](Category category) {
+                       return is_digest(category) || is_quantile(category);
+                     });
+  return rows.are_columns ? check(request, tensor.dtype) : fill(tensor, by, rows);
+}
+
+// Whether partials of the rows keep more for quantiles than there is room for.
+Status check_bins(const Tensor& tensor, const RowPlan& plan, const Request& request) {
+  if (std::ranges::none_of(request.categories, is_quantile) || plan.rows == 0) return {};
+  const std::uint64_t in_a_row = (tensor.element_count + plan.rows - 1) / plan.rows;
+  const std::uint64_t bytes = sizeof(BinCount) * std::min<std::uint64_t>(in_a_row, places_of(tensor.dtype).last + 1);
+  if (bytes <= kMostBinBytes / plan.rows) return {};
+  return Error{Code::kInvalid, "partials of " + std::to_string(plan.rows) + " rows may keep " + std::to_string(bytes) +
+                                   " bytes each for quantiles, and more than " + std::to_string(kMostBinBytes) +
+                                   " together: measure them, which keeps none, or fold fewer rows"};
+}
+
+// Matrices one behind another: of each, the last axes are its columns.
+std::vector<Partial> fold_columns(HostEngine& host, const Tensor& tensor, const RowPlan& plan, const Request& request) {
+  const Partial empty(tensor.dtype, request.precision, needs(request.categories, request.precision), request.cast_scale);
+  std::vector<Partial> rows(plan.rows, empty);
+  const std::byte* at = tensor.data();
+  const std::uint64_t columns = plan.groups.back().length, lines = plan.groups[plan.groups.size() - 2].length;
+  const std::uint64_t bytes = lines * columns * size_bytes(tensor.dtype);
+  const std::uint64_t matrices = tensor.bytes() / bytes;
+  for (std::uint64_t i = 0; i < matrices; ++i, at += bytes) {
+    // The kept ones of the axes outside of the matrices say which rows these are.
+    std::uint64_t row = 0, step = columns, left = i;
+    for (std::size_t group = plan.groups.size() - 2; group-- != 0; left /= plan.groups[group].length) {
+      if (!plan.groups[group].is_kept) continue;
+      row += left % plan.groups[group].length * step;
+      step *= plan.groups[group].length;
+    }
+    host.fold_columns(at, lines, std::span(rows).subspan(row, columns));
+  }
+  return rows;
+}
+
+}  // namespace
+
+Result<Measurements> Meter::measure_by(const Tensor& tensor, const By& by, const Request& request) try {
+  if (!state_) return out_of_memory();
+  Rows rows;
+  if (Status status = find_rows(tensor, by, request, rows); !status) return std::move(status).error();
+  if (!rows.are_columns) return measure(rows.tensors, request);
+  const std::vector<Partial> partials = fold_columns(*state_->host, tensor, rows.plan, request);
+  const Wanted wanted = wanted_by(request);
+  auto results = Measurements::State::make(request.categories, wanted.needs, partials.size());
+  for (std::size_t i = 0; i < partials.size(); ++i) {
+    results->put(i, tensor.dtype, {.words = partials[i].words()}, wanted);
+  }
+  results->place(state_->placed({false, "its columns are folded beside each other"}));
+  return Measurements(std::move(results));
+} catch (...) {
+  return caught();
+}
+
+Result<std::vector<Partial>> Meter::fold_by(const Tensor& tensor, const By& by, const Request& request) try {
+  if (!state_) return out_of_memory();
+  Rows rows;
+  if (Status status = find_rows(tensor, by, request, rows); !status) return std::move(status).error();
+  if (Status status = check_bins(tensor, rows.plan, request); !status) return std::move(status).error();
+  if (!rows.are_columns) return fold(rows.tensors, request);
+  return fold_columns(*state_->host, tensor, rows.plan, request);
+} catch (...) {
+  return caught();
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,53 @@
+#include "stats/rows/names/run_name.hpp"
+
+#include "stats/files/ascend/operator_run_name.hpp"
+#include "stats/rows/dialect.hpp"
+#include "stats/rows/names/op_name.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr std::string_view kRowsExtension = ".csv";
+
+std::string part_of_name(std::string_view text) {
+  std::string part = escaped_op_name(text);
+  for (char& c : part) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code < 0x20 || code == 0x7f) c = '_';
+  }
+  return part;
+}
+
+}  // namespace
+
+std::string run_file_stem(const Identity& identity) {
+  std::string name = part_of_name(identity.op_type);
+  name.append(".").append(part_of_name(identity.op_name));
+  for (const std::uint64_t number : {identity.task_id, identity.stream_id, identity.timestamp_us}) {
+    name.append(".").append(std::to_string(number));
+  }
+  return name;
+}
+
+std::string run_file_name(const Identity& identity) { return run_file_stem(identity).append(kRowsExtension); }
+
+std::string file_name(Dialect dialect, const Identity& identity) {
+  return value_of(dialect).whose == Whose::kInFileName ? run_file_name(identity) : "statistic.csv";
+}
+
+std::optional<Identity> identity_of_run(std::string_view path) {
+  std::string_view stem = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+  if (!stem.ends_with(kRowsExtension)) return std::nullopt;
+  stem.remove_suffix(kRowsExtension.size());
+  const auto named = OperatorRunName::from(stem);
+  if (!named) return std::nullopt;
+  Identity identity;
+  identity.op_type = named->op_type;
+  identity.op_name = named->op_name;
+  identity.task_id = named->task_id;
+  identity.stream_id = named->stream_id;
+  identity.timestamp_us = named->timestamp_us;
+  return identity;
+}
+
+}  // namespace tensorstat

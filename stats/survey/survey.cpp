@@ -1,0 +1,310 @@
+#include "stats/survey/survey.hpp"
+
+#include <algorithm>
+#include <future>
+#include <thread>
+#include <tensorstat/partial.hpp>
+#include <utility>
+
+#include "stats/base/abandon.hpp"
+#include "stats/rows/names/dump_place.hpp"
+#include "stats/rows/names/mindspore_file_name.hpp"
+#include "stats/survey/rows_by.hpp"
+#include "stats/base/printable.hpp"
+
+namespace tensorstat {
+namespace {
+
+// A batch of small tensors costs one launch; with more of them in it, those of a few KiB leave the cache of a core
+// before they are folded. 16 MiB pieces are long enough for an engine's full speed and short enough that reading the next one
+// hides behind computing this one.
+constexpr std::uint64_t kBatchBytes = std::uint64_t{32} << 20;
+constexpr std::size_t kBatchCount = 256;
+constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
+
+TensorReader::Order order_for(const Request& request) {
+  // Only what is of bytes, an index and sums that round at every step depend on the order of the elements.
+  const bool is_any = request.precision == Precision::kHigh && std::ranges::none_of(request.categories, [](Category each) {
+                        return is_of_bytes(each) || kind(each) == ValueKind::kIndex;
+                      });
+  return is_any ? TensorReader::Order::kAny : TensorReader::Order::kC;
+}
+
+}  // namespace
+
+Survey::Survey(Meter& meter, Request request, Options options, Listener listener)
+    : meter_(meter),
+      request_(std::move(request)),
+      options_(std::move(options)),
+      order_(order_for(request_)),
+      listener_(std::move(listener)),
+      threads_(options_.threads != 0 ? options_.threads : std::max(1u, std::thread::hardware_concurrency())),
+      host_(meter_, request_),
+      many_(meter_, request_, order_, threads_, [this](SmallTensors::Chunk&& chunk) { accept(std::move(chunk)); }) {
+  if (order_ == TensorReader::Order::kAny) in_blocks_.emplace(meter_, request_, threads_);
+}
+
+void Survey::add(const std::string& path, bool takes_stream) {
+  const std::string file_name = names_.name_of(path);
+  Original original = original_from(named_tensor(file_name, 0).original_dtype);
+  if (original == Original::kAsStored && options_.void_is_bfloat16) original = Original::kVoidIsBfloat16;
+  auto source = open_tensors(
+      path, {.original = original, .takes_stream = takes_stream, .raw = options_.raw});
+  progress_.files += 1;
+  if (!source) {
+    progress_.known += 1;
+    progress_.tensors += 1;
+    return listener_.unreadable(source.error());
+  }
+  const std::uint64_t before = progress_.tensors;
+  progress_.known += (*source)->count().value_or(1);
+  while (auto reader = (*source)->next()) {
+    progress_.tensors += 1;
+    if (!*reader) {
+      listener_.unreadable(reader->error());
+      continue;
+    }
+    Entry entry = entry_of(path, file_name, **reader);
+    if (options_.head_only) {
+      listener_.measured(std::move(entry));
+    } else if (is_for_many(**reader)) {
+      add_to_chunk(std::move(entry), **std::move(reader));
+    } else {
+      end_chunks();
+      add_tensor(std::move(entry), **std::move(reader));
+    }
+  }
+  end_chunks();
+  if (progress_.tensors == before) {
+    listener_.unreadable({Code::kUnreadable, printable(path) + ": holds no tensor"});
+  }
+}
+
+Entry Survey::entry_of(const std::string& path, const std::string& file_name, const TensorReader& reader) {
+  Entry entry;
+  entry.path = path;
+  entry.tensor = reader.name();
+  Identity identity = named_tensor(file_name, reader.modified_us(), entry.tensor).identity;
+  entry.row = {std::move(identity), reader.data_size_bytes(), std::string(reader.data_type()), reader.shape(), {}};
+  add_place(path, places_.of(path), entry.row.identity);
+  if (entry.tensor) entry.row.identity.set("tensor", *entry.tensor);
+  if (counts_scaled_casts(request_)) entry.row.identity.set("cast_scale", to_string(Value(request_.cast_scale)));
+  return entry;
+}
+
+// Digests of many tensors go side by side, which takes more of them than a chunk has.
+bool Survey::is_for_many(const TensorReader& reader) {
+  const bool is_possible = threads_ > 1 && reader.name() && !options_.by && SmallTensors::takes(reader);
+  return is_possible && reader.data_size_bytes() <= kPieceBytes && std::ranges::none_of(request_.categories, is_digest) &&
+         !(in_blocks_ && in_blocks_->takes(reader));
+}
+
+void Survey::add_to_chunk(Entry&& entry, TensorReader&& reader) {
+  chunk_.add({std::move(entry), std::move(reader)});
+  if (!chunk_.is_full()) return;
+  if (!host_.is_host()) return end_chunks();
+  finish();
+  has_submitted_ = true;
+  many_.submit(std::exchange(chunk_, {}));
+}
+
+// The last chunk goes with those before it. Where there are none, its tensors are too few for a second thread, and wait
+// for those of other files.
+void Survey::end_chunks() {
+  auto last = std::exchange(chunk_, {});
+  if (std::exchange(has_submitted_, false)) {
+    if (!last.items.empty()) many_.submit(std::move(last));
+    many_.finish();
+  } else {
+    for (auto& item : last.items) add_tensor(std::move(item.entry), std::move(item.reader));
+  }
+}
+
+void Survey::accept(SmallTensors::Chunk&& chunk) {
+  read(chunk.bytes);
+  for (auto& item : chunk.items) {
+    if (item.fault) {
+      item.is_unreadable ? listener_.unreadable(*item.fault) : listener_.unmeasured(item.entry.label(), *item.fault);
+    } else {
+      item.entry.placement = host_.decisions();
+      listener_.measured(std::move(item.entry));
+    }
+  }
+}
+
+void Survey::add_tensor(Entry&& entry, TensorReader&& reader) {
+  // The digest of int4, and of what else is packed, is over other bytes than its statistics: the tensor is read twice.
+  const bool is_read_twice = reader.data_type() != name(reader.dtype());
+  const bool is_in_blocks = !options_.by && in_blocks_ && in_blocks_->takes(reader) && host_.is_host();
+  if (options_.by || is_in_blocks || reader.data_size_bytes() > kPieceBytes || is_read_twice) {
+    finish();
+    const std::string label = entry.label();
+    const Status measured = options_.by    ? measure_rows(reader, entry)
+                            : is_in_blocks ? measure_in_blocks(reader, std::move(entry))
+                                           : measure_alone(reader, std::move(entry));
+    if (measured) return;
+    const bool is_file = measured.error().code == Code::kUnreadable;
+    return is_file ? listener_.unreadable(measured.error()) : listener_.unmeasured(label, measured.error());
+  }
+  reader.rewind(order_, TensorReader::View::kElements);
+  const std::size_t bytes = reader.data_size_bytes();
+  const std::span<std::byte> bits(pending_->room_for(bytes), bytes);
+  if (const auto got = reader.read(bits); !got) return listener_.unreadable(got.error());
+  read(bytes);
+  pending_->bytes += bytes;
+  pending_->tensors.push_back(
+      {.dtype = reader.dtype(), .element_count = reader.element_count(), .address = bits.data()});
+  pending_->entries.push_back(std::move(entry));
+  if (pending_->bytes >= kBatchBytes || pending_->tensors.size() >= kBatchCount) finish();
+}
+
+// Small tensors lie one behind another, in the memory of the batch before: an allocation for each, and its way into the
+// cache, would cost more than its statistics.
+std::byte* Survey::Batch::room_for(std::size_t bytes) {
+  constexpr std::size_t kBlockBytes = std::size_t{1} << 20, kAlignment = 64;
+  if (bytes > kBlockBytes) return large.emplace_back(std::make_unique_for_overwrite<std::byte[]>(bytes)).get();
+  if (in_block + bytes > kBlockBytes) full_blocks += 1, in_block = 0;
+  if (full_blocks == blocks.size()) blocks.push_back(std::make_unique_for_overwrite<std::byte[]>(kBlockBytes));
+  const std::size_t end = (in_block + bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return blocks[full_blocks].get() + std::exchange(in_block, end);
+}
+
+void Survey::finish() {
+  if (pending_->tensors.empty()) return;
+  auto batch = std::exchange(pending_, std::make_unique<Batch>());
+  const auto all = meter_.measure(batch->tensors, request_);
+  if (all) {
+    for (std::size_t i = 0; i < batch->entries.size(); ++i) accept(std::move(batch->entries[i]), (*all)[i]);
+    pending_->blocks = std::move(batch->blocks);
+    return;
+  }
+  bool in_use = all.error().code == Code::kInUse;
+  // One tensor that cannot be done fails the batch; find out which, and do the others.
+  for (std::size_t i = 0; i < batch->entries.size(); ++i) {
+    const auto measured = meter_.measure({&batch->tensors[i], 1}, request_);
+    if (measured) {
+      accept(std::move(batch->entries[i]), measured->front());
+    } else {
+      in_use |= measured.error().code == Code::kInUse;
+      listener_.unmeasured(batch->entries[i].label(), measured.error());
+    }
+  }
+  if (in_use) abandon(std::move(batch));
+}
+
+Status Survey::measure_alone(TensorReader& reader, Entry entry) {
+  using View = TensorReader::View;
+  Categories values, digests;
+  const bool is_packed = reader.data_type() != name(reader.dtype());
+  for (const Category category : request_.categories) {
+    (is_packed && is_of_bytes(category) ? digests : values).push_back(category);
+  }
+  if (values.empty()) {  // digests alone, of bytes that are no elements
+    const auto digested = measure_in_pieces(reader, Dtype::kUint8, View::kOriginal, digests);
+    if (!digested) return digested.error();
+    accept(std::move(entry), digested->front());
+    return {};
+  }
+  const auto measured = measure_in_pieces(reader, reader.dtype(), View::kElements, values);
+  if (!measured) return measured.error();
+  if (digests.empty()) {
+    accept(std::move(entry), measured->front());
+    return {};
+  }
+  const auto digested = measure_in_pieces(reader, Dtype::kUint8, View::kOriginal, digests);
+  if (!digested) return digested.error();
+  Statistics all(request_.categories, {});
+  std::vector<Decision> placement;
+  std::size_t next_value = 0, next_digest = 0;
+  for (const Category category : request_.categories) {
+    const Measurement from = is_of_bytes(category) ? digested->front() : measured->front();
+    const std::size_t at = is_of_bytes(category) ? next_digest++ : next_value++;
+    all.values.push_back(from.statistics.values[at]);
+    placement.push_back(from.placement[at]);
+  }
+  accept(std::move(entry), {all, placement, measured->front().device_bytes});
+  return {};
+}
+
+Status Survey::measure_in_blocks(const TensorReader& reader, Entry entry) {
+  const auto measured = in_blocks_->fold(reader, [&](std::uint64_t bytes) { read(bytes); });
+  if (!measured) return measured.error();
+  accept(std::move(entry), {*measured, host_.decisions()});
+  return {};
+}
+
+// Each row is an entry: its shape and size are the row's own.
+Status Survey::measure_rows(TensorReader& reader, const Entry& entry) {
+  const bool is_packed = reader.data_type() != name(reader.dtype());
+  if (is_packed && std::ranges::any_of(request_.categories, is_of_bytes)) {
+    return Error{Code::kUnsupported,
+                 "a digest of the rows of " + std::string(reader.data_type()) +
+                     ", which is measured in a wider type: leave it out"};
+  }
+  const RowListener listener{
+      .read = [&](std::uint64_t more) { read(more); },
+      .row =
+          [&](Shape&& index, Shape&& shape, const Measurement& measured) {
+            Entry row = entry;
+            row.row.data_size_bytes = reader.data_size_bytes(*element_count(shape));
+            row.row.shape = std::move(shape);
+            row.row.identity.set("index", index_text(index));
+            row.index = std::move(index);
+            accept(std::move(row), measured);
+          }};
+  return tensorstat::measure_rows(meter_, request_, reader, *options_.by, listener);
+}
+
+// A device that does not answer is asked once: `auto` means the host the second time.
+Result<Measurements> Survey::measure_in_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
+                                              const Categories& categories) {
+  auto measured = stream_pieces(reader, dtype, view, categories);
+  const bool again = !measured && measured.error().code == Code::kInUse && request_.on == On::kAuto;
+  return again ? stream_pieces(reader, dtype, view, categories) : std::move(measured);
+}
+
+Result<Measurements> Survey::stream_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
+                                          const Categories& categories) {
+  auto stream = meter_.stream(dtype, {categories, request_.precision, request_.on, request_.cast_scale});
+  if (!stream) return stream.error();
+  reader.rewind(order_, view);
+  struct Pieces {
+    std::vector<std::byte> now = std::vector<std::byte>(kPieceBytes), next = now;
+  };
+  auto pieces = std::make_unique<Pieces>();
+  std::vector<std::byte>&now = pieces->now, &next = pieces->next;
+  // Declared after the buffers: it waits for the reading thread before they go.
+  std::future<Result<std::size_t>> reading;
+  const auto read_ahead = [&] { reading = std::async([&] { return reader.read(next); }); };
+  for (read_ahead();;) {
+    const auto got = reading.get();
+    if (!got) return got.error();
+    if (*got == 0) {
+      auto finished = stream->finish();
+      if (!finished && finished.error().code == Code::kInUse) abandon(std::move(pieces));
+      return finished;
+    }
+    std::swap(now, next);
+    read_ahead();
+    Status appended = stream->append(std::span(now).first(*got));
+    if (!appended) {
+      if (appended.error().code == Code::kInUse) abandon(std::move(pieces));
+      return appended.error();
+    }
+    read(*got);
+  }
+}
+
+void Survey::accept(Entry&& entry, const Measurement& measurement) {
+  entry.row.statistics = Statistics(measurement.statistics);
+  entry.placement = measurement.placement;
+  entry.device_bytes = measurement.device_bytes;
+  listener_.measured(std::move(entry));
+}
+
+void Survey::read(std::uint64_t bytes) {
+  progress_.bytes += bytes;
+  listener_.progressed(progress_);
+}
+
+}  // namespace tensorstat
