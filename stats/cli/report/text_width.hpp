@@ -9,7 +9,7 @@
 
 namespace tensorstat::cli {
 
-// The columns that a terminal gives a text that printable() of files/shown.hpp has made: two for a character of
+// The columns that a terminal gives a text that printable() of base/printable.hpp has made: two for a character of
 // Chinese, Japanese or Korean, none for a mark that stands upon another character.
 std::size_t width(std::string_view text);
 
