@@ -33,7 +33,7 @@ tensorstat_code tensorstat_file_measure(tensorstat_meter* meter, const char* pat
       to->faults.push_back(error.message);
     };
     Survey::Listener listener;
-    listener.measured = [&](Entry&& entry) {
+    listener.measured = [&](SurveyedTensor&& entry) {
       tensorstat_file::Measured& made = to->tensors.emplace_back();
       for (const Value& value : entry.row.statistics.values) made.values.push_back(c::value_of(value));
       made.name = std::move(entry.tensor);

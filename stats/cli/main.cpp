@@ -63,7 +63,7 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
     };
   };
   Survey::Listener listener;
-  listener.measured = [&](Entry&& entry) { results.add(std::move(entry)); };
+  listener.measured = [&](SurveyedTensor&& entry) { results.add(std::move(entry)); };
   listener.unreadable = fail(kNotRead);
   std::string reason;
   std::size_t more_tensors = 0;  // for the same reason, which one person needs to read once

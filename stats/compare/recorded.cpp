@@ -79,7 +79,7 @@ void measure_tensors(const std::string& root, const std::vector<std::string>& fi
                      const ReadListener& told, ExecutionOrders& orders, Folders& folders, Reading::Names names, Recorded& read) {
   Meter meter(options);
   Survey::Listener listener;
-  listener.measured = [&](Entry&& entry) {
+  listener.measured = [&](SurveyedTensor&& entry) {
     const Identity& who = entry.row.identity;
     const bool is_dumped = who.op_type != "Tensor";
     std::string name = who.op_name;

@@ -21,7 +21,7 @@ namespace tensorstat {
 class SmallTensors {
  public:
   struct Item {
-    Entry entry;
+    SurveyedTensor entry;
     TensorReader reader;
     std::optional<Error> fault = {};  // else entry.row has the statistics
     bool is_unreadable = false;       // the fault is the file's, not the engine's

@@ -64,7 +64,7 @@ void Survey::add(const std::string& path, bool takes_stream) {
       listener_.unreadable(reader->error());
       continue;
     }
-    Entry entry = entry_of(path, file_name, **reader);
+    SurveyedTensor entry = entry_of(path, file_name, **reader);
     if (options_.head_only) {
       listener_.measured(std::move(entry));
     } else if (is_for_many(**reader)) {
@@ -80,8 +80,8 @@ void Survey::add(const std::string& path, bool takes_stream) {
   }
 }
 
-Entry Survey::entry_of(const std::string& path, const std::string& file_name, const TensorReader& reader) {
-  Entry entry;
+SurveyedTensor Survey::entry_of(const std::string& path, const std::string& file_name, const TensorReader& reader) {
+  SurveyedTensor entry;
   entry.path = path;
   entry.tensor = reader.name();
   Identity identity = named_tensor(file_name, reader.modified_us(), entry.tensor).identity;
@@ -99,7 +99,7 @@ bool Survey::is_for_many(const TensorReader& reader) {
          !(in_blocks_ && in_blocks_->takes(reader));
 }
 
-void Survey::add_to_chunk(Entry&& entry, TensorReader&& reader) {
+void Survey::add_to_chunk(SurveyedTensor&& entry, TensorReader&& reader) {
   chunk_.add({std::move(entry), std::move(reader)});
   if (!chunk_.is_full()) return;
   if (!host_.is_host()) return end_chunks();
@@ -132,7 +132,7 @@ void Survey::accept(SmallTensors::Chunk&& chunk) {
   }
 }
 
-void Survey::add_tensor(Entry&& entry, TensorReader&& reader) {
+void Survey::add_tensor(SurveyedTensor&& entry, TensorReader&& reader) {
   // The digest of int4, and of what else is packed, is over other bytes than its statistics: the tensor is read twice.
   const bool is_read_twice = reader.data_type() != name(reader.dtype());
   const bool is_in_blocks = !options_.by && in_blocks_ && in_blocks_->takes(reader) && host_.is_host();
@@ -192,7 +192,7 @@ void Survey::finish() {
   if (in_use) abandon(std::move(batch));
 }
 
-Status Survey::measure_alone(TensorReader& reader, Entry entry) {
+Status Survey::measure_alone(TensorReader& reader, SurveyedTensor entry) {
   using View = TensorReader::View;
   Categories values, digests;
   const bool is_packed = reader.data_type() != name(reader.dtype());
@@ -226,7 +226,7 @@ Status Survey::measure_alone(TensorReader& reader, Entry entry) {
   return {};
 }
 
-Status Survey::measure_in_blocks(const TensorReader& reader, Entry entry) {
+Status Survey::measure_in_blocks(const TensorReader& reader, SurveyedTensor entry) {
   const auto measured = in_blocks_->fold(reader, [&](std::uint64_t bytes) { read(bytes); });
   if (!measured) return measured.error();
   accept(std::move(entry), {*measured, host_.decisions()});
@@ -234,7 +234,7 @@ Status Survey::measure_in_blocks(const TensorReader& reader, Entry entry) {
 }
 
 // Each row is an entry: its shape and size are the row's own.
-Status Survey::measure_rows(TensorReader& reader, const Entry& entry) {
+Status Survey::measure_rows(TensorReader& reader, const SurveyedTensor& entry) {
   const bool is_packed = reader.data_type() != name(reader.dtype());
   if (is_packed && std::ranges::any_of(request_.categories, is_of_bytes)) {
     return Error{Code::kUnsupported,
@@ -245,7 +245,7 @@ Status Survey::measure_rows(TensorReader& reader, const Entry& entry) {
       .read = [&](std::uint64_t more) { read(more); },
       .row =
           [&](Shape&& index, Shape&& shape, const Measurement& measured) {
-            Entry row = entry;
+            SurveyedTensor row = entry;
             row.row.data_size_bytes = reader.data_size_bytes(*element_count(shape));
             row.row.shape = std::move(shape);
             row.row.identity.set("index", index_text(index));
@@ -295,7 +295,7 @@ Result<Measurements> Survey::stream_pieces(TensorReader& reader, Dtype dtype, Te
   }
 }
 
-void Survey::accept(Entry&& entry, const Measurement& measurement) {
+void Survey::accept(SurveyedTensor&& entry, const Measurement& measurement) {
   entry.row.statistics = Statistics(measurement.statistics);
   entry.placement = measurement.placement;
   entry.device_bytes = measurement.device_bytes;

@@ -32,7 +32,7 @@ class Survey {
   };
 
   struct Listener {
-    std::function<void(Entry&&)> measured;         // in the order of the files, and of the tensors in each
+    std::function<void(SurveyedTensor&&)> measured;         // in the order of the files, and of the tensors in each
     std::function<void(const Error&)> unreadable;  // a file, or a tensor in it; names it
     std::function<void(const std::string& label, const Error&)> unmeasured;  // what the engine says
     std::function<void(const Progress&)> progressed;
@@ -58,7 +58,7 @@ class Survey {
  private:
   // Tensors that wait for others, and their elements.
   struct Batch {
-    std::vector<Entry> entries;
+    std::vector<SurveyedTensor> entries;
     std::vector<Tensor> tensors;
     std::vector<std::unique_ptr<std::byte[]>> blocks, large;
     std::size_t full_blocks = 0, in_block = 0;
@@ -67,20 +67,20 @@ class Survey {
     std::byte* room_for(std::size_t bytes);
   };
 
-  Entry entry_of(const std::string& path, const std::string& file_name, const TensorReader& reader);
+  SurveyedTensor entry_of(const std::string& path, const std::string& file_name, const TensorReader& reader);
   bool is_for_many(const TensorReader& reader);
-  void add_to_chunk(Entry&& entry, TensorReader&& reader);
+  void add_to_chunk(SurveyedTensor&& entry, TensorReader&& reader);
   void end_chunks();
   void accept(SmallTensors::Chunk&& chunk);
-  void add_tensor(Entry&& entry, TensorReader&& reader);
+  void add_tensor(SurveyedTensor&& entry, TensorReader&& reader);
   Result<Measurements> measure_in_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
                                          const Categories& categories);
   Result<Measurements> stream_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
                                      const Categories& categories);
-  Status measure_alone(TensorReader& reader, Entry entry);
-  Status measure_in_blocks(const TensorReader& reader, Entry entry);
-  Status measure_rows(TensorReader& reader, const Entry& entry);
-  void accept(Entry&& entry, const Measurement& measurement);
+  Status measure_alone(TensorReader& reader, SurveyedTensor entry);
+  Status measure_in_blocks(const TensorReader& reader, SurveyedTensor entry);
+  Status measure_rows(TensorReader& reader, const SurveyedTensor& entry);
+  void accept(SurveyedTensor&& entry, const Measurement& measurement);
   void read(std::uint64_t bytes);
 
   Meter& meter_;

@@ -91,20 +91,21 @@ TEST_F(Findings, TheExitStatusSaysWhetherATensorMeetsOne) {
 
 TEST_F(Findings, WhatMakesNoSenseIsRefused) {
   const std::pair<std::string, const char*> cases[] = {
-      {"", "'' is neither nan, inf nor a comparison"},
-      {"nan,,inf", "'' is neither nan"},
+      {"", "a statistic or a fact is missing before the end; at character 1"},
+      {"nan,,inf", "a statistic or a fact is missing before ','; at character 5"},
+      {"nan,", "a statistic or a fact is missing before the end; at character 5"},
       {"NaN", "'NaN' is neither nan"},
       {"max", "'max' is neither nan"},
-      {"max=1", "'max=1' is neither nan"},
-      {"maximum>1", "unknown statistic 'maximum'; known are all, max"},
-      {">1", "unknown statistic ''"},
-      {"all>1", "'all' is not one statistic"},
-      {"max>", "'' in 'max>' is not a number"},
-      {"max>1x", "'1x' in 'max>1x' is not a number"},
-      {"max>>1", "'>1' in 'max>>1' is not a number"},
-      {"max<1e999", "'1e999' in 'max<1e999' is not a number"},
-      {"max>nan", "say nan alone, or nan-count>0"},
-      {"md5==1", "'md5' is a digest"},
+      {"max=1", "'=1' begins with no operator"},
+      {"nan, maximum>1", "'maximum' is neither a statistic"},
+      {">1", "a statistic or a fact is missing before '>'"},
+      {"all>1", "'all' is neither a statistic"},
+      {"max>", "'max' is compared with the end"},
+      {"max>1x", "'max' is a number, and '1x' is none; at character 5"},
+      {"max>>1", "'max' is compared with '>'"},
+      {"max<1e999", "'max' is a number, and '1e999' is none"},
+      {"max>nan", "say nan alone, or nan-count > 0"},
+      {"md5>1", "'md5' is a text"},
   };
   for (const auto& [list, words] : cases) {
     const Ran ran = fail_on(list, "real.npy");

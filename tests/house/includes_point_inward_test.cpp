@@ -33,13 +33,15 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"json", {"files", "base", "api", "catalog"}},
     {"files", {"base", "api", "catalog"}},
     {"rows", {"files", "json", "base", "rows-api", "dump-api", "api", "catalog"}},
-    {"survey", {"rows", "files", "json", "base", "rows-api", "dump-api", "api", "catalog"}},
-    {"dump", {"rows", "files", "json", "base", "rows-api", "dump-api", "api", "catalog"}},
+    {"rules", {"rows", "files", "json", "base", "rows-api", "dump-api", "api", "catalog"}},
+    {"survey", {"rules", "rows", "files", "json", "base", "rows-api", "dump-api", "api", "catalog"}},
+    {"dump", {"rules", "rows", "files", "json", "base", "rows-api", "dump-api", "api", "catalog"}},
     {"compare",
-     {"compare-api", "survey", "dump", "rows", "files", "json", "base", "rows-api", "dump-api", "api", "catalog"}},
-    {"cli",
-     {"compare-api", "compare", "survey", "dump", "rows", "files", "json", "base", "rows-api", "dump-api", "api",
+     {"compare-api", "survey", "dump", "rules", "rows", "files", "json", "base", "rows-api", "dump-api", "api",
       "catalog"}},
+    {"cli",
+     {"compare-api", "compare", "rules", "survey", "dump", "rules", "rows", "files", "json", "base", "rows-api", "dump-api",
+      "api", "catalog"}},
 };
 
 bool starts(std::string_view path, std::string_view prefix) { return path.substr(0, prefix.size()) == prefix; }
@@ -52,7 +54,7 @@ std::optional<std::string> part_of(std::string_view path) {
   if (path == "stats/tensorstat/compare.hpp") return "compare-api";
   if (starts(path, "stats/tensorstat/")) return "api";
   for (const std::string room :
-       {"base", "engine", "meter", "json", "files", "rows", "survey", "dump", "compare", "cli"}) {
+       {"base", "engine", "meter", "json", "files", "rows", "rules", "survey", "dump", "compare", "cli"}) {
     if (starts(path, "stats/" + room + "/")) return room;
   }
   for (const std::string part : {"precision", "host", "kernels-cl"}) {

@@ -7,7 +7,6 @@
 #include <variant>
 #include <vector>
 
-#include "stats/cli/query/condition.hpp"
 #include "stats/cli/convert_command.hpp"
 #include "stats/cli/devices_command.hpp"
 #include "stats/cli/diff_command.hpp"
@@ -15,7 +14,8 @@
 #include "stats/cli/explain_command.hpp"
 #include "stats/cli/inputs.hpp"
 #include "stats/cli/report/screen.hpp"
-#include "stats/cli/query/where.hpp"
+#include "stats/files/tensor_source.hpp"
+#include "stats/rules/rule.hpp"
 
 namespace tensorstat::cli {
 
@@ -23,7 +23,7 @@ namespace tensorstat::cli {
 // wins over a finding, as with grep.
 enum Exit : int {
   kDone = 0,
-  kFound = 1,       // a tensor meets a condition of --fail-on; nothing failed
+  kFound = 1,       // a tensor meets a rule of --fail-on; nothing failed
   kUsage = 2,       // the command line makes no sense; nothing was done
   kNotRead = 3,     // some input could not be read; the others were done and written
   kNoDevice = 4,    // --on device was asked for and no device can do it, or --device names none
@@ -34,7 +34,7 @@ enum class Format { kTable, kCsv, kJson, kNdjson, kMarkdown };
 
 // --sort: by numbers, the greatest first, or by texts, in natural order; or the other way round.
 struct Sort {
-  Field field;
+  Subject subject;
   bool is_reversed = false;
 };
 
@@ -58,8 +58,8 @@ struct Arguments {
   Color color = Color::kAuto;
   std::vector<std::string> columns;  // of a csv, after the documented ones
   std::string output;  // empty: stdout
-  std::vector<Condition> fail_on;
-  std::optional<Where> where;
+  std::vector<Rule> fail_on;
+  std::optional<Rule> where;
   std::optional<Sort> sort;
   std::optional<std::uint64_t> top;
   FileOrder order = FileOrder::kGiven;

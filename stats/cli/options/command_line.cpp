@@ -109,10 +109,10 @@ CommandLine::CommandLine()
   for (const Category category : usual_quantiles()) statistics.emplace_back(name(category));
   suggest_list(app_->add_option("--stats", stats_, "What to compute, e.g. max,nan-count; or all")->type_name("LIST"),
                statistics);
-  app_->add_option("--fail-on", fail_on_, "Exit with status 1 where a tensor meets one of these, e.g. 'nan,inf,absmax>65504'")
+  app_->add_option("--fail-on", fail_on_, "Exit with status 1 if a tensor meets one of these rules, e.g. 'nan,inf,absmax>65504'")
       ->type_name("LIST");
-  app_->add_option("--where", where_, "Only tensors that meet this, e.g. 'nan-count > 0 and dtype == float16'")
-      ->type_name("CONDITION");
+  app_->add_option("--where", where_, "Only tensors that meet this rule, e.g. 'nan-count > 0 and dtype == float16'")
+      ->type_name("RULE");
   app_->add_option("--sort", sort_, "The greatest of this first, e.g. l2norm, or with a - before it the least; NaN before all")
       ->type_name("NAME");
   app_->add_option("--top", top_, "Show no more than the first N")->check(is_whole_number)->type_name("N");
@@ -244,15 +244,15 @@ void CommandLine::read_by() {
 
 void CommandLine::read_questions() {
   read_by();
-  if (app_->count("--fail-on") != 0) arguments_.fail_on = parsed("--fail-on", conditions_from(fail_on_));
-  if (app_->count("--where") != 0) arguments_.where = parsed("--where", Where::parse(where_));
+  if (app_->count("--fail-on") != 0) arguments_.fail_on = parsed("--fail-on", Rule::parse_list(fail_on_));
+  if (app_->count("--where") != 0) arguments_.where = parsed("--where", Rule::parse(where_));
   if (app_->count("--sort") != 0) {
     const bool is_reversed = sort_.starts_with('-');
-    arguments_.sort = {parsed("--sort", field_from(std::string_view(sort_).substr(is_reversed))), is_reversed};
+    arguments_.sort = {parsed("--sort", subject_from(std::string_view(sort_).substr(is_reversed))), is_reversed};
   }
   if (app_->count("--top") != 0) arguments_.top = top_;
   if (!arguments_.head_only) return;
-  const bool sorts_statistic = arguments_.sort && std::holds_alternative<Category>(arguments_.sort->field);
+  const bool sorts_statistic = arguments_.sort && std::holds_alternative<Category>(arguments_.sort->subject);
   const char* const wants = app_->count("--stats") != 0                                      ? "--stats"
                             : arguments_.by                                                 ? "--by"
                             : !arguments_.fail_on.empty()                                   ? "--fail-on"

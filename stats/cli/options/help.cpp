@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tensorstat/catalog.hpp>
 
-#include "stats/cli/query/field.hpp"
+#include "stats/rules/subject.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -50,17 +50,15 @@ std::vector<Section> sections() {
       {"Paths",
        "In a glob ** stands for any number of folders: 'run/**/grad.*.npy'. A file or folder that is named as a "
        "subcommand is, such as dump, is read as ./dump."},
-      {"Conditions",
-       "--fail-on takes a list of nan, inf and comparisons of a statistic with a number (> >= < <= == !=). What it "
-       "needs is measured, whatever --stats shows. A number is a whole one of at most 64 bits, or the nearest "
-       "binary64. NaN is neither above nor "
-       "below a number: name nan, too."},
-      {"Asking",
-       "--where takes comparisons of statistics and facts, joined by and, or, not and parentheses: 'nan count > 0 and "
-       "dtype == float16', \"not (inf or absmax > 100) and tensor ~ '*.weight'\". Numbers are compared as by "
-       "--fail-on; "
-       "texts by ==, != and ~, which takes a glob. Facts, which --sort takes, too: " +
-           fact_names() + ". --fail-on and the last line count what --where leaves; --top cuts only what is shown."},
+      {"Rules",
+       "--where takes a rule, and --fail-on takes rules between commas. A rule is nan, inf, or a comparison of a statistic "
+       "or a fact; and, or, not and parentheses join them: 'nan count > 0 and dtype == float16', \"not (inf or absmax > "
+       "100) and tensor ~ '*.weight'\". Numbers are compared by > >= < <= == and !=, exactly; a number with a fraction or "
+       "above 64 bits is the nearest binary64. NaN is neither above nor below a number: name nan, too. Texts are compared "
+       "by == and !=, and by ~ with a glob. The facts, which --sort takes, too, are " +
+           fact_names() +
+           ". What a rule needs is measured, whatever --stats shows. --fail-on and the last line count what --where leaves; "
+           "--top cuts only what is shown."},
       {"Exit status",
        "0 done; 1 done, and a tensor meets a condition of --fail-on; 2 wrong usage; 3 some input could not be read "
        "(the others are done and written); 4 --on device was asked for and no device can do it, or --device names none; 5 the results could "

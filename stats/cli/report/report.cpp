@@ -18,7 +18,7 @@ class Csv : public Report {
  public:
   explicit Csv(CsvText text) : text_(std::move(text)) {}
   std::string begin() override { return text_.heading(); }
-  std::string add(const Entry& entry) override {
+  std::string add(const SurveyedTensor& entry) override {
     std::string line;
     text_.append(entry.row, line);
     return line;
@@ -62,7 +62,7 @@ std::string short_text(Category category, const Value& value, const Shape& shape
   return at ? text + " " + to_string(*at) : text;
 }
 
-std::string short_label(const Entry& entry) {
+std::string short_label(const SurveyedTensor& entry) {
   const Identity& who = entry.row.identity;
   const std::size_t name_at = entry.path.rfind('/') + 1;
   if (entry.tensor || entry.index || !entry.path.substr(name_at).starts_with(who.op_type + "." + who.op_name + ".")) {
@@ -71,7 +71,7 @@ std::string short_label(const Entry& entry) {
   return entry.path.substr(0, name_at) + who.op_name + "." + who.io + "." + std::to_string(who.slot);
 }
 
-void Explanation::add(const Entry& entry) {
+void Explanation::add(const SurveyedTensor& entry) {
   std::vector<std::pair<std::string, std::string>> reasons;  // where and why; which
   for (const Decision& decision : entry.placement) {
     const std::string where = std::string(decision.engine) + ": " + std::string(decision.reason);

@@ -17,7 +17,7 @@ class Report {
  public:
   virtual ~Report() = default;
   virtual std::string begin() { return {}; }
-  virtual std::string add(const Entry& entry) = 0;
+  virtual std::string add(const SurveyedTensor& entry) = 0;
   virtual std::string end() { return {}; }
 };
 
@@ -45,12 +45,12 @@ std::string short_text(const Value& value, int digits = kTableDigits);
 std::string short_text(Category category, const Value& value, const Shape& shape, int digits = kTableDigits);
 
 // A dump file's long name shrinks to what its columns do not say: operator, input or output, slot. Not escaped.
-std::string short_label(const Entry& entry);
+std::string short_label(const SurveyedTensor& entry);
 
 // --explain in words: where statistics were computed and why, said once for all tensors of which it is the same.
 class Explanation {
  public:
-  void add(const Entry& entry);
+  void add(const SurveyedTensor& entry);
 
   // Printable lines: the tensor, or how many and the first, "  max, min: opencl, the device reads host memory in place"
   // for each engine and reason, then the device memory that was taken.

@@ -61,7 +61,7 @@ void append(std::string& text, std::span<const Decision> placement, std::string_
 }
 
 // One line.
-void append(std::string& text, const Entry& entry, bool with_placement) {
+void append(std::string& text, const SurveyedTensor& entry, bool with_placement) {
   const Row& row = entry.row;
   text.reserve(text.size() + 400 + 64 * row.statistics.categories.size());
   Object tensor(text);
@@ -94,7 +94,7 @@ class JsonReport : public Report {
   std::string begin() override {
     return "{\"schema_version\":" + std::to_string(kSchemaVersion) + ",\"tensors\":[";
   }
-  std::string add(const Entry& entry) override {
+  std::string add(const SurveyedTensor& entry) override {
     std::string text = std::exchange(is_first_, false) ? "\n" : ",\n";
     append(text, entry, with_placement_);
     return text;
@@ -109,7 +109,7 @@ class JsonReport : public Report {
 class NdjsonReport : public Report {
  public:
   explicit NdjsonReport(bool with_placement) : with_placement_(with_placement) {}
-  std::string add(const Entry& entry) override {
+  std::string add(const SurveyedTensor& entry) override {
     std::string text;
     append(text, entry, with_placement_);
     return text += '\n';

@@ -31,7 +31,7 @@ class Markdown : public Report {
     return names + "\n" + rule + "\n";
   }
 
-  std::string add(const Entry& entry) override {
+  std::string add(const SurveyedTensor& entry) override {
     const Row& row = entry.row;
     std::string line = "| " + code(printable(short_label(entry))) + " | " + row.data_type + " | ";
     line.append(to_string(row.shape)).append(" |");

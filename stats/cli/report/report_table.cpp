@@ -69,7 +69,7 @@ class Table : public Report {
   Table(const Categories& categories, bool with_placement, const Look& look)
       : categories_(categories), with_placement_(with_placement), look_(look) {}
 
-  std::string add(const Entry& entry) override {
+  std::string add(const SurveyedTensor& entry) override {
     const Row& row = entry.row;
     lines_.push_back({printable(short_label(entry)), row.data_type, to_string(row.shape), row.shape,
                       row.data_size_bytes, row.statistics.values});

@@ -37,13 +37,13 @@ Results::Results(const Arguments& arguments, const std::vector<std::string>& fil
   if (arguments.where) std::ranges::for_each(arguments.where->needed(), need);
   std::ranges::for_each(more, need);
   if (arguments.sort) {
-    if (const auto* category = std::get_if<Category>(&arguments.sort->field)) need(*category);
+    if (const auto* category = std::get_if<Category>(&arguments.sort->subject)) need(*category);
   }
 }
 
 void Results::begin() { write_(report_->begin()); }
 
-void Results::add(Entry&& entry) {
+void Results::add(SurveyedTensor&& entry) {
   ++judged_;
   if (arguments_.where && !arguments_.where->is_met_by(entry)) return;
   findings_.add(entry);
@@ -52,18 +52,18 @@ void Results::add(Entry&& entry) {
 }
 
 bool Results::comes_before(const Held& a, const Held& b) const {
-  const auto before = [&](const Entry& x, const Entry& y) {
-    const Field& field = arguments_.sort->field;
-    if (is_text(field)) return natural_before(text_of(x, field), text_of(y, field));
-    return greatest_first(number_of(x, field), number_of(y, field));
+  const auto before = [&](const SurveyedTensor& x, const SurveyedTensor& y) {
+    const Subject& subject = arguments_.sort->subject;
+    if (is_text(subject)) return natural_before(text_of(x, subject), text_of(y, subject));
+    return greatest_first(number_of(x, subject), number_of(y, subject));
   };
-  const Entry &first = arguments_.sort->is_reversed ? b.entry : a.entry,
+  const SurveyedTensor &first = arguments_.sort->is_reversed ? b.entry : a.entry,
               &second = arguments_.sort->is_reversed ? a.entry : b.entry;
   if (before(first, second)) return true;
   return !before(second, first) && a.number < b.number;
 }
 
-void Results::hold(Entry&& entry) {
+void Results::hold(SurveyedTensor&& entry) {
   Held held{std::move(entry), {}, arrived_++};
   const auto before = [&](const Held& a, const Held& b) { return comes_before(a, b); };
   const bool is_full = arguments_.top && held_.size() == *arguments_.top;
@@ -79,7 +79,7 @@ void Results::hold(Entry&& entry) {
   std::ranges::push_heap(held_, before);
 }
 
-void Results::report(Entry&& entry) {
+void Results::report(SurveyedTensor&& entry) {
   // What is measured and not shown stands behind what is shown.
   const std::size_t shown_count = arguments_.request.categories.size();
   entry.row.statistics.categories.resize(shown_count);

@@ -11,7 +11,7 @@
 #include "stats/cli/options/arguments.hpp"
 #include "stats/cli/options/columns.hpp"
 #include "stats/cli/report/console.hpp"
-#include "stats/cli/query/findings.hpp"
+#include "stats/cli/report/findings.hpp"
 #include "stats/cli/report/report.hpp"
 
 namespace tensorstat::cli {
@@ -30,7 +30,7 @@ class Results {
   const Request& request() const { return request_; }
 
   void begin();
-  void add(Entry&& entry);
+  void add(SurveyedTensor&& entry);
   void end();
 
   bool any() const { return judged_ != 0; }           // whether a tensor was measured
@@ -40,14 +40,14 @@ class Results {
 
  private:
   struct Held {
-    Entry entry;
+    SurveyedTensor entry;
     std::vector<Decision> placement;
     std::uint64_t number;  // in the order of arrival
   };
 
   bool comes_before(const Held& a, const Held& b) const;
-  void hold(Entry&& entry);
-  void report(Entry&& entry);
+  void hold(SurveyedTensor&& entry);
+  void report(SurveyedTensor&& entry);
 
   const Arguments& arguments_;
   Console& console_;

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <type_traits>
 
-#include "stats/cli/query/findings.hpp"
+#include "stats/cli/report/findings.hpp"
 #include "stats/rows/names/dump_place.hpp"
 #include "stats/survey/row_files.hpp"
 #include "stats/rows/row_carrier.hpp"
@@ -58,7 +58,7 @@ Categories asked_of(const Arguments& arguments) {
   Categories asked = Findings(arguments.fail_on).needed(false, false);
   if (arguments.where) add_once(asked, arguments.where->needed(false));
   if (arguments.sort) {
-    if (const auto* category = std::get_if<Category>(&arguments.sort->field)) add_once(asked, {*category});
+    if (const auto* category = std::get_if<Category>(&arguments.sort->subject)) add_once(asked, {*category});
   }
   return asked;
 }
@@ -118,7 +118,7 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
   for (const std::string& file : inputs.files) {
     const auto place = place_of_rows(file);
     const auto read = read_rows_of_file(file, [&](Row&& row) {
-      Entry entry;
+      SurveyedTensor entry;
       entry.path = file;
       entry.tensor = row_label(row.identity);
       entry.row = std::move(row);

@@ -1,4 +1,4 @@
-#include "stats/cli/query/findings.hpp"
+#include "stats/cli/report/findings.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -25,37 +25,30 @@ std::string bytes_text(std::uint64_t bytes) {
   return std::string(digits, end) + " " + "\0kMGTPE"[unit] + "B";
 }
 
-bool meets_any(const StatisticsView& statistics, const std::vector<Condition>& conditions) {
-  return std::ranges::any_of(conditions, [&](const Condition& each) { return meets(statistics, each); });
-}
-
 }  // namespace
 
-Findings::Findings(std::vector<Condition> conditions)
-    : conditions_(std::move(conditions)), nan_(nan_conditions()), inf_(inf_conditions()) {}
+Findings::Findings(std::vector<Rule> fail_on) : fail_on_(std::move(fail_on)), nan_(Rule::nan()), inf_(Rule::inf()) {}
 
 Categories Findings::needed(bool with_summary, bool with_words) const {
   Categories categories;
-  const auto add = [&](const std::vector<Condition>& conditions) {
-    for (const Condition& each : conditions) {
-      if (with_words || !each.is_word) categories.push_back(each.category);
-    }
+  const auto add = [&](const Rule& rule) {
+    const Categories more = rule.needed(with_words);
+    categories.insert(categories.end(), more.begin(), more.end());
   };
-  add(conditions_);
+  std::ranges::for_each(fail_on_, add);
   if (with_summary) add(nan_), add(inf_);
   return categories;
 }
 
 // The time is that of the dump, where the name or the row says it, else that of the file.
-void Findings::Group::add(const Entry& entry, const std::string& words) {
+void Findings::Group::add(const TensorRow& entry, const std::string& words) {
   const std::uint64_t time_us = entry.row.identity.timestamp_us;
   if (count++ != 0 && time_us >= first_us) return;
   first = words;
   first_us = time_us;
 }
 
-void Findings::add(const Entry& entry) {
-  const StatisticsView statistics = entry.row.statistics;
+void Findings::add(const TensorRow& entry) {
   const std::uint64_t time_us = entry.row.identity.timestamp_us;
   if (tensors_ != 0) have_times_ |= time_us != last_us_ || (time_us != 0 && entry.path != last_path_);
   if (entry.path != last_path_) last_path_ = entry.path;
@@ -63,15 +56,14 @@ void Findings::add(const Entry& entry) {
   tensors_ += 1;
   are_rows_ = entry.index.has_value();
   bytes_ += entry.row.data_size_bytes;
-  const bool has_nan = meets_any(statistics, nan_), has_inf = meets_any(statistics, inf_);
+  const bool has_nan = nan_.is_met_by(entry), has_inf = inf_.is_met_by(entry);
   with_nan_ += has_nan;
   with_inf_ += has_inf;
   if (has_nan || has_inf) alarming_.add(entry, entry.label());
-  const auto met = std::ranges::find_if(conditions_, [&](const Condition& each) { return meets(statistics, each); });
-  if (met == conditions_.end()) return;
-  const Category by = met_by(statistics, *met);
-  found_.add(entry, entry.label() + " (" + met->text + ": " + std::string(name(by)) + " is " +
-                        to_string(*statistics.find(by)) + ")");
+  const auto met = std::ranges::find_if(fail_on_, [&](const Rule& rule) { return rule.is_met_by(entry); });
+  if (met == fail_on_.end()) return;
+  const std::string evidence = met->evidence(entry);
+  found_.add(entry, entry.label() + " (" + met->text() + (evidence.empty() ? "" : ": " + evidence) + ")");
 }
 
 std::string Findings::counted(std::uint64_t count) const {

@@ -1,4 +1,4 @@
-#include "stats/survey/surveyed_tensor.hpp"
+#include "stats/rows/tensor_row.hpp"
 
 #include "stats/files/tensor_reader.hpp"
 
@@ -9,7 +9,7 @@ std::string index_text(const Shape& index) {
   return text.substr(1, text.size() - 2);
 }
 
-std::string Entry::label() const {
+std::string TensorRow::label() const {
   const std::string whole = tensor_label(path, tensor);
   return index ? whole + "[" + index_text(*index) + "]" : whole;
 }

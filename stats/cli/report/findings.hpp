@@ -5,23 +5,22 @@
 #include <string>
 #include <vector>
 
-#include "stats/cli/query/condition.hpp"
-#include "stats/survey/survey.hpp"
+#include "stats/rules/rule.hpp"
 
 namespace tensorstat::cli {
 
-// Counts the tensors, or their rows, and those that hold NaN, hold Inf or meet a condition of --fail-on.
+// Counts the tensors, or their rows, and those that hold NaN, hold Inf or meet a rule of --fail-on.
 class Findings {
  public:
-  explicit Findings(std::vector<Condition> conditions);
+  explicit Findings(std::vector<Rule> fail_on);
 
   // The statistics that have to be measured beside those that are shown. `with_summary`: for summary(), too.
   // Without `with_words`: but not for the words nan and inf.
   Categories needed(bool with_summary, bool with_words = true) const;
 
-  void add(const Entry& entry);
+  void add(const TensorRow& entry);
 
-  bool any() const { return found_.count != 0; }  // whether a tensor meets a condition
+  bool any() const { return found_.count != 0; }  // whether a tensor meets a rule
   std::uint64_t tensors() const { return tensors_; }
 
   // "2 tensors meet --fail-on, the first in time: a.npy (absmax>65504: max is 70000)"; there is one.
@@ -35,15 +34,16 @@ class Findings {
     std::uint64_t count = 0;
     std::string first;  // of the group, by time; of those that have one time, the first that was added
     std::uint64_t first_us = 0;
-    void add(const Entry& entry, const std::string& words);
+    void add(const TensorRow& entry, const std::string& words);
   };
 
   std::string counted(std::uint64_t count) const;  // "4,860 tensors"
   std::string the_first() const;  // ", the first in time: "; without a word of time where none is known
 
-  const std::vector<Condition> conditions_, nan_, inf_;
+  const std::vector<Rule> fail_on_;
+  const Rule nan_, inf_;
   std::uint64_t tensors_ = 0, bytes_ = 0, with_nan_ = 0, with_inf_ = 0;
-  bool are_rows_ = false;  // of tensors, by --by
+  bool are_rows_ = false;    // of tensors, by --by
   bool have_times_ = false;  // of their own: not all are of one file and one time
   std::string last_path_;
   std::uint64_t last_us_ = 0;

@@ -1,0 +1,106 @@
+#include "stats/rules/comparison.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <compare>
+#include <optional>
+#include <utility>
+
+namespace tensorstat {
+namespace {
+
+constexpr Operator kOperators[] = {
+    // the longer ones first: >= begins like >
+    {">=", Comparison::kNotBelow}, {"<=", Comparison::kNotAbove}, {"==", Comparison::kEqual},
+    {"!=", Comparison::kUnequal},  {">", Comparison::kAbove},     {"<", Comparison::kBelow},
+};
+
+template <typename Number>
+bool parse_whole(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::partial_ordering order_of_numbers(double a, double b) { return a <=> b; }
+
+// Exact: the whole part of `b` is compared as an integer, where it is in the range of one.
+template <typename Whole>
+std::partial_ordering order_of_numbers(Whole a, double b) {
+  constexpr double kEnd = std::is_signed_v<Whole> ? 0x1p63 : 0x1p64, kBegin = std::is_signed_v<Whole> ? -0x1p63 : 0;
+  if (std::isnan(b)) return std::partial_ordering::unordered;
+  if (b >= kEnd) return std::partial_ordering::less;
+  if (b < kBegin) return std::partial_ordering::greater;
+  const double floor = std::floor(b);
+  const auto order = a <=> static_cast<Whole>(floor);
+  return order == 0 && b > floor ? std::partial_ordering::less : std::partial_ordering(order);
+}
+
+template <typename Whole>
+std::partial_ordering order_of_numbers(double a, Whole b) {
+  return 0 <=> order_of_numbers(b, a);
+}
+
+template <typename A, typename B>
+requires std::is_integral_v<A> && std::is_integral_v<B> std::partial_ordering order_of_numbers(A a, B b) {
+  if (std::cmp_less(a, b)) return std::partial_ordering::less;
+  return std::cmp_equal(a, b) ? std::partial_ordering::equivalent : std::partial_ordering::greater;
+}
+
+template <typename T>
+constexpr bool kIsNumber = std::is_arithmetic_v<T>;
+
+}  // namespace
+
+const Operator* operator_at(std::string_view text) {
+  const auto* found =
+      std::ranges::find_if(kOperators, [&](const Operator& each) { return text.starts_with(each.text); });
+  return found == std::end(kOperators) ? nullptr : found;
+}
+
+// A whole number that fits stays one, with .000 behind it, too: binary64 does not hold all of them.
+Value number_from(std::string_view text) {
+  const std::size_t point = std::min(text.find('.'), text.size());
+  const std::string_view whole_part = text.substr(0, point), fraction = text.substr(point);
+  const bool is_whole = fraction.size() > 1 && fraction.find_first_not_of('0', 1) == fraction.npos &&
+                        !whole_part.empty() &&
+                        whole_part.find_first_not_of("0123456789", whole_part[0] == '-') == text.npos;
+  if (is_whole && whole_part != "-") text = whole_part;
+  std::uint64_t count = 0;
+  if (parse_whole(text, count)) return count;
+  std::int64_t whole = 0;
+  if (parse_whole(text, whole)) return whole;
+  double real = 0;
+  if (parse_whole(text, real) && !std::isnan(real)) return real;
+  return {};
+}
+
+std::optional<std::partial_ordering> order_of(const Value& a, const Value& b) {
+  return std::visit(
+      []<typename A, typename B>(const A& x, const B& y) -> std::optional<std::partial_ordering> {
+        if constexpr (kIsNumber<A> && kIsNumber<B>) return order_of_numbers(x, y);
+        return std::nullopt;
+      },
+      a, b);
+}
+
+bool holds(std::optional<std::partial_ordering> order, Comparison comparison) {
+  if (!order) return false;
+  switch (comparison) {
+    case Comparison::kAbove:
+      return *order > 0;
+    case Comparison::kNotBelow:
+      return *order >= 0;
+    case Comparison::kBelow:
+      return *order < 0;
+    case Comparison::kNotAbove:
+      return *order <= 0;
+    case Comparison::kEqual:
+      return *order == 0;
+    case Comparison::kUnequal:
+      return *order != 0;
+  }
+  return false;
+}
+
+}  // namespace tensorstat
