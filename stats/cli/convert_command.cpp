@@ -1,12 +1,14 @@
-#include "stats/cli/convert_command.hpp"
+// `tensorstat convert`: rows of statistics from one dialect into another.
 
+#include <memory>
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <tensorstat/rows.hpp>
 
-#include "stats/cli/options/arguments.hpp"
+#include "stats/cli/exit_status.hpp"
 #include "stats/cli/options/options.hpp"
+#include "stats/cli/subcommand.hpp"
 #include "stats/cli/row_target.hpp"
 #include "stats/cli/staged_folder.hpp"
 #include "stats/survey/row_files.hpp"
@@ -110,28 +112,11 @@ Status convert_all(const Folders& folders, const std::string& below, Conversion&
   return {};
 }
 
-}  // namespace
-
-CLI::App* add_convert_command(CLI::App& app, ConvertArguments& arguments) {
-  CLI::App* convert = app.add_subcommand(
-      "convert", "Rewrite rows of statistics in another dialect, and say what it has no form for");
-  convert->add_option("PATH", arguments.paths,
-                      "Files of rows, and folders: each statistic.csv, dump.json and csv of an operator's run in them")
-      ->type_name("")
-      ->required();
-  convert->add_option("-o,--output", arguments.output, "The new file or folder, which must not be there yet")
-      ->check(names_output())
-      ->type_name("OUT")
-      ->required();
-  Choices<std::optional<Dialect>> dialects;
-  for (const std::string_view each : dialect_names()) dialects.emplace_back(each, *dialect_from(each));
-  dialects.emplace_back("msprobe", std::nullopt);
-  add_choice(*convert, "--to", arguments.to, dialects, "The dialect; msprobe is its dump.json")
-      ->type_name(CLI::detail::join(dialect_names(), "|") + "|msprobe")
-      ->required();
-  convert->footer(kAfterwards);
-  return convert;
-}
+struct ConvertArguments {
+  std::vector<std::string> paths;
+  std::string output;
+  std::optional<Dialect> to;  // none: msprobe's dump.json
+};
 
 int run_convert(const ConvertArguments& arguments, Console& console) {
   Conversion conversion(arguments.to, console);
@@ -164,6 +149,30 @@ int run_convert(const ConvertArguments& arguments, Console& console) {
   if (!conversion.has_output()) return conversion.report(files.size());
   if (Status placed = staged->place(is_one_file ? *name : ""); !placed) return fail(placed.error());
   return conversion.report(files.size());
+}
+
+}  // namespace
+
+Subcommand convert_command(CLI::App& command) {
+  const auto arguments = std::make_shared<ConvertArguments>();
+  CLI::App* convert = command.add_subcommand(
+      "convert", "Rewrite rows of statistics in another dialect, and say what it has no form for");
+  convert->add_option("PATH", arguments->paths,
+                      "Files of rows, and folders: each statistic.csv, dump.json and csv of an operator's run in them")
+      ->type_name("")
+      ->required();
+  convert->add_option("-o,--output", arguments->output, "The new file or folder, which must not be there yet")
+      ->check(names_output())
+      ->type_name("OUT")
+      ->required();
+  Choices<std::optional<Dialect>> dialects;
+  for (const std::string_view each : dialect_names()) dialects.emplace_back(each, *dialect_from(each));
+  dialects.emplace_back("msprobe", std::nullopt);
+  add_choice(*convert, "--to", arguments->to, dialects, "The dialect; msprobe is its dump.json")
+      ->type_name(CLI::detail::join(dialect_names(), "|") + "|msprobe")
+      ->required();
+  convert->footer(kAfterwards);
+  return {convert, [arguments](Console& console) { return run_convert(*arguments, console); }};
 }
 
 }  // namespace tensorstat::cli

@@ -1,15 +1,35 @@
+// `tensorstat devices`: what there is to compute on.
 #include "stats/cli/devices_command.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
 #include "stats/cli/device_check.hpp"
+#include "stats/cli/exit_status.hpp"
+#include "stats/cli/report/output.hpp"
+#include "stats/cli/subcommand.hpp"
 
 namespace tensorstat::cli {
 namespace {
+
+struct DevicesArguments {
+  bool json = false;
+  bool check = false;
+  std::string only;  // "0:1"; empty: every device
+  std::uint64_t check_bytes = std::uint64_t{64} << 20;
+};
+
+// A line for each OpenCL device, numbered as --device wants it, and why one is not used; or JSON. With --check, also
+// whether it computes the host's bits, and how fast it is.
+struct DeviceList {
+  std::string text;
+  bool passed = true;  // no device failed its check
+};
 
 std::string memory(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
@@ -51,23 +71,6 @@ std::string as_text(const DeviceInfo& info, const std::optional<DeviceCheck>& ch
 
 }  // namespace
 
-CLI::App* add_devices_command(CLI::App& app, DevicesArguments& arguments) {
-  CLI::App* devices =
-      app.add_subcommand("devices", "List the OpenCL platforms and devices, and what bars one from use");
-  devices->add_flag("--json", arguments.json, "As JSON: a list of objects");
-  CLI::Option* check = devices->add_flag(
-      "--check", arguments.check,
-      "Prove each device that is used: every dtype's bits against the host's, and GB/s beside a read-only stream. Exit "
-      "status 4 where one fails");
-  devices->add_option("--device", arguments.only, "Only this one, as numbered here")->type_name("P:D");
-  devices->add_option("--bytes", arguments.check_bytes, "Of the tensor whose GB/s --check tells; 64M where not said")
-      ->transform(CLI::AsSizeValue(false).description(""))
-      ->check(CLI::Range(std::uint64_t{1} << 20, std::uint64_t{1} << 40).description(""))
-      ->type_name("BYTES")
-      ->needs(check);
-  return devices;
-}
-
 Status name_device(const std::string& text, MeterOptions& options) {
   const std::string_view view = text;
   const std::size_t colon = view.find(':');
@@ -77,6 +80,17 @@ Status name_device(const std::string& text, MeterOptions& options) {
   }
   return Error{Code::kInvalid, "'" + text + "' is not PLATFORM:DEVICE, such as 0:0"};
 }
+
+Status find_named_device(const MeterOptions& options) {
+  const auto is_named = [&](const DeviceInfo& info) {
+    return info.platform == options.platform && info.device == options.device;
+  };
+  if (std::ranges::any_of(list_devices(), is_named)) return {};
+  return Error{Code::kInvalid, "there is no OpenCL device " + std::to_string(options.platform) + ":" +
+                                   std::to_string(options.device) + "; `tensorstat devices` lists them"};
+}
+
+namespace {
 
 Result<DeviceList> device_list(const DevicesArguments& arguments) {
   MeterOptions only;
@@ -104,6 +118,30 @@ Result<DeviceList> device_list(const DevicesArguments& arguments) {
     list.text = "no OpenCL device: everything is computed on the host\n";
   }
   return list;
+}
+
+}  // namespace
+
+Subcommand devices_command(CLI::App& command) {
+  const auto arguments = std::make_shared<DevicesArguments>();
+  CLI::App* devices =
+      command.add_subcommand("devices", "List the OpenCL platforms and devices, and what bars one from use");
+  devices->add_flag("--json", arguments->json, "As JSON: a list of objects");
+  CLI::Option* check = devices->add_flag(
+      "--check", arguments->check,
+      "Prove each device that is used: every dtype's bits against the host's, and GB/s beside a read-only stream. Exit "
+      "status 4 where one fails");
+  devices->add_option("--device", arguments->only, "Only this one, as numbered here")->type_name("P:D");
+  devices->add_option("--bytes", arguments->check_bytes, "Of the tensor whose GB/s --check tells; 64M where not said")
+      ->transform(CLI::AsSizeValue(false).description(""))
+      ->check(CLI::Range(std::uint64_t{1} << 20, std::uint64_t{1} << 40).description(""))
+      ->type_name("BYTES")
+      ->needs(check);
+  return {devices, [arguments](Console& console) {
+            const auto list = device_list(*arguments);
+            if (!list) return console.say(list.error().message), int{kUsage};
+            return write_out("", list->text, list->passed ? kDone : kNoDevice, console);
+          }};
 }
 
 }  // namespace tensorstat::cli

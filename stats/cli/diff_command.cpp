@@ -1,13 +1,15 @@
-#include "stats/cli/diff_command.hpp"
+// `tensorstat diff` and `tensorstat origin`: where two runs part, and where NaN and Inf began in one.
 
+#include <memory>
 #include <CLI/CLI.hpp>
 #include <map>
 #include <utility>
 
-#include "stats/cli/options/arguments.hpp"
+#include "stats/cli/exit_status.hpp"
 #include "stats/cli/inputs.hpp"
 #include "stats/cli/msprobe_rules.hpp"
 #include "stats/cli/options/options.hpp"
+#include "stats/cli/subcommand.hpp"
 #include "stats/cli/report/output.hpp"
 #include "stats/cli/report/report_diff.hpp"
 #include "stats/compare/comparison_json.hpp"
@@ -16,6 +18,21 @@
 
 namespace tensorstat::cli {
 namespace {
+
+struct DiffArguments {
+  std::string a, b;
+  DiffOptions options;             // but for the texts of
+  std::string tolerances, names;   // these files
+  bool all = false, is_json = false;
+  std::string rules;   // "msprobe", or empty: our own
+  std::string output;  // empty: stdout
+};
+
+struct OriginArguments {
+  std::string path;
+  bool nan_only = false, inf = false, all = false, is_json = false;
+  std::string output;
+};
 
 constexpr std::size_t kMostShownBytes = 100;               // of a name
 constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // of a file of tolerances or names
@@ -26,15 +43,6 @@ ReadListener listener_of(Console& console) {
 }
 
 // Writes all of it, or says why not.
-int write_out(const std::string& path, const std::string& text, int exit, Console& console) {
-  Output output(path);
-  Status written = output.write(text);
-  if (written) written = output.close();
-  if (written) return exit;
-  console.say(written.error().message);
-  return kNotWritten;
-}
-
 // Why no row of A belongs to one of B.
 std::string why_nothing_pairs(const Record& a, const Record& b) {
   const auto name = [](const Record& record, const Seen& row) { return record.texts()[row.name]; };
@@ -65,89 +73,13 @@ void add_common_options(CLI::App& command, bool& is_json, std::string& output) {
       ->type_name("FILE");
 }
 
-}  // namespace
-
-CLI::App* add_diff_command(CLI::App& app, DiffArguments& arguments) {
-  CLI::App* diff = app.add_subcommand(
-      "diff",
-      "What differs between two runs: statistic.csv files or tensors, paired by name, rank, iteration, io and slot");
-  diff->add_option("A", arguments.a, "A file of rows or of tensors, or a folder; rows are taken before tensors")
-      ->type_name("")
-      ->required();
-  diff->add_option("B", arguments.b, "The one it is held against")->type_name("")->required();
-  diff->add_flag("--first", arguments.options.first,
-                 "Only the operators where a difference begins: their inputs agree and their outputs do not");
-  diff->add_flag("--all", arguments.all, "Every pair, not only those that differ")->excludes("--first");
-  diff->add_option("--rtol", arguments.options.rtol,
-                   "How far apart two values may be, relative to the greater; by default 1e-5, 2^-10 of float16, "
-                   "2^-8 of bfloat16, 0 of integers")
-      ->check(CLI::NonNegativeNumber.description(""))
-      ->type_name("NUMBER");
-  diff->add_option("--atol", arguments.options.atol, "The same, absolute; wants --rtol too")
-      ->check(CLI::NonNegativeNumber.description(""))
-      ->type_name("NUMBER")
-      ->needs("--rtol");
-  diff->add_flag("--any-dtype", arguments.options.any_dtype, "Tensors of different dtypes are compared by their values")
-      ->needs("--rtol");
-  diff->add_option("--tolerances", arguments.tolerances,
-                   "Lines of NAME_PATTERN rtol=1e-3 atol=1e-6 dtype=any; the first pattern that matches a whole name "
-                   "counts")
-      ->type_name("FILE");
-  diff->add_option("--names", arguments.names,
-                   "Lines of NAME_IN_A,NAME_IN_B for what is named differently; old/*,new/* for beginnings")
-      ->type_name("FILE");
-  add_common_options(*diff, arguments.is_json, arguments.output);
-  diff->add_option("--rules", arguments.rules,
-                   "msprobe: the table, cells and verdicts of msprobe's compare, as csv, or with -o FILE.xlsx as a coloured "
-                   "spreadsheet; A is its NPU and B its Bench")
-      ->check(CLI::IsMember({"msprobe"}).description(""))
-      ->type_name("WHOSE")
-      ->excludes("--first", "--all", "--rtol", "--tolerances", "--names", "--format");
-  diff->footer(
-      "Examples:\n"
-      "  tensorstat diff npu/rank_0 gpu/rank_0 --first        which operator was the first to differ\n"
-      "  tensorstat diff old.safetensors new.safetensors      which weights changed\n"
-      "  tensorstat diff npu/dump.json gpu/dump.json --rules msprobe -o compare_result.csv\n"
-      "  tensorstat diff a b --rtol 1e-3 --format json | jq '.pairs[] | select(.verdict == \"different\").a'\n\n"
-      "What cannot be judged is different: another shape or dtype, no statistic that both have, a value that only one "
-      "has. NaN equals NaN.\n\nExit status: 0 nothing differs and nothing is without a partner; 1 something does, by "
-      "msprobe's rules a row that is no pass; 2 wrong usage; 3 some input could not be read; 5 the result could not be written.");
-  return diff;
-}
-
-CLI::App* add_origin_command(CLI::App& app, OriginArguments& arguments) {
-  CLI::App* origin = app.add_subcommand(
-      "origin", "Where NaN and Inf began in a dump: in which call or operator, in which phase and iteration, and of what");
-  origin->add_option("DUMP", arguments.path, "A statistic.csv, a dump's folder, or tensors named as in a dump")
-      ->type_name("")
-      ->required();
-  origin->add_flag("--nan-only", arguments.nan_only, "Inf is no fault");
-  origin->add_flag("--inf", arguments.inf, "An Inf that ended, as that of a mask does in a softmax, is a fault, too")
-      ->excludes("--nan-only");
-  CLI::Option* all =
-      origin->add_flag("--all", arguments.all, "Every call with NaN or Inf, too: who produced it and who passed it on");
-  add_common_options(*origin, arguments.is_json, arguments.output);
-  all->excludes("--format");
-  origin->footer(
-      "Example:\n"
-      "  tensorstat origin dump                       which call made the first NaN, in which rank, and from what inputs\n\n"
-      "Wants rows of inputs and outputs, with nan count and inf counts, or max and min, of all ranks. What lies beside them "
-      "gives the line of code: watch.ndjson, stack.json and construct.json, ms_output_trace_code_graph_0.ir. NaN or Inf that "
-      "a later call takes in and does not hand on has ended: it is told in a note, and is no fault. So is a step that a "
-      "gradient scaler skipped.\n\n"
-      "Exit status: 0 nothing is wrong, or notes alone; 1 something is; 2 wrong usage; 3 some input could not be read; 5 the "
-      "result could not be written.");
-  return origin;
-}
-
-int run_diff(const DiffArguments& arguments, const MeterOptions& meter, Console& console) {
+int run_diff(const DiffArguments& arguments, Console& console) {
   const std::string inputs[] = {arguments.a, arguments.b, arguments.tolerances, arguments.names};
   if (Status allowed = check_is_no_input(arguments.output, inputs); !allowed) {
     return console.say(allowed.error().message), kUsage;
   }
-  if (!arguments.rules.empty()) return run_msprobe_rules(arguments, console);
+  if (!arguments.rules.empty()) return run_msprobe_rules(arguments.a, arguments.b, arguments.output, console);
   DiffOptions options = arguments.options;
-  options.meter = meter;
   for (const auto& [path, text] : {std::pair{&arguments.tolerances, &options.tolerances},
                                    std::pair{&arguments.names, &options.names}}) {
     if (path->empty()) continue;
@@ -172,11 +104,11 @@ int run_diff(const DiffArguments& arguments, const MeterOptions& meter, Console&
   return write_out(arguments.output, text, exit, console);
 }
 
-int run_origin(const OriginArguments& arguments, const MeterOptions& meter, Console& console) {
+int run_origin(const OriginArguments& arguments, Console& console) {
   if (Status allowed = check_is_no_input(arguments.output, {&arguments.path, 1}); !allowed) {
     return console.say(allowed.error().message), kUsage;
   }
-  auto read = read_recorded(arguments.path, meter, listener_of(console), {.is_alone = true});
+  auto read = read_recorded(arguments.path, {}, listener_of(console), {.is_alone = true});
   console.hide_progress();
   if (!read) {
     console.say(read.error().message);
@@ -193,6 +125,83 @@ int run_origin(const OriginArguments& arguments, const MeterOptions& meter, Cons
     if (arguments.all) text += "\n" + text_of(read->record, origin_of(read->record, arguments.nan_only));
   }
   return write_out(arguments.output, text, exit, console);
+}
+
+}  // namespace
+
+Subcommand diff_command(CLI::App& command) {
+  const auto arguments = std::make_shared<DiffArguments>();
+  CLI::App* diff = command.add_subcommand(
+      "diff",
+      "What differs between two runs: statistic.csv files or tensors, paired by name, rank, iteration, io and slot");
+  diff->add_option("A", arguments->a, "A file of rows or of tensors, or a folder; rows are taken before tensors")
+      ->type_name("")
+      ->required();
+  diff->add_option("B", arguments->b, "The one it is held against")->type_name("")->required();
+  diff->add_flag("--first", arguments->options.first,
+                 "Only the operators where a difference begins: their inputs agree and their outputs do not");
+  diff->add_flag("--all", arguments->all, "Every pair, not only those that differ")->excludes("--first");
+  diff->add_option("--rtol", arguments->options.rtol,
+                   "How far apart two values may be, relative to the greater; by default 1e-5, 2^-10 of float16, "
+                   "2^-8 of bfloat16, 0 of integers")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->type_name("NUMBER");
+  diff->add_option("--atol", arguments->options.atol, "The same, absolute; wants --rtol too")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->type_name("NUMBER")
+      ->needs("--rtol");
+  diff->add_flag("--any-dtype", arguments->options.any_dtype, "Tensors of different dtypes are compared by their values")
+      ->needs("--rtol");
+  diff->add_option("--tolerances", arguments->tolerances,
+                   "Lines of NAME_PATTERN rtol=1e-3 atol=1e-6 dtype=any; the first pattern that matches a whole name "
+                   "counts")
+      ->type_name("FILE");
+  diff->add_option("--names", arguments->names,
+                   "Lines of NAME_IN_A,NAME_IN_B for what is named differently; old/*,new/* for beginnings")
+      ->type_name("FILE");
+  add_common_options(*diff, arguments->is_json, arguments->output);
+  diff->add_option("--rules", arguments->rules,
+                   "msprobe: the table, cells and verdicts of msprobe's compare, as csv, or with -o FILE.xlsx as a coloured "
+                   "spreadsheet; A is its NPU and B its Bench")
+      ->check(CLI::IsMember({"msprobe"}).description(""))
+      ->type_name("WHOSE")
+      ->excludes("--first", "--all", "--rtol", "--tolerances", "--names", "--format");
+  diff->footer(
+      "Examples:\n"
+      "  tensorstat diff npu/rank_0 gpu/rank_0 --first        which operator was the first to differ\n"
+      "  tensorstat diff old.safetensors new.safetensors      which weights changed\n"
+      "  tensorstat diff npu/dump.json gpu/dump.json --rules msprobe -o compare_result.csv\n"
+      "  tensorstat diff a b --rtol 1e-3 --format json | jq '.pairs[] | select(.verdict == \"different\").a'\n\n"
+      "What cannot be judged is different: another shape or dtype, no statistic that both have, a value that only one "
+      "has. NaN equals NaN.\n\nExit status: 0 nothing differs and nothing is without a partner; 1 something does, by "
+      "msprobe's rules a row that is no pass; 2 wrong usage; 3 some input could not be read; 5 the result could not be written.");
+  return {diff, [arguments](Console& console) { return run_diff(*arguments, console); }};
+}
+
+Subcommand origin_command(CLI::App& command) {
+  const auto arguments = std::make_shared<OriginArguments>();
+  CLI::App* origin = command.add_subcommand(
+      "origin", "Where NaN and Inf began in a dump: in which call or operator, in which phase and iteration, and of what");
+  origin->add_option("DUMP", arguments->path, "A statistic.csv, a dump's folder, or tensors named as in a dump")
+      ->type_name("")
+      ->required();
+  origin->add_flag("--nan-only", arguments->nan_only, "Inf is no fault");
+  origin->add_flag("--inf", arguments->inf, "An Inf that ended, as that of a mask does in a softmax, is a fault, too")
+      ->excludes("--nan-only");
+  CLI::Option* all =
+      origin->add_flag("--all", arguments->all, "Every call with NaN or Inf, too: who produced it and who passed it on");
+  add_common_options(*origin, arguments->is_json, arguments->output);
+  all->excludes("--format");
+  origin->footer(
+      "Example:\n"
+      "  tensorstat origin dump                       which call made the first NaN, in which rank, and from what inputs\n\n"
+      "Wants rows of inputs and outputs, with nan count and inf counts, or max and min, of all ranks. What lies beside them "
+      "gives the line of code: watch.ndjson, stack.json and construct.json, ms_output_trace_code_graph_0.ir. NaN or Inf that "
+      "a later call takes in and does not hand on has ended: it is told in a note, and is no fault. So is a step that a "
+      "gradient scaler skipped.\n\n"
+      "Exit status: 0 nothing is wrong, or notes alone; 1 something is; 2 wrong usage; 3 some input could not be read; 5 the "
+      "result could not be written.");
+  return {origin, [arguments](Console& console) { return run_origin(*arguments, console); }};
 }
 
 }  // namespace tensorstat::cli

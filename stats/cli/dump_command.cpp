@@ -1,10 +1,12 @@
-#include "stats/cli/dump_command.hpp"
+// `tensorstat dump`: replays dumped tensors through a config.
 
+#include <memory>
 #include <cstdlib>
 
-#include "stats/cli/options/arguments.hpp"
+#include "stats/cli/exit_status.hpp"
 #include "stats/cli/inputs.hpp"
 #include "stats/cli/options/options.hpp"
+#include "stats/cli/subcommand.hpp"
 #include "stats/json/json_text.hpp"
 #include "stats/dump/replay/replay.hpp"
 #include "stats/files/io/whole_file.hpp"
@@ -12,49 +14,19 @@
 
 namespace tensorstat::cli {
 
-CLI::App* add_dump_command(CLI::App& app, DumpArguments& arguments) {
-  CLI::App* dump = app.add_subcommand(
-      "dump",
-      "Replay dumped tensors through a config (data_dump.json, msprobe's config.json, acl.json): write what a dump with it would have "
-      "left, for those of its kernels, iterations, inputs and outputs");
-  dump->add_option("PATH", arguments.paths, "Dumped files (.npy, Ascend's dump files), directories and globs")
-      ->type_name("")
-      ->required();
-  dump->add_option("--config", arguments.config,
-                   "The config; by default what MINDSPORE_DUMP_CONFIG names")
-      ->type_name("FILE");
-  dump->add_option("-o,--output", arguments.output, "Write below this directory, not `path` of the config")
-      ->check(names_output())
-      ->type_name("DIR");
-  // Those that one statistic.csv has for every config.
-  Choices<Dialect> dialects;
-  std::vector<std::string> names;
-  for (const std::string_view each : dialect_names()) {
-    if (!value_of(*dialect_from(each)).orders.empty()) continue;
-    dialects.emplace_back(each, *dialect_from(each));
-    names.emplace_back(each);
-  }
-  add_choice(*dump, "--dialect", arguments.dialect, dialects, "How statistic.csv is written")
-      ->type_name(CLI::detail::join(names, "|"));
-  Choices<std::string> frameworks;
-  for (const char* each : {"mindspore", "pytorch", "mindtorch"}) frameworks.emplace_back(each, each);
-  add_choice(*dump, "--framework", arguments.framework, frameworks, "Whose names of types msprobe's dump.json has")
-      ->type_name("mindspore|pytorch|mindtorch");
-  dump->add_flag("--device-rows", arguments.device_rows,
-                 "With stat_calc_mode device, write the rows of MindSpore's device: True, False, all digits of integers, "
-                 "and null for what it cannot do");
-  dump->add_flag("--by-step", arguments.by_step,
-                 "Write the folders of MindSpore's O2: STEP/TIME/DEVICE/MODEL/ID/ITERATION");
-  CLI::Option* append = dump->add_flag(
-      "--append", arguments.append, "Where an earlier dump is in the way, add to its statistic.csv and its tensors");
-  dump->add_flag("--replace", arguments.replace,
-                 "Where an earlier dump is in the way, replace files of the same names, each as a whole, once "
-                 "everything is written")
-      ->excludes(append);
-  return dump;
-}
+namespace {
 
-int run_dump(const DumpArguments& arguments, const MeterOptions& meter, Console& console) {
+struct DumpArguments {
+  std::string config;  // empty: what MINDSPORE_DUMP_CONFIG names
+  std::vector<std::string> paths;
+  std::string output;  // empty: `path` of the config
+  std::string framework;  // of DumpOptions
+  Dialect dialect = Dialect::kMindspore27;
+  bool by_step = false, device_rows = false;
+  bool append = false, replace = false;
+};
+
+int run_dump(const DumpArguments& arguments, Console& console) {
   std::string config = arguments.config;
   if (const char* named = std::getenv("MINDSPORE_DUMP_CONFIG");
       config.empty() && named != nullptr) {
@@ -82,7 +54,6 @@ int run_dump(const DumpArguments& arguments, const MeterOptions& meter, Console&
   options.log = [&](Severity severity, std::string_view message) {
     if (severity == Severity::kWarning) console.say("warning: " + std::string(message));
   };
-  options.meter = meter;
   options.dialect = arguments.dialect;
   options.layout = arguments.by_step ? DumpLayout::kByStep : DumpLayout::kByRank;
   options.path = arguments.output;
@@ -111,6 +82,51 @@ int run_dump(const DumpArguments& arguments, const MeterOptions& meter, Console&
               std::to_string(counters->file_count) + " files");
   if (counters->lost_row_count + counters->lost_tensor_count != 0) return kNotWritten;
   return exit;
+}
+
+}  // namespace
+
+Subcommand dump_command(CLI::App& command) {
+  const auto arguments = std::make_shared<DumpArguments>();
+  CLI::App* dump = command.add_subcommand(
+      "dump",
+      "Replay dumped tensors through a config (data_dump.json, msprobe's config.json, acl.json): write what a dump with it would have "
+      "left, for those of its kernels, iterations, inputs and outputs");
+  dump->add_option("PATH", arguments->paths, "Dumped files (.npy, Ascend's dump files), directories and globs")
+      ->type_name("")
+      ->required();
+  dump->add_option("--config", arguments->config,
+                   "The config; by default what MINDSPORE_DUMP_CONFIG names")
+      ->type_name("FILE");
+  dump->add_option("-o,--output", arguments->output, "Write below this directory, not `path` of the config")
+      ->check(names_output())
+      ->type_name("DIR");
+  // Those that one statistic.csv has for every config.
+  Choices<Dialect> dialects;
+  std::vector<std::string> names;
+  for (const std::string_view each : dialect_names()) {
+    if (!value_of(*dialect_from(each)).orders.empty()) continue;
+    dialects.emplace_back(each, *dialect_from(each));
+    names.emplace_back(each);
+  }
+  add_choice(*dump, "--dialect", arguments->dialect, dialects, "How statistic.csv is written")
+      ->type_name(CLI::detail::join(names, "|"));
+  Choices<std::string> frameworks;
+  for (const char* each : {"mindspore", "pytorch", "mindtorch"}) frameworks.emplace_back(each, each);
+  add_choice(*dump, "--framework", arguments->framework, frameworks, "Whose names of types msprobe's dump.json has")
+      ->type_name("mindspore|pytorch|mindtorch");
+  dump->add_flag("--device-rows", arguments->device_rows,
+                 "With stat_calc_mode device, write the rows of MindSpore's device: True, False, all digits of integers, "
+                 "and null for what it cannot do");
+  dump->add_flag("--by-step", arguments->by_step,
+                 "Write the folders of MindSpore's O2: STEP/TIME/DEVICE/MODEL/ID/ITERATION");
+  CLI::Option* append = dump->add_flag(
+      "--append", arguments->append, "Where an earlier dump is in the way, add to its statistic.csv and its tensors");
+  dump->add_flag("--replace", arguments->replace,
+                 "Where an earlier dump is in the way, replace files of the same names, each as a whole, once "
+                 "everything is written")
+      ->excludes(append);
+  return {dump, [arguments](Console& console) { return run_dump(*arguments, console); }};
 }
 
 }  // namespace tensorstat::cli

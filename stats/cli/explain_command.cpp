@@ -1,9 +1,14 @@
+// `tensorstat explain`: what a statistic is, what NaN does to it, and what it costs.
 #include "stats/cli/explain_command.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <tensorstat/partial.hpp>
 
+#include "stats/cli/exit_status.hpp"
 #include "stats/cli/options/options.hpp"
+#include "stats/cli/report/output.hpp"
+#include "stats/cli/subcommand.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -61,18 +66,6 @@ std::string indented(std::string_view label, std::string_view text) {
 
 }  // namespace
 
-CLI::App* add_explain_command(CLI::App& app, ExplainArguments& arguments) {
-  CLI::App* explain = app.add_subcommand("explain", "Say what a statistic is, what NaN does to it, and what it costs");
-  CLI::Option* names = explain->add_option("NAME", arguments.names, "Statistics, e.g. l2norm; none: every one");
-  names->type_name("");
-  std::vector<std::string> known;
-  for (const Category category : every_category()) known.emplace_back(name(category));
-  for (const Category category : usual_quantiles()) known.emplace_back(name(category));
-  std::ranges::for_each(known, [](std::string& each) { std::ranges::replace(each, ' ', '-'); });
-  suggest_list(names, known);
-  return explain;
-}
-
 std::string cost(Category category) {
   const Needs wanted = needs(category);
   if (wanted == kNothing) return "nothing: every pass counts elements, NaN and Inf";
@@ -88,13 +81,16 @@ std::string cost(Category category) {
   return "in the one pass: " + kept + (free.empty() ? "" : "; then free: " + free);
 }
 
-Result<std::string> explanations(const ExplainArguments& arguments) {
+namespace {
+
+// For these statistics; without a name, for all. An error where a name is none.
+Result<std::string> explanations(const std::vector<std::string>& names) {
   Categories categories;
-  if (arguments.names.empty()) {
+  if (names.empty()) {
     categories = every_category();
     categories.push_back(quantile(50'000));  // one stands for all
   }
-  for (const std::string& each : arguments.names) {
+  for (const std::string& each : names) {
     const auto named = categories_from(each);
     if (!named) return named.error();
     categories.insert(categories.end(), named->begin(), named->end());
@@ -111,6 +107,25 @@ Result<std::string> explanations(const ExplainArguments& arguments) {
     }
   }
   return text;
+}
+
+}  // namespace
+
+Subcommand explain_command(CLI::App& command) {
+  const auto asked = std::make_shared<std::vector<std::string>>();  // lists, as --stats takes them
+  CLI::App* explain = command.add_subcommand("explain", "Say what a statistic is, what NaN does to it, and what it costs");
+  CLI::Option* names = explain->add_option("NAME", *asked, "Statistics, e.g. l2norm; none: every one");
+  names->type_name("");
+  std::vector<std::string> known;
+  for (const Category category : every_category()) known.emplace_back(name(category));
+  for (const Category category : usual_quantiles()) known.emplace_back(name(category));
+  std::ranges::for_each(known, [](std::string& each) { std::ranges::replace(each, ' ', '-'); });
+  suggest_list(names, known);
+  return {explain, [asked](Console& console) {
+            const auto text = explanations(*asked);
+            if (!text) return console.say(text.error().message), int{kUsage};
+            return write_out("", *text, kDone, console);
+          }};
 }
 
 }  // namespace tensorstat::cli

@@ -114,11 +114,6 @@ void warn_of_unknown_isa(Console& console) {
 }
 
 int run(const Arguments& arguments, Console& console) {
-  warn_of_unknown_isa(console);
-  if (arguments.dump) return run_dump(*arguments.dump, arguments.meter, console);
-  if (arguments.convert) return run_convert(*arguments.convert, console);
-  if (arguments.diff) return run_diff(*arguments.diff, arguments.meter, console);
-  if (arguments.origin) return run_origin(*arguments.origin, arguments.meter, console);
   Output output(arguments.output);
   const auto write = [&](const std::string& text) {
     if (text.empty()) return;
@@ -129,25 +124,9 @@ int run(const Arguments& arguments, Console& console) {
   const auto flush = [&] {
     if (Status written = output.flush(); !written) throw NotWritten(written.error().message);
   };
-  if (arguments.devices) {
-    const auto list = device_list(*arguments.devices);
-    if (!list) return console.say(list.error().message), kUsage;
-    write(list->text);
-    flush();
-    return list->passed ? kDone : kNoDevice;
-  }
-  if (arguments.explained) {
-    const auto text = explanations(*arguments.explained);
-    if (!text) return console.say(text.error().message), kUsage;
-    write(*text);
-    flush();
-    return kDone;
-  }
   // A device that is named and not there would be passed over where the host computes.
   if (arguments.meter.platform >= 0 && arguments.request.on != On::kHost && !arguments.head_only) {
-    const auto named =
-        device_list({.only = std::to_string(arguments.meter.platform) + ":" + std::to_string(arguments.meter.device)});
-    if (!named) return console.say(named.error().message + "; `tensorstat devices` lists them"), kNoDevice;
+    if (const Status found = find_named_device(arguments.meter); !found) return console.say(found.error().message), kNoDevice;
   }
   const Inputs inputs = find_inputs(arguments.paths, arguments.order);
   if (!arguments.is_quiet) std::ranges::for_each(inputs.notes, [&](const std::string& note) { console.say(note); });
@@ -190,8 +169,10 @@ int main(int argc, char** argv) {
   try {
     CommandLine line;
     const auto parsed = line.parse(argc, argv);
-    const auto* arguments = std::get_if<Arguments>(&parsed);
-    return arguments ? run(*arguments, console) : std::get<int>(parsed);
+    if (const auto* exit = std::get_if<int>(&parsed)) return *exit;
+    warn_of_unknown_isa(console);
+    const auto* subcommand = std::get_if<Subcommand>(&parsed);
+    return subcommand ? subcommand->run(console) : run(std::get<Arguments>(parsed), console);
   } catch (const std::bad_alloc&) {
     console.say("out of memory");
     return kNotWritten;

@@ -1,22 +1,22 @@
 #include "stats/cli/msprobe_rules.hpp"
 
-#include "stats/cli/options/arguments.hpp"
+#include "stats/cli/exit_status.hpp"
 #include "stats/cli/report/output.hpp"
 #include "stats/cli/report/xlsx_table.hpp"
 #include "stats/compare/msprobe/table.hpp"
 
 namespace tensorstat::cli {
 
-int run_msprobe_rules(const DiffArguments& arguments, Console& console) {
-  const auto compared = msprobe::compare_by_rules(arguments.a, arguments.b, [&](std::string_view words) { console.say(words); });
+int run_msprobe_rules(const std::string& a, const std::string& b, const std::string& path, Console& console) {
+  const auto compared = msprobe::compare_by_rules(a, b, [&](std::string_view words) { console.say(words); });
   if (!compared) {
     console.say(compared.error().message);
     return kNotRead;
   }
-  Output output(arguments.output);
+  Output output(path);
   const auto write = [&](std::string_view text) { return output.write(text); };
   Status written;
-  if (arguments.output.ends_with(".xlsx")) {
+  if (path.ends_with(".xlsx")) {
     const auto file = xlsx_of(*compared);
     written = file ? write(*file) : Status(file.error());
   } else {

@@ -1,4 +1,4 @@
-// The command line, understood.
+// The command line without a subcommand, understood.
 #pragma once
 
 #include <optional>
@@ -7,28 +7,13 @@
 #include <variant>
 #include <vector>
 
-#include "stats/cli/convert_command.hpp"
-#include "stats/cli/devices_command.hpp"
-#include "stats/cli/diff_command.hpp"
-#include "stats/cli/dump_command.hpp"
-#include "stats/cli/explain_command.hpp"
+#include "stats/cli/exit_status.hpp"
 #include "stats/cli/inputs.hpp"
 #include "stats/cli/report/screen.hpp"
 #include "stats/files/tensor_source.hpp"
 #include "stats/rules/rule.hpp"
 
 namespace tensorstat::cli {
-
-// What the command's exit status means; --help says the same in words. Of several, the greatest is given: an error
-// wins over a finding, as with grep.
-enum Exit : int {
-  kDone = 0,
-  kFound = 1,       // a tensor meets a rule of --fail-on; nothing failed
-  kUsage = 2,       // the command line makes no sense; nothing was done
-  kNotRead = 3,     // some input could not be read; the others were done and written
-  kNoDevice = 4,    // --on device was asked for and no device can do it, or --device names none
-  kNotWritten = 5,  // the results could not be written
-};
 
 enum class Format { kTable, kCsv, kJson, kNdjson, kMarkdown };
 
@@ -39,14 +24,6 @@ struct Sort {
 };
 
 struct Arguments {
-  // The subcommand that was asked for.
-  std::optional<DevicesArguments> devices;
-  std::optional<ExplainArguments> explained;
-  std::optional<DumpArguments> dump;
-  std::optional<ConvertArguments> convert;
-  std::optional<DiffArguments> diff;
-  std::optional<OriginArguments> origin;
-
   std::vector<std::string> paths;
   Request request;
   bool stats_are_default = true;  // --stats was not given

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "stats/cli/devices_command.hpp"
 #include "stats/cli/options/help.hpp"
 #include "stats/cli/options/options.hpp"
 #include "stats/base/printable.hpp"
@@ -195,12 +196,7 @@ CommandLine::CommandLine()
                 "Say where each statistic was computed and why, and the device memory taken")
       ->group(kMoreOptions);
 
-  explain_ = add_explain_command(*app_, explained_);
-  devices_ = add_devices_command(*app_, devices_arguments_);
-  dump_ = add_dump_command(*app_, dumped_);
-  convert_ = add_convert_command(*app_, converted_);
-  diff_ = add_diff_command(*app_, compared_);
-  origin_ = add_origin_command(*app_, searched_);
+  for (const auto add : kSubcommands) subcommands_.push_back(add(*app_));
   app_->set_help_all_flag("--help-all", "Show every option, the statistics and the exit statuses");
 }
 
@@ -262,17 +258,14 @@ void CommandLine::read_questions() {
   if (wants) throw CLI::ValidationError("--head", std::string("reads no element, and ") + wants + " wants statistics");
 }
 
-std::variant<Arguments, int> CommandLine::parse(int argc, const char* const* argv) {
+CommandLine::Parsed CommandLine::parse(int argc, const char* const* argv) {
   try {
     app_->parse(argc, argv);
-    for (const CLI::App* subcommand : app_->get_subcommands()) refuse_unused_options(*app_, subcommand->get_name());
-    if (devices_->parsed()) arguments_.devices = std::move(devices_arguments_);
-    if (explain_->parsed()) arguments_.explained = std::move(explained_);
-    if (dump_->parsed()) arguments_.dump = std::move(dumped_);
-    if (convert_->parsed()) arguments_.convert = std::move(converted_);
-    if (diff_->parsed()) arguments_.diff = std::move(compared_);
-    if (origin_->parsed()) arguments_.origin = std::move(searched_);
-    if (!app_->get_subcommands().empty()) return std::move(arguments_);
+    for (Subcommand& subcommand : subcommands_) {
+      if (!subcommand.app->parsed()) continue;
+      refuse_unused_options(*app_, subcommand.app->get_name());
+      return std::move(subcommand);
+    }
     if (arguments_.paths.empty()) {
       throw CLI::ValidationError("nothing to read: name a file, a directory or a glob");
     }

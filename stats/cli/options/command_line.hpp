@@ -9,6 +9,7 @@
 
 #include "stats/cli/options/app.hpp"
 #include "stats/cli/options/arguments.hpp"
+#include "stats/cli/subcommand.hpp"
 
 namespace tensorstat::cli {
 
@@ -22,8 +23,10 @@ class CommandLine {
 
   CLI::App& app() { return *app_; }
 
-  // The arguments, or the exit status after help, the version or an error has been printed. Once.
-  std::variant<Arguments, int> parse(int argc, const char* const* argv);
+  // The arguments, or the subcommand that was asked for, or the exit status after help, the version or an error has been
+  // printed. Once.
+  using Parsed = std::variant<Arguments, Subcommand, int>;
+  Parsed parse(int argc, const char* const* argv);
 
  private:
   void read_questions();  // --where and the like
@@ -35,13 +38,7 @@ class CommandLine {
   std::string stats_, device_, columns_, fail_on_, where_, sort_, by_, raw_dtype_, raw_shape_;
   std::uint64_t top_ = 0;
   std::optional<Format> format_;
-  DevicesArguments devices_arguments_;
-  ExplainArguments explained_;
-  DumpArguments dumped_;
-  ConvertArguments converted_;
-  DiffArguments compared_;
-  OriginArguments searched_;
-  CLI::App *devices_, *explain_, *dump_, *convert_, *diff_, *origin_;
+  std::vector<Subcommand> subcommands_;
 };
 
 }  // namespace tensorstat::cli

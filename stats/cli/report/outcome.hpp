@@ -1,7 +1,7 @@
 // What reading and reporting came to.
 #pragma once
 
-#include "stats/cli/options/arguments.hpp"
+#include "stats/cli/exit_status.hpp"
 
 namespace tensorstat::cli {
 

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "stats/cli/exit_status.hpp"
 #include "stats/files/io/open_file.hpp"
 #include "stats/base/printable.hpp"
 
@@ -93,6 +94,15 @@ Status Output::close() {
   if (fault == 0) return {};
   if (fault != EEXIST) ::unlink(beside.c_str());
   return unwritable(path_, fault);
+}
+
+int write_out(const std::string& path, std::string_view text, int exit, Console& console) {
+  Output output(path);
+  Status written = output.write(text);
+  if (written) written = output.close();
+  if (written) return exit;
+  console.say(written.error().message);
+  return kNotWritten;
 }
 
 }  // namespace tensorstat::cli

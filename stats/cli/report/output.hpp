@@ -5,6 +5,8 @@
 #include <string_view>
 #include <tensorstat/status.hpp>
 
+#include "stats/cli/report/console.hpp"
+
 namespace tensorstat::cli {
 
 // stdout, which is written by and by, or a file that appears whole at close() or not at all. A new file has the mode
@@ -22,5 +24,8 @@ class Output {
   std::string held_;  // for a file all: a row is short beside the tensor it was made of
   const bool is_terminal_;
 };
+
+// Writes all of `text` there. `exit`, or kNotWritten where that fails, which is said.
+int write_out(const std::string& path, std::string_view text, int exit, Console& console);
 
 }  // namespace tensorstat::cli

@@ -1,0 +1,31 @@
+// The subcommands. Each has its options, its help and its run in a file of its own.
+//
+// To add one: a file <name>_command.cpp that defines <name>_command(), its declaration below, and its place in the list.
+#pragma once
+
+#include <functional>
+
+#include "stats/cli/options/app.hpp"
+#include "stats/cli/report/console.hpp"
+
+namespace tensorstat::cli {
+
+struct Subcommand {
+  CLI::App* app;
+  std::function<int(Console&)> run;  // the exit status; call it after parsing, where app->parsed()
+};
+
+// Adds the subcommand and its options to the command.
+Subcommand explain_command(CLI::App& command);
+Subcommand devices_command(CLI::App& command);
+Subcommand dump_command(CLI::App& command);
+Subcommand convert_command(CLI::App& command);
+Subcommand diff_command(CLI::App& command);
+Subcommand origin_command(CLI::App& command);
+
+// In the order in which --help lists them.
+inline constexpr Subcommand (*kSubcommands[])(CLI::App&) = {
+    explain_command, devices_command, dump_command, convert_command, diff_command, origin_command,
+};
+
+}  // namespace tensorstat::cli
