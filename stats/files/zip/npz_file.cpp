@@ -11,6 +11,7 @@
 #include "stats/files/npy/npy_tensor.hpp"
 #include "stats/base/printable.hpp"
 #include "stats/files/tensor_source.hpp"
+#include "stats/files/torch/torch_file.hpp"
 #include "stats/files/zip/zip_directory.hpp"
 
 namespace tensorstat {
@@ -108,9 +109,7 @@ bool begins_as_zip(std::string_view head) { return head.starts_with("PK\3\4") ||
 OpenedSource open_npz(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
   auto members = zip_members(*file);
   if (!members) return members.error();
-  // torch.save writes such a zip.
-  const auto is_pickle = [](const ZipMember& member) { return ("/" + member.name).ends_with("/data.pkl"); };
-  if (std::ranges::any_of(*members, is_pickle)) return pickle_refused(file->path());
+  if (is_torch_archive(*members)) return open_torch_archive(std::move(file), *members, options);
   std::erase_if(*members, [](const ZipMember& member) { return member.name.ends_with('/'); });  // a folder
   return OpenedSource(std::make_unique<NpzSource>(std::move(file), *std::move(members), options));
 }

@@ -1,0 +1,56 @@
+// A pickle as data: protocols 0 to 5 of Python's pickle, read without trust. Nothing in it is run or imported. What it would
+// call stays a node with a name and arguments.
+// Format: https://docs.python.org/3/library/pickletools.html, CPython's Lib/pickletools.py
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <tensorstat/status.hpp>
+#include <vector>
+
+namespace tensorstat {
+
+class Pickle {
+ public:
+  enum class Kind : std::uint8_t {
+    kOther,    // None, a real number, a set, an integer that does not fit: nothing that is asked for
+    kInteger,  // number; also True and False
+    kText,     // text
+    kTuple,    // items
+    kList,     // items
+    kDict,     // items: key, value, key, value, ...
+    kName,     // text: the module, more: the name in it
+    kCall,     // items: what is called, its arguments, then what was put into the result: lists, dicts and states
+    kStored,   // items: the identity of something outside the pickle
+  };
+  struct Node {
+    Kind kind = Kind::kOther;
+    std::int64_t number = 0;
+    std::string_view text = {}, more = {};  // of the bytes that were read
+    std::vector<std::uint32_t> items = {};  // nodes, by number
+  };
+
+  // The pickle that `bytes` begin with; they outlive it. Takes memory in proportion to the bytes, about 70 for each at most,
+  // and at most kMostNodes nodes. Errors: kUnreadable with what is wrong, at which byte; ends_early() where bytes lack.
+  static Result<Pickle> read(std::string_view bytes);
+
+  static constexpr std::size_t kMostNodes = std::size_t{1} << 24;
+
+  const Node& operator[](std::uint32_t node) const { return nodes_[node]; }
+  std::uint32_t root() const { return root_; }
+  std::size_t node_count() const { return nodes_.size(); }
+  std::size_t size_bytes() const { return size_bytes_; }  // of the pickle, its end included
+
+ private:
+  class Reader;
+  std::vector<Node> nodes_;
+  std::uint32_t root_ = 0;
+  std::size_t size_bytes_ = 0;
+};
+
+// Whether Pickle::read() failed because the bytes end before the pickle does.
+bool ends_early(const Error& error);
+
+}  // namespace tensorstat
