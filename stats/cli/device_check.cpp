@@ -43,6 +43,14 @@ DeviceCheck check_device(int platform, int device, std::uint64_t speed_bytes) {
   MeterOptions options;
   options.platform = platform;
   options.device = device;
+  // First, because a size that the device has no room for is said at once, and kernels of every dtype take long to
+  // build.
+  const auto speed = device_speed(options, speed_bytes);
+  if (!speed) {
+    check.fault = speed.error().message;
+    return check;
+  }
+  check.speed = *speed;
   Meter meter(options);
   Categories categories = every_category();
   std::erase_if(categories, is_digest);  // host work
@@ -70,12 +78,6 @@ DeviceCheck check_device(int platform, int device, std::uint64_t speed_bytes) {
         }
       }
     }
-  }
-  const auto speed = device_speed(options, speed_bytes);
-  if (speed) {
-    check.speed = *speed;
-  } else {
-    check.fault = speed.error().message;
   }
   return check;
 }

@@ -22,7 +22,7 @@ class Budget : public testing::Test {
  protected:
   Budget() {
     setenv("TENSORSTAT_CL_AUTO", "1", 1);
-    for (const Dtype dtype : samples::all_dtypes()) {
+    for (const Dtype dtype : samples::dtypes_on_a_device()) {
       for (const std::size_t count : {5u, 3000u, 70'000u}) {
         bytes_.push_back(samples::of(dtype)[0].make(dtype, count, random_));
         tensors_.push_back({.dtype = dtype, .element_count = count, .address = bytes_.back().data()});

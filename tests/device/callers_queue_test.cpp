@@ -31,7 +31,7 @@ class CallersQueue : public testing::TestWithParam<cl_command_queue_properties> 
   // Tensors of every dtype and several sizes in one arena, each aligned to its element and no more.
   void fill_arena(int tensors_a_dtype) {
     for (int i = 0; i < tensors_a_dtype; ++i) {
-      for (const Dtype dtype : samples::all_dtypes()) {
+      for (const Dtype dtype : samples::dtypes_on_a_device()) {
         const std::size_t count = i == 3 ? 0 : random_() % 3000;
         const auto distributions = samples::of(dtype);
         const auto bytes = distributions[random_() % distributions.size()].make(dtype, count, random_);

@@ -120,6 +120,7 @@ INSTANTIATE_TEST_SUITE_P(Shape, Oclgrind,
 
 TEST_P(Oclgrind, HasNothingToSay) {
   if (std::system("command -v oclgrind >/dev/null") != 0) GTEST_SKIP() << "oclgrind is not installed";
+  if (!samples::full() && std::string_view(GetParam().name) != "group") GTEST_SKIP() << "left to the full tests";
   if (kSanitized) GTEST_SKIP() << "Oclgrind and a sanitizer both want to be loaded first";
   const ScratchFolder folder;
   const std::string log = folder / "log";

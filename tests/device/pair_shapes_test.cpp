@@ -31,6 +31,8 @@ class PairShapes : public testing::TestWithParam<Dtype> {
  protected:
   void SetUp() override {
     if (!has_fp64()) GTEST_SKIP() << "a device without fp64 compares nothing";
+    const bool is_forced = std::getenv("TENSORSTAT_CL_SHAPE") != nullptr;
+    if (is_forced && !samples::is_built_on_a_device(GetParam())) GTEST_SKIP() << "left to the full tests";
   }
 
   // With itself and with another; in full with every dtype. Each two of them are a kernel.
@@ -39,9 +41,9 @@ class PairShapes : public testing::TestWithParam<Dtype> {
     if (samples::full()) return all;
     const auto place = static_cast<std::size_t>(GetParam());
     const Dtype other = all[(place + 1 + samples::seed() % (all.size() - 1)) % all.size()];
-    // A forced shape builds kernels that nobody else has: there every second dtype is beside itself, the next beside another.
-    if (std::getenv("TENSORSTAT_CL_SHAPE") != nullptr) return {place % 2 == 0 ? GetParam() : other};
-    return {GetParam(), other};
+    // Of a family one dtype is beside both, of the others every second one beside itself, the next beside another.
+    if (samples::stands_for_its_family(GetParam())) return {GetParam(), other};
+    return {place % 2 == 0 ? GetParam() : other};
   }
 
   samples::Random random_{samples::seed() + static_cast<std::uint64_t>(GetParam())};

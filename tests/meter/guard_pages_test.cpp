@@ -85,7 +85,7 @@ TEST_P(GuardPages, AreNotTouched) {
     memory.emplace_back(kMostElements * element_bytes + kOffsets);
   const auto host = make_host_engine({.threads = 1});
   std::size_t cases = 0;
-  for (const EngineUnderTest& under_test : every_engine()) {
+  for (const EngineUnderTest& under_test : engines_of(dtype_)) {
     const bool on_device = under_test.name == "opencl";
     for (const Precision precision : {Precision::kHigh, Precision::kLow}) {
       if (precision == Precision::kLow && !is_float(dtype_)) continue;

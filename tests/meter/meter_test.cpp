@@ -80,10 +80,14 @@ const Batch& batch() {
   static const Batch batch(samples::all_dtypes());
   return batch;
 }
+const Batch& batch_on(On on) {
+  static const Batch on_a_device(samples::dtypes_on_a_device());
+  return on == On::kDevice ? on_a_device : batch();
+}
 
 // For what asks much of a device's compiler: a dtype of each kind.
 const Batch& small_batch() {
-  static const Batch batch({Dtype::kUint8, Dtype::kFloat16, Dtype::kFloat64});
+  static const Batch batch({Dtype::kInt8, Dtype::kBfloat16, Dtype::kFloat64});
   return batch;
 }
 
@@ -113,7 +117,8 @@ INSTANTIATE_TEST_SUITE_P(Place, MeterOn, testing::ValuesIn([] {
 TEST_P(MeterOn, MeasuresABatchOfMixedTensors) {
   Meter meter;
   const Categories all = all_categories();
-  batch().hold(meter.measure(batch().tensors, {all, Precision::kHigh, GetParam()}), all);
+  const Batch& batch = batch_on(GetParam());
+  batch.hold(meter.measure(batch.tensors, {all, Precision::kHigh, GetParam()}), all);
 }
 
 TEST_P(MeterOn, GivesWhatWasAskedInTheOrderAsked) {

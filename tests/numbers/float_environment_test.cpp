@@ -59,10 +59,10 @@ struct Sample {
 };
 
 // Every dtype and distribution, subnormals among them, short and long enough for several threads.
-std::vector<Sample> samples_of_all() {
+std::vector<Sample> samples_on(On on) {
   samples::Random random(samples::seed());
   std::vector<Sample> all;
-  for (const Dtype dtype : samples::all_dtypes()) {
+  for (const Dtype dtype : on == On::kDevice ? samples::dtypes_on_a_device() : samples::all_dtypes()) {
     for (const samples::Distribution& distribution : samples::of(dtype)) {
       for (const std::size_t count : {3, 1025, 70'000}) {
         all.push_back({std::string(name(dtype)) + ", " + std::string(distribution.name) + ", " +
@@ -103,7 +103,7 @@ class FloatEnvironment : public testing::TestWithParam<On> {
     return std::nullopt;
   }
 
-  const std::vector<Sample> samples_ = samples_of_all();
+  const std::vector<Sample> samples_ = samples_on(GetParam());
   std::vector<Tensor> tensors_;
 };
 INSTANTIATE_TEST_SUITE_P(

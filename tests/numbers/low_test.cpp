@@ -136,7 +136,7 @@ TEST_P(Low, IsItsDefinitionStepByStep) {
       for (const std::size_t count : {0, 1, 2, 3, 15, 16, 17, 100, 1023, 1025, 2500}) {
         const auto bytes = distribution.make(GetParam(), count, random_);
         const auto truth = Model(GetParam(), bytes).answers();
-        for (const EngineUnderTest& under_test : every_engine()) {
+        for (const EngineUnderTest& under_test : engines_of(GetParam())) {
           const Tensor tensor{.dtype = GetParam(), .element_count = count, .address = bytes.data()};
           if (under_test.name == "opencl" &&
               !under_test.engine->refusal(tensor, Precision::kLow).empty())

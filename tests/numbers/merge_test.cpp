@@ -34,7 +34,7 @@ class Merge : public testing::TestWithParam<Dtype> {
   std::size_t any_cut(View bytes) { return any(bytes.size() / element_ + 1) * element_; }
 
   Engine& any_engine() {
-    const auto& engines = every_engine();
+    const auto engines = engines_of(GetParam());
     return *engines[any(engines.size())].engine;
   }
 
@@ -109,7 +109,7 @@ TEST_P(Merge, OverAnyNumberOfThreads) {
       ASSERT_EQ(alone, folded(*engine, tensor).serialize())
           << threads << " threads, seed " << samples::seed();
     }
-    for (const EngineUnderTest& under_test : every_engine()) {
+    for (const EngineUnderTest& under_test : engines_of(GetParam())) {
       ASSERT_EQ(alone, folded(*under_test.engine, tensor).serialize()) << under_test.name;
     }
   }

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tensorstat/meter.hpp>
@@ -33,7 +35,7 @@ inline bool expects_device() {
   return !forced_isa() && std::getenv("TENSORSTAT_NO_DEVICE") == nullptr;
 }
 
-// Made at the first call. A device that is expected and does not come fails the test that asks.
+// Made at the first call, the device last. A device that is expected and does not come fails the test that asks.
 inline const std::vector<EngineUnderTest>& every_engine() {
   static tensorstat::Ledger ledger{std::nullopt};
   static const auto engines = [] {
@@ -53,6 +55,14 @@ inline const std::vector<EngineUnderTest>& every_engine() {
     return made;
   }();
   return engines;
+}
+
+// Those that this run holds a dtype to: a device, where it builds kernels of the dtype.
+inline std::span<const EngineUnderTest> engines_of(tensorstat::Dtype dtype) {
+  const std::span<const EngineUnderTest> all = every_engine();
+  return all.first(static_cast<std::size_t>(std::ranges::count_if(all, [&](const EngineUnderTest& each) {
+    return each.engine->name() == "host" || samples::is_built_on_a_device(dtype);
+  })));
 }
 
 // Every test that is registered once for each instruction set holds this first. The widest one is that of the run which forces

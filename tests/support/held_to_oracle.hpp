@@ -1,4 +1,4 @@
-// Tensors of one dtype, folded by every engine and held against the oracle, bit for bit.
+// Tensors of one dtype, folded by each engine that this run has for it and held against the oracle, bit for bit.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,7 +32,8 @@ class HeldToOracle {
     tensorstat::Needs needs = kEverything;
   };
 
-  explicit HeldToOracle(tensorstat::Dtype dtype) : dtype_(dtype) {}
+  explicit HeldToOracle(tensorstat::Dtype dtype) : HeldToOracle(dtype, engines_of(dtype)) {}
+  HeldToOracle(tensorstat::Dtype dtype, std::span<const EngineUnderTest> engines) : dtype_(dtype), engines_(engines) {}
 
   // A tensor is one case for each way.
   void add(const std::string& what, std::span<const std::byte> bytes, std::span<const Way> ways) {
@@ -54,11 +55,11 @@ class HeldToOracle {
     add(what, bytes, {&way, 1});
   }
 
-  // Folds all that was added, as one batch or each alone, on every engine; then forgets it. An
+  // Folds all that was added, as one batch or each alone, on each engine; then forgets it. An
   // engine may refuse a tensor only where it begins inside an element's alignment.
   void hold(bool each_alone = false) {
     using namespace tensorstat;
-    for (const EngineUnderTest& under_test : every_engine()) {
+    for (const EngineUnderTest& under_test : engines_) {
       std::deque<Partial> partials;
       std::vector<const Case*> folded;
       std::vector<Job> jobs;
@@ -131,6 +132,7 @@ class HeldToOracle {
   }
 
   tensorstat::Dtype dtype_;
+  std::span<const EngineUnderTest> engines_;
   std::deque<Truth> truths_;
   std::deque<Case> cases_;
   std::size_t case_count_ = 0;

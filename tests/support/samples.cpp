@@ -331,6 +331,14 @@ bool stands_for_its_family(Dtype dtype) {
   return std::ranges::find(kOnes, dtype) != std::end(kOnes);
 }
 
+bool is_built_on_a_device(Dtype dtype) { return full() || stands_for_its_family(dtype); }
+
+std::vector<Dtype> dtypes_on_a_device() {
+  std::vector<Dtype> dtypes = all_dtypes();
+  std::erase_if(dtypes, [](Dtype dtype) { return !is_built_on_a_device(dtype); });
+  return dtypes;
+}
+
 bool is_tried_with_fp64(Dtype dtype) {
   const bool uses_fp64 = tensorstat::is_float(dtype) && tensorstat::size_bytes(dtype) > 1;
   return !full() && !uses_fp64 && std::getenv("TENSORSTAT_CL_FP64") != nullptr;
