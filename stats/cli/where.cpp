@@ -134,8 +134,8 @@ struct Where::Parser {
     Where number(Kind::kNumber);
     number.field_ = field;
     number.comparison_ = compared.comparison;
-    number.bound_ = number_from(value.text);
-    if (!std::holds_alternative<std::monostate>(number.bound_)) return number;
+    number.bound_ = bound_from(value.text);
+    if (!std::holds_alternative<std::monostate>(number.bound_.nearest)) return number;
     return invalid("'" + shown(name) + "' is a number, and " + value.words() + " is none" +
                    (value.text == "nan" ? ": say nan alone, or nan-count > 0" : ""));
   }

@@ -45,7 +45,7 @@ class Where {
   std::vector<Condition> conditions_;  // of kWord
   Field field_ = Category::kCount;
   Comparison comparison_ = Comparison::kAbove;
-  Value bound_;
+  Bound bound_;
   std::string text_;  // or a glob
 };
 
