@@ -4,6 +4,8 @@
 #include <charconv>
 #include <utility>
 
+#include "stats/files/shown.hpp"
+
 namespace tensorstat::cli {
 namespace {
 
@@ -66,11 +68,11 @@ void Findings::add(const Entry& entry) {
   const bool has_nan = meets_any(statistics, nan_), has_inf = meets_any(statistics, inf_);
   with_nan_ += has_nan;
   with_inf_ += has_inf;
-  if (has_nan || has_inf) alarming_.add(entry, entry.label());
+  if (has_nan || has_inf) alarming_.add(entry, printable_name(entry.label()));
   const auto met = std::ranges::find_if(conditions_, [&](const Condition& each) { return meets(statistics, each); });
   if (met == conditions_.end()) return;
   const Category by = met_by(statistics, *met);
-  found_.add(entry, entry.label() + " (" + met->text + ": " + std::string(name(by)) + " is " +
+  found_.add(entry, printable_name(entry.label()) + " (" + met->text + ": " + std::string(name(by)) + " is " +
                         to_string(*statistics.find(by)) + ")");
 }
 
