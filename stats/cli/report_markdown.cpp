@@ -21,7 +21,7 @@ std::string code(const std::string& text) {
 // Rows may have been written by others, with any text for a dtype.
 std::string dtype(const std::string& text) {
   const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
-  return std::ranges::all_of(text, is_plain) ? text : code(printable_name(text));
+  return std::ranges::all_of(text, is_plain) ? printable_name(text) : code(printable_name(text));
 }
 
 // A table of GitHub's Markdown, a line a tensor as it is measured.

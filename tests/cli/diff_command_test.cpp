@@ -141,7 +141,7 @@ TEST(DiffCommand, RowsOfGraphAndOfPynativeAreApart) {
   const Ran ran = run(folder, "diff both one");
   EXPECT_EQ(ran.exit, 1) << ran.err;
   EXPECT_EQ(ran.out,
-            "only in A  Cell Cell.net.Net.forward.0 output 0 (graph, rank 0, iteration 0)\n"
+            "only in A  Net Cell.net.Net.forward.0 output 0 (graph, rank 0, iteration 0)\n"
             "1 tensor compared, 0 differ, 1 only in A, 0 only in B\n");
   EXPECT_TRUE(holds(run(folder, "diff one both").out, "1 tensor compared, 0 differ, 0 only in A, 1 only in B"));
   EXPECT_EQ(run(folder, "diff both both").out, "2 tensors compared, 0 differ, 0 only in A, 0 only in B\n");
