@@ -101,8 +101,8 @@ INLINE void see_pair(pair_seen* to, const pair_fold* fold, SPACE const u8* a, SP
     seen.of_b = MAX(seen.of_b, size_y);
     seen.least = MIN(seen.least, MIN(size_x, size_y));
     if (source.steps) {
-      const v_i32 steps = AS(i32, x - y);
-      seen.steps = MAX(seen.steps, AS(u32, MAX(steps, -steps)));
+      const v_u32 steps = x - y;  // negated as unsigned: the least i32 has no negative
+      seen.steps = MAX(seen.steps, AS(u32, MAX(AS(i32, steps), AS(i32, SPLAT(u32, 0) - steps))));
       seen.differs |= x ^ y;
     }
     if (source.bits) COUNT_INTO(u32, seen.equal, x == y);

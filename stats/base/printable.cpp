@@ -48,6 +48,17 @@ std::string printable(std::string_view text) {
   return safe;
 }
 
+std::string printable_name(std::string_view text) {
+  constexpr std::size_t kMost = 1000, kBeginning = 330, kEnd = 667;  // names differ at their ends
+  if (text.size() <= kMost) return printable(text);
+  // Not inside a character, which would then look like bytes that are none.
+  const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
+  std::size_t beginning = kBeginning, end = text.size() - kEnd;
+  for (int i = 0; i < 3 && continues(beginning); ++i) --beginning;
+  for (int i = 0; i < 3 && continues(end); ++i) ++end;
+  return printable(text.substr(0, beginning)) + "..." + printable(text.substr(end));
+}
+
 std::string shown(std::string_view text, std::size_t most_bytes) {
   if (text.size() <= most_bytes) return printable(text);
   // Not inside a character, which would then look like bytes that are none.

@@ -12,6 +12,10 @@ namespace tensorstat {
 // as \n, \x1b, \u202e or \xff. What it gives it leaves as it is, so that nothing is escaped twice.
 std::string printable(std::string_view text);
 
+// The same of a name: one of over 1,000 bytes has "..." in its middle. Nobody reads such a name, and a table is as wide
+// as its longest.
+std::string printable_name(std::string_view text);
+
 // The same of at most the first `most_bytes`; then "...", where there is more.
 std::string shown(std::string_view text, std::size_t most_bytes = 40);
 

@@ -41,7 +41,7 @@ tensorstat_code tensorstat_file_measure(tensorstat_meter* meter, const char* pat
     };
     listener.unreadable = fault;
     listener.unmeasured = [&](const std::string& label, const Error& error) {
-      fault({error.code, printable(label) + ": " + error.message});
+      fault({error.code, printable_name(label) + ": " + error.message});
     };
     listener.progressed = [](const Survey::Progress&) {};
     Survey survey(meter->meter, *std::move(taken), {.void_is_bfloat16 = void_is_bfloat16 != 0}, std::move(listener));

@@ -70,7 +70,7 @@ class Conversion {
   int report(std::size_t read) const {
     for (const std::string& line : losses_.words()) console_.say(line);
     const std::uint64_t refused = losses_.refused_rows();
-    console_.say(std::to_string(rows_) + " rows of " + std::to_string(read) + " files converted, into " +
+    console_.say(counted_noun(rows_, "row") + " of " + counted_noun(read, "file") + " converted, into " +
                  std::to_string(has_output() ? files_ : 0) +
                  (refused == 0
                       ? ""

@@ -43,7 +43,8 @@ DeviceCheck check_device(int platform, int device, std::uint64_t speed_bytes) {
   MeterOptions options;
   options.platform = platform;
   options.device = device;
-  // First, because a size that the device has no room for is said at once, and kernels of every dtype take long to build.
+  // First, because a size that the device has no room for is said at once, and kernels of every dtype take long to
+  // build.
   const auto speed = device_speed(options, speed_bytes);
   if (!speed) {
     check.fault = speed.error().message;

@@ -15,8 +15,8 @@ struct DeviceCheck {
   bool passed() const { return fault.empty(); }
 };
 
-// Of this device, numbered as in list_devices(): its speed over `speed_bytes`, then every dtype, in `high` and `low`, of
-// ordinary values and of any bits.
+// Of this device, numbered as in list_devices(): its speed over `speed_bytes`, then every dtype, in `high` and `low`,
+// of ordinary values and of any bits.
 DeviceCheck check_device(int platform, int device, std::uint64_t speed_bytes);
 
 // "the same bits as the host, ...", or what is wrong.

@@ -47,7 +47,8 @@ ReadListener listener_of(Console& console) {
 std::string why_nothing_pairs(const Record& a, const Record& b) {
   const auto name = [](const Record& record, const Seen& row) { return record.texts()[row.name]; };
   const auto place = [](const Seen& row) {
-    return "rank " + std::to_string(row.rank) + ", iteration " + std::to_string(row.iteration) +
+    return (row.execution == Execution::kUnknown ? "" : std::string(tensorstat::name(row.execution)) + ", ") + "rank " +
+           std::to_string(row.rank) + ", iteration " + std::to_string(row.iteration) +
            (row.is_input ? ", input " : ", output ") + std::to_string(row.slot);
   };
   std::map<std::string_view, const Seen*> in_b;

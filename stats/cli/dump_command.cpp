@@ -76,10 +76,9 @@ int run_dump(const DumpArguments& arguments, Console& console) {
     console.say(config + ": " + counters.error().message);
     return kUsage;
   }
-  console.say(std::to_string(counters->tensor_count) + " tensors of " +
-              std::to_string(inputs.files.size()) +
-              " files dumped: " + std::to_string(counters->row_count) + " rows, " +
-              std::to_string(counters->file_count) + " files");
+  console.say(counted_noun(counters->tensor_count, "tensor") + " of " + counted_noun(inputs.files.size(), "file") +
+              " dumped: " + counted_noun(counters->row_count, "row") + ", " +
+              counted_noun(counters->file_count, "file"));
   if (counters->lost_row_count + counters->lost_tensor_count != 0) return kNotWritten;
   return exit;
 }

@@ -98,7 +98,7 @@ class FileForEachRun : public CsvTarget {
   Status carry(Row&& row) override {
     if (cut_.begins_run(row.identity)) {
       if (Status done = finish_run(); !done) return done;
-      is_refused_ = !identity_of_run(run_file_name(row.identity));
+      is_refused_ = !can_name_run(row.identity);
       if (Status begun = is_refused_ ? Status() : begin(row); !begun) return begun;
     }
     if (is_refused_) {

@@ -10,9 +10,11 @@ namespace {
 std::string io_of(const Seen& row) { return row.is_input ? "input" : "output"; }
 
 std::string identity_members(const Record& record, const Seen& row) {
-  return "\"op_type\":" + json_quoted(record.texts()[row.op_type]) + ",\"op_name\":" + json_quoted(record.texts()[row.name]) +
-         ",\"rank\":" + std::to_string(row.rank) + ",\"iteration\":" + std::to_string(row.iteration) + ",\"io\":\"" +
-         io_of(row) + "\",\"slot\":" + std::to_string(row.slot);
+  return "\"op_type\":" + json_quoted(record.texts()[row.op_type]) +
+         ",\"op_name\":" + json_quoted(record.texts()[row.name]) + ",\"rank\":" + std::to_string(row.rank) +
+         ",\"iteration\":" + std::to_string(row.iteration) + ",\"io\":\"" + io_of(row) +
+         "\",\"slot\":" + std::to_string(row.slot) +
+         (row.execution == Execution::kUnknown ? "" : ",\"execution\":\"" + std::string(name(row.execution)) + "\"");
 }
 
 std::string both_values(const StatisticsView& a, const StatisticsView& b) {

@@ -20,12 +20,35 @@ struct Key {
   std::uint64_t iteration;
   bool is_output;
   std::uint32_t slot;
+  Execution execution;  // kUnknown where rows of both may be one tensor
   std::uint32_t row;
 
-  auto what() const { return std::tie(name, rank, iteration, is_output, slot); }
+  auto what() const { return std::tie(name, rank, iteration, is_output, slot, execution); }
 };
 
-std::vector<Key> keys_of(const Record& record, const Renames* renames, Texts& shared) {
+// Whether a record holds rows from graph/ and from pynative/, or from one of them.
+struct Executions {
+  bool graph = false, pynative = false;
+
+  explicit Executions(const Record& record) {
+    for (const Seen& row : record.rows()) {
+      graph = graph || row.execution == Execution::kGraph;
+      pynative = pynative || row.execution == Execution::kPynative;
+    }
+  }
+  bool both() const { return graph && pynative; }
+  bool any() const { return graph || pynative; }
+};
+
+// A call of a job with jit may stand in graph/ and in pynative/: these are two. But a record with only one of them is
+// one execution, which may be compared with the other; and a job without jit has neither folder, so that its
+// calls belong to those of either.
+bool are_apart(const Record& a, const Record& b) {
+  const Executions in_a(a), in_b(b);
+  return (in_a.both() && in_b.any()) || (in_b.both() && in_a.any());
+}
+
+std::vector<Key> keys_of(const Record& record, const Renames* renames, bool by_execution, Texts& shared) {
   std::vector<std::uint32_t> known(record.texts().size(), Texts::kNone);
   std::vector<Key> keys;
   keys.reserve(record.rows().size());
@@ -36,9 +59,16 @@ std::vector<Key> keys_of(const Record& record, const Renames* renames, Texts& sh
       const std::string_view own = record.texts()[row.name];
       name = shared.id(escaped_op_name(renames ? renames->of(own) : own));
     }
-    keys.push_back({name, row.rank, row.iteration, !row.is_input, row.slot, i});
+    keys.push_back({name, row.rank, row.iteration, !row.is_input, row.slot,
+                    by_execution ? row.execution : Execution::kUnknown, i});
   }
-  const auto is_before = [](const Key& a, const Key& b) { return a.what() < b.what(); };
+  // Of a call in both, the row of pynative/ comes first: a job without jit executes all its calls so.
+  const auto is_before = [&](const Key& a, const Key& b) {
+    const auto order = [&](const Key& key) {
+      return std::tuple_cat(key.what(), std::tie(record.rows()[key.row].execution));
+    };
+    return order(a) < order(b);
+  };
   if (!std::ranges::is_sorted(keys, is_before)) std::ranges::stable_sort(keys, is_before);
   return keys;
 }
@@ -127,7 +157,8 @@ std::string Renames::of(std::string_view name) const {
 
 Differences compare(const Record& a, const Record& b, const Renames& renames, const Tolerances& tolerances) {
   Texts shared;
-  const auto keys_a = keys_of(a, &renames, shared), keys_b = keys_of(b, nullptr, shared);
+  const bool by_execution = are_apart(a, b);
+  const auto keys_a = keys_of(a, &renames, by_execution, shared), keys_b = keys_of(b, nullptr, by_execution, shared);
   Differences found;
   auto in_a = keys_a.begin();
   auto in_b = keys_b.begin();

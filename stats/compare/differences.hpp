@@ -56,8 +56,10 @@ struct Differences {
   bool is_clean() const { return different_count == 0 && only_a.empty() && only_b.empty(); }
 };
 
-// Pairs rows of the same name, rank, iteration, io and slot; of several, the first with the first. Names are compared
-// as they are in files, with _ for / \ . and space, because some dialects keep no others.
+// Pairs rows of the same name, rank, iteration, io and slot; of several, the first with the first. Where a record has
+// rows of graph/ and of pynative/, a row pairs with one of the same folder; where the other has neither folder, a row
+// of pynative/ comes before one of graph/. Names are compared as they are in files, with _ for / \ . and space, because
+// some dialects keep no others.
 Differences compare(const Record& a, const Record& b, const Renames& renames, const Tolerances& tolerances);
 
 // In the order of execution of A, which is sorted: the operators whose inputs agree and whose outputs do not. All

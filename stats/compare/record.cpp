@@ -27,6 +27,7 @@ void Record::add(const Row& row, const Place& at) {
   seen.slot = static_cast<std::uint32_t>(std::min<std::uint64_t>(row.identity.slot, UINT32_MAX));
   seen.is_input = row.identity.io == "input";
   seen.is_parameter = at.is_parameter;
+  seen.execution = at.execution;
   seen.iteration = at.iteration;
   seen.graph = at.graph;
   seen.position = at.position.value_or(kNoPosition);
@@ -46,7 +47,9 @@ void Record::add(const Row& row, const Place& at) {
   values_.insert(values_.end(), row.statistics.values.begin(), row.statistics.values.end());
 
   const auto is_same_run = [&] {
-    const auto place = [](const Seen& of) { return std::tie(of.op_type, of.name, of.rank, of.iteration); };
+    const auto place = [](const Seen& of) {
+      return std::tie(of.op_type, of.name, of.rank, of.iteration, of.execution);
+    };
     if (rows_.empty() || place(rows_.back()) != place(seen)) return false;
     return std::none_of(rows_.begin() + static_cast<std::ptrdiff_t>(first_rows_.back()), rows_.end(), [&](const Seen& of) {
       return of.is_input == seen.is_input && of.slot == seen.slot;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "stats/compare/interned_texts.hpp"
+#include "stats/rows/names/dump_place.hpp"
 
 namespace tensorstat {
 
@@ -24,6 +25,7 @@ struct Seen {
   std::uint32_t run = 0;  // rows of one run of an operator have one number, and stand one after another
   bool is_input = false;
   bool is_parameter = false;  // of the call itself, and no argument of it
+  Execution execution = Execution::kUnknown;
   std::uint32_t graph = 0, position = kNoPosition;  // in the order of the graph, where that is known
   std::uint64_t iteration = 0, timestamp_us = 0;
   std::uint64_t element_count = 0;
@@ -42,10 +44,11 @@ class Record {
     std::uint32_t graph = 0;
     std::optional<std::uint32_t> position = {};  // of the operator, in the order in which its graph is executed
     bool is_parameter = false;  // of the call itself, and no argument of it
+    Execution execution = Execution::kUnknown;
   };
 
-  // Adds what a row says. It belongs to the run of the row before it where operator, rank and iteration are the same,
-  // unless its io and slot were in that run.
+  // Adds what a row says. It belongs to the run of the row before it where operator, rank, iteration and execution are
+  // the same, unless its io and slot were in that run.
   void add(const Row& row, const Place& place);
 
   // Brings the runs into the order of execution: by iteration, then by the time of their first row; those of one time

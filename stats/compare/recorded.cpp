@@ -54,6 +54,7 @@ class Folders {
 
 Status add_rows(const std::string& path, const DumpPlace& place, ExecutionOrders& orders, Folders& folders, Record& record) {
   const ExecutionOrder* order = orders.of_file(path);
+  const Execution execution = execution_of_file(path);
   const auto read = read_rows_of_file(path, [&](Row&& row) -> Status {
     const Identity& who = row.identity;
     const auto rank = static_cast<std::uint32_t>(number_or(who, "rank", place.rank));
@@ -64,7 +65,8 @@ Status add_rows(const std::string& path, const DumpPlace& place, ExecutionOrders
                      .iteration = iteration,
                      .graph = place.graph,
                      .position = order ? order->place_of(who.op_name) : std::nullopt,
-                     .is_parameter = is_parameter(who)});
+                     .is_parameter = is_parameter(who),
+                     .execution = execution});
     return {};
   });
   return read ? Status() : read.error();
@@ -100,7 +102,8 @@ void measure_tensors(const std::string& root, const std::vector<std::string>& fi
                                 .rank = static_cast<std::uint32_t>(number_or(who, "rank", 0)),
                                 .iteration = is_dumped ? number_or(who, "iteration", 0) : 0,
                                 .graph = static_cast<std::uint32_t>(number_or(who, "graph", 0)),
-                                .position = order ? order->place_of(who.op_name) : std::nullopt});
+                                .position = order ? order->place_of(who.op_name) : std::nullopt,
+                                .execution = is_dumped ? execution_of_file(entry.path) : Execution::kUnknown});
   };
   const auto complain = [&](const std::string& what) {
     told.failed(what);

@@ -129,9 +129,9 @@ class ArraysOfStream : public TensorSource {
     ++number_;
     is_over_ = false;
     if (array->tensors.size() != 1) {
-      return Error{Code::kUnsupported, printable(tensor_label(stream_->path(), name)) +
-                                           ": holds structures, whose bytes come by once and not for each field: " +
-                                           "write it to a file"};
+      return Error{Code::kUnsupported,
+                   printable_name(tensor_label(stream_->path(), name)) +
+                       ": holds structures, whose bytes come by once and not for each field: " + "write it to a file"};
     }
     if (!array->tensors.front()) return array->tensors.front().error();
     return TensorReader(std::move(bytes), *std::move(array->tensors.front()), options_.window_bytes);

@@ -169,7 +169,7 @@ struct TensorReader::State {
     const std::uint64_t needed = stored.element_count * stored_bytes();
     if (needed > window_bytes) {
       return Error{Code::kUnsupported,
-                   printable(tensor_label(bytes->path(), stored.name)) +
+                   printable_name(tensor_label(bytes->path(), stored.name)) +
                        ": is compressed, in Fortran order and larger than " + std::to_string(window_bytes) +
                        " bytes, so it has no digest and no statistics in low precision: leave them out, or save it " +
                        "with numpy.savez"};
@@ -181,7 +181,7 @@ struct TensorReader::State {
   }
 
   Error contradiction(std::string_view dtype, std::string_view what) const {
-    return {Code::kUnreadable, printable(tensor_label(bytes->path(), stored.name)) + ": its name says " +
+    return {Code::kUnreadable, printable_name(tensor_label(bytes->path(), stored.name)) + ": its name says " +
                                    std::string(dtype) + ", but it holds " + std::string(what)};
   }
 };

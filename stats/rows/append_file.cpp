@@ -64,7 +64,7 @@ class AppendFile::Writer {
   void close() noexcept {
     const Notices::Hold hold(notices_);
     std::unique_lock lock(mutex_);
-    if (!try_again(lock)) lose(waiting_.size(), "could not be written and are lost");
+    if (!try_again(lock)) lose(waiting_.size(), Loss::kUnwritten);
     close_file(true);
   }
 
@@ -121,14 +121,27 @@ class AppendFile::Writer {
     return lines;
   }
 
-  void lose(std::size_t entries, std::string_view why) {
+  enum class Loss { kUnwritten, kRefused, kUnsynced };
+
+  void lose(std::size_t entries, Loss how) {
     const std::uint64_t lines = finish(entries, tally_->dropped);
     lost_before_ = first_waiting_;
-    say_lost(lines, why);
+    say_lost(lines, how);
   }
 
-  void say_lost(std::uint64_t lines, std::string_view why) {
-    notices_.warn([&] { return options_.path + ": " + std::to_string(lines) + " lines " + std::string(why); });
+  // A full disk refuses the lines of all files that are open: the first is said, and all are counted.
+  void say_lost(std::uint64_t lines, Loss how) {
+    constexpr std::string_view kOne[] = {"could not be written and is lost",
+                                         "was written, but the disk did not take it and it cannot be taken back",
+                                         "may be lost: the disk did not take it"};
+    constexpr std::string_view kMany[] = {"could not be written and are lost",
+                                          "were written, but the disk did not take them and they cannot be taken back",
+                                          "may be lost: the disk did not take them"};
+    const auto which = static_cast<std::size_t>(how);
+    notices_.warn_once(kMany[which], [&] {
+      return options_.path + ": " + std::to_string(lines) + (lines == 1 ? " line " : " lines ") +
+             std::string((lines == 1 ? kOne : kMany)[which]) + "; lines of other files may be, too";
+    });
   }
 
   void take_part(std::unique_lock<std::mutex>& lock) {
@@ -149,7 +162,7 @@ class AppendFile::Writer {
     const auto done = gathered ? file_.append(batch_, ends_) : LineFile::Appended{};
     lock.lock();
     if (done.refused) {
-      lose(done.entries, "were written, but the disk did not take them and they cannot be taken back");
+      lose(done.entries, Loss::kRefused);
     } else {
       const std::uint64_t lines = finish(done.entries, tally_->written);
       if (options_.sync != Sync::kRow) unsynced_ += lines;
@@ -176,7 +189,7 @@ class AppendFile::Writer {
     if (!file_.close(is_finished) && unsynced_ != 0) {
       tally_->written -= unsynced_;
       tally_->dropped += unsynced_;
-      say_lost(unsynced_, "may be lost: the disk did not take them");
+      say_lost(unsynced_, Loss::kUnsynced);
     }
     unsynced_ = 0;
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <compare>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace tensorstat {
@@ -50,7 +51,38 @@ requires std::is_integral_v<A> && std::is_integral_v<B> std::partial_ordering or
 template <typename T>
 constexpr bool kIsNumber = std::is_arithmetic_v<T>;
 
+// Of what parse_whole takes as a finite binary64: -12.50e3.
+Decimal decimal_from(std::string_view text) {
+  Decimal number;
+  number.is_negative = text.starts_with('-');
+  if (number.is_negative) text.remove_prefix(1);
+  const std::size_t e = std::min(text.find_first_of("eE"), text.size());
+  std::string_view exponent = text.substr(std::min(e + 1, text.size()));
+  if (exponent.starts_with('+')) exponent.remove_prefix(1);
+  std::int64_t power = 0;
+  parse_whole(exponent, power);  // fits: binary64 took it, or every digit is 0
+  const std::string_view mantissa = text.substr(0, e);
+  const std::size_t point = std::min(mantissa.find('.'), mantissa.size());
+  number.digits = std::string(mantissa.substr(0, point)).append(mantissa.substr(std::min(point + 1, mantissa.size())));
+  const std::size_t zeros = std::min(number.digits.find_first_not_of('0'), number.digits.size());
+  number.digits.erase(0, zeros);
+  number.digits.erase(number.digits.find_last_not_of('0') + 1);
+  if (number.digits.empty()) return {};
+  number.point = static_cast<std::int64_t>(point) - static_cast<std::int64_t>(zeros) + power;
+  return number;
+}
+
 }  // namespace
+
+Decimal Decimal::of(std::uint64_t number) { return decimal_from(std::to_string(number)); }
+Decimal Decimal::of(std::int64_t number) { return decimal_from(std::to_string(number)); }
+
+std::strong_ordering operator<=>(const Decimal& a, const Decimal& b) {
+  const auto sign = [](const Decimal& of) { return of.digits.empty() ? 0 : of.is_negative ? -1 : 1; };
+  if (sign(a) != sign(b) || sign(a) == 0) return sign(a) <=> sign(b);
+  const auto magnitude = a.point != b.point ? a.point <=> b.point : a.digits <=> b.digits;
+  return sign(a) > 0 ? magnitude : 0 <=> magnitude;
+}
 
 const Operator* operator_at(std::string_view text) {
   const auto* found =
@@ -73,6 +105,21 @@ Value number_from(std::string_view text) {
   double real = 0;
   if (parse_whole(text, real) && !std::isnan(real)) return real;
   return {};
+}
+
+Bound bound_from(std::string_view text) {
+  Bound bound{number_from(text)};
+  const auto* real = std::get_if<double>(&bound.nearest);
+  if (real != nullptr && std::isfinite(*real)) bound.exact = decimal_from(text);
+  return bound;
+}
+
+std::optional<std::partial_ordering> order_of(const Value& a, const Bound& b) {
+  if (b.exact) {
+    if (const auto* count = std::get_if<std::uint64_t>(&a)) return Decimal::of(*count) <=> *b.exact;
+    if (const auto* whole = std::get_if<std::int64_t>(&a)) return Decimal::of(*whole) <=> *b.exact;
+  }
+  return order_of(a, b.nearest);
 }
 
 std::optional<std::partial_ordering> order_of(const Value& a, const Value& b) {

@@ -201,8 +201,8 @@ class Rule::Parser {
     Rule number(Kind::kNumber);
     number.subject_ = subject;
     number.comparison_ = compared.comparison;
-    number.bound_ = number_from(value.text);
-    if (!std::holds_alternative<std::monostate>(number.bound_)) return number;
+    number.bound_ = bound_from(value.text);
+    if (!std::holds_alternative<std::monostate>(number.bound_.nearest)) return number;
     const bool is_nan = value.text == "nan" || value.text == "-nan";
     return invalid("'" + shown(name) + "' is a number, and " + value.words() + " is none" +
                        (is_nan ? ": say nan alone, or nan-count > 0" : ""),

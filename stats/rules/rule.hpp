@@ -69,7 +69,7 @@ class Rule {
   Categories counts_;        // of kCounts: one of them is above 0
   Subject subject_ = Category::kCount;
   Comparison comparison_ = Comparison::kAbove;
-  Value bound_;
+  Bound bound_;
   std::string wanted_;  // a text or a glob
 };
 

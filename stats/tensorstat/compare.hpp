@@ -34,13 +34,14 @@ struct DiffAnswer {
   // op_name, rank, iteration, io, slot, stats: {name: {a, b}}, elements: {...}}]}, and with DiffOptions::first
   // first: [{op_type, op_name, rank, iteration, io, slot, added, enters, phase, inside: [...], file, line}]: phase,
   // inside, file and line as in OriginAnswer. A verdict is "equal", "within" or "different"; what cannot be judged is
-  // different. NaN and Inf are strings.
+  // different. NaN and Inf are strings. Rows that lie below msprobe's graph/ or pynative/ have "execution", which is
+  // that word, behind slot.
   std::string json;
   std::vector<std::string> faults;  // what could not be read; the rest is compared
 };
 
-// Pairs by name, rank, iteration, io and slot. kInvalid: the options make no sense; kUnreadable: one of the two gives
-// nothing to compare.
+// Pairs by name, rank, iteration, io and slot, and by execution where a side has both. kInvalid: the options make no
+// sense; kUnreadable: one of the two gives nothing to compare.
 Result<DiffAnswer> diff(const std::string& a, const std::string& b, const DiffOptions& options);
 
 struct OriginOptions {

@@ -84,6 +84,9 @@ TEST_F(Asking, WhereSelects) {
       {"(max == 1 or max == 2) and count == 2", "two"},
       {"max == 9007199254740993", "whole"},
       {"max == 9007199254740992", ""},
+      {"max == 9007199254740993.1", ""},
+      {"count == 2.0000000000000000000000001", ""},
+      {"bytes == 8.0000000000000000000000001", ""},
       {"mean == 2", "two"},
       {"amax >= 2 and norm < 3", "two"},
       {"avg != 1", "half_nan inf nan two whole"},  // NaN is unequal, what does not exist is nothing

@@ -51,6 +51,22 @@ TEST(CommandRows, OfEveryDialectInEveryFormat) {
   }
 }
 
+// A file of rows may be written by anybody: no dtype acts upon the terminal, breaks a table of Markdown, or fills the
+// screen.
+TEST(CommandRows, ADtypeIsPrintable) {
+  const ScratchFolder folder;
+  const std::string text = text_in(Dialect::kOurs, {Category::kMax}, {1.5});
+  const auto with_dtype = [&](const std::string& dtype) {
+    std::string changed = text;
+    return changed.replace(changed.find("float32"), 7, dtype);
+  };
+  std::ofstream(folder / "a.csv") << with_dtype("f\x1b[31m|t");
+  EXPECT_TRUE(holds(run(folder, "a.csv").out, "  f\\x1b[31m|t  "));
+  EXPECT_TRUE(holds(run(folder, "a.csv --format md").out, "| `f\\x1b[31m\\|t` |"));
+  std::ofstream(folder / "a.csv") << with_dtype(std::string(1 << 20, 'x'));
+  for (const char* command : {"a.csv", "a.csv --format md"}) EXPECT_LT(run(folder, command).out.size(), 8000u);
+}
+
 TEST(CommandRows, OfADumpJsonInEveryFormat) {
   const ScratchFolder folder;
   std::ofstream(folder / "dump.json") << R"({"task": "statistics", "framework": "pytorch", "data": {

@@ -122,7 +122,7 @@ TEST_P(ConvertEachToEach, WhatIsLostIsSaid) {
 
   const auto ran = run(folder, "convert " + source + " -o out --to " + to_name);
   ASSERT_EQ(ran.exit, 0) << ran.err;
-  EXPECT_TRUE(holds(ran.err, "2 rows of 1 files converted, into 1")) << ran.err;
+  EXPECT_TRUE(holds(ran.err, "2 rows of 1 file converted, into 1")) << ran.err;
   const auto after = read(only_file_below(folder / "out"), to);
   ASSERT_EQ(after.size(), before.size());
   const auto expect_said = [&](const std::string& heading, bool is_lost) {
@@ -224,7 +224,7 @@ TEST(ConvertCommand, ADumpJsonGoesIntoEachDialect) {
     std::ofstream(folder / "dump.json") << kDumpJson;
     const auto ran = run(folder, "convert dump.json -o out --to " + to);
     ASSERT_EQ(ran.exit, 0) << to << "\n" << ran.err;
-    EXPECT_TRUE(holds(ran.err, "4 rows of 1 files converted")) << to << "\n" << ran.err;
+    EXPECT_TRUE(holds(ran.err, "4 rows of 1 file converted")) << to << "\n" << ran.err;
     std::size_t rows = 0;
     for (const std::string& file : files_below(folder / "out")) rows += read(file, dialect_from(to)).size();
     EXPECT_EQ(rows, 4u) << to;
@@ -519,7 +519,7 @@ TEST(ConvertCommand, ARowOfNoOperatorIsNotCarriedIntoAFileOfItsOwn) {
     const auto ran = run(folder, "convert " + in + ".csv -o " + in + " --to cann");
     EXPECT_EQ(ran.exit, 0) << ran.err;
     EXPECT_TRUE(holds(ran.err, "no file can be named after it")) << ran.err;
-    EXPECT_TRUE(holds(ran.err, "2 rows of 1 files converted, into 2; 2 rows were not carried")) << ran.err;
+    EXPECT_TRUE(holds(ran.err, "2 rows of 1 file converted, into 2; 2 rows were not carried")) << ran.err;
     const auto back = run(folder, "convert " + in + " -o " + in + "_back.csv --to ours");
     EXPECT_TRUE(holds(back.err, "2 rows of 2 files converted, into 1")) << back.err;
   }
@@ -535,7 +535,7 @@ TEST(ConvertCommand, WhereNoRowCanBeCarriedNothingIsWritten) {
   for (const char* line : {"slots.csv -o out.json --to msprobe", "names.csv -o out --to cann"}) {
     const auto ran = run(folder, std::string("convert ") + line);
     EXPECT_EQ(ran.exit, 5) << ran.err;
-    EXPECT_TRUE(holds(ran.err, "0 rows of 1 files converted, into 0; 2 rows were not carried")) << ran.err;
+    EXPECT_TRUE(holds(ran.err, "0 rows of 1 file converted, into 0; 2 rows were not carried")) << ran.err;
   }
   EXPECT_FALSE(fs::exists(folder / "out.json") || fs::exists(folder / "out"));
 }
@@ -690,7 +690,7 @@ long most_memory(const ScratchFolder& folder, int thousands) {
   rusage usage{};
   wait4(child, &status, 0, &usage);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << content_of(errors);
-  EXPECT_TRUE(holds(content_of(errors), number + "000 rows of 1 files converted")) << content_of(errors);
+  EXPECT_TRUE(holds(content_of(errors), number + "000 rows of 1 file converted")) << content_of(errors);
   return usage.ru_maxrss;
 }
 

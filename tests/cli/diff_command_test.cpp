@@ -103,6 +103,65 @@ TEST(DiffCommand, WhereNothingPairsItSaysHowNamesDiffer) {
   EXPECT_EQ(run(folder, "diff x x").err, "");
 }
 
+// For people a name of a megabyte loses its middle; programs get all of it.
+TEST(DiffCommand, ALongNameIsShortInTextAndWholeInJson) {
+  ScratchFolder folder;
+  const std::string name = "begin" + std::string(1 << 20, 'x') + "end";
+  put(folder, "a.csv", std::string(kHeading) + "Op," + name + ",0,0,100,input,0,24,float32,\"(2,3)\",1,-1,2,\n");
+  put(folder, "b.csv", std::string(kHeading) + "Op," + name + ",0,0,100,input,0,24,float32,\"(2,3)\",9,-1,2,\n");
+  put(folder, "c.csv", std::string(kHeading) + "Op,other,0,0,100,input,0,24,float32,\"(2,3)\",9,-1,2,\n");
+  for (const char* command : {"diff a.csv b.csv", "diff a.csv c.csv", "diff a.csv b.csv --first", "a.csv",
+                              "a.csv --format md", "a.csv --fail-on 'max > 0'"}) {
+    const Ran ran = run(folder, command);
+    EXPECT_TRUE(holds(ran.out + ran.err, "beginxx") && holds(ran.out + ran.err, "xxend")) << command;
+    EXPECT_LT(ran.out.size() + ran.err.size(), 8000u) << command;
+  }
+  EXPECT_EQ(Json::parse(run(folder, "diff a.csv b.csv --format json").out)["pairs"][0]["op_name"], name);
+  EXPECT_TRUE(holds(run(folder, "a.csv --format csv").out, name));
+  EXPECT_TRUE(holds(run(folder, "a.csv --format json").out, name));
+}
+
+// One call, as msprobe's dump.json of MindSpore has it.
+std::string dump_json_of_cell(const std::string& max) {
+  return R"({"task": "statistics", "level": "L0", "framework": "mindspore", "dump_data_dir": null, "data": {
+    "Cell.net.Net.forward.0": {"input_args": [], "input_kwargs": {}, "output": [{"type": "mindspore.Tensor",
+    "dtype": "Float32", "shape": [2], "Max": )" +
+         max + R"(, "Min": 0.0, "Mean": 0.5, "Norm": 1.0}]}}})";
+}
+
+// The same call of a job with jit, in graph/ and in pynative/, is two.
+TEST(DiffCommand, RowsOfGraphAndOfPynativeAreApart) {
+  ScratchFolder folder;
+  const std::string rest = "/step0/rank0/dump.json";
+  put(folder, "both/graph" + rest, dump_json_of_cell("1.0"));
+  put(folder, "both/pynative" + rest, dump_json_of_cell("9.0"));
+  put(folder, "one/pynative" + rest, dump_json_of_cell("9.0"));
+  put(folder, "other/graph" + rest, dump_json_of_cell("9.0"));
+  put(folder, "plain" + rest, dump_json_of_cell("9.0"));
+  const Ran ran = run(folder, "diff both one");
+  EXPECT_EQ(ran.exit, 1) << ran.err;
+  EXPECT_EQ(ran.out,
+            "only in A  Net Cell.net.Net.forward.0 output 0 (graph, rank 0, iteration 0)\n"
+            "1 tensor compared, 0 differ, 1 only in A, 0 only in B\n");
+  EXPECT_TRUE(holds(run(folder, "diff one both").out, "1 tensor compared, 0 differ, 0 only in A, 1 only in B"));
+  EXPECT_EQ(run(folder, "diff both both").out, "2 tensors compared, 0 differ, 0 only in A, 0 only in B\n");
+  const Json found = Json::parse(run(folder, "diff both both --format json").out);
+  EXPECT_EQ(found["pairs"][0]["execution"], "graph");
+  EXPECT_EQ(found["pairs"][1]["execution"], "pynative");
+  // One execution may be compared with the other, and a job without jit has no such folder.
+  for (const char* a : {"one", "other", "plain"}) {
+    for (const char* b : {"one", "other", "plain"}) {
+      EXPECT_EQ(run(folder, std::string("diff ") + a + " " + b).out,
+                "1 tensor compared, 0 differ, 0 only in A, 0 only in B\n")
+          << a << " " << b;
+    }
+  }
+  for (const char* sides : {"both plain", "plain both"}) {
+    const std::string out = run(folder, std::string("diff ") + sides).out;
+    EXPECT_TRUE(holds(out, "1 tensor compared, 0 differ, ") && holds(out, "(graph, rank 0, ")) << out;
+  }
+}
+
 TEST(DiffCommand, FindsTheFirstOperatorToDiffer) {
   ScratchFolder folder;
   put(folder, "a/rank_0/net/0/7/statistic.csv", dump({"1", "2", "2", "3", "3", "4"}));

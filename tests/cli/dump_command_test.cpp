@@ -54,9 +54,9 @@ TEST_F(DumpCommand, TensorsAndFilesAreCountedApart) {
   std::ofstream(folder / "bin.json") << R"({"common_dump_settings": {"dump_mode": 0, "path": "/nowhere", "net_name": "Net",
     "iteration": "all", "input_output": 0, "kernels": [], "support_device": [0], "op_debug_mode": 0, "file_format": "bin"}})";
   const auto bin = run(folder, "dump run --config bin.json -o bin");
-  EXPECT_TRUE(holds(bin.err, "2 tensors of 2 files dumped: 0 rows, 1 files\n")) << bin.err;
+  EXPECT_TRUE(holds(bin.err, "2 tensors of 2 files dumped: 0 rows, 1 file\n")) << bin.err;
   const auto rows = run(folder, "dump bin --config config.json -o rows");
-  EXPECT_TRUE(holds(rows.err, "2 tensors of 1 files dumped: 2 rows, 0 files\n")) << rows.err;
+  EXPECT_TRUE(holds(rows.err, "2 tensors of 1 file dumped: 2 rows, 0 files\n")) << rows.err;
 }
 
 TEST_F(DumpCommand, AFrameworkNamesTheTypesOfADumpJson) {

@@ -15,9 +15,9 @@ class DeviceShapes : public testing::TestWithParam<Dtype> {};
 INSTANTIATE_TEST_SUITE_P(Dtype, DeviceShapes, testing::ValuesIn(samples::all_dtypes()),
                          [](const auto& info) { return std::string(name(info.param)); });
 
-// Each shape and dtype is a program of its own to build, and a second one where needs alternate between everything and what
-// needs no sums. The quick tests build both of one dtype a family, and of the others the first; of a forced shape the first alone,
-// of one dtype a family.
+// Each shape and dtype is a program of its own to build, and a second one where needs alternate between everything and
+// what needs no sums. The quick tests build both of one dtype a family, and of the others the first; of a forced shape
+// the first alone, of one dtype a family.
 bool is_forced() { return std::getenv("TENSORSTAT_CL_SHAPE") != nullptr || std::getenv("TENSORSTAT_CL_FP64") != nullptr; }
 bool is_left_to_full(Dtype dtype) {
   return !samples::full() && is_forced() && (!samples::stands_for_its_family(dtype) || samples::is_tried_with_fp64(dtype));

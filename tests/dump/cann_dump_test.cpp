@@ -56,6 +56,29 @@ TEST_F(CannDump, AFileForEachRunInTheFoldersOfItsModel) {
   EXPECT_EQ(session.counters().tensor_count, 6u);
 }
 
+// The operator stands in the name of its file alone, and nobody reads a file without it.
+TEST_F(CannDump, AnOperatorWithoutANameIsLostAndSaid) {
+  for (const char* data : {"stats", "tensor"}) {
+    said.clear();
+    options.log = [this](Severity, std::string_view message) { said.emplace_back(message); };
+    auto session = DumpSession::from_json(R"({"dump": {"dump_path": ")" + folder.path() + R"(", "dump_data": ")" +
+                                              data + R"(", "dump_list": [{"model_name": "m"}]}})",
+                                          options);
+    ASSERT_TRUE(session) << session.error().message;
+    run_operator(*session, "");
+    run_operator(*session, "");
+    session->close();
+    EXPECT_TRUE(files().empty()) << data << ": " << files().front();
+    EXPECT_EQ(session->counters().tensor_count, 0u) << data;
+    EXPECT_EQ(session->counters().lost_tensor_count, 2u) << data;
+    const auto is_of_name = [](const std::string& words) {
+      return words.find("no file can be named after the operator \"Op\", \"\": it needs a type and a name") !=
+             words.npos;
+    };
+    EXPECT_EQ(std::ranges::count_if(said, is_of_name), 1) << data;
+  }
+}
+
 TEST_F(CannDump, ChosenStatisticsHaveTheOtherHeading) {
   auto session = open_acl(R"("dump_op_switch": "on", "dump_stats": ["L2norm", "Max"])");
   run_operator(session, "a");

@@ -59,6 +59,20 @@ TEST(DumpPlace, OfMsprobesRowsIsThatOfTheTensorsBeside) {
   }
 }
 
+TEST(DumpPlace, ExecutionIsTheFolderAboveTheStep) {
+  for (const auto& [path, execution] : {std::pair("/a/graph/step0/rank0/dump.json", "graph"),
+                                        {"/a/pynative/step12/proc3/dump.json", "pynative"},
+                                        {"/graph/step1/x/pynative/step0/rank0/dump_tensor_data/x.npy", "pynative"},
+                                        {"graph/step0/rank/dump.json", "graph"},
+                                        {"/graph/x/step0/rank0/dump.json", ""},
+                                        {"/graph/step/rank0/dump.json", ""},
+                                        {"/step0/rank0/graph/dump.json", ""},
+                                        {"/Graph/step0/rank0/dump.json", ""},
+                                        {"dump.json", ""}}) {
+    EXPECT_EQ(name(execution_of_file(path)), execution) << path;
+  }
+}
+
 TEST(DumpPlace, IsNoneInOtherFolders) {
   for (const char* path :
        {"/x.npy", "x.npy", "/a/b/c/d/e/f/x.npy", "/rank_0/net/g/1/x.npy", "/rank_/net/0/1/x.npy", "/rank_x/net/0/1/x.npy",

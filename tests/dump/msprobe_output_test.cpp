@@ -446,7 +446,7 @@ TEST_F(MsprobeOutput, WhatTheDiskDoesNotTakeWaits) {
   judge_file_call = nullptr;
   EXPECT_EQ(session.counters().lost_row_count, 1u);
   EXPECT_EQ(session.counters().waiting_row_count, 0u);
-  EXPECT_TRUE(was_said("1 tensors could not be written to dump.json and are lost"));
+  EXPECT_TRUE(was_said("1 tensor could not be written to dump.json and is lost"));
   EXPECT_TRUE(was_said("No space left on device; it is tried again"));
 }
 

@@ -64,6 +64,21 @@ TEST_F(SessionFaults, WhatIsLostInTheEndIsCounted) {
   EXPECT_TRUE(was_said(".npy: No space left on device; more such files may be missing"));
 }
 
+TEST_F(SessionFaults, WhatIsLostOfManyFilesIsSaidOnce) {
+  auto session = open(R"({"saved_data": "statistic"})");
+  fail_with(ENOSPC);
+  constexpr std::uint64_t kFiles = 35;
+  for (std::uint64_t step = 0; step < kFiles; ++step) {
+    collect(session, {.iteration = step}, "x", {tensor(values, Dtype::kFloat32)});
+  }
+  session.close();
+  judge_file_call = nullptr;
+  EXPECT_EQ(session.counters().lost_row_count, kFiles);
+  const auto is_of_loss = [](const std::string& words) { return words.find(" lost") != words.npos; };
+  EXPECT_EQ(std::ranges::count_if(said, is_of_loss), 1);
+  EXPECT_TRUE(was_said("1 line could not be written and is lost; lines of other files may be, too"));
+}
+
 TEST_F(SessionFaults, WhatAStepAcknowledgesIsOnDisk) {
   auto session = open("{}", R"({"enable": true})");
   collect(session, {}, "x", {tensor(values, Dtype::kFloat32)});

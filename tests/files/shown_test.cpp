@@ -43,6 +43,20 @@ TEST(Shown, IsCutBetweenCharacters) {
   EXPECT_EQ(shown(std::string(9, '\x80'), 1), "\\x80...");
 }
 
+TEST(Shown, ALongNameLosesItsMiddle) {
+  const std::string longest(1000, 'a');
+  EXPECT_EQ(printable_name(longest), longest);
+  const std::string cut = printable_name("begin" + std::string(40 << 20, 'a') + "end");
+  EXPECT_EQ(cut.size(), 1000u);
+  EXPECT_TRUE(cut.starts_with("begina") && cut.ends_with("aend") && cut.find("a...a") != cut.npos) << cut;
+  for (std::size_t shift = 0; shift < 4; ++shift) {
+    std::string name(shift, 'x');
+    for (int i = 0; i < 400; ++i) name += "\u5c42";
+    EXPECT_EQ(printable_name(name).find('\\'), std::string::npos) << "cut inside a character";
+  }
+  EXPECT_TRUE(printable_name(std::string(2000, '\x80')).ends_with("\\x80"));
+}
+
 TEST(Shown, AnyBytesGiveOneLine) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE(seed);

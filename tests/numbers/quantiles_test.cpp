@@ -13,6 +13,7 @@
 #include <string>
 #include <tensorstat/meter.hpp>
 #include <tensorstat/opencl.hpp>
+#include <utility>
 #include <vector>
 
 #include "precision/partial.h"
@@ -69,15 +70,28 @@ Real value_of(Dtype dtype, std::uint64_t bits) {
   return negative ? -size : size;
 }
 
-// The elements but NaN, in ascending order, -0 below +0.
+// The elements but NaN, in ascending order, -0 below +0. Equal bits are sorted once.
 std::vector<Real> sorted(Dtype dtype, const Bytes& bytes) {
-  std::vector<Real> values;
-  for (std::size_t at = 0; at < bytes.size(); at += size_bytes(dtype)) {
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, &bytes[at], size_bytes(dtype));
-    if (const Real value = value_of(dtype, bits); !std::isnan(value)) values.push_back(value);
+  std::vector<std::uint64_t> all(bytes.size() / size_bytes(dtype));
+  for (std::size_t i = 0; i < all.size(); ++i) std::memcpy(&all[i], &bytes[i * size_bytes(dtype)], size_bytes(dtype));
+  std::vector<std::pair<Real, std::size_t>> counted;
+  const auto count = [&](std::uint64_t bits, std::size_t times) {
+    if (times == 0) return;
+    if (const Real value = value_of(dtype, bits); !std::isnan(value)) counted.emplace_back(value, times);
+  };
+  if (size_bytes(dtype) <= 2) {
+    std::vector<std::size_t> times(std::size_t{1} << 8 * size_bytes(dtype));
+    for (const std::uint64_t bits : all) ++times[bits];
+    for (std::size_t bits = 0; bits < times.size(); ++bits) count(bits, times[bits]);
+  } else {
+    for (const std::uint64_t bits : all) count(bits, 1);
   }
-  std::ranges::sort(values, [](Real a, Real b) { return a < b || (a == b && std::signbit(a) && !std::signbit(b)); });
+  std::ranges::sort(counted, [](const auto& a, const auto& b) {
+    return a.first < b.first || (a.first == b.first && std::signbit(a.first) && !std::signbit(b.first));
+  });
+  std::vector<Real> values;
+  values.reserve(all.size());
+  for (const auto& [value, times] : counted) values.insert(values.end(), times, value);
   return values;
 }
 
@@ -339,8 +353,8 @@ TEST_P(Quantiles, OnADeviceAreTheHosts) {
   for (const Way& way : kWays) {
     const bool without_fp64 = way.environment.back().first == std::string("TENSORSTAT_CL_FP64");
     if (without_fp64 && (!is_float(GetParam()) || size_bytes(GetParam()) == 1)) continue;  // the same kernel
-    // Each is some kernels to build: in the quick test float32 has all, and a dtype that lists codes, a wide one and one that is
-    // unpacked have one request in the two shapes. Oclgrind runs every dtype.
+    // Each is some kernels to build: in the quick test float32 has all, and a dtype that lists codes, a wide one and
+    // one that is unpacked have one request in the two shapes. Oclgrind runs every dtype.
     const auto is = [&](std::initializer_list<Dtype> some) { return std::ranges::count(some, GetParam()) != 0; };
     const bool has_all = samples::full() || is({Dtype::kFloat32}), is_shape = &way < kWays + 2;
     if (!has_all && !(is_shape && is({Dtype::kInt8, Dtype::kFloat64, Dtype::kFloat8E8m0fnu}))) continue;

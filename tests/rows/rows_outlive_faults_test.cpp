@@ -191,7 +191,7 @@ TEST_F(RowsReachTheDisk, WhenTheFileIsClosed) {
   file.close();
   EXPECT_EQ(file.counters().written_count, 0u);
   EXPECT_EQ(file.counters().dropped_count, 1u);
-  EXPECT_TRUE(said.count(path + ": 1 lines may be lost: the disk did not take them"));
+  EXPECT_TRUE(said.count(path + ": 1 line may be lost: the disk did not take it; lines of other files may be, too"));
 }
 
 TEST_F(RowsOutliveOthers, WhatWaitsSurvivesTheReleaseOfTheFile) {
@@ -313,7 +313,7 @@ TEST_F(RowsOutliveOthers, WhatIsStillWaitingAtTheEndIsSaid) {
   EXPECT_EQ(file.append(row_of(0)), AppendFile::Outcome::kWaiting);
   file.close();
   EXPECT_EQ(file.counters().dropped_count, 1u);
-  EXPECT_TRUE(said.count(path + ": 1 lines could not be written and are lost"));
+  EXPECT_TRUE(said.count(path + ": 1 line could not be written and is lost; lines of other files may be, too"));
 }
 
 TEST_F(RowsOutliveOthers, AStoppedHolderOfTheLock) {

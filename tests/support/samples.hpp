@@ -40,8 +40,8 @@ bool full();
 // Of each family, the one dtype whose kernels stand for the others' where a quick run can build but a few.
 bool stands_for_its_family(tensorstat::Dtype dtype);
 
-// Whether this run builds kernels of the dtype: in full of every dtype, quick of one a family. device_shapes has all of them in
-// either, in the device's own shape.
+// Whether this run builds kernels of the dtype: in full of every dtype, quick of one a family. device_shapes has all of
+// them in either, in the device's own shape.
 bool is_built_on_a_device(tensorstat::Dtype dtype);
 std::vector<tensorstat::Dtype> dtypes_on_a_device();  // those of all_dtypes()
 

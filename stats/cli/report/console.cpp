@@ -56,4 +56,8 @@ void Console::erase_line() {
   has_line_ = false;
 }
 
+std::string counted_noun(std::uint64_t count, std::string_view noun) {
+  return std::to_string(count).append(" ").append(noun).append(count == 1 ? "" : "s");
+}
+
 }  // namespace tensorstat::cli

@@ -40,4 +40,7 @@ class Console {
   bool has_line_ = false;
 };
 
+// "1 row", "2 rows"
+std::string counted_noun(std::uint64_t count, std::string_view noun);
+
 }  // namespace tensorstat::cli

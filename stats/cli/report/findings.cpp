@@ -4,6 +4,8 @@
 #include <charconv>
 #include <utility>
 
+#include "stats/base/printable.hpp"
+
 namespace tensorstat::cli {
 namespace {
 
@@ -59,11 +61,11 @@ void Findings::add(const TensorRow& entry) {
   const bool has_nan = nan_.is_met_by(entry), has_inf = inf_.is_met_by(entry);
   with_nan_ += has_nan;
   with_inf_ += has_inf;
-  if (has_nan || has_inf) alarming_.add(entry, entry.label());
+  if (has_nan || has_inf) alarming_.add(entry, printable_name(entry.label()));
   const auto met = std::ranges::find_if(fail_on_, [&](const Rule& rule) { return rule.is_met_by(entry); });
   if (met == fail_on_.end()) return;
   const std::string evidence = met->evidence(entry);
-  found_.add(entry, entry.label() + " (" + met->text() + (evidence.empty() ? "" : ": " + evidence) + ")");
+  found_.add(entry, printable_name(entry.label()) + " (" + met->text() + (evidence.empty() ? "" : ": " + evidence) + ")");
 }
 
 std::string Findings::counted(std::uint64_t count) const {

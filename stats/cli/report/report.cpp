@@ -91,7 +91,8 @@ std::vector<std::string> Explanation::lines() const {
   std::vector<std::string> lines;
   for (const Group& group : groups_) {
     const bool is_one = group.count == 1;
-    lines.push_back((is_one ? "" : std::to_string(group.count) + " tensors, the first: ") + printable(group.first));
+    lines.push_back((is_one ? "" : std::to_string(group.count) + " tensors, the first: ") +
+                    printable_name(group.first));
     lines.insert(lines.end(), group.reasons.begin(), group.reasons.end());
     lines.push_back(std::string("  device memory taken: ") + (is_one ? "" : "at most ") +
                     std::to_string(group.most_device_bytes) + " bytes");

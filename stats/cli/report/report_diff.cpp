@@ -17,10 +17,11 @@ constexpr std::size_t kMostUnmatched = 20;
 
 // A tensor for a person, with rank and iteration.
 std::string place_of(const Record& record, const Seen& row) {
-  if (!record.texts()[row.file].empty()) return printable(label_of(record, row));
-  return printable(record.texts()[row.op_type]) + " " + printable(record.texts()[row.name]) + " " + (row.is_input ? "input" : "output") + " " +
-         std::to_string(row.slot) + " (rank " + std::to_string(row.rank) + ", iteration " +
-         std::to_string(row.iteration) + ")";
+  if (!record.texts()[row.file].empty()) return printable_name(label_of(record, row));
+  return printable_name(record.texts()[row.op_type]) + " " + printable_name(record.texts()[row.name]) + " " +
+         (row.is_input ? "input" : "output") + " " + std::to_string(row.slot) + " (" +
+         (row.execution == Execution::kUnknown ? "" : std::string(name(row.execution)) + ", ") + "rank " +
+         std::to_string(row.rank) + ", iteration " + std::to_string(row.iteration) + ")";
 }
 
 std::string value_or_none(const Value& value) { return std::holds_alternative<std::monostate>(value) ? "none" : to_string(value); }
@@ -137,10 +138,12 @@ std::string text_of(const Compared& compared, bool with_all) {
         if (!numbers.empty()) text += "    " + numbers + "\n";
       }
       if (beginning.code) {
-        text += "    called at " + printable(beginning.code->file) + (beginning.code->line == 0 ? "" : ":" + std::to_string(beginning.code->line)) + "\n";
+        text += "    called at " + printable_name(beginning.code->file) +
+                (beginning.code->line == 0 ? "" : ":" + std::to_string(beginning.code->line)) + "\n";
       }
       std::string inside;
-      for (const std::string& call : beginning.inside) inside += (inside.empty() ? "    inside " : ", ") + printable(call);
+      for (const std::string& call : beginning.inside)
+        inside += (inside.empty() ? "    inside " : ", ") + printable_name(call);
       if (!inside.empty()) text += inside + "\n";
     }
   } else {
@@ -195,7 +198,7 @@ std::string text_of(const Record& record, const Origin& origin) {
       }
       std::string before;
       for (const std::uint32_t run : runs_before(record, from.run)) {
-        before += (before.empty() ? "" : ", ") + printable(record.texts()[record.run(run).front().name]);
+        before += (before.empty() ? "" : ", ") + printable_name(record.texts()[record.run(run).front().name]);
       }
       if (!before.empty()) text += "    after " + before + "\n";
     }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 
 #include "stats/cli/report/report.hpp"
 #include "stats/base/printable.hpp"
@@ -17,6 +18,12 @@ std::string code(const std::string& text) {
   return span;
 }
 
+// Rows may have been written by others, with any text for a dtype.
+std::string dtype(const std::string& text) {
+  const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+  return std::ranges::all_of(text, is_plain) ? printable_name(text) : code(printable_name(text));
+}
+
 // A table of GitHub's Markdown, a line a tensor as it is measured.
 class Markdown : public Report {
  public:
@@ -33,7 +40,7 @@ class Markdown : public Report {
 
   std::string add(const SurveyedTensor& entry) override {
     const Row& row = entry.row;
-    std::string line = "| " + code(printable(short_label(entry))) + " | " + row.data_type + " | ";
+    std::string line = "| " + code(printable_name(short_label(entry))) + " | " + dtype(row.data_type) + " | ";
     line.append(to_string(row.shape)).append(" |");
     for (std::size_t i = 0; i < row.statistics.values.size(); ++i) {
       line.append(" ").append(short_text(row.statistics.categories[i], row.statistics.values[i], row.shape)).append(" |");

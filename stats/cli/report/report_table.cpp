@@ -71,8 +71,8 @@ class Table : public Report {
 
   std::string add(const SurveyedTensor& entry) override {
     const Row& row = entry.row;
-    lines_.push_back({printable(short_label(entry)), row.data_type, to_string(row.shape), row.shape,
-                      row.data_size_bytes, row.statistics.values});
+    lines_.push_back({printable_name(short_label(entry)), printable_name(row.data_type), to_string(row.shape),
+                      row.shape, row.data_size_bytes, row.statistics.values});
     if (with_placement_) explanation_.add(entry);
     return {};
   }

@@ -11,6 +11,7 @@
 #include "stats/dump/output/run_file.hpp"
 #include "stats/rows/names/op_name.hpp"
 #include "stats/rows/csv/statistic_csv.hpp"
+#include "stats/rows/names/run_name.hpp"
 
 namespace tensorstat {
 namespace {
@@ -106,6 +107,12 @@ class CannOutput : public DumpOutput {
 
   // The time of a file is that of its first tensor, or the next microsecond that is free.
   void write_rows(Identity who, const std::string& in, const std::string& lines, std::uint64_t rows) {
+    const auto lose = [&](const Error& why) {
+      lost_rows_ += rows;
+      tally_.lost_tensors += rows;
+      notices_->warn_once("csv of a run", [&] { return "rows are lost: " + why.message; });
+    };
+    if (!can_name_run(who)) return lose(no_file_name(who));
     std::string name = file_name(Dialect::kCann, who);
     for (; files_.has(in, name); name = file_name(Dialect::kCann, who)) ++who.timestamp_us;
     const Status written = files_.save_text(in, name, heading_ + lines);
@@ -114,9 +121,7 @@ class CannOutput : public DumpOutput {
       tally_.tensors += rows;
       return;
     }
-    lost_rows_ += rows;
-    tally_.lost_tensors += rows;
-    notices_->warn_once("csv of a run", [&] { return "rows are lost: " + written.error().message; });
+    lose(written.error());
   }
 
   const DumpConfig& config_;

@@ -405,7 +405,8 @@ void MsprobeOutput::close() noexcept {
   lost_rows_ += lost;
   if (lost != 0) {
     notices_->warn_once("lost dump.json", [&] {
-      return std::to_string(lost) + " tensors could not be written to dump.json and are lost";
+      return std::to_string(lost) + (lost == 1 ? " tensor could not be written to dump.json and is lost"
+                                               : " tensors could not be written to dump.json and are lost");
     });
   }
   steps_.clear();

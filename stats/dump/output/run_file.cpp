@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "stats/base/printable.hpp"
 #include "stats/files/ascend/dump_data.hpp"
 #include "stats/rows/names/run_name.hpp"
 
@@ -47,6 +48,7 @@ Status save_file(const PendingRun& run, const Slots& slots, const std::string& f
   const auto data = described(slots, notices);
   if (!data) return data.error();
   Identity who = identity_of(run, *slots.begin()->second);
+  if (!can_name_run(who)) return no_file_name(who);
   std::string name = run_file_stem(who);
   for (; files.has(folder, name); name = run_file_stem(who)) ++who.timestamp_us;
   return files.save_run(folder, name, [&](const WritePiece& write) -> Status {
@@ -62,6 +64,11 @@ Status save_file(const PendingRun& run, const Slots& slots, const std::string& f
 }
 
 }  // namespace
+
+Error no_file_name(const Identity& identity) {
+  return {Code::kInvalid, "no file can be named after the operator \"" + shown(identity.op_type) + "\", \"" +
+                              shown(identity.op_name) + "\": it needs a type and a name"};
+}
 
 void save_run(const PendingRun& run, const std::string& folder, DumpFiles& files, Examiner& examiner, DumpTally& tally,
               Notices& notices) noexcept {

@@ -11,8 +11,12 @@
 namespace tensorstat {
 
 // Writes {op_type}.{op_name}.{task_id}.{stream_id}.{time} into `folder`, of the first tensor's time or the next free
-// one, and counts the tensors as done or lost. A tensor of a slot that the run has already goes into a file of its own.
+// one, and counts the tensors as done or lost: lost, where type or name is empty, as nothing reads such a file. A
+// tensor of a slot that the run has already goes into a file of its own.
 void save_run(const PendingRun& run, const std::string& folder, DumpFiles& files, Examiner& examiner, DumpTally& tally,
               Notices& notices) noexcept;
+
+// Why a run has no file.
+Error no_file_name(const Identity& identity);
 
 }  // namespace tensorstat

@@ -31,7 +31,7 @@ Result<DumpTensor> read_tensor(const std::string& label, const Identity& who, co
                                TensorReader& reader) {
   if (who.slot > std::numeric_limits<std::uint32_t>::max()) {
     return Error{Code::kUnsupported,
-                 printable(label) + ": slot " + std::to_string(who.slot) + " is above 4294967295"};
+                 printable_name(label) + ": slot " + std::to_string(who.slot) + " is above 4294967295"};
   }
   const Stored stored = stored_as(reader.data_type());
   const bool is_plain = stored == Stored::kPlain;  // float4_e2m1fn, too: it is handed over as float8_e4m3fn
@@ -42,7 +42,7 @@ Result<DumpTensor> read_tensor(const std::string& label, const Identity& who, co
   while (!room.empty()) {
     const auto got = reader.read(room);
     if (!got) return got.error();
-    if (*got == 0) return Error{Code::kUnreadable, printable(label) + ": ends early"};
+    if (*got == 0) return Error{Code::kUnreadable, printable_name(label) + ": ends early"};
     room = room.subspan(*got);
   }
   DumpTensor tensor;
@@ -85,7 +85,8 @@ void read_tensors(const DumpedFile& file, const std::function<bool(Io)>& wants,
     Identity who = file.named.identity;
     const std::string label = tensor_label(file.path, (*reader)->name());
     if (!read_slot((*reader)->name().value_or(""), who)) {
-      unreadable({Code::kUnreadable, printable(label) + ": is named as a file of inputs and outputs, and is neither"});
+      unreadable(
+          {Code::kUnreadable, printable_name(label) + ": is named as a file of inputs and outputs, and is neither"});
     } else if (wants(io_of(who))) {
       add(label, who, **reader);
     }

@@ -76,7 +76,7 @@ OpenedSource open_dump_data(std::shared_ptr<const RandomFile> file, const ReadOp
         tensor->name = name;
       } else {
         tensor = Error{tensor.error().code,
-                       printable(tensor_label(file->path(), name)) + ": " + tensor.error().message};
+                       printable_name(tensor_label(file->path(), name)) + ": " + tensor.error().message};
       }
       tensors.push_back(std::move(tensor));
     }

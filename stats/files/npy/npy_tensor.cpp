@@ -67,7 +67,7 @@ Result<NpyArray> read_npy_array(ByteSource& source, const std::optional<std::str
     }
   }
   const auto labelled = [&](const Error& error, const std::optional<std::string>& of) {
-    return Error{error.code, printable(tensor_label(source.path(), of)) + ": " + error.message};
+    return Error{error.code, printable_name(tensor_label(source.path(), of)) + ": " + error.message};
   };
   const auto header = parse_npy_header(head, range.bytes, may_go_on);
   if (!header) return labelled(header.error(), name);

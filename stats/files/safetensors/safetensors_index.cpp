@@ -59,7 +59,7 @@ class ShardSource : public TensorSource {
         const std::optional<std::string>& name = (*tensor)->name();  // none in a file of another format
         const auto found = index_.shard_of.find(name.value_or(""));
         if (found == index_.shard_of.end()) {
-          return Error{Code::kUnreadable, printable(tensor_label(beside(path_, index_.shards[shard]), name)) +
+          return Error{Code::kUnreadable, printable_name(tensor_label(beside(path_, index_.shards[shard]), name)) +
                                               ": is not in the index " + printable(path_)};
         }
         if (found->second != shard) continue;

@@ -47,7 +47,7 @@ class InflatedBytes : public ByteSource {
   }
 
  private:
-  Error damaged(const std::string& what) const { return {Code::kUnreadable, printable(label_) + ": " + what}; }
+  Error damaged(const std::string& what) const { return {Code::kUnreadable, printable_name(label_) + ": " + what}; }
 
   void end() {
     if (is_begun_) ::inflateEnd(&stream_);

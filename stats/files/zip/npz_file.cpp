@@ -52,7 +52,7 @@ class NpzSource : public TensorSource {
     const bool is_npy = name.ends_with(kNpyExtension);
     if (is_npy) name.resize(name.size() - kNpyExtension.size());
     const auto refused = [&](Code code, const std::string& what) {
-      return Error{code, printable(tensor_label(file_->path(), name)) + ": " + what};
+      return Error{code, printable_name(tensor_label(file_->path(), name)) + ": " + what};
     };
     if (!is_npy) return refused(Code::kUnsupported, "is no .npy member of the archive");
     if (!names_.insert(name).second) return refused(Code::kUnreadable, "is in the archive more than once");

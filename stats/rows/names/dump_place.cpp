@@ -133,6 +133,25 @@ const std::optional<DumpPlace>& FolderPlaces::of(const std::string& path) {
   return place_;
 }
 
+std::string_view name(Execution execution) {
+  constexpr std::string_view kNames[] = {"", "pynative", "graph"};
+  return kNames[static_cast<int>(execution)];
+}
+
+Execution execution_of_file(const std::string& path) {
+  std::error_code ignored;
+  Execution above = Execution::kUnknown, found = Execution::kUnknown;
+  for (const fs::path& part : fs::absolute(path, ignored).lexically_normal()) {
+    const std::string folder = part.string();
+    Found step;
+    if (above != Execution::kUnknown && fits("step{iteration}", folder, step)) found = above;
+    above = folder == name(Execution::kGraph)      ? Execution::kGraph
+            : folder == name(Execution::kPynative) ? Execution::kPynative
+                                                   : Execution::kUnknown;
+  }
+  return found;
+}
+
 void add_place(const std::string& path, const std::optional<DumpPlace>& place, Identity& identity) {
   const auto add = [&](std::string_view name, Cell cell) {
     if (identity.find(name) == nullptr) identity.set(name, std::move(cell));

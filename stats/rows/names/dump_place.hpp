@@ -1,8 +1,10 @@
 // Where in the training a dumped file was, read from the folders that it lies in.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tensorstat/dump.hpp>
 #include <tensorstat/rows.hpp>
 
@@ -17,6 +19,13 @@ std::optional<DumpPlace> place_of_rows(const std::string& path);
 
 // place_in_dump, where anything else is iteration 0 of graph 0 of rank 0.
 DumpPlace place_of_file(const std::string& path);
+
+// How a call was executed. msprobe keeps the two in folders of their own above step{N} where a MindSpore job has both.
+enum class Execution : std::uint8_t { kUnknown, kPynative, kGraph };
+std::string_view name(Execution execution);  // "graph"; empty for kUnknown
+
+// The same of a file below such a folder, by graph/step{N} or pynative/step{N} in its path.
+Execution execution_of_file(const std::string& path);
 
 // Sets the further columns path, and, where the folders are those of a dump, rank, graph and iteration; those that the
 // identity has stay. `place` is that of the file.

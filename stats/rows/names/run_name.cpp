@@ -31,6 +31,8 @@ std::string run_file_stem(const Identity& identity) {
 
 std::string run_file_name(const Identity& identity) { return run_file_stem(identity).append(kRowsExtension); }
 
+bool can_name_run(const Identity& identity) { return identity_of_run(run_file_name(identity)).has_value(); }
+
 std::string file_name(Dialect dialect, const Identity& identity) {
   return value_of(dialect).whose == Whose::kInFileName ? run_file_name(identity) : "statistic.csv";
 }

@@ -15,6 +15,9 @@ std::string run_file_stem(const Identity& identity);
 // The same with ".csv".
 std::string run_file_name(const Identity& identity);
 
+// Whether such a name can be read again: neither type nor name is empty.
+bool can_name_run(const Identity& identity);
+
 // The parts of such a name, as OperatorRunName has them. nullopt: it is no such name. Folders before it are ignored.
 std::optional<Identity> identity_of_run(std::string_view path);
 
