@@ -72,7 +72,7 @@ std::string json_of_verdict(const Record& record, const FaultVerdict& verdict) {
             code_members(verdict.code) + ",\"operation\":" + (verdict.operation.empty() ? "null" : json_quoted(verdict.operation)) +
             ",\"inside\":" + array_of(verdict.inside, [](const NamedCall& call) { return json_quoted(call.op_name); });
   }
-  return text + ",\"sentence\":" + json_quoted(verdict.sentence) + ",\"details\":" + array_of(verdict.details, words) + "}";
+  return text + ",\"not_watched\":" + array_of(verdict.not_watched, words) + ",\"sentence\":" + json_quoted(verdict.sentence) + ",\"details\":" + array_of(verdict.details, words) + "}";
 }
 
 std::string specials_members(const Specials& specials) {

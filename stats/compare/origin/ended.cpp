@@ -1,6 +1,9 @@
 // R7: a fault that a later call takes in and does not hand on has ended. And which of the faults that have not is
 // the verdict.
+#include <cmath>
 #include <tuple>
+
+#include "stats/rows/op_name.hpp"
 
 #include "stats/compare/origin/walk.hpp"
 
@@ -67,11 +70,12 @@ bool Walk::comes_again(const Scene& scene) {
 }
 
 const Fault* Walk::select(bool& is_skipped) {
-  bool has_loss = false, has_gradients = false;
+  bool has_loss = false, has_gradients = false, has_step = false;
   for (const Call& each : model_.calls) {
     if (model_.form == Form::kGraph) break;
     has_loss |= each.phase == Phase::kLoss;
     has_gradients |= each.phase == Phase::kBackward || each.phase == Phase::kGradient;
+    has_step |= each.phase == Phase::kOptimizer;
   }
   bool has_nan = false;
   for (const Fault& fault : faults_) has_nan |= fault.has_nan && (fault.is_open || fault.is_confirmed);
@@ -83,7 +87,13 @@ const Fault* Walk::select(bool& is_skipped) {
   for (Fault& fault : faults_) {
     bool counts = fault.is_open;
     const bool is_mine = fault.kind == FaultKind::kParameter;
-    const bool has_later = has_loss || (has_gradients && !fault.has_nan);
+    const bool has_later = has_loss || ((has_gradients || has_step) && !fault.has_nan);
+    const bool is_of_forward = fault.kind == FaultKind::kProduced && fault.phase == Phase::kForward;
+    if (counts && !fault.is_confirmed && is_of_forward && !fault.has_nan && wrote_inf(fault)) {
+      end(fault, kNoCall);
+      fault.is_meant = true;
+      counts = false;
+    }
     if (counts && !fault.is_confirmed && has_later && !is_mine && fault.phase <= Phase::kLoss) {
       end(fault, kNoCall);  // neither the loss nor a gradient has it
       counts = false;
@@ -97,13 +107,70 @@ const Fault* Walk::select(bool& is_skipped) {
     is_skipped = true;  // a gradient scaler did that
     return nullptr;
   }
+  Fault& verdict = faults_[static_cast<std::size_t>(best - faults_.data())];
+  const bool may_be_meant =
+      verdict.kind == FaultKind::kProduced && verdict.phase == Phase::kForward && !verdict.is_confirmed && !has_loss;
+  if (may_be_meant && !verdict.has_nan && !has_step && hints_.has_gradients_off()) {
+    doubt(verdict, "nothing that was watched says whether it ended",
+          "watch(..., gradients=True) and step(loss) would tell");
+  } else if (may_be_meant && verdict.has_nan && has_step && hints_.has_gradients_off()) {
+    doubt(verdict, "what the optimizer wrote is finite, and neither the loss nor gradients were watched",
+          "watch(..., gradients=True) and step(loss) would tell");
+  } else if (may_be_meant && verdict.has_nan && has_gradients && is_unused(verdict)) {
+    doubt(verdict, "no gradient came back to it, and the loss was not watched", "step(loss) would tell whether the loss used it");
+  }
   return best;
+}
+
+void Walk::doubt(Fault& fault, std::string reason, std::string next) {
+  fault.kind = FaultKind::kUnknown;
+  fault.reason = std::move(reason);
+  fault.next = std::move(next);
+}
+
+bool Walk::wrote_inf(const Fault& fault) const { return is_inf_written(record_, hints_, model_, fault); }
+
+bool Walk::is_unused(const Fault& fault) const {
+  bool has_results = false, has_backward = false;
+  for (const std::uint32_t carrier : fault.carriers) {
+    const Call& of = call(carrier);
+    if (of.phase != Phase::kForward || !is_outermost(of)) continue;
+    const std::string_view path = path_of(model_.form, name_of(carrier));
+    for (const std::uint32_t result : of.outputs) {
+      if (!is_faulty(result)) continue;
+      has_results = true;
+      for (const Call& backward : model_.calls) {
+        if (backward.phase != Phase::kBackward || path_of(model_.form, text(backward.name)) != path) continue;
+        has_backward = true;
+        const auto is_of_result = [&](std::uint32_t gradient) { return row(gradient).slot == row(result).slot; };
+        if (std::ranges::any_of(backward.inputs, is_of_result)) return false;
+      }
+    }
+  }
+  return has_results && has_backward;
 }
 
 bool Walk::is_skipped_step(const Call& of) const {
   if (hints_.wrote_nothing(of.rank, of.iteration)) return true;
   if (model_.form != Form::kWatch || hints_.is_of_watch() || !around_.has_written) return false;
   return std::ranges::none_of(model_.calls, [](const Call& each) { return each.phase == Phase::kOptimizer; });
+}
+
+bool is_inf_written(const Record& record, const Hints& hints, const Model& model, const Fault& fault) {
+  const Call& maker = model.calls[fault.call];
+  const std::string_view type = record.texts()[maker.op_type], name = record.texts()[maker.name];
+  const Zoom* of_maker = hints.zoom_of(maker.rank, maker.iteration, name);
+  const auto statistics = record.statistics(record.rows()[fault.row]);
+  const Value* above = statistics.find(Category::kPositiveInfCount);
+  if (above != nullptr && *above != Value(std::uint64_t{0})) return false;
+  const Value* most = statistics.find(Category::kMax);
+  const auto* max = most == nullptr ? nullptr : std::get_if<double>(most);
+  if (max != nullptr && std::isinf(*max) && *max > 0) return false;
+  if (fault.is_own_code) return false;
+  std::string words = lower_case(std::string(type) + " " + std::string(name));
+  if (of_maker != nullptr && of_maker->found == Zoom::Found::kOperation) words = of_maker->operation;
+  constexpr std::string_view kWriters[] = {"mask", "fill", "where", "triu", "tril", "full"};
+  return std::ranges::any_of(kWriters, [&](std::string_view word) { return words.find(word) != words.npos; });
 }
 
 }  // namespace tensorstat::origin

@@ -35,12 +35,14 @@ struct Fault {
        came_again = false;
   std::uint32_t after = kNoCall, before = kNoCall;
   std::string reason;
+  std::string next;  // of kUnknown, what would tell; "": the words for all
 
   bool has_nan = false, has_inf = false;
   std::vector<std::uint32_t> carriers;  // calls with rows that hold it
   std::uint32_t turned_by = kNoCall, turned_row = kNoRow;
   bool is_turned_by_own_code = false;
   bool is_open = true;
+  bool is_meant = false;       // a mask wrote the Inf, and no NaN came of it
   bool is_confirmed = false;  // the loss, a gradient or a parameter has it
   std::uint32_t ended_by = kNoCall;
   const Fault* back_of = nullptr;  // the fault of the forward that backward brought back
@@ -62,5 +64,8 @@ struct Walked {
   const Fault* verdict = nullptr;
   bool is_skipped = false;  // the step was, and that is all
 };
+
+// Whether the Inf that began this fault was written, as a mask is, and not computed.
+bool is_inf_written(const Record& record, const Hints& hints, const Model& model, const Fault& fault);
 
 }  // namespace tensorstat::origin

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tensorstat/status.hpp>
@@ -32,7 +33,8 @@ struct Zoom {
   std::string why, operation, given, gave;
   std::string inside;   // the module that ran the operation
   std::string of;       // the row that was the reason to look
-  std::string held_by;  // of kHeld, the parameter or buffer by its name in the module
+  std::string held_by;    // of kHeld, the parameter or buffer by its name in the module
+  std::string parameter;  // of kHeld, the same by the name that its rows have; "": not said
   std::optional<CodeLine> at;
   std::optional<bool> inf_written;  // by a mask or an assignment
   bool given_finite = false;        // the arguments were looked at, and were finite
@@ -50,6 +52,11 @@ class Hints {
   bool is_of_watch() const { return !watches_.empty(); }
   // How many ranks the job had; 0: not said.
   std::uint64_t world_size() const { return world_size_; }
+  // What the watch was told to leave out.
+  bool has_gradients_off() const { return are_gradients_off_; }
+  bool has_parameters_off() const { return are_parameters_off_; }
+  // Whether a module has parameters or buffers of its own, where those are left out.
+  bool is_holder(std::string_view path) const { return holders_.contains(path); }
   // Whether the optimizer wrote no parameter in this iteration.
   bool wrote_nothing(std::uint32_t rank, std::uint64_t iteration) const;
 
@@ -101,6 +108,8 @@ class Hints {
 
   std::map<std::uint32_t, Watch> watches_;  // by rank
   std::uint64_t world_size_ = 0;
+  std::set<std::string, std::less<>> holders_;
+  bool are_gradients_off_ = false, are_parameters_off_ = false;
   std::map<Place, std::vector<Folder>> folders_;
   std::map<std::string, std::string, std::less<>> read_;  // folders whose watch.ndjson was looked for
   std::optional<Place> last_place_;

@@ -67,6 +67,10 @@ bool Walk::made_by_call(const Scene& scene) {
     return true;
   }
   const auto by_call = [&] {
+    if (may_hold_parameters(scene.call)) {
+      unwatched(scene, scene.call, "a parameter of its own may hold it", "parameters").after = last_child;
+      return;
+    }
     Fault& fault = begin(scene, FaultKind::kProduced, scene.call);
     fault.is_own_code = last_child != kNoCall;
     fault.after = last_child;
@@ -97,6 +101,9 @@ bool Walk::made_by_call(const Scene& scene) {
   if (is_held) {
     if (zoom->held_by.empty()) {
       unknown(scene, scene.call, zoom->why).after = after;
+    } else if (hints_.has_parameters_off() && record_.rows().front().iteration < of.iteration) {
+      const std::string& name = zoom->parameter.empty() ? zoom->held_by : zoom->parameter;
+      unwatched(scene, scene.call, "the parameter " + name + " holds it, written by something", "parameters").zoom = zoom;
     } else {
       Fault& fault = begin(scene, "R1", FaultKind::kParameter, scene.call);
       fault.phase = Phase::kParameter;
@@ -118,6 +125,13 @@ bool Walk::made_by_call(const Scene& scene) {
   }
   unknown(scene, scene.call, "its inputs are not in the rows").after = last_child != kNoCall ? last_child : after;
   return true;
+}
+
+bool Walk::may_hold_parameters(std::uint32_t at) const {
+  const Zoom* zoom = zoom_of(at);
+  const bool is_looked_at = zoom != nullptr && zoom->found != Zoom::Found::kRefused;
+  if (!hints_.has_parameters_off() || is_looked_at) return false;
+  return hints_.is_holder(path_of(model_.form, name_of(at)));
 }
 
 std::uint32_t Walk::zoomed_above(std::uint32_t at) const {

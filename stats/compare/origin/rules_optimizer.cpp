@@ -41,8 +41,12 @@ bool Walk::written_by_optimizer(const Scene& scene) {
   if (has_gradient && has_value) {
     begin(scene, FaultKind::kOptimizer, scene.call);
   } else {
-    unknown(scene, scene.call,
-            has_gradient ? "its value before the step is not in the rows" : "its gradient is not in the rows");
+    if (!has_gradient && hints_.has_gradients_off()) {
+      unwatched(scene, scene.call, "its gradient is not known", "gradients");
+    } else {
+      unknown(scene, scene.call,
+              has_gradient ? "its value before the step is not in the rows" : "its gradient is not in the rows");
+    }
   }
   return true;
 }

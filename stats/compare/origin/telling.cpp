@@ -50,10 +50,12 @@ FaultVerdict Telling::verdict(const Fault& fault) {
     verdict.operation = zoom->operation;
     guilty = module_of(*zoom, guilty, verdict);
   }
-  if (verdict.kind == FaultKind::kParameter && zoom != nullptr && !zoom->held_by.empty()) {
+  if (zoom != nullptr && zoom->found == Zoom::Found::kHeld && !zoom->held_by.empty()) {
     const std::string path(path_of(walked_.model.form, verdict.guilty.op_name));
     const bool is_of_model = path == verdict.guilty.op_type;  // which is named by its class
-    verdict.guilty = {"Parameter", is_of_model ? zoom->held_by : path + "." + zoom->held_by};
+    verdict.guilty = {"Parameter", !zoom->parameter.empty() ? zoom->parameter
+                                   : is_of_model            ? zoom->held_by
+                                                            : path + "." + zoom->held_by};
     verdict.seen_in = named(fault.seen_in);
     guilty = kNoCall;
   }
@@ -61,6 +63,7 @@ FaultVerdict Telling::verdict(const Fault& fault) {
   if (choice_.nan_only) verdict.specials.inf = 0;
   if (fault.seen_in != guilty) verdict.seen_in = named(fault.seen_in);
   verdict.has_no_parameters = !has_parameters_;
+  verdict.next = fault.next;
   if (fault.back_of != nullptr) {
     verdict.cut_off_at =
         fault.back_of->ended_by == kNoCall ? NamedCall{"Loss", "loss"} : named(fault.back_of->ended_by);
@@ -90,6 +93,7 @@ std::string Telling::note(const Fault& fault) const {
   const NamedCall maker = named(fault.call);
   text += fault.kind == FaultKind::kEntered ? " that came in with " : fault.is_own_code ? " of the code of " : " of ";
   text += shown_call(form, maker);
+  if (fault.is_meant) return text + " was written, as a mask is, and no NaN came of it";
   if (fault.ended_by == kNoCall) return text + " ended before the loss and the gradients";
   const NamedCall ender = named(fault.ended_by);
   return text + (ender.op_name == maker.op_name ? " ended there" : " ended at " + shown_call(form, ender));
@@ -141,22 +145,7 @@ std::uint32_t Telling::module_of(const Zoom& zoom, std::uint32_t guilty, FaultVe
 
 bool Telling::is_written(const Fault& fault) const {
   if (const Zoom* zoom = zoom_that_turned(fault.turned_by)) return *zoom->inf_written;
-  const Zoom* of_maker = zoom_of(fault.call);
-  const auto statistics = record_.statistics(record_.rows()[fault.row]);
-  const Value* above = statistics.find(Category::kPositiveInfCount);
-  if (above != nullptr && *above != Value(std::uint64_t{0})) return false;
-  const Value* most = statistics.find(Category::kMax);
-  const auto* max = most == nullptr ? nullptr : std::get_if<double>(most);
-  if (max != nullptr && std::isinf(*max) && *max > 0) return false;
-  if (fault.is_own_code) return false;
-  std::string words;
-  for (const char c : std::string(record_.texts()[call(fault.call).op_type]) + " " +
-                          std::string(record_.texts()[call(fault.call).name])) {
-    words += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  if (of_maker != nullptr && of_maker->found == Zoom::Found::kOperation) words = of_maker->operation;
-  constexpr std::string_view kWriters[] = {"mask", "fill", "where", "triu", "tril", "full"};
-  return std::ranges::any_of(kWriters, [&](std::string_view word) { return words.find(word) != words.npos; });
+  return is_inf_written(record_, hints_, walked_.model, fault);
 }
 
 }  // namespace tensorstat::origin

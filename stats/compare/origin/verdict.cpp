@@ -17,6 +17,7 @@ class Search {
   Search(const Record& record, Hints& hints, const FaultChoice& choice)
       : record_(record), hints_(hints), choice_(choice), form_(form_of(record, hints)) {
     for (const Seen& row : record.rows()) {
+      has_loss_ |= record.texts()[row.op_type] == "Loss";
       if (record.texts()[row.op_type] != "Parameter") continue;
       has_parameters_ = true;
       has_written_ |= !row.is_input;
@@ -44,6 +45,9 @@ class Search {
     }
     if (answer.verdict.kind != FaultKind::kNone) answer.verdict.last_clean_iteration = last_clean_;
     answer.notes = notes();
+    if (hints_.has_parameters_off()) answer.verdict.not_watched.emplace_back("parameters");
+    if (hints_.has_gradients_off()) answer.verdict.not_watched.emplace_back("gradients");
+    if (form_ == Form::kWatch && !has_loss_) answer.verdict.not_watched.emplace_back("loss");
     put_into_words(record_, form_, answer.verdict, answer.notes.empty());
     return answer;
   }
@@ -127,7 +131,7 @@ class Search {
   Hints& hints_;
   const FaultChoice& choice_;
   const Form form_;
-  bool has_written_ = false, has_parameters_ = false;
+  bool has_written_ = false, has_parameters_ = false, has_loss_ = false;
   std::uint64_t iterations_ = 0;
   std::optional<std::uint64_t> last_clean_;
   std::vector<std::uint64_t> skipped_;

@@ -244,6 +244,13 @@ std::uint32_t Walk::last_before(std::uint32_t parent, Phase phase, std::uint32_t
   return kNoCall;
 }
 
+Fault& Walk::unwatched(const Scene& scene, std::uint32_t suspect, std::string_view what,
+                       std::string_view option) {
+  Fault& fault = unknown(scene, suspect, std::string(what) + ": " + std::string(option) + " were not watched");
+  fault.next = "watch(..., " + std::string(option) + "=True) would tell";
+  return fault;
+}
+
 std::string_view Walk::owner_of(std::string_view parameter) const {
   if (model_.form == Form::kModules) return path_of(model_.form, parameter);
   const auto dot = parameter.rfind('.');

@@ -88,6 +88,8 @@ class Walk {
   Fault& begin(const Scene& scene, const char* rule, FaultKind kind, std::uint32_t guilty);
   Fault& begin(const Scene& scene, FaultKind kind, std::uint32_t guilty) { return begin(scene, rule_, kind, guilty); }
   Fault& unknown(const Scene& scene, std::uint32_t suspect, std::string reason);
+  // What was not watched is missing: `what` as in "its gradient", `option` as in "gradients".
+  Fault& unwatched(const Scene& scene, std::uint32_t suspect, std::string_view what, std::string_view option);
 
   // ---- R7: faults that end ----
 
@@ -97,6 +99,10 @@ class Walk {
   static void end(Fault& fault, std::uint32_t by);
   const Fault* select(bool& is_skipped);
   bool is_skipped_step(const Call& of) const;
+  bool wrote_inf(const Fault& fault) const;
+  // Whether results of the model hold the fault, and backward gave none of them a gradient.
+  bool is_unused(const Fault& fault) const;
+  static void doubt(Fault& fault, std::string reason, std::string next);
 
   // ---- the rules, as in the list ----
 
@@ -141,6 +147,8 @@ class Walk {
   // The module of a parameter: "blocks.0" of "blocks.0.weight", and of msprobe's "Module.a.Linear.parameters_grad".
   std::string_view owner_of(std::string_view parameter) const;
   std::uint32_t loss_call() const;
+  // Whether a call may use parameters, and nobody looked at them.
+  bool may_hold_parameters(std::uint32_t at) const;
   template <typename Is>
   const Fault* last_ended(const Is& is) const {
     for (auto at = faults_.rbegin(); at != faults_.rend(); ++at) {

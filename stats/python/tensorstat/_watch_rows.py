@@ -81,7 +81,10 @@ class RowWatch(Watch):
         self._is_zoom_refused = is_zoom_wanted and not zoom and level == "module"
         self._path = path
         self._journal = Journal(os.path.join(folder, "watch.ndjson"))
-        self._journal.say("run", world_size=world_size, every=every, inputs="all" if inputs else "outermost", level=level)
+        self._journal.say("run", world_size=world_size, every=every, inputs="all" if inputs else "outermost", level=level,
+                          parameters=parameters, gradients=gradients,
+                          **({} if parameters else {"holders": [name for name, module, _ in named_modules(model)
+                                                                if module._parameters or module._buffers]}))
         self._course = Course(rank)
         self._local = _PerThread()
         self._tensor = sys.modules["torch"].Tensor
@@ -316,18 +319,31 @@ class RowWatch(Watch):
         keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(1))
         run = _zoom.Run(call.module, call.arguments, keywords, call.versions, call.random_state)
         said = _zoom.forward(run, kinds, call.parent is None, self._silent_name, self._silence)
+        if "parameter" in said:
+            said["parameter"] = self._name_of_parameter(call, said["parameter"])
         self._journal.say("zoom", iteration=self.iteration, op_name=name, **said)
         fault = self._course.pending
         if said["result"] == "given" and call.parent is not None and fault is not None and said["why"].startswith("its arg"):
             call.parent.is_to_be_zoomed = True
             fault.op_type, fault.op_name = call.parent.place.op_type, call.parent.place.forward
             self._at_line(fault, call)
+        elif "parameter" in said and fault is not None:
+            fault.phase, fault.op_type, fault.op_name = "parameter", "Parameter", said["parameter"]
         elif said["result"] == "found" and fault is not None:
+            self._course.is_written |= bool(said.get("inf_written"))
             inside = self._places.get(said["inside"], call.place)
             if kinds & NAN:
                 fault.kind = "NaN"
             fault.op_type, fault.op_name = inside.op_type, inside.forward
             fault.operation, fault.file, fault.line = said["operation"], said.get("file"), said.get("line")
+
+    def _name_of_parameter(self, call: Call, local: str) -> str:
+        """As the rows have it: a parameter that several modules share has the name of the first."""
+        held = {name: each for named in (call.module.named_parameters(), call.module.named_buffers()) for name, each in named}[local]
+        for name, each in self._parameters:
+            if each is held:
+                return name
+        return local if call.place.is_outermost else f"{call.place.name}.{local}"
 
     def _may_zoom(self, name: str, kinds: int) -> bool:
         """Once for a name and a kind of fault, and not for ever."""
@@ -375,12 +391,11 @@ class RowWatch(Watch):
         torch = sys.modules["torch"]
         can_have_gradients = self._with_gradients and not torch.is_inference_mode_enabled()
         for name, parameter in self._parameters:
-            if self._with_parameters:
-                state = _state_of(parameter)
-                if self._known.get(name) != state:
-                    self._known[name] = state
-                    if faults := self._collect("Parameter", name, (parameter,)):
-                        self._note("parameter", faults, "Parameter", name, "input")
+            state = _state_of(parameter)
+            if self._known.get(name) != state:
+                self._known[name] = state
+                if self._with_parameters and (faults := self._collect("Parameter", name, (parameter,))):
+                    self._note("parameter", faults, "Parameter", name, "input")
             if can_have_gradients and parameter.requires_grad and name not in self._accumulations:
                 self._accumulations[name] = Accumulation(parameter, functools.partial(self._accumulated, name))
         if self._by_data is not None:  # a few small ones, to see what their versions do not say
@@ -610,13 +625,12 @@ class RowWatch(Watch):
                         self._note("gradient", faults, "Gradient", name, "output")
             elif gradient is None:
                 zeroed += name in self._seen_gradients
-            if self._with_parameters:
-                state = _state_of(parameter)
-                if is_written_by_data and parameter.requires_grad or self._known.get(name) != state:
-                    written += 1
-                    self._known[name] = state
-                    if faults := self._collect("Parameter", name, (), (parameter,)):
-                        self._note("optimizer", faults, "Parameter", name, "output")
+            state = _state_of(parameter)
+            if is_written_by_data and parameter.requires_grad or self._known.get(name) != state:
+                written += 1
+                self._known[name] = state
+                if self._with_parameters and (faults := self._collect("Parameter", name, (), (parameter,))):
+                    self._note("optimizer", faults, "Parameter", name, "output")
             for key, value in self._state_of_optimizer(parameter):
                 if found := tensors_in(value):
                     if faults := self._collect("OptimizerState", f"{name}/{key}", (), found):
@@ -625,9 +639,9 @@ class RowWatch(Watch):
             self._say_once("the gradients were zeroed before step() of the watch: call it between optimizer.step() and "
                            "optimizer.zero_grad()")
         self._has_checked_zero = self._has_checked_zero or bool(self._seen_gradients)
-        if self._with_gradients and self._seen_gradients:
+        if self._with_gradients and self._seen_gradients or self._with_parameters and written:
             self._course.is_clean("gradient")
-        is_skipped = self._with_parameters and not written and bool(self._seen_gradients or gradient_count)
+        is_skipped = not written and bool(self._seen_gradients or gradient_count)
         if is_skipped:
             self._journal.say("step", iteration=self.iteration, written=0, parameter_count=len(self._parameters))
         return is_skipped

@@ -106,7 +106,7 @@ def _again(run: Run, kinds: int, module_name: Callable[[], str], silence: Any) -
                                           "numbers of the caller's own, or by a fault of the hardware"}
     event, is_of_written = made
     if not event.operation:
-        return {"result": "given", "why": eye.name_outside(event)}
+        return {"result": "given", **eye.named_outside(event)}
     found = _line_of(event)
     found["inf_written"] = is_of_written or event.is_written
     return found
@@ -369,12 +369,12 @@ def _eye_class() -> Any:
                 return None
             return _root_of(events[0], NAN if events[0].kinds & NAN else INF)
 
-        def name_outside(self, made: Made) -> str:
+        def named_outside(self, made: Made) -> dict[str, str]:
             for kind, named in (("parameter", self._run.module.named_parameters()), ("buffer", self._run.module.named_buffers())):
                 for name, each in named:
                     if str(_place_of(each)) == made.given:
-                        return f"the {kind} {name} holds the fault"
-            return "a tensor from outside of the call holds the fault"
+                        return {"why": f"the {kind} {name} holds the fault", "parameter": name}
+            return {"why": "a tensor from outside of the call holds the fault"}
 
     return Eye
 
