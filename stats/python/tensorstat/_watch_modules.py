@@ -68,7 +68,7 @@ class ModuleWatch(Watch):
     def _before(self, module: Any, stem: str, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
         if sys.modules["torch"]._C._get_tracing_state() is not None:
             return None
-        return self._enter(module, stem, arguments, keywords_of_call(sys._getframe(3)))
+        return self._enter(module, stem, arguments, keywords_of_call(sys._getframe(2)))
 
     def _enter(self, module: Any, stem: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         number = self._counts.get(stem, 0)

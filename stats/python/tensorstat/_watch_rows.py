@@ -26,12 +26,12 @@ _RANDOM = re.compile("drop|rand|bernoulli|multinomial|normal|uniform|poisson|exp
 
 class Place:
     """A module of the model."""
-    __slots__ = ("name", "op_type", "is_outermost", "is_wanted", "is_random", "forward", "backward")
+    __slots__ = ("name", "op_type", "is_outermost", "is_wanted", "is_random_now", "forward", "backward")
 
     def __init__(self, name: str, module: Any, is_outermost: bool, is_wanted: bool) -> None:
         self.name, self.op_type, self.is_outermost, self.is_wanted = name, type(module).__name__, is_outermost, is_wanted
         self.forward, self.backward = f"{name}/forward", f"{name}/backward"
-        self.is_random = any(_may_be_random(type(each)) for each in module.modules())
+        self.is_random_now = False
 
 
 class Call:
@@ -111,6 +111,7 @@ class RowWatch(Watch):
             self._hooks.add(module, place)
             if is_outermost:
                 self._outermost.append((name, weakref.ref(module)))
+        self._random = self._may_be_random(model)
         matching = sum(bool(wanted(name)) for name, *_ in named_modules(model)) + len(self._parameters)
         if not matching:
             logger.warning("where=%r matches no module and no parameter: nothing is watched. There is, for example, %r", where,
@@ -210,6 +211,8 @@ class RowWatch(Watch):
         if parent is None:
             if _is_tracing():
                 return None
+            if self._with_zoom:
+                self._look_for_random()
             is_quiet = self._is_in_backward and _is_in_backward()
             self._is_in_backward = is_quiet
             if not is_quiet and not self._is_begun:
@@ -223,21 +226,41 @@ class RowWatch(Watch):
         calls.append(call)
         looks = parent is None or self._inputs or self._course.pending is not None
         if not is_quiet:
-            frame = sys._getframe(4)
+            frame = sys._getframe(3)  # that of torch's call of the module
             if self._with_code:
                 self._say_line(call, frame)
             if self._with_zoom:
                 call.versions = _zoom.versions_of(arguments)
-                if place.is_random:
+                if place.is_random_now:
                     call.random_state = _random_state()
             if looks:
-                call.keywords = keywords_of_call(sys._getframe(3))
+                call.keywords = keywords_of_call(sys._getframe(2))
                 if place.is_wanted:
                     self._look_at_inputs(call, arguments)
         call.arguments = arguments
         if looks and self._with_gradients and place.is_wanted and (parent is None or self._inputs):
             arguments = self._with_nodes(call, arguments)
         return arguments
+
+    def _may_be_random(self, model: Any) -> list[tuple[Any, list[Place]]]:
+        """The modules that may draw random numbers, each with the places of those that contain it."""
+        random: dict[int, tuple[Any, list[Place]]] = {}
+        for name, module, _ in named_modules(model):
+            for each in module.modules():
+                if _may_be_random(type(each)):
+                    random.setdefault(id(each), (weakref.ref(each), []))[1].append(self._places[name])
+        return list(random.values())
+
+    def _look_for_random(self) -> None:
+        """Says of each place whether it may draw random numbers now. A dropout of 0, or in eval(), does not; to copy the state
+        of the generator costs as much as a row."""
+        for _, places in self._random:
+            for place in places:
+                place.is_random_now = False
+        for reference, places in self._random:
+            if (module := reference()) is not None and _is_random_now(module):
+                for place in places:
+                    place.is_random_now = True
 
     def _look_at_inputs(self, call: Call, arguments: tuple[Any, ...]) -> None:
         place = call.place
@@ -398,7 +421,7 @@ class RowWatch(Watch):
                     self._note("parameter", faults, "Parameter", name, "input")
             if can_have_gradients and parameter.requires_grad and name not in self._accumulations:
                 self._accumulations[name] = Accumulation(parameter, functools.partial(self._accumulated, name))
-        if self._by_data is not None:  # a few small ones, to see what their versions do not say
+        if self._by_data is not None and not self._is_version_proved:  # a few small ones, to see what their versions do not say
             small = sorted((each for each in self._parameters if each[1].requires_grad and each[1].is_cpu
                             and each[1].layout is torch.strided), key=lambda each: each[1].numel())[:3]
             self._by_data = [(name, each, each.detach().clone()) for name, each in small if each.numel() <= 1 << 16]
@@ -646,7 +669,7 @@ class RowWatch(Watch):
             self._journal.say("step", iteration=self.iteration, written=0, parameter_count=len(self._parameters))
         return is_skipped
 
-    _has_checked_zero = False
+    _has_checked_zero = _is_version_proved = False
 
     def _state_of_optimizer(self, parameter: Any) -> Iterable[tuple[str, Any]]:
         return self._optimizer.state.get(parameter, {}).items() if self._optimizer else ()
@@ -663,6 +686,8 @@ class RowWatch(Watch):
             if is_same_version and now.shape == before.shape and not bool(((now == before) | (now != now) & (before != before)).all()):
                 self._by_data = None
                 return True
+            # The optimizer counts its writes: nothing is to be compared from now on.
+            self._is_version_proved = self._is_version_proved or not is_same_version
         self._by_data = []
         return False
 
@@ -754,6 +779,17 @@ def _may_be_random(module_class: type) -> bool:
         code = None
     names = (module_class.__name__, *(code.co_names if code else ()))
     return code is None or any(_RANDOM.search(each.lower()) for each in names)
+
+
+def _is_random_now(module: Any) -> bool:
+    """Torch's own modules draw random numbers for their dropout alone, which some call p; a dropout that is a module is asked
+    itself."""
+    if not type(module).__module__.startswith("torch.nn.modules."):
+        return True
+    chance = module.__dict__.get("p", module.__dict__.get("dropout"))
+    if not isinstance(chance, (int, float)):
+        return "dropout" not in module._modules
+    return bool(module.training and chance > 0)
 
 
 def _is_tracing() -> bool:
