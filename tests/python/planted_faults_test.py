@@ -1541,7 +1541,9 @@ RANK_JOBS = {
 
 class Jobs(unittest.TestCase):
     def verdict_of(self, path):
-        return getattr(tensorstat.origin(path), "verdict", None) or tensorstat.origin(path)["verdict"]
+        found = tensorstat.origin(path)
+        self.check_lists(found)
+        return found["verdict"]
 
     def dump_of(self, name):
         """The verdict on a job that runs now."""
@@ -1551,6 +1553,17 @@ class Jobs(unittest.TestCase):
             with quiet():
                 JOBS[name][0](f"{folder}/dump")
             return self.verdict_of(f"{folder}/dump")
+
+    def check_lists(self, found):
+        """The first of the lists is the verdict: one judge."""
+        verdict = found["verdict"]
+        lists = {"entered": "entered", "parameter": "entered", "unknown": "unknown"}
+        if verdict["kind"] == "none":
+            self.assertFalse(found["producers"] or found["entered"] or found["unknown"] or found["propagators"], found)
+            return
+        first = found[lists.get(verdict["kind"], "producers")][0]
+        for key in ("op_type", "op_name", "rank", "iteration", "io", "slot"):
+            self.assertEqual(first[key], verdict[key], found)
 
     def check(self, job, said, wanted):
         shown = json.dumps(dict(said), indent=1, default=str)

@@ -7,7 +7,7 @@
 
 #include "stats/compare/origin/walk.hpp"
 
-namespace tensorstat::origin {
+namespace tensorstat::origin_rules {
 
 void Walk::look_at_clean_inputs(std::uint32_t at) {
   const Call& of = call(at);
@@ -173,4 +173,4 @@ bool is_inf_written(const Record& record, const Hints& hints, const Model& model
   return std::ranges::any_of(kWriters, [&](std::string_view word) { return words.find(word) != words.npos; });
 }
 
-}  // namespace tensorstat::origin
+}  // namespace tensorstat::origin_rules

@@ -11,7 +11,7 @@
 #include "stats/compare/origin/model.hpp"
 #include "stats/compare/origin/verdict.hpp"
 
-namespace tensorstat::origin {
+namespace tensorstat::origin_rules {
 
 // What of a row counts as a fault.
 inline Specials fault_in(const Record& record, const Seen& row, const FaultChoice& choice) {
@@ -68,4 +68,4 @@ struct Walked {
 // Whether the Inf that began this fault was written, as a mask is, and not computed.
 bool is_inf_written(const Record& record, const Hints& hints, const Model& model, const Fault& fault);
 
-}  // namespace tensorstat::origin
+}  // namespace tensorstat::origin_rules

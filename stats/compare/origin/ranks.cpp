@@ -7,7 +7,7 @@
 
 #include "stats/compare/origin/walk.hpp"
 
-namespace tensorstat::origin {
+namespace tensorstat::origin_rules {
 
 Around around_of(const Record& record, const FaultChoice& choice, std::uint32_t first, std::uint32_t last) {
   Around around;
@@ -49,4 +49,4 @@ bool Walk::is_received(const Scene& scene) {
   return true;
 }
 
-}  // namespace tensorstat::origin
+}  // namespace tensorstat::origin_rules

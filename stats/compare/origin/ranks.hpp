@@ -6,7 +6,7 @@
 
 #include "stats/compare/origin/fault.hpp"
 
-namespace tensorstat::origin {
+namespace tensorstat::origin_rules {
 
 // The iteration between two runs of the record, of all ranks. `has_written` is set by the caller.
 Around around_of(const Record& record, const FaultChoice& choice, std::uint32_t first, std::uint32_t last);
@@ -15,4 +15,4 @@ Around around_of(const Record& record, const FaultChoice& choice, std::uint32_t 
 // received the fault.
 FaultVerdict pick_of_ranks(std::vector<FaultVerdict>& verdicts);
 
-}  // namespace tensorstat::origin
+}  // namespace tensorstat::origin_rules

@@ -1,7 +1,7 @@
 // R6a to R6c: what the backward of a call makes.
 #include "stats/compare/origin/walk.hpp"
 
-namespace tensorstat::origin {
+namespace tensorstat::origin_rules {
 
 bool Walk::made_by_parents_backward(const Scene& scene) {
   const std::uint32_t parent = call(scene.call).parent;
@@ -82,4 +82,4 @@ bool Walk::is_same_module(const Fault& ended, std::uint32_t backward) const {
   return is(ended.call) || is(ended.ended_by) || std::ranges::any_of(ended.carriers, is);
 }
 
-}  // namespace tensorstat::origin
+}  // namespace tensorstat::origin_rules

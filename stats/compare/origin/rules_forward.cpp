@@ -1,7 +1,7 @@
 // R2 to R4: what comes in, and what the calls of the forward make.
 #include "stats/compare/origin/walk.hpp"
 
-namespace tensorstat::origin {
+namespace tensorstat::origin_rules {
 
 namespace {
 
@@ -175,4 +175,4 @@ bool Walk::has_gap(const Call& of) const {
   return has_gap_in(std::move(slots));
 }
 
-}  // namespace tensorstat::origin
+}  // namespace tensorstat::origin_rules

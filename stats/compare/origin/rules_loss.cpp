@@ -1,7 +1,7 @@
 // R5 and R6: the loss, and the gradient that it hands to the model.
 #include "stats/compare/origin/walk.hpp"
 
-namespace tensorstat::origin {
+namespace tensorstat::origin_rules {
 
 bool Walk::made_in_loss(const Scene& scene) {
   if (!call(scene.call).is_of_loss) return false;
@@ -64,4 +64,4 @@ std::uint32_t Walk::loss_call() const {
   return kNoCall;
 }
 
-}  // namespace tensorstat::origin
+}  // namespace tensorstat::origin_rules

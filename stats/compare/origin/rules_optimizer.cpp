@@ -1,7 +1,7 @@
 // R1, R8 and R9: parameters before the forward, gradients at the step, and what the optimizer writes.
 #include "stats/compare/origin/walk.hpp"
 
-namespace tensorstat::origin {
+namespace tensorstat::origin_rules {
 
 bool Walk::is_of_parameter(const Scene& scene) {
   begin(scene, FaultKind::kParameter, scene.call);
@@ -51,4 +51,4 @@ bool Walk::written_by_optimizer(const Scene& scene) {
   return true;
 }
 
-}  // namespace tensorstat::origin
+}  // namespace tensorstat::origin_rules

@@ -7,7 +7,7 @@
 #include "stats/compare/origin/sentence.hpp"
 #include "stats/rows/op_name.hpp"
 
-namespace tensorstat::origin {
+namespace tensorstat::origin_rules {
 
 FaultVerdict Telling::verdict(const Fault& fault) {
   const Call& seen = call(fault.seen_in);
@@ -148,4 +148,4 @@ bool Telling::is_written(const Fault& fault) const {
   return is_inf_written(record_, hints_, walked_.model, fault);
 }
 
-}  // namespace tensorstat::origin
+}  // namespace tensorstat::origin_rules

@@ -7,7 +7,7 @@
 
 #include "stats/compare/origin/fault.hpp"
 
-namespace tensorstat::origin {
+namespace tensorstat::origin_rules {
 
 class Telling {
  public:
@@ -37,4 +37,4 @@ class Telling {
   const bool has_parameters_;  // in the rows
 };
 
-}  // namespace tensorstat::origin
+}  // namespace tensorstat::origin_rules

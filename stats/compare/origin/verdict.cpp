@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "stats/compare/origin/lists.hpp"
 #include "stats/compare/origin/ranks.hpp"
 #include "stats/compare/origin/sentence.hpp"
 #include "stats/compare/origin/telling.hpp"
@@ -27,15 +28,17 @@ class Search {
   Answer answer() {
     Answer answer;
     std::uint32_t first = 0;
-    while (first < record_.run_count()) {
+    bool has_verdict = false;
+    while (first < record_.run_count() && (!has_verdict || choice_.with_lists)) {
       std::uint32_t last = first + 1;
       const std::uint64_t iteration = iteration_of(first);
       while (last < record_.run_count() && iteration_of(last) == iteration) ++last;
-      ++iterations_;
-      if (has_fault(first, last)) {
+      if (has_verdict) {
+        if (has_fault(first, last)) list_later(first, last);
+      } else if (has_fault(first, last)) {
         if (auto verdict = verdict_of(first, last)) {
           answer.verdict = *std::move(verdict);
-          break;
+          has_verdict = true;
         }
       } else {
         skipped_in_a_row_ = 0;
@@ -45,6 +48,7 @@ class Search {
     }
     if (answer.verdict.kind != FaultKind::kNone) answer.verdict.last_clean_iteration = last_clean_;
     answer.notes = notes();
+    answer.lists = std::move(lists_);
     if (hints_.has_parameters_off()) answer.verdict.not_watched.emplace_back("parameters");
     if (hints_.has_gradients_off()) answer.verdict.not_watched.emplace_back("gradients");
     if (form_ == Form::kWatch && !has_loss_) answer.verdict.not_watched.emplace_back("loss");
@@ -59,7 +63,7 @@ class Search {
 
   std::uint64_t iteration_of(std::uint32_t run) const { return record_.run(run).front().iteration; }
 
-  bool is_faulty(const Seen& row) const { return origin::fault_in(record_, row, choice_).any(); }
+  bool is_faulty(const Seen& row) const { return origin_rules::fault_in(record_, row, choice_).any(); }
   bool has_fault(std::uint32_t first, std::uint32_t last) const {
     for (std::uint32_t run = first; run < last; ++run) {
       if (std::ranges::any_of(record_.run(run), [&](const Seen& row) { return is_faulty(row); })) return true;
@@ -68,16 +72,17 @@ class Search {
   }
 
   std::optional<FaultVerdict> verdict_of(std::uint32_t first, std::uint32_t last) {
-    origin::Around all = origin::around_of(record_, choice_, first, last);
+    origin_rules::Around all = origin_rules::around_of(record_, choice_, first, last);
     all.has_written = has_written_;
     std::vector<FaultVerdict> candidates;
     bool is_skipped = false;
     const std::uint64_t iteration = iteration_of(first);
+    std::map<std::uint32_t, origin_rules::Walked> by_rank;
     for (const std::uint32_t rank : all.ranks) {
-      const origin::Walked walked =
-          origin::Walk(record_, hints_, choice_, all, model_of(record_, form_, hints_, rank, first, last)).run();
-      origin::Telling telling(record_, hints_, choice_, walked, has_parameters_);
-      for (const origin::Fault& fault : walked.faults) {
+      const origin_rules::Walked& walked = by_rank[rank] =
+          origin_rules::Walk(record_, hints_, choice_, all, model_of(record_, form_, hints_, rank, first, last)).run();
+      origin_rules::Telling telling(record_, hints_, choice_, walked, has_parameters_);
+      for (const origin_rules::Fault& fault : walked.faults) {
         if (fault.is_open || &fault == walked.verdict || fault.is_received) continue;
         Ended& ended = ended_[telling.note(fault)];
         if (ended.count++ == 0) ended.first = iteration;
@@ -86,7 +91,17 @@ class Search {
       is_skipped |= walked.is_skipped;
       if (walked.verdict != nullptr) candidates.push_back(telling.verdict(*walked.verdict));
     }
-    if (!candidates.empty()) return origin::pick_of_ranks(candidates);
+    if (!candidates.empty()) {
+      FaultVerdict verdict = origin_rules::pick_of_ranks(candidates);
+      if (choice_.with_lists) {
+        for (const bool is_of_verdict : {true, false}) {
+          for (const auto& [rank, walked] : by_rank) {
+            if ((rank == verdict.rank) == is_of_verdict) list(walked, !is_of_verdict);
+          }
+        }
+      }
+      return verdict;
+    }
     if (is_skipped) {
       skipped_.push_back(iteration);
       most_in_a_row_ = std::max(most_in_a_row_, ++skipped_in_a_row_);
@@ -95,6 +110,22 @@ class Search {
       last_clean_ = iteration;
     }
     return std::nullopt;
+  }
+
+  void list(const origin_rules::Walked& walked, bool is_told) {
+    origin_rules::Telling telling(record_, hints_, choice_, walked, has_parameters_);
+    origin_rules::add_to_lists(record_, choice_, walked, telling, is_told, lists_);
+  }
+
+  // An iteration behind that of the verdict: most of it passes on what the parameters hold since.
+  void list_later(std::uint32_t first, std::uint32_t last) {
+    origin_rules::Around all = origin_rules::around_of(record_, choice_, first, last);
+    all.has_written = has_written_;
+    for (const std::uint32_t rank : all.ranks) {
+      const origin_rules::Walked walked =
+          origin_rules::Walk(record_, hints_, choice_, all, model_of(record_, form_, hints_, rank, first, last)).run();
+      list(walked, true);
+    }
   }
 
   std::vector<std::string> notes() const {
@@ -132,11 +163,11 @@ class Search {
   const FaultChoice& choice_;
   const Form form_;
   bool has_written_ = false, has_parameters_ = false, has_loss_ = false;
-  std::uint64_t iterations_ = 0;
   std::optional<std::uint64_t> last_clean_;
   std::vector<std::uint64_t> skipped_;
   std::uint64_t skipped_in_a_row_ = 0, most_in_a_row_ = 0;
   std::map<std::string, Ended> ended_;
+  Origin lists_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stats/compare/judge.hpp"
+#include "stats/compare/origin.hpp"
 #include "stats/compare/origin/hints.hpp"
 #include "stats/compare/origin/model.hpp"
 #include "stats/compare/record.hpp"
@@ -17,18 +18,13 @@ namespace tensorstat {
 struct FaultChoice {
   bool nan_only = false;   // Inf is no fault
   bool ended_inf = false;  // an Inf that ended is one
+  bool with_lists = false;
 };
 
 enum class FaultKind : std::uint8_t { kNone, kProduced, kEntered, kLoss, kParameter, kGradient, kOptimizer, kUnknown };
 std::string_view name(FaultKind kind);  // "produced"
 
 inline constexpr std::uint32_t kNoRow = UINT32_MAX;
-
-// A call as a verdict names it.
-struct NamedCall {
-  std::string op_type, op_name;
-  bool is_named() const { return !op_name.empty(); }
-};
 
 struct FaultVerdict {
   FaultKind kind = FaultKind::kNone;
@@ -66,6 +62,7 @@ struct FaultVerdict {
 
 struct Answer {
   FaultVerdict verdict;
+  Origin lists;                    // where they were asked for
   std::vector<std::string> notes;  // what was wrong and is no fault: faults that ended, steps that were skipped
 };
 

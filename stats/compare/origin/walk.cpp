@@ -4,7 +4,7 @@
 
 #include "stats/compare/course.hpp"
 
-namespace tensorstat::origin {
+namespace tensorstat::origin_rules {
 
 // R0 is that none has anything to explain. R7 is look_at_clean_outputs() of ended.cpp; R8s and the end of R7
 // are select() there. R10 is is_received(), and pick_of_ranks() between the ranks.
@@ -257,4 +257,4 @@ std::string_view Walk::owner_of(std::string_view parameter) const {
   return dot == parameter.npos ? std::string_view() : parameter.substr(0, dot);
 }
 
-}  // namespace tensorstat::origin
+}  // namespace tensorstat::origin_rules

@@ -19,7 +19,7 @@
 #include "stats/compare/origin/verdict.hpp"
 #include "stats/compare/record.hpp"
 
-namespace tensorstat::origin {
+namespace tensorstat::origin_rules {
 
 class Walk {
  public:
@@ -172,4 +172,4 @@ class Walk {
   const char* rule_ = "";
 };
 
-}  // namespace tensorstat::origin
+}  // namespace tensorstat::origin_rules
