@@ -11,7 +11,7 @@ namespace tensorstat::origin_rules {
 
 void Walk::look_at_clean_inputs(std::uint32_t at) {
   const Call& of = call(at);
-  // The loss took an Inf in, and hands back clean gradients. Those of a NaN may be clean, too, as those of a sum.
+  // The loss was given an Inf and hands back clean gradients: the Inf ended. A NaN proves nothing: a sum has clean gradients.
   if (model_.form != Form::kGraph && of.phase == Phase::kBackward && is_outermost(of) && loss_call() == kNoCall)
     end_of_forward(false);
 }

@@ -202,7 +202,7 @@ class Builder {
     return {};
   }
 
-  // The first two names of calls that are those of their class.
+  // The outermost models: calls named by their class. At most two are looked for.
   template <typename Calls>
   const std::vector<std::string>& models_of(bool is_backward, std::string_view ending, const Calls& calls) {
     auto& models = models_[is_backward ? 1 : 0];

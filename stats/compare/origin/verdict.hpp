@@ -28,13 +28,13 @@ inline constexpr std::uint32_t kNoRow = UINT32_MAX;
 
 struct FaultVerdict {
   FaultKind kind = FaultKind::kNone;
-  const char* rule = "";  // of those below that decided
+  const char* rule = "";  // the rule that decided: "R3"
   Phase phase = Phase::kForward;
   NamedCall guilty;
   std::uint32_t rank = 0;
   std::uint64_t iteration = 0;
-  std::optional<std::uint64_t> last_clean_iteration;  // of those in the rows
-  std::uint32_t row = kNoRow;                         // of the record, the first that holds it
+  std::optional<std::uint64_t> last_clean_iteration;  // among the iterations in the rows
+  std::uint32_t row = kNoRow;                         // the first row of the record with the fault
   Specials specials;                                  // of that row
   std::vector<std::uint32_t> inputs;                  // rows of what the guilty call was given
   bool is_own_code = false;                           // of the guilty call, between calls that it contains

@@ -132,10 +132,10 @@ class Walk {
 
   static bool found(const Zoom* zoom) { return zoom != nullptr && zoom->found == Zoom::Found::kOperation; }
   const Zoom* zoom_of(std::uint32_t at) const;
-  // The first of a call and of those that contain it that was run again with success, where those before it were given
-  // the fault.
+  // Goes from a call outwards while zooms say that the call was given the fault. Returns the first call where a zoom found
+  // the operation, or kNoCall.
   std::uint32_t zoomed_above(std::uint32_t at) const;
-  // Of a faulty row of backward: that for which it was the reason, else that of its call.
+  // The zoom that ran because this row of backward was faulty, else the zoom of its call.
   const Zoom* zoom_of_backward(std::uint32_t at) const;
   // The last call inside `parent` that was over before `of` began; of kNoCall: by now.
   std::uint32_t last_before(std::uint32_t parent, Phase phase, std::uint32_t of) const;
@@ -156,7 +156,7 @@ class Walk {
     }
     return nullptr;
   }
-  // Whether the call of backward is that of the module that made the fault, took it in or contains the maker.
+  // Whether the backward belongs to a module that made the fault, took it in, or contains the maker.
   bool is_same_module(const Fault& ended, std::uint32_t backward) const;
 
   const Record& record_;

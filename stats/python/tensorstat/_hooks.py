@@ -70,7 +70,7 @@ def say_fault(fault: Exception) -> None:
 
 
 def keywords_of_call(frame: FrameType | None) -> dict[str, Any]:
-    """The arguments by name of the module's call whose hook this frame called; torch hands them to no global hook."""
+    """The keyword arguments of a module's call. `frame` called the hook. Torch does not pass them to global hooks."""
     for _ in range(6):
         if frame is None:
             break
@@ -105,7 +105,7 @@ _open: "weakref.WeakSet[Any]" = weakref.WeakSet()  # watches of this process
 
 
 def leave_in_fork(watch: Any) -> None:
-    """A process that is forked, such as a DataLoader's worker, has the watch not."""
+    """A forked process, such as a DataLoader's worker, does not watch."""
     _open.add(watch)
 
 

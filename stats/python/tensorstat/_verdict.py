@@ -60,7 +60,7 @@ class Course:
         return Fault(kind_of(kinds), phase, op_type, op_name, iteration, self._rank, io, slot)
 
     def note(self, found: Fault, kinds: int) -> bool:
-        """Whether it is a new one of the forward, of which more may be found out."""
+        """Whether this is a new fault of the forward. A zoom may find out more about it."""
         if self.first is not None:
             return False
         if found.phase in ("forward", "input"):

@@ -94,7 +94,7 @@ class RowWatch(Watch):
         self._lines: dict[tuple[str, int], tuple[Any, ...]] = {}  # what was said of the calls' lines
         self._not_seen: set[str] = set()
         self._zoomed: set[tuple[str, int]] = set()
-        self._outermost_calls: list[Outermost] = []  # whose backward has not been
+        self._outermost_calls: list[Outermost] = []  # their backward has not run yet
         self._is_backward_to_be_zoomed = ""
 
         wanted = re.compile(where or "").search
@@ -226,7 +226,7 @@ class RowWatch(Watch):
         calls.append(call)
         looks = parent is None or self._inputs or self._course.pending is not None
         if not is_quiet:
-            frame = sys._getframe(3)  # that of torch's call of the module
+            frame = sys._getframe(3)  # torch's frame that calls the module
             if self._with_code:
                 self._say_line(call, frame)
             if self._with_zoom:
@@ -243,7 +243,7 @@ class RowWatch(Watch):
         return arguments
 
     def _may_be_random(self, model: Any) -> list[tuple[Any, list[Place]]]:
-        """The modules that may draw random numbers, each with the places of those that contain it."""
+        """The modules that may draw random numbers. Each comes with its own place and the places of the modules around it."""
         random: dict[int, tuple[Any, list[Place]]] = {}
         for name, module, _ in named_modules(model):
             for each in module.modules():
@@ -335,7 +335,7 @@ class RowWatch(Watch):
             self._course.end()
 
     def _zoom(self, call: Call, faults: int) -> None:
-        """Of a call that gave the first fault, or whose code handed one to a module inside."""
+        """Runs a call again. It gave the first fault, or its code handed one to a module inside."""
         kinds, name = faults & 3, call.place.forward
         if not self._may_zoom(name, kinds):
             return
@@ -489,8 +489,8 @@ class RowWatch(Watch):
     # --- backward ---
 
     def _with_nodes(self, call: Call, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments with a node of their own in front of each that has a gradient: its gradient is then that of this
-        call, whatever else is done with the tensor. Lists and dicts stay the caller's own: a module may write to them."""
+        """The arguments; each that needs a gradient gets a view with a node of its own. The node's gradient belongs to this call
+        alone, even if the tensor is used elsewhere, too. Lists and dicts are not copied: a module may write to them."""
         torch = sys.modules["torch"]
         if not torch.is_grad_enabled():
             return arguments
@@ -775,7 +775,7 @@ def _random_state() -> list[Any]:
 def _may_be_random(module_class: type) -> bool:
     try:
         code = getattr(module_class.forward, "__code__", None)
-    except AttributeError:  # that of a scripted module
+    except AttributeError:  # a scripted module
         code = None
     names = (module_class.__name__, *(code.co_names if code else ()))
     return code is None or any(_RANDOM.search(each.lower()) for each in names)
