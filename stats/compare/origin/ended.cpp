@@ -3,15 +3,15 @@
 #include <cmath>
 #include <tuple>
 
-#include "stats/rows/op_name.hpp"
-
 #include "stats/compare/origin/walk.hpp"
+#include "stats/rows/op_name.hpp"
 
 namespace tensorstat::origin_rules {
 
 void Walk::look_at_clean_inputs(std::uint32_t at) {
   const Call& of = call(at);
-  // The loss was given an Inf and hands back clean gradients: the Inf ended. A NaN proves nothing: a sum has clean gradients.
+  // The loss was given an Inf and hands back clean gradients: the Inf ended. A NaN proves nothing: a sum has clean
+  // gradients.
   if (model_.form != Form::kGraph && of.phase == Phase::kBackward && is_outermost(of) && loss_call() == kNoCall)
     end_of_forward(false);
 }
@@ -117,7 +117,8 @@ const Fault* Walk::select(bool& is_skipped) {
     doubt(verdict, "what the optimizer wrote is finite, and neither the loss nor gradients were watched",
           "watch(..., gradients=True) and step(loss) would tell");
   } else if (may_be_meant && verdict.has_nan && has_gradients && is_unused(verdict)) {
-    doubt(verdict, "no gradient came back to it, and the loss was not watched", "step(loss) would tell whether the loss used it");
+    doubt(verdict, "no gradient came back to it, and the loss was not watched",
+          "step(loss) would tell whether the loss used it");
   }
   return best;
 }

@@ -42,7 +42,7 @@ struct Fault {
   std::uint32_t turned_by = kNoCall, turned_row = kNoRow;
   bool is_turned_by_own_code = false;
   bool is_open = true;
-  bool is_meant = false;       // a mask wrote the Inf, and no NaN came of it
+  bool is_meant = false;      // a mask wrote the Inf, and no NaN came of it
   bool is_confirmed = false;  // the loss, a gradient or a parameter has it
   std::uint32_t ended_by = kNoCall;
   const Fault* back_of = nullptr;  // the fault of the forward that backward brought back

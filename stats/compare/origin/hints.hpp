@@ -31,8 +31,8 @@ struct Zoom {
   };
   Found found = Found::kRefused;
   std::string why, operation, given, gave;
-  std::string inside;   // the module that ran the operation
-  std::string of;       // the row that was the reason to look
+  std::string inside;     // the module that ran the operation
+  std::string of;         // the row that was the reason to look
   std::string held_by;    // of kHeld, the parameter or buffer by its name in the module
   std::string parameter;  // of kHeld, the same by the name that its rows have; "": not said
   std::optional<CodeLine> at;

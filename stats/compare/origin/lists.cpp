@@ -16,7 +16,8 @@ class Listing {
     const bool is_sure = fault.kind == FaultKind::kProduced && walked_.model.form != Form::kWatch;
     const bool is_beginning = !fault.is_received && (!is_told || is_sure);
     if (is_beginning) {
-      list_of(fault.kind).push_back(source(said.row, said.guilty, said.inputs, fault_in(record_, row(said.row), choice_)));
+      list_of(fault.kind)
+          .push_back(source(said.row, said.guilty, said.inputs, fault_in(record_, row(said.row), choice_)));
       if (said.turned_by.is_named()) {
         Specials nan = fault_in(record_, row(fault.turned_row), choice_);
         nan.inf = 0;

@@ -65,7 +65,8 @@ class Builder {
   // The outputs of one call and the inputs of the next stand in one run where nothing is between them.
   void add(std::uint32_t run) {
     const auto rows = record_.run(run);
-    if (model_.form == Form::kWatch && !rows.front().is_input && text(rows.front().name).ends_with(kForward.substr(1))) {
+    if (model_.form == Form::kWatch && !rows.front().is_input &&
+        text(rows.front().name).ends_with(kForward.substr(1))) {
       const auto next = std::ranges::find_if(rows, &Seen::is_input);
       add(rows.first(static_cast<std::size_t>(next - rows.begin())));
       if (next != rows.end()) add(rows.last(static_cast<std::size_t>(rows.end() - next)));

@@ -103,7 +103,8 @@ bool Walk::made_by_call(const Scene& scene) {
       unknown(scene, scene.call, zoom->why).after = after;
     } else if (hints_.has_parameters_off() && record_.rows().front().iteration < of.iteration) {
       const std::string& name = zoom->parameter.empty() ? zoom->held_by : zoom->parameter;
-      unwatched(scene, scene.call, "the parameter " + name + " holds it, written by something", "parameters").zoom = zoom;
+      unwatched(scene, scene.call, "the parameter " + name + " holds it, written by something", "parameters").zoom =
+          zoom;
     } else {
       Fault& fault = begin(scene, "R1", FaultKind::kParameter, scene.call);
       fault.phase = Phase::kParameter;

@@ -397,7 +397,8 @@ void put_into_words(const Record& record, Form form, FaultVerdict& verdict, bool
     verdict.details = {"The loss is not in the rows: step(loss) of the watch tells it, too"};
   for (const std::string& what : verdict.not_watched) {
     if (what != "loss")
-      verdict.details.push_back("Not looked at: " + what + " were not watched; watch(..., " + what + "=True) would tell");
+      verdict.details.push_back("Not looked at: " + what + " were not watched; watch(..., " + what +
+                                "=True) would tell");
   }
 }
 

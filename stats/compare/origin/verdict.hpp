@@ -45,13 +45,13 @@ struct FaultVerdict {
   std::vector<NamedCall> inside;                      // the calls that contain it, the innermost first
   NamedCall turned_by;                                // made NaN of the Inf
   NamedCall wrote_inf;                                // wrote the Inf, which is no fault in itself
-  NamedCall cut_off_at;            // ended the same fault in forward, before backward brought it back
-  bool has_no_parameters = false;  // in the rows
+  NamedCall cut_off_at;                  // ended the same fault in forward, before backward brought it back
+  bool has_no_parameters = false;        // in the rows
   std::vector<std::string> not_watched;  // of a watch: "parameters", "gradients", "loss"
-  bool came_again = false;         // had ended, and was used another way
-  bool may_be_received = false;    // of kGradient and kUnknown: from another rank
-  std::string reason;              // of kUnknown: what is missing
-  std::string next;                // of kUnknown: what would tell
+  bool came_again = false;               // had ended, and was used another way
+  bool may_be_received = false;          // of kGradient and kUnknown: from another rank
+  std::string reason;                    // of kUnknown: what is missing
+  std::string next;                      // of kUnknown: what would tell
   std::optional<CodeLine> code;
   std::string operation;  // of zoom
   const Zoom* zoom = nullptr;

@@ -244,8 +244,7 @@ std::uint32_t Walk::last_before(std::uint32_t parent, Phase phase, std::uint32_t
   return kNoCall;
 }
 
-Fault& Walk::unwatched(const Scene& scene, std::uint32_t suspect, std::string_view what,
-                       std::string_view option) {
+Fault& Walk::unwatched(const Scene& scene, std::uint32_t suspect, std::string_view what, std::string_view option) {
   Fault& fault = unknown(scene, suspect, std::string(what) + ": " + std::string(option) + " were not watched");
   fault.next = "watch(..., " + std::string(option) + "=True) would tell";
   return fault;

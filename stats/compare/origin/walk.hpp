@@ -132,8 +132,8 @@ class Walk {
 
   static bool found(const Zoom* zoom) { return zoom != nullptr && zoom->found == Zoom::Found::kOperation; }
   const Zoom* zoom_of(std::uint32_t at) const;
-  // Goes from a call outwards while zooms say that the call was given the fault. Returns the first call where a zoom found
-  // the operation, or kNoCall.
+  // Goes from a call outwards while zooms say that the call was given the fault. Returns the first call where a zoom
+  // found the operation, or kNoCall.
   std::uint32_t zoomed_above(std::uint32_t at) const;
   // The zoom that ran because this row of backward was faulty, else the zoom of its call.
   const Zoom* zoom_of_backward(std::uint32_t at) const;
