@@ -142,7 +142,7 @@ class Words {
         }
         if (verdict_.has_no_loss) {
           return "The gradient that " + call(verdict_.seen_in) + " is given holds " + counted() +
-                 ": what follows it made it, the loss or its backward" + when();
+                 ": what follows it made it, the loss or its backward" + when() + "; step(loss) would tell";
         }
         if (verdict_.is_of_backward) {
           return "The gradient that the loss hands to " +
@@ -161,7 +161,7 @@ class Words {
       case FaultKind::kUnknown:
         return "Not known: " + fault() + " is first in " + io_slot() + " of " +
                call(verdict_.seen_in.is_named() ? verdict_.seen_in : verdict_.guilty) + ", " + phase + when() +
-               ", and " + printable(verdict_.reason);
+               ", and " + printable(verdict_.reason) + (verdict_.next.empty() ? "" : "; " + verdict_.next);
       case FaultKind::kProduced:
         break;
     }
@@ -363,6 +363,7 @@ class Words {
         return detail("next: look at the step size, and at the optimizer's eps and state");
       case FaultKind::kUnknown:
         if (verdict_.may_be_received) return detail("next: give the folder that holds the rows of all ranks");
+        if (!verdict_.next.empty()) return;
         if (form_ == Form::kWatch) return detail("next: watch(model, inputs=True) has the rows that are missing");
         return detail(form_ == Form::kModules ? "next: level mix of msprobe has rows of functions, too"
                                               : "next: dump inputs, too, of all operators");
@@ -394,6 +395,11 @@ void put_into_words(const Record& record, Form form, FaultVerdict& verdict, bool
                      plural(record.rows().size(), "tensor") + " of " + plural(iterations, "iteration");
   if (form == Form::kWatch && !has_loss)
     verdict.details = {"The loss is not in the rows: step(loss) of the watch tells it, too"};
+  for (const std::string& what : verdict.not_watched) {
+    if (what != "loss")
+      verdict.details.push_back("Not looked at: " + what + " were not watched; watch(..., " + what +
+                                "=True) would tell");
+  }
 }
 
 std::string shown_call(Form form, const NamedCall& call) {
