@@ -115,15 +115,17 @@ int run_origin(const OriginArguments& arguments, Console& console) {
     console.say(read.error().message);
     return kNotRead;
   }
-  const Answer answer = answer_of(read->record, read->hints, {.nan_only = arguments.nan_only, .ended_inf = arguments.inf});
+  const bool with_lists = arguments.is_json || arguments.all;
+  const Answer answer = answer_of(read->record, read->hints,
+                                  {.nan_only = arguments.nan_only, .ended_inf = arguments.inf, .with_lists = with_lists});
   int exit = answer.verdict.kind == FaultKind::kNone ? kDone : kFound;
   if (!read->is_whole) exit = kNotRead;
   std::string text;
   if (arguments.is_json) {
-    text = json_of(read->record, answer, origin_of(read->record, arguments.nan_only));
+    text = json_of(read->record, answer);
   } else {
     text = text_of(answer, arguments.all);
-    if (arguments.all) text += "\n" + text_of(read->record, origin_of(read->record, arguments.nan_only));
+    if (arguments.all) text += "\n" + lists_of(read->record, answer);
   }
   return write_out(arguments.output, text, exit, console);
 }

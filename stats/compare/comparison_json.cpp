@@ -9,12 +9,15 @@ namespace {
 
 std::string io_of(const Seen& row) { return row.is_input ? "input" : "output"; }
 
-std::string identity_members(const Record& record, const Seen& row) {
-  return "\"op_type\":" + json_quoted(record.texts()[row.op_type]) +
-         ",\"op_name\":" + json_quoted(record.texts()[row.name]) + ",\"rank\":" + std::to_string(row.rank) +
-         ",\"iteration\":" + std::to_string(row.iteration) + ",\"io\":\"" + io_of(row) +
-         "\",\"slot\":" + std::to_string(row.slot) +
+std::string identity_members(const Seen& row, const NamedCall& who) {
+  return "\"op_type\":" + json_quoted(who.op_type) + ",\"op_name\":" + json_quoted(who.op_name) +
+         ",\"rank\":" + std::to_string(row.rank) + ",\"iteration\":" + std::to_string(row.iteration) + ",\"io\":\"" +
+         io_of(row) + "\",\"slot\":" + std::to_string(row.slot) +
          (row.execution == Execution::kUnknown ? "" : ",\"execution\":\"" + std::string(name(row.execution)) + "\"");
+}
+
+std::string identity_members(const Record& record, const Seen& row) {
+  return identity_members(row, {std::string(record.texts()[row.op_type]), std::string(record.texts()[row.name])});
 }
 
 std::string both_values(const StatisticsView& a, const StatisticsView& b) {
@@ -74,7 +77,7 @@ std::string json_of_verdict(const Record& record, const FaultVerdict& verdict) {
             code_members(verdict.code) + ",\"operation\":" + (verdict.operation.empty() ? "null" : json_quoted(verdict.operation)) +
             ",\"inside\":" + array_of(verdict.inside, [](const NamedCall& call) { return json_quoted(call.op_name); });
   }
-  return text + ",\"sentence\":" + json_quoted(verdict.sentence) + ",\"details\":" + array_of(verdict.details, words) + "}";
+  return text + ",\"not_watched\":" + array_of(verdict.not_watched, words) + ",\"sentence\":" + json_quoted(verdict.sentence) + ",\"details\":" + array_of(verdict.details, words) + "}";
 }
 
 std::string specials_members(const Specials& specials) {
@@ -119,18 +122,16 @@ std::string json_of(const Compared& compared) {
   return text + "}\n";
 }
 
-std::string json_of(const Record& record, const Answer& answer, const Origin& origin) {
+std::string json_of(const Record& record, const Answer& answer) {
+  const Origin& lists = answer.lists;
   const auto source = [&](const Source& from, bool with_past) {
-    std::string text = "{" + identity_members(record, record.rows()[from.row]) + "," + specials_members(from.specials);
+    std::string text = "{" + identity_members(record.rows()[from.row], from.who) + "," + specials_members(from.specials);
     if (with_past) {
-      std::vector<Seen> inputs;
-      for (const Seen& row : record.run(from.run)) {
-        if (row.is_input) inputs.push_back(row);
-      }
       text += ",\"before\":" + array_of(runs_before(record, from.run), [&](std::uint32_t run) {
         return json_quoted(record.texts()[record.run(run).front().name]);
       });
-      text += ",\"inputs\":" + array_of(inputs, [&](const Seen& row) {
+      text += ",\"inputs\":" + array_of(from.inputs, [&](std::uint32_t at) {
+        const Seen& row = record.rows()[at];
         const auto values = record.statistics(row);
         std::string stats;
         for (std::size_t i = 0; i < values.categories.size(); ++i) {
@@ -145,9 +146,9 @@ std::string json_of(const Record& record, const Answer& answer, const Origin& or
   const auto alone = [&](const Source& from) { return source(from, false); };
   const auto text = [](const std::string& words) { return json_quoted(words); };
   return "{\"schema_version\":1,\"verdict\":" + json_of_verdict(record, answer.verdict) + ",\"notes\":" +
-         array_of(answer.notes, text) + ",\"producers\":" + array_of(origin.producers, with_past) +
-         ",\"entered\":" + array_of(origin.entered, with_past) + ",\"turned\":" + array_of(origin.turned, with_past) +
-         ",\"propagators\":" + array_of(origin.propagators, alone) + "}\n";
+         array_of(answer.notes, text) + ",\"producers\":" + array_of(lists.producers, with_past) +
+         ",\"entered\":" + array_of(lists.entered, with_past) + ",\"unknown\":" + array_of(lists.unknown, with_past) + ",\"turned\":" + array_of(lists.turned, with_past) +
+         ",\"propagators\":" + array_of(lists.propagators, alone) + "}\n";
 }
 
 }  // namespace tensorstat

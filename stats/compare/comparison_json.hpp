@@ -23,6 +23,6 @@ std::string json_of(const Compared& compared);
 // operation, inside: [names], sentence, details: [texts]}, notes: [texts], producers: [{op_type, op_name, rank, iteration, io, slot, nan, inf, before: [...], inputs: [...]}],
 // entered: [...], turned: [...], propagators: [...]}. Those before propagators are all of one form. nan and inf are counts; null where NaN or Inf is there and was not counted.
 // What a verdict does not know is null; of kind none that is all but the kind, the sentence and the details.
-std::string json_of(const Record& record, const Answer& answer, const Origin& origin);
+std::string json_of(const Record& record, const Answer& answer);
 
 }  // namespace tensorstat

@@ -25,7 +25,7 @@ struct Marked {
   bool is_proof = true;  // the same number says the same content: see proves_content()
 };
 
-// Such a number for the values of a row; `so_far` is that of other rows of the same tensor, or anything.
+// Such a number for the values of a row. `so_far` combines it with the number of another row of the same tensor.
 std::uint64_t content_of(const StatisticsView& statistics, std::uint64_t so_far = 0);
 
 // Whether the same statistics say the same content: a digest, or a finite number beside counts. NaN is like any other.
@@ -33,11 +33,12 @@ bool proves_content(const StatisticsView& statistics);
 
 // The role of each run of `record`, which is sorted.
 //
-// An operator that works in place, by its type, leaves its result in its input, too, and such an input tells nothing of
-// what the operator was given. Such an input with the content of an output of the same run counts only where its rank had the
-// fault before: of two beginnings in one rank, a second one in place is taken for one that passes it on. So is an operator of which no
-// input was dumped, such as a weight. What an operator of
-// communication (AllReduce, Broadcast and the like) gets, it gets from every rank: an input of any rank counts.
+// An operator that works in place (known by its type) leaves its result in its input. Such an input does not say what the
+// operator was given. It counts only if its rank had the fault before.
+// Known limits: a second operator in place that begins a fault in one rank, and an operator without dumped inputs, are
+// taken for operators that pass the fault on.
+// An operator of communication (AllReduce, Broadcast and the like) gets its data from every rank: an input of any rank
+// counts.
 std::vector<Role> roles_of(const Record& record, const std::function<Marked(const Seen&)>& mark);
 
 }  // namespace tensorstat

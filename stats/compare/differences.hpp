@@ -40,7 +40,7 @@ struct Pair {
 // The first tensor of a run of an operator where a difference begins.
 struct Beginning {
   std::uint32_t in_a = 0;
-  // By how much its greatest relative difference exceeds that of the run's inputs.
+  // Its greatest relative difference, minus the greatest one of the run's inputs.
   double added = 0;
   bool enters = false;  // with an input, and no operator before had a difference: see Role::kEnters
   Phase phase = Phase::kForward;

@@ -21,8 +21,8 @@ struct ElementPass {
 };
 
 // Reads both tensors of every pair again that is not equal, where both are in files, of one shape, and of dtypes that
-// may be compared. The verdict of the elements takes the place of that of the statistics in `differences`: a tensor
-// whose elements changed places has the same statistics.
+// may be compared. In `differences` the verdict of the elements replaces the verdict of the statistics: a tensor
+// may have the same statistics and its elements in another order.
 ElementPass compare_elements(const Record& a, const Record& b, const Tolerances& tolerances, const MeterOptions& options,
                              Differences& differences, const ReadListener& listener);
 

@@ -28,7 +28,7 @@ class ExecutionOrder {
 
 class ExecutionOrders {
  public:
-  // That of the graph whose rows or tensors the file `path` holds; nullptr where the dump does not say it.
+  // The order of one graph. `path` is a file with rows or tensors of that graph. nullptr: the dump does not say it.
   const ExecutionOrder* of_file(const std::string& path);
 
   // Why a file of an order could not be read: its operators then go by their times.

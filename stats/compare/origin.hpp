@@ -1,7 +1,8 @@
-// What every call with NaN or Inf did with it, by its own rows alone. Where it began, origin/verdict.hpp tells.
+// What every call with NaN or Inf did with it. The verdict of origin/verdict.hpp and these lists come from one walk.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "stats/compare/judge.hpp"
@@ -9,23 +10,29 @@
 
 namespace tensorstat {
 
+// A call as a verdict names it.
+struct NamedCall {
+  std::string op_type, op_name;
+  bool is_named() const { return !op_name.empty(); }
+};
+
 struct Source {
   std::uint32_t run = 0;  // of the record
   std::uint32_t row = 0;  // the first of its tensors that holds it: an output; an input where it came from outside
   Specials specials;      // of that row
+  NamedCall who;          // whose doing it is; mostly the call of that row
+  std::vector<std::uint32_t> inputs;  // rows of what that call was given
 };
 
-// In the order of execution of `record`, which is sorted. Role says what each is.
+// Each in the order of execution, but for the verdict: it is the first of its list. Faults that ended and steps that were
+// skipped are in no list: the notes of the answer say them.
 struct Origin {
-  std::vector<Source> producers;    // an output holds NaN or Inf, and no input does
-  std::vector<Source> entered;      // the first input of a rank that holds it, where no output before does
-  std::vector<Source> propagators;  // an input holds it, and an output
-  // Those of them that no NaN came to from any rank, and whose outputs hold NaN: Inf - Inf, 0 * Inf, Inf / Inf.
-  std::vector<Source> turned;
+  std::vector<Source> producers;    // a call, the loss, something before the step, or the optimizer made it
+  std::vector<Source> entered;      // it was in the data, or in a parameter
+  std::vector<Source> unknown;      // where it is seen first, and the rows cannot tell who made it
+  std::vector<Source> propagators;  // calls that were given it and passed it on
+  std::vector<Source> turned;       // those of them that were given an Inf and made NaN of it: Inf - Inf, 0 * Inf, Inf / Inf
 };
-
-// `nan_only`: Inf is no fault, as where masks are made of it.
-Origin origin_of(const Record& record, bool nan_only);
 
 // The last 20 runs of operators of the same rank before this one, the nearest last.
 std::vector<std::uint32_t> runs_before(const Record& record, std::uint32_t run);

@@ -53,19 +53,21 @@ struct OriginOptions {
 struct OriginAnswer {
   bool is_clean = true;  // nothing is wrong: `verdict` is of kind "none"
   // {schema_version, verdict: {kind, op_type, op_name, phase, rank, iteration, io, slot, last_clean_iteration, file,
-  // line, operation, inside: [...], sentence, details: [...]}, notes: [...], and the lists below}.
+  // line, operation, inside: [...], not_watched: [...], sentence, details: [...]}, notes: [...], and the lists below}.
   // kind   "none"; "entered", with the data; "produced", by a call of the forward or the backward; "loss", by what follows
   //        the model, or by its backward; "parameter", there before anything ran; "gradient", changed between backward
   //        and the step; "optimizer"; "unknown", the rows cannot tell, and `sentence` says what is missing
   // phase  "parameter", "input", "forward", "loss", "backward", "gradient", "optimizer"
   // inside the calls that contain it, the innermost first. sentence says all that in words, `details` from what and why.
   // notes  what was wrong and is no fault: NaN and Inf that ended, and steps that a gradient scaler skipped
-  // What is not known is null. The lists say of every call with NaN or Inf what it did by its own rows alone:
+  // not_watched  what a watch was told to leave out: "parameters", "gradients", "loss"
+  // What is not known is null. The lists say of every call with NaN or Inf what it did, by the rules of the verdict. The
+  // verdict is the first of its list:
   // {producers: [{op_type, op_name, rank, iteration, io, slot, nan, inf, before: [...], inputs: [...]}],
-  // entered: [...], turned: [...], propagators: [...]}: operators whose outputs hold NaN or Inf where no input does; the
-  // first input of a rank that does, where no output before it did; operators that were given Inf and no NaN, and made
-  // NaN of it (they are propagators, too); operators that pass it on. nan and inf are counts, null where it is there and
-  // was not counted. `turned` has nan alone counted.
+  // entered: [...], unknown: [...], turned: [...], propagators: [...]}: what made NaN or Inf; data or a parameter that held
+  // it; where it is seen first and the rows cannot tell who made it; calls that were given Inf and made NaN of it (they are
+  // propagators, too); calls that passed it on. nan and inf are counts, null where it is there and was not counted.
+  // `turned` has nan alone counted.
   std::string json;
   std::vector<std::string> faults;  // as in DiffAnswer
 };

@@ -108,6 +108,93 @@ TEST(OriginRules, R1AParameterWasWrongBeforeAnythingRan) {
   EXPECT_TRUE(says(answer, "The parameter b.weight holds 3 NaN of 8 values before anything ran, iteration 0"));
 }
 
+// ---- what was not watched excuses ----
+
+TEST(OriginRules, AParameterThatWasNotWatchedIsAsSuspiciousAsItsModule) {
+  const std::string said = R"({"kind": "run", "inputs": "all", "parameters": false, "holders": ["a"]})";
+  const Answer answer = ask(said + R"(
+    Net Net/forward i0 ok
+    Linear a/forward i0 ok
+    Linear a/forward o0 nan
+    Net Net/forward o0 nan)");
+  EXPECT_EQ(told(answer.verdict), "unknown, forward, a/forward, 0, 0");
+  EXPECT_TRUE(says(answer, "parameters were not watched; watch(..., parameters=True) would tell"));
+  EXPECT_EQ(answer.verdict.not_watched, (std::vector<std::string>{"parameters", "loss"}));
+  EXPECT_EQ(ask_who(said + R"(
+    Net Net/forward i0 ok
+    ReLU b/forward i0 ok
+    ReLU b/forward o0 nan
+    Net Net/forward o0 nan)"), "produced, forward, b/forward, 0, 0");
+}
+
+TEST(OriginRules, AParameterThatHoldsItMayHaveBeenWrittenByTheStepBefore) {
+  const std::string rows = R"(
+    {"kind": "zoom", "iteration": 1, "op_name": "head/forward", "result": "given", "why": "the parameter weight holds the fault",
+     "parameter": "table.weight"}
+    Net Net/forward i0 ok
+    Net Net/forward o0 ok
+    @1
+    Net Net/forward i0 ok
+    Linear head/forward o0 nan
+    Net Net/forward o0 nan)";
+  std::string one_line = rows;
+  one_line.replace(one_line.find("\n     \"parameter\""), 6, " ");
+  EXPECT_EQ(ask_who(one_line), "parameter, parameter, table.weight, 1, 0");
+  const Answer answer = ask(R"({"kind": "run", "parameters": false})" + one_line);
+  EXPECT_EQ(told(answer.verdict), "unknown, forward, table.weight, 1, 0");
+  EXPECT_TRUE(says(answer, "the parameter table.weight holds it"));
+}
+
+TEST(OriginRules, AnInfOfTheResultIsUnknownWhereNothingBehindItWasWatched) {
+  const std::string rows = R"(
+    Net Net/forward i0 ok
+    Linear a/forward i0 ok
+    Linear a/forward o0 -inf
+    Net Net/forward o0 -inf)";
+  EXPECT_EQ(ask_who(rows), "produced, forward, a/forward, 0, 0");
+  const std::string said = R"({"kind": "run", "gradients": false})";
+  EXPECT_EQ(ask_who(said + rows), "unknown, forward, a/forward, 0, 0");
+  EXPECT_EQ(ask_who(said + rows + "\n Parameter a.weight o0 ok"), "none");
+  EXPECT_EQ(ask_who(said + rows + "\n Parameter a.weight o0 nan"), "produced, forward, a/forward, 0, 0");
+}
+
+TEST(OriginRules, R7AnInfThatAMaskWroteIsNoFaultInAResult) {
+  const std::string rows = R"(
+    Net Net/forward i0 ok
+    MaskedFill mask/forward i0 ok
+    MaskedFill mask/forward o0 -inf
+    Net Net/forward o0 -inf)";
+  const Answer answer = ask(rows);
+  EXPECT_EQ(told(answer.verdict), "none");
+  EXPECT_TRUE(says(answer, "Inf of mask (MaskedFill) was written, as a mask is, and no NaN came of it: iteration 0"));
+  EXPECT_EQ(ask_who(rows, {.ended_inf = true}), "produced, forward, mask/forward, 0, 0");
+}
+
+TEST(OriginRules, ANanOfAResultThatGotNoGradientMayBeUnused) {
+  const std::string rows = R"(
+    Net Net/forward i0 ok
+    Linear a/forward i0 ok
+    Linear a/forward o0 ok
+    Log b/forward i0 ok
+    Log b/forward o0 nan
+    Net Net/forward o0 ok
+    Net Net/forward o1 nan
+    Net Net/backward i0 ok
+    Linear a/backward i0 ok)";
+  const Answer answer = ask(rows);
+  EXPECT_EQ(told(answer.verdict), "unknown, forward, b/forward, 0, 0");
+  EXPECT_TRUE(says(answer, "step(loss) would tell whether the loss used it"));
+  EXPECT_EQ(ask_who(rows + "\n Net Net/backward i1 ok"), "produced, forward, b/forward, 0, 0");
+}
+
+TEST(OriginRules, TwoCallsWithNothingBetweenThemAreTwo) {
+  EXPECT_EQ(ask_who(R"(
+    Net Net/forward i0 ok
+    Net Net/forward o0 ok
+    Net Net/forward i0 nan
+    Net Net/forward o0 nan)"), "entered, input, Net/forward, 0, 0");
+}
+
 TEST(OriginRules, R1AParameterThatTwoModulesShare) {
   EXPECT_EQ(ask_who(R"(
     Parameter table.weight i0 nan

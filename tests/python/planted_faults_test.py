@@ -28,6 +28,17 @@ except ImportError:
 NAN, INF = math.nan, math.inf
 JOBS = {}
 LAST = []  # the watch of the job that runs
+SWITCHED = {}  # options of every watch, and whether it is told the loss
+TELLS_LOSS = True
+
+# What a user may switch off, and what the answer then says was not watched.
+MODES = {
+    "parameters": ({"parameters": False}, True, {"parameters"}),
+    "gradients": ({"gradients": False}, True, {"gradients"}),
+    "loss": ({}, False, {"loss"}),
+    "parameters_and_gradients": ({"parameters": False, "gradients": False}, True, {"parameters", "gradients"}),
+    "parameters_and_zoom": ({"parameters": False, "zoom": False}, True, {"parameters"}),
+}
 
 
 def planted(kind, op_name=None, *, phase=None, iteration=0, operation=None, at=None, rank=0, notes=None, unless=None, watch_says=True):
@@ -43,7 +54,9 @@ clean = planted("none")
 
 
 def watch(model, path, **options):
-    made = tensorstat.watch(model, path=path, **options)
+    made = tensorstat.watch(model, path=path, **{**options, **SWITCHED})
+    if not TELLS_LOSS:
+        made.step = functools.partial(lambda step, loss=None: step(), made.step)
     LAST.append(made)
     return made
 
@@ -82,6 +95,38 @@ class Where(nn.Module):
 
     def forward(self, *args, **kwargs):
         return self.function(*args, **kwargs)
+
+
+class Chain(nn.Module):
+    """Modules by name, one after another. It is no Sequential: its own code could stand between them."""
+
+    def __init__(self, **modules):
+        super().__init__()
+        for name, module in modules.items():
+            self.add_module(name, module)
+
+    def forward(self, x):
+        for module in self.children():
+            x = module(x)
+        return x
+
+
+class Tied(nn.Module):
+    """One weight of two modules."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(5, 8)
+        self.head = nn.Linear(8, 5, bias=False)
+        self.head.weight = self.table.weight
+
+    def forward(self, x):
+        return self.head(self.table(x))
+
+
+def causal(x):
+    """A mask of -Inf that leaves a value in each row."""
+    return x.masked_fill(torch.triu(torch.ones(4, 4, dtype=torch.bool), 1), -INF)
 
 
 def block(width=8):
@@ -206,16 +251,6 @@ def a_bad_buffer(path):
 
 @planted("parameter", "table.weight")
 def a_bad_row_of_a_tied_embedding(path):
-    class Tied(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.table = nn.Embedding(5, 8)
-            self.head = nn.Linear(8, 5, bias=False)
-            self.head.weight = self.table.weight
-
-        def forward(self, x):
-            return self.head(self.table(x))
-
     model = Tied()
     with torch.no_grad():
         model.table.weight[4, 1] = NAN
@@ -252,15 +287,8 @@ def log_of_negatives_late_and_deep(path):
 
 @planted("produced", "act", operation="sqrt", at="the root of a negative")
 def root_of_negatives(path):
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.a = nn.Linear(8, 8)
-            self.act = Where(lambda x: torch.sqrt(x - 1e3))  # the root of a negative
-
-        def forward(self, x):
-            return self.act(self.a(x))
-    train(Net(), path, batches())
+    model = Chain(a=nn.Linear(8, 8), act=Where(lambda x: torch.sqrt(x - 1e3)))  # the root of a negative
+    train(model, path, batches())
 
 
 @planted("produced", "1", operation="div", at="zero by zero")
@@ -274,14 +302,8 @@ def a_norm_without_an_epsilon(path):
         def forward(self, x):
             return (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True)  # no variance
 
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.norm, self.a = Norm(), nn.Linear(8, 1)
-
-        def forward(self, x):
-            return self.a(self.norm(x))
-    train(Net(), path, [torch.ones(3, 8)])
+    model = Chain(norm=Norm(), a=nn.Linear(8, 1))
+    train(model, path, [torch.ones(3, 8)])
 
 
 @planted("produced", "1", operation="exp", at="too large for exp")
@@ -435,14 +457,8 @@ def a_custom_functions_forward(path):
         def backward(ctx, gradient):
             return gradient
 
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.a, self.inner = nn.Linear(8, 8), Where(Custom.apply)
-
-        def forward(self, x):
-            return self.inner(self.a(x))
-    train(Net(), path, batches())
+    model = Chain(a=nn.Linear(8, 8), inner=Where(Custom.apply))
+    train(model, path, batches())
 
 
 @planted("produced", "body", operation="log", at="# log of a negative")
@@ -567,10 +583,7 @@ def after_an_honest_mask_in_the_step_before(path):
 
 @planted("produced", "4", operation="log", at="# log of a negative")
 def behind_an_honest_mask(path):
-    class Mask(nn.Module):
-        def forward(self, x):
-            return x.masked_fill(torch.eye(4, dtype=torch.bool), -INF)
-    train(nn.Sequential(nn.Linear(4, 4), Mask(), nn.Softmax(-1), nn.Linear(4, 4), Log()), path, batches(1, 4, 4))
+    train(nn.Sequential(nn.Linear(4, 4), Where(causal), nn.Softmax(-1), nn.Linear(4, 4), Log()), path, batches(1, 4, 4))
 
 
 # --- functional code between modules ---
@@ -637,14 +650,8 @@ def functional_code_of_an_inner_module(path):
             y = torch.exp(self.a(x).abs() + 100)  # residual
             return self.b(x + y)
 
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.first, self.inner, self.last = nn.Linear(8, 8), Inner(), nn.Linear(8, 1)
-
-        def forward(self, x):
-            return self.last(self.inner(self.first(x)))
-    train(Net(), path, batches())
+    model = Chain(first=nn.Linear(8, 8), inner=Inner(), last=nn.Linear(8, 1))
+    train(model, path, batches())
 
 
 # --- the loss ---
@@ -721,16 +728,10 @@ def the_norm_of_zero(path):
 
 @planted("produced", "cut", phase="backward", at="was cut off")
 def what_where_cut_off_comes_back(path):
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.a = nn.Linear(8, 8)
-            self.cut = Where(lambda x: torch.where(x > 0, x.sqrt(), torch.zeros_like(x)))  # was cut off
-            self.b = nn.Linear(8, 1)
-
-        def forward(self, x):
-            return self.b(self.cut(self.a(x)))
-    train(Net(), path, batches())
+    model = Chain(a=nn.Linear(8, 8),
+                  cut=Where(lambda x: torch.where(x > 0, x.sqrt(), torch.zeros_like(x))),  # was cut off
+                  b=nn.Linear(8, 1))
+    train(model, path, batches())
 
 
 @planted("produced", "Net", phase="backward", operation="Sqrt", at="functional root")
@@ -942,10 +943,7 @@ def an_operation_of_the_loss(path):
 
 @clean
 def operations_of_a_mask(path):
-    class Mask(nn.Module):
-        def forward(self, x):
-            return x.masked_fill(torch.triu(torch.ones(4, 4, dtype=torch.bool), 1), -INF).softmax(-1)
-    train(nn.Sequential(nn.Linear(4, 4), Mask(), nn.Linear(4, 1)), path, batches(2, 4, 4), level="op")
+    train(nn.Sequential(nn.Linear(4, 4), Where(lambda x: causal(x).softmax(-1)), nn.Linear(4, 1)), path, batches(2, 4, 4), level="op")
 
 
 # --- clean ---
@@ -962,24 +960,13 @@ def clean_with_inputs(path):
 
 @clean
 def a_mask_and_softmax(path):
-    class Mask(nn.Module):
-        def forward(self, x):
-            return x.masked_fill(torch.triu(torch.ones(4, 4, dtype=torch.bool), 1), -INF)
-    train(nn.Sequential(nn.Linear(4, 4), Mask(), nn.Softmax(-1), nn.Linear(4, 1)), path, batches(3, 4, 4))
+    train(nn.Sequential(nn.Linear(4, 4), Where(causal), nn.Softmax(-1), nn.Linear(4, 1)), path, batches(3, 4, 4))
 
 
 @clean
 def a_mask_that_is_added(path):
-    class Masked(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.a = nn.Linear(4, 4)
-            self.add = Where(lambda x: x + torch.full((4, 4), -INF).triu(1))
-            self.soft = nn.Softmax(-1)
-
-        def forward(self, x):
-            return self.soft(self.add(self.a(x)))
-    train(Masked(), path, batches(3, 4, 4))
+    model = Chain(a=nn.Linear(4, 4), add=Where(lambda x: x + torch.full((4, 4), -INF).triu(1)), soft=nn.Softmax(-1))
+    train(model, path, batches(3, 4, 4))
 
 
 @clean
@@ -1027,16 +1014,11 @@ def an_inf_that_a_sigmoid_ends(path):
 
 @clean
 def padded_rows_of_nan_that_are_cut_off(path):
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.a = nn.Linear(8, 8)
-            self.pad = Where(lambda x: torch.cat([x, torch.full((1, 8), NAN)]))
-            self.cut, self.b = Where(lambda x: x[:-1]), nn.Linear(8, 1)
-
-        def forward(self, x):
-            return self.b(self.cut(self.pad(self.a(x))))
-    train(Net(), path, batches(2))
+    model = Chain(a=nn.Linear(8, 8),
+                  pad=Where(lambda x: torch.cat([x, torch.full((1, 8), NAN)])),
+                  cut=Where(lambda x: x[:-1]),
+                  b=nn.Linear(8, 1))
+    train(model, path, batches(2))
 
 
 @clean
@@ -1109,15 +1091,6 @@ def checkpointing(path):
 
 @clean
 def tied_weights(path):
-    class Tied(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.table = nn.Embedding(5, 8)
-            self.head = nn.Linear(8, 5, bias=False)
-            self.head.weight = self.table.weight
-
-        def forward(self, x):
-            return self.head(self.table(x))
     train(Tied(), path, [torch.tensor([0, 1]), torch.tensor([2, 3])])
 
 
@@ -1360,14 +1333,8 @@ def a_batch_norm_without_variance_and_epsilon(path):
 
 @planted("produced", "lstm")
 def a_hidden_state_that_grows(path):
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.a, self.lstm = nn.Linear(8, 8), Where(lambda x: functools.reduce(lambda h, _: h * h, range(12), x.abs() + 2))
-
-        def forward(self, x):
-            return self.lstm(self.a(x))
-    train(Net(), path, batches())
+    model = Chain(a=nn.Linear(8, 8), lstm=Where(lambda x: functools.reduce(lambda h, _: h * h, range(12), x.abs() + 2)))
+    train(model, path, batches())
 
 
 @planted("produced", "1.b", iteration=1)
@@ -1411,14 +1378,9 @@ def a_result_that_nobody_uses(path):
 
 @clean
 def nan_that_where_takes_out_twice(path):
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.a, self.root = nn.Linear(8, 8), Where(lambda x: torch.where(x > 0, torch.where(x > 0, x, torch.ones_like(x)).sqrt(), x * 0))
-
-        def forward(self, x):
-            return self.root(self.a(x))
-    train(Net(), path, batches(2))
+    model = Chain(a=nn.Linear(8, 8),
+                  root=Where(lambda x: torch.where(x > 0, torch.where(x > 0, x, torch.ones_like(x)).sqrt(), x * 0)))
+    train(model, path, batches(2))
 
 
 @clean
@@ -1577,12 +1539,33 @@ RANK_JOBS = {
 }
 
 
-class PlantedFaults(unittest.TestCase):
+class Jobs(unittest.TestCase):
     def verdict_of(self, path):
-        return getattr(tensorstat.origin(path), "verdict", None) or tensorstat.origin(path)["verdict"]
+        found = tensorstat.origin(path)
+        self.check_lists(found)
+        return found["verdict"]
 
-    def check(self, job, path, wanted):
-        said = self.verdict_of(path)
+    def dump_of(self, name):
+        """The verdict on a job that runs now."""
+        torch.manual_seed(11)
+        LAST.clear()
+        with tempfile.TemporaryDirectory() as folder:
+            with quiet():
+                JOBS[name][0](f"{folder}/dump")
+            return self.verdict_of(f"{folder}/dump")
+
+    def check_lists(self, found):
+        """The first of the lists is the verdict: one judge."""
+        verdict = found["verdict"]
+        lists = {"entered": "entered", "parameter": "entered", "unknown": "unknown"}
+        if verdict["kind"] == "none":
+            self.assertFalse(found["producers"] or found["entered"] or found["unknown"] or found["propagators"], found)
+            return
+        first = found[lists.get(verdict["kind"], "producers")][0]
+        for key in ("op_type", "op_name", "rank", "iteration", "io", "slot"):
+            self.assertEqual(first[key], verdict[key], found)
+
+    def check(self, job, said, wanted):
         shown = json.dumps(dict(said), indent=1, default=str)
         self.assertEqual(said["kind"], wanted["kind"], shown)
         if wanted["kind"] == "none":
@@ -1599,6 +1582,8 @@ class PlantedFaults(unittest.TestCase):
         if wanted.get("at"):
             self.assertIn(f"# {wanted['at'].removeprefix('# ')}", line_of(said["file"], said["line"]), shown)
 
+
+class PlantedFaults(Jobs):
     def check_watch(self, made, wanted):
         """What the watch knows of it by itself."""
         fault = made.first_fault
@@ -1628,7 +1613,7 @@ class PlantedFaults(unittest.TestCase):
             with self.subTest("the watch itself"):
                 self.check_watch(LAST[-1], wanted)
             with self.subTest("origin"):
-                self.check(job, path, wanted)
+                self.check(job, self.verdict_of(path), wanted)
 
     def test_ranks(self):
         if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
@@ -1641,7 +1626,43 @@ class PlantedFaults(unittest.TestCase):
                 self.assertEqual(process.returncode, 0, words)
             for name, (job, wanted) in RANK_JOBS.items():
                 with self.subTest(name):
-                    self.check(job, f"{folder}/{name}", wanted)
+                    self.check(job, self.verdict_of(f"{folder}/{name}"), wanted)
+
+
+class SwitchedOff(Jobs):
+    """Where something is switched off, the answer may be unknown, and nobody is accused who is innocent. A fault that leaves no
+    trace in the rows is "nothing wrong", and the answer says what was not watched."""
+
+    def judge(self, said, wanted, job, options, missing):
+        if said["kind"] in ("none", "unknown") and said["kind"] != wanted["kind"]:
+            self.assertTrue(set(said["not_watched"]) & missing or said["kind"] == "unknown", said)
+            if said["kind"] == "unknown":
+                self.assertTrue(said["sentence"].startswith("Not known: "), said)
+            return "unknown" if said["kind"] == "unknown" else "not seen"
+        if "loss" in missing and wanted["kind"] == "loss":
+            wanted = {**wanted, "phase": None, "op_name": None}  # of the loss and its backward, which
+        if options.get("zoom") is False:
+            wanted = {**wanted, "operation": None, "at": None}
+        self.check(job, said, wanted)
+        return "right"
+
+    def run_all(self, mode):
+        global SWITCHED, TELLS_LOSS
+        options, tells_loss, missing = MODES[mode]
+        counts = {"right": 0, "unknown": 0, "not seen": 0, "wrong": 0}
+        SWITCHED, TELLS_LOSS = options, tells_loss
+        try:
+            for name, (job, wanted) in JOBS.items():
+                with self.subTest(name):
+                    counts["wrong"] += 1
+                    verdict = self.dump_of(name)
+                    counts[self.judge(verdict, wanted, job, options, missing)] += 1
+                    counts["wrong"] -= 1
+                    if wanted["kind"] == "none":
+                        self.assertIsNone(LAST[-1].first_fault if verdict["kind"] == "none" else None)
+        finally:
+            SWITCHED, TELLS_LOSS = {}, True
+        print(f"without {mode}: {counts}", file=sys.stderr)
 
 
 def bare(name):
@@ -1666,6 +1687,8 @@ def quiet():
         logger.setLevel(level)
 
 
+for each in MODES:
+    setattr(SwitchedOff, f"test_without_{each}", functools.partialmethod(SwitchedOff.run_all, each))
 for each in JOBS:
     setattr(PlantedFaults, f"test_{each}", functools.partialmethod(PlantedFaults.run_job, each))
 

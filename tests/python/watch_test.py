@@ -379,7 +379,8 @@ class Watched(unittest.TestCase):
             self.assertLess(order[before], order[after])
         self.assertLess(order["Linear", "2/backward", "output", 0], order["ReLU", "1/backward", "input", 0])
         self.assertEqual([line["kind"] for line in lines], ["run"] + ["code"] * 4)
-        self.assertEqual(lines[0], {"kind": "run", "world_size": 1, "every": 1, "inputs": "all", "level": "module"})
+        self.assertEqual(lines[0], {"kind": "run", "world_size": 1, "every": 1, "inputs": "all", "level": "module",
+                                    "parameters": True, "gradients": True})
         self.assertEqual({(line["op_name"], line["parent"], os.path.basename(line["file"])) for line in lines[1:]},
                          {("Sequential/forward", "", "watch_test.py"), *((f"{name}/forward", "Sequential/forward", "watch_test.py") for name in "012")})
 

@@ -186,15 +186,19 @@ std::string text_of(const Answer& answer, bool with_all) {
   return text;
 }
 
-std::string text_of(const Record& record, const Origin& origin) {
+std::string lists_of(const Record& record, const Answer& answer) {
+  const Origin& lists = answer.lists;
   std::string text;
   const auto add = [&](const std::vector<Source>& sources, const char* what, bool with_past) {
     for (const Source& from : sources) {
-      text += what + ("  " + place_of(record, record.rows()[from.row])) + "  " + words_of(from.specials) + "\n";
+      const Seen& row = record.rows()[from.row];
+      text += what + ("  " + place_of(record, row)) + "  " + words_of(from.specials);
+      if (from.who.op_name != record.texts()[row.name]) text += ", made by " + printable(from.who.op_name);
+      text += "\n";
       if (!with_past) continue;
-      for (const Seen& row : record.run(from.run)) {
-        if (!row.is_input) continue;
-        text += "    input " + std::to_string(row.slot) + ": " + statistics_text(record.statistics(row)) + "\n";
+      for (const std::uint32_t at : from.inputs) {
+        const Seen& input = record.rows()[at];
+        text += "    input " + std::to_string(input.slot) + ": " + statistics_text(record.statistics(input)) + "\n";
       }
       std::string before;
       for (const std::uint32_t run : runs_before(record, from.run)) {
@@ -203,13 +207,18 @@ std::string text_of(const Record& record, const Origin& origin) {
       if (!before.empty()) text += "    after " + before + "\n";
     }
   };
-  add(origin.entered, "came in", true);
-  add(origin.producers, "produced", true);
-  add(origin.turned, "turned Inf into NaN", true);
-  add(origin.propagators, "passed on", false);
+  std::vector<std::pair<const std::vector<Source>*, const char*>> beginnings = {
+      {&lists.entered, "came in"}, {&lists.producers, "produced"}, {&lists.unknown, "not known"}};
+  const auto has_verdict = [&](const auto& of) {
+    return !of.first->empty() && of.first->front().row == answer.verdict.row;
+  };
+  std::ranges::stable_partition(beginnings, has_verdict);
+  for (const auto& [sources, what] : beginnings) add(*sources, what, true);
+  add(lists.turned, "turned Inf into NaN", true);
+  add(lists.propagators, "passed on", false);
   const std::uint32_t runs = record.run_count();
-  text += std::to_string(runs) + (runs == 1 ? " run of an operator, " : " runs of operators, ") + std::to_string(origin.producers.size()) +
-          " produced NaN or Inf, " + std::to_string(origin.propagators.size()) + " passed it on";
+  text += std::to_string(runs) + (runs == 1 ? " run of an operator, " : " runs of operators, ") + std::to_string(lists.producers.size()) +
+          " produced NaN or Inf, " + std::to_string(lists.propagators.size()) + " passed it on";
   return text + "\n";
 }
 

@@ -15,7 +15,7 @@ std::string text_of(const Compared& compared, bool with_all);
 // The verdict, at most ten lines; with all of its notes, or with the first of them.
 std::string text_of(const Answer& answer, bool with_all);
 
-// Who made it and who passed it on, a line each with inputs and the operators before; then the line that counts.
-std::string text_of(const Record& record, const Origin& origin);
+// The lists of an answer, the verdict first.
+std::string lists_of(const Record& record, const Answer& answer);
 
 }  // namespace tensorstat::cli

@@ -9,7 +9,7 @@
 
 namespace tensorstat::msprobe {
 
-// What is told of a file whose value is an object. Only the members of `data` come one by one, so that memory holds
+// Receives the members of a JSON file that holds an object. Only the members of `data` come one by one, so that memory holds
 // one call of an operator at a time.
 struct JsonListener {
   std::function<void(const std::string& name, PythonTree&& value)> member;  // any but data

@@ -33,6 +33,15 @@ class Members {
     const auto value = object_.find(key);
     return value && value->is(Kind::kNatural) ? value->natural() : otherwise;
   }
+  std::vector<std::string> texts(std::string_view key) const {
+    std::vector<std::string> texts;
+    const auto value = object_.find(key);
+    if (!value || !value->is(Kind::kArray)) return texts;
+    for (const JsonValue each : *value) {
+      if (each.is(Kind::kString)) texts.emplace_back(each.text());
+    }
+    return texts;
+  }
   std::optional<bool> truth(std::string_view key) const {
     const auto value = object_.find(key);
     return value && value->is(Kind::kBoolean) ? std::optional(value->text() == "true") : std::nullopt;
@@ -53,6 +62,7 @@ Zoom zoom_in(const Members& line) {
             .inside = line.text("inside"),
             .of = line.text("of"),
             .held_by = {},
+            .parameter = line.text("parameter"),
             .at = line.code(),
             .inf_written = line.truth("inf_written"),
             .given_finite = line.truth("given_finite").value_or(false)};
@@ -104,6 +114,9 @@ void Hints::add_watch(std::uint32_t rank, std::string_view text) {
     const std::uint64_t iteration = line.number("iteration");
     if (kind == "run") {
       world_size_ = std::max(world_size_, line.number("world_size"));
+      are_gradients_off_ = !line.truth("gradients").value_or(true);
+      for (const std::string& path : line.texts("holders")) holders_.insert(path);
+      are_parameters_off_ = !line.truth("parameters").value_or(true);
     } else if (kind == "code") {
       watch.code[op_name].push_back({iteration, line.number("call"), line.code(), line.text("parent")});
     } else if (kind == "step") {

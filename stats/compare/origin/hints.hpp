@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tensorstat/status.hpp>
@@ -30,41 +31,47 @@ struct Zoom {
   };
   Found found = Found::kRefused;
   std::string why, operation, given, gave;
-  std::string inside;   // the module that ran the operation
-  std::string of;       // the row that was the reason to look
-  std::string held_by;  // of kHeld, the parameter or buffer by its name in the module
+  std::string inside;     // the module that ran the operation
+  std::string of;         // the row that was the reason to look
+  std::string held_by;    // of kHeld, the parameter or buffer by its name in the module
+  std::string parameter;  // of kHeld, the same by the name that its rows have; "": not said
   std::optional<CodeLine> at;
   std::optional<bool> inf_written;  // by a mask or an assignment
   bool given_finite = false;        // the arguments were looked at, and were finite
 };
 
-// Names of calls are held against each other as they are in files, with _ for / and . and the like: some dialects of
-// rows keep no others.
+// Names of calls are compared as files write them, with _ for / and . and the like. Some dialects of rows keep no other
+// names.
 class Hints {
  public:
-  // What a watch says of a rank: the text of a watch.ndjson. What is no JSON, or not known, is passed over.
+  // Adds the text of one rank's watch.ndjson. Lines that are no JSON, or of an unknown kind, are ignored.
   void add_watch(std::uint32_t rank, std::string_view text);
-  // The folder of the rows of a rank and iteration; what lies in it or beside it is read when it is asked for.
+  // Adds the folder that holds the rows of a rank and iteration. Files in it and beside it are read on demand.
   void add_folder(std::uint32_t rank, std::uint64_t iteration, std::uint32_t graph, std::string folder);
 
   bool is_of_watch() const { return !watches_.empty(); }
   // How many ranks the job had; 0: not said.
   std::uint64_t world_size() const { return world_size_; }
+  // What the watch was told to leave out.
+  bool has_gradients_off() const { return are_gradients_off_; }
+  bool has_parameters_off() const { return are_parameters_off_; }
+  // Whether a module has parameters or buffers of its own, where those are left out.
+  bool is_holder(std::string_view path) const { return holders_.contains(path); }
   // Whether the optimizer wrote no parameter in this iteration.
   bool wrote_nothing(std::uint32_t rank, std::uint64_t iteration) const;
 
-  // The call that a call ran inside, by the name of its row; "" where there is none. nullopt: not said.
+  // The op_name of the call around this one; "" if it is an outermost call. nullopt: not said.
   std::optional<std::string> parent_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name);
-  // The line that made a call: the nth of its name in the iteration.
+  // The line of code that made a call. nth counts the calls of this name in the iteration.
   std::optional<CodeLine> line_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name,
                                   std::uint32_t nth = 0);
   const Zoom* zoom_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
-  // That for which a row of this name was the reason.
+  // The zoom that ran because a row of this name was faulty.
   const Zoom* zoom_because_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
   // Why tensors of a call are not in the rows; nullptr: nothing is missing.
   const std::string* not_seen(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name,
                               bool is_input) const;
-  // The same of a call that is said to run inside this one; "" where nothing is missing.
+  // The same, for a call that runs inside this one; "" if nothing is missing.
   std::string child_not_seen(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
 
  private:
@@ -101,8 +108,10 @@ class Hints {
 
   std::map<std::uint32_t, Watch> watches_;  // by rank
   std::uint64_t world_size_ = 0;
+  std::set<std::string, std::less<>> holders_;
+  bool are_gradients_off_ = false, are_parameters_off_ = false;
   std::map<Place, std::vector<Folder>> folders_;
-  std::map<std::string, std::string, std::less<>> read_;  // folders whose watch.ndjson was looked for
+  std::map<std::string, std::string, std::less<>> read_;  // folders where watch.ndjson was looked for
   std::optional<Place> last_place_;
   Companions last_;
 };

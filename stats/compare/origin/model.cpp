@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <span>
 #include <unordered_map>
 
 #include "stats/rows/names/op_name.hpp"
@@ -61,8 +62,20 @@ class Builder {
  private:
   std::string_view text(std::uint32_t id) const { return record_.texts()[id]; }
 
+  // The outputs of one call and the inputs of the next stand in one run where nothing is between them.
   void add(std::uint32_t run) {
     const auto rows = record_.run(run);
+    if (model_.form == Form::kWatch && !rows.front().is_input &&
+        text(rows.front().name).ends_with(kForward.substr(1))) {
+      const auto next = std::ranges::find_if(rows, &Seen::is_input);
+      add(rows.first(static_cast<std::size_t>(next - rows.begin())));
+      if (next != rows.end()) add(rows.last(static_cast<std::size_t>(rows.end() - next)));
+    } else {
+      add(rows);
+    }
+  }
+
+  void add(std::span<const Seen> rows) {
     const auto first = static_cast<std::uint32_t>(&rows.front() - record_.rows().data());
     std::vector<std::uint32_t> inputs, outputs;
     for (std::uint32_t i = 0; i < rows.size(); ++i) (rows[i].is_input ? inputs : outputs).push_back(first + i);
@@ -190,7 +203,7 @@ class Builder {
     return {};
   }
 
-  // The first two names of calls that are those of their class.
+  // The outermost models: calls named by their class. At most two are looked for.
   template <typename Calls>
   const std::vector<std::string>& models_of(bool is_backward, std::string_view ending, const Calls& calls) {
     auto& models = models_[is_backward ? 1 : 0];

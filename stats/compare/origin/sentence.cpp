@@ -50,7 +50,7 @@ std::optional<double> greatest_of(std::string_view dtype) {
   return std::nullopt;
 }
 
-std::string base_of(std::string_view file) { return printable(file.substr(file.rfind('/') + 1)); }  // npos + 1 is 0
+std::string base_of(std::string_view file) { return printable_name(file.substr(file.rfind('/') + 1)); }  // npos + 1 is 0
 
 std::string shown_line(const CodeLine& code) {
   return code.line == 0 ? base_of(code.file) : base_of(code.file) + ":" + std::to_string(code.line);
@@ -105,7 +105,7 @@ class Words {
   // Of several, which.
   std::string the_loss() const {
     const std::string_view name = verdict_.guilty.op_name;
-    return "The loss" + (name.starts_with("loss/") ? " " + printable(name.substr(5)) : std::string());
+    return "The loss" + (name.starts_with("loss/") ? " " + printable_name(name.substr(5)) : std::string());
   }
   bool is_zoomed() const { return verdict_.zoom != nullptr && verdict_.zoom->found == Zoom::Found::kOperation; }
   std::string between() const {
@@ -128,11 +128,11 @@ class Words {
       }
       case FaultKind::kParameter: {
         if (verdict_.seen_in.is_named()) {
-          return "The parameter " + printable(verdict_.guilty.op_name) + " holds " + fault() + ": " +
+          return "The parameter " + printable_name(verdict_.guilty.op_name) + " holds " + fault() + ": " +
                  call(verdict_.seen_in) + " gave it with " + counted() + when();
         }
         const std::string what =
-            seen().is_parameter ? "A parameter of " + who : "The parameter " + printable(verdict_.guilty.op_name);
+            seen().is_parameter ? "A parameter of " + who : "The parameter " + printable_name(verdict_.guilty.op_name);
         return what + " holds " + counted() + " before anything ran" + when();
       }
       case FaultKind::kLoss:
@@ -142,7 +142,7 @@ class Words {
         }
         if (verdict_.has_no_loss) {
           return "The gradient that " + call(verdict_.seen_in) + " is given holds " + counted() +
-                 ": what follows it made it, the loss or its backward" + when();
+                 ": what follows it made it, the loss or its backward" + when() + "; step(loss) would tell";
         }
         if (verdict_.is_of_backward) {
           return "The gradient that the loss hands to " +
@@ -152,16 +152,16 @@ class Words {
         return the_loss() + " is " + fault() +
                ", and the model is not: what follows the model made it, or the targets hold it" + when();
       case FaultKind::kGradient:
-        return "The gradient of " + printable(verdict_.guilty.op_name) +
+        return "The gradient of " + printable_name(verdict_.guilty.op_name) +
                " was finite when backward made it, and holds " + counted() + " before the optimizer's step" + when() +
                ": something between them changed it";
       case FaultKind::kOptimizer:
-        return "The optimizer wrote " + fault() + " into " + printable(verdict_.guilty.op_name) +
+        return "The optimizer wrote " + fault() + " into " + printable_name(verdict_.guilty.op_name) +
                ", whose value and gradient were finite before" + when();
       case FaultKind::kUnknown:
         return "Not known: " + fault() + " is first in " + io_slot() + " of " +
                call(verdict_.seen_in.is_named() ? verdict_.seen_in : verdict_.guilty) + ", " + phase + when() +
-               ", and " + printable(verdict_.reason);
+               ", and " + printable_name(verdict_.reason) + (verdict_.next.empty() ? "" : "; " + verdict_.next);
       case FaultKind::kProduced:
         break;
     }
@@ -178,26 +178,26 @@ class Words {
   void add_line_of_code() {
     const Zoom* zoom = verdict_.zoom;
     if (!verdict_.operation.empty()) {
-      std::string text = printable(verdict_.operation) + (verdict_.code ? " at " + shown_line(*verdict_.code) : "");
+      std::string text = printable_name(verdict_.operation) + (verdict_.code ? " at " + shown_line(*verdict_.code) : "");
       if (!is_zoomed()) {
         if (verdict_.code) detail(std::move(text));
         return;
       }
-      if (!zoom->given.empty()) text += " was given " + printable(zoom->given);
-      if (!zoom->gave.empty()) text += (zoom->given.empty() ? " gave " : " and gave ") + printable(zoom->gave);
+      if (!zoom->given.empty()) text += " was given " + printable_name(zoom->given);
+      if (!zoom->gave.empty()) text += (zoom->given.empty() ? " gave " : " and gave ") + printable_name(zoom->gave);
       return detail(text +
-                    (zoom->why.empty() ? reason_of(verdict_.operation, zoom->given) : ": " + printable(zoom->why)));
+                    (zoom->why.empty() ? reason_of(verdict_.operation, zoom->given) : ": " + printable_name(zoom->why)));
     }
     if (verdict_.code && verdict_.kind != FaultKind::kEntered) {
-      detail("called at " + printable(verdict_.code->file) +
+      detail("called at " + printable_name(verdict_.code->file) +
              (verdict_.code->line == 0 ? "" : ":" + std::to_string(verdict_.code->line)));
     }
     if (zoom == nullptr) return;
-    if (verdict_.guilty.op_type == "Loss" && !zoom->why.empty()) return detail(printable(zoom->why));
+    if (verdict_.guilty.op_type == "Loss" && !zoom->why.empty()) return detail(printable_name(zoom->why));
     if (zoom->found == Zoom::Found::kClean) {
       detail("run again, it gave finite values: hidden state, or the hardware");
     } else if (zoom->found == Zoom::Found::kRefused && !zoom->why.empty()) {
-      detail("the operation is not known: " + printable(zoom->why));
+      detail("the operation is not known: " + printable_name(zoom->why));
     }
   }
 
@@ -336,7 +336,7 @@ class Words {
     if (verdict_.inside.empty()) return;
     std::string text = "inside ";
     for (std::size_t i = 0; i < verdict_.inside.size(); ++i) {
-      text += (i == 0 ? "" : ", ") + printable(path_of(form_, verdict_.inside[i].op_name));
+      text += (i == 0 ? "" : ", ") + printable_name(path_of(form_, verdict_.inside[i].op_name));
     }
     detail(std::move(text));
   }
@@ -363,6 +363,7 @@ class Words {
         return detail("next: look at the step size, and at the optimizer's eps and state");
       case FaultKind::kUnknown:
         if (verdict_.may_be_received) return detail("next: give the folder that holds the rows of all ranks");
+        if (!verdict_.next.empty()) return;
         if (form_ == Form::kWatch) return detail("next: watch(model, inputs=True) has the rows that are missing");
         return detail(form_ == Form::kModules ? "next: level mix of msprobe has rows of functions, too"
                                               : "next: dump inputs, too, of all operators");
@@ -394,12 +395,17 @@ void put_into_words(const Record& record, Form form, FaultVerdict& verdict, bool
                      plural(record.rows().size(), "tensor") + " of " + plural(iterations, "iteration");
   if (form == Form::kWatch && !has_loss)
     verdict.details = {"The loss is not in the rows: step(loss) of the watch tells it, too"};
+  for (const std::string& what : verdict.not_watched) {
+    if (what != "loss")
+      verdict.details.push_back("Not looked at: " + what + " were not watched; watch(..., " + what +
+                                "=True) would tell");
+  }
 }
 
 std::string shown_call(Form form, const NamedCall& call) {
   const std::string path(path_of(form, call.op_name));
-  if (form == Form::kModules || path.empty()) return printable(call.op_name);
-  return path == call.op_type ? printable(path) : printable(path) + " (" + printable(call.op_type) + ")";
+  if (form == Form::kModules || path.empty()) return printable_name(call.op_name);
+  return path == call.op_type ? printable_name(path) : printable_name(path) + " (" + printable_name(call.op_type) + ")";
 }
 
 std::string words_of(const Specials& specials) {
@@ -414,7 +420,7 @@ std::string words_of(const Specials& specials) {
 }
 
 std::string words_of_row(const Record& record, const Seen& row) {
-  std::string text = printable(record.texts()[row.dtype]) + " " + printable(record.texts()[row.shape]);
+  std::string text = printable_name(record.texts()[row.dtype]) + " " + printable_name(record.texts()[row.shape]);
   const auto statistics = record.statistics(row);
   for (std::size_t i = 0; i < statistics.categories.size(); ++i) {
     const Value& value = statistics.values[i];

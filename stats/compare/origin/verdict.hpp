@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stats/compare/judge.hpp"
+#include "stats/compare/origin.hpp"
 #include "stats/compare/origin/hints.hpp"
 #include "stats/compare/origin/model.hpp"
 #include "stats/compare/record.hpp"
@@ -17,6 +18,7 @@ namespace tensorstat {
 struct FaultChoice {
   bool nan_only = false;   // Inf is no fault
   bool ended_inf = false;  // an Inf that ended is one
+  bool with_lists = false;
 };
 
 enum class FaultKind : std::uint8_t { kNone, kProduced, kEntered, kLoss, kParameter, kGradient, kOptimizer, kUnknown };
@@ -24,21 +26,15 @@ std::string_view name(FaultKind kind);  // "produced"
 
 inline constexpr std::uint32_t kNoRow = UINT32_MAX;
 
-// A call as a verdict names it.
-struct NamedCall {
-  std::string op_type, op_name;
-  bool is_named() const { return !op_name.empty(); }
-};
-
 struct FaultVerdict {
   FaultKind kind = FaultKind::kNone;
-  const char* rule = "";  // of those below that decided
+  const char* rule = "";  // the rule that decided: "R3"
   Phase phase = Phase::kForward;
   NamedCall guilty;
   std::uint32_t rank = 0;
   std::uint64_t iteration = 0;
-  std::optional<std::uint64_t> last_clean_iteration;  // of those in the rows
-  std::uint32_t row = kNoRow;                         // of the record, the first that holds it
+  std::optional<std::uint64_t> last_clean_iteration;  // among the iterations in the rows
+  std::uint32_t row = kNoRow;                         // the first row of the record with the fault
   Specials specials;                                  // of that row
   std::vector<std::uint32_t> inputs;                  // rows of what the guilty call was given
   bool is_own_code = false;                           // of the guilty call, between calls that it contains
@@ -49,11 +45,13 @@ struct FaultVerdict {
   std::vector<NamedCall> inside;                      // the calls that contain it, the innermost first
   NamedCall turned_by;                                // made NaN of the Inf
   NamedCall wrote_inf;                                // wrote the Inf, which is no fault in itself
-  NamedCall cut_off_at;            // ended the same fault in forward, before backward brought it back
-  bool has_no_parameters = false;  // in the rows
-  bool came_again = false;         // had ended, and was used another way
-  bool may_be_received = false;    // of kGradient and kUnknown: from another rank
-  std::string reason;              // of kUnknown: what is missing
+  NamedCall cut_off_at;                  // ended the same fault in forward, before backward brought it back
+  bool has_no_parameters = false;        // in the rows
+  std::vector<std::string> not_watched;  // of a watch: "parameters", "gradients", "loss"
+  bool came_again = false;               // had ended, and was used another way
+  bool may_be_received = false;          // of kGradient and kUnknown: from another rank
+  std::string reason;                    // of kUnknown: what is missing
+  std::string next;                      // of kUnknown: what would tell
   std::optional<CodeLine> code;
   std::string operation;  // of zoom
   const Zoom* zoom = nullptr;
@@ -64,6 +62,7 @@ struct FaultVerdict {
 
 struct Answer {
   FaultVerdict verdict;
+  Origin lists;                    // where they were asked for
   std::vector<std::string> notes;  // what was wrong and is no fault: faults that ended, steps that were skipped
 };
 

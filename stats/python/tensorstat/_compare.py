@@ -27,7 +27,8 @@ def _found(answer: tuple[Any, str, list[str]]) -> dict[str, Any]:
         elements.update({name: _number(value) for name, value in elements.items()})
     for beginning in found.get("first", ()):
         beginning["added"] = _number(beginning["added"])
-    for source in (*found.get("producers", ()), *found.get("entered", ()), *found.get("turned", ())):
+    for source in (*found.get("producers", ()), *found.get("entered", ()), *found.get("unknown", ()),
+                   *found.get("turned", ())):
         for tensor in source["inputs"]:
             tensor["stats"] = {name: _number(value) for name, value in tensor["stats"].items()}
     return found
@@ -113,8 +114,8 @@ def origin(path: str | os.PathLike[str], *, nan_only: bool = False, inf: bool = 
         tensorstat.origin("/tmp/dump")["verdict"]["op_name"]
 
     Gives {"verdict": {"kind", "op_type", "op_name", "phase", "rank", "iteration", "io", "slot", "last_clean_iteration",
-    "file", "line", "operation", "inside", "sentence", "details"}, "notes": [...], "producers": [...], "entered": [...],
-    "turned": [...], "propagators": [...]}; None is what is not known.
+    "file", "line", "operation", "inside", "not_watched", "sentence", "details"}, "notes": [...], "producers": [...],
+    "entered": [...], "unknown": [...], "turned": [...], "propagators": [...]}; None is what is not known.
 
     kind      "none"; "entered", with the data; "produced", by a call of the forward or the backward; "loss", by what
               follows the model, or by its backward; "parameter", there before anything ran; "gradient", changed between
@@ -124,11 +125,13 @@ def origin(path: str | os.PathLike[str], *, nan_only: bool = False, inf: bool = 
     nan_only  Inf is no fault
     inf       an Inf that ended, as that of a mask does in a softmax, is one, too
 
-    The lists say of every call with NaN or Inf what it did by its own rows alone. A producer's outputs hold NaN or Inf, and
-    its inputs do not; each has its operator, rank, iteration, "nan" and "inf" (counts; None where it is there and was not
-    counted), the operators "before" it and its "inputs" with their statistics. "entered" is the first input of a rank that
-    holds it, where no output before did, such as a weight. "turned" are the propagators that were given Inf and no NaN, and
-    made NaN of it, as Inf - Inf does.
+    not_watched  what a watch was told to leave out: "parameters", "gradients", "loss"
+
+    The lists say of every call with NaN or Inf what it did, by the rules of the verdict. The verdict is the first of its
+    list: "producers" made NaN or Inf, "entered" is the data or a parameter, "unknown" is where it is seen first and the rows
+    cannot tell who made it. Each has its operator, rank, iteration, "nan" and "inf" (counts; None where it is there and was
+    not counted), the operators "before" it and its "inputs" with their statistics. "propagators" were given it and passed it
+    on. "turned" are those of them that were given Inf and made NaN of it, as Inf - Inf does. What ended is in "notes".
     """
     if nan_only and inf:
         raise Error("nan_only and inf are of two minds about Inf: give one of them")

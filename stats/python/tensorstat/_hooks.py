@@ -30,18 +30,25 @@ class ModuleHooks:
         if self._handles:
             return
         hooks = sys.modules["torch.nn.modules.module"]
-        places, said = self._places, self._guard
+        places, enter, leave = self._places, self._before, self._behind
 
         def before(module: Any, arguments: Any) -> Any:
             at = places.get(id(module))
             if at is None or at[0]() is not module:
                 return None
-            return said(self._before, module, at[1], arguments)
+            try:
+                return enter(module, at[1], arguments)
+            except Exception as fault:
+                say_fault(fault)
+                return None
 
         def behind(module: Any, arguments: Any, outputs: Any) -> None:
             at = places.get(id(module))
             if at is not None and at[0]() is module:
-                said(self._behind, module, at[1], arguments, outputs)
+                try:
+                    leave(module, at[1], arguments, outputs)
+                except Exception as fault:
+                    say_fault(fault)
 
         self._handles = [hooks.register_module_forward_pre_hook(before), hooks.register_module_forward_hook(behind)]
 
@@ -49,14 +56,6 @@ class ModuleHooks:
         for handle in self._handles:
             handle.remove()
         self._handles = []
-
-    @staticmethod
-    def _guard(work: Callable[..., Any], *arguments: Any) -> Any:
-        try:
-            return work(*arguments)
-        except Exception as fault:
-            say_fault(fault)
-            return None
 
 
 _said: set[str] = set()
@@ -71,7 +70,7 @@ def say_fault(fault: Exception) -> None:
 
 
 def keywords_of_call(frame: FrameType | None) -> dict[str, Any]:
-    """The arguments by name of the module's call whose hook this frame called; torch hands them to no global hook."""
+    """The keyword arguments of a module's call. `frame` called the hook. Torch does not pass them to global hooks."""
     for _ in range(6):
         if frame is None:
             break
@@ -106,7 +105,7 @@ _open: "weakref.WeakSet[Any]" = weakref.WeakSet()  # watches of this process
 
 
 def leave_in_fork(watch: Any) -> None:
-    """A process that is forked, such as a DataLoader's worker, has the watch not."""
+    """A forked process, such as a DataLoader's worker, does not watch."""
     _open.add(watch)
 
 

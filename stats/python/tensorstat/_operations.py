@@ -5,6 +5,7 @@ from typing import Any
 
 from ._hooks import say_fault
 from ._journal import caller_of
+from ._modes import around
 from ._tensors import tensors_in
 
 # What gives no value that was computed, or whatever memory held.
@@ -13,40 +14,28 @@ _LEFT_OUT = {"__get__", "__set__", "__delete__", "requires_grad_", "detach", "de
              "__deepcopy__", "__reduce_ex__", "__repr__", "__format__"}
 
 
-@functools.cache
-def mode_class() -> Any:
-    from torch.overrides import TorchFunctionMode
-
-    class Operations(TorchFunctionMode):  # type: ignore[misc]
-        """For the thread that it was entered in, until the watch closes."""
-
-        def __init__(self, watch: Any) -> None:
-            super().__init__()
-            self._watch = watch
-
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            kwargs = kwargs or {}
-            call = None
-            name = getattr(func, "__name__", "")
-            if name not in _LEFT_OUT:
-                try:
-                    call = _before(self._watch, name.strip("_"), args, kwargs)
-                except Exception as fault:
-                    say_fault(fault)
-            out = func(*args, **kwargs)
-            if call is not None:
-                try:
-                    _behind(self._watch, call, out)
-                except Exception as fault:
-                    say_fault(fault)
-            return out
-    return Operations
-
-
 def enter(watch: Any) -> Any:
-    mode = mode_class()(watch)
+    """For this thread, until the watch closes."""
+    mode = around(functools.partial(_run, watch))
     mode.__enter__()
     return mode
+
+
+def _run(watch: Any, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    call = None
+    name = getattr(func, "__name__", "")
+    if name not in _LEFT_OUT:
+        try:
+            call = _before(watch, name.strip("_"), args, kwargs)
+        except Exception as fault:
+            say_fault(fault)
+    out = func(*args, **kwargs)
+    if call is not None:
+        try:
+            _behind(watch, call, out)
+        except Exception as fault:
+            say_fault(fault)
+    return out
 
 
 def leave(mode: Any) -> None:

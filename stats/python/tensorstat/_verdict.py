@@ -54,12 +54,13 @@ class Course:
         self._parameter: Fault | None = None
         self._later: dict[str, Fault] = {}  # by phase, the first of each
         self._has_clean_loss = self._has_clean_gradients = False
+        self.is_written = False  # a mask wrote the Inf that is pending
 
     def fault(self, phase: str, kinds: int, op_type: str, op_name: str, iteration: int, io: str, slot: int) -> Fault:
         return Fault(kind_of(kinds), phase, op_type, op_name, iteration, self._rank, io, slot)
 
     def note(self, found: Fault, kinds: int) -> bool:
-        """Whether it is a new one of the forward, of which more may be found out."""
+        """Whether this is a new fault of the forward. A zoom may find out more about it."""
         if self.first is not None:
             return False
         if found.phase in ("forward", "input"):
@@ -112,7 +113,8 @@ class Course:
         if is_skipped and "loss" not in later and self.pending is None:
             later = {phase: each for phase, each in later.items() if phase not in ("backward", "gradient")}
         pending = self.pending
-        is_ended = self._has_clean_loss or (self._has_clean_gradients and not self.pending_kinds & NAN)
+        is_mere_inf = not self.pending_kinds & NAN
+        is_ended = self._has_clean_loss or (is_mere_inf and (self._has_clean_gradients or self.is_written))
         if pending is not None and not later and is_ended:
             pending = None  # it was meant
         for each in (self._parameter, pending, *(later.get(phase) for phase in ("loss", "backward", "gradient", "optimizer"))):

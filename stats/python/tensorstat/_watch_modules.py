@@ -24,7 +24,7 @@ class ModuleWatch(Watch):
         self._has_stacks = has_stacks
         self._open: list[_Call] = []  # modules that run, the innermost last
         self._counts: dict[str, int] = {}
-        self._backward: list[_Call] = []  # whose gradients are awaited
+        self._backward: list[_Call] = []  # their gradients have not come yet
         self._rounds: dict[str, _Round] = {}
         wanted = re.compile(where or "").search
         self._hooks = ModuleHooks(self._before, self._leave)
@@ -68,7 +68,7 @@ class ModuleWatch(Watch):
     def _before(self, module: Any, stem: str, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
         if sys.modules["torch"]._C._get_tracing_state() is not None:
             return None
-        return self._enter(module, stem, arguments, keywords_of_call(sys._getframe(3)))
+        return self._enter(module, stem, arguments, keywords_of_call(sys._getframe(2)))
 
     def _enter(self, module: Any, stem: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         number = self._counts.get(stem, 0)
@@ -149,7 +149,7 @@ class ModuleWatch(Watch):
             gradients[:] = [None if each is None else True for each in gradients]
 
     def _parameter_has_gradient(self, kind: str, stem: str, name: str, gradient: Any) -> None:
-        """A parameter's gradient was added up. msprobe counts how often that of the module's first was."""
+        """A parameter's gradient was added up. msprobe counts how often this happens to the module's first parameter."""
         if gradient is None or not self.active:
             return
         round_ = self._rounds.setdefault(stem, _Round(name))

@@ -26,12 +26,12 @@ _RANDOM = re.compile("drop|rand|bernoulli|multinomial|normal|uniform|poisson|exp
 
 class Place:
     """A module of the model."""
-    __slots__ = ("name", "op_type", "is_outermost", "is_wanted", "is_random", "forward", "backward")
+    __slots__ = ("name", "op_type", "is_outermost", "is_wanted", "is_random_now", "forward", "backward")
 
     def __init__(self, name: str, module: Any, is_outermost: bool, is_wanted: bool) -> None:
         self.name, self.op_type, self.is_outermost, self.is_wanted = name, type(module).__name__, is_outermost, is_wanted
         self.forward, self.backward = f"{name}/forward", f"{name}/backward"
-        self.is_random = any(_may_be_random(type(each)) for each in module.modules())
+        self.is_random_now = False
 
 
 class Call:
@@ -81,7 +81,10 @@ class RowWatch(Watch):
         self._is_zoom_refused = is_zoom_wanted and not zoom and level == "module"
         self._path = path
         self._journal = Journal(os.path.join(folder, "watch.ndjson"))
-        self._journal.say("run", world_size=world_size, every=every, inputs="all" if inputs else "outermost", level=level)
+        self._journal.say("run", world_size=world_size, every=every, inputs="all" if inputs else "outermost", level=level,
+                          parameters=parameters, gradients=gradients,
+                          **({} if parameters else {"holders": [name for name, module, _ in named_modules(model)
+                                                                if module._parameters or module._buffers]}))
         self._course = Course(rank)
         self._local = _PerThread()
         self._tensor = sys.modules["torch"].Tensor
@@ -91,7 +94,7 @@ class RowWatch(Watch):
         self._lines: dict[tuple[str, int], tuple[Any, ...]] = {}  # what was said of the calls' lines
         self._not_seen: set[str] = set()
         self._zoomed: set[tuple[str, int]] = set()
-        self._outermost_calls: list[Outermost] = []  # whose backward has not been
+        self._outermost_calls: list[Outermost] = []  # their backward has not run yet
         self._is_backward_to_be_zoomed = ""
 
         wanted = re.compile(where or "").search
@@ -108,6 +111,7 @@ class RowWatch(Watch):
             self._hooks.add(module, place)
             if is_outermost:
                 self._outermost.append((name, weakref.ref(module)))
+        self._random = self._may_be_random(model)
         matching = sum(bool(wanted(name)) for name, *_ in named_modules(model)) + len(self._parameters)
         if not matching:
             logger.warning("where=%r matches no module and no parameter: nothing is watched. There is, for example, %r", where,
@@ -207,6 +211,8 @@ class RowWatch(Watch):
         if parent is None:
             if _is_tracing():
                 return None
+            if self._with_zoom:
+                self._look_for_random()
             is_quiet = self._is_in_backward and _is_in_backward()
             self._is_in_backward = is_quiet
             if not is_quiet and not self._is_begun:
@@ -220,21 +226,41 @@ class RowWatch(Watch):
         calls.append(call)
         looks = parent is None or self._inputs or self._course.pending is not None
         if not is_quiet:
-            frame = sys._getframe(4)
+            frame = sys._getframe(3)  # torch's frame that calls the module
             if self._with_code:
                 self._say_line(call, frame)
             if self._with_zoom:
                 call.versions = _zoom.versions_of(arguments)
-                if place.is_random:
+                if place.is_random_now:
                     call.random_state = _random_state()
             if looks:
-                call.keywords = keywords_of_call(sys._getframe(3))
+                call.keywords = keywords_of_call(sys._getframe(2))
                 if place.is_wanted:
                     self._look_at_inputs(call, arguments)
         call.arguments = arguments
         if looks and self._with_gradients and place.is_wanted and (parent is None or self._inputs):
             arguments = self._with_nodes(call, arguments)
         return arguments
+
+    def _may_be_random(self, model: Any) -> list[tuple[Any, list[Place]]]:
+        """The modules that may draw random numbers. Each comes with its own place and the places of the modules around it."""
+        random: dict[int, tuple[Any, list[Place]]] = {}
+        for name, module, _ in named_modules(model):
+            for each in module.modules():
+                if _may_be_random(type(each)):
+                    random.setdefault(id(each), (weakref.ref(each), []))[1].append(self._places[name])
+        return list(random.values())
+
+    def _look_for_random(self) -> None:
+        """Says of each place whether it may draw random numbers now. A dropout of 0, or in eval(), does not; to copy the state
+        of the generator costs as much as a row."""
+        for _, places in self._random:
+            for place in places:
+                place.is_random_now = False
+        for reference, places in self._random:
+            if (module := reference()) is not None and _is_random_now(module):
+                for place in places:
+                    place.is_random_now = True
 
     def _look_at_inputs(self, call: Call, arguments: tuple[Any, ...]) -> None:
         place = call.place
@@ -309,25 +335,38 @@ class RowWatch(Watch):
             self._course.end()
 
     def _zoom(self, call: Call, faults: int) -> None:
-        """Of a call that gave the first fault, or whose code handed one to a module inside."""
+        """Runs a call again. It gave the first fault, or its code handed one to a module inside."""
         kinds, name = faults & 3, call.place.forward
         if not self._may_zoom(name, kinds):
             return
         keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(1))
         run = _zoom.Run(call.module, call.arguments, keywords, call.versions, call.random_state)
         said = _zoom.forward(run, kinds, call.parent is None, self._silent_name, self._silence)
+        if "parameter" in said:
+            said["parameter"] = self._name_of_parameter(call, said["parameter"])
         self._journal.say("zoom", iteration=self.iteration, op_name=name, **said)
         fault = self._course.pending
         if said["result"] == "given" and call.parent is not None and fault is not None and said["why"].startswith("its arg"):
             call.parent.is_to_be_zoomed = True
             fault.op_type, fault.op_name = call.parent.place.op_type, call.parent.place.forward
             self._at_line(fault, call)
+        elif "parameter" in said and fault is not None:
+            fault.phase, fault.op_type, fault.op_name = "parameter", "Parameter", said["parameter"]
         elif said["result"] == "found" and fault is not None:
+            self._course.is_written |= bool(said.get("inf_written"))
             inside = self._places.get(said["inside"], call.place)
             if kinds & NAN:
                 fault.kind = "NaN"
             fault.op_type, fault.op_name = inside.op_type, inside.forward
             fault.operation, fault.file, fault.line = said["operation"], said.get("file"), said.get("line")
+
+    def _name_of_parameter(self, call: Call, local: str) -> str:
+        """As the rows have it: a parameter that several modules share has the name of the first."""
+        held = {name: each for named in (call.module.named_parameters(), call.module.named_buffers()) for name, each in named}[local]
+        for name, each in self._parameters:
+            if each is held:
+                return name
+        return local if call.place.is_outermost else f"{call.place.name}.{local}"
 
     def _may_zoom(self, name: str, kinds: int) -> bool:
         """Once for a name and a kind of fault, and not for ever."""
@@ -375,15 +414,14 @@ class RowWatch(Watch):
         torch = sys.modules["torch"]
         can_have_gradients = self._with_gradients and not torch.is_inference_mode_enabled()
         for name, parameter in self._parameters:
-            if self._with_parameters:
-                state = _state_of(parameter)
-                if self._known.get(name) != state:
-                    self._known[name] = state
-                    if faults := self._collect("Parameter", name, (parameter,)):
-                        self._note("parameter", faults, "Parameter", name, "input")
+            state = _state_of(parameter)
+            if self._known.get(name) != state:
+                self._known[name] = state
+                if self._with_parameters and (faults := self._collect("Parameter", name, (parameter,))):
+                    self._note("parameter", faults, "Parameter", name, "input")
             if can_have_gradients and parameter.requires_grad and name not in self._accumulations:
                 self._accumulations[name] = Accumulation(parameter, functools.partial(self._accumulated, name))
-        if self._by_data is not None:  # a few small ones, to see what their versions do not say
+        if self._by_data is not None and not self._is_version_proved:  # a few small ones, to see what their versions do not say
             small = sorted((each for each in self._parameters if each[1].requires_grad and each[1].is_cpu
                             and each[1].layout is torch.strided), key=lambda each: each[1].numel())[:3]
             self._by_data = [(name, each, each.detach().clone()) for name, each in small if each.numel() <= 1 << 16]
@@ -451,8 +489,8 @@ class RowWatch(Watch):
     # --- backward ---
 
     def _with_nodes(self, call: Call, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments with a node of their own in front of each that has a gradient: its gradient is then that of this
-        call, whatever else is done with the tensor. Lists and dicts stay the caller's own: a module may write to them."""
+        """The arguments; each that needs a gradient gets a view with a node of its own. The node's gradient belongs to this call
+        alone, even if the tensor is used elsewhere, too. Lists and dicts are not copied: a module may write to them."""
         torch = sys.modules["torch"]
         if not torch.is_grad_enabled():
             return arguments
@@ -610,13 +648,12 @@ class RowWatch(Watch):
                         self._note("gradient", faults, "Gradient", name, "output")
             elif gradient is None:
                 zeroed += name in self._seen_gradients
-            if self._with_parameters:
-                state = _state_of(parameter)
-                if is_written_by_data and parameter.requires_grad or self._known.get(name) != state:
-                    written += 1
-                    self._known[name] = state
-                    if faults := self._collect("Parameter", name, (), (parameter,)):
-                        self._note("optimizer", faults, "Parameter", name, "output")
+            state = _state_of(parameter)
+            if is_written_by_data and parameter.requires_grad or self._known.get(name) != state:
+                written += 1
+                self._known[name] = state
+                if self._with_parameters and (faults := self._collect("Parameter", name, (), (parameter,))):
+                    self._note("optimizer", faults, "Parameter", name, "output")
             for key, value in self._state_of_optimizer(parameter):
                 if found := tensors_in(value):
                     if faults := self._collect("OptimizerState", f"{name}/{key}", (), found):
@@ -625,14 +662,14 @@ class RowWatch(Watch):
             self._say_once("the gradients were zeroed before step() of the watch: call it between optimizer.step() and "
                            "optimizer.zero_grad()")
         self._has_checked_zero = self._has_checked_zero or bool(self._seen_gradients)
-        if self._with_gradients and self._seen_gradients:
+        if self._with_gradients and self._seen_gradients or self._with_parameters and written:
             self._course.is_clean("gradient")
-        is_skipped = self._with_parameters and not written and bool(self._seen_gradients or gradient_count)
+        is_skipped = not written and bool(self._seen_gradients or gradient_count)
         if is_skipped:
             self._journal.say("step", iteration=self.iteration, written=0, parameter_count=len(self._parameters))
         return is_skipped
 
-    _has_checked_zero = False
+    _has_checked_zero = _is_version_proved = False
 
     def _state_of_optimizer(self, parameter: Any) -> Iterable[tuple[str, Any]]:
         return self._optimizer.state.get(parameter, {}).items() if self._optimizer else ()
@@ -649,6 +686,8 @@ class RowWatch(Watch):
             if is_same_version and now.shape == before.shape and not bool(((now == before) | (now != now) & (before != before)).all()):
                 self._by_data = None
                 return True
+            # The optimizer counts its writes: nothing is to be compared from now on.
+            self._is_version_proved = self._is_version_proved or not is_same_version
         self._by_data = []
         return False
 
@@ -736,10 +775,21 @@ def _random_state() -> list[Any]:
 def _may_be_random(module_class: type) -> bool:
     try:
         code = getattr(module_class.forward, "__code__", None)
-    except AttributeError:  # that of a scripted module
+    except AttributeError:  # a scripted module
         code = None
     names = (module_class.__name__, *(code.co_names if code else ()))
     return code is None or any(_RANDOM.search(each.lower()) for each in names)
+
+
+def _is_random_now(module: Any) -> bool:
+    """Torch's own modules draw random numbers for their dropout alone, which some call p; a dropout that is a module is asked
+    itself."""
+    if not type(module).__module__.startswith("torch.nn.modules."):
+        return True
+    chance = module.__dict__.get("p", module.__dict__.get("dropout"))
+    if not isinstance(chance, (int, float)):
+        return "dropout" not in module._modules
+    return bool(module.training and chance > 0)
 
 
 def _is_tracing() -> bool:

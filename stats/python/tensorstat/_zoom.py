@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._journal import caller_of
+from ._modes import around
 from ._tensors import tensors_in
 from ._verdict import INF, NAN
 
@@ -94,7 +95,7 @@ def _again(run: Run, kinds: int, module_name: Callable[[], str], silence: Any) -
     torch = sys.modules["torch"]
     eye = _eye_class()(module_name, run)
     try:
-        with _as_it_was(run, keep_graph=False), silence(), torch.no_grad(), _names_class()(eye), eye:
+        with _as_it_was(run, keep_graph=False), silence(), torch.no_grad(), _names(eye), eye:
             outputs = tensors_in(run.module(*run.arguments, **run.keywords))
         made = eye.maker(outputs, kinds)
     except Stop as stop:
@@ -106,7 +107,7 @@ def _again(run: Run, kinds: int, module_name: Callable[[], str], silence: Any) -
                                           "numbers of the caller's own, or by a fault of the hardware"}
     event, is_of_written = made
     if not event.operation:
-        return {"result": "given", "why": eye.name_outside(event)}
+        return {"result": "given", **eye.named_outside(event)}
     found = _line_of(event)
     found["inf_written"] = is_of_written or event.is_written
     return found
@@ -168,7 +169,7 @@ def _as_it_was(run: Run, keep_graph: bool) -> Iterator[dict[int, Any]]:
             return of_parameter(value)
         if isinstance(value, torch.Tensor):
             return value if value.grad_fn is not None else value.detach().clone().requires_grad_(value.requires_grad)
-        if type(value) is list and any(isinstance(each, torch.nn.Parameter) for each in value):  # those of an RNN
+        if type(value) is list and any(isinstance(each, torch.nn.Parameter) for each in value):  # an RNN has such a list
             return [of_parameter(each) if isinstance(each, torch.nn.Parameter) else each for each in value]
         if type(value) in (list, dict, set, collections.OrderedDict, collections.deque, collections.defaultdict):
             return value.copy()
@@ -231,24 +232,16 @@ def _counts_of(tensors: Any) -> str:
     return ", ".join(words for count, words in ((nans, f"{nans} NaN"), (infs, f"{infs} Inf")) if count) + f" of {whole}"
 
 
-@functools.cache
-def _names_class() -> Any:
-    """Torch's functions as the caller calls them, seen outside of the operations that they are made of."""
-    from torch.overrides import TorchFunctionMode
-
-    class Names(TorchFunctionMode):  # type: ignore[misc]
-        def __init__(self, eye: Any) -> None:
-            super().__init__()
-            self._eye = eye
-
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            before = self._eye.public
-            self._eye.public = getattr(func, "__name__", "") if not before else before
-            try:
-                return func(*args, **(kwargs or {}))
-            finally:
-                self._eye.public = before
-    return Names
+def _names(eye: Any) -> Any:
+    """Tells the eye which function the caller called, around the operations that it is made of."""
+    def run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        before = eye.public
+        eye.public = before or getattr(func, "__name__", "")
+        try:
+            return func(*args, **kwargs)
+        finally:
+            eye.public = before
+    return around(run)
 
 
 @functools.cache
@@ -348,7 +341,7 @@ def _eye_class() -> Any:
                 return None
             made = self._faulty.get(_place_of(tensor))
             if made is None and tensor.dim() == 0:
-                return None  # a constant: who writes it is its maker
+                return None  # a constant: the operation that writes it is its maker
             if made is None:  # from outside
                 made = self._faulty[_place_of(tensor)] = Made("", kinds, [])
                 made.is_written = kinds == INF and (tensor.numel() == 1 or not bool(torch.isposinf(tensor).any()))
@@ -369,12 +362,12 @@ def _eye_class() -> Any:
                 return None
             return _root_of(events[0], NAN if events[0].kinds & NAN else INF)
 
-        def name_outside(self, made: Made) -> str:
+        def named_outside(self, made: Made) -> dict[str, str]:
             for kind, named in (("parameter", self._run.module.named_parameters()), ("buffer", self._run.module.named_buffers())):
                 for name, each in named:
                     if str(_place_of(each)) == made.given:
-                        return f"the {kind} {name} holds the fault"
-            return "a tensor from outside of the call holds the fault"
+                        return {"why": f"the {kind} {name} holds the fault", "parameter": name}
+            return {"why": "a tensor from outside of the call holds the fault"}
 
     return Eye
 
@@ -409,10 +402,10 @@ def backward(run: Run, gradients: dict[int, Any], module_name: Callable[[], str]
     if kinds_in(gradients.values()):
         return {"result": "given", "why": "the gradient that the loss handed over held the fault"}
     try:
-        nodes = _nodes_class()(module_name)
+        nodes = _Nodes(module_name)
         with _as_it_was(run, keep_graph=True) as copies, silence(nodes.take_of_module), torch.enable_grad():
             arguments = _leaves(run.arguments, torch)
-            with nodes:
+            with around(nodes.run):
                 outputs = tensors_in(run.module(*arguments, **run.keywords))
             nodes.take(outputs, "")
             nodes.watch()
@@ -446,52 +439,46 @@ def _leaves(value: Any, torch: Any) -> Any:
     return {key: _leaves(each, torch) for key, each in value.items()} if type(value) is dict else value
 
 
-@functools.cache
-def _nodes_class() -> Any:
-    from torch.overrides import TorchFunctionMode
+class _Nodes:
+    """The nodes of autograd, by the functions and lines that made them."""
 
-    class Nodes(TorchFunctionMode):  # type: ignore[misc]
-        """The nodes of autograd, by the functions and lines that made them."""
+    def __init__(self, module_name: Callable[[], str]) -> None:
+        self._module_name = module_name
+        self._known: dict[int, tuple[Any, str, Any, str]] = {}
+        self.found: tuple[str, str, Any, str, str, str] | None = None
 
-        def __init__(self, module_name: Callable[[], str]) -> None:
-            super().__init__()
-            self._module_name = module_name
-            self._known: dict[int, tuple[Any, str, Any, str]] = {}
-            self.found: tuple[str, str, Any, str, str, str] | None = None
+    def run(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        out = func(*args, **kwargs)
+        self.take(tensors_in(out), getattr(func, "__name__", ""))
+        return out
 
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            out = func(*args, **(kwargs or {}))
-            self.take(tensors_in(out), getattr(func, "__name__", ""))
-            return out
+    def take_of_module(self, outputs: Any) -> None:
+        self.take(tensors_in(outputs), "")
 
-        def take_of_module(self, outputs: Any) -> None:
-            self.take(tensors_in(outputs), "")
+    def take(self, tensors: list[Any], name: str) -> None:
+        waiting = [each.grad_fn for each in tensors if each.grad_fn is not None]
+        where = None
+        while waiting:
+            node = waiting.pop()
+            if node is None or id(node) in self._known:
+                continue
+            where = where or caller_of(sys._getframe(1))
+            self._known[id(node)] = node, name, where, self._module_name()
+            waiting += [each for each, _ in node.next_functions]
 
-        def take(self, tensors: list[Any], name: str) -> None:
-            waiting = [each.grad_fn for each in tensors if each.grad_fn is not None]
-            where = None
-            while waiting:
-                node = waiting.pop()
-                if node is None or id(node) in self._known:
-                    continue
-                where = where or caller_of(sys._getframe(1))
-                self._known[id(node)] = node, name, where, self._module_name()
-                waiting += [each for each, _ in node.next_functions]
+    def watch(self) -> None:
+        for node, name, where, module in self._known.values():
+            node.register_hook(self._hook(node, name, where, module))
 
-        def watch(self) -> None:
-            for node, name, where, module in self._known.values():
-                node.register_hook(self._hook(node, name, where, module))
+    def _hook(self, node: Any, name: str, where: Any, module: str) -> Callable[[Any, Any], None]:
+        node_name = node.name()
+        backward_of = getattr(getattr(type(node), "_forward_cls", None), "backward", None)
+        code = getattr(backward_of, "__code__", None)
+        if code is not None:  # the caller's own torch.autograd.Function
+            where, name = (code.co_filename, code.co_firstlineno, code.co_name), ""
 
-        def _hook(self, node: Any, name: str, where: Any, module: str) -> Callable[[Any, Any], None]:
-            node_name = node.name()
-            backward_of = getattr(getattr(type(node), "_forward_cls", None), "backward", None)
-            code = getattr(backward_of, "__code__", None)
-            if code is not None:  # the caller's own torch.autograd.Function
-                where, name = (code.co_filename, code.co_firstlineno, code.co_name), ""
-
-            def hook(gave: Any, given: Any) -> None:
-                if self.found is None and kinds_in(gave) and not kinds_in(given):
-                    bad = [each for each in gave if each is not None and kinds_in([each])]
-                    self.found = node_name, name, where, module, _text_of(each for each in given if each is not None), _counts_of(bad)
-            return hook
-    return Nodes
+        def hook(gave: Any, given: Any) -> None:
+            if self.found is None and kinds_in(gave) and not kinds_in(given):
+                bad = [each for each in gave if each is not None and kinds_in([each])]
+                self.found = node_name, name, where, module, _text_of(each for each in given if each is not None), _counts_of(bad)
+        return hook
