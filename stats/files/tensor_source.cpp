@@ -58,9 +58,8 @@ std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
 
 Error pickle_refused(const std::string& path) {
   return {Code::kUnsupported,
-          printable(path) + ": holds pickled Python objects, as torch.save writes them, which only Python can read, and " +
-              "which may run code. To save it there in a way that is read here: "
-              "safetensors.torch.save_file(torch.load('x.pt', weights_only=True), 'x.safetensors'), or numpy.save"};
+          printable(path) + ": holds pickled Python objects, and not as torch.save writes them. To save tensors in a way that is read here: "
+              "torch.save, safetensors.torch.save_file or numpy.save"};
 }
 
 bool TensorFormat::fits(std::string_view path) const {

@@ -74,7 +74,7 @@ OpenedSource open_tensors(std::string path, const ReadOptions& options);
 // The tensor of a file that holds exactly one.
 Result<TensorReader> open_tensor(std::string path, const ReadOptions& options);
 
-// Why a pickle, such as PyTorch's .pt, is not read, and what to do instead.
+// Why a pickle that torch.save did not write is not read, and what to do instead.
 Error pickle_refused(const std::string& path);
 
 // Whether a walk through a folder takes a file of this name.

@@ -395,7 +395,7 @@ TENSORSTAT_API void tensorstat_pair_ticket_close(tensorstat_pair_ticket* ticket)
 
 typedef struct tensorstat_file tensorstat_file; /* what was measured of a file */
 
-/* Measures every tensor of a file: .npy, .npz, .safetensors, and whatever else the command reads. No more than a few dozen
+/* Measures every tensor of a file: .npy, .npz, .safetensors, .pt, and whatever else the command reads. No more than a few dozen
  * MiB of it are held at any time. A tensor that cannot be read, or not be measured, is a fault, and the others are
  * measured all the same; it is refused where all there is are faults, with the words of the first.
  * `void_is_bfloat16` other than 0: two-byte voids of an .npy are bfloat16, as ml_dtypes writes them. */

@@ -101,7 +101,7 @@ CommandLine::CommandLine()
   app_->get_option("--version")->description("Show the version and exit");
 
   app_->add_option("PATH", arguments_.paths,
-                  ".npy, .npz, .safetensors and Ascend's dump files, a model's .safetensors.index.json, .csv files of rows, "
+                  ".npy, .npz, .safetensors, torch.save's .pt and Ascend's dump files, a model's index of shards, .csv files of rows, "
                   "directories (walked recursively for tensors, layer.2 before layer.10, or else for rows) and globs "
                   "(*, ?, [], **)")
       ->type_name("");

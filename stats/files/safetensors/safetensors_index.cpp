@@ -1,4 +1,6 @@
-// The index of a model in several .safetensors files: each tensor once, from the shard that the index says.
+// The index of a model in several files, .safetensors or torch.save's .bin: each tensor once, from the shard that the
+// index says.
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -10,7 +12,10 @@
 namespace tensorstat {
 namespace {
 
-constexpr std::string_view kIndexExtension = ".safetensors.index.json";
+bool is_named_as_index(std::string_view name) {
+  constexpr std::string_view kExtensions[] = {".safetensors.index.json", ".bin.index.json"};
+  return std::ranges::any_of(kExtensions, [&](std::string_view word) { return name.size() > word.size() && name.ends_with(word); });
+}
 
 std::string beside(const std::string& path, const std::string& name) {
   return path.substr(0, path.rfind('/') + 1) + name;  // npos + 1 is 0
@@ -117,6 +122,11 @@ std::vector<std::string> parts(const std::string& path) {
 }  // namespace
 
 extern const TensorFormat safetensors_index_format;
-const TensorFormat safetensors_index_format = {.extension = kIndexExtension, .begins = begins_as_index, .open = open_index, .parts = parts};
+const TensorFormat safetensors_index_format = {.extension = "",
+                                              .begins = begins_as_index,
+                                              .open = open_index,
+                                              .label = ".safetensors.index.json",
+                                              .is_named = is_named_as_index,
+                                              .parts = parts};
 
 }  // namespace tensorstat

@@ -16,9 +16,8 @@ struct NaturalOrder {
 };
 
 bool is_name_of_shard(std::string_view name) {
-  constexpr std::string_view kExtension = ".safetensors";
-  return name.size() > kExtension.size() && name.ends_with(kExtension) &&
-         name.find_first_of(std::string_view("/\0", 2)) == name.npos;
+  const auto ends = [&](std::string_view word) { return name.size() > word.size() && name.ends_with(word); };
+  return (ends(".safetensors") || ends(".bin")) && name.find_first_of(std::string_view("/\0", 2)) == name.npos;
 }
 
 // Takes the map and passes over everything else.
@@ -38,7 +37,7 @@ class IndexReader : public nlohmann::json_sax<nlohmann::json> {
     if (!is_in_map()) return other("a string");
     if (!is_name_of_shard(text)) {
       return fail("tensor '" + shown(key_) + "' would be in '" + shown(text) +
-                  "', which is no name of a .safetensors file in the folder of the index");
+                  "', which is no name of a .safetensors or .bin file in the folder of the index");
     }
     tensors_of[text].push_back(key_);
     return true;

@@ -1,4 +1,4 @@
-// The index of a model in several .safetensors files, such as model.safetensors.index.json:
+// The index of a model in several files, such as model.safetensors.index.json or pytorch_model.bin.index.json:
 //   {"metadata": {...}, "weight_map": {"layer.0.weight": "model-00001-of-00002.safetensors", ...}}
 // Format: https://huggingface.co/docs/transformers/big_models#sharded-checkpoints
 #pragma once

@@ -1,6 +1,6 @@
-// A pickle as data: protocols 0 to 5 of Python's pickle, read without trust. Nothing in it is run or imported. What it would
-// call stays a node with a name and arguments.
-// Format: https://docs.python.org/3/library/pickletools.html, CPython's Lib/pickletools.py
+// A pickle as data: protocols 0 to 5 of Python's pickle, read without trust. Nothing in it is run or imported. What it
+// would call stays a node with a name and arguments. Format: https://docs.python.org/3/library/pickletools.html,
+// CPython's Lib/pickletools.py
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,9 @@ class Pickle {
     std::vector<std::uint32_t> items = {};  // nodes, by number
   };
 
-  // The pickle that `bytes` begin with; they outlive it. Takes memory in proportion to the bytes, about 70 for each at most,
-  // and at most kMostNodes nodes. Errors: kUnreadable with what is wrong, at which byte; ends_early() where bytes lack.
+  // The pickle that `bytes` begin with; they outlive it. Takes memory in proportion to the bytes, about 70 for each at
+  // most, and at most kMostNodes nodes. Errors: kUnreadable with what is wrong, at which byte; ends_early() where bytes
+  // lack.
   static Result<Pickle> read(std::string_view bytes);
 
   static constexpr std::size_t kMostNodes = std::size_t{1} << 24;

@@ -50,8 +50,8 @@ Result<Found> found_of(const TorchTensor& tensor, Storages& storages, bool is_bi
   if (!count) return count.error();
   const std::uint64_t there = storage->bytes / size;
   if (*span != 0 && (tensor.offset > there || *span > there - tensor.offset)) {
-    return Error{Code::kUnreadable, "has elements up to " + std::to_string(tensor.offset) + " + " + std::to_string(*span) +
-                                        " of a storage of " + std::to_string(there)};
+    return Error{Code::kUnreadable, "has elements up to " + std::to_string(tensor.offset) + " + " +
+                                        std::to_string(*span) + " of a storage of " + std::to_string(there)};
   }
   Found found{{.name = tensor.name.empty() ? std::nullopt : std::optional(tensor.name),
                .dtype = tensor.dtype,
@@ -107,9 +107,11 @@ OpenedSource source_of(std::shared_ptr<const RandomFile> file, const Pickle& pic
     tensors.push_back(each ? found_of(*each, storages, is_big_endian) : Result<Found>(each.error()));
     if (tensors.back()) continue;
     const Error& error = tensors.back().error();
-    const std::string label =
-        each ? tensor_label(file->path(), each->name.empty() ? std::nullopt : std::optional(each->name)) : file->path();
-    tensors.back() = Error{error.code, printable(label) + ": " + error.message};
+    const std::string path = printable(file->path());
+    const std::string label = each && !each->name.empty() ? printable(tensor_label(file->path(), each->name)) : path;
+    // Errors of the archive name the file already.
+    const std::size_t named = error.message.starts_with(path + ": ") ? path.size() + 2 : 0;
+    tensors.back() = Error{error.code, label + ": " + error.message.substr(named)};
   }
   return OpenedSource(std::make_unique<TorchSource>(std::move(file), std::move(tensors), options.window_bytes));
 }
@@ -123,7 +125,8 @@ Result<std::string> text_of(const RandomFile& file, std::uint64_t offset_bytes, 
 // The members below FOLDER/data, by name.
 class ArchiveStorages : public Storages {
  public:
-  ArchiveStorages(const RandomFile& file, const std::vector<ZipMember>& members, const std::string& folder) : file_(file) {
+  ArchiveStorages(const RandomFile& file, const std::vector<ZipMember>& members, const std::string& folder)
+      : file_(file) {
     const std::string data = folder + "data/";
     for (const ZipMember& member : members) {
       if (member.name.starts_with(data)) members_.emplace(member.name.substr(data.size()), &member);
@@ -160,7 +163,9 @@ class LegacyStorages : public Storages {
 };
 
 // torch.serialization.MAGIC_NUMBER as a pickle of protocol 2.
-constexpr std::string_view kLegacyMagic = "\x80\x02\x8a\nl\xfc\x9c" "F\xf9 j\xa8P\x19.";
+constexpr std::string_view kLegacyMagic =
+    "\x80\x02\x8a\nl\xfc\x9c"
+    "F\xf9 j\xa8P\x19.";
 
 bool begins_as_legacy(std::string_view head) { return head.starts_with(kLegacyMagic); }
 
@@ -238,13 +243,15 @@ bool is_named_as_torch(std::string_view name) {
 }  // namespace
 
 bool is_torch_archive(const std::vector<ZipMember>& members) {
-  return std::ranges::any_of(members, [](const ZipMember& member) { return ("/" + member.name).ends_with("/data.pkl"); });
+  return std::ranges::any_of(members,
+                             [](const ZipMember& member) { return ("/" + member.name).ends_with("/data.pkl"); });
 }
 
 OpenedSource open_torch_archive(std::shared_ptr<const RandomFile> file, const std::vector<ZipMember>& members,
                                 const ReadOptions& options) {
   const auto named = [&](const std::string& name) {
-    return std::ranges::find_if(members, [&](const ZipMember& member) { return ("/" + member.name).ends_with("/" + name); });
+    return std::ranges::find_if(members,
+                                [&](const ZipMember& member) { return ("/" + member.name).ends_with("/" + name); });
   };
   const auto pickled = named(std::string(kPickleName));
   const std::string folder = pickled->name.substr(0, pickled->name.size() - kPickleName.size());
@@ -274,6 +281,7 @@ OpenedSource open_torch_archive(std::shared_ptr<const RandomFile> file, const st
 }
 
 extern const TensorFormat torch_format;
-const TensorFormat torch_format = {.extension = "", .begins = begins_as_legacy, .open = open_legacy, .label = ".pt", .is_named = is_named_as_torch};
+const TensorFormat torch_format = {
+    .extension = "", .begins = begins_as_legacy, .open = open_legacy, .label = ".pt", .is_named = is_named_as_torch};
 
 }  // namespace tensorstat

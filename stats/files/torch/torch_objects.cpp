@@ -21,13 +21,22 @@ struct TorchDtype {
   std::string_view storage, name;
 };
 constexpr TorchDtype kTorchDtypes[] = {
-    {"DoubleStorage", "float64"},      {"FloatStorage", "float32"},        {"HalfStorage", "float16"},
-    {"BFloat16Storage", "bfloat16"},   {"LongStorage", "int64"},           {"IntStorage", "int32"},
-    {"ShortStorage", "int16"},         {"CharStorage", "int8"},            {"ByteStorage", "uint8"},
-    {"BoolStorage", "bool"},           {"ComplexFloatStorage", "complex64"}, {"ComplexDoubleStorage", "complex128"},
+    {"DoubleStorage", "float64"},
+    {"FloatStorage", "float32"},
+    {"HalfStorage", "float16"},
+    {"BFloat16Storage", "bfloat16"},
+    {"LongStorage", "int64"},
+    {"IntStorage", "int32"},
+    {"ShortStorage", "int16"},
+    {"CharStorage", "int8"},
+    {"ByteStorage", "uint8"},
+    {"BoolStorage", "bool"},
+    {"ComplexFloatStorage", "complex64"},
+    {"ComplexDoubleStorage", "complex128"},
 };
-// These say nothing of the elements: _rebuild_tensor_v3 does.
-constexpr std::string_view kUntyped[] = {"UntypedStorage", "_UntypedStorage"};
+// Of elements that the storage does not say (_rebuild_tensor_v3 does), and of quantized ones.
+constexpr std::string_view kBytes[] = {"UntypedStorage", "_UntypedStorage", "QInt8Storage",
+                                       "QUInt8Storage",  "QUInt4x2Storage", "QUInt2x4Storage"};
 
 // Functions that make a tensor of a storage, by name in torch._utils: where they have what they are made of.
 struct Rebuilt {
@@ -72,7 +81,9 @@ class Walk {
   }
 
   const Node& at(Id id) const { return pickle_[id]; }
-  static std::string called(const Node& name) { return shown(std::string(name.text) + "." + std::string(name.more), 100); }
+  static std::string called(const Node& name) {
+    return shown(std::string(name.text) + "." + std::string(name.more), 100);
+  }
 
   // Looks at an object under name_: a tensor is found, a container becomes a frame.
   void enter(Id id, bool is_refused) {
@@ -100,13 +111,18 @@ class Walk {
       if (is_refused) return refuse();
       auto made = tensor_of(*tensor);
       name_bytes_ += name_.size();
-      if (made) made->name = name_;
-      else made = Error{made.error().code, (name_.empty() ? "" : "'" + shown(name_, 200) + "' ") + made.error().message};
+      if (made)
+        made->name = name_;
+      else
+        made = Error{made.error().code, (name_.empty() ? "" : "'" + shown(name_, 200) + "' ") + made.error().message};
       found_.tensors.push_back(std::move(made));
       return;
     }
     if (!meet(id)) return;
-    if (!is_refused) refused_call_ = callee.kind == Kind::kName ? called(callee) : "a function";
+    if (!is_refused) {
+      refused_call_ = callee.kind == Kind::kName ? called(callee) : "a function";
+      refused_name_ = name_;
+    }
     // Its arguments are of an unknown meaning; what was put into the result is not.
     frames_.push_back({id, 1, name_.size(), false, is_refused});
   }
@@ -143,9 +159,10 @@ class Walk {
 
   void refuse() {
     if (refused_call_.empty()) return;
-    name_bytes_ += name_.size();
-    found_.tensors.push_back(Error{Code::kUnsupported, (name_.empty() ? "" : "'" + shown(name_, 200) + "' ") +
-                                                           "is made by " + refused_call_ + ", which is not read"});
+    name_bytes_ += refused_name_.size();
+    found_.tensors.push_back(
+        Error{Code::kUnsupported, (refused_name_.empty() ? "" : "'" + shown(refused_name_, 200) + "' ") +
+                                      "is made by " + refused_call_ + ", which is not read"});
     refused_call_.clear();  // once
   }
 
@@ -202,9 +219,11 @@ class Walk {
 
   Result<TorchTensor> tensor_of(const TensorCall& call) const {
     const std::vector<Id>& arguments = *call.arguments;
-    if (arguments.size() < 4 || arguments.size() <= call.function->dtype_at) return unreadable("is a tensor without a shape");
+    if (arguments.size() < 4 || arguments.size() <= call.function->dtype_at)
+      return unreadable("is a tensor without a shape");
     const Node& stored = at(arguments[0]);
-    if (stored.kind != Kind::kStored || at(stored.items[0]).kind != Kind::kTuple) return unreadable("is a tensor without a storage");
+    if (stored.kind != Kind::kStored || at(stored.items[0]).kind != Kind::kTuple)
+      return unreadable("is a tensor without a storage");
     const std::vector<Id>& identity = at(stored.items[0]).items;
     if (identity.size() < 5 || at(identity[0]).text != "storage" || at(identity[1]).kind != Kind::kName ||
         at(identity[2]).kind != Kind::kText || at(arguments[1]).kind != Kind::kInteger || at(arguments[1]).number < 0) {
@@ -237,7 +256,8 @@ class Walk {
       name = known->name;
     }
     const auto dtype = dtype_from(name);
-    if (!dtype || is_packed(*dtype)) return Error{Code::kUnsupported, "is of dtype " + shown(name) + ", which is not supported"};
+    if (!dtype || is_packed(*dtype))
+      return Error{Code::kUnsupported, "is of dtype " + shown(name) + ", which is not supported"};
     tensor.dtype = *dtype;
     return tensor;
   }
@@ -246,7 +266,7 @@ class Walk {
   std::vector<bool> is_met_;
   std::vector<Frame> frames_;
   std::string name_;
-  std::string refused_call_;  // the call that is being walked, until it has been refused
+  std::string refused_call_, refused_name_;  // the call whose arguments are walked, until it has been refused
   std::uint64_t name_bytes_ = 0;
   TorchObjects found_;
 };
@@ -260,13 +280,15 @@ Result<std::vector<TorchStorage>> torch_storages(const Pickle& pickle) {
   for (Id id = 0; id < pickle.node_count(); ++id) {
     if (pickle[id].kind != Kind::kStored || pickle[pickle[id].items[0]].kind != Kind::kTuple) continue;
     const std::vector<Id>& identity = pickle[pickle[id].items[0]].items;
-    if (identity.size() < 3 || pickle[identity[1]].kind != Kind::kName || pickle[identity[2]].kind != Kind::kText) continue;
+    if (identity.size() < 3 || pickle[identity[1]].kind != Kind::kName || pickle[identity[2]].kind != Kind::kText)
+      continue;
     const std::string_view type = pickle[identity[1]].more;
-    if (std::ranges::count(kUntyped, type) != 0) {
+    if (std::ranges::count(kBytes, type) != 0) {
       storages.push_back({pickle[identity[2]].text, 1});
       continue;
     }
-    const auto known = std::ranges::find(kTorchDtypes, type, &TorchDtype::storage);
+    const auto known =
+        std::ranges::find(kTorchDtypes, type == "QInt32Storage" ? "IntStorage" : type, &TorchDtype::storage);
     const auto dtype = known == std::end(kTorchDtypes) ? std::nullopt : dtype_from(known->name);
     if (!dtype) return Error{Code::kUnsupported, "has a storage of type " + shown(type) + ", whose size is not known"};
     storages.push_back({pickle[identity[2]].text, size_bytes(*dtype)});

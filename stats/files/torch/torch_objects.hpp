@@ -26,14 +26,14 @@ struct TorchObjects {
   std::vector<Result<TorchTensor>> tensors;  // an error names the tensor or object, and says why it is not read
 };
 
-// In the order of the pickle. An object of a class of its own is not made: the tensors of its attributes are read, under
-// their names, of a torch.nn.Module without _modules, _parameters and _buffers between them. What a function that is
-// not known would make of tensors is an error. A container that is met twice is read once.
-// Fails where it is nested deeper than 1,000, or names take more than 256 MiB.
+// In the order of the pickle. An object of a class of its own is not made: the tensors of its attributes are read,
+// under their names, of a torch.nn.Module without _modules, _parameters and _buffers between them. What a function that
+// is not known would make of tensors is an error. A container that is met twice is read once. Fails where it is nested
+// deeper than 1,000, or names take more than 256 MiB.
 Result<TorchObjects> torch_objects(const Pickle& pickle);
 
-// The size of an element of each storage that is named, by the identity that torch gives it ('storage', type, key, ...):
-// the legacy form of files has to know.
+// The size of an element of each storage that is named, by the identity that torch gives it ('storage', type, key,
+// ...): the legacy form of files has to know.
 struct TorchStorage {
   std::string_view key;
   std::uint64_t element_bytes = 1;

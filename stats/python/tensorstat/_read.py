@@ -24,6 +24,8 @@ def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STAT
                         by the names of their fields
     .npz, .safetensors  {name: Statistics}, in the order of the file; and so of every other container the command reads,
                         such as model.safetensors.index.json
+    .pt, .pth, .ckpt    what torch.save wrote: {name: Statistics} by the keys, "model.layer.weight"; one Statistics where
+                        the file is a tensor
     .csv, dump.json     rows of a statistic.csv of any dialect, or of msprobe's dump.json: dicts with "op type", "op name",
                         "io", "slot", "shape", ..., and each statistic by its name
 
