@@ -12,36 +12,7 @@
 #define CODE_SHIFT_OF_FLOAT(bytes) ((bytes) == 4 ? 16 : (bytes) == 8 ? 45 : 0)
 #define WHOLE_BITS 9  // of |x| behind the highest one, that the code of a wide integer has
 
-// How many codes a dtype has, and the type that holds one.
-#define CODE_COUNT CAT(CODE_COUNT_, FAMILY)()
-#define CODE_COUNT_Integer() ((u32)1 << (sizeof(UBITS) == 1 ? 8 : 16))
-#define CODE_COUNT_Integer64() ((u32)1 << 16)
-#define CODE_COUNT_Float() ((u32)1 << 16)
-#define CODE_COUNT_Double() ((u32)1 << 19)
-#define CODE_COUNT_Coded() ((u32)1 << 8)
-#define CODE_COUNT_Scale() CODE_COUNT_Coded()
-#define CODE_COUNT_PackedFloat() CODE_COUNT_Coded()
-#define CODE_COUNT_PackedInteger() CODE_COUNT_Coded()
-#define CODE_TYPE CAT(CODE_TYPE_, FAMILY)
-#define CODE_TYPE_Integer u16
-#define CODE_TYPE_Integer64 u16
-#define CODE_TYPE_Float u16
-#define CODE_TYPE_Double u32
-#define CODE_TYPE_Coded u16
-#define CODE_TYPE_Scale u16
-#define CODE_TYPE_PackedFloat u16
-#define CODE_TYPE_PackedInteger u16
-
-// Of an element's bits.
-#define CODE_OF(bits) CAT(CODE_OF_, FAMILY)(bits)
-#define CODE_OF_Integer(bits) (sizeof(UBITS) <= 2 ? (u32)(bits) : code_of_whole32((u32)(bits), SIGNS_OF((u32)(bits))))
-#define CODE_OF_Integer64(bits) code_of_whole64(bits, SIGNS_OF((u32)((u64)(bits) >> 32)))
-#define CODE_OF_Float(bits) ((u32)((bits) >> CODE_SHIFT_OF_FLOAT(sizeof(UBITS))))
-#define CODE_OF_Double(bits) CODE_OF_Float(bits)
-#define CODE_OF_Coded(bits) ((u32)(bits))
-#define CODE_OF_Scale(bits) ((u32)(bits)-1)  // an element's bits are unpacked
-#define CODE_OF_PackedFloat(bits) ((u32)(bits))
-#define CODE_OF_PackedInteger(bits) ((u32)(bits))
+// CODE_OF, CODE_COUNT and CODE_TYPE are in formats.h.
 // Without branches, which signs would lead astray.
 #define SIGNS_OF(high) (IS_SIGNED ? (u32)((i32)(high) >> 31) : (u32)0)
 #define ALL_IF(condition) (0 - (u32)((condition) ? 1 : 0))

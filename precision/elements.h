@@ -54,48 +54,7 @@
 enum { CASTS(CAST_ENUM, ) };
 #undef CAST_ENUM
 
-// Both are a range of sizes of a dtype: LOST_COUNT of them from 1 on, BEYOND_COUNT from BEYOND_FIRST on.
-#define LOST_COUNT(id) CAT(LOST_COUNT_, FAMILY)(id)
-#define BEYOND_FIRST(id) CAT(BEYOND_FIRST_, FAMILY)(id)
-#define BEYOND_COUNT(id) (BEYOND_FIRST(id) - 1 < FINITE_LAST ? FINITE_LAST - (BEYOND_FIRST(id) - 1) : (u64)0)
-#define FINITE_LAST CAT(FINITE_LAST_, FAMILY)()
-// A float's size below or at 2^e, given that its least one is 2^LEAST_POWER.
-#define LEAST_POWER (FIRST_UNIT + (int)CAT(SUM_EXPONENT_, FAMILY))
-#define SIZE_OF_POWER(e)                                                        \
-  ((e) < LEAST_POWER                    ? (u64)0                                \
-   : (e) < LEAST_POWER + MANTISSA_SHIFT ? (u64)1 << (((e) - LEAST_POWER) & 63) \
-                                        : (u64)((e) - LEAST_POWER - MANTISSA_SHIFT + 1) << MANTISSA_SHIFT)
-#define LOST_COUNT_Float(id) SIZE_OF_POWER(CAST_ZERO_##id)
-#define BEYOND_FIRST_Float(id)                                                                           \
-  (SIZE_OF_POWER(CAST_EXPONENT_##id) +                                                                   \
-   (MANTISSA_SHIFT < CAST_BITS_##id                                                                      \
-        ? ((u64)CAST_ONES_##id >> ((CAST_BITS_##id - MANTISSA_SHIFT) & 63)) + 1 /* the tie is no value */ \
-        : ((u64)CAST_ONES_##id << ((MANTISSA_SHIFT - CAST_BITS_##id) & 63)) + (u64)CAST_STAYS_##id))
-#define FINITE_LAST_Float() ((u64)INF_SIZE - (HAS_INF ? 1 : 0))
-#define LOST_COUNT_Double(id) LOST_COUNT_Float(id)
-#define BEYOND_FIRST_Double(id) BEYOND_FIRST_Float(id)
-#define FINITE_LAST_Double() FINITE_LAST_Float()
-#define LOST_COUNT_Coded(id) LOST_COUNT_Float(id)
-#define LOST_COUNT_Scale(id) LOST_COUNT_Float(id)
-#define LOST_COUNT_PackedFloat(id) LOST_COUNT_Float(id)
-#define LOST_COUNT_PackedInteger(id) LOST_COUNT_Integer(id)
-#define BEYOND_FIRST_Coded(id) BEYOND_FIRST_Float(id)
-#define BEYOND_FIRST_Scale(id) BEYOND_FIRST_Float(id)
-#define BEYOND_FIRST_PackedFloat(id) BEYOND_FIRST_Float(id)
-#define BEYOND_FIRST_PackedInteger(id) BEYOND_FIRST_Integer(id)
-#define FINITE_LAST_Coded() FINITE_LAST_Float()
-#define FINITE_LAST_Scale() FINITE_LAST_Float()
-#define FINITE_LAST_PackedFloat() FINITE_LAST_Float()
-#define FINITE_LAST_PackedInteger() FINITE_LAST_Integer()
-#define LOST_COUNT_Integer(id) ((u64)0)
-#define BEYOND_FIRST_Integer(id) /* 0: no integer is so large */                                                        \
-  (CAST_EXPONENT_##id > 63 ? (u64)0                                                                                    \
-                           : ((((u64)1 << CAST_BITS_##id) + CAST_ONES_##id) << ((CAST_EXPONENT_##id - CAST_BITS_##id) & 63)) + \
-                                 (u64)CAST_STAYS_##id)
-#define FINITE_LAST_Integer() (IS_BOOL ? (u64)1 : FINITE_LAST_Integer64())
-#define LOST_COUNT_Integer64(id) LOST_COUNT_Integer(id)
-#define BEYOND_FIRST_Integer64(id) BEYOND_FIRST_Integer(id)
-#define FINITE_LAST_Integer64() (IS_SIGNED ? (u64)1 << SIGN_SHIFT : (u64)(UBITS)~(UBITS)0)
+// Both are a range of sizes of a dtype: LOST_COUNT and BEYOND_FIRST (formats.h).
 
 // Each is written for an element and for a vector of them: U is UBITS or a vector of it, `bits` are as they are stored,
 // and `size` is |x| as the bits of an unsigned number, which of a NaN is larger than of Inf. A NaN that only a size of

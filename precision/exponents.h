@@ -10,17 +10,7 @@
 // What asks for them. ROW(id, name of the same bit in <tensorstat/partial.hpp>)
 #define EXPONENT_NEED_ROWS(ROW) ROW(EXPONENTS, kExponents)
 
-// Of an element's size as elements.h has it: the place of its word among these.
-#define EXPONENT_OF(size) CAT(EXPONENT_OF_, FAMILY)(size)
-#define EXPONENT_OF_Integer(size) BIT_WIDTH(size)
-#define EXPONENT_OF_Integer64(size) BIT_WIDTH(size)
-#define EXPONENT_OF_Float(size) ((u32)((size) >> MANTISSA_SHIFT))
-#define EXPONENT_OF_Double(size) EXPONENT_OF_Float(size)
-#define EXPONENT_OF_Coded(size) EXPONENT_OF_Float(size)
-#define EXPONENT_OF_Scale(size) EXPONENT_OF_Float(size)
-#define EXPONENT_OF_PackedFloat(size) EXPONENT_OF_Float(size)
-#define EXPONENT_OF_PackedInteger(size) EXPONENT_OF_Integer(size)
-
+// EXPONENT_OF (formats.h) is the place of an element's word among these.
 #define EXPONENTS_OF_FAMILY CAT(EXPONENTS_, FAMILY)  // how many words there are
 
 #endif

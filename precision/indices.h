@@ -13,7 +13,7 @@
 // ROW(id, of, ...)
 //   of   IS_FLOAT: of integers and bool it stays empty; or 1: of every dtype
 // INDEX_IF_<id> is whether an element takes part, given its size as elements.h has it; INDEX_KEY_<id> its key, given the
-// one that orders elements (INDEX_ORDER, lift_indices.h). What follows the row's name is handed to every row.
+// one that orders elements (INDEX_ORDER, formats.h). What follows the row's name is handed to every row.
 #define INDEX_ROWS(ROW, ...)           \
   ROW(FIRST_NAN, IS_FLOAT, __VA_ARGS__) \
   ROW(FIRST_INF, IS_FLOAT, __VA_ARGS__) \

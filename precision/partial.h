@@ -9,13 +9,11 @@
 #ifndef TENSORSTAT_PRECISION_PARTIAL_H
 #define TENSORSTAT_PRECISION_PARTIAL_H
 
-#ifdef __cplusplus  // OpenCL C has them in front
 #include "precision/elements.h"
 #include "precision/exponents.h"
-#include "precision/families.h"
+#include "precision/generated/families.h"
 #include "precision/fingerprints.h"
 #include "precision/indices.h"
-#endif
 
 // What can be asked of a pass. ROW(id, name of the same bit in <tensorstat/partial.hpp>)
 #define NEED_ROWS(ROW)     \

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "precision/families.h"
+#include "precision/generated/families.h"
 
 namespace tensorstat::precision {
 

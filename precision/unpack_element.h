@@ -1,5 +1,5 @@
 // Number `k` of the elements of a byte, unpacked. Included once a dtype.
-constexpr UBITS NAME(unpacked)(std::uint32_t code, std::uint32_t k) {
+constexpr UBITS unpacked(std::uint32_t code, std::uint32_t k) {
   (void)k;
   return static_cast<UBITS>(UNPACKED(code, k));
 }

@@ -3,8 +3,7 @@
 
 #include "host/simd/folds.hpp"
 #include "host/simd/vectors.h"
-#include "precision/families.h"
-#include "precision/formats.h"
+#include "precision/generated/families.h"
 #include "precision/partial.h"
 #include "precision/sizes.h"
 
@@ -15,15 +14,13 @@ namespace {
 #include "precision/low/low.h"
 
 #define PER_DTYPE "host/simd/fold_low.inc"
-#define PER_DTYPE_IF HAS_LOW
-#include "precision/each_dtype.h"
+#define PER_DTYPE_IF 1
+#include "precision/generated/each_dtype.h"
 }  // namespace
 
 namespace tensorstat::host {
 
-#define LOW_SLICE_0(name) nullptr
-#define LOW_SLICE_1(name) low_slice_##name
-#define ROW(id, name, ...) CAT(LOW_SLICE_, HAS_LOW_OF(name))(name),
+#define ROW(id, name, ...) dtype_##name::kLowFold,
 const Fold kFoldsLow[] = {TENSORSTAT_DTYPES(ROW)};
 
 }  // namespace tensorstat::host

@@ -12,7 +12,7 @@
 #include <arm_neon.h>
 #endif
 
-#include "precision/formats.h"
+#include "precision/names.h"
 #include "precision/scalars.hpp"
 
 #define UNROLL  // the compilers do so unasked

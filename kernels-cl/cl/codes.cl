@@ -11,7 +11,7 @@ INLINE void take_code(const Slice slice, global u8* workspace, WORDS i64* partia
   for (u32 k = 0; k < elements; ++k) {
     const UBITS bits = UNPACKED(code, k);
     if (HAS_BINS && !WRITES_CODES(slice)) ADD_TO_BIN(COUNTS_AT(slice, workspace)[CODE_OF(bits)], n);
-    if (SCALED_CASTS != 0) NAME(lift_casts)(partial, bits, n, POINTER(const u64, workspace, slice.casts), SCALED_CASTS);
+    if (SCALED_CASTS != 0) lift_casts(partial, bits, n, POINTER(const u64, workspace, slice.casts), SCALED_CASTS);
   }
 }
 

@@ -1,5 +1,20 @@
 // The kernel for a CPU: one launch folds a whole batch of slices of one dtype, DTYPE, keeping NEEDS;
 // a work-item a slice. kernels-cl/cl/gpu.cl is the same for a GPU.
+// clang-format off: each text needs those before it
+#include "kernels-cl/cl/common.cl"
+#if !UNPACKS
+#include "precision/fold/fold_elements.h"
+#include "precision/fold/fold_exponents.h"
+#endif
+#ifdef FOLDS
+#include FOLD_TEXT
+#endif
+#if UNPACKS
+#include "kernels-cl/cl/codes.cl"
+#elif defined(FOLDS)
+#include "precision/fold/fold_indices.h"
+#endif
+// clang-format on
 
 kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 partials_at) {
   const Slice slice = POINTER(const Slice, workspace, slices_at)[get_global_id(0)];
@@ -7,7 +22,7 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   i64 partial[WORD_COUNT];
   for (int word = 0; word < WORD_COUNT; ++word) partial[word] = EMPTY_WORD(FAMILY, word);
 #if UNPACKS
-  NAME(fold_codes)(partial, bytes, slice.count, 0, NEEDS);
+  fold_codes(partial, bytes, slice.count, 0, NEEDS);
   if (HAS_BINS || SCALED_CASTS != 0) take_codes(slice, workspace, partial, bytes);
   if (NEEDS & NEED_FINGERPRINTS) take_fingerprints(partial, bytes, (slice.count + ELEMENTS_A_CODE - 1) / ELEMENTS_A_CODE);
 #else
@@ -18,34 +33,34 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   const bool has_exponents = (bool)FOLDS_ELEMENTS && (NEEDS & NEED_EXPONENTS) != 0;
   const u64 whole = slice.count / GROUP * GROUP;
   const u64 block = has_elements || has_indices || has_exponents || HAS_BINS || SCALED_CASTS != 0 ? ELEMENT_BLOCK : whole;
-  NAME(fold) fold;
-  NAME(open)(&fold, NEEDS);
-  NAME(elements) beside;
-  NAME(open_elements)(&beside);
-  NAME(exponents) exponents;
-  if (has_exponents) NAME(open_exponents)(&exponents);
+  Fold fold;
+  open(&fold, NEEDS);
+  Elements beside;
+  open_elements(&beside);
+  Exponents exponents;
+  if (has_exponents) open_exponents(&exponents);
   while (i < whole) {
     const u64 first = i, end = min(first + block, whole);
     for (; i < end; i += GROUP) {
       for (size_t line = 0; !ASKS_AHEAD && line < GROUP * sizeof(UBITS); line += 64) {
         PREFETCH(bytes + i * sizeof(UBITS) + line);
       }
-      NAME(fold_group)(&fold, partial, bytes + i * sizeof(UBITS), NEEDS);
+      fold_group(&fold, partial, bytes + i * sizeof(UBITS), NEEDS);
     }
-    if (has_elements) NAME(fold_elements)(&beside, partial, bytes + first * sizeof(UBITS), (u32)(end - first), NEEDS);
-    if (has_exponents) NAME(fold_exponents)(&exponents, partial, bytes + first * sizeof(UBITS), (u32)(end - first));
-    if (has_indices) NAME(fold_indices)(&fold, partial, bytes + first * sizeof(UBITS), (u32)(end - first), first);
+    if (has_elements) fold_elements(&beside, partial, bytes + first * sizeof(UBITS), (u32)(end - first), NEEDS);
+    if (has_exponents) fold_exponents(&exponents, partial, bytes + first * sizeof(UBITS), (u32)(end - first));
+    if (has_indices) fold_indices(&fold, partial, bytes + first * sizeof(UBITS), (u32)(end - first), first);
     take_bins(slice, workspace, bytes, first, end);
     TAKE_CASTS(slice, workspace, partial, bytes, first, end, 1)
   }
-  NAME(close)(&fold, partial, NEEDS);
-  if (has_elements) NAME(flush_elements)(&beside, partial, NEEDS);
-  if (has_exponents) NAME(close_exponents)(&exponents, partial);
+  close(&fold, partial, NEEDS);
+  if (has_elements) flush_elements(&beside, partial, NEEDS);
+  if (has_exponents) close_exponents(&exponents, partial);
 #endif
-  if (NEEDS & NEED_INDICES) NAME(lift_indices)(partial + PLACE(INDICES), bytes + i * sizeof(UBITS), slice.count - i, i);
+  if (NEEDS & NEED_INDICES) lift_indices(partial + PLACE(INDICES), bytes + i * sizeof(UBITS), slice.count - i, i);
   take_bins(slice, workspace, bytes, i, slice.count);
   TAKE_CASTS(slice, workspace, partial, bytes, i, slice.count, 1)
-  for (; i < slice.count; ++i) NAME(lift)(partial, bytes + i * sizeof(UBITS), 1, NEEDS);
+  for (; i < slice.count; ++i) lift(partial, bytes + i * sizeof(UBITS), 1, NEEDS);
   if (NEEDS & NEED_FINGERPRINTS) take_fingerprints(partial, bytes, slice.count * sizeof(UBITS));
 #endif
   partial[PARTIAL_COUNT] = (i64)slice.count;

@@ -1,5 +1,15 @@
-// The kernel for a CPU of complex dtypes; DTYPE is that of their parts. The family's fold adds the squares of parts, and
-// what is counted is counted by elements. kernels-cl/cl/cpu.cl is the same for real dtypes.
+// The kernel for a CPU of complex dtypes; DTYPE is that of their parts. The family's fold adds the squares of parts,
+// and what is counted is counted by elements. kernels-cl/cl/cpu.cl is the same for real dtypes.
+// clang-format off: each text needs those before it
+#include "kernels-cl/cl/common.cl"
+#include "precision/lift/lift_complex.h"
+#include "precision/fold/fold_elements.h"
+#include "precision/fold/fold_exponents.h"
+#ifdef FOLDS
+#include FOLD_TEXT
+#include "precision/fold/fold_indices.h"
+#endif
+// clang-format on
 
 // Each part where its other one is.
 #define OTHER_PARTS(parts) CAT(OTHER_PARTS_, UBITS)(parts)
@@ -34,7 +44,7 @@ INLINE void take_back_specials(i64* partial, global const u8* bytes, const u64 p
     if (!ANY(SBITS, ABOVE(UBITS, larger_sizes(bytes, first), SPLAT(UBITS, INF_SIZE - 1)))) continue;
     for (u64 i = first; i < first + LANES(UBITS); ++i) {
       const bool is_finite = (part[i] & MAGNITUDE_MASK) < INF_SIZE, is_beside = (part[i ^ 1] & MAGNITUDE_MASK) >= INF_SIZE;
-      if (is_finite && is_beside) NAME(lift_square)(partial, part[i], -1);
+      if (is_finite && is_beside) lift_square(partial, part[i], -1);
     }
   }
 }
@@ -50,8 +60,8 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   i64 fields[PARTIAL_FIELDS];
   for (int field = 0; field < PARTIAL_FIELDS; ++field) fields[field] = partial[field];
   const u64 whole = parts / GROUP * GROUP;
-  NAME(fold) fold;
-  NAME(open)(&fold, NEEDS);
+  Fold fold;
+  open(&fold, NEEDS);
   while (i < whole) {
     const u64 first = i, end = min(first + ELEMENT_BLOCK, whole);
     const i64 specials_before = fields[PARTIAL_NANS] + fields[PARTIAL_POSITIVE_INFS];
@@ -59,22 +69,22 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
       for (size_t line = 0; !ASKS_AHEAD && line < GROUP * sizeof(UBITS); line += 64) {
         PREFETCH(bytes + i * sizeof(UBITS) + line);
       }
-      if (NEEDS & NEED_SQUARES) NAME(fold_group)(&fold, partial, bytes + i * sizeof(UBITS), NEEDS);
+      if (NEEDS & NEED_SQUARES) fold_group(&fold, partial, bytes + i * sizeof(UBITS), NEEDS);
     }
     count_elements(fields, bytes + first * sizeof(UBITS), end - first);
     if (fields[PARTIAL_NANS] + fields[PARTIAL_POSITIVE_INFS] == specials_before) continue;
     if (NEEDS & NEED_SQUARES) take_back_specials(partial, bytes + first * sizeof(UBITS), end - first);
     if (NEEDS & NEED_INDICES) {
-      NAME(lift_complex_indices)(partial + PLACE(INDICES), bytes + first * sizeof(UBITS), (end - first) / 2, first / 2);
+      lift_complex_indices(partial + PLACE(INDICES), bytes + first * sizeof(UBITS), (end - first) / 2, first / 2);
     }
   }
-  NAME(close)(&fold, partial, NEEDS);
+  close(&fold, partial, NEEDS);
   for (int field = 0; field < PARTIAL_FIELDS; ++field) partial[field] = fields[field];  // the fold has counted parts
 #endif
   if (NEEDS & NEED_INDICES) {
-    NAME(lift_complex_indices)(partial + PLACE(INDICES), bytes + i * sizeof(UBITS), (parts - i) / 2, i / 2);
+    lift_complex_indices(partial + PLACE(INDICES), bytes + i * sizeof(UBITS), (parts - i) / 2, i / 2);
   }
-  for (; i < parts; i += 2) NAME(lift_complex)(partial, bytes + i * sizeof(UBITS), 1, NEEDS);
+  for (; i < parts; i += 2) lift_complex(partial, bytes + i * sizeof(UBITS), 1, NEEDS);
   if (NEEDS & NEED_FINGERPRINTS) take_fingerprints(partial, bytes, parts * sizeof(UBITS));
   partial[PARTIAL_COUNT] = (i64)slice.count;
   global i64* result = POINTER(i64, workspace, partials_at) + slice.partial * WORD_COUNT;

@@ -1,6 +1,12 @@
-// The kernel for a GPU of the 8-bit floats and of the packed dtypes: precision/fold/fold_coded.h with the counts in local
-// memory. A work-group a slice; neighbours read neighbouring 16 bytes. Lanes count into different copies, so that equal
-// codes seldom wait for one another; at the end a lane lifts the codes that are its own.
+// The kernel for a GPU of the 8-bit floats and of the packed dtypes: precision/fold/fold_coded.h with the counts in
+// local memory. A work-group a slice; neighbours read neighbouring 16 bytes. Lanes count into different copies, so that
+// equal codes seldom wait for one another; at the end a lane lifts the codes that are its own.
+// clang-format off: each text needs those before it
+#include "kernels-cl/cl/common.cl"
+#include "kernels-cl/cl/indices.cl"
+#include "kernels-cl/cl/gpu_merge.cl"
+#include "kernels-cl/cl/codes.cl"
+// clang-format on
 #define CODES 256
 #define CODE_COPIES 8
 
@@ -11,9 +17,9 @@ INLINE void count_word(local u32* counts, u32 word) {
 // The elements of a byte, for indices alone; the first is number `index`.
 INLINE void place_code(i64* indices, const u32 code, const u32 index) {
 #if UNPACKS
-  NAME(lift_index_some)(indices, code, ELEMENTS_A_CODE, index);
+  lift_index_some(indices, code, ELEMENTS_A_CODE, index);
 #else
-  NAME(lift_index)(indices, (u8)code, index);
+  lift_index(indices, (u8)code, index);
 #endif
 }
 
@@ -65,7 +71,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   }
 #if UNPACKS
   if (lane == 0 && rest != 0 && (NEEDS & NEED_INDICES)) {
-    NAME(lift_index_some)(indices, begin[count], rest, count * ELEMENTS_A_CODE);
+    lift_index_some(indices, begin[count], rest, count * ELEMENTS_A_CODE);
   }
 #endif
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -77,11 +83,11 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
     i64 n = 0;
     for (int copy = 0; copy < CODE_COPIES; ++copy) n += counts[copy][code];
     if (n == 0) continue;
-    NAME(lift_codes)(partial, (u32)code, n, NEEDS);
+    lift_codes(partial, (u32)code, n, NEEDS);
     take_code(slice, workspace, partial, (u32)code, ELEMENTS_A_CODE, (u32)n);
   }
   if (lane == 0 && rest != 0) {
-    NAME(lift_some)(partial, begin[count], rest, 1, NEEDS);
+    lift_some(partial, begin[count], rest, 1, NEEDS);
     take_code(slice, workspace, partial, begin[count], rest, 1);
   }
   CLOSE_INDICES(indices, partial)

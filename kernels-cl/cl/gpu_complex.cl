@@ -18,11 +18,11 @@ INLINE void open_elements(Elements* elements, local u32* exponents, const u32 la
 
 // Element number `index` of the slice.
 INLINE void count_element(Elements* elements, const UBITS real, const UBITS imaginary, const u32 index) {
-  const UBITS larger = NAME(larger_size)(real, imaginary);
+  const UBITS larger = larger_size(real, imaginary);
   elements->nans += larger > INF_SIZE ? 1 : 0;
   elements->infinities += larger == INF_SIZE ? 1 : 0;
   elements->zeros += larger == 0 ? 1 : 0;
-  if (NEEDS & NEED_INDICES) NAME(lift_complex_index)(elements->indices, larger, index);
+  if (NEEDS & NEED_INDICES) lift_complex_index(elements->indices, larger, index);
 }
 
 // Part number i of the slice: the first one of an element stands for it.
@@ -41,7 +41,7 @@ INLINE void take_elements(Elements* elements, const uint4 vector, const u32 i) {
 
 // Whether the element is finite that part number i is of.
 INLINE bool is_summed(global const UBITS* parts, const u32 i) {
-  return NAME(larger_size)(parts[i & ~1u], parts[i | 1]) < INF_SIZE;
+  return larger_size(parts[i & ~1u], parts[i | 1]) < INF_SIZE;
 }
 
 // As gpu_lift.cl has it. Without squares there is nothing to add.
@@ -51,7 +51,7 @@ INLINE
 NOINLINE
 #endif
 void lift_one(local i64* partial, UBITS part) {
-  if (NEEDS & NEED_SQUARES) NAME(lift_square)(partial, part, 1);
+  if (NEEDS & NEED_SQUARES) lift_square(partial, part, 1);
 }
 
 INLINE void close_elements(const Elements* elements, local i64* partial) {

@@ -33,7 +33,7 @@ INLINE void open_elements(Elements* elements, local u32* exponents, const u32 la
 INLINE void count_element(Elements* elements, const UBITS bits, const u32 index) {
   const UBITS size = ELEMENT_SIZE(bits);
   ELEMENT_ROWS(TAKE_ELEMENT, )
-  if (NEEDS & NEED_INDICES) NAME(lift_index)(elements->indices, bits, index);
+  if (NEEDS & NEED_INDICES) lift_index(elements->indices, bits, index);
   if (NEEDS & NEED_EXPONENTS) (void)atomic_add(&elements->exponents[EXPONENT_OF(size) * EXPONENT_COPIES], 1u);
 }
 

@@ -7,5 +7,5 @@ NOINLINE
 #endif
 void lift_one(local i64* partial, UBITS element) {
   // The others are a lane's, or counted beside (gpu_elements.cl).
-  NAME(lift)(partial, (const private u8*)&element, 1, NEEDS & ~(NEED_ELEMENTS | NEED_EXPONENTS));
+  lift(partial, (const private u8*)&element, 1, NEEDS & ~(NEED_ELEMENTS | NEED_EXPONENTS));
 }

@@ -2,11 +2,7 @@
 // slice's first elements choose; an element outside is lifted alone. Integers have no window.
 #define HAS_SUMS ((bool)(NEEDS & NEED_EXACT))
 #define HAS_ABSOLUTE ((NEEDS & NEED_ABSOLUTE) != 0)  // 0 or 1
-#define HAS_WINDOW CAT(HAS_WINDOW_, FAMILY)
-#define HAS_WINDOW_Integer 0
-#define HAS_WINDOW_Integer64 0
-#define HAS_WINDOW_Float 1
-#define HAS_WINDOW_Double 1
+#define HAS_WINDOW IS_FLOAT
 
 typedef struct {
   UBITS smallest, largest;  // bits without the sign; zeros are always inside

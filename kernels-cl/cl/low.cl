@@ -1,8 +1,14 @@
 // The kernel of `low`, for float dtypes: slices of whole tiles (precision/low/low_tile.h), the last one less.
 // A CPU's work-item takes a slice; a GPU's lanes take its tiles in turn, and add in local memory.
+// clang-format off: each text needs those before it
+#include "kernels-cl/cl/common.cl"
+#include "kernels-cl/cl/indices.cl"
+#include "precision/low/low.h"
+#include "precision/low/low_tile.h"
+// clang-format on
 
 INLINE void fold_tile(WORDS i64* partial, global const u8* bytes, u64 first, u64 count) {
-  NAME(low_tile)(partial, bytes + first * sizeof(UBITS), (u32)min((u64)TILE, count - first), NEEDS);
+  low_tile(partial, bytes + first * sizeof(UBITS), (u32)min((u64)TILE, count - first), NEEDS);
 }
 
 kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 partials_at) {
@@ -24,7 +30,7 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   open_indices(indices);
   for (u64 i = (u64)lane * TILE; i < slice.count; i += (u64)lanes * TILE) {
     fold_tile(partial, bytes, i, slice.count);
-    if (NEEDS & NEED_INDICES) NAME(lift_indices)(indices, bytes + i * sizeof(UBITS), min((u64)TILE, slice.count - i), i);
+    if (NEEDS & NEED_INDICES) lift_indices(indices, bytes + i * sizeof(UBITS), min((u64)TILE, slice.count - i), i);
   }
   TAKE_CASTS(slice, workspace, partial, bytes, (u64)lane, slice.count, (u64)lanes)
   CLOSE_INDICES(indices, partial)

@@ -3,6 +3,7 @@
 //
 // Where float32 holds both dtypes, blocks become float32 in the nearest cache and are folded there by
 // precision/pair/fold_pair.h; what is left, and every other dtype, is lifted.
+#include "kernels-cl/cl/pair_common.cl"
 
 #ifdef PAIR_FOLDS
 // What is left of whole groups is not taken.

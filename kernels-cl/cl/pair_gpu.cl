@@ -1,6 +1,7 @@
 // The kernel of two tensors for a GPU: a work-group a slice, a work-item a lane. Neighbours read neighbouring elements.
 // Each lane has words of its own; at the end lanes meet in the work-group's, in local memory. A slice has a partial of its
 // own: the place beside a key does not merge word by word.
+#include "kernels-cl/cl/pair_common.cl"
 
 #define MEET_ADDITION(word) (void)atom_add(&shared[word], partial[word]);
 #define MEET_MAXIMUM(word) (void)atom_max(&shared[word], partial[word]);

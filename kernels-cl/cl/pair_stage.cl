@@ -1,14 +1,13 @@
 // Elements of DTYPE as float32, which holds them, and beside others of DTYPE by their own bits: `count` is a multiple of 16.
 // NaN stays a NaN, and Inf the same Inf.
-#define IS_CODED CAT(IS_CODED_, FAMILY)
-#define IS_CODED_Integer 0
-#define IS_CODED_Integer64 0
-#define IS_CODED_Float 0
-#define IS_CODED_Double 0
-#define IS_CODED_Coded 1
+
 // Of bool not by min(): Oclgrind's takes a scalar beside a vector wrongly.
-#define STAGE_Integer(p) (IS_BOOL ? convert_float16((convert_int16(vload16(0, p)) != 0) & 1) : convert_float16(vload16(0, p)))
-#define STAGE_Float(p) CAT(STAGE_, DTYPE)(p)
+#undef STAGE
+#if IS_FLOAT
+#define STAGE(p) CAT(STAGE_, PART_DTYPE)(p)
+#else
+#define STAGE(p) (IS_BOOL ? convert_float16((convert_int16(vload16(0, p)) != 0) & 1) : convert_float16(vload16(0, p)))
+#endif
 #define STAGE_float32(p) vload16(0, (global const f32*)(p))
 #define STAGE_bfloat16(p) as_float16(convert_uint16(vload16(0, (global const u16*)(p))) << 16)
 #define STAGE_float16(p) vload_half16(0, (global const half*)(p))
@@ -36,7 +35,7 @@ INLINE void NAME(open_stage)(f32* table) {}
 INLINE void NAME(stage)(f32* to, global const u8* from, u32 count, const f32* table) {
   global const NAME(staged)* elements = (global const NAME(staged)*)from;
   const u32 step = (u32)(sizeof(UBITS) / sizeof(*elements));
-  for (u32 i = 0; i < count; i += 16) vstore16(CAT(STAGE_, FAMILY)(elements + i * step), 0, to + i);
+  for (u32 i = 0; i < count; i += 16) vstore16(STAGE(elements + i * step), 0, to + i);
 }
 #endif
 

@@ -290,7 +290,7 @@ INLINE v_f64 smaller_size(v_f64 a, v_f64 b) {
 }
 // Vector k of the 2 * LANES_f32 elements of a half type at p; of bfloat16 the even ones, then the odd ones: any
 // order will do.
-#define LOAD_NARROW(p, k) CAT(LOAD_NARROW_, DTYPE)(p, k)
+#define LOAD_NARROW(p, k) CAT(LOAD_NARROW_, PART_DTYPE)(p, k)
 #define LOAD_NARROW_float16(p, k) load_f64_float16((p) + (k) * 16)
 #ifdef LONG_VECTORS
 #define LOAD_NARROW_bfloat16(p, k) load_narrow_bfloat16(p, k)

@@ -1,14 +1,13 @@
 #include "kernels-cl/launch/program.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <vector>
+#include <map>
+#include <string>
+#include <string_view>
 
 #include "kernels-cl/launch/binary_cache.hpp"
 #include "kernels-cl/launch/texts.hpp"
-#include "precision/families.h"
-#include "precision/formats.h"
 #include "stats/engine/accumulator_layout.hpp"
 #include "stats/engine/cast_bounds.hpp"
 #include "stats/engine/pair_layout.hpp"
@@ -16,26 +15,6 @@
 namespace tensorstat::cl_engine {
 namespace {
 
-#define STRING_(text) #text
-#define STRING(text) STRING_(text)
-#define ROW(id, name, ...) STRING(FAMILY_OF(name)),
-constexpr std::array<std::string_view, kDtypeCount> kFamilies = {TENSORSTAT_DTYPES(ROW)};
-#undef ROW
-
-struct FamilyTexts {
-  std::string_view family, lift, fold, group;
-};
-#define GROUP_TEXT_Integer "kernels-cl/cl/gpu_integer.cl"
-#define GROUP_TEXT_Integer64 "kernels-cl/cl/gpu_integer64.cl"
-#define GROUP_TEXT_Float "kernels-cl/cl/gpu_float.cl"
-#define GROUP_TEXT_Double "kernels-cl/cl/gpu_double.cl"
-#define GROUP_TEXT_Coded "kernels-cl/cl/gpu_coded.cl"  // which has a kernel of its own
-#define GROUP_TEXT_Scale GROUP_TEXT_Coded
-#define GROUP_TEXT_PackedFloat GROUP_TEXT_Coded
-#define GROUP_TEXT_PackedInteger GROUP_TEXT_Coded
-#define ROW(family, ...) FamilyTexts{#family, LIFT_TEXT_##family, FOLD_TEXT_##family, GROUP_TEXT_##family},
-constexpr std::array kFamilyTexts = {FAMILIES(ROW)};
-#undef ROW
 static_assert(((kLowKernel | kScaledCasts) & (kDigests | kQuantiles | Needs{NEED_ALL})) == 0);
 
 // How long the sums of gpu_float.cl and gpu_double.cl stay exact; of bytes, the rest do for longer.
@@ -48,9 +27,7 @@ constexpr std::uint64_t kLeastSteps = 2;  // fewer, and a slice costs more to op
 constexpr std::uint64_t kLeastPairSteps = 32, kMostPairSteps = 1 << 16;
 
 // Whether it is counted by its bytes, which are codes.
-bool counts_codes(Dtype dtype) {
-  return unpacks(dtype) || kFamilies[static_cast<std::size_t>(dtype)] == "Coded";
-}
+bool counts_codes(Dtype dtype) { return facts(dtype).is_coded; }
 
 // Without fp64 a float's every element is lifted, with integers: slower, and the same bits.
 bool folds(const Device& device, Dtype dtype) {
@@ -66,15 +43,44 @@ bool folds_pairs(const Device& device, Dtype a, Dtype b) {
   return device.shape == Shape::kSlice && device.float_subnormals && is_single(a) && is_single(b);
 }
 
-void add_text(std::string& whole, std::string_view file) {
-  whole.append("#line 1 \"").append(file).append("\"\n").append(texts().at(file)).append("\n");
-}
+// What a text's name stands for, for `#include NAME`.
+using Named = std::map<std::string, std::string, std::less<>>;
 
-// From here on DTYPE is a dtype, whose elements can be unpacked.
-void begin_dtype(std::string& whole, Dtype dtype) {
-  whole.append("#define DTYPE ").append(name(dtype)).append("\n");
-  add_text(whole, is_float(dtype) ? "precision/pair/unpack_float.h" : "precision/pair/unpack_integer.h");
+// Adds a text as #include does, with what it includes in its place.
+void include(std::string& whole, std::string_view file, Named& named) {
+  const auto begin_line = [&](std::size_t number) {
+    whole.append("#line ").append(std::to_string(number)).append(" \"").append(file).append("\"\n");
+  };
+  begin_line(1);
+  std::size_t number = 1;
+  for (std::string_view rest = texts().at(file); !rest.empty(); ++number) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    constexpr std::string_view kInclude = "#include ", kDefine = "#define ", kText = "_TEXT \"";
+    if (line.starts_with(kInclude)) {
+      const std::string_view word = line.substr(kInclude.size());
+      if (word.starts_with('"')) {
+        include(whole, word.substr(1, word.find('"', 1) - 1), named);
+      } else if (const auto text = named.find(word); text != named.end()) {
+        include(whole, std::string(text->second), named);  // else an #if leaves it out
+      }
+      begin_line(number + 1);
+      continue;
+    }
+    if (const std::size_t end = line.find(kText); line.starts_with(kDefine) && end != line.npos) {
+      const std::string_view text = line.substr(end + kText.size());
+      named.insert_or_assign(std::string(line.substr(kDefine.size(), end + 5 - kDefine.size())),
+                             std::string(text.substr(0, text.find('"'))));
+    }
+    whole.append(line).append("\n");
+  }
 }
+std::string whole_text(std::string_view kernel, Named named) {
+  std::string whole;
+  include(whole, kernel, named);
+  return whole;
+}
+std::string header_of(Dtype dtype) { return "precision/generated/" + std::string(name(dtype)) + ".h"; }
 
 }  // namespace
 
@@ -109,91 +115,17 @@ std::string KernelKind::name() const {
 
 std::string source(const Device& device, Dtype dtype, bool low) {
   const bool group = device.shape == Shape::kGroup;
-  std::string whole;
-  const auto add = [&](std::string_view file) { add_text(whole, file); };
-  for (const char* file : {"precision/formats.h", "precision/sizes.h", "kernels-cl/cl/vectors.cl",
-                           "precision/fold/vector_interface.h", "precision/families.h", "precision/elements.h",
-                           "precision/exponents.h", "precision/fingerprints.h", "precision/indices.h", "precision/partial.h",
-                           "precision/checksum.h", "precision/codes.h", "precision/exact.h", "precision/keyed.h", "precision/lift/lift.h",
-                           "precision/lift/lift_elements.h", "kernels-cl/cl/slice.cl"}) {
-    add(file);
-  }
-  for (const FamilyTexts& each : kFamilyTexts) {
-    if (each.family != kFamilies[static_cast<std::size_t>(dtype)]) continue;
-    add(each.lift);
-    add("precision/lift/lift_indices.h");
-    add("precision/lift/count_casts.h");
-    add("kernels-cl/cl/casts.cl");
-    add("kernels-cl/cl/fingerprints.cl");
-    add("kernels-cl/cl/bins.cl");
-    if (low || group) add("kernels-cl/cl/indices.cl");
-    if (low) {
-      for (const char* file : {"precision/low/low.h", "precision/low/low_tile.h", "kernels-cl/cl/low.cl"}) add(file);
-      return whole;
-    }
-    if (group) add("kernels-cl/cl/gpu_merge.cl");
-    if (group && counts_codes(dtype)) {
-      add("kernels-cl/cl/codes.cl");
-      add(each.group);
-      return whole;
-    }
-    if (unpacks(dtype)) {
-      add(FOLD_TEXT_Coded);
-      add(each.fold);
-      add("kernels-cl/cl/codes.cl");
-      break;
-    }
-    if (is_complex(dtype)) add("precision/lift/lift_complex.h");
-    if (group && is_complex(dtype)) {
-      add("kernels-cl/cl/gpu_complex.cl");
-    } else if (group) {
-      for (const char* file : {"kernels-cl/cl/gpu_lift.cl", "kernels-cl/cl/gpu_elements.cl"}) add(file);
-    } else {
-      for (const char* file : {"precision/fold/fold_elements.h", "precision/fold/fold_exponents.h"}) add(file);
-    }
-    if (!folds(device, dtype)) continue;
-    if (!group && each.fold == FOLD_TEXT_Float) {
-      add("precision/fold/fold_extremes.h");
-      add("precision/fold/fold_bins.h");
-    }
-    if (!group && each.fold == FOLD_TEXT_Double) add("precision/fold/fold_bins_double.h");
-    if (group) {
-      for (const char* file : {"kernels-cl/cl/gpu_packed.cl", "kernels-cl/cl/gpu_window.cl"}) add(file);
-    }
-    add(group ? each.group : each.fold);
-    if (!group) add("precision/fold/fold_indices.h");
-  }
-  add(group ? "kernels-cl/cl/gpu.cl" : is_complex(dtype) ? "kernels-cl/cl/cpu_complex.cl" : "kernels-cl/cl/cpu.cl");
-  return whole;
+  const std::string_view kernel = low                            ? "low.cl"
+                                  : group && counts_codes(dtype) ? "gpu_coded.cl"
+                                  : group                        ? "gpu.cl"
+                                  : is_complex(dtype)            ? "cpu_complex.cl"
+                                                                 : "cpu.cl";
+  return whole_text("kernels-cl/cl/" + std::string(kernel), {{"DTYPE_TEXT", header_of(dtype)}});
 }
 
 std::string pair_source(const Device& device, Dtype a, Dtype b) {
-  const bool folds = folds_pairs(device, a, b);
-  std::string whole;
-  for (const char* file : {"precision/formats.h", "precision/sizes.h", "kernels-cl/cl/vectors.cl", "precision/families.h",
-                           "kernels-cl/cl/pair_words.cl", "precision/pair/pair.h", "precision/exact.h", "precision/keyed.h",
-                           "precision/pair/number.h", "precision/pair/lift_pair.h", "kernels-cl/cl/slice.cl"}) {
-    add_text(whole, file);
-  }
-  if (folds) add_text(whole, "kernels-cl/cl/pair_vectors.cl");
-  std::vector<Dtype> each{a};
-  if (b != a) each.push_back(b);
-  for (const Dtype dtype : each) {
-    begin_dtype(whole, dtype);
-    add_text(whole, "kernels-cl/cl/pair_element.cl");
-    if (folds) add_text(whole, "kernels-cl/cl/pair_stage.cl");
-    whole.append("#undef DTYPE\n");
-  }
-  if (folds) {
-    if (std::ranges::find(each, Dtype::kFloat32) == each.end()) {
-      begin_dtype(whole, Dtype::kFloat32);
-      whole.append("#undef DTYPE\n");
-    }
-    add_text(whole, "precision/pair/fold_pair_sums.h");
-    add_text(whole, "precision/pair/fold_pair.h");
-  }
-  add_text(whole, device.shape == Shape::kGroup ? "kernels-cl/cl/pair_gpu.cl" : "kernels-cl/cl/pair_cpu.cl");
-  return whole;
+  return whole_text(device.shape == Shape::kGroup ? "kernels-cl/cl/pair_gpu.cl" : "kernels-cl/cl/pair_cpu.cl",
+                    {{"DTYPE_A_TEXT", header_of(a)}, {"DTYPE_B_TEXT", header_of(b)}});
 }
 
 namespace {
@@ -222,9 +154,8 @@ std::string build_options(const Device& device, Dtype dtype, Needs needs) {
     return build_options(device, part_of(dtype), kept(dtype, needs) & ~Needs{kSigns});
   }
   const Needs scaled = (needs & kScaledCasts) != 0 ? needs & kCasts : 0;
-  std::string options = "-cl-std=CL1.2 -DDTYPE=" + std::string(name(dtype)) + " -DNEEDS=" +
-                        std::to_string(needs & ~(kLowKernel | kScaledCasts | scaled)) + " -DSCALED_CASTS=" + std::to_string(scaled) +
-                        options_of_device(device);
+  std::string options = "-cl-std=CL1.2 -DNEEDS=" + std::to_string(needs & ~(kLowKernel | kScaledCasts | scaled)) +
+                        " -DSCALED_CASTS=" + std::to_string(scaled) + options_of_device(device);
   if (device.shape == Shape::kGroup) {
     options += " -DLOADS=" + std::to_string(device.group.loads) + " -DLOG2_STEPS=" + std::to_string(log2_steps(dtype));
     if (device.ptx != 0) options += " -DPTX=" + std::to_string(device.ptx);

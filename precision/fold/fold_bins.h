@@ -26,9 +26,9 @@
 typedef struct {
   BIN at[BINS][BIN_COPIES];  // in the order of the elements' bits: those below zero last
   u32 elements;              // 0: nothing above is set
-} NAME(bins);
+} Bins;
 
-NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial, const int needs) {
+NOINLINE void flush_bins(Bins* bins, WORDS i64* partial, const int needs) {
   if (bins->elements == 0) return;
   for (u32 exponent = 0; exponent < (u32)MAX_EXPONENT; ++exponent) {
     i64 positive = 0, negative = 0;
@@ -58,7 +58,7 @@ NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial, const int 
 #define EACH(x) ((u32)(x) * (sizeof(UBITS) == 2 ? 0x10001u : 1u))
 
 // What the elements of these words add, and to where: bytes from the first bin.
-INLINE void NAME(place_terms)(v_u32 words, u32* places, BIN* terms) {
+INLINE void place_terms(v_u32 words, u32* places, BIN* terms) {
   STORE(u32, places, (words >> (u32)(MANTISSA_SHIFT - LOG2_BIN_BYTES)) & EACH((BINS - 1) << LOG2_BIN_BYTES));
   // Carries into the bit of the sign unless the exponent is 0.
   const v_u32 carried = (words & EACH(INF_BITS)) + EACH(INF_BITS);
@@ -76,7 +76,7 @@ INLINE void NAME(place_terms)(v_u32 words, u32* places, BIN* terms) {
 }
 
 // The sums of the GROUP elements at p, NaN and Inf left out.
-INLINE void NAME(bin_group)(NAME(bins) * bins, WORDS i64* partial, SPACE const u8* p, const int needs) {
+INLINE void bin_group(Bins* bins, WORDS i64* partial, SPACE const u8* p, const int needs) {
   BIN* const all = bins->at[0];
   if (bins->elements == 0) {
     for (int i = 0; i < BINS * BIN_COPIES; ++i) all[i] = ZERO(BIN);
@@ -85,7 +85,7 @@ INLINE void NAME(bin_group)(NAME(bins) * bins, WORDS i64* partial, SPACE const u
   u32 places[GROUP * sizeof(UBITS) / 4];
   BIN terms[GROUP];
   for (int i = 0; i < GROUP; i += 2 * BIN_PAIRS) {
-    NAME(place_terms)(LOAD(u32, p + i * (int)sizeof(UBITS)), places + i * (int)sizeof(UBITS) / 4, terms + i);
+    place_terms(LOAD(u32, p + i * (int)sizeof(UBITS)), places + i * (int)sizeof(UBITS) / 4, terms + i);
   }
   for (int i = 0; i < GROUP; i += 2 * BIN_PAIRS) {
     UNROLL
@@ -95,5 +95,5 @@ INLINE void NAME(bin_group)(NAME(bins) * bins, WORDS i64* partial, SPACE const u
     }
   }
   bins->elements += GROUP;
-  if (bins->elements > BIN_ELEMENTS) NAME(flush_bins)(bins, partial, needs);
+  if (bins->elements > BIN_ELEMENTS) flush_bins(bins, partial, needs);
 }

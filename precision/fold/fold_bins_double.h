@@ -15,10 +15,10 @@ typedef struct {
   u64 words[BIN_COPIES_DOUBLE][BIN_WORDS];
   i32 first, end;  // no others are set, apart from those that zeros and what is not finite are added to
   u32 elements;    // 0: nothing above is set
-} NAME(bins);
+} Bins;
 
 // With `absolute`, the bins are of |x|, and only their sum counts.
-NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial, const int absolute) {
+NOINLINE void flush_bins(Bins* bins, WORDS i64* partial, const int absolute) {
   if (bins->elements == 0) return;
   for (u32 i = (u32)bins->first; i < (u32)bins->end; i += 4) {
     u64 low = 0, high = 0, squares[4] = {0, 0, 0, 0};  // 32 bits each, so that the copies' do not overflow
@@ -41,34 +41,34 @@ NOINLINE void NAME(flush_bins)(NAME(bins) * bins, WORDS i64* partial, const int 
   bins->elements = 0;
 }
 
-INLINE void NAME(clear_bins)(NAME(bins) * bins, i32 first, i32 end) {
+INLINE void clear_bins(Bins* bins, i32 first, i32 end) {
   for (int copy = 0; copy < BIN_COPIES_DOUBLE; ++copy) {
     for (i32 i = first; i < end; ++i) bins->words[copy][i] = 0;
   }
 }
 
 // Clears what is not yet set of the bins of these exponents and of all between.
-INLINE void NAME(open_bins)(NAME(bins) * bins, i32 lowest, i32 highest) {
+INLINE void open_exponent_bins(Bins* bins, i32 lowest, i32 highest) {
   const i32 first = BIN_OF(lowest), end = BIN_OF(highest) + 4;
   if (bins->elements == 0) {
-    NAME(clear_bins)(bins, BIN_OF(0), BIN_OF(0) + 4);
-    NAME(clear_bins)(bins, BIN_OF(MAX_EXPONENT), BIN_OF(MAX_EXPONENT) + 4);
+    clear_bins(bins, BIN_OF(0), BIN_OF(0) + 4);
+    clear_bins(bins, BIN_OF(MAX_EXPONENT), BIN_OF(MAX_EXPONENT) + 4);
     bins->first = bins->end = first;
   }
   if (first < bins->first) {
-    NAME(clear_bins)(bins, first, bins->first);
+    clear_bins(bins, first, bins->first);
     bins->first = first;
   }
   if (end > bins->end) {
-    NAME(clear_bins)(bins, bins->end, end);
+    clear_bins(bins, bins->end, end);
     bins->end = end;
   }
 }
 
 // The sums of the finite ones of the `count` elements at p, or of their sizes if `absolute`, with their lowest and highest exponent, zeros aside.
-NOINLINE void NAME(bin_round)(NAME(bins) * bins, WORDS i64* partial, SPACE const u8* p, const int count,
-                              i32 lowest, i32 highest, const int absolute) {
-  NAME(open_bins)(bins, lowest, highest);
+NOINLINE void bin_round(Bins* bins, WORDS i64* partial, SPACE const u8* p, const int count, i32 lowest, i32 highest,
+                        const int absolute) {
+  open_exponent_bins(bins, lowest, highest);
   i64 places[GROUP], mantissas[GROUP];
   for (int i = 0; i < count; i += LANES(i64)) {
     const v_i64 bits = LOAD(i64, p + i * 8), magnitude = bits & (i64)MAGNITUDE_MASK, sign = absolute ? SPLAT(i64, 0) : bits >> 63;
@@ -93,5 +93,5 @@ NOINLINE void NAME(bin_round)(NAME(bins) * bins, WORDS i64* partial, SPACE const
     }
   }
   bins->elements += (u32)count;
-  if (bins->elements > BIN_ELEMENTS_DOUBLE) NAME(flush_bins)(bins, partial, absolute);
+  if (bins->elements > BIN_ELEMENTS_DOUBLE) flush_bins(bins, partial, absolute);
 }

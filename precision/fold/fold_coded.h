@@ -9,16 +9,16 @@
 
 typedef struct {
   u32 counts[CODE_COPIES][CODES];
-} NAME(fold);
+} Fold;
 
-INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
+INLINE void open(Fold* fold, const int needs) {
   (void)needs;
   for (int copy = 0; copy < CODE_COPIES; ++copy) {
     for (int code = 0; code < CODES; ++code) fold->counts[copy][code] = 0;
   }
 }
 
-INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
+INLINE void fold_group(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
   (void)partial;
   (void)needs;
   for (int i = 0; i < GROUP; i += CODE_COPIES) {
@@ -27,25 +27,25 @@ INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
   }
 }
 
-INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
+INLINE void close(Fold* fold, WORDS i64* partial, const int needs) {
   for (i32 code = 0; code < CODES; ++code) {
     i64 n = 0;
     for (int copy = 0; copy < CODE_COPIES; ++copy) n += fold->counts[copy][code];
-    if (n != 0) NAME(lift_codes)(partial, (u32)code, n, needs);
+    if (n != 0) lift_codes(partial, (u32)code, n, needs);
   }
 }
 
 #if !UNPACKS
 
 // What the block of `count` elements at p shows, for fold_indices.h: the counts know no order, so its codes are looked at.
-INLINE int NAME(so_far)(const NAME(fold) * fold, const WORDS i64* partial, SPACE const u8* p, const u32 count,
-                        i64* highest, i64* lowest) {
+INLINE int so_far(const Fold* fold, const WORDS i64* partial, SPACE const u8* p, const u32 count, i64* highest,
+                  i64* lowest) {
   (void)fold;
   (void)partial;
   const v_i8 none = SPLAT(i8, 0);
   v_i8 top = SPLAT(i8, -128), bottom = SPLAT(i8, 127), nans = none, infs = none;
   for (u32 i = 0; i < count; i += (u32)LANES(u8)) {
-    const v_u8 bits = LOAD(u8, p + i), sizes = ELEMENT_SIZES_Coded(bits);
+    const v_u8 bits = LOAD(u8, p + i), sizes = ELEMENT_SIZES(bits);
     const v_i8 codes = AS(i8, bits), key = codes < none ? ~AS(i8, bits & (u8)MAGNITUDE_MASK) : codes;
     const v_i8 is_nan = AS(i8, sizes > INF_SIZE);
     top = MAX(top, is_nan != none ? SPLAT(i8, -128) : key);

@@ -7,9 +7,7 @@
 //
 // Elements are taken a round at a time: summed as though the window held them, and seen on the way. Where
 // it did not hold them after all, the round's sums are forgotten.
-#ifdef __cplusplus  // OpenCL C has it in front
 #include "precision/fold/fold_bins_double.h"
-#endif
 
 // An element is high * 2^(2 * PART) + middle * 2^PART + low units, each part at most 2^PART in size. A lane
 // takes 2^5 of them a round, at most: 2^5 * 2^(2 * PART) is 2^51.
@@ -45,7 +43,7 @@ enum { REST, HIGH, LOW_LOW, MIDDLE_LOW, MIDDLE_MIDDLE, HIGH_LOW, HIGH_MIDDLE, HI
 typedef struct {
   v_f64 top, bottom;
   v_u64 negatives, zeros, any_bits, all_bits;
-} NAME(seen);
+} Seen;
 
 // What a round is expected to be, as the last one was: inside the window, the same with zeros, the same with NaN, Inf
 // and zeros, or anything else.
@@ -53,28 +51,28 @@ enum { PLAIN, ZEROS, SPECIALS, STRANGE };
 
 typedef struct {
   v_u64 totals[TERMS];  // of the rounds' sums, as bits, start included
-  NAME(seen) seen;
+  Seen seen;
   v_u64 nans, positive_infs, negative_infs;
   f64 smallest, largest, scale;  // of the window; zeros are always inside
   u32 unit;
   u32 rounds;    // in the totals
   u32 missed;    // rounds outside the window since it was placed
   u32 expected;  // PLAIN, ZEROS, SPECIALS or STRANGE
-  NAME(bins) bins, absolute_bins;
-} NAME(fold);
+  Bins bins, absolute_bins;
+} Fold;
 
 #define INFINITY_DOUBLE AS_F64(INF_BITS)
 // Of infinities too, of which max and min of OpenCL C promise nothing; where a is NaN, b.
 #define LARGER(a, b) ((a) > (b) ? (a) : (b))
 #define SMALLER(a, b) ((a) < (b) ? (a) : (b))
 
-INLINE void NAME(clear)(NAME(fold) * fold) {
+INLINE void clear(Fold* fold) {
   UNROLL
   for (int k = 0; k < TERMS; ++k) fold->totals[k] = SPLAT(u64, 0);
   fold->rounds = 0;
 }
 
-INLINE void NAME(place)(NAME(fold) * fold, i32 highest) {
+INLINE void place(Fold* fold, i32 highest) {
   highest = MIN(highest, MAX_EXPONENT - 1);
   const i32 lowest = MAX(highest - SPAN_DOUBLE, 1);
   fold->largest = AS_F64(((u64)(highest + 1) << 52) - 1);
@@ -85,7 +83,7 @@ INLINE void NAME(place)(NAME(fold) * fold, i32 highest) {
   fold->missed = 0;
 }
 
-INLINE void NAME(flush)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
+INLINE void flush(Fold* fold, WORDS i64* partial, const int needs) {
   if (fold->rounds == 0) return;
   UNROLL
   for (int k = 0; k < TERMS; ++k) {
@@ -95,17 +93,17 @@ INLINE void NAME(flush)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
     deposit(partial + (IS_SIZE(k) ? PLACE(ABSOLUTE) : IS_SQUARE(k) ? PLACE(SQUARES) : PLACE(SUM)), sum,
             (IS_SQUARE(k) ? 2 : 1) * fold->unit + TERM_UNIT(k) + TERM_TWICE(k));
   }
-  NAME(clear)(fold);
+  clear(fold);
 }
 
-INLINE void NAME(see_nothing)(NAME(seen) * seen) {
+INLINE void see_nothing(Seen* seen) {
   seen->top = SPLAT(f64, -INFINITY_DOUBLE);
   seen->bottom = SPLAT(f64, INFINITY_DOUBLE);
   seen->negatives = seen->zeros = seen->any_bits = SPLAT(u64, 0);
   seen->all_bits = SPLAT(u64, ~(u64)0);
 }
 
-INLINE void NAME(add_seen)(NAME(seen) * to, const NAME(seen) * from) {
+INLINE void add_seen(Seen* to, const Seen* from) {
   to->top = LARGER(to->top, from->top);
   to->bottom = SMALLER(to->bottom, from->bottom);
   to->negatives += from->negatives;
@@ -114,23 +112,23 @@ INLINE void NAME(add_seen)(NAME(seen) * to, const NAME(seen) * from) {
   to->all_bits &= from->all_bits;
 }
 
-INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
-  NAME(clear)(fold);
-  NAME(place)(fold, MAX_EXPONENT / 2 + 2);  // data of unit size fits
+INLINE void open(Fold* fold, const int needs) {
+  clear(fold);
+  place(fold, MAX_EXPONENT / 2 + 2);  // data of unit size fits
   fold->missed = STAY_DOUBLE;
   if ((needs & NEED_EXACT) == 0) {  // only NaN and Inf are kept out
     fold->smallest = AS_F64(1);
     fold->largest = AS_F64(INF_BITS - 1);
     fold->scale = 0;
   }
-  NAME(see_nothing)(&fold->seen);
+  see_nothing(&fold->seen);
   fold->nans = fold->positive_infs = fold->negative_infs = SPLAT(u64, 0);
   fold->expected = PLAIN;
   fold->bins.elements = fold->absolute_bins.elements = 0;
 }
 
 // The keys of the finite elements' extrema; of none, the highest lies below the lowest.
-INLINE void NAME(finite_extrema)(const NAME(seen) * seen, i64* highest, i64* lowest) {
+INLINE void finite_extrema(const Seen* seen, i64* highest, i64* lowest) {
   *highest = MAX_LANE(i64, KEY(i64, seen->top));
   *lowest = MIN_LANE(i64, KEY(i64, seen->bottom));
   // The keys of -0 and +0 are -1 and 0.
@@ -138,11 +136,11 @@ INLINE void NAME(finite_extrema)(const NAME(seen) * seen, i64* highest, i64* low
   if (*lowest == -1 || *lowest == 0) *lowest = MIN_LANE(i64, AS(i64, seen->any_bits)) < 0 ? -1 : 0;
 }
 
-INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
-  NAME(flush)(fold, partial, needs);
-  NAME(flush_bins)(&fold->bins, partial, 0);
-  if (needs & NEED_ABSOLUTE) NAME(flush_bins)(&fold->absolute_bins, partial, 1);
-  const NAME(seen)* seen = &fold->seen;
+INLINE void close(Fold* fold, WORDS i64* partial, const int needs) {
+  flush(fold, partial, needs);
+  flush_bins(&fold->bins, partial, 0);
+  if (needs & NEED_ABSOLUTE) flush_bins(&fold->absolute_bins, partial, 1);
+  const Seen* seen = &fold->seen;
   ADD(partial[PARTIAL_NANS], ADD_LANES(u64, fold->nans));
   const i64 positive_infs = ADD_LANES(u64, fold->positive_infs), negative_infs = ADD_LANES(u64, fold->negative_infs);
   ADD(partial[PARTIAL_POSITIVE_INFS], positive_infs);
@@ -153,19 +151,19 @@ INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
   }
   if (needs & NEED_EXTREMA) raise_infinities(partial, INF_BITS, positive_infs, negative_infs);
   i64 highest, lowest;
-  NAME(finite_extrema)(seen, &highest, &lowest);
-  NAME(raise_finite)(partial, highest, lowest, needs);
+  finite_extrema(seen, &highest, &lowest);
+  raise_finite(partial, highest, lowest, needs);
 }
 
 // What the fold has seen so far, for fold_indices.h: SEEN_NAN and SEEN_INF, and the keys of the extrema of numbers, of
 // which the highest lies below the lowest where there is none.
-INLINE int NAME(so_far)(const NAME(fold) * fold, const WORDS i64* partial, SPACE const u8* p, const u32 count,
-                        i64* highest, i64* lowest) {
+INLINE int so_far(const Fold* fold, const WORDS i64* partial, SPACE const u8* p, const u32 count, i64* highest,
+                  i64* lowest) {
   (void)p;
   (void)count;
   const int positive = partial[PARTIAL_POSITIVE_INFS] != 0 || ANY(i64, fold->positive_infs != (u64)0);
   const int negative = partial[PARTIAL_NEGATIVE_INFS] != 0 || ANY(i64, fold->negative_infs != (u64)0);
-  NAME(finite_extrema)(&fold->seen, highest, lowest);
+  finite_extrema(&fold->seen, highest, lowest);
   widen_to_infinities(INF_BITS, positive, negative, highest, lowest);
   const int has_nan = partial[PARTIAL_NANS] != 0 || ANY(i64, fold->nans != (u64)0);
   return (has_nan ? SEEN_NAN : 0) | (positive || negative ? SEEN_INF : 0);
@@ -173,7 +171,7 @@ INLINE int NAME(so_far)(const NAME(fold) * fold, const WORDS i64* partial, SPACE
 
 // Adds a vector of elements to a round's sums. With every element in the window, no operation rounds, except the
 // two additions that cut x.
-INLINE void NAME(add)(v_f64* sums, v_f64 x, v_f64 scale, const int needs) {
+INLINE void add(v_f64* sums, v_f64 x, v_f64 scale, const int needs) {
   const v_f64 raised = MUL_ADD(x, scale, sums[HIGH]);  // NaN from a NaN on, or from what comes after an Inf
   if (needs & NEED_EXACT) {
     const v_f64 high = raised - sums[HIGH];
@@ -199,22 +197,22 @@ INLINE void NAME(add)(v_f64* sums, v_f64 x, v_f64 scale, const int needs) {
   sums[HIGH] = raised;
 }
 
-INLINE void NAME(start)(v_f64* sums) {
+INLINE void start(v_f64* sums) {
   UNROLL
   for (int k = 0; k < TERMS; ++k) sums[k] = SPLAT(f64, AS_F64(START_BITS(k)));
 }
 
-INLINE void NAME(keep)(NAME(fold) * fold, WORDS i64* partial, const v_f64* sums, const int needs) {
+INLINE void keep(Fold* fold, WORDS i64* partial, const v_f64* sums, const int needs) {
   UNROLL
   for (int k = 0; k < TERMS; ++k) {
     if (NEEDED(k)) fold->totals[k] += AS(u64, sums[k]);
   }
-  if (++fold->rounds == ROUNDS_DOUBLE) NAME(flush)(fold, partial, needs);
+  if (++fold->rounds == ROUNDS_DOUBLE) flush(fold, partial, needs);
 }
 
 // Sees a vector of elements. `near` becomes the smallest magnitude, if none is NaN; where `zeros` are looked
 // for, the smallest that is not zero.
-INLINE void NAME(see)(NAME(seen) * seen, v_f64* near, v_u64 bits, const int needs, const int zeros) {
+INLINE void see(Seen* seen, v_f64* near, v_u64 bits, const int needs, const int zeros) {
   const v_f64 x = AS(f64, bits), none = SPLAT(f64, 0);
   seen->top = LARGER(x, seen->top);  // not a NaN
   seen->bottom = SMALLER(x, seen->bottom);
@@ -229,7 +227,7 @@ INLINE void NAME(see)(NAME(seen) * seen, v_f64* near, v_u64 bits, const int need
 
 // Sees a vector of elements, NaN and Inf among them, as `see` does one of finite elements where zeros are looked for;
 // counts NaN and Inf, and returns the vector with 0 in their place.
-INLINE v_f64 NAME(see_specials)(NAME(seen) * seen, v_u64* counts, v_f64* near, v_u64 bits, const int needs) {
+INLINE v_f64 see_specials(Seen* seen, v_u64* counts, v_f64* near, v_u64 bits, const int needs) {
   const v_f64 infinity = SPLAT(f64, INFINITY_DOUBLE), none = SPLAT(f64, 0);
   const v_f64 x = AS(f64, bits), size = AS(f64, bits & MAGNITUDE_MASK);
   const v_f64 finite = size < infinity ? x : none, high = size < infinity ? x : infinity;
@@ -249,25 +247,25 @@ INLINE v_f64 NAME(see_specials)(NAME(seen) * seen, v_u64* counts, v_f64* near, v
 
 // Takes the ROUND elements at p if the window holds them and they are of the `kind` expected, and returns whether it
 // did: PLAIN ones have no zeros, NaN and Inf, and ZEROS no NaN and Inf.
-INLINE int NAME(take)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int kind) {
+INLINE int take(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int kind) {
   const int zeros = kind != PLAIN;
   const v_f64 scale = SPLAT(f64, fold->scale);
   v_u64 counts[3] = {SPLAT(u64, 0), SPLAT(u64, 0), SPLAT(u64, 0)};
   v_f64 sums[TERMS], near = SPLAT(f64, INFINITY_DOUBLE);
-  NAME(start)(sums);
-  NAME(seen) seen;
-  NAME(see_nothing)(&seen);
+  start(sums);
+  Seen seen;
+  see_nothing(&seen);
   UNROLL_BY_2
   for (int i = 0; i < ROUND; i += LANES(f64)) {
     const v_u64 bits = LOAD(u64, p + i * 8);
     PREFETCH(p + i * 8);
     v_f64 x = AS(f64, bits);
     if (kind == SPECIALS) {
-      x = NAME(see_specials)(&seen, counts, &near, bits, needs);
+      x = see_specials(&seen, counts, &near, bits, needs);
     } else {
-      NAME(see)(&seen, &near, bits, needs, zeros);
+      see(&seen, &near, bits, needs, zeros);
     }
-    NAME(add)(sums, x, scale, needs);
+    add(sums, x, scale, needs);
   }
   const v_f64 farthest = LARGER(seen.top, -seen.bottom);
   if (UNLIKELY(ANY(i64, (farthest > fold->largest) | (near < fold->smallest) | (sums[HIGH] != sums[HIGH])))) {
@@ -281,14 +279,14 @@ INLINE int NAME(take)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, 
     fold->positive_infs += counts[1];
     fold->negative_infs += counts[2];
   }
-  NAME(add_seen)(&fold->seen, &seen);
-  NAME(keep)(fold, partial, sums, needs);
+  add_seen(&fold->seen, &seen);
+  keep(fold, partial, sums, needs);
   return 1;
 }
 
 // Counts the NaN and Inf among the ROUND elements at p, and keeps them out of `seen`; `near` becomes the smallest
 // magnitude of the finite ones, zeros aside.
-NOINLINE void NAME(see_strange)(NAME(fold) * fold, NAME(seen) * seen, v_f64* near, SPACE const u8* p) {
+NOINLINE void see_strange(Fold* fold, Seen* seen, v_f64* near, SPACE const u8* p) {
   const v_f64 infinity = SPLAT(f64, INFINITY_DOUBLE), none = SPLAT(f64, 0);
   *near = infinity;
   seen->top = -infinity;
@@ -310,23 +308,23 @@ NOINLINE void NAME(see_strange)(NAME(fold) * fold, NAME(seen) * seen, v_f64* nea
 }
 
 // Takes the ROUND elements at p, whatever they are.
-NOINLINE void NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
+NOINLINE void settle(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
   const v_f64 none = SPLAT(f64, 0);
   v_f64 near = SPLAT(f64, INFINITY_DOUBLE), strange = none;
-  NAME(seen) seen;
-  NAME(see_nothing)(&seen);
+  Seen seen;
+  see_nothing(&seen);
   UNROLL_BY_2
   for (int i = 0; i < ROUND; i += LANES(f64)) {
     const v_u64 bits = LOAD(u64, p + i * 8);
     PREFETCH(p + i * 8);
-    NAME(see)(&seen, &near, bits, needs, 1);
+    see(&seen, &near, bits, needs, 1);
     strange = MUL_ADD(AS(f64, bits), none, strange);
   }
   const int finite = !ANY(i64, strange != strange);
-  if (!finite) NAME(see_strange)(fold, &seen, &near, p);
+  if (!finite) see_strange(fold, &seen, &near, p);
   // Where a lane has no finite element, its top is -Inf and its bottom Inf.
   const v_f64 far = LARGER(LARGER(seen.top, -seen.bottom), none);
-  NAME(add_seen)(&fold->seen, &seen);
+  add_seen(&fold->seen, &seen);
   fold->expected = finite ? ZEROS : SPECIALS;
   if ((needs & NEED_EXACT) == 0) return;
   const i64 largest = MAX_LANE(i64, AS(i64, far)), smallest = MIN_LANE(i64, AS(i64, near));
@@ -335,30 +333,30 @@ NOINLINE void NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8
     const i32 lowest = highest - SPAN_DOUBLE;
     if ((lowest > 1 && (i32)(smallest >> 52) < lowest) || fold->rounds + ++fold->missed < STAY_DOUBLE) {
       const i32 first = (i32)(smallest >> 52), last = (i32)(largest >> 52);
-      NAME(bin_round)(&fold->bins, partial, p, ROUND, first, last, 0);
-      if (needs & NEED_ABSOLUTE) NAME(bin_round)(&fold->absolute_bins, partial, p, ROUND, first, last, 1);
+      bin_round(&fold->bins, partial, p, ROUND, first, last, 0);
+      if (needs & NEED_ABSOLUTE) bin_round(&fold->absolute_bins, partial, p, ROUND, first, last, 1);
       fold->expected = STRANGE;
       return;
     }
-    NAME(flush)(fold, partial, needs);
-    NAME(place)(fold, highest);
+    flush(fold, partial, needs);
+    place(fold, highest);
   }
   const v_f64 scale = SPLAT(f64, fold->scale);
   v_f64 sums[TERMS];
-  NAME(start)(sums);
+  start(sums);
   UNROLL_BY_2
   for (int i = 0; i < ROUND; i += LANES(f64)) {
     const v_f64 x = AS(f64, LOAD(u64, p + i * 8));
-    NAME(add)(sums, x - x == none ? x : none, scale, needs);
+    add(sums, x - x == none ? x : none, scale, needs);
   }
-  NAME(keep)(fold, partial, sums, needs);
+  keep(fold, partial, sums, needs);
 }
 
-INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
+INLINE void fold_group(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
   for (int first = 0; first < GROUP; first += ROUND, p += ROUND * 8) {
-    if (fold->expected == PLAIN && NAME(take)(fold, partial, p, needs, PLAIN)) continue;
-    if (fold->expected == ZEROS && NAME(take)(fold, partial, p, needs, ZEROS)) continue;
-    if (fold->expected == SPECIALS && NAME(take)(fold, partial, p, needs, SPECIALS)) continue;
-    NAME(settle)(fold, partial, p, needs);
+    if (fold->expected == PLAIN && take(fold, partial, p, needs, PLAIN)) continue;
+    if (fold->expected == ZEROS && take(fold, partial, p, needs, ZEROS)) continue;
+    if (fold->expected == SPECIALS && take(fold, partial, p, needs, SPECIALS)) continue;
+    settle(fold, partial, p, needs);
   }
 }

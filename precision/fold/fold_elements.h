@@ -13,26 +13,15 @@
 // Vectors until the counters of as many bits as an element are emptied, the last block's not counted.
 #define ELEMENT_STEPS ((sizeof(UBITS) == 1 ? 255u : 65535u) - ELEMENT_BLOCK / (u32)LANES(UBITS))
 
-// |x| of a vector of elements.
-#define ELEMENT_SIZES(bits) CAT(ELEMENT_SIZES_, FAMILY)(bits)
-#define ELEMENT_SIZES_Integer(bits) \
-  (IS_BOOL ? (VECTOR_OF(UBITS))(AS(UBITS, (bits) != (UBITS)0) & (UBITS)1) : ELEMENT_SIZES_Integer64(bits))
-#define ELEMENT_SIZES_Integer64(bits) (IS_SIGNED ? (((bits) ^ ELEMENT_SIGNS(bits)) - ELEMENT_SIGNS(bits)) : (bits))
-#define ELEMENT_SIGNS(bits) AS(UBITS, AS(SBITS, bits) < (SBITS)0)
-#define ELEMENT_SIZES_Float(bits) ((bits) & MAGNITUDE_MASK)
-#define ELEMENT_SIZES_Double(bits) ELEMENT_SIZES_Float(bits)
-#define ELEMENT_SIZES_Coded(bits) \
-  (NAN_IS_MINUS_ZERO ? ((bits) == (u8)0x80 ? (bits) : ELEMENT_SIZES_Float(bits)) : ELEMENT_SIZES_Float(bits))
-
 typedef struct {
   VECTOR_OF(UBITS) lanes[ELEMENT_WORDS];
   u32 steps;
-} NAME(elements);
+} Elements;
 
 #define EMPTY_MAXIMUM ELEMENT_SIGN
 #define EMPTY_ADDITION 0
 #define EMPTY_ELEMENT(id, merge, ...) elements->lanes[ELEMENT_WORD_##id] = SPLAT(UBITS, EMPTY_##merge);
-INLINE void NAME(open_elements)(NAME(elements) * elements) {
+INLINE void open_elements(Elements* elements) {
   ELEMENT_ROWS(EMPTY_ELEMENT, )
   elements->steps = 0;
 }
@@ -52,7 +41,7 @@ INLINE void NAME(open_elements)(NAME(elements) * elements) {
   if ((needs & NEED_##need) && (of)) {          \
     FLUSH_##merge(partial[PLACE(id)], elements->lanes[ELEMENT_WORD_##id]) \
   }
-NOINLINE void NAME(flush_elements)(NAME(elements) * elements, WORDS i64* partial, const int needs) {
+NOINLINE void flush_elements(Elements* elements, WORDS i64* partial, const int needs) {
   ELEMENT_ROWS(FLUSH_ELEMENT, )
   elements->steps = 0;
 }
@@ -73,7 +62,7 @@ NOINLINE void NAME(flush_elements)(NAME(elements) * elements, WORDS i64* partial
   }
 
 // The smallest sizes of a block, each less one: zeros come out above all others.
-NOINLINE VECTOR_OF(UBITS) NAME(near_zero)(SPACE const u8* p, const u32 count) {
+NOINLINE VECTOR_OF(UBITS) near_zero(SPACE const u8* p, const u32 count) {
   VECTOR_OF(UBITS) near = SPLAT(UBITS, (UBITS)~(UBITS)0);
   for (u32 i = 0; i < count; i += (u32)LANES(UBITS)) {
     near = MIN(near, (VECTOR_OF(UBITS))(ELEMENT_SIZES(LOAD(UBITS, p + i * sizeof(UBITS))) - (UBITS)1));
@@ -83,8 +72,8 @@ NOINLINE VECTOR_OF(UBITS) NAME(near_zero)(SPACE const u8* p, const u32 count) {
 
 // The `count` elements at p: whole groups, at most a block. One look at their sizes shows the smallest, and which rows any
 // of them can count in; few blocks have such elements.
-NOINLINE void NAME(fold_elements)(NAME(elements) * elements, WORDS i64* partial, SPACE const u8* p, const u32 count,
-                                  const int needs) {
+NOINLINE void fold_elements(Elements* elements, WORDS i64* partial, SPACE const u8* p, const u32 count,
+                            const int needs) {
   VECTOR_OF(UBITS) lows = SPLAT(UBITS, (UBITS)~(UBITS)0), highs = SPLAT(UBITS, 0);
   for (u32 i = 0; i < count; i += (u32)LANES(UBITS)) {
     const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * sizeof(UBITS)), size = ELEMENT_SIZES(bits);
@@ -92,12 +81,12 @@ NOINLINE void NAME(fold_elements)(NAME(elements) * elements, WORDS i64* partial,
     highs = MAX(highs, size);
   }
   const UBITS low = MIN_LANE(UBITS, lows), high = MAX_LANE(UBITS, highs);
-  const VECTOR_OF(UBITS) nears = low != 0 ? lows - (UBITS)1 : NAME(near_zero)(p, count);
+  const VECTOR_OF(UBITS) nears = low != 0 ? lows - (UBITS)1 : near_zero(p, count);
   const UBITS near = low != 0 ? (UBITS)(low - 1) : MIN_LANE(UBITS, nears);
   VECTOR_OF(UBITS)* const keys = elements->lanes + ELEMENT_WORD_LEAST_SIZE;
   const VECTOR_OF(UBITS) sizes = nears + (UBITS)1;
   *keys = AS(UBITS, MAX(AS(SBITS, *keys), AS(SBITS, ELEMENT_LEAST_SIZE(VECTOR_OF(UBITS), sizes, sizes))));
   ELEMENT_ROWS(TAKE_ELEMENT, )
   elements->steps += count / (u32)LANES(UBITS);
-  if (elements->steps > ELEMENT_STEPS) NAME(flush_elements)(elements, partial, needs);
+  if (elements->steps > ELEMENT_STEPS) flush_elements(elements, partial, needs);
 }

@@ -12,27 +12,6 @@
 #define EXPONENT_WINDOWS 4
 #define PACKS_EXPONENTS (LOOKS_UP && FOLDS_ELEMENTS)
 
-// The type of a packed exponent, and whether it is a byte.
-#define EXPONENT CAT(EXPONENT_, FAMILY)
-#define EXPONENT_Integer u8
-#define EXPONENT_Integer64 u8
-#define EXPONENT_Float u8
-#define EXPONENT_Double u16
-#define EXPONENT_Coded u8
-#define EXPONENT_IS_BYTE CAT(EXPONENT_IS_BYTE_, FAMILY)
-#define EXPONENT_IS_BYTE_Integer 1
-#define EXPONENT_IS_BYTE_Integer64 1
-#define EXPONENT_IS_BYTE_Float 1
-#define EXPONENT_IS_BYTE_Double 0
-#define EXPONENT_IS_BYTE_Coded 1
-
-// That of NaN and Inf; of integers none.
-#define EXPONENT_OF_SPECIALS CAT(EXPONENT_OF_SPECIALS_, FAMILY)()
-#define EXPONENT_OF_SPECIALS_Integer() 255u
-#define EXPONENT_OF_SPECIALS_Integer64() 255u
-#define EXPONENT_OF_SPECIALS_Float() ((u32)(MAGNITUDE_MASK >> MANTISSA_SHIFT))
-#define EXPONENT_OF_SPECIALS_Double() EXPONENT_OF_SPECIALS_Float()
-
 typedef struct {
   u32 bins[EXPONENT_COPIES][EXPONENTS_OF_FAMILY];
   u32 binned;  // elements in there; 0: nothing is set
@@ -42,9 +21,9 @@ typedef struct {
   u32 top, used;                                  // a bit of `used` for each window with anything in it
   u32 steps;                                      // the most that a byte of them may hold
 #endif
-} NAME(exponents);
+} Exponents;
 
-INLINE void NAME(open_exponents)(NAME(exponents) * exponents) {
+INLINE void open_exponents(Exponents* exponents) {
   exponents->binned = 0;
 #if PACKS_EXPONENTS
   for (int w = 0; w < EXPONENT_WINDOWS; ++w) {
@@ -56,7 +35,7 @@ INLINE void NAME(open_exponents)(NAME(exponents) * exponents) {
 }
 
 // The `count` elements at p, whole groups, one by one.
-NOINLINE void NAME(bin_exponents)(NAME(exponents) * exponents, SPACE const u8* p, const u32 count) {
+NOINLINE void bin_exponents(Exponents* exponents, SPACE const u8* p, const u32 count) {
   if (exponents->binned == 0) {
     for (int copy = 0; copy < EXPONENT_COPIES; ++copy) {
       for (int i = 0; i < (int)EXPONENTS_OF_FAMILY; ++i) exponents->bins[copy][i] = 0;
@@ -74,7 +53,7 @@ NOINLINE void NAME(bin_exponents)(NAME(exponents) * exponents, SPACE const u8* p
 
 #if PACKS_EXPONENTS
 // Hands over what the windows have counted, and empties them.
-NOINLINE void NAME(flush_windows)(NAME(exponents) * exponents, WORDS i64* words) {
+NOINLINE void flush_windows(Exponents* exponents, WORDS i64* words) {
   for (u32 w = 0; w < EXPONENT_WINDOWS; ++w) {
     if ((exponents->used >> w & 1) == 0) continue;
     for (u32 i = 0; i < EXPONENT_WINDOW; ++i) {
@@ -90,7 +69,7 @@ NOINLINE void NAME(flush_windows)(NAME(exponents) * exponents, WORDS i64* words)
 
 #if IS_FLOAT
 // The exponents of a vector of elements, each in its lane at bit `place`.
-INLINE VECTOR_OF(UBITS) NAME(exponents_at)(const VECTOR_OF(UBITS) bits, const int place) {
+INLINE VECTOR_OF(UBITS) exponents_at(const VECTOR_OF(UBITS) bits, const int place) {
   const int up = place - MANTISSA_SHIFT;
   const VECTOR_OF(UBITS) moved = up < 0 ? bits >> (UBITS)(-up & SIGN_SHIFT) : bits << (UBITS)(up & SIGN_SHIFT);
   const UBITS exponent = (UBITS)((UBITS)(MAGNITUDE_MASK >> MANTISSA_SHIFT) << place);  // named: else UBSan makes it an int
@@ -98,7 +77,7 @@ INLINE VECTOR_OF(UBITS) NAME(exponents_at)(const VECTOR_OF(UBITS) bits, const in
 }
 #else
 // The same: half of the bits at a time, it is the upper ones that count, where there are any.
-INLINE VECTOR_OF(UBITS) NAME(exponents_at)(const VECTOR_OF(UBITS) bits, const int place) {
+INLINE VECTOR_OF(UBITS) exponents_at(const VECTOR_OF(UBITS) bits, const int place) {
   VECTOR_OF(UBITS) left = ELEMENT_SIZES(bits), width = SPLAT(UBITS, 0);
   UNROLL
   for (int half_bits = 4 * (int)sizeof(UBITS); half_bits > 0; half_bits /= 2) {
@@ -111,21 +90,21 @@ INLINE VECTOR_OF(UBITS) NAME(exponents_at)(const VECTOR_OF(UBITS) bits, const in
 #endif
 
 // The exponents of as many elements as a vector has room for, in an order of its own.
-INLINE VECTOR_OF(EXPONENT) NAME(pack_exponents)(SPACE const u8* p) {
+INLINE VECTOR_OF(EXPONENT) pack_exponents(SPACE const u8* p) {
   VECTOR_OF(UBITS) packed = SPLAT(UBITS, 0);
   UNROLL
   for (int k = 0; k < (int)(sizeof(UBITS) / sizeof(EXPONENT)); ++k) {
     const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + k * LANES(UBITS) * (int)sizeof(UBITS));
-    packed |= NAME(exponents_at)(bits, k * 8 * (int)sizeof(EXPONENT));
+    packed |= exponents_at(bits, k * 8 * (int)sizeof(EXPONENT));
   }
   return AS(EXPONENT, packed);
 }
 
 // Those of a block, and the smallest and the largest.
-INLINE void NAME(pack_block)(VECTOR_OF(EXPONENT) * packed, SPACE const u8* p, const u32 vectors, u32* low, u32* high) {
+INLINE void pack_block(VECTOR_OF(EXPONENT) * packed, SPACE const u8* p, const u32 vectors, u32* low, u32* high) {
   VECTOR_OF(EXPONENT) lows = SPLAT(EXPONENT, (EXPONENT)~(EXPONENT)0), highs = SPLAT(EXPONENT, 0);
   for (u32 i = 0; i < vectors; ++i) {
-    packed[i] = NAME(pack_exponents)(p + i * (u32)LANES(EXPONENT) * sizeof(UBITS));
+    packed[i] = pack_exponents(p + i * (u32)LANES(EXPONENT) * sizeof(UBITS));
     lows = MIN(lows, packed[i]);
     highs = MAX(highs, packed[i]);
   }
@@ -134,14 +113,14 @@ INLINE void NAME(pack_block)(VECTOR_OF(EXPONENT) * packed, SPACE const u8* p, co
 }
 
 // The smallest but 0, of a block that has that.
-NOINLINE u32 NAME(lowest_but_0)(const VECTOR_OF(EXPONENT) * packed, const u32 vectors) {
+NOINLINE u32 lowest_but_0(const VECTOR_OF(EXPONENT) * packed, const u32 vectors) {
   VECTOR_OF(EXPONENT) lows = SPLAT(EXPONENT, (EXPONENT)~(EXPONENT)0);
   for (u32 i = 0; i < vectors; ++i) lows = MIN(lows, (VECTOR_OF(EXPONENT))(packed[i] - (EXPONENT)1));
   return (u32)MIN_LANE(EXPONENT, lows) + 1;
 }
 
 // How far below `top` the exponents of LANES(u8) elements lie: 255 where that is farther.
-INLINE v_u8 NAME(below)(const VECTOR_OF(EXPONENT) * packed, const VECTOR_OF(EXPONENT) top) {
+INLINE v_u8 below(const VECTOR_OF(EXPONENT) * packed, const VECTOR_OF(EXPONENT) top) {
 #if EXPONENT_IS_BYTE
   return AS(u8, top - packed[0]);
 #else
@@ -151,7 +130,7 @@ INLINE v_u8 NAME(below)(const VECTOR_OF(EXPONENT) * packed, const VECTOR_OF(EXPO
 }
 
 // Counts the exponents `top`, `top` - 1, ... of so many times LANES(u8) elements into the window's lanes.
-NOINLINE void NAME(count_window)(v_u8* lanes, const VECTOR_OF(EXPONENT) * packed, const u32 vectors, const u32 top) {
+NOINLINE void count_window(v_u8* lanes, const VECTOR_OF(EXPONENT) * packed, const u32 vectors, const u32 top) {
   v_u8 tables[EXPONENT_WINDOW / 2];
   for (int t = 0; t < EXPONENT_WINDOW / 2; ++t) {
     const u64 both = (u64)0x1001 << 16 * (t & 3);
@@ -164,7 +143,7 @@ NOINLINE void NAME(count_window)(v_u8* lanes, const VECTOR_OF(EXPONENT) * packed
     const u32 end = MIN(i + 15, vectors);  // four bits hold as many
     for (; i < end; ++i) {
       // A table gives 0 where the highest bit is set, as it is from 16 on.
-      const v_u8 index = MIN(NAME(below)(packed + i * sizeof(EXPONENT), tops), SPLAT(u8, 143)) + (u8)112;
+      const v_u8 index = MIN(below(packed + i * sizeof(EXPONENT), tops), SPLAT(u8, 143)) + (u8)112;
       UNROLL
       for (int t = 0; t < EXPONENT_WINDOW / 2; ++t) counts[t] += LOOK_UP(tables[t], index);
     }
@@ -176,46 +155,46 @@ NOINLINE void NAME(count_window)(v_u8* lanes, const VECTOR_OF(EXPONENT) * packed
 }
 
 // The `count` elements at p; false where they are for the bins.
-INLINE int NAME(count_packed)(NAME(exponents) * exponents, WORDS i64* words, SPACE const u8* p, const u32 count) {
+INLINE int count_packed(Exponents* exponents, WORDS i64* words, SPACE const u8* p, const u32 count) {
   VECTOR_OF(EXPONENT) packed[ELEMENT_BLOCK / LANES(EXPONENT)];
   const u32 vectors = count / (u32)LANES(EXPONENT);
   u32 low, high;
-  NAME(pack_block)(packed, p, vectors, &low, &high);
-  const u32 near = low != 0 || high == 0 ? low : NAME(lowest_but_0)(packed, vectors);
+  pack_block(packed, p, vectors, &low, &high);
+  const u32 near = low != 0 || high == 0 ? low : lowest_but_0(packed, vectors);
   const u32 span = EXPONENT_WINDOWS * EXPONENT_WINDOW;
   if (high == EXPONENT_OF_SPECIALS || high - near >= span) return 0;
   for (u32 i = 0; low == 0 && i < vectors; ++i) COUNT_INTO(EXPONENT, exponents->lowest, packed[i] == (EXPONENT)0);
   if (high != 0) {
     if (exponents->used == 0 || high > exponents->top || near + span <= exponents->top) {
-      NAME(flush_windows)(exponents, words);
+      flush_windows(exponents, words);
       exponents->top = high;
     }
     const u32 top = exponents->top, bytes = count / (u32)LANES(u8);
     for (u32 w = (top - high) / EXPONENT_WINDOW; w <= (top - near) / EXPONENT_WINDOW; ++w) {
-      NAME(count_window)(exponents->lanes[w], packed, bytes, top - w * EXPONENT_WINDOW);
+      count_window(exponents->lanes[w], packed, bytes, top - w * EXPONENT_WINDOW);
       exponents->used |= 1u << w;
     }
   }
   exponents->steps += count / (u32)LANES(u8);
-  if (exponents->steps > 255u - ELEMENT_BLOCK / (u32)LANES(u8)) NAME(flush_windows)(exponents, words);
+  if (exponents->steps > 255u - ELEMENT_BLOCK / (u32)LANES(u8)) flush_windows(exponents, words);
   return 1;
 }
 #endif
 
 // The `count` elements at p: whole groups, at most a block.
-NOINLINE void NAME(fold_exponents)(NAME(exponents) * exponents, WORDS i64* partial, SPACE const u8* p, const u32 count) {
+NOINLINE void fold_exponents(Exponents* exponents, WORDS i64* partial, SPACE const u8* p, const u32 count) {
 #if PACKS_EXPONENTS
-  if (NAME(count_packed)(exponents, partial + PLACE(EXPONENTS), p, count)) return;
+  if (count_packed(exponents, partial + PLACE(EXPONENTS), p, count)) return;
 #endif
   (void)partial;
-  NAME(bin_exponents)(exponents, p, count);
+  bin_exponents(exponents, p, count);
 }
 
 // Hands everything over.
-INLINE void NAME(close_exponents)(NAME(exponents) * exponents, WORDS i64* partial) {
+INLINE void close_exponents(Exponents* exponents, WORDS i64* partial) {
   WORDS i64* const words = partial + PLACE(EXPONENTS);
 #if PACKS_EXPONENTS
-  NAME(flush_windows)(exponents, words);
+  flush_windows(exponents, words);
 #endif
   for (int i = 0; exponents->binned != 0 && i < (int)EXPONENTS_OF_FAMILY; ++i) {
     i64 n = 0;

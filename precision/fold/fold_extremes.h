@@ -12,9 +12,9 @@ typedef struct {
   VECTOR_OF(UBITS) zeros, negatives;
   VECTOR_OF(UBITS) nans, positive_infs, negative_infs;
   u32 groups;  // since the counters were emptied
-} NAME(seen);
+} Seen;
 
-INLINE void NAME(see_nothing)(NAME(seen) * seen) {
+INLINE void see_nothing(Seen* seen) {
   seen->top = SPLAT(SBITS, (SBITS)~MAGNITUDE_MASK);
   seen->far = SPLAT(UBITS, 0);
   seen->near = SPLAT(UBITS, MAGNITUDE_MASK);
@@ -23,7 +23,7 @@ INLINE void NAME(see_nothing)(NAME(seen) * seen) {
 }
 
 // The GROUP elements at p alone; -0 among the negatives, zeros not counted.
-INLINE void NAME(see)(NAME(seen) * seen, SPACE const u8* p, const int needs) {
+INLINE void see(Seen* seen, SPACE const u8* p, const int needs) {
   UNROLL
   for (int i = 0; i < GROUP; i += LANES(UBITS)) {
     const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * (int)sizeof(UBITS));
@@ -36,7 +36,7 @@ INLINE void NAME(see)(NAME(seen) * seen, SPACE const u8* p, const int needs) {
 }
 
 // Puts the counts of a group with zeros right. Returns its smallest magnitude less one, zeros left out.
-INLINE VECTOR_OF(UBITS) NAME(see_zeros)(NAME(seen) * seen, SPACE const u8* p, const int needs) {
+INLINE VECTOR_OF(UBITS) see_zeros(Seen* seen, SPACE const u8* p, const int needs) {
   VECTOR_OF(UBITS) least = SPLAT(UBITS, (UBITS)-1);
   for (int i = 0; i < GROUP; i += LANES(UBITS)) {
     const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * (int)sizeof(UBITS));
@@ -51,11 +51,9 @@ INLINE VECTOR_OF(UBITS) NAME(see_zeros)(NAME(seen) * seen, SPACE const u8* p, co
 }
 
 // Of no group: 0. NaN comes out above Inf.
-INLINE VECTOR_OF(SBITS) NAME(largest_seen)(const NAME(seen) * seen) {
-  return MAX(seen->top, AS(SBITS, seen->far & MAGNITUDE_MASK));
-}
+INLINE VECTOR_OF(SBITS) largest_seen(const Seen* seen) { return MAX(seen->top, AS(SBITS, seen->far & MAGNITUDE_MASK)); }
 
-INLINE void NAME(flush_counts)(NAME(seen) * seen, WORDS i64* partial, const int needs) {
+INLINE void flush_counts(Seen* seen, WORDS i64* partial, const int needs) {
   const i64 positive_infs = ADD_LANES(UBITS, seen->positive_infs), negative_infs = ADD_LANES(UBITS, seen->negative_infs);
   if (needs & NEED_SIGNS) {
     ADD(partial[PARTIAL_ZEROS], ADD_LANES(UBITS, seen->zeros));
@@ -70,42 +68,42 @@ INLINE void NAME(flush_counts)(NAME(seen) * seen, WORDS i64* partial, const int 
 }
 
 // What `see` found in a group.
-INLINE void NAME(add_seen)(NAME(seen) * to, const NAME(seen) * group, WORDS i64* partial, const int needs) {
+INLINE void add_seen(Seen* to, const Seen* group, WORDS i64* partial, const int needs) {
   to->top = MAX(to->top, group->top);
   to->far = MAX(to->far, group->far);
   to->near = MIN(to->near, group->near);
   to->zeros += group->zeros;
   to->negatives += group->negatives;
-  if (++to->groups == COUNTED_GROUPS) NAME(flush_counts)(to, partial, needs);
+  if (++to->groups == COUNTED_GROUPS) flush_counts(to, partial, needs);
 }
 
 // The keys of the finite elements' extrema; of none, the highest lies below the lowest.
-INLINE void NAME(keys_of)(const SBITS top, const UBITS far, const UBITS near, i64* highest, i64* lowest) {
+INLINE void keys_of(const SBITS top, const UBITS far, const UBITS near, i64* highest, i64* lowest) {
   // All below zero: the smallest magnitude is the largest. None below zero: it is the smallest. Of nothing, all are a
   // NaN's.
   *highest = top < 0 ? ~(i64)near : (i64)top;
   *lowest = far > MAGNITUDE_MASK ? ~(i64)(far & MAGNITUDE_MASK) : (i64)near;
 }
 
-INLINE void NAME(finite_extrema)(const NAME(seen) * seen, i64* highest, i64* lowest) {
-  NAME(keys_of)(MAX_LANE(SBITS, seen->top), MAX_LANE(UBITS, seen->far), MIN_LANE(UBITS, seen->near), highest, lowest);
+INLINE void finite_extrema(const Seen* seen, i64* highest, i64* lowest) {
+  keys_of(MAX_LANE(SBITS, seen->top), MAX_LANE(UBITS, seen->far), MIN_LANE(UBITS, seen->near), highest, lowest);
 }
 
-INLINE void NAME(close_seen)(NAME(seen) * seen, WORDS i64* partial, const int needs) {
-  NAME(flush_counts)(seen, partial, needs);
+INLINE void close_seen(Seen* seen, WORDS i64* partial, const int needs) {
+  flush_counts(seen, partial, needs);
   i64 highest, lowest;
-  NAME(finite_extrema)(seen, &highest, &lowest);
-  NAME(raise_finite)(partial, highest, lowest, needs);
+  finite_extrema(seen, &highest, &lowest);
+  raise_finite(partial, highest, lowest, needs);
 }
 
 // The GROUP elements at p, NaN and Inf among them, beside what was seen before. Gives the largest of the finite
 // magnitudes, and the smallest that is not zero; returns whether any is NaN or Inf.
-INLINE int NAME(see_finite)(NAME(seen) * seen, WORDS i64* partial, SPACE const u8* p, UBITS* largest, UBITS* smallest,
-                             const int needs) {
+INLINE int see_finite(Seen* seen, WORDS i64* partial, SPACE const u8* p, UBITS* largest, UBITS* smallest,
+                      const int needs) {
   const UBITS infinity = (UBITS)INF_BITS;
   VECTOR_OF(UBITS) nans = seen->nans, positive_infs = seen->positive_infs, negative_infs = seen->negative_infs;
-  NAME(seen) group;
-  NAME(see_nothing)(&group);
+  Seen group;
+  see_nothing(&group);
   for (int i = 0; i < GROUP; i += LANES(UBITS)) {
     const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * (int)sizeof(UBITS));
     const VECTOR_OF(UBITS) magnitude = bits & MAGNITUDE_MASK;
@@ -123,9 +121,9 @@ INLINE int NAME(see_finite)(NAME(seen) * seen, WORDS i64* partial, SPACE const u
   seen->positive_infs = positive_infs;
   seen->negative_infs = negative_infs;
   VECTOR_OF(UBITS) least = group.near - (UBITS)1;
-  if (ANY(SBITS, group.near == (UBITS)0)) least = NAME(see_zeros)(&group, p, needs);
-  *largest = (UBITS)MAX_LANE(SBITS, NAME(largest_seen)(&group));
+  if (ANY(SBITS, group.near == (UBITS)0)) least = see_zeros(&group, p, needs);
+  *largest = (UBITS)MAX_LANE(SBITS, largest_seen(&group));
   *smallest = (UBITS)(MIN_LANE(UBITS, least) + 1);
-  NAME(add_seen)(seen, &group, partial, needs);
+  add_seen(seen, &group, partial, needs);
   return has_specials;
 }

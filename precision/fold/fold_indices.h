@@ -3,44 +3,28 @@
 // In data of any order but an ascending one few blocks are. One text for C++ and OpenCL C, included once a dtype, behind
 // its fold.
 
-// The bits of the element with this key of INDEX_ORDER.
-#define INDEX_BITS(order) CAT(INDEX_BITS_, FAMILY)(order)
-#define INDEX_BITS_Integer(order) ((UBITS)(order))
-#define INDEX_BITS_Integer64(order) ((UBITS)((order) ^ KEY_FLIP))
-#define INDEX_BITS_Float(order) ((UBITS)((order) < 0 ? (order) ^ (i64)MAGNITUDE_MASK : (order)))
-#define INDEX_BITS_Double(order) INDEX_BITS_Float(order)
-#define INDEX_BITS_Coded(order) INDEX_BITS_Float(order)
-
-#define INDEX_IS_BOOL CAT(INDEX_IS_BOOL_, FAMILY)()
-#define INDEX_IS_BOOL_Integer() IS_BOOL
-#define INDEX_IS_BOOL_Integer64() 0
-#define INDEX_IS_BOOL_Float() 0
-#define INDEX_IS_BOOL_Double() 0
-#define INDEX_IS_BOOL_Coded() 0
-
 // Lifts the first vector of a block with an element whose bits under `mask` are `least` to `most`.
-NOINLINE void NAME(find_index)(WORDS i64* words, SPACE const u8* p, const u32 count, const u64 first, const UBITS mask,
-                               const UBITS least, const UBITS most) {
+NOINLINE void find_index(WORDS i64* words, SPACE const u8* p, const u32 count, const u64 first, const UBITS mask,
+                         const UBITS least, const UBITS most) {
   for (u32 i = 0; i < count; i += (u32)LANES(UBITS)) {
     const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * sizeof(UBITS)) & mask;
     if (!ANY(SBITS, (VECTOR_OF(UBITS))(bits - least) <= (UBITS)(most - least))) continue;
-    NAME(lift_indices)(words, p + i * sizeof(UBITS), (u64)LANES(UBITS), first + i);
+    lift_indices(words, p + i * sizeof(UBITS), (u64)LANES(UBITS), first + i);
     return;
   }
 }
 
-INLINE void NAME(find_extreme)(WORDS i64* words, SPACE const u8* p, const u32 count, const u64 first, const i64 order) {
+INLINE void find_extreme(WORDS i64* words, SPACE const u8* p, const u32 count, const u64 first, const i64 order) {
   const UBITS bits = INDEX_BITS(order), one = (UBITS)1;
-  const int is_any = INDEX_IS_BOOL && order != 0;  // any byte but 0
-  NAME(find_index)(words, p, count, first, (UBITS)~(UBITS)0, is_any ? one : bits, is_any ? (UBITS)~(UBITS)0 : bits);
+  const int is_any = IS_BOOL && order != 0;  // any byte but 0
+  find_index(words, p, count, first, (UBITS) ~(UBITS)0, is_any ? one : bits, is_any ? (UBITS) ~(UBITS)0 : bits);
 }
 
 // The `count` elements at p, whole groups, which `fold` has taken; the first of them is number `first`.
-NOINLINE void NAME(fold_indices)(const NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const u32 count,
-                                 const u64 first) {
+NOINLINE void fold_indices(const Fold* fold, WORDS i64* partial, SPACE const u8* p, const u32 count, const u64 first) {
   WORDS i64* const words = partial + PLACE(INDICES);
   i64 highest, lowest;
-  const int seen = NAME(so_far)(fold, partial, p, count, &highest, &lowest);
+  const int seen = so_far(fold, partial, p, count, &highest, &lowest);
   WORDS i64 *const greatest = words + INDEX_PLACE_GREATEST, *const least = words + INDEX_PLACE_LEAST;
   // All before the first search: what that lifts holds other elements too, and not the first ones.
   const int finds_nan = (seen & SEEN_NAN) != 0 && words[INDEX_AT_FIRST_NAN] == PARTIAL_NO_KEY;
@@ -49,9 +33,9 @@ NOINLINE void NAME(fold_indices)(const NAME(fold) * fold, WORDS i64* partial, SP
   const int finds_least = highest >= lowest && (~lowest > least[0] || least[1] == PARTIAL_NO_KEY);
   if (finds_nan) {
     const UBITS mask = NAN_IS_MINUS_ZERO ? (UBITS)~(UBITS)0 : MAGNITUDE_MASK;
-    NAME(find_index)(words, p, count, first, mask, (UBITS)(INF_SIZE + 1), NAN_IS_MINUS_ZERO ? (UBITS)(INF_SIZE + 1) : mask);
+    find_index(words, p, count, first, mask, (UBITS)(INF_SIZE + 1), NAN_IS_MINUS_ZERO ? (UBITS)(INF_SIZE + 1) : mask);
   }
-  if (finds_inf) NAME(find_index)(words, p, count, first, MAGNITUDE_MASK, INF_SIZE, INF_SIZE);
-  if (finds_greatest) NAME(find_extreme)(words, p, count, first, highest);
-  if (finds_least) NAME(find_extreme)(words, p, count, first, lowest);
+  if (finds_inf) find_index(words, p, count, first, MAGNITUDE_MASK, INF_SIZE, INF_SIZE);
+  if (finds_greatest) find_extreme(words, p, count, first, highest);
+  if (finds_least) find_extreme(words, p, count, first, lowest);
 }

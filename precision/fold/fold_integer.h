@@ -24,15 +24,15 @@
 
 typedef struct {
   v_u64 whole, high;
-} NAME(pairs);
+} Pairs;
 
-INLINE void NAME(add_pairs)(NAME(pairs) * to, v_u64 pairs) {
+INLINE void add_pairs(Pairs* to, v_u64 pairs) {
   to->whole += pairs;
   to->high += pairs >> 32;
 }
 
 // The lower numbers at 0 and the upper ones at `upper`: 0 for two numbers, 32 for one of 64 bits.
-INLINE void NAME(deposit_pairs)(WORDS i64* words, NAME(pairs) from, u32 upper) {
+INLINE void deposit_pairs(WORDS i64* words, Pairs from, u32 upper) {
   const u64 high = (u64)ADD_LANES(u64, from.high);
   deposit(words, (i64)((u64)ADD_LANES(u64, from.whole) - (high << 32)), 0);
   deposit(words, (i64)high, upper);
@@ -41,13 +41,13 @@ INLINE void NAME(deposit_pairs)(WORDS i64* words, NAME(pairs) from, u32 upper) {
 typedef struct {
   v_i32 sum, absolute;
   v_u32 square;
-  NAME(pairs) sums, squares, absolutes;
+  Pairs sums, squares, absolutes;
   VECTOR_OF(ORDERED) top, bottom;
   VECTOR_OF(UBITS) zeros, negatives;
   i64 sum_total, square_total, absolute_total;
   u64 zeros_total, negatives_total, elements;
   u32 steps;
-} NAME(fold);
+} Fold;
 
 // One vector of elements, by the width of FACTOR, the type in which they multiply.
 #define ADD_BYTES(type, x)                                                    \
@@ -55,19 +55,19 @@ typedef struct {
   if (needs & NEED_SQUARES) fold->square += SQUARE_SUMS(type, x);
 #define ADD_VECTOR_u8(x) ADD_BYTES(u8, x)
 #define ADD_VECTOR_i8(x) ADD_BYTES(i8, x)
-#define ADD_VECTOR_i16(x)                                                     \
-  {                                                                           \
-    const v_i16 factor = AS(i16, (x) ^ (ORDERED)BIAS);                        \
-    if (needs & (NEED_PLAIN_SUM | NEED_SQUARES)) fold->sum += SUMS(i16, factor);\
-    if (needs & NEED_SQUARES) NAME(add_pairs)(&fold->squares, PAIRS(SQUARE_SUMS(i16, factor))); \
+#define ADD_VECTOR_i16(x)                                                                 \
+  {                                                                                       \
+    const v_i16 factor = AS(i16, (x) ^ (ORDERED)BIAS);                                    \
+    if (needs & (NEED_PLAIN_SUM | NEED_SQUARES)) fold->sum += SUMS(i16, factor);          \
+    if (needs & NEED_SQUARES) add_pairs(&fold->squares, PAIRS(SQUARE_SUMS(i16, factor))); \
   }
-#define ADD_WORDS(type, x)                                                    \
-  if (needs & NEED_PLAIN_SUM) NAME(add_pairs)(&fold->sums, PAIRS((x) ^ (ORDERED)BIAS)); \
-  if (needs & NEED_SQUARES) {                                                 \
-    UNROLL                                                                    \
-    for (int k = 0; k < LANES(u32) / LANES(u64); ++k) {                       \
-      NAME(add_pairs)(&fold->squares, SQUARE_LOW(type, PAIRS(x) >> (u64)(32 * k))); \
-    }                                                                         \
+#define ADD_WORDS(type, x)                                                        \
+  if (needs & NEED_PLAIN_SUM) add_pairs(&fold->sums, PAIRS((x) ^ (ORDERED)BIAS)); \
+  if (needs & NEED_SQUARES) {                                                     \
+    UNROLL                                                                        \
+    for (int k = 0; k < LANES(u32) / LANES(u64); ++k) {                           \
+      add_pairs(&fold->squares, SQUARE_LOW(type, PAIRS(x) >> (u64)(32 * k)));     \
+    }                                                                             \
   }
 #define ADD_VECTOR_i32(x) ADD_WORDS(i32, x)
 #define ADD_VECTOR_u32(x) ADD_WORDS(u32, x)
@@ -76,11 +76,11 @@ typedef struct {
 // One vector of sizes, by their type.
 #define ADD_SIZES_u8(x) fold->absolute += SUMS(u8, x);
 #define ADD_SIZES_u16(x) fold->absolute += SUMS(i16, AS(i16, (x) ^ (u16)0x8000));
-#define ADD_SIZES_u32(x) NAME(add_pairs)(&fold->absolutes, PAIRS(x));
+#define ADD_SIZES_u32(x) add_pairs(&fold->absolutes, PAIRS(x));
 #define ADD_SIZES(x) CAT(ADD_SIZES_, UBITS)(x)
 
 // Empties the narrow lanes.
-INLINE void NAME(drain)(NAME(fold) * fold) {
+INLINE void drain(Fold* fold) {
   fold->sum_total += ADD_LANES(i32, fold->sum);
   fold->absolute_total += ADD_LANES(i32, fold->absolute);
   fold->square_total += ADD_LANES(u32, fold->square);
@@ -92,7 +92,7 @@ INLINE void NAME(drain)(NAME(fold) * fold) {
   fold->steps = 0;
 }
 
-INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
+INLINE void open(Fold* fold, const int needs) {
   (void)needs;
   fold->sum = fold->absolute = SPLAT(i32, 0);
   fold->square = SPLAT(u32, 0);
@@ -107,18 +107,18 @@ INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
 }
 
 // The sum of the elements.
-INLINE void NAME(deposit_sum)(const NAME(fold) * fold, WORDS i64* words) {
+INLINE void deposit_sum(const Fold* fold, WORDS i64* words) {
   const i64 n = (i64)fold->elements;
-  NAME(deposit_pairs)(words, fold->sums, 0);
+  deposit_pairs(words, fold->sums, 0);
   deposit(words, fold->sum_total, 0);
   if (LESS_BIAS) deposit(words, n, SIGN_SHIFT);
   if (MORE_BIAS) deposit(words, -n, SIGN_SHIFT);
 }
 
-INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
+INLINE void close(Fold* fold, WORDS i64* partial, const int needs) {
   const i64 n = (i64)fold->elements;
   if (n == 0) return;
-  NAME(drain)(fold);
+  drain(fold);
   WORDS i64* const squares = partial + PLACE(SQUARES);
   if (IS_BOOL) {
     const i64 ones = n - (i64)fold->zeros_total;
@@ -130,15 +130,15 @@ INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
     if (needs & NEED_EXTREMA) {
       raise_extrema(partial, (i64)MAX_LANE(ORDERED, fold->top), (i64)MIN_LANE(ORDERED, fold->bottom));
     }
-    if (needs & NEED_SUM) NAME(deposit_sum)(fold, partial + PLACE(SUM));
-    if (!IS_SIGNED && (needs & NEED_ABSOLUTE)) NAME(deposit_sum)(fold, partial + PLACE(ABSOLUTE));
+    if (needs & NEED_SUM) deposit_sum(fold, partial + PLACE(SUM));
+    if (!IS_SIGNED && (needs & NEED_ABSOLUTE)) deposit_sum(fold, partial + PLACE(ABSOLUTE));
     if (HAS_SIZES) {
-      NAME(deposit_pairs)(partial + PLACE(ABSOLUTE), fold->absolutes, 0);
+      deposit_pairs(partial + PLACE(ABSOLUTE), fold->absolutes, 0);
       deposit(partial + PLACE(ABSOLUTE), fold->absolute_total, 0);
       if (sizeof(UBITS) == 2) deposit(partial + PLACE(ABSOLUTE), n, SIGN_SHIFT);
     }
     if (needs & NEED_SQUARES) {
-      NAME(deposit_pairs)(squares, fold->squares, sizeof(UBITS) == 4 ? 32 : 0);
+      deposit_pairs(squares, fold->squares, sizeof(UBITS) == 4 ? 32 : 0);
       deposit(squares, fold->square_total, 0);
       if (LESS_BIAS) {  // x^2 = (x - 2^15)^2 + 2^16 (x - 2^15) + 2^30
         deposit(squares, fold->sum_total, SIGN_SHIFT + 1);
@@ -154,8 +154,8 @@ INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
 
 // What the fold has seen so far, for fold_indices.h: SEEN_NAN and SEEN_INF, and the keys of the extrema of numbers, of
 // which the highest lies below the lowest where there is none.
-INLINE int NAME(so_far)(const NAME(fold) * fold, const WORDS i64* partial, SPACE const u8* p, const u32 count,
-                        i64* highest, i64* lowest) {
+INLINE int so_far(const Fold* fold, const WORDS i64* partial, SPACE const u8* p, const u32 count, i64* highest,
+                  i64* lowest) {
   (void)partial;
   (void)p;
   (void)count;
@@ -170,8 +170,7 @@ INLINE int NAME(so_far)(const NAME(fold) * fold, const WORDS i64* partial, SPACE
   return 0;
 }
 
-INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p,
-                             const int needs) {
+INLINE void fold_group(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
   (void)partial;
   UNROLL
   for (int i = 0; i < GROUP; i += LANES(UBITS)) {
@@ -192,5 +191,5 @@ INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
   }
   fold->elements += GROUP;
   fold->steps += GROUP / LANES(UBITS);
-  if (fold->steps >= DRAIN_STEPS) NAME(drain)(fold);
+  if (fold->steps >= DRAIN_STEPS) drain(fold);
 }

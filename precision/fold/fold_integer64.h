@@ -11,9 +11,9 @@ typedef struct {
   v_u64 square[3], square_high[3];  // of low^2, low * high, high^2 of the magnitude
   v_i64 top, bottom;
   v_u64 zeros, negatives;
-} NAME(fold);
+} Fold;
 
-INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
+INLINE void open(Fold* fold, const int needs) {
   (void)needs;
   fold->sum = fold->sum_high = fold->absolute = fold->absolute_high = SPLAT(u64, 0);
   UNROLL
@@ -23,22 +23,22 @@ INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
   fold->zeros = fold->negatives = SPLAT(u64, 0);
 }
 
-INLINE void NAME(deposit_halves)(WORDS i64* words, v_u64 whole, v_u64 high, u32 position) {
+INLINE void deposit_halves(WORDS i64* words, v_u64 whole, v_u64 high, u32 position) {
   const i64 upper = ADD_LANES(u64, high);
   deposit(words, (i64)((u64)ADD_LANES(u64, whole) - ((u64)upper << 32)), position);
   deposit(words, upper, position + 32);
 }
 
-INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
-  if (needs & NEED_SUM) NAME(deposit_halves)(partial + PLACE(SUM), fold->sum, fold->sum_high, 0);
+INLINE void close(Fold* fold, WORDS i64* partial, const int needs) {
+  if (needs & NEED_SUM) deposit_halves(partial + PLACE(SUM), fold->sum, fold->sum_high, 0);
   if (needs & NEED_ABSOLUTE) {
-    NAME(deposit_halves)(partial + PLACE(ABSOLUTE), fold->absolute, fold->absolute_high, 0);
+    deposit_halves(partial + PLACE(ABSOLUTE), fold->absolute, fold->absolute_high, 0);
   }
   if (needs & NEED_SQUARES) {
     UNROLL
     for (int k = 0; k < 3; ++k) {
       const u32 position = 32 * k + (k == 1 ? 1 : 0);  // low * high counts twice
-      NAME(deposit_halves)(partial + PLACE(SQUARES), fold->square[k], fold->square_high[k], position);
+      deposit_halves(partial + PLACE(SQUARES), fold->square[k], fold->square_high[k], position);
     }
   }
   if (needs & NEED_SIGNS) {
@@ -53,8 +53,8 @@ INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) 
 
 // What the fold has seen so far, for fold_indices.h: SEEN_NAN and SEEN_INF, and the keys of the extrema of numbers, of
 // which the highest lies below the lowest where there is none.
-INLINE int NAME(so_far)(const NAME(fold) * fold, const WORDS i64* partial, SPACE const u8* p, const u32 count,
-                        i64* highest, i64* lowest) {
+INLINE int so_far(const Fold* fold, const WORDS i64* partial, SPACE const u8* p, const u32 count, i64* highest,
+                  i64* lowest) {
   (void)partial;
   (void)p;
   (void)count;
@@ -63,8 +63,7 @@ INLINE int NAME(so_far)(const NAME(fold) * fold, const WORDS i64* partial, SPACE
   return 0;
 }
 
-INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p,
-                             const int needs) {
+INLINE void fold_group(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
   (void)partial;
   UNROLL
   for (int i = 0; i < GROUP; i += LANES(i64)) {

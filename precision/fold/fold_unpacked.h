@@ -1,16 +1,14 @@
-// The fold of what has to be unpacked: e8m0, and the packed dtypes, of which a byte holds several elements. Bytes are counted
-// as codes, whatever they hold (fold_coded.h), and at the end the elements of each code are lifted as often as it was there.
-// One text for C++ and OpenCL C, included once a dtype.
-#ifdef __cplusplus  // OpenCL C has it in front
+// The fold of what has to be unpacked: e8m0, and the packed dtypes, of which a byte holds several elements. Bytes are
+// counted as codes, whatever they hold (fold_coded.h), and at the end the elements of each code are lifted as often as
+// it was there. One text for C++ and OpenCL C, included once a dtype.
 #include "precision/fold/fold_coded.h"
-#endif
 
 // Bytes between two looks at what is new.
 #define CODE_BLOCK 4096
 
 // Whether a code was met that is not known yet. Only the first byte with a code can hold an element that is the first of
 // anything, so no other block is searched for indices.
-INLINE int NAME(has_new)(const NAME(fold) * fold, u8* known) {
+INLINE int has_new(const Fold* fold, u8* known) {
   int found = 0;
   for (int code = 0; code < CODES; ++code) {
     u32 any = 0;
@@ -20,37 +18,37 @@ INLINE int NAME(has_new)(const NAME(fold) * fold, u8* known) {
   return found;
 }
 
-NOINLINE void NAME(find_new)(u8* known, i64* words, SPACE const u8* p, const u32 count, const u64 first) {
+NOINLINE void find_new(u8* known, i64* words, SPACE const u8* p, const u32 count, const u64 first) {
   for (u32 i = 0; i < count; ++i) {
     const u32 code = p[i];
     if (known[code]) continue;
     known[code] = 1;
-    NAME(lift_index_some)(words, code, ELEMENTS_A_CODE, first + (u64)i * ELEMENTS_A_CODE);
+    lift_index_some(words, code, ELEMENTS_A_CODE, first + (u64)i * ELEMENTS_A_CODE);
   }
 }
 
 // The `count` elements at p, below 2^30 bytes of them, of which the first is number `first`.
-INLINE void NAME(fold_codes)(WORDS i64* partial, SPACE const u8* p, const u64 count, const u64 first, const int needs) {
+INLINE void fold_codes(WORDS i64* partial, SPACE const u8* p, const u64 count, const u64 first, const int needs) {
   const u64 codes = count / ELEMENTS_A_CODE;
   const u32 rest = (u32)(count % ELEMENTS_A_CODE);
   const int has_indices = (needs & NEED_INDICES) != 0;
-  NAME(fold) fold;
+  Fold fold;
   u8 known[CODES];
-  NAME(open)(&fold, needs);
+  open(&fold, needs);
   for (int code = 0; code < CODES; ++code) known[code] = 0;
   for (u64 i = 0; i < codes; i += CODE_BLOCK) {
     const u32 size = (u32)MIN(codes - i, (u64)CODE_BLOCK), whole = size / GROUP * GROUP;
     for (u32 k = 0; k < whole; k += GROUP) {
       for (u32 line = 0; line < GROUP; line += 64) PREFETCH(p + i + k + line);
-      NAME(fold_group)(&fold, partial, p + i + k, needs);
+      fold_group(&fold, partial, p + i + k, needs);
     }
     for (u32 k = whole; k < size; ++k) ++fold.counts[0][p[i + k]];
-    if (has_indices && NAME(has_new)(&fold, known)) {
-      NAME(find_new)(known, partial + PLACE(INDICES), p + i, size, first + i * ELEMENTS_A_CODE);
+    if (has_indices && has_new(&fold, known)) {
+      find_new(known, partial + PLACE(INDICES), p + i, size, first + i * ELEMENTS_A_CODE);
     }
   }
-  NAME(close)(&fold, partial, needs);
+  close(&fold, partial, needs);
   if (rest == 0) return;
-  NAME(lift_some)(partial, (u32)p[codes], rest, 1, needs);
-  if (has_indices) NAME(lift_index_some)(partial + PLACE(INDICES), (u32)p[codes], rest, first + count - rest);
+  lift_some(partial, (u32)p[codes], rest, 1, needs);
+  if (has_indices) lift_index_some(partial + PLACE(INDICES), (u32)p[codes], rest, first + count - rest);
 }

@@ -16,10 +16,8 @@
 // whose finite elements alone span too many binades has a window of its own, which may be wider, because it is for a few
 // additions; and goes into bins (fold_bins.h) where that is too narrow as well.
 
-#ifdef __cplusplus  // OpenCL C has it in front
-#include "precision/fold/fold_bins.h"
 #include "precision/fold/fold_extremes.h"
-#endif
+#include "precision/fold/fold_bins.h"
 
 // A lane adds 2^LOG2_STEPS elements between flushes. Its integers stay within 2^51 when
 // STEPS * 2^(SPAN + MANTISSA_BITS) does, SPAN being how many binades apart elements may lie; the same
@@ -46,7 +44,7 @@ typedef struct {
   VECTOR_OF(UBITS) smallest_lanes;
   VECTOR_OF(SBITS) largest_lanes;
   u32 unit;  // its unit is 2^unit of the partial's
-} NAME(window);
+} FoldWindow;
 
 // What is added in a wide window.
 typedef struct {
@@ -54,31 +52,29 @@ typedef struct {
   f64 sum_start, high_start, low_start;
   u32 unit;   // the window's
   u32 split;  // the coarser unit of squares is 2^split of the finer one
-} NAME(sums);
+} Sums;
 
 typedef struct {
-  NAME(sums) sums;
-  NAME(window) wide;
+  Sums sums;
+  FoldWindow wide;
   u32 steps;  // since the last flush
   v_i64 narrow_sum, narrow_square, narrow_absolute;
   f64 narrow_sum_start, narrow_square_start;
-  NAME(window) narrow;
+  FoldWindow narrow;
   u32 narrow_groups;
   u32 wide_run, wide_left;  // groups in a row that went into the wide window, and those that go there unasked
   int had_specials;  // the group before had NaN or Inf: the next one is likely to
-  NAME(seen) seen;
-  NAME(bins) bins;
-} NAME(fold);
+  Seen seen;
+  Bins bins;
+} Fold;
 
 // |d|
 #define SIZE_OF(d) AS(f64, AS(u64, d) & (u64)0x7fffffffffffffff)
 
 // 1.5 * 2^(52 + exponent)
-INLINE f64 NAME(start)(i32 exponent) {
-  return AS_F64(((u64)(1023 + 52 + exponent) << 52) | ((u64)1 << 51));
-}
+INLINE f64 start(i32 exponent) { return AS_F64(((u64)(1023 + 52 + exponent) << 52) | ((u64)1 << 51)); }
 
-INLINE void NAME(clear)(NAME(sums) * sums) {
+INLINE void clear(Sums* sums) {
   UNROLL
   for (int s = 0; s < SETS; ++s) {
     sums->sum[s] = SPLAT(f64, sums->sum_start);
@@ -88,7 +84,7 @@ INLINE void NAME(clear)(NAME(sums) * sums) {
   }
 }
 
-INLINE void NAME(set_window)(NAME(window) * window, UBITS smallest, UBITS largest) {
+INLINE void set_window(FoldWindow* window, UBITS smallest, UBITS largest) {
   window->smallest = smallest;
   window->largest = largest;
   window->smallest_lanes = SPLAT(UBITS, smallest);
@@ -96,42 +92,42 @@ INLINE void NAME(set_window)(NAME(window) * window, UBITS smallest, UBITS larges
 }
 
 // A window whose upper end is at the stored exponent `highest`; returns its lowest exponent.
-INLINE i32 NAME(place_window)(NAME(window) * window, i32 highest, i32 span, int subnormals) {
+INLINE i32 place_window(FoldWindow* window, i32 highest, i32 span, int subnormals) {
   highest = MIN(highest, MAX_EXPONENT - 1);
   const i32 lowest = MAX(highest - span, 1);
-  NAME(set_window)(window, lowest == 1 && subnormals ? (UBITS)1 : (UBITS)((UBITS)lowest << MANTISSA_SHIFT),
-                   (UBITS)(((UBITS)(highest + 1) << MANTISSA_SHIFT) - 1));
+  set_window(window, lowest == 1 && subnormals ? (UBITS)1 : (UBITS)((UBITS)lowest << MANTISSA_SHIFT),
+             (UBITS)(((UBITS)(highest + 1) << MANTISSA_SHIFT) - 1));
   window->unit = (u32)(lowest - 1 + FIRST_UNIT);
   return lowest;
 }
 
 // Sums of nothing, in a window whose upper end is at the stored exponent `highest`, for 2^log2_steps elements a lane.
-INLINE void NAME(open_sums)(NAME(sums) * sums, NAME(window) * window, i32 highest, i32 log2_steps) {
-  NAME(place_window)(window, highest, SPAN_OF(log2_steps), SUBNORMALS_CONVERT);
+INLINE void open_sums(Sums* sums, FoldWindow* window, i32 highest, i32 log2_steps) {
+  place_window(window, highest, SPAN_OF(log2_steps), SUBNORMALS_CONVERT);
   const i32 exponent = (i32)window->unit + SUM_EXPONENT_Float;
   sums->unit = window->unit;
   sums->split = (u32)SPLIT_OF(log2_steps);
-  sums->sum_start = NAME(start)(exponent);
-  sums->high_start = NAME(start)(2 * exponent + SPLIT_OF(log2_steps));
-  sums->low_start = NAME(start)(2 * exponent);
-  NAME(clear)(sums);
+  sums->sum_start = start(exponent);
+  sums->high_start = start(2 * exponent + SPLIT_OF(log2_steps));
+  sums->low_start = start(2 * exponent);
+  clear(sums);
 }
 
-INLINE void NAME(place)(NAME(fold) * fold, i32 highest) {
-  NAME(open_sums)(&fold->sums, &fold->wide, highest, LOG2_STEPS);
+INLINE void place(Fold* fold, i32 highest) {
+  open_sums(&fold->sums, &fold->wide, highest, LOG2_STEPS);
   fold->steps = 0;
 }
 
-INLINE void NAME(place_narrow)(NAME(fold) * fold, i32 highest) {
-  const i32 lowest = NAME(place_window)(&fold->narrow, highest, NARROW_SPAN, 0);
+INLINE void place_narrow(Fold* fold, i32 highest) {
+  const i32 lowest = place_window(&fold->narrow, highest, NARROW_SPAN, 0);
   const i32 exponent = lowest - MAX_EXPONENT / 2 - MANTISSA_SHIFT;
-  fold->narrow_sum_start = NAME(start)(exponent);
-  fold->narrow_square_start = NAME(start)(2 * exponent);
+  fold->narrow_sum_start = start(exponent);
+  fold->narrow_square_start = start(2 * exponent);
   fold->narrow_sum = fold->narrow_square = fold->narrow_absolute = SPLAT(i64, 0);
   fold->narrow_groups = 0;
 }
 
-INLINE void NAME(hand_over)(const NAME(sums) * sums, WORDS i64* partial, const int needs) {
+INLINE void hand_over(const Sums* sums, WORDS i64* partial, const int needs) {
   v_i64 sum = SPLAT(i64, 0), high = SPLAT(i64, 0), low = SPLAT(i64, 0), absolute = SPLAT(i64, 0);
   UNROLL
   for (int s = 0; s < SETS; ++s) {
@@ -148,14 +144,14 @@ INLINE void NAME(hand_over)(const NAME(sums) * sums, WORDS i64* partial, const i
   }
 }
 
-INLINE void NAME(flush)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
+INLINE void flush(Fold* fold, WORDS i64* partial, const int needs) {
   if (fold->steps == 0) return;
-  NAME(hand_over)(&fold->sums, partial, needs);
-  NAME(clear)(&fold->sums);
+  hand_over(&fold->sums, partial, needs);
+  clear(&fold->sums);
   fold->steps = 0;
 }
 
-INLINE void NAME(flush_narrow)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
+INLINE void flush_narrow(Fold* fold, WORDS i64* partial, const int needs) {
   if (fold->narrow_groups == 0) return;
   if (needs & NEED_SUM) deposit(partial + PLACE(SUM), ADD_LANES(i64, fold->narrow_sum), fold->narrow.unit);
   if (needs & NEED_ABSOLUTE) {
@@ -168,44 +164,44 @@ INLINE void NAME(flush_narrow)(NAME(fold) * fold, WORDS i64* partial, const int 
   fold->narrow_groups = 0;
 }
 
-INLINE void NAME(open)(NAME(fold) * fold, const int needs) {
-  NAME(see_nothing)(&fold->seen);
+INLINE void open(Fold* fold, const int needs) {
+  see_nothing(&fold->seen);
   // float16 fits one window whole; data of unit size fits these ones of the others.
-  NAME(place)(fold, SPAN >= MAX_EXPONENT - 2 ? MAX_EXPONENT - 1 : MAX_EXPONENT / 2 + 3);
-  NAME(place_narrow)(fold, MAX_EXPONENT / 2 + 3);
+  place(fold, SPAN >= MAX_EXPONENT - 2 ? MAX_EXPONENT - 1 : MAX_EXPONENT / 2 + 3);
+  place_narrow(fold, MAX_EXPONENT / 2 + 3);
   fold->wide_run = fold->wide_left = 0;
   fold->had_specials = 0;
   if ((needs & NEED_EXACT) == 0) {  // only NaN and Inf are kept out
-    NAME(set_window)(&fold->narrow, 1, (UBITS)(INF_BITS - 1));
-    NAME(set_window)(&fold->wide, 1, (UBITS)(INF_BITS - 1));
+    set_window(&fold->narrow, 1, (UBITS)(INF_BITS - 1));
+    set_window(&fold->wide, 1, (UBITS)(INF_BITS - 1));
   }
   fold->bins.elements = 0;
 }
 
-INLINE void NAME(close)(NAME(fold) * fold, WORDS i64* partial, const int needs) {
-  NAME(flush)(fold, partial, needs);
-  NAME(flush_narrow)(fold, partial, needs);
-  NAME(close_seen)(&fold->seen, partial, needs);
-  NAME(flush_bins)(&fold->bins, partial, needs);
+INLINE void close(Fold* fold, WORDS i64* partial, const int needs) {
+  flush(fold, partial, needs);
+  flush_narrow(fold, partial, needs);
+  close_seen(&fold->seen, partial, needs);
+  flush_bins(&fold->bins, partial, needs);
 }
 
 // What the fold has seen so far, for fold_indices.h: SEEN_NAN and SEEN_INF, and the keys of the extrema of numbers, of
 // which the highest lies below the lowest where there is none.
-INLINE int NAME(so_far)(const NAME(fold) * fold, const WORDS i64* partial, SPACE const u8* p, const u32 count,
-                        i64* highest, i64* lowest) {
+INLINE int so_far(const Fold* fold, const WORDS i64* partial, SPACE const u8* p, const u32 count, i64* highest,
+                  i64* lowest) {
   (void)p;
   (void)count;
-  const NAME(seen)* seen = &fold->seen;
+  const Seen* seen = &fold->seen;
   const int positive = partial[PARTIAL_POSITIVE_INFS] != 0 || ANY(SBITS, seen->positive_infs != (UBITS)0);
   const int negative = partial[PARTIAL_NEGATIVE_INFS] != 0 || ANY(SBITS, seen->negative_infs != (UBITS)0);
-  NAME(finite_extrema)(seen, highest, lowest);
+  finite_extrema(seen, highest, lowest);
   widen_to_infinities(INF_BITS, positive, negative, highest, lowest);
   const int has_nan = partial[PARTIAL_NANS] != 0 || ANY(SBITS, seen->nans != (UBITS)0);
   return (has_nan ? SEEN_NAN : 0) | (positive || negative ? SEEN_INF : 0);
 }
 
 // With `all`, every element is finite; otherwise those that are not are left out.
-INLINE void NAME(add_narrow)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int all) {
+INLINE void add_narrow(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int all) {
   const v_f64 sum_start = SPLAT(f64, fold->narrow_sum_start), square_start = SPLAT(f64, fold->narrow_square_start);
   v_f64 sum[SETS], square[SETS], absolute[SETS];
   UNROLL
@@ -231,10 +227,10 @@ INLINE void NAME(add_narrow)(NAME(fold) * fold, WORDS i64* partial, SPACE const 
     fold->narrow_square += AS(i64, square[s]) - AS(i64, square_start);
     if (needs & NEED_ABSOLUTE) fold->narrow_absolute += AS(i64, absolute[s]) - AS(i64, sum_start);
   }
-  if (++fold->narrow_groups == NARROW_GROUPS) NAME(flush_narrow)(fold, partial, needs);
+  if (++fold->narrow_groups == NARROW_GROUPS) flush_narrow(fold, partial, needs);
 }
 
-INLINE void NAME(add_to)(NAME(sums) * sums, SPACE const u8* p, const int needs, const int all) {
+INLINE void add_to(Sums* sums, SPACE const u8* p, const int needs, const int all) {
   const v_f64 one = ONE;
   v_f64 sum[SETS], high[SETS], low[SETS], absolute[SETS];  // the compiler may keep these in registers
   UNROLL
@@ -269,97 +265,95 @@ INLINE void NAME(add_to)(NAME(sums) * sums, SPACE const u8* p, const int needs, 
   }
 }
 
-INLINE void NAME(add_wide)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int all) {
-  NAME(add_to)(&fold->sums, p, needs, all);
+INLINE void add_wide(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int all) {
+  add_to(&fold->sums, p, needs, all);
   fold->steps += GROUP / (LANES(f64) * SETS);
-  if (fold->steps == 1 << LOG2_STEPS) NAME(flush)(fold, partial, needs);
+  if (fold->steps == 1 << LOG2_STEPS) flush(fold, partial, needs);
 }
 
 // A group of elements of which the finite ones, and zeros, lie in a window of its own: its upper end is at `highest`.
-INLINE void NAME(add_alone)(WORDS i64* partial, SPACE const u8* p, i32 highest, const int needs) {
-  NAME(sums) sums;
-  NAME(window) window;
-  NAME(open_sums)(&sums, &window, highest, LOG2_ALONE);
-  NAME(add_to)(&sums, p, needs, 0);
-  NAME(hand_over)(&sums, partial, needs);
+INLINE void add_alone(WORDS i64* partial, SPACE const u8* p, i32 highest, const int needs) {
+  Sums sums;
+  FoldWindow window;
+  open_sums(&sums, &window, highest, LOG2_ALONE);
+  add_to(&sums, p, needs, 0);
+  hand_over(&sums, partial, needs);
 }
 
 // Where a group's sums are to be added.
-enum { NAME(NARROW), NAME(WIDE), NAME(DONE) };
+enum { NARROW, WIDE, DONE };
 
 // For a group outside the window that it was held against: moves a window where that helps. DONE when the group
 // has been added, as one with NaN or Inf has, which is seen here too.
-NOINLINE int NAME(settle)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p, UBITS largest, UBITS smallest,
-                          const int needs) {
+NOINLINE int settle(Fold* fold, WORDS i64* partial, SPACE const u8* p, UBITS largest, UBITS smallest, const int needs) {
   const int finite = largest < (UBITS)INF_BITS;
-  if (!finite) fold->had_specials = NAME(see_finite)(&fold->seen, partial, p, &largest, &smallest, needs);
-  if ((needs & NEED_EXACT) == 0 || largest == 0) return NAME(DONE);
+  if (!finite) fold->had_specials = see_finite(&fold->seen, partial, p, &largest, &smallest, needs);
+  if ((needs & NEED_EXACT) == 0 || largest == 0) return DONE;
   const i32 highest = MIN((i32)(largest >> MANTISSA_SHIFT) + 1, MAX_EXPONENT - 1);  // a binade to spare
   const i32 exponent = (i32)(smallest >> MANTISSA_SHIFT);
   if (HAS_NARROW && (largest > fold->narrow.largest || smallest < fold->narrow.smallest) &&
       exponent >= MAX(highest - NARROW_SPAN, 1)) {
-    NAME(flush_narrow)(fold, partial, needs);
-    NAME(place_narrow)(fold, highest);
+    flush_narrow(fold, partial, needs);
+    place_narrow(fold, highest);
   }
   if (HAS_NARROW && largest <= fold->narrow.largest && smallest >= fold->narrow.smallest) {
-    if (finite) return NAME(NARROW);
-    NAME(add_narrow)(fold, partial, p, needs, 0);
-    return NAME(DONE);
+    if (finite) return NARROW;
+    add_narrow(fold, partial, p, needs, 0);
+    return DONE;
   }
   if (largest > fold->wide.largest || smallest < fold->wide.smallest) {
     const i32 lowest = MAX(highest - SPAN, 1);
     if (exponent < lowest && !(SUBNORMALS_CONVERT && lowest == 1)) {
       const i32 top = (i32)(largest >> MANTISSA_SHIFT), bottom = MAX(top - SPAN_OF(LOG2_ALONE), 1);
       if (exponent >= bottom || (SUBNORMALS_CONVERT && bottom == 1)) {
-        NAME(add_alone)(partial, p, top, needs);
-        return NAME(DONE);
+        add_alone(partial, p, top, needs);
+        return DONE;
       }
-      NAME(bin_group)(&fold->bins, partial, p, needs);
-      return NAME(DONE);
+      bin_group(&fold->bins, partial, p, needs);
+      return DONE;
     }
-    NAME(flush)(fold, partial, needs);
-    NAME(place)(fold, highest);
+    flush(fold, partial, needs);
+    place(fold, highest);
   }
-  if (finite) return NAME(WIDE);
-  NAME(add_wide)(fold, partial, p, needs, 0);
-  return NAME(DONE);
+  if (finite) return WIDE;
+  add_wide(fold, partial, p, needs, 0);
+  return DONE;
 }
 
 // The GROUP elements at p.
-INLINE void NAME(fold_group)(NAME(fold) * fold, WORDS i64* partial, SPACE const u8* p,
-                             const int needs) {
+INLINE void fold_group(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
   if (UNLIKELY(fold->had_specials)) {
-    NAME(settle)(fold, partial, p, (UBITS)INF_BITS, 0, needs);
+    settle(fold, partial, p, (UBITS)INF_BITS, 0, needs);
     return;
   }
   const int tries_narrow = HAS_NARROW && fold->wide_left == 0;
-  const NAME(window)* window = tries_narrow ? &fold->narrow : &fold->wide;
-  NAME(seen) seen;
-  NAME(see)(&seen, p, needs);
-  const VECTOR_OF(SBITS) largest = NAME(largest_seen)(&seen);
-  int path = tries_narrow ? NAME(NARROW) : NAME(WIDE);
+  const FoldWindow* window = tries_narrow ? &fold->narrow : &fold->wide;
+  Seen seen;
+  see(&seen, p, needs);
+  const VECTOR_OF(SBITS) largest = largest_seen(&seen);
+  int path = tries_narrow ? NARROW : WIDE;
   if (UNLIKELY(ANY(SBITS, ABOVE(SBITS, largest, window->largest_lanes) |
                               BELOW(UBITS, seen.near, window->smallest_lanes)))) {
     VECTOR_OF(UBITS) least = seen.near - (UBITS)1;
-    if (ANY(SBITS, seen.near == (UBITS)0)) least = NAME(see_zeros)(&seen, p, needs);
+    if (ANY(SBITS, seen.near == (UBITS)0)) least = see_zeros(&seen, p, needs);
     if (ANY(SBITS, ABOVE(SBITS, largest, window->largest_lanes) |
                        BELOW(UBITS, least, window->smallest_lanes - (UBITS)1))) {
       const UBITS most = (UBITS)MAX_LANE(SBITS, largest);
-      path = NAME(settle)(fold, partial, p, most, (UBITS)(MIN_LANE(UBITS, least) + 1), needs);
+      path = settle(fold, partial, p, most, (UBITS)(MIN_LANE(UBITS, least) + 1), needs);
       if (most >= (UBITS)INF_BITS) return;
     }
   }
-  NAME(add_seen)(&fold->seen, &seen, partial, needs);
-  if ((needs & NEED_EXACT) == 0 || path == NAME(DONE)) return;
-  if (HAS_NARROW && path == NAME(NARROW)) {
+  add_seen(&fold->seen, &seen, partial, needs);
+  if ((needs & NEED_EXACT) == 0 || path == DONE) return;
+  if (HAS_NARROW && path == NARROW) {
     fold->wide_run = 0;
-    NAME(add_narrow)(fold, partial, p, needs, 1);
+    add_narrow(fold, partial, p, needs, 1);
   } else {
     if (!tries_narrow) {
       fold->wide_left -= HAS_NARROW;
     } else if (++fold->wide_run >= WIDE_RUN) {
       fold->wide_left = WIDE_GROUPS;
     }
-    NAME(add_wide)(fold, partial, p, needs, 1);
+    add_wide(fold, partial, p, needs, 1);
   }
 }

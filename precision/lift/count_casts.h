@@ -18,11 +18,8 @@
   }                                                                                       \
   bounds += 3;
 
-INLINE void NAME(count_casts)(WORDS i64* partial, TILE_SPACE const u8* p, const u64 first, const u64 end, const u64 step,
-                              TILE_SPACE const u64* bounds, const int needs) {
-  CASTS(COUNT_CAST, )
-}
-
+INLINE void count_casts(WORDS i64* partial, TILE_SPACE const u8* p, const u64 first, const u64 end, const u64 step,
+                        TILE_SPACE const u64* bounds, const int needs){CASTS(COUNT_CAST, )}
 // The same of `n` equal elements.
 #define LIFT_CAST(id, ...)                                                                          \
   if (needs & NEED_CAST_##id) {                                                                     \
@@ -31,14 +28,15 @@ INLINE void NAME(count_casts)(WORDS i64* partial, TILE_SPACE const u8* p, const 
   }                                                                                                 \
   bounds += 3;
 
-INLINE void NAME(lift_casts)(WORDS i64* partial, const UBITS bits, const i64 n, TILE_SPACE const u64* bounds, const int needs) {
+INLINE
+    void lift_casts(WORDS i64* partial, const UBITS bits, const i64 n, TILE_SPACE const u64* bounds, const int needs) {
   const UBITS size = ELEMENT_SIZE(bits);
   CASTS(LIFT_CAST, )
 }
 
 #ifdef __cplusplus
 // What sizes are worth: |x| of an integer; else the bits of a float, whose least value is 2^least_power.
-struct NAME(CastFormat) {
+struct CastFormat {
   static constexpr u64 finite_last = FINITE_LAST;
   static constexpr bool is_float = IS_FLOAT != 0;
   static constexpr int mantissa_shift = is_float ? int{MANTISSA_SHIFT} : 0;

@@ -1,2 +1,6 @@
 // The code of an element (precision/codes.h), for C++, included once a dtype.
-INLINE u32 NAME(code_of)(const UBITS bits) { return CODE_OF(bits); }
+struct Code {
+  using Bits = UBITS;
+  static constexpr bool is_byte = IS_CODED != 0, takes_work = !IS_FLOAT && BITS >= 32;
+  [[gnu::always_inline]] u32 operator()(const Bits bits) const { return CODE_OF(bits); }
+};

@@ -5,10 +5,10 @@
 #if IS_FLOAT
 // `n` elements with these bits, unpacked. lift_float knows of Inf by its bits alone; twice the bits leave an odd number
 // free to stand between the largest finite value and a NaN, for the formats that have no Inf.
-INLINE void NAME(lift_bits)(WORDS i64* partial, const UBITS bits, const i64 n, const int needs) {
-  NAME(lift_elements)(partial, bits, n, needs);
+INLINE void lift_bits(WORDS i64* partial, const UBITS bits, const i64 n, const int needs) {
+  lift_elements(partial, bits, n, needs);
   const i32 sign = bits >> SIGN_SHIFT, stored = bits & MAGNITUDE_MASK;
-  const i32 magnitude = NEGATIVE_ZERO_IS_NAN && bits == ELEMENT_SIGN ? ELEMENT_SIGN : stored;
+  const i32 magnitude = NAN_IS_MINUS_ZERO && bits == ELEMENT_SIGN ? ELEMENT_SIGN : stored;
   if (!lift_float(partial, sign != 0 ? ~(i64)stored : (i64)stored, 2 * magnitude, TWICE_INF_BITS, n)) return;
   const i32 exponent = magnitude >> MANTISSA_SHIFT;
   const i32 fraction = magnitude & ((1 << MANTISSA_SHIFT) - 1);
@@ -19,8 +19,8 @@ INLINE void NAME(lift_bits)(WORDS i64* partial, const UBITS bits, const i64 n, c
   if (needs & NEED_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), mantissa * n, position);
 }
 #else
-INLINE void NAME(lift_bits)(WORDS i64* partial, const UBITS bits, const i64 n, const int needs) {
-  NAME(lift_elements)(partial, bits, n, needs);
+INLINE void lift_bits(WORDS i64* partial, const UBITS bits, const i64 n, const int needs) {
+  lift_elements(partial, bits, n, needs);
   const i64 value = (i64)(ORDERED)bits, size = value < 0 ? -value : value;
   raise_extrema(partial, value, value);
   if (value == 0) ADD(partial[PARTIAL_ZEROS], n);
@@ -32,15 +32,15 @@ INLINE void NAME(lift_bits)(WORDS i64* partial, const UBITS bits, const i64 n, c
 #endif
 
 // The first `elements` of a byte, `n` times.
-INLINE void NAME(lift_some)(WORDS i64* partial, const u32 code, const u32 elements, const i64 n, const int needs) {
-  for (u32 k = 0; k < elements; ++k) NAME(lift_bits)(partial, UNPACKED(code, k), n, needs);
+INLINE void lift_some(WORDS i64* partial, const u32 code, const u32 elements, const i64 n, const int needs) {
+  for (u32 k = 0; k < elements; ++k) lift_bits(partial, UNPACKED(code, k), n, needs);
 }
 
-INLINE void NAME(lift_codes)(WORDS i64* partial, const u32 code, const i64 n, const int needs) {
-  NAME(lift_some)(partial, code, ELEMENTS_A_CODE, n, needs);
+INLINE void lift_codes(WORDS i64* partial, const u32 code, const i64 n, const int needs) {
+  lift_some(partial, code, ELEMENTS_A_CODE, n, needs);
 }
 
 // All elements of a byte.
-INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p, const i64 n, const int needs) {
-  NAME(lift_codes)(partial, (u32)LOAD_ONE(u8, p), n, needs);
+INLINE void lift(WORDS i64* partial, SPACE const u8* p, const i64 n, const int needs) {
+  lift_codes(partial, (u32)LOAD_ONE(u8, p), n, needs);
 }

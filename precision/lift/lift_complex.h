@@ -5,13 +5,13 @@
 // are. An infinite one counts as positive.
 
 // The larger size of both parts, which tells all that is counted.
-INLINE UBITS NAME(larger_size)(const UBITS real, const UBITS imaginary) {
+INLINE UBITS larger_size(const UBITS real, const UBITS imaginary) {
   const UBITS a = real & MAGNITUDE_MASK, b = imaginary & MAGNITUDE_MASK;
   return a > b ? a : b;
 }
 
 // The square of a finite part, `n` times. What a fold of parts has added is taken back with -1.
-INLINE void NAME(lift_square)(WORDS i64* partial, const UBITS bits, const i64 n) {
+INLINE void lift_square(WORDS i64* partial, const UBITS bits, const i64 n) {
   const UBITS size = bits & MAGNITUDE_MASK;
   const u32 exponent = (u32)(size >> MANTISSA_SHIFT);
   const u64 fraction = size & (((u64)1 << MANTISSA_SHIFT) - 1);
@@ -19,33 +19,33 @@ INLINE void NAME(lift_square)(WORDS i64* partial, const UBITS bits, const i64 n)
   deposit_squares(partial + PLACE(SQUARES), mantissa, n, 2 * (MAX(exponent, (u32)1) - 1 + FIRST_UNIT));
 }
 
-INLINE void NAME(lift_complex)(WORDS i64* partial, SPACE const u8* p, const i64 n, const int needs) {
+INLINE void lift_complex(WORDS i64* partial, SPACE const u8* p, const i64 n, const int needs) {
   const UBITS real = LOAD_ONE(UBITS, p), imaginary = LOAD_ONE(UBITS, p + sizeof(UBITS));
-  const UBITS larger = NAME(larger_size)(real, imaginary);
+  const UBITS larger = larger_size(real, imaginary);
   if (larger > INF_SIZE) {
     ADD(partial[PARTIAL_NANS], n);
   } else if (larger == INF_SIZE) {
     ADD(partial[PARTIAL_POSITIVE_INFS], n);
   } else {
     if (larger == 0) ADD(partial[PARTIAL_ZEROS], n);
-    NAME(lift_square)(partial, real, n);
-    NAME(lift_square)(partial, imaginary, n);
+    lift_square(partial, real, n);
+    lift_square(partial, imaginary, n);
   }
   (void)needs;
 }
 
 // Element number `index` into the words of precision/indices.h, of which it has those of NaN and Inf.
-INLINE void NAME(lift_complex_index)(i64* words, const UBITS larger, const u64 index) {
+INLINE void lift_complex_index(i64* words, const UBITS larger, const u64 index) {
   raise_keyed_if(larger > INF_SIZE, words + INDEX_PLACE_FIRST_NAN, 0, ~(i64)index);
   raise_keyed_if(larger == INF_SIZE, words + INDEX_PLACE_FIRST_INF, 0, ~(i64)index);
 }
 
 // The `count` elements at p, of which the first is number `first`.
-INLINE void NAME(lift_complex_indices)(i64* words, TILE_SPACE const u8* p, const u64 count, const u64 first) {
+INLINE void lift_complex_indices(i64* words, TILE_SPACE const u8* p, const u64 count, const u64 first) {
   for (u64 i = 0; i < count; ++i) {
     TILE_SPACE const u8* element = p + 2 * i * sizeof(UBITS);
     const UBITS real = LOAD_OF(TILE_SPACE, UBITS, element);
     const UBITS imaginary = LOAD_OF(TILE_SPACE, UBITS, element + sizeof(UBITS));
-    NAME(lift_complex_index)(words, NAME(larger_size)(real, imaginary), first + i);
+    lift_complex_index(words, larger_size(real, imaginary), first + i);
   }
 }

@@ -1,8 +1,8 @@
 // n equal elements of a float64 into a partial: integer arithmetic only, and the definition that the fold
 // must agree with. One text for C++ and OpenCL C, included once a dtype.
-INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p, const i64 n, const int needs) {
+INLINE void lift(WORDS i64* partial, SPACE const u8* p, const i64 n, const int needs) {
   const i64 bits = (i64)LOAD_ONE(u64, p);
-  NAME(lift_elements)(partial, (u64)bits, n, needs);
+  lift_elements(partial, (u64)bits, n, needs);
   // Not with bits >> 63: clang 14 makes a wrong bfe.u64 of that for NVIDIA's chips.
   const i64 key = bits < 0 ? bits ^ (i64)MAGNITUDE_MASK : bits;
   const i64 magnitude = bits & (i64)MAGNITUDE_MASK;

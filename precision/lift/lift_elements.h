@@ -1,17 +1,6 @@
 // One element, or n that are equal, into the accumulators of precision/elements.h and exponents.h. One text for C++ and OpenCL C,
 // included once a dtype.
 
-// |x| of an element, as elements.h has it.
-#define ELEMENT_SIZE(bits) CAT(ELEMENT_SIZE_, FAMILY)(bits)
-#define ELEMENT_SIZE_Integer(bits) (IS_BOOL ? (UBITS)((bits) != 0) : ELEMENT_SIZE_Integer64(bits))
-#define ELEMENT_SIZE_Integer64(bits) ((UBITS)(IS_SIGNED && (SBITS)(bits) < 0 ? 0 - (bits) : (bits)))
-#define ELEMENT_SIZE_Float(bits) ((UBITS)((bits) & MAGNITUDE_MASK))
-#define ELEMENT_SIZE_Double(bits) ELEMENT_SIZE_Float(bits)
-#define ELEMENT_SIZE_Coded(bits) ((UBITS)(NEGATIVE_ZERO_IS_NAN && (bits) == 0x80 ? 0x80 : (bits) & MAGNITUDE_MASK))
-#define ELEMENT_SIZE_Scale(bits) ELEMENT_SIZE_Float(bits)
-#define ELEMENT_SIZE_PackedFloat(bits) ELEMENT_SIZE_Float(bits)
-#define ELEMENT_SIZE_PackedInteger(bits) ELEMENT_SIZE_Integer(bits)
-
 #define LIFT_MAXIMUM(word, term) \
   if ((SBITS)(term) != (SBITS)ELEMENT_SIGN) RAISE(word, (i64)(SBITS)(term));
 #define LIFT_ADDITION(word, term) \
@@ -23,7 +12,7 @@
 #define LIFT_BESIDE(merge, word, term) LIFT_##merge(word, term)
 #define LIFT_WITHIN(merge, word, term) RAISE(word, term);
 
-INLINE void NAME(lift_elements)(WORDS i64* partial, const UBITS bits, const i64 n, const int needs) {
+INLINE void lift_elements(WORDS i64* partial, const UBITS bits, const i64 n, const int needs) {
   const UBITS size = ELEMENT_SIZE(bits);
   (void)size;
   (void)n;
@@ -32,7 +21,7 @@ INLINE void NAME(lift_elements)(WORDS i64* partial, const UBITS bits, const i64 
 }
 
 // The extrema of finite floats, as the keys that order them; none where the highest lies below the lowest.
-INLINE void NAME(raise_finite)(WORDS i64* partial, const i64 highest, const i64 lowest, const int needs) {
+INLINE void raise_finite(WORDS i64* partial, const i64 highest, const i64 lowest, const int needs) {
   if (highest < lowest) return;
   if (needs & NEED_EXTREMA) raise_extrema(partial, highest, lowest);
   if (needs & NEED_FINITE) {

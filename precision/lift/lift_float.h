@@ -1,8 +1,8 @@
 // n equal elements of a float16, bfloat16 or float32 into a partial: integer arithmetic only, and the definition that the
 // fold must agree with. One text for C++ and OpenCL C, included once a dtype.
-INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p, const i64 n, const int needs) {
+INLINE void lift(WORDS i64* partial, SPACE const u8* p, const i64 n, const int needs) {
   const SBITS bits = (SBITS)LOAD_ONE(UBITS, p);
-  NAME(lift_elements)(partial, (UBITS)bits, n, needs);
+  lift_elements(partial, (UBITS)bits, n, needs);
   const SBITS key = (SBITS)(bits ^ ((bits >> SIGN_SHIFT) & MAGNITUDE_MASK));
   const i32 magnitude = (i32)(bits & MAGNITUDE_MASK);
   if (!lift_float(partial, key, magnitude, INF_BITS, n)) return;

@@ -1,10 +1,8 @@
 // n equal elements of an int64 or uint64 into a partial: integer arithmetic only, and the definition that the fold
 // must agree with. One text for C++ and OpenCL C, included once a dtype.
-#define KEY_FLIP (IS_SIGNED ? (i64)0 : PARTIAL_NO_KEY)  // orders uint64 as a signed key
-
-INLINE void NAME(lift)(WORDS i64* partial, SPACE const u8* p, const i64 n, const int needs) {
+INLINE void lift(WORDS i64* partial, SPACE const u8* p, const i64 n, const int needs) {
   const i64 x = LOAD_ONE(i64, p);
-  NAME(lift_elements)(partial, (u64)x, n, needs);
+  lift_elements(partial, (u64)x, n, needs);
   raise_extrema(partial, x ^ KEY_FLIP, x ^ KEY_FLIP);
   if (x == 0) ADD(partial[PARTIAL_ZEROS], n);
   const int is_negative = IS_SIGNED && x < 0;

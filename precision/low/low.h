@@ -7,7 +7,7 @@
 #ifndef TENSORSTAT_PRECISION_LOW_H
 #define TENSORSTAT_PRECISION_LOW_H
 
-#define OWN CAT(OWN_, DTYPE)
+#define OWN CAT(OWN_, PART_DTYPE)
 #define OWN_float16 f32
 #define OWN_bfloat16 f32
 #define OWN_float32 f32

@@ -10,12 +10,12 @@
 // The squares overflow where the type does. The mean's sum, and that of |x|, are held at 2^-10 of their size, which
 // a tile of the largest values does not overflow.
 // The `count` elements at p, at most a tile.
-INLINE void NAME(low_tile)(WORDS i64* partial, TILE_SPACE const u8* p, const u32 count, const int needs) {
+INLINE void low_tile(WORDS i64* partial, TILE_SPACE const u8* p, const u32 count, const int needs) {
   OWN sum[TILE_LANES], square[TILE_LANES], absolute[TILE_LANES];
   for (u32 k = 0; k < TILE_LANES; ++k) sum[k] = square[k] = absolute[k] = 0;
   for (u32 i = 0; i < count; ++i) {
     const UBITS bits = LOAD_OF(TILE_SPACE, UBITS, p + i * sizeof(UBITS));
-    NAME(lift_elements)(partial, bits, 1, needs);
+    lift_elements(partial, bits, 1, needs);
     const UBITS magnitude = bits & MAGNITUDE_MASK;
     const i64 key = bits == magnitude ? (i64)magnitude : ~(i64)magnitude;
     if (!lift_float(partial, key, (i64)magnitude, (i64)INF_BITS, 1)) continue;

@@ -8,9 +8,7 @@
 #ifndef TENSORSTAT_PRECISION_PAIR_H
 #define TENSORSTAT_PRECISION_PAIR_H
 
-#ifdef __cplusplus  // OpenCL C has it in front
-#include "precision/families.h"
-#endif
+#include "precision/generated/families.h"
 
 // ROW(id, merge)
 //   ADDITION  a count

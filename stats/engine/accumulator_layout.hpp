@@ -11,11 +11,18 @@
 
 #include <tensorstat/partial.hpp>
 
-#include "precision/families.h"
-#include "precision/formats.h"
+#include "precision/dtypes.hpp"
+#include "precision/generated/families.h"
 #include "precision/partial.h"
 
 namespace tensorstat {
+
+constexpr const precision::DtypeFacts& facts(Dtype dtype) { return precision::kDtypeFacts[static_cast<int>(dtype)]; }
+#define ROW(id, dtype, ...) \
+  static_assert(facts(Dtype::id).name == #dtype, "precision/dtypes.txt has the catalog's order");
+TENSORSTAT_DTYPES(ROW)
+#undef ROW
+static_assert(std::size(precision::kDtypeFacts) == kDtypeCount);
 
 // The list's needs and the public ones are the same bits, and a digest is none of them.
 #define ROW(id, name) static_assert(std::uint32_t{name} == std::uint32_t{NEED_##id});
@@ -58,12 +65,12 @@ using AccumulatorLayout = std::array<ExactSum, EXACT_SUMS>;
 
 #define ROW(id, words, power, need, optional, family) \
   ExactSum{PLACE_##id##_##family, words##_##family, power * int{SUM_EXPONENT_##family}, NEED_##need, optional != 0},
-#define LAYOUT(family, ...) inline constexpr AccumulatorLayout kLayout##family = {EXACT_ROWS(ROW, family)};
-FAMILIES(LAYOUT)
+#define LAYOUT(family, ...) AccumulatorLayout{EXACT_ROWS(ROW, family)},
+inline constexpr AccumulatorLayout kLayoutsOfFamilies[] = {FAMILIES(LAYOUT)};
 #undef LAYOUT
 #undef ROW
 
-#define ROW(id, name, ...) &CAT(kLayout, FAMILY_OF(name)),
+#define ROW(id, name, ...) &kLayoutsOfFamilies[static_cast<int>(facts(Dtype::id).family)],
 inline constexpr const AccumulatorLayout* kLayouts[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 constexpr const AccumulatorLayout& layout(Dtype dtype) { return *kLayouts[static_cast<int>(dtype)]; }
@@ -92,24 +99,13 @@ constexpr bool is_fingerprint(Dtype dtype, std::size_t word) {
 
 // And behind those the counts of precision/exponents.h.
 constexpr std::size_t first_exponent(Dtype dtype) { return first_index(dtype) + INDEX_WORDS; }
-#define ROW(id, name, ...) CAT(EXPONENTS_, FAMILY_OF(name)),
-inline constexpr std::size_t kExponentWords[] = {TENSORSTAT_DTYPES(ROW)};
-#undef ROW
-constexpr std::size_t exponent_words(Dtype dtype) { return kExponentWords[static_cast<int>(dtype)]; }
+constexpr std::size_t exponent_words(Dtype dtype) { return static_cast<std::size_t>(facts(dtype).exponents); }
 
 // The exponent of the NaNs of a float, and of its infinities; of integers 0, which has none of them.
-#define SPECIAL_EXPONENT_Integer(name) 0
-#define SPECIAL_EXPONENT_Integer64(name) 0
-#define SPECIAL_EXPONENT_Float(name) (CALL(COLUMN_3, FORMAT_##name) >> CALL(COLUMN_4, FORMAT_##name))
-#define SPECIAL_EXPONENT_Double(name) SPECIAL_EXPONENT_Float(name)
-#define SPECIAL_EXPONENT_Coded(name) ((CALL(COLUMN_3, FORMAT_##name) / 2 + 1) >> CALL(COLUMN_4, FORMAT_##name))
-#define SPECIAL_EXPONENT_Scale(name) SPECIAL_EXPONENT_Coded(name)
-#define SPECIAL_EXPONENT_PackedFloat(name) SPECIAL_EXPONENT_Coded(name)
-#define SPECIAL_EXPONENT_PackedInteger(name) SPECIAL_EXPONENT_Integer(name)
-#define ROW(id, name, ...) CAT(SPECIAL_EXPONENT_, FAMILY_OF(name))(name),
-inline constexpr std::size_t kSpecialExponents[] = {TENSORSTAT_DTYPES(ROW)};
-#undef ROW
-constexpr std::size_t special_exponent(Dtype dtype) { return kSpecialExponents[static_cast<int>(dtype)]; }
+constexpr std::size_t special_exponent(Dtype dtype) {
+  const precision::DtypeFacts& of = facts(dtype);
+  return of.is_float ? (of.largest + !of.has_inf) >> of.mantissa_shift : 0;
+}
 
 constexpr std::size_t word_count(Dtype dtype, Needs needs) {
   if ((needs & kExponents) != 0) return first_exponent(dtype) + exponent_words(dtype);
@@ -172,35 +168,14 @@ void for_each_word(Dtype dtype, std::size_t words, const Maximum& maximum, const
   for (std::size_t i = exponents; i < words; ++i) addition(i);
 }
 
-#define ROW(id, name, ...) HAS_LOW_OF(name) != 0,
-inline constexpr bool kHasLow[] = {TENSORSTAT_DTYPES(ROW)};
-#undef ROW
-
 // The bits of an element once it is unpacked, which are those of its key.
-#define KEY_BITS_u8 8
-#define KEY_BITS_u16 16
-#define KEY_BITS_u32 32
-#define KEY_BITS_u64 64
-#define ROW(id, name, ...) CAT(KEY_BITS_, CALL(COLUMN_1, FORMAT_##name)),
-inline constexpr std::uint8_t kKeyBits[] = {TENSORSTAT_DTYPES(ROW)};
-#undef ROW
-constexpr int key_bits(Dtype dtype) { return kKeyBits[static_cast<int>(dtype)]; }
+constexpr int key_bits(Dtype dtype) { return facts(dtype).bits; }
 
 // Whether its elements are integers with a sign.
-#define SIGNED_0(name) false
-#define SIGNED_1(name) CALL(COLUMN_4, FORMAT_##name) != 0
-#define SIGNED_OF_FLOAT_0(name) CAT(SIGNED_, 1)(name)
-#define SIGNED_OF_FLOAT_1(name) CAT(SIGNED_, 0)(name)
-#define ROW(id, name, ...) CAT(SIGNED_OF_FLOAT_, CAT(IS_FLOAT_, FAMILY_OF(name)))(name),
-inline constexpr bool kSignedIntegers[] = {TENSORSTAT_DTYPES(ROW)};
-#undef ROW
-constexpr bool is_signed_integer(Dtype dtype) { return kSignedIntegers[static_cast<int>(dtype)]; }
+constexpr bool is_signed_integer(Dtype dtype) { return facts(dtype).is_signed; }
 
 // Whether a byte of it is one of 256 codes that precision/fold/fold_unpacked.h counts.
-#define ROW(id, name, ...) UNPACKS_OF(name) != 0,
-inline constexpr bool kUnpacks[] = {TENSORSTAT_DTYPES(ROW)};
-#undef ROW
-constexpr bool unpacks(Dtype dtype) { return kUnpacks[static_cast<int>(dtype)]; }
+constexpr bool unpacks(Dtype dtype) { return facts(dtype).unpacks; }
 
 // What a partial of a dtype can keep of these. Of complex elements neither extrema nor what is counted by size or sign but 0.
 constexpr Needs kept(Dtype dtype, Needs needs) {
@@ -208,8 +183,6 @@ constexpr Needs kept(Dtype dtype, Needs needs) {
 }
 
 // Whether sums are held in the dtype's own arithmetic (precision/low/). A dtype that has none sums as in `high`.
-constexpr bool is_low(Dtype dtype, Precision precision) {
-  return precision == Precision::kLow && kHasLow[static_cast<int>(dtype)];
-}
+constexpr bool is_low(Dtype dtype, Precision precision) { return precision == Precision::kLow && facts(dtype).has_low; }
 
 }  // namespace tensorstat

@@ -5,10 +5,11 @@
 #include <cmath>
 #include <tensorstat/catalog.inc>
 
-#include "precision/families.h"
-#include "precision/formats.h"
+#include "precision/generated/families.h"
+#include "precision/names.h"
 #include "precision/partial.h"
 #include "precision/scalars.hpp"
+#include "stats/engine/accumulator_layout.hpp"
 #include "stats/engine/code_counts.hpp"
 
 namespace {
@@ -19,12 +20,11 @@ namespace {
 #include "precision/lift/lift.h"
 
 #define PER_DTYPE "precision/lift/lift_elements.h"
-#include "precision/each_dtype.h"
+#include "precision/generated/each_dtype.h"
 #define PER_DTYPE "precision/lift/count_casts.h"
-#include "precision/each_dtype.h"
+#include "precision/generated/each_dtype.h"
 #define PER_DTYPE "precision/unpack_element.h"
-#define PER_DTYPE_IF UNPACKS
-#include "precision/each_dtype.h"
+#include "precision/generated/each_dtype.h"
 
 }  // namespace
 
@@ -119,9 +119,9 @@ CastBounds cast_bounds(Dtype dtype, double scale) {
   known.dtype = dtype;
   known.scale = scale;
   switch (dtype) {
-#define ROW(id, name, ...)                                \
-  case Dtype::id:                                         \
-    known.bounds = bounds_of<CAT(CastFormat_, PART_OF(name))>(scale); \
+#define ROW(id, name, ...)                                     \
+  case Dtype::id:                                              \
+    known.bounds = bounds_of<dtype_##name::CastFormat>(scale); \
     break;
     TENSORSTAT_DTYPES(ROW)
 #undef ROW
@@ -133,15 +133,14 @@ void count_casts(Dtype dtype, std::span<const std::byte> elements, std::uint64_t
                  std::span<std::int64_t> words) {
   const auto* const bytes = reinterpret_cast<const u8*>(elements.data());
   const int asked = static_cast<int>(needs & kCasts);
-#define COUNT_0(name) CAT(count_casts_, PART_OF(name))(words.data(), bytes, 0, count, 1, bounds.data(), asked)
-#define COUNT_1(name)                                                                                             \
-  for_each_in_codes(elements, count, elements_a_byte(dtype), [&](u32 byte, u32 k, u64 times) {                    \
-    lift_casts_##name(words.data(), unpacked_##name(byte, k), static_cast<i64>(times), bounds.data(), asked);     \
-  })
   switch (dtype) {
-#define ROW(id, name, ...) \
-  case Dtype::id:          \
-    return CAT(COUNT_, UNPACKS_OF(name))(name);
+#define ROW(id, name, ...)                                                                                         \
+  case Dtype::id:                                                                                                  \
+    if (!unpacks(dtype)) return dtype_##name::count_casts(words.data(), bytes, 0, count, 1, bounds.data(), asked); \
+    return for_each_in_codes(elements, count, elements_a_byte(dtype), [&](u32 byte, u32 k, u64 times) {            \
+      const auto bits = dtype_##name::unpacked(byte, k);                                                           \
+      dtype_##name::lift_casts(words.data(), bits, static_cast<i64>(times), bounds.data(), asked);                 \
+    });
     TENSORSTAT_DTYPES(ROW)
 #undef ROW
   }

@@ -20,20 +20,17 @@ namespace {
 namespace tensorstat {
 namespace {
 
-// How a float dtype is stored, from its row in precision/formats.h: the exponent field e of a normal value means
+// How a float dtype is stored, from its row in precision/dtypes.txt: the exponent field e of a normal value means
 // 2^(e - bias), and a field of ones Inf, where the dtype has that.
 struct Stored {
   int mantissa_shift, bias;
   bool has_infinity, is_float;
 };
-constexpr Stored stored(std::uint64_t infinity, int mantissa_shift, int first_unit, int sum_exponent) {
-  return {mantissa_shift, 1 - mantissa_shift - first_unit - sum_exponent, infinity % 2 == 0, true};
+constexpr Stored stored(Dtype dtype) {
+  const precision::DtypeFacts& of = facts(dtype);
+  return {of.mantissa_shift, 1 - of.mantissa_shift - of.first_unit - of.sum_exponent, of.has_inf, of.is_float};
 }
-#define STORED_0(name) Stored{}
-#define STORED_1(name) \
-  stored(CALL(COLUMN_3, FORMAT_##name), CALL(COLUMN_4, FORMAT_##name), CALL(COLUMN_5, FORMAT_##name), \
-         CAT(SUM_EXPONENT_, FAMILY_OF(name)))
-#define ROW(id, name, ...) CAT(STORED_, CAT(IS_FLOAT_, FAMILY_OF(name)))(name),
+#define ROW(id, ...) stored(Dtype::id),
 constexpr Stored kStored[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 

@@ -9,8 +9,7 @@
 #include <numeric>
 #include <utility>
 
-#include "precision/families.h"
-#include "precision/formats.h"
+#include "precision/generated/families.h"
 #include "precision/scalars.hpp"
 #include "stats/engine/accumulator_layout.hpp"
 #include "stats/engine/code_counts.hpp"
@@ -21,10 +20,9 @@ namespace {
 #include "precision/codes.h"
 
 #define PER_DTYPE "precision/lift/lift_code.h"
-#include "precision/each_dtype.h"
+#include "precision/generated/each_dtype.h"
 #define PER_DTYPE "precision/unpack_element.h"
-#define PER_DTYPE_IF UNPACKS
-#include "precision/each_dtype.h"
+#include "precision/generated/each_dtype.h"
 
 }  // namespace
 
@@ -138,9 +136,8 @@ void BinCounter::stop_listing() {
 
 void BinCounter::count_packed(std::span<const std::byte> elements, std::uint64_t number) {
   using Unpack = std::uint16_t (*)(std::uint32_t code, std::uint32_t k);
-#define UNPACK_0(name) nullptr
-#define UNPACK_1(name) [](std::uint32_t code, std::uint32_t k) { return std::uint16_t{unpacked_##name(code, k)}; }
-#define ROW(id, name, ...) CAT(UNPACK_, UNPACKS_OF(name))(name),
+#define ROW(id, name, ...) \
+  [](std::uint32_t code, std::uint32_t k) { return static_cast<std::uint16_t>(dtype_##name::unpacked(code, k)); },
   static constexpr Unpack kUnpack[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
   const Unpack unpack = kUnpack[static_cast<int>(dtype_)];
@@ -149,6 +146,19 @@ void BinCounter::count_packed(std::span<const std::byte> elements, std::uint64_t
     even_[bin] += static_cast<std::uint32_t>(times);
     used_[bin / kGroup] = 1;
   });
+}
+
+template <typename Code>
+void BinCounter::count_codes(std::span<const std::byte> elements) {
+  using Bits = typename Code::Bits;
+  if (lists_) return list<Bits>(elements, Code());
+  if constexpr (Code::is_byte) {
+    count_by<std::uint8_t>(elements, [](std::uint32_t code) { return code; });
+  } else if constexpr (Code::takes_work) {
+    count_made<Bits>(elements, Code());
+  } else {
+    count_by<Bits>(elements, Code());
+  }
 }
 
 void BinCounter::count(std::span<const std::byte> elements, std::uint64_t number) {
@@ -161,21 +171,10 @@ void BinCounter::count(std::span<const std::byte> elements, std::uint64_t number
   if (number > kMostListed - listed_count_) stop_listing();
   if (!lists_) will_take(number);
   if (is_packed(dtype_)) return count_packed(elements, number);
-#define COUNT(how, bits, name) how<bits>(elements, [](bits element) { return CAT(code_of_, name)(element); })
-#define LIST(bits, name) COUNT(list, bits, name)
-#define COUNT_Integer(bits, name) (sizeof(bits) <= 2 ? COUNT(count_by, bits, name) : COUNT(count_made, bits, name))
-#define COUNT_Integer64(bits, name) COUNT(count_made, bits, name)
-#define COUNT_Float(bits, name) COUNT(count_by, bits, name)
-#define COUNT_Double(bits, name) COUNT_Float(bits, name)
-#define COUNT_Coded(bits, name) COUNT_Float(bits, name)
-#define COUNT_Scale(bits, name) count_by<std::uint8_t>(elements, [](std::uint32_t code) { return code; })
-#define COUNT_PackedFloat(bits, name) COUNT_Scale(bits, name)  // they are counted above
-#define COUNT_PackedInteger(bits, name) COUNT_Scale(bits, name)
   switch (dtype_) {
 #define ROW(id, name, ...) \
   case Dtype::id:          \
-    return lists_ ? LIST(CALL(COLUMN_1, FORMAT_##name), PART_OF(name)) \
-                  : CAT(COUNT_, FAMILY_OF(name))(CALL(COLUMN_1, FORMAT_##name), PART_OF(name));
+    return count_codes<dtype_##name::Code>(elements);
     TENSORSTAT_DTYPES(ROW)
 #undef ROW
   }

@@ -57,6 +57,8 @@ class BinCounter {
   void count_by(std::span<const std::byte> elements, const CodeOf& code_of);
   template <typename Bits, typename CodeOf>
   void count_made(std::span<const std::byte> elements, const CodeOf& code_of);
+  template <typename Code>
+  void count_codes(std::span<const std::byte> elements);
   template <typename Bits, typename CodeOf>
   void list(std::span<const std::byte> elements, const CodeOf& code_of);
   void count_listed(std::span<const std::uint32_t> codes);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <tensorstat/catalog.inc>
 
-#include "precision/families.h"
-#include "precision/formats.h"
 #include "precision/scalars.hpp"
 #include "stats/engine/accumulator_layout.hpp"
 
@@ -43,20 +41,14 @@ constexpr Coding coding_of_float(std::size_t bytes, std::uint64_t greatest, bool
   return {1u << (8 * static_cast<int>(bytes) - shift),   Order::kMagnitude,          shift,
           static_cast<std::uint32_t>(greatest >> shift), has_infinity && shift != 0, lacks_minus_zero};
 }
-#define CODING_Integer(id, name) \
-  coding_of_integer(size_bytes(Dtype::id), CALL(COLUMN_4, FORMAT_##name) != 0, Dtype::id == Dtype::kBool)
-#define CODING_Integer64(id, name) CODING_Integer(id, name)
-#define CODING_Float(id, name) coding_of_float(size_bytes(Dtype::id), CALL(COLUMN_3, FORMAT_##name), true, false)
-#define CODING_Double(id, name) CODING_Float(id, name)
-#define CODING_Coded(id, name) \
-  coding_of_float(1, CALL(COLUMN_3, FORMAT_##name) / 2, false, CALL(COLUMN_6, FORMAT_##name) != 0)
-#define CODING_Scale(id, name) {256, Order::kUnsigned, 0, 254, false, false, 1}  // NaN is 255
-// Counted by what they are unpacked to.
-#define CODING_PackedFloat(id, name) CODING_Coded(id, name)
-#define CODING_PackedInteger(id, name) CODING_Integer(id, name)
-#define CODING_OF_0(id, name) CAT(CODING_, FAMILY_OF(name))(id, name)
-#define CODING_OF_1(id, name) {0, Order::kUnsigned, 0, 0, false, false}  // complex: without an order there are no bins
-#define ROW(id, name, ...) CAT(CODING_OF_, IS_COMPLEX_OF(name))(id, name),
+constexpr Coding coding_of(Dtype dtype) {
+  const precision::DtypeFacts& of = facts(dtype);
+  if (of.is_complex) return {0, Order::kUnsigned, 0, 0, false, false};  // without an order there are no bins
+  if (of.family == precision::Family::kScale) return {256, Order::kUnsigned, 0, 254, false, false, 1};  // NaN is 255
+  if (!of.is_float) return coding_of_integer(size_bytes(dtype), of.is_signed, of.is_bool);
+  return coding_of_float(size_bytes(dtype), of.largest, !of.is_coded, of.nan_is_minus_zero);
+}
+#define ROW(id, ...) coding_of(Dtype::id),
 constexpr Coding kCodings[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 

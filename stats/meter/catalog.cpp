@@ -5,7 +5,7 @@
 #include <memory>
 #include <tensorstat/catalog.hpp>
 
-#include "precision/formats.h"
+#include "precision/dtypes.hpp"
 #include "stats/base/caught.hpp"
 #include "stats/base/typed_name.hpp"
 
@@ -52,25 +52,18 @@ std::string_view without_alias(std::string_view typed) {
   return alias == std::end(kAliases) ? typed : alias->name;
 }
 
-struct DtypeRow {
-  std::string_view name;
-  bool has_specials;
-};
-
 #define TENSORSTAT_ROW(id, name, column, kind, in_all, of_complex, needs, formula, nan_rule) \
   CategoryRow{name, column, ValueKind::kind, in_all != 0, of_complex != 0, formula, nan_rule},
 constexpr std::array kCategoryRows = {TENSORSTAT_CATEGORIES(TENSORSTAT_ROW)};
 constexpr std::array kQuantileRows = {TENSORSTAT_QUANTILE(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
 
-#define TENSORSTAT_ROW(id, name, ...) DtypeRow{#name, CAT(IS_FLOAT_, FAMILY_OF(name)) != 0},
-constexpr std::array kDtypeRows = {TENSORSTAT_DTYPES(TENSORSTAT_ROW)};
-#undef TENSORSTAT_ROW
+using precision::kDtypeFacts;
 
 const CategoryRow& row(Category category) {
   return is_quantile(category) ? kQuantileRows[0] : kCategoryRows[static_cast<std::size_t>(category)];
 }
-const DtypeRow& row(Dtype dtype) { return kDtypeRows[static_cast<int>(dtype)]; }
+const precision::DtypeFacts& row(Dtype dtype) { return kDtypeFacts[static_cast<int>(dtype)]; }
 
 // Every catalog name in `rows`, for the end of an error message.
 template <typename Rows>
@@ -148,7 +141,7 @@ ValueKind kind(Category category) { return row(category).kind; }
 std::string_view formula(Category category) { return row(category).formula; }
 std::string_view nan_rule(Category category) { return row(category).nan_rule; }
 std::string_view name(Dtype dtype) { return row(dtype).name; }
-bool is_float(Dtype dtype) { return row(dtype).has_specials; }
+bool is_float(Dtype dtype) { return row(dtype).is_float; }
 bool has(Dtype dtype, Category category) { return !is_complex(dtype) || row(category).of_complex; }
 std::string_view name(Precision precision) {
   return precision == Precision::kHigh ? "high" : "low";
@@ -170,7 +163,7 @@ std::optional<Category> category_of_column(std::string_view heading) {
 
 std::optional<Dtype> dtype_from(std::string_view text) {
   for (int i = 0; i < kDtypeCount; ++i) {
-    if (text == kDtypeRows[i].name) return static_cast<Dtype>(i);
+    if (text == kDtypeFacts[i].name) return static_cast<Dtype>(i);
   }
   return std::nullopt;
 }
