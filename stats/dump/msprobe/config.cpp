@@ -18,7 +18,7 @@ namespace {
 
 using Kind = JsonValue::Kind;
 
-// Tasks of msprobe that are not a dump of tensors, or of its own machinery.
+// Tasks of msprobe that do not dump tensors, or that use other code of msprobe.
 constexpr std::string_view kOtherTasks[] = {"acc_check",    "structure", "diff_check",     "nan_check",
                                             "overflow_check", "run_ut",  "free_benchmark", "grad_probe"};
 
@@ -63,7 +63,7 @@ std::optional<NumberSet::Range> range_of(const JsonValue& value) {
   return NumberSet::Range(*first, *last);
 }
 
-// null stands for a key that is not there.
+// A key with the value null counts as missing.
 class Section : public ConfigSection {
  public:
   using ConfigSection::ConfigSection;
@@ -163,7 +163,7 @@ class Parser {
                             (is_known ? "; the other tasks of msprobe run in Python, and a backend has no part in them" : ""));
   }
 
-  // As in msprobe, a path may be relative, to the working directory.
+  // As in msprobe, a path may be relative to the working directory.
   void read_path() {
     constexpr std::string_view kAllowed = "a path of at most 4096 bytes without control characters";
     std::string path = all_.given("dump_path") ? all_.text("dump_path", kAllowed, {}) : "";
@@ -216,7 +216,7 @@ class Parser {
     config_.form = msprobe_form(std::move(settings_));
   }
 
-  // In the order of calls, from the first name to the last: whole keys of the level.
+  // A scope has two keys of calls, the first and the last, both complete and of the config's level.
   void check_scope() {
     if (!settings_.scope) return;
     for (const std::string& name : {settings_.scope->first, settings_.scope->second}) {
@@ -246,7 +246,7 @@ class Parser {
     if (!every_io && !has("input")) config_.input_output = InputOutput::kOutputs;
   }
 
-  // Level L2 is MindSpore's own dump of kernels, which msprobe configures.
+  // Level L2 is MindSpore's own dump of kernels, configured by msprobe.
   void read_kernels(Section& task) {
     config_.form = mindspore_form();
     if (settings_.scope) task.refuse("scope", "nothing with level L2");

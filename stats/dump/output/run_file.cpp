@@ -13,10 +13,10 @@
 namespace tensorstat {
 namespace {
 
-// By io and slot, inputs first: the order of their bytes.
+// By io and slot, inputs first: the order of the bytes in the file.
 using Slots = std::map<std::pair<Io, std::uint32_t>, const PendingTensor*>;
 
-// Slots that nothing was handed over for are there without bytes.
+// Slots without a tensor are written as empty.
 Result<DumpData> described(const Slots& slots, Notices& notices) {
   DumpData data;
   for (const auto& [place, tensor] : slots) {
