@@ -1,4 +1,4 @@
-// `tensorstat devices`: what there is to compute on.
+// `tensorstat devices`: lists the devices that can compute.
 #include "stats/cli/devices_command.hpp"
 
 #include <CLI/CLI.hpp>
@@ -24,8 +24,8 @@ struct DevicesArguments {
   std::uint64_t check_bytes = std::uint64_t{64} << 20;
 };
 
-// A line for each OpenCL device, numbered as --device wants it, and why one is not used; or JSON. With --check, also
-// whether it computes the host's bits, and how fast it is.
+// The list as text or JSON: a line for each OpenCL device, with its number for --device, and the reason if it is not
+// used. With --check also whether it computes the host's bits, and its speed.
 struct DeviceList {
   std::string text;
   bool passed = true;  // no device failed its check
@@ -38,7 +38,7 @@ bool parse_number(std::string_view digits, int& number) {
   return error == std::errc() && end == digits.data() + digits.size() && number >= 0;
 }
 
-// A device as a program reads it; `refusal` is null where the device is used.
+// A device in JSON. `refusal` is null if the device is used.
 nlohmann::ordered_json as_json(const DeviceInfo& info, const std::optional<DeviceCheck>& check) {
   nlohmann::ordered_json object = {{"platform", info.platform},
                                    {"device", info.device},

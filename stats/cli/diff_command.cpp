@@ -1,4 +1,4 @@
-// `tensorstat diff` and `tensorstat origin`: where two runs part, and where NaN and Inf began in one.
+// `tensorstat diff` finds where two runs part. `tensorstat origin` finds where NaN and Inf began in one run.
 
 #include <memory>
 #include <CLI/CLI.hpp>
@@ -21,10 +21,10 @@ namespace {
 
 struct DiffArguments {
   std::string a, b;
-  DiffOptions options;             // but for the texts of
-  std::string tolerances, names;   // these files
+  DiffOptions options;             // without the texts of tolerances and names
+  std::string tolerances, names;   // paths of these files
   bool all = false, is_json = false;
-  std::string rules;   // "msprobe", or empty: our own
+  std::string rules;   // "msprobe"; empty: tensorstat's own rules
   std::string output;  // empty: stdout
 };
 
@@ -34,7 +34,7 @@ struct OriginArguments {
   std::string output;
 };
 
-constexpr std::size_t kMostShownBytes = 100;               // of a name
+constexpr std::size_t kMostShownBytes = 100;               // of a name in an error
 constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // of a file of tolerances or names
 
 ReadListener listener_of(Console& console) {
@@ -43,7 +43,7 @@ ReadListener listener_of(Console& console) {
 }
 
 // Writes all of it, or says why not.
-// Why no row of A belongs to one of B.
+// Why no row of A has a partner in B.
 std::string why_nothing_pairs(const Record& a, const Record& b) {
   const auto name = [](const Record& record, const Seen& row) { return record.texts()[row.name]; };
   const auto place = [](const Seen& row) {

@@ -1,4 +1,4 @@
-// `tensorstat dump`: replays dumped tensors through a config.
+// `tensorstat dump`: replays dumped tensors with a config.
 
 #include <memory>
 #include <cstdlib>
@@ -17,10 +17,10 @@ namespace tensorstat::cli {
 namespace {
 
 struct DumpArguments {
-  std::string config;  // empty: what MINDSPORE_DUMP_CONFIG names
+  std::string config;  // empty: the file that MINDSPORE_DUMP_CONFIG names
   std::vector<std::string> paths;
-  std::string output;  // empty: `path` of the config
-  std::string framework;  // of DumpOptions
+  std::string output;  // empty: the config's `path`
+  std::string framework;  // as in DumpOptions
   Dialect dialect = Dialect::kMindspore27;
   bool by_step = false, device_rows = false;
   bool append = false, replace = false;
@@ -101,7 +101,7 @@ Subcommand dump_command(CLI::App& command) {
   dump->add_option("-o,--output", arguments->output, "Write below this directory, not `path` of the config")
       ->check(names_output())
       ->type_name("DIR");
-  // Those that one statistic.csv has for every config.
+  // Only dialects whose statistic.csv does not depend on the config.
   Choices<Dialect> dialects;
   std::vector<std::string> names;
   for (const std::string_view each : dialect_names()) {

@@ -11,7 +11,7 @@
 namespace tensorstat::cli {
 namespace {
 
-// As roff reads it: its own characters escaped, at the beginning of a line too.
+// Escapes roff's special characters, also at the beginning of a line.
 std::string roff(std::string_view text) {
   std::string out;
   bool begins = true;
@@ -68,7 +68,7 @@ std::string options_of(CLI::App& app) {
 
 std::string usage_of(CLI::App& app, const std::string& name) {
   std::string text = bold(name) + " [" + italic("OPTION") + "]...", positionals;
-  const bool is_command = app.get_parent() == nullptr;  // which has nothing to do without a path
+  const bool is_command = app.get_parent() == nullptr;  // without a path the command does nothing
   for (const OptionRow& row : rows_of(app)) {
     if (row.positional.empty()) {
       if (row.is_required) text += " " + bold(row.flags.back()) + " " + italic(row.value);

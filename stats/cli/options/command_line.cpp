@@ -17,7 +17,7 @@
 namespace tensorstat::cli {
 namespace {
 
-// On a terminal std says more than the count, which the shape says, and a bar for each binade more than both.
+// On a terminal std and bars for the exponents replace count, which the shape already shows.
 constexpr const char* kStatsByDefault =
     "max,min,avg,l2norm,count,nan count,negative inf count,positive inf count,zero count";
 constexpr const char* kStatsOnScreen =
@@ -35,7 +35,7 @@ const Choices<Format> kExtensions = {{".csv", Format::kCsv},
                                      {".md", Format::kMarkdown},
                                      {".txt", Format::kTable}};
 
-// What `output` ends in says the format; a name without an extension, such as /dev/stdout, is a table's.
+// The file name's extension decides the format. A name without one, such as /dev/stdout, gets a table.
 Format format_for(const std::string& output) {
   std::string known;
   for (const auto& [extension, format] : kExtensions) {
@@ -57,7 +57,7 @@ const CLI::Validator begins_with_digit(
     "");
 
 const CLI::Validator is_whole_number(
-    [](const std::string& text) {  // CLI11 takes -1 for 2^64 - 1, and what is longer for that, too
+    [](const std::string& text) {  // CLI11 parses -1, and numbers that are too long, as 2^64 - 1
       std::uint64_t number = 0;
       const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
       const bool is_right = problem == std::errc() && end == text.data() + text.size();
@@ -74,7 +74,7 @@ const CLI::Validator is_cast_scale(
     },
     "");
 
-// What stands before a subcommand belongs to the command without one, and would do nothing.
+// Options before a subcommand belong to the command without one. They would have no effect.
 void refuse_unused_options(const CLI::App& app, const std::string& subcommand) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0) continue;
@@ -158,7 +158,7 @@ CommandLine::CommandLine()
   app_->add_option("--budget", arguments_.meter.budget_bytes,
                   "Most device memory to take, e.g. 512M (K, M, G, T: powers of 1024)")
       ->transform(CLI::AsSizeValue(false).description(""))
-      ->transform(begins_with_digit)  // before that: AsSizeValue takes -1 for 2^64-1 and M for 0
+      ->transform(begins_with_digit)  // checked first, because AsSizeValue parses -1 as 2^64-1 and M as 0
       ->type_name("BYTES")
       ->group(kMoreOptions);
   add_choice(*app_, "--order", arguments_.order,
@@ -286,7 +286,7 @@ CommandLine::Parsed CommandLine::parse(int argc, const char* const* argv) {
       arguments_.columns = parsed("--columns", further_columns_from(columns_));
     }
     if (arguments_.by && arguments_.format == Format::kCsv && std::ranges::count(arguments_.columns, "index") == 0) {
-      arguments_.columns.emplace_back("index");  // nothing else tells the rows of a tensor apart
+      arguments_.columns.emplace_back("index");  // the rows of one tensor differ only in this column
     }
     if (app_->count("--scale") != 0 && std::ranges::none_of(arguments_.request.categories, counts_casts)) {
       throw CLI::ValidationError("--scale", "no statistic that counts casts is asked for, such as e4m3fn-underflow");
@@ -303,7 +303,7 @@ CommandLine::Parsed CommandLine::parse(int argc, const char* const* argv) {
   } catch (const CLI::Success& answered) {  // --help, --version
     return app_->exit(answered);
   } catch (const CLI::ExtrasError& error) {
-    // CLI11 names what is left over, of which an unknown option is the cause: its value was taken for a path.
+    // CLI11 reports the leftover words. The cause is an unknown option: its value was taken for a path.
     const CLI::App* at = app_->get_subcommands().empty() ? app_.get() : app_->get_subcommands().front();
     const std::vector<std::string> left = app_->remaining(true);
     const auto option =

@@ -24,7 +24,7 @@ std::string statistics() {
          "`tensorstat explain NAME` says what one is.";
 }
 
-// Words between blanks, in lines of a terminal's width.
+// Wraps the text at the width of a terminal.
 std::string wrapped(const std::string& text) {
   constexpr std::size_t kWidth = 100;
   std::string lines;

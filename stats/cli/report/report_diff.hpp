@@ -1,4 +1,4 @@
-// What `tensorstat diff` and `tensorstat origin` found, for people.
+// The texts of `tensorstat diff` and `tensorstat origin`.
 #pragma once
 
 #include <string>
@@ -9,13 +9,15 @@
 
 namespace tensorstat::cli {
 
-// What differs, a line each, or all; then what has no partner; then the line that answers.
+// One line for each operator where the runs begin to differ or, if these are unknown, for each difference (with_all:
+// for each pair). Then the rows without a partner, then the summary.
 std::string text_of(const Compared& compared, bool with_all);
 
-// The verdict, at most ten lines; with all of its notes, or with the first of them.
+// The verdict, at most ten lines; `with_all` adds all of its notes instead of the first ones.
 std::string text_of(const Answer& answer, bool with_all);
 
-// Who made it and who passed it on, a line each with inputs and the operators before; then the line that counts.
+// One line for each operator that received NaN or Inf from outside, produced it, turned Inf into NaN or passed it on,
+// with its inputs and the operators before it. Then the counts.
 std::string text_of(const Record& record, const Origin& origin);
 
 }  // namespace tensorstat::cli

@@ -6,8 +6,8 @@
 namespace tensorstat::cli {
 namespace {
 
-// As it is, whatever it holds: a span of code between more backticks than the text has in a row. A | would end the cell
-// in there, too.
+// Shows any text unchanged: as code between more backticks than the text has in a row. Only | is escaped, because it
+// would end the cell even there.
 std::string code(const std::string& text) {
   std::size_t longest = 0, run = 0;
   for (const char c : text) longest = std::max(longest, run = c == '`' ? run + 1 : 0);
@@ -17,7 +17,7 @@ std::string code(const std::string& text) {
   return span;
 }
 
-// A table of GitHub's Markdown, a line a tensor as it is measured.
+// A table in GitHub's Markdown, a line for each tensor as it is measured.
 class Markdown : public Report {
  public:
   explicit Markdown(const Categories& categories) : categories_(categories) {}
