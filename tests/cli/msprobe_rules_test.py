@@ -115,7 +115,7 @@ class HostileNames(unittest.TestCase):
                  b'a\rb', b'<&>"\'', b'_x0041_' * 5000, 'ＡＢ＝'.encode()]
 
     def shown(self, name):
-        """The part of a name that a cell shows. Bytes that are not UTF-8, and characters that XML lacks, become U+FFFD."""
+        """The part of a name that a cell shows. Bytes that are not UTF-8, and characters not in XML, become U+FFFD."""
         text = (name + b'.output.0').decode('utf-8', 'surrogateescape')
         return re.sub('[\\0\ud800-\udfff\ufffe\uffff]', '\ufffd', text)
 

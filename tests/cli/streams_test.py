@@ -1,4 +1,4 @@
-"""Tensors from pipes, from files without a header, and from lists of files. Compared with NumPy; memory does not grow."""
+"""Tensors from pipes, files without a header, and lists of files. Compared with NumPy; memory does not grow."""
 import hashlib
 import io
 import json
