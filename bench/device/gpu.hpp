@@ -29,7 +29,7 @@ struct KernelSpec {
   auto operator<=>(const KernelSpec&) const = default;
 };
 
-// "fold-float32-15-256x4", "read-256x4": what a kernel is called where it lies in a file.
+// The name of a kernel's file, such as "fold-float32-15-256x4" or "read-256x4".
 std::string name(const KernelSpec& spec);
 
 // Every kernel that the stages of measure.hpp run on an NVIDIA GPU.

@@ -42,7 +42,6 @@ ReadListener listener_of(Console& console) {
           [&](std::size_t done, std::size_t total, std::uint64_t bytes) { console.progress(done, total, bytes); }};
 }
 
-// Writes all of it, or says why not.
 // Why no row of A has a partner in B.
 std::string why_nothing_pairs(const Record& a, const Record& b) {
   const auto name = [](const Record& record, const Seen& row) { return record.texts()[row.name]; };

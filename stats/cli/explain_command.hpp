@@ -1,4 +1,4 @@
-// What a statistic costs, in words.
+// Describes the cost of a statistic.
 #pragma once
 
 #include <string>

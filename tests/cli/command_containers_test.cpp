@@ -130,7 +130,6 @@ TEST_F(Containers, SafetensorsOfEveryDtypeHaveTheValuesOfNumpy) {
 
 // Written and decoded with the standard library alone: float4_e2m1fn by the table in OCP's MX specification,
 // float8_e8m0fnu as powers of two.
-// specification, those of float8_e8m0fnu as powers of two.
 constexpr std::string_view kSmallFloats = R"(
 import hashlib, json, math, random, struct, zlib
 
