@@ -272,7 +272,8 @@ class AclParser {
       }
       if (ends.size() == 1) numbers[1] = numbers[0];
       if (!is_right || numbers[0] > numbers[1]) {
-        refuse(kWrongValue, "dump.dump_step has the part " + excerpt(part) + "; it is like \"0|3-5|10\"");
+        refuse(kWrongValue,
+               "dump.dump_step has the part " + excerpt(part) + "; allowed: steps and ranges, as in \"0|3-5|10\"");
       }
       ranges.emplace_back(numbers[0], numbers[1]);
     }
@@ -329,8 +330,8 @@ class AclParser {
 
   void say_several_models(const std::vector<AclItem>& wanted) {
     std::string words =
-        "dump.dump_list names several models, and a backend does not say which it runs: all is written as "
-        "of " +
+        "dump.dump_list names several models, and a backend does not say which one it runs: all files are "
+        "written under the model " +
         excerpt(config_.net_name) + ", and an operator is dumped where any item wants it";
     const auto has_layers = [](const AclItem& item) { return !item.layers.empty(); };
     if (std::ranges::any_of(wanted, has_layers) && !std::ranges::all_of(wanted, has_layers)) {

@@ -31,7 +31,7 @@ class FlaggedChoice : public OperatorChoice {
   }
   std::vector<std::string> unused() const override {
     if (has_any_) return {};
-    return {"dump_mode 2, which wants those that the backend flags with set_dump"};
+    return {"dump_mode 2, which dumps the operators that the backend flags with set_dump"};
   }
 
  private:
@@ -271,7 +271,7 @@ class ConfigParser {
                                                            : "statistics";
       notices_.warn_once("overflow", what +
                                          " with op_debug_mode 3 are written, though MindSpore's documents allow them "
-                                         "with op_debug_mode 0 alone");
+                                         "only with op_debug_mode 0");
     }
     if (mode == DebugMode::kException) correct_for_exceptions(because);
     if (config_.on_device && config_.saves_tensors()) {

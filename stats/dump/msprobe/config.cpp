@@ -133,7 +133,7 @@ class Parser {
     if (all_.given("level")) static_cast<void>(all_.choice("level", {"L1", "L0", "mix", "L2", "debug"}));
     settings_.level = all_.given("level") ? all_.text("level", "", {}) : "L1";
     if (settings_.level == "debug") {
-      all_.refuse("level", "L0, L1, mix and L2; debug is for PrecisionDebugger.save, which only msprobe itself has");
+      all_.refuse("level", "L0, L1, mix and L2; debug needs PrecisionDebugger.save, which only msprobe has");
     }
     if (settings_.task == "exception_dump" && !is_kernel_level()) {
       all_.refuse("level", "L2, with task \"exception_dump\"");
@@ -142,7 +142,8 @@ class Parser {
     config_.enable = !is_async_;
     if (!truth("dump_enable", true)) {
       config_.iteration = NumberSet();
-      notices_.warn_once("dump_enable", "dump_enable is false, so nothing is dumped; the file is read once, and not watched");
+      notices_.warn_once("dump_enable",
+                         "dump_enable is false: nothing is dumped. Later changes of the file have no effect");
     }
     settings_.has_extra_info = truth("extra_info", true);
     if (all_.given("precision")) settings_.has_high_precision = all_.choice("precision", {"low", "high"}) == 1;
@@ -159,8 +160,8 @@ class Parser {
     settings_.task = all_.given("task") ? all_.text("task", kAllowed, {}) : "statistics";
     if (settings_.task == "statistics" || settings_.task == "tensor" || settings_.task == "exception_dump") return;
     const bool is_known = std::ranges::count(kOtherTasks, settings_.task) != 0;
-    all_.refuse("task", std::string(kAllowed) +
-                            (is_known ? "; the other tasks of msprobe run in Python, and a backend has no part in them" : ""));
+    all_.refuse("task",
+                std::string(kAllowed) + (is_known ? "; msprobe's other tasks run in Python, without a backend" : ""));
   }
 
   // As in msprobe, a path may be relative to the working directory.
@@ -184,7 +185,7 @@ class Parser {
     settings_.list = task.texts("list");
     settings_.tensor_list = task.texts("tensor_list");
     if (std::ranges::count(settings_.list, "") + std::ranges::count(settings_.tensor_list, "") != 0) {
-      throw Refusal{settings_.task + ": a text of list and tensor_list may not be empty"};
+      throw Refusal{settings_.task + ": list and tensor_list must not contain an empty text"};
     }
     task.refuse_if_given("slice", "nothing: whole tensors are dumped here");
     task.refuse_if_given("request_id", "nothing: whole tensors are dumped here");

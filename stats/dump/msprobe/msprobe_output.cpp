@@ -93,7 +93,7 @@ class MsprobeOutput : public DumpOutput {
     it.stack.assign(stack.begin(), stack.end());
     it.parent = parent;
   } catch (const std::bad_alloc&) {
-    notices_->warn_once("memory for stacks", "out of memory: what was said of an operator is missing");
+    notices_->warn_once("memory for stacks", "out of memory: the description of an operator is missing");
   }
 
   bool admits(PendingRun& run) noexcept override;
@@ -243,7 +243,8 @@ bool MsprobeOutput::admits(PendingRun& run) noexcept try {
   const auto described = descriptions_.find(run.op);
   const Description none;
   if (!step->companions.add(call.key, described == descriptions_.end() ? none : described->second, companion_bytes_, kMostCompanionBytes)) {
-    notices_->warn_once("companions", "stack.json and construct.json of the steps have 16 MiB, and lack further calls");
+    notices_->warn_once("companions",
+                        "stack.json and construct.json have reached 16 MiB: further calls are missing there");
   }
   return true;
 } catch (const std::exception& fault) {
@@ -283,7 +284,8 @@ void MsprobeOutput::write(const PendingRun& run) noexcept try {
   for (const PendingTensor& tensor : run.tensors) {
     if (waiting_bytes_ > kMostWaitingBytes) {
       ++lost_rows_;
-      notices_->warn_once("dump.json is full", "dump.json cannot be written, 16 MiB wait for it, and further tensors are lost");
+      notices_->warn_once("dump.json is full",
+                          "dump.json cannot be written and 16 MiB are waiting: further tensors are lost");
       continue;
     }
     try {
@@ -313,7 +315,8 @@ std::string MsprobeOutput::leaf_of(Step& step, const Entry& entry, const Pending
     if (bytes) checksum = checksum_of(settings_.summary, framework_, tensor, *bytes);
     if (!bytes) {
       is_whole = false;
-      notices_->warn_once("no checksum", [&] { return "a tensor could not be read, and has no md5: " + bytes.error().message; });
+      notices_->warn_once("no checksum",
+                          [&] { return "a tensor could not be read and gets no md5: " + bytes.error().message; });
     }
   }
   if (saves_tensors_of(entry.key)) {

@@ -73,7 +73,7 @@ Status DumpFiles::save(const std::string& folder, const std::string& name,
   const std::string explained = folder + "/" + kMappingFile;  // allocate first: after write() nothing may throw
   if (Status written = write(path); !written) return written;
   if (mapping.empty() || append_line(explained, mapping)) return {};
-  return Error{Code::kUnwritable, printable(explained) + ": a line that a file needs is lost"};
+  return Error{Code::kUnwritable, printable(explained) + ": the line with a long name is lost"};
 }
 
 bool DumpFiles::save_tensor(const std::string& folder, const std::string& name, const NpyContent& content) {

@@ -31,7 +31,7 @@ Result<DumpData> described(const Slots& slots, Notices& notices) {
     const DumpDtype* dtype = dump_dtype(type);
     if (dtype == nullptr) {
       notices.warn_once("no type", [&] {
-        return "Ascend's dump files have no type " + std::string(type) + ": such a tensor is there, and of no known type";
+        return "Ascend's dump files have no type " + std::string(type) + ": the tensor is written with an unknown type";
       });
     }
     list.back() = {.data_type = dtype ? dtype->number : 0,

@@ -105,9 +105,8 @@ std::vector<std::optional<Statistics>> Examiner::ask(std::span<const Tensor> ten
   // The device only reads, so the tensor is unchanged and the host can measure it.
   if (found.error().code == Code::kInUse && on != On::kHost) return ask(tensors, categories, On::kHost);
   if (tensors.size() == 1 && on == On::kHost) {
-    notices_->warn_once("unmeasured", [&] {
-      return "a tensor could not be measured, and its row is missing: " + found.error().message;
-    });
+    notices_->warn_once("unmeasured",
+                        [&] { return "a tensor could not be measured; its row is missing: " + found.error().message; });
     return results;
   }
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -119,9 +118,10 @@ std::vector<std::optional<Statistics>> Examiner::ask(std::span<const Tensor> ten
 void Examiner::note(const Error& error) {
   if (error.code != Code::kInUse) return;
   left_in_use_ = true;
-  notices_->warn_once("in use",
-                      "the device may still read tensors of this dump: their memory is kept until the process ends, and "
-                      "the host measures from here on");
+  notices_->warn_once(
+      "in use",
+      "the device may still read tensors of this dump: their memory is kept until the process ends, and "
+      "from now on the host measures");
 }
 
 // Digests cover the packed bytes, because these are the tensor's own bytes. Other statistics are of the unpacked
@@ -131,8 +131,8 @@ std::optional<Statistics> Examiner::measure_packed(const PendingTensor& held) {
   const auto packed = bits(held, room);
   if (!packed) {
     notices_->warn_once("unread packed", [&] {
-      return "a tensor of " + std::string(data_type(held)) + " could not be read, and its row is missing: " +
-             packed.error().message;
+      return "a tensor of " + std::string(data_type(held)) +
+             " could not be read; its row is missing: " + packed.error().message;
     });
     return std::nullopt;
   }

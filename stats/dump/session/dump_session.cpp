@@ -14,7 +14,7 @@ Result<std::unique_ptr<DumpSession::State>> DumpSession::State::open(
   if (!config) return config.error();
   if (!options.path.empty()) config->path = options.path;
   if (file_name(options.dialect, {}) != "statistic.csv") {
-    return Error{Code::kInvalid, "statistic.csv has no form in the dialect " + std::string(name(options.dialect)) +
+    return Error{Code::kInvalid, "there is no statistic.csv in the dialect " + std::string(name(options.dialect)) +
                                      ", which has a file for each run of an operator"};
   }
   if (const auto order = written_order(options.dialect, config->statistic_category); !order) return order.error();
@@ -120,7 +120,7 @@ void DumpSession::describe(const DumpOperator* op, std::span<const std::string> 
       output.describe(*op, stack, parent);
     });
   } catch (const std::exception&) {
-    state_->notices->warn_once("memory for stacks", "out of memory: what was said of an operator is missing");
+    state_->notices->warn_once("memory for stacks", "out of memory: the description of an operator is missing");
   }
 }
 

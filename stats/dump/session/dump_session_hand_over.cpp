@@ -261,7 +261,7 @@ void DumpSession::State::hand_over(Items one) noexcept {
   } else {
     notices->warn_once("stall", [&] {
       return "tensors come faster than they are dumped: the " + std::to_string(options.memory_bytes) +
-             " bytes of memory_bytes are full, or the system has no more, and training waits";
+             " bytes of memory_bytes are full, or the system has no more memory: training waits";
     });
   }
 }
@@ -348,7 +348,7 @@ void DumpSession::State::say_what_never_came() noexcept {
                        "the config dumps operators that failed, and the backend said of none that it did");
   }
   if (config.save_kernel_args && !has_kernel_args) {
-    notices->warn_once("no arguments", "save_kernel_args is true, and the backend handed over no arguments of kernels");
+    notices->warn_once("no arguments", "save_kernel_args is true, but the backend handed over no arguments of kernels");
   }
 }
 

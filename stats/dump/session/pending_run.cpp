@@ -89,7 +89,7 @@ Result<PendingTensor> hold(const DumpTensor& given, bool device_format) {
                                          ": hand it over as " + std::string(name(widened(given.tensor.dtype).dtype))};
   }
   if (given.tensor.strides != nullptr && stored != Stored::kPlain) {
-    return Error{Code::kUnsupported, "packed and complex tensors must lie in C order"};
+    return Error{Code::kUnsupported, "packed and complex tensors must be in C order"};
   }
   if (given.tensor.strides != nullptr && given.tensor.strides->shape != given.shape) {
     return Error{Code::kInvalid, "the shapes of the tensor and of its strides differ"};
