@@ -156,12 +156,12 @@ int run_convert(const ConvertArguments& arguments, Console& console) {
 Subcommand convert_command(CLI::App& command) {
   const auto arguments = std::make_shared<ConvertArguments>();
   CLI::App* convert = command.add_subcommand(
-      "convert", "Rewrite rows of statistics in another dialect, and say what it has no form for");
+      "convert", "Convert rows of statistics to another dialect, and report what it cannot express");
   convert->add_option("PATH", arguments->paths,
                       "Files of rows, and folders: each statistic.csv, dump.json and csv of an operator's run in them")
       ->type_name("")
       ->required();
-  convert->add_option("-o,--output", arguments->output, "The new file or folder, which must not be there yet")
+  convert->add_option("-o,--output", arguments->output, "The new file or folder; it must not exist yet")
       ->check(names_output())
       ->type_name("OUT")
       ->required();

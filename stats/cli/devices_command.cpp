@@ -125,14 +125,14 @@ Result<DeviceList> device_list(const DevicesArguments& arguments) {
 Subcommand devices_command(CLI::App& command) {
   const auto arguments = std::make_shared<DevicesArguments>();
   CLI::App* devices =
-      command.add_subcommand("devices", "List the OpenCL platforms and devices, and what bars one from use");
+      command.add_subcommand("devices", "List the OpenCL platforms and devices, and why one is not used");
   devices->add_flag("--json", arguments->json, "As JSON: a list of objects");
   CLI::Option* check = devices->add_flag(
       "--check", arguments->check,
-      "Prove each device that is used: every dtype's bits against the host's, and GB/s beside a read-only stream. Exit "
-      "status 4 where one fails");
-  devices->add_option("--device", arguments->only, "Only this one, as numbered here")->type_name("P:D");
-  devices->add_option("--bytes", arguments->check_bytes, "Of the tensor whose GB/s --check tells; 64M where not said")
+      "Check each device that is used: every dtype's bits against the host's, and GB/s beside a read-only stream. Exit "
+      "status 4 if one fails");
+  devices->add_option("--device", arguments->only, "Only this device, as numbered here")->type_name("P:D");
+  devices->add_option("--bytes", arguments->check_bytes, "Size of the tensor for the GB/s of --check; by default 64M")
       ->transform(CLI::AsSizeValue(false).description(""))
       ->check(CLI::Range(std::uint64_t{1} << 20, std::uint64_t{1} << 40).description(""))
       ->type_name("BYTES")

@@ -22,11 +22,11 @@ constexpr Cost kCosts[] = {
     {kSigns, "two more counts"},
     {kSum, "an exact sum of the elements"},
     {kSquares, "an exact sum of the squares"},
-    {kAbsolute, "an exact sum of the sizes"},
+    {kAbsolute, "an exact sum of the absolute values"},
     {kOfElements & ~kFinite, "another look at each element while it is in the nearest cache"},
-    {kFinite, "those of the finite elements"},
-    {kIndices, "a look at what was seen, block by block, and a search of the blocks that beat it"},
-    {kCrc32, "CRC-32 of the bytes while they are in the cache, 16 at a time where the processor multiplies without carry"},
+    {kFinite, "the greatest and the least finite element"},
+    {kIndices, "a comparison after each block, and a search in the blocks with a new extreme"},
+    {kCrc32, "CRC-32 of the bytes while they are in the cache, 16 at a time if the processor multiplies without carry"},
     {kXor64, "the exclusive or of the bytes, 8 at a time"},
     {kExponents, "a look at each element's exponent, 16 exponents at a time"},
     {kQuantiles,
@@ -113,8 +113,9 @@ Result<std::string> explanations(const std::vector<std::string>& names) {
 
 Subcommand explain_command(CLI::App& command) {
   const auto asked = std::make_shared<std::vector<std::string>>();  // each is a list as in --stats
-  CLI::App* explain = command.add_subcommand("explain", "Say what a statistic is, what NaN does to it, and what it costs");
-  CLI::Option* names = explain->add_option("NAME", *asked, "Statistics, e.g. l2norm; none: every one");
+  CLI::App* explain =
+      command.add_subcommand("explain", "Describe statistics: the definition, the rule for NaN, and the cost");
+  CLI::Option* names = explain->add_option("NAME", *asked, "Statistics, e.g. l2norm; by default every one");
   names->type_name("");
   std::vector<std::string> known;
   for (const Category category : every_category()) known.emplace_back(name(category));

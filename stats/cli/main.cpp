@@ -137,7 +137,7 @@ int run(const Arguments& arguments, Console& console) {
   }
   const auto are_rows = std::ranges::count_if(inputs.files, is_row_file);
   if (are_rows != 0 && static_cast<std::size_t>(are_rows) != inputs.files.size()) {
-    console.say("files of rows and files of tensors are shown by one call each");
+    console.say("the paths name files of rows and files of tensors; show them with one call each");
     return kUsage;
   }
   const Outcome outcome = are_rows != 0 ? show_rows(arguments, inputs, look_of(arguments), console, write)

@@ -74,7 +74,7 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
     outcome.exit = std::max<int>(outcome.exit, kNotRead);
   };
   if (arguments.by) {
-    console.say("a file of rows has no elements, which --by wants");
+    console.say("--by needs elements, and a file of rows has none");
     return {kUsage, false};
   }
   const Categories had = categories_of(inputs.files);
@@ -97,8 +97,8 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
   for (const Category category : words) {
     if (has(category) || had.empty() || have_extremes) continue;
     console.say("the rows have neither " + std::string(name(category)) +
-                " nor max and min, by which --fail-on or --where "
-                "knows NaN and Inf");
+                " nor max and min, and --fail-on or --where "
+                "needs them to find NaN and Inf");
     return {kUsage, false};
   }
   Arguments shown = arguments;
