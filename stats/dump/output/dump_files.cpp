@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostOpenFiles = 64, kMostBegunFolders = 1024;
 
-// A limit for waiting lines: one for rows, one for other lines.
+// Limit in bytes for waiting lines, separately for rows and for other lines.
 constexpr std::size_t kMostWaitingBytes = std::size_t{16} << 20;
 
 // After so many refusals a round of retries ends: most often the disk is full for all files.
