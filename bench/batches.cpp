@@ -1,4 +1,4 @@
-// Many tensors at once, and what one small tensor costs.
+// Many tensors at once, and the cost of one small tensor.
 #include <algorithm>
 #include <random>
 
@@ -28,7 +28,7 @@ constexpr Batch kBatches[] = {{"batch/10000x1024/float32", 10000, 1024},
                               {"small/256/float32", 1, 256},
                               {"small/1024/float32", 1, 1024}};
 
-// Tensors that lie one after another, or, as those of a model do, anywhere: the same memory in another order.
+// Tensors side by side or, as in a model, anywhere: shuffled, in the same memory.
 std::vector<Tensor> tensors(const Batch& batch, const Tensor& arena) {
   std::vector<Tensor> all(batch.count, arena);
   for (std::uint64_t i = 0; i < batch.count; ++i) {
@@ -86,7 +86,7 @@ Work stream_through(std::span<const std::byte> data, const Lane& lane) {
 
 }  // namespace
 
-// A tensor that arrives in pieces.
+// A tensor that arrives in parts.
 void enter_streams() {
   for (const std::uint64_t mib : {64, 256}) {
     const std::uint64_t bytes = mib << 20;

@@ -1,4 +1,4 @@
-// What else is asked of a pass, beside the ten statistics alone in the same group.
+// Further statistics in one pass, compared with the ten statistics alone in the same group.
 #include <string>
 
 #include "bench/contest.hpp"

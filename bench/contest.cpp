@@ -13,7 +13,7 @@
 namespace tensorstat::bench {
 namespace {
 
-// What a contestant went through, beside its time.
+// Adds counters beside the time: bytes, tensors, and the contestant's own.
 void note(benchmark::State& state, double bytes, double tensors,
           const std::function<Counters()>& counters) {
   state.counters["bytes"] = bytes;
@@ -22,7 +22,7 @@ void note(benchmark::State& state, double bytes, double tensors,
   for (const auto& [name, value] : counters()) state.counters[name] = value;
 }
 
-// Makes the contestant at the first call.
+// Makes the contestant at the first call, and keeps it.
 template <typename Made>
 class Once {
  public:

@@ -1,6 +1,6 @@
-// How a figure is entered: a group is one piece of work on the same bytes; its contestants are the
-// limit, the engines and the peers. Google Benchmark runs the rounds of a group's contestants in
-// random order, and table.py sets them side by side, round by round.
+// How figures are entered. A group is one piece of work on the same bytes. Its contestants are the limit, the engines
+// and the peers. Google Benchmark runs the rounds of a group's contestants in random order. table.py compares them
+// round by round.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -18,7 +18,7 @@
 
 namespace tensorstat::bench {
 
-// Every statistic of one pass; MindSpore's names. `count` comes with any of them.
+// The statistics of one pass, in MindSpore's names. `count` is added to any of them.
 inline constexpr const char* kTen =
     "max,min,avg,l2norm,negative zero count,positive zero count,zero count,nan count,negative inf "
     "count,"
@@ -29,17 +29,17 @@ using Counters = std::map<std::string, double>;
 
 struct Contestant {
   Work work;                                     // one timed call
-  std::string label = {};                        // what there is to say of it
-  std::function<Counters()> counters = nullptr;  // asked once the rounds are done
+  std::string label = {};                        // shown with the figure
+  std::function<Counters()> counters = nullptr;  // called once after the rounds
 };
 
-// Enters a contestant under "group/who". `prepare` is called at most once, untimed, and only if it
-// is to run; the work is called once before it is timed. `bytes` and `tensors` are what one call
-// goes through. An exception becomes the benchmark's error.
+// Enters a contestant as "group/who". `prepare` is called at most once, untimed, and only if the contestant runs. The
+// work is called once before the timed calls. One call processes `bytes` and `tensors`. An exception becomes the
+// benchmark's error.
 void enter(const std::string& group, const std::string& who, double bytes, double tensors,
            std::function<Contestant()> prepare);
 
-// The same where another process holds the clock: one call returns the seconds that it took.
+// The same for another process that measures the time: a call returns the seconds it took.
 struct Clocked {
   std::function<double()> seconds;
   std::function<Counters()> counters = nullptr;
@@ -47,29 +47,29 @@ struct Clocked {
 void enter_clocked(const std::string& group, const std::string& who, double bytes, double tensors,
                    std::function<Clocked()> prepare);
 
-// The three that every group of ours has: the host with one thread, with all, and the OpenCL
+// Every group of tensorstat has these three lanes: the host with one thread, the host with all threads, and the OpenCL
 // device.
 struct Lane {
   const char* name;  // "1", "all", "cl"
-  unsigned threads;  // of the host; 0: one a core
+  unsigned threads;  // of the host; 0: one per core
   On on;
 };
 inline constexpr Lane kLanes[] = {
     {"1", 1, On::kHost}, {"all", 0, On::kHost}, {"cl", 0, On::kDevice}};
 
-// The meter of a lane: one for the process.
+// The lane's meter, made once per process.
 Meter& meter(const Lane& lane);
 
-// Enters "limit:<lane>" for each lane: reading `bytes()` and nothing else.
+// Enters "limit:<lane>" for each lane: only reads `bytes()`.
 void enter_limits(const std::string& group, double bytes, double tensors,
                   std::function<std::span<const std::byte>()> data);
 
-// Enters "tensorstat:<lane>" for one lane: measuring the tensors.
+// Enters "tensorstat:<lane>" for one lane: measures the tensors.
 void enter_measure(const std::string& group, const Lane& lane, double bytes, double tensors,
                    std::function<std::vector<Tensor>()> data, const Categories& categories,
                    const std::string& suffix = "");
 
-// What `result` holds, or its error thrown: for preparations.
+// Returns the value of `result` or throws its error. For preparations.
 template <typename T>
 T value(Result<T> result) {
   if (!result) throw std::runtime_error(result.error().message);
@@ -78,7 +78,7 @@ T value(Result<T> result) {
 
 std::string bytes_name(std::uint64_t bytes);  // "64KiB"
 
-// Each enters the groups of one subject.
+// Each function enters the groups of one subject.
 void enter_passes();
 void enter_peers();
 void enter_pairs();

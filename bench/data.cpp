@@ -16,7 +16,7 @@
 namespace tensorstat::bench {
 namespace {
 
-constexpr std::uint64_t kRun = std::uint64_t{1} << 20;  // elements that repeat
+constexpr std::uint64_t kRun = std::uint64_t{1} << 20;  // elements; larger tensors repeat them
 constexpr std::size_t kPage = 4096;
 
 struct Format {
@@ -45,19 +45,19 @@ std::uint64_t encode(Format format, double value) {
   const int lowest = 2 - (1 << (format.exponent_bits - 1));
   const int exponent = std::max(std::ilogb(magnitude), lowest);
   const auto units = static_cast<std::uint64_t>(std::nearbyint(std::ldexp(magnitude, format.mantissa_bits - exponent)));
-  // A normal number's leading bit adds 1 to the exponent field, and so does a carry.
+  // The leading bit of a normal number adds 1 to the exponent field. A carry does the same.
   const std::uint64_t code = (static_cast<std::uint64_t>(exponent - lowest) << format.mantissa_bits) + units;
   return sign | std::min(code, infinity);
 }
 
-// Draws the bits of one element after another.
+// Draws the bits of each element.
 class Source {
  public:
   Source(Dtype dtype, Kind kind) : dtype_(dtype), kind_(kind), format_(format(dtype)) {}
 
   std::uint64_t next() {
     if (dtype_ == Dtype::kBool) return random_() & 1;
-    if (!is_float(dtype_) || size_bytes(dtype_) == 1) return random_();  // of a float8, every code
+    if (!is_float(dtype_) || size_bytes(dtype_) == 1) return random_();  // for float8 too, all codes are equally likely
     const std::uint64_t exponent = ((std::uint64_t{1} << format_.exponent_bits) - 1)
                                    << format_.mantissa_bits;
     const std::uint64_t sign = std::uint64_t{1} << (format_.mantissa_bits + format_.exponent_bits);

@@ -1,4 +1,4 @@
-// The tensors that are measured: made once a process, the same bits in every run.
+// The tensors to measure. They are made once per process, with the same bits in every run.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace tensorstat::bench {
   ROW(kMaxima, "maxima")          /* the largest finite value, its sign in turns                        */ \
   ROW(kAscending, "ascending")    /* from -1 to 1 in order, over the whole of it                        */
 
-// As tensors stand in a training step, each computed by a small seeded program: 1,024 rows of 1,024.
+// Tensors as in a training step, computed by a small seeded program: 1,024 rows of 1,024.
 #define TENSORSTAT_REAL_KINDS(ROW)                                                                         \
   ROW(kAttention, "attention")        /* softmax(Q K^T / sqrt(64))                                      */ \
   ROW(kSecondMoment, "second-moment") /* Adam's, after 20 steps; rows differ by orders of ten           */ \
@@ -33,8 +33,8 @@ enum class Kind : std::uint8_t { TENSORSTAT_KINDS(TENSORSTAT_KIND) TENSORSTAT_RE
 #undef TENSORSTAT_KIND
 std::string_view name(Kind kind);
 
-// `bytes` of host memory, page-aligned, that live until the process ends. Any kind but kNormal is
-// of a float dtype. A run of 2^20 elements repeats: what a pass costs does not depend on more.
+// `bytes` of host memory, page-aligned, never freed. All kinds but kNormal need a float dtype. The first 2^20 elements
+// are repeated: a pass over more distinct data costs the same.
 Tensor make(Dtype dtype, std::uint64_t bytes, Kind kind = Kind::kNormal);
 
 std::span<const std::byte> bytes_of(const Tensor& tensor);

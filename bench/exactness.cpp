@@ -1,4 +1,4 @@
-// What exactness costs: the same statistics with plain binary64 sums, beside ours.
+// The cost of exactness: the same statistics with plain binary64 sums, compared with tensorstat.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -17,7 +17,7 @@
 #include "host/simd/cpu.hpp"
 #include "host/thread_pool.hpp"
 
-// One text, compiled for each instruction set and chosen at load time.
+// Compiled for each instruction set; the loader chooses one.
 #if defined(__x86_64__)
 #define TENSORSTAT_CLONES [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
 #else
@@ -44,7 +44,7 @@ struct Plain {
   }
 };
 
-// In lanes that the compiler can lay side by side; counts of a block fit in 32 bits.
+// Separate lanes, so that the compiler can vectorise. A block's counts fit in 32 bits.
 TENSORSTAT_CLONES Plain plain_sums(const float* from, std::size_t count) {
   constexpr std::size_t kLanes = 16, kBlock = std::size_t{1} << 16;
   Plain result;
@@ -83,7 +83,7 @@ TENSORSTAT_CLONES Plain plain_sums(const float* from, std::size_t count) {
   return result;
 }
 
-// The half types become float32 a block at a time, in the L1 cache.
+// Half types are converted to float32 one block at a time, within the L1 cache.
 TENSORSTAT_CLONES void widen_bfloat16(const std::uint16_t* from, std::size_t count, float* to) {
   for (std::size_t i = 0; i < count; ++i) to[i] = std::bit_cast<float>(std::uint32_t{from[i]} << 16);
 }
@@ -96,7 +96,7 @@ TENSORSTAT_CLONES void widen_bfloat16(const std::uint16_t* from, std::size_t cou
 }
 #endif
 
-constexpr std::size_t kBlock = 2048;                // elements that are widened together
+constexpr std::size_t kBlock = 2048;                // elements converted together
 constexpr std::size_t kShare = std::size_t{1} << 18;  // elements that a thread takes at a time
 
 Plain plain_share(const Tensor& tensor, std::size_t first, std::size_t count) {
@@ -139,7 +139,7 @@ bool can_be_plain(Dtype dtype) { return dtype != Dtype::kFloat16 || best_isa() >
 
 void enter_exactness() {
   for (const Dtype dtype : {Dtype::kFloat32, Dtype::kFloat16, Dtype::kBfloat16}) {
-    for (const std::uint64_t kib : {256, 1 << 10, 64 << 10, 256 << 10}) {  // the first from a core's cache
+    for (const std::uint64_t kib : {256, 1 << 10, 64 << 10, 256 << 10}) {  // the smallest fits in a core's cache
       const std::uint64_t bytes = kib << 10;
       const std::string group = "exact/" + std::string(name(dtype)) + "/" + bytes_name(bytes);
       const auto size = static_cast<double>(bytes);

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""What the command takes for files in the page cache, beside what reading them takes: bench/files.py COMMAND [RUNS]
+"""Compares the command's time for files in the page cache with the time to read them: bench/files.py COMMAND [RUNS]
 
-Whole processes, in turns; each line has the median of the times and of the ratios of one turn.
+Whole processes run in turns. Each line has the median of the times, and the median of the ratios within one turn.
 """
 import concurrent.futures
 import json
@@ -22,7 +22,7 @@ TENSORS = 10_000
 
 
 def ran(*arguments):
-    """Seconds of a process whose output goes to a pipe, as a program that reads it has it."""
+    """Seconds of a process that writes to a pipe, as when a program reads its output."""
     begun = time.perf_counter()
     if subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).returncode > 1:
         raise RuntimeError(arguments)
@@ -34,7 +34,7 @@ def measured(*paths):
 
 
 def read_in_parallel(path, block_bytes):
-    """Seconds that a thread a core needs to pread a file."""
+    """Seconds to pread a file with one thread per core."""
     def read_every(first):
         block = memoryview(bytearray(block_bytes))
         for at in range(first * block_bytes, size, threads * block_bytes):

@@ -1,9 +1,9 @@
-// A process from its start to its first result: what bench's start-up group starts over and over.
+// A process from its start to its first result. The start-up group of bench runs it repeatedly.
 //
 //   first_result nothing        returns at once
-//   first_result empty-kernel   opens the device, builds and runs a kernel that does nothing
+//   first_result empty-kernel   opens the device, builds and runs an empty kernel
 //   first_result host|device    measures 1 MiB of float32 there
-//   first_result device-once    the same, where trials of the driver that passed are kept for the next process
+//   first_result device-once    the same, but keeps the result of driver trials for the next process
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -1,11 +1,12 @@
-// How time and memory grow with the bytes of a tensor, the number of tensors, threads and statistics, for each engine:
-// Markdown on stdout. bench/growth builds and runs it.
+// Measures how time and memory grow with a tensor's bytes, the number of tensors, threads and statistics, for each
+// engine. Prints Markdown. bench/growth builds and runs it.
 //
 //   growth [SWEEPS]
 //
-// Each point of a table is measured in a process of its own, SWEEPS times (5) in turns with all others; a cell is the
-// median of these, each the fastest of some calls. What is more in memory is the peak during the calls, less what there
-// was when the tensors were: results, working memory, threads' stacks, and a driver where one is loaded.
+// Each point of a table is measured SWEEPS (5) times, each in a process of its own, in turns with all other points. A
+// sweep's figure is the fastest of some calls; a cell is the median of the sweeps. Memory is the peak during the calls
+// minus the memory when the tensors were ready: results, working memory, threads' stacks, and a driver if one is
+// loaded.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,7 +32,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-// What is larger repeats this, mapped again and again: more than a cache holds, and no more memory than that.
+// Larger tensors map these bytes again and again: more than any cache, without more memory.
 constexpr std::uint64_t kDistinctBytes = 256 * kMiB;
 constexpr const char* kTen =
     "max,min,avg,l2norm,negative zero count,positive zero count,zero count,nan count,negative inf count,"
@@ -39,9 +40,9 @@ constexpr const char* kTen =
 
 struct Engine {
   std::string name;
-  unsigned threads;  // 0: one a core
+  unsigned threads;  // 0: one per core
   On on;
-  const char* isa = nullptr;  // the host's instruction set, where not the best
+  const char* isa = nullptr;  // the host's instruction set; nullptr: the best
 };
 
 struct Point {
@@ -83,7 +84,7 @@ const std::byte* numbers(std::uint64_t bytes) {
   return place;
 }
 
-// "VmHWM" or "RssAnon" of this process. Pages of the mapped file count in neither but once.
+// A field of /proc/self/status in bytes, "VmHWM" or "VmRSS". Each page of the mapped file is counted once at most.
 double bytes_in_status(const std::string& what) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -101,13 +102,13 @@ Figure measured(const Point& point) {
     tensors.push_back({.dtype = Dtype::kFloat32, .element_count = point.elements, .address = first + 4 * i * point.elements});
   }
   const Request request{.categories = value(categories_from(point.statistics)), .on = point.engine.on};
-  std::ofstream("/proc/self/clear_refs") << 5;  // the peak begins here
+  std::ofstream("/proc/self/clear_refs") << 5;  // resets the peak
   const double before = bytes_in_status("VmRSS");
   MeterOptions options;
   options.threads = point.engine.threads;
   Meter meter(options);
   Figure figure{.seconds = 1e9};
-  value(meter.measure(tensors, request));  // a driver is loaded, a kernel built or read
+  value(meter.measure(tensors, request));  // first loads a driver and builds kernels, or reads them from the cache
   const auto begin = Clock::now();
   do {
     const auto start = Clock::now();
@@ -119,7 +120,7 @@ Figure measured(const Point& point) {
   return figure;
 }
 
-// In a process of its own; no seconds where it cannot be done.
+// Measures in a process of its own; no seconds if that fails.
 Figure measured_apart(const Point& point) {
   int ends[2];
   if (pipe(ends) != 0) throw std::runtime_error("no pipe");
@@ -168,7 +169,7 @@ std::string bytes_text(double bytes) {
 struct Table {
   std::string title, corner;
   std::vector<std::string> heads = {}, rows = {};
-  std::vector<std::vector<Point>> points = {};  // a row each
+  std::vector<std::vector<Point>> points = {};  // one row each
   std::function<std::string(const Point&, double seconds)> cell = {};
 };
 

@@ -35,7 +35,7 @@ std::uint64_t read_plain(const std::byte* from, std::size_t bytes) {
 }
 
 #if defined(__x86_64__)
-// Eight loads of 64 bytes in flight; with `ahead` bytes asked for early where that is not 0.
+// Eight loads of 64 bytes in flight. Prefetches `ahead` bytes, if that is not 0.
 template <std::size_t ahead>
 [[gnu::target("avx512f")]] std::uint64_t read_avx512(const std::byte* from, std::size_t bytes) {
   __m512i lanes[8];
@@ -98,8 +98,7 @@ std::vector<Way> ways() {
   return all;
 }
 
-// Hands pieces of the bytes to the threads as they come free; a piece is the whole where that is
-// small or there is one thread.
+// Threads take pieces of the bytes as they become free. With one thread, or few bytes, there is one piece.
 std::uint64_t read_all(host::ThreadPool& pool, Read read, std::span<const std::byte> bytes,
                        std::size_t piece_bytes) {
   if (piece_bytes >= bytes.size()) return read(bytes.data(), bytes.size());
@@ -134,8 +133,7 @@ double best_seconds(const std::function<void()>& work, int calls) {
 Limit fastest_host_read(std::span<const std::byte> bytes, unsigned threads) {
   const auto pool = std::make_shared<host::ThreadPool>(threads);
   const std::uint64_t expected = plain_xor(bytes);
-  // The whole at once, for one thread and for what is too small to share; and shares, a MiB at
-  // most.
+  // Candidates: one piece, best for one thread and for small tensors; and pieces of at most 1 MiB.
   std::vector<std::size_t> pieces = {bytes.size()};
   if (threads > 1)
     pieces.push_back(std::clamp<std::size_t>(bytes.size() / (8 * threads), 4096, 1 << 20) / 8 * 8);

@@ -9,8 +9,8 @@
 namespace tensorstat::bench {
 namespace {
 
-// `stride` vectors apart, beginning at the work-item's own: 1 for a contiguous slice each, the
-// number of work-items where neighbours should read neighbours.
+// A work-item reads vectors `stride` apart, from its own index on. With stride 1 each work-item reads a contiguous
+// slice. With the number of work-items, neighbours read neighbouring vectors.
 constexpr const char* kText = R"(
 kernel void read(global const ulong8* from, ulong vectors, ulong slice, ulong stride, global ulong* to) {
   ulong8 a = 0, b = 0, c = 0, d = 0;
@@ -32,7 +32,7 @@ void check(cl_int code, const char* call) {
 
 struct Shape {
   const char* name;
-  std::size_t groups_a_unit, group_size;  // groups for each compute unit; work-items of each
+  std::size_t groups_a_unit, group_size;  // groups per compute unit; work-items per group
 };
 constexpr Shape kShapes[] = {{"a slice a unit", 1, 1},
                              {"4 slices a unit", 4, 1},

@@ -1,7 +1,7 @@
-// MD5 of many messages on one core, beside OpenSSL one by one on the same bytes.
+// MD5 of many messages on one core, compared with OpenSSL's MD5 of one message after the other.
 //
-// Both run in turns within one benchmark, and `times_openssl` is the ratio of their best rounds:
-// what else the machine does meanwhile meets both.
+// Both run in turns within one benchmark, so that noise of the machine affects both. `times_openssl` is the ratio of
+// their best rounds.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ double seconds_of(auto&& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// `apart_bytes` from the beginning of one message to that of the next.
+// `apart_bytes`: distance between the beginnings of two messages.
 void many(benchmark::State& state, Isa isa, std::size_t count, std::size_t most_bytes,
           std::size_t apart_bytes, bool mixed) {
   std::mt19937_64 random(1);
@@ -70,7 +70,7 @@ struct Set {
   bool mixed = false;
 };
 
-// A page apart is how an allocator places large tensors: same place in a page, 16 bytes in.
+// Allocators place large tensors 16 bytes into a page each: all at the same offset in a page.
 constexpr std::size_t kPage = 4096, kKiB = 1024;
 constexpr Set kSets[] = {
     {"64x64KiB", 64, 64 * kKiB, 64 * kKiB + kPage},

@@ -1,4 +1,4 @@
-// Two tensors of one shape, compared in one pass, beside reading both and beside NumPy.
+// Comparison of two tensors of one shape in one pass, beside reading both and beside NumPy.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -11,7 +11,7 @@
 namespace tensorstat::bench {
 namespace {
 
-// a, and behind it b, which is a with other last bits: both are read as one span. A run of elements repeats, as in make().
+// a, followed by b, which is a with other low bits: one span covers both. As in make(), the elements repeat.
 TensorPair make_pair(Dtype dtype, std::uint64_t bytes) {
   static std::map<std::pair<Dtype, std::uint64_t>, std::vector<std::uint64_t>> made;
   auto& words = made[{dtype, bytes}];

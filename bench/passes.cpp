@@ -1,4 +1,4 @@
-// One pass over one tensor: every dtype, size and choice of categories.
+// One pass over one tensor, for every dtype, size and choice of statistics.
 #include <memory>
 #include <string_view>
 
@@ -18,7 +18,7 @@ constexpr Choice kChoices[] = {{"ten", kTen},
                                {"default", "max,min,l2norm"},  // MindSpore's
                                {"with-md5", "all"}};
 
-// A digest's limit is the digest alone, as OpenSSL computes it.
+// The limit of a digest: OpenSSL's digest alone.
 Work md5_alone(std::span<const std::byte> bytes) {
   return [bytes, md5 = std::make_shared<Md5>()] {
     md5->update(bytes);

@@ -28,7 +28,7 @@ class Draw {
   std::normal_distribution<double> normal_;
 };
 
-// Of two matrices of kWidth columns, each row of the one by each of the other.
+// The dot products of each row of `a` with each row of `b`; the matrices have kWidth columns.
 Matrix products(const std::vector<float>& a, const std::vector<float>& b) {
   Matrix result(kRows * kColumns);
   for (std::size_t row = 0; row < kRows; ++row) {
@@ -96,7 +96,8 @@ Matrix behind_relu(Draw& draw, double middle, double decades) {
     const float scale = draw.scale(middle, decades);
     for (std::size_t i = 0; i < kColumns; ++i) {
       const bool passes = draw.normal() > 0;
-      gradient[row * kColumns + i] = draw.normal(scale) * (passes ? 1.0f : 0.0f);  // a product: -0 is among its zeros
+      // a product, so that some zeros are -0
+      gradient[row * kColumns + i] = draw.normal(scale) * (passes ? 1.0f : 0.0f);
     }
   }
   return gradient;

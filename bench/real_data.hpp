@@ -1,4 +1,4 @@
-// How the tensors of a training step come about.
+// Computes the tensors of a training step.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace tensorstat::bench {
 
-// 2^20 elements; none of a kind that is drawn and not computed.
+// 2^20 elements; empty for kinds that are drawn at random.
 std::vector<float> real_values(Kind kind);
 
 }  // namespace tensorstat::bench

@@ -1,4 +1,4 @@
-// A row of the ten statistics for each channel, beside one row of the same bytes.
+// The ten statistics for each channel, compared with one row for the same bytes.
 #include <memory>
 #include <string>
 
@@ -12,7 +12,7 @@ void enter_rows() {
   for (const Dtype dtype : {Dtype::kInt8, Dtype::kFloat16, Dtype::kBfloat16, Dtype::kFloat32, Dtype::kFloat64}) {
     const std::string group = "rows/" + std::string(name(dtype)) + "/" + bytes_name(kBytes);
     for (const Lane& lane : kLanes) {
-      if (lane.on == On::kDevice) continue;  // columns are the host's
+      if (lane.on == On::kDevice) continue;  // columns are computed on the host
       enter_measure(
           group, lane, kBytes, 1, [=] { return std::vector{make(dtype, kBytes)}; }, value(categories_from(kTen)), ":ten");
       for (const std::uint64_t channels : {64, 4096}) {

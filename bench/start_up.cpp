@@ -1,6 +1,5 @@
-// From the start of a process to its first result, beside a process that does as little as
-// possible. The program that is started is first_result.cpp; it has been started before, so that a
-// driver's cache on disk is as warm as in a user's second run.
+// From the start of a process to its first result, compared with a process that does almost nothing. The process is
+// first_result.cpp. It has run before, so that a driver's disk cache is filled, as in a user's second run.
 #include <spawn.h>
 #include <sys/wait.h>
 

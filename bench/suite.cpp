@@ -1,5 +1,5 @@
-// The suite: registers every group, and lets Google Benchmark run those that a filter names.
-// bench/run calls it once a group.
+// The suite registers all groups, and lets Google Benchmark run those that a filter selects. bench/run calls it once
+// for each group.
 #include "bench/contest.hpp"
 
 int main(int argc, char** argv) {

@@ -1,9 +1,9 @@
-"""The table of bench/run, from the JSON files of Google Benchmark in a directory.
+"""Prints the table of bench/run from a directory of Google Benchmark's JSON files.
 
     table.py [--mode full|quick|check] [--commit HASH] DIR
 
-A ratio compares two contestants of one group round by round, and is shown as the median of the rounds and,
-in brackets, their quartiles. With --mode check, ratios out of their bounds are warned of at the end.
+A ratio compares two contestants of one group round by round. It is shown as the median of the rounds, with the
+quartiles in brackets. With --mode check, ratios outside their bounds give warnings at the end.
 """
 import argparse
 import json
@@ -12,8 +12,8 @@ import statistics
 
 LANES = {"1": "host, 1 thread", "all": "host, all threads", "cl": "opencl"}
 
-# What a noisy machine may not fall below without somebody having a look: group, contestant, beside whom,
-# the least that is usual. Far below the figures that are aimed at.
+# Lower bounds for a noisy machine: group, contestant, compared with, least ratio. They are far below the figures that
+# we aim at.
 BOUNDS = [
     ("pass/float32/64MiB/ten", "tensorstat:1", "limit:1", 0.40),
     ("pass/float32/64MiB/ten", "tensorstat:all", "limit:all", 0.40),
@@ -51,7 +51,7 @@ def load(directory):
         try:
             report = json.loads(path.read_text())
         except ValueError:
-            continue  # bench/run has said that this group failed
+            continue  # bench/run has reported that this group failed
         context = report["context"] | {k: v for k, v in context.items() if k == "opencl"}
         for row in report["benchmarks"]:
             if row.get("run_type") == "aggregate":
@@ -73,7 +73,7 @@ def took_part(group, who):
 
 
 def ratios(fast, slow):
-    """How many times as fast the first is, round by round, in order."""
+    """How many times as fast the first is in each round, sorted."""
     return sorted(b / a for a, b in zip(fast.rounds_ns, slow.rounds_ns))
 
 
@@ -113,7 +113,7 @@ def show(title, heads, rows):
 
 
 def in_order(group):
-    """Those that took part: ours, lane by lane, then the peers by name."""
+    """The contestants that ran: tensorstat's lanes in order, then the peers by name."""
     def place(who):
         kind, lane = who.split(":")[:2]
         return (kind != "tensorstat", list(LANES).index(lane) if lane in LANES else 0, who)
@@ -194,7 +194,7 @@ WORST = ("log-uniform", "subnormal", "nan-laden", "maxima")
 
 
 def rows_beside(prefix, first, others, groups):
-    """Of the groups whose name begins so: the speed of the first kind, and that of each other as a share of it."""
+    """For the groups with this prefix: the speed of the first kind, and the other kinds' speed relative to it."""
     for name, group in groups.items():
         for lane, words in LANES.items():
             one = f"tensorstat:{lane}:{first}"

@@ -1,7 +1,7 @@
-// What measuring costs a training job: the step of a small perceptron (three layers of 512, batches
-// of 256, Eigen's matrix products on one thread), bare, and with every weight, gradient and
-// activation measured after it, or each when the operator that made it has run. On a machine whose
-// arithmetic is faster beside its memory than a CPU's, the share is larger.
+// The cost of measuring in a training job. The job is a small perceptron: three layers of 512, batches of 256, Eigen's
+// matrix products on one thread. A step runs bare, or with all weights, gradients and activations measured after it, or
+// with each tensor measured after its operator. On a machine with faster arithmetic relative to its memory the cost is
+// a larger share.
 #include "bench/peers/peer.hpp"
 
 #ifdef TENSORSTAT_BENCH_EIGEN
@@ -20,12 +20,13 @@ constexpr std::size_t kLayers = 3;
 class Network {
  public:
   Network() {
-    std::srand(1);  // Eigen draws from rand()
+    std::srand(1);  // Eigen uses rand()
     for (auto& weights : weights_) weights = Eigen::MatrixXf::Random(kWidth, kWidth) * 0.05F;
     activations_[0] = Eigen::MatrixXf::Random(kWidth, kBatch);
   }
 
-  // Forward, backward towards an output of 0, and a small step down the gradient. `ran` is given what an operator made.
+  // Forward, backward towards an output of 0, and a small step down the gradient. Calls `ran` with each operator's
+  // outputs.
   template <typename Ran>
   void step(const Ran& ran) {
     for (std::size_t i = 0; i < kLayers; ++i) {
@@ -70,7 +71,7 @@ void enter_step(const std::string& who, std::function<AfterStep()> prepare) {
   });
 }
 
-// As a backend hands tensors over: what an operator made, when it has run.
+// Hands over tensors as a backend does: each operator's outputs when it has run.
 void enter_operators(const std::string& who, const std::string& categories, bool enable) {
   enter("training", who, 0, 0, [=] {
     return Contestant{[session = SessionOfOperators(categories, enable), network = std::make_shared<Network>()]() mutable {

@@ -40,7 +40,7 @@ std::string config(const std::string& path, const std::string& categories, bool 
 }  // namespace
 
 struct SessionOfOperators::Dump {
-  Folder folder;  // outlives the session that writes into it
+  Folder folder;  // declared first, so that it outlives the session
   DumpSession session;
   DumpPlace place;
   const DumpOperator* op = nullptr;

@@ -1,4 +1,4 @@
-// A dump session beside a training step.
+// A dump session for a training step.
 #pragma once
 
 #include <functional>
@@ -9,16 +9,16 @@
 
 namespace tensorstat::bench {
 
-// What is done with a step's tensors.
+// Called with the tensors of a step.
 using AfterStep = std::function<void(std::span<const Tensor>)>;
 
-// A session that writes statistic.csv with these categories (a JSON list) into a folder of its own, and with `enable` waits
-// at the end of each step until the rows are written; without categories one that wants nothing. The folder goes with it.
+// A session that writes statistic.csv with these categories (a JSON list) into a temporary folder. With `enable` it
+// waits at the end of each step until the rows are written. Without categories it dumps nothing.
 class SessionOfOperators {
  public:
   explicit SessionOfOperators(const std::string& categories, bool enable = true);
 
-  void ran(std::span<const Tensor> made);  // an operator
+  void ran(std::span<const Tensor> made);  // call it for each operator
   void step_end();
 
  private:
@@ -26,7 +26,7 @@ class SessionOfOperators {
   std::shared_ptr<Dump> dump_;
 };
 
-// Hands every tensor to such a session.
+// Hands every tensor of the step to such a session.
 AfterStep dump_session(const std::string& categories, bool enable = true);
 
 }  // namespace tensorstat::bench

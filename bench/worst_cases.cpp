@@ -1,4 +1,4 @@
-// Data that is hard on exact sums, and data of a training step, beside N(0, 1) in the same group.
+// Data that is hard for exact sums, and data of a training step, compared with N(0, 1) in the same group.
 #include "bench/contest.hpp"
 #include "bench/data.hpp"
 

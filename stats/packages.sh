@@ -1,4 +1,4 @@
-# Sourced by stats/run, tests/run and bench/run: which Debian packages are needed, and how they come.
+# Sourced by stats/run, tests/run and bench/run: lists the Debian packages that they need, and installs them.
 
 build_packages=(g++ cmake ninja-build ocl-icd-opencl-dev opencl-clhpp-headers nlohmann-json3-dev
   libssl-dev zlib1g-dev libcli11-dev libxlsxwriter-dev pocl-opencl-icd)
@@ -6,8 +6,8 @@ test_packages=(libgtest-dev python3-numpy python3-torch oclgrind libgmp-dev libp
 full_packages=(libopencv-dnn-dev dpkg-dev file abigail-tools doxygen)
 fuzz_packages=(clang libclang-rt-14-dev)
 
-# Installs those of the named packages that are missing. Without the right to do so it names them
-# and fails; on a system without dpkg it trusts that what is needed is there.
+# Installs the missing ones among the named packages. If it may not, it prints their names and fails. On a system
+# without dpkg it assumes that they are installed.
 install_missing() {
   command -v dpkg-query >/dev/null || return 0
   local package missing=()
@@ -26,8 +26,8 @@ install_missing() {
   apt-get update -q && apt-get install -q -y --no-install-recommends "${missing[@]}"
 }
 
-# build ROOT TARGET [CMAKE_OPTION...]: brings ROOT/.build up to date, or the folder that
-# build_folder names. Two of them at once take turns.
+# build ROOT TARGET [CMAKE_OPTION...]: builds the target in ROOT/.build, or in the folder that
+# build_folder names. A lock makes concurrent calls wait for each other.
 build() {
   local root=$1 target=$2 folder=$1/${build_folder:-.build}
   shift 2
@@ -37,7 +37,7 @@ build() {
     if (($#)) || [[ ! -e $folder/build.ninja ]]; then
       cmake -S "$root" -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTENSORSTAT_QUICK=ON "$@"
     fi
-    # An up-to-date build has nothing to say: stderr may be somebody's log.
+    # Leave out the messages of an up-to-date build: stderr may go to a log.
     cmake --build "$folder" --target "$target" |
       { grep -v -e '^ninja: no work to do' -e 'Re-checking globbed directories' || true; }
   ) 9>"$folder/.lock"

@@ -1,8 +1,8 @@
-"""Writes build.sh, which builds the programs of bench/gpu with g++ alone: the commands that cmake would give.
+"""Writes build.sh, which builds the programs of bench/gpu with cmake's commands, but needs only g++.
 
     build_commands.py compile_commands.json REPOSITORY > build.sh
 
-The script lies in a pack: beside it are source/, include/ with the headers of others, and lib/.
+The script is part of a pack. Beside it are source/, include/ with third-party headers, and lib/.
 """
 import json
 import os

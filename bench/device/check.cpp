@@ -12,10 +12,10 @@ namespace tensorstat::bench {
 namespace {
 
 constexpr std::uint64_t kCounts[] = {0, 1, 2, 7, 63, 255, 1'025, 4'096, 70'001, 600'011};
-constexpr std::uint64_t kBeginnings[] = {0, 1, 3};  // elements past a multiple of 16 bytes
+constexpr std::uint64_t kBeginnings[] = {0, 1, 3};  // in bytes after a multiple of 16
 constexpr Kind kFloatKinds[] = {Kind::kNormal, Kind::kLogUniform, Kind::kSubnormal, Kind::kNanLaden, Kind::kMaxima};
 
-// Tensors one after another, and where each lies.
+// Tensors in one buffer, and their extents.
 struct Arena {
   std::vector<std::byte> bytes;
   std::vector<Extent> extents;
@@ -37,7 +37,8 @@ Arena hard_tensors(const Plan& plan, Dtype dtype, std::mt19937_64& random) {
     std::vector<std::byte> any(bytes);
     for (std::byte& each : any) each = static_cast<std::byte>(random() >> 32);
     arena.add(dtype, beginning, any);
-    // Half of it zeros of both signs, as after an activation; then few values, many alike.
+    // With an odd count half of the bytes become 0 or 0x80: many zeros of both signs, as after an activation. With an
+    // even count all bytes do: few different values.
     for (std::uint64_t i = 0; i < bytes; ++i) {
       if (random() % 2 == 0 || count % 2 == 0) any[i] &= std::byte{0x80};
     }
@@ -63,7 +64,7 @@ void check_folds(Gpu& gpu, const Plan& plan) {
     const Arena arena = hard_tensors(plan, dtype, random);
     const Gpu::Buffer source = gpu.make(arena.bytes.size());
     gpu.write(source, arena.bytes);
-    // The ten; everything; what needs no sums; what needs nothing else.
+    // The ten statistics; everything; no sums; only sums.
     for (const Needs needs : std::span(kCheckedNeeds).first(plan.every_shape ? std::size(kCheckedNeeds) : 1)) {
       KernelSpec spec{.dtype = dtype, .needs = needs, .group_size = gpu.traits().group.lanes,
                       .loads = gpu.traits().group.loads};

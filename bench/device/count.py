@@ -1,9 +1,10 @@
-"""Instructions an element on the way of most data around a kernel's main loop.
+"""Counts the instructions per element on the common path of a kernel's main loop.
 
-    count.py FOLDER      with fold-DTYPE-15-256x4.ptx of each dtype, and ptxas's .log beside where there is one
+    count.py FOLDER      with fold-DTYPE-15-256x4.ptx for each dtype, and optionally ptxas's .log beside it
 
-The loop is the one with the wide loads. Of its instructions those count that a lane runs when nothing is
-refused: the longest way around that enters no loop within, as those lift what was refused.
+The main loop is the one with the wide loads. Counts the instructions of a lane when the fast path takes all elements.
+That is the longest path around the loop that enters no inner loop, because inner loops process what the fast path
+leaves.
 """
 import os
 import re
@@ -14,7 +15,7 @@ VECTOR, LOADS = 16, 4
 
 
 def blocks(path):
-    """Basic blocks of the kernel: label -> [instructions, labels that may follow]."""
+    """The kernel's basic blocks: label -> [instructions, labels of possible successors]."""
     lines = open(path).read().split(".entry fold(", 1)[1].splitlines()
     label, found = "start", {"start": [[], []]}
 
@@ -30,7 +31,7 @@ def blocks(path):
             last = found[label][0][-1] if found[label][0] else ""
             open_block(line.split(":")[0], not re.match(r"(bra|ret|exit)", last))
             continue
-        for line in line.strip("{} \t").split(";"):  # inline PTX has several to a line
+        for line in line.strip("{} \t").split(";"):  # a line of inline PTX can have several instructions
             line = line.strip()
             if not re.match(r"(@!?%p\d+\s+)?[a-z]", line):
                 continue
@@ -58,14 +59,14 @@ def wide_loads(instructions):
 
 
 def main_loop(path):
-    """Every instruction of the way around."""
+    """All instructions on the common path."""
     found = blocks(path)
     edges = {label: follow for label, (_, follow) in found.items()}
     loads = max(found, key=lambda label: wide_loads(found[label][0]))
     loop = {label for label in reach(edges, loads) if loads in reach(edges, label)}
     heads = [to for label in edges if label not in loop for to in edges[label] if to in loop]
     head = heads[0]
-    # Without the way back to its head, what still reaches itself is a loop within.
+    # Without the edges back to the head, a block that still reaches itself is in an inner loop.
     inner = {label: [to for to in edges[label] if to in loop and to != head] for label in loop}
     loops_within = {label for label in loop if label in reach(inner, label)}
     longest = {}
@@ -79,7 +80,8 @@ def main_loop(path):
             longest[label] = found[label][0] + max(options, key=len) if options else None
         return longest[label]
 
-    instructions = [each for each in way(head) if not re.match(r"(@!?%p\d+\s+)?mov", each)]  # ptxas renames
+    # ptxas removes moves between registers
+    instructions = [each for each in way(head) if not re.match(r"(@!?%p\d+\s+)?mov", each)]
     return instructions
 
 

@@ -1,5 +1,5 @@
-// CUB's DeviceReduce::Sum of so many MiB of float32, by the device's clock; a figure a line, as report.cpp
-// writes them:  cub_sum MIB ROUNDS
+// CUB's DeviceReduce::Sum over MIB of float32, timed by the device's clock. Prints a figure per line in report.cpp's
+// format:  cub_sum MIB ROUNDS
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

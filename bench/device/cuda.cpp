@@ -1,4 +1,4 @@
-// CUDA's driver, found at run time and declared here, so that no CUDA package is needed to build this.
+// CUDA's driver, loaded at run time. Its functions are declared here, so that the build needs no CUDA package.
 #include <dlfcn.h>
 
 #include <fstream>
@@ -11,7 +11,7 @@
 namespace tensorstat::bench {
 namespace {
 
-// As NVIDIA's "CUDA Driver API" has them.
+// As in NVIDIA's "CUDA Driver API".
 using CuResult = int;
 using CuDevice = int;
 using CuPointer = std::uint64_t;

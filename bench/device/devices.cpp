@@ -10,7 +10,7 @@
 namespace tensorstat::bench {
 namespace {
 
-// One operation of inline PTX: how it is written, the chip that first has it, and its answer to fixed operands.
+// One operation in inline PTX: its text, the first chip that has it, and its result for fixed operands.
 struct Ptx {
   const char* text;
   const char* since;

@@ -10,7 +10,7 @@
 namespace tensorstat::bench {
 namespace {
 
-constexpr std::size_t kSliceWords = 5;  // of Slice in kernels-cl/cl/slice.cl
+constexpr std::size_t kSliceWords = 5;  // words in a Slice of kernels-cl/cl/slice.cl
 constexpr std::uint64_t kVectorBytes = 16;
 
 }  // namespace
@@ -26,15 +26,15 @@ Fold::Fold(Gpu& gpu, const KernelSpec& spec, Gpu::Buffer source, const std::vect
   std::uint64_t total_bytes = 0;
   for (const Extent& each : tensors) total_bytes += tensorstat::bytes_of(spec.dtype, each.count);
   const std::uint64_t most = cl_engine::most_elements_a_group(shaped, spec.dtype, total_bytes);
-  const bool shares = (spec.needs & (kFingerprints | kIndices)) == 0;  // a tensor's slices share its partial
+  const bool shares = (spec.needs & (kFingerprints | kIndices)) == 0;  // the slices of a tensor add to one partial
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     for (std::uint64_t at = 0; at == 0 || at < tensors[i].count; at += most) {
       if (at == 0 || !shares) targets_.push_back({i, at});
-      if (at == tensors[i].count) break;  // of nothing
+      if (at == tensors[i].count) break;  // an empty tensor has a partial but no slice
       image_.push_back(static_cast<std::int64_t>(tensors[i].first_byte + tensorstat::bytes_of(spec.dtype, at)));
       image_.push_back(static_cast<std::int64_t>(std::min(most, tensors[i].count - at)));
       image_.push_back(static_cast<std::int64_t>(targets_.size() - 1));
-      image_.resize(image_.size() + 2);  // no bins, and no casts at a scale
+      image_.resize(image_.size() + 2);  // no bins and no scaled casts
     }
   }
   slices_ = image_.size() / kSliceWords;

@@ -1,5 +1,5 @@
-// A device as bench/gpu sees it, through OpenCL or, where that is missing, through CUDA's driver: memory
-// of its own, and kernels that are timed by its own clock. Everything here throws std::runtime_error.
+// A device of bench/gpu, through OpenCL or, if that is missing, through CUDA's driver. It has memory of its own, and
+// its own clock times the kernels. Everything here throws std::runtime_error.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,11 @@
 
 namespace tensorstat::bench {
 
-// What the ten statistics need; and all that a partial's words can keep.
+// The needs of the ten statistics, and all needs.
 inline constexpr Needs kOfTheTen = kExtrema | kSigns | kSum | kSquares;
 inline constexpr Needs kEverything = 2 * Needs{kExponents} - 1;
 
-// A kernel, and every choice that specialises its text. All kernels take a source, a workspace and two
-// numbers.
+// A kernel and the constants that specialise it. All kernels take a source, a workspace and two numbers.
 struct KernelSpec {
   enum class Kind : std::uint8_t { kFold, kRead } kind = Kind::kFold;
   Dtype dtype = Dtype::kFloat32;  // of a fold, as is the next
@@ -30,16 +29,16 @@ struct KernelSpec {
   auto operator<=>(const KernelSpec&) const = default;
 };
 
-// "fold-float32-15-256x4", "read-256x4": what a kernel is called where it lies in a file.
+// The name of a kernel's file, such as "fold-float32-15-256x4" or "read-256x4".
 std::string name(const KernelSpec& spec);
 
 // Every kernel that the stages of measure.hpp run on an NVIDIA GPU.
 std::vector<KernelSpec> nvidia_kernels();
 
-// The library's idea of an NVIDIA GPU, where no OpenCL driver describes one.
+// The library's description of an NVIDIA GPU, for machines without its OpenCL driver.
 cl_engine::Device nvidia_gpu();
 
-// What a compiler is given for it: options as OpenCL has them, and one text.
+// The compiler's input: OpenCL options, and one text.
 std::string options(const cl_engine::Device& device, const KernelSpec& spec);
 std::string text(const cl_engine::Device& device, const KernelSpec& spec);
 
@@ -49,23 +48,23 @@ class Gpu {
 
   virtual ~Gpu() = default;
   virtual std::string description() const = 0;
-  // What the library knows of it: its shape, how many units it has.
+  // The library's description of the device: its shape and its number of units.
   virtual const cl_engine::Device& traits() const = 0;
   virtual Buffer make(std::uint64_t bytes) = 0;  // lives as long as the Gpu
   virtual void write(Buffer to, std::span<const std::byte> bytes) = 0;
   virtual void read(Buffer from, std::span<std::byte> bytes) = 0;
-  // Runs to its end; seconds by the device's clock. The first run of a kernel builds it.
+  // Waits for the end. Returns seconds by the device's clock. The first run of a kernel builds it.
   virtual double run(const KernelSpec& spec, std::size_t groups, Buffer source, Buffer workspace,
                      std::uint64_t first, std::uint64_t second) = 0;
 };
 
-// What the stages try.
+// The launches and dtypes that the stages try.
 inline constexpr std::size_t kGroupSizes[] = {128, 256, 512};
 inline constexpr std::uint32_t kLoads[] = {1, 2, 4, 8};
 inline constexpr Needs kCheckedNeeds[] = {kOfTheTen, kEverything, kExtrema | kSigns, kSum | kSquares};
 inline constexpr Dtype kTunedDtypes[] = {Dtype::kFloat32, Dtype::kBfloat16, Dtype::kInt8};
 
-// What is asked beside the ten statistics, a kernel each.
+// Needs that are measured in addition to the ten statistics, with one kernel each.
 struct Beside {
   const char* name;
   Needs needs;
@@ -79,7 +78,7 @@ inline constexpr Beside kBeside[] = {{"l1norm", kOfTheTen | kAbsolute},
                                      {"everything", kEverything}};
 
 std::unique_ptr<Gpu> open_opencl();
-// `folder` holds a PTX file for each kernel, as `bench/gpu --pack` leaves them.
+// `folder` has a PTX file for each kernel, written by `bench/gpu --pack`.
 std::unique_ptr<Gpu> open_cuda(const std::string& folder);
 
 }  // namespace tensorstat::bench

@@ -1,13 +1,13 @@
-// The texts of the kernels that are timed: the library's folds as they are, and a stream that only reads.
+// The timed kernels: the library's folds, unchanged, and a stream that only reads.
 #include "bench/device/gpu.hpp"
 #include "kernels-cl/launch/program.hpp"
 
 namespace tensorstat::bench {
 namespace {
 
-// Neighbours read neighbouring 16 bytes, LOADS of them before the first is looked at, as gpu.cl does.
-// Each work-group has a run of `first` vectors, of `second` in all, and leaves one exclusive-or of 16
-// bytes, so that no load can be left out.
+// As in gpu.cl, neighbouring lanes read neighbouring 16 bytes, and issue LOADS loads before they use the first. Each
+// work-group reads a run of `first` vectors out of `second`, and writes one exclusive-or of 16 bytes, so that the
+// compiler cannot remove a load.
 constexpr const char* kRead = R"(
 kernel __attribute__((reqd_work_group_size(LANES_A_GROUP, 1, 1)))
 void read(global const uchar* source, global uchar* workspace, ulong first, ulong second) {
@@ -35,7 +35,7 @@ void read(global const uchar* source, global uchar* workspace, ulong first, ulon
 }
 )";
 
-// The library's device, launched as the spec says.
+// The library's device, with the launch of the spec.
 cl_engine::Device shaped(const cl_engine::Device& device, const KernelSpec& spec) {
   cl_engine::Device copy = device;
   copy.shape = cl_engine::Shape::kGroup;

@@ -1,4 +1,4 @@
-// gpu_bench: the stages of bench/gpu, one a call.
+// gpu_bench runs one stage of bench/gpu per call.
 #include <charconv>
 #include <cstdio>
 #include <cstring>

@@ -29,7 +29,7 @@ bool tried(const Plan& plan, std::size_t lanes, std::uint32_t loads) {
   return plan.every_shape || (lanes == 256 && (loads == 2 || loads == 4));
 }
 
-// The fastest of all shapes; each is tried a few times, and proven once.
+// The fastest shape. Each is tried a few times. A result is checked before its shape is taken.
 Ceiling fastest_read(Gpu& gpu, const Plan& plan, Gpu::Buffer source, std::span<const std::byte> bytes, bool print) {
   Ceiling fastest{};
   for (const std::size_t lanes : kGroupSizes) {
@@ -64,7 +64,7 @@ std::vector<double> scaled(double factor, const std::vector<double>& values, boo
   return all;
 }
 
-// The share of the read stream that a GPU is to reach.
+// The goal: a share of the read stream.
 const char* goal(const Gpu& gpu, Dtype dtype) {
   if (gpu.traits().is_cpu) return "";
   switch (dtype) {
@@ -147,8 +147,8 @@ void measure_batch(Gpu& gpu, const Plan& plan) {
   figure(group + "/a tensor's bytes alone", spread(scaled(each, seconds[0], false)), "ns");
 }
 
-// Lanes and loads by the fold's own speed; then how many slices a unit, by the cut of a large tensor. A shape
-// has to be better by a hundredth to be chosen over one that comes before it.
+// First chooses lanes and loads by the fold's speed, then the slices per unit with a large tensor. A later shape is
+// chosen only if it is faster by one percent.
 void tune(Gpu& gpu, const Plan& plan) {
   constexpr double kWorthIt = 0.99;
   std::vector<Gpu::Buffer> sources;

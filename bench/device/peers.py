@@ -1,8 +1,8 @@
-"""The same statistics as users of PyTorch and CuPy write them, a call each, on a GPU's own memory.
+"""The same statistics as users of PyTorch and CuPy write them, one call each, on GPU memory.
 
     peers.py MIB ROUNDS
 
-Prints a figure a line, tabs between, as report.cpp writes them; on stderr what is not here.
+Prints one figure per line, separated by tabs, in report.cpp's format. Reports missing peers on stderr.
 """
 import statistics
 import sys
@@ -68,5 +68,5 @@ def cupy_calls():
 for peer in (torch_calls, cupy_calls):
     try:
         peer()
-    except Exception as missing:  # a peer that is not here, or not whole, is left out
+    except Exception as missing:  # skip a peer that is missing or incomplete
         print(f"{peer.__name__}: {type(missing).__name__}: {missing}", file=sys.stderr)

@@ -1,5 +1,5 @@
-// What the kernels ask of OpenCL C, in terms of clang's own for nvptx64: their texts become PTX without
-// libclc, and without any header. `bench/gpu --pack` puts this in front.
+// Defines the OpenCL C functions of the kernels with clang's builtins for nvptx64, so that they compile to PTX without
+// libclc or any header. `bench/gpu --pack` puts this text first.
 typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;

@@ -8,7 +8,7 @@
 namespace tensorstat::bench {
 namespace {
 
-// "yes" or "no" where there is a goal.
+// "yes" or "no", if there is a goal.
 std::string verdict(double value, const std::string& goal) {
   if (goal.size() < 4) return "";
   double bound = 0;

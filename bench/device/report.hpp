@@ -1,4 +1,4 @@
-// What the measurements find: a line each for a reader on stdout, and for the table in a file.
+// Reports figures: a line each on stdout for people, and a line in a file for the table.
 #pragma once
 
 #include <functional>
@@ -13,16 +13,16 @@ struct Spread {
 };
 Spread spread(std::vector<double> rounds);
 
-// Seconds of each contestant in each of so many rounds, after one that is not counted. All take their
-// turn in every round, so that what else the machine does meets all of them.
+// Seconds of each contestant in each of `count` rounds, after one uncounted round. All contestants run in every round,
+// so that noise of the machine affects all alike.
 std::vector<std::vector<double>> rounds(int count, const std::vector<std::function<double()>>& contestants);
 
 // "0.93 (0.91-0.95)"
 std::string shown(const Spread& ratio);
 std::string shown(double value);
 
-// A figure under a name such as "fold/float32/of read stream"; `goal` such as ">= 0.95", or empty. Appended, with
-// tabs between, to the file that TENSORSTAT_FIGURES names, and there behind TENSORSTAT_FIGURE_PREFIX.
+// Prints a figure with a name such as "fold/float32/of read stream". `goal` is such as ">= 0.95", or empty. Also
+// appends it, separated by tabs, to the file in TENSORSTAT_FIGURES, with TENSORSTAT_FIGURE_PREFIX before the name.
 void figure(const std::string& name, const Spread& value, const std::string& unit, const std::string& goal = "");
 
 }  // namespace tensorstat::bench

@@ -1,4 +1,4 @@
-# The figures of bench/gpu as a table, and what follows from two of them: times as fast as a peer.
+# Prints bench/gpu's figures as a table, and the ratios to the peers.
 {
   name[NR] = $1; value[NR] = $2; unit[NR] = $3; goal[NR] = $4; met[NR] = $5
   split($2, parts, " ")

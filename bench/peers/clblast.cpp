@@ -1,14 +1,13 @@
-// CLBlast on the same device: sum, nrm2, max and min, so four launches. Its sum, max and min are
-// the kernels of asum, amax and amin without the absolute value, as a statistic wants them. The
-// tensor is shared with the device and the result buffers are made before the clock starts; reading
-// the results back is timed.
+// CLBlast on the same device: sum, nrm2, max and min, in four launches. Its sum, max and min are the kernels of asum,
+// amax and amin without the absolute value. Before the clock starts, the tensor is shared with the device and the
+// result buffers are made. Reading the results is timed.
 #include "bench/peers/peer.hpp"
 
 #ifdef TENSORSTAT_BENCH_CLBLAST
 #include <cstring>
 
 #include "kernels-cl/driver/device.hpp"
-// After it, as its own macros choose OpenCL's version.
+// Include it last: its macros choose OpenCL's version.
 #include <clblast.h>
 
 namespace tensorstat::bench {

@@ -1,7 +1,6 @@
-// Eigen: one expression a statistic, so ten passes, each vectorised by Eigen for this very
-// processor (this file alone is compiled with -march=native), on one thread, which is all that
-// reductions of Eigen's core use. Sums are held in the tensor's own type, as a user of Eigen writes
-// it first.
+// Eigen: one expression for each statistic, so ten passes. Only this file is compiled with -march=native, so that Eigen
+// vectorises for this processor. One thread, because reductions of Eigen's core use one. Sums have the tensor's own
+// type, as in the simplest code of an Eigen user.
 #include "bench/peers/peer.hpp"
 
 #ifdef TENSORSTAT_BENCH_EIGEN

@@ -1,8 +1,7 @@
-// MindSpore's statistics of a tensor in host memory, rebuilt from a description of what its
-// TensorStat code of version 2.7 does, not from its text: up to 10,000 elements on the caller's
-// thread; more on min(n / 10000, 32) threads made by std::async for this tensor, the last of which
-// takes the rest; in each a scalar loop that converts every element to double, counts in 32 bits
-// and sums without scaling.
+// MindSpore's statistics of a tensor in host memory, rebuilt from a description of TensorStat in version 2.7, not from
+// its source. Up to 10,000 elements: on the caller's thread. More: on min(n / 10000, 32) threads that std::async starts
+// for this tensor; the last one takes the rest. Each thread runs a scalar loop that converts every element to double,
+// counts in 32 bits and sums without scaling.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -27,8 +26,8 @@ double widen(Bfloat16 value) {
 struct Float16 {
   std::uint16_t bits;
 };
-// As half types without hardware do it: shift into a float's place, scale the exponent by a
-// product.
+// As in libraries without hardware for half types: shift into a float's position, then scale the exponent by a
+// multiplication.
 double widen(Float16 value) {
   const std::uint32_t magnitude = (value.bits & 0x7fffU) << 13;
   float scaled = std::bit_cast<float>(magnitude) * 0x1p112F;

@@ -1,5 +1,5 @@
-// NumPy, in a process of its own that loads the same bytes from a file and holds the clock; see
-// numpy_passes.py for what it computes. One thread, as NumPy has it.
+// NumPy in a process of its own, which loads the same bytes from a file and measures the time; numpy_passes.py computes
+// the statistics. As usual with NumPy, one thread.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 namespace tensorstat::bench {
 namespace {
 
-// A file that is there for as long as this is.
+// A file that exists as long as this object.
 class PassingFile {
  public:
   explicit PassingFile(std::span<const std::byte> bytes) {
@@ -41,7 +41,7 @@ class PassingFile {
 
 class Python {
  public:
-  // Runs a script over bytes that hold elements of a dtype.
+  // Runs a script on bytes with elements of a dtype.
   Python(const char* script, std::span<const std::byte> bytes, Dtype of) {
     std::signal(SIGPIPE, SIG_IGN);
     const PassingFile file(bytes);
@@ -71,13 +71,13 @@ class Python {
   Python(const Python&) = delete;
   Python& operator=(const Python&) = delete;
 
-  // Returns the seconds, and sets what was found.
+  // Returns the seconds and sets `found`.
   double run() {
     std::fputs("go\n", to_);
     std::fflush(to_);
     std::istringstream words(line());
     found.clear();
-    // Through text, as streams do not read "nan".
+    // Read as words, because streams cannot parse "nan".
     for (std::string word; words >> word;) found.push_back(std::strtod(word.c_str(), nullptr));
     if (found.empty()) throw std::runtime_error("NumPy's process broke off");
     const double seconds = found.front();

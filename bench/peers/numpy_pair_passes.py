@@ -2,9 +2,9 @@
 
     numpy_pair_passes.py FILE DTYPE
 
-Reads the bytes of both from FILE, one behind the other, and says "ready". For every line on stdin it computes everything
-once and answers with the seconds that took, and the findings: cosine, euclidean, rmse, relative l2, SNR, max abs diff and
-its index, max rel diff, how many are within a tolerance, how many are unequal.
+Reads the bytes of both from FILE, one after the other, and prints "ready". For every line on stdin it computes
+everything once, and prints the seconds and the results: cosine, euclidean, rmse, relative l2, SNR, max abs diff and
+its index, max rel diff, the count within a tolerance, the count of unequal elements.
 """
 import sys
 import time
@@ -13,11 +13,11 @@ import numpy as np
 
 
 def passes(stored_a, stored_b, dtype):
-    if dtype == "bfloat16":  # NumPy has none: these are its bits
+    if dtype == "bfloat16":  # NumPy has no bfloat16: read its bits
         a, b = ((x.astype(np.uint32) << 16).view(np.float32) for x in (stored_a, stored_b))
     else:
         a, b = stored_a, stored_b
-    # Sums of float32 products lose the digits that are asked for.
+    # Sums of float32 products would lose digits.
     a, b = a.astype(np.float64), b.astype(np.float64)
     norm_b = np.linalg.norm(b)
     difference = a - b

@@ -2,9 +2,8 @@
 
     numpy_passes.py FILE DTYPE
 
-Reads the tensor's bytes from FILE into NumPy's own memory and says "ready". For every line on stdin it
-computes everything once and answers with the seconds that took, and the findings: max min avg l2norm
-negatives positives zeros nans infinities.
+Reads the tensor's bytes from FILE into NumPy's own memory and prints "ready". For every line on stdin it computes
+everything once, and prints the seconds and the results: max min avg l2norm negatives positives zeros nans infinities.
 """
 import sys
 import time
@@ -13,7 +12,7 @@ import numpy as np
 
 
 def load(path, dtype):
-    if dtype == "bfloat16":  # NumPy has none: it is kept as its bits
+    if dtype == "bfloat16":  # NumPy has no bfloat16: keep its bits
         return np.fromfile(path, dtype=np.uint16)
     return np.fromfile(path, dtype=dtype)
 
@@ -27,8 +26,8 @@ def passes(stored, dtype):
     if np.issubdtype(x.dtype, np.floating):
         counts += [np.count_nonzero(np.isnan(x)), np.count_nonzero(np.isposinf(x)) + np.count_nonzero(np.isneginf(x))]
     else:
-        counts += [0, 0]  # an integer is neither, and nobody asks
-    # norm() works in the type that it is given, which a half or a byte overflows at once.
+        counts += [0, 0]  # integers are never NaN or Inf, so nobody counts these
+    # norm() computes in the type of its argument: a half or a byte would overflow at once.
     wide = x if x.dtype.itemsize > 2 else x.astype(np.float32)
     return [np.max(x), np.min(x), np.mean(x, dtype=np.float64), np.linalg.norm(wide)] + counts
 

@@ -1,6 +1,6 @@
-// OpenCV: minMaxLoc, meanStdDev, norm and countNonZero, so max, min, avg, l2norm and the count of
-// zeros in four passes. Once on a Mat (its SIMD and threads) and once on a UMat (its OpenCL
-// kernels, on the same device as ours); the UMat is made before the clock starts.
+// OpenCV: minMaxLoc, meanStdDev, norm and countNonZero give max, min, avg, l2norm and the count of zeros in four
+// passes. Runs on a Mat (OpenCV's SIMD and threads) and on a UMat (its OpenCL kernels, on the same device). The UMat is
+// made before the clock starts.
 #include "bench/peers/peer.hpp"
 
 #ifdef TENSORSTAT_BENCH_OPENCV
@@ -33,7 +33,7 @@ int depth(Dtype dtype) {
     case Dtype::kInt8:
       return CV_8S;
     default:
-      return -1;  // OpenCV has float16, but not these functions of it
+      return -1;  // OpenCV has float16, but not in these functions
   }
 }
 
@@ -53,7 +53,7 @@ void enter_opencv(const std::string& group, Dtype dtype, std::uint64_t bytes) {
     return peer(tensor, [mat = matrix(tensor)] { return statistics(mat); });
   });
   enter(group, "peer:opencv-umat", size, 1, [=] {
-    setenv("OPENCV_OPENCL_DEVICE", ":CPU|GPU:", 0);  // left alone, OpenCV wants a GPU
+    setenv("OPENCV_OPENCL_DEVICE", ":CPU|GPU:", 0);  // by default OpenCV uses only a GPU
     cv::ocl::setUseOpenCL(true);
     if (!cv::ocl::useOpenCL()) throw std::runtime_error("OpenCV found no OpenCL device");
     const Tensor tensor = make(dtype, bytes);

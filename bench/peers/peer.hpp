@@ -1,5 +1,5 @@
-// What the peers have in common: the same tensor, one call that computes what the peer offers, and
-// how far its results are from the exact ones.
+// Common parts of the peers. A peer gets the same tensor, computes in one call what it offers, and is compared with the
+// exact results.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace tensorstat::bench {
 
-// NaN stands for what a peer does not compute.
+// NaN means that the peer does not compute it.
 struct Findings {
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   double max = kNone, min = kNone, avg = kNone, l2norm = kNone;
@@ -20,21 +20,21 @@ struct Findings {
   double infinities = kNone;  // of both signs
 };
 
-// Counters "avg_ulp" and "l2norm_ulp": how many units in the last place of a binary64 a finding is
-// from the exact value; "statistics": how many of our ten the peer computes in its call. Throws
-// where its max, min or a count is wrong: then it does not measure the same.
+// The counters "avg_ulp" and "l2norm_ulp": the distance to the exact value, in units in the last place of a binary64.
+// "statistics": how many of the ten statistics the peer computes. Throws if max, min or a count is wrong: such a peer
+// does not measure the same.
 Counters judge(const Tensor& tensor, const Findings& found);
 
-// A peer whose call returns its findings.
+// A peer that returns its findings at each call.
 Contestant peer(const Tensor& tensor, std::function<Findings()> call);
 
-// What MindSpore finds, in its own way.
+// MindSpore's findings, computed in MindSpore's way.
 Findings mindspore(const Tensor& tensor);
 
-// Each enters its peer under `group` where it can take the dtype.
+// Each function enters its peer in `group` if the peer supports the dtype.
 void enter_mindspore(const std::string& group, Dtype dtype, std::uint64_t bytes);
 void enter_numpy(const std::string& group, Dtype dtype, std::uint64_t bytes);
-// Two tensors that lie one behind the other.
+// Two tensors, one after the other in memory.
 void enter_numpy_pair(const std::string& group, Dtype dtype, double bytes,
                       std::function<std::span<const std::byte>()> both);
 void enter_eigen(const std::string& group, Dtype dtype, std::uint64_t bytes);

@@ -1,11 +1,11 @@
-// What calls.py measures Python beside: the same batch, through the C++ library, in the same process.
+// The C++ side of calls.py: the same batch through the C++ library, in the same process.
 #include <chrono>
 #include <cstdlib>
 #include <tensorstat/meter.hpp>
 
 using namespace tensorstat;
 
-// The seconds of one call of measure(): `tensor_count` tensors of float32, whose addresses these are.
+// The seconds of one call of measure() on `tensor_count` tensors of float32 at these addresses.
 extern "C" double seconds_of_measure(const float* const* addresses, std::size_t tensor_count, std::size_t elements,
                                      const char* statistics, int calls) {
   static Meter meter;

@@ -1,4 +1,4 @@
-"""What a call of measure() costs in Python beside the same call in C++, in one process, in turns.
+"""Compares a call of measure() in Python with the same call in C++, in one process, in turns.
 
     calls.py LIBRARY [--quick]
 """

@@ -1,10 +1,10 @@
-"""Rounds of contestants in turns, and how they are shown: ratios compare the same round of both."""
+"""Rounds of contestants in turns. Ratios compare the contestants' figures within a round."""
 import random
 import statistics
 
 
 def rounds_of(contestants, count):
-    """{name: [figure of each round]}: each contestant, a function that returns a figure, once a round, in random order."""
+    """{name: [figure of each round]}. Calls each contestant once a round, in random order; it returns a figure."""
     found = {name: [] for name in contestants}
     for each in contestants.values():
         each()
@@ -15,7 +15,7 @@ def rounds_of(contestants, count):
 
 
 def spread(figures, form="{:.2f}"):
-    """The median and the quartiles: 1.02 (1.01-1.04)."""
+    """The median and the quartiles, such as 1.02 (1.01-1.04)."""
     low, middle, high = statistics.quantiles(figures, n=4, method="inclusive")
     return f"{form} ({form}-{form})".format(middle, low, high)
 

@@ -1,11 +1,11 @@
-"""The step of a small transformer on the CPU: bare, watched, and with hooks that ask torch for each number.
+"""The training step of a small transformer on the CPU: bare, watched, and with hooks that ask torch for each number.
 
     training.py [--quick]
 
-The hooks do what torch's users write (transformers' DebugUnderflowOverflow and its like): .max().item() and friends of every
-module's outputs and of their gradients. Where PYTHONPATH leads to msprobe (github.com/Ascend/msprobe, folder python), its
-PrecisionDebugger follows, last and beside a bare job of its own, because it changes torch for the whole process. Times
-are of the wall's clock and of the processor's; the second says less of what else the machine does.
+The hooks do what users of torch write (such as transformers' DebugUnderflowOverflow): .max().item() and others on
+every module's outputs and their gradients. If PYTHONPATH has msprobe (github.com/Ascend/msprobe, folder python), its
+PrecisionDebugger runs last, beside a bare job of its own, because it changes torch for the whole process. Times are
+in seconds of the wall clock and of the processor. Other load on the machine affects the latter less.
 """
 import importlib.util
 import json
@@ -27,7 +27,7 @@ WIDTH, HEADS, LAYERS, BATCH, LENGTH = 256, 4, 2, 8, 64
 
 
 class Job:
-    """A model of its own, with the same numbers in it; a call is a step."""
+    """A model of its own, with the same numbers in each job. A call is a step."""
 
     def __init__(self):
         torch.manual_seed(1)
@@ -76,8 +76,9 @@ def with_hooks():
 
 
 def with_msprobe(folder):
-    """Its statistics (max, min, mean, l2norm) of every module's inputs, outputs and gradients."""
-    einops = sys.modules.setdefault("einops", types.ModuleType("einops"))  # Debian has none, and nothing of it is used here
+    """msprobe computes max, min, mean and l2norm of every module's inputs, outputs and gradients."""
+    # Debian has no einops, and it is not used here
+    einops = sys.modules.setdefault("einops", types.ModuleType("einops"))
     einops.rearrange = getattr(einops, "rearrange", None)
     from msprobe.pytorch import PrecisionDebugger
     with open(f"{folder}/config.json", "w") as file:

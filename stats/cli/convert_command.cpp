@@ -1,4 +1,4 @@
-// `tensorstat convert`: rows of statistics from one dialect into another.
+// `tensorstat convert`: converts rows of statistics to another dialect.
 
 #include <memory>
 #include <algorithm>
@@ -33,13 +33,13 @@ row where few are concerned, else their number and the first.
 Exit status: 0 done, 2 wrong usage, 3 some input could not be read (the others, and the rows before the
 fault, are converted), 5 the output could not be written, or the other dialect can hold none of the rows.)";
 
-using Folders = std::map<std::string, std::vector<std::string>>;  // of rows, by what it is called below OUT
+using Folders = std::map<std::string, std::vector<std::string>>;  // files of rows, by their folder below OUT
 
 class Conversion {
  public:
   Conversion(std::optional<Dialect> to, Console& console) : to_(to), console_(console) {}
 
-  // Rows of all these files, into a folder that is there. An error is of the output.
+  // Converts the rows of all these files into an existing folder. Returns only errors of the output.
   Status convert(const std::vector<std::string>& files, const std::string& folder) {
     const auto target = target_of(files, folder);
     for (const std::string& file : files) {
@@ -51,7 +51,7 @@ class Conversion {
       if (!written) return written;
       if (read) continue;
       complain(read.error());
-      if (Status ended = target->end_call({}); !ended) return ended;  // the call that the fault is in
+      if (Status ended = target->end_call({}); !ended) return ended;  // ends the call in which reading failed
     }
     if (Status finished = target->finish(); !finished) return finished;
     rows_ += target->rows;
@@ -64,7 +64,7 @@ class Conversion {
     exit_ = kNotRead;
   }
 
-  // Whether there is something to leave: rows, or files without any.
+  // Whether an output is kept: there are rows, or the inputs were read and have none.
   bool has_output() const { return rows_ != 0 || (exit_ == kDone && losses_.refused_rows() == 0); }
 
   int report(std::size_t read) const {
@@ -84,7 +84,7 @@ class Conversion {
     std::string framework;
     for (const std::string& file : files) {
       const auto read = read_columns(file);
-      if (!read) continue;  // said later
+      if (!read) continue;  // convert() reports it
       add_once(format.categories, read->categories);
       add_once(format.columns, read->columns);
       if (framework.empty()) framework = read->framework;
@@ -99,7 +99,7 @@ class Conversion {
   int exit_ = kDone;
 };
 
-// One folder for each that has files; OUT itself where all are in one.
+// One output folder for each input folder that has files. If all files are in one folder, OUT itself.
 Status convert_all(const Folders& folders, const std::string& below, Conversion& conversion) {
   for (const auto& [relative, files] : folders) {
     const std::string folder = relative.empty() ? below : below + "/" + relative;
@@ -115,7 +115,7 @@ Status convert_all(const Folders& folders, const std::string& below, Conversion&
 struct ConvertArguments {
   std::vector<std::string> paths;
   std::string output;
-  std::optional<Dialect> to;  // none: msprobe's dump.json
+  std::optional<Dialect> to;  // nullopt: msprobe's dump.json
 };
 
 int run_convert(const ConvertArguments& arguments, Console& console) {
@@ -156,12 +156,12 @@ int run_convert(const ConvertArguments& arguments, Console& console) {
 Subcommand convert_command(CLI::App& command) {
   const auto arguments = std::make_shared<ConvertArguments>();
   CLI::App* convert = command.add_subcommand(
-      "convert", "Rewrite rows of statistics in another dialect, and say what it has no form for");
+      "convert", "Convert rows of statistics to another dialect, and report what it cannot express");
   convert->add_option("PATH", arguments->paths,
                       "Files of rows, and folders: each statistic.csv, dump.json and csv of an operator's run in them")
       ->type_name("")
       ->required();
-  convert->add_option("-o,--output", arguments->output, "The new file or folder, which must not be there yet")
+  convert->add_option("-o,--output", arguments->output, "The new file or folder; it must not exist yet")
       ->check(names_output())
       ->type_name("OUT")
       ->required();

@@ -11,17 +11,17 @@
 namespace tensorstat::cli {
 namespace {
 
-constexpr std::uint64_t kElements = 100'003;  // several slices, and a part of one
+constexpr std::uint64_t kElements = 100'003;  // several slices, and a partial one
 
-// Any bits: NaN, Inf and subnormals among them. Of `bool`, 0 and 1.
+// Random bits: include NaN, Inf and subnormals. `bool`: 0 and 1.
 std::vector<std::byte> any_bits(Dtype dtype, std::mt19937_64& random) {
   std::vector<std::byte> bytes(kElements * size_bytes(dtype));
   for (std::byte& each : bytes) each = static_cast<std::byte>(dtype == Dtype::kBool ? random() & 1 : random() & 0xff);
   return bytes;
 }
 
-// Finite values: each element with the upper half of the exponent's bits of another one cleared and set, so that there is
-// neither NaN nor Inf. The second-highest bit of an element is an exponent's highest in every float dtype.
+// Finite values: random bits with the second-highest bit of each float element cleared. In every float dtype this is
+// the highest bit of the exponent, so there is neither NaN nor Inf.
 std::vector<std::byte> ordinary(Dtype dtype, std::mt19937_64& random) {
   std::vector<std::byte> bytes = any_bits(dtype, random);
   if (!is_float(dtype)) return bytes;
@@ -43,8 +43,8 @@ DeviceCheck check_device(int platform, int device, std::uint64_t speed_bytes) {
   MeterOptions options;
   options.platform = platform;
   options.device = device;
-  // First, because a size that the device has no room for is said at once, and kernels of every dtype take long to
-  // build.
+  // Speed first: if the device has no room for this size, it fails at once. Building the kernels of every dtype takes
+  // long.
   const auto speed = device_speed(options, speed_bytes);
   if (!speed) {
     check.fault = speed.error().message;
@@ -53,7 +53,7 @@ DeviceCheck check_device(int platform, int device, std::uint64_t speed_bytes) {
   check.speed = *speed;
   Meter meter(options);
   Categories categories = every_category();
-  std::erase_if(categories, is_digest);  // host work
+  std::erase_if(categories, is_digest);  // digests are always computed on the host
   std::mt19937_64 random(std::random_device{}());
   for (int i = 0; i < kDtypeCount; ++i) {
     const auto dtype = static_cast<Dtype>(i);

@@ -1,4 +1,4 @@
-// `tensorstat devices --check`: whether a device computes the host's bits, and how fast it is.
+// `tensorstat devices --check`: compares a device's bits with the host's, and measures its speed.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 namespace tensorstat::cli {
 
 struct DeviceCheck {
-  int case_count = 0;         // tensors whose every statistic had the host's bits
-  std::string fault;          // the first difference, or what failed; empty where there is none
-  DeviceSpeed speed;          // where there is no fault
+  int case_count = 0;  // tensors with the host's bits in every statistic
+  std::string fault;   // the first difference or error; empty if there is none
+  DeviceSpeed speed;   // set if `fault` is empty
   bool passed() const { return fault.empty(); }
 };
 
-// Of this device, numbered as in list_devices(): its speed over `speed_bytes`, then every dtype, in `high` and `low`,
-// of ordinary values and of any bits.
+// Checks the device with these numbers of list_devices(). Measures its speed over `speed_bytes`, then compares every
+// dtype in `high` and `low` precision, with ordinary values and with random bits.
 DeviceCheck check_device(int platform, int device, std::uint64_t speed_bytes);
 
-// "the same bits as the host, ...", or what is wrong.
+// "the same bits as the host, ...", or the fault.
 std::string sentence_of(const DeviceCheck& check);
 
 }  // namespace tensorstat::cli

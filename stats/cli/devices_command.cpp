@@ -1,4 +1,4 @@
-// `tensorstat devices`: what there is to compute on.
+// `tensorstat devices`: lists the devices that can compute.
 #include "stats/cli/devices_command.hpp"
 
 #include <CLI/CLI.hpp>
@@ -24,8 +24,8 @@ struct DevicesArguments {
   std::uint64_t check_bytes = std::uint64_t{64} << 20;
 };
 
-// A line for each OpenCL device, numbered as --device wants it, and why one is not used; or JSON. With --check, also
-// whether it computes the host's bits, and how fast it is.
+// The list as text or JSON: a line for each OpenCL device, with its number for --device, and the reason if it is not
+// used. With --check also whether it computes the host's bits, and its speed.
 struct DeviceList {
   std::string text;
   bool passed = true;  // no device failed its check
@@ -38,7 +38,7 @@ bool parse_number(std::string_view digits, int& number) {
   return error == std::errc() && end == digits.data() + digits.size() && number >= 0;
 }
 
-// A device as a program reads it; `refusal` is null where the device is used.
+// A device in JSON. `refusal` is null if the device is used.
 nlohmann::ordered_json as_json(const DeviceInfo& info, const std::optional<DeviceCheck>& check) {
   nlohmann::ordered_json object = {{"platform", info.platform},
                                    {"device", info.device},
@@ -125,14 +125,14 @@ Result<DeviceList> device_list(const DevicesArguments& arguments) {
 Subcommand devices_command(CLI::App& command) {
   const auto arguments = std::make_shared<DevicesArguments>();
   CLI::App* devices =
-      command.add_subcommand("devices", "List the OpenCL platforms and devices, and what bars one from use");
+      command.add_subcommand("devices", "List the OpenCL platforms and devices, and why one is not used");
   devices->add_flag("--json", arguments->json, "As JSON: a list of objects");
   CLI::Option* check = devices->add_flag(
       "--check", arguments->check,
-      "Prove each device that is used: every dtype's bits against the host's, and GB/s beside a read-only stream. Exit "
-      "status 4 where one fails");
-  devices->add_option("--device", arguments->only, "Only this one, as numbered here")->type_name("P:D");
-  devices->add_option("--bytes", arguments->check_bytes, "Of the tensor whose GB/s --check tells; 64M where not said")
+      "Check each device that is used: every dtype's bits against the host's, and GB/s beside a read-only stream. Exit "
+      "status 4 if one fails");
+  devices->add_option("--device", arguments->only, "Only this device, as numbered here")->type_name("P:D");
+  devices->add_option("--bytes", arguments->check_bytes, "Size of the tensor for the GB/s of --check; by default 64M")
       ->transform(CLI::AsSizeValue(false).description(""))
       ->check(CLI::Range(std::uint64_t{1} << 20, std::uint64_t{1} << 40).description(""))
       ->type_name("BYTES")

@@ -1,4 +1,4 @@
-// OpenCL devices by the numbers that `tensorstat devices` gives them.
+// Finds OpenCL devices by the numbers that `tensorstat devices` shows.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace tensorstat::cli {
 
-// "0:1" into the options' platform and device.
+// Parses "0:1" and sets the options' platform and device.
 Status name_device(const std::string& text, MeterOptions& options);
 
-// Whether there is a device of these numbers.
+// Fails if there is no device with these numbers.
 Status find_named_device(const MeterOptions& options);
 
 }  // namespace tensorstat::cli

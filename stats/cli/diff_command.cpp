@@ -1,4 +1,4 @@
-// `tensorstat diff` and `tensorstat origin`: where two runs part, and where NaN and Inf began in one.
+// `tensorstat diff` finds where two runs part. `tensorstat origin` finds where NaN and Inf began in one run.
 
 #include <memory>
 #include <CLI/CLI.hpp>
@@ -21,10 +21,10 @@ namespace {
 
 struct DiffArguments {
   std::string a, b;
-  DiffOptions options;             // but for the texts of
-  std::string tolerances, names;   // these files
+  DiffOptions options;             // without the texts of tolerances and names
+  std::string tolerances, names;   // paths of these files
   bool all = false, is_json = false;
-  std::string rules;   // "msprobe", or empty: our own
+  std::string rules;   // "msprobe"; empty: tensorstat's own rules
   std::string output;  // empty: stdout
 };
 
@@ -34,7 +34,7 @@ struct OriginArguments {
   std::string output;
 };
 
-constexpr std::size_t kMostShownBytes = 100;               // of a name
+constexpr std::size_t kMostShownBytes = 100;               // of a name in an error
 constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // of a file of tolerances or names
 
 ReadListener listener_of(Console& console) {
@@ -42,8 +42,7 @@ ReadListener listener_of(Console& console) {
           [&](std::size_t done, std::size_t total, std::uint64_t bytes) { console.progress(done, total, bytes); }};
 }
 
-// Writes all of it, or says why not.
-// Why no row of A belongs to one of B.
+// Why no row of A has a partner in B.
 std::string why_nothing_pairs(const Record& a, const Record& b) {
   const auto name = [](const Record& record, const Seen& row) { return record.texts()[row.name]; };
   const auto place = [](const Seen& row) {
@@ -69,7 +68,7 @@ void add_common_options(CLI::App& command, bool& is_json, std::string& output) {
                                         "text or json")
       ->check(CLI::IsMember({"text", "json"}).description(""))
       ->type_name("FORMAT");
-  command.add_option("-o,--output", output, "Write there, whole or not at all, not to stdout")
+  command.add_option("-o,--output", output, "Write to this file, whole or not at all, instead of stdout")
       ->check(names_output())
       ->type_name("FILE");
 }
@@ -137,10 +136,10 @@ Subcommand diff_command(CLI::App& command) {
   CLI::App* diff = command.add_subcommand(
       "diff",
       "What differs between two runs: statistic.csv files or tensors, paired by name, rank, iteration, io and slot");
-  diff->add_option("A", arguments->a, "A file of rows or of tensors, or a folder; rows are taken before tensors")
+  diff->add_option("A", arguments->a, "A file of rows or of tensors, or a folder; of a folder with both, the rows")
       ->type_name("")
       ->required();
-  diff->add_option("B", arguments->b, "The one it is held against")->type_name("")->required();
+  diff->add_option("B", arguments->b, "The file or folder to compare it with")->type_name("")->required();
   diff->add_flag("--first", arguments->options.first,
                  "Only the operators where a difference begins: their inputs agree and their outputs do not");
   diff->add_flag("--all", arguments->all, "Every pair, not only those that differ")->excludes("--first");
@@ -149,18 +148,18 @@ Subcommand diff_command(CLI::App& command) {
                    "2^-8 of bfloat16, 0 of integers")
       ->check(CLI::NonNegativeNumber.description(""))
       ->type_name("NUMBER");
-  diff->add_option("--atol", arguments->options.atol, "The same, absolute; wants --rtol too")
+  diff->add_option("--atol", arguments->options.atol, "The same, absolute; requires --rtol")
       ->check(CLI::NonNegativeNumber.description(""))
       ->type_name("NUMBER")
       ->needs("--rtol");
-  diff->add_flag("--any-dtype", arguments->options.any_dtype, "Tensors of different dtypes are compared by their values")
+  diff->add_flag("--any-dtype", arguments->options.any_dtype, "Compare tensors of different dtypes by their values")
       ->needs("--rtol");
   diff->add_option("--tolerances", arguments->tolerances,
                    "Lines of NAME_PATTERN rtol=1e-3 atol=1e-6 dtype=any; the first pattern that matches a whole name "
                    "counts")
       ->type_name("FILE");
   diff->add_option("--names", arguments->names,
-                   "Lines of NAME_IN_A,NAME_IN_B for what is named differently; old/*,new/* for beginnings")
+                   "Lines of NAME_IN_A,NAME_IN_B for tensors with different names; old/*,new/* for prefixes")
       ->type_name("FILE");
   add_common_options(*diff, arguments->is_json, arguments->output);
   diff->add_option("--rules", arguments->rules,
@@ -175,34 +174,39 @@ Subcommand diff_command(CLI::App& command) {
       "  tensorstat diff old.safetensors new.safetensors      which weights changed\n"
       "  tensorstat diff npu/dump.json gpu/dump.json --rules msprobe -o compare_result.csv\n"
       "  tensorstat diff a b --rtol 1e-3 --format json | jq '.pairs[] | select(.verdict == \"different\").a'\n\n"
-      "What cannot be judged is different: another shape or dtype, no statistic that both have, a value that only one "
-      "has. NaN equals NaN.\n\nExit status: 0 nothing differs and nothing is without a partner; 1 something does, by "
-      "msprobe's rules a row that is no pass; 2 wrong usage; 3 some input could not be read; 5 the result could not be written.");
+      "A pair that cannot be compared counts as different: another shape or dtype, no common statistic, a value in "
+      "only one. NaN equals NaN.\n\n"
+      "Exit status: 0 no difference, and every tensor has a partner; 1 a difference or a tensor without a partner, "
+      "by msprobe's rules a row that does not pass; 2 wrong usage; 3 some input could not be read; 5 the result "
+      "could not be written.");
   return {diff, [arguments](Console& console) { return run_diff(*arguments, console); }};
 }
 
 Subcommand origin_command(CLI::App& command) {
   const auto arguments = std::make_shared<OriginArguments>();
   CLI::App* origin = command.add_subcommand(
-      "origin", "Where NaN and Inf began in a dump: in which call or operator, in which phase and iteration, and of what");
+      "origin",
+      "Find where NaN and Inf began in a dump: the call or operator, its phase, its iteration and its inputs");
   origin->add_option("DUMP", arguments->path, "A statistic.csv, a dump's folder, or tensors named as in a dump")
       ->type_name("")
       ->required();
-  origin->add_flag("--nan-only", arguments->nan_only, "Inf is no fault");
-  origin->add_flag("--inf", arguments->inf, "An Inf that ended, as that of a mask does in a softmax, is a fault, too")
+  origin->add_flag("--nan-only", arguments->nan_only, "Do not count Inf as a fault");
+  origin->add_flag("--inf", arguments->inf,
+                   "Count an Inf that ended, such as a mask's Inf in a softmax, as a fault, too")
       ->excludes("--nan-only");
   CLI::Option* all =
-      origin->add_flag("--all", arguments->all, "Every call with NaN or Inf, too: who produced it and who passed it on");
+      origin->add_flag("--all", arguments->all,
+                       "Every call with NaN or Inf, too: those that produced it and those that passed it on");
   add_common_options(*origin, arguments->is_json, arguments->output);
   all->excludes("--format");
   origin->footer(
       "Example:\n"
-      "  tensorstat origin dump                       which call made the first NaN, in which rank, and from what inputs\n\n"
-      "Wants rows of inputs and outputs, with nan count and inf counts, or max and min, of all ranks. What lies beside them "
-      "gives the line of code: watch.ndjson, stack.json and construct.json, ms_output_trace_code_graph_0.ir. NaN or Inf that "
-      "a later call takes in and does not hand on has ended: it is told in a note, and is no fault. So is a step that a "
-      "gradient scaler skipped.\n\n"
-      "Exit status: 0 nothing is wrong, or notes alone; 1 something is; 2 wrong usage; 3 some input could not be read; 5 the "
+      "  tensorstat origin dump                       which call made the first NaN, its rank and its inputs\n\n"
+      "Needs rows of inputs and outputs of all ranks, with nan count and inf counts, or max and min. The line of code "
+      "comes from files beside them: watch.ndjson, stack.json and construct.json, ms_output_trace_code_graph_0.ir. If "
+      "a later call takes NaN or Inf in and does not pass it on, it has ended: a note says so, and it is no fault. The "
+      "same holds for a step that a gradient scaler skipped.\n\n"
+      "Exit status: 0 no fault, perhaps notes; 1 a fault; 2 wrong usage; 3 some input could not be read; 5 the "
       "result could not be written.");
   return {origin, [arguments](Console& console) { return run_origin(*arguments, console); }};
 }

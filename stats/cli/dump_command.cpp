@@ -1,4 +1,4 @@
-// `tensorstat dump`: replays dumped tensors through a config.
+// `tensorstat dump`: replays dumped tensors with a config.
 
 #include <memory>
 #include <cstdlib>
@@ -17,10 +17,10 @@ namespace tensorstat::cli {
 namespace {
 
 struct DumpArguments {
-  std::string config;  // empty: what MINDSPORE_DUMP_CONFIG names
+  std::string config;  // empty: the file that MINDSPORE_DUMP_CONFIG names
   std::vector<std::string> paths;
-  std::string output;  // empty: `path` of the config
-  std::string framework;  // of DumpOptions
+  std::string output;  // empty: the config's `path`
+  std::string framework;  // as in DumpOptions
   Dialect dialect = Dialect::kMindspore27;
   bool by_step = false, device_rows = false;
   bool append = false, replace = false;
@@ -89,18 +89,18 @@ Subcommand dump_command(CLI::App& command) {
   const auto arguments = std::make_shared<DumpArguments>();
   CLI::App* dump = command.add_subcommand(
       "dump",
-      "Replay dumped tensors through a config (data_dump.json, msprobe's config.json, acl.json): write what a dump with it would have "
-      "left, for those of its kernels, iterations, inputs and outputs");
+      "Replay dumped tensors through a config (data_dump.json, msprobe's config.json, acl.json): write the files "
+      "that a dump with this config would have written");
   dump->add_option("PATH", arguments->paths, "Dumped files (.npy, Ascend's dump files), directories and globs")
       ->type_name("")
       ->required();
   dump->add_option("--config", arguments->config,
-                   "The config; by default what MINDSPORE_DUMP_CONFIG names")
+                   "The config; by default the file that MINDSPORE_DUMP_CONFIG names")
       ->type_name("FILE");
-  dump->add_option("-o,--output", arguments->output, "Write below this directory, not `path` of the config")
+  dump->add_option("-o,--output", arguments->output, "Write below this directory instead of the config's `path`")
       ->check(names_output())
       ->type_name("DIR");
-  // Those that one statistic.csv has for every config.
+  // Only dialects whose statistic.csv does not depend on the config.
   Choices<Dialect> dialects;
   std::vector<std::string> names;
   for (const std::string_view each : dialect_names()) {
@@ -112,18 +112,19 @@ Subcommand dump_command(CLI::App& command) {
       ->type_name(CLI::detail::join(names, "|"));
   Choices<std::string> frameworks;
   for (const char* each : {"mindspore", "pytorch", "mindtorch"}) frameworks.emplace_back(each, each);
-  add_choice(*dump, "--framework", arguments->framework, frameworks, "Whose names of types msprobe's dump.json has")
+  add_choice(*dump, "--framework", arguments->framework, frameworks,
+             "The framework that names the types in msprobe's dump.json")
       ->type_name("mindspore|pytorch|mindtorch");
   dump->add_flag("--device-rows", arguments->device_rows,
-                 "With stat_calc_mode device, write the rows of MindSpore's device: True, False, all digits of integers, "
-                 "and null for what it cannot do");
+                 "With stat_calc_mode device, write the rows of MindSpore's device: True, False, all digits of "
+                 "integers, null for what the device does not compute");
   dump->add_flag("--by-step", arguments->by_step,
                  "Write the folders of MindSpore's O2: STEP/TIME/DEVICE/MODEL/ID/ITERATION");
   CLI::Option* append = dump->add_flag(
-      "--append", arguments->append, "Where an earlier dump is in the way, add to its statistic.csv and its tensors");
+      "--append", arguments->append, "If an earlier dump exists, add to its statistic.csv and its tensors");
   dump->add_flag("--replace", arguments->replace,
-                 "Where an earlier dump is in the way, replace files of the same names, each as a whole, once "
-                 "everything is written")
+                 "If an earlier dump exists, replace files of the same names, each as a whole, once everything is "
+                 "written")
       ->excludes(append);
   return {dump, [arguments](Console& console) { return run_dump(*arguments, console); }};
 }

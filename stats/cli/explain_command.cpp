@@ -1,4 +1,4 @@
-// `tensorstat explain`: what a statistic is, what NaN does to it, and what it costs.
+// `tensorstat explain`: describes a statistic, the effect of NaN on it, and its cost.
 #include "stats/cli/explain_command.hpp"
 
 #include <algorithm>
@@ -22,11 +22,11 @@ constexpr Cost kCosts[] = {
     {kSigns, "two more counts"},
     {kSum, "an exact sum of the elements"},
     {kSquares, "an exact sum of the squares"},
-    {kAbsolute, "an exact sum of the sizes"},
+    {kAbsolute, "an exact sum of the absolute values"},
     {kOfElements & ~kFinite, "another look at each element while it is in the nearest cache"},
-    {kFinite, "those of the finite elements"},
-    {kIndices, "a look at what was seen, block by block, and a search of the blocks that beat it"},
-    {kCrc32, "CRC-32 of the bytes while they are in the cache, 16 at a time where the processor multiplies without carry"},
+    {kFinite, "the greatest and the least finite element"},
+    {kIndices, "a comparison after each block, and a search in the blocks with a new extreme"},
+    {kCrc32, "CRC-32 of the bytes while they are in the cache, 16 at a time if the processor multiplies without carry"},
     {kXor64, "the exclusive or of the bytes, 8 at a time"},
     {kExponents, "a look at each element's exponent, 16 exponents at a time"},
     {kQuantiles,
@@ -35,7 +35,7 @@ constexpr Cost kCosts[] = {
     {kMd5Digest, "MD5, which is serial: host work, some 0.8 GB/s for one large tensor; small ones go side by side"},
     {kSha1Digest, "SHA-1: host work, slices of 20,480 elements side by side"},
 };
-// A new accumulator has its words here.
+// Fails to compile if an accumulator has no text in kCosts.
 constexpr bool every_need_has_words() {
   Needs known = 0;
   for (const Cost& cost : kCosts) known |= cost.need;
@@ -83,12 +83,12 @@ std::string cost(Category category) {
 
 namespace {
 
-// For these statistics; without a name, for all. An error where a name is none.
+// The texts for these statistics; without names, for all. An error if a name is unknown.
 Result<std::string> explanations(const std::vector<std::string>& names) {
   Categories categories;
   if (names.empty()) {
     categories = every_category();
-    categories.push_back(quantile(50'000));  // one stands for all
+    categories.push_back(quantile(50'000));  // one quantile stands for all
   }
   for (const std::string& each : names) {
     const auto named = categories_from(each);
@@ -112,9 +112,10 @@ Result<std::string> explanations(const std::vector<std::string>& names) {
 }  // namespace
 
 Subcommand explain_command(CLI::App& command) {
-  const auto asked = std::make_shared<std::vector<std::string>>();  // lists, as --stats takes them
-  CLI::App* explain = command.add_subcommand("explain", "Say what a statistic is, what NaN does to it, and what it costs");
-  CLI::Option* names = explain->add_option("NAME", *asked, "Statistics, e.g. l2norm; none: every one");
+  const auto asked = std::make_shared<std::vector<std::string>>();  // each is a list as in --stats
+  CLI::App* explain =
+      command.add_subcommand("explain", "Describe statistics: the definition, the rule for NaN, and the cost");
+  CLI::Option* names = explain->add_option("NAME", *asked, "Statistics, e.g. l2norm; by default every one");
   names->type_name("");
   std::vector<std::string> known;
   for (const Category category : every_category()) known.emplace_back(name(category));

@@ -1,4 +1,4 @@
-// What a statistic costs, in words.
+// Describes the cost of a statistic.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace tensorstat::cli {
 
-// What the pass over a tensor keeps for it, and which others are then free.
+// What the pass over a tensor accumulates for it, and which statistics then cost nothing more.
 std::string cost(Category category);
 
 }  // namespace tensorstat::cli

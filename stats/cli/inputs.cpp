@@ -43,7 +43,7 @@ bool exists(const std::string& path) {
   return fs::symlink_status(path, ignored).type() != fs::file_type::not_found;
 }
 
-// The parts of a pattern between its slashes; one ** says as much as several in a row.
+// Splits a pattern at its slashes. Repeated ** become one.
 std::vector<std::string> parts_of(const std::string& pattern) {
   std::vector<std::string> parts;
   for (const fs::path& part : fs::path(pattern).relative_path()) {
@@ -53,7 +53,7 @@ std::vector<std::string> parts_of(const std::string& pattern) {
   return parts;
 }
 
-// Appends to `matches` what `parts` match below `folder`, which is empty for the working directory.
+// Appends the paths below `folder` that match `parts`. An empty `folder` means the working directory.
 void expand(const std::string& folder, std::span<const std::string> parts, std::vector<std::string>& matches,
             std::vector<Error>& faults) {
   if (parts.empty()) {
@@ -65,7 +65,7 @@ void expand(const std::string& folder, std::span<const std::string> parts, std::
   if (part.find_first_of("*?[\\") == part.npos) return expand(joined(folder, part), rest, matches, faults);
   const std::string here = folder.empty() ? "." : folder;
   if (!is_folder(here)) return;
-  if (part == "**" && rest.empty()) return matches.push_back(here);  // all that is below it
+  if (part == "**" && rest.empty()) return matches.push_back(here);  // the folder stands for all files below it
   if (part == "**") expand(folder, rest, matches, faults);
   for (const FolderEntry& entry : entries_of(here, faults)) {
     const std::string name = name_of(entry.path), path = joined(folder, name);
@@ -77,9 +77,9 @@ void expand(const std::string& folder, std::span<const std::string> parts, std::
   }
 }
 
-// Inputs, and which of the files are those of a directory without tensors.
+// Inputs, and the files that come from folders with rows but without tensors.
 struct Found : Inputs {
-  std::vector<std::pair<std::string, std::string>> folders_of_rows;  // each with its first file
+  std::vector<std::pair<std::string, std::string>> folders_of_rows;  // with the first file of each
   std::set<std::string> rows_of_folders;
 };
 
@@ -88,7 +88,7 @@ Error without_tensors(const std::string& folder, const std::string& rows) {
                                  (rows.empty() ? "" : ", but rows of statistics, such as those of " + printable(rows))};
 }
 
-// Files of bits alone, in a walk.
+// Counts the raw files (bits without a header) in a folder.
 struct Bits {
   std::size_t count = 0;
   std::string first;
@@ -104,7 +104,7 @@ struct Bits {
 void add(const std::string& path, Found& found) {
   if (!is_folder(path)) return found.files.push_back(path);
   const std::size_t files = found.files.size(), faults = found.faults.size();
-  std::string rows;  // the first file of them
+  std::string rows;  // the first file of rows
   Bits bits;
   find_tensor_files(path, found.files, found.faults, [&](const std::string& other) {
     if (rows.empty() && has_name_of_rows(other)) rows = other;
@@ -116,7 +116,7 @@ void add(const std::string& path, Found& found) {
     return found.notes.push_back(printable(path) + ": holds rows of statistics, too; name their files, such as " +
                                  printable(rows) + ", to see them");
   }
-  std::vector<Error> again;  // are known from the first walk
+  std::vector<Error> again;  // already reported by the first walk
   for (RowFile& file : rows.empty() ? std::vector<RowFile>() : find_row_files({path}, again)) {
     found.rows_of_folders.insert(file.path);
     found.files.push_back(std::move(file.path));
@@ -128,7 +128,7 @@ void add(const std::string& path, Found& found) {
   }
 }
 
-// Rows that nobody named give way to tensors.
+// If there are tensors, drops the rows that the user did not name.
 void leave_rows(Found& found) {
   std::erase_if(found.files, [&](const std::string& file) { return found.rows_of_folders.contains(file); });
   for (const auto& [folder, rows] : found.folders_of_rows) found.faults.push_back(without_tensors(folder, rows));
@@ -139,14 +139,14 @@ void add_glob(const std::string& pattern, Found& inputs) {
   const std::size_t faults = inputs.faults.size();
   expand(pattern.starts_with('/') ? "/" : "", parts_of(pattern), matches, inputs.faults);
   std::ranges::sort(matches, natural_before);
-  matches.erase(std::unique(matches.begin(), matches.end()), matches.end());  // a second ** may find a file in two ways
+  matches.erase(std::unique(matches.begin(), matches.end()), matches.end());  // a second ** can find a file twice
   for (const std::string& match : matches) add(match, inputs);
   if (matches.empty() && inputs.faults.size() == faults) {
     inputs.faults.push_back({Code::kUnreadable, printable(pattern) + ": matches nothing"});
   }
 }
 
-// What cannot be looked at has the number 0; reading it says why.
+// 0 if stat() fails; reading the file will report why.
 std::int64_t number_of(const std::string& path, FileOrder order) {
   struct stat facts = {};
   if (::stat(path.c_str(), &facts) != 0) return 0;
@@ -172,7 +172,7 @@ void add_argument(const std::string& path, Found& inputs) {
   is_glob ? add_glob(path, inputs) : add(path, inputs);
 }
 
-// The lines of a file as paths; no @ begins another list there.
+// Adds the lines of a file as paths. In there, @ does not begin another list.
 void add_list(const std::string& list, Found& inputs) {
   inputs.lists.push_back(list);
   const auto text = read_whole_file(list, kMostListBytes);
@@ -210,7 +210,7 @@ Status check_is_no_input(const std::string& output, std::span<const std::string>
   for (const std::string& input : inputs) {
     std::vector<std::string> files = {input};
     if (is_folder(input)) {
-      std::vector<Error> ignored;  // what cannot be read is said when it is read
+      std::vector<Error> ignored;  // reported when the file is read
       find_tensor_files(input, files, ignored);
       for (RowFile& file : find_row_files({input}, ignored)) files.push_back(std::move(file.path));
     }

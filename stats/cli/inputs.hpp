@@ -1,4 +1,4 @@
-// From what the user named to the files that will be read.
+// Finds the files that the user's arguments name.
 #pragma once
 
 #include <span>
@@ -8,30 +8,29 @@
 
 namespace tensorstat::cli {
 
-// That of the arguments, or, of the files of all arguments, by path in natural order, by the time of the last
-// change, the oldest first, or by size, the largest first.
+// kGiven: the order of the arguments. The others sort the files of all arguments: kName by path in natural order, kTime
+// by last change, the oldest first, kSize by size, the largest first.
 enum class FileOrder { kGiven, kName, kTime, kSize };
 
 struct Inputs {
   std::vector<std::string> files;  // within an argument in natural order
-  std::vector<std::string> lists;  // that named some of them
-  std::vector<Error> faults;       // each argument that gave nothing, and what could not be looked at
-  std::vector<std::string> notes;  // each directory of which files were left out: of rows beside tensors, of bits alone
+  std::vector<std::string> lists;  // the files behind @list arguments
+  std::vector<Error> faults;       // arguments without any file, and paths that could not be read
+  std::vector<std::string> notes;  // folders whose files were left out: rows beside tensors, or raw bits
 };
 
-// "@list" stands for the paths and globs that the file list holds, a line each, unless there is a file of that name. A
-// file is taken whatever its name. Of a directory, every file with the extension of a format below it, each level
-// in natural order (layer.2 before layer.10); symbolic links to directories below it are not followed. Of one that holds
-// no such file the files of rows are taken, unless some other argument gives tensors or `rows` says no. What does not
-// exist and holds one of * ? [ is a glob, in which a part ** stands for any number of directories, hidden ones left
-// out.
+// "@list" stands for the paths and globs in the file list, one per line, unless a file named @list exists. A file is
+// taken whatever its name is. A directory stands for all files below it with the extension of a supported format, each
+// level in natural order (layer.2 before layer.10). Symbolic links to directories below it are not followed. If a
+// directory has no tensor files, its files of rows are taken, unless another argument gives tensors or `rows` is kLeft.
+// A path that does not exist and contains one of * ? [ is a glob. In a glob, ** stands for any number of directories,
+// except hidden ones.
 enum class Rows { kTaken, kLeft };
 Inputs find_inputs(const std::vector<std::string>& paths, FileOrder order = FileOrder::kGiven,
                    Rows rows = Rows::kTaken);
 
-// An error where the file `output` is one of the inputs, by whatever name, and would be replaced. An input is a file,
-// "-" or a folder: of a folder, the files of tensors and of rows below it. Of a model's index its shards are inputs,
-// too.
+// Fails if the file `output` is one of the inputs, under any name, and would be overwritten. An input is a file, "-" or
+// a folder, which stands for the files of tensors and rows below it. A model's index stands for its shards, too.
 Status check_is_no_input(const std::string& output, std::span<const std::string> inputs);
 
 }  // namespace tensorstat::cli

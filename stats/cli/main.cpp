@@ -1,4 +1,4 @@
-// The `tensorstat` command: arguments in, tables out; no arithmetic.
+// The `tensorstat` command: reads arguments and writes tables. It has no arithmetic.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@
 namespace tensorstat::cli {
 namespace {
 
-// The results have no reader any more: nothing is left to do.
+// The reader of the results has closed the pipe: stop.
 struct NotWritten : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -42,7 +42,7 @@ Look look_of(const Arguments& arguments) {
   return {screen, wants_color(arguments.color, is_stdout, screen.has_value())};
 }
 
-// Reads, measures and reports. Rows are flushed when what comes behind them is waited for.
+// Reads, measures and reports. Flushes the rows before it waits for more input.
 Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& console, const Results::Write& write,
                   const std::function<void()>& flush) {
   MeterOptions options = arguments.meter;
@@ -66,7 +66,7 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
   listener.measured = [&](SurveyedTensor&& entry) { results.add(std::move(entry)); };
   listener.unreadable = fail(kNotRead);
   std::string reason;
-  std::size_t more_tensors = 0;  // for the same reason, which one person needs to read once
+  std::size_t more_tensors = 0;  // tensors with the same error: reported as a count
   listener.unmeasured = [&](const std::string& label, const Error& error) {
     outcome.exit = std::max<int>(outcome.exit, arguments.request.on == On::kDevice ? kNoDevice : kNotRead);
     if (error.message == reason) {
@@ -78,7 +78,7 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
   };
   listener.progressed = [&](const Survey::Progress& progress) {
     flush();
-    // A file that is not opened yet counts as one tensor.
+    // A file that is not open yet counts as one tensor.
     if (!arguments.is_quiet) console.progress(progress.tensors, progress.known + inputs.files.size() - progress.files, progress.bytes);
   };
 
@@ -104,7 +104,7 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
   return outcome;
 }
 
-// The library takes what it can run instead of a word that it does not know.
+// The library ignores an unknown value and takes the best instruction set.
 void warn_of_unknown_isa(Console& console) {
   const char* wanted = std::getenv("TENSORSTAT_ISA");
   const std::set<std::string_view> known = {"baseline", "avx2", "avx512"};
@@ -124,7 +124,7 @@ int run(const Arguments& arguments, Console& console) {
   const auto flush = [&] {
     if (Status written = output.flush(); !written) throw NotWritten(written.error().message);
   };
-  // A device that is named and not there would be passed over where the host computes.
+  // Check the device now: if the host computes, nothing else would notice that it does not exist.
   if (arguments.meter.platform >= 0 && arguments.request.on != On::kHost && !arguments.head_only) {
     if (const Status found = find_named_device(arguments.meter); !found) return console.say(found.error().message), kNoDevice;
   }
@@ -137,24 +137,24 @@ int run(const Arguments& arguments, Console& console) {
   }
   const auto are_rows = std::ranges::count_if(inputs.files, is_row_file);
   if (are_rows != 0 && static_cast<std::size_t>(are_rows) != inputs.files.size()) {
-    console.say("files of rows and files of tensors are shown by one call each");
+    console.say("the paths name files of rows and files of tensors; show them with one call each");
     return kUsage;
   }
   const Outcome outcome = are_rows != 0 ? show_rows(arguments, inputs, look_of(arguments), console, write)
                                         : report_on(arguments, inputs, console, write, flush);
   flush();
-  // An earlier file is worth more than one without a row.
+  // Do not overwrite an earlier file by one without rows.
   if (outcome.exit != kDone && !outcome.has_results) return outcome.exit;
   if (Status closed = output.close(); !closed) throw NotWritten(closed.error().message);
   return outcome.exit;
 }
 
-// A descriptor that the caller closed would be given to the next file that is opened, and what is meant for stderr
-// written into it. It is opened on something that nothing can be written to, so that lost results are an error.
+// If the caller closed a standard descriptor, the next file opened would get its number, and messages for stderr would
+// go into that file. So open "/" there: writing to it fails, and lost results are reported.
 void occupy_standard_descriptors() {
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(standard, F_GETFD) >= 0) continue;
-    [[maybe_unused]] const int lowest = ::open("/", O_RDONLY | O_DIRECTORY);  // which is `standard`
+    [[maybe_unused]] const int lowest = ::open("/", O_RDONLY | O_DIRECTORY);  // the lowest free number, so `standard`
   }
 }
 
@@ -164,7 +164,7 @@ void occupy_standard_descriptors() {
 int main(int argc, char** argv) {
   using namespace tensorstat::cli;
   occupy_standard_descriptors();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error to report, not a death
+  std::signal(SIGXFSZ, SIG_IGN);  // without this a file size limit would end the process instead of being reported
   Console console;
   try {
     CommandLine line;

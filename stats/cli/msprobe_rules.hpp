@@ -7,7 +7,8 @@
 
 namespace tensorstat::cli {
 
-// Written to `output`; empty: stdout. The exit status: kFound where a row is no pass or has no partner.
+// Writes the table to `output`; empty: stdout. Returns the exit status: kFound if a row does not pass or has no
+// partner.
 int run_msprobe_rules(const std::string& a, const std::string& b, const std::string& output, Console& console);
 
 }  // namespace tensorstat::cli

@@ -15,7 +15,7 @@
 namespace tensorstat::cli {
 namespace {
 
-// A csv, and what carries rows into it.
+// A csv file and the writer of its rows.
 class OpenFile {
  public:
   static Result<std::unique_ptr<OpenFile>> create(const std::string& path, const RowFormat& format, Losses& losses) {
@@ -43,7 +43,7 @@ class OpenFile {
   std::optional<RowCarrier> carrier_;
 };
 
-// A csv has rows, and nothing else.
+// A csv has rows only. The rest of a call is recorded as a loss.
 class CsvTarget : public RowTarget {
  public:
   Status end_call(CallRead&& call) override {
@@ -70,7 +70,7 @@ class OneFile : public CsvTarget {
   }
 
   Status finish() override {
-    if (Status open = begin(); !open) return open;  // a heading without rows
+    if (Status open = begin(); !open) return open;  // writes the heading, even without rows
     if (Status done = file_->finish(); !done) return done;
     rows = file_->rows();
     files = 1;
@@ -137,7 +137,7 @@ class FileForEachRun : public CsvTarget {
       const std::string long_name = std::exchange(name, number_for(folder_, name));
       if (Status explained = explain(name, long_name); !explained) return explained;
     }
-    // The heading is of the statistics that the run has.
+    // A run's file has only the run's statistics.
     RowFormat format = format_;
     format.categories = row.statistics.categories;
     auto created = OpenFile::create(folder_ + "/" + name, format, losses_);
@@ -162,9 +162,9 @@ class FileForEachRun : public CsvTarget {
 
   const std::string folder_;
   RunCut cut_;
-  bool is_refused_ = false;  // the run: nobody would take its file for one of rows
+  bool is_refused_ = false;  // the current run: its file name would not be recognised as a file of rows
   Identity run_;
-  std::optional<GrowingFile> mapping_;  // of names that are too long for a file
+  std::optional<GrowingFile> mapping_;  // maps numbers to names that are too long
   std::unique_ptr<OpenFile> file_;
 };
 

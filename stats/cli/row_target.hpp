@@ -1,4 +1,4 @@
-// Where converted rows go: the files of a dialect in one folder.
+// Writes converted rows: the files of a dialect in one folder.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,23 @@ class RowTarget {
  public:
   virtual ~RowTarget() = default;
   virtual Status carry(Row&& row) = 0;
-  // Around the rows of a call, where they come out of a dump.json.
+  // Called around the rows of a call from a dump.json.
   virtual Status begin_call() { return {}; }
   virtual Status end_call(CallRead&& call) = 0;
   virtual Status finish() = 0;
 
-  std::uint64_t rows = 0, files = 0;  // that were written
+  std::uint64_t rows = 0, files = 0;  // written so far
 };
 
-// The file that takes all rows of a folder: "statistic.csv"; "dump.json" where `to` is none. nullopt of kCann.
+// The file for all rows of a folder: "statistic.csv", or "dump.json" if `to` is nullopt. nullopt for kCann, which has
+// one file per run.
 std::optional<std::string> rows_file(std::optional<Dialect> to);
 
-// The files of `format` in `folder`, which is there: one, or one for each run of an operator. Runs are cut as
-// run_cut.hpp says. A run's file has the time of its first row, or the next free one.
+// Writes the files of `format` into an existing folder: one, or one for each run of an operator. run_cut.hpp decides
+// where a run ends. A run's file is named by the time of its first row, or the next free time.
 std::unique_ptr<RowTarget> make_target(const std::string& folder, RowFormat format, Losses& losses);
 
-// msprobe's dump.json in `folder`: dump_json_carrier.hpp.
+// Writes msprobe's dump.json into `folder`: dump_json_carrier.hpp.
 std::unique_ptr<RowTarget> make_dump_json_target(const std::string& folder, std::string_view framework, Losses& losses);
 
 }  // namespace tensorstat::cli

@@ -33,7 +33,7 @@ bool is_in_the_way(const std::string& target) {
   return status.type() != fs::file_type::directory || !fs::is_empty(target, ignored);
 }
 
-// Opens and locks a folder of this user's; -1 where it is none, or somebody holds the lock.
+// Opens and locks a folder of this user. -1 if it is not such a folder, or if somebody else holds the lock.
 int locked(const std::string& path) {
   const int folder = open_file(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
   struct stat facts;
@@ -64,7 +64,7 @@ void remove_left_behind(const fs::path& parent, std::string_view ending) {
   }
 }
 
-// One call for all files: there may be one for each run of an operator.
+// One call for all files, because there may be thousands.
 bool sync_file_system_of(const std::string& folder) {
   const int descriptor = open_file(folder.c_str(), O_RDONLY | O_DIRECTORY, 0);
   if (descriptor < 0) return false;
@@ -77,7 +77,7 @@ bool sync_file_system_of(const std::string& folder) {
 
 Result<StagedFolder> StagedFolder::open(const std::string& target) {
   fs::path whole = fs::path(target).lexically_normal();
-  if (!whole.has_filename()) whole = whole.parent_path();  // behind a slash at the end
+  if (!whole.has_filename()) whole = whole.parent_path();  // removes a slash at the end
   if (is_in_the_way(whole)) {
     return Error{Code::kUnwritable, printable(target) + ": is there already, and nothing is written; name another"};
   }
@@ -90,8 +90,8 @@ Result<StagedFolder> StagedFolder::open(const std::string& target) {
     return unmade(fault->folder, fault->error);
   const std::string ending = "-" + whole.filename().string().substr(0, 200);
   remove_left_behind(parent, ending);
-  // Another process may have this number, in a container of its own; and one that cleans up may take the folder for
-  // left behind before it is locked.
+  // The name can be taken: another process may have the same number in another container. The folder can vanish before
+  // it is locked: another process may take it for an abandoned one. Then try again.
   constexpr int kMostTries = 100;
   for (int i = 0;; ++i) {
     std::string hidden(kUnfinishedPrefix);
@@ -101,7 +101,7 @@ Result<StagedFolder> StagedFolder::open(const std::string& target) {
       if (errno != EEXIST || i == kMostTries) return unmade(path, errno);
       continue;
     }
-    const int lock = locked(path);  // -1 where the file system knows no locks, too
+    const int lock = locked(path);  // -1 also if the file system has no locks
     if (lock < 0 && errno == EWOULDBLOCK) continue;
     struct stat made;
     if (::stat(path.c_str(), &made) == 0 || i == kMostTries) return StagedFolder(path, whole, lock);
@@ -145,7 +145,7 @@ RemovedOnSignal::~RemovedOnSignal() {
 void RemovedOnSignal::wait() {
   int caught = 0;
   if (::sigwait(&signals_, &caught) != 0 || is_over_) return;
-  // The main thread goes on meanwhile, and may make a file where one was removed.
+  // The main thread is still running and may create files in the folder meanwhile. So try several times.
   constexpr int kMostTries = 100;
   std::error_code ignored;
   for (int i = 0; i < kMostTries && fs::exists(path_, ignored); ++i) remove_folder(path_);
@@ -157,7 +157,7 @@ void RemovedOnSignal::wait() {
 Status StagedFolder::place(const std::string& only_file) {
   if (!sync_file_system_of(path_)) return unwritable(target_, std::generic_category().message(errno));
   const std::string from = only_file.empty() ? path_ : path_ + "/" + only_file;
-  // A link has no name to be renamed to: what came there meanwhile is not replaced. Folders are replaced where empty.
+  // link() and rename() do not replace a file that appeared at the target meanwhile. rename() replaces an empty folder.
   const bool is_placed = only_file.empty() ? std::rename(from.c_str(), target_.c_str()) == 0
                                            : ::link(from.c_str(), target_.c_str()) == 0;
   if (!is_placed) return unwritable(target_, std::generic_category().message(errno));

@@ -1,4 +1,4 @@
-// A folder that is filled under another name, and gets its own when all is in it.
+// A folder that is filled under a hidden name and renamed when it is complete.
 #pragma once
 
 #include <atomic>
@@ -12,16 +12,16 @@ namespace tensorstat::cli {
 
 class StagedFolder {
  public:
-  // Makes a hidden folder beside `target`, a file or folder that must not be there yet; a folder may be, where it is
-  // empty. kUnwritable otherwise. Removes those of earlier processes that were killed on their way to this target.
+  // Creates a hidden folder beside `target`. `target` must not exist, or must be an empty folder; else kUnwritable.
+  // Removes hidden folders that killed processes left for the same target.
   static Result<StagedFolder> open(const std::string& target);
   StagedFolder(StagedFolder&& other) noexcept;
   StagedFolder& operator=(StagedFolder&&) = delete;
-  ~StagedFolder();  // removes what was not placed
+  ~StagedFolder();  // removes a folder that was not placed
 
   const std::string& path() const { return path_; }
 
-  // The disk has what is in it; then the folder, or the one file of this name in it, is what `target` names.
+  // Syncs the files to disk, then gives the name `target` to the folder, or to its one file `only_file`.
   Status place(const std::string& only_file = {});
 
  private:
@@ -29,11 +29,12 @@ class StagedFolder {
       : path_(std::move(path)), target_(std::move(target)), lock_(lock) {}
 
   std::string path_, target_;
-  int lock_;  // the folder, open and locked: its process lives
+  int lock_;  // a descriptor of the folder; its lock shows that this process lives
 };
 
-// While it lives, SIGTERM, SIGINT, SIGHUP and SIGQUIT wait for guard(), and then remove its folder before they end the
-// process. Signals that are ignored stay so. Made by the main thread before other threads begin, and before the folder.
+// While this object exists, SIGTERM, SIGINT, SIGHUP and SIGQUIT are held back until guard(). Then they remove its
+// folder before they end the process. Ignored signals stay ignored. Create it in the main thread, before other threads
+// and before the folder.
 class RemovedOnSignal {
  public:
   RemovedOnSignal();
@@ -49,7 +50,7 @@ class RemovedOnSignal {
   std::string path_;
   sigset_t signals_, before_;
   std::atomic<bool> is_over_ = false;
-  int wakes_ = 0;  // one of the signals; 0: all are ignored
+  int wakes_ = 0;  // a signal to wake waiting_ with; 0: all are ignored
   std::thread waiting_;
 };
 

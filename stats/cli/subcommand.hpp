@@ -1,4 +1,4 @@
-// The subcommands. Each has its options, its help and its run in a file of its own.
+// The subcommands. Each has its options, help and code in a file of its own.
 //
 // To add one: a file <name>_command.cpp that defines <name>_command(), its declaration below, and its place in the list.
 #pragma once
@@ -12,7 +12,7 @@ namespace tensorstat::cli {
 
 struct Subcommand {
   CLI::App* app;
-  std::function<int(Console&)> run;  // the exit status; call it after parsing, where app->parsed()
+  std::function<int(Console&)> run;  // returns the exit status; call it after parsing if app->parsed()
 };
 
 // Adds the subcommand and its options to the command.

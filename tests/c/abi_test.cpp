@@ -1,6 +1,7 @@
-// A program built against an earlier header of this major version runs with today's library: functions and fields may
-// have been added, at the end of structs, and nothing else has changed. abidiff compares the header, compiled with a
-// body for each function, with the kept baseline (tests/c/abi_baseline.xml), and sees such a change where one is made.
+// A program built with an earlier header of this major version runs with today's library. Only new functions, and new
+// fields at the end of structs, are allowed. abidiff compares the header with the stored baseline
+// (tests/c/abi_baseline.xml). For that, the header is compiled with a body for each function. The test also makes a
+// forbidden change, which abidiff must find.
 //
 // To keep a new baseline, for a new major version: TENSORSTAT_NEW_BASELINE=1 tests/run -R abi_test
 #include <gtest/gtest.h>
@@ -26,7 +27,7 @@ std::string without_comments(const std::string& header) {
   return std::regex_replace(header, std::regex(R"( */\*[^*]*\*+([^/*][^*]*\*+)*/)"), "");
 }
 
-// The header, and a body for each function that it declares.
+// The header, with a body for each declared function.
 std::string with_bodies(const std::string& header) {
   std::string text = header;
   const std::regex declared(R"(TENSORSTAT_API ([^;{}]*\));)");
@@ -48,8 +49,7 @@ class Abi : public testing::Test {
     EXPECT_EQ(run("cd '" + folder_.path() + "' && cc -std=c11 -g -fPIC -shared -Wl,-soname,libtensorstat.so -o abi.so abi.c"), 0);
     return folder_ / "abi.so";
   }
-  // What abidiff says of the differences, but for functions that were added and fields at the end of structs whose first
-  // field is their size.
+  // abidiff's report, without new functions and without new fields at the end of structs that begin with their size.
   std::string changes(const std::string& header) {
     const std::string library = library_of(header);
     run("abidiff --leaf-changes-only --no-show-locs --no-added-syms '" + kBaseline + "' '" + library + "' >'" +
@@ -61,7 +61,8 @@ class Abi : public testing::Test {
       std::smatch found;
       if (line.find(" summary: ") != line.npos || line.empty()) continue;
       if (std::regex_match(line, std::regex("'struct tensorstat_[a-z_]+' changed:")) &&
-          line.find("tensorstat_value'") == line.npos && line.find("tensorstat_cell'") == line.npos) {  // arrays of these
+          // callers have arrays of these, so they must not grow
+          line.find("tensorstat_value'") == line.npos && line.find("tensorstat_cell'") == line.npos) {
         end_of_struct = ~0ul;
       } else if (std::regex_match(line, found, std::regex("  type size changed from ([0-9]+) to [0-9]+ \\(in bits\\)"))) {
         end_of_struct = std::stoul(found[1]);

@@ -11,7 +11,7 @@ static int complain(const char* doing) {
 
 static void count_release(void* owner) { ++*(int*)owner; }
 
-/* Measures in one batch, in pieces and in parts; the three agree. */
+/* Measures in one batch, in pieces and in parts. All three give the same values. */
 static int measure_everywhere(void) {
   float data[1000];
   int i;
@@ -51,7 +51,7 @@ static int measure_everywhere(void) {
   }
   tensorstat_stream_close(stream);
 
-  /* Two parts, the second of which travels as bytes. */
+  /* Two parts. The second one is serialised. */
   request.statistics = "max,l2norm,nan count,first nan index";
   tensorstat_tensor parts[2] = {tensor, tensor};
   parts[0].element_count = 300;
@@ -75,7 +75,7 @@ static int measure_everywhere(void) {
   tensorstat_partial_free(partials[0]);
   tensorstat_partial_free(partials[1]);
 
-  /* Counts of exponents, which a value leads to. */
+  /* The value of `exponents` points to its counts. */
   request.statistics = "exponents";
   if (tensorstat_fold(meter, &tensor, 1, &request, partials)) return complain("folding");
   tensorstat_value list;
@@ -92,7 +92,7 @@ static int measure_everywhere(void) {
   if (tensorstat_exponents_binade_count(&nans) != 0) return fprintf(stderr, "binades of a number\n"), 1;
   tensorstat_partial_free(partials[0]);
 
-  /* Quantiles, of any number. */
+  /* Quantiles with any number. */
   request.statistics = "p50,p100";
   const int32_t median = tensorstat_statistic_named("p50"), last = tensorstat_statistic_named("p100");
   if (strcmp(tensorstat_statistic_name(last), "p100") != 0) return fprintf(stderr, "wrong name\n"), 1;
@@ -106,7 +106,7 @@ static int measure_everywhere(void) {
   tensorstat_partial_free(partials[0]);
   tensorstat_partial_free(arrived);
 
-  /* What is refused is refused with words, and leaves the output alone. */
+  /* A refused call sets an error message and does not change its output. */
   tensorstat_result* none = NULL;
   request.statistics = "maximum";
   if (tensorstat_measure(meter, &tensor, 1, &request, &none) != TENSORSTAT_INVALID || none != NULL) return 1;
@@ -121,7 +121,7 @@ static int measure_everywhere(void) {
   return 0;
 }
 
-/* What a session tells its backend, and dumping switched while training runs. */
+/* A session's answers to its backend, and switching the dump on and off during training. */
 static int ask_and_switch(tensorstat_session* session, const tensorstat_operator* op, const char* folder) {
   tensorstat_demands demands;
   demands.size = sizeof demands;

@@ -8,6 +8,6 @@
 #endif
 
 int main(int argc, char** argv) {
-  const std::string words(tensorstat_last_error());  // a string of the old ABI, beside the library's of the new one
+  const std::string words(tensorstat_last_error());  // a string of the old ABI, in a process with the library's new ABI
   return words.empty() ? run_backend(argc, argv) : 1;
 }

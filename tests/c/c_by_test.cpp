@@ -1,4 +1,4 @@
-// Through C, a tensor's rows are what the tensors of the rows are.
+// Through C: the rows of a tensor equal the results for tensors made of the rows.
 #include <gtest/gtest.h>
 #include <tensorstat/tensorstat.h>
 

@@ -1,4 +1,4 @@
-// A thread may be cancelled while it is inside the C library: it ends when the call returns, and the process goes on.
+// A thread may be cancelled while it is inside the C library. It ends when the call returns, and the process continues.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <tensorstat/tensorstat.h>
@@ -47,7 +47,7 @@ void measure_with_a_meter_of_its_own(Work& work) {
   tensorstat_result* result = nullptr;
   tensorstat_measure(meter, &tensor, 1, &request, &result);
   tensorstat_result_free(result);
-  tensorstat_meter_close(meter);  // which waits for its threads
+  tensorstat_meter_close(meter);  // waits for its threads
 }
 
 void measure_a_file(Work& work) {
@@ -70,7 +70,7 @@ void dump(Work& work) {
   tensorstat_session_flush(work.session);
 }
 
-// Cancels threads that do nothing else, one after another, each as soon as it has begun a call.
+// Cancels threads one after another, each as soon as it is inside a call.
 template <void (*kCall)(Work&)>
 void expect_to_survive(Work& work) {
   const auto loop = [](void* context) -> void* {
@@ -114,7 +114,7 @@ TEST(CCancel, WaitsUntilTheCallReturns) {
   expect_to_survive<measure_a_file>(work);
   expect_to_survive<dump>(work);
   tensorstat_session_close(work.session);
-  // And what the library knows is whole: the file is still measured.
+  // The library's state is intact: the file can still be measured.
   tensorstat_request request = TENSORSTAT_REQUEST;
   tensorstat_file* file = nullptr;
   ASSERT_EQ(tensorstat_file_measure(work.meter, work.file.c_str(), &request, 0, &file), TENSORSTAT_OK)

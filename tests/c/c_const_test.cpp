@@ -1,4 +1,4 @@
-// Several threads may read one result and one partial at once: they see the same values, which stay where they are.
+// Several threads may read one result and one partial at the same time. They see the same values at the same addresses.
 #include <gtest/gtest.h>
 #include <tensorstat/tensorstat.h>
 

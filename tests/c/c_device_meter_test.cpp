@@ -1,5 +1,5 @@
-// Through C on a caller's queue: batches behind the caller's events give the host's bits, as values and as partials; a
-// ticket is collected once; what makes no sense is refused with words and leaves the output alone.
+// Through C on a caller's queue: batches that wait for the caller's events give the host's bits, as values and as
+// partials. A ticket can be collected once. An invalid call sets an error message and does not change its output.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -64,7 +64,7 @@ class CDeviceMeter : public testing::Test {
 
   static void expect_same(const tensorstat_value& a, const tensorstat_value& b) {
     EXPECT_EQ(a.kind, b.kind);
-    EXPECT_EQ(a.is.whole, b.is.whole);  // the bits, of a double too
+    EXPECT_EQ(a.is.whole, b.is.whole);  // compares the bits, also for a double
   }
 
   std::vector<float> data_;
@@ -82,7 +82,7 @@ TEST_F(CDeviceMeter, GivesValuesAndPartialsOfTheHostsBits) {
   tensorstat_ticket* const cut = submit({part(0, 1234), part(1234, 3766)});
   EXPECT_NE(tensorstat_ticket_event(whole), nullptr);
   EXPECT_EQ(tensorstat_ticket_event(nullptr), nullptr);
-  ready_.setStatus(CL_COMPLETE);  // only now are there bits
+  ready_.setStatus(CL_COMPLETE);  // only now is the tensor's data written
 
   const auto expected = on_host();
   tensorstat_result* result = nullptr;
@@ -113,7 +113,7 @@ TEST_F(CDeviceMeter, GivesValuesAndPartialsOfTheHostsBits) {
   EXPECT_LE(now, peak);
 }
 
-// The tensor's first half beside its second.
+// Compares the tensor's first half with its second.
 TEST_F(CDeviceMeter, ComparesPairsWithTheHostsBits) {
   const tensorstat_tensor a = part(0, 2500), b = part(2500, 2500);
   void* wait_list[] = {written_()};
@@ -142,7 +142,8 @@ TEST_F(CDeviceMeter, ComparesPairsWithTheHostsBits) {
     ASSERT_EQ(tensorstat_pair_finish(expected, i, &of_host), TENSORSTAT_OK);
     expect_same(of_device, of_host);
   }
-  EXPECT_EQ(tensorstat_submit_pairs(meter_, &a, &b, 1, &request, nullptr, 0, &ticket), TENSORSTAT_INVALID);  // on the host
+  // a host request cannot be submitted
+  EXPECT_EQ(tensorstat_submit_pairs(meter_, &a, &b, 1, &request, nullptr, 0, &ticket), TENSORSTAT_INVALID);
   request.on = 3;
   EXPECT_EQ(tensorstat_compare(meter, here, here + 1, 1, &request, &none), TENSORSTAT_INVALID);
   EXPECT_NE(std::string(tensorstat_last_error()).find("on is 3"), std::string::npos);

@@ -1,5 +1,5 @@
-// Through C: a session of msprobe's config under the framework that the caller names, with the stacks and modules that it
-// describes; every dialect of rows by its number; and rows of MindSpore's device.
+// Through C: a session with msprobe's config, the caller's framework name, stacks and modules; every dialect of rows by
+// its number; and rows like those of MindSpore's device.
 #include <gtest/gtest.h>
 #include <tensorstat/tensorstat.h>
 

@@ -1,5 +1,5 @@
-// Through C: the tensors of a file are measured, a fault leaves the others, and rows of a statistic.csv come one by one
-// until no more are wanted. What is pointed to is what the files hold.
+// Through C: the tensors of a file are measured, and a faulty one does not affect the others. Rows of a statistic.csv
+// are passed one by one until the caller wants no more. All pointers lead to the files' contents.
 #include <gtest/gtest.h>
 #include <tensorstat/tensorstat.h>
 

@@ -1,5 +1,5 @@
-// libtensorstat.so serves C11, and C++14 of the old ABI: each as a whole dump backend. It exports the functions of its
-// header and nothing else.
+// libtensorstat.so works for C11, and for C++14 with the old ABI: both build a whole dump backend. It exports exactly
+// the functions in its header.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -21,7 +21,7 @@ std::string output_of(const std::string& command) {
   return text;
 }
 
-// Two steps of two rows; the NaN is where the program put it.
+// Two steps with two rows each. The NaN is in the expected row.
 void expect_rows(const std::string& folder) {
   const std::string clean = content_of(folder + "/rank_0/Net/0/0/statistic.csv");
   const std::string with_nan = content_of(folder + "/rank_0/Net/0/2/statistic.csv");
@@ -49,14 +49,14 @@ TEST(CLibrary, ServesCxx14OfTheOldAbi) {
   expect_rows(folder.path());
 }
 
-// The C++ headers would link and then abort there: they say so at once.
+// With the old ABI, a program with the C++ headers would link and then abort. So the headers stop the compilation.
 TEST(CLibrary, IsNamedWhereTheOldAbiMeetsTheHeadersOfCxx) {
   const std::string said = output_of("echo '#include <tensorstat/meter.hpp>' | '" COMPILER
                                      "' -std=c++20 -D_GLIBCXX_USE_CXX11_ABI=0 -I '" HEADERS "' -fsyntax-only -x c++ -");
   EXPECT_NE(said.find("use <tensorstat/tensorstat.h>"), said.npos) << said;
 }
 
-// Every name that the library defines for others, and every function that the header declares.
+// Compares the library's exported names with the functions in the header.
 TEST(CLibrary, ExportsItsHeaderAndNothingElse) {
   std::set<std::string> exported, declared;
   std::istringstream symbols(output_of("nm -D --defined-only " C_LIBRARY));
@@ -66,7 +66,7 @@ TEST(CLibrary, ExportsItsHeaderAndNothingElse) {
   const std::string header = content_of(C_HEADER);
   for (std::size_t at = header.find("TENSORSTAT_API "); at != header.npos; at = header.find("TENSORSTAT_API ", at + 1)) {
     const std::size_t end = header.find('(', at), begin = header.rfind("tensorstat_", end);
-    if (end == header.npos || header.rfind('\n', end) > begin) continue;  // the macro's own definition
+    if (end == header.npos || header.rfind('\n', end) > begin) continue;  // skips the macro's own definition
     declared.insert(header.substr(begin, end - begin));
   }
   EXPECT_GT(declared.size(), 40u);

@@ -1,4 +1,4 @@
-// Through C, two tensors are compared, in parts that merge, to what the C++ functions give.
+// Through C: comparing two tensors, also in parts that are merged, gives the same values as the C++ functions.
 #include <gtest/gtest.h>
 #include <tensorstat/tensorstat.h>
 

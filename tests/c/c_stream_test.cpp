@@ -1,4 +1,4 @@
-// Through C, a stream may end within a byte where elements share bytes.
+// Through C: a stream may end within a byte if elements share bytes.
 #include <gtest/gtest.h>
 #include <tensorstat/tensorstat.h>
 
@@ -18,7 +18,7 @@ TEST(CStream, EndsWithinAByte) {
   EXPECT_EQ(tensorstat_dtype_elements_a_byte(-1), 0u);
   tensorstat_stream* stream = nullptr;
   ASSERT_EQ(tensorstat_stream_open(meter, uint1, &request, &stream), TENSORSTAT_OK) << tensorstat_last_error();
-  const uint8_t bytes[] = {0, 0x07};  // the 1s are no elements
+  const uint8_t bytes[] = {0, 0x07};  // the 1s are beyond the last element
   EXPECT_EQ(tensorstat_stream_append_last(nullptr, bytes, 1, 0), TENSORSTAT_INVALID);
   EXPECT_EQ(tensorstat_stream_append_last(stream, bytes, 1, 8), TENSORSTAT_INVALID);
   ASSERT_EQ(tensorstat_stream_append(stream, bytes, 1), TENSORSTAT_OK) << tensorstat_last_error();

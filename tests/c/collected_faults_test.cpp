@@ -1,4 +1,4 @@
-// Through C: what a session has measured when it takes a tensor, it tells at once: whether there is NaN or Inf in it.
+// Through C: if a session measures a tensor when it takes it, it reports at once whether the tensor has NaN or Inf.
 #include <gtest/gtest.h>
 #include <tensorstat/tensorstat.h>
 
@@ -51,7 +51,7 @@ TEST(CollectedFaults, WhoHandsTensorsOverIsToldOfNanAndInf) {
       handed.dimension_count = 1;
       handed.faults = &faults;
       ASSERT_EQ(tensorstat_collect(session, &place, op, &handed, 1, 0), TENSORSTAT_OK) << tensorstat_last_error();
-      // NaN hides an Inf from max and min.
+      // If there is a NaN, max and min do not show an Inf.
       const bool is_hidden = categories.size() == 2 && (wanted & TENSORSTAT_HAS_NAN) != 0;
       EXPECT_EQ(faults, TENSORSTAT_MEASURED | (is_hidden ? wanted & ~TENSORSTAT_HAS_INF : wanted));
     }

@@ -1,4 +1,4 @@
-"""--by: a row for each index of the kept axes, or for each block, of files of every layout; NumPy's numbers."""
+"""--by: a row for each index of the kept axes, or for each block, for files of every layout. Compared with NumPy."""
 import csv
 import json
 import os
@@ -68,7 +68,7 @@ class By(unittest.TestCase):
         self.assertEqual([row["stats"]["max"] for row in rows], [part.max() for part in parts])
         self.assertEqual([row["shape"] for row in rows], [[part.size] for part in parts])
 
-    # More than the 64 MiB that are held at a time: rows that lie in one slab, and rows that reach across.
+    # More than the 64 MiB that are held at a time: rows within one slab, and rows across several slabs.
     def test_large_files_are_read_in_slabs(self):
         x = numpy.random.default_rng(6).normal(size=(1, 90, 500, 420)).astype("f4")
         numpy.save("large.npy", x)
@@ -96,7 +96,7 @@ class By(unittest.TestCase):
                 self.assertEqual((ran.returncode, ran.stdout.count(b"[")), (status, 0))
                 self.assertIn(words, ran.stderr)
         self.assertEqual(run("c.npy", "--by", "0", "--head").returncode, 2)
-        # One that has no such axis does not keep the others from being measured.
+        # A tensor without such an axis does not stop the others.
         numpy.save("scalar.npy", numpy.float32(1))
         ran = run(".", "--by", "0", "--format", "json")
         self.assertEqual((ran.returncode, len(json.loads(ran.stdout)["tensors"])), (3, 6))

@@ -1,4 +1,4 @@
-// What is asked with --where, --sort, --top, --head and --order is what is shown, and only that.
+// --where, --sort, --top, --head and --order select exactly the tensors that are shown.
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ class Asking : public testing::Test {
     write_file(folder / name + ".npy", npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }", data));
     std::filesystem::last_write_time(folder / name + ".npy", now_);
   }
-  // The names of the tensors in the order of the rows, as "one two".
+  // The names of the tensors in the order of the rows, such as "one two".
   std::string names(const std::string& arguments, const std::string& files = ".") {
     const Ran ran = run(folder, files + " --on host --format json " + arguments);
     EXPECT_EQ(ran.err, "") << arguments;
@@ -59,7 +59,7 @@ TEST_F(Asking, ThatNothingMeetsWhereIsSaid) {
   EXPECT_EQ(run(folder, ". -q --where 'max > 1e300'").err, "");
 }
 
-// The elements of one file have one time, so that of none of them is known.
+// All tensors of one file have the same time, so none is the first.
 TEST_F(Asking, TensorsOfOneFileHaveNoFirstInTime) {
   const std::string header =
       R"({"a":{"dtype":"F16","shape":[1],"data_offsets":[0,2]},"b":{"dtype":"F16","shape":[1],"data_offsets":[2,4]}})";
@@ -79,7 +79,7 @@ TEST_F(Asking, WhereSelects) {
       {"nan or inf", "half_nan inf nan"},
       {"not nan and not inf and count > 0", "one two whole"},
       {"not (nan or inf) and count > 0", "one two whole"},
-      {"max == 1 or max == 2 and count == 1", "one"},  // and binds closer
+      {"max == 1 or max == 2 and count == 1", "one"},  // "and" binds closer
       {"(max == 1 or max == 2) and count == 1", "one"},
       {"(max == 1 or max == 2) and count == 2", "two"},
       {"max == 9007199254740993", "whole"},
@@ -89,12 +89,12 @@ TEST_F(Asking, WhereSelects) {
       {"bytes == 8.0000000000000000000000001", ""},
       {"mean == 2", "two"},
       {"amax >= 2 and norm < 3", "two"},
-      {"avg != 1", "half_nan inf nan two whole"},  // NaN is unequal, what does not exist is nothing
+      {"avg != 1", "half_nan inf nan two whole"},  // NaN is unequal to 1; a missing value meets no rule
       {"path ~ \"*o*\" and dtype != int64", "one two"},
       {"path == \"./one.npy\"", "one"},
       {"shape == \"(2)\" and bytes == 8", "nan two"},
       {"slot == 0 and io == output and dtype ~ \"float*\" and bytes < 5", "empty half_nan inf one"},
-      {"rank == 0", ""},  // the rows do not say
+      {"rank == 0", ""},  // these rows have no rank
       {"md5 == d41d8cd98f00b204e9800998ecf8427e", "empty"},
       {"  not  not nan ", "half_nan nan"},
   };
@@ -176,7 +176,7 @@ TEST_F(Asking, WhatIsMeasuredForItIsNotShown) {
 
 TEST_F(Asking, HeadReadsNoElement) {
   write_file(folder / "long.npy", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000,), }", ""));
-  std::filesystem::resize_file(folder / "long.npy", 128 + 8'000'000);  // a hole
+  std::filesystem::resize_file(folder / "long.npy", 128 + 8'000'000);  // a sparse file
   const Ran ran = run(folder, "long.npy one.npy --head");
   EXPECT_EQ(ran.exit, 0);
   EXPECT_EQ(ran.out, "tensor    dtype    shape        bytes\n"

@@ -1,4 +1,5 @@
-// Rows of a csv say which folder they are from where they are asked to, and the command says so where they should be.
+// --columns adds the folder's parts to a csv. If rows of different folders are alike without them, the command suggests
+// it.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +13,7 @@ namespace command_columns_test {
 
 using namespace test;
 
-// Two iterations of two ranks, and a folder that is of no dump.
+// Two iterations of two ranks, and a folder that belongs to no dump.
 class CommandColumns : public testing::Test {
  protected:
   CommandColumns() {

@@ -1,4 +1,4 @@
-// The tensors in a container are measured one by one, under their names; the values are NumPy's.
+// The tensors of a container are measured one by one, under their names. The values equal NumPy's.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using test::Ran;
 using test::run;
 using test::run_python;
 
-// Writes safetensors with nothing but the standard library, and what NumPy holds in them as JSON. The seed is fixed.
+// Writes safetensors with the standard library alone, and NumPy's values of them as JSON. The seed is fixed.
 constexpr std::string_view kProgram = R"(
 import hashlib, json, math, struct
 import numpy as np
@@ -128,8 +128,8 @@ TEST_F(Containers, SafetensorsOfEveryDtypeHaveTheValuesOfNumpy) {
   }
 }
 
-// Written and decoded with nothing but the standard library: the values of float4_e2m1fn by the table of the OCP's MX
-// specification, those of float8_e8m0fnu as powers of two.
+// Written and decoded with the standard library alone: float4_e2m1fn by the table in OCP's MX specification,
+// float8_e8m0fnu as powers of two.
 constexpr std::string_view kSmallFloats = R"(
 import hashlib, json, math, random, struct, zlib
 
@@ -196,7 +196,7 @@ TEST_F(Containers, SafetensorsOfFloatsBelowAByteHaveTheValuesOfATableAndTheDiges
       EXPECT_EQ(found[i].at("stats").at("argmax"), want.at("argmax")) << found[i];
     }
   }
-  // A row of each is of its own elements, and of the bytes that these take.
+  // Each row covers its own elements and their bytes.
   const json rows = tensors_of("small_floats.safetensors --where 'tensor == \"f4 of two rows\"' --by 0 --stats max,min --on host");
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].at("stats"), (json{{"max", 1.5}, {"min", 0.5}}));
@@ -239,14 +239,14 @@ TEST_F(Containers, ALargeTensorIsReadInPieces) {
   }
 }
 
-// Threads read and fold blocks of it as they come.
+// Threads read and fold blocks in any order.
 TEST_F(Containers, ALargeTensorHasTheSameBitsOnAnyThreads) {
   const std::string stats = " --on host --stats max,min,avg,l2norm,l1norm,std,count";
   for (const std::string name : {"floats.npy", "swapped.npy"}) {
     const json one = tensors_of(name + stats + " -j 1");
     EXPECT_EQ(one.at(0).at("stats").at("count"), 5'000'003);
     for (const std::string threads : {"2", "3", "7"}) EXPECT_EQ(tensors_of(name + stats + " -j " + threads), one);
-    // A digest wants the order, and one thread reads then.
+    // A digest needs the elements in order, so one thread reads.
     const json digested = tensors_of(name + stats + ",md5 -j 2");
     const json& stats_of_one = one.at(0).at("stats");
     for (const auto& [key, value] : stats_of_one.items()) EXPECT_EQ(digested.at(0).at("stats").at(key), value);
@@ -274,7 +274,7 @@ TEST_F(Containers, AreFoundInFoldersBesideNpyFiles) {
   EXPECT_EQ(found[1].at("tensor"), "t.0");
 }
 
-// Structures, and arrays one after another. Each number that is expected is NumPy's.
+// Structured dtypes, and several arrays in one file. The expected numbers are NumPy's.
 constexpr std::string_view kArrays = R"(
 import json
 import numpy as np
@@ -364,7 +364,7 @@ TEST_F(Containers, SeveralArraysOfAFileAreHeldApart) {
 
 class Shards : public testing::Test {
  protected:
-  // A shard of tensors of one float32 each.
+  // A shard of tensors with one float32 each.
   void write_shard(const std::string& name, const std::vector<std::string>& tensors) {
     json header = json::object();
     for (std::size_t i = 0; i < tensors.size(); ++i) {

@@ -1,5 +1,5 @@
-// `devices --check` proves each device: the host's bits of every dtype, and GB/s beside a read-only stream; what fails it
-// gives exit status 4.
+// `devices --check` tests each device: the host's bits for every dtype, and GB/s relative to a read-only stream. A
+// failure gives exit status 4.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -34,14 +34,14 @@ TEST(CommandDevices, AreProved) {
     if (!device.at("refusal").is_null()) continue;
     ++checked;
     EXPECT_EQ(device.at("check").at("passed"), true);
-    EXPECT_EQ(device.at("check").at("tensors"), 4 * kDtypeCount);  // of two kinds, in high and in low
+    EXPECT_EQ(device.at("check").at("tensors"), 4 * kDtypeCount);  // ordinary and random bits, in high and in low
     EXPECT_GT(device.at("check").at("gb_per_s"), 0.0);
     EXPECT_GT(device.at("check").at("read_gb_per_s"), 0.0);
   }
   EXPECT_GT(checked, 0);
 }
 
-// More memory than there is.
+// Asks for more memory than the device has.
 TEST(CommandDevices, ThatFailAreSaidAndGiveAnExitStatus) {
   if (!has_device()) GTEST_SKIP() << "there is no OpenCL device here";
   const ScratchFolder folder;
@@ -54,7 +54,7 @@ TEST(CommandDevices, ThatAreNoneAreRefused) {
   const ScratchFolder folder;
   EXPECT_PRED2(holds, run(folder, "devices --device 77:0").err, "there is no OpenCL device 77:0");
   EXPECT_PRED2(holds, run(folder, "devices --device one").err, "'one' is not PLATFORM:DEVICE");
-  EXPECT_EQ(run(folder, "devices --bytes 64M").exit, 2);  // without --check
+  EXPECT_EQ(run(folder, "devices --bytes 64M").exit, 2);  // needs --check
 }
 
 TEST(DeviceSpeed, RefusesWhatMakesNoSense) {

@@ -1,4 +1,4 @@
-// Exponents in every format, and read back from csv.
+// The statistic exponents in every format, and read back from csv.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -42,7 +42,7 @@ TEST_F(CommandExponents, CsvHasOneCellThatIsReadBack) {
   EXPECT_PRED2(holds, csv, ",zero:2 subnormal:1 -1:1 0:2 1:1 inf:2 nan:1\n");
   write_file(folder_ / "statistic.csv", csv);
   EXPECT_PRED2(holds, out("statistic.csv --format json"), "\"binades\":{\"-1\":1,\"0\":2,\"1\":1}");
-  EXPECT_EQ(run(folder_, "diff statistic.csv statistic.csv").exit, 1);  // nothing else is there to judge by
+  EXPECT_EQ(run(folder_, "diff statistic.csv statistic.csv").exit, 1);  // diff has nothing else to compare
 }
 
 TEST_F(CommandExponents, TablesSayHowManyBinadesAndWhich) {

@@ -1,5 +1,5 @@
-// Whatever file call fails under the command: the file that -o names is the whole old one or a
-// whole new one, nothing else is left behind, and the exit status and a message say what happened.
+// Any file call of the command may fail. The file of -o is then the complete old one or a complete new one, nothing
+// else is left behind, and the exit status and a message report the fault.
 
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ class CommandFileFaults : public testing::Test {
         std::string(4 * count, '\x3f'));
   }
 
-  // Runs the command with the fault; whether it came to that.
+  // Runs the command with the fault. Returns whether the fault occurred.
   bool run_with(const FileFault& fault) {
     test::write_file(folder / "out.csv", kOld);
     ScratchFolder marks;
@@ -87,7 +87,7 @@ class CommandFileFaults : public testing::Test {
   ScratchFolder folder;
   Ran ran;
   std::string content, both_;
-  std::set<std::string> whole_;  // every table that is whole: of a, of b, of both
+  std::set<std::string> whole_;  // all complete tables: of a, of b, of both
 };
 
 TEST_F(CommandFileFaults, EveryCallWithEveryErrno) {
@@ -130,7 +130,7 @@ TEST_F(CommandFileFaults, AnInputThatIsCutShortMeanwhile) {
   EXPECT_TRUE(whole_.contains(content) && content != both_) << content;
 }
 
-// The signal that says so kills a process that does not expect it.
+// By default the signal SIGXFSZ kills the process.
 TEST_F(CommandFileFaults, AFileSizeLimit) {
   test::write_file(folder / "out.csv", kOld);
   ran = test::run(folder, kArguments, "prlimit --fsize=100");

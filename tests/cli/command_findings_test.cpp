@@ -1,5 +1,5 @@
-// The exit status is 1 where a tensor meets --fail-on and nothing failed, and only there; the last lines say what was
-// found.
+// The exit status is 1 if and only if a tensor meets --fail-on and nothing failed. The last lines summarise the
+// findings.
 
 #include <gtest/gtest.h>
 
@@ -61,12 +61,12 @@ TEST_F(Findings, TheExitStatusSaysWhetherATensorMeetsOne) {
       {"nan-count>0", "nan.npy", true},
       {"nan_count==1", "nan.npy", true},
       {"nan count>=2", "nan.npy", false},
-      {"max>0", "nan.npy", false},   // NaN is neither above
+      {"max>0", "nan.npy", false},   // NaN is neither above 0
       {"max<=0", "nan.npy", false},  // nor below
       {"max!=0", "nan.npy", true},
       {"max<0", "inf.npy", true},
       {"max==-inf", "inf.npy", true},
-      {"max==9007199254740993", "whole.npy", true},  // 2^53 + 1 is no binary64
+      {"max==9007199254740993", "whole.npy", true},  // 2^53 + 1 is not a binary64
       {"max==9007199254740993.000", "whole.npy", true},
       {"max==9007199254740992.0", "whole.npy", false},
       {"max>=9007199254740994.0", "whole.npy", false},
@@ -100,7 +100,7 @@ TEST_F(Findings, TheExitStatusSaysWhetherATensorMeetsOne) {
       {"max==18446744073709551615", "huge.npy", true},
       {"max>-1", "huge.npy", true},
       {"max<inf", "huge.npy", true},
-      {"max>0,max<=0,max!=0,avg!=0", "empty.npy", false},  // there is none
+      {"max>0,max<=0,max!=0,avg!=0", "empty.npy", false},  // empty tensors have no such value
       {"count==0", "empty.npy", true},
   };
   for (const auto& [list, file, meets] : cases) {

@@ -1,4 +1,4 @@
-// crc32 and xor64 of files: in every format, in whatever order and packing the elements are stored.
+// crc32 and xor64 of files in every format, independent of the order and packing of the stored elements.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -25,7 +25,7 @@ class CommandFingerprints : public testing::Test {
     return ran.out;
   }
 
-  // What stands in the last `bytes` of a file's row, the end of the line among them.
+  // The last `bytes` characters of a file's row, with the end of the line.
   std::string end_of_row(const std::string& file, const std::string& stats, std::size_t bytes) {
     const std::string csv = out(file + " --stats " + stats + " --format csv");
     return csv.substr(csv.size() - bytes);
@@ -59,7 +59,7 @@ TEST_F(CommandFingerprints, AreOfCOrder) {
   EXPECT_NE(text("c.npy"), text("other.npy"));
 }
 
-// Two values a byte: the checksum is of what the framework held, as MD5 is.
+// Two values per byte: the checksum is that of the framework's packed bytes, as for MD5.
 TEST_F(CommandFingerprints, OfInt4AreThoseOfItsPackedBytes) {
   write("MatMul.op.0.0.5.output.0.ND.int4.npy", "|i1", false, "(4,)", std::string("\1\2\3\4"));
   write("bytes.npy", "|u1", false, "(2,)", std::string("\x21\x43"));

@@ -1,5 +1,4 @@
-// What the command says of itself: a short help with examples and a long one, what a statistic is, and the devices as
-// JSON.
+// The command's descriptions: the short help with examples, the long help, `explain`, and the devices as JSON.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
-// A container of many tensors is read by several threads at once: the rows are those of one thread, in the same order,
-// and a damaged tensor costs its own row alone.
+// Several threads read a container of many tensors. The rows equal those of one thread, in the same order. A damaged
+// tensor loses only its own row.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,8 @@ using test::Ran;
 using test::run;
 using test::run_python;
 
-// Sizes on both sides of what is read together, folded in the cache, and folded by all threads. The seed is fixed.
+// Sizes around the limits for tensors that are read together, folded in the cache, and folded by all threads. The seed
+// is fixed.
 constexpr std::string_view kProgram = R"(
 import json, struct, zipfile
 import numpy as np

@@ -1,4 +1,4 @@
-// What the command writes is what NumPy computes, from the host and from the device.
+// The command's values equal NumPy's, from the host and from the device.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ using test::Ran;
 using test::run;
 using test::run_python;
 
-// Files of every dtype, order and kind of special, and a program that holds a report against NumPy.
+// Files of every dtype, order and special value, and a program that compares a report with NumPy.
 constexpr std::string_view kMakeTree = R"(
 import numpy as np, os
 rng = np.random.default_rng(11)
@@ -112,7 +112,7 @@ TEST(Command, NumpyConfirmsADirectoryFromHostAndDevice) {
     EXPECT_EQ(ran.exit, 0) << ran.err;
     EXPECT_EQ(ran.out, "");
   }
-  // On its own: a digest is of the original's bytes in C order, whatever else is asked.
+  // Alone, because a digest covers the original's bytes in C order, whatever other statistics are requested.
   const Ran hashed = run(folder, "tree --stats hash -o hash.csv");
   EXPECT_EQ(hashed.exit, 0) << hashed.err;
   run_python(folder, kConfirm);

@@ -1,4 +1,4 @@
-// What -o names is replaced only where its owner would expect that, keeps its mode, and holds nothing but results.
+// -o replaces a file only if its owner expects it. The file keeps its mode and has only results.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -86,7 +86,7 @@ TEST_F(CommandOutput, AnUnknownExtensionIsAnErrorUnlessTheFormatIsSaid) {
   EXPECT_PRED2(holds, content_of(folder / "plain"), "\ntensor ");
 }
 
-// By whatever name: as it was given, through a folder, a list, a link or stdin. Nothing is written then.
+// An input under any name: as given, in a folder, in a list, by a link, or stdin. Nothing is written.
 TEST_F(CommandOutput, AnInputIsNotReplaced) {
   fs::create_directory(folder / "tree");
   fs::copy(folder / "a.npy", folder / "tree/b.npy");
@@ -130,12 +130,12 @@ TEST_F(CommandOutput, AnInputIsNotReplaced) {
   EXPECT_EQ(run(folder, "tree --format csv -o tree/out.csv").exit, 0) << "an earlier output is no input";
 }
 
-// A closed descriptor would be the next file's: what is said on stderr stood in statistic.csv.
+// The next file opened would get a closed descriptor, and messages for stderr would go into statistic.csv.
 TEST_F(CommandOutput, ClosedStandardStreamsDoNotReachTheFiles) {
   write_file(folder / "bad.npy", "no npy");
   const Ran clean = run(folder, "a.npy bad.npy --stats max -o whole.csv");
   ASSERT_EQ(clean.exit, 3) << clean.err;
-  // `env` closes nothing, so a shell does.
+  // `env` cannot close a descriptor, a shell can.
   const std::string closing = "cd '" + folder.path() + "' && '" COMMAND "' a.npy bad.npy --stats max -o closed.csv ";
   for (const char* closed : {"2>&-", "0>&- 2>&-", "0>&- 1>&- 2>&-"}) {
     const int status = std::system((closing + closed).c_str());

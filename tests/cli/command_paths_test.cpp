@@ -1,4 +1,4 @@
-// Every tensor that the arguments name is read once, in order, and what could not be looked at is said.
+// Every tensor that the arguments name is read once, in order. What cannot be read is reported.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class CommandPaths : public testing::Test {
                                         std::string_view("\0\0\x80\x3f", 4)));
   }
 
-  // The paths that were read, a space after each.
+  // The paths that were read, each followed by a space.
   std::string read_from(const std::string& arguments, int exit = 0) {
     const Ran ran = run(folder, arguments + " --format json --stats max --on host");
     EXPECT_EQ(ran.exit, exit) << ran.err;
@@ -57,7 +57,7 @@ TEST_F(CommandPaths, TwoStarsStandForAnyNumberOfFolders) {
   EXPECT_EQ(read_from("'r/**/none.npy'", 3), "");
 }
 
-// adump leaves tensors of types that .npy lacks as their bits, without a shape.
+// adump writes tensors of types that .npy lacks as raw bits, without a shape.
 TEST_F(CommandPaths, FilesOfBitsAloneAreNamedInAWalk) {
   const std::string bits = "d/Sub.Default_Sub-op0.10.10.1735011096427368.input.0.ND.BF16";
   add("d/a.npy");
@@ -80,7 +80,7 @@ TEST_F(CommandPaths, FoldersWithTheNamesOfSubcommandsAreReadAsPaths) {
   EXPECT_EQ(read_from("./dump ./devices"), "./dump/x.npy ./devices/y.npy ");
 }
 
-// Linux takes no path of more than 4,096 bytes; a tree may hold longer ones all the same.
+// Linux accepts no path above 4,096 bytes, but a tree can contain longer ones.
 TEST_F(CommandPaths, APathThatIsTooLongIsSaidAndTheOthersRead) {
   add("t/x.npy");
   int at = ::open((folder / "t").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -97,7 +97,7 @@ TEST_F(CommandPaths, APathThatIsTooLongIsSaidAndTheOthersRead) {
   EXPECT_EQ(read_from("'t/**/x.npy'", 3), "t/x.npy ");
 }
 
-// A pipe that is named is waited for, as by cat (streams_test.py); one that lies in a folder is not.
+// A pipe named by the user is waited for, as with cat (streams_test.py). A pipe in a folder is not.
 TEST_F(CommandPaths, WhatIsNoRegularFileIsRefusedAtOnce) {
   fs::create_directory(folder / "d");
   ASSERT_EQ(::mkfifo((folder / "d/pipe.npy").c_str(), 0600), 0);

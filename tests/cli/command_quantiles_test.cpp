@@ -1,5 +1,4 @@
-// Quantiles on the command line: asked for by any number, shown, compared, sorted by and read back as other numbers
-// are.
+// Quantiles on the command line: requested with any number, shown, compared, sorted and read back like other numbers.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -47,7 +46,7 @@ TEST_F(CommandQuantiles, AreNumbersInEveryFormatAndReadBack) {
   EXPECT_EQ(run(folder_, "diff statistic.csv statistic.csv").exit, 0);
 }
 
-// Casts at a scale: every format says it.
+// Every format has casts at a scale, too.
 TEST_F(CommandQuantiles, StandBesideCastsAtAScale) {
   write("x.npy", 1000);
   const std::string asked = "x.npy --stats e4m3fn-overflow,p50 --scale 0.5 ";

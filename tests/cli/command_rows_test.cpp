@@ -1,4 +1,4 @@
-// The command shows rows of statistics that were written before, of every dialect, as it shows tensors.
+// The command shows rows of earlier results, in every dialect, in the same way as tensors.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -137,7 +137,7 @@ TEST(CommandRows, ConditionsAreJudgedByWhatTheRowsHave) {
   EXPECT_TRUE(holds(lacking.err, "the rows do not have l2norm")) << lacking.err;
 }
 
-// msprobe's rows count neither NaN nor Inf, and have no absmax: max, min, avg and l2norm tell.
+// msprobe's rows have no counts of NaN and Inf, and no absmax. max, min, avg and l2norm replace them.
 TEST(CommandRows, ExtremesTellOfNanAndInfWhereNothingCountsThem) {
   const ScratchFolder folder;
   const auto leaf = [](const std::string& max, const std::string& min) {
@@ -178,7 +178,7 @@ TEST(CommandRows, ExtremesTellOfNanAndInfWhereNothingCountsThem) {
   EXPECT_EQ(counted.exit, 2);
   EXPECT_TRUE(holds(counted.err, "the words nan and inf go by max and min")) << counted.err;
 
-  // What is counted is not overruled, and what has no extremes is refused.
+  // Existing counts have priority. Without extremes the rule is refused.
   std::ofstream(folder / "a.csv") << text_in(Dialect::kOurs, {Category::kMax, Category::kMin, Category::kNanCount},
                                              {std::nan(""), 1.0, std::uint64_t{0}});
   EXPECT_EQ(run(folder, "a.csv --fail-on nan").exit, 0);
@@ -227,7 +227,7 @@ TEST(CommandRows, OfAFolderWithoutTensorsAreShown) {
   EXPECT_TRUE(holds(run(folder, "run/rank_3/net/1/2/statistic.csv step0").out, "5.5")) << "with rows that are named";
   EXPECT_TRUE(holds(run(folder, "'run/**'").out, "statistic.csv::Default_net_Conv2D-op1.output.1"));
 
-  // Beside tensors, rows that nobody named are left out, and that is said.
+  // In a folder with tensors, rows that the user did not name are left out, with a note.
   std::filesystem::create_directories(folder / "tensors");
   test::write_file(folder / "tensors/x.npy", test::npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "abcd"));
   const auto both = run(folder, "tensors run --format csv");
@@ -243,7 +243,7 @@ TEST(CommandRows, OfAFolderWithoutTensorsAreShown) {
   EXPECT_FALSE(holds(mixed.out, "Default_net_Conv2D-op1")) << mixed.out;
   EXPECT_EQ(run(folder, "run --format csv -q").err, "");
 
-  // A replay wants tensors.
+  // A replay needs tensors.
   std::ofstream(folder / "c.json") << R"({"task": "statistics", "dump_path": "x", "rank": [], "step": [], "level": "L1",
     "statistics": {"scope": [], "list": [], "data_mode": ["all"], "summary_mode": "statistics"}})";
   const auto replayed = run(folder, "dump --config c.json step0 -o out");

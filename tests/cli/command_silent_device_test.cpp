@@ -1,5 +1,5 @@
-// A device that stops answering while the command measures: what it was given is kept until the process ends, and the
-// rows are the host's. The kernels that were held run at exit(), and read what they were given.
+// A device stops answering while the command measures. Its tensors are kept until the process ends, and the rows equal
+// the host's. The held kernels run at exit() and read their tensors.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -23,8 +23,8 @@ class CommandSilentDevice : public testing::Test {
                                    std::string(bytes, '\x07')));
   }
 
-  // The first kernel is the check of the one that is needed; the second reads the tensors. What is freed is gone from
-  // the address space then: reading it ends the process.
+  // The first kernel is a check, the second reads the tensors. Freed memory is unmapped, so reading it would end the
+  // process.
   Ran run_silent(const std::string& arguments) {
     return run(folder_, arguments, "OPENCL_LAYERS='" CL_LAYER "' CL_LAYER_SILENT_AT=2 CL_LAYER_MARK='" + (marks_ / "mark") +
                                        "' TENSORSTAT_PREFLIGHT=0 TENSORSTAT_CL_PATIENCE=20 TENSORSTAT_CL_AUTO=1 MALLOC_MMAP_THRESHOLD_=65536 "

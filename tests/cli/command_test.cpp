@@ -1,4 +1,4 @@
-// The command as a user meets it: what it prints, what it writes, how it exits.
+// The command for its users: its output, its files, its exit statuses.
 
 #include <gtest/gtest.h>
 
@@ -172,11 +172,11 @@ TEST(Command, PathsAreFilesDirectoriesAndGlobs) {
   EXPECT_EQ(paths("d"), "d/a.npy d/b/deep/y.npy d/b/x.npy d/c.npy ");
   EXPECT_EQ(paths("'e?.npy'"), "e1.npy e2.npy ");
   EXPECT_EQ(paths("e2.npy 'e*.npy'"), "e2.npy e1.npy e2.npy ");
-  EXPECT_EQ(paths("'[e].npy'"), "[e].npy ");  // a file of that name is no glob
+  EXPECT_EQ(paths("'[e].npy'"), "[e].npy ");  // an existing file of that name is not a glob
   EXPECT_EQ(paths("plain"), "plain ");
 }
 
-// Python reads -0 as the integer 0.
+// Python would read -0 as the integer 0.
 TEST(Command, JsonKeepsTheSignOfZero) {
   ScratchFolder folder;
   write_file(folder / "a.npy", floats("(1,)", std::string_view("\0\0\0\x80", 4)));
@@ -184,7 +184,7 @@ TEST(Command, JsonKeepsTheSignOfZero) {
   EXPECT_PRED2(holds, ran.out, "\"stats\":{\"max\":-0.0,\"zero count\":1}");
 }
 
-// Names with what moves a terminal's cursor, in every place where they are shown.
+// File names with terminal control sequences, everywhere they are shown.
 TEST(Command, FileNamesAreEscapedWhereTheyAreShown) {
   ScratchFolder folder;
   const std::string name = "e\n\xc2\x9b\x9b\u202e\u5c42.npy", shown = "e\\n\\u009b\\x9b\\u202e\u5c42.npy";

@@ -1,4 +1,4 @@
-// Where things are, in every format: an index in C order, whatever order the file has, and its coordinates beside it.
+// Indices in every format: in C order, whatever the file's order is, with the coordinates beside them.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -56,7 +56,7 @@ TEST_F(CommandWhere, JsonHasTheCoordinatesBesideTheIndex) {
             "\"finite max\":2}");
 }
 
-// 2048 x 1024 of them, 8 MiB: more than is read at once, and enough for several threads.
+// 2048 x 1024 elements, 8 MiB: more than one block, and enough for several threads.
 TEST_F(CommandWhere, ALargeFileReadInBlocksHasTheSameIndices) {
   constexpr std::size_t kRows = 2048, kColumns = 1024;
   std::vector<float> by_row(kRows * kColumns, 1), by_column = by_row;

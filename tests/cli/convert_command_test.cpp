@@ -1,5 +1,5 @@
-// `tensorstat convert` carries rows between any two dialects, says what the other has no form for, and leaves a whole
-// output or none. The files it writes are judged by Python's csv.
+// `tensorstat convert` converts rows between any two dialects, reports what the other dialect cannot express, and
+// writes a complete output or none. Python's csv module checks the files.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -33,7 +33,7 @@ std::string written(const RowFormat& format, const std::vector<Row>& rows) {
   return text;
 }
 
-// One run of one operator, with what no dialect has in common with all the others.
+// One run of one operator, with fields that not all dialects have.
 std::vector<Row> rows_of_a_run(const Categories& categories) {
   std::vector<Row> rows;
   for (const bool is_input : {true, false}) {
@@ -106,11 +106,11 @@ std::vector<Row> read(const std::string& path, std::optional<Dialect> dialect) {
 
 class ConvertEachToEach : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
 
-// Each cell that is not the same in the end was named on stderr; each that was named is not the same.
+// A cell is different at the end if and only if stderr named it.
 TEST_P(ConvertEachToEach, WhatIsLostIsSaid) {
   const auto& [from_name, to_name] = GetParam();
   const Dialect from = *dialect_from(from_name);
-  const auto to = dialect_from(to_name);  // none: dump.json
+  const auto to = dialect_from(to_name);  // nullopt: dump.json
   const ScratchFolder folder;
   const Categories categories = categories_of(from);
   RowFormat format{from, categories, {}};
@@ -126,7 +126,7 @@ TEST_P(ConvertEachToEach, WhatIsLostIsSaid) {
   const auto after = read(only_file_below(folder / "out"), to);
   ASSERT_EQ(after.size(), before.size());
   const auto expect_said = [&](const std::string& heading, bool is_lost) {
-    const std::string begin = "tensorstat: " + heading;  // of a line
+    const std::string begin = "tensorstat: " + heading;  // the beginning of a line
     EXPECT_EQ(holds(ran.err, begin + " reads otherwise") || holds(ran.err, begin + " has no place in " + to_name),
               is_lost)
         << heading << "\n"
@@ -138,7 +138,7 @@ TEST_P(ConvertEachToEach, WhatIsLostIsSaid) {
       const Value* is = after[i].statistics.find(category);
       is_lost |= is == nullptr || to_string(*is) != to_string(*before[i].statistics.find(category));
     }
-    // That CANN counts elements by the shape loses nothing.
+    // CANN computes the count from the shape, so nothing is lost.
     expect_said(std::string(column(category)), is_lost);
   }
   const auto differ = [&](auto cell) {
@@ -200,7 +200,7 @@ assert rows[0]["Avg Value"] == "nan", rows
   }
 }
 
-// What a dump.json of PyTorch has in places that rows do not know, and what its calls may hold beside tensors.
+// A dump.json of PyTorch with members that rows do not have, and calls with other things than tensors.
 constexpr const char* kDumpJson = R"({
  "task": "statistics", "level": "L1", "framework": "pytorch", "dump_data_dir": null, "data": {
   "Functional.conv2d.0.forward": {
@@ -261,8 +261,8 @@ assert open(sys.argv[2]).read() == json.dumps(new, indent=1)
   EXPECT_EQ(std::system(judge.c_str()), 0);
 }
 
-// What stands around the tensors of calls: arguments of every kind that msprobe writes, names beyond ASCII, lists in lists,
-// calls without a tensor, members of versions to come.
+// Calls with more than tensors: every kind of argument that msprobe writes, names beyond ASCII, nested lists, calls
+// without a tensor, members of future versions.
 constexpr const char* kArguments = R"({"task": "statistics", "level": "L1", "framework": "pytorch", "dump_data_dir": null, "data": {
  "Tensor.__getitem__.0.forward": {
   "input_args": [{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": 1.5, "Min": -1.0, "Mean": 0.25, "Norm": 2.0, "requires_grad": true},
@@ -297,7 +297,7 @@ assert open(sys.argv[2]).read() == json.dumps(new, indent=1)
       << rows.err;
 }
 
-// Members that a row has no place for are said, with their number, whatever they go into.
+// Members without a column are reported with their number, for every target.
 TEST(ConvertCommand, WhatATensorSaysBeyondItsRowIsCounted) {
   const ScratchFolder folder;
   std::ofstream(folder / "dump.json") << R"({"task": "tensor", "framework": "pytorch", "data": {
@@ -315,7 +315,7 @@ TEST(ConvertCommand, WhatATensorSaysBeyondItsRowIsCounted) {
   }
 }
 
-// A file that ends in a call: its rows are there, and those of the next file are other calls.
+// A file that ends within a call: its rows are kept, and the rows of the next file belong to other calls.
 TEST(ConvertCommand, ACallThatIsCutOffKeepsItsRows) {
   const ScratchFolder folder;
   const std::string text(kDumpJson);
@@ -330,7 +330,7 @@ TEST(ConvertCommand, ACallThatIsCutOffKeepsItsRows) {
   EXPECT_EQ(rows[1].identity.op_name, "Functional.conv2d.1.forward");
 }
 
-// Arguments and parameters with names, gradients of parameters, and what requires a gradient.
+// Named arguments and parameters, gradients of parameters, and requires_grad.
 TEST(ConvertCommand, NamesAndGradientsOfADumpJsonAreKept) {
   const auto leaf = [](const char* requires_grad) {
     return R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": 1.5, "Min": -1.0, "Mean": 0.25, "Norm": 2.0, "requires_grad": )" +
@@ -356,13 +356,13 @@ assert new == old, json.dumps(new["data"], indent=1)
 )PY";
   const std::string judge = "python3 '" + (folder / "judge.py") + "' '" + (folder / "dump.json") + "' '" + (folder / "again.json") + "'";
   EXPECT_EQ(std::system(judge.c_str()), 0);
-  // A row may say anything, and what has no place there is said.
+  // A row can have any text. One that dump.json cannot express is reported.
   ASSERT_EQ(run(folder, "convert dump.json -o rows.csv --to ours").exit, 0);
   ASSERT_EQ(std::system(("sed -i 's/,True$/,maybe/' '" + (folder / "rows.csv") + "'").c_str()), 0);
   EXPECT_TRUE(holds(run(folder, "convert rows.csv -o odd.json --to msprobe").err, "Requires Grad reads otherwise in 5 rows"));
 }
 
-// Keys are distinct, whatever the rows are called.
+// Keys are unique, whatever the names in the rows are.
 TEST(ConvertCommand, RunsAreCallsOfADumpJson) {
   const ScratchFolder folder;
   std::vector<Row> rows;
@@ -449,14 +449,14 @@ TEST(ConvertCommand, TheFilesOfAFolderAreGatheredInOne) {
   EXPECT_NE(*rows[3].statistics.find(Category::kL2norm), Value{});
 }
 
-// Rows of a statistic.csv have each their time; a run is what follows each other until an input or output comes again.
+// Each row of a statistic.csv has its own time. A run ends when an input or output repeats.
 TEST(ConvertCommand, RowsAreTakenApartIntoRuns) {
   const ScratchFolder folder;
   std::vector<Row> rows;
   std::uint64_t time = 100;
   for (int repeat = 0; repeat < 3; ++repeat) {
     for (Row row : rows_of_a_run({Category::kMax})) {
-      row.identity.timestamp_us = repeat == 2 ? 100 : time++;  // a time that the first run has
+      row.identity.timestamp_us = repeat == 2 ? 100 : time++;  // the first run has this time, too
       rows.push_back(row);
     }
   }
@@ -507,7 +507,7 @@ TEST(ConvertCommand, ARowThatWouldNotBeReadAgainIsLeftOutAndSaid) {
 
 }
 
-// A file whose name is that of no operator would be passed over by each reader.
+// No reader would recognise a file with such a name.
 TEST(ConvertCommand, ARowOfNoOperatorIsNotCarriedIntoAFileOfItsOwn) {
   const ScratchFolder folder;
   for (const bool has_type : {true, false}) {
@@ -597,7 +597,7 @@ TEST(ConvertCommand, AFileThatCannotBeReadIsSaidAndTheOthersAreConverted) {
   EXPECT_TRUE(holds(run(folder, "convert hollow -o z --to ours").err, "holds no statistic.csv"));
 }
 
-// A process that is killed at any moment leaves the whole output or none under its name.
+// A process that is killed at any time leaves the complete output or none.
 TEST(ConvertCommand, AKillLeavesAWholeOutputOrNone) {
   const bool full = std::getenv("TENSORSTAT_FULL") != nullptr;
   const int kills = full ? 1000 : 30;
@@ -643,7 +643,7 @@ TEST(ConvertCommand, AKillLeavesAWholeOutputOrNone) {
   EXPECT_EQ(run(folder, "convert '" + source + "' -o '" + out + "' --to cann").exit, 0);
   EXPECT_EQ(left_behind(), 0) << "the next run to the same place cleans up";
   fs::remove_all(out);
-  // Other signals leave nothing.
+  // After other signals nothing is left.
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
     for (int i = 0; i < kills / 6; ++i) {
       const pid_t child = fork();
@@ -667,7 +667,7 @@ TEST(ConvertCommand, AKillLeavesAWholeOutputOrNone) {
   EXPECT_GT(whole + none, 0);
 }
 
-// The most memory, in KiB, that it takes to convert a file of so many rows.
+// The peak memory in KiB while converting a file with this many thousand rows.
 long most_memory(const ScratchFolder& folder, int thousands) {
   std::vector<Row> rows;
   for (int i = 0; i < 1000; ++i) rows.push_back(rows_of_a_run({Category::kMax, Category::kAvg})[0]);

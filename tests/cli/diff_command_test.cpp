@@ -1,4 +1,4 @@
-// `tensorstat diff` and `tensorstat origin`, run as a user would: what they say, in text and JSON, and how they end.
+// `tensorstat diff` and `tensorstat origin` for their users: the output in text and JSON, and the exit statuses.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 constexpr const char* kHeading =
     "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value,L2Norm Value\n";
 
-// Rows as MindSpore 2.7 writes them, of a graph of three operators; `values` are the max of each row in turn.
+// Rows of MindSpore 2.7 for a graph of three operators. `values` has the max of each row.
 std::string dump(const std::vector<std::string>& values, const std::string& prefix = "Default_") {
   const char* rows[][4] = {{"Mul", "net_Mul-op1", "input", "0"}, {"Mul", "net_Mul-op1", "output", "0"},
                            {"Exp", "net_Exp-op2", "input", "0"}, {"Exp", "net_Exp-op2", "output", "0"},
@@ -44,7 +44,7 @@ TEST(DiffCommand, SaysNothingDiffersAndEndsWith0) {
   EXPECT_EQ(ran.out, "4 tensors compared, 0 differ, 0 only in A, 0 only in B\n");
 }
 
-// Two bytes, of tensors with these names.
+// A file with one float16 for each name.
 std::string safetensors(const std::vector<std::string>& names) {
   std::string header, data;
   for (const std::string& name : names) {
@@ -58,7 +58,7 @@ std::string safetensors(const std::vector<std::string>& names) {
   return size + header + data;
 }
 
-// In one file and in shards, with an index or without: the same tensors, whatever the files are called.
+// One file or shards, with or without an index: the tensors pair by name, whatever the files are called.
 TEST(DiffCommand, AModelInOneFileAndInShardsPairsByNamesOfTensors) {
   ScratchFolder folder;
   put(folder, "one/model.safetensors", safetensors({"a.w", "b.w", "c.w"}));
@@ -78,7 +78,7 @@ TEST(DiffCommand, AModelInOneFileAndInShardsPairsByNamesOfTensors) {
       EXPECT_EQ(ran.out, "3 tensors compared, 0 differ, 0 only in A, 0 only in B\n") << a << " " << b << ran.err;
     }
   }
-  // Where a side has several containers, their names tell them apart.
+  // If a side has several containers, the file names distinguish their tensors.
   put(folder, "two/model.safetensors", safetensors({"a.w", "b.w", "c.w"}));
   put(folder, "two/optimizer.safetensors", safetensors({"a.w"}));
   EXPECT_EQ(run(folder, "diff one two").out.substr(0, 8), "only in ");
@@ -199,7 +199,7 @@ TEST(DiffCommand, GoesByTheOrderOfExecutionThatTheDumpSays) {
   EXPECT_EQ(order(), (Names{"Default_net_Mul-op1", "Default_net_Exp-op2", "Default_net_Sub-op3"}));
   const std::string file = "a/rank_0/execution_order/ms_execution_order_graph_0.csv";
   put(folder, file, "NodeExecutionOrder-FullNameWithScope\nDefault/net/Sub-op3\nDefault/net/Other-op9\nDefault/net/Mul-op1\n");
-  // What it does not name stays where its time puts it.
+  // An operator that it does not name stays at the position of its time.
   EXPECT_EQ(order(), (Names{"Default_net_Sub-op3", "Default_net_Exp-op2", "Default_net_Mul-op1"}));
   put(folder, "a/rank_0/execution_order/ms_execution_order_graph_1.csv", "NodeExecutionOrder-FullNameWithScope\n");
   EXPECT_EQ(order().front(), "Default_net_Sub-op3");
@@ -287,7 +287,7 @@ TEST(DiffCommand, ComparesComplexTensorsPartByPart) {
                                   {reinterpret_cast<const char*>(parts.data()), 4 * parts.size()}));
   };
   put_complex("a.npy", {3, 4, 1, 2});
-  put_complex("b.npy", {4, 3, 1, 2});  // as large as the others
+  put_complex("b.npy", {4, 3, 1, 2});  // each element has the same magnitude as in a.npy
   const Ran ran = run(folder, "diff a.npy b.npy");
   EXPECT_EQ(ran.exit, 1) << ran.err;
   EXPECT_NE(ran.out.find("2 of 4 parts differ; max |a-b| 1 at 0; relative 0.25"), std::string::npos) << ran.out;
@@ -312,7 +312,7 @@ np.savez('b.npz', v=c, w=b)
   EXPECT_TRUE(holds(ran.out, "different  a.npz::v  1 of 128 elements differ; max |a-b| inf at (9,0); relative inf; cosine nan; 1 NaN in one alone\n")) << ran.out;
 }
 
-// Rows of a watch: what contains the first is folded, and what watch.ndjson says of it is told.
+// Rows of a watch: the calls around the first one are folded into it, and its details come from watch.ndjson.
 TEST(DiffCommand, FirstIsTheInnermostCallWithItsPhaseAndLine) {
   ScratchFolder folder;
   for (const std::string name : {"a", "b"}) {
@@ -364,7 +364,7 @@ np.savez('b.npz', same=np.arange(4.), other=np.float32([1, 3, 2, 4]), near=np.fl
   EXPECT_EQ(pairs[2]["elements"]["outside"], 0);
 }
 
-// Files whose names were too long: mapping.csv says what they hold.
+// Files with names that were too long: mapping.csv has the names.
 TEST(DiffCommand, LooksAgainAtFilesOfMappedNames) {
   ScratchFolder folder;
   run_python(folder, R"(
@@ -440,7 +440,7 @@ TEST(OriginCommand, NamesWhoTurnedInfIntoNan) {
   EXPECT_EQ(found["propagators"].size(), 2u);
   EXPECT_TRUE(holds(run(folder, "origin dump.csv --all").out, "turned Inf into NaN  Exp Default_net_Exp-op2 output 0"));
   EXPECT_TRUE(holds(run(folder, "origin dump.csv").out, "Default_net_Exp-op2 (Exp) made NaN of that Inf"));
-  // Where Inf is no fault, it is a producer.
+  // If Inf is not a fault, the operator that makes NaN of it is a producer.
   const Json nan_only = Json::parse(run(folder, "origin dump.csv --nan-only --format json").out);
   EXPECT_EQ(nan_only["turned"], Json::array());
   ASSERT_EQ(nan_only["producers"].size(), 1u);
@@ -491,7 +491,7 @@ TEST(OriginCommand, SaysThatThereIsNoSuchPath) {
   EXPECT_TRUE(holds(run(folder, "origin empty").err, "empty: there is nothing to compare")) << run(folder, "origin empty").err;
 }
 
-// From the overflowing operator to the line of Python.
+// From the overflowing operator to the line in Python.
 TEST(OriginCommand, NamesTheLineThatTheGraphSays) {
   ScratchFolder folder;
   put(folder, "dump/rank_0/net/0/7/statistic.csv", dump({"1", "2", "2", "nan", "nan", "nan"}));
@@ -507,7 +507,7 @@ TEST(OriginCommand, NamesTheLineThatTheGraphSays) {
   EXPECT_TRUE(holds(run(folder, "origin dump").out, "called at ./train.py:175"));
 }
 
-// msprobe's modules, with what lies beside its dump.json.
+// msprobe's modules, with the files beside its dump.json.
 TEST(OriginCommand, ReadsStacksAndParentsOfMsprobe) {
   ScratchFolder folder;
   const auto tensor = [](const std::string& max) {
@@ -533,7 +533,7 @@ TEST(OriginCommand, ReadsStacksAndParentsOfMsprobe) {
   EXPECT_EQ(verdict["rank"], 1);
   EXPECT_EQ(verdict["file"], "/home/me/model.py");
   EXPECT_EQ(verdict["line"], 54);
-  // What lies beside it is taken without trust.
+  // Broken companion files do no harm.
   for (const char* broken : {"{", "[]", R"({"Module.block.Block.forward.0": "Module.block.Block.forward.0"})", R"({"0": [[5], {}], "1": 5, "2": []})"}) {
     put(folder, "dump/step3/rank1/construct.json", broken);
     put(folder, "dump/step3/rank1/stack.json", broken);

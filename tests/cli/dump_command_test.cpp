@@ -1,4 +1,4 @@
-// `tensorstat dump` as a user meets it: what it refuses, in which words, and how it exits.
+// `tensorstat dump` for its users: what it refuses, its messages, and its exit statuses.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -46,7 +46,7 @@ TEST_F(DumpCommand, ASecondRunIsRefusedAndOffersAppendAndReplace) {
   EXPECT_EQ(run(folder, command + " --replace --append").exit, 2);
 }
 
-// A file of Ascend's holds all inputs and outputs of a run.
+// One of Ascend's files has all inputs and outputs of a run.
 TEST_F(DumpCommand, TensorsAndFilesAreCountedApart) {
   const std::string name = "Add.Default_Add-op1.0.0.1733905446819789.input.0.DefaultFormat.float32.npy";
   test::write_file(folder / ("run/rank_0/Net/0/3/" + name),
@@ -87,7 +87,7 @@ TEST_F(DumpCommand, OutputStandsInForAMissingPath) {
   EXPECT_EQ(run(folder, "dump run --config config.json -o out", "MS_DIAGNOSTIC_DATA_PATH=").exit, 0);
 }
 
-// Linux takes no path of more than 4,096 bytes; a tree may hold longer ones all the same.
+// Linux accepts no path above 4,096 bytes, but a tree can contain longer ones.
 TEST_F(DumpCommand, WhatTheWalkCannotReachIsSaidAndTheRestIsDone) {
   const std::string name(250, 'd');
   int at = open((folder / "run").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

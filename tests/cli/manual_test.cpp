@@ -1,5 +1,5 @@
-// The man pages and the completions are made of the command's own options: each option that --help-all shows is in
-// them; man reads the pages without a warning, and bash, zsh and fish complete by them.
+// The man pages and the completions are made from the command's own options. Each option in --help-all is in them. man
+// reads the pages without a warning, and bash, zsh and fish complete with them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -28,7 +28,7 @@ std::string said(const std::string& command) {
   return content_of(folder / "said") + (status == 0 ? "" : "\nfailed\n");
 }
 
-// "--stats" and the like, as a help shows them.
+// The options in a help text, such as "--stats".
 std::set<std::string> flags_in(const std::string& help) {
   std::set<std::string> flags;
   std::istringstream lines(help);
@@ -85,7 +85,7 @@ TEST(Manual, ManReadsThePagesWithoutAWarning) {
 
 TEST(Manual, BashCompletes) {
   if (!has("bash")) GTEST_SKIP() << "there is no bash here";
-  const ScratchFolder folder;  // without files, whose names are completed, too
+  const ScratchFolder folder;  // empty, so that no file names are completed
   const auto complete = [&](const std::string& words, int at) {
     return said("cd " + folder.path() + " && bash -c 'source " + kCompletions + "/tensorstat; COMP_WORDS=(tensorstat " + words + "); COMP_CWORD=" +
                 std::to_string(at) + "; _tensorstat 2>/dev/null; echo ${COMPREPLY[*]}'");
@@ -99,7 +99,7 @@ TEST(Manual, BashCompletes) {
   EXPECT_EQ(complete("devic", 1), "devices\n");
 }
 
-// In a shell of its own behind a pseudo-terminal, as zsh completes nowhere else.
+// In a zsh behind a pseudo-terminal, because zsh completes only interactively.
 TEST(Manual, ZshCompletes) {
   if (!has("zsh")) GTEST_SKIP() << "there is no zsh here";
   const ScratchFolder folder;

@@ -1,9 +1,9 @@
-"""`tensorstat diff --rules msprobe` writes what msprobe's own compare writes, cell by cell.
+"""`tensorstat diff --rules msprobe` writes the same as msprobe's own compare, cell by cell.
 
-What msprobe wrote for some pairs of dumps is kept in msprobe_rules/. Where MSPROBE names the folder `python` of its
-sources (github Ascend/msprobe; Debian's python3-torch python3-pandas python3-openpyxl python3-yaml python3-tqdm
-python3-rich python3-protobuf python3-psutil python3-matplotlib python3-packaging python3-tz python3-onnx
-python3-scipy), it is run on pairs made from seeds as well.
+msprobe's results for some pairs of dumps are in msprobe_rules/. If MSPROBE names the folder `python` of its sources,
+msprobe also runs on pairs made from seeds. (Sources: github Ascend/msprobe. Debian packages: python3-torch
+python3-pandas python3-openpyxl python3-yaml python3-tqdm python3-rich python3-protobuf python3-psutil
+python3-matplotlib python3-packaging python3-tz python3-onnx python3-scipy.)
 """
 import contextlib
 import csv
@@ -42,7 +42,7 @@ def rows_of(text):
 
 
 class Kept(unittest.TestCase):
-    """A case is {"a", "b", "stack", "arrays", "csv"}; msprobe_rules/README says what made them."""
+    """A case is {"a", "b", "stack", "arrays", "csv"}; msprobe_rules/README describes how they were made."""
 
     def test_cases(self):
         cases = sorted((FOLDER / 'msprobe_rules').glob('*.json'))
@@ -64,7 +64,7 @@ class Kept(unittest.TestCase):
 
 
 class Spreadsheet(unittest.TestCase):
-    """The xlsx, read with the standard library alone: the cells of the csv, errors red and warnings yellow."""
+    """The xlsx, read with the standard library alone: it has the csv's cells, errors red and warnings yellow."""
 
     NAMES = {'m': 'http://schemas.openxmlformats.org/spreadsheetml/2006/main'}
 
@@ -105,17 +105,17 @@ class Spreadsheet(unittest.TestCase):
 
 
 class HostileNames(unittest.TestCase):
-    """Names of operators are any bytes. The spreadsheet stays readable, and no two names look like one."""
+    """Names of operators can be any bytes. The spreadsheet stays readable, and no two names look the same."""
 
     NAMES = {'m': 'http://schemas.openxmlformats.org/spreadsheetml/2006/main'}
-    MOST_UNITS = 32767  # of a cell, as Excel counts: in UTF-16
+    MOST_UNITS = 32767  # per cell, as Excel counts: in UTF-16
     OPERATORS = [b'plain', b'lat\xe9in', b'\xff\xfe', b'\xc0\xaf', b'\xed\xa0\x80', b'\xef\xbf\xbe', b'\xef\xbf\xbf',
                  'é'.encode() * 20000, '😀'.encode() * 20000, b'x' + '😀'.encode() * 20000, b'nul\0x', b'nul\0y',
                  b'_x0041_', b'_x005F_x0041_', b'_x0041_x0041_', b'_x004', b'_x0001\x01', b'\x01\x1f\x7f', b' a ',
                  b'a\rb', b'<&>"\'', b'_x0041_' * 5000, 'ＡＢ＝'.encode()]
 
     def shown(self, name):
-        """What of it a cell shows. A byte that is no UTF-8 and a character that XML has not are U+FFFD."""
+        """The part of a name that a cell shows. Bytes that are not UTF-8, and characters not in XML, become U+FFFD."""
         text = (name + b'.output.0').decode('utf-8', 'surrogateescape')
         return re.sub('[\\0\ud800-\udfff\ufffe\uffff]', '\ufffd', text)
 
@@ -141,15 +141,16 @@ class HostileNames(unittest.TestCase):
             self.assertLessEqual(len(text.encode('utf-16-le')) // 2, self.MOST_UNITS)
             text = re.sub('_x([0-9A-Fa-f]{4})_', lambda code: chr(int(code[1], 16)), text)  # as Excel reads it
             want = self.shown(name)
-            if want != text:  # is cut, between characters and not before it has to be
+            if want != text:  # it is cut, between characters and only as far as needed
                 self.assertTrue(want.startswith(text), name[:40])
                 self.assertGreater(len(''.join(row[0].itertext()).encode('utf-16-le')) // 2, self.MOST_UNITS - 7)
             seen.add(text)
-        self.assertGreaterEqual(len(seen), len(self.OPERATORS) - 6)  # those of U+FFFD alone look alike, and long ones
+        # only names of U+FFFD alone look the same, and long ones
+        self.assertGreaterEqual(len(seen), len(self.OPERATORS) - 6)
 
 
 class TemporaryFiles(unittest.TestCase):
-    """The xlsx leaves none, and a disk that is full is said by us alone."""
+    """The xlsx leaves no temporary file. If the disk is full, there is one message, and it is ours."""
 
     def test_folder_of_temporary_files(self):
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as temporary:
@@ -171,7 +172,7 @@ class TemporaryFiles(unittest.TestCase):
 
 
 class Formulas(unittest.TestCase):
-    """No text cell of the csv is a formula of a spreadsheet. A number stays one, whatever its sign."""
+    """No text cell of the csv can be read as a spreadsheet formula. A number stays a number, whatever its sign."""
 
     NAMES = ['=HYPERLINK("http://x","y")', '+1', '@SUM(1)', "=cmd|' /C calc'!A0", '-2+3', '\n=1', '\t=1', ' =1', '＝1', "'=1"]
 
@@ -205,14 +206,14 @@ class Formulas(unittest.TestCase):
 
 
 class Judge:
-    """Msprobe's compare, in this process."""
+    """msprobe's compare, run in this process."""
 
     def __init__(self, sources):
         sys.path.insert(0, sources)
         einops = types.ModuleType('einops')
         einops.rearrange = None
         sys.modules.setdefault('einops', einops)
-        # Its rules for MindSpore need no MindSpore, but the package that they are in does.
+        # msprobe's rules for MindSpore do not use MindSpore, but their package imports it.
         mindspore = types.ModuleType('msprobe.mindspore')
         mindspore.__path__ = [f'{sources}/msprobe/mindspore']
         with self.silence():
@@ -229,12 +230,12 @@ class Judge:
             yield
 
     def csv_of(self, folder, mode):
-        """None where it fails or writes nothing, as where all names are unknown to it."""
+        """None if it fails or writes nothing, for example if it knows none of the names."""
         given = {'npu_path': f'{folder}/a/dump.json', 'bench_path': f'{folder}/b/dump.json', 'is_print_compare_log': False}
         with self.silence():
             try:
                 (self.of_mindspore if mode == 'tensor' else self.of_pytorch)(given, f'{folder}/out')
-            except BaseException:  # pylint: disable=broad-except  # it has exceptions of many kinds
+            except BaseException:  # pylint: disable=broad-except  # msprobe raises exceptions of many kinds
                 return None
         made = glob.glob(f'{folder}/out/*.csv')
         return pathlib.Path(made[0]).read_text(encoding='utf-8') if made else None

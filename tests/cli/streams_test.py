@@ -1,4 +1,4 @@
-"""Tensors that come through pipes, have no header, or are named by a list: NumPy's numbers, in memory that does not grow."""
+"""Tensors from pipes, files without a header, and lists of files. Compared with NumPy; memory does not grow."""
 import hashlib
 import io
 import json
@@ -67,7 +67,7 @@ class Streams(unittest.TestCase):
         ran = subprocess.run([COMMAND, "-", "--head", "--format", "json"], input=npy(self.x, self.x), capture_output=True)
         self.assertEqual([tensor["shape"] for tensor in json.loads(ran.stdout)["tensors"]], [[6, 50], [6, 50]])
 
-    # Unpacked by NumPy, whose packbits has the highest bit first, too.
+    # Packed by NumPy: packbits also puts the first element into the highest bit.
     def test_raw_files_of_packed_dtypes_hold_several_elements_a_byte(self):
         raw = numpy.random.default_rng(4).integers(0, 256, 1001, "u1")
         with open("x.bin", "wb") as file:

@@ -1,4 +1,4 @@
-"""On a terminal the table fits: in a pseudo-terminal of three widths, held to Python's own widths of characters."""
+"""The table fits a terminal: in pseudo-terminals of three widths, compared with Python's widths of characters."""
 import fcntl
 import os
 import pty
@@ -24,7 +24,7 @@ def environment(more):
 
 
 def on_terminal(columns, rows, *arguments, **more):
-    """What the command writes to a terminal of this size, as lines."""
+    """The lines that the command writes to a terminal of this size."""
     child, terminal = pty.fork()
     if child == 0:
         fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -68,7 +68,7 @@ class Terminal(unittest.TestCase):
         numpy.savez(self.archive, **self.tensors)
 
     def table(self, columns, rows=1000, *arguments, **more):
-        """The lines of the table, without those that begin on stderr."""
+        """The lines of the table, without those from stderr."""
         lines = on_terminal(columns, rows, self.archive, *arguments, **more)
         return [line for line in lines if not line.startswith("tensorstat: ")]
 
@@ -76,7 +76,7 @@ class Terminal(unittest.TestCase):
         for columns in (80, 120, 200):
             lines = [RED.sub(r"\1", line) for line in self.table(columns)]
             self.assertLessEqual(max(map(width, lines)), columns)
-            for tensor in self.tensors.values():  # a line each
+            for tensor in self.tensors.values():  # one line each
                 self.assertTrue(any(f" {tensor.dtype} " in line for line in lines), tensor.dtype)
             rows = [line for line in lines if re.search(r" (float|int)\d+ +\(", line)]
             self.assertEqual(len(rows), len(self.tensors))

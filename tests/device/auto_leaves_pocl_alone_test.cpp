@@ -1,5 +1,5 @@
-// Where pocl is the only driver, `auto` leaves host memory to the host without a trial and without a look for devices;
-// whoever insists on the device has it looked for.
+// If pocl is the only driver, `auto` computes host memory on the host, without a trial and without looking for devices.
+// A request for the device looks for one.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,7 +14,7 @@ namespace tensorstat {
 namespace auto_leaves_pocl_alone_test {
 
 TEST(Auto, LeavesPoclAlone) {
-  // A trial would fail, and its error would say this name.
+  // A trial would fail with an error that contains this name.
   setenv("TENSORSTAT_PREFLIGHT", "/no-such-program", 1);
   ClLayer& layer = cl_layer();
   std::vector<cl::Platform> platforms;

@@ -1,5 +1,5 @@
-// A budget is a promise: whatever it is, OpenCL itself never sees more bytes allocated, the ledger says
-// the same as OpenCL, and the rows are the same.
+// A memory budget is kept: OpenCL never has more bytes allocated, the ledger agrees with OpenCL, and the rows are the
+// same.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -12,7 +12,7 @@
 namespace tensorstat {
 namespace budget_test {
 
-// As in callers_queue_test: each set of them is kernels of its own.
+// The same as in callers_queue_test, because each set of statistics needs kernels of its own.
 const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count,negative-zero-count");
 
 constexpr std::uint64_t kBudgets[] = {0, 1, 333, 1 << 10, 5000, 1 << 14, 20'001, 1 << 16, 100'000, 1 << 20, 1 << 24, std::uint64_t{1} << 32};
@@ -47,14 +47,14 @@ class Budget : public testing::Test {
     return {};
   }
 
-  // NaN is the same as NaN here.
+  // As text, so that NaN equals NaN.
   static std::vector<std::string> texts(const Statistics& statistics) {
     std::vector<std::string> all;
     for (const Value& value : statistics.values) all.push_back(to_string(value));
     return all;
   }
 
-  // Where the device must do it, a budget may be refused instead; never otherwise.
+  // With On::kDevice a request may be refused for its budget; otherwise never.
   void hold(On on, bool takes_some = true) const {
     Meter on_host;
     const auto expected = measured(on_host, On::kHost);
@@ -82,11 +82,11 @@ class Budget : public testing::Test {
   std::vector<Tensor> tensors_;
 };
 
-// The same of pairs: each tensor beside another of its dtype, as other tests have them, too.
+// The same for pairs: each tensor with another of its dtype. Other tests build the same kernels.
 class PairBudget : public Budget {
  protected:
   void hold_pairs(On on, bool takes_some) {
-    // The host compares what has to be unpacked.
+    // Dtypes that must be unpacked are compared on the host.
     std::erase_if(tensors_, [](const Tensor& tensor) { return tensor.dtype == Dtype::kFloat8E8m0fnu; });
     std::vector<TensorPair> pairs;
     for (std::size_t i = 1; i < tensors_.size(); i += 2) {
@@ -145,7 +145,7 @@ TEST_F(Budget, HoldsWhereHostMemoryIsShared) {
   unsetenv("TENSORSTAT_CL_POINTERS");
 }
 
-// In the host's own address space a device takes no memory at all, so that no budget refuses it.
+// In the host's own address space a device takes no memory, so no budget refuses it.
 TEST_F(Budget, IsNotTouchedWherePointersAreFollowed) { hold(On::kDevice, false); }
 
 TEST_F(Budget, HoldsWhereHostMemoryIsUploaded) {

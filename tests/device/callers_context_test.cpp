@@ -1,6 +1,6 @@
-// A tensor in a cl_mem of a context that the caller made, with no queue given: measured on the device, and read back
-// where the host has to do something, as the backend of stats/dump/README.md does it. No function of our copy of
-// OpenCL's C++ bindings bears a name that the program's own copy could stand for.
+// A tensor in a cl_mem of the caller's context, without a queue: the device measures it, or the library reads it back
+// if the host has to do some of the work. stats/dump/README.md describes such a backend. Also: the library exports no
+// function of OpenCL's C++ bindings, so the program's copy cannot replace ours.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/opencl.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 namespace tensorstat {
 namespace callers_context_test {
 
-// A buffer in a context of its own, as a framework has it: nothing here knows of the library.
+// A buffer in a context of its own, as in a framework that does not know the library.
 class Foreign {
  public:
   explicit Foreign(std::vector<std::byte> bytes) {
@@ -55,7 +55,7 @@ cl_uint references(cl_context context) {
 class CallersContext : public testing::Test {
  protected:
   CallersContext() {
-    static_cast<void>(list_devices());  // pocl is tried out before it is used
+    static_cast<void>(list_devices());  // tries pocl out before its first use
     bytes_ = samples::of(Dtype::kFloat32)[0].make(Dtype::kFloat32, 300'000, random_);
     tensor_.element_count = 300'000;
     tensor_.address = bytes_.data();
@@ -91,7 +91,8 @@ TEST_F(CallersContext, IsTakenFromTheTensor) {
   for (const On on : {On::kDevice, On::kHost}) expect_right(meter, foreign, on);
 }
 
-// More contexts than are kept. A driver may keep a context a while, by its last events; Meters that did would add up.
+// More contexts than the library keeps. A driver may keep a context for a while because of its last events. If Meters
+// kept them, they would add up.
 TEST_F(CallersContext, MayBeMany) {
   std::vector<std::unique_ptr<Foreign>> all;
   for (int i = 0; i < 11; ++i) all.push_back(std::make_unique<Foreign>(bytes_));
@@ -112,7 +113,7 @@ TEST(Bindings, AreOurs) {
   int ours = 0;
   while (fgets(line.data(), line.size(), names.get()) != nullptr) {
     ours += std::strstr(line.data(), "tensorstat_private_cl") != nullptr;
-    // Their names as the compiler writes them, in templates of the standard library too; and of their const members.
+    // The mangled names of the bindings, also in templates of the standard library, and of const members.
     for (const char* theirs : {"N2cl", "NK2cl"}) EXPECT_EQ(std::strstr(line.data(), theirs), nullptr) << line.data();
   }
   EXPECT_GT(ours, 0);

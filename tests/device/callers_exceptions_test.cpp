@@ -1,5 +1,5 @@
-// A program may use OpenCL's C++ bindings with exceptions, unoptimised, so that their functions are its own symbols:
-// none of these is called by the library, and whatever call of OpenCL fails, no exception of theirs is thrown there.
+// A program may use OpenCL's C++ bindings with exceptions and without optimisation, so that it exports their functions.
+// The library must not call these. Whatever OpenCL call fails, no exception of the bindings is thrown in the library.
 #define CL_HPP_TARGET_OPENCL_VERSION 120
 #define CL_HPP_MINIMUM_OPENCL_VERSION 120
 #define CL_TARGET_OPENCL_VERSION 120
@@ -27,7 +27,7 @@ namespace {
 std::atomic<int> thrown{0};  // exceptions of the bindings, caught or not
 }
 
-// Counts, and throws. Declared as compilers do it before they see <cxxabi.h>.
+// Counts, then throws. Declared as compilers declare it without <cxxabi.h>.
 extern "C" [[noreturn]] void __cxa_throw(void* object, void* type, void (*destroy)(void*)) {
   if (*static_cast<const std::type_info*>(type) == typeid(cl::Error)) ++thrown;
   using Throw = void (*)(void*, void*, void (*)(void*));
@@ -38,7 +38,7 @@ extern "C" [[noreturn]] void __cxa_throw(void* object, void* type, void (*destro
 namespace tensorstat {
 namespace callers_exceptions_test {
 
-// What the program does for itself, on the first device there is.
+// The program's own use of the bindings, on the first device.
 void use_the_bindings() {
   std::vector<cl::Platform> platforms;
   cl::Platform::get(&platforms);

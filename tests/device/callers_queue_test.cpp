@@ -1,5 +1,5 @@
-// On a caller's queue: tensors in arenas, sub-buffers and host memory give the host's values; batches fly
-// together, in any order, behind the caller's events; and the queue is the caller's before and after.
+// On a caller's queue, tensors in arenas, sub-buffers and host memory give the host's values. Several batches run at
+// once, complete in any order, and wait for the caller's events. Before and after, the queue belongs to the caller.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class CallersQueue : public testing::TestWithParam<cl_command_queue_properties> 
     ASSERT_EQ(code, CL_SUCCESS);
   }
 
-  // Tensors of every dtype and several sizes in one arena, each aligned to its element and no more.
+  // Fills one arena with tensors of every dtype and several sizes, aligned only to their elements.
   void fill_arena(int tensors_a_dtype) {
     for (int i = 0; i < tensors_a_dtype; ++i) {
       for (const Dtype dtype : samples::dtypes_on_a_device()) {
@@ -89,7 +89,8 @@ TEST_P(CallersQueue, MeasuresAnArena) {
     EXPECT_EQ(queue_.finish(), CL_SUCCESS);
     return queue_.getInfo<CL_QUEUE_REFERENCE_COUNT>();
   };
-  // A driver may keep its last events a while, and by those the queue; a meter that did would add to it each time.
+  // A driver may keep its last events, and with them the queue, for a while. If each meter kept the queue, the count
+  // would grow.
   constexpr cl_uint kMeters = 8;
   const cl_uint before = references_after_a_meter();
   for (cl_uint i = 1; i < kMeters; ++i) references_after_a_meter();
@@ -110,7 +111,7 @@ TEST_P(CallersQueue, MeasuresSubBuffers) {
   expect_same(on_host(), meter.measure(in(part), {.categories = kCategories, .on = On::kDevice}));
 }
 
-// The data arrive only when the caller's event completes, long after all batches were submitted.
+// The caller's event completes only after all batches were submitted. The data are written then.
 TEST_P(CallersQueue, BatchesWaitForTheCallersEventsAndFlyTogether) {
   fill_arena(4);
   const cl::Buffer buffer(context_, CL_MEM_READ_WRITE, arena_.size());
@@ -138,14 +139,14 @@ TEST_P(CallersQueue, BatchesWaitForTheCallersEventsAndFlyTogether) {
     expect_same(expected, ticket.collect());
     EXPECT_FALSE(ticket.collect());
   }
-  // As many in flight again take no more memory.
+  // A second round of batches must take no more memory.
   tickets.clear();
   const std::uint64_t peak = meter->device_memory().peak_bytes;
   for (int i = 0; i < 5; ++i) tickets.push_back(*meter->submit(in(buffer), {.categories = kCategories}));
   EXPECT_EQ(meter->device_memory().peak_bytes, peak);
 }
 
-// What the caller enqueues behind a ticket's event may change the tensors.
+// The caller waits for a ticket's event and then overwrites the tensors.
 TEST_P(CallersQueue, TheEventGuardsTheTensors) {
   fill_arena(3);
   const cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, arena_.size(), arena_.data());
@@ -164,7 +165,7 @@ TEST_P(CallersQueue, TheEventGuardsTheTensors) {
   expect_same(on_host(), ticket->collect());
 }
 
-// Every second tensor in a buffer of OpenCL's, the others in host memory, each by itself.
+// Every second tensor is in an OpenCL buffer, the others are in host memory, each in its own allocation.
 TEST_P(CallersQueue, TakesHostMemoryBesideBuffers) {
   fill_arena(5);
   const cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, arena_.size(), arena_.data());
@@ -177,7 +178,7 @@ TEST_P(CallersQueue, TakesHostMemoryBesideBuffers) {
     tensors[i].offset_bytes = 0;
     tensors[i].where = Where::kHost;
   }
-  for (const char* pointers : {"1", "0"}) {  // by their addresses, and through a buffer each
+  for (const char* pointers : {"1", "0"}) {  // by address, and through a buffer each
     setenv("TENSORSTAT_CL_POINTERS", pointers, 1);
     auto meter = DeviceMeter::on(queue_());
     unsetenv("TENSORSTAT_CL_POINTERS");
@@ -226,7 +227,7 @@ TEST_P(CallersQueue, ServesThreads) {
 TEST_P(CallersQueue, QuantilesOfWhatIsThereAreCountedThere) {
   fill_arena(4);
   const cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, arena_.size(), arena_.data());
-  // Each dtype is a kernel to build; one of a family stands for the others.
+  // Each dtype needs a kernel, so one of each family is enough.
   const auto stands_for_others = [](const Tensor& tensor) {
     return tensor.dtype == Dtype::kFloat32 || tensor.dtype == Dtype::kFloat64 || tensor.dtype == Dtype::kInt8 ||
            tensor.dtype == Dtype::kInt64;
@@ -270,7 +271,7 @@ TEST_P(CallersQueue, QuantilesOfWhatIsThereAreCountedThere) {
 
 TEST_P(CallersQueue, RefusesWithWords) {
   fill_arena(1);
-  setenv("TENSORSTAT_CL_POINTERS", "0", 1);  // where they are followed a batch takes no device memory
+  setenv("TENSORSTAT_CL_POINTERS", "0", 1);  // a device that follows pointers would take no memory for a batch
   auto meter = DeviceMeter::on(queue_(), 64);
   unsetenv("TENSORSTAT_CL_POINTERS");
   ASSERT_TRUE(meter);
@@ -285,7 +286,7 @@ TEST_P(CallersQueue, RefusesWithWords) {
   EXPECT_TRUE(empty->collect()->empty());
 }
 
-// Pairs of tensors, too: of the arena, in an order of their own, behind an event.
+// Pairs of tensors from the arena, shuffled, that wait for an event.
 TEST_P(CallersQueue, ComparesPairsBehindAnEvent) {
   fill_arena(2);
   cl::Buffer buffer(context_, CL_MEM_READ_WRITE, arena_.size());
@@ -294,11 +295,11 @@ TEST_P(CallersQueue, ComparesPairsBehindAnEvent) {
   cl::Event written;
   queue_.enqueueWriteBuffer(buffer, CL_FALSE, 0, arena_.size(), arena_.data(), &wait, &written);
   std::vector<Tensor> there = in(buffer);
-  // The host compares what has to be unpacked, which a ticket cannot ask.
+  // Dtypes that must be unpacked are compared on the host, which a ticket cannot use.
   std::erase_if(there, [](const Tensor& tensor) { return tensor.dtype == Dtype::kFloat8E8m0fnu; });
   std::vector<TensorPair> pairs, here;
   for (std::size_t i = 0; i < there.size(); ++i) {
-    const std::size_t beside = i < 4 ? (i + 1) % 4 : i;  // each two dtypes are a kernel
+    const std::size_t beside = i < 4 ? (i + 1) % 4 : i;  // each two dtypes need a kernel
     TensorPair pair{there[i], there[beside]};
     pair.a.element_count = pair.b.element_count = std::min(pair.a.element_count, pair.b.element_count);
     pairs.push_back(pair);

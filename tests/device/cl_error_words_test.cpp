@@ -1,4 +1,4 @@
-// An error of an OpenCL call names the code beside its number: every error code of OpenCL 1.2 has its name.
+// The text of an OpenCL error has the code's name beside its number, for every error code of OpenCL 1.2.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,7 +12,7 @@ TEST(ClErrorWords, SayNameAndNumber) {
   EXPECT_EQ(error("building a kernel", "clBuildProgram", CL_OUT_OF_RESOURCES).message,
             "building a kernel: clBuildProgram returned CL_OUT_OF_RESOURCES (-5)");
   EXPECT_EQ(code_words(-1001), "CL_PLATFORM_NOT_FOUND_KHR (-1001)");
-  EXPECT_EQ(code_words(-9999), "-9999");  // a driver's own
+  EXPECT_EQ(code_words(-9999), "-9999");  // a driver's own code
 }
 
 TEST(ClErrorWords, HaveEveryCodeOfOpenCl) {

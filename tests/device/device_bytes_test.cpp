@@ -1,5 +1,5 @@
-// `device_bytes` of a row is the device memory that its own request took: not that of others at the time, nor what is
-// kept for later.
+// `device_bytes` in a row counts only the device memory of the row's own request, not that of concurrent requests, nor
+// memory kept for later.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -35,7 +35,7 @@ class DeviceBytes : public testing::Test {
 };
 
 TEST_F(DeviceBytes, OfAMeasurementBesideAStream) {
-  setenv("TENSORSTAT_CL_ZERO_COPY", "0", 1);  // a stream keeps windows of device memory while it is open
+  setenv("TENSORSTAT_CL_ZERO_COPY", "0", 1);  // an open stream holds windows of device memory
   const std::uint64_t alone = of(Meter().measure({&tensor_, 1}, kOnDevice));
   EXPECT_GE(alone, tensor_.bytes()) << "it was uploaded";
   Meter meter;
@@ -49,7 +49,7 @@ TEST_F(DeviceBytes, OfAMeasurementBesideAStream) {
 }
 
 TEST_F(DeviceBytes, OfEachTicketInFlight) {
-  setenv("TENSORSTAT_CL_POINTERS", "0", 1);  // where they are followed a batch takes no device memory
+  setenv("TENSORSTAT_CL_POINTERS", "0", 1);  // a device that follows pointers would take no memory for a batch
   auto device = cl_engine::choose_device({});
   ASSERT_TRUE(device) << device.error().message;
   const cl::Context context(device->device);

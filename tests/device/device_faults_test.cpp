@@ -1,6 +1,6 @@
-// Whatever call of OpenCL fails, with whatever code, once or from then on: the rows are those of the host,
-// or an error with words where the caller insisted on the device; nothing is leaked; and the next run is
-// clean. A kernel that silently did not run is noticed. TENSORSTAT_FULL=1 tries every call with every code.
+// Any OpenCL call may fail with any code, once or from then on. Then the rows equal the host's; or, if the caller asked
+// for the device, there is an error with a message. Nothing leaks, and the next run is clean. A kernel that silently
+// did not run is detected. TENSORSTAT_FULL=1 tries every call with every code.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,11 +22,11 @@ const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-co
 constexpr int kCodes[] = {CL_OUT_OF_RESOURCES, CL_OUT_OF_HOST_MEMORY, CL_MEM_OBJECT_ALLOCATION_FAILURE,
                           CL_INVALID_VALUE,    CL_DEVICE_NOT_AVAILABLE, CL_INVALID_COMMAND_QUEUE};
 
-constexpr std::size_t kElements = 600'000;  // enough for the device to be worth its launches
+constexpr std::size_t kElements = 600'000;  // enough for the device to be chosen
 
 using Rows = std::vector<std::vector<Value>>;
 
-// Every fault that was injected, of all tests here.
+// The number of injected faults in all tests of this file.
 int faults_injected = 0;
 
 class AreEnough : public testing::Environment {
@@ -71,7 +71,7 @@ class DeviceFaults : public testing::Test {
     return all;
   }
 
-  // A run gives rows, or an error where it may.
+  // A run returns rows, or an error if that is allowed.
   using Run = std::function<Result<Rows>()>;
 
   Result<Rows> on_auto() const {
@@ -101,7 +101,7 @@ class DeviceFaults : public testing::Test {
     return all;
   }
 
-  // Which calls of a run fail: all in full, else some of each region.
+  // Which calls of a run fail: in the full tests all, else a sample.
   static bool tried(std::int64_t call, std::int64_t calls) {
     return samples::full() || call % (calls / 16 + 1) == 0 || call > calls - 4;
   }
@@ -153,7 +153,7 @@ class DeviceFaults : public testing::Test {
   std::vector<std::vector<std::byte>> bytes_;
   std::vector<Tensor> tensors_;
   Rows expected_;
-  int rows_after_one_fault_ = 0;  // runs that had rows though a call had failed once
+  int rows_after_one_fault_ = 0;  // runs that returned rows after one failed call
 };
 
 TEST_F(DeviceFaults, TheHostTakesOver) {
@@ -182,14 +182,14 @@ TEST_F(DeviceFaults, AStreamGoesOnOnTheHost) {
   hold("stream", [this] { return streamed(On::kAuto); }, false);
 }
 
-// Each piece is gone, as the caller's memory is, when the next one comes.
+// Each part is freed before the next one comes, as a caller's memory may be.
 TEST_F(DeviceFaults, AnUploadedStreamFailsWithWords) {
   setenv("TENSORSTAT_CL_ZERO_COPY", "0", 1);
   hold("uploaded stream", [this] { return streamed(On::kDevice); }, true);
   unsetenv("TENSORSTAT_CL_ZERO_COPY");
 }
 
-// Every kernel in turn: those that probe, and those that count.
+// Loses each kernel in turn, those that probe and those that count.
 TEST_F(DeviceFaults, LostKernelsAreNoticed) {
   ClLayer& layer = cl_layer();
   ASSERT_TRUE(on_device());
@@ -215,7 +215,7 @@ TEST_F(DeviceFaults, LostKernelsAreNoticed) {
   EXPECT_GT(noticed, 0);
 }
 
-// A batch that the device gets in several goes: those that it has done stay done, and the others are done once.
+// The device gets the batch in several launches. Tensors that are done stay done; the others are measured once.
 class FaultsAmongMany : public DeviceFaults {
  protected:
   void SetUp() override {
@@ -254,7 +254,7 @@ TEST_F(FaultsAmongMany, NoPartialHoldsATensorTwice) {
   }, false);
 }
 
-// Two pairs of tensors, of which one is large: the values of each are a row.
+// Two pairs of tensors, one of them large. The values of each pair are a row.
 class PairFaults : public DeviceFaults {
  protected:
   void SetUp() override {
@@ -286,7 +286,7 @@ TEST_F(PairFaults, UploadsFailWithWords) {
   unsetenv("TENSORSTAT_CL_ZERO_COPY");
 }
 
-// In the caller's memory, on the caller's queue: rows or words, and the next batch is clean.
+// In the caller's memory, on the caller's queue: rows or an error with a message, and the next batch is clean.
 class CallersFaults : public DeviceFaults {
  protected:
   void SetUp() override {
@@ -330,7 +330,7 @@ TEST_F(CallersFaults, AMeterReadsBackWhatItCan) {
   EXPECT_GT(read_back, from_host);
 }
 
-// A pair with a tensor on either side, too.
+// Also for a pair with one tensor in host memory and one on the device.
 TEST_F(CallersFaults, AMeterReadsPairsBack) {
   const Tensor here{.dtype = tensors_[0].dtype, .element_count = kElements, .address = bytes_[0].data()};
   const std::vector<TensorPair> pairs{{tensors_[0], tensors_[1]}, {tensors_[1], here}};

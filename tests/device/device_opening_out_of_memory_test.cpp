@@ -1,7 +1,7 @@
-// Whichever allocation of the library fails while a process opens its first device, once or from then on: the values are
-// right, on the device or on the host, or there is an error; nothing ends the process, and the next call is as good as
-// ever. Each failure has a process of its own, as what is found is kept. TENSORSTAT_FULL=1 tries every allocation, and
-// of those while pocl is tried out every fourth.
+// Any allocation of the library may fail while a process opens its first device, once or from then on. Then the values
+// are right (from the device or the host), or there is an error. The process survives, and the next call works. Each
+// failure runs in a process of its own, because found devices are kept. TENSORSTAT_FULL=1 tries every allocation, but
+// during the trial of pocl only every fourth.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <tensorstat/meter.hpp>
@@ -44,8 +44,8 @@ class DeviceOpening : public testing::Test {
     return found->front().placement[0].engine == "opencl" ? kOnDevice : kOnHost;
   }
 
-  // In a child, as its first use of OpenCL, with the allocation of number `nth` failing; 0: none. Its count of
-  // allocations is written to `calls`.
+  // In a child process, at its first use of OpenCL, allocation number `nth` fails; 0: none. Writes the number of
+  // allocations to `calls`.
   Outcome in_child(On on, std::int64_t nth, bool from_then_on, std::int64_t* calls = nullptr) const {
     int ends[2];
     if (pipe(ends) != 0) return kSignal;

@@ -1,5 +1,5 @@
-// Whichever allocation of the library fails while a device measures, once or from then on: the values are right, or there
-// is an error, and the next call is as good as ever.
+// Any allocation of the library may fail while a device measures, once or from then on. Then the values are right, or
+// there is an error, and the next call works.
 #include <tensorstat/meter.hpp>
 
 #include <cstdlib>
@@ -29,7 +29,7 @@ TEST(DeviceOutOfMemory, OfAMeasurement) {
   }, Code::kDevice);
 }
 
-// In place, and through a window.
+// Reads in place, and through a window.
 TEST(DeviceOutOfMemory, OfAComparison) {
   if (std::getenv("TENSORSTAT_NO_DEVICE") != nullptr) GTEST_SKIP() << "this machine has no OpenCL device";
   const std::vector<float> values(3000, 1.5f), others(3000, 1.25f);

@@ -1,5 +1,5 @@
-// The device's words are the definition's, bit for bit, in every shape of the kernels and with or without
-// fp64: registered once for each, by TENSORSTAT_CL_SHAPE and TENSORSTAT_CL_FP64.
+// The device's partials equal the definition's, bit for bit, in every shape of the kernels, with and without fp64.
+// Registered once for each shape, by TENSORSTAT_CL_SHAPE and TENSORSTAT_CL_FP64.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -15,9 +15,9 @@ class DeviceShapes : public testing::TestWithParam<Dtype> {};
 INSTANTIATE_TEST_SUITE_P(Dtype, DeviceShapes, testing::ValuesIn(samples::all_dtypes()),
                          [](const auto& info) { return std::string(name(info.param)); });
 
-// Each shape and dtype is a program of its own to build, and a second one where needs alternate between everything and
-// what needs no sums. The quick tests build both of one dtype a family, and of the others the first; of a forced shape
-// the first alone, of one dtype a family.
+// Each shape and dtype is a program to build, and there is a second program if the needs alternate between everything
+// and no sums. The quick tests build both programs for one dtype of each family, and the first one for the others. With
+// a forced shape they build only the first, for one dtype of each family.
 bool is_forced() { return std::getenv("TENSORSTAT_CL_SHAPE") != nullptr || std::getenv("TENSORSTAT_CL_FP64") != nullptr; }
 bool is_left_to_full(Dtype dtype) {
   return !samples::full() && is_forced() && (!samples::stands_for_its_family(dtype) || samples::is_tried_with_fp64(dtype));
@@ -38,7 +38,7 @@ TEST_P(DeviceShapes, AgreeWithTheOracle) {
   }
   held.hold();
   if (HasFatalFailure()) return;
-  // Several slices for one partial, in either shape.
+  // Several slices that add to one partial, in either shape.
   const samples::Distribution& first = samples::of(GetParam())[0];
   held.add(std::string(first.name), first.make(GetParam(), 700'001, random), HeldToOracle::Way{});
   held.hold();
@@ -49,7 +49,7 @@ class PackedShapes : public testing::TestWithParam<Dtype> {};
 INSTANTIATE_TEST_SUITE_P(Dtype, PackedShapes, testing::ValuesIn(samples::packed_dtypes()),
                          [](const auto& info) { return std::string(name(info.param)); });
 
-// Every count of a few bytes, several vectors, and several slices.
+// Every count up to a few bytes, several vectors, several slices.
 TEST_P(PackedShapes, AgreeWithTheOracle) {
   if (is_left_to_full(GetParam())) GTEST_SKIP() << "left to the full tests";
   samples::Random random(samples::seed() + static_cast<std::uint64_t>(GetParam()));

@@ -1,5 +1,5 @@
-// What kills the process that uses pocl kills a process of its own instead: the host lives, its row
-// has the same bits, and it is told why. Each killer is first seen to kill.
+// A fault that kills a process that uses pocl kills the trial's process instead. The host process survives, its row has
+// the same bits, and it reports why. Each fault is first shown to kill.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -33,18 +33,18 @@ namespace driver_trial_test {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kElements =
-    2'000'000;  // enough for the device to be chosen where there is one
+    2'000'000;  // enough for the device to be chosen if there is one
 
-// What is done to the driver's files before the command runs, and what the command is run by.
+// A fault: changes the driver's files, and the way the command is run.
 struct Killer {
   std::string name;
-  bool warm = false;  // the caches were filled by an earlier process
+  bool warm = false;  // an earlier process has filled the caches
   std::function<void(const fs::path& cache)> damage = {};
   std::string environment = "", limits = "", wrapper = "";
-  bool may_be_had = true;  // on this machine
+  bool may_be_had = true;  // possible on this machine
 };
 
-// Every file of this name, cut to `bytes` of its own or of random ones.
+// Cuts every file of this name to `share` of its size; with `random` its bytes become random.
 std::function<void(const fs::path&)> spoil(const std::string& name, double share, bool random) {
   return [=](const fs::path& cache) {
     std::vector<fs::path> found;
@@ -68,7 +68,7 @@ class DriverTrial : public testing::Test {
   static constexpr const char* kMeasure = "x.npy --format csv --stats max,count --on ";
 
   DriverTrial() {
-    setenv("TENSORSTAT_CL_AUTO", "1", 1);  // or `auto` would leave a device that is the CPU alone
+    setenv("TENSORSTAT_CL_AUTO", "1", 1);  // without it `auto` would not use a device that is the CPU
     std::string bytes(kElements, '\x07');
     bytes[kElements / 3] = '\x08';
     write_file(folder_ / "x.npy",
@@ -76,7 +76,7 @@ class DriverTrial : public testing::Test {
     fs::create_directory(folder_ / "disk");
   }
 
-  // With caches in `home`, which is under the folder.
+  // With caches in the folder `home` of the test's folder.
   std::string home(const std::string& name) {
     return "HOME=" + (folder_ / name) + " XDG_CACHE_HOME= ";
   }
@@ -85,7 +85,7 @@ class DriverTrial : public testing::Test {
     return run(folder_, kMeasure + where, environment);
   }
 
-  // A home as the killer leaves it, and the environment for it.
+  // Prepares a home with the fault, and returns the environment for it.
   std::string prepared(const Killer& killer, const std::string& more = "") {
     const std::string name = "home" + std::to_string(++homes_);
     if (killer.warm) {
@@ -99,13 +99,13 @@ class DriverTrial : public testing::Test {
   }
 
   std::vector<Killer> killers() {
-    // Only root: in a namespace of a plain user's own, root's folders are nobody's, and the program that lies in them
-    // is not trusted.
+    // Only for root: in a plain user's namespace, root's folders belong to nobody, and a program in them is not
+    // trusted.
     const std::string alone = "unshare -m ";
     const std::string mount = "mount -t tmpfs none " + folder_ / "disk" + " -o ";
     const bool may_mount =
         geteuid() == 0 && std::system((alone + mount + "size=64k 2>/dev/null").c_str()) == 0;
-    // A file system for the driver's cache, which the command alone sees.
+    // A file system for the driver's cache that only the command sees.
     const auto disk = [&](const std::string& name, const std::string& options) {
       return Killer{.name = name,
                     .environment = "POCL_CACHE_DIR=" + folder_ / "disk",
@@ -119,7 +119,7 @@ class DriverTrial : public testing::Test {
         {.name = "kernel empty", .warm = true, .damage = spoil("fold.so", 0, false)},
         {.name = "kernel cut in half", .warm = true, .damage = spoil("fold.so", 0.5, false)},
         {.name = "kernel random", .warm = true, .damage = spoil("fold.so", 1, true)},
-        // Room for a kernel's text: without that, the driver only returns an error.
+        // Room for a kernel's text. With less, the driver only returns an error.
         disk("disk full", "size=128k"),
         disk("disk out of inodes", "size=4m,nr_inodes=8"),
         disk("disk that runs nothing", "size=40m,noexec"),
@@ -165,7 +165,7 @@ TEST_F(DriverTrial, WhatKillsTheDriversProcessLeavesTheHostAlive) {
   EXPECT_GE(survived, kSanitized ? 6 : 8);
 }
 
-// A kernel that kills its process is found by a trial, and by nothing else.
+// Only a trial finds a kernel that kills its process.
 TEST_F(DriverTrial, IsKeptForLaterProcessesWhereThatIsAskedFor) {
   fs::create_directory(folder_ / "warm");
   fs::copy("/etc/OpenCL/vendors", folder_ / "vendors");
@@ -203,7 +203,7 @@ TEST_F(DriverTrial, NobodyToMakeItMeansTheHost) {
   EXPECT_TRUE(holds(listed.out, "not used: the program that tries it first")) << listed.out;
 }
 
-// The program that TENSORSTAT_PREFLIGHT names is judged as any other.
+// The program in TENSORSTAT_PREFLIGHT is checked like any other.
 TEST_F(DriverTrial, AProgramThatOthersCanChangeIsNotRun) {
   const ScratchFolder open_to_all(folder_of_this_program());
   const std::string program = write_file(open_to_all / "program", "#!/bin/sh\n: >'" + (folder_ / "ran") + "'\n");
@@ -220,7 +220,7 @@ TEST_F(DriverTrial, AProgramThatOthersCanChangeIsNotRun) {
   EXPECT_FALSE(fs::exists(folder_ / "ran"));
 }
 
-// A program that stands in for the one that makes trials.
+// A program that replaces the one that makes trials.
 class Trial : public testing::Test {
  protected:
   cl_engine::TrustedProgram program(const std::string& script) {
@@ -259,8 +259,7 @@ TEST_F(Trial, HangsNoLongerThanItMay) {
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(500));
 }
 
-// The host may wait for children of its own accord, ignore them, block signals, or have no
-// descriptor left.
+// The host may wait for children itself, ignore them, block signals, or have no free descriptor.
 TEST_F(Trial, LeavesTheHostsChildrenAndSignalsAlone) {
   using cl_engine::make_trial;
   const auto passing = program(passes_);
@@ -276,7 +275,7 @@ TEST_F(Trial, LeavesTheHostsChildrenAndSignalsAlone) {
   EXPECT_EQ(say(), "passed");
   std::signal(SIGCHLD, SIG_DFL);
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
-  // What the host ignores or blocks is not the program's to inherit.
+  // The program must not inherit ignored or blocked signals.
   std::signal(SIGTERM, SIG_IGN);
   EXPECT_TRUE(
       holds(words(make_trial(program("kill -TERM $$"), {}, std::chrono::seconds(60))), "SIGTERM"));
@@ -314,7 +313,7 @@ TEST_F(Trial, HasTheRoomThatTheHostHasLeft) {
   setrlimit(RLIMIT_NOFILE, &before);
 }
 
-// What passed counts where as much is left.
+// A passed trial counts only while the process has at least the limits (such as free descriptors) that it had then.
 TEST_F(Trial, ThatPassedIsKept) {
   using namespace cl_engine;
   setenv("XDG_CACHE_HOME", folder_.path().c_str(), 1);

@@ -1,7 +1,7 @@
-// A libcuda.so.1 without a GPU: device memory is host memory. A module is known by the name in its first
-// line; where that is all there is, a launch folds each slice with the lift that the kernels have to agree
-// with, and where PTX follows, it is run instruction by instruction. It refuses what a driver would refuse,
-// and launches that a kernel could not survive. With FAKE_CUDA_WRONG set one bit of each fold is wrong; FAKE_CUDA_FAILS names a call that fails.
+// A libcuda.so.1 without a GPU: device memory is host memory. The first line of a module has its kernel's name. If
+// there is nothing else, a launch folds each slice with the reference lift. If PTX follows, it runs the PTX instruction
+// by instruction. Refuses what a driver would refuse, and launches that would crash a kernel. FAKE_CUDA_WRONG makes one
+// bit of each fold wrong. FAKE_CUDA_FAILS names a call that fails.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +29,7 @@ constexpr int kSuccess = 0, kInvalidValue = 1, kNotInitialized = 3, kInvalidCont
 
 struct Module {
   KernelSpec spec;
-  std::unique_ptr<ptx::Program> program;  // or none
+  std::unique_ptr<ptx::Program> program;  // nullptr: the module has only a name
 };
 
 struct State {

@@ -1,6 +1,6 @@
-// Whatever call of OpenCL fails, once or from then on: when `measure` returns, no kernel and no upload that
-// is still under way reads a tensor. Each tensor is unmapped then, and everything on the device begins late,
-// so that a read too many ends the process. TENSORSTAT_FULL=1 tries every call with every code.
+// Any OpenCL call may fail, once or from then on. When `measure` returns, no running kernel or upload reads a tensor
+// any more. The test then unmaps each tensor. All work on the device starts late, so that a read of unmapped memory
+// ends the process. TENSORSTAT_FULL=1 tries every call with every code.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -26,8 +26,8 @@ constexpr int kLateMs = 8;
 
 using Rows = std::vector<std::vector<Value>>;
 
-// A copy of some bytes in pages of their own. Nobody may read these any more when this is gone, and no other
-// pages take their place.
+// A copy of some bytes in pages of their own. After its destruction reading them is a crash: no other pages take their
+// addresses.
 class Pages {
  public:
   explicit Pages(const std::vector<std::byte>& bytes) : size_(bytes.size()) {
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, FreedMemory,
 
 TEST_P(FreedMemory, IsNotReadAnyMore) {
   ClLayer& layer = cl_layer();
-  const auto first = measured(On::kDevice);  // builds what is kept on disk
+  const auto first = measured(On::kDevice);  // fills the caches on disk
   ASSERT_TRUE(first) << first.error().message;
   layer.late_ms = kLateMs;
   layer.calls = 0;

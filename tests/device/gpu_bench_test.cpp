@@ -1,6 +1,6 @@
-// bench/gpu's program launches what it means to launch: through CUDA's driver, of which a double checks every
-// argument and folds by the definition, and through OpenCL, with the GPU's kernels on the CPU. Figures are
-// found, a wrong bit is noticed, and a call that fails is named.
+// bench/gpu's program launches the right kernels. Through CUDA's driver: a fake one checks every argument and folds by
+// the definition. Through OpenCL: the GPU's kernels run on the CPU. Figures are printed. The test flips one bit and
+// expects a failure. An error names the call that failed.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -17,20 +17,20 @@ namespace gpu_bench_test {
 
 class GpuBench : public testing::Test {
  protected:
-  // Runs `gpu_bench ARGUMENTS` in an environment; its exit code.
+  // Runs `gpu_bench ARGUMENTS` in an environment. Returns the exit code.
   int run(const std::string& environment, const std::string& arguments) {
     const int status = std::system(("env " + environment + " '" GPU_BENCH "' --quick " + arguments + " >'" + out() + "' 2>&1").c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   std::string out() { return folder_ / "out"; }
 
-  // The double beside PTX files that hold no more than the kernels' names.
+  // The fake driver, with PTX files that have only the kernels' names.
   std::string fake_cuda() {
     std::filesystem::create_symlink(FAKE_CUDA, folder_ / "libcuda.so.1");
     for (const bench::KernelSpec& spec : bench::nvidia_kernels()) {
       std::ofstream(folder_ / (name(spec) + ".ptx")) << "// " << name(spec) << "\n";
     }
-    // Its memory has no redzones of its own to mind, and it leaves with what it has.
+    // The fake driver's memory has no redzones, and gpu_bench does not free everything at its end.
     return "ASAN_OPTIONS=detect_leaks=0 LD_LIBRARY_PATH=" + folder_.path();
   }
   std::string cuda() { return "--cuda '" + folder_.path() + "' "; }
@@ -68,7 +68,7 @@ TEST_F(GpuBench, NamesTheCallThatFails) {
   EXPECT_NE(content_of(out()).find("/nonexistent/fold-bool-15-256x4.ptx cannot be read"), std::string::npos) << content_of(out());
 }
 
-// The packed operations run nowhere else but on an NVIDIA GPU.
+// The packed operations exist only on NVIDIA GPUs.
 TEST_F(GpuBench, ItsPtxGivesTheHostsBits) {
   if (std::system("command -v clang >/dev/null") != 0) GTEST_SKIP() << "clang is not installed";
   const std::string environment = fake_cuda();

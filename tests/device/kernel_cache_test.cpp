@@ -1,5 +1,5 @@
-// What lies in the folder of the kernels on disk does no harm, whatever it is: an entry is used only if it is whole
-// and was written under its own key.
+// Any contents of the kernel cache's folder are harmless: an entry is used only if it is complete and was written under
+// its own key.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <openssl/err.h>
@@ -52,7 +52,7 @@ TEST_F(KernelCache, KeysAreSha256) {
   EXPECT_EQ(cache_key(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-// OpenSSL's, for every length up to four blocks and some beyond.
+// Digests equal OpenSSL's, for every length up to four blocks and some longer ones.
 TEST_F(KernelCache, DigestsAreOpenSsls) {
   std::vector<std::size_t> lengths(257);
   std::iota(lengths.begin(), lengths.end(), 0u);
@@ -68,13 +68,13 @@ TEST_F(KernelCache, DigestsAreOpenSsls) {
   }
 }
 
-// What the program demands of OpenSSL does not reach the cache, and the program finds its errors as they were.
+// The program's OpenSSL settings do not affect the cache, and its OpenSSL errors stay unchanged.
 TEST_F(KernelCache, LeavesOpenSslToTheProgram) {
   ERR_clear_error();
   ERR_raise(ERR_LIB_USER, 7);
   const unsigned long before = ERR_peek_last_error();
   ASSERT_EQ(EVP_default_properties_enable_fips(nullptr, 1), 1);
-  EXPECT_EQ(EVP_MD_fetch(nullptr, "SHA256", nullptr), nullptr);  // there is no FIPS provider here
+  EXPECT_EQ(EVP_MD_fetch(nullptr, "SHA256", nullptr), nullptr);  // no FIPS provider is available here
   ERR_clear_error();
   ERR_raise(ERR_LIB_USER, 7);
   EXPECT_EQ(cache_key("abc").size(), 64u);
@@ -112,8 +112,8 @@ TEST_F(KernelCache, WhatAKilledProcessLeftIsRemovedByTheNext) {
   EXPECT_EQ(left(), 1);
 }
 
-// Somebody cleans up just before the nth file call that storing makes. Only before the first, which locks the file, is
-// it taken for left behind; then there is no entry.
+// A cleanup runs just before the nth file call of a store. Only before the first call, which locks the file, does the
+// file look abandoned; then there is no entry.
 TEST_F(KernelCache, WhatALivingProcessWritesStays) {
   static std::string folder;
   static int calls_until_cleaning;
@@ -136,7 +136,7 @@ TEST_F(KernelCache, WhatALivingProcessWritesStays) {
 TEST_F(KernelCache, AnEntryCopiedOverAnotherIsNotUsed) {
   std::vector<std::string> keys, entries;
   for (std::size_t i = 0; i < 8; ++i) {
-    keys.push_back(stored("kernel " + std::to_string(i), 1000 + i / 2));  // two by two of the same length
+    keys.push_back(stored("kernel " + std::to_string(i), 1000 + i / 2));  // each two keys have the same length
     entries.push_back(content_of(path(keys.back())));
   }
   for (std::size_t from = 0; from < keys.size(); ++from) {
@@ -164,7 +164,7 @@ TEST_F(KernelCache, ADamagedEntryIsNotUsed) {
   EXPECT_FALSE(load_binary(key).empty());
 }
 
-// The first of these would be waited for without end.
+// Opening the first of these would block for ever.
 TEST_F(KernelCache, WhatIsNoFileOfThisUserIsNotRead) {
   const std::string key = stored("kernel", 50), entry = content_of(path(key));
   fs::remove(path(key));
@@ -173,7 +173,7 @@ TEST_F(KernelCache, WhatIsNoFileOfThisUserIsNotRead) {
   fs::remove(path(key));
   fs::create_directory(path(key));
   EXPECT_TRUE(load_binary(key).empty());
-  store_binary(key, Binary(3));  // cannot take its place, and leaves nothing behind
+  store_binary(key, Binary(3));  // fails to replace it, and leaves nothing behind
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "tensorstat"), {}), 1);
   fs::remove(path(key));
   for (const char* target : {"/dev/zero", "/dev/null", "nowhere"}) {
@@ -187,7 +187,8 @@ TEST_F(KernelCache, WhatIsNoFileOfThisUserIsNotRead) {
   fs::remove(path(key));
 
   test::write_file(path(key), entry);
-  fs::resize_file(path(key), std::uint64_t{1} << 40);  // takes no disk, and would take all memory
+  // a sparse file: takes no disk, but reading it would take all memory
+  fs::resize_file(path(key), std::uint64_t{1} << 40);
   EXPECT_TRUE(load_binary(key).empty());
   fs::remove(path(key));
   test::write_file(path(key), entry);
@@ -200,7 +201,7 @@ TEST_F(KernelCache, WhatIsNoFileOfThisUserIsNotRead) {
   EXPECT_TRUE(load_binary(key).empty());
 }
 
-// A driver that is given the kernel of another dtype writes where it should not. Each is built again instead.
+// With the kernel of another dtype a driver would write out of bounds. Each kernel is built again instead.
 TEST_F(KernelCache, KernelsInEachOthersPlacesGiveTheSameRows) {
   const std::vector<double> memory(10'000, 1.5);
   const auto measured = [&](Dtype dtype) {

@@ -1,6 +1,6 @@
-// A device that runs on and answers no question any more: a Meter says kInUse and asks it nothing again; a dump session
-// keeps what it was given until the process ends, says so once, and the host measures. The device is let go at the end
-// of each test, and reads memory that must still be there.
+// A device that keeps running and answers no more questions: a Meter returns kInUse and does not use it again. A dump
+// session keeps its tensors until the process ends, reports it once, and measures on the host. At the end of each test
+// the device continues and reads memory that must still exist.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -18,13 +18,13 @@
 namespace tensorstat {
 namespace memory_in_use_test {
 
-constexpr std::size_t kElements = 1 << 19;  // enough for a launch to be worth it
+constexpr std::size_t kElements = 1 << 19;  // enough for the device to be chosen
 
 class MemoryInUse : public SessionTest {
  protected:
   void SetUp() override {
     if (std::getenv("TENSORSTAT_NO_DEVICE") != nullptr) GTEST_SKIP() << "this machine has no OpenCL device";
-    mallopt(M_MMAP_THRESHOLD, 1 << 16);  // what is freed is gone from the address space: reading it ends the process
+    mallopt(M_MMAP_THRESHOLD, 1 << 16);  // freed memory is unmapped: reading it ends the process
     setenv("TENSORSTAT_CL_PATIENCE", "20", 1);
     setenv("TENSORSTAT_CL_AUTO", "1", 1);
     static_cast<void>(cl_layer());
@@ -34,10 +34,10 @@ class MemoryInUse : public SessionTest {
     queue_ = cl::CommandQueue(context_, device->device);
   }
 
-  // Kernels that are enqueued from now on do not run, and nobody is told.
+  // From now on kernels are held, and queries fail.
   static void fall_silent() { cl_layer().hold_kernels = cl_layer().silent = true; }
 
-  // The kernels that were held read what they were given.
+  // Runs the held kernels, which read their tensors.
   void let_go() {
     cl_layer().silent = false;
     cl_layer().let_go();
@@ -83,7 +83,7 @@ TEST_F(MemoryInUse, AMeterSaysSoAndAsksTheDeviceNothingMore) {
     EXPECT_EQ(cl_layer().calls, made) << "nothing is asked of it";
     EXPECT_EQ(made, calls + 1) << "but for the buffer of this test";
     EXPECT_EQ(warnings.size(), 1u);
-  }  // and the Meter can be destroyed
+  }  // after this the Meter can be destroyed
   let_go();
 }
 
@@ -124,7 +124,7 @@ TEST_F(MemoryInUse, ASessionKeepsCopiesAndWhatItWasLent) {
   EXPECT_EQ(*let_go_of, 0);
 }
 
-// Where there is no room for a copy, the tensor is the caller's again when `collect` returns.
+// If there is no room for a copy, the tensor belongs to the caller again when `collect` returns.
 TEST_F(MemoryInUse, WhatASessionCannotKeepOnlyTheHostReads) {
   options.meter.queue = queue_();
   options.memory_bytes = 0;

@@ -1,5 +1,5 @@
-// An installation can be moved, its command can be called by any name, and it still finds its own helper program and
-// libraries; and nothing in it names the folder that it was built in.
+// An installation can be moved, and its command can be called by any name. It still finds its helper program and
+// libraries. Nothing in it contains the folder that it was built in.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -24,7 +24,7 @@ class MovedInstallation : public testing::Test {
     fs::create_directory(folder_ / "elsewhere");
   }
 
-  // The exit code; what it said is in `said_`.
+  // Returns the exit code; the output is in `said_`.
   int run(const std::string& command) {
     const int status = std::system(("cd '" + (folder_ / "elsewhere") + "' && " + command + " >../said 2>&1").c_str());
     said_ = content_of(folder_ / "said");
@@ -39,7 +39,7 @@ class MovedInstallation : public testing::Test {
     fs::rename(folder_ / "first", folder_ / "second");
   }
 
-  // The command as it is called, and by links to it and to its folder.
+  // Calls the command directly, and by links to it and to its folder.
   void expect_measures_by_every_name() {
     const std::string folder = folder_ / "second/" BIN, command = folder + "/tensorstat";
     fs::create_symlink(command, folder_ / "elsewhere/link");
@@ -61,7 +61,7 @@ TEST_F(MovedInstallation, FindsItsHelperByWhateverNameItIsCalled) {
   install_and_move(BUILD_DIR);
   if (HasFatalFailure()) return;
   expect_measures_by_every_name();
-  // The helper that was used is the installation's own.
+  // The helper that ran is the installation's own.
   const fs::path helper = folder_ / "second/" LIBEXEC "/tensorstat/tensorstat-preflight";
   EXPECT_TRUE(fs::remove(helper));
   EXPECT_EQ(run("env -u TENSORSTAT_PREFLIGHT ../second/" BIN "/tensorstat ../x.npy --on device"), 4);

@@ -1,5 +1,6 @@
-// Without a usable device, whatever the reason, the command writes the same statistic.csv from the host, and says
-// so to whoever insists on the device; in odd environments that have one, both write it. And so does a child that forked after the device was in use.
+// Without a usable device the command writes the same statistic.csv from the host, whatever the reason, and reports it
+// if the device was requested. In odd environments with a device, both write it. A child that forks after the device
+// was used works, too.
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -17,7 +18,7 @@
 namespace tensorstat::test {
 namespace no_device_test {
 
-// Large enough for the device to be chosen where there is one.
+// Large enough for the device to be chosen if there is one.
 constexpr std::size_t kElements = 500'000;
 
 std::vector<std::byte> values() {
@@ -28,13 +29,13 @@ std::vector<std::byte> values() {
 class NoDevice : public testing::Test {
  protected:
   NoDevice() {
-    setenv("TENSORSTAT_CL_AUTO", "1", 1);  // for the command, which would leave a CPU's device alone
+    setenv("TENSORSTAT_CL_AUTO", "1", 1);  // without it the command would not use a device that is the CPU
     const auto bytes = values();
     write_file(folder_ / "x.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (500000,), }",
                                       {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
     for (const char* name : {"empty", "locked"}) std::filesystem::create_directory(folder_ / name);
     std::filesystem::permissions(folder_ / "locked", std::filesystem::perms::owner_read);
-    std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));  // for the plain user
+    std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));  // so that the plain user can enter it
     write_file(folder_ / "file", "");
   }
 
@@ -42,7 +43,7 @@ class NoDevice : public testing::Test {
     return run(folder_, "x.npy --format csv --stats max,min,avg,l2norm,zero_count --on " + where, environment);
   }
 
-  // What runs a command without root's rights, to which no folder is locked.
+  // Runs a command without root's rights, because root can enter every folder.
   static std::string as_plain_user() {
     return ::geteuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups" : "";
   }
@@ -87,7 +88,7 @@ TEST_F(NoDevice, WhoeverInsistsIsToldWhy) {
   const Ran ran = measured("device", "OCL_ICD_VENDORS=" + folder_.path() + "/empty");
   EXPECT_EQ(ran.exit, 4) << ran.err;
   EXPECT_TRUE(holds(ran.err, "OpenCL")) << ran.err;
-  // Once, however many files there are.
+  // Reported once, for any number of files.
   for (const char* name : {"/y.npy", "/z.npy"}) std::filesystem::copy(folder_ / "x.npy", folder_.path() + name);
   const Ran three = run(folder_, "x.npy y.npy z.npy --on device", "OCL_ICD_VENDORS=" + folder_.path() + "/empty");
   EXPECT_EQ(three.exit, 4);
@@ -95,7 +96,7 @@ TEST_F(NoDevice, WhoeverInsistsIsToldWhy) {
   EXPECT_TRUE(holds(three.err, "the same for 2 more tensors")) << three.err;
 }
 
-// In a child of a process that uses the device: the host, at once, through the parent's Meter and its own.
+// A forked child of a process that uses the device: the host works at once, through the parent's Meter and a new one.
 TEST(Fork, AfterUseTheChildRunsOnTheHost) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "TSan does not follow threads that a child of a process with threads starts";
@@ -110,7 +111,7 @@ TEST(Fork, AfterUseTheChildRunsOnTheHost) {
   ASSERT_EQ((*expected)[0].placement[0].engine, "opencl");
   const pid_t child = fork();
   if (child == 0) {
-    alarm(60);  // a hang is a failure
+    alarm(60);  // so that a hang is a failure
     const auto same = [&](Meter& any) {
       const auto found = any.measure({&tensor, 1}, request);
       return found && std::ranges::equal((*found)[0].statistics.values, (*expected)[0].statistics.values) &&

@@ -1,6 +1,6 @@
-// Oclgrind has nothing to say of any kernel: no access outside a buffer, no race, no divergent barrier, in
-// either shape, with fp64 and without, in `high` and `low`, for every dtype; and the words are right there
-// too. The test runs itself in Oclgrind.
+// Oclgrind reports no fault in any kernel: no access outside a buffer, no race, no divergent barrier. In both shapes,
+// with and without fp64, in `high` and `low`, for every dtype. The partials are right there, too. The test runs itself
+// in Oclgrind.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 namespace tensorstat {
 namespace oclgrind_test {
 
-// Simulated, an element takes microseconds: a few slices of few elements, off the vectors' alignment.
+// In simulation an element takes microseconds: a few slices of few elements, unaligned.
 TEST(Simulated, EveryDtypeIsRight) {
   if (std::getenv("TENSORSTAT_SIMULATED") == nullptr) GTEST_SKIP() << "runs in Oclgrind, started by the other test";
   Ledger ledger{std::nullopt};
@@ -40,13 +40,13 @@ TEST(Simulated, EveryDtypeIsRight) {
     for (const std::size_t count : {1, 77, 1300}) {
       const auto made = samples::one_of(dtype, random(), count, random);
       bytes.emplace_back(made, size_bytes(dtype));
-      // Of a packed dtype all but the last element of the last byte.
+      // For a packed dtype all but the last element of the last byte.
       const std::uint64_t elements = elements_of(dtype, made.size()) - is_packed(dtype);
       tensors.push_back({.dtype = dtype, .element_count = elements, .address = bytes.back().data()});
     }
     for (const Precision precision : {Precision::kHigh, Precision::kLow}) {
       if (!(*device)->refusal(tensors[0], precision).empty()) continue;
-      // A group of work-items takes a third of a second: in the quick test one tensor, now of 77 elements, now of 1,300.
+      // A work-group takes a third of a second: the quick test runs one tensor, of 77 or of 1,300 elements.
       const std::size_t one = 1 + (static_cast<std::size_t>(dtype) + static_cast<std::size_t>(precision)) % 2;
       const auto tried = samples::full() ? std::span(tensors) : std::span(tensors).subspan(one, 1);
       const double cast_scale = precision == Precision::kLow ? 3 : 1;
@@ -68,7 +68,7 @@ TEST(Simulated, EveryDtypeIsRight) {
   }
 }
 
-// A dtype beside itself, and beside the next one.
+// A dtype with itself, and with the next one.
 TEST(Simulated, PairsAreRight) {
   if (std::getenv("TENSORSTAT_SIMULATED") == nullptr) GTEST_SKIP() << "runs in Oclgrind, started by the other test";
   Ledger ledger{std::nullopt};
@@ -77,7 +77,7 @@ TEST(Simulated, PairsAreRight) {
   const auto host = make_host_engine({.threads = 1});
   samples::Random random(samples::seed());
   const auto all = samples::all_dtypes();
-  // In the quick test every third of them.
+  // The quick test runs every third dtype.
   for (std::size_t k = samples::full() ? 0 : samples::seed() % 3; k < all.size(); k += samples::full() ? 1 : 3) {
     for (const Dtype other : {all[k], all[(k + 1) % all.size()]}) {
       std::vector<samples::Misaligned> bytes;
@@ -124,9 +124,9 @@ TEST_P(Oclgrind, HasNothingToSay) {
   if (kSanitized) GTEST_SKIP() << "Oclgrind and a sanitizer both want to be loaded first";
   const ScratchFolder folder;
   const std::string log = folder / "log";
-  // In the quick test a group has 64 work-items, a quarter of its own size, and takes half as long.
+  // The quick test uses groups of 64 work-items, a quarter of the normal size, which takes half as long.
   const std::string quick = samples::full() ? "" : " --max-wgsize 64";
-  // Its shadow of uninitialized memory does not follow vector loads.
+  // Oclgrind's check for uninitialized memory does not support vector loads.
   const bool scalar = std::string(GetParam().name).starts_with("group");
   const std::string command = "TENSORSTAT_SIMULATED=1 TENSORSTAT_CACHE=0 " + std::string(GetParam().environment) +
                               (samples::full() && scalar ? " oclgrind --uninitialized" : " oclgrind") + quick +

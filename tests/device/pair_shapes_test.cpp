@@ -1,6 +1,6 @@
-// Two tensors compared on a device give the host's partial to the byte, and the oracle's values: in every shape of the
-// kernels, wherever the tensors lie, in batches and in parts. Registered once for each shape, and for a device without
-// fp64, which refuses.
+// Comparing two tensors on a device gives the host's partial to the byte, and the oracle's values: in every shape of
+// the kernels, wherever the tensors are, in batches and in parts. Registered once for each shape, and for a device
+// without fp64, which must refuse.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -35,13 +35,13 @@ class PairShapes : public testing::TestWithParam<Dtype> {
     if (is_forced && !samples::is_built_on_a_device(GetParam())) GTEST_SKIP() << "left to the full tests";
   }
 
-  // With itself and with another; in full with every dtype. Each two of them are a kernel.
+  // The dtype itself and another one; in the full tests every dtype. Each pair of dtypes needs a kernel.
   std::vector<Dtype> partners() const {
     const auto all = samples::plain_dtypes();
     if (samples::full()) return all;
     const auto place = static_cast<std::size_t>(GetParam());
     const Dtype other = all[(place + 1 + samples::seed() % (all.size() - 1)) % all.size()];
-    // Of a family one dtype is beside both, of the others every second one beside itself, the next beside another.
+    // One dtype of a family gets both partners. The others get alternately themselves or another dtype.
     if (samples::stands_for_its_family(GetParam())) return {GetParam(), other};
     return {place % 2 == 0 ? GetParam() : other};
   }
@@ -52,7 +52,7 @@ class PairShapes : public testing::TestWithParam<Dtype> {
 INSTANTIATE_TEST_SUITE_P(Dtype, PairShapes, testing::ValuesIn(samples::plain_dtypes()),
                          [](const auto& info) { return std::string(name(info.param)); });
 
-// Batches of pairs of many lengths, each held to the oracle and to the host.
+// Batches of pairs of many lengths, compared with the oracle and the host.
 TEST_P(PairShapes, AgreeWithTheOracle) {
   std::size_t held = 0;
   for (const Dtype other : partners()) {
@@ -88,7 +88,7 @@ TEST_P(PairShapes, AgreeWithTheOracle) {
               static_cast<unsigned long long>(samples::seed()));
 }
 
-// Sums whose terms cancel to the last bit, or stand beside others that are 10^60 times as large.
+// Sums with terms that cancel to the last bit, or with other terms 10^60 times as large.
 TEST_P(PairShapes, WhereTermsCancel) {
   if (GetParam() != Dtype::kFloat32 && GetParam() != Dtype::kFloat64) return;
   const auto bytes = [&](const std::vector<double>& values) {
@@ -113,7 +113,7 @@ TEST_P(PairShapes, WhereTermsCancel) {
   }
 }
 
-// Long enough for several slices; cut in two, and merged the other way round, it is the same to the byte.
+// Several slices. Cut in two parts and merged in reverse order, the bytes are the same.
 TEST_P(PairShapes, OverManySlices) {
   const std::size_t count = 400'011, element = size_bytes(GetParam());
   const Bytes a = samples::of(GetParam())[0].make(GetParam(), count, random_);
@@ -138,7 +138,7 @@ TEST_P(PairShapes, OverManySlices) {
   EXPECT_EQ(merged->front().serialize(), expected->front().serialize()) << "cut at " << cut << ", seed " << samples::seed();
 }
 
-// In the caller's memory, on either side, at an offset.
+// One or both tensors in the caller's memory, at an offset.
 class PairsInDeviceMemory : public testing::Test {
  protected:
   PairsInDeviceMemory() {
@@ -163,7 +163,7 @@ class PairsInDeviceMemory : public testing::Test {
     return tensor;
   }
 
-  // Compared under `auto`; the reason is returned.
+  // Compares under `auto` and returns the reason.
   PairPlacement hold(const TensorPair& pair) {
     std::vector<PairPlacement> placements;
     const auto found = meter_.compare({&pair, 1}, {kTolerance}, &placements);
@@ -198,7 +198,7 @@ TEST_F(PairsInDeviceMemory, AreComparedThere) {
   EXPECT_EQ(bool(refused), has_fp64());
 }
 
-// Tensors of two contexts cannot be read by one kernel.
+// One kernel cannot read tensors of two contexts.
 TEST_F(PairsInDeviceMemory, OfTwoContextsAreReadBack) {
   const TensorPair pair{in_buffer(context_, a_), in_buffer(cl::Context(device_), b_)};
   const PairPlacement placed = hold(pair);

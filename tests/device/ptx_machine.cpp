@@ -42,11 +42,11 @@ std::vector<std::string> split(const std::string& text, const char* at) {
 
 }  // namespace
 
-// What names mean in the function that is being read.
+// The names of the function that is being parsed.
 struct Program::Names {
   std::string function;
   std::map<std::string, std::uint32_t> registers, parameters;
-  std::map<std::string, u64> shared;  // and constants: where in memory of their own
+  std::map<std::string, u64> shared;  // shared memory and constants: offsets, each in its own memory
   std::map<std::string, std::size_t> labels;
   std::vector<std::pair<std::size_t, std::string>> jumps;
 
@@ -130,7 +130,7 @@ void Program::statement(std::string text, Names& names) {
     for (const std::string& byte : split(text.substr(brace), " {},")) constants_.push_back(static_cast<std::byte>(std::stoul(byte)));
     return;
   }
-  if (text[0] == '.') return;  // .version, .reg, .param: names are known when they are met
+  if (text[0] == '.') return;  // .version, .reg, .param: not needed, names are learned at their first use
   const auto register_of = [&](const std::string& name) {
     const auto [at, fresh] = names.registers.try_emplace(name, registers_);
     if (fresh) ++registers_;
@@ -230,7 +230,7 @@ void Program::run(const std::string& kernel, std::size_t groups, std::size_t lan
   }
 }
 
-// False where the lane has to wait for others, or is done.
+// Returns false if the lane has to wait for others, or is done.
 bool Program::step(Lane& lane, std::vector<std::byte>& shared, std::vector<std::byte>& constants, const Memory& memory) const {
   const Instruction& now = code_.at(lane.at++);
   if (now.guard >= 0 && ((lane.registers[static_cast<std::size_t>(now.guard)] & 1) != 0) == now.guard_negated) return true;
@@ -283,7 +283,7 @@ bool Program::step(Lane& lane, std::vector<std::byte>& shared, std::vector<std::
     case kShr: set(0, static_cast<u64>(number(value(1), now.type) >> std::min<u64>(cut(value(2), 32), static_cast<u64>(bits))), bits); break;
     case kMin:
     case kMax: set(0, extreme(now.opcode == kMax, now.type, value(1), value(2)), bits); break;
-    case kBfe: {  // of a signed type, with the sign of its highest bit
+    case kBfe: {  // for signed types, the field's highest bit is the sign
       const u64 length = cut(value(3), 8), field = cut(cut(value(1), bits) >> cut(value(2), 8), static_cast<int>(length));
       const bool is_negative = is_signed(now.type) && length != 0 && (field >> (length - 1) & 1) != 0;
       set(0, is_negative ? field | ~u64{0} << length : field, bits);

@@ -1,4 +1,4 @@
-// Values as PTX has them: bits in a register, and a type that says what they mean.
+// Values in PTX: bits in a register, and a type that gives their meaning.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@ using i64 = std::int64_t;
 __extension__ using u128 = unsigned __int128;
 __extension__ using i128 = __int128;
 
-// A type as one number: its bits, and what they mean.
+// A type as one number: its bit count plus its kind.
 enum : int { kBits = 0, kUnsigned = 1000, kSigned = 2000, kFloat = 3000, kPairs = 100 };
 inline int bits_of(int type) { return type % 1000 == kPairs + 32 ? 32 : type % 1000; }
 inline bool is_signed(int type) { return type / 1000 == 2; }
 
-// 0 of a suffix that is no type.
+// Returns 0 if the suffix is not a type.
 inline int type_of(const std::string& suffix) {
   if (suffix == "pred") return 1;
   if (suffix == "s16x2") return kSigned + kPairs + 32;
@@ -32,7 +32,7 @@ inline int type_of(const std::string& suffix) {
 }
 
 inline u64 cut(u64 value, int bits) { return bits >= 64 ? value : value & ((u64{1} << bits) - 1); }
-// As a number: sign-extended where the type is signed.
+// As a number: signed types are sign-extended.
 inline i128 number(u64 value, int type) {
   const int bits = bits_of(type);
   value = cut(value, bits);
@@ -70,7 +70,7 @@ inline bool compare_doubles(const std::string& how, double a, double b) {
   refuse("setp." + how + ".f64");
 }
 
-// Of pairs, each half's own.
+// For pairs, each half on its own.
 inline u64 extreme(bool largest, int type, u64 a, u64 b) {
   const auto one = [&](u64 x, u64 y, int of) { return (number(x, of) > number(y, of)) == largest ? x : y; };
   if (type % 1000 != kPairs + 32) return one(a, b, type);
@@ -78,7 +78,7 @@ inline u64 extreme(bool largest, int type, u64 a, u64 b) {
   return one(a & 0xffff, b & 0xffff, half) | one(a >> 16 & 0xffff, b >> 16 & 0xffff, half) << 16;
 }
 
-// prmt: a selector's third bit of four asks for the byte's sign in its place.
+// prmt: the highest of a selector's four bits replicates the byte's sign.
 inline u64 permuted(u64 a, u64 b, u64 selector) {
   u64 result = 0;
   for (int i = 0; i < 4; ++i) {

@@ -1,6 +1,6 @@
-// Tensors in shared virtual memory: a device that has it takes them by their addresses, in one launch a
-// dtype, and is told of each; one that has none refuses with words, and the host does it. pocl has buffers
-// of it; what else there is a layer claims, for kernels that can follow any pointer.
+// Tensors in shared virtual memory. A device that supports it reads them by address, in one launch per dtype, and every
+// pointer is announced to it. For a device without support there is an error with a message, and `auto` uses the host.
+// pocl has SVM buffers. A layer claims the other kinds, because pocl's kernels can follow any pointer.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -13,7 +13,7 @@
 #include "tests/support/cl_layer/loaded.hpp"
 #include "tests/support/samples.hpp"
 
-// OpenCL 2.0's, beyond the version that the library's bindings include.
+// OpenCL 2.0's functions, later than the version that the library's bindings use.
 extern "C" void* CL_API_CALL clSVMAlloc(cl_context context, cl_bitfield flags, std::size_t bytes, cl_uint alignment);
 extern "C" void CL_API_CALL clSVMFree(cl_context context, void* memory);
 
@@ -23,7 +23,7 @@ namespace shared_memory_test {
 const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count");
 constexpr std::int64_t kReal = -1, kNone = 0, kCoarse = 1, kFine = 2 | 1, kSystem = 4 | 2 | 1;
 
-// Fine-grain buffers of a context, freed with this.
+// Fine-grain buffers of a context, freed with this object.
 class Allocations {
  public:
   explicit Allocations(const cl::Context& context) : context_(context) {}
@@ -101,11 +101,11 @@ TEST_F(SharedMemory, OfBuffersIsAnnounced) {
   }
 }
 
-// Pairs of which both are shared, or one is and the other goes up.
+// Pairs with both tensors in shared memory, or with one there and one uploaded.
 TEST_F(SharedMemory, OfPairsIsAnnounced) {
   std::vector<TensorPair> pairs;
   for (std::size_t i = 0; i + 6 < tensors_.size(); ++i) {
-    TensorPair pair{tensors_[i], tensors_[i + (i % 4 < 2 ? 6 : 3)]};  // of one dtype
+    TensorPair pair{tensors_[i], tensors_[i + (i % 4 < 2 ? 6 : 3)]};  // both of one dtype
     pair.a.element_count = pair.b.element_count = std::min(pair.a.element_count, pair.b.element_count);
     pairs.push_back(pair);
   }
@@ -126,12 +126,12 @@ TEST_F(SharedMemory, OfTheSystemIsAllMemory) {
   expect_right(meter.measure(tensors_, {.categories = kCategories, .on = On::kDevice}));
   EXPECT_EQ(cl_layer().announced_pointers, 0);
   EXPECT_GT(cl_layer().announced_systems, 0);
-  EXPECT_EQ(cl_layer().kernels, 4);  // two that probe, and one a dtype
+  EXPECT_EQ(cl_layer().kernels, 4);  // two that probe, and one per dtype
   EXPECT_LT(meter.device_memory().peak_bytes, total_bytes_);  // nothing was uploaded
 }
 
-// A kernel keeps the list of what was announced to it: a launch over a cl_mem would have the driver see to memory that
-// may be gone by then.
+// A kernel keeps its list of announced pointers. If it is launched with a cl_mem, the driver would use memory that may
+// no longer exist.
 TEST_F(SharedMemory, IsNotListedForALaterBuffer) {
   claim(kFine);
   cl_layer().stale_pointers = 0;

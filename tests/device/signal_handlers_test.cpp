@@ -1,5 +1,5 @@
-// The search for devices puts back the signal handlers that the driver replaced, and leaves alone those that the
-// application installs meanwhile: during a trial, or during a call of the driver itself.
+// The search for devices restores the signal handlers that the driver replaced. It keeps those that the application
+// installs meanwhile, during a trial or during a call of the driver.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -47,7 +47,7 @@ std::array<void (*)(int), NSIG> handlers() {
   return all;
 }
 
-// Ends the process, well if these and no other signals have changed.
+// Ends the process, with success if exactly the expected signals have changed.
 [[noreturn]] void end(const std::string& changed, const std::string& expected) {
   std::fprintf(stderr, "changed: %s", changed.c_str());
   std::fflush(stderr);
@@ -78,7 +78,7 @@ std::array<void (*)(int), NSIG> handlers() {
 }
 
 [[noreturn]] void install_during_a_trial(const ScratchFolder& folder) {
-  // Makes no trial: it waits until the handler is installed.
+  // Makes no trial: waits until the handler is installed.
   const std::string program =
       test::write_file(folder / "program", "#!/bin/sh\n: >'" + (folder / "started") + "'\n: <'" + (folder / "go-on") +
                                                "'\nprintf 'tensorstat-preflight: passed\\n'\n");
@@ -94,11 +94,11 @@ std::array<void (*)(int), NSIG> handlers() {
   });
   const bool found = !list_devices().empty();
   application.join();
-  std::filesystem::remove_all(folder.path());  // `end` leaves at once
+  std::filesystem::remove_all(folder.path());  // `end` exits without destructors
   end(found ? changed_since(before) : "no device", std::to_string(kInstalled) + " ");
 }
 
-// Each in a process of its own: pocl installs its handlers once in a process.
+// Each test in a process of its own: pocl installs its handlers once per process.
 class SignalHandlers : public testing::Test {
  protected:
   SignalHandlers() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }

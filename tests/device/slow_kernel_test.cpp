@@ -1,5 +1,5 @@
-// While the kernel of one dtype is tried in another process, built, or checked, other threads measure with the kernels
-// that are there. A layer and a program of this test's own make each of these wait until the others have their results.
+// While the kernel of one dtype is tried in another process, built or checked, other threads measure with existing
+// kernels. A layer and a program of this test make each of these steps wait until the other threads have their results.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -25,8 +25,8 @@ namespace slow_kernel_test {
 
 constexpr std::size_t kBytes = 1 << 16;
 
-// Stands in for the program that makes trials: each passes at once, but that of the dtype that the file `slow` names
-// waits for the file `go`, half a minute at most.
+// Replaces the program that makes trials. Each trial passes at once, except for the dtype in the file `slow`. That one
+// waits for the file `go`, at most half a minute.
 constexpr const char* kTrials = R"(
 echo "$*" >>tried
 case "$*" in
@@ -58,12 +58,12 @@ class SlowKernel : public testing::Test {
     auto meter = DeviceMeter::on(queue_());
     ASSERT_TRUE(meter) << meter.error().message;
     meter_ = *std::move(meter);
-    ASSERT_EQ(measured(Dtype::kUint8), 1.0);  // this kernel is there from now on
+    ASSERT_EQ(measured(Dtype::kUint8), 1.0);  // from now on this kernel exists
   }
 
   bool exists(const char* file) const { return std::filesystem::exists(folder_ / file); }
 
-  // The least element, of a buffer of bytes that are 1.
+  // The least element of a buffer with all bytes 1.
   double measured(Dtype dtype) {
     const Tensor tensor{.dtype = dtype,
                         .element_count = kBytes / size_bytes(dtype),
@@ -76,7 +76,7 @@ class SlowKernel : public testing::Test {
     return std::stod(to_string(found->front().statistics.values[0]));
   }
 
-  // `begun` says when the new dtype's kernel is held back; `let_go` ends that.
+  // `begun` returns whether the new dtype's kernel is held back; `let_go` releases it.
   void hold(Dtype dtype, double expected, const std::function<bool()>& begun, const std::function<void()>& let_go) {
     std::atomic<bool> ended{false};
     double found = 0;
@@ -87,7 +87,7 @@ class SlowKernel : public testing::Test {
     {
       const Watch watch;
       while (!begun() && !ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      cl_layer().hold_kernels = false;  // the one that is held stays so
+      cl_layer().hold_kernels = false;  // a kernel that is already held stays held
       for (int i = 0; i < 3; ++i) EXPECT_EQ(measured(Dtype::kUint8), 1.0);
       EXPECT_FALSE(ended) << "nothing was held back";
       EXPECT_FALSE(watch.barked()) << "who needs nothing of it waited";
@@ -123,8 +123,8 @@ TEST_F(SlowKernel, ThatIsTriedOut) {
        [&] { test::write_file(folder_ / "go", ""); });
 }
 
-// Of two kernels that are new, one is tried out while the trial of the other lasts; and who asks for one that is being
-// tried waits for that trial, and starts no second one.
+// With two new kernels, one is tried while the other's trial still runs. A second request for a kernel in a trial waits
+// for that trial and starts no other.
 TEST_F(SlowKernel, IsTriedOutOnceBesideOthers) {
   cl_engine::Device device;
   device.info.platform_name = "Portable Computing Language";

@@ -1,5 +1,5 @@
-// No other user has a say in which program is run as this one: neither by the file, nor by a folder or a symbolic link
-// on the way to it, nor by putting another in its place between the check and the start.
+// No other user can influence which program is run as this user: not through the file, not through a folder or symbolic
+// link on its path, and not by replacing it between the check and the start.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -24,7 +24,7 @@ constexpr uid_t kSomebody = 65534;
 
 class TrustedProgramTest : public testing::Test {
  protected:
-  // A program that says its word.
+  // A program that prints `word`.
   std::string program(const std::string& name, const std::string& word) {
     const std::string path = folder_ / name;
     fs::create_directories(fs::path(path).parent_path());
@@ -56,7 +56,7 @@ TEST_F(TrustedProgramTest, RunsWhatRootOrTheUserHasPutThere) {
   fs::create_symlink(folder_ / "there/program", folder_ / "link");
   EXPECT_EQ(said(folder_ / "link"), "good");
   if (geteuid() == 0) {
-    ASSERT_EQ(chown(path.c_str(), 0, 12345), 0);  // a group that may not write
+    ASSERT_EQ(chown(path.c_str(), 0, 12345), 0);  // a group without write permission
     EXPECT_EQ(said(path), "good");
   }
 }
@@ -88,7 +88,8 @@ TEST_F(TrustedProgramTest, RefusesAFolderThatOthersCanChange) {
   EXPECT_PRED_FORMAT2(testing::IsSubstring, a + " belongs to user 65534", refusal(path)) << refusal(path);
 }
 
-// /tmp and its like: who may make files there can neither change nor replace a folder of root's or the user's.
+// /tmp and similar folders: other users can create files there, but can neither change nor replace a folder of root or
+// of this user.
 TEST_F(TrustedProgramTest, TakesOnlyAFolderFromAFolderWithTheStickyBit) {
   const std::string inside = program("shared/mine/program", "good"), beside = program("shared/program", "bad");
   chmod((folder_ / "shared").c_str(), 01777);
@@ -99,7 +100,7 @@ TEST_F(TrustedProgramTest, TakesOnlyAFolderFromAFolderWithTheStickyBit) {
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "/shared/mine belongs to user 65534", refusal(inside)) << refusal(inside);
 }
 
-// Also when the link leads to a place where nobody else can write: whoever can change the link chooses what runs.
+// Even if the link leads to a folder that nobody else can write: whoever can change the link chooses the program.
 TEST_F(TrustedProgramTest, RefusesALinkThatOthersCanChange) {
   const std::string good = program("good", "good");
   fs::create_directory(folder_ / "open");
@@ -129,7 +130,7 @@ TEST_F(TrustedProgramTest, RefusesWhatIsNoFile) {
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "is not an absolute path", refusal(""));
 }
 
-// While a link changes all the time between a good and a bad program, only the good one ever runs.
+// While a link alternates quickly between a good and a bad program, only the good one ever runs.
 TEST_F(TrustedProgramTest, RunsWhatWasJudgedWhileALinkIsFlipped) {
   const std::string good = program("good", "good"), bad = program("bad", "bad");
   chmod(bad.c_str(), 0777);
@@ -167,7 +168,7 @@ TEST_F(TrustedProgramTest, RunsWhatWasJudgedAfterAnotherTookItsName) {
   EXPECT_EQ(said(*opened), "good");
 }
 
-// A process without standard streams gives the program's file none of their numbers.
+// In a process without standard streams the program's file gets none of their numbers.
 TEST_F(TrustedProgramTest, IsHeldOpenAboveTheStandardStreams) {
   const std::string path = program("program", "good");
   const int input = dup(0);

@@ -1,6 +1,6 @@
-// Host memory on its way to a device of its own memory: while a window is folded, the next ones are filled,
-// so that nobody waits for a kernel before every window is in use; and the values are the host's. Kernels
-// are held back by a layer, so that this is seen, not timed.
+// Uploads to a device with memory of its own: while one window is folded, the next ones are filled, so that nobody
+// waits for a kernel before every window is in use. The values equal the host's. A layer holds the kernels, so that the
+// test does not depend on time.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -14,7 +14,7 @@ namespace tensorstat {
 namespace upload_overlap_test {
 
 const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count");
-constexpr std::size_t kBudget = 4 << 20;  // three windows of 592 KiB, and what their batches want
+constexpr std::size_t kBudget = 4 << 20;  // three windows of 592 KiB, and the needs of their batches
 constexpr std::size_t kPieceBytes = 500'000;
 
 class UploadOverlap : public testing::Test {
@@ -55,7 +55,7 @@ TEST_F(UploadOverlap, AStreamGoesOnWhileKernelsAreStillToRun) {
     std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(at), piece.size(), piece.begin());
     const Status appended = stream->append(piece);
     ASSERT_TRUE(appended) << appended.error().message;
-    std::ranges::fill(piece, std::byte{0xff});  // it is the caller's again
+    std::ranges::fill(piece, std::byte{0xff});  // the memory belongs to the caller again
   }
   EXPECT_GE(cl_layer().kernels, 2);
   EXPECT_FALSE(watch.barked());
@@ -66,7 +66,7 @@ TEST_F(UploadOverlap, AStreamGoesOnWhileKernelsAreStillToRun) {
   EXPECT_LE(cl_layer().peak_buffer_bytes, static_cast<std::int64_t>(kBudget));
 }
 
-// What a stream's kernels have not folded when it is given up is waited for, and nothing is left.
+// Giving up a stream waits for its unfolded kernels, and leaves nothing behind.
 TEST_F(UploadOverlap, AStreamMayBeGivenUp) {
   const auto references = cl_layer().references.load();
   {
@@ -79,7 +79,7 @@ TEST_F(UploadOverlap, AStreamMayBeGivenUp) {
   EXPECT_EQ(cl_layer().buffer_bytes, 0);
 }
 
-// Many tensors of all sizes, more than the windows hold at once, in far fewer launches than tensors.
+// Many tensors of all sizes, more than fit into the windows at once, in far fewer launches than tensors.
 TEST_F(UploadOverlap, SmallTensorsTravelTogether) {
   Meter meter({.budget_bytes = kBudget});
   std::vector<Tensor> tensors;

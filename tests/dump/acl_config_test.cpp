@@ -1,5 +1,5 @@
-// CANN's acl.json: every key and rule of its "dump" object, with CANN's code in the message; and TorchAir's documented
-// examples, word for word.
+// CANN's acl.json: every key and rule of its "dump" object, with CANN's error code in the message. Also the examples in
+// TorchAir's documentation, unchanged.
 #include <gtest/gtest.h>
 
 #include "tests/support/config_text.hpp"
@@ -49,7 +49,7 @@ std::vector<Refused> refused() {
       {R"("dump_stats": "Max")", "EP0001", "dump_stats"},
       {R"("dump_stats": [1])", "EP0001", "dump_stats"},
       {R"("dump_stats": [])", "EP0001", "dump_stats is empty"},
-      // Words, EP0002, and the message lists them.
+      // Words, EP0002. The message lists the allowed ones.
       {R"("dump_mode": "some")", "EP0002", "output, input, all"},
       {R"("dump_data": "some")", "EP0002", "tensor, stats"},
       {R"("dump_level": "some")", "EP0002", "all, op, kernel"},
@@ -68,7 +68,7 @@ std::vector<Refused> refused() {
       {kSingle + R"(, "dump_step": ")" + steps + "\"", "EP0003", "100 parts"},
       {with_list(R"("model_name": "m", "optype_blacklist": [)" + blacks + "]", op), "EP0003", "100 entries"},
       {with_list(R"("model_name": "m", "opname_range": [{"begin": "", "end": "b"}])", op), "EP0003", "begin"},
-      // What goes together.
+      // Rules between keys.
       {R"("dump_op_switch": "on")", "EP0001", "dump_path is missing"},
       {kSingle + R"(, "dump_debug": "on")", "EP0005", "dump_debug"},
       {R"("dump_scene": "lite_exception", "dump_debug": "on")", "EP0005", "dump_scene excludes"},

@@ -1,5 +1,5 @@
-// A session with acl.json leaves a csv for each run of an operator where CANN leaves it, of those operators and tensors
-// that its lists want.
+// A session with acl.json writes a csv for each run of an operator, in CANN's folders, for the operators and tensors in
+// its lists.
 
 #include "tests/support/dump_session.hpp"
 #include "tests/support/patterns.hpp"
@@ -25,7 +25,7 @@ class CannDump : public SessionTest {
              tensor(values, Dtype::kFloat32, Io::kOutput, 0)});
   }
 
-  // The names of operators and the rows of their files.
+  // The rows of each operator's files, by the operator's name.
   std::map<std::string, std::vector<Row>> found() const {
     std::map<std::string, std::vector<Row>> all;
     for (const std::string& file : files()) {

@@ -1,4 +1,4 @@
-// Keys that contradict each other are corrected as MindSpore corrects them, and each is said once.
+// Keys that contradict each other are corrected as in MindSpore. Each correction is reported once.
 #include <gtest/gtest.h>
 
 #include "tests/support/config_text.hpp"

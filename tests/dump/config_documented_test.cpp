@@ -1,4 +1,4 @@
-// The configs that MindSpore's documentation shows are accepted as they stand.
+// The configs in MindSpore's documentation are accepted unchanged.
 #include <gtest/gtest.h>
 
 #include "tests/support/config_text.hpp"

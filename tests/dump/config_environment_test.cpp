@@ -1,4 +1,4 @@
-// MINDSPORE_DUMP_CONFIG names the config; without it there is none, and no word about it.
+// MINDSPORE_DUMP_CONFIG names the config. Without it there is no config and no message.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>

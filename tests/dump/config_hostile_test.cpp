@@ -1,4 +1,4 @@
-// A config may be huge, deep, doubled or broken: it is refused or reported, and never a crash.
+// A huge, deeply nested, duplicated or broken config is refused or reported. It never crashes.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -94,7 +94,7 @@ TEST(ConfigHostile, KernelsAreLimitedInNumber) {
             std::string::npos);
 }
 
-// Every text that comes from a right one by cutting, doubling and changing bytes.
+// Texts made from a correct one by cutting, duplicating and changing bytes.
 TEST(ConfigHostile, DamagedTextsNeverCrash) {
   const unsigned seed = std::random_device{}();
   std::mt19937 random(seed);

@@ -1,4 +1,5 @@
-// Every key takes what is allowed, has its default, and refuses the rest by naming key and value.
+// Every key accepts the allowed values and has its default. Other values are refused with a message that names key and
+// value.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,5 +1,6 @@
-// With stat_calc_mode "device", and where a backend wants it, rows are those that MindSpore 2.7 has from its device. The
-// texts are those of its documents and sources: debug/data_dump/device_statistic and the printing of one element.
+// With stat_calc_mode "device", or if a backend asks for it, rows equal those that MindSpore 2.7 gets from its device.
+// The expected texts come from its documents and sources: debug/data_dump/device_statistic and the printing of one
+// element.
 #include "stats/files/io/folders.hpp"
 #include "tests/support/dump_session.hpp"
 
@@ -10,7 +11,7 @@ class DeviceRows : public SessionTest {
  protected:
   DeviceRows() { options.device_rows = true; }
 
-  // The rows as texts from Data Type on, after the heading.
+  // The rows' text from the column Data Type on, without the heading.
   std::string dumped(const std::vector<DumpTensor>& tensors, const std::string& categories = R"(["max", "min", "avg", "l2norm"])",
                      const std::string& e2e = R"({"stat_calc_mode": "device"})") {
     remove_folder(folder / "rank_0");
@@ -84,7 +85,7 @@ TEST_F(DeviceRows, AreReadAsWhatTheyMean) {
   EXPECT_EQ(*read[1].statistics.find(Category::kMax), Value{std::int64_t{9007199254740993}});
 }
 
-// Nothing is left out where it is not asked for, or has no meaning.
+// Without the request, and for dialects that have no such rows, nothing is left out.
 TEST_F(DeviceRows, AreNotThoseOfTheHostOrOfOurDialect) {
   EXPECT_EQ(dumped({tensor(truths, Dtype::kBool)}, R"(["max", "l2norm"])", "{}"), "bool,\"(3)\",1,1.41421,\n");
   options.dialect = Dialect::kOurs;

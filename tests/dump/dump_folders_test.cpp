@@ -1,4 +1,4 @@
-// Folders and file names are those that MindSpore's users look for.
+// Folders and file names are those of MindSpore.
 #include "stats/dump/mindspore/dump_folders.hpp"
 
 #include <gtest/gtest.h>

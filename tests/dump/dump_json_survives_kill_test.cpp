@@ -1,4 +1,4 @@
-// kill -9 of a session that writes dump.json leaves no half file, and nothing is missing that was acknowledged.
+// After kill -9 of a session that writes dump.json, each file is complete and has everything that was acknowledged.
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -11,7 +11,8 @@
 namespace tensorstat {
 namespace dump_json_survives_kill_test {
 
-// Survives its process: how many steps were acknowledged as a whole, and how many calls of the step behind them.
+// Shared memory that survives the process: the number of complete steps, and of calls in the next step, that were
+// acknowledged.
 struct Acknowledged {
   std::atomic<std::uint64_t> steps, calls;
 };

@@ -1,4 +1,4 @@
-// Where in the training a file was is read from its folders: those of every framework that leaves dumps.
+// The rank, device, graph and iteration of a file are read from its folders, for every framework that writes dumps.
 #include "stats/rows/names/dump_place.hpp"
 
 #include <gtest/gtest.h>

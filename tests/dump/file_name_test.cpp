@@ -1,4 +1,4 @@
-// A dump file's name tells whose tensor it holds; any other name tells only itself.
+// A dump file's name identifies its tensor. Any other name is only a name.
 
 #include "stats/rows/names/mindspore_file_name.hpp"
 
@@ -51,7 +51,7 @@ TEST(FileName, HasTheFormatWhereItIsOne) {
   EXPECT_EQ(named_tensor("Add.n.0.0.12.output.0.npy", 0).format, "");
 }
 
-// adump writes the types that .npy lacks as their bits, and no shape.
+// For types that .npy lacks, adump writes the raw bits without a shape.
 TEST(FileName, OfBitsAloneIsKnown) {
   EXPECT_TRUE(is_named_as_bits("x/Sub.Default_network_Sub-op0.10.10.1735011096427368.input.0.ND.BF16"));
   EXPECT_TRUE(is_named_as_bits("Sub.n.10.10.1735011096427368.output.12.NC1HWC0.INT4"));
@@ -62,7 +62,7 @@ TEST(FileName, OfBitsAloneIsKnown) {
   }
 }
 
-// What msaccucmp makes of r1.5's asynchronous dump: a shape in the format's place, or nothing; no stream id.
+// msaccucmp's names for r1.5's asynchronous dump have a shape instead of a format, or nothing, and no stream id.
 TEST(FileName, TheStreamAndTheFormatMayBeMissing) {
   const NamedTensor converted = named_tensor(
       "BNTrainingUpdate.Default_network_BNTrainingUpdate-op5489.137.1608983934774491.input.1.30x1024x17x17.npy", kModified);
@@ -78,7 +78,7 @@ TEST(FileName, TheStreamAndTheFormatMayBeMissing) {
   EXPECT_EQ(bare.identity.op_name, "n");
   EXPECT_EQ(bare.identity.stream_id, 7u);
   EXPECT_EQ(bare.identity.slot, 3u);
-  // Two numbers, and no time of this age: a type, dots and all, whose name is missing.
+  // Two numbers, but no plausible time: this is a type with dots, without a name.
   expect_plain("A.5.2.7.output.0.f.npy", "A.5.2.7.output.0.f");
 }
 

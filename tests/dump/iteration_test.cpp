@@ -1,4 +1,4 @@
-// The iteration key selects the steps its grammar says, and refuses what it does not know.
+// The iteration key selects the steps that its grammar gives, and refuses all other texts.
 #include <gtest/gtest.h>
 
 #include <random>

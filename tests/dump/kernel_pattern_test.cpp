@@ -1,4 +1,4 @@
-// Our regular expressions match what std::regex matches, and no text makes them slow.
+// Our regular expressions match the same texts as std::regex, and no text makes them slow.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -80,7 +80,7 @@ TEST(KernelPattern, AgreesWithStdRegexOnWrittenCases) {
 }
 
 TEST(KernelPattern, AgreesWithStdRegexOnRandomCases) {
-  const unsigned seed = 20261120;  // fixed: there are patterns on which std::regex itself does not end
+  const unsigned seed = 20261120;  // fixed, because std::regex does not terminate for some patterns
   std::mt19937 random(seed);
   SCOPED_TRACE("seed " + std::to_string(seed));
   const char* pieces[] = {"a",   "b",     "-",    ".",    "(",   ")",   "(?:", "|", "*", "+", "?",
@@ -92,7 +92,7 @@ TEST(KernelPattern, AgreesWithStdRegexOnRandomCases) {
     for (auto i = random() % 7; i > 0; --i) text += "ab-"[random() % 3];
     const auto expected = theirs(pattern, text);
     const auto got = ours(pattern, text);
-    if (!expected || !got) continue;  // which texts are refused is another property
+    if (!expected || !got) continue;  // another test compares which patterns are refused
     ++compared;
     matched += *expected;
     ASSERT_EQ(got, expected) << pattern << " on \"" << text << '"';
@@ -101,7 +101,7 @@ TEST(KernelPattern, AgreesWithStdRegexOnRandomCases) {
   EXPECT_GT(matched, 200);
 }
 
-// Where other libraries' syntax, RE2's for one, means something else or refuses.
+// Patterns that other syntaxes, such as RE2's, refuse or read differently.
 TEST(KernelPattern, IsEcmaScriptAndNoOtherSyntax) {
   const char* patterns[] = {"[]a]", "[^]a]", "[]",    "[^]",       "a.c",     ".",        "\\s",     "[\\b]",
                             "\\v",  "\\f",   "\\0",   "a{1001}",   "[[:w:]]", "[[:d:]]",  "[\\w-]",  "[a-z&&b]",

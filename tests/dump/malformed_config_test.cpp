@@ -1,5 +1,5 @@
-// A data_dump.json that makes no sense is refused in words that say what is wrong with it: where in
-// the text, or which key, what it holds and what is allowed.
+// A wrong data_dump.json is refused with a message that says what is wrong: the position in the text, or the key, its
+// value and the allowed values.
 
 #include <gtest/gtest.h>
 
@@ -16,10 +16,10 @@ using namespace std::string_literals;
 
 struct Malformed {
   std::string text;
-  std::string_view complaint;  // what the message must hold
+  std::string_view complaint;  // a part of the message
 };
 
-// A sound config with these keys of common_dump_settings instead.
+// A correct config with these keys in common_dump_settings.
 Malformed common(const std::string& keys, std::string_view complaint) {
   return {config_text(keys), complaint};
 }
@@ -35,7 +35,7 @@ Malformed regex(const std::string& pattern, std::string_view complaint) {
 std::vector<Malformed> malformed_texts() {
   const std::string sound = config_text("{}");
   return {
-      // No JSON.
+      // Not JSON.
       {"", "line 1, column 1"},
       {" \n\t\n", "line 3, column 1"},
       {"{", "line 1, column 2"},
@@ -201,7 +201,7 @@ TEST(MalformedConfig, IsRefusedWithTheReason) {
   }
 }
 
-// Nor does what is only warned about break the log's lines.
+// Texts in warnings are one line, too.
 TEST(MalformedConfig, KeysInWarningsAreOneLine) {
   const auto got =
       parsed(R"({"a\nb\u001b": {"c\u007f": 1, "c\u007f": 2}, "common_dump_settings": )" +

@@ -1,4 +1,4 @@
-// A name that is almost that of a dumped file tells nothing but itself: no part of it is believed.
+// If a name is almost that of a dump file, no part of it is used.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ constexpr std::string_view kMalformed[] = {
     "A.b.0.0.1. input.0.f.float32",
     "A.b.0.0.1.in.0.f.float32",
     "A.b.0.0.1.0.input.f.float32",
-    // Numbers that are none.
+    // Not numbers.
     "A.b.x.0.1.input.0.f.float32",
     "A.b.-1.0.1.input.0.f.float32",
     "A.b.+1.0.1.input.0.f.float32",
@@ -41,7 +41,7 @@ constexpr std::string_view kMalformed[] = {
     "A.b.0.0.18446744073709551616.input.0.f.float32",
     "A.b.0.0.1.input.18446744073709551616.f.float32",
     "A.b.0.0.1.input.99999999999999999999999999999999.f.float32",
-    // Parts that are empty.
+    // Empty parts.
     "A..0.0.1.input.0.f.float32",
     ".b.0.0.1.input.0.f.float32",
     "A.b..0.1.input.0.f.float32",
@@ -51,7 +51,7 @@ constexpr std::string_view kMalformed[] = {
     "A.b.0.0.1.input..f.float32",
     "A.b.0.0.1.input.0..float32",
     "A.b.0.0.1.input.0.f.",
-    // Too few of them, too many, or others.
+    // Too few parts, too many, or different ones.
     ".",
     "........",
     "A",

@@ -1,4 +1,4 @@
-// Every key and rule of msprobe's config.json, as its guide has them.
+// Every key and rule of msprobe's config.json, as in its guide.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -10,7 +10,7 @@
 namespace tensorstat {
 namespace msprobe_config_test {
 
-// The shipped default with some keys changed; `task` is merged into the section of the task.
+// The default config with some keys changed; `task` is merged into the task's section.
 std::string msprobe_text(const std::string& common, const std::string& task = "{}") {
   auto root = nlohmann::json::parse(R"({"task": "statistics", "dump_path": "/dumps/run", "rank": [], "step": [],
     "level": "L1", "extra_info": true, "async_dump": false,

@@ -1,4 +1,5 @@
-// A session of msprobe's config leaves dump.json in msprobe's form: its structure to the byte, its keys, its values.
+// A session with msprobe's config writes dump.json like msprobe: the same structure to the byte, the same keys and
+// values.
 #include <nlohmann/json.hpp>
 
 #include "stats/dump/msprobe/closed_steps.hpp"
@@ -79,8 +80,8 @@ TEST_F(MsprobeOutput, TheFileToTheByte) {
   EXPECT_EQ(session.counters().tensor_count, 3u);
 }
 
-// Every dtype and shape, in both frameworks and precisions, held to Python: its json reads the file and writes the
-// same bytes, its numpy and fractions find the same numbers, its zlib the same CRC-32.
+// Every dtype and shape, in both frameworks and precisions, compared with Python: its json module reads the file and
+// writes the same bytes, numpy and fractions compute the same numbers, zlib the same CRC-32.
 TEST_F(MsprobeOutput, ValuesAreThoseThatPythonFinds) {
   constexpr std::string_view kConfirm = R"PY(
 import json, math, sys, zlib
@@ -153,7 +154,7 @@ print(count)
         for (std::size_t i = 0; i < count; ++i) {
           std::uint8_t& top = bytes[(i + 1) * size - 1];
           if (dtype == Dtype::kBool) top &= 1;
-          if (dtype == Dtype::kFloat16) top &= 0xd3;  // no NaN, no Inf
+          if (dtype == Dtype::kFloat16) top &= 0xd3;  // neither NaN nor Inf
           if (dtype == Dtype::kBfloat16 || dtype == Dtype::kFloat32 || dtype == Dtype::kFloat64) top = (top & 0x81) | 0x3e;
         }
         DumpTensor one;
@@ -191,15 +192,15 @@ TEST_F(MsprobeOutput, OperatorsAreCalledAsMsprobeCallsThem) {
     session.collect({}, session.operator_named("Conv2D", name), std::vector{tensor(values, Dtype::kFloat32, io)});
   };
   hand("Functional.relu.4.forward");
-  hand("Functional.relu.4.forward");                  // taken: the next that is free
-  hand("Functional.relu.3.backward");                 // backward runs the other way round
+  hand("Functional.relu.4.forward");                  // taken: gets the next free number
+  hand("Functional.relu.3.backward");                 // backward calls come in reverse order
   hand("Functional.relu.2.backward");
   hand("Module.net.conv1.Conv2d.forward.0");
   hand("Module.net.conv1.Conv2d.backward.0");
   hand("Module.net.conv1.Conv2d.parameters_grad");
   hand("Default/net.x/Conv2D-op12", Io::kInput);      // one call in two parts,
   hand("Default/net.x/Conv2D-op12", Io::kOutput);
-  hand("Default/net.x/Conv2D-op12", Io::kInput);      // and the next one
+  hand("Default/net.x/Conv2D-op12", Io::kInput);      // and the next call
   hand("Gradients/Default/net/Conv2D-op13");
   EXPECT_TRUE(session.flush());
   EXPECT_EQ(keys(), (Keys{"Functional.relu.4.forward", "Functional.relu.0.forward", "Functional.relu.3.backward",
@@ -271,8 +272,8 @@ TEST_F(MsprobeOutput, TensorsOfAListAreSaved) {
   EXPECT_EQ(session.counters().file_count, 2u);
 }
 
-// What a caller says of places: lists, names, arguments that are no tensors; in two calls, one of which comes twice. Files
-// are named by the place, where that can be a name.
+// The caller describes where tensors stand: lists, names, arguments that are no tensors. Two calls, one of them twice.
+// Files are named by the position if that is a valid file name.
 TEST_F(MsprobeOutput, TensorsStandWhereTheCallerSays) {
   auto session = open(R"({"level": "mix", "task": "tensor"})");
   const auto* op = session.operator_named("Linear", "Module.fc.Linear.forward.0");
@@ -314,7 +315,7 @@ TEST_F(MsprobeOutput, AStepThat96OthersHaveFollowedIsComplete) {
   EXPECT_TRUE(std::ranges::any_of(said, [](const std::string& words) { return words.find("after 96 further steps") != words.npos; }));
 }
 
-// However many steps have followed: more than a session knows by number.
+// After more steps than a session remembers by number.
 TEST_F(MsprobeOutput, ACompleteFileIsNeverReplaced) {
   constexpr std::uint64_t kLast = 400;
   auto session = open(R"({"extra_info": false})");
@@ -334,7 +335,7 @@ TEST_F(MsprobeOutput, ACompleteFileIsNeverReplaced) {
   for (const std::string& words : said) EXPECT_EQ(words.find("earlier run"), words.npos) << words;
 }
 
-// What a session knows of the steps that are complete: all of the latest, and of older ones that they may be.
+// A session remembers the latest complete steps exactly, and older ones only as a range.
 TEST(ClosedSteps, TheOldestAreForgottenFirst) {
   ClosedSteps steps(3);
   for (std::uint64_t step = 10; step < 16; ++step) steps.add(step % 2, step);
@@ -407,7 +408,7 @@ TEST_F(MsprobeOutput, AnEarlierRunIsReplaced) {
   EXPECT_TRUE(was_said("is there from an earlier run and is replaced"));
 }
 
-// The calls of a large step are not held in memory: what is settled is copied from file to file.
+// The calls of a large step are not kept in memory: settled calls are copied from the old file to the new one.
 TEST_F(MsprobeOutput, AFileGrowsByCallsThatAreWrittenAgain) {
   auto session = open();
   constexpr int kCalls = 5000;

@@ -1,5 +1,5 @@
-// A tree of tensors replayed through msprobe's config leaves the dump.json that a dump with it leaves, and msprobe's own
-// tree is replayed through any config.
+// Replaying a tree of tensors with msprobe's config writes the same dump.json as a dump with that config. msprobe's own
+// tree can be replayed with any config.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -59,7 +59,7 @@ TEST_F(MsprobeReplay, MsprobesTreeGivesTheDumpJsonOfTheRun) {
   }
 }
 
-// The calls of a module as msprobe writes them: lists in lists, arguments by name, parameters, and gradients of these.
+// A module's calls as msprobe writes them: nested lists, named arguments, parameters, and the parameters' gradients.
 TEST_F(MsprobeReplay, PlacesAndOrderOfCallsAreThoseOfTheDumpJsonBesideTheTensors) {
   options.framework = "pytorch";
   auto session = open(R"({"task": "tensor", "level": "mix"})");
@@ -98,7 +98,7 @@ TEST_F(MsprobeReplay, PlacesAndOrderOfCallsAreThoseOfTheDumpJsonBesideTheTensors
   ASSERT_TRUE(std::filesystem::exists(folder / "step0/rank0/dump_tensor_data/Module.fc.Linear.parameters_grad.0.weight.npy"));
   ASSERT_TRUE(std::filesystem::exists(folder / "step0/rank0/dump_tensor_data/Module.fc.Linear.forward.0.input.mask.npy"));
 
-  // The times of a copy: the last call first.
+  // Times as after copying, with the last call first.
   auto time = std::filesystem::file_time_type::clock::now();
   for (const auto& file : files()) {
     if (file.ends_with(".npy")) std::filesystem::last_write_time(folder / file, time -= std::chrono::seconds(1));
@@ -106,13 +106,13 @@ TEST_F(MsprobeReplay, PlacesAndOrderOfCallsAreThoseOfTheDumpJsonBesideTheTensors
   ASSERT_TRUE(replay_tensors(kOfModules));
   EXPECT_EQ(nlohmann::ordered_json::parse(content_of(replayed / "step0/rank0/dump.json")).at("data").dump(1), wanted.dump(1));
 
-  // Without the dump.json the names of the files have to do.
+  // Without dump.json only the file names are used.
   std::filesystem::remove(folder / "step0/rank0/dump.json");
   ASSERT_TRUE(replay_tensors(kOfModules, Existing::kReplace));
   const auto by_names = nlohmann::ordered_json::parse(content_of(replayed / "step0/rank0/dump.json")).at("data");
   EXPECT_TRUE(by_names.contains("Module.fc.Linear.parameters_grad.0"));
 
-  // One that is damaged is said, and what it says before its fault counts.
+  // A damaged dump.json is reported. Its contents before the damage are used.
   test::write_file(folder / "step0/rank0/dump.json", "{\"data\": {\"Functional.add.0.forward\": {\"input_args\": [3");
   said.clear();
   std::vector<std::string> unread;

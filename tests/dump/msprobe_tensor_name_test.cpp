@@ -1,4 +1,4 @@
-// The names of the files in msprobe's dump_tensor_data tell the call, and which of its tensors; any other name is none.
+// File names in msprobe's dump_tensor_data give the call and the tensor. Any other name gives nothing.
 #include "stats/dump/msprobe/tensor_file_name.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,5 @@
-// A real backend: OpenCV's DNN module on its OpenCL target hands the outputs of its layers, which
-// are cl_mem on the device, to a dump session, and the rows agree with what OpenCV says of them.
-// Also the worked example of how a framework links the dump layer.
+// A real backend: OpenCV's DNN module on its OpenCL target passes the outputs of its layers, cl_mem on the device, to a
+// dump session. The rows agree with OpenCV's own values. It is also an example of how a framework links the dump layer.
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -12,7 +11,7 @@
 namespace tensorstat {
 namespace {
 
-// A small classifier with weights of its own: convolution, ReLU, pooling, inner product, softmax.
+// A small classifier with random weights: convolution, ReLU, pooling, inner product, softmax.
 cv::dnn::Net small_net() {
   cv::RNG random(20240131);
   const auto weights = [&](std::vector<int> shape) {
@@ -38,11 +37,11 @@ cv::dnn::Net small_net() {
   net.addLayerToPrev("pool1", "Pooling", pooling);
   net.addLayerToPrev("fc1", "InnerProduct", inner);
   net.addLayerToPrev("prob", "Softmax", softmax);
-  net.enableFusion(false);  // so that every layer has an output of its own
+  net.enableFusion(false);  // keeps the output of every layer
   return net;
 }
 
-// What a backend does for one output: who it is, where it lies, and how long it stays.
+// A backend's work for one output: gives its identity, its memory and its lifetime.
 DumpTensor as_dump_tensor(const std::shared_ptr<cv::UMat>& output) {
   DumpTensor tensor;
   tensor.tensor = {.dtype = Dtype::kFloat32,
@@ -54,7 +53,7 @@ DumpTensor as_dump_tensor(const std::shared_ptr<cv::UMat>& output) {
     tensor.shape.push_back(static_cast<std::uint64_t>(output->size[i]));
   }
   tensor.format = "NCHW";
-  tensor.keep_alive = output;  // nothing is copied, and training goes on
+  tensor.keep_alive = output;  // nothing is copied, and training continues
   return tensor;
 }
 
@@ -63,7 +62,7 @@ class OpencvBackend : public SessionTest {
   static void SetUpTestSuite() {
     setenv("OPENCV_OPENCL_DEVICE", ":CPU:0", 0);
     setenv("OPENCV_DNN_OPENCL_ALLOW_ALL_DEVICES", "1", 0);
-    setenv("OPENCV_OCL4DNN_DISABLE_AUTO_TUNING", "1", 0);  // this is no benchmark
+    setenv("OPENCV_OCL4DNN_DISABLE_AUTO_TUNING", "1", 0);  // performance does not matter here
   }
 };
 

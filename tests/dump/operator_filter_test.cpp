@@ -1,4 +1,4 @@
-// The three forms of `kernels` match the operators that MindSpore's rules say, and no others.
+// The three forms of `kernels` match exactly the operators that MindSpore's rules give.
 #include "stats/dump/mindspore/operator_filter.hpp"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST(OperatorFilter, AWrongExpressionIsNamed) {
   EXPECT_NE(message.find("a ( without its )"), message.npos);
 }
 
-// Names and types are looked up: were they tried one after another, this would be 10^10 comparisons.
+// Names and types are looked up. If they were compared one by one, this would take 10^10 comparisons.
 TEST(OperatorFilter, ManyEntriesAreLookedUp) {
   std::vector<std::string> entries;
   for (int i = 0; i < 50'000; ++i) {

@@ -1,5 +1,5 @@
-// Dumped trees of every kind, made by NumPy and protoc, replayed through a data_dump.json: the rows are those of the
-// tensors that are in them.
+// Dumped trees of every kind, made by NumPy and protoc, are replayed with a data_dump.json. The rows describe the
+// tensors in the trees.
 #include "stats/dump/replay/replay.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ class ReplayOfOtherTrees : public testing::Test {
     return write_file(tree / file, bytes);
   }
 
-  // A file of float32 with these inputs and outputs, one value each.
+  // A file of float32 inputs and outputs with one value each.
   static std::string operators_file(const std::vector<float>& inputs, const std::vector<float>& outputs) {
     std::string text = "version: '2.0'", data;
     const auto add = [&](const char* io, float value) {
@@ -44,7 +44,7 @@ class ReplayOfOtherTrees : public testing::Test {
                      {reinterpret_cast<const char*>(&value), 4});
   }
 
-  // Replays the tree; the max of each row, by where it is and whose.
+  // Replays the tree. Returns the max of each row, by folder and tensor.
   std::map<std::string, double> replayed(const std::string& common = "{}", const std::string& e2e = "{}") {
     auto keys = nlohmann::json{{"path", out.path()}, {"net_name", "Net"}, {"saved_data", "statistic"},
                                {"statistic_category", {"max"}}};
@@ -111,10 +111,10 @@ TEST_F(ReplayOfOtherTrees, OfThoseOfR1_5) {
   place("2/net_graph_1/1/3/Add.Default_Add-op1.2.161243956333802", operators_file({1}, {2}));
   EXPECT_EQ(replayed(), (Found{{"rank_2/Net/1/3 Add Default_Add-op1 input 0 2 0", 1},
                                {"rank_2/Net/1/3 Add Default_Add-op1 output 0 2 0", 2}}));
-  // The synchronous dump of that version: no dtype at the end.
+  // That version's synchronous dump has no dtype at the end of names.
   place("rank_2/net/1/4/Conv2D.Conv2D-op107.2.2.1623124369613540.output.0.DefaultFormat.npy", npy(7));
   EXPECT_EQ(replayed().at("rank_2/Net/1/4 Conv2D Conv2D-op107 output 0 2 2"), 7);
-  // What msaccucmp made of the first.
+  // msaccucmp's conversion of the first file.
   place("2/net_graph_1/1/5/Add.Default_Add-op1.2.161243956333802.input.0.1.npy", npy(8));
   EXPECT_EQ(replayed().at("rank_2/Net/1/5 Add Default_Add-op1 input 0 2 0"), 8);
 }

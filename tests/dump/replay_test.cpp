@@ -1,4 +1,4 @@
-// A tree of dumped tensors replayed through a config leaves what a dump with that config leaves.
+// Replaying a tree of dumped tensors with a config writes the same files as a dump with that config.
 #include "stats/dump/replay/replay.hpp"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@ namespace replay_test {
 
 class Replay : public SessionTest {
  protected:
-  // Two iterations of three operators, in every odd type, dumped by `session`.
+  // Dumps two iterations of three operators through `session`, with all unusual types.
   void train(DumpSession& session) {
     const std::vector<float> floats{1, -2, NAN}, more{5};
     const std::vector<std::uint16_t> brain{0x3f80, 0xc000, 0x7f80};
@@ -61,7 +61,7 @@ class Replay : public SessionTest {
                   {[&](const Error& error) { unreadable.push_back(error.message); }, [](std::size_t, std::size_t) {}});
   }
 
-  // The lines of a replayed statistic.csv, its heading among them.
+  // The number of lines of a replayed statistic.csv, with its heading.
   std::size_t lines_of(const std::string& statistic_csv) {
     const std::string text = content_of(replayed / statistic_csv);
     return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
@@ -188,7 +188,7 @@ TEST_F(Replay, ASecondOneIsRefusedUnlessItIsToldWhatToDo) {
   const std::string left_by_a_killed_one = replayed / (".replay-" + std::to_string(getpid()) + "/" + csv);
   std::filesystem::create_directories(std::filesystem::path(left_by_a_killed_one).parent_path());
   std::ofstream(left_by_a_killed_one) << "stale\n";
-  // And one that still lives.
+  // And the folder of a process that is still alive.
   const std::string left_by_another = replayed / ".replay-1000000001/x.npy", in_use = replayed / ".replay-1000000002/x.npy";
   for (const std::string& file : {left_by_another, in_use}) {
     std::filesystem::create_directory(std::filesystem::path(file).parent_path());

@@ -1,5 +1,5 @@
-// Where a config asks for Ascend's dump files, a session leaves one for each run of an operator: protoc reads it, and so
-// does a replay. Names that are too long for a file are explained by mapping.csv, and found again.
+// If a config asks for Ascend's dump files, a session writes one for each run of an operator. protoc can read it, and a
+// replay can. Names that are too long for a file are in mapping.csv and are found again.
 
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -31,7 +31,7 @@ class RunFiles : public SessionTest {
     return session ? std::move(*session) : DumpSession();
   }
 
-  // What protoc says of the message, and the bytes behind it.
+  // protoc's text of the message, and the bytes after it.
   std::pair<std::string, std::string> decoded(const std::string& path) const {
     const std::string text = content_of(folder / path);
     std::uint64_t length = 0;
@@ -140,7 +140,7 @@ TEST_F(RunFiles, OfTorchAirsOptionsLieInTheFolderOfTheRank) {
       << dump_files()[0];
 }
 
-// Each is read back by the bits that were handed over.
+// Each type is read back with the bits that were handed over.
 TEST_F(RunFiles, EveryTypeIsReadBack) {
   auto session = open(kBin, "null");
   std::vector<std::byte> bits(32);
@@ -251,7 +251,7 @@ TEST_F(RunFiles, ALongNameIsFoundAgainByEveryReader) {
   EXPECT_EQ(names, long_name);
 }
 
-// A replay does not convert a device's format, whatever trans_flag says: the name says what is there.
+// A replay does not convert a device's format, whatever trans_flag is: the name gives the actual format.
 TEST_F(RunFiles, AReplayNamesTheFormatThatIsThere) {
   {
     auto session = open(kBin, "null");
@@ -262,7 +262,7 @@ TEST_F(RunFiles, AReplayNamesTheFormatThatIsThere) {
     collect(session, {}, "a", tensors);
     EXPECT_TRUE(session.close());
   }
-  // First Ascend's dump file, then the .npy files that were made of it.
+  // First Ascend's dump file, then the .npy files converted from it.
   std::string from = folder.path();
   const ScratchFolder first, second;
   for (const ScratchFolder* out : {&first, &second}) {
@@ -290,7 +290,7 @@ TEST_F(RunFiles, AReplayNamesTheFormatThatIsThere) {
   }
 }
 
-// What was dumped so, and is replayed through the same config, is the same files.
+// A replay with the same config writes the same files.
 TEST_F(RunFiles, AReplayWritesThemAgain) {
   {
     auto session = open(kBin, "null");

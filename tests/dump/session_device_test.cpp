@@ -1,5 +1,5 @@
-// Tensors that lie in a cl_mem of the caller's are dumped in every form, with its queue and without one; what cannot be
-// read back is counted and said.
+// Tensors in the caller's cl_mem are dumped in every form, with and without the caller's queue. A tensor that cannot be
+// read back is counted and reported.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
@@ -37,7 +37,7 @@ class SessionDevice : public SessionTest, public testing::WithParamInterface<boo
             [](void* memory) { clReleaseMemObject(static_cast<cl_mem>(memory)); }};
   }
 
-  // Packed values in a buffer, behind 5 bytes that are not theirs.
+  // Packed values in a buffer, after 5 bytes of other data.
   DumpTensor in_buffer(const std::vector<std::uint8_t>& packed, Stored stored, std::uint64_t values) {
     std::vector<std::uint8_t> bytes(5, 0xee);
     bytes.insert(bytes.end(), packed.begin(), packed.end());
@@ -122,7 +122,7 @@ TEST_P(SessionDevice, PackedTensorsAreMeasuredAndSaved) {
 TEST_P(SessionDevice, APackedTensorThatCannotBeReadIsCountedAndSaid) {
   auto session = open();
   auto beyond = in_buffer({0x7f}, Stored::kInt4, 2);
-  beyond.shape = {2000};  // which the buffer does not hold
+  beyond.shape = {2000};  // more than the buffer holds
   const std::vector<float> values{1};
   collect(session, {}, "x", {beyond, tensor(values, Dtype::kFloat32)});
   session.close();

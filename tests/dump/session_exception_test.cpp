@@ -1,4 +1,4 @@
-// With op_debug_mode 4 the inputs of an operator that failed are on disk before the job gives up.
+// With op_debug_mode 4, the inputs of a failed operator are on disk before the job ends.
 #include "tests/support/dump_session.hpp"
 
 namespace tensorstat {
@@ -25,7 +25,7 @@ TEST_F(SessionException, OnlyInputsOfOperatorsThatFailAtOnce) {
   EXPECT_NE(files()[0].find(".input.0."), std::string::npos);
 }
 
-// A dump that stays empty says why.
+// If nothing was dumped, the reason is reported.
 TEST_F(SessionException, WhatABackendNeverGaveIsSaidAtTheEnd) {
   struct Case {
     const char *common, *e2e, *words;

@@ -1,5 +1,4 @@
-// A disk that fails costs rows only where memory runs out, and never the job; all of it is said
-// once.
+// A failing disk loses rows only if memory runs out, and never stops the job. Each fault is reported once.
 #include "tests/support/dump_session.hpp"
 #include "tests/support/file_calls.hpp"
 
@@ -132,7 +131,7 @@ TEST_F(SessionFaults, TheFileThatWasUsedLeastRecentlyIsClosed) {
   };
   for (std::uint64_t step = 0; step < 64; ++step) opened_by_a_row_in(step);
   EXPECT_FALSE(opened_by_a_row_in(0));
-  EXPECT_TRUE(opened_by_a_row_in(64));  // one too many: step 1 has to go
+  EXPECT_TRUE(opened_by_a_row_in(64));  // one step too many: step 1 is closed
   EXPECT_FALSE(opened_by_a_row_in(0));
   EXPECT_FALSE(opened_by_a_row_in(2));
   EXPECT_TRUE(opened_by_a_row_in(1));

@@ -1,5 +1,6 @@
-// Tensors on their way are held in bounded memory: training waits, visibly, and nothing is lost. Where only merging
-// statistics are wanted of host tensors, none is on its way: each is measured before collect() returns.
+// Tensors between the training thread and the disk use bounded memory: training waits, the wait is reported, and
+// nothing is lost. If only merging statistics of host tensors are wanted, each tensor is measured before collect()
+// returns.
 #include <future>
 #include <thread>
 
@@ -8,7 +9,7 @@
 namespace tensorstat {
 namespace session_memory_test {
 
-// Where the session's thread stands until the test says so.
+// Stops the session's thread until the test opens it.
 class Gate {
  public:
   void open() { open_.set_value(); }
@@ -20,11 +21,11 @@ class Gate {
 
 class SessionMemory : public SessionTest {
  protected:
-  // One that has to look at the bits later.
+  // A session that needs the tensors' bits later.
   DumpSession open_with_digests() { return open(R"({"statistic_category": ["max", "md5"]})"); }
 
-  // Has the session's thread go no further than the release of a tensor of five. The last who has it lets it go: where
-  // the session was done with it before this thread was, another follows. Returns how many rows that makes.
+  // Stops the session's thread in the deleter of a tensor. If the session was done with the tensor before this thread
+  // was, the deleter runs on this thread, and another tensor follows. Returns the number of rows that this makes.
   std::uint64_t stop_at(Gate& gate, DumpSession& session) {
     static const std::vector<float> small(10, 5.0f);
     for (std::uint64_t rows = 1;; ++rows) {
@@ -97,7 +98,7 @@ TEST_F(SessionMemory, BitsMayChangeAsSoonAsCollectReturns) {
   auto session = open_with_digests();
   std::vector<float> values(1000);
   Gate gate;
-  const std::uint64_t before = stop_at(gate, session);  // whoever looked at the caller's bits later would see the 99s
+  const std::uint64_t before = stop_at(gate, session);  // if the caller's bits were read later, they would be the 99s
   for (int i = 0; i < 50; ++i) {
     std::fill(values.begin(), values.end(), 5.0f);
     collect(session, {}, "x", {tensor(values, Dtype::kFloat32)});
@@ -157,7 +158,7 @@ TEST_F(SessionMemory, KeptAliveTensorsAreNotCopiedAndLetGo) {
   given.keep_alive = std::shared_ptr<const void>(values.data(), [&](const void*) { let_go.set_value(); });
   collect(session, {}, "x", {given});
   given.keep_alive = nullptr;
-  values.assign(values.size(), 6.0f);  // allowed to nobody but a test: what is measured is this very memory
+  values.assign(values.size(), 6.0f);  // only this test may write here: the session measures this very memory
   EXPECT_GE(session.counters().held_bytes, 400000u) << "counted all the same";
   first_gate.open();
   let_go.get_future().wait();

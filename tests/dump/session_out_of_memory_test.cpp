@@ -1,5 +1,5 @@
-// Whichever allocation of a dump fails, once or from then on, the job goes on: what was handed over is on disk, or is
-// counted as lost.
+// Any allocation of a dump may fail, once or from then on. The job continues, and every tensor is on disk or counted as
+// lost.
 #include "tests/support/dump_session.hpp"
 #include "tests/support/failing_allocations.hpp"
 
@@ -8,7 +8,7 @@ namespace session_out_of_memory_test {
 
 class SessionOutOfMemory : public SessionTest {
  protected:
-  // Hands three operators over while the allocation of number `nth` fails. How many allocations there were.
+  // Hands over three operators while allocation number `nth` fails. Returns the number of allocations.
   std::int64_t dump_with_failure(std::int64_t nth, bool from_then_on) {
     std::filesystem::remove_all(folder / "rank_0");
     said.clear();

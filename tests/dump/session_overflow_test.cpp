@@ -1,4 +1,4 @@
-// With op_debug_mode 3 an operator is dumped when, and only when, a float output of it overflows.
+// With op_debug_mode 3, an operator is dumped if and only if one of its float outputs overflows.
 #include <cmath>
 #include <limits>
 

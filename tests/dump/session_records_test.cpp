@@ -1,4 +1,4 @@
-// What stands beside the tensors: metadata, execution orders and the arguments of operators.
+// The files beside the tensors: metadata, execution orders and the arguments of operators.
 #include <nlohmann/json.hpp>
 
 #include "tests/support/dump_session.hpp"

@@ -1,4 +1,5 @@
-// The log and the deleters of keep_alive are called under no lock: they may use the session, or hold a lock of their own.
+// The log and the deleters of keep_alive are called under no lock: they may use the session, and may take a lock of
+// their own.
 #include <future>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -31,7 +32,7 @@ TEST_F(SessionReentry, ALogUsesTheSession) {
   });
   auto refused = tensor(values, Dtype::kFloat32);
   refused.shape = {7};
-  collect(session, {}, "x", {refused});                    // said by the thread that hands over
+  collect(session, {}, "x", {refused});                    // reported by the thread that hands over
   collect(session, {}, "x", {tensor(std::vector<float>{}, Dtype::kFloat32)});
   EXPECT_EQ(calls, 2);
   std::ofstream(folder / "rank_0/.dump_metadata") << "in the way";
@@ -41,7 +42,7 @@ TEST_F(SessionReentry, ALogUsesTheSession) {
 }
 
 TEST_F(SessionReentry, ALogOfTheSessionsOwnThreadIsCalledByWhoeverCallsNext) {
-  std::mutex of_the_caller;  // as an interpreter's lock
+  std::mutex of_the_caller;  // such as an interpreter's lock
   DumpSession session;
   int calls = 0;
   std::thread::id caller = std::this_thread::get_id();
@@ -49,7 +50,7 @@ TEST_F(SessionReentry, ALogOfTheSessionsOwnThreadIsCalledByWhoeverCallsNext) {
     EXPECT_EQ(std::this_thread::get_id(), caller);
     ++calls;
   });
-  std::filesystem::create_directories(folder / "rank_0/Net/0/0/statistic.csv");  // no file can be there
+  std::filesystem::create_directories(folder / "rank_0/Net/0/0/statistic.csv");  // a folder is in the place of the file
   const std::lock_guard lock(of_the_caller);
   collect(session, {}, "x", {tensor(values, Dtype::kFloat32)});
   session.flush();
@@ -99,7 +100,7 @@ TEST_F(SessionReentry, ADeleterWaitsForALockThatTheCallerHoldsWhileItFlushes) {
   auto given = tensor(values, Dtype::kFloat32);
   given.keep_alive = std::shared_ptr<const void>(values.data(), [&, caller = std::this_thread::get_id()](const void*) {
     std::unique_lock lock(of_the_caller, std::defer_lock);
-    if (std::this_thread::get_id() != caller) lock.lock();  // else the session was done with it before, and the caller has it
+    if (std::this_thread::get_id() != caller) lock.lock();  // the caller's thread already holds it
     done.set_value();
   });
   {

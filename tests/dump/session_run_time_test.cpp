@@ -1,5 +1,5 @@
-// Dumping is started and stopped while training runs, iterations are counted from another number, and a backend learns
-// of its session what it has to do: whatever the threads.
+// Dumping is started and stopped during training, iterations count from another number, and a backend can ask its
+// session what to do. All from any thread.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -41,7 +41,7 @@ TEST_F(SessionRunTime, WhatComesBetweenStartAndStopIsDumpedAtAnyIteration) {
                                                "rank_0/Net/0/7/statistic.csv", "rank_0/Net/0/9/statistic.csv"}));
 }
 
-// msprobe starts and stops around every step, and its `step` says which of them are dumped. dump_step is the same.
+// msprobe calls start and stop around every step, and its `step` selects among them. So does dump_step.
 TEST_F(SessionRunTime, StepsOfMsprobeAndCannCountAfterStart) {
   const std::string path = folder.path();
   const std::string configs[] = {
@@ -171,11 +171,11 @@ TEST_F(SessionRunTime, OfASessionThatWantsNothingIsNothing) {
   EXPECT_FALSE(nothing.demands().statistics || nothing.demands().tensors);
 }
 
-// What a thread hands over after start() has returned, and before it calls stop(), is dumped; of what is handed over
-// while another thread switches, all or nothing of a run.
+// Everything that a thread hands over between its start() and its stop() is dumped. Of a run handed over while another
+// thread switches, all or nothing is dumped.
 TEST_F(SessionRunTime, ThreadsSwitchAndDumpAtOnce) {
   constexpr int kThreads = 3, kSteps = 100;
-  constexpr std::uint64_t kMost = 1000;  // of each thread
+  constexpr std::uint64_t kMost = 1000;  // per thread
   auto session = open(R"({"iteration": "100000"})");
   const auto* op = session.operator_named("Op", "x");
   std::atomic<bool> done{false};

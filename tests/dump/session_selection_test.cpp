@@ -1,4 +1,4 @@
-// A session dumps what its config selects, and a query tells the same beforehand.
+// A session dumps what its config selects. wants() gives the same answer beforehand.
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -10,7 +10,7 @@ namespace session_selection_test {
 
 class SessionSelection : public SessionTest {
  protected:
-  // Hands an input and an output over, and says which came out: "i", "o", "io" or "".
+  // Hands over an input and an output. Returns which were dumped: "i", "o", "io" or "".
   std::string dumped(DumpSession& session, const DumpPlace& place, const std::string& name,
                      bool set_dump = false) {
     const std::vector<float> values{1, 2};

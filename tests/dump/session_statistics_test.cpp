@@ -1,4 +1,4 @@
-// What is handed over becomes the statistic.csv that MindSpore would have written, byte for byte.
+// Tensors handed over give the same statistic.csv as MindSpore, byte for byte.
 
 #include "tests/support/dump_session.hpp"
 #include "tests/support/patterns.hpp"
@@ -86,7 +86,7 @@ TEST_F(SessionStatistics, DialectsAndOddNames) {
 TEST_F(SessionStatistics, PackedTypesAreMeasuredByTheirValues) {
   auto session = open(R"({"statistic_category": ["max", "min", "count", "zero count", "md5"]})");
   const std::vector<std::uint8_t> int4{0x10, 0x87,
-                                       0x09};        // 0 1 7 -8 -7, and a half that is nothing
+                                       0x09};        // 0 1 7 -8 -7, and an unused half byte
   const std::vector<std::uint8_t> bits{0b10100000};  // 1 0 1
   DumpTensor packed = tensor(int4, Dtype::kUint8),
              single = tensor(bits, Dtype::kUint8, Io::kOutput, 1);

@@ -1,4 +1,4 @@
-// Tensors are saved under MindSpore's names, in types that numpy can load.
+// Tensors are saved under MindSpore's names, in types that numpy loads.
 #include <sys/wait.h>
 
 #include <cstring>
@@ -12,7 +12,7 @@ namespace session_tensors_test {
 
 class SessionTensors : public SessionTest {
  protected:
-  // The only file, by its name without timestamp; its data behind the header into `data`.
+  // The name of the only file, without its timestamp; `data` gets the bytes after its header.
   std::string only_file(std::string& data) {
     const auto found = files();
     EXPECT_EQ(found.size(), 1u);

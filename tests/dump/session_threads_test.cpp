@@ -1,4 +1,4 @@
-// Ranks, graphs and threads share a session, processes share its files, and no row is lost.
+// Ranks, graphs and threads share a session, and processes share its files. No row is lost.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ namespace session_threads_test {
 using SessionThreads = SessionTest;
 
 TEST_F(SessionThreads, EightThreadsOnTwoRanks) {
-  options.memory_bytes = 1 << 20;  // small enough that some have to wait
+  options.memory_bytes = 1 << 20;  // so small that some threads have to wait
   auto session = open();
   std::vector<std::thread> threads;
   for (std::uint32_t thread = 0; thread < 8; ++thread) {

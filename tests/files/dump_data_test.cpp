@@ -1,4 +1,4 @@
-// Ascend's dump files, encoded by protoc, are read to their last byte; what the library writes, protoc reads.
+// Ascend's dump files, encoded by protoc, are read to the last byte. protoc reads the files that the library writes.
 #include "stats/files/ascend/dump_data.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ struct Read {
 
 class DumpDataFile : public testing::Test {
  protected:
-  // Every tensor of the file, by name.
+  // The tensors of the file, by name.
   std::map<std::string, Read> read(const std::string& bytes) {
     std::map<std::string, Read> found;
     auto source = open_tensors(write_file(folder / "Add.Default_Add-op1.2.7.1612439563338023", bytes), {});
@@ -90,7 +90,7 @@ TEST_F(DumpDataFile, OfEachDtypeIsReadOrRefusedByName) {
   struct Case {
     int number;
     std::string_view data_type;  // empty: refused
-    std::size_t bytes;           // of four values
+    std::size_t bytes;           // size of four values
   };
   const Case cases[] = {
       {1, "float32", 16}, {2, "float16", 8},  {3, "int8", 4},   {4, "uint8", 4},          {5, "int16", 8},
@@ -118,7 +118,7 @@ TEST_F(DumpDataFile, OfEachDtypeIsReadOrRefusedByName) {
     } else {
       ASSERT_TRUE(found.contains("input.0")) << number << ": " << found.begin()->second.fault;
       EXPECT_EQ(found.at("input.0").data_type, data_type);
-      // 0, 0, 0.5, 0 of float4, as float8_e4m3fn has them.
+      // 0, 0, 0.5, 0 of float4 as float8_e4m3fn.
       EXPECT_EQ(found.at("input.0").elements, data_type == "float4_e2m1fn" ? std::string("\0\0\x30\0", 4) : data) << number;
     }
   }
@@ -206,7 +206,7 @@ TEST_F(DumpDataFile, TheOldestHaveTheBytesInTheMessage) {
   EXPECT_EQ(found.at("input.0").elements, "xyz");
 }
 
-// Fields in any order, given twice, in parts, or of an unknown number or width: as protoc takes them.
+// Fields in any order, repeated, split, or with an unknown number or wire type, are accepted as by protoc.
 TEST_F(DumpDataFile, FieldsComeInAnyOrder) {
   // input { size: 9 size: 2 shape { dim: 1 } shape { dim (packed): 2 } data_type: 3 and unknown fields of each width }
   const std::string input =
@@ -236,7 +236,7 @@ TEST_F(DumpDataFile, WhatIsWrittenProtocReads) {
             "op_name: \"Default/Add-op1\"\n");
 }
 
-// Random messages, encoded by protoc, against what was put into them.
+// Random messages, encoded by protoc, are read with the same contents.
 TEST_F(DumpDataFile, RandomMessagesSayWhatWasPutIntoThem) {
   const unsigned seed = 15;
   std::cout << "seed " << seed << std::endl;

@@ -1,4 +1,4 @@
-// A folder that cannot be made or listed is named with the reason, and nothing is left out unsaid.
+// A folder that cannot be made or listed is reported with the reason. Nothing is skipped silently.
 #include "stats/files/io/folders.hpp"
 
 #include <fcntl.h>
@@ -84,7 +84,7 @@ TEST_F(Folders, FilesAreFoundInNaturalOrder) {
                          "x1y2.npy", "x1y10.npy", "x01y11.npy", "\xc3\xa4.npy"};
   std::vector<std::string> wanted;
   for (const char* name : names) wanted.push_back(folder / name);
-  std::swap(wanted[1], wanted[2]);  // 02 and 2 are one number; then the bytes decide
+  std::swap(wanted[1], wanted[2]);  // 02 and 2 are the same number, so the bytes decide
   for (const std::string& path : wanted) {
     ASSERT_FALSE(make_folders(fs::path(path).parent_path()));
     std::ofstream(path) << "x";
@@ -117,7 +117,7 @@ TEST_F(Folders, OneThatCannotBeListedIsSaid) {
   EXPECT_NE(faults[0].message.find(folder / "locked"), std::string::npos) << faults[0].message;
 }
 
-// Linux takes no path of more than 4,096 bytes; a tree may hold longer ones all the same.
+// Linux accepts no path above 4,096 bytes, but a tree can contain longer ones.
 TEST_F(Folders, APathThatIsTooLongIsSaid) {
   const std::string name(250, 'd');
   int at = open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

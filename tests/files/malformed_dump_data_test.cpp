@@ -1,5 +1,5 @@
-// A dump file of Ascend's that makes no sense is refused with the reason in short, printable words, and takes no memory
-// on its word; one tensor that cannot be read leaves the others.
+// A wrong Ascend dump file is refused with a short, printable reason. The sizes that it claims allocate no memory. One
+// unreadable tensor does not affect the others.
 #include <gtest/gtest.h>
 
 #include "stats/files/ascend/dump_data.hpp"
@@ -14,7 +14,7 @@ using test::dump_file;
 using test::eight_bytes;
 using test::write_file;
 
-// A field of bytes: its number, below 16, and what it holds.
+// A field with bytes; its number must be below 16.
 std::string field(int number, const std::string& bytes) {
   std::string length;
   for (std::size_t left = bytes.size();; left >>= 7) {
@@ -25,14 +25,14 @@ std::string field(int number, const std::string& bytes) {
 }
 
 const std::string kVersion = "\x0a\x03" "2.0";
-const std::string kLongest(9, '\xff');  // of a number of ten bytes, without the last
+const std::string kLongest(9, '\xff');  // a varint of ten bytes, without its last
 
-// A file with one input, whose message holds this.
+// A file with one input that has this message.
 std::string one(const std::string& input, const std::string& data) { return dump_file(kVersion + field(4, input), data); }
 
 class MalformedDumpData : public testing::Test {
  protected:
-  // What is said of the file, or of the first of its tensors that is refused; empty where all are read.
+  // The error of the file or of its first refused tensor; empty if all are read.
   std::string complaint_of(const std::string& bytes) {
     auto source = open_tensors(write_file(folder / "A.b.1.2.1612439563338023", bytes), {});
     if (!source) return source.error().message;
@@ -141,7 +141,7 @@ TEST_F(MalformedDumpData, OneTensorThatIsRefusedLeavesTheOthers) {
 }
 
 TEST_F(MalformedDumpData, AFileThatShrinksMeanwhileIsAnError) {
-  // 65,536 of uint8: more than is read ahead.
+  // 65,536 elements of uint8: more than the read-ahead.
   const std::string input = "\x08\x04\x1a\x04\x08\x80\x80\x04\x28\x80\x80\x04";
   const std::string path = write_file(folder / "A.b.1.2.1612439563338023", one(input, std::string(65536, 'x')));
   auto source = open_tensors(path, {});

@@ -1,5 +1,5 @@
-// A file that is no sound .npy is refused in words that say what is wrong with it, and never more
-// than that happens: no crash, no memory taken on the word of a header.
+// A wrong .npy file is refused with a message that says what is wrong. It never crashes the reader, and the sizes in
+// its header allocate no memory.
 
 #include <gtest/gtest.h>
 
@@ -19,10 +19,10 @@ using namespace std::string_literals;
 
 struct Malformed {
   std::string bytes;
-  std::string_view complaint;  // what the message must hold
+  std::string_view complaint;  // a part of the message
 };
 
-// A header whose dictionary is `dictionary`, and four bytes of data.
+// A file with the header `dictionary` and four bytes of data.
 std::string with(std::string_view dictionary) { return npy(dictionary, "data"); }
 
 std::string with_descr(std::string_view descr) {
@@ -38,7 +38,7 @@ std::string with_shape(std::string_view shape, std::string_view data = "data") {
              data);
 }
 
-// `magic and version`, then the length as it is claimed, then the rest.
+// A file from its parts: magic and version, then the length as given, then the rest.
 std::string raw(std::string_view length, std::string_view rest, char major = 1, char minor = 0) {
   return "\x93NUMPY"s + major + minor + std::string(length) + std::string(rest);
 }
@@ -52,7 +52,7 @@ std::vector<Malformed> malformed_files() {
   for (int i = 0; i < 17; ++i) nested = "[('a', " + nested + ")]";
 
   std::vector<Malformed> files = {
-      // Something else altogether.
+      // Other contents.
       {"", "it is empty"},
       {"x", "does not begin with"},
       {"hello, world", "does not begin with"},
@@ -61,7 +61,7 @@ std::vector<Malformed> malformed_files() {
       {"\x93numpy\x01\0 lower case"s, "does not begin with"},
       {" "s + good, "does not begin with"},
       {std::string(1000, '\0'), "does not begin with"},
-      // Cut before the header.
+      // Truncated before the header.
       {"\x93", "magic number"},
       {"\x93NUM", "magic number"},
       {"\x93NUMPY", "before its header"},
@@ -76,7 +76,7 @@ std::vector<Malformed> malformed_files() {
       {raw("\x10\0"s, std::string(16, ' '), 1, 1), "version 1.1"},
       {raw("\x10\0"s, std::string(16, ' '), 3, 7), "version 3.7"},
       {raw("\x10\0"s, std::string(16, ' '), '\xff', '\xff'), "version 255.255"},
-      // Lengths that lie.
+      // Wrong lengths.
       {raw("\xff\xff"s, "{}"), "65535 bytes are promised, 2 are there"},
       {raw("\x01\0"s, ""), "1 bytes are promised, 0 are there"},
       {raw("\xff\xff\xff\xff"s, "{}", 2), "4294967295 bytes are promised"},
@@ -85,7 +85,7 @@ std::vector<Malformed> malformed_files() {
       {raw("\0\0\x10\0"s, std::string(1 << 20, ' '), 3), "a header of 1048576 bytes"},
       {raw("\0\0"s, "{'descr': '<f4'}"), "expected '{'"},
       {raw("\x05\0"s, good.substr(10)), "expected a quoted string"},
-      // No dictionary.
+      // Not a dictionary.
       {with(""), "expected '{'"},
       {with("()"), "expected '{'"},
       {with("[]"), "expected '{'"},
@@ -227,7 +227,7 @@ std::vector<Malformed> malformed_files() {
       {with_shape("(4294967296, 4294967296)"), "exceeds 2^63-1 bytes"},
       {with_shape("(3, 6148914691236517206)"), "exceeds 2^63-1 bytes"},
       {with_shape(sixty_five_dimensions), "more than 64 dimensions"},
-      // Data that is not what the header promises.
+      // The data does not fit the header.
       {with_shape("(1,)", ""),
        "truncated: shape (1) of float32 needs 4 bytes of data, 0 are there"},
       {with_shape("(1,)", "dat"), "needs 4 bytes of data, 3 are there"},
@@ -243,7 +243,7 @@ std::vector<Malformed> malformed_files() {
 }
 
 Result<NpyHeader> parse(const std::string& bytes) {
-  // On the heap and exactly as long as the file, so that a sanitizer sees any step beyond it.
+  // On the heap with exactly the file's size, so that a sanitizer detects reads beyond it.
   const std::vector<char> head(bytes.begin(),
                                bytes.begin() + std::min(bytes.size(), kMostNpyHeaderBytes));
   return parse_npy_header(std::as_bytes(std::span(head)), bytes.size());
@@ -312,7 +312,7 @@ TEST(MalformedNpy, DamagedBytesNeverHarm) {
     const auto header = parse(bytes);
     if (!header) continue;
     ++read;
-    // Whatever is accepted lies within the file and fills it.
+    // Accepted data is within the file and fills it.
     ASSERT_EQ(header->data_offset_bytes + header->data_bytes(), bytes.size())
         << "seed " << kSeed << ", run " << i;
   }

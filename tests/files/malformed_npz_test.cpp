@@ -1,5 +1,5 @@
-// An .npz file that makes no sense is refused with the reason in short, printable words, and takes no memory on its
-// word; one member that cannot be read leaves the others.
+// A wrong .npz file is refused with a short, printable reason. The sizes that it claims allocate no memory. One
+// unreadable member does not affect the others.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -24,7 +24,7 @@ using test::ZipEntry;
 
 const std::string kNpy = test::npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "12345678");
 
-// The entry x.npy with some field changed.
+// The entry x.npy with a field changed.
 template <typename Change>
 ZipEntry with(Change change, bool deflate = false) {
   ZipEntry entry = zip_entry("x.npy", kNpy, deflate);
@@ -34,8 +34,8 @@ ZipEntry with(Change change, bool deflate = false) {
 
 class MalformedNpz : public testing::Test {
  protected:
-  // What is said of the archive, or of the first of its members that is refused or cannot be read to its end; empty
-  // where all are read. Every message is short and printable.
+  // The error of the archive, or of its first member that is refused or cannot be read to its end; empty if all are
+  // read. Every message must be short and printable.
   std::string complaint_of(const std::string& bytes) {
     std::string complaint = complaint_about(write_file(folder / "x.npz", bytes));
     EXPECT_LT(complaint.size(), 500u);
@@ -154,7 +154,7 @@ TEST_F(MalformedNpz, IsRefusedWithTheReason) {
       {zip_archive({zip_entry("x.npy", "\x80\4 a pickle")}), "looks like a Python pickle"},
       {zip_archive({zip_entry(std::string("../../\0\x1b[31m.npy", 16), "")}), "x.npz::../../\\x00\\x1b[31m: "},
       {zip_archive({zip_entry("archive/data.pkl", "\x80\2"), zip_entry("archive/data/0", kNpy)}), "save it there"},
-      // What is deflated.
+      // Deflated data.
       {changed([](ZipEntry& e) { e.packed = std::string(e.packed.size(), '\xff'); }, true), "no deflated bytes"},
       {changed([](ZipEntry& e) { e.packed.pop_back(), e.packed_bytes -= 1; }, true), "is damaged: it"},
       {changed([](ZipEntry& e) { e.packed_bytes = 0, e.packed = "", e.bytes = 100; }, true), "x.npz::x: is damaged: it unpacks to 0"},
@@ -184,7 +184,7 @@ TEST_F(MalformedNpz, AMemberThatCannotBeReadLeavesTheOthers) {
   ASSERT_TRUE(b && *b) << (*b).error().message;
   EXPECT_EQ((*b)->name(), "b");
   std::vector<std::byte> bytes(8);
-  // As often as one likes, though there is no way back in deflated bytes.
+  // Deflated bytes cannot be read backwards, but rewind() works any number of times.
   for (int i = 0; i < 3; ++i) {
     (*b)->rewind(TensorReader::Order::kC, TensorReader::View::kElements);
     ASSERT_TRUE((*b)->read(bytes));

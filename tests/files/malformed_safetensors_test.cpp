@@ -1,5 +1,5 @@
-// A .safetensors file that makes no sense is refused with the reason in short, printable words, and takes no memory
-// on its word; one tensor that cannot be read leaves the others.
+// A wrong .safetensors file is refused with a short, printable reason. The sizes that it claims allocate no memory. One
+// unreadable tensor does not affect the others.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -19,12 +19,12 @@ std::string length_of(std::uint64_t bytes) {
   return text;
 }
 
-// A file of this header, as long as it is, and data.
+// A file with this header, its correct length, and data.
 std::string file_of(const std::string& header, const std::string& data = "") {
   return length_of(header.size()) + header + data;
 }
 
-// A header of one tensor x, with these values.
+// A header with one tensor x and these values.
 std::string one(const std::string& dtype, const std::string& shape, const std::string& offsets) {
   return R"({"x":{"dtype":)" + dtype + R"(,"shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}";
 }
@@ -33,7 +33,7 @@ const std::string kFour = "1234";
 
 class MalformedSafetensors : public testing::Test {
  protected:
-  // What is said of the file, or of the first of its tensors that is refused; empty where all are read.
+  // The error of the file or of its first refused tensor; empty if all are read.
   std::string complaint_of(const std::string& bytes) {
     auto source = open_tensors(write_file(folder / "x.safetensors", bytes), {});
     if (!source) return source.error().message;

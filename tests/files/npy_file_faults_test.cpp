@@ -1,5 +1,5 @@
-// Whatever file call fails: an .npy file is written whole or the old one stays, and what is read is
-// what the file holds or an error that says why not.
+// Any file call may fail. An .npy file is then written whole, or the old one stays. A read returns the file's contents,
+// or an error with the reason.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -21,20 +21,20 @@ using test::FileFault;
 FileFault fault;
 int calls = 0;
 std::string watched;  // a path
-std::string found_there;  // what it held when the first call failed
+std::string found_there;  // its contents when the first call failed
 
 Verdict judge(FileCall call) {
   if (call != fault.call) return {};
   ++calls;
   if (calls == fault.first) {
-    judge_file_call = nullptr;  // this look at it is the test's own
+    judge_file_call = nullptr;  // do not judge this read: it is the test's own
     found_there = content_of(watched);
     judge_file_call = judge;
   }
   return calls >= fault.first && calls <= fault.last ? fault.verdict : Verdict{};
 }
 
-// Does `work` with the fault; whether it came to that.
+// Runs `work` with the fault. Returns whether the fault occurred.
 template <typename Work>
 bool did_with(const FileFault& wanted, Work work) {
   fault = wanted;
@@ -45,7 +45,7 @@ bool did_with(const FileFault& wanted, Work work) {
   return calls >= wanted.first;
 }
 
-// Does `check` for each file call that can fail and each way it can, and says how many that were.
+// Runs `check` for each file call that can fail, in each way. Returns how many there were.
 template <typename Check>
 int with_every_fault(Check check) {
   int injected = 0;
@@ -85,8 +85,8 @@ void check_writer(bool had_one, bool synced, const NpyContent& content, const st
     }
     const auto left = std::distance(std::filesystem::directory_iterator(folder.path()), {});
     EXPECT_EQ(left, status || had_one ? 1 : 0);
-    // What was written to is closed first, before the file has its name, because some disks say only then that they are
-    // full. What is closed second, when the file has its name and is whole, holds the lock alone.
+    // The first close is that of the written file, before it gets its name, because some disks report only then that
+    // they are full. The second close, of the complete and named file, only releases the lock.
     const bool is_of_the_lock = wanted.call == FileCall::kClose && wanted.first == 2 && found_there == expected;
     EXPECT_TRUE(!came || !status || is_of_the_lock) << "it failed, and nobody was told";
     return came;
@@ -128,7 +128,7 @@ TEST(NpyFileFaults, InterruptedOrHalfDoneWritesAreDoneAgain) {
   }
 }
 
-// The elements of a file in C order, or why not.
+// The elements of a file in C order, or the error.
 Result<std::string> elements_of(const std::string& path, Original original) {
   constexpr std::size_t kWindowBytes = 64;
   auto reader = open_tensor(path, {original, kWindowBytes});
@@ -153,7 +153,7 @@ constexpr Readable kReadable[] = {
     {"{'descr': '>i2', 'fortran_order': True, 'shape': (6, 20000), }", Original::kAsStored},
     {"{'descr': '|i1', 'fortran_order': False, 'shape': (12, 20000), }", Original::kInt4}};
 
-// More than is read ahead at once.
+// More than the read-ahead.
 std::string counted() {
   std::string bytes;
   for (int i = 0; i < 240'000; ++i) bytes += static_cast<char>(i % 16 - 8);

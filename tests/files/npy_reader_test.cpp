@@ -1,5 +1,5 @@
-// What NumPy writes is read as NumPy holds it: every dtype, order, byte order and version, in
-// buffers and windows of any size.
+// Files from NumPy are read with NumPy's values: every dtype, order, byte order and version, through buffers and
+// windows of any size.
 
 #include "stats/files/tensor_source.hpp"
 
@@ -34,8 +34,8 @@ std::string bytes_of(TensorReader& reader, TensorReader::Order order, TensorRead
   }
 }
 
-// Each array is saved in both orders and byte orders, under every version, beside its bytes in C
-// order and little endian, and a line `name dtype shape count` of manifest.txt.
+// Saves each array in both orders and byte orders, in every version. Beside it, saves its bytes in C order and little
+// endian. Writes a line `name dtype shape count` to manifest.txt for each.
 constexpr std::string_view kNumpyProgram = R"(
 import numpy as np
 from numpy.lib import format
@@ -68,7 +68,7 @@ TEST(NpyReader, ReadsWhatNumpyWrites) {
   int files = 0;
   for (; manifest >> file >> dtype >> shape >> count; ++files) {
     SCOPED_TRACE(file);
-    // A window of a few elements cuts inner axes; 1,000 bytes some rows; the last one nothing.
+    // A window of a few elements cuts inner axes, one of 1,000 bytes cuts some rows, the last one cuts nothing.
     for (const std::size_t window_bytes : {0, 20, 1'000, 1 << 20}) {
       auto reader = open_tensor(folder / file + ".npy", {Original::kAsStored, window_bytes});
       ASSERT_TRUE(reader) << reader.error().message;
@@ -86,7 +86,7 @@ TEST(NpyReader, ReadsWhatNumpyWrites) {
       }
       std::string any = bytes_of(*reader, TensorReader::Order::kAny, {}, 64);
       ASSERT_EQ(any.size(), expected.size());
-      if (size_bytes(reader->dtype()) == 1) {  // the same elements, in whatever order
+      if (size_bytes(reader->dtype()) == 1) {  // the elements are the same in both byte orders
         EXPECT_TRUE(std::is_permutation(any.begin(), any.end(), expected.begin()));
       }
     }
@@ -297,7 +297,7 @@ TEST(NpyReader, OnlyRegularFilesAreOpened) {
 
 TEST(NpyReader, AShapeLargerThanMemoryCostsNothing) {
   ScratchFolder folder;
-  // 2^40 elements of a sparse file, Fortran-ordered: opened and begun with a window of a few bytes.
+  // A sparse Fortran-ordered file of 2^40 elements: opened, and read with a window of a few bytes.
   const std::string path =
       write_file(folder / "x.npy",
                  npy("{'descr': '|u1', 'fortran_order': True, 'shape': (1048576, 1048576), }", ""));

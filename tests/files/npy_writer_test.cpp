@@ -1,4 +1,4 @@
-// Files that we write are MindSpore's to the byte, and what numpy would read.
+// Written files equal MindSpore's to the byte, and numpy can read them.
 #include "stats/files/npy/npy_writer.hpp"
 
 #include <gtest/gtest.h>
@@ -58,10 +58,10 @@ TEST(NpyWriter, DataBeginAtAMultipleOf64WhateverTheShape) {
 TEST(NpyWriter, AnIndependentReaderAgreesForEveryDtype) {
   for (int i = 0; i < kDtypeCount; ++i) {
     const auto dtype = static_cast<Dtype>(i);
-    if (dtype == Dtype::kBfloat16 || is_packed(dtype)) continue;  // have no name there
+    if (dtype == Dtype::kBfloat16 || is_packed(dtype)) continue;  // npy has no name for them
     const std::string header = npy_header(npy_descr(dtype), {3, 0, 2});
     const auto parsed = parse_npy_header(std::as_bytes(std::span(header)), header.size());
-    if (npy_descr(dtype) == "|V1") {  // as ml_dtypes writes four of the float8: nobody may guess
+    if (npy_descr(dtype) == "|V1") {  // ml_dtypes writes four of the float8 like this: a reader cannot know which
       ASSERT_FALSE(parsed);
       EXPECT_NE(parsed.error().message.find(name(dtype)), std::string::npos) << parsed.error().message;
       continue;

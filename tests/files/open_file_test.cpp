@@ -1,4 +1,4 @@
-// A file of the library never gets the number of a standard stream, though those be closed.
+// The library's files never get the number of a standard stream, even if those are closed.
 #include "stats/files/io/open_file.hpp"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ TEST(OpenFile, IsAboveTheStandardStreamsAndClosedOnExec) {
   EXPECT_EQ(status, 0);
 }
 
-// What the program says on its closed stderr is in no file that is being written.
+// What the program writes to its closed stderr goes into no file.
 TEST(OpenFile, RowsAndFilesOfADumpHaveNoneOfThem) {
   ScratchFolder folder;
   const pid_t child = fork();

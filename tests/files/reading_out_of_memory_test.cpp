@@ -1,5 +1,5 @@
-// Whichever allocation fails while a config, a file of rows, a file of tensors or a dumped tree is read, once or from
-// then on: what was read is right, or there is an error; nothing is thrown, and the process goes on.
+// Any allocation may fail while a config, a file of rows, a file of tensors or a dumped tree is read, once or from then
+// on. The result is correct or an error. Nothing is thrown, and the process continues.
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -23,10 +23,10 @@ namespace reading_out_of_memory_test {
 
 class ReadingOutOfMemory : public testing::Test {
  protected:
-  // No driver: what one does without memory is its own affair.
+  // No driver: its behaviour without memory is not tested.
   static void SetUpTestSuite() { setenv("OCL_ICD_VENDORS", "/nonexistent", 1); }
 
-  // With keys of every kind, one of them twice, and one that is unknown.
+  // A config with keys of every kind, a duplicate key and an unknown key.
   std::string config(const std::string& saved_data) const {
     std::string text = config_text(R"({"path": ")" + folder_.path() + R"(", "saved_data": ")" + saved_data +
                                    R"J(", "dump_mode": 1, "kernels": ["Conv2D", "name-regex(Default/.*)"],
@@ -40,7 +40,7 @@ class ReadingOutOfMemory : public testing::Test {
     return folder_ / name;
   }
 
-  // Whether a config of `text` was opened; a wrong one is refused in words that hold `refusal`.
+  // Whether the config was opened as expected. If `refusal` is given, the error must contain it.
   static Result<bool> opened(const Result<DumpSession>& session, std::string_view refusal = "") {
     if (session) return refusal.empty();
     if (session.error().code == Code::kOutOfMemory) return session.error();
@@ -154,7 +154,7 @@ TEST_F(ReadingOutOfMemory, OfADumpedTree) {
     unread = 0;
     return DumpOptions{.dialect = Dialect::kOurs, .path = replayed.path()};
   };
-  // How many rows there are; none where one of them is wrong.
+  // The number of rows; nullopt if one of them is wrong.
   const auto rows_left = [&]() -> std::optional<std::uint64_t> {
     std::uint64_t rows = 0, right = 0;
     for (const std::string step : {"0", "1"}) {
@@ -178,7 +178,7 @@ TEST_F(ReadingOutOfMemory, OfADumpedTree) {
     if (!counters) return counters.error();
     return counters->row_count == *rows && *rows + unread >= 2;
   };
-  hold("replay", replays, Code::kUnwritable);  // rows that were lost: nothing is replaced
+  hold("replay", replays, Code::kUnwritable);  // if rows are lost, nothing is replaced
 }
 
 }  // namespace reading_out_of_memory_test

@@ -1,4 +1,5 @@
-// Whatever a file's name or a file holds, a message has one line of it that no terminal acts upon; printable UTF-8 stays.
+// Messages show any text of a file or its name on one line, without control sequences for a terminal. Printable UTF-8
+// is kept.
 #include "stats/base/printable.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ TEST(Shown, WhatATerminalActsUponIsEscaped) {
       {std::string("\0\x1b[2J\x7f", 6), "\\x00\\x1b[2J\\x7f"},
       {"\xc2\x9b", "\\u009b"},                      // CSI in one character
       {"\x9b", "\\x9b"},                            // and in one byte
-      {"\u202egpj.exe\u2066", "\\u202egpj.exe\\u2066"},  // turns the text after it round
+      {"\u202egpj.exe\u2066", "\\u202egpj.exe\\u2066"},  // reverses the text after it
       {"\u2028\ufeff\u200b", "\\u2028\\ufeff\\u200b"},
       {"\U000e0041", "\\U000e0041"},
       {"\xc0\xaf", "\\xc0\\xaf"},                   // overlong

@@ -1,4 +1,4 @@
-// What a killed process left unfinished is removed by the next one; what a living one writes is not.
+// The unfinished files of a killed process are removed by the next process. Those of a living process are not.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -10,7 +10,7 @@
 namespace tensorstat {
 namespace unfinished_files_test {
 
-// Writes x.npy in a child that dies just before the file gets its name.
+// Writes x.npy in a child process that dies just before the file gets its name.
 void die_while_writing(const ScratchFolder& folder) {
   const pid_t child = fork();
   if (child == 0) {
@@ -59,7 +59,7 @@ int calls_until_cleaning = 0;
 TEST(UnfinishedFiles, OfALivingProcessStay) {
   const ScratchFolder folder;
   where = &folder;
-  // Somebody cleans up just before the nth file call that writing makes.
+  // A cleanup runs just before the nth file call of the write.
   for (int nth = 1; nth <= 12; ++nth) {
     calls_until_cleaning = nth;
     judge_file_call = [](FileCall) {
@@ -76,7 +76,7 @@ TEST(UnfinishedFiles, OfALivingProcessStay) {
 TEST(UnfinishedFiles, ANameThatIsTakenIsNoFault) {
   const ScratchFolder folder;
   ASSERT_TRUE(write_whole_file(folder / "first", "words"));
-  // As a process of the same number would leave them, in a container of its own.
+  // As from a process with the same number in another container.
   for (int i = 0; i < 60; ++i) {
     std::ofstream(folder / (".new-" + std::to_string(getpid()) + "-" + std::to_string(i))) << "left";
   }

@@ -1,4 +1,4 @@
-// A small file is read whole, and what is no regular file or too large is refused before a byte is read.
+// A small file is read whole. A file that is not regular or is too large is refused before a byte is read.
 #include "stats/files/io/whole_file.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// A file of tensors of any format, or the index of a model: what is accepted is there to its last byte, in any order,
-// however often.
+// A file of tensors in any format, or the index of a model. An accepted tensor can be read to its last byte, in any
+// order, any number of times.
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -17,7 +17,7 @@ using Order = TensorReader::Order;
 constexpr std::size_t kMostMessageBytes = 70'000;  // a member's name has up to 65,535 bytes
 constexpr std::size_t kWindowBytes = 64;
 
-// How many bytes the reader gives; nothing where it refuses.
+// The number of bytes that the reader returns; nullopt if it refuses.
 std::optional<std::uint64_t> bytes_in(TensorReader& reader, Order order, std::size_t piece_bytes,
                                       TensorReader::View view = TensorReader::View::kElements) {
   reader.rewind(order, view);

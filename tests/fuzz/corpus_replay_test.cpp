@@ -1,5 +1,5 @@
-// Every input that fuzzing once found worth keeping, and every beginning of it, once more: the
-// promises of tests/fuzz hold for them with any compiler, without libFuzzer.
+// Runs the stored fuzzing inputs, and every prefix of each, without libFuzzer. So the checks of tests/fuzz run with any
+// compiler.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ TEST_P(CorpusReplay, HoldsItsPromises) {
   const auto files = corpus_of(GetParam().name);
   EXPECT_GE(files.size(), 10u);
   for (const auto& path : files) {
-    std::cout << path << std::endl;  // a broken promise aborts: this is then the last line
+    std::cout << path << std::endl;  // a failed check aborts, so the last line names the input
     const std::string bytes = content_of(path);
     GetParam().run(bytes);
     for (std::size_t length = 0; length < std::min(bytes.size(), kMostPrefixBytes); ++length) {

@@ -1,6 +1,6 @@
-// The fields of a DLTensor are anything; its pointers are sound, or null. Laid down as in DLPack's header: device,
-// count of dimensions, dtype, offset; a byte of which pointers are there (1 shape, 2 strides, 4 data); then shape and
-// strides.
+// A DLTensor with arbitrary fields. Its pointers are valid or null. The input has the layout of DLPack's header:
+// device, number of dimensions, dtype, offset. Then a byte that says which pointers are set (1 shape, 2 strides, 4
+// data), then shape and strides.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -25,7 +25,7 @@ void take(Input& bytes, Field& field) {
   bytes.remove_prefix(size);
 }
 
-// The first and the last byte of the elements, beside the address; wide enough for every field.
+// The first and the last byte of the elements, relative to the address. Wide enough for all values of the fields.
 struct Reach {
   Wide first = 0, last = 0;
 };
@@ -79,7 +79,7 @@ void dlpack(Input bytes) {
       demand(strides.bytes[i] == static_cast<Wide>(stride[i]) * size_bytes(tensor->dtype), "strides are in bytes");
     }
   }
-  // What lies within the arena can be measured.
+  // A tensor within the arena can be measured.
   const Reach reach = reach_of(*tensor, tensor->strides);
   const auto offset = static_cast<Wide>(from.byte_offset);
   const bool is_inside = offset + reach.first >= 0 && offset + reach.last < static_cast<Wide>(arena.size());

@@ -28,8 +28,8 @@ std::vector<std::string> layouts_in(Input text) {
   return layouts;
 }
 
-// Rows that were read are written again, and what is written is read as so many rows; `are_calls`: with what stands
-// around them.
+// Writes the rows again and reads the result: it must have the same number of rows. `are_calls`: also writes what is
+// around the rows.
 void written_again(Input text, const std::string& framework, bool are_calls) {
   std::string again;
   Losses losses;
@@ -66,7 +66,7 @@ void dump_json(Input text) {
     demand(average == nullptr || average->index() == 0 || std::holds_alternative<double>(*average), "a mean is binary64");
     return {};
   };
-  // In pieces of three bytes: where the text is cut makes no difference.
+  // In pieces of three bytes: the result does not depend on the pieces.
   Input rest = text;
   const NextPiece next = [&](std::string& piece) -> Result<bool> {
     piece += rest.substr(0, 3);

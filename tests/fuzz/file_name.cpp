@@ -11,7 +11,7 @@
 namespace tensorstat::fuzz {
 namespace {
 
-// The names of the other dialects, and the folders of all.
+// Names in the other dialects, and folders in all dialects.
 void read_by_others(Input path) {
   if (const auto found = msprobe_tensor_name(path)) {
     demand(found->identity.io == "input" || found->identity.io == "output", "io is input or output");
@@ -27,7 +27,7 @@ void read_by_others(Input path) {
   if (const auto run = named_run(path)) demand(!run->op_name.empty(), "a run's operator has a name");
   static_cast<void>(named_tensor(path, 0, "input.1"));
   static_cast<void>(is_number(path));
-  // Absolute: of another, the system would be asked where it begins.
+  // Absolute, because for a relative path the current folder would be looked up.
   const std::string below = "/d/" + std::string(path);
   if (const auto place = place_in_dump(below)) {
     Identity who;
@@ -46,14 +46,14 @@ void file_name(Input path) {
   demand(who.io == "input" || who.io == "output", "io is input or output");
   demand(path.find(who.op_name) != path.npos, "the name is part of the path");
 
-  // What the writer makes of an identity, the reader understands, and no folder is left by it.
+  // The reader parses the writer's name back, and the name has no slash.
   const std::string dtype = named.original_dtype.empty() ? "float32" : "int4";
   const std::string written = npy_file_name(who, "DefaultFormat", dtype);
   for (const unsigned char c : written) {
     demand(c != '/' && c >= ' ' && c != 0x7f, "a file name holds neither / nor control characters");
   }
   if (who.op_type.empty() || who.op_name.empty()) return;
-  // Behind a type with dots, a name that is a number is told from the numbers of a thread by nothing.
+  // If the type has dots and the name is a number, nothing distinguishes the name from the task's number.
   if (who.op_type.find('.') != who.op_type.npos && who.op_name.find_first_not_of("0123456789") == who.op_name.npos) return;
   const NamedTensor again = named_tensor("folder/" + written, kModified + 1);
   demand(again.original_dtype == dtype, "the dtype is read back");

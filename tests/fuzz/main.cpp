@@ -1,4 +1,4 @@
-// Hands libFuzzer's bytes to the function that this program is built for.
+// Passes libFuzzer's input to the function that this program is built for.
 #include <cstddef>
 
 #include "tests/fuzz/targets.hpp"

@@ -1,4 +1,4 @@
-// A file in memory, for readers that want a path.
+// A file in memory, for readers that need a path.
 #pragma once
 
 #include <sys/mman.h>

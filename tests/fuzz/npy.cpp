@@ -12,7 +12,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// Everything the reader gives, in pieces of at most `piece_bytes`; nothing where it refuses.
+// All that the reader returns, in pieces of at most `piece_bytes`; nullopt if it refuses.
 std::optional<Bytes> all_of(TensorReader& reader, TensorReader::Order order, TensorReader::View view,
                             std::size_t piece_bytes) {
   reader.rewind(order, view);
@@ -26,7 +26,7 @@ std::optional<Bytes> all_of(TensorReader& reader, TensorReader::Order order, Ten
   }
 }
 
-// The C order of what is stored in Fortran order, by the definition: the first index runs fastest.
+// The C order of Fortran-ordered data, by the definition: the first index varies fastest.
 Bytes transposed(const Bytes& stored, const Shape& shape, std::size_t element_bytes) {
   Bytes c_order;
   const std::size_t count = stored.size() / element_bytes;
@@ -62,12 +62,12 @@ void read_as(const std::string& path, Original original, const NpyHeader& header
 }  // namespace
 
 void npy(Input file) {
-  // On the heap and exactly as long as the head, so that a sanitizer sees any step beyond it.
+  // On the heap with exactly the head's size, so that a sanitizer detects reads beyond it.
   const auto bytes =
       std::as_bytes(std::span(file)).first(std::min(file.size(), kMostNpyHeaderBytes));
   const Bytes head(bytes.begin(), bytes.end());
   const auto header = parse_npy_header(head, file.size());
-  // It may name every dtype, and show 40 bytes, each as four.
+  // A message may list all dtypes and show 40 bytes, each as four characters.
   if (!header) return demand_message(header.error().message, 500);
   demand(header->data_offset_bytes + header->data_bytes() == file.size(), "what is accepted fills the file");
   const MemoryFile memory(file);

@@ -8,7 +8,7 @@
 namespace tensorstat::fuzz {
 namespace {
 
-// A step of a model of three modules, of which one gives NaN.
+// A step of a model with three modules. One of them produces NaN.
 Record step() {
   Record record;
   constexpr const char* kRows[][3] = {{"Net", "Net/forward", "input"},    {"Linear", "a/forward", "output"},

@@ -1,4 +1,4 @@
-// What holds of the serialised form of partials of either kind, of one tensor and of two.
+// Checks the serialised form of partials, of one tensor or of a pair.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,8 @@ Result<AnyPartial> parsed(Input bytes) {
   return partial;
 }
 
-// A sound partial is merged with itself; of any other input, one half with the other. `finish` sees each.
+// Merges a valid partial with itself. Splits any other input into two halves and merges these. Calls `finish` before
+// and after the merge.
 template <class AnyPartial>
 void parse_and_merge(Input bytes, void (*finish)(const AnyPartial&)) {
   const auto whole = parsed<AnyPartial>(bytes);

@@ -7,7 +7,7 @@
 
 namespace tensorstat::fuzz {
 
-// Both shards that the corpus names hold the same: what one index says of them, the other contradicts.
+// Both shards have the same contents, so an index can contradict them.
 void shards(Input bytes) {
   static WrittenFiles files;
   const std::string path = files.write("model.safetensors.index.json", take_part(bytes));

@@ -13,7 +13,7 @@ std::vector<Row> rows_of(Input text, bool& readable, RowsRead& content) {
   auto read = read_rows(text, [&](Row&& row) { return rows.push_back(std::move(row)), Status(); });
   readable = static_cast<bool>(read);
   if (!read) {
-    demand_message(read.error().message, 1000);  // a dump.json's quotes the text around its fault
+    demand_message(read.error().message, 1000);  // a dump.json's message quotes the text at the error
   } else {
     content = *std::move(read);
     demand(content.row_count == rows.size(), "the rows are counted");
@@ -52,7 +52,7 @@ void statistic_csv(Input text) {
   if (content.dialect == Dialect::kCann || content.dialect == Dialect::kMsprobeO2) {
     static_cast<void>(written(rows, {*content.dialect, content.categories, content.columns}));
   }
-  // Ours holds everything that any dialect can say.
+  // tensorstat's own dialect can express all others.
   const auto ours = written(rows, {Dialect::kOurs, content.categories, content.columns});
   RowsRead again;
   const auto rows_again = rows_of(ours, readable, again);

@@ -1,5 +1,4 @@
-// What is fuzzed. Each function takes any bytes whatever and aborts when a promise about them is
-// broken; a sanitizer sees the rest.
+// The fuzz targets. Each function takes any bytes and aborts if a promise is broken. A sanitizer checks the rest.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +25,14 @@ inline constexpr Target kTargets[] = {
 };
 #undef TENSORSTAT_FUZZ_TARGET
 
-// An assert that stays in every build.
+// An assert that is active in every build.
 inline void demand(bool holds, const char* promise) {
   if (holds) return;
   std::fprintf(stderr, "broken: %s\n", promise);
   std::abort();
 }
 
-// A message is for a person: there is one, short, in one line without control characters.
+// A message must exist, be short, and be one line without control characters.
 inline void demand_message(std::string_view message, std::size_t most_bytes) {
   demand(!message.empty(), "an error has words");
   demand(message.size() <= most_bytes, "a message is short");

@@ -1,5 +1,5 @@
-// Texts of one entry a line. They have little in common, and no input that is sound for one is long unsound for
-// another: each reads every input.
+// Texts with one entry per line. The formats are alike, and mutations of an input for one soon suit another. So each
+// reader reads every input.
 #include <algorithm>
 #include <cmath>
 
@@ -23,7 +23,8 @@ void mapping(Input text) {
     static_cast<void>(is_number(number, kLeastDigits));
     written += mapping_line(number, name) + "\n";
   }
-  const auto ends_in_cr = [](const auto& line) { return line.second.ends_with('\r'); };  // no name of a dumped file does
+  // no name of a dumped file ends in CR
+  const auto ends_in_cr = [](const auto& line) { return line.second.ends_with('\r'); };
   demand(std::ranges::any_of(lines, ends_in_cr) || mapping_in(written) == lines, "what is written is read");
 }
 

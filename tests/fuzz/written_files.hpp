@@ -1,4 +1,4 @@
-// Files in memory that lie beside each other, for readers that look for one by the name of another.
+// Files in memory in one folder, for readers that find one file by the name of another.
 #pragma once
 
 #include <fstream>
@@ -24,7 +24,7 @@ class WrittenFiles {
   ScratchFolder folder_{"/dev/shm"};
 };
 
-// Takes what stands before the first NUL byte off; all of it where there is none.
+// Removes and returns the part before the first NUL byte, or everything if there is none.
 inline Input take_part(Input& bytes) {
   const Input part = bytes.substr(0, bytes.find('\0'));
   bytes.remove_prefix(std::min(bytes.size(), part.size() + 1));

@@ -1,4 +1,5 @@
-// A caller who lends threads gets all the work, and the library starts none of its own; a lender who fails is told.
+// If the caller provides threads, they get all the work, and the library starts none. If the caller's executor fails,
+// the call returns an error.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// TENSORSTAT_ISA narrows the instruction set, and never widens it beyond the machine's.
+// TENSORSTAT_ISA can only choose a lower instruction set, never one that the machine lacks.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -9,7 +9,7 @@
 namespace tensorstat {
 namespace isa_choice_test {
 
-// The variable is read once in a process, so every question is asked in a new one.
+// The variable is read once per process, so each check runs in a new one.
 void expect_choice(const std::string& text, Isa wanted) {
   EXPECT_EXIT(
       {

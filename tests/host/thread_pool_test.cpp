@@ -1,4 +1,4 @@
-// A call of the pool waits for all of its own pieces, whatever they throw, and for those of no other call.
+// A call of the pool waits for all of its own pieces, even if they throw, and for no other call's pieces.
 #include "host/thread_pool.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ TEST(ThreadPool, ThrownByTheCallersPieceItWaitsForTheOthers) {
     std::atomic<bool> has_begun = false, has_ended = false;
     std::atomic<int> pieces = 0;
     const auto run = [&] {
-      const std::vector<int> of_the_call(1000, 7);  // gone when this returns
+      const std::vector<int> of_the_call(1000, 7);  // destroyed when this returns
       pool.run(1000, [&, of_the_call](std::size_t i) {
         pieces += of_the_call[i] / 7;
         if (std::this_thread::get_id() == caller) {
@@ -80,7 +80,7 @@ TEST(ThreadPool, AnExecutorSeesNothingOfWhatIsThrown) {
   EXPECT_EQ(calls, 8);
 }
 
-// The first call cannot end before the second has.
+// The first call can end only after the second one.
 TEST(ThreadPool, CallsOfSeveralThreadsDoNotWaitForEachOther) {
   ThreadPool pool(2);
   std::promise<void> second_ended;

@@ -1,4 +1,4 @@
-// The library's threads take none of the process's signals; those of a thread's own faults stay open.
+// The library's threads block the process's signals, except those for a thread's own faults.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -26,7 +26,7 @@ std::uint64_t blocked_by(const std::string& thread) {
 
 constexpr std::uint64_t bit(int signal) { return std::uint64_t{1} << (signal - 1); }
 
-// A thread that has just been made blocks everything until it runs.
+// A new thread blocks all signals until it runs.
 std::uint64_t blocked_once_it_runs(const std::string& thread) {
   for (int i = 0; i < 6000; ++i) {
     const std::uint64_t blocked = blocked_by(thread);

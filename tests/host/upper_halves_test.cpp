@@ -1,5 +1,5 @@
-// What is measured leaves the upper halves of the vector registers as an x86 caller of SSE wants them: unused. Else his
-// own code is some times as slow.
+// After measuring, the upper halves of the vector registers are marked unused (vzeroupper). Otherwise the caller's SSE
+// code would run several times slower.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// The packages that cpack makes of this build are whole: installed by dpkg below a root of their own, the command, the C
-// library, Python and every example run from there, and removing them leaves nothing behind. In full, in a Debian that
-// has nothing else. The target `uninstall` takes away what `cmake --install` brought.
+// cpack's packages of this build are complete. dpkg installs them below a root of their own; the command, the C
+// library, Python and every example run from there; removing the packages leaves nothing behind. The full test also
+// installs them in a minimal Debian. The target `uninstall` removes what `cmake --install` installed.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -42,7 +42,7 @@ class DebianPackages : public testing::Test {
     test::write_file(folder_ / "x.npy", test::npy("{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", "abc"));
   }
 
-  // The exit status; what was said is in `said_`.
+  // Returns the exit status; the output is in `said_`.
   int run(const std::string& command) {
     const int status = std::system(("cd '" + folder_.path() + "' && (" + command + ") >said 2>&1").c_str());
     said_ = content_of(folder_ / "said");
@@ -50,7 +50,8 @@ class DebianPackages : public testing::Test {
   }
   std::string printed(const std::string& command) { return run(command) == 0 ? said_ : "failed: " + said_; }
 
-  // dpkg of the root. Maintainer scripts run outside of it, as it has no shell; what they call is not the machine's.
+  // dpkg for the root. Maintainer scripts run outside of the root, because it has no shell. They must not call the
+  // machine's ldconfig, so `programs` has one that does nothing.
   std::string dpkg() const {
     return "PATH='" + (folder_ / "programs") + "':\"$PATH\" dpkg --root='" + root_ +
            "' --force-depends --force-script-chrootless ";
@@ -63,7 +64,7 @@ class DebianPackages : public testing::Test {
     std::ofstream(folder_ / "programs/ldconfig") << "#!/bin/sh\n";
     fs::permissions(folder_ / "programs/ldconfig", fs::perms::all);
   }
-  // What is below the root and no record of dpkg's.
+  // The files below the root, except dpkg's records.
   std::set<std::string> left_in_root() const {
     std::set<std::string> left;
     for (const auto& each : fs::recursive_directory_iterator(root_)) {
@@ -72,7 +73,7 @@ class DebianPackages : public testing::Test {
     return left;
   }
 
-  const ScratchFolder folder_{folder_of_this_program()};  // where nobody else can write, so that the helper is trusted
+  const ScratchFolder folder_{folder_of_this_program()};  // nobody else can write here, so the helper is trusted
   const std::string root_ = folder_ / "root";
   std::string said_;
 };
@@ -81,7 +82,7 @@ TEST_F(DebianPackages, SayWhatTheyNeedAndUnderWhichLicense) {
   for (const char* name : kPackages) {
     const std::string deb = "packages/" + std::string(name) + "_" VERSION "_*.deb";
     EXPECT_NE(printed("dpkg-deb -c " + deb).find("/usr/share/doc/" + std::string(name) + "/copyright"), std::string::npos);
-    // Every name that is not ours is one that this machine's dpkg knows, as what was built with.
+    // This machine's dpkg knows all other packages, because the build used them.
     std::istringstream depends(printed("dpkg-deb -f " + deb + " Depends"));
     int others = 0;
     for (std::string each; std::getline(depends, each, ',');) {
@@ -118,9 +119,10 @@ TEST_F(DebianPackages, AreInstalledAndRemovedWithoutATrace) {
   EXPECT_EQ(run("env -u TENSORSTAT_PREFLIGHT '" + usr + "/bin/tensorstat' x.npy --format ndjson"), 0) << said_;
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "\"max\":99", said_);
   EXPECT_EQ(run("env -u TENSORSTAT_PREFLIGHT '" + usr + "/bin/tensorstat' devices"), 0) << said_;
-  EXPECT_EQ(said_.find("tensorstat-preflight"), std::string::npos) << said_;  // it was found: nothing is said of it
+  // the helper was found, so there is no message about it
+  EXPECT_EQ(said_.find("tensorstat-preflight"), std::string::npos) << said_;
 
-  // Every example, built against what is installed.
+  // Builds every example against the installed files.
   ASSERT_EQ(run("'" CMAKE "' -S '" SOURCE_DIR "/stats/examples' -B examples -G '" GENERATOR "' -DCMAKE_CXX_COMPILER='" COMPILER
                 "' -DCMAKE_PREFIX_PATH='" + usr + "' && '" CMAKE "' --build examples"), 0) << said_;
   EXPECT_PRED_FORMAT2(testing::IsSubstring, usr, content_of(folder_ / "examples/CMakeCache.txt"));
@@ -128,7 +130,7 @@ TEST_F(DebianPackages, AreInstalledAndRemovedWithoutATrace) {
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "avg 1e+308", printed("examples/example_measure"));
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "nan count 0\n", printed("examples/example_two_ranks"));
   EXPECT_PRED_FORMAT2(testing::IsNotSubstring, "failed", printed("examples/example_callers_queue"));
-  const ScratchFolder dump;  // a config's path has no dot in it
+  const ScratchFolder dump;  // a config's path may not contain a dot
   std::string config = content_of(SOURCE_DIR "/stats/examples/data_dump.json");
   const std::string path = "/tmp/tensorstat_example";
   config.replace(config.find(path), path.size(), dump.path());
@@ -141,7 +143,7 @@ TEST_F(DebianPackages, AreInstalledAndRemovedWithoutATrace) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "nan count: 1\n", said_);
   }
 
-  // Python finds the library of the same root by the link beside its modules, and leaves what it compiled.
+  // Python finds the root's library by the link beside its modules, and leaves its compiled files.
   EXPECT_EQ(printed("env -u PYTHONDONTWRITEBYTECODE PYTHONPATH='" + usr + "/lib/python3/dist-packages' /usr/bin/python3 '" SOURCE_DIR
                     "/stats/examples/measure.py'").substr(0, 10), "nan nan 1\n") << said_;
   EXPECT_TRUE(fs::exists(usr + "/lib/python3/dist-packages/tensorstat/__pycache__"));
@@ -174,7 +176,7 @@ TEST(Uninstall, TakesAwayWhatWasInstalled) {
   const auto run = [&](const std::string& command) {
     return std::system(("(" + command + ") >'" + (folder / "said") + "' 2>&1").c_str());
   };
-  // The manifest is taken along, as the build's folder is not this test's own.
+  // Keep the manifest for the end: the build folder belongs to other tests, too.
   ASSERT_EQ(run("'" CMAKE "' --install '" BUILD_DIR "' --prefix '" + (folder / "here") + "'"), 0)
       << content_of(folder / "said");
   fs::rename(BUILD_DIR "/install_manifest.txt", folder / "install_manifest.txt");

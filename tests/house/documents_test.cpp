@@ -1,4 +1,4 @@
-// What the documents name is there: every link and its heading, every option of the command, every statistic.
+// Everything that the documents name exists: every link and its heading, every option of the command, every statistic.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,13 +31,13 @@ std::vector<std::string> lines_of(const std::string& text) {
 struct Document {
   fs::path path;
   std::string text;
-  std::string prose;                   // the text without its blocks of code
-  std::set<std::string> anchors = {};  // of its headings
+  std::string prose;                   // the text without code blocks
+  std::set<std::string> anchors = {};  // of the headings
 };
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || (c & 0x80); }
 
-// As GitHub makes it of a heading.
+// The anchor that GitHub makes of a heading.
 std::string anchor_of(std::string_view heading) {
   std::string anchor;
   for (const char c : heading) {
@@ -74,14 +74,14 @@ const std::map<fs::path, Document>& documents() {
   return all;
 }
 
-// What a program says on stdout and stderr.
+// The output of a program, stdout and stderr.
 std::string said(const std::string& command) {
   const ScratchFolder folder;
   if (std::system((command + " >'" + (folder / "said") + "' 2>&1").c_str()) != 0) ADD_FAILURE() << command;
   return content_of(folder / "said");
 }
 
-// The options in a text: --word, behind what no word ends in.
+// The options in a text: --word, if no word ends just before it.
 std::set<std::string> options_in(const std::string& text) {
   std::set<std::string> found;
   for (std::size_t at = 0; (at = text.find("--", at)) != text.npos; at += 2) {
@@ -123,7 +123,7 @@ TEST(Documents, LinksLeadSomewhere) {
   }
 }
 
-// Of the command, of the project's scripts, or of programs that a document says how to call.
+// Options of the command, of the project's scripts, or of other programs that a document calls.
 TEST(Documents, OptionsAreThere) {
   std::set<std::string> known{"--build", "--install", "--strict", "--target",
                               "--uninitialized"};  // of cmake, mypy, Oclgrind
@@ -143,7 +143,7 @@ TEST(Documents, OptionsAreThere) {
   }
 }
 
-// A line or a span of code that calls the command: its options are those of the subcommand that it names.
+// A line or a span of code that calls the command may use only options of its subcommand.
 TEST(Documents, CommandsAreRight) {
   static const std::regex call("(^|[ `(|])tensorstat( [^#`|&;]*)");
   int seen = 0;

@@ -1,4 +1,4 @@
-// Every example that the README links to is built by its own CMakeLists.txt, runs, and prints what is right.
+// Every example that the README links to is built by its own CMakeLists.txt, runs, and prints the right text.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ TEST(Examples, C) {
   EXPECT_EQ(said(example("measure_c")), "max: nan\ncount: 6\nnan count: 1\nnegative zero count: 1\n");
 }
 
-// The mean of two numbers whose sum is beyond binary64.
+// The mean of two numbers with a sum beyond binary64.
 TEST(Examples, Cxx) {
   EXPECT_EQ(said(example("measure")),
             "max 2, min -1.5, avg 0.25, l2norm 2.5495097567963922, nan count 0\n"
@@ -35,7 +35,7 @@ TEST(Examples, Python) {
 TEST(Examples, CallersQueue) {
   const std::string text = said(example("callers_queue"));
   if (text == "no OpenCL device\n") GTEST_SKIP() << text;
-  EXPECT_EQ(text, "max 2, min -2, 13107 zeros\n");  // 65,536 elements, of which each fifth from the third on
+  EXPECT_EQ(text, "max 2, min -2, 13107 zeros\n");  // 65,536 elements; every fifth, from the third on, is zero
 }
 
 TEST(Examples, TwoRanks) {

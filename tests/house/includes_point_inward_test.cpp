@@ -1,5 +1,5 @@
-// Includes point inward: precision <- stats/engine <- kernels-cl, host and stats/meter; above the meter stand files,
-// json, rows, survey and dump, compare and the command. Any other direction fails here, with the line that takes it.
+// Includes point inward: precision <- stats/engine <- kernels-cl, host and stats/meter. Above the meter are files,
+// json, rows, survey and dump, compare and the command. Any other include fails here, with its line.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -16,8 +16,7 @@ namespace includes_point_inward_test {
 
 namespace fs = std::filesystem;
 
-// What each room of the house may include, beside itself and what is not of the house. `api` are the public headers of
-// the core.
+// The parts that each part may include, beside itself and external headers. `api`: the core's public headers.
 const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"precision", {}},
     {"catalog", {"precision"}},
@@ -46,7 +45,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
 
 bool starts(std::string_view path, std::string_view prefix) { return path.substr(0, prefix.size()) == prefix; }
 
-// The part that a file belongs to; nothing where anything may be included.
+// The part that a file belongs to; nullopt if it may include anything.
 std::optional<std::string> part_of(std::string_view path) {
   if (path == "stats/tensorstat/catalog.inc" || path == "stats/tensorstat/pair.inc") return "catalog";
   if (path == "stats/tensorstat/rows.hpp") return "rows-api";
@@ -63,7 +62,7 @@ std::optional<std::string> part_of(std::string_view path) {
   return std::nullopt;
 }
 
-// The path, from the root, of what a line includes; nothing where it is no include, or not of ours.
+// The path that a line includes, from the root; nullopt if it is no include, or not one of ours.
 std::optional<std::string> included_by(std::string_view line) {
   const auto skip_blanks = [&] { line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size())); };
   const auto take = [&](std::string_view word) {
@@ -81,7 +80,7 @@ std::optional<std::string> included_by(std::string_view line) {
   return quoted ? path : "stats/" + path;
 }
 
-// Why a file may not hold this line; empty where it may.
+// Why a file may not have this line; empty if it may.
 std::string objection(const std::string& file, std::string_view line) {
   const auto included = included_by(line);
   const auto from = part_of(file);
@@ -105,7 +104,7 @@ std::vector<std::string> sources() {
 
 TEST(IncludesPointInward, InEverySource) {
   const auto files = sources();
-  std::map<std::string, int> seen;  // includes of ours, by part
+  std::map<std::string, int> seen;  // our includes, by part
   for (const std::string& file : files) {
     std::ifstream stream(fs::path(SOURCE_DIR) / file);
     std::string line;
@@ -114,14 +113,14 @@ TEST(IncludesPointInward, InEverySource) {
       if (included_by(line)) ++seen[part_of(file).value_or("")];
     }
   }
-  // The scan has seen the house.
+  // The scan has found all parts.
   for (const char* part : {"api", "base", "engine", "meter", "host", "kernels-cl", "json", "files", "rows", "survey",
                            "dump", "compare", "cli"}) {
     EXPECT_GT(seen[part], 0) << part;
   }
 }
 
-// This test can fail.
+// Proves that the test can fail.
 TEST(IncludesPointInward, RefusesPlantedLines) {
   const std::pair<const char*, const char*> planted[] = {
       {"precision/round.cpp", "#include \"stats/engine/engine.hpp\""},

@@ -1,4 +1,4 @@
-// Another project can use each library alone, installed or as a subproject, and gets no more than that library.
+// Another project can use each library alone, installed or as a subproject, and gets only that library.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ std::string configure(const std::string& build, const std::string& more) {
          "' -DCMAKE_CXX_FLAGS='" FLAGS "' " + more;
 }
 
-// What one of the consumer's programs prints.
+// The output of one of the consumer's programs.
 std::string said(const ScratchFolder& folder, const std::string& program) {
   const std::string command = "'" + (folder / program) + "' >'" + (folder / "said") + "'";
   return std::system(command.c_str()) == 0 ? content_of(folder / "said") : "failed";
@@ -95,7 +95,7 @@ TEST_F(InstalledPackage, ThePythonPackageFindsTheCLibraryWhereverBothAre) {
   EXPECT_EQ(content_of(folder_ / "said"), "98\n");
 }
 
-// In another project only the libraries are built, with the helper that the core calls, and nothing is installed.
+// As a subproject, tensorstat builds only the libraries and the core's helper program, and installs nothing.
 TEST(Subproject, BuildsTheLibrariesAndInstallsNothing) {
   ScratchFolder folder;
   const Ran configured = run(folder, configure("build", "-DSUBPROJECT='" SOURCE_DIR "' -DPARTS='core;dump'"));

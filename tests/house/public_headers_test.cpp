@@ -1,5 +1,5 @@
-// Every public header compiles under the warnings that those who include it may have on; tests/CMakeLists.txt turns
-// them on for this file.
+// Every public header compiles with the warnings that users may have enabled. tests/CMakeLists.txt enables them for
+// this file.
 #include <tensorstat/by.hpp>
 #include <tensorstat/catalog.hpp>
 #include <tensorstat/compare.hpp>

@@ -1,4 +1,4 @@
-// Doxygen makes a reference of the public headers without a warning, and everything in the C header is documented.
+// Doxygen makes a reference of the public headers without a warning. Everything in the C header is documented.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ class Reference : public testing::Test {
   void SetUp() override {
     if (std::system("command -v doxygen >/dev/null 2>&1") != 0) GTEST_SKIP() << "there is no doxygen here";
     fs::create_directories(folder_ / "house/stats");
-    // Of the house, what it reads.
+    // Only the files that Doxygen reads.
     for (const char* part : {"tensorstat", "reference", "c"}) {
       fs::copy(SOURCE_DIR "/stats/" + std::string(part), folder_ / ("house/stats/" + std::string(part)),
                fs::copy_options::recursive);
@@ -25,7 +25,7 @@ class Reference : public testing::Test {
     fs::create_directory(folder_ / "pages");
   }
 
-  // What Doxygen warns of. A C++ name without a comment, which may say all there is, is no fault.
+  // Doxygen's warnings. A C++ name without a comment is allowed, because the name may be enough.
   std::string warnings() {
     const std::string command = "TENSORSTAT_VERSION=1 TENSORSTAT_SOURCE='" + (folder_ / "house") + "' TENSORSTAT_REFERENCE='" +
                                 (folder_ / "pages") + "' doxygen '" + (folder_ / "house/stats/reference/Doxyfile") + "' >'" +

@@ -1,5 +1,5 @@
-// No two types of the library have one name in one namespace: linked into one program, two definitions of a type are
-// undefined behaviour, and a file that includes both headers does not compile.
+// No two types of the library have the same name in the same namespace. Two definitions in one program are undefined
+// behaviour, and a file that includes both headers does not compile.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -15,8 +15,8 @@ namespace types_are_defined_once_test {
 
 namespace fs = std::filesystem;
 
-// The types that a text defines at namespace scope, with their namespaces. A type in an unnamed namespace is the file's
-// own. Relies on .clang-format: what stands at namespace scope begins its line.
+// The types that a text defines at namespace scope, with their namespaces. Types in unnamed namespaces are left out.
+// Needs the format of .clang-format: what is at namespace scope begins its line.
 std::vector<std::string> types_of(std::istream& text) {
   static const std::regex opens(R"(^namespace\s*([\w:]*)\s*\{)"), closes(R"(^\}  // namespace)");
   static const std::regex defines(
@@ -47,7 +47,7 @@ TEST(TypesAreDefinedOnce, InEverySource) {
   for (const char* folder : {"precision", "stats", "host", "kernels-cl"}) {
     for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOURCE_DIR) / folder)) {
       const std::string kind = entry.path().extension();
-      // What an .inc defines is compiled once for each instruction set, in a namespace of its own.
+      // An .inc is compiled once for each instruction set, in a namespace of its own.
       if (kind != ".hpp" && kind != ".cpp") continue;
       std::ifstream text(entry.path());
       const std::string file = fs::relative(entry.path(), SOURCE_DIR);
@@ -62,7 +62,7 @@ TEST(TypesAreDefinedOnce, InEverySource) {
   }
 }
 
-// This test can fail.
+// Proves that the test can fail.
 TEST(TypesAreDefinedOnce, SeesWhatStandsAtNamespaceScope) {
   std::istringstream text(
       "namespace tensorstat {\nnamespace {\nstruct Own {\n};\n}  // namespace\nstruct Field {\n  struct Inner {\n  "

@@ -1,4 +1,5 @@
-// A batch takes as many allocations as it has kinds of things, however many tensors it has; a tensor alone takes two.
+// The number of allocations for a batch depends on its kinds of tensors, not on the number of tensors. A single tensor
+// takes two.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -19,7 +20,7 @@ void* counted(std::size_t bytes) {
   throw std::bad_alloc();
 }
 
-// Apart: GCC 12, where it inlines this and not the above, takes the pair for a mismatch.
+// noinline: if GCC 12 inlines this but not operator new, it warns of a mismatch.
 [[gnu::noinline]] void given_back(void* block) { std::free(block); }
 
 }  // namespace
@@ -55,8 +56,8 @@ TEST_P(Allocations, AreNotOfTensors) {
       EXPECT_TRUE(found) << found.error().message;
       return allocations - before;
     };
-    taken(kMany);  // threads are started, and OpenSSL's algorithms fetched
-    // Lists that grow by doubling may do so a few times more.
+    taken(kMany);  // starts threads, and fetches OpenSSL's algorithms
+    // Vectors that double their capacity may do so a few more times.
     EXPECT_LT(taken(kMany), taken(100) + 20) << threads << " threads";
   }
 }

@@ -1,4 +1,4 @@
-// A row by axis or by block has the bits that its elements alone give, gathered by plain loops.
+// A row by axis or by block has the same bits as a tensor of its elements alone, gathered by simple loops.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace tensorstat {
 namespace by_test {
 
-// The elements of each row, in C order: of every element, the row that its indices name.
+// The elements of each row, in C order. An element's indices give its row.
 std::vector<std::vector<std::byte>> rows_of(const std::vector<std::byte>& bits, std::uint32_t size, const By& by,
                                             std::uint64_t row_count) {
   std::vector<std::vector<std::byte>> rows(row_count);
@@ -125,7 +125,7 @@ TEST_F(ByTest, EveryDtypeAndManyShapes) {
   }
 }
 
-// More than one unit of work in both directions, so that several threads meet in a column.
+// More than one unit of work in both directions, so that several threads work on one column.
 TEST_F(ByTest, TallAndWideColumns) {
   Categories categories = every_category();
   std::erase_if(categories, is_digest);
@@ -144,8 +144,8 @@ TEST_F(ByTest, TallAndWideColumns) {
   }
 }
 
-// Statistics whose columns are folded in the lanes of vectors: each column has a distribution of its own, as the lanes
-// have their windows, and those beside one with NaN are folded all the same.
+// Statistics with columns that are folded in vector lanes. Each column has a distribution of its own, because each lane
+// has a window of its own. Columns beside one with NaN must be folded correctly, too.
 TEST_F(ByTest, ColumnsBesideColumnsOfAnotherKind) {
   const char* const few[] = {"count,max,min,avg,l2norm,zero count,negative zero count,positive zero count,nan count,"
                              "positive inf count,negative inf count",
@@ -173,7 +173,7 @@ TEST_F(ByTest, ColumnsBesideColumnsOfAnotherKind) {
   }
 }
 
-// Several units of work, in which windows move on the way.
+// Several units of work, with windows that move.
 TEST_F(ByTest, LongColumnsOfManyKinds) {
   const Request request{*categories_from("count,max,min,avg,l2norm,zero count,negative zero count")};
   for (const Dtype dtype : samples::all_dtypes()) {
@@ -185,7 +185,7 @@ TEST_F(ByTest, LongColumnsOfManyKinds) {
       const auto some = all[line == 0 ? all.size() - 1 : below(all.size())].make(dtype, count, random);
       bits.insert(bits.end(), some.begin(), some.end());
     }
-    // The largest sizes of signed and of unsigned integers, in a column each throughout.
+    // The largest signed and the largest unsigned integer, each in all elements of a column.
     std::vector<std::byte> largest(2 * size, std::byte{0xff});
     for (std::size_t i = 0; i < size; ++i) largest[i] = i + 1 == size ? std::byte{0x80} : std::byte{0};
     for (std::uint64_t line = 0; line < lines; ++line) {
@@ -197,7 +197,7 @@ TEST_F(ByTest, LongColumnsOfManyKinds) {
   }
 }
 
-// Rows of a transposed view are those of the copy in its order.
+// The rows of a transposed view equal those of a transposed copy.
 TEST_F(ByTest, TensorsWithStrides) {
   const std::vector<std::byte> bits = bits_of(Dtype::kFloat32, 60 * 50);
   std::vector<std::byte> copy;

@@ -1,5 +1,5 @@
-// Parts of a tensor, folded by different ranks, devices and streams, sent as bytes and merged in any order, give the
-// bits of the whole.
+// Parts of a tensor are folded by different ranks, devices and streams, sent as bytes, and merged in any order. The
+// result has the bits of the whole tensor.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ bool same(const Value& a, const Value& b) {
   return a == b || (x != nullptr && y != nullptr && *x != *x && *y != *y);
 }
 
-// Whoever folds a part: each gives the bytes of a partial, as it would send them.
+// The ways to fold a part. Each returns the partial's bytes, as for sending.
 class Ranks {
  public:
   Ranks() {
@@ -44,7 +44,7 @@ class Ranks {
     if (on_queue) device_meter_ = std::make_unique<DeviceMeter>(*std::move(on_queue));
   }
 
-  // Its kinds: a Meter of one thread, of three, a stream; on the device a Meter, a stream, a ticket.
+  // A Meter with one thread, one with three, a stream; on the device a Meter, a stream, a ticket.
   std::size_t count() const { return device_meter_ ? 6 : 3; }
 
   Result<Bytes> fold(std::size_t rank, const Tensor& part, Precision precision) {
@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(In, Fold, testing::Values(Precision::kHigh, Precision::
 TEST_P(Fold, OfPartsGivesTheBitsOfTheWhole) {
   Ranks ranks;
   samples::Random random(samples::seed());
-  // Kernels of `low` take pocl long to compile: the device's are of two floats.
+  // pocl takes long to compile kernels of `low`: the device runs them for two floats only.
   for (const Dtype dtype : samples::all_dtypes()) {
     const bool on_device = GetParam() == Precision::kHigh ? samples::is_built_on_a_device(dtype)
                                                           : dtype == Dtype::kFloat32 || dtype == Dtype::kBfloat16;
@@ -99,7 +99,7 @@ TEST_P(Fold, OfPartsGivesTheBitsOfTheWhole) {
       const std::size_t count = 1 + random() % 30'000;
       const Bytes bytes = distribution.make(dtype, count, random);
       const Tensor whole{.dtype = dtype, .element_count = count, .address = bytes.data()};
-      std::vector<std::pair<std::size_t, Bytes>> sent;  // behind the place of the part
+      std::vector<std::pair<std::size_t, Bytes>> sent;  // first: the part's position
       const std::size_t tile = GetParam() == Precision::kLow ? 1024 : 1;
       for (std::size_t first = 0; first < count;) {
         const std::size_t size = std::min(count - first, (1 + random() % (9000 / tile)) * tile);
@@ -129,7 +129,7 @@ TEST_P(Fold, OfPartsGivesTheBitsOfTheWhole) {
   }
 }
 
-// The parent's, whatever a part keeps: partials of equal requests merge, of different ones do not.
+// Partials merge if their requests have the same needs, and only then.
 TEST(FoldOf, OtherCategoriesDoesNotMerge) {
   const std::vector<float> data(10, 1.5f);
   const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()};

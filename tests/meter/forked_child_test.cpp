@@ -1,4 +1,4 @@
-// A forked child may use, destroy and exit with whatever of the library its parent had, and never hangs.
+// A forked child may use and destroy any object of the library from its parent, and may exit. It never hangs.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ bool measures(Meter& meter, On on) {
   return found && found->front().statistics.values[0] == Value(1.5);
 }
 
-// The child ends in exit(), as most do: with all that is static.
+// The child calls exit(), as most do, which destroys static objects.
 void expect_child_ends(const std::function<bool()>& work) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "TSan does not follow a process with threads that forks";
@@ -36,7 +36,7 @@ void expect_child_ends(const std::function<bool()>& work) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    alarm(30);  // a hang ends in a signal
+    alarm(30);  // ends a hang with a signal
     const bool done = work();
     std::exit(done ? 0 : 1);
   }

@@ -1,7 +1,6 @@
-// No engine reads a byte before or behind a tensor: it lies between two pages that cannot be read,
-// at offsets 0 to 15 from either, with 0 to 1,025 elements, in every dtype. Where the device shares
-// the host's memory, its kernels read it there (CL_MEM_USE_HOST_PTR). TENSORSTAT_FULL=1 tries every
-// size on the device; on the host every size is tried always.
+// No engine reads a byte before or after a tensor. The tensor is between two inaccessible pages, at offsets 0 to 15
+// from either, with 0 to 1,025 elements, in every dtype. If the device shares the host's memory, its kernels read it
+// there (CL_MEM_USE_HOST_PTR). On the host all sizes are tested. On the device TENSORSTAT_FULL=1 tests all sizes.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -22,7 +21,7 @@ namespace guard_pages_test {
 constexpr std::size_t kMostElements = 1025, kOffsets = 16;
 constexpr Needs kEverything = kExtrema | kSigns | kSum | kSquares;
 
-// Memory that ends on both sides where a page does that nobody may touch.
+// Memory between two inaccessible pages.
 class Guarded {
  public:
   explicit Guarded(std::size_t bytes)
@@ -50,7 +49,7 @@ class Guarded {
   std::byte* begin_ = nullptr;
 };
 
-// For whoever sees it crash.
+// Printed by the signal handler after a crash.
 std::array<char, 200> doing;
 void tell(int signal) {
   static_cast<void>(!write(STDERR_FILENO, doing.data(), std::strlen(doing.data())));
@@ -79,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(Dtype, GuardPages, testing::ValuesIn(samples::whole_dty
 TEST_P(GuardPages, AreNotTouched) {
   if (samples::is_tried_with_fp64(dtype_)) GTEST_SKIP() << "its kernels use no fp64";
   const std::size_t element_bytes = size_bytes(dtype_);
-  // As many as one batch holds tensors: each stays where it is until its batch is done.
+  // As many as fit into one batch: each must stay until its batch is done.
   std::deque<Guarded> memory;
   for (std::size_t i = 0; i < 2 * kOffsets; ++i)
     memory.emplace_back(kMostElements * element_bytes + kOffsets);
@@ -106,7 +105,7 @@ TEST_P(GuardPages, AreNotTouched) {
           found.emplace_back(dtype_, precision, kEverything);
           jobs.push_back({tensor, &found.back()});
         }
-        if (jobs.empty() && precision == Precision::kLow) continue;  // float64 wants fp64 there
+        if (jobs.empty() && precision == Precision::kLow) continue;  // float64 needs fp64 there
         ASSERT_GE(jobs.size(), 2 * kOffsets / element_bytes) << under_test.name;
         std::snprintf(doing.data(), doing.size(), "%s, %s, %zu elements: outside of the tensor\n",
                       under_test.name.c_str(), std::string(name(dtype_)).c_str(), count);
@@ -125,7 +124,7 @@ TEST_P(GuardPages, AreNotTouched) {
       << "both host engines, every size and offset, from either side";
 }
 
-// The pages are what they are said to be: one byte more is the end.
+// Checks the guard pages themselves: one byte further is a crash.
 TEST(GuardPagesThemselves, EndTheProcess) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto read_at = [](std::ptrdiff_t past, bool at_end) {

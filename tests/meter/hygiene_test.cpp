@@ -1,5 +1,5 @@
-// Using the device leaves the process as it was: signal dispositions, floating-point environment, locale,
-// working directory, umask.
+// Using the device does not change the process's signal handlers, floating-point environment, locale, working directory
+// or umask.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ struct Process {
     umask = static_cast<int>(::umask(0));
     ::umask(static_cast<mode_t>(umask));
 #if defined(__x86_64__)
-    control = _mm_getcsr() & ~0x3fu;  // without the flags of what has happened
+    control = _mm_getcsr() & ~0x3fu;  // without the sticky exception flags
 #endif
   }
 };
@@ -42,7 +42,7 @@ void expect_same(const Process& before, const Process& after) {
   std::string changed;
   for (std::size_t signal = 1; signal < NSIG; ++signal) {
     const auto &a = before.signals[signal], &b = after.signals[signal];
-    constexpr int kRestorer = 0x04000000;  // glibc's own, on whatever it has set
+    constexpr int kRestorer = 0x04000000;  // glibc sets this flag on every handler it installs
     if (a.sa_handler != b.sa_handler || (a.sa_flags | kRestorer) != (b.sa_flags | kRestorer)) changed += std::to_string(signal) + " ";
   }
   EXPECT_EQ(before.signals.size() - 1, 64u);
@@ -58,7 +58,7 @@ void on_fault(int) {}
 
 TEST(Hygiene, TheDeviceLeavesTheProcessAsItWas) {
   std::signal(SIGUSR1, SIG_IGN);
-  std::signal(SIGFPE, on_fault);  // pocl would take this one
+  std::signal(SIGFPE, on_fault);  // pocl would replace this handler
   std::fesetround(FE_UPWARD);
   const Process before;
   {

@@ -1,4 +1,4 @@
-// The ledger never holds more than the budget, and its figures are those of what was entered.
+// The ledger never holds more than the budget, and its figures equal the sum of its entries.
 #include "stats/engine/ledger.hpp"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST(Ledger, OfABudgetOfNothingAllowsNothing) {
   EXPECT_EQ(0u, ledger.free_bytes());
 }
 
-// Each thread knows what it holds; together they never hold more than the budget.
+// Each thread counts what it holds. Together they never hold more than the budget.
 TEST(Ledger, HoldsTheBudgetAmongThreads) {
   constexpr std::uint64_t kBudget = 1000;
   Ledger ledger(kBudget);

@@ -1,4 +1,4 @@
-// The log is called with no lock held: it may use the Meter that calls it, wait for another thread that does, and throw.
+// The log is called with no lock held: it may use the calling Meter, wait for another thread that uses it, and throw.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -10,7 +10,7 @@
 namespace tensorstat {
 namespace log_test {
 
-// Large enough for a device to be looked for, which is not there.
+// Large enough for the library to look for a device. There is none.
 const std::vector<float> kData(1 << 20, 1.5f);
 
 bool measures(Meter& meter) {

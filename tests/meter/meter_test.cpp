@@ -1,4 +1,4 @@
-// The front door: batches, streams, errors, logs and budgets, on every place a request may name.
+// The public API of Meter: batches, streams, errors, logs and budgets, with every `on` of a request.
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 
@@ -26,7 +26,7 @@ Digest digest_of(std::span<const std::byte> bytes, const EVP_MD* algorithm) {
   return Digest(std::as_bytes(std::span(digest).first(size)));
 }
 
-// Tensors of some dtypes, empty ones among them, and what is true of each.
+// Tensors of some dtypes, also empty ones, with their correct values.
 struct Batch {
   explicit Batch(const std::vector<Dtype>& of) {
     constexpr std::size_t longest = 20'000;
@@ -47,7 +47,7 @@ struct Batch {
                          .address = bytes[i].data()});
       truths.push_back(oracle::answers(oracle::facts(dtypes[i], bytes[i])));
       truths.back()[static_cast<std::size_t>(Category::kMd5)] = digest_of(bytes[i], EVP_md5());
-      // Up to 20,480 elements; sha1_two_level_test has the longer ones.
+      // Up to 20,480 elements; sha1_two_level_test tests longer ones.
       truths.back()[static_cast<std::size_t>(Category::kHash)] = digest_of(bytes[i], EVP_sha1());
     }
   }
@@ -85,13 +85,13 @@ const Batch& batch_on(On on) {
   return on == On::kDevice ? on_a_device : batch();
 }
 
-// For what asks much of a device's compiler: a dtype of each kind.
+// One dtype of each kind, for tests that compile many kernels.
 const Batch& small_batch() {
   static const Batch batch({Dtype::kInt8, Dtype::kBfloat16, Dtype::kFloat64});
   return batch;
 }
 
-// What a Meter said, in order.
+// The messages of a Meter, in order.
 struct Heard {
   Log log() {
     return [this](Severity severity, std::string_view text) {
@@ -200,11 +200,11 @@ TEST(MeterStream, RefusesHalfElementsAndKeepsWhatItHas) {
             Statistics(measured->front().statistics).values);
 }
 
-// A device that is not there: said once, in words; the host does the work unless one insists.
+// If there is no device, this is reported once. The host computes, unless the request insists on the device.
 TEST(MeterWithoutDevice, FallsBackOrSaysWhy) {
   Heard heard;
   Meter meter({.platform = 99, .device = 99, .log = heard.log()});
-  const std::vector<float> data(1 << 20, 1.5f);  // worth a launch
+  const std::vector<float> data(1 << 20, 1.5f);  // enough for the device to be chosen
   const Tensor tensor{
       .dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()};
   for (int i = 0; i < 3; ++i) {
@@ -235,7 +235,7 @@ TEST(MeterWithoutDevice, NeverLooksForOneWhereTheHostWasAskedFor) {
   EXPECT_TRUE(heard.said.empty());
 }
 
-// From nothing to ample: never a byte more on the device, and the same values.
+// With budgets from zero to ample, the device never holds more bytes, and the values are the same.
 TEST(MeterBudget, IsNeverExceededAndChangesNoValue) {
   if (!expects_device()) GTEST_SKIP() << "this run is told that there is no device";
   const Categories categories = {Category::kMax, Category::kAvg, Category::kL2norm,
@@ -244,7 +244,7 @@ TEST(MeterBudget, IsNeverExceededAndChangesNoValue) {
                                      10'000ull, 33'333ull, 100'000ull, 1ull << 20, 1ull << 30}) {
     Meter meter({.budget_bytes = budget});
     for (int round = 0; round < 2;
-         ++round) {  // what was taken for the first is there for the second
+         ++round) {  // the second round reuses the memory of the first
       small_batch().hold(meter.measure(small_batch().tensors, {categories}), categories);
       EXPECT_LE(meter.device_memory().peak_bytes, budget);
     }

@@ -1,5 +1,5 @@
-// Whichever allocation fails, once or from then on, a call gives its right values or an error: nothing is thrown across
-// the library's boundary, and the next call is as good as ever.
+// Any allocation may fail, once or from then on. The call then returns its correct values or an error. Nothing is
+// thrown out of the library, and the next call works.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ Tensor of(const std::vector<float>& data) {
   return {.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()};
 }
 
-// Whether the value of the first category asked for, avg or p50, is right; or the error.
+// Whether the value of the first requested category, avg or p50, is correct; or the error.
 Result<bool> right(const Result<Measurements>& found) {
   if (!found) return found.error();
   for (const Measurement& each : *found) {
@@ -51,7 +51,7 @@ Result<bool> streamed(const Request& request, bool partial) {
 
 class OutOfMemory : public testing::Test {
  protected:
-  // No driver: what one does without memory is its own affair.
+  // No driver: its behaviour without memory is not tested.
   static void SetUpTestSuite() { setenv("OCL_ICD_VENDORS", "/nonexistent", 1); }
 
   const std::vector<Tensor> small_ = std::vector<Tensor>(40, of(kSmall)), large_ = {of(kLarge), of(kSmall), of(kLarge)};

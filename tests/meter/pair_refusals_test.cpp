@@ -1,4 +1,4 @@
-// Pairs of tensors that make no sense are refused before they are read, and bytes that no pair left are no partial.
+// Invalid pairs of tensors are refused before they are read. Bytes that are not from a pair are refused as a partial.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -47,7 +47,8 @@ TEST(PairRefusals, OfWhatDoesNotMerge) {
   EXPECT_TRUE(one.merge(one));
 }
 
-// Every byte that is changed gives another partial, which is written as it was read, or words that say why not.
+// A partial with one changed byte is another valid partial, which is written as it was read, or is refused with a
+// message.
 TEST(PairRefusals, OfBytesThatNoPairLeft) {
   const unsigned seed = 20261122;
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -75,7 +76,7 @@ TEST(PairRefusals, OfBytesThatNoPairLeft) {
   EXPECT_GT(refused, 100);
 }
 
-// Sums that no 2^63 elements have, and of which the distance of a and b would have to be imaginary.
+// Sums that 2^63 elements cannot have, and sums that would make the distance of a and b imaginary.
 TEST(PairRefusals, OfSumsThatNoPairHas) {
   const TensorPair pair{kTensor, kTensor};
   const auto good = Meter().compare({&pair, 1})->front().serialize();

@@ -1,5 +1,5 @@
-// Where a tensor's statistics are computed follows from what was asked, where its bits are and what
-// the device can, and is said in words.
+// The engine of a statistic depends on the request, on the tensor's memory and on the device. The placement gives the
+// reason.
 #include "stats/meter/placement.hpp"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ class FakeDevice final : public DeviceEngine {
   std::string refusal_;
 };
 
-// Places a tensor, and counts how often the device was looked for.
+// Places a tensor and counts the searches for a device.
 class PlacementOf : public testing::Test {
  protected:
   static constexpr std::uint64_t kSmall = kWorthALaunchBytes - 1, kLarge = kWorthALaunchBytes;
@@ -76,7 +76,7 @@ class PlacementOf : public testing::Test {
   FakeHost host_;
   std::optional<FakeDevice> device_;
   Categories categories_;
-  std::string stays_;  // what is known of the driver before a device is looked for
+  std::string stays_;  // what is known about the driver before the search for a device
   int searches_ = 0;
 };
 
@@ -101,7 +101,7 @@ TEST_F(PlacementOf, MuchInHostMemoryGoesToADeviceThatSharesIt) {
   expect(false, "faster than uploading", On::kAuto, Where::kHost, kLarge);
 }
 
-// Where the device is the CPU, it gets what is the device's already, and what one insists on.
+// If the device is the CPU, it gets only tensors in device memory, and requests that insist on it.
 TEST_F(PlacementOf, MuchInHostMemoryStaysThereWhereTheDeviceIsTheCpu) {
   device_.emplace(true, "", true);
   expect(false, "the OpenCL device is this CPU", On::kAuto, Where::kHost, kLarge);
@@ -146,7 +146,7 @@ TEST_F(PlacementOf, NoDeviceIsSaid) {
   EXPECT_EQ(1, searches_);
 }
 
-// However many they are: the words are there once, and a refusal is each tensor's own.
+// For any number of tensors the reason is stored once. A refusal belongs to its tensor alone.
 TEST_F(PlacementOf, LikeTensorsIsShared) {
   FakeDevice device(true, "");
   const Request request{};

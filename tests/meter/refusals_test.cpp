@@ -1,4 +1,4 @@
-// A request that makes no sense is refused before anything is read, in words that name the tensor and the reason.
+// An invalid request is refused before anything is read. The message names the tensor and the reason.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -26,7 +26,7 @@ void expect_refused(const Anything& result, Code code, std::string_view words) {
   EXPECT_NE(result.error().message.find(words), std::string::npos) << result.error().message << "\n  should say: " << words;
 }
 
-// By whatever takes tensors.
+// Through every function that takes tensors.
 void expect_refused_everywhere(const Tensor& bad, Code code, const std::string& words) {
   Meter meter;
   const std::vector<Tensor> tensors{kGood, bad};
@@ -74,7 +74,8 @@ TEST(Refusals, OfStridesThatLeadBeyondMemory) {
     const TensorPair pair{kGood, bad};
     expect_refused(Meter().compare({&pair, 1}, PairRequest{}), Code::kInvalid, "beyond all memory");
   }
-  const Strides reversed{{2, 3}, {-12, -4}}, one_row{{1, 6}, {kLeast, 4}};  // the stride of a single index is of no use
+  // the stride of an axis of length 1 is not used
+  const Strides reversed{{2, 3}, {-12, -4}}, one_row{{1, 6}, {kLeast, 4}};
   Tensor good = kGood;
   good.address = kData.data() + 5;
   good.strides = &reversed;

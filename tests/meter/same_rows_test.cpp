@@ -1,8 +1,7 @@
-// One file, one row: the command writes the same statistic.csv on each instruction set of the host,
-// and on the device with each of pocl's ways to run a work-group, with work-groups of several
-// sizes, in either shape of the kernels, with few or many threads, shared or uploaded memory, with
-// or without fp64. The device compiles its kernels for each of them: in short that is done for two
-// dtypes, with TENSORSTAT_FULL=1 for all.
+// The command writes the same statistic.csv for a file in all of these cases: on each instruction set of the host; on
+// the device with each of pocl's work-group methods, several work-group sizes and both kernel shapes; with few or many
+// threads, shared or uploaded memory, with or without fp64. The device compiles its kernels for each case: the quick
+// test does that for two dtypes, TENSORSTAT_FULL=1 for all.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -24,8 +23,8 @@ class SameRows : public testing::Test {
   SameRows() {
     samples::Random random(samples::seed());
     for (const Dtype dtype : dtypes()) {
-      if (dtype == Dtype::kBfloat16) continue;  // has no name in a .npy; --bfloat16 below
-      if (is_float(dtype) && size_bytes(dtype) == 1) continue;  // nor have most float8
+      if (dtype == Dtype::kBfloat16) continue;  // has no name in .npy; see --bfloat16 below
+      if (is_float(dtype) && size_bytes(dtype) == 1) continue;  // most float8 have none either
       const auto bytes = samples::of(dtype)[0].make(dtype, kElements, random);
       const char kind = dtype == Dtype::kBool ? 'b'
                         : is_float(dtype)     ? 'f'
@@ -93,10 +92,10 @@ TEST_F(SameRows, WhateverRunsTheWorkGroups) {
   for (std::size_t i = 0; i < ways.size() * shapes.size() * others.size(); ++i) {
     const std::size_t way = i % ways.size(), shape = i / ways.size() % shapes.size(),
                       other = i / ways.size() / shapes.size();
-    // Each way with two of the others in either shape; in short, each way once.
+    // Each way with two of the others in both shapes; in the quick test each way once.
     if (other != way && (!samples::full() || other != (way + 1) % others.size())) continue;
     if (!samples::full() && shape != way % shapes.size()) continue;
-    // Nothing compiled for another way is found.
+    // A fresh home, so that no kernel compiled for another way is found.
     const std::string home = folder_ / ("home" + std::to_string(i));
     std::filesystem::create_directory(home);
     const std::string environment =

@@ -1,4 +1,4 @@
-// A stream ends once, never gives values of less than it was handed, and may outlive its Meter.
+// A stream ends once, never returns values for a part of its data, and may outlive its Meter.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -39,7 +39,7 @@ TEST(Stream, FinishesOnce) {
   }
 }
 
-// A part of the piece may have been folded, or lost: what came of it is no statistic of the tensor.
+// Only some of the piece may have been folded, so its values would not be the tensor's.
 TEST(Stream, EndsWithAPieceThatFailed) {
   const std::vector<float> values(1 << 20, 1.5f);
   int calls = 0;

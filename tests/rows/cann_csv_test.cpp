@@ -1,5 +1,5 @@
-// The csv that CANN writes for each run of an operator, and the statistic.csv that msprobe makes of them: written as
-// they write them, in both forms of the heading, and read with everything that their writers are known to do.
+// CANN's csv for each run of an operator, and the statistic.csv that msprobe makes of these files: written like theirs,
+// with both forms of the heading, and read with all known variations.
 
 #include <gtest/gtest.h>
 
@@ -154,7 +154,7 @@ TEST(CannCsv, EveryDtypeHasItsWord) {
   }
 }
 
-// The three quirks, in the words of CANN's own unit tests where those have them.
+// Three quirks. The texts are from CANN's own unit tests if those have them.
 TEST(CannCsv, ARowWithoutStatisticsMayLackItsCount) {
   const Got custom = read_of("Input/Output,Index,Data Size,Data Type,Format,Shape,Count,Max Value,Min Value,l2norm\n"
                              "Input,0,268435456,DT_INT64,ND,100x20x40,NA,NA,NA\n"

@@ -1,4 +1,4 @@
-// Rows are read out of msprobe's dump.json, of every version of it, and what is wrong in one is said with its place.
+// Rows are read from msprobe's dump.json, in all of its versions. Errors give the position in the file.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ struct Got {
   std::string tensor(std::size_t row) const { return std::get<std::string>(*rows.at(row).identity.find("tensor")); }
 };
 
-// From a text and from a file, which must not differ.
+// Reads the text and a file of it, which must give the same.
 Got got(const std::string& text) {
   Got from_text, from_file;
   const auto take = [](Got& to) { return [&to](Row&& row) { return to.rows.push_back(std::move(row)), Status(); }; };

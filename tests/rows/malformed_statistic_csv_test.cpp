@@ -1,5 +1,5 @@
-// A statistic.csv that is no sound one is refused in words that say what is wrong and in which
-// line; the rows before it have been handed over.
+// A wrong statistic.csv is refused with a message that says what is wrong and in which line. The rows before it have
+// been handed over.
 
 #include <gtest/gtest.h>
 
@@ -15,8 +15,8 @@ using namespace std::string_literals;
 
 struct Malformed {
   std::string text;
-  int line;                    // that the message must name
-  std::string_view complaint;  // what it must hold
+  int line;                    // the line number in the message
+  std::string_view complaint;  // a part of the message
 };
 
 const std::string kIdentity =
@@ -26,7 +26,7 @@ const std::string kOurs = "A,n,0,0,1,output,0,4,float32,\"(1)\",1,1\n";
 const std::string kTheirs = "A,n,0,0,1,output,0,4,float32,\"(1)\",1,1,\n";
 const std::string kNext = "A,n,0,0,1,output,0,4,float32,\"[1]\",1,1,\n";
 
-// A second row of each dialect, with one of its fields replaced.
+// A second row in each dialect, with one field replaced.
 std::vector<std::string> fields_of_a_row() {
   return {"A", "n", "0", "0", "1", "output", "0", "4", "float32", "\"(1)\"", "1", "1"};
 }
@@ -75,7 +75,7 @@ std::vector<Malformed> malformed_files() {
       {std::string(5000, ','), 1, "does not end"},
       {std::string(100, '\0') + "\n", 1, "must begin with"},
       {kOurs + kHeading, 1, "must begin with"},
-      // Rows with too little or too much.
+      // Rows with too few or too many fields.
       {kHeading + "\n", 2, "1 fields where the heading has 12"},
       {kHeading + kOurs + "\n", 3, "1 fields"},
       {kHeading + kOurs + "A\n", 3, "1 fields"},
@@ -94,7 +94,7 @@ std::vector<Malformed> malformed_files() {
       // Two dialects in one file.
       {kHeading + kTheirs + kNext, 3, "this row is of mindspore-next, those before it of mindspore-2.7"},
       {kHeading + kNext + kTheirs, 3, "this row is of mindspore-2.7, those before it of mindspore-next"},
-      // Cut off.
+      // Truncated.
       {kHeading + kOurs + kOurs.substr(0, 1), 3, "cut off"},
       {kHeading + kOurs + kOurs.substr(0, kOurs.size() - 1), 3, "cut off"},
       {kHeading + kTheirs + kTheirs.substr(0, 20), 3, "cut off"},

@@ -1,4 +1,4 @@
-// Each thing is said once, in bounded memory, one message at a time, and never under a hold.
+// Each message is delivered once, in bounded memory, one at a time, and never during a hold.
 #include "stats/rows/notices.hpp"
 
 #include <gtest/gtest.h>

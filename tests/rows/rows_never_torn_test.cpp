@@ -1,4 +1,4 @@
-// Rows of several processes and threads in one file: each is there once, and none is torn.
+// Several processes and threads write rows into one file: each row is there once and complete.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,7 +58,7 @@ TEST(RowsNeverTorn, TwoProcessesOfEightThreads) {
 
   const std::string text = content_of(path);
   ASSERT_TRUE(text.starts_with("heading\n"));
-  std::map<std::pair<int, int>, int> next;  // a thread's rows come in its order
+  std::map<std::pair<int, int>, int> next;  // the rows of a thread are in its order
   for (std::size_t at = 8; at < text.size();) {
     const auto end = text.find('\n', at) + 1;
     ASSERT_NE(end, 0u);

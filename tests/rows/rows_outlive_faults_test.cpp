@@ -1,5 +1,5 @@
-// A full or failing disk costs no row and ends no job: rows wait, are counted, and come when it
-// works.
+// A full or failing disk loses no row and stops no job: rows wait, are counted, and are written when the disk works
+// again.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -18,7 +18,7 @@ std::string row_of(int row) { return std::to_string(row) + "," + std::string(40,
 
 FileCall failing_call;
 Verdict failure;
-int calls_left = 0;  // that still fail; -1: all
+int calls_left = 0;  // the next calls that fail; -1: all
 
 Verdict fail_as_told(FileCall call) {
   if (call != failing_call || calls_left == 0) return {};
@@ -59,7 +59,7 @@ class RowsOutlive : public testing::TestWithParam<Fault> {
 
 TEST_P(RowsOutlive, EveryFaultOnceAndForAWhile) {
   for (const int how_often : {1, -1}) {
-    if (how_often == -1 && GetParam().error == EINTR) continue;  // would be tried for ever, rightly
+    if (how_often == -1 && GetParam().error == EINTR) continue;  // it would rightly retry for ever
     std::filesystem::remove(path);
     std::ofstream(path) << "heading\n" << row_of(0) << "torn";
     said.clear();
@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(Faults, RowsOutlive, testing::ValuesIn(kFaults), [](con
 
 using RowsOutliveOthers = RowsOutlive;
 
-// What the page cache shows is no proof: these count the calls that ask the disk, and have them fail.
+// The page cache always shows the rows. So these tests count the calls that sync the disk, and make them fail.
 class RowsReachTheDisk : public RowsOutlive {
  protected:
   RowsReachTheDisk() {
@@ -212,7 +212,7 @@ TEST_F(RowsOutliveOthers, WhatWaitsSurvivesTheReleaseOfTheFile) {
 
 TEST_F(RowsOutliveOthers, FilesThatShareATallyShareItsMemory) {
   const auto tally = std::make_shared<LineTally>();
-  AppendFile stuck({.path = folder.path(), .queue_bytes = 100, .tally = tally}, notices);  // a folder is no file
+  AppendFile stuck({.path = folder.path(), .queue_bytes = 100, .tally = tally}, notices);  // a folder cannot be written
   AppendFile other({.path = path, .queue_bytes = 100, .tally = tally}, notices);
   EXPECT_EQ(stuck.append(row_of(0)), AppendFile::Outcome::kWaiting);
   EXPECT_EQ(stuck.append(row_of(1)), AppendFile::Outcome::kWaiting);
@@ -341,7 +341,7 @@ TEST_F(RowsOutliveOthers, AFork) {
   EXPECT_EQ(file.append(row_of(1)), AppendFile::Outcome::kWaiting);
   judge_file_call = nullptr;
   const pid_t child = fork();
-  if (child == 0) {  // row 1 is the parent's to write
+  if (child == 0) {  // the parent writes row 1
     _exit(file.append(row_of(2)) == AppendFile::Outcome::kWritten ? 0 : 1);
   }
   int status = -1;
@@ -377,7 +377,7 @@ TEST_F(RowsOutliveOthers, AnotherHeadingIsContinuedAndSaidOnce) {
   for (const char* part : {path.c_str(), "other\\x1b,columns,and,more", "heading"}) {
     EXPECT_NE(said.begin()->first.find(part), std::string::npos) << said.begin()->first;
   }
-  // Of a heading that was torn, what there is is right.
+  // Only the beginning of the heading was written, but it is correct.
   said.clear();
   std::ofstream(path) << "head";
   AppendFile file({.path = path, .header = "heading\n"}, notices);

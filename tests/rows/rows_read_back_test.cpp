@@ -14,7 +14,7 @@
 namespace tensorstat {
 namespace rows_read_back_test {
 
-// A value as a file can hold it, of any category.
+// A value of any category as a file can hold it.
 Value value_of(Category category, bool is_integer, std::mt19937& random) {
   switch (kind(category)) {
     case ValueKind::kCount:
@@ -56,7 +56,7 @@ Row row_of(const Categories& categories, std::mt19937& random) {
   return row;
 }
 
-// Those of the catalog that the dialect has a column for.
+// The catalog's categories that have a column in this dialect.
 Categories categories_of(Dialect dialect) {
   Categories had;
   for (const Category category : every_category()) {
@@ -66,7 +66,7 @@ Categories categories_of(Dialect dialect) {
   return had;
 }
 
-// Rows of one run of an operator: a file of CANN's holds no others, and does not say in its text whose they are.
+// A file of CANN's has rows of one run only, and its text does not name the operator.
 bool is_of_one_run(Dialect dialect) { return file_name(dialect, {}) != "statistic.csv"; }
 
 std::string written(const RowFormat& format, const std::vector<Row>& rows) {
@@ -117,7 +117,7 @@ TEST(RowsReadBack, InEveryDialectWithEveryStatistic) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       EXPECT_EQ(back.rows[i].shape, rows[i].shape);
       EXPECT_EQ(back.rows[i].identity.timestamp_us, rows[i].identity.timestamp_us);
-      if (format.dialect != Dialect::kOurs) continue;  // theirs keep six digits
+      if (format.dialect != Dialect::kOurs) continue;  // other dialects write only six digits
       EXPECT_EQ(back.rows[i].statistics.values, rows[i].statistics.values);
     }
   }
@@ -178,13 +178,13 @@ TEST(RowsReadBack, TheErrorOfASinkAndOfAReaderIsReturned) {
   EXPECT_EQ(rows, 2);
 }
 
-// Pieces of a file end anywhere in a line, in a quoted field too.
+// A piece of a file may end anywhere in a line, also in a quoted field.
 TEST(RowsReadBack, FromAFileInPieces) {
   std::mt19937 random(2);
   const ScratchFolder folder;
   for (const std::string_view each : dialect_names()) {
     const Dialect dialect = *dialect_from(each);
-    if (is_of_one_run(dialect)) continue;  // a row has no text that could be long
+    if (is_of_one_run(dialect)) continue;  // its rows have no text field that could be long
     const RowFormat format{dialect, {Category::kMax, Category::kMd5}, {}};
     std::vector<Row> rows;
     for (int i = 0; i < 20'000; ++i) {

@@ -1,4 +1,4 @@
-// A row that append() called written survives kill -9, whenever that strikes.
+// A row that append() has reported as written survives kill -9 at any time.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -19,8 +19,8 @@ namespace rows_survive_kill_test {
 
 constexpr std::string_view kHeader = "who,row,padding\n";
 
-// Rows of many lengths, so that writes cross page borders at every offset. The last field tells
-// its own length: a row that lost or gained bytes does not match its own words.
+// Rows of many lengths, so that writes cross page boundaries at every offset. The last field is a function of the row's
+// length: a row that lost or gained bytes is detected.
 std::string row_of(int writer, int row) {
   const auto length = static_cast<std::size_t>(17 + (writer * 31 + row * 7) % 263);
   return std::to_string(writer) + "," + std::to_string(row) + "," + std::string(length, 'x') + "\n";
@@ -28,7 +28,7 @@ std::string row_of(int writer, int row) {
 
 std::shared_ptr<Notices> silent() { return std::make_shared<Notices>(nullptr); }
 
-// Every line of the file, after its heading; fails on anything that is not a row or comes twice.
+// All lines of the file after its heading. Fails for a line that is not a row or is there twice.
 std::set<std::string> rows_in(const std::string& path, bool may_end_torn) {
   std::string text = content_of(path);
   std::set<std::string> rows;
@@ -49,7 +49,7 @@ std::set<std::string> rows_in(const std::string& path, bool may_end_torn) {
   return rows;
 }
 
-// Survives its process: how many rows each thread was told are written.
+// Shared memory that survives the process: for each thread the number of rows reported as written.
 struct Acknowledged {
   std::atomic<int> count[2];
 };

@@ -1,4 +1,4 @@
-// statistic.csv in each dialect is, byte for byte, what its definition says, and reads back.
+// statistic.csv in each dialect equals its definition, byte for byte, and reads back.
 #include "stats/rows/csv/statistic_csv.hpp"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ TEST(StatisticCsv, DialectsDifferInNameShapeDigitsAndTheLastComma) {
             "0.333333,-1.23457e+06,65504,\n");
 }
 
-// A file of MindSpore itself, as published with msprobe's tests.
+// A file written by MindSpore, published with msprobe's tests.
 TEST(StatisticCsv, ReadsAFileOfMindsporeAndWritesTheSameBytes) {
   const std::string text =
       "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,"

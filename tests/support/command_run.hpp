@@ -1,4 +1,4 @@
-// For tests: runs the command as a user would.
+// For tests: runs the command as users do.
 #pragma once
 
 #include <sys/wait.h>
@@ -16,7 +16,7 @@ struct Ran {
   std::string out, err;
 };
 
-// Runs `tensorstat ARGUMENTS` through a shell in `folder`, with `environment` before it.
+// Runs `tensorstat ARGUMENTS` in `folder` through a shell; `environment` comes before the command.
 inline Ran run(const ScratchFolder& folder, const std::string& arguments,
                const std::string& environment = "") {
   ScratchFolder streams;

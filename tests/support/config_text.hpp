@@ -1,4 +1,4 @@
-// A data_dump.json with some keys changed, and what parsing it gives.
+// A data_dump.json with some keys changed, and the result of parsing it.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace tensorstat {
 
-// `common` and `e2e` are merged over a config that is right; null takes a key away.
+// `common` and `e2e` are merged over a correct config; null removes a key.
 std::string config_text(const std::string& common, const std::string& e2e = "{}");
 
 struct Parsed {

@@ -1,4 +1,4 @@
-// DLPack's struct, as its specification has it.
+// DLPack's struct, as in its specification.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// For tests: Ascend's dump files, their message encoded by protoc.
+// For tests: Ascend's dump files, with the message encoded by protoc.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace tensorstat::test {
 
-// Runs protoc over `input`: --encode turns text into bytes, --decode bytes into text.
+// Runs protoc on `input`: --encode turns text into bytes, --decode turns bytes into text.
 inline std::string protoc(std::string_view how, std::string_view input) {
   const ScratchFolder folder;
   write_file(folder / "in", input);

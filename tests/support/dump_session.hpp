@@ -1,4 +1,4 @@
-// A dump session in a folder of its own, and what it left there.
+// A dump session in a folder of its own, and the files it wrote.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace tensorstat {
 
 class SessionTest : public testing::Test {
  protected:
-  // `common` and `e2e` are merged over a config that wants the statistics of everything.
+  // `common` and `e2e` are merged over a config that dumps the statistics of everything.
   DumpSession open(const std::string& common = "{}", const std::string& e2e = "{}");
 
   template <typename T>
@@ -36,7 +36,7 @@ class SessionTest : public testing::Test {
     session.collect(place, session.operator_named("Op", name), tensors, failed);
   }
 
-  // Every file below the folder, by its path from there.
+  // The paths of all files below the folder, relative to it.
   std::vector<std::string> files() const;
 
   std::vector<Row> rows(const std::string& path = "rank_0/Net/0/0/statistic.csv") const;

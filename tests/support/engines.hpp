@@ -1,4 +1,4 @@
-// Every engine that a property of the numbers is held to.
+// The engines on which properties of the numbers are tested.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,19 +23,19 @@ struct EngineUnderTest {
   std::unique_ptr<tensorstat::Engine> engine;
 };
 
-// The instruction set that TENSORSTAT_ISA forces upon this run, where it does.
+// The instruction set that TENSORSTAT_ISA forces on this run, if any.
 inline std::optional<std::string_view> forced_isa() {
   const char* isa = std::getenv("TENSORSTAT_ISA");
   return isa == nullptr ? std::nullopt : std::optional<std::string_view>(isa);
 }
 
-// The device is no concern of a run that forces an instruction set; any other run must find one,
-// unless TENSORSTAT_NO_DEVICE says that the machine has none.
+// A run that forces an instruction set does not test the device. Any other run must find one, unless
+// TENSORSTAT_NO_DEVICE says that the machine has none.
 inline bool expects_device() {
   return !forced_isa() && std::getenv("TENSORSTAT_NO_DEVICE") == nullptr;
 }
 
-// Made at the first call, the device last. A device that is expected and does not come fails the test that asks.
+// Made at the first call, the device last. If an expected device is missing, the test fails.
 inline const std::vector<EngineUnderTest>& every_engine() {
   static tensorstat::Ledger ledger{std::nullopt};
   static const auto engines = [] {
@@ -57,7 +57,7 @@ inline const std::vector<EngineUnderTest>& every_engine() {
   return engines;
 }
 
-// Those that this run holds a dtype to: a device, where it builds kernels of the dtype.
+// The engines that this run uses for a dtype: a device only if this run builds kernels of the dtype.
 inline std::span<const EngineUnderTest> engines_of(tensorstat::Dtype dtype) {
   const std::span<const EngineUnderTest> all = every_engine();
   return all.first(static_cast<std::size_t>(std::ranges::count_if(all, [&](const EngineUnderTest& each) {
@@ -65,8 +65,8 @@ inline std::span<const EngineUnderTest> engines_of(tensorstat::Dtype dtype) {
   })));
 }
 
-// Every test that is registered once for each instruction set holds this first. The widest one is that of the run which forces
-// none, and is not run twice in the quick tests.
+// Call this first in every test that is registered once per instruction set. The quick run skips the widest instruction
+// set, because the run without a forced one already uses it.
 inline void expect_forced_isa_runs() {
   if (!forced_isa()) return;
   const auto runnable = tensorstat::runnable_isas();

@@ -1,4 +1,4 @@
-// Has every operator new of a program counted, and a chosen one fail. For tests, in one source file a program.
+// Counts every operator new of a program and makes chosen ones fail. For tests, in one source file per program.
 #pragma once
 
 #include <execinfo.h>
@@ -13,12 +13,12 @@
 
 namespace {
 
-// Counted while it is armed; that of number `fail_at` fails, and with `for_ever` all later ones. With `only_ours`, those
-// that a driver makes are left alone: what it does without memory is its own affair.
+// While `armed`, allocations are counted. Allocation number `fail_at` fails; with `for_ever` also all later ones. With
+// `only_ours`, allocations of drivers never fail: their behaviour without memory is not tested.
 std::atomic<bool> armed{false}, for_ever{false}, only_ours{false};
 std::atomic<std::int64_t> allocations{0}, fail_at{0};
 
-// Where the program lies, and the libraries that every C++ program has.
+// The addresses of the program, and of the libraries that every C++ program has.
 struct Range {
   std::uintptr_t begin = 0, end = 0;
 };
@@ -31,7 +31,7 @@ struct OurCode {
   static int add(dl_phdr_info* object, std::size_t, void* given) {
     auto& all = *static_cast<OurCode*>(given);
     const std::string_view name(object->dlpi_name);
-    bool is_ours = name.empty();  // the program
+    bool is_ours = name.empty();  // the program itself has no name
     for (const char* each : {"/libstdc++.so", "/libgcc_s.so", "/libc.so", "/libm.so"}) is_ours |= name.find(each) != name.npos;
     if (!is_ours || all.count == std::size(all.ranges)) return 0;
     Range& range = all.ranges[all.count++];
@@ -55,8 +55,8 @@ struct OurCode {
   }
 };
 
-// Whether nothing but our code has called it, directly or through the standard library. The caller alone does not tell:
-// a driver's template of the standard library may be the program's copy.
+// Whether only our code is on the call stack, apart from the standard library. The caller alone is not enough: a
+// driver's template of the standard library may be resolved to the program's copy.
 bool is_ours(const void* caller) {
   static const OurCode our_code;
   if (!our_code.holds(caller)) return false;
@@ -77,7 +77,7 @@ void* counted(std::size_t bytes, const void* caller) {
   throw std::bad_alloc();
 }
 
-// Apart: GCC 12, where it inlines this and not the above, takes the pair for a mismatch.
+// noinline: if GCC 12 inlines this but not operator new, it warns of a mismatch.
 [[gnu::noinline]] void given_back(void* block) { std::free(block); }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Stands between the program and the kernel: every file call can be made to fail, to do half of its
-// work, or to be the last thing that the process does. For tests, in one source file a program.
+// Intercepts every file call between the program and the kernel. A call can fail, do half of its work, or be the last
+// thing that the process does. For tests, in one source file per program.
 #pragma once
 
 #include <fcntl.h>
@@ -30,7 +30,7 @@ enum class FileCall {
 
 struct Verdict {
   int error = 0;                                          // fail with this errno
-  std::size_t most_bytes = static_cast<std::size_t>(-1);  // a read or write does no more than this
+  std::size_t most_bytes = static_cast<std::size_t>(-1);  // upper limit for a read or write
   bool die_before = false, die_after = false;             // SIGKILL
 };
 
@@ -49,8 +49,8 @@ auto judged(FileCall kind, Call call) -> decltype(call(Verdict{})) {
   return result;
 }
 
-// Not inline: that makes a weak symbol, and clang's sanitizers, which are linked into the program before it, have weak ones
-// of write() and pread() that would be taken.
+// Not inline: an inline function is a weak symbol. clang's sanitizers are linked first and have weak write() and
+// pread(), which would win.
 extern "C" {
 __attribute__((used)) int open(const char* path, int flags, ...) {
   va_list rest;
@@ -101,7 +101,7 @@ __attribute__((used)) int fchmod(int file, mode_t mode) noexcept {
                 [&](const Verdict&) { return static_cast<int>(syscall(SYS_fchmod, file, mode)); });
 }
 __attribute__((used)) int close(int file) {
-  const auto closed = static_cast<int>(syscall(SYS_close, file));  // a failing close closes, too
+  const auto closed = static_cast<int>(syscall(SYS_close, file));  // close() closes even if it fails
   return judged(FileCall::kClose, [&](const Verdict&) { return closed; });
 }
 __attribute__((used)) int rename(const char* from, const char* to) noexcept {

@@ -1,4 +1,4 @@
-// For tests: which file call of a program fails, and how.
+// For tests: chooses the file calls of a program that fail, and how.
 #pragma once
 
 #include <cerrno>
@@ -9,7 +9,7 @@
 
 namespace tensorstat::test {
 
-// From its `first` call of this kind to its `last`, counted from 1, it gets this verdict.
+// Applies to the calls of this kind from number `first` to `last`, counted from 1.
 struct FileFault {
   FileCall call = FileCall::kOpen;
   int first = 1, last = 1;
@@ -26,7 +26,7 @@ struct FileFault {
 
 constexpr int kForEver = 1 << 30;
 
-// Each errno that such a call may fail with, once and from then on, at its `nth` time.
+// Each errno that such a call may fail with, for the `nth` call only, and for all calls from the `nth` on.
 inline std::vector<FileFault> faults_at(int nth) {
   const struct {
     FileCall call;

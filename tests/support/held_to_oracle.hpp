@@ -1,4 +1,4 @@
-// Tensors of one dtype, folded by each engine that this run has for it and held against the oracle, bit for bit.
+// Folds tensors of one dtype on each engine of this run, and compares the results with the oracle, bit for bit.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,8 @@
 
 inline constexpr tensorstat::Needs kEverything = NEED_ALL;
 
-// Some set of needs. A device compiles a program for each, so the quick tests try one a dtype, by their seed.
+// A random set of needs. A device compiles a program for each set, so the quick tests try one per dtype, chosen by the
+// seed.
 inline tensorstat::Needs any_needs(tensorstat::Dtype dtype, samples::Random& random) {
   const std::uint64_t any = random();
   return static_cast<tensorstat::Needs>(
@@ -26,7 +27,7 @@ inline tensorstat::Needs any_needs(tensorstat::Dtype dtype, samples::Random& ran
 
 class HeldToOracle {
  public:
-  // How a tensor is presented: so many bytes past a multiple of 64, with these needs asked.
+  // How a tensor is passed: `offset` bytes after a multiple of 64, with these needs.
   struct Way {
     std::size_t offset = 0;
     tensorstat::Needs needs = kEverything;
@@ -35,11 +36,11 @@ class HeldToOracle {
   explicit HeldToOracle(tensorstat::Dtype dtype) : HeldToOracle(dtype, engines_of(dtype)) {}
   HeldToOracle(tensorstat::Dtype dtype, std::span<const EngineUnderTest> engines) : dtype_(dtype), engines_(engines) {}
 
-  // A tensor is one case for each way.
+  // Each way is a case of its own.
   void add(const std::string& what, std::span<const std::byte> bytes, std::span<const Way> ways) {
     add(what, bytes, oracle::facts(dtype_, bytes), ways);
   }
-  // So many elements of a packed dtype.
+  // `count` elements of a packed dtype.
   void add_packed(const std::string& what, std::span<const std::byte> bytes, std::uint64_t count,
                   std::span<const Way> ways) {
     add(what, bytes, oracle::facts_of_packed(dtype_, bytes, count), ways);
@@ -55,8 +56,8 @@ class HeldToOracle {
     add(what, bytes, {&way, 1});
   }
 
-  // Folds all that was added, as one batch or each alone, on each engine; then forgets it. An
-  // engine may refuse a tensor only where it begins inside an element's alignment.
+  // Folds all added cases on each engine, as one batch or one by one. Then forgets them. An engine may refuse a tensor
+  // only if the tensor is not aligned to its elements.
   void hold(bool each_alone = false) {
     using namespace tensorstat;
     for (const EngineUnderTest& under_test : engines_) {
@@ -91,7 +92,7 @@ class HeldToOracle {
     truths_.clear();
   }
 
-  // Tensors held so far, once for each engine and way.
+  // Cases so far: one per tensor, engine and way.
   std::size_t case_count() const { return case_count_; }
 
  private:
@@ -106,7 +107,7 @@ class HeldToOracle {
     std::uint64_t count;
   };
 
-  // How many of the case's values are not what they must be.
+  // The number of values in the case that are wrong.
   static int differences(const Case& each, const tensorstat::Partial& partial,
                          const std::string& engine) {
     using namespace tensorstat;

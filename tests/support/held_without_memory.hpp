@@ -1,4 +1,5 @@
-// Runs a call with each of its allocations failing, once and from then on. For tests, in one source file a program.
+// Runs a call with each of its allocations failing, alone or with all later ones. For tests, in one source file per
+// program.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@
 
 namespace tensorstat {
 
-// What a test does itself, while it lives, is not counted and does not fail.
+// While it lives, allocations are not counted and do not fail. For the test's own work.
 class Unarmed {
  public:
   Unarmed() : was_armed_(armed.exchange(false)) {}
@@ -24,10 +25,10 @@ class Unarmed {
   const bool was_armed_;
 };
 
-// `run` says whether what it got is right, or the error it got. Without memory it may give out_of_memory(), or be right
-// all the same; it may not throw. Where `of_others` is given, other errors whose code that is are the driver's, and right.
+// `run` returns whether its result was right, or an error. Without memory it may return out_of_memory() or a right
+// result. It must not throw. Errors with the code `of_others` come from the driver and are accepted.
 inline void hold(const char* what, const std::function<Result<bool>()>& run, std::optional<Code> of_others = {}) {
-  ASSERT_TRUE(run()) << what;  // algorithms are fetched, and function-local statics made
+  ASSERT_TRUE(run()) << what;  // the first call fetches algorithms and makes function-local statics
   allocations = 0;
   fail_at = 0;
   armed = true;

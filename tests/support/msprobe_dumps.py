@@ -1,4 +1,4 @@
-"""Pairs of msprobe dumps with everything odd in them, made from a seed."""
+"""Pairs of msprobe dumps with all kinds of odd contents, generated from a seed."""
 import json
 import os
 import random
@@ -15,7 +15,7 @@ MODULES = ['Module.layers.0.fc.Linear', 'Module.forward_net.Net', 'Module.gate_u
 
 
 class Pair:
-    """Two dump.json, `a` and `b`, as Python's dicts; in mode "tensor" with `arrays`, by side and name of the file."""
+    """Two dump.json, `a` and `b`, as Python dicts. In mode "tensor" also `arrays`, by side and file name."""
 
     def __init__(self, seed, mode):
         self.random = random.Random(f'{mode} {seed}')
@@ -55,7 +55,7 @@ class Pair:
                        3.3895313892515355e+38, 0.1, 2.5e-310, True, False, -7, 12345.678901234567])
 
     def near(self, value):
-        """The same statistic of the other run."""
+        """The same statistic in the other run."""
         if self.chance(0.4):
             return value
         if isinstance(value, bool) or not isinstance(value, (int, float)) or self.chance(0.15):
@@ -100,7 +100,7 @@ class Pair:
         return {'first': self.leaf(), 'second': self.leaf()} if self.chance(0.7) else {}
 
     def other(self, leaf):
-        """The same place of the other run."""
+        """The same leaf in the other run."""
         if isinstance(leaf, list):
             return [self.other(each) for each in leaf] + ([self.leaf()] if self.chance(0.1) else [])
         if not isinstance(leaf, dict) or self.chance(0.03):
@@ -163,7 +163,7 @@ class Pair:
             return {name: self.other(each) for name, each in value.items() if self.chance(0.95)}
         return value
 
-    # Arrays: of few bits, so that their sums are exact in binary64 and depend on no BLAS
+    # Arrays. Few bits, so that their sums are exact in binary64 and do not depend on a BLAS.
 
     def array(self):
         choose = self.random.choice
@@ -199,7 +199,7 @@ class Pair:
 
     def add_arrays(self):
         def visit(tree, other, path):
-            """Gives each tensor of `tree` a file; the tensors of `other` in the same places a similar one."""
+            """Gives each tensor of `tree` a file, and the matching tensors of `other` a similar one."""
             if isinstance(tree, list):
                 for i, each in enumerate(tree):
                     partner = other[i] if isinstance(other, list) and i < len(other) else None
@@ -215,7 +215,7 @@ class Pair:
                 for name, each in tree.items():
                     visit(each, other.get(name) if isinstance(other, dict) else None, f'{path}.{name}')
 
-        # Leaves of the two sides may be one object: they part here.
+        # The two sides may share objects: copy them.
         self.a, self.b = json.loads(json.dumps(self.a)), json.loads(json.dumps(self.b))
         words = {'input_args': 'input', 'input_kwargs': 'input'}
         for first, second in (self.a, self.b), (self.b, {}):

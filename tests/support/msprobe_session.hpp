@@ -1,4 +1,4 @@
-// A dump session of msprobe's config in a folder of its own.
+// A dump session with msprobe's config in a folder of its own.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,7 +9,7 @@ namespace tensorstat {
 
 class MsprobeSessionTest : public SessionTest {
  protected:
-  // Merged over a config that wants the statistics of every API; `task` into the section of the task.
+  // `common` is merged over a config that dumps the statistics of every API; `task` into the task's section.
   DumpSession open(const std::string& common = "{}", const std::string& task = "{}") {
     auto root = nlohmann::json{{"task", "statistics"}, {"dump_path", folder.path()}, {"level", "L1"}};
     root.merge_patch(nlohmann::json::parse(common));

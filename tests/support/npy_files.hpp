@@ -1,4 +1,4 @@
-// For tests: .npy files made by hand, and by NumPy.
+// For tests: .npy files made by hand and by NumPy.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,13 +13,13 @@
 
 namespace tensorstat::test {
 
-// Writes a file and gives its path back.
+// Writes a file and returns its path.
 inline std::string write_file(const std::string& path, std::string_view bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
   return path;
 }
 
-// Runs a Python program with NumPy in `folder`; the test fails if it does.
+// Runs a Python program with NumPy in `folder`. If it fails, the test fails.
 inline void run_python(const ScratchFolder& folder, std::string_view program) {
   const std::string path = write_file(folder / "program.py", program);
   const std::string command = "cd '" + folder.path() + "' && /usr/bin/python3 program.py";
@@ -27,7 +27,7 @@ inline void run_python(const ScratchFolder& folder, std::string_view program) {
   std::filesystem::remove(path);
 }
 
-// An .npy file of version `major`.0 with `dictionary` as it is, padded as NumPy does, and `data`.
+// An .npy file of version `major`.0 with the text `dictionary`, padded as NumPy does, and `data`.
 inline std::string npy(std::string_view dictionary, std::string_view data, int major = 1) {
   const std::size_t start = major == 1 ? 10 : 12;
   std::string header(dictionary);

@@ -38,7 +38,7 @@ mpz_class units(const mpq_class& q, long exponent) {
   return result;
 }
 
-// The unit in the last place of numbers from 2^exponent to 2^(exponent + 1), as a power of two.
+// The exponent of the unit in the last place of numbers from 2^exponent to 2^(exponent + 1).
 long unit_at(long exponent, Ieee format) {
   return std::max<long>(exponent - format.fraction_bits, format.least_exponent());
 }
@@ -50,17 +50,17 @@ double assembled(const mpz_class& significand, long unit, Ieee format) {
   return std::ldexp(significand.get_d(), static_cast<int>(unit));
 }
 
-// Elements of one exponent, added up before the big numbers see them.
+// The sum of the elements with one exponent, before it goes into big numbers.
 struct Bucket {
   i128 sum = 0;
   u128 squares = 0, sizes = 0;
 };
 
-// The 8-bit floats as their makers define them (OCP 8-bit floating point, rev. 1.0; Noune et al., arXiv:2206.02915).
+// The 8-bit floats as their authors define them (OCP 8-bit floating point, rev. 1.0; Noune et al., arXiv:2206.02915).
 struct Float8 {
   int exponent_bits, fraction_bits, bias;
-  bool is_ieee;         // Inf and NaN as IEEE 754 has them
-  bool ones_are_nan;    // no Inf, and all ones but the sign the only NaN
+  bool is_ieee;         // Inf and NaN as in IEEE 754
+  bool ones_are_nan;    // no Inf; the only NaN is all ones, with either sign
 };
 const Float8* float8_of(Dtype dtype) {
   static constexpr Float8 kE4m3fn{4, 3, 7, false, true}, kE5m2{5, 2, 15, true, false};
@@ -80,11 +80,11 @@ void note_size(Facts& facts, Number size) {
   if (size != 0 && (least == nullptr || size < *least)) facts.least_size = size;
 }
 
-// A finite |x|, n times, in each narrower format: in units of its last place there, to the nearest whole number, to the even
-// one of two.
+// Notes n casts of a finite |x| to each narrower format: rounds to units in the last place there, to nearest, ties to
+// even.
 void note_casts(Facts& facts, double size, std::uint64_t n = 1) {
   struct Target {
-    int fraction_bits, least_exponent;  // of the least positive value, 2^least_exponent
+    int fraction_bits, least_exponent;  // the least positive value is 2^least_exponent
     double greatest;
   };
   static constexpr Target kTargets[] = {
@@ -98,14 +98,14 @@ void note_casts(Facts& facts, double size, std::uint64_t n = 1) {
   }
 }
 
-// -0 is below +0.
+// a < b, with -0 below +0.
 bool below(double a, double b) { return a < b || (a == 0 && b == 0 && std::signbit(a) && !std::signbit(b)); }
 
 void note_first(Value& place, std::uint64_t index) {
   if (place == Value()) place = index;
 }
 
-// Element number `index`, a float that is not NaN.
+// Notes the element at `index`, a float that is not NaN.
 void note_extremes(Facts& facts, double value, std::uint64_t index) {
   const auto take = [&](Value& held, bool is_beyond) {
     if (is_beyond) held = value;
@@ -122,14 +122,14 @@ void note_extremes(Facts& facts, double value, std::uint64_t index) {
   take(facts.finite_least, finite_least == nullptr || below(value, *finite_least));
 }
 
-// Element by element, in binary64, which holds each exactly.
+// Element by element in binary64, which is exact for these dtypes.
 void add_float8(Facts& facts, const Float8& format, std::span<const std::byte> bytes) {
   std::array<std::uint64_t, 256> codes{}, first{};
   for (std::size_t i = bytes.size(); i-- > 0;) {
     ++codes[std::to_integer<std::size_t>(bytes[i])];
     first[std::to_integer<std::size_t>(bytes[i])] = i;
   }
-  std::map<std::uint64_t, double> in_order;  // of each code that is no NaN, its first
+  std::map<std::uint64_t, double> in_order;  // the first index of each code that is not NaN
   for (unsigned code = 0; code < codes.size(); ++code) {
     if (codes[code] == 0) continue;
     const mpz_class n = codes[code];
@@ -215,7 +215,7 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
     result <<= 64;
     return mpz_class(result + static_cast<unsigned long>(value));
   };
-  // One common unit, so that the sums are integers.
+  // All terms in one unit, so that the sums are integers.
   const long unit = format.least_exponent();
   mpz_class sum, squares, sizes;
   for (const auto& [exponent, bucket] : buckets) {
@@ -263,7 +263,7 @@ void add_integers(Facts& facts, std::span<const std::byte> bytes, bool is_bool) 
   facts.sizes = sizes;
 }
 
-// The size of whichever is farther from 0.
+// The greater of the two absolute values.
 Value farther(const Value& most, const Value& least) {
   if (const auto* top = std::get_if<double>(&most)) {
     return std::max(std::fabs(*top), std::fabs(std::get<double>(least)));
@@ -339,8 +339,7 @@ double nearest_root(const mpq_class& exact, Ieee format) {
 
 namespace {
 
-// OCP's e8m0 is 2^(code - 127), and 255 is NaN; its bits are those of a binary32 with the code as its exponent, but for the
-// ends, and the binary64 is written down.
+// OCP's e8m0: the value of a code is 2^(code - 127); 255 is NaN.
 void add_scales(Facts& facts, std::span<const std::byte> bytes) {
   std::array<mpz_class, 256> codes;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -365,7 +364,7 @@ void add_scales(Facts& facts, std::span<const std::byte> bytes) {
   facts.sizes = facts.sum;
 }
 
-// The values of OCP's e2m1, by code.
+// The values of OCP's e2m1, indexed by code.
 constexpr double kFloat4[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6};
 
 }  // namespace
@@ -465,7 +464,7 @@ Facts facts(Dtype dtype, std::span<const std::byte> bytes) {
 
 namespace {
 
-// Of the number's hexadecimal digits.
+// A digest from the number's hexadecimal digits.
 tensorstat::Digest digest(std::uint64_t number, int digits) {
   char text[17];
   std::snprintf(text, sizeof text, "%0*llx", digits, static_cast<unsigned long long>(number));

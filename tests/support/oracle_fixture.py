@@ -1,7 +1,7 @@
-"""Small tensors and their statistics, from Python's fractions: what tests/support/oracle.cpp is held against.
+"""Makes small tensors and their statistics with Python's fractions. tests/support/oracle.cpp is tested against them.
 
-A line a tensor: dtype, its bytes in hexadecimal, then max, min, avg, l2norm, and avg and l2norm as
-binary32, each as the bits of a binary64 ("-" for none), then the counts of NaN, zeros and negatives.
+One line per tensor: dtype, its bytes in hexadecimal, then max, min, avg, l2norm, and avg and l2norm as binary32, each
+as the bits of a binary64 ("-" for none), then the counts of NaN, zeros and negatives.
 """
 
 import random
@@ -30,14 +30,14 @@ def decoded(bits, exponent_bits, fraction_bits):
 
 
 def nearest(numerator, denominator, root, exponent_bits, fraction_bits):
-    """The value of a format nearest to numerator/denominator, or to its square root, as a float."""
+    """The nearest value of a format to numerator/denominator, or to its square root, as a float."""
     if numerator == 0:
         return 0.0
     value = Fraction(numerator, denominator)
     bias = (1 << exponent_bits - 1) - 1
     at_least = (lambda x: x * x <= value) if root else (lambda x: x <= value)
-    # By halving: the largest representable magnitude that is not above the value, in order of bits.
-    low, high = 0, (2 * bias + 1) << fraction_bits  # bits of an infinity
+    # Bisection over the bits: finds the largest representable magnitude that is not above the value.
+    low, high = 0, (2 * bias + 1) << fraction_bits  # the bits of infinity
     magnitude = lambda bits: decoded(bits, exponent_bits, fraction_bits) if bits < high_bits \
         else Fraction(2) ** (bias + 1)
     high_bits = high
@@ -86,7 +86,7 @@ def line(dtype, raw):
             ends = max(order), min(order)
             cells[:2] = [-0.0 if end == (0, 0) else float(end[0]) for end in ends]
             if infinities:
-                total = sum(infinities)  # NaN of both
+                total = sum(infinities)  # NaN if both signs occur
                 cells[2] = cells[4] = total
                 cells[3] = cells[5] = inf
             else:

@@ -17,9 +17,9 @@ using tensorstat::PairTolerance;
 using tensorstat::Value;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr long kUnit = -1074;  // every number is a whole number of 2^kUnit
+constexpr long kUnit = -1074;  // every number is an integer multiple of 2^kUnit
 
-// How the fields of a float are read. `last` is the code of the largest magnitude that is a number.
+// The layout of a float. `last` is the code of the largest finite magnitude.
 struct Fields {
   int bits, fraction_bits, bias;
   std::uint64_t last;
@@ -42,8 +42,8 @@ std::optional<Fields> fields_of(Dtype dtype) {
 struct Number {
   std::uint64_t bits = 0;
   bool is_nan = false, is_infinite = false, is_negative = false;
-  mpz_class units;         // with its sign
-  std::uint64_t rank = 0;  // of a float's size among the sizes of its dtype
+  mpz_class units;         // signed
+  std::uint64_t rank = 0;  // a float's position among the magnitudes of its dtype
 };
 
 template <typename Stored>
@@ -72,7 +72,7 @@ Number number_at(Dtype dtype, std::span<const std::byte> bytes, std::size_t inde
     x.units = x.is_negative ? mpz_class(-significand) : significand;
     return x;
   }
-  if (dtype == Dtype::kFloat8E8m0fnu) {  // powers of two, the least of which is one step from 0
+  if (dtype == Dtype::kFloat8E8m0fnu) {  // powers of two; the least is one step above 0
     x.is_nan = x.bits == 255;
     x.rank = x.bits + 1;
     x.units = mpz_class(1) << static_cast<unsigned long>(static_cast<long>(x.bits) - 127 - kUnit);
@@ -91,7 +91,7 @@ Number number_at(Dtype dtype, std::span<const std::byte> bytes, std::size_t inde
 
 double rounded(const mpz_class& units) { return nearest(scaled(units, kUnit), kBinary64); }
 
-// Of numbers that the format holds: the code of the size.
+// The code of the magnitude, for numbers that the format can represent.
 template <typename Format, typename Code>
 std::uint64_t rank_as(const Number& x) {
   return std::bit_cast<Code>(static_cast<Format>(std::fabs(rounded(x.units))));
@@ -108,7 +108,7 @@ std::uint64_t steps(Dtype dtype_a, const Number& a, Dtype dtype_b, const Number&
   return std::max(of_a, of_b) - std::min(of_a, of_b);
 }
 
-// Of a root that binary64 does not hold to the last digit: the logarithm of a significand and that of a power of 2.
+// For roots that binary64 cannot hold exactly: adds the logarithms of the significand and of the power of 2.
 double log10_of_root(const mpq_class& square) {
   const double root = nearest_root(square, kBinary64);
   if (square == 0 || std::isnormal(root)) return std::log10(root);
@@ -122,7 +122,7 @@ double log10_of_root(const mpq_class& square) {
   return std::log10(significand) + static_cast<double>(half + exponent - 1) * std::log10(2.0);
 }
 
-// The greatest of what came, and where it was at first; 0 takes no part.
+// The greatest value so far and its first index. 0 is ignored.
 struct Greatest {
   double value = 0;
   Value index = {};

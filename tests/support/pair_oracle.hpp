@@ -1,5 +1,5 @@
-// What every statistic of two tensors must be, from whole numbers of any length: slow, and sharing no code with the
-// library, whose types it borrows to name its questions and answers.
+// The correct value of every statistic of two tensors, by integers of any length. Slow. It shares no code with the
+// library, only types for requests and results.
 #pragma once
 
 #include <array>
@@ -9,7 +9,8 @@
 
 namespace oracle {
 
-// In the order of the list. Both tensors have as many elements; the first one's index is given.
+// The values in the order of the list. Both tensors must have the same number of elements. Indices are those of the
+// first tensor.
 std::array<tensorstat::Value, tensorstat::kPairStatisticCount> pair_answers(tensorstat::Dtype a, std::span<const std::byte> of_a,
                                                                             tensorstat::Dtype b, std::span<const std::byte> of_b,
                                                                             const tensorstat::PairTolerance& tolerance,

@@ -15,7 +15,7 @@
 
 namespace samples {
 
-// A partner of the same dtype: what stands beside each element.
+// Makes a partner of the same dtype for each element.
 struct Partner {
   const char* name;
   void (*change)(std::span<std::byte> element, Random& random);
@@ -44,13 +44,13 @@ inline tensorstat::PairTolerance any_tolerance(Random& random) {
           static_cast<tensorstat::PairTolerance::Scale>(random() % 2)};
 }
 
-// A tensor of any of the dtype's distributions.
+// A tensor from a random distribution of the dtype.
 inline std::vector<std::byte> any_of(tensorstat::Dtype dtype, std::size_t count, Random& random) {
   const auto all = of(dtype);
   return all[random() % all.size()].make(dtype, count, random);
 }
 
-// Whether every statistic is the oracle's, which is in the order of the list.
+// Whether every statistic equals the oracle's. `truth` has the order of the list.
 using PairTruth = std::array<tensorstat::Value, tensorstat::kPairStatisticCount>;
 inline testing::AssertionResult holds(const PairTruth& truth, const tensorstat::PairPartial& partial) {
   for (std::size_t i = 0; i < truth.size(); ++i) {

@@ -1,4 +1,4 @@
-// For tests of permissions, which root does not meet: the process is a plain user while this lives.
+// For tests of permissions, which root bypasses: while this object lives, the process is a plain user.
 #pragma once
 
 #include <unistd.h>
@@ -15,7 +15,7 @@ class PlainUser {
   PlainUser(const PlainUser&) = delete;
   PlainUser& operator=(const PlainUser&) = delete;
 
-  // False where the system does not let root step down.
+  // False if the system does not let root change to a plain user.
   explicit operator bool() const { return is_plain_; }
 
  private:

@@ -1,9 +1,10 @@
-"""A small model, two steps of it trained under msprobe's own PrecisionDebugger, in a process of its own: it changes torch.
+"""Trains a small model for two steps under msprobe's PrecisionDebugger. Run it as a process of its own, because it
+changes torch.
 
     precision_debugger.py SOURCES FOLDER LEVEL TASK SUMMARY_MODE [ours]
 
-SOURCES is the folder `python` of msprobe's repository; the dump is left in FOLDER/dump. With "ours", tensorstat.watch()
-leaves it, by the same config.
+SOURCES is the folder `python` of msprobe's repository. The dump goes to FOLDER/dump. With "ours", tensorstat.watch()
+writes it with the same config.
 """
 import contextlib
 import json
@@ -12,19 +13,20 @@ import types
 
 import torch
 
-# What msprobe wants of later packages.
+# msprobe needs these from later versions of packages.
 sys.modules['einops'] = types.ModuleType('einops')
 sys.modules['einops'].rearrange = None
 if not hasattr(torch.Tensor, 'untyped_storage'):
     torch.Tensor.untyped_storage = lambda self: self.storage().untyped()
-if not hasattr(torch._C._autograd, '_get_creation_meta'):  # without it, gradients of modules are left out
+if not hasattr(torch._C._autograd, '_get_creation_meta'):  # without it msprobe leaves out the gradients of modules
     torch._C._autograd.CreationMeta = int
     torch._C._autograd._get_creation_meta = lambda tensor: 0
 
 
 class Net(torch.nn.Module):
-    """Operators of every dtype, with arguments by name, NaN, Inf, no elements and no dimensions. None works in place: threads
-    of msprobe's look at a tensor later, until step() returns."""
+    """Operators of every dtype: named arguments, NaN, Inf, no elements, no dimensions. No operator works in place,
+    because msprobe's threads may read a tensor later, until step() returns.
+    """
 
     def __init__(self):
         super().__init__()
@@ -46,7 +48,7 @@ class Net(torch.nn.Module):
 
 
 class Debugged:
-    """What a step calls, by msprobe."""
+    """The calls of a step under msprobe."""
 
     def __init__(self, sources, config, model):
         sys.path.insert(0, sources)
@@ -65,7 +67,7 @@ class Debugged:
 
 
 class Watched:
-    """The same by tensorstat."""
+    """The same under tensorstat."""
 
     def __init__(self, _, config, model):
         import tensorstat

@@ -1,6 +1,6 @@
-// LD_PRELOADed into a command, gives some of its file calls a verdict. FILE_FAULT holds five
-// numbers: the FileCall, the first and the last of its calls that are judged, the errno, the most
-// bytes. FILE_FAULT_MARK names a file that is made when the first of them is.
+// LD_PRELOADed into a command, makes some of its file calls fail. FILE_FAULT has five numbers: the FileCall, the first
+// and the last of the affected calls, the errno, the byte limit. The file in FILE_FAULT_MARK is created at the first
+// affected call.
 #include <cstdio>
 #include <cstdlib>
 

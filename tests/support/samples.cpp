@@ -13,7 +13,7 @@ namespace {
 
 using tensorstat::Dtype;
 using Bytes = std::vector<std::byte>;
-using Bits = std::vector<std::uint64_t>;  // one element each
+using Bits = std::vector<std::uint64_t>;  // the bits of one element each
 
 struct Format {
   int exponent_bits, fraction_bits;
@@ -45,7 +45,8 @@ Bytes packed(Dtype dtype, const Bits& elements) {
   return bytes;
 }
 
-// A finite number of an ordinary size, cut to the format. Its own bits: no library's conversion.
+// A finite number of ordinary size, truncated to the format. The test computes the bits itself, without a library's
+// conversion.
 std::uint64_t cut_to(Format format, double value) {
   const auto bits = std::bit_cast<std::uint64_t>(value);
   const int exponent =
@@ -58,7 +59,7 @@ std::uint64_t cut_to(Format format, double value) {
 
 std::uint64_t any_sign(Format format, Random& random) { return random() & format.sign(); }
 
-// Any value whose exponent field is from `lowest` to `highest`.
+// A random value with an exponent field from `lowest` to `highest`.
 std::uint64_t between(Format format, std::uint64_t lowest, std::uint64_t highest, Random& random) {
   const std::uint64_t exponent = lowest + random() % (highest - lowest + 1);
   return exponent << format.fraction_bits | random() % format.fractions();
@@ -88,7 +89,7 @@ Bytes log_uniform(Dtype dtype, std::size_t count, Random& random) {
   });
 }
 
-// Every value meets its negative, except for one tiny one.
+// Every value occurs with its negative, except one tiny value.
 Bytes cancelling(Dtype dtype, std::size_t count, Random& random) {
   const Format f = format_of(dtype);
   Bits elements;
@@ -108,7 +109,7 @@ Bytes subnormal(Dtype dtype, std::size_t count, Random& random) {
   });
 }
 
-// On both sides of the smallest normal number.
+// Values on both sides of the smallest normal number.
 Bytes tiny(Dtype dtype, std::size_t count, Random& random) {
   return floats(dtype, count,
                 [&](Format f, auto) { return between(f, 0, 3, random) | any_sign(f, random); });
@@ -140,7 +141,7 @@ Bytes outliers(Dtype dtype, std::size_t count, Random& random) {
   });
 }
 
-// A few binades, about as many as a fold may take at once, anywhere in the range, zeros among them.
+// A few binades anywhere in the range, about as many as a fold takes at once, with zeros.
 Bytes band(Dtype dtype, std::size_t count, Random& random) {
   const Format format = format_of(dtype);
   const std::uint64_t width = std::min<std::uint64_t>(random() % 48, format.top() - 1);
@@ -151,7 +152,7 @@ Bytes band(Dtype dtype, std::size_t count, Random& random) {
   });
 }
 
-// The range wanders from one end to the other.
+// The exponents drift from one end of the range to the other.
 Bytes drifting(Dtype dtype, std::size_t count, Random& random) {
   const std::uint64_t width = random() % 12;
   const bool upwards = random() % 2 != 0;
@@ -165,14 +166,14 @@ Bytes zeros_of_both_signs(Dtype dtype, std::size_t count, Random& random) {
   return floats(dtype, count, [&](Format f, auto) { return any_sign(f, random); });
 }
 
-// One bit of the last place here and there, and large values whose sum rounds halfway or nearly.
+// One value, with its last bit flipped in some elements: the sum is often halfway between two results, or nearly.
 Bytes near_ties(Dtype dtype, std::size_t count, Random& random) {
   const Format format = format_of(dtype);
   const std::uint64_t one = between(format, 1, format.top() - 1, random);
   return floats(dtype, count, [&](auto, auto) { return one ^ (random() % 4 == 0); });
 }
 
-// A single NaN or infinity, or some of each, at the ends and anywhere, among ordinary numbers.
+// Ordinary numbers with one NaN or infinity, or several, at the ends and in between.
 Bytes specials(Dtype dtype, std::size_t count, Random& random) {
   const Format f = format_of(dtype);
   const std::uint64_t kinds[] = {f.infinity(), f.infinity() | f.sign(),
@@ -182,7 +183,7 @@ Bytes specials(Dtype dtype, std::size_t count, Random& random) {
   std::normal_distribution<double> gauss;
   Bits elements(count);
   for (auto& element : elements) element = cut_to(f, gauss(random));
-  const std::uint64_t mask = random() % 32;  // which kinds
+  const std::uint64_t mask = random() % 32;  // which kinds of special values
   const std::size_t places = count == 0 ? 0 : 1 + random() % 4;
   for (std::size_t i = 0; i < places; ++i) {
     const std::size_t kind = random() % 5;
@@ -231,7 +232,7 @@ Bytes constant_integers(Dtype dtype, std::size_t count, Random& random) {
   return integers(count, dtype, [one = random()](auto) { return one; });
 }
 
-// Of 8-bit floats: codes.
+// For 8-bit floats: codes.
 Bytes ordinary_codes(Dtype dtype, std::size_t count, Random& random) {
   return integers(count, dtype, [&](auto) { return (random() & 0x80) | (0x28 + random() % 0x28); });
 }

@@ -1,4 +1,4 @@
-// Tensors that are hard to sum, of every dtype: what the properties of the numbers are tried on.
+// Tensors of every dtype that are hard to sum. Tests of numeric properties use them.
 #pragma once
 
 #include <cstddef>
@@ -14,44 +14,46 @@ namespace samples {
 
 using Random = std::mt19937_64;
 
-// A name for messages, and a function that gives `count` elements of a dtype in host byte order.
+// A name for messages, and a function that makes `count` elements of a dtype in host byte order.
 struct Distribution {
   std::string_view name;
   std::vector<std::byte> (*make)(tensorstat::Dtype dtype, std::size_t count, Random& random);
 };
 
-// All that suit the dtype. Each takes everything from `random`: a seed gives one tensor everywhere.
+// The distributions for the dtype. All randomness comes from `random`: a seed gives the same tensor on every machine.
 std::span<const Distribution> of(tensorstat::Dtype dtype);
 
-// One of them, by its number; of a complex dtype both parts have it.
+// The distribution with this number. For a complex dtype both parts have it.
 std::vector<std::byte> one_of(tensorstat::Dtype dtype, std::size_t number, std::size_t count, Random& random);
 
-// 0 to 65,537 elements, around every width that a vector, a group or a unit of work may have.
+// From 0 to 65,537 elements, around the widths of vectors, work-groups and units of work.
 std::span<const std::size_t> awkward_counts();
 
-std::vector<tensorstat::Dtype> all_dtypes();  // real ones, of which an element has bytes of its own
-std::vector<tensorstat::Dtype> whole_dtypes();  // the same, and complex ones
-std::vector<tensorstat::Dtype> plain_dtypes();  // of these, whose bytes are what a device counts and compares
-std::vector<tensorstat::Dtype> packed_dtypes();  // of which several share a byte
+std::vector<tensorstat::Dtype> all_dtypes();  // real dtypes with at least one byte per element
+std::vector<tensorstat::Dtype> whole_dtypes();  // all_dtypes() and the complex ones
+// the dtypes of all_dtypes() that a device counts and compares without unpacking
+std::vector<tensorstat::Dtype> plain_dtypes();
+std::vector<tensorstat::Dtype> packed_dtypes();  // dtypes with several elements per byte
 
-// TENSORSTAT_FULL asks for the long versions of the tests.
+// Whether TENSORSTAT_FULL asks for the long versions of the tests.
 bool full();
 
-// Of each family, the one dtype whose kernels stand for the others' where a quick run can build but a few.
+// True for one dtype of each family. The quick tests build only its kernels, and take them for the whole family's.
 bool stands_for_its_family(tensorstat::Dtype dtype);
 
-// Whether this run builds kernels of the dtype: in full of every dtype, quick of one a family. device_shapes has all of
-// them in either, in the device's own shape.
+// Whether this run builds kernels of the dtype: the full run for all dtypes, the quick run for one per family.
+// device_shapes_test builds all of them in both, in the device's own shape.
 bool is_built_on_a_device(tensorstat::Dtype dtype);
 std::vector<tensorstat::Dtype> dtypes_on_a_device();  // those of all_dtypes()
 
-// Whether this is a quick run that forces a device without fp64, on a dtype whose kernels use none: those are tried with it.
+// True in a quick run that forces a device without fp64, for a dtype with kernels that need no fp64. The run with fp64
+// tests these kernels.
 bool is_tried_with_fp64(tensorstat::Dtype dtype);
 
-// TENSORSTAT_SEED, or one fixed for all time; printed, so that a failure can be had again.
+// TENSORSTAT_SEED, or a fixed seed. It is printed, so that a failure can be reproduced.
 std::uint64_t seed();
 
-// Bytes at a chosen distance from an address that every vector likes.
+// Bytes at a chosen distance from an aligned address.
 class Misaligned {
  public:
   Misaligned(std::span<const std::byte> bytes, std::size_t offset);

@@ -1,4 +1,4 @@
-// A folder of its own for a test, gone with it.
+// A temporary folder for a test, removed at its end.
 #pragma once
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
-// The folder of this test's program: for what must lie where nobody else can write, as in /tmp everybody can.
+// The folder of this test's program. For files that nobody else may write: everybody can write to /tmp.
 inline std::filesystem::path folder_of_this_program() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path();
 }

@@ -1,4 +1,4 @@
-// For tests: zip archives made by hand, each field of which may lie.
+// For tests: zip archives made by hand. Each field may be wrong.
 #pragma once
 
 #include <zlib.h>
@@ -31,14 +31,14 @@ inline std::string deflated(std::string_view bytes) {
 }
 
 struct ZipEntry {
-  std::string name, packed;      // what lies in the archive
+  std::string name, packed;      // packed: the bytes in the archive
   std::uint64_t bytes = 0;       // unpacked
   std::uint32_t crc = 0;
   std::uint16_t method = 0, flags = 0;
-  std::string extra = {}, local_extra = {};      // as they are
-  std::uint64_t packed_bytes = packed.size();    // as the directory says it
-  std::string local_name = name;                 // as the member's own header says it
-  std::uint64_t offset = ~std::uint64_t{0};      // of that header; where it really is, unless set
+  std::string extra = {}, local_extra = {};      // written unchanged
+  std::uint64_t packed_bytes = packed.size();    // the size in the directory
+  std::string local_name = name;                 // the name in the member's own header
+  std::uint64_t offset = ~std::uint64_t{0};      // of that header; the default is the real offset
 };
 
 inline ZipEntry zip_entry(const std::string& name, std::string_view bytes, bool deflate = false) {
@@ -73,7 +73,7 @@ inline ZipParts zip_parts(const std::vector<ZipEntry>& entries) {
   return parts;
 }
 
-// The record at the end of an archive.
+// The end record of an archive.
 inline std::string zip_end(std::uint64_t entries, std::uint64_t directory_bytes, std::uint64_t directory_at,
                            const std::string& comment = "") {
   return "PK\5\6" + little(0, 4) + little(entries, 2) + little(entries, 2) + little(directory_bytes, 4) +
@@ -86,7 +86,7 @@ inline std::string zip_archive(const std::vector<ZipEntry>& entries, const std::
          zip_end(parts.entries, parts.directory.size(), parts.members.size(), comment);
 }
 
-// The record of ZIP64 and its locator; `record_at` is where the record lies.
+// The ZIP64 record and its locator. `record_at` is the offset of the record.
 inline std::string zip_end64(std::uint64_t entries, std::uint64_t directory_bytes, std::uint64_t directory_at,
                              std::uint64_t record_at, const std::string& magic = "PK\6\6") {
   return magic + little(44, 8) + little(45, 2) + little(45, 2) + little(0, 8) + little(entries, 8) +

@@ -11,7 +11,7 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
   return CLI::detail::join(words, between);
 }
 
-// Words that a shell takes as one each: - may stand for a space in a statistic's name.
+// Each suggestion as one shell word. In a statistic's name - may replace a space.
 std::vector<std::string> typed(const Suggestions& suggestions) {
   std::vector<std::string> words = suggestions.words;
   for (std::string& word : words) std::ranges::replace(word, ' ', '-');
@@ -29,7 +29,7 @@ std::vector<std::string> flags_of(CLI::App& app) {
   return flags;
 }
 
-// The lines of bash's `case` over the word before the cursor.
+// The branches of bash's `case` on the word before the cursor.
 std::string bash_values(CLI::App& app) {
   std::string text;
   for (const OptionRow& row : rows_of(app)) {
@@ -62,7 +62,8 @@ std::string zsh_action(const OptionRow& row) {
   return row.takes_folder() ? "_files -/" : row.takes_file() ? "_files" : " ";
 }
 
-// What zsh's _arguments reads, a word a line. The descriptions lose what it or the quotes would take for their own.
+// Arguments for zsh's _arguments, one per line. Characters that are special there or in quotes are removed from
+// descriptions.
 std::string zsh_arguments(CLI::App& app, const std::string& indent, bool positionals) {
   std::string text;
   for (const OptionRow& row : rows_of(app)) {
@@ -84,7 +85,7 @@ std::string fish_options(CLI::App& app, const std::string& when) {
     for (const std::string& flag : row.flags) line += flag.starts_with("--") ? " -l " + flag.substr(2) : " -s " + flag.substr(1);
     const std::string words = joined(typed(row.suggestions), row.suggestions.is_list ? "\\n" : " ");
     if (!row.positional.empty()) {
-      if (words.empty()) continue;  // files, which fish offers by itself
+      if (words.empty()) continue;  // fish completes file names by itself
       line += " -f";
     } else if (row.takes_value()) {
       line += row.takes_file() ? " -rF" : " -x";
@@ -124,7 +125,7 @@ _tensorstat() {
   case $subcommand in
 )";
   for (CLI::App* each : subcommands_of(app)) text += "    " + each->get_name() + ")\n" + bash_case(*each, "");
-  // compgen's two lists one after another: a file, or a subcommand.
+  // Offers both of compgen's lists: files and subcommands.
   text += "    *)\n" + bash_case(app, "; mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W '" +
                                           joined(subcommands, " ") + "' -- \"$word\")");
   return text + "  esac\n}\ncomplete -F _tensorstat tensorstat\n";

@@ -1,4 +1,4 @@
-// Writes the man pages below the first folder and the completions into the second.
+// Writes the man pages below the first folder, and the completions into the second.
 #include <fstream>
 #include <iostream>
 #include <string>

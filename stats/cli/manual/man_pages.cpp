@@ -11,7 +11,7 @@
 namespace tensorstat::cli {
 namespace {
 
-// As roff reads it: its own characters escaped, at the beginning of a line too.
+// Escapes roff's special characters, also at the beginning of a line.
 std::string roff(std::string_view text) {
   std::string out;
   bool begins = true;
@@ -68,7 +68,7 @@ std::string options_of(CLI::App& app) {
 
 std::string usage_of(CLI::App& app, const std::string& name) {
   std::string text = bold(name) + " [" + italic("OPTION") + "]...", positionals;
-  const bool is_command = app.get_parent() == nullptr;  // which has nothing to do without a path
+  const bool is_command = app.get_parent() == nullptr;  // without a path the command does nothing
   for (const OptionRow& row : rows_of(app)) {
     if (row.positional.empty()) {
       if (row.is_required) text += " " + bold(row.flags.back()) + " " + italic(row.value);
@@ -84,13 +84,15 @@ std::string usage_of(CLI::App& app, const std::string& name) {
 std::string environment() {
   return section("ENVIRONMENT") +
          item(bold("NO_COLOR"), "If it is set and not empty, a table has no colours, unless --color says always.") +
-         item(bold("CLICOLOR_FORCE"), "If it is set and neither empty nor 0, a table on stdout has colours in a pipe, too.") +
+         item(bold("CLICOLOR_FORCE"),
+              "If it is set and neither empty nor 0, a table on stdout has colours in a pipe, too.") +
          item(bold("TERM"), "dumb: no colours and no progress.") +
-         item(bold("MINDSPORE_DUMP_CONFIG"), "The data_dump.json of tensorstat dump, where --config is not given.") +
-         item(bold("TENSORSTAT_ISA"), "baseline, avx2 or avx512: the instruction set of the host, for tests. The numbers "
-                                      "are the same bits.") +
+         item(bold("MINDSPORE_DUMP_CONFIG"), "The data_dump.json of tensorstat dump, if --config is not given.") +
+         item(bold("TENSORSTAT_ISA"),
+              "baseline, avx2 or avx512: the instruction set of the host, for tests. The numbers "
+              "are the same bits.") +
          item(bold("TENSORSTAT_CACHE"), "0: compiled kernels are not kept on disk.") +
-         item(bold("XDG_CACHE_HOME"), "Compiled kernels are kept in tensorstat below it; ~/.cache where it is not set.");
+         item(bold("XDG_CACHE_HOME"), "Compiled kernels are kept in tensorstat below it; ~/.cache if it is not set.");
 }
 
 }  // namespace
@@ -123,8 +125,9 @@ std::string man_of_dump(CLI::App& app) {
   text += section("DESCRIPTION") + roff(dump.get_description()) + ".\n";
   text += section("OPTIONS") + options_of(dump);
   text += section("EXIT STATUS") +
-          roff("0 done; 2 wrong usage, or a config that makes no sense; 3 some input could not be read (the others are "
-               "done and written); 5 something could not be written.\n");
+          roff(
+              "0 done; 2 wrong usage, or a wrong config; 3 some input could not be read (the others are "
+              "done and written); 5 something could not be written.\n");
   text += environment();
   return text + section("SEE ALSO") + ".BR tensorstat (1),\n.BR statistic.csv (5)\n";
 }

@@ -1,4 +1,4 @@
-// The man pages, as roff.
+// Makes the man pages, as roff.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The command's options as rows, for texts that are made of them.
+// The command's options as rows, for man pages and completions.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,9 +11,9 @@
 namespace tensorstat::cli {
 
 struct OptionRow {
-  std::vector<std::string> flags;  // "-o", "--output"; of a positional, none
-  std::string positional;          // "PATH"; of any other, ""
-  std::string value;               // "FILE"; "" where it takes none
+  std::vector<std::string> flags;  // "-o", "--output"; empty for a positional
+  std::string positional;          // "PATH"; empty for an option
+  std::string value;               // "FILE"; empty if it takes no value
   std::string description;
   bool is_required = false, is_list = false;  // takes several values
   Suggestions suggestions;
@@ -45,7 +45,7 @@ inline std::vector<CLI::App*> subcommands_of(CLI::App& app) {
   return app.get_subcommands([](CLI::App* each) { return !each->get_name().empty(); });
 }
 
-// Of a text, up to the end of its first clause: completions have a line for each option.
+// The text up to the end of its first clause: completions have one line per option.
 inline std::string brief(const std::string& text) {
   return text.substr(0, std::min({text.find(';'), text.find(": "), text.find('\n')}));
 }

@@ -1,4 +1,4 @@
-// CLI11's command, declared only: a file that includes CLI11 takes seconds longer to compile.
+// Declares CLI11's class only. Including CLI11 takes seconds of compile time.
 #pragma once
 
 namespace CLI {

@@ -1,4 +1,4 @@
-// The command line without a subcommand, understood.
+// The parsed command line of a call without a subcommand.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace tensorstat::cli {
 
 enum class Format { kTable, kCsv, kJson, kNdjson, kMarkdown };
 
-// --sort: by numbers, the greatest first, or by texts, in natural order; or the other way round.
+// --sort: numbers in descending order, texts in natural order; reversed with is_reversed.
 struct Sort {
   Subject subject;
   bool is_reversed = false;
@@ -29,18 +29,18 @@ struct Arguments {
   bool stats_are_default = true;  // --stats was not given
   MeterOptions meter;
   bool void_is_bfloat16 = false;
-  std::optional<RawTensor> raw;  // the files have no header
-  std::optional<By> by;          // a row for each of these
+  std::optional<RawTensor> raw;  // for files without a header
+  std::optional<By> by;          // one row for each of these
   Format format = Format::kTable;
   Color color = Color::kAuto;
-  std::vector<std::string> columns;  // of a csv, after the documented ones
+  std::vector<std::string> columns;  // further columns of a csv
   std::string output;  // empty: stdout
   std::vector<Rule> fail_on;
   std::optional<Rule> where;
   std::optional<Sort> sort;
   std::optional<std::uint64_t> top;
   FileOrder order = FileOrder::kGiven;
-  bool head_only = false;  // no element is read
+  bool head_only = false;  // read only headers
   bool is_quiet = false, is_verbose = false;
   bool explain = false;
 };

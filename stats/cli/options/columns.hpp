@@ -1,4 +1,4 @@
-// What --columns puts into a csv, and the rows that nothing tells apart without it.
+// --columns, and a check for rows that are equal without it.
 #pragma once
 
 #include <string>
@@ -8,20 +8,20 @@
 
 namespace tensorstat::cli {
 
-// Finds rows of different folders that are alike but for their times, which tell nobody the step.
+// Finds rows of different folders that differ only in their times. Such rows do not show which step they belong to.
 class AlikeRows {
  public:
-  // Of these files.
+  // `files`: all files that will be read.
   AlikeRows(std::vector<std::string> columns, const std::vector<std::string>& files);
 
-  // Whether this row is the first that is like one of another folder.
+  // Whether this row is the first to equal one of another folder.
   bool are_met(const std::string& path, const Identity& identity);
 
  private:
-  const std::vector<std::string> columns_;                 // that the rows have beside the common ones
-  std::unordered_map<std::size_t, std::size_t> folders_;  // by a hash of the identity, that of the folder
-  std::string key_;      // of the row before it, whose memory the next one takes
-  bool is_over_ = true;  // no row can be the first any more
+  const std::vector<std::string> columns_;                 // further columns of the rows
+  std::unordered_map<std::size_t, std::size_t> folders_;  // hash of the identity to hash of the folder
+  std::string key_;      // a buffer that is reused for each row
+  bool is_over_ = true;  // the answer is settled: always false from now on
 };
 
 }  // namespace tensorstat::cli

@@ -17,7 +17,7 @@
 namespace tensorstat::cli {
 namespace {
 
-// On a terminal std says more than the count, which the shape says, and a bar for each binade more than both.
+// On a terminal std and bars for the exponents replace count, which the shape already shows.
 constexpr const char* kStatsByDefault =
     "max,min,avg,l2norm,count,nan count,negative inf count,positive inf count,zero count";
 constexpr const char* kStatsOnScreen =
@@ -35,7 +35,7 @@ const Choices<Format> kExtensions = {{".csv", Format::kCsv},
                                      {".md", Format::kMarkdown},
                                      {".txt", Format::kTable}};
 
-// What `output` ends in says the format; a name without an extension, such as /dev/stdout, is a table's.
+// The file name's extension decides the format. A name without one, such as /dev/stdout, gets a table.
 Format format_for(const std::string& output) {
   std::string known;
   for (const auto& [extension, format] : kExtensions) {
@@ -57,7 +57,7 @@ const CLI::Validator begins_with_digit(
     "");
 
 const CLI::Validator is_whole_number(
-    [](const std::string& text) {  // CLI11 takes -1 for 2^64 - 1, and what is longer for that, too
+    [](const std::string& text) {  // CLI11 parses -1, and numbers that are too long, as 2^64 - 1
       std::uint64_t number = 0;
       const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
       const bool is_right = problem == std::errc() && end == text.data() + text.size();
@@ -74,7 +74,7 @@ const CLI::Validator is_cast_scale(
     },
     "");
 
-// What stands before a subcommand belongs to the command without one, and would do nothing.
+// Options before a subcommand belong to the command without one. They would have no effect.
 void refuse_unused_options(const CLI::App& app, const std::string& subcommand) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0) continue;
@@ -114,25 +114,26 @@ CommandLine::CommandLine()
       ->type_name("LIST");
   app_->add_option("--where", where_, "Only tensors that meet this rule, e.g. 'nan-count > 0 and dtype == float16'")
       ->type_name("RULE");
-  app_->add_option("--sort", sort_, "The greatest of this first, e.g. l2norm, or with a - before it the least; NaN before all")
+  app_->add_option("--sort", sort_,
+                   "The greatest of this first, e.g. l2norm; with a leading - the least first. NaN comes first in both")
       ->type_name("NAME");
   app_->add_option("--top", top_, "Show no more than the first N")->check(is_whole_number)->type_name("N");
   app_->add_option("--by", by_, "A row for each index of these axes, e.g. 0 or 0,-1, or for each block, e.g. block=128")
       ->type_name("AXES");
-  app_->add_flag("--head", arguments_.head_only, "Show names, dtypes, shapes and sizes, and read no element");
+  app_->add_flag("--head", arguments_.head_only, "Show only names, dtypes, shapes and sizes; no element is read");
   add_choice(*app_, "--format", format_, {kFormats.begin(), kFormats.end()},
-             "table, csv, json, ndjson or md (Markdown); by default what -o ends in (.csv, .json, .ndjson, .jsonl, .md, "
-             ".txt), or table")
+             "table, csv, json, ndjson or md (Markdown); by default by the extension of -o (.csv, .json, .ndjson, "
+             ".jsonl, .md, .txt), or table")
       ->type_name("FORMAT");
   app_->add_option(
           "-o,--output", arguments_.output,
-          "Write there, whole or not at all, not to stdout; a file that is there keeps its mode, and an input is not "
-          "replaced")
+          "Write to this file, whole or not at all, instead of stdout; an existing file keeps its mode, and an input "
+          "is not replaced")
       ->check(names_output())
       ->type_name("FILE");
   add_choice(*app_, "--on", arguments_.request.on, {{"auto", On::kAuto}, {"host", On::kHost}, {"device", On::kDevice}},
-             "auto, host or device. device fails rather than compute elsewhere; md5 and hash are always "
-             "host work")
+             "auto, host or device. With device, an error if the device cannot compute it; md5 and hash always run on "
+             "the host")
       ->type_name("WHERE");
 
   app_->add_option("--device", device_, "The OpenCL device to use, numbered as in `tensorstat devices`")
@@ -143,22 +144,22 @@ CommandLine::CommandLine()
       ->type_name("high|low")
       ->group(kMoreOptions);
   app_->add_option("--scale", arguments_.request.cast_scale,
-                  "Count what casts would lose of the elements times this, as e4m3fn-underflow of x * 0.5")
+                  "Multiply the elements by this before casts are counted, e.g. e4m3fn-underflow of x * 0.5")
       ->check(is_cast_scale)
       ->type_name("NUMBER")
       ->group(kMoreOptions);
   std::vector<std::string> further;
   for (const Column& column : all_further_columns()) further.emplace_back(column.name);
   suggest_list(app_->add_option("--columns", columns_,
-                               "Further columns of a csv, after the others: path; rank, graph and iteration of a dump's "
-                               "folders; tensor, its name in a container; format, of rows that have it")
+                               "Further columns of a csv, after the others: path; rank, graph and iteration of a "
+                               "dump's folders; tensor, its name in a container; format, if the rows have it")
                    ->type_name("LIST")
                    ->group(kMoreOptions),
                further);
   app_->add_option("--budget", arguments_.meter.budget_bytes,
-                  "Most device memory to take, e.g. 512M (K, M, G, T: powers of 1024)")
+                  "Limit for device memory, e.g. 512M (K, M, G, T: powers of 1024)")
       ->transform(CLI::AsSizeValue(false).description(""))
-      ->transform(begins_with_digit)  // before that: AsSizeValue takes -1 for 2^64-1 and M for 0
+      ->transform(begins_with_digit)  // checked first, because AsSizeValue parses -1 as 2^64-1 and M as 0
       ->type_name("BYTES")
       ->group(kMoreOptions);
   add_choice(*app_, "--order", arguments_.order,
@@ -166,13 +167,14 @@ CommandLine::CommandLine()
              "The files of all arguments: as given, by name, by time (the oldest first) or by size (the largest first)")
       ->type_name("ORDER")
       ->group(kMoreOptions);
-  app_->add_option("-j,--threads", arguments_.meter.threads, "Threads of the host to read and compute with; by default one a core")
+  app_->add_option("-j,--threads", arguments_.meter.threads,
+                   "Threads of the host for reading and computing; by default one per core")
       ->check(CLI::Range(1u, 1024u).description(""))
       ->type_name("N")
       ->group(kMoreOptions);
-  app_->add_flag("-q,--quiet", arguments_.is_quiet, "No progress and no summary on stderr, only what went wrong")
+  app_->add_flag("-q,--quiet", arguments_.is_quiet, "No progress and no summary on stderr, only errors and warnings")
       ->group(kMoreOptions);
-  app_->add_flag("-v,--verbose", arguments_.is_verbose, "What the library says of its work, on stderr")
+  app_->add_flag("-v,--verbose", arguments_.is_verbose, "Show the messages of the library on stderr")
       ->group(kMoreOptions);
   add_choice(*app_, "--color", arguments_.color,
              {{"auto", Color::kAuto}, {"always", Color::kAlways}, {"never", Color::kNever}},
@@ -193,7 +195,7 @@ CommandLine::CommandLine()
                 "Two-byte voids (<V2, as ml_dtypes writes them) are bfloat16")
       ->group(kMoreOptions);
   app_->add_flag("--explain", arguments_.explain,
-                "Say where each statistic was computed and why, and the device memory taken")
+                "Show where each statistic was computed and why, and the device memory taken")
       ->group(kMoreOptions);
 
   for (const auto add : kSubcommands) subcommands_.push_back(add(*app_));
@@ -234,7 +236,7 @@ void CommandLine::read_by() {
     return;
   }
   const std::int64_t elements = number(std::string_view(by_).substr(kBlock.size()));
-  if (elements <= 0) throw CLI::ValidationError("--by", "a block has at least one element");
+  if (elements <= 0) throw CLI::ValidationError("--by", "a block needs at least one element");
   arguments_.by->block_elements = static_cast<std::uint64_t>(elements);
 }
 
@@ -255,7 +257,7 @@ void CommandLine::read_questions() {
                             : arguments_.where && !arguments_.where->needed().empty()       ? "--where"
                             : sorts_statistic                                               ? "--sort"
                                                                                             : nullptr;
-  if (wants) throw CLI::ValidationError("--head", std::string("reads no element, and ") + wants + " wants statistics");
+  if (wants) throw CLI::ValidationError("--head", std::string("reads no element, but ") + wants + " needs statistics");
 }
 
 CommandLine::Parsed CommandLine::parse(int argc, const char* const* argv) {
@@ -281,12 +283,12 @@ CommandLine::Parsed CommandLine::parse(int argc, const char* const* argv) {
     arguments_.stats_are_default = app_->count("--stats") == 0;
     if (!columns_.empty()) {
       if (arguments_.format != Format::kCsv) {
-        throw CLI::ValidationError("--columns", "only a csv has them; a table and JSON say the path always");
+        throw CLI::ValidationError("--columns", "only a csv has them; a table and JSON always show the path");
       }
       arguments_.columns = parsed("--columns", further_columns_from(columns_));
     }
     if (arguments_.by && arguments_.format == Format::kCsv && std::ranges::count(arguments_.columns, "index") == 0) {
-      arguments_.columns.emplace_back("index");  // nothing else tells the rows of a tensor apart
+      arguments_.columns.emplace_back("index");  // the rows of one tensor differ only in this column
     }
     if (app_->count("--scale") != 0 && std::ranges::none_of(arguments_.request.categories, counts_casts)) {
       throw CLI::ValidationError("--scale", "no statistic that counts casts is asked for, such as e4m3fn-underflow");
@@ -303,7 +305,7 @@ CommandLine::Parsed CommandLine::parse(int argc, const char* const* argv) {
   } catch (const CLI::Success& answered) {  // --help, --version
     return app_->exit(answered);
   } catch (const CLI::ExtrasError& error) {
-    // CLI11 names what is left over, of which an unknown option is the cause: its value was taken for a path.
+    // CLI11 reports the leftover words. The cause is an unknown option: its value was taken for a path.
     const CLI::App* at = app_->get_subcommands().empty() ? app_.get() : app_->get_subcommands().front();
     const std::vector<std::string> left = app_->remaining(true);
     const auto option =

@@ -13,7 +13,7 @@
 
 namespace tensorstat::cli {
 
-// Declared once: parsing, the help, the man pages and the completions read them here.
+// Declares the options once, for parsing, the help, the man pages and the completions.
 class CommandLine {
  public:
   CommandLine();
@@ -23,13 +23,13 @@ class CommandLine {
 
   CLI::App& app() { return *app_; }
 
-  // The arguments, or the subcommand that was asked for, or the exit status after help, the version or an error has been
-  // printed. Once.
+  // Call it once. Returns the arguments, or the subcommand, or the exit status after the help, the version or an error
+  // has been printed.
   using Parsed = std::variant<Arguments, Subcommand, int>;
   Parsed parse(int argc, const char* const* argv);
 
  private:
-  void read_questions();  // --where and the like
+  void read_questions();  // --where, --fail-on, --sort and the like
   void read_raw();        // --dtype and --shape
   void read_by();
 

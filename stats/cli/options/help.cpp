@@ -24,7 +24,7 @@ std::string statistics() {
          "`tensorstat explain NAME` says what one is.";
 }
 
-// Words between blanks, in lines of a terminal's width.
+// Wraps the text at the width of a terminal.
 std::string wrapped(const std::string& text) {
   constexpr std::size_t kWidth = 100;
   std::string lines;
@@ -45,11 +45,11 @@ std::vector<Section> sections() {
       {"Statistics", statistics()},
       {"Rows",
        "A .csv is a file of rows: a statistic.csv of this command, MindSpore or msprobe, or CANN's csv of an "
-       "operator's run. It is shown with the statistics that it has, and nothing is measured. Where nothing counts "
-       "NaN and Inf, max, min, avg and l2norm tell of them."},
+       "operator's run. It is shown with the statistics that it has, and nothing is measured. If no column counts "
+       "NaN and Inf, they are found by max, min, avg and l2norm."},
       {"Paths",
-       "In a glob ** stands for any number of folders: 'run/**/grad.*.npy'. A file or folder that is named as a "
-       "subcommand is, such as dump, is read as ./dump."},
+       "In a glob ** stands for any number of folders: 'run/**/grad.*.npy'. Write ./dump for a file or folder with "
+       "the name of a subcommand, such as dump."},
       {"Rules",
        "--where takes a rule, and --fail-on takes rules between commas. A rule is nan, inf, or a comparison of a statistic "
        "or a fact; and, or, not and parentheses join them: 'nan count > 0 and dtype == float16', \"not (inf or absmax > "
@@ -57,12 +57,12 @@ std::vector<Section> sections() {
        "above 64 bits is the nearest binary64. NaN is neither above nor below a number: name nan, too. Texts are compared "
        "by == and !=, and by ~ with a glob. The facts, which --sort takes, too, are " +
            fact_names() +
-           ". What a rule needs is measured, whatever --stats shows. --fail-on and the last line count what --where leaves; "
-           "--top cuts only what is shown."},
+           ". The statistics of a rule are measured even if --stats does not show them. --fail-on and the last line "
+           "count only the tensors that --where selects; --top limits only what is shown."},
       {"Exit status",
        "0 done; 1 done, and a tensor meets a condition of --fail-on; 2 wrong usage; 3 some input could not be read "
-       "(the others are done and written); 4 --on device was asked for and no device can do it, or --device names none; 5 the results could "
-       "not be written. An error wins over a finding, as with grep."}};
+       "(the others are done and written); 4 no device can compute what --on device asks for, or --device names "
+       "none; 5 the results could not be written. An error wins over a finding, as with grep."}};
 }
 
 Help::Help() { column_width(24); }

@@ -1,4 +1,4 @@
-// What the command says of itself: the help, and the texts that the man pages have too.
+// The help, and texts that it shares with the man pages.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,7 +8,7 @@
 
 namespace tensorstat::cli {
 
-inline constexpr const char* kMoreOptions = "More options";  // the group of those that only --help-all shows
+inline constexpr const char* kMoreOptions = "More options";  // the group that only --help-all shows
 
 inline constexpr std::string_view kExamples = R"(  tensorstat weights.npy                          what is in it, at a glance
   tensorstat run/rank_0 --stats max,min,l2norm    every tensor below a directory
@@ -30,7 +30,7 @@ struct Section {
 };
 std::vector<Section> sections();
 
-// --help begins with examples and shows what is needed most; --help-all shows every option and section.
+// --help shows examples and the most needed options. --help-all shows every option and section.
 class Help : public CLI::Formatter {
  public:
   Help();

@@ -1,4 +1,4 @@
-// Options whose values are words. The words are kept with the option, for the completions.
+// Options that take words from a list. The words are stored with the option, for the completions.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,23 +12,23 @@ namespace tensorstat::cli {
 template <typename T>
 using Choices = std::vector<std::pair<std::string, T>>;
 
-// CLI11 has no place for what a program wants to know of an option: these are the names of a check, which are neither
-// shown nor matched.
+// CLI11 options cannot store further data. So the words are stored in the name of a check, which CLI11 neither shows
+// nor compares.
 inline constexpr std::string_view kOneOf = "one of ", kListOf = "list of ";
 
-// The option takes a list of these words between commas; who parses it checks them.
+// Stores the words of an option that takes a list separated by commas. The list is checked where it is parsed.
 inline void suggest_list(CLI::Option* option, const std::vector<std::string>& words) {
   option->check(CLI::Validator([](std::string&) { return std::string(); }, ""),
                 std::string(kListOf) + CLI::detail::join(words, ","));
 }
 
-// For -o: an empty name, as of a variable that is not set, is no output.
+// For -o: rejects an empty name, for example from a variable that is not set.
 inline CLI::Validator names_output() {
   return CLI::Validator(
       [](std::string& path) { return path.empty() ? std::string("the name is empty") : std::string(); }, "");
 }
 
-// What a completion offers for an option's value.
+// The words that completions offer as an option's value.
 struct Suggestions {
   std::vector<std::string> words;
   bool is_list = false;
@@ -48,7 +48,7 @@ inline Suggestions suggestions(CLI::Option& option) {
   }
 }
 
-// An option whose value is one of these words. A value that is none of them is an error that lists them.
+// Adds an option that takes one of these words. The error for any other value lists the words.
 template <typename T>
 CLI::Option* add_choice(CLI::App& app, const std::string& option, T& value, const Choices<T>& choices,
                         const std::string& help) {

@@ -1,4 +1,4 @@
-// What goes to stderr: complaints, and progress when a person is watching.
+// Writes messages and progress to stderr.
 #pragma once
 
 #include <chrono>
@@ -12,21 +12,21 @@ namespace tensorstat::cli {
 
 std::string one_decimal(double number);  // "12.3", whatever the locale
 
-// Thread-safe: the library's log callback and the survey share one.
+// Thread-safe: the library's log callback and the survey share one Console.
 class Console {
  public:
   Console();
   ~Console();  // hides the progress
 
-  // "tensorstat: TEXT", on a line of its own: what a terminal would act upon, which a file's name may hold, is
-  // escaped, line breaks too.
+  // Writes "tensorstat: TEXT" on a line of its own. Control characters, which names of files may contain, are escaped,
+  // and so are line breaks.
   void say(std::string_view text);
 
-  // `done` of `total` tensors and `bytes` so far. Shown on a terminal that is not dumb only, once the work has
-  // lasted a second, ten times a second.
+  // Shows `done` of `total` tensors and `bytes` so far. Only on a terminal that is not dumb, after the first second,
+  // and at most ten times a second.
   void progress(std::size_t done, std::size_t total, std::uint64_t bytes);
 
-  // Takes the progress line away, for results that go to the same terminal.
+  // Removes the progress line before results go to the same terminal.
   void hide_progress();
 
  private:

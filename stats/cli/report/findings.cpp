@@ -16,7 +16,7 @@ std::string grouped(std::uint64_t number) {
   return digits;
 }
 
-// "746 MB": three digits of a power of 1,000
+// "746 MB": three digits and a unit of a power of 1,000
 std::string bytes_text(std::uint64_t bytes) {
   if (bytes < 1000) return std::to_string(bytes) + " bytes";
   double amount = static_cast<double>(bytes);
@@ -42,7 +42,7 @@ Categories Findings::needed(bool with_summary, bool with_words) const {
   return categories;
 }
 
-// The time is that of the dump, where the name or the row says it, else that of the file.
+// The time is that of the dump, if the name or the row has it, else that of the file.
 void Findings::Group::add(const TensorRow& entry, const std::string& words) {
   const std::uint64_t time_us = entry.row.identity.timestamp_us;
   if (count++ != 0 && time_us >= first_us) return;

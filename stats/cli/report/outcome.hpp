@@ -1,4 +1,4 @@
-// What reading and reporting came to.
+// The result of reading and reporting.
 #pragma once
 
 #include "stats/cli/exit_status.hpp"

@@ -34,14 +34,13 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
-// Opens, writes and closes; 0, or what the system said. `before`, where there is one: the file whose owner and mode
-// the new one is given.
+// Opens, writes and closes the file. Returns 0 or errno. If `before` is given, the file gets its owner and mode.
 int write_file(const std::string& path, int flags, std::string_view text, bool sync, const struct stat* before) {
   const int descriptor = open_file(path.c_str(), O_WRONLY | O_CREAT | flags, before ? S_IRUSR | S_IWUSR : 0666);
   if (descriptor < 0) return errno;
   bool is_done = write_all(descriptor, text);
   if (is_done && before != nullptr) {
-    // Only root may give a file away; anybody else's new file is their own.
+    // Only root may change the owner. For everybody else the new file is their own.
     [[maybe_unused]] const int given = ::fchown(descriptor, before->st_uid, before->st_gid);
     is_done = ::fchmod(descriptor, before->st_mode & 0777) == 0;
   }
@@ -69,8 +68,7 @@ Status Output::flush() {
 
 Status Output::close() {
   if (path_.empty()) return flush();
-  // A link is followed, so that the file it names is the one replaced; a pipe or /dev/stdout is
-  // written as it is.
+  // Follow a link, so that its target is replaced. Write a pipe or /dev/stdout directly.
   std::error_code error;
   struct stat before;
   const bool exists = ::stat(path_.c_str(), &before) == 0;
@@ -82,7 +80,7 @@ Status Output::close() {
     const int fault = write_file(path_, 0, held_, false, nullptr);
     return fault == 0 ? Status() : unwritable(path_, fault);
   }
-  // What may not be written may not be replaced, though its folder would allow that.
+  // Do not replace a file that may not be written, even if its folder allows that.
   if (exists && ::faccessat(AT_FDCWD, path_.c_str(), W_OK, AT_EACCESS) != 0) return unwritable(path_, errno);
   fs::path target = exists ? fs::canonical(path_, error) : fs::path(path_);
   if (error) target = path_;

@@ -1,4 +1,4 @@
-// Where the results go.
+// Writes the results to stdout or a file.
 #pragma once
 
 #include <string>
@@ -9,23 +9,23 @@
 
 namespace tensorstat::cli {
 
-// stdout, which is written by and by, or a file that appears whole at close() or not at all. A new file has the mode
-// of the umask. As with cp, a file that is there keeps its mode, one that may not be written is an error, a link is followed,
-// and a link to nothing is an error.
+// stdout is written piece by piece. A file is written whole by close(), or not at all. A new file gets the umask's
+// mode. As with cp, an existing file keeps its mode, a file that may not be written is an error, a link is followed,
+// and a dangling link is an error.
 class Output {
  public:
   explicit Output(std::string path);  // empty: stdout
   Status write(std::string_view text);
-  Status flush();  // what is held for stdout
+  Status flush();  // writes what is held for stdout
   Status close();
 
  private:
   const std::string path_;
-  std::string held_;  // for a file all: a row is short beside the tensor it was made of
+  std::string held_;  // for a file, everything: the rows are small compared to the tensors
   const bool is_terminal_;
 };
 
-// Writes all of `text` there. `exit`, or kNotWritten where that fails, which is said.
+// Writes all of `text`. Returns `exit`; if writing fails, reports it and returns kNotWritten.
 int write_out(const std::string& path, std::string_view text, int exit, Console& console);
 
 }  // namespace tensorstat::cli

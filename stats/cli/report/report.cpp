@@ -33,7 +33,7 @@ class Csv : public Report {
 std::unique_ptr<Report> make_report(const Arguments& arguments, const Look& look) {
   const Categories& categories = arguments.request.categories;
   switch (arguments.format) {
-    case Format::kCsv:  // the columns were checked with the arguments
+    case Format::kCsv:  // already checked with the arguments
       return std::make_unique<Csv>(*CsvText::make({Dialect::kOurs, categories, arguments.columns}));
     case Format::kJson:
       return make_json(arguments.explain);
@@ -72,7 +72,7 @@ std::string short_label(const SurveyedTensor& entry) {
 }
 
 void Explanation::add(const SurveyedTensor& entry) {
-  std::vector<std::pair<std::string, std::string>> reasons;  // where and why; which
+  std::vector<std::pair<std::string, std::string>> reasons;  // engine and reason; names of statistics
   for (const Decision& decision : entry.placement) {
     const std::string where = std::string(decision.engine) + ": " + std::string(decision.reason);
     auto reason = std::ranges::find(reasons, where, [](const auto& known) { return known.first; });

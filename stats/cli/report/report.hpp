@@ -1,4 +1,4 @@
-// The results as text, one format a class.
+// The results as text: one class for each format.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace tensorstat::cli {
 
-// Each call returns the text that is ready by then; all of them in order are the whole document.
+// Each call returns the text that is ready. All returned texts in order are the document.
 class Report {
  public:
   virtual ~Report() = default;
@@ -21,13 +21,13 @@ class Report {
   virtual std::string end() { return {}; }
 };
 
-// Where a table is shown.
+// Where and how a table is shown.
 struct Look {
-  std::optional<Screen> screen = {};  // none: a file or a pipe, where a table has every column and any width
-  bool in_color = false;              // NaN and Inf in red
+  std::optional<Screen> screen = {};  // nullopt: a file or a pipe. The table then has every column and any width
+  bool in_color = false;              // shows NaN and Inf in red
 };
 
-// In the format, with the statistics, columns and placement (--explain) that were asked for.
+// Makes a report in the format, statistics, columns and placement (--explain) of the arguments.
 std::unique_ptr<Report> make_report(const Arguments& arguments, const Look& look);
 
 std::unique_ptr<Report> make_table(const Categories& categories, bool with_placement, const Look& look);
@@ -35,25 +35,25 @@ std::unique_ptr<Report> make_markdown(const Categories& categories);
 std::unique_ptr<Report> make_json(bool with_placement);
 std::unique_ptr<Report> make_ndjson(bool with_placement);
 
-// A number as a table has it, for the eye: so many significant digits, and digits alone where they are fewer. The other
-// formats have all of them.
+// A number in a table has at most so many significant digits. Other formats write all digits.
 inline constexpr int kTableDigits = 6;
 std::string short_text(const Value& value, int digits = kTableDigits);
 
-// The same of a statistic of a tensor of this shape: behind an index stand its coordinates, "17 (2,3)", where they say
-// more.
+// The same for a statistic of a tensor with this shape. An index is followed by its coordinates, "17 (2,3)", unless
+// they are the same.
 std::string short_text(Category category, const Value& value, const Shape& shape, int digits = kTableDigits);
 
-// A dump file's long name shrinks to what its columns do not say: operator, input or output, slot. Not escaped.
+// Shortens the long name of a dump file to operator, input or output, and slot: the other parts have columns. Not
+// escaped.
 std::string short_label(const SurveyedTensor& entry);
 
-// --explain in words: where statistics were computed and why, said once for all tensors of which it is the same.
+// --explain in words: where statistics were computed and why. Tensors with the same explanation share one text.
 class Explanation {
  public:
   void add(const SurveyedTensor& entry);
 
-  // Printable lines: the tensor, or how many and the first, "  max, min: opencl, the device reads host memory in place"
-  // for each engine and reason, then the device memory that was taken.
+  // Printable lines for each group of tensors. First the tensor, or the number of tensors and the first one. Then "
+  // max, min: opencl, the device reads host memory in place" for each engine and reason. Then the device memory used.
   std::vector<std::string> lines() const;
 
  private:

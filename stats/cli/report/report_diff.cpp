@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostUnmatched = 20;
 
-// A tensor for a person, with rank and iteration.
+// The tensor's label, with rank and iteration.
 std::string place_of(const Record& record, const Seen& row) {
   if (!record.texts()[row.file].empty()) return printable_name(label_of(record, row));
   return printable_name(record.texts()[row.op_type]) + " " + printable_name(record.texts()[row.name]) + " " +
@@ -34,7 +34,7 @@ std::string digits_of(const Value& value) {
   return std::isnan(*real) ? "nan" : text;
 }
 
-// "(5,1)", of an index into a tensor of such a shape, which is written "(64,256)".
+// The coordinates of an index, "(5,1)", in a tensor with the shape `written`, such as "(64,256)".
 std::string place_in(const Value& index, std::string_view written) {
   Shape shape;
   std::uint64_t size = 0;
@@ -72,7 +72,7 @@ std::string elements_text(const Record& record, const Seen& row, const ElementVa
   return text;
 }
 
-// The statistics that differ most of two rows: "max 3 and 6, l2norm 5 and 9".
+// The statistics of two rows that differ most: "max 3 and 6, l2norm 5 and 9".
 std::string numbers_that_differ(const Compared& compared, const Pair& pair) {
   constexpr int kMost = 4;
   const auto a = compared.a.record.statistics(compared.a.record.rows()[pair.in_a]), b = compared.b.record.statistics(compared.b.record.rows()[pair.in_b]);
@@ -86,7 +86,7 @@ std::string numbers_that_differ(const Compared& compared, const Pair& pair) {
   return text;
 }
 
-// What tells the two apart: their elements, or the statistic that does: "max 1.5 and 2.5".
+// Why the two differ: their elements, or the statistic that decided: "max 1.5 and 2.5".
 std::string reason_of(const Compared& compared, const Pair& pair) {
   const Judgement& judgement = pair.judgement;
   if (const auto found = compared.elements.found.find(pair.in_a); found != compared.elements.found.end() && !judgement.why.empty()) {

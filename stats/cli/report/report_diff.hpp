@@ -1,4 +1,4 @@
-// What `tensorstat diff` and `tensorstat origin` found, for people.
+// The texts of `tensorstat diff` and `tensorstat origin`.
 #pragma once
 
 #include <string>
@@ -9,13 +9,14 @@
 
 namespace tensorstat::cli {
 
-// What differs, a line each, or all; then what has no partner; then the line that answers.
+// One line for each operator where the runs begin to differ or, if these are unknown, for each difference (with_all:
+// for each pair). Then the rows without a partner, then the summary.
 std::string text_of(const Compared& compared, bool with_all);
 
-// The verdict, at most ten lines; with all of its notes, or with the first of them.
+// The verdict, at most ten lines; `with_all` adds all of its notes instead of the first ones.
 std::string text_of(const Answer& answer, bool with_all);
 
-// The lists of an answer, the verdict first.
+// The lists of an answer, a line for each operator. The verdict is the first.
 std::string lists_of(const Record& record, const Answer& answer);
 
 }  // namespace tensorstat::cli

@@ -20,7 +20,7 @@ void append_list(std::string& text, const Shape& numbers) {
   text += ']';
 }
 
-// An object that is written to the end of a text. Its keys are printable, and need no escape.
+// Appends a JSON object to a text. Keys must be printable and need no escapes.
 class Object {
  public:
   explicit Object(std::string& text) : text_(text) { text_ += '{'; }
@@ -28,7 +28,7 @@ class Object {
   void add_number(std::string_view key, std::uint64_t value) { add(key, std::to_string(value)); }
   void add_list(std::string_view key, const Shape& numbers) { append_list(at(key), numbers); }
   void add(std::string_view key, std::string_view json) { at(key) += json; }
-  // The text, to which the value of this key is to be added.
+  // Appends the key. The caller appends the value to the returned text.
   std::string& at(std::string_view key) {
     text_.append(std::exchange(is_first_, false) ? "\"" : ",\"").append(key) += "\":";
     return text_;
@@ -40,7 +40,7 @@ class Object {
   bool is_first_ = true;
 };
 
-// Behind an index its coordinates, as "argmax at".
+// An index is followed by its coordinates, as "argmax at".
 void append(std::string& text, const Statistics& statistics, const Shape& shape) {
   Object object(text);
   for (std::size_t i = 0; i < statistics.categories.size(); ++i) {

@@ -7,8 +7,8 @@
 namespace tensorstat::cli {
 namespace {
 
-// As it is, whatever it holds: a span of code between more backticks than the text has in a row. A | would end the cell
-// in there, too.
+// Shows any text unchanged: as code between more backticks than the text has in a row. Only | is escaped, because it
+// would end the cell even there.
 std::string code(const std::string& text) {
   std::size_t longest = 0, run = 0;
   for (const char c : text) longest = std::max(longest, run = c == '`' ? run + 1 : 0);
@@ -18,13 +18,13 @@ std::string code(const std::string& text) {
   return span;
 }
 
-// Rows may have been written by others, with any text for a dtype.
+// A program that is not ours may have written the rows, with any text as dtype.
 std::string dtype(const std::string& text) {
   const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
   return std::ranges::all_of(text, is_plain) ? printable_name(text) : code(printable_name(text));
 }
 
-// A table of GitHub's Markdown, a line a tensor as it is measured.
+// A table in GitHub's Markdown, a line for each tensor as it is measured.
 class Markdown : public Report {
  public:
   explicit Markdown(const Categories& categories) : categories_(categories) {}

@@ -12,9 +12,10 @@
 namespace tensorstat::cli {
 namespace {
 
-// Significant digits of a narrow table: the first that leave the names kNameColumns.
+// Significant digits of a narrow table. The first one that leaves kNameColumns for the names is used.
 constexpr int kNarrowDigits[] = {4, 3};
-// What a name keeps before other columns have to give way, and what it keeps then; a shape keeps as much.
+// Columns for a name: first other columns are dropped, then the name shrinks to kLeastNameColumns. The same for a
+// shape.
 constexpr std::size_t kNameColumns = 28, kLeastNameColumns = 16;
 
 struct Line {
@@ -41,7 +42,7 @@ Alarms alarms_of(Category category, const Value& value) {
   return {counts && category == Category::kNanCount, counts && category != Category::kNanCount};
 }
 
-// An index 0 says as much as any other.
+// An index of 0 is information like any other index.
 bool is_zero(Category category, const Value& value) {
   if (kind(category) == ValueKind::kIndex) return false;
   return std::visit(
@@ -78,14 +79,14 @@ class Table : public Report {
   }
 
   std::string end() override {
-    if (lines_.empty()) return {};  // a heading over nothing tells nothing
+    if (lines_.empty()) return {};  // no heading without rows
     std::string text = look_.screen ? on_screen(*look_.screen) : wide(categories_).text(look_.in_color);
     for (const std::string& line : explanation_.lines()) text += (line.starts_with(' ') ? "" : "\n") + line + "\n";
     return text;
   }
 
  private:
-  // What fits: a table with every digit, else one with fewer, else that without its last columns.
+  // The widest version that fits: all digits, then fewer digits, then without the last columns.
   std::string on_screen(const Screen& screen) {
     Categories shown;
     std::vector<std::string> zeros, dropped;
@@ -114,7 +115,7 @@ class Table : public Report {
            note("no room for:", dropped, screen.columns);
   }
 
-  // The folder, or the container, that all tensors are in; their labels go on without it.
+  // Removes the folder or container that all labels begin with, and returns it.
   std::string take_common_place() {
     std::string_view common = lines_.front().label;
     for (const Line& line : lines_) {
@@ -160,7 +161,7 @@ class Table : public Report {
     return {std::move(columns)};
   }
 
-  // max and min as an interval, bars for the binades, and a word of warning for what is counted in several columns.
+  // max and min become an interval, the binades become bars, and several counts become one word of warning.
   TextTable narrow(const Categories& shown, int digits) const {
     const auto has = [&](Category category) { return std::ranges::count(shown, category) != 0; };
     const bool has_interval = has(Category::kMax) && has(Category::kMin);

@@ -9,7 +9,7 @@
 namespace tensorstat::cli {
 namespace {
 
-// Less: NaN, which is what is looked for, then the greatest number, ..., then what does not exist.
+// Sorts NaN first, because users look for it, then numbers in descending order, then missing values.
 bool greatest_first(const Value& a, const Value& b) {
   const auto group = [](const Value& value) {
     const auto* real = std::get_if<double>(&value);
@@ -80,17 +80,18 @@ void Results::hold(SurveyedTensor&& entry) {
 }
 
 void Results::report(SurveyedTensor&& entry) {
-  // What is measured and not shown stands behind what is shown.
+  // The statistics that are measured but not shown come last: cut them off.
   const std::size_t shown_count = arguments_.request.categories.size();
   entry.row.statistics.categories.resize(shown_count);
   entry.row.statistics.values.resize(shown_count);
-  entry.placement = entry.placement.first(std::min(shown_count, entry.placement.size()));  // rows that were read have none
+  // rows read from a file have no placement
+  entry.placement = entry.placement.first(std::min(shown_count, entry.placement.size()));
   ++reported_;
   write_(report_->add(entry));
   if (arguments_.format == Format::kCsv && alike_.are_met(entry.path, entry.row.identity)) {
     console_.say("rows of different folders are alike; --columns path,rank,iteration tells them apart");
   }
-  // A table holds its explanation, and JSON that of each tensor; the others have no place for it.
+  // A table and JSON contain the explanation. The other formats have no place for it.
   const bool is_beside = arguments_.format == Format::kCsv || arguments_.format == Format::kMarkdown;
   if (arguments_.explain && is_beside) explanation_.add(entry);
 }

@@ -1,4 +1,4 @@
-// From the tensors that were measured to those that are reported.
+// Selects, sorts and reports the measured tensors.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,25 @@
 
 namespace tensorstat::cli {
 
-// Takes each tensor, leaves out what --where does not want, counts what --fail-on and the summary want counted, puts
-// the others in the order of --sort, and has the first of them reported, as many as --top says.
+// For each tensor: applies --where, counts for --fail-on and the summary, sorts by --sort, and reports the first --top.
 class Results {
  public:
   using Write = std::function<void(const std::string& text)>;
 
-  // `more`: statistics to keep beside those that are shown or asked about.
+  // `more`: statistics to keep beside those that are shown or that the rules need.
   Results(const Arguments& arguments, const std::vector<std::string>& files, const Look& look, Console& console,
           Write write, const Categories& more = {});
 
-  // With everything that has to be measured beside what is shown.
+  // The request, with all statistics that have to be measured.
   const Request& request() const { return request_; }
 
   void begin();
   void add(SurveyedTensor&& entry);
   void end();
 
-  bool any() const { return judged_ != 0; }           // whether a tensor was measured
-  bool any_found() const { return findings_.any(); }  // whether one that is wanted meets --fail-on
-  // The last lines on stderr. `knows_specials`: whether NaN and Inf are counted.
+  bool any() const { return judged_ != 0; }           // whether any tensor was measured
+  bool any_found() const { return findings_.any(); }  // whether a selected tensor meets --fail-on
+  // Writes the last lines to stderr. `knows_specials`: whether NaN and Inf were counted.
   void say_findings(bool knows_specials = true) const;
 
  private:
@@ -57,8 +56,8 @@ class Results {
   const std::unique_ptr<Report> report_;
   AlikeRows alike_;
   Explanation explanation_;
-  std::vector<Held> held_;         // a heap, the last of them at its front
-  std::set<std::string> reasons_;  // that the placement of those held sees
+  std::vector<Held> held_;         // a heap: the last in the order of --sort is at the front
+  std::set<std::string> reasons_;  // the texts that the placements of held_ point to
   std::uint64_t judged_ = 0, arrived_ = 0, reported_ = 0;
 };
 

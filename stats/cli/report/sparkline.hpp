@@ -1,4 +1,4 @@
-// Where a tensor's values lie, in a few characters.
+// A small bar chart of a tensor's exponents.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace tensorstat::cli {
 
-// A bar for each binade, as high as it has elements, in eighths of the highest, rounded up: "-6 ▁▂▄█▅▁ -1", of 2^-6 to 2^0. Of more than ten binades the first
-// bar is of all that are lower, and a "≤" stands before it. Nothing where no element is in a binade.
+// One bar per binade: "-6 ▁▂▄█▅▁ -1" for 2^-6 to 2^0. Heights are in eighths of the highest bar, rounded up. Above ten
+// binades the first bar sums up all lower ones, with "≤" before it. Empty if no element is in a binade.
 std::string sparkline(const ExponentCounts& counts);
 
 }  // namespace tensorstat::cli

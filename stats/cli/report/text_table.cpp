@@ -101,7 +101,7 @@ bool TextTable::fit(std::size_t most_width, std::size_t least) {
 std::string TextTable::text(bool in_color, std::size_t screen_rows) const {
   Writer writer(*this, in_color);
   const std::size_t height = writer.heading_height(), rows = columns.front().cells.size();
-  // One line of the screen is left for the prompt.
+  // Leaves one line of the screen for the prompt.
   const std::size_t most = screen_rows > height + 1 ? screen_rows - height - 1 : rows;
   for (std::size_t row = 0; row < rows; ++row) {
     if (row % most == 0) writer.heading();

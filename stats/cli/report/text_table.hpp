@@ -1,4 +1,4 @@
-// Columns of text beside each other.
+// Columns of text side by side.
 #pragma once
 
 #include <cstddef>
@@ -13,24 +13,24 @@ struct TextCell {
 };
 
 struct TextColumn {
-  std::string heading;   // broken at its spaces, so that "negative inf count" is as wide as its digits
-  bool is_name = false;  // words begin at the left; numbers end at the right
+  std::string heading;   // broken at spaces, so that "negative inf count" takes few columns
+  bool is_name = false;  // aligned left; numbers are aligned right
   std::vector<TextCell> cells;
 
   std::size_t width() const;
 };
 
 struct TextTable {
-  std::vector<TextColumn> columns;  // with equally many cells
-  std::size_t gap = 2;              // blanks between two columns
+  std::vector<TextColumn> columns;  // all with the same number of cells
+  std::size_t gap = 2;              // spaces between columns
 
   std::size_t width() const;
 
-  // Makes the first column narrower, by elided(), as far as is needed for `most_width`, but no narrower than `least`.
-  // Whether the table is no wider than `most_width` then.
+  // Shortens the first column with elided() until the table fits `most_width`, but not below `least`. Returns whether
+  // it fits.
   bool fit(std::size_t most_width, std::size_t least);
 
-  // The lines. With `screen_rows`, the heading comes again at the top of every screen.
+  // The table's lines. With `screen_rows`, the heading is repeated at the top of every screen.
   std::string text(bool in_color, std::size_t screen_rows = 0) const;
 };
 

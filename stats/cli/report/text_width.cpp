@@ -12,7 +12,7 @@
 namespace tensorstat::cli {
 namespace {
 
-// The C library knows the widths of Unicode, in a locale of UTF-8 only. The process stays in its own.
+// wcwidth() knows Unicode only in a UTF-8 locale. The locale is passed explicitly; that of the process stays.
 std::size_t columns_of(std::uint32_t character) {
   if (character < 0x80) return 1;
   static const locale_t utf8 = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
@@ -20,7 +20,7 @@ std::size_t columns_of(std::uint32_t character) {
   const locale_t before = ::uselocale(utf8);
   const int columns = ::wcwidth(static_cast<wchar_t>(character));
   ::uselocale(before);
-  return columns < 0 ? 1 : columns;  // a character younger than the library
+  return columns < 0 ? 1 : columns;  // -1: a character newer than the C library
 }
 
 struct Character {
@@ -37,7 +37,7 @@ std::vector<Character> characters_of(std::string_view text) {
   return characters;
 }
 
-// As many of the first, or of the last, characters as have room. A mark is not parted from what it stands upon.
+// The first (or last) characters that fit. A combining mark stays with its base character.
 std::string_view first_of(std::string_view text, std::size_t columns) {
   std::size_t used = 0;
   for (const Character& each : characters_of(text)) {
@@ -57,7 +57,8 @@ std::string_view last_of(std::string_view text, std::size_t columns) {
 
 bool is_inside_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
-// How many bytes of whole characters all texts begin with; or, behind the first `before` bytes of each, end with.
+// The length in bytes of the common prefix of all texts, in whole characters. common_end(): of the common suffix, after
+// the first `before` bytes.
 std::size_t common_beginning(std::span<const std::string_view> texts) {
   std::string_view common = texts.front();
   for (const std::string_view text : texts) {
@@ -78,12 +79,12 @@ std::size_t common_end(std::span<const std::string_view> texts, std::size_t befo
   return common.size();
 }
 
-// The text, of which the bytes [begin, end) are to be seen.
+// The text, cut so that the bytes [begin, end) stay visible.
 std::string elided_around(std::string_view text, std::size_t begin, std::size_t end, std::size_t columns) {
   const std::string_view before = text.substr(0, begin), middle = text.substr(begin, end - begin);
   const std::string_view behind = text.substr(end);
   const std::size_t seen = width(middle);
-  if (seen + 2 > columns) {  // both ends of what is to be seen, and of the whole
+  if (seen + 2 > columns) {  // keep the ends of the visible part, and the end of the text
     const std::string_view last = last_of(behind, columns / 3);
     const std::size_t marks = 1 + (last.size() < behind.size());
     std::string shown = "…" + elided(middle, columns - std::min(columns, width(last) + marks));
@@ -103,7 +104,7 @@ std::string elided_around(std::string_view text, std::size_t begin, std::size_t 
   return room_behind == 0 ? shown : shown.append("…").append(last_of(behind, room_behind - 1));
 }
 
-// The texts, by number, that differ and look alike when they are cut.
+// Groups of different texts that look the same after the cut, as indices.
 std::vector<std::vector<std::size_t>> alike_in(std::span<const std::string_view> texts,
                                                const std::vector<std::string>& cut) {
   std::map<std::string_view, std::vector<std::size_t>> by_look;
@@ -149,7 +150,7 @@ std::vector<std::string> elided_apart(std::span<const std::string_view> texts, s
   for (const std::string_view text : texts) cut.push_back(elided(text, columns));
   std::vector<std::vector<std::size_t>> groups = alike_in(texts, cut);
   for (const std::vector<std::size_t>& group : groups) cut_apart(texts, group, columns, cut);
-  // What one group of them shows now may be what another one does.
+  // A text of one group may now look like one of another group.
   groups = alike_in(texts, cut);
   std::vector<std::size_t> all;
   for (const std::vector<std::size_t>& group : groups) all.insert(all.end(), group.begin(), group.end());

@@ -1,4 +1,4 @@
-// How wide a text is on a terminal, and how it is cut to fit.
+// Measures the width of text on a terminal, and cuts text to fit.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@
 
 namespace tensorstat::cli {
 
-// The columns that a terminal gives a text that printable() of base/printable.hpp has made: two for a character of
-// Chinese, Japanese or Korean, none for a mark that stands upon another character.
+// The columns of a text from printable() (base/printable.hpp). Chinese, Japanese and Korean characters take two
+// columns, combining marks none.
 std::size_t width(std::string_view text);
 
-// The text, or, where it is wider than `columns`, its beginning and its end around an ellipsis. The end gets two thirds
-// of the room: names of tensors differ there.
+// If the text is wider than `columns`: its beginning, an ellipsis and its end. The end gets two thirds of the columns,
+// because names of tensors differ there.
 std::string elided(std::string_view text, std::size_t columns);
 
-// Each text elided; those that would look alike then keep the part in which they differ, and lose more of what they
-// have in common before it and behind.
+// elided() for each text. If two different texts would look the same, the part in which they differ is kept, and more
+// of the common parts before and after it is cut.
 std::vector<std::string> elided_apart(std::span<const std::string_view> texts, std::size_t columns);
 
 }  // namespace tensorstat::cli

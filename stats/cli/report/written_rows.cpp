@@ -13,7 +13,7 @@
 namespace tensorstat::cli {
 namespace {
 
-// The statistics that any of the files has, each once. A file that cannot be read has none here, and is said later.
+// The statistics in any of the files, each once. Files that cannot be read are reported later.
 Categories categories_of(const std::vector<std::string>& files) {
   Categories all;
   for (const std::string& file : files) {
@@ -22,7 +22,7 @@ Categories categories_of(const std::vector<std::string>& files) {
   return all;
 }
 
-// The greater size of two numbers; NaN where one is.
+// The greater absolute value; NaN if either is NaN.
 Value greater_size(const Value& a, const Value& b) {
   const auto size = []<typename T>(const T& x) -> Value {
     if constexpr (std::is_same_v<T, double>) return std::fabs(x);
@@ -36,10 +36,10 @@ Value greater_size(const Value& a, const Value& b) {
   if (const auto* real = std::get_if<double>(&of_a); real != nullptr && std::isnan(*real)) return of_a;
   const auto order = order_of(of_a, of_b);
   if (!order) return {};
-  return *order > 0 ? of_a : of_b;  // where b is NaN, b
+  return *order > 0 ? of_a : of_b;  // b, if b is NaN
 }
 
-// What the row does not have is a cell without a value, but for absmax, which max and min say.
+// A statistic that the row lacks gets an empty cell. absmax is computed from max and min.
 Statistics shown_of(const Statistics& found, const Categories& categories) {
   Statistics shown(categories, {});
   for (const Category category : categories) {
@@ -53,7 +53,8 @@ Statistics shown_of(const Statistics& found, const Categories& categories) {
   return shown;
 }
 
-// What has to be known of each row, whatever is shown of it; what the words nan and inf ask is told by others, too.
+// The statistics that every row must have, shown or not. The words nan and inf can use several statistics and need none
+// in particular.
 Categories asked_of(const Arguments& arguments) {
   Categories asked = Findings(arguments.fail_on).needed(false, false);
   if (arguments.where) add_once(asked, arguments.where->needed(false));
@@ -73,7 +74,7 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
     outcome.exit = std::max<int>(outcome.exit, kNotRead);
   };
   if (arguments.by) {
-    console.say("a file of rows has no elements, which --by wants");
+    console.say("--by needs elements, and a file of rows has none");
     return {kUsage, false};
   }
   const Categories had = categories_of(inputs.files);
@@ -96,8 +97,8 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
   for (const Category category : words) {
     if (has(category) || had.empty() || have_extremes) continue;
     console.say("the rows have neither " + std::string(name(category)) +
-                " nor max and min, by which --fail-on or --where "
-                "knows NaN and Inf");
+                " nor max and min, and --fail-on or --where "
+                "needs them to find NaN and Inf");
     return {kUsage, false};
   }
   Arguments shown = arguments;
@@ -110,7 +111,7 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
   if (!lacking.empty() && !arguments.is_quiet)
     console.say("the rows do not have " + lacking + ": nothing is shown there");
 
-  Categories kept;  // by which NaN and Inf are known where nothing counts them
+  Categories kept;  // tell about NaN and Inf in files without their counts
   std::ranges::copy_if(kTelling, std::back_inserter(kept), has);
   Results results(shown, inputs.files, look, console, write, kept);
   results.begin();

@@ -1,4 +1,4 @@
-// Rows of statistics that were written before, shown as tensors are that are measured now.
+// Shows rows of statistics from earlier results in the same way as measured tensors.
 #pragma once
 
 #include "stats/cli/inputs.hpp"
@@ -7,8 +7,8 @@
 
 namespace tensorstat::cli {
 
-// The files are of rows. With --stats these statistics, else all that the files have; --fail-on, --where and --sort
-// judge by what they have.
+// All files are files of rows. Shows the statistics of --stats, or else all that the files have. --fail-on, --where and
+// --sort use the values in the files.
 Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& look, Console& console,
                   const Results::Write& write);
 

@@ -26,20 +26,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostRows = 1'048'500;  // of a sheet, as msprobe has it
+constexpr std::size_t kMostRows = 1'048'500;  // rows per sheet, as in msprobe
 constexpr std::size_t kMostBytes = std::size_t{4} << 30;
-constexpr std::size_t kMostText = 32'767;  // UTF-16 units of a cell
+constexpr std::size_t kMostText = 32'767;  // UTF-16 units per cell
 
 Error fault_of(const std::string& what) { return {Code::kUnwritable, "the xlsx cannot be made: " + what}; }
 
-// A spreadsheet reads _x0041_ as A. So an underscore before such digits is written as _x005F_.
+// Spreadsheets read _x0041_ as A. So an underscore before such digits is written as _x005F_.
 bool begins_escape(std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdefABCDEF";
   return text.size() >= 6 && text.starts_with("_x") && text.substr(2, 4).find_first_not_of(kHex) == text.npos;
 }
 
-// The text as a cell can hold it. XML has no NUL, U+FFFE and U+FFFF and no bytes that are not UTF-8: each becomes U+FFFD.
-// Other control characters are escaped by libxlsxwriter. What is too long for a cell is cut between characters.
+// The text as a cell can hold it. NUL, U+FFFE, U+FFFF and bytes that are not UTF-8 become U+FFFD, because XML cannot
+// hold them. libxlsxwriter escapes other control characters. A text that is too long is cut between characters.
 std::string text_of_cell(std::string_view text) {
   constexpr std::string_view kUnderscore = "_x005F_", kReplacement = "\xef\xbf\xbd";
   std::string cell;
@@ -58,8 +58,8 @@ std::string text_of_cell(std::string_view text) {
   return cell;
 }
 
-// A file of nobody else's, gone in the end: without a name from the beginning, where /proc gives it another, so that no
-// death of the process leaves it.
+// A temporary file that is unlinked at once, so that nothing remains if the process dies. Its name is in /proc, if that
+// is mounted; else it is removed at the end.
 class ScratchFile {
  public:
   ScratchFile() {
@@ -90,7 +90,7 @@ class ScratchFile {
   int descriptor_ = -1;
 };
 
-// libxlsxwriter says on stderr what its functions return, too. There is one thread here.
+// libxlsxwriter also prints its errors to stderr. Only one thread runs here.
 class SilentStderr {
  public:
   SilentStderr() : kept_(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)) {
@@ -115,7 +115,7 @@ class Sheet {
  public:
   Sheet(lxw_workbook* book, const char* name) : sheet_(workbook_add_worksheet(book, name)) {}
 
-  // Of the first cell that could not be written, why.
+  // Returns the error of the first cell that could not be written.
   lxw_error add(const std::vector<msprobe::PythonValue>& cells, lxw_format* format) {
     if (sheet_ == nullptr) return LXW_ERROR_MEMORY_MALLOC_FAILED;
     lxw_error first = LXW_NO_ERROR;

@@ -43,7 +43,7 @@ class AclParser {
   AclParser(JsonValue dump, const ConfigSetting& setting, Notices& notices)
       : dump_(dump), setting_(setting), notices_(notices) {}
 
-  // In CANN's order: types, words, and then what goes together.
+  // In CANN's order: types, then words, then rules between keys.
   DumpConfig run() {
     check_types();
     for (const AclKey& key : kAclTexts) check_words(key);
@@ -68,7 +68,7 @@ class AclParser {
   }
 
  private:
-  // The text of a key; its default where it is missing.
+  // The text of a key, or its default if the key is missing.
   std::string text(std::string_view name) const {
     if (const auto value = dump_.find(name)) return std::string(value->text());
     const auto key = std::ranges::find(kAclTexts, name, &AclKey::name);
@@ -184,7 +184,7 @@ class AclParser {
                                    Category::kNegativeInfCount, Category::kPositiveInfCount,
                                    Category::kL2norm};
     auto& categories = config_.statistic_category;
-    if (!stats_) {  // all but L2norm
+    if (!stats_) {  // every column but L2norm
       categories.assign(std::begin(kMeant), std::prev(std::end(kMeant)));
       return;
     }
@@ -201,7 +201,7 @@ class AclParser {
   void check_constraints(bool is_watcher, bool is_debug, bool is_single) {
     if (is_debug && is_single) refuse(kWrongTogether, "dump.dump_debug \"on\" excludes dump_op_switch \"on\"");
     read_path();
-    if (is_debug) return;  // step, list and stats are not looked at
+    if (is_debug) return;  // CANN ignores step, list and stats here
     if (is_watcher && text("dump_mode") != "output") {
       refuse(kWrongTogether, "dump.dump_scene \"watcher\" needs dump_mode \"output\"");
     }
@@ -272,7 +272,8 @@ class AclParser {
       }
       if (ends.size() == 1) numbers[1] = numbers[0];
       if (!is_right || numbers[0] > numbers[1]) {
-        refuse(kWrongValue, "dump.dump_step has the part " + excerpt(part) + "; it is like \"0|3-5|10\"");
+        refuse(kWrongValue,
+               "dump.dump_step has the part " + excerpt(part) + "; allowed: steps and ranges, as in \"0|3-5|10\"");
       }
       ranges.emplace_back(numbers[0], numbers[1]);
     }
@@ -281,9 +282,10 @@ class AclParser {
 
   void fill(bool is_debug, bool is_exception, bool is_single) {
     if (is_exception) {
-      read_path();  // ASCEND_DUMP_PATH and ASCEND_WORK_PATH are the driver's; here the config and the caller say where
+      // CANN's driver reads ASCEND_DUMP_PATH and ASCEND_WORK_PATH; here the config or the caller gives the path
+      read_path();
       config_.op_debug_mode = DebugMode::kException;
-      config_.input_output = InputOutput::kInputs;  // what went in is all that a failed operator has
+      config_.input_output = InputOutput::kInputs;  // a failed operator has no outputs
       config_.saved_data = SavedData::kTensor;
     } else if (is_debug) {
       config_.op_debug_mode = DebugMode::kOverflow;
@@ -308,9 +310,10 @@ class AclParser {
     config_.net_name = escaped_op_name(config_.net_name);
     auto operators = std::make_shared<const AclOperators>(is_debug || is_exception ? std::vector<AclItem>() : std::move(wanted));
     config_.operators = operators;
-    config_.trans_flag = false;  // what CANN writes is of the device
+    config_.trans_flag = false;  // CANN writes the device's formats
     config_.form = cann_form(operators, {.has_model = !is_single,
-                                         .is_torchairs = dump_.find("quant_dumpable").has_value()});  // only it says that
+                                         // only TorchAir's configs have this key
+                                         .is_torchairs = dump_.find("quant_dumpable").has_value()});
   }
 
   void say_not_looked_at(std::initializer_list<std::string_view> keys) {
@@ -327,8 +330,8 @@ class AclParser {
 
   void say_several_models(const std::vector<AclItem>& wanted) {
     std::string words =
-        "dump.dump_list names several models, and a backend does not say which it runs: all is written as "
-        "of " +
+        "dump.dump_list names several models, and a backend does not say which one it runs: all files are "
+        "written under the model " +
         excerpt(config_.net_name) + ", and an operator is dumped where any item wants it";
     const auto has_layers = [](const AclItem& item) { return !item.layers.empty(); };
     if (std::ranges::any_of(wanted, has_layers) && !std::ranges::all_of(wanted, has_layers)) {

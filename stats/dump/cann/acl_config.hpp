@@ -1,4 +1,4 @@
-// The "dump" object of CANN's acl.json, which TorchAir's options file has too.
+// The "dump" object of CANN's acl.json. TorchAir's options file has the same object.
 #pragma once
 
 #include "stats/dump/config/config_dialect.hpp"

@@ -1,4 +1,4 @@
-// The keys of acl.json's "dump" object, and what CANN's code of an error says of it.
+// The keys of acl.json's "dump" object, and CANN's error code for each kind of mistake.
 #pragma once
 
 #include <span>
@@ -6,14 +6,14 @@
 
 namespace tensorstat {
 
-// What is wrong, in CANN's numbers.
+// CANN's error codes.
 inline constexpr std::string_view kWrongItem = "EP0001", kWrongWord = "EP0002", kWrongValue = "EP0003",
                                   kWrongTogether = "EP0005";
 
 struct AclKey {
   std::string_view name;
-  std::span<const std::string_view> words = {};  // that are allowed; none: any text. The first is the default
-  bool is_list = false;                          // words between commas
+  std::span<const std::string_view> words = {};  // the allowed words; none: any text. The first is the default
+  bool is_list = false;                          // words separated by commas
 };
 
 inline constexpr std::string_view kModes[] = {"output", "input", "all"};
@@ -29,7 +29,7 @@ inline constexpr std::string_view kScenes[] = {"",
 inline constexpr std::string_view kKernelData[] = {"", "all", "printf", "tensor", "assert", "timestamp"};
 inline constexpr std::string_view kStatsWords[] = {"Max", "Min", "Avg", "Nan", "Negative Inf", "Positive Inf", "L2norm"};
 
-// Those whose value is a text.
+// Keys with a text as value.
 inline constexpr AclKey kAclTexts[] = {
     {"dump_path"},
     {"dump_step"},

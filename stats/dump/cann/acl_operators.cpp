@@ -11,7 +11,7 @@ bool has_layer(const AclItem& item, std::string_view name) {
   return item.layers.empty() || item.layers.find(name) != item.layers.end();
 }
 
-// "input0", "input_0", "output3": the tensor's, with or without the underscore.
+// Whether `position` names this tensor: "input0", "input_0", "output3".
 bool is_at(std::string_view position, const PendingTensor& tensor) {
   const std::string_view word = tensor.io == Io::kInput ? "input" : "output";
   if (!position.starts_with(word)) return false;

@@ -1,4 +1,4 @@
-// Which operators the lists of acl.json want, and which of their tensors.
+// Which operators and tensors the lists of acl.json select.
 #pragma once
 
 #include <memory>
@@ -20,12 +20,12 @@ struct AclBlack {
 
 // One item of dump_list.
 struct AclItem {
-  std::set<std::string, std::less<>> layers;  // names, with / \ . and space as _; none: every operator
+  std::set<std::string, std::less<>> layers;  // names, with / \ . and space replaced by _; none: every operator
   std::vector<AclBlack> black_types, black_names;
-  std::vector<std::pair<std::string, std::string>> ranges;  // of names, both ends in them
+  std::vector<std::pair<std::string, std::string>> ranges;  // from name to name, both included
 };
 
-// Wanted is what any item wants. Without items, every operator.
+// An operator is wanted if any item wants it. Without items, every operator is wanted.
 class AclOperators : public OperatorChoice {
  public:
   explicit AclOperators(std::vector<AclItem> items) : items_(std::move(items)) {}
@@ -33,7 +33,7 @@ class AclOperators : public OperatorChoice {
   bool wants(const AskedOperator& op) const override;
   std::vector<std::string> unused() const override;
 
-  // Whether this tensor of an operator is on no blacklist of every item.
+  // Whether at least one item wants the operator and does not blacklist this tensor.
   bool wants_tensor(const DumpOperator& op, const PendingTensor& tensor) const;
 
   const std::vector<AclItem>& items() const { return items_; }

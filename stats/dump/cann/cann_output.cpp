@@ -30,20 +30,21 @@ class CannOutput : public DumpOutput {
         heading_(csv_header(context.columns, Dialect::kCann)),
         files_(context.options.sync, context.notices) {}
 
-  // Ranges are of the order of hand-over: in each graph of a rank, from the first run of `begin` to the next of `end`.
+  // A range follows the order of hand-over: in each graph of a rank, it goes from the first run of `begin` to the next
+  // run of `end`.
   bool admits(PendingRun& run) noexcept override try {
     const auto refused = [&](const PendingTensor& tensor) { return !operators_->wants_tensor(*run.op, tensor); };
     std::erase_if(run.tensors, refused);
     return is_in_range(run) && !run.tensors.empty();
   } catch (const std::exception&) {
-    return true;  // what nobody could look at is not missed
+    return true;  // when in doubt, dump it
   }
 
   void write(std::span<PendingRun* const> runs) noexcept override {
     for (const PendingRun* run : runs) write(*run);
   }
 
-  void flush() noexcept override {}  // each file is written as a whole
+  void flush() noexcept override {}  // each file is complete once it is written
   void close() noexcept override { files_.close_all(); }
 
   Written written() const noexcept override {
@@ -105,7 +106,7 @@ class CannOutput : public DumpOutput {
     tally_.lose(run.tensors.size(), fault.what());
   }
 
-  // The time of a file is that of its first tensor, or the next microsecond that is free.
+  // A file is named by the time of its first tensor. If that name is taken, by the next free microsecond.
   void write_rows(Identity who, const std::string& in, const std::string& lines, std::uint64_t rows) {
     const auto lose = [&](const Error& why) {
       lost_rows_ += rows;
@@ -133,7 +134,8 @@ class CannOutput : public DumpOutput {
   const std::uint32_t world_size_;
   const std::string opened_at_, heading_;
   DumpFiles files_;
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::size_t>, bool> inside_;  // of a rank, graph and range
+  // by rank, graph and index of the range
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::size_t>, bool> inside_;
   std::atomic<std::uint64_t> rows_{0}, lost_rows_{0};
 };
 
@@ -149,7 +151,7 @@ class CannForm : public OutputForm {
     return std::make_unique<CannOutput>(context, operators_, folders_);
   }
   std::optional<std::string> folder(const DumpConfig&, const DumpOptions&, const DumpPlace&) const override {
-    return std::nullopt;  // {time} is now
+    return std::nullopt;  // the folder's {time} is the time of opening
   }
   std::string rows_file() const override { return ""; }
 

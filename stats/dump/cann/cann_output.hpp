@@ -1,4 +1,4 @@
-// What CANN's dump leaves for each run of an operator: a csv, or a dump file with its tensors.
+// CANN's dump: a csv, or a dump file with the tensors, for each run of an operator.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,9 @@
 namespace tensorstat {
 
 struct CannFolders {
-  bool has_model = true;       // not of dump_op_switch: a single operator has none
-  bool is_torchairs = false;   // worldsize{W}_global_rank{R} comes first, unless the path ends so
+  bool has_model = true;       // false for dump_op_switch: a single operator has no model
+  // worldsize{W}_global_rank{R} comes first, unless the path's last folder begins with "worldsize"
+  bool is_torchairs = false;
 };
 
 std::shared_ptr<const OutputForm> cann_form(std::shared_ptr<const AclOperators> operators, CannFolders folders);

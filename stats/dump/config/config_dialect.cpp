@@ -11,7 +11,8 @@
 namespace tensorstat {
 namespace {
 
-// To add one: its folder beside mindspore/, and its row here. The first that recognises a config reads it.
+// To add a dialect: its folder beside mindspore/, and its row here. The first dialect that recognises a config reads
+// it.
 constexpr const ConfigDialect* kDialects[] = {&kMindsporeConfig, &kMsprobeConfig, &kAclConfig};
 
 const ConfigDialect& dialect_of(const JsonValue& root) {

@@ -1,4 +1,4 @@
-// The configs of several frameworks, each told by what it holds.
+// The configs of several frameworks. Each is recognised by its keys.
 #pragma once
 
 #include <optional>
@@ -12,31 +12,31 @@
 
 namespace tensorstat {
 
-// What a config is read with.
+// What a reader needs beside the config.
 struct ConfigSetting {
-  std::string_view diagnostic_data_path;  // what MS_DIAGNOSTIC_DATA_PATH says
-  // Unless it is empty, it stands in for a path that the config misses or leaves empty; one that is given is checked.
+  std::string_view diagnostic_data_path;  // the value of MS_DIAGNOSTIC_DATA_PATH
+  // Used if the config has no path or an empty one. A path in the config is checked even if it is not used.
   std::string_view callers_path;
 };
 
 // One framework's config. The list of them is in config_dialect.cpp.
 struct ConfigDialect {
   std::string_view name;   // "MindSpore's data_dump.json"
-  std::string_view marks;  // what it is told by: "common_dump_settings"
+  std::string_view marks;  // the key that it is recognised by: "common_dump_settings"
   bool (*recognises)(const JsonValue& root);  // root is an object
-  // Throws a Refusal that names the key, its value and what is allowed. Corrections and unknown keys are said.
+  // Throws a Refusal that names the key, its value and the allowed values. Reports corrections and unknown keys.
   DumpConfig (*read)(const JsonValue& root, const ConfigSetting& setting, Notices& notices);
 };
 
-// A config of any dialect. An error names the key, its value and what is allowed, or, where the text is no config of a
-// known dialect, what was looked for. Corrections, keys that come twice and unknown keys are said through `notices`,
-// each once.
+// Reads a config of any dialect. An error names the key, its value and the allowed values. If no dialect recognises the
+// text, the error lists what was looked for. Corrections, duplicate keys and unknown keys are reported through
+// `notices`, once each.
 Result<DumpConfig> parse_config(std::string_view text, const ConfigSetting& setting, Notices& notices);
 
-// The same of a regular file whose name ends in .json; MS_DIAGNOSTIC_DATA_PATH is looked up.
+// Reads a regular file with a name that ends in .json. Looks up MS_DIAGNOSTIC_DATA_PATH.
 Result<DumpConfig> read_config(const std::string& path, Notices& notices, std::string_view callers_path = {});
 
-// The file that MINDSPORE_DUMP_CONFIG names; nothing when it is unset or empty.
+// Reads the file that MINDSPORE_DUMP_CONFIG names; nullopt if the variable is unset or empty.
 Result<std::optional<DumpConfig>> config_from_environment(Notices& notices, std::string_view callers_path = {});
 
 // parse_config() with MS_DIAGNOSTIC_DATA_PATH looked up.

@@ -1,4 +1,4 @@
-// What a user asked to be dumped, in whichever dialect of configs it was written.
+// What a user wants dumped, independent of the config's dialect.
 #pragma once
 
 #include <cstdint>
@@ -19,36 +19,36 @@ enum class DebugMode : std::uint8_t { kNormal = 0, kOverflow = 3, kException = 4
 enum class InputOutput : std::uint8_t { kBoth = 0, kInputs = 1, kOutputs = 2 };
 enum class SavedData : std::uint8_t { kTensor, kStatistic, kFull };
 
-// A config as it is obeyed: defaults filled in, and every correction made that its framework makes.
-// stats/dump/README.md lists the rules of each dialect, each with the test that holds it.
+// A config with defaults filled in and with the corrections that its framework makes. stats/dump/README.md lists the
+// rules of each dialect, and the test of each rule.
 struct DumpConfig {
-  // What is wanted.
+  // What is dumped.
   DebugMode op_debug_mode = DebugMode::kNormal;
   std::uint32_t overflow_number = 0;                  // 0: unlimited
   std::shared_ptr<const OperatorChoice> operators;    // nullptr: every operator
   InputOutput input_output = InputOutput::kBoth;
   NumberSet iteration = NumberSet::every();
-  std::uint32_t initial_iteration = 0;                // added to the caller's
-  bool start_is_of_any_iteration = false;             // DumpSession::start() makes `iteration` void
+  std::uint32_t initial_iteration = 0;                // added to the caller's iteration
+  bool start_is_of_any_iteration = false;             // after DumpSession::start() `iteration` is ignored
   NumberSet ranks = NumberSet::every();
   std::optional<std::vector<std::uint32_t>> support_device;  // ascending; nullopt: every device
 
-  // What is made of it.
+  // Which data are saved.
   SavedData saved_data = SavedData::kTensor;
-  Categories statistic_category;  // the user's order; one named twice is here twice
+  Categories statistic_category;  // in the user's order, with duplicates
   bool on_device = false;         // stat_calc_mode
   Precision device_stat_precision_mode = Precision::kHigh;
-  std::uint32_t sample_num = 0;   // the first so many elements; 0: all
+  std::uint32_t sample_num = 0;   // dump the first sample_num elements; 0: all
   bool save_kernel_args = false;
-  bool saves_runs = false;        // the tensors of a run in one of Ascend's dump files, and not each in an .npy
+  bool saves_runs = false;        // all tensors of a run in one Ascend dump file, instead of one .npy each
 
-  // Where it goes, and how.
-  std::shared_ptr<const OutputForm> form;  // never nullptr in a config that was read
+  // Where and how it is written.
+  std::shared_ptr<const OutputForm> form;  // never nullptr after a config was read
   std::string path;                        // absolute
-  std::string net_name;                    // a part of the folders, where a form has it
-  bool trans_flag = true;                  // false: the device's formats are told in names of files
-  bool enable = false;  // synchronous: a step's data are on disk when the step has ended
-  std::string text;     // the file as it was
+  std::string net_name;                    // the folder of the network, in forms that have one
+  bool trans_flag = true;                  // false: file names give the device's formats
+  bool enable = false;  // synchronous: when a step has ended, its data are on disk
+  std::string text;     // the config file's text, unchanged
 
   bool saves_tensors() const { return saved_data != SavedData::kStatistic; }
   bool saves_statistics() const { return saved_data != SavedData::kTensor; }

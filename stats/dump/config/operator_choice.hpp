@@ -11,18 +11,18 @@ namespace tensorstat {
 struct AskedOperator {
   std::string_view type, name;
   bool set_dump = false;    // the user flagged it
-  bool is_escaped = false;  // the name is as it is in files, where / \ . and space are _
+  bool is_escaped = false;  // `name` is as in file names: / \ . and space are _
 };
 
-// Each dialect of configs has its own. Thread-safe.
+// Each dialect of configs implements its own. Thread-safe.
 class OperatorChoice {
  public:
   virtual ~OperatorChoice() = default;
 
-  // Matches texts: asked once for each operator.
+  // Slow, because it matches texts: called once per operator.
   virtual bool wants(const AskedOperator& op) const = 0;
 
-  // What of the config matched no operator so far, in words for "no operator matched ...".
+  // The config's entries that matched no operator so far, worded to follow "no operator matched".
   virtual std::vector<std::string> unused() const { return {}; }
 };
 

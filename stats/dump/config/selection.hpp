@@ -1,4 +1,4 @@
-// Which operators, places and directions a config wants.
+// Which operators, devices, ranks, iterations and directions a config selects.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,11 @@ namespace tensorstat {
 
 class Selection {
  public:
-  // `config` outlives it. `is_cpu`: support_device is not looked at, as in MindSpore on a CPU.
+  // `config` must outlive this object. `is_cpu`: support_device is ignored, as in MindSpore on a CPU.
   Selection(const DumpConfig& config, bool is_cpu)
       : config_(config), has_every_device_(is_cpu || !config.support_device) {}
 
-  // By support_device. A few nanoseconds, as the next.
+  // By support_device. Takes a few nanoseconds, as does wants_iteration().
   bool wants_device(std::uint32_t device) const {
     if (has_every_device_) return true;
     const auto& devices = *config_.support_device;
@@ -23,7 +23,7 @@ class Selection {
 
   bool wants_rank(std::uint32_t rank) const { return config_.ranks.contains(rank); }
 
-  // Of a place whose iteration is counted as the config counts; constants belong to none.
+  // `counted` has the iteration as the config counts it. Constants belong to no iteration.
   bool wants_iteration(const DumpPlace& counted) const {
     return counted.constants || config_.iteration.contains(counted.iteration);
   }
@@ -33,7 +33,7 @@ class Selection {
            (io == Io::kInput) == (config_.input_output == InputOutput::kInputs);
   }
 
-  // Matches texts: ask once for each operator.
+  // Slow, because it matches texts: call it once per operator.
   bool wants_operator(const AskedOperator& op) const {
     return config_.operators == nullptr || config_.operators->wants(op);
   }

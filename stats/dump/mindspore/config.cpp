@@ -31,7 +31,7 @@ class FlaggedChoice : public OperatorChoice {
   }
   std::vector<std::string> unused() const override {
     if (has_any_) return {};
-    return {"dump_mode 2, which wants those that the backend flags with set_dump"};
+    return {"dump_mode 2, which dumps the operators that the backend flags with set_dump"};
   }
 
  private:
@@ -194,7 +194,7 @@ class ConfigParser {
           ", which without e2e_dump_settings needs file_format \"npy\""};
     }
     config_.saves_runs = true;
-    config_.trans_flag = false;  // such a file is of the device
+    config_.trans_flag = false;  // Ascend's dump files have the device's formats
   }
 
   void read_statistic_category(ConfigSection& common) {
@@ -225,7 +225,7 @@ class ConfigParser {
                   "; allowed: " + known};
   }
 
-  // Later versions of MindSpore name a digest by its algorithm.
+  // Later versions of MindSpore add the algorithm to a digest's name.
   static std::optional<Category> category_of(std::string_view name) {
     if (name == "hash:md5") name = "md5";
     if (name == "hash:sha1") name = "hash";
@@ -251,7 +251,7 @@ class ConfigParser {
     e2e.warn_about_unknown_keys(notices_);
   }
 
-  // The rules between keys, in MindSpore's order.
+  // The rules between keys, in the order in which MindSpore applies them.
   void correct() {
     const DebugMode mode = config_.op_debug_mode;
     const std::string because =
@@ -271,7 +271,7 @@ class ConfigParser {
                                                            : "statistics";
       notices_.warn_once("overflow", what +
                                          " with op_debug_mode 3 are written, though MindSpore's documents allow them "
-                                         "with op_debug_mode 0 alone");
+                                         "only with op_debug_mode 0");
     }
     if (mode == DebugMode::kException) correct_for_exceptions(because);
     if (config_.on_device && config_.saves_tensors()) {
@@ -309,7 +309,7 @@ class ConfigParser {
     if (config_.input_output == InputOutput::kOutputs) {
       correction("input_output", "2", "1", because);
     }
-    config_.input_output = InputOutput::kInputs;  // what went in is all that a failed operator has
+    config_.input_output = InputOutput::kInputs;  // a failed operator has no outputs
   }
 
   void correction(std::string_view key, std::string_view was, std::string_view is,

@@ -1,4 +1,4 @@
-// What MindSpore's rows hold where its device computes them (stat_calc_mode "device"), of 2.7 and later.
+// The values in MindSpore's rows if its device computes them (stat_calc_mode "device"), as of 2.7.
 #pragma once
 
 #include <string_view>
@@ -10,11 +10,14 @@ namespace tensorstat {
 // max, min, avg and l2norm: the device has no others.
 bool is_of_device(Category category);
 
-// The values that are not there, taken away: of float16, bfloat16 and float32 there are all; of float64, int8 to int64
-// and uint8, no l2norm; of a bool max and min, and none where the precision is low; of other types, none. With
-// precision high, avg and l2norm are float32.
+// Removes the values that the device does not compute. It computes:
+//   float16, bfloat16, float32          max, min, avg, l2norm
+//   float64, int8 to int64, uint8       max, min, avg
+//   bool                                max, min; with precision low, none
+//   other types                         none
+// With precision high, avg and l2norm are rounded to float32.
 //
-// From aclnn's Max, Min, Mean and Norm as MindSpore's debug/data_dump/device_statistic calls them.
+// Source: MindSpore's debug/data_dump/device_statistic, which calls aclnn's Max, Min, Mean and Norm.
 Statistics as_of_device(Statistics found, std::string_view data_type, Precision precision);
 
 }  // namespace tensorstat

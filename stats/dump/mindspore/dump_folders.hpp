@@ -1,4 +1,4 @@
-// Where a dump puts its files, and how it names them.
+// The folders and file names of MindSpore's dump.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ class DumpFolders {
   // `opened_at` is the {time} of DumpLayout::kByStep, as 20240131235959.
   DumpFolders(const DumpConfig& config, DumpLayout kind, std::string opened_at);
 
-  // "{path}/rank_{rank}", for what is a rank's own and of no iteration: execution_order and .dump_metadata, whose
-  // rules MindSpore's O2 shares with O0 and O1.
+  // "{path}/rank_{rank}": holds the files that belong to a rank and to no iteration (execution_order, .dump_metadata).
+  // MindSpore uses the same folder for O0, O1 and O2.
   std::string rank_folder(std::uint32_t rank) const;
-  // The folder of one iteration, or of the graph's constants.
+  // The folder of an iteration, or of the graph's constants.
   std::string folder(const DumpPlace& place) const;
-  // In rank_folder(): the order of a graph's operators, and of its executions.
+  // Both in rank_folder(): the order of a graph's operators, and the order of its executions.
   std::string execution_order_file(std::uint32_t rank, std::uint32_t graph) const;
   std::string executions_file(std::uint32_t rank, std::uint32_t graph) const;
 
@@ -30,13 +30,13 @@ class DumpFolders {
   DumpLayout kind_;
 };
 
-// `{op_type}.{op_name}.{task}.{stream}.{timestamp}.{input|output}.{slot}.{format}.{dtype}.npy`,
-// with the operator's name escaped, and what no file name can hold (/ and control characters) as _
-// in the other parts. O2 escapes the operator's type as the name. May be longer than a file name can be.
+// `{op_type}.{op_name}.{task}.{stream}.{timestamp}.{input|output}.{slot}.{format}.{dtype}.npy`. The operator's name is
+// escaped. In the other parts, / and control characters become _. In O2 the operator's type is escaped like the name.
+// The result may be longer than the file system allows.
 std::string npy_file_name(const Identity& identity, std::string_view format, std::string_view dtype,
                           DumpLayout layout = DumpLayout::kByRank);
 
-// `{op_type}.{op_name}.json`, with . and / of the name as _: an operator's arguments.
+// `{op_type}.{op_name}.json`, with . and / of the name as _: holds an operator's arguments.
 std::string kernel_args_file_name(std::string_view op_type, std::string_view op_name);
 
 }  // namespace tensorstat

@@ -1,4 +1,4 @@
-// The key `kernels` of data_dump.json as a choice of operators.
+// The key `kernels` of data_dump.json as an OperatorChoice.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace tensorstat {
 
-// `key` is what the config calls it: "kernels".
+// `key` is the name of the key in the config: "kernels".
 std::shared_ptr<const OperatorChoice> kernel_choice(OperatorFilter kernels, std::string key);
 
 }  // namespace tensorstat

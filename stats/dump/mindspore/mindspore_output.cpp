@@ -99,7 +99,7 @@ class MindsporeOutput : public DumpOutput {
   std::set<std::uint32_t> known_ranks_;
 };
 
-// The rows of runs that follow one another into one file are appended together.
+// Consecutive rows for the same file are appended together.
 void MindsporeOutput::write(std::span<PendingRun* const> runs) noexcept {
   std::string rows, rows_folder, folder;
   for (const PendingRun* run : runs) {
@@ -124,7 +124,7 @@ void MindsporeOutput::write(std::span<PendingRun* const> runs) noexcept {
   files_.append_rows(rows_folder, kRowsFile, heading_, rows);
 }
 
-// The file of a tensor, and its row at the end of `rows`.
+// Saves the tensor's file, and appends its row to `rows`.
 void MindsporeOutput::write(const PendingRun& run, const PendingTensor& tensor, const std::string& folder,
                             std::string& rows) noexcept try {
   const bool wants_row = config_.saves_statistics() && (has_device_rows_ || !is_complex(tensor.stored));
@@ -148,8 +148,7 @@ void MindsporeOutput::write(const PendingRun& run, const PendingTensor& tensor, 
   tally_.lose(1, fault.what());
 }
 
-// Where a file of this name is there already, the tensor gets the next microsecond that is free, so that no file takes
-// another's place.
+// If the file name is taken, the tensor gets the next free microsecond, so that no file is overwritten.
 bool MindsporeOutput::save(Identity& identity, const PendingTensor& tensor, const std::string& folder) {
   return save_tensor(tensor, examiner_, tally_, *notices_, [&](const NpyContent& content) {
     std::string name = npy_file_name(identity, tensor.format, data_type(tensor), options_.layout);
@@ -161,7 +160,7 @@ bool MindsporeOutput::save(Identity& identity, const PendingTensor& tensor, cons
   });
 }
 
-// .dump_metadata of a rank, the first time it is met. What an earlier run left is kept, and said.
+// Writes .dump_metadata the first time a rank is seen. An earlier run's metadata are kept, with a notice.
 void MindsporeOutput::save_metadata(std::uint32_t rank) noexcept try {
   if (!known_ranks_.insert(rank).second) return;
   const std::string folder = folders_.rank_folder(rank) + "/.dump_metadata";
@@ -183,10 +182,10 @@ void MindsporeOutput::save_metadata(std::uint32_t rank) noexcept try {
 
 class MindsporeForm : public OutputForm {
  public:
-  // MindSpore 2.7 writes a column for every category it was given; later versions, and we, once.
+  // MindSpore 2.7 writes duplicate categories as duplicate columns. Later versions and tensorstat write each once.
   Categories columns(const DumpConfig& config, const DumpOptions& options) const override {
     if (!config.saves_statistics()) return {};
-    if (has_device_rows(config, options)) {  // one named twice is there twice, in each version
+    if (has_device_rows(config, options)) {  // all versions of MindSpore keep duplicates here
       Categories there;
       std::ranges::copy_if(config.statistic_category, std::back_inserter(there), is_of_device);
       return there;
@@ -205,7 +204,8 @@ class MindsporeForm : public OutputForm {
 
   std::optional<std::string> folder(const DumpConfig& config, const DumpOptions& options,
                                     const DumpPlace& place) const override {
-    if (options.layout == DumpLayout::kByStep) return std::nullopt;  // {time} of its folders is now
+    // each dump has a folder of its own, named by the time
+    if (options.layout == DumpLayout::kByStep) return std::nullopt;
     return DumpFolders(config, options.layout, "").folder(place);
   }
   std::string rank_folder(const DumpConfig& config, std::uint32_t rank) const override {

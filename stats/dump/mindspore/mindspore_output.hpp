@@ -1,4 +1,4 @@
-// What MindSpore's dump leaves: a statistic.csv for each graph and iteration, .npy files, and their companions.
+// MindSpore's dump: a statistic.csv for each graph and iteration, .npy files, and their companions.
 #pragma once
 
 #include <memory>

@@ -24,7 +24,8 @@ Result<OperatorFilter> OperatorFilter::parse(const std::vector<std::string>& ent
   };
   if (entries.size() > kMostEntries) return beyond(kMostEntries, "entries");
   OperatorFilter kernels;
-  std::vector<std::pair<std::string, const std::string*>> names, types;  // text, and as it was written
+  // first: the text to match; second: as it was written
+  std::vector<std::pair<std::string, const std::string*>> names, types;
   for (const std::string& written : entries) {
     std::string text = written;
     std::erase_if(text, [](char c) { return c == '"' || c == ' '; });
@@ -64,7 +65,8 @@ bool OperatorFilter::note(std::optional<std::size_t> entry) const {
   return entry || written_.empty();
 }
 
-// The first entry that is a part of `type`: each part of it that is as long as some entry is looked up.
+// The first entry that is a substring of `type`. For each length of entries, all substrings of that length are looked
+// up.
 std::optional<std::size_t> OperatorFilter::type_in(std::string_view type) const {
   std::optional<std::size_t> first;
   for (const auto& [length, texts] : types_) {

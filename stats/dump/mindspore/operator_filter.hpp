@@ -1,4 +1,4 @@
-// The `kernels` key of data_dump.json: which operators are dumped.
+// The `kernels` key of data_dump.json: the operators to dump.
 #pragma once
 
 #include <atomic>
@@ -17,31 +17,31 @@
 
 namespace tensorstat {
 
-// An entry is one of three, once its spaces and double quotes are taken out:
-//   name-regex(R)        the full scope name matches R as a whole (pattern.hpp)
-//   has a / or an -op    the full scope name is this one, case-sensitively
-//   anything else        an operator type: the last part of the scope name, up to its last -,
-//                        contains it, whatever the case
-// Empty entries count for nothing; without any other entry every operator is wanted.
-// Names and types are looked up, however many there are; only patterns are tried one after another.
+// An entry is one of three kinds, after its spaces and double quotes are removed:
+//   name-regex(R)        matches if the whole full scope name matches R (pattern.hpp)
+//   has a / or an -op    matches the full scope name exactly, case-sensitively
+//   anything else        matches if it is a substring of the operator's type, in any case. The type is the last
+//                        part of the scope name, up to its last -
+// Empty entries are ignored. Without entries every operator is wanted. Names and types cost one look-up each. Patterns
+// are tried one after another.
 class OperatorFilter {
  public:
   static constexpr std::size_t kMostEntries = 100'000, kMostPatterns = 4'096;
 
-  // An error names the entry that is wrong and why, or the limit above that is passed.
+  // An error names the wrong entry and the reason, or the limit that is exceeded.
   static Result<OperatorFilter> parse(const std::vector<std::string>& entries);
 
-  // Thread-safe. Notes which entries ever matched.
+  // Thread-safe. Remembers which entries matched.
   bool wants(std::string_view full_scope_name) const;
 
-  // The same for an operator that is known from a file's name.
+  // The same for an operator that is known only by a file name.
   bool wants_escaped(std::string_view op_type, std::string_view escaped_name) const;
 
   // Entries that matched no operator so far, as they were written.
   std::vector<std::string> unused() const;
 
  private:
-  // An entry's text to the entry's place in written_.
+  // Maps an entry's text to its index in written_.
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
@@ -51,10 +51,10 @@ class OperatorFilter {
   bool note(std::optional<std::size_t> entry) const;
   std::optional<std::size_t> type_in(std::string_view type) const;
 
-  std::vector<std::string> written_;  // patterns, then names, then types: the order they are tried in
-  std::vector<Pattern> patterns_;     // of the first entries
+  std::vector<std::string> written_;  // patterns, then names, then types: the order of matching
+  std::vector<Pattern> patterns_;     // the first entries of written_
   Index names_, escaped_names_;
-  std::map<std::size_t, Index> types_;  // by their length, in lower case
+  std::map<std::size_t, Index> types_;  // by length, in lower case
   std::shared_ptr<std::vector<std::atomic<bool>>> used_;
 };
 

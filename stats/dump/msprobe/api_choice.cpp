@@ -10,8 +10,8 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Whether `part` is a part of the key of any call. Where it covers digits of the count, it is also a part of the key
-// whose count is just these digits, or, where they begin with a zero, these behind a 1.
+// Whether `part` can be a substring of some call's key, whatever the call's count is. For each group of digits in
+// `part`, the count with just these digits is tried. A group that begins with a zero gets a 1 before it.
 bool may_be_part(std::string_view part, const ApiName& name) {
   const auto is_part_of = [&](std::uint64_t count) { return name.key(count).find(part) != std::string::npos; };
   if (name.stem.find(part) != std::string::npos || is_part_of(name.count.value_or(0))) return true;
@@ -59,7 +59,7 @@ class ApiChoice : public OperatorChoice {
   }
 
  private:
-  // The output has to see where a scope begins and ends, whatever the list says.
+  // The output must see where a scope begins and ends, so the list must not drop these calls.
   bool bounds_scope(const ApiName& name) const {
     if (!scope_) return false;
     const std::string family = name.family();

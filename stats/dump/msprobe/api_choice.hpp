@@ -1,4 +1,4 @@
-// Which APIs and modules msprobe's config.json wants.
+// The APIs and modules that msprobe's config.json selects.
 #pragma once
 
 #include <memory>
@@ -12,10 +12,10 @@
 
 namespace tensorstat {
 
-// By level, direction and list. What a list says of single calls is decided call by call, in the output.
+// Selects by level, direction and list. If a list names single calls, the output decides for each call.
 std::shared_ptr<const OperatorChoice> api_choice(const MsprobeSettings& settings, bool wants_forward, bool wants_backward);
 
-// Whether a list wants this key: one of its texts is a part of it.
+// Whether any text of the list is a substring of this key.
 bool is_listed(std::span<const std::string> list, std::string_view key);
 
 }  // namespace tensorstat

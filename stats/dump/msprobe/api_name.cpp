@@ -7,7 +7,7 @@
 namespace tensorstat {
 namespace {
 
-// The last part of a dotted name, taken off.
+// Removes the last part of a dotted name and returns it.
 std::string_view take_last(std::string_view& name) {
   const auto dot = name.rfind('.');
   const std::string_view last = dot == name.npos ? name : name.substr(dot + 1);
@@ -19,7 +19,7 @@ std::optional<std::uint64_t> count_in(std::string_view digits) {
   std::uint64_t count = 0;
   const auto end = digits.data() + digits.size();
   const auto [stop, fault] = std::from_chars(digits.data(), end, count);
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 62;  // room to count on
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 62;  // leaves room to count on
   if (fault != std::errc{} || stop != end || count > kMost) return std::nullopt;
   return count;
 }

@@ -1,4 +1,4 @@
-// The keys of a dump.json's calls, of which no two are the same.
+// Unique keys for the calls of a dump.json.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace tensorstat {
 
-// Memory grows with the calls.
+// Memory grows with the number of calls.
 class CallKeys {
  public:
-  // The key of the next call of this name: with the count that the name has, or, where it has none or that is taken,
-  // the least that is free after those before.
+  // The key of the next call with this name. Uses the count in the name. If there is none, or that key is taken, uses
+  // the lowest free count above the earlier ones.
   std::string next(const ApiName& name) {
     Counts& counts = counts_[name.family()];
     std::uint64_t count = name.count.value_or(counts.next);

@@ -1,4 +1,4 @@
-// Steps whose files are complete, and are not begun again.
+// Steps with complete files. They are not begun again.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace tensorstat {
 
-// Knows the latest `most` steps by their numbers. Of older ones it knows the least and the greatest iteration of each
-// rank. add() has no effect where it throws.
+// Remembers the latest `most` steps by number. For older steps it keeps only the lowest and highest iteration of each
+// rank. If add() throws, nothing has changed.
 class ClosedSteps {
  public:
   explicit ClosedSteps(std::size_t most) : most_(most) {}
@@ -31,7 +31,7 @@ class ClosedSteps {
 
   bool has(std::uint32_t rank, std::uint64_t iteration) const { return known_.contains({rank, iteration}); }
 
-  // Whether it may be one of those that are too long ago to be known. Its file tells.
+  // Whether it may be an older step. Its file then gives the answer.
   bool may_have_had(std::uint32_t rank, std::uint64_t iteration) const {
     const auto span = forgotten_.find(rank);
     return span != forgotten_.end() && span->second.first <= iteration && iteration <= span->second.second;

@@ -1,4 +1,4 @@
-// stack.json and construct.json: where calls come from, and which module each is a part of.
+// stack.json and construct.json: the stack of each call, and the module that contains it.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@
 
 namespace tensorstat {
 
-// What the caller said of an operator.
+// The caller's description of an operator.
 struct Description {
   std::vector<std::string> stack;
   std::string parent;  // "": none
 };
 
-// Those of one step. They are small, and written as a whole.
+// The companions of one step. They are small, so each save writes them whole.
 class Companions {
  public:
-  // `has_files`: extra_info. `has_parents`: construct.json is empty for level L1.
+  // `has_files`: the config's extra_info. `has_parents`: false for level L1, which leaves construct.json empty.
   Companions(std::string folder, bool has_files, bool has_parents)
       : folder_(std::move(folder)), has_parents_(has_parents), is_waiting_(has_files), has_files_(has_files) {}
 
-  // Whether there was room: `total_bytes` is of all steps.
+  // false: no room. `total_bytes` counts all steps.
   bool add(const std::string& key, const Description& description, std::uint64_t& total_bytes, std::uint64_t most_bytes);
 
   std::uint64_t bytes() const { return bytes_; }
-  bool is_waiting() const { return is_waiting_; }  // the files lack something
+  bool is_waiting() const { return is_waiting_; }  // there is something to write
   Status save(bool synced);
 
  private:
@@ -37,7 +37,7 @@ class Companions {
   const bool has_files_;
   std::uint64_t bytes_ = 0;
   std::string construct_;                                    // the members of construct.json
-  std::map<std::vector<std::string>, std::string> callers_;  // the names of the calls, by stack
+  std::map<std::vector<std::string>, std::string> callers_;  // names of calls, by stack
 };
 
 }  // namespace tensorstat

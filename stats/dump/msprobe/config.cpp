@@ -18,7 +18,7 @@ namespace {
 
 using Kind = JsonValue::Kind;
 
-// Tasks of msprobe that are not a dump of tensors, or of its own machinery.
+// Tasks of msprobe that do not dump tensors, or that use other code of msprobe.
 constexpr std::string_view kOtherTasks[] = {"acc_check",    "structure", "diff_check",     "nan_check",
                                             "overflow_check", "run_ut",  "free_benchmark", "grad_probe"};
 
@@ -63,7 +63,7 @@ std::optional<NumberSet::Range> range_of(const JsonValue& value) {
   return NumberSet::Range(*first, *last);
 }
 
-// null stands for a key that is not there.
+// A key with the value null counts as missing.
 class Section : public ConfigSection {
  public:
   using ConfigSection::ConfigSection;
@@ -133,7 +133,7 @@ class Parser {
     if (all_.given("level")) static_cast<void>(all_.choice("level", {"L1", "L0", "mix", "L2", "debug"}));
     settings_.level = all_.given("level") ? all_.text("level", "", {}) : "L1";
     if (settings_.level == "debug") {
-      all_.refuse("level", "L0, L1, mix and L2; debug is for PrecisionDebugger.save, which only msprobe itself has");
+      all_.refuse("level", "L0, L1, mix and L2; debug needs PrecisionDebugger.save, which only msprobe has");
     }
     if (settings_.task == "exception_dump" && !is_kernel_level()) {
       all_.refuse("level", "L2, with task \"exception_dump\"");
@@ -142,7 +142,8 @@ class Parser {
     config_.enable = !is_async_;
     if (!truth("dump_enable", true)) {
       config_.iteration = NumberSet();
-      notices_.warn_once("dump_enable", "dump_enable is false, so nothing is dumped; the file is read once, and not watched");
+      notices_.warn_once("dump_enable",
+                         "dump_enable is false: nothing is dumped. Later changes of the file have no effect");
     }
     settings_.has_extra_info = truth("extra_info", true);
     if (all_.given("precision")) settings_.has_high_precision = all_.choice("precision", {"low", "high"}) == 1;
@@ -159,11 +160,11 @@ class Parser {
     settings_.task = all_.given("task") ? all_.text("task", kAllowed, {}) : "statistics";
     if (settings_.task == "statistics" || settings_.task == "tensor" || settings_.task == "exception_dump") return;
     const bool is_known = std::ranges::count(kOtherTasks, settings_.task) != 0;
-    all_.refuse("task", std::string(kAllowed) +
-                            (is_known ? "; the other tasks of msprobe run in Python, and a backend has no part in them" : ""));
+    all_.refuse("task",
+                std::string(kAllowed) + (is_known ? "; msprobe's other tasks run in Python, without a backend" : ""));
   }
 
-  // As in msprobe, a path may be relative, to the working directory.
+  // As in msprobe, a path may be relative to the working directory.
   void read_path() {
     constexpr std::string_view kAllowed = "a path of at most 4096 bytes without control characters";
     std::string path = all_.given("dump_path") ? all_.text("dump_path", kAllowed, {}) : "";
@@ -184,7 +185,7 @@ class Parser {
     settings_.list = task.texts("list");
     settings_.tensor_list = task.texts("tensor_list");
     if (std::ranges::count(settings_.list, "") + std::ranges::count(settings_.tensor_list, "") != 0) {
-      throw Refusal{settings_.task + ": a text of list and tensor_list may not be empty"};
+      throw Refusal{settings_.task + ": list and tensor_list must not contain an empty text"};
     }
     task.refuse_if_given("slice", "nothing: whole tensors are dumped here");
     task.refuse_if_given("request_id", "nothing: whole tensors are dumped here");
@@ -216,7 +217,7 @@ class Parser {
     config_.form = msprobe_form(std::move(settings_));
   }
 
-  // In the order of calls, from the first name to the last: whole keys of the level.
+  // A scope has two keys of calls, the first and the last, both complete and of the config's level.
   void check_scope() {
     if (!settings_.scope) return;
     for (const std::string& name : {settings_.scope->first, settings_.scope->second}) {
@@ -246,7 +247,7 @@ class Parser {
     if (!every_io && !has("input")) config_.input_output = InputOutput::kOutputs;
   }
 
-  // Level L2 is MindSpore's own dump of kernels, which msprobe configures.
+  // Level L2 is MindSpore's own dump of kernels, configured by msprobe.
   void read_kernels(Section& task) {
     config_.form = mindspore_form();
     if (settings_.scope) task.refuse("scope", "nothing with level L2");

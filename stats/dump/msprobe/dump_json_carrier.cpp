@@ -16,8 +16,8 @@ namespace tensorstat {
 namespace {
 
 constexpr std::string_view kDialect = "msprobe";
-constexpr std::size_t kMostHeld = 4096;           // a run of more tensors is several calls
-constexpr std::size_t kMostHeldOfCall = 1 << 16;  // so is a call that was read
+constexpr std::size_t kMostHeld = 4096;           // a run with more tensors is split into several calls
+constexpr std::size_t kMostHeldOfCall = 1 << 16;  // the same for a call read from a dump.json
 
 bool has_place(const Column& column) {
   constexpr std::string_view kPlaced[] = {"op_type",   "op_name", "io",     "slot",  "data_size",
@@ -50,7 +50,7 @@ Leaf leaf_of(const Row& row, std::string_view framework) {
   return leaf;
 }
 
-// What msprobe calls a tensor that no place in a list tells.
+// A tensor that msprobe identifies by name instead of by slot.
 struct LeafName {
   std::string name;
   bool is_parameter;
@@ -73,8 +73,8 @@ std::optional<LeafName> name_of(const Row& row, ApiName::Kind kind) {
   return LeafName{std::string(name), is_parameter};
 }
 
-// Tensors that have names go by them, where these are of the last slots, without a gap, and arguments come before
-// parameters: else a reader would give them other slots.
+// Moves tensors with names to the named lists. Only if they are the last slots, without a gap, and arguments come
+// before parameters: else a reader would assign other slots.
 void name_leaves(const std::vector<Row>& rows, CallText& call) {
   const bool are_gradients = call.kind == ApiName::Kind::kGradients;
   if (call.is_backward && !are_gradients) return;
@@ -123,7 +123,7 @@ Status DumpJsonCarrier::carry(Row row) {
   return {};
 }
 
-// Takes off what has no place, and says it.
+// Removes the statistics that dump.json has no member for, and reports them.
 void DumpJsonCarrier::drop(Row& row) {
   Statistics kept({}, {});
   for (std::size_t i = 0; i < row.statistics.categories.size(); ++i) {
@@ -140,7 +140,7 @@ void DumpJsonCarrier::drop(Row& row) {
   const bool has_crc32 = row.identity.find("crc32") != nullptr;
   std::erase_if(row.identity.more, [&](const auto& cell) {
     const Column* column = column_named(cell.first);
-    const bool is_second = has_crc32 && cell.first == "xor";  // both would be md5
+    const bool is_second = has_crc32 && cell.first == "xor";  // dump.json has one member for both, md5
     const bool is_dropped = column != nullptr && (!has_place(*column) || is_second);
     if (is_dropped) losses_.dropped(column->heading, kDialect, row);
     return is_dropped;
@@ -191,13 +191,13 @@ Status DumpJsonCarrier::write_call(std::vector<Row> rows, std::string_view op_ty
     for (const Row& row : rows) losses_.refused(row, there ? "it would be read otherwise" : there.error().message);
     return {};
   }
-  std::ranges::sort(*there, {}, place);  // parameters stand behind the outputs
+  std::ranges::sort(*there, {}, place);  // parameters come after the outputs
   for (std::size_t i = 0; i < rows.size(); ++i) losses_.compare(rows[i], (*there)[i], has_place);
   rows_ += rows.size();
   return sink_((std::exchange(is_begun_, true) ? "," : head_) + text);
 }
 
-// What a reader makes of the call.
+// Parses the call as a reader does.
 Result<std::vector<Row>> DumpJsonCarrier::read_back(const std::string& call) const {
   std::vector<Row> rows;
   const auto read = read_rows(head_ + call + std::string(kDumpJsonTail), [&](Row&& row) {

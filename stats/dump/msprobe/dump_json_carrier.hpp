@@ -1,4 +1,4 @@
-// Rows of statistics into a dump.json of msprobe, with a record of what that has no form for.
+// Writes rows of statistics as a dump.json of msprobe, and records what dump.json cannot express.
 #pragma once
 
 #include <cstdint>
@@ -15,30 +15,28 @@
 
 namespace tensorstat {
 
-// A run of an operator is a call; how it is called, api_name.hpp says. Of the statistics, max, min, avg and l2norm have
-// a place, as Max, Min, Mean and Norm; further, crc32 or xor, as md5, and requires_grad, which is false of a row that does
-// not say it. A tensor whose name says so is a parameter, a gradient of one, or an argument with a name; of other inputs
-// the slot is the place. Values are written as they are and not rounded. The task is "statistics" and the level "mix",
-// since rows do not tell one.
+// A run of an operator becomes a call; api_name.hpp has the rules for its name. max, min, avg and l2norm become Max,
+// Min, Mean and Norm. crc32 or xor becomes md5. requires_grad is false if the row has none. A tensor becomes a
+// parameter, a gradient of a parameter or a named argument if its name says so; other inputs go by slot. Values are not
+// rounded. The task is "statistics" and the level is "mix", because rows have neither.
 //
-// A call that is told whole, out of another dump.json, keeps what stands around its tensors: arguments that are none, and
-// how all are nested.
+// A call read from another dump.json keeps its arguments that are no tensors, and its nesting.
 //
-// Every call is read back as it was written, and compared, so that no loss goes unsaid; one that would not be read again
-// is left out and said. Memory grows with the number of calls, by their keys alone.
+// Every call is read back and compared, so that each loss is reported. A call that cannot be read back is left out,
+// with a report. Memory grows only with the keys of the calls.
 class DumpJsonCarrier {
  public:
-  // `framework`: "" is mindspore. `losses` outlives it.
+  // An empty `framework` means mindspore. `losses` must outlive this object.
   DumpJsonCarrier(std::string_view framework, RowWriter::Sink sink, Losses& losses);
 
-  // What the sink returns as an error is returned.
+  // Returns the sink's errors.
   Status carry(Row row);
-  // Around the rows of a call that was read out of a dump.json. A call without rows is carried, too.
+  // Enclose the rows of a call that was read from a dump.json. A call without rows is written, too.
   Status begin_call();
   Status end_call(CallRead&& call);
   Status finish();
 
-  std::uint64_t rows() const { return rows_; }  // that were written
+  std::uint64_t rows() const { return rows_; }  // rows written
 
  private:
   void drop(Row& row);

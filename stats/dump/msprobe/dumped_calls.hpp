@@ -1,4 +1,4 @@
-// What a dump.json of msprobe says of the files of tensors beside it.
+// Looks up a tensor file of msprobe in the dump.json beside its folder.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,27 @@
 namespace tensorstat {
 
 struct DumpedCall {
-  std::string op_type, op_name;  // as rows of the dump.json have them
-  std::string layout;            // as CallLayout takes it; "" where it is not known
-  std::uint64_t number = 0;      // in the order of the dump.json
+  std::string op_type, op_name;  // as in the rows of the dump.json
+  std::string layout;            // as CallLayout takes it; "" if unknown
+  std::uint64_t number = 0;      // position of the call in the dump.json
 };
 
 struct DumpedLeaf {
   std::shared_ptr<const DumpedCall> call;
   bool is_output = false;
-  std::uint64_t slot = 0;  // among the inputs or outputs of the call, as its layout has it
+  std::uint64_t slot = 0;  // among the inputs or outputs of the call, as counted by its layout
   bool requires_grad = false;
 };
 
-// Remembers each dump.json that it read.
+// Reads each dump.json only once.
 class DumpedCalls {
  public:
-  // `unreadable` is told, once, of a dump.json that cannot be read, or not to its end.
+  // `unreadable` is called once for each dump.json that cannot be read, or not to its end.
   explicit DumpedCalls(std::function<void(const Error&)> unreadable) : unreadable_(std::move(unreadable)) {}
 
-  // Of a file in a folder dump_tensor_data, by the name that it has without the ending: msprobe writes .pt files, too,
-  // and people turn these into .npy. nullptr where the dump.json beside the folder is not there, or does not name it.
+  // `path` is a file in a folder dump_tensor_data. `name` is its name without the ending, because msprobe also writes
+  // .pt files and people convert these to .npy. nullptr if there is no dump.json beside the folder, or if it does not
+  // list the file.
   const DumpedLeaf* leaf_of(const std::string& path, std::string_view name);
 
  private:

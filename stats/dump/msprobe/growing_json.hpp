@@ -1,4 +1,4 @@
-// A JSON file that grows by entries, and is whole whenever somebody looks.
+// A JSON file that grows by entries and is complete at every moment.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@
 
 namespace tensorstat {
 
-// One thread at a time. Each write makes a new file beside the old one and gives it the old one's name, so that a
-// process that is killed leaves one or the other. What is settled is copied from the old file and not held in memory.
+// Used by one thread at a time. Each write creates a new file and renames it over the old one, so a killed process
+// leaves one complete file. Settled entries are copied from the old file and not held in memory.
 class GrowingJson {
  public:
-  // The file is `head`, the entries with commas between them, and `tail`; where there are none, `empty`.
+  // The file is `head`, the entries separated by commas, and `tail`. Without entries it is `empty`.
   GrowingJson(std::string path, std::string head, std::string tail, std::string empty);
 
   const std::string& path() const { return path_; }
-  // Of entries that no later write() may change.
+  // Bytes of entries that no later write() can change.
   std::uint64_t settled_bytes() const { return settled_bytes_; }
 
-  // Writes the file: what is settled, then these. When it is written, `settled` joins what is settled; `open` has to
-  // be given again. Where it fails the file is as it was.
+  // Writes the settled entries so far, then `settled` and `open`. On success `settled` becomes part of the settled
+  // entries; `open` must be passed again next time. On failure the file is unchanged.
   Status write(std::span<const std::string> settled, std::span<const std::string> open, bool synced);
 
  private:
@@ -33,7 +33,7 @@ class GrowingJson {
 
   const std::string path_, head_, tail_, empty_;
   std::uint64_t settled_bytes_ = 0;
-  std::optional<RandomFile> written_;  // the file as it was written last, whatever has its name now
+  std::optional<RandomFile> written_;  // the file of the last write, even if another one has its name now
 };
 
 }  // namespace tensorstat

@@ -33,7 +33,7 @@ double as_real(const Value& value) {
   return integer == nullptr ? NAN : static_cast<double>(*integer);
 }
 
-// The value of a tensor without dimensions: integers stay integers.
+// The value of a tensor without dimensions. Integers stay integers.
 std::string own_value(const Value& value) {
   if (std::holds_alternative<std::monostate>(value)) return "null";
   if (std::holds_alternative<double>(value)) return python_repr(std::get<double>(value));
@@ -99,11 +99,11 @@ std::string text_of(const Leaf& leaf) {
     constexpr const char* kMembers[] = {"Max", "Min", "Mean", "Norm"};
     for (std::size_t i = 0; i < leaf.values->size(); ++i) members.add(kMembers[i], (*leaf.values)[i]);
   } else {
-    add_checksum();  // an XOR comes first
+    add_checksum();  // msprobe writes an XOR first
   }
   if (leaf.requires_grad || is_torch(leaf.framework)) members.add("requires_grad", leaf.requires_grad.value_or(false) ? "true" : "false");
   if (!leaf.data_name.empty()) members.add("data_name", python_quoted(leaf.data_name));
-  if (leaf.values) add_checksum();  // which msprobe has last, because it is put in when the file is written
+  if (leaf.values) add_checksum();  // msprobe writes a CRC-32 last, because it adds that when it writes the file
   return members.text();
 }
 

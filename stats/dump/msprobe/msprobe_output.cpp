@@ -29,22 +29,22 @@ namespace {
 
 constexpr const char* kTensorFolder = "dump_tensor_data";
 
-// Steps that may still get calls, more than the runs of one batch have; of another the file is complete.
+// Steps that may still get calls; more than one batch of runs has. The files of all other steps are complete.
 constexpr std::size_t kMostOpenSteps = 96;
 
-// Complete steps that are known by number. An older one is known by its file.
+// Complete steps that are remembered by number. An older step is recognised by its file.
 constexpr std::size_t kMostClosedSteps = 256;
 
-// Calls whose entries may still get tensors: more than the runs of one batch, and than the calls of modules inside of a
-// module, whose outputs come after theirs.
+// Calls that may still get tensors. More than the runs of one batch, and more than the calls within a module, because
+// the module's outputs come after them.
 constexpr std::size_t kMostOpenCalls = 4096;
 
-// A file is written again after so many new calls, or so many new bytes, but a large one not for a small part of it.
+// A file is written again after so many new calls or new bytes. A large file waits for more.
 constexpr std::size_t kCallsAWrite = 1000;
 constexpr std::uint64_t kBytesAWrite = std::uint64_t{4} << 20;
 constexpr std::uint64_t kLeastPart = 8;
 
-// What the disk does not take waits here; so much may stack.json and construct.json of all open steps take.
+// Limits for entries that could not be written yet, and for stack.json and construct.json of all open steps.
 constexpr std::uint64_t kMostWaitingBytes = std::uint64_t{16} << 20, kMostCompanionBytes = std::uint64_t{16} << 20;
 
 std::string folder_of(const std::string& path, const DumpPlace& place) {
@@ -56,14 +56,14 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(path, ignored);
 }
 
-// A call and what was said of its tensors so far.
+// A call and the texts of its tensors so far.
 struct Entry : CallText {
   std::uint64_t serial = 0;
   std::uint64_t unsaved_rows = 0, bytes = 0;
   std::string last_layout = {};
 
-  // A tensor's file without its ending: where it stands, if that can be a file's name, or its slot; of a gradient the
-  // parameter.
+  // The name of a tensor's file without its ending: its place in the call's layout if that is a valid file name, else
+  // its slot. A gradient has its parameter's name.
   std::string tensor_name(Io io, std::uint32_t slot) const {
     std::string place = layout.place_of(io == Io::kOutput, slot);
     if (kind == ApiName::Kind::kGradients) place.resize(std::min(place.rfind('.'), place.size()));
@@ -93,7 +93,7 @@ class MsprobeOutput : public DumpOutput {
     it.stack.assign(stack.begin(), stack.end());
     it.parent = parent;
   } catch (const std::bad_alloc&) {
-    notices_->warn_once("memory for stacks", "out of memory: what was said of an operator is missing");
+    notices_->warn_once("memory for stacks", "out of memory: the description of an operator is missing");
   }
 
   bool admits(PendingRun& run) noexcept override;
@@ -111,7 +111,7 @@ class MsprobeOutput : public DumpOutput {
   }
 
  private:
-  // A step of a rank: its folder, and what its files do not have yet.
+  // One step of a rank: its folder, and what is not yet in its files.
   struct Step {
     std::uint32_t rank;
     std::uint64_t iteration;
@@ -119,9 +119,9 @@ class MsprobeOutput : public DumpOutput {
     GrowingJson dump;
     Companions companions;
     StepCalls calls = {};
-    std::list<Entry> entries = {};       // those that may still get tensors, and those that wait to be written
-    std::uint64_t first_open = 1;        // serials before are settled
-    std::set<std::uint64_t> refused = {};  // serials of calls that are not wanted, of those that may still come
+    std::list<Entry> entries = {};       // may still get tensors, or wait to be written
+    std::uint64_t first_open = 1;        // calls with lower serials are settled
+    std::set<std::uint64_t> refused = {};  // calls that are not wanted, among those that may still get tensors
     std::uint64_t unsaved_calls = 0, unsaved_bytes = 0;
     bool is_begun = false, has_changed = false, has_waiting_companions = false;
   };
@@ -154,7 +154,7 @@ class MsprobeOutput : public DumpOutput {
   const std::shared_ptr<Notices> notices_;
   Examiner& examiner_;
   DumpTally& tally_;
-  DumpFiles files_;  // of tensors
+  DumpFiles files_;  // files of tensors
   std::map<const DumpOperator*, Description> descriptions_;
   std::uint64_t companion_bytes_ = 0;
   Steps steps_;      // the least recently used first
@@ -164,7 +164,7 @@ class MsprobeOutput : public DumpOutput {
   std::atomic<std::uint64_t> waiting_companions_{0}, lost_companions_{0};
 };
 
-// nullptr: its file is complete.
+// nullptr: the step's file is complete.
 MsprobeOutput::Step* MsprobeOutput::step_at(const DumpPlace& place) {
   const std::string folder = folder_of(config_.path, place);
   const auto known = std::ranges::find(steps_, folder, &Step::folder);
@@ -187,7 +187,7 @@ MsprobeOutput::Step* MsprobeOutput::step_at(const DumpPlace& place) {
   return &steps_.back();
 }
 
-// Of the steps that were not used for longest the files are complete, unless the disk does not take them.
+// Completes the files of the least recently used steps. Steps that the disk does not take stay open.
 void MsprobeOutput::settle_steps() noexcept {
   for (auto at = steps_.begin(); steps_.size() > kMostOpenSteps && at != steps_.end();) {
     const auto step = at++;
@@ -203,7 +203,7 @@ void MsprobeOutput::settle_steps() noexcept {
   }
 }
 
-// What the lists and the scope say of this call. Asked once of each, in order.
+// Applies the lists and the scope. Must be called once per call, in order.
 bool MsprobeOutput::wants_call(const std::string& key) {
   if (settings_.scope && key == settings_.scope->first) is_in_scope_ = true;
   const bool is_wanted =
@@ -239,11 +239,12 @@ bool MsprobeOutput::admits(PendingRun& run) noexcept try {
   step->entries.push_back({{.kind = name.kind, .is_backward = name.is_backward, .key = call.key}, call.serial});
   lay_out(step->entries.back(), run);
   step->has_changed = true;
-  if (name.kind == ApiName::Kind::kGradients) return true;  // they come from no call
+  if (name.kind == ApiName::Kind::kGradients) return true;  // gradients belong to no call
   const auto described = descriptions_.find(run.op);
   const Description none;
   if (!step->companions.add(call.key, described == descriptions_.end() ? none : described->second, companion_bytes_, kMostCompanionBytes)) {
-    notices_->warn_once("companions", "stack.json and construct.json of the steps have 16 MiB, and lack further calls");
+    notices_->warn_once("companions",
+                        "stack.json and construct.json have reached 16 MiB: further calls are missing there");
   }
   return true;
 } catch (const std::exception& fault) {
@@ -251,7 +252,7 @@ bool MsprobeOutput::admits(PendingRun& run) noexcept try {
   return false;
 }
 
-// What is said of the places of a call's tensors waits with it. The same words come again where tensors come alone.
+// Stores the layout of a call's tensors. A layout that is repeated when tensors arrive separately is stored once.
 void MsprobeOutput::lay_out(Entry& entry, const PendingRun& run) {
   if (run.layout.empty() || run.layout == entry.last_layout || waiting_bytes_ > kMostWaitingBytes) return;
   if (Status taken = entry.layout.add(run.layout); !taken) {
@@ -283,7 +284,8 @@ void MsprobeOutput::write(const PendingRun& run) noexcept try {
   for (const PendingTensor& tensor : run.tensors) {
     if (waiting_bytes_ > kMostWaitingBytes) {
       ++lost_rows_;
-      notices_->warn_once("dump.json is full", "dump.json cannot be written, 16 MiB wait for it, and further tensors are lost");
+      notices_->warn_once("dump.json is full",
+                          "dump.json cannot be written and 16 MiB are waiting: further tensors are lost");
       continue;
     }
     try {
@@ -303,7 +305,7 @@ void MsprobeOutput::write(const PendingRun& run) noexcept try {
   tally_.lose(run.tensors.size(), fault.what());
 }
 
-// The text of a tensor's leaf. Its file is written on the way.
+// The JSON text of a tensor's leaf. Also saves the tensor's file.
 std::string MsprobeOutput::leaf_of(Step& step, const Entry& entry, const PendingTensor& tensor) {
   std::string checksum, data_name;
   bool is_whole = tensor.found.has_value() || is_complex(tensor.stored);
@@ -313,7 +315,8 @@ std::string MsprobeOutput::leaf_of(Step& step, const Entry& entry, const Pending
     if (bytes) checksum = checksum_of(settings_.summary, framework_, tensor, *bytes);
     if (!bytes) {
       is_whole = false;
-      notices_->warn_once("no checksum", [&] { return "a tensor could not be read, and has no md5: " + bytes.error().message; });
+      notices_->warn_once("no checksum",
+                          [&] { return "a tensor could not be read and gets no md5: " + bytes.error().message; });
     }
   }
   if (saves_tensors_of(entry.key)) {
@@ -328,13 +331,13 @@ std::string MsprobeOutput::leaf_of(Step& step, const Entry& entry, const Pending
   return text_of(leaf_of_tensor(settings_, framework_, tensor, tensor.found, checksum, data_name));
 }
 
-// The file without a call, in the place of an earlier run's.
+// Writes the file without calls, over an earlier run's.
 void MsprobeOutput::begin(Step& step) {
   if (exists(step.dump.path())) {
     notices_->warn_once("replaced", step.dump.path() + " is there from an earlier run and is replaced");
   }
   remove_unfinished_files(step.folder);
-  step.is_begun = static_cast<bool>(step.dump.write({}, {}, false));  // what fails here fails again in save()
+  step.is_begun = static_cast<bool>(step.dump.write({}, {}, false));  // an error here will show again in save()
 }
 
 void MsprobeOutput::save_soon(Step& step) noexcept {
@@ -350,7 +353,7 @@ void MsprobeOutput::save_soon(Step& step) noexcept {
   if (step.unsaved_bytes >= kBytesAWrite || (step.unsaved_calls >= kCallsAWrite && is_part)) save(step, is_synced());
 }
 
-// Writes the files of a step, where they lack something. What they have is settled, but for the last calls.
+// Writes the files of a step if they are out of date. All entries are settled, except those of the last calls.
 void MsprobeOutput::save(Step& step, bool synced) noexcept try {
   if (step.is_begun && !step.has_changed) return;
   const std::size_t settled_count = step.entries.size() - std::min(step.entries.size(), kMostOpenCalls);

@@ -1,4 +1,4 @@
-// What msprobe's dump leaves: dump.json of each step and rank, stack.json and construct.json beside it, and tensors.
+// msprobe's dump: for each step and rank dump.json, stack.json, construct.json and tensors.
 #pragma once
 
 #include <memory>

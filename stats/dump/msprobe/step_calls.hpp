@@ -1,4 +1,4 @@
-// The calls of one step: their numbers, and which runs of an operator are one call.
+// Numbers the calls of a step, and joins the runs that belong to one call.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 
 namespace tensorstat {
 
-// Runs of an operator are one call until an input or output of it comes again: a backend may hand over inputs and
-// outputs apart. Memory grows with the calls of the step.
+// A backend may hand over inputs and outputs separately. Runs of an operator belong to one call until an input or
+// output repeats. Memory grows with the calls of the step.
 class StepCalls {
  public:
   struct Call {
     std::string key;
-    std::uint64_t serial = 0;  // of all calls of the step, from 1 on
+    std::uint64_t serial = 0;  // number among all calls of the step, from 1
     bool is_new = false;
   };
 
-  // The call that this run is, or is a part of. `first_open`: earlier serials can take no more.
+  // The call that this run belongs to. `first_open`: calls with lower serials take no more runs.
   Call call_of(const PendingRun& run, std::uint64_t first_open) {
     Current& current = current_[run.op];
     bool comes_again = current.serial < first_open;

@@ -37,7 +37,7 @@ std::optional<MsprobeTensorName> msprobe_tensor_name(std::string_view path) {
   const auto parts = parts_of(stem);
   if (std::ranges::count(parts, "") != 0) return std::nullopt;
 
-  // The direction is a part behind kind and name.
+  // The direction comes after the kind and the name.
   const auto is_mark = [](std::string_view part) { return is_direction(part) || part == "parameters_grad"; };
   auto at = std::ranges::find_if(parts.begin() + std::min<std::ptrdiff_t>(2, std::ssize(parts)), parts.end(), is_mark);
   if (at == parts.end()) return std::nullopt;

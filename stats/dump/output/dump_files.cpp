@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::size_t kMostOpenFiles = 64, kMostBegunFolders = 1024;
 
-// Bytes of lines that wait, of rows and of other lines.
+// Limit in bytes for waiting lines, separately for rows and for other lines.
 constexpr std::size_t kMostWaitingBytes = std::size_t{16} << 20;
 
-// So many files that refuse their lines end a round of trying: most often the disk is full for all of them.
+// After so many refusals a round of retries ends: most often the disk is full for all files.
 constexpr int kMostRefusals = 16;
 
 std::uint64_t line_count(std::string_view text) {
@@ -43,7 +43,7 @@ void DumpFiles::append_rows(const std::string& folder, std::string_view name, st
                             std::string_view rows) noexcept try {
   if (rows.empty()) return;
   file_at((folder + "/").append(name), heading, rows_).append(rows);
-} catch (const std::exception&) {  // there was no memory even for the path
+} catch (const std::exception&) {  // no memory for the path
   rows_->dropped += line_count(rows);
   notices_->warn_once("memory for rows", "out of memory: rows are lost");
 }
@@ -70,10 +70,10 @@ Status DumpFiles::save(const std::string& folder, const std::string& name,
                        const std::function<Status(const std::string& path)>& write) {
   begin_folder(folder);
   const auto [path, mapping] = destination_of(folder, name);
-  const std::string explained = folder + "/" + kMappingFile;  // before the file: what is written is counted
+  const std::string explained = folder + "/" + kMappingFile;  // allocate first: after write() nothing may throw
   if (Status written = write(path); !written) return written;
   if (mapping.empty() || append_line(explained, mapping)) return {};
-  return Error{Code::kUnwritable, printable(explained) + ": a line that a file needs is lost"};
+  return Error{Code::kUnwritable, printable(explained) + ": the line with a long name is lost"};
 }
 
 bool DumpFiles::save_tensor(const std::string& folder, const std::string& name, const NpyContent& content) {
@@ -108,7 +108,7 @@ void DumpFiles::save_text(const std::string& path, std::string_view text) noexce
   notices_->warn_once("memory for texts", [&] { return "out of memory: " + path + " is missing"; });
 }
 
-// A process that was killed may have left files there that never got their names.
+// A killed process may have left temporary files in the folder.
 void DumpFiles::begin_folder(const std::string& folder) {
   if (begun_folders_.size() >= kMostBegunFolders) begun_folders_.clear();
   if (begun_folders_.insert(folder).second) remove_unfinished_files(folder);
@@ -118,7 +118,7 @@ AppendFile& DumpFiles::file_at(const std::string& path, std::string_view heading
                                const std::shared_ptr<LineTally>& tally) {
   if (const auto known = by_path_.find(path); known != by_path_.end()) {
     const auto at = known->second;
-    // splice() moves it from whichever list it is in.
+    // splice() moves it from either list.
     open_.splice(open_.end(), at->is_released ? waiting_ : open_, at);
     at->is_released = false;
   } else {
@@ -138,7 +138,7 @@ AppendFile& DumpFiles::file_at(const std::string& path, std::string_view heading
   return *open_.back().lines;
 }
 
-// Lines that the disk does not take survive the closing.
+// If the disk refuses the lines, they are kept after the file is closed.
 void DumpFiles::release(Files::iterator at) noexcept {
   if (at->lines->release()) return forget(open_, at);
   at->is_released = true;
@@ -158,7 +158,7 @@ void DumpFiles::try_waiting() noexcept {
       forget(waiting_, at);
     } else {
       ++refusals;
-      waiting_.splice(waiting_.end(), waiting_, at);  // the others come first, next time
+      waiting_.splice(waiting_.end(), waiting_, at);  // next time the others come first
     }
   }
 }

@@ -1,4 +1,4 @@
-// What a dump leaves on disk: one implementation for each framework whose files are written.
+// Writes a dump to disk: one implementation for each framework's files.
 #pragma once
 
 #include <cstdint>
@@ -18,85 +18,86 @@ namespace tensorstat {
 
 class Examiner;
 
-// What an output works with. All of it outlives the output.
+// What an output works with. All of it must outlive the output.
 struct OutputContext {
   const DumpConfig& config;
   const DumpOptions& options;
-  const Categories& columns;  // what OutputForm::columns() said; one may be there twice
+  const Categories& columns;  // from OutputForm::columns(); may contain a category twice
   const std::shared_ptr<Notices>& notices;
-  Examiner& examiner;  // for the bits of tensors
+  Examiner& examiner;  // reads the bits of tensors
   DumpTally& tally;
 };
 
-// The promises of every form: what flush() acknowledges survives `kill -9`, and each file is whole lines, or as a whole
-// there or not. No fault ends the job or throws; each is counted, and said once. Memory is bounded.
+// The promises of every form: data that flush() acknowledged survive `kill -9`. A file of lines ends with a complete
+// line; any other file is complete or absent. No error stops the job or throws; each is counted, and reported once.
+// Memory is bounded.
 //
-// All but written() is called by one thread at a time, in the order of hand-over, and under a lock of the session: no
-// code of the caller's may be called from here.
+// All functions but written() are called by one thread at a time, in the order of hand-over, under a lock of the
+// session. So no code of the caller may be called from here.
 class DumpOutput {
  public:
   virtual ~DumpOutput() = default;
 
-  // Whether this run, the next one in order, is dumped; asked of each in order. For what a config says of
-  // runs, and not of operators. May set the run's `call`.
+  // Whether this run is dumped. Called for each run, in order. For rules about runs instead of operators. May set the
+  // run's `call`.
   virtual bool admits(PendingRun&) noexcept { return true; }
 
-  // Puts runs on disk, with what was found of each tensor, and counts tensors as done or lost.
+  // Writes runs and the statistics of their tensors, and counts each tensor as done or lost.
   virtual void write(std::span<PendingRun* const> runs) noexcept = 0;
 
-  // What the caller says of an operator: the frames of the stack that it comes from, and the operator or module that it
-  // is a part of, "" where there is none. Asked before its runs.
+  // The caller's description of an operator: its stack frames, and the operator or module that contains it ("" if
+  // none). Called before the operator's runs.
   virtual void describe(const DumpOperator&, std::span<const std::string>, std::string_view) noexcept {}
-  // The arguments of an operator: a JSON object of texts. Asked for by save_kernel_args of the config.
+  // The arguments of an operator: a JSON object of texts. Called if the config has save_kernel_args.
   virtual void save_kernel_args(const DumpPlace&, const DumpOperator&, std::string_view) noexcept {}
-  // The operators of a graph in the order of their execution, each in a line.
+  // The operators of a graph in the order of their execution, one per line.
   virtual void save_execution_order(std::uint32_t, std::uint32_t, std::string_view) noexcept {}
-  // An iteration of this rank and graph is over, wanted or not.
+  // An iteration of this rank and graph has ended, whether it was wanted or not.
   virtual void note_step(std::uint32_t, std::uint32_t, std::uint64_t) noexcept {}
 
-  // A wanted iteration is over: its files are completed.
+  // A wanted iteration has ended: complete its files.
   virtual void end_step(const DumpPlace&) noexcept {}
-  // And then closed. Apart from the former, because nobody waits for what the disk takes to that.
+  // Then close them. Separate from end_step(), because nobody waits for this.
   virtual void close_step(const DumpPlace&) noexcept {}
-  // Tries all that waits.
+  // Retries all that waits.
   virtual void flush() noexcept = 0;
-  // As the last try: what cannot be written is lost, counted and said.
+  // The last retry: what cannot be written is lost, counted and reported.
   virtual void close() noexcept = 0;
 
-  // Any thread, without a lock. Rows: what is said of one tensor.
+  // Callable from any thread, without a lock. A row describes one tensor.
   struct Written {
     std::uint64_t rows = 0, waiting_rows = 0, lost_rows = 0;
-    std::uint64_t other_waiting = 0, other_lost = 0;  // lines and files beside rows and tensors
+    std::uint64_t other_waiting = 0, other_lost = 0;  // lines and files other than rows and tensors
     std::uint64_t tensor_files = 0;
   };
   virtual Written written() const noexcept = 0;
 };
 
-// A kind of output, with what its config asks of it.
+// A kind of output, with its requirements.
 class OutputForm {
  public:
   virtual ~OutputForm() = default;
 
-  // The statistics that are measured of each tensor, in the order of PendingTensor::found.
+  // The statistics to measure for each tensor, in the order of PendingTensor::found.
   virtual Categories columns(const DumpConfig& config, const DumpOptions& options) const = 0;
-  // Whether something is said of tensors without elements.
+  // Whether the output writes anything about tensors without elements.
   virtual bool has_empty_tensors() const { return false; }
-  // Whether write() looks at the bits of tensors. Where it does not, a run may be measured before admits() is asked.
+  // Whether write() reads the bits of tensors. If not, a run may be measured before admits() is called.
   virtual bool reads_bits(const DumpConfig& config) const { return config.saves_tensors() || config.saves_runs; }
-  // Whether it looks at the layout of calls.
+  // Whether the output uses the layout of calls.
   virtual bool has_layouts() const { return false; }
   virtual std::unique_ptr<DumpOutput> open(const OutputContext& context) const = 0;
 
-  // Where the files of this place go; nullopt where it is a new folder each time. For who looks before the dump.
+  // The folder for this place; nullopt if each dump makes a new folder. Used before a dump, to look at what is there.
   virtual std::optional<std::string> folder(const DumpConfig& config, const DumpOptions& options,
                                             const DumpPlace& place) const = 0;
-  // The folder of a rank, for what is its own and of no iteration.
+  // The folder for files that belong to a rank and to no iteration.
   virtual std::string rank_folder(const DumpConfig& config, std::uint32_t) const { return config.path; }
-  // The folder in that folder where tensors go; "" where there is none of its own.
+  // The subfolder of folder() for tensors; "" if there is none.
   virtual std::string tensor_folder() const { return ""; }
-  // The file in that folder that holds rows: "statistic.csv".
+  // The file in folder() that holds rows: "statistic.csv".
   virtual std::string rows_file() const = 0;
-  // Whether rows_file() can be continued by a later dump.
+  // Whether a later dump can append to rows_file().
   virtual bool can_append() const { return true; }
 };
 

@@ -14,10 +14,10 @@
 namespace tensorstat {
 namespace {
 
-// By io and slot, inputs first: the order of their bytes.
+// By io and slot, inputs first: the order of the bytes in the file.
 using Slots = std::map<std::pair<Io, std::uint32_t>, const PendingTensor*>;
 
-// Slots that nothing was handed over for are there without bytes.
+// Slots without a tensor are written as empty.
 Result<DumpData> described(const Slots& slots, Notices& notices) {
   DumpData data;
   for (const auto& [place, tensor] : slots) {
@@ -32,7 +32,7 @@ Result<DumpData> described(const Slots& slots, Notices& notices) {
     const DumpDtype* dtype = dump_dtype(type);
     if (dtype == nullptr) {
       notices.warn_once("no type", [&] {
-        return "Ascend's dump files have no type " + std::string(type) + ": such a tensor is there, and of no known type";
+        return "Ascend's dump files have no type " + std::string(type) + ": the tensor is written with an unknown type";
       });
     }
     list.back() = {.data_type = dtype ? dtype->number : 0,

@@ -1,18 +1,19 @@
-// A run of an operator in one file with all of its tensors, as CANN's dump leaves it: files/dump_data.hpp.
+// Writes all tensors of an operator's run to one file, in CANN's format: files/dump_data.hpp.
 #pragma once
 
 #include <string>
 
 #include "stats/dump/output/dump_files.hpp"
-#include "stats/dump/session/dump_tally.hpp"
 #include "stats/dump/session/dump_meter.hpp"
+#include "stats/dump/session/dump_tally.hpp"
 #include "stats/dump/session/pending_run.hpp"
 
 namespace tensorstat {
 
-// Writes {op_type}.{op_name}.{task_id}.{stream_id}.{time} into `folder`, of the first tensor's time or the next free
-// one, and counts the tensors as done or lost: lost, where type or name is empty, as nothing reads such a file. A
-// tensor of a slot that the run has already goes into a file of its own.
+// Writes {op_type}.{op_name}.{task_id}.{stream_id}.{time} into `folder`. The time is that of the first tensor, or the
+// next free microsecond. Counts the tensors as done or lost.
+// They are lost if type or name is empty, because no reader takes such a file. If a slot repeats, its tensor goes into
+// a file of its own.
 void save_run(const PendingRun& run, const std::string& folder, DumpFiles& files, Examiner& examiner, DumpTally& tally,
               Notices& notices) noexcept;
 

@@ -1,4 +1,4 @@
-// The bits of a held tensor on their way into a file.
+// Reads the bits of a held tensor for a file.
 #pragma once
 
 #include <exception>
@@ -12,11 +12,11 @@
 
 namespace tensorstat {
 
-// What its .npy file holds.
+// The content of the tensor's .npy file.
 NpyContent content_of(const PendingTensor& tensor, std::span<const std::byte> bytes);
 
-// Reads the tensor where it lies and hands it to `write`, which takes an NpyContent and says whether it is in its file.
-// Whether it is; if not, the file is counted as lost, and what could not be read is said.
+// Reads the tensor and passes it to `write`, which takes an NpyContent and returns whether the file was written.
+// Returns the same. On failure the file is counted as lost; an error in reading is reported.
 template <typename Write>
 bool save_tensor(const PendingTensor& tensor, Examiner& examiner, DumpTally& tally, Notices& notices,
                  const Write& write) noexcept try {

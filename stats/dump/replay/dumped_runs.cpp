@@ -21,7 +21,7 @@ bool came_before(const DumpedFile& a, const DumpedFile& b) {
   return order(a.named.identity) < order(b.named.identity);
 }
 
-// When a file was last written; 0 where that cannot be told.
+// The time of the last write to a file; 0 if unknown.
 std::uint64_t written_at_us(const std::string& path) {
   using std::chrono::microseconds;
   std::error_code error;
@@ -31,7 +31,7 @@ std::uint64_t written_at_us(const std::string& path) {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<microseconds>(since_epoch).count());
 }
 
-// The files of one call: they share the time of the first, and those without a number come behind the others.
+// The files of one call get the time of the earliest. Those without a number come after the others.
 void complete_call(std::vector<DumpedFile>& files, const std::vector<bool>& is_numbered) {
   std::uint64_t earliest = written_at_us(files.front().path);
   std::map<std::string, std::uint64_t> next;
@@ -47,10 +47,10 @@ void complete_call(std::vector<DumpedFile>& files, const std::vector<bool>& is_n
   }
 }
 
-// Cuts the files of one operator in one iteration into its runs.
+// Splits the files of one operator in one iteration into its runs.
 void add_runs(std::vector<DumpedFile>& files, std::vector<DumpedRun>& runs) {
   std::stable_sort(files.begin(), files.end(), came_before);
-  std::set<std::pair<std::string, std::uint64_t>> seen;  // inputs and outputs of the run that is being filled
+  std::set<std::pair<std::string, std::uint64_t>> seen;  // inputs and outputs of the current run
   for (DumpedFile& file : files) {
     const Identity& who = file.named.identity;
     if (seen.empty() || !seen.emplace(who.io, who.slot).second) {
@@ -70,7 +70,7 @@ MsprobeTensorName named_by(const DumpedLeaf& leaf) {
   return named;
 }
 
-// Of calls that a dump.json has, none is earlier than the one before it: files may have the times of a copy.
+// Sets the times of a dump.json's calls so that they ascend in its order: copied files may have the times of the copy.
 void put_calls_in_order(std::vector<DumpedRun>& runs) {
   std::map<std::pair<std::string, std::uint64_t>, DumpedRun*> known;  // by folder and number
   for (DumpedRun& run : runs) {
@@ -95,7 +95,7 @@ std::vector<DumpedRun> dumped_runs(const std::vector<std::string>& files,
   using Operator = std::tuple<std::string, bool, std::string, std::string, std::uint64_t, std::uint64_t>;
   struct Files {
     std::vector<DumpedFile> files;
-    std::vector<bool> is_numbered;  // of msprobe's
+    std::vector<bool> is_numbered;  // for msprobe's files
   };
   std::map<Operator, Files> operators;
   std::vector<DumpedRun> runs;

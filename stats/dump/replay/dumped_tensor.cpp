@@ -19,14 +19,14 @@ Stored stored_as(std::string_view data_type) {
   return data_type == "uint1" ? Stored::kUint1 : Stored::kPlain;
 }
 
-// Whether tensors in a format lie otherwise than the host has them.
+// Whether this is a format of the device, with elements in another order than on the host.
 bool is_of_device(std::string_view format) {
   constexpr std::string_view kOfHost[] = {"",   "DefaultFormat", "ND", "NCHW",     "NCDHW", "NC",
                                           "CN", "NCL",           "MD", "RESERVED", "ALL",   "NULL"};
   return std::ranges::count(kOfHost, format) == 0;
 }
 
-// `named_format` is the one that the file's name has, where the file does not say it.
+// `named_format` is the format in the file's name, for files without one inside.
 Result<DumpTensor> read_tensor(const std::string& label, const Identity& who, const std::string& named_format,
                                TensorReader& reader) {
   if (who.slot > std::numeric_limits<std::uint32_t>::max()) {
@@ -34,7 +34,7 @@ Result<DumpTensor> read_tensor(const std::string& label, const Identity& who, co
                  printable_name(label) + ": slot " + std::to_string(who.slot) + " is above 4294967295"};
   }
   const Stored stored = stored_as(reader.data_type());
-  const bool is_plain = stored == Stored::kPlain;  // float4_e2m1fn, too: it is handed over as float8_e4m3fn
+  const bool is_plain = stored == Stored::kPlain;  // float4_e2m1fn, too: it is passed on as float8_e4m3fn
   reader.rewind(TensorReader::Order::kC, is_plain ? TensorReader::View::kElements : TensorReader::View::kOriginal);
   auto bits = std::make_shared<std::vector<std::byte>>(is_plain ? reader.element_count() * size_bytes(reader.dtype())
                                                                 : reader.data_size_bytes());

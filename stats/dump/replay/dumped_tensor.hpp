@@ -1,4 +1,4 @@
-// Tensors of a dumped tree, taken into memory as a session takes them.
+// Reads the tensors of a dumped tree into memory, in the form that a session takes.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace tensorstat {
 
-// Appends the tensors of a file that `wants` says yes to. `unreadable` is told of each that cannot be read, and of the
-// file.
+// Appends the tensors of a file for which `wants` returns true. `unreadable` is called for each tensor that cannot be
+// read, and for the file.
 void read_tensors(const DumpedFile& file, const std::function<bool(Io)>& wants,
                   const std::function<void(const Error&)>& unreadable, std::vector<DumpTensor>& tensors);
 

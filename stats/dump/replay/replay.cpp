@@ -23,13 +23,13 @@ Result<DumpCounters> replay(std::string_view config_text, const std::vector<std:
   auto session = DumpSession::from_json(config_text, options);
   if (!session) return session.error();
 
-  // What was dumped under set_dump, or of an operator that failed, was meant to be.
+  // The first dump chose these operators. So set_dump and failure must not exclude them now.
   constexpr bool kSetDump = true, kFailed = true;
   const auto operator_of = [&](const DumpedRun& run) {
     const Identity& who = run[0].named.identity;
     return session->operator_named(who.op_type, who.op_name, kSetDump, who.stream_id, who.task_id);
   };
-  const auto place_of = [&](const DumpedRun& run) {  // initial_iteration is in the folders' numbers already
+  const auto place_of = [&](const DumpedRun& run) {  // the folders' numbers already include initial_iteration
     DumpPlace place = run[0].place;
     place.iteration -= config->initial_iteration;
     return place;
@@ -45,7 +45,7 @@ Result<DumpCounters> replay(std::string_view config_text, const std::vector<std:
   std::size_t done = 0;
   for (const DumpedRun& run : runs) {
     const auto* op = operator_of(run);
-    if (op == nullptr) return out_of_memory();  // which the session would take for an operator that is not wanted
+    if (op == nullptr) return out_of_memory();  // the session would read nullptr as "not wanted"
     const DumpPlace place = place_of(run);
     std::vector<DumpTensor> tensors;
     const auto wants = [&](Io io) { return session->wants(place, op, io, kFailed); };
@@ -66,7 +66,7 @@ Result<DumpCounters> replay(std::string_view config_text, const std::vector<std:
   return counters;
 } catch (const std::bad_alloc&) {
   return out_of_memory();
-} catch (const std::exception& fault) {  // of a listener
+} catch (const std::exception& fault) {  // thrown by a listener
   return Error{Code::kInvalid, fault.what()};
 }
 

@@ -1,4 +1,4 @@
-// A tree of dumped tensors through a config: what a dump with that config would have left.
+// Replays a tree of dumped tensors with another config: writes what a dump with that config would have written.
 #pragma once
 
 #include <functional>
@@ -12,16 +12,15 @@
 namespace tensorstat {
 
 struct ReplayListener {
-  std::function<void(const Error&)> unreadable;  // a file that could not be read
-  std::function<void(std::size_t done, std::size_t total)> progressed;  // files
+  std::function<void(const Error&)> unreadable;  // called for each file that cannot be read
+  std::function<void(std::size_t done, std::size_t total)> progressed;  // counts files
 };
 
-// Reads the .npy files, whose names, or mapping.csv beside them, tell operator, input or output, slot and time, and
-// hands them to a session of the config `text`, all tensors of one run of an operator together, in the order of their
-// times. Iterations are those of the folders: initial_iteration is in them already. `existing` says what is done where
-// files are already that it would write.
-// Errors: the config is wrong; kUnwritable, where `existing` refuses or the replay could not be completed, which leaves
-// what was there as it was, but for files that kReplace had replaced whole by then.
+// Reads the .npy files. Their names, or mapping.csv beside them, give operator, input or output, slot and time. Passes
+// them to a session with the config `config_text`, all tensors of a run together, in the order of their times.
+// Iterations are those of the folders, which already include initial_iteration. `existing` decides what happens to
+// files that are already in the output's folders. Errors: a wrong config; kUnwritable if `existing` refuses or the
+// replay could not be completed. Existing files are then unchanged, except those that kReplace had already replaced.
 Result<DumpCounters> replay(std::string_view config_text, const std::vector<std::string>& files, DumpOptions options,
                             Existing existing, const ReplayListener& listener);
 

@@ -27,7 +27,7 @@ bool is_there(const std::string& path) {
   return fs::exists(fs::symlink_status(path, ignored));
 }
 
-// A file of tensors in `folder`; empty where there is none.
+// The path of a tensor file in `folder`; empty if there is none.
 std::string tensor_file_in(const std::string& folder) {
   std::vector<Error> ignored;
   for (const FolderEntry& entry : entries_of(folder, ignored)) {
@@ -38,7 +38,7 @@ std::string tensor_file_in(const std::string& folder) {
 
 constexpr std::string_view kHiddenPrefix = ".replay-";
 
-// A lock on a folder that nobody else has one on; -1 where there is none to be had.
+// Opens and locks a folder; -1 if another process holds the lock, or locking fails.
 int locked(const std::string& folder) {
   const int descriptor = open_file(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (descriptor < 0 || ::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return descriptor;
@@ -69,11 +69,11 @@ ReplayOutput::~ReplayOutput() {
   if (lock_ >= 0) ::close(lock_);
 }
 
-// Makes the folder that the replay writes to, and removes those that processes left which were killed: nobody holds a
-// lock on them. Where the file system knows no locks on folders, all stay.
+// Creates the replay's folder, and removes the folders of killed processes: nobody holds a lock on them. On file
+// systems without locks on folders, all folders stay.
 void ReplayOutput::take_folder() {
   if (lock_ >= 0) return;
-  remove_folder(path_);  // a killed process had this number
+  remove_folder(path_);  // left by a killed process with the same number
   std::vector<Error> ignored;
   for (const FolderEntry& entry : entries_of(config_.path, ignored)) {
     if (!entry.is_folder || !fs::path(entry.path).filename().string().starts_with(kHiddenPrefix)) continue;
@@ -82,7 +82,7 @@ void ReplayOutput::take_folder() {
     remove_folder(entry.path);
     ::close(lock);
   }
-  if (!make_folders(path_)) lock_ = locked(path_);  // else the session says why it cannot write
+  if (!make_folders(path_)) lock_ = locked(path_);  // on failure the session reports why it cannot write
 }
 
 Status ReplayOutput::check(const std::string& folder, const std::string& source_folder) {
@@ -124,8 +124,8 @@ Status ReplayOutput::finish() {
   return {};
 }
 
-// The files of one folder. The metadata of an earlier dump are kept, as a dump keeps them. A tensor whose name is too
-// long for a file keeps the number that an earlier mapping.csv gave it.
+// Moves the files of one folder. An earlier dump's metadata are kept, as in a dump. A tensor with a name that is too
+// long keeps its number from an earlier mapping.csv.
 Status ReplayOutput::move_folder(const std::string& from, const std::string& to) {
   std::vector<std::string> names;
   std::vector<Error> faults;
@@ -143,10 +143,10 @@ Status ReplayOutput::move_folder(const std::string& from, const std::string& to)
                            std::generic_category().message(unmade->error));
   }
 
-  std::map<std::string, std::string> number_of, number_in_place;  // by long name; by the number it has in `from`
+  std::map<std::string, std::string> number_of, number_in_place;  // by long name; by the tensor's number in `from`
   std::string mapping;
   for (const auto& [number, name] : *earlier) {
-    if (is_number(number)) number_of[name] = number;  // a mapping.csv from elsewhere may say anything
+    if (is_number(number)) number_of[name] = number;  // a mapping.csv from elsewhere may contain anything
     mapping += mapping_line(number, name) + "\n";
   }
   for (const auto& [number, name] : *written) {
@@ -157,7 +157,8 @@ Status ReplayOutput::move_folder(const std::string& from, const std::string& to)
     }
     number_in_place[number] = kept;
   }
-  // The mapping comes first: a line without its file misleads nobody, a number without its line has lost its name.
+  // mapping.csv is written first: a line without its file is harmless, a file with a number but no line has lost its
+  // name.
   if (written->size() != 0) {
     if (Status saved = write_whole_file(to + "/" + kMappingFile, mapping); !saved) return saved;
   }

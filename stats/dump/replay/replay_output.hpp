@@ -1,4 +1,4 @@
-// What becomes of the files that a replay finds where it writes.
+// Decides what happens to existing files in a replay's output folders.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,29 @@
 namespace tensorstat {
 
 enum class Existing : std::uint8_t {
-  kRefuse,   // an error names one of them, and nothing is written
-  kAppend,   // rows are added to a statistic.csv, and files of tensors beside those that are there
-  kReplace,  // once all is written elsewhere, each file takes the place of that of the same name; others stay
+  kRefuse,   // nothing is written; an error names one of the files
+  kAppend,   // rows are added to a statistic.csv, and tensor files beside the existing ones
+  kReplace,  // after all is written elsewhere, each file replaces the one of the same name; others stay
 };
 
 class ReplayOutput {
  public:
-  // `config` outlives it; its path is where the replay writes, in its form. `process` tells replays apart that run at
-  // one time.
+  // `config` must outlive this object; its path and form are the replay's. `process` distinguishes replays that run at
+  // the same time.
   ReplayOutput(const DumpConfig& config, Existing existing, std::uint64_t process);
-  // Removes what was not brought to its place. What a killed process left, the next kReplace below the same path does.
+  // Removes what was not moved. If the process is killed, the next kReplace below the same path removes it.
   ~ReplayOutput();
   ReplayOutput(const ReplayOutput&) = delete;
   ReplayOutput& operator=(const ReplayOutput&) = delete;
 
-  // Where the session writes.
+  // The path that the session writes to.
   const std::string& path() const { return path_; }
 
-  // Whether the replay may write into `folder`, which is one of the config's path, what it reads in
-  // `source_folder`. An error: files are there that Existing has no word for, or it would write over those it reads.
+  // Whether the replay may write into `folder` what it reads from `source_folder`. An error: `existing` does not allow
+  // the files in `folder`, or the replay would overwrite its own input.
   Status check(const std::string& folder, const std::string& source_folder);
 
-  // After the session is closed: brings what it wrote to its place.
+  // Moves the files to their folders. Call it after the session is closed.
   Status finish();
 
  private:
@@ -44,7 +44,7 @@ class ReplayOutput {
   const DumpConfig& config_;
   const Existing existing_;
   std::string path_;
-  int lock_ = -1;  // on path_, of who writes there
+  int lock_ = -1;  // the lock on path_
   std::set<std::pair<std::string, std::string>> checked_;
 };
 

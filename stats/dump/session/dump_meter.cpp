@@ -10,12 +10,12 @@ namespace tensorstat {
 namespace {
 
 MeterOptions with_log(MeterOptions options, const std::shared_ptr<Notices>& notices) {
-  // The meter's caller holds a lock of the session.
+  // Say it later: the meter's caller holds a lock of the session.
   options.log = [notices](Severity severity, std::string_view text) { notices->say_once(severity, text, text); };
   return options;
 }
 
-// Several tensors a request, and no more than one launch and its results want.
+// Several tensors a request, but not more than one launch takes.
 constexpr std::size_t kBatch = 256;
 
 }  // namespace
@@ -86,8 +86,8 @@ void Examiner::measure(std::span<PendingTensor* const> tensors) {
   }
 }
 
-// A batch that fails is asked for one by one, and at last on the host alone: one bad tensor, or a
-// device that gives up, must not cost the others their rows.
+// If a batch fails, its tensors are measured one by one, at last on the host alone. One bad tensor or a failing device
+// must not cost the others their rows.
 std::vector<std::optional<Statistics>> Examiner::ask(std::span<const Tensor> tensors,
                                                      const Categories& categories, On on) {
   std::vector<std::optional<Statistics>> results(tensors.size());
@@ -102,12 +102,11 @@ std::vector<std::optional<Statistics>> Examiner::ask(std::span<const Tensor> ten
     return results;
   }
   note(found.error());
-  // The device only reads: the bits are what they were.
+  // The device only reads, so the tensor is unchanged and the host can measure it.
   if (found.error().code == Code::kInUse && on != On::kHost) return ask(tensors, categories, On::kHost);
   if (tensors.size() == 1 && on == On::kHost) {
-    notices_->warn_once("unmeasured", [&] {
-      return "a tensor could not be measured, and its row is missing: " + found.error().message;
-    });
+    notices_->warn_once("unmeasured",
+                        [&] { return "a tensor could not be measured; its row is missing: " + found.error().message; });
     return results;
   }
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -119,19 +118,21 @@ std::vector<std::optional<Statistics>> Examiner::ask(std::span<const Tensor> ten
 void Examiner::note(const Error& error) {
   if (error.code != Code::kInUse) return;
   left_in_use_ = true;
-  notices_->warn_once("in use",
-                      "the device may still read tensors of this dump: their memory is kept until the process ends, and "
-                      "the host measures from here on");
+  notices_->warn_once(
+      "in use",
+      "the device may still read tensors of this dump: their memory is kept until the process ends, and "
+      "from now on the host measures");
 }
 
-// Digests are those of the packed bytes, which is what the tensor was; the rest is of its values.
+// Digests cover the packed bytes, because these are the tensor's own bytes. Other statistics are of the unpacked
+// values.
 std::optional<Statistics> Examiner::measure_packed(const PendingTensor& held) {
   Room room;
   const auto packed = bits(held, room);
   if (!packed) {
     notices_->warn_once("unread packed", [&] {
-      return "a tensor of " + std::string(data_type(held)) + " could not be read, and its row is missing: " +
-             packed.error().message;
+      return "a tensor of " + std::string(data_type(held)) +
+             " could not be read; its row is missing: " + packed.error().message;
     });
     return std::nullopt;
   }
@@ -181,7 +182,7 @@ Result<std::span<const std::byte>> Examiner::bits(const PendingTensor& held, Roo
   room = std::make_unique<std::vector<std::byte>>(size);
   if (Status read = meter_.read(held.tensor, 0, *room); !read) {
     note(read.error());
-    if (read.error().code == Code::kInUse) abandon(std::move(room));  // the device may still write there
+    if (read.error().code == Code::kInUse) abandon(std::move(room));  // the device may still write into `room`
     return read.error();
   }
   return std::span<const std::byte>(*room);

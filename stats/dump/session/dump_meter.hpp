@@ -1,4 +1,4 @@
-// Asks the meter about tensors that are held, with the rules of the config.
+// Measures held tensors by the rules of the config.
 #pragma once
 
 #include <memory>
@@ -16,33 +16,33 @@ namespace tensorstat {
 
 class Examiner {
  public:
-  // `columns` may name a category twice; it is computed once.
+  // `columns` may contain a category twice; it is computed once.
   Examiner(const DumpConfig& config, Categories columns, MeterOptions options,
            std::shared_ptr<Notices> notices);
 
-  // Whether op_debug_mode 3 looks at this tensor: float16, float32 and bfloat16 outputs.
+  // Whether op_debug_mode 3 checks this tensor: float16, float32 and bfloat16 outputs.
   static bool looks_at(const PendingTensor& held);
 
   bool wants_digests() const { return !digests_.empty(); }
 
-  // Whether any tensor that is looked at holds a NaN or an Inf. What cannot be measured counts as overflow, so that
-  // it is not missed.
+  // Whether any checked tensor holds a NaN or an Inf. A tensor that cannot be measured counts as overflow, so that no
+  // overflow is missed.
   bool overflows(const PendingRun& run);
 
-  // Finds the values of the columns for each tensor; none for what has no statistics (complex) or could not be measured,
-  // which is said once. Several threads at once may ask about tensors that are borrowed.
+  // Sets each tensor's `found`. It stays empty for tensors without statistics (complex) and for errors, which are
+  // reported once. For borrowed tensors, several threads may call this at the same time.
   void measure(std::span<PendingTensor* const> tensors);
 
-  // Copies the bits of a host tensor, in C order, to a place of their own, where it lies then: as many as
-  // tensor.element_count says, which of a strided tensor may be the first of its elements. Fails where memory does.
+  // Copies the bits of a host tensor to `to`, in C order, and points the tensor there. Copies tensor.element_count
+  // elements; for a strided tensor these may be only the first ones. Fails if there is no memory.
   Status copy(Tensor& tensor, std::span<std::byte> to);
 
-  // The bits of a tensor on the host: its own, or read into `room`.
+  // The bits of a tensor in host memory: its own memory, or `room` after a read from the device.
   using Room = std::unique_ptr<std::vector<std::byte>>;
   Result<std::span<const std::byte>> bits(const PendingTensor& tensor, Room& room);
 
-  // Whether a device may still read tensors that were asked about since the last call of this (Code::kInUse). They
-  // must then be kept, unchanged, until the process ends.
+  // Whether a device may still read tensors that were passed since the last call (Code::kInUse). These must be kept
+  // unchanged until the process ends.
   bool left_in_use() { return std::exchange(left_in_use_, false); }
 
  private:
@@ -53,7 +53,7 @@ class Examiner {
   Statistics in_columns(const Statistics& found) const;
 
   const Categories columns_;
-  Categories plain_, digests_;  // each once
+  Categories plain_, digests_;  // without duplicates
   const Precision precision_;
   const On on_;
   std::shared_ptr<Notices> notices_;

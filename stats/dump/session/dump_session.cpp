@@ -14,7 +14,7 @@ Result<std::unique_ptr<DumpSession::State>> DumpSession::State::open(
   if (!config) return config.error();
   if (!options.path.empty()) config->path = options.path;
   if (file_name(options.dialect, {}) != "statistic.csv") {
-    return Error{Code::kInvalid, "statistic.csv has no form in the dialect " + std::string(name(options.dialect)) +
+    return Error{Code::kInvalid, "there is no statistic.csv in the dialect " + std::string(name(options.dialect)) +
                                      ", which has a file for each run of an operator"};
   }
   if (const auto order = written_order(options.dialect, config->statistic_category); !order) return order.error();
@@ -29,7 +29,7 @@ DumpSession& DumpSession::operator=(DumpSession&& other) noexcept {
   return *this;
 }
 DumpSession::~DumpSession() {
-  // A forked child has neither the thread nor a right to the files: it leaves all of it alone.
+  // A forked child has no session thread and must not write the parent's files. So it frees nothing.
   if (state_ != nullptr && state_->is_in_fork()) static_cast<void>(state_.release());
 }
 
@@ -105,7 +105,7 @@ const DumpOperator* DumpSession::operator_named(std::string_view type,
                                                 std::string_view full_scope_name, bool set_dump,
                                                 std::uint64_t stream_id,
                                                 std::uint64_t task_id) try {
-  // In a forked child another thread's lock would never be released.
+  // In a forked child, a lock that another thread held is never released.
   if (state_ == nullptr || state_->is_in_fork()) return nullptr;
   return state_->operator_named(type, full_scope_name, set_dump, stream_id, task_id);
 } catch (const std::exception&) {
@@ -120,7 +120,7 @@ void DumpSession::describe(const DumpOperator* op, std::span<const std::string> 
       output.describe(*op, stack, parent);
     });
   } catch (const std::exception&) {
-    state_->notices->warn_once("memory for stacks", "out of memory: what was said of an operator is missing");
+    state_->notices->warn_once("memory for stacks", "out of memory: the description of an operator is missing");
   }
 }
 
@@ -145,7 +145,7 @@ void DumpSession::save_kernel_args(const DumpPlace& place, const DumpOperator* o
   if (!wants(place, op) || !state_->config.save_kernel_args || state_->is_in_fork()) return;
   const Notices::Hold hold(*state_->notices);
   try {
-    std::map<std::string_view, std::string_view> texts;  // MindSpore's are in the order of keys
+    std::map<std::string_view, std::string_view> texts;  // sorted by key, as in MindSpore
     for (const auto& [key, value] : args) texts[key] = value;
     std::string json;
     for (const auto& [key, value] : texts) {

@@ -1,4 +1,4 @@
-// The inside of DumpSession: what is between the training thread and the disk.
+// DumpSession's implementation, between the training thread and the disk.
 #pragma once
 
 #include <unistd.h>
@@ -29,13 +29,12 @@
 
 namespace tensorstat {
 
-// Work is done in the order it came: by one thread of its own, or, where memory is short or bits
-// must not be left behind, by the thread that hands over, after all that came before it. But host tensors of which only
-// merging statistics are wanted are measured by the thread that hands over, before they take their turn: that costs what
-// a copy of them would.
+// Work is done in the order of hand-over, normally by the session's own thread. The thread that hands over does it,
+// after all earlier work, if memory is short or if the tensor's memory cannot be kept. Host tensors that need only
+// merging statistics are measured at once by the thread that hands over, because a copy would take as long.
 //
-// The caller's code is called under no lock: the log by the Hold that every public call makes first, and the deleters of
-// keep_alive when a list of Items is destroyed, which is always after the locks are released.
+// The caller's code is never called under a lock. The log is called by the Hold at the start of every public call. The
+// deleters of keep_alive run when a list of Items is destroyed, after the locks are released.
 struct DumpSession::State {
   State(DumpConfig config, DumpOptions options, std::shared_ptr<Notices> notices);
   ~State();
@@ -43,12 +42,12 @@ struct DumpSession::State {
   static Result<std::unique_ptr<State>> open(Result<DumpConfig> config, DumpOptions options,
                                              std::shared_ptr<Notices> notices);
 
-  // The iteration of `place` as the config and the folders count it.
+  // `place` with the iteration as the config and the folders count it.
   DumpPlace counted(DumpPlace place) const {
     place.iteration += initial_iteration.load(std::memory_order_relaxed);
     return place;
   }
-  // Whether anything of this counted place is wanted: by the config, and by who switches at run time.
+  // Whether anything of this counted place is wanted, by the config and by the run-time switch.
   bool wants_step(const DumpPlace& counted) const {
     const Switch now = run_time_switch.load(std::memory_order_relaxed);
     if (now == Switch::kOff || !selection.wants_rank(counted.rank)) return false;
@@ -56,7 +55,7 @@ struct DumpSession::State {
   }
   bool is_in_fork() const { return process != getpid(); }
   bool wants(const DumpPlace& place, const DumpOperator* op, bool failed) const;
-  // How many values of a tensor are dumped; 0: all. The device's statistics are of whole tensors, as MindSpore's are.
+  // How many values of a tensor are dumped; 0: all. As in MindSpore, the device's statistics cover whole tensors.
   std::uint32_t sample_num() const { return config.on_device ? 0 : config.sample_num; }
 
   const DumpOperator* operator_named(std::string_view type, std::string_view name, bool set_dump,
@@ -66,10 +65,10 @@ struct DumpSession::State {
   bool flush();
   bool close();
 
-  // What is done besides writing runs, in its turn.
+  // Work other than writing runs. It keeps its place in the queue.
   using Errand = std::function<void(DumpOutput&)>;
   using Item = std::variant<PendingRun, Errand>;
-  using Items = std::list<Item>;  // moved from list to list without taking memory
+  using Items = std::list<Item>;  // splicing between lists needs no memory
   void post(Item item);
 
   const DumpConfig config;
@@ -82,11 +81,11 @@ struct DumpSession::State {
   std::atomic<Switch> run_time_switch{Switch::kByConfig};
   std::atomic<std::uint64_t> initial_iteration;
   std::atomic<bool> closed{false}, enough_overflows{false};
-  mutable std::atomic<bool> some_failed{false};  // operators, as the backend says
+  mutable std::atomic<bool> some_failed{false};  // operators that the backend reported as failed
   std::atomic<bool> has_kernel_args{false};
 
   TensorPool pool;
-  std::mutex work_mutex;  // whoever does the work
+  std::mutex work_mutex;  // held by the thread that works
   Examiner examiner;
   DumpTally tally;
   const std::unique_ptr<DumpOutput> output;
@@ -95,7 +94,7 @@ struct DumpSession::State {
   void say_unlisted(std::uint32_t device) const noexcept;
   void say_what_never_came() noexcept;
 
-  // On the thread that hands over.
+  // Called on the thread that hands over.
   void hold_all(std::span<const DumpTensor> tensors, PendingRun& run) noexcept;
   void measure_here(PendingRun& run) noexcept;
   void hand_over(Items one) noexcept;
@@ -109,7 +108,7 @@ struct DumpSession::State {
   bool is_for_anyone() const noexcept;
   bool is_behind() noexcept;
 
-  // On the session's thread, or on the one that hands over.
+  // Called on the session's thread or on the one that hands over.
   void run_thread() noexcept;
   void take_turn(std::unique_lock<std::mutex>& lock) noexcept;
   void work_on(Items& items) noexcept;
@@ -119,25 +118,26 @@ struct DumpSession::State {
   void write_all(std::span<PendingRun*> runs) noexcept;
   bool has_lost_or_waits() const;
 
-  mutable std::atomic<std::uint64_t> unlisted_devices_{0};  // those said, a bit each; the last one is all from 63 on
+  // devices already reported, a bit each; the last bit stands for all from 63 on
+  mutable std::atomic<std::uint64_t> unlisted_devices_{0};
 
   std::mutex operators_mutex_;
   std::map<std::string, std::unique_ptr<DumpOperator>, std::less<>> operators_;
 
-  // Runs with tensors that a failed device may still read: they outlive the session.
+  // Runs with tensors that a failed device may still read. They are never freed.
   std::unique_ptr<Items> in_use_ = std::make_unique<Items>();
 
   std::atomic<std::uint64_t> last_timestamp_us_{0};
 
   EndedSteps ended_steps_;
-  std::mutex ended_steps_mutex_;  // of those who empty it
+  std::mutex ended_steps_mutex_;  // for the threads that empty it
 
   std::mutex queue_mutex_;
   std::condition_variable came_, done_;
   Items queue_;
   std::uint64_t posted_ = 0, finished_ = 0;
   bool stopping_ = false, asleep_ = false, hurry_ = false, thread_refused_ = false;
-  bool is_at_work_ = false;  // somebody has taken items out of the queue: the next ones are not to overtake them
+  bool is_at_work_ = false;  // a thread is working on items from the queue; the next items must not overtake them
   std::thread thread_;
 };
 

@@ -1,4 +1,4 @@
-// What a dump session does on the thread that hands tensors over.
+// The part of a dump session that runs on the thread that hands over.
 
 #include <algorithm>
 #include <chrono>
@@ -13,7 +13,7 @@
 namespace tensorstat {
 namespace {
 
-// DumpTensor::kHasNan and kHasInf as far as these statistics tell: a count, or max and min, into which NaN propagates.
+// DumpTensor::kHasNan and kHasInf, if the statistics tell: from the counts, or from max and min, which propagate NaN.
 std::uint32_t faults_in(const Statistics& found) {
   std::uint32_t faults = 0;
   for (std::size_t i = 0; i < found.categories.size(); ++i) {
@@ -39,7 +39,7 @@ void tell_faults(PendingRun& run) {
   }
 }
 
-// What only CANN writes is not written on CPU and GPU, as in MindSpore.
+// As in MindSpore, on CPU and GPU the formats that only CANN writes are not written.
 DumpConfig on_target(DumpConfig config, std::string_view device_target) {
   if (config.saves_runs && (device_target == "CPU" || device_target == "GPU")) {
     config.saves_runs = false;
@@ -65,7 +65,7 @@ DumpSession::State::State(DumpConfig given_config, DumpOptions given_options, st
 
 DumpSession::State::~State() {
   close();
-  if (thread_.joinable()) thread_.join();  // where the deleter of a keep_alive has closed the session
+  if (thread_.joinable()) thread_.join();  // not joinable if the deleter of a keep_alive has closed the session
   if (!in_use_->empty()) abandon(std::move(in_use_));
 }
 
@@ -83,7 +83,7 @@ bool DumpSession::State::wants(const DumpPlace& place, const DumpOperator* op, b
   return wants_step(counted(place));
 }
 
-// A dump that stays empty says why, once a device.
+// Reports, once per device, why nothing of it is dumped.
 void DumpSession::State::say_unlisted(std::uint32_t device) const noexcept {
   const std::uint64_t bit = std::uint64_t{1} << std::min<std::uint32_t>(device, 63);
   if ((unlisted_devices_.load(std::memory_order_relaxed) & bit) != 0 || is_in_fork()) return;
@@ -114,7 +114,7 @@ const DumpOperator* DumpSession::State::operator_named(std::string_view type, st
     made->stream_id = stream_id;
     made->task_id = task_id;
     made->wanted = selection.wants_operator({type, name, set_dump, options.names_are_escaped});
-    op = std::move(made);  // whole: one that memory did not suffice for would be found later, and be wanted by nobody
+    op = std::move(made);  // insert only when complete: a half-made entry would be found later with wanted == false
   }
   return op.get();
 }
@@ -137,7 +137,7 @@ void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRu
         notices->inform_once("empty",
                              [&] { return "empty tensors are not dumped; the first is of " + run.op->name; });
       } else {
-        // The verdict on an overflow is of the whole tensor; it is cut after that.
+        // Overflow is decided on the whole tensor; it is cut afterwards.
         const bool is_judged = config.op_debug_mode == DebugMode::kOverflow && Examiner::looks_at(*held);
         if (!is_judged) take_sample(*held, sample_num());
         if (given.is_in_format && config.trans_flag && config.saves_tensors()) {
@@ -156,7 +156,7 @@ void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRu
   }
 }
 
-// Distinct within the session, because file names tell tensors apart by it.
+// Unique within the session, because file names distinguish tensors by it.
 std::uint64_t DumpSession::State::next_timestamp_us() {
   using std::chrono::microseconds;
   const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
@@ -189,13 +189,13 @@ void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op,
     return tally.lose(count);
   }
   hand_over(std::move(one));
-  // The framework is about to give up: what it leaves behind must be on disk before that.
+  // The framework is about to abort: the data must be on disk before that.
   if (config.op_debug_mode == DebugMode::kException) flush();
 }
 
-// Where nothing but statistics is wanted of a run, and each of its tensors would have to be copied. A digest takes many
-// times as long as a copy, and a device is asked for many tensors at a time: those are left to the session's thread,
-// unless the caller has given no memory for copies.
+// Measures a run at once if only statistics are wanted and every tensor would have to be copied. Digests and devices
+// are left to the session's thread: a digest takes many times as long as a copy, and a device should get many tensors
+// at a time. If the caller allows no memory for copies, these are measured here, too.
 void DumpSession::State::measure_here(PendingRun& run) noexcept try {
   if (config.form->reads_bits(config) || config.op_debug_mode == DebugMode::kOverflow) return;
   if (options.memory_bytes != 0 && (config.on_device || examiner.wants_digests())) return;
@@ -211,7 +211,7 @@ void DumpSession::State::measure_here(PendingRun& run) noexcept try {
     held.tensor.address = nullptr;
     held.tensor.strides = nullptr;
   }
-} catch (const std::exception&) {  // memory is short: the run is handed over as others are
+} catch (const std::exception&) {  // memory is short: hand the run over
 }
 
 void DumpSession::State::hand_over(Items one) noexcept {
@@ -239,7 +239,7 @@ void DumpSession::State::hand_over(Items one) noexcept {
     return;
   }
   const auto start = std::chrono::steady_clock::now();
-  drain();  // rows come in the order of hand-over
+  drain();  // keeps the rows in the order of hand-over
   copy_strided(run);
   for (PendingTensor& held : run.tensors) held.is_borrowed = held.must_be_copied();
   {
@@ -250,7 +250,7 @@ void DumpSession::State::hand_over(Items one) noexcept {
   const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
   ++tally.stalls;
   tally.stalled_us += static_cast<std::uint64_t>(took.count());
-  if (options.memory_bytes == 0) return;  // who gives none has chosen that
+  if (options.memory_bytes == 0) return;  // the caller chose to wait
   const std::uint64_t wanted = copied_bytes + other_bytes;
   if (wanted > options.memory_bytes) {
     notices->warn_once("stall for a large one", [&] {
@@ -261,7 +261,7 @@ void DumpSession::State::hand_over(Items one) noexcept {
   } else {
     notices->warn_once("stall", [&] {
       return "tensors come faster than they are dumped: the " + std::to_string(options.memory_bytes) +
-             " bytes of memory_bytes are full, or the system has no more, and training waits";
+             " bytes of memory_bytes are full, or the system has no more memory: training waits";
     });
   }
 }
@@ -294,12 +294,12 @@ void DumpSession::State::copy_strided(PendingRun& run) noexcept {
   });
 }
 
-// The numbers of the iterations that are over, this one's last.
+// Records the iterations that have ended, this one last.
 void DumpSession::State::record(const DumpPlace* step) noexcept try {
   const std::lock_guard lock(ended_steps_mutex_);
   if (step == nullptr && ended_steps_.is_empty()) return;
   std::vector<EndedSteps::Step> ended;
-  ended.reserve(EndedSteps::kMost + 1);  // before any of them is forgotten there
+  ended.reserve(EndedSteps::kMost + 1);  // reserve first: drain() below forgets what it passes on
   ended_steps_.drain([&](const EndedSteps::Step& each) { ended.push_back(each); });
   if (step != nullptr) ended.push_back({step->rank, step->graph, step->iteration});
   post([ended = std::move(ended)](DumpOutput& to) {
@@ -337,7 +337,7 @@ bool DumpSession::State::flush() {
   return !has_lost_or_waits();
 }
 
-// A dump that stays empty says why.
+// Reports what the config wants and never came.
 void DumpSession::State::say_what_never_came() noexcept {
   {
     const std::lock_guard lock(operators_mutex_);
@@ -348,7 +348,7 @@ void DumpSession::State::say_what_never_came() noexcept {
                        "the config dumps operators that failed, and the backend said of none that it did");
   }
   if (config.save_kernel_args && !has_kernel_args) {
-    notices->warn_once("no arguments", "save_kernel_args is true, and the backend handed over no arguments of kernels");
+    notices->warn_once("no arguments", "save_kernel_args is true, but the backend handed over no arguments of kernels");
   }
 }
 
@@ -374,7 +374,7 @@ bool DumpSession::State::close() {
       for (const std::string& entry : config.operators->unused()) {
         notices->warn([&] { return "no operator matched " + entry; });
       }
-    } catch (const std::bad_alloc&) {  // it is said for the user's convenience
+    } catch (const std::bad_alloc&) {  // the report is optional
     }
   }
   return !has_lost_or_waits();

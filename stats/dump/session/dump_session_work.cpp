@@ -1,4 +1,4 @@
-// What a dump session does behind the training thread's back.
+// The part of a dump session that runs on its own thread.
 
 #include <pthread.h>
 #include <signal.h>
@@ -13,19 +13,19 @@
 namespace tensorstat {
 namespace {
 
-// Waking a sleeping thread costs the training thread microseconds. So the worker looks by itself
-// every kGlance, and sleeps for good only after kPatience of them in which nothing came.
+// To wake a sleeping thread costs the training thread microseconds. So the worker polls every kGlance. After kPatience
+// polls without work it sleeps until it is woken.
 constexpr auto kGlance = std::chrono::milliseconds(2);
 constexpr int kPatience = 50;
 
-// Runs that are measured together.
+// Runs that are measured in one request.
 constexpr std::size_t kMostRuns = 64;
 
 }  // namespace
 
-// No signal of the program's is handled on a thread it does not know.
+// The thread blocks all signals, so that the program's handlers do not run on it.
 bool DumpSession::State::has_thread() noexcept {
-  if (stopping_ || thread_refused_) return false;  // a late hand-over is done where it comes from
+  if (stopping_ || thread_refused_) return false;  // the thread that hands over does the work
   if (thread_.joinable()) return true;
   sigset_t all, before;
   sigfillset(&all);
@@ -85,7 +85,7 @@ void DumpSession::State::run_thread() noexcept {
   }
 }
 
-// Works on the first items of the queue, while the lock is released. They are destroyed after they count as finished:
+// Works on the first items of the queue, with the lock released. The items are destroyed after they count as finished:
 // the deleter of a keep_alive is the caller's, and may wait for a thread that waits in drain().
 void DumpSession::State::take_turn(std::unique_lock<std::mutex>& lock) noexcept {
   Items items;
@@ -106,14 +106,14 @@ void DumpSession::State::take_turn(std::unique_lock<std::mutex>& lock) noexcept 
   lock.lock();
 }
 
-// Whether more waits than a session may hold beside memory_bytes: what is measured takes less than a KiB a tensor.
+// Whether more measured tensors wait than allowed. memory_bytes does not count these; each takes less than a KiB.
 bool DumpSession::State::is_behind() noexcept {
   constexpr std::uint64_t kMostMeasured = 4096;
   const std::lock_guard lock(queue_mutex_);
   return posted_ - finished_ >= kMostMeasured;
 }
 
-// Whether the destruction of what waits runs no code of the caller's, who may hold locks that this wants.
+// Whether destroying the queued items runs none of the caller's code. The caller may hold locks that this code needs.
 bool DumpSession::State::is_for_anyone() const noexcept {
   return std::ranges::none_of(queue_, [](const Item& item) {
     const auto* run = std::get_if<PendingRun>(&item);
@@ -122,12 +122,12 @@ bool DumpSession::State::is_for_anyone() const noexcept {
   });
 }
 
-// Returns when everything that was handed over is worked on: by this thread, where it may, because to wake another and to
-// be woken by it takes longer than to write some rows.
+// Returns when everything handed over so far is done. If allowed, this thread does the work itself: waking another
+// thread and waiting for it takes longer than writing a few rows.
 void DumpSession::State::drain() noexcept {
   std::unique_lock lock(queue_mutex_);
   const std::uint64_t mine = posted_;
-  const bool is_thread = thread_.get_id() == std::this_thread::get_id();  // in the deleter of a keep_alive
+  const bool is_thread = thread_.get_id() == std::this_thread::get_id();  // called from the deleter of a keep_alive
   while (finished_ < mine) {
     if (is_at_work_) {
       done_.wait(lock, [&] { return !is_at_work_; });
@@ -144,7 +144,7 @@ void DumpSession::State::drain() noexcept {
 void DumpSession::State::work_on(Items& items) noexcept {
   std::array<PendingRun*, kMostRuns> runs;
   std::size_t count = 0;
-  auto first = items.begin();  // of the runs
+  auto first = items.begin();  // the first of the current runs
   for (auto next = items.begin(); next != items.end();) {
     const auto at = next++;
     if (auto* run = std::get_if<PendingRun>(&*at)) {
@@ -160,14 +160,14 @@ void DumpSession::State::work_on(Items& items) noexcept {
   }
 }
 
-// Whether the output has a place for this run, and in overflow dumps, whether its operator overflows; looked at in
-// order, so that the first overflow_number of them are those that count.
+// Whether the output admits this run and, in overflow dumps, whether its operator overflows. Called in order, so that
+// the first overflow_number overflows are the ones dumped.
 bool DumpSession::State::is_to_be_dumped(PendingRun& run) noexcept {
   if (config.op_debug_mode != DebugMode::kOverflow) return output->admits(run);
   if (enough_overflows) return false;
   try {
     if (!examiner.overflows(run)) return false;
-  } catch (const std::exception&) {  // what nobody could look at is not missed
+  } catch (const std::exception&) {  // when in doubt, dump it
   }
   const std::uint64_t count = ++tally.overflows;
   if (config.overflow_number != 0 && count >= config.overflow_number) enough_overflows = true;
@@ -196,7 +196,7 @@ void DumpSession::State::dump(std::span<PendingRun*> runs) noexcept {
 }
 
 void DumpSession::State::write_all(std::span<PendingRun*> runs) noexcept {
-  if (!measure(runs)) {  // memory is short: less at a time
+  if (!measure(runs)) {  // memory is short: try the runs one by one
     for (std::size_t i = 0; runs.size() > 1 && i < runs.size(); ++i) write_all(runs.subspan(i, 1));
     return;
   }

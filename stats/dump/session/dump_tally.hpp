@@ -1,4 +1,4 @@
-// What became of what a dump session was given.
+// Counts what happened to everything handed to a dump session.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace tensorstat {
 
-// Any thread, and read without a lock.
+// Usable from any thread without a lock.
 class DumpTally {
  public:
   explicit DumpTally(std::shared_ptr<Notices> notices) : notices_(std::move(notices)) {}

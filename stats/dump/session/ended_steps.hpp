@@ -1,4 +1,4 @@
-// Steps that have ended and of which nothing is wanted: remembered for the record of executions.
+// Steps that ended without being dumped. They are kept for the record of executions.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace tensorstat {
 
-// A training has many such steps between two that are dumped. So push() takes no lock and no memory, and wakes
-// nobody; the next step that is dumped takes them along.
+// A training has many such steps between two dumped ones. So push() takes no lock, allocates nothing and wakes no
+// thread. The next dumped step collects them.
 class EndedSteps {
  public:
   static constexpr std::uint64_t kMost = 512;
@@ -19,7 +19,7 @@ class EndedSteps {
     std::uint64_t iteration = 0;
   };
 
-  // Any thread. false: there is no room, and nothing was remembered.
+  // Callable from any thread. false: there is no room, and the step is not remembered.
   bool push(const Step& step) {
     if (claimed_.load(std::memory_order_relaxed) >= kMost) return false;
     const std::uint64_t mine = claimed_.fetch_add(1);
@@ -31,8 +31,8 @@ class EndedSteps {
 
   bool is_empty() const { return claimed_.load(std::memory_order_relaxed) == 0; }
 
-  // One thread at a time. Hands what is remembered to `take`, in order, and forgets it. While it runs there is no
-  // room for others.
+  // Called by one thread at a time. Passes the steps to `take`, in order, and forgets them. Meanwhile push() returns
+  // false.
   template <typename Take>
   void drain(const Take& take) {
     if (is_empty()) return;

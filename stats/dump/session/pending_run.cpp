@@ -5,7 +5,7 @@
 namespace tensorstat {
 namespace {
 
-// `tensor` with the dtype its bits are carried as, and as many of them as `values` values take.
+// `tensor` with the dtype and the element count that its `stored` bits have in memory, for `values` values.
 Tensor carrier(Tensor tensor, Stored stored, std::uint64_t values) {
   switch (stored) {
     case Stored::kPlain:
@@ -28,7 +28,7 @@ Tensor carrier(Tensor tensor, Stored stored, std::uint64_t values) {
   return tensor;
 }
 
-// What a tensor of a dtype is that a session has a Stored for.
+// The Stored of a dtype that the session stores specially.
 Stored stored_as(const DumpTensor& given) {
   if (given.stored != Stored::kPlain) return given.stored;
   switch (given.tensor.dtype) {
@@ -89,7 +89,7 @@ Result<PendingTensor> hold(const DumpTensor& given, bool device_format) {
                                          ": hand it over as " + std::string(name(widened(given.tensor.dtype).dtype))};
   }
   if (given.tensor.strides != nullptr && stored != Stored::kPlain) {
-    return Error{Code::kUnsupported, "packed and complex tensors must lie in C order"};
+    return Error{Code::kUnsupported, "packed and complex tensors must be in C order"};
   }
   if (given.tensor.strides != nullptr && given.tensor.strides->shape != given.shape) {
     return Error{Code::kInvalid, "the shapes of the tensor and of its strides differ"};

@@ -25,7 +25,7 @@ TensorPool::Buffer TensorPool::take(std::size_t size_bytes, std::uint64_t pinned
       spare_bytes_ -= capacity;
       spares_.erase(std::next(found).base());
     }
-    // Spares are held too; the oldest give way.
+    // Spare buffers count, too. Free the oldest ones.
     while (!spares_.empty() && held_bytes_ + counted + spare_bytes_ > limit_bytes_) {
       spare_bytes_ -= spares_.front().capacity;
       spares_.erase(spares_.begin());
@@ -40,7 +40,7 @@ TensorPool::Buffer TensorPool::take(std::size_t size_bytes, std::uint64_t pinned
     buffer.bytes_.reset(new (std::nothrow) std::byte[buffer.capacity_]);
     if (buffer.bytes_ == nullptr) {
       buffer.capacity_ = 0;
-      return {};  // and the count goes back
+      return {};  // `counted` is subtracted again
     }
   }
   return buffer;

@@ -1,4 +1,4 @@
-// Bounded memory for tensors on their way from the training thread to the disk.
+// Bounded memory for tensors between the training thread and the disk.
 #pragma once
 
 #include <atomic>
@@ -10,11 +10,11 @@
 
 namespace tensorstat {
 
-// Thread-safe. A buffer that comes back is handed out again, the last one first, because its pages
-// exist and may still be in the cache.
+// Thread-safe. The buffer that was returned last is reused first, because its pages exist and may still be in the
+// cache.
 class TensorPool {
  public:
-  // Memory of a hand-over: `size_bytes` count against the limit until it is gone.
+  // Memory of one hand-over. Its `size_bytes` count against the limit until it is destroyed.
   class Buffer {
    public:
     Buffer() = default;
@@ -42,11 +42,11 @@ class TensorPool {
 
   explicit TensorPool(std::uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
-  // A buffer of `size_bytes`, with `pinned_bytes` more counted that lie elsewhere. An empty one
-  // when the limit or the system does not allow it.
+  // A buffer of `size_bytes`; also counts `pinned_bytes` that are elsewhere. Empty if the limit or the system does not
+  // allow it.
   Buffer take(std::size_t size_bytes, std::uint64_t pinned_bytes);
 
-  // Without a lock: a forked child may ask, too.
+  // Needs no lock: a forked child may call it, too.
   std::uint64_t held_bytes() const { return held_bytes_; }
   std::uint64_t most_held_bytes() const { return most_held_bytes_; }
 

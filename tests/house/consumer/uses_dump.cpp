@@ -1,4 +1,4 @@
-// Prints what is wrong with a config.
+// Prints the error of a wrong config.
 #include <cstdio>
 #include <tensorstat/dump.hpp>
 

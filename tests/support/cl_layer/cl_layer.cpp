@@ -28,13 +28,13 @@ struct Buffer {
 };
 std::map<cl_mem, Buffer> buffers;
 
-// What each kernel's next launch reads.
+// What a kernel's next launch can read.
 struct Reads {
   bool announced_pointers = false, memory = false;
 };
 std::map<cl_kernel, Reads> reads;
 
-// What the held kernels wait for, one event each.
+// Events that the held kernels wait for.
 std::vector<cl_event> gates;
 
 void let_go() {
@@ -53,7 +53,7 @@ cl_event new_gate(cl_command_queue queue) {
   return below->clCreateUserEvent(context, nullptr);
 }
 
-// What a command has to wait for beside what it is told to, for the test's sake. Lives until it is enqueued.
+// Adds an event to a command's wait list, to hold or delay the command. Must live until the command is enqueued.
 class Before {
  public:
   Before(cl_command_queue queue, cl_uint count, const cl_event* wait, bool held, bool late)
@@ -83,7 +83,7 @@ class Before {
   const std::chrono::milliseconds late_;
 };
 
-// Of a program that CL_LAYER_SILENT_AT was given to.
+// For programs with CL_LAYER_SILENT_AT.
 std::int64_t silent_at = 0;
 cl_command_queue silent_queue = nullptr;
 
@@ -102,7 +102,7 @@ void fall_silent(cl_command_queue queue) {
   std::atexit(let_go_at_exit);
 }
 
-// What this call shall return instead of being made; CL_SUCCESS: nothing.
+// The code that this call must return instead of being made; CL_SUCCESS: make the call.
 cl_int fault() {
   const std::int64_t call = ++state.calls;
   const std::int64_t at = state.fail_at;
@@ -110,14 +110,14 @@ cl_int fault() {
   return now ? state.code.load() : CL_SUCCESS;
 }
 
-// A call that returns a code.
+// Wraps a function that returns a code.
 template <auto slot, typename... Args>
 cl_int CL_API_CALL coded(Args... args) {
   if (const cl_int code = fault(); code != CL_SUCCESS) return code;
   return (below->*slot)(args...);
 }
 
-// A call that returns an object, with a code through its last argument.
+// Wraps a function that returns an object, and a code through its last argument.
 template <typename Object, auto slot, typename... Args>
 Object made(cl_int* code, Args... args) {
   const cl_int failed = fault();
@@ -136,7 +136,7 @@ cl_int CL_API_CALL counted(Object object) {
   return (below->*slot)(object);
 }
 
-// Commands, whose event is one more reference.
+// Wraps a command. Its event is one more reference.
 template <auto slot, typename... Args>
 cl_int command(cl_event* event, Args... args) {
   if (const cl_int code = fault(); code != CL_SUCCESS) return code;
@@ -279,7 +279,7 @@ cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t 
   return coded<&cl_icd_dispatch::clGetDeviceInfo>(device, what, bytes, value, needed);
 }
 
-// Those by which a driver tells what has ended.
+// Wraps the functions by which a driver reports what has ended.
 template <auto slot, typename... Args>
 cl_int CL_API_CALL told(Args... args) {
   return state.silent ? CL_OUT_OF_RESOURCES : coded<slot>(args...);
@@ -296,7 +296,7 @@ cl_int CL_API_CALL execution_info(cl_kernel kernel, cl_uint what, size_t bytes, 
   } else {
     ++state.announced_systems;
   }
-  if (state.svm_capabilities >= 0) return CL_SUCCESS;  // the device knows nothing of what it claims
+  if (state.svm_capabilities >= 0) return CL_SUCCESS;  // the device does not really have what it claims
   return reinterpret_cast<ExecutionInfo>(reinterpret_cast<void*>(below->clSetKernelExecInfo))(kernel, what, bytes, value);
 }
 

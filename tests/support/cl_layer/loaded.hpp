@@ -1,4 +1,4 @@
-// The layer, for a test that runs with OPENCL_LAYERS naming it (tests/CMakeLists.txt).
+// Gives a test access to the layer. tests/CMakeLists.txt sets OPENCL_LAYERS for such tests.
 #pragma once
 
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 
 #include "tests/support/cl_layer/cl_layer.hpp"
 
-// A loader ignores in silence a layer that it cannot load: whoever asks for this one gets a failure then.
+// A loader silently ignores a layer that it cannot load. This call then fails.
 inline ClLayer& cl_layer() {
   static ClLayer* const layer = [] {
     setenv("OPENCL_LAYERS", CL_LAYER, 1);  // before the first call of OpenCL

@@ -1,4 +1,4 @@
-// Ends what the layer holds back, for a test that would wait for ever where it finds a fault.
+// Releases what the layer holds, so that a test that finds a fault does not hang.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 
 #include "tests/support/cl_layer/loaded.hpp"
 
-// Lets go after a time in which everything else has long been done, and remembers that it had to.
+// After a time that is far longer than everything else takes, releases all and remembers it.
 class Watch {
  public:
   Watch() : thread_([this] {
