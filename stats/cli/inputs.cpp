@@ -109,6 +109,7 @@ void add(const std::string& path, Found& found) {
   find_tensor_files(path, found.files, found.faults, [&](const std::string& other) {
     if (rows.empty() && has_name_of_rows(other)) rows = other;
     if (is_named_as_bits(other) && bits.count++ == 0) bits.first = other;
+    if (!has_name_of_rows(other) && !is_named_as_bits(other)) found.left.push_back(other);
   });
   if (bits.count != 0) found.notes.push_back(bits.note(path));
   if (found.files.size() != files) {
@@ -167,7 +168,22 @@ void put_in_order(std::vector<std::string>& files, FileOrder order) {
   for (std::size_t i = 0; i < files.size(); ++i) files[i] = std::move(numbered[i].second);
 }
 
+// FILE::TENSOR, as a table shows it: takes the tensor of a file that is there.
+bool add_tensor(const std::string& path, Found& inputs) {
+  constexpr std::string_view kBetween = "::";
+  for (std::size_t at = path.find(kBetween); at != path.npos; at = path.find(kBetween, at + 1)) {
+    const std::string file = path.substr(0, at);
+    if (!exists(file) || is_folder(file)) continue;
+    auto& tensors = inputs.tensors_of[file];
+    if (tensors.empty()) inputs.files.push_back(file);
+    tensors.push_back(path.substr(at + kBetween.size()));
+    return true;
+  }
+  return false;
+}
+
 void add_argument(const std::string& path, Found& inputs) {
+  if (!exists(path) && add_tensor(path, inputs)) return;
   const bool is_glob = path.find_first_of("*?[") != path.npos && !exists(path);
   is_glob ? add_glob(path, inputs) : add(path, inputs);
 }
@@ -195,6 +211,8 @@ Inputs find_inputs(const std::vector<std::string>& paths, FileOrder order, Rows 
     is_list ? add_list(path.substr(1), inputs) : add_argument(path, inputs);
   }
   if (rows == Rows::kLeft || !std::ranges::all_of(inputs.files, is_row_file)) leave_rows(inputs);
+  // A file that is named itself, too, is read whole, once for each of its names.
+  std::erase_if(inputs.tensors_of, [&](const auto& of) { return std::ranges::count(inputs.files, of.first) > 1; });
   put_in_order(inputs.files, order);
   return inputs;
 }

@@ -42,6 +42,20 @@ Look look_of(const Arguments& arguments) {
   return {screen, wants_color(arguments.color, is_stdout, screen.has_value())};
 }
 
+// The files of folders that no format reads by their names: some of them, or with --verbose all.
+void say_what_was_left(const std::vector<std::string>& left, bool is_verbose, Console& console) {
+  if (left.empty()) return;
+  const std::size_t shown = is_verbose ? left.size() : std::min<std::size_t>(left.size(), 3);
+  std::string names;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const std::string name = is_verbose ? left[i] : left[i].substr(left[i].rfind('/') + 1);
+    names.append(i == 0 ? "" : ", ").append(printable(name));
+  }
+  if (shown < left.size()) names += " and " + std::to_string(left.size() - shown) + " more";
+  console.say(std::to_string(left.size()) + (left.size() == 1 ? " file" : " files") + " not read: " + names +
+              (is_verbose ? "" : " (--verbose)"));
+}
+
 // Reads, measures and reports. Flushes the rows before it waits for more input.
 Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& console, const Results::Write& write,
                   const std::function<void()>& flush) {
@@ -91,13 +105,17 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
                                 .threads = arguments.meter.threads};
   Survey survey(meter, results.request(), reading, std::move(listener));
   const std::set<std::string_view> named(arguments.paths.begin(), arguments.paths.end());
-  for (const std::string& file : inputs.files) survey.add(file, named.contains(file));
+  for (const std::string& file : inputs.files) {
+    const auto wanted = inputs.tensors_of.find(file);
+    survey.add(file, named.contains(file), wanted == inputs.tensors_of.end() ? std::vector<std::string>() : wanted->second);
+  }
   survey.finish();
   if (more_tensors != 0) {
     const std::string noun = more_tensors == 1 ? " more tensor" : " more tensors";
     console.say("the same for " + std::to_string(more_tensors) + noun);
   }
   results.end();
+  if (!arguments.is_quiet) say_what_was_left(inputs.left, arguments.is_verbose, console);
   outcome.has_results = results.any();
   if (results.any_found()) outcome.exit = std::max<int>(outcome.exit, kFound);
   results.say_findings();

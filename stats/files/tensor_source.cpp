@@ -7,6 +7,7 @@
 #include "stats/files/io/byte_source.hpp"
 #include "stats/files/io/random_file.hpp"
 #include "stats/base/printable.hpp"
+#include "stats/files/file_kind.hpp"
 #include "stats/files/stream_source.hpp"
 
 namespace tensorstat {
@@ -92,6 +93,9 @@ OpenedSource open_tensors(std::string path, const ReadOptions& options) try {
   }
   // Pickles of the protocols 2 to 5 begin so.
   if (bytes > 1 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return pickle_refused(path);
+  if (const std::string_view kind = kind_of_file({head, bytes}, path); !kind.empty()) {
+    return Error{Code::kUnsupported, printable(path) + ": " + std::string(kind)};
+  }
   std::string known;
   for (const TensorFormat* format : kFormats) {
     if (format->fits(path)) return format->open(file, options);

@@ -1,5 +1,7 @@
 #include "stats/survey/survey.hpp"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <future>
 #include <thread>
@@ -44,7 +46,7 @@ Survey::Survey(Meter& meter, Request request, Options options, Listener listener
   if (order_ == TensorReader::Order::kAny) in_blocks_.emplace(meter_, request_, threads_);
 }
 
-void Survey::add(const std::string& path, bool takes_stream) {
+void Survey::add(const std::string& path, bool takes_stream, const std::vector<std::string>& wanted) {
   const std::string file_name = names_.name_of(path);
   Original original = original_from(named_tensor(file_name, 0).original_dtype);
   if (original == Original::kAsStored && options_.void_is_bfloat16) original = Original::kVoidIsBfloat16;
@@ -58,12 +60,24 @@ void Survey::add(const std::string& path, bool takes_stream) {
   }
   const std::uint64_t before = progress_.tensors;
   progress_.known += (*source)->count().value_or(1);
+  std::vector<bool> is_there(wanted.size());
+  const auto is_wanted = [&](const TensorReader& reader) {
+    bool is_any = wanted.empty();
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const bool is_this = reader.name() && (*reader.name() == wanted[i] ||
+                                             ::fnmatch(wanted[i].c_str(), reader.name()->c_str(), 0) == 0);
+      is_there[i] = is_there[i] || is_this;
+      is_any |= is_this;
+    }
+    return is_any;
+  };
   while (auto reader = (*source)->next()) {
     progress_.tensors += 1;
     if (!*reader) {
-      listener_.unreadable(reader->error());
+      if (wanted.empty()) listener_.unreadable(reader->error());
       continue;
     }
+    if (!is_wanted(**reader)) continue;
     SurveyedTensor entry = entry_of(path, file_name, **reader);
     if (options_.head_only) {
       listener_.measured(std::move(entry));
@@ -75,7 +89,11 @@ void Survey::add(const std::string& path, bool takes_stream) {
     }
   }
   end_chunks();
-  if (progress_.tensors == before) {
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (is_there[i]) continue;
+    listener_.unreadable({Code::kUnreadable, printable(tensor_label(path, wanted[i])) + ": the file has no such tensor"});
+  }
+  if (progress_.tensors == before && wanted.empty()) {
     listener_.unreadable({Code::kUnreadable, printable(path) + ": holds no tensor"});
   }
 }

@@ -52,7 +52,8 @@ class Survey {
   // latest when finish() returns. No more than a few dozen MiB of the files are held at any time (a large
   // Fortran-ordered one takes a window of 256 MiB when the order matters). `takes_stream`: see ReadOptions; for what a
   // user named, and not for what a walk through folders met.
-  void add(const std::string& path, bool takes_stream = false);
+  // `wanted`: only tensors of these names, which may hold * and ?; an error for each that is not there. Empty: all.
+  void add(const std::string& path, bool takes_stream = false, const std::vector<std::string>& wanted = {});
   void finish();
 
  private:
