@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kWholeBits = WHOLE_BITS;
 
-// The middle of the sizes with a code.
+// The middle of the magnitudes with this code.
 constexpr std::uint64_t size_of_code(std::uint32_t code) {
   if (code == 0) return 0;
   const std::uint32_t power = (code - 1) >> kWholeBits;
@@ -31,7 +31,7 @@ constexpr std::uint64_t size_of_code(std::uint32_t code) {
 
 constexpr Coding coding_of_integer(std::size_t bytes, bool is_signed, bool is_bool) {
   if (bytes > 2) {
-    const auto bits = static_cast<std::uint32_t>(8 * bytes);  // of 2^(bits - 1), and of 2^bits - 1
+    const auto bits = static_cast<std::uint32_t>(8 * bytes);  // the codes of 2^(bits - 1) and of 2^bits - 1
     const std::uint32_t most = is_signed ? ((bits - 1) << kWholeBits) + 1 : bits << kWholeBits;
     return {1 << 16, is_signed ? Order::kMagnitude : Order::kUnsigned, 0, most, false, false};
   }
@@ -51,11 +51,11 @@ constexpr Coding coding_of_float(std::size_t bytes, std::uint64_t greatest, bool
 #define CODING_Coded(id, name) \
   coding_of_float(1, CALL(COLUMN_3, FORMAT_##name) / 2, false, CALL(COLUMN_6, FORMAT_##name) != 0)
 #define CODING_Scale(id, name) {256, Order::kUnsigned, 0, 254, false, false, 1}  // NaN is 255
-// Counted by what they are unpacked to.
+// Packed dtypes are counted by their unpacked elements.
 #define CODING_PackedFloat(id, name) CODING_Coded(id, name)
 #define CODING_PackedInteger(id, name) CODING_Integer(id, name)
 #define CODING_OF_0(id, name) CAT(CODING_, FAMILY_OF(name))(id, name)
-#define CODING_OF_1(id, name) {0, Order::kUnsigned, 0, 0, false, false}  // complex: without an order there are no bins
+#define CODING_OF_1(id, name) {0, Order::kUnsigned, 0, 0, false, false}  // complex numbers have no order, so no bins
 #define ROW(id, name, ...) CAT(CODING_OF_, IS_COMPLEX_OF(name))(id, name),
 constexpr Coding kCodings[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
@@ -83,7 +83,7 @@ std::int64_t middle_of(Dtype dtype, std::uint32_t place) {
   if (dtype == Dtype::kUint64) return static_cast<std::int64_t>(size_of_code(place) ^ std::uint64_t{1} << 63);
   const auto magnitude = static_cast<std::uint32_t>(number < 0 ? ~number : number + how.first_key);
   if (!is_float(dtype)) {
-    // The middle of the bin of -2^63 alone is below all integers.
+    // Only the bin of -2^63 has a middle below all integers.
     const std::uint64_t size = std::min(size_of_code(magnitude), std::uint64_t{1} << 63);
     return static_cast<std::int64_t>(number < 0 ? 0 - size : size);
   }

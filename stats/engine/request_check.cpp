@@ -24,10 +24,10 @@ bool strides_agree(const Tensor& tensor) {
   return elements && *elements == tensor.element_count;
 }
 
-// Whether every element of a strided tensor has an address.
+// Whether the addresses of all elements of a strided tensor lie in the address space.
 bool lies_in_memory(const Tensor& tensor) {
   if (tensor.strides == nullptr || tensor.element_count == 0) return true;
-  std::int64_t before = 0, behind = size_bytes(tensor.dtype);  // the address, in bytes
+  std::int64_t before = 0, behind = size_bytes(tensor.dtype);  // bytes from the first element
   for (std::size_t i = 0; i < tensor.strides->shape.size(); ++i) {
     const auto steps = static_cast<std::int64_t>(tensor.strides->shape[i] - 1);
     std::int64_t reach = 0;
@@ -46,7 +46,7 @@ bool sound(const Tensor& tensor) {
          lies_in_memory(tensor);
 }
 
-// Of a tensor that is not sound.
+// The error for an invalid tensor.
 Error fault(const Tensor& tensor) {
   if (static_cast<int>(tensor.dtype) >= kDtypeCount) return {Code::kInvalid, "its dtype is unknown"};
   const std::string elements = std::to_string(tensor.element_count) + " elements";
