@@ -1,4 +1,4 @@
-// Numbers of any type, compared exactly.
+// Compares numbers of any types exactly.
 #pragma once
 
 #include <compare>
@@ -16,17 +16,17 @@ struct Operator {
   Comparison comparison;
 };
 
-// The operator that `text` begins with: > >= < <= == or !=. Else nullptr.
+// The operator at the beginning of `text`: > >= < <= == or !=. nullptr if there is none.
 const Operator* operator_at(std::string_view text);
 
-// A number as it is written: whole where it is and has at most 64 bits, so that no digit is lost; any other is the
-// nearest binary64. Monostate of what is none, and of NaN.
+// Parses a number. A whole number of at most 64 bits is an integer, so no digit is lost; any other is the nearest
+// binary64. monostate for anything else, and for NaN.
 Value number_from(std::string_view text);
 
-// Unordered where one is NaN; nothing where one is no number.
+// unordered if one is NaN; nullopt if one is no number.
 std::optional<std::partial_ordering> order_of(const Value& a, const Value& b);
 
-// Whether the comparison holds of two numbers in that order; false where there is none.
+// Whether the comparison is true for two numbers with this order; false for nullopt.
 bool holds(std::optional<std::partial_ordering> order, Comparison comparison);
 
 }  // namespace tensorstat
