@@ -54,7 +54,7 @@ tensorstat_code tensorstat_submit(tensorstat_device_meter* meter, const tensorst
     if (!taken) return failed(taken.error());
     c::Tensors list;
     if (const Status status = list.take(tensors, tensor_count); !status) return failed(status.error());
-    // Where `new` fails after this, the C++ ticket is destroyed, and waits for the device.
+    // If `new` fails after this, the C++ ticket is destroyed and waits for the device.
     auto submitted = meter->meter.submit(list.all(), *taken, {wait_list, wait_count});
     if (!submitted) return failed(submitted.error());
     *ticket = new tensorstat_ticket{*std::move(submitted), std::move(taken->categories)};

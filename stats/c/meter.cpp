@@ -79,7 +79,7 @@ tensorstat_code tensorstat_tensor_from_dlpack(const void* dl_tensor, int64_t* st
       std::ranges::copy(strides.bytes, stride_bytes);
       to.stride_bytes = stride_bytes;
       to.dimension_count = static_cast<uint32_t>(strides.bytes.size());
-      // The DLTensor's own shape, whose entries are not negative, as the C++ function has seen.
+      // The DLTensor's own shape. The C++ function has checked that no entry is negative.
       to.shape = reinterpret_cast<const uint64_t*>(static_cast<const DlTensor*>(dl_tensor)->shape);
     }
     const size_t room = tensor->size;
@@ -161,7 +161,7 @@ const tensorstat_value* tensorstat_result_values(const tensorstat_result* result
   return values;
 }
 
-// The names of engines and the reasons end with 0, as literals and strings of the library do.
+// Engine names and reasons are literals or std::strings, so they end with 0.
 const char* tensorstat_result_engine(const tensorstat_result* result, size_t tensor, size_t index) {
   const Decision* const found = decision(result, tensor, index);
   return found == nullptr ? nullptr : found->engine.data();

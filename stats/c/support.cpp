@@ -27,8 +27,8 @@ Error of_size(const char* name) {
   return {Code::kInvalid, std::string("the struct ") + name + " is missing, or its `size` is not set; begin with the initialiser of its name"};
 }
 
-// The statistics of these names. Most requests name what the thread's last one did, and to read ten names takes as long as
-// to measure some hundred elements.
+// The statistics with these names. The last names of each thread are cached: most requests repeat them, and parsing ten
+// names takes as long as measuring some hundred elements.
 Result<Categories> named(const char* names) {
   struct Named {
     std::string names;
@@ -220,7 +220,7 @@ tensorstat_code tensorstat_statistics_named(const char* names, int32_t* numbers,
   });
 }
 
-// The catalog's names are literals, and a quantile's is kept: they end with 0.
+// The catalog's names are literals, and quantiles' names are kept with a final 0.
 const char* tensorstat_dtype_name(int32_t dtype) {
   return dtype >= 0 && dtype < kDtypeCount ? name(static_cast<Dtype>(dtype)).data() : nullptr;
 }
@@ -228,7 +228,7 @@ const char* tensorstat_dtype_name(int32_t dtype) {
 const char* tensorstat_statistic_name(int32_t statistic) try {
   const bool is_one = statistic >= 0 && is_category(static_cast<std::uint32_t>(statistic));
   return is_one ? name(static_cast<Category>(statistic)).data() : nullptr;
-} catch (...) {  // no memory for the name of a quantile that nobody has named yet
+} catch (...) {  // no memory for the name of a quantile that is used for the first time
   return nullptr;
 }
 
