@@ -1,5 +1,4 @@
-# What `cpack` makes in a build's folder: four .deb packages of the components that the folders install, and the target
-# `uninstall`.
+# `cpack` in a build folder makes four .deb packages from the installed components. Also defines the target `uninstall`.
 #
 #   tensorstat           the command, its man pages and completions
 #   libtensorstat0       libtensorstat.so, the C library, and the helper program that tries a driver out
@@ -23,11 +22,11 @@ set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
 set(CPACK_COMPONENTS_ALL)
-# tensorstat_package(GROUP NAME COMPONENT...): these components go into one package.
+# tensorstat_package(GROUP NAME COMPONENT...): puts these components into one package.
 macro(tensorstat_package group name)
   string(TOUPPER ${group} upper)
   set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${name})
-  # Of this package alone, so that it is not installed four times by `cmake --install`.
+  # EXCLUDE_FROM_ALL: only for the package, so that `cmake --install` does not install these files four times.
   install(FILES ${PROJECT_SOURCE_DIR}/stats/packaging/copyright ${PROJECT_SOURCE_DIR}/stats/CHANGELOG.md
           DESTINATION share/doc/${name} COMPONENT doc_${group} EXCLUDE_FROM_ALL)
   foreach(component ${ARGN} doc_${group})

@@ -1,5 +1,5 @@
-# Removes what `cmake --install` of this build installed last, and the folders that it leaves empty. The build's folder
-# is -DBUILD_DIR; DESTDIR is honoured, as installing honours it.
+# Removes the files that the last `cmake --install` of this build installed, and the folders that are empty then.
+# -DBUILD_DIR is the build folder. DESTDIR is used as when installing.
 set(manifest ${BUILD_DIR}/install_manifest.txt)
 if(NOT EXISTS ${manifest})
   message(FATAL_ERROR "${manifest} is not there: nothing was installed from this build")
@@ -12,7 +12,7 @@ foreach(file IN LISTS files)
     message(STATUS "Removing: ${installed}")
     file(REMOVE ${installed})
   endif()
-  # Folders that are named as the project is are its own.
+  # Folders with the project's name in their name belong to it.
   cmake_path(GET installed PARENT_PATH folder)
   while(folder MATCHES "tensorstat")
     cmake_path(GET folder FILENAME name)
@@ -23,7 +23,7 @@ foreach(file IN LISTS files)
   endwhile()
 endforeach()
 list(REMOVE_DUPLICATES folders)
-list(SORT folders ORDER DESCENDING)  # what lies inside first
+list(SORT folders ORDER DESCENDING)  # inner folders first
 foreach(folder IN LISTS folders)
   file(GLOB inside LIST_DIRECTORIES true ${folder}/*)
   list(FILTER inside EXCLUDE REGEX "/__pycache__$")
