@@ -49,7 +49,7 @@ Result<DumpOptions> dump_options(const tensorstat_session_options* given) {
 template <typename Open>
 tensorstat_code open_session(const tensorstat_session_options* options, tensorstat_session** session, const Open& open) {
   return guarded([&]() -> tensorstat_code {
-    if (session == nullptr) return missing("where the session is put");
+    if (session == nullptr) return missing("the pointer for the session");
     auto taken = dump_options(options);
     if (!taken) return failed(taken.error());
     Result<DumpSession> opened = open(*std::move(taken));

@@ -62,7 +62,7 @@ Error fault(const Tensor& tensor) {
   }
   const Strides& strides = *tensor.strides;
   if (tensor.where == Where::kClBuffer) {
-    return {Code::kUnsupported, "it has strides, which only a tensor that the CPU can read may have, and is in a cl_mem"};
+    return {Code::kUnsupported, "it has strides and is in a cl_mem: strides are supported only in host memory"};
   }
   if (strides.shape.size() != strides.bytes.size()) {
     return {Code::kInvalid, "it has strides for " + std::to_string(strides.bytes.size()) + " dimensions, and " +
@@ -77,7 +77,8 @@ Error fault(const Tensor& tensor) {
 }  // namespace
 
 Status check(const Request& request) {
-  if (!is_cast_scale(request.cast_scale)) return Error{Code::kInvalid, "a scale of casts is a finite number above 0"};
+  if (!is_cast_scale(request.cast_scale))
+    return Error{Code::kInvalid, "the cast scale must be a finite number above 0"};
   if (!request.categories.empty()) return {};
   return Error{Code::kInvalid, "the request names no category: there is nothing to measure"};
 }

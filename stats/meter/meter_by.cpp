@@ -89,7 +89,7 @@ Status check_by(const Tensor& tensor, const By& by) {
 // Makes a view for each row, contiguous or strided.
 Status fill(const Tensor& tensor, const By& by, Rows& rows) {
   if (by.block_elements != 0 && tensor.strides != nullptr) {
-    return Error{Code::kUnsupported, "blocks follow each other in memory, and the tensor has strides: copy it first"};
+    return Error{Code::kUnsupported, "blocks need a contiguous tensor, and this one has strides: copy it first"};
   }
   const std::uint64_t count = rows.plan.rows, in_a_byte = elements_a_byte(tensor.dtype);
   const std::uint64_t each = by.block_elements != 0 ? by.block_elements : count == 0 ? 0 : tensor.element_count / count;

@@ -140,7 +140,8 @@ Status PairPartial::merge(const PairPartial& other) try {
     const bool fits = is_last_of_sum(layout, i) ? fit_one_word(words_[i], other.words_[i], kMostLastWord / 2 - 2)
                                                 : fit_one_word(words_[i], other.words_[i]);
     if (!fits) {
-      return Error{Code::kInvalid, "cannot merge two pairs of tensors: together they hold more than a partial can"};
+      return Error{Code::kInvalid,
+                   "cannot merge two pairs of tensors: the combined counts exceed what a partial can hold"};
     }
   }
   merge_pair(a_, b_, words_, other.words_);
@@ -182,7 +183,8 @@ Result<PairPartial> PairPartial::parse(std::span<const std::byte> bytes) try {
   const PairTolerance tolerance{std::bit_cast<double>(get_word(bytes.subspan(kRtolAt))),
                                 std::bit_cast<double>(get_word(bytes.subspan(kAtolAt))),
                                 static_cast<PairTolerance::Scale>(scale)};
-  if (!is_tolerance(tolerance.rtol) || !is_tolerance(tolerance.atol)) return refuse("its tolerance is no finite number from 0");
+  if (!is_tolerance(tolerance.rtol) || !is_tolerance(tolerance.atol))
+    return refuse("its tolerance is negative or not finite");
   PairPartial partial(static_cast<Dtype>(a), static_cast<Dtype>(b), tolerance);
   if (bytes.size() != kHeaderBytes + 8 * partial.words_.size()) return refuse("its length is not that of its dtypes");
   for (std::size_t i = 0; i < partial.words_.size(); ++i) {

@@ -226,7 +226,7 @@ Status Partial::merge(const Partial& other) try {
   for (std::size_t i = 0; i < words().size(); ++i) {
     if (is_fingerprint(dtype_, i) || merges_by_maximum(dtype_, i)) continue;
     if (!fit_one_word(words()[i], other.words()[i])) {
-      return Error{Code::kInvalid, "cannot merge two partials: together they hold more than a partial can"};
+      return Error{Code::kInvalid, "cannot merge two partials: the combined counts exceed what a partial can hold"};
     }
   }
   if ((needs_ & kQuantiles) != 0) tensorstat::merge(bins_, {.kept = other.bins_});

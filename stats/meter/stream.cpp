@@ -37,7 +37,8 @@ struct Meter::Stream::State {
       return Error{Code::kInvalid, "a byte of " + std::string(name(dtype())) + " cannot have " + std::to_string(unused) +
                                        " unused elements"};
     }
-    if (unused > elements_of(dtype(), piece.size())) return Error{Code::kInvalid, "a piece has no byte with unused elements"};
+    if (unused > elements_of(dtype(), piece.size()))
+      return Error{Code::kInvalid, "a piece has fewer elements than are unused"};
     if (was_last && !piece.empty()) {
       return Error{Code::kInvalid, "the piece before this one ended within a byte: it was the last"};
     }

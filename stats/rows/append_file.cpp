@@ -96,7 +96,7 @@ class AppendFile::Writer {
   void drop(std::uint64_t lines) {
     tally_->dropped += lines;
     notices_.warn_once("dropped", [&] {
-      return options_.path + ": lines are dropped, because there is no memory for more that wait (at most " +
+      return options_.path + ": lines are dropped, because the queue of waiting lines is full (limit " +
              std::to_string(options_.queue_bytes) + " bytes)";
     });
   }

@@ -116,9 +116,10 @@ void LineFile::compare_heading(off_t size) noexcept try {
   if (pread(file_, found.data(), found.size(), 0) != static_cast<ssize_t>(found.size())) return;
   if (options_.header.starts_with(found.substr(0, options_.header.size()))) return;
   const std::string_view wanted(options_.header.data(), options_.header.size() - 1);
-  notices_.warn_once("heading of " + options_.path,
-                     options_.path + " is there already, and its first line is " + shown(found.substr(0, found.find('\n')), 200) +
-                         "; the rows that follow it now have the columns " + shown(wanted, 200));
+  notices_.warn_once("heading of " + options_.path, options_.path + " already exists with the first line " +
+                                                        shown(found.substr(0, found.find('\n')), 200) +
+                                                        "; new rows are appended with the columns " +
+                                                        shown(wanted, 200));
 } catch (const std::bad_alloc&) {
 }
 
@@ -230,7 +231,8 @@ void LineFile::fault(std::string_view doing, int error) noexcept {
   notices_.warn_once(key, [&] {
     return "cannot " + std::string(doing) + " " + options_.path + ": " + std::generic_category().message(error) +
            (error == EWOULDBLOCK ? " (another process holds its lock)" : "") +
-           "; what cannot be written waits in memory, at most " + std::to_string(options_.queue_bytes) + " bytes";
+           "; lines wait in memory until they can be written, at most " + std::to_string(options_.queue_bytes) +
+           " bytes";
   });
 }
 

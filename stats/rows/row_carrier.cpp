@@ -108,7 +108,7 @@ Result<std::vector<Row>> RowCarrier::read_back(std::string_view lines, std::size
   });
   if (!read) return read.error();
   if (rows.size() == count) return rows;
-  return Error{Code::kInvalid, "it would be read as " + std::to_string(rows.size()) + " rows"};
+  return Error{Code::kInvalid, "it would be read back as " + std::to_string(rows.size()) + " rows"};
 }
 
 Status RowCarrier::finish() { return held_.empty() ? Status() : flush(); }

@@ -253,7 +253,7 @@ Result<DumpData> read_dump_data(const RandomFile& file) {
   const auto fault = [&](const std::string& what) {
     return Error{Code::kUnreadable, printable(file.path()) + ": " + what};
   };
-  if (file.size_bytes() < kLengthBytes) return fault("is too short for a dump file of Ascend's");
+  if (file.size_bytes() < kLengthBytes) return fault("is too short for an Ascend dump file");
   std::array<char, kLengthBytes> head;
   if (Status read = file.read_at(0, std::as_writable_bytes(std::span(head))); !read) return read.error();
   Parser parser(file);

@@ -70,7 +70,7 @@ class InflatedBytes : public ByteSource {
   Status move_window() {
     window_at_ += window_.size();
     const std::uint64_t left = deflated_.bytes - window_at_;
-    if (left == 0) return damaged("more bytes are wanted of a member than it has");
+    if (left == 0) return damaged("it was read beyond its end");
     const std::size_t due = std::min<std::uint64_t>(left, kInflatedWindowBytes);
     const bool is_last = due == left;
     window_.resize(due + is_last);  // one byte more detects data after the expected end

@@ -48,7 +48,8 @@ Result<std::optional<Directory>> directory64(const RandomFile& file, std::uint64
   if (!locator->starts_with(kLocatorMagic)) return std::optional<Directory>();
   const std::uint64_t record_at = number_at(*locator, 8, 8);
   if (locator_at < kEnd64Bytes || record_at > locator_at - kEnd64Bytes) {
-    return damaged(file, "its ZIP64 record would begin at byte " + std::to_string(record_at) + ", where none can be");
+    return damaged(file,
+                   "its ZIP64 record would begin at byte " + std::to_string(record_at) + ", where no record can be");
   }
   const auto record = text_at(file, record_at, kEnd64Bytes);
   if (!record) return record.error();

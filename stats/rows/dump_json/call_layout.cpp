@@ -123,7 +123,7 @@ Status CallLayout::add(std::string_view object) {
   Lines lines;
   const bool is_laid_out = object.starts_with("{\n") && object.ends_with("\n}") && object.size() > 4;
   if (!is_laid_out || !lines.take(object.substr(2, object.size() - 4))) {
-    return Error{Code::kInvalid, "the layout of a call is no object as json.dumps(indent=1) writes it"};
+    return Error{Code::kInvalid, "the layout of a call is not an object as json.dumps(indent=1) writes it"};
   }
   for (const auto& [which, place] : lines.places) {
     if (places_.contains(which)) return Error{Code::kInvalid, "the layout of a call has a tensor twice: " + place};
