@@ -59,7 +59,7 @@ typedef i64 v_pair __attribute__((vector_size(16)));
 #define PAIR_SECOND(pair) (pair)[1]
 #define KEY(type, bits) (AS(type, bits) ^ ((AS(type, bits) >> SIGN_SHIFT) & (type)MAGNITUDE_MASK))
 
-// Counts the lanes where a comparison holds. AVX-512 compares into a mask register and adds under it.
+// Counts the lanes in which a comparison is true. AVX-512 compares into a mask register and adds under it.
 #if LANE_BYTES == 64
 #define COUNT_INTO(type, counter, condition) ((counter) = (condition) ? (counter) + (type)1 : (counter))
 #define COUNT_OUT_OF(type, counter, condition) ((counter) = (condition) ? (counter) - (type)1 : (counter))
@@ -133,8 +133,8 @@ INLINE v_f64 multiply_add(v_f64 a, v_f64 b, v_f64 c) {
 }
 #define MUL_ADD(a, b, c) multiply_add(a, b, c)
 
-// a + b. `one` is a vector of ones of which the compiler does not know the value, so that this is a fused multiply-add:
-// AMD's Zen has two pipes for additions, which conversions and shifts also use, and two others for these.
+// a + b. `one` is a vector of ones, hidden from the compiler, so that this stays a fused multiply-add. AMD's Zen has
+// two pipes for additions, which conversions and shifts also use, and two others for multiply-adds.
 INLINE v_f64 add_f64(v_f64 a, [[maybe_unused]] v_f64 one, v_f64 b) {
 #if LANE_BYTES >= 32
   return multiply_add(a, one, b);

@@ -7,9 +7,9 @@
 
 namespace tensorstat {
 
-// One line that a terminal only prints: valid UTF-8 stays as it is. Control characters (C0, DEL, C1), line
-// separators, marks that change the direction of text or cannot be seen, and bytes that are not UTF-8 are written
-// as \n, \x1b, \u202e or \xff. Applying it twice changes nothing more.
+// Returns one line without effects on a terminal. Valid UTF-8 is unchanged. Control characters (C0, DEL, C1), line
+// separators, marks that change the direction of text or cannot be seen, and bytes that are not UTF-8 are written as
+// \n, \x1b, \u202e or \xff. Applying it twice changes nothing more.
 std::string printable(std::string_view text);
 
 // printable() of at most the first `most_bytes`, with "..." if there is more.

@@ -54,7 +54,7 @@ constexpr struct {
 
 }  // namespace
 
-// Recursive descent: alternatives of sequences of repeated atoms, each emitted as it is read.
+// A recursive-descent parser: alternatives of sequences of repeated atoms. States are emitted while reading.
 class PatternCompiler {
  public:
   explicit PatternCompiler(std::string_view text) : text_(text) {}

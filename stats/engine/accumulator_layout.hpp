@@ -96,7 +96,7 @@ inline constexpr std::size_t kExponentWords[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 constexpr std::size_t exponent_words(Dtype dtype) { return kExponentWords[static_cast<int>(dtype)]; }
 
-// The exponent field of a float's NaN and infinities; 0 for integers, whose zeros have it.
+// The exponent field of a float's NaN and infinities. 0 for integers, which have neither.
 #define SPECIAL_EXPONENT_Integer(name) 0
 #define SPECIAL_EXPONENT_Integer64(name) 0
 #define SPECIAL_EXPONENT_Float(name) (CALL(COLUMN_3, FORMAT_##name) >> CALL(COLUMN_4, FORMAT_##name))

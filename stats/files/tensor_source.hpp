@@ -51,7 +51,7 @@ struct ReadOptions {
 
 struct TensorFormat {
   std::string_view extension;  // ".npy"; empty if is_named is used
-  // Whether a file whose first bytes are `head` (16 of them, or all) is of this format.
+  // Whether a file that begins with `head` (16 bytes, or the whole file) has this format.
   bool (*begins)(std::string_view head);
   // Opens the file and checks its header. Errors name the file.
   OpenedSource (*open)(std::shared_ptr<const RandomFile> file, const ReadOptions& options);

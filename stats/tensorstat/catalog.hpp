@@ -55,7 +55,7 @@ std::string_view column(Category category);  // "Negative Zero Count"
 ValueKind kind(Category category);
 // Texts for people: the definition over the elements x, and the value for NaN, Inf and an empty tensor.
 std::string_view formula(Category category);   // "the square root of the sum of x * x"
-std::string_view nan_rule(Category category);  // "NaN where an element is; ..."
+std::string_view nan_rule(Category category);  // "NaN if any element is NaN; ..."
 std::string_view name(Dtype dtype);          // "float32"
 constexpr std::uint32_t size_bytes(Dtype dtype);  // of one element; 1 for a packed dtype
 constexpr std::uint32_t elements_a_byte(Dtype dtype);  // for a packed dtype; else 1

@@ -132,7 +132,7 @@ struct DumpCounters {
   std::uint64_t lost_row_count = 0;     // rows that could not be written
   std::uint64_t file_count = 0;         // files of tensors written: .npy, or Ascend's dump files
   std::uint64_t lost_file_count = 0;    // files of tensors that could not be written
-  // Tensors for which a measurement or file that the config wants was not made, because of errors.
+  // Tensors that lack a wanted row or file because of errors.
   std::uint64_t lost_tensor_count = 0;
   std::uint64_t complex_count = 0;  // complex tensors that were skipped because only statistics are wanted
   std::uint64_t stall_count = 0;    // calls of collect() with tensors that did not fit into memory_bytes
@@ -171,7 +171,7 @@ class DumpSession {
 
   bool enabled() const { return state_ != nullptr; }
 
-  DumpDemands demands() const;  // of nothing, in a session that wants nothing
+  DumpDemands demands() const;  // all false if the session wants nothing
 
   // The root of all files: the config's path or its replacement. Empty if the session wants nothing.
   std::string path() const;

@@ -87,8 +87,8 @@ TENSORSTAT_API const char* tensorstat_dtype_name(int32_t dtype);
 /* The name of a statistic; NULL if the number is unknown. Statistics of the catalog are numbered 0, 1, ... without
  * gaps. Quantiles such as "p50" have larger numbers. */
 TENSORSTAT_API const char* tensorstat_statistic_name(int32_t statistic);
-/* The bytes of one element: 8 for complex64, for example. 1 for int4, uint4, uint1 and float4_e2m1fn, of which
- * several elements share a byte. 0 for an unknown dtype. */
+/* The bytes of one element: 8 for complex64, for example. 1 for int4, uint4, uint1 and float4_e2m1fn; several
+ * elements share that byte. 0 for an unknown dtype. */
 TENSORSTAT_API uint32_t tensorstat_dtype_bytes(int32_t dtype);
 /* How many elements share a byte: 2 for int4, uint4 and float4_e2m1fn, 8 for uint1, 1 for all others; 0 for an
  * unknown dtype. */

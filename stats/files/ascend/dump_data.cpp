@@ -116,7 +116,7 @@ class Parser {
     return {};
   }
 
-  // Sets the byte range of each tensor whose bytes are in the message.
+  // For files that are the message only: a tensor's size is that of its bytes in the message.
   void place_inside() {
     for (auto* tensors : {&found.inputs, &found.outputs}) {
       for (DumpDataTensor& tensor : *tensors) tensor.size_bytes = tensor.data.bytes;

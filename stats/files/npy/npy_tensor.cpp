@@ -55,7 +55,7 @@ Result<StoredTensor> stored_tensor(const NpyHeader& header, const NpyField& fiel
 
 Result<NpyArray> read_npy_array(ByteSource& source, const std::optional<std::string>& name, ByteRange range,
                                 Original original, bool may_go_on) {
-  // Reads no byte after the header of a stream, and few after that of a file. Most headers have 128 bytes.
+  // Does not read beyond the header of a stream; reads a few bytes more of a file. Most headers have 128 bytes.
   std::vector<std::byte> head;
   std::uint64_t wanted = source.seeks() ? kUsualHeaderBytes : kNpyLengthEnds;
   for (int part = 0; part < 2; ++part, wanted = npy_header_bytes(head)) {
