@@ -90,7 +90,7 @@ OpenedSource open_tensors(std::string path, const ReadOptions& options) try {
   for (const TensorFormat* format : kFormats) {
     if (format->begins({head, bytes})) return format->open(file, options);
   }
-  // Pickles of the protocols 2 to 5 begin so.
+  // Pickles of protocols 2 to 5 begin like this.
   if (bytes > 1 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return pickle_refused(path);
   std::string known;
   for (const TensorFormat* format : kFormats) {
