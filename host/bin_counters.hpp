@@ -1,4 +1,4 @@
-// Counters of bins, which are lent, and kept for the next request: they are large.
+// A pool of bin counters. They are large, so they are reused for the next request.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ class BinCounters {
   };
   using Lent = std::unique_ptr<BinCounter, GiveBack>;
 
-  // Open for the dtype. Throws where there is no memory.
+  // Lends a counter that is open for the dtype. Throws if there is no memory.
   Lent lend(Dtype dtype) {
     std::unique_ptr<BinCounter> counter;
     if (const std::unique_lock lock(mutex_, std::try_to_lock); lock && !idle_.empty()) {
@@ -40,11 +40,11 @@ class BinCounters {
     if (!lock || idle_.size() == kMostKept) return;
     try {
       idle_.push_back(std::move(counter));
-    } catch (...) {  // then it is not kept
+    } catch (...) {  // no memory to keep it: it is freed
     }
   }
 
-  std::mutex mutex_;  // not waited for: in a child of fork() a thread that is not there may hold it
+  std::mutex mutex_;  // use try_lock only: in a forked child, a thread of the parent may hold it forever
   std::vector<std::unique_ptr<BinCounter>> idle_;
 };
 

@@ -17,24 +17,25 @@
 namespace tensorstat::host {
 namespace {
 
-// So many lines are transposed at a time: a whole number of tiles of `low`, and enough that a fold is worth its call.
+// Lines that are transposed at a time. A multiple of the tile of `low`, and large enough to be worth the call of a
+// fold.
 constexpr std::uint64_t kTileLines = 1024;
-// Columns that are read together: four cache lines of each line of the matrix.
+// The width of columns that are transposed together: four cache lines of each line of the matrix.
 constexpr std::uint64_t kBandBytes = 256;
-// What a unit reads of a line where lanes are columns. It keeps a partial of each.
+// The width of a unit of work if lanes are columns. A unit keeps a partial for each column.
 constexpr std::uint64_t kPanelBytes = 2048;
-// A thread has as many units of these, where there are lines enough.
+// Each thread gets this many of these units, if there are enough lines.
 constexpr std::uint64_t kUnitsAThread = 8;
-// Where more than one column of so many was left out of the lanes, the next lines are transposed: first a tile of them,
-// then up to so many.
+// If the lanes could not take more than one column in kFewAlone, the next lines are transposed instead: first one tile,
+// at last up to kMostTransposed.
 constexpr std::uint64_t kFewAlone = 8;
 constexpr std::uint64_t kMostTransposed = 8 * kTileLines;
-// Lines of which so much is copied before it is transposed: where the lines of a matrix are a power of two apart, what
-// stands below each other would not stay in the cache.
+// Lines that are copied to a strip before they are transposed. If the lines of a matrix are a power of two apart, the
+// elements of a column would map to the same cache sets and evict each other.
 constexpr std::uint64_t kStripLines = 64;
 
-// As many lines as a vector has elements, of so many elements: the first of two halves of the lines and the second are
-// woven into each other as often as it takes.
+// Transposes a square of kSide lines and columns. The first and the second half of the lines are interleaved
+// log2(kSide) times.
 template <typename Bits, std::size_t... kFirst>
 void transpose_square(const std::byte* from, std::byte* to, std::uint64_t to_stride, std::index_sequence<kFirst...>) {
   constexpr std::size_t kSide = 16 / sizeof(Bits), kHalf = kSide / 2;
@@ -52,8 +53,8 @@ void transpose_square(const std::byte* from, std::byte* to, std::uint64_t to_str
   for (std::size_t i = 0; i < kSide; ++i) std::memcpy(to + i * to_stride, &lines[i], sizeof lines[i]);
 }
 
-// Columns [0, width) of `count` lines; in `to` the elements of each lie `apart` elements behind the last one's. Room is
-// taken for whole squares.
+// Transposes columns [0, width) of `count` lines. Column i begins at element i * apart of `to`, which must have room
+// for whole squares.
 template <typename Bits>
 void transpose(const std::byte* from, std::uint64_t stride, std::uint64_t count, std::uint64_t width, std::byte* to,
                std::uint64_t apart) {
@@ -89,12 +90,12 @@ Transpose transpose_of(std::uint32_t element_bytes) {
   }
 }
 
-// `count` lines of as many columns as there are folders, transposed tile by tile.
+// Transposes `count` lines tile by tile and folds each column with its folder.
 void fold_transposed(Transpose transposed, const std::byte* at, std::uint64_t stride, std::uint64_t count,
                      std::uint32_t element_bytes, std::span<Folder> folders) {
   if (count == 0) return;
   const std::uint64_t band = std::min<std::uint64_t>(kBandBytes / element_bytes, folders.size());
-  // Columns that begin where a page does would all meet in one set of the cache.
+  // Padding between columns: columns that all begin at a page boundary would share one cache set.
   const std::uint64_t apart = std::min(count, kTileLines) + 64 / element_bytes, side = 16 / element_bytes;
   const auto tile = std::make_unique_for_overwrite<std::byte[]>((band + side) * apart * element_bytes);
   for (std::uint64_t left = 0; left < folders.size(); left += band) {
@@ -109,12 +110,12 @@ void fold_transposed(Transpose transposed, const std::byte* at, std::uint64_t st
   }
 }
 
-// A state of a LaneFold lies in whole ones of these.
+// The unit of allocation for states of a LaneFold.
 struct alignas(64) Aligned {
   std::byte bytes[64];
 };
 
-// Of a block of kLaneLines lines of `lanes` columns, those that are named, one by one.
+// Folds single columns of a block of kLaneLines lines and `lanes` columns: those with a bit in `named`.
 void fold_alone(std::uint64_t named, const std::byte* block, std::size_t lanes, std::uint32_t element_bytes,
                 std::span<Folder> folders) {
   std::array<std::byte, kLaneLines * sizeof(std::uint64_t)> column;
@@ -127,8 +128,8 @@ void fold_alone(std::uint64_t named, const std::byte* block, std::size_t lanes, 
   }
 }
 
-// `count` lines, whole ones of kLaneLines, of at least as many columns as there are lanes. The blocks of columns are
-// folded in turns, so that what is read of a line lies together.
+// Folds `count` lines, a multiple of kLaneLines, with at least as many columns as lanes. All blocks of columns are
+// folded before the next lines, so that each line is read contiguously.
 void fold_in_lanes(const LaneFold& fold, Transpose transposed, const std::byte* at, std::uint64_t stride,
                    std::uint64_t count, std::uint32_t element_bytes, std::span<Folder> folders,
                    std::span<std::int64_t> words, Needs needs, std::atomic<std::uint64_t>& hard) {
@@ -144,7 +145,7 @@ void fold_in_lanes(const LaneFold& fold, Transpose transposed, const std::byte* 
   std::vector<std::int64_t> dropped(word_count);
   std::array<std::int64_t*, 64> of_lanes;
   for (std::size_t column = 0; column < folders.size(); column += fold.lanes) {
-    // The last block begins among the columns of the one before; what it finds of those is dropped.
+    // The last block overlaps the one before. Its results for the overlap are dropped.
     const std::size_t first = std::min(column, folders.size() - fold.lanes), had = column - first;
     const std::uint64_t wanted = ~std::uint64_t{0} >> (64 - fold.lanes) >> had << had;
     blocks.push_back({first, wanted, &states[blocks.size() * state_size]});
@@ -157,7 +158,7 @@ void fold_in_lanes(const LaneFold& fold, Transpose transposed, const std::byte* 
   alignas(64) std::array<std::uint8_t, kLaneLines * 64> copy;
   const auto line_bytes = static_cast<std::int64_t>(folders.size() * element_bytes);
   const std::int64_t gap_bytes = static_cast<std::int64_t>(stride) - (line_bytes + 63) / 64 * 64;
-  // What was hard for others is likely to be so here, for a while.
+  // If other units had to transpose, this one probably has to, too: it starts with that.
   std::uint64_t line = std::min(hard.load(), count), run = kTileLines;
   hard = line / 2 / kLaneLines * kLaneLines;
   fold_transposed(transposed, at, stride, line, element_bytes, folders);
@@ -198,7 +199,7 @@ void fold_columns(const std::byte* matrix, std::uint64_t lines, std::span<Partia
   const std::uint64_t stride = columns.size() * element_bytes;
   const LaneFold* lanes = lane_fold(dtype, first.precision(), first.needs());
   if (lanes != nullptr && (lines < kLaneLines || columns.size() < lanes->lanes)) lanes = nullptr;
-  // A unit of work is a panel of so many lines.
+  // A unit of work is `piece` lines of a panel of columns.
   const std::uint64_t panel =
       std::min<std::uint64_t>((lanes != nullptr ? kPanelBytes : kBandBytes) / element_bytes, columns.size());
   const std::uint64_t panels = (columns.size() + panel - 1) / panel;

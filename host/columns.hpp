@@ -1,4 +1,4 @@
-// Columns of a matrix, folded beside each other.
+// Folds the columns of a matrix.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace tensorstat::host {
 
-// Folds `lines` lines of columns.size() elements, one line behind another, each column into the partial of its index,
-// behind what this holds. All partials are of one dtype, precision and needs.
+// Folds column i of a contiguous matrix, with `lines` lines of columns.size() elements, into columns[i], after the
+// elements that this holds. All partials have the same dtype, precision and needs.
 void fold_columns(const std::byte* matrix, std::uint64_t lines, std::span<Partial> columns, ThreadPool& pool);
 
 }  // namespace tensorstat::host

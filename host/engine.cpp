@@ -24,23 +24,23 @@ using host::kTensorBytes;
 using host::kUnitBytes;
 using Words = std::array<std::int64_t, kMostWords>;
 
-// Whether what is asked may depend on the order of the elements. The exact accumulators do not; the sums of `low` do.
+// Whether the results may depend on the order of the elements. Exact accumulators do not; the sums of `low` do.
 bool depends_on_order(const Wanted& wanted) {
   return wanted.precision == Precision::kLow || (wanted.needs & (kIndices | kFingerprints | kDigests)) != 0;
 }
 
 bool is_permuted(const Tensor& tensor) { return tensor.strides != nullptr && host::lies_densely(tensor); }
 
-// A tensor that several units work on.
+// The state of a tensor on which several units work.
 struct Shared {
   Shared(std::size_t word_count, std::uint64_t bytes) : words(word_count), left_bytes(bytes) {}
 
   std::mutex merging;
   std::vector<std::int64_t> words;
   std::uint64_t left_bytes;
-  std::vector<host::BinCounters::Lent> bins{};  // that no unit counts into at the moment
+  std::vector<host::BinCounters::Lent> bins{};  // counters that no unit is using now
 
-  // What is to be found of it, once no bytes are left.
+  // The results, once left_bytes is 0.
   Found found() {
     while (bins.size() > 1) {
       bins.front()->add(*bins.back());
@@ -152,11 +152,11 @@ class SimdEngine final : public HostEngine {
       shared.left_bytes -= bytes_of(tensor.dtype, unit.count);
       if (shared.left_bytes != 0) return;
     }
-    take(unit.begin, shared.found());  // the last unit of the tensor has it to itself
+    take(unit.begin, shared.found());  // no other unit uses it any more
     shared.bins.clear();
   }
 
-  // Whole tensors while they are small, pieces of large ones, in units of about kUnitBytes of either.
+  // Divides the work into units of about kUnitBytes: several small tensors, or a piece of a large one.
   static std::vector<Unit> cut(std::span<const Tensor> tensors, Needs needs,
                                std::vector<std::unique_ptr<Shared>>& shared) {
     std::vector<Unit> units;
@@ -172,7 +172,7 @@ class SimdEngine final : public HostEngine {
         in_unit += tensor.bytes() + kTensorBytes;
         continue;
       }
-      in_unit = kUnitBytes;  // what follows begins a unit of its own
+      in_unit = kUnitBytes;  // the next small tensor begins a new unit
       shared.push_back(std::make_unique<Shared>(partial_words(tensor.dtype, needs), tensor.bytes()));
       clear(tensor.dtype, shared.back()->words);
       const std::uint64_t piece = elements_of(tensor.dtype, kUnitBytes);
@@ -209,7 +209,7 @@ class SimdEngine final : public HostEngine {
     }
   }
 
-  // nullptr where the elements do not follow each other from there.
+  // The tensor's first byte; nullptr if its elements are not contiguous.
   static const void* first_byte(const Tensor& tensor) {
     if (tensor.strides != nullptr || tensor.address == nullptr) return nullptr;
     return tensor.data();

@@ -1,8 +1,8 @@
-// The folds want IEEE arithmetic: round to nearest, subnormals kept. A caller's thread may have been
-// given another mode by a library built with -Ofast, or on purpose; it gets that back. To set the mode takes some
-// 10 ns, to read it next to nothing.
-// The wide folds leave values in the upper halves of the vector registers. Code of SSE, such as a BLAS that was
-// compiled for any x86-64, then takes some times as long for as long as they are there: they are cleared, too.
+// Sets the floating-point mode that the folds need, round to nearest with subnormals, and restores the caller's mode. A
+// library built with -Ofast, or the caller itself, may have set another one. Writing the mode costs some 10 ns, reading
+// it almost nothing.
+// Also clears the upper halves of the vector registers, where the wide folds leave values. Otherwise SSE code, such as
+// a BLAS for any x86-64, would run several times slower.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ class FloatEnvironment {
 
  private:
 #if defined(__x86_64__)
-  static constexpr unsigned kFlags = 0x3f;       // of what has happened
-  static constexpr unsigned kDefault = 0x1f80;  // all exceptions masked, nothing flushed
+  static constexpr unsigned kFlags = 0x3f;       // exception flags
+  static constexpr unsigned kDefault = 0x1f80;  // all exceptions masked, no flush-to-zero
   unsigned saved_;
 #elif defined(__aarch64__)
   std::uint64_t saved_ = 0;

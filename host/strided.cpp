@@ -6,8 +6,8 @@
 namespace tensorstat::host {
 namespace {
 
-// One run along the innermost dimension. The element's size is a constant in each instance, so that the
-// compiler moves registers and not memory blocks.
+// Copies one run along the innermost dimension. The element size is a template constant, so that each memcpy compiles
+// to a move of a register.
 template <std::size_t kBytes>
 void gather_run(std::byte* to, const std::byte* from, std::int64_t stride, std::uint64_t count) {
   if (stride == static_cast<std::int64_t>(kBytes)) {
@@ -44,7 +44,7 @@ void gather_elements(const Tensor& tensor, std::uint64_t first, std::span<std::b
 bool lies_densely(const Tensor& tensor) {
   if (tensor.strides == nullptr) return true;
   const Strides& strides = *tensor.strides;
-  // From the innermost outwards: the dimension whose stride is what those before it take.
+  // From the innermost outwards: find the dimension with a stride equal to the size of the dimensions so far.
   auto stride = static_cast<std::int64_t>(size_bytes(tensor.dtype));
   std::uint64_t elements = 1;
   while (elements < tensor.element_count) {

@@ -1,5 +1,5 @@
-// Elements that do not lie one after another, gathered piece by piece in C order: whatever the tensor's
-// size, never more than a window of it is copied.
+// Gathers the elements of strided tensors in C order, piece by piece. Only a window is copied, whatever the tensor's
+// size.
 #pragma once
 
 #include <algorithm>
@@ -12,20 +12,19 @@
 
 namespace tensorstat::host {
 
-// Whether the elements lie one after another in some order, as those of a transposed tensor do. What does not depend on
-// the order can be read as they lie.
+// Whether the elements are contiguous in some order, as in a transposed tensor. Results that do not depend on the order
+// can be computed without gathering.
 bool lies_densely(const Tensor& tensor);
 
-// Copies elements [first, first + window.size() / element) of `tensor`, which is strided, in C order.
+// Copies elements [first, first + window.size() / element) of the strided `tensor`, in C order.
 void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> window);
 
-// A strided tensor is gathered through this much of a thread's stack: it stays in the L1 cache, and holds
-// a whole number of tiles of `low`.
+// The size of the window on a thread's stack. It fits into the L1 cache and is a multiple of the tile of `low`.
 inline constexpr std::size_t kGatherBytes = std::size_t{16} << 10;
 
-// Hands elements [first, first + count) to `take`, in order, as spans of bytes and how many elements these hold: of at
-// most `most_bytes` where they lie, which are a whole number of elements; or of kGatherBytes, gathered. The first of a
-// packed dtype begins a byte.
+// Calls take(bytes, count) for elements [first, first + count) in order. Contiguous elements are passed in place, in
+// pieces of at most `most_bytes`, a multiple of the element size. Others are gathered in pieces of kGatherBytes. In a
+// packed dtype, element `first` must begin a byte.
 template <typename Take>
 void in_pieces(const Tensor& tensor, std::uint64_t first, std::uint64_t count, std::uint64_t most_bytes,
                const Take& take) {
@@ -34,7 +33,7 @@ void in_pieces(const Tensor& tensor, std::uint64_t first, std::uint64_t count, s
     const std::byte* from = tensor.data() + bytes_of(tensor.dtype, first);
     for (std::uint64_t left = bytes_of(tensor.dtype, count); left != 0;) {
       const std::uint64_t taken = std::min(most_bytes, left);
-      // The last piece without a division, which takes a while.
+      // The last piece needs no division, which is slow.
       const std::uint64_t elements = taken == left ? count : elements_of(tensor.dtype, taken);
       take(std::span(from, taken), elements);
       count -= elements;

@@ -21,14 +21,14 @@ namespace {
 
 unsigned cores() { return std::max(1u, std::thread::hardware_concurrency()); }
 
-// One call of run(). It lies on its caller's stack until nobody works on it any more.
+// One call of run(). It is on its caller's stack until no thread works on it.
 struct Job {
   const std::function<void(std::size_t)>& work;
   const std::size_t count;
   std::atomic<std::size_t> next{0};
-  // Under the crew's mutex.
+  // Guarded by the crew's mutex.
   std::size_t helpers = 0;
-  std::exception_ptr thrown = nullptr;  // the first that a helper met
+  std::exception_ptr thrown = nullptr;  // the first exception of a helper
 
   bool has_pieces() const { return next.load(std::memory_order_relaxed) < count; }
   void work_on() {
@@ -38,8 +38,8 @@ struct Job {
 
 }  // namespace
 
-// The threads and all that they wait on. A forked child has copies of these objects in any state, and not the
-// threads: it can neither lock a mutex of theirs, nor destroy a condition variable, which waits for its waiters.
+// The threads and their synchronisation. A forked child has copies of these objects in any state, but not the threads.
+// So it must not lock the mutex, nor destroy the condition variables, which would wait for their waiters.
 //
 // Every caller works on its own job. The threads help the oldest job that has pieces left, so a small job never waits
 // for a large one.
@@ -53,7 +53,7 @@ struct ThreadPool::Crew {
     for (std::thread& worker : workers) worker.join();
   }
 
-  // At the first run that can use them, so that a process which never measures has no threads of ours.
+  // Called at the first run that can use threads, so that a process that never measures has none.
   void start(unsigned count) {
     if (started) return;
     started = true;
@@ -62,11 +62,11 @@ struct ThreadPool::Crew {
       workers.reserve(count);
       while (workers.size() < count) workers.emplace_back([this] { serve(); });
     } catch (const std::exception&) {
-      // As many as the system allows; the caller works in any case.
+      // If the system allows no more threads, these suffice; the caller works in any case.
     }
   }
 
-  // A job is known to the threads as long as this exists. However the caller leaves, it waits for its helpers.
+  // Offers a job to the threads while it exists. Its destructor waits for all helpers, also after an exception.
   class Posted {
    public:
     Posted(Crew& crew, Job& job, unsigned threads) : crew_(crew), job_(job) {
@@ -78,7 +78,7 @@ struct ThreadPool::Crew {
       crew_.wake.notify_all();
     }
     ~Posted() {
-      job_.next = job_.count;  // of pieces that are left after a throw
+      job_.next = job_.count;  // after an exception, skip the remaining pieces
       std::unique_lock lock(crew_.mutex);
       std::erase(crew_.jobs, &job_);
       crew_.done.wait(lock, [this] { return job_.helpers == 0; });
@@ -127,7 +127,7 @@ struct ThreadPool::Crew {
   bool started = false;
   std::mutex mutex;
   std::condition_variable wake, done;
-  std::vector<Job*> jobs;  // the oldest first
+  std::vector<Job*> jobs;  // oldest first
   bool stopping = false;
   std::vector<std::thread> workers;
 };
@@ -143,7 +143,7 @@ ThreadPool::~ThreadPool() {
 void ThreadPool::run(std::size_t count, const std::function<void(std::size_t)>& work) {
   if (executor_) return lend(count, work);
   int owner = 0;
-  // Before any lock is taken, so that a child which is forked from now on knows that the locks are not its own.
+  // Set owner_pid_ before any lock is taken, so that a child forked after this knows that the locks are not its own.
   const bool threaded = count > 1 && threads_ > 1 &&
                         (owner_pid_.compare_exchange_strong(owner, getpid()) || owner == getpid());
   if (!threaded) {
@@ -154,7 +154,7 @@ void ThreadPool::run(std::size_t count, const std::function<void(std::size_t)>& 
   crew_->run(job, threads_ - 1);
 }
 
-// The executor is promised that the work does not throw.
+// The executor expects that `work` does not throw.
 void ThreadPool::lend(std::size_t count, const std::function<void(std::size_t)>& work) const {
   std::atomic<std::size_t> done{0};
   std::mutex failing;

@@ -1,4 +1,4 @@
-// A few threads that wait for work: one pool for every tensor, never a thread a tensor.
+// A pool of threads, shared by all tensors.
 #pragma once
 
 #include <atomic>
@@ -12,10 +12,10 @@ namespace tensorstat::host {
 
 class ThreadPool {
  public:
-  // `threads` work at once, the caller's among them; 0: one a core. With an executor, that does the work
-  // instead, and no threads are started.
+  // `threads` threads work at once, including the caller's; 0: one for each core. With an executor, that does the work,
+  // and no threads are started.
   explicit ThreadPool(unsigned threads = 0, Executor executor = {});
-  // In a child of fork() it leaves the threads, and what they wait on, as they are.
+  // In a forked child it does not touch the threads and their synchronisation.
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -23,11 +23,11 @@ class ThreadPool {
   unsigned threads() const { return threads_; }
 
   // Calls work(i) for every i below `count`, on any of the threads, and returns when all are done. Several threads may
-  // call at once: each works on its own pieces, and the pool's threads help the call that came first. In a child of
-  // fork(), where the threads are gone, the caller does all the work itself.
-  // Where `work` throws, pieces that nobody has begun may be left out, and the first exception is thrown here once
-  // nobody works on it any more. Throws what the executor throws, and a std::runtime_error where that returns before
-  // all the work is done.
+  // call at once: each works on its own pieces, and the pool's threads help the oldest call. In a forked child, which
+  // has no threads, the caller does all the work.
+  // If `work` throws, remaining pieces may be skipped, and the first exception is rethrown here when no thread works on
+  // the job any more. Also throws the executor's exceptions, and a std::runtime_error if the executor returns before
+  // all work is done.
   void run(std::size_t count, const std::function<void(std::size_t)>& work);
 
  private:
@@ -36,7 +36,7 @@ class ThreadPool {
 
   const unsigned threads_;
   const Executor executor_;
-  std::atomic<int> owner_pid_{0};  // of the process whose threads these are; 0 before the first run that wants some
+  std::atomic<int> owner_pid_{0};  // the process that has the threads; 0 if there are none yet
   std::unique_ptr<Crew> crew_;
 };
 

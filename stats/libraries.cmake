@@ -1,7 +1,7 @@
-# How the libraries of this project are declared, and how they are installed for find_package.
+# Functions that declare this project's libraries, and install them for find_package.
 
-# tensorstat_find_shared_libraries(TARGET FOLDER): what is installed in this folder finds the shared libraries of this
-# project, wherever the installation is moved and whatever the loader's path is.
+# tensorstat_find_shared_libraries(TARGET FOLDER): a target that is installed in FOLDER finds this project's shared
+# libraries, also after the installation is moved, whatever the loader's path is.
 function(tensorstat_find_shared_libraries target folder)
   if(BUILD_SHARED_LIBS)
     file(RELATIVE_PATH to_libraries ${folder} ${CMAKE_INSTALL_FULL_LIBDIR})
@@ -9,23 +9,24 @@ function(tensorstat_find_shared_libraries target folder)
   endif()
 endfunction()
 
-# tensorstat_room(TARGET ROOM SOURCE...): a room's sources. They are compiled together, as one unity source, because most of
-# the time for one of them goes to headers. So a name in one's anonymous namespace has to be the room's only one.
+# tensorstat_room(TARGET ROOM SOURCE...): adds a room's sources. They are compiled together as one unity source, because
+# headers take most of the time. So names in anonymous namespaces must be unique in the room.
 function(tensorstat_room target room)
   target_sources(${target} PRIVATE ${ARGN})
   set_source_files_properties(${ARGN} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${room})
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${TENSORSTAT_UNITY} UNITY_BUILD_MODE GROUP)
   if(TENSORSTAT_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # it takes an included source for a header
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # GCC treats an included source as a header
   endif()
 endfunction()
 
-# What does not compute: with TENSORSTAT_QUICK it is compiled for a short build.
+# tensorstat_quick(TARGET): compiles the target at -O1 if TENSORSTAT_QUICK is set. For code that does not compute.
 function(tensorstat_quick target)
   target_compile_options(${target} PRIVATE $<$<BOOL:${TENSORSTAT_QUICK}>:-O1>)
 endfunction()
 
-# tensorstat_library(NAME): the target tensorstat_NAME, which users know as tensorstat::NAME. Sources come later.
+# tensorstat_library(NAME): declares the target tensorstat_NAME, with the alias tensorstat::NAME for users. Sources are
+# added later.
 function(tensorstat_library name)
   set(target tensorstat_${name})
   add_library(${target})
@@ -42,8 +43,8 @@ function(tensorstat_library name)
   endif()
 endfunction()
 
-# The headers, and what find_package reads: a file of targets for each library, because a user of the core need not
-# have what the dump layer needs.
+# Installs the headers and the files for find_package. Each library has its own file of targets, so that a user of the
+# core does not need the dump layer's dependencies.
 function(tensorstat_install_package)
   include(CMakePackageConfigHelpers)
   set(folder ${CMAKE_INSTALL_LIBDIR}/cmake/tensorstat)

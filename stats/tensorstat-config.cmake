@@ -1,6 +1,6 @@
-# find_package(tensorstat REQUIRED [COMPONENTS core dump c]): the targets tensorstat::core and tensorstat::dump of C++, and
-# tensorstat::c, the C library, which stands alone. tensorstat::tensorstat is all of C++ that is installed and asked for.
-# Without COMPONENTS: what is installed.
+# find_package(tensorstat REQUIRED [COMPONENTS core dump c]) defines the C++ targets tensorstat::core and
+# tensorstat::dump, and tensorstat::c, the C library, which needs no other target. tensorstat::tensorstat links all
+# requested C++ targets. Without COMPONENTS all installed components are used.
 set(_tensorstat_parts ${tensorstat_FIND_COMPONENTS})
 if(NOT _tensorstat_parts)
   set(_tensorstat_parts core dump c)
@@ -10,7 +10,7 @@ if("core" IN_LIST _tensorstat_parts OR "dump" IN_LIST _tensorstat_parts)
   find_dependency(Threads)
   find_dependency(OpenCL)
   find_dependency(OpenSSL COMPONENTS Crypto)
-  list(PREPEND _tensorstat_parts core)  # the dump layer stands on it
+  list(PREPEND _tensorstat_parts core)  # the dump layer needs it
   list(REMOVE_DUPLICATES _tensorstat_parts)
 endif()
 

@@ -12,7 +12,7 @@ namespace tensorstat {
 namespace {
 
 
-// Leaves the calling thread's queue of OpenSSL errors as it was found.
+// Keeps the calling thread's queue of OpenSSL errors unchanged.
 class QuietErrors {
  public:
   QuietErrors() noexcept { ERR_set_mark(); }
@@ -22,11 +22,11 @@ class QuietErrors {
 
 struct Fetched {
   EVP_MD* md = nullptr;
-  unsigned long reason = 0;  // OpenSSL's code where there is none
+  unsigned long reason = 0;  // OpenSSL's error code, if `md` is null
 };
 
-// One library context for both digests, made once and never freed: a digest may be wanted while
-// the program's other static objects are being destroyed.
+// One library context for both digests, made once and never freed: a digest may be computed while static objects are
+// being destroyed.
 OSSL_LIB_CTX* private_context() noexcept {
   static OSSL_LIB_CTX* const context = [] {
     OSSL_LIB_CTX* made = OSSL_LIB_CTX_new();
@@ -39,10 +39,10 @@ OSSL_LIB_CTX* private_context() noexcept {
   return context;
 }
 
-// "-fips" lifts a default of fips=yes that a distribution may set in every context.
+// "-fips" overrides a default of fips=yes, which a distribution may set for every context.
 Fetched fetch(const char* algorithm) noexcept {
   QuietErrors errors;
-  OSSL_LIB_CTX* const context = private_context();  // a null one would be the program's own
+  OSSL_LIB_CTX* const context = private_context();  // a null context would mean the program's own
   Fetched result;
   if (context != nullptr) result.md = EVP_MD_fetch(context, algorithm, "provider=default,-fips");
   if (result.md == nullptr) result.reason = errors.last();
@@ -57,7 +57,7 @@ const Fetched& fetched() noexcept {
   return once;
 }
 
-// Never throws: where there is no memory for the words, few enough words to need none.
+// Never throws: without memory for the message, returns a short one that needs no allocation.
 Error failure(Algorithm algorithm, const char* step, unsigned long reason) noexcept {
   try {
     char said[256] = "it gave no reason";
@@ -87,7 +87,7 @@ void Hash<algorithm>::Free::operator()(evp_md_ctx_st* context) const noexcept {
   EVP_MD_CTX_free(context);
 }
 
-// Returns the step that failed, or null.
+// Returns the name of the step that failed, or null.
 template <Algorithm algorithm>
 const char* Hash<algorithm>::start() noexcept {
   if (fetched<algorithm>().md == nullptr) return kNoAlgorithm;
@@ -135,7 +135,7 @@ template class Hash<Algorithm::kSha1>;
 
 TwoLevelSha1::TwoLevelSha1(std::uint64_t slice_bytes) noexcept : slice_bytes_(slice_bytes) {}
 
-// A full slice is closed only when more follows: alone, its digest is the tensor's.
+// A full slice is closed only if more follows. A single slice's digest is the tensor's digest.
 void TwoLevelSha1::update(std::span<const std::byte> piece) noexcept {
   while (!piece.empty()) {
     if (filled_bytes_ == slice_bytes_) close_slice();

@@ -19,9 +19,10 @@
 namespace tensorstat::host {
 namespace {
 
-// A thread is woken for this much and more: a hundredth of a millisecond in the lanes.
+// A thread is woken for at least this many bytes, which take the lanes some 10 microseconds.
 constexpr std::uint64_t kHandBytes = std::uint64_t{128} << 10;
-// Where a tensor goes by itself: in the L1 cache when it is read again. A whole number of tiles of `low`.
+// The piece size for a tensor that is digested alone: it is still in the L1 cache for the second reader. A multiple of
+// the tile of `low`.
 constexpr std::uint64_t kPieceBytes = std::uint64_t{16} << 10;
 
 template <typename Algorithm>
@@ -40,10 +41,10 @@ class DigesterOf final : public Digester {
   Algorithm algorithm_;
 };
 
-// What one thread does of a pass.
+// One thread's share of a pass.
 class Hand final : public Md5Observer {
  public:
-  // Every `hands`-th of `order`, from `hand` on. All memory is taken here, on the caller's thread.
+  // Takes every `hands`-th tensor of `order`, starting at `hand`. Allocates all memory here, on the caller's thread.
   Hand(std::span<const Tensor> tensors, const Wanted& wanted, const Take& take, std::span<const std::size_t> order,
        std::size_t hand, std::size_t hands, BinCounters& bins)
       : tensors_(tensors), wanted_(wanted), take_(take) {
@@ -64,7 +65,7 @@ class Hand final : public Md5Observer {
     for (Aside& aside : asides_) aside.bins = bins.lend(any_float64 ? Dtype::kFloat64 : Dtype::kFloat32);
   }
 
-  // An error says why a digest is missing.
+  // Returns an error that says why a digest is missing.
   std::optional<Error> pass() noexcept {
     const FloatEnvironment ieee;
     if (Status status = md5_many(messages_, *this); !status) {  // none has begun
@@ -82,15 +83,15 @@ class Hand final : public Md5Observer {
   }
 
  private:
-  // What is made of a tensor beside its MD5.
+  // The results of a tensor other than its MD5.
   struct Aside {
     std::array<std::int64_t, kMostWords> words;
     std::optional<Folder> folder;
     BinCounters::Lent bins;
-    std::optional<TwoLevelSha1> sha1;  // as new after every tensor
+    std::optional<TwoLevelSha1> sha1;  // reset after every tensor
     std::uint64_t sha1_slice_bytes = 0;
     Dtype dtype = {};
-    std::uint64_t left_elements = 0;  // of the tensor
+    std::uint64_t left_elements = 0;  // elements of the tensor that are not folded yet
   };
 
   static std::span<const std::byte> bytes_of(const Tensor& tensor) {
@@ -136,7 +137,7 @@ class Hand final : public Md5Observer {
     return std::nullopt;
   }
 
-  // A tensor that takes no lane.
+  // Computes a tensor without a lane.
   void alone(std::size_t i, bool with_md5) {
     const Tensor& tensor = tensors_[i];
     Aside& aside = asides_.front();
@@ -152,9 +153,9 @@ class Hand final : public Md5Observer {
   const Wanted& wanted_;
   const Take& take_;
   std::vector<std::size_t> in_lanes_, alone_;
-  std::vector<std::span<const std::byte>> messages_;  // those in_lanes_
+  std::vector<std::span<const std::byte>> messages_;  // the tensors of in_lanes_
   std::vector<Aside> asides_;                         // by lane
-  Md5 md5_;                                           // of those alone_
+  Md5 md5_;                                           // for the tensors of alone_
   std::optional<Error> failed_;
 };
 
@@ -167,7 +168,7 @@ std::unique_ptr<Digester> make_digester(Need which, Dtype dtype) {
 
 Status digest_pass(std::span<const Tensor> tensors, const Wanted& wanted, const Take& take, ThreadPool& pool,
                    BinCounters& bins) {
-  // The longest first, dealt to the threads in turn: each gets as many, of about the same sizes.
+  // Longest first, distributed to the threads in turn, so that each gets about the same number and sizes.
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto bytes = [&](std::size_t i) { return tensors[i].bytes(); };

@@ -1,5 +1,5 @@
-// Statistics and digests of tensors in one read: each piece is folded just before it is digested, so that the
-// second reader finds it in the cache.
+// Computes statistics and digests of tensors in one read: each piece is folded and then digested while it is in the
+// cache.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace tensorstat::host {
 
 std::unique_ptr<Digester> make_digester(Need which, Dtype dtype);
 
-// As HostEngine::measure, where digests are among what is wanted.
+// As HostEngine::measure, for requests with digests.
 Status digest_pass(std::span<const Tensor> tensors, const Wanted& wanted, const Take& take, ThreadPool& pool,
                    BinCounters& bins);
 

@@ -13,12 +13,12 @@ namespace tensorstat {
 namespace {
 
 constexpr std::size_t kBlockBytes = 64;
-constexpr std::size_t kLengthBytes = 8;  // of the message's length in bits, its last eight bytes
+constexpr std::size_t kLengthBytes = 8;  // the size of the length in bits at the end of the padding
 constexpr std::uint32_t kInitial[4] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
 
 using Message = std::span<const std::byte>;
 
-// Blocks that end a message: the rest of its bytes, a bit, zeros, its length.
+// The number of last blocks of a message: the rest of its bytes, a 1 bit, zeros, the length.
 std::size_t tail_blocks(Message message) {
   return message.size() % kBlockBytes + 1 + kLengthBytes <= kBlockBytes ? 1 : 2;
 }
@@ -27,7 +27,7 @@ std::size_t total_blocks(Message message) {
   return message.size() / kBlockBytes + tail_blocks(message);
 }
 
-// Three tables, for as many busy lanes as each has: the first that has enough is the fastest for them.
+// Three tables, by their number of lanes. The first one with enough lanes is the fastest.
 struct Tables {
   const Md5Kernels &scalar, &few, &many;
 
@@ -43,7 +43,7 @@ Tables tables_for(Isa isa) {
   return {kMd5Scalar, kMd5Baseline, kMd5Baseline};
 }
 
-// Messages on their way through the lanes. The busy lanes are always the first ones.
+// The messages in the lanes. The busy lanes are always the first ones.
 class Lanes {
  public:
   Lanes(const Tables& tables, Md5Observer& observer) : tables_(tables), observer_(observer) {
@@ -67,7 +67,7 @@ class Lanes {
     if (job.left_blocks == 0) enter_tail(lane);
   }
 
-  // Goes on until at least one message is done.
+  // Works until at least one message is done.
   void work() {
     const int before = busy_;
     while (busy_ == before) {
@@ -78,7 +78,7 @@ class Lanes {
         if (job.tail_blocks != 0) show(job, next_[lane] + blocks * kBlockBytes - job.message.data());
       }
       advance(blocks);
-      for (int lane = busy_; lane-- > 0;) {  // downwards: leave() moves the last lane into the gap
+      for (int lane = busy_; lane-- > 0;) {  // downwards, because leave() moves the last lane into the gap
         next_[lane] += blocks * kBlockBytes;
         jobs_[lane].left_blocks -= blocks;
         if (jobs_[lane].left_blocks != 0) continue;
@@ -94,13 +94,13 @@ class Lanes {
  private:
   struct Job {
     Message message;
-    std::size_t index, slot;  // its own, and that of its tail
+    std::size_t index, slot;  // index of the message, slot of its tail
     std::size_t shown_bytes;
     std::size_t left_blocks;  // at next_
     std::size_t tail_blocks;  // at its tail, after those; 0 once the lane is there
   };
 
-  // Shows pieces until the message's first `bytes` are among them.
+  // Shows pieces to the observer until it has seen the first `bytes` of the message.
   void show(Job& job, std::ptrdiff_t bytes) {
     while (job.shown_bytes < static_cast<std::size_t>(bytes)) {
       const Message left = job.message.subspan(job.shown_bytes);
@@ -115,7 +115,7 @@ class Lanes {
   void advance(std::size_t blocks) {
     const Md5Kernels& kernels = tables_.for_lanes(busy_);
     const int vectors = (busy_ + kernels.width - 1) / kernels.width;
-    std::fill(next_ + busy_, next_ + vectors * kernels.width, next_[0]);  // readable, and ignored
+    std::fill(next_ + busy_, next_ + vectors * kernels.width, next_[0]);  // unused lanes need a readable address
     kernels.advance[vectors - 1](state_, next_, blocks);
   }
 
@@ -141,7 +141,7 @@ class Lanes {
     const int last = --busy_;
     for (int w = 0; w < 4; ++w) state_.word[w][lane] = state_.word[w][last];
     next_[lane] = next_[last];
-    std::swap(jobs_[lane], jobs_[last]);  // the leaving job's slot is free again
+    std::swap(jobs_[lane], jobs_[last]);  // the slot of the leaving job is free again
   }
 
   const Tables tables_;
@@ -153,7 +153,7 @@ class Lanes {
   std::byte tails_[kMd5MostLanes][2 * kBlockBytes];
 };
 
-// One message, by OpenSSL.
+// Digests one message with OpenSSL.
 void digest_alone(Md5& serial, Message message, Md5Observer& observer) {
   observer.begin(0, 0);
   for (Message left = message; !left.empty();) {
@@ -188,8 +188,8 @@ class Collector final : public Md5Observer {
 
 Status md5_many(std::span<const Message> messages, Md5Observer& observer, Isa isa) noexcept try {
   if (messages.empty()) return {};
-  // Lanes need no OpenSSL, but where it refuses MD5 a digest must not depend on the company that a
-  // message comes in. An empty message asks.
+  // Lanes do not need OpenSSL. But if OpenSSL refuses MD5, the result must not depend on the number of messages.
+  // Digesting an empty message shows it.
   Md5 serial;
   if (auto asked = serial.finish(); !asked) return std::move(asked).error();
   if (messages.size() == 1) {
@@ -197,7 +197,7 @@ Status md5_many(std::span<const Message> messages, Md5Observer& observer, Isa is
     return {};
   }
 
-  // Longest first: what comes last is short, and the lanes end nearly together.
+  // Longest first: the last messages are short, so all lanes end at about the same time.
   std::vector<std::size_t> order(messages.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto blocks = [&](std::size_t i) { return total_blocks(messages[i]); };

@@ -1,4 +1,4 @@
-// The folds of a pair, once for every instruction set: bytes of two tensors in, the words of a PairPartial out.
+// The folds of a pair, one for each instruction set: from the bytes of two tensors to the words of a PairPartial.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ void fold_pair_baseline(Dtype, Dtype, const PairTolerance&, const PairElements&,
 void fold_pair_avx2(Dtype, Dtype, const PairTolerance&, const PairElements&, std::int64_t*);
 void fold_pair_avx512(Dtype, Dtype, const PairTolerance&, const PairElements&, std::int64_t*);
 
-// The widest that runs here, as best_isa() (host/simd/cpu.hpp) has it.
+// The fold for best_isa() (host/simd/cpu.hpp).
 PairFold pair_fold();
 
 }  // namespace tensorstat::host

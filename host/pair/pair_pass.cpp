@@ -25,7 +25,7 @@ struct Unit {
 
 std::uint64_t element_bytes(const TensorPair& pair) { return size_bytes(pair.a.dtype) + size_bytes(pair.b.dtype); }
 
-// The elements [first, first + count) of a tensor: where they lie, or gathered into the window.
+// The elements [first, first + count) of a tensor: in place, or gathered into the window.
 template <std::size_t kBytes>
 const std::uint8_t* elements_of(const Tensor& tensor, std::uint64_t first, std::uint64_t count,
                                 std::array<std::byte, kBytes>& window) {

@@ -10,7 +10,7 @@
 
 namespace tensorstat::host {
 
-// Folds each pair, whose tensors the CPU can read, into the partial of the same index.
+// Folds pair i into partials[i]. The CPU must be able to read all tensors.
 void pair_pass(std::span<const TensorPair> pairs, std::uint64_t first_index, std::span<PairPartial> partials,
                ThreadPool& pool);
 

@@ -15,8 +15,8 @@ constexpr std::array kIsas = {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512};
 
 #if defined(__x86_64__) || defined(__i386__)
 
-// clang 14's __builtin_cpu_supports does not know "f16c". The bit says what the processor has;
-// that the system keeps the wide registers is asked with AVX2.
+// clang 14's __builtin_cpu_supports does not know "f16c". This bit is about the processor only; the check of AVX2 tells
+// whether the system saves the wide registers.
 bool has_f16c() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;

@@ -1,4 +1,4 @@
-// The instruction sets that the host's loops are compiled for, and which of them to use here.
+// The instruction sets for which the host's loops are compiled, and the choice at run time.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ std::string_view name(Isa isa);  // "baseline", "avx2", "avx512": as TENSORSTAT_
 // Every Isa that this processor and operating system can run, narrowest first.
 std::span<const Isa> runnable_isas();
 
-// The one to use: the widest runnable, or the one that the environment variable TENSORSTAT_ISA
-// names where that is narrower. Any other text in the variable changes nothing. It is read once.
+// The instruction set to use: the widest runnable one, or the one in the environment variable TENSORSTAT_ISA if that is
+// narrower. Any other text in the variable is ignored. It is read once.
 Isa best_isa();
 
 }  // namespace tensorstat

@@ -1,4 +1,4 @@
-// The folds of `low`: arithmetic whose order is fixed, element by element, for the baseline.
+// The folds of `low`. The order of their operations is fixed, element by element, so there is only a baseline version.
 #include <tensorstat/catalog.inc>
 
 #include "host/simd/folds.hpp"

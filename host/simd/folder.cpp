@@ -17,14 +17,15 @@ namespace {
 namespace tensorstat::host {
 namespace {
 
-// A carry is due before this many elements have been added: far fewer than the 2^30 additions that a word
-// has room for, as an element may take a few.
+// Carries are propagated after at most this many elements. A word has room for 2^30 additions, and an element may take
+// several.
 constexpr std::uint64_t kCarryElements = std::uint64_t{1} << 26;
 
-// What is counted into bins is folded while it is in the nearest cache. A whole number of tiles of `low`.
+// Elements that are counted into bins are folded in pieces of this size, while they are in the L1 cache. A multiple of
+// the tile of `low`.
 constexpr std::size_t kBinnedBytes = std::size_t{16} << 10;
 
-// The tables of the widest instruction set that is in use.
+// The tables of best_isa().
 struct Tables {
   const Fold* folds;
   const LaneFold* lane_folds;
@@ -92,7 +93,7 @@ void Folder::take_words(std::span<const std::byte> elements, std::uint64_t count
   fold_(reinterpret_cast<const std::uint8_t*>(elements.data()), count, needs_, words_.data(), next);
 }
 
-// Before the elements are counted.
+// Call it before the elements are added to the count.
 void Folder::take_fingerprints(std::span<const std::byte> elements) {
   const std::uint64_t first_byte = bytes_of(dtype_, static_cast<std::uint64_t>(words_[PARTIAL_COUNT]));
   const auto words = words_.subspan(first_fingerprint(dtype_), FINGERPRINT_WORDS);

@@ -1,4 +1,4 @@
-// Folds a tensor, or any part of it, piece after piece into a partial's words.
+// Folds a tensor, or a part of it, piece by piece into a partial's words.
 #pragma once
 
 #include <cstddef>
@@ -14,32 +14,32 @@
 
 namespace tensorstat::host {
 
-// The fold whose lanes are columns, for partials that keep `needs`, if there is one.
+// The fold with columns as lanes, for partials that keep `needs`; nullptr if there is none.
 const LaneFold* lane_fold(Dtype dtype, Precision precision, Needs needs);
 
 class Folder {
  public:
-  // For partials that keep `needs`, digests aside; on the widest instruction set that is in use. `words` are
-  // partial_words(dtype, needs) or more, and are cleared. `bins` is open for the dtype, where quantiles are among the needs.
+  // For partials that keep `needs`; digests are ignored. Clears `words`, which has at least partial_words(dtype, needs)
+  // words. If quantiles are among the needs, `bins` is open for the dtype.
   Folder(Dtype dtype, Precision precision, Needs needs, std::span<std::int64_t> words, BinCounter* bins = nullptr,
          double cast_scale = 1);
 
-  // Where that lies which is folded after what is taken next; nullptr: behind it, or nobody knows.
+  // Announces the address that is folded after the next piece, for prefetching; nullptr: directly after it, or unknown.
   void expect_next(const void* next) { next_ = static_cast<const std::uint8_t*>(next); }
 
-  // Of no elements again; `bins` have been cleared.
+  // Starts again without elements. The caller has cleared `bins`.
   void restart() {
     uncarried_ = 0;
     clear(dtype_, words_);
   }
   Dtype dtype() const { return dtype_; }
 
-  // Whole elements, below 2^29 of them; in `low`, a whole number of tiles of 1,024 in every piece but the last.
+  // Folds whole elements, fewer than 2^29. In `low`, every piece but the last is a multiple of 1,024 elements.
   void take(std::span<const std::byte> elements) { take(elements, elements_of(dtype_, elements.size())); }
-  // The first `count` elements of these bytes: in every piece but the last, all.
+  // Folds the first `count` elements of these bytes. In every piece but the last, these are all.
   void take(std::span<const std::byte> elements, std::uint64_t count);
 
-  // In a state of carry that finishing and merging accept.
+  // Carries need not be propagated; finish and merge accept that.
   std::span<const std::int64_t> words() const { return words_; }
 
  private:
@@ -52,7 +52,7 @@ class Folder {
   Needs needs_;
   std::span<std::int64_t> words_;
   BinCounter* bins_;
-  CastBounds cast_bounds_;  // where casts_ are kept, whose scale is not 1
+  CastBounds cast_bounds_;  // used if casts_ is not empty: casts at a scale other than 1
   Needs casts_;
   std::uint64_t uncarried_ = 0;  // elements since the last carry
   const std::uint8_t* next_ = nullptr;

@@ -1,8 +1,7 @@
-// The vectors that the folds' texts are written in, for GCC and clang: one width a translation unit,
-// by its target flags. kernels-cl/cl/vectors.cl is the same list for OpenCL C; precision/fold/vector_interface.h
-// says what each name means.
+// The vectors of the folds for GCC and clang. Each translation unit has one width, by its target flags.
+// kernels-cl/cl/vectors.cl has the same list for OpenCL C; precision/fold/vector_interface.h documents each name.
 //
-// Everything has internal linkage: the linker must never pick a function of another instruction set.
+// Everything has internal linkage: the linker must never choose a function of another instruction set.
 #pragma once
 
 #include <utility>
@@ -15,7 +14,7 @@
 #include "precision/names.h"
 #include "precision/scalars.hpp"
 
-#define UNROLL  // the compilers do so unasked
+#define UNROLL  // compilers unroll by themselves
 #ifdef __clang__
 #define UNROLL_BY_2 _Pragma("unroll 2")
 #else
@@ -34,7 +33,7 @@ namespace {
 #define LANE_BYTES 16
 #endif
 
-// How many accumulators take turns to hide an addition's latency.
+// The number of accumulators used in turns to hide the latency of additions.
 #define SETS 2
 #define PREFETCH_BYTES 8192
 
@@ -60,7 +59,7 @@ typedef i64 v_pair __attribute__((vector_size(16)));
 #define PAIR_SECOND(pair) (pair)[1]
 #define KEY(type, bits) (AS(type, bits) ^ ((AS(type, bits) >> SIGN_SHIFT) & (type)MAGNITUDE_MASK))
 
-// Counts the lanes where a comparison holds. AVX-512 compares into a mask register and adds under it.
+// Counts the lanes in which a comparison is true. AVX-512 compares into a mask register and adds under it.
 #if LANE_BYTES == 64
 #define COUNT_INTO(type, counter, condition) ((counter) = (condition) ? (counter) + (type)1 : (counter))
 #define COUNT_OUT_OF(type, counter, condition) ((counter) = (condition) ? (counter) - (type)1 : (counter))
@@ -69,8 +68,8 @@ typedef i64 v_pair __attribute__((vector_size(16)));
 #define COUNT_OUT_OF(type, counter, condition) ((counter) += AS(type, condition))
 #endif
 
-// Comparisons whose outcome only ANY looks at: on AVX-512 a mask register, which the compiler would else take
-// through a vector.
+// Comparisons for ANY only. On AVX-512 the result is a mask register; the compiler would otherwise convert it to a
+// vector.
 #if LANE_BYTES == 64
 INLINE u64 above(v_i16 a, v_i16 b) { return _mm512_cmpgt_epi16_mask((__m512i)a, (__m512i)b); }
 INLINE u64 above(v_u16 a, v_u16 b) { return _mm512_cmpgt_epu16_mask((__m512i)a, (__m512i)b); }
@@ -122,7 +121,7 @@ INLINE i64 add_lanes(v_u8 v) { return add_lanes((as<v_u16>(v) & 0xff) + (as<v_u1
 #define MAX_LANE(type, v) ACROSS(type, v, larger(a, b))
 #define MIN_LANE(type, v) ACROSS(type, v, smaller(a, b))
 
-// a * b + c, with one rounding or two: used where either gives an exact sum in the end.
+// a * b + c, rounded once or twice. Used only if the final sum is exact either way.
 INLINE v_f64 multiply_add(v_f64 a, v_f64 b, v_f64 c) {
 #if LANE_BYTES == 64
   return (v_f64)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
@@ -134,8 +133,8 @@ INLINE v_f64 multiply_add(v_f64 a, v_f64 b, v_f64 c) {
 }
 #define MUL_ADD(a, b, c) multiply_add(a, b, c)
 
-// a + b, given a vector of ones that the compiler does not know to be that. AMD's Zen adds on two pipes, which
-// conversions and shifts want too, and multiplies and adds on two others.
+// a + b. `one` is a vector of ones, hidden from the compiler, so that this stays a fused multiply-add. AMD's Zen has
+// two pipes for additions, which conversions and shifts also use, and two others for multiply-adds.
 INLINE v_f64 add_f64(v_f64 a, [[maybe_unused]] v_f64 one, v_f64 b) {
 #if LANE_BYTES >= 32
   return multiply_add(a, one, b);
@@ -156,10 +155,10 @@ INLINE v_f64 ones() {
 // NaN and Inf become 0.
 #define ONLY_FINITE(d) AS(f64, AS(i64, d) & ((AS(i64, d) & INT64_MAX) < WIDENED_INFINITY))
 
-// The smaller of a and the size of b, neither a NaN.
+// min(a, |b|); neither may be NaN.
 INLINE v_f64 smaller_size(v_f64 a, v_f64 b) {
 #if LANE_BYTES == 64
-  return (v_f64)_mm512_range_pd((__m512d)a, (__m512d)b, 10);  // the one of smaller size, its sign cleared
+  return (v_f64)_mm512_range_pd((__m512d)a, (__m512d)b, 10);  // the smaller magnitude, with the sign cleared
 #else
   return smaller(a, as<v_f64>(as<v_u64>(b) & ~((u64)1 << 63)));
 #endif
@@ -202,7 +201,7 @@ INLINE v_u64 alternate(u64 a, u64 b) {
 
 #define STORE(type, to, x) memcpy(to, &static_cast<const VECTOR_OF(type)&>(x), sizeof(VECTOR_OF(type)))
 
-// Two vectors of T woven in each 16 bytes: an element of a, then the one of b beside it, from the lower or the upper half.
+// Interleaves two vectors of T within each 16 bytes: elements of a and b alternate, from the lower or the upper half.
 #if LANE_BYTES == 64
 #define UNPACK(bits, a, b) \
   (v_u8)(kUpper ? _mm512_unpackhi_epi##bits((__m512i)a, (__m512i)b) : _mm512_unpacklo_epi##bits((__m512i)a, (__m512i)b))
@@ -229,7 +228,7 @@ INLINE v_u8 unpack_low(v_u8 a, v_u8 b, T type) { return unpack<false>(a, b, type
 template <typename T>
 INLINE v_u8 unpack_high(v_u8 a, v_u8 b, T type) { return unpack<true>(a, b, type, std::make_index_sequence<16>()); }
 
-// The lower halves of all 16 bytes come first: whole vectors would be zipped at twice the cost.
+// The lower halves of all 16-byte groups come first. Zipping whole vectors would cost twice as much.
 #define STORE_ZIPPED(type, to, a, b) store_zipped<type>(to, as<v_u8>(a), as<v_u8>(b))
 template <typename T>
 INLINE void store_zipped(void* to, v_u8 a, v_u8 b) {
@@ -238,12 +237,12 @@ INLINE void store_zipped(void* to, v_u8 a, v_u8 b) {
   memcpy(static_cast<u8*>(to) + sizeof low, &high, sizeof high);
 }
 #define ZIPPED_LANE(type, k) zipped_lane(8 / (int)sizeof(type), k)
-constexpr int zipped_lane(int pairs, int k) {  // so many pairs lie in 16 bytes
+constexpr int zipped_lane(int pairs, int k) {  // `pairs` is the number of pairs in 16 bytes
   constexpr int kParts = LANE_BYTES / 16;
   return k / pairs % kParts * (2 * pairs) + k / (pairs * kParts) * pairs + k % pairs;
 }
 
-// value * value in two words, for values below 2^63 in size.
+// value * value in two words, for |value| < 2^63.
 INLINE void square_wide(i64 value, u64& low, u64& high) {
 #ifdef __SIZEOF_INT128__
   __extension__ typedef __int128 i128;
@@ -259,7 +258,7 @@ INLINE void square_wide(i64 value, u64& low, u64& high) {
 }
 #define SQUARE_WIDE(value, low, high) square_wide(value, low, high)
 
-// Vectors of narrow integers seen as pairs of 32-bit numbers; and squares of the lower of each.
+// Vectors of narrow integers as pairs of 32-bit numbers, and the squares of the lower number of each pair.
 #define PAIRS(x) as<v_u64>(x)
 INLINE v_u64 square_low_u32(v_u64 pairs) { return multiply_32(pairs, pairs); }
 INLINE v_u64 square_low_i32(v_u64 pairs) {
@@ -274,7 +273,7 @@ INLINE v_u64 square_low_i32(v_u64 pairs) {
 }
 #define SQUARE_LOW(type, pairs) CAT(square_low_, type)(pairs)
 
-// a * b + c * d of neighbours.
+// a * b + c * d for neighbouring elements.
 INLINE v_i32 multiply_pairs(v_i16 a, v_i16 b) {
 #if LANE_BYTES == 64
   return (v_i32)_mm512_madd_epi16((__m512i)a, (__m512i)b);
@@ -288,7 +287,7 @@ INLINE v_i32 multiply_pairs(v_i16 a, v_i16 b) {
 #endif
 }
 
-// Sums of a few neighbours, and of their squares, in 32-bit lanes.
+// Sums of neighbouring elements, and of their squares, in 32-bit lanes.
 INLINE v_i32 sums_i16(v_i16 x) { return multiply_pairs(x, SPLAT(i16, 1)); }
 INLINE v_u32 square_sums_i16(v_i16 x) { return as<v_u32>(multiply_pairs(x, x)); }
 INLINE v_i16 even_i8(v_i8 x) { return as<v_i16>(x) << 8 >> 8; }
@@ -302,8 +301,8 @@ INLINE v_u32 square_sums_u8(v_u8 x) { return square_sums_i16(even_u8(x)) + squar
 #define SUMS(type, x) CAT(sums_, type)(x)
 #define SQUARE_SUMS(type, x) CAT(square_sums_, type)(x)
 
-// As many floats as there are lanes of f64, as those. GCC 12 takes __builtin_convertvector of a narrow
-// vector apart, so that the instructions are named where there are any.
+// Loads as many floats as there are lanes of f64 and converts them to f64. GCC 12 splits __builtin_convertvector of a
+// narrow vector, so intrinsics are used if there are any.
 using Words = VectorOf<u32, LANES(u64)>::vector;
 using Floats = VectorOf<f32, LANES(u64)>::vector;
 INLINE v_f64 widen(Floats x) {
@@ -334,8 +333,8 @@ INLINE v_f64 load_f64_float16(const u8* p) {
 #elif defined(__aarch64__)
   return widen((Floats)vget_low_f32(vcvt_f32_f16(vreinterpret_f16_u32(vdup_n_u32(load<u32>(p))))));
 #else
-  // A float16's bits, moved to a float32's place and rebiased; a subnormal is what its exponent of
-  // 2^-14 leaves above that.
+  // Moves a float16's bits to a float32's position and changes the bias. A subnormal is read with the exponent of
+  // 2^-14, and 2^-14 is then subtracted.
   const Words bits = load_words(p);
   const Words magnitude = (bits & 0x7fff) << 13;
   const Words normal = magnitude + (112u << 23);
@@ -345,8 +344,8 @@ INLINE v_f64 load_f64_float16(const u8* p) {
 #endif
 }
 
-// Vector k of the 2 * LANES(f32) elements of a half type at p, in an order of its own: any will do. A bfloat16 is
-// the upper half of a float32.
+// Vector k of the 2 * LANES(f32) elements of a 16-bit float type at p, in an unspecified order. A bfloat16 is the upper
+// half of a float32.
 INLINE v_f64 load_narrow_bfloat16(const u8* p, int k) {
 #if LANE_BYTES == 64
   const __m512i words = load<__m512i>(p), zero = _mm512_setzero_si512();
@@ -363,19 +362,20 @@ INLINE v_f64 load_narrow_bfloat16(const u8* p, int k) {
   return widen(halves[k % 2]);
 }
 INLINE v_f64 load_narrow_float16(const u8* p, int k) { return load_f64_float16(p + k * LANES(f64) * 2); }
-INLINE v_f64 load_narrow_float32(const u8* p, int) { return load_f64_float32(p); }  // nobody's
+INLINE v_f64 load_narrow_float32(const u8* p, int) { return load_f64_float32(p); }  // not used
 #define LOAD_NARROW(p, k) NAME(load_narrow)(p, k)
 
-// Asks for what lies PREFETCH_BYTES ahead: the processor's own prefetching does not look past a group's
-// arithmetic. 256 MiB of float64 on two threads went from 0.6 to 0.8 of a read-only stream; a line with each
-// vector, not a group's at once, took one thread from 0.72 to 0.84. An address past the end is harmless.
+// Prefetches PREFETCH_BYTES ahead: the hardware prefetcher does not reach beyond a group's arithmetic. 256 MiB of
+// float64 on two threads went from 0.6 to 0.8 of the speed of only reading. Prefetching one cache line with each
+// vector, instead of a group's lines at once, brought one thread from 0.72 to 0.84. An address past the end is
+// harmless.
 #define PREFETCH(p) __builtin_prefetch((p) + PREFETCH_BYTES)
 INLINE void prefetch(const u8* p, int bytes) {
   for (int i = 0; i < bytes; i += 64) PREFETCH(p + i);
 }
-// The same `at` bytes from p on, of `all`. What is folded behind them begins at `next`, if anybody knows, and is asked
-// for during the last PREFETCH_BYTES, or during all where they are fewer: tensors of 4 KiB in a random order took 1.0 us
-// each, and take 0.55.
+// As PREFETCH, at offset `at` of the `all` bytes at p. During the last PREFETCH_BYTES (or all, if there are fewer) it
+// prefetches from `next`, the address that is folded afterwards, if known. Tensors of 4 KiB in a random order went from
+// 1.0 to 0.55 us each.
 INLINE void prefetch_on(const u8* p, u64 at, u64 all, const u8* next, int bytes) {
   const u64 inside = all > PREFETCH_BYTES ? all - PREFETCH_BYTES : 0;
   prefetch(next == nullptr || at < inside ? p + at : next + (at - inside) - PREFETCH_BYTES, bytes);

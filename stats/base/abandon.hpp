@@ -1,5 +1,5 @@
-// What must not be destroyed: in a forked child, what belongs to threads that stayed with the parent; and memory that
-// a failed device may still use.
+// Keeps objects that must never be destroyed. In a forked child these are objects of threads that exist only in the
+// parent. After a failure of a device it is memory that the device may still use.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace tensorstat {
 
-// Leaves the object alone for as long as the process lives. It stays reachable, so that no leak checker counts it.
+// Never destroys the object. It stays reachable, so leak checkers do not report it.
 template <typename T>
 void abandon(std::unique_ptr<T> object) noexcept {
   struct Kept {

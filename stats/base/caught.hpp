@@ -1,4 +1,4 @@
-// Public functions do not throw: what was thrown below one of them becomes the Error that it returns.
+// Turns an exception into an Error. Public functions do not throw and return this Error instead.
 #pragma once
 
 #include <exception>

@@ -18,7 +18,7 @@ namespace {
 namespace tensorstat {
 namespace {
 
-// kTables[k][b]: what a byte b of the register becomes k + 1 bytes further on.
+// kTables[k][b]: the CRC of byte b followed by k zero bytes.
 constexpr std::size_t kStep = 8;
 constexpr auto kTables = [] {
   std::array<std::array<std::uint32_t, 256>, kStep> tables{};
@@ -56,14 +56,14 @@ static_assert([] {
 
 #ifdef __x86_64__
 
-// The remainder modulo the polynomial does not change when 128 bits are replaced by what they are congruent to, further on:
-// their halves times x^(distance + 32) and x^(distance - 32). Method: Gopal et al., "Fast CRC Computation for Generic
-// Polynomials Using PCLMULQDQ Instruction", Intel, 2009. What is left of a step goes by the next shorter one, at last by
-// tables.
+// Folding with carry-less multiplication. The CRC is a remainder modulo a polynomial. It does not change if 128 bits
+// are replaced by a congruent value further on: by the sum of their halves times x^(distance + 32) and x^(distance -
+// 32). Source: Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel, 2009.
+// The rest after each loop goes to the loop with the next shorter distance, the last bytes to the tables.
 constexpr long long factor(int bits) {
   return static_cast<long long>(crc_moved(CRC_ONE, crc_on, static_cast<std::uint64_t>(bits / 8))) << 1;
 }
-// The lower half of a lane first.
+// The factor for the lower half of a lane comes first.
 constexpr std::array<long long, 2> factors(int distance) { return {factor(distance + 32), factor(distance - 32)}; }
 
 constexpr std::size_t kLane = 16, kLanes = 4, kShort = 2 * kLanes * kLane, kWide = 4 * kLanes * kLane, kLong = 2 * kWide;
@@ -91,7 +91,7 @@ __attribute__((target("pclmul,sse2"))) std::uint32_t folded(std::uint32_t before
   return by_tables(by_tables(~std::uint32_t{0}, left), bytes);
 }
 
-// The same in vectors of four lanes.
+// The same with vectors of four lanes.
 __attribute__((target("avx512f,vpclmulqdq"))) std::uint32_t folded_wide(std::uint32_t before,
                                                                         std::span<const std::byte> bytes) {
   static constexpr std::array<std::array<long long, 2>, 4> kBy2048 = {factors(2048), factors(2048), factors(2048), factors(2048)};
@@ -105,7 +105,7 @@ __attribute__((target("avx512f,vpclmulqdq"))) std::uint32_t folded_wide(std::uin
     for (std::size_t i = 0; i < kLanes; ++i) {
       const __m512i low = _mm512_clmulepi64_epi128(sums[i], by2048, 0x00);
       const __m512i high = _mm512_clmulepi64_epi128(sums[i], by2048, 0x11);
-      sums[i] = _mm512_ternarylogic_epi64(low, high, lanes(i), 0x96);  // exclusive or of three
+      sums[i] = _mm512_ternarylogic_epi64(low, high, lanes(i), 0x96);  // a ^ b ^ c
     }
   }
   std::array<std::byte, kWide> left;

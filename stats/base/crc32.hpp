@@ -1,4 +1,4 @@
-// The checksums of zip archives, of statistics and of msprobe.
+// Checksums: CRC-32 (zip archives, the statistic crc32, msprobe) and xor64.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace tensorstat {
 
-// That of some bytes (0 for none) and of those behind them, as zlib's crc32; at the speed of a core's cache where the
-// processor multiplies without carry.
+// The CRC-32 of some bytes, as zlib's crc32: `before` is the CRC of the bytes before them, or 0. With carry-less
+// multiplication it runs at the speed of the cache.
 std::uint32_t crc32_of(std::uint32_t before, std::span<const std::byte> bytes);
 
-// The exclusive or of the bytes, little-endian, as words of 8, the last of which is filled with 0.
+// XOR of all little-endian 8-byte words; the last word is padded with 0.
 std::uint64_t xor64_of(std::span<const std::byte> bytes);
 
 }  // namespace tensorstat

@@ -8,7 +8,7 @@ namespace {
 
 bool is_decimal(char c) { return c >= '0' && c <= '9'; }
 
-// Takes the number away that `text` begins with, and gives its digits from the first that is not 0.
+// Removes the number at the beginning of `text` and returns its digits without leading zeros.
 std::string_view take_number(std::string_view& text) {
   const auto end = std::ranges::find_if_not(text, is_decimal);
   std::string_view digits(text.begin(), end);

@@ -1,12 +1,12 @@
-// The order of names that people expect.
+// Natural order of names: layer.2 before layer.10.
 #pragma once
 
 #include <string_view>
 
 namespace tensorstat {
 
-// Whether `a` comes before `b`: runs of digits are compared as numbers of any length, so that layer.2 comes before
-// layer.10, everything else as bytes. A total order: names that differ in leading zeros alone are compared as bytes.
+// Whether `a` comes before `b`. Digits are compared as numbers of any length, everything else as bytes. This is a total
+// order: names that differ only in leading zeros are compared as bytes.
 bool natural_before(std::string_view a, std::string_view b);
 
 }  // namespace tensorstat

@@ -11,10 +11,10 @@ namespace tensorstat {
 
 class NumberSet {
  public:
-  using Range = std::pair<std::uint64_t, std::uint64_t>;  // both ends are in it
+  using Range = std::pair<std::uint64_t, std::uint64_t>;  // inclusive
 
   NumberSet() = default;  // empty
-  // In any order, and overlapping or not.
+  // `ranges` may overlap and be in any order.
   explicit NumberSet(std::vector<Range> ranges) : ranges_(std::move(ranges)) {
     std::sort(ranges_.begin(), ranges_.end());
     std::size_t kept = 0;
@@ -38,7 +38,7 @@ class NumberSet {
 
  private:
   static constexpr std::uint64_t kLast = std::numeric_limits<std::uint64_t>::max();
-  std::vector<Range> ranges_;  // apart, ascending
+  std::vector<Range> ranges_;  // disjoint, ascending
 };
 
 }  // namespace tensorstat

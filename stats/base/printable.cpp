@@ -7,7 +7,8 @@
 namespace tensorstat {
 namespace {
 
-// A terminal acts upon these, or shows nothing. The joiners U+200C and U+200D stay: names are spelt with them.
+// Characters that control a terminal or are invisible. The joiners U+200C and U+200D are allowed: names in some scripts
+// need them.
 bool is_escaped(std::uint32_t c) {
   constexpr struct {
     std::uint32_t first, last;
@@ -61,7 +62,7 @@ std::string printable_name(std::string_view text) {
 
 std::string shown(std::string_view text, std::size_t most_bytes) {
   if (text.size() <= most_bytes) return printable(text);
-  // Not inside a character, which would then look like bytes that are none.
+  // Do not cut inside a character: its first bytes alone are not UTF-8.
   const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
   std::size_t cut = most_bytes;
   while (cut > 0 && most_bytes - cut < 3 && continues(cut)) --cut;

@@ -1,4 +1,4 @@
-// Text from outside, such as a file's name or what a file says, as it may stand in a message or a table.
+// Makes untrusted text, such as a file name or file content, safe to print in a message or a table.
 #pragma once
 
 #include <cstddef>
@@ -7,16 +7,16 @@
 
 namespace tensorstat {
 
-// One line that a terminal only prints: valid UTF-8 stays as it is. Control characters (C0, DEL, C1), line
-// separators, marks that change the direction of text or cannot be seen, and bytes that are not UTF-8 are written
-// as \n, \x1b, \u202e or \xff. What it gives it leaves as it is, so that nothing is escaped twice.
+// Returns one line without effects on a terminal. Valid UTF-8 is unchanged. Control characters (C0, DEL, C1), line
+// separators, marks that change the direction of text or cannot be seen, and bytes that are not UTF-8 are written as
+// \n, \x1b, \u202e or \xff. Applying it twice changes nothing more.
 std::string printable(std::string_view text);
 
-// The same of a name: one of over 1,000 bytes has "..." in its middle. Nobody reads such a name, and a table is as wide
-// as its longest.
+// printable() of a name. A name of over 1,000 bytes has "..." in its middle: nobody reads all of it, and a table is as
+// wide as its longest.
 std::string printable_name(std::string_view text);
 
-// The same of at most the first `most_bytes`; then "...", where there is more.
+// printable() of at most the first `most_bytes`, with "..." if there is more.
 std::string shown(std::string_view text, std::size_t most_bytes = 40);
 
 }  // namespace tensorstat

@@ -54,7 +54,7 @@ constexpr struct {
 
 }  // namespace
 
-// Recursive descent: alternatives of sequences of repeated atoms, each emitted as it is read.
+// A recursive-descent parser: alternatives of sequences of repeated atoms. States are emitted while reading.
 class PatternCompiler {
  public:
   explicit PatternCompiler(std::string_view text) : text_(text) {}
@@ -128,7 +128,7 @@ class PatternCompiler {
     }
   }
 
-  // False for ^ $ \b \B, which nothing may repeat.
+  // False for ^ $ \b \B, which cannot be repeated.
   bool atom() {
     const char c = text_[at_];
     if (take("^")) return emit({Op::kBegin}), false;
@@ -258,7 +258,7 @@ class PatternCompiler {
       return;
     }
     if (!repeatable) refuse("^, $, \\b and \\B cannot be repeated");
-    take("?");  // lazy or not, the whole text matches or it does not
+    take("?");  // laziness does not matter: only whether the whole text matches
     unfold(begin, least, most);
   }
 
@@ -272,7 +272,7 @@ class PatternCompiler {
     return value;
   }
 
-  // The atom from `begin` on becomes `least` copies and then a loop, or optional copies.
+  // Replaces the atom that starts at `begin` by `least` copies, followed by a loop or by optional copies.
   void unfold(std::uint32_t begin, std::size_t least, std::size_t most) {
     const std::vector<State> atom(pattern_.states_.begin() + begin, pattern_.states_.end());
     pattern_.states_.resize(begin);
@@ -320,7 +320,7 @@ Pattern Pattern::for_escaped_names() const {
 
 bool Pattern::matches(std::string_view text) const {
   std::vector<std::uint32_t> now, next, open;
-  std::vector<std::size_t> seen(states_.size(), 0);  // the position, from 1, it was reached at last
+  std::vector<std::size_t> seen(states_.size(), 0);  // the last position, from 1, at which each state was reached
   const auto word_at = [&](std::size_t at) {
     return at < text.size() && is_word(static_cast<unsigned char>(text[at]));
   };
@@ -338,7 +338,7 @@ bool Pattern::matches(std::string_view text) const {
     }
   };
   bool matched = false;
-  // Follows everything that takes no byte.
+  // Follows all transitions that consume no byte.
   const auto reach = [&](std::uint32_t start, std::size_t at, std::vector<std::uint32_t>& into) {
     for (open.assign(1, start); !open.empty();) {
       const auto index = open.back();

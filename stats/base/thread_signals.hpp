@@ -1,12 +1,12 @@
-// Signals that are sent to the process are for the application's threads: a thread of the library takes none of them.
+// Keeps signals to the process away from the library's threads, so that the application's threads receive them.
 #pragma once
 
 #include <csignal>
 
 namespace tensorstat {
 
-// While it lives, threads that the calling thread starts begin with these signals blocked. Not blocked are those
-// that a thread raises by a fault of its own, so that the application's handler for crashes still sees them.
+// Threads that the calling thread starts while this object exists begin with these signals blocked. Signals that a
+// thread raises by its own fault are not blocked, so that the application's crash handler still works.
 class ThreadSignals {
  public:
   ThreadSignals() {

@@ -6,7 +6,7 @@
 
 namespace tensorstat {
 
-// Whether this is the name, in which - or _ may stand for a space.
+// Whether `typed` is `name`; - or _ may stand for a space.
 inline bool is_typed_name(std::string_view typed, std::string_view name) {
   return std::ranges::equal(typed, name, [](char character, char known) {
     return character == known || (known == ' ' && (character == '-' || character == '_'));

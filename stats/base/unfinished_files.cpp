@@ -11,7 +11,7 @@ namespace tensorstat {
 void remove_unfinished_files(const std::string& folder) noexcept {
   DIR* const open_folder = ::opendir(folder.c_str());
   if (open_folder == nullptr) return;
-  // A link leads to a folder that others may use for something else.
+  // Do not follow a link: the folder behind it may belong to somebody else.
   struct stat named, opened;
   const bool is_link = ::lstat(folder.c_str(), &named) != 0 || ::fstatat(dirfd(open_folder), ".", &opened, 0) != 0 ||
                        named.st_dev != opened.st_dev || named.st_ino != opened.st_ino;

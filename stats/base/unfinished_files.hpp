@@ -1,5 +1,5 @@
-// Files that are written under a hidden name, and get their own when all of them is there. A process that is killed
-// meanwhile leaves the hidden one.
+// Files are written under a hidden name and renamed when they are complete. A killed process leaves hidden files
+// behind.
 #pragma once
 
 #include <string>
@@ -9,9 +9,8 @@ namespace tensorstat {
 
 inline constexpr std::string_view kUnfinishedPrefix = ".new-";
 
-// Removes the hidden files of a folder that nobody writes any more: whoever writes one holds a lock (flock) on it.
-// Where the file system knows no locks, all stay. So do those of other users, and all where `folder` is a symbolic
-// link.
+// Removes hidden files that no process is writing any more. A writer holds a lock (flock) on its file. Nothing is
+// removed if the file system has no locks or `folder` is a symbolic link. Files of other users are kept.
 void remove_unfinished_files(const std::string& folder) noexcept;
 
 }  // namespace tensorstat

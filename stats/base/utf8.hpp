@@ -1,4 +1,4 @@
-// Characters of UTF-8.
+// Decodes UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ struct CodePoint {
   std::size_t bytes = 0;  // 0: not UTF-8
 };
 
-// What `text`, which is not empty, begins with. Overlong forms and surrogates are not UTF-8.
+// The first character of `text`, which must not be empty. Overlong forms and surrogates are not valid.
 CodePoint first_code_point(std::string_view text);
 
 }  // namespace tensorstat

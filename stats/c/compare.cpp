@@ -18,7 +18,7 @@ tensorstat_code tensorstat_diff(const char* a, const char* b, const tensorstat_d
                                 tensorstat_answer** answer) {
   return guarded([&]() -> tensorstat_code {
     if (a == nullptr || b == nullptr || answer == nullptr) {
-      return missing(a == nullptr ? "the path of A" : b == nullptr ? "the path of B" : "where the answer is put");
+      return missing(a == nullptr ? "the path of A" : b == nullptr ? "the path of B" : "the pointer for the answer");
     }
     const auto given = c::taken<tensorstat_diff_options>(options, TENSORSTAT_DIFF_OPTIONS);
     if (!given) return missing("tensorstat_diff_options");
@@ -36,7 +36,8 @@ tensorstat_code tensorstat_diff(const char* a, const char* b, const tensorstat_d
 
 tensorstat_code tensorstat_origin(const char* path, int nan_only, tensorstat_answer** answer) {
   return guarded([&]() -> tensorstat_code {
-    if (path == nullptr || answer == nullptr) return missing(path == nullptr ? "the path" : "where the answer is put");
+    if (path == nullptr || answer == nullptr)
+      return missing(path == nullptr ? "the path" : "the pointer for the answer");
     auto found = origin(path, {.nan_only = nan_only != 0 && nan_only != 2, .inf = nan_only == 2});
     if (!found) return failed(found.error());
     *answer = new tensorstat_answer{!found->is_clean, std::move(found->json), std::move(found->faults)};

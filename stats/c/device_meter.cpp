@@ -25,7 +25,7 @@ struct tensorstat_pair_ticket {
 
 tensorstat_code tensorstat_device_meter_open(void* queue, uint64_t budget_bytes, tensorstat_device_meter** meter) {
   return guarded([&]() -> tensorstat_code {
-    if (meter == nullptr) return missing("where the device meter is put");
+    if (meter == nullptr) return missing("the pointer for the device meter");
     auto opened = DeviceMeter::on(queue, budget_bytes == UINT64_MAX ? std::nullopt : std::optional(budget_bytes));
     if (!opened) return failed(opened.error());
     *meter = new tensorstat_device_meter{*std::move(opened)};
@@ -47,14 +47,14 @@ tensorstat_code tensorstat_submit(tensorstat_device_meter* meter, const tensorst
                                   tensorstat_ticket** ticket) {
   return guarded([&]() -> tensorstat_code {
     if (meter == nullptr || ticket == nullptr) {
-      return missing(meter == nullptr ? "the device meter" : "where the ticket is put");
+      return missing(meter == nullptr ? "the device meter" : "the pointer for the ticket");
     }
     if (wait_list == nullptr && wait_count != 0) return missing("the list of events");
     auto taken = c::request_of(request);
     if (!taken) return failed(taken.error());
     c::Tensors list;
     if (const Status status = list.take(tensors, tensor_count); !status) return failed(status.error());
-    // Where `new` fails after this, the C++ ticket is destroyed, and waits for the device.
+    // If `new` fails after this, the C++ ticket is destroyed and waits for the device.
     auto submitted = meter->meter.submit(list.all(), *taken, {wait_list, wait_count});
     if (!submitted) return failed(submitted.error());
     *ticket = new tensorstat_ticket{*std::move(submitted), std::move(taken->categories)};
@@ -69,7 +69,7 @@ void* tensorstat_ticket_event(const tensorstat_ticket* ticket) {
 tensorstat_code tensorstat_ticket_collect(tensorstat_ticket* ticket, tensorstat_result** result) {
   return guarded([&]() -> tensorstat_code {
     if (ticket == nullptr || result == nullptr) {
-      return missing(ticket == nullptr ? "the ticket" : "where the result is put");
+      return missing(ticket == nullptr ? "the ticket" : "the pointer for the result");
     }
     return c::give(ticket->ticket.collect(), ticket->categories, result);
   });
@@ -78,7 +78,7 @@ tensorstat_code tensorstat_ticket_collect(tensorstat_ticket* ticket, tensorstat_
 tensorstat_code tensorstat_ticket_collect_partials(tensorstat_ticket* ticket, tensorstat_partial** partials) {
   return guarded([&]() -> tensorstat_code {
     if (ticket == nullptr || partials == nullptr) {
-      return missing(ticket == nullptr ? "the ticket" : "where the partials are put");
+      return missing(ticket == nullptr ? "the ticket" : "the pointer for the partials");
     }
     return c::give(ticket->ticket.collect_partials(), partials);
   });
@@ -91,7 +91,7 @@ tensorstat_code tensorstat_submit_pairs(tensorstat_device_meter* meter, const te
                                         size_t wait_count, tensorstat_pair_ticket** ticket) {
   return guarded([&]() -> tensorstat_code {
     if (meter == nullptr || ticket == nullptr) {
-      return missing(meter == nullptr ? "the device meter" : "where the ticket is put");
+      return missing(meter == nullptr ? "the device meter" : "the pointer for the ticket");
     }
     if (wait_list == nullptr && wait_count != 0) return missing("the list of events");
     const auto taken = c::pair_request_of(request);
@@ -112,7 +112,7 @@ void* tensorstat_pair_ticket_event(const tensorstat_pair_ticket* ticket) {
 tensorstat_code tensorstat_pair_ticket_collect(tensorstat_pair_ticket* ticket, tensorstat_pair** pairs) {
   return guarded([&]() -> tensorstat_code {
     if (ticket == nullptr || pairs == nullptr) {
-      return missing(ticket == nullptr ? "the ticket" : "where the pairs are put");
+      return missing(ticket == nullptr ? "the ticket" : "the pointer for the pairs");
     }
     return c::give(ticket->ticket.collect(), pairs);
   });

@@ -49,7 +49,7 @@ Result<DumpOptions> dump_options(const tensorstat_session_options* given) {
 template <typename Open>
 tensorstat_code open_session(const tensorstat_session_options* options, tensorstat_session** session, const Open& open) {
   return guarded([&]() -> tensorstat_code {
-    if (session == nullptr) return missing("where the session is put");
+    if (session == nullptr) return missing("the pointer for the session");
     auto taken = dump_options(options);
     if (!taken) return failed(taken.error());
     Result<DumpSession> opened = open(*std::move(taken));
@@ -66,7 +66,7 @@ std::optional<DumpPlace> place_of(const tensorstat_place* given) {
                    .iteration = place->iteration, .constants = place->constants != 0};
 }
 
-// A text that is made, or "" where memory does not suffice.
+// The text that `make` returns, or "" if memory is exhausted.
 template <typename Make>
 size_t put_text(char* text, size_t room, const Make& make) {
   const c::Uncancelled here;
@@ -79,10 +79,10 @@ size_t put_text(char* text, size_t room, const Make& make) {
   return c::put_text(whole, text, room);
 }
 
-// An operator of C is one of C++, under a name that C can say.
+// A C operator is a C++ operator with another type name.
 const DumpOperator* operator_of(const tensorstat_operator* op) { return reinterpret_cast<const DumpOperator*>(op); }
 
-// Calls `release` when the last copy is gone, unless the call that handed the tensor over was refused.
+// Calls `release` when the last copy is gone, unless the call with this tensor returned an error.
 struct Owner {
   void (*release)(void*);
   void* owner;

@@ -22,7 +22,7 @@ tensorstat_code tensorstat_file_measure(tensorstat_meter* meter, const char* pat
                                         int void_is_bfloat16, tensorstat_file** file) {
   return guarded([&]() -> tensorstat_code {
     if (meter == nullptr || path == nullptr || file == nullptr) {
-      return missing(meter == nullptr ? "the meter" : path == nullptr ? "the path" : "where the file is put");
+      return missing(meter == nullptr ? "the meter" : path == nullptr ? "the path" : "the pointer for the file");
     }
     auto taken = c::request_of(request);
     if (!taken) return failed(taken.error());
@@ -64,7 +64,7 @@ tensorstat_code tensorstat_file_tensor_at(const tensorstat_file* file, size_t in
     }
     if (index >= file->tensors.size()) {
       return failed({Code::kInvalid, "tensor " + std::to_string(index) + " of a file of " +
-                                         std::to_string(file->tensors.size()) + " is none"});
+                                         std::to_string(file->tensors.size()) + " does not exist"});
     }
     const tensorstat_file::Measured& from = file->tensors[index];
     const size_t room = tensor->size;

@@ -1,4 +1,4 @@
-// What stands behind the handles of <tensorstat/tensorstat.h> that several of its files make.
+// The handles of <tensorstat/tensorstat.h> that several source files use.
 #pragma once
 
 #include <atomic>
@@ -16,17 +16,17 @@ struct tensorstat_meter {
 struct tensorstat_result {
   tensorstat::Measurements measurements;
   tensorstat::Categories categories;
-  // The tensors' one after another. There is room for them from the beginning, and those of a tensor are written when
-  // they are first asked for, by whichever thread: many a batch is looked at in part.
+  // The values of all tensors. They are allocated at once. A tensor's values are converted when a thread first asks for
+  // them, because many callers read only some tensors of a batch.
   std::unique_ptr<tensorstat_value[]> values;
-  std::unique_ptr<std::atomic<bool>[]> is_written;  // of a tensor
+  std::unique_ptr<std::atomic<bool>[]> is_written;  // one for each tensor
   mutable std::mutex writing{};
 };
 
 struct tensorstat_partial {
   tensorstat::Partial partial;
-  // Its exponents, to which values that were given out point: made when they are first asked for, by whichever thread,
-  // and when they are asked for again after a change.
+  // Its exponents; values of the caller point to them. Made when a thread first asks for them, and again when asked
+  // after a change.
   mutable std::mutex making{};
   mutable tensorstat::Value list{};
   mutable bool is_list_current = false;
@@ -34,12 +34,12 @@ struct tensorstat_partial {
 
 namespace tensorstat::c {
 
-// A new handle, or the error. May throw.
+// Makes a handle, or returns the error. May throw.
 tensorstat_code give(Result<Measurements> measured, Categories categories, tensorstat_result** result);
-// A handle for each, or none at all. May throw.
+// Makes a handle for each, or none if there is an error. May throw.
 tensorstat_code give(Result<std::vector<Partial>> folded, tensorstat_partial** partials);
 
-// Two lists of tensors of C as pairs of C++.
+// Converts two lists of C tensors to C++ pairs.
 class Pairs {
  public:
   Status take(const tensorstat_tensor* a, const tensorstat_tensor* b, std::size_t pair_count);
@@ -51,7 +51,7 @@ class Pairs {
 };
 
 Result<PairRequest> pair_request_of(const tensorstat_pair_request* given);
-// A handle for each, or none at all. May throw.
+// Makes a handle for each, or none if there is an error. May throw.
 tensorstat_code give(Result<std::vector<PairPartial>> compared, tensorstat_pair** pairs);
 
 }  // namespace tensorstat::c

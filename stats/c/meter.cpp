@@ -74,12 +74,12 @@ tensorstat_code tensorstat_tensor_from_dlpack(const void* dl_tensor, int64_t* st
     if (from->strides != nullptr) {
       if (stride_bytes == nullptr || stride_room < strides.bytes.size()) {
         return failed({Code::kInvalid, "a strided tensor of " + std::to_string(strides.bytes.size()) +
-                                           " dimensions wants room for as many strides"});
+                                           " dimensions needs room for as many strides"});
       }
       std::ranges::copy(strides.bytes, stride_bytes);
       to.stride_bytes = stride_bytes;
       to.dimension_count = static_cast<uint32_t>(strides.bytes.size());
-      // The DLTensor's own shape, whose entries are not negative, as the C++ function has seen.
+      // The DLTensor's own shape. The C++ function has checked that no entry is negative.
       to.shape = reinterpret_cast<const uint64_t*>(static_cast<const DlTensor*>(dl_tensor)->shape);
     }
     const size_t room = tensor->size;
@@ -91,7 +91,7 @@ tensorstat_code tensorstat_tensor_from_dlpack(const void* dl_tensor, int64_t* st
 
 tensorstat_code tensorstat_meter_open(const tensorstat_meter_options* options, tensorstat_meter** meter) {
   return guarded([&]() -> tensorstat_code {
-    if (meter == nullptr) return missing("where the meter is put");
+    if (meter == nullptr) return missing("the pointer for the meter");
     const auto taken = c::meter_options(options);
     if (!taken) return failed(taken.error());
     *meter = new tensorstat_meter{Meter(*taken)};
@@ -104,7 +104,8 @@ void tensorstat_meter_close(tensorstat_meter* meter) { c::destroy(meter); }
 tensorstat_code tensorstat_measure(tensorstat_meter* meter, const tensorstat_tensor* tensors, size_t tensor_count,
                                    const tensorstat_request* request, tensorstat_result** result) {
   return guarded([&]() -> tensorstat_code {
-    if (meter == nullptr || result == nullptr) return missing(meter == nullptr ? "the meter" : "where the result is put");
+    if (meter == nullptr || result == nullptr)
+      return missing(meter == nullptr ? "the meter" : "the pointer for the result");
     auto taken = c::request_of(request);
     if (!taken) return failed(taken.error());
     c::Tensors list;
@@ -117,7 +118,8 @@ tensorstat_code tensorstat_measure(tensorstat_meter* meter, const tensorstat_ten
 tensorstat_code tensorstat_measure_by(tensorstat_meter* meter, const tensorstat_tensor* tensor, const tensorstat_by* by,
                                       const tensorstat_request* request, tensorstat_result** result) {
   return guarded([&]() -> tensorstat_code {
-    if (meter == nullptr || result == nullptr) return missing(meter == nullptr ? "the meter" : "where the result is put");
+    if (meter == nullptr || result == nullptr)
+      return missing(meter == nullptr ? "the meter" : "the pointer for the result");
     auto taken = c::request_of(request);
     if (!taken) return failed(taken.error());
     const auto rows = by_of(by);
@@ -161,7 +163,7 @@ const tensorstat_value* tensorstat_result_values(const tensorstat_result* result
   return values;
 }
 
-// The names of engines and the reasons end with 0, as literals and strings of the library do.
+// Engine names and reasons are literals or std::strings, so they end with 0.
 const char* tensorstat_result_engine(const tensorstat_result* result, size_t tensor, size_t index) {
   const Decision* const found = decision(result, tensor, index);
   return found == nullptr ? nullptr : found->engine.data();
@@ -177,7 +179,8 @@ void tensorstat_result_free(tensorstat_result* result) { c::destroy(result); }
 tensorstat_code tensorstat_stream_open(tensorstat_meter* meter, int32_t dtype, const tensorstat_request* request,
                                        tensorstat_stream** stream) {
   return guarded([&]() -> tensorstat_code {
-    if (meter == nullptr || stream == nullptr) return missing(meter == nullptr ? "the meter" : "where the stream is put");
+    if (meter == nullptr || stream == nullptr)
+      return missing(meter == nullptr ? "the meter" : "the pointer for the stream");
     const auto type = c::dtype_of(dtype);
     if (!type) return failed(type.error());
     auto taken = c::request_of(request);
@@ -206,7 +209,8 @@ tensorstat_code tensorstat_stream_append_last(tensorstat_stream* stream, const v
 
 tensorstat_code tensorstat_stream_finish(tensorstat_stream* stream, tensorstat_result** result) {
   return guarded([&]() -> tensorstat_code {
-    if (stream == nullptr || result == nullptr) return missing(stream == nullptr ? "the stream" : "where the result is put");
+    if (stream == nullptr || result == nullptr)
+      return missing(stream == nullptr ? "the stream" : "the pointer for the result");
     return give(stream->stream.finish(), stream->categories, result);
   });
 }
@@ -217,7 +221,7 @@ tensorstat_code tensorstat_fold(tensorstat_meter* meter, const tensorstat_tensor
                                 const tensorstat_request* request, tensorstat_partial** partials) {
   return guarded([&]() -> tensorstat_code {
     if (meter == nullptr || (partials == nullptr && tensor_count != 0)) {
-      return missing(meter == nullptr ? "the meter" : "where the partials are put");
+      return missing(meter == nullptr ? "the meter" : "the pointer for the partials");
     }
     const auto taken = c::request_of(request);
     if (!taken) return failed(taken.error());
@@ -249,10 +253,11 @@ tensorstat_code tensorstat_partial_move_to(tensorstat_partial* partial, uint64_t
 
 tensorstat_code tensorstat_partial_finish(const tensorstat_partial* partial, int32_t statistic, tensorstat_value* value) {
   return guarded([&]() -> tensorstat_code {
-    if (partial == nullptr || value == nullptr) return missing(partial == nullptr ? "the partial" : "where the value is put");
+    if (partial == nullptr || value == nullptr)
+      return missing(partial == nullptr ? "the partial" : "the pointer for the value");
     if (statistic < 0 || !is_category(static_cast<std::uint32_t>(statistic))) {
       return failed({Code::kInvalid, "statistic " + std::to_string(statistic) +
-                                         " is none; tensorstat_statistic_named gives their numbers"});
+                                         " does not exist; tensorstat_statistic_named gives the number of a name"});
     }
     const auto category = static_cast<Category>(statistic);
     if (category != Category::kExponents) {
@@ -274,14 +279,16 @@ int tensorstat_partial_keeps(const tensorstat_partial* partial, int32_t statisti
 
 tensorstat_code tensorstat_partial_serialize(const tensorstat_partial* partial, void* to, size_t room, size_t* bytes) {
   return guarded([&]() -> tensorstat_code {
-    if (partial == nullptr || bytes == nullptr) return missing(partial == nullptr ? "the partial" : "where the size is put");
+    if (partial == nullptr || bytes == nullptr)
+      return missing(partial == nullptr ? "the partial" : "the pointer for the size");
     return c::copy_out(partial->partial.serialize(), "a serialised partial", to, room, bytes);
   });
 }
 
 tensorstat_code tensorstat_partial_parse(const void* from, size_t bytes, tensorstat_partial** partial) {
   return guarded([&]() -> tensorstat_code {
-    if (from == nullptr || partial == nullptr) return missing(from == nullptr ? "the serialised partial" : "where the partial is put");
+    if (from == nullptr || partial == nullptr)
+      return missing(from == nullptr ? "the serialised partial" : "the pointer for the partial");
     auto parsed = Partial::parse({static_cast<const std::byte*>(from), bytes});
     if (!parsed) return failed(parsed.error());
     *partial = new tensorstat_partial{*std::move(parsed)};

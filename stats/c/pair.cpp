@@ -52,7 +52,7 @@ tensorstat_code tensorstat_compare(tensorstat_meter* meter, const tensorstat_ten
                                    size_t pair_count, const tensorstat_pair_request* request, tensorstat_pair** pairs) {
   return guarded([&]() -> tensorstat_code {
     if (meter == nullptr || (pairs == nullptr && pair_count != 0)) {
-      return missing(meter == nullptr ? "the meter" : "where the pairs are put");
+      return missing(meter == nullptr ? "the meter" : "the pointer for the pairs");
     }
     const auto taken = c::pair_request_of(request);
     if (!taken) return failed(taken.error());
@@ -74,10 +74,11 @@ tensorstat_code tensorstat_pair_merge(tensorstat_pair* into, const tensorstat_pa
 
 tensorstat_code tensorstat_pair_finish(const tensorstat_pair* pair, int32_t statistic, tensorstat_value* value) {
   return guarded([&]() -> tensorstat_code {
-    if (pair == nullptr || value == nullptr) return missing(pair == nullptr ? "the pair" : "where the value is put");
+    if (pair == nullptr || value == nullptr) return missing(pair == nullptr ? "the pair" : "the pointer for the value");
     if (!is_statistic(statistic)) {
-      return failed({Code::kInvalid, "statistic " + std::to_string(statistic) +
-                                         " of a pair is none; tensorstat_pair_statistic_named gives their numbers"});
+      return failed({Code::kInvalid,
+                     "statistic " + std::to_string(statistic) +
+                         " of a pair does not exist; tensorstat_pair_statistic_named gives the number of a name"});
     }
     *value = c::value_of(pair->partial.finish(static_cast<PairStatistic>(statistic)));
     return TENSORSTAT_OK;
@@ -86,14 +87,15 @@ tensorstat_code tensorstat_pair_finish(const tensorstat_pair* pair, int32_t stat
 
 tensorstat_code tensorstat_pair_serialize(const tensorstat_pair* pair, void* to, size_t room, size_t* bytes) {
   return guarded([&]() -> tensorstat_code {
-    if (pair == nullptr || bytes == nullptr) return missing(pair == nullptr ? "the pair" : "where the size is put");
+    if (pair == nullptr || bytes == nullptr) return missing(pair == nullptr ? "the pair" : "the pointer for the size");
     return c::copy_out(pair->partial.serialize(), "a serialised pair", to, room, bytes);
   });
 }
 
 tensorstat_code tensorstat_pair_parse(const void* from, size_t bytes, tensorstat_pair** pair) {
   return guarded([&]() -> tensorstat_code {
-    if (from == nullptr || pair == nullptr) return missing(from == nullptr ? "the serialised pair" : "where the pair is put");
+    if (from == nullptr || pair == nullptr)
+      return missing(from == nullptr ? "the serialised pair" : "the pointer for the pair");
     auto parsed = PairPartial::parse({static_cast<const std::byte*>(from), bytes});
     if (!parsed) return failed(parsed.error());
     *pair = new tensorstat_pair{*std::move(parsed)};

@@ -13,7 +13,8 @@ using c::missing;
 
 namespace {
 
-// A row of C. What it points to lies here, or in the row of C++, and is kept from row to row for its memory.
+// A C row. Its pointers refer to members here or to the C++ row. The object is reused for each row, to reuse its
+// memory.
 class RowOfC {
  public:
   const tensorstat_row& of(const Row& row) {

@@ -24,11 +24,12 @@ tensorstat_code number_of(Code code) {
 }
 
 Error of_size(const char* name) {
-  return {Code::kInvalid, std::string("the struct ") + name + " is missing, or its `size` is not set; begin with the initialiser of its name"};
+  return {Code::kInvalid, std::string("the struct ") + name +
+                              " is NULL, or its `size` is not set; start with the initialiser, its name in capitals"};
 }
 
-// The statistics of these names. Most requests name what the thread's last one did, and to read ten names takes as long as
-// to measure some hundred elements.
+// The statistics with these names. The last names of each thread are cached: most requests repeat them, and parsing ten
+// names takes as long as measuring some hundred elements.
 Result<Categories> named(const char* names) {
   struct Named {
     std::string names;
@@ -65,7 +66,8 @@ tensorstat_code missing(const char* what) {
 
 Result<Dtype> dtype_of(std::int32_t number) {
   if (number >= 0 && number < kDtypeCount) return static_cast<Dtype>(number);
-  return Error{Code::kInvalid, "dtype " + std::to_string(number) + " is none; tensorstat_dtype_named gives their numbers"};
+  return Error{Code::kInvalid, "dtype " + std::to_string(number) +
+                                   " does not exist; tensorstat_dtype_named gives the number of a name"};
 }
 
 Status Tensors::take(const tensorstat_tensor* tensors, std::size_t count) {
@@ -138,7 +140,8 @@ tensorstat_code copy_out(std::span<const std::byte> bytes, const char* what, voi
   *count = bytes.size();
   if (to == nullptr && room == 0) return TENSORSTAT_OK;
   if (to == nullptr || room < bytes.size()) {
-    return failed({Code::kInvalid, std::string(what) + " of " + std::to_string(bytes.size()) + " bytes wants room for as many"});
+    return failed({Code::kInvalid, std::string(what) + " of " + std::to_string(bytes.size()) +
+                                       " bytes does not fit into the room given"});
   }
   std::memcpy(to, bytes.data(), bytes.size());
   return TENSORSTAT_OK;
@@ -207,20 +210,21 @@ int32_t tensorstat_statistic_named(const char* name) {
 
 tensorstat_code tensorstat_statistics_named(const char* names, int32_t* numbers, size_t room, size_t* count) {
   return c::guarded([&]() -> tensorstat_code {
-    if (count == nullptr) return c::failed({Code::kInvalid, "where the count is put is NULL"});
+    if (count == nullptr) return c::failed({Code::kInvalid, "the pointer for the count is NULL"});
     const auto categories = categories_from(names == nullptr ? "" : names);
     if (!categories) return c::failed(categories.error());
     *count = categories->size();
     if (room == 0 && numbers == nullptr) return TENSORSTAT_OK;
     if (room < categories->size() || numbers == nullptr) {
-      return c::failed({Code::kInvalid, std::to_string(categories->size()) + " statistics want room for as many numbers"});
+      return c::failed(
+          {Code::kInvalid, std::to_string(categories->size()) + " statistics do not fit into the room given"});
     }
     std::ranges::transform(*categories, numbers, [](Category each) { return static_cast<int32_t>(each); });
     return TENSORSTAT_OK;
   });
 }
 
-// The catalog's names are literals, and a quantile's is kept: they end with 0.
+// The catalog's names are literals, and quantiles' names are kept with a final 0.
 const char* tensorstat_dtype_name(int32_t dtype) {
   return dtype >= 0 && dtype < kDtypeCount ? name(static_cast<Dtype>(dtype)).data() : nullptr;
 }
@@ -228,7 +232,7 @@ const char* tensorstat_dtype_name(int32_t dtype) {
 const char* tensorstat_statistic_name(int32_t statistic) try {
   const bool is_one = statistic >= 0 && is_category(static_cast<std::uint32_t>(statistic));
   return is_one ? name(static_cast<Category>(statistic)).data() : nullptr;
-} catch (...) {  // no memory for the name of a quantile that nobody has named yet
+} catch (...) {  // no memory for the name of a quantile that is used for the first time
   return nullptr;
 }
 

@@ -1,4 +1,4 @@
-// What the functions of <tensorstat/tensorstat.h> share: errors as codes, structs of any version, conversions.
+// Helpers of all functions of <tensorstat/tensorstat.h>: error codes, structs of any version, conversions.
 #pragma once
 
 #include <pthread.h>
@@ -16,14 +16,14 @@
 
 namespace tensorstat::c {
 
-// Keeps the words for tensorstat_last_error of this thread, and returns the code.
+// Stores the message for this thread's tensorstat_last_error, and returns the code.
 tensorstat_code failed(tensorstat_code code, const char* words) noexcept;
 tensorstat_code failed(const Error& error) noexcept;
-// Of an argument that has to be there; may throw.
+// The error for a missing argument. May throw.
 tensorstat_code missing(const char* what);
 
-// A thread that is cancelled inside the library would unwind through noexcept functions, which aborts the process.
-// While this lives the cancellation waits.
+// Delays pthread_cancel while it exists. A thread cancelled inside the library would unwind through noexcept functions,
+// which aborts the process.
 class Uncancelled {
  public:
   Uncancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
@@ -35,14 +35,14 @@ class Uncancelled {
   int before_ = PTHREAD_CANCEL_ENABLE;
 };
 
-// What every function that gives a handle back does.
+// The body of every function that frees a handle.
 template <typename Handle>
 void destroy(Handle* handle) noexcept {
   const Uncancelled here;
   delete handle;
 }
 
-// Runs `work`, which returns a tensorstat_code; an exception becomes one.
+// Runs `work`, which returns a tensorstat_code, and converts an exception to one.
 template <typename Work>
 tensorstat_code guarded(const Work& work) noexcept {
   const Uncancelled here;
@@ -57,10 +57,11 @@ tensorstat_code guarded(const Work& work) noexcept {
   }
 }
 
-// Writes at most `room` bytes of a text, the final 0 among them, and returns how many it has without it.
+// Writes at most `room` bytes of a text, including the final 0. Returns the length of the whole text without the 0.
 std::size_t put_text(std::string_view whole, char* text, std::size_t room);
 
-// A struct of the caller's version as one of this version: fields that the caller does not have keep those of `whole`.
+// Converts a struct of the caller's version to this version. Fields that the caller's version lacks are taken from
+// `whole`.
 template <typename Struct>
 std::optional<Struct> taken(const Struct* given, Struct whole) {
   if (given == nullptr || given->size < sizeof(size_t)) return std::nullopt;
@@ -76,10 +77,10 @@ const Struct* at(const Struct* first, std::size_t index) {
   return reinterpret_cast<const Struct*>(reinterpret_cast<const std::byte*>(first) + index * first->size);
 }
 
-// Tensors of C as tensors of C++. What those point to lies here, so that it stays where it is.
+// Converts C tensors to C++ tensors. Owns the strides that these point to.
 class Tensors {
  public:
-  // An error says which tensor is wrong, and why.
+  // The error says which tensor is invalid, and why.
   Status take(const tensorstat_tensor* tensors, std::size_t count);
   std::span<const Tensor> all() const { return tensors_; }
 
@@ -95,15 +96,15 @@ Result<Request> request_of(const tensorstat_request* given);
 Result<Dtype> dtype_of(std::int32_t number);
 Log log_of(tensorstat_log log, void* context);
 
-// Writes bytes where there is room for them, and tells how many there are; with no room at all it tells just that. `what`
-// they are is said where there is too little.
+// Writes `bytes` to `to`, and their number to `count`. With NULL and a `room` of 0 it only counts. If `room` is too
+// small, the error names `what`.
 tensorstat_code copy_out(std::span<const std::byte> bytes, const char* what, void* to, std::size_t room, std::size_t* count);
 
 tensorstat_value value_of(const Value& value);
-// The counts of a value of TENSORSTAT_EXPONENTS; nullptr of any other.
+// The counts of a value of kind TENSORSTAT_EXPONENTS; nullptr for any other.
 const ExponentCounts* exponents_of(const tensorstat_value* value);
 
-// The value of an enumeration that has `count` of them.
+// Converts a number to an enumeration with `count` values.
 template <typename Enum>
 Result<Enum> chosen(std::int32_t number, std::int32_t count, const char* field) {
   if (number >= 0 && number < count) return static_cast<Enum>(number);

@@ -1,5 +1,4 @@
-// The accumulators' list (precision/partial.h) for C++: what a partial's words are, by dtype and needs. For engines
-// too.
+// The layout of a partial's words, by dtype and needs: the list of precision/partial.h for C++. Engines use it, too.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +23,7 @@ TENSORSTAT_DTYPES(ROW)
 #undef ROW
 static_assert(std::size(precision::kDtypeFacts) == kDtypeCount);
 
-// The list's needs and the public ones are the same bits, and a digest is none of them.
+// The need bits of the list equal the public ones. Digests have no bit in the list.
 #define ROW(id, name) static_assert(std::uint32_t{name} == std::uint32_t{NEED_##id});
 NEED_ROWS(ROW)
 #undef ROW
@@ -35,7 +34,7 @@ static_assert(std::uint32_t{kExponents} == std::uint32_t{NEED_EXPONENTS});
 static_assert(std::uint32_t{NEED_ALL} < 2 * std::uint32_t{kExponents}, "their words are the last of a partial");
 static_assert((kDigests & std::uint32_t{NEED_ALL}) == 0);
 
-// An accumulator of one word. Of the fields, the word is its index.
+// An accumulator of one word. For the fields, the index in kFields is the word's index.
 struct PartialField {
   bool by_maximum;
   Needs need;
@@ -48,12 +47,12 @@ inline constexpr std::array kFields = {FIELD_ROWS(ROW)};
 static_assert(std::ranges::is_partitioned(kFields, &PartialField::by_maximum),
               "MERGES_BY_MAXIMUM rests on their order");
 
-// The exact sums, in their order.
+// The exact sums, in the order of their words.
 #define ROW(id, ...) EXACT_##id,
 enum : std::size_t { EXACT_ROWS(ROW) EXACT_SUMS };
 #undef ROW
 
-// An exact sum: words[first, first + count), whose unit is 2^exponent.
+// An exact sum: words[first, first + count), in units of 2^exponent.
 struct ExactSum {
   std::size_t first, count;
   int exponent;
@@ -75,7 +74,7 @@ inline constexpr const AccumulatorLayout* kLayouts[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
 constexpr const AccumulatorLayout& layout(Dtype dtype) { return *kLayouts[static_cast<int>(dtype)]; }
 
-// The words of precision/elements.h stand behind the sums, in their order.
+// After the sums: the words of precision/elements.h, in their order.
 #define ROW(id, merge, need, ...) PartialField{merge, NEED_##need},
 inline constexpr std::array kElements = {ELEMENT_ROWS(ROW, )};
 #undef ROW
@@ -85,23 +84,23 @@ static_assert(std::ranges::is_sorted(kElements, {}, &PartialField::need),
 #undef ADDITION
 constexpr std::size_t first_element(Dtype dtype) { return layout(dtype).back().first + layout(dtype).back().count; }
 
-// Behind them the words of precision/fingerprints.h, where those or what follows are asked.
+// After these: the words of precision/fingerprints.h, if they, or words after them, are needed.
 #define ROW(id, name) NEED_##id,
 inline constexpr std::array<int, FINGERPRINT_WORDS> kFingerprintNeeds = {FINGERPRINT_ROWS(ROW)};
 #undef ROW
 constexpr std::size_t first_fingerprint(Dtype dtype) { return first_element(dtype) + kElements.size(); }
 
-// Behind them the pairs of precision/indices.h, where those are asked.
+// After these: the pairs of precision/indices.h, if they, or words after them, are needed.
 constexpr std::size_t first_index(Dtype dtype) { return first_fingerprint(dtype) + FINGERPRINT_WORDS; }
 constexpr bool is_fingerprint(Dtype dtype, std::size_t word) {
   return word >= first_fingerprint(dtype) && word < first_index(dtype);
 }
 
-// And behind those the counts of precision/exponents.h.
+// Last: the counts of precision/exponents.h.
 constexpr std::size_t first_exponent(Dtype dtype) { return first_index(dtype) + INDEX_WORDS; }
 constexpr std::size_t exponent_words(Dtype dtype) { return static_cast<std::size_t>(facts(dtype).exponents); }
 
-// The exponent of the NaNs of a float, and of its infinities; of integers 0, which has none of them.
+// The exponent field of a float's NaN and infinities. 0 for integers, which have neither.
 constexpr std::size_t special_exponent(Dtype dtype) {
   const precision::DtypeFacts& of = facts(dtype);
   return of.is_float ? (of.largest + !of.has_inf) >> of.mantissa_shift : 0;
@@ -121,14 +120,14 @@ constexpr std::size_t word_count(Dtype dtype, Needs needs) {
   return end;
 }
 
-// Enough words for any partial.
+// The largest word count of any partial.
 inline constexpr std::size_t kMostWords = [] {
   std::size_t most = 0;
   for (int i = 0; i < kDtypeCount; ++i) most = std::max(most, word_count(static_cast<Dtype>(i), NEED_ALL));
   return most;
 }();
 
-// What asks for a word; kNothing of those that are always kept.
+// The need for which a word is kept; kNothing if it is always kept.
 constexpr Needs need_of(Dtype dtype, std::size_t word) {
   if (word < kFields.size()) return kFields[word].need;
   for (const ExactSum& sum : layout(dtype)) {
@@ -139,7 +138,7 @@ constexpr Needs need_of(Dtype dtype, std::size_t word) {
   return word < first_exponent(dtype) ? kIndices : kExponents;
 }
 
-// A word of a pair of precision/indices.h counts as one that does, as MERGES_BY_MAXIMUM has it.
+// As MERGES_BY_MAXIMUM, true for both words of a pair of precision/indices.h.
 constexpr bool merges_by_maximum(Dtype dtype, std::size_t word) {
   if (word >= first_index(dtype)) return word < first_exponent(dtype);
   if (word >= first_fingerprint(dtype)) return false;
@@ -152,8 +151,9 @@ constexpr std::int64_t empty_word(Dtype dtype, std::size_t word) {
   return merges_by_maximum(dtype, word) ? kEmptyMaximum : 0;
 }
 
-// Calls maximum(i) or addition(i) for each word of a partial, as the word merges, fingerprints among the latter: they begin
-// as 0, too. It goes run by run: to ask the list for each word took a tenth of the time of a tensor of 4 KiB.
+// Calls maximum(i) or addition(i) for each word of a partial, by how it merges. Fingerprints count as additions: their
+// empty value is 0, too. The loops go over ranges of words: a look-up for each word cost a tenth of the time of a 4 KiB
+// tensor.
 template <typename Maximum, typename Addition>
 void for_each_word(Dtype dtype, std::size_t words, const Maximum& maximum, const Addition& addition) {
   const std::size_t elements = std::min(first_element(dtype), words);
@@ -168,21 +168,22 @@ void for_each_word(Dtype dtype, std::size_t words, const Maximum& maximum, const
   for (std::size_t i = exponents; i < words; ++i) addition(i);
 }
 
-// The bits of an element once it is unpacked, which are those of its key.
+// The bits of an unpacked element, and of its key.
 constexpr int key_bits(Dtype dtype) { return facts(dtype).bits; }
 
-// Whether its elements are integers with a sign.
+// Whether the elements are signed integers.
 constexpr bool is_signed_integer(Dtype dtype) { return facts(dtype).is_signed; }
 
-// Whether a byte of it is one of 256 codes that precision/fold/fold_unpacked.h counts.
+// Whether precision/fold/fold_unpacked.h folds the dtype: it counts how often each of 256 bytes occurs.
 constexpr bool unpacks(Dtype dtype) { return facts(dtype).unpacks; }
 
-// What a partial of a dtype can keep of these. Of complex elements neither extrema nor what is counted by size or sign but 0.
+// The needs that a partial of this dtype can keep. Complex elements have no extrema, and no counts by size or sign
+// except of zeros.
 constexpr Needs kept(Dtype dtype, Needs needs) {
   return is_complex(dtype) ? needs & (kSigns | kSquares | kFingerprints | kIndices | kDigests) : needs;
 }
 
-// Whether sums are held in the dtype's own arithmetic (precision/low/). A dtype that has none sums as in `high`.
+// Whether sums use the dtype's own arithmetic (precision/low/). Dtypes without one sum as in `high`.
 constexpr bool is_low(Dtype dtype, Precision precision) { return precision == Precision::kLow && facts(dtype).has_low; }
 
 }  // namespace tensorstat

@@ -44,7 +44,7 @@ int width(u128 x) {
   return high != 0 ? 64 + std::bit_width(high) : std::bit_width(static_cast<std::uint64_t>(x));
 }
 
-// Of two that are not 0: below 0, 0, or above.
+// Compares two numbers other than 0: negative, 0 or positive, as memcmp.
 int compare(Scaled a, Scaled b) {
   const int tops = width(a.number) + a.power - width(b.number) - b.power;
   if (tops != 0) return tops;
@@ -71,7 +71,8 @@ Scaled product(std::uint64_t size, const Scaled& scale) {
   return {number * scale.number, power + scale.power};
 }
 
-// The first size of [1, last] that `meets` holds of, as it does of all behind; last + 1 where it does of none.
+// Binary search: the least size in [1, last] for which `meets` is true, or last + 1. If it is true for a size, it is
+// true for all larger ones.
 template <typename Meets>
 std::uint64_t first_size(std::uint64_t last, const Meets& meets) {
   std::uint64_t low = 1, high = last;
@@ -107,7 +108,7 @@ CastBounds bounds_of(double scale_number) {
 
 bool is_cast_scale(double scale) { return std::isfinite(scale) && scale > 0; }
 
-// Each tensor of a request asks for the same.
+// Cached: all tensors of a request have the same dtype and scale.
 CastBounds cast_bounds(Dtype dtype, double scale) {
   struct Known {
     Dtype dtype = Dtype::kBool;

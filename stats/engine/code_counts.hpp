@@ -1,4 +1,4 @@
-// What a byte of a dtype holds that is unpacked before it is looked at (precision/fold/fold_unpacked.h).
+// Iterates over the elements of dtypes that precision/fold/fold_unpacked.h folds, by the bytes that hold them.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace tensorstat {
 
-// Calls visit(byte, k, times) for element number k of each byte of the first `count` elements, of which a byte holds
-// `in_a_byte`: bytes are counted first, so that equal ones are one call.
+// Calls visit(byte, k, times) for element k of each distinct byte; `times` is the number of such bytes. Visits the
+// first `count` elements, `in_a_byte` in each byte. Equal bytes are counted first and cost one call.
 template <typename Visit>
 void for_each_in_codes(std::span<const std::byte> bytes, std::uint64_t count, std::uint32_t in_a_byte, const Visit& visit) {
   std::array<std::uint64_t, 256> times{};

@@ -20,8 +20,8 @@ namespace {
 namespace tensorstat {
 namespace {
 
-// How a float dtype is stored, from its row in precision/dtypes.txt: the exponent field e of a normal value means
-// 2^(e - bias), and a field of ones Inf, where the dtype has that.
+// The storage format of a float dtype, from its row in precision/dtypes.txt. The exponent field e of a normal value
+// means 2^(e - bias). A field of all ones means Inf, if the dtype has Inf.
 struct Stored {
   int mantissa_shift, bias;
   bool has_infinity, is_float;
@@ -39,12 +39,12 @@ constexpr precision::Format own_format(Dtype dtype) {
   return {own.mantissa_shift + 1, 1 - own.bias - own.mantissa_shift, own.bias};
 }
 
-// The binary64 with the value of a shorter format's, given that one's bits without the sign: by its bits, as a
-// caller's flush-to-zero would lose a subnormal.
+// Converts a value of a shorter format, given by its bits without the sign, to binary64. Works on bits only:
+// floating-point operations would lose subnormals if the caller has set flush-to-zero.
 inline double widened(const Stored& format, std::uint64_t magnitude, bool negative) {
   const int shift = format.mantissa_shift;
   const std::uint64_t sign = static_cast<std::uint64_t>(negative) << 63;
-  const auto with_power = [&](std::uint64_t bits, int power) {  // of the exponent field 0
+  const auto with_power = [&](std::uint64_t bits, int power) {  // 0 is the field of subnormals
     return std::bit_cast<double>(sign | ((bits << (52 - shift)) + (static_cast<std::uint64_t>(power + 1023) << 52)));
   };
   const std::uint64_t exponent = magnitude >> shift, most = 2 * static_cast<std::uint64_t>(format.bias);
@@ -54,19 +54,19 @@ inline double widened(const Stored& format, std::uint64_t magnitude, bool negati
     if (!format.has_infinity) return with_power(magnitude, -format.bias);
     return std::bit_cast<double>(sign | std::uint64_t{0x7ff} << 52);
   }
-  // A subnormal's first bit becomes the implied one.
+  // Normalise: the highest bit of a subnormal becomes the implied 1.
   const int up = shift + 1 - std::bit_width(magnitude);
   return with_power(magnitude << up, -format.bias - up);
 }
 
-// The value of a float dtype whose order-preserving key this is.
+// The value of a float dtype with this order-preserving key.
 inline double float_of_key(Dtype dtype, std::int64_t key) {
   const std::int64_t bits = key ^ (key >> 63 & std::numeric_limits<std::int64_t>::max());
   if (dtype == Dtype::kFloat64) return std::bit_cast<double>(bits);
   return widened(kStored[static_cast<int>(dtype)], static_cast<std::uint64_t>(bits) << 1 >> 1, key < 0);
 }
 
-// a > b, of numbers; a caller's flush-to-zero, which takes subnormals for 0, has no say.
+// a > b for numbers, also if the caller has set flush-to-zero, which compares subnormals as 0.
 bool above(double a, double b) {
   const auto ordered = [](double value) {
     const auto magnitude = std::bit_cast<std::int64_t>(value) & std::numeric_limits<std::int64_t>::max();
@@ -75,11 +75,11 @@ bool above(double a, double b) {
   return ordered(a) > ordered(b);
 }
 
-// `low`: the sum of squares is itself a value of the dtype before its root is taken.
+// `low`: the sum of squares is rounded to the dtype before the root is taken.
 double root_of_own_sum(const precision::Exact& squares, const precision::Format& own) {
   const double sum = precision::round_quotient(squares, 1, own);
   if (std::isinf(sum)) return sum;
-  // By its bits: a caller's flush-to-zero would lose a subnormal.
+  // On bits, because flush-to-zero would lose a subnormal.
   const auto bits = std::bit_cast<std::uint64_t>(sum);
   const auto exponent = static_cast<int>(bits >> 52);
   const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
@@ -89,7 +89,7 @@ double root_of_own_sum(const precision::Exact& squares, const precision::Format&
   return precision::round_root({words, std::max(exponent, 1) - 1075}, own);
 }
 
-// What a partial's words say, for all categories.
+// Reads the value of every category from a partial's words.
 class Finished {
  public:
   Finished(const PartialView& partial, bool to_binary32)
@@ -105,8 +105,8 @@ class Finished {
                 : to_binary32 ? precision::kBinary32
                               : precision::kBinary64) {}
 
-  // What the partial keeps, or a digest, into a value that need not have been constructed: where it is to stay, as
-  // copying one that has just been written in parts waits for the parts.
+  // Constructs the value at `to`, which need not have been constructed before. Writing in place avoids copying a value
+  // right after it was written in parts, which stalls the processor.
   [[gnu::always_inline]] void put(Category category, Value* to) const {
     const auto is = [to](auto value) { std::construct_at(to, value); };
     if (is_quantile(category)) return put_quantile(thousandths(category), to);
@@ -156,20 +156,20 @@ class Finished {
   }
 
  private:
-  // A Value on the way to another.
+  // A number that becomes a Value.
   using Number = std::variant<std::monostate, std::uint64_t, std::int64_t, double>;
   static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
   std::uint64_t word(std::size_t field) const { return static_cast<std::uint64_t>(partial_.words[field]); }
 
-  // Of a word of precision/elements.h.
+  // Reads a word of precision/elements.h.
   std::uint64_t element(std::size_t which) const { return word(first_element(partial_.dtype) + which); }
 
-  // ~index of a row of precision/indices.h, by its INDEX_AT_; the least number there is where there is none.
+  // ~index of a row of precision/indices.h, by its INDEX_AT_; the least integer if there is none.
   std::int64_t index(std::size_t at) const { return partial_.words[first_index(partial_.dtype) + at]; }
 
-  // The lowest of these.
+  // The least of several indices, given as ~index.
   static void put_index(std::initializer_list<std::int64_t> complements, Value* to) {
     const std::int64_t first = std::max(complements);
     if (first == std::numeric_limits<std::int64_t>::min()) {
@@ -210,11 +210,11 @@ class Finished {
     }
   }
 
-  // Of the elements but NaN. The first and the last are known by themselves; and no value is beyond these.
+  // Over the elements that are not NaN. The first and the last are the extrema; all others are clamped to these.
   [[gnu::noinline]] void put_quantile(std::uint32_t thousandths, Value* to) const {
     constexpr std::uint64_t kWhole = kMostThousandths;
     const std::uint64_t n = n_ - nans_;
-    // ceil(n * thousandths / kWhole), of any n.
+    // ceil(n * thousandths / kWhole) without overflow.
     const std::uint64_t rounded_up = (n % kWhole * thousandths + kWhole - 1) / kWhole;
     const std::uint64_t rank = std::max<std::uint64_t>(n / kWhole * thousandths + rounded_up, 1);
     const std::int64_t lowest = ~partial_.words[PARTIAL_LOWEST], highest = partial_.words[PARTIAL_HIGHEST];
@@ -224,7 +224,7 @@ class Finished {
     put_key(std::clamp(middle_of(partial_.dtype, *place), lowest, highest), to);
   }
 
-  // Of the finite elements. Those of integers and bool all are.
+  // The extremum of the finite elements. Integers and bool are always finite.
   std::int64_t finite_highest() const {
     return partial_.words[is_float(partial_.dtype) ? first_element(partial_.dtype) + ELEMENT_WORD_FINITE_HIGHEST
                                                    : std::size_t{PARTIAL_HIGHEST}];
@@ -242,11 +242,11 @@ class Finished {
   }
   double finite_avg() const { return mean(finite_, finite_highest(), finite_lowest()); }
 
-  // Of so many elements, given the keys of their extrema.
+  // The mean of `count` elements. `highest` and `lowest` are the keys of their extrema.
   double mean(std::uint64_t count, std::int64_t highest, std::int64_t lowest) const {
     const double avg = precision::round_quotient(exact(EXACT_SUM), count, format_);
     if (!own_) return avg;
-    // Rounded tile sums may leave the data's range by an ulp; a mean does not.
+    // Rounded tile sums may put the quotient one ulp outside of the data's range; a mean lies inside.
     const double most = float_of_key(partial_.dtype, highest), least = float_of_key(partial_.dtype, lowest);
     return above(avg, most) ? most : above(least, avg) ? least : avg;
   }
@@ -279,7 +279,7 @@ class Finished {
     return precision::round_root_of_quotient(exact(EXACT_SQUARES), n_, format_);
   }
 
-  // Of the extremum that is farther from 0.
+  // absmax: the size of the extremum that is farther from 0.
   template <typename To>
   void put_absmax(To* to) const {
     Number most, least;
@@ -322,7 +322,7 @@ class Finished {
     if (nans_ != 0) {
       std::construct_at(to, kNan);
     } else if (!has_least_size() || n_ == 0 || most.significand == 0) {
-      std::construct_at(to);  // the last two only of bytes that never were a partial
+      std::construct_at(to);  // the last two cases occur only for parsed bytes that were no partial
     } else if (positive_infs_ != 0 || negative_infs_ != 0) {
       std::construct_at(to, kInfinity);
     } else {
@@ -347,7 +347,7 @@ class Finished {
     return {std::max(size(key), size(other)), 0};
   }
 
-  // Of a number without a sign.
+  // For a number without a sign.
   static precision::Size size_of(double real) {
     const auto bits = std::bit_cast<std::uint64_t>(real);
     const auto exponent = static_cast<int>(bits >> 52);
@@ -357,13 +357,13 @@ class Finished {
 
   std::uint64_t fingerprint(std::size_t which) const { return word(first_fingerprint(partial_.dtype) + which); }
 
-  // A CRC begins with all ones, which n bytes move on, and ends inverted.
+  // A CRC starts with all ones, which are advanced by n bytes, and is inverted at the end.
   std::uint32_t crc32() const {
     const auto held = static_cast<std::uint32_t>(fingerprint(FINGERPRINT_WORD_CRC32));
     return ~crc_moved(~held, crc_on, bytes_of(partial_.dtype, n_));
   }
 
-  // Of a number's bytes, the highest first: its digits are the number's.
+  // A digest of the number's bytes, highest first, so that its digits are the number's digits.
   template <typename Number>
   static Digest digest(Number number) {
     std::array<std::byte, sizeof number> bytes;
@@ -387,7 +387,7 @@ class Finished {
     return Exponents(std::move(found));
   }
 
-  // No sum of elements: in `low`, too, it is what `high` has.
+  // Not a sum of elements, so `low` has the same value as `high`.
   double sparsity() const {
     const std::uint64_t zeros = word(PARTIAL_ZEROS);
     const std::int64_t words[] = {static_cast<std::int64_t>(zeros & 0xffffffff), static_cast<std::int64_t>(zeros >> 32)};
@@ -397,16 +397,17 @@ class Finished {
   const PartialView& partial_;
   const AccumulatorLayout& layout_;
   const std::uint64_t n_, nans_, positive_infs_, negative_infs_, finite_;
-  const bool own_;  // in the dtype's own arithmetic
+  const bool own_;  // sums are in the dtype's own arithmetic (`low`)
   const precision::Format format_;
 };
 
-// The one call of put(), which is compiled into the loop: a call for each value took a small tensor 6 % more instructions.
+// put() is called only here, so that it is inlined into the loop. A call for each value took 6 % more instructions for
+// a small tensor.
 void put_all(const Finished& finished, std::span<const Category> categories, Value* values) {
   for (const Category category : categories) finished.put(category, values++);
 }
 
-// Of many categories, some of which the partial may not keep, or complex elements not have.
+// For categories that the partial may not keep, or that complex elements do not have.
 void put_kept(PartialView partial, bool to_binary32, std::span<const Category> categories, Value* values) {
   partial.needs = kept(partial.dtype, partial.needs);
   const Finished finished(partial, to_binary32);

@@ -1,4 +1,4 @@
-// From a partial's words to values, each rounded once.
+// Computes values from a partial's words, each rounded once.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tensorstat {
 
-// A partial seen from outside: its words in any state of carry.
+// A view of a partial. Carries between its words need not be propagated.
 struct PartialView {
   Dtype dtype;
   Precision precision;
@@ -19,11 +19,11 @@ struct PartialView {
   BinsView bins{};
 };
 
-// As Partial::finish, and as Partial::finish_binary32 where `to_binary32`.
+// As Partial::finish; with `to_binary32`, as Partial::finish_binary32.
 Value finish(const PartialView& partial, Category category, bool to_binary32 = false);
 
-// Those of many categories, of which the partial keeps all but digests, into as many values, which need not have been
-// constructed. Allocates nothing but lists.
+// Finishes many categories into `values`, one each, which need not have been constructed. The partial must keep all
+// categories except digests. Only lists allocate memory.
 void finish(const PartialView& partial, std::span<const Category> categories, Value* values);
 
 }  // namespace tensorstat

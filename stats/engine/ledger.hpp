@@ -1,5 +1,5 @@
-// The memory ledger: device bytes are entered before they are allocated, so that a budget is a promise and
-// not a report. It has no lock: a forked child may find one taken for ever.
+// Counts device memory. Bytes are entered before they are allocated, so the budget is never exceeded. There is no lock,
+// because a forked child could inherit it locked.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ class Ledger {
  public:
   explicit Ledger(std::optional<std::uint64_t> budget_bytes) : budget_bytes_(budget_bytes) {}
 
-  // Enters `bytes`, or refuses where that would exceed the budget.
+  // Enters `bytes`. False, and no change, if that would exceed the budget.
   bool reserve(std::uint64_t bytes) {
     std::uint64_t held = current_bytes_;
     do {
@@ -29,7 +29,7 @@ class Ledger {
 
   void release(std::uint64_t bytes) { current_bytes_ -= bytes; }
 
-  // What a reservation may still be, at this moment.
+  // The largest reservation that is possible now.
   std::uint64_t free_bytes() const {
     return budget_bytes_ ? *budget_bytes_ - current_bytes_ : std::uint64_t{1} << 62;
   }

@@ -11,14 +11,14 @@ namespace tensorstat {
 
 namespace {
 
-// Lists are asked for by what they need.
+// Only categories with the need kExponents have lists as values.
 #define ROW(id, name, column, kind, in_all, of_complex, needs, ...) \
   static_assert(ValueKind::kind != ValueKind::kList || ((needs) & kExponents) != 0);
 TENSORSTAT_CATEGORIES(ROW)
 #undef ROW
 bool has_lists(Needs needs) { return (needs & kExponents) != 0; }
 
-// The arrays lie behind the State and one after another, without gaps.
+// The arrays follow the State in the same block, without gaps.
 static_assert(alignof(Value) >= alignof(Decision) && alignof(Decision) >= alignof(Category));
 static_assert(alignof(Value) <= alignof(std::max_align_t));
 

@@ -1,5 +1,5 @@
-// How results are laid down: all in one block of memory, and the words of each distinct placement once. Of a small tensor
-// alone, each allocation costs as much as a tenth of its elements.
+// The memory of results: one block for all values, and each distinct placement once. For one small tensor, each
+// allocation costs as much as a tenth of the fold.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace tensorstat {
 
-// Tensors that were placed alike.
+// The placement that several tensors share.
 struct Placed {
   std::string_view engine;  // a literal
   Reason reason;
@@ -24,19 +24,19 @@ struct Placed {
 };
 
 struct Measurements::State {
-  // Every value has yet to be written. `needs` are those of the categories.
+  // Makes a State with unwritten values. `needs` are the needs of `categories`.
   static std::unique_ptr<State> make(std::span<const Category> categories, Needs needs, std::size_t tensor_count);
   ~State() { std::destroy_n(values, built); }
   static void operator delete(void* at) { ::operator delete(at); }
 
-  // Writes what `found` has of a tensor: statistics where a partial was wanted, digests where those were.
-  // Different tensors' at once from any threads. Allocates only lists, and notes in `lacks_memory` where it could not.
+  // Writes the results of a tensor: statistics if a partial was wanted, digests if they were wanted. Different tensors
+  // may be written at once by several threads. Only lists allocate; if that fails, `lacks_memory` is set.
   void put(std::size_t tensor, Dtype dtype, const Found& found, const Wanted& wanted);
   std::span<Value> values_of(std::size_t tensor) {
     return {values + tensor * categories.size(), categories.size()};
   }
-  // Call either once, last; throws where a list had no memory. All tensors were placed alike; or tensor i as
-  // `all[of_tensor[i]]`.
+  // Call one of them once, after all results. Throws if a list had no memory. The first: all tensors have the same
+  // placement. The second: tensor i has all[of_tensor[i]].
   void place(Placed all);
   void place(std::vector<Placed> all, std::vector<std::uint32_t> of_tensor);
 
@@ -47,16 +47,17 @@ struct Measurements::State {
   }
 
   const std::size_t size;
-  Value* const values;  // the first of three arrays that lie behind the State
-  Decision* const decisions;  // those of `one`
+  Value* const values;  // the first of three arrays behind the State
+  Decision* const decisions;  // the decisions of `one`
   const std::span<Category> categories;
-  const std::size_t built;  // so many values are; only lists own anything, and without them none is built or destroyed
+  const std::size_t built;  // how many values are constructed: all if there are lists, which own memory; else 0, since
+                            // none needs a destructor
   std::vector<std::size_t> digest_columns;
   std::atomic<bool> lacks_memory = false;
   Placed one{};
   std::vector<Placed> several;
   std::vector<std::uint32_t> placement_of;
-  std::vector<Decision> several_decisions;  // one for each category, for each of `several`
+  std::vector<Decision> several_decisions;  // for each of `several`: one for each category
 
  private:
   struct Arrays {

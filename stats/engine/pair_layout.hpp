@@ -1,4 +1,4 @@
-// The accumulators of a pair (precision/pair/pair.h) for C++: what the words of a PairPartial are. For engines too.
+// The layout of a PairPartial's words: the list of precision/pair/pair.h for C++. Engines use it, too.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace tensorstat {
 
-// How a word merges, and with which word that follows it.
+// How a word merges. KEY and AT merge together.
 enum class PairMerge : std::uint8_t { ADDITION, MAXIMUM, KEY, AT };
 #define ROW(id, merge) PairMerge::merge,
 inline constexpr std::array kPairFields = {PAIR_FIELD_ROWS(ROW)};
@@ -35,7 +35,7 @@ using PairLayout = std::array<PairSum, PAIR_SUMS>;
 inline constexpr PairLayout kPairLayouts[] = {{PAIR_EXACT_ROWS(ROW, Float)}, {PAIR_EXACT_ROWS(ROW, Double)}};
 #undef ROW
 
-// Whether the sums are as long as float64's.
+// Whether the sums have the words of float64.
 constexpr bool is_wide(Dtype a, Dtype b) { return size_bytes(a) == 8 || size_bytes(b) == 8; }
 constexpr const PairLayout& pair_layout(Dtype a, Dtype b) { return kPairLayouts[is_wide(a, b)]; }
 inline constexpr std::size_t kPairWords[] = {PAIR_WORDS_Float, PAIR_WORDS_Double};
@@ -48,7 +48,7 @@ inline pair_kind pair_kind_of(Dtype a, Dtype b) {
   return {.same_dtype = a == b, .steps = floats ? of_floats : STEPS_NONE, .is_wide = is_wide(a, b)};
 }
 
-// A word of a maximum, a key or a place that is of no element.
+// The empty value of a maximum, a key or an index.
 inline constexpr std::int64_t kNoPlace = std::numeric_limits<std::int64_t>::min();
 
 constexpr std::int64_t empty_pair_word(std::size_t word) {
@@ -56,7 +56,7 @@ constexpr std::int64_t empty_pair_word(std::size_t word) {
   return adds ? 0 : kNoPlace;
 }
 
-// Of pair_words(a, b) words.
+// `words` has pair_words(a, b) words.
 void clear_pair(std::span<std::int64_t> words);
 void merge_pair(Dtype a, Dtype b, std::span<std::int64_t> into, std::span<const std::int64_t> from);
 

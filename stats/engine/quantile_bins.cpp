@@ -34,7 +34,7 @@ void BinCounter::open(Dtype dtype) {
   const std::uint32_t bins = coding(dtype).bins;
   dtype_ = dtype;
   bins_ = bins;
-  // Usual data of float32 and bfloat16 has few codes.
+  // Sorting does not pay for float32 and bfloat16: usual data has few distinct codes.
   lists_ = bins > 1u << 8 && dtype != Dtype::kFloat32 && dtype != Dtype::kBfloat16;
   if (bins <= room_) return;
   const std::size_t groups = bins / kGroup;
@@ -52,7 +52,8 @@ void BinCounter::open(Dtype dtype) {
 
 void BinCounter::expect(std::uint64_t elements) {
   if (lists_ && elements > kMostListed - listed_count_) stop_listing();
-  constexpr std::uint64_t kMany = 4;  // a bin: from there on, looking at all of them costs less
+  constexpr std::uint64_t kMany = 4;  // elements for each bin; from here on, visiting all bins is cheaper than noting
+                                      // the used ones
   if (elements < kMany * bins_ || !notes_use_) return;
   std::memset(used_, 1, bins_ / kGroup);
   notes_use_ = false;
@@ -62,7 +63,7 @@ void BinCounter::expect(std::uint64_t elements) {
 template <typename Bits, typename CodeOf>
 void BinCounter::count_by(std::span<const std::byte> elements, const CodeOf& code_of) {
   const std::size_t count = elements.size() / sizeof(Bits);
-  // Copies: for all that the compiler knows, a count may lie where these do.
+  // Local copies: the compiler must assume that a write to a count changes the members.
   const std::byte* const from = elements.data();
   std::uint32_t *const even = even_, *const odd = odd_;
   std::uint8_t* const used = used_;
@@ -76,7 +77,7 @@ void BinCounter::count_by(std::span<const std::byte> elements, const CodeOf& cod
     ++even[code];
     used[code / kGroup] = 1;
   };
-  // One after the other: codes made side by side would leave the vector one by one.
+  // Scalar on purpose: codes computed in a vector would have to be extracted one by one.
   std::size_t i = 0;
   if (notes_use) {
     for (; i + 4 <= count; i += 4) {
@@ -96,7 +97,7 @@ void BinCounter::count_by(std::span<const std::byte> elements, const CodeOf& cod
   for (; i < count; ++i) note(code_at(i));
 }
 
-// Where a code takes some work it is done for many at once, in vectors, before they are counted.
+// For codes that take some work: computes many at once in vectors, then counts them.
 template <typename Bits, typename CodeOf>
 void BinCounter::count_made(std::span<const std::byte> elements, const CodeOf& code_of) {
   constexpr std::size_t kAtOnce = 512;
@@ -111,7 +112,7 @@ void BinCounter::count_made(std::span<const std::byte> elements, const CodeOf& c
   }
 }
 
-// Whether a piece of so many elements is listed is known before.
+// The caller has checked that the list has room.
 template <typename Bits, typename CodeOf>
 void BinCounter::list(std::span<const std::byte> elements, const CodeOf& code_of) {
   std::uint32_t* const to = listed_ + listed_count_;
@@ -206,7 +207,7 @@ void BinCounter::take_counts(std::span<const std::uint32_t> counts, std::uint64_
   }
 }
 
-// Calls visit(the first code) of each group of these codes that may hold elements.
+// Calls visit(first code of the group) for each group of these codes that may hold elements.
 template <typename Visit>
 void BinCounter::for_each_used(std::uint32_t first_code, std::uint32_t end_code, bool backwards,
                                const Visit& visit) const {
@@ -281,8 +282,7 @@ std::uint32_t BinCounter::code_of_place(std::uint32_t place) const {
   return place;
 }
 
-// As close() does, of the codes that were listed: in the order of their places, by the lower half of their bits and then by
-// the upper one.
+// close() for listed codes: a radix sort by place, first by the lower half of the bits, then by the upper half.
 void BinCounter::close_list(std::span<const std::int64_t> words) {
   const Coding& how = coding(dtype_);
   const std::uint32_t half = bins_ / 2, low_bits = (std::bit_width(bins_ - 1) + 1u) / 2, low = (1u << low_bits) - 1;
@@ -308,7 +308,7 @@ void BinCounter::close_list(std::span<const std::int64_t> words) {
 
   const Places all = places_of(dtype_);
   const std::span sorted(places, listed_count_);
-  // Not of std::ranges, whose subranges clang 14 does not compile.
+  // Not std::ranges: clang 14 does not compile its subranges.
   const auto at_first = std::equal_range(sorted.begin(), sorted.end(), all.first);
   const auto at_last = std::equal_range(sorted.begin(), sorted.end(), all.last);
   listed_begin_ = static_cast<std::uint32_t>(at_first.first - sorted.begin());
@@ -331,7 +331,7 @@ void BinCounter::close(std::span<const std::int64_t> words) {
       set(half + how.greatest, static_cast<std::uint64_t>(words[PARTIAL_NEGATIVE_INFS]));
     }
   }
-  if (dtype_ == Dtype::kBool) {  // whatever is not 0 is 1
+  if (dtype_ == Dtype::kBool) {  // every byte other than 0 is true
     std::uint64_t ones = 0;
     for (std::uint32_t code = 1; code < bins_; ++code) {
       ones += at(code);
@@ -348,7 +348,7 @@ void BinCounter::close(std::span<const std::int64_t> words) {
         if (is_used(code)) {
           set(code, 0);
         } else {
-          code |= kGroup - 1;  // nor is the rest of its group
+          code |= kGroup - 1;  // the rest of its group is NaN, too
         }
       }
     };

@@ -1,9 +1,9 @@
-// The counts that quantiles are read from: how many elements lie in each bin of their dtype. They stand beside a
-// partial's words, as there are up to half a million of them.
+// The counts for quantiles: how many elements lie in each bin of their dtype. They are kept beside a partial's words,
+// because there are up to half a million of them.
 //
-// A bin of a dtype of 8 or 16 bits is one value. One of float32 and float64 is what shares the sign, the exponent and
-// the upper 7 bits of the mantissa; one of a wider integer what shares the sign, the highest bit of |x| and the 9 bits
-// behind that. -0 is below +0. NaN is in no bin.
+// For dtypes of 8 and 16 bits a bin is one value. For float32 and float64 it is all values with the same sign, exponent
+// and upper 7 bits of the mantissa. For wider integers it is all values with the same sign, highest bit of |x| and the
+// 9 bits after it. -0 is below +0. NaN is in no bin.
 #pragma once
 
 #include <cstdint>
@@ -16,38 +16,37 @@
 
 namespace tensorstat {
 
-// Counts elements, piece after piece, in a block of memory that is kept from tensor to tensor: 1 MiB, of float64 8.
-// Only the pages of bins that hold elements are ever touched, or looked at; and of few elements none: those are sorted.
+// Counts elements, piece by piece, in a block of 1 MiB (8 MiB for float64) that is reused for the next tensor. Few
+// elements are sorted as codes, and no bins are used. Otherwise only pages of bins that hold elements are touched.
 class BinCounter {
  public:
-  // Of no elements of this dtype; of those that were there before, clear() comes first. Throws where there is no
-  // memory.
+  // Starts an empty count. Call clear() first if the counter holds elements. Throws if there is no memory.
   void open(Dtype dtype);
-  // How many elements the next piece has, before it is counted in parts: of many it is cheaper to look at every bin in
-  // the end than to note which are used.
+  // Announces the number of elements of the next piece, which may be counted in parts. For many elements, close()
+  // visits every bin, which is cheaper than noting which ones are used.
   void expect(std::uint64_t elements);
-  // The first `number` elements of these bytes.
+  // Counts the first `number` elements of these bytes.
   void count(std::span<const std::byte> elements, std::uint64_t number);
-  // What a device has found of the next piece: the codes of its elements, or how many of them have each code.
+  // Takes a device's results for the next piece: the codes of its elements, or how many elements have each code.
   void take_codes(std::span<const std::byte> codes);
   void take_counts(std::span<const std::uint32_t> counts, std::uint64_t elements);
-  // What another has counted, of the same dtype.
+  // Adds the counts of another counter of the same dtype.
   void add(const BinCounter& other);
-  // After the last element, and before it is read: given the words of the same elements' partial. Some codes are of Inf
-  // and NaN, and the words tell these apart.
+  // Call it after the last element and before reading, with the words of the same elements' partial. Some codes stand
+  // for both Inf and NaN; the words tell how many of each.
   void close(std::span<const std::int64_t> words);
   void clear();
 
-  // Once closed. The bin with the element of this rank, from 1 on.
+  // After close(): the bin of the element with this rank, from 1.
   std::optional<std::uint32_t> place_of_rank(std::uint64_t rank) const;
   // Appends the bins that hold elements, in ascending order.
   void append_to(std::vector<BinCount>& bins) const;
   std::size_t most_bins() const { return lists_ ? listed_end_ - listed_begin_ : std::size_t{kGroup} * group_count_; }
 
  private:
-  // Bins are counted by the code of an element, which is cheap to have: its bits, or the upper ones of them.
-  static constexpr std::uint32_t kGroup = 64;  // bins whose use is noted as one
-  static constexpr std::uint32_t kMostListed = 4096;  // elements that are sooner sorted than counted
+  // Elements are counted by code, which is cheap to compute: their bits, or the upper part of these.
+  static constexpr std::uint32_t kGroup = 64;  // bins that share a byte of used_
+  static constexpr std::uint32_t kMostListed = 4096;  // up to this many elements, sorting is faster
   struct Group {
     std::uint32_t first_place;
     std::uint64_t below;  // elements in all groups before it
@@ -71,33 +70,33 @@ class BinCounter {
   std::uint64_t in_group(std::uint32_t first_code) const;
   void set(std::uint32_t code, std::uint64_t count);
   std::uint32_t code_of_place(std::uint32_t place) const;
-  void will_take(std::uint64_t elements);  // they still fit into even_ and odd_
+  void will_take(std::uint64_t elements);  // makes sure that even_ and odd_ do not overflow
   void widen();
 
   struct Free {
     void operator()(void* block) const { std::free(block); }
   };
   std::unique_ptr<void, Free> block_;
-  std::uint32_t room_ = 0;  // bins that the block is made for
+  std::uint32_t room_ = 0;  // the bins for which the block has room
 
   Dtype dtype_ = Dtype::kFloat32;
   std::uint32_t bins_ = 0;
-  // In the block. Of many elements, neighbours are counted in different ones of the first two, so that an addition
-  // seldom waits for the one before; `wide_` has what these might not hold.
+  // Pointers into the block. For many elements, neighbours are counted in even_ and odd_ by turns, so that an addition
+  // seldom waits for the one before. wide_ takes counts that exceed 32 bits.
   std::uint32_t *even_ = nullptr, *odd_ = nullptr;
   std::uint64_t* wide_ = nullptr;
-  std::uint8_t* used_ = nullptr;  // for each group of codes: whether any may have been counted
-  Group* groups_ = nullptr;       // those that hold elements, once closed
-  std::uint32_t* listed_ = nullptr;  // codes, and once closed places in ascending order; room for twice as many
+  std::uint8_t* used_ = nullptr;  // for each group of codes: whether any may be counted
+  Group* groups_ = nullptr;       // after close(): the groups that hold elements
+  std::uint32_t* listed_ = nullptr;  // codes; after close() places in ascending order; room for twice kMostListed
   std::uint32_t group_count_ = 0;
-  bool lists_ = false;  // nothing is counted so far
-  std::uint32_t listed_count_ = 0, listed_begin_ = 0, listed_end_ = 0;  // once closed [begin, end) are no NaN
-  bool has_odd_ = false, has_wide_ = false;  // whether anything is in there
+  bool lists_ = false;  // codes are listed, and no bins are used so far
+  std::uint32_t listed_count_ = 0, listed_begin_ = 0, listed_end_ = 0;  // after close(): [begin, end) excludes NaN
+  bool has_odd_ = false, has_wide_ = false;  // whether they hold any count
   bool notes_use_ = true;
-  std::uint64_t narrow_elements_ = 0;  // in even_ and odd_
+  std::uint64_t narrow_elements_ = 0;  // elements counted in even_ and odd_
 };
 
-// What a pass found for quantiles: a closed counter, or what a partial keeps. Seen, not held.
+// The bins of a pass: a closed counter or the bins of a partial. A view: it owns nothing.
 struct BinsView {
   const BinCounter* counter = nullptr;
   std::span<const BinCount> kept{};
@@ -105,7 +104,7 @@ struct BinsView {
   std::optional<std::uint32_t> place_of_rank(std::uint64_t rank) const;
 };
 
-// Adds what was found to what is kept. Throws where there is no memory, and has changed nothing then.
+// Adds `from` to `into`. Throws if there is no memory; `into` is unchanged then.
 void merge(std::vector<BinCount>& into, const BinsView& from);
 
 }  // namespace tensorstat

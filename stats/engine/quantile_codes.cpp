@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kWholeBits = WHOLE_BITS;
 
-// The middle of the sizes with a code.
+// The middle of the magnitudes with this code.
 constexpr std::uint64_t size_of_code(std::uint32_t code) {
   if (code == 0) return 0;
   const std::uint32_t power = (code - 1) >> kWholeBits;
@@ -29,7 +29,7 @@ constexpr std::uint64_t size_of_code(std::uint32_t code) {
 
 constexpr Coding coding_of_integer(std::size_t bytes, bool is_signed, bool is_bool) {
   if (bytes > 2) {
-    const auto bits = static_cast<std::uint32_t>(8 * bytes);  // of 2^(bits - 1), and of 2^bits - 1
+    const auto bits = static_cast<std::uint32_t>(8 * bytes);  // the codes of 2^(bits - 1) and of 2^bits - 1
     const std::uint32_t most = is_signed ? ((bits - 1) << kWholeBits) + 1 : bits << kWholeBits;
     return {1 << 16, is_signed ? Order::kMagnitude : Order::kUnsigned, 0, most, false, false};
   }
@@ -75,7 +75,7 @@ std::int64_t middle_of(Dtype dtype, std::uint32_t place) {
   if (dtype == Dtype::kUint64) return static_cast<std::int64_t>(size_of_code(place) ^ std::uint64_t{1} << 63);
   const auto magnitude = static_cast<std::uint32_t>(number < 0 ? ~number : number + how.first_key);
   if (!is_float(dtype)) {
-    // The middle of the bin of -2^63 alone is below all integers.
+    // Only the bin of -2^63 has a middle below all integers.
     const std::uint64_t size = std::min(size_of_code(magnitude), std::uint64_t{1} << 63);
     return static_cast<std::int64_t>(number < 0 ? 0 - size : size);
   }

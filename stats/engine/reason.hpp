@@ -1,4 +1,4 @@
-// Why something is computed where it is.
+// The reason for a placement, as a text.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace tensorstat {
 
-// A text that most often is a literal, which costs no allocation. Copies share another one, and it stays where it is.
+// A text. A literal costs no allocation. Copies of any other text share it, and its address does not change.
 class Reason {
  public:
   Reason(const char* literal = "") : text_(literal) {}

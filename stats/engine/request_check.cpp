@@ -24,10 +24,10 @@ bool strides_agree(const Tensor& tensor) {
   return elements && *elements == tensor.element_count;
 }
 
-// Whether every element of a strided tensor has an address.
+// Whether the addresses of all elements of a strided tensor lie in the address space.
 bool lies_in_memory(const Tensor& tensor) {
   if (tensor.strides == nullptr || tensor.element_count == 0) return true;
-  std::int64_t before = 0, behind = size_bytes(tensor.dtype);  // the address, in bytes
+  std::int64_t before = 0, behind = size_bytes(tensor.dtype);  // bytes from the first element
   for (std::size_t i = 0; i < tensor.strides->shape.size(); ++i) {
     const auto steps = static_cast<std::int64_t>(tensor.strides->shape[i] - 1);
     std::int64_t reach = 0;
@@ -46,7 +46,7 @@ bool sound(const Tensor& tensor) {
          lies_in_memory(tensor);
 }
 
-// Of a tensor that is not sound.
+// The error for an invalid tensor.
 Error fault(const Tensor& tensor) {
   if (static_cast<int>(tensor.dtype) >= kDtypeCount) return {Code::kInvalid, "its dtype is unknown"};
   const std::string elements = std::to_string(tensor.element_count) + " elements";
@@ -62,7 +62,7 @@ Error fault(const Tensor& tensor) {
   }
   const Strides& strides = *tensor.strides;
   if (tensor.where == Where::kClBuffer) {
-    return {Code::kUnsupported, "it has strides, which only a tensor that the CPU can read may have, and is in a cl_mem"};
+    return {Code::kUnsupported, "it has strides and is in a cl_mem: strides are supported only in host memory"};
   }
   if (strides.shape.size() != strides.bytes.size()) {
     return {Code::kInvalid, "it has strides for " + std::to_string(strides.bytes.size()) + " dimensions, and " +
@@ -77,7 +77,8 @@ Error fault(const Tensor& tensor) {
 }  // namespace
 
 Status check(const Request& request) {
-  if (!is_cast_scale(request.cast_scale)) return Error{Code::kInvalid, "a scale of casts is a finite number above 0"};
+  if (!is_cast_scale(request.cast_scale))
+    return Error{Code::kInvalid, "the cast scale must be a finite number above 0"};
   if (!request.categories.empty()) return {};
   return Error{Code::kInvalid, "the request names no category: there is nothing to measure"};
 }

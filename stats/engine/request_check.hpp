@@ -1,5 +1,5 @@
-// What makes no sense is refused before anything is read. What cannot be checked cheaply stays trusted: that an
-// address can be read, and that a handle is one.
+// Rejects invalid requests before any element is read. What cannot be checked cheaply is trusted: that an address is
+// readable and that a handle is valid.
 #pragma once
 
 #include <span>
@@ -12,18 +12,18 @@ namespace tensorstat {
 
 Status check(const Request& request);
 Status check(const Tensor& tensor);
-// And whether tensors of this dtype have anything of what it asks.
+// Also an error if this dtype supports none of the categories.
 Status check(const Request& request, Dtype dtype);
-// All of a request; the error names the tensor by its index.
+// Checks a whole request; the error names the tensor by its index.
 Status check(std::span<const Tensor> tensors, const Request& request);
 
-// All pairs of a request; the error names the pair and the tensor.
+// Checks all pairs of a request; the error names the pair and the tensor.
 Status check(std::span<const TensorPair> pairs, const PairRequest& request);
 
-// An error for what is not compared element by element: where several share a byte, or are complex.
+// An error for dtypes that cannot be compared element by element: packed and complex ones.
 Status check_comparable(const Tensor& tensor);
 
-// An error where a request wants digests of what gives partials alone.
+// An error if the request has digests, for calls that return partials.
 Status check_mergeable(const Request& request);
 
 }  // namespace tensorstat

@@ -1,7 +1,6 @@
-/* A tensor in OpenCL memory, measured on the queue that wrote it; nothing waits until the values are read.
+/* Measures a tensor in OpenCL memory on the queue that wrote it. Nothing waits until the values are read.
  *
- *     cc callers_queue.c $(pkg-config --cflags --libs tensorstat OpenCL) && ./a.out
- */
+ *     cc callers_queue.c $(pkg-config --cflags --libs tensorstat OpenCL) && ./a.out */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <stdio.h>
@@ -47,7 +46,7 @@ int main(void) {
   tensorstat_ticket* ticket = NULL;
   if (tensorstat_submit(meter, &tensor, 1, &request, wait_list, 1, &ticket)) return complain(tensorstat_last_error());
 
-  /* ... the next training step is enqueued here; it may overwrite `activation` behind tensorstat_ticket_event ... */
+  /* ... enqueue the next training step here; it may overwrite `activation` after tensorstat_ticket_event ... */
 
   tensorstat_result* result = NULL;
   if (tensorstat_ticket_collect(ticket, &result)) return complain(tensorstat_last_error());

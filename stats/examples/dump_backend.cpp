@@ -1,4 +1,5 @@
-// What a framework's backend does for MindSpore's data_dump.json: ask before the work, hand tensors over, end the step.
+// A framework's backend with MindSpore's data_dump.json: asks whether an operator is wanted, hands its tensors over,
+// ends the step.
 //
 //     find_package(tensorstat REQUIRED)
 //     target_link_libraries(dump_backend PRIVATE tensorstat::tensorstat)
@@ -15,10 +16,10 @@ int main(int argc, char** argv) {
   const Log log = [](Severity, std::string_view text) {
     std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
   };
-  auto session = DumpSession::from_file(argv[1], {.log = log});  // a framework: from_environment
+  auto session = DumpSession::from_file(argv[1], {.log = log});  // a framework uses from_environment
   if (!session) return std::fprintf(stderr, "%s\n", session.error().message.c_str()), 1;
 
-  // When the graph is compiled: each operator once.
+  // When the graph is compiled: once for each operator.
   const DumpOperator* const relu = session->operator_named("ReLU", "Default/network/ReLU-op1");
 
   for (std::uint64_t iteration = 0; iteration < 3; ++iteration) {
@@ -26,7 +27,7 @@ int main(int argc, char** argv) {
     std::vector<float> y = x;
     for (float& each : y) each = each < 0 ? 0 : each;
 
-    // After the operator has run: a few nanoseconds where nothing of it is wanted.
+    // After the operator has run. wants() takes a few nanoseconds if nothing of it is wanted.
     const DumpPlace place{.iteration = iteration};
     if (session->wants(place, relu)) {
       const auto tensor = [](const std::vector<float>& data, Io io) {
@@ -36,7 +37,7 @@ int main(int argc, char** argv) {
             .io = io};
       };
       const DumpTensor tensors[] = {tensor(x, Io::kInput), tensor(y, Io::kOutput)};
-      session->collect(place, relu, tensors);  // copies them: x and y may change now
+      session->collect(place, relu, tensors);  // measures or copies them: x and y may change now
     }
     session->step_end(place);
   }

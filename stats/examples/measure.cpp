@@ -10,14 +10,14 @@ using namespace tensorstat;
 
 int main() {
   const std::vector<float> weight = {0.5f, -1.5f, 2.0f, 0.0f};
-  const std::vector<double> loss = {1e308, 1e308};  // their sum is no binary64, their mean is
+  const std::vector<double> loss = {1e308, 1e308};  // their sum exceeds binary64, their mean does not
   const Tensor tensors[] = {
       {.dtype = Dtype::kFloat32, .element_count = weight.size(), .address = weight.data()},
       {.dtype = Dtype::kFloat64, .element_count = loss.size(), .address = loss.data()},
   };
   const Request request{.categories = *categories_from("max,min,avg,l2norm,nan count")};
 
-  Meter meter;  // one for the whole program; it may be used by several threads
+  Meter meter;  // one for the whole program; thread-safe
   const auto measured = meter.measure(tensors, request);
   if (!measured) return std::fprintf(stderr, "%s\n", measured.error().message.c_str()), 1;
   for (const Measurement each : *measured) {

@@ -1,5 +1,5 @@
-// A tensor that is cut over two processes: each folds its part and sends a few hundred bytes. What the first merges is
-// the same, to the bit, as the statistics of the whole tensor.
+// A tensor that is split over two processes. The second folds its part and sends a few hundred bytes; the first merges
+// both. The result has the same bits as the statistics of the whole tensor.
 //
 //     find_package(tensorstat REQUIRED COMPONENTS core)
 //     target_link_libraries(two_ranks PRIVATE tensorstat::core)
@@ -28,7 +28,7 @@ Result<Partial> fold(std::span<const float> data) {
   return std::move(partials->front());
 }
 
-// What MPI_Send is to a real job.
+// A real job uses MPI_Send.
 int send_part(std::span<const float> data, int to) {
   const auto part = fold(data);
   if (!part) return 1;
@@ -47,7 +47,7 @@ int main() {
 
   int pipe_ends[2];
   if (::pipe(pipe_ends) != 0) return 1;
-  const pid_t second = ::fork();  // before anything is measured: a device does not survive fork()
+  const pid_t second = ::fork();  // before anything is measured: a device cannot be used after fork()
   if (second == 0) ::_exit(send_part(all.subspan(40'000), pipe_ends[1]));
   ::close(pipe_ends[1]);
 
@@ -59,7 +59,7 @@ int main() {
     size += static_cast<std::size_t>(n);
   }
   ::waitpid(second, nullptr, 0);
-  const auto part = Partial::parse({arrived.data(), size});  // takes nothing on trust
+  const auto part = Partial::parse({arrived.data(), size});  // checks every byte
   if (!part) return fail(part.error());
   if (const Status merged = whole->merge(*part); !merged) return fail(merged.error());
 

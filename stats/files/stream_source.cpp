@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kPassedOverBytes = std::size_t{1} << 16;
 
-// What comes out of a descriptor, by its place in the stream.
+// Reads a descriptor and counts the offset in the stream.
 class Stream {
  public:
   Stream(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {
@@ -48,7 +48,7 @@ class Stream {
     return fault("ends at its byte " + std::to_string(at_) + ", before the tensor does");
   }
 
-  // Fills `out` as far as there is something; how many bytes that was.
+  // Fills `out`, or less at the end of the stream. Returns the number of bytes.
   Result<std::size_t> read(std::span<std::byte> out) {
     std::size_t done = 0;
     while (done < out.size()) {
@@ -79,7 +79,7 @@ class Stream {
   std::uint64_t modified_us_ = 0, at_ = 0;
 };
 
-// The stream from some byte on, whose first ones somebody has read to see what they are.
+// The stream from some offset on. Its first bytes have already been read to detect the format.
 class StreamBytes : public ByteSource {
  public:
   StreamBytes(std::shared_ptr<Stream> stream, std::uint64_t begin = 0, std::vector<std::byte> seen = {})
@@ -114,8 +114,9 @@ class ArraysOfStream : public TensorSource {
 
   std::optional<Result<TensorReader>> next() override try {
     if (is_over_) return std::nullopt;
-    is_over_ = true;  // nothing tells where the next array would begin, unless this one is whole
-    if (!stream_->pass_over(at_)) return std::nullopt;  // who read the tensor has heard of it
+    is_over_ = true;  // assumed until this array is known to be complete: otherwise the begin of the next one is
+                      // unknown
+    if (!stream_->pass_over(at_)) return std::nullopt;  // the reader of the tensor has received the error
     std::vector<std::byte> magic(6);
     const auto got = stream_->read(magic);
     if (!got) return got.error();
@@ -142,12 +143,12 @@ class ArraysOfStream : public TensorSource {
  private:
   const std::shared_ptr<Stream> stream_;
   const ReadOptions options_;
-  std::uint64_t at_ = 0;  // where the next array begins
+  std::uint64_t at_ = 0;  // the offset of the next array
   std::uint64_t number_ = 0;
   bool is_over_ = false;
 };
 
-// One tensor, and then nothing more in the stream.
+// One tensor that is the whole stream.
 class RawStream : public TensorSource {
  public:
   RawStream(std::shared_ptr<Stream> stream, StoredTensor tensor, std::size_t window_bytes)

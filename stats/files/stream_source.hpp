@@ -1,4 +1,4 @@
-// Tensors whose bytes come by once: of a pipe, and of raw files and pipes, which have no header.
+// Tensors from pipes, and from raw files and raw pipes without a header.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,15 @@
 
 namespace tensorstat {
 
-// Whether the path names the standard input ("-") or a pipe, which a RandomFile cannot be.
+// Whether the path is the standard input ("-") or a pipe. RandomFile does not open these.
 bool is_stream(const std::string& path);
 
 // The .npy arrays of a stream, one after another: the first without a name, the others named "1", "2" and so on. Memory
-// does not grow with the stream. Each tensor has to be read before the next is asked for; what is left of it then is
-// passed over. Or, with options.raw, the one tensor whose elements are the whole stream.
+// does not grow with the stream. Read each tensor before asking for the next; unread bytes are skipped. With
+// options.raw, the whole stream is one tensor.
 OpenedSource open_stream(const std::string& path, const ReadOptions& options);
 
-// With options.raw, the tensor whose elements are the whole regular file.
+// With options.raw: the whole regular file as one tensor.
 OpenedSource open_raw(const std::string& path, const ReadOptions& options);
 
 }  // namespace tensorstat

@@ -42,7 +42,7 @@ void swap_bytes(std::span<std::byte> bytes, Dtype dtype) {
   }
 }
 
-// Each float32 of `wide` as the bfloat16 it was; false at one that never was a bfloat16.
+// Converts each float32 of `wide` back to bfloat16. false if one is not a bfloat16 value.
 bool narrow(std::span<const std::byte> wide, std::byte* out) {
   std::uint32_t lost = 0;
   for (std::size_t i = 0; i < wide.size() / 4; ++i) {
@@ -55,18 +55,18 @@ bool narrow(std::span<const std::byte> wide, std::byte* out) {
   return lost == 0;
 }
 
-// A dtype whose values are read as those of a wider one, and were one or several a byte.
+// A dtype that is read as a wider one. Its bytes held one or several values.
 struct Packing {
   Original original;
   std::string_view dtype, range;
   unsigned values_a_byte;
-  bool (*fits)(std::byte stored);  // of a file that has them wider; null where none has
-  std::byte (*pack)(const std::byte* values, std::size_t count);  // of at most values_a_byte
+  bool (*fits)(std::byte stored);  // checks a value of a file that stores them widened; null if no file does
+  std::byte (*pack)(const std::byte* values, std::size_t count);  // at most values_a_byte values
 };
 
 std::byte pack_nibbles(std::byte low, std::byte high) { return (low & std::byte{0xf}) | high << 4; }
 
-// The inverse of what unpacked_value() in byte_source.cpp does.
+// The inverse of unpacked_value() in byte_source.cpp.
 std::byte float4_of(std::byte e4m3) {
   const auto bits = std::to_integer<unsigned>(e4m3), size = bits & 0x7f;
   const unsigned float4 = size == 0 ? 0 : size == 0x30 ? 1 : (size - 0x30) >> 2;
@@ -129,10 +129,10 @@ struct TensorReader::State {
   std::unique_ptr<ByteSource> bytes;
   StoredTensor stored;
   std::size_t window_bytes;
-  std::optional<FortranWindow> fortran = {};  // where the stored order is not C order
+  std::optional<FortranWindow> fortran = {};  // if the stored order is not C order
   Order order = Order::kC;
   View view = View::kElements;
-  std::uint64_t position = 0;  // of the next element, in the chosen order
+  std::uint64_t position = 0;  // index of the next element, in the chosen order
   std::vector<std::byte> scratch = {};
 
   std::size_t stored_bytes() const { return size_bytes(stored.dtype); }
@@ -142,7 +142,7 @@ struct TensorReader::State {
     return found == std::end(kPackings) ? nullptr : found;
   }
 
-  // The next stored elements, in this machine's byte order, into `out`, which they fill.
+  // Fills `out` with the next stored elements, in this machine's byte order.
   Status read_stored(std::span<std::byte> out) {
     if (fortran && order == Order::kC) {
       if (Status held = hold(); !held) return held;
@@ -163,7 +163,7 @@ struct TensorReader::State {
     return {};
   }
 
-  // Turning Fortran order to C order reads to and fro.
+  // Conversion from Fortran to C order needs random access.
   Status hold() {
     if (bytes->seeks()) return {};
     const std::uint64_t needed = stored.element_count * stored_bytes();
@@ -252,7 +252,7 @@ Result<std::size_t> TensorReader::read(std::span<std::byte> out) try {
   const std::size_t stored_bytes = state.stored_bytes();
   const Packing* packing = state.packing();
   const bool packs = packing != nullptr && state.view == View::kOriginal;
-  // How many stored elements fill `out`.
+  // The number of stored elements that fill `out`.
   const std::uint64_t fit =
       packs ? std::uint64_t{packing->values_a_byte} * out.size() : out.size() / size_bytes(dtype());
   std::uint64_t left = std::min(fit, element_count() - state.position);

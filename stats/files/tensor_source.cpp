@@ -91,7 +91,7 @@ OpenedSource open_tensors(std::string path, const ReadOptions& options) try {
   for (const TensorFormat* format : kFormats) {
     if (format->begins({head, bytes})) return format->open(file, options);
   }
-  // Pickles of the protocols 2 to 5 begin so.
+  // Pickles of protocols 2 to 5 begin like this.
   if (bytes > 1 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return pickle_refused(path);
   if (const std::string_view kind = kind_of_file({head, bytes}, path); !kind.empty()) {
     return Error{Code::kUnsupported, printable(path) + ": " + std::string(kind)};

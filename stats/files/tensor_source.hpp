@@ -1,12 +1,12 @@
-// A file as the tensors in it, whatever its format.
+// Opens a file of any format and iterates over its tensors.
 //
 //   auto source = open_tensors("model.safetensors", {});
 //   while (auto tensor = (*source)->next()) {
-//     if (!*tensor) { say((*tensor).error()); continue; }  // the others can be read all the same
+//     if (!*tensor) { say((*tensor).error()); continue; }  // the others can still be read
 //     while (auto got = (*tensor)->read(buffer)) { if (*got == 0) break; ... }
 //   }
 //
-// To add a format: a file in formats/ that defines a TensorFormat, and its row in formats.inc.
+// To add a format: a file <format>_file.cpp in a folder here that defines a TensorFormat, and its row in formats.inc.
 #pragma once
 
 #include <cstdint>
@@ -27,38 +27,38 @@ class TensorSource {
  public:
   virtual ~TensorSource() = default;
 
-  // How many tensors next() has still to give; nothing where that shows only at the end.
+  // How many tensors next() will still give; nullopt if that is known only at the end.
   virtual std::optional<std::uint64_t> count() const = 0;
 
-  // The next tensor, or why this one cannot be read (the error names file and tensor); nullopt after the last.
+  // The next tensor, or the error of reading it, which names file and tensor; nullopt after the last.
   virtual std::optional<Result<TensorReader>> next() = 0;
 };
 
 using OpenedSource = Result<std::unique_ptr<TensorSource>>;
 
-// What a file without a header holds.
+// The tensor in a file without a header.
 struct RawTensor {
   Dtype dtype;
-  std::optional<Shape> shape = {};  // none: of one dimension, as long as the file
+  std::optional<Shape> shape = {};  // nullopt: one dimension, as long as the file
 };
 
 struct ReadOptions {
-  Original original = Original::kAsStored;  // of a file that holds one tensor
+  Original original = Original::kAsStored;  // applies to a file that holds one tensor
   std::size_t window_bytes = std::size_t{256} << 20;  // see TensorReader
-  bool takes_stream = false;   // "-" is the standard input, and a pipe is waited for
-  std::optional<RawTensor> raw = {};  // the file is this, whatever it begins with
+  bool takes_stream = false;   // "-" is the standard input, and pipes are allowed
+  std::optional<RawTensor> raw = {};  // if set: read the file as this tensor, whatever it begins with
 };
 
 struct TensorFormat {
-  std::string_view extension;  // ".npy"; empty where is_named tells
-  // Whether a file whose first bytes are `head` (16 of them, or all) is of this format.
+  std::string_view extension;  // ".npy"; empty if is_named is used
+  // Whether a file that begins with `head` (16 bytes, or the whole file) has this format.
   bool (*begins)(std::string_view head);
-  // Checks what the file says of its tensors. The errors name the file.
+  // Opens the file and checks its header. Errors name the file.
   OpenedSource (*open)(std::shared_ptr<const RandomFile> file, const ReadOptions& options);
   std::string_view label = extension;  // for messages
-  // Whether a walk through folders takes a file of this name, which is without folders.
+  // Whether a search through folders takes a file with this name, given without folders.
   bool (*is_named)(std::string_view name) = nullptr;
-  // The files that are read with one of this format, which a walk through folders does not take by themselves.
+  // The files that belong to this one, such as shards. A search through folders does not take them separately.
   std::vector<std::string> (*parts)(const std::string& path) = nullptr;
 
   bool fits(std::string_view path) const;  // extension or is_named
@@ -67,23 +67,23 @@ struct TensorFormat {
 // Every format, in the order of formats.inc.
 std::span<const TensorFormat* const> tensor_formats();
 
-// Opens a regular file of any format: what its beginning says, or else its extension; or a stream, where these are
-// taken (stream_source.hpp).
+// Opens a regular file. Its first bytes tell the format, or else its extension. With options.takes_stream, also a
+// stream (stream_source.hpp).
 OpenedSource open_tensors(std::string path, const ReadOptions& options);
 
-// The tensor of a file that holds exactly one.
+// Opens the tensor of a file that holds exactly one; else an error.
 Result<TensorReader> open_tensor(std::string path, const ReadOptions& options);
 
-// Why a pickle that torch.save did not write is not read, and what to do instead.
+// The error for a pickle that torch.save did not write: why it is not read, and what to do instead.
 Error pickle_refused(const std::string& path);
 
-// Whether a walk through a folder takes a file of this name.
+// Whether a search through folders takes a file with this name.
 bool is_named_as_tensors(std::string_view path);
 
-// The files that are read with this one, of which a walk through folders takes this one alone.
+// The files that belong to this one; see TensorFormat::parts.
 std::vector<std::string> parts_of(const std::string& path);
 
-// For formats that know all tensors when a file is opened: a source of those, in this order.
+// For formats that know all tensors after opening: a source that gives them in this order.
 std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
                                         std::vector<Result<StoredTensor>> tensors, const ReadOptions& options);
 

@@ -19,14 +19,14 @@ struct CategoryRow {
   std::string_view formula, nan_rule;
 };
 
-// What other tools call a category: msprobe, PyTorch, TransformerEngine. Typed, and never written.
+// Names that other tools use for a category: msprobe, PyTorch, TransformerEngine. They are accepted and never written.
 struct Alias {
   std::string_view typed, name;
 };
 constexpr Alias kAliases[] = {{"mean", "avg"},       {"norm", "l2norm"},    {"l2", "l2norm"},      {"amax", "absmax"},
                               {"cur_amax", "absmax"}, {"l1_norm", "l1norm"}, {"l2_norm", "l2norm"}};
 
-// What TransformerEngine's LogFp8TensorStats calls numbers that are no statistic here: where each is found.
+// Names of TransformerEngine's LogFp8TensorStats without a category here, with a text that says how to get the number.
 struct Hint {
   std::string_view typed, answer;
 };
@@ -39,7 +39,7 @@ constexpr Hint kHints[] = {
     {"mse", "of two tensors: the square of their rmse"},
     {"max_blockwise_dynamic_range", "the greatest 'dynamic range' of the rows that a block of 32 elements makes"}};
 
-// What is to be said of an unknown name, where something is.
+// The hint for an unknown name, or "".
 std::string_view hint_of(std::string_view typed) {
   for (const Hint& hint : kHints) {
     if (typed == hint.typed) return hint.answer;
@@ -65,7 +65,7 @@ const CategoryRow& row(Category category) {
 }
 const precision::DtypeFacts& row(Dtype dtype) { return kDtypeFacts[static_cast<int>(dtype)]; }
 
-// Every catalog name in `rows`, for the end of an error message.
+// All names in `rows`, for the end of an error message.
 template <typename Rows>
 std::string listed(const Rows& rows) {
   std::string names;
@@ -73,7 +73,8 @@ std::string listed(const Rows& rows) {
   return names;
 }
 
-// A quantile's names, made when the first asks for them and kept: a name is a view of one that stays. They are few.
+// The names of a quantile. They are made at the first use and kept, because name() returns a view. There are few of
+// them.
 struct QuantileNames {
   explicit QuantileNames(Category category) : of(category) {
     char* at = std::to_chars(name.data() + 1, name.data() + name.size(), thousandths(of) / 1000).ptr;
@@ -87,7 +88,7 @@ struct QuantileNames {
   }
 
   Category of;
-  std::array<char, 8> name{}, column{};  // with a 0 behind the longest, "p99.999"
+  std::array<char, 8> name{}, column{};  // room for the longest, "p99.999", and a final 0
   std::size_t length = 0;
   const QuantileNames* next = nullptr;
 };
@@ -107,7 +108,7 @@ const QuantileNames& names_of(Category quantile) {
   return *made.release();
 }
 
-// Of "99.9" and the like: digits without a 0 before them, and up to three behind the point.
+// Parses "99.9" and the like: no leading zero, and up to three digits after the point.
 std::optional<Category> quantile_of(std::string_view text) {
   const std::size_t point = std::min(text.find('.'), text.size());
   const std::string_view whole = text.substr(0, point), decimals = text.substr(std::min(point + 1, text.size()));
@@ -122,7 +123,7 @@ std::optional<Category> quantile_of(std::string_view text) {
     thousandths = 10 * thousandths + static_cast<std::uint32_t>(i < decimals.size() ? decimals[i] - '0' : 0);
   }
   if (thousandths > kMostThousandths) return std::nullopt;
-  return names_of(quantile(thousandths)).of;  // so that name() takes no memory
+  return names_of(quantile(thousandths)).of;  // so that name() need not allocate
 }
 
 }  // namespace

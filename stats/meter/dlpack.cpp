@@ -14,11 +14,11 @@ enum : std::int32_t { kCpu = 1, kOpenCl = 4 };
 
 constexpr std::uint8_t kFloat4 = 17;
 
-constexpr std::int32_t kMostDimensions = 64;  // NumPy's, and twice PyTorch's own limit in practice
+constexpr std::int32_t kMostDimensions = 64;  // the limit of NumPy; PyTorch's practical limit is half of it
 
 struct TypeCode {
   std::uint8_t code;
-  std::string_view name;  // of the dtype, without its bits where they are not part of the name
+  std::string_view name;  // prefix of the dtype's name, before the number of bits
   bool with_bits;
 };
 constexpr std::array kCodes = {
@@ -44,7 +44,7 @@ constexpr std::array kCodes = {
 Error refused(const std::string& why) { return {tensorstat::Code::kUnsupported, "a DLPack tensor " + why}; }
 
 Result<Dtype> dtype_of(DlDataType type) {
-  // PyTorch calls two of float4 one element of two lanes.
+  // PyTorch describes two float4 values as one element of two lanes.
   const bool is_pair = type.code == kFloat4 && type.bits == 4 && type.lanes == 2;
   if (type.lanes != 1 && !is_pair) {
     return refused("of " + std::to_string(type.lanes) + " lanes an element cannot be measured; only 1 can");
@@ -60,7 +60,7 @@ Result<Dtype> dtype_of(DlDataType type) {
   return *dtype;
 }
 
-// Whether the strides are those of elements that lie one after another; those of dimensions of 1 do not matter.
+// Whether the strides are those of a contiguous tensor. Strides of dimensions of length 1 do not matter.
 bool contiguous(const DlTensor& from) {
   std::int64_t expected = 1;
   for (std::int32_t i = from.dimension_count; i-- > 0;) {

@@ -1,4 +1,4 @@
-// DLPack's structs, as its specification has them (dlpack.h, versions 0.x and 1.x). What is not read is left out.
+// DLPack's structs, as in its specification (dlpack.h, versions 0.x and 1.x), without members that are not read.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ struct DlDataType {
   std::uint8_t code, bits;
   std::uint16_t lanes;
 };
-// The same in all versions.
+// Equal in all versions.
 struct DlTensor {
   void* data;
   DlDevice device;
@@ -24,13 +24,13 @@ struct DlTensor {
   std::uint64_t byte_offset;
 };
 
-// What a capsule named "dltensor" holds.
+// The content of a capsule named "dltensor".
 struct DlManagedTensor {
   DlTensor tensor;
   void* owner;
   void (*deleter)(DlManagedTensor*);
 };
-// What a capsule named "dltensor_versioned" holds. Of another major version only the version is known.
+// The content of a capsule named "dltensor_versioned". For another major version, only `major` and `minor` are valid.
 struct DlManagedTensorVersioned {
   std::uint32_t major, minor;
   void* owner;

@@ -14,7 +14,7 @@ namespace tensorstat {
 Meter::Meter(MeterOptions options) noexcept {
   try {
     state_ = std::make_shared<State>(std::move(options));
-  } catch (...) {  // every call finds that there is none
+  } catch (...) {  // state_ stays null, and every call returns kOutOfMemory
   }
 }
 Meter::~Meter() = default;
@@ -51,7 +51,7 @@ Result<Measurements> Meter::measure(std::span<const Tensor> tensors, const Reque
   if (Status status = check(tensors, request); !status) return std::move(status).error();
   const Wanted all = wanted_by(request);
   auto results = Measurements::State::make(request.categories, all.needs, tensors.size());
-  // Two captures fit into a function; a third would have to be allocated.
+  // std::function holds two captured pointers without an allocation, but not three.
   const auto put = [into = results.get(), first = tensors.data()](std::size_t i, const Found& found, const Wanted& wanted) {
     into->put(i, first[i].dtype, found, wanted);
   };

@@ -16,11 +16,11 @@
 namespace tensorstat {
 namespace {
 
-// A tensor's rows: each a tensor that lies in it, or columns that the host folds beside each other.
+// The rows of a tensor: either a view of each row, or columns of matrices, which the host folds side by side.
 struct Rows {
   RowPlan plan{};
   bool are_columns = false;
-  Strides strides{};  // of every row, where they have some
+  Strides strides{};  // of every view, unless the views are contiguous
   std::vector<Tensor> tensors{};
 };
 
@@ -31,7 +31,7 @@ Tensor part(const Tensor& whole, std::uint64_t first_element, std::uint64_t coun
   return tensor;
 }
 
-// Slices of `each` elements, of which the last may be shorter.
+// Contiguous slices of `each` elements. The last may be shorter.
 std::vector<Tensor> slices(const Tensor& tensor, std::uint64_t rows, std::uint64_t each) {
   std::vector<Tensor> all;
   all.reserve(rows);
@@ -53,7 +53,7 @@ std::vector<std::int64_t> strides_of(const Tensor& tensor, const Shape& shape) {
   return bytes;
 }
 
-// Each row as a strided tensor. The whole is not empty.
+// Makes a strided view for each row. The tensor must not be empty.
 void fill_views(const Tensor& tensor, const By& by, Rows& rows) {
   const std::vector<std::int64_t> bytes = strides_of(tensor, by.shape);
   std::vector<std::int64_t> outer_bytes;
@@ -86,10 +86,10 @@ Status check_by(const Tensor& tensor, const By& by) {
   return {};
 }
 
-// The rows as tensors, whatever it takes to read them.
+// Makes a view for each row, contiguous or strided.
 Status fill(const Tensor& tensor, const By& by, Rows& rows) {
   if (by.block_elements != 0 && tensor.strides != nullptr) {
-    return Error{Code::kUnsupported, "blocks follow each other in memory, and the tensor has strides: copy it first"};
+    return Error{Code::kUnsupported, "blocks need a contiguous tensor, and this one has strides: copy it first"};
   }
   const std::uint64_t count = rows.plan.rows, in_a_byte = elements_a_byte(tensor.dtype);
   const std::uint64_t each = by.block_elements != 0 ? by.block_elements : count == 0 ? 0 : tensor.element_count / count;
@@ -110,7 +110,7 @@ Status fill(const Tensor& tensor, const By& by, Rows& rows) {
   return {};
 }
 
-// Fills `rows`, which the tensors point into.
+// Fills `rows`. Its tensors point into it, so it must not move.
 Status find_rows(const Tensor& tensor, const By& by, const Request& request, Rows& rows) {
   if (Status status = check_by(tensor, by); !status) return status;
   auto plan = row_plan(by);
@@ -124,7 +124,7 @@ Status find_rows(const Tensor& tensor, const By& by, const Request& request, Row
   return rows.are_columns ? check(request, tensor.dtype) : fill(tensor, by, rows);
 }
 
-// Whether partials of the rows keep more for quantiles than there is room for.
+// An error if the partials of all rows may exceed kMostBinBytes for quantiles.
 Status check_bins(const Tensor& tensor, const RowPlan& plan, const Request& request) {
   if (std::ranges::none_of(request.categories, is_quantile) || plan.rows == 0) return {};
   const std::uint64_t in_a_row = (tensor.element_count + plan.rows - 1) / plan.rows;
@@ -135,7 +135,7 @@ Status check_bins(const Tensor& tensor, const RowPlan& plan, const Request& requ
                                    " together: measure them, which keeps none, or fold fewer rows"};
 }
 
-// Matrices one behind another: of each, the last axes are its columns.
+// The tensor is a sequence of matrices. The last group of axes is a matrix's columns, the group before it its lines.
 std::vector<Partial> fold_columns(HostEngine& host, const Tensor& tensor, const RowPlan& plan, const Request& request) {
   const Partial empty(tensor.dtype, request.precision, needs(request.categories, request.precision), request.cast_scale);
   std::vector<Partial> rows(plan.rows, empty);
@@ -144,7 +144,7 @@ std::vector<Partial> fold_columns(HostEngine& host, const Tensor& tensor, const 
   const std::uint64_t bytes = lines * columns * size_bytes(tensor.dtype);
   const std::uint64_t matrices = tensor.bytes() / bytes;
   for (std::uint64_t i = 0; i < matrices; ++i, at += bytes) {
-    // The kept ones of the axes outside of the matrices say which rows these are.
+    // The indices in the kept outer axes tell the rows to which this matrix's columns belong.
     std::uint64_t row = 0, step = columns, left = i;
     for (std::size_t group = plan.groups.size() - 2; group-- != 0; left /= plan.groups[group].length) {
       if (!plan.groups[group].is_kept) continue;

@@ -9,7 +9,7 @@
 namespace tensorstat {
 namespace {
 
-// Folded and digested in turns, so that the second finds it in the cache. A whole number of tiles of `low`.
+// A piece is folded and then digested while it is in the cache. A multiple of the tile size of `low`.
 constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
 
 Needs without_digests(Needs needs) { return static_cast<Needs>(needs & ~kDigests); }
@@ -19,7 +19,7 @@ Needs without_digests(Needs needs) { return static_cast<Needs>(needs & ~kDigests
 Meter::State::State(MeterOptions given)
     : options(std::move(given)), ledger(options.budget_bytes), host(make_host_engine(options)) {}
 
-// A driver that does not answer may not return from a release either.
+// If the driver does not answer, releasing its objects might never return.
 Meter::State::~State() {
   if (device_silent) abandon(std::move(device));
 }
@@ -40,7 +40,7 @@ bool Meter::State::forked_since_the_search() const {
 DeviceEngine* Meter::State::find_device() {
   pid_t nobody = 0;
   finder.compare_exchange_strong(nobody, getpid());
-  // The search may be under way in a thread that stayed with the parent.
+  // In a forked child, the searching thread may exist only in the parent; then call_once would wait forever.
   if (forked_since_the_search()) return nullptr;
   bool in_vain = false;
   std::call_once(device_found, [&] {
@@ -86,7 +86,7 @@ void Meter::State::heed(const Error& error) noexcept try {
   if (error.code != Code::kInUse || device_silent.exchange(true)) return;
   device_failed = true;
   log(Severity::kWarning, "the OpenCL device does not answer any more, and is not used again: " + error.message);
-} catch (const std::bad_alloc&) {  // the caller has the error
+} catch (const std::bad_alloc&) {  // the caller has the error anyway
 }
 
 Result<std::string> Meter::State::fold_on_device(std::span<const Job> jobs, On on, std::uint64_t& held_bytes) {
@@ -105,7 +105,8 @@ Result<std::string> Meter::State::ended_on_device(const Result<std::uint64_t>& h
   }
   const Error& error = held.error();
   heed(error);
-  if (on == On::kDevice || error.code == Code::kInUse) return error;  // a row would say that the tensors are free
+  if (on == On::kDevice || error.code == Code::kInUse) return error;  // the host must not take over after kInUse: the
+                                                                      // caller has to learn that the tensors are in use
   if (error.code == Code::kOverBudget) {
     log(Severity::kInfo, error.message + "; done on the host");
   } else if (!device_failed.exchange(true)) {

@@ -1,4 +1,4 @@
-// What a Meter holds for all its requests: the engines, the ledger, and what has gone wrong so far.
+// The state that all requests of a Meter share: the engines, the ledger and past failures.
 #pragma once
 
 #include <sys/types.h>
@@ -27,11 +27,11 @@ struct Meter::State {
   explicit State(MeterOptions given);
   ~State();
 
-  // Holds no lock, so that the caller's code may come back here. What it throws is dropped.
+  // Holds no lock, so the log may call the Meter. Exceptions are ignored.
   void log(Severity severity, std::string_view text) const noexcept;
 
-  // Finds the device once, at the first request that may want it. nullptr where there is none to use: none was
-  // found, it has failed, or this is a child that was forked after the search began.
+  // Finds the device at the first request that may need one. nullptr if there is no usable device: none was found, it
+  // has failed, or this process was forked after the search began.
   DeviceEngine* find_device();
   std::string trouble() const;
   const std::string& host_memory_stays();
@@ -40,32 +40,33 @@ struct Meter::State {
             [this]() -> const std::string& { return host_memory_stays(); }};
   }
 
-  // After Code::kInUse the device is asked nothing any more: each further call might wait for ever. Said once.
+  // After Code::kInUse the device is not called any more, since each call might wait forever. Logs this once.
   void heed(const Error& error) noexcept;
 
-  // A tensor in device memory, to the host. A device that failed to fold is still asked, unless it does not answer.
+  // Copies a tensor in device memory to the host. Also tries a device that failed to fold, but not one that does not
+  // answer.
   Status read_device(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes);
 
-  // Folds where placement said. A device that fails is not asked again: the text then says that it gave up and
-  // why, and the host has to take over; an error where the caller insisted. An empty text: done.
-  // `held_bytes` is raised to the device memory that this took.
+  // Folds on the device. An empty text: done. If the device fails, it is not used again, and the text says why; the
+  // host has to take over. If the caller insisted on the device, that is an error. `held_bytes` is raised to the device
+  // memory that this took.
   Result<std::string> fold_on_device(std::span<const Job> jobs, On on, std::uint64_t& held_bytes);
 
-  // The same of pairs that were placed there.
+  // As fold_on_device(), for pairs.
   Result<std::string> compare_on_device(std::span<const TensorPair> pairs, const PairRequest& request,
                                         std::span<PairPartial> partials, std::uint64_t& held_bytes);
 
-  // A digest that is refused has one warning, and its cells stay empty.
+  // The first refused digest logs a warning. A refused digest has no value.
   void refuse_digests(const Error& error);
   std::optional<Digest> accept(Result<Digest> digest);
 
-  // The words of a placement, for the record.
+  // Converts a placement to the form in Measurements.
   Placed placed(const Placement& placement) const;
 
   const MeterOptions options;
   Ledger ledger;
   const std::unique_ptr<HostEngine> host;
-  std::atomic<pid_t> finder{0};  // the process that looked for the device; 0 before
+  std::atomic<pid_t> finder{0};  // the process that looked for the device; 0 if none has yet
   std::once_flag device_found;
   std::unique_ptr<DeviceEngine> device;
   std::string device_trouble;
@@ -78,23 +79,23 @@ struct Meter::State {
   Result<std::string> ended_on_device(const Result<std::uint64_t>& held, On on, std::uint64_t& held_bytes);
 };
 
-// What comes piece by piece, folded and digested on the host in one read.
+// Folds and digests pieces on the host, reading each once.
 class Intake {
  public:
   Intake(Meter::State& meter, Dtype dtype, const Wanted& wanted);
 
-  // The first `count` elements of these bytes, which all but the last call fill. `folded` where an engine has put them into
-  // partial() already.
+  // Takes the first `count` elements of these bytes. All pieces but the last fill their bytes. `folded`: an engine has
+  // already folded them into partial().
   Status take(std::span<const std::byte> elements, std::uint64_t count, bool folded = false);
 
   Partial& partial() { return partial_; }
-  Found finish();  // its words are partial()'s
+  Found finish();  // its words point into partial()
 
  private:
   Meter::State& meter_;
   const bool folds_;
   Partial partial_;
-  std::unique_ptr<Digester> md5_, sha1_;  // where they are wanted
+  std::unique_ptr<Digester> md5_, sha1_;  // null if not wanted
 };
 
 }  // namespace tensorstat

@@ -30,8 +30,8 @@ constexpr std::array kRows = {TENSORSTAT_PAIR_STATISTICS(ROW)};
 
 const Row& row(PairStatistic statistic) { return kRows[static_cast<std::size_t>(statistic)]; }
 
-// The written form: magic with its version in the last two characters, both dtypes, scale, five bytes of 0, rtol,
-// atol, words. The version changes whenever the list of accumulators does.
+// The serialised form: magic with the version in its last two characters, both dtypes, scale, five zero bytes, rtol,
+// atol, words. Increase the version whenever the list of accumulators changes.
 constexpr std::string_view kMagic = "tstatq01";
 constexpr std::size_t kVersionAt = 6, kDtypesAt = 8, kScaleAt = 10, kRtolAt = 16, kAtolAt = 24, kHeaderBytes = 32;
 
@@ -43,7 +43,7 @@ void carry_pair(Dtype a, Dtype b, std::span<std::int64_t> words) {
 
 constexpr std::int64_t kInfinityBits = std::int64_t{0x7ff} << 52;
 
-// What no two tensors could have left in these words; nullptr where there is nothing.
+// Checks untrusted words: a text that says why no two tensors can have produced them; nullptr if they are valid.
 const char* contradiction(const PairPartial& partial) {
   const auto words = partial.words();
   if (words[PAIR_COUNT] < 0) return "it counts 2^63 elements or more";
@@ -66,14 +66,14 @@ const char* contradiction(const PairPartial& partial) {
   return nullptr;
 }
 
-// The last word of a sum stays below this, whatever 2^63 elements are, and four of them fit a word.
+// The last word of a sum of up to 2^63 elements is below this. A word can hold four times as much.
 constexpr std::int64_t kMostLastWord = std::int64_t{1} << 60;
 
 bool is_last_of_sum(const PairLayout& layout, std::size_t word) {
   return std::ranges::any_of(layout, [&](const PairSum& sum) { return word == sum.first + sum.count - 1; });
 }
 
-// The same of the sums, which are in canonical form.
+// Checks the sums likewise. Their carries are propagated.
 const char* contradiction_of_sums(const PairPartial& partial) {
   const auto words = partial.words();
   const PairLayout& layout = pair_layout(partial.dtype_a(), partial.dtype_b());
@@ -83,7 +83,7 @@ const char* contradiction_of_sums(const PairPartial& partial) {
   for (const std::size_t sum : {PAIR_SUM_SQUARES_A, PAIR_SUM_SQUARES_B, PAIR_SUM_DISTANCES}) {
     if (words[layout[sum].first + layout[sum].count - 1] < 0) return "a sum that cannot be negative is";
   }
-  // Nor is that of (a - b)^2, or of (a + b)^2.
+  // The sums of (a - b)^2 and of (a + b)^2 cannot be negative either.
   const PairSum &a = layout[PAIR_SUM_SQUARES_A], &b = layout[PAIR_SUM_SQUARES_B], &products = layout[PAIR_SUM_PRODUCTS];
   for (const int sign : {-1, 1}) {
     std::int64_t carried = 0;
@@ -119,7 +119,7 @@ void merge_pair(Dtype a, Dtype b, std::span<std::int64_t> into, std::span<const 
       case PairMerge::ADDITION: into[i] += from[i]; break;
       case PairMerge::MAXIMUM: into[i] = std::max(into[i], from[i]); break;
       case PairMerge::KEY: raise_keyed(&into[i], from[i], from[i + 1]); break;
-      case PairMerge::AT: break;  // its key's
+      case PairMerge::AT: break;  // merged with its key
     }
   }
   carry_pair(a, b, into);
@@ -140,7 +140,8 @@ Status PairPartial::merge(const PairPartial& other) try {
     const bool fits = is_last_of_sum(layout, i) ? fit_one_word(words_[i], other.words_[i], kMostLastWord / 2 - 2)
                                                 : fit_one_word(words_[i], other.words_[i]);
     if (!fits) {
-      return Error{Code::kInvalid, "cannot merge two pairs of tensors: together they hold more than a partial can"};
+      return Error{Code::kInvalid,
+                   "cannot merge two pairs of tensors: the combined counts exceed what a partial can hold"};
     }
   }
   merge_pair(a_, b_, words_, other.words_);
@@ -182,7 +183,8 @@ Result<PairPartial> PairPartial::parse(std::span<const std::byte> bytes) try {
   const PairTolerance tolerance{std::bit_cast<double>(get_word(bytes.subspan(kRtolAt))),
                                 std::bit_cast<double>(get_word(bytes.subspan(kAtolAt))),
                                 static_cast<PairTolerance::Scale>(scale)};
-  if (!is_tolerance(tolerance.rtol) || !is_tolerance(tolerance.atol)) return refuse("its tolerance is no finite number from 0");
+  if (!is_tolerance(tolerance.rtol) || !is_tolerance(tolerance.atol))
+    return refuse("its tolerance is negative or not finite");
   PairPartial partial(static_cast<Dtype>(a), static_cast<Dtype>(b), tolerance);
   if (bytes.size() != kHeaderBytes + 8 * partial.words_.size()) return refuse("its length is not that of its dtypes");
   for (std::size_t i = 0; i < partial.words_.size(); ++i) {

@@ -9,10 +9,11 @@
 namespace tensorstat {
 namespace {
 
-// What leaves a device for the host passes through windows of this many elements.
+// The host reads device memory in windows of this many elements.
 constexpr std::uint64_t kReadBackElements = std::uint64_t{1} << 20;
 
-// What a device and its engine hold for a pair is a thousand bytes, and a batch may be of a million.
+// The limit of pairs in one launch: each takes about a thousand bytes of the device and its engine, and a batch may
+// have a million pairs.
 constexpr std::size_t kMostOnDevice = 16384;
 
 bool in_cl_mem(const TensorPair& pair) { return pair.a.where == Where::kClBuffer || pair.b.where == Where::kClBuffer; }
@@ -85,7 +86,8 @@ Status PairBatch::compare_on_device() {
   return {};
 }
 
-// These pairs; or why the device gave up, and then none of them.
+// Compares these pairs on the device. If the text is not empty, it says why the device gave up, and no pair was
+// compared.
 Result<std::string> PairBatch::compare_on_device(std::span<const std::size_t> whose, std::uint64_t& held_bytes) {
   std::vector<TensorPair> some;
   std::vector<PairPartial> partials;
@@ -124,11 +126,11 @@ Status PairBatch::compare_on_host() {
   return {};
 }
 
-// A pair of which a tensor is in device memory, window by window.
+// Compares a pair with a tensor in device memory on the host, window by window.
 Status PairBatch::read_back(std::size_t index) {
   const TensorPair& pair = pairs_[index];
   auto window_a = std::make_unique<std::vector<std::byte>>(), window_b = std::make_unique<std::vector<std::byte>>();
-  // The elements [first, first + count): where they lie, or in the window.
+  // The elements [first, first + count): in place, or copied to the window.
   const auto part = [&](const Tensor& tensor, std::uint64_t first, std::uint64_t count, auto& window) -> Result<Tensor> {
     const std::uint64_t first_byte = first * size_bytes(tensor.dtype);
     Tensor found{.dtype = tensor.dtype, .element_count = count};
@@ -143,7 +145,7 @@ Status PairBatch::read_back(std::size_t index) {
       return found;
     }
     if (Status status = meter_.read_device(tensor, first_byte, *window); !status) {
-      if (status.error().code == Code::kInUse) abandon(std::move(window));  // the device may still write there
+      if (status.error().code == Code::kInUse) abandon(std::move(window));  // the device may still write to it
       return status.error();
     }
     return found;

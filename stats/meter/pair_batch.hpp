@@ -1,4 +1,4 @@
-// One request over a batch of pairs, from placement to their partials.
+// Runs one request for a batch of pairs, from placement to partials.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@ namespace tensorstat {
 
 class PairBatch {
  public:
-  // What is passed by reference outlives this. The partials hold no elements yet.
+  // Everything passed by reference must outlive this. The partials must be empty.
   PairBatch(Meter::State& meter, std::span<const TensorPair> pairs, const PairRequest& request,
             std::vector<PairPartial>& partials);
 
-  // Once.
+  // Call it once.
   Status run();
 
-  // Afterwards: where each pair was compared.
+  // After run(): where each pair was compared.
   std::vector<PairPlacement> placements() const;
 
  private:

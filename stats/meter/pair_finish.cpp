@@ -1,4 +1,4 @@
-// From the words of a pair to values, each rounded once.
+// Computes values from the words of a PairPartial, each rounded once.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -83,7 +83,7 @@ class FinishedPair {
     return {words_.subspan(layout_[which].first, layout_[which].count), layout_[which].exponent};
   }
 
-  // The sum of (a - b)^2, exactly: word by word, as all three sums have the same unit.
+  // The exact sum of (a - b)^2, word by word: all three sums have the same unit.
   Exact squared_distance() const {
     const Exact a = sum(PAIR_SUM_SQUARES_A), b = sum(PAIR_SUM_SQUARES_B), products = sum(PAIR_SUM_PRODUCTS);
     for (std::size_t i = 0; i < a.words.size(); ++i) distance_[i] = a.words[i] - 2 * products.words[i] + b.words[i];
@@ -110,8 +110,8 @@ class FinishedPair {
     return precision::round_root_of_ratio(distance, b, kBinary64);
   }
 
-  // log10 of the root of `square`, which `rounded` roots and rounds. Where binary64 holds no such root, or only some of
-  // its digits, `square` is scaled by a power of 4 first: the logarithm is that of a mantissa and of an exponent apart.
+  // log10(sqrt(square)). `rounded` computes the root, rounded to binary64. If the root overflows or is subnormal,
+  // `square` is first scaled by a power of 4, and the logarithms of mantissa and exponent are added.
   template <typename Rounded>
   static double log10_of_root(const Exact& square, const Rounded& rounded) {
     const double root = rounded(square);

@@ -26,20 +26,21 @@ namespace {
 namespace tensorstat {
 namespace {
 
-// The version of the written form stands in the last two characters: 01 had needs of 8 bits, 02 no casts before indices, 03 no
-// fingerprints there, 04 no scale of casts. It changes whenever the accumulators' list does, in the fields or in the order of
-// dtypes or needs; what is only added at the end is new dtypes and needs, which an older library refuses as unknown.
+// The last two characters are the version of the serialised form: 01 had needs of 8 bits, 02 had no casts before the
+// indices, 03 no fingerprints there, 04 no cast scale. Increase it whenever the accumulators' fields, or the order of
+// dtypes or needs, change. Not if dtypes and needs are only added at the end: an older library refuses these as
+// unknown.
 constexpr std::string_view kMagic = "tstatp05";
 constexpr std::size_t kVersionAt = 6;
-// The header: magic, dtype, precision, two bytes of 0, four of needs. Then the words; where casts are among the needs their
-// scale, a binary64; and, where kQuantiles is, each bin that holds elements: four bytes of its place and eight of its count.
+// The header: magic, dtype, precision, two zero bytes, four bytes of needs. Then the words; the cast scale, a binary64,
+// if casts are among the needs; the non-empty bins, if kQuantiles is: four bytes of place and eight of count each.
 constexpr std::size_t kDtypeAt = 8, kPrecisionAt = 9, kNeedsAt = 12, kHeaderBytes = 16;
 constexpr std::size_t kBinBytes = 12;
 
-// The second word of a pair of precision/indices.h that is of no element; else it is ~index.
+// The second word of a pair of precision/indices.h is ~index, or this if there is no element.
 constexpr std::int64_t kNoIndex = std::numeric_limits<std::int64_t>::min();
 
-// What no tensor could have left in these words; nullptr where there is nothing.
+// Checks untrusted words: a text that says why no tensor can have produced them; nullptr if they are valid.
 const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t> words) {
   const auto word = [&](int field) { return static_cast<std::uint64_t>(words[static_cast<std::size_t>(field)]); };
   const bool signs = (needs & kSigns) != 0;
@@ -57,7 +58,7 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
   if ((needs & kExtrema) != 0 && has_numbers && words[PARTIAL_HIGHEST] < ~words[PARTIAL_LOWEST]) {
     return "its maximum is below its minimum";
   }
-  // The key of an element has its bits, and no more.
+  // A key has no more bits than an element.
   const std::size_t first = first_element(dtype);
   for (const std::size_t word : {std::size_t{PARTIAL_HIGHEST}, std::size_t{PARTIAL_LOWEST}, first + ELEMENT_WORD_FINITE_HIGHEST,
                                  first + ELEMENT_WORD_FINITE_LOWEST}) {
@@ -69,7 +70,7 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
     const bool is_kept = (needs & sum.need) != 0, is_negative = is_kept && words[sum.first + sum.count - 1] < 0;
     if (is_negative && sum.need != kSum) return "a sum that cannot be negative is";
   }
-  // Which pair has an element says what the counts say.
+  // An index exists exactly if its count is not 0.
   const std::uint64_t numbers = word(PARTIAL_COUNT) - word(PARTIAL_NANS);
   const std::uint64_t ordered = is_complex(dtype) ? 0 : numbers;
   const std::uint64_t has[] = {word(PARTIAL_NANS), word(PARTIAL_POSITIVE_INFS) + negative_infs, ordered, ordered};
@@ -89,7 +90,7 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
     if (is_kept && static_cast<std::uint64_t>(words[i]) > word(PARTIAL_COUNT)) return "its counts contradict each other";
   }
   if ((needs & kExponents) != 0) {
-    // Every element has an exponent: zeros the first, NaN and Inf the same.
+    // The counts by exponent add up to all elements. Zeros are in the first one; NaN and Inf share one.
     const auto counts = words.subspan(first_exponent(dtype));
     std::uint64_t without = word(PARTIAL_COUNT);
     for (const std::int64_t each : counts) {
@@ -105,7 +106,7 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
   return nullptr;
 }
 
-// Whether an element can have this key.
+// Whether an element of the dtype can have this key.
 bool is_key(Dtype dtype, std::int64_t key) {
   const int bits = key_bits(dtype);
   if (bits == 64) return true;
@@ -113,7 +114,7 @@ bool is_key(Dtype dtype, std::int64_t key) {
   return key >> (bits - 1) == 0 || key >> (bits - 1) == -1;
 }
 
-// The same of its bins.
+// Checks the bins likewise.
 const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t> words, std::span<const BinCount> bins) {
   std::uint64_t left = static_cast<std::uint64_t>(words[PARTIAL_COUNT] - words[PARTIAL_NANS]);
   for (std::size_t i = 0; i < bins.size(); ++i) {
@@ -139,7 +140,7 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
 Needs needs(const Categories& categories, Precision precision) {
   Needs all = kNothing;
   for (const Category category : categories) all |= needs(category);
-  // The mean in `low` is kept within the data, so it wants to know their range.
+  // In `low` the mean is clamped to the range of the data, so it needs the extrema.
   if (precision == Precision::kLow && (all & kSum) != 0) all |= kExtrema;
   return all;
 }
@@ -159,7 +160,7 @@ void clear(Dtype dtype, std::span<std::int64_t> words) {
 
 namespace {
 
-// The words of precision/fingerprints.h of a part that begins with this byte.
+// Moves the words of precision/fingerprints.h of a part to the byte at which it begins in the whole.
 void move_fingerprints(std::int64_t* words, std::uint64_t first_byte) {
   words[FINGERPRINT_WORD_CRC32] =
       crc_moved(static_cast<std::uint32_t>(words[FINGERPRINT_WORD_CRC32]), crc_back, first_byte);
@@ -225,7 +226,7 @@ Status Partial::merge(const Partial& other) try {
   for (std::size_t i = 0; i < words().size(); ++i) {
     if (is_fingerprint(dtype_, i) || merges_by_maximum(dtype_, i)) continue;
     if (!fit_one_word(words()[i], other.words()[i])) {
-      return Error{Code::kInvalid, "cannot merge two partials: together they hold more than a partial can"};
+      return Error{Code::kInvalid, "cannot merge two partials: the combined counts exceed what a partial can hold"};
     }
   }
   if ((needs_ & kQuantiles) != 0) tensorstat::merge(bins_, {.kept = other.bins_});
@@ -274,7 +275,7 @@ Value Partial::finish_binary32(Category category) const {
 std::vector<std::byte> Partial::serialize() const try {
   std::vector<std::int64_t> canonical(words().begin(), words().end());
   carry(dtype_, canonical);
-  // What was not asked for may have been kept or not, as suited the engine.
+  // Engines may or may not have filled words that were not needed. Make them canonical.
   for (std::size_t i = 0; i < canonical.size(); ++i) {
     const Needs need = need_of(dtype_, i);
     if (need != kNothing && (needs_ & need) == 0) canonical[i] = empty_word(dtype_, i);

@@ -1,4 +1,4 @@
-// Placement: where a tensor's statistics are computed, and why, in words a person can read.
+// Placement: where a tensor's statistics are computed, with the reason as a text for people.
 #pragma once
 
 #include <array>
@@ -19,46 +19,45 @@ namespace tensorstat {
 struct Placement {
   bool on_device = false;
   Reason reason;
-  std::uint64_t device_bytes = 0;  // the most that folding held at a time; known afterwards
+  std::uint64_t device_bytes = 0;  // peak of device memory for folding; known afterwards
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
-// What placement needs to know of the device. `find` may be slow once (a driver is loaded) and is
-// called only where a device is wanted; nullptr says there is none, and `trouble` why.
+// What placement needs to know about the device. `find` may be slow once (it loads a driver) and is called only if a
+// device is wanted. If it returns nullptr, `trouble` says why.
 struct DeviceSight {
   std::function<DeviceEngine*()> find;
   std::function<std::string()> trouble;
-  // Why On::kAuto leaves host memory to the host, without a look at the device; empty: that is to be looked at.
+  // The reason why On::kAuto folds host memory on the host, if it is known without the device; else empty.
   std::function<const std::string&()> host_memory_stays;
 };
 
-// A request whose tensors are in host memory and come to fewer bytes than this runs on the host:
-// launching, and waiting for, a kernel costs more than the pass itself.
+// A request for host memory with fewer bytes than this runs on the host: launching a kernel and waiting for it costs
+// more than the fold.
 inline constexpr std::uint64_t kWorthALaunchBytes = std::uint64_t{1} << 20;
 
-// Why the host has all tensors of a request of which none is in device memory, whatever they are; nullptr where each has to
-// be placed.
+// For a request without tensors in device memory: the reason why all go to the host, whatever they are; nullptr if each
+// has to be placed.
 const char* why_all_on_host(const Request& request, std::uint64_t request_bytes);
 
-// Places the tensors of one request. Tensors that are placed alike, for the same reason, share a Placement:
-// for most requests there is one, and a tensor costs a comparison.
+// Places the tensors of one request. Tensors with the same place and reason share a Placement. Most requests have one,
+// so placing a tensor costs a comparison.
 class Placements {
  public:
-  // `request_bytes` is the size of the whole batch; what is passed by reference outlives this.
+  // `request_bytes` is the size of the whole batch. Everything passed by reference must outlive this.
   Placements(const Request& request, std::uint64_t request_bytes, const Engine& host, DeviceSight device)
       : request_(request), request_bytes_(request_bytes), host_(host), device_(std::move(device)) {}
 
-  // Where the accumulators of `tensor` are computed, as an index into all(). An error where the request
-  // insists on a device that cannot.
+  // Returns where to fold `tensor`, as an index into all(). An error if the request insists on a device that cannot.
   Result<std::uint32_t> place(const Tensor& tensor);
 
-  // The same of two tensors that are compared. They are in device memory where one of them is.
+  // As place(), for two tensors. The pair counts as in device memory if one of them is.
   Result<std::uint32_t> place(const TensorPair& pair);
 
   std::vector<Placement>& all() { return all_; }
 
  private:
-  // The last answer for a tensor in such memory: `refusal` is the device's, none where it was not asked.
+  // The last answer for tensors in this kind of memory. `refusal` is nullopt if the device was not asked.
   struct Known {
     std::optional<std::string> refusal;
     std::uint32_t placement;
@@ -74,9 +73,9 @@ class Placements {
   const std::uint64_t request_bytes_;
   const Engine& host_;
   const DeviceSight device_;
-  std::optional<DeviceEngine*> engine_;  // once it has been looked for
+  std::optional<DeviceEngine*> engine_;  // nullopt until it has been looked for
   std::array<std::optional<Known>, 3> known_;  // by Where
-  std::optional<std::uint32_t> stays_;  // the placement of host memory that the device is not asked about
+  std::optional<std::uint32_t> stays_;  // the placement of host memory, if the device is not asked
   std::vector<Placement> all_;
 };
 

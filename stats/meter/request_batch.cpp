@@ -8,13 +8,14 @@
 namespace tensorstat {
 namespace {
 
-// What leaves a device for the host passes through a window of this size.
+// The host reads device memory in windows of this size.
 constexpr std::uint64_t kReadBackBytes = std::uint64_t{8} << 20;
 
-// What a device and its engine hold for a tensor is some hundred bytes, and a batch may be of a million. Where the device is
-// the host's processor, a launch costs little, and what it holds is used again from the cache.
+// The limits of tensors in one launch: each takes some hundred bytes of the device and its engine, and a batch may have
+// a million tensors. If the device is the host's processor, the limit is lower: a launch is cheap there, and its memory
+// is reused from the cache.
 constexpr std::size_t kMostOnDevice = 16384, kMostOnHostsDevice = 2048;
-// Of tensors whose quantiles are asked for: the bins that hold elements may take eight times as much.
+// The limit of tensor bytes in one launch with quantiles. The non-empty bins may take eight times as much.
 constexpr std::uint64_t kMostWithQuantiles = std::uint64_t{32} << 20;
 
 bool has_statistics(const Categories& categories) { return !std::ranges::all_of(categories, is_digest); }
@@ -36,7 +37,7 @@ Status RequestBatch::run() {
     total_bytes += tensor.bytes();
     any_in_cl_mem |= tensor.where == Where::kClBuffer;
   }
-  // Digests are the host's wherever the tensors are.
+  // Digests are always computed on the host.
   const char* const all_on_host = wanted_.partial ? why_all_on_host(request_, total_bytes) : "";
   if (all_on_host != nullptr && !any_in_cl_mem) {
     one_.reason = all_on_host;
@@ -58,7 +59,7 @@ Status RequestBatch::place(std::uint64_t total_bytes) {
     if (tensor.where == Where::kClBuffer && placements.all()[*placement].on_device) {
       if (Status status = meter_.device->check(tensor); !status) return status;
     }
-    if (*placement != 0) placement_of_.resize(tensors_.size());  // all before are as the first
+    if (*placement != 0) placement_of_.resize(tensors_.size());  // all tensors before have placement 0
     if (!placement_of_.empty()) placement_of_[i] = *placement;
   }
   several_ = std::move(placements.all());
@@ -87,7 +88,7 @@ Status RequestBatch::fold_on_device() {
   return {};
 }
 
-// How many of these tensors the device is given together. What it finds for quantiles may be larger than they are.
+// How many of these tensors go into one launch. The results for quantiles may be larger than the tensors.
 std::size_t RequestBatch::at_once(std::span<const std::size_t> whose) const {
   const std::size_t most = std::min(whose.size(), meter_.device->shares_host_memory() ? kMostOnHostsDevice : kMostOnDevice);
   if ((wanted_.needs & kQuantiles) == 0) return most;
@@ -97,7 +98,8 @@ std::size_t RequestBatch::at_once(std::span<const std::size_t> whose) const {
   return count;
 }
 
-// These tensors; or why the device gave up, and then none of them.
+// Folds these tensors on the device. If the text is not empty, it says why the device gave up, and no tensor was
+// folded.
 Result<std::string> RequestBatch::fold_on_device(std::span<const std::size_t> whose, const Wanted& statistics,
                                                  std::uint64_t& held_bytes) {
   std::vector<Partial> partials;
@@ -156,7 +158,7 @@ void RequestBatch::pass_over(const std::vector<std::size_t>& whose, const Wanted
   if (Status status = meter_.host->measure(some, wanted, take); !status) meter_.refuse_digests(status.error());
 }
 
-// A tensor in device memory, window by window, for what the host has to do of it.
+// Reads a tensor in device memory window by window, for everything that the host computes.
 Status RequestBatch::read_back(std::size_t tensor) {
   const Tensor& from = tensors_[tensor];
   Wanted wanted = wanted_;
@@ -166,7 +168,7 @@ Status RequestBatch::read_back(std::size_t tensor) {
   for (std::uint64_t first = 0; first < from.bytes(); first += window->size()) {
     window->resize(std::min<std::uint64_t>(window->size(), from.bytes() - first));
     if (Status status = meter_.read_device(from, first, *window); !status) {
-      if (status.error().code == Code::kInUse) abandon(std::move(window));  // the device may still write there
+      if (status.error().code == Code::kInUse) abandon(std::move(window));  // the device may still write to it
       return status;
     }
     const std::uint64_t left = from.element_count - elements_of(from.dtype, first);

@@ -1,4 +1,4 @@
-// One request over a batch of tensors, from placement to what was found of each.
+// Runs one request for a batch of tensors, from placement to the results of each.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,24 @@
 
 namespace tensorstat {
 
-// What a request wants of each tensor.
+// What a request computes for each tensor.
 Wanted wanted_by(const Request& request);
 
 class RequestBatch {
  public:
-  // Is given what was found of a tensor, in one call or two: statistics and digests may come apart, and `wanted`
-  // says which these are. On any thread, different tensors at once; does not throw.
+  // Receives the results of a tensor in one call or two: statistics and digests may come separately, and `wanted` says
+  // which ones these are. Called on any thread, for different tensors at once. Must not throw.
   using Put = std::function<void(std::size_t tensor, const Found& found, const Wanted& wanted)>;
 
-  // What is passed by reference outlives this. `wanted` is what the request wants.
+  // Everything passed by reference must outlive this. `wanted` is wanted_by(request).
   RequestBatch(Meter::State& meter, std::span<const Tensor> tensors, const Request& request, const Wanted& wanted,
                Put put);
 
-  // Once.
+  // Call it once.
   Status run();
 
-  // Afterwards: the placements that there were, and the index of each tensor's; of one for all, no indices.
+  // After run(): the distinct placements, and for each tensor the index of its placement; no indices if there is only
+  // one.
   std::span<const Placement> placements() const { return several_.empty() ? std::span(&one_, 1) : several_; }
   std::vector<std::uint32_t>& placement_of() { return placement_of_; }
 
@@ -53,8 +54,8 @@ class RequestBatch {
   const Wanted& wanted_;
   const Put put_;
   std::vector<std::uint32_t> placement_of_;
-  Placement one_;                   // of all tensors, where there are not
-  std::vector<Placement> several_;  // or one that was looked for among them
+  Placement one_;                   // of all tensors, if `several_` is empty
+  std::vector<Placement> several_;  // or a single one, if each tensor had to be placed
 };
 
 }  // namespace tensorstat

@@ -1,4 +1,4 @@
-// How the elements of a tensor fall into rows, in the terms in which they are folded.
+// How the elements of a tensor are divided into rows.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,23 @@
 namespace tensorstat {
 
 struct RowPlan {
-  // Neighbouring axes that are kept, or that are not, as one; axes of length 1 left out.
+  // Neighbouring axes that are all kept, or all not kept, joined to one. Axes of length 1 are omitted.
   struct Group {
     bool is_kept;
     std::uint64_t length;
   };
-  Shape shape{};               // of the rows, as row_shape says it
-  std::uint64_t rows = 1;      // how many they are
-  std::vector<bool> kept{};    // which axes are, by axis; of blocks none
-  std::vector<Group> groups{};  // none of blocks
+  Shape shape{};               // row_shape(by)
+  std::uint64_t rows = 1;      // the number of rows
+  std::vector<bool> kept{};    // for each axis; all false for blocks
+  std::vector<Group> groups{};  // empty for blocks
 
-  // Each row's elements follow each other: nothing is kept behind an axis that is not.
+  // Each row is contiguous: no kept axis follows one that is not kept.
   bool is_sliced() const { return groups.empty() || (groups.size() <= 2 && groups.front().is_kept) || rows == 1; }
-  // The last axis is kept: a row's elements lie in a column.
+  // The last axis is kept: the elements of a row lie in a column.
   bool has_columns() const { return !is_sliced() && groups.back().is_kept; }
 };
 
-// Refuses what row_shape refuses.
+// Errors are row_shape's.
 Result<RowPlan> row_plan(const By& by);
 
 }  // namespace tensorstat

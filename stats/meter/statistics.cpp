@@ -51,7 +51,7 @@ std::string to_string(const Exponents& exponents) {
 }
 
 std::optional<Exponents> Exponents::from(std::string_view text) {
-  // Takes "name:count", and what separates it from the next one.
+  // Consumes "name:count" and the separator after it.
   const auto number = [&](auto& to) {
     const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), to);
     if (fault != std::errc{}) return false;
@@ -84,7 +84,7 @@ std::string to_string(const Value& value) {
         } else if constexpr (std::is_same_v<Held, Digest> || std::is_same_v<Held, Exponents>) {
           return to_string(held);
         } else if constexpr (std::is_same_v<Held, double>) {
-          return std::isnan(held) ? "nan" : digits(held);  // to_chars would write "-nan" too
+          return std::isnan(held) ? "nan" : digits(held);  // to_chars may write "-nan"
         } else {
           return digits(held);
         }

@@ -17,27 +17,28 @@ struct Meter::Stream::State {
   State(std::shared_ptr<Meter::State> of, Dtype dtype, const Request& asked)
       : meter(std::move(of)), request(asked), wanted(wanted_by(asked)), intake(*meter, dtype, wanted) {}
 
-  // It may outlive its Meter.
+  // Shared, because the stream may outlive its Meter.
   const std::shared_ptr<Meter::State> meter;
   const Request request;
   const Wanted wanted;
   Intake intake;
   Placement placement{false, "no elements"};
   std::unique_ptr<DeviceStream> uploads{};  // to a device that does not share the host's memory
-  std::uint64_t held_bytes = 0;             // of the device, by pieces that were folded there at once
-  std::uint64_t last_elements = 0;          // of the piece before
-  bool was_last = false;                    // the piece before, which did not fill its last byte
-  std::optional<Error> ended{};             // why nothing more can be had of it
+  std::uint64_t held_bytes = 0;             // device memory for pieces that were folded there without a copy
+  std::uint64_t last_elements = 0;          // in the piece before
+  bool was_last = false;                    // whether the piece before was the last: it did not fill its last byte
+  std::optional<Error> ended{};             // if set, every further call returns this
 
   Dtype dtype() { return intake.partial().dtype(); }
 
-  // Why a piece makes no sense here. The stream is as it was then.
+  // An error if the piece is invalid. The stream is unchanged then.
   Status check(std::span<const std::byte> piece, std::uint64_t unused) {
     if (unused >= elements_a_byte(dtype()) && unused != 0) {
       return Error{Code::kInvalid, "a byte of " + std::string(name(dtype())) + " cannot have " + std::to_string(unused) +
                                        " unused elements"};
     }
-    if (unused > elements_of(dtype(), piece.size())) return Error{Code::kInvalid, "a piece has no byte with unused elements"};
+    if (unused > elements_of(dtype(), piece.size()))
+      return Error{Code::kInvalid, "a piece has fewer elements than are unused"};
     if (was_last && !piece.empty()) {
       return Error{Code::kInvalid, "the piece before this one ended within a byte: it was the last"};
     }
@@ -46,7 +47,7 @@ struct Meter::Stream::State {
                                        std::string(name(dtype())) + " elements"};
     }
     if (piece.data() == nullptr && !piece.empty()) return Error{Code::kInvalid, "the address of a piece is null"};
-    const bool in_tiles = wanted.partial && is_low(dtype(), wanted.precision);  // a tile is rounded in one piece
+    const bool in_tiles = wanted.partial && is_low(dtype(), wanted.precision);  // a tile must not be split
     if (in_tiles && !piece.empty() && last_elements % TILE != 0) {
       return Error{Code::kInvalid, "in `low` every piece but the last holds a multiple of " +
                                        std::to_string(TILE) + " elements; the one before this held " +
@@ -77,8 +78,8 @@ struct Meter::Stream::State {
     return {};
   }
 
-  // On such a device pieces are folded while later ones arrive. Only a caller who insists on it comes here:
-  // a piece that was let go of cannot be folded again on the host.
+  // The device folds pieces while later ones are uploaded. Used only if the caller insists on the device: an earlier
+  // piece is gone and could not be folded again on the host.
   Status upload(const Tensor& piece) {
     if (!uploads) {
       auto begun = meter->device->stream(intake.partial());
@@ -93,7 +94,7 @@ struct Meter::Stream::State {
     return status;
   }
 
-  // Nothing of the stream is to be had any more.
+  // Ends the stream: every further call returns `why`.
   void end(const Error& why) noexcept {
     try {
       ended = why;
@@ -102,7 +103,7 @@ struct Meter::Stream::State {
     }
   }
 
-  // The last step: everything is in the partial afterwards.
+  // Ends the input. Afterwards everything is in the partial.
   Status close() {
     if (ended) return *ended;
     end({Code::kInvalid, "the stream has been finished"});
@@ -134,7 +135,7 @@ Status Meter::Stream::append(std::span<const std::byte> whole_elements, std::uin
   } catch (...) {
     return caught();
   }
-  // From here on a part of the piece may have been taken when an error is met.
+  // From here on an error may leave a part of the piece taken, so it ends the stream.
   Status status;
   try {
     status = state_->take(whole_elements, unused);

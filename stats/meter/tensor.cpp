@@ -7,7 +7,7 @@
 namespace tensorstat {
 
 Result<std::uint64_t> element_count(const Shape& shape, std::uint64_t element_bytes) try {
-  // A zero anywhere makes an empty tensor, however large the other dimensions are.
+  // A dimension of 0 makes an empty tensor, however large the others are.
   if (std::ranges::count(shape, 0u)) return std::uint64_t{0};
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   std::uint64_t room = kMost / std::max<std::uint64_t>(element_bytes, 1);

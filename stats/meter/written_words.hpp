@@ -1,4 +1,4 @@
-// The words of a partial as they are written down, least byte first, and what may be read back.
+// The words of serialised partials, little-endian, and the check of words that are read.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace tensorstat {
 
-// The first eight bytes of a span.
+// Writes to, and reads from, the first eight bytes of a span.
 inline void put_word(std::span<std::byte> to, std::uint64_t word) {
   for (std::size_t i = 0; i < 8; ++i) to[i] = static_cast<std::byte>(word >> (8 * i));
 }
@@ -17,10 +17,10 @@ inline std::uint64_t get_word(std::span<const std::byte> from) {
   return word;
 }
 
-// What half of a word's sum with another may be, so that the sum is a word and can be carried.
+// The limit of half the sum of two words. Then the sum fits a word, and carries still fit.
 inline constexpr std::int64_t kMostOfHalf = (std::int64_t{1} << 62) - (std::int64_t{1} << 32);
 
-// Whether two words that merge by addition fit one. Those of tensors do; bytes that never were a partial may not.
+// Whether the sum of two words fits a word. Always true for partials of tensors; untrusted bytes may fail.
 constexpr bool fit_one_word(std::int64_t a, std::int64_t b, std::int64_t most_of_half = kMostOfHalf) {
   const std::int64_t half = a / 2 + b / 2;
   return half <= most_of_half && half >= -most_of_half;

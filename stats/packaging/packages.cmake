@@ -1,5 +1,4 @@
-# Configures `cpack`, which makes four .deb packages in a build folder, and adds the target `uninstall`. The packages
-# contain the components that the folders install:
+# `cpack` in a build folder makes four .deb packages from the installed components. Also defines the target `uninstall`.
 #
 #   tensorstat           the command, its man pages and completions
 #   libtensorstat0       libtensorstat.so, the C library, and the helper program that tries a driver out
@@ -27,7 +26,7 @@ set(CPACK_COMPONENTS_ALL)
 macro(tensorstat_package group name)
   string(TOUPPER ${group} upper)
   set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${name})
-  # Not in the default component, so that `cmake --install` does not install it four times.
+  # EXCLUDE_FROM_ALL: only for the package, so that `cmake --install` does not install these files four times.
   install(FILES ${PROJECT_SOURCE_DIR}/stats/packaging/copyright ${PROJECT_SOURCE_DIR}/stats/CHANGELOG.md
           DESTINATION share/doc/${name} COMPONENT doc_${group} EXCLUDE_FROM_ALL)
   foreach(component ${ARGN} doc_${group})

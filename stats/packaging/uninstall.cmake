@@ -1,5 +1,5 @@
-# Removes the files of this build's last `cmake --install`, and the folders that are empty then. -DBUILD_DIR names the
-# build folder. As in an installation, DESTDIR is put before all paths.
+# Removes the files that the last `cmake --install` of this build installed, and the folders that are empty then.
+# -DBUILD_DIR is the build folder. DESTDIR is used as when installing.
 set(manifest ${BUILD_DIR}/install_manifest.txt)
 if(NOT EXISTS ${manifest})
   message(FATAL_ERROR "${manifest} is not there: nothing was installed from this build")
@@ -12,7 +12,7 @@ foreach(file IN LISTS files)
     message(STATUS "Removing: ${installed}")
     file(REMOVE ${installed})
   endif()
-  # Folders with the project's name belong to it.
+  # Folders with the project's name in their name belong to it.
   cmake_path(GET installed PARENT_PATH folder)
   while(folder MATCHES "tensorstat")
     cmake_path(GET folder FILENAME name)

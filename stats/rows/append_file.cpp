@@ -13,8 +13,8 @@
 
 namespace tensorstat {
 
-// The file as one process sees it. One thread at a time leads: it takes every line that waits and
-// writes them in one go, while the others wait for their own.
+// The file in one process. One thread at a time leads: it writes all waiting lines at once, while the other threads
+// wait.
 class AppendFile::Writer {
  public:
   Writer(const AppendOptions& options, Notices& notices, std::shared_ptr<LineTally> tally)
@@ -35,10 +35,11 @@ class AppendFile::Writer {
     if (is_full(lines)) lead(lock);
     if (is_full(lines) || !enqueue(lines)) return drop(line_count(lines)), Outcome::kDropped;
     const std::uint64_t mine = first_waiting_ + waiting_.size() - 1;
-    // Somebody who leads now took the queue before this line came: the turn after that is its own.
+    // If a thread leads now, it took the queue before this line was added, so the line is written in the turn after
+    // that.
     const std::uint64_t last_turn = turn_ + (leading_ ? 2 : 1);
     while (first_waiting_ <= mine && turn_ < last_turn) take_part(lock);
-    // Beside other files' lines there is room to try these, not to keep them.
+    // If other files' lines fill the queue, these lines are tried once but not kept.
     while (first_waiting_ <= mine && leading_) turn_over_.wait(lock);
     if (first_waiting_ > mine) return mine < lost_before_ ? Outcome::kDropped : Outcome::kWritten;
     if (tally_->waiting_bytes <= options_.queue_bytes || tally_->waiting_bytes == lines.size()) return Outcome::kWaiting;
@@ -86,7 +87,7 @@ class AppendFile::Writer {
     return false;
   }
 
-  // `entry` is about to leave the queue.
+  // Call it before `entry` is removed from the queue.
   void forget(const std::string& entry) {
     tally_->waiting -= line_count(entry);
     tally_->waiting_bytes -= entry.size();
@@ -95,12 +96,12 @@ class AppendFile::Writer {
   void drop(std::uint64_t lines) {
     tally_->dropped += lines;
     notices_.warn_once("dropped", [&] {
-      return options_.path + ": lines are dropped, because there is no memory for more that wait (at most " +
+      return options_.path + ": lines are dropped, because the queue of waiting lines is full (limit " +
              std::to_string(options_.queue_bytes) + " bytes)";
     });
   }
 
-  // An entry leaves from the middle of the queue; its place stays, because those behind it are counted.
+  // Empties an entry in the middle of the queue. It keeps its place, because serial numbers count places.
   void take_out(std::uint64_t serial) {
     std::string& entry = waiting_[serial - first_waiting_];
     forget(entry);
@@ -108,7 +109,7 @@ class AppendFile::Writer {
     while (!waiting_.empty() && waiting_.back().empty()) waiting_.pop_back();
   }
 
-  // The first `entries` of the queue have found their end.
+  // Removes the first `entries` of the queue and adds their lines to `as`.
   std::uint64_t finish(std::size_t entries, std::atomic<std::uint64_t>& as) {
     std::uint64_t lines = 0;
     for (std::size_t i = 0; i < entries; ++i) {
@@ -184,7 +185,7 @@ class AppendFile::Writer {
     return false;
   }
 
-  // Only while nobody leads.
+  // Call it only while no thread leads.
   void close_file(bool is_finished) {
     if (!file_.close(is_finished) && unsynced_ != 0) {
       tally_->written -= unsynced_;
@@ -203,12 +204,12 @@ class AppendFile::Writer {
   std::condition_variable turn_over_;
   std::deque<std::string> waiting_;
   std::uint64_t first_waiting_ = 0;  // the serial number of waiting_.front()
-  std::uint64_t lost_before_ = 0;    // of the lines with a smaller one, some were lost
+  std::uint64_t lost_before_ = 0;    // some lines with a smaller serial number were lost
   std::uint64_t turn_ = 0;
   std::uint64_t unsynced_ = 0;  // lines written since the file was opened
   bool leading_ = false;
 
-  // Of the thread that leads.
+  // Used only by the leading thread.
   LineFile file_;
   std::string batch_;
   std::vector<std::size_t> ends_;
@@ -225,9 +226,9 @@ AppendFile::~AppendFile() {
   delete writer_.load();
 }
 
-// A fork may have happened while another thread held the parent's mutex, so a child never touches
-// the parent's writer: it is left as it is, and so is its descriptor, whose lock is shared with the
-// parent's. What the parent counts is the parent's, too.
+// A forked child never uses the parent's writer: another thread may have held its mutex during the fork, and its
+// descriptor shares its lock with the parent's. The child makes its own writer. The parent's counters stay the
+// parent's.
 AppendFile::Writer* AppendFile::writer() const noexcept try {
   Writer* seen = writer_.load();
   if (seen->is_mine()) return seen;

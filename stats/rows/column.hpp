@@ -1,4 +1,4 @@
-// The columns that are no statistics: one list, which every dialect draws from.
+// The list of all columns that are no statistics. Every dialect uses it.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace tensorstat {
 
-// Where a row holds a cell; nowhere for a column of Identity::more.
+// The member of a row that holds a cell; none for a column of Identity::more.
 template <typename Held>
 struct Place {
   Held Identity::*in_identity = nullptr;
@@ -25,14 +25,14 @@ enum class ColumnKind : std::uint8_t { kText, kNumber, kIo, kShape, kDataType };
 
 struct Column {
   std::string_view name;     // "task_id"
-  std::string_view heading;  // "Task ID", unless a dialect has another
+  std::string_view heading;  // "Task ID", unless a dialect has its own
   ColumnKind kind;
   Place<std::string> text = {};      // kText, kIo and kDataType
   Place<std::uint64_t> number = {};  // kNumber
-  bool is_further = false;           // a cell of Identity::more
+  bool is_further = false;           // stored in Identity::more
 };
 
-// A column is one row here, and a place in the dialects that have it.
+// To add a column: a row here, and an entry in each dialect that has it.
 inline constexpr Column kColumns[] = {
     {"op_type", "Op Type", ColumnKind::kText, {&Identity::op_type}},
     {"op_name", "Op Name", ColumnKind::kText, {&Identity::op_name}},
@@ -58,7 +58,7 @@ inline constexpr Column kColumns[] = {
     {.name = "requires_grad", .heading = "Requires Grad", .kind = ColumnKind::kText, .is_further = true},
 };
 
-// nullptr where there is none.
+// nullptr if there is none.
 constexpr const Column* column_named(std::string_view name) {
   for (const Column& column : kColumns) {
     if (column.name == name) return &column;

@@ -14,7 +14,7 @@ std::string text_of(const Cell& cell) {
   return number ? std::to_string(*number) : std::get<std::string>(cell);
 }
 
-// A column's cell as a text; nothing where the row does not say.
+// A column's cell as a text; empty if the row does not have it.
 std::string cell_text(const Row& row, const Column& column) {
   if (column.kind == ColumnKind::kShape) return to_string(row.shape);
   if (const auto* number = column.number.of(row)) return std::to_string(*number);

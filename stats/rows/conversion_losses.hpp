@@ -1,4 +1,4 @@
-// What rows lose on their way from one dialect into another.
+// Records what is lost when rows are converted from one dialect to another.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@
 
 namespace tensorstat {
 
-// What was not carried over as it was: each kind with the number of rows, and the first of them.
+// The losses, grouped by kind. Each kind has a count and its first examples.
 class Losses {
  public:
-  // A cell that the dialect has no place for, or that reads otherwise in it.
+  // A cell for which the dialect has no column, and one that reads back differently.
   void dropped(std::string_view heading, std::string_view to, const Row& row);
   void changed(std::string_view heading, const Row& row, std::string_view before, std::string_view after);
-  // A whole row, and why.
+  // A row that could not be written, and the reason.
   void refused(const Row& row, std::string_view why);
   std::uint64_t refused_rows() const { return refused_rows_; }
-  // So many arguments and outputs of a call, which are no tensors.
+  // `count` arguments and outputs of a call that are no tensors.
   void left_out(std::string_view call, std::uint64_t count, std::string_view to);
-  // So many tensors of a call, of which a dump.json says more than rows have, such as this member.
+  // `count` tensors of a call for which a dump.json has more members than a row, such as `member`.
   void cut_short(std::string_view call, std::uint64_t count, std::string_view member, std::string_view to);
 
-  // What reads otherwise in `after` than in `before`, of the columns that have a place and of the statistics that
-  // `before` has. What `before` does not say is no loss.
+  // Records differences between `before` and `after`, in the columns that have a place and in the statistics of
+  // `before`. A value that `before` does not have is no loss.
   void compare(const Row& before, const Row& after, const std::function<bool(const Column&)>& has_place);
 
-  // One line for each row where few are of a kind, else one for the kind.
+  // The report: one line for each row if a kind has few, else one line for the kind.
   std::vector<std::string> words() const;
 
  private:
@@ -44,7 +44,7 @@ class Losses {
   std::map<std::string, Group> groups_;
   struct Sum {
     std::uint64_t count = 0;
-    std::string words;  // behind the number
+    std::string words;  // follows the number
   };
   Sum left_out_, cut_short_;
   std::uint64_t refused_rows_ = 0;

@@ -1,4 +1,4 @@
-// Where in a tensor of some shape an index lies.
+// Converts an index to coordinates.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace tensorstat {
 
-// A place along each dimension, the outermost first, of an index in C order; {} of a scalar's. None where a tensor of this
-// shape does not reach it.
+// The coordinates of an index in C order, outermost dimension first; {} for a scalar. nullopt if the index is outside
+// of the shape.
 std::optional<Shape> coordinates(std::uint64_t index, const Shape& shape);
 
-// The same of a value (ValueKind::kIndex); none where it is no index.
+// As above, for a value (ValueKind::kIndex); nullopt if it is no index.
 std::optional<Shape> coordinates(const Value& index, const Shape& shape);
 
 }  // namespace tensorstat

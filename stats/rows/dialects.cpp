@@ -6,13 +6,13 @@
 namespace tensorstat {
 namespace {
 
-// MindSpore's columns, which ours are too.
+// MindSpore's columns. Our dialect has the same ones.
 constexpr CsvDialect::Headed kMindsporeColumns[] = {"op_type", "op_name", "task_id",   "stream_id", "timestamp",
                                                     "io",      "slot",    "data_size", "data_type", "shape"};
 
 constexpr CsvDialect kOurDialect{.columns = kMindsporeColumns};
 
-// 2.3.0-rc spelled one so for a while.
+// The spelling of 2.3.0-rc.
 constexpr CsvDialect::StatisticHeading kMindsporeStatistics[] = {{Category::kNanCount, "Nan Count", false}};
 
 constexpr ShapeText kSquareShape[] = {{"[", ",", "]", "[]"}};
@@ -33,7 +33,7 @@ constexpr CsvDialect kMindsporeNextCsv{.columns = kMindsporeColumns,
                                        .shapes = kSquareShape,
                                        .row_end = ",\n"};
 
-// Rows of stat_calc_mode "device": the texts are those of a tensor of one element, not of a double.
+// Rows of stat_calc_mode "device": MindSpore writes values as one-element tensors and not as doubles.
 constexpr CsvDialect on_device(CsvDialect dialect) {
   dialect.digits = Digits::kSixOfReals;
   dialect.has_truths = true;
@@ -41,7 +41,8 @@ constexpr CsvDialect on_device(CsvDialect dialect) {
 }
 constexpr CsvDialect kMindspore27OnDevice = on_device(kMindspore27Csv), kMindsporeNextOnDevice = on_device(kMindsporeNextCsv);
 
-// CANN's data types: dump_data.h of its runtime. A type without a word is written as UNKNOW, as CANN does.
+// CANN's data types. Source: dump_data.h of its runtime. A type without a word is written as UNKNOW, CANN's own
+// spelling.
 constexpr CsvDialect::DtypeWord kCannDtypes[] = {
     {"float32", "FLOAT"},           {"float16", "FLOAT16"},
     {"int8", "INT8"},               {"uint8", "UINT8"},
@@ -54,7 +55,7 @@ constexpr CsvDialect::DtypeWord kCannDtypes[] = {
     {"uint1", "UINT1"},             {"float8_e5m2", "FLOAT8_E5M2"},
     {"float8_e4m3fn", "FLOAT8_E4M3FN"}};
 
-// A csv of CANN's dump: one file for each run of an operator (adx_dump_record.cpp of CANN's runtime).
+// A csv of CANN's dump, one file for each run of an operator. Source: adx_dump_record.cpp of CANN's runtime.
 constexpr CsvDialect::Headed kCannColumns[] = {{"io", "Input/Output"}, {"slot", "Index"}, {"data_size"},
                                                {"data_type"},          {"format", "Format", "ND"},  {"shape"}};
 constexpr CsvDialect::StatisticHeading kCannStatistics[] = {{Category::kNanCount, "Nan Count", true},
@@ -87,8 +88,8 @@ constexpr CsvDialect kCannCsv{.columns = kCannColumns,
                               .may_lack_count = true,
                               .whose = Whose::kInFileName};
 
-// What msprobe makes of CANN's rows (AclDumpDataProcessor.cpp). Rows with a digest, which it computes itself, spell
-// Shape as (2,3) without quotes, the data type without DT_ and input in lower case.
+// msprobe's version of CANN's rows. Source: AclDumpDataProcessor.cpp. For rows with a digest, which msprobe computes
+// itself, Shape is (2,3) without quotes, the data type has no DT_ and input is in lower case.
 constexpr CsvDialect::Headed kMsprobeColumns[] = {
     {"op_type"}, {"op_name"},   {"task_id"},   {"stream_id"}, {"timestamp"}, {"io", "Input/Output"},
     {"slot"},    {"data_size"}, {"data_type"}, {"format", "Format", "ND"},   {"shape"}};
@@ -167,7 +168,7 @@ Result<Categories> written_order(Dialect dialect, const Categories& categories) 
     std::ranges::copy_if(order, std::back_inserter(written), is_written);
     return written;
   }
-  return categories;  // not reached: the last order takes any
+  return categories;  // not reached: the last order accepts all
 }
 
 }  // namespace tensorstat

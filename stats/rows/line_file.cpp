@@ -23,7 +23,7 @@ namespace {
 
 class FileLock {
  public:
-  // Polls, because flock() has no deadline and a stopped holder would block for ever.
+  // Polls, because flock() has no timeout, and a stopped process may hold the lock forever.
   FileLock(int file, std::chrono::milliseconds deadline) : file_(file) {
     using Clock = std::chrono::steady_clock;
     const auto give_up = Clock::now() + deadline;
@@ -70,7 +70,7 @@ LineFile::Appended LineFile::append(std::string_view batch, const std::vector<st
     {
       const FileLock lock(file_, options_.lock_deadline * (stalled_ ? 0 : 1));
       stalled_ = lock.error() == EWOULDBLOCK;
-      // Where the file system knows no locks, the mutex still keeps this process's lines whole.
+      // If the file system has no locks, the mutex still keeps this process's lines whole.
       if (lock.error() != 0) fault("lock", lock.error());
       if (stalled_) return {};
       if (!was_removed()) return append_locked(batch, ends);
@@ -80,7 +80,7 @@ LineFile::Appended LineFile::append(std::string_view batch, const std::vector<st
   return {};
 }
 
-// What is written to a file without a name would never be found.
+// Whether the file was deleted. Lines written to it would be lost.
 bool LineFile::was_removed() const {
   struct stat now;
   return fstat(file_, &now) == 0 && now.st_nlink == 0;
@@ -104,11 +104,11 @@ LineFile::Appended LineFile::append_locked(std::string_view batch, const std::ve
   const auto whole = static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), written) - ends.begin());
   if (written != batch.size()) cut_to(size + static_cast<off_t>(whole == 0 ? 0 : ends[whole - 1]));
   if (options_.sync != Sync::kRow || (sync_row() && sync_name())) return {whole, false};
-  // What the disk refused is not in the file either: it is written and synced once more, by the next turn.
+  // If the sync failed, the lines are removed again, and the next turn writes and syncs them once more.
   return cut_to(start) ? Appended{} : Appended{whole, true};
 }
 
-// What an earlier run left is continued, as MindSpore does it; but whoever reads it should know.
+// Warns if an existing file has another heading. It is continued nevertheless, as in MindSpore.
 void LineFile::compare_heading(off_t size) noexcept try {
   if (size == 0 || options_.header.empty()) return;
   const std::size_t most = std::max(options_.header.size(), std::size_t{256});
@@ -116,9 +116,10 @@ void LineFile::compare_heading(off_t size) noexcept try {
   if (pread(file_, found.data(), found.size(), 0) != static_cast<ssize_t>(found.size())) return;
   if (options_.header.starts_with(found.substr(0, options_.header.size()))) return;
   const std::string_view wanted(options_.header.data(), options_.header.size() - 1);
-  notices_.warn_once("heading of " + options_.path,
-                     options_.path + " is there already, and its first line is " + shown(found.substr(0, found.find('\n')), 200) +
-                         "; the rows that follow it now have the columns " + shown(wanted, 200));
+  notices_.warn_once("heading of " + options_.path, options_.path + " already exists with the first line " +
+                                                        shown(found.substr(0, found.find('\n')), 200) +
+                                                        "; new rows are appended with the columns " +
+                                                        shown(wanted, 200));
 } catch (const std::bad_alloc&) {
 }
 
@@ -132,7 +133,7 @@ bool LineFile::open() {
     file_ = open_file(options_.path.c_str(), kFlags, kMode);
   }
   if (file_ < 0 && errno == EACCES && chmod(options_.path.c_str(), kMode) == 0) {
-    file_ = open_file(options_.path.c_str(), kFlags, kMode);  // an earlier run made it read-only
+    file_ = open_file(options_.path.c_str(), kFlags, kMode);  // an earlier run may have made it read-only
   }
   if (file_ < 0) {
     fault("open", errno);
@@ -155,7 +156,7 @@ bool LineFile::has_folder() noexcept try {
   return false;
 }
 
-// Removes what a killed writer left behind its last LF.
+// Removes an unterminated line that a killed writer left after the last LF.
 bool LineFile::repair(off_t& size) {
   char bytes[4096];
   off_t end = size;
@@ -187,8 +188,8 @@ bool LineFile::sync_row() noexcept {
   return false;
 }
 
-// A file is found after a power failure where its folder was synced, and the folders above that: all of them may be
-// new. A folder that may not be read cannot be synced, and some file systems sync none.
+// Syncs the folder and the folders above it, which may all be new. Otherwise the file may be missing after a power
+// failure. Ignores folders without read permission, which cannot be synced, and file systems that cannot sync folders.
 bool LineFile::sync_name() noexcept try {
   if (name_synced_) return true;
   int error = 0;
@@ -230,7 +231,8 @@ void LineFile::fault(std::string_view doing, int error) noexcept {
   notices_.warn_once(key, [&] {
     return "cannot " + std::string(doing) + " " + options_.path + ": " + std::generic_category().message(error) +
            (error == EWOULDBLOCK ? " (another process holds its lock)" : "") +
-           "; what cannot be written waits in memory, at most " + std::to_string(options_.queue_bytes) + " bytes";
+           "; lines wait in memory until they can be written, at most " + std::to_string(options_.queue_bytes) +
+           " bytes";
   });
 }
 

@@ -1,4 +1,4 @@
-// A file of lines at the level of the system: opened, locked, repaired, written and synced. AppendFile decides when.
+// The system calls for a file of lines: open, lock, repair, write, sync. AppendFile decides when.
 #pragma once
 
 #include <sys/types.h>
@@ -13,30 +13,29 @@
 
 namespace tensorstat {
 
-// One thread at a time. Nothing here throws; each fault is counted and said once.
+// Not thread-safe. Nothing here throws. Each fault is counted and reported once.
 class LineFile {
  public:
-  // All three outlive it.
+  // All three must outlive it.
   LineFile(const AppendOptions& options, Notices& notices, LineTally& tally)
       : options_(options), notices_(notices), tally_(tally) {}
   ~LineFile();
   LineFile(const LineFile&) = delete;
   LineFile& operator=(const LineFile&) = delete;
 
-  // How many entries of a batch are done with. `refused`: the file has them, but the disk does not, and they could
-  // not be taken off again.
+  // How many entries of a batch were appended. `refused`: they are in the file but could not be synced or removed.
   struct Appended {
     std::size_t entries = 0;
     bool refused = false;
   };
 
-  // Opens the file where it is not open, locks it, removes an unterminated tail, and appends the entries of `batch`
-  // that end at `ends`: a whole number of them.
+  // Opens the file if necessary, locks it, removes an unterminated tail, and appends a whole number of the entries of
+  // `batch`, which end at `ends`.
   Appended append(std::string_view batch, const std::vector<std::size_t>& ends) noexcept;
 
-  // Syncs and closes it, and makes it read-only where it is finished and the options say so. false: the disk refused
-  // what was written since it was opened. The kernel says so once and takes the pages for clean from then on, so that
-  // another fsync would succeed and mean nothing.
+  // Syncs and closes the file. If it is finished and the options say so, makes it read-only. false: what was written
+  // since opening could not be synced. Linux reports that once and then treats the pages as clean, so a second fsync
+  // would succeed without having written them.
   bool close(bool is_finished) noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// What a job is told while it runs: each thing once, however often it happens.
+// Messages to a running job, each at most once.
 #pragma once
 
 #include <atomic>
@@ -14,17 +14,16 @@
 
 namespace tensorstat {
 
-// Thread-safe, and nothing here throws. The log is the caller's code, so it is called under no lock, by one thread
-// at a time, and may call back. Memory is bounded: at most kMostKeys things are told apart, and at most kMostQueued
-// messages wait to be delivered.
+// Thread-safe; nothing here throws. The log is the caller's code: it is called without a lock, by one thread at a time,
+// and may call back. Memory is bounded: at most kMostKeys different keys, and at most kMostQueued waiting messages.
 class Notices {
  public:
   static constexpr std::size_t kMostKeys = 4096, kMostQueued = 256;
 
   explicit Notices(Log log) : log_(std::move(log)) {}
 
-  // While it lives, what this thread says waits. Whoever takes a lock makes a Hold before, so that the messages are
-  // delivered after the lock is released.
+  // While it exists, messages of this thread wait. Make a Hold before taking a lock, so that messages are delivered
+  // after the lock is released.
   class Hold {
    public:
     explicit Hold(Notices& notices) : notices_(notices) { ++holds_of_this_thread(); }
@@ -39,12 +38,12 @@ class Notices {
     Notices& notices_;
   };
 
-  // For a thread that the caller does not know: what it says is delivered by the next thread that says something
-  // or ends a Hold.
+  // For the library's own threads: their messages are delivered by the next other thread that has a message or ends a
+  // Hold.
   static void never_deliver_from_this_thread() { ++holds_of_this_thread(); }
 
-  // Hands a message to the log unless something was said under `key` before. `words` is a text, or a function that
-  // returns one and is called only when it is wanted: where memory is short, that fails in here and not at the caller.
+  // Logs a message, unless there was one with this `key` before. `words` is a text, or a function that returns one. The
+  // function is called only if needed, and if it runs out of memory, the caller does not see it.
   template <typename Words>
   void warn_once(std::string_view key, const Words& words) noexcept {
     say_once(Severity::kWarning, key, words);
@@ -61,13 +60,13 @@ class Notices {
     deliver();
   }
 
-  // The same without delivering: for code that cannot know whether its caller holds a lock.
+  // Queues the message without delivering it: for code that does not know whether its caller holds a lock.
   template <typename Words>
   void say_once(Severity severity, std::string_view key, const Words& words) noexcept {
     if (is_new(key)) enqueue(severity, words);
   }
 
-  // Calls the log with what waits, unless this thread holds messages back or another one is calling the log.
+  // Passes waiting messages to the log, unless this thread has a Hold or another thread is calling the log.
   void deliver() noexcept {
     if (!waiting_.load(std::memory_order_relaxed) || holds_of_this_thread() != 0) return;
     std::unique_lock lock(mutex_);
@@ -78,7 +77,7 @@ class Notices {
       lock.unlock();
       try {
         log_(message.severity, message.text);
-      } catch (...) {  // the caller's; a log that fails is no reason to stop
+      } catch (...) {  // ignore errors of the caller's log
       }
       lock.lock();
       delivering_ = false;
@@ -119,7 +118,7 @@ class Notices {
     queue_.push_back(std::move(message));
     if (queue_.size() == kMostQueued) queue_.back().text = "further messages are left out";
     waiting_.store(true, std::memory_order_relaxed);
-  } catch (...) {  // what happened is counted elsewhere
+  } catch (...) {  // the message is lost; the event itself is counted elsewhere
   }
 
   std::mutex mutex_;

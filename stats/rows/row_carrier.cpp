@@ -15,7 +15,7 @@ bool has_column(const CsvDialect& dialect, const Column& column) {
   return std::ranges::count(dialect.columns, &column, &CsvDialect::Headed::column) != 0;
 }
 
-// The values of the format's categories, in their order.
+// The values for `categories`, in their order; monostate if missing.
 Statistics in_format(const Statistics& found, const Categories& categories) {
   Statistics in(categories, {});
   in.values.reserve(categories.size());
@@ -80,7 +80,7 @@ Status RowCarrier::flush() {
   const std::vector<Row> rows = std::exchange(held_, {});
   const std::string lines = std::exchange(lines_, {});
   if (const auto there = read_back(lines, rows.size())) return write(lines, rows, *there);
-  for (const Row& row : rows) {  // which of them it is
+  for (const Row& row : rows) {  // find the row that cannot be read back
     std::string line;
     text_.append(row, line);
     const auto there = read_back(line, 1);
@@ -99,7 +99,7 @@ Status RowCarrier::write(std::string_view lines, std::span<const Row> rows, std:
   return sink_(lines);
 }
 
-// What a reader makes of the lines.
+// Reads the written lines back.
 Result<std::vector<Row>> RowCarrier::read_back(std::string_view lines, std::size_t count) const {
   std::vector<Row> rows;
   const auto read = read_rows(heading_ + std::string(lines), [&](Row&& row) {
@@ -108,7 +108,7 @@ Result<std::vector<Row>> RowCarrier::read_back(std::string_view lines, std::size
   });
   if (!read) return read.error();
   if (rows.size() == count) return rows;
-  return Error{Code::kInvalid, "it would be read as " + std::to_string(rows.size()) + " rows"};
+  return Error{Code::kInvalid, "it would be read back as " + std::to_string(rows.size()) + " rows"};
 }
 
 Status RowCarrier::finish() { return held_.empty() ? Status() : flush(); }

@@ -1,4 +1,4 @@
-// Rows of one dialect into a file of another, with a record of what the other has no form for.
+// Converts rows to another dialect and records what is lost.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@
 
 namespace tensorstat {
 
-// The further columns that the rows of `read` have and a file of this dialect has a place for.
+// The further columns of `read` that the dialect can have.
 std::vector<std::string> columns_of(Dialect to, const std::vector<std::string>& read);
 
-// Writes rows of any categories and columns to a file of one format: those of the format that a row does not have are
-// cells without a value. Every row is read back as it was written, and compared, so that no loss goes unsaid; one that
-// would not be read again is left out and said.
+// Writes rows with any categories and columns to a file of one format. Columns that a row does not have are empty.
+// Every written row is read back and compared, so that all losses are recorded. A row that cannot be read back is
+// omitted and recorded.
 class RowCarrier {
  public:
-  // The categories and columns of `wanted` that the dialect has no place for are left out. `losses` outlives it.
+  // Omits the categories and columns of `wanted` that the dialect does not have. `losses` must outlive it.
   static Result<RowCarrier> open(RowFormat wanted, RowWriter::Sink sink, Losses& losses);
 
-  // The sink gets some rows at a time. What it returns as an error is returned.
+  // Passes several rows at a time to the sink, and returns the sink's error.
   Status carry(Row row);
   Status finish();
 
-  std::uint64_t rows() const { return rows_; }  // that were written
+  std::uint64_t rows() const { return rows_; }  // rows written
 
  private:
   RowCarrier(CsvText text, RowWriter::Sink sink, Losses& losses);
@@ -40,7 +40,7 @@ class RowCarrier {
   RowWriter::Sink sink_;
   Losses* losses_;
   std::string heading_, lines_;
-  std::vector<Row> held_;  // whose lines these are
+  std::vector<Row> held_;  // the rows of lines_
   std::uint64_t rows_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// A row of statistics, and the tensor that it is of.
+// A row of statistics and the tensor that it describes.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@ namespace tensorstat {
 
 struct TensorRow {
   std::string path;                   // of the file
-  std::optional<std::string> tensor;  // its name, where the file is a container of tensors
+  std::optional<std::string> tensor;  // its name, if the file is a container
   Row row;
-  std::optional<Shape> index = {};  // where the row is of a part of the tensor (--by): which part
+  std::optional<Shape> index = {};  // if the row describes a part of the tensor (--by): the index of the part
 
   // "model.npz::layer.weight[3,5]"
   std::string label() const;

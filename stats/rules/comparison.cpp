@@ -12,7 +12,7 @@ namespace tensorstat {
 namespace {
 
 constexpr Operator kOperators[] = {
-    // the longer ones first: >= begins like >
+    // longer ones first: ">=" starts with ">"
     {">=", Comparison::kNotBelow}, {"<=", Comparison::kNotAbove}, {"==", Comparison::kEqual},
     {"!=", Comparison::kUnequal},  {">", Comparison::kAbove},     {"<", Comparison::kBelow},
 };
@@ -25,7 +25,7 @@ bool parse_whole(std::string_view text, Number& number) {
 
 std::partial_ordering order_of_numbers(double a, double b) { return a <=> b; }
 
-// Exact: the whole part of `b` is compared as an integer, where it is in the range of one.
+// Exact: if the integral part of `b` is in the range of Whole, it is compared as an integer.
 template <typename Whole>
 std::partial_ordering order_of_numbers(Whole a, double b) {
   constexpr double kEnd = std::is_signed_v<Whole> ? 0x1p63 : 0x1p64, kBegin = std::is_signed_v<Whole> ? -0x1p63 : 0;
@@ -90,7 +90,7 @@ const Operator* operator_at(std::string_view text) {
   return found == std::end(kOperators) ? nullptr : found;
 }
 
-// A whole number that fits stays one, with .000 behind it, too: binary64 does not hold all of them.
+// A whole number that fits 64 bits stays an integer, also if written with .000: binary64 cannot represent all of them.
 Value number_from(std::string_view text) {
   const std::size_t point = std::min(text.find('.'), text.size());
   const std::string_view whole_part = text.substr(0, point), fraction = text.substr(point);

@@ -12,20 +12,20 @@
 namespace tensorstat {
 namespace {
 
-constexpr std::size_t kMostDepth = 100;  // of parentheses and nots, which take a frame of the stack each
+constexpr std::size_t kMostDepth = 100;  // limit of nested parentheses and nots; each takes a stack frame
 
 struct Token {
   enum class Kind { kWord, kQuoted, kOperator, kGlob, kOpen, kClose, kComma, kEnd };
   Kind kind = Kind::kEnd;
-  std::string_view text = {};   // of a quoted one without its quotes
-  std::size_t at = 0, end = 0;  // in the whole text
+  std::string_view text = {};   // without quotes
+  std::size_t at = 0, end = 0;  // offsets in the whole text
   Comparison comparison = {};
 
   bool is_word(std::string_view word) const { return kind == Kind::kWord && text == word; }
   std::string words() const { return kind == Kind::kEnd ? "the end" : "'" + shown(text) + "'"; }
 };
 
-// Text that is no rule: what is wrong with it, and at which character, from 1.
+// The error for an invalid rule: what is wrong, and at which character, from 1.
 Error invalid(std::string what, std::size_t at) {
   return {Code::kInvalid, std::move(what) + "; at character " + std::to_string(at + 1)};
 }
@@ -72,13 +72,13 @@ Result<std::vector<Token>> tokens_of(std::string_view text, bool has_commas) {
   return tokens;
 }
 
-// A value that exists.
+// The value, or nullptr if the row has none.
 const Value* known(const StatisticsView& statistics, Category category) {
   const Value* value = statistics.find(category);
   return value != nullptr && *value != Value() ? value : nullptr;
 }
 
-// Whether this statistic tells that an element is NaN, -Inf or Inf, whichever `count` counts.
+// Whether this value shows that an element is NaN, -Inf or Inf, depending on what `count` counts.
 bool tells(Category count, Category category, const Value& value) {
   const auto* real = std::get_if<double>(&value);
   if (real == nullptr) return false;
@@ -169,7 +169,7 @@ class Rule::Parser {
 
   Result<Rule> comparison() {
     const std::size_t at = peek().at;
-    std::string name;  // of some words
+    std::string name;  // of one or more words
     while (peek().kind == Token::Kind::kWord && !peek().is_word("and") && !peek().is_word("or")) {
       name.append(name.empty() ? "" : " ").append(take().text);
     }
@@ -225,7 +225,7 @@ class Rule::Parser {
   }
 
   const std::string_view text_;
-  const std::vector<Token> tokens_;  // the last is kEnd
+  const std::vector<Token> tokens_;  // the last token is kEnd
   std::size_t next_ = 0, depth_ = 0;
 };
 

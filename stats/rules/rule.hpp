@@ -1,16 +1,16 @@
-// A question about one row of statistics, as --where and --fail-on ask it.
+// A condition on one row of statistics, as in --where and --fail-on.
 //
 //   rule       = all { "or" all }
 //   all        = one { "and" one }
 //   one        = "not" one | "(" rule ")" | "nan" | "inf" | comparison
-//   comparison = SUBJECT ( "<" | "<=" | ">" | ">=" | "==" | "!=" ) NUMBER      of a subject that is a number
-//              | SUBJECT ( "==" | "!=" | "~" ) TEXT                            of one that is a text; ~ is a glob
+//   comparison = SUBJECT ( "<" | "<=" | ">" | ">=" | "==" | "!=" ) NUMBER      if the subject is a number
+//              | SUBJECT ( "==" | "!=" | "~" ) TEXT                            if it is a text; ~ is a glob
 //
 // SUBJECT is the name of a statistic ("nan count", nan-count) or of a fact (subject.hpp). NUMBER and TEXT are a word,
-// or stand between quotes, ' or ". Numbers are compared exactly, whatever their types. NaN meets != alone, and a value
-// that does not exist meets nothing.
+// or stand between quotes, ' or ". Numbers of all types are compared exactly. NaN meets only !=. A missing value meets
+// nothing.
 //
-// nan and inf ask the counts of NaN and of both Inf. Rows that have no such count are asked for a NaN or Inf among
+// nan and inf look at the counts of NaN and of both Inf. In a row without such a count, they look for NaN or Inf in
 // max, min, avg and l2norm.
 #pragma once
 
@@ -26,30 +26,29 @@
 
 namespace tensorstat {
 
-// The statistics that tell of NaN and Inf in rows without a count of them.
+// The statistics that show NaN and Inf in rows without these counts.
 inline constexpr Category kTelling[] = {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm};
 
 class Rule {
  public:
-  // The errors (kInvalid) say what is wrong, and at which character.
+  // kInvalid says what is wrong, and at which character.
   static Result<Rule> parse(std::string_view text);
-  // Rules between commas, one at least: "nan,inf,absmax > 65504 and dtype == float16".
+  // Parses rules separated by commas, at least one: "nan,inf,absmax > 65504 and dtype == float16".
   static Result<std::vector<Rule>> parse_list(std::string_view text);
   static Rule nan();
   static Rule inf();
 
-  const std::string& text() const { return text_; }  // as it was written
+  const std::string& text() const { return text_; }  // as written
 
-  // The statistics that have to be known for it, some perhaps twice. Without `with_words`: but not for the words nan
-  // and inf.
+  // The statistics that the rule needs, possibly repeated. `with_words` false: without those for the words nan and inf.
   Categories needed(bool with_words = true) const;
 
   bool is_met_by(const TensorRow& row) const;
 
-  // The statistics by which a row meets it, "max is 70000, nan count is 1". Empty where only texts decide.
+  // The values by which a row meets the rule: "max is 70000, nan count is 1". Empty if only texts decide.
   std::string evidence(const TensorRow& row) const;
 
-  // Whether a text with a glob's characters is compared by ==, which takes them as they are.
+  // Whether the rule compares a text that looks like a glob with ==, which takes it literally.
   bool takes_glob_for_text() const;
 
  private:
@@ -59,14 +58,14 @@ class Rule {
   explicit Rule(Kind kind) : kind_(kind) {}
   static Rule word(std::string_view text, Categories counts);
 
-  // The statistic that says of a rule of kind kCounts that it is met; nullptr where none does.
+  // For kCounts: the statistic by which the rule is met, or nullptr.
   const Category* met_count(const StatisticsView& statistics) const;
   void add_evidence(const TensorRow& row, std::string& text) const;
 
   Kind kind_;
-  std::string text_;         // of a whole rule
-  std::vector<Rule> parts_;  // of kAny, kAll and kNot
-  Categories counts_;        // of kCounts: one of them is above 0
+  std::string text_;         // of the whole rule
+  std::vector<Rule> parts_;  // for kAny, kAll and kNot
+  Categories counts_;        // for kCounts: met if one of them is above 0
   Subject subject_ = Category::kCount;
   Comparison comparison_ = Comparison::kAbove;
   Bound bound_;

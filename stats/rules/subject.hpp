@@ -1,4 +1,4 @@
-// What a rule may ask of a row by name: its statistics, and the facts beside them.
+// What a rule can name: a row's statistics and facts.
 #pragma once
 
 #include <string>
@@ -11,16 +11,16 @@
 
 namespace tensorstat {
 
-// Such as dtype or path.
+// A fact of a row, such as dtype or path.
 struct Fact {
   std::string_view name;
   bool is_text;
-  Cell (*of)(const TensorRow& row);  // an empty text where the row does not say
+  Cell (*of)(const TensorRow& row);  // an empty text if the row does not have it
 };
 
 using Subject = std::variant<Category, const Fact*>;
 
-// By the name of a statistic, as categories_from takes it, or of a fact.
+// Finds a statistic, by a name that categories_from accepts, or a fact.
 Result<Subject> subject_from(std::string_view name);
 
 // "name, path, tensor, ...": the facts.
@@ -29,12 +29,12 @@ std::string fact_names();
 // "nan count", "dtype"
 std::string_view name_of(const Subject& subject);
 
-// Whether its values are texts: those of some facts, of digests and of lists.
+// Whether its values are texts: some facts, digests and lists.
 bool is_text(const Subject& subject);
 
-// The value where it is a number: monostate where the row has none.
+// The value of a numeric subject; monostate if the row has none.
 Value number_of(const TensorRow& row, const Subject& subject);
-// The value where it is a text.
+// The value of a text subject.
 std::string text_of(const TensorRow& row, const Subject& subject);
 
 }  // namespace tensorstat

@@ -14,9 +14,9 @@ namespace {
 
 // Below this, starting threads costs more than they save.
 constexpr std::uint64_t kLeastBytes = std::uint64_t{4} << 20;
-// So little that the Meter folds it on the thread that asks, and that it stays in a core's own cache.
+// Small enough that the Meter folds it on the calling thread, and that it fits into a core's own cache.
 constexpr std::size_t kBlockBytes = std::size_t{120} << 10;
-// Between two calls of `progressed`.
+// Bytes between two calls of `progressed`.
 constexpr std::uint64_t kProgressBytes = std::uint64_t{16} << 20;
 
 }  // namespace
@@ -57,7 +57,7 @@ Result<Statistics> BlockFold::fold(const TensorReader& reader,
       others.push_back(std::async(std::launch::async, [&] { return fold_blocks([] {}); }));
     }
   }
-  // Where `progressed` throws, the others stop.
+  // If `progressed` throws, the other threads stop.
   struct Stop {
     std::atomic<bool>& flag;
     ~Stop() { flag = true; }

@@ -1,5 +1,5 @@
-// A large tensor of a file, folded by several threads, each of which reads a block and folds it while that is in its
-// cache: the file is copied as far as there, and never through memory.
+// Folds a large tensor of a file with several threads. Each thread reads a block into its cache and folds it there, so
+// that the file's bytes do not pass through memory.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace tensorstat {
 
 class BlockFold {
  public:
-  // `threads` at once, the caller's among them. What is asked for has to be the same in whatever order
-  // the elements come: `high`, and no digest.
+  // Uses `threads` threads, including the caller's. The request must not depend on the order of the elements: precision
+  // `high` and no digests.
   BlockFold(Meter& meter, const Request& request, unsigned threads);
 
-  // Whether it folds this tensor, where the host is the place for it: a fetchable one of at least a few MiB.
+  // Whether it can fold this tensor, if it is folded on the host: a fetchable tensor of at least a few MiB.
   bool takes(const TensorReader& reader) const;
 
-  // Calls `progressed` with the bytes that were read since its last call, on this thread.
+  // Calls `progressed` on this thread with the bytes read since its last call.
   Result<Statistics> fold(const TensorReader& reader, const std::function<void(std::uint64_t bytes)>& progressed);
 
  private:

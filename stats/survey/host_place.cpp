@@ -11,7 +11,7 @@
 namespace tensorstat {
 namespace {
 
-// Enough for a placement to think of a device.
+// Large enough that placement considers a device.
 constexpr std::size_t kTrialBytes = std::size_t{1} << 20;
 
 }  // namespace

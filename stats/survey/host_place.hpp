@@ -1,4 +1,4 @@
-// Whether a request about tensors that are read from files is one for the host.
+// Decides whether a request for tensors from files runs on the host.
 #pragma once
 
 #include <optional>
@@ -7,14 +7,14 @@
 
 namespace tensorstat {
 
-// Asked once, of a tensor that is large enough for a device to be thought of: what is said of that holds for all.
+// Places one trial tensor that is large enough for a device. The answer holds for all tensors of the request.
 class HostPlace {
  public:
   HostPlace(Meter& meter, const Request& request) : meter_(meter), request_(request) {}
 
   bool is_host();
 
-  // Where and why, of every tensor. After is_host() has said yes.
+  // The placement of every tensor. Valid after is_host() returned true.
   std::span<const Decision> decisions() const { return (*placed_)[0].placement; }
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// msprobe's. What else ends in .json holds no rows.
+// msprobe's dump.json. Other .json files hold no rows.
 bool is_named_as_dump_json(const std::string& path) {
   const fs::path name = fs::path(path).filename();
   return name == "dump.json" || name == "debug.json";

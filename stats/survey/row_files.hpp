@@ -1,4 +1,4 @@
-// Files of rows among what a user names.
+// Finds files of rows in paths that a user gives.
 #pragma once
 
 #include <string>
@@ -7,22 +7,22 @@
 
 namespace tensorstat {
 
-// Whether a file that was named is one of rows, and not of tensors.
+// Whether a file that the user named holds rows and not tensors.
 bool is_row_file(const std::string& path);
 
-// Whether a walk through folders takes a file of this name for one of rows.
+// Whether a search through folders takes a file with this name as a file of rows.
 bool has_name_of_rows(const std::string& path);
 
-// A file of rows, and the folder it lies in, relative to what was named.
+// A file of rows, and its folder relative to the path that the user gave.
 struct RowFile {
   std::string path, folder;
 };
 
-// The files of rows that these paths are, or hold at any depth: statistic.csv, dump.json, and names such as CANN's. In
-// the natural order of their names.
+// The files of rows among these paths and in these folders at any depth: statistic.csv, dump.json, and names such as
+// CANN's. In the natural order of their names.
 std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::vector<Error>& faults);
 
-// Appends what `list` does not have.
+// Appends each item of `more` that `list` does not contain.
 template <typename Item>
 void add_once(std::vector<Item>& list, const std::vector<Item>& more) {
   for (const Item& item : more) {

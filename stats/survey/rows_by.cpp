@@ -34,7 +34,7 @@ class RowsOfFile {
       return Error{Code::kUnsupported, "a digest of rows that lie apart, in a tensor of more than 64 MiB: leave it out"};
     }
     reader_.rewind(TensorReader::Order::kC, TensorReader::View::kElements);
-    // A tensor without elements has rows, too.
+    // Once even for an empty tensor, which may have rows.
     for (std::uint64_t first = 0; first == 0 || first < length_; first += each_) {
       if (Status status = take(std::min(each_, length_ - first)); !status) return status;
     }
@@ -42,7 +42,8 @@ class RowsOfFile {
   }
 
  private:
-  // Slabs are cut along the first axis that is longer than 1. For blocks the tensor is one axis of elements.
+  // Chooses the slabs. They are cut along the first axis that is longer than 1. For blocks the tensor counts as one
+  // axis of all elements.
   void cut() {
     const std::uint64_t room = kSlabBytes / size_bytes(reader_.dtype()), elements = reader_.element_count();
     if (by_.block_elements != 0) {
@@ -57,7 +58,7 @@ class RowsOfFile {
     has_whole_rows_ = each_ >= length_ || kept_[axis_];
   }
 
-  // `count` indices of the axis, which are a tensor of their own.
+  // Measures a slab of `count` indices of the axis, as a tensor of its own.
   Status take(std::uint64_t count) {
     auto bits = std::make_unique_for_overwrite<std::byte[]>(count * index_elements_ * size_bytes(reader_.dtype()));
     const Tensor slab{.dtype = reader_.dtype(), .element_count = count * index_elements_, .address = bits.get()};
@@ -109,7 +110,7 @@ class RowsOfFile {
     return {};
   }
 
-  // Of rows that several slabs have a part of.
+  // Finishes rows that extend over several slabs.
   Status finish() {
     std::vector<Decision> placement;
     for (const Category category : request_.categories) {
@@ -130,12 +131,12 @@ class RowsOfFile {
   TensorReader& reader_;
   const By by_;
   const RowListener& listener_;
-  Shape rows_, row_;  // of all rows, and of one that is no block
+  Shape rows_, row_;  // the shape of all rows, and of one row that is no block
   std::vector<bool> kept_;
   std::size_t axis_ = 0;
-  std::uint64_t length_ = 0, each_ = 0;    // of the axis, and of a slab
-  std::uint64_t index_elements_ = 1;       // of one index of the axis
-  bool has_whole_rows_ = true;             // a slab has all of each row in it
+  std::uint64_t length_ = 0, each_ = 0;    // length of the axis, and of a slab
+  std::uint64_t index_elements_ = 1;       // elements in one index of the axis
+  bool has_whole_rows_ = true;             // each row lies in one slab
   std::uint64_t next_row_ = 0;
   std::vector<Partial> partials_;
 };

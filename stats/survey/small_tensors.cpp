@@ -13,10 +13,10 @@ namespace {
 
 using Item = SmallTensors::Item;
 
-// So little that the Meter folds it on the thread that asks, and that it stays in a core's own cache.
+// Small enough that the Meter folds it on the calling thread, and that it fits into a core's own cache.
 constexpr std::size_t kChunkBytes = std::size_t{120} << 10;
 constexpr std::size_t kChunkCount = 64;
-// That are not done, or wait for one before them. What they hold is names and numbers.
+// The limit of tasks that are not done, or wait for an earlier one. A done task holds only names and values.
 constexpr std::size_t kMostTasks = 16;
 constexpr std::size_t kAlignment = 64;
 
@@ -27,7 +27,7 @@ Request on_host(Request request) {
   return request;
 }
 
-// Room for so many bytes, which earlier ones may have had.
+// A buffer of `bytes` bytes, which reuses `room`.
 std::span<std::byte> room_for(std::vector<std::byte>& room, std::size_t bytes) {
   if (room.size() < bytes) room.resize(bytes);
   return std::span(room).first(bytes);
@@ -38,8 +38,8 @@ void note_unreadable(Item& item, const Error& error) {
   item.is_unreadable = true;
 }
 
-// Neighbours that lie close together in one file are one read of it. False where they do not, or where the file has
-// become too short for them all.
+// Reads tensors that are close together in one file with a single read. False if they are not, or if the file has
+// become too short.
 bool read_together(std::span<Item> items, TensorReader::Order order, std::vector<std::byte>& room,
                    std::vector<std::span<const std::byte>>& bits) {
   std::uint64_t begin = std::numeric_limits<std::uint64_t>::max(), end = 0, sum = 0;
@@ -126,7 +126,7 @@ void SmallTensors::submit(Chunk&& chunk) {
 
 void SmallTensors::finish() { accept_done(true); }
 
-// Those that are done, in order. Where too many are not, or all have to be, this thread works on one itself.
+// Passes done chunks to `done_`, in order. If too many are not done, or if `all`, this thread works on one itself.
 void SmallTensors::accept_done(bool all) {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -142,8 +142,8 @@ void SmallTensors::accept_done(bool all) {
   }
 }
 
-// The first that nobody has taken; false where there is none. A deque's elements stay where they are while others come
-// and go at its ends.
+// Measures the first task that no thread has taken; false if there is none. References stay valid, because a deque does
+// not move elements when others are added or removed at its ends.
 bool SmallTensors::work_on_one(std::unique_lock<std::mutex>& lock, std::vector<std::byte>& room) {
   const auto task = std::ranges::find(tasks_, false, &Task::is_taken);
   if (task == tasks_.end()) return false;
@@ -159,7 +159,7 @@ bool SmallTensors::work_on_one(std::unique_lock<std::mutex>& lock, std::vector<s
 
 void SmallTensors::measure(Chunk& chunk, std::vector<std::byte>& room) try {
   std::span<Item> items(chunk.items);
-  // What fills a chunk alone came last, and is streamed through the cache.
+  // Only the last tensor can be larger than the cache; it is read in pieces.
   if (bytes_of(items.back().reader) > kChunkBytes) {
     measure_large(items.back(), room);
     items = items.first(items.size() - 1);
@@ -208,7 +208,8 @@ void SmallTensors::measure_together(std::span<Item> items, std::vector<std::byte
   for (std::size_t i = 0; i < read.size(); ++i) {
     if (all) {
       read[i]->entry.row.statistics = Statistics((*all)[i].statistics);
-    } else if (const auto alone = meter_.measure({&tensors[i], 1}, request_)) {  // one of them has failed all
+    } else if (const auto alone = meter_.measure({&tensors[i], 1}, request_)) {  // a bad tensor fails the whole batch,
+                                                                                 // so each is tried alone
       read[i]->entry.row.statistics = Statistics(alone->front().statistics);
     } else {
       read[i]->fault = alone.error();

@@ -1,5 +1,5 @@
-// The many tensors of a container, each read and measured by a thread that is free, a few neighbours at a time: their
-// bytes are folded while they are in its cache.
+// Measures the many tensors of a container with several threads. Each thread reads a few neighbouring tensors and folds
+// their bytes while they are in its cache.
 #pragma once
 
 #include <condition_variable>
@@ -23,15 +23,15 @@ class SmallTensors {
   struct Item {
     SurveyedTensor entry;
     TensorReader reader;
-    std::optional<Error> fault = {};  // else entry.row has the statistics
-    bool is_unreadable = false;       // the fault is the file's, not the engine's
+    std::optional<Error> fault = {};  // if not set, entry.row has the statistics
+    bool is_unreadable = false;       // the fault is an error of the file, not of the engine
   };
 
-  // What one thread does at once.
+  // The tensors that one thread takes at once.
   class Chunk {
    public:
     void add(Item&& item);
-    // Whether one more would leave the cache of a core, or has no need to wait for others.
+    // Whether one more tensor might exceed a core's cache, or there is no reason to wait for more.
     bool is_full() const;
 
     std::vector<Item> items;
@@ -39,17 +39,17 @@ class SmallTensors {
   };
   using Done = std::function<void(Chunk&&)>;
 
-  // Whether it can be read beside its neighbours, and each of its bytes once.
+  // Whether the tensor can be read in parallel with others, each byte once.
   static bool takes(const TensorReader& reader);
 
-  // Measures on the host. `threads` at once, the caller's among them; the others are started as work comes. `done` is
-  // called on the caller's thread, for each chunk in the order of submit().
+  // Measures on the host with `threads` threads, including the caller's; the others are started when there is work.
+  // Calls `done` on the caller's thread for each chunk, in the order of submit().
   SmallTensors(Meter& meter, const Request& request, TensorReader::Order order, unsigned threads, Done done);
   ~SmallTensors();
   SmallTensors(const SmallTensors&) = delete;
   SmallTensors& operator=(const SmallTensors&) = delete;
 
-  // Holds a few chunks at most, and works itself where there are more.
+  // Queues the chunk. If too many are queued, the calling thread works on one.
   void submit(Chunk&& chunk);
   void finish();
 
@@ -70,11 +70,11 @@ class SmallTensors {
   const TensorReader::Order order_;
   const unsigned threads_;
   const Done done_;
-  std::vector<std::byte> room_;  // of the caller's thread
+  std::vector<std::byte> room_;  // buffer of the caller's thread
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Task> tasks_;  // in order; the first leave when they are done
+  std::deque<Task> tasks_;  // in order of submit(); tasks are removed at the front when done
   bool stops_ = false;
   std::vector<std::thread> others_;
 };

@@ -17,15 +17,15 @@
 namespace tensorstat {
 namespace {
 
-// A batch of small tensors costs one launch; with more of them in it, those of a few KiB leave the cache of a core
-// before they are folded. 16 MiB pieces are long enough for an engine's full speed and short enough that reading the next one
-// hides behind computing this one.
+// A batch of small tensors costs one launch. Its size is limited, so that tensors of a few KiB are still in a core's
+// cache when they are folded. Pieces of 16 MiB are large enough for an engine's full speed, and small enough that the
+// next one is read while this one is computed.
 constexpr std::uint64_t kBatchBytes = std::uint64_t{32} << 20;
 constexpr std::size_t kBatchCount = 256;
 constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
 
 TensorReader::Order order_for(const Request& request) {
-  // Only what is of bytes, an index and sums that round at every step depend on the order of the elements.
+  // Only checksums and digests, indices, and sums that round at every step depend on the order of the elements.
   const bool is_any = request.precision == Precision::kHigh && std::ranges::none_of(request.categories, [](Category each) {
                         return is_of_bytes(each) || kind(each) == ValueKind::kIndex;
                       });
@@ -110,7 +110,7 @@ SurveyedTensor Survey::entry_of(const std::string& path, const std::string& file
   return entry;
 }
 
-// Digests of many tensors go side by side, which takes more of them than a chunk has.
+// Not for digests: these are computed for many tensors at a time, more than a chunk has.
 bool Survey::is_for_many(const TensorReader& reader) {
   const bool is_possible = threads_ > 1 && reader.name() && !options_.by && SmallTensors::takes(reader);
   return is_possible && reader.data_size_bytes() <= kPieceBytes && std::ranges::none_of(request_.categories, is_digest) &&
@@ -126,8 +126,8 @@ void Survey::add_to_chunk(SurveyedTensor&& entry, TensorReader&& reader) {
   many_.submit(std::exchange(chunk_, {}));
 }
 
-// The last chunk goes with those before it. Where there are none, its tensors are too few for a second thread, and wait
-// for those of other files.
+// Submits the last chunk. If it is the only one, its tensors are too few for a second thread and join the batch with
+// those of other files.
 void Survey::end_chunks() {
   auto last = std::exchange(chunk_, {});
   if (std::exchange(has_submitted_, false)) {
@@ -151,7 +151,7 @@ void Survey::accept(SmallTensors::Chunk&& chunk) {
 }
 
 void Survey::add_tensor(SurveyedTensor&& entry, TensorReader&& reader) {
-  // The digest of int4, and of what else is packed, is over other bytes than its statistics: the tensor is read twice.
+  // The digest of a packed dtype, such as int4, is over other bytes than its statistics, so the tensor is read twice.
   const bool is_read_twice = reader.data_type() != name(reader.dtype());
   const bool is_in_blocks = !options_.by && in_blocks_ && in_blocks_->takes(reader) && host_.is_host();
   if (options_.by || is_in_blocks || reader.data_size_bytes() > kPieceBytes || is_read_twice) {
@@ -176,8 +176,8 @@ void Survey::add_tensor(SurveyedTensor&& entry, TensorReader&& reader) {
   if (pending_->bytes >= kBatchBytes || pending_->tensors.size() >= kBatchCount) finish();
 }
 
-// Small tensors lie one behind another, in the memory of the batch before: an allocation for each, and its way into the
-// cache, would cost more than its statistics.
+// Small tensors share blocks, which are reused from the batch before: allocating memory for each and bringing it into
+// the cache would cost more than the statistics.
 std::byte* Survey::Batch::room_for(std::size_t bytes) {
   constexpr std::size_t kBlockBytes = std::size_t{1} << 20, kAlignment = 64;
   if (bytes > kBlockBytes) return large.emplace_back(std::make_unique_for_overwrite<std::byte[]>(bytes)).get();
@@ -197,7 +197,7 @@ void Survey::finish() {
     return;
   }
   bool in_use = all.error().code == Code::kInUse;
-  // One tensor that cannot be done fails the batch; find out which, and do the others.
+  // One bad tensor fails the whole batch. Measure each tensor alone to find it.
   for (std::size_t i = 0; i < batch->entries.size(); ++i) {
     const auto measured = meter_.measure({&batch->tensors[i], 1}, request_);
     if (measured) {
@@ -217,7 +217,7 @@ Status Survey::measure_alone(TensorReader& reader, SurveyedTensor entry) {
   for (const Category category : request_.categories) {
     (is_packed && is_of_bytes(category) ? digests : values).push_back(category);
   }
-  if (values.empty()) {  // digests alone, of bytes that are no elements
+  if (values.empty()) {  // only digests, over bytes that are no elements
     const auto digested = measure_in_pieces(reader, Dtype::kUint8, View::kOriginal, digests);
     if (!digested) return digested.error();
     accept(std::move(entry), digested->front());
@@ -251,7 +251,7 @@ Status Survey::measure_in_blocks(const TensorReader& reader, SurveyedTensor entr
   return {};
 }
 
-// Each row is an entry: its shape and size are the row's own.
+// Each row becomes an entry with its own shape and size.
 Status Survey::measure_rows(TensorReader& reader, const SurveyedTensor& entry) {
   const bool is_packed = reader.data_type() != name(reader.dtype());
   if (is_packed && std::ranges::any_of(request_.categories, is_of_bytes)) {
@@ -273,7 +273,7 @@ Status Survey::measure_rows(TensorReader& reader, const SurveyedTensor& entry) {
   return tensorstat::measure_rows(meter_, request_, reader, *options_.by, listener);
 }
 
-// A device that does not answer is asked once: `auto` means the host the second time.
+// If the device fails with kInUse, the tensor is read and measured a second time; `auto` then means the host.
 Result<Measurements> Survey::measure_in_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
                                               const Categories& categories) {
   auto measured = stream_pieces(reader, dtype, view, categories);
@@ -291,7 +291,7 @@ Result<Measurements> Survey::stream_pieces(TensorReader& reader, Dtype dtype, Te
   };
   auto pieces = std::make_unique<Pieces>();
   std::vector<std::byte>&now = pieces->now, &next = pieces->next;
-  // Declared after the buffers: it waits for the reading thread before they go.
+  // Declared after the buffers: its destructor waits for the reading thread before they are freed.
   std::future<Result<std::size_t>> reading;
   const auto read_ahead = [&] { reading = std::async([&] { return reader.read(next); }); };
   for (read_ahead();;) {

@@ -1,4 +1,4 @@
-// Reads tensors from files and has them measured: small ones many at a time, large ones in pieces.
+// Reads tensors from files and measures them: small ones many at a time, large ones in pieces.
 #pragma once
 
 #include <cstddef>
@@ -32,32 +32,33 @@ class Survey {
   };
 
   struct Listener {
-    std::function<void(SurveyedTensor&&)> measured;         // in the order of the files, and of the tensors in each
-    std::function<void(const Error&)> unreadable;  // a file, or a tensor in it; names it
-    std::function<void(const std::string& label, const Error&)> unmeasured;  // what the engine says
+    std::function<void(SurveyedTensor&&)> measured;         // called in the order of the files and of the tensors in
+                                                            // each file
+    std::function<void(const Error&)> unreadable;  // the error names the file or the tensor
+    std::function<void(const std::string& label, const Error&)> unmeasured;  // an error of the engine
     std::function<void(const Progress&)> progressed;
   };
 
   struct Options {
-    bool void_is_bfloat16 = false;  // of two-byte voids
-    bool head_only = false;         // nothing is measured, and no element is read
+    bool void_is_bfloat16 = false;  // two-byte voids are bfloat16
+    bool head_only = false;         // read only headers; measure nothing
     std::optional<RawTensor> raw = {};
-    std::optional<By> by = {};      // a row for each of these, not for each tensor; it has no shape
-    unsigned threads = 1;           // that read and fold; 0: one a core
+    std::optional<By> by = {};      // if set: a row for each part of a tensor; its shape is not read
+    unsigned threads = 1;           // threads that read and fold; 0: one for each core
   };
 
   Survey(Meter& meter, Request request, Options options, Listener listener);
 
-  // Each tensor of the file, or the file itself, ends in one call of `measured`, `unreadable` or `unmeasured`, at the
-  // latest when finish() returns. No more than a few dozen MiB of the files are held at any time (a large
-  // Fortran-ordered one takes a window of 256 MiB when the order matters). `takes_stream`: see ReadOptions; for what a
-  // user named, and not for what a walk through folders met.
-  // `wanted`: only tensors of these names, which may hold * and ?; an error for each that is not there. Empty: all.
+  // Each tensor of the file, or the file itself, causes one call of `measured`, `unreadable` or `unmeasured`, at the
+  // latest before finish() returns. At most a few dozen MiB of the files are in memory (for a large Fortran-ordered
+  // tensor a window of 256 MiB, if the order matters). `takes_stream`: see ReadOptions; true only for paths that the
+  // user named.
+  // `wanted`: only tensors of these names, which may hold * and ?; an error for each name that the file lacks. Empty: all.
   void add(const std::string& path, bool takes_stream = false, const std::vector<std::string>& wanted = {});
   void finish();
 
  private:
-  // Tensors that wait for others, and their elements.
+  // Small tensors that are measured together, and their elements.
   struct Batch {
     std::vector<SurveyedTensor> entries;
     std::vector<Tensor> tensors;
@@ -91,10 +92,10 @@ class Survey {
   const Listener listener_;
   const unsigned threads_;
   HostPlace host_;
-  std::optional<BlockFold> in_blocks_;  // where the order of the elements does not matter
+  std::optional<BlockFold> in_blocks_;  // only if the order of the elements does not matter
   SmallTensors many_;
-  SmallTensors::Chunk chunk_;        // of the container that is read, in front of which nothing waits in pending_
-  bool has_submitted_ = false;       // a chunk of this container
+  SmallTensors::Chunk chunk_;        // of the current container; pending_ holds nothing from before it
+  bool has_submitted_ = false;       // whether a chunk of this container was submitted
   FolderPlaces places_;
   std::unique_ptr<Batch> pending_ = std::make_unique<Batch>();
   Progress progress_;

@@ -1,4 +1,4 @@
-// What was found out about one tensor of a file.
+// The row and the placement of one tensor of a file.
 #pragma once
 
 #include <cstdint>

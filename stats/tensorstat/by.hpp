@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistics of a tensor's parts: a row for each channel, or for each block of elements.
+// Statistics of a tensor's parts: one row of values for each channel, or for each block of elements.
 //
 //   By by{.shape = {64, 3, 7, 7}, .axes = {0}};           // a row for each of 64 filters
-//   auto rows = meter.measure_by(weights, by, request);   // rows[k]: weights[k], of 147 elements
+//   auto rows = meter.measure_by(weights, by, request);   // rows[k]: weights[k], 147 elements
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,26 @@ namespace tensorstat {
 
 // Which elements share a row: those with the same indices in the kept axes, or those of one block.
 struct By {
-  Shape shape;                        // the tensor's; it holds element_count
-  std::vector<std::int64_t> axes{};   // that are kept, each once, in any order; -1 is the last
-  std::uint64_t block_elements = 0;   // not 0: instead of axes, blocks of so many elements that follow each other in
-                                      // C order. The last may be shorter
+  Shape shape;                        // the tensor's; its product is element_count
+  std::vector<std::int64_t> axes{};   // the kept axes, each once, in any order; -1 is the last
+  std::uint64_t block_elements = 0;   // if not 0: `axes` is empty, and each row is a block of this many consecutive
+                                      // elements in C order. The last may be shorter
 };
 
-// The most rows of one tensor: 2^20. A column costs its partial while it is measured: 1 KiB; with `exponents` 3 to 17.
+// The limit of rows of one tensor. While it is measured, each row takes 1 KiB for its partial; with `exponents`, 3 to
+// 17 KiB.
 inline constexpr std::uint64_t kMostRows = std::uint64_t{1} << 20;
 
-// The most that the partials of rows may take for quantiles, 1 GiB: up to 16 bytes for each bin of a dtype (partial.hpp), or
-// for each element where a row has fewer. Values of rows, without partials, take it for one row a thread.
+// The limit of memory for the quantiles in the partials of all rows: 1 GiB. A row takes up to 16 bytes for each bin of
+// its dtype (partial.hpp), or for each element if it has fewer. measure_by() takes that for one row per thread only.
 inline constexpr std::uint64_t kMostBinBytes = std::uint64_t{1} << 30;
 
-// The shape of the rows: the lengths of the kept axes in the tensor's order, or the number of blocks. Rows are in C order
-// of it; no axis keeps one row of everything. Refused (kInvalid): an axis that the shape does not have, an axis twice,
-// axes and blocks at once, more than kMostRows.
+// The shape of the rows: the lengths of the kept axes in the tensor's order, or {number of blocks}. Rows are numbered
+// in C order of this shape. Without axes and blocks there is one row, {}. kInvalid: an axis that the shape does not
+// have, an axis twice, both axes and blocks, more than kMostRows rows.
 Result<Shape> row_shape(const By& by);
 
-// Of each axis, whether it is kept; of blocks none is. Refuses what row_shape refuses.
+// One entry for each axis: whether it is kept; all false for blocks. Errors are row_shape's.
 Result<std::vector<bool>> kept_axes(const By& by);
 
 }  // namespace tensorstat

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Categories and dtypes by name: what can be measured, and of what.
+// All categories (statistics) and dtypes, by name.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ inline constexpr int kCategoryCount = 0 TENSORSTAT_CATEGORIES(TENSORSTAT_ONE);
 inline constexpr int kDtypeCount = 0 TENSORSTAT_DTYPES(TENSORSTAT_ONE);
 #undef TENSORSTAT_ONE
 
-// The quantiles pN are categories beside those of the catalog: one for each N from 0 to 100, in thousandths.
+// Each quantile pN is a category, too, though not in the catalog's list. N is from 0 to 100, in thousandths.
 inline constexpr std::uint32_t kFirstQuantile = std::uint32_t{1} << 16, kMostThousandths = 100'000;
 constexpr Category quantile(std::uint32_t thousandths) { return static_cast<Category>(kFirstQuantile + thousandths); }
 constexpr std::uint32_t thousandths(Category quantile) { return static_cast<std::uint32_t>(quantile) - kFirstQuantile; }
@@ -32,17 +32,17 @@ constexpr bool is_category(std::uint32_t number) {
   return number < std::uint32_t{kCategoryCount} || is_quantile(static_cast<Category>(number));
 }
 
-// high: avg and l2norm are the exact mathematical value, rounded once.
-// low: every square and every sum of a float tensor is held in the tensor's own type.
+// high: avg and l2norm are the exact mathematical value, rounded once. low: every square and every sum of a float
+// tensor is rounded to the tensor's own dtype.
 enum class Precision : std::uint8_t { kHigh, kLow };
 
-// What the value of a category is (see Value, statistics.hpp): how a file writes it and a reader takes it back.
+// The kind of a category's value (see Value, statistics.hpp). Files are written and read by it.
 enum class ValueKind : std::uint8_t {
-  kElement,  // an element: int64 of signed integers, uint64 of the others and of bool, double of float dtypes
-  kSize,     // an element without its sign: uint64 of integer dtypes and bool, double of float dtypes
-  kReal,     // a double of every dtype
+  kElement,  // an element: int64 for signed integers, uint64 for unsigned integers and bool, double for float dtypes
+  kSize,     // a magnitude |x|: uint64 for integers and bool, double for float dtypes
+  kReal,     // a double, for every dtype
   kCount,    // a uint64
-  kIndex,    // a uint64: the place of an element in C order, where there is one
+  kIndex,    // a uint64: the index of an element in C order; monostate if there is none
   kDigest,   // a Digest
   kList,     // an Exponents
 };
@@ -53,37 +53,37 @@ using Categories = std::vector<Category>;
 std::string_view name(Category category);    // "negative zero count"
 std::string_view column(Category category);  // "Negative Zero Count"
 ValueKind kind(Category category);
-// For people: what it is, of the elements x, and what NaN, Inf and an empty tensor do to it.
+// Texts for people: the definition over the elements x, and the value for NaN, Inf and an empty tensor.
 std::string_view formula(Category category);   // "the square root of the sum of x * x"
-std::string_view nan_rule(Category category);  // "NaN where an element is; ..."
+std::string_view nan_rule(Category category);  // "NaN if any element is NaN; ..."
 std::string_view name(Dtype dtype);          // "float32"
-constexpr std::uint32_t size_bytes(Dtype dtype);  // of one element; of a packed dtype the byte that several share
-constexpr std::uint32_t elements_a_byte(Dtype dtype);  // of a packed dtype; else 1
+constexpr std::uint32_t size_bytes(Dtype dtype);  // of one element; 1 for a packed dtype
+constexpr std::uint32_t elements_a_byte(Dtype dtype);  // for a packed dtype; else 1
 constexpr bool is_packed(Dtype dtype) { return elements_a_byte(dtype) != 1; }
 constexpr bool is_complex(Dtype dtype) { return dtype == Dtype::kComplex64 || dtype == Dtype::kComplex128; }
 constexpr Dtype part_of(Dtype complex) { return complex == Dtype::kComplex64 ? Dtype::kFloat32 : Dtype::kFloat64; }
-// Whether elements of this dtype have the statistic, which is none otherwise. Complex ones have those that ask for no order
-// and are exact of |x|. An element is NaN where a part is, else infinite where a part is, and 0 where both are.
+// Whether the dtype supports the statistic; if not, the value is monostate. Complex tensors support only statistics
+// that need no ordering. A complex element is NaN if a part is NaN, else infinite if a part is infinite, and 0 if both
+// parts are 0.
 bool has(Dtype dtype, Category category);
-// Of elements from the beginning of a byte on: the bytes that hold them, the last one whole; and the elements that fill
-// so many bytes.
+// The bytes that `elements` take, the last byte counted whole; and the elements that fit into `bytes`.
 constexpr std::uint64_t bytes_of(Dtype dtype, std::uint64_t elements);
 constexpr std::uint64_t elements_of(Dtype dtype, std::uint64_t bytes);
-bool is_float(Dtype dtype);                  // has NaN and Inf
+bool is_float(Dtype dtype);                  // a float family; its elements may be NaN or Inf
 std::string_view name(Precision precision);  // "high"
 
-// Accepts the catalog's name, and the same with - or _ for each space, and pN, as p99.9. Case matters, as it does in
+// Accepts the catalog's name, with a space, - or _ between words, and quantiles such as p99.9. Case matters, as in
 // MindSpore.
 std::optional<Category> category_from(std::string_view text);
 std::optional<Category> category_of_column(std::string_view heading);  // "P99.9"
 std::optional<Dtype> dtype_from(std::string_view text);
 
-// "max,nan-count" or "all", in the order given; a name given twice counts once. Beside the catalog's names it
-// takes what other tools call the same: mean (avg), norm, l2 and l2_norm (l2norm), l1_norm (l1norm), amax and cur_amax
-// (absmax). The error lists every unknown name and what is known.
+// Parses "max,nan-count" or "all". Keeps the order; a repeated name counts once. Also accepts other tools' names: mean
+// (avg), norm, l2 and l2_norm (l2norm), l1_norm (l1norm), amax and cur_amax (absmax). The error lists every unknown
+// name and all known ones.
 Result<Categories> categories_from(std::string_view comma_separated);
-Categories all_categories();    // those that "all" means: MindSpore's twelve
-Categories every_category();    // those and all others of the catalog: without quantiles
+Categories all_categories();    // what "all" means: MindSpore's twelve
+Categories every_category();    // the whole catalog, without quantiles
 Categories usual_quantiles();   // p0.1, p1, p5, p25, p50, p75, p95, p99, p99.9
 
 std::string version();  // "1.2.3"

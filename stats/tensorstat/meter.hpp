@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The front door: tensors in, statistics out, computed where the tensors live.
+// The main interface: computes the statistics of tensors where the tensors are, on the host or on an OpenCL device.
 //
 //   tensorstat::Meter meter;
 //   tensorstat::Tensor t{.dtype = Dtype::kFloat32, .element_count = n, .address = data};
 //   auto rows = meter.measure({&t, 1}, {.categories = all_categories()});
 //
-// A Meter is thread-safe. It finds and probes the OpenCL device at the first request that may need
-// it, and not before; it never prints, never exits, never throws. Where memory is used up, the Error has
-// Code::kOutOfMemory. Functions anywhere in the library that return no Result or Status, but a text or a
-// container by value, throw std::bad_alloc then, as copying those does.
+// A Meter is thread-safe. It finds and probes the OpenCL device at the first request that may need one. It never
+// prints, never exits and never throws. If host memory is exhausted, the Error has Code::kOutOfMemory. Library
+// functions that return a text or a container by value, and no Result or Status, throw std::bad_alloc instead.
 //
-// After fork() the child may use and destroy the parent's Meter, and exit: it measures on its own thread, and on the host
-// where the parent had looked for the device.
+// After fork() the child may use and destroy the parent's Meter, and may exit. The child measures on its calling
+// thread; if the parent had already looked for a device, it measures on the host only.
 #pragma once
 
 #include <cstddef>
@@ -34,51 +33,50 @@
 namespace tensorstat {
 
 enum class On : std::uint8_t {
-  kAuto,    // where the data lives, as far as that place can; the other place otherwise. Host memory is the
-            // host's where the device is the CPU, too
+  kAuto,    // compute where the data is, if possible, else in the other place. If the device is the CPU, host memory
+            // stays on the host
   kHost,    // only the host
-  kDevice,  // only the device (MD5 stays host work); an error where the device cannot
+  kDevice,  // only the device, except for digests; an error if the device cannot
 };
 
-// Called from any thread, several at once, and with no lock held: it may use the Meter that calls it. What it throws
-// is dropped.
+// May be called from several threads at once. No lock is held, so it may use the Meter. Exceptions are ignored.
 enum class Severity : std::uint8_t { kInfo, kWarning };
 using Log = std::function<void(Severity, std::string_view)>;
 
-// Runs work(0) ... work(count - 1), each once, in any order and on any threads, and returns when all are done. `work`
-// does not throw. Where the executor throws, or returns before all is done, the call that lent it the work is an
-// error; none of the work may be under way then.
+// Runs work(0) to work(count - 1), each once, in any order and on any threads, and returns when all are done. `work`
+// does not throw. If the executor throws or returns early, the call that uses it returns an error. No work may still be
+// running then.
 using Executor = std::function<void(std::size_t count, const std::function<void(std::size_t)>& work)>;
 
 struct MeterOptions {
-  std::optional<std::uint64_t> budget_bytes{};  // most device bytes held at any time; none: no limit
-  int platform = -1, device = -1;               // clinfo's numbering; -1: the best there is
-  // A cl_command_queue, which the Meter retains: tensors are folded on it, behind what is in it already,
-  // on its device and in its context (`platform` and `device` then say nothing). It is flushed, and never
-  // finished. An out-of-order queue must hold nothing that still writes a tensor.
+  std::optional<std::uint64_t> budget_bytes{};  // the limit of device memory held at any time; nullopt: no limit
+  int platform = -1, device = -1;               // clinfo's numbering; -1: the best device
+  // A cl_command_queue, which the Meter retains. Tensors are folded on it, after the commands that it already holds, on
+  // its device and in its context; `platform` and `device` are ignored. The Meter flushes it and never calls clFinish.
+  // If the queue is out-of-order, no command on it may still be writing a tensor.
   void* queue = nullptr;
-  unsigned threads = 0;  // host threads, a caller's among them; 0: one a core. Further callers work beside them
-  Executor executor{};   // the caller's threads instead: none are started
+  unsigned threads = 0;  // host threads, including one caller's; 0: one for each core. Other callers' threads work in
+                         // addition
+  Executor executor{};   // if set, runs the host's work; the Meter starts no threads
   Log log{};
 };
 
-// Where one category was computed, and why, in words.
+// Where one category was computed, and the reason as a text.
 struct Decision {
   Category category;
   std::string_view engine;  // "host" or "opencl"
   std::string_view reason;
 };
 
-// What was measured of one tensor: seen, not held.
+// The statistics of one tensor. A view: it is valid while its Measurements exists.
 struct Measurement {
   StatisticsView statistics;
   std::span<const Decision> placement;  // one for each category
-  std::uint64_t device_bytes = 0;       // device memory held for it and its batch, the tensors' own excluded
+  std::uint64_t device_bytes = 0;       // device memory held for its batch, without the tensors themselves
 };
 
-// What was measured of all tensors of a request, in order, in a few blocks of memory however many they are.
-// Each Measurement sees into it, and is good as long as it lives, wherever it is moved to. Of a tensor that
-// is kept for longer, take `Statistics(measurement.statistics)`.
+// The statistics of all tensors of a request, in order. Each Measurement is a view into this object and stays valid
+// when the object is moved. To keep values longer, copy them: `Statistics(measurement.statistics)`.
 class Measurements {
  public:
   Measurements(Measurements&&) noexcept;
@@ -124,13 +122,13 @@ struct Request {
   Categories categories{};  // at least one
   Precision precision = Precision::kHigh;
   On on = On::kAuto;
-  // The counts of casts, `e4m3fn underflow` and the like, are of x * cast_scale: the exact product, which the cast rounds
-  // once. Finite, and above 0.
+  // A factor for the cast counts, `e4m3fn underflow` and the like: each counts casts of x * cast_scale. The product is
+  // exact; only the cast rounds. Must be finite and above 0.
   double cast_scale = 1;
 };
 
 constexpr bool counts_casts(Category category) { return (needs(category) & kCasts) != 0; }
-// Whether values depend on a scale that is not 1.
+// Whether the request counts casts with a scale other than 1.
 inline bool counts_scaled_casts(const Request& request) {
   if (request.cast_scale == 1) return false;
   for (const Category each : request.categories) {
@@ -142,19 +140,19 @@ inline bool counts_scaled_casts(const Request& request) {
 // How two tensors are compared (<tensorstat/pair.hpp>).
 struct PairRequest {
   PairTolerance tolerance{};
-  // The index of the first element, where the tensors are parts of larger ones: indices count from there.
+  // If the tensors are parts of larger ones: the index of their first element in the whole. 0 otherwise.
   std::uint64_t first_index = 0;
   On on = On::kAuto;
 };
 
-// Where a pair was compared, and why, in words.
+// Where a pair was compared, and the reason as a text.
 struct PairPlacement {
-  std::string_view engine;  // "host" or "opencl"; as long as the Meter lives
+  std::string_view engine;  // "host" or "opencl"; valid while the Meter exists
   std::string reason;
-  std::uint64_t device_bytes = 0;  // device memory held for it and its batch, the tensors' own excluded
+  std::uint64_t device_bytes = 0;  // device memory held for its batch, without the tensors themselves
 };
 
-// Device memory as the ledger counts it: bytes that this library allocated on the device.
+// Device memory that this library has allocated.
 struct MemoryUse {
   std::uint64_t current_bytes = 0;
   std::uint64_t peak_bytes = 0;
@@ -162,72 +160,73 @@ struct MemoryUse {
 
 class Meter {
  public:
-  // Where there is no memory for it, every call on it is an error that says so.
+  // If the Meter cannot be allocated, every call returns kOutOfMemory.
   explicit Meter(MeterOptions options = {}) noexcept;
   ~Meter();
   Meter(const Meter&) = delete;
   Meter& operator=(const Meter&) = delete;
 
-  // One Measurement a tensor, in order. A tensor's bits must not change until this returns. On the host each
-  // byte is read once, for statistics and digests together.
-  // Refused (kInvalid), with the tensor's index: a null address of elements, strides that do not fit their shape or the
-  // count of elements, a tensor that reaches beyond its cl_mem; and a request without categories.
+  // Returns one Measurement for each tensor, in order. A tensor's bits must not change until this returns. On the host
+  // each byte is read once, for statistics and digests together.
+  // kInvalid, with the tensor's index: a null address of a non-empty tensor, strides that do not fit the shape or the
+  // element count, a tensor that reaches beyond its cl_mem. kInvalid as well: a request without categories.
   //
-  // When this returns nothing reads the tensors any more, whatever failed, with one exception: Code::kInUse. It is
-  // returned, under On::kAuto too, after a minute in which the driver of a failed device did not tell whether the
-  // device has stopped. Then the memory of the tensors must not be freed before the process ends. This Meter does not
-  // use the device again: another call under On::kAuto is the host's, and what lies in a cl_mem cannot be read any more.
+  // After this returns, nothing reads the tensors any more, even after an error. The one exception is Code::kInUse: a
+  // device failed, and for a minute its driver did not say whether the device has stopped. Then do not free the
+  // tensors' memory before the process ends. On::kAuto can return it, too. This Meter does not use the device again:
+  // later calls under On::kAuto use the host, and tensors in a cl_mem cannot be read any more.
   //
-  // A tensor in a cl_mem is folded, and read, in the context of that cl_mem: on `queue` where it is of that context,
-  // else on a queue of the Meter's own there, so that whatever writes the tensor must have completed. References to
-  // the last 8 such contexts are kept.
+  // A tensor in a cl_mem is folded and read in the context of that cl_mem. If `queue` is of that context, it is used.
+  // Else the Meter makes a queue there, and all writes to the tensor must have completed before the call. The Meter
+  // retains the last 8 such contexts.
   Result<Measurements> measure(std::span<const Tensor> tensors, const Request& request);
 
-  // One Partial a tensor, in order, where measure() gives values: of parts of tensors, to be kept, sent
-  // (Partial::serialize), merged with those of the other parts, and finished by whoever has them all. The values are
-  // the bits that measure() of the whole gives, however it was cut and wherever the parts were folded; in `low`, where
-  // floats were cut at multiples of 1,024 elements. Partials merge where dtype, precision and what the categories
-  // need agree. Placed, and refused, as by measure(); digests are refused (kUnsupported), as they do not merge.
+  // Returns one Partial for each tensor, in order, instead of values. Fold the parts of a tensor, send the partials
+  // (Partial::serialize), merge them and finish the result. The values have the same bits as measure() of the whole
+  // tensor, wherever it was cut and wherever each part was folded. In `low`, parts of a float tensor must be cut at
+  // multiples of 1,024 elements. Partials merge if dtype, precision and the needs of the categories agree. Placement
+  // and errors are measure()'s. Digests do not merge: kUnsupported.
   Result<std::vector<Partial>> fold(std::span<const Tensor> tensors, const Request& request);
 
-  // One Measurement a row of the tensor (by.hpp), in C order of row_shape(by): the bits that measure() of a row's elements
-  // alone gives. An index counts within its row. Where only the first axes are kept, and of blocks, rows are placed as a
-  // batch of tensors is; else they are the host's. Refused: what measure() and row_shape() refuse; a shape that is not
-  // the tensor's (kInvalid); of a tensor in a cl_mem, an axis that is kept behind one that is not, blocks of a tensor
-  // with strides, and of a packed dtype rows that do not begin and end with bytes (kUnsupported). A tensor of one row of
-  // no elements, and one of no rows, are no error.
+  // Returns one Measurement for each row of the tensor (by.hpp), in C order of row_shape(by). The values have the same
+  // bits as measure() of the row's elements. An index counts within its row. Blocks, and rows of the first axes only,
+  // are placed like a batch of tensors; other rows are folded on the host. A tensor of one empty row, or of no rows, is
+  // no error.
+  // Errors: those of measure() and row_shape(); kInvalid if by.shape does not hold the tensor's elements; kUnsupported
+  // for a tensor in a cl_mem with a kept axis behind one that is not kept, for blocks of a tensor with strides, and for
+  // rows of a packed dtype that do not begin and end at a byte.
   Result<Measurements> measure_by(const Tensor& tensor, const By& by, const Request& request);
-  // The same as partials, as fold() gives them. Refused, too: quantiles of so many rows that their partials may take more
-  // than kMostBinBytes (kInvalid).
+  // As measure_by(), but returns partials, as fold() does. Also kInvalid: quantiles of so many rows that their partials
+  // may take more than kMostBinBytes.
   Result<std::vector<Partial>> fold_by(const Tensor& tensor, const By& by, const Request& request);
 
-  // One PairPartial a pair, in order: its values by PairPartial::finish. Parts of tensors, with the index of their first
-  // element, give partials that merge to what the whole gives, bit for bit, wherever they were compared. A pair is placed
-  // as measure() places a tensor: with one of its tensors in a cl_mem it goes to the device, and what the device does not
-  // read in place is uploaded in parts. The device needs fp64; without, or with the tensors in two OpenCL contexts, the
-  // host reads them back. Where each pair went is put into `placements`, if any. Refused (kInvalid), with the pair's
-  // index: what measure() refuses of a tensor, two tensors of unequal element counts, a tolerance that is no finite
-  // number from 0. Code::kInUse is as of measure().
+  // Returns one PairPartial for each pair, in order; read its values with PairPartial::finish. Parts of two tensors,
+  // compared with the index of their first element, merge to the same bits as the whole, wherever each was compared. If
+  // one tensor of a pair is in a cl_mem, the pair goes to the device; what the device cannot read in place is uploaded
+  // in parts. Without fp64 on the device, or with tensors in two OpenCL contexts, the host reads both tensors and
+  // compares them. `placements`, if not null, receives where each pair was compared.
+  // kInvalid, with the pair's index: what measure() refuses of a tensor, two tensors of unequal element counts, a
+  // tolerance that is negative or not finite. Code::kInUse means the same as for measure().
   Result<std::vector<PairPartial>> compare(std::span<const TensorPair> pairs, const PairRequest& request = {},
                                            std::vector<PairPlacement>* placements = nullptr);
 
-  // A tensor that arrives in pieces, in C order: a file larger than memory, a network stream.
-  // Pieces may be cut between any two elements; in `low`, every piece of floats but the last holds a multiple of
-  // 1,024 elements (precision/README.md). One thread at a time. A stream may outlive its Meter.
+  // A tensor that arrives in pieces, in C order, such as a file larger than memory or a network stream. Pieces may be
+  // cut between any two elements. In `low`, every piece of a float tensor but the last must hold a multiple of 1,024
+  // elements (precision/README.md). Not thread-safe. A stream may outlive its Meter.
   class Stream {
    public:
     Stream(Stream&&) noexcept;
     Stream& operator=(Stream&&) noexcept;
     ~Stream();
-    // The bytes may be reused as soon as this returns, unless it returns Code::kInUse (see `measure`). A piece that
-    // makes no sense (half an element, in `low` a piece behind one of another length than said above) is refused,
-    // and the stream is as it was. After any other error, all further calls return that error.
-    // Of a packed dtype, so many of the elements that the last byte has room for are `unused`. Behind such a piece there is
-    // no other.
+    // The bytes may be reused after this returns, unless it returns Code::kInUse (see `measure`). An invalid piece is
+    // refused and leaves the stream unchanged: a partial element, or in `low` a piece after one of a wrong length.
+    // After any other error, all further calls return that error.
+    // `unused` is for packed dtypes: the number of elements at the end of the last byte that are not part of the
+    // tensor. If it is not 0, this is the last piece.
     Status append(std::span<const std::byte> whole_elements, std::uint64_t unused = 0);
-    // Of the one tensor. Once: all further calls are errors.
+    // Returns one Measurement. Further calls on the stream return an error.
     Result<Measurements> finish();
-    // The same as a Partial; see fold(). A request with digests is refused, and can still be finished by finish().
+    // As finish(), but returns a Partial; see fold(). A request with digests is refused; finish() still works then.
     Result<Partial> finish_partial();
 
    private:
@@ -238,9 +237,9 @@ class Meter {
   };
   Result<Stream> stream(Dtype dtype, const Request& request);
 
-  // Copies a tensor's bytes [first_byte, first_byte + bytes.size()), in C order and whole elements, to
-  // the host. Bytes that the tensor does not have are refused. After Code::kInUse the device may still write to
-  // `bytes`, which must be kept like a tensor.
+  // Copies the bytes [first_byte, first_byte + bytes.size()) of a tensor, in C order, to the host. The range must hold
+  // whole elements and lie within the tensor. After Code::kInUse the device may still write to `bytes`: do not free it
+  // before the process ends.
   Status read(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes);
 
   MemoryUse device_memory() const;
@@ -257,8 +256,8 @@ struct DeviceInfo {
   std::string platform_name, name, driver;
   std::uint64_t memory_bytes = 0;
   bool fp64 = false;
-  std::string refusal;  // why it is not used; empty when it is usable
+  std::string refusal;  // why the library does not use it; empty if it does
 };
-std::vector<DeviceInfo> list_devices() noexcept;  // none where there is no memory for the list
+std::vector<DeviceInfo> list_devices() noexcept;  // empty if host memory is exhausted
 
 }  // namespace tensorstat

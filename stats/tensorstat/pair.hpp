@@ -5,11 +5,11 @@
 //   const auto found = meter.compare({&pair, 1}, {.tolerance = {.rtol = 1e-3}});
 //   if (found) use((*found)[0].finish(PairStatistic::kCosine));
 //
-// b is the one that a is held against. The dtypes may differ. Sums are exact, and each value is rounded once: the
-// distance of two nearly equal tensors has all its digits.
+// b is the reference. The dtypes may differ. Sums are exact and each value is rounded once, so the distance of two
+// nearly equal tensors has full precision.
 //
-// Two tensors that arrive in pieces, or are cut over ranks, need no stream of their own. Each piece of both is compared
-// with the index of its first element (PairRequest::first_index), and the partials merge, in any order.
+// If two tensors arrive in pieces or are split over ranks, compare each piece of both with the index of its first
+// element (PairRequest::first_index), and merge the partials in any order.
 #pragma once
 
 #include <cstddef>
@@ -38,50 +38,50 @@ inline constexpr int kPairStatisticCount = TENSORSTAT_PAIR_STATISTICS(TENSORSTAT
 enum class PairValueKind : std::uint8_t { kReal, kCount, kIndex };
 
 std::string_view name(PairStatistic statistic);          // "max abs diff"
-std::string_view formula(PairStatistic statistic);       // of what, as the list has it
-std::string_view special_rule(PairStatistic statistic);  // what NaN, Inf and no elements do to it
+std::string_view formula(PairStatistic statistic);       // "sum of |a - b| / n"
+std::string_view special_rule(PairStatistic statistic);  // its value for NaN, Inf and empty tensors
 PairValueKind kind(PairStatistic statistic);
-// By its name, with - or _ where that has spaces; nullopt of any other text.
+// Finds a statistic by its name; - or _ may stand for a space. nullopt for any other text.
 std::optional<PairStatistic> pair_statistic(std::string_view name);
 
-// An element is within where |a - b| <= atol + rtol * s, in binary64, each operation rounded.
+// A pair of elements is within tolerance if |a - b| <= atol + rtol * s, in binary64, each operation rounded.
 struct PairTolerance {
   enum class Scale : std::uint8_t {
-    kB,        // s is |b|, as NumPy's allclose has it
-    kGreater,  // s is the greater of |a| and |b|, as Python's isclose has it
+    kB,        // s is |b|, as in NumPy's allclose
+    kGreater,  // s is the greater of |a| and |b|, as in Python's isclose
   };
-  double rtol = 0, atol = 0;  // finite, and not negative
-  Scale scale = Scale::kB;    // of "max rel diff", too
+  double rtol = 0, atol = 0;  // finite and not negative
+  Scale scale = Scale::kB;    // "max rel diff" uses it, too
 
   friend bool operator==(const PairTolerance&, const PairTolerance&) = default;
 };
 
 struct TensorPair {
-  Tensor a, b;  // of as many elements
+  Tensor a, b;  // with equal element counts
 };
 
-// What a pass over two tensors, or over the same part of both, leaves behind. Parts merge in any order to the same bits.
+// The accumulators of two tensors, or of the same part of both. Parts merge in any order to the same bits.
 class PairPartial {
  public:
-  // Of no elements.
+  // An empty partial.
   PairPartial(Dtype a, Dtype b, const PairTolerance& tolerance);
 
   Dtype dtype_a() const { return a_; }
   Dtype dtype_b() const { return b_; }
   const PairTolerance& tolerance() const { return tolerance_; }
 
-  // Takes in the elements of `other`: same dtypes and tolerance, else an error.
+  // Adds the elements of `other`. kInvalid if dtypes or tolerance differ, or if the counts overflow.
   Status merge(const PairPartial& other);
 
-  // monostate where there is no value; <tensorstat/pair.inc> says when.
+  // monostate if there is no value; <tensorstat/pair.inc> says when.
   Value finish(PairStatistic statistic) const;
 
-  // A versioned, little-endian, canonical form: equal partials give equal bytes. `parse` takes nothing on trust.
-  // Without memory there are no bytes.
+  // A versioned, little-endian form: equal partials give equal bytes. It is empty if host memory is exhausted. `parse`
+  // checks every byte and may read untrusted input.
   std::vector<std::byte> serialize() const;
   static Result<PairPartial> parse(std::span<const std::byte> bytes);
 
-  // precision/pair/pair.h says what the words are; for engines.
+  // For engines. precision/pair/pair.h describes the words.
   std::span<std::int64_t> words() { return words_; }
   std::span<const std::int64_t> words() const { return words_; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The partial: what a pass over a tensor, or over any part of it, leaves behind. Lanes, chunks,
-// devices and ranks each yield one; all merge by the same function, in any order, to the same bits.
+// The partial: the accumulators of a tensor, or of a part of one. Lanes, chunks, devices and ranks each produce one.
+// All partials merge by the same function, in any order, to the same bits.
 #pragma once
 
 #include <array>
@@ -15,11 +15,11 @@
 
 namespace tensorstat {
 
-// What a category needs the pass to keep; a sum of these bits. The catalog's rows name them.
+// The accumulators that a category needs, as a sum of these bits. The catalog's rows name them.
 using Needs = std::uint32_t;
 enum Need : Needs {
-  kNothing = 0,       // counts of elements, NaN and Inf, which cost nothing
-  kExtrema = 1 << 0,  // the accumulators' list (precision/partial.h) has these bits too; a static_assert compares
+  kNothing = 0,       // counts of elements, NaN and Inf are always kept
+  kExtrema = 1 << 0,  // precision/partial.h has these bits too; a static_assert compares them
   kSigns = 1 << 1,
   kSum = 1 << 2,
   kSquares = 1 << 3,
@@ -33,14 +33,14 @@ enum Need : Needs {
   kCastFloat16 = 1 << 11,
   kCastBfloat16 = 1 << 12,
   kCasts = kCastE4m3fn | kCastE5m2 | kCastFloat16 | kCastBfloat16,
-  kOfElements = kLeastSize | kSubnormals | kMinusZeros | kFinite | kCasts,  // those of precision/elements.h
+  kOfElements = kLeastSize | kSubnormals | kMinusZeros | kFinite | kCasts,  // the accumulators of precision/elements.h
   kCrc32 = 1 << 13,
   kXor64 = 1 << 14,
-  kFingerprints = kCrc32 | kXor64,  // those of precision/fingerprints.h
-  kIndices = 1 << 15,               // those of precision/indices.h
-  kExponents = 1 << 16,             // those of precision/exponents.h
-  kQuantiles = Needs{1} << 29,      // how many elements have each of many values; counted beside the words
-  // Digests want the bytes in order, and are no partial.
+  kFingerprints = kCrc32 | kXor64,  // the accumulators of precision/fingerprints.h
+  kIndices = 1 << 15,               // the accumulators of precision/indices.h
+  kExponents = 1 << 16,             // the accumulators of precision/exponents.h
+  kQuantiles = Needs{1} << 29,      // counts of elements by value, kept beside the words
+  // Digests need the bytes in order, so they do not merge and are not part of a partial.
   kMd5Digest = Needs{1} << 30,
   kSha1Digest = Needs{1} << 31,
   kDigests = kMd5Digest | kSha1Digest,
@@ -53,12 +53,13 @@ constexpr Needs needs(Category category) {
 }
 #undef TENSORSTAT_NEED
 constexpr bool is_digest(Category category) { return (needs(category) & kDigests) != 0; }
-// Whether it is of the elements' bytes as the file or the framework has them, whatever numbers these are.
+// Whether it depends on the elements' bytes only, not on their values as numbers.
 constexpr bool is_of_bytes(Category category) { return (needs(category) & (kDigests | kFingerprints)) != 0; }
 Needs needs(const Categories& categories, Precision precision);
 
-// Of quantiles: how many elements lie in a bin, which is its place among those of the dtype in ascending order. A bin is one
-// value of 8 and 16 bits, and of wider dtypes the values that share their upper bits (stats/engine/quantile_bins.hpp).
+// For quantiles: the number of elements in one bin. `place` is the bin's rank among the bins of the dtype, in ascending
+// order of value. For 8-bit and 16-bit dtypes a bin is one value. For wider dtypes it is all values that share their
+// upper bits (stats/engine/quantile_bins.hpp).
 struct BinCount {
   std::uint32_t place;
   std::uint64_t count;
@@ -67,7 +68,7 @@ struct BinCount {
 
 class Partial {
  public:
-  // Of no elements. A scale is kept where casts are among the needs.
+  // An empty partial. `cast_scale` is stored only if casts are among the needs.
   Partial(Dtype dtype, Precision precision, Needs needs, double cast_scale = 1);
 
   Dtype dtype() const { return dtype_; }
@@ -76,57 +77,62 @@ class Partial {
   double cast_scale() const { return cast_scale_; }
   std::uint64_t count() const;
 
-  // Takes in the elements of `other`: same dtype, precision, needs and scale of casts, else an error.
+  // Adds the elements of `other`. kInvalid if dtype, precision, needs or cast scale differ, or if the counts overflow.
   Status merge(const Partial& other);
 
-  // Of a part of a tensor whose first element is number `first` of the whole, in C order: from now on its indices are
-  // those of the whole, and its crc32 and xor64 are what the part adds to those of the whole. Before it is merged with other
-  // parts, in whose order neither lies. All else is as it was. An error where an index would reach 2^63.
+  // Declares that this part begins at element `first` of the whole tensor, in C order. Its indices then count in the
+  // whole, and its crc32 and xor64 become its contribution to the whole's. Call it once, before merging with other
+  // parts; then crc32 and xor64 do not depend on the order of merging. Nothing else changes. kInvalid if an index would
+  // reach 2^63, or if the part has checksums and does not begin at a byte of the whole.
   Status move_to(std::uint64_t first);
 
-  // The value of a category whose needs were kept; monostate for any other, and for `md5`.
-  //   max, min     NaN when any element is; -0 is below +0; monostate of no elements
-  //   avg          the exact mean rounded once to binary64; NaN when any element is, or both
-  //                infinities are; an infinity when one is; monostate of no elements
-  //   l2norm       the exact root of the sum of squares, rounded once to binary64; NaN when any
-  //                element is; Inf when one is, or beyond binary64; 0 of no elements
-  //   l1norm       as l2norm, of the sum of |x|
-  //   var, std     of all elements (ddof 0), the exact value rounded once; NaN when any element is not finite;
-  //                monostate of no elements
-  //   rms          the root of the mean square, as l2norm; monostate of no elements
-  //   absmax       the larger size of max and min; NaN when any element is; monostate of no elements
-  //   absmin       the smallest |x| that is not 0; NaN when any element is; monostate where there is none
-  //   sparsity     zeros (of both signs) / count, rounded once; monostate of no elements
-  //   finite max, finite min, finite avg, finite l2norm   the same of the finite elements alone
-  //   dynamic range  log2(absmax / absmin), rounded once; NaN when any element is; Inf when one is
-  //   e4m3fn underflow, e5m2 underflow, float16 underflow, bfloat16 underflow   how many elements but 0 a cast to that
-  //                format makes 0, which rounds to nearest, ties to even; each times cast_scale() before
-  //   e4m3fn overflow, e5m2 overflow, float16 overflow, bfloat16 overflow   how many finite ones it brings out of range
+  // The value of a category. monostate if its needs were not kept, for digests, and if there is no value.
+  // "Empty" means a partial of no elements.
+  //   max, min     NaN if any element is NaN; -0 is below +0; monostate if empty
+  //   avg          the exact mean, rounded once to binary64. NaN if any element is NaN, or if both infinities occur;
+  //                an infinity if only that one occurs; monostate if empty
+  //   l2norm       the exact square root of the sum of squares, rounded once to binary64. NaN if any element is NaN;
+  //                else Inf if one is infinite, or if the result exceeds binary64; 0 if empty
+  //   l1norm       the sum of |x|; the rules of l2norm
+  //   var, std     population variance (ddof 0) and its root; the exact value, rounded once. NaN if any element is not
+  //                finite; monostate if empty
+  //   rms          the root of the mean square; the rules of l2norm, but monostate if empty
+  //   absmax       the greatest |x|; NaN if any element is NaN; monostate if empty
+  //   absmin       the smallest |x| other than 0; NaN if any element is NaN; monostate if all are 0
+  //   sparsity     zeros (of both signs) / count, rounded once; monostate if empty
+  //   finite max, finite min, finite avg, finite l2norm   the same over the finite elements only
+  //   dynamic range  log2(absmax / absmin), rounded once; NaN if any element is NaN; else Inf if one is infinite
+  //   e4m3fn underflow, e5m2 underflow, float16 underflow, bfloat16 underflow   the number of non-zero elements x for
+  //                which the cast of x * cast_scale() to that format gives 0. Casts round to nearest, ties to even
+  //   e4m3fn overflow, e5m2 overflow, float16 overflow, bfloat16 overflow   the number of finite elements for which the
+  //                cast of x * cast_scale() exceeds the range of that format
   //   first nan index, first inf index, first bad index, argmax, argmin   the index of the first such element in C
-  //                order, of what was folded; monostate where there is none
-  //   exponents    how many elements lie in each binade: an Exponents
-  //   pN           the element of rank ceil(N / 100 * n), at least 1, of the n that are not NaN, in ascending order, -0 below
-  //                +0: itself of dtypes of 8 and 16 bits, and at p0 and p100. Else a value v with |v - x| <= 2^-8 |x| of
-  //                float32 and float64, and <= 2^-10 |x| of integers; of a float32 below 2^-126 within 2^-133, of a float64
-  //                below 2^-1022 within 2^-1029. It is exact where it is infinite, and rises with N; monostate where n is 0
-  //   crc32, xor64   a Digest of 4 and of 8 bytes, the highest first; once all parts are merged
+  //                order, counted in what was folded; monostate if there is none
+  //   exponents    an Exponents: the number of elements in each binade
+  //   pN           Let x be element number max(1, ceil(N / 100 * n)), counted from 1, of the n elements that are not
+  //                NaN, in ascending order, -0 below +0. pN is x for dtypes of 8 and 16 bits, for p0 and p100, and if x
+  //                is infinite. Else it is a value v near x: |v - x| <= 2^-8 |x| for float32 and float64, <= 2^-10 |x|
+  //                for integers; <= 2^-133 for a float32 below 2^-126, <= 2^-1029 for a float64 below 2^-1022.
+  //                pN never falls as N rises; monostate if n is 0
+  //   crc32, xor64   a Digest of 4 and of 8 bytes, highest byte first; valid once all parts are merged
   // In `low`, avg, l2norm, l1norm, var, std and rms of a float dtype are values of that dtype (precision/README.md).
   Value finish(Category category) const;
 
-  // What is a real number (ValueKind::kReal) rounded once to binary32 instead, not twice.
+  // As finish(), but a real number (ValueKind::kReal) is rounded to binary32, once, from the exact value.
   Value finish_binary32(Category category) const;
 
-  // A versioned, little-endian, canonical form: equal partials give equal bytes. `parse` takes
-  // nothing on trust, and refuses the form of another version with words that say so. Without memory there are no bytes.
+  // A versioned, little-endian form: equal partials give equal bytes. It is empty if host memory is exhausted.
+  // `parse` checks every byte and may read untrusted input. kInvalid for any other bytes; the message names a form of
+  // another version.
   std::vector<std::byte> serialize() const;
   static Result<Partial> parse(std::span<const std::byte> bytes);
 
-  // precision/partial.h says what the words are; for engines.
+  // For engines. precision/partial.h describes the words.
   std::span<std::int64_t> words() { return {many_.empty() ? few_.data() : many_.data(), word_count_}; }
   std::span<const std::int64_t> words() const { return {many_.empty() ? few_.data() : many_.data(), word_count_}; }
 
-  // Of quantiles, where they are kept: the bins that hold elements, in the order of their places, 16 bytes each. There are
-  // no more of them than elements, nor than 2^8 of 8-bit dtypes, 2^19 of float64 and 2^16 of all others.
+  // The non-empty bins, by ascending place, if quantiles are kept; 16 bytes each. There are at most as many as
+  // elements, and at most 2^8 for 8-bit dtypes, 2^19 for float64 and 2^16 for all others.
   std::vector<BinCount>& bins() { return bins_; }
   const std::vector<BinCount>& bins() const { return bins_; }
 
@@ -138,18 +144,20 @@ class Partial {
   Needs needs_;
   std::uint32_t word_count_;
   double cast_scale_;
-  // A batch has thousands of partials, and few of them are float64's: only those allocate.
+  // 41 words suffice for most partials, so that they do not allocate. Batches have thousands of partials.
   std::array<std::int64_t, 41> few_{};
-  std::vector<std::int64_t> many_;  // where those are too few
+  std::vector<std::int64_t> many_;  // used instead, if 41 words are too few
   std::vector<BinCount> bins_;
 };
 
-// The same on bare words, for engines that keep many: those of a partial that keeps `needs`.
+// The same functions on bare words, for engines that keep many. partial_words: the word count of a partial with
+// `needs`.
 std::size_t partial_words(Dtype dtype, Needs needs);
 void clear(Dtype dtype, std::span<std::int64_t> words);
-// `from` begins with element number `first` of what `into` is of.
+// Adds `from` to `into`. Element 0 of `from` is element `first` of the tensor that `into` describes.
 void merge(Dtype dtype, std::span<std::int64_t> into, std::span<const std::int64_t> from, std::uint64_t first = 0);
-// Brings all but the last word of each sum into [0, 2^32): due every 2^30 additions to a word.
+// Propagates carries: all words of each sum but the last lie in [0, 2^32) afterwards. Call it at least every 2^30
+// additions to a word.
 void carry(Dtype dtype, std::span<std::int64_t> words);
 
 }  // namespace tensorstat

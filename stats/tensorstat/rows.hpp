@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of statistics: whose tensor it was, and what was found. Written and read in every dialect of statistic.csv, and
-// of the csv that CANN writes for each run of an operator.
+// Rows of statistics: the identity of a tensor and its values. Writes and reads every dialect of statistic.csv, and the
+// csv files that CANN writes for each run of an operator.
 //
 //   auto writer = RowWriter::open({.dialect = Dialect::kOurs, .categories = all_categories()}, sink);
 //   if (writer) writer->write(row);
 //
-//   const auto read = read_rows_of_file("statistic.csv", [&](Row&& row) { rows.push_back(std::move(row)); return Status(); });
+//   const auto read = read_rows_of_file("statistic.csv", [&](Row&& row) {
+//     rows.push_back(std::move(row));
+//     return Status();
+//   });
 //
-// Nothing here throws, but what a function of the caller throws passes through.
+// Nothing here throws, except that exceptions of the caller's functions pass through.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +28,10 @@
 
 namespace tensorstat {
 
-// A cell of a row's identity: a whole number or a text.
+// A cell of a row's identity: an unsigned integer or a text.
 using Cell = std::variant<std::uint64_t, std::string>;
 
-// Whose tensor it was. Every dump says the first seven, in MindSpore's terms; `more` is open.
+// Identifies a tensor. Every dump has the first seven members, in MindSpore's terms; `more` holds further columns.
 struct Identity {
   std::string op_type = "Tensor";  // "Add"; "Parameter" for a parameter or constant
   std::string op_name;             // the operator's name with its scope
@@ -38,42 +41,43 @@ struct Identity {
   std::string io = "output";       // "input" or "output"
   std::uint64_t slot = 0;          // which input or output
 
-  // Any other column by its name, each name once: {"rank", 3}. Those of further_columns() can be written and read.
+  // Further columns by name, each name once: {"rank", 3}. Only the names of further_columns() can be written and read.
   std::vector<std::pair<std::string, Cell>> more = {};
 
   // The cell of that name in `more`, or nullptr.
   const Cell* find(std::string_view name) const;
-  // Puts it there, in the place of one that has the name.
+  // Adds the cell to `more`, or replaces the cell with that name.
   void set(std::string_view name, Cell cell);
 };
 
 struct Row {
   Identity identity;
-  std::uint64_t data_size_bytes = 0;  // of the tensor in its original dtype
-  std::string data_type;              // "float32"; the original dtype also where a wider one is stored
+  std::uint64_t data_size_bytes = 0;  // size of the tensor in its original dtype
+  std::string data_type;              // "float32"; the original dtype, even if a wider one is stored
   Shape shape;
   Statistics statistics;
 };
 
-// How rows are written. Each dialect is one value in stats/rows/dialects.cpp.
-//   kOurs          RFC 4180 with LF: shortest digits that read back as the same value, quotes where
-//                  needed, nothing after the last field. A text cell a spreadsheet would run as a formula (it starts
-//                  with = + - @, plain or full-width, or with TAB, CR or LF) gets a ' in front, which the reader takes
-//                  off again. A value that does not exist is an empty cell. Further columns may follow.
-//   kMindspore27   the bytes of MindSpore 2.3 to 2.7.0: 6 significant digits, / \ . and space of an
-//                  operator name as _, a comma at the end of every row but not of the header. Only
-//                  Shape is quoted; nothing is escaped. A value that does not exist is `null`.
-//   kMindsporeNext the bytes of later versions: the same, with the operator name as it is and
-//                  Shape as "[2,3]".
-//   kCann          the csv that CANN's dump (acl.json, TorchAir) writes for each run of an operator. The file's name says
-//                  whose the rows are, {op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}.csv. Statistics come in
-//                  CANN's order, whatever the order asked: with exactly max, min, avg and the counts of NaN and Inf,
-//                  Count stands behind Avg Value, else behind Shape; it is always written. Data types are DT_FLOAT,
-//                  shapes 2x3 and - of a scalar, nothing is quoted. Reals have 6 significant digits, integers all. A
-//                  value that does not exist is NA. Other statistics than those, l2norm and count have no column.
-//   kMsprobeO2     the statistic.csv that msprobe makes of those files: the same with the identity in each row, in
-//                  msprobe's order, with md5 and without count.
-// In the dialects other than ours a control character in a text becomes _, so that a row stays one line.
+// The dialects of csv files of rows. Each dialect is one value in stats/rows/dialects.cpp.
+//   kOurs          RFC 4180 with LF. Numbers have the shortest digits that read back as the same value. Cells are
+//                  quoted only if they need it. If a spreadsheet would run a text cell as a formula (it starts with = +
+//                  - @, plain or full-width, or with TAB, CR or LF), the writer puts a ' in front and the reader
+//                  removes it. A missing value is an empty cell. Further columns may follow.
+//   kMindspore27   the same bytes as MindSpore 2.3 to 2.7.0: 6 significant digits; / \ . and space in an operator name
+//                  become _; every row ends with a comma, the header does not. Only Shape is quoted; nothing is
+//                  escaped. A missing value is `null`.
+//   kMindsporeNext  the same bytes as later versions: as kMindspore27, but operator names are unchanged and Shape is
+//                   "[2,3]".
+//   kCann          the csv that CANN's dump (acl.json, TorchAir) writes for each run of an operator. The file name
+//                  identifies the operator: {op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}.csv. The statistics
+//                  are in CANN's order, not in the requested one. Count is always written: behind Avg Value if the
+//                  statistics are exactly max, min, avg and the counts of NaN and Inf, else behind Shape. Data types
+//                  are written as DT_FLOAT, shapes as 2x3, a scalar's shape as -. Nothing is quoted. Reals have 6
+//                  significant digits, integers all. A missing value is NA. There are columns only for these
+//                  statistics, l2norm and count.
+//   kMsprobeO2     the statistic.csv that msprobe makes from those files: as kCann, but with the identity in each row,
+//                  in msprobe's order, with md5 and without count.
+// In all dialects but kOurs a control character in a text becomes _, so that a row stays one line.
 //
 // TENSORSTAT_DIALECTS(ROW): ROW(id, name, value)
 #define TENSORSTAT_DIALECTS(ROW)                           \
@@ -91,33 +95,33 @@ std::string_view name(Dialect dialect);  // "mindspore-2.7"
 std::optional<Dialect> dialect_from(std::string_view name);
 std::vector<std::string_view> dialect_names();
 
-// The names of the columns that a row of dialect kOurs may have after the statistics: "path", "rank", "graph",
-// "iteration", "tensor", "format" (NCHW, ND), and "crc32", "xor" and "requires_grad", which msprobe says. A row that does not say has an
-// empty cell there.
+// The names of the columns that may follow the statistics in dialect kOurs: "path", "rank", "graph", "iteration",
+// "tensor", "format" (NCHW, ND), and "crc32", "xor" and "requires_grad", which come from msprobe. A row without such a
+// value has an empty cell.
 std::vector<std::string_view> further_columns();
 
-// What the rows of one file have in common.
+// The format of one file of rows.
 struct RowFormat {
   Dialect dialect = Dialect::kOurs;
-  Categories categories = {};            // the statistics, in this order, but for dialects that have their own
-  std::vector<std::string> columns = {};  // of further_columns(), each once, after the statistics
+  Categories categories = {};            // the statistics, in this order, unless the dialect has its own order
+  std::vector<std::string> columns = {};  // from further_columns(), each once; they follow the statistics
 };
 
-// Writes the heading and then row after row. One thread at a time.
+// Writes the heading and then row after row. Not thread-safe.
 class RowWriter {
  public:
-  // Gets whole lines, each ending in LF. Its error is returned by the call that wrote them.
+  // Receives whole lines, each ending in LF. The call that wrote them returns the sink's error.
   using Sink = std::function<Status(std::string_view lines)>;
 
-  // Writes the heading. kInvalid: a column that is not known, comes twice, or that the dialect has no place for; a
-  // statistic that the dialect has no column for.
+  // Writes the heading. kInvalid: a column is unknown, repeated or not possible in the dialect, or the dialect has no
+  // column for a statistic.
   static Result<RowWriter> open(RowFormat format, Sink sink);
   RowWriter(RowWriter&&) noexcept;
   RowWriter& operator=(RowWriter&&) noexcept;
   ~RowWriter();
 
-  // One call of the sink. kInvalid where the row's categories are not the format's, or, of kCann, where the row is of
-  // another run than those before it; nothing is written then.
+  // Calls the sink once. kInvalid, and nothing is written: the row's categories are not the format's, or, for kCann,
+  // the row belongs to another run of an operator than the rows before.
   Status write(const Row& row);
 
  private:
@@ -126,38 +130,37 @@ class RowWriter {
   std::unique_ptr<State> state_;
 };
 
-// What a file of rows turned out to be.
+// What a reader found out about a file of rows.
 struct RowsRead {
-  std::optional<Dialect> dialect;    // none: the file holds no row that would tell, or is no csv
-  Categories categories;             // one for each column of a statistic; one may come twice in MindSpore's
-  std::vector<std::string> columns;  // the names of its further columns
+  std::optional<Dialect> dialect;    // nullopt: the file has no row that shows it, or is no csv
+  Categories categories;             // one for each column of a statistic; MindSpore's files may repeat one
+  std::vector<std::string> columns;  // the names of the further columns
   std::uint64_t row_count = 0;
-  std::string framework = {};        // of a dump.json that says so: "pytorch", "mindspore"
+  std::string framework = {};        // from a dump.json that has it: "pytorch", "mindspore"
 };
 
-// Gets each row, in order. An error ends the reading and is what the reader returns.
+// Receives each row, in order. If it returns an error, reading ends and the reader returns that error.
 using EachRow = std::function<Status(Row&& row)>;
 
-// The name of the file that holds a row: "statistic.csv", or of kCann the one that says whose the rows are, with
-// / \ . and space in the operator's type and name as _. May be longer than the 255 bytes that a file's name can have.
+// The name of the file for a row: "statistic.csv"; for kCann the name that identifies the operator, in which / \ . and
+// space of its type and name become _. The result may exceed the 255 bytes that a file name can have.
 std::string file_name(Dialect dialect, const Identity& identity);
 
-// Reads a whole file of rows in any dialect. The heading and the first row tell which it is. A text that begins with {
-// is read as msprobe's dump.json: each tensor is a row of its own categories, which stats/rows/dump_json/dump_json.hpp describes.
+// Reads the text of a whole file of rows. The heading and the first row tell the dialect. If the text begins with {, it
+// is read as msprobe's dump.json: each tensor is a row with its own categories (stats/rows/dump_json/dump_json.hpp).
 //
-// Strict: the heading must be known, and every row must have its fields, its quotes and its LF in one dialect
-// throughout. What is wrong is said (kUnreadable) with its line number, counted from 1; the rows before it have been
-// handed over. Lines may end in CR LF.
+// Strict: the heading must be known, and all rows must have the fields, quotes and line ends of one dialect. Lines may
+// end in CR LF. Otherwise the error is kUnreadable with the line number, counted from 1; the rows before that line have
+// been passed to `each`.
 //
-// A value is read as its category says (ValueKind): an element as an integer where the dtype is one and it was written
-// as one, else as binary64; a count as uint64; a digest from its digits. An empty cell, and the dialect's word for it,
-// is no value. -nan is nan. Of an empty text in a further column the row says nothing. What CANN leaves out of its rows
-// is tolerated (stats/rows/csv/short_row.hpp). A text has no name, so that rows of kCann have no identity there but io and
-// slot; read_rows_of_file takes it from the name.
+// The category decides how a value is read (ValueKind): an element is an integer if the dtype is an integer and the
+// cell is one, else binary64; a count is uint64; a digest is its hexadecimal digits. An empty cell, or the dialect's
+// word for it, is monostate. -nan is nan. An empty cell of a further column adds nothing to the row. Columns that CANN
+// omits are tolerated (stats/rows/csv/short_row.hpp). Rows of kCann get their identity from the file name, which a text
+// does not have: read_rows sets only io and slot, read_rows_of_file sets all.
 Result<RowsRead> read_rows(std::string_view text, const EachRow& each);
 
-// The same of a regular file, in pieces: memory does not grow with the file, only with its longest row, which may
-// have 64 MiB.
+// As read_rows(), for a regular file, read in pieces. Memory grows only with the longest row, which may have 64 MiB.
 Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each);
 
 }  // namespace tensorstat

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a tensor once its pass is done.
+// The values of a tensor's statistics.
 #pragma once
 
 #include <array>
@@ -18,12 +18,12 @@
 
 namespace tensorstat {
 
-// A digest's bytes: 16 of MD5, 20 of SHA-1.
+// A digest's bytes: 16 for MD5, 20 for SHA-1, 4 for crc32, 8 for xor64.
 class Digest {
  public:
-  // `bytes` are at most 20.
+  // `bytes` has at most 20 bytes.
   explicit Digest(std::span<const std::byte> bytes);
-  // Of 8, 16, 32 or 40 hexadecimal digits in lower case; nullopt of anything else.
+  // Parses 8, 16, 32 or 40 hexadecimal digits in lower case; nullopt for anything else.
   static std::optional<Digest> from(std::string_view hexadecimal);
 
   std::span<const std::byte> bytes() const { return {bytes_.data(), size_}; }
@@ -34,27 +34,27 @@ class Digest {
   std::uint8_t size_ = 0;
 };
 
-// Lower-case hexadecimal digits, two a byte, first byte first: how every digest is written.
+// Lower-case hexadecimal, two digits for each byte, first byte first. All digests are written like this.
 std::string to_string(const Digest& digest);
 
-// How many elements are how large: where a tensor's values lie, for a shorter format, a scale, a clipping.
+// A histogram of magnitudes by powers of two. It helps to choose a shorter format, a scale or a clipping bound.
 struct ExponentCounts {
-  // Those with 2^exponent <= |x| < 2^(exponent + 1).
+  // Counts the elements with 2^exponent <= |x| < 2^(exponent + 1).
   struct Binade {
     int exponent;
     std::uint64_t count;
     friend bool operator==(const Binade&, const Binade&) = default;
   };
-  std::uint64_t zero = 0, subnormal = 0, inf = 0, nan = 0;  // subnormals, by the dtype, are in no binade
-  std::vector<Binade> binades;                              // only those that hold any, from the least exponent on
+  std::uint64_t zero = 0, subnormal = 0, inf = 0, nan = 0;  // subnormals of the dtype are in no binade
+  std::vector<Binade> binades;                              // only non-empty ones, by ascending exponent
   friend bool operator==(const ExponentCounts&, const ExponentCounts&) = default;
 };
 
-// The same as a value: copies share it.
+// ExponentCounts as a Value. Copies share the counts.
 class Exponents {
  public:
   explicit Exponents(ExponentCounts counts) : counts_(std::make_shared<const ExponentCounts>(std::move(counts))) {}
-  // Of what to_string gives; nullopt of anything else.
+  // Parses what to_string writes; nullopt for anything else.
   static std::optional<Exponents> from(std::string_view text);
 
   const ExponentCounts& operator*() const { return *counts_; }
@@ -65,31 +65,33 @@ class Exponents {
   std::shared_ptr<const ExponentCounts> counts_;
 };
 
-// "zero:2 subnormal:0 -1:7 0:12 inf:0 nan:1", a binade by its exponent: what a cell of statistic.csv holds.
+// "zero:2 subnormal:0 -1:7 0:12 inf:0 nan:1": a binade is written as exponent:count. A cell of statistic.csv holds this
+// text.
 std::string to_string(const Exponents& exponents);
 
 // One statistic's value.
-//   monostate          there is none: max, min, avg and the like of an empty tensor; a refused MD5. An empty cell.
+//   monostate          no value, such as max, min or avg of an empty tensor, or a refused MD5; an empty cell
 //   uint64 / int64     counts and indices; max, min and absmax of bool (0 or 1) and of the integer dtypes, exact
-//   double             max, min and absmax of float dtypes (exact: every one fits in binary64); all other numbers
-//   Digest             md5 and hash
+//   double             max, min and absmax of float dtypes (exact: every element fits in binary64); all other numbers
+//   Digest             md5, hash, crc32 and xor64
 //   Exponents          exponents
 using Value = std::variant<std::monostate, std::uint64_t, std::int64_t, double, Digest, Exponents>;
 
-// Shortest digits that read back as the same binary64, independent of the locale; "nan", "inf",
-// "-inf"; "-0" keeps its sign; hexadecimal digits of a digest; the counts of exponents; "" for monostate. What statistic.csv holds.
+// The text of a value as statistic.csv holds it, independent of the locale. Numbers have the shortest digits that read
+// back as the same binary64; "nan", "inf", "-inf"; "-0" keeps its sign. A digest is hexadecimal, Exponents as above,
+// monostate is "".
 std::string to_string(const Value& value);
 
-// The values of one tensor, for the categories that were asked, in their order: seen, not held.
+// The values of one tensor, in the order of the requested categories. A view: it owns nothing.
 struct StatisticsView {
   std::span<const Category> categories;
   std::span<const Value> values;  // as many as categories
 
-  // The value of `category`, or nullptr when it was not asked.
+  // The value of `category`, or nullptr if it was not requested.
   const Value* find(Category category) const;
 };
 
-// The same, held.
+// A StatisticsView's content, copied and owned.
 struct Statistics {
   Categories categories;
   std::vector<Value> values;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors as values. A message is written for the person who has to act on it: what was being done,
-// to which file, key or device, and what the system said.
+// Errors as values. A message says what failed, with which file, key or device, and what the system said.
 #pragma once
 
 #include <optional>
@@ -15,15 +14,15 @@
 namespace tensorstat {
 
 enum class Code {
-  kInvalid,      // the caller's request makes no sense; nothing was done
-  kUnsupported,  // understood and refused: a dtype, a format, a device without a needed feature
-  kUnreadable,   // a file could not be read, or lies about itself
-  kUnwritable,   // a file could not be written; what was there before is whole
-  kOverBudget,   // would need more device memory than the budget allows
+  kInvalid,      // the request is invalid; nothing was done
+  kUnsupported,  // the request is valid, but the dtype, the format or the device does not support it
+  kUnreadable,   // a file could not be read, or is malformed
+  kUnwritable,   // a file could not be written; its earlier content is unchanged
+  kOverBudget,   // the call needs more device memory than the budget allows
   kDevice,       // no device, or the device or its driver failed
-  kInUse,        // the same, and the device may still be using the memory that the call was given: it must stay,
-                 // unchanged, until the process ends. Only a driver that answers no question any more does this.
-  kOutOfMemory,  // host memory is used up; what the call was to do may be done in part, and is not counted on
+  kInUse,        // as kDevice, but the device may still use the memory that the call was given. Keep that memory
+                 // unchanged until the process ends. This happens only if a driver no longer answers.
+  kOutOfMemory,  // host memory is exhausted; the call may have done part of its work
 };
 
 struct Error {
@@ -31,7 +30,7 @@ struct Error {
   std::string message;
 };
 
-// Made, moved and copied without an allocation: the text fits into the string itself.
+// Does not allocate: the text fits into std::string's own buffer.
 inline Error out_of_memory() noexcept { return {Code::kOutOfMemory, "out of memory"}; }
 
 // Either a T or an Error. Test it before `*` or `->`; taking the value of an error is undefined.

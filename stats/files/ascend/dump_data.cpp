@@ -42,7 +42,7 @@ constexpr DumpDtype kDumpDtypes[] = {
     {40, "DT_FLOAT4_E1M2", "float4_e1m2", 4},
 };
 
-// By number, from 0 on.
+// Indexed by the number in the message.
 constexpr std::string_view kAscendFormats[] = {
     "NCHW", "NHWC", "ND", "NC1HWC0", "FRACTAL_Z", "NC1C0HWPAD", "NHWC1C0", "FSR_NCHW", "FRACTAL_DECONV", "C1HWNC0",
     "FRACTAL_DECONV_TRANSPOSE", "FRACTAL_DECONV_SP_STRIDE_TRANS", "NC1HWC0_C04", "FRACTAL_Z_C04", "CHWN",
@@ -53,7 +53,7 @@ constexpr std::string_view kAscendFormats[] = {
     "FRACTAL_ZN_RNN", "YUV", "YUV_A", "NCL", "FRACTAL_Z_WINO", "C1HWC0"};
 constexpr std::int32_t kNd = 2, kReserved = 40;
 
-// The numbers of the fields that are read or written.
+// Field numbers of the messages that are read or written.
 namespace dump_data {
 enum : std::uint32_t { kVersion = 1, kTime, kOutput, kInput, kBuffer, kOpName, kSpace = 8, kLast };
 }
@@ -64,7 +64,7 @@ struct TensorFields {
   std::uint32_t data_type, format, shape, data, size;
 };
 constexpr TensorFields kInputFields{1, 2, 3, 4, 5}, kOutputFields{1, 2, 3, 5, 6};
-// Of OpBuffer and Workspace.
+// The fields of OpBuffer and Workspace.
 constexpr TensorFields kOtherFields{.data_type = 0, .format = 0, .shape = 0, .data = 2, .size = 3};
 
 class Parser {
@@ -97,7 +97,7 @@ class Parser {
     }
   }
 
-  // Gives each tensor its bytes, which follow one another from `offset_bytes` on and fill the file.
+  // Sets the byte range of each tensor. The ranges follow one another from `offset_bytes` and must fill the file.
   Status place_from(std::uint64_t offset_bytes) {
     const std::uint64_t there = file_.size_bytes() - offset_bytes;
     std::uint64_t taken = 0;
@@ -116,7 +116,7 @@ class Parser {
     return {};
   }
 
-  // Where the bytes lie in the message.
+  // For files that are the message only: a tensor's size is that of its bytes in the message.
   void place_inside() {
     for (auto* tensors : {&found.inputs, &found.outputs}) {
       for (DumpDataTensor& tensor : *tensors) tensor.size_bytes = tensor.data.bytes;
@@ -176,7 +176,7 @@ class Parser {
   std::vector<DumpDataTensor> buffers_, spaces_;
 };
 
-// The message alone begins with its version: the key of the field, a length, "1.0".
+// A file without the leading length begins with the message's version: the field's key, a length, "1.0".
 bool begins_with_version(std::string_view head) {
   return head.size() > 4 && head[0] == '\x0a' && head[1] >= 3 && head[1] <= 8 && head[2] >= '0' && head[2] <= '9' &&
          head[3] == '.' && head[4] != '\0';
@@ -194,7 +194,7 @@ void append_number(std::string& out, std::uint64_t number) {
 }
 
 void append_field(std::string& out, std::uint32_t number, std::uint64_t value) {
-  if (value == 0) return;  // which is the default
+  if (value == 0) return;  // the default is not written
   append_number(out, std::uint64_t{number} << 3);
   append_number(out, value);
 }
@@ -241,7 +241,7 @@ std::int32_t dump_format(std::string_view name) {
 bool begins_as_dump_data(std::string_view head) {
   if (begins_with_version(head)) return true;
   if (head.size() <= kLengthBytes) return false;
-  // A message of less than 4 GiB, whose first key is that of a field of DumpData.
+  // Accepts a length below 4 GiB, followed by the key of a field of DumpData.
   const std::uint64_t length = message_bytes(head);
   const unsigned key = static_cast<unsigned char>(head[kLengthBytes]), number = key >> 3;
   const unsigned wire_type = number == dump_data::kTime ? 0 : 2;
@@ -253,7 +253,7 @@ Result<DumpData> read_dump_data(const RandomFile& file) {
   const auto fault = [&](const std::string& what) {
     return Error{Code::kUnreadable, printable(file.path()) + ": " + what};
   };
-  if (file.size_bytes() < kLengthBytes) return fault("is too short for a dump file of Ascend's");
+  if (file.size_bytes() < kLengthBytes) return fault("is too short for an Ascend dump file");
   std::array<char, kLengthBytes> head;
   if (Status read = file.read_at(0, std::as_writable_bytes(std::span(head))); !read) return read.error();
   Parser parser(file);

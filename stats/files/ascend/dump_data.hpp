@@ -1,13 +1,13 @@
-// What Ascend's dump files hold, as MindSpore's asynchronous dump leaves them (r1.5; O2 with file_format bin), and
-// acl.json's and TorchAir's. A file is one run of an operator, with all of its inputs and outputs:
+// Ascend's dump files, as written by MindSpore's asynchronous dump (r1.5; O2 with file_format bin), by acl.json and by
+// TorchAir. A file holds one run of an operator with all of its inputs and outputs:
 //
 //   u64, little-endian    the length of the message
 //   message               DumpData, in the wire format of Protocol Buffers
-//   bytes                 of its inputs, then of its outputs, buffers and workspaces, each as long as the message says
+//   bytes                 of the inputs, then of the outputs, buffers and workspaces; the message has their lengths
 //
-// The oldest are the message alone, with the bytes in it. Definition: dump_data.proto of MindSpore
-// (mindspore/ccsrc/debug/debugger) and of CANN (hicann/runtime, src/dfx/trace/inc/toolchain); the order of the bytes is
-// that of Ascend's msaccucmp. tests/files/dump_data.proto says the same for protoc.
+// The oldest files are the message only, with the bytes inside. Definition: dump_data.proto of MindSpore
+// (mindspore/ccsrc/debug/debugger) and of CANN (hicann/runtime, src/dfx/trace/inc/toolchain). The order of the bytes is
+// taken from Ascend's msaccucmp. tests/files/dump_data.proto has the same definition for protoc.
 #pragma once
 
 #include <cstdint>
@@ -23,43 +23,43 @@
 
 namespace tensorstat {
 
-// A message that says more is refused, and not written.
+// Limits for reading and writing.
 inline constexpr std::size_t kMostDumpTensors = 100'000, kMostDumpDimensions = 64;
 
 // OpInput and OpOutput.
 struct DumpDataTensor {
-  std::int32_t data_type = 0;  // kDumpDtypes; 0 where it is not known
-  std::int32_t format = 0;     // of dump_format
+  std::int32_t data_type = 0;  // a number of kDumpDtypes; 0 if unknown
+  std::int32_t format = 0;     // a number for dump_format()
   Shape shape;
   std::uint64_t size_bytes = 0;
-  ByteRange data = {};  // where they lie
+  ByteRange data = {};  // where its bytes are in the file
 };
 
 struct DumpData {
-  std::vector<DumpDataTensor> inputs, outputs;  // a slot each
+  std::vector<DumpDataTensor> inputs, outputs;  // indexed by slot
 };
 
-// A dtype of the message, under the name that the catalog has or would have for it.
+// A dtype of the message. `name` is the catalog's, or what the catalog would call it.
 struct DumpDtype {
   std::int32_t number;
   std::string_view enumerator, name;
   unsigned bits;  // of a value
 };
-// nullptr: no such dtype, or one whose values have no size of their own, such as a string.
+// nullptr if there is no such dtype, or if its values have no fixed size, such as strings.
 const DumpDtype* dump_dtype(std::int32_t number);
 const DumpDtype* dump_dtype(std::string_view name);
 
-// "NC1HWC0"; empty where there is none of this number. DefaultFormat is ND.
+// "NC1HWC0"; empty for an unknown number. "DefaultFormat" is ND.
 std::string_view dump_format(std::int32_t number);
-std::int32_t dump_format(std::string_view name);  // FORMAT_RESERVED where there is none of this name
+std::int32_t dump_format(std::string_view name);  // FORMAT_RESERVED for an unknown name
 
-// Whether a file of these first bytes can be one.
+// Whether a file with these first bytes can be such a file.
 bool begins_as_dump_data(std::string_view head);
 
-// Reads what the file says of its tensors. The message and the lengths in it account for every byte.
+// Reads the descriptions of all tensors. The message and the lengths in it must account for every byte of the file.
 Result<DumpData> read_dump_data(const RandomFile& file);
 
-// The beginning of a file that holds these tensors: everything before their bytes. `data` is not read.
+// Everything in a file before the bytes of these tensors. Ignores DumpDataTensor::data.
 std::string dump_data_header(const DumpData& dumped, std::string_view op_name, std::uint64_t time_us);
 
 }  // namespace tensorstat

@@ -1,5 +1,5 @@
-// Ascend's dump files, see dump_data.hpp: the inputs and outputs of one run of an operator. Each is a tensor named
-// input.0 or output.1, by its slot; a slot without bytes, which was not dumped, is passed over.
+// Ascend's dump files (dump_data.hpp). Each input or output is a tensor named input.0 or output.1, by its slot. A slot
+// without bytes was not dumped and is skipped.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -13,12 +13,12 @@
 namespace tensorstat {
 namespace {
 
-constexpr std::string_view kBinExtension = ".bin";  // which most of these files do not have
+constexpr std::string_view kBinExtension = ".bin";  // most of these files have no extension
 
 bool is_named(std::string_view name) {
   if (name.ends_with(kBinExtension)) name.remove_suffix(kBinExtension.size());
-  // Other files' names end in numbers, too. Opdebug files hold no tensors.
-  if (is_number(name, kLeastDigits) && name.find('.') == name.npos) return true;  // mapping.csv says whose it is
+  // Names of other files may end in numbers, too. Opdebug files hold no tensors.
+  if (is_number(name, kLeastDigits) && name.find('.') == name.npos) return true;  // a long name; mapping.csv has it
   const auto run = OperatorRunName::from(name);
   return run && run->is_of_this_age() && run->op_type != "Opdebug";
 }
@@ -48,7 +48,7 @@ Result<StoredTensor> stored_tensor(const DumpDataTensor& given) {
     tensor.packed_at_bytes = std::exchange(tensor.offset_bytes, 0);
   }
 
-  // Without dimensions the message means a scalar, or a shape that was not known.
+  // No dimensions in the message mean a scalar or an unknown shape.
   const std::uint64_t held = given.size_bytes / ((type->bits + 7) / 8);
   if (tensor.shape.empty() && held != 1 && !tensor.is_packed) tensor.shape = {held};
   const auto values = element_count(tensor.shape, 16);

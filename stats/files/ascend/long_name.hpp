@@ -1,4 +1,5 @@
-// Names that are too long for a file: a number takes their place, and a line of the folder's mapping.csv says which.
+// File names that are too long. The file gets a number as its name, and a line of mapping.csv in its folder has the
+// full name.
 #pragma once
 
 #include <cstddef>
@@ -12,38 +13,38 @@
 
 namespace tensorstat {
 
-// The longest name that a file can have.
+// The limit of the file system for a name.
 inline constexpr std::size_t kMostNameBytes = 255;
 
 inline constexpr const char* kMappingFile = "mapping.csv";
 
-// A name for the file that no file in `folder` has, with the same end. Of a file of MindSpore's, which ends in .npy or
-// .json, a number below 2^31; of a dump file of an operator's run, or a csv of it, 32 digits, as msprobe has it.
+// A name that no file in `folder` has, with the extension of `long_name`. For MindSpore's files, which end in .npy or
+// .json, a number below 2^31. For a dump file or csv of an operator's run, 32 digits, as in msprobe.
 std::string number_for(const std::string& folder, std::string_view long_name);
 
-// Whether a file's name is so many digits or more, and .npy, .json, .csv, .bin or nothing.
+// Whether a file's name is at least `least_digits` digits, followed by .npy, .json, .csv, .bin or nothing.
 bool is_number(std::string_view file_name, std::size_t least_digits = 1);
 
-// Of names without an end of their own, and of a run's csv: what has fewer digits stands for no longer name.
+// For names without an extension, and csv files of a run: a number with fewer digits does not stand for a long name.
 inline constexpr std::size_t kLeastDigits = 16;
 
-// The line that says so, without LF.
+// The line of mapping.csv, without LF.
 std::string mapping_line(std::string_view number, std::string_view long_name);
 
-// The lines of a mapping.csv: the name of a file, and the name that was too long for it. A line without a comma says
-// nothing.
+// Parses a mapping.csv to pairs of the file's name and its full name. Lines without a comma are ignored.
 std::vector<std::pair<std::string, std::string>> mapping_in(std::string_view text);
 
-// Those of a folder's; none where there is no such file.
+// Reads the mapping.csv of a folder; empty if there is none.
 Result<std::vector<std::pair<std::string, std::string>>> read_mapping(const std::string& folder);
 
-// Names as they were before they were too long. Remembers folders that it was asked about.
+// Finds the full names of files. Caches the mapping of each folder.
 class LongNames {
  public:
-  // `unreadable` is told, once a folder, of a mapping.csv that cannot be read; its files keep their numbers as names.
+  // If a mapping.csv cannot be read, `unreadable` is called once for its folder, and its files keep their numbers as
+  // names.
   explicit LongNames(std::function<void(const Error&)> unreadable) : unreadable_(std::move(unreadable)) {}
 
-  // Of a file, without its folders.
+  // The full name of a file, without its folders.
   std::string name_of(std::string_view path);
 
  private:

@@ -20,7 +20,7 @@ std::optional<std::uint64_t> number_in(std::string_view digits) {
 std::optional<OperatorRunName> OperatorRunName::from(std::string_view name) {
   constexpr std::size_t kThreadNumbers = 4, kMostNumbers = 3 + kThreadNumbers;
   std::array<std::uint64_t, kMostNumbers> numbers;  // the last one first
-  std::array<std::string_view, kMostNumbers + 1> before{name};  // what is left of the name before each of them
+  std::array<std::string_view, kMostNumbers + 1> before{name};  // the part of the name before each of them
   std::size_t count = 0;
   while (count < kMostNumbers) {
     const std::string_view rest = before[count];
@@ -30,7 +30,7 @@ std::optional<OperatorRunName> OperatorRunName::from(std::string_view name) {
     numbers[count++] = *number;
     before[count] = rest.substr(0, dot);
   }
-  // Type and name come before the numbers. A name may be a number, too.
+  // Type and name stand before the numbers. The name itself may be a number.
   const auto has_two_parts = [](std::string_view text) {
     const std::size_t dot = text.rfind('.');
     return dot != text.npos && dot != 0 && dot + 1 != text.size();

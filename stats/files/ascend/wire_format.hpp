@@ -1,5 +1,5 @@
-// The wire format of Protocol Buffers, read from a file field by field and without trust: nothing is taken into memory
-// but a window of the file, however long a message says that it is.
+// Reads the wire format of Protocol Buffers field by field from an untrusted file. Only a window of the file is in
+// memory, whatever length a message claims.
 // Format: https://protobuf.dev/programming-guides/encoding
 #pragma once
 
@@ -20,7 +20,7 @@ class WindowedFile {
  public:
   explicit WindowedFile(const RandomFile& file) : file_(file) {}
 
-  // The byte at an offset that is in the file; an error when the file has shrunk, or the disk fails.
+  // The byte at an offset within the file. An error if the file has shrunk or the disk fails.
   Status byte_at(std::uint64_t offset_bytes, std::uint8_t& byte);
   const std::string& path() const { return file_.path(); }
 
@@ -33,22 +33,22 @@ class WindowedFile {
 
 struct WireField {
   std::uint32_t number = 0;
-  bool is_bytes = false;    // a text, a message inside, or packed numbers: `bytes` says where they lie
-  bool is_number = false;   // a varint, which is `value`; a field that is neither has a fixed width
+  bool is_bytes = false;    // a text, a nested message or packed numbers, at `bytes`
+  bool is_number = false;   // a varint with `value`; a field that is neither has a fixed width
   std::uint64_t value = 0;
   ByteRange bytes = {};
 };
 
-// The fields of one message, which fills `message`: a range that is in the file.
+// Iterates over the fields of one message. `message` is its range and must lie within the file.
 class WireReader {
  public:
   WireReader(WindowedFile& file, ByteRange message)
       : file_(file), at_(message.offset_bytes), end_(message.offset_bytes + message.bytes) {}
 
-  // nullopt after the last field. An error names the file, and says at which byte of it what is wrong.
+  // nullopt after the last field. An error has the file's name, the offset and the problem.
   Result<std::optional<WireField>> next();
 
-  // The range as packed varints: the next of them.
+  // Reads the range as packed varints: the next one, or nullopt at the end.
   Result<std::optional<std::uint64_t>> next_number();
 
  private:

@@ -50,7 +50,7 @@ class HeldBytes : public ByteSource {
   const std::vector<std::byte> bytes_;
 };
 
-// How values that are several or one a byte become elements.
+// How stored bytes, of one or several values each, become elements.
 struct Unpacking {
   Original original;
   unsigned values_a_byte;
@@ -62,7 +62,7 @@ void widened(std::span<const std::byte> packed, std::uint64_t first, std::uint64
   widen(kWidening, packed, first, count, out);
 }
 
-// float8_e4m3fn has the two bits of the exponent with 6 more, and the one of the mantissa above two zeros.
+// float4 to float8_e4m3fn: the exponent's bias grows by 6, and the mantissa bit is followed by two zeros.
 char e4m3_of(unsigned float4) {
   const unsigned size = float4 & 7;
   return static_cast<char>((float4 & 8) << 4 | (size == 0 ? 0 : size == 1 ? 0x30 : (size << 2) + 0x30));
@@ -96,7 +96,7 @@ class UnpackedBytes : public ByteSource {
   std::uint64_t modified_us() const override { return packed_->modified_us(); }
   bool seeks() const override { return packed_->seeks(); }
   bool is_separate() const override { return packed_->is_separate(); }
-  // Whole elements.
+  // Reads whole elements only.
   Status read_at(std::uint64_t first_byte, std::span<std::byte> out) override {
     constexpr std::size_t kPiece = std::size_t{1} << 16;
     const unsigned a_byte = unpacking_.values_a_byte;
@@ -123,7 +123,7 @@ class UnpackedBytes : public ByteSource {
   std::string values_;
 };
 
-// The fields of records, without what lies between them.
+// One field of each record, without the gaps between them.
 class FieldBytes : public ByteSource {
  public:
   FieldBytes(std::unique_ptr<ByteSource> bytes, const Records& records) : bytes_(std::move(bytes)), records_(records) {}

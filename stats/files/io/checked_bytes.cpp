@@ -29,7 +29,7 @@ class CheckedBytes : public ByteSource {
   const RandomFile* file() const override { return file_.get(); }
 
   Status accept(std::uint64_t offset_bytes, std::span<const std::byte> out) override {
-    // What was read before, as a header is, counts once; what comes out of order does not count.
+    // Bytes that were read before, such as a header's, count once. Bytes out of order do not count.
     const bool goes_on = offset_bytes <= next_ && offset_bytes + out.size() > next_;
     if (goes_on) {
       seen_ = crc32_of(seen_, std::span(out).subspan(next_ - offset_bytes));
@@ -44,7 +44,7 @@ class CheckedBytes : public ByteSource {
   const std::string label_;
   const std::uint64_t end_;
   const std::uint32_t crc_;
-  std::uint64_t next_;  // behind what was read in order
+  std::uint64_t next_;  // the end of the bytes that were read in order
   std::uint32_t seen_ = 0;
 };
 

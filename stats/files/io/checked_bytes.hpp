@@ -1,4 +1,4 @@
-// The bytes of a file, held to a checksum as far as they are read in order.
+// Checks the CRC-32 of bytes that are read in order.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace tensorstat {
 
-// The file, whose `range` has the CRC-32 `crc`. The read that completes the range, every byte of which has been read by
-// then, is an error where that is not so; what is never read is not looked at. `label`: for messages.
+// A source of the file's bytes. `crc` is the expected CRC-32 of `range`. When every byte of the range has been read in
+// order, the read that completes it returns an error if the CRC differs. If bytes are skipped, nothing is checked.
+// `label` is for messages.
 std::unique_ptr<ByteSource> checked(std::shared_ptr<const RandomFile> file, std::string label, ByteRange range,
                                     std::uint32_t crc);
 

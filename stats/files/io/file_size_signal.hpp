@@ -1,4 +1,4 @@
-// A write beyond RLIMIT_FSIZE raises SIGXFSZ, which ends the process.
+// Suppresses SIGXFSZ, which a write beyond RLIMIT_FSIZE raises and which ends the process.
 #pragma once
 
 #include <pthread.h>
@@ -6,7 +6,7 @@
 
 namespace tensorstat {
 
-// While it lives, such a write of this thread fails with EFBIG like any other.
+// While it exists, such a write of this thread only fails with EFBIG.
 class WithoutFileSizeSignal {
  public:
   WithoutFileSizeSignal() {
@@ -18,7 +18,7 @@ class WithoutFileSizeSignal {
   WithoutFileSizeSignal(const WithoutFileSizeSignal&) = delete;
   WithoutFileSizeSignal& operator=(const WithoutFileSizeSignal&) = delete;
 
-  // After EFBIG: takes the signal that waits, so that nobody meets it later.
+  // After EFBIG: removes the pending signal, so that it is not delivered later.
   void take() {
     const timespec at_once{};
     if (sigismember(&before_, SIGXFSZ) == 0) sigtimedwait(&signal_, nullptr, &at_once);

@@ -39,7 +39,8 @@ std::optional<FolderFault> make_folders(const std::string& folder) {
   return std::nullopt;
 }
 
-// The standard's directory_iterator ends the process where memory is short: GCC's allocates in a noexcept function.
+// Not std::filesystem::directory_iterator: GCC's allocates in a noexcept function, so it ends the process if memory is
+// exhausted.
 std::vector<FolderEntry> entries_of(const std::string& folder, std::vector<Error>& faults) {
   const auto fault = [&](const std::string& path, std::string_view what, const std::error_code& error) {
     faults.push_back({Code::kUnreadable, printable(path) + ": cannot be " + std::string(what) + ": " + error.message()});
@@ -62,7 +63,7 @@ std::vector<FolderEntry> entries_of(const std::string& folder, std::vector<Error
   std::vector<FolderEntry> found;
   for (const auto& [name, type] : all) {
     const std::string path = fs::path(folder) / name;
-    // The system tells the type, and of a path that it does not take, why.
+    // readdir gives the type. For a path longer than PATH_MAX, symlink_status below gives the error.
     if (type != DT_UNKNOWN && path.size() < PATH_MAX) {
       found.push_back({path, type == DT_DIR, type == DT_LNK});
       continue;
@@ -90,7 +91,7 @@ void remove_folder(const std::string& folder) noexcept {
 void find_tensor_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults,
                        const std::function<void(const std::string& path)>& other) {
   const std::vector<FolderEntry> entries = entries_of(folder, faults);
-  std::set<std::string> parts;  // of what is here, too
+  std::set<std::string> parts;  // files that are parts of a file in this folder
   for (const FolderEntry& entry : entries) {
     if (!entry.is_folder) std::ranges::move(parts_of(entry.path), std::inserter(parts, parts.end()));
   }

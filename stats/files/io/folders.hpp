@@ -1,4 +1,4 @@
-// Folders: made for what is written, and walked for what is read.
+// Makes folders, lists them and searches them for files of tensors.
 #pragma once
 
 #include <functional>
@@ -14,25 +14,25 @@ struct FolderFault {
   int error;           // errno
 };
 
-// Makes a folder and those above it that are missing. What is there already is no fault.
+// Makes a folder and missing parents. Existing folders are no fault.
 std::optional<FolderFault> make_folders(const std::string& folder);
 
 struct FolderEntry {
-  std::string path;  // begins with the folder's
-  bool is_folder;    // a symbolic link to one is none
-  bool is_link;      // a symbolic one
+  std::string path;  // with the folder in front
+  bool is_folder;    // false for a symbolic link to a folder
+  bool is_link;      // a symbolic link
 };
 
-// What is in a folder, in the natural order of names (natural_order.hpp). What cannot be listed or looked at,
-// such as a folder without permission or a path that is longer than the system takes, is appended to `faults`.
+// The entries of a folder, in the natural order of names (natural_order.hpp). Errors are appended to `faults`, such as
+// a folder without permission or a path that is too long.
 std::vector<FolderEntry> entries_of(const std::string& folder, std::vector<Error>& faults);
 
-// Removes a folder and what is in it, as far as it can. Symbolic links are removed, not followed.
+// Removes a folder and its content as far as possible. Symbolic links are removed, not followed.
 void remove_folder(const std::string& folder) noexcept;
 
-// Appends to `files` every file below `folder` that has the extension of a format of tensors, each level in the
-// natural order of names, without those that are read with another (a model's index is taken for its shards). Symbolic
-// links to folders are not followed. `faults` are those of entries_of. `other` is told of each file that is not taken.
+// Appends to `files` every file of tensors below `folder`, by its extension or name, each level in the natural order of
+// names. Files that are parts of another one are omitted: a model's index stands for its shards. Symbolic links to
+// folders are not followed. Appends to `faults` as entries_of does. Calls `other` for each other file.
 void find_tensor_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults,
                        const std::function<void(const std::string& path)>& other = {});
 

@@ -1,4 +1,4 @@
-// A new file that is written from its beginning to its end.
+// A new file, written from beginning to end.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@ namespace tensorstat {
 
 class GrowingFile {
  public:
-  // Makes the file, with the mode of the umask. An error where the name is taken.
+  // Creates the file, with a mode according to the umask. An error if the file exists.
   static Result<GrowingFile> create(std::string path);
   GrowingFile(GrowingFile&& other) noexcept;
   GrowingFile& operator=(GrowingFile&&) = delete;
-  ~GrowingFile();  // what close() was not called for may be missing
+  ~GrowingFile();  // without close(), the last bytes may be missing
 
   Status write(std::string_view text);
   Status close();

@@ -5,8 +5,8 @@
 
 namespace tensorstat {
 
-// open(2), closed on exec, with a descriptor above 2: a program that has closed its stderr would otherwise write
-// its messages into our file. -1 and errno when it fails.
+// open(2) with O_CLOEXEC and a descriptor above 2: if a program has closed its stderr, its messages must not go into
+// our file. On failure -1 and errno.
 int open_file(const char* path, int flags, mode_t mode = 0);
 
 }  // namespace tensorstat

@@ -25,11 +25,11 @@ std::uint64_t microseconds(const timespec& time) {
   return us > 0 ? us : 0;
 }
 
-// A read of this much, or more, is worth a call of the system by itself.
+// Reads of at least this size go directly to the system.
 constexpr std::size_t kLargeBytes = std::size_t{64} << 10;
-// How much is read ahead: twice as much each time that all of it was wanted.
+// The size of the read-ahead. It doubles each time that all of it was used.
 constexpr std::size_t kLeastAheadBytes = std::size_t{8} << 10, kMostAheadBytes = std::size_t{256} << 10;
-// Between two tensors there may be headers and padding.
+// Headers and padding between two tensors may be up to this long.
 constexpr std::uint64_t kGapBytes = 4096;
 
 }  // namespace
@@ -93,7 +93,7 @@ Status RandomFile::read_at(std::uint64_t offset_bytes, std::span<std::byte> out)
   return {};
 }
 
-// To `offset_bytes`, with at least `wanted` bytes in it.
+// Moves the window to `offset_bytes` and reads at least `wanted` bytes into it.
 Status RandomFile::move_window(std::uint64_t offset_bytes, std::size_t wanted) const {
   Window& window = *window_;
   const bool goes_on = !window.bytes.empty() && offset_bytes >= window.end_bytes() &&
@@ -108,7 +108,7 @@ Status RandomFile::move_window(std::uint64_t offset_bytes, std::size_t wanted) c
   return got ? Status() : got.error();
 }
 
-// As much of `out` as the system gives, and at least `wanted` bytes; how many these are.
+// Reads at least `wanted` bytes into `out`, and more if the system gives more. Returns how many.
 Result<std::size_t> RandomFile::read_some(std::uint64_t offset_bytes, std::span<std::byte> out,
                                           std::size_t wanted) const {
   constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // Linux reads no more than 2 GiB at once

@@ -1,4 +1,4 @@
-// A regular file opened for reading at any place.
+// A regular file, opened for random reads.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@ namespace tensorstat {
 
 class RandomFile {
  public:
-  // Refuses everything but a regular file, without waiting for the writer of a pipe.
+  // An error for anything but a regular file. Does not block on a pipe.
   static Result<RandomFile> open(std::string path);
   RandomFile(RandomFile&& other) noexcept;
   RandomFile& operator=(RandomFile&& other) noexcept;
   ~RandomFile();
 
   const std::string& path() const { return path_; }
-  std::uint64_t size_bytes() const { return size_bytes_; }    // when it was opened
+  std::uint64_t size_bytes() const { return size_bytes_; }    // at the time of opening
   std::uint64_t modified_us() const { return modified_us_; }  // since the Unix epoch
 
-  // Fills `out` from `offset_bytes` on; an error when the file ends before. Any threads at once. Little is read ahead:
-  // headers and small tensors, which lie one behind another, do not cost a call of the system each.
+  // Fills `out` with the bytes from `offset_bytes`; an error if the file ends before. Thread-safe. Reads a little
+  // ahead, so that consecutive headers and small tensors do not need a system call each.
   Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) const;
 
  private:

@@ -1,4 +1,4 @@
-// Texts that people write line by line.
+// Texts with one entry per line, written by people.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace tensorstat {
 
-// Takes the first line off, with its end of LF or CR LF, and gives it without.
+// Removes the first line with its LF or CR LF, and returns it without these.
 inline std::string_view take_line(std::string_view& text) {
   std::string_view line = text.substr(0, text.find('\n'));
   text.remove_prefix(std::min(text.size(), line.size() + 1));
@@ -17,13 +17,15 @@ inline std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-// `line` without blanks around it, and without the comment that begins with a # at its beginning or after a blank.
+// `line` without surrounding blanks and without its comment. A # begins a comment at the beginning of the line or after
+// a blank.
 std::string_view without_comment(std::string_view line);
 
-// Takes the first word off; empty where there is none. Words stand between blanks.
+// Removes and returns the first word; empty if there is none. Blanks separate words.
 std::string_view take_word(std::string_view& line);
 
-// Calls `each(line) -> Status` with every line that is more than a comment. The first error ends it, and says which line it was.
+// Calls `each(line) -> Status` for every line that is not blank or a comment. Stops at the first error and adds the
+// line number to it.
 template <typename Each>
 Status for_each_line(std::string_view text, const Each& each) {
   for (std::size_t number = 1; !text.empty(); ++number) {

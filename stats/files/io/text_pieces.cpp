@@ -19,7 +19,7 @@ Result<NextPiece> pieces_of(const std::string& path) {
   if (!file) return file.error();
   const auto held = std::make_shared<const RandomFile>(*std::move(file));
   return NextPiece([held, offset = std::uint64_t{0}](std::string& piece) mutable -> Result<bool> {
-    // As much again as there is, so that a long row costs no more than its length.
+    // Doubles the piece, so that a long row costs time proportional to its length.
     const std::size_t before = piece.size();
     const std::size_t more = std::min<std::uint64_t>(std::max(kPieceBytes, before), held->size_bytes() - offset);
     piece.resize(before + more);

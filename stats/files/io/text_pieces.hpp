@@ -1,4 +1,4 @@
-// A text read piece by piece.
+// Reads a text in pieces.
 #pragma once
 
 #include <functional>
@@ -7,10 +7,10 @@
 
 namespace tensorstat {
 
-// Appends the next bytes of the text to `piece`; false at its end.
+// Appends the next bytes of the text to `piece`. false at the end.
 using NextPiece = std::function<Result<bool>(std::string& piece)>;
 
-// Those of a regular file, as long as it was when it was opened.
+// The pieces of a regular file, up to its size at the time of opening.
 Result<NextPiece> pieces_of(const std::string& path);
 
 }  // namespace tensorstat

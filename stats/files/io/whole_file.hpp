@@ -1,4 +1,4 @@
-// Small files, read whole and without trust.
+// Reads small untrusted files whole.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,8 @@
 
 namespace tensorstat {
 
-// The bytes of a regular file of at most `most_bytes`. Its kind and its size are judged before a byte is read, so
-// that a pipe without a writer, an endless device or a huge file costs neither time nor memory. An error names
-// the path and says what is wrong with it.
+// Reads a regular file of at most `most_bytes`. Checks type and size first, so a pipe without a writer, an endless
+// device or a huge file costs no time and no memory. The error has the path and the reason.
 Result<std::string> read_whole_file(const std::string& path, std::size_t most_bytes);
 
 }  // namespace tensorstat

@@ -11,19 +11,19 @@ namespace {
 constexpr std::size_t kWindowBytes = std::size_t{1} << 20;
 constexpr std::size_t kTileBytes = std::size_t{4} << 20;
 constexpr std::size_t kTileColumns = 64;
-// Columns closer than this in the file are cheaper to read through than to seek between.
+// If columns are closer than this in the file, reading everything between them is cheaper than seeking.
 constexpr std::size_t kSeekBytes = kTileBytes / kTileColumns;
-// Between the columns of a tile, so that equal places in them do not compete for one cache set.
+// Padding between the columns of a tile, so that the same row of all columns does not map to one cache set.
 constexpr std::size_t kPadding = 64;
 
-// Copies elements of kBytes that lie `stride` bytes apart to one place.
+// Copies elements of kBytes, `stride` bytes apart, to contiguous memory.
 template <std::size_t kBytes>
 void gather(const std::byte* from, std::size_t stride, std::byte* to, std::size_t count) {
   for (; count > 0; --count, from += stride, to += kBytes) std::memcpy(to, from, kBytes);
 }
 
-// Turns a tile: element `row` of column `i`, which begins at from + i * column_stride, goes to
-// to + targets[i] + row * row_stride. Eight rows at a time, which the first cache holds.
+// Transposes a tile. Column `i` begins at from + i * column_stride; its element `row` goes to to + targets[i] + row *
+// row_stride. Eight rows at a time fit into the L1 cache.
 template <std::size_t kBytes>
 void turn(const std::byte* from, std::size_t column_stride, std::span<const std::uint64_t> targets,
           std::byte* to, std::size_t row_stride, std::size_t rows) {
@@ -97,8 +97,8 @@ Status FortranWindow::load(ByteSource& bytes, std::uint64_t position) {
   begin_ = end_ = position - rest + low * c_[axis_];
   window_.resize(rows * c_[axis_] * element_bytes_);
 
-  // A column is the elements of one setting of the later indices; they lie `gap` apart in the file
-  // and a row apart in the window. Tiles of columns are gathered and turned.
+  // A column is the elements with the same later indices. Its elements are `gap` apart in the file and one row apart in
+  // the window. Tiles of columns are gathered and transposed.
   const std::uint64_t gap = fortran_[axis_];
   const std::uint64_t columns = c_[axis_];
   const bool reads_through = gap * shape_[axis_] * element_bytes_ <= kSeekBytes &&
@@ -142,7 +142,7 @@ Status FortranWindow::load(ByteSource& bytes, std::uint64_t position) {
   return {};
 }
 
-// `count` stored elements from `first` on; reads `ahead` where more will be wanted.
+// Returns `count` stored elements from `first`. Reads up to `ahead` elements, because more will be needed.
 Result<const std::byte*> FortranWindow::fetch(ByteSource& bytes, std::uint64_t first,
                                               std::size_t count, std::size_t ahead) {
   if (first < piece_begin_ || first + count > piece_end_) {

@@ -15,13 +15,13 @@ namespace {
 constexpr std::uint64_t kMostElementBytes = std::uint64_t{1} << 62;
 
 
-// "<f4" is of the byte order '<' and the kind "f4"; where no order is said it is '\0'.
+// "<f4" has the byte order '<' and the kind "f4". The order is '\0' if there is none.
 char order_of(std::string_view descr) {
   return !descr.empty() && std::string_view("<>|=").find(descr[0]) != descr.npos ? descr[0] : '\0';
 }
 std::string_view kind_of(std::string_view descr) { return descr.substr(order_of(descr) != '\0'); }
 
-// What people call a dtype that is understood and refused; empty for one never heard of.
+// The name of a known dtype that is not supported; empty for an unknown one.
 std::string refused_name(std::string_view kind) {
   if (kind == "f12" || kind == "f16" || kind == "c24" || kind == "c32") return "long double";
   switch (kind.empty() ? '\0' : kind.front()) {
@@ -64,7 +64,7 @@ struct DescrRow {
 constexpr std::array kDescrRows = {TENSORSTAT_DTYPES(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
 
-// Why a type has no statistics; nothing where `field` says now what it is.
+// Sets `field` from the type. If the type has no statistics, returns the reason.
 std::optional<Error> read_type(const std::string& descr, NpyField& field) {
   // Spellings of bfloat16: ml_dtypes under NumPy 1 and 2, its name, and MindSpore's CPU dump.
   const char order = order_of(descr);
@@ -75,8 +75,8 @@ std::optional<Error> read_type(const std::string& descr, NpyField& field) {
     if (kind == row.kind && !kind.empty()) candidates.append(candidates.empty() ? "" : ", ").append(name(row.dtype));
   }
   if (candidates.find(',') != candidates.npos) {
-    return Error{Code::kUnsupported, "dtype " + quoted(descr) + " does not say what it holds: " + candidates +
-                                         " are all written so"};
+    return Error{Code::kUnsupported,
+                 "dtype " + quoted(descr) + " does not say what it holds: " + candidates + " all have this descr"};
   }
   for (const DescrRow& row : kDescrRows) {
     if (kind != row.kind || kind.empty()) continue;
@@ -93,7 +93,7 @@ std::optional<Error> read_type(const std::string& descr, NpyField& field) {
   return refused_dtype(descr, kind);
 }
 
-// The bytes of a value of any type that NumPy writes.
+// The size of a value of any type that NumPy writes; nullopt if unknown.
 std::optional<std::uint64_t> bytes_of_kind(std::string_view kind) {
   if (kind.empty() || std::string_view("biufcSaUVMm").find(kind.front()) == kind.npos) return std::nullopt;
   std::uint32_t bytes = 0;
@@ -102,7 +102,7 @@ std::optional<std::uint64_t> bytes_of_kind(std::string_view kind) {
   return kind.front() == 'U' ? std::uint64_t{4} * bytes : bytes;
 }
 
-// The names in headers before version 3.0 are in Latin-1.
+// Headers before version 3.0 encode names in Latin-1.
 std::string utf8_from_latin1(std::string_view text) {
   std::string utf8;
   for (const char each : text) {
@@ -113,7 +113,7 @@ std::string utf8_from_latin1(std::string_view text) {
   return utf8;
 }
 
-// Lays the fields of a structure one behind another, those of a structure in it under "outer.inner".
+// Computes the offsets of a structure's fields. Fields of nested structures are named "outer.inner".
 class Layout {
  public:
   explicit Layout(bool is_latin1) : is_latin1_(is_latin1) {}
@@ -145,12 +145,12 @@ class Layout {
   NpyElement all;
 
  private:
-  // How many bytes a value has.
+  // The size of a value in bytes.
   Result<std::uint64_t> read_value(const std::string& descr, NpyField& field) const {
     field.refusal = read_type(descr, field);
     if (!field.refusal) return std::uint64_t{size_bytes(field.dtype)};
     const auto bytes = bytes_of_kind(kind_of(descr));
-    // Without them it is not known either where the others lie.
+    // Without the size, the offsets of the later fields are unknown.
     if (!bytes || kind_of(descr).starts_with('O')) return *field.refusal;
     return *bytes;
   }

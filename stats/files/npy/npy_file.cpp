@@ -1,4 +1,5 @@
-// .npy: an array, or several that numpy.save wrote one after another. The first has no name, the others are "1", "2"...
+// .npy: one array, or several that numpy.save wrote one after another. The first has no name; the others are named "1",
+// "2" and so on.
 #include <new>
 #include <utility>
 
@@ -18,7 +19,7 @@ class ArraysOfFile : public TensorSource {
   ArraysOfFile(std::shared_ptr<const RandomFile> file, const ReadOptions& options)
       : file_(std::move(file)), bytes_(bytes_of(file_)), options_(options) {}
 
-  // Has to be called, and be good, before the first next().
+  // Must be called, and succeed, before the first next().
   Status open() { return move_to(0); }
 
   std::optional<std::uint64_t> count() const override {
@@ -30,7 +31,7 @@ class ArraysOfFile : public TensorSource {
     while (next_ == array_.tensors.size()) {
       if (array_.end_bytes == file_->size_bytes()) return std::nullopt;
       if (Status moved = move_to(array_.end_bytes); !moved) {
-        array_ = {.end_bytes = file_->size_bytes()};  // nothing tells where another array would begin
+        array_ = {.end_bytes = file_->size_bytes()};  // after an error, the begin of the next array is unknown
         next_ = 0;
         return moved.error();
       }
@@ -53,7 +54,7 @@ class ArraysOfFile : public TensorSource {
       Status read = file_->read_at(array->end_bytes, std::as_writable_bytes(std::span(head)));
       if (!read) return read;
     }
-    // What follows it is no array: it has more bytes than it should.
+    // What follows is no array. Reading it as the rest of this array gives the error about excess bytes.
     if (!begins_as_npy({head, sizeof head})) array = read_npy_array(*bytes_, name, rest, options_.original);
     if (!array) return array.error();
     array_ = *std::move(array);
@@ -66,8 +67,8 @@ class ArraysOfFile : public TensorSource {
   const std::unique_ptr<ByteSource> bytes_;
   const ReadOptions options_;
   NpyArray array_;
-  std::size_t next_ = 0;      // of its tensors
-  std::uint64_t number_ = 0;  // of the array behind it
+  std::size_t next_ = 0;      // index of the next tensor in array_
+  std::uint64_t number_ = 0;  // number of the next array
 };
 
 OpenedSource open_npy(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {

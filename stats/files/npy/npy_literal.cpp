@@ -10,11 +10,11 @@ namespace tensorstat {
 namespace {
 
 constexpr std::size_t kMostNpyDimensions = 64;  // NumPy's own limit
-constexpr int kMostDepth = 16;               // of structures in each other
+constexpr int kMostDepth = 16;               // of nested structures
 
 // A recogniser for the one Python literal an .npy header may hold: a dict of str to str, bool,
-// tuple of non-negative int or list of fields. Each method consumes what it names; on failure it leaves words in
-// `fault` and the caller gives up.
+// tuple of non-negative int or list of fields. Each method consumes what it is named after. On failure it sets `fault`,
+// and the caller stops.
 class Literal {
  public:
   explicit Literal(std::string_view text) : rest_(text) {}
@@ -66,7 +66,7 @@ class Literal {
       value.push_back(dimension);
       const bool comma = consume(',');
       if (comma || peek() == ')') {
-        // (3) is an int to Python, and no shape.
+        // (3) is an int in Python, not a tuple.
         if (!comma && value.size() == 1) return fail("shape is not a tuple");
         continue;
       }

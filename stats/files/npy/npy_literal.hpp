@@ -1,4 +1,4 @@
-// The Python literal in the header of an .npy file, taken apart and not evaluated.
+// Parses the Python literal in the header of an .npy file, without evaluating it.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace tensorstat {
 
-// A dtype as it is written: a text such as "<f4", or a structure's fields.
+// A dtype as written: a text such as "<f4", or the fields of a structure.
 struct NpyType {
   std::string text = {};
   bool is_structure = false;
   std::vector<NpyType> fields = {};
-  // Of a field:
-  std::string name = {};  // as the header encodes it
-  Shape shape = {};       // of the values that it holds in each element; () is one
+  // Only for fields:
+  std::string name = {};  // in the header's encoding
+  Shape shape = {};       // the field's own shape; () for a single value
 };
 
 struct NpyDictionary {
@@ -25,11 +25,11 @@ struct NpyDictionary {
   Shape shape;
 };
 
-// For messages of everything that reads .npy headers: a name in quotes, escaped; and the refusal of a file.
+// For messages about .npy headers: a name in quotes, escaped; an error for a malformed file.
 std::string quoted(std::string_view text);
 Error unreadable_npy(std::string what);
 
-// The error says what is wrong, and where. Memory taken is a small multiple of `text`.
+// The error says what is wrong and where. Memory is a small multiple of `text`.
 Result<NpyDictionary> parse_npy_literal(std::string_view text);
 
 }  // namespace tensorstat

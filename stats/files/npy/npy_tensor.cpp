@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kUsualHeaderBytes = 128;
 
-// The tensor that a field is, in a file with this header; an error where that contradicts `original`.
+// The tensor of a field in a file with this header. An error if it contradicts `original`.
 Result<StoredTensor> stored_tensor(const NpyHeader& header, const NpyField& field, Original original) {
   const auto unsupported = [](const std::string& what) { return Error{Code::kUnsupported, what}; };
   const auto contradiction = [](const std::string& dtype, const std::string& what) {
@@ -55,7 +55,7 @@ Result<StoredTensor> stored_tensor(const NpyHeader& header, const NpyField& fiel
 
 Result<NpyArray> read_npy_array(ByteSource& source, const std::optional<std::string>& name, ByteRange range,
                                 Original original, bool may_go_on) {
-  // No byte behind the header is read of a stream, and few of a file: most headers have 128.
+  // Does not read beyond the header of a stream; reads a few bytes more of a file. Most headers have 128 bytes.
   std::vector<std::byte> head;
   std::uint64_t wanted = source.seeks() ? kUsualHeaderBytes : kNpyLengthEnds;
   for (int part = 0; part < 2; ++part, wanted = npy_header_bytes(head)) {

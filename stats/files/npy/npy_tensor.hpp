@@ -1,4 +1,4 @@
-// The array of an .npy file, or of such a member of an archive, as the tensors in it.
+// The tensors in an array of an .npy file, or of a member of an archive.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace tensorstat {
 
 struct NpyArray {
   std::vector<Result<StoredTensor>> tensors = {};  // one, or one for each field of a structured dtype
-  std::uint64_t end_bytes = 0;                     // of the elements, in the source
+  std::uint64_t end_bytes = 0;                     // the end of the elements in the source
 };
 
-// The array whose header begins the range and whose elements fill the rest of it, or, where it `may_go_on`, lie in it.
-// A tensor is called as the array is, a field "array::field", or "field" where the array has no name. An error names
-// the array, or the field.
+// Reads an array. `range` begins with its header, and the elements fill the rest; with `may_go_on`, more bytes may
+// follow. `name` is the array's name. A field's tensor is named "array::field", or "field" if the array has no name. An
+// error names the array or the field.
 Result<NpyArray> read_npy_array(ByteSource& source, const std::optional<std::string>& name, ByteRange range,
                                 Original original, bool may_go_on = false);
 

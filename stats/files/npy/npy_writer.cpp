@@ -21,7 +21,7 @@
 namespace tensorstat {
 namespace {
 
-// A file that appears under its name only when all of it is there.
+// A file that gets its name only when it is complete.
 class NewFile {
  public:
   explicit NewFile(std::string path) : path_(std::move(path)) {
@@ -59,11 +59,12 @@ class NewFile {
   Status finish(bool synced = false) {
     if (error_ == 0 && synced && ::fsync(file_) != 0) error_ = errno;
     if (error_ == 0 && ::fchmod(file_, S_IRUSR) != 0) error_ = errno;
-    // The second descriptor keeps the lock until the file has its name; what close() has to say comes before that.
+    // The second descriptor keeps the lock until the file is renamed. The first is closed before that, so that its
+    // error is known.
     const int lock = error_ == 0 ? ::fcntl(file_, F_DUPFD_CLOEXEC, 0) : -1;
     if (file_ >= 0 && ::close(std::exchange(file_, -1)) != 0 && error_ == 0) error_ = errno;
     if (error_ == 0 && ::rename(hidden_.c_str(), path_.c_str()) != 0) error_ = errno;
-    if (lock >= 0) ::close(lock);  // it wrote nothing, so it has nothing to say
+    if (lock >= 0) ::close(lock);  // nothing was written through it, so it has no error
     if (error_ != 0) {
       return Error{Code::kUnwritable,
                    "cannot write " + path_ + ": " +
@@ -75,9 +76,9 @@ class NewFile {
   }
 
  private:
-  // Process and counter keep writers apart; short, because the final name may have 255 bytes. Processes of two
-  // containers may have one number, and a killed one leaves its file: then the next counter is tried. The lock tells
-  // remove_unfinished_files() that somebody lives who wants the file.
+  // Process id and counter make the hidden name unique. It is short, because the final name may have 255 bytes.
+  // Processes of two containers may have the same id, and a killed process leaves its file; then the next counter is
+  // tried. The lock tells remove_unfinished_files() that the file is in use.
   bool open() {
     static std::atomic<std::uint64_t> counter{0};
     constexpr int kTries = 100;
@@ -89,7 +90,7 @@ class NewFile {
       if (file_ < 0) return false;
       hidden_ = std::move(name);
       if (is_ours()) return true;
-      ::close(std::exchange(file_, -1));  // somebody took it for left behind, just before it was locked
+      ::close(std::exchange(file_, -1));  // remove_unfinished_files() removed it just before it was locked
       error_ = EEXIST;
     }
     return false;
@@ -103,7 +104,7 @@ class NewFile {
   }
 
   std::string path_, folder_, hidden_;
-  std::string unmade_folder_;  // why there is no file, where error_ is of a folder
+  std::string unmade_folder_;  // the folder, if error_ is the error of making one
   int file_ = -1;
   int error_ = 0;
 };

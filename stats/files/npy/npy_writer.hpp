@@ -12,22 +12,22 @@
 
 namespace tensorstat {
 
-// What is done to the bits on their way to the file, for types that npy does not know.
+// How elements of dtypes that npy does not have are converted for the file.
 enum class Widening : std::uint8_t {
   kNone,
-  kBfloat16,  // to float32, the same values
+  kBfloat16,  // to float32, without loss
   kInt4,      // two a byte, low half first, to int8
   kUint1,     // eight a byte, most significant bit first, to uint8
 };
 
 struct NpyContent {
-  std::string_view descr;  // of what the file holds: "<f4"
-  Shape shape;             // in values
+  std::string_view descr;  // the dtype in the file: "<f4"
+  Shape shape;             // of the values in the file
   Widening widening = Widening::kNone;
   std::span<const std::byte> bytes;  // before widening, C order, little endian
 };
 
-// "|b1", "<f4"; for bfloat16 that of float32, which is how it is stored.
+// "|b1", "<f4". bfloat16 is stored as float32, so it has "<f4".
 std::string_view npy_descr(Dtype dtype);
 
 // Everything before the data: version 1.0 (2.0 beyond 65,535 bytes), the dictionary with single
@@ -35,19 +35,19 @@ std::string_view npy_descr(Dtype dtype);
 // so that the data begin at a multiple of 64.
 std::string npy_header(std::string_view descr, const Shape& shape);
 
-// Appends the values of `count` elements from `first` on, as the file holds them, to `out`.
+// Appends `count` elements from number `first` to `out`, as the file holds them.
 void widen(Widening widening, std::span<const std::byte> bytes, std::uint64_t first,
            std::uint64_t count, std::string& out);
 
-// Writes the file under another name and then renames it: nobody ever sees a part of it, and what
-// was there before stays whole when this fails. Its mode is 0400, as MindSpore's. `synced`: the disk has
-// what is in it before it gets its name, so that a power failure leaves no empty file under that.
+// Writes the file under a hidden name and renames it. Nobody sees an incomplete file, and on failure an existing file
+// is unchanged. The mode is 0400, as MindSpore's. `synced`: fsync before the rename, so that a power failure leaves no
+// empty file.
 Status write_npy(const std::string& path, const NpyContent& content, bool synced = false);
 
-// The same for any text.
+// As write_npy, for any text.
 Status write_whole_file(const std::string& path, std::string_view text);
 
-// The same for a text in pieces: `fill` hands them to `write`, in order. Where it fails, nothing is written.
+// As write_npy, for a text in pieces: `fill` passes them to `write` in order. If `fill` fails, there is no file.
 using WritePiece = std::function<void(std::string_view piece)>;
 Status write_whole_file(const std::string& path, const std::function<Status(const WritePiece& write)>& fill,
                         bool synced = false);

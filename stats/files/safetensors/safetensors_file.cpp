@@ -1,5 +1,5 @@
-// .safetensors, read without trust: a length of 8 bytes, a header in JSON, then the tensors' bytes, little-endian and
-// in C order, which fill the rest of the file without holes and overlaps.
+// .safetensors, read without trust: 8 bytes with the header's length, the header in JSON, then the tensors' bytes,
+// little-endian and in C order. These fill the rest of the file without gaps and overlaps.
 // Format: https://github.com/huggingface/safetensors#format
 #include <algorithm>
 #include <bit>
@@ -17,14 +17,15 @@ namespace {
 constexpr std::uint64_t kHeaderLengthBytes = 8, kMostHeaderBytes = 100'000'000;
 constexpr std::size_t kMostSafetensorsDimensions = 64;
 
-// Every dtype of the format, under the name that the catalog has or would have for it, and what to do where it does not.
+// Every dtype of the format, with the catalog's name, or what the catalog would call it, and what to do if it is not
+// supported.
 struct FormatDtype {
   std::string_view name, catalog_name;
   std::string_view advice = {};
 };
-// The shape of F4 counts values, and the low half of a byte is the first:
-// https://github.com/huggingface/safetensors bindings/python/src/lib.rs, and for the halves of what it takes,
-// https://github.com/pytorch/pytorch torch/headeronly/util/Float4_e2m1fn_x2.h
+// F4's shape counts values, and the low half of a byte comes first. Sources: https://github.com/huggingface/safetensors
+// bindings/python/src/lib.rs, and for the halves of what it takes, https://github.com/pytorch/pytorch
+// torch/headeronly/util/Float4_e2m1fn_x2.h
 constexpr std::string_view kWidenFloat6 = "save it as F8_E4M3, which has each of its values";
 constexpr FormatDtype kDtypes[] = {
     {"BOOL", "bool"},
@@ -54,10 +55,10 @@ constexpr FormatDtype kDtypes[] = {
 struct HeaderEntry {
   std::string name, dtype;
   Shape shape;
-  std::uint64_t begin = 0, end = 0;  // in the bytes behind the header
+  std::uint64_t begin = 0, end = 0;  // offsets after the header
 };
 
-// Takes the header apart without building a tree of it. What is not of the format ends it, with words in `fault`.
+// Parses the header without building a tree. Anything that the format does not allow stops it and sets `fault`.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::vector<HeaderEntry> entries;
@@ -97,7 +98,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
       return !std::exchange(is_seen, true) || comes_twice(key);
     }
     if (place_ == Place::kMetadata) return metadata_.insert(key).second || comes_twice(key);
-    // The names of tensors, of which there may be many, are looked at when all are there.
+    // Tensor names, which may be many, are checked for duplicates at the end.
     return key != "__metadata__" || !std::exchange(has_metadata_, true) || comes_twice(key);
   }
   bool start_object(std::size_t) override {
@@ -175,11 +176,11 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   std::string key_;
   std::unordered_set<std::string> metadata_;          // its keys
   bool has_metadata_ = false;
-  bool is_seen_[std::size(kTensorKeys)] = {};          // in this tensor
+  bool is_seen_[std::size(kTensorKeys)] = {};          // keys seen in this tensor
   int offset_count_ = 0;
 };
 
-// In the order of the bytes; an error where these are not exactly the `data_bytes` of the file.
+// Sorts by offset. An error if the tensors do not cover exactly the `data_bytes` of the file.
 Status put_in_order(std::vector<HeaderEntry>& entries, std::uint64_t data_bytes) {
   const auto fault = [](const HeaderEntry& entry, const std::string& what) {
     return Error{Code::kUnreadable, "tensor '" + shown(entry.name) + "' " + what};
@@ -203,7 +204,7 @@ Status put_in_order(std::vector<HeaderEntry>& entries, std::uint64_t data_bytes)
   return Error{Code::kUnreadable, std::to_string(data_bytes - end) + " bytes at its end belong to no tensor"};
 }
 
-// Takes the name and the shape of one that makes sense.
+// Converts a valid entry; moves its name and shape.
 Result<StoredTensor> stored_tensor(HeaderEntry& entry, std::uint64_t data_offset_bytes) {
   const auto type = std::ranges::find(kDtypes, entry.dtype, &FormatDtype::name);
   if (type == std::end(kDtypes)) {
@@ -240,7 +241,7 @@ Result<StoredTensor> stored_tensor(HeaderEntry& entry, std::uint64_t data_offset
                       .packed_at_bytes = is_packed ? offset_bytes : 0};
 }
 
-// The length of the header; 0 where `head` cannot be the beginning of such a file.
+// The length of the header; 0 if no such file begins with `head`.
 std::uint64_t header_bytes(std::string_view head) {
   if (head.size() <= kHeaderLengthBytes) return 0;
   std::uint64_t length = 0;
@@ -270,7 +271,7 @@ OpenedSource open_safetensors(std::shared_ptr<const RandomFile> file, const Read
   std::string header(length, '\0');
   if (Status read = file->read_at(kHeaderLengthBytes, std::as_writable_bytes(std::span(header))); !read) return read.error();
   HeaderReader reader;
-  // To nlohmann the text ends at a NUL byte, whatever follows.
+  // nlohmann stops at a NUL byte and ignores what follows.
   if (const auto nul = header.find('\0'); nul != header.npos) {
     return fail("has a damaged header: a NUL byte at its byte " + std::to_string(nul + 1));
   }

@@ -1,5 +1,5 @@
-// The index of a model in several files, .safetensors or torch.save's .bin: each tensor once, from the shard that the
-// index says.
+// The index of a model in several files, .safetensors or torch.save's .bin. Reads each tensor once, from the shard that
+// the index names.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -40,10 +40,10 @@ class ShardSource : public TensorSource {
     for (const auto& [tensor, shard] : index_.shard_of) ++left_of_[shard];
     left_ = index_.shard_of.size();
     options_.takes_stream = false;
-    options_.original = Original::kAsStored;  // of the index's name
+    options_.original = Original::kAsStored;  // the index's name says nothing about its tensors
   }
 
-  // As the index says: shards that are missing are an error each.
+  // The index's tensors. A missing shard is one error for each of its tensors.
   std::optional<std::uint64_t> count() const override { return left_; }
 
   std::optional<Result<TensorReader>> next() override try {
@@ -61,7 +61,7 @@ class ShardSource : public TensorSource {
                                             " that the index " + printable(path_) + " has in it"};
       }
       if (*tensor) {
-        const std::optional<std::string>& name = (*tensor)->name();  // none in a file of another format
+        const std::optional<std::string>& name = (*tensor)->name();  // empty if the file has another format
         const auto found = index_.shard_of.find(name.value_or(""));
         if (found == index_.shard_of.end()) {
           return Error{Code::kUnreadable, printable_name(tensor_label(beside(path_, index_.shards[shard]), name)) +
@@ -69,7 +69,7 @@ class ShardSource : public TensorSource {
         }
         if (found->second != shard) continue;
       }
-      // Of a tensor that cannot be read the name is not known; it is taken for one of this shard.
+      // The name of an unreadable tensor is unknown; it counts as one of this shard.
       if (left_of_[shard] != 0) --left_of_[shard], --left_;
       return tensor;
     }
@@ -86,7 +86,7 @@ class ShardSource : public TensorSource {
                                           given_up(shard) + " in it"};
   }
 
-  // How many tensors are still due of this shard, of which none is due any more.
+  // Gives up a shard: its remaining tensors are no longer expected. Returns their number as a text.
   std::string given_up(std::size_t shard) {
     const std::uint64_t lost = std::exchange(left_of_[shard], 0);
     left_ -= lost;
@@ -95,14 +95,14 @@ class ShardSource : public TensorSource {
 
   const std::string path_;
   const ShardIndex index_;
-  std::vector<std::uint64_t> left_of_;  // tensors still due, of each shard
+  std::vector<std::uint64_t> left_of_;  // for each shard: the tensors not yet read
   std::uint64_t left_ = 0;
   std::size_t next_shard_ = 0;
   std::unique_ptr<TensorSource> shard_;
   ReadOptions options_;
 };
 
-bool begins_as_index(std::string_view) { return false; }  // nothing but the name tells it from other JSON
+bool begins_as_index(std::string_view) { return false; }  // only the name tells it from other JSON
 
 OpenedSource open_index(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
   auto index = read_index(*file);
@@ -114,7 +114,7 @@ std::vector<std::string> parts(const std::string& path) {
   std::vector<std::string> shards;
   const auto file = RandomFile::open(path);
   const auto index = file ? read_index(*file) : Result<ShardIndex>(file.error());
-  if (!index) return shards;  // which is said when it is opened; the shards are read by themselves
+  if (!index) return shards;  // opening it reports the error; the shards are then read as single files
   for (const std::string& shard : index->shards) shards.push_back(beside(path, shard));
   return shards;
 }

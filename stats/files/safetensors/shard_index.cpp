@@ -20,7 +20,7 @@ bool is_name_of_shard(std::string_view name) {
   return (ends(".safetensors") || ends(".bin")) && name.find_first_of(std::string_view("/\0", 2)) == name.npos;
 }
 
-// Takes the map and passes over everything else.
+// Reads weight_map and ignores everything else.
 class IndexReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::map<std::string, std::vector<std::string>, NaturalOrder> tensors_of;  // by shard
@@ -92,7 +92,7 @@ Result<ShardIndex> parse_shard_index(std::string_view text) {
   const auto damaged = [](const std::string& what) {
     return Error{Code::kUnreadable, "is no index of shards: " + what};
   };
-  // To nlohmann the text ends at a NUL byte, whatever follows.
+  // nlohmann stops at a NUL byte and ignores what follows.
   if (const auto nul = text.find('\0'); nul != text.npos) {
     return damaged("a NUL byte at its byte " + std::to_string(nul + 1));
   }

@@ -66,14 +66,14 @@ class InflatedBytes : public ByteSource {
     return {};
   }
 
-  // The next bytes take the place of those in the window.
+  // Replaces the window by the next bytes.
   Status move_window() {
     window_at_ += window_.size();
     const std::uint64_t left = deflated_.bytes - window_at_;
-    if (left == 0) return damaged("more bytes are wanted of a member than it has");
+    if (left == 0) return damaged("it was read beyond its end");
     const std::size_t due = std::min<std::uint64_t>(left, kInflatedWindowBytes);
     const bool is_last = due == left;
-    window_.resize(due + is_last);  // one more shows what goes on behind the last
+    window_.resize(due + is_last);  // one byte more detects data after the expected end
     stream_.next_out = reinterpret_cast<Bytef*>(window_.data());
     stream_.avail_out = static_cast<uInt>(window_.size());
     int status = Z_OK;
@@ -108,7 +108,7 @@ class InflatedBytes : public ByteSource {
     if (Status read = file_->read_at(deflated_.offset_bytes + taken_, piece); !read) return read;
     taken_ += count;
     stream_.next_in = reinterpret_cast<Bytef*>(packed_.data());
-    stream_.avail_in = static_cast<uInt>(count);  // none at the end: inflate() says that it cannot go on
+    stream_.avail_in = static_cast<uInt>(count);  // 0 at the end: inflate() then reports that input is missing
     return {};
   }
 
@@ -118,8 +118,8 @@ class InflatedBytes : public ByteSource {
   z_stream stream_ = {};
   bool is_begun_ = false;
   std::vector<std::byte> packed_, window_;
-  std::uint64_t taken_ = 0;      // of the packed bytes
-  std::uint64_t window_at_ = 0;  // where the window lies in the unpacked ones
+  std::uint64_t taken_ = 0;      // packed bytes that inflate() has received
+  std::uint64_t window_at_ = 0;  // the window's offset in the unpacked bytes
   std::uint32_t crc_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// A deflated member of an archive as its unpacked bytes, through a window of fixed size.
+// Unpacks a deflated member of an archive through a window of fixed size.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 namespace tensorstat {
 
 struct Deflated {
-  std::uint64_t offset_bytes = 0, packed_bytes = 0;  // in the file, which holds them
-  std::uint64_t bytes = 0;                           // that are due, unpacked
-  std::uint32_t crc = 0;                             // of these
+  std::uint64_t offset_bytes = 0, packed_bytes = 0;  // in the file; the range must lie within it
+  std::uint64_t bytes = 0;                           // expected size, unpacked
+  std::uint32_t crc = 0;                             // expected CRC-32 of the unpacked bytes
 };
 
-// What unpacks to more or to fewer bytes than are due, or to others than the checksum says, is an error, at the latest
-// when the last byte is read. The error names `label`, which is not escaped. No more is unpacked than is due, and one
-// byte to see that there is more.
+// An error if the unpacked size or the checksum differs from the expected one, at the latest when the last byte is
+// read. The error names `label`, which is not escaped. Unpacks at most one byte more than expected, to detect excess
+// data.
 std::unique_ptr<ByteSource> inflated(std::shared_ptr<const RandomFile> file, std::string label,
                                      const Deflated& deflated);
 

@@ -1,6 +1,7 @@
-// .npz: a zip archive of .npy members, as numpy.savez and numpy.savez_compressed write it. Stored members are read
-// in place, deflated ones unpacked through a window. Both are held to their checksum; a stored one only as far as it is
-// read in order: not of structures, nor in Fortran order where C order is wanted.
+// .npz: a zip archive of .npy members, as numpy.savez and numpy.savez_compressed write it. Stored members are read in
+// place, deflated ones unpacked through a window. Deflated members are always checked against their CRC. Stored ones
+// are checked only if they are read in order, so not for structured dtypes, and not for Fortran order when C order is
+// wanted.
 #include <algorithm>
 #include <new>
 #include <unordered_set>
@@ -18,7 +19,7 @@ namespace tensorstat {
 namespace {
 
 constexpr std::string_view kNpyExtension = ".npy";
-// No byte of deflate stands for more than 1,032.
+// Deflate expands by a factor of at most 1,032.
 constexpr std::uint64_t kMostGrowth = 1032;
 
 class NpzSource : public TensorSource {
@@ -26,7 +27,7 @@ class NpzSource : public TensorSource {
   NpzSource(std::shared_ptr<const RandomFile> file, std::vector<ZipMember> members, const ReadOptions& options)
       : file_(std::move(file)), members_(std::move(members)), options_(options) {}
 
-  // A member of a structured dtype is several tensors, which shows when it is opened.
+  // Unknown before all members are opened: a structured dtype is several tensors.
   std::optional<std::uint64_t> count() const override {
     return members_.size() - next_member_ + fields_.size() - next_;
   }
@@ -75,7 +76,7 @@ class NpzSource : public TensorSource {
     label_ = tensor_label(file_->path(), name);
     data_at_ = *data_at;
     bytes_ = bytes_of(member);
-    // What the name of the archive says of one tensor's dtype is not said of its members.
+    // A dtype suffix in the archive's name does not apply to its members.
     const bool is_vouched = options_.original == Original::kVoidIsBfloat16;
     auto array = read_npy_array(*bytes_, name, {is_stored ? *data_at : 0, member.bytes},
                                 is_vouched ? Original::kVoidIsBfloat16 : Original::kAsStored);
@@ -84,7 +85,7 @@ class NpzSource : public TensorSource {
     return {};
   }
 
-  // Of the member that was opened last.
+  // The bytes of `member`, which must be the current one.
   std::unique_ptr<ByteSource> bytes_of(const ZipMember& member) const {
     return member.method == kZipStored
                ? checked(file_, label_, {data_at_, member.bytes}, member.crc)
@@ -95,12 +96,12 @@ class NpzSource : public TensorSource {
   const std::vector<ZipMember> members_;
   std::unordered_set<std::string> names_;
   std::size_t next_member_ = 0;
-  // Of the member before it: its tensors, one or a field each, what messages call it, and where its bytes are.
+  // The current member: its tensors, one or one for each field, its name for messages, and the range of its bytes.
   std::vector<Result<StoredTensor>> fields_;
   std::size_t next_ = 0;
   std::string label_;
   std::uint64_t data_at_ = 0;
-  std::unique_ptr<ByteSource> bytes_;  // those that the header was read from, for the first tensor
+  std::unique_ptr<ByteSource> bytes_;  // the source from which the header was read, reused for the first tensor
   const ReadOptions options_;
 };
 

@@ -22,14 +22,14 @@ Error damaged(const RandomFile& file, const std::string& what) {
 
 std::string who(const ZipMember& member) { return "member '" + shown(member.name) + "'"; }
 
-// The little-endian number of `bytes` bytes at `at`, which the caller knows to be there.
+// The little-endian number of `bytes` bytes at `at`. The caller has checked that they exist.
 std::uint64_t number_at(std::string_view text, std::size_t at, std::size_t bytes) {
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < bytes; ++i) number |= std::uint64_t{static_cast<unsigned char>(text[at + i])} << 8 * i;
   return number;
 }
 
-// The caller has checked that the bytes are there.
+// The caller has checked that the bytes exist.
 Result<std::string> text_at(const RandomFile& file, std::uint64_t offset_bytes, std::size_t bytes) {
   std::string text(bytes, '\0');
   if (Status read = file.read_at(offset_bytes, std::as_writable_bytes(std::span(text))); !read) return read.error();
@@ -38,17 +38,18 @@ Result<std::string> text_at(const RandomFile& file, std::uint64_t offset_bytes, 
 
 struct Directory {
   std::uint64_t offset_bytes = 0, bytes = 0, entries = 0;
-  std::uint64_t end = 0;  // where the records that describe it begin
+  std::uint64_t end = 0;  // the beginning of the records that describe the directory
 };
 
-// What the record of ZIP64 says, whose locator would lie at `locator_at`; nothing where there is none.
+// Reads ZIP64's record through its locator, which would be at `locator_at`; nullopt if there is none.
 Result<std::optional<Directory>> directory64(const RandomFile& file, std::uint64_t locator_at) {
   const auto locator = text_at(file, locator_at, kLocatorBytes);
   if (!locator) return locator.error();
   if (!locator->starts_with(kLocatorMagic)) return std::optional<Directory>();
   const std::uint64_t record_at = number_at(*locator, 8, 8);
   if (locator_at < kEnd64Bytes || record_at > locator_at - kEnd64Bytes) {
-    return damaged(file, "its ZIP64 record would begin at byte " + std::to_string(record_at) + ", where none can be");
+    return damaged(file,
+                   "its ZIP64 record would begin at byte " + std::to_string(record_at) + ", where no record can be");
   }
   const auto record = text_at(file, record_at, kEnd64Bytes);
   if (!record) return record.error();
@@ -85,7 +86,8 @@ Result<Directory> find_directory(const RandomFile& file) {
   return Directory{number_at(*tail, at + 16, 4), number_at(*tail, at + 12, 4), number_at(*tail, at + 10, 2), end};
 }
 
-// Where a field of 32 bits is full, the number is in the extra field of ZIP64, in the order of the fields.
+// If a field of 32 bits is all ones, its number is in ZIP64's extra field, which has these numbers in the order of the
+// fields.
 Status widen(const RandomFile& file, std::string_view extra, ZipMember& member) {
   constexpr std::uint64_t kFull = 0xffffffff;
   std::uint64_t* const numbers[] = {&member.bytes, &member.packed_bytes, &member.header_offset_bytes};
@@ -109,7 +111,7 @@ Status widen(const RandomFile& file, std::string_view extra, ZipMember& member) 
   return damaged(file, who(member) + " has no ZIP64 field, which it needs");
 }
 
-// Whether each member ends before the next begins, and the last before the directory.
+// An error if members overlap each other or the directory.
 Status check_places(const RandomFile& file, const std::vector<ZipMember>& members, std::uint64_t directory_at) {
   std::vector<const ZipMember*> in_order;
   for (const ZipMember& member : members) in_order.push_back(&member);
@@ -185,7 +187,7 @@ Result<std::uint64_t> zip_data_offset(const RandomFile& file, const ZipMember& m
   if (!is_same) return damaged(file, who(member) + " has a header that contradicts the directory of the archive");
   const std::uint64_t offset_bytes =
       member.header_offset_bytes + kHeaderBytes + member.name.size() + number_at(*header, 28, 2);
-  // The directory lies behind every member, so this is a bound, if not the closest.
+  // All members lie before the directory, so the file's size is a bound, though not the tightest.
   if (offset_bytes > file.size_bytes() || member.packed_bytes > file.size_bytes() - offset_bytes) {
     return damaged(file, who(member) + " does not fit into the archive");
   }

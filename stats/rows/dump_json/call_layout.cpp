@@ -13,10 +13,10 @@ namespace {
 struct Mark {
   bool is_output = false;
   std::uint64_t slot = 0;
-  std::size_t size = 0;  // of its text
+  std::size_t size = 0;  // length of its text
 };
 
-// The mark that a text begins with.
+// The mark at the beginning of a text.
 std::optional<Mark> mark_in(std::string_view text) {
   if (text.size() < 4 || text[0] != CallLayout::kMark || (text[1] != 'i' && text[1] != 'o')) return std::nullopt;
   Mark mark{.is_output = text[1] == 'o'};
@@ -26,14 +26,15 @@ std::optional<Mark> mark_in(std::string_view text) {
   return mark;
 }
 
-// Whether it is a value of one line: Python has NaN and Infinity, too. At a NUL byte the parser would stop.
+// Whether the text is a JSON value of one line. Python also writes NaN and Infinity. NUL bytes are refused, because the
+// parser would stop there.
 bool is_value(std::string_view text) {
   if (const auto mark = mark_in(text)) return mark->size == text.size();
   return text == "NaN" || text == "Infinity" || text == "-Infinity" ||
          (text.find('\0') == text.npos && nlohmann::json::accept(text));
 }
 
-// The name in front of ": ", as it is written; nothing where there is none.
+// The name before ": ", as written; nullopt if there is none.
 std::optional<std::string_view> name_in(std::string_view line) {
   if (!line.starts_with('"')) return std::nullopt;
   std::size_t end = 1;
@@ -45,7 +46,7 @@ std::optional<std::string_view> name_in(std::string_view line) {
 
 }  // namespace
 
-// Goes through the lines between the braces, of which each holds one thing.
+// Parses the lines between the outer braces. Each line has one item.
 class CallLayout::Lines {
  public:
   bool take(std::string_view text) {
@@ -63,9 +64,9 @@ class CallLayout::Lines {
  private:
   struct Level {
     bool is_list = false;
-    bool has_comma = false;  // the last element that is complete
+    bool has_comma = false;  // whether a comma followed the last complete element
     std::uint64_t next = 0;  // element
-    std::string name = {};   // of the member that is read
+    std::string name = {};   // name of the current member
   };
 
   bool take_line(std::string_view line) {
@@ -85,7 +86,7 @@ class CallLayout::Lines {
     const bool opens = said == "[" || said == "{";
     if (opens ? has_comma : !ends && !is_value(said)) return false;
     level.has_comma = has_comma;
-    // The comma behind a member is written with the next.
+    // Drop the comma after an outermost member: it is written together with the next one.
     std::string& text = members.back().text;
     text.append(text.empty() ? "" : "\n").append(line).append(has_comma && levels_.size() > 1 ? "," : "");
     if (opens) levels_.push_back({.is_list = said == "["});
@@ -93,7 +94,7 @@ class CallLayout::Lines {
     return !mark || places.emplace(std::pair(mark->is_output, mark->slot), place()).second;
   }
 
-  // Takes the name off.
+  // Begins an element. For an object, removes its name from `said`.
   bool begins_element(Level& level, std::string_view& said) {
     if (level.next++ != 0 && !level.has_comma) return false;
     if (level.is_list) return true;
@@ -122,7 +123,7 @@ Status CallLayout::add(std::string_view object) {
   Lines lines;
   const bool is_laid_out = object.starts_with("{\n") && object.ends_with("\n}") && object.size() > 4;
   if (!is_laid_out || !lines.take(object.substr(2, object.size() - 4))) {
-    return Error{Code::kInvalid, "the layout of a call is no object as json.dumps(indent=1) writes it"};
+    return Error{Code::kInvalid, "the layout of a call is not an object as json.dumps(indent=1) writes it"};
   }
   for (const auto& [which, place] : lines.places) {
     if (places_.contains(which)) return Error{Code::kInvalid, "the layout of a call has a tensor twice: " + place};

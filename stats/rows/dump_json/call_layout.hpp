@@ -1,4 +1,4 @@
-// What stands around the tensors of a call in msprobe's dump.json.
+// The text around the tensors of a call in msprobe's dump.json.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,28 @@
 
 namespace tensorstat {
 
-// The members of a call, with marks where its tensors stand. All else, such as arguments that are no tensors and how
-// they are nested, is kept to the byte.
+// The members of a call, with marks in place of its tensors. Everything else, such as other arguments and the nesting,
+// is kept byte for byte.
 class CallLayout {
  public:
-  // A mark is this byte, which no JSON has, i or o, the slot of the input or output, and this byte.
+  // A mark is this byte, which JSON never contains, then i or o, the slot of the input or output, and this byte again.
   static constexpr char kMark = '\x01';
   static std::string mark(bool is_output, std::uint64_t slot) {
     return kMark + std::string(is_output ? "o" : "i") + std::to_string(slot) + kMark;
   }
 
-  // Members behind those that are there: an object as Python's json.dumps(indent=1) writes it, but for the marks. An
-  // error: it is none, and nothing was taken.
+  // Appends the members of `object`, which is written like Python's json.dumps(indent=1), with marks. On an error
+  // nothing is appended.
   Status add(std::string_view object);
 
-  bool is_known() const { return is_known_; }  // add() has taken something
+  bool is_known() const { return is_known_; }  // add() has succeeded
 
-  // Where a tensor stands, in msprobe's words: "input.0", "output.0.logits", "parameters.weight"; "" where it has no
-  // place.
+  // The place of a tensor, in msprobe's words: "input.0", "output.0.logits", "parameters.weight"; "" if it has none.
   std::string place_of(bool is_output, std::uint64_t slot) const;
   std::size_t tensor_count() const { return places_.size(); }
 
-  // The object for the margin, with the text of each tensor in its place: null where `leaf_of` gives none. Only the
-  // members that are wanted.
+  // The object's text at the left margin, with the wanted members only and each tensor's text in its place; null if
+  // `leaf_of` has none.
   using LeafOf = std::function<const std::string*(bool is_output, std::uint64_t slot)>;
   std::string text(const LeafOf& leaf_of, const std::function<bool(std::string_view member)>& wants) const;
 

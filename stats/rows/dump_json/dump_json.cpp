@@ -23,7 +23,7 @@ std::string data_type_of(std::string_view dtype) {
   return lower_case(dtype);
 }
 
-// The name in a key, without the direction and the count behind it.
+// The name in a key, without the direction and the count after it.
 std::string_view stem_of(std::string_view key) {
   const auto without_last = [](std::string_view text) { return text.substr(0, std::min(text.rfind('.'), text.size())); };
   if (key.ends_with(".parameters_grad")) return without_last(key);
@@ -97,21 +97,22 @@ class DumpJsonReader : public JsonReader {
  private:
   struct Level {
     bool is_array = false;
-    std::uint64_t index = 0;  // of the next element
-    std::string key = {};     // of the member that is read
-    std::size_t begin = 0;    // where it begins in the layout
+    std::uint64_t index = 0;  // index of the next element
+    std::string key = {};     // key of the current member
+    std::size_t begin = 0;    // offset in the layout
   };
-  // An object that has a type is a leaf; one with dtype and shape is a tensor.
+  // An object with "type" is a leaf. A leaf with dtype and shape is a tensor.
   struct Leaf {
     std::string dtype, checksum, data_name;
-    std::string odd_member;  // the first that a row has no place for
+    std::string odd_member;  // the first member that a row has no place for
     Shape shape;
     bool has_dtype = false, has_shape = false;
     std::optional<bool> requires_grad = {};
     std::vector<std::pair<Category, Value>> values;
   };
 
-  static constexpr std::size_t kData = 2, kCall = 3;  // how many levels are open inside of `data`, and of a call
+  static constexpr std::size_t kData = 2, kCall = 3;  // the number of open levels inside of `data`, and inside of a
+                                                      // call
 
   bool is_in_leaf() const { return leaf_level_ != 0; }
   bool is_at_leaf() const { return leaf_level_ != 0 && leaf_level_ == levels_.size(); }
@@ -123,7 +124,7 @@ class DumpJsonReader : public JsonReader {
     return leaf_level_ != 0 && levels_.size() == leaf_level_ + 1 && levels_.back().is_array &&
            levels_[leaf_level_ - 1].key == "shape";
   }
-  // A place of an input or output that is not a tensor's.
+  // Whether the parser is at an argument or output that is no tensor.
   bool is_place() const { return is_in_data() && levels_.size() > kCall && !is_in_leaf(); }
   void next_element() {
     if (!levels_.empty()) ++levels_.back().index;
@@ -188,7 +189,7 @@ class DumpJsonReader : public JsonReader {
     return std::string(stem.substr(stem.rfind('.') + 1));  // npos + 1 is 0
   }
 
-  // The layout is for the margin, as json.dumps(indent=1) writes it.
+  // The layout begins at the left margin, as json.dumps(indent=1) writes it.
   bool is_laying_out() const { return has_layout_ && is_in_data() && (levels_.size() > kData || layout_.empty()); }
   void begin_element() {
     const Level& level = levels_.back();
@@ -206,7 +207,7 @@ class DumpJsonReader : public JsonReader {
     if (has_layout_) layout_ += scalar;
   }
 
-  // Which of the two: 0 inputs, 1 outputs.
+  // 0: an input, 1: an output.
   std::size_t io() const {
     const std::string& key = levels_[kData - 1].key;
     return has_gradients(key) || levels_[kCall - 1].key == "output";
@@ -316,7 +317,7 @@ class DumpJsonReader : public JsonReader {
     return static_cast<bool>(fault_);
   }
 
-  // A value of a float dtype, a mean or a norm is held as binary64, whatever it was written as.
+  // Values of float dtypes, means and norms are binary64, also if they are written as integers.
   static Value as_held(const Value& value, Category category, std::optional<Dtype> dtype) {
     const bool is_element = category == Category::kMax || category == Category::kMin;
     if (is_element && dtype && !is_float(*dtype)) return value;
@@ -325,7 +326,7 @@ class DumpJsonReader : public JsonReader {
     return value;
   }
 
-  // "Functional.conv2d.0.forward.input.0"; of a gradient, the parameter's.
+  // "Functional.conv2d.0.forward.input.0"; for a gradient, the parameter's name.
   std::string tensor_name(const std::string& key) const {
     std::string name = key;
     const std::string& member = levels_[kCall - 1].key;
@@ -344,11 +345,11 @@ class DumpJsonReader : public JsonReader {
   const CallListener& listener_;
   RowsRead& read_;
   std::vector<Level> levels_;
-  std::size_t leaf_level_ = 0;  // how many levels are open in the leaf that is read; 0: in none
+  std::size_t leaf_level_ = 0;  // the number of open levels at the current leaf; 0: not in a leaf
   Leaf leaf_;
   std::uint64_t slots_[2] = {0, 0};
   bool has_data_ = false;
-  std::string layout_;  // of the call that is read
+  std::string layout_;  // of the current call
   bool has_layout_ = false;
   std::uint64_t other_count_ = 0;
   std::uint64_t odd_count_ = 0;

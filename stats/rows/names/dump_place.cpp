@@ -12,9 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The folders of a file, the innermost last, as many of them as the layout has. {rank}, {device}, {graph} and
-// {iteration} are numbers that the place takes, {time} is fourteen digits, {number} any number and {name} any text; all
-// else is itself. The first layout that fits counts.
+// Patterns for the innermost folders of a file, the innermost last. {rank}, {device}, {graph} and {iteration} are
+// numbers of the place. {time} is fourteen digits, {number} any number, {name} any text. Everything else is literal.
+// The first pattern that fits counts.
 constexpr std::string_view kLayouts[] = {
     // MindSpore O0 and O1, CPU, GPU; r1.5's dumps
     "rank_{rank}/{name}/{graph}/{iteration}",
@@ -26,9 +26,9 @@ constexpr std::string_view kLayouts[] = {
     // CANN's acl.json: a model, and a single operator
     "{time}/{device}/{name}/{graph}/{iteration}",
     "{time}/{device}",
-    // r1.5's asynchronous dump, as its document names it
+    // r1.5's asynchronous dump, as documented
     "{device}/{name}_graph_{number}/{graph}/{iteration}",
-    // msprobe; before it knows its rank, and as older versions have it
+    // msprobe; before it knows its rank, and older versions
     "step{iteration}/rank{rank}/dump_tensor_data",
     "step{iteration}/rank/dump_tensor_data",
     "step{iteration}/proc{number}/dump_tensor_data",
@@ -66,7 +66,7 @@ bool accept(std::string_view field, std::string_view text, Found& found) {
   return number_in(text, number) && (field != "{time}" || text.size() == 14);
 }
 
-// A field reaches to where the text that follows it comes for the last time.
+// A field extends to the last occurrence of the text that follows it in the pattern.
 bool fits(std::string_view pattern, std::string_view folder, Found& found) {
   while (!pattern.empty()) {
     const std::string_view text = take(pattern, "{");

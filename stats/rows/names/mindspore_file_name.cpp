@@ -11,10 +11,10 @@ namespace tensorstat {
 namespace {
 
 constexpr std::string_view kExtension = ".npy", kOfSeveral = ".bin";
-constexpr std::size_t kUsualCells = 2;  // of a tensor in a container: its name, and the path of the file
-constexpr int kMostTrailing = 2;  // parts behind the slot: format and dtype
+constexpr std::size_t kUsualCells = 2;  // cells of a tensor in a container: its name, and the path of the file
+constexpr int kMostTrailing = 2;  // parts after the slot: format and dtype
 
-// Takes the last part of a name off; false where that, or what is left, is empty.
+// Removes the last part of a name; false if it or the rest is empty.
 bool take_last(std::string_view& name, std::string_view& part) {
   const std::size_t dot = name.rfind('.');
   if (dot == name.npos || dot == 0 || dot + 1 == name.size()) return false;
@@ -23,7 +23,7 @@ bool take_last(std::string_view& name, std::string_view& part) {
   return true;
 }
 
-// "input" and a slot at the end of a name.
+// Removes "input" or "output" and a slot at the end of a name.
 bool take_slot(std::string_view& name, Identity& identity) {
   std::string_view slot, io;
   if (!take_last(name, slot)) return false;
@@ -58,7 +58,7 @@ std::optional<NamedTensor> named_in_npy(std::string_view stem) {
     NamedTensor named;
     if (is_long_enough && take_slot(name, named.identity) && take_run(name, named.identity)) {
       named.original_dtype = lower_case(dtype);
-      if (dump_format(part) != dump_format("")) named.format = part;  // the last part that was taken
+      if (dump_format(part) != dump_format("")) named.format = part;  // the part taken last
       return named;
     }
   }

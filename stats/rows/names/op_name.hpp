@@ -1,4 +1,4 @@
-// Operator names as MindSpore puts them in files.
+// Operator names as MindSpore writes them in files.
 #pragma once
 
 #include <string>
@@ -6,8 +6,7 @@
 
 namespace tensorstat {
 
-// The full scope name with / \ . and space each replaced by _, as in npy file names and in the
-// rows of MindSpore up to 2.7. Not reversible.
+// Replaces each / \ . and space by _, as in npy file names and in the rows of MindSpore up to 2.7. Not reversible.
 inline std::string escaped_op_name(std::string_view full_scope_name) {
   std::string escaped(full_scope_name);
   for (char& c : escaped) {

@@ -1,4 +1,4 @@
-// Where, among rows that follow each other, one run of an operator ends and the next begins.
+// Divides a sequence of rows into runs of operators.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace tensorstat {
 
-// A run is rows of one operator, task and stream; it ends where an input or output comes again.
+// A run is a sequence of rows with the same operator, task and stream. A repeated input or output begins a new run.
 class RunCut {
  public:
-  // Whether this row begins another run than the rows before it. Asked of each row once, in order.
+  // Whether this row begins a new run. Call it once for each row, in order.
   bool begins_run(const Identity& who) {
     const bool is_same = !seen_.empty() && who.op_type == op_type_ && who.op_name == op_name_ &&
                          who.task_id == task_id_ && who.stream_id == stream_id_ && !seen_.contains({who.io, who.slot});
@@ -30,7 +30,7 @@ class RunCut {
  private:
   std::string op_type_, op_name_;
   std::uint64_t task_id_ = 0, stream_id_ = 0;
-  std::set<std::pair<std::string, std::uint64_t>> seen_;  // inputs and outputs of the run
+  std::set<std::pair<std::string, std::uint64_t>> seen_;  // inputs and outputs of the current run
 };
 
 }  // namespace tensorstat

@@ -1,4 +1,4 @@
-// The name of a csv that is of one run of one operator, as CANN gives it.
+// The names of CANN's csv files, each of one run of one operator.
 #pragma once
 
 #include <optional>
@@ -8,17 +8,17 @@
 
 namespace tensorstat {
 
-// "{op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}", with / \ . space and control characters of the type and the
-// name as _: the name of a dump file. May be longer than a file name can be.
+// The name of a dump file, "{op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}", with / \ . space and control
+// characters in type and name replaced by _. May exceed the length of a file name.
 std::string run_file_stem(const Identity& identity);
 
-// The same with ".csv".
+// run_file_stem() with ".csv".
 std::string run_file_name(const Identity& identity);
 
-// Whether such a name can be read again: neither type nor name is empty.
+// Whether a reader would take such a name: neither type nor name is empty.
 bool can_name_run(const Identity& identity);
 
-// The parts of such a name, as OperatorRunName has them. nullopt: it is no such name. Folders before it are ignored.
+// Parses such a name with OperatorRunName; nullopt for any other name. Folders before it are ignored.
 std::optional<Identity> identity_of_run(std::string_view path);
 
 }  // namespace tensorstat
