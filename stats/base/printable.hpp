@@ -15,4 +15,7 @@ std::string printable(std::string_view text);
 // The same of at most the first `most_bytes`; then "...", where there is more.
 std::string shown(std::string_view text, std::size_t most_bytes = 40);
 
+// 'text', as shown() has it.
+std::string in_quotes(std::string_view text);
+
 }  // namespace tensorstat

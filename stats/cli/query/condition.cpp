@@ -17,8 +17,6 @@ constexpr Operator kOperators[] = {  // the longer ones first: >= begins like >
     {"!=", Comparison::kUnequal},  {">", Comparison::kAbove},     {"<", Comparison::kBelow},
 };
 
-std::string quoted(std::string_view text) { return "'" + shown(text) + "'"; }
-
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(' ');
   if (first == text.npos) return {};
@@ -101,20 +99,20 @@ Result<Condition> comparison_from(std::string_view text) {
   const std::size_t at = text.find_first_of("<>=!");
   const Operator* const matching = at == text.npos ? nullptr : operator_at(text.substr(at));
   if (matching == nullptr) {
-    return invalid(quoted(text) + " is neither nan, inf nor a comparison such as absmax>65504, by > >= < <= == or !=");
+    return invalid(in_quotes(text) + " is neither nan, inf nor a comparison such as absmax>65504, by > >= < <= == or !=");
   }
   const std::string_view name = trimmed(text.substr(0, at)), number = trimmed(text.substr(at + matching->text.size()));
   auto categories = categories_from(name);
   if (!categories) return categories.error();
-  if (categories->size() != 1) return invalid(quoted(name) + " is not one statistic");
+  if (categories->size() != 1) return invalid(in_quotes(name) + " is not one statistic");
   const Category category = categories->front();
-  if (kind(category) == ValueKind::kDigest) return invalid(quoted(name) + " is a digest, which no number is like");
-  if (kind(category) == ValueKind::kList) return invalid(quoted(name) + " is a list, which no number is like");
+  if (kind(category) == ValueKind::kDigest) return invalid(in_quotes(name) + " is a digest, which no number is like");
+  if (kind(category) == ValueKind::kList) return invalid(in_quotes(name) + " is a list, which no number is like");
   const Value bound = number_from(number);
   if (std::holds_alternative<std::monostate>(bound)) {
     const bool is_nan = number == "nan" || number == "-nan";
-    return invalid(quoted(number) + (is_nan ? " is like no number: say nan alone, or nan-count>0"
-                                            : " in " + quoted(text) + " is not a number"));
+    return invalid(in_quotes(number) + (is_nan ? " is like no number: say nan alone, or nan-count>0"
+                                            : " in " + in_quotes(text) + " is not a number"));
   }
   return Condition{std::string(text), category, matching->comparison, bound, false};
 }

@@ -25,8 +25,7 @@ struct NpyDictionary {
   Shape shape;
 };
 
-// For messages of everything that reads .npy headers: a name in quotes, escaped; and the refusal of a file.
-std::string quoted(std::string_view text);
+// The refusal of a file, for everything that reads .npy headers.
 Error unreadable_npy(std::string what);
 
 // The error says what is wrong, and where. Memory taken is a small multiple of `text`.

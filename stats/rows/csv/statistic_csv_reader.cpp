@@ -6,7 +6,7 @@
 #include "stats/files/io/random_file.hpp"
 #include "stats/base/printable.hpp"
 #include "stats/files/io/text_pieces.hpp"
-#include "stats/rows/csv/csv_cut.hpp"
+#include "stats/rows/csv/csv_fields.hpp"
 #include "stats/rows/csv/csv_heading.hpp"
 #include "stats/rows/dump_json/dump_json.hpp"
 #include "stats/rows/csv/csv_value.hpp"
