@@ -4,9 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <memory_resource>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace tensorstat {
@@ -24,9 +22,21 @@ class Texts {
   std::size_t size() const { return texts_.size(); }
 
  private:
-  std::unique_ptr<std::pmr::monotonic_buffer_resource> bytes_;  // of the texts
+  // std::unordered_map instead made `diff` of twice a million rows take 1.8 times the processor's time.
+  // Of an open-addressed table, whose size is a power of 2, and of which half is free at least. A text that is not here
+  // is mostly told by the hashes alone, which lie side by side.
+  struct Place {
+    std::uint32_t hash = 0, id = kNone;
+  };
+
+  const Place& place_of(std::string_view text, std::uint32_t hash) const;
+  void grow();
+  std::string_view kept(std::string_view text);
+
   std::vector<std::string_view> texts_;
-  std::unordered_map<std::string_view, std::uint32_t> ids_;
+  std::vector<Place> places_;
+  std::vector<std::unique_ptr<char[]>> blocks_;
+  std::size_t left_bytes_ = 0;  // of the last block
 };
 
 }  // namespace tensorstat
