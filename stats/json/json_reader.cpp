@@ -39,26 +39,20 @@ std::string words_of(std::string what) {
 }  // namespace
 
 // The bytes of a text, as nlohmann's parser takes them. A bare NaN or Infinity is given as a string, because the parser
-// knows none. A NUL byte ends the text for the parser, so it ends here.
+// knows none. A NUL byte ends the text for the parser, so it ends here. Bytes are given in runs that need no care.
 class JsonReader::Bytes {
  public:
   Bytes(std::string_view text, const NextPiece* next, bool has_bare_numbers)
-      : text_(text), next_(next), has_bare_numbers_(has_bare_numbers) {}
+      : text_(text), next_(next), has_bare_numbers_(has_bare_numbers), begin_(text.data()), now_(begin_), end_(begin_) {}
 
-  bool at_end() {
-    if (!has_byte_) advance();
-    return is_over_;
-  }
-  char byte() {
-    if (!has_byte_) advance();
-    return byte_;
-  }
-  void skip() { has_byte_ = false; }
+  bool at_end() { return now_ == end_ && !begin_run(); }
+  char byte() const { return *now_; }
+  void skip() { ++now_; }
 
   // A token has ended: the next may be as long as one may be.
-  void token_ended() { token_bytes_ = 0; }
+  void token_ended() { token_at_ = given(); }
   // Whether that token stood for a bare number.
-  bool was_bare_number() const { return !made_.empty(); }
+  bool was_bare_number() const { return is_made_; }
 
   // Why the text ended early.
   const Status& fault() const { return fault_; }
@@ -66,63 +60,86 @@ class JsonReader::Bytes {
   bool has_nul() const { return has_nul_; }
 
   // Of a position of nlohmann's, which is counted from 1: how far the byte is before the next one.
-  std::uint64_t back_to(std::size_t position) const { return position > given_ ? 0 : std::min<std::uint64_t>(given_ - position, 1) + 1; }
-  Spot spot(std::uint64_t back) const {
-    return moved(begin_, text_.substr(0, at_ - std::min<std::uint64_t>(back, at_)));
+  std::uint64_t back_to(std::size_t position) const {
+    return position > given() ? 0 : std::min<std::uint64_t>(given() - position, 1) + 1;
   }
+  Spot spot(std::uint64_t back) const { return moved(spot_, text_.substr(0, at() - std::min<std::uint64_t>(back, at()))); }
   // Whether the last byte closes a list or an object behind a comma.
-  bool closes_behind_comma() const { return (last_ == ']' || last_ == '}') && before_last_ == ','; }
+  bool closes_behind_comma() const {
+    if (at() == 0 || (text_[at() - 1] != ']' && text_[at() - 1] != '}')) return false;
+    return last_of(text_.substr(0, at() - 1)) == ',';
+  }
 
  private:
-  void advance() {
-    if (has_byte_ || is_over_) return;
-    if (made_at_ < made_.size()) return give(made_[made_at_++]);
-    made_.clear();
-    if (!has(0)) return end();
-    const char byte = text_[at_];
-    has_nul_ = byte == '\0';
-    is_too_long_ = next_ != nullptr && token_bytes_ == kMostTokenBytes;
-    if (has_nul_ || is_too_long_) return end();
-    ++token_bytes_;
-    if (has_bare_numbers_ && !is_in_string_ && (byte == 'N' || byte == 'I' || byte == '-')) {
-      for (const std::string_view word : {"NaN", "Infinity", "-Infinity"}) {
-        if (!is_next(word)) continue;
-        at_ += word.size();
-        made_.append(1, '"').append(word).append(1, '"');
-        made_at_ = 1;
-        return give('"');
+  std::uint64_t given() const { return given_ + static_cast<std::uint64_t>(now_ - begin_); }
+  // Of the next byte, in what is here of the text.
+  std::size_t at() const { return is_made_ ? at_ : at_ + static_cast<std::size_t>(now_ - begin_); }
+  // The last byte of `text` that is no blank, or of what was before it.
+  char last_of(std::string_view text) const {
+    const auto last = text.find_last_not_of(" \t\r\n");
+    return last == text.npos ? last_ : text[last];
+  }
+
+  // False at the end of the text.
+  bool begin_run() {
+    if (is_over_) return false;
+    at_ = at();
+    given_ = given();
+    is_made_ = false;
+    begin_ = now_ = end_ = nullptr;
+    is_over_ = !has(0);
+    if (is_over_) return false;
+    const std::uint64_t token_bytes = given_ - token_at_;
+    has_nul_ = text_[at_] == '\0';
+    is_too_long_ = next_ != nullptr && token_bytes >= kMostTokenBytes;
+    is_over_ = has_nul_ || is_too_long_;
+    if (is_over_) return false;
+    if (has_bare_numbers_ && !is_in_string_ && begin_bare_number()) return true;
+    const std::uint64_t most = next_ == nullptr ? text_.size() : kMostTokenBytes - token_bytes;
+    const std::size_t size = bytes_without_care(text_.substr(at_, most));
+    begin_ = now_ = text_.data() + at_;
+    end_ = begin_ + size;
+    return true;
+  }
+
+  bool begin_bare_number() {
+    for (const std::string_view word : {"NaN", "Infinity", "-Infinity"}) {
+      if (text_[at_] != word[0] || !has(word.size() - 1) || text_.substr(at_, word.size()) != word) continue;
+      made_.assign(1, '"').append(word).append(1, '"');
+      at_ += word.size();
+      is_made_ = true;
+      begin_ = now_ = made_.data();
+      end_ = begin_ + made_.size();
+      return true;
+    }
+    return false;
+  }
+
+  // Before a NUL byte, and what may be a bare number. The first byte is neither.
+  std::size_t bytes_without_care(std::string_view run) {
+    if (!has_bare_numbers_) return std::min(run.find('\0'), run.size());
+    std::size_t i = 0;
+    for (; i < run.size() && run[i] != '\0'; ++i) {
+      const char byte = run[i];
+      if (is_in_string_) {
+        const bool was_escaped = std::exchange(is_escaped_, !is_escaped_ && byte == '\\');
+        is_in_string_ = byte != '"' || was_escaped;
+      } else if (byte == '"') {
+        is_in_string_ = true;
+      } else if (i != 0 && (byte == 'N' || byte == 'I' || byte == '-')) {
+        break;
       }
     }
-    if (is_escaped_) {
-      is_escaped_ = false;
-    } else if (byte == '"') {
-      is_in_string_ = !is_in_string_;
-    } else if (byte == '\\') {
-      is_escaped_ = is_in_string_;
-    }
-    if (byte != ' ' && byte != '\n' && byte != '\r' && byte != '\t') before_last_ = std::exchange(last_, byte);
-    ++at_;
-    give(byte);
+    return i;
   }
-
-  void give(char byte) {
-    byte_ = byte;
-    has_byte_ = true;
-    ++given_;
-  }
-  void end() {
-    is_over_ = true;
-    has_byte_ = true;
-  }
-
-  bool is_next(std::string_view word) { return has(word.size() - 1) && text_.substr(at_, word.size()) == word; }
 
   // Whether there is a byte so far ahead.
   bool has(std::size_t ahead) {
     while (text_.size() - at_ <= ahead) {
       if (next_ == nullptr || has_all_) return false;
       const std::size_t done = at_ - std::min<std::size_t>(at_, 2);  // a fault may be found to be in the last two
-      begin_ = moved(begin_, text_.substr(0, done));
+      spot_ = moved(spot_, text_.substr(0, done));
+      last_ = last_of(text_.substr(0, done));
       piece_.erase(0, done);
       at_ -= done;
       const auto more = (*next_)(piece_);
@@ -137,14 +154,14 @@ class JsonReader::Bytes {
   std::string piece_;      // where it comes in pieces
   const NextPiece* const next_;
   const bool has_bare_numbers_;
-  Spot begin_;  // of what is here
-  std::size_t at_ = 0;
-  std::string made_;  // given in the place of a bare number
-  std::size_t made_at_ = 0;
-  char byte_ = 0, last_ = 0, before_last_ = 0;  // blanks are not among the last
-  bool has_byte_ = false, is_over_ = false, has_all_ = false, is_in_string_ = false, is_escaped_ = false;
+  Spot spot_;             // of what is here
+  char last_ = 0;         // before it, blanks passed over
+  std::size_t at_ = 0;    // where the run begins; of one that was made, what is behind it
+  std::string made_;      // given in the place of a bare number
+  const char *begin_, *now_, *end_;  // of the run
+  bool is_made_ = false, is_over_ = false, has_all_ = false, is_in_string_ = false, is_escaped_ = false;
   bool has_nul_ = false, is_too_long_ = false;
-  std::uint64_t given_ = 0, token_bytes_ = 0;
+  std::uint64_t given_ = 0, token_at_ = 0;  // before the run, and when a token ended
   Status fault_;
 };
 
