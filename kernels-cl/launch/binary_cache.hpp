@@ -11,8 +11,8 @@ namespace tensorstat::cl_engine {
 
 using Binary = std::vector<unsigned char>;
 
-// An entry's key is a text into which everything goes that the binary depends on. This is the name of its file. Two keys
-// may have one name: then each takes the other's place, and neither is used for the other.
+// An entry's key is a text into which everything goes that the binary depends on. This is the name of its file. Two
+// keys may have one name: then each takes the other's place, and neither is used for the other.
 std::string entry_name(std::string_view key);
 
 // Empty when there is no whole entry that this user wrote under this key: each entry holds its key, and a checksum

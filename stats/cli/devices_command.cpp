@@ -22,8 +22,8 @@ bool parse_number(std::string_view digits, int& number) {
 void append(JsonWriter& json, const DeviceInfo& info, const std::optional<DeviceCheck>& check) {
   json.begin_object().key("platform").value(std::int64_t{info.platform}).key("device").value(std::int64_t{info.device});
   json.key("name").text(info.name).key("platform_name").text(info.platform_name).key("driver").text(info.driver);
-  json.key("memory_bytes").number(info.memory_bytes).key("fp64").truth(info.fp64).key("refusal");
-  info.refusal.empty() ? json.null() : json.text(info.refusal);
+  json.key("memory_bytes").number(info.memory_bytes).key("fp64").truth(info.fp64);
+  json.key("refusal").text_or_null(info.refusal);
   if (check) {
     json.key("check").begin_object().key("passed").truth(check->passed()).key("tensors").number(check->case_count);
     if (check->passed()) {

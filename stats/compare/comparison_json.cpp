@@ -16,7 +16,8 @@ void append_identity(JsonWriter& json, const Record& record, const Seen& row) {
 
 void append_values(JsonWriter& json, const StatisticsView& values) {
   json.begin_object();
-  for (std::size_t i = 0; i < values.categories.size(); ++i) json.key(name(values.categories[i])).value(values.values[i]);
+  for (std::size_t i = 0; i < values.categories.size(); ++i)
+    json.key(name(values.categories[i])).value(values.values[i]);
   json.end();
 }
 
@@ -58,9 +59,7 @@ void append_elements(JsonWriter& json, const ElementFindings& elements, const Pa
 }
 
 void append_code(JsonWriter& json, const std::optional<CodeLine>& code) {
-  json.key("file");
-  code ? json.text(code->file) : json.null();
-  json.key("line");
+  json.key("file").text_or_null(code ? code->file : "").key("line");
   code && code->line != 0 ? json.number(code->line) : json.null();
 }
 
@@ -76,11 +75,9 @@ void append_verdict(JsonWriter& json, const Record& record, const FaultVerdict& 
     json.key("op_type").text(verdict.guilty.op_type).key("op_name").text(verdict.guilty.op_name);
     json.key("phase").text(name(verdict.phase)).key("rank").number(verdict.rank);
     json.key("iteration").number(verdict.iteration).key("io").text(io_of(row)).key("slot").number(row.slot);
-    json.key("last_clean_iteration");
-    verdict.last_clean_iteration ? json.number(*verdict.last_clean_iteration) : json.null();
+    json.key("last_clean_iteration").number_or_null(verdict.last_clean_iteration);
     append_code(json, verdict.code);
-    json.key("operation");
-    verdict.operation.empty() ? json.null() : json.text(verdict.operation);
+    json.key("operation").text_or_null(verdict.operation);
     append_lines(json, "inside", verdict.inside, [&](const NamedCall& call) { json.text(call.op_name); });
   }
   json.key("sentence").text(verdict.sentence);
@@ -89,10 +86,7 @@ void append_verdict(JsonWriter& json, const Record& record, const FaultVerdict& 
 }
 
 void append_specials(JsonWriter& json, const Specials& specials) {
-  for (const auto& [key, count] : {std::pair("nan", specials.nan), {"inf", specials.inf}}) {
-    json.key(key);
-    count ? json.number(*count) : json.null();
-  }
+  json.key("nan").number_or_null(specials.nan).key("inf").number_or_null(specials.inf);
 }
 
 }  // namespace
@@ -145,9 +139,8 @@ std::string json_of(const Record& record, const Answer& answer, const Origin& or
     append_identity(json.begin_object(), record, record.rows()[from.row]);
     append_specials(json, from.specials);
     if (with_past) {
-      append_lines(json, "before", runs_before(record, from.run), [&](std::uint32_t run) {
-        json.text(record.texts()[record.run(run).front().name]);
-      });
+      append_lines(json, "before", runs_before(record, from.run),
+                   [&](std::uint32_t run) { json.text(record.texts()[record.run(run).front().name]); });
       json.key("inputs").begin_lines();
       for (const Seen& row : record.run(from.run)) {
         if (!row.is_input) continue;

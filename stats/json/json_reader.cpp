@@ -26,8 +26,8 @@ Spot moved(Spot spot, std::string_view text) {
   return spot;
 }
 
-// nlohmann's words of a fault, without its number and its place. They quote the text: a string that never ends is quoted
-// whole, before what was expected.
+// nlohmann's words of a fault, without its number and its place. They quote the text: a string that never ends is
+// quoted whole, before what was expected.
 std::string words_of(std::string what) {
   constexpr std::size_t kMostHead = 160, kMostTail = 80;
   what.erase(0, what.find("] ") + 2);  // "[json.exception.parse_error.101] "
@@ -43,7 +43,12 @@ std::string words_of(std::string what) {
 class JsonReader::Bytes {
  public:
   Bytes(std::string_view text, const NextPiece* next, bool has_bare_numbers)
-      : text_(text), next_(next), has_bare_numbers_(has_bare_numbers), begin_(text.data()), now_(begin_), end_(begin_) {}
+      : text_(text),
+        next_(next),
+        has_bare_numbers_(has_bare_numbers),
+        begin_(text.data()),
+        now_(begin_),
+        end_(begin_) {}
 
   bool at_end() { return now_ == end_ && !begin_run(); }
   char byte() const { return *now_; }
@@ -63,7 +68,9 @@ class JsonReader::Bytes {
   std::uint64_t back_to(std::size_t position) const {
     return position > given() ? 0 : std::min<std::uint64_t>(given() - position, 1) + 1;
   }
-  Spot spot(std::uint64_t back) const { return moved(spot_, text_.substr(0, at() - std::min<std::uint64_t>(back, at()))); }
+  Spot spot(std::uint64_t back) const {
+    return moved(spot_, text_.substr(0, at() - std::min<std::uint64_t>(back, at())));
+  }
   // Whether the last byte closes a list or an object behind a comma.
   bool closes_behind_comma() const {
     if (at() == 0 || (text_[at() - 1] != ']' && text_[at() - 1] != '}')) return false;
@@ -154,10 +161,10 @@ class JsonReader::Bytes {
   std::string piece_;      // where it comes in pieces
   const NextPiece* const next_;
   const bool has_bare_numbers_;
-  Spot spot_;             // of what is here
-  char last_ = 0;         // before it, blanks passed over
-  std::size_t at_ = 0;    // where the run begins; of one that was made, what is behind it
-  std::string made_;      // given in the place of a bare number
+  Spot spot_;                        // of what is here
+  char last_ = 0;                    // before it, blanks passed over
+  std::size_t at_ = 0;               // where the run begins; of one that was made, what is behind it
+  std::string made_;                 // given in the place of a bare number
   const char *begin_, *now_, *end_;  // of the run
   bool is_made_ = false, is_over_ = false, has_all_ = false, is_in_string_ = false, is_escaped_ = false;
   bool has_nul_ = false, is_too_long_ = false;
@@ -195,7 +202,9 @@ class JsonReader::Events : public nlohmann::json_sax<nlohmann::json> {
   bool null() override { return scalar({}, "null"); }
   bool boolean(bool truth) override { return scalar(truth, truth ? "true" : "false"); }
   bool number_integer(number_integer_t number) override { return scalar(std::int64_t{number}, std::to_string(number)); }
-  bool number_unsigned(number_unsigned_t number) override { return scalar(std::uint64_t{number}, std::to_string(number)); }
+  bool number_unsigned(number_unsigned_t number) override {
+    return scalar(std::uint64_t{number}, std::to_string(number));
+  }
   bool number_float(number_float_t number, const string_t& written) override { return scalar(double{number}, written); }
   bool binary(binary_t&) override { return false; }  // JSON has none
   bool string(string_t& text) override {

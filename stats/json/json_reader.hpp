@@ -1,4 +1,5 @@
-// The reader of JSON that may be hostile, and of any size: what a text says comes in its order, and no tree is made of it.
+// The reader of JSON that may be hostile, and of any size: what a text says comes in its order, and no tree is made of
+// it.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +20,8 @@ using JsonScalar = std::variant<std::monostate, bool, std::uint64_t, std::int64_
 class JsonReader {
  public:
   struct Rules {
-    bool has_bare_numbers = false;   // NaN, Infinity and -Infinity, as Python writes them
-    bool has_one_line = false;       // a fault is at a byte, not at a line and a column
+    bool has_bare_numbers = false;  // NaN, Infinity and -Infinity, as Python writes them
+    bool has_one_line = false;      // a fault is at a byte, not at a line and a column
     std::size_t most_levels = 512;
   };
 

@@ -61,14 +61,20 @@ JsonWriter& JsonWriter::raw(std::string_view json) {
   return *this;
 }
 
-// The library's own digits, not those of a library for JSON, which are not always the shortest; but -0 would be an integer to many
-// readers, and lose its sign.
+// The library's own digits, not those of a library for JSON, which are not always the shortest; but -0 would be an
+// integer to many readers, and lose its sign.
 JsonWriter& JsonWriter::value(const Value& value) {
   if (std::holds_alternative<std::monostate>(value)) return null();
   if (const auto* natural = std::get_if<std::uint64_t>(&value)) return number(*natural);
   if (const auto* exponents = std::get_if<Exponents>(&value)) {
     const ExponentCounts& counts = **exponents;
-    begin_object().key("zero").number(counts.zero).key("subnormal").number(counts.subnormal).key("binades").begin_object();
+    begin_object()
+        .key("zero")
+        .number(counts.zero)
+        .key("subnormal")
+        .number(counts.subnormal)
+        .key("binades")
+        .begin_object();
     for (const auto& [exponent, count] : counts.binades) key(std::to_string(exponent)).number(count);
     return end().key("inf").number(counts.inf).key("nan").number(counts.nan).end();
   }
@@ -94,7 +100,8 @@ void JsonWriter::begin_line(std::size_t level) {
 }
 
 void append_json_quoted(std::string& to, std::string_view text, bool is_ascii) {
-  const bool is_plain = std::ranges::all_of(text, [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; });
+  const bool is_plain =
+      std::ranges::all_of(text, [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; });
   if (is_plain) {
     to.append(1, '"').append(text).append(1, '"');
   } else {

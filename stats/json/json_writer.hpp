@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tensorstat/statistics.hpp>
@@ -34,6 +35,9 @@ class JsonWriter {
 
   JsonWriter& text(std::string_view text);
   JsonWriter& number(std::uint64_t number);
+  // null where there is none, or the text is empty.
+  JsonWriter& text_or_null(std::string_view text) { return text.empty() ? null() : this->text(text); }
+  JsonWriter& number_or_null(std::optional<std::uint64_t> number) { return number ? this->number(*number) : null(); }
   JsonWriter& truth(bool truth) { return raw(truth ? "true" : "false"); }
   JsonWriter& null() { return raw("null"); }
   // A statistic. JSON has no NaN and no Inf: they are texts, as digests are, and what does not exist is null.

@@ -65,8 +65,10 @@ void dlpack(Input bytes) {
   const auto tensor = tensor_from_dlpack(&from, strides);
   if (!tensor) return demand_message(tensor.error().message, 300);
   const bool is_pair = tensor->dtype == Dtype::kFloat4E2m1fn && from.dtype.lanes == 2;
-  demand((from.dtype.lanes == 1 || is_pair) && (from.device.type == 1 || from.device.type == 4), "lanes and other devices are refused");
-  demand(from.dtype.bits * elements_a_byte(tensor->dtype) == 8 * size_bytes(tensor->dtype), "an element has the bits that its dtype has");
+  demand((from.dtype.lanes == 1 || is_pair) && (from.device.type == 1 || from.device.type == 4),
+         "lanes and other devices are refused");
+  demand(from.dtype.bits * elements_a_byte(tensor->dtype) == 8 * size_bytes(tensor->dtype),
+         "an element has the bits that its dtype has");
   const std::span lengths(shape.data(), dimensions);
   demand(std::ranges::none_of(lengths, [](std::int64_t each) { return each < 0; }), "a dimension is not negative");
   Wide count = std::ranges::count(lengths, 0) == 0 ? from.dtype.lanes : 0;

@@ -1,5 +1,5 @@
-// Includes point inward: precision <- stats/engine <- kernels-cl, host and stats/meter; above the meter stand json, files,
-// rows, survey and dump, compare and the command. Any other direction fails here, with the line that takes it.
+// Includes point inward: precision <- stats/engine <- kernels-cl, host and stats/meter; above the meter stand json,
+// files, rows, survey and dump, compare and the command. Any other direction fails here, with the line that takes it.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -82,7 +82,8 @@ std::optional<std::string> included_by(std::string_view line) {
 // Why a file may not hold this line; empty where it may.
 std::string objection(const std::string& file, std::string_view line) {
   const bool is_nlohmanns = line.find("#include <nlohmann/") != line.npos;
-  if (is_nlohmanns && starts(file, "stats/") && !starts(file, "stats/json/")) return "nlohmann's header stands behind stats/json";
+  if (is_nlohmanns && starts(file, "stats/") && !starts(file, "stats/json/"))
+    return "nlohmann's header stands behind stats/json";
   const auto included = included_by(line);
   const auto from = part_of(file);
   if (!included || !from) return "";

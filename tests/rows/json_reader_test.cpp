@@ -56,7 +56,8 @@ constexpr JsonReader::Rules kPython{.has_bare_numbers = true}, kStrict{}, kOneLi
 
 TEST(JsonReader, ReadsPiecesAsTheWhole) {
   samples::Random random(samples::seed());
-  const std::string good = "{\"a\": [1, -2, 2.5e3, NaN, -Infinity],\n \"b\\u00e9\": {\"c\": null, \"d\": [true, {}]},\r\n \"e\": \"\\\"x\"}";
+  const std::string good =
+      "{\"a\": [1, -2, 2.5e3, NaN, -Infinity],\n \"b\\u00e9\": {\"c\": null, \"d\": [true, {}]},\r\n \"e\": \"\\\"x\"}";
   for (int round = 0; round < 3000; ++round) {
     std::string text = good;
     for (auto changes = random() % 3; changes > 0 && !text.empty(); --changes) {
@@ -80,7 +81,9 @@ TEST(JsonReader, TellsWhereAFaultIs) {
     JsonReader::Rules rules;
     const char* message;
   } cases[] = {
-      {"{\"a\": 1,\n }", kPython, "a text, line 2, column 2: syntax error while parsing object key - unexpected '}'; expected string literal; remove the comma before it"},
+      {"{\"a\": 1,\n }", kPython,
+       "a text, line 2, column 2: syntax error while parsing object key - unexpected '}'; expected string literal; "
+       "remove the comma before it"},
       {"[NaN,\nNaN x]", kPython, "a text, line 2, column 5: "},
       {"[1,\n2, refused]", kPython, "a text, line 2, column 4: "},
       {"{\"a\": 1, \"refused\": 2}", kPython, "a text, line 1, column 18: a refused key"},
@@ -110,10 +113,11 @@ TEST(JsonReader, KnowsBareNumbersFromTexts) {
 
 // As nlohmann writes the same, whose indent of 1 is Python's.
 TEST(JsonWriter, WritesEachStyleToTheByte) {
-  nlohmann::ordered_json tree = {{"a\"\n\xc3\xa9", {1, true, nullptr, "\xf0\x9f\x98\x80\x7f", nlohmann::ordered_json::array()}},
-                                 {"b", nlohmann::ordered_json::object()},
-                                 {"c", {{"d", {{"e", "f"}}}}},
-                                 {"g", 18446744073709551615u}};
+  nlohmann::ordered_json tree = {
+      {"a\"\n\xc3\xa9", {1, true, nullptr, "\xf0\x9f\x98\x80\x7f", nlohmann::ordered_json::array()}},
+      {"b", nlohmann::ordered_json::object()},
+      {"c", {{"d", {{"e", "f"}}}}},
+      {"g", 18446744073709551615u}};
   const struct {
     JsonStyle style;
     std::string text;
@@ -123,17 +127,35 @@ TEST(JsonWriter, WritesEachStyleToTheByte) {
     JsonWriter(inside, style).begin_object().key("e").text("f").end();
     JsonWriter(written, style)
         .begin_object()
-        .key("a\"\n\xc3\xa9").begin_list().number(1).truth(true).null().text("\xf0\x9f\x98\x80\x7f").begin_list().end().end()
-        .key("b").begin_object().end()
-        .key("c").begin_object().key("d").raw(inside).end()
-        .key("g").number(std::numeric_limits<std::uint64_t>::max())
+        .key("a\"\n\xc3\xa9")
+        .begin_list()
+        .number(1)
+        .truth(true)
+        .null()
+        .text("\xf0\x9f\x98\x80\x7f")
+        .begin_list()
+        .end()
+        .end()
+        .key("b")
+        .begin_object()
+        .end()
+        .key("c")
+        .begin_object()
+        .key("d")
+        .raw(inside)
+        .end()
+        .key("g")
+        .number(std::numeric_limits<std::uint64_t>::max())
         .end();
     EXPECT_EQ(written, text);
   }
   std::string lines;
   JsonWriter(lines).begin_object().key("a").begin_lines().number(1).begin_list().number(2).number(3).end().end().end();
   EXPECT_EQ(lines, "{\"a\":[\n1,\n[2,3]]}");
-  EXPECT_EQ(json_quoted("\xff" "a"), "\"\xef\xbf\xbd" "a\"");
+  EXPECT_EQ(json_quoted("\xff"
+                        "a"),
+            "\"\xef\xbf\xbd"
+            "a\"");
 }
 
 }  // namespace json_reader_test

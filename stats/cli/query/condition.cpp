@@ -99,7 +99,8 @@ Result<Condition> comparison_from(std::string_view text) {
   const std::size_t at = text.find_first_of("<>=!");
   const Operator* const matching = at == text.npos ? nullptr : operator_at(text.substr(at));
   if (matching == nullptr) {
-    return invalid(in_quotes(text) + " is neither nan, inf nor a comparison such as absmax>65504, by > >= < <= == or !=");
+    return invalid(in_quotes(text) +
+                   " is neither nan, inf nor a comparison such as absmax>65504, by > >= < <= == or !=");
   }
   const std::string_view name = trimmed(text.substr(0, at)), number = trimmed(text.substr(at + matching->text.size()));
   auto categories = categories_from(name);
@@ -112,7 +113,7 @@ Result<Condition> comparison_from(std::string_view text) {
   if (std::holds_alternative<std::monostate>(bound)) {
     const bool is_nan = number == "nan" || number == "-nan";
     return invalid(in_quotes(number) + (is_nan ? " is like no number: say nan alone, or nan-count>0"
-                                            : " in " + in_quotes(text) + " is not a number"));
+                                               : " in " + in_quotes(text) + " is not a number"));
   }
   return Condition{std::string(text), category, matching->comparison, bound, false};
 }

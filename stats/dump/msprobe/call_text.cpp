@@ -47,9 +47,7 @@ std::string dump_json_head(std::string_view task, std::string_view level, std::s
   std::string head;
   JsonWriter json(head, kPythonJson);
   json.begin_object().key("task").text(task).key("level").text(level).key("framework").text(framework);
-  json.key("dump_data_dir");
-  tensor_folder.empty() ? json.null() : json.text(tensor_folder);
-  json.key("data").begin_object();
+  json.key("dump_data_dir").text_or_null(tensor_folder).key("data").begin_object();
   return head;
 }
 
@@ -62,7 +60,9 @@ std::string text_of(const CallText& call, InputOutput said, std::string_view fra
   JsonWriter json(text, kPythonJson);
   json.begin_object();
   if (call.kind == ApiName::Kind::kGradients) {
-    const auto add = [&](std::string_view name, const std::string& leaf) { json.key(name).begin_list().raw(leaf).end(); };
+    const auto add = [&](std::string_view name, const std::string& leaf) {
+      json.key(name).begin_list().raw(leaf).end();
+    };
     for (const auto& [name, leaf] : call.parameters) add(name, leaf);
     for (const auto* leaves : {&call.inputs, &call.outputs}) {
       for (const auto& [slot, leaf] : *leaves) add(std::to_string(slot), leaf);

@@ -1,7 +1,7 @@
 #include "stats/dump/msprobe/companions.hpp"
 
-#include "stats/json/json_writer.hpp"
 #include "stats/files/npy/npy_writer.hpp"
+#include "stats/json/json_writer.hpp"
 
 namespace tensorstat {
 
@@ -41,7 +41,8 @@ Status Companions::save(bool synced) {
   }
   json.end();
   const std::string construct = construct_.empty() ? "{}" : "{" + construct_ + "\n}";
-  for (const auto& [name, text] : {std::pair<const char*, const std::string*>("/stack.json", &stack), {"/construct.json", &construct}}) {
+  for (const auto& [name, text] :
+       {std::pair<const char*, const std::string*>("/stack.json", &stack), {"/construct.json", &construct}}) {
     const auto fill = [text = text](const WritePiece& write) { return write(*text), Status(); };
     if (Status written = write_whole_file(folder_ + name, fill, synced); !written) return written;
   }

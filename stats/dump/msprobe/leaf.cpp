@@ -103,7 +103,8 @@ std::string text_of(const Leaf& leaf) {
   } else {
     add_checksum();  // an XOR comes first
   }
-  if (leaf.requires_grad || is_torch(leaf.framework)) json.key("requires_grad").truth(leaf.requires_grad.value_or(false));
+  if (leaf.requires_grad || is_torch(leaf.framework))
+    json.key("requires_grad").truth(leaf.requires_grad.value_or(false));
   if (!leaf.data_name.empty()) json.key("data_name").text(leaf.data_name);
   if (leaf.values) add_checksum();  // which msprobe has last, because it is put in when the file is written
   json.end();

@@ -75,8 +75,8 @@ std::optional<Error> read_type(const std::string& descr, NpyField& field) {
     if (kind == row.kind && !kind.empty()) candidates.append(candidates.empty() ? "" : ", ").append(name(row.dtype));
   }
   if (candidates.find(',') != candidates.npos) {
-    return Error{Code::kUnsupported, "dtype " + in_quotes(descr) + " does not say what it holds: " + candidates +
-                                         " are all written so"};
+    return Error{Code::kUnsupported,
+                 "dtype " + in_quotes(descr) + " does not say what it holds: " + candidates + " are all written so"};
   }
   for (const DescrRow& row : kDescrRows) {
     if (kind != row.kind || kind.empty()) continue;

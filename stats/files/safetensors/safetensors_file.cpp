@@ -6,8 +6,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "stats/files/io/random_file.hpp"
 #include "stats/base/printable.hpp"
+#include "stats/files/io/random_file.hpp"
 #include "stats/files/tensor_source.hpp"
 #include "stats/json/json_reader.hpp"
 
@@ -72,7 +72,8 @@ class HeaderReader : public JsonReader {
     constexpr const char* kKinds[] = {"null", "a boolean", "a number", "a negative number",
                                       "a number that is not whole, or not below 2^64"};
     const auto* number = std::get_if<std::uint64_t>(&value);
-    if (number == nullptr || (place_ != Place::kShape && place_ != Place::kOffsets)) return unexpected(kKinds[value.index()]);
+    if (number == nullptr || (place_ != Place::kShape && place_ != Place::kOffsets))
+      return unexpected(kKinds[value.index()]);
     if (place_ == Place::kShape) {
       Shape& shape = entries.back().shape;
       if (shape.size() == kMostSafetensorsDimensions) return refuse(this_tensor() + " has more than 64 dimensions");

@@ -45,7 +45,8 @@ class DumpJsonReader : public JsonReader {
 
   Status read(const NextPiece& next) {
     Status all = JsonReader::read(next);
-    if (all && !has_data_) return Error{Code::kUnreadable, where() + ": it is no dump.json: there is no object \"data\""};
+    if (all && !has_data_)
+      return Error{Code::kUnreadable, where() + ": it is no dump.json: there is no object \"data\""};
     return all;
   }
 
