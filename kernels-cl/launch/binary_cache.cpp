@@ -12,34 +12,32 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 
 #include "kernels-cl/driver/descriptor.hpp"
-#include "kernels-cl/launch/sha256.hpp"
+#include "stats/base/crc32.hpp"
 #include "stats/base/unfinished_files.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {
 
-constexpr std::size_t kKeyCharacters = 2 * sizeof(Sha256);
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
 
-// An entry is this, the binary, and the SHA-256 of both.
+// An entry is this, the key, and the binary.
 struct Header {
-  std::array<char, 8> magic{'t', 's', 't', 'a', 't', 'c', 'l', '2'};
-  std::array<char, kKeyCharacters> key{};
-  std::uint64_t binary_bytes = 0;
+  std::array<char, 8> magic{'t', 's', 't', 'a', 't', 'c', 'l', '3'};
+  std::uint64_t key_bytes = 0, binary_bytes = 0;
+  std::uint32_t crc32 = 0;  // of the key and the binary, against damage
+  std::uint32_t unused = 0;
   bool operator==(const Header&) const = default;
 };
-static_assert(sizeof(Header) == 8 + kKeyCharacters + 8, "no padding: it is compared and written as bytes");
-constexpr std::size_t kBytesBeside = sizeof(Header) + sizeof(Sha256);
+static_assert(sizeof(Header) == 32, "no padding: it is compared and written as bytes");
 
-Header header_of(const std::string& key, std::size_t binary_bytes) {
-  Header header;
-  std::ranges::copy(key, header.key.begin());
-  header.binary_bytes = binary_bytes;
-  return header;
+Header header_of(std::string_view key, std::span<const unsigned char> binary) {
+  const std::uint32_t crc32 = crc32_of(crc32_of(0, std::as_bytes(std::span(key))), std::as_bytes(binary));
+  return {.key_bytes = key.size(), .binary_bytes = binary.size(), .crc32 = crc32};
 }
 
 // "" where there is none.
@@ -52,20 +50,13 @@ std::string folder() {
   return home != nullptr && home[0] == '/' ? std::string(home) + "/.cache/tensorstat" : "";
 }
 
-// Nothing where there is none: no cache, or no name for the entry.
-std::optional<std::string> path_of(const std::string& key) {
-  const std::string where = folder();
-  if (where.empty() || key.size() != kKeyCharacters) return std::nullopt;
-  return where + "/" + key;
-}
-
 // The size of an entry that this user alone can have written; 0 of anything else, which is not read.
 std::size_t entry_bytes(const Descriptor& file) {
   struct stat facts {};
   if (!file.is_open() || fstat(file.number(), &facts) != 0 || !S_ISREG(facts.st_mode)) return 0;
   if (facts.st_uid != geteuid() || (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) return 0;
   const auto bytes = static_cast<std::uint64_t>(facts.st_size);
-  return bytes <= kBytesBeside || bytes > kMostBytes + kBytesBeside ? 0 : bytes;
+  return bytes <= sizeof(Header) || bytes > kMostBytes ? 0 : bytes;
 }
 
 bool read_all(const Descriptor& file, void* to, std::size_t bytes) {
@@ -90,55 +81,50 @@ bool write_all(const Descriptor& file, const void* from, std::size_t bytes) {
 
 }  // namespace
 
-std::string cache_key(std::string_view text) {
-  const auto digest = sha256({reinterpret_cast<const unsigned char*>(text.data()), text.size()});
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string key;
-  for (const unsigned char byte : digest) {
-    key.push_back(kDigits[byte >> 4]);
-    key.push_back(kDigits[byte & 15]);
-  }
-  return key;
+std::string entry_name(std::string_view key) {
+  std::uint64_t hash = std::hash<std::string_view>{}(key);
+  std::string name(16, '0');
+  for (auto digit = name.rbegin(); digit != name.rend(); ++digit, hash >>= 4) *digit = "0123456789abcdef"[hash & 15];
+  return name;
 }
 
-Binary load_binary(const std::string& key) {
-  const auto path = path_of(key);
-  if (!path) return {};
+Binary load_binary(std::string_view key) {
+  const std::string where = folder();
+  if (where.empty() || key.empty()) return {};
+  const std::string path = where + "/" + entry_name(key);
   // O_NONBLOCK: what lies there may be a pipe, whose opening would wait for a writer.
-  const Descriptor file(open(path->c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   const std::size_t bytes = entry_bytes(file);
-  if (bytes == 0) return {};
+  if (bytes <= sizeof(Header) + key.size()) return {};
   Binary entry(bytes);
   if (!read_all(file, entry.data(), bytes)) return {};
-  const std::span<const unsigned char> digested(entry.data(), bytes - sizeof(Sha256));
-  if (!std::ranges::equal(sha256(digested), std::span(entry).last(sizeof(Sha256)))) return {};
+  const auto* const held = entry.data() + sizeof(Header);
+  const std::span binary(held + key.size(), entry.data() + bytes);
   Header header;
   std::memcpy(static_cast<void*>(&header), entry.data(), sizeof header);
-  if (header != header_of(key, bytes - kBytesBeside)) return {};
-  return Binary(entry.begin() + sizeof header, entry.end() - sizeof(Sha256));
+  // Two keys may have one name.
+  if (std::memcmp(held, key.data(), key.size()) != 0 || header != header_of(key, binary)) return {};
+  return Binary(binary.begin(), binary.end());
 }
 
-void store_binary(const std::string& key, const Binary& binary) {
-  const auto path = path_of(key);
-  if (!path || binary.empty() || binary.size() > kMostBytes) return;
+void store_binary(std::string_view key, const Binary& binary) {
+  const std::string where = folder();
+  if (where.empty() || key.empty() || binary.empty()) return;
+  const std::size_t bytes = sizeof(Header) + key.size() + binary.size();
   rlimit most{};  // a write beyond it would raise SIGXFSZ
-  if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur < kBytesBeside + binary.size()) return;
-  const Header header = header_of(key, binary.size());
-  Binary entry(sizeof header + binary.size());
-  std::memcpy(entry.data(), &header, sizeof header);
-  std::ranges::copy(binary, entry.begin() + sizeof header);
-  const Sha256 digest = sha256(entry);
-  entry.insert(entry.end(), digest.begin(), digest.end());
+  if (bytes > kMostBytes || getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur < bytes) return;
+  const Header header = header_of(key, binary);
   std::error_code failed;
-  std::filesystem::create_directories(folder(), failed);
+  std::filesystem::create_directories(where, failed);
   if (failed) return;
-  remove_unfinished_files(folder());
-  std::string temporary = folder() + "/" + std::string(kUnfinishedPrefix) + "XXXXXX";
+  remove_unfinished_files(where);
+  std::string temporary = where + "/" + std::string(kUnfinishedPrefix) + "XXXXXX";
   const Descriptor file(mkostemp(temporary.data(), O_CLOEXEC));
   if (!file.is_open()) return;
   static_cast<void>(flock(file.number(), LOCK_EX | LOCK_NB));  // somebody lives who wants it; where it is removed, it is not kept
-  const bool whole = write_all(file, entry.data(), entry.size());
-  if (!whole || rename(temporary.c_str(), path->c_str()) != 0) unlink(temporary.c_str());
+  const bool whole = write_all(file, &header, sizeof header) && write_all(file, key.data(), key.size()) &&
+                     write_all(file, binary.data(), binary.size());
+  if (!whole || rename(temporary.c_str(), (where + "/" + entry_name(key)).c_str()) != 0) unlink(temporary.c_str());
 }
 
 }  // namespace tensorstat::cl_engine

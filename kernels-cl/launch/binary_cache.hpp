@@ -11,16 +11,16 @@ namespace tensorstat::cl_engine {
 
 using Binary = std::vector<unsigned char>;
 
-// The name of an entry: the SHA-256 of `text`, into which everything goes that the binary depends on. Empty where
-// OpenSSL has no SHA-256: then nothing is kept.
-std::string cache_key(std::string_view text);
+// An entry's key is a text into which everything goes that the binary depends on. This is the name of its file. Two
+// keys may have one name: then each takes the other's place, and neither is used for the other.
+std::string entry_name(std::string_view key);
 
-// Empty when there is no whole entry that this user wrote under this key: each entry holds its key, its length and a
-// digest of itself. Only a regular file of at most 64 MiB is read; nothing else that lies there is waited for.
-Binary load_binary(const std::string& key);
+// Empty when there is no whole entry that this user wrote under this key: each entry holds its key, and a checksum
+// against damage. Only a regular file of at most 64 MiB is read; nothing else that lies there is waited for.
+Binary load_binary(std::string_view key);
 
 // The entry is written whole or not at all, whoever else writes the same entry at the time. What killed processes left
 // unfinished is removed.
-void store_binary(const std::string& key, const Binary& binary);
+void store_binary(std::string_view key, const Binary& binary);
 
 }  // namespace tensorstat::cl_engine

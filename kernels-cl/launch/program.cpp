@@ -188,8 +188,8 @@ Recipe recipe_of(const Device& device, const KernelKind& kind) {
     made.options = build_options(device, kind.dtype, kind.needs);
   }
   const std::string separator(1, '\0');
-  made.key = cache_key(device.info.platform_name + separator + device.info.name + separator + device.info.driver +
-                         separator + made.options + separator + made.source);
+  made.key = device.info.platform_name + separator + device.info.name + separator + device.info.driver + separator +
+             made.options + separator + made.source;
   return made;
 }
 

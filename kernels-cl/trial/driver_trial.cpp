@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 
+#include "kernels-cl/launch/binary_cache.hpp"
 #include "kernels-cl/launch/made_once.hpp"
 #include "kernels-cl/trial/icd_files.hpp"
 #include "kernels-cl/trial/limits.hpp"
@@ -180,7 +181,7 @@ Status DevicesTrial::passed() {
 
 Status try_kernel(const Device& device, const std::string& key, const KernelKind& kind) {
   if (!may_kill(device.info.platform_name)) return {};
-  What what = {"kernel", key, std::string(name(kind.dtype)), std::to_string(kind.needs)};
+  What what = {"kernel", entry_name(key), std::string(name(kind.dtype)), std::to_string(kind.needs)};
   if (kind.beside) what.emplace_back(name(*kind.beside));
   Status tried = once(what, [&] { return find_and_try(what); });
   if (tried) return tried;

@@ -64,7 +64,7 @@ std::string key_of(const std::vector<std::string>& what) {
   rlimit file_bytes{};
   add(getrlimit(RLIMIT_FSIZE, &file_bytes) == 0 ? std::to_string(file_bytes.rlim_cur) : "");
   for (const std::string& each : what) add(each);
-  return cache_key(text);
+  return text;
 }
 
 // The limits, each of them ended by a NUL.

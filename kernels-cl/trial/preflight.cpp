@@ -61,10 +61,11 @@ Status fold_a_tile(const Device& device, const KernelKind& kind) {
 }
 
 // As it will be folded there, with the kernel from the disk: once more, where it was compiled for the first time.
-Status fold_from_disk(const std::string& key, const KernelKind& kind) {
+Status fold_from_disk(const std::string& name, const KernelKind& kind) {
   for (const Device& device : find_devices()) {
     if (!may_kill(device.info.platform_name) || !device.info.refusal.empty()) continue;
-    if (recipe_of(device, kind).key != key) continue;
+    const std::string key = recipe_of(device, kind).key;
+    if (entry_name(key) != name) continue;
     const Binary before = load_binary(key);
     Status folded = fold_a_tile(device, kind);
     const bool was_on_disk = !before.empty() && load_binary(key) == before;

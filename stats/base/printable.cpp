@@ -69,4 +69,6 @@ std::string shown(std::string_view text, std::size_t most_bytes) {
   return printable(text.substr(0, continues(cut) ? most_bytes : cut)) + "...";
 }
 
+std::string in_quotes(std::string_view text) { return "'" + shown(text) + "'"; }
+
 }  // namespace tensorstat

@@ -19,4 +19,7 @@ std::string printable_name(std::string_view text);
 // printable() of at most the first `most_bytes`, with "..." if there is more.
 std::string shown(std::string_view text, std::size_t most_bytes = 40);
 
+// 'text', as shown() has it.
+std::string in_quotes(std::string_view text);
+
 }  // namespace tensorstat

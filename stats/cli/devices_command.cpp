@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
@@ -13,6 +12,7 @@
 #include "stats/cli/exit_status.hpp"
 #include "stats/cli/report/output.hpp"
 #include "stats/cli/subcommand.hpp"
+#include "stats/json/json_writer.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -39,25 +39,21 @@ bool parse_number(std::string_view digits, int& number) {
 }
 
 // A device in JSON. `refusal` is null if the device is used.
-nlohmann::ordered_json as_json(const DeviceInfo& info, const std::optional<DeviceCheck>& check) {
-  nlohmann::ordered_json object = {{"platform", info.platform},
-                                   {"device", info.device},
-                                   {"name", info.name},
-                                   {"platform_name", info.platform_name},
-                                   {"driver", info.driver},
-                                   {"memory_bytes", info.memory_bytes},
-                                   {"fp64", info.fp64},
-                                   {"refusal", nullptr}};
-  if (!info.refusal.empty()) object["refusal"] = info.refusal;
-  if (!check) return object;
-  object["check"] = {{"passed", check->passed()}, {"tensors", check->case_count}};
-  if (check->passed()) {
-    object["check"]["gb_per_s"] = check->speed.measured_gb_per_s;
-    object["check"]["read_gb_per_s"] = check->speed.read_gb_per_s;
-  } else {
-    object["check"]["fault"] = check->fault;
+void append(JsonWriter& json, const DeviceInfo& info, const std::optional<DeviceCheck>& check) {
+  json.begin_object().key("platform").value(std::int64_t{info.platform}).key("device").value(std::int64_t{info.device});
+  json.key("name").text(info.name).key("platform_name").text(info.platform_name).key("driver").text(info.driver);
+  json.key("memory_bytes").number(info.memory_bytes).key("fp64").truth(info.fp64);
+  json.key("refusal").text_or_null(info.refusal);
+  if (check) {
+    json.key("check").begin_object().key("passed").truth(check->passed()).key("tensors").number(check->case_count);
+    if (check->passed()) {
+      json.key("gb_per_s").value(check->speed.measured_gb_per_s).key("read_gb_per_s").value(check->speed.read_gb_per_s);
+    } else {
+      json.key("fault").text(check->fault);
+    }
+    json.end();
   }
-  return object;
+  json.end();
 }
 
 std::string as_text(const DeviceInfo& info, const std::optional<DeviceCheck>& check) {
@@ -98,7 +94,10 @@ Result<DeviceList> device_list(const DevicesArguments& arguments) {
     if (Status named = name_device(arguments.only, only); !named) return named.error();
   }
   DeviceList list;
-  auto objects = nlohmann::ordered_json::array();
+  std::string objects;
+  JsonWriter json(objects, {.indent = 2});
+  json.begin_list();
+  bool has_any = false;
   for (const DeviceInfo& info : list_devices()) {
     if (!arguments.only.empty() && (info.platform != only.platform || info.device != only.device)) continue;
     std::optional<DeviceCheck> check;
@@ -107,14 +106,16 @@ Result<DeviceList> device_list(const DevicesArguments& arguments) {
     }
     list.passed = list.passed && (!check || check->passed());
     list.text += as_text(info, check);
-    objects.push_back(as_json(info, check));
+    append(json, info, check);
+    has_any = true;
   }
-  if (objects.empty() && !arguments.only.empty()) {
+  if (!has_any && !arguments.only.empty()) {
     return Error{Code::kInvalid, "there is no OpenCL device " + arguments.only};
   }
   if (arguments.json) {
-    list.text = objects.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  } else if (objects.empty()) {
+    json.end();
+    list.text = objects + "\n";
+  } else if (!has_any) {
     list.text = "no OpenCL device: everything is computed on the host\n";
   }
   return list;

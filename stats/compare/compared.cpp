@@ -1,10 +1,10 @@
 #include "stats/compare/compared.hpp"
 
-#include <cmath>
 #include <future>
 #include <mutex>
 #include <new>
 #include <system_error>
+#include <tensorstat/pair.hpp>
 
 #include "stats/compare/comparison_json.hpp"
 #include "stats/compare/origin.hpp"
@@ -39,10 +39,8 @@ Result<std::unique_ptr<Compared>> compare_paths(const std::string& path_a, const
   const auto renames = Renames::parse(options.names);
   if (!renames) return Error{Code::kInvalid, "names, " + renames.error().message};
   if (options.rtol) {
-    const auto is_bound = [](double number) { return std::isfinite(number) && number >= 0; };
-    if (!is_bound(*options.rtol) || !is_bound(options.atol)) {
+    if (!PairTolerance{*options.rtol, options.atol}.is_valid())
       return Error{Code::kInvalid, "rtol and atol are numbers from 0"};
-    }
     tolerances->set_default({*options.rtol, options.atol, options.any_dtype});
   } else if (options.atol != 0 || options.any_dtype) {
     return Error{Code::kInvalid, "atol and any_dtype want rtol, too: without it each dtype has its own"};

@@ -1,88 +1,98 @@
 #include "stats/compare/comparison_json.hpp"
 
-#include "stats/json/json_text.hpp"
 #include "stats/files/tensor_reader.hpp"
-#include "stats/json/json_value.hpp"
+#include "stats/json/json_writer.hpp"
 
 namespace tensorstat {
 namespace {
 
 std::string io_of(const Seen& row) { return row.is_input ? "input" : "output"; }
 
-std::string identity_members(const Seen& row, const NamedCall& who) {
-  return "\"op_type\":" + json_quoted(who.op_type) + ",\"op_name\":" + json_quoted(who.op_name) +
-         ",\"rank\":" + std::to_string(row.rank) + ",\"iteration\":" + std::to_string(row.iteration) + ",\"io\":\"" +
-         io_of(row) + "\",\"slot\":" + std::to_string(row.slot) +
-         (row.execution == Execution::kUnknown ? "" : ",\"execution\":\"" + std::string(name(row.execution)) + "\"");
+void append_identity(JsonWriter& json, const Seen& row, std::string_view op_type, std::string_view op_name) {
+  json.key("op_type").text(op_type).key("op_name").text(op_name);
+  json.key("rank").number(row.rank).key("iteration").number(row.iteration);
+  json.key("io").text(io_of(row)).key("slot").number(row.slot);
+  if (row.execution != Execution::kUnknown) json.key("execution").text(name(row.execution));
 }
 
-std::string identity_members(const Record& record, const Seen& row) {
-  return identity_members(row, {std::string(record.texts()[row.op_type]), std::string(record.texts()[row.name])});
+void append_identity(JsonWriter& json, const Record& record, const Seen& row) {
+  append_identity(json, row, record.texts()[row.op_type], record.texts()[row.name]);
 }
 
-std::string both_values(const StatisticsView& a, const StatisticsView& b) {
-  std::string text;
+void append_values(JsonWriter& json, const StatisticsView& values) {
+  json.begin_object();
+  for (std::size_t i = 0; i < values.categories.size(); ++i)
+    json.key(name(values.categories[i])).value(values.values[i]);
+  json.end();
+}
+
+void append_both(JsonWriter& json, const StatisticsView& a, const StatisticsView& b) {
+  json.begin_object();
   for (std::size_t i = 0; i < a.categories.size(); ++i) {
     const Value* other = b.find(a.categories[i]);
     if (other == nullptr) continue;
-    text += (text.empty() ? "{" : ",") + json_quoted(std::string(name(a.categories[i]))) + ":{\"a\":" + json_of(a.values[i]) +
-            ",\"b\":" + json_of(*other) + "}";
+    json.key(name(a.categories[i])).begin_object().key("a").value(a.values[i]).key("b").value(*other).end();
   }
-  return text.empty() ? "{}" : text + "}";
+  json.end();
 }
 
-template <typename Items, typename Text>
-std::string array_of(const Items& items, const Text& text_of_item) {
-  std::string text = "[";
-  for (const auto& item : items) text += (text.size() == 1 ? "\n" : ",\n") + text_of_item(item);
-  return text + "]";
+// Each item on a line.
+template <typename Items, typename Append>
+void append_lines(JsonWriter& json, std::string_view key, const Items& items, const Append& append) {
+  json.key(key).begin_lines();
+  for (const auto& item : items) append(item);
+  json.end();
 }
 
-std::string elements_member(const ElementFindings& elements, const Pair& pair) {
+void append_texts(JsonWriter& json, std::string_view key, const std::vector<std::string>& texts) {
+  append_lines(json, key, texts, [&](const std::string& text) { json.text(text); });
+}
+
+void append_elements(JsonWriter& json, const ElementFindings& elements, const Pair& pair) {
   const auto found = elements.find(pair.in_a);
-  if (found == elements.end()) return {};
-  std::string text;
+  if (found == elements.end()) return;
+  json.key("elements").begin_object();
   for (int i = 0; i < kPairStatisticCount; ++i) {
     const auto statistic = static_cast<PairStatistic>(i);
     // These two have had names without "count" since before there was a list.
     const std::string_view key = statistic == PairStatistic::kUnequalCount   ? "unequal"
                                  : statistic == PairStatistic::kOutsideCount ? "outside"
                                                                              : name(statistic);
-    text += (text.empty() ? ",\"elements\":{" : ",") + json_quoted(std::string(key)) + ":" +
-            json_of(found->second[static_cast<std::size_t>(i)]);
+    json.key(key).value(found->second[static_cast<std::size_t>(i)]);
   }
-  return text + "}";
+  json.end();
 }
 
-std::string code_members(const std::optional<CodeLine>& code) {
-  if (!code) return "\"file\":null,\"line\":null";
-  return "\"file\":" + json_quoted(code->file) + ",\"line\":" + (code->line == 0 ? "null" : std::to_string(code->line));
+void append_code(JsonWriter& json, const std::optional<CodeLine>& code) {
+  json.key("file").text_or_null(code ? code->file : "").key("line");
+  code && code->line != 0 ? json.number(code->line) : json.null();
 }
 
-std::string json_of_verdict(const Record& record, const FaultVerdict& verdict) {
-  std::string text = "{\"kind\":" + json_quoted(std::string(name(verdict.kind)));
-  const auto words = [](const std::string& each) { return json_quoted(each); };
+void append_verdict(JsonWriter& json, const Record& record, const FaultVerdict& verdict) {
+  json.begin_object().key("kind").text(name(verdict.kind));
   if (verdict.kind == FaultKind::kNone) {
     for (const char* key : {"op_type", "op_name", "phase", "rank", "iteration", "io", "slot", "last_clean_iteration", "file", "line", "operation"}) {
-      text += ",\"" + std::string(key) + "\":null";
+      json.key(key).null();
     }
-    text += ",\"inside\":[]";
+    json.key("inside").begin_list().end();
   } else {
     const Seen& row = record.rows()[verdict.row];
-    text += ",\"op_type\":" + json_quoted(verdict.guilty.op_type) + ",\"op_name\":" + json_quoted(verdict.guilty.op_name) +
-            ",\"phase\":" + json_quoted(std::string(name(verdict.phase))) + ",\"rank\":" + std::to_string(verdict.rank) +
-            ",\"iteration\":" + std::to_string(verdict.iteration) + ",\"io\":\"" + io_of(row) + "\",\"slot\":" +
-            std::to_string(row.slot) + ",\"last_clean_iteration\":" +
-            (verdict.last_clean_iteration ? std::to_string(*verdict.last_clean_iteration) : "null") + "," +
-            code_members(verdict.code) + ",\"operation\":" + (verdict.operation.empty() ? "null" : json_quoted(verdict.operation)) +
-            ",\"inside\":" + array_of(verdict.inside, [](const NamedCall& call) { return json_quoted(call.op_name); });
+    json.key("op_type").text(verdict.guilty.op_type).key("op_name").text(verdict.guilty.op_name);
+    json.key("phase").text(name(verdict.phase)).key("rank").number(verdict.rank);
+    json.key("iteration").number(verdict.iteration).key("io").text(io_of(row)).key("slot").number(row.slot);
+    json.key("last_clean_iteration").number_or_null(verdict.last_clean_iteration);
+    append_code(json, verdict.code);
+    json.key("operation").text_or_null(verdict.operation);
+    append_lines(json, "inside", verdict.inside, [&](const NamedCall& call) { json.text(call.op_name); });
   }
-  return text + ",\"not_watched\":" + array_of(verdict.not_watched, words) + ",\"sentence\":" + json_quoted(verdict.sentence) + ",\"details\":" + array_of(verdict.details, words) + "}";
+  append_texts(json, "not_watched", verdict.not_watched);
+  json.key("sentence").text(verdict.sentence);
+  append_texts(json, "details", verdict.details);
+  json.end();
 }
 
-std::string specials_members(const Specials& specials) {
-  const auto text = [](const std::optional<std::uint64_t>& count) { return count ? std::to_string(*count) : "null"; };
-  return "\"nan\":" + text(specials.nan) + ",\"inf\":" + text(specials.inf);
+void append_specials(JsonWriter& json, const Specials& specials) {
+  json.key("nan").number_or_null(specials.nan).key("inf").number_or_null(specials.inf);
 }
 
 }  // namespace
@@ -96,59 +106,69 @@ std::string label_of(const Record& record, const Seen& row) {
 std::string json_of(const Compared& compared) {
   const Record &a = compared.a.record, &b = compared.b.record;
   const Differences& differences = compared.differences;
-  const auto labels = [](const Record& record) {
-    return [&record](std::uint32_t row) { return json_quoted(label_of(record, record.rows()[row])); };
+  std::string text;
+  JsonWriter json(text);
+  const auto append_labels = [&](std::string_view key, const Record& record, const auto& rows) {
+    append_lines(json, key, rows, [&](std::uint32_t row) { json.text(label_of(record, record.rows()[row])); });
   };
-  std::string text = "{\"schema_version\":1,\"compared\":" + std::to_string(differences.pairs.size()) +
-                     ",\"different\":" + std::to_string(differences.different_count) +
-                     ",\"unmatched_a\":" + array_of(differences.only_a, labels(a)) +
-                     ",\"unmatched_b\":" + array_of(differences.only_b, labels(b)) + ",\"pairs\":";
-  text += array_of(differences.pairs, [&](const Pair& pair) {
+  json.begin_object().key("schema_version").number(1).key("compared").number(differences.pairs.size());
+  json.key("different").number(differences.different_count);
+  append_labels("unmatched_a", a, differences.only_a);
+  append_labels("unmatched_b", b, differences.only_b);
+  append_lines(json, "pairs", differences.pairs, [&](const Pair& pair) {
     const Seen &in_a = a.rows()[pair.in_a], &in_b = b.rows()[pair.in_b];
-    return "{\"a\":" + json_quoted(label_of(a, in_a)) + ",\"b\":" + json_quoted(label_of(b, in_b)) + ",\"verdict\":\"" +
-           std::string(name(pair.judgement.verdict)) + "\",\"why\":" + json_quoted(pair.judgement.why) + "," +
-           identity_members(a, in_a) + ",\"stats\":" + both_values(a.statistics(in_a), b.statistics(in_b)) +
-           elements_member(compared.elements.found, pair) + "}";
+    json.begin_object().key("a").text(label_of(a, in_a)).key("b").text(label_of(b, in_b));
+    json.key("verdict").text(name(pair.judgement.verdict)).key("why").text(pair.judgement.why);
+    append_identity(json, a, in_a);
+    append_both(json.key("stats"), a.statistics(in_a), b.statistics(in_b));
+    append_elements(json, compared.elements.found, pair);
+    json.end();
   });
   if (compared.first) {
-    text += ",\"first\":" + array_of(*compared.first, [&](const Beginning& beginning) {
-      return "{" + identity_members(a, a.rows()[beginning.in_a]) + ",\"added\":" + json_of(Value(beginning.added)) +
-             ",\"enters\":" + (beginning.enters ? "true" : "false") + ",\"phase\":" +
-             json_quoted(std::string(name(beginning.phase))) + ",\"inside\":" +
-             array_of(beginning.inside, [](const std::string& call) { return json_quoted(call); }) + "," +
-             code_members(beginning.code) + "}";
+    append_lines(json, "first", *compared.first, [&](const Beginning& beginning) {
+      append_identity(json.begin_object(), a, a.rows()[beginning.in_a]);
+      json.key("added").value(Value(beginning.added)).key("enters").truth(beginning.enters);
+      json.key("phase").text(name(beginning.phase));
+      append_texts(json, "inside", beginning.inside);
+      append_code(json, beginning.code);
+      json.end();
     });
   }
-  return text + "}\n";
+  json.end();
+  return text + "\n";
 }
 
 std::string json_of(const Record& record, const Answer& answer) {
   const Origin& lists = answer.lists;
-  const auto source = [&](const Source& from, bool with_past) {
-    std::string text = "{" + identity_members(record.rows()[from.row], from.who) + "," + specials_members(from.specials);
+  std::string text;
+  JsonWriter json(text);
+  const auto append_source = [&](const Source& from, bool with_past) {
+    append_identity(json.begin_object(), record.rows()[from.row], from.who.op_type, from.who.op_name);
+    append_specials(json, from.specials);
     if (with_past) {
-      text += ",\"before\":" + array_of(runs_before(record, from.run), [&](std::uint32_t run) {
-        return json_quoted(record.texts()[record.run(run).front().name]);
-      });
-      text += ",\"inputs\":" + array_of(from.inputs, [&](std::uint32_t at) {
+      append_lines(json, "before", runs_before(record, from.run),
+                   [&](std::uint32_t run) { json.text(record.texts()[record.run(run).front().name]); });
+      json.key("inputs").begin_lines();
+      for (const std::uint32_t at : from.inputs) {
         const Seen& row = record.rows()[at];
-        const auto values = record.statistics(row);
-        std::string stats;
-        for (std::size_t i = 0; i < values.categories.size(); ++i) {
-          stats += (i == 0 ? "" : ",") + json_quoted(std::string(name(values.categories[i]))) + ":" + json_of(values.values[i]);
-        }
-        return "{\"slot\":" + std::to_string(row.slot) + ",\"stats\":{" + stats + "}}";
-      });
+        append_values(json.begin_object().key("slot").number(row.slot).key("stats"), record.statistics(row));
+        json.end();
+      }
+      json.end();
     }
-    return text + "}";
+    json.end();
   };
-  const auto with_past = [&](const Source& from) { return source(from, true); };
-  const auto alone = [&](const Source& from) { return source(from, false); };
-  const auto text = [](const std::string& words) { return json_quoted(words); };
-  return "{\"schema_version\":1,\"verdict\":" + json_of_verdict(record, answer.verdict) + ",\"notes\":" +
-         array_of(answer.notes, text) + ",\"producers\":" + array_of(lists.producers, with_past) +
-         ",\"entered\":" + array_of(lists.entered, with_past) + ",\"unknown\":" + array_of(lists.unknown, with_past) + ",\"turned\":" + array_of(lists.turned, with_past) +
-         ",\"propagators\":" + array_of(lists.propagators, alone) + "}\n";
+  const auto with_past = [&](const Source& from) { append_source(from, true); };
+  const auto alone = [&](const Source& from) { append_source(from, false); };
+  append_verdict(json.begin_object().key("schema_version").number(1).key("verdict"), record, answer.verdict);
+  append_texts(json, "notes", answer.notes);
+  append_lines(json, "producers", lists.producers, with_past);
+  append_lines(json, "entered", lists.entered, with_past);
+  append_lines(json, "unknown", lists.unknown, with_past);
+  append_lines(json, "turned", lists.turned, with_past);
+  append_lines(json, "propagators", lists.propagators, alone);
+  json.end();
+  return text + "\n";
 }
 
 }  // namespace tensorstat

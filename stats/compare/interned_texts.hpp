@@ -22,6 +22,7 @@ class Texts {
   std::size_t size() const { return texts_.size(); }
 
  private:
+  // std::unordered_map instead made `diff` of twice a million rows take 1.8 times the processor's time.
   // Of an open-addressed table, whose size is a power of 2, and of which half is free at least. A text that is not here
   // is mostly told by the hashes alone, which lie side by side.
   struct Place {

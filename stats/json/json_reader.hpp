@@ -1,62 +1,70 @@
-// What the readers of a JSON text in pieces share: bare numbers, where a fault is, and how reading ends.
+// The reader of JSON that may be hostile, and of any size: what a text says comes in its order, and no tree is made of
+// it.
 #pragma once
 
-#include <cmath>
-#include <nlohmann/json.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <tensorstat/status.hpp>
 #include <utility>
+#include <variant>
 
-#include "stats/base/printable.hpp"
-#include "stats/json/json_bytes.hpp"
+#include "stats/base/next_piece.hpp"
 
 namespace tensorstat {
 
-class JsonReader : public nlohmann::json_sax<nlohmann::json> {
- public:
-  // Reads the whole text.
-  Status read() {
-    const bool is_parsed = nlohmann::json::sax_parse(JsonIterator(bytes_), JsonIterator(), this);
-    if (!fault_) return fault_;
-    if (!bytes_.fault()) return bytes_.fault();
-    if (bytes_.is_too_long()) return failure("a text or a number longer than 16 MiB");
-    if (!is_parsed) return failure(syntax_.empty() ? "it is no JSON" : syntax_);
-    if (!bytes_.at_end()) return failure("a NUL byte");
-    return {};
-  }
+// null, a truth or a number. Whole numbers of 64 bits are exact: below zero an int64, else a uint64.
+using JsonScalar = std::variant<std::monostate, bool, std::uint64_t, std::int64_t, double>;
 
-  bool binary(binary_t&) override { return false; }  // JSON has none
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& what) override {
-    syntax_ = what.what();
-    // It says where in the text that the parser was given, and quotes that.
-    if (const auto reason = syntax_.find("syntax error"); reason != syntax_.npos) syntax_.erase(0, reason);
-    syntax_ = shown(syntax_, 160);
-    return false;
-  }
+class JsonReader {
+ public:
+  struct Rules {
+    bool has_bare_numbers = false;  // NaN, Infinity and -Infinity, as Python writes them
+    bool has_one_line = false;      // a fault is at a byte, not at a line and a column
+    std::size_t most_levels = 512;
+  };
+
+  // `where` is in front of each error: "dump.json, line 3, column 7: syntax error ...".
+  explicit JsonReader(Rules rules, std::string where = {}) : rules_(rules), where_(std::move(where)) {}
+  virtual ~JsonReader() = default;
+
+  // Reads the whole text, once. An error is of a fault in the text, or what ended the reading.
+  Status read(std::string_view text);
+  // A text in pieces. No string and no number in it may have more than 16 MiB.
+  Status read(const NextPiece& next);
 
  protected:
-  static constexpr std::size_t kMostLevels = 512;
+  // What the text says. False ends the reading.
+  virtual bool scalar(const JsonScalar& value, std::string_view written) = 0;
+  virtual bool string(std::string& text) = 0;  // may be moved from
+  virtual bool key(std::string& name) = 0;
+  virtual bool begin(bool is_list) = 0;  // a list or an object
+  virtual bool end() = 0;                // that which began last
 
-  JsonReader(std::string where, JsonBytes& bytes) : where_(std::move(where)), bytes_(bytes) {}
+  // What was said last is wrong.
+  bool refuse(std::string_view what);
+  // Whether reading goes on: an error ends it.
+  bool proceed(Status status);
 
-  // Whether a text stands for a bare NaN, Infinity or -Infinity, and that number.
-  static bool is_bare_number(std::string_view text) { return !text.empty() && text.front() == kNumberMark; }
-  static double bare_number(std::string_view text) { return text[1] == 'N' ? NAN : text[1] == '-' ? -HUGE_VAL : HUGE_VAL; }
-
-  Error failure(const std::string& what) const {
-    return {Code::kUnreadable, where_ + ", " + bytes_.place() + ": " + what};
-  }
-  bool refuse(const std::string& what) {
-    fault_ = failure(what);
-    return false;
-  }
-
-  const std::string where_;
-  JsonBytes& bytes_;
-  Status fault_;
+  const std::string& where() const { return where_; }
 
  private:
-  std::string syntax_;
+  class Bytes;
+  class Events;
+  enum class Wrong : std::uint8_t { kSyntax, kByte, kMeaning };
+
+  Status read(Bytes& bytes);
+  // At the byte that is so many before the next one.
+  Error failure(Wrong wrong, std::uint64_t back, std::string_view what) const;
+
+  const Rules rules_;
+  const std::string where_;
+  Bytes* bytes_ = nullptr;
+  Status status_;
 };
+
+// Whether the text is one value of JSON, and nothing else.
+bool is_json(std::string_view text);
 
 }  // namespace tensorstat

@@ -1,4 +1,4 @@
-// JSON that may be hostile.
+// A small text of JSON, which may be hostile, as a tree.
 #pragma once
 
 #include <cstddef>
@@ -89,9 +89,6 @@ inline constexpr std::size_t kMostJsonBytes = std::size_t{16} << 20;
 // At most kMostJsonBytes of text and 64 levels; beyond, and for wrong syntax, an error with line and column.
 // An integer beyond 64 bits is a kNumber, which no integer key accepts.
 Result<JsonDocument> parse_json(std::string_view text);
-
-// A text as JSON, with its quotes. What is no UTF-8 becomes U+FFFD.
-std::string json_quoted(std::string_view text);
 
 // A value, or a text, for an error message: one line of ASCII, cut after 80 characters.
 std::string excerpt(const JsonValue& value);

@@ -15,7 +15,7 @@ struct DlDataType {
 };
 // Equal in all versions.
 struct DlTensor {
-  void* data;
+  const void* data;
   DlDevice device;
   std::int32_t dimension_count;
   DlDataType dtype;

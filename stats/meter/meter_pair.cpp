@@ -1,4 +1,3 @@
-#include <cmath>
 #include <string>
 
 #include <tensorstat/meter.hpp>
@@ -33,14 +32,10 @@ Status check_pair(const TensorPair& pair, const PairRequest& request) {
   return {};
 }
 
-bool is_bound(double number) { return std::isfinite(number) && number >= 0; }
-
 }  // namespace
 
 Status check(std::span<const TensorPair> pairs, const PairRequest& request) {
-  if (!is_bound(request.tolerance.rtol) || !is_bound(request.tolerance.atol)) {
-    return Error{Code::kInvalid, "rtol and atol are finite numbers from 0"};
-  }
+  if (!request.tolerance.is_valid()) return Error{Code::kInvalid, "rtol and atol are finite numbers from 0"};
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     if (Status status = check_pair(pairs[i], request); !status) {
       return Error{status.error().code, "pair " + std::to_string(i) + ": " + status.error().message};

@@ -35,8 +35,6 @@ const Row& row(PairStatistic statistic) { return kRows[static_cast<std::size_t>(
 constexpr std::string_view kMagic = "tstatq01";
 constexpr std::size_t kVersionAt = 6, kDtypesAt = 8, kScaleAt = 10, kRtolAt = 16, kAtolAt = 24, kHeaderBytes = 32;
 
-bool is_tolerance(double number) { return std::isfinite(number) && number >= 0; }
-
 void carry_pair(Dtype a, Dtype b, std::span<std::int64_t> words) {
   for (const PairSum& sum : pair_layout(a, b)) carry_words(&words[sum.first], static_cast<int>(sum.count));
 }
@@ -125,6 +123,11 @@ void merge_pair(Dtype a, Dtype b, std::span<std::int64_t> into, std::span<const 
   carry_pair(a, b, into);
 }
 
+bool PairTolerance::is_valid() const {
+  const auto is_bound = [](double number) { return std::isfinite(number) && number >= 0; };
+  return is_bound(rtol) && is_bound(atol);
+}
+
 PairPartial::PairPartial(Dtype a, Dtype b, const PairTolerance& tolerance)
     : a_(a), b_(b), tolerance_(tolerance), words_(pair_words(a, b)) {
   clear_pair(words_);
@@ -183,8 +186,7 @@ Result<PairPartial> PairPartial::parse(std::span<const std::byte> bytes) try {
   const PairTolerance tolerance{std::bit_cast<double>(get_word(bytes.subspan(kRtolAt))),
                                 std::bit_cast<double>(get_word(bytes.subspan(kAtolAt))),
                                 static_cast<PairTolerance::Scale>(scale)};
-  if (!is_tolerance(tolerance.rtol) || !is_tolerance(tolerance.atol))
-    return refuse("its tolerance is negative or not finite");
+  if (!tolerance.is_valid()) return refuse("its tolerance is negative or not finite");
   PairPartial partial(static_cast<Dtype>(a), static_cast<Dtype>(b), tolerance);
   if (bytes.size() != kHeaderBytes + 8 * partial.words_.size()) return refuse("its length is not that of its dtypes");
   for (std::size_t i = 0; i < partial.words_.size(); ++i) {

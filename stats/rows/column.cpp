@@ -25,7 +25,7 @@ Result<std::vector<std::string>> further_columns_from(std::string_view comma_sep
     if (column == nullptr || !column->is_further) {
       std::string known;
       for (const auto name : further_columns()) known.append(known.empty() ? "" : ", ").append(name);
-      return Error{Code::kInvalid, "there is no further column '" + shown(word) + "'; known are " + known};
+      return Error{Code::kInvalid, "there is no further column " + in_quotes(word) + "; known are " + known};
     }
     if (std::ranges::count(names, word) == 0) names.emplace_back(word);
     if (comma == rest.npos) return names;

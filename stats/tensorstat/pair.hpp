@@ -53,6 +53,8 @@ struct PairTolerance {
   double rtol = 0, atol = 0;  // finite and not negative
   Scale scale = Scale::kB;    // "max rel diff" uses it, too
 
+  bool is_valid() const;  // whether both numbers are so
+
   friend bool operator==(const PairTolerance&, const PairTolerance&) = default;
 };
 

@@ -44,14 +44,14 @@ Reach reach_of(const Tensor& tensor, const Strides* strides) {
 void dlpack(Input bytes) {
   alignas(64) static std::array<std::byte, 4096> arena{};
   std::array<std::int64_t, kMostDimensions> shape{}, stride{};
-  test::DlTensor from;
+  test::DlTensor from{};
   std::uint8_t pointers = 0;
-  take(bytes, from.device_type);
-  take(bytes, from.device_id);
+  take(bytes, from.device.type);
+  take(bytes, from.device.id);
   take(bytes, from.dimension_count);
-  take(bytes, from.code);
-  take(bytes, from.bits);
-  take(bytes, from.lanes);
+  take(bytes, from.dtype.code);
+  take(bytes, from.dtype.bits);
+  take(bytes, from.dtype.lanes);
   take(bytes, from.byte_offset);
   take(bytes, pointers);
   const auto dimensions = static_cast<std::size_t>(std::clamp<std::int32_t>(from.dimension_count, 0, kMostDimensions));
@@ -64,15 +64,17 @@ void dlpack(Input bytes) {
   Strides strides;
   const auto tensor = tensor_from_dlpack(&from, strides);
   if (!tensor) return demand_message(tensor.error().message, 300);
-  const bool is_pair = tensor->dtype == Dtype::kFloat4E2m1fn && from.lanes == 2;
-  demand((from.lanes == 1 || is_pair) && (from.device_type == 1 || from.device_type == 4), "lanes and other devices are refused");
-  demand(from.bits * elements_a_byte(tensor->dtype) == 8 * size_bytes(tensor->dtype), "an element has the bits that its dtype has");
+  const bool is_pair = tensor->dtype == Dtype::kFloat4E2m1fn && from.dtype.lanes == 2;
+  demand((from.dtype.lanes == 1 || is_pair) && (from.device.type == 1 || from.device.type == 4),
+         "lanes and other devices are refused");
+  demand(from.dtype.bits * elements_a_byte(tensor->dtype) == 8 * size_bytes(tensor->dtype),
+         "an element has the bits that its dtype has");
   const std::span lengths(shape.data(), dimensions);
   demand(std::ranges::none_of(lengths, [](std::int64_t each) { return each < 0; }), "a dimension is not negative");
-  Wide count = std::ranges::count(lengths, 0) == 0 ? from.lanes : 0;
+  Wide count = std::ranges::count(lengths, 0) == 0 ? from.dtype.lanes : 0;
   for (std::size_t i = 0; i < dimensions && count != 0; ++i) count *= shape[i];
   demand(count == static_cast<Wide>(tensor->element_count), "there are as many elements as the shape says");
-  if (from.device_type != 1 || tensor->element_count == 0) return;
+  if (from.device.type != 1 || tensor->element_count == 0) return;
   if (tensor->strides != nullptr) {
     demand(tensor->strides == &strides && strides.bytes.size() == dimensions, "strides are put where the caller said");
     for (std::size_t i = 0; i < dimensions; ++i) {

@@ -156,6 +156,7 @@ TEST(DumpJson, WhatIsWrongIsSaidWithItsPlace) {
       {R"({"task": "statistics"})", "there is no object \"data\""},
       {R"({"data": null})", "there is no object \"data\""},
       {begin + leaf(R"(, "Max": "high")"), "Max is \"high\", not a number"},
+      {begin + leaf(R"(, "Max": "\u0001NaN")"), "not a number"},  // it was one
       {begin + leaf(R"(, "Max": NaM)"), "syntax error"},
       {begin + leaf(R"(, "Max": -Inf)"), "syntax error"},
       {begin + leaf("", "torch.float32", "[-1]"), "no whole number"},

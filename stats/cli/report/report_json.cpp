@@ -1,91 +1,66 @@
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "stats/cli/report/report.hpp"
-#include "stats/json/json_text.hpp"
+#include "stats/json/json_writer.hpp"
 #include "stats/rows/coordinates.hpp"
-#include "stats/json/json_value.hpp"
 
 namespace tensorstat::cli {
 namespace {
 
 constexpr int kSchemaVersion = 1;
 
-void append_list(std::string& text, const Shape& numbers) {
-  text += '[';
-  for (std::size_t i = 0; i < numbers.size(); ++i) text.append(i == 0 ? "" : ",").append(std::to_string(numbers[i]));
-  text += ']';
+void append(JsonWriter& json, const Shape& numbers) {
+  json.begin_list();
+  for (const std::uint64_t number : numbers) json.number(number);
+  json.end();
 }
-
-// Appends a JSON object to a text. Keys must be printable and need no escapes.
-class Object {
- public:
-  explicit Object(std::string& text) : text_(text) { text_ += '{'; }
-  void add_text(std::string_view key, std::string_view value) { add(key, json_quoted(value)); }
-  void add_number(std::string_view key, std::uint64_t value) { add(key, std::to_string(value)); }
-  void add_list(std::string_view key, const Shape& numbers) { append_list(at(key), numbers); }
-  void add(std::string_view key, std::string_view json) { at(key) += json; }
-  // Appends the key. The caller appends the value to the returned text.
-  std::string& at(std::string_view key) {
-    text_.append(std::exchange(is_first_, false) ? "\"" : ",\"").append(key) += "\":";
-    return text_;
-  }
-  void end() { text_ += '}'; }
-
- private:
-  std::string& text_;
-  bool is_first_ = true;
-};
 
 // An index is followed by its coordinates, as "argmax at".
-void append(std::string& text, const Statistics& statistics, const Shape& shape) {
-  Object object(text);
+void append(JsonWriter& json, const Statistics& statistics, const Shape& shape) {
+  json.begin_object();
   for (std::size_t i = 0; i < statistics.categories.size(); ++i) {
     const std::string_view name = tensorstat::name(statistics.categories[i]);
-    object.add(name, json_of(statistics.values[i]));
+    json.key(name).value(statistics.values[i]);
     if (kind(statistics.categories[i]) != ValueKind::kIndex) continue;
+    json.key(std::string(name) + " at");
     const auto at = coordinates(statistics.values[i], shape);
-    const std::string key = std::string(name) + " at";
-    at ? object.add_list(key, *at) : object.add(key, "null");
+    at ? append(json, *at) : static_cast<void>(json.null());
   }
-  object.end();
+  json.end();
 }
 
-void append(std::string& text, std::span<const Decision> placement, std::string_view Decision::*what) {
-  Object object(text);
-  for (const Decision& decision : placement) object.add_text(name(decision.category), decision.*what);
-  object.end();
+void append(JsonWriter& json, std::span<const Decision> placement, std::string_view Decision::*what) {
+  json.begin_object();
+  for (const Decision& decision : placement) json.key(name(decision.category)).text(decision.*what);
+  json.end();
 }
 
 // One line.
 void append(std::string& text, const SurveyedTensor& entry, bool with_placement) {
   const Row& row = entry.row;
   text.reserve(text.size() + 400 + 64 * row.statistics.categories.size());
-  Object tensor(text);
-  tensor.add_text("path", entry.path);
-  if (entry.tensor) tensor.add_text("tensor", *entry.tensor);
-  if (entry.index) tensor.add_list("index", *entry.index);
-  tensor.add_text("op_type", row.identity.op_type);
-  tensor.add_text("op_name", row.identity.op_name);
-  tensor.add_number("task_id", row.identity.task_id);
-  tensor.add_number("stream_id", row.identity.stream_id);
-  tensor.add_number("timestamp", row.identity.timestamp_us);
-  tensor.add_text("io", row.identity.io);
-  tensor.add_number("slot", row.identity.slot);
-  tensor.add_text("dtype", row.data_type);
-  tensor.add_list("shape", row.shape);
-  tensor.add_number("bytes", row.data_size_bytes);
-  if (const Cell* scale = row.identity.find("cast_scale")) tensor.add("cast_scale", std::get<std::string>(*scale));
-  append(tensor.at("placement"), entry.placement, &Decision::engine);
+  JsonWriter json(text);
+  json.begin_object().key("path").text(entry.path);
+  if (entry.tensor) json.key("tensor").text(*entry.tensor);
+  if (entry.index) append(json.key("index"), *entry.index);
+  json.key("op_type").text(row.identity.op_type).key("op_name").text(row.identity.op_name);
+  json.key("task_id").number(row.identity.task_id).key("stream_id").number(row.identity.stream_id);
+  json.key("timestamp").number(row.identity.timestamp_us);
+  json.key("io").text(row.identity.io).key("slot").number(row.identity.slot);
+  json.key("dtype").text(row.data_type);
+  append(json.key("shape"), row.shape);
+  json.key("bytes").number(row.data_size_bytes);
+  if (const Cell* scale = row.identity.find("cast_scale")) json.key("cast_scale").raw(std::get<std::string>(*scale));
+  append(json.key("placement"), entry.placement, &Decision::engine);
   if (with_placement) {
-    append(tensor.at("reasons"), entry.placement, &Decision::reason);
-    tensor.add_number("device_bytes", entry.device_bytes);
+    append(json.key("reasons"), entry.placement, &Decision::reason);
+    json.key("device_bytes").number(entry.device_bytes);
   }
-  append(tensor.at("stats"), row.statistics, row.shape);
-  tensor.end();
+  append(json.key("stats"), row.statistics, row.shape);
+  json.end();
 }
 
 class JsonReport : public Report {

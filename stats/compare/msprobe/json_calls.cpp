@@ -1,5 +1,7 @@
 #include "stats/compare/msprobe/json_calls.hpp"
 
+#include "stats/base/printable.hpp"
+#include "stats/files/io/text_pieces.hpp"
 #include "stats/json/json_reader.hpp"
 
 namespace tensorstat::msprobe {
@@ -7,29 +9,8 @@ namespace {
 
 class Reader : public JsonReader {
  public:
-  Reader(std::string where, JsonBytes& bytes, const JsonListener& listener)
-      : JsonReader(std::move(where), bytes), listener_(listener) {}
-
-  bool null() override { return put({}); }
-  bool boolean(bool truth) override { return add(truth); }
-  bool number_integer(number_integer_t number) override { return add(std::int64_t{number}); }
-  bool number_unsigned(number_unsigned_t number) override {
-    return number <= INT64_MAX ? add(static_cast<std::int64_t>(number)) : add(std::uint64_t{number});
-  }
-  bool number_float(number_float_t number, const string_t&) override { return add(number); }
-  bool string(string_t& text) override {
-    if (is_bare_number(text)) return add(bare_number(text));
-    return add(std::move(text));
-  }
-  bool key(string_t& name) override {
-    bytes_.token_ended();
-    levels_.back().name = name;
-    return true;
-  }
-  bool start_object(std::size_t) override { return enter(PythonTree::Kind::kDict); }
-  bool start_array(std::size_t) override { return enter(PythonTree::Kind::kList); }
-  bool end_object() override { return leave(); }
-  bool end_array() override { return leave(); }
+  Reader(std::string where, const JsonListener& listener)
+      : JsonReader({.has_bare_numbers = true}, std::move(where)), listener_(listener) {}
 
  private:
   struct Level {
@@ -37,11 +18,25 @@ class Reader : public JsonReader {
     std::string name;  // of the member that is read
   };
 
+  bool scalar(const JsonScalar& value, std::string_view) override {
+    if (const auto* truth = std::get_if<bool>(&value)) return add(*truth);
+    if (const auto* natural = std::get_if<std::uint64_t>(&value)) {
+      return *natural <= INT64_MAX ? add(static_cast<std::int64_t>(*natural)) : add(*natural);
+    }
+    if (const auto* integer = std::get_if<std::int64_t>(&value)) return add(*integer);
+    if (const auto* real = std::get_if<double>(&value)) return add(*real);
+    return put({});
+  }
+  bool string(std::string& text) override { return add(std::move(text)); }
+  bool key(std::string& name) override {
+    levels_.back().name = name;
+    return true;
+  }
+
   bool add(PythonValue value) { return put({PythonTree::Kind::kValue, std::move(value), {}}); }
 
   // A value is complete: it belongs to the level that is open, unless the listener takes it.
   bool put(PythonTree&& tree) {
-    bytes_.token_ended();
     if (levels_.empty()) return refuse("it is no object");
     Level& level = levels_.back();
     const bool is_in_data = levels_.size() == 2 && levels_[0].name == "data" && level.tree.is_dict();
@@ -55,16 +50,13 @@ class Reader : public JsonReader {
     return true;
   }
 
-  bool enter(PythonTree::Kind kind) {
-    bytes_.token_ended();
-    if (levels_.empty() && kind != PythonTree::Kind::kDict) return refuse("it is no object");
-    if (levels_.size() == kMostLevels) return refuse("more than 512 levels");
-    levels_.push_back({{kind, {}, {}}, {}});
+  bool begin(bool is_list) override {
+    if (levels_.empty() && is_list) return refuse("it is no object");
+    levels_.push_back({{is_list ? PythonTree::Kind::kList : PythonTree::Kind::kDict, {}, {}}, {}});
     return true;
   }
 
-  bool leave() {
-    bytes_.token_ended();
+  bool end() override {
     PythonTree tree = std::move(levels_.back().tree);
     levels_.pop_back();
     return levels_.empty() || put(std::move(tree));
@@ -79,8 +71,7 @@ class Reader : public JsonReader {
 Status read_json_calls(const std::string& path, const JsonListener& listener) {
   const auto next = pieces_of(path);
   if (!next) return next.error();
-  JsonBytes bytes(*next);
-  return Reader(printable(path), bytes, listener).read();
+  return Reader(printable(path), listener).read(*next);
 }
 
 }  // namespace tensorstat::msprobe

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "stats/json/python_json.hpp"
+#include "stats/json/json_writer.hpp"
 
 namespace tensorstat::msprobe {
 namespace {

@@ -5,15 +5,10 @@
 #include <cmath>
 #include <optional>
 
+#include "stats/rows/names/op_name.hpp"
+
 namespace tensorstat::msprobe {
 namespace {
-
-std::string lower_case(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  }
-  return text;
-}
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -44,7 +39,7 @@ std::optional<Read> read_number(std::string_view text) {
   const std::string_view all = text;
   const bool is_negative = text.starts_with('-');
   if (is_negative || text.starts_with('+')) text.remove_prefix(1);
-  if (const std::string word = lower_case(std::string(text)); word == "inf" || word == "infinity") {
+  if (const std::string word = lower_case(text); word == "inf" || word == "infinity") {
     return Read{is_negative ? -HUGE_VAL : HUGE_VAL, {}};
   }
   double number = 0;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <span>
 
-#include "stats/rows/csv/statistic_csv.hpp"
+#include "stats/rows/csv/csv_fields.hpp"
 
 namespace tensorstat::msprobe {
 namespace {
@@ -35,16 +35,6 @@ std::string messages_of(const ComparedRow& row) {
   return text + "]";
 }
 
-void add_field(std::string_view field, std::string& text) {
-  if (field.find_first_of(",\"\n\r") == field.npos) {
-    text += field;
-    return;
-  }
-  text += '"';
-  for (const char c : field) text.append(c == '"' ? 2 : 1, c);
-  text += '"';
-}
-
 bool is_number(std::string_view text) {
   double number = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -62,7 +52,7 @@ std::string field_of(const PythonValue& cell) {
 void add_line(const std::vector<PythonValue>& cells, std::string& text) {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (i != 0) text += ',';
-    add_field(field_of(cells[i]), text);
+    append_field(text, field_of(cells[i]));
   }
   text += '\n';
 }

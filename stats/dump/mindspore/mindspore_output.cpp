@@ -7,12 +7,12 @@
 #include <set>
 #include <utility>
 
-#include "stats/dump/output/dump_files.hpp"
-#include "stats/json/json_text.hpp"
 #include "stats/dump/mindspore/device_rows.hpp"
 #include "stats/dump/mindspore/dump_folders.hpp"
+#include "stats/dump/output/dump_files.hpp"
 #include "stats/dump/output/run_file.hpp"
 #include "stats/dump/output/saved_tensor.hpp"
+#include "stats/json/json_writer.hpp"
 #include "stats/rows/csv/statistic_csv.hpp"
 
 namespace tensorstat {
@@ -164,10 +164,15 @@ bool MindsporeOutput::save(Identity& identity, const PendingTensor& tensor, cons
 void MindsporeOutput::save_metadata(std::uint32_t rank) noexcept try {
   if (!known_ranks_.insert(rank).second) return;
   const std::string folder = folders_.rank_folder(rank) + "/.dump_metadata";
-  const std::pair<std::string, std::string> texts[] = {
-      {"data_dump.json", config_.text},
-      {"config.json", "{\"device_target\":" + json_quoted(options_.device_target) +
-                          ",\"ms_version\":" + json_quoted(options_.framework_version) + "}"}};
+  std::string about;
+  JsonWriter(about)
+      .begin_object()
+      .key("device_target")
+      .text(options_.device_target)
+      .key("ms_version")
+      .text(options_.framework_version)
+      .end();
+  const std::pair<std::string, std::string> texts[] = {{"data_dump.json", config_.text}, {"config.json", about}};
   for (const auto& [name, text] : texts) {
     const std::string path = folder + "/" + name;
     if (files_.has(folder, name)) {

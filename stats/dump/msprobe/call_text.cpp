@@ -2,29 +2,29 @@
 
 #include <limits>
 
-#include "stats/json/python_json.hpp"
+#include "stats/json/json_writer.hpp"
 
 namespace tensorstat {
 namespace {
 
-PythonList list_of(const std::map<std::uint32_t, std::string>& leaves, std::uint32_t least_count = 0) {
+void append_list(JsonWriter& json, const std::map<std::uint32_t, std::string>& leaves, std::uint32_t least_count = 0) {
   constexpr std::uint32_t kMostGap = 4096;
-  PythonList list = python_array();
+  json.begin_list();
   std::uint32_t next = 0;
   for (const auto& [slot, leaf] : leaves) {
     if (slot - next > kMostGap) next = slot;
-    for (; next < slot; ++next) list.add("null");
-    list.add(leaf);
+    for (; next < slot; ++next) json.null();
+    json.raw(leaf);
     next = slot + 1;
   }
-  for (; next < least_count && least_count - next <= kMostGap; ++next) list.add("null");
-  return list;
+  for (; next < least_count && least_count - next <= kMostGap; ++next) json.null();
+  json.end();
 }
 
-PythonList object_of(const std::vector<std::pair<std::string, std::string>>& leaves) {
-  PythonList object = python_object();
-  for (const auto& [name, leaf] : leaves) object.add(name, leaf);
-  return object;
+void append_object(JsonWriter& json, const std::vector<std::pair<std::string, std::string>>& leaves) {
+  json.begin_object();
+  for (const auto& [name, leaf] : leaves) json.key(name).raw(leaf);
+  json.end();
 }
 
 std::string laid_out(const CallText& call, InputOutput said) {
@@ -44,22 +44,24 @@ std::string laid_out(const CallText& call, InputOutput said) {
 
 std::string dump_json_head(std::string_view task, std::string_view level, std::string_view framework,
                            std::string_view tensor_folder) {
-  return "{\n \"task\": " + python_quoted(task) + ",\n \"level\": " + python_quoted(level) +
-         ",\n \"framework\": " + python_quoted(framework) +
-         ",\n \"dump_data_dir\": " + (tensor_folder.empty() ? "null" : python_quoted(tensor_folder)) + ",\n \"data\": {";
+  std::string head;
+  JsonWriter json(head, kPythonJson);
+  json.begin_object().key("task").text(task).key("level").text(level).key("framework").text(framework);
+  json.key("dump_data_dir").text_or_null(tensor_folder).key("data").begin_object();
+  return head;
 }
 
 std::string text_of(const CallText& call, InputOutput said, std::string_view framework) {
   const auto whole = [&](const std::string& members) {
-    return "\n  " + python_quoted(call.key) + ": " + indented(members, 2);
+    return "\n  " + json_quoted(call.key, true) + ": " + indented(members, 2);
   };
   if (call.layout.is_known()) return whole(laid_out(call, said));
-  PythonList members = python_object();
+  std::string text;
+  JsonWriter json(text, kPythonJson);
+  json.begin_object();
   if (call.kind == ApiName::Kind::kGradients) {
     const auto add = [&](std::string_view name, const std::string& leaf) {
-      PythonList one = python_array();
-      one.add(leaf);
-      members.add(name, one.text());
+      json.key(name).begin_list().raw(leaf).end();
     };
     for (const auto& [name, leaf] : call.parameters) add(name, leaf);
     for (const auto* leaves : {&call.inputs, &call.outputs}) {
@@ -67,14 +69,15 @@ std::string text_of(const CallText& call, InputOutput said, std::string_view fra
     }
   } else {
     if (said != InputOutput::kOutputs) {
-      members.add(call.is_backward ? "input" : "input_args", list_of(call.inputs, call.named_from).text());
-      if (!call.is_backward) members.add("input_kwargs", object_of(call.keywords).text());
+      append_list(json.key(call.is_backward ? "input" : "input_args"), call.inputs, call.named_from);
+      if (!call.is_backward) append_object(json.key("input_kwargs"), call.keywords);
     }
-    if (said != InputOutput::kInputs) members.add("output", list_of(call.outputs).text());
-    if (!call.parameters.empty()) members.add("parameters", object_of(call.parameters).text());
-    if (framework == "pytorch" && !call.is_backward) members.add("is_recompute", "false");
+    if (said != InputOutput::kInputs) append_list(json.key("output"), call.outputs);
+    if (!call.parameters.empty()) append_object(json.key("parameters"), call.parameters);
+    if (framework == "pytorch" && !call.is_backward) json.key("is_recompute").truth(false);
   }
-  return whole(members.text());
+  json.end();
+  return whole(text);
 }
 
 }  // namespace tensorstat

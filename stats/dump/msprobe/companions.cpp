@@ -1,7 +1,7 @@
 #include "stats/dump/msprobe/companions.hpp"
 
-#include "stats/json/python_json.hpp"
 #include "stats/files/npy/npy_writer.hpp"
+#include "stats/json/json_writer.hpp"
 
 namespace tensorstat {
 
@@ -9,8 +9,8 @@ bool Companions::add(const std::string& key, const Description& description, std
                      std::uint64_t most_bytes) {
   const bool has_stack = !description.stack.empty();
   if (!has_files_ || (!has_parents_ && !has_stack)) return true;
-  const std::string name = python_quoted(key);
-  const std::string parent = description.parent.empty() ? "null" : python_quoted(description.parent);
+  const std::string name = json_quoted(key, true);
+  const std::string parent = description.parent.empty() ? "null" : json_quoted(description.parent, true);
   std::uint64_t more = has_parents_ ? name.size() + parent.size() + 5 : 0;
   if (has_stack && !callers_.contains(description.stack)) {
     for (const std::string& frame : description.stack) more += frame.size() + sizeof frame;
@@ -30,17 +30,19 @@ bool Companions::add(const std::string& key, const Description& description, std
 
 Status Companions::save(bool synced) {
   if (!is_waiting_) return {};
-  PythonList stacks = python_object();
-  for (const auto& [stack, names] : callers_) {
-    PythonList frames = python_array();
-    for (const std::string& frame : stack) frames.add(python_quoted(frame));
-    PythonList one = python_array();
-    one.add("[" + names + "\n]");
-    one.add(frames.text());
-    stacks.add(std::to_string(stacks.size()), one.text());
+  std::string stack;
+  JsonWriter json(stack, kPythonJson);
+  json.begin_object();
+  std::size_t count = 0;
+  for (const auto& [frames, names] : callers_) {
+    json.key(std::to_string(count++)).begin_list().raw("[" + names + "\n]").begin_list();
+    for (const std::string& frame : frames) json.text(frame);
+    json.end().end();
   }
-  const std::string construct = construct_.empty() ? "{}" : "{" + construct_ + "\n}", stack = stacks.text();
-  for (const auto& [name, text] : {std::pair("/stack.json", &stack), {"/construct.json", &construct}}) {
+  json.end();
+  const std::string construct = construct_.empty() ? "{}" : "{" + construct_ + "\n}";
+  for (const auto& [name, text] :
+       {std::pair<const char*, const std::string*>("/stack.json", &stack), {"/construct.json", &construct}}) {
     const auto fill = [text = text](const WritePiece& write) { return write(*text), Status(); };
     if (Status written = write_whole_file(folder_ + name, fill, synced); !written) return written;
   }

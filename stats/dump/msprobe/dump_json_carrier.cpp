@@ -10,7 +10,7 @@
 
 #include "stats/dump/msprobe/call_text.hpp"
 #include "stats/dump/msprobe/leaf.hpp"
-#include "stats/json/python_json.hpp"
+#include "stats/json/json_writer.hpp"
 
 namespace tensorstat {
 namespace {

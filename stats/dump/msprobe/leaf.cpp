@@ -8,7 +8,7 @@
 
 #include "stats/base/crc32.hpp"
 #include "stats/files/npy/npy_writer.hpp"
-#include "stats/json/python_json.hpp"
+#include "stats/json/json_writer.hpp"
 
 namespace tensorstat {
 namespace {
@@ -86,25 +86,29 @@ Leaf leaf_of_tensor(const MsprobeSettings& settings, std::string_view framework,
 }
 
 std::string text_of(const Leaf& leaf) {
-  PythonList members = python_object();
-  members.add("type", is_torch(leaf.framework) ? "\"torch.Tensor\"" : "\"mindspore.Tensor\"");
-  members.add("dtype", python_quoted(type_name(leaf.framework, leaf.data_type)));
-  PythonList shape = python_array();
-  for (const std::uint64_t dimension : leaf.shape) shape.add(std::to_string(dimension));
-  members.add("shape", shape.text());
+  std::string text;
+  JsonWriter json(text, kPythonJson);
+  json.begin_object();
+  json.key("type").text(is_torch(leaf.framework) ? "torch.Tensor" : "mindspore.Tensor");
+  json.key("dtype").text(type_name(leaf.framework, leaf.data_type));
+  json.key("shape").begin_list();
+  for (const std::uint64_t dimension : leaf.shape) json.number(dimension);
+  json.end();
   const auto add_checksum = [&] {
-    if (!leaf.checksum.empty()) members.add("md5", python_quoted(leaf.checksum));
+    if (!leaf.checksum.empty()) json.key("md5").text(leaf.checksum);
   };
   if (leaf.values) {
     constexpr const char* kMembers[] = {"Max", "Min", "Mean", "Norm"};
-    for (std::size_t i = 0; i < leaf.values->size(); ++i) members.add(kMembers[i], (*leaf.values)[i]);
+    for (std::size_t i = 0; i < leaf.values->size(); ++i) json.key(kMembers[i]).raw((*leaf.values)[i]);
   } else {
     add_checksum();  // msprobe writes an XOR first
   }
-  if (leaf.requires_grad || is_torch(leaf.framework)) members.add("requires_grad", leaf.requires_grad.value_or(false) ? "true" : "false");
-  if (!leaf.data_name.empty()) members.add("data_name", python_quoted(leaf.data_name));
+  if (leaf.requires_grad || is_torch(leaf.framework))
+    json.key("requires_grad").truth(leaf.requires_grad.value_or(false));
+  if (!leaf.data_name.empty()) json.key("data_name").text(leaf.data_name);
   if (leaf.values) add_checksum();  // msprobe writes a CRC-32 last, because it adds that when it writes the file
-  return members.text();
+  json.end();
+  return text;
 }
 
 std::string checksum_of(Summary summary, std::string_view framework, const PendingTensor& tensor,

@@ -4,7 +4,7 @@
 #include <new>
 
 #include "stats/dump/config/config_dialect.hpp"
-#include "stats/json/json_text.hpp"
+#include "stats/json/json_writer.hpp"
 #include "stats/rows/dialect.hpp"
 
 namespace tensorstat {
@@ -148,10 +148,14 @@ void DumpSession::save_kernel_args(const DumpPlace& place, const DumpOperator* o
     std::map<std::string_view, std::string_view> texts;  // sorted by key, as in MindSpore
     for (const auto& [key, value] : args) texts[key] = value;
     std::string json;
-    for (const auto& [key, value] : texts) {
-      json += (json.empty() ? "{\n    " : ",\n    ") + json_quoted(key) + ": " + json_quoted(value);
+    JsonWriter writer(json, {.indent = 4});
+    if (texts.empty()) {
+      writer.null();
+    } else {
+      writer.begin_object();
+      for (const auto& [key, value] : texts) writer.key(key).text(value);
+      writer.end();
     }
-    json += json.empty() ? "null" : "\n}";
     state_->post([place = state_->counted(place), op, json = std::move(json)](DumpOutput& output) {
       output.save_kernel_args(place, *op, json);
     });

@@ -1,14 +1,12 @@
 // Reads a text in pieces.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <tensorstat/status.hpp>
 
-namespace tensorstat {
+#include "stats/base/next_piece.hpp"
 
-// Appends the next bytes of the text to `piece`. false at the end.
-using NextPiece = std::function<Result<bool>(std::string& piece)>;
+namespace tensorstat {
 
 // The pieces of a regular file, up to its size at the time of opening.
 Result<NextPiece> pieces_of(const std::string& path);

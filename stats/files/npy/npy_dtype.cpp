@@ -43,7 +43,7 @@ std::string refused_name(std::string_view kind) {
 
 Error refused_dtype(std::string_view descr, std::string_view kind) {
   if (kind.starts_with('O')) {
-    return {Code::kUnsupported, "holds pickled Python objects (dtype " + quoted(descr) +
+    return {Code::kUnsupported, "holds pickled Python objects (dtype " + in_quotes(descr) +
                                     "), which only Python can read, and which may run code"};
   }
   std::string known;
@@ -51,7 +51,7 @@ Error refused_dtype(std::string_view descr, std::string_view kind) {
   TENSORSTAT_DTYPES(TENSORSTAT_NAME)
 #undef TENSORSTAT_NAME
   const std::string called = refused_name(kind);
-  return {Code::kUnsupported, "dtype " + (called.empty() ? "" : called + " ") + quoted(descr) +
+  return {Code::kUnsupported, "dtype " + (called.empty() ? "" : called + " ") + in_quotes(descr) +
                                   " is not supported; supported are " + known};
 }
 
@@ -76,14 +76,14 @@ std::optional<Error> read_type(const std::string& descr, NpyField& field) {
   }
   if (candidates.find(',') != candidates.npos) {
     return Error{Code::kUnsupported,
-                 "dtype " + quoted(descr) + " does not say what it holds: " + candidates + " all have this descr"};
+                 "dtype " + in_quotes(descr) + " does not say what it holds: " + candidates + " all have this descr"};
   }
   for (const DescrRow& row : kDescrRows) {
     if (kind != row.kind || kind.empty()) continue;
     const bool is_void = kind == "V2";
     const bool any_order = size_bytes(row.dtype) == 1 || (is_void && order != '>');
     if (!any_order && order != '<' && order != '>') {
-      return unreadable_npy("descr " + quoted(descr) + " does not say the byte order with '<' or '>'");
+      return unreadable_npy("descr " + in_quotes(descr) + " does not say the byte order with '<' or '>'");
     }
     field.dtype = row.dtype;
     field.is_void = is_void;
@@ -137,7 +137,7 @@ class Layout {
     all.element_bytes += *count * *value_bytes;
     const bool is_padding = is_field && own.empty() && !type.is_structure && kind_of(type.text).starts_with('V');
     if (is_padding) return {};
-    if (!names_.insert(field.name).second) return unreadable_npy("the field " + quoted(field.name) + " comes twice");
+    if (!names_.insert(field.name).second) return unreadable_npy("the field " + in_quotes(field.name) + " comes twice");
     all.fields.push_back(std::move(field));
     return {};
   }

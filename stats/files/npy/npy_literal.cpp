@@ -86,7 +86,7 @@ class Literal {
   }
 
   bool fail(std::string what) {
-    if (fault.empty()) fault = std::move(what) + " at " + quoted(rest_.substr(0, 12));
+    if (fault.empty()) fault = std::move(what) + " at " + in_quotes(rest_.substr(0, 12));
     return false;
   }
 
@@ -149,8 +149,8 @@ bool parse_dictionary(Literal& literal, NpyDictionary& dictionary) {
                  : key == "fortran_order" ? &has_order
                  : key == "shape"         ? &has_shape
                                           : nullptr;
-    if (!seen) return literal.fail("unknown key " + quoted(key));
-    if (*seen) return literal.fail("key " + quoted(key) + " comes twice");
+    if (!seen) return literal.fail("unknown key " + in_quotes(key));
+    if (*seen) return literal.fail("key " + in_quotes(key) + " comes twice");
     *seen = true;
     if (!literal.expect(':', "after a key")) return false;
     if (seen == &has_descr) {
@@ -170,8 +170,6 @@ bool parse_dictionary(Literal& literal, NpyDictionary& dictionary) {
 }
 
 }  // namespace
-
-std::string quoted(std::string_view text) { return "'" + shown(text) + "'"; }
 
 Error unreadable_npy(std::string what) { return {Code::kUnreadable, std::move(what)}; }
 

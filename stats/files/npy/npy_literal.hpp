@@ -25,8 +25,7 @@ struct NpyDictionary {
   Shape shape;
 };
 
-// For messages about .npy headers: a name in quotes, escaped; an error for a malformed file.
-std::string quoted(std::string_view text);
+// The refusal of a file, for everything that reads .npy headers.
 Error unreadable_npy(std::string what);
 
 // The error says what is wrong and where. Memory is a small multiple of `text`.

@@ -3,13 +3,13 @@
 // Format: https://github.com/huggingface/safetensors#format
 #include <algorithm>
 #include <bit>
-#include <nlohmann/json.hpp>
 #include <unordered_set>
 #include <utility>
 
-#include "stats/files/io/random_file.hpp"
 #include "stats/base/printable.hpp"
+#include "stats/files/io/random_file.hpp"
 #include "stats/files/tensor_source.hpp"
+#include "stats/json/json_reader.hpp"
 
 namespace tensorstat {
 namespace {
@@ -58,42 +58,44 @@ struct HeaderEntry {
   std::uint64_t begin = 0, end = 0;  // offsets after the header
 };
 
-// Parses the header without building a tree. Anything that the format does not allow stops it and sets `fault`.
-class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
+// Parses the header without building a tree. Anything that the format does not allow stops it.
+class HeaderReader : public JsonReader {
  public:
-  std::vector<HeaderEntry> entries;
-  std::string fault;
+  HeaderReader() : JsonReader({.has_one_line = true}) {}
 
-  bool null() override { return unexpected("null"); }
-  bool boolean(bool) override { return unexpected("a boolean"); }
-  bool binary(binary_t&) override { return unexpected("binary data"); }
-  bool number_integer(number_integer_t) override { return unexpected("a negative number"); }
-  bool number_float(number_float_t, const string_t&) override {
-    return unexpected("a number that is not whole, or not below 2^64");
-  }
-  bool number_unsigned(number_unsigned_t number) override {
+  std::vector<HeaderEntry> entries;
+
+ private:
+  enum class Place { kNowhere, kRoot, kMetadata, kTensor, kShape, kOffsets };
+  static constexpr std::string_view kTensorKeys[] = {"dtype", "shape", "data_offsets"};
+
+  bool scalar(const JsonScalar& value, std::string_view) override {
+    constexpr const char* kKinds[] = {"null", "a boolean", "a number", "a negative number",
+                                      "a number that is not whole, or not below 2^64"};
+    const auto* number = std::get_if<std::uint64_t>(&value);
+    if (number == nullptr || (place_ != Place::kShape && place_ != Place::kOffsets))
+      return unexpected(kKinds[value.index()]);
     if (place_ == Place::kShape) {
       Shape& shape = entries.back().shape;
-      if (shape.size() == kMostSafetensorsDimensions) return fail(this_tensor() + " has more than 64 dimensions");
-      shape.push_back(number);
+      if (shape.size() == kMostSafetensorsDimensions) return refuse(this_tensor() + " has more than 64 dimensions");
+      shape.push_back(*number);
       return true;
     }
-    if (place_ != Place::kOffsets) return unexpected("a number");
-    if (offset_count_ == 2) return fail("data_offsets of " + this_tensor() + " are more than two numbers");
-    (offset_count_++ == 0 ? entries.back().begin : entries.back().end) = number;
+    if (offset_count_ == 2) return refuse("data_offsets of " + this_tensor() + " are more than two numbers");
+    (offset_count_++ == 0 ? entries.back().begin : entries.back().end) = *number;
     return true;
   }
-  bool string(string_t& text) override {
+  bool string(std::string& text) override {
     if (place_ == Place::kMetadata) return true;
     if (place_ != Place::kTensor || key_ != "dtype") return unexpected("a string");
     entries.back().dtype = text;
     return true;
   }
-  bool key(string_t& key) override {
+  bool key(std::string& key) override {
     key_ = key;
     if (place_ == Place::kTensor) {
       const auto known = std::ranges::find(kTensorKeys, key);
-      if (known == std::end(kTensorKeys)) return fail(this_tensor() + " has the unknown key '" + shown(key) + "'");
+      if (known == std::end(kTensorKeys)) return refuse(this_tensor() + " has the unknown key " + in_quotes(key));
       bool& is_seen = is_seen_[known - kTensorKeys];
       return !std::exchange(is_seen, true) || comes_twice(key);
     }
@@ -101,7 +103,12 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     // Tensor names, which may be many, are checked for duplicates at the end.
     return key != "__metadata__" || !std::exchange(has_metadata_, true) || comes_twice(key);
   }
-  bool start_object(std::size_t) override {
+  bool begin(bool is_list) override {
+    if (is_list) {
+      if (place_ == Place::kTensor && key_ == "shape") return enter(Place::kShape);
+      if (place_ == Place::kTensor && key_ == "data_offsets") return enter(Place::kOffsets);
+      return unexpected("an array");
+    }
     if (place_ == Place::kNowhere) return enter(Place::kRoot);
     if (place_ != Place::kRoot) return unexpected("an object");
     if (key_ == "__metadata__") return enter(Place::kMetadata);
@@ -110,43 +117,24 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     offset_count_ = 0;
     return enter(Place::kTensor);
   }
-  bool end_object() override {
+  bool end() override {
     if (place_ == Place::kTensor) {
       for (std::size_t i = 0; i < std::size(kTensorKeys); ++i) {
-        if (!is_seen_[i]) return fail(this_tensor() + " has no " + std::string(kTensorKeys[i]));
+        if (!is_seen_[i]) return refuse(this_tensor() + " has no " + std::string(kTensorKeys[i]));
       }
     }
     if (place_ == Place::kRoot) return are_apart() && enter(Place::kNowhere);
-    return enter(Place::kRoot);
-  }
-  bool start_array(std::size_t) override {
-    if (place_ == Place::kTensor && key_ == "shape") return enter(Place::kShape);
-    if (place_ == Place::kTensor && key_ == "data_offsets") return enter(Place::kOffsets);
-    return unexpected("an array");
-  }
-  bool end_array() override {
     if (place_ == Place::kOffsets && offset_count_ != 2) {
-      return fail("data_offsets of " + this_tensor() + " are not two numbers");
+      return refuse("data_offsets of " + this_tensor() + " are not two numbers");
     }
-    return enter(Place::kTensor);
+    return enter(place_ == Place::kShape || place_ == Place::kOffsets ? Place::kTensor : Place::kRoot);
   }
-  bool parse_error(std::size_t position, const std::string& token, const nlohmann::detail::exception&) override {
-    return fail("it is no JSON at its byte " + std::to_string(position) + ", after '" + shown(token) + "'");
-  }
-
- private:
-  enum class Place { kNowhere, kRoot, kMetadata, kTensor, kShape, kOffsets };
-  static constexpr std::string_view kTensorKeys[] = {"dtype", "shape", "data_offsets"};
 
   bool enter(Place place) {
     place_ = place;
     return true;
   }
-  bool fail(std::string what) {
-    fault = std::move(what);
-    return false;
-  }
-  bool comes_twice(const std::string& key) { return fail("the key '" + shown(key) + "' comes twice"); }
+  bool comes_twice(const std::string& key) { return refuse("the key " + in_quotes(key) + " comes twice"); }
   bool are_apart() {
     std::vector<const std::string*> names;
     names.reserve(entries.size());
@@ -156,19 +144,19 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     const auto twice = std::ranges::adjacent_find(names, {}, text);
     return twice == names.end() || comes_twice(**twice);
   }
-  std::string this_tensor() const { return "tensor '" + shown(entries.back().name) + "'"; }
+  std::string this_tensor() const { return "tensor " + in_quotes(entries.back().name); }
   bool unexpected(const std::string& what) {
     switch (place_) {
       case Place::kNowhere:
-        return fail("it is " + what + ", not an object");
+        return refuse("it is " + what + ", not an object");
       case Place::kRoot:
-        return fail("'" + shown(key_) + "' is " + what + ", not an object");
+        return refuse(in_quotes(key_) + " is " + what + ", not an object");
       case Place::kMetadata:
-        return fail("'" + shown(key_) + "' in __metadata__ is " + what + ", not a string");
+        return refuse(in_quotes(key_) + " in __metadata__ is " + what + ", not a string");
       case Place::kTensor:
-        return fail(key_ + " of " + this_tensor() + " is " + what);
+        return refuse(key_ + " of " + this_tensor() + " is " + what);
       default:
-        return fail(key_ + " of " + this_tensor() + " holds " + what);
+        return refuse(key_ + " of " + this_tensor() + " holds " + what);
     }
   }
 
@@ -183,7 +171,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 // Sorts by offset. An error if the tensors do not cover exactly the `data_bytes` of the file.
 Status put_in_order(std::vector<HeaderEntry>& entries, std::uint64_t data_bytes) {
   const auto fault = [](const HeaderEntry& entry, const std::string& what) {
-    return Error{Code::kUnreadable, "tensor '" + shown(entry.name) + "' " + what};
+    return Error{Code::kUnreadable, "tensor " + in_quotes(entry.name) + " " + what};
   };
   const auto place = [](const HeaderEntry& entry) { return std::pair(entry.begin, entry.end); };
   if (!std::ranges::is_sorted(entries, {}, place)) std::ranges::sort(entries, {}, place);
@@ -208,7 +196,7 @@ Status put_in_order(std::vector<HeaderEntry>& entries, std::uint64_t data_bytes)
 Result<StoredTensor> stored_tensor(HeaderEntry& entry, std::uint64_t data_offset_bytes) {
   const auto type = std::ranges::find(kDtypes, entry.dtype, &FormatDtype::name);
   if (type == std::end(kDtypes)) {
-    return Error{Code::kUnsupported, "its dtype '" + shown(entry.dtype) + "' is none of the format"};
+    return Error{Code::kUnsupported, "its dtype " + in_quotes(entry.dtype) + " is none of the format"};
   }
   const auto dtype = dtype_from(type->catalog_name);
   if (!dtype) {
@@ -271,11 +259,7 @@ OpenedSource open_safetensors(std::shared_ptr<const RandomFile> file, const Read
   std::string header(length, '\0');
   if (Status read = file->read_at(kHeaderLengthBytes, std::as_writable_bytes(std::span(header))); !read) return read.error();
   HeaderReader reader;
-  // nlohmann stops at a NUL byte and ignores what follows.
-  if (const auto nul = header.find('\0'); nul != header.npos) {
-    return fail("has a damaged header: a NUL byte at its byte " + std::to_string(nul + 1));
-  }
-  if (!nlohmann::json::sax_parse(header, &reader)) return fail("has a damaged header: " + reader.fault);
+  if (Status read = reader.read(header); !read) return fail("has a damaged header: " + read.error().message);
   const std::uint64_t data_offset_bytes = kHeaderLengthBytes + length;
   if (Status ordered = put_in_order(reader.entries, file->size_bytes() - data_offset_bytes); !ordered) {
     return fail(ordered.error().message);

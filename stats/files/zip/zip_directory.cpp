@@ -20,7 +20,7 @@ Error damaged(const RandomFile& file, const std::string& what) {
   return {Code::kUnreadable, printable(file.path()) + ": " + what};
 }
 
-std::string who(const ZipMember& member) { return "member '" + shown(member.name) + "'"; }
+std::string who(const ZipMember& member) { return "member " + in_quotes(member.name); }
 
 // The little-endian number of `bytes` bytes at `at`. The caller has checked that they exist.
 std::uint64_t number_at(std::string_view text, std::size_t at, std::size_t bytes) {

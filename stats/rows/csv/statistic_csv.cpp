@@ -6,6 +6,7 @@
 #include <new>
 
 #include "stats/base/printable.hpp"
+#include "stats/rows/csv/csv_fields.hpp"
 #include "stats/rows/names/op_name.hpp"
 #include "stats/rows/names/run_name.hpp"
 
@@ -17,22 +18,6 @@ void append_digits(std::string& line, auto number, auto... format) {
   line.append(digits, std::to_chars(digits, digits + sizeof digits, number, format...).ptr);
 }
 
-void append_quoted_where_needed(std::string& line, std::string_view text) {
-  const auto is_mark = [](char c) { return c == ',' || c == '"' || c == '\r' || c == '\n'; };
-  const bool is_quoted = std::ranges::any_of(text, is_mark);
-  if (is_quoted) line += '"';
-  if (wants_apostrophe(text)) line += '\'';
-  if (!is_quoted) {
-    line += text;
-    return;
-  }
-  for (const char c : text) {
-    if (c == '"') line += '"';
-    line += c;
-  }
-  line += '"';
-}
-
 void append_bare(std::string& line, std::string_view text) {
   for (const char c : text) {
     const auto code = static_cast<unsigned char>(c);
@@ -41,11 +26,8 @@ void append_bare(std::string& line, std::string_view text) {
 }
 
 void append_text(std::string& line, std::string_view text, const CsvDialect& dialect) {
-  if (dialect.quotes == Quotes::kWhereNeeded) {
-    append_quoted_where_needed(line, text);
-  } else {
-    append_bare(line, text);
-  }
+  if (dialect.quotes != Quotes::kWhereNeeded) return append_bare(line, text);
+  wants_apostrophe(text) ? append_field(line, "'" + std::string(text)) : append_field(line, text);
 }
 
 void append_shape(std::string& line, const Shape& shape, const CsvDialect& dialect) {
@@ -165,16 +147,6 @@ void append_line(std::string& line, const Row& row, const CsvDialect& dialect, c
 }
 
 }  // namespace
-
-bool wants_apostrophe(std::string_view text) {
-  // The last four are full-width, which spreadsheets take for the plain ones.
-  constexpr std::string_view kBeginnings[] = {"=",  "+",      "-",      "@",      "\t",    "\r",
-                                              "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"};
-  text.remove_prefix(std::min(text.find_first_not_of("' "), text.size()));
-  return std::ranges::any_of(kBeginnings, [&](std::string_view each) {
-    return text.starts_with(each) && text.size() > each.size();  // a sign alone is no formula
-  });
-}
 
 Result<CsvText> CsvText::make(RowFormat format) {
   CsvText text;

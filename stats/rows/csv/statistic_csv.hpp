@@ -32,10 +32,6 @@ class CsvText {
 // dump.json is read to its end. An error only where there is no row before it.
 Result<RowsRead> read_columns(const std::string& path);
 
-// A text cell that a spreadsheet would run gets a ' in front: behind any ' and blanks it begins with = + - @, plain or
-// full-width, TAB, CR or LF, and goes on. A ' more does not change that, so the reader may take one off.
-bool wants_apostrophe(std::string_view text);
-
 // The heading and one row of the dialects' common columns, for writers that hold no CsvText. The dialect has a column
 // for each of the categories.
 std::string csv_header(const Categories& categories, Dialect dialect);

@@ -2,17 +2,17 @@
 #include <new>
 #include <span>
 
+#include "stats/base/printable.hpp"
 #include "stats/files/ascend/long_name.hpp"
 #include "stats/files/io/random_file.hpp"
-#include "stats/base/printable.hpp"
 #include "stats/files/io/text_pieces.hpp"
-#include "stats/rows/csv/csv_cut.hpp"
+#include "stats/rows/csv/csv_fields.hpp"
 #include "stats/rows/csv/csv_heading.hpp"
-#include "stats/rows/dump_json/dump_json.hpp"
 #include "stats/rows/csv/csv_value.hpp"
-#include "stats/rows/names/run_name.hpp"
 #include "stats/rows/csv/short_row.hpp"
 #include "stats/rows/csv/statistic_csv.hpp"
+#include "stats/rows/dump_json/dump_json.hpp"
+#include "stats/rows/names/run_name.hpp"
 
 namespace tensorstat {
 namespace {

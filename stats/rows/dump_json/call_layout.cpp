@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <optional>
 
-#include "stats/json/python_json.hpp"
+#include "stats/json/json_reader.hpp"
+#include "stats/json/json_writer.hpp"
 
 namespace tensorstat {
 namespace {
@@ -26,12 +26,10 @@ std::optional<Mark> mark_in(std::string_view text) {
   return mark;
 }
 
-// Whether the text is a JSON value of one line. Python also writes NaN and Infinity. NUL bytes are refused, because the
-// parser would stop there.
+// Whether the text is a JSON value of one line. Python also writes NaN and Infinity.
 bool is_value(std::string_view text) {
   if (const auto mark = mark_in(text)) return mark->size == text.size();
-  return text == "NaN" || text == "Infinity" || text == "-Infinity" ||
-         (text.find('\0') == text.npos && nlohmann::json::accept(text));
+  return text == "NaN" || text == "Infinity" || text == "-Infinity" || is_json(text);
 }
 
 // The name before ": ", as written; nullopt if there is none.
@@ -153,7 +151,7 @@ std::string CallLayout::text(const LeafOf& leaf_of, const std::function<bool(std
       at = next;
       const auto line = text.rfind('\n', at) + 1;  // npos + 1 is 0
       const std::string* leaf = leaf_of(mark->is_output, mark->slot);
-      all += leaf ? indented(*leaf, static_cast<int>(text.find_first_not_of(' ', line) - line)) : "null";
+      all += leaf ? indented(*leaf, text.find_first_not_of(' ', line) - line) : "null";
       at += mark->size;
     }
   }

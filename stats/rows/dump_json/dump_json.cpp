@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "stats/base/printable.hpp"
 #include "stats/json/json_reader.hpp"
-#include "stats/json/python_json.hpp"
+#include "stats/json/json_writer.hpp"
 #include "stats/rows/names/op_name.hpp"
 
 namespace tensorstat {
@@ -39,59 +40,14 @@ bool has_gradients(std::string_view key) {
 
 class DumpJsonReader : public JsonReader {
  public:
-  DumpJsonReader(std::string where, JsonBytes& bytes, const EachRow& each, const CallListener& listener, RowsRead& read)
-      : JsonReader(std::move(where), bytes), each_(each), listener_(listener), read_(read) {}
+  DumpJsonReader(const std::string& where, const EachRow& each, const CallListener& listener, RowsRead& read)
+      : JsonReader({.has_bare_numbers = true}, where), each_(each), listener_(listener), read_(read) {}
 
-  Status read() {
-    Status all = JsonReader::read();
-    if (all && !has_data_) return Error{Code::kUnreadable, where_ + ": it is no dump.json: there is no object \"data\""};
+  Status read(const NextPiece& next) {
+    Status all = JsonReader::read(next);
+    if (all && !has_data_)
+      return Error{Code::kUnreadable, where() + ": it is no dump.json: there is no object \"data\""};
     return all;
-  }
-
-  bool null() override {
-    lay_out("null");
-    return value(Value());
-  }
-  bool boolean(bool truth) override {
-    lay_out(truth ? "true" : "false");
-    if (leaf_level_ == levels_.size() && is_in_leaf() && levels_.back().key == "requires_grad") leaf_.requires_grad = truth;
-    return value(Value(std::uint64_t{truth}));
-  }
-  bool number_integer(number_integer_t number) override {
-    lay_out(std::to_string(number));
-    return value(Value(std::int64_t{number}));
-  }
-  bool number_unsigned(number_unsigned_t number) override {
-    lay_out(std::to_string(number));
-    return value(Value(std::uint64_t{number}));
-  }
-  bool number_float(number_float_t number, const string_t& digits) override {
-    lay_out(digits);
-    return value(Value(number));
-  }
-  bool string(string_t& text) override {
-    if (is_bare_number(text)) {
-      lay_out(python_repr(bare_number(text)));
-      return value(Value(bare_number(text)));
-    }
-    if (is_laying_out()) lay_out(python_quoted(text));
-    return this->text(text);
-  }
-  bool key(string_t& name) override {
-    bytes_.token_ended();
-    levels_.back().key = name;
-    return true;
-  }
-  bool start_object(std::size_t) override { return enter(false); }
-  bool start_array(std::size_t) override { return enter(true); }
-  bool end_object() override {
-    bytes_.token_ended();
-    if (leaf_level_ == levels_.size() && !end_leaf()) return false;
-    return leave('}');
-  }
-  bool end_array() override {
-    bytes_.token_ended();
-    return leave(']');
   }
 
  private:
@@ -114,6 +70,23 @@ class DumpJsonReader : public JsonReader {
   static constexpr std::size_t kData = 2, kCall = 3;  // the number of open levels inside of `data`, and inside of a
                                                       // call
 
+  bool scalar(const JsonScalar& scalar, std::string_view written) override {
+    lay_out(written);
+    if (const auto* truth = std::get_if<bool>(&scalar)) {
+      if (is_at_leaf() && levels_.back().key == "requires_grad") leaf_.requires_grad = *truth;
+      return value(std::uint64_t{*truth});
+    }
+    if (const auto* natural = std::get_if<std::uint64_t>(&scalar)) return value(*natural);
+    if (const auto* integer = std::get_if<std::int64_t>(&scalar)) return value(*integer);
+    const auto* real = std::get_if<double>(&scalar);
+    return value(real ? Value(*real) : Value());
+  }
+  bool key(std::string& name) override {
+    levels_.back().key = name;
+    return true;
+  }
+  bool end() override { return (!is_at_leaf() || end_leaf()) && leave(); }
+
   bool is_in_leaf() const { return leaf_level_ != 0; }
   bool is_at_leaf() const { return leaf_level_ != 0 && leaf_level_ == levels_.size(); }
   void odd_member() {
@@ -130,10 +103,8 @@ class DumpJsonReader : public JsonReader {
     if (!levels_.empty()) ++levels_.back().index;
   }
 
-  bool enter(bool is_array) {
-    bytes_.token_ended();
+  bool begin(bool is_array) override {
     if (levels_.empty() && is_array) return refuse("it is no dump.json: there is no object \"data\"");
-    if (levels_.size() == kMostLevels) return refuse("more than 512 levels");
     if (levels_.size() == 1 && levels_[0].key == "data") {
       if (is_array) return refuse("data is a list, not an object");
       has_data_ = true;
@@ -154,11 +125,11 @@ class DumpJsonReader : public JsonReader {
     levels_.push_back({.is_array = is_array, .begin = begin});
     return true;
   }
-  bool leave(char bracket) {
+  bool leave() {
     if (is_laying_out() && levels_.size() >= kCall && levels_.back().begin != kIsMark) {
       const bool has_elements = layout_.size() > levels_.back().begin + 1;
       if (has_elements) layout_.append("\n").append(levels_.size() - kCall, ' ');
-      layout_ += bracket;
+      layout_ += levels_.back().is_array ? ']' : '}';
     }
     const bool ends_call = levels_.size() == kCall && is_in_data();
     levels_.pop_back();
@@ -174,15 +145,13 @@ class DumpJsonReader : public JsonReader {
     other_count_ = 0;
     layout_.clear();
     has_layout_ = listener_.ends != nullptr && !is_array;
-    if (listener_.begins) fault_ = listener_.begins();
-    return static_cast<bool>(fault_);
+    return !listener_.begins || proceed(listener_.begins());
   }
   bool end_call() {
     if (!listener_.ends) return true;
     const std::string& key = levels_[kData - 1].key;
-    fault_ = listener_.ends({type_of(key), key, has_layout_ ? std::move(layout_) : std::string(), other_count_,
-                             odd_count_, std::move(odd_member_), std::move(files_)});
-    return static_cast<bool>(fault_);
+    return proceed(listener_.ends({type_of(key), key, has_layout_ ? std::move(layout_) : std::string(), other_count_,
+                                   odd_count_, std::move(odd_member_), std::move(files_)}));
   }
   static std::string type_of(std::string_view key) {
     const std::string_view stem = stem_of(key);
@@ -195,7 +164,7 @@ class DumpJsonReader : public JsonReader {
     const Level& level = levels_.back();
     layout_ += layout_.size() == level.begin + 1 ? "\n" : ",\n";
     layout_.append(levels_.size() - kData, ' ');
-    if (!level.is_array) layout_.append(python_quoted(level.key)).append(": ");
+    if (!level.is_array) append_json_quoted(layout_, level.key, true), layout_.append(": ");
     if (layout_.size() > kMostLayoutBytes) {
       has_layout_ = false;
       layout_ = {};
@@ -213,8 +182,8 @@ class DumpJsonReader : public JsonReader {
     return has_gradients(key) || levels_[kCall - 1].key == "output";
   }
 
-  bool text(const std::string& text) {
-    bytes_.token_ended();
+  bool string(std::string& text) override {
+    if (is_laying_out()) lay_out(json_quoted(text, true));
     const std::size_t depth = levels_.size();
     const bool begins_leaf = is_in_data() && depth > kCall && !is_in_leaf() && !levels_.back().is_array &&
                              levels_.back().key == "type" && levels_.back().index == 0;
@@ -252,7 +221,6 @@ class DumpJsonReader : public JsonReader {
   }
 
   bool value(const Value& value) {
-    bytes_.token_ended();
     const std::size_t depth = levels_.size();
     if (is_shape()) {
       const auto* dimension = std::get_if<std::uint64_t>(&value);
@@ -313,8 +281,7 @@ class DumpJsonReader : public JsonReader {
       if (std::ranges::count(read_.columns, name) == 0) read_.columns.push_back(name);
     }
     ++read_.row_count;
-    fault_ = each_(std::move(row));
-    return static_cast<bool>(fault_);
+    return proceed(each_(std::move(row)));
   }
 
   // Values of float dtypes, means and norms are binary64, also if they are written as integers.
@@ -367,8 +334,7 @@ bool is_dump_json(std::string_view beginning) {
 
 Status read_dump_json(const std::string& where, const NextPiece& next, const EachRow& each, RowsRead& read,
                       const CallListener& listener) {
-  JsonBytes bytes(next);
-  return DumpJsonReader(where, bytes, each, listener, read).read();
+  return DumpJsonReader(where, each, listener, read).read(next);
 }
 
 }  // namespace tensorstat

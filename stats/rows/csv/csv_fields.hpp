@@ -1,4 +1,4 @@
-// Cuts lines of statistic.csv into fields.
+// Lines of a csv: cut into fields, and made of fields.
 #pragma once
 
 #include <cstdint>
@@ -33,5 +33,12 @@ CutFault cut_at_commas(std::string_view text, Fields& fields);
 // One row of a dialect in which nothing is escaped, so that op_name may hold commas and quotes: it is what remains when
 // the other fields are taken from both ends.
 CutFault cut_bare_row(std::string_view text, std::size_t field_count, const CsvDialect& dialect, Fields& fields);
+
+// Adds a field as RFC 4180 has it: in quotes where it needs them.
+void append_field(std::string& line, std::string_view text);
+
+// A text cell that a spreadsheet would run gets a ' in front: behind any ' and blanks it begins with = + - @, plain or
+// full-width, TAB, CR or LF, and goes on. A ' more does not change that, so the reader may take one off.
+bool wants_apostrophe(std::string_view text);
 
 }  // namespace tensorstat

@@ -1,11 +1,23 @@
-#include "stats/rows/csv/csv_cut.hpp"
+#include "stats/rows/csv/csv_fields.hpp"
 
 #include <algorithm>
+#include <optional>
+
+#include "stats/files/io/text_lines.hpp"
 
 namespace tensorstat {
 namespace {
 
 constexpr CutFault kCutOff{"the last line does not end: it may be cut off", true};
+
+// The line that the text begins with; nothing where it does not end.
+std::optional<std::string_view> whole_line(std::string_view text, Fields& fields) {
+  const std::size_t end = text.find('\n');
+  if (end == text.npos) return std::nullopt;
+  fields.bytes = end + 1;
+  fields.line_breaks = 1;
+  return take_line(text);
+}
 
 bool ends_plain_field(char c) { return c == ',' || c == '\n' || c == '"'; }
 
@@ -62,12 +74,9 @@ CutFault cut_record(std::string_view text, Fields& fields) {
 }
 
 CutFault cut_at_commas(std::string_view text, Fields& fields) {
-  const std::size_t end = text.find('\n');
-  if (end == text.npos) return kCutOff;
-  fields.bytes = end + 1;
-  fields.line_breaks = 1;
-  std::string_view line = text.substr(0, end);
-  if (line.ends_with('\r')) line.remove_suffix(1);
+  const auto whole = whole_line(text, fields);
+  if (!whole) return kCutOff;
+  std::string_view line = *whole;
   fields.views.clear();
   for (std::size_t comma; (comma = line.find(',')) != line.npos; line.remove_prefix(comma + 1)) {
     fields.views.push_back(line.substr(0, comma));
@@ -77,12 +86,9 @@ CutFault cut_at_commas(std::string_view text, Fields& fields) {
 }
 
 CutFault cut_bare_row(std::string_view text, std::size_t field_count, const CsvDialect& dialect, Fields& fields) {
-  const std::size_t end = text.find('\n');
-  if (end == text.npos) return kCutOff;
-  fields.bytes = end + 1;
-  fields.line_breaks = 1;
-  std::string_view line = text.substr(0, end);
-  if (line.ends_with('\r')) line.remove_suffix(1);
+  const auto whole = whole_line(text, fields);
+  if (!whole) return kCutOff;
+  std::string_view line = *whole;
   const std::string_view row_end = dialect.row_end.substr(0, dialect.row_end.size() - 1);
   if (!line.ends_with(row_end)) return {"a row without the comma at its end"};
   line.remove_suffix(row_end.size());
@@ -120,6 +126,27 @@ CutFault cut_bare_row(std::string_view text, std::size_t field_count, const CsvD
   }
   fields.views[first] = line;
   return {};
+}
+
+void append_field(std::string& line, std::string_view text) {
+  const auto is_mark = [](char c) { return c == ',' || c == '"' || c == '\r' || c == '\n'; };
+  if (std::ranges::none_of(text, is_mark)) {
+    line += text;
+    return;
+  }
+  line += '"';
+  for (const char c : text) line.append(c == '"' ? 2 : 1, c);
+  line += '"';
+}
+
+bool wants_apostrophe(std::string_view text) {
+  // The last four are full-width, which spreadsheets take for the plain ones.
+  constexpr std::string_view kBeginnings[] = {"=",  "+",      "-",      "@",      "\t",    "\r",
+                                              "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"};
+  text.remove_prefix(std::min(text.find_first_not_of("' "), text.size()));
+  return std::ranges::any_of(kBeginnings, [&](std::string_view each) {
+    return text.starts_with(each) && text.size() > each.size();  // a sign alone is no formula
+  });
 }
 
 }  // namespace tensorstat
