@@ -59,7 +59,7 @@ class PatternCompiler {
  public:
   explicit PatternCompiler(std::string_view text) : text_(text) {}
 
-  Pattern run() {
+  Regex run() {
     if (text_.size() > kMostBytes) refuse("it is longer than 1024 bytes");
     alternatives();
     if (at_ != text_.size()) refuse("a ) without its (");
@@ -68,8 +68,8 @@ class PatternCompiler {
   }
 
  private:
-  using Op = Pattern::Op;
-  using State = Pattern::State;
+  using Op = Regex::Op;
+  using State = Regex::State;
 
   [[noreturn]] void refuse(std::string why) const {
     throw PatternRefusal{why + ", at character " + std::to_string(at_ + 1)};
@@ -93,7 +93,7 @@ class PatternCompiler {
     pattern_.states_.push_back(state);
     return here() - 1;
   }
-  void emit_set(const Pattern::Set& set) {
+  void emit_set(const Regex::Set& set) {
     pattern_.sets_.push_back(set);
     emit({Op::kSet, static_cast<std::uint32_t>(pattern_.sets_.size() - 1)});
   }
@@ -150,14 +150,14 @@ class PatternCompiler {
     } else if (c == '*' || c == '+' || c == '?' || c == '{' || c == '}') {
       refuse("nothing stands before the repetition");
     } else {
-      Pattern::Set one;
+      Regex::Set one;
       emit_set(one.set(next()));
     }
     return true;
   }
 
-  Pattern::Set escape() {
-    Pattern::Set set;
+  Regex::Set escape() {
+    Regex::Set set;
     const unsigned char c = next();
     switch (c) {
       case 'd':
@@ -202,12 +202,12 @@ class PatternCompiler {
 
   void bracket() {
     const bool negated = take("^");
-    Pattern::Set set;
+    Regex::Set set;
     while (!take("]")) {
-      const Pattern::Set low = bracket_item();
+      const Regex::Set low = bracket_item();
       if (low.count() == 1 && peek() == '-' && !text_.substr(at_).starts_with("-]")) {
         ++at_;
-        const Pattern::Set high = bracket_item();
+        const Regex::Set high = bracket_item();
         const std::size_t first = lowest(low), last = lowest(high);
         if (high.count() != 1 || last < first) refuse("a range in [ ] that is none");
         for (std::size_t b = first; b <= last; ++b) set.set(b);
@@ -218,13 +218,13 @@ class PatternCompiler {
     emit_set(negated ? ~set : set);
   }
 
-  static std::size_t lowest(const Pattern::Set& set) {
+  static std::size_t lowest(const Regex::Set& set) {
     std::size_t b = 0;
     while (b < 255 && !set[b]) ++b;
     return b;
   }
 
-  Pattern::Set bracket_item() {
+  Regex::Set bracket_item() {
     if (take("[:")) {
       const auto end = text_.find(":]", at_);
       const auto name = text_.substr(at_, end == text_.npos ? 0 : end - at_);
@@ -236,7 +236,7 @@ class PatternCompiler {
       refuse("an unknown class in [: :]");
     }
     if (take("[.") || take("[=")) refuse("[. .] and [= =] are not supported");
-    Pattern::Set set;
+    Regex::Set set;
     if (take("\\b")) return set.set('\b');
     if (take("\\")) return escape();
     return set.set(next());
@@ -299,10 +299,10 @@ class PatternCompiler {
 
   std::string_view text_;
   std::size_t at_ = 0, groups_ = 0;
-  Pattern pattern_;
+  Regex pattern_;
 };
 
-Result<Pattern> Pattern::compile(std::string_view text) {
+Result<Regex> Regex::compile(std::string_view text) {
   try {
     return PatternCompiler(text).run();
   } catch (const PatternRefusal& refusal) {
@@ -310,15 +310,15 @@ Result<Pattern> Pattern::compile(std::string_view text) {
   }
 }
 
-Pattern Pattern::for_escaped_names() const {
-  Pattern escaped = *this;
+Regex Regex::for_escaped_names() const {
+  Regex escaped = *this;
   for (Set& set : escaped.sets_) {
     for (const unsigned char c : {'/', '\\', '.', ' '}) set['_'] = set['_'] || set[c];
   }
   return escaped;
 }
 
-bool Pattern::matches(std::string_view text) const {
+bool Regex::matches(std::string_view text) const {
   std::vector<std::uint32_t> now, next, open;
   std::vector<std::size_t> seen(states_.size(), 0);  // the last position, from 1, at which each state was reached
   const auto word_at = [&](std::size_t at) {

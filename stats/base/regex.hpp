@@ -23,13 +23,13 @@ namespace tensorstat {
 // optional ? after them. `.` is any byte but LF and CR.
 // Errors: back references, look-ahead, \u and \c, patterns over 1,024 bytes, groups nested deeper than 64, repetitions
 // that need more than 10,000 states.
-class Pattern {
+class Regex {
  public:
-  static Result<Pattern> compile(std::string_view text);
+  static Result<Regex> compile(std::string_view text);
 
   // The pattern for names as in file names, where / \ . and space are replaced by _: every set that contains one of
   // these also contains _.
-  Pattern for_escaped_names() const;
+  Regex for_escaped_names() const;
 
   // Whether the whole text matches.
   bool matches(std::string_view text) const;

@@ -94,7 +94,7 @@ class Conversion {
 
   const std::optional<Dialect> to_;
   Console& console_;
-  Losses losses_;
+  ConversionLosses losses_;
   std::uint64_t rows_ = 0, files_ = 0;
   int exit_ = kDone;
 };

@@ -18,7 +18,7 @@ namespace {
 // A csv file and the writer of its rows.
 class OpenFile {
  public:
-  static Result<std::unique_ptr<OpenFile>> create(const std::string& path, const RowFormat& format, Losses& losses) {
+  static Result<std::unique_ptr<OpenFile>> create(const std::string& path, const RowFormat& format, ConversionLosses& losses) {
     auto file = GrowingFile::create(path);
     if (!file) return file.error();
     auto open = std::unique_ptr<OpenFile>(new OpenFile(*std::move(file)));
@@ -53,15 +53,15 @@ class CsvTarget : public RowTarget {
   }
 
  protected:
-  CsvTarget(RowFormat format, Losses& losses) : format_(std::move(format)), losses_(losses) {}
+  CsvTarget(RowFormat format, ConversionLosses& losses) : format_(std::move(format)), losses_(losses) {}
 
   const RowFormat format_;
-  Losses& losses_;
+  ConversionLosses& losses_;
 };
 
 class OneFile : public CsvTarget {
  public:
-  OneFile(std::string path, RowFormat format, Losses& losses)
+  OneFile(std::string path, RowFormat format, ConversionLosses& losses)
       : CsvTarget(std::move(format), losses), path_(std::move(path)) {}
 
   Status carry(Row&& row) override {
@@ -92,7 +92,7 @@ class OneFile : public CsvTarget {
 
 class FileForEachRun : public CsvTarget {
  public:
-  FileForEachRun(std::string folder, RowFormat format, Losses& losses)
+  FileForEachRun(std::string folder, RowFormat format, ConversionLosses& losses)
       : CsvTarget(std::move(format), losses), folder_(std::move(folder)) {}
 
   Status carry(Row&& row) override {
@@ -170,7 +170,7 @@ class FileForEachRun : public CsvTarget {
 
 class DumpJsonFile : public RowTarget {
  public:
-  DumpJsonFile(std::string path, std::string_view framework, Losses& losses)
+  DumpJsonFile(std::string path, std::string_view framework, ConversionLosses& losses)
       : path_(std::move(path)), carrier_(framework, [this](std::string_view text) { return write(text); }, losses) {}
 
   Status carry(Row&& row) override { return carrier_.carry(std::move(row)); }
@@ -208,11 +208,11 @@ std::optional<std::string> rows_file(std::optional<Dialect> to) {
   return name;
 }
 
-std::unique_ptr<RowTarget> make_dump_json_target(const std::string& folder, std::string_view framework, Losses& losses) {
+std::unique_ptr<RowTarget> make_dump_json_target(const std::string& folder, std::string_view framework, ConversionLosses& losses) {
   return std::make_unique<DumpJsonFile>(folder + "/" + *rows_file(std::nullopt), framework, losses);
 }
 
-std::unique_ptr<RowTarget> make_target(const std::string& folder, RowFormat format, Losses& losses) {
+std::unique_ptr<RowTarget> make_target(const std::string& folder, RowFormat format, ConversionLosses& losses) {
   if (const auto name = rows_file(format.dialect)) {
     return std::make_unique<OneFile>(folder + "/" + *name, std::move(format), losses);
   }

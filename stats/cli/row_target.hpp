@@ -31,9 +31,9 @@ std::optional<std::string> rows_file(std::optional<Dialect> to);
 
 // Writes the files of `format` into an existing folder: one, or one for each run of an operator. run_cut.hpp decides
 // where a run ends. A run's file is named by the time of its first row, or the next free time.
-std::unique_ptr<RowTarget> make_target(const std::string& folder, RowFormat format, Losses& losses);
+std::unique_ptr<RowTarget> make_target(const std::string& folder, RowFormat format, ConversionLosses& losses);
 
 // Writes msprobe's dump.json into `folder`: dump_json_carrier.hpp.
-std::unique_ptr<RowTarget> make_dump_json_target(const std::string& folder, std::string_view framework, Losses& losses);
+std::unique_ptr<RowTarget> make_dump_json_target(const std::string& folder, std::string_view framework, ConversionLosses& losses);
 
 }  // namespace tensorstat::cli

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "stats/compare/course.hpp"
+#include "stats/compare/fault_roles.hpp"
 #include "stats/base/printable.hpp"
 #include "stats/files/io/text_lines.hpp"
 #include "stats/rows/names/op_name.hpp"
@@ -48,14 +48,14 @@ bool are_apart(const Record& a, const Record& b) {
   return (in_a.both() && in_b.any()) || (in_b.both() && in_a.any());
 }
 
-std::vector<Key> keys_of(const Record& record, const Renames* renames, bool by_execution, Texts& shared) {
-  std::vector<std::uint32_t> known(record.texts().size(), Texts::kNone);
+std::vector<Key> keys_of(const Record& record, const Renames* renames, bool by_execution, InternedTexts& shared) {
+  std::vector<std::uint32_t> known(record.texts().size(), InternedTexts::kNone);
   std::vector<Key> keys;
   keys.reserve(record.rows().size());
   for (std::uint32_t i = 0; i < record.rows().size(); ++i) {
     const Seen& row = record.rows()[i];
     std::uint32_t& name = known[row.name];
-    if (name == Texts::kNone) {
+    if (name == InternedTexts::kNone) {
       const std::string_view own = record.texts()[row.name];
       name = shared.id(escaped_op_name(renames ? renames->of(own) : own));
     }
@@ -156,7 +156,7 @@ std::string Renames::of(std::string_view name) const {
 }
 
 Differences compare(const Record& a, const Record& b, const Renames& renames, const Tolerances& tolerances) {
-  Texts shared;
+  InternedTexts shared;
   const bool by_execution = are_apart(a, b);
   const auto keys_a = keys_of(a, &renames, by_execution, shared), keys_b = keys_of(b, nullptr, by_execution, shared);
   Differences found;

@@ -16,18 +16,18 @@ std::uint32_t hash_of(std::string_view text) {
 }  // namespace
 
 // That of the text, or the free one where it belongs. There are places.
-const Texts::Place& Texts::place_of(std::string_view text, std::uint32_t hash) const {
+const InternedTexts::Place& InternedTexts::place_of(std::string_view text, std::uint32_t hash) const {
   for (std::size_t at = hash;; ++at) {
     const Place& place = places_[at & (places_.size() - 1)];
     if (place.id == kNone || (place.hash == hash && texts_[place.id] == text)) return place;
   }
 }
 
-std::uint32_t Texts::find(std::string_view text) const {
+std::uint32_t InternedTexts::find(std::string_view text) const {
   return places_.empty() ? kNone : place_of(text, hash_of(text)).id;
 }
 
-std::uint32_t Texts::id(std::string_view text) {
+std::uint32_t InternedTexts::id(std::string_view text) {
   if (2 * texts_.size() >= places_.size()) grow();
   const std::uint32_t hash = hash_of(text);
   const Place& place = place_of(text, hash);
@@ -38,7 +38,7 @@ std::uint32_t Texts::id(std::string_view text) {
   return id;
 }
 
-void Texts::grow() {
+void InternedTexts::grow() {
   std::vector<Place> places(std::max(kLeastPlaces, 2 * places_.size()));
   for (const Place& place : places_) {
     if (place.id == kNone) continue;
@@ -50,7 +50,7 @@ void Texts::grow() {
 }
 
 // Long texts have a block of their own, behind which the one that is being filled stays the last.
-std::string_view Texts::kept(std::string_view text) {
+std::string_view InternedTexts::kept(std::string_view text) {
   if (text.empty()) return "";  // there may be no block yet
   if (text.size() > kBlockBytes) {
     const auto own = blocks_.insert(blocks_.begin(), std::make_unique_for_overwrite<char[]>(text.size()));

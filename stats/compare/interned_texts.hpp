@@ -10,7 +10,7 @@
 namespace tensorstat {
 
 // Each text once, known by a number; millions of them.
-class Texts {
+class InternedTexts {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
 

@@ -117,7 +117,7 @@ Result<Tolerances> Tolerances::parse(std::string_view text) {
   Tolerances tolerances;
   Status read = for_each_line(text, [&](std::string_view line) -> Status {
     if (tolerances.lines_.size() == kMostLines) return Error{Code::kInvalid, "there are more than 10,000 patterns"};
-    auto pattern = Pattern::compile(take_word(line));
+    auto pattern = Regex::compile(take_word(line));
     if (!pattern) return Error{Code::kInvalid, pattern.error().message};
     Tolerance tolerance;
     for (std::string_view word = take_word(line); !word.empty(); word = take_word(line)) {

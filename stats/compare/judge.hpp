@@ -39,7 +39,7 @@ class Tolerances {
 
  private:
   struct Line {
-    Pattern pattern;
+    Regex pattern;
     Tolerance tolerance;
   };
   std::vector<Line> lines_;

@@ -57,7 +57,7 @@ class Record {
   void sort();
 
   const std::vector<Seen>& rows() const { return rows_; }
-  const Texts& texts() const { return texts_; }
+  const InternedTexts& texts() const { return texts_; }
   StatisticsView statistics(const Seen& row) const;
 
   // The rows of a run, from 0 to run_count() - 1.
@@ -67,7 +67,7 @@ class Record {
  private:
   void order_graphs(std::vector<std::uint32_t>& order) const;
 
-  Texts texts_;
+  InternedTexts texts_;
   std::vector<Categories> categories_;
   std::vector<Seen> rows_;
   std::vector<Value> values_;

@@ -29,28 +29,28 @@ std::string row_label(const Identity& identity) {
   return identity.op_name + "." + identity.io + "." + std::to_string(identity.slot);
 }
 
-void Losses::add(std::string kind, std::string example) {
+void ConversionLosses::add(std::string kind, std::string example) {
   if (groups_.size() == kMostKinds && groups_.count(kind) == 0) kind = "something else";
   Group& group = groups_[std::move(kind)];
   ++group.count;
   if (group.examples.size() < kFew) group.examples.push_back(std::move(example));
 }
 
-void Losses::dropped(std::string_view heading, std::string_view to, const Row& row) {
+void ConversionLosses::dropped(std::string_view heading, std::string_view to, const Row& row) {
   add(std::string(heading) + " has no place in " + std::string(to), shown(row_label(row.identity)));
 }
 
-void Losses::changed(std::string_view heading, const Row& row, std::string_view before, std::string_view after) {
+void ConversionLosses::changed(std::string_view heading, const Row& row, std::string_view before, std::string_view after) {
   add(std::string(heading) + " reads otherwise",
       shown(row_label(row.identity)) + ": " + shown(before) + " became " + (after.empty() ? "empty" : shown(after)));
 }
 
-void Losses::refused(const Row& row, std::string_view why) {
+void ConversionLosses::refused(const Row& row, std::string_view why) {
   ++refused_rows_;
   add("not carried", shown(row_label(row.identity)) + ": " + std::string(why));
 }
 
-void Losses::left_out(std::string_view call, std::uint64_t count, std::string_view to) {
+void ConversionLosses::left_out(std::string_view call, std::uint64_t count, std::string_view to) {
   if (count != 0 && left_out_.count == 0) {
     left_out_.words =
         " arguments that are no tensors have no place in " + std::string(to) + ", the first: of " + shown(call);
@@ -58,7 +58,7 @@ void Losses::left_out(std::string_view call, std::uint64_t count, std::string_vi
   left_out_.count += count;
 }
 
-void Losses::cut_short(std::string_view call, std::uint64_t count, std::string_view member, std::string_view to) {
+void ConversionLosses::cut_short(std::string_view call, std::uint64_t count, std::string_view member, std::string_view to) {
   if (count != 0 && cut_short_.count == 0) {
     cut_short_.words =
         " tensors say what has no place in " + std::string(to) + ", the first: " + shown(member) + " of " + shown(call);
@@ -66,7 +66,7 @@ void Losses::cut_short(std::string_view call, std::uint64_t count, std::string_v
   cut_short_.count += count;
 }
 
-std::vector<std::string> Losses::words() const {
+std::vector<std::string> ConversionLosses::words() const {
   std::vector<std::string> lines;
   for (const Sum& sum : {left_out_, cut_short_}) {
     if (sum.count != 0) lines.push_back(std::to_string(sum.count) + sum.words);
@@ -81,7 +81,7 @@ std::vector<std::string> Losses::words() const {
   return lines;
 }
 
-void Losses::compare(const Row& before, const Row& after, const std::function<bool(const Column&)>& has_place) {
+void ConversionLosses::compare(const Row& before, const Row& after, const std::function<bool(const Column&)>& has_place) {
   for (const Column& column : kColumns) {
     if (!has_place(column)) continue;
     const std::string was = cell_text(before, column);

@@ -14,7 +14,7 @@
 namespace tensorstat {
 
 // The losses, grouped by kind. Each kind has a count and its first examples.
-class Losses {
+class ConversionLosses {
  public:
   // A cell for which the dialect has no column, and one that reads back differently.
   void dropped(std::string_view heading, std::string_view to, const Row& row);

@@ -37,10 +37,10 @@ std::vector<std::string> columns_of(Dialect to, const std::vector<std::string>& 
   return had;
 }
 
-RowCarrier::RowCarrier(CsvText text, RowWriter::Sink sink, Losses& losses)
+RowCarrier::RowCarrier(CsvText text, RowWriter::Sink sink, ConversionLosses& losses)
     : text_(std::move(text)), sink_(std::move(sink)), losses_(&losses), heading_(text_.heading()) {}
 
-Result<RowCarrier> RowCarrier::open(RowFormat wanted, RowWriter::Sink sink, Losses& losses) {
+Result<RowCarrier> RowCarrier::open(RowFormat wanted, RowWriter::Sink sink, ConversionLosses& losses) {
   Categories had;
   for (const Category category : wanted.categories) {
     const bool is_had = std::ranges::count(had, category) == 0 && written_order(wanted.dialect, {category});

@@ -21,7 +21,7 @@ std::vector<std::string> columns_of(Dialect to, const std::vector<std::string>& 
 class RowCarrier {
  public:
   // Omits the categories and columns of `wanted` that the dialect does not have. `losses` must outlive it.
-  static Result<RowCarrier> open(RowFormat wanted, RowWriter::Sink sink, Losses& losses);
+  static Result<RowCarrier> open(RowFormat wanted, RowWriter::Sink sink, ConversionLosses& losses);
 
   // Passes several rows at a time to the sink, and returns the sink's error.
   Status carry(Row row);
@@ -30,7 +30,7 @@ class RowCarrier {
   std::uint64_t rows() const { return rows_; }  // rows written
 
  private:
-  RowCarrier(CsvText text, RowWriter::Sink sink, Losses& losses);
+  RowCarrier(CsvText text, RowWriter::Sink sink, ConversionLosses& losses);
   Status flush();
   Status write(std::string_view lines, std::span<const Row> rows, std::span<const Row> there);
   Result<std::vector<Row>> read_back(std::string_view lines, std::size_t count) const;
@@ -38,7 +38,7 @@ class RowCarrier {
 
   CsvText text_;
   RowWriter::Sink sink_;
-  Losses* losses_;
+  ConversionLosses* losses_;
   std::string heading_, lines_;
   std::vector<Row> held_;  // the rows of lines_
   std::uint64_t rows_ = 0;

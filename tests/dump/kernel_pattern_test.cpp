@@ -17,7 +17,7 @@ std::optional<bool> theirs(const std::string& pattern, const std::string& text) 
 }
 
 std::optional<bool> ours(const std::string& pattern, const std::string& text) {
-  const auto compiled = Pattern::compile(pattern);
+  const auto compiled = Regex::compile(pattern);
   if (!compiled) return std::nullopt;
   return compiled->matches(text);
 }
@@ -148,7 +148,7 @@ TEST(KernelPattern, RefusesWithWords) {
                {"\\b*", "repeated"},
                {"\\xg0", "hexadecimal"}};
   for (const auto& one : cases) {
-    const auto compiled = Pattern::compile(one.pattern);
+    const auto compiled = Regex::compile(one.pattern);
     ASSERT_FALSE(compiled) << one.pattern.substr(0, 30);
     EXPECT_NE(compiled.error().message.find(one.word), std::string::npos)
         << compiled.error().message;

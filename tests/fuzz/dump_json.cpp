@@ -32,7 +32,7 @@ std::vector<std::string> layouts_in(Input text) {
 // around the rows.
 void written_again(Input text, const std::string& framework, bool are_calls) {
   std::string again;
-  Losses losses;
+  ConversionLosses losses;
   DumpJsonCarrier carrier(framework, [&](std::string_view piece) { return again.append(piece), Status(); }, losses);
   RowsRead ignored;
   CallListener listener;

@@ -49,7 +49,8 @@ std::vector<Section> sections() {
        "NaN and Inf, they are found by max, min, avg and l2norm."},
       {"Paths",
        "In a glob ** stands for any number of folders: 'run/**/grad.*.npy'. Write ./dump for a file or folder with "
-       "the name of a subcommand, such as dump."},
+       "the name of a subcommand, such as dump. FILE::TENSOR, as a table shows it, is one tensor of a file; TENSOR may hold "
+       "* and ?."},
       {"Rules",
        "--where takes a rule, and --fail-on takes rules between commas. A rule is nan, inf, or a comparison of a statistic "
        "or a fact; and, or, not and parentheses join them: 'nan count > 0 and dtype == float16', \"not (inf or absmax > "

@@ -2,7 +2,7 @@
 
 #include <tuple>
 
-#include "stats/compare/course.hpp"
+#include "stats/compare/fault_roles.hpp"
 
 namespace tensorstat::origin_rules {
 

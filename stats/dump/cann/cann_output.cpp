@@ -21,7 +21,7 @@ class CannOutput : public DumpOutput {
   CannOutput(const OutputContext& context, std::shared_ptr<const AclOperators> operators, CannFolders folders)
       : config_(context.config),
         notices_(context.notices),
-        examiner_(context.examiner),
+        dump_meter_(context.dump_meter),
         tally_(context.tally),
         operators_(std::move(operators)),
         folders_(folders),
@@ -81,7 +81,7 @@ class CannOutput : public DumpOutput {
 
   void write(const PendingRun& run) noexcept try {
     const std::string in = folder(run.place);
-    if (config_.saves_tensors()) return save_run(run, in, files_, examiner_, tally_, *notices_);
+    if (config_.saves_tensors()) return save_run(run, in, files_, dump_meter_, tally_, *notices_);
     std::string lines;
     std::uint64_t rows = 0, lost = 0;
     for (const PendingTensor& tensor : run.tensors) {
@@ -127,7 +127,7 @@ class CannOutput : public DumpOutput {
 
   const DumpConfig& config_;
   const std::shared_ptr<Notices> notices_;
-  Examiner& examiner_;
+  DumpMeter& dump_meter_;
   DumpTally& tally_;
   const std::shared_ptr<const AclOperators> operators_;
   const CannFolders folders_;

@@ -34,7 +34,7 @@ class MindsporeOutput : public DumpOutput {
         has_device_rows_(has_device_rows(config_, options_)),
         heading_(csv_header(context.columns, context.options.dialect)),
         notices_(context.notices),
-        examiner_(context.examiner),
+        dump_meter_(context.dump_meter),
         tally_(context.tally),
         folders_(context.config, context.options.layout, now_as_text()),
         files_(context.options.sync, context.notices) {
@@ -92,7 +92,7 @@ class MindsporeOutput : public DumpOutput {
   const bool has_device_rows_;
   const std::string heading_;
   const std::shared_ptr<Notices> notices_;
-  Examiner& examiner_;
+  DumpMeter& dump_meter_;
   DumpTally& tally_;
   const DumpFolders folders_;
   DumpFiles files_;
@@ -116,7 +116,7 @@ void MindsporeOutput::write(std::span<PendingRun* const> runs) noexcept {
     }
     save_metadata(run->place.rank);
     if (config_.saves_runs) {
-      save_run(*run, rows_folder, files_, examiner_, tally_, *notices_);
+      save_run(*run, rows_folder, files_, dump_meter_, tally_, *notices_);
       continue;
     }
     for (const PendingTensor& tensor : run->tensors) write(*run, tensor, rows_folder, rows);
@@ -150,7 +150,7 @@ void MindsporeOutput::write(const PendingRun& run, const PendingTensor& tensor, 
 
 // If the file name is taken, the tensor gets the next free microsecond, so that no file is overwritten.
 bool MindsporeOutput::save(Identity& identity, const PendingTensor& tensor, const std::string& folder) {
-  return save_tensor(tensor, examiner_, tally_, *notices_, [&](const NpyContent& content) {
+  return save_tensor(tensor, dump_meter_, tally_, *notices_, [&](const NpyContent& content) {
     std::string name = npy_file_name(identity, tensor.format, data_type(tensor), options_.layout);
     while (files_.has(folder, name)) {
       ++identity.timestamp_us;

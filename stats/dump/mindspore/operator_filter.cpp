@@ -33,7 +33,7 @@ Result<OperatorFilter> OperatorFilter::parse(const std::vector<std::string>& ent
     if (text.starts_with(kPrefix) && text.ends_with(')')) {
       if (kernels.patterns_.size() == kMostPatterns) return beyond(kMostPatterns, "entries with name-regex");
       const auto inside = std::string_view(text).substr(kPrefix.size(), text.size() - kPrefix.size() - 1);
-      auto pattern = Pattern::compile(inside);
+      auto pattern = Regex::compile(inside);
       if (!pattern) {
         return Error{Code::kInvalid, "the regular expression of " + shown(written, 200) +
                                          " is refused: " + pattern.error().message};

@@ -102,7 +102,7 @@ void name_leaves(const std::vector<Row>& rows, CallText& call) {
 
 }  // namespace
 
-DumpJsonCarrier::DumpJsonCarrier(std::string_view framework, RowWriter::Sink sink, Losses& losses)
+DumpJsonCarrier::DumpJsonCarrier(std::string_view framework, RowWriter::Sink sink, ConversionLosses& losses)
     : framework_(framework.empty() ? "mindspore" : framework),
       head_(dump_json_head("statistics", "mix", framework_, "")),
       sink_(std::move(sink)),

@@ -27,7 +27,7 @@ namespace tensorstat {
 class DumpJsonCarrier {
  public:
   // An empty `framework` means mindspore. `losses` must outlive this object.
-  DumpJsonCarrier(std::string_view framework, RowWriter::Sink sink, Losses& losses);
+  DumpJsonCarrier(std::string_view framework, RowWriter::Sink sink, ConversionLosses& losses);
 
   // Returns the sink's errors.
   Status carry(Row row);
@@ -46,7 +46,7 @@ class DumpJsonCarrier {
 
   const std::string framework_, head_;
   const RowWriter::Sink sink_;
-  Losses& losses_;
+  ConversionLosses& losses_;
   RunCut cut_;
   CallKeys keys_;
   std::vector<Row> held_;  // of one run

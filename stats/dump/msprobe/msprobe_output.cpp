@@ -84,7 +84,7 @@ class MsprobeOutput : public DumpOutput {
         options_(context.options),
         framework_(context.options.framework.empty() ? "mindspore" : context.options.framework),
         notices_(context.notices),
-        examiner_(context.examiner),
+        dump_meter_(context.dump_meter),
         tally_(context.tally),
         files_(context.options.sync, context.notices) {}
 
@@ -152,7 +152,7 @@ class MsprobeOutput : public DumpOutput {
   const DumpOptions& options_;
   const std::string framework_;
   const std::shared_ptr<Notices> notices_;
-  Examiner& examiner_;
+  DumpMeter& dump_meter_;
   DumpTally& tally_;
   DumpFiles files_;  // files of tensors
   std::map<const DumpOperator*, Description> descriptions_;
@@ -310,8 +310,8 @@ std::string MsprobeOutput::leaf_of(Step& step, const Entry& entry, const Pending
   std::string checksum, data_name;
   bool is_whole = tensor.found.has_value() || is_complex(tensor.stored);
   if (settings_.summary != Summary::kStatistics) {
-    Examiner::Room room;
-    const auto bytes = examiner_.bits(tensor, room);
+    DumpMeter::Room room;
+    const auto bytes = dump_meter_.bits(tensor, room);
     if (bytes) checksum = checksum_of(settings_.summary, framework_, tensor, *bytes);
     if (!bytes) {
       is_whole = false;
@@ -321,7 +321,7 @@ std::string MsprobeOutput::leaf_of(Step& step, const Entry& entry, const Pending
   }
   if (saves_tensors_of(entry.key)) {
     const std::string name = entry.tensor_name(tensor.io, tensor.slot) + ".npy";
-    const bool saved = save_tensor(tensor, examiner_, tally_, *notices_, [&](const NpyContent& content) {
+    const bool saved = save_tensor(tensor, dump_meter_, tally_, *notices_, [&](const NpyContent& content) {
       return files_.save_tensor(step.folder + "/" + kTensorFolder, name, content);
     });
     if (saved) data_name = name;

@@ -16,7 +16,7 @@
 
 namespace tensorstat {
 
-class Examiner;
+class DumpMeter;
 
 // What an output works with. All of it must outlive the output.
 struct OutputContext {
@@ -24,7 +24,7 @@ struct OutputContext {
   const DumpOptions& options;
   const Categories& columns;  // from OutputForm::columns(); may contain a category twice
   const std::shared_ptr<Notices>& notices;
-  Examiner& examiner;  // reads the bits of tensors
+  DumpMeter& dump_meter;  // reads the bits of tensors
   DumpTally& tally;
 };
 

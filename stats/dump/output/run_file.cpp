@@ -44,7 +44,7 @@ Result<DumpData> described(const Slots& slots, Notices& notices) {
 }
 
 Status save_file(const PendingRun& run, const Slots& slots, const std::string& folder, DumpFiles& files,
-                 Examiner& examiner, Notices& notices) {
+                 DumpMeter& dump_meter, Notices& notices) {
   const auto data = described(slots, notices);
   if (!data) return data.error();
   Identity who = identity_of(run, *slots.begin()->second);
@@ -54,8 +54,8 @@ Status save_file(const PendingRun& run, const Slots& slots, const std::string& f
   return files.save_run(folder, name, [&](const WritePiece& write) -> Status {
     write(dump_data_header(*data, run.op->name, who.timestamp_us));
     for (const auto& [place, tensor] : slots) {
-      Examiner::Room room;
-      const auto bits = examiner.bits(*tensor, room);
+      DumpMeter::Room room;
+      const auto bits = dump_meter.bits(*tensor, room);
       if (!bits) return bits.error();
       write({reinterpret_cast<const char*>(bits->data()), bits->size()});
     }
@@ -70,7 +70,7 @@ Error no_file_name(const Identity& identity) {
                               shown(identity.op_name) + "\": it needs a type and a name"};
 }
 
-void save_run(const PendingRun& run, const std::string& folder, DumpFiles& files, Examiner& examiner, DumpTally& tally,
+void save_run(const PendingRun& run, const std::string& folder, DumpFiles& files, DumpMeter& dump_meter, DumpTally& tally,
               Notices& notices) noexcept {
   std::size_t done = 0;
   try {
@@ -81,7 +81,7 @@ void save_run(const PendingRun& run, const std::string& folder, DumpFiles& files
         const PendingTensor& tensor = run.tensors[end];
         if (!slots.emplace(std::pair(tensor.io, tensor.slot), &tensor).second) break;
       }
-      const Status saved = save_file(run, slots, folder, files, examiner, notices);
+      const Status saved = save_file(run, slots, folder, files, dump_meter, notices);
       const std::size_t count = end - std::exchange(done, end);
       if (saved) {
         tally.tensors += count;

@@ -14,7 +14,7 @@ namespace tensorstat {
 // next free microsecond. Counts the tensors as done or lost.
 // They are lost if type or name is empty, because no reader takes such a file. If a slot repeats, its tensor goes into
 // a file of its own.
-void save_run(const PendingRun& run, const std::string& folder, DumpFiles& files, Examiner& examiner, DumpTally& tally,
+void save_run(const PendingRun& run, const std::string& folder, DumpFiles& files, DumpMeter& dump_meter, DumpTally& tally,
               Notices& notices) noexcept;
 
 // Why a run has no file.

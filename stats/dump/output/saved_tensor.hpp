@@ -18,10 +18,10 @@ NpyContent content_of(const PendingTensor& tensor, std::span<const std::byte> by
 // Reads the tensor and passes it to `write`, which takes an NpyContent and returns whether the file was written.
 // Returns the same. On failure the file is counted as lost; an error in reading is reported.
 template <typename Write>
-bool save_tensor(const PendingTensor& tensor, Examiner& examiner, DumpTally& tally, Notices& notices,
+bool save_tensor(const PendingTensor& tensor, DumpMeter& dump_meter, DumpTally& tally, Notices& notices,
                  const Write& write) noexcept try {
-  Examiner::Room room;
-  const auto bytes = examiner.bits(tensor, room);
+  DumpMeter::Room room;
+  const auto bytes = dump_meter.bits(tensor, room);
   if (bytes && write(content_of(tensor, *bytes))) return true;
   ++tally.lost_files;
   if (!bytes) {

@@ -20,7 +20,7 @@ constexpr std::size_t kBatch = 256;
 
 }  // namespace
 
-Examiner::Examiner(const DumpConfig& config, Categories columns, MeterOptions options,
+DumpMeter::DumpMeter(const DumpConfig& config, Categories columns, MeterOptions options,
                    std::shared_ptr<Notices> notices)
     : columns_(std::move(columns)),
       precision_(config.on_device ? config.device_stat_precision_mode : Precision::kHigh),
@@ -33,13 +33,13 @@ Examiner::Examiner(const DumpConfig& config, Categories columns, MeterOptions op
   }
 }
 
-bool Examiner::looks_at(const PendingTensor& held) {
+bool DumpMeter::looks_at(const PendingTensor& held) {
   const Dtype dtype = held.tensor.dtype;
   return held.io == Io::kOutput && held.stored == Stored::kPlain &&
          (dtype == Dtype::kFloat16 || dtype == Dtype::kFloat32 || dtype == Dtype::kBfloat16);
 }
 
-bool Examiner::overflows(const PendingRun& run) {
+bool DumpMeter::overflows(const PendingRun& run) {
   const Categories specials{Category::kNanCount, Category::kPositiveInfCount,
                             Category::kNegativeInfCount};
   std::vector<Tensor> outputs;
@@ -56,7 +56,7 @@ bool Examiner::overflows(const PendingRun& run) {
   return false;
 }
 
-void Examiner::measure(std::span<PendingTensor* const> tensors) {
+void DumpMeter::measure(std::span<PendingTensor* const> tensors) {
   Categories all = plain_;
   all.insert(all.end(), digests_.begin(), digests_.end());
   for (std::size_t first = 0; first < tensors.size(); first += kBatch) {
@@ -88,7 +88,7 @@ void Examiner::measure(std::span<PendingTensor* const> tensors) {
 
 // If a batch fails, its tensors are measured one by one, at last on the host alone. One bad tensor or a failing device
 // must not cost the others their rows.
-std::vector<std::optional<Statistics>> Examiner::ask(std::span<const Tensor> tensors,
+std::vector<std::optional<Statistics>> DumpMeter::ask(std::span<const Tensor> tensors,
                                                      const Categories& categories, On on) {
   std::vector<std::optional<Statistics>> results(tensors.size());
   if (categories.empty()) std::ranges::fill(results, Statistics{});
@@ -115,7 +115,7 @@ std::vector<std::optional<Statistics>> Examiner::ask(std::span<const Tensor> ten
   return results;
 }
 
-void Examiner::note(const Error& error) {
+void DumpMeter::note(const Error& error) {
   if (error.code != Code::kInUse) return;
   left_in_use_ = true;
   notices_->warn_once(
@@ -126,7 +126,7 @@ void Examiner::note(const Error& error) {
 
 // Digests cover the packed bytes, because these are the tensor's own bytes. Other statistics are of the unpacked
 // values.
-std::optional<Statistics> Examiner::measure_packed(const PendingTensor& held) {
+std::optional<Statistics> DumpMeter::measure_packed(const PendingTensor& held) {
   Room room;
   const auto packed = bits(held, room);
   if (!packed) {
@@ -154,13 +154,13 @@ std::optional<Statistics> Examiner::measure_packed(const PendingTensor& held) {
   return in_columns(*found);
 }
 
-Statistics Examiner::in_columns(const Statistics& found) const {
+Statistics DumpMeter::in_columns(const Statistics& found) const {
   Statistics row{columns_, {}};
   for (const Category category : columns_) row.values.push_back(*found.find(category));
   return row;
 }
 
-Status Examiner::copy(Tensor& tensor, std::span<std::byte> to) {
+Status DumpMeter::copy(Tensor& tensor, std::span<std::byte> to) {
   Tensor whole = tensor;
   if (tensor.strides != nullptr) {
     whole.element_count = 1;
@@ -174,7 +174,7 @@ Status Examiner::copy(Tensor& tensor, std::span<std::byte> to) {
   return {};
 }
 
-Result<std::span<const std::byte>> Examiner::bits(const PendingTensor& held, Room& room) {
+Result<std::span<const std::byte>> DumpMeter::bits(const PendingTensor& held, Room& room) {
   const std::size_t size = held.tensor.bytes();
   if (held.tensor.where != Where::kClBuffer) {
     return std::span(held.tensor.data(), size);

@@ -14,10 +14,10 @@
 
 namespace tensorstat {
 
-class Examiner {
+class DumpMeter {
  public:
   // `columns` may contain a category twice; it is computed once.
-  Examiner(const DumpConfig& config, Categories columns, MeterOptions options,
+  DumpMeter(const DumpConfig& config, Categories columns, MeterOptions options,
            std::shared_ptr<Notices> notices);
 
   // Whether op_debug_mode 3 checks this tensor: float16, float32 and bfloat16 outputs.

@@ -86,7 +86,7 @@ struct DumpSession::State {
 
   TensorPool pool;
   std::mutex work_mutex;  // held by the thread that works
-  Examiner examiner;
+  DumpMeter dump_meter;
   DumpTally tally;
   const std::unique_ptr<DumpOutput> output;
 

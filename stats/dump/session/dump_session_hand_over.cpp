@@ -59,9 +59,9 @@ DumpSession::State::State(DumpConfig given_config, DumpOptions given_options, st
       process(getpid()),
       initial_iteration(config.initial_iteration),
       pool(options.memory_bytes),
-      examiner(config, columns, options.meter, notices),
+      dump_meter(config, columns, options.meter, notices),
       tally(notices),
-      output(config.form->open({config, options, columns, notices, examiner, tally})) {}
+      output(config.form->open({config, options, columns, notices, dump_meter, tally})) {}
 
 DumpSession::State::~State() {
   close();
@@ -138,7 +138,7 @@ void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRu
                              [&] { return "empty tensors are not dumped; the first is of " + run.op->name; });
       } else {
         // Overflow is decided on the whole tensor; it is cut afterwards.
-        const bool is_judged = config.op_debug_mode == DebugMode::kOverflow && Examiner::looks_at(*held);
+        const bool is_judged = config.op_debug_mode == DebugMode::kOverflow && DumpMeter::looks_at(*held);
         if (!is_judged) take_sample(*held, sample_num());
         if (given.is_in_format && config.trans_flag && config.saves_tensors()) {
           notices->warn_once("format", [&] {
@@ -198,14 +198,14 @@ void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op,
 // at a time. If the caller allows no memory for copies, these are measured here, too.
 void DumpSession::State::measure_here(PendingRun& run) noexcept try {
   if (config.form->reads_bits(config) || config.op_debug_mode == DebugMode::kOverflow) return;
-  if (options.memory_bytes != 0 && (config.on_device || examiner.wants_digests())) return;
+  if (options.memory_bytes != 0 && (config.on_device || dump_meter.wants_digests())) return;
   std::vector<PendingTensor*> tensors;
   for (PendingTensor& held : run.tensors) {
     if (!held.must_be_copied() || (held.tensor.strides != nullptr && sample_num() != 0)) return;
     tensors.push_back(&held);
   }
   for (PendingTensor& held : run.tensors) held.is_borrowed = true;
-  examiner.measure(tensors);
+  dump_meter.measure(tensors);
   run.is_measured = true;
   for (PendingTensor& held : run.tensors) {
     held.tensor.address = nullptr;
@@ -271,7 +271,7 @@ void DumpSession::State::copy_all(PendingRun& run, std::size_t alignment) noexce
   std::erase_if(run.tensors, [&](PendingTensor& held) {
     if (!held.must_be_copied()) return false;
     const std::size_t size = held.tensor.bytes();
-    const Status copied = examiner.copy(held.tensor, {to, size});
+    const Status copied = dump_meter.copy(held.tensor, {to, size});
     to += (size + alignment - 1) / alignment * alignment;
     if (!copied) tally.lose(1, copied.error().message.c_str());
     return !copied;
@@ -283,7 +283,7 @@ void DumpSession::State::copy_strided(PendingRun& run) noexcept {
     if (held.tensor.strides == nullptr) return false;
     try {
       auto bits = std::make_shared<std::vector<std::byte>>(held.tensor.bytes());
-      const Status copied = examiner.copy(held.tensor, *bits);
+      const Status copied = dump_meter.copy(held.tensor, *bits);
       if (!copied) tally.lose(1, copied.error().message.c_str());
       held.keep_alive = std::move(bits);
       return !copied;

@@ -152,7 +152,7 @@ void DumpSession::State::work_on(Items& items) noexcept {
       runs[count++] = run;
       if (next != items.end() && count < kMostRuns && std::holds_alternative<PendingRun>(*next)) continue;
       dump({runs.data(), count});
-      if (examiner.left_in_use()) in_use_->splice(in_use_->end(), items, first, next);
+      if (dump_meter.left_in_use()) in_use_->splice(in_use_->end(), items, first, next);
       count = 0;
     } else {
       std::get<Errand>(*at)(*output);
@@ -166,7 +166,7 @@ bool DumpSession::State::is_to_be_dumped(PendingRun& run) noexcept {
   if (config.op_debug_mode != DebugMode::kOverflow) return output->admits(run);
   if (enough_overflows) return false;
   try {
-    if (!examiner.overflows(run)) return false;
+    if (!dump_meter.overflows(run)) return false;
   } catch (const std::exception&) {  // when in doubt, dump it
   }
   const std::uint64_t count = ++tally.overflows;
@@ -183,7 +183,7 @@ bool DumpSession::State::measure(std::span<PendingRun* const> runs) noexcept try
       tensors.push_back(&tensor);
     }
   }
-  if (config.saves_statistics()) examiner.measure(tensors);
+  if (config.saves_statistics()) dump_meter.measure(tensors);
   return true;
 } catch (const std::exception& fault) {
   if (runs.size() == 1) tally.lose(runs.front()->tensors.size(), fault.what());

@@ -1,4 +1,4 @@
-#include "stats/compare/course.hpp"
+#include "stats/compare/fault_roles.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -12,11 +12,11 @@
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
-namespace texts_test {
+namespace interned_texts_test {
 
-TEST(Texts, KnowWhatIsEqual) {
+TEST(InternedTexts, KnowWhatIsEqual) {
   samples::Random random(samples::seed());
-  Texts texts;
+  InternedTexts texts;
   std::map<std::string, std::uint32_t> known;
   std::vector<std::string_view> kept;
   for (int i = 0; i < 200'000; ++i) {
@@ -25,7 +25,7 @@ TEST(Texts, KnowWhatIsEqual) {
     text += std::to_string(random() % 60'000);
     if (i == 100) text.clear();
     const auto found = known.find(text);
-    EXPECT_EQ(texts.find(text), found == known.end() ? Texts::kNone : found->second);
+    EXPECT_EQ(texts.find(text), found == known.end() ? InternedTexts::kNone : found->second);
     const std::uint32_t id = texts.id(text);
     if (found == known.end()) {
       EXPECT_EQ(id, known.size());
@@ -36,27 +36,27 @@ TEST(Texts, KnowWhatIsEqual) {
     }
   }
   EXPECT_EQ(texts.size(), known.size());
-  const Texts moved = std::move(texts);
+  const InternedTexts moved = std::move(texts);
   for (const auto& [text, id] : known) {
     EXPECT_EQ(moved[id], text);
     EXPECT_EQ(kept[id].data(), moved[id].data());
   }
 }
 
-TEST(Texts, MayBeginWithAnEmptyOne) {
-  Texts texts;
+TEST(InternedTexts, MayBeginWithAnEmptyOne) {
+  InternedTexts texts;
   EXPECT_EQ(texts.id(""), 0u);
   EXPECT_EQ(texts.id("x"), 1u);
   EXPECT_EQ(texts.id(""), 0u);
   EXPECT_EQ(texts[0], "");
 }
 
-TEST(Texts, HaveNoneAtFirst) {
-  const Texts texts;
-  EXPECT_EQ(texts.find("x"), Texts::kNone);
-  EXPECT_EQ(texts.find(""), Texts::kNone);
+TEST(InternedTexts, HaveNoneAtFirst) {
+  const InternedTexts texts;
+  EXPECT_EQ(texts.find("x"), InternedTexts::kNone);
+  EXPECT_EQ(texts.find(""), InternedTexts::kNone);
   EXPECT_EQ(texts.size(), 0u);
 }
 
-}  // namespace texts_test
+}  // namespace interned_texts_test
 }  // namespace tensorstat

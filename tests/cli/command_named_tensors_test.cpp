@@ -1,0 +1,77 @@
+// FILE::TENSOR names tensors of a file; what is not read of a folder, and what a file is that is not read, is said.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/support/command_run.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+namespace tensorstat {
+namespace command_named_tensors_test {
+
+using test::holds;
+using test::Ran;
+using test::run;
+using test::write_file;
+
+class NamedTensors : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string header =
+        R"({"a":{"dtype":"I8","shape":[1],"data_offsets":[0,1]},"b.x":{"dtype":"I8","shape":[1],"data_offsets":[1,2]},)"
+        R"("b.y":{"dtype":"I8","shape":[1],"data_offsets":[2,3]}})";
+    write_file(folder_ / "m.safetensors",
+               std::string({static_cast<char>(header.size()), 0, 0, 0, 0, 0, 0, 0}) + header + "\1\2\3");
+  }
+  std::string names(const std::string& arguments) {
+    const Ran ran = run(folder_, arguments + " --format ndjson --stats max --on host");
+    std::string all;
+    for (std::size_t at = 0; (at = ran.out.find("\"tensor\":\"", at)) != ran.out.npos;) {
+      at += 10;
+      all.append(all.empty() ? "" : " ").append(ran.out, at, ran.out.find('"', at) - at);
+    }
+    return all;
+  }
+  ScratchFolder folder_;
+};
+
+TEST_F(NamedTensors, AreReadAlone) {
+  EXPECT_EQ(names("m.safetensors"), "a b.x b.y");
+  EXPECT_EQ(names("m.safetensors::b.x"), "b.x");
+  EXPECT_EQ(names("m.safetensors::b.y m.safetensors::a"), "a b.y");
+  EXPECT_EQ(names("'m.safetensors::b.*'"), "b.x b.y");
+}
+
+TEST_F(NamedTensors, OneThatIsNotThereIsAnError) {
+  const Ran ran = run(folder_, "m.safetensors::a m.safetensors::c");
+  EXPECT_EQ(ran.exit, 3);
+  EXPECT_PRED2(holds, ran.err, "m.safetensors::c: the file has no such tensor");
+  EXPECT_PRED2(holds, ran.out, "m.safetensors::a");
+}
+
+TEST_F(NamedTensors, FilesOfAFolderThatAreNotReadAreNamed) {
+  for (const char* name : {"b.onnx", "c.txt", "d.md", "e.md"}) write_file(folder_ / name, "x");
+  EXPECT_PRED2(holds, run(folder_, ". --stats max").err, "4 files not read: b.onnx, c.txt, d.md and 1 more (--verbose)\n");
+  EXPECT_PRED2(holds, run(folder_, ". --stats max -v").err, "4 files not read: ./b.onnx, ./c.txt, ./d.md, ./e.md\n");
+  EXPECT_EQ(run(folder_, ". --stats max -q").err, "");
+}
+
+TEST_F(NamedTensors, AFileThatIsNotReadIsToldByWhatItIs) {
+  const std::pair<std::string, const char*> cases[] = {
+      {"GGUF\3", "is a GGUF file, which is not read"},
+      {"\x89HDF\r\n\x1a\n", "is an HDF5 file"},
+      {"PAR1", "is a Parquet file"},
+      {"\x1f\x8b\x08", "is packed by gzip; unpack it first"},
+  };
+  for (const auto& [begins, words] : cases) {
+    write_file(folder_ / "x", begins + std::string(32, 'x'));
+    const Ran ran = run(folder_, "x");
+    EXPECT_EQ(ran.exit, 3);
+    EXPECT_PRED2(holds, ran.err, words);
+  }
+  write_file(folder_ / "m.onnx", "some bytes");
+  EXPECT_PRED2(holds, run(folder_, "m.onnx").err, "m.onnx: is an ONNX model by its name");
+}
+
+}  // namespace command_named_tensors_test
+}  // namespace tensorstat
