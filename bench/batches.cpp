@@ -51,15 +51,12 @@ void enter_batches() {
     enter_limits(batch.group, size, count, [arena] { return bytes_of(arena()); });
     for (const Lane& lane : kLanes) {
       enter_measure(
-          batch.group, lane, size, count, [=] { return tensors(batch, arena()); },
-          value(categories_from(kTen)));
+          batch.group, lane, size, count, [=] { return tensors(batch, arena()); }, value(categories_from(kTen)));
     }
     enter_measure(
-        batch.group, kLanes[1], size, count, [=] { return tensors(batch, arena()); },
-        all_categories(), ":md5");
+        batch.group, kLanes[1], size, count, [=] { return tensors(batch, arena()); }, all_categories(), ":md5");
     enter_measure(
-        batch.group, kLanes[1], size, count, [=] { return tensors(batch, arena()); },
-        {Category::kMd5}, ":md5 alone");
+        batch.group, kLanes[1], size, count, [=] { return tensors(batch, arena()); }, {Category::kMd5}, ":md5 alone");
     enter(batch.group, "peer:mindspore", size, count, [=] {
       return Contestant{[all = tensors(batch, arena())] {
         for (const Tensor& each : all) benchmark::DoNotOptimize(mindspore(each));

@@ -18,8 +18,8 @@ const std::string kCasts =
 
 void enter_beside() {
   constexpr std::uint64_t kBytes = 32 << 20;
-  for (const Dtype dtype : {Dtype::kInt8, Dtype::kInt64, Dtype::kFloat16, Dtype::kBfloat16, Dtype::kFloat32, Dtype::kFloat64,
-                            Dtype::kFloat8E4m3fn}) {
+  for (const Dtype dtype : {Dtype::kInt8, Dtype::kInt64, Dtype::kFloat16, Dtype::kBfloat16, Dtype::kFloat32,
+                            Dtype::kFloat64, Dtype::kFloat8E4m3fn}) {
     const std::string group = "beside/" + std::string(name(dtype)) + "/" + bytes_name(kBytes);
     for (const Lane& lane : kLanes) {
       const auto enter_pass = [&](const std::string& more, Kind kind, const char* suffix) {

@@ -14,8 +14,7 @@ namespace tensorstat::bench {
 namespace {
 
 // Adds counters beside the time: bytes, tensors, and the contestant's own.
-void note(benchmark::State& state, double bytes, double tensors,
-          const std::function<Counters()>& counters) {
+void note(benchmark::State& state, double bytes, double tensors, const std::function<Counters()>& counters) {
   state.counters["bytes"] = bytes;
   state.counters["tensors"] = tensors;
   if (!counters) return;
@@ -88,21 +87,17 @@ void enter_limits(const std::string& group, double bytes, double tensors,
                   std::function<std::span<const std::byte>()> data) {
   for (const Lane& lane : kLanes) {
     enter(group, std::string("limit:") + lane.name, bytes, tensors, [lane, data] {
-      const unsigned threads =
-          lane.threads == 0 ? std::max(1U, std::thread::hardware_concurrency()) : lane.threads;
-      Limit limit =
-          lane.on == On::kDevice ? fastest_opencl_read(data()) : fastest_host_read(data(), threads);
+      const unsigned threads = lane.threads == 0 ? std::max(1U, std::thread::hardware_concurrency()) : lane.threads;
+      Limit limit = lane.on == On::kDevice ? fastest_opencl_read(data()) : fastest_host_read(data(), threads);
       return Contestant{std::move(limit.read), std::move(limit.way), nullptr};
     });
   }
 }
 
 void enter_measure(const std::string& group, const Lane& lane, double bytes, double tensors,
-                   std::function<std::vector<Tensor>()> data, const Categories& categories,
-                   const std::string& suffix) {
+                   std::function<std::vector<Tensor>()> data, const Categories& categories, const std::string& suffix) {
   enter(group, std::string("tensorstat:") + lane.name + suffix, bytes, tensors, [=] {
-    const auto measure = [tensors = data(),
-                          request = Request{.categories = categories, .on = lane.on},
+    const auto measure = [tensors = data(), request = Request{.categories = categories, .on = lane.on},
                           &meter = bench::meter(lane)] {
       benchmark::DoNotOptimize(value(meter.measure(tensors, request)));
     };

@@ -54,8 +54,7 @@ struct Lane {
   unsigned threads;  // of the host; 0: one per core
   On on;
 };
-inline constexpr Lane kLanes[] = {
-    {"1", 1, On::kHost}, {"all", 0, On::kHost}, {"cl", 0, On::kDevice}};
+inline constexpr Lane kLanes[] = {{"1", 1, On::kHost}, {"all", 0, On::kHost}, {"cl", 0, On::kDevice}};
 
 // The lane's meter, made once per process.
 Meter& meter(const Lane& lane);

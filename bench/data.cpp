@@ -58,8 +58,7 @@ class Source {
   std::uint64_t next() {
     if (dtype_ == Dtype::kBool) return random_() & 1;
     if (!is_float(dtype_) || size_bytes(dtype_) == 1) return random_();  // for float8 too, all codes are equally likely
-    const std::uint64_t exponent = ((std::uint64_t{1} << format_.exponent_bits) - 1)
-                                   << format_.mantissa_bits;
+    const std::uint64_t exponent = ((std::uint64_t{1} << format_.exponent_bits) - 1) << format_.mantissa_bits;
     const std::uint64_t sign = std::uint64_t{1} << (format_.mantissa_bits + format_.exponent_bits);
     switch (kind_) {
       case Kind::kLogUniform:
@@ -94,7 +93,8 @@ void fill(std::span<std::byte> bytes, Dtype dtype, Kind kind) {
   const std::size_t size = size_bytes(dtype);
   if (kind == Kind::kAscending) {
     for (std::size_t at = 0; at + size <= bytes.size(); at += size) {
-      const std::uint64_t bits = encode(format(dtype), 2 * static_cast<double>(at) / static_cast<double>(bytes.size()) - 1);
+      const std::uint64_t bits =
+          encode(format(dtype), 2 * static_cast<double>(at) / static_cast<double>(bytes.size()) - 1);
       std::memcpy(&bytes[at], &bits, size);
     }
     return;
@@ -134,8 +134,6 @@ Tensor make(Dtype dtype, std::uint64_t bytes, Kind kind) {
   return {.dtype = dtype, .element_count = elements_of(dtype, bytes), .address = memory.get()};
 }
 
-std::span<const std::byte> bytes_of(const Tensor& tensor) {
-  return {tensor.data(), tensor.bytes()};
-}
+std::span<const std::byte> bytes_of(const Tensor& tensor) { return {tensor.data(), tensor.bytes()}; }
 
 }  // namespace tensorstat::bench

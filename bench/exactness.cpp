@@ -52,8 +52,7 @@ TENSORSTAT_CLONES Plain plain_sums(const float* from, std::size_t count) {
     const std::size_t end = std::min(count, block + kBlock);
     double sums[kLanes] = {}, squares[kLanes] = {};
     float maxima[kLanes], minima[kLanes];
-    std::uint32_t negatives[kLanes] = {}, zeros[kLanes] = {}, nans[kLanes] = {},
-                  infinities[kLanes] = {};
+    std::uint32_t negatives[kLanes] = {}, zeros[kLanes] = {}, nans[kLanes] = {}, infinities[kLanes] = {};
     std::fill_n(maxima, kLanes, result.max);
     std::fill_n(minima, kLanes, result.min);
     std::size_t at = block;
@@ -72,8 +71,7 @@ TENSORSTAT_CLONES Plain plain_sums(const float* from, std::size_t count) {
       }
     }
     for (std::size_t i = 0; i < kLanes; ++i) {
-      result.merge({sums[i], squares[i], maxima[i], minima[i], negatives[i], zeros[i], nans[i],
-                    infinities[i]});
+      result.merge({sums[i], squares[i], maxima[i], minima[i], negatives[i], zeros[i], nans[i], infinities[i]});
     }
     for (; at < end; ++at) {
       const float x = from[at];
@@ -96,7 +94,7 @@ TENSORSTAT_CLONES void widen_bfloat16(const std::uint16_t* from, std::size_t cou
 }
 #endif
 
-constexpr std::size_t kBlock = 2048;                // elements converted together
+constexpr std::size_t kBlock = 2048;                  // elements converted together
 constexpr std::size_t kShare = std::size_t{1} << 18;  // elements that a thread takes at a time
 
 Plain plain_share(const Tensor& tensor, std::size_t first, std::size_t count) {

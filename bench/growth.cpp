@@ -99,7 +99,8 @@ Figure measured(const Point& point) {
   const std::byte* const first = numbers(bytes);
   std::vector<Tensor> tensors;
   for (std::uint64_t i = 0; i < point.tensors; ++i) {
-    tensors.push_back({.dtype = Dtype::kFloat32, .element_count = point.elements, .address = first + 4 * i * point.elements});
+    tensors.push_back(
+        {.dtype = Dtype::kFloat32, .element_count = point.elements, .address = first + 4 * i * point.elements});
   }
   const Request request{.categories = value(categories_from(point.statistics)), .on = point.engine.on};
   std::ofstream("/proc/self/clear_refs") << 5;  // resets the peak
@@ -174,12 +175,11 @@ struct Table {
 };
 
 std::string speed(const Point& point, double seconds) {
-  return time_text(seconds) + ", " + text(static_cast<double>(point.tensors * point.elements * 4) / seconds / 1e9, " GB/s");
+  return time_text(seconds) + ", " +
+         text(static_cast<double>(point.tensors * point.elements * 4) / seconds / 1e9, " GB/s");
 }
 
-std::string each(const Point& point, double seconds) {
-  return time_text(seconds / static_cast<double>(point.tensors));
-}
+std::string each(const Point& point, double seconds) { return time_text(seconds / static_cast<double>(point.tensors)); }
 
 std::vector<Table> tables() {
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
@@ -201,8 +201,8 @@ std::vector<Table> tables() {
   };
 
   std::vector<std::pair<std::string, Point>> rows;
-  for (const std::uint64_t bytes : {std::uint64_t{4}, std::uint64_t{1} << 10, std::uint64_t{16} << 10, std::uint64_t{256} << 10,
-                                    4 * kMiB, 64 * kMiB, 1024 * kMiB, 16384 * kMiB}) {
+  for (const std::uint64_t bytes : {std::uint64_t{4}, std::uint64_t{1} << 10, std::uint64_t{16} << 10,
+                                    std::uint64_t{256} << 10, 4 * kMiB, 64 * kMiB, 1024 * kMiB, 16384 * kMiB}) {
     rows.push_back({bytes_text(static_cast<double>(bytes)), {1, bytes / 4, kTen, one}});
   }
   rows_of({.title = "Bytes of one tensor, ten statistics", .corner = "bytes", .cell = speed}, {one, all, device}, rows);
@@ -211,8 +211,9 @@ std::vector<Table> tables() {
   for (const std::uint64_t count : {1, 10, 100, 1000, 10'000, 100'000, 1'000'000}) {
     rows.push_back({std::to_string(count), {count, 256, kTen, one}});
   }
-  rows_of({.title = "Tensors of 1 KiB in one call, ten statistics; the time of each", .corner = "tensors", .cell = each},
-          {one, all, device}, rows);
+  rows_of(
+      {.title = "Tensors of 1 KiB in one call, ten statistics; the time of each", .corner = "tensors", .cell = each},
+      {one, all, device}, rows);
 
   rows.clear();
   const std::string kMore = std::string(kTen) + ",std,l1norm,rms,absmax,sparsity";
@@ -232,7 +233,8 @@ std::vector<Table> tables() {
                                                         {"and checksums", kSums},
                                                         {"ten, and MD5", std::string(kTen) + ",md5"}};
   for (const auto& [name, asked] : kAsked) rows.push_back({name, {1, 16 * kMiB, asked, one}});
-  rows_of({.title = "Statistics of one tensor of 64 MiB", .corner = "statistics", .cell = speed}, {one, all, device}, rows);
+  rows_of({.title = "Statistics of one tensor of 64 MiB", .corner = "statistics", .cell = speed}, {one, all, device},
+          rows);
 
   rows.clear();
   std::vector<Engine> threads;
@@ -242,15 +244,16 @@ std::vector<Table> tables() {
   for (const std::uint64_t bytes : {64 * kMiB / 1024, 256 * kMiB / 1024, kMiB, 16 * kMiB, 1024 * kMiB}) {
     rows.push_back({bytes_text(static_cast<double>(bytes)), {1, bytes / 4, kTen, one}});
   }
-  rows_of({.title = "Threads, " + std::to_string(cores) + " cores, ten statistics", .corner = "bytes", .cell = speed}, threads,
-          rows);
+  rows_of({.title = "Threads, " + std::to_string(cores) + " cores, ten statistics", .corner = "bytes", .cell = speed},
+          threads, rows);
 
   rows.clear();
   for (const std::uint64_t bytes : {std::uint64_t{4096}, 64 * kMiB / 1024, kMiB, 64 * kMiB}) {
     rows.push_back({bytes_text(static_cast<double>(bytes)), {1, bytes / 4, kTen, one}});
   }
   rows_of({.title = "Instruction sets, 1 thread, ten statistics", .corner = "bytes", .cell = speed},
-          {{"baseline", 1, On::kHost, "baseline"}, {"AVX2", 1, On::kHost, "avx2"}, {"AVX-512", 1, On::kHost, "avx512"}}, rows);
+          {{"baseline", 1, On::kHost, "baseline"}, {"AVX2", 1, On::kHost, "avx2"}, {"AVX-512", 1, On::kHost, "avx512"}},
+          rows);
   return made;
 }
 

@@ -43,8 +43,7 @@ template <std::size_t ahead>
   std::size_t at = 0;
   for (; at + sizeof(lanes) <= bytes; at += sizeof(lanes)) {
     for (std::size_t i = 0; i < 8; ++i) {
-      if (ahead != 0)
-        _mm_prefetch(reinterpret_cast<const char*>(from + at + 64 * i + ahead), _MM_HINT_T0);
+      if (ahead != 0) _mm_prefetch(reinterpret_cast<const char*>(from + at + 64 * i + ahead), _MM_HINT_T0);
       lanes[i] = _mm512_xor_si512(lanes[i], _mm512_loadu_si512(from + at + 64 * i));
     }
   }
@@ -63,10 +62,8 @@ template <std::size_t ahead>
   std::size_t at = 0;
   for (; at + sizeof(lanes) <= bytes; at += sizeof(lanes)) {
     for (std::size_t i = 0; i < 8; ++i) {
-      if (ahead != 0)
-        _mm_prefetch(reinterpret_cast<const char*>(from + at + 32 * i + ahead), _MM_HINT_T0);
-      lanes[i] = _mm256_xor_si256(
-          lanes[i], _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + at + 32 * i)));
+      if (ahead != 0) _mm_prefetch(reinterpret_cast<const char*>(from + at + 32 * i + ahead), _MM_HINT_T0);
+      lanes[i] = _mm256_xor_si256(lanes[i], _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + at + 32 * i)));
     }
   }
   std::uint64_t result = read_plain(from + at, bytes - at), words[4];
@@ -99,14 +96,12 @@ std::vector<Way> ways() {
 }
 
 // Threads take pieces of the bytes as they become free. With one thread, or few bytes, there is one piece.
-std::uint64_t read_all(host::ThreadPool& pool, Read read, std::span<const std::byte> bytes,
-                       std::size_t piece_bytes) {
+std::uint64_t read_all(host::ThreadPool& pool, Read read, std::span<const std::byte> bytes, std::size_t piece_bytes) {
   if (piece_bytes >= bytes.size()) return read(bytes.data(), bytes.size());
   std::atomic<std::uint64_t> result{0};
   pool.run((bytes.size() + piece_bytes - 1) / piece_bytes, [&](std::size_t piece) {
     const std::span part = bytes.subspan(piece * piece_bytes);
-    result.fetch_xor(read(part.data(), std::min(piece_bytes, part.size())),
-                     std::memory_order_relaxed);
+    result.fetch_xor(read(part.data(), std::min(piece_bytes, part.size())), std::memory_order_relaxed);
   });
   return result.load();
 }
@@ -124,8 +119,7 @@ double best_seconds(const std::function<void()>& work, int calls) {
   for (int call = 0; call < calls; ++call) {
     const auto start = std::chrono::steady_clock::now();
     work();
-    best = std::min(
-        best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   return best;
 }
@@ -135,8 +129,7 @@ Limit fastest_host_read(std::span<const std::byte> bytes, unsigned threads) {
   const std::uint64_t expected = plain_xor(bytes);
   // Candidates: one piece, best for one thread and for small tensors; and pieces of at most 1 MiB.
   std::vector<std::size_t> pieces = {bytes.size()};
-  if (threads > 1)
-    pieces.push_back(std::clamp<std::size_t>(bytes.size() / (8 * threads), 4096, 1 << 20) / 8 * 8);
+  if (threads > 1) pieces.push_back(std::clamp<std::size_t>(bytes.size() / (8 * threads), 4096, 1 << 20) / 8 * 8);
   Limit fastest;
   double best = std::numeric_limits<double>::infinity();
   for (const Way& way : ways()) {

@@ -26,18 +26,15 @@ kernel void read(global const ulong8* from, ulong vectors, ulong slice, ulong st
 })";
 
 void check(cl_int code, const char* call) {
-  if (code != CL_SUCCESS)
-    throw std::runtime_error(cl_engine::error("the read-only kernel", call, code).message);
+  if (code != CL_SUCCESS) throw std::runtime_error(cl_engine::error("the read-only kernel", call, code).message);
 }
 
 struct Shape {
   const char* name;
   std::size_t groups_a_unit, group_size;  // groups per compute unit; work-items per group
 };
-constexpr Shape kShapes[] = {{"a slice a unit", 1, 1},
-                             {"4 slices a unit", 4, 1},
-                             {"16 slices a unit", 16, 1},
-                             {"coalesced", 16, 256}};
+constexpr Shape kShapes[] = {
+    {"a slice a unit", 1, 1}, {"4 slices a unit", 4, 1}, {"16 slices a unit", 16, 1}, {"coalesced", 16, 256}};
 
 class Reader {
  public:
@@ -69,11 +66,9 @@ class Reader {
   }
 
   std::uint64_t read() {
-    check(queue_.enqueueNDRangeKernel(kernel_, cl::NullRange, cl::NDRange(items_),
-                                      cl::NDRange(shape_.group_size)),
+    check(queue_.enqueueNDRangeKernel(kernel_, cl::NullRange, cl::NDRange(items_), cl::NDRange(shape_.group_size)),
           "clEnqueueNDRangeKernel");
-    check(queue_.enqueueReadBuffer(to_, CL_TRUE, 0, items_ * sizeof(cl_ulong), results_.data()),
-          "clEnqueueReadBuffer");
+    check(queue_.enqueueReadBuffer(to_, CL_TRUE, 0, items_ * sizeof(cl_ulong), results_.data()), "clEnqueueReadBuffer");
     std::uint64_t result = 0;
     for (const cl_ulong each : results_) result ^= each;
     return result;
@@ -94,8 +89,7 @@ class Reader {
 Limit fastest_opencl_read(std::span<const std::byte> bytes) {
   const auto device = cl_engine::choose_device({});
   if (!device) throw std::runtime_error(device.error().message);
-  if (!device->shares_host_memory)
-    throw std::runtime_error("the device does not share the host's memory");
+  if (!device->shares_host_memory) throw std::runtime_error("the device does not share the host's memory");
   const std::span whole_vectors = bytes.first(bytes.size() / 64 * 64);
   const std::uint64_t expected = plain_xor(whole_vectors);
   Limit fastest;

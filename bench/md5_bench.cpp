@@ -25,8 +25,8 @@ double seconds_of(auto&& work) {
 }
 
 // `apart_bytes`: distance between the beginnings of two messages.
-void many(benchmark::State& state, Isa isa, std::size_t count, std::size_t most_bytes,
-          std::size_t apart_bytes, bool mixed) {
+void many(benchmark::State& state, Isa isa, std::size_t count, std::size_t most_bytes, std::size_t apart_bytes,
+          bool mixed) {
   std::mt19937_64 random(1);
   std::vector<std::byte> bytes(count * apart_bytes + most_bytes);
   std::ranges::generate(bytes, [&] { return static_cast<std::byte>(random()); });
@@ -93,8 +93,7 @@ int main(int argc, char** argv) {
   for (Isa isa : runnable_isas()) {
     for (const Set& set : kSets) {
       const std::string title = std::string("md5_many/") + set.what + "/" + std::string(name(isa));
-      benchmark::RegisterBenchmark(title.c_str(), many, isa, set.count, set.most_bytes,
-                                   set.apart_bytes, set.mixed)
+      benchmark::RegisterBenchmark(title.c_str(), many, isa, set.count, set.most_bytes, set.apart_bytes, set.mixed)
           ->UseManualTime();
     }
   }

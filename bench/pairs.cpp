@@ -25,7 +25,8 @@ TensorPair make_pair(Dtype dtype, std::uint64_t bytes) {
   }
   const auto* const a = reinterpret_cast<const std::byte*>(words.data());
   const std::uint64_t count = bytes / size_bytes(dtype);
-  return {{.dtype = dtype, .element_count = count, .address = a}, {.dtype = dtype, .element_count = count, .address = a + bytes}};
+  return {{.dtype = dtype, .element_count = count, .address = a},
+          {.dtype = dtype, .element_count = count, .address = a + bytes}};
 }
 
 std::span<const std::byte> both(const TensorPair& pair) {

@@ -34,8 +34,7 @@ void enter_passes() {
     for (const std::uint64_t kib : {1, 4, 64, 1 << 10, 64 << 10, 256 << 10, 1 << 20}) {
       const std::uint64_t bytes = kib << 10;
       for (const Choice& choice : kChoices) {
-        const std::string group =
-            "pass/" + std::string(name(dtype)) + "/" + bytes_name(bytes) + "/" + choice.name;
+        const std::string group = "pass/" + std::string(name(dtype)) + "/" + bytes_name(bytes) + "/" + choice.name;
         const auto size = static_cast<double>(bytes);
         const auto data = [=] { return bytes_of(make(dtype, bytes)); };
         if (choice.name == std::string_view("with-md5")) {

@@ -15,7 +15,9 @@ class Draw {
  public:
   float normal(double scale = 1) { return static_cast<float>(scale * normal_(random_)); }
   // Log-normal: `decades` is the standard deviation of log10.
-  float scale(double middle, double decades) { return static_cast<float>(middle * std::pow(10.0, decades * normal_(random_))); }
+  float scale(double middle, double decades) {
+    return static_cast<float>(middle * std::pow(10.0, decades * normal_(random_)));
+  }
 
   std::vector<float> normals(std::size_t count, double scale = 1) {
     std::vector<float> values(count);
@@ -61,7 +63,7 @@ Matrix attention(Draw& draw) {
   for (auto row = scores.begin(); row != scores.end(); row += kColumns) {
     const float highest = *std::max_element(row, row + kColumns);
     double sum = 0;
-    for (auto at = row; at != row + kColumns; ++at) sum += *at = std::exp((*at - highest) / 8);
+    for (auto at = row; at != row + kColumns; ++at) sum += * at = std::exp((*at - highest) / 8);
     for (auto at = row; at != row + kColumns; ++at) *at = static_cast<float>(*at / sum);
   }
   return scores;

@@ -14,10 +14,12 @@ void enter_rows() {
     for (const Lane& lane : kLanes) {
       if (lane.on == On::kDevice) continue;  // columns are computed on the host
       enter_measure(
-          group, lane, kBytes, 1, [=] { return std::vector{make(dtype, kBytes)}; }, value(categories_from(kTen)), ":ten");
+          group, lane, kBytes, 1, [=] { return std::vector{make(dtype, kBytes)}; }, value(categories_from(kTen)),
+          ":ten");
       for (const std::uint64_t channels : {64, 4096}) {
         for (const bool is_outer : {true, false}) {
-          const std::string who = std::string(lane.name) + (is_outer ? ":outer-" : ":inner-") + std::to_string(channels);
+          const std::string who =
+              std::string(lane.name) + (is_outer ? ":outer-" : ":inner-") + std::to_string(channels);
           enter(group, "tensorstat:" + who, kBytes, 1, [=, &lane] {
             const Tensor tensor = make(dtype, kBytes);
             By by{.shape = {channels, tensor.element_count / channels}, .axes = {0}};

@@ -16,8 +16,7 @@ int main(int argc, char** argv) {
   enter_training();
   enter_start_up(TENSORSTAT_BENCH_FIRST_RESULT);
   for (const tensorstat::DeviceInfo& device : tensorstat::list_devices()) {
-    if (device.refusal.empty())
-      benchmark::AddCustomContext("opencl", device.platform_name + ", " + device.name);
+    if (device.refusal.empty()) benchmark::AddCustomContext("opencl", device.platform_name + ", " + device.name);
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;

@@ -74,18 +74,18 @@ void enter_step(const std::string& who, std::function<AfterStep()> prepare) {
 // Hands over tensors as a backend does: each operator's outputs when it has run.
 void enter_operators(const std::string& who, const std::string& categories, bool enable) {
   enter("training", who, 0, 0, [=] {
-    return Contestant{[session = SessionOfOperators(categories, enable), network = std::make_shared<Network>()]() mutable {
-      network->step([&](std::initializer_list<Tensor> made) { session.ran({made.begin(), made.size()}); });
-      session.step_end();
-    }};
+    return Contestant{
+        [session = SessionOfOperators(categories, enable), network = std::make_shared<Network>()]() mutable {
+          network->step([&](std::initializer_list<Tensor> made) { session.ran({made.begin(), made.size()}); });
+          session.step_end();
+        }};
   });
 }
 
 AfterStep measure_on(const Lane& lane, const char* categories) {
-  return [lane, request = Request{.categories = value(categories_from(categories)), .on = lane.on}](
-             std::span<const Tensor> tensors) {
-    benchmark::DoNotOptimize(value(meter(lane).measure(tensors, request)));
-  };
+  return
+      [lane, request = Request{.categories = value(categories_from(categories)), .on = lane.on}](
+          std::span<const Tensor> tensors) { benchmark::DoNotOptimize(value(meter(lane).measure(tensors, request))); };
 }
 
 }  // namespace

@@ -34,7 +34,8 @@ std::string config(const std::string& path, const std::string& categories, bool 
   return R"({"common_dump_settings": {"op_debug_mode": 0, "dump_mode": 0, "path": ")" + path +
          R"(", "net_name": "perceptron", "iteration": "all", "saved_data": "statistic",
              "input_output": 0, "kernels": [], "support_device": [0], "statistic_category": )" +
-         categories + R"(}, "e2e_dump_settings": {"enable": )" + (enable ? "true" : "false") + R"(, "trans_flag": true}})";
+         categories + R"(}, "e2e_dump_settings": {"enable": )" + (enable ? "true" : "false") +
+         R"(, "trans_flag": true}})";
 }
 
 }  // namespace
@@ -70,7 +71,8 @@ void SessionOfOperators::step_end() {
   if (dump_->session.wants(dump_->place, dump_->op)) {
     dump_->session.step_end(dump_->place);
     const DumpCounters counters = dump_->session.counters();
-    if (counters.lost_row_count + counters.lost_tensor_count != 0 || (dump_->must_have_rows && counters.row_count == 0)) {
+    if (counters.lost_row_count + counters.lost_tensor_count != 0 ||
+        (dump_->must_have_rows && counters.row_count == 0)) {
       throw std::runtime_error("the session lost rows");
     }
   }

@@ -12,8 +12,8 @@ void enter_kinds(const std::string& prefix, Dtype dtype, std::initializer_list<K
   for (const Lane& lane : kLanes) {
     for (const Kind kind : kinds) {
       enter_measure(
-          group, lane, kBytes, 1, [=] { return std::vector{make(dtype, kBytes, kind)}; },
-          value(categories_from(kTen)), ":" + std::string(name(kind)));
+          group, lane, kBytes, 1, [=] { return std::vector{make(dtype, kBytes, kind)}; }, value(categories_from(kTen)),
+          ":" + std::string(name(kind)));
     }
   }
 }

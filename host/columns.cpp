@@ -82,11 +82,16 @@ void transpose(const std::byte* from, std::uint64_t stride, std::uint64_t count,
 using Transpose = void (*)(const std::byte*, std::uint64_t, std::uint64_t, std::uint64_t, std::byte*, std::uint64_t);
 Transpose transpose_of(std::uint32_t element_bytes) {
   switch (element_bytes) {
-    case 1: return transpose<std::uint8_t>;
-    case 2: return transpose<std::uint16_t>;
-    case 4: return transpose<std::uint32_t>;
-    case 8: return transpose<std::uint64_t>;
-    default: return transpose<std::array<std::uint64_t, 2>>;
+    case 1:
+      return transpose<std::uint8_t>;
+    case 2:
+      return transpose<std::uint16_t>;
+    case 4:
+      return transpose<std::uint32_t>;
+    case 8:
+      return transpose<std::uint64_t>;
+    default:
+      return transpose<std::array<std::uint64_t, 2>>;
   }
 }
 
@@ -171,7 +176,8 @@ void fold_in_lanes(const LaneFold& fold, Transpose transposed, const std::byte* 
       const std::uint64_t left_out =
           block.wanted & fold.take(block.state, bytes(at + block.first * element_bytes), stride, &ahead, copy.data());
       alone += static_cast<std::size_t>(std::popcount(left_out));
-      fold_alone(left_out, std::as_bytes(std::span(copy)).data(), fold.lanes, element_bytes, folders.subspan(block.first));
+      fold_alone(left_out, std::as_bytes(std::span(copy)).data(), fold.lanes, element_bytes,
+                 folders.subspan(block.first));
     }
     line += kLaneLines;
     at = below;

@@ -1,3 +1,5 @@
+#include "stats/engine/engine.hpp"
+
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -14,7 +16,6 @@
 #include "host/thread_pool.hpp"
 #include "host/work_unit.hpp"
 #include "stats/engine/accumulator_layout.hpp"
-#include "stats/engine/engine.hpp"
 
 namespace tensorstat {
 namespace {
@@ -75,10 +76,11 @@ class SimdEngine final : public HostEngine {
   Status fold(std::span<const Job> jobs) override {
     for (const Job& job : jobs) {
       Partial& partial = *job.partial;
-      fold_all({&job.tensor, 1}, {partial.precision(), partial.needs(), true, partial.cast_scale()}, [&](std::size_t, const Found& found) {
-        merge(partial.bins(), found.bins);
-        merge(partial.dtype(), partial.words(), found.words, partial.count());
-      });
+      fold_all({&job.tensor, 1}, {partial.precision(), partial.needs(), true, partial.cast_scale()},
+               [&](std::size_t, const Found& found) {
+                 merge(partial.bins(), found.bins);
+                 merge(partial.dtype(), partial.words(), found.words, partial.count());
+               });
     }
     return {};
   }

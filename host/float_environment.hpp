@@ -36,7 +36,7 @@ class FloatEnvironment {
 
  private:
 #if defined(__x86_64__)
-  static constexpr unsigned kFlags = 0x3f;       // exception flags
+  static constexpr unsigned kFlags = 0x3f;      // exception flags
   static constexpr unsigned kDefault = 0x1f80;  // all exceptions masked, no flush-to-zero
   unsigned saved_;
 #elif defined(__aarch64__)

@@ -59,11 +59,16 @@ bool lies_densely(const Tensor& tensor) {
 
 void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> window) {
   switch (size_bytes(tensor.dtype)) {
-    case 1: return gather_elements<1>(tensor, first, window);
-    case 2: return gather_elements<2>(tensor, first, window);
-    case 4: return gather_elements<4>(tensor, first, window);
-    case 8: return gather_elements<8>(tensor, first, window);
-    default: return gather_elements<16>(tensor, first, window);
+    case 1:
+      return gather_elements<1>(tensor, first, window);
+    case 2:
+      return gather_elements<2>(tensor, first, window);
+    case 4:
+      return gather_elements<4>(tensor, first, window);
+    case 8:
+      return gather_elements<8>(tensor, first, window);
+    default:
+      return gather_elements<16>(tensor, first, window);
   }
 }
 

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-
 #include <tensorstat/tensor.hpp>
 
 namespace tensorstat::host {

@@ -144,8 +144,8 @@ void ThreadPool::run(std::size_t count, const std::function<void(std::size_t)>& 
   if (executor_) return lend(count, work);
   int owner = 0;
   // Set owner_pid_ before any lock is taken, so that a child forked after this knows that the locks are not its own.
-  const bool threaded = count > 1 && threads_ > 1 &&
-                        (owner_pid_.compare_exchange_strong(owner, getpid()) || owner == getpid());
+  const bool threaded =
+      count > 1 && threads_ > 1 && (owner_pid_.compare_exchange_strong(owner, getpid()) || owner == getpid());
   if (!threaded) {
     for (std::size_t i = 0; i < count; ++i) work(i);
     return;

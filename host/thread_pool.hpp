@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-
 #include <tensorstat/meter.hpp>
 
 namespace tensorstat::host {

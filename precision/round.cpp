@@ -162,11 +162,11 @@ constexpr std::uint64_t high_half(std::uint64_t a, std::uint64_t b) {
 // meet the caller's traps.
 std::uint64_t near_root(std::uint64_t x) {
   // y is 1 / sqrt(x), and the next y is y * (3 - x * y^2) / 2.
-  const std::uint64_t y0 = kInverseRoots[(x >> 55) - kInverseRootsBegin];  // times 2^15
+  const std::uint64_t y0 = kInverseRoots[(x >> 55) - kInverseRootsBegin];                          // times 2^15
   const std::uint64_t y1 = y0 * (((std::uint64_t{3} << 62) - (x >> 32) * (y0 * y0)) >> 30) >> 18;  // times 2^30
   const std::uint64_t three_less = (std::uint64_t{3} << 60) - high_half(x, y1 * y1);
   const std::uint64_t y2 = high_half(y1 << 32, three_less << 2);  // times 2^61
-  const std::uint64_t root = high_half(x, y2);  // times 2^61
+  const std::uint64_t root = high_half(x, y2);                    // times 2^61
   const auto squares_differ = static_cast<i128>((static_cast<u128>(x) << 58) - static_cast<u128>(root) * root);
   const auto left = static_cast<std::int64_t>(squares_differ >> 58);
   return (root << 2) + static_cast<std::uint64_t>(static_cast<i128>(left) * y2 >> 63);
@@ -206,7 +206,8 @@ Root integer_root(u128 number) {
     const std::uint64_t quotient = half / upper.root;
     const std::uint64_t remainder = (half - quotient * upper.root) << 1 | (next & 1);
     i128 root = (static_cast<i128>(upper.root) << kHalf) + quotient;
-    i128 rest = (static_cast<i128>(remainder) << kHalf) + static_cast<i128>(static_cast<std::uint64_t>(number) & kDigit) -
+    i128 rest = (static_cast<i128>(remainder) << kHalf) +
+                static_cast<i128>(static_cast<std::uint64_t>(number) & kDigit) -
                 static_cast<i128>(static_cast<u128>(quotient) * quotient);
     const i128 one_too_many = rest >> 127;  // no branch: it is so as often as not
     rest += (2 * root - 1) & one_too_many;

@@ -52,9 +52,13 @@ INLINE u32 bit_width(u64 x) { return x == 0 ? 0 : 64 - (u32)__builtin_clzll(x); 
 
 // Of numbers and of vectors of them.
 template <typename T>
-INLINE T larger(T a, T b) { return a > b ? a : b; }
+INLINE T larger(T a, T b) {
+  return a > b ? a : b;
+}
 template <typename T>
-INLINE T smaller(T a, T b) { return a < b ? a : b; }
+INLINE T smaller(T a, T b) {
+  return a < b ? a : b;
+}
 #define MAX(a, b) larger(a, b)
 #define MIN(a, b) smaller(a, b)
 

@@ -12,7 +12,8 @@ namespace tensorstat::bench {
 namespace {
 
 constexpr const char* kTen =
-    "max,min,avg,l2norm,negative zero count,positive zero count,zero count,nan count,negative inf count,positive inf count";
+    "max,min,avg,l2norm,negative zero count,positive zero count,zero count,nan count,negative inf count,positive inf "
+    "count";
 
 template <typename T>
 T take(Result<T> result) {
@@ -67,18 +68,21 @@ void measure_api(const Plan& plan) {
       static_cast<void>(take(ticket.collect()));
     });
   };
-  const auto seconds = rounds(
-      plan.rounds, {[&] { return submit({&on_device, 1}); }, [&] { return submit(small); }, [&] { return seconds_of(upload); },
-                    [&] {
-                      return seconds_of([&] { take(meter.measure({&host, 1}, {.categories = ten, .on = On::kDevice})); });
-                    }});
+  const auto seconds = rounds(plan.rounds, {[&] {
+                                              return submit({&on_device, 1});
+                                            },
+                                            [&] { return submit(small); }, [&] { return seconds_of(upload); },
+                                            [&] {
+                                              return seconds_of([&] {
+                                                take(meter.measure({&host, 1}, {.categories = ten, .on = On::kDevice}));
+                                              });
+                                            }});
   const auto bytes = static_cast<double>(plan.bytes);
   const double count = static_cast<double>(plan.batch_tensors);
   figure("api/float32/wall", spread(each(seconds[0], [](double s) { return s * 1e3; })), "ms");
   figure("api/float32/wall speed", spread(each(seconds[0], [&](double s) { return bytes * 1e-9 / s; })), "GB/s");
   figure("api/batch of " + std::to_string(plan.batch_tensors) + "/a tensor, submit to collect",
-         spread(each(seconds[1], [&](double s) { return s * 1e9 / count; })), "ns",
-         device.is_cpu ? "" : "<= 60");
+         spread(each(seconds[1], [&](double s) { return s * 1e9 / count; })), "ns", device.is_cpu ? "" : "<= 60");
   std::vector<double> of_copy;
   for (std::size_t i = 0; i < seconds[2].size(); ++i) of_copy.push_back(seconds[2][i] / seconds[3][i]);
   figure("upload/plain copy", spread(each(seconds[2], [&](double s) { return bytes * 1e-9 / s; })), "GB/s");

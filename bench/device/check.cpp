@@ -66,8 +66,8 @@ void check_folds(Gpu& gpu, const Plan& plan) {
     gpu.write(source, arena.bytes);
     // The ten statistics; everything; no sums; only sums.
     for (const Needs needs : std::span(kCheckedNeeds).first(plan.every_shape ? std::size(kCheckedNeeds) : 1)) {
-      KernelSpec spec{.dtype = dtype, .needs = needs, .group_size = gpu.traits().group.lanes,
-                      .loads = gpu.traits().group.loads};
+      KernelSpec spec{
+          .dtype = dtype, .needs = needs, .group_size = gpu.traits().group.lanes, .loads = gpu.traits().group.loads};
       Fold fold(gpu, spec, source, arena.extents);
       fold.run();
       const std::vector<Partial> found = fold.results();
@@ -84,8 +84,8 @@ void check_folds(Gpu& gpu, const Plan& plan) {
         if (++wrong <= 20) {
           std::size_t word = 0;
           while (word + 1 < found[i].words().size() && found[i].words()[word] == expected.words()[word]) ++word;
-          std::printf("DIFFERENT: %s, tensor %zu of %llu elements: word %zu is %lld, and must be %lld\n", name(spec).c_str(), i,
-                      static_cast<unsigned long long>(tensor.element_count), word,
+          std::printf("DIFFERENT: %s, tensor %zu of %llu elements: word %zu is %lld, and must be %lld\n",
+                      name(spec).c_str(), i, static_cast<unsigned long long>(tensor.element_count), word,
                       static_cast<long long>(found[i].words()[word]), static_cast<long long>(expected.words()[word]));
         }
       }

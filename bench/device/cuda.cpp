@@ -100,7 +100,9 @@ class Cuda final : public Gpu {
     traits_.compute_units = static_cast<std::uint32_t>(units);
   }
 
-  std::string description() const override { return "CUDA's driver: " + traits_.info.name + ", " + traits_.info.driver; }
+  std::string description() const override {
+    return "CUDA's driver: " + traits_.info.name + ", " + traits_.info.driver;
+  }
   const cl_engine::Device& traits() const override { return traits_; }
 
   Buffer make(std::uint64_t bytes) override {

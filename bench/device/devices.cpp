@@ -57,7 +57,8 @@ void print_device(const cl::Device& device, std::size_t platform, std::size_t in
               device.getInfo<CL_DEVICE_OPENCL_C_VERSION>().c_str());
   std::printf("    %u units at %u MHz, %llu MiB, largest buffer %llu MiB, local memory %llu KiB, groups of %zu\n",
               device.getInfo<CL_DEVICE_MAX_COMPUTE_UNITS>(), device.getInfo<CL_DEVICE_MAX_CLOCK_FREQUENCY>(),
-              kib(device.getInfo<CL_DEVICE_GLOBAL_MEM_SIZE>()) >> 10, kib(device.getInfo<CL_DEVICE_MAX_MEM_ALLOC_SIZE>()) >> 10,
+              kib(device.getInfo<CL_DEVICE_GLOBAL_MEM_SIZE>()) >> 10,
+              kib(device.getInfo<CL_DEVICE_MAX_MEM_ALLOC_SIZE>()) >> 10,
               kib(device.getInfo<CL_DEVICE_LOCAL_MEM_SIZE>()), device.getInfo<CL_DEVICE_MAX_WORK_GROUP_SIZE>());
   std::printf("    extensions %s\n", device.getInfo<CL_DEVICE_EXTENSIONS>().c_str());
   const auto described = cl_engine::describe(device);

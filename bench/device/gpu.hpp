@@ -54,8 +54,8 @@ class Gpu {
   virtual void write(Buffer to, std::span<const std::byte> bytes) = 0;
   virtual void read(Buffer from, std::span<std::byte> bytes) = 0;
   // Waits for the end. Returns seconds by the device's clock. The first run of a kernel builds it.
-  virtual double run(const KernelSpec& spec, std::size_t groups, Buffer source, Buffer workspace,
-                     std::uint64_t first, std::uint64_t second) = 0;
+  virtual double run(const KernelSpec& spec, std::size_t groups, Buffer source, Buffer workspace, std::uint64_t first,
+                     std::uint64_t second) = 0;
 };
 
 // The launches and dtypes that the stages try.
@@ -69,13 +69,14 @@ struct Beside {
   const char* name;
   Needs needs;
 };
-inline constexpr Beside kBeside[] = {{"l1norm", kOfTheTen | kAbsolute},
-                                     {"finite, absmin, counts", kOfTheTen | kLeastSize | kSubnormals | kMinusZeros | kFinite},
-                                     {"indices", kOfTheTen | kIndices},
-                                     {"casts", kOfTheTen | kCasts},
-                                     {"exponents", kOfTheTen | kExponents},
-                                     {"crc32", kOfTheTen | kCrc32},
-                                     {"everything", kEverything}};
+inline constexpr Beside kBeside[] = {
+    {"l1norm", kOfTheTen | kAbsolute},
+    {"finite, absmin, counts", kOfTheTen | kLeastSize | kSubnormals | kMinusZeros | kFinite},
+    {"indices", kOfTheTen | kIndices},
+    {"casts", kOfTheTen | kCasts},
+    {"exponents", kOfTheTen | kExponents},
+    {"crc32", kOfTheTen | kCrc32},
+    {"everything", kEverything}};
 
 std::unique_ptr<Gpu> open_opencl();
 // `folder` has a PTX file for each kernel, written by `bench/gpu --pack`.

@@ -69,11 +69,15 @@ const char* goal(const Gpu& gpu, Dtype dtype) {
   if (gpu.traits().is_cpu) return "";
   switch (dtype) {
     case Dtype::kFloat32:
-    case Dtype::kFloat64: return ">= 0.95";
-    case Dtype::kFloat16: return ">= 0.9";
+    case Dtype::kFloat64:
+      return ">= 0.95";
+    case Dtype::kFloat16:
+      return ">= 0.9";
     case Dtype::kBfloat16:
-    case Dtype::kInt8: return ">= 0.85";
-    default: return "";
+    case Dtype::kInt8:
+      return ">= 0.85";
+    default:
+      return "";
   }
 }
 
@@ -96,9 +100,9 @@ void measure_folds(Gpu& gpu, const Plan& plan) {
   const Gpu::Buffer source = gpu.make(plan.bytes);
   const auto bytes = static_cast<double>(plan.bytes);
   Ceiling ceiling{};
-  for (const Dtype dtype : {Dtype::kFloat32, Dtype::kFloat64, Dtype::kFloat16, Dtype::kBfloat16, Dtype::kInt8, Dtype::kUint8,
-                            Dtype::kBool, Dtype::kInt16, Dtype::kUint16, Dtype::kInt32, Dtype::kUint32, Dtype::kInt64,
-                            Dtype::kUint64}) {
+  for (const Dtype dtype :
+       {Dtype::kFloat32, Dtype::kFloat64, Dtype::kFloat16, Dtype::kBfloat16, Dtype::kInt8, Dtype::kUint8, Dtype::kBool,
+        Dtype::kInt16, Dtype::kUint16, Dtype::kInt32, Dtype::kUint32, Dtype::kInt64, Dtype::kUint64}) {
     const Tensor tensor = make(dtype, plan.bytes);
     gpu.write(source, bytes_of(tensor));
     if (ceiling.seconds == 0) ceiling = fastest_read(gpu, plan, source, bytes_of(tensor), false);
@@ -152,7 +156,8 @@ void measure_batch(Gpu& gpu, const Plan& plan) {
 void tune(Gpu& gpu, const Plan& plan) {
   constexpr double kWorthIt = 0.99;
   std::vector<Gpu::Buffer> sources;
-  for (const Dtype dtype : kTunedDtypes) gpu.write(sources.emplace_back(gpu.make(plan.bytes)), bytes_of(make(dtype, plan.bytes)));
+  for (const Dtype dtype : kTunedDtypes)
+    gpu.write(sources.emplace_back(gpu.make(plan.bytes)), bytes_of(make(dtype, plan.bytes)));
   const auto score = [&](std::size_t lanes, std::uint32_t loads, std::uint32_t slices_a_unit) {
     double total = 0;
     for (std::size_t i = 0; i < std::size(kTunedDtypes); ++i) {
@@ -168,7 +173,9 @@ void tune(Gpu& gpu, const Plan& plan) {
     std::uint32_t slices = 0;
     double seconds = 0;
   } best;
-  const auto speed = [&](double seconds) { return static_cast<double>(plan.bytes * std::size(kTunedDtypes)) * 1e-9 / seconds; };
+  const auto speed = [&](double seconds) {
+    return static_cast<double>(plan.bytes * std::size(kTunedDtypes)) * 1e-9 / seconds;
+  };
   for (const std::size_t lanes : kGroupSizes) {
     for (const std::uint32_t loads : kLoads) {
       if (!tried(plan, lanes, loads)) continue;
@@ -183,11 +190,11 @@ void tune(Gpu& gpu, const Plan& plan) {
     std::printf("%4u slices a unit: %s GB/s\n", slices, shown(speed(seconds)).c_str());
     if (best.seconds == 0 || seconds < best.seconds * kWorthIt) best.slices = slices, best.seconds = seconds;
   }
-  std::printf("A row for kernels-cl/driver/device.cpp:\n    // %s: %s GB/s over float32, bfloat16 and int8 of %llu MiB.\n"
-              "    {\"VENDOR\", {.lanes = %zu, .loads = %u, .slices_a_unit = %u}},\n",
-              gpu.description().c_str(), shown(speed(best.seconds)).c_str(),
-              static_cast<unsigned long long>(plan.bytes >> 20), best.lanes, best.loads,
-              best.slices);
+  std::printf(
+      "A row for kernels-cl/driver/device.cpp:\n    // %s: %s GB/s over float32, bfloat16 and int8 of %llu MiB.\n"
+      "    {\"VENDOR\", {.lanes = %zu, .loads = %u, .slices_a_unit = %u}},\n",
+      gpu.description().c_str(), shown(speed(best.seconds)).c_str(), static_cast<unsigned long long>(plan.bytes >> 20),
+      best.lanes, best.loads, best.slices);
 }
 
 }  // namespace tensorstat::bench

@@ -37,12 +37,12 @@ class OpenCl final : public Gpu {
     return reinterpret_cast<Buffer>(buffers_.back()());
   }
   void write(Buffer to, std::span<const std::byte> bytes) override {
-    check(clEnqueueWriteBuffer(queue_(), memory(to), CL_TRUE, 0, bytes.size(), bytes.data(), 0, nullptr, nullptr), doing_,
-          "clEnqueueWriteBuffer");
+    check(clEnqueueWriteBuffer(queue_(), memory(to), CL_TRUE, 0, bytes.size(), bytes.data(), 0, nullptr, nullptr),
+          doing_, "clEnqueueWriteBuffer");
   }
   void read(Buffer from, std::span<std::byte> bytes) override {
-    check(clEnqueueReadBuffer(queue_(), memory(from), CL_TRUE, 0, bytes.size(), bytes.data(), 0, nullptr, nullptr), doing_,
-          "clEnqueueReadBuffer");
+    check(clEnqueueReadBuffer(queue_(), memory(from), CL_TRUE, 0, bytes.size(), bytes.data(), 0, nullptr, nullptr),
+          doing_, "clEnqueueReadBuffer");
   }
 
   double run(const KernelSpec& spec, std::size_t groups, Buffer source, Buffer workspace, std::uint64_t first,

@@ -57,7 +57,8 @@ void figure(const std::string& name, const Spread& value, const std::string& uni
   std::FILE* file = path == nullptr ? nullptr : std::fopen(path, "a");
   if (file == nullptr) return;
   const char* prefix = std::getenv("TENSORSTAT_FIGURE_PREFIX");
-  const std::string line = (prefix == nullptr ? "" : prefix) + name + '\t' + shown(value) + '\t' + unit + '\t' + goal + '\t' + met + '\n';
+  const std::string line =
+      (prefix == nullptr ? "" : prefix) + name + '\t' + shown(value) + '\t' + unit + '\t' + goal + '\t' + met + '\n';
   std::fputs(line.c_str(), file);
   std::fclose(file);
 }

@@ -20,11 +20,9 @@ class Blas {
         device_(value(cl_engine::choose_device({}))),
         context_(device_.device),
         queue_(context_, device_.device),
-        from_(context_, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, tensor.bytes(),
-              const_cast<void*>(tensor.address)),
+        from_(context_, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, tensor.bytes(), const_cast<void*>(tensor.address)),
         to_(context_, CL_MEM_READ_WRITE, sizeof(results_)) {
-    if (!device_.shares_host_memory)
-      throw std::runtime_error("the device does not share the host's memory");
+    if (!device_.shares_host_memory) throw std::runtime_error("the device does not share the host's memory");
   }
 
   template <typename T>

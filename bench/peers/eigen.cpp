@@ -11,8 +11,8 @@ namespace {
 
 template <typename T>
 Findings statistics(const Tensor& tensor) {
-  const Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>> x(
-      static_cast<const T*>(tensor.address), static_cast<Eigen::Index>(tensor.element_count));
+  const Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>> x(static_cast<const T*>(tensor.address),
+                                                               static_cast<Eigen::Index>(tensor.element_count));
   const T infinity = std::numeric_limits<T>::infinity();
   return {.max = static_cast<double>(x.maxCoeff()),
           .min = static_cast<double>(x.minCoeff()),
@@ -32,8 +32,7 @@ void enter_eigen(const std::string& group, Dtype dtype, std::uint64_t bytes) {
   enter(group, "peer:eigen", static_cast<double>(bytes), 1, [=] {
     const Tensor tensor = make(dtype, bytes);
     return peer(tensor, [tensor] {
-      return tensor.dtype == Dtype::kFloat32 ? statistics<float>(tensor)
-                                             : statistics<double>(tensor);
+      return tensor.dtype == Dtype::kFloat32 ? statistics<float>(tensor) : statistics<double>(tensor);
     });
   });
 }

@@ -19,9 +19,7 @@ double widen(std::int8_t value) { return value; }
 struct Bfloat16 {
   std::uint16_t bits;
 };
-double widen(Bfloat16 value) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
-}
+double widen(Bfloat16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }
 
 struct Float16 {
   std::uint16_t bits;
@@ -36,11 +34,9 @@ double widen(Float16 value) {
 }
 
 struct Part {
-  double max = -std::numeric_limits<double>::infinity(),
-         min = std::numeric_limits<double>::infinity();
+  double max = -std::numeric_limits<double>::infinity(), min = std::numeric_limits<double>::infinity();
   double sum = 0, squares = 0, avg = 0;
-  int count = 0, negatives = 0, positives = 0, zeros = 0, nans = 0, positive_infs = 0,
-      negative_infs = 0;
+  int count = 0, negatives = 0, positives = 0, zeros = 0, nans = 0, positive_infs = 0, negative_infs = 0;
 };
 
 template <typename T>
@@ -84,8 +80,8 @@ Findings statistics(const Tensor& tensor) {
     const std::size_t chunk = count / threads;
     for (std::size_t i = 0; i < threads; ++i) {
       const std::size_t first = i * chunk;
-      running.push_back(std::async(std::launch::async, one_chunk<T>, from + first,
-                                   i + 1 < threads ? chunk : count - first));
+      running.push_back(
+          std::async(std::launch::async, one_chunk<T>, from + first, i + 1 < threads ? chunk : count - first));
     }
     for (auto& each : running) parts.push_back(each.get());
   }

@@ -19,16 +19,14 @@ class PassingFile {
  public:
   explicit PassingFile(std::span<const std::byte> bytes) {
     const bool in_memory = access("/dev/shm", W_OK) == 0;
-    std::string path =
-        (in_memory ? std::string("/dev/shm") : std::filesystem::temp_directory_path().string()) +
-        "/tensorstat-bench-XXXXXX";
+    std::string path = (in_memory ? std::string("/dev/shm") : std::filesystem::temp_directory_path().string()) +
+                       "/tensorstat-bench-XXXXXX";
     const int made = mkstemp(path.data());
     if (made < 0) throw std::runtime_error("cannot make " + path);
     close(made);
     path_ = path;
     std::ofstream(path_, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
   ~PassingFile() { unlink(path_.c_str()); }
   PassingFile(const PassingFile&) = delete;
@@ -60,8 +58,7 @@ class Python {
     close(answers[1]);
     to_ = fdopen(requests[1], "w");
     from_ = fdopen(answers[0], "r");
-    if (child_ < 0 || line() != "ready")
-      throw std::runtime_error("python3 with NumPy did not start");
+    if (child_ < 0 || line() != "ready") throw std::runtime_error("python3 with NumPy did not start");
   }
   ~Python() {
     std::fclose(to_);
@@ -90,8 +87,7 @@ class Python {
  private:
   std::string line() {
     std::string text;
-    for (int c = std::fgetc(from_); c != EOF && c != '\n'; c = std::fgetc(from_))
-      text += static_cast<char>(c);
+    for (int c = std::fgetc(from_); c != EOF && c != '\n'; c = std::fgetc(from_)) text += static_cast<char>(c);
     return text;
   }
 
@@ -106,11 +102,12 @@ void enter_numpy(const std::string& group, Dtype dtype, std::uint64_t bytes) {
   enter_clocked(group, "peer:numpy", static_cast<double>(bytes), 1, [=] {
     const Tensor tensor = make(dtype, bytes);
     const auto python = std::make_shared<Python>(TENSORSTAT_BENCH_NUMPY, bytes_of(tensor), dtype);
-    return Clocked{[python] { return python->run(); }, [=] {
+    return Clocked{[python] { return python->run(); },
+                   [=] {
                      const std::vector<double>& found = python->found;
                      if (found.size() != 9) throw std::runtime_error("NumPy's process broke off");
-                     return judge(tensor, {found[0], found[1], found[2], found[3], found[4], found[5],
-                                           found[6], found[7], found[8]});
+                     return judge(tensor, {found[0], found[1], found[2], found[3], found[4], found[5], found[6],
+                                           found[7], found[8]});
                    }};
   });
 }

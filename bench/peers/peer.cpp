@@ -22,8 +22,8 @@ double ulps(double found, double exact) {
 }  // namespace
 
 Counters judge(const Tensor& tensor, const Findings& found) {
-  const auto measured = value(meter(kLanes[0]).measure(
-      {&tensor, 1}, {.categories = value(categories_from(kTen)), .on = On::kHost}));
+  const auto measured =
+      value(meter(kLanes[0]).measure({&tensor, 1}, {.categories = value(categories_from(kTen)), .on = On::kHost}));
   const StatisticsView exact = measured[0].statistics;
   struct {
     double theirs, ours;
@@ -35,16 +35,15 @@ Counters judge(const Tensor& tensor, const Findings& found) {
       {found.positives, number(exact, Category::kPositiveZeroCount)},
       {found.zeros, number(exact, Category::kZeroCount)},
       {found.nans, number(exact, Category::kNanCount)},
-      {found.infinities,
-       number(exact, Category::kPositiveInfCount) + number(exact, Category::kNegativeInfCount), 2}};
+      {found.infinities, number(exact, Category::kPositiveInfCount) + number(exact, Category::kNegativeInfCount), 2}};
   Counters counters;
   double& computed = counters["statistics"];
   for (const auto& each : same) {
     if (std::isnan(each.theirs)) continue;
     computed += each.statistics;
     if (each.theirs != each.ours) {
-      throw std::runtime_error("found " + std::to_string(each.theirs) + " where " +
-                               std::to_string(each.ours) + " is right");
+      throw std::runtime_error("found " + std::to_string(each.theirs) + " where " + std::to_string(each.ours) +
+                               " is right");
     }
   }
   const auto rounded = [&](const char* name, double theirs, Category category) {
@@ -59,14 +58,11 @@ Counters judge(const Tensor& tensor, const Findings& found) {
 
 Contestant peer(const Tensor& tensor, std::function<Findings()> call) {
   const auto found = std::make_shared<Findings>();
-  return {[found, call = std::move(call)] { *found = call(); },
-          {},
-          [=] { return judge(tensor, *found); }};
+  return {[found, call = std::move(call)] { *found = call(); }, {}, [=] { return judge(tensor, *found); }};
 }
 
 void enter_peers() {
-  for (const Dtype dtype :
-       {Dtype::kFloat32, Dtype::kFloat64, Dtype::kFloat16, Dtype::kBfloat16, Dtype::kInt8}) {
+  for (const Dtype dtype : {Dtype::kFloat32, Dtype::kFloat64, Dtype::kFloat16, Dtype::kBfloat16, Dtype::kInt8}) {
     for (const std::uint64_t kib : {4, 1 << 10, 64 << 10, 256 << 10}) {
       const std::uint64_t bytes = kib << 10;
       const std::string group = "peers/" + std::string(name(dtype)) + "/" + bytes_name(bytes);
@@ -74,8 +70,7 @@ void enter_peers() {
       enter_limits(group, size, 1, [=] { return bytes_of(make(dtype, bytes)); });
       for (const Lane& lane : kLanes) {
         enter_measure(
-            group, lane, size, 1, [=] { return std::vector{make(dtype, bytes)}; },
-            value(categories_from(kTen)));
+            group, lane, size, 1, [=] { return std::vector{make(dtype, bytes)}; }, value(categories_from(kTen)));
       }
       enter_mindspore(group, dtype, bytes);
       enter_numpy(group, dtype, bytes);

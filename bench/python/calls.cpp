@@ -11,7 +11,8 @@ extern "C" double seconds_of_measure(const float* const* addresses, std::size_t 
   static Meter meter;
   const Request request{.categories = *categories_from(statistics)};
   std::vector<Tensor> tensors;
-  for (std::size_t i = 0; i < tensor_count; ++i) tensors.push_back({.element_count = elements, .address = addresses[i]});
+  for (std::size_t i = 0; i < tensor_count; ++i)
+    tensors.push_back({.element_count = elements, .address = addresses[i]});
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < calls; ++i) {
     if (!meter.measure(tensors, request)) std::abort();

@@ -11,7 +11,6 @@
 namespace tensorstat {
 namespace {
 
-
 // Keeps the calling thread's queue of OpenSSL errors unchanged.
 class QuietErrors {
  public:
@@ -62,8 +61,8 @@ Error failure(Algorithm algorithm, const char* step, unsigned long reason) noexc
   try {
     char said[256] = "it gave no reason";
     if (reason != 0) ERR_error_string_n(reason, said, sizeof said);
-    return {Code::kUnsupported, std::string("computing ") + name(algorithm) + ": OpenSSL " + step +
-                                    " (" + said + "); it can be left out of the categories"};
+    return {Code::kUnsupported, std::string("computing ") + name(algorithm) + ": OpenSSL " + step + " (" + said +
+                                    "); it can be left out of the categories"};
   } catch (const std::exception&) {
     return {Code::kUnsupported, "out of memory"};
   }
@@ -120,8 +119,7 @@ Result<typename Hash<algorithm>::Digest> Hash<algorithm>::finish() noexcept {
   QuietErrors errors;
   Digest digest;
   if (failed_ == nullptr &&
-      EVP_DigestFinal_ex(context_.get(), reinterpret_cast<unsigned char*>(digest.data()),
-                         nullptr) != 1) {
+      EVP_DigestFinal_ex(context_.get(), reinterpret_cast<unsigned char*>(digest.data()), nullptr) != 1) {
     failed_ = "did not end";
     reason_ = errors.last();
   }

@@ -80,7 +80,7 @@ Status md5_many(std::span<const std::span<const std::byte>> messages, std::span<
 // and it is the SHA-1 of the slices' concatenated digests in lower-case hexadecimal.
 class TwoLevelSha1 {
  public:
-  static constexpr std::uint64_t kSliceElements = 20480;  // as in MindSpore
+  static constexpr std::uint64_t kSliceElements = 20480;      // as in MindSpore
   explicit TwoLevelSha1(std::uint64_t slice_bytes) noexcept;  // bytes of kSliceElements elements
 
   void update(std::span<const std::byte> piece) noexcept;

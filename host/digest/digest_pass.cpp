@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "host/digest/digest.hpp"
+#include "host/digest/md5_lanes.hpp"
 #include "host/float_environment.hpp"
 #include "host/simd/folder.hpp"
-#include "host/digest/md5_lanes.hpp"
 #include "host/strided.hpp"
 #include "stats/engine/accumulator_layout.hpp"
 
@@ -94,9 +94,7 @@ class Hand final : public Md5Observer {
     std::uint64_t left_elements = 0;  // elements of the tensor that are not folded yet
   };
 
-  static std::span<const std::byte> bytes_of(const Tensor& tensor) {
-    return {tensor.data(), tensor.bytes()};
-  }
+  static std::span<const std::byte> bytes_of(const Tensor& tensor) { return {tensor.data(), tensor.bytes()}; }
 
   void open(Aside& aside, const Tensor& tensor) {
     aside.dtype = tensor.dtype;
@@ -104,7 +102,7 @@ class Hand final : public Md5Observer {
     if (aside.bins) aside.bins->open(tensor.dtype);
     if (wanted_.partial) {
       aside.folder.emplace(tensor.dtype, wanted_.precision, wanted_.needs, aside.words, aside.bins.get(),
-                          wanted_.cast_scale);
+                           wanted_.cast_scale);
     }
     const std::uint64_t slice_bytes = tensorstat::bytes_of(tensor.dtype, TwoLevelSha1::kSliceElements);
     if ((wanted_.needs & kSha1Digest) == 0 || aside.sha1_slice_bytes == slice_bytes) return;

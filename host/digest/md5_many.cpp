@@ -23,15 +23,15 @@ std::size_t tail_blocks(Message message) {
   return message.size() % kBlockBytes + 1 + kLengthBytes <= kBlockBytes ? 1 : 2;
 }
 
-std::size_t total_blocks(Message message) {
-  return message.size() / kBlockBytes + tail_blocks(message);
-}
+std::size_t total_blocks(Message message) { return message.size() / kBlockBytes + tail_blocks(message); }
 
 // Three tables, by their number of lanes. The first one with enough lanes is the fastest.
 struct Tables {
   const Md5Kernels &scalar, &few, &many;
 
-  const Md5Kernels& for_lanes(int busy) const { return busy <= scalar.lanes() ? scalar : busy <= few.lanes() ? few : many; }
+  const Md5Kernels& for_lanes(int busy) const {
+    return busy <= scalar.lanes() ? scalar : busy <= few.lanes() ? few : many;
+  }
 };
 
 Tables tables_for(Isa isa) {

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-
 #include <tensorstat/pair.hpp>
 
 namespace tensorstat::host {

@@ -56,10 +56,13 @@ void fold_unit(const TensorPair& pair, const Unit& unit, std::uint64_t first_ind
 PairFold pair_fold() {
   switch (best_isa()) {
 #if defined(__x86_64__)
-    case Isa::kAvx512: return fold_pair_avx512;
-    case Isa::kAvx2: return fold_pair_avx2;
+    case Isa::kAvx512:
+      return fold_pair_avx512;
+    case Isa::kAvx2:
+      return fold_pair_avx2;
 #endif
-    default: return fold_pair_baseline;
+    default:
+      return fold_pair_baseline;
   }
 }
 

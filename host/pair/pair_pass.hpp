@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-
 #include <tensorstat/pair.hpp>
 
 #include "host/thread_pool.hpp"

@@ -7,8 +7,8 @@
 #include "host/simd/cpu.hpp"
 #include "precision/scalars.hpp"
 #include "precision/sizes.h"
-#include "stats/engine/accumulator_layout.hpp"
 #include "stats/base/crc32.hpp"
+#include "stats/engine/accumulator_layout.hpp"
 
 namespace {
 #include "precision/checksum.h"
@@ -34,10 +34,13 @@ const Tables& widest() {
   static const Tables tables = []() -> Tables {
     switch (best_isa()) {
 #if defined(__x86_64__)
-      case Isa::kAvx512: return {kFoldsAvx512, kLaneFoldsAvx512};
-      case Isa::kAvx2: return {kFoldsAvx2, kLaneFoldsAvx2};
+      case Isa::kAvx512:
+        return {kFoldsAvx512, kLaneFoldsAvx512};
+      case Isa::kAvx2:
+        return {kFoldsAvx2, kLaneFoldsAvx2};
 #endif
-      default: return {kFoldsBaseline, kLaneFoldsBaseline};
+      default:
+        return {kFoldsBaseline, kLaneFoldsBaseline};
     }
   }();
   return tables;

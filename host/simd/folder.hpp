@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-
 #include <tensorstat/partial.hpp>
 
 #include "host/simd/folds.hpp"

@@ -97,20 +97,20 @@ Device describe_one(const cl::Device& device) {
   found.is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
   found.is_slower_than_host = found.is_cpu && environment("TENSORSTAT_CL_AUTO") != "1";
   found.rank = (type & CL_DEVICE_TYPE_GPU) != 0 ? 2 : (type & CL_DEVICE_TYPE_ACCELERATOR) != 0 ? 1 : 0;
-  found.shares_host_memory = ask<CL_DEVICE_HOST_UNIFIED_MEMORY>(device, answered) != CL_FALSE &&
-                             environment("TENSORSTAT_CL_ZERO_COPY") != "0";
+  found.shares_host_memory =
+      ask<CL_DEVICE_HOST_UNIFIED_MEMORY>(device, answered) != CL_FALSE && environment("TENSORSTAT_CL_ZERO_COPY") != "0";
   found.float_subnormals = (ask<CL_DEVICE_SINGLE_FP_CONFIG>(device, answered) & CL_FP_DENORM) != 0;
   found.compute_units = std::max<cl_uint>(1, ask<CL_DEVICE_MAX_COMPUTE_UNITS>(device, answered));
   found.largest_buffer_bytes = ask<CL_DEVICE_MAX_MEM_ALLOC_SIZE>(device, answered);
   found.group = group_shape(ask<CL_DEVICE_VENDOR>(device, answered));
   if (has(extensions, "cl_nv_device_attribute_query")) found.ptx = ptx_version(device);
-  choose_shape(found,
-               has(extensions, "cl_khr_int64_base_atomics") && has(extensions, "cl_khr_int64_extended_atomics"),
+  choose_shape(found, has(extensions, "cl_khr_int64_base_atomics") && has(extensions, "cl_khr_int64_extended_atomics"),
                ask<CL_DEVICE_MAX_WORK_GROUP_SIZE>(device, answered));
   if (ask<CL_DEVICE_AVAILABLE>(device, answered) == CL_FALSE) info.refusal = "the driver says that it is not available";
   if (ask<CL_DEVICE_COMPILER_AVAILABLE>(device, answered) == CL_FALSE) info.refusal = "it has no compiler for OpenCL C";
   if (ask<CL_DEVICE_ENDIAN_LITTLE>(device, answered) == CL_FALSE) info.refusal = "it is big-endian";
-  if (!answered || found.largest_buffer_bytes < kLeastBufferBytes) info.refusal = "its driver does not say what it can do";
+  if (!answered || found.largest_buffer_bytes < kLeastBufferBytes)
+    info.refusal = "its driver does not say what it can do";
   return found;
 }
 
@@ -181,9 +181,11 @@ Result<Device> choose_device(const MeterOptions& options) {
   const std::vector<Device> all = find_devices();
   if (all.empty()) {
     const std::string wanted = options.platform < 0 ? "" : "there is no OpenCL device " + numbers_of(options) + ": ";
-    return Error{Code::kDevice, wanted + (forked_since_first_use()
-                                              ? "the process has forked since OpenCL was in use: a driver's threads do not survive that"
-                                              : "no OpenCL platform has a device (is an ICD such as pocl-opencl-icd installed?)")};
+    return Error{
+        Code::kDevice,
+        wanted + (forked_since_first_use()
+                      ? "the process has forked since OpenCL was in use: a driver's threads do not survive that"
+                      : "no OpenCL platform has a device (is an ICD such as pocl-opencl-icd installed?)")};
   }
   if (options.platform >= 0) {
     for (const Device& each : all) {
@@ -192,7 +194,8 @@ Result<Device> choose_device(const MeterOptions& options) {
         return each;
       }
     }
-    return Error{Code::kDevice, "there is no OpenCL device " + numbers_of(options) + "; `tensorstat devices` lists them"};
+    return Error{Code::kDevice,
+                 "there is no OpenCL device " + numbers_of(options) + "; `tensorstat devices` lists them"};
   }
   const Device* best = nullptr;
   for (const Device& each : all) {

@@ -4,10 +4,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
-
 #include <tensorstat/meter.hpp>
 #include <tensorstat/status.hpp>
+#include <vector>
 
 #include "kernels-cl/driver/cl.hpp"
 
@@ -26,8 +25,8 @@ enum class Pointers : std::uint8_t {
 
 // How Shape::kGroup is launched; the table in device.cpp has a row for each make of GPU.
 struct GroupShape {
-  std::size_t lanes = 256;         // a work-group, which folds a slice
-  std::uint32_t loads = 4;         // of 16 bytes, that a lane has in flight
+  std::size_t lanes = 256;           // a work-group, which folds a slice
+  std::uint32_t loads = 4;           // of 16 bytes, that a lane has in flight
   std::uint32_t slices_a_unit = 16;  // that a large tensor is cut into for each compute unit, at least
 };
 // Of the device's vendor, as CL_DEVICE_VENDOR tells it.
@@ -38,19 +37,19 @@ struct Device {
   DeviceInfo info;
   bool is_cpu = false;
   bool is_slower_than_host = false;  // it is the CPU; TENSORSTAT_CL_AUTO=1 has `auto` use it all the same
-  int rank = 0;  // a GPU before an accelerator before a CPU
-  bool fp64 = false;              // TENSORSTAT_CL_FP64=0 does without
-  bool shares_host_memory = false;  // TENSORSTAT_CL_ZERO_COPY=0 has it uploaded all the same
-  bool float_subnormals = false;  // kept when a float32 is read
+  int rank = 0;                      // a GPU before an accelerator before a CPU
+  bool fp64 = false;                 // TENSORSTAT_CL_FP64=0 does without
+  bool shares_host_memory = false;   // TENSORSTAT_CL_ZERO_COPY=0 has it uploaded all the same
+  bool float_subnormals = false;     // kept when a float32 is read
   std::uint32_t compute_units = 1;
   std::uint64_t largest_buffer_bytes = 0;
   Shape shape = Shape::kSlice;
-  std::size_t group_size = 1;     // work-items a slice
+  std::size_t group_size = 1;  // work-items a slice
   Pointers pointers = Pointers::kNone;
 
   bool follows_any_pointer() const { return pointers >= Pointers::kSameSpace; }
-  GroupShape group;               // of Shape::kGroup
-  std::uint32_t ptx = 0;          // 10 * major + minor of an NVIDIA GPU's compute capability; TENSORSTAT_CL_PTX=0 does without
+  GroupShape group;       // of Shape::kGroup
+  std::uint32_t ptx = 0;  // 10 * major + minor of an NVIDIA GPU's compute capability; TENSORSTAT_CL_PTX=0 does without
 };
 
 // Whether this is the child of a process in which OpenCL was used through this library. A driver may hang

@@ -4,9 +4,9 @@
 
 #include <span>
 
-#include "kernels-cl/launch/batch.hpp"
 #include "kernels-cl/driver/cl.hpp"
 #include "kernels-cl/driver/device.hpp"
+#include "kernels-cl/launch/batch.hpp"
 
 namespace tensorstat::cl_engine {
 

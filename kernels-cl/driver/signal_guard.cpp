@@ -15,7 +15,7 @@ constinit std::mutex mutex_of_all;
 
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-void add_needs(const dl_phdr_info& info, const ElfW(Dyn)* dynamic, LoadedObject& object) {
+void add_needs(const dl_phdr_info& info, const ElfW(Dyn) * dynamic, LoadedObject& object) {
   std::uintptr_t names = 0;
   for (const ElfW(Dyn)* each = dynamic; each->d_tag != DT_NULL; ++each) {
     if (each->d_tag == DT_STRTAB) names = each->d_un.d_ptr;
@@ -29,7 +29,8 @@ void add_needs(const dl_phdr_info& info, const ElfW(Dyn)* dynamic, LoadedObject&
 }
 
 LoadedObject described(const dl_phdr_info& info) {
-  LoadedObject object{.begin = std::numeric_limits<std::uintptr_t>::max(), .name = std::string(file_name(info.dlpi_name))};
+  LoadedObject object{.begin = std::numeric_limits<std::uintptr_t>::max(),
+                      .name = std::string(file_name(info.dlpi_name))};
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& part = info.dlpi_phdr[i];
     const std::uintptr_t begin = info.dlpi_addr + part.p_vaddr;
@@ -58,7 +59,8 @@ std::vector<LoadedObject> loaded_objects() {
 }
 
 auto object_at(const std::vector<LoadedObject>& all, std::uintptr_t address) {
-  return std::ranges::find_if(all, [&](const LoadedObject& each) { return each.begin <= address && address < each.end; });
+  return std::ranges::find_if(all,
+                              [&](const LoadedObject& each) { return each.begin <= address && address < each.end; });
 }
 
 // With all that it is linked with.
@@ -81,7 +83,7 @@ std::vector<LoadedObject> objects_but_the_driver(cl_platform_id platform) {
 bool lies_in_an_object(std::uintptr_t address) {
   const auto holds = [](dl_phdr_info* info, std::size_t, void* wanted) -> int {
     const std::uintptr_t offset = *static_cast<const std::uintptr_t*>(wanted) - info->dlpi_addr;
-    const auto is_there = [&](const ElfW(Phdr)& part) {
+    const auto is_there = [&](const ElfW(Phdr) & part) {
       return part.p_type == PT_LOAD && offset - part.p_vaddr < part.p_memsz;
     };
     return std::any_of(info->dlpi_phdr, info->dlpi_phdr + info->dlpi_phnum, is_there);
@@ -110,11 +112,13 @@ SignalGuard::~SignalGuard() {
   };
   for (int signal = 1; signal < NSIG; ++signal) {
     const struct sigaction& saved = saved_[static_cast<std::size_t>(signal)];
-    struct sigaction now {}, replaced {};
+    struct sigaction now {
+    }, replaced{};
     if (!known_[static_cast<std::size_t>(signal)] || sigaction(signal, nullptr, &now) != 0) continue;
     if (same_handler(now, saved) || !is_drivers(now)) continue;
     // The application may have installed one between these two calls: then that is what was replaced.
-    if (sigaction(signal, &saved, &replaced) == 0 && !same_handler(replaced, now)) sigaction(signal, &replaced, nullptr);
+    if (sigaction(signal, &saved, &replaced) == 0 && !same_handler(replaced, now))
+      sigaction(signal, &replaced, nullptr);
   }
 }
 

@@ -57,8 +57,9 @@ Rest come_to_rest(const cl::CommandQueue& queue, std::span<const cl::Event> even
 
 Error with_advice(Error error) {
   if (error.code == Code::kInUse) {
-    error.message += "; and the driver does not tell whether the device has stopped using the memory of this call: keep it, "
-                     "unchanged, until the process ends";
+    error.message +=
+        "; and the driver does not tell whether the device has stopped using the memory of this call: keep it, "
+        "unchanged, until the process ends";
   }
   return error;
 }

@@ -34,8 +34,8 @@ constexpr std::uint64_t kWordBytes = sizeof(std::int64_t);
 using Slice = std::array<std::uint64_t, 5>;
 constexpr std::size_t kSliceWords = std::tuple_size_v<Slice>, kBinsInSlice = 3, kCastsInSlice = 4;
 
-// Codes of a tensor that has fewer elements than this share of its bins are the host's to count: that takes it as long as to
-// look at the bins, and they are an eighth of the bytes.
+// Codes of a tensor that has fewer elements than this share of its bins are the host's to count: that takes it as long
+// as to look at the bins, and they are an eighth of the bytes.
 constexpr std::uint64_t kCodesToABin = 4;
 // An atomic count has 32 bits.
 constexpr std::uint64_t kMostCounted = std::numeric_limits<std::uint32_t>::max();
@@ -67,7 +67,8 @@ void set_argument(cl_int& code, const cl::Kernel& kernel, cl_uint index, cl_mem 
 }  // namespace
 
 void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vector<Piece>& pieces) {
-  const std::uint64_t most_bytes = std::clamp(total_bytes / (device.compute_units * 4) + 1, kLeastSliceBytes, kMostSliceBytes);
+  const std::uint64_t most_bytes =
+      std::clamp(total_bytes / (device.compute_units * 4) + 1, kLeastSliceBytes, kMostSliceBytes);
   std::uint64_t most = whole.beside ? most_bytes / whole.element_bytes() : elements_of(whole.dtype, most_bytes);
   if (device.shape == Shape::kGroup) {
     most = whole.beside ? most_pairs_a_group(device, whole.element_bytes(), total_bytes)
@@ -99,8 +100,8 @@ std::uint64_t workspace_bytes(const Device& device, std::span<const Piece> piece
   return words * kWordBytes;
 }
 
-Result<Batch> Batch::enqueue(const Device& device, BufferCache& buffers, const cl::CommandQueue& queue, std::vector<Piece> pieces,
-                             const KernelOf& kernel_of, std::span<const cl_event> wait_list,
+Result<Batch> Batch::enqueue(const Device& device, BufferCache& buffers, const cl::CommandQueue& queue,
+                             std::vector<Piece> pieces, const KernelOf& kernel_of, std::span<const cl_event> wait_list,
                              std::vector<cl::Buffer> sources) {
   Batch batch;
   batch.pieces_ = std::move(pieces);
@@ -124,8 +125,8 @@ Result<Batch> Batch::enqueue(const Device& device, BufferCache& buffers, const c
   return batch;
 }
 
-// All slices first, launch by launch, then all partials, then all bins: one upload, and one read-back of all but slices. Bins
-// are not uploaded.
+// All slices first, launch by launch, then all partials, then all bins: one upload, and one read-back of all but
+// slices. Bins are not uploaded.
 void Batch::lay_out(const Device& device) {
   if (!std::ranges::is_sorted(pieces_, {}, launch_key)) std::ranges::stable_sort(pieces_, {}, launch_key);
   const bool in_groups = device.shape == Shape::kGroup;
@@ -148,28 +149,32 @@ void Batch::lay_out(const Device& device) {
     const KernelKind kind = pieces_[i].kind();
     Launch launch{i, i, i * kSliceWords, image_words_, kind.words(), 0};
     const auto key = launch_key(pieces_[i]);
-    // Work-groups merge word by word, and a slice's indices and fingerprints begin with the slice: those have a partial each.
-    // So have pairs, whose indices are of the whole tensors, but stand beside a key.
-    const bool shared_partials = in_groups && !pieces_[i].beside && (pieces_[i].needs & (kFingerprints | kIndices)) == 0;
+    // Work-groups merge word by word, and a slice's indices and fingerprints begin with the slice: those have a partial
+    // each. So have pairs, whose indices are of the whole tensors, but stand beside a key.
+    const bool shared_partials =
+        in_groups && !pieces_[i].beside && (pieces_[i].needs & (kFingerprints | kIndices)) == 0;
     for (; i < pieces_.size() && launch_key(pieces_[i]) == key && i - launch.first_piece < kMostGroups; ++i) {
       // Bins have a partial each, whose words tell their infinities from NaN.
       const bool has_bins = (pieces_[i].needs & kQuantiles) != 0, is_first = i == launch.first_piece;
       const bool adds_to_bins = has_bins && !is_first && shares_bins(device, pieces_[i], pieces_[i - 1]) &&
                                 bins_.back().count + pieces_[i].count <= kMostCounted;
       if (is_first || !shared_partials || pieces_[i].job != pieces_[i - 1].job || has_bins != adds_to_bins) {
-        targets_.push_back({pieces_[i].job, image_words_, image_words_ + kind.count_word(), 0, pieces_[i].first_element});
+        targets_.push_back(
+            {pieces_[i].job, image_words_, image_words_ + kind.count_word(), 0, pieces_[i].first_element});
         image_words_ += launch.words;
       }
       targets_.back().count += pieces_[i].count;
       const std::size_t partial = (targets_.back().words_at - launch.partials_at) / launch.words;
       if (const auto& beside = pieces_[i].beside) {
-        slices.push_back({pieces_[i].first_byte, beside->first_byte, pieces_[i].count, pieces_[i].first_element, partial});
+        slices.push_back(
+            {pieces_[i].first_byte, beside->first_byte, pieces_[i].count, pieces_[i].first_element, partial});
         continue;
       }
       slices.push_back({pieces_[i].first_byte, pieces_[i].count, partial, 0, casts_at});
       if (!has_bins) continue;
       if (!adds_to_bins) {
-        bins_.push_back({pieces_[i].job, all_bin_words, pieces_[i].dtype, pieces_[i].writes_codes, 0, targets_.size() - 1, 0});
+        bins_.push_back(
+            {pieces_[i].job, all_bin_words, pieces_[i].dtype, pieces_[i].writes_codes, 0, targets_.size() - 1, 0});
         all_bin_words += bin_words(pieces_[i]);
       }
       bins_.back().count += pieces_[i].count;
@@ -184,7 +189,8 @@ void Batch::lay_out(const Device& device) {
   bins_at_ = image_words_;
   image_words_ += all_bin_words;
   image_ = std::make_unique_for_overwrite<std::int64_t[]>(image_words_);
-  const std::uint64_t base = device.pointers == Pointers::kSameSpace ? reinterpret_cast<std::uintptr_t>(image_.get()) : 0;
+  const std::uint64_t base =
+      device.pointers == Pointers::kSameSpace ? reinterpret_cast<std::uintptr_t>(image_.get()) : 0;
   for (BinTarget& target : bins_) target.words_at += bins_at_;
   for (const Bounds& each : bounds) {
     std::memcpy(image_.get() + each.words_at, each.words.data(), sizeof each.words);
@@ -214,7 +220,8 @@ cl_int Batch::launch(const Device& device, const Launch& launch, Kernel& kernel,
   const std::optional<Piece::Beside>& beside = pieces[0].beside;
   const cl_mem source = pieces[0].source, workspace = workspace_.memory();
   const std::uint64_t base = workspace == nullptr ? reinterpret_cast<std::uintptr_t>(image_.get()) : 0;
-  const std::uint64_t slices_at = base + launch.slices_at * kWordBytes, partials_at = base + launch.partials_at * kWordBytes;
+  const std::uint64_t slices_at = base + launch.slices_at * kWordBytes,
+                      partials_at = base + launch.partials_at * kWordBytes;
   const bool by_address = source == nullptr || (beside && beside->source == nullptr);
   const cl::Kernel& chosen = by_address ? kernel.of_pointers : kernel.of_memory;
   const std::lock_guard lock(kernel.arguments);
@@ -280,8 +287,8 @@ Status Batch::start(const Device& device, std::span<const std::shared_ptr<Kernel
   } else if (launches_.size() == 1) {
     done_ = commands_.back();
   } else {
-    code = clEnqueueMarkerWithWaitList(queue_(), static_cast<cl_uint>(last.size()), last.empty() ? nullptr : last.data(),
-                                       &done_());
+    code = clEnqueueMarkerWithWaitList(queue_(), static_cast<cl_uint>(last.size()),
+                                       last.empty() ? nullptr : last.data(), &done_());
   }
   if (code != CL_SUCCESS) return error(doing, "enqueueing the results", code);
   if (workspace_.memory() != nullptr || launches_.size() != 1) commands_.push_back(done_);
@@ -305,9 +312,8 @@ bool Batch::results_are_there() const {
 bool Batch::settle() noexcept {
   const bool has_workspace = workspace_.memory() != nullptr;
   workspace_.memory = {};  // from here on only the commands hold it
-  const Rest rest = come_to_rest(queue_, commands_, [&] {
-    return has_workspace ? workspace_.witness.deleted() : results_are_there();
-  });
+  const Rest rest = come_to_rest(queue_, commands_,
+                                 [&] { return has_workspace ? workspace_.witness.deleted() : results_are_there(); });
   commands_.clear();
   if (rest != Rest::kUnknown && has_workspace) buffers_->forget(workspace_.bytes);
   // Where its counts were seen, the last of its other words may still be on their way.
@@ -346,7 +352,8 @@ void Batch::merge_bins(const BinTarget& target, BinCounter& counter, Partial& pa
   // Some codes are of Inf and NaN, which the words tell apart.
   std::array<std::int64_t, PARTIAL_FIELDS> words{};
   for (std::size_t i = target.first_target; i < target.end_target; ++i) {
-    for (const int field : {PARTIAL_POSITIVE_INFS, PARTIAL_NEGATIVE_INFS}) words[field] += image_[targets_[i].words_at + field];
+    for (const int field : {PARTIAL_POSITIVE_INFS, PARTIAL_NEGATIVE_INFS})
+      words[field] += image_[targets_[i].words_at + field];
   }
   counter.close(words);
   merge(partial.bins(), {.counter = &counter});

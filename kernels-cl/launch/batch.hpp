@@ -9,9 +9,8 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <vector>
-
 #include <tensorstat/partial.hpp>
+#include <vector>
 
 #include "kernels-cl/driver/cl.hpp"
 #include "kernels-cl/driver/device.hpp"
@@ -69,9 +68,9 @@ class Batch {
   // Enqueues everything behind `wait_list` and flushes the queue. Commands wait for one another by
   // events, so the queue may be out of order. `sources` are kept until the batch is done. After an error
   // nothing is under way, unless it is Code::kInUse: then the device may still read the pieces.
-  static Result<Batch> enqueue(const Device& device, BufferCache& buffers, const cl::CommandQueue& queue, std::vector<Piece> pieces,
-                               const KernelOf& kernel_of, std::span<const cl_event> wait_list,
-                               std::vector<cl::Buffer> sources = {});
+  static Result<Batch> enqueue(const Device& device, BufferCache& buffers, const cl::CommandQueue& queue,
+                               std::vector<Piece> pieces, const KernelOf& kernel_of,
+                               std::span<const cl_event> wait_list, std::vector<cl::Buffer> sources = {});
 
   cl_event event() const { return done_(); }
   std::uint64_t device_bytes() const { return workspace_.bytes; }
@@ -130,7 +129,8 @@ class Batch {
 
   void lay_out(const Device& device);
   void merge_bins(const BinTarget& target, BinCounter& counter, Partial& partial) const;
-  Status start(const Device& device, std::span<const std::shared_ptr<Kernel>> kernels, std::span<const cl_event> wait_list);
+  Status start(const Device& device, std::span<const std::shared_ptr<Kernel>> kernels,
+               std::span<const cl_event> wait_list);
   cl_int launch(const Device& device, const Launch& launch, Kernel& kernel, std::span<const cl_event> before,
                 cl_event* folded) const;
   Error give_up(Error why);

@@ -121,7 +121,8 @@ void store_binary(std::string_view key, const Binary& binary) {
   std::string temporary = where + "/" + std::string(kUnfinishedPrefix) + "XXXXXX";
   const Descriptor file(mkostemp(temporary.data(), O_CLOEXEC));
   if (!file.is_open()) return;
-  static_cast<void>(flock(file.number(), LOCK_EX | LOCK_NB));  // somebody lives who wants it; where it is removed, it is not kept
+  static_cast<void>(
+      flock(file.number(), LOCK_EX | LOCK_NB));  // somebody lives who wants it; where it is removed, it is not kept
   const bool whole = write_all(file, &header, sizeof header) && write_all(file, key.data(), key.size()) &&
                      write_all(file, binary.data(), binary.size());
   if (!whole || rename(temporary.c_str(), (where + "/" + entry_name(key)).c_str()) != 0) unlink(temporary.c_str());

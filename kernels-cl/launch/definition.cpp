@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include <algorithm>
-
 #include <tensorstat/catalog.inc>
 
 #include "precision/generated/families.h"
@@ -20,8 +19,8 @@ namespace {
 #include "precision/keyed.h"
 #include "precision/lift/lift.h"
 #include "precision/low/low.h"
-#include "precision/pair/number.h"
 #include "precision/pair/lift_pair.h"
+#include "precision/pair/number.h"
 
 // What there is of a dtype.
 struct Definition {

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-
 #include <tensorstat/pair.hpp>
 #include <tensorstat/partial.hpp>
 

@@ -1,5 +1,4 @@
 #include <tensorstat/opencl.hpp>
-
 #include <utility>
 
 #include "kernels-cl/launch/queue_context.hpp"
@@ -46,7 +45,8 @@ struct Underway {
   }
 
   // Behind the events.
-  Status enqueue(std::vector<cl_engine::Piece> pieces, std::vector<cl::Buffer> sources, std::span<void* const> wait_list) {
+  Status enqueue(std::vector<cl_engine::Piece> pieces, std::vector<cl::Buffer> sources,
+                 std::span<void* const> wait_list) {
     QueueContext& queue_context = *owner->queue_context;
     std::vector<cl_event> events;
     for (void* const event : wait_list) events.push_back(static_cast<cl_event>(event));
@@ -70,8 +70,10 @@ Status check(const QueueContext& queue_context, On on) {
 }
 
 // An error where a tensor is not read where it is, or reaches beyond its cl_mem. `refusal` is the device's.
-Status check_in_place(const QueueContext& queue_context, const Tensor& tensor, std::string refusal, const std::string& name) {
-  if (refusal.empty() && !queue_context.in_place(tensor)) refusal = "it is in host memory, which the device does not share";
+Status check_in_place(const QueueContext& queue_context, const Tensor& tensor, std::string refusal,
+                      const std::string& name) {
+  if (refusal.empty() && !queue_context.in_place(tensor))
+    refusal = "it is in host memory, which the device does not share";
   if (!refusal.empty()) return Error{Code::kUnsupported, name + " cannot be submitted: " + refusal};
   return queue_context.check(tensor);
 }
@@ -156,7 +158,8 @@ Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Reques
   if (Status status = check(queue_context, request.on); !status) return std::move(status).error();
   if (Status status = check(tensors, request); !status) return std::move(status).error();
   const Needs wanted = needs(request.categories, request.precision);
-  if ((wanted & kDigests) != 0) return Error{Code::kUnsupported, "a digest is serial, and no work for a device: use a Meter"};
+  if ((wanted & kDigests) != 0)
+    return Error{Code::kUnsupported, "a digest is serial, and no work for a device: use a Meter"};
   auto state = std::make_unique<Ticket::State>(state_);
   state->request = request;
   state->partials.reserve(tensors.size());
@@ -201,7 +204,8 @@ Result<PairTicket> DeviceMeter::compare(std::span<const TensorPair> pairs, const
   std::vector<cl::Buffer> sources;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     if (pairs[i].a.element_count == 0) continue;
-    Status status = queue_context.add(pairs[i], request.tolerance, i, request.first_index, total_bytes, pieces, sources);
+    Status status =
+        queue_context.add(pairs[i], request.tolerance, i, request.first_index, total_bytes, pieces, sources);
     if (!status) return status.error();
   }
   if (Status status = state->enqueue(std::move(pieces), std::move(sources), wait_list); !status) return status.error();

@@ -76,13 +76,15 @@ Result<DeviceSpeed> device_speed(const MeterOptions& options, std::uint64_t byte
   std::uint32_t random = 1;
   for (std::uint32_t& each : some) each = 0x3f800000 | (random = random * 1664525 + 1013904223) >> 9;
   for (std::uint64_t at = 0; at < bytes && code == CL_SUCCESS; at += 4 * some.size()) {
-    code = queue.enqueueWriteBuffer(from, CL_TRUE, at, std::min<std::uint64_t>(4 * some.size(), bytes - at), some.data());
+    code =
+        queue.enqueueWriteBuffer(from, CL_TRUE, at, std::min<std::uint64_t>(4 * some.size(), bytes - at), some.data());
   }
   if (code != CL_SUCCESS) return error(doing, "clEnqueueWriteBuffer", code);
 
   auto meter = DeviceMeter::on(queue(), options.budget_bytes);
   if (!meter) return meter.error();
-  const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = bytes / 4, .address = from(), .where = Where::kClBuffer};
+  const Tensor tensor{
+      .dtype = Dtype::kFloat32, .element_count = bytes / 4, .address = from(), .where = Where::kClBuffer};
   const Request request{.categories = *categories_from("max,min,avg,l2norm,nan count,zero count,negative zero count")};
   const auto measure = [&]() -> Status {
     auto ticket = meter->submit({&tensor, 1}, request);
@@ -94,7 +96,8 @@ Result<DeviceSpeed> device_speed(const MeterOptions& options, std::uint64_t byte
   // risk than the caller's own.
   if (Status measured = measure(); !measured) return measured.error();
   const char* const told = device->is_cpu ? "-cl-std=CL1.2 -DON_CPU" : "-cl-std=CL1.2";
-  const auto program = cl_engine::build_program(context, *device, {.doing = doing, .source = kRead, .options = told, .key = {}});
+  const auto program =
+      cl_engine::build_program(context, *device, {.doing = doing, .source = kRead, .options = told, .key = {}});
   if (!program) return program.error();
   cl::Kernel kernel(*program, "read_elements", &code);
   if (code == CL_SUCCESS) code = kernel.setArg(0, from);
@@ -108,7 +111,8 @@ Result<DeviceSpeed> device_speed(const MeterOptions& options, std::uint64_t byte
   };
   if (Status warm = read(); !warm) return warm.error();
 
-  std::vector<double> measured_seconds, read_seconds;  // in turns, as a shared machine's memory is fast and slow by turns
+  std::vector<double> measured_seconds,
+      read_seconds;  // in turns, as a shared machine's memory is fast and slow by turns
   for (int round = 0; round < kRounds; ++round) {
     for (const bool is_measured : {true, false}) {
       const auto begin = Clock::now();

@@ -6,8 +6,8 @@
 
 #include "kernels-cl/launch/context_set.hpp"
 #include "kernels-cl/launch/pairs.hpp"
-#include "kernels-cl/launch/upload_ring.hpp"
 #include "kernels-cl/launch/queue_context.hpp"
+#include "kernels-cl/launch/upload_ring.hpp"
 #include "stats/base/abandon.hpp"
 #include "stats/engine/ledger.hpp"
 
@@ -22,8 +22,11 @@ constexpr std::uint64_t kUnknownBytes = std::uint64_t{1} << 40;
 class Upload final : public DeviceStream {
  public:
   Upload(QueueContext& queue_context, std::unique_ptr<UploadRing> ring, const Partial& partial)
-      : queue_context_(queue_context), ring_(std::move(ring)), needs_(kernel_needs(partial)),
-        cast_scale_(partial.cast_scale()), elements_(partial.count()) {}
+      : queue_context_(queue_context),
+        ring_(std::move(ring)),
+        needs_(kernel_needs(partial)),
+        cast_scale_(partial.cast_scale()),
+        elements_(partial.count()) {}
   ~Upload() override {
     if (queue_context_.forked()) abandon(std::move(ring_));
   }
@@ -72,7 +75,9 @@ class OpenClEngine final : public DeviceEngine {
   }
 
   std::string_view name() const override { return "opencl"; }
-  std::string description() const override { return home().device().info.platform_name + ": " + home().device().info.name; }
+  std::string description() const override {
+    return home().device().info.platform_name + ": " + home().device().info.name;
+  }
   bool shares_host_memory() const override { return home().device().shares_host_memory; }
   bool is_slower_than_host() const override { return home().device().is_slower_than_host; }
   Status check(const Tensor& tensor) const override { return home().check(tensor); }
@@ -91,15 +96,16 @@ class OpenClEngine final : public DeviceEngine {
       const auto merge = [&](const Batch& batch) {
         batch.merge_into([&](std::size_t job) -> Partial& { return *jobs[job].partial; });
       };
-      Status status = parties[0].context->fold_at_once(std::move(parties[0].pieces), std::move(parties[0].sources), merge,
-                                                       held_bytes);
+      Status status = parties[0].context->fold_at_once(std::move(parties[0].pieces), std::move(parties[0].sources),
+                                                       merge, held_bytes);
       if (!status) return with_advice(std::move(status).error());
       return held_bytes;
     }
     std::vector<Partial> results;  // until all have succeeded
     results.reserve(jobs.size());
     for (const Job& job : jobs) {
-      results.emplace_back(job.partial->dtype(), job.partial->precision(), job.partial->needs(), job.partial->cast_scale());
+      results.emplace_back(job.partial->dtype(), job.partial->precision(), job.partial->needs(),
+                           job.partial->cast_scale());
     }
     const auto result_of = [&](std::size_t job) -> Partial& { return results[job]; };
     for (Party& party : parties) {
@@ -150,7 +156,8 @@ class OpenClEngine final : public DeviceEngine {
     std::vector<cl::Buffer> sources{};
     std::vector<std::size_t> uploads{};
 
-    Status fold_uploaded(std::span<const Job> jobs, const UploadRing::PartialOf& partial_of, std::uint64_t& held_bytes) {
+    Status fold_uploaded(std::span<const Job> jobs, const UploadRing::PartialOf& partial_of,
+                         std::uint64_t& held_bytes) {
       if (uploads.empty()) return {};
       std::uint64_t total_bytes = 0;
       for (const std::size_t i : uploads) {

@@ -7,7 +7,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-
 #include <tensorstat/status.hpp>
 
 namespace tensorstat::cl_engine {

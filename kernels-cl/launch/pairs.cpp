@@ -20,10 +20,12 @@ std::uint64_t spaced(std::uint64_t bytes) { return (bytes + kSpacingBytes - 1) /
 class Window {
  public:
   // For about so many bytes, as far as the budget has room for a window and the workspace of its batch.
-  static Result<std::unique_ptr<Window>> open(QueueContext& context, std::uint64_t total_bytes, QueueContext::Merge merge) {
+  static Result<std::unique_ptr<Window>> open(QueueContext& context, std::uint64_t total_bytes,
+                                              QueueContext::Merge merge) {
     // The cache may hand out an eighth more than it is asked for.
     const std::uint64_t room = context.buffers().room_bytes() / 9 * 8;
-    const std::uint64_t bytes = std::min({kMostWindowBytes, spaced(total_bytes), room / 2 / kSpacingBytes * kSpacingBytes});
+    const std::uint64_t bytes =
+        std::min({kMostWindowBytes, spaced(total_bytes), room / 2 / kSpacingBytes * kSpacingBytes});
     if (bytes == 0) return Error{Code::kOverBudget, "the budget has no room for a window of two tensors"};
     auto memory = context.buffers().take(bytes, "a window of two tensors");
     if (!memory) return memory.error();
@@ -46,7 +48,8 @@ class Window {
     const std::uint64_t element_bytes = sent_bytes(pair.a) + sent_bytes(pair.b);
     for (std::uint64_t done = 0; done < pair.a.element_count;) {
       const std::uint64_t room = bytes_ - used_bytes_, beside = 2 * kSpacingBytes;
-      const std::uint64_t part = std::min(pair.a.element_count - done, room < beside ? 0 : (room - beside) / element_bytes);
+      const std::uint64_t part =
+          std::min(pair.a.element_count - done, room < beside ? 0 : (room - beside) / element_bytes);
       const std::size_t before = pieces_.size();
       const std::uint64_t used_before = used_bytes_;
       if (part != 0) {
@@ -58,7 +61,8 @@ class Window {
             bytes_, pieces_);
       }
       std::uint64_t workspace = 0;
-      for (std::size_t i = before; i < pieces_.size(); ++i) workspace += workspace_bytes(context_.device(), {}, pieces_[i]);
+      for (std::size_t i = before; i < pieces_.size(); ++i)
+        workspace += workspace_bytes(context_.device(), {}, pieces_[i]);
       if (part != 0 && workspace_bytes_ + workspace <= most_workspace_bytes_) {
         workspace_bytes_ += workspace;
         done += part;
@@ -66,7 +70,8 @@ class Window {
       }
       pieces_.resize(before);
       used_bytes_ = used_before;
-      if (before == 0) return Error{Code::kOverBudget, "the budget has no room for a window of two tensors and its workspace"};
+      if (before == 0)
+        return Error{Code::kOverBudget, "the budget has no room for a window of two tensors and its workspace"};
       if (Status status = fold(); !status) return status;
     }
     return {};
@@ -80,8 +85,8 @@ class Window {
     const std::uint64_t bytes = std::exchange(used_bytes_, 0);
     workspace_bytes_ = 0;
     if (bytes != 0) {
-      const cl_int code = clEnqueueWriteBuffer(context_.own_queue()(), memory_.memory(), CL_FALSE, 0, bytes, memory_.host.get(),
-                                               0, nullptr, &sent_());
+      const cl_int code = clEnqueueWriteBuffer(context_.own_queue()(), memory_.memory(), CL_FALSE, 0, bytes,
+                                               memory_.host.get(), 0, nullptr, &sent_());
       if (code != CL_SUCCESS) return give_up(error("uploading two tensors", "clEnqueueWriteBuffer", code));
       const cl_int flushed = clFlush(context_.own_queue()());
       if (flushed != CL_SUCCESS) return give_up(error("uploading two tensors", "clFlush", flushed));
@@ -105,9 +110,7 @@ class Window {
   bool stays(const Tensor& tensor) const { return tensor.where == Where::kClBuffer || context_.follows(tensor); }
 
   // Of an element, how many bytes go through the window.
-  std::uint64_t sent_bytes(const Tensor& tensor) const {
-    return stays(tensor) ? 0 : size_bytes(tensor.dtype);
-  }
+  std::uint64_t sent_bytes(const Tensor& tensor) const { return stays(tensor) ? 0 : size_bytes(tensor.dtype); }
 
   std::pair<cl_mem, std::uint64_t> place(const Tensor& tensor, std::uint64_t first, std::uint64_t count) {
     const std::uint64_t first_byte = tensor.offset_bytes + first * size_bytes(tensor.dtype);
@@ -129,9 +132,8 @@ class Window {
   void settle(bool batch_ended = true) noexcept {
     const Witness witness = std::move(memory_.witness);
     memory_.memory = {};
-    const bool upload_ended =
-        sent_() == nullptr ||
-        come_to_rest(context_.own_queue(), {&sent_, 1}, [&] { return witness.deleted(); }) != Rest::kUnknown;
+    const bool upload_ended = sent_() == nullptr || come_to_rest(context_.own_queue(), {&sent_, 1},
+                                                                 [&] { return witness.deleted(); }) != Rest::kUnknown;
     if (upload_ended && batch_ended) context_.buffers().forget(memory_.bytes);
     if (!upload_ended) keep_for_ever(memory_.host.release());
     memory_ = {};
@@ -207,7 +209,8 @@ Result<std::uint64_t> compare_pairs(ContextSet& contexts, std::span<const Tensor
   };
   std::uint64_t held_bytes = 0;
   for (Party& party : parties) {
-    if (Status status = party.context->fold(party.pieces, party.sources, merge, held_bytes); !status) return status.error();
+    if (Status status = party.context->fold(party.pieces, party.sources, merge, held_bytes); !status)
+      return status.error();
     if (party.uploads.empty()) continue;
     std::uint64_t uploaded_bytes = 0;
     for (const std::size_t i : party.uploads) {
@@ -219,7 +222,8 @@ Result<std::uint64_t> compare_pairs(ContextSet& contexts, std::span<const Tensor
     auto window = Window::open(*party.context, uploaded_bytes, merge);
     if (!window) return window.error();
     for (const std::size_t i : party.uploads) {
-      if (Status status = (*window)->add(pairs[i], partials[i].tolerance(), i, first_index); !status) return status.error();
+      if (Status status = (*window)->add(pairs[i], partials[i].tolerance(), i, first_index); !status)
+        return status.error();
     }
     if (Status status = (*window)->fold(); !status) return status.error();
     held_bytes = std::max(held_bytes, (*window)->held_bytes());

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-
 #include <tensorstat/pair.hpp>
 
 #include "kernels-cl/launch/context_set.hpp"

@@ -30,9 +30,7 @@ constexpr std::uint64_t kLeastPairSteps = 32, kMostPairSteps = 1 << 16;
 bool counts_codes(Dtype dtype) { return facts(dtype).is_coded; }
 
 // Without fp64 a float's every element is lifted, with integers: slower, and the same bits.
-bool folds(const Device& device, Dtype dtype) {
-  return device.fp64 || !is_float(dtype) || counts_codes(dtype);
-}
+bool folds(const Device& device, Dtype dtype) { return device.fp64 || !is_float(dtype) || counts_codes(dtype); }
 
 // Whether float32 holds a dtype, and whether 11 bits hold a mantissa of it.
 bool is_single(Dtype dtype) { return size_bytes(dtype) <= 2 || dtype == Dtype::kFloat32; }
@@ -97,7 +95,8 @@ std::uint64_t most_elements_a_group(const Device& device, Dtype dtype, std::uint
 
 std::uint64_t most_pairs_a_group(const Device& device, std::uint64_t element_bytes, std::uint64_t total_bytes) {
   const std::uint64_t slices = std::uint64_t{device.compute_units} * device.group.slices_a_unit;
-  return std::clamp(total_bytes / element_bytes / slices, device.group_size * kLeastPairSteps, device.group_size * kMostPairSteps);
+  return std::clamp(total_bytes / element_bytes / slices, device.group_size * kLeastPairSteps,
+                    device.group_size * kMostPairSteps);
 }
 
 Needs kernel_needs(const Partial& partial) {

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-
 #include <tensorstat/partial.hpp>
 
 #include "kernels-cl/driver/cl.hpp"

@@ -25,9 +25,13 @@ void* shared(const std::byte* bytes) { return const_cast<std::byte*>(bytes); }
 }  // namespace
 
 QueueContext::QueueContext(Device device, cl::Context context, cl::CommandQueue queue, cl::CommandQueue own_queue,
-                 cl::CommandQueue upload_queue, Ledger& ledger)
-    : device_(std::move(device)), context_(std::move(context)), queue_(std::move(queue)), own_queue_(std::move(own_queue)),
-      upload_queue_(std::move(upload_queue)), buffers_(context_, ledger) {}
+                           cl::CommandQueue upload_queue, Ledger& ledger)
+    : device_(std::move(device)),
+      context_(std::move(context)),
+      queue_(std::move(queue)),
+      own_queue_(std::move(own_queue)),
+      upload_queue_(std::move(upload_queue)),
+      buffers_(context_, ledger) {}
 
 Result<std::unique_ptr<QueueContext>> QueueContext::open(const MeterOptions& options, Ledger& ledger) {
   cl_int code = CL_SUCCESS;
@@ -48,7 +52,8 @@ Result<std::unique_ptr<QueueContext>> QueueContext::open(const MeterOptions& opt
   return open_on(*std::move(device), std::move(context), {}, ledger);
 }
 
-Result<std::unique_ptr<QueueContext>> QueueContext::open_in(const cl::Context& context, const cl::Device& preferred, Ledger& ledger) {
+Result<std::unique_ptr<QueueContext>> QueueContext::open_in(const cl::Context& context, const cl::Device& preferred,
+                                                            Ledger& ledger) {
   cl_int code = CL_SUCCESS;
   const std::vector<cl::Device> devices = context.getInfo<CL_CONTEXT_DEVICES>(&code);
   if (code != CL_SUCCESS) return error("asking a tensor's context for its devices", "clGetContextInfo", code);
@@ -63,8 +68,8 @@ Result<std::unique_ptr<QueueContext>> QueueContext::open_in(const cl::Context& c
   return open_on(*std::move(best), context, {}, ledger);
 }
 
-Result<std::unique_ptr<QueueContext>> QueueContext::open_on(Device device, cl::Context context, cl::CommandQueue callers_queue,
-                                                            Ledger& ledger) {
+Result<std::unique_ptr<QueueContext>> QueueContext::open_on(Device device, cl::Context context,
+                                                            cl::CommandQueue callers_queue, Ledger& ledger) {
   const std::string doing = "opening " + device.info.name;
   cl_int code = CL_SUCCESS;
   cl::CommandQueue own_queue(context, device.device, 0, &code);
@@ -117,8 +122,8 @@ Status QueueContext::add(const Job& job, std::size_t number, std::uint64_t total
                          std::vector<cl::Buffer>& sources) const {
   const Tensor& tensor = job.tensor;
   if (tensor.element_count == 0) return {};
-  Piece whole{nullptr, tensor.dtype, kernel_needs(*job.partial), number, 0, tensor.element_count, job.partial->count(),
-              job.partial->cast_scale()};
+  Piece whole{nullptr, tensor.dtype,         kernel_needs(*job.partial), number,
+              0,       tensor.element_count, job.partial->count(),       job.partial->cast_scale()};
   if (tensor.where == Where::kClBuffer) {
     whole.source = static_cast<cl_mem>(const_cast<void*>(tensor.address));
     whole.first_byte = tensor.offset_bytes;
@@ -157,8 +162,9 @@ std::string QueueContext::refusal(const TensorPair& pair) const {
   return why.empty() ? refusal(pair.b, Precision::kHigh) : why;
 }
 
-Status QueueContext::add(const TensorPair& pair, const PairTolerance& tolerance, std::size_t number, std::uint64_t first_index,
-                         std::uint64_t total_bytes, std::vector<Piece>& pieces, std::vector<cl::Buffer>& sources) const {
+Status QueueContext::add(const TensorPair& pair, const PairTolerance& tolerance, std::size_t number,
+                         std::uint64_t first_index, std::uint64_t total_bytes, std::vector<Piece>& pieces,
+                         std::vector<cl::Buffer>& sources) const {
   const std::uint64_t count = pair.a.element_count;
   // One that is seen through buffers is cut into as many elements as one of them may span, and the other likewise.
   const auto needs_buffer = [&](const Tensor& tensor) { return tensor.where != Where::kClBuffer && !follows(tensor); };
@@ -198,8 +204,9 @@ Status QueueContext::add(const TensorPair& pair, const PairTolerance& tolerance,
 
 Result<Batch> QueueContext::enqueue(const cl::CommandQueue& queue, std::vector<Piece> pieces,
                                     std::vector<cl::Buffer> sources, std::span<const cl_event> wait_list) {
-  return Batch::enqueue(device_, buffers_, queue, std::move(pieces), [this](const KernelKind& kind) { return kernel(kind); },
-                        wait_list, std::move(sources));
+  return Batch::enqueue(
+      device_, buffers_, queue, std::move(pieces), [this](const KernelKind& kind) { return kernel(kind); }, wait_list,
+      std::move(sources));
 }
 
 std::size_t QueueContext::batch_length(std::span<const Piece> pieces) const {
@@ -233,7 +240,8 @@ Status QueueContext::fold(std::span<const Piece> pieces, const std::vector<cl::B
     const std::size_t taken = batch_length(pieces);
     if (taken == 0) {
       return Error{Code::kOverBudget, "the budget leaves " + std::to_string(buffers_.room_bytes()) +
-                                          " bytes, and a slice needs " + std::to_string(workspace_bytes(device_, {}, pieces[0]))};
+                                          " bytes, and a slice needs " +
+                                          std::to_string(workspace_bytes(device_, {}, pieces[0]))};
     }
     const auto now = pieces.first(taken);
     if (Status status = fold_at_once({now.begin(), now.end()}, sources, merge, held_bytes); !status) return status;
@@ -264,7 +272,8 @@ Result<QueueContext::SharedKernel> QueueContext::checked_kernel(const Device& de
   const auto checked = [&](const cl::Program& program) -> Result<SharedKernel> {
     auto kernel = make_kernel(device, program, recipe);
     if (!kernel) return kernel;
-    if (Status status = self_check(device, buffers_, context_, own_queue_, *kernel, kind); !status) return status.error();
+    if (Status status = self_check(device, buffers_, context_, own_queue_, *kernel, kind); !status)
+      return status.error();
     return kernel;
   };
   // What the disk had and the device does not do well is built again.

@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "kernels-cl/launch/batch.hpp"
 #include "kernels-cl/driver/device.hpp"
-#include "kernels-cl/launch/program.hpp"
+#include "kernels-cl/launch/batch.hpp"
 #include "kernels-cl/launch/buffer_cache.hpp"
 #include "kernels-cl/launch/made_once.hpp"
+#include "kernels-cl/launch/program.hpp"
 #include "stats/engine/engine.hpp"
 
 namespace tensorstat::cl_engine {
@@ -30,7 +30,8 @@ class QueueContext {
 
   // In a context that somebody else made, on a queue of its own: on `preferred` where the context has that device,
   // else on the best that it has.
-  static Result<std::unique_ptr<QueueContext>> open_in(const cl::Context& context, const cl::Device& preferred, Ledger& ledger);
+  static Result<std::unique_ptr<QueueContext>> open_in(const cl::Context& context, const cl::Device& preferred,
+                                                       Ledger& ledger);
 
   const cl::Context& context() const { return context_; }
   const Device& device() const { return device_; }
@@ -40,8 +41,8 @@ class QueueContext {
   const cl::CommandQueue& upload_queue() const { return upload_queue_; }
   BufferCache& buffers() { return buffers_; }
 
-  // Whether this process is a child of the one that opened it: then nothing may be asked of OpenCL. A system call: to be
-  // asked once a request, not once a tensor.
+  // Whether this process is a child of the one that opened it: then nothing may be asked of OpenCL. A system call: to
+  // be asked once a request, not once a tensor.
   bool forked() const { return getpid() != pid_; }
 
   // Why the device cannot fold this tensor, in words; empty when it can.
@@ -60,7 +61,8 @@ class QueueContext {
   Status add(const Job& job, std::size_t number, std::uint64_t total_bytes, std::vector<Piece>& pieces,
              std::vector<cl::Buffer>& sources) const;
 
-  // Of two tensors: why the device cannot compare them; whether it reads both where they are; and their pieces, as `add`.
+  // Of two tensors: why the device cannot compare them; whether it reads both where they are; and their pieces, as
+  // `add`.
   std::string refusal(const TensorPair& pair) const;
   bool in_place(const TensorPair& pair) const { return in_place(pair.a) && in_place(pair.b); }
   Status add(const TensorPair& pair, const PairTolerance& tolerance, std::size_t number, std::uint64_t first_index,
@@ -94,8 +96,8 @@ class QueueContext {
 
   QueueContext(Device device, cl::Context context, cl::CommandQueue queue, cl::CommandQueue own_queue,
                cl::CommandQueue upload_queue, Ledger& ledger);
-  static Result<std::unique_ptr<QueueContext>> open_on(Device device, cl::Context context, cl::CommandQueue callers_queue,
-                                                       Ledger& ledger);
+  static Result<std::unique_ptr<QueueContext>> open_on(Device device, cl::Context context,
+                                                       cl::CommandQueue callers_queue, Ledger& ledger);
   Result<SharedKernel> kernel(const KernelKind& kind);
   Result<SharedKernel> checked_kernel(const Device& device, const KernelKind& kind);  // built or recalled
 

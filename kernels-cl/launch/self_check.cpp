@@ -23,7 +23,8 @@ std::uint64_t mix(std::uint64_t x) {  // the finalizer of splitmix64
 }
 
 // Elements near 1 for half of the way, where they are floats; zeros of both signs; small integers, or
-// subnormals and what follows them; at last every bit pattern that comes, NaN and Inf among them; of wide floats, where few come, more.
+// subnormals and what follows them; at last every bit pattern that comes, NaN and Inf among them; of wide floats, where
+// few come, more.
 std::vector<std::byte> awkward(Dtype dtype, std::size_t count = kElements + 1) {
   if (is_complex(dtype)) return awkward(part_of(dtype), 2 * count);
   const std::size_t element_bytes = size_bytes(dtype);
@@ -32,17 +33,28 @@ std::vector<std::byte> awkward(Dtype dtype, std::size_t count = kElements + 1) {
     const std::uint64_t sign = (raw >> 3 & 1) << (8 * element_bytes - 1);
     return sign | exponent << mantissa_bits | (raw >> 11 & ((std::uint64_t{1} << mantissa_bits) - 1));
   };
-  const std::uint64_t infinity = dtype == Dtype::kFloat32 ? 0x7f800000 : dtype == Dtype::kFloat64 ? 0x7ff0000000000000 : 0;
+  const std::uint64_t infinity = dtype == Dtype::kFloat32   ? 0x7f800000
+                                 : dtype == Dtype::kFloat64 ? 0x7ff0000000000000
+                                                            : 0;
   std::vector<std::byte> bytes(count * element_bytes);
   for (std::size_t i = 0; i < count; ++i) {
     std::uint64_t bits = mix(i + 1);
     if (i < count / 2) {
       switch (dtype) {
-        case Dtype::kFloat16: bits = bits_of_format(10, 0x7c00, bits); break;
-        case Dtype::kBfloat16: bits = bits_of_format(7, 0x7f80, bits); break;
-        case Dtype::kFloat32: bits = bits_of_format(23, 0x7f800000, bits); break;
-        case Dtype::kFloat64: bits = bits_of_format(52, 0x7ff0000000000000, bits); break;
-        default: break;
+        case Dtype::kFloat16:
+          bits = bits_of_format(10, 0x7c00, bits);
+          break;
+        case Dtype::kBfloat16:
+          bits = bits_of_format(7, 0x7f80, bits);
+          break;
+        case Dtype::kFloat32:
+          bits = bits_of_format(23, 0x7f800000, bits);
+          break;
+        case Dtype::kFloat64:
+          bits = bits_of_format(52, 0x7ff0000000000000, bits);
+          break;
+        default:
+          break;
       }
     } else if (i < count / 2 + 8) {
       bits = (i % 2 == 0 ? 0 : ~std::uint64_t{0}) << (8 * element_bytes - 1);  // +0, -0, and the least integer
@@ -72,7 +84,8 @@ std::vector<std::byte> awkward_beside(Dtype dtype, Dtype beside) {
   for (std::size_t i = 0; i <= kElements; ++i) {
     const std::size_t at = i * element_bytes;
     if (i % 3 == 0) continue;
-    std::copy_n(equal.begin() + static_cast<std::ptrdiff_t>(at), element_bytes, bytes.begin() + static_cast<std::ptrdiff_t>(at));
+    std::copy_n(equal.begin() + static_cast<std::ptrdiff_t>(at), element_bytes,
+                bytes.begin() + static_cast<std::ptrdiff_t>(at));
     if (i % 3 == 1) bytes[at] ^= std::byte{1};
   }
   return bytes;
@@ -88,13 +101,15 @@ struct Known {
 
 Known known(const KernelKind& kind) {
   Known made{awkward(kind.dtype), {nullptr, kind.dtype, kind.needs, 0, size_bytes(kind.dtype), kElements}, {}};
-  const auto of_a = std::span<const std::byte>(made.bytes).subspan(size_bytes(kind.dtype), bytes_of(kind.dtype, kElements));
+  const auto of_a =
+      std::span<const std::byte>(made.bytes).subspan(size_bytes(kind.dtype), bytes_of(kind.dtype, kElements));
   if (!kind.beside) {
     Partial expected(kind.dtype, Precision::kHigh, kind.needs);
     const auto lift = (kind.needs & kLowKernel) != 0 ? lift_tiles : lift_all;
     const bool scaled = (kind.needs & kScaledCasts) != 0;
     lift(kind.dtype, scaled ? kind.needs & ~kCasts : kind.needs, of_a, kElements, expected.words());
-    if (scaled) count_casts(kind.dtype, of_a, kElements, cast_bounds(kind.dtype, kCastScale), kind.needs, expected.words());
+    if (scaled)
+      count_casts(kind.dtype, of_a, kElements, cast_bounds(kind.dtype, kCastScale), kind.needs, expected.words());
     carry(kind.dtype, expected.words());
     if ((kind.needs & kQuantiles) != 0) {
       BinCounter counter;
@@ -112,8 +127,8 @@ Known known(const KernelKind& kind) {
   constexpr std::uint64_t kFirstIndex = std::uint64_t{1} << 40;
   const std::vector<std::byte> beside = awkward_beside(kind.dtype, *kind.beside);
   PairPartial lifted(kind.dtype, *kind.beside, tolerance), expected = lifted;
-  lift_pairs(kind.dtype, of_a, *kind.beside, std::span(beside).subspan(size_bytes(*kind.beside)), tolerance, kFirstIndex,
-             lifted.words());
+  lift_pairs(kind.dtype, of_a, *kind.beside, std::span(beside).subspan(size_bytes(*kind.beside)), tolerance,
+             kFirstIndex, lifted.words());
   merge_pair(kind.dtype, *kind.beside, expected.words(), lifted.words());  // carried
   made.expected.assign(expected.words().begin(), expected.words().end());
   made.piece.first_element = kFirstIndex;
@@ -193,7 +208,8 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
     }
   }
   if (found_bins != answer.bins) {
-    return Error{Code::kDevice, doing + ": bins of a known answer came out wrong; the device or its compiler cannot be trusted"};
+    return Error{Code::kDevice,
+                 doing + ": bins of a known answer came out wrong; the device or its compiler cannot be trusted"};
   }
   return {};
 }

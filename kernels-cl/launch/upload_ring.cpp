@@ -18,15 +18,18 @@ std::uint64_t aligned(std::uint64_t bytes) {
 
 }  // namespace
 
-Result<std::unique_ptr<UploadRing>> UploadRing::open(QueueContext& queue_context, std::uint64_t total_bytes, PartialOf partial_of) {
+Result<std::unique_ptr<UploadRing>> UploadRing::open(QueueContext& queue_context, std::uint64_t total_bytes,
+                                                     PartialOf partial_of) {
   std::unique_ptr<UploadRing> ring(new UploadRing(queue_context, std::move(partial_of)));
   // The cache may hand out an eighth more than it is asked for.
   const std::uint64_t room = queue_context.buffers().room_bytes() / 9 * 8;
   std::size_t count = total_bytes <= kLeastWindowBytes ? 1 : kWindows;
   while (count > 1 && room / count < 2 * kLeastWindowBytes) --count;
-  const std::uint64_t share = room / count;  // a window's, and its workspace's, where the codes of quantiles may be twice as large
+  const std::uint64_t share =
+      room / count;  // a window's, and its workspace's, where the codes of quantiles may be twice as large
   const std::uint64_t parts = (ring->partial_of_(0).needs() & kQuantiles) != 0 ? 3 : 2;
-  ring->window_bytes_ = std::min({kWindowBytes, aligned(total_bytes / count + kSpacingBytes), share / parts / kSpacingBytes * kSpacingBytes});
+  ring->window_bytes_ = std::min(
+      {kWindowBytes, aligned(total_bytes / count + kSpacingBytes), share / parts / kSpacingBytes * kSpacingBytes});
   ring->most_workspace_bytes_ = share - ring->window_bytes_;
   if (ring->window_bytes_ == 0) return Error{Code::kOverBudget, "the budget has no room for a staging window"};
   for (std::size_t i = 0; i < count; ++i) {
@@ -79,7 +82,8 @@ Status UploadRing::give_up(Status why) {
   return Error{uploads_ended ? Code::kDevice : Code::kInUse, why.error().message};
 }
 
-Status UploadRing::add(const Tensor& tensor, Needs needs, double cast_scale, std::size_t job, std::uint64_t first_element) {
+Status UploadRing::add(const Tensor& tensor, Needs needs, double cast_scale, std::size_t job,
+                       std::uint64_t first_element) {
   return give_up(put_in_windows(tensor, needs, cast_scale, job, first_element));
 }
 
@@ -145,8 +149,8 @@ Status UploadRing::send_packed() {
 
 Status UploadRing::send(const std::byte* from, std::uint64_t at, std::uint64_t bytes) {
   cl::Event sent;
-  const cl_int code = clEnqueueWriteBuffer(queue_context_.upload_queue()(), windows_[filling_].memory.memory(), CL_FALSE, at,
-                                           bytes, from, 0, nullptr, &sent());
+  const cl_int code = clEnqueueWriteBuffer(queue_context_.upload_queue()(), windows_[filling_].memory.memory(),
+                                           CL_FALSE, at, bytes, from, 0, nullptr, &sent());
   if (code != CL_SUCCESS) return error("uploading a tensor", "clEnqueueWriteBuffer", code);
   sent_ = std::move(sent);
   return {};

@@ -21,7 +21,8 @@ class UploadRing {
 
   // For about `total_bytes` of tensors, as far as they are known. Windows and the workspaces of their batches
   // stay within what the buffer cache has room for now; kOverBudget where that is nothing.
-  static Result<std::unique_ptr<UploadRing>> open(QueueContext& queue_context, std::uint64_t total_bytes, PartialOf partial_of);
+  static Result<std::unique_ptr<UploadRing>> open(QueueContext& queue_context, std::uint64_t total_bytes,
+                                                  PartialOf partial_of);
   UploadRing(const UploadRing&) = delete;
   UploadRing& operator=(const UploadRing&) = delete;
   // Waits for what is under way; what was added is not read any more, unless that cannot be told.
@@ -53,8 +54,10 @@ class UploadRing {
   };
   static constexpr std::size_t kWindows = 3;
 
-  UploadRing(QueueContext& queue_context, PartialOf partial_of) : queue_context_(queue_context), partial_of_(std::move(partial_of)) {}
-  Status put_in_windows(const Tensor& tensor, Needs needs, double cast_scale, std::size_t job, std::uint64_t first_element);
+  UploadRing(QueueContext& queue_context, PartialOf partial_of)
+      : queue_context_(queue_context), partial_of_(std::move(partial_of)) {}
+  Status put_in_windows(const Tensor& tensor, Needs needs, double cast_scale, std::size_t job,
+                        std::uint64_t first_element);
   Status drain();
   // After an error: has everything come to rest, and gives the windows up.
   Status give_up(Status why);

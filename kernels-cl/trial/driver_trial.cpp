@@ -43,7 +43,8 @@ fs::path libexec_of_this_installation() {
   Dl_info facts{};
   link_map* object = nullptr;
   std::error_code failed;
-  if (dladdr1(reinterpret_cast<const void*>(&make_trial), &facts, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0) {
+  if (dladdr1(reinterpret_cast<const void*>(&make_trial), &facts, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) ==
+      0) {
     return {};
   }
   const std::string_view name = object->l_name;
@@ -73,8 +74,9 @@ Result<TrustedProgram> find_program() {
       reasons += (reasons.empty() ? "" : "; ") + program.error().message;
     }
   }
-  return Error{Code::kDevice, "the program that tries it first, in a process of its own, cannot be used: " + reasons +
-                                  " (TENSORSTAT_PREFLIGHT=path names another; TENSORSTAT_PREFLIGHT=0 uses the driver untried)"};
+  return Error{Code::kDevice,
+               "the program that tries it first, in a process of its own, cannot be used: " + reasons +
+                   " (TENSORSTAT_PREFLIGHT=path names another; TENSORSTAT_PREFLIGHT=0 uses the driver untried)"};
 }
 
 // The end of what the helper wrote, as one printable line.
@@ -118,7 +120,8 @@ Status find_and_try(const What& what) {
 }
 
 bool is_pocl_installed() {
-  return std::ranges::any_of(icd_files(), [](const IcdFile& each) { return each.library.find("pocl") != each.library.npos; });
+  return std::ranges::any_of(icd_files(),
+                             [](const IcdFile& each) { return each.library.find("pocl") != each.library.npos; });
 }
 
 }  // namespace
@@ -154,12 +157,9 @@ class StartedTrial {
   Subprocess process_;
 };
 
-bool may_kill(std::string_view platform_name) {
-  return platform_name == "Portable Computing Language";
-}
+bool may_kill(std::string_view platform_name) { return platform_name == "Portable Computing Language"; }
 
-Status make_trial(const TrustedProgram& program, const std::vector<std::string>& what,
-                  std::chrono::milliseconds most) {
+Status make_trial(const TrustedProgram& program, const std::vector<std::string>& what, std::chrono::milliseconds most) {
   return StartedTrial(program, what).passed(most);
 }
 
@@ -185,8 +185,8 @@ Status try_kernel(const Device& device, const std::string& key, const KernelKind
   if (kind.beside) what.emplace_back(name(*kind.beside));
   Status tried = once(what, [&] { return find_and_try(what); });
   if (tried) return tried;
-  return Error{tried.error().code, "running the kernel of " + kind.name() + " on " +
-                                       device.info.name + ": " + tried.error().message};
+  return Error{tried.error().code,
+               "running the kernel of " + kind.name() + " on " + device.info.name + ": " + tried.error().message};
 }
 
 }  // namespace tensorstat::cl_engine

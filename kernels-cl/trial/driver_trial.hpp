@@ -5,8 +5,8 @@
 //
 // The devices are tried once in a process, and each kernel once. No result is kept for the next process: a cache that
 // was whole and a disk that had room yesterday say nothing about today. Who wants to start sooner all the same sets
-// TENSORSTAT_PREFLIGHT=once: then a trial that passed is kept (passed_trials.hpp). A trial leaves the driver's cache and
-// our own warm. The helper is given no more descriptors, address space and data than this process has left.
+// TENSORSTAT_PREFLIGHT=once: then a trial that passed is kept (passed_trials.hpp). A trial leaves the driver's cache
+// and our own warm. The helper is given no more descriptors, address space and data than this process has left.
 //
 // The program lies in the libexec folder of the installation that this library is part of: it is sought from where the
 // library lies (or the program that it is linked into), and then in the folder that was configured. Nowhere else:
@@ -33,8 +33,8 @@ class StartedTrial;
 // Whether a platform's driver needs a trial.
 bool may_kill(std::string_view platform_name);
 
-// Whether such platforms' devices can be found. Where the OpenCL loader's files name a driver that needs it, the trial is
-// under way from here on, while this process loads the drivers.
+// Whether such platforms' devices can be found. Where the OpenCL loader's files name a driver that needs it, the trial
+// is under way from here on, while this process loads the drivers.
 class DevicesTrial {
  public:
   DevicesTrial();
@@ -54,8 +54,7 @@ class DevicesTrial {
 Status try_kernel(const Device& device, const std::string& key, const KernelKind& kind);
 
 // One trial by this program, which is ended after `most`.
-Status make_trial(const TrustedProgram& program, const std::vector<std::string>& what,
-                  std::chrono::milliseconds most);
+Status make_trial(const TrustedProgram& program, const std::vector<std::string>& what, std::chrono::milliseconds most);
 
 // What the program says last when all went well.
 inline constexpr std::string_view kTrialPassed = "tensorstat-preflight: passed\n";

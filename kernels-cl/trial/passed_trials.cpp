@@ -18,8 +18,8 @@ namespace tensorstat::cl_engine {
 namespace {
 
 // A name that ends in _ stands for all that begin with it.
-constexpr std::string_view kVariables[] = {"HOME",   "LD_LIBRARY_PATH", "LD_PRELOAD", "OCL_ICD_", "OPENCL_LAYERS",
-                                           "PATH",   "POCL_",           "TMPDIR",     "XDG_CACHE_HOME"};
+constexpr std::string_view kVariables[] = {"HOME", "LD_LIBRARY_PATH", "LD_PRELOAD", "OCL_ICD_",      "OPENCL_LAYERS",
+                                           "PATH", "POCL_",           "TMPDIR",     "XDG_CACHE_HOME"};
 
 bool matters(std::string_view variable) {
   return std::ranges::any_of(kVariables, [&](std::string_view each) {
@@ -104,6 +104,8 @@ bool has_passed(const std::vector<std::string>& what) {
          is_as_much(now.data_bytes, then->data_bytes);
 }
 
-void keep_passed(const std::vector<std::string>& what, const Limits& left) { store_binary(key_of(what), to_entry(left)); }
+void keep_passed(const std::vector<std::string>& what, const Limits& left) {
+  store_binary(key_of(what), to_entry(left));
+}
 
 }  // namespace tensorstat::cl_engine

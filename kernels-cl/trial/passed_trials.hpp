@@ -5,9 +5,9 @@
 // OpenCL loader, another limit on file sizes, or with anything else in the environment that the loader, the driver or
 // its linker look at. And it counts only for processes that have as much left of their limits as it had.
 //
-// What it does not see: a driver's cache that was damaged meanwhile, a disk that has become full, and a driver's library
-// that was replaced while its loader's file stayed. (A kernel's trial sees the last of these: its key has the driver's
-// version.)
+// What it does not see: a driver's cache that was damaged meanwhile, a disk that has become full, and a driver's
+// library that was replaced while its loader's file stayed. (A kernel's trial sees the last of these: its key has the
+// driver's version.)
 #pragma once
 
 #include <string>

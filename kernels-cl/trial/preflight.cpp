@@ -1,5 +1,5 @@
-// tensorstat-preflight: makes the OpenCL calls that the process which started it is about to make. If the driver aborts,
-// it ends this process and not that one (kernels-cl/trial/driver_trial.hpp).
+// tensorstat-preflight: makes the OpenCL calls that the process which started it is about to make. If the driver
+// aborts, it ends this process and not that one (kernels-cl/trial/driver_trial.hpp).
 //
 //   tensorstat-preflight LIMITS devices
 //   tensorstat-preflight LIMITS kernel KEY DTYPE NEEDS [DTYPE]
@@ -51,8 +51,8 @@ Status fold_a_tile(const Device& device, const KernelKind& kind) {
   const QueueContext& opened = **queue_context;
   std::vector<std::byte> zeros(kTileElements * sizeof(std::uint64_t));  // of the widest dtype
   cl_int code = CL_SUCCESS;
-  cl::Buffer source(opened.queue().getInfo<CL_QUEUE_CONTEXT>(),
-                    CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, zeros.size(), zeros.data(), &code);
+  cl::Buffer source(opened.queue().getInfo<CL_QUEUE_CONTEXT>(), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, zeros.size(),
+                    zeros.data(), &code);
   if (code != CL_SUCCESS) return error("holding a tile", "clCreateBuffer", code);
   Piece piece{source(), kind.dtype, kind.needs, 0, 0, kTileElements};
   if (kind.beside) piece.beside = {source(), *kind.beside, 0, {}};
@@ -71,8 +71,7 @@ Status fold_from_disk(const std::string& name, const KernelKind& kind) {
     const bool was_on_disk = !before.empty() && load_binary(key) == before;
     return folded && !was_on_disk ? fold_a_tile(device, kind) : folded;
   }
-  return Error{Code::kDevice,
-               "this program finds no such device, or is of another version than the library"};
+  return Error{Code::kDevice, "this program finds no such device, or is of another version than the library"};
 }
 
 Status perform(int argc, char** argv) {
@@ -100,9 +99,7 @@ Status perform(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   const tensorstat::Status status = tensorstat::cl_engine::perform(argc, argv);
-  const std::string last(status ? std::string(tensorstat::cl_engine::kTrialPassed)
-                                : status.error().message + "\n");
-  const bool told =
-      write(STDOUT_FILENO, last.data(), last.size()) == static_cast<ssize_t>(last.size());
+  const std::string last(status ? std::string(tensorstat::cl_engine::kTrialPassed) : status.error().message + "\n");
+  const bool told = write(STDOUT_FILENO, last.data(), last.size()) == static_cast<ssize_t>(last.size());
   _exit(status && told ? 0 : 1);  // what a driver does at exit is not what was to be tried
 }

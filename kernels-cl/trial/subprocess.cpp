@@ -58,8 +58,7 @@ class Orders {
     sigemptyset(&signals);
     posix_spawnattr_setsigmask(&attributes_, &signals);
     posix_spawnattr_setpgroup(&attributes_, 0);
-    posix_spawnattr_setflags(
-        &attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
   }
   ~Orders() {
     posix_spawn_file_actions_destroy(&actions_);
@@ -100,8 +99,7 @@ Reaped reap(pid_t child, Clock::time_point end, int& status) {
   for (;;) {
     const pid_t reaped = waitpid(child, &status, WNOHANG);
     if (reaped == child) return Reaped::kHere;
-    if (reaped < 0 && errno != EINTR)
-      return Reaped::kElsewhere;  // SIGCHLD is ignored, or somebody waits for all
+    if (reaped < 0 && errno != EINTR) return Reaped::kElsewhere;  // SIGCHLD is ignored, or somebody waits for all
     if (Clock::now() >= end) return Reaped::kNotYet;
     std::this_thread::sleep_for(kTick);
   }
@@ -149,8 +147,8 @@ Ended Subprocess::wait(std::chrono::milliseconds most) {
     ended.how = "had not ended after " + std::to_string(most.count()) + " ms";
   } else if (reaped == Reaped::kHere && WIFSIGNALED(status)) {
     const char* name = sigabbrev_np(WTERMSIG(status));
-    ended.how = "was ended by " + (name == nullptr ? "signal " + std::to_string(WTERMSIG(status))
-                                                   : "SIG" + std::string(name));
+    ended.how =
+        "was ended by " + (name == nullptr ? "signal " + std::to_string(WTERMSIG(status)) : "SIG" + std::string(name));
   } else if (reaped == Reaped::kHere && WEXITSTATUS(status) != 0) {
     ended.how = "exited with " + std::to_string(WEXITSTATUS(status));
   }

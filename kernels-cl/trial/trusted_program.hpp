@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-
 #include <tensorstat/status.hpp>
 
 #include "kernels-cl/driver/descriptor.hpp"
@@ -11,9 +10,9 @@ namespace tensorstat::cl_engine {
 
 // A regular file that nobody but root and this user can have put where it is, and nobody else can change. That is so
 // when the file and every folder on the way to it, also the way through symbolic links, belong to root or to the
-// effective user, and neither their group nor others may write them. Of a folder with the sticky bit, such as /tmp, where
-// other users can make files and cannot touch those of others, only a folder is taken: a file or a link there may be
-// another user's hard link to one of root's.
+// effective user, and neither their group nor others may write them. Of a folder with the sticky bit, such as /tmp,
+// where other users can make files and cannot touch those of others, only a folder is taken: a file or a link there may
+// be another user's hard link to one of root's.
 //
 // The file is held open. What runs (Subprocess) is what was judged, whatever its name leads to by then.
 class TrustedProgram {

@@ -4,15 +4,12 @@
 #include <exception>
 #include <new>
 #include <string>
-
 #include <tensorstat/status.hpp>
 
 namespace tensorstat {
 
 // Call it inside `catch (...)`.
-inline Error caught() noexcept try {
-  throw;
-} catch (const std::bad_alloc&) {
+inline Error caught() noexcept try { throw; } catch (const std::bad_alloc&) {
   return out_of_memory();
 } catch (const std::exception& thrown) {
   try {

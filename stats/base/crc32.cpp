@@ -49,7 +49,8 @@ std::uint32_t by_tables(std::uint32_t before, std::span<const std::byte> bytes) 
 
 static_assert([] {
   for (int k = 0; k < 32; ++k) {
-    if (crc_times(crc_on[k], crc_on[k]) != crc_on[(k + 1) % 32] || crc_times(crc_on[k], crc_back[k]) != CRC_ONE) return false;
+    if (crc_times(crc_on[k], crc_on[k]) != crc_on[(k + 1) % 32] || crc_times(crc_on[k], crc_back[k]) != CRC_ONE)
+      return false;
   }
   return crc_of_byte(1) == crc_times(1, crc_on[0]);
 }());
@@ -66,7 +67,8 @@ constexpr long long factor(int bits) {
 // The factor for the lower half of a lane comes first.
 constexpr std::array<long long, 2> factors(int distance) { return {factor(distance + 32), factor(distance - 32)}; }
 
-constexpr std::size_t kLane = 16, kLanes = 4, kShort = 2 * kLanes * kLane, kWide = 4 * kLanes * kLane, kLong = 2 * kWide;
+constexpr std::size_t kLane = 16, kLanes = 4, kShort = 2 * kLanes * kLane, kWide = 4 * kLanes * kLane,
+                      kLong = 2 * kWide;
 
 __attribute__((target("pclmul,sse2"))) inline __m128i moved(__m128i sum, __m128i factors, __m128i next) {
   const __m128i low = _mm_clmulepi64_si128(sum, factors, 0x00), high = _mm_clmulepi64_si128(sum, factors, 0x11);
@@ -94,7 +96,8 @@ __attribute__((target("pclmul,sse2"))) std::uint32_t folded(std::uint32_t before
 // The same with vectors of four lanes.
 __attribute__((target("avx512f,vpclmulqdq"))) std::uint32_t folded_wide(std::uint32_t before,
                                                                         std::span<const std::byte> bytes) {
-  static constexpr std::array<std::array<long long, 2>, 4> kBy2048 = {factors(2048), factors(2048), factors(2048), factors(2048)};
+  static constexpr std::array<std::array<long long, 2>, 4> kBy2048 = {factors(2048), factors(2048), factors(2048),
+                                                                      factors(2048)};
   const __m512i by2048 = _mm512_loadu_si512(kBy2048.data());
   const auto lanes = [&](std::size_t i) __attribute__((target("avx512f"))) {
     return _mm512_loadu_si512(bytes.data() + i * 4 * kLane);

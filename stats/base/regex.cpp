@@ -27,9 +27,7 @@ bool is_word(unsigned char c) { return is_alnum(c) || c == '_'; }
 bool is_space(unsigned char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool is_graph(unsigned char c) { return c > ' ' && c < 0x7f; }
 bool is_punct(unsigned char c) { return is_graph(c) && !is_alnum(c); }
-bool is_hex(unsigned char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
+bool is_hex(unsigned char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
 constexpr struct {
   std::string_view name;

@@ -22,12 +22,13 @@ tensorstat_code tensorstat_diff(const char* a, const char* b, const tensorstat_d
     }
     const auto given = c::taken<tensorstat_diff_options>(options, TENSORSTAT_DIFF_OPTIONS);
     if (!given) return missing("tensorstat_diff_options");
-    auto found = diff(a, b, {.rtol = given->rtol < 0 ? std::nullopt : std::optional(given->rtol),
-                             .atol = given->atol,
-                             .any_dtype = given->any_dtype != 0,
-                             .tolerances = given->tolerances == nullptr ? "" : given->tolerances,
-                             .names = given->names == nullptr ? "" : given->names,
-                             .first = given->first != 0});
+    auto found = diff(a, b,
+                      {.rtol = given->rtol < 0 ? std::nullopt : std::optional(given->rtol),
+                       .atol = given->atol,
+                       .any_dtype = given->any_dtype != 0,
+                       .tolerances = given->tolerances == nullptr ? "" : given->tolerances,
+                       .names = given->names == nullptr ? "" : given->names,
+                       .first = given->first != 0});
     if (!found) return failed(found.error());
     *answer = new tensorstat_answer{found->differs, std::move(found->json), std::move(found->faults)};
     return TENSORSTAT_OK;

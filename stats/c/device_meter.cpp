@@ -86,8 +86,9 @@ tensorstat_code tensorstat_ticket_collect_partials(tensorstat_ticket* ticket, te
 
 void tensorstat_ticket_close(tensorstat_ticket* ticket) { c::destroy(ticket); }
 
-tensorstat_code tensorstat_submit_pairs(tensorstat_device_meter* meter, const tensorstat_tensor* a, const tensorstat_tensor* b,
-                                        size_t pair_count, const tensorstat_pair_request* request, void* const* wait_list,
+tensorstat_code tensorstat_submit_pairs(tensorstat_device_meter* meter, const tensorstat_tensor* a,
+                                        const tensorstat_tensor* b, size_t pair_count,
+                                        const tensorstat_pair_request* request, void* const* wait_list,
                                         size_t wait_count, tensorstat_pair_ticket** ticket) {
   return guarded([&]() -> tensorstat_code {
     if (meter == nullptr || ticket == nullptr) {

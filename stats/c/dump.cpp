@@ -47,7 +47,8 @@ Result<DumpOptions> dump_options(const tensorstat_session_options* given) {
 }
 
 template <typename Open>
-tensorstat_code open_session(const tensorstat_session_options* options, tensorstat_session** session, const Open& open) {
+tensorstat_code open_session(const tensorstat_session_options* options, tensorstat_session** session,
+                             const Open& open) {
   return guarded([&]() -> tensorstat_code {
     if (session == nullptr) return missing("the pointer for the session");
     auto taken = dump_options(options);
@@ -62,8 +63,11 @@ tensorstat_code open_session(const tensorstat_session_options* options, tensorst
 std::optional<DumpPlace> place_of(const tensorstat_place* given) {
   const auto place = c::taken(given, tensorstat_place TENSORSTAT_PLACE);
   if (!place) return std::nullopt;
-  return DumpPlace{.rank = place->rank, .device = place->device, .graph = place->graph,
-                   .iteration = place->iteration, .constants = place->constants != 0};
+  return DumpPlace{.rank = place->rank,
+                   .device = place->device,
+                   .graph = place->graph,
+                   .iteration = place->iteration,
+                   .constants = place->constants != 0};
 }
 
 // The text that `make` returns, or "" if memory is exhausted.
@@ -97,7 +101,8 @@ Result<DumpTensor> dump_tensor(const tensorstat_dump_tensor& given, const Tensor
   if (!io) return io.error();
   const auto stored = c::chosen<Stored>(given.stored, 5, "stored");
   if (!stored) return stored.error();
-  if (given.shape == nullptr && given.dimension_count != 0) return Error{Code::kInvalid, "it has dimensions and no shape"};
+  if (given.shape == nullptr && given.dimension_count != 0)
+    return Error{Code::kInvalid, "it has dimensions and no shape"};
   DumpTensor to{.tensor = tensor,
                 .shape = Shape(given.shape, given.shape + given.dimension_count),
                 .io = *io,
@@ -114,21 +119,20 @@ Result<DumpTensor> dump_tensor(const tensorstat_dump_tensor& given, const Tensor
 
 tensorstat_code tensorstat_session_from_environment(const tensorstat_session_options* options,
                                                     tensorstat_session** session) {
-  return open_session(options, session, [](DumpOptions taken) { return DumpSession::from_environment(std::move(taken)); });
+  return open_session(options, session,
+                      [](DumpOptions taken) { return DumpSession::from_environment(std::move(taken)); });
 }
 
 tensorstat_code tensorstat_session_from_file(const char* path, const tensorstat_session_options* options,
                                              tensorstat_session** session) {
-  return open_session(options, session, [path](DumpOptions taken) {
-    return DumpSession::from_file(text_of(path), std::move(taken));
-  });
+  return open_session(options, session,
+                      [path](DumpOptions taken) { return DumpSession::from_file(text_of(path), std::move(taken)); });
 }
 
 tensorstat_code tensorstat_session_from_json(const char* text, const tensorstat_session_options* options,
                                              tensorstat_session** session) {
-  return open_session(options, session, [text](DumpOptions taken) {
-    return DumpSession::from_json(text_of(text), std::move(taken));
-  });
+  return open_session(options, session,
+                      [text](DumpOptions taken) { return DumpSession::from_json(text_of(text), std::move(taken)); });
 }
 
 int tensorstat_session_enabled(const tensorstat_session* session) {
@@ -142,13 +146,9 @@ tensorstat_code tensorstat_session_demands(const tensorstat_session* session, te
     }
     const DumpDemands now = session->session.demands();
     const size_t room = demands->size;
-    const tensorstat_demands to{room,
-                                now.tensors,
-                                now.statistics,
-                                now.whole_operators,
-                                now.synchronised_operators,
-                                now.device_format,
-                                now.kernel_args};
+    const tensorstat_demands to{
+        room,           now.tensors, now.statistics, now.whole_operators, now.synchronised_operators, now.device_format,
+        now.kernel_args};
     std::memcpy(demands, &to, std::min(room, sizeof to));
     return TENSORSTAT_OK;
   });

@@ -1,7 +1,7 @@
 // Files of tensors of <tensorstat/tensorstat.h>.
+#include "stats/base/printable.hpp"
 #include "stats/c/handles.hpp"
 #include "stats/survey/survey.hpp"
-#include "stats/base/printable.hpp"
 
 using namespace tensorstat;
 using c::failed;

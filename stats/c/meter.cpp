@@ -251,7 +251,8 @@ tensorstat_code tensorstat_partial_move_to(tensorstat_partial* partial, uint64_t
   });
 }
 
-tensorstat_code tensorstat_partial_finish(const tensorstat_partial* partial, int32_t statistic, tensorstat_value* value) {
+tensorstat_code tensorstat_partial_finish(const tensorstat_partial* partial, int32_t statistic,
+                                          tensorstat_value* value) {
   return guarded([&]() -> tensorstat_code {
     if (partial == nullptr || value == nullptr)
       return missing(partial == nullptr ? "the partial" : "the pointer for the value");

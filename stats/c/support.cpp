@@ -11,14 +11,22 @@ thread_local const char* last_words = "";
 
 tensorstat_code number_of(Code code) {
   switch (code) {
-    case Code::kInvalid: return TENSORSTAT_INVALID;
-    case Code::kUnsupported: return TENSORSTAT_UNSUPPORTED;
-    case Code::kUnreadable: return TENSORSTAT_UNREADABLE;
-    case Code::kUnwritable: return TENSORSTAT_UNWRITABLE;
-    case Code::kOverBudget: return TENSORSTAT_OVER_BUDGET;
-    case Code::kDevice: return TENSORSTAT_DEVICE;
-    case Code::kOutOfMemory: return TENSORSTAT_OUT_OF_MEMORY;
-    case Code::kInUse: return TENSORSTAT_IN_USE;
+    case Code::kInvalid:
+      return TENSORSTAT_INVALID;
+    case Code::kUnsupported:
+      return TENSORSTAT_UNSUPPORTED;
+    case Code::kUnreadable:
+      return TENSORSTAT_UNREADABLE;
+    case Code::kUnwritable:
+      return TENSORSTAT_UNWRITABLE;
+    case Code::kOverBudget:
+      return TENSORSTAT_OVER_BUDGET;
+    case Code::kDevice:
+      return TENSORSTAT_DEVICE;
+    case Code::kOutOfMemory:
+      return TENSORSTAT_OUT_OF_MEMORY;
+    case Code::kInUse:
+      return TENSORSTAT_IN_USE;
   }
   return TENSORSTAT_INVALID;
 }
@@ -88,10 +96,14 @@ Status Tensors::add(const tensorstat_tensor& given) {
   if (!dtype) return dtype.error();
   const auto where = chosen<Where>(given.where, 3, "where");
   if (!where) return where.error();
-  Tensor tensor{.dtype = *dtype, .element_count = given.element_count, .address = given.address,
-                .offset_bytes = given.offset_bytes, .where = *where};
+  Tensor tensor{.dtype = *dtype,
+                .element_count = given.element_count,
+                .address = given.address,
+                .offset_bytes = given.offset_bytes,
+                .where = *where};
   if (given.stride_bytes != nullptr) {
-    if (given.shape == nullptr && given.dimension_count != 0) return Error{Code::kInvalid, "it has strides and no shape"};
+    if (given.shape == nullptr && given.dimension_count != 0)
+      return Error{Code::kInvalid, "it has strides and no shape"};
     auto strides = std::make_unique<Strides>();
     strides->shape.assign(given.shape, given.shape + given.dimension_count);
     strides->bytes.assign(given.stride_bytes, given.stride_bytes + given.dimension_count);
@@ -136,7 +148,8 @@ Result<Request> request_of(const tensorstat_request* given) {
       .categories = *std::move(categories), .precision = *precision, .on = *on, .cast_scale = request->cast_scale};
 }
 
-tensorstat_code copy_out(std::span<const std::byte> bytes, const char* what, void* to, std::size_t room, std::size_t* count) {
+tensorstat_code copy_out(std::span<const std::byte> bytes, const char* what, void* to, std::size_t room,
+                         std::size_t* count) {
   *count = bytes.size();
   if (to == nullptr && room == 0) return TENSORSTAT_OK;
   if (to == nullptr || room < bytes.size()) {
@@ -249,15 +262,24 @@ size_t tensorstat_value_text(const tensorstat_value* value, char* text, size_t r
   try {
     if (value != nullptr) {
       switch (value->kind) {
-        case TENSORSTAT_UNSIGNED: whole = to_string(Value(std::uint64_t{value->is.whole})); break;
-        case TENSORSTAT_SIGNED: whole = to_string(Value(std::int64_t{value->is.whole_signed})); break;
-        case TENSORSTAT_REAL: whole = to_string(Value(value->is.real)); break;
-        case TENSORSTAT_DIGEST:
-          whole = to_string(Digest(std::as_bytes(std::span(value->is.bytes))
-                                       .first(std::min<std::size_t>(value->byte_count, 20))));
+        case TENSORSTAT_UNSIGNED:
+          whole = to_string(Value(std::uint64_t{value->is.whole}));
           break;
-        case TENSORSTAT_EXPONENTS: whole = to_string(Exponents(*c::exponents_of(value))); break;
-        default: break;
+        case TENSORSTAT_SIGNED:
+          whole = to_string(Value(std::int64_t{value->is.whole_signed}));
+          break;
+        case TENSORSTAT_REAL:
+          whole = to_string(Value(value->is.real));
+          break;
+        case TENSORSTAT_DIGEST:
+          whole = to_string(
+              Digest(std::as_bytes(std::span(value->is.bytes)).first(std::min<std::size_t>(value->byte_count, 20))));
+          break;
+        case TENSORSTAT_EXPONENTS:
+          whole = to_string(Exponents(*c::exponents_of(value)));
+          break;
+        default:
+          break;
       }
     }
   } catch (...) {
@@ -270,11 +292,16 @@ uint64_t tensorstat_exponents_count(const tensorstat_value* value, int32_t which
   const ExponentCounts* const counts = c::exponents_of(value);
   if (counts == nullptr) return 0;
   switch (which) {
-    case TENSORSTAT_ZERO: return counts->zero;
-    case TENSORSTAT_SUBNORMAL: return counts->subnormal;
-    case TENSORSTAT_INF: return counts->inf;
-    case TENSORSTAT_NAN: return counts->nan;
-    default: return 0;
+    case TENSORSTAT_ZERO:
+      return counts->zero;
+    case TENSORSTAT_SUBNORMAL:
+      return counts->subnormal;
+    case TENSORSTAT_INF:
+      return counts->inf;
+    case TENSORSTAT_NAN:
+      return counts->nan;
+    default:
+      return 0;
   }
 }
 

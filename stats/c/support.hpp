@@ -98,7 +98,8 @@ Log log_of(tensorstat_log log, void* context);
 
 // Writes `bytes` to `to`, and their number to `count`. With NULL and a `room` of 0 it only counts. If `room` is too
 // small, the error names `what`.
-tensorstat_code copy_out(std::span<const std::byte> bytes, const char* what, void* to, std::size_t room, std::size_t* count);
+tensorstat_code copy_out(std::span<const std::byte> bytes, const char* what, void* to, std::size_t room,
+                         std::size_t* count);
 
 tensorstat_value value_of(const Value& value);
 // The counts of a value of kind TENSORSTAT_EXPONENTS; nullptr for any other.
@@ -108,8 +109,8 @@ const ExponentCounts* exponents_of(const tensorstat_value* value);
 template <typename Enum>
 Result<Enum> chosen(std::int32_t number, std::int32_t count, const char* field) {
   if (number >= 0 && number < count) return static_cast<Enum>(number);
-  return Error{Code::kInvalid, std::string(field) + " is " + std::to_string(number) + "; it can be 0 to " +
-                                   std::to_string(count - 1)};
+  return Error{Code::kInvalid,
+               std::string(field) + " is " + std::to_string(number) + "; it can be 0 to " + std::to_string(count - 1)};
 }
 
 }  // namespace tensorstat::c

@@ -1,20 +1,20 @@
 // `tensorstat convert`: converts rows of statistics to another dialect.
 
-#include <memory>
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <tensorstat/rows.hpp>
 
+#include "stats/base/printable.hpp"
 #include "stats/cli/exit_status.hpp"
 #include "stats/cli/options/options.hpp"
-#include "stats/cli/subcommand.hpp"
 #include "stats/cli/row_target.hpp"
 #include "stats/cli/staged_folder.hpp"
-#include "stats/survey/row_files.hpp"
+#include "stats/cli/subcommand.hpp"
 #include "stats/files/io/folders.hpp"
-#include "stats/base/printable.hpp"
 #include "stats/rows/dump_json/dump_json.hpp"
+#include "stats/survey/row_files.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -104,8 +104,8 @@ Status convert_all(const Folders& folders, const std::string& below, Conversion&
   for (const auto& [relative, files] : folders) {
     const std::string folder = relative.empty() ? below : below + "/" + relative;
     if (const auto unmade = make_folders(folder)) {
-      return Error{Code::kUnwritable, "the folder " + printable(unmade->folder) + " cannot be made: " +
-                                          std::generic_category().message(unmade->error)};
+      return Error{Code::kUnwritable, "the folder " + printable(unmade->folder) +
+                                          " cannot be made: " + std::generic_category().message(unmade->error)};
     }
     if (Status converted = conversion.convert(files, folder); !converted) return converted;
   }
@@ -136,7 +136,8 @@ int run_convert(const ConvertArguments& arguments, Console& console) {
   if (!is_one_file && (arguments.output.ends_with(".csv") || arguments.output.ends_with(".json"))) {
     console.say(printable(arguments.output) + ": would be a folder, as " +
                 (folders.size() > 1 ? "the rows are those of " + std::to_string(folders.size()) + " folders"
-                                    : name ? "the file in it is " + *name : "each run of an operator has a file") +
+                 : name             ? "the file in it is " + *name
+                                    : "each run of an operator has a file") +
                 "; give it a name without an extension");
     return kUsage;
   }
@@ -157,8 +158,9 @@ Subcommand convert_command(CLI::App& command) {
   const auto arguments = std::make_shared<ConvertArguments>();
   CLI::App* convert = command.add_subcommand(
       "convert", "Convert rows of statistics to another dialect, and report what it cannot express");
-  convert->add_option("PATH", arguments->paths,
-                      "Files of rows, and folders: each statistic.csv, dump.json and csv of an operator's run in them")
+  convert
+      ->add_option("PATH", arguments->paths,
+                   "Files of rows, and folders: each statistic.csv, dump.json and csv of an operator's run in them")
       ->type_name("")
       ->required();
   convert->add_option("-o,--output", arguments->output, "The new file or folder; it must not exist yet")

@@ -59,11 +59,13 @@ DeviceCheck check_device(int platform, int device, std::uint64_t speed_bytes) {
     const auto dtype = static_cast<Dtype>(i);
     const std::vector<std::byte> some[] = {ordinary(dtype, random), any_bits(dtype, random)};
     std::vector<Tensor> tensors;
-    for (const auto& bytes : some) tensors.push_back({.dtype = dtype, .element_count = kElements, .address = bytes.data()});
+    for (const auto& bytes : some)
+      tensors.push_back({.dtype = dtype, .element_count = kElements, .address = bytes.data()});
     for (const Precision precision : {Precision::kHigh, Precision::kLow}) {
       const auto where = std::string(name(dtype)) + " in " + std::string(name(precision)) + ": ";
       const auto on_host = meter.measure(tensors, {.categories = categories, .precision = precision, .on = On::kHost});
-      const auto on_device = meter.measure(tensors, {.categories = categories, .precision = precision, .on = On::kDevice});
+      const auto on_device =
+          meter.measure(tensors, {.categories = categories, .precision = precision, .on = On::kDevice});
       if (!on_host || !on_device) {
         check.fault = where + (on_host ? on_device : on_host).error().message;
         return check;

@@ -1,19 +1,19 @@
 // `tensorstat diff` finds where two runs part. `tensorstat origin` finds where NaN and Inf began in one run.
 
-#include <memory>
 #include <CLI/CLI.hpp>
 #include <map>
+#include <memory>
 #include <utility>
 
+#include "stats/base/printable.hpp"
 #include "stats/cli/exit_status.hpp"
 #include "stats/cli/inputs.hpp"
 #include "stats/cli/msprobe_rules.hpp"
 #include "stats/cli/options/options.hpp"
-#include "stats/cli/subcommand.hpp"
 #include "stats/cli/report/output.hpp"
 #include "stats/cli/report/report_diff.hpp"
+#include "stats/cli/subcommand.hpp"
 #include "stats/compare/comparison_json.hpp"
-#include "stats/base/printable.hpp"
 #include "stats/files/io/whole_file.hpp"
 
 namespace tensorstat::cli {
@@ -21,8 +21,8 @@ namespace {
 
 struct DiffArguments {
   std::string a, b;
-  DiffOptions options;             // without the texts of tolerances and names
-  std::string tolerances, names;   // paths of these files
+  DiffOptions options;            // without the texts of tolerances and names
+  std::string tolerances, names;  // paths of these files
   bool all = false, is_json = false;
   std::string rules;   // "msprobe"; empty: tensorstat's own rules
   std::string output;  // empty: stdout
@@ -64,8 +64,8 @@ std::string why_nothing_pairs(const Record& a, const Record& b) {
 
 void add_common_options(CLI::App& command, bool& is_json, std::string& output) {
   command
-      .add_option_function<std::string>("--format", [&](const std::string& word) { is_json = word == "json"; },
-                                        "text or json")
+      .add_option_function<std::string>(
+          "--format", [&](const std::string& word) { is_json = word == "json"; }, "text or json")
       ->check(CLI::IsMember({"text", "json"}).description(""))
       ->type_name("FORMAT");
   command.add_option("-o,--output", output, "Write to this file, whole or not at all, instead of stdout")
@@ -80,8 +80,8 @@ int run_diff(const DiffArguments& arguments, Console& console) {
   }
   if (!arguments.rules.empty()) return run_msprobe_rules(arguments.a, arguments.b, arguments.output, console);
   DiffOptions options = arguments.options;
-  for (const auto& [path, text] : {std::pair{&arguments.tolerances, &options.tolerances},
-                                   std::pair{&arguments.names, &options.names}}) {
+  for (const auto& [path, text] :
+       {std::pair{&arguments.tolerances, &options.tolerances}, std::pair{&arguments.names, &options.names}}) {
     if (path->empty()) continue;
     auto read = read_whole_file(*path, kMostBytes);
     if (!read) {
@@ -115,8 +115,9 @@ int run_origin(const OriginArguments& arguments, Console& console) {
     return kNotRead;
   }
   const bool with_lists = arguments.is_json || arguments.all;
-  const Answer answer = answer_of(read->record, read->hints,
-                                  {.nan_only = arguments.nan_only, .ended_inf = arguments.inf, .with_lists = with_lists});
+  const Answer answer =
+      answer_of(read->record, read->hints,
+                {.nan_only = arguments.nan_only, .ended_inf = arguments.inf, .with_lists = with_lists});
   int exit = answer.verdict.kind == FaultKind::kNone ? kDone : kFound;
   if (!read->is_whole) exit = kNotRead;
   std::string text;
@@ -162,9 +163,10 @@ Subcommand diff_command(CLI::App& command) {
                    "Lines of NAME_IN_A,NAME_IN_B for tensors with different names; old/*,new/* for prefixes")
       ->type_name("FILE");
   add_common_options(*diff, arguments->is_json, arguments->output);
-  diff->add_option("--rules", arguments->rules,
-                   "msprobe: the table, cells and verdicts of msprobe's compare, as csv, or with -o FILE.xlsx as a coloured "
-                   "spreadsheet; A is its NPU and B its Bench")
+  diff->add_option(
+          "--rules", arguments->rules,
+          "msprobe: the table, cells and verdicts of msprobe's compare, as csv, or with -o FILE.xlsx as a coloured "
+          "spreadsheet; A is its NPU and B its Bench")
       ->check(CLI::IsMember({"msprobe"}).description(""))
       ->type_name("WHOSE")
       ->excludes("--first", "--all", "--rtol", "--tolerances", "--names", "--format");
@@ -191,12 +193,11 @@ Subcommand origin_command(CLI::App& command) {
       ->type_name("")
       ->required();
   origin->add_flag("--nan-only", arguments->nan_only, "Do not count Inf as a fault");
-  origin->add_flag("--inf", arguments->inf,
-                   "Count an Inf that ended, such as a mask's Inf in a softmax, as a fault, too")
+  origin
+      ->add_flag("--inf", arguments->inf, "Count an Inf that ended, such as a mask's Inf in a softmax, as a fault, too")
       ->excludes("--nan-only");
-  CLI::Option* all =
-      origin->add_flag("--all", arguments->all,
-                       "Every call with NaN or Inf, too: those that produced it and those that passed it on");
+  CLI::Option* all = origin->add_flag(
+      "--all", arguments->all, "Every call with NaN or Inf, too: those that produced it and those that passed it on");
   add_common_options(*origin, arguments->is_json, arguments->output);
   all->excludes("--format");
   origin->footer(

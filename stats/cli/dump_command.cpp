@@ -1,15 +1,15 @@
 // `tensorstat dump`: replays dumped tensors with a config.
 
-#include <memory>
 #include <cstdlib>
+#include <memory>
 
 #include "stats/cli/exit_status.hpp"
 #include "stats/cli/inputs.hpp"
 #include "stats/cli/options/options.hpp"
 #include "stats/cli/subcommand.hpp"
-#include "stats/json/json_text.hpp"
 #include "stats/dump/replay/replay.hpp"
 #include "stats/files/io/whole_file.hpp"
+#include "stats/json/json_text.hpp"
 #include "stats/rows/dialect.hpp"
 
 namespace tensorstat::cli {
@@ -19,7 +19,7 @@ namespace {
 struct DumpArguments {
   std::string config;  // empty: the file that MINDSPORE_DUMP_CONFIG names
   std::vector<std::string> paths;
-  std::string output;  // empty: the config's `path`
+  std::string output;     // empty: the config's `path`
   std::string framework;  // as in DumpOptions
   Dialect dialect = Dialect::kMindspore27;
   bool by_step = false, device_rows = false;
@@ -28,8 +28,7 @@ struct DumpArguments {
 
 int run_dump(const DumpArguments& arguments, Console& console) {
   std::string config = arguments.config;
-  if (const char* named = std::getenv("MINDSPORE_DUMP_CONFIG");
-      config.empty() && named != nullptr) {
+  if (const char* named = std::getenv("MINDSPORE_DUMP_CONFIG"); config.empty() && named != nullptr) {
     config = named;
   }
   if (config.empty()) {
@@ -62,9 +61,9 @@ int run_dump(const DumpArguments& arguments, Console& console) {
   const Existing existing = arguments.append    ? Existing::kAppend
                             : arguments.replace ? Existing::kReplace
                                                 : Existing::kRefuse;
-  const auto counters = replay(
-      *text, inputs.files, std::move(options), existing,
-      {complain, [&](std::size_t done, std::size_t total) { console.progress(done, total, 0); }});
+  const auto counters =
+      replay(*text, inputs.files, std::move(options), existing,
+             {complain, [&](std::size_t done, std::size_t total) { console.progress(done, total, 0); }});
   console.hide_progress();
   if (!counters && counters.error().code == Code::kUnwritable) {
     console.say(counters.error().message + (existing == Existing::kRefuse
@@ -94,8 +93,7 @@ Subcommand dump_command(CLI::App& command) {
   dump->add_option("PATH", arguments->paths, "Dumped files (.npy, Ascend's dump files), directories and globs")
       ->type_name("")
       ->required();
-  dump->add_option("--config", arguments->config,
-                   "The config; by default the file that MINDSPORE_DUMP_CONFIG names")
+  dump->add_option("--config", arguments->config, "The config; by default the file that MINDSPORE_DUMP_CONFIG names")
       ->type_name("FILE");
   dump->add_option("-o,--output", arguments->output, "Write below this directory instead of the config's `path`")
       ->check(names_output())
@@ -120,8 +118,8 @@ Subcommand dump_command(CLI::App& command) {
                  "integers, null for what the device does not compute");
   dump->add_flag("--by-step", arguments->by_step,
                  "Write the folders of MindSpore's O2: STEP/TIME/DEVICE/MODEL/ID/ITERATION");
-  CLI::Option* append = dump->add_flag(
-      "--append", arguments->append, "If an earlier dump exists, add to its statistic.csv and its tensors");
+  CLI::Option* append = dump->add_flag("--append", arguments->append,
+                                       "If an earlier dump exists, add to its statistic.csv and its tensors");
   dump->add_flag("--replace", arguments->replace,
                  "If an earlier dump exists, replace files of the same names, each as a whole, once everything is "
                  "written")

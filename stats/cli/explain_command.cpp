@@ -103,7 +103,8 @@ Result<std::string> explanations(const std::vector<std::string>& names) {
     text += indented("NaN, Inf", nan_rule(category));
     text += indented("costs", cost(category));
     if ((needs(category) & (kSum | kSquares | kAbsolute)) != 0) {
-      text += indented("precision", "high: the exact value, rounded once; low: every sum held in the tensor's own type");
+      text +=
+          indented("precision", "high: the exact value, rounded once; low: every sum held in the tensor's own type");
     }
   }
   return text;

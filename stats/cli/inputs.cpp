@@ -12,13 +12,13 @@
 #include <system_error>
 #include <utility>
 
-#include "stats/rows/names/mindspore_file_name.hpp"
-#include "stats/survey/row_files.hpp"
-#include "stats/files/io/folders.hpp"
 #include "stats/base/natural_order.hpp"
 #include "stats/base/printable.hpp"
-#include "stats/files/tensor_source.hpp"
+#include "stats/files/io/folders.hpp"
 #include "stats/files/io/whole_file.hpp"
+#include "stats/files/tensor_source.hpp"
+#include "stats/rows/names/mindspore_file_name.hpp"
+#include "stats/survey/row_files.hpp"
 
 namespace tensorstat::cli {
 namespace {

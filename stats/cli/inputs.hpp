@@ -1,8 +1,8 @@
 // Finds the files that the user's arguments name.
 #pragma once
 
-#include <span>
 #include <map>
+#include <span>
 #include <string>
 #include <tensorstat/status.hpp>
 #include <vector>
@@ -17,7 +17,8 @@ struct Inputs {
   std::vector<std::string> files;  // within an argument in natural order
   std::vector<std::string> lists;  // the files behind @list arguments
   std::vector<Error> faults;       // arguments without any file, and paths that could not be read
-  // FILE::TENSOR: of this file only tensors of these names, which may hold * and ?. Not of a file that is named itself, too.
+  // FILE::TENSOR: of this file only tensors of these names, which may hold * and ?. Not of a file that is named itself,
+  // too.
   std::map<std::string, std::vector<std::string>> tensors_of;
   std::vector<std::string> left;   // files of directories that are read by name only, in the order of the walk
   std::vector<std::string> notes;  // folders whose files were left out: rows beside tensors, or raw bits

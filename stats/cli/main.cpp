@@ -15,10 +15,11 @@
 #include <tensorstat/meter.hpp>
 #include <variant>
 
-#include "stats/cli/options/command_line.hpp"
-#include "stats/cli/report/console.hpp"
+#include "stats/base/printable.hpp"
 #include "stats/cli/devices_command.hpp"
 #include "stats/cli/inputs.hpp"
+#include "stats/cli/options/command_line.hpp"
+#include "stats/cli/report/console.hpp"
 #include "stats/cli/report/outcome.hpp"
 #include "stats/cli/report/output.hpp"
 #include "stats/cli/report/report.hpp"
@@ -26,7 +27,6 @@
 #include "stats/cli/report/written_rows.hpp"
 #include "stats/survey/row_files.hpp"
 #include "stats/survey/survey.hpp"
-#include "stats/base/printable.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -93,7 +93,8 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
   listener.progressed = [&](const Survey::Progress& progress) {
     flush();
     // A file that is not open yet counts as one tensor.
-    if (!arguments.is_quiet) console.progress(progress.tensors, progress.known + inputs.files.size() - progress.files, progress.bytes);
+    if (!arguments.is_quiet)
+      console.progress(progress.tensors, progress.known + inputs.files.size() - progress.files, progress.bytes);
   };
 
   results.begin();
@@ -107,7 +108,8 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
   const std::set<std::string_view> named(arguments.paths.begin(), arguments.paths.end());
   for (const std::string& file : inputs.files) {
     const auto wanted = inputs.tensors_of.find(file);
-    survey.add(file, named.contains(file), wanted == inputs.tensors_of.end() ? std::vector<std::string>() : wanted->second);
+    survey.add(file, named.contains(file),
+               wanted == inputs.tensors_of.end() ? std::vector<std::string>() : wanted->second);
   }
   survey.finish();
   if (more_tensors != 0) {
@@ -144,7 +146,8 @@ int run(const Arguments& arguments, Console& console) {
   };
   // Check the device now: if the host computes, nothing else would notice that it does not exist.
   if (arguments.meter.platform >= 0 && arguments.request.on != On::kHost && !arguments.head_only) {
-    if (const Status found = find_named_device(arguments.meter); !found) return console.say(found.error().message), kNoDevice;
+    if (const Status found = find_named_device(arguments.meter); !found)
+      return console.say(found.error().message), kNoDevice;
   }
   const Inputs inputs = find_inputs(arguments.paths, arguments.order);
   if (!arguments.is_quiet) std::ranges::for_each(inputs.notes, [&](const std::string& note) { console.say(note); });

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "stats/dump/msprobe/dump_json_carrier.hpp"
-#include "stats/files/io/growing_file.hpp"
 #include "stats/files/ascend/long_name.hpp"
+#include "stats/files/io/growing_file.hpp"
 #include "stats/rows/names/run_cut.hpp"
 #include "stats/rows/names/run_name.hpp"
 
@@ -18,7 +18,8 @@ namespace {
 // A csv file and the writer of its rows.
 class OpenFile {
  public:
-  static Result<std::unique_ptr<OpenFile>> create(const std::string& path, const RowFormat& format, ConversionLosses& losses) {
+  static Result<std::unique_ptr<OpenFile>> create(const std::string& path, const RowFormat& format,
+                                                  ConversionLosses& losses) {
     auto file = GrowingFile::create(path);
     if (!file) return file.error();
     auto open = std::unique_ptr<OpenFile>(new OpenFile(*std::move(file)));
@@ -171,7 +172,9 @@ class FileForEachRun : public CsvTarget {
 class DumpJsonFile : public RowTarget {
  public:
   DumpJsonFile(std::string path, std::string_view framework, ConversionLosses& losses)
-      : path_(std::move(path)), carrier_(framework, [this](std::string_view text) { return write(text); }, losses) {}
+      : path_(std::move(path)),
+        carrier_(
+            framework, [this](std::string_view text) { return write(text); }, losses) {}
 
   Status carry(Row&& row) override { return carrier_.carry(std::move(row)); }
   Status begin_call() override { return carrier_.begin_call(); }
@@ -208,7 +211,8 @@ std::optional<std::string> rows_file(std::optional<Dialect> to) {
   return name;
 }
 
-std::unique_ptr<RowTarget> make_dump_json_target(const std::string& folder, std::string_view framework, ConversionLosses& losses) {
+std::unique_ptr<RowTarget> make_dump_json_target(const std::string& folder, std::string_view framework,
+                                                 ConversionLosses& losses) {
   return std::make_unique<DumpJsonFile>(folder + "/" + *rows_file(std::nullopt), framework, losses);
 }
 

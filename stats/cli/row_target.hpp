@@ -34,6 +34,7 @@ std::optional<std::string> rows_file(std::optional<Dialect> to);
 std::unique_ptr<RowTarget> make_target(const std::string& folder, RowFormat format, ConversionLosses& losses);
 
 // Writes msprobe's dump.json into `folder`: dump_json_carrier.hpp.
-std::unique_ptr<RowTarget> make_dump_json_target(const std::string& folder, std::string_view framework, ConversionLosses& losses);
+std::unique_ptr<RowTarget> make_dump_json_target(const std::string& folder, std::string_view framework,
+                                                 ConversionLosses& losses);
 
 }  // namespace tensorstat::cli

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "stats/base/printable.hpp"
 #include "stats/base/unfinished_files.hpp"
 #include "stats/files/io/folders.hpp"
 #include "stats/files/io/open_file.hpp"
-#include "stats/base/printable.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -158,8 +158,8 @@ Status StagedFolder::place(const std::string& only_file) {
   if (!sync_file_system_of(path_)) return unwritable(target_, std::generic_category().message(errno));
   const std::string from = only_file.empty() ? path_ : path_ + "/" + only_file;
   // link() and rename() do not replace a file that appeared at the target meanwhile. rename() replaces an empty folder.
-  const bool is_placed = only_file.empty() ? std::rename(from.c_str(), target_.c_str()) == 0
-                                           : ::link(from.c_str(), target_.c_str()) == 0;
+  const bool is_placed =
+      only_file.empty() ? std::rename(from.c_str(), target_.c_str()) == 0 : ::link(from.c_str(), target_.c_str()) == 0;
   if (!is_placed) return unwritable(target_, std::generic_category().message(errno));
   if (only_file.empty()) path_.clear();
   return {};

@@ -1,6 +1,7 @@
 // The subcommands. Each has its options, help and code in a file of its own.
 //
-// To add one: a file <name>_command.cpp that defines <name>_command(), its declaration below, and its place in the list.
+// To add one: a file <name>_command.cpp that defines <name>_command(), its declaration below, and its place in the
+// list.
 #pragma once
 
 #include <functional>

@@ -79,7 +79,8 @@ Result<OriginAnswer> origin(const std::string& path, const OriginOptions& option
   Faults faults(answer.faults);
   auto read = read_recorded(path, options.meter, faults.listener(), {.is_alone = true});
   if (!read) return read.error();
-  const Answer found = answer_of(read->record, read->hints, {.nan_only = options.nan_only, .ended_inf = options.inf, .with_lists = true});
+  const Answer found = answer_of(read->record, read->hints,
+                                 {.nan_only = options.nan_only, .ended_inf = options.inf, .with_lists = true});
   answer.is_clean = found.verdict.kind == FaultKind::kNone;
   answer.json = json_of(read->record, found);
   return answer;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "stats/compare/differences.hpp"
-#include "stats/compare/recorded.hpp"
 #include "stats/compare/element_comparison.hpp"
+#include "stats/compare/recorded.hpp"
 
 namespace tensorstat {
 

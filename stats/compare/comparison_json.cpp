@@ -71,7 +71,8 @@ void append_code(JsonWriter& json, const std::optional<CodeLine>& code) {
 void append_verdict(JsonWriter& json, const Record& record, const FaultVerdict& verdict) {
   json.begin_object().key("kind").text(name(verdict.kind));
   if (verdict.kind == FaultKind::kNone) {
-    for (const char* key : {"op_type", "op_name", "phase", "rank", "iteration", "io", "slot", "last_clean_iteration", "file", "line", "operation"}) {
+    for (const char* key : {"op_type", "op_name", "phase", "rank", "iteration", "io", "slot", "last_clean_iteration",
+                            "file", "line", "operation"}) {
       json.key(key).null();
     }
     json.key("inside").begin_list().end();

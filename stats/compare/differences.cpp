@@ -6,8 +6,8 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "stats/compare/fault_roles.hpp"
 #include "stats/base/printable.hpp"
+#include "stats/compare/fault_roles.hpp"
 #include "stats/files/io/text_lines.hpp"
 #include "stats/rows/names/op_name.hpp"
 
@@ -79,7 +79,9 @@ constexpr std::uint32_t kNoPair = UINT32_MAX;
 void place_in_model(const Record& a, Hints& hints, std::vector<Beginning>& found) {
   const Form form = form_of(a, hints);
   const auto run_of = [&](const Beginning& of) { return a.rows()[of.in_a].run; };
-  const auto place_of = [&](const Beginning& of) { return std::pair(a.rows()[of.in_a].iteration, a.rows()[of.in_a].rank); };
+  const auto place_of = [&](const Beginning& of) {
+    return std::pair(a.rows()[of.in_a].iteration, a.rows()[of.in_a].rank);
+  };
   const auto iteration_of = [&](std::uint32_t run) { return a.run(run).front().iteration; };
   std::vector<bool> contains_another(found.size());
   std::vector<bool> is_done(found.size());
@@ -113,7 +115,8 @@ void place_in_model(const Record& a, Hints& hints, std::vector<Beginning>& found
     std::set<std::uint32_t> outer;
     for (const auto& [j, at] : here) {
       std::uint32_t above = model.calls[at].parent;
-      for (int steps = 0; above != kNoCall && steps < 64; above = model.calls[above].parent, ++steps) outer.insert(above);
+      for (int steps = 0; above != kNoCall && steps < 64; above = model.calls[above].parent, ++steps)
+        outer.insert(above);
     }
     for (const auto& [j, at] : here) contains_another[j] = !found[j].enters && outer.contains(at);
   }
@@ -138,8 +141,8 @@ Result<Renames> Renames::parse(std::string_view text) {
     const bool is_beginning = from.ends_with('*');
     if (is_beginning != to.ends_with('*')) return wrong("has one name with * at its end and one without");
     const std::size_t cut = is_beginning ? 1 : 0;
-    renames.lines_.push_back({std::string(from.substr(0, from.size() - cut)), std::string(to.substr(0, to.size() - cut)),
-                              is_beginning});
+    renames.lines_.push_back(
+        {std::string(from.substr(0, from.size() - cut)), std::string(to.substr(0, to.size() - cut)), is_beginning});
     return {};
   });
   if (!read) return read.error();

@@ -5,10 +5,10 @@
 #include <tensorstat/meter.hpp>
 #include <vector>
 
-#include "stats/rows/names/mindspore_file_name.hpp"
-#include "stats/files/ascend/long_name.hpp"
 #include "stats/base/printable.hpp"
+#include "stats/files/ascend/long_name.hpp"
 #include "stats/files/tensor_source.hpp"
+#include "stats/rows/names/mindspore_file_name.hpp"
 
 namespace tensorstat {
 namespace {
@@ -22,7 +22,8 @@ class LastFile {
     if (path != path_) {
       tensors_.clear();
       path_ = path;
-      auto source = open_tensors(path, {.original = original_from(named_tensor(names_.name_of(path), 0).original_dtype)});
+      auto source =
+          open_tensors(path, {.original = original_from(named_tensor(names_.name_of(path), 0).original_dtype)});
       if (!source) return source.error();
       while (auto reader = (*source)->next()) {
         if (!*reader) continue;  // it has been said when it was measured
@@ -46,7 +47,9 @@ Error changed(const std::string& path) {
 }
 
 // Complex elements are compared as their parts, one after the other.
-bool goes_by_parts(const TensorReader& a, const TensorReader& b) { return is_complex(a.dtype()) && is_complex(b.dtype()); }
+bool goes_by_parts(const TensorReader& a, const TensorReader& b) {
+  return is_complex(a.dtype()) && is_complex(b.dtype());
+}
 Dtype compared_dtype(const TensorReader& reader, bool by_parts) {
   return by_parts ? part_of(reader.dtype()) : reader.dtype();
 }
@@ -90,12 +93,11 @@ Judgement judgement_of(const PairPartial& elements, std::string_view of_what) {
   if (outside == 0) return {Verdict::kWithin, greatest, ""};
   return {Verdict::kDifferent, greatest,
           std::to_string(outside) + " of " + std::to_string(count(PairStatistic::kCount)) + " " + std::string(of_what) +
-              ", first at " +
-              to_string(elements.finish(PairStatistic::kFirstOutsideIndex))};
+              ", first at " + to_string(elements.finish(PairStatistic::kFirstOutsideIndex))};
 }
 
-ElementPass compare_elements(const Record& a, const Record& b, const Tolerances& tolerances, const MeterOptions& options,
-                             Differences& differences, const ReadListener& listener) {
+ElementPass compare_elements(const Record& a, const Record& b, const Tolerances& tolerances,
+                             const MeterOptions& options, Differences& differences, const ReadListener& listener) {
   ElementPass pass;
   Meter meter(options);
   LastFile in_a, in_b;

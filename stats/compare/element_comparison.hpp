@@ -23,8 +23,8 @@ struct ElementPass {
 // Reads both tensors of every pair again that is not equal, where both are in files, of one shape, and of dtypes that
 // may be compared. In `differences` the verdict of the elements replaces the verdict of the statistics: a tensor
 // may have the same statistics and its elements in another order.
-ElementPass compare_elements(const Record& a, const Record& b, const Tolerances& tolerances, const MeterOptions& options,
-                             Differences& differences, const ReadListener& listener);
+ElementPass compare_elements(const Record& a, const Record& b, const Tolerances& tolerances,
+                             const MeterOptions& options, Differences& differences, const ReadListener& listener);
 
 // Of elements that were compared: equal in all bits, all within the tolerance, or different.
 Judgement judgement_of(const PairPartial& elements, std::string_view of_what = "elements");

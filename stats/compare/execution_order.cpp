@@ -2,10 +2,10 @@
 
 #include <filesystem>
 
-#include "stats/rows/names/dump_place.hpp"
 #include "stats/base/printable.hpp"
 #include "stats/files/io/text_lines.hpp"
 #include "stats/files/io/whole_file.hpp"
+#include "stats/rows/names/dump_place.hpp"
 #include "stats/rows/names/op_name.hpp"
 
 namespace tensorstat {
@@ -25,7 +25,8 @@ Result<ExecutionOrder> ExecutionOrder::parse(std::string_view text) {
   }
   while (!text.empty()) {
     const std::string_view name = take_line(text);
-    if (!name.empty()) order.places_.try_emplace(escaped_op_name(name), static_cast<std::uint32_t>(order.places_.size()));
+    if (!name.empty())
+      order.places_.try_emplace(escaped_op_name(name), static_cast<std::uint32_t>(order.places_.size()));
   }
   return order;
 }
@@ -49,7 +50,8 @@ const ExecutionOrder* ExecutionOrders::above(const std::string& folder) {
   std::error_code ignored;
   fs::path at = fs::absolute(folder, ignored).lexically_normal().parent_path();
   for (int level = 0; level < kMostLevels && at.has_relative_path(); ++level, at = at.parent_path()) {
-    const std::string file = (at / "execution_order" / ("ms_execution_order_graph_" + std::to_string(place->graph) + ".csv")).string();
+    const std::string file =
+        (at / "execution_order" / ("ms_execution_order_graph_" + std::to_string(place->graph) + ".csv")).string();
     if (!fs::exists(file, ignored)) continue;
     const auto [known, is_new] = by_file_.try_emplace(file);
     if (is_new) known->second = read(file);

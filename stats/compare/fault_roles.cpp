@@ -94,7 +94,8 @@ class Follower {
 
 std::uint64_t content_of(const StatisticsView& statistics, std::uint64_t so_far) {
   const auto word = [](const Value& value) -> std::uint64_t {
-    if (const auto* real = std::get_if<double>(&value)) return std::isnan(*real) ? 1 : std::bit_cast<std::uint64_t>(*real);
+    if (const auto* real = std::get_if<double>(&value))
+      return std::isnan(*real) ? 1 : std::bit_cast<std::uint64_t>(*real);
     if (const auto* whole = std::get_if<std::uint64_t>(&value)) return *whole;
     if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<std::uint64_t>(*whole);
     const auto* digest = std::get_if<Digest>(&value);

@@ -11,11 +11,11 @@
 namespace tensorstat {
 
 enum class Role : std::uint8_t {
-  kClean,    // none of its tensors has the fault
-  kBegins,   // an output has it and no input
-  kEnters,   // an input has it, and no tensor of this rank had it before: it came from outside, such as with a weight
-  kPasses,   // an input has it, and an output
-  kEnds,     // an input has it and no output
+  kClean,   // none of its tensors has the fault
+  kBegins,  // an output has it and no input
+  kEnters,  // an input has it, and no tensor of this rank had it before: it came from outside, such as with a weight
+  kPasses,  // an input has it, and an output
+  kEnds,    // an input has it and no output
 };
 
 // What is known of a row: whether it has the fault, and a number that is the same for rows of the same content.
@@ -33,12 +33,11 @@ bool proves_content(const StatisticsView& statistics);
 
 // The role of each run of `record`, which is sorted.
 //
-// An operator that works in place (known by its type) leaves its result in its input. Such an input does not say what the
-// operator was given. It counts only if its rank had the fault before.
-// Known limits: a second operator in place that begins a fault in one rank, and an operator without dumped inputs, are
-// taken for operators that pass the fault on.
-// An operator of communication (AllReduce, Broadcast and the like) gets its data from every rank: an input of any rank
-// counts.
+// An operator that works in place (known by its type) leaves its result in its input. Such an input does not say what
+// the operator was given. It counts only if its rank had the fault before. Known limits: a second operator in place
+// that begins a fault in one rank, and an operator without dumped inputs, are taken for operators that pass the fault
+// on. An operator of communication (AllReduce, Broadcast and the like) gets its data from every rank: an input of any
+// rank counts.
 std::vector<Role> roles_of(const Record& record, const std::function<Marked(const Seen&)>& mark);
 
 }  // namespace tensorstat

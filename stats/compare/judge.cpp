@@ -65,7 +65,8 @@ std::pair<double, bool> apart(Category category, const Value& of_a, const Value&
   }
   double scale = std::max(std::fabs(*a), std::fabs(*b));
   if (category == Category::kAvg) {
-    scale = std::max({scale, scale_of_terms(sides.a, sides.element_count), scale_of_terms(sides.b, sides.element_count)});
+    scale =
+        std::max({scale, scale_of_terms(sides.a, sides.element_count), scale_of_terms(sides.b, sides.element_count)});
   }
   return {difference / scale, difference <= tolerance.atol + tolerance.rtol * scale};
 }
@@ -102,10 +103,10 @@ Tolerance default_tolerance(std::string_view dtype) {
     std::string_view dtype;
     double rtol;
   };
-  constexpr Default kDefaults[] = {{"float64", 1e-5},        {"float32", 1e-5},      {"float16", 0x1p-10},
-                                   {"bfloat16", 0x1p-8},     {"complex64", 1e-5},      {"complex128", 1e-5},
-                                   {"float8_e4m3fn", 0x1p-3}, {"float8_e4m3fnuz", 0x1p-3},
-                                   {"float8_e5m2", 0x1p-2}, {"float8_e5m2fnuz", 0x1p-2}};
+  constexpr Default kDefaults[] = {{"float64", 1e-5},          {"float32", 1e-5},           {"float16", 0x1p-10},
+                                   {"bfloat16", 0x1p-8},       {"complex64", 1e-5},         {"complex128", 1e-5},
+                                   {"float8_e4m3fn", 0x1p-3},  {"float8_e4m3fnuz", 0x1p-3}, {"float8_e5m2", 0x1p-2},
+                                   {"float8_e5m2fnuz", 0x1p-2}};
   for (const Default& row : kDefaults) {
     if (row.dtype == dtype) return {.rtol = row.rtol};
   }

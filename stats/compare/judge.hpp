@@ -7,8 +7,8 @@
 #include <tensorstat/status.hpp>
 #include <vector>
 
-#include "stats/compare/record.hpp"
 #include "stats/base/regex.hpp"
+#include "stats/compare/record.hpp"
 
 namespace tensorstat {
 

@@ -24,14 +24,14 @@ struct Source {
   std::vector<std::uint32_t> inputs;  // rows of what that call was given
 };
 
-// Each in the order of execution, but for the verdict: it is the first of its list. Faults that ended and steps that were
-// skipped are in no list: the notes of the answer say them.
+// Each in the order of execution, but for the verdict: it is the first of its list. Faults that ended and steps that
+// were skipped are in no list: the notes of the answer say them.
 struct Origin {
   std::vector<Source> producers;    // a call, the loss, something before the step, or the optimizer made it
   std::vector<Source> entered;      // it was in the data, or in a parameter
   std::vector<Source> unknown;      // where it is seen first, and the rows cannot tell who made it
   std::vector<Source> propagators;  // calls that were given it and passed it on
-  std::vector<Source> turned;       // those of them that were given an Inf and made NaN of it: Inf - Inf, 0 * Inf, Inf / Inf
+  std::vector<Source> turned;  // those of them that were given an Inf and made NaN of it: Inf - Inf, 0 * Inf, Inf / Inf
 };
 
 // The last 20 runs of operators of the same rank before this one, the nearest last.

@@ -9,7 +9,7 @@ namespace tensorstat {
 void Record::add(const Row& row, const Place& at) {
   Seen seen;
   // Most of what a row says, the row before it said, too.
-  const auto id_of = [&](std::string_view text, std::uint32_t Seen::* member) {
+  const auto id_of = [&](std::string_view text, std::uint32_t Seen::*member) {
     return !rows_.empty() && texts_[rows_.back().*member] == text ? rows_.back().*member : texts_.id(text);
   };
   seen.op_type = id_of(row.identity.op_type, &Seen::op_type);
@@ -51,9 +51,8 @@ void Record::add(const Row& row, const Place& at) {
       return std::tie(of.op_type, of.name, of.rank, of.iteration, of.execution);
     };
     if (rows_.empty() || place(rows_.back()) != place(seen)) return false;
-    return std::none_of(rows_.begin() + static_cast<std::ptrdiff_t>(first_rows_.back()), rows_.end(), [&](const Seen& of) {
-      return of.is_input == seen.is_input && of.slot == seen.slot;
-    });
+    return std::none_of(rows_.begin() + static_cast<std::ptrdiff_t>(first_rows_.back()), rows_.end(),
+                        [&](const Seen& of) { return of.is_input == seen.is_input && of.slot == seen.slot; });
   };
   if (!is_same_run()) first_rows_.push_back(rows_.size());
   seen.run = run_count() - 1;

@@ -6,12 +6,12 @@
 #include <tuple>
 #include <vector>
 
+#include "stats/base/printable.hpp"
 #include "stats/compare/execution_order.hpp"
+#include "stats/files/io/folders.hpp"
 #include "stats/rows/names/dump_place.hpp"
 #include "stats/survey/row_files.hpp"
 #include "stats/survey/survey.hpp"
-#include "stats/files/io/folders.hpp"
-#include "stats/base/printable.hpp"
 
 namespace tensorstat {
 namespace {
@@ -28,7 +28,8 @@ std::uint64_t number_or(const Identity& who, std::string_view column, std::uint6
 bool is_parameter(const Identity& who) {
   const Cell* cell = who.find("tensor");
   const auto* name = cell ? std::get_if<std::string>(cell) : nullptr;
-  return name != nullptr && name->size() > who.op_name.size() && std::string_view(*name).substr(who.op_name.size()).starts_with(".parameters.");
+  return name != nullptr && name->size() > who.op_name.size() &&
+         std::string_view(*name).substr(who.op_name.size()).starts_with(".parameters.");
 }
 
 // Remembers where the rows of a rank and iteration lie, each folder once.
@@ -36,7 +37,8 @@ class Folders {
  public:
   explicit Folders(Hints& hints) : hints_(hints) {}
   void add(std::uint32_t rank, std::uint64_t iteration, std::uint32_t graph, const std::string& path) {
-    const std::string_view folder = std::string_view(path).substr(0, path.rfind('/') == path.npos ? 0 : path.rfind('/'));
+    const std::string_view folder =
+        std::string_view(path).substr(0, path.rfind('/') == path.npos ? 0 : path.rfind('/'));
     if (rank_ == rank && iteration_ == iteration && folder_ == folder) return;
     rank_ = rank;
     iteration_ = iteration;
@@ -52,7 +54,8 @@ class Folders {
   std::set<std::tuple<std::uint32_t, std::uint64_t, std::string>> known_;
 };
 
-Status add_rows(const std::string& path, const DumpPlace& place, ExecutionOrders& orders, Folders& folders, Record& record) {
+Status add_rows(const std::string& path, const DumpPlace& place, ExecutionOrders& orders, Folders& folders,
+                Record& record) {
   const ExecutionOrder* order = orders.of_file(path);
   const Execution execution = execution_of_file(path);
   const auto read = read_rows_of_file(path, [&](Row&& row) -> Status {
@@ -73,12 +76,19 @@ Status add_rows(const std::string& path, const DumpPlace& place, ExecutionOrders
 }
 
 // What the comparison of two tensors wants to know.
-const Categories kOfTensors = {Category::kMax,         Category::kMin,      Category::kAvg,
-                               Category::kL2norm,      Category::kNanCount, Category::kNegativeInfCount,
-                               Category::kPositiveInfCount, Category::kZeroCount, Category::kMd5};
+const Categories kOfTensors = {Category::kMax,
+                               Category::kMin,
+                               Category::kAvg,
+                               Category::kL2norm,
+                               Category::kNanCount,
+                               Category::kNegativeInfCount,
+                               Category::kPositiveInfCount,
+                               Category::kZeroCount,
+                               Category::kMd5};
 
 void measure_tensors(const std::string& root, const std::vector<std::string>& files, const MeterOptions& options,
-                     const ReadListener& told, ExecutionOrders& orders, Folders& folders, Reading::Names names, Recorded& read) {
+                     const ReadListener& told, ExecutionOrders& orders, Folders& folders, Reading::Names names,
+                     Recorded& read) {
   Meter meter(options);
   Survey::Listener listener;
   listener.measured = [&](SurveyedTensor&& entry) {
@@ -171,7 +181,8 @@ Result<Recorded> read_recorded(const std::string& path, const MeterOptions& mete
   if (!files.empty()) {
     for (const std::string& file : files) {
       // One dump.json may be held against that of another step or rank.
-      const DumpPlace place = files.size() == 1 && !reading.is_alone ? place_of_file(file) : place_of_rows(file).value_or(DumpPlace{});
+      const DumpPlace place =
+          files.size() == 1 && !reading.is_alone ? place_of_file(file) : place_of_rows(file).value_or(DumpPlace{});
       if (Status added = add_rows(file, place, orders, folders, read.record); !added) faults.push_back(added.error());
     }
   } else {

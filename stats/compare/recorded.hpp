@@ -19,8 +19,8 @@ struct ReadListener {
 };
 
 struct Recorded {
-  Record record;       // sorted
-  Hints hints;         // what lies beside the rows, or the tensors
+  Record record;         // sorted
+  Hints hints;           // what lies beside the rows, or the tensors
   bool is_whole = true;  // else some of it could not be read, which the listener has been told
 };
 
@@ -30,9 +30,13 @@ struct Recorded {
 // below the folder and its name in the file. Where a dump says the order in which a graph is executed, its operators
 // are in that. An error: nothing could be read.
 struct Reading {
-  enum class Names : std::uint8_t { kWithFiles, kOfTensors };  // kOfTensors: a tensor goes by its name in the file alone
+  enum class Names : std::uint8_t {
+    kWithFiles,
+    kOfTensors
+  };  // kOfTensors: a tensor goes by its name in the file alone
   Names names = Names::kWithFiles;
-  // One dump.json says its own rank and iteration. Else it is of rank 0 and iteration 0: it may be held against another's.
+  // One dump.json says its own rank and iteration. Else it is of rank 0 and iteration 0: it may be held against
+  // another's.
   bool is_alone = false;
 };
 Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, const ReadListener& listener,

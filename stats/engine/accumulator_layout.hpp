@@ -6,9 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <type_traits>
-
 #include <tensorstat/partial.hpp>
+#include <type_traits>
 
 #include "precision/dtypes.hpp"
 #include "precision/generated/families.h"

@@ -93,9 +93,10 @@ CastBounds bounds_of(double scale_number) {
 #define ROW(id, name, zero, exponent, ones, bits, stays, ...)                                                          \
   {                                                                                                                    \
     constexpr Scaled kZero{1, zero}, kTie{(u128{1} << (bits)) + (ones), (exponent) - (bits)};                          \
-    bounds[at] = first_size(kLast, [&](std::uint64_t size) { return compare(product<Format>(size, scale), kZero) > 0; }) - 1; \
-    bounds[at + 1] = first_size(                                                                                       \
-        kLast, [&](std::uint64_t size) { return compare(product<Format>(size, scale), kTie) >= (stays); });           \
+    bounds[at] =                                                                                                       \
+        first_size(kLast, [&](std::uint64_t size) { return compare(product<Format>(size, scale), kZero) > 0; }) - 1;   \
+    bounds[at + 1] =                                                                                                   \
+        first_size(kLast, [&](std::uint64_t size) { return compare(product<Format>(size, scale), kTie) >= (stays); }); \
     bounds[at + 2] = kLast - bounds[at + 1] + 1;                                                                       \
     at += 3;                                                                                                           \
   }
@@ -130,8 +131,8 @@ CastBounds cast_bounds(Dtype dtype, double scale) {
   return known.bounds;
 }
 
-void count_casts(Dtype dtype, std::span<const std::byte> elements, std::uint64_t count, const CastBounds& bounds, Needs needs,
-                 std::span<std::int64_t> words) {
+void count_casts(Dtype dtype, std::span<const std::byte> elements, std::uint64_t count, const CastBounds& bounds,
+                 Needs needs, std::span<std::int64_t> words) {
   const auto* const bytes = reinterpret_cast<const u8*>(elements.data());
   const int asked = static_cast<int>(needs & kCasts);
   switch (dtype) {

@@ -21,7 +21,7 @@ CastBounds cast_bounds(Dtype dtype, double scale);
 constexpr bool scales_casts(Needs needs, double scale) { return (needs & kCasts) != 0 && scale != 1; }
 
 // Adds the cast counts among `needs` of the first `count` elements, fewer than 2^32, to the words of a partial.
-void count_casts(Dtype dtype, std::span<const std::byte> elements, std::uint64_t count, const CastBounds& bounds, Needs needs,
-                 std::span<std::int64_t> words);
+void count_casts(Dtype dtype, std::span<const std::byte> elements, std::uint64_t count, const CastBounds& bounds,
+                 Needs needs, std::span<std::int64_t> words);
 
 }  // namespace tensorstat

@@ -11,7 +11,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-
 #include <tensorstat/meter.hpp>
 #include <tensorstat/pair.hpp>
 #include <tensorstat/partial.hpp>
@@ -75,7 +74,8 @@ class HostEngine : public Engine {
   virtual Status measure(std::span<const Tensor> tensors, const Wanted& wanted, const Take& take) = 0;
 
   // Folds pair i into partials[i]. The CPU must be able to read all tensors.
-  virtual void compare(std::span<const TensorPair> pairs, std::uint64_t first_index, std::span<PairPartial> partials) = 0;
+  virtual void compare(std::span<const TensorPair> pairs, std::uint64_t first_index,
+                       std::span<PairPartial> partials) = 0;
 
   // Folds column i of a contiguous matrix in host memory, with `lines` rows, into columns[i], after the elements that
   // this holds. All partials have the same dtype, precision and needs.

@@ -111,47 +111,84 @@ class Finished {
     const auto is = [to](auto value) { std::construct_at(to, value); };
     if (is_quantile(category)) return put_quantile(thousandths(category), to);
     switch (category) {
-      case Category::kMax: return put_extremum(partial_.words[PARTIAL_HIGHEST], to);
-      case Category::kMin: return put_extremum(~partial_.words[PARTIAL_LOWEST], to);
-      case Category::kAvg: return n_ == 0 ? is(std::monostate()) : is(avg());
-      case Category::kL2norm: return is(l2norm());
-      case Category::kCount: return is(n_);
-      case Category::kNegativeZeroCount: return is(word(PARTIAL_NEGATIVES));
-      case Category::kPositiveZeroCount: return is(n_ - nans_ - word(PARTIAL_ZEROS) - word(PARTIAL_NEGATIVES));
-      case Category::kNanCount: return is(nans_);
-      case Category::kNegativeInfCount: return is(negative_infs_);
-      case Category::kPositiveInfCount: return is(positive_infs_);
-      case Category::kZeroCount: return is(word(PARTIAL_ZEROS));
-      case Category::kL1norm: return is(l1norm());
-      case Category::kVar: return n_ == 0 ? is(std::monostate()) : is(deviation(precision::Deviation::kVariance));
-      case Category::kStd: return n_ == 0 ? is(std::monostate()) : is(deviation(precision::Deviation::kStandard));
-      case Category::kRms: return n_ == 0 ? is(std::monostate()) : is(rms());
-      case Category::kAbsmax: return put_absmax(to);
-      case Category::kSparsity: return n_ == 0 ? is(std::monostate()) : is(sparsity());
-      case Category::kFiniteCount: return is(finite_);
-      case Category::kAbsmin: return put_absmin(to);
-      case Category::kSubnormalCount: return is(element(ELEMENT_WORD_SUBNORMALS));
-      case Category::kMinusZeroCount: return is(element(ELEMENT_WORD_MINUS_ZEROS));
-      case Category::kFirstNanIndex: return put_index({index(INDEX_AT_FIRST_NAN)}, to);
-      case Category::kFirstInfIndex: return put_index({index(INDEX_AT_FIRST_INF)}, to);
-      case Category::kFirstBadIndex: return put_index({index(INDEX_AT_FIRST_NAN), index(INDEX_AT_FIRST_INF)}, to);
-      case Category::kArgmax: return put_index({index(nans_ != 0 ? INDEX_AT_FIRST_NAN : INDEX_AT_GREATEST)}, to);
-      case Category::kArgmin: return put_index({index(nans_ != 0 ? INDEX_AT_FIRST_NAN : INDEX_AT_LEAST)}, to);
-      case Category::kFiniteMax: return finite_ == 0 ? is(std::monostate()) : put_key(finite_highest(), to);
-      case Category::kFiniteMin: return finite_ == 0 ? is(std::monostate()) : put_key(finite_lowest(), to);
-      case Category::kFiniteAvg: return finite_ == 0 ? is(std::monostate()) : is(finite_avg());
-      case Category::kFiniteL2norm: return is(finite_l2norm());
-      case Category::kDynamicRange: return put_dynamic_range(to);
-#define ROW(id, name, ...)                                                                 \
-  case Category::k##name##Underflow: return is(element(ELEMENT_WORD_##id##_UNDERFLOW)); \
-  case Category::k##name##Overflow: return is(element(ELEMENT_WORD_##id##_OVERFLOW));
-      CASTS(ROW, )
+      case Category::kMax:
+        return put_extremum(partial_.words[PARTIAL_HIGHEST], to);
+      case Category::kMin:
+        return put_extremum(~partial_.words[PARTIAL_LOWEST], to);
+      case Category::kAvg:
+        return n_ == 0 ? is(std::monostate()) : is(avg());
+      case Category::kL2norm:
+        return is(l2norm());
+      case Category::kCount:
+        return is(n_);
+      case Category::kNegativeZeroCount:
+        return is(word(PARTIAL_NEGATIVES));
+      case Category::kPositiveZeroCount:
+        return is(n_ - nans_ - word(PARTIAL_ZEROS) - word(PARTIAL_NEGATIVES));
+      case Category::kNanCount:
+        return is(nans_);
+      case Category::kNegativeInfCount:
+        return is(negative_infs_);
+      case Category::kPositiveInfCount:
+        return is(positive_infs_);
+      case Category::kZeroCount:
+        return is(word(PARTIAL_ZEROS));
+      case Category::kL1norm:
+        return is(l1norm());
+      case Category::kVar:
+        return n_ == 0 ? is(std::monostate()) : is(deviation(precision::Deviation::kVariance));
+      case Category::kStd:
+        return n_ == 0 ? is(std::monostate()) : is(deviation(precision::Deviation::kStandard));
+      case Category::kRms:
+        return n_ == 0 ? is(std::monostate()) : is(rms());
+      case Category::kAbsmax:
+        return put_absmax(to);
+      case Category::kSparsity:
+        return n_ == 0 ? is(std::monostate()) : is(sparsity());
+      case Category::kFiniteCount:
+        return is(finite_);
+      case Category::kAbsmin:
+        return put_absmin(to);
+      case Category::kSubnormalCount:
+        return is(element(ELEMENT_WORD_SUBNORMALS));
+      case Category::kMinusZeroCount:
+        return is(element(ELEMENT_WORD_MINUS_ZEROS));
+      case Category::kFirstNanIndex:
+        return put_index({index(INDEX_AT_FIRST_NAN)}, to);
+      case Category::kFirstInfIndex:
+        return put_index({index(INDEX_AT_FIRST_INF)}, to);
+      case Category::kFirstBadIndex:
+        return put_index({index(INDEX_AT_FIRST_NAN), index(INDEX_AT_FIRST_INF)}, to);
+      case Category::kArgmax:
+        return put_index({index(nans_ != 0 ? INDEX_AT_FIRST_NAN : INDEX_AT_GREATEST)}, to);
+      case Category::kArgmin:
+        return put_index({index(nans_ != 0 ? INDEX_AT_FIRST_NAN : INDEX_AT_LEAST)}, to);
+      case Category::kFiniteMax:
+        return finite_ == 0 ? is(std::monostate()) : put_key(finite_highest(), to);
+      case Category::kFiniteMin:
+        return finite_ == 0 ? is(std::monostate()) : put_key(finite_lowest(), to);
+      case Category::kFiniteAvg:
+        return finite_ == 0 ? is(std::monostate()) : is(finite_avg());
+      case Category::kFiniteL2norm:
+        return is(finite_l2norm());
+      case Category::kDynamicRange:
+        return put_dynamic_range(to);
+#define ROW(id, name, ...)                             \
+  case Category::k##name##Underflow:                   \
+    return is(element(ELEMENT_WORD_##id##_UNDERFLOW)); \
+  case Category::k##name##Overflow:                    \
+    return is(element(ELEMENT_WORD_##id##_OVERFLOW));
+        CASTS(ROW, )
 #undef ROW
-      case Category::kExponents: return is(exponents());
-      case Category::kCrc32: return is(digest(crc32()));
-      case Category::kXor64: return is(digest(fingerprint(FINGERPRINT_WORD_XOR64)));
+      case Category::kExponents:
+        return is(exponents());
+      case Category::kCrc32:
+        return is(digest(crc32()));
+      case Category::kXor64:
+        return is(digest(fingerprint(FINGERPRINT_WORD_XOR64)));
       case Category::kMd5:
-      case Category::kHash: return is(std::monostate());
+      case Category::kHash:
+        return is(std::monostate());
     }
   }
 
@@ -289,7 +326,9 @@ class Finished {
       const double a = std::fabs(*top), b = std::fabs(std::get<double>(least));
       std::construct_at(to, above(a, b) ? a : b);
     } else if (const auto* signed_top = std::get_if<std::int64_t>(&most)) {
-      const auto size = [](std::int64_t x) { return x < 0 ? 0 - static_cast<std::uint64_t>(x) : static_cast<std::uint64_t>(x); };
+      const auto size = [](std::int64_t x) {
+        return x < 0 ? 0 - static_cast<std::uint64_t>(x) : static_cast<std::uint64_t>(x);
+      };
       std::construct_at(to, std::max(size(*signed_top), size(std::get<std::int64_t>(least))));
     } else {
       std::visit([to](auto number) { std::construct_at(to, number); }, most);  // unsigned, or nothing
@@ -390,7 +429,8 @@ class Finished {
   // Not a sum of elements, so `low` has the same value as `high`.
   double sparsity() const {
     const std::uint64_t zeros = word(PARTIAL_ZEROS);
-    const std::int64_t words[] = {static_cast<std::int64_t>(zeros & 0xffffffff), static_cast<std::int64_t>(zeros >> 32)};
+    const std::int64_t words[] = {static_cast<std::int64_t>(zeros & 0xffffffff),
+                                  static_cast<std::int64_t>(zeros >> 32)};
     return precision::round_quotient({words, 0}, n_, own_ ? precision::kBinary64 : format_);
   }
 

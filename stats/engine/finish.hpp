@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-
 #include <tensorstat/partial.hpp>
 
 #include "stats/engine/quantile_bins.hpp"

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
-
 #include <tensorstat/meter.hpp>
 
 namespace tensorstat {
@@ -30,9 +29,7 @@ class Ledger {
   void release(std::uint64_t bytes) { current_bytes_ -= bytes; }
 
   // The largest reservation that is possible now.
-  std::uint64_t free_bytes() const {
-    return budget_bytes_ ? *budget_bytes_ - current_bytes_ : std::uint64_t{1} << 62;
-  }
+  std::uint64_t free_bytes() const { return budget_bytes_ ? *budget_bytes_ - current_bytes_ : std::uint64_t{1} << 62; }
 
   MemoryUse use() const { return {current_bytes_, peak_bytes_}; }
 

@@ -13,7 +13,7 @@ namespace {
 
 // Only categories with the need kExponents have lists as values.
 #define ROW(id, name, column, kind, in_all, of_complex, needs, ...) \
-  static_assert(ValueKind::kind != ValueKind::kList || ((needs) & kExponents) != 0);
+  static_assert(ValueKind::kind != ValueKind::kList || ((needs)&kExponents) != 0);
 TENSORSTAT_CATEGORIES(ROW)
 #undef ROW
 bool has_lists(Needs needs) { return (needs & kExponents) != 0; }
@@ -47,11 +47,11 @@ Measurements::State::State(std::span<const Category> asked, Needs needs, std::si
 void Measurements::State::put(std::size_t tensor, Dtype dtype, const Found& found, const Wanted& wanted) {
   Value* const first = values_of(tensor).data();
   if (wanted.partial) try {
-    finish({dtype, wanted.precision, static_cast<Needs>(wanted.needs & ~kDigests), found.words, found.bins},
-           categories, first);
-  } catch (const std::bad_alloc&) {
-    lacks_memory = true;
-  }
+      finish({dtype, wanted.precision, static_cast<Needs>(wanted.needs & ~kDigests), found.words, found.bins},
+             categories, first);
+    } catch (const std::bad_alloc&) {
+      lacks_memory = true;
+    }
   for (const std::size_t i : digest_columns) {
     const Needs digest = needs(categories[i]);
     if ((wanted.needs & digest) == 0) continue;

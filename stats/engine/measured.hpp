@@ -7,9 +7,8 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
-
 #include <tensorstat/meter.hpp>
+#include <vector>
 
 #include "stats/engine/engine.hpp"
 #include "stats/engine/reason.hpp"
@@ -32,9 +31,7 @@ struct Measurements::State {
   // Writes the results of a tensor: statistics if a partial was wanted, digests if they were wanted. Different tensors
   // may be written at once by several threads. Only lists allocate; if that fails, `lacks_memory` is set.
   void put(std::size_t tensor, Dtype dtype, const Found& found, const Wanted& wanted);
-  std::span<Value> values_of(std::size_t tensor) {
-    return {values + tensor * categories.size(), categories.size()};
-  }
+  std::span<Value> values_of(std::size_t tensor) { return {values + tensor * categories.size(), categories.size()}; }
   // Call one of them once, after all results. Throws if a list had no memory. The first: all tensors have the same
   // placement. The second: tensor i has all[of_tensor[i]].
   void place(Placed all);
@@ -47,7 +44,7 @@ struct Measurements::State {
   }
 
   const std::size_t size;
-  Value* const values;  // the first of three arrays behind the State
+  Value* const values;        // the first of three arrays behind the State
   Decision* const decisions;  // the decisions of `one`
   const std::span<Category> categories;
   const std::size_t built;  // how many values are constructed: all if there are lists, which own memory; else 0, since

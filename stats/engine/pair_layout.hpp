@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-
 #include <tensorstat/pair.hpp>
 
 #include "precision/pair/pair.h"

@@ -142,11 +142,12 @@ void BinCounter::count_packed(std::span<const std::byte> elements, std::uint64_t
   static constexpr Unpack kUnpack[] = {TENSORSTAT_DTYPES(ROW)};
 #undef ROW
   const Unpack unpack = kUnpack[static_cast<int>(dtype_)];
-  for_each_in_codes(elements, number, elements_a_byte(dtype_), [&](std::uint32_t byte, std::uint32_t k, std::uint64_t times) {
-    const std::uint32_t bin = unpack(byte, k);
-    even_[bin] += static_cast<std::uint32_t>(times);
-    used_[bin / kGroup] = 1;
-  });
+  for_each_in_codes(elements, number, elements_a_byte(dtype_),
+                    [&](std::uint32_t byte, std::uint32_t k, std::uint64_t times) {
+                      const std::uint32_t bin = unpack(byte, k);
+                      even_[bin] += static_cast<std::uint32_t>(times);
+                      used_[bin / kGroup] = 1;
+                    });
 }
 
 template <typename Code>
@@ -288,7 +289,8 @@ void BinCounter::close_list(std::span<const std::int64_t> words) {
   const std::uint32_t half = bins_ / 2, low_bits = (std::bit_width(bins_ - 1) + 1u) / 2, low = (1u << low_bits) - 1;
   constexpr std::size_t kMostDigits = 1 << 10;
   std::array<std::uint32_t, kMostDigits> lower, upper;
-  const std::span<std::uint32_t> digits[] = {std::span(lower).first(low + 1), std::span(upper).first(bins_ >> low_bits)};
+  const std::span<std::uint32_t> digits[] = {std::span(lower).first(low + 1),
+                                             std::span(upper).first(bins_ >> low_bits)};
   for (const auto& counts : digits) std::ranges::fill(counts, 0);
   std::uint32_t* const places = listed_;
   std::uint32_t* const between = listed_ + kMostListed;
@@ -376,7 +378,8 @@ void BinCounter::close(std::span<const std::int64_t> words) {
 }
 
 std::optional<std::uint32_t> BinCounter::place_of_rank(std::uint64_t rank) const {
-  if (lists_) return rank - 1 < listed_end_ - listed_begin_ ? std::optional(listed_[listed_begin_ + rank - 1]) : std::nullopt;
+  if (lists_)
+    return rank - 1 < listed_end_ - listed_begin_ ? std::optional(listed_[listed_begin_ + rank - 1]) : std::nullopt;
   const std::span groups(groups_, group_count_);
   const auto after = std::ranges::lower_bound(groups, rank, {}, &Group::below);
   if (after == groups.begin()) return std::nullopt;

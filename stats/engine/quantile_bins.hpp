@@ -45,7 +45,7 @@ class BinCounter {
 
  private:
   // Elements are counted by code, which is cheap to compute: their bits, or the upper part of these.
-  static constexpr std::uint32_t kGroup = 64;  // bins that share a byte of used_
+  static constexpr std::uint32_t kGroup = 64;         // bins that share a byte of used_
   static constexpr std::uint32_t kMostListed = 4096;  // up to this many elements, sorting is faster
   struct Group {
     std::uint32_t first_place;
@@ -85,13 +85,13 @@ class BinCounter {
   // seldom waits for the one before. wide_ takes counts that exceed 32 bits.
   std::uint32_t *even_ = nullptr, *odd_ = nullptr;
   std::uint64_t* wide_ = nullptr;
-  std::uint8_t* used_ = nullptr;  // for each group of codes: whether any may be counted
-  Group* groups_ = nullptr;       // after close(): the groups that hold elements
+  std::uint8_t* used_ = nullptr;     // for each group of codes: whether any may be counted
+  Group* groups_ = nullptr;          // after close(): the groups that hold elements
   std::uint32_t* listed_ = nullptr;  // codes; after close() places in ascending order; room for twice kMostListed
   std::uint32_t group_count_ = 0;
-  bool lists_ = false;  // codes are listed, and no bins are used so far
+  bool lists_ = false;                                                  // codes are listed, and no bins are used so far
   std::uint32_t listed_count_ = 0, listed_begin_ = 0, listed_end_ = 0;  // after close(): [begin, end) excludes NaN
-  bool has_odd_ = false, has_wide_ = false;  // whether they hold any count
+  bool has_odd_ = false, has_wide_ = false;                             // whether they hold any count
   bool notes_use_ = true;
   std::uint64_t narrow_elements_ = 0;  // elements counted in even_ and odd_
 };

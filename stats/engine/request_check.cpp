@@ -5,7 +5,6 @@
 #include <functional>
 #include <limits>
 #include <string>
-
 #include <tensorstat/partial.hpp>
 
 #include "stats/engine/accumulator_layout.hpp"
@@ -57,8 +56,8 @@ Error fault(const Tensor& tensor) {
     return {Code::kInvalid, "its address is null, and it has " + elements};
   }
   if (is_packed(tensor.dtype)) {
-    return {Code::kUnsupported, "it has strides, and is of " + std::string(name(tensor.dtype)) + ", of which several share a byte: " +
-                                    "copy it to where they follow each other"};
+    return {Code::kUnsupported, "it has strides, and is of " + std::string(name(tensor.dtype)) +
+                                    ", of which several share a byte: " + "copy it to where they follow each other"};
   }
   const Strides& strides = *tensor.strides;
   if (tensor.where == Where::kClBuffer) {
@@ -121,9 +120,10 @@ Status check(std::span<const Tensor> tensors, const Request& request) {
 
 Status check_comparable(const Tensor& tensor) {
   if (is_complex(tensor.dtype)) {
-    return Error{Code::kUnsupported, std::string(name(tensor.dtype)) +
-                                         " cannot be compared with another tensor: name its parts as another dimension of 2, of " +
-                                         std::string(name(part_of(tensor.dtype)))};
+    return Error{Code::kUnsupported,
+                 std::string(name(tensor.dtype)) +
+                     " cannot be compared with another tensor: name its parts as another dimension of 2, of " +
+                     std::string(name(part_of(tensor.dtype)))};
   }
   if (!is_packed(tensor.dtype)) return {};
   return Error{Code::kUnsupported, std::string(name(tensor.dtype)) + " is packed, " +
@@ -134,8 +134,9 @@ Status check_comparable(const Tensor& tensor) {
 Status check_mergeable(const Request& request) {
   for (const Category category : request.categories) {
     if ((needs(category) & kDigests) == 0) continue;
-    return Error{Code::kUnsupported, std::string(name(category)) +
-                                         " is a digest, which cannot be merged: leave it out, or measure the whole tensor"};
+    return Error{Code::kUnsupported,
+                 std::string(name(category)) +
+                     " is a digest, which cannot be merged: leave it out, or measure the whole tensor"};
   }
   return {};
 }

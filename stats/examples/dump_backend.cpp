@@ -31,10 +31,9 @@ int main(int argc, char** argv) {
     const DumpPlace place{.iteration = iteration};
     if (session->wants(place, relu)) {
       const auto tensor = [](const std::vector<float>& data, Io io) {
-        return DumpTensor{
-            .tensor = {.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()},
-            .shape = {2, 2},
-            .io = io};
+        return DumpTensor{.tensor = {.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()},
+                          .shape = {2, 2},
+                          .io = io};
       };
       const DumpTensor tensors[] = {tensor(x, Io::kInput), tensor(y, Io::kOutput)};
       session->collect(place, relu, tensors);  // measures or copies them: x and y may change now

@@ -22,12 +22,17 @@ constexpr Kind kKinds[] = {
     {"SQLite format 3\0"sv, "", "is an SQLite database, which is not read"},
     {"\x1f\x8b", "", "is packed by gzip; unpack it first"},
     {"\x28\xb5\x2f\xfd", "", "is packed by zstd; unpack it first"},
-    {"\xfd" "7zXZ", "", "is packed by xz; unpack it first"},
+    {"\xfd"
+     "7zXZ",
+     "", "is packed by xz; unpack it first"},
     {"BZh", "", "is packed by bzip2; unpack it first"},
-    {"\x7f" "ELF", "", "is a program or a library, and no file of tensors"},
+    {"\x7f"
+     "ELF",
+     "", "is a program or a library, and no file of tensors"},
     {"", ".onnx", "is an ONNX model by its name, which is not read"},
-    {"", ".ckpt", "is a checkpoint by its name, and not one that torch.save wrote; MindSpore's are not read: numpy.save of "
-                  "each parameter is"},
+    {"", ".ckpt",
+     "is a checkpoint by its name, and not one that torch.save wrote; MindSpore's are not read: numpy.save of "
+     "each parameter is"},
     {"", ".zarr", "is a Zarr store by its name, which is not read"},
     {"", ".tflite", "is a TensorFlow Lite model by its name, which is not read"},
     {"", ".pb", "is a TensorFlow graph by its name, which is not read"},

@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "stats/base/printable.hpp"
 #include "stats/files/io/byte_source.hpp"
+#include "stats/files/io/open_file.hpp"
 #include "stats/files/npy/npy_header.hpp"
 #include "stats/files/npy/npy_tensor.hpp"
-#include "stats/files/io/open_file.hpp"
-#include "stats/base/printable.hpp"
 
 namespace tensorstat {
 namespace {
@@ -184,7 +184,8 @@ class RawStream : public TensorSource {
 Result<StoredTensor> raw_tensor(const RawTensor& raw, std::optional<std::uint64_t> bytes) {
   const std::uint64_t element_bytes = size_bytes(raw.dtype);
   if (is_packed(raw.dtype) && !bytes) {
-    return Error{Code::kUnsupported, "is a pipe of " + std::string(name(raw.dtype)) + ", of which several share a byte: write "
+    return Error{Code::kUnsupported, "is a pipe of " + std::string(name(raw.dtype)) +
+                                         ", of which several share a byte: write "
                                          "it to a file"};
   }
   if (!raw.shape && !bytes) return Error{Code::kInvalid, "is a pipe: say --shape, as its length is not known"};
@@ -198,8 +199,7 @@ Result<StoredTensor> raw_tensor(const RawTensor& raw, std::optional<std::uint64_
   const std::uint64_t needed = bytes_of(raw.dtype, *count);
   if (bytes && *bytes != needed) {
     return Error{Code::kUnreadable, "shape " + to_string(shape) + " of " + std::string(name(raw.dtype)) + " needs " +
-                                        std::to_string(needed) + " bytes, and it has " +
-                                        std::to_string(*bytes)};
+                                        std::to_string(needed) + " bytes, and it has " + std::to_string(*bytes)};
   }
   const auto [original, widest] = widened(raw.dtype);
   return StoredTensor{.dtype = widest,
@@ -217,8 +217,8 @@ bool is_stream(const std::string& path) {
 }
 
 OpenedSource open_stream(const std::string& path, const ReadOptions& options) try {
-  const int descriptor =
-      path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : open_file(path.c_str(), O_RDONLY | O_NOCTTY);
+  const int descriptor = path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+                                     : open_file(path.c_str(), O_RDONLY | O_NOCTTY);
   if (descriptor < 0) {
     return Error{Code::kUnreadable, printable(path) + ": cannot be opened: " + std::generic_category().message(errno)};
   }

@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
+#include "stats/base/printable.hpp"
 #include "stats/files/io/byte_source.hpp"
 #include "stats/files/npy/fortran_window.hpp"
-#include "stats/base/printable.hpp"
 
 namespace tensorstat {
 namespace {
@@ -92,7 +92,11 @@ constexpr Packing kPackings[] = {
        for (std::size_t i = 0; i < count; ++i) packed |= values[i] << (7 - i);
        return packed;
      }},
-    {Original::kFloat4, "float4_e2m1fn", {}, 2, nullptr,
+    {Original::kFloat4,
+     "float4_e2m1fn",
+     {},
+     2,
+     nullptr,
      [](const std::byte* values, std::size_t count) {
        return pack_nibbles(float4_of(values[0]), count > 1 ? float4_of(values[1]) : std::byte{});
      }},
@@ -102,11 +106,16 @@ constexpr Packing kPackings[] = {
 
 Widened widened(Dtype packed) {
   switch (packed) {
-    case Dtype::kInt4: return {Original::kInt4, Dtype::kInt8};
-    case Dtype::kUint4: return {Original::kUint4, Dtype::kUint8};
-    case Dtype::kUint1: return {Original::kUint1, Dtype::kUint8};
-    case Dtype::kFloat4E2m1fn: return {Original::kFloat4, Dtype::kFloat8E4m3fn};
-    default: return {Original::kAsStored, packed};
+    case Dtype::kInt4:
+      return {Original::kInt4, Dtype::kInt8};
+    case Dtype::kUint4:
+      return {Original::kUint4, Dtype::kUint8};
+    case Dtype::kUint1:
+      return {Original::kUint1, Dtype::kUint8};
+    case Dtype::kFloat4E2m1fn:
+      return {Original::kFloat4, Dtype::kFloat8E4m3fn};
+    default:
+      return {Original::kAsStored, packed};
   }
 }
 

@@ -93,7 +93,7 @@ class TensorReader {
   std::uint64_t element_count() const;    // counts values, also for int4
   std::uint64_t data_size_bytes() const;  // in the original dtype: half a byte for each int4, a bit for each uint1
   std::uint64_t data_size_bytes(std::uint64_t element_count) const;  // size of this many elements
-  std::uint64_t modified_us() const;      // of the file, since the Unix epoch
+  std::uint64_t modified_us() const;                                 // of the file, since the Unix epoch
 
   enum class Order : std::uint8_t {
     kC,    // the last index runs fastest

@@ -4,10 +4,10 @@
 #include <new>
 #include <utility>
 
-#include "stats/files/io/byte_source.hpp"
-#include "stats/files/io/random_file.hpp"
 #include "stats/base/printable.hpp"
 #include "stats/files/file_kind.hpp"
+#include "stats/files/io/byte_source.hpp"
+#include "stats/files/io/random_file.hpp"
 #include "stats/files/stream_source.hpp"
 
 namespace tensorstat {
@@ -58,9 +58,10 @@ std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
 }
 
 Error pickle_refused(const std::string& path) {
-  return {Code::kUnsupported,
-          printable(path) + ": holds pickled Python objects, and not as torch.save writes them. To save tensors in a way that is read here: "
-              "torch.save, safetensors.torch.save_file or numpy.save"};
+  return {Code::kUnsupported, printable(path) +
+                                  ": holds pickled Python objects, and not as torch.save writes them. To save tensors "
+                                  "in a way that is read here: "
+                                  "torch.save, safetensors.torch.save_file or numpy.save"};
 }
 
 bool TensorFormat::fits(std::string_view path) const {

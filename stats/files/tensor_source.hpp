@@ -43,10 +43,10 @@ struct RawTensor {
 };
 
 struct ReadOptions {
-  Original original = Original::kAsStored;  // applies to a file that holds one tensor
+  Original original = Original::kAsStored;            // applies to a file that holds one tensor
   std::size_t window_bytes = std::size_t{256} << 20;  // see TensorReader
-  bool takes_stream = false;   // "-" is the standard input, and pipes are allowed
-  std::optional<RawTensor> raw = {};  // if set: read the file as this tensor, whatever it begins with
+  bool takes_stream = false;                          // "-" is the standard input, and pipes are allowed
+  std::optional<RawTensor> raw = {};                  // if set: read the file as this tensor, whatever it begins with
 };
 
 struct TensorFormat {

@@ -23,7 +23,7 @@ struct CategoryRow {
 struct Alias {
   std::string_view typed, name;
 };
-constexpr Alias kAliases[] = {{"mean", "avg"},       {"norm", "l2norm"},    {"l2", "l2norm"},      {"amax", "absmax"},
+constexpr Alias kAliases[] = {{"mean", "avg"},        {"norm", "l2norm"},    {"l2", "l2norm"},     {"amax", "absmax"},
                               {"cur_amax", "absmax"}, {"l1_norm", "l1norm"}, {"l2_norm", "l2norm"}};
 
 // Names of TransformerEngine's LogFp8TensorStats without a category here, with a text that says how to get the number.
@@ -32,8 +32,9 @@ struct Hint {
 };
 constexpr Hint kHints[] = {
     {"underflows%", "100 * 'e4m3fn underflow' / count, or of another format; a scale other than 1 is asked with it"},
-    {"overflows%", "100 * 'e4m3fn overflow' / count, or of another format, which are the elements that leave the range when "
-                   "cast and not all above the greatest value"},
+    {"overflows%",
+     "100 * 'e4m3fn overflow' / count, or of another format, which are the elements that leave the range when "
+     "cast and not all above the greatest value"},
     {"scale_inv_min", "that of the scales, a tensor of its own: ask for its min"},
     {"scale_inv_max", "that of the scales, a tensor of its own: ask for its max"},
     {"mse", "of two tensors: the square of their rmse"},
@@ -144,9 +145,7 @@ std::string_view nan_rule(Category category) { return row(category).nan_rule; }
 std::string_view name(Dtype dtype) { return row(dtype).name; }
 bool is_float(Dtype dtype) { return row(dtype).is_float; }
 bool has(Dtype dtype, Category category) { return !is_complex(dtype) || row(category).of_complex; }
-std::string_view name(Precision precision) {
-  return precision == Precision::kHigh ? "high" : "low";
-}
+std::string_view name(Precision precision) { return precision == Precision::kHigh ? "high" : "low"; }
 
 std::optional<Category> category_from(std::string_view text) {
   for (int i = 0; i < kCategoryCount; ++i) {
@@ -190,8 +189,8 @@ Result<Categories> categories_from(std::string_view comma_separated) try {
     rest.remove_prefix(comma + 1);
   }
   if (unknown.empty()) return categories;
-  return Error{Code::kInvalid, "unknown statistic " + unknown + "; known are all, " +
-                                   listed(kCategoryRows) + " (- or _ may stand for a space) and pN, 0 <= N <= 100 with at "
+  return Error{Code::kInvalid, "unknown statistic " + unknown + "; known are all, " + listed(kCategoryRows) +
+                                   " (- or _ may stand for a space) and pN, 0 <= N <= 100 with at "
                                    "most three decimals"};
 } catch (...) {
   return caught();

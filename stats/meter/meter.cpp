@@ -1,13 +1,12 @@
-#include <tensorstat/meter.hpp>
-
 #include <algorithm>
+#include <tensorstat/meter.hpp>
 #include <utility>
 
 #include "stats/base/caught.hpp"
 #include "stats/engine/measured.hpp"
+#include "stats/engine/request_check.hpp"
 #include "stats/meter/meter_state.hpp"
 #include "stats/meter/request_batch.hpp"
-#include "stats/engine/request_check.hpp"
 
 namespace tensorstat {
 
@@ -29,8 +28,8 @@ Status Meter::read(const Tensor& tensor, std::uint64_t first_byte, std::span<std
       bytes.size() % element_bytes != 0) {
     return Error{Code::kInvalid, "bytes [" + std::to_string(first_byte) + ", " + std::to_string(first_byte) + " + " +
                                      std::to_string(bytes.size()) + ") are no whole elements of a " +
-                                     std::string(name(tensor.dtype)) + " tensor of " +
-                                     std::to_string(tensor.bytes()) + " bytes"};
+                                     std::string(name(tensor.dtype)) + " tensor of " + std::to_string(tensor.bytes()) +
+                                     " bytes"};
   }
   if (bytes.empty()) return {};
   if (tensor.strides != nullptr) {
@@ -52,7 +51,8 @@ Result<Measurements> Meter::measure(std::span<const Tensor> tensors, const Reque
   const Wanted all = wanted_by(request);
   auto results = Measurements::State::make(request.categories, all.needs, tensors.size());
   // std::function holds two captured pointers without an allocation, but not three.
-  const auto put = [into = results.get(), first = tensors.data()](std::size_t i, const Found& found, const Wanted& wanted) {
+  const auto put = [into = results.get(), first = tensors.data()](std::size_t i, const Found& found,
+                                                                  const Wanted& wanted) {
     into->put(i, first[i].dtype, found, wanted);
   };
   RequestBatch batch(*state_, tensors, request, all, put);
@@ -76,7 +76,8 @@ Result<std::vector<Partial>> Meter::fold(std::span<const Tensor> tensors, const 
   const Wanted all = wanted_by(request);
   std::vector<Partial> partials;
   partials.reserve(tensors.size());
-  for (const Tensor& tensor : tensors) partials.emplace_back(tensor.dtype, request.precision, all.needs, request.cast_scale);
+  for (const Tensor& tensor : tensors)
+    partials.emplace_back(tensor.dtype, request.precision, all.needs, request.cast_scale);
   RequestBatch batch(*state_, tensors, request, all, [&](std::size_t i, const Found& found, const Wanted&) {
     merge(partials[i].bins(), found.bins);
     merge(partials[i].dtype(), partials[i].words(), found.words);

@@ -1,16 +1,15 @@
 #include <algorithm>
 #include <string>
-#include <utility>
-
 #include <tensorstat/meter.hpp>
+#include <utility>
 
 #include "stats/base/caught.hpp"
 #include "stats/engine/measured.hpp"
-#include "stats/meter/meter_state.hpp"
 #include "stats/engine/quantile_bins.hpp"
 #include "stats/engine/quantile_codes.hpp"
-#include "stats/meter/request_batch.hpp"
 #include "stats/engine/request_check.hpp"
+#include "stats/meter/meter_state.hpp"
+#include "stats/meter/request_batch.hpp"
 #include "stats/meter/row_plan.hpp"
 
 namespace tensorstat {
@@ -102,8 +101,9 @@ Status fill(const Tensor& tensor, const By& by, Rows& rows) {
   if (is_sliced) {
     rows.tensors = slices(tensor, count, each);
   } else if (tensor.where == Where::kClBuffer) {
-    return Error{Code::kUnsupported, "the tensor is in a cl_mem, where only the first axes can be kept: read it with "
-                                     "Meter::read first"};
+    return Error{Code::kUnsupported,
+                 "the tensor is in a cl_mem, where only the first axes can be kept: read it with "
+                 "Meter::read first"};
   } else {
     fill_views(tensor, by, rows);
   }
@@ -137,7 +137,8 @@ Status check_bins(const Tensor& tensor, const RowPlan& plan, const Request& requ
 
 // The tensor is a sequence of matrices. The last group of axes is a matrix's columns, the group before it its lines.
 std::vector<Partial> fold_columns(HostEngine& host, const Tensor& tensor, const RowPlan& plan, const Request& request) {
-  const Partial empty(tensor.dtype, request.precision, needs(request.categories, request.precision), request.cast_scale);
+  const Partial empty(tensor.dtype, request.precision, needs(request.categories, request.precision),
+                      request.cast_scale);
   std::vector<Partial> rows(plan.rows, empty);
   const std::byte* at = tensor.data();
   const std::uint64_t columns = plan.groups.back().length, lines = plan.groups[plan.groups.size() - 2].length;

@@ -1,11 +1,10 @@
 #include <string>
-
 #include <tensorstat/meter.hpp>
 
 #include "stats/base/caught.hpp"
+#include "stats/engine/request_check.hpp"
 #include "stats/meter/meter_state.hpp"
 #include "stats/meter/pair_batch.hpp"
-#include "stats/engine/request_check.hpp"
 
 namespace tensorstat {
 namespace {

@@ -105,8 +105,9 @@ Result<std::string> Meter::State::ended_on_device(const Result<std::uint64_t>& h
   }
   const Error& error = held.error();
   heed(error);
-  if (on == On::kDevice || error.code == Code::kInUse) return error;  // the host must not take over after kInUse: the
-                                                                      // caller has to learn that the tensors are in use
+  if (on == On::kDevice || error.code == Code::kInUse)
+    return error;  // the host must not take over after kInUse: the
+                   // caller has to learn that the tensors are in use
   if (error.code == Code::kOverBudget) {
     log(Severity::kInfo, error.message + "; done on the host");
   } else if (!device_failed.exchange(true)) {
@@ -132,7 +133,9 @@ Placed Meter::State::placed(const Placement& placement) const {
 }
 
 Intake::Intake(Meter::State& meter, Dtype dtype, const Wanted& wanted)
-    : meter_(meter), folds_(wanted.partial), partial_(dtype, wanted.precision, without_digests(wanted.needs), wanted.cast_scale) {
+    : meter_(meter),
+      folds_(wanted.partial),
+      partial_(dtype, wanted.precision, without_digests(wanted.needs), wanted.cast_scale) {
   if ((wanted.needs & kMd5Digest) != 0) md5_ = meter.host->digester(kMd5Digest, dtype);
   if ((wanted.needs & kSha1Digest) != 0) sha1_ = meter.host->digester(kSha1Digest, dtype);
 }
@@ -145,10 +148,7 @@ Status Intake::take(std::span<const std::byte> elements, std::uint64_t count, bo
     const std::uint64_t taken = std::min(elements_of(partial_.dtype(), piece.size()), count);
     count -= taken;
     if (folds_ && !folded) {
-      const Job job{{.dtype = partial_.dtype(),
-                     .element_count = taken,
-                     .address = piece.data()},
-                    &partial_};
+      const Job job{{.dtype = partial_.dtype(), .element_count = taken, .address = piece.data()}, &partial_};
       if (Status status = meter_.host->fold({&job, 1}); !status) return status;
     }
     if (md5_) md5_->update(piece);

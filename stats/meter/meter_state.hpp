@@ -12,9 +12,8 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-
 #include <tensorstat/meter.hpp>
+#include <utility>
 
 #include "stats/engine/engine.hpp"
 #include "stats/engine/ledger.hpp"

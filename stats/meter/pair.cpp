@@ -1,20 +1,19 @@
-#include <tensorstat/pair.hpp>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <string>
+#include <tensorstat/pair.hpp>
 
 #include "precision/scalars.hpp"
 #include "stats/base/caught.hpp"
-#include "stats/engine/pair_layout.hpp"
 #include "stats/base/typed_name.hpp"
+#include "stats/engine/pair_layout.hpp"
 #include "stats/meter/written_words.hpp"
 
 namespace {
 #include "precision/exact.h"
 #include "precision/keyed.h"
-}
+}  // namespace
 
 namespace tensorstat {
 namespace {
@@ -49,8 +48,10 @@ const char* contradiction(const PairPartial& partial) {
     const bool counts = kPairFields[i] == PairMerge::ADDITION;
     if (counts && (words[i] < 0 || words[i] > words[PAIR_COUNT])) return "its counts contradict each other";
     if (kPairFields[i] != PairMerge::KEY) continue;
-    if ((words[i] == kNoPlace) != (words[i + 1] == kNoPlace)) return "a greatest difference and its place contradict each other";
-    if (words[i] != kNoPlace && (words[i] <= 0 || words[i] > kInfinityBits)) return "a greatest difference is no number";
+    if ((words[i] == kNoPlace) != (words[i + 1] == kNoPlace))
+      return "a greatest difference and its place contradict each other";
+    if (words[i] != kNoPlace && (words[i] <= 0 || words[i] > kInfinityBits))
+      return "a greatest difference is no number";
   }
   for (const std::size_t place : {PAIR_FIRST_UNEQUAL, PAIR_FIRST_OUTSIDE, PAIR_FARTHEST_AT, PAIR_RELATIVE_AT}) {
     if (words[place] >= 0) return "an index is 2^63 or more";
@@ -114,10 +115,17 @@ void clear_pair(std::span<std::int64_t> words) {
 void merge_pair(Dtype a, Dtype b, std::span<std::int64_t> into, std::span<const std::int64_t> from) {
   for (std::size_t i = 0; i < into.size(); ++i) {
     switch (i < kPairFields.size() ? kPairFields[i] : PairMerge::ADDITION) {
-      case PairMerge::ADDITION: into[i] += from[i]; break;
-      case PairMerge::MAXIMUM: into[i] = std::max(into[i], from[i]); break;
-      case PairMerge::KEY: raise_keyed(&into[i], from[i], from[i + 1]); break;
-      case PairMerge::AT: break;  // merged with its key
+      case PairMerge::ADDITION:
+        into[i] += from[i];
+        break;
+      case PairMerge::MAXIMUM:
+        into[i] = std::max(into[i], from[i]);
+        break;
+      case PairMerge::KEY:
+        raise_keyed(&into[i], from[i], from[i + 1]);
+        break;
+      case PairMerge::AT:
+        break;  // merged with its key
     }
   }
   carry_pair(a, b, into);
@@ -173,11 +181,14 @@ std::vector<std::byte> PairPartial::serialize() const try {
 }
 
 Result<PairPartial> PairPartial::parse(std::span<const std::byte> bytes) try {
-  const auto refuse = [](const char* why) { return Error{Code::kInvalid, std::string("not a pair's partial: ") + why}; };
+  const auto refuse = [](const char* why) {
+    return Error{Code::kInvalid, std::string("not a pair's partial: ") + why};
+  };
   if (bytes.size() < kHeaderBytes) return refuse("shorter than its header of 32 bytes");
   const std::string_view magic(reinterpret_cast<const char*>(bytes.data()), kMagic.size());
   if (!magic.starts_with(kMagic.substr(0, kVersionAt))) return refuse("does not begin with \"tstatq01\"");
-  if (magic != kMagic) return refuse("of another version of the library (not 01): compare its tensors again with this one");
+  if (magic != kMagic)
+    return refuse("of another version of the library (not 01): compare its tensors again with this one");
   const auto a = std::to_integer<int>(bytes[kDtypesAt]), b = std::to_integer<int>(bytes[kDtypesAt + 1]);
   const auto scale = std::to_integer<int>(bytes[kScaleAt]);
   const auto is_known = [](int dtype) { return dtype < kDtypeCount && !is_complex(static_cast<Dtype>(dtype)); };

@@ -131,7 +131,8 @@ Status PairBatch::read_back(std::size_t index) {
   const TensorPair& pair = pairs_[index];
   auto window_a = std::make_unique<std::vector<std::byte>>(), window_b = std::make_unique<std::vector<std::byte>>();
   // The elements [first, first + count): in place, or copied to the window.
-  const auto part = [&](const Tensor& tensor, std::uint64_t first, std::uint64_t count, auto& window) -> Result<Tensor> {
+  const auto part = [&](const Tensor& tensor, std::uint64_t first, std::uint64_t count,
+                        auto& window) -> Result<Tensor> {
     const std::uint64_t first_byte = first * size_bytes(tensor.dtype);
     Tensor found{.dtype = tensor.dtype, .element_count = count};
     if (tensor.where != Where::kClBuffer && tensor.strides == nullptr) {

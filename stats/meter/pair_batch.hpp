@@ -5,9 +5,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
-
 #include <tensorstat/meter.hpp>
+#include <vector>
 
 #include "stats/meter/meter_state.hpp"
 

@@ -26,38 +26,61 @@ class FinishedPair {
 
   Value value(PairStatistic statistic) const {
     switch (statistic) {
-      case PairStatistic::kEuclidean: return is_alone_ ? kInfinity : precision::round_root(squared_distance(), kBinary64);
-      case PairStatistic::kRelativeL2: return relative_l2();
-      case PairStatistic::kCount: return n_;
-      case PairStatistic::kMaxAbsDiffIndex: return index(PAIR_FARTHEST_AT);
-      case PairStatistic::kMaxRelDiffIndex: return index(PAIR_RELATIVE_AT);
-      case PairStatistic::kUnequalCount: return count(PAIR_UNEQUAL);
-      case PairStatistic::kFirstUnequalIndex: return index(PAIR_FIRST_UNEQUAL);
-      case PairStatistic::kWithinCount: return n_ - count(PAIR_OUTSIDE);
-      case PairStatistic::kOutsideCount: return count(PAIR_OUTSIDE);
-      case PairStatistic::kFirstOutsideIndex: return index(PAIR_FIRST_OUTSIDE);
-      case PairStatistic::kBothNanCount: return count(PAIR_BOTH_NAN);
-      case PairStatistic::kSameInfCount: return count(PAIR_SAME_INF);
-      case PairStatistic::kNanAloneCount: return count(PAIR_NAN_ALONE);
-      case PairStatistic::kInfAloneCount: return count(PAIR_INF_ALONE);
-      default: break;
+      case PairStatistic::kEuclidean:
+        return is_alone_ ? kInfinity : precision::round_root(squared_distance(), kBinary64);
+      case PairStatistic::kRelativeL2:
+        return relative_l2();
+      case PairStatistic::kCount:
+        return n_;
+      case PairStatistic::kMaxAbsDiffIndex:
+        return index(PAIR_FARTHEST_AT);
+      case PairStatistic::kMaxRelDiffIndex:
+        return index(PAIR_RELATIVE_AT);
+      case PairStatistic::kUnequalCount:
+        return count(PAIR_UNEQUAL);
+      case PairStatistic::kFirstUnequalIndex:
+        return index(PAIR_FIRST_UNEQUAL);
+      case PairStatistic::kWithinCount:
+        return n_ - count(PAIR_OUTSIDE);
+      case PairStatistic::kOutsideCount:
+        return count(PAIR_OUTSIDE);
+      case PairStatistic::kFirstOutsideIndex:
+        return index(PAIR_FIRST_OUTSIDE);
+      case PairStatistic::kBothNanCount:
+        return count(PAIR_BOTH_NAN);
+      case PairStatistic::kSameInfCount:
+        return count(PAIR_SAME_INF);
+      case PairStatistic::kNanAloneCount:
+        return count(PAIR_NAN_ALONE);
+      case PairStatistic::kInfAloneCount:
+        return count(PAIR_INF_ALONE);
+      default:
+        break;
     }
     if (n_ == 0) return {};
     switch (statistic) {
-      case PairStatistic::kCosine: return cosine();
-      case PairStatistic::kRmse: return rmse();
+      case PairStatistic::kCosine:
+        return cosine();
+      case PairStatistic::kRmse:
+        return rmse();
       case PairStatistic::kSnr:
         return snr();
-      case PairStatistic::kPsnr: return psnr();
+      case PairStatistic::kPsnr:
+        return psnr();
       case PairStatistic::kMeanAbsDiff:
         return is_alone_ ? kInfinity : precision::round_quotient(sum(PAIR_SUM_DISTANCES), n_, kBinary64);
-      case PairStatistic::kMaxAbsDiff: return number(PAIR_FARTHEST);
-      case PairStatistic::kMaxRelDiff: return number(PAIR_RELATIVE);
-      case PairStatistic::kUnder1000th: return share(PAIR_UNDER_1000TH);
-      case PairStatistic::kUnder200th: return share(PAIR_UNDER_200TH);
+      case PairStatistic::kMaxAbsDiff:
+        return number(PAIR_FARTHEST);
+      case PairStatistic::kMaxRelDiff:
+        return number(PAIR_RELATIVE);
+      case PairStatistic::kUnder1000th:
+        return share(PAIR_UNDER_1000TH);
+      case PairStatistic::kUnder200th:
+        return share(PAIR_UNDER_200TH);
       case PairStatistic::kMaxUlp:
         return has_steps_ ? Value(static_cast<std::uint64_t>(words_[PAIR_ULP]) ^ std::uint64_t{1} << 63) : Value();
-      default: return {};
+      default:
+        return {};
     }
   }
 

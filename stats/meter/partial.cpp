@@ -1,17 +1,16 @@
-#include <tensorstat/partial.hpp>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
 #include <limits>
 #include <string_view>
+#include <tensorstat/partial.hpp>
 #include <tuple>
 
 #include "precision/scalars.hpp"
+#include "stats/base/caught.hpp"
 #include "stats/engine/accumulator_layout.hpp"
 #include "stats/engine/cast_bounds.hpp"
-#include "stats/base/caught.hpp"
 #include "stats/engine/finish.hpp"
 #include "stats/engine/quantile_bins.hpp"
 #include "stats/engine/quantile_codes.hpp"
@@ -21,7 +20,7 @@ namespace {
 #include "precision/checksum.h"
 #include "precision/exact.h"
 #include "precision/keyed.h"
-}
+}  // namespace
 
 namespace tensorstat {
 namespace {
@@ -60,8 +59,8 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
   }
   // A key has no more bits than an element.
   const std::size_t first = first_element(dtype);
-  for (const std::size_t word : {std::size_t{PARTIAL_HIGHEST}, std::size_t{PARTIAL_LOWEST}, first + ELEMENT_WORD_FINITE_HIGHEST,
-                                 first + ELEMENT_WORD_FINITE_LOWEST}) {
+  for (const std::size_t word : {std::size_t{PARTIAL_HIGHEST}, std::size_t{PARTIAL_LOWEST},
+                                 first + ELEMENT_WORD_FINITE_HIGHEST, first + ELEMENT_WORD_FINITE_LOWEST}) {
     if (!is_float(dtype) || word >= words.size() || words[word] == kEmptyMaximum) continue;
     const std::int64_t beyond = words[word] >> (key_bits(dtype) - 1);
     if (beyond != 0 && beyond != -1) return "an extremum is no element of its dtype";
@@ -87,7 +86,8 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
   for (std::size_t i = first_element(dtype); i < words.size(); ++i) {
     if (is_fingerprint(dtype, i)) continue;
     const bool is_kept = (needs & need_of(dtype, i)) != 0 && !merges_by_maximum(dtype, i);
-    if (is_kept && static_cast<std::uint64_t>(words[i]) > word(PARTIAL_COUNT)) return "its counts contradict each other";
+    if (is_kept && static_cast<std::uint64_t>(words[i]) > word(PARTIAL_COUNT))
+      return "its counts contradict each other";
   }
   if ((needs & kExponents) != 0) {
     // The counts by exponent add up to all elements. Zeros are in the first one; NaN and Inf share one.
@@ -115,7 +115,8 @@ bool is_key(Dtype dtype, std::int64_t key) {
 }
 
 // Checks the bins likewise.
-const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t> words, std::span<const BinCount> bins) {
+const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t> words,
+                          std::span<const BinCount> bins) {
   std::uint64_t left = static_cast<std::uint64_t>(words[PARTIAL_COUNT] - words[PARTIAL_NANS]);
   for (std::size_t i = 0; i < bins.size(); ++i) {
     if (i != 0 && bins[i].place <= bins[i - 1].place) return "its bins are out of order";
@@ -214,8 +215,8 @@ std::uint64_t Partial::count() const { return static_cast<std::uint64_t>(words()
 
 Status Partial::merge(const Partial& other) try {
   if (cast_scale_ != other.cast_scale_) {
-    return Error{Code::kInvalid, "cannot merge a partial whose casts are counted at a scale of " + shown_scale(other.cast_scale_) +
-                                     " into one of " + shown_scale(cast_scale_)};
+    return Error{Code::kInvalid, "cannot merge a partial whose casts are counted at a scale of " +
+                                     shown_scale(other.cast_scale_) + " into one of " + shown_scale(cast_scale_)};
   }
   if (dtype_ != other.dtype_ || precision_ != other.precision_ || needs_ != other.needs_) {
     return Error{Code::kInvalid, "cannot merge a partial of " + std::string(name(other.dtype_)) + " (" +
@@ -238,8 +239,8 @@ Status Partial::merge(const Partial& other) try {
 
 Status Partial::move_to(std::uint64_t first) try {
   if (first % elements_a_byte(dtype_) != 0 && (needs_ & kFingerprints) != 0) {
-    return Error{Code::kInvalid, "cannot move a partial of " + std::string(name(dtype_)) + " with checksums to element " +
-                                     std::to_string(first) + ": there no byte begins"};
+    return Error{Code::kInvalid, "cannot move a partial of " + std::string(name(dtype_)) +
+                                     " with checksums to element " + std::to_string(first) + ": there no byte begins"};
   }
   if (Status status = move_indices(first); !status) return status;
   if (words().size() > first_fingerprint(dtype_)) {
@@ -306,7 +307,8 @@ Result<Partial> Partial::parse(std::span<const std::byte> bytes) try {
   if (bytes.size() < kHeaderBytes) return refuse("shorter than its header of 16 bytes");
   const std::string_view magic(reinterpret_cast<const char*>(bytes.data()), kMagic.size());
   if (!magic.starts_with(kMagic.substr(0, kVersionAt))) return refuse("does not begin with \"tstatp05\"");
-  if (magic != kMagic) return refuse("of another version of the library (not 05): fold its tensors again with this one");
+  if (magic != kMagic)
+    return refuse("of another version of the library (not 05): fold its tensors again with this one");
   const auto dtype = std::to_integer<int>(bytes[kDtypeAt]), precision = std::to_integer<int>(bytes[kPrecisionAt]);
   const auto needs = static_cast<Needs>(get_word(bytes.subspan(8)) >> 32);
   if (dtype >= kDtypeCount) return refuse("its dtype is unknown");

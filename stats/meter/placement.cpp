@@ -31,7 +31,9 @@ Result<std::uint32_t> Placements::place(const Tensor& tensor) {
 
 Result<std::uint32_t> Placements::place(const TensorPair& pair) {
   const auto either = [&](Where where) { return pair.a.where == where || pair.b.where == where; };
-  const Where where = either(Where::kClBuffer) ? Where::kClBuffer : either(Where::kHost) ? Where::kHost : Where::kSharedMemory;
+  const Where where = either(Where::kClBuffer) ? Where::kClBuffer
+                      : either(Where::kHost)   ? Where::kHost
+                                               : Where::kSharedMemory;
   return place_in(where, [&]<typename Of>(const Of& engine) {
     if constexpr (std::is_same_v<Of, DeviceEngine>) {
       return engine.refusal(pair);

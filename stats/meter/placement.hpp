@@ -6,10 +6,9 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <tensorstat/meter.hpp>
 #include <utility>
 #include <vector>
-
-#include <tensorstat/meter.hpp>
 
 #include "stats/engine/engine.hpp"
 #include "stats/engine/reason.hpp"
@@ -73,9 +72,9 @@ class Placements {
   const std::uint64_t request_bytes_;
   const Engine& host_;
   const DeviceSight device_;
-  std::optional<DeviceEngine*> engine_;  // nullopt until it has been looked for
+  std::optional<DeviceEngine*> engine_;        // nullopt until it has been looked for
   std::array<std::optional<Known>, 3> known_;  // by Where
-  std::optional<std::uint32_t> stays_;  // the placement of host memory, if the device is not asked
+  std::optional<std::uint32_t> stays_;         // the placement of host memory, if the device is not asked
   std::vector<Placement> all_;
 };
 

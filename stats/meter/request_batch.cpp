@@ -23,7 +23,8 @@ bool has_statistics(const Categories& categories) { return !std::ranges::all_of(
 }  // namespace
 
 Wanted wanted_by(const Request& request) {
-  return {request.precision, needs(request.categories, request.precision), has_statistics(request.categories), request.cast_scale};
+  return {request.precision, needs(request.categories, request.precision), has_statistics(request.categories),
+          request.cast_scale};
 }
 
 RequestBatch::RequestBatch(Meter::State& meter, std::span<const Tensor> tensors, const Request& request,
@@ -90,7 +91,8 @@ Status RequestBatch::fold_on_device() {
 
 // How many of these tensors go into one launch. The results for quantiles may be larger than the tensors.
 std::size_t RequestBatch::at_once(std::span<const std::size_t> whose) const {
-  const std::size_t most = std::min(whose.size(), meter_.device->shares_host_memory() ? kMostOnHostsDevice : kMostOnDevice);
+  const std::size_t most =
+      std::min(whose.size(), meter_.device->shares_host_memory() ? kMostOnHostsDevice : kMostOnDevice);
   if ((wanted_.needs & kQuantiles) == 0) return most;
   std::uint64_t bytes = tensors_[whose[0]].bytes();
   std::size_t count = 1;
@@ -172,7 +174,8 @@ Status RequestBatch::read_back(std::size_t tensor) {
       return status;
     }
     const std::uint64_t left = from.element_count - elements_of(from.dtype, first);
-    if (Status status = intake.take(*window, std::min(elements_of(from.dtype, window->size()), left)); !status) return status;
+    if (Status status = intake.take(*window, std::min(elements_of(from.dtype, window->size()), left)); !status)
+      return status;
   }
   put_(tensor, intake.finish(), wanted);
   return {};

@@ -6,9 +6,8 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <vector>
-
 #include <tensorstat/meter.hpp>
+#include <vector>
 
 #include "stats/meter/meter_state.hpp"
 
@@ -36,7 +35,9 @@ class RequestBatch {
   std::vector<std::uint32_t>& placement_of() { return placement_of_; }
 
  private:
-  bool on_device(std::size_t tensor) const { return placements()[placement_of_.empty() ? 0 : placement_of_[tensor]].on_device; }
+  bool on_device(std::size_t tensor) const {
+    return placements()[placement_of_.empty() ? 0 : placement_of_[tensor]].on_device;
+  }
   Status place(std::uint64_t total_bytes);
   Status fold_on_device();
   Result<std::string> fold_on_device(std::span<const std::size_t> whose, const Wanted& statistics,

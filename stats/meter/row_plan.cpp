@@ -15,7 +15,8 @@ Result<std::vector<bool>> axes_of(const By& by) {
     if (at < 0 || at >= rank) {
       return Error{Code::kInvalid, "a tensor of shape " + to_string(by.shape) + " has no axis " + std::to_string(axis)};
     }
-    if (kept[static_cast<std::size_t>(at)]) return Error{Code::kInvalid, "axis " + std::to_string(axis) + " is named twice"};
+    if (kept[static_cast<std::size_t>(at)])
+      return Error{Code::kInvalid, "axis " + std::to_string(axis) + " is named twice"};
     kept[static_cast<std::size_t>(at)] = true;
   }
   return kept;
@@ -51,7 +52,8 @@ Status plan_axes(const By& by, RowPlan& plan) {
 
 Result<RowPlan> row_plan(const By& by) {
   RowPlan plan;
-  if (Status status = by.block_elements != 0 ? plan_blocks(by, plan) : plan_axes(by, plan); !status) return status.error();
+  if (Status status = by.block_elements != 0 ? plan_blocks(by, plan) : plan_axes(by, plan); !status)
+    return status.error();
   const auto count = element_count(plan.shape);
   if (!count || *count > kMostRows) {
     return Error{Code::kInvalid, "rows of shape " + to_string(plan.shape) + " are too many: at most " +

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
-
 #include <tensorstat/by.hpp>
+#include <vector>
 
 namespace tensorstat {
 
@@ -14,9 +13,9 @@ struct RowPlan {
     bool is_kept;
     std::uint64_t length;
   };
-  Shape shape{};               // row_shape(by)
-  std::uint64_t rows = 1;      // the number of rows
-  std::vector<bool> kept{};    // for each axis; all false for blocks
+  Shape shape{};                // row_shape(by)
+  std::uint64_t rows = 1;       // the number of rows
+  std::vector<bool> kept{};     // for each axis; all false for blocks
   std::vector<Group> groups{};  // empty for blocks
 
   // Each row is contiguous: no kept axis follows one that is not kept.

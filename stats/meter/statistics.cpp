@@ -1,9 +1,8 @@
-#include <tensorstat/statistics.hpp>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <tensorstat/statistics.hpp>
 #include <type_traits>
 
 namespace tensorstat {

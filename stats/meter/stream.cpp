@@ -1,16 +1,15 @@
-#include <tensorstat/meter.hpp>
-
 #include <algorithm>
 #include <optional>
+#include <tensorstat/meter.hpp>
 #include <utility>
 
-#include "stats/base/caught.hpp"
-#include "stats/engine/measured.hpp"
 #include "precision/sizes.h"
+#include "stats/base/caught.hpp"
 #include "stats/engine/accumulator_layout.hpp"
+#include "stats/engine/measured.hpp"
+#include "stats/engine/request_check.hpp"
 #include "stats/meter/meter_state.hpp"
 #include "stats/meter/request_batch.hpp"
-#include "stats/engine/request_check.hpp"
 
 namespace tensorstat {
 struct Meter::Stream::State {
@@ -34,8 +33,8 @@ struct Meter::Stream::State {
   // An error if the piece is invalid. The stream is unchanged then.
   Status check(std::span<const std::byte> piece, std::uint64_t unused) {
     if (unused >= elements_a_byte(dtype()) && unused != 0) {
-      return Error{Code::kInvalid, "a byte of " + std::string(name(dtype())) + " cannot have " + std::to_string(unused) +
-                                       " unused elements"};
+      return Error{Code::kInvalid, "a byte of " + std::string(name(dtype())) + " cannot have " +
+                                       std::to_string(unused) + " unused elements"};
     }
     if (unused > elements_of(dtype(), piece.size()))
       return Error{Code::kInvalid, "a piece has fewer elements than are unused"};
@@ -49,16 +48,16 @@ struct Meter::Stream::State {
     if (piece.data() == nullptr && !piece.empty()) return Error{Code::kInvalid, "the address of a piece is null"};
     const bool in_tiles = wanted.partial && is_low(dtype(), wanted.precision);  // a tile must not be split
     if (in_tiles && !piece.empty() && last_elements % TILE != 0) {
-      return Error{Code::kInvalid, "in `low` every piece but the last holds a multiple of " +
-                                       std::to_string(TILE) + " elements; the one before this held " +
-                                       std::to_string(last_elements)};
+      return Error{Code::kInvalid, "in `low` every piece but the last holds a multiple of " + std::to_string(TILE) +
+                                       " elements; the one before this held " + std::to_string(last_elements)};
     }
     return {};
   }
 
   Status take(std::span<const std::byte> piece, std::uint64_t unused) {
-    const Job job{{.dtype = dtype(), .element_count = elements_of(dtype(), piece.size()) - unused, .address = piece.data()},
-                  &intake.partial()};
+    const Job job{
+        {.dtype = dtype(), .element_count = elements_of(dtype(), piece.size()) - unused, .address = piece.data()},
+        &intake.partial()};
     Placements placements(request, job.tensor.bytes(), *meter->host, meter->sight());
     const auto placed = placements.place(job.tensor);
     if (!placed) return placed.error();

@@ -14,8 +14,7 @@ Result<std::uint64_t> element_count(const Shape& shape, std::uint64_t element_by
   std::uint64_t count = 1;
   for (const std::uint64_t dimension : shape) {
     if (dimension > room / count) {
-      return Error{Code::kInvalid, "shape " + to_string(shape) + " of " +
-                                       std::to_string(element_bytes) +
+      return Error{Code::kInvalid, "shape " + to_string(shape) + " of " + std::to_string(element_bytes) +
                                        "-byte elements exceeds 2^63-1 bytes"};
     }
     count *= dimension;

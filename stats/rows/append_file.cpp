@@ -42,7 +42,8 @@ class AppendFile::Writer {
     // If other files' lines fill the queue, these lines are tried once but not kept.
     while (first_waiting_ <= mine && leading_) turn_over_.wait(lock);
     if (first_waiting_ > mine) return mine < lost_before_ ? Outcome::kDropped : Outcome::kWritten;
-    if (tally_->waiting_bytes <= options_.queue_bytes || tally_->waiting_bytes == lines.size()) return Outcome::kWaiting;
+    if (tally_->waiting_bytes <= options_.queue_bytes || tally_->waiting_bytes == lines.size())
+      return Outcome::kWaiting;
     take_out(mine);
     drop(line_count(lines));
     return Outcome::kDropped;
@@ -145,9 +146,7 @@ class AppendFile::Writer {
     });
   }
 
-  void take_part(std::unique_lock<std::mutex>& lock) {
-    leading_ ? turn_over_.wait(lock) : lead(lock);
-  }
+  void take_part(std::unique_lock<std::mutex>& lock) { leading_ ? turn_over_.wait(lock) : lead(lock); }
 
   bool try_again(std::unique_lock<std::mutex>& lock) {
     while (leading_) turn_over_.wait(lock);

@@ -28,7 +28,7 @@ struct LineTally {
 };
 
 struct AppendOptions {
-  std::string path;         // missing folders are created
+  std::string path;  // missing folders are created
   // Written as the first line of an empty file; ends in LF. A file with another first line is continued, with one
   // warning.
   std::string header = {};
@@ -39,7 +39,7 @@ struct AppendOptions {
   // The limit of waiting lines of all files that share the tally. Further lines are dropped and counted.
   std::size_t queue_bytes = std::size_t{4} << 20;
   std::shared_ptr<LineTally> tally = {};  // null: the file has its own
-  bool read_only_when_closed = false;  // mode 0400 after closing, as MindSpore does
+  bool read_only_when_closed = false;     // mode 0400 after closing, as MindSpore does
 };
 
 struct AppendCounters {
@@ -47,8 +47,8 @@ struct AppendCounters {
   std::uint64_t waiting_count = 0;  // lines in memory, which are retried
   // Lines lost: the queue was full, the last try failed, or the disk refused to keep what was written (fsync).
   std::uint64_t dropped_count = 0;
-  std::uint64_t fault_count = 0;    // calls to the system that failed
-  std::uint64_t repair_count = 0;   // unterminated tails removed
+  std::uint64_t fault_count = 0;   // calls to the system that failed
+  std::uint64_t repair_count = 0;  // unterminated tails removed
 };
 
 class AppendFile {

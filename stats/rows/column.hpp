@@ -16,9 +16,7 @@ struct Place {
   const Held* of(const Row& row) const {
     return in_identity ? &(row.identity.*in_identity) : in_row ? &(row.*in_row) : nullptr;
   }
-  Held* of(Row& row) const {
-    return in_identity ? &(row.identity.*in_identity) : in_row ? &(row.*in_row) : nullptr;
-  }
+  Held* of(Row& row) const { return in_identity ? &(row.identity.*in_identity) : in_row ? &(row.*in_row) : nullptr; }
 };
 
 enum class ColumnKind : std::uint8_t { kText, kNumber, kIo, kShape, kDataType };

@@ -40,7 +40,8 @@ void ConversionLosses::dropped(std::string_view heading, std::string_view to, co
   add(std::string(heading) + " has no place in " + std::string(to), shown(row_label(row.identity)));
 }
 
-void ConversionLosses::changed(std::string_view heading, const Row& row, std::string_view before, std::string_view after) {
+void ConversionLosses::changed(std::string_view heading, const Row& row, std::string_view before,
+                               std::string_view after) {
   add(std::string(heading) + " reads otherwise",
       shown(row_label(row.identity)) + ": " + shown(before) + " became " + (after.empty() ? "empty" : shown(after)));
 }
@@ -58,7 +59,8 @@ void ConversionLosses::left_out(std::string_view call, std::uint64_t count, std:
   left_out_.count += count;
 }
 
-void ConversionLosses::cut_short(std::string_view call, std::uint64_t count, std::string_view member, std::string_view to) {
+void ConversionLosses::cut_short(std::string_view call, std::uint64_t count, std::string_view member,
+                                 std::string_view to) {
   if (count != 0 && cut_short_.count == 0) {
     cut_short_.words =
         " tensors say what has no place in " + std::string(to) + ", the first: " + shown(member) + " of " + shown(call);
@@ -81,7 +83,8 @@ std::vector<std::string> ConversionLosses::words() const {
   return lines;
 }
 
-void ConversionLosses::compare(const Row& before, const Row& after, const std::function<bool(const Column&)>& has_place) {
+void ConversionLosses::compare(const Row& before, const Row& after,
+                               const std::function<bool(const Column&)>& has_place) {
   for (const Column& column : kColumns) {
     if (!has_place(column)) continue;
     const std::string was = cell_text(before, column);

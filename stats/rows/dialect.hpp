@@ -23,8 +23,8 @@ enum class Whose : std::uint8_t {
 };
 
 enum class Digits : std::uint8_t {
-  kShortest,  // the fewest that read back as the same value
-  kSix,       // six significant ones, as %g; elements are doubles for every dtype
+  kShortest,    // the fewest that read back as the same value
+  kSix,         // six significant ones, as %g; elements are doubles for every dtype
   kSixOfReals,  // as kSix, but all digits of integers
 };
 
@@ -54,16 +54,16 @@ struct CsvDialect {
   };
   using Order = std::span<const Category>;
 
-  std::span<const Headed> columns;                   // the columns before the statistics, in order
+  std::span<const Headed> columns;                    // the columns before the statistics, in order
   std::span<const StatisticHeading> statistics = {};  // headings that differ from the catalog's
   // The orders of the statistics. The first order with exactly the written statistics is used, else the last one, which
   // has all statistics of the dialect. Empty: every statistic is possible, in the requested order.
   std::span<const Order> orders = {};
   Quotes quotes = Quotes::kWhereNeeded;
   Digits digits = Digits::kShortest;
-  std::string_view missing = "";         // the text for a missing value; for a digest the cell is empty
+  std::string_view missing = "";                    // the text for a missing value; for a digest the cell is empty
   std::span<const ShapeText> shapes = kPlainShape;  // the first one is written, all are read
-  std::span<const DtypeWord> dtypes = {};  // names of data types that differ from the catalog's
+  std::span<const DtypeWord> dtypes = {};           // names of data types that differ from the catalog's
   std::string_view input = "input", output = "output";
   bool op_name_is_escaped = false;  // / \ . and space become _
   bool may_lack_count = false;      // the Count behind Shape is always written, but may be missing when read

@@ -1,7 +1,7 @@
-#include "stats/rows/dialect.hpp"
-
 #include <algorithm>
 #include <string>
+
+#include "stats/rows/dialect.hpp"
 
 namespace tensorstat {
 namespace {
@@ -39,30 +39,42 @@ constexpr CsvDialect on_device(CsvDialect dialect) {
   dialect.has_truths = true;
   return dialect;
 }
-constexpr CsvDialect kMindspore27OnDevice = on_device(kMindspore27Csv), kMindsporeNextOnDevice = on_device(kMindsporeNextCsv);
+constexpr CsvDialect kMindspore27OnDevice = on_device(kMindspore27Csv),
+                     kMindsporeNextOnDevice = on_device(kMindsporeNextCsv);
 
 // CANN's data types. Source: dump_data.h of its runtime. A type without a word is written as UNKNOW, CANN's own
 // spelling.
-constexpr CsvDialect::DtypeWord kCannDtypes[] = {
-    {"float32", "FLOAT"},           {"float16", "FLOAT16"},
-    {"int8", "INT8"},               {"uint8", "UINT8"},
-    {"int16", "INT16"},             {"uint16", "UINT16"},
-    {"int32", "INT32"},             {"int64", "INT64"},
-    {"uint32", "UINT32"},           {"uint64", "UINT64"},
-    {"bool", "BOOL"},               {"float64", "DOUBLE"},
-    {"complex64", "COMPLEX64"},     {"complex128", "COMPLEX128"},
-    {"bfloat16", "BF16"},           {"int4", "INT4"},
-    {"uint1", "UINT1"},             {"float8_e5m2", "FLOAT8_E5M2"},
-    {"float8_e4m3fn", "FLOAT8_E4M3FN"}};
+constexpr CsvDialect::DtypeWord kCannDtypes[] = {{"float32", "FLOAT"},
+                                                 {"float16", "FLOAT16"},
+                                                 {"int8", "INT8"},
+                                                 {"uint8", "UINT8"},
+                                                 {"int16", "INT16"},
+                                                 {"uint16", "UINT16"},
+                                                 {"int32", "INT32"},
+                                                 {"int64", "INT64"},
+                                                 {"uint32", "UINT32"},
+                                                 {"uint64", "UINT64"},
+                                                 {"bool", "BOOL"},
+                                                 {"float64", "DOUBLE"},
+                                                 {"complex64", "COMPLEX64"},
+                                                 {"complex128", "COMPLEX128"},
+                                                 {"bfloat16", "BF16"},
+                                                 {"int4", "INT4"},
+                                                 {"uint1", "UINT1"},
+                                                 {"float8_e5m2", "FLOAT8_E5M2"},
+                                                 {"float8_e4m3fn", "FLOAT8_E4M3FN"}};
 
 // A csv of CANN's dump, one file for each run of an operator. Source: adx_dump_record.cpp of CANN's runtime.
-constexpr CsvDialect::Headed kCannColumns[] = {{"io", "Input/Output"}, {"slot", "Index"}, {"data_size"},
-                                               {"data_type"},          {"format", "Format", "ND"},  {"shape"}};
+constexpr CsvDialect::Headed kCannColumns[] = {{"io", "Input/Output"}, {"slot", "Index"},          {"data_size"},
+                                               {"data_type"},          {"format", "Format", "ND"}, {"shape"}};
 constexpr CsvDialect::StatisticHeading kCannStatistics[] = {{Category::kNanCount, "Nan Count", true},
                                                             {Category::kL2norm, "l2norm", true}};
-constexpr Category kCannDefault[] = {Category::kMax,      Category::kMin,
-                                     Category::kAvg,      Category::kCount,
-                                     Category::kNanCount, Category::kNegativeInfCount,
+constexpr Category kCannDefault[] = {Category::kMax,
+                                     Category::kMin,
+                                     Category::kAvg,
+                                     Category::kCount,
+                                     Category::kNanCount,
+                                     Category::kNegativeInfCount,
                                      Category::kPositiveInfCount};
 constexpr Category kCannChosen[] = {Category::kCount,
                                     Category::kMax,
@@ -90,14 +102,21 @@ constexpr CsvDialect kCannCsv{.columns = kCannColumns,
 
 // msprobe's version of CANN's rows. Source: AclDumpDataProcessor.cpp. For rows with a digest, which msprobe computes
 // itself, Shape is (2,3) without quotes, the data type has no DT_ and input is in lower case.
-constexpr CsvDialect::Headed kMsprobeColumns[] = {
-    {"op_type"}, {"op_name"},   {"task_id"},   {"stream_id"}, {"timestamp"}, {"io", "Input/Output"},
-    {"slot"},    {"data_size"}, {"data_type"}, {"format", "Format", "ND"},   {"shape"}};
+constexpr CsvDialect::Headed kMsprobeColumns[] = {{"op_type"},   {"op_name"},
+                                                  {"task_id"},   {"stream_id"},
+                                                  {"timestamp"}, {"io", "Input/Output"},
+                                                  {"slot"},      {"data_size"},
+                                                  {"data_type"}, {"format", "Format", "ND"},
+                                                  {"shape"}};
 constexpr CsvDialect::StatisticHeading kMsprobeStatistics[] = {{Category::kMd5, "MD5 Value", true}};
-constexpr Category kMsprobeOrder[] = {Category::kMax,      Category::kMin,
-                                      Category::kAvg,      Category::kL2norm,
-                                      Category::kNanCount, Category::kNegativeInfCount,
-                                      Category::kPositiveInfCount, Category::kMd5};
+constexpr Category kMsprobeOrder[] = {Category::kMax,
+                                      Category::kMin,
+                                      Category::kAvg,
+                                      Category::kL2norm,
+                                      Category::kNanCount,
+                                      Category::kNegativeInfCount,
+                                      Category::kPositiveInfCount,
+                                      Category::kMd5};
 constexpr CsvDialect::Order kMsprobeOrders[] = {kMsprobeOrder};
 constexpr ShapeText kMsprobeShapes[] = {{"", "x", "", "-"}, {}};
 

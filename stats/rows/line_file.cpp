@@ -13,10 +13,10 @@
 #include <thread>
 #include <utility>
 
+#include "stats/base/printable.hpp"
 #include "stats/files/io/file_size_signal.hpp"
 #include "stats/files/io/folders.hpp"
 #include "stats/files/io/open_file.hpp"
-#include "stats/base/printable.hpp"
 
 namespace tensorstat {
 namespace {
@@ -164,8 +164,7 @@ bool LineFile::repair(off_t& size) {
     const auto count = std::min<off_t>(end == size ? 1 : sizeof bytes, end);
     const ssize_t got = pread(file_, bytes, static_cast<std::size_t>(count), end - count);
     if (got != count) return fault("read the end of", got < 0 ? errno : EIO), false;
-    const auto line_end =
-        std::find(std::reverse_iterator(bytes + count), std::reverse_iterator(bytes), '\n');
+    const auto line_end = std::find(std::reverse_iterator(bytes + count), std::reverse_iterator(bytes), '\n');
     end -= line_end - std::reverse_iterator(bytes + count);
     if (line_end != std::reverse_iterator(bytes)) break;
   }

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "stats/rows/notices.hpp"
 #include "stats/rows/append_file.hpp"
+#include "stats/rows/notices.hpp"
 
 namespace tensorstat {
 

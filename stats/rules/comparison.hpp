@@ -35,8 +35,8 @@ struct Decimal {
 };
 std::strong_ordering operator<=>(const Decimal& a, const Decimal& b);
 
-// The number that a statistic is compared with. A real statistic is compared with the nearest binary64: `max == 0.1` asks
-// for the binary64 nearest to 0.1. An integer is compared with the literal itself: no count is
+// The number that a statistic is compared with. A real statistic is compared with the nearest binary64: `max == 0.1`
+// asks for the binary64 nearest to 0.1. An integer is compared with the literal itself: no count is
 // 6.0000000000000000000000001.
 struct Bound {
   Value nearest;                      // as number_from gives it

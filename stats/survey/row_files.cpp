@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <system_error>
 
-#include "stats/files/io/folders.hpp"
-#include "stats/files/ascend/long_name.hpp"
 #include "stats/base/printable.hpp"
+#include "stats/files/ascend/long_name.hpp"
+#include "stats/files/io/folders.hpp"
 #include "stats/rows/names/run_name.hpp"
 
 namespace tensorstat {
@@ -24,7 +24,8 @@ void find_below(const std::string& folder, const std::string& relative, std::vec
   for (const FolderEntry& entry : entries_of(folder, faults)) {
     const std::string name = fs::path(entry.path).filename().string();
     if (entry.is_folder) {
-      if (!name.starts_with('.')) find_below(entry.path, relative.empty() ? name : relative + "/" + name, files, faults);
+      if (!name.starts_with('.'))
+        find_below(entry.path, relative.empty() ? name : relative + "/" + name, files, faults);
     } else if (has_name_of_rows(entry.path)) {
       files.push_back({entry.path, relative});
     }
@@ -55,7 +56,8 @@ std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::
     const std::size_t before = files.size(), faults_before = faults.size();
     find_below(path, "", files, faults);
     if (files.size() == before && faults.size() == faults_before) {
-      faults.push_back({Code::kUnreadable, printable(path) + ": holds no statistic.csv, no dump.json and no csv of an operator's run"});
+      faults.push_back({Code::kUnreadable,
+                        printable(path) + ": holds no statistic.csv, no dump.json and no csv of an operator's run"});
     }
   }
   return files;

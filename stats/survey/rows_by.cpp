@@ -31,7 +31,8 @@ class RowsOfFile {
     }
     cut();
     if (!has_whole_rows_ && each_ < length_ && std::ranges::any_of(request_.categories, is_digest)) {
-      return Error{Code::kUnsupported, "a digest of rows that lie apart, in a tensor of more than 64 MiB: leave it out"};
+      return Error{Code::kUnsupported,
+                   "a digest of rows that lie apart, in a tensor of more than 64 MiB: leave it out"};
     }
     reader_.rewind(TensorReader::Order::kC, TensorReader::View::kElements);
     // Once even for an empty tensor, which may have rows.
@@ -54,7 +55,8 @@ class RowsOfFile {
     while (axis_ + 1 < by_.shape.size() && by_.shape[axis_] == 1) ++axis_;
     length_ = by_.shape.empty() ? 1 : by_.shape[axis_];
     index_elements_ = length_ == 0 ? 0 : elements / length_;
-    each_ = index_elements_ == 0 ? std::max(length_, std::uint64_t{1}) : std::max(room / index_elements_, std::uint64_t{1});
+    each_ =
+        index_elements_ == 0 ? std::max(length_, std::uint64_t{1}) : std::max(room / index_elements_, std::uint64_t{1});
     has_whole_rows_ = each_ >= length_ || kept_[axis_];
   }
 
@@ -134,9 +136,9 @@ class RowsOfFile {
   Shape rows_, row_;  // the shape of all rows, and of one row that is no block
   std::vector<bool> kept_;
   std::size_t axis_ = 0;
-  std::uint64_t length_ = 0, each_ = 0;    // length of the axis, and of a slab
-  std::uint64_t index_elements_ = 1;       // elements in one index of the axis
-  bool has_whole_rows_ = true;             // each row lies in one slab
+  std::uint64_t length_ = 0, each_ = 0;  // length of the axis, and of a slab
+  std::uint64_t index_elements_ = 1;     // elements in one index of the axis
+  bool has_whole_rows_ = true;           // each row lies in one slab
   std::uint64_t next_row_ = 0;
   std::vector<Partial> partials_;
 };

@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "stats/survey/surveyed_tensor.hpp"
 #include "stats/files/tensor_reader.hpp"
+#include "stats/survey/surveyed_tensor.hpp"
 
 namespace tensorstat {
 

@@ -4,15 +4,15 @@
 
 #include <algorithm>
 #include <future>
-#include <thread>
 #include <tensorstat/partial.hpp>
+#include <thread>
 #include <utility>
 
 #include "stats/base/abandon.hpp"
+#include "stats/base/printable.hpp"
 #include "stats/rows/names/dump_place.hpp"
 #include "stats/rows/names/mindspore_file_name.hpp"
 #include "stats/survey/rows_by.hpp"
-#include "stats/base/printable.hpp"
 
 namespace tensorstat {
 namespace {
@@ -26,9 +26,10 @@ constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
 
 TensorReader::Order order_for(const Request& request) {
   // Only checksums and digests, indices, and sums that round at every step depend on the order of the elements.
-  const bool is_any = request.precision == Precision::kHigh && std::ranges::none_of(request.categories, [](Category each) {
-                        return is_of_bytes(each) || kind(each) == ValueKind::kIndex;
-                      });
+  const bool is_any =
+      request.precision == Precision::kHigh && std::ranges::none_of(request.categories, [](Category each) {
+        return is_of_bytes(each) || kind(each) == ValueKind::kIndex;
+      });
   return is_any ? TensorReader::Order::kAny : TensorReader::Order::kC;
 }
 
@@ -50,8 +51,7 @@ void Survey::add(const std::string& path, bool takes_stream, const std::vector<s
   const std::string file_name = names_.name_of(path);
   Original original = original_from(named_tensor(file_name, 0).original_dtype);
   if (original == Original::kAsStored && options_.void_is_bfloat16) original = Original::kVoidIsBfloat16;
-  auto source = open_tensors(
-      path, {.original = original, .takes_stream = takes_stream, .raw = options_.raw});
+  auto source = open_tensors(path, {.original = original, .takes_stream = takes_stream, .raw = options_.raw});
   progress_.files += 1;
   if (!source) {
     progress_.known += 1;
@@ -91,7 +91,8 @@ void Survey::add(const std::string& path, bool takes_stream, const std::vector<s
   end_chunks();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (is_there[i]) continue;
-    listener_.unreadable({Code::kUnreadable, printable(tensor_label(path, wanted[i])) + ": the file has no such tensor"});
+    listener_.unreadable(
+        {Code::kUnreadable, printable(tensor_label(path, wanted[i])) + ": the file has no such tensor"});
   }
   if (progress_.tensors == before && wanted.empty()) {
     listener_.unreadable({Code::kUnreadable, printable(path) + ": holds no tensor"});
@@ -113,8 +114,8 @@ SurveyedTensor Survey::entry_of(const std::string& path, const std::string& file
 // Not for digests: these are computed for many tensors at a time, more than a chunk has.
 bool Survey::is_for_many(const TensorReader& reader) {
   const bool is_possible = threads_ > 1 && reader.name() && !options_.by && SmallTensors::takes(reader);
-  return is_possible && reader.data_size_bytes() <= kPieceBytes && std::ranges::none_of(request_.categories, is_digest) &&
-         !(in_blocks_ && in_blocks_->takes(reader));
+  return is_possible && reader.data_size_bytes() <= kPieceBytes &&
+         std::ranges::none_of(request_.categories, is_digest) && !(in_blocks_ && in_blocks_->takes(reader));
 }
 
 void Survey::add_to_chunk(SurveyedTensor&& entry, TensorReader&& reader) {
@@ -255,34 +256,32 @@ Status Survey::measure_in_blocks(const TensorReader& reader, SurveyedTensor entr
 Status Survey::measure_rows(TensorReader& reader, const SurveyedTensor& entry) {
   const bool is_packed = reader.data_type() != name(reader.dtype());
   if (is_packed && std::ranges::any_of(request_.categories, is_of_bytes)) {
-    return Error{Code::kUnsupported,
-                 "a digest of the rows of " + std::string(reader.data_type()) +
-                     ", which is measured in a wider type: leave it out"};
+    return Error{Code::kUnsupported, "a digest of the rows of " + std::string(reader.data_type()) +
+                                         ", which is measured in a wider type: leave it out"};
   }
-  const RowListener listener{
-      .read = [&](std::uint64_t more) { read(more); },
-      .row =
-          [&](Shape&& index, Shape&& shape, const Measurement& measured) {
-            SurveyedTensor row = entry;
-            row.row.data_size_bytes = reader.data_size_bytes(*element_count(shape));
-            row.row.shape = std::move(shape);
-            row.row.identity.set("index", index_text(index));
-            row.index = std::move(index);
-            accept(std::move(row), measured);
-          }};
+  const RowListener listener{.read = [&](std::uint64_t more) { read(more); },
+                             .row =
+                                 [&](Shape&& index, Shape&& shape, const Measurement& measured) {
+                                   SurveyedTensor row = entry;
+                                   row.row.data_size_bytes = reader.data_size_bytes(*element_count(shape));
+                                   row.row.shape = std::move(shape);
+                                   row.row.identity.set("index", index_text(index));
+                                   row.index = std::move(index);
+                                   accept(std::move(row), measured);
+                                 }};
   return tensorstat::measure_rows(meter_, request_, reader, *options_.by, listener);
 }
 
 // If the device fails with kInUse, the tensor is read and measured a second time; `auto` then means the host.
 Result<Measurements> Survey::measure_in_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
-                                              const Categories& categories) {
+                                               const Categories& categories) {
   auto measured = stream_pieces(reader, dtype, view, categories);
   const bool again = !measured && measured.error().code == Code::kInUse && request_.on == On::kAuto;
   return again ? stream_pieces(reader, dtype, view, categories) : std::move(measured);
 }
 
 Result<Measurements> Survey::stream_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
-                                          const Categories& categories) {
+                                           const Categories& categories) {
   auto stream = meter_.stream(dtype, {categories, request_.precision, request_.on, request_.cast_scale});
   if (!stream) return stream.error();
   reader.rewind(order_, view);

@@ -12,13 +12,13 @@
 #include <tensorstat/rows.hpp>
 #include <vector>
 
-#include "stats/survey/block_fold.hpp"
-#include "stats/rows/names/dump_place.hpp"
-#include "stats/survey/surveyed_tensor.hpp"
-#include "stats/survey/host_place.hpp"
-#include "stats/survey/small_tensors.hpp"
 #include "stats/files/ascend/long_name.hpp"
 #include "stats/files/tensor_source.hpp"
+#include "stats/rows/names/dump_place.hpp"
+#include "stats/survey/block_fold.hpp"
+#include "stats/survey/host_place.hpp"
+#include "stats/survey/small_tensors.hpp"
+#include "stats/survey/surveyed_tensor.hpp"
 
 namespace tensorstat {
 
@@ -32,9 +32,9 @@ class Survey {
   };
 
   struct Listener {
-    std::function<void(SurveyedTensor&&)> measured;         // called in the order of the files and of the tensors in
-                                                            // each file
-    std::function<void(const Error&)> unreadable;  // the error names the file or the tensor
+    std::function<void(SurveyedTensor&&)> measured;  // called in the order of the files and of the tensors in
+                                                     // each file
+    std::function<void(const Error&)> unreadable;    // the error names the file or the tensor
     std::function<void(const std::string& label, const Error&)> unmeasured;  // an error of the engine
     std::function<void(const Progress&)> progressed;
   };
@@ -43,8 +43,8 @@ class Survey {
     bool void_is_bfloat16 = false;  // two-byte voids are bfloat16
     bool head_only = false;         // read only headers; measure nothing
     std::optional<RawTensor> raw = {};
-    std::optional<By> by = {};      // if set: a row for each part of a tensor; its shape is not read
-    unsigned threads = 1;           // threads that read and fold; 0: one for each core
+    std::optional<By> by = {};  // if set: a row for each part of a tensor; its shape is not read
+    unsigned threads = 1;       // threads that read and fold; 0: one for each core
   };
 
   Survey(Meter& meter, Request request, Options options, Listener listener);
@@ -53,7 +53,8 @@ class Survey {
   // latest before finish() returns. At most a few dozen MiB of the files are in memory (for a large Fortran-ordered
   // tensor a window of 256 MiB, if the order matters). `takes_stream`: see ReadOptions; true only for paths that the
   // user named.
-  // `wanted`: only tensors of these names, which may hold * and ?; an error for each name that the file lacks. Empty: all.
+  // `wanted`: only tensors of these names, which may hold * and ?; an error for each name that the file lacks. Empty:
+  // all.
   void add(const std::string& path, bool takes_stream = false, const std::vector<std::string>& wanted = {});
   void finish();
 
@@ -94,8 +95,8 @@ class Survey {
   HostPlace host_;
   std::optional<BlockFold> in_blocks_;  // only if the order of the elements does not matter
   SmallTensors many_;
-  SmallTensors::Chunk chunk_;        // of the current container; pending_ holds nothing from before it
-  bool has_submitted_ = false;       // whether a chunk of this container was submitted
+  SmallTensors::Chunk chunk_;   // of the current container; pending_ holds nothing from before it
+  bool has_submitted_ = false;  // whether a chunk of this container was submitted
   FolderPlaces places_;
   std::unique_ptr<Batch> pending_ = std::make_unique<Batch>();
   Progress progress_;

@@ -6,19 +6,18 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
-
 #include <tensorstat/status.hpp>
 #include <tensorstat/tensor.hpp>
+#include <vector>
 
 namespace tensorstat {
 
 // Which elements share a row: those with the same indices in the kept axes, or those of one block.
 struct By {
-  Shape shape;                        // the tensor's; its product is element_count
-  std::vector<std::int64_t> axes{};   // the kept axes, each once, in any order; -1 is the last
-  std::uint64_t block_elements = 0;   // if not 0: `axes` is empty, and each row is a block of this many consecutive
-                                      // elements in C order. The last may be shorter
+  Shape shape;                       // the tensor's; its product is element_count
+  std::vector<std::int64_t> axes{};  // the kept axes, each once, in any order; -1 is the last
+  std::uint64_t block_elements = 0;  // if not 0: `axes` is empty, and each row is a block of this many consecutive
+                                     // elements in C order. The last may be shorter
 };
 
 // The limit of rows of one tensor. While it is measured, each row takes 1 KiB for its partial; with `exponents`, 3 to

@@ -6,10 +6,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
-
 #include <tensorstat/catalog.inc>
 #include <tensorstat/status.hpp>
+#include <vector>
 
 namespace tensorstat {
 
@@ -54,10 +53,10 @@ std::string_view name(Category category);    // "negative zero count"
 std::string_view column(Category category);  // "Negative Zero Count"
 ValueKind kind(Category category);
 // Texts for people: the definition over the elements x, and the value for NaN, Inf and an empty tensor.
-std::string_view formula(Category category);   // "the square root of the sum of x * x"
-std::string_view nan_rule(Category category);  // "NaN if any element is NaN; ..."
-std::string_view name(Dtype dtype);          // "float32"
-constexpr std::uint32_t size_bytes(Dtype dtype);  // of one element; 1 for a packed dtype
+std::string_view formula(Category category);           // "the square root of the sum of x * x"
+std::string_view nan_rule(Category category);          // "NaN if any element is NaN; ..."
+std::string_view name(Dtype dtype);                    // "float32"
+constexpr std::uint32_t size_bytes(Dtype dtype);       // of one element; 1 for a packed dtype
 constexpr std::uint32_t elements_a_byte(Dtype dtype);  // for a packed dtype; else 1
 constexpr bool is_packed(Dtype dtype) { return elements_a_byte(dtype) != 1; }
 constexpr bool is_complex(Dtype dtype) { return dtype == Dtype::kComplex64 || dtype == Dtype::kComplex128; }
@@ -82,9 +81,9 @@ std::optional<Dtype> dtype_from(std::string_view text);
 // (avg), norm, l2 and l2_norm (l2norm), l1_norm (l1norm), amax and cur_amax (absmax). The error lists every unknown
 // name and all known ones.
 Result<Categories> categories_from(std::string_view comma_separated);
-Categories all_categories();    // what "all" means: MindSpore's twelve
-Categories every_category();    // the whole catalog, without quantiles
-Categories usual_quantiles();   // p0.1, p1, p5, p25, p50, p75, p95, p99, p99.9
+Categories all_categories();   // what "all" means: MindSpore's twelve
+Categories every_category();   // the whole catalog, without quantiles
+Categories usual_quantiles();  // p0.1, p1, p5, p25, p50, p75, p95, p99, p99.9
 
 std::string version();  // "1.2.3"
 

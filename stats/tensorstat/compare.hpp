@@ -43,8 +43,8 @@ struct DiffAnswer {
   std::vector<std::string> faults;  // one message for each file that could not be read; the rest is compared
 };
 
-// Pairs tensors by name, rank, iteration, io and slot, and by execution if a side has both. kInvalid: the options are invalid; kUnreadable: `a` or `b` holds
-// nothing to compare.
+// Pairs tensors by name, rank, iteration, io and slot, and by execution if a side has both. kInvalid: the options are
+// invalid; kUnreadable: `a` or `b` holds nothing to compare.
 Result<DiffAnswer> diff(const std::string& a, const std::string& b, const DiffOptions& options);
 
 struct OriginOptions {

@@ -103,7 +103,7 @@ struct DumpTensor {
   Io io = Io::kOutput;
   std::uint32_t slot = 0;
   Stored stored = Stored::kPlain;
-  std::uint64_t timestamp_us = 0;  // since the Unix epoch; 0: now
+  std::uint64_t timestamp_us = 0;             // since the Unix epoch; 0: now
   std::string_view format = "DefaultFormat";  // the device's; used if trans_flag is false or is_in_format is set
   // If set, the bits do not change until the last copy of keep_alive is gone, and the session copies nothing. It
   // releases its copy without a lock, on its own thread or within a call of the session. The deleter may call the
@@ -124,9 +124,9 @@ struct DumpTensor {
 
 // Correct at any time; reading takes no lock.
 struct DumpCounters {
-  std::uint64_t operator_count = 0;  // handed over and wanted
-  std::uint64_t tensor_count = 0;    // done as the config says: measured, saved, or both
-  std::uint64_t overflow_count = 0;  // operators found to overflow
+  std::uint64_t operator_count = 0;     // handed over and wanted
+  std::uint64_t tensor_count = 0;       // done as the config says: measured, saved, or both
+  std::uint64_t overflow_count = 0;     // operators found to overflow
   std::uint64_t row_count = 0;          // rows written to files
   std::uint64_t waiting_row_count = 0;  // rows that could not be written yet; they are kept in memory and retried
   std::uint64_t lost_row_count = 0;     // rows that could not be written
@@ -197,9 +197,8 @@ class DumpSession {
   // Finds or makes an operator by its type and full scope name. Call it once per operator and keep the pointer.
   // `set_dump`: whether the user flagged the operator, for dump_mode 2. Returns nullptr if the session wants nothing or
   // host memory is exhausted. Every function accepts nullptr as an operator that is not wanted.
-  const DumpOperator* operator_named(std::string_view type, std::string_view full_scope_name,
-                                     bool set_dump = false, std::uint64_t stream_id = 0,
-                                     std::uint64_t task_id = 0);
+  const DumpOperator* operator_named(std::string_view type, std::string_view full_scope_name, bool set_dump = false,
+                                     std::uint64_t stream_id = 0, std::uint64_t task_id = 0);
 
   // For msprobe's stack.json and construct.json: the stack frames from which the operator was called, and the module
   // that contains it, or "". Call it before the operator's first run.
@@ -223,16 +222,15 @@ class DumpSession {
   // other arguments. "" means that each tensor stands at its slot. It is an object as Python's json.dumps(indent=1)
   // writes it, with each tensor written as byte 1, i or o (input or output), the slot, byte 1. Layouts from several
   // calls of collect() for one run are combined. An invalid layout is reported and ignored.
-  void collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors,
-               bool failed = false, std::string_view layout = {});
+  void collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors, bool failed = false,
+               std::string_view layout = {});
 
   // Takes the operator's arguments as texts, for configs with save_kernel_args.
   void save_kernel_args(const DumpPlace& place, const DumpOperator* op,
                         std::span<const std::pair<std::string, std::string>> args);
 
   // Takes the operators of a compiled graph in the order of their execution.
-  void save_execution_order(std::uint32_t rank, std::uint32_t graph,
-                            std::span<const std::string> full_scope_names);
+  void save_execution_order(std::uint32_t rank, std::uint32_t graph, std::span<const std::string> full_scope_names);
 
   // Ends the iteration of this rank and graph. The session's thread closes its files when they are complete, and with
   // Sync::kClose syncs them. Errors of that show in counters() and at the next call. In a synchronous dump (`enable`)

@@ -20,8 +20,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
-
 #include <tensorstat/by.hpp>
 #include <tensorstat/catalog.hpp>
 #include <tensorstat/pair.hpp>
@@ -29,6 +27,7 @@
 #include <tensorstat/statistics.hpp>
 #include <tensorstat/status.hpp>
 #include <tensorstat/tensor.hpp>
+#include <vector>
 
 namespace tensorstat {
 

@@ -13,9 +13,8 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <vector>
-
 #include <tensorstat/meter.hpp>
+#include <vector>
 
 namespace tensorstat {
 

@@ -17,13 +17,12 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <vector>
-
 #include <tensorstat/catalog.hpp>
 #include <tensorstat/pair.inc>
 #include <tensorstat/statistics.hpp>
 #include <tensorstat/status.hpp>
 #include <tensorstat/tensor.hpp>
+#include <vector>
 
 namespace tensorstat {
 

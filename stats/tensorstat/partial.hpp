@@ -7,11 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
-
 #include <tensorstat/catalog.hpp>
 #include <tensorstat/statistics.hpp>
 #include <tensorstat/status.hpp>
+#include <vector>
 
 namespace tensorstat {
 

@@ -103,7 +103,7 @@ std::vector<std::string_view> further_columns();
 // The format of one file of rows.
 struct RowFormat {
   Dialect dialect = Dialect::kOurs;
-  Categories categories = {};            // the statistics, in this order, unless the dialect has its own order
+  Categories categories = {};             // the statistics, in this order, unless the dialect has its own order
   std::vector<std::string> columns = {};  // from further_columns(), each once; they follow the statistics
 };
 
@@ -136,7 +136,7 @@ struct RowsRead {
   Categories categories;             // one for each column of a statistic; MindSpore's files may repeat one
   std::vector<std::string> columns;  // the names of the further columns
   std::uint64_t row_count = 0;
-  std::string framework = {};        // from a dump.json that has it: "pytorch", "mindspore"
+  std::string framework = {};  // from a dump.json that has it: "pytorch", "mindspore"
 };
 
 // Receives each row, in order. If it returns an error, reading ends and the reader returns that error.

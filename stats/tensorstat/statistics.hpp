@@ -10,11 +10,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tensorstat/catalog.hpp>
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include <tensorstat/catalog.hpp>
 
 namespace tensorstat {
 

@@ -8,7 +8,8 @@
 #include <variant>
 
 #if defined(__GLIBCXX__) && !_GLIBCXX_USE_CXX11_ABI
-#error "tensorstat's C++ headers want the ABI of C++11 (_GLIBCXX_USE_CXX11_ABI=1); with the old one, use <tensorstat/tensorstat.h>"
+#error \
+    "tensorstat's C++ headers want the ABI of C++11 (_GLIBCXX_USE_CXX11_ABI=1); with the old one, use <tensorstat/tensorstat.h>"
 #endif
 
 namespace tensorstat {

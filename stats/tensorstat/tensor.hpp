@@ -5,9 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
-
 #include <tensorstat/catalog.hpp>
+#include <vector>
 
 namespace tensorstat {
 

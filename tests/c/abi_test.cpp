@@ -46,7 +46,9 @@ class Abi : public testing::Test {
 
   std::string library_of(const std::string& header) {
     std::ofstream(folder_ / "abi.c") << with_bodies(header);
-    EXPECT_EQ(run("cd '" + folder_.path() + "' && cc -std=c11 -g -fPIC -shared -Wl,-soname,libtensorstat.so -o abi.so abi.c"), 0);
+    EXPECT_EQ(
+        run("cd '" + folder_.path() + "' && cc -std=c11 -g -fPIC -shared -Wl,-soname,libtensorstat.so -o abi.so abi.c"),
+        0);
     return folder_ / "abi.so";
   }
   // abidiff's report, without new functions and without new fields at the end of structs that begin with their size.
@@ -64,7 +66,8 @@ class Abi : public testing::Test {
           // callers have arrays of these, so they must not grow
           line.find("tensorstat_value'") == line.npos && line.find("tensorstat_cell'") == line.npos) {
         end_of_struct = ~0ul;
-      } else if (std::regex_match(line, found, std::regex("  type size changed from ([0-9]+) to [0-9]+ \\(in bits\\)"))) {
+      } else if (std::regex_match(line, found,
+                                  std::regex("  type size changed from ([0-9]+) to [0-9]+ \\(in bits\\)"))) {
         end_of_struct = std::stoul(found[1]);
       } else if (std::regex_match(line, std::regex("  [0-9]+ data member insertions?:"))) {
       } else if (std::regex_match(line, found, std::regex("    '.*', at offset ([0-9]+) \\(in bits\\)")) &&
@@ -88,13 +91,16 @@ class Abi : public testing::Test {
 TEST_F(Abi, IsThatOfTheBaseline) {
   if (std::getenv("TENSORSTAT_NEW_BASELINE") != nullptr) {
     ASSERT_EQ(run("abidw --no-corpus-path --no-comp-dir-path --no-show-locs --out-file '" + kBaseline + "' '" +
-                  library_of(header_) + "'"), 0);
+                  library_of(header_) + "'"),
+              0);
   }
   EXPECT_EQ(changes(header_), "");
 }
 
 TEST_F(Abi, MayGrow) {
-  EXPECT_EQ(changes(replaced("  double cast_scale;\n} tensorstat_request;", "  double cast_scale;\n  int64_t more;\n} tensorstat_request;")), "");
+  EXPECT_EQ(changes(replaced("  double cast_scale;\n} tensorstat_request;",
+                             "  double cast_scale;\n  int64_t more;\n} tensorstat_request;")),
+            "");
   EXPECT_EQ(changes(header_ + "TENSORSTAT_API int tensorstat_new(int number);\n"), "");
 }
 

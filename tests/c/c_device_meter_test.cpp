@@ -1,10 +1,10 @@
 // Through C on a caller's queue: batches that wait for the caller's events give the host's bits, as values and as
 // partials. A ticket can be collected once. An invalid call sets an error message and does not change its output.
 #include <gtest/gtest.h>
+#include <tensorstat/tensorstat.h>
 
 #include <cstring>
 #include <string>
-#include <tensorstat/tensorstat.h>
 #include <vector>
 
 #include "kernels-cl/driver/device.hpp"
@@ -42,7 +42,8 @@ class CDeviceMeter : public testing::Test {
   tensorstat_ticket* submit(const std::vector<tensorstat_tensor>& tensors) {
     void* wait_list[] = {written_()};
     tensorstat_ticket* ticket = nullptr;
-    EXPECT_EQ(tensorstat_submit(meter_, tensors.data(), tensors.size(), &request_, wait_list, 1, &ticket), TENSORSTAT_OK)
+    EXPECT_EQ(tensorstat_submit(meter_, tensors.data(), tensors.size(), &request_, wait_list, 1, &ticket),
+              TENSORSTAT_OK)
         << tensorstat_last_error();
     return ticket;
   }
@@ -121,7 +122,8 @@ TEST_F(CDeviceMeter, ComparesPairsWithTheHostsBits) {
   tensorstat_pair_request request = TENSORSTAT_PAIR_REQUEST;
   request.rtol = 0.25;
   request.first_index = 3;
-  ASSERT_EQ(tensorstat_submit_pairs(meter_, &a, &b, 1, &request, wait_list, 1, &ticket), TENSORSTAT_OK) << tensorstat_last_error();
+  ASSERT_EQ(tensorstat_submit_pairs(meter_, &a, &b, 1, &request, wait_list, 1, &ticket), TENSORSTAT_OK)
+      << tensorstat_last_error();
   EXPECT_NE(tensorstat_pair_ticket_event(ticket), nullptr);
   EXPECT_EQ(tensorstat_pair_ticket_event(nullptr), nullptr);
   ready_.setStatus(CL_COMPLETE);
@@ -135,7 +137,8 @@ TEST_F(CDeviceMeter, ComparesPairsWithTheHostsBits) {
   tensorstat_tensor here[] = {a, b};
   for (tensorstat_tensor& each : here) each.where = TENSORSTAT_HOST, each.address = data_.data();
   request.on = TENSORSTAT_ON_HOST;
-  ASSERT_EQ(tensorstat_compare(meter, here, here + 1, 1, &request, &expected), TENSORSTAT_OK) << tensorstat_last_error();
+  ASSERT_EQ(tensorstat_compare(meter, here, here + 1, 1, &request, &expected), TENSORSTAT_OK)
+      << tensorstat_last_error();
   for (std::int32_t i = 0; tensorstat_pair_statistic_name(i) != nullptr; ++i) {
     tensorstat_value of_device, of_host;
     ASSERT_EQ(tensorstat_pair_finish(found, i, &of_device), TENSORSTAT_OK);

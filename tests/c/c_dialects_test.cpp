@@ -33,8 +33,14 @@ class CDialects : public testing::Test {
 
   nlohmann::json mindspore(const char* mode) const {
     return {{"common_dump_settings",
-             {{"dump_mode", 0}, {"path", folder_.path()}, {"net_name", "Net"}, {"iteration", "all"}, {"input_output", 0},
-              {"kernels", nlohmann::json::array()}, {"support_device", {0}}, {"saved_data", "statistic"},
+             {{"dump_mode", 0},
+              {"path", folder_.path()},
+              {"net_name", "Net"},
+              {"iteration", "all"},
+              {"input_output", 0},
+              {"kernels", nlohmann::json::array()},
+              {"support_device", {0}},
+              {"saved_data", "statistic"},
               {"statistic_category", {"max", "l2norm"}}}},
             {"e2e_dump_settings", {{"enable", true}, {"stat_calc_mode", mode}}}};
   }
@@ -60,7 +66,9 @@ TEST_F(CDialects, FrameworkStackAndModuleReachMsprobesFiles) {
   requires_grad_ = 1;
   collect(op, tensorstat_dtype_named("float32"), values_, 3);
   EXPECT_TRUE(tensorstat_step_end(session_, &place_));
-  const auto json = [&](const char* file) { return nlohmann::json::parse(content_of(folder_ / ("step0/rank0/" + std::string(file)))); };
+  const auto json = [&](const char* file) {
+    return nlohmann::json::parse(content_of(folder_ / ("step0/rank0/" + std::string(file))));
+  };
   EXPECT_EQ(json("dump.json").at("framework"), "pytorch");
   EXPECT_EQ(json("dump.json").at("data").at(name).at("output").at(0).at("dtype"), "torch.float32");
   EXPECT_EQ(json("dump.json").at("data").at(name).at("output").at(0).at("requires_grad"), true);
@@ -73,7 +81,8 @@ TEST_F(CDialects, AreNumberedAsInTheList) {
   ASSERT_EQ(open(mindspore("host")), TENSORSTAT_OK) << tensorstat_last_error();
   collect(tensorstat_operator_named(session_, "Op", "x", 0, 0, 0), tensorstat_dtype_named("float32"), values_, 3);
   EXPECT_TRUE(tensorstat_step_end(session_, &place_));
-  EXPECT_NE(content_of(folder_ / "rank_0/Net/0/0/statistic.csv").find("Timestamp,Input/Output,Slot"), std::string::npos);
+  EXPECT_NE(content_of(folder_ / "rank_0/Net/0/0/statistic.csv").find("Timestamp,Input/Output,Slot"),
+            std::string::npos);
 }
 
 TEST_F(CDialects, WhatNoSessionCanWriteIsRefusedWithTheReason) {

@@ -64,7 +64,8 @@ TEST(CLibrary, ExportsItsHeaderAndNothingElse) {
     if (kind != "A") exported.insert(name.substr(0, name.find('@')));
   }
   const std::string header = content_of(C_HEADER);
-  for (std::size_t at = header.find("TENSORSTAT_API "); at != header.npos; at = header.find("TENSORSTAT_API ", at + 1)) {
+  for (std::size_t at = header.find("TENSORSTAT_API "); at != header.npos;
+       at = header.find("TENSORSTAT_API ", at + 1)) {
     const std::size_t end = header.find('(', at), begin = header.rfind("tensorstat_", end);
     if (end == header.npos || header.rfind('\n', end) > begin) continue;  // skips the macro's own definition
     declared.insert(header.substr(begin, end - begin));

@@ -22,16 +22,17 @@ class Asking : public testing::Test {
  protected:
   Asking() {
     using namespace std::string_literals;
-    add("one", "<f4", "(1,)", "\0\0\x80\x3f"s);                          // 1
-    add("two", "<f4", "(2,)", "\0\0\0\x40\0\0\0\x40"s);                  // 2, 2
-    add("nan", "<f4", "(2,)", "\0\0\xc0\x7f\0\0\x80\x3f"s);              // nan, 1
-    add("half_nan", "<f2", "(2,)", "\0\x7e\0\x3c"s);                     // nan, 1
-    add("inf", "<f2", "(1,)", "\0\xfc"s);                                // -inf
-    add("whole", "<i8", "(1,)", "\x01\0\0\0\0\0\x20\0"s);                // 2^53 + 1
+    add("one", "<f4", "(1,)", "\0\0\x80\x3f"s);              // 1
+    add("two", "<f4", "(2,)", "\0\0\0\x40\0\0\0\x40"s);      // 2, 2
+    add("nan", "<f4", "(2,)", "\0\0\xc0\x7f\0\0\x80\x3f"s);  // nan, 1
+    add("half_nan", "<f2", "(2,)", "\0\x7e\0\x3c"s);         // nan, 1
+    add("inf", "<f2", "(1,)", "\0\xfc"s);                    // -inf
+    add("whole", "<i8", "(1,)", "\x01\0\0\0\0\0\x20\0"s);    // 2^53 + 1
     add("empty", "<f4", "(0,)", "");
   }
   void add(const std::string& name, const std::string& descr, const std::string& shape, const std::string& data) {
-    write_file(folder / name + ".npy", npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }", data));
+    write_file(folder / name + ".npy",
+               npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }", data));
     std::filesystem::last_write_time(folder / name + ".npy", now_);
   }
   // The names of the tensors in the order of the rows, such as "one two".
@@ -63,8 +64,8 @@ TEST_F(Asking, ThatNothingMeetsWhereIsSaid) {
 TEST_F(Asking, TensorsOfOneFileHaveNoFirstInTime) {
   const std::string header =
       R"({"a":{"dtype":"F16","shape":[1],"data_offsets":[0,2]},"b":{"dtype":"F16","shape":[1],"data_offsets":[2,4]}})";
-  write_file(folder / "m.safetensors",
-             std::string({static_cast<char>(header.size()), 0, 0, 0, 0, 0, 0, 0}) + header + std::string("\0\x7e\0\x7e", 4));
+  write_file(folder / "m.safetensors", std::string({static_cast<char>(header.size()), 0, 0, 0, 0, 0, 0, 0}) + header +
+                                           std::string("\0\x7e\0\x7e", 4));
   EXPECT_EQ(run(folder, "m.safetensors").err,
             "tensorstat: 2 tensors, 4 bytes, 2 with NaN, the first: m.safetensors::a\n");
 }
@@ -158,8 +159,9 @@ TEST_F(Asking, TopShowsTheFirst) {
 TEST_F(Asking, WhatIsNotShownIsCountedAllTheSame) {
   Ran ran = run(folder, ". --on host --fail-on nan --top 1 --sort=-max --stats count");
   EXPECT_EQ(ran.exit, 1);
-  EXPECT_EQ(ran.err, "tensorstat: 2 tensors meet --fail-on, the first in time: ./half_nan.npy (nan: nan count is 1)\n"
-                     "tensorstat: 7 tensors, 34 bytes, 2 with NaN, 1 with Inf, the first in time: ./half_nan.npy\n");
+  EXPECT_EQ(ran.err,
+            "tensorstat: 2 tensors meet --fail-on, the first in time: ./half_nan.npy (nan: nan count is 1)\n"
+            "tensorstat: 7 tensors, 34 bytes, 2 with NaN, 1 with Inf, the first in time: ./half_nan.npy\n");
   ran = run(folder, ". --on host --fail-on nan --where 'dtype != float16' --stats count");
   EXPECT_EQ(ran.exit, 1);
   EXPECT_PRED2(holds, ran.err, "1 tensor meets --fail-on, the first in time: ./nan.npy");
@@ -179,9 +181,10 @@ TEST_F(Asking, HeadReadsNoElement) {
   std::filesystem::resize_file(folder / "long.npy", 128 + 8'000'000);  // a sparse file
   const Ran ran = run(folder, "long.npy one.npy --head");
   EXPECT_EQ(ran.exit, 0);
-  EXPECT_EQ(ran.out, "tensor    dtype    shape        bytes\n"
-                     "long.npy  float64  (1000000)  8000000\n"
-                     "one.npy   float32  (1)              4\n");
+  EXPECT_EQ(ran.out,
+            "tensor    dtype    shape        bytes\n"
+            "long.npy  float64  (1000000)  8000000\n"
+            "one.npy   float32  (1)              4\n");
   EXPECT_EQ(ran.err, "tensorstat: 2 tensors, 8 MB\n");
   EXPECT_EQ(names("--head --where 'bytes > 5' --sort bytes"), "long nan two whole");
   for (const std::string wrong : {"--stats max", "--fail-on nan", "--where nan", "--sort max"}) {
@@ -194,7 +197,8 @@ TEST_F(Asking, FilesComeInTheOrderThatIsAskedFor) {
   namespace fs = std::filesystem;
   const auto now = fs::file_time_type::clock::now();
   const std::pair<const char*, int> ages[] = {{"two", 3}, {"one", 2}, {"whole", 1}};
-  for (const auto& [name, age] : ages) fs::last_write_time(folder / std::string(name) + ".npy", now - std::chrono::hours(age));
+  for (const auto& [name, age] : ages)
+    fs::last_write_time(folder / std::string(name) + ".npy", now - std::chrono::hours(age));
   const std::string files = "whole.npy two.npy one.npy";
   EXPECT_EQ(names("", files), "whole two one");
   EXPECT_EQ(names("--order name", files), "one two whole");
@@ -211,7 +215,8 @@ TEST_F(Asking, QuietAndVerboseSayLessAndMore) {
 }
 
 TEST_F(Asking, AnExplanationOfManyIsShort) {
-  for (int i = 0; i < 500; ++i) std::filesystem::create_hard_link(folder / "one.npy", folder / "z" + std::to_string(i) + ".npy");
+  for (int i = 0; i < 500; ++i)
+    std::filesystem::create_hard_link(folder / "one.npy", folder / "z" + std::to_string(i) + ".npy");
   for (const std::string format : {"csv", "md"}) {
     const Ran ran = run(folder, ". --on host --stats max,count --explain --format " + format);
     EXPECT_LE(line_count(ran.err), 10u) << ran.err;

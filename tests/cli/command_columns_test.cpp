@@ -60,7 +60,8 @@ TEST_F(CommandColumns, AreNamedOnceWhereRowsAreAlikeWithoutThem) {
   EXPECT_PRED2(holds, plain.out, ",Shape,Max Value\n");
   EXPECT_PRED2(holds, plain.err, hint);
   EXPECT_EQ(line_count(plain.err), 1u) << plain.err;
-  EXPECT_PRED2(holds, run(folder_, "run --stats max --format csv --columns rank").err, hint) << "two iterations of rank 0";
+  EXPECT_PRED2(holds, run(folder_, "run --stats max --format csv --columns rank").err, hint)
+      << "two iterations of rank 0";
   for (const char* told_apart : {"run --stats max --format csv --columns path", "run/rank_0/net/2/0 --format csv",
                                  "run --stats max --format json", "run --stats max"}) {
     EXPECT_FALSE(holds(run(folder_, told_apart).err, "--columns")) << told_apart;

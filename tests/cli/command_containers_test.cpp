@@ -197,7 +197,8 @@ TEST_F(Containers, SafetensorsOfFloatsBelowAByteHaveTheValuesOfATableAndTheDiges
     }
   }
   // Each row covers its own elements and their bytes.
-  const json rows = tensors_of("small_floats.safetensors --where 'tensor == \"f4 of two rows\"' --by 0 --stats max,min --on host");
+  const json rows =
+      tensors_of("small_floats.safetensors --where 'tensor == \"f4 of two rows\"' --by 0 --stats max,min --on host");
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].at("stats"), (json{{"max", 1.5}, {"min", 0.5}}));
   EXPECT_EQ(rows[1].at("stats"), (json{{"max", -2.0}, {"min", -4.0}}));
@@ -215,7 +216,8 @@ TEST_F(Containers, ArchivesOfNumpyHaveItsValues) {
     ASSERT_EQ(found.size(), wanted.size());
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       for (const char* key : {"tensor", "shape", "bytes"}) EXPECT_EQ(found[i].at(key), wanted[i].at(key)) << found[i];
-      for (const auto& key : keys) EXPECT_EQ(found[i].at("stats").at(key), wanted[i].at(key)) << key << " of " << found[i];
+      for (const auto& key : keys)
+        EXPECT_EQ(found[i].at("stats").at(key), wanted[i].at(key)) << key << " of " << found[i];
       for (const auto& [key, value] : streamed[i].at("stats").items()) EXPECT_EQ(value, wanted[i].at(key)) << found[i];
     }
   }
@@ -332,7 +334,8 @@ TEST_F(Containers, EachFieldOfAStructureIsATensor) {
     const json found = json::parse(ran.out).at("tensors");
     ASSERT_EQ(found.size(), rows.size()) << file << '\n' << ran.err;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      for (const char* key : {"tensor", "shape", "dtype"}) EXPECT_EQ(found[i].at(key), rows[i].at(key)) << file << found[i];
+      for (const char* key : {"tensor", "shape", "dtype"})
+        EXPECT_EQ(found[i].at(key), rows[i].at(key)) << file << found[i];
       for (const char* key : {"max", "min", "count", "zero count"}) {
         EXPECT_EQ(found[i].at("stats").at(key), rows[i].at(key)) << file << ": " << key << " of " << found[i];
       }
@@ -376,7 +379,8 @@ class Shards : public testing::Test {
     test::write_file(place / name, length + text + std::string(4 * tensors.size(), '\0'));
   }
   void write_index(const json& map) {
-    test::write_file(place / "m.safetensors.index.json", json({{"metadata", {{"total_size", 16}}}, {"weight_map", map}}).dump());
+    test::write_file(place / "m.safetensors.index.json",
+                     json({{"metadata", {{"total_size", 16}}}, {"weight_map", map}}).dump());
   }
   static std::vector<std::string> names_in(const Ran& ran) {
     std::vector<std::string> names;
@@ -409,15 +413,17 @@ TEST_F(Shards, ThatDoNotAgreeWithTheIndexAreErrors) {
   const Ran ran = run(place, "m.safetensors.index.json --stats max --format json --on host");
   EXPECT_EQ(ran.exit, 3);
   EXPECT_EQ(names_in(ran), std::vector<std::string>{"a"});
-  EXPECT_EQ(ran.err,
-            "tensorstat: m-1.safetensors::x: is not in the index m.safetensors.index.json\n"
-            "tensorstat: m-1.safetensors: lacks 1 tensor that the index m.safetensors.index.json has in it\n"
-            "tensorstat: m-2.safetensors: cannot be opened: No such file or directory; the index m.safetensors.index.json "
-            "has 2 tensors in it\n");
+  EXPECT_EQ(
+      ran.err,
+      "tensorstat: m-1.safetensors::x: is not in the index m.safetensors.index.json\n"
+      "tensorstat: m-1.safetensors: lacks 1 tensor that the index m.safetensors.index.json has in it\n"
+      "tensorstat: m-2.safetensors: cannot be opened: No such file or directory; the index m.safetensors.index.json "
+      "has 2 tensors in it\n");
 }
 
 TEST_F(Shards, AShardOfAnotherFormatIsSaid) {
-  test::write_file(place / "m-1.safetensors", test::npy("{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", "abc"));
+  test::write_file(place / "m-1.safetensors",
+                   test::npy("{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", "abc"));
   write_index({{"a", "m-1.safetensors"}});
   const Ran ran = run(place, "m.safetensors.index.json --stats max --format csv --on host");
   EXPECT_EQ(ran.exit, 3);
@@ -466,28 +472,33 @@ TEST_F(Containers, ComplexTensorsHaveWhatAsksForNoOrder) {
   ScratchFolder place;
   const std::string header = R"({"z":{"dtype":"C64","shape":[3],"data_offsets":[0,24]}})";
   const float parts[] = {3, 4, 0, -0.0f, NAN, 1};
-  test::write_file(place / "x.safetensors", std::string{static_cast<char>(header.size()), 0, 0, 0, 0, 0, 0, 0} + header +
+  test::write_file(place / "x.safetensors", std::string{static_cast<char>(header.size()), 0, 0, 0, 0, 0, 0, 0} +
+                                                header +
                                                 std::string(reinterpret_cast<const char*>(parts), sizeof parts));
-  const Ran ran = run(place, "x.safetensors --stats max,count,nan-count,zero-count,l2norm,finite-l2norm,first-nan-index --format json");
+  const Ran ran = run(
+      place, "x.safetensors --stats max,count,nan-count,zero-count,l2norm,finite-l2norm,first-nan-index --format json");
   EXPECT_EQ(ran.exit, 0) << ran.err;
   const json tensor = json::parse(ran.out).at("tensors").at(0);
   EXPECT_EQ(tensor.at("dtype"), "complex64");
-  EXPECT_EQ(tensor.at("stats"), json::parse(R"({"max": null, "count": 3, "nan count": 1, "zero count": 1, "l2norm": "nan",
+  EXPECT_EQ(tensor.at("stats"),
+            json::parse(R"({"max": null, "count": 3, "nan count": 1, "zero count": 1, "l2norm": "nan",
       "finite l2norm": 5, "first nan index": 2, "first nan index at": [2]})"));
 }
 
 TEST_F(Containers, OneWithATensorThatIsRefusedHasTheOthersAndExitThree) {
   ScratchFolder place;
-  const std::string header = R"({"c":{"dtype":"F6_E2M3","shape":[4],"data_offsets":[0,8]},"u":{"dtype":"U8","shape":[2],"data_offsets":[8,10]}})";
+  const std::string header =
+      R"({"c":{"dtype":"F6_E2M3","shape":[4],"data_offsets":[0,8]},"u":{"dtype":"U8","shape":[2],"data_offsets":[8,10]}})";
   std::string length(8, '\0');
   length[0] = static_cast<char>(header.size());
   test::write_file(place / "x.safetensors", length + header + "12345678\x01\x02");
   test::write_file(place / "none.safetensors", std::string("\x02\0\0\0\0\0\0\0{}", 10));
   const Ran ran = run(place, "x.safetensors none.safetensors --stats max --format csv --on host");
   EXPECT_EQ(ran.exit, 3);
-  EXPECT_EQ(ran.err, "tensorstat: x.safetensors::c: dtype F6_E2M3 (float6_e2m3fn) is not supported: save it as F8_E4M3, "
-                     "which has each of its values\n"
-                     "tensorstat: none.safetensors: holds no tensor\n");
+  EXPECT_EQ(ran.err,
+            "tensorstat: x.safetensors::c: dtype F6_E2M3 (float6_e2m3fn) is not supported: save it as F8_E4M3, "
+            "which has each of its values\n"
+            "tensorstat: none.safetensors: holds no tensor\n");
   EXPECT_PRED2(holds, ran.out, "\nTensor,u,0,0,");
 }
 

@@ -32,7 +32,8 @@ class CommandExponents : public testing::Test {
 
 TEST_F(CommandExponents, JsonHasAnObject) {
   EXPECT_PRED2(holds, out("x.npy --stats exponents,max --format json"),
-               "\"stats\":{\"exponents\":{\"zero\":2,\"subnormal\":1,\"binades\":{\"-1\":1,\"0\":2,\"1\":1},\"inf\":2,\"nan\":1},"
+               "\"stats\":{\"exponents\":{\"zero\":2,\"subnormal\":1,\"binades\":{\"-1\":1,\"0\":2,\"1\":1},\"inf\":2,"
+               "\"nan\":1},"
                "\"max\":\"nan\"}}");
 }
 

@@ -36,21 +36,19 @@ class CommandFileFaults : public testing::Test {
   }
 
   static std::string file_of(int count) {
-    return test::npy(
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(count) + ",), }",
-        std::string(4 * count, '\x3f'));
+    return test::npy("{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(count) + ",), }",
+                     std::string(4 * count, '\x3f'));
   }
 
   // Runs the command with the fault. Returns whether the fault occurred.
   bool run_with(const FileFault& fault) {
     test::write_file(folder / "out.csv", kOld);
     ScratchFolder marks;
-    const std::string environment =
-        "LD_PRELOAD='" FILE_FAULT_LIBRARY "' ASAN_OPTIONS=verify_asan_link_order=0 " +
-        ("FILE_FAULT_MARK='" + (marks / "mark")) + "' FILE_FAULT='" +
-        std::to_string(static_cast<int>(fault.call)) + " " + std::to_string(fault.first) + " " +
-        std::to_string(fault.last) + " " + std::to_string(fault.verdict.error) + " " +
-        std::to_string(fault.verdict.most_bytes) + "'";
+    const std::string environment = "LD_PRELOAD='" FILE_FAULT_LIBRARY "' ASAN_OPTIONS=verify_asan_link_order=0 " +
+                                    ("FILE_FAULT_MARK='" + (marks / "mark")) + "' FILE_FAULT='" +
+                                    std::to_string(static_cast<int>(fault.call)) + " " + std::to_string(fault.first) +
+                                    " " + std::to_string(fault.last) + " " + std::to_string(fault.verdict.error) + " " +
+                                    std::to_string(fault.verdict.most_bytes) + "'";
     ran = test::run(folder, kArguments, environment);
     content = content_of(folder / "out.csv");
     return std::filesystem::exists(marks / "mark");

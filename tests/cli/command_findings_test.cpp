@@ -26,12 +26,13 @@ class Findings : public testing::Test {
     add("huge", "<u8", "(1,)", std::string(8, '\xff'));                                         // 2^64 - 1
     add("real", "<f4", "(2,)", {"\0\0\x80\x3f\0\0\0\xbf", 8});                                  // 1, -0.5
     add("empty", "<f4", "(0,)", "");
-    add("nan", "<f4", "(2,)", {"\0\0\xc0\x7f\0\0\x80\x3f", 8});     // nan, 1
-    add("inf", "<f4", "(1,)", {"\0\0\x80\xff", 4});                 // -inf
+    add("nan", "<f4", "(2,)", {"\0\0\xc0\x7f\0\0\x80\x3f", 8});   // nan, 1
+    add("inf", "<f4", "(1,)", {"\0\0\x80\xff", 4});               // -inf
     add("both", "<f4", "(2,)", {"\0\0\xc0\x7f\0\0\x80\x7f", 8});  // nan, inf
   }
   void add(const std::string& name, const std::string& descr, const std::string& shape, std::string data) {
-    write_file(folder / name + ".npy", npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }", data));
+    write_file(folder / name + ".npy",
+               npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }", data));
     std::filesystem::last_write_time(folder / name + ".npy", now_);
   }
   Ran fail_on(const std::string& list, const std::string& others) {
@@ -156,8 +157,9 @@ TEST_F(Findings, ATableOfSeveralEndsInASummary) {
   EXPECT_EQ(ran.err, "tensorstat: 7 tensors, 52 bytes, 2 with NaN, 2 with Inf, the first in time: ./both.npy\n");
   ran = fail_on("nan", "real.npy inf.npy nan.npy both.npy");
   EXPECT_EQ(ran.exit, 1);
-  EXPECT_EQ(ran.err, "tensorstat: 2 tensors meet --fail-on, the first in time: nan.npy (nan: nan count is 1)\n"
-                     "tensorstat: 4 tensors, 28 bytes, 2 with NaN, 2 with Inf, the first in time: inf.npy\n");
+  EXPECT_EQ(ran.err,
+            "tensorstat: 2 tensors meet --fail-on, the first in time: nan.npy (nan: nan count is 1)\n"
+            "tensorstat: 4 tensors, 28 bytes, 2 with NaN, 2 with Inf, the first in time: inf.npy\n");
   std::filesystem::last_write_time(folder / "nan.npy", now_ - std::chrono::seconds(2));
   ran = fail_on("nan", ". --sort=-bytes");
   EXPECT_PRED2(holds, ran.err, "the first in time: ./nan.npy (nan: nan count is 1)\n");
@@ -168,7 +170,8 @@ TEST_F(Findings, ATableOfSeveralEndsInASummary) {
   EXPECT_EQ(run(folder, "nan.npy --on host").err, "") << "one row needs no summary";
   EXPECT_EQ(run(folder, ". --on host --format json").err, "") << "a program counts itself";
   add("large", "|u1", "(1234567,)", std::string(1'234'567, '\0'));
-  for (int i = 0; i < 1000; ++i) std::filesystem::create_hard_link(folder / "nan.npy", folder / "z" + std::to_string(i) + ".npy");
+  for (int i = 0; i < 1000; ++i)
+    std::filesystem::create_hard_link(folder / "nan.npy", folder / "z" + std::to_string(i) + ".npy");
   ran = run(folder, ". --on host");
   EXPECT_EQ(ran.err, "tensorstat: 1,008 tensors, 1.24 MB, 1,002 with NaN, 2 with Inf, the first in time: ./both.npy\n");
 }

@@ -15,8 +15,9 @@ using namespace test;
 class CommandFingerprints : public testing::Test {
  protected:
   void write(const std::string& name, const char* descr, bool fortran, const char* shape, const std::string& bytes) {
-    write_file(folder_ / name, npy("{'descr': '" + std::string(descr) + "', 'fortran_order': " + (fortran ? "True" : "False") +
-                                       ", 'shape': " + shape + ", }", bytes));
+    write_file(folder_ / name, npy("{'descr': '" + std::string(descr) + "', 'fortran_order': " +
+                                       (fortran ? "True" : "False") + ", 'shape': " + shape + ", }",
+                                   bytes));
   }
 
   std::string out(const std::string& arguments) {

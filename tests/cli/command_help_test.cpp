@@ -34,8 +34,9 @@ TEST(CommandHelp, IsWholeWhereAllIsAskedFor) {
   const ScratchFolder folder;
   const Ran help = run(folder, "--help-all");
   EXPECT_EQ(help.exit, 0);
-  for (const char* part : {"--stats", "--on", "--device", "--precision", "--format", "--output", "--budget", "--explain",
-                           "--version", "devices", "negative inf count", "hash", "./dump", "Exit status:"}) {
+  for (const char* part :
+       {"--stats", "--on", "--device", "--precision", "--format", "--output", "--budget", "--explain", "--version",
+        "devices", "negative inf count", "hash", "./dump", "Exit status:"}) {
     EXPECT_PRED2(holds, help.out, part);
   }
   for (const Category category : every_category()) EXPECT_PRED2(holds, help.out, std::string(name(category)));

@@ -51,7 +51,8 @@ TEST_F(NamedTensors, OneThatIsNotThereIsAnError) {
 
 TEST_F(NamedTensors, FilesOfAFolderThatAreNotReadAreNamed) {
   for (const char* name : {"b.onnx", "c.txt", "d.md", "e.md"}) write_file(folder_ / name, "x");
-  EXPECT_PRED2(holds, run(folder_, ". --stats max").err, "4 files not read: b.onnx, c.txt, d.md and 1 more (--verbose)\n");
+  EXPECT_PRED2(holds, run(folder_, ". --stats max").err,
+               "4 files not read: b.onnx, c.txt, d.md and 1 more (--verbose)\n");
   EXPECT_PRED2(holds, run(folder_, ". --stats max -v").err, "4 files not read: ./b.onnx, ./c.txt, ./d.md, ./e.md\n");
   EXPECT_EQ(run(folder_, ". --stats max -q").err, "");
 }

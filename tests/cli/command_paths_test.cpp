@@ -44,7 +44,8 @@ class CommandPaths : public testing::Test {
 };
 
 TEST_F(CommandPaths, TwoStarsStandForAnyNumberOfFolders) {
-  for (const char* path : {"top.npy", "r/grad.npy", "r/1/grad.npy", "r/1/w.npy", "r/1/2/grad.npy", "r/.hidden/grad.npy"}) {
+  for (const char* path :
+       {"top.npy", "r/grad.npy", "r/1/grad.npy", "r/1/w.npy", "r/1/2/grad.npy", "r/.hidden/grad.npy"}) {
     add(path);
   }
   EXPECT_EQ(read_from("'r/**/grad.npy'"), "r/1/2/grad.npy r/1/grad.npy r/grad.npy ");

@@ -25,8 +25,8 @@ std::string text_in(Dialect dialect, Categories categories, std::vector<Value> v
   row.shape = {2, 3};
   row.statistics = {categories, std::move(values)};
   std::string text;
-  auto writer =
-      RowWriter::open({dialect, std::move(categories), {}}, [&](std::string_view lines) { return text += lines, Status(); });
+  auto writer = RowWriter::open({dialect, std::move(categories), {}},
+                                [&](std::string_view lines) { return text += lines, Status(); });
   EXPECT_TRUE(writer && writer->write(row));
   return text;
 }
@@ -35,15 +35,19 @@ TEST(CommandRows, OfEveryDialectInEveryFormat) {
   for (const std::string_view each : dialect_names()) {
     const Dialect dialect = *dialect_from(each);
     const ScratchFolder folder;
-    const std::string name = file_name(dialect, {.op_type = "Conv2D", .op_name = "Default_net_Conv2D-op1", .task_id = 7,
-                                                 .stream_id = 3, .timestamp_us = 1725960383079645});
+    const std::string name = file_name(dialect, {.op_type = "Conv2D",
+                                                 .op_name = "Default_net_Conv2D-op1",
+                                                 .task_id = 7,
+                                                 .stream_id = 3,
+                                                 .timestamp_us = 1725960383079645});
     std::ofstream(folder / name) << text_in(dialect, {Category::kMax, Category::kNanCount}, {1.5, std::uint64_t{2}});
     const auto table = run(folder, name);
     EXPECT_EQ(table.exit, 0) << table.err;
     EXPECT_TRUE(holds(table.out, name + "::Default_net_Conv2D-op1.output.1  float32  (2,3)")) << table.out;
     EXPECT_TRUE(holds(table.out, "1.5")) << table.out;
     const auto csv = run(folder, name + " --format csv");
-    EXPECT_TRUE(holds(csv.out, "Conv2D,Default_net_Conv2D-op1,7,3,1725960383079645,output,1,24,float32,\"(2,3)\"")) << csv.out;
+    EXPECT_TRUE(holds(csv.out, "Conv2D,Default_net_Conv2D-op1,7,3,1725960383079645,output,1,24,float32,\"(2,3)\""))
+        << csv.out;
     const auto json = run(folder, name + " --format json");
     EXPECT_TRUE(holds(json.out, "\"op_name\":\"Default_net_Conv2D-op1\"")) << json.out;
     EXPECT_TRUE(holds(json.out, "\"max\":1.5")) << json.out;
@@ -79,8 +83,9 @@ TEST(CommandRows, OfADumpJsonInEveryFormat) {
   EXPECT_TRUE(holds(table.out, "dump.json::Functional.relu.0.forward.input.1  float16  (2,3)")) << table.out;
   const auto csv = run(folder, "dump.json --format csv --columns tensor,crc32");
   EXPECT_TRUE(holds(csv.out, "Shape,Max Value,Min Value,Avg Value,L2Norm Value,Tensor,CRC32\n")) << csv.out;
-  EXPECT_TRUE(holds(csv.out, "\nrelu,Functional.relu.0.forward,0,0,0,input,1,12,float16,\"(2,3)\",1.5,nan,,0.25,"
-                             "Functional.relu.0.forward.input.1,0badcafe\n"))
+  EXPECT_TRUE(holds(csv.out,
+                    "\nrelu,Functional.relu.0.forward,0,0,0,input,1,12,float16,\"(2,3)\",1.5,nan,,0.25,"
+                    "Functional.relu.0.forward.input.1,0badcafe\n"))
       << csv.out;
   const auto json = run(folder, "dump.json --format json");
   EXPECT_TRUE(holds(json.out, "\"max\":1.5")) << json.out;
@@ -115,7 +120,8 @@ TEST(CommandRows, StepAndRankOfADumpJsonAreColumns) {
   const ScratchFolder folder;
   for (const char* place : {"run/step3/rank1", "run/step12/proc77"}) {
     std::filesystem::create_directories(folder / place);
-    std::ofstream(std::string(folder / place) + "/dump.json") << R"({"data": {"Functional.relu.0.forward": {"input_args": [
+    std::ofstream(std::string(folder / place) + "/dump.json")
+        << R"({"data": {"Functional.relu.0.forward": {"input_args": [
       {"type": "torch.Tensor", "dtype": "torch.float16", "shape": [2], "Max": 5.5}]}}})";
   }
   const auto ran = run(folder, "run --format csv --columns rank,iteration");
@@ -125,7 +131,8 @@ TEST(CommandRows, StepAndRankOfADumpJsonAreColumns) {
 
 TEST(CommandRows, ConditionsAreJudgedByWhatTheRowsHave) {
   const ScratchFolder folder;
-  std::ofstream(folder / "a.csv") << text_in(Dialect::kOurs, {Category::kMax, Category::kNanCount}, {1.5, std::uint64_t{2}});
+  std::ofstream(folder / "a.csv") << text_in(Dialect::kOurs, {Category::kMax, Category::kNanCount},
+                                             {1.5, std::uint64_t{2}});
   const auto found = run(folder, "a.csv --fail-on nan");
   EXPECT_EQ(found.exit, 1);
   EXPECT_TRUE(holds(found.err, "the first: a.csv::Default_net_Conv2D-op1.output.1 (nan: nan count is 2)")) << found.err;
@@ -229,17 +236,20 @@ TEST(CommandRows, OfAFolderWithoutTensorsAreShown) {
 
   // In a folder with tensors, rows that the user did not name are left out, with a note.
   std::filesystem::create_directories(folder / "tensors");
-  test::write_file(folder / "tensors/x.npy", test::npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "abcd"));
+  test::write_file(folder / "tensors/x.npy",
+                   test::npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "abcd"));
   const auto both = run(folder, "tensors run --format csv");
   EXPECT_EQ(both.exit, 3);
-  EXPECT_EQ(both.err, "tensorstat: run: holds no file of tensors, such as .npy, but rows of statistics, such as those of "
-                      "run/rank_3/net/1/2/statistic.csv\n");
+  EXPECT_EQ(both.err,
+            "tensorstat: run: holds no file of tensors, such as .npy, but rows of statistics, such as those of "
+            "run/rank_3/net/1/2/statistic.csv\n");
   EXPECT_FALSE(holds(both.out, "Default_net_Conv2D-op1")) << both.out;
   std::filesystem::rename(folder / "tensors/x.npy", folder / "run/x.npy");
   const auto mixed = run(folder, "run --format csv");
   EXPECT_EQ(mixed.exit, 0);
-  EXPECT_EQ(mixed.err, "tensorstat: run: holds rows of statistics, too; name their files, such as "
-                       "run/rank_3/net/1/2/statistic.csv, to see them\n");
+  EXPECT_EQ(mixed.err,
+            "tensorstat: run: holds rows of statistics, too; name their files, such as "
+            "run/rank_3/net/1/2/statistic.csv, to see them\n");
   EXPECT_FALSE(holds(mixed.out, "Default_net_Conv2D-op1")) << mixed.out;
   EXPECT_EQ(run(folder, "run --format csv -q").err, "");
 
@@ -247,8 +257,9 @@ TEST(CommandRows, OfAFolderWithoutTensorsAreShown) {
   std::ofstream(folder / "c.json") << R"({"task": "statistics", "dump_path": "x", "rank": [], "step": [], "level": "L1",
     "statistics": {"scope": [], "list": [], "data_mode": ["all"], "summary_mode": "statistics"}})";
   const auto replayed = run(folder, "dump --config c.json step0 -o out");
-  EXPECT_TRUE(holds(replayed.err, "step0: holds no file of tensors, such as .npy, but rows of statistics, such as those of "
-                                  "step0/rank/dump.json\n"))
+  EXPECT_TRUE(holds(replayed.err,
+                    "step0: holds no file of tensors, such as .npy, but rows of statistics, such as those of "
+                    "step0/rank/dump.json\n"))
       << replayed.err;
 }
 

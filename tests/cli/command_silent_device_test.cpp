@@ -19,16 +19,19 @@ class CommandSilentDevice : public testing::Test {
   }
 
   void write(const std::string& name, std::size_t bytes) {
-    write_file(folder_ / name, npy("{'descr': '|u1', 'fortran_order': False, 'shape': (" + std::to_string(bytes) + ",), }",
-                                   std::string(bytes, '\x07')));
+    write_file(folder_ / name,
+               npy("{'descr': '|u1', 'fortran_order': False, 'shape': (" + std::to_string(bytes) + ",), }",
+                   std::string(bytes, '\x07')));
   }
 
   // The first kernel is a check, the second reads the tensors. Freed memory is unmapped, so reading it would end the
   // process.
   Ran run_silent(const std::string& arguments) {
-    return run(folder_, arguments, "OPENCL_LAYERS='" CL_LAYER "' CL_LAYER_SILENT_AT=2 CL_LAYER_MARK='" + (marks_ / "mark") +
-                                       "' TENSORSTAT_PREFLIGHT=0 TENSORSTAT_CL_PATIENCE=20 TENSORSTAT_CL_AUTO=1 MALLOC_MMAP_THRESHOLD_=65536 "
-                                       "MALLOC_TRIM_THRESHOLD_=0 ASAN_OPTIONS=verify_asan_link_order=0");
+    return run(
+        folder_, arguments,
+        "OPENCL_LAYERS='" CL_LAYER "' CL_LAYER_SILENT_AT=2 CL_LAYER_MARK='" + (marks_ / "mark") +
+            "' TENSORSTAT_PREFLIGHT=0 TENSORSTAT_CL_PATIENCE=20 TENSORSTAT_CL_AUTO=1 MALLOC_MMAP_THRESHOLD_=65536 "
+            "MALLOC_TRIM_THRESHOLD_=0 ASAN_OPTIONS=verify_asan_link_order=0");
   }
 
   void expect_hosts_rows(const std::string& files) {

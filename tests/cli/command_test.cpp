@@ -28,8 +28,7 @@ const std::string kNan = floats("(2,)", std::string_view("\0\0\xc0\x7f\0\0\0\0",
 
 TEST(Command, JsonHoldsEveryField) {
   ScratchFolder folder;
-  const std::string dump =
-      "Add.Default_Add-op0.3.4.1733905446819790.input.1.DefaultFormat.float32.npy";
+  const std::string dump = "Add.Default_Add-op0.3.4.1733905446819790.input.1.DefaultFormat.float32.npy";
   write_file(folder / dump, kNan);
   write_file(folder / "z.npy", floats("(0, 3)", ""));
   const Ran ran = run(folder, ". --format json --stats all --on host");
@@ -136,15 +135,12 @@ TEST(Command, UnreadableInputsAreNamedAndTheOthersDone) {
   ScratchFolder folder;
   write_file(folder / "a.npy", kOne);
   write_file(folder / "bad.npy", kOne.substr(0, 100));
-  write_file(folder / "text.npy",
-             npy("{'descr': '<U2', 'fortran_order': False, 'shape': (1,), }", "12345678"));
-  const Ran ran =
-      run(folder, "bad.npy absent.npy a.npy 'no*.npy' text.npy --format csv -o x.csv");
+  write_file(folder / "text.npy", npy("{'descr': '<U2', 'fortran_order': False, 'shape': (1,), }", "12345678"));
+  const Ran ran = run(folder, "bad.npy absent.npy a.npy 'no*.npy' text.npy --format csv -o x.csv");
   EXPECT_EQ(ran.exit, 3);
   EXPECT_EQ(line_count(ran.err), 4u) << ran.err;
   EXPECT_PRED2(holds, ran.err, "tensorstat: bad.npy: ");
-  EXPECT_PRED2(holds, ran.err,
-               "tensorstat: absent.npy: cannot be opened: No such file or directory");
+  EXPECT_PRED2(holds, ran.err, "tensorstat: absent.npy: cannot be opened: No such file or directory");
   EXPECT_PRED2(holds, ran.err, "tensorstat: no*.npy: matches nothing");
   EXPECT_PRED2(holds, ran.err, "tensorstat: text.npy: dtype str '<U2' is not supported");
   EXPECT_EQ(line_count(content_of(folder / "x.csv")), 2u);
@@ -155,8 +151,8 @@ TEST(Command, PathsAreFilesDirectoriesAndGlobs) {
   for (const char* name : {"d", "d/b", "d/b/deep"}) {
     std::filesystem::create_directory(folder / name);
   }
-  for (const char* name : {"d/a.npy", "d/c.npy", "d/b/x.npy", "d/b/deep/y.npy", "d/notes.txt",
-                           "e1.npy", "e2.npy", "[e].npy", "plain"}) {
+  for (const char* name :
+       {"d/a.npy", "d/c.npy", "d/b/x.npy", "d/b/deep/y.npy", "d/notes.txt", "e1.npy", "e2.npy", "[e].npy", "plain"}) {
     write_file(folder / name, kOne);
   }
   const auto paths = [&](const std::string& arguments) {
@@ -321,15 +317,14 @@ TEST(Command, AnOutputReplacesTheFileALinkNamesAndLeavesNothingBeside) {
   EXPECT_TRUE(std::filesystem::is_symlink(folder / "link.csv"));
   EXPECT_TRUE(content_of(folder / "real.csv").starts_with("Op Type,"));
   int files = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path()))
-    ++files;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path())) ++files;
   EXPECT_EQ(files, 3);
 }
 
 TEST(Command, VouchesForBfloatSixteen) {
   ScratchFolder folder;
-  write_file(folder / "x.npy", npy("{'descr': '<V2', 'fortran_order': False, 'shape': (1,), }",
-                                   std::string_view("\x80\x3f", 2)));
+  write_file(folder / "x.npy",
+             npy("{'descr': '<V2', 'fortran_order': False, 'shape': (1,), }", std::string_view("\x80\x3f", 2)));
   EXPECT_EQ(run(folder, "x.npy").exit, 3);
   const Ran ran = run(folder, "x.npy --bfloat16 --format json --stats max");
   EXPECT_EQ(ran.exit, 0) << ran.err;

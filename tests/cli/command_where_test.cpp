@@ -26,7 +26,8 @@ class CommandWhere : public testing::Test {
     write("scalar.npy", "False", "()", {7});
   }
 
-  void write(const std::string& file, const std::string& fortran, const std::string& shape, const std::vector<float>& elements) {
+  void write(const std::string& file, const std::string& fortran, const std::string& shape,
+             const std::vector<float>& elements) {
     const std::string bytes(reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(float));
     const std::string header = "{'descr': '<f4', 'fortran_order': " + fortran + ", 'shape': " + shape + ", }";
     write_file(folder_ / file, npy(header, bytes));
@@ -44,16 +45,18 @@ class CommandWhere : public testing::Test {
 
 TEST_F(CommandWhere, JsonHasTheCoordinatesBesideTheIndex) {
   for (const char* file : {"c.npy", "f.npy"}) {
-    EXPECT_EQ(json(file),
-              "{\"argmax\":3,\"argmax at\":[1,0],\"argmin\":2,\"argmin at\":[0,2],\"first nan index\":null,"
-              "\"first nan index at\":null,\"first inf index\":null,\"first inf index at\":null,\"first bad index\":null,"
-              "\"first bad index at\":null,\"finite max\":9}")
+    EXPECT_EQ(
+        json(file),
+        "{\"argmax\":3,\"argmax at\":[1,0],\"argmin\":2,\"argmin at\":[0,2],\"first nan index\":null,"
+        "\"first nan index at\":null,\"first inf index\":null,\"first inf index at\":null,\"first bad index\":null,"
+        "\"first bad index at\":null,\"finite max\":9}")
         << file;
   }
-  EXPECT_EQ(json("bad.npy"),
-            "{\"argmax\":3,\"argmax at\":[3],\"argmin\":3,\"argmin at\":[3],\"first nan index\":3,\"first nan index at\":[3],"
-            "\"first inf index\":2,\"first inf index at\":[2],\"first bad index\":2,\"first bad index at\":[2],"
-            "\"finite max\":2}");
+  EXPECT_EQ(
+      json("bad.npy"),
+      "{\"argmax\":3,\"argmax at\":[3],\"argmin\":3,\"argmin at\":[3],\"first nan index\":3,\"first nan index at\":[3],"
+      "\"first inf index\":2,\"first inf index at\":[2],\"first bad index\":2,\"first bad index at\":[2],"
+      "\"finite max\":2}");
 }
 
 // 2048 x 1024 elements, 8 MiB: more than one block, and enough for several threads.
@@ -63,7 +66,8 @@ TEST_F(CommandWhere, ALargeFileReadInBlocksHasTheSameIndices) {
   const auto set = [&](std::size_t row, std::size_t column, float value) {
     by_row[row * kColumns + column] = by_column[column * kRows + row] = value;
   };
-  for (std::size_t row = 700; row < kRows; row += 3) set(row, 1023 - row % 1000, std::numeric_limits<float>::infinity());
+  for (std::size_t row = 700; row < kRows; row += 3)
+    set(row, 1023 - row % 1000, std::numeric_limits<float>::infinity());
   set(3, 1000, -2);
   set(900, 2, -2);
   write("c.npy", "False", "(2048, 1024)", by_row);

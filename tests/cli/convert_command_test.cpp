@@ -171,7 +171,8 @@ INSTANTIATE_TEST_SUITE_P(Dialects, ConvertEachToEach,
                          testing::Combine(testing::ValuesIn(all_dialects()), testing::ValuesIn(all_targets())),
                          [](const auto& info) {
                            std::string name = std::get<0>(info.param) + "_to_" + std::get<1>(info.param);
-                           std::ranges::replace_if(name, [](char c) { return std::isalnum(c) == 0; }, '_');
+                           std::ranges::replace_if(
+                               name, [](char c) { return std::isalnum(c) == 0; }, '_');
                            return name;
                          });
 
@@ -257,13 +258,15 @@ assert new["framework"] == "pytorch" and list(new["data"]) == list(old["data"]),
 assert repr(new["data"]) == repr(old["data"]), new
 assert open(sys.argv[2]).read() == json.dumps(new, indent=1)
 )PY";
-  const std::string judge = "python3 '" + (folder / "judge.py") + "' '" + (folder / "dump.json") + "' '" + (folder / "again.json") + "'";
+  const std::string judge =
+      "python3 '" + (folder / "judge.py") + "' '" + (folder / "dump.json") + "' '" + (folder / "again.json") + "'";
   EXPECT_EQ(std::system(judge.c_str()), 0);
 }
 
 // Calls with more than tensors: every kind of argument that msprobe writes, names beyond ASCII, nested lists, calls
 // without a tensor, members of future versions.
-constexpr const char* kArguments = R"({"task": "statistics", "level": "L1", "framework": "pytorch", "dump_data_dir": null, "data": {
+constexpr const char* kArguments =
+    R"({"task": "statistics", "level": "L1", "framework": "pytorch", "dump_data_dir": null, "data": {
  "Tensor.__getitem__.0.forward": {
   "input_args": [{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": 1.5, "Min": -1.0, "Mean": 0.25, "Norm": 2.0, "requires_grad": true},
    [{"type": "slice", "value": [0, -3, null]}, {"type": "ellipsis", "value": "..."}, null, [], {}],
@@ -289,11 +292,13 @@ old, new = (json.load(open(path)) for path in sys.argv[1:])
 assert repr(new["data"]) == repr(old["data"]), json.dumps(new["data"], indent=1)
 assert open(sys.argv[2]).read() == json.dumps(new, indent=1)
 )PY";
-  const std::string judge = "python3 '" + (folder / "judge.py") + "' '" + (folder / "dump.json") + "' '" + (folder / "again.json") + "'";
+  const std::string judge =
+      "python3 '" + (folder / "judge.py") + "' '" + (folder / "dump.json") + "' '" + (folder / "again.json") + "'";
   EXPECT_EQ(std::system(judge.c_str()), 0);
   const auto rows = run(folder, "convert dump.json -o rows.csv --to ours");
   ASSERT_EQ(rows.exit, 0) << rows.err;
-  EXPECT_TRUE(holds(rows.err, "14 arguments that are no tensors have no place in ours, the first: of Tensor.__getitem__.0.forward\n"))
+  EXPECT_TRUE(holds(
+      rows.err, "14 arguments that are no tensors have no place in ours, the first: of Tensor.__getitem__.0.forward\n"))
       << rows.err;
 }
 
@@ -310,7 +315,8 @@ TEST(ConvertCommand, WhatATensorSaysBeyondItsRowIsCounted) {
       {"type": "torch.Tensor", "dtype": "torch.float16", "shape": [2], "Max": 1.0, "hsdp_shard_size": 4}]}}})";
   for (const std::string to : {"ours", "msprobe", "msprobe-o2"}) {
     const auto ran = run(folder, "convert dump.json -o " + to + " --to " + to);
-    EXPECT_TRUE(holds(ran.err, "4 tensors say what has no place in " + to + ", the first: type of Functional.relu.0.forward\n"))
+    EXPECT_TRUE(
+        holds(ran.err, "4 tensors say what has no place in " + to + ", the first: type of Functional.relu.0.forward\n"))
         << ran.err;
   }
 }
@@ -338,12 +344,18 @@ TEST(ConvertCommand, NamesAndGradientsOfADumpJsonAreKept) {
   };
   const std::string yes = leaf("true"), no = leaf("false");
   const ScratchFolder folder;
-  std::ofstream(folder / "dump.json") << R"({"task": "statistics", "level": "mix", "framework": "pytorch", "dump_data_dir": null, "data": {
-    "Functional.pad.0.forward": {"input_args": [)" + no + R"(, null], "input_kwargs": {"value": )" + yes + R"(}, "output": [)" + yes + R"(], "is_recompute": false},
-    "Module.fc.Linear.forward.0": {"input_args": [)" + no + R"(], "input_kwargs": {"bias": )" + no + R"(}, "output": [)" + yes +
-      R"(], "parameters": {"weight": )" + yes + R"(, "bias": )" + yes + R"(}, "is_recompute": false},
-    "Module.fc.Linear.backward.0": {"input": [)" + no + R"(, )" + no + R"(], "output": [)" + no + R"(]},
-    "Module.fc.Linear.parameters_grad.0": {"weight": [)" + no + R"(], "bias": [)" + no + R"(]}}})";
+  std::ofstream(folder / "dump.json")
+      << R"({"task": "statistics", "level": "mix", "framework": "pytorch", "dump_data_dir": null, "data": {
+    "Functional.pad.0.forward": {"input_args": [)" +
+             no + R"(, null], "input_kwargs": {"value": )" + yes + R"(}, "output": [)" + yes +
+             R"(], "is_recompute": false},
+    "Module.fc.Linear.forward.0": {"input_args": [)" +
+             no + R"(], "input_kwargs": {"bias": )" + no + R"(}, "output": [)" + yes +
+             R"(], "parameters": {"weight": )" + yes + R"(, "bias": )" + yes + R"(}, "is_recompute": false},
+    "Module.fc.Linear.backward.0": {"input": [)" +
+             no + R"(, )" + no + R"(], "output": [)" + no + R"(]},
+    "Module.fc.Linear.parameters_grad.0": {"weight": [)" +
+             no + R"(], "bias": [)" + no + R"(]}}})";
   const auto ran = run(folder, "convert dump.json -o again.json --to msprobe");
   ASSERT_EQ(ran.exit, 0) << ran.err;
   EXPECT_EQ(test::line_count(ran.err), 1u) << "nothing is lost: " << ran.err;
@@ -354,12 +366,14 @@ import json, sys
 old, new = (json.load(open(path)) for path in sys.argv[1:])
 assert new == old, json.dumps(new["data"], indent=1)
 )PY";
-  const std::string judge = "python3 '" + (folder / "judge.py") + "' '" + (folder / "dump.json") + "' '" + (folder / "again.json") + "'";
+  const std::string judge =
+      "python3 '" + (folder / "judge.py") + "' '" + (folder / "dump.json") + "' '" + (folder / "again.json") + "'";
   EXPECT_EQ(std::system(judge.c_str()), 0);
   // A row can have any text. One that dump.json cannot express is reported.
   ASSERT_EQ(run(folder, "convert dump.json -o rows.csv --to ours").exit, 0);
   ASSERT_EQ(std::system(("sed -i 's/,True$/,maybe/' '" + (folder / "rows.csv") + "'").c_str()), 0);
-  EXPECT_TRUE(holds(run(folder, "convert rows.csv -o odd.json --to msprobe").err, "Requires Grad reads otherwise in 5 rows"));
+  EXPECT_TRUE(
+      holds(run(folder, "convert rows.csv -o odd.json --to msprobe").err, "Requires Grad reads otherwise in 5 rows"));
 }
 
 // Keys are unique, whatever the names in the rows are.
@@ -416,8 +430,10 @@ TEST(ConvertCommand, WhatWouldBeAFolderIsNotNamedAsAFile) {
   }
   const std::pair<const char*, const char*> cases[] = {
       {"run -o all.csv --to ours", "all.csv: would be a folder, as the rows are those of 2 folders; give it a name"},
-      {"run/rank_0/net/0/0 -o runs.csv --to cann", "runs.csv: would be a folder, as each run of an operator has a file"},
-      {"run/rank_0/net/0/0 -o rows.json --to ours", "rows.json: would be a folder, as the file in it is statistic.csv"}};
+      {"run/rank_0/net/0/0 -o runs.csv --to cann",
+       "runs.csv: would be a folder, as each run of an operator has a file"},
+      {"run/rank_0/net/0/0 -o rows.json --to ours",
+       "rows.json: would be a folder, as the file in it is statistic.csv"}};
   for (const auto& [arguments, words] : cases) {
     const auto ran = run(folder, "convert " + std::string(arguments));
     EXPECT_EQ(ran.exit, 2) << arguments;
@@ -487,8 +503,9 @@ TEST(ConvertCommand, ManyLossesAreSaidInSumAndFewRowByRow) {
   std::ofstream(folder / "rows.csv") << written({Dialect::kOurs, {Category::kMax, Category::kVar}, {}}, rows);
   const auto ran = run(folder, "convert rows.csv -o out.csv --to msprobe-o2");
   ASSERT_EQ(ran.exit, 0) << ran.err;
-  EXPECT_TRUE(holds(ran.err, "Max Value reads otherwise: Default/net/Conv2D-op1.input.0: 0.3333333333333333 became "
-                             "0.333333\n"))
+  EXPECT_TRUE(holds(ran.err,
+                    "Max Value reads otherwise: Default/net/Conv2D-op1.input.0: 0.3333333333333333 became "
+                    "0.333333\n"))
       << ran.err;
   EXPECT_TRUE(holds(ran.err, "op1.input.1: 0.33")) << ran.err;
   EXPECT_TRUE(holds(ran.err, "Var Value has no place in msprobe-o2 in 1000 rows, the first: ")) << ran.err;
@@ -504,7 +521,6 @@ TEST(ConvertCommand, ARowThatWouldNotBeReadAgainIsLeftOutAndSaid) {
   EXPECT_EQ(ran.exit, 0) << ran.err;
   EXPECT_TRUE(holds(ran.err, "not carried: Default/net/Conv2D-op1.input.1: ")) << ran.err;
   EXPECT_EQ(read(only_file_below(folder / "out"), Dialect::kCann).size(), 1u);
-
 }
 
 // No reader would recognise a file with such a name.
@@ -551,16 +567,18 @@ TEST(ConvertCommand, ANameThatIsTooLongForAFileIsExplainedByMappingCsv) {
   ASSERT_EQ(files.size(), 2u) << "the csv, and mapping.csv";
   const std::string csv = files[0].ends_with("mapping.csv") ? files[1] : files[0];
   EXPECT_EQ(fs::path(csv).stem().string().size(), 32u) << csv;
-  EXPECT_EQ(content_of(folder / "runs/mapping.csv"), fs::path(csv).filename().string() + ",Conv2D." + std::string(300, 'x') +
-                                                         ".7.3.1725960383079645.csv\n");
+  EXPECT_EQ(content_of(folder / "runs/mapping.csv"),
+            fs::path(csv).filename().string() + ",Conv2D." + std::string(300, 'x') + ".7.3.1725960383079645.csv\n");
   const auto back = run(folder, "convert runs -o back.csv --to ours");
   ASSERT_EQ(back.exit, 0) << back.err;
-  for (const Row& row : read(folder / "back.csv", Dialect::kOurs)) EXPECT_EQ(row.identity.op_name, std::string(300, 'x'));
+  for (const Row& row : read(folder / "back.csv", Dialect::kOurs))
+    EXPECT_EQ(row.identity.op_name, std::string(300, 'x'));
 }
 
 TEST(ConvertCommand, WhatIsThereIsNotTouched) {
   const ScratchFolder folder;
-  std::ofstream(folder / "rows.csv") << written({Dialect::kOurs, {Category::kMax}, {}}, rows_of_a_run({Category::kMax}));
+  std::ofstream(folder / "rows.csv") << written({Dialect::kOurs, {Category::kMax}, {}},
+                                                rows_of_a_run({Category::kMax}));
   std::ofstream(folder / "there.csv") << "mine";
   fs::create_directories(folder / "full");
   std::ofstream(folder / "full/mine") << "mine";

@@ -182,7 +182,8 @@ TEST(DiffCommand, FindsTheFirstOperatorToDiffer) {
   const Ran text = run(folder, "diff a b --first");
   EXPECT_TRUE(text.out.ends_with(
       "6 tensors compared, 3 differ, 0 only in A, 0 only in B; the first operator to differ: Exp Default_net_Exp-op2 "
-      "output 0 (rank 0, iteration 7)\n")) << text.out;
+      "output 0 (rank 0, iteration 7)\n"))
+      << text.out;
 }
 
 TEST(DiffCommand, GoesByTheOrderOfExecutionThatTheDumpSays) {
@@ -198,7 +199,8 @@ TEST(DiffCommand, GoesByTheOrderOfExecutionThatTheDumpSays) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(order(), (Names{"Default_net_Mul-op1", "Default_net_Exp-op2", "Default_net_Sub-op3"}));
   const std::string file = "a/rank_0/execution_order/ms_execution_order_graph_0.csv";
-  put(folder, file, "NodeExecutionOrder-FullNameWithScope\nDefault/net/Sub-op3\nDefault/net/Other-op9\nDefault/net/Mul-op1\n");
+  put(folder, file,
+      "NodeExecutionOrder-FullNameWithScope\nDefault/net/Sub-op3\nDefault/net/Other-op9\nDefault/net/Mul-op1\n");
   // An operator that it does not name stays at the position of its time.
   EXPECT_EQ(order(), (Names{"Default_net_Sub-op3", "Default_net_Exp-op2", "Default_net_Mul-op1"}));
   put(folder, "a/rank_0/execution_order/ms_execution_order_graph_1.csv", "NodeExecutionOrder-FullNameWithScope\n");
@@ -213,7 +215,8 @@ TEST(DiffCommand, TellsTheStepsOfMsprobesDumpsApart) {
   ScratchFolder folder;
   const auto dump_json = [](const std::string& max) {
     return R"({"task": "statistics", "data": {"Functional.relu.0.forward": {"input_args": [
-      {"type": "torch.Tensor", "dtype": "torch.float16", "shape": [2], "Max": )" + max + "}]}}}";
+      {"type": "torch.Tensor", "dtype": "torch.float16", "shape": [2], "Max": )" +
+           max + "}]}}}";
   };
   put(folder, "a/step0/rank2/dump.json", dump_json("1.5"));
   put(folder, "a/step1/rank2/dump.json", dump_json("2.5"));
@@ -308,8 +311,13 @@ np.savez('b.npz', v=c, w=b)
 )");
   const Ran ran = run(folder, "diff a.npz b.npz");
   EXPECT_EQ(ran.exit, 1) << ran.err;
-  EXPECT_TRUE(holds(ran.out, "different  a.npz::w  1 of 128 elements differ; max |a-b| 8 at (5,1); relative 0.4; cosine 0.9999")) << ran.out;
-  EXPECT_TRUE(holds(ran.out, "different  a.npz::v  1 of 128 elements differ; max |a-b| inf at (9,0); relative inf; cosine nan; 1 NaN in one alone\n")) << ran.out;
+  EXPECT_TRUE(holds(ran.out,
+                    "different  a.npz::w  1 of 128 elements differ; max |a-b| 8 at (5,1); relative 0.4; cosine 0.9999"))
+      << ran.out;
+  EXPECT_TRUE(holds(ran.out,
+                    "different  a.npz::v  1 of 128 elements differ; max |a-b| inf at (9,0); relative inf; cosine nan; "
+                    "1 NaN in one alone\n"))
+      << ran.out;
 }
 
 // Rows of a watch: the calls around the first one are folded into it, and its details come from watch.ndjson.
@@ -317,10 +325,13 @@ TEST(DiffCommand, FirstIsTheInnermostCallWithItsPhaseAndLine) {
   ScratchFolder folder;
   for (const std::string name : {"a", "b"}) {
     const std::string max = name == "a" ? "2" : "3";
-    std::string rows = "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value\n";
+    std::string rows =
+        "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value\n";
     int time = 100;
-    const auto add = [&](const std::string& type, const std::string& call, const std::string& io, const std::string& value) {
-      rows += type + "," + call + ",0,0," + std::to_string(++time) + "," + io + ",0,24,float32,\"(2,3)\"," + value + ",-1\n";
+    const auto add = [&](const std::string& type, const std::string& call, const std::string& io,
+                         const std::string& value) {
+      rows += type + "," + call + ",0,0," + std::to_string(++time) + "," + io + ",0,24,float32,\"(2,3)\"," + value +
+              ",-1\n";
     };
     add("Net", "Net/forward", "input", "1");
     add("Block", "block/forward", "input", "1");
@@ -330,16 +341,20 @@ TEST(DiffCommand, FirstIsTheInnermostCallWithItsPhaseAndLine) {
     add("Net", "Net/forward", "output", max);
     put(folder, name + "/rank_0/model/0/4/statistic.csv", rows);
   }
-  put(folder, "a/rank_0/model/watch.ndjson", R"({"kind": "code", "op_name": "block.act/forward", "iteration": 0, "file": "/m/model.py", "line": 41, "parent": "block/forward"}
+  put(folder, "a/rank_0/model/watch.ndjson",
+      R"({"kind": "code", "op_name": "block.act/forward", "iteration": 0, "file": "/m/model.py", "line": 41, "parent": "block/forward"}
 )");
   const Ran ran = run(folder, "diff a b --first --format json");
   EXPECT_EQ(ran.exit, 1) << ran.err;
-  EXPECT_EQ(Json::parse(ran.out)["first"], Json::parse(R"([{"op_type": "GELU", "op_name": "block.act/forward", "rank": 0, "iteration": 4,
+  EXPECT_EQ(Json::parse(ran.out)["first"],
+            Json::parse(R"([{"op_type": "GELU", "op_name": "block.act/forward", "rank": 0, "iteration": 4,
     "io": "output", "slot": 0, "added": 0.3333333333333333, "enters": false, "phase": "forward",
     "inside": ["block/forward", "Net/forward"], "file": "/m/model.py", "line": 41}])"));
   const std::string text = run(folder, "diff a b --first").out;
-  EXPECT_TRUE(holds(text, "begins here  GELU block.act/forward output 0 (rank 0, iteration 4), forward  adds 0.333333\n"
-                          "    max 2 and 3\n    called at /m/model.py:41\n    inside block/forward, Net/forward\n")) << text;
+  EXPECT_TRUE(holds(text,
+                    "begins here  GELU block.act/forward output 0 (rank 0, iteration 4), forward  adds 0.333333\n"
+                    "    max 2 and 3\n    called at /m/model.py:41\n    inside block/forward, Net/forward\n"))
+      << text;
 }
 
 TEST(DiffCommand, SeesElementsThatChangedPlaces) {
@@ -470,8 +485,9 @@ TEST(OriginCommand, OfWhatEndedIsANoteAndExitStatus0) {
   put(folder, "dump.csv", dump({"1", "-inf", "-inf", "2", "2", "3"}));
   const Ran ran = run(folder, "origin dump.csv");
   EXPECT_EQ(ran.exit, 0) << ran.err;
-  EXPECT_EQ(ran.out, "Nothing wrong in 6 tensors of 1 iteration\n"
-                     "note: Inf of Default_net_Mul-op1 (Mul) ended at Default_net_Exp-op2 (Exp): iteration 0\n");
+  EXPECT_EQ(ran.out,
+            "Nothing wrong in 6 tensors of 1 iteration\n"
+            "note: Inf of Default_net_Mul-op1 (Mul) ended at Default_net_Exp-op2 (Exp): iteration 0\n");
   const Json found = Json::parse(run(folder, "origin dump.csv --format json").out);
   EXPECT_EQ(found["verdict"]["kind"], "none");
   EXPECT_EQ(found["verdict"]["op_name"], nullptr);
@@ -488,7 +504,8 @@ TEST(OriginCommand, SaysThatThereIsNoSuchPath) {
   const Ran ran = run(folder, "origin nothere");
   EXPECT_EQ(ran.exit, 3);
   EXPECT_TRUE(holds(ran.err, "nothere: there is no such file or folder")) << ran.err;
-  EXPECT_TRUE(holds(run(folder, "origin empty").err, "empty: there is nothing to compare")) << run(folder, "origin empty").err;
+  EXPECT_TRUE(holds(run(folder, "origin empty").err, "empty: there is nothing to compare"))
+      << run(folder, "origin empty").err;
 }
 
 // From the overflowing operator to the line in Python.
@@ -511,17 +528,24 @@ TEST(OriginCommand, NamesTheLineThatTheGraphSays) {
 TEST(OriginCommand, ReadsStacksAndParentsOfMsprobe) {
   ScratchFolder folder;
   const auto tensor = [](const std::string& max) {
-    return R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2, 3], "Max": )" + max + R"(, "Min": -1.0, "Mean": 0.5, "Norm": 2.0})";
+    return R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2, 3], "Max": )" + max +
+           R"(, "Min": -1.0, "Mean": 0.5, "Norm": 2.0})";
   };
   const auto call = [&](const std::string& name, const std::string& given, const std::string& gave) {
-    return "\"" + name + R"(": {"input_args": [)" + tensor(given) + R"(], "input_kwargs": {}, "output": [)" + tensor(gave) + "]}";
+    return "\"" + name + R"(": {"input_args": [)" + tensor(given) + R"(], "input_kwargs": {}, "output": [)" +
+           tensor(gave) + "]}";
   };
-  put(folder, "dump/step3/rank1/dump.json", R"({"task": "statistics", "level": "L0", "framework": "pytorch", "data": {)" +
-      call("Module.block.Block.forward.0", "1.0", "NaN") + ", " + call("Module.block.fc.Linear.forward.0", "1.0", "2.0") + ", " +
-      call("Functional.log.0.forward", "2.0", "NaN") + ", " + call("Module.block.act.GELU.forward.0", "NaN", "NaN") + "}}");
-  put(folder, "dump/step3/rank1/construct.json", R"({"Module.block.Block.forward.0": null, "Functional.log.0.forward": "Module.block.Block.forward.0",
+  put(folder, "dump/step3/rank1/dump.json",
+      R"({"task": "statistics", "level": "L0", "framework": "pytorch", "data": {)" +
+          call("Module.block.Block.forward.0", "1.0", "NaN") + ", " +
+          call("Module.block.fc.Linear.forward.0", "1.0", "2.0") + ", " +
+          call("Functional.log.0.forward", "2.0", "NaN") + ", " +
+          call("Module.block.act.GELU.forward.0", "NaN", "NaN") + "}}");
+  put(folder, "dump/step3/rank1/construct.json",
+      R"({"Module.block.Block.forward.0": null, "Functional.log.0.forward": "Module.block.Block.forward.0",
     "Module.block.fc.Linear.forward.0": "Module.block.Block.forward.0", "Module.block.act.GELU.forward.0": "Module.block.Block.forward.0"})");
-  put(folder, "dump/step3/rank1/stack.json", R"({"0": [["Functional.log.0.forward"], ["File /usr/lib/python3/dist-packages/torch/x.py, line 2, in f, \n y",
+  put(folder, "dump/step3/rank1/stack.json",
+      R"({"0": [["Functional.log.0.forward"], ["File /usr/lib/python3/dist-packages/torch/x.py, line 2, in f, \n y",
     "File /home/me/model.py, line 54, in forward, \n x = log y"]]})");
   const Ran ran = run(folder, "origin dump --format json");
   EXPECT_EQ(ran.exit, 1) << ran.err;
@@ -534,7 +558,8 @@ TEST(OriginCommand, ReadsStacksAndParentsOfMsprobe) {
   EXPECT_EQ(verdict["file"], "/home/me/model.py");
   EXPECT_EQ(verdict["line"], 54);
   // Broken companion files do no harm.
-  for (const char* broken : {"{", "[]", R"({"Module.block.Block.forward.0": "Module.block.Block.forward.0"})", R"({"0": [[5], {}], "1": 5, "2": []})"}) {
+  for (const char* broken : {"{", "[]", R"({"Module.block.Block.forward.0": "Module.block.Block.forward.0"})",
+                             R"({"0": [[5], {}], "1": 5, "2": []})"}) {
     put(folder, "dump/step3/rank1/construct.json", broken);
     put(folder, "dump/step3/rank1/stack.json", broken);
     EXPECT_EQ(run(folder, "origin dump").exit, 1);
@@ -557,11 +582,14 @@ TEST(MsprobeRules, EndWith1WhereARowIsNoPassOrHasNoPartner) {
   put(folder, "a/dump.json", dump_json("2.0"));
   put(folder, "b/dump.json", dump_json("2.5"));
   put(folder, "nan/dump.json", dump_json("NaN"));
-  put(folder, "none/dump.json", R"({"task": "statistics", "data": {"Torch.sub.0.forward": {"input_args": [null], "output": []}}})");
+  put(folder, "none/dump.json",
+      R"({"task": "statistics", "data": {"Torch.sub.0.forward": {"input_args": [null], "output": []}}})");
   const Ran ran = run(folder, "diff a b --rules msprobe");
   EXPECT_EQ(ran.exit, 0) << ran.err;
-  EXPECT_TRUE(holds(ran.out, "Torch.add.0.forward.output.0,Torch.add.0.forward.output.0,torch.float32,torch.float32,[2],[2],"
-                             "False,False,-0.5,0,0,0,20.0%,0,0,0,2.0,0.5,0.75,1.5,2.5,0.5,0.75,1.5,True,pass,[]\n")) << ran.out;
+  EXPECT_TRUE(holds(ran.out,
+                    "Torch.add.0.forward.output.0,Torch.add.0.forward.output.0,torch.float32,torch.float32,[2],[2],"
+                    "False,False,-0.5,0,0,0,20.0%,0,0,0,2.0,0.5,0.75,1.5,2.5,0.5,0.75,1.5,True,pass,[]\n"))
+      << ran.out;
   EXPECT_EQ(run(folder, "diff nan b --rules msprobe").exit, 1);
   EXPECT_EQ(run(folder, "diff a none --rules msprobe").exit, 1);
   EXPECT_EQ(run(folder, "diff a b --rules msprobe -o out.csv").exit, 0);
@@ -573,15 +601,16 @@ TEST(MsprobeRules, EndWith1WhereARowIsNoPassOrHasNoPartner) {
 TEST(MsprobeRules, SayWhatCannotBeCompared) {
   ScratchFolder folder;
   put(folder, "a/dump.json", dump_json("2.0"));
-  put(folder, "tensor/dump.json", R"({"task": "tensor", "data": {"Torch.sub.0.forward": {"input_args": [null], "output": []}}})");
+  put(folder, "tensor/dump.json",
+      R"({"task": "tensor", "data": {"Torch.sub.0.forward": {"input_args": [null], "output": []}}})");
   put(folder, "empty/dump.json", R"({"task": "statistics", "data": {}})");
   put(folder, "cut/dump.json", R"({"task": "statistics", "data": {)");
   put(folder, "two/step0/dump.json", dump_json("1.0"));
   put(folder, "two/step1/dump.json", dump_json("1.0"));
-  for (const auto& [other, words] : {std::pair{"tensor", "msprobe compares two dumps of one kind"},
-                                     std::pair{"empty", "nothing to compare"}, std::pair{"cut", "syntax error"},
-                                     std::pair{"two", "name the folder of one step and one rank"},
-                                     std::pair{"missing", "missing: "}}) {
+  for (const auto& [other, words] :
+       {std::pair{"tensor", "msprobe compares two dumps of one kind"}, std::pair{"empty", "nothing to compare"},
+        std::pair{"cut", "syntax error"}, std::pair{"two", "name the folder of one step and one rank"},
+        std::pair{"missing", "missing: "}}) {
     const Ran ran = run(folder, std::string("diff a ") + other + " --rules msprobe");
     EXPECT_EQ(ran.exit, 3) << other;
     EXPECT_TRUE(holds(ran.err, words)) << ran.err;
@@ -594,8 +623,10 @@ TEST(MsprobeRules, TakeRowsOfOtherDialects) {
   put(folder, "b.csv", dump({"1", "nan"}));
   const Ran ran = run(folder, "diff b.csv a.csv --rules msprobe");
   EXPECT_EQ(ran.exit, 1) << ran.err;
-  EXPECT_TRUE(holds(ran.out, "Default_net_Mul-op1.output.0,Default_net_Mul-op1.output.0,float32,float32,\"[2, 3]\",\"[2, 3]\","
-                             "N/A,N/A,Nan,0,0,0,Nan,0,0,0,Nan,")) << ran.out;
+  EXPECT_TRUE(holds(ran.out,
+                    "Default_net_Mul-op1.output.0,Default_net_Mul-op1.output.0,float32,float32,\"[2, 3]\",\"[2, 3]\","
+                    "N/A,N/A,Nan,0,0,0,Nan,0,0,0,Nan,"))
+      << ran.out;
 }
 
 }  // namespace diff_command_test

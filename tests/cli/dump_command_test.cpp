@@ -35,8 +35,9 @@ TEST_F(DumpCommand, ASecondRunIsRefusedAndOffersAppendAndReplace) {
   EXPECT_EQ(line_count(content_of(csv)), 2u);
   const auto again = run(folder, command);
   EXPECT_EQ(again.exit, 5);
-  EXPECT_TRUE(holds(again.err, "out/rank_0/ResNet50/0/3/statistic.csv: is there already, and nothing is written; give "
-                               "--append to add to it, --replace to replace it, or another -o"))
+  EXPECT_TRUE(holds(again.err,
+                    "out/rank_0/ResNet50/0/3/statistic.csv: is there already, and nothing is written; give "
+                    "--append to add to it, --replace to replace it, or another -o"))
       << again.err;
   EXPECT_EQ(line_count(content_of(csv)), 2u);
   EXPECT_EQ(run(folder, command + " --append").exit, 0);
@@ -51,7 +52,8 @@ TEST_F(DumpCommand, TensorsAndFilesAreCountedApart) {
   const std::string name = "Add.Default_Add-op1.0.0.1733905446819789.input.0.DefaultFormat.float32.npy";
   test::write_file(folder / ("run/rank_0/Net/0/3/" + name),
                    test::npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", {"\0\0\x80\x3f", 4}));
-  std::ofstream(folder / "bin.json") << R"({"common_dump_settings": {"dump_mode": 0, "path": "/nowhere", "net_name": "Net",
+  std::ofstream(folder / "bin.json")
+      << R"({"common_dump_settings": {"dump_mode": 0, "path": "/nowhere", "net_name": "Net",
     "iteration": "all", "input_output": 0, "kernels": [], "support_device": [0], "op_debug_mode": 0, "file_format": "bin"}})";
   const auto bin = run(folder, "dump run --config bin.json -o bin");
   EXPECT_TRUE(holds(bin.err, "2 tensors of 2 files dumped: 0 rows, 1 file\n")) << bin.err;
@@ -62,7 +64,8 @@ TEST_F(DumpCommand, TensorsAndFilesAreCountedApart) {
 TEST_F(DumpCommand, AFrameworkNamesTheTypesOfADumpJson) {
   std::ofstream(folder / "msprobe.json") << R"({"task": "statistics", "level": "L1", "dump_path": "/nowhere"})";
   for (const auto& [framework, type] : {std::pair("pytorch", "torch.float32"), {"mindtorch", "Float32"}}) {
-    const auto ran = run(folder, std::string("dump run --config msprobe.json -o ") + framework + " --framework " + framework);
+    const auto ran =
+        run(folder, std::string("dump run --config msprobe.json -o ") + framework + " --framework " + framework);
     ASSERT_EQ(ran.exit, 0) << ran.err;
     const std::string text = content_of(folder / (std::string(framework) + "/step3/rank0/dump.json"));
     EXPECT_TRUE(holds(text, std::string("\"framework\": \"") + framework + "\"")) << text;

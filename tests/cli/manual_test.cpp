@@ -24,7 +24,8 @@ bool has(const std::string& program) {
 
 std::string said(const std::string& command) {
   const ScratchFolder folder;
-  const int status = std::system(("(HOME='" + folder.path() + "' " + command + ") >'" + (folder / "said") + "' 2>&1").c_str());
+  const int status =
+      std::system(("(HOME='" + folder.path() + "' " + command + ") >'" + (folder / "said") + "' 2>&1").c_str());
   return content_of(folder / "said") + (status == 0 ? "" : "\nfailed\n");
 }
 
@@ -77,7 +78,9 @@ TEST(Manual, ManReadsThePagesWithoutAWarning) {
   if (!has("man")) GTEST_SKIP() << "there is no man here";
   for (const char* page : {"man1/tensorstat.1", "man1/tensorstat-dump.1", "man5/statistic.csv.5"}) {
     EXPECT_EQ(said("LC_ALL=C.UTF-8 MANROFFSEQ= MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z " + kMan + "/" + page +
-                   " 2>&1 >/dev/null"), "") << page;
+                   " 2>&1 >/dev/null"),
+              "")
+        << page;
   }
   EXPECT_PRED2(holds, said("LC_ALL=C.UTF-8 MANWIDTH=80 man -E UTF-8 -l " + kMan + "/man5/statistic.csv.5"),
                "the square root of the sum of x * x");
@@ -87,8 +90,8 @@ TEST(Manual, BashCompletes) {
   if (!has("bash")) GTEST_SKIP() << "there is no bash here";
   const ScratchFolder folder;  // empty, so that no file names are completed
   const auto complete = [&](const std::string& words, int at) {
-    return said("cd " + folder.path() + " && bash -c 'source " + kCompletions + "/tensorstat; COMP_WORDS=(tensorstat " + words + "); COMP_CWORD=" +
-                std::to_string(at) + "; _tensorstat 2>/dev/null; echo ${COMPREPLY[*]}'");
+    return said("cd " + folder.path() + " && bash -c 'source " + kCompletions + "/tensorstat; COMP_WORDS=(tensorstat " +
+                words + "); COMP_CWORD=" + std::to_string(at) + "; _tensorstat 2>/dev/null; echo ${COMPREPLY[*]}'");
   };
   EXPECT_EQ(complete("x.npy --format \"\"", 3), "table csv json ndjson md\n");
   EXPECT_EQ(complete("--stats max,l2", 2), "max,l2norm\n");

@@ -35,7 +35,9 @@ PairPartial compared(Dtype a, const std::vector<A>& of_a, Dtype b, const std::ve
   return compared(a, bytes(of_a), b, bytes(of_b), tolerance);
 }
 
-std::uint64_t count(const PairPartial& found, PairStatistic statistic) { return std::get<std::uint64_t>(found.finish(statistic)); }
+std::uint64_t count(const PairPartial& found, PairStatistic statistic) {
+  return std::get<std::uint64_t>(found.finish(statistic));
+}
 double real(const PairPartial& found, PairStatistic statistic) { return std::get<double>(found.finish(statistic)); }
 
 constexpr PairTolerance within(double rtol) { return {rtol, 0, PairTolerance::Scale::kGreater}; }
@@ -95,7 +97,8 @@ TEST(Elements, OfIntegersThatADoubleCannotHold) {
 void expect_codes(Dtype dtype, int bits, int mantissa, int bias, bool has_inf, bool negative_zero_is_nan) {
   for (int code = 0; code < 1 << bits; ++code) {
     const bool negative = code >> (bits - 1);
-    const int rest = code & ((1 << (bits - 1)) - 1), exponent = rest >> mantissa, all = (1 << (bits - 1 - mantissa)) - 1;
+    const int rest = code & ((1 << (bits - 1)) - 1), exponent = rest >> mantissa,
+              all = (1 << (bits - 1 - mantissa)) - 1;
     const double fraction = static_cast<double>(rest & ((1 << mantissa) - 1)) / (1 << mantissa);
     double value = exponent == 0 ? std::pow(2.0, 1 - bias) * fraction : std::pow(2.0, exponent - bias) * (1 + fraction);
     if (has_inf && exponent == all) value = fraction == 0 ? kInf : kNan;
@@ -103,10 +106,10 @@ void expect_codes(Dtype dtype, int bits, int mantissa, int bias, bool has_inf, b
     if (negative) value = -value;
     if (negative_zero_is_nan && code == 1 << (bits - 1)) value = kNan;
     const std::vector<double> expected = {value};
-    const auto found = bits == 8 ? compared(dtype, std::vector<std::uint8_t>{static_cast<std::uint8_t>(code)},
-                                            Dtype::kFloat64, expected)
-                                 : compared(dtype, std::vector<std::uint16_t>{static_cast<std::uint16_t>(code)},
-                                            Dtype::kFloat64, expected);
+    const auto found =
+        bits == 8
+            ? compared(dtype, std::vector<std::uint8_t>{static_cast<std::uint8_t>(code)}, Dtype::kFloat64, expected)
+            : compared(dtype, std::vector<std::uint16_t>{static_cast<std::uint16_t>(code)}, Dtype::kFloat64, expected);
     ASSERT_EQ(count(found, PairStatistic::kUnequalCount), 0u) << name(dtype) << " code " << code << " is not " << value;
   }
 }

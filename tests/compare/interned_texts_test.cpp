@@ -1,4 +1,5 @@
-// Equal texts have one number and others another, however many there are and however long; what was kept stays in place.
+// Equal texts have one number and others another, however many there are and however long; what was kept stays in
+// place.
 
 #include "stats/compare/interned_texts.hpp"
 

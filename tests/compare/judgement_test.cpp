@@ -39,8 +39,9 @@ TEST(Judgement, IsWithinTheToleranceOfTheDtype) {
   EXPECT_EQ(judged(row({kMax}, {1.0}), row({kMax}, {1.00002})).verdict, Verdict::kDifferent);
   EXPECT_EQ(judged(row({kMax}, {1.0}, "float16"), row({kMax}, {1.0009}, "float16")).verdict, Verdict::kWithin);
   EXPECT_EQ(judged(row({kMax}, {1.0}, "float16"), row({kMax}, {1.0011}, "float16")).verdict, Verdict::kDifferent);
-  EXPECT_EQ(judged(row({kMax}, {std::int64_t{1000000}}, "int32"), row({kMax}, {std::int64_t{1000001}}, "int32")).verdict,
-            Verdict::kDifferent);
+  EXPECT_EQ(
+      judged(row({kMax}, {std::int64_t{1000000}}, "int32"), row({kMax}, {std::int64_t{1000001}}, "int32")).verdict,
+      Verdict::kDifferent);
   EXPECT_EQ(judged(row({kMax}, {1.0}), row({kMax}, {1.4}), Tolerance{.atol = 0.5}).verdict, Verdict::kWithin);
 }
 
@@ -80,7 +81,8 @@ TEST(Judgement, OfShapesAndDtypesSaysBoth) {
 
 TEST(Judgement, WithoutACommonStatisticIsDifferent) {
   EXPECT_EQ(judged(row({kMax}, {1.0}), row({kMin}, {1.0})).why, "no statistic is in both");
-  EXPECT_EQ(judged(row({kMax}, {Value()}, "float32", {0}), row({kMax}, {Value()}, "float32", {0})).verdict, Verdict::kEqual);
+  EXPECT_EQ(judged(row({kMax}, {Value()}, "float32", {0}), row({kMax}, {Value()}, "float32", {0})).verdict,
+            Verdict::kEqual);
 }
 
 TEST(Judgement, OfDigests) {
@@ -99,9 +101,10 @@ TEST(Tolerances, ComeFromTheFirstPatternThatMatchesTheWholeName) {
   EXPECT_TRUE(tolerances->of("Conv2D-op12", "float32").any_dtype);
   EXPECT_EQ(tolerances->of("Conv2D-op123", "int32").rtol, 1);
   EXPECT_EQ(Tolerances().of("x", "bfloat16").rtol, 0x1p-8);
-  for (const auto& [text, message] : {std::pair{"x rtol=-1", "line 1: \"rtol=-1\" is none of rtol=NUMBER, atol=NUMBER and dtype=any"},
-                                      {"x\n( rtol=1", "line 2: "},
-                                      {"x rtol=nan", "line 1: "}}) {
+  for (const auto& [text, message] :
+       {std::pair{"x rtol=-1", "line 1: \"rtol=-1\" is none of rtol=NUMBER, atol=NUMBER and dtype=any"},
+        {"x\n( rtol=1", "line 2: "},
+        {"x rtol=nan", "line 1: "}}) {
     const auto wrong = Tolerances::parse(text);
     ASSERT_FALSE(wrong) << text;
     EXPECT_TRUE(wrong.error().message.starts_with(message)) << wrong.error().message;

@@ -12,8 +12,8 @@
 namespace tensorstat {
 namespace origin_rules_test {
 
-// A line is a row: type, name, i or o with a slot, and what the tensor holds: ok, nan, inf, -inf, or all-nan. "@3" begins
-// iteration 3, "#1" the rows of rank 1. A line that begins with { is of watch.ndjson.
+// A line is a row: type, name, i or o with a slot, and what the tensor holds: ok, nan, inf, -inf, or all-nan. "@3"
+// begins iteration 3, "#1" the rows of rank 1. A line that begins with { is of watch.ndjson.
 struct Rows {
   Record record;
   Hints hints;
@@ -44,18 +44,30 @@ struct Rows {
     record.sort();
   }
 
-  static Row row_of(const std::string& type, const std::string& name, bool is_input, std::uint64_t slot, std::uint64_t time,
-                    const std::string& what) {
+  static Row row_of(const std::string& type, const std::string& name, bool is_input, std::uint64_t slot,
+                    std::uint64_t time, const std::string& what) {
     Row row;
-    row.identity = {.op_type = type, .op_name = name, .timestamp_us = time, .io = is_input ? "input" : "output", .slot = slot};
+    row.identity = {
+        .op_type = type, .op_name = name, .timestamp_us = time, .io = is_input ? "input" : "output", .slot = slot};
     row.data_type = "float32";
     row.shape = {2, 4};
     const bool is_nan = what == "nan" || what == "all-nan";
-    const double inf = HUGE_VAL, max = is_nan ? NAN : what == "inf" ? inf : 1.5, min = is_nan ? NAN : what == "-inf" ? -inf : -2.5;
-    row.statistics = {{Category::kMax, Category::kMin, Category::kNanCount, Category::kPositiveInfCount, Category::kNegativeInfCount},
-                      {max, min, std::uint64_t{what == "nan" ? 3u : is_nan ? 8u : 0u}, std::uint64_t{what == "inf"},
-                       std::uint64_t{what == "-inf"}}};
-    if (what == "bare-nan") row.statistics = {{Category::kMax, Category::kMin}, {double{NAN}, double{NAN}}};  // without counts
+    const double inf = HUGE_VAL,
+                 max = is_nan          ? NAN
+                       : what == "inf" ? inf
+                                       : 1.5,
+                 min = is_nan           ? NAN
+                       : what == "-inf" ? -inf
+                                        : -2.5;
+    row.statistics = {
+        {Category::kMax, Category::kMin, Category::kNanCount, Category::kPositiveInfCount, Category::kNegativeInfCount},
+        {max, min,
+         std::uint64_t{what == "nan" ? 3u
+                       : is_nan      ? 8u
+                                     : 0u},
+         std::uint64_t{what == "inf"}, std::uint64_t{what == "-inf"}}};
+    if (what == "bare-nan")
+      row.statistics = {{Category::kMax, Category::kMin}, {double{NAN}, double{NAN}}};  // without counts
     return row;
   }
 };
@@ -63,8 +75,8 @@ struct Rows {
 // "kind, phase, op_name, iteration, rank"
 std::string told(const FaultVerdict& verdict) {
   if (verdict.kind == FaultKind::kNone) return "none";
-  return std::string(name(verdict.kind)) + ", " + std::string(name(verdict.phase)) + ", " + verdict.guilty.op_name + ", " +
-         std::to_string(verdict.iteration) + ", " + std::to_string(verdict.rank);
+  return std::string(name(verdict.kind)) + ", " + std::string(name(verdict.phase)) + ", " + verdict.guilty.op_name +
+         ", " + std::to_string(verdict.iteration) + ", " + std::to_string(verdict.rank);
 }
 Answer ask(const std::string& text, const FaultChoice& choice = {}) {
   Rows run(text);
@@ -124,7 +136,8 @@ TEST(OriginRules, AParameterThatWasNotWatchedIsAsSuspiciousAsItsModule) {
     Net Net/forward i0 ok
     ReLU b/forward i0 ok
     ReLU b/forward o0 nan
-    Net Net/forward o0 nan)"), "produced, forward, b/forward, 0, 0");
+    Net Net/forward o0 nan)"),
+            "produced, forward, b/forward, 0, 0");
 }
 
 TEST(OriginRules, AParameterThatHoldsItMayHaveBeenWrittenByTheStepBefore) {
@@ -192,7 +205,8 @@ TEST(OriginRules, TwoCallsWithNothingBetweenThemAreTwo) {
     Net Net/forward i0 ok
     Net Net/forward o0 ok
     Net Net/forward i0 nan
-    Net Net/forward o0 nan)"), "entered, input, Net/forward, 0, 0");
+    Net Net/forward o0 nan)"),
+            "entered, input, Net/forward, 0, 0");
 }
 
 TEST(OriginRules, R1AParameterThatTwoModulesShare) {
@@ -203,7 +217,8 @@ TEST(OriginRules, R1AParameterThatTwoModulesShare) {
     Embedding table/forward o0 ok
     Linear head/forward i0 ok
     Linear head/forward o0 nan
-    Net Net/forward o0 nan)"), "parameter, parameter, table.weight, 0, 0");
+    Net Net/forward o0 nan)"),
+            "parameter, parameter, table.weight, 0, 0");
 }
 
 TEST(OriginRules, R1AParameterThatNoRowHasButZoomNames) {
@@ -218,8 +233,9 @@ TEST(OriginRules, R1AParameterThatNoRowHasButZoomNames) {
 
 TEST(OriginRules, R2TheDataHadIt) {
   for (const char* what : {"nan", "all-nan"}) {  // statistics that are all NaN are those of the output, too
-    const Answer answer = ask(std::string(kCode) + "@6\n Net Net/forward i0 ok\n Net Net/forward o0 ok\n @7\n Net Net/forward i0 " + what +
-                              "\n Linear a/forward i0 " + what + "\n Linear a/forward o0 " + what + "\n Net Net/forward o0 " + what);
+    const Answer answer = ask(
+        std::string(kCode) + "@6\n Net Net/forward i0 ok\n Net Net/forward o0 ok\n @7\n Net Net/forward i0 " + what +
+        "\n Linear a/forward i0 " + what + "\n Linear a/forward o0 " + what + "\n Net Net/forward o0 " + what);
     EXPECT_EQ(told(answer.verdict), "entered, input, Net/forward, 7, 0");
     EXPECT_EQ(answer.verdict.last_clean_iteration, 6u);
     EXPECT_TRUE(says(answer, "came in with the data: Net input 0 holds"));
@@ -270,7 +286,8 @@ TEST(OriginRules, R4CodeOfTheParentBetweenTwoCalls) {
 }
 
 TEST(OriginRules, R4WithoutRowsOfInputsIsNotKnown) {
-  const std::string rows = "Net Net/forward i0 ok\n Linear a/forward o0 ok\n Linear b/forward o0 nan\n Net Net/forward o0 nan\n";
+  const std::string rows =
+      "Net Net/forward i0 ok\n Linear a/forward o0 ok\n Linear b/forward o0 nan\n Net Net/forward o0 nan\n";
   const Answer answer = ask(kCode + rows);
   EXPECT_EQ(told(answer.verdict), "unknown, forward, b/forward, 0, 0");
   EXPECT_TRUE(says(answer, "its inputs are not in the rows"));
@@ -281,7 +298,10 @@ TEST(OriginRules, R4WithoutRowsOfInputsIsNotKnown) {
   const Answer found = ask(kCode + zoom + R"(found", "operation": "log", "file": "/home/me/model.py", "line": 54,
 )" + "\n" + rows);
   EXPECT_EQ(found.verdict.kind, FaultKind::kUnknown);  // half a line of json says nothing
-  const Answer whole = ask(kCode + zoom + R"(found", "operation": "log", "file": "/m/model.py", "line": 54, "given": "min -3.1", "gave": "6 NaN"})" + "\n" + rows);
+  const Answer whole =
+      ask(kCode + zoom +
+          R"(found", "operation": "log", "file": "/m/model.py", "line": 54, "given": "min -3.1", "gave": "6 NaN"})" +
+          "\n" + rows);
   EXPECT_EQ(told(whole.verdict), "produced, forward, b/forward, 0, 0");
   EXPECT_EQ(whole.verdict.operation, "log");
   EXPECT_TRUE(says(whole, "log at model.py:54 was given min -3.1 and gave 6 NaN: log of a negative"));
@@ -329,28 +349,36 @@ TEST(OriginRules, R5TheLoss) {
 
 TEST(OriginRules, R5AnOperationOfTheLoss) {
   const std::string model = "Net Net/forward i0 ok\n Net Net/forward o0 ok\n";
-  const Answer answer = ask(model + "log loss/log.0/forward i0 ok\n log loss/log.0/forward o0 nan\n mean loss/mean.0/forward i0 nan\n"
-                            "mean loss/mean.0/forward o0 nan\n mean loss/mean.0/backward i0 ok\n Loss loss o0 nan");
+  const Answer answer =
+      ask(model +
+          "log loss/log.0/forward i0 ok\n log loss/log.0/forward o0 nan\n mean loss/mean.0/forward i0 nan\n"
+          "mean loss/mean.0/forward o0 nan\n mean loss/mean.0/backward i0 ok\n Loss loss o0 nan");
   EXPECT_EQ(told(answer.verdict), "loss, loss, loss/log.0/forward, 0, 0");
   EXPECT_EQ(answer.verdict.operation, "log");
   // The backward of an operation uses what its forward saved: here what the model gave.
-  EXPECT_EQ(ask_who("Net Net/forward i0 ok\n Log a/forward i0 ok\n Log a/forward o0 nan\n Net Net/forward o0 nan\n square loss/square.0/forward i0 nan\n"
-                    "square loss/square.0/forward o0 nan\n square loss/square.0/backward i0 ok\n square loss/square.0/backward o0 nan"),
+  EXPECT_EQ(ask_who("Net Net/forward i0 ok\n Log a/forward i0 ok\n Log a/forward o0 nan\n Net Net/forward o0 nan\n "
+                    "square loss/square.0/forward i0 nan\n"
+                    "square loss/square.0/forward o0 nan\n square loss/square.0/backward i0 ok\n square "
+                    "loss/square.0/backward o0 nan"),
             "produced, forward, a/forward, 0, 0");
 }
 
 TEST(OriginRules, AnOperationBetweenTwoModelsIsNoneOfTheLoss) {
-  EXPECT_EQ(ask_who("Net gen/forward i0 ok\n Net gen/forward o0 ok\n log loss/log.0/forward i0 ok\n log loss/log.0/forward o0 nan\n"
-                    "Net disc/forward i0 nan\n Net disc/forward o0 nan\n Loss loss o0 nan"), "produced, forward, loss/log.0/forward, 0, 0");
+  EXPECT_EQ(ask_who("Net gen/forward i0 ok\n Net gen/forward o0 ok\n log loss/log.0/forward i0 ok\n log "
+                    "loss/log.0/forward o0 nan\n"
+                    "Net disc/forward i0 nan\n Net disc/forward o0 nan\n Loss loss o0 nan"),
+            "produced, forward, loss/log.0/forward, 0, 0");
 }
 
 TEST(OriginRules, AnOperationWithoutResultsMakesNothing) {
-  EXPECT_EQ(ask_who("is_complex Net/is_complex.0/forward i0 nan\n Net Net/forward i0 nan\n Net Net/forward o0 nan"), "entered, input, Net/forward, 0, 0");
+  EXPECT_EQ(ask_who("is_complex Net/is_complex.0/forward i0 nan\n Net Net/forward i0 nan\n Net Net/forward o0 nan"),
+            "entered, input, Net/forward, 0, 0");
 }
 
 TEST(OriginRules, R5WithoutTheModelsResultIsNotKnown) {
-  const Answer answer = ask("Linear a/forward o0 ok\n Loss loss o0 nan\n {\"kind\": \"code\", \"op_name\": \"a/forward\", "
-                            "\"parent\": \"Net/forward\"}");
+  const Answer answer =
+      ask("Linear a/forward o0 ok\n Loss loss o0 nan\n {\"kind\": \"code\", \"op_name\": \"a/forward\", "
+          "\"parent\": \"Net/forward\"}");
   EXPECT_EQ(answer.verdict.kind, FaultKind::kUnknown);
   EXPECT_TRUE(says(answer, "the results of the model are not in the rows"));
 }
@@ -395,8 +423,10 @@ TEST(OriginRules, R6bTheGradientOfAnOwnParameter) {
 }
 
 TEST(OriginRules, R6cCodeOfTheParentInBackward) {
-  const std::string begins = std::string(kCode) + "Net Net/forward i0 ok\n Linear a/forward o0 ok\n Linear b/forward o0 ok\n Net Net/forward o0 ok\n "
-                             "Net Net/backward i0 ok\n Linear b/backward i0 ok\n";
+  const std::string begins =
+      std::string(kCode) +
+      "Net Net/forward i0 ok\n Linear a/forward o0 ok\n Linear b/forward o0 ok\n Net Net/forward o0 ok\n "
+      "Net Net/backward i0 ok\n Linear b/backward i0 ok\n";
   const std::string ends = "Linear a/backward i0 nan\n Gradient a.weight i0 nan\n";
   const Answer answer = ask(begins + "Linear b/backward o0 ok\n" + ends);
   EXPECT_EQ(told(answer.verdict), "produced, backward, Net/backward, 0, 0");
@@ -419,20 +449,25 @@ TEST(OriginRules, R7AFaultThatEndsIsANoteAndTaintsNothing) {
   const Answer clean = ask(rows + "Sequential Sequential/forward o0 ok");
   EXPECT_EQ(told(clean.verdict), "none");
   EXPECT_TRUE(says(clean, "Inf of 1 (Mask) ended at 2 (Softmax): iteration 0"));
-  EXPECT_EQ(ask_who(rows + "Sequential Sequential/forward o0 ok", {.ended_inf = true}), "produced, forward, 1/forward, 0, 0");
+  EXPECT_EQ(ask_who(rows + "Sequential Sequential/forward o0 ok", {.ended_inf = true}),
+            "produced, forward, 1/forward, 0, 0");
   const Answer later = ask(rows + "Log 4/forward o0 nan\n Sequential Sequential/forward o0 nan");
   EXPECT_EQ(told(later.verdict), "produced, forward, 4/forward, 0, 0");
   EXPECT_TRUE(says(later, "ended at 2 (Softmax)"));
 }
 
 TEST(OriginRules, R7NanEndsToo) {
-  const Answer answer = ask("Net Net/forward i0 ok\n Log a/forward o0 nan\n Where b/forward i0 nan\n Where b/forward o0 ok\n Net Net/forward o0 ok");
+  const Answer answer =
+      ask("Net Net/forward i0 ok\n Log a/forward o0 nan\n Where b/forward i0 nan\n Where b/forward o0 ok\n Net "
+          "Net/forward o0 ok");
   EXPECT_EQ(told(answer.verdict), "none");
   EXPECT_TRUE(says(answer, "NaN of a (Log) ended at b (Where)"));
 }
 
 TEST(OriginRules, R7EndsWhereTheParentIsClean) {
-  EXPECT_EQ(ask_who("Net Net/forward i0 ok\n Mask mask/forward i0 ok\n Mask mask/forward o0 -inf\n Net Net/forward o0 ok"), "none");
+  EXPECT_EQ(
+      ask_who("Net Net/forward i0 ok\n Mask mask/forward i0 ok\n Mask mask/forward o0 -inf\n Net Net/forward o0 ok"),
+      "none");
 }
 
 TEST(OriginRules, R7EndsBeforeTheLoss) {
@@ -442,7 +477,8 @@ TEST(OriginRules, R7EndsBeforeTheLoss) {
   // The gradients of what was cut off are clean, and the loss is not.
   EXPECT_EQ(ask_who(rows + "Net Net/backward i0 ok\n Loss loss o0 inf"), "produced, forward, Net/forward, 0, 0");
   EXPECT_EQ(ask_who(rows + "Net Net/backward i0 ok\n"), "none");
-  EXPECT_EQ(ask_who(rows + "Net Net/backward i0 nan\n Gradient a.weight i0 nan\n"), "produced, forward, Net/forward, 0, 0");
+  EXPECT_EQ(ask_who(rows + "Net Net/backward i0 nan\n Gradient a.weight i0 nan\n"),
+            "produced, forward, Net/forward, 0, 0");
 }
 
 TEST(OriginRules, R7bAnotherWay) {
@@ -476,8 +512,8 @@ TEST(OriginRules, R7cCutOffAndBackAgain) {
 
 TEST(OriginRules, R7wWrittenOrComputed) {
   const auto rows = [](const std::string& maker, const std::string& holds) {
-    return "Net Net/forward i0 ok\n " + maker + " a/forward i0 ok\n " + maker + " a/forward o0 " + holds + "\n Softmax b/forward i0 " + holds +
-           "\n Softmax b/forward o0 nan\n Net Net/forward o0 nan\n";
+    return "Net Net/forward i0 ok\n " + maker + " a/forward i0 ok\n " + maker + " a/forward o0 " + holds +
+           "\n Softmax b/forward i0 " + holds + "\n Softmax b/forward o0 nan\n Net Net/forward o0 nan\n";
   };
   // An Inf that a mask wrote is meant; who makes NaN of it is not.
   const Answer written = ask(rows("CausalMask", "-inf"));
@@ -487,9 +523,11 @@ TEST(OriginRules, R7wWrittenOrComputed) {
   EXPECT_EQ(told(computed.verdict), "produced, forward, a/forward, 0, 0");
   EXPECT_TRUE(says(computed, "b (Softmax) made NaN of that Inf"));
   // The model was run again, because b was given the Inf.
-  const std::string zoom = R"({"kind": "zoom", "iteration": 0, "op_name": "b/forward", "result": "given"})" "\n"
-                           R"({"kind": "zoom", "iteration": 0, "op_name": "Net/forward", "result": "found", "operation": "softmax", )"
-                           R"("inside": "b", "inf_written": )";
+  const std::string zoom =
+      R"({"kind": "zoom", "iteration": 0, "op_name": "b/forward", "result": "given"})"
+      "\n"
+      R"({"kind": "zoom", "iteration": 0, "op_name": "Net/forward", "result": "found", "operation": "softmax", )"
+      R"("inside": "b", "inf_written": )";
   EXPECT_EQ(ask_who(zoom + "true}\n" + rows("Act", "-inf")), "produced, forward, b/forward, 0, 0");
   EXPECT_EQ(ask_who(zoom + "false}\n" + rows("Mask", "-inf")), "produced, forward, a/forward, 0, 0");
 }
@@ -514,18 +552,23 @@ TEST(OriginRules, R8TheGradientWasChangedBeforeTheStep) {
 
 TEST(OriginRules, R8sAStepThatAScalerSkippedIsANote) {
   const auto step = [](int iteration, const std::string& what) {
-    return "@" + std::to_string(iteration) + "\n Net Net/forward i0 ok\n Net Net/forward o0 ok\n Net Net/backward i0 ok\n Linear a/backward i0 " + what +
+    return "@" + std::to_string(iteration) +
+           "\n Net Net/forward i0 ok\n Net Net/forward o0 ok\n Net Net/backward i0 ok\n Linear a/backward i0 " + what +
            "\n Gradient a.weight i0 " + what + "\n Gradient a.weight o0 " + what + "\n";
   };
-  const std::string skipped = R"({"kind": "step", "iteration": 0, "written": 0, "parameter_count": 2})" "\n"
-                              R"({"kind": "step", "iteration": 1, "written": 0, "parameter_count": 2})" "\n";
+  const std::string skipped = R"({"kind": "step", "iteration": 0, "written": 0, "parameter_count": 2})"
+                              "\n"
+                              R"({"kind": "step", "iteration": 1, "written": 0, "parameter_count": 2})"
+                              "\n";
   const Answer answer = ask(skipped + step(0, "inf") + step(1, "inf") + step(2, "ok"));
   EXPECT_EQ(told(answer.verdict), "none");
-  EXPECT_TRUE(says(answer, "2 steps were skipped (gradients with NaN or Inf, and no parameter was written): iterations 0, 1"));
+  EXPECT_TRUE(
+      says(answer, "2 steps were skipped (gradients with NaN or Inf, and no parameter was written): iterations 0, 1"));
   EXPECT_NE(ask_who(step(0, "inf") + step(1, "ok")), "none");
   // A fault of the loss is not excused.
-  EXPECT_EQ(ask_who(skipped + "Net Net/forward i0 ok\n Net Net/forward o0 ok\n Net Net/backward i0 nan\n Loss loss o0 nan"),
-            "loss, loss, loss, 0, 0");
+  EXPECT_EQ(
+      ask_who(skipped + "Net Net/forward i0 ok\n Net Net/forward o0 ok\n Net Net/backward i0 nan\n Loss loss o0 nan"),
+      "loss, loss, loss, 0, 0");
 }
 
 TEST(OriginRules, R9TheOptimizerWroteIt) {
@@ -542,8 +585,10 @@ TEST(OriginRules, R9TheOptimizerWroteIt) {
 
 TEST(OriginRules, R10OneRankHadItAndTheOthersReceivedIt) {
   const auto rank = [](int number, const std::string& local) {
-    return "#" + std::to_string(number) + "\n Parameter a.weight i0 ok\n Net Net/forward i0 ok\n Net Net/forward o0 ok\n Net Net/backward i0 ok\n "
-           "Bad a/backward i0 ok\n Gradient a.weight i0 " + local + "\n Gradient a.weight o0 nan\n Parameter a.weight o0 nan\n";
+    return "#" + std::to_string(number) +
+           "\n Parameter a.weight i0 ok\n Net Net/forward i0 ok\n Net Net/forward o0 ok\n Net Net/backward i0 ok\n "
+           "Bad a/backward i0 ok\n Gradient a.weight i0 " +
+           local + "\n Gradient a.weight o0 nan\n Parameter a.weight o0 nan\n";
   };
   const Answer answer = ask(rank(0, "ok") + rank(1, "nan"));
   EXPECT_EQ(told(answer.verdict), "produced, backward, a/backward, 0, 1");
@@ -551,7 +596,8 @@ TEST(OriginRules, R10OneRankHadItAndTheOthersReceivedIt) {
 }
 
 TEST(OriginRules, IterationsComeBeforeNames) {
-  EXPECT_EQ(ask_who("@2\n Net Net/forward i0 nan\n @10\n Net Net/forward i0 nan\n #1\n @1\n Net Net/forward i0 ok\n Log a/forward i0 ok\n Log a/forward o0 nan"),
+  EXPECT_EQ(ask_who("@2\n Net Net/forward i0 nan\n @10\n Net Net/forward i0 nan\n #1\n @1\n Net Net/forward i0 ok\n "
+                    "Log a/forward i0 ok\n Log a/forward o0 nan"),
             "produced, forward, a/forward, 1, 1");
 }
 
@@ -562,7 +608,8 @@ TEST(OriginRules, WhatACheckpointRunsAgainSaysNothingNew) {
     Net Net/forward o0 ok
     Net Net/backward i0 ok
     Linear a/forward o0 nan
-    Loss loss o0 ok)"), "none");
+    Loss loss o0 ok)"),
+            "none");
 }
 
 TEST(OriginRules, GrowthIsTheReasonOfAnOverflow) {
@@ -572,22 +619,27 @@ TEST(OriginRules, GrowthIsTheReasonOfAnOverflow) {
     for (const bool is_input : {true, false}) {
       Row row = Rows::row_of("Linear", "a/forward", is_input, 0, ++time, iteration == 11 && !is_input ? "inf" : "ok");
       row.data_type = "float16";
-      if (iteration < 11 && !is_input) row.statistics.values[0] = 10'000 * std::pow(1.2, static_cast<double>(iteration));
+      if (iteration < 11 && !is_input)
+        row.statistics.values[0] = 10'000 * std::pow(1.2, static_cast<double>(iteration));
       run.record.add(row, {.name = "a/forward", .iteration = iteration});
     }
   }
   run.record.sort();
   const Answer answer = answer_of(run.record, run.hints, {});
   EXPECT_EQ(told(answer.verdict), "produced, forward, a/forward, 11, 0");
-  EXPECT_TRUE(says(answer, "absmax grew 1.2 x a step from iteration 0 on, was 61917.4 in iteration 10, and passed 65504, the most of float16"));
+  EXPECT_TRUE(says(answer,
+                   "absmax grew 1.2 x a step from iteration 0 on, was 61917.4 in iteration 10, and passed 65504, the "
+                   "most of float16"));
 }
 
 // ---- msprobe ----
 
 TEST(OriginRules, OfMsprobesModulesAndFunctions) {
   // Statistics without counts: those of an input that are all NaN prove nothing.
-  const std::string bad_batch = "Linear Module.a.Linear.forward.0 i0 bare-nan\n Linear Module.a.Linear.forward.0 o0 bare-nan\n";
-  EXPECT_EQ(ask_who(bad_batch + "relu Functional.relu.0.forward i0 bare-nan\n"), "entered, input, Module.a.Linear.forward.0, 0, 0");
+  const std::string bad_batch =
+      "Linear Module.a.Linear.forward.0 i0 bare-nan\n Linear Module.a.Linear.forward.0 o0 bare-nan\n";
+  EXPECT_EQ(ask_who(bad_batch + "relu Functional.relu.0.forward i0 bare-nan\n"),
+            "entered, input, Module.a.Linear.forward.0, 0, 0");
   // Of modules alone: code of the model before the first of them has no rows.
   EXPECT_EQ(ask_who(bad_batch), "unknown, input, Module.a.Linear.forward.0, 0, 0");
   EXPECT_EQ(ask_who(R"(
@@ -596,7 +648,8 @@ TEST(OriginRules, OfMsprobesModulesAndFunctions) {
     log Functional.log.0.forward i0 ok
     log Functional.log.0.forward o0 bare-nan
     Linear Module.b.Linear.forward.0 i0 bare-nan
-    Linear Module.b.Linear.forward.0 o0 bare-nan)"), "produced, forward, Functional.log.0.forward, 0, 0");
+    Linear Module.b.Linear.forward.0 o0 bare-nan)"),
+            "produced, forward, Functional.log.0.forward, 0, 0");
   // A model is no module of its dump: what is between two of its modules, or came in, is not known.
   const Answer between = ask(R"(
     Linear Module.a.Linear.forward.0 i0 ok
@@ -614,45 +667,60 @@ TEST(OriginRules, OfMsprobesModulesParentsComeFirst) {
     Linear Module.block.fc.Linear.forward.0 i0 ok
     Linear Module.block.fc.Linear.forward.0 o0 ok
     Log Module.block.act.Log.forward.0 i0 ok
-    Log Module.block.act.Log.forward.0 o0 bare-nan)"), "produced, forward, Module.block.act.Log.forward.0, 0, 0");
+    Log Module.block.act.Log.forward.0 o0 bare-nan)"),
+            "produced, forward, Module.block.act.Log.forward.0, 0, 0");
   EXPECT_EQ(ask_who(R"(
     Linear Module.block.fc.Linear.forward.0 i0 ok
     Linear Module.block.fc.Linear.forward.0 i1p bare-nan
-    Linear Module.block.fc.Linear.forward.0 o0 bare-nan)"), "parameter, parameter, Module.block.fc.Linear.forward.0, 0, 0");
+    Linear Module.block.fc.Linear.forward.0 o0 bare-nan)"),
+            "parameter, parameter, Module.block.fc.Linear.forward.0, 0, 0");
 }
 
 TEST(OriginRules, OfMsprobesBackward) {
-  const std::string forward = "Linear Module.a.Linear.forward.0 i0 ok\n Linear Module.a.Linear.forward.0 o0 ok\n"
-                              "Linear Module.a.Linear.parameters_grad o0 bare-nan\n"
-                              "Bad Module.b.Bad.forward.0 i0 ok\n Bad Module.b.Bad.forward.0 o0 ok\n";
+  const std::string forward =
+      "Linear Module.a.Linear.forward.0 i0 ok\n Linear Module.a.Linear.forward.0 o0 ok\n"
+      "Linear Module.a.Linear.parameters_grad o0 bare-nan\n"
+      "Bad Module.b.Bad.forward.0 i0 ok\n Bad Module.b.Bad.forward.0 o0 ok\n";
   EXPECT_EQ(ask_who(forward + "Bad Module.b.Bad.backward.0 i0 ok\n Bad Module.b.Bad.backward.0 o0 bare-nan\n"
-                              "Linear Module.a.Linear.backward.0 i0 bare-nan\n"), "produced, backward, Module.b.Bad.backward.0, 0, 0");
+                              "Linear Module.a.Linear.backward.0 i0 bare-nan\n"),
+            "produced, backward, Module.b.Bad.backward.0, 0, 0");
   EXPECT_EQ(ask_who(forward + "Bad Module.b.Bad.backward.0 i0 bare-nan\n Bad Module.b.Bad.backward.0 o0 bare-nan\n"
-                              "Linear Module.a.Linear.backward.0 i0 bare-nan\n"), "unknown, backward, Module.b.Bad.backward.0, 0, 0");
+                              "Linear Module.a.Linear.backward.0 i0 bare-nan\n"),
+            "unknown, backward, Module.b.Bad.backward.0, 0, 0");
   EXPECT_EQ(ask_who(forward + "Bad Module.b.Bad.backward.0 i0 ok\n Bad Module.b.Bad.backward.0 o0 ok\n"
-                              "Linear Module.a.Linear.backward.0 i0 ok\n"), "produced, backward, Module.a.Linear.backward.0, 0, 0");
+                              "Linear Module.a.Linear.backward.0 i0 ok\n"),
+            "produced, backward, Module.a.Linear.backward.0, 0, 0");
 }
 
 // ---- MindSpore, CANN ----
 
 TEST(OriginRules, OfAGraph) {
-  EXPECT_EQ(ask_who("Conv2D Default/Conv2D-op1 i0 ok\n Conv2D Default/Conv2D-op1 o0 ok\n Log Default/Log-op2 i0 ok\n Log Default/Log-op2 o0 bare-nan\n"
-                    "Add Default/Add-op3 i0 bare-nan\n Add Default/Add-op3 o0 bare-nan"), "produced, forward, Default/Log-op2, 0, 0");
-  EXPECT_EQ(ask_who("Conv2D Default/Conv2D-op1 i0 bare-nan\n Conv2D Default/Conv2D-op1 o0 bare-nan"), "entered, input, Default/Conv2D-op1, 0, 0");
-  EXPECT_EQ(ask_who("Mul Gradients/Default/Mul-op1 i0 ok\n Mul Gradients/Default/Mul-op1 o0 nan"), "produced, backward, Gradients/Default/Mul-op1, 0, 0");
-  EXPECT_EQ(ask_who("Parameter conv1.weight o0 nan\n Conv2D Default/Conv2D-op1 i0 ok\n Conv2D Default/Conv2D-op1 i1 nan\n"
-                    "Conv2D Default/Conv2D-op1 o0 nan"), "parameter, parameter, conv1.weight, 0, 0");
+  EXPECT_EQ(ask_who("Conv2D Default/Conv2D-op1 i0 ok\n Conv2D Default/Conv2D-op1 o0 ok\n Log Default/Log-op2 i0 ok\n "
+                    "Log Default/Log-op2 o0 bare-nan\n"
+                    "Add Default/Add-op3 i0 bare-nan\n Add Default/Add-op3 o0 bare-nan"),
+            "produced, forward, Default/Log-op2, 0, 0");
+  EXPECT_EQ(ask_who("Conv2D Default/Conv2D-op1 i0 bare-nan\n Conv2D Default/Conv2D-op1 o0 bare-nan"),
+            "entered, input, Default/Conv2D-op1, 0, 0");
+  EXPECT_EQ(ask_who("Mul Gradients/Default/Mul-op1 i0 ok\n Mul Gradients/Default/Mul-op1 o0 nan"),
+            "produced, backward, Gradients/Default/Mul-op1, 0, 0");
+  EXPECT_EQ(
+      ask_who("Parameter conv1.weight o0 nan\n Conv2D Default/Conv2D-op1 i0 ok\n Conv2D Default/Conv2D-op1 i1 nan\n"
+              "Conv2D Default/Conv2D-op1 o0 nan"),
+      "parameter, parameter, conv1.weight, 0, 0");
 }
 
 TEST(OriginRules, OfAGraphWithoutInputs) {
-  const Answer answer = ask("Conv2D Default/Conv2D-op1 o0 ok\n ReLU Default/ReLU-op2 o0 nan\n Add Default/Add-op3 o0 nan");
+  const Answer answer =
+      ask("Conv2D Default/Conv2D-op1 o0 ok\n ReLU Default/ReLU-op2 o0 nan\n Add Default/Add-op3 o0 nan");
   EXPECT_EQ(told(answer.verdict), "unknown, forward, Default/ReLU-op2, 0, 0");
   EXPECT_TRUE(says(answer, "it began after Default/Conv2D-op1 (Conv2D), which is clean"));
 }
 
 TEST(OriginRules, OfAnOperatorInPlace) {
   // Its input holds the result, and NaN proves nothing.
-  const Answer nan = ask("AssignAdd Default/AssignAdd-op1 i0 all-nan\n AssignAdd Default/AssignAdd-op1 i1 ok\n AssignAdd Default/AssignAdd-op1 o0 all-nan");
+  const Answer nan =
+      ask("AssignAdd Default/AssignAdd-op1 i0 all-nan\n AssignAdd Default/AssignAdd-op1 i1 ok\n AssignAdd "
+          "Default/AssignAdd-op1 o0 all-nan");
   EXPECT_EQ(told(nan.verdict), "unknown, forward, Default/AssignAdd-op1, 0, 0");
   EXPECT_TRUE(says(nan, "it wrote over its input"));
   // Add is none.
@@ -663,8 +731,11 @@ TEST(OriginRules, OfAnOperatorInPlace) {
 TEST(OriginRules, OfACollectiveWhoseOtherRanksAreNotHere) {
   const std::string rows = "AllReduce Default/AllReduce-op1 i0 ok\n AllReduce Default/AllReduce-op1 o0 nan\n";
   EXPECT_EQ(ask(rows).verdict.kind, FaultKind::kUnknown);
-  EXPECT_EQ(ask_who("#0\n" + rows + "#1\n Log Default/Log-op0 i0 ok\n Log Default/Log-op0 o0 nan\n AllReduce Default/AllReduce-op1 i0 nan\n"
-                    "AllReduce Default/AllReduce-op1 o0 nan\n"), "produced, forward, Default/Log-op0, 0, 1");
+  EXPECT_EQ(
+      ask_who("#0\n" + rows +
+              "#1\n Log Default/Log-op0 i0 ok\n Log Default/Log-op0 o0 nan\n AllReduce Default/AllReduce-op1 i0 nan\n"
+              "AllReduce Default/AllReduce-op1 o0 nan\n"),
+      "produced, forward, Default/Log-op0, 0, 1");
 }
 
 TEST(OriginRules, OfTensorsAlone) {
@@ -717,7 +788,9 @@ TEST(OriginHints, TheOwnLineOfAStack) {
 
 TEST(OriginHints, AreTakenWithoutTrust) {
   Hints hints;
-  hints.add_watch(0, "{\n[1]\nnull\n{\"kind\": 5}\n{\"kind\": \"code\"}\n{\"kind\": \"zoom\", \"line\": -3, \"result\": []}\n\"x\"\n{\"kind\": \"code\", \"op_name\": \"a\", \"parent\": \"a\"}");
+  hints.add_watch(0,
+                  "{\n[1]\nnull\n{\"kind\": 5}\n{\"kind\": \"code\"}\n{\"kind\": \"zoom\", \"line\": -3, \"result\": "
+                  "[]}\n\"x\"\n{\"kind\": \"code\", \"op_name\": \"a\", \"parent\": \"a\"}");
   EXPECT_EQ(hints.parent_of(0, 0, "a"), "a");
   // A call inside itself, and two inside each other.
   EXPECT_EQ(ask_who(R"(
@@ -729,7 +802,8 @@ TEST(OriginHints, AreTakenWithoutTrust) {
     C c/forward i0 ok
     C c/forward o0 nan
     B b/forward o0 nan
-    A a/forward o0 nan)"), "produced, forward, c/forward, 0, 0");
+    A a/forward o0 nan)"),
+            "produced, forward, c/forward, 0, 0");
 }
 
 }  // namespace origin_rules_test

@@ -47,7 +47,8 @@ Graph any_graph(std::mt19937& random) {
   const int count = 24;
   for (int i = 0; i < count; ++i) {
     const auto any = [&] { return std::uniform_int_distribution<int>(-graph.weight_count, i - 1)(random); };
-    const Kind kind = i % 8 == 7 ? Kind::kAllReduce : static_cast<Kind>(std::uniform_int_distribution<int>(0, 5)(random));
+    const Kind kind =
+        i % 8 == 7 ? Kind::kAllReduce : static_cast<Kind>(std::uniform_int_distribution<int>(0, 5)(random));
     // One of them is new, so that most values have a use.
     graph.nodes.push_back({kind, i > 0 && kind != Kind::kAddInPlace ? i - 1 : any(), any()});
   }
@@ -62,7 +63,10 @@ struct Planted {
 Row row_of(const std::string& type, const std::string& name, bool is_input, int slot, std::uint64_t time,
            const Elements& elements) {
   Row row;
-  row.identity = {.op_type = type, .op_name = name, .timestamp_us = time, .io = is_input ? "input" : "output",
+  row.identity = {.op_type = type,
+                  .op_name = name,
+                  .timestamp_us = time,
+                  .io = is_input ? "input" : "output",
                   .slot = static_cast<std::uint64_t>(slot)};
   row.data_type = "float32";
   row.shape = {elements.size()};
@@ -76,9 +80,10 @@ Row row_of(const std::string& type, const std::string& name, bool is_input, int 
     sum += x;
     squares += x * x;
   }
-  row.statistics = {{Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm, Category::kNanCount,
-                     Category::kPositiveInfCount, Category::kNegativeInfCount},
-                    {max, min, sum / static_cast<double>(elements.size()), std::sqrt(squares), nan, inf, std::uint64_t{0}}};
+  row.statistics = {
+      {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm, Category::kNanCount,
+       Category::kPositiveInfCount, Category::kNegativeInfCount},
+      {max, min, sum / static_cast<double>(elements.size()), std::sqrt(squares), nan, inf, std::uint64_t{0}}};
   return row;
 }
 
@@ -114,16 +119,29 @@ Record run_of(const Graph& graph, const Planted& planted) {
       for (std::size_t k = 0; k < z.size(); ++k) {
         switch (node.kind) {
           case Kind::kAdd:
-          case Kind::kAddInPlace: z[k] = x[k] + 0.5 * y[k]; break;
-          case Kind::kSub: z[k] = x[k] - 0.5 * y[k]; break;
-          case Kind::kMul: z[k] = 0.5 * x[k] * y[k] + 0.25; break;
-          case Kind::kRelu: z[k] = x[k] > 0 ? x[k] : 0.0; break;  // of NaN: 0
-          case Kind::kHalve: z[k] = x[k]; break;
-          case Kind::kAllReduce: z[k] = left[0][k] + left[1][k]; break;
+          case Kind::kAddInPlace:
+            z[k] = x[k] + 0.5 * y[k];
+            break;
+          case Kind::kSub:
+            z[k] = x[k] - 0.5 * y[k];
+            break;
+          case Kind::kMul:
+            z[k] = 0.5 * x[k] * y[k] + 0.25;
+            break;
+          case Kind::kRelu:
+            z[k] = x[k] > 0 ? x[k] : 0.0;
+            break;  // of NaN: 0
+          case Kind::kHalve:
+            z[k] = x[k];
+            break;
+          case Kind::kAllReduce:
+            z[k] = left[0][k] + left[1][k];
+            break;
         }
       }
       if (planted.rank == rank && planted.node == i) {
-        const auto greatest = std::ranges::max_element(z, [](double p, double q) { return std::fabs(p) < std::fabs(q); });
+        const auto greatest =
+            std::ranges::max_element(z, [](double p, double q) { return std::fabs(p) < std::fabs(q); });
         *greatest = std::isfinite(planted.value) ? *greatest * planted.value + 3 : planted.value;
       }
       const std::string name = "net/node" + std::to_string(i);
@@ -146,14 +164,17 @@ std::string name_of(const Record& record, const Seen& row) {
   return std::string(record.texts()[row.name]) + " of rank " + std::to_string(row.rank);
 }
 
-std::string told(const FaultVerdict& verdict) { return verdict.guilty.op_name + " of rank " + std::to_string(verdict.rank); }
+std::string told(const FaultVerdict& verdict) {
+  return verdict.guilty.op_name + " of rank " + std::to_string(verdict.rank);
+}
 
 // The verdict names the operator, or that it ended there, as in a ReLU, and nobody else.
 void expect_told(const Answer& answer, const std::string& expected, bool is_unsure) {
   if (answer.verdict.kind == FaultKind::kNone) {
     ASSERT_FALSE(answer.notes.empty()) << expected;
     const std::string name = expected.substr(0, expected.find(' '));
-    for (const std::string& note : answer.notes) EXPECT_NE(note.find(" of " + name + " "), note.npos) << note << expected;
+    for (const std::string& note : answer.notes)
+      EXPECT_NE(note.find(" of " + name + " "), note.npos) << note << expected;
     return;
   }
   EXPECT_EQ(answer.verdict.kind, is_unsure ? FaultKind::kUnknown : FaultKind::kProduced) << answer.verdict.sentence;
@@ -171,14 +192,18 @@ void expect_told_or_unknown(const Record& run, const std::string& expected, cons
   for (const Seen& seen : run.rows()) {
     if (seen.is_input && (!is_there.has_inputs || (!is_there.has_first_inputs && seen.slot == 0))) continue;
     Row row;
-    row.identity = {.op_type = std::string(run.texts()[seen.op_type]), .op_name = std::string(run.texts()[seen.name]),
-                    .timestamp_us = seen.timestamp_us, .io = seen.is_input ? "input" : "output", .slot = seen.slot};
+    row.identity = {.op_type = std::string(run.texts()[seen.op_type]),
+                    .op_name = std::string(run.texts()[seen.name]),
+                    .timestamp_us = seen.timestamp_us,
+                    .io = seen.is_input ? "input" : "output",
+                    .slot = seen.slot};
     row.data_type = "float32";
     row.shape = {seen.element_count};
     const auto statistics = run.statistics(seen);
     const std::size_t count = is_there.has_counts ? statistics.categories.size() : 4;
-    row.statistics = {{statistics.categories.begin(), statistics.categories.begin() + static_cast<std::ptrdiff_t>(count)},
-                      {statistics.values.begin(), statistics.values.begin() + static_cast<std::ptrdiff_t>(count)}};
+    row.statistics = {
+        {statistics.categories.begin(), statistics.categories.begin() + static_cast<std::ptrdiff_t>(count)},
+        {statistics.values.begin(), statistics.values.begin() + static_cast<std::ptrdiff_t>(count)}};
     record.add(row, {.name = run.texts()[seen.name], .rank = seen.rank});
   }
   record.sort();
@@ -202,16 +227,17 @@ TEST_P(PlantedDifferences, AreFoundWhereTheyArePlanted) {
   for (int i = 0; i < 10; ++i) {
     Planted planted{std::uniform_int_distribution<int>(0, kRanks - 1)(random),
                     std::uniform_int_distribution<int>(0, static_cast<int>(graph.nodes.size()) - 1)(random), 0};
-    const double values[] = {2, -1.5, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 10};
+    const double values[] = {2, -1.5, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+                             10};
     planted.value = values[i % 5];
     const Record faulty = run_of(graph, planted);
     const Differences differences = compare(faulty, golden, {}, {});
     Hints none;
     const auto found = beginnings(faulty, golden, differences, none);
-    const std::string expected =
-        "net/node" + std::to_string(planted.node) + " of rank " + std::to_string(planted.rank);
+    const std::string expected = "net/node" + std::to_string(planted.node) + " of rank " + std::to_string(planted.rank);
     const bool is_in_place = graph.nodes[static_cast<std::size_t>(planted.node)].kind == Kind::kAddInPlace;
-    ASSERT_EQ(found.size(), 1u) << expected << (found.size() > 1 ? " and " + name_of(faulty, faulty.rows()[found[1].in_a]) : "");
+    ASSERT_EQ(found.size(), 1u) << expected
+                                << (found.size() > 1 ? " and " + name_of(faulty, faulty.rows()[found[1].in_a]) : "");
     EXPECT_EQ(name_of(faulty, faulty.rows()[found[0].in_a]), expected);
     EXPECT_FALSE(found[0].enters);
     EXPECT_GT(found[0].added, 0);
@@ -284,7 +310,8 @@ TEST(Origin, OfDataThatIsNanThroughoutIsTheData) {
   Hints none;
   const Answer answer = answer_of(faulty, none, {});
   EXPECT_TRUE(answer.verdict.kind == FaultKind::kEntered ||
-              (answer.verdict.kind == FaultKind::kUnknown && graph.nodes[0].kind == Kind::kAddInPlace)) << answer.verdict.sentence;
+              (answer.verdict.kind == FaultKind::kUnknown && graph.nodes[0].kind == Kind::kAddInPlace))
+      << answer.verdict.sentence;
   EXPECT_EQ(answer.verdict.guilty.op_name, "net/node0");
 }
 

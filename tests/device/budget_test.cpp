@@ -15,7 +15,8 @@ namespace budget_test {
 // The same as in callers_queue_test, because each set of statistics needs kernels of its own.
 const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count,negative-zero-count");
 
-constexpr std::uint64_t kBudgets[] = {0, 1, 333, 1 << 10, 5000, 1 << 14, 20'001, 1 << 16, 100'000, 1 << 20, 1 << 24, std::uint64_t{1} << 32};
+constexpr std::uint64_t kBudgets[] = {0,      1,       333,     1 << 10, 5000,    1 << 14,
+                                      20'001, 1 << 16, 100'000, 1 << 20, 1 << 24, std::uint64_t{1} << 32};
 static_assert(std::size(kBudgets) == 12);
 
 class Budget : public testing::Test {
@@ -109,7 +110,8 @@ class PairBudget : public Budget {
         EXPECT_EQ(static_cast<std::uint64_t>(cl_layer().peak_buffer_bytes), use.peak_bytes) << "budget " << budget;
         EXPECT_EQ(static_cast<std::uint64_t>(cl_layer().buffer_bytes), use.current_bytes) << "budget " << budget;
         if (found) {
-          for (std::size_t i = 0; i < pairs.size(); ++i) EXPECT_EQ((*found)[i].serialize(), (*expected)[i].serialize()) << i;
+          for (std::size_t i = 0; i < pairs.size(); ++i)
+            EXPECT_EQ((*found)[i].serialize(), (*expected)[i].serialize()) << i;
           for (const PairPlacement& placed : placements) EXPECT_LE(placed.device_bytes, use.peak_bytes);
           (placements.front().engine == "host" ? refused : used) = true;
         } else {

@@ -128,7 +128,8 @@ TEST_P(CallersQueue, BatchesWaitForTheCallersEventsAndFlyTogether) {
     ASSERT_TRUE(ticket) << ticket.error().message;
     cl_int status = CL_COMPLETE;
     ASSERT_EQ(clGetEventInfo(static_cast<cl_event>(ticket->event()), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status,
-                             &status, nullptr), CL_SUCCESS);
+                             &status, nullptr),
+              CL_SUCCESS);
     EXPECT_GT(status, CL_COMPLETE);
     tickets.push_back(*std::move(ticket));
   }
@@ -314,7 +315,8 @@ TEST_P(CallersQueue, ComparesPairsBehindAnEvent) {
   auto ticket = meter->compare(pairs, request, events);
   ASSERT_TRUE(ticket) << ticket.error().message;
   cl_int status = CL_COMPLETE;
-  clGetEventInfo(static_cast<cl_event>(ticket->event()), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  clGetEventInfo(static_cast<cl_event>(ticket->event()), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
+                 nullptr);
   EXPECT_GT(status, CL_COMPLETE) << "it ran before what it has to wait for";
   cl::UserEvent(ready).setStatus(CL_COMPLETE);
   const auto found = ticket->collect();

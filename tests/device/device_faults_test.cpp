@@ -19,7 +19,7 @@ namespace tensorstat {
 namespace device_faults_test {
 
 const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count,p50");
-constexpr int kCodes[] = {CL_OUT_OF_RESOURCES, CL_OUT_OF_HOST_MEMORY, CL_MEM_OBJECT_ALLOCATION_FAILURE,
+constexpr int kCodes[] = {CL_OUT_OF_RESOURCES, CL_OUT_OF_HOST_MEMORY,   CL_MEM_OBJECT_ALLOCATION_FAILURE,
                           CL_INVALID_VALUE,    CL_DEVICE_NOT_AVAILABLE, CL_INVALID_COMMAND_QUEUE};
 
 constexpr std::size_t kElements = 600'000;  // enough for the device to be chosen
@@ -74,9 +74,7 @@ class DeviceFaults : public testing::Test {
   // A run returns rows, or an error if that is allowed.
   using Run = std::function<Result<Rows>()>;
 
-  Result<Rows> on_auto() const {
-    return rows(Meter().measure(tensors_, {.categories = kCategories, .on = On::kAuto}));
-  }
+  Result<Rows> on_auto() const { return rows(Meter().measure(tensors_, {.categories = kCategories, .on = On::kAuto})); }
   Result<Rows> on_device() const {
     return rows(Meter().measure(tensors_, {.categories = kCategories, .on = On::kDevice}));
   }
@@ -128,7 +126,8 @@ class DeviceFaults : public testing::Test {
           layer.fail_at = 0;
           ++faults;
           const std::string where = std::string(what) + ", call " + std::to_string(call) + " of " +
-                                    std::to_string(calls) + ", code " + std::to_string(code) + (sticky ? ", sticky" : "");
+                                    std::to_string(calls) + ", code " + std::to_string(code) +
+                                    (sticky ? ", sticky" : "");
           if (found) {
             ASSERT_EQ(*found, expected_) << where;
             rows_after_one_fault_ += !sticky;
@@ -157,35 +156,41 @@ class DeviceFaults : public testing::Test {
 };
 
 TEST_F(DeviceFaults, TheHostTakesOver) {
-  hold("shared host memory", [this] { return on_auto(); }, false);
+  hold(
+      "shared host memory", [this] { return on_auto(); }, false);
 }
 
 TEST_F(DeviceFaults, TheHostTakesOverFromBuffers) {
   setenv("TENSORSTAT_CL_POINTERS", "0", 1);
-  hold("host memory seen through buffers", [this] { return on_auto(); }, false);
+  hold(
+      "host memory seen through buffers", [this] { return on_auto(); }, false);
   unsetenv("TENSORSTAT_CL_POINTERS");
 }
 
 TEST_F(DeviceFaults, UploadsFailWithWords) {
   setenv("TENSORSTAT_CL_ZERO_COPY", "0", 1);
-  hold("uploaded host memory", [this] { return on_device(); }, true);
+  hold(
+      "uploaded host memory", [this] { return on_device(); }, true);
   unsetenv("TENSORSTAT_CL_ZERO_COPY");
 }
 
 TEST_F(DeviceFaults, GroupsTakeOverLikewise) {
   setenv("TENSORSTAT_CL_SHAPE", "group", 1);
-  hold("work-groups", [this] { return on_auto(); }, false);
+  hold(
+      "work-groups", [this] { return on_auto(); }, false);
   unsetenv("TENSORSTAT_CL_SHAPE");
 }
 
 TEST_F(DeviceFaults, AStreamGoesOnOnTheHost) {
-  hold("stream", [this] { return streamed(On::kAuto); }, false);
+  hold(
+      "stream", [this] { return streamed(On::kAuto); }, false);
 }
 
 // Each part is freed before the next one comes, as a caller's memory may be.
 TEST_F(DeviceFaults, AnUploadedStreamFailsWithWords) {
   setenv("TENSORSTAT_CL_ZERO_COPY", "0", 1);
-  hold("uploaded stream", [this] { return streamed(On::kDevice); }, true);
+  hold(
+      "uploaded stream", [this] { return streamed(On::kDevice); }, true);
   unsetenv("TENSORSTAT_CL_ZERO_COPY");
 }
 
@@ -232,26 +237,32 @@ class FaultsAmongMany : public DeviceFaults {
 
 TEST_F(FaultsAmongMany, TheHostDoesTheRest) {
   int divided = 0;
-  hold("many tensors", [&]() -> Result<Rows> {
-    auto found = Meter().measure(tensors_, {.categories = kCategories, .on = On::kAuto});
-    if (!found) return found.error();
-    divided += found->front().placement[0].engine != (*found)[tensors_.size() - 1].placement[0].engine;
-    return rows(*found);
-  }, false);
+  hold(
+      "many tensors",
+      [&]() -> Result<Rows> {
+        auto found = Meter().measure(tensors_, {.categories = kCategories, .on = On::kAuto});
+        if (!found) return found.error();
+        divided += found->front().placement[0].engine != (*found)[tensors_.size() - 1].placement[0].engine;
+        return rows(*found);
+      },
+      false);
   EXPECT_GT(divided, 0);
 }
 
 TEST_F(FaultsAmongMany, NoPartialHoldsATensorTwice) {
-  hold("partials of many tensors", [&]() -> Result<Rows> {
-    const auto folded = Meter().fold(tensors_, {.categories = kCategories, .on = On::kAuto});
-    if (!folded) return folded.error();
-    Rows all;
-    for (const Partial& each : *folded) {
-      all.emplace_back();
-      for (const Category category : kCategories) all.back().push_back(each.finish(category));
-    }
-    return all;
-  }, false);
+  hold(
+      "partials of many tensors",
+      [&]() -> Result<Rows> {
+        const auto folded = Meter().fold(tensors_, {.categories = kCategories, .on = On::kAuto});
+        if (!folded) return folded.error();
+        Rows all;
+        for (const Partial& each : *folded) {
+          all.emplace_back();
+          for (const Category category : kCategories) all.back().push_back(each.finish(category));
+        }
+        return all;
+      },
+      false);
 }
 
 // Two pairs of tensors, one of them large. The values of each pair are a row.
@@ -271,18 +282,21 @@ class PairFaults : public DeviceFaults {
 };
 
 TEST_F(PairFaults, TheHostTakesOver) {
-  hold("pairs in shared host memory", [this] { return compared(On::kAuto); }, false);
+  hold(
+      "pairs in shared host memory", [this] { return compared(On::kAuto); }, false);
 }
 
 TEST_F(PairFaults, TheHostTakesOverFromBuffers) {
   setenv("TENSORSTAT_CL_POINTERS", "0", 1);
-  hold("pairs seen through buffers", [this] { return compared(On::kAuto); }, false);
+  hold(
+      "pairs seen through buffers", [this] { return compared(On::kAuto); }, false);
   unsetenv("TENSORSTAT_CL_POINTERS");
 }
 
 TEST_F(PairFaults, UploadsFailWithWords) {
   setenv("TENSORSTAT_CL_ZERO_COPY", "0", 1);
-  hold("uploaded pairs", [this] { return compared(On::kDevice); }, true);
+  hold(
+      "uploaded pairs", [this] { return compared(On::kDevice); }, true);
   unsetenv("TENSORSTAT_CL_ZERO_COPY");
 }
 
@@ -310,19 +324,22 @@ class CallersFaults : public DeviceFaults {
 
 TEST_F(CallersFaults, AMeterReadsBackWhatItCan) {
   int read_back = 0, from_host = 0;
-  hold("caller's memory", [&]() -> Result<Rows> {
-    Meter meter({.queue = queue_()});
-    const auto found = meter.measure(tensors_, {.categories = kCategories, .on = On::kAuto});
-    if (!found) return found.error();
-    from_host += found->front().placement[0].engine == "host";
-    for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      std::vector<std::byte> bytes(tensors_[i].bytes());
-      if (!meter.read(tensors_[i], 0, bytes)) continue;
-      ++read_back;
-      EXPECT_TRUE(bytes == bytes_[i]);
-    }
-    return rows(*found);
-  }, true);
+  hold(
+      "caller's memory",
+      [&]() -> Result<Rows> {
+        Meter meter({.queue = queue_()});
+        const auto found = meter.measure(tensors_, {.categories = kCategories, .on = On::kAuto});
+        if (!found) return found.error();
+        from_host += found->front().placement[0].engine == "host";
+        for (std::size_t i = 0; i < tensors_.size(); ++i) {
+          std::vector<std::byte> bytes(tensors_[i].bytes());
+          if (!meter.read(tensors_[i], 0, bytes)) continue;
+          ++read_back;
+          EXPECT_TRUE(bytes == bytes_[i]);
+        }
+        return rows(*found);
+      },
+      true);
   std::printf("%d runs with rows after one fault, %d by the host; %d tensors read back\n", rows_after_one_fault_,
               from_host, read_back);
   EXPECT_GT(rows_after_one_fault_, 0);
@@ -335,33 +352,40 @@ TEST_F(CallersFaults, AMeterReadsPairsBack) {
   const Tensor here{.dtype = tensors_[0].dtype, .element_count = kElements, .address = bytes_[0].data()};
   const std::vector<TensorPair> pairs{{tensors_[0], tensors_[1]}, {tensors_[1], here}};
   expected_ = *rows(Meter({.queue = queue_()}).compare(pairs, {.on = On::kHost}));
-  hold("caller's pairs", [&] { return rows(Meter({.queue = queue_()}).compare(pairs)); }, true);
+  hold(
+      "caller's pairs", [&] { return rows(Meter({.queue = queue_()}).compare(pairs)); }, true);
   EXPECT_GT(rows_after_one_fault_, 0);
 }
 
 TEST_F(CallersFaults, ATicketOfPairsTells) {
   const std::vector<TensorPair> pairs{{tensors_[0], tensors_[1]}, {tensors_[1], tensors_[1]}};
   expected_ = *rows(Meter({.queue = queue_()}).compare(pairs, {.on = On::kHost}));
-  hold("tickets of pairs", [&]() -> Result<Rows> {
-    auto meter = DeviceMeter::on(queue_());
-    if (!meter) return meter.error();
-    auto ticket = meter->compare(pairs);
-    if (!ticket) return ticket.error();
-    return rows(ticket->collect());
-  }, true);
+  hold(
+      "tickets of pairs",
+      [&]() -> Result<Rows> {
+        auto meter = DeviceMeter::on(queue_());
+        if (!meter) return meter.error();
+        auto ticket = meter->compare(pairs);
+        if (!ticket) return ticket.error();
+        return rows(ticket->collect());
+      },
+      true);
 }
 
 TEST_F(CallersFaults, ATicketTells) {
-  hold("tickets", [this]() -> Result<Rows> {
-    auto meter = DeviceMeter::on(queue_());
-    if (!meter) return meter.error();
-    auto first = meter->submit(tensors_, {.categories = kCategories});
-    auto second = meter->submit(tensors_, {.categories = kCategories});
-    if (!first) return first.error();
-    if (!second) return second.error();
-    if (auto rows = second->collect(); !rows) return rows.error();
-    return rows(first->collect());
-  }, true);
+  hold(
+      "tickets",
+      [this]() -> Result<Rows> {
+        auto meter = DeviceMeter::on(queue_());
+        if (!meter) return meter.error();
+        auto first = meter->submit(tensors_, {.categories = kCategories});
+        auto second = meter->submit(tensors_, {.categories = kCategories});
+        if (!first) return first.error();
+        if (!second) return second.error();
+        if (auto rows = second->collect(); !rows) return rows.error();
+        return rows(first->collect());
+      },
+      true);
 }
 
 }  // namespace device_faults_test

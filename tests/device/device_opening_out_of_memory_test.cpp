@@ -4,13 +4,13 @@
 // during the trial of pocl only every fourth.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <tensorstat/meter.hpp>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <tensorstat/meter.hpp>
 #include <vector>
 
 #include "tests/support/failing_allocations.hpp"
@@ -90,7 +90,8 @@ class DeviceOpening : public testing::Test {
       }
     }
     std::printf("%d allocations: %d rows by the device, %d by the host, %d times out of memory, %d times no device\n",
-                static_cast<int>(calls), outcomes[kOnDevice], outcomes[kOnHost], outcomes[kNoMemory], outcomes[kNoDevice]);
+                static_cast<int>(calls), outcomes[kOnDevice], outcomes[kOnHost], outcomes[kNoMemory],
+                outcomes[kNoDevice]);
     EXPECT_GT(outcomes[kNoMemory], 0);
   }
 

@@ -1,8 +1,7 @@
 // Any allocation of the library may fail while a device measures, once or from then on. Then the values are right, or
 // there is an error, and the next call works.
-#include <tensorstat/meter.hpp>
-
 #include <cstdlib>
+#include <tensorstat/meter.hpp>
 #include <vector>
 
 #include "tests/support/held_without_memory.hpp"
@@ -21,12 +20,16 @@ TEST(DeviceOutOfMemory, OfAMeasurement) {
   const Request request{.categories = {Category::kAvg, Category::kMax}, .on = On::kDevice};
   Meter meter;
   only_ours = true;
-  hold("measure", [&]() -> Result<bool> {
-    const auto found = meter.measure(tensors, request);
-    if (!found) return found.error();
-    return (*found)[0].statistics.values[0] == Value(1.5) &&
-           (*found)[1].statistics.values[1] == Value(std::int64_t{7}) && (*found)[2].placement[0].engine == "opencl";
-  }, Code::kDevice);
+  hold(
+      "measure",
+      [&]() -> Result<bool> {
+        const auto found = meter.measure(tensors, request);
+        if (!found) return found.error();
+        return (*found)[0].statistics.values[0] == Value(1.5) &&
+               (*found)[1].statistics.values[1] == Value(std::int64_t{7}) &&
+               (*found)[2].placement[0].engine == "opencl";
+      },
+      Code::kDevice);
 }
 
 // Reads in place, and through a window.
@@ -41,12 +44,15 @@ TEST(DeviceOutOfMemory, OfAComparison) {
     Meter meter;
     ASSERT_TRUE(meter.compare(pairs, {.on = On::kDevice}));
     only_ours = true;
-    hold("compare", [&]() -> Result<bool> {
-      std::vector<PairPlacement> placements;
-      const auto found = meter.compare(pairs, {.on = On::kDevice}, &placements);
-      if (!found) return found.error();
-      return (*found)[0].finish(PairStatistic::kMaxAbsDiff) == Value(0.25) && placements[1].engine == "opencl";
-    }, Code::kDevice);
+    hold(
+        "compare",
+        [&]() -> Result<bool> {
+          std::vector<PairPlacement> placements;
+          const auto found = meter.compare(pairs, {.on = On::kDevice}, &placements);
+          if (!found) return found.error();
+          return (*found)[0].finish(PairStatistic::kMaxAbsDiff) == Value(0.25) && placements[1].engine == "opencl";
+        },
+        Code::kDevice);
     only_ours = false;
   }
   unsetenv("TENSORSTAT_CL_ZERO_COPY");

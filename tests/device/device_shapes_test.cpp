@@ -18,9 +18,12 @@ INSTANTIATE_TEST_SUITE_P(Dtype, DeviceShapes, testing::ValuesIn(samples::all_dty
 // Each shape and dtype is a program to build, and there is a second program if the needs alternate between everything
 // and no sums. The quick tests build both programs for one dtype of each family, and the first one for the others. With
 // a forced shape they build only the first, for one dtype of each family.
-bool is_forced() { return std::getenv("TENSORSTAT_CL_SHAPE") != nullptr || std::getenv("TENSORSTAT_CL_FP64") != nullptr; }
+bool is_forced() {
+  return std::getenv("TENSORSTAT_CL_SHAPE") != nullptr || std::getenv("TENSORSTAT_CL_FP64") != nullptr;
+}
 bool is_left_to_full(Dtype dtype) {
-  return !samples::full() && is_forced() && (!samples::stands_for_its_family(dtype) || samples::is_tried_with_fp64(dtype));
+  return !samples::full() && is_forced() &&
+         (!samples::stands_for_its_family(dtype) || samples::is_tried_with_fp64(dtype));
 }
 
 TEST_P(DeviceShapes, AgreeWithTheOracle) {

@@ -1,5 +1,7 @@
 // A fault that kills a process that uses pocl kills the trial's process instead. The host process survives, its row has
 // the same bits, and it reports why. Each fault is first shown to kill.
+#include "kernels-cl/trial/driver_trial.hpp"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -21,7 +23,6 @@
 #include <vector>
 
 #include "kernels-cl/trial/limits.hpp"
-#include "kernels-cl/trial/driver_trial.hpp"
 #include "kernels-cl/trial/passed_trials.hpp"
 #include "tests/support/command_run.hpp"
 #include "tests/support/npy_files.hpp"
@@ -32,8 +33,7 @@ namespace driver_trial_test {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kElements =
-    2'000'000;  // enough for the device to be chosen if there is one
+constexpr std::size_t kElements = 2'000'000;  // enough for the device to be chosen if there is one
 
 // A fault: changes the driver's files, and the way the command is run.
 struct Killer {
@@ -71,15 +71,12 @@ class DriverTrial : public testing::Test {
     setenv("TENSORSTAT_CL_AUTO", "1", 1);  // without it `auto` would not use a device that is the CPU
     std::string bytes(kElements, '\x07');
     bytes[kElements / 3] = '\x08';
-    write_file(folder_ / "x.npy",
-               npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2000000,), }", bytes));
+    write_file(folder_ / "x.npy", npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2000000,), }", bytes));
     fs::create_directory(folder_ / "disk");
   }
 
   // With caches in the folder `home` of the test's folder.
-  std::string home(const std::string& name) {
-    return "HOME=" + (folder_ / name) + " XDG_CACHE_HOME= ";
-  }
+  std::string home(const std::string& name) { return "HOME=" + (folder_ / name) + " XDG_CACHE_HOME= "; }
 
   Ran measured(const std::string& where, const std::string& environment) {
     return run(folder_, kMeasure + where, environment);
@@ -94,8 +91,7 @@ class DriverTrial : public testing::Test {
       fs::create_directory(folder_ / name);
     }
     if (killer.damage) killer.damage(folder_ / (name + "/.cache/pocl"));
-    return home(name) + more + killer.environment + " prlimit --core=0 " + killer.limits + " " +
-           killer.wrapper;
+    return home(name) + more + killer.environment + " prlimit --core=0 " + killer.limits + " " + killer.wrapper;
   }
 
   std::vector<Killer> killers() {
@@ -103,8 +99,7 @@ class DriverTrial : public testing::Test {
     // trusted.
     const std::string alone = "unshare -m ";
     const std::string mount = "mount -t tmpfs none " + folder_ / "disk" + " -o ";
-    const bool may_mount =
-        geteuid() == 0 && std::system((alone + mount + "size=64k 2>/dev/null").c_str()) == 0;
+    const bool may_mount = geteuid() == 0 && std::system((alone + mount + "size=64k 2>/dev/null").c_str()) == 0;
     // A file system for the driver's cache that only the command sees.
     const auto disk = [&](const std::string& name, const std::string& options) {
       return Killer{.name = name,
@@ -157,8 +152,7 @@ TEST_F(DriverTrial, WhatKillsTheDriversProcessLeavesTheHostAlive) {
     const Ran tried = measured("auto --explain", prepared(killer));
     EXPECT_EQ(tried.exit, 0) << killer.name << ": " << tried.err;
     EXPECT_EQ(tried.out, host.out) << killer.name;
-    EXPECT_TRUE(holds(tried.err, "it was tried first in a process of its own"))
-        << killer.name << ": " << tried.err;
+    EXPECT_TRUE(holds(tried.err, "it was tried first in a process of its own")) << killer.name << ": " << tried.err;
     std::printf("%s: exit %d untried; %s\n", killer.name.c_str(), untried.exit, tried.err.c_str());
     ++survived;
   }
@@ -230,9 +224,7 @@ class Trial : public testing::Test {
     if (!opened) throw std::runtime_error(opened.error().message);
     return *std::move(opened);
   }
-  static std::string words(const Status& status) {
-    return status ? "passed" : status.error().message;
-  }
+  static std::string words(const Status& status) { return status ? "passed" : status.error().message; }
 
   const ScratchFolder folder_{folder_of_this_program()};
   const std::string passes_ = "echo noise; printf 'tensorstat-preflight: passed\\n'";
@@ -254,8 +246,8 @@ TEST_F(Trial, PassesByItsLastWordsAndItsExit) {
 TEST_F(Trial, HangsNoLongerThanItMay) {
   const auto sleeper = program("sleep 1000 & sleep 1000");
   const auto before = std::chrono::steady_clock::now();
-  EXPECT_TRUE(holds(words(cl_engine::make_trial(sleeper, {}, std::chrono::milliseconds(100))),
-                    "had not ended after 100 ms"));
+  EXPECT_TRUE(
+      holds(words(cl_engine::make_trial(sleeper, {}, std::chrono::milliseconds(100))), "had not ended after 100 ms"));
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(500));
 }
 
@@ -277,8 +269,7 @@ TEST_F(Trial, LeavesTheHostsChildrenAndSignalsAlone) {
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
   // The program must not inherit ignored or blocked signals.
   std::signal(SIGTERM, SIG_IGN);
-  EXPECT_TRUE(
-      holds(words(make_trial(program("kill -TERM $$"), {}, std::chrono::seconds(60))), "SIGTERM"));
+  EXPECT_TRUE(holds(words(make_trial(program("kill -TERM $$"), {}, std::chrono::seconds(60))), "SIGTERM"));
   std::signal(SIGTERM, SIG_DFL);
 
   rlimit before{};

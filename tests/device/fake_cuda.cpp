@@ -24,8 +24,8 @@ using tensorstat::bench::KernelSpec;
 
 namespace {
 
-constexpr int kSuccess = 0, kInvalidValue = 1, kNotInitialized = 3, kInvalidContext = 201, kInvalidPtx = 218, kNotFound = 500,
-              kIllegalAddress = 700;
+constexpr int kSuccess = 0, kInvalidValue = 1, kNotInitialized = 3, kInvalidContext = 201, kInvalidPtx = 218,
+              kNotFound = 500, kIllegalAddress = 700;
 
 struct Module {
   KernelSpec spec;
@@ -63,8 +63,8 @@ std::int64_t* words(std::uint64_t pointer, std::uint64_t count) {
   return reinterpret_cast<std::int64_t*>(at(pointer, count * sizeof(std::int64_t)));
 }
 
-int fold(const KernelSpec& spec, std::size_t groups, std::uint64_t source, std::uint64_t workspace, std::uint64_t slices_at,
-         std::uint64_t partials_at) {
+int fold(const KernelSpec& spec, std::size_t groups, std::uint64_t source, std::uint64_t workspace,
+         std::uint64_t slices_at, std::uint64_t partials_at) {
   const std::size_t partial = tensorstat::partial_words(spec.dtype, spec.needs);
   for (std::size_t group = 0; group < groups; ++group) {
     const std::int64_t* slice = words(workspace + slices_at + group * 40, 5);  // Slice in slice.cl
@@ -107,7 +107,9 @@ int cuInit(unsigned flags) {
   for (const KernelSpec& spec : tensorstat::bench::nvidia_kernels()) state().kernels[name(spec)] = spec;
   return kSuccess;
 }
-int cuDeviceGet(int* device, int ordinal) { return *device = 7, ordinal == 0 && state().initialized ? kSuccess : kNotInitialized; }
+int cuDeviceGet(int* device, int ordinal) {
+  return *device = 7, ordinal == 0 && state().initialized ? kSuccess : kNotInitialized;
+}
 int cuDeviceGetName(char* name, int bytes, int device) {
   if (device != 7 || bytes < 10) return kInvalidValue;
   std::strcpy(name, "Fake GPU");
@@ -119,8 +121,12 @@ int cuDeviceGetAttribute(int* value, int attribute, int device) {
   *value = known.at(attribute);
   return kSuccess;
 }
-int cuDeviceTotalMem_v2(std::size_t* bytes, int device) { return *bytes = std::size_t{1} << 30, device == 7 ? kSuccess : kInvalidValue; }
-int cuDevicePrimaryCtxRetain(void** context, int device) { return *context = &state(), device == 7 ? kSuccess : kInvalidValue; }
+int cuDeviceTotalMem_v2(std::size_t* bytes, int device) {
+  return *bytes = std::size_t{1} << 30, device == 7 ? kSuccess : kInvalidValue;
+}
+int cuDevicePrimaryCtxRetain(void** context, int device) {
+  return *context = &state(), device == 7 ? kSuccess : kInvalidValue;
+}
 int cuCtxSetCurrent(void* context) {
   if (context != &state()) return kInvalidValue;
   state().has_context = true;
@@ -150,7 +156,8 @@ int cuModuleGetFunction(void** function, void* module, const char* name) {
   return std::strcmp(name, spec.kind == KernelSpec::Kind::kRead ? "read" : "fold") == 0 ? kSuccess : kNotFound;
 }
 int cuMemAlloc_v2(std::uint64_t* pointer, std::size_t bytes) {
-  if (const int code = ready("cuMemAlloc"); code != kSuccess || bytes == 0) return code != kSuccess ? code : kInvalidValue;
+  if (const int code = ready("cuMemAlloc"); code != kSuccess || bytes == 0)
+    return code != kSuccess ? code : kInvalidValue;
   auto memory = std::make_unique<std::vector<std::byte>>(bytes, std::byte{0xa5});
   *pointer = reinterpret_cast<std::uintptr_t>(memory->data());
   state().memory[*pointer] = std::move(memory);
@@ -168,8 +175,8 @@ int cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
   std::memcpy(to, memory, bytes);
   return ready("cuMemcpyDtoH");
 }
-int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsigned lanes, unsigned lanes_y, unsigned lanes_z,
-                   unsigned shared_bytes, void* stream, void** arguments, void** extra) {
+int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsigned lanes, unsigned lanes_y,
+                   unsigned lanes_z, unsigned shared_bytes, void* stream, void** arguments, void** extra) {
   if (const int code = ready("cuLaunchKernel"); code != kSuccess) return code;
   const auto& module = *static_cast<const Module*>(function);
   const KernelSpec& spec = module.spec;
@@ -195,14 +202,20 @@ int cuEventCreate(void** event, unsigned flags) {
   state().events.insert(*event);
   return flags == 0 ? kSuccess : kInvalidValue;
 }
-int cuEventRecord(void* event, void* stream) { return state().events.count(event) != 0 && stream == nullptr ? kSuccess : kInvalidValue; }
-int cuEventSynchronize(void* event) { return state().events.count(event) != 0 ? ready("cuEventSynchronize") : kInvalidValue; }
+int cuEventRecord(void* event, void* stream) {
+  return state().events.count(event) != 0 && stream == nullptr ? kSuccess : kInvalidValue;
+}
+int cuEventSynchronize(void* event) {
+  return state().events.count(event) != 0 ? ready("cuEventSynchronize") : kInvalidValue;
+}
 int cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
   *milliseconds = 0.25F;
   return begin != end && state().events.count(begin) + state().events.count(end) == 2 ? kSuccess : kInvalidValue;
 }
 int cuGetErrorName(int code, const char** name) {
-  *name = code == kInvalidValue ? "CUDA_ERROR_INVALID_VALUE" : code == kInvalidPtx ? "CUDA_ERROR_INVALID_PTX" : "CUDA_ERROR";
+  *name = code == kInvalidValue ? "CUDA_ERROR_INVALID_VALUE"
+          : code == kInvalidPtx ? "CUDA_ERROR_INVALID_PTX"
+                                : "CUDA_ERROR";
   return kSuccess;
 }
 }

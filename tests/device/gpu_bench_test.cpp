@@ -19,7 +19,8 @@ class GpuBench : public testing::Test {
  protected:
   // Runs `gpu_bench ARGUMENTS` in an environment. Returns the exit code.
   int run(const std::string& environment, const std::string& arguments) {
-    const int status = std::system(("env " + environment + " '" GPU_BENCH "' --quick " + arguments + " >'" + out() + "' 2>&1").c_str());
+    const int status = std::system(
+        ("env " + environment + " '" GPU_BENCH "' --quick " + arguments + " >'" + out() + "' 2>&1").c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   std::string out() { return folder_ / "out"; }
@@ -46,8 +47,8 @@ TEST_F(GpuBench, LaunchesThroughCudasDriver) {
     EXPECT_NE(content_of(out()).find("CUDA's driver: Fake GPU, sm_90"), std::string::npos) << content_of(out());
   }
   const std::string figures = content_of(folder_ / "figures");
-  for (const char* figure : {"read stream\t", "fold/float32\t", "fold/int8/of read stream\t", "batch/256x1024/a tensor\t",
-                             "beside/bfloat16/exponents/of the ten\t"}) {
+  for (const char* figure : {"read stream\t", "fold/float32\t", "fold/int8/of read stream\t",
+                             "batch/256x1024/a tensor\t", "beside/bfloat16/exponents/of the ten\t"}) {
     EXPECT_NE(figures.find(figure), std::string::npos) << figure << " in\n" << figures;
   }
 }
@@ -60,19 +61,23 @@ TEST_F(GpuBench, NoticesAWrongBit) {
 
 TEST_F(GpuBench, NamesTheCallThatFails) {
   const std::string environment = fake_cuda();
-  for (const char* call : {"cuInit", "cuModuleLoadData", "cuMemAlloc", "cuMemcpyHtoD", "cuMemcpyDtoH", "cuEventSynchronize"}) {
+  for (const char* call :
+       {"cuInit", "cuModuleLoadData", "cuMemAlloc", "cuMemcpyHtoD", "cuMemcpyDtoH", "cuEventSynchronize"}) {
     EXPECT_EQ(run(environment + " FAKE_CUDA_FAILS=" + call, cuda() + "batch"), 1) << call;
-    EXPECT_NE(content_of(out()).find("CUDA_ERROR_INVALID_VALUE"), std::string::npos) << call << ": " << content_of(out());
+    EXPECT_NE(content_of(out()).find("CUDA_ERROR_INVALID_VALUE"), std::string::npos)
+        << call << ": " << content_of(out());
   }
   EXPECT_EQ(run(environment, "--cuda /nonexistent check"), 1);
-  EXPECT_NE(content_of(out()).find("/nonexistent/fold-bool-15-256x4.ptx cannot be read"), std::string::npos) << content_of(out());
+  EXPECT_NE(content_of(out()).find("/nonexistent/fold-bool-15-256x4.ptx cannot be read"), std::string::npos)
+      << content_of(out());
 }
 
 // The packed operations exist only on NVIDIA GPUs.
 TEST_F(GpuBench, ItsPtxGivesTheHostsBits) {
   if (std::system("command -v clang >/dev/null") != 0) GTEST_SKIP() << "clang is not installed";
   const std::string environment = fake_cuda();
-  const std::string script = "'" SOURCE_DIR "/bench/gpu' --quick --programs \"$(dirname '" GPU_BENCH "')\" --ptx '" + folder_.path() + "'";
+  const std::string script =
+      "'" SOURCE_DIR "/bench/gpu' --quick --programs \"$(dirname '" GPU_BENCH "')\" --ptx '" + folder_.path() + "'";
   ASSERT_EQ(std::system((script + " >'" + out() + "' 2>&1").c_str()), 0) << content_of(out());
   ASSERT_NE(content_of(folder_ / "fold-bfloat16-15-256x4.ptx").find("max.u16x2"), std::string::npos);
   EXPECT_EQ(run(environment, cuda() + "check"), 0) << content_of(out());

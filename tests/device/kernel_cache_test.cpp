@@ -174,7 +174,8 @@ TEST_F(KernelCache, WhatIsNoFileOfThisUserIsNotRead) {
 TEST_F(KernelCache, KernelsInEachOthersPlacesGiveTheSameRows) {
   const std::vector<double> memory(10'000, 1.5);
   const auto measured = [&](Dtype dtype) {
-    const Tensor tensor{.dtype = dtype, .element_count = memory.size() * 8 / size_bytes(dtype), .address = memory.data()};
+    const Tensor tensor{
+        .dtype = dtype, .element_count = memory.size() * 8 / size_bytes(dtype), .address = memory.data()};
     Meter meter;
     const auto rows = meter.measure({&tensor, 1}, {.categories = *categories_from("max,avg,count"), .on = On::kDevice});
     if (!rows) return rows.error().message;

@@ -33,7 +33,8 @@ class MovedInstallation : public testing::Test {
 
   void install_and_move(const std::string& build) {
     for (const char* component : {"core", "dump", "helper", "command"}) {
-      ASSERT_EQ(run(CMAKE " --install '" + build + "' --prefix '" + (folder_ / "first") + "' --component " + component), 0)
+      ASSERT_EQ(run(CMAKE " --install '" + build + "' --prefix '" + (folder_ / "first") + "' --component " + component),
+                0)
           << said_;
     }
     fs::rename(folder_ / "first", folder_ / "second");
@@ -44,9 +45,9 @@ class MovedInstallation : public testing::Test {
     const std::string folder = folder_ / "second/" BIN, command = folder + "/tensorstat";
     fs::create_symlink(command, folder_ / "elsewhere/link");
     fs::create_directory_symlink(folder_ / "second", folder_ / "elsewhere/current");
-    for (const std::string& call : {command, std::string("../second/" BIN "/tensorstat"), folder_ / "elsewhere/link",
-                                    std::string("./link"), std::string("./current/" BIN "/tensorstat"),
-                                    "env PATH='" + folder + "':\"$PATH\" tensorstat"}) {
+    for (const std::string& call :
+         {command, std::string("../second/" BIN "/tensorstat"), folder_ / "elsewhere/link", std::string("./link"),
+          std::string("./current/" BIN "/tensorstat"), "env PATH='" + folder + "':\"$PATH\" tensorstat"}) {
       EXPECT_EQ(run("env -u TENSORSTAT_PREFLIGHT -u LD_LIBRARY_PATH " + call + " ../x.npy --on device --explain"), 0)
           << call << ": " << said_;
       EXPECT_PRED_FORMAT2(testing::IsSubstring, "opencl: asked for", said_) << call;
@@ -71,8 +72,11 @@ TEST_F(MovedInstallation, FindsItsHelperByWhateverNameItIsCalled) {
 TEST_F(MovedInstallation, FindsItsSharedLibraries) {
   if (!samples::full()) GTEST_SKIP() << "builds the library again, which takes minutes";
   const std::string build = folder_ / "build";
-  ASSERT_EQ(run(CMAKE " -S '" SOURCE_DIR "' -B '" + build + "' -G '" GENERATOR "' -DCMAKE_CXX_COMPILER='" COMPILER
-                      "' -DCMAKE_CXX_FLAGS='" FLAGS "' -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON"), 0) << said_;
+  ASSERT_EQ(run(CMAKE " -S '" SOURCE_DIR "' -B '" + build +
+                "' -G '" GENERATOR "' -DCMAKE_CXX_COMPILER='" COMPILER "' -DCMAKE_CXX_FLAGS='" FLAGS
+                "' -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON"),
+            0)
+      << said_;
   ASSERT_EQ(run(CMAKE " --build '" + build + "' --target tensorstat_command tensorstat_preflight"), 0) << said_;
   const std::string built = "'" + build + "/" BIN "/tensorstat' ../x.npy --on device";
   EXPECT_EQ(run(built), 0) << said_;

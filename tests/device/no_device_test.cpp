@@ -1,11 +1,11 @@
 // Without a usable device the command writes the same statistic.csv from the host, whatever the reason, and reports it
 // if the device was requested. In odd environments with a device, both write it. A child that forks after the device
 // was used works, too.
-#include <algorithm>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <tensorstat/meter.hpp>

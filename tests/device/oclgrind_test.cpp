@@ -15,9 +15,9 @@
 #include "precision/partial.h"
 #include "stats/engine/engine.hpp"
 #include "stats/engine/ledger.hpp"
+#include "tests/support/samples.hpp"
 #include "tests/support/sanitized.hpp"
 #include "tests/support/scratch_folder.hpp"
-#include "tests/support/samples.hpp"
 
 namespace tensorstat {
 namespace oclgrind_test {
@@ -113,7 +113,8 @@ struct Variant {
 };
 class Oclgrind : public testing::TestWithParam<Variant> {};
 INSTANTIATE_TEST_SUITE_P(Shape, Oclgrind,
-                         testing::Values(Variant{"slice", "TENSORSTAT_CL_SHAPE=slice"}, Variant{"group", "TENSORSTAT_CL_SHAPE=group"},
+                         testing::Values(Variant{"slice", "TENSORSTAT_CL_SHAPE=slice"},
+                                         Variant{"group", "TENSORSTAT_CL_SHAPE=group"},
                                          Variant{"slice_fp64less", "TENSORSTAT_CL_SHAPE=slice TENSORSTAT_CL_FP64=0"},
                                          Variant{"group_fp64less", "TENSORSTAT_CL_SHAPE=group TENSORSTAT_CL_FP64=0"}),
                          [](const auto& info) { return info.param.name; });

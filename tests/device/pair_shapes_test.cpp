@@ -59,13 +59,15 @@ TEST_P(PairShapes, AgreeWithTheOracle) {
     for (int round = 0; round < (samples::full() ? 60 : 3); ++round) {
       std::vector<Bytes> of_a, of_b;
       std::vector<TensorPair> pairs;
-      for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{3}, std::size_t{257}, random_() % 3000}) {
+      for (const std::size_t count :
+           {std::size_t{0}, std::size_t{1}, std::size_t{3}, std::size_t{257}, random_() % 3000}) {
         of_a.push_back(samples::any_of(GetParam(), count, random_));
         of_b.push_back(other == GetParam() && random_() % 3 != 0
                            ? samples::beside(other, of_a.back(), samples::kPartners[random_() % 5], random_)
                            : samples::any_of(other, count, random_));
       }
-      for (std::size_t i = 0; i < of_a.size(); ++i) pairs.push_back({tensor_of(GetParam(), of_a[i]), tensor_of(other, of_b[i])});
+      for (std::size_t i = 0; i < of_a.size(); ++i)
+        pairs.push_back({tensor_of(GetParam(), of_a[i]), tensor_of(other, of_b[i])});
       PairRequest request{samples::any_tolerance(random_), random_() % 3 * 1'000'000'007, On::kDevice};
       std::vector<PairPlacement> placements;
       const auto found = meter_.compare(pairs, request, &placements);
@@ -75,10 +77,12 @@ TEST_P(PairShapes, AgreeWithTheOracle) {
       ASSERT_TRUE(expected) << expected.error().message;
       for (std::size_t i = 0; i < pairs.size(); ++i) {
         const std::string what = std::string(name(GetParam())) + " and " + std::string(name(other)) + ", " +
-                                 std::to_string(pairs[i].a.element_count) + " elements, seed " + std::to_string(samples::seed());
+                                 std::to_string(pairs[i].a.element_count) + " elements, seed " +
+                                 std::to_string(samples::seed());
         EXPECT_EQ(placements[i].engine, "opencl") << what;
         ASSERT_EQ((*found)[i].serialize(), (*expected)[i].serialize()) << what;
-        const auto truth = oracle::pair_answers(GetParam(), of_a[i], other, of_b[i], request.tolerance, request.first_index);
+        const auto truth =
+            oracle::pair_answers(GetParam(), of_a[i], other, of_b[i], request.tolerance, request.first_index);
         ASSERT_TRUE(samples::holds(truth, (*found)[i])) << what;
         ++held;
       }
@@ -92,7 +96,8 @@ TEST_P(PairShapes, AgreeWithTheOracle) {
 TEST_P(PairShapes, WhereTermsCancel) {
   if (GetParam() != Dtype::kFloat32 && GetParam() != Dtype::kFloat64) return;
   const auto bytes = [&](const std::vector<double>& values) {
-    if (GetParam() == Dtype::kFloat64) return Bytes(std::as_bytes(std::span(values)).begin(), std::as_bytes(std::span(values)).end());
+    if (GetParam() == Dtype::kFloat64)
+      return Bytes(std::as_bytes(std::span(values)).begin(), std::as_bytes(std::span(values)).end());
     const std::vector<float> narrow(values.begin(), values.end());
     return Bytes(std::as_bytes(std::span(narrow)).begin(), std::as_bytes(std::span(narrow)).end());
   };
@@ -135,7 +140,8 @@ TEST_P(PairShapes, OverManySlices) {
   const auto first = meter_.compare({&earlier, 1}, request);
   ASSERT_TRUE(merged && first);
   ASSERT_TRUE(merged->front().merge(first->front()));
-  EXPECT_EQ(merged->front().serialize(), expected->front().serialize()) << "cut at " << cut << ", seed " << samples::seed();
+  EXPECT_EQ(merged->front().serialize(), expected->front().serialize())
+      << "cut at " << cut << ", seed " << samples::seed();
 }
 
 // One or both tensors in the caller's memory, at an offset.
@@ -190,9 +196,10 @@ TEST_F(PairsInDeviceMemory, AreComparedThere) {
   for (const TensorPair& pair : {TensorPair{a, b}, TensorPair{a, here_.b}, TensorPair{here_.a, b}}) {
     const PairPlacement placed = hold(pair);
     EXPECT_EQ(placed.engine, has_fp64() ? "opencl" : "host") << placed.reason;
-    EXPECT_EQ(placed.reason, has_fp64() ? "the tensor is in its memory"
-                                        : "read back from the device: a pair's distances are held in float64, which the "
-                                          "device does not have");
+    EXPECT_EQ(placed.reason, has_fp64()
+                                 ? "the tensor is in its memory"
+                                 : "read back from the device: a pair's distances are held in float64, which the "
+                                   "device does not have");
   }
   const auto refused = meter_.compare({&here_, 1}, {kTolerance, 0, On::kDevice});
   EXPECT_EQ(bool(refused), has_fp64());

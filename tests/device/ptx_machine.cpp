@@ -12,12 +12,41 @@ namespace ptx {
 namespace {
 
 enum Opcode {
-  kAdd, kSub, kMul, kFma, kNeg, kAbs, kAnd, kOr, kXor, kNot, kShl, kShr, kMin, kMax, kBfe, kSelp, kSetp, kMov, kCvt, kLd, kSt,
-  kAtom, kBar, kBra, kRet, kCall, kDp4a, kPrmt, kClz, kMad, kUnpack
+  kAdd,
+  kSub,
+  kMul,
+  kFma,
+  kNeg,
+  kAbs,
+  kAnd,
+  kOr,
+  kXor,
+  kNot,
+  kShl,
+  kShr,
+  kMin,
+  kMax,
+  kBfe,
+  kSelp,
+  kSetp,
+  kMov,
+  kCvt,
+  kLd,
+  kSt,
+  kAtom,
+  kBar,
+  kBra,
+  kRet,
+  kCall,
+  kDp4a,
+  kPrmt,
+  kClz,
+  kMad,
+  kUnpack
 };
 constexpr std::array<const char*, kUnpack> kNames = {
-    "add", "sub", "mul", "fma", "neg", "abs", "and", "or", "xor", "not", "shl", "shr", "min", "max", "bfe", "selp", "setp", "mov",
-    "cvt", "ld", "st", "atom", "bar", "bra", "ret", "call", "dp4a", "prmt", "clz", "mad"};
+    "add",  "sub",  "mul", "fma", "neg", "abs", "and",  "or",  "xor", "not", "shl",  "shr",  "min",  "max", "bfe",
+    "selp", "setp", "mov", "cvt", "ld",  "st",  "atom", "bar", "bra", "ret", "call", "dp4a", "prmt", "clz", "mad"};
 
 bool marked(const Instruction& instruction, const char* suffix) {
   return std::ranges::find(instruction.suffixes, suffix) != instruction.suffixes.end();
@@ -72,12 +101,13 @@ Program::Program(std::string_view text) {
       ++vector_braces;
     } else if (c == '}' && vector_braces > 0) {
       --vector_braces;
-    } else if (c == ';' || c == '{' || c == '}' || (c == '\n' && so_far.starts_with(".") && so_far.find('(') == so_far.npos &&
-                                                      so_far.find(".entry") == so_far.npos && so_far.find(".func") == so_far.npos)) {
+    } else if (c == ';' || c == '{' || c == '}' ||
+               (c == '\n' && so_far.starts_with(".") && so_far.find('(') == so_far.npos &&
+                so_far.find(".entry") == so_far.npos && so_far.find(".func") == so_far.npos)) {
       if (!so_far.empty()) statement(so_far, names);
       pending.clear();
       continue;
-    } else if (c == ':' ) {
+    } else if (c == ':') {
       names.labels[so_far] = code_.size();
       pending.clear();
       continue;
@@ -90,7 +120,8 @@ Program::Program(std::string_view text) {
       code_[at].target = names.labels.at(label);
     } else if (function != entries_.end()) {
       code_[at].target = function->second;
-      for (std::size_t i = 0; i < code_[at].arguments.size(); i += 2) code_[at].arguments[i + 1] = parameters_.at(label).at(i / 2);
+      for (std::size_t i = 0; i < code_[at].arguments.size(); i += 2)
+        code_[at].arguments[i + 1] = parameters_.at(label).at(i / 2);
     } else {
       refuse("nothing is called " + label);
     }
@@ -123,11 +154,13 @@ void Program::statement(std::string text, Names& names) {
     shared_bytes_ += array ? static_cast<std::uint32_t>(std::stoul(words.back())) : 8;
     return;
   }
-  if (const std::size_t brace = text.find('{'); text.find(".const ") != text.npos && brace != text.npos) {  // a table of bytes
+  if (const std::size_t brace = text.find('{');
+      text.find(".const ") != text.npos && brace != text.npos) {  // a table of bytes
     const std::vector<std::string> words = split(text.substr(0, text.find('[')), " ");
     constants_.resize((constants_.size() + 15) / 16 * 16);
     names.shared[words.back()] = constants_.size();
-    for (const std::string& byte : split(text.substr(brace), " {},")) constants_.push_back(static_cast<std::byte>(std::stoul(byte)));
+    for (const std::string& byte : split(text.substr(brace), " {},"))
+      constants_.push_back(static_cast<std::byte>(std::stoul(byte)));
     return;
   }
   if (text[0] == '.') return;  // .version, .reg, .param: not needed, names are learned at their first use
@@ -176,7 +209,9 @@ void Program::statement(std::string text, Names& names) {
     Operand operand;
     operand.value = more;
     if (word == "%tid.x" || word == "%ctaid.x" || word == "%ntid.x") {
-      operand.kind = word == "%tid.x" ? Operand::Kind::kLane : word == "%ctaid.x" ? Operand::Kind::kGroup : Operand::Kind::kLanes;
+      operand.kind = word == "%tid.x"     ? Operand::Kind::kLane
+                     : word == "%ctaid.x" ? Operand::Kind::kGroup
+                                          : Operand::Kind::kLanes;
     } else if (names.shared.count(word) != 0) {
       operand.value += names.shared[word];
     } else if (marked(made, "param") && (word[0] != '%' && !std::isdigit(static_cast<unsigned char>(word[0])))) {
@@ -231,20 +266,29 @@ void Program::run(const std::string& kernel, std::size_t groups, std::size_t lan
 }
 
 // Returns false if the lane has to wait for others, or is done.
-bool Program::step(Lane& lane, std::vector<std::byte>& shared, std::vector<std::byte>& constants, const Memory& memory) const {
+bool Program::step(Lane& lane, std::vector<std::byte>& shared, std::vector<std::byte>& constants,
+                   const Memory& memory) const {
   const Instruction& now = code_.at(lane.at++);
-  if (now.guard >= 0 && ((lane.registers[static_cast<std::size_t>(now.guard)] & 1) != 0) == now.guard_negated) return true;
+  if (now.guard >= 0 && ((lane.registers[static_cast<std::size_t>(now.guard)] & 1) != 0) == now.guard_negated)
+    return true;
   const auto value = [&](std::size_t i) -> u64 {
     const Operand& operand = now.operands[i];
     switch (operand.kind) {
-      case Operand::Kind::kRegister: return lane.registers[operand.index] + operand.value;
-      case Operand::Kind::kImmediate: return operand.value;
-      case Operand::Kind::kLane: return lane.lane;
-      case Operand::Kind::kGroup: return lane.group;
-      default: return lane.lanes;
+      case Operand::Kind::kRegister:
+        return lane.registers[operand.index] + operand.value;
+      case Operand::Kind::kImmediate:
+        return operand.value;
+      case Operand::Kind::kLane:
+        return lane.lane;
+      case Operand::Kind::kGroup:
+        return lane.group;
+      default:
+        return lane.lanes;
     }
   };
-  const auto set = [&](std::size_t i, u64 result, int bits) { lane.registers[now.operands[i].index] = cut(result, bits); };
+  const auto set = [&](std::size_t i, u64 result, int bits) {
+    lane.registers[now.operands[i].index] = cut(result, bits);
+  };
   const int bits = bits_of(now.type);
   const bool is_double = now.type == kFloat + 64;
   const auto place = [&](std::size_t i, u64 bytes) -> std::byte* {
@@ -258,43 +302,77 @@ bool Program::step(Lane& lane, std::vector<std::byte>& shared, std::vector<std::
                                      : marked(now, "const") ? std::span(constants)
                                                             : std::span(lane.parameters);
     const bool is_inside = address <= all.size() && bytes <= all.size() - address;
-    if (!is_inside || address % (is_parameter ? 1 : bytes) != 0) refuse("outside shared memory, constants or parameters");
+    if (!is_inside || address % (is_parameter ? 1 : bytes) != 0)
+      refuse("outside shared memory, constants or parameters");
     return &all[address];
   };
   switch (now.opcode) {
-    case kAdd: set(0, is_double ? as_bits(as_double(value(1)) + as_double(value(2))) : value(1) + value(2), bits); break;
-    case kSub: set(0, is_double ? as_bits(as_double(value(1)) - as_double(value(2))) : value(1) - value(2), bits); break;
+    case kAdd:
+      set(0, is_double ? as_bits(as_double(value(1)) + as_double(value(2))) : value(1) + value(2), bits);
+      break;
+    case kSub:
+      set(0, is_double ? as_bits(as_double(value(1)) - as_double(value(2))) : value(1) - value(2), bits);
+      break;
     case kMul:
       if (is_double) {
         set(0, as_bits(as_double(value(1)) * as_double(value(2))), 64);
       } else {
-        const u128 product = static_cast<u128>(number(value(1), now.type)) * static_cast<u128>(number(value(2), now.type));
+        const u128 product =
+            static_cast<u128>(number(value(1), now.type)) * static_cast<u128>(number(value(2), now.type));
         set(0, static_cast<u64>(marked(now, "hi") ? product >> bits : product), marked(now, "wide") ? 2 * bits : bits);
       }
       break;
-    case kFma: set(0, as_bits(std::fma(as_double(value(1)), as_double(value(2)), as_double(value(3)))), 64); break;
-    case kNeg: set(0, is_double ? value(1) ^ u64{1} << 63 : 0 - value(1), bits); break;
-    case kAbs: set(0, is_double ? value(1) & ~u64{0} >> 1 : number(value(1), now.type) < 0 ? 0 - value(1) : value(1), bits); break;
-    case kAnd: set(0, value(1) & value(2), bits); break;
-    case kOr: set(0, value(1) | value(2), bits); break;
-    case kXor: set(0, value(1) ^ value(2), bits); break;
-    case kNot: set(0, ~value(1), bits); break;
-    case kShl: set(0, cut(value(2), 32) >= static_cast<u64>(bits) ? 0 : value(1) << value(2), bits); break;
-    case kShr: set(0, static_cast<u64>(number(value(1), now.type) >> std::min<u64>(cut(value(2), 32), static_cast<u64>(bits))), bits); break;
+    case kFma:
+      set(0, as_bits(std::fma(as_double(value(1)), as_double(value(2)), as_double(value(3)))), 64);
+      break;
+    case kNeg:
+      set(0, is_double ? value(1) ^ u64{1} << 63 : 0 - value(1), bits);
+      break;
+    case kAbs:
+      set(0, is_double ? value(1) & ~u64{0} >> 1 : number(value(1), now.type) < 0 ? 0 - value(1) : value(1), bits);
+      break;
+    case kAnd:
+      set(0, value(1) & value(2), bits);
+      break;
+    case kOr:
+      set(0, value(1) | value(2), bits);
+      break;
+    case kXor:
+      set(0, value(1) ^ value(2), bits);
+      break;
+    case kNot:
+      set(0, ~value(1), bits);
+      break;
+    case kShl:
+      set(0, cut(value(2), 32) >= static_cast<u64>(bits) ? 0 : value(1) << value(2), bits);
+      break;
+    case kShr:
+      set(0, static_cast<u64>(number(value(1), now.type) >> std::min<u64>(cut(value(2), 32), static_cast<u64>(bits))),
+          bits);
+      break;
     case kMin:
-    case kMax: set(0, extreme(now.opcode == kMax, now.type, value(1), value(2)), bits); break;
+    case kMax:
+      set(0, extreme(now.opcode == kMax, now.type, value(1), value(2)), bits);
+      break;
     case kBfe: {  // for signed types, the field's highest bit is the sign
-      const u64 length = cut(value(3), 8), field = cut(cut(value(1), bits) >> cut(value(2), 8), static_cast<int>(length));
+      const u64 length = cut(value(3), 8),
+                field = cut(cut(value(1), bits) >> cut(value(2), 8), static_cast<int>(length));
       const bool is_negative = is_signed(now.type) && length != 0 && (field >> (length - 1) & 1) != 0;
       set(0, is_negative ? field | ~u64{0} << length : field, bits);
       break;
     }
-    case kSelp: set(0, (value(3) & 1) != 0 ? value(1) : value(2), bits); break;
-    case kSetp:
-      set(0, is_double ? compare_doubles(now.suffixes[0], as_double(value(1)), as_double(value(2)))
-                       : compare(now.suffixes[0], number(value(1), now.type), number(value(2), now.type)), 1);
+    case kSelp:
+      set(0, (value(3) & 1) != 0 ? value(1) : value(2), bits);
       break;
-    case kMov: set(0, value(1), bits); break;
+    case kSetp:
+      set(0,
+          is_double ? compare_doubles(now.suffixes[0], as_double(value(1)), as_double(value(2)))
+                    : compare(now.suffixes[0], number(value(1), now.type), number(value(2), now.type)),
+          1);
+      break;
+    case kMov:
+      set(0, value(1), bits);
+      break;
     case kUnpack:
       set(0, value(2), 16);
       set(1, value(2) >> 16, 16);
@@ -317,7 +395,8 @@ bool Program::step(Lane& lane, std::vector<std::byte>& shared, std::vector<std::
       std::byte* const at = place(load ? count : 0, size * count);
       for (std::size_t i = 0; i < count; ++i) {
         u64 word = load ? 0 : value(1 + i);
-        std::memcpy(load ? reinterpret_cast<std::byte*>(&word) : at + i * size, load ? at + i * size : reinterpret_cast<std::byte*>(&word), size);
+        std::memcpy(load ? reinterpret_cast<std::byte*>(&word) : at + i * size,
+                    load ? at + i * size : reinterpret_cast<std::byte*>(&word), size);
         if (load) set(i, static_cast<u64>(number(word, now.type)), std::max(bits, is_signed(now.type) ? 32 : bits));
       }
       break;
@@ -326,22 +405,30 @@ bool Program::step(Lane& lane, std::vector<std::byte>& shared, std::vector<std::
       std::byte* const at = place(1, static_cast<u64>(bits) / 8);
       u64 before = 0;
       std::memcpy(&before, at, static_cast<std::size_t>(bits) / 8);
-      const u64 after = marked(now, "add")   ? before + value(2)
-                        : marked(now, "xor") ? before ^ value(2)
+      const u64 after = marked(now, "add")                                      ? before + value(2)
+                        : marked(now, "xor")                                    ? before ^ value(2)
                         : number(before, now.type) > number(value(2), now.type) ? before
                                                                                 : value(2);
       std::memcpy(at, &after, static_cast<std::size_t>(bits) / 8);
       set(0, before, bits);
       break;
     }
-    case kDp4a: set(0, dot(now.type, value(1), value(2), value(3)), 32); break;
-    case kPrmt: set(0, permuted(value(1), value(2), value(3)), 32); break;
-    case kClz: set(0, static_cast<u64>(std::countl_zero(cut(value(1), bits)) - (64 - bits)), 32); break;
+    case kDp4a:
+      set(0, dot(now.type, value(1), value(2), value(3)), 32);
+      break;
+    case kPrmt:
+      set(0, permuted(value(1), value(2), value(3)), 32);
+      break;
+    case kClz:
+      set(0, static_cast<u64>(std::countl_zero(cut(value(1), bits)) - (64 - bits)), 32);
+      break;
     case kMad:
       if (!marked(now, "lo")) refuse("a mad that is not known");
       set(0, value(1) * value(2) + value(3), bits);
       break;
-    case kBra: lane.at = now.target; break;
+    case kBra:
+      lane.at = now.target;
+      break;
     case kCall:
       for (std::size_t i = 0; i < now.arguments.size(); i += 2) {
         std::memcpy(&lane.parameters[now.arguments[i + 1]], &lane.parameters[now.arguments[i]], 8);
@@ -355,8 +442,10 @@ bool Program::step(Lane& lane, std::vector<std::byte>& shared, std::vector<std::
       lane.at = lane.returns.back();
       lane.returns.pop_back();
       break;
-    case kBar: return false;
-    default: refuse("an instruction that is not known");
+    case kBar:
+      return false;
+    default:
+      refuse("an instruction that is not known");
   }
   return true;
 }

@@ -18,19 +18,19 @@ using Memory = std::function<std::byte*(std::uint64_t address, std::uint64_t byt
 
 struct Operand {
   enum class Kind : std::uint8_t { kRegister, kImmediate, kLane, kGroup, kLanes } kind = Kind::kImmediate;
-  std::uint32_t index = 0;   // of a register
-  std::uint64_t value = 0;   // an immediate, or an address's offset
+  std::uint32_t index = 0;  // of a register
+  std::uint64_t value = 0;  // an immediate, or an address's offset
 };
 
 struct Instruction {
-  std::string operation;             // "add", "setp"
-  std::vector<std::string> suffixes; // "lt", "u32"
-  std::vector<Operand> operands;     // {a, b} is two operands, an address is one
-  int guard = -1;                    // a predicate register
+  std::string operation;              // "add", "setp"
+  std::vector<std::string> suffixes;  // "lt", "u32"
+  std::vector<Operand> operands;      // {a, b} is two operands, an address is one
+  int guard = -1;                     // a predicate register
   bool guard_negated = false;
-  std::size_t target = 0;            // of bra and call
+  std::size_t target = 0;                // of bra and call
   std::vector<std::uint32_t> arguments;  // for call: positions in the lane's parameters, as pairs of from and to
-  int opcode = 0;                    // filled in by the machine
+  int opcode = 0;                        // filled in by the machine
   int type = 0, from_type = 0;
 };
 
@@ -51,7 +51,7 @@ class Program {
   bool step(Lane& lane, std::vector<std::byte>& shared, std::vector<std::byte>& constants, const Memory& memory) const;
 
   std::vector<Instruction> code_;
-  std::map<std::string, std::size_t> entries_;              // the first instruction of each function
+  std::map<std::string, std::size_t> entries_;  // the first instruction of each function
   // of each function: positions in the lane's parameters
   std::map<std::string, std::vector<std::uint32_t>> parameters_;
   std::uint32_t registers_ = 0, parameter_bytes_ = 0, shared_bytes_ = 0;

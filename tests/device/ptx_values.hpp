@@ -25,7 +25,11 @@ inline int type_of(const std::string& suffix) {
   if (suffix == "pred") return 1;
   if (suffix == "s16x2") return kSigned + kPairs + 32;
   if (suffix == "u16x2") return kUnsigned + kPairs + 32;
-  const int meaning = suffix[0] == 'b' ? kBits : suffix[0] == 'u' ? kUnsigned : suffix[0] == 's' ? kSigned : suffix[0] == 'f' ? kFloat : -1;
+  const int meaning = suffix[0] == 'b'   ? kBits
+                      : suffix[0] == 'u' ? kUnsigned
+                      : suffix[0] == 's' ? kSigned
+                      : suffix[0] == 'f' ? kFloat
+                                         : -1;
   const std::string digits = suffix.substr(1);
   if (meaning < 0 || (digits != "8" && digits != "16" && digits != "32" && digits != "64")) return 0;
   return meaning + std::stoi(digits);
@@ -36,7 +40,8 @@ inline u64 cut(u64 value, int bits) { return bits >= 64 ? value : value & ((u64{
 inline i128 number(u64 value, int type) {
   const int bits = bits_of(type);
   value = cut(value, bits);
-  if (is_signed(type) && (value >> (bits - 1) & 1) != 0) return static_cast<i128>(value) - (static_cast<i128>(1) << bits);
+  if (is_signed(type) && (value >> (bits - 1) & 1) != 0)
+    return static_cast<i128>(value) - (static_cast<i128>(1) << bits);
   return static_cast<i128>(value);
 }
 inline double as_double(u64 bits) { return std::bit_cast<double>(bits); }

@@ -72,7 +72,8 @@ class SharedMemory : public testing::Test {
     ASSERT_TRUE(found) << found.error().message;
     const auto expected = Meter().measure(tensors_, {.categories = kCategories, .on = On::kHost});
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      EXPECT_EQ(Statistics((*found)[i].statistics).values, Statistics((*expected)[i].statistics).values) << "tensor " << i;
+      EXPECT_EQ(Statistics((*found)[i].statistics).values, Statistics((*expected)[i].statistics).values)
+          << "tensor " << i;
     }
   }
 
@@ -126,7 +127,7 @@ TEST_F(SharedMemory, OfTheSystemIsAllMemory) {
   expect_right(meter.measure(tensors_, {.categories = kCategories, .on = On::kDevice}));
   EXPECT_EQ(cl_layer().announced_pointers, 0);
   EXPECT_GT(cl_layer().announced_systems, 0);
-  EXPECT_EQ(cl_layer().kernels, 4);  // two that probe, and one per dtype
+  EXPECT_EQ(cl_layer().kernels, 4);                           // two that probe, and one per dtype
   EXPECT_LT(meter.device_memory().peak_bytes, total_bytes_);  // nothing was uploaded
 }
 

@@ -44,7 +44,8 @@ class SlowKernel : public testing::Test {
   void SetUp() override {
     if (std::getenv("TENSORSTAT_NO_DEVICE") != nullptr) GTEST_SKIP() << "this machine has no OpenCL device";
     test::write_file(folder_ / "slow", "none");
-    const std::string program = test::write_file(folder_ / "program", "#!/bin/sh\ncd '" + folder_.path() + "'" + kTrials);
+    const std::string program =
+        test::write_file(folder_ / "program", "#!/bin/sh\ncd '" + folder_.path() + "'" + kTrials);
     ASSERT_EQ(chmod(program.c_str(), 0700), 0);
     setenv("TENSORSTAT_PREFLIGHT", program.c_str(), 1);
     static_cast<void>(cl_layer());
@@ -65,10 +66,8 @@ class SlowKernel : public testing::Test {
 
   // The least element of a buffer with all bytes 1.
   double measured(Dtype dtype) {
-    const Tensor tensor{.dtype = dtype,
-                        .element_count = kBytes / size_bytes(dtype),
-                        .address = buffer_(),
-                        .where = Where::kClBuffer};
+    const Tensor tensor{
+        .dtype = dtype, .element_count = kBytes / size_bytes(dtype), .address = buffer_(), .where = Where::kClBuffer};
     auto ticket = meter_->submit({&tensor, 1}, {.categories = {Category::kMin}});
     if (!ticket) throw std::runtime_error(ticket.error().message);
     const auto found = ticket->collect();
@@ -107,20 +106,22 @@ class SlowKernel : public testing::Test {
 TEST_F(SlowKernel, ThatIsBuilt) {
   const std::int64_t builds = cl_layer().builds;
   cl_layer().hold_builds = true;
-  hold(Dtype::kInt16, 0x0101, [&] { return cl_layer().builds > builds; }, cl_layer().let_go);
+  hold(
+      Dtype::kInt16, 0x0101, [&] { return cl_layer().builds > builds; }, cl_layer().let_go);
 }
 
 TEST_F(SlowKernel, ThatIsChecked) {
   const std::int64_t kernels = cl_layer().kernels;
   cl_layer().hold_kernels = true;
-  hold(Dtype::kInt16, 0x0101, [&] { return cl_layer().kernels > kernels; }, cl_layer().let_go);
+  hold(
+      Dtype::kInt16, 0x0101, [&] { return cl_layer().kernels > kernels; }, cl_layer().let_go);
 }
 
 TEST_F(SlowKernel, ThatIsTriedOut) {
   if (!cl_engine::may_kill(device_.info.platform_name)) GTEST_SKIP() << "this driver is not tried out";
   test::write_file(folder_ / "slow", "int32");
-  hold(Dtype::kInt32, 0x01010101, [&] { return exists("begun"); },
-       [&] { test::write_file(folder_ / "go", ""); });
+  hold(
+      Dtype::kInt32, 0x01010101, [&] { return exists("begun"); }, [&] { test::write_file(folder_ / "go", ""); });
 }
 
 // With two new kernels, one is tried while the other's trial still runs. A second request for a kernel in a trial waits

@@ -1,5 +1,7 @@
 // No other user can influence which program is run as this user: not through the file, not through a folder or symbolic
 // link on its path, and not by replacing it between the check and the start.
+#include "kernels-cl/trial/trusted_program.hpp"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -11,7 +13,6 @@
 #include <thread>
 
 #include "kernels-cl/trial/subprocess.hpp"
-#include "kernels-cl/trial/trusted_program.hpp"
 #include "tests/support/npy_files.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -120,7 +121,8 @@ TEST_F(TrustedProgramTest, RefusesALinkThatOthersCanChange) {
 
 TEST_F(TrustedProgramTest, RefusesWhatIsNoFile) {
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "is not a regular file", refusal(folder_.path()));
-  EXPECT_PRED_FORMAT2(testing::IsSubstring, "missing cannot be opened: No such file or directory", refusal(folder_ / "missing"));
+  EXPECT_PRED_FORMAT2(testing::IsSubstring, "missing cannot be opened: No such file or directory",
+                      refusal(folder_ / "missing"));
   ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "is not a regular file", refusal(folder_ / "pipe"));
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "Not a directory", refusal(program("program", "good") + "/more"));

@@ -85,8 +85,8 @@ std::vector<Refused> refused() {
       {with_list(R"("model_name": "", "layer": ["a"])"), "EP0001", "model_name is empty"},
       {with_list(R"("model_name": "m", "layer": [])"), "EP0001", "layer is empty"},
   };
-  for (const char* key : {"dump_path", "dump_step", "dump_mode", "dump_data", "dump_level", "dump_op_switch", "dump_debug",
-                          "dump_scene", "dump_kernel_data"}) {
+  for (const char* key : {"dump_path", "dump_step", "dump_mode", "dump_data", "dump_level", "dump_op_switch",
+                          "dump_debug", "dump_scene", "dump_kernel_data"}) {
     for (const char* value : {"1", "[\"on\"]", "null"}) {
       all.push_back({"\"" + std::string(key) + "\": " + value, "EP0001", "dump." + std::string(key)});
     }
@@ -112,13 +112,15 @@ TEST(AclConfig, DefaultsAreCanns) {
   EXPECT_EQ(config->path, "/d");
   EXPECT_TRUE(config->iteration.all());
   using enum Category;
-  EXPECT_EQ(config->statistic_category, (Categories{kMax, kMin, kAvg, kNanCount, kNegativeInfCount, kPositiveInfCount}));
+  EXPECT_EQ(config->statistic_category,
+            (Categories{kMax, kMin, kAvg, kNanCount, kNegativeInfCount, kPositiveInfCount}));
   EXPECT_FALSE(config->saves_tensors());
 }
 
 TEST(AclConfig, EveryValueIsObeyed) {
   const auto config = dump_of(kSingle + R"(, "dump_mode": "all", "dump_data": "stats", "dump_step": "0|3-5|10",
-      "dump_stats": ["L2norm", "Max", "Max"], "dump_kernel_data": "all,printf", "quant_dumpable": true)").config;
+      "dump_stats": ["L2norm", "Max", "Max"], "dump_kernel_data": "all,printf", "quant_dumpable": true)")
+                          .config;
   ASSERT_TRUE(config);
   EXPECT_EQ(config->input_output, InputOutput::kBoth);
   EXPECT_EQ(config->statistic_category, (Categories{Category::kL2norm, Category::kMax}));
@@ -128,14 +130,16 @@ TEST(AclConfig, EveryValueIsObeyed) {
 }
 
 TEST(AclConfig, WhenOverflowIsLookedForStepAndListAreNotChecked) {
-  const auto config = dump_of(R"("dump_path": "output", "dump_debug": "on", "dump_step": "x", "dump_stats": ["Max"])").config;
+  const auto config =
+      dump_of(R"("dump_path": "output", "dump_debug": "on", "dump_step": "x", "dump_stats": ["Max"])").config;
   ASSERT_TRUE(config);
   EXPECT_EQ(config->op_debug_mode, DebugMode::kOverflow);
 }
 
 TEST(AclConfig, ScenesOfExceptionsDumpInputs) {
   for (const char* scene : {"lite_exception", "aic_err_brief_dump", "aic_err_norm_dump", "aic_err_detail_dump"}) {
-    const Parsed read = dump_of(R"("dump_path": "./", "dump_stats": ["Max"], "dump_scene": ")" + std::string(scene) + "\"");
+    const Parsed read =
+        dump_of(R"("dump_path": "./", "dump_stats": ["Max"], "dump_scene": ")" + std::string(scene) + "\"");
     ASSERT_TRUE(read.config) << scene << read.error;
     EXPECT_EQ(read.config->op_debug_mode, DebugMode::kException);
     EXPECT_EQ(read.config->input_output, InputOutput::kInputs);

@@ -116,7 +116,8 @@ TEST_F(CannDump, BlacklistsTakeOperatorsAndTensors) {
 }
 
 TEST_F(CannDump, TypesAreBlacklisted) {
-  auto session = open_acl(R"("dump_level": "op", "dump_list": [{"model_name": "m", "optype_blacklist": [{"name": "Op"}]}])");
+  auto session =
+      open_acl(R"("dump_level": "op", "dump_list": [{"model_name": "m", "optype_blacklist": [{"name": "Op"}]}])");
   run_operator(session, "a");
   EXPECT_TRUE(session.close());
   EXPECT_TRUE(files().empty());

@@ -39,8 +39,7 @@ TEST(ConfigDocumented, AscendO0O1) {
   EXPECT_EQ(got.config->saved_data, SavedData::kTensor);
   EXPECT_EQ(got.config->input_output, InputOutput::kBoth);
   EXPECT_EQ(got.config->support_device, (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6, 7}));
-  EXPECT_EQ(got.config->statistic_category,
-            (Categories{Category::kMax, Category::kMin, Category::kL2norm}));
+  EXPECT_EQ(got.config->statistic_category, (Categories{Category::kMax, Category::kMin, Category::kL2norm}));
   EXPECT_TRUE(got.config->enable);
   EXPECT_TRUE(got.config->trans_flag);
   EXPECT_FALSE(got.config->on_device);

@@ -59,9 +59,8 @@ TEST(ConfigHostile, SyntaxErrorsHaveLineAndColumn) {
   const struct {
     const char* text;
     const char* place;
-  } cases[] = {{"", "line 1, column 1"},        {"{\n \"a\" 1}", "line 2, column 6"},
-               {"{\"a\": \"\xff\"}", "line 1"}, {"{} x", "line 1, column 4"},
-               {"\n\n{\"a\":tru}", "line 3"},   {"{\"a\":\"\n", "line 1"}};
+  } cases[] = {{"", "line 1, column 1"},     {"{\n \"a\" 1}", "line 2, column 6"}, {"{\"a\": \"\xff\"}", "line 1"},
+               {"{} x", "line 1, column 4"}, {"\n\n{\"a\":tru}", "line 3"},        {"{\"a\":\"\n", "line 1"}};
   for (const auto& one : cases) {
     const auto got = parsed(one.text);
     EXPECT_FALSE(got.config);
@@ -71,10 +70,9 @@ TEST(ConfigHostile, SyntaxErrorsHaveLineAndColumn) {
 
 TEST(ConfigHostile, LongListsAndTextsAreShortInMessages) {
   const std::string long_text(100000, 'n');
-  for (const auto& common :
-       {R"({"net_name": ")" + long_text + "/\"}",
-        R"({"saved_data": "full", "statistic_category": [")" + long_text + "\"]}",
-        R"({"dump_mode": 1, "kernels": ["name-regex()" + long_text + ")\"]}"}) {
+  for (const auto& common : {R"({"net_name": ")" + long_text + "/\"}",
+                             R"({"saved_data": "full", "statistic_category": [")" + long_text + "\"]}",
+                             R"({"dump_mode": 1, "kernels": ["name-regex()" + long_text + ")\"]}"}) {
     const auto got = parsed(config_text(common));
     EXPECT_FALSE(got.config);
     EXPECT_LT(got.error.size(), 1000u);

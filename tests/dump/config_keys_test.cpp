@@ -37,7 +37,9 @@ TEST(ConfigKeys, EveryAllowedValueArrives) {
     EXPECT_TRUE(got.config) << got.error;
     return *got.config;
   };
-  const auto wants = [&](const std::string& text, const AskedOperator& op) { return common(text).operators->wants(op); };
+  const auto wants = [&](const std::string& text, const AskedOperator& op) {
+    return common(text).operators->wants(op);
+  };
   EXPECT_EQ(common(R"({"dump_mode": 0, "kernels": ["Add"]})").operators, nullptr) << "every operator";
   EXPECT_TRUE(wants(R"({"dump_mode": 1, "kernels": ["Add"]})", {"Add", "net/Add-op1"}));
   EXPECT_FALSE(wants(R"({"dump_mode": 1, "kernels": ["Add"]})", {"Mul", "net/Mul-op1", true}));
@@ -49,8 +51,7 @@ TEST(ConfigKeys, EveryAllowedValueArrives) {
   EXPECT_EQ(common(R"({"op_debug_mode": 4})").op_debug_mode, DebugMode::kException);
   EXPECT_EQ(common(R"({"saved_data": "statistic"})").saved_data, SavedData::kStatistic);
   EXPECT_EQ(common(R"({"saved_data": "full"})").saved_data, SavedData::kFull);
-  EXPECT_EQ(common(R"({"support_device": [3, 1]})").support_device,
-            (std::vector<std::uint32_t>{1, 3}));
+  EXPECT_EQ(common(R"({"support_device": [3, 1]})").support_device, (std::vector<std::uint32_t>{1, 3}));
   EXPECT_EQ(common(R"({"support_device": []})").support_device->size(), 0u);
   EXPECT_EQ(common(R"({"op_debug_mode": 3, "overflow_number": 7})").overflow_number, 7u);
   EXPECT_EQ(common(R"({"initial_iteration": 4294967295})").initial_iteration, 4294967295u);
@@ -60,22 +61,19 @@ TEST(ConfigKeys, EveryAllowedValueArrives) {
   EXPECT_FALSE(e2e(R"({"trans_flag": false})").trans_flag);
   EXPECT_TRUE(e2e(R"({"save_kernel_args": true})").save_kernel_args);
   EXPECT_TRUE(e2e(R"({"stat_calc_mode": "device"})").on_device);
-  EXPECT_EQ(e2e(R"({"device_stat_precision_mode": "low"})").device_stat_precision_mode,
-            Precision::kLow);
+  EXPECT_EQ(e2e(R"({"device_stat_precision_mode": "low"})").device_stat_precision_mode, Precision::kLow);
   EXPECT_EQ(e2e(R"({"sample_mode": 1, "sample_num": 7})").sample_num, 7u);
   EXPECT_FALSE(e2e(R"({"sample_mode": 0, "sample_num": 0})").sample_num) << "not read then";
 }
 
 TEST(ConfigKeys, StatisticCategoryInTheUsersOrder) {
   const auto categories = [](const std::string& list) {
-    const auto got =
-        parsed(config_text(R"({"saved_data": "full", "statistic_category": )" + list + "}"));
+    const auto got = parsed(config_text(R"({"saved_data": "full", "statistic_category": )" + list + "}"));
     EXPECT_TRUE(got.config) << got.error;
     return got.config ? got.config->statistic_category : Categories{};
   };
-  EXPECT_EQ(
-      categories(R"(["md5", "negative zero count", "max", "hash:md5"])"),
-      (Categories{Category::kMd5, Category::kNegativeZeroCount, Category::kMax, Category::kMd5}));
+  EXPECT_EQ(categories(R"(["md5", "negative zero count", "max", "hash:md5"])"),
+            (Categories{Category::kMd5, Category::kNegativeZeroCount, Category::kMax, Category::kMd5}));
   EXPECT_EQ(categories("[]"), Categories{});
   EXPECT_EQ(categories("null"), (Categories{Category::kMax, Category::kMin, Category::kL2norm}));
   for (const Category category : all_categories()) {
@@ -95,8 +93,7 @@ TEST(ConfigKeys, NotReadWhereItMeansNothing) {
 TEST(ConfigKeys, PathFallsBackOnTheEnvironment) {
   for (const char* path : {R"({"path": null})", R"({"path": ""})"}) {
     EXPECT_EQ(parsed(config_text(path), "/diagnostic").config->path, "/diagnostic/debug_dump");
-    EXPECT_NE(parsed(config_text(path), "").error.find("MS_DIAGNOSTIC_DATA_PATH"),
-              std::string::npos);
+    EXPECT_NE(parsed(config_text(path), "").error.find("MS_DIAGNOSTIC_DATA_PATH"), std::string::npos);
     EXPECT_NE(parsed(config_text(path), "rel").error.find("\"rel\""), std::string::npos);
   }
   EXPECT_EQ(parsed(config_text("{}"), "/diagnostic").config->path, "/absolute_path");
@@ -157,33 +154,28 @@ TEST(ConfigKeys, WrongValuesAreNamedWithWhatIsAllowed) {
       {R"({"kernels": null})", "{}", ".kernels", "missing", "list"},
       {R"({"kernels": "Conv"})", "{}", ".kernels", "\"Conv\"", "list"},
       {R"({"dump_mode": 1, "kernels": [5]})", "{}", ".kernels", "[5]", "name-regex"},
-      {R"J({"dump_mode": 1, "kernels": ["name-regex(()"]})J", "{}", ".kernels", "name-regex(()",
-       "without its )"},
+      {R"J({"dump_mode": 1, "kernels": ["name-regex(()"]})J", "{}", ".kernels", "name-regex(()", "without its )"},
       {R"({"support_device": 0})", "{}", ".support_device", "0", "list"},
       {R"({"support_device": ["0"]})", "{}", ".support_device", "[\"0\"]", "list"},
       {R"({"support_device": [-1]})", "{}", ".support_device", "[-1]", "list"},
       {R"({"op_debug_mode": 5})", "{}", ".op_debug_mode", "5", "3 (operators that overflow)"},
       {R"({"saved_data": "all"})", "{}", ".saved_data", "\"all\"", "\"statistic\""},
       {R"({"saved_data": 1})", "{}", ".saved_data", "1", "\"full\""},
-      {R"({"saved_data": "full", "statistic_category": ["max", "Max", 5]})", "{}",
-       ".statistic_category", "\"Max\", 5", "\"positive zero count\""},
+      {R"({"saved_data": "full", "statistic_category": ["max", "Max", 5]})", "{}", ".statistic_category", "\"Max\", 5",
+       "\"positive zero count\""},
       {R"({"saved_data": "full", "statistic_category": ["sha1"]})", "{}", ".statistic_category", "\"sha1\"",
        "\"hash:md5\", \"hash:sha1\""},
-      {R"({"saved_data": "full", "statistic_category": "max"})", "{}", ".statistic_category",
-       "\"max\"", "list"},
+      {R"({"saved_data": "full", "statistic_category": "max"})", "{}", ".statistic_category", "\"max\"", "list"},
       {R"({"overflow_number": 1})", "{}", ".overflow_number", "1", "op_debug_mode is 3"},
       {R"({"op_debug_mode": 3, "overflow_number": -1})", "{}", ".overflow_number", "-1", "whole"},
-      {R"({"initial_iteration": 4294967296})", "{}", ".initial_iteration", "4294967296",
-       "4294967295"},
+      {R"({"initial_iteration": 4294967296})", "{}", ".initial_iteration", "4294967296", "4294967295"},
       {R"({"file_format": "csv"})", "null", ".file_format", "\"csv\"", "\"npy\""},
-      {R"({"saved_data": "statistic"})", "null", ".saved_data", "\"statistic\"",
-       "file_format \"npy\""},
+      {R"({"saved_data": "statistic"})", "null", ".saved_data", "\"statistic\"", "file_format \"npy\""},
       {"{}", R"({"enable": 1})", "e2e_dump_settings.enable", "1", "true or false"},
       {"{}", R"({"trans_flag": "true"})", ".trans_flag", "\"true\"", "true or false"},
       {"{}", R"({"save_kernel_args": 0})", ".save_kernel_args", "0", "true or false"},
       {"{}", R"({"stat_calc_mode": "gpu"})", ".stat_calc_mode", "\"gpu\"", "\"device\""},
-      {"{}", R"({"device_stat_precision_mode": "mid"})", ".device_stat_precision_mode", "\"mid\"",
-       "\"high\""},
+      {"{}", R"({"device_stat_precision_mode": "mid"})", ".device_stat_precision_mode", "\"mid\"", "\"high\""},
       {"{}", R"({"sample_mode": 2})", ".sample_mode", "2", "1 (samples)"},
       {"{}", R"({"sample_mode": 1, "sample_num": 0})", ".sample_num", "0", "from 1"},
       {"{}", R"({"sample_mode": 1, "sample_num": "9"})", ".sample_num", "\"9\"", "from 1"}};

@@ -12,7 +12,8 @@ class DeviceRows : public SessionTest {
   DeviceRows() { options.device_rows = true; }
 
   // The rows' text from the column Data Type on, without the heading.
-  std::string dumped(const std::vector<DumpTensor>& tensors, const std::string& categories = R"(["max", "min", "avg", "l2norm"])",
+  std::string dumped(const std::vector<DumpTensor>& tensors,
+                     const std::string& categories = R"(["max", "min", "avg", "l2norm"])",
                      const std::string& e2e = R"({"stat_calc_mode": "device"})") {
     remove_folder(folder / "rank_0");
     auto session = open(R"({"statistic_category": )" + categories + "}", e2e);

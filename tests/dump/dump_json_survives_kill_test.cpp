@@ -25,7 +25,8 @@ class DumpJsonSurvivesKill : public MsprobeSessionTest {
     auto session = open();
     for (std::uint64_t step = 0;; ++step) {
       for (std::uint64_t call = 0; call < kCallsAStep; ++call) {
-        collect(session, {.iteration = step}, "Tensor.add." + std::to_string(call) + ".forward", {tensor(values, Dtype::kFloat32)});
+        collect(session, {.iteration = step}, "Tensor.add." + std::to_string(call) + ".forward",
+                {tensor(values, Dtype::kFloat32)});
         if (call % 10 == 9 && session.flush()) acknowledged.calls = call + 1;
       }
       if (session.step_end({.iteration = step})) {

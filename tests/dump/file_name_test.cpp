@@ -1,8 +1,8 @@
 // A dump file's name identifies its tensor. Any other name is only a name.
 
-#include "stats/rows/names/mindspore_file_name.hpp"
-
 #include <gtest/gtest.h>
+
+#include "stats/rows/names/mindspore_file_name.hpp"
 
 namespace tensorstat {
 namespace file_name_test {
@@ -65,7 +65,8 @@ TEST(FileName, OfBitsAloneIsKnown) {
 // msaccucmp's names for r1.5's asynchronous dump have a shape instead of a format, or nothing, and no stream id.
 TEST(FileName, TheStreamAndTheFormatMayBeMissing) {
   const NamedTensor converted = named_tensor(
-      "BNTrainingUpdate.Default_network_BNTrainingUpdate-op5489.137.1608983934774491.input.1.30x1024x17x17.npy", kModified);
+      "BNTrainingUpdate.Default_network_BNTrainingUpdate-op5489.137.1608983934774491.input.1.30x1024x17x17.npy",
+      kModified);
   EXPECT_EQ(converted.identity.op_type, "BNTrainingUpdate");
   EXPECT_EQ(converted.identity.op_name, "Default_network_BNTrainingUpdate-op5489");
   EXPECT_EQ(converted.identity.task_id, 137u);

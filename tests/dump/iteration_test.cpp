@@ -37,8 +37,8 @@ TEST(Iteration, SelectsStepsAndRanges) {
 
 TEST(Iteration, PartsThatSayNothingSelectNothing) {
   EXPECT_EQ(selected("0||3"), (std::set<int>{0, 3}));
-  for (const char* text : {"5-", "-5", "3-1", "1-2-3", "|", "-", "--", " ", "1--2",
-                           "18446744073709551616", "1-18446744073709551616"}) {
+  for (const char* text :
+       {"5-", "-5", "3-1", "1-2-3", "|", "-", "--", " ", "1--2", "18446744073709551616", "1-18446744073709551616"}) {
     EXPECT_EQ(selected(text), std::set<int>{}) << text;
     EXPECT_NE(Iterations::parse(text)->useless_part(), nullptr) << text;
   }
@@ -47,8 +47,7 @@ TEST(Iteration, PartsThatSayNothingSelectNothing) {
 }
 
 TEST(Iteration, RefusesOtherCharactersWithWords) {
-  for (const char* text :
-       {"", "All", "ALL", "all|5", "0,5", "0|a", "5 6", "1 2-3", "0\t", "+5", "1.5"}) {
+  for (const char* text : {"", "All", "ALL", "all|5", "0,5", "0|a", "5 6", "1 2-3", "0\t", "+5", "1.5"}) {
     const auto iterations = Iterations::parse(text);
     ASSERT_FALSE(iterations) << text;
     EXPECT_NE(iterations.error().message.find("\"all\""), std::string::npos);

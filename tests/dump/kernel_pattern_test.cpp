@@ -60,7 +60,7 @@ TEST(KernelPattern, AgreesWithStdRegexOnWrittenCases) {
                             "(|a)b",
                             "a{3,1}",
                             "*a",
-                           
+
                             "(a",
                             "a)",
                             "[b-a]",
@@ -103,11 +103,32 @@ TEST(KernelPattern, AgreesWithStdRegexOnRandomCases) {
 
 // Patterns that other syntaxes, such as RE2's, refuse or read differently.
 TEST(KernelPattern, IsEcmaScriptAndNoOtherSyntax) {
-  const char* patterns[] = {"[]a]", "[^]a]", "[]",    "[^]",       "a.c",     ".",        "\\s",     "[\\b]",
-                            "\\v",  "\\f",   "\\0",   "a{1001}",   "[[:w:]]", "[[:d:]]",  "[\\w-]",  "[a-z&&b]",
-                            "\\_",  "\\-",   "[^\\n]", "a$b",       "a^b",     "(?:a$)",   "[[:s:]]", "[[:alpha:][:digit:]]+"};
-  const std::string texts[] = {"",   "a",  "b",  "]",  "a]", "a\nc", "a\rc", "\n", "\r", "\v", "\f",
-                               "\b", "ab", "_",  "-",  "0",  "&",    "\xe9", "\xff", "a0", "w", std::string(1, '\0'),
+  const char* patterns[] = {"[]a]",    "[^]a]",   "[]",     "[^]",      "a.c",     ".",
+                            "\\s",     "[\\b]",   "\\v",    "\\f",      "\\0",     "a{1001}",
+                            "[[:w:]]", "[[:d:]]", "[\\w-]", "[a-z&&b]", "\\_",     "\\-",
+                            "[^\\n]",  "a$b",     "a^b",    "(?:a$)",   "[[:s:]]", "[[:alpha:][:digit:]]+"};
+  const std::string texts[] = {"",
+                               "a",
+                               "b",
+                               "]",
+                               "a]",
+                               "a\nc",
+                               "a\rc",
+                               "\n",
+                               "\r",
+                               "\v",
+                               "\f",
+                               "\b",
+                               "ab",
+                               "_",
+                               "-",
+                               "0",
+                               "&",
+                               "\xe9",
+                               "\xff",
+                               "a0",
+                               "w",
+                               std::string(1, '\0'),
                                std::string(1001, 'a')};
   for (const char* pattern : patterns) {
     for (const std::string& text : texts) {
@@ -116,15 +137,15 @@ TEST(KernelPattern, IsEcmaScriptAndNoOtherSyntax) {
       EXPECT_EQ(ours(pattern, text), expected) << pattern << " on \"" << text.substr(0, 8) << '"';
     }
   }
-  for (const char* pattern : {"(?i)a", "(?P<x>a)", "a{,2}", "{", "a{", "[[:word:]]", "\\x{61}", "\\A", "\\z", "\\Qa\\E"}) {
+  for (const char* pattern :
+       {"(?i)a", "(?P<x>a)", "a{,2}", "{", "a{", "[[:word:]]", "\\x{61}", "\\A", "\\z", "\\Qa\\E"}) {
     EXPECT_EQ(ours(pattern, "a"), std::nullopt) << pattern;
   }
 }
 
 TEST(KernelPattern, HostileTextsEndSoon) {
   const std::string long_text(20000, 'x');
-  for (const char* pattern :
-       {"(x+x+)+y", "(x*)*y", "((x?){30}){30}y", "(x|x|x)*y", "(.*)(.*)(.*)y"}) {
+  for (const char* pattern : {"(x+x+)+y", "(x*)*y", "((x?){30}){30}y", "(x|x|x)*y", "(.*)(.*)(.*)y"}) {
     EXPECT_EQ(ours(pattern, long_text), false) << pattern;
     EXPECT_EQ(ours(pattern, long_text + "y").has_value(), true) << pattern;
   }
@@ -150,8 +171,7 @@ TEST(KernelPattern, RefusesWithWords) {
   for (const auto& one : cases) {
     const auto compiled = Regex::compile(one.pattern);
     ASSERT_FALSE(compiled) << one.pattern.substr(0, 30);
-    EXPECT_NE(compiled.error().message.find(one.word), std::string::npos)
-        << compiled.error().message;
+    EXPECT_NE(compiled.error().message.find(one.word), std::string::npos) << compiled.error().message;
   }
 }
 

@@ -20,12 +20,8 @@ struct Malformed {
 };
 
 // A correct config with these keys in common_dump_settings.
-Malformed common(const std::string& keys, std::string_view complaint) {
-  return {config_text(keys), complaint};
-}
-Malformed e2e(const std::string& keys, std::string_view complaint) {
-  return {config_text("{}", keys), complaint};
-}
+Malformed common(const std::string& keys, std::string_view complaint) { return {config_text(keys), complaint}; }
+Malformed e2e(const std::string& keys, std::string_view complaint) { return {config_text("{}", keys), complaint}; }
 // One operator pattern.
 Malformed regex(const std::string& pattern, std::string_view complaint) {
   const nlohmann::json keys = {{"dump_mode", 1}, {"kernels", {"name-regex(" + pattern + ")"}}};
@@ -93,8 +89,7 @@ std::vector<Malformed> malformed_texts() {
       {"{\"common_dump_settings\": \"\"}", "common_dump_settings is \"\""},
       {"{\"Common_Dump_Settings\": {}}", "MindSpore's data_dump.json has common_dump_settings"},
       {"{\"common_dump_settings\": {}}", "common_dump_settings.dump_mode is missing"},
-      {sound.substr(0, sound.rfind('}')) + ", \"e2e_dump_settings\": 1}",
-       "e2e_dump_settings is 1; allowed: an object"},
+      {sound.substr(0, sound.rfind('}')) + ", \"e2e_dump_settings\": 1}", "e2e_dump_settings is 1; allowed: an object"},
       // Values.
       common(R"({"dump_mode": 1e0})", "dump_mode is 1.0"),
       common(R"({"dump_mode": 18446744073709551616})", "dump_mode is 1.8446744073709552e+19"),
@@ -131,10 +126,8 @@ std::vector<Malformed> malformed_texts() {
       common(R"({"saved_data": "Tensor"})", "saved_data is \"Tensor\""),
       common(R"({"saved_data": ["tensor"]})", "saved_data is [\"tensor\"]"),
       common(R"({"saved_data": "full", "statistic_category": {}})", "statistic_category is "),
-      common(R"({"saved_data": "full", "statistic_category": ["l2_norm"]})",
-             "statistic_category has \"l2_norm\""),
-      common(R"({"saved_data": "full", "statistic_category": [["max"]]})",
-             "statistic_category has [\"max\"]"),
+      common(R"({"saved_data": "full", "statistic_category": ["l2_norm"]})", "statistic_category has \"l2_norm\""),
+      common(R"({"saved_data": "full", "statistic_category": [["max"]]})", "statistic_category has [\"max\"]"),
       common(R"({"saved_data": "full", "statistic_category": ["hash:md4"]})", "\"hash:md4\""),
       common(R"({"overflow_number": 0})", "overflow_number is 0; allowed: nothing, unless"),
       common(R"({"op_debug_mode": 3, "overflow_number": 1.5})", "overflow_number is 1.5"),
@@ -192,8 +185,7 @@ TEST(MalformedConfig, IsRefusedWithTheReason) {
   for (const auto& [text, complaint] : malformed_texts()) {
     const auto got = parsed(text);
     EXPECT_FALSE(got.config) << "wanted: " << complaint << "\n" << text.substr(0, 1000);
-    EXPECT_NE(got.error.find(complaint), std::string::npos)
-        << "wanted: " << complaint << "\ngot:    " << got.error;
+    EXPECT_NE(got.error.find(complaint), std::string::npos) << "wanted: " << complaint << "\ngot:    " << got.error;
     EXPECT_LT(got.error.size(), 1000u);
     for (const unsigned char c : got.error) {
       ASSERT_TRUE(c >= ' ' && c <= '~') << "a control character in: " << got.error;
@@ -203,9 +195,8 @@ TEST(MalformedConfig, IsRefusedWithTheReason) {
 
 // Texts in warnings are one line, too.
 TEST(MalformedConfig, KeysInWarningsAreOneLine) {
-  const auto got =
-      parsed(R"({"a\nb\u001b": {"c\u007f": 1, "c\u007f": 2}, "common_dump_settings": )" +
-             config_text("{}").substr(config_text("{}").find('{', 1)));
+  const auto got = parsed(R"({"a\nb\u001b": {"c\u007f": 1, "c\u007f": 2}, "common_dump_settings": )" +
+                          config_text("{}").substr(config_text("{}").find('{', 1)));
   ASSERT_TRUE(got.config) << got.error;
   EXPECT_TRUE(got.said_once("a\\nb\\x1b.c\\x7f is given more than once"));
   for (const auto& message : got.said) {

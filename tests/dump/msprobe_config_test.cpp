@@ -1,6 +1,5 @@
 // Every key and rule of msprobe's config.json, as in its guide.
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -78,19 +77,21 @@ TEST(MsprobeConfig, RanksAndStepsAreNumbersAndRanges) {
     EXPECT_TRUE(numbers("[]").all());
     EXPECT_TRUE(numbers("null").all());
     const auto some = numbers(R"([7, "3", "5-6", 7])");
-    for (const std::uint64_t n : {0, 1, 2, 3, 4, 5, 6, 7, 8}) EXPECT_EQ(some.contains(n), n == 3 || (n >= 5 && n <= 7)) << n;
+    for (const std::uint64_t n : {0, 1, 2, 3, 4, 5, 6, 7, 8})
+      EXPECT_EQ(some.contains(n), n == 3 || (n >= 5 && n <= 7)) << n;
     EXPECT_TRUE(numbers("[1000000]").contains(1000000));
-    for (const std::string wrong : {"[1000001]", "[-1]", "[1.5]", "[true]", "[\"6-5\"]", "[\"5-\"]", "[\"-5\"]", "[\" 5\"]",
-                                    "[\"a\"]", "[\"\"]", "[[1]]", "3", "\"3\"", "[\"1-2-3\"]"}) {
-      EXPECT_NE(refused("{\"" + key + "\": " + wrong + "}").find("config.json." + key + " is "), std::string::npos) << wrong;
+    for (const std::string wrong : {"[1000001]", "[-1]", "[1.5]", "[true]", "[\"6-5\"]", "[\"5-\"]", "[\"-5\"]",
+                                    "[\" 5\"]", "[\"a\"]", "[\"\"]", "[[1]]", "3", "\"3\"", "[\"1-2-3\"]"}) {
+      EXPECT_NE(refused("{\"" + key + "\": " + wrong + "}").find("config.json." + key + " is "), std::string::npos)
+          << wrong;
     }
   }
 }
 
 TEST(MsprobeConfig, Tasks) {
   EXPECT_EQ(accepted(R"({"task": "tensor"})").saved_data, SavedData::kFull) << "with statistics beside";
-  for (const char* task : {"acc_check", "structure", "diff_check", "nan_check", "overflow_check", "run_ut", "free_benchmark",
-                           "grad_probe"}) {
+  for (const char* task : {"acc_check", "structure", "diff_check", "nan_check", "overflow_check", "run_ut",
+                           "free_benchmark", "grad_probe"}) {
     EXPECT_NE(refused(R"({"task": ")" + std::string(task) + "\"}").find("run in Python"), std::string::npos) << task;
   }
   EXPECT_NE(refused(R"({"task": "statistic"})").find("allowed: \"statistics\", \"tensor\""), std::string::npos);
@@ -99,7 +100,8 @@ TEST(MsprobeConfig, Tasks) {
 }
 
 TEST(MsprobeConfig, Levels) {
-  const char *api = "Mint.add.3.backward", *module = "Cell.net.Net.forward.0", *gradients = "Module.a.A.parameters_grad.0";
+  const char *api = "Mint.add.3.backward", *module = "Cell.net.Net.forward.0",
+             *gradients = "Module.a.A.parameters_grad.0";
   const struct {
     const char* level;
     bool apis, modules;
@@ -146,12 +148,14 @@ TEST(MsprobeConfig, DataModes) {
   EXPECT_EQ(mode(R"(["input", "output", "forward", "backward"])").input_output, InputOutput::kBoth);
   for (const char* wrong : {"[\"all\", \"input\"]", "[\"inputs\"]", "\"all\"", "[1]",
                             R"(["input", "output", "forward", "backward", "input"])"}) {
-    EXPECT_NE(refused("{}", "{\"data_mode\": " + std::string(wrong) + "}").find("statistics.data_mode"), std::string::npos);
+    EXPECT_NE(refused("{}", "{\"data_mode\": " + std::string(wrong) + "}").find("statistics.data_mode"),
+              std::string::npos);
   }
 }
 
 TEST(MsprobeConfig, SummaryModes) {
-  for (const char* mode : {"statistics", "md5", "xor"}) accepted("{}", R"({"summary_mode": ")" + std::string(mode) + "\"}");
+  for (const char* mode : {"statistics", "md5", "xor"})
+    accepted("{}", R"({"summary_mode": ")" + std::string(mode) + "\"}");
   const auto error = refused("{}", R"({"summary_mode": "crc"})");
   EXPECT_NE(error.find("statistics.summary_mode is \"crc\""), std::string::npos);
   EXPECT_NE(refused("{}", R"({"summary_mode": ["max"]})").find("\"md5\" (a CRC-32)"), std::string::npos);
@@ -159,7 +163,8 @@ TEST(MsprobeConfig, SummaryModes) {
 
 TEST(MsprobeConfig, AsynchronousDumps) {
   EXPECT_FALSE(accepted(R"({"async_dump": true})").enable);
-  EXPECT_NE(refused(R"({"async_dump": true})", R"({"summary_mode": "md5"})").find("because async_dump is true"), std::string::npos);
+  EXPECT_NE(refused(R"({"async_dump": true})", R"({"summary_mode": "md5"})").find("because async_dump is true"),
+            std::string::npos);
   EXPECT_NE(refused(R"({"async_dump": true, "task": "tensor"})").find("tensor.list"), std::string::npos);
   accepted(R"({"async_dump": true, "task": "tensor"})", R"({"list": ["relu"]})");
 }
@@ -183,15 +188,19 @@ TEST(MsprobeConfig, OtherKeys) {
   accepted(R"({"dump_enable": null, "precision": "high", "risk_level": "ALL", "custom_op_namespaces": ["mine"]})");
   accepted(R"({"custom_op_namespaces": null, "extra_info": false})", R"({"tensor_list": ["relu"]})");
   accepted(R"({"task": "tensor"})", R"({"file_format": "npy"})");
-  for (const char* wrong : {R"({"dump_enable": 1})", R"({"extra_info": "yes"})", R"({"async_dump": 0})",
-                            R"({"precision": "medium"})", R"({"risk_level": "SOME"})", R"({"custom_op_namespaces": [1]})"}) {
+  for (const char* wrong :
+       {R"({"dump_enable": 1})", R"({"extra_info": "yes"})", R"({"async_dump": 0})", R"({"precision": "medium"})",
+        R"({"risk_level": "SOME"})", R"({"custom_op_namespaces": [1]})"}) {
     EXPECT_NE(refused(wrong).find("config.json."), std::string::npos);
   }
-  EXPECT_NE(refused("{}", R"({"slice": [{"dim": 0, "size": 4, "begin": 0, "end": 2}]})").find("whole tensors"), std::string::npos);
+  EXPECT_NE(refused("{}", R"({"slice": [{"dim": 0, "size": 4, "begin": 0, "end": 2}]})").find("whole tensors"),
+            std::string::npos);
   EXPECT_NE(refused("{}", R"({"request_id": "1"})").find("whole tensors"), std::string::npos);
   refused(R"({"task": "tensor"})", R"({"file_format": "bin"})");
-  EXPECT_TRUE(parsed(msprobe_text(R"({"ranks": [1]})")).said_once("config.json has keys that mean nothing and are ignored: \"ranks\""));
-  EXPECT_TRUE(parsed(msprobe_text("{}", R"({"device": "device"})")).said_once("device of statistics is read with level L2 only"));
+  EXPECT_TRUE(parsed(msprobe_text(R"({"ranks": [1]})"))
+                  .said_once("config.json has keys that mean nothing and are ignored: \"ranks\""));
+  EXPECT_TRUE(parsed(msprobe_text("{}", R"({"device": "device"})"))
+                  .said_once("device of statistics is read with level L2 only"));
 }
 
 TEST(MsprobeConfig, LevelL2IsMindSporesDumpOfKernels) {
@@ -207,7 +216,8 @@ TEST(MsprobeConfig, LevelL2IsMindSporesDumpOfKernels) {
   EXPECT_EQ(l2(R"({"summary_mode": []})").statistic_category.size(), 4u) << "an empty list is statistics";
   EXPECT_NE(refused(R"({"level": "L2"})", R"({"summary_mode": ["avg"]})").find("\"mean\""), std::string::npos);
   EXPECT_NE(refused(R"({"level": "L2"})", R"({"summary_mode": "xor"})").find("a real one"), std::string::npos);
-  EXPECT_NE(refused(R"({"level": "L2", "async_dump": true})", R"({"summary_mode": ["md5"]})").find("async_dump"), std::string::npos);
+  EXPECT_NE(refused(R"({"level": "L2", "async_dump": true})", R"({"summary_mode": ["md5"]})").find("async_dump"),
+            std::string::npos);
   EXPECT_EQ(l2(R"({"data_mode": ["output"]})").input_output, InputOutput::kOutputs);
   refused(R"({"level": "L2"})", R"({"data_mode": ["forward"]})");
   refused(R"({"level": "L2"})", R"({"data_mode": ["input", "output"]})");

@@ -133,13 +133,15 @@ for key, call in root['data'].items():
 print(count)
 )PY";
   constexpr std::pair<Dtype, std::size_t> kTypes[] = {
-      {Dtype::kBool, 1},   {Dtype::kInt8, 1},   {Dtype::kInt16, 2},  {Dtype::kInt32, 4},   {Dtype::kInt64, 8},
-      {Dtype::kUint8, 1},  {Dtype::kUint16, 2}, {Dtype::kUint32, 4}, {Dtype::kUint64, 8},  {Dtype::kFloat16, 2},
+      {Dtype::kBool, 1},     {Dtype::kInt8, 1},    {Dtype::kInt16, 2},  {Dtype::kInt32, 4},  {Dtype::kInt64, 8},
+      {Dtype::kUint8, 1},    {Dtype::kUint16, 2},  {Dtype::kUint32, 4}, {Dtype::kUint64, 8}, {Dtype::kFloat16, 2},
       {Dtype::kBfloat16, 2}, {Dtype::kFloat32, 4}, {Dtype::kFloat64, 8}};
   std::uint64_t state = 20261122;
   const auto random = [&] { return state = state * 6364136223846793005u + 1442695040888963407u, state >> 33; };
-  for (const auto& [framework, precision, checksum] :
-       {std::tuple("mindspore", "low", "md5"), {"pytorch", "low", "md5"}, {"mindspore", "high", "md5"}, {"pytorch", "high", "xor"}}) {
+  for (const auto& [framework, precision, checksum] : {std::tuple("mindspore", "low", "md5"),
+                                                       {"pytorch", "low", "md5"},
+                                                       {"mindspore", "high", "md5"},
+                                                       {"pytorch", "high", "xor"}}) {
     std::filesystem::remove_all(folder / "step0");
     options.framework = framework;
     auto session = open(R"({"task": "tensor", "precision": ")" + std::string(precision) + "\"}",
@@ -155,7 +157,8 @@ print(count)
           std::uint8_t& top = bytes[(i + 1) * size - 1];
           if (dtype == Dtype::kBool) top &= 1;
           if (dtype == Dtype::kFloat16) top &= 0xd3;  // neither NaN nor Inf
-          if (dtype == Dtype::kBfloat16 || dtype == Dtype::kFloat32 || dtype == Dtype::kFloat64) top = (top & 0x81) | 0x3e;
+          if (dtype == Dtype::kBfloat16 || dtype == Dtype::kFloat32 || dtype == Dtype::kFloat64)
+            top = (top & 0x81) | 0x3e;
         }
         DumpTensor one;
         one.tensor = {.dtype = dtype, .element_count = count, .address = bytes.data()};
@@ -168,8 +171,10 @@ print(count)
     EXPECT_EQ(session.counters().lost_tensor_count, 0u);
     EXPECT_EQ(session.counters().row_count, number);
     std::ofstream(folder / "confirm.py") << kConfirm;
-    const std::string command = "cd '" + folder.path() + "' && /usr/bin/python3 confirm.py " + precision + " " + checksum + " > count 2> errors";
-    EXPECT_EQ(std::system(command.c_str()), 0) << framework << " " << precision << ": " << content_of(folder / "errors");
+    const std::string command = "cd '" + folder.path() + "' && /usr/bin/python3 confirm.py " + precision + " " +
+                                checksum + " > count 2> errors";
+    EXPECT_EQ(std::system(command.c_str()), 0)
+        << framework << " " << precision << ": " << content_of(folder / "errors");
     EXPECT_EQ(content_of(folder / "count"), std::to_string(number) + "\n");
   }
 }
@@ -178,12 +183,16 @@ TEST_F(MsprobeOutput, NotANumberAndInfinityAreBare) {
   auto session = open();
   const std::vector<float> poisoned{NAN, 1}, high{INFINITY, 1}, low{-INFINITY, 1};
   collect(session, {}, "Tensor.a.0.forward", {tensor(poisoned, Dtype::kFloat32)});
-  collect(session, {}, "Tensor.b.0.forward", {tensor(high, Dtype::kFloat32), tensor(low, Dtype::kFloat32, Io::kOutput, 1)});
+  collect(session, {}, "Tensor.b.0.forward",
+          {tensor(high, Dtype::kFloat32), tensor(low, Dtype::kFloat32, Io::kOutput, 1)});
   session.close();
   const std::string text = content_of(folder / "step0/rank0/dump.json");
-  EXPECT_NE(text.find("\"Max\": NaN,\n     \"Min\": NaN,\n     \"Mean\": NaN,\n     \"Norm\": NaN\n"), text.npos) << text;
-  EXPECT_NE(text.find("\"Max\": Infinity,\n     \"Min\": 1.0,\n     \"Mean\": Infinity,\n     \"Norm\": Infinity\n"), text.npos);
-  EXPECT_NE(text.find("\"Max\": 1.0,\n     \"Min\": -Infinity,\n     \"Mean\": -Infinity,\n     \"Norm\": Infinity\n"), text.npos);
+  EXPECT_NE(text.find("\"Max\": NaN,\n     \"Min\": NaN,\n     \"Mean\": NaN,\n     \"Norm\": NaN\n"), text.npos)
+      << text;
+  EXPECT_NE(text.find("\"Max\": Infinity,\n     \"Min\": 1.0,\n     \"Mean\": Infinity,\n     \"Norm\": Infinity\n"),
+            text.npos);
+  EXPECT_NE(text.find("\"Max\": 1.0,\n     \"Min\": -Infinity,\n     \"Mean\": -Infinity,\n     \"Norm\": Infinity\n"),
+            text.npos);
 }
 
 TEST_F(MsprobeOutput, OperatorsAreCalledAsMsprobeCallsThem) {
@@ -192,15 +201,15 @@ TEST_F(MsprobeOutput, OperatorsAreCalledAsMsprobeCallsThem) {
     session.collect({}, session.operator_named("Conv2D", name), std::vector{tensor(values, Dtype::kFloat32, io)});
   };
   hand("Functional.relu.4.forward");
-  hand("Functional.relu.4.forward");                  // taken: gets the next free number
-  hand("Functional.relu.3.backward");                 // backward calls come in reverse order
+  hand("Functional.relu.4.forward");   // taken: gets the next free number
+  hand("Functional.relu.3.backward");  // backward calls come in reverse order
   hand("Functional.relu.2.backward");
   hand("Module.net.conv1.Conv2d.forward.0");
   hand("Module.net.conv1.Conv2d.backward.0");
   hand("Module.net.conv1.Conv2d.parameters_grad");
-  hand("Default/net.x/Conv2D-op12", Io::kInput);      // one call in two parts,
+  hand("Default/net.x/Conv2D-op12", Io::kInput);  // one call in two parts,
   hand("Default/net.x/Conv2D-op12", Io::kOutput);
-  hand("Default/net.x/Conv2D-op12", Io::kInput);      // and the next call
+  hand("Default/net.x/Conv2D-op12", Io::kInput);  // and the next call
   hand("Gradients/Default/net/Conv2D-op13");
   EXPECT_TRUE(session.flush());
   EXPECT_EQ(keys(), (Keys{"Functional.relu.4.forward", "Functional.relu.0.forward", "Functional.relu.3.backward",
@@ -222,7 +231,8 @@ TEST_F(MsprobeOutput, ListAndScopeChooseCalls) {
     auto session = open("{}", task);
     for (int call = 0; call < 3; ++call) {
       for (const char* api : {"conv2d", "relu"}) {
-        collect(session, {}, "Functional." + std::string(api) + "." + std::to_string(call) + ".forward", {tensor(values, Dtype::kFloat32)});
+        collect(session, {}, "Functional." + std::string(api) + "." + std::to_string(call) + ".forward",
+                {tensor(values, Dtype::kFloat32)});
         collect(session, {}, "Default/" + std::string(api), {tensor(values, Dtype::kFloat32)});
       }
     }
@@ -259,15 +269,18 @@ TEST_F(MsprobeOutput, RanksStepsAndDirections) {
 
 TEST_F(MsprobeOutput, TensorsOfAListAreSaved) {
   auto session = open("{}", R"({"tensor_list": ["relu"]})");
-  collect(session, {}, "Functional.relu.0.forward", {tensor(values, Dtype::kFloat32, Io::kInput), tensor(values, Dtype::kFloat32)});
+  collect(session, {}, "Functional.relu.0.forward",
+          {tensor(values, Dtype::kFloat32, Io::kInput), tensor(values, Dtype::kFloat32)});
   collect(session, {}, "Functional.gelu.0.forward", {tensor(values, Dtype::kFloat32)});
   session.close();
-  EXPECT_EQ(files(), (Keys{"step0/rank0/construct.json", "step0/rank0/dump.json",
-                           "step0/rank0/dump_tensor_data/Functional.relu.0.forward.input.0.npy",
-                           "step0/rank0/dump_tensor_data/Functional.relu.0.forward.output.0.npy", "step0/rank0/stack.json"}));
+  EXPECT_EQ(files(),
+            (Keys{"step0/rank0/construct.json", "step0/rank0/dump.json",
+                  "step0/rank0/dump_tensor_data/Functional.relu.0.forward.input.0.npy",
+                  "step0/rank0/dump_tensor_data/Functional.relu.0.forward.output.0.npy", "step0/rank0/stack.json"}));
   const auto root = json_of("step0/rank0/dump.json");
   EXPECT_EQ(root["dump_data_dir"], folder / "step0/rank0/dump_tensor_data");
-  EXPECT_EQ(root["data"]["Functional.relu.0.forward"]["output"][0]["data_name"], "Functional.relu.0.forward.output.0.npy");
+  EXPECT_EQ(root["data"]["Functional.relu.0.forward"]["output"][0]["data_name"],
+            "Functional.relu.0.forward.output.0.npy");
   EXPECT_FALSE(root["data"]["Functional.gelu.0.forward"]["output"][0].contains("data_name"));
   EXPECT_EQ(session.counters().file_count, 2u);
 }
@@ -278,12 +291,16 @@ TEST_F(MsprobeOutput, TensorsStandWhereTheCallerSays) {
   auto session = open(R"({"level": "mix", "task": "tensor"})");
   const auto* op = session.operator_named("Linear", "Module.fc.Linear.forward.0");
   const DumpTensor in = tensor(values, Dtype::kFloat32, Io::kInput), out = tensor(values, Dtype::kFloat32);
-  const DumpTensor parameter = tensor(values, Dtype::kFloat32, Io::kOutput, 1), odd = tensor(values, Dtype::kFloat32, Io::kInput, 1);
-  const std::string given = "{\n \"input_args\": [\n  [\n   3,\n   \x01i0\x01\n  ],\n  NaN\n ],\n \"input_kwargs\": {\n  \"a/b\": \x01i1\x01\n }\n}";
+  const DumpTensor parameter = tensor(values, Dtype::kFloat32, Io::kOutput, 1),
+                   odd = tensor(values, Dtype::kFloat32, Io::kInput, 1);
+  const std::string given =
+      "{\n \"input_args\": [\n  [\n   3,\n   \x01i0\x01\n  ],\n  NaN\n ],\n \"input_kwargs\": {\n  \"a/b\": "
+      "\x01i1\x01\n }\n}";
   session.collect({}, op, {{in}}, false, given);
   session.collect({}, op, {{odd}}, false, given);
-  session.collect({}, op, {{out, parameter}}, false,
-                  "{\n \"output\": [\n  \x01o0\x01,\n  \x01o7\x01\n ],\n \"parameters\": {\n  \"weight\": \x01o1\x01\n }\n}");
+  session.collect(
+      {}, op, {{out, parameter}}, false,
+      "{\n \"output\": [\n  \x01o0\x01,\n  \x01o7\x01\n ],\n \"parameters\": {\n  \"weight\": \x01o1\x01\n }\n}");
   session.close();
   const auto root = json_of("step0/rank0/dump.json");
   EXPECT_TRUE(root.is_discarded()) << "nlohmann takes no NaN, which Python writes";
@@ -303,7 +320,8 @@ TEST_F(MsprobeOutput, TensorsStandWhereTheCallerSays) {
 TEST_F(MsprobeOutput, AStepThat96OthersHaveFollowedIsComplete) {
   auto session = open();
   const std::string name = "Tensor.add.0.forward";
-  for (std::uint64_t step = 0; step <= 96; ++step) collect(session, {.iteration = step}, name, {tensor(values, Dtype::kFloat32)});
+  for (std::uint64_t step = 0; step <= 96; ++step)
+    collect(session, {.iteration = step}, name, {tensor(values, Dtype::kFloat32)});
   session.flush();
   said.clear();
   collect(session, {.iteration = 0}, "Tensor.mul.0.forward", {tensor(values, Dtype::kFloat32)});
@@ -312,7 +330,8 @@ TEST_F(MsprobeOutput, AStepThat96OthersHaveFollowedIsComplete) {
   EXPECT_EQ(keys(), Keys{name});
   EXPECT_EQ(keys("step1/rank0/dump.json"), (Keys{name, "Tensor.mul.0.forward"}));
   EXPECT_EQ(session.counters().lost_row_count, 1u);
-  EXPECT_TRUE(std::ranges::any_of(said, [](const std::string& words) { return words.find("after 96 further steps") != words.npos; }));
+  EXPECT_TRUE(std::ranges::any_of(
+      said, [](const std::string& words) { return words.find("after 96 further steps") != words.npos; }));
 }
 
 // After more steps than a session remembers by number.
@@ -354,32 +373,49 @@ TEST(ClosedSteps, TheOldestAreForgottenFirst) {
 
 TEST_F(MsprobeOutput, WhatIsNoLayoutIsSaid) {
   const std::string mark = "\x01o0\x01";
-  const std::string wrong[] = {"[]", "{", "{\n}", "{\n \"output\": [\n  " + mark + "\n }\n}", "{\n \"output\": [\n " + mark + "\n ]\n}",
-                               "{\n \"output\": [\n  " + mark + ",\n ]\n}", "{\n \"output\": [\n  " + mark + "\n  3\n ]\n}",
-                               "{\n \"output\": [\n  \x01o\x01\n ]\n}", "{\n \"output\": " + mark + ",\n}", "{\n output: " + mark + "\n}",
-                               "{\n \"output\": [\n  " + mark + ",\n  " + mark + "\n ]\n}", "{\n \"a\": 1, \"b\": 2\n}",
-                               "{\n \"output\": [\n ]\n}", "{\n\n}", "{\n \"a\": \"\x01\"\n}", std::string("{\n \"a\": 1\0\n}", 12)};
+  const std::string wrong[] = {"[]",
+                               "{",
+                               "{\n}",
+                               "{\n \"output\": [\n  " + mark + "\n }\n}",
+                               "{\n \"output\": [\n " + mark + "\n ]\n}",
+                               "{\n \"output\": [\n  " + mark + ",\n ]\n}",
+                               "{\n \"output\": [\n  " + mark + "\n  3\n ]\n}",
+                               "{\n \"output\": [\n  \x01o\x01\n ]\n}",
+                               "{\n \"output\": " + mark + ",\n}",
+                               "{\n output: " + mark + "\n}",
+                               "{\n \"output\": [\n  " + mark + ",\n  " + mark + "\n ]\n}",
+                               "{\n \"a\": 1, \"b\": 2\n}",
+                               "{\n \"output\": [\n ]\n}",
+                               "{\n\n}",
+                               "{\n \"a\": \"\x01\"\n}",
+                               std::string("{\n \"a\": 1\0\n}", 12)};
   for (const std::string& layout : wrong) {
     said.clear();
     auto session = open();
-    session.collect({}, session.operator_named("", "Functional.relu.0.forward"), {{tensor(values, Dtype::kFloat32)}}, false, layout);
+    session.collect({}, session.operator_named("", "Functional.relu.0.forward"), {{tensor(values, Dtype::kFloat32)}},
+                    false, layout);
     session.close();
-    EXPECT_TRUE(std::ranges::any_of(said, [](const std::string& words) { return words.find("the layout of a call") != words.npos; })) << layout;
+    EXPECT_TRUE(std::ranges::any_of(said, [](const std::string& words) {
+      return words.find("the layout of a call") != words.npos;
+    })) << layout;
     EXPECT_EQ(json_of("step0/rank0/dump.json")["data"]["Functional.relu.0.forward"]["output"].size(), 1u) << layout;
   }
 }
 
 TEST_F(MsprobeOutput, StacksAndParentsAsTheCallerGivesThem) {
   auto session = open(R"({"level": "mix"})");
-  const std::vector<std::string> frames{"File net.py, line 3, in forward, \n x = f(x)", "File main.py, line 9, in <module>"};
+  const std::vector<std::string> frames{"File net.py, line 3, in forward, \n x = f(x)",
+                                        "File main.py, line 9, in <module>"};
   for (const char* name : {"Functional.relu.0.forward", "Functional.relu.1.forward", "Module.net.Net.forward.0"}) {
     const auto* op = session.operator_named("", name);
-    session.describe(op, name[0] == 'F' ? frames : std::vector<std::string>{}, name[0] == 'F' ? "Module.net.Net.forward.0" : "");
+    session.describe(op, name[0] == 'F' ? frames : std::vector<std::string>{},
+                     name[0] == 'F' ? "Module.net.Net.forward.0" : "");
     session.collect({}, op, std::vector{tensor(values, Dtype::kFloat32)});
   }
   session.close();
-  EXPECT_EQ(json_of("step0/rank0/construct.json").dump(),
-            R"({"Functional.relu.0.forward":"Module.net.Net.forward.0","Functional.relu.1.forward":"Module.net.Net.forward.0","Module.net.Net.forward.0":null})");
+  EXPECT_EQ(
+      json_of("step0/rank0/construct.json").dump(),
+      R"({"Functional.relu.0.forward":"Module.net.Net.forward.0","Functional.relu.1.forward":"Module.net.Net.forward.0","Module.net.Net.forward.0":null})");
   const auto stack = json_of("step0/rank0/stack.json");
   ASSERT_EQ(stack.size(), 1u);
   EXPECT_EQ(stack["0"][0], (Keys{"Functional.relu.0.forward", "Functional.relu.1.forward"}));
@@ -395,7 +431,8 @@ TEST_F(MsprobeOutput, NamesAreWrittenInAscii) {
   auto session = open();
   collect(session, {}, "Tensor.\xc3\xa9\"\\\xff.0.forward", {tensor(values, Dtype::kFloat32)});
   session.close();
-  EXPECT_NE(content_of(folder / "step0/rank0/dump.json").find(R"("Tensor.\u00e9\"\\\ufffd.0.forward": {)"), std::string::npos);
+  EXPECT_NE(content_of(folder / "step0/rank0/dump.json").find(R"("Tensor.\u00e9\"\\\ufffd.0.forward": {)"),
+            std::string::npos);
 }
 
 TEST_F(MsprobeOutput, AnEarlierRunIsReplaced) {

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "stats/dump/replay/replay.hpp"
-
 #include "tests/support/msprobe_session.hpp"
 #include "tests/support/npy_files.hpp"
 
@@ -19,7 +18,8 @@ class MsprobeReplay : public MsprobeSessionTest {
     for (std::uint64_t step = 0; step < 2; ++step) {
       for (const char* name : names) {
         collect(session, {.rank = 1, .device = 1, .iteration = step}, name,
-                {tensor(floats, Dtype::kFloat32, Io::kInput), tensor(brain, Dtype::kBfloat16), tensor(values, Dtype::kFloat32, Io::kOutput, 1)});
+                {tensor(floats, Dtype::kFloat32, Io::kInput), tensor(brain, Dtype::kBfloat16),
+                 tensor(values, Dtype::kFloat32, Io::kOutput, 1)});
       }
       session.step_end({.rank = 1, .device = 1, .iteration = step});
     }
@@ -63,7 +63,8 @@ TEST_F(MsprobeReplay, MsprobesTreeGivesTheDumpJsonOfTheRun) {
 TEST_F(MsprobeReplay, PlacesAndOrderOfCallsAreThoseOfTheDumpJsonBesideTheTensors) {
   options.framework = "pytorch";
   auto session = open(R"({"task": "tensor", "level": "mix"})");
-  const auto give = [&](const std::string& type, const std::string& name, std::vector<DumpTensor> tensors, std::string layout) {
+  const auto give = [&](const std::string& type, const std::string& name, std::vector<DumpTensor> tensors,
+                        std::string layout) {
     for (char& c : layout) {
       if (c == '@') c = '\x01';
     }
@@ -75,8 +76,10 @@ TEST_F(MsprobeReplay, PlacesAndOrderOfCallsAreThoseOfTheDumpJsonBesideTheTensors
     return one;
   };
   give("Linear", "Module.fc.Linear.forward.0",
-       {of(Io::kInput, 0), of(Io::kInput, 3), of(Io::kInput, 4, true), of(Io::kInput, 5, true), of(Io::kOutput, 1, true)},
-       "{\n \"input_args\": [\n  [\n   @i0@,\n   2.5\n  ],\n  \"same\"\n ],\n \"input_kwargs\": {\n  \"mask\": @i3@\n },\n"
+       {of(Io::kInput, 0), of(Io::kInput, 3), of(Io::kInput, 4, true), of(Io::kInput, 5, true),
+        of(Io::kOutput, 1, true)},
+       "{\n \"input_args\": [\n  [\n   @i0@,\n   2.5\n  ],\n  \"same\"\n ],\n \"input_kwargs\": {\n  \"mask\": @i3@\n "
+       "},\n"
        " \"output\": [\n  null,\n  @o1@\n ],\n \"parameters\": {\n  \"weight\": @i4@,\n  \"bias\": @i5@\n }\n}");
   give("Linear", "Module.fc.Linear.backward.0", {of(Io::kInput, 0), of(Io::kOutput, 0)},
        "{\n \"input\": [\n  @i0@\n ],\n \"output\": [\n  @o0@\n ]\n}");
@@ -95,8 +98,10 @@ TEST_F(MsprobeReplay, PlacesAndOrderOfCallsAreThoseOfTheDumpJsonBesideTheTensors
     return data;
   }();
   ASSERT_EQ(wanted.at("Module.fc.Linear.parameters_grad.0").at("weight").size(), 1u);
-  ASSERT_TRUE(std::filesystem::exists(folder / "step0/rank0/dump_tensor_data/Module.fc.Linear.parameters_grad.0.weight.npy"));
-  ASSERT_TRUE(std::filesystem::exists(folder / "step0/rank0/dump_tensor_data/Module.fc.Linear.forward.0.input.mask.npy"));
+  ASSERT_TRUE(
+      std::filesystem::exists(folder / "step0/rank0/dump_tensor_data/Module.fc.Linear.parameters_grad.0.weight.npy"));
+  ASSERT_TRUE(
+      std::filesystem::exists(folder / "step0/rank0/dump_tensor_data/Module.fc.Linear.forward.0.input.mask.npy"));
 
   // Times as after copying, with the last call first.
   auto time = std::filesystem::file_time_type::clock::now();
@@ -104,7 +109,8 @@ TEST_F(MsprobeReplay, PlacesAndOrderOfCallsAreThoseOfTheDumpJsonBesideTheTensors
     if (file.ends_with(".npy")) std::filesystem::last_write_time(folder / file, time -= std::chrono::seconds(1));
   }
   ASSERT_TRUE(replay_tensors(kOfModules));
-  EXPECT_EQ(nlohmann::ordered_json::parse(content_of(replayed / "step0/rank0/dump.json")).at("data").dump(1), wanted.dump(1));
+  EXPECT_EQ(nlohmann::ordered_json::parse(content_of(replayed / "step0/rank0/dump.json")).at("data").dump(1),
+            wanted.dump(1));
 
   // Without dump.json only the file names are used.
   std::filesystem::remove(folder / "step0/rank0/dump.json");
@@ -116,9 +122,10 @@ TEST_F(MsprobeReplay, PlacesAndOrderOfCallsAreThoseOfTheDumpJsonBesideTheTensors
   test::write_file(folder / "step0/rank0/dump.json", "{\"data\": {\"Functional.add.0.forward\": {\"input_args\": [3");
   said.clear();
   std::vector<std::string> unread;
-  const auto counters = replay(kStatistics, {folder / "step0/rank0/dump_tensor_data/Functional.add.0.forward.input.0.npy"},
-                               {.path = replayed.path()}, Existing::kReplace,
-                               {[&](const Error& error) { unread.push_back(error.message); }, [](std::size_t, std::size_t) {}});
+  const auto counters =
+      replay(kStatistics, {folder / "step0/rank0/dump_tensor_data/Functional.add.0.forward.input.0.npy"},
+             {.path = replayed.path()}, Existing::kReplace,
+             {[&](const Error& error) { unread.push_back(error.message); }, [](std::size_t, std::size_t) {}});
   ASSERT_TRUE(counters);
   EXPECT_EQ(counters->row_count, 1u);
   ASSERT_EQ(unread.size(), 1u);
@@ -148,7 +155,8 @@ TEST_F(MsprobeReplay, WhatIsThereIsNotWrittenOverUnasked) {
   EXPECT_EQ(again.error().code, Code::kUnwritable);
   const auto added = replay_tensors(kStatistics, Existing::kAppend);
   ASSERT_FALSE(added);
-  EXPECT_NE(added.error().message.find("cannot be added to, only replaced"), std::string::npos) << added.error().message;
+  EXPECT_NE(added.error().message.find("cannot be added to, only replaced"), std::string::npos)
+      << added.error().message;
   EXPECT_TRUE(replay_tensors(kStatistics, Existing::kReplace));
 }
 

@@ -1,7 +1,7 @@
 // File names in msprobe's dump_tensor_data give the call and the tensor. Any other name gives nothing.
-#include "stats/dump/msprobe/tensor_file_name.hpp"
-
 #include <gtest/gtest.h>
+
+#include "stats/dump/msprobe/tensor_file_name.hpp"
 
 namespace tensorstat {
 namespace msprobe_tensor_name_test {
@@ -13,16 +13,20 @@ TEST(MsprobeTensorName, TellsTheCallAndTheTensor) {
     bool is_numbered;
   };
   const Case cases[] = {
-      {"/a.forward.input.0/Functional.conv2d.0.forward.input.1.npy", "conv2d", "Functional.conv2d.0.forward", "input", 1, true},
+      {"/a.forward.input.0/Functional.conv2d.0.forward.input.1.npy", "conv2d", "Functional.conv2d.0.forward", "input",
+       1, true},
       {"Functional.conv2d.12.backward.output.0.npy", "conv2d", "Functional.conv2d.12.backward", "output", 0, true},
-      {"Module.layer.0.conv1.Conv2d.forward.3.output.2.npy", "Conv2d", "Module.layer.0.conv1.Conv2d.forward.3", "output", 2, true},
+      {"Module.layer.0.conv1.Conv2d.forward.3.output.2.npy", "Conv2d", "Module.layer.0.conv1.Conv2d.forward.3",
+       "output", 2, true},
       {"Cell.fc.Dense.backward.0.input.0.npy", "Dense", "Cell.fc.Dense.backward.0", "input", 0, true},
       {"Torch.cat.3.forward.input.0.1.npy", "cat", "Torch.cat.3.forward", "input", 0, false},
       {"Functional.pad.0.forward.input.value.npy", "pad", "Functional.pad.0.forward", "input", 0, false},
       {"Module.fc.Linear.forward.0.parameters.weight.npy", "Linear", "Module.fc.Linear.forward.0", "input", 0, false},
-      {"Module.fc.Linear.parameters_grad.0.weight.npy", "Linear", "Module.fc.Linear.parameters_grad.0", "output", 0, false},
+      {"Module.fc.Linear.parameters_grad.0.weight.npy", "Linear", "Module.fc.Linear.parameters_grad.0", "output", 0,
+       false},
       {"Module.fc.Linear.parameters_grad.weight.npy", "Linear", "Module.fc.Linear.parameters_grad", "output", 0, false},
-      {"Distributed.all_reduce.0.forward.input.18446744073709551615.npy", "all_reduce", "Distributed.all_reduce.0.forward", "input", ~std::uint64_t{0}, true},
+      {"Distributed.all_reduce.0.forward.input.18446744073709551615.npy", "all_reduce",
+       "Distributed.all_reduce.0.forward", "input", ~std::uint64_t{0}, true},
   };
   for (const Case& wanted : cases) {
     const auto found = msprobe_tensor_name(wanted.name);
@@ -36,13 +40,27 @@ TEST(MsprobeTensorName, TellsTheCallAndTheTensor) {
 }
 
 TEST(MsprobeTensorName, OfAnythingElseIsNone) {
-  for (const char* name :
-       {"", ".npy", "x.npy", "forward.npy", "forward.input.0.npy", "0.forward.input.0.npy", "conv2d.0.forward.input.0",
-        "Functional.conv2d.forward.input.0.npy", "Functional.0.forward.input.0.npy", "Functional.conv2d.0.forward.npy",
-        "Functional.conv2d.0.forward.0.npy", "Functional.conv2d.0.forward.input.npy", "Functional.conv2d.0.Forward.input.0.npy",
-        "Functional..0.forward.input.0.npy", "Functional.conv2d.0.forward..0.npy", "Functional.conv2d.0.forward.input..npy",
-        "Functional.conv2d.0.forward.other.0.npy", "Functional.conv2d.0.forward.input.0.pt", "Module.fc.Linear.forward.x.input.0.npy",
-        "Module.fc.Linear.parameters_grad.npy", "Conv2D.Default_Conv2D-op12.7.3.1733905446819790.input.2.DefaultFormat.float16.npy"}) {
+  for (const char* name : {"",
+                           ".npy",
+                           "x.npy",
+                           "forward.npy",
+                           "forward.input.0.npy",
+                           "0.forward.input.0.npy",
+                           "conv2d.0.forward.input.0",
+                           "Functional.conv2d.forward.input.0.npy",
+                           "Functional.0.forward.input.0.npy",
+                           "Functional.conv2d.0.forward.npy",
+                           "Functional.conv2d.0.forward.0.npy",
+                           "Functional.conv2d.0.forward.input.npy",
+                           "Functional.conv2d.0.Forward.input.0.npy",
+                           "Functional..0.forward.input.0.npy",
+                           "Functional.conv2d.0.forward..0.npy",
+                           "Functional.conv2d.0.forward.input..npy",
+                           "Functional.conv2d.0.forward.other.0.npy",
+                           "Functional.conv2d.0.forward.input.0.pt",
+                           "Module.fc.Linear.forward.x.input.0.npy",
+                           "Module.fc.Linear.parameters_grad.npy",
+                           "Conv2D.Default_Conv2D-op12.7.3.1733905446819790.input.2.DefaultFormat.float16.npy"}) {
     EXPECT_FALSE(msprobe_tensor_name(name)) << name;
   }
 }

@@ -101,8 +101,7 @@ TEST_F(OpencvBackend, RowsOfLayerOutputsOnTheDevice) {
   session.close();
   for (const auto& message : said) std::cout << "said: " << message << '\n';
 
-  EXPECT_EQ(files(), (std::vector<std::string>{"rank_0/Net/0/0/statistic.csv",
-                                               "rank_0/Net/0/2/statistic.csv"}));
+  EXPECT_EQ(files(), (std::vector<std::string>{"rank_0/Net/0/0/statistic.csv", "rank_0/Net/0/2/statistic.csv"}));
   for (const std::uint64_t step : {0, 2}) {
     const auto found = rows("rank_0/Net/0/" + std::to_string(step) + "/statistic.csv");
     ASSERT_EQ(found.size(), names.size());
@@ -123,10 +122,8 @@ TEST_F(OpencvBackend, RowsOfLayerOutputsOnTheDevice) {
       EXPECT_EQ(row.identity.op_name, "Default/" + names[i]);
       EXPECT_EQ(row.statistics.values[0], Value{most});
       EXPECT_EQ(row.statistics.values[1], Value{least});
-      EXPECT_NEAR(std::get<double>(row.statistics.values[2]),
-                  static_cast<double>(sum / values.total()), 1e-12);
-      EXPECT_NEAR(std::get<double>(row.statistics.values[3]),
-                  static_cast<double>(std::sqrt(squares)), 1e-9);
+      EXPECT_NEAR(std::get<double>(row.statistics.values[2]), static_cast<double>(sum / values.total()), 1e-12);
+      EXPECT_NEAR(std::get<double>(row.statistics.values[3]), static_cast<double>(std::sqrt(squares)), 1e-9);
       EXPECT_EQ(row.statistics.values[4], Value{static_cast<std::uint64_t>(values.total())});
       EXPECT_EQ(row.statistics.values[5], Value{negative});
       EXPECT_EQ(row.statistics.values[6], Value{std::uint64_t{0}});

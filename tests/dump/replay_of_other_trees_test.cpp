@@ -1,13 +1,12 @@
 // Dumped trees of every kind, made by NumPy and protoc, are replayed with a data_dump.json. The rows describe the
 // tensors in the trees.
-#include "stats/dump/replay/replay.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "stats/dump/replay/replay.hpp"
 #include "stats/files/io/folders.hpp"
 #include "tests/support/config_text.hpp"
 #include "tests/support/dump_data_files.hpp"
@@ -46,8 +45,8 @@ class ReplayOfOtherTrees : public testing::Test {
 
   // Replays the tree. Returns the max of each row, by folder and tensor.
   std::map<std::string, double> replayed(const std::string& common = "{}", const std::string& e2e = "{}") {
-    auto keys = nlohmann::json{{"path", out.path()}, {"net_name", "Net"}, {"saved_data", "statistic"},
-                               {"statistic_category", {"max"}}};
+    auto keys = nlohmann::json{
+        {"path", out.path()}, {"net_name", "Net"}, {"saved_data", "statistic"}, {"statistic_category", {"max"}}};
     keys.merge_patch(nlohmann::json::parse(common));
     std::vector<std::string> files;
     std::vector<Error> faults;
@@ -74,7 +73,10 @@ class ReplayOfOtherTrees : public testing::Test {
         const auto* real = std::get_if<double>(&row.statistics.values[0]);
         const auto* whole = std::get_if<std::int64_t>(&row.statistics.values[0]);
         const auto* natural = std::get_if<std::uint64_t>(&row.statistics.values[0]);
-        found[name] = real ? *real : whole ? static_cast<double>(*whole) : natural ? static_cast<double>(*natural) : NAN;
+        found[name] = real      ? *real
+                      : whole   ? static_cast<double>(*whole)
+                      : natural ? static_cast<double>(*natural)
+                                : NAN;
         return Status();
       });
       EXPECT_TRUE(read) << read.error().message;
@@ -172,10 +174,12 @@ TEST_F(ReplayOfOtherTrees, PackedAndComplexTensorsAreWhatTheyWere) {
         dump_file(protoc("encode", R"(version: "2.0" input { data_type: 28 shape { dim: 2 dim: 2 } size: 2 }
             input { data_type: 29 shape { dim: 11 } size: 2 } output { data_type: 16 shape { dim: 1 } size: 8 }
             output { data_type: 27 shape { dim: 2 } size: 4 })"),
-                  "\x7f\x81\x81\x40" "12345678" "\x80\x3f\x00\xc0"s));
+                  "\x7f\x81\x81\x40"
+                  "12345678"
+                  "\x80\x3f\x00\xc0"s));
   EXPECT_EQ(replayed(R"({"saved_data": "full"})"), (Found{{"rank_0/Net/0/0 Op op input 0 2 7", 7},
-                                                         {"rank_0/Net/0/0 Op op input 1 2 7", 1},
-                                                         {"rank_0/Net/0/0 Op op output 1 2 7", 1}}));
+                                                          {"rank_0/Net/0/0 Op op input 1 2 7", 1},
+                                                          {"rank_0/Net/0/0 Op op output 1 2 7", 1}}));
   EXPECT_EQ(unreadable, std::vector<std::string>{});
   const std::string written = out / "rank_0/Net/0/0/Op.op.2.7.1612439563338023.";
   EXPECT_TRUE(content_of(written + "input.0.DefaultFormat.int4.npy").ends_with("\xff\x07\x01\xf8"));
@@ -186,8 +190,10 @@ TEST_F(ReplayOfOtherTrees, PackedAndComplexTensorsAreWhatTheyWere) {
 
 TEST_F(ReplayOfOtherTrees, WhatCannotBeReadIsSaidAndTheRestIsDone) {
   place("rank_0/net/0/0/Op.half.2.7.1612439563338023",
-        dump_file(protoc("encode", "version: '2.0' input { data_type: 13 shape { dim: 1 } size: 4 } "
-                                   "input { data_type: 1 shape { dim: 1 } size: 4 }"), "????\0\0\x80\x3f"s));
+        dump_file(protoc("encode",
+                         "version: '2.0' input { data_type: 13 shape { dim: 1 } size: 4 } "
+                         "input { data_type: 1 shape { dim: 1 } size: 4 }"),
+                  "????\0\0\x80\x3f"s));
   place("rank_0/net/0/0/Op.cut.2.7.1612439563338024", operators_file({1}, {}).substr(0, 20));
   const std::string npy_inside = place("rank_0/net/0/0/Op.npy.2.7.1612439563338025", npy(1));
   EXPECT_EQ(replayed(), (Found{{"rank_0/Net/0/0 Op half input 1 2 7", 1}}));

@@ -33,8 +33,7 @@ class Replay : public SessionTest {
     for (std::uint64_t step = 0; step < 2; ++step) {
       const DumpPlace place{.rank = 1, .device = 1, .graph = 4, .iteration = step};
       collect(session, place, "Default/net.x/Zed-op1",
-              {tensor(floats, Dtype::kFloat32, Io::kInput), int4, bits,
-               tensor(brain, Dtype::kBfloat16)});
+              {tensor(floats, Dtype::kFloat32, Io::kInput), int4, bits, tensor(brain, Dtype::kBfloat16)});
       collect(session, place, long_name, {tensor(more, Dtype::kFloat32)});
       collect(session, place, "Default/Add-op3", {tensor(more, Dtype::kFloat32)});
       session.step_end(place);
@@ -81,8 +80,7 @@ TEST_F(Replay, GivesTheRowsThatTheRunItselfWouldHaveWritten) {
   EXPECT_EQ(counters.row_count, 12u);
   for (const char* step : {"0", "1"}) {
     const std::string file = "/4/" + std::string(step) + "/statistic.csv";
-    EXPECT_EQ(content_of(replayed / ("rank_1/ResNet50" + file)),
-              content_of(folder / ("rank_1/Net" + file)));
+    EXPECT_EQ(content_of(replayed / ("rank_1/ResNet50" + file)), content_of(folder / ("rank_1/Net" + file)));
   }
 }
 
@@ -119,8 +117,7 @@ TEST_F(Replay, SavesTensorsAgainWithTheSameBytes) {
   int compared = 0;
   for (const auto& file : files()) {
     if (!file.ends_with(".npy") || test::matches(file, ".*/[0-9]+\\.npy")) continue;
-    EXPECT_EQ(content_of(replayed / test::replaced(file, "/Net/", "/ResNet50/")), content_of(folder / file))
-        << file;
+    EXPECT_EQ(content_of(replayed / test::replaced(file, "/Net/", "/ResNet50/")), content_of(folder / file)) << file;
     ++compared;
   }
   EXPECT_EQ(compared, 10);
@@ -189,7 +186,8 @@ TEST_F(Replay, ASecondOneIsRefusedUnlessItIsToldWhatToDo) {
   std::filesystem::create_directories(std::filesystem::path(left_by_a_killed_one).parent_path());
   std::ofstream(left_by_a_killed_one) << "stale\n";
   // And the folder of a process that is still alive.
-  const std::string left_by_another = replayed / ".replay-1000000001/x.npy", in_use = replayed / ".replay-1000000002/x.npy";
+  const std::string left_by_another = replayed / ".replay-1000000001/x.npy",
+                    in_use = replayed / ".replay-1000000002/x.npy";
   for (const std::string& file : {left_by_another, in_use}) {
     std::filesystem::create_directory(std::filesystem::path(file).parent_path());
     std::ofstream(file) << "half of it";
@@ -230,8 +228,8 @@ TEST_F(Replay, NeverWritesOverTheTensorsThatItReads) {
   auto session = open(R"({"saved_data": "tensor"})");
   train(session);
   options.path = folder.path();
-  const std::string text = config_text(R"({"saved_data": "tensor", "net_name": "Net"})",
-                                       R"({"sample_mode": 1, "sample_num": 1})");
+  const std::string text =
+      config_text(R"({"saved_data": "tensor", "net_name": "Net"})", R"({"sample_mode": 1, "sample_num": 1})");
   std::vector<std::string> paths;
   for (const auto& file : files()) paths.push_back(folder / file);
   std::erase_if(paths, [](const std::string& path) { return !path.ends_with(".npy"); });
@@ -258,8 +256,7 @@ TEST_F(Replay, AMappingThatIsNoFileIsSaid) {
 TEST_F(Replay, WhatCannotBeReadIsSaidAndTheRestIsDone) {
   auto session = open(R"({"saved_data": "tensor"})");
   train(session);
-  const std::string broken =
-      folder / "rank_1/Net/4/0/Op.bad.0.0.5.output.0.DefaultFormat.float32.npy";
+  const std::string broken = folder / "rank_1/Net/4/0/Op.bad.0.0.5.output.0.DefaultFormat.float32.npy";
   std::ofstream(broken) << "no npy";
   EXPECT_EQ(replay_with("{}").row_count, 12u);
   ASSERT_EQ(unreadable.size(), 1u);

@@ -6,8 +6,8 @@
 
 #include "stats/dump/replay/replay.hpp"
 #include "stats/files/ascend/dump_data.hpp"
-#include "stats/files/io/folders.hpp"
 #include "stats/files/ascend/long_name.hpp"
+#include "stats/files/io/folders.hpp"
 #include "stats/files/tensor_source.hpp"
 #include "tests/support/dump_data_files.hpp"
 #include "tests/support/dump_session.hpp"
@@ -67,8 +67,7 @@ TEST_F(RunFiles, OfDataDumpJsonAreAsMindSporeNamesThem) {
   EXPECT_EQ(session.counters().file_count, 1u);
   const auto left = dump_files();
   ASSERT_EQ(left.size(), 1u);
-  EXPECT_TRUE(test::matches(left[0], R"(rank_0/Net/0/0/Conv_2D\.Default_net_x_Conv2D-op1\.2\.7\.\d{16})"))
-      << left[0];
+  EXPECT_TRUE(test::matches(left[0], R"(rank_0/Net/0/0/Conv_2D\.Default_net_x_Conv2D-op1\.2\.7\.\d{16})")) << left[0];
   const auto [message, bytes] = decoded(left[0]);
   EXPECT_TRUE(test::matches(message, R"(version: "2.0"
 dump_time: \d{16}
@@ -157,8 +156,10 @@ TEST_F(RunFiles, EveryTypeIsReadBack) {
     tensors.push_back(one);
     handed[std::string(name(dtype))] = std::string(reinterpret_cast<const char*>(bits.data()), 2 * size_bytes(dtype));
   }
-  for (const auto& [stored, type, bytes] : {std::tuple(Stored::kInt4, "int4", 1), {Stored::kUint1, "uint1", 1},
-                                            {Stored::kComplex64, "complex64", 16}, {Stored::kComplex128, "complex128", 32}}) {
+  for (const auto& [stored, type, bytes] : {std::tuple(Stored::kInt4, "int4", 1),
+                                            {Stored::kUint1, "uint1", 1},
+                                            {Stored::kComplex64, "complex64", 16},
+                                            {Stored::kComplex128, "complex128", 32}}) {
     DumpTensor one;
     one.tensor = {.address = bits.data()};
     one.shape = {2};
@@ -216,7 +217,8 @@ TEST_F(RunFiles, ASlotBeyondTheMessageIsSaidAndLost) {
 TEST_F(RunFiles, ALongNameIsFoundAgainByEveryReader) {
   const std::string long_name(300, 'n');
   for (const bool is_stats : {false, true}) {
-    auto session = open_acl(std::string(R"("dump_op_switch": "on", "dump_data": ")") + (is_stats ? "stats" : "tensor") + "\"");
+    auto session =
+        open_acl(std::string(R"("dump_op_switch": "on", "dump_data": ")") + (is_stats ? "stats" : "tensor") + "\"");
     collect(session, {}, long_name, {tensor(x, Dtype::kFloat32)});
     EXPECT_TRUE(session.close()) << (said.empty() ? "" : said.back());
   }
@@ -228,7 +230,8 @@ TEST_F(RunFiles, ALongNameIsFoundAgainByEveryReader) {
   }
   ASSERT_FALSE(dumped.empty() || rows_file.empty());
   const std::string mapping = content_of(std::filesystem::path(folder / dumped).parent_path() / kMappingFile);
-  EXPECT_NE(mapping.find(std::filesystem::path(dumped).filename().string() + ",Op." + long_name + ".0.0."), std::string::npos)
+  EXPECT_NE(mapping.find(std::filesystem::path(dumped).filename().string() + ",Op." + long_name + ".0.0."),
+            std::string::npos)
       << mapping;
   ASSERT_EQ(rows(rows_file).size(), 1u);
   EXPECT_EQ(rows(rows_file)[0].identity.op_name, long_name);
@@ -241,12 +244,14 @@ TEST_F(RunFiles, ALongNameIsFoundAgainByEveryReader) {
   const ScratchFolder out;
   DumpOptions replaying;
   replaying.dialect = Dialect::kOurs;
-  const auto counters = replay(
-      config_text(nlohmann::json{{"path", out.path()}, {"net_name", "Net"}, {"saved_data", "statistic"}}.dump()), found,
-      replaying, Existing::kRefuse, {[](const Error& error) { ADD_FAILURE() << error.message; }, [](std::size_t, std::size_t) {}});
+  const auto counters =
+      replay(config_text(nlohmann::json{{"path", out.path()}, {"net_name", "Net"}, {"saved_data", "statistic"}}.dump()),
+             found, replaying, Existing::kRefuse,
+             {[](const Error& error) { ADD_FAILURE() << error.message; }, [](std::size_t, std::size_t) {}});
   ASSERT_TRUE(counters) << counters.error().message;
   std::string names;
-  const auto read = read_rows_of_file(out / "rank_0/Net/0/0/statistic.csv", [&](Row&& row) { return names += row.identity.op_name, Status(); });
+  const auto read = read_rows_of_file(out / "rank_0/Net/0/0/statistic.csv",
+                                      [&](Row&& row) { return names += row.identity.op_name, Status(); });
   EXPECT_TRUE(read) << read.error().message;
   EXPECT_EQ(names, long_name);
 }
@@ -306,13 +311,17 @@ TEST_F(RunFiles, AReplayWritesThemAgain) {
   ASSERT_EQ(found.size(), 2u);
   const ScratchFolder out;
   const auto config = config_text(
-      nlohmann::json{{"path", out.path()}, {"net_name", "Net"}, {"saved_data", "tensor"}, {"file_format", "bin"}}.dump(), "null");
-  const ReplayListener listener{[](const Error& error) { ADD_FAILURE() << error.message; }, [](std::size_t, std::size_t) {}};
+      nlohmann::json{{"path", out.path()}, {"net_name", "Net"}, {"saved_data", "tensor"}, {"file_format", "bin"}}
+          .dump(),
+      "null");
+  const ReplayListener listener{[](const Error& error) { ADD_FAILURE() << error.message; },
+                                [](std::size_t, std::size_t) {}};
   const auto contents = [](const std::string& below) {
     std::multiset<std::string> all;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(below)) {
       const std::string name = entry.path().filename();
-      if (entry.is_regular_file() && name != kMappingFile && !name.ends_with(".json")) all.insert(content_of(entry.path()));
+      if (entry.is_regular_file() && name != kMappingFile && !name.ends_with(".json"))
+        all.insert(content_of(entry.path()));
     }
     return all;
   };

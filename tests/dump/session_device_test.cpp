@@ -69,8 +69,12 @@ TEST_P(SessionDevice, TheBackendOfTheReadme) {
     const DumpTensor tensors[] = {
         {.tensor = {.dtype = Dtype::kFloat32, .element_count = 24, .address = x}, .shape = {2, 3, 4}, .io = Io::kInput},
         {.tensor = {.dtype = Dtype::kFloat16, .element_count = 8, .address = buffer, .where = Where::kClBuffer},
-         .shape = {8}, .keep_alive = owner},
-        {.tensor = {.address = buffer, .where = Where::kClBuffer}, .shape = {32}, .slot = 1, .stored = Stored::kInt4,
+         .shape = {8},
+         .keep_alive = owner},
+        {.tensor = {.address = buffer, .where = Where::kClBuffer},
+         .shape = {32},
+         .slot = 1,
+         .stored = Stored::kInt4,
          .keep_alive = owner}};
     session.collect(place, conv, tensors);
   }
@@ -97,7 +101,7 @@ TEST_P(SessionDevice, TheBackendOfTheReadme) {
 
 TEST_P(SessionDevice, PackedTensorsAreMeasuredAndSaved) {
   auto session = open(R"({"saved_data": "full", "statistic_category": ["max", "min", "count", "md5"]})");
-  const auto int4 = in_buffer({0x7f, 0x81}, Stored::kInt4, 4);    // -1 7 1 -8
+  const auto int4 = in_buffer({0x7f, 0x81}, Stored::kInt4, 4);     // -1 7 1 -8
   const auto uint1 = in_buffer({0x81, 0x40}, Stored::kUint1, 10);  // 1 0 0 0 0 0 0 1 0 1
   auto let_go = int4;
   let_go.keep_alive.reset();

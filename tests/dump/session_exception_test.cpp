@@ -9,8 +9,7 @@ using SessionException = SessionTest;
 TEST_F(SessionException, OnlyInputsOfOperatorsThatFailAtOnce) {
   auto session = open(R"({"op_debug_mode": 4, "iteration": "7", "saved_data": "full"})");
   const std::vector<float> values{1};
-  const std::vector<DumpTensor> both{tensor(values, Dtype::kFloat32, Io::kInput),
-                                     tensor(values, Dtype::kFloat32)};
+  const std::vector<DumpTensor> both{tensor(values, Dtype::kFloat32, Io::kInput), tensor(values, Dtype::kFloat32)};
   const auto* op = session.operator_named("Op", "x");
   EXPECT_FALSE(session.wants({}, op));
   EXPECT_TRUE(session.wants({}, op, true));

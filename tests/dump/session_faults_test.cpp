@@ -42,8 +42,7 @@ TEST_F(SessionFaults, RowsComeWhenTheDiskIsBackEvenAfterTheirStep) {
     session.close();
     EXPECT_EQ(session.counters().lost_row_count, 0u);
     EXPECT_EQ(session.counters().row_count, 12u);
-    for (const auto& message : said)
-      EXPECT_EQ(std::count(said.begin(), said.end(), message), 1) << message;
+    for (const auto& message : said) EXPECT_EQ(std::count(said.begin(), said.end(), message), 1) << message;
   }
 }
 

@@ -31,14 +31,15 @@ class SessionMemory : public SessionTest {
     for (std::uint64_t rows = 1;; ++rows) {
       bool was_last = false;
       auto one = tensor(small, Dtype::kFloat32);
-      one.keep_alive = std::shared_ptr<const void>(small.data(), [&gate, &was_last, caller = std::this_thread::get_id()](const void*) {
-        if (std::this_thread::get_id() == caller) {
-          was_last = true;
-        } else {
-          gate.reached_.set_value();
-          gate.open_.get_future().wait();
-        }
-      });
+      one.keep_alive = std::shared_ptr<const void>(
+          small.data(), [&gate, &was_last, caller = std::this_thread::get_id()](const void*) {
+            if (std::this_thread::get_id() == caller) {
+              was_last = true;
+            } else {
+              gate.reached_.set_value();
+              gate.open_.get_future().wait();
+            }
+          });
       collect(session, {}, "first", {one});
       one.keep_alive = nullptr;
       if (!was_last) return gate.reached_.get_future().wait(), rows;
@@ -72,7 +73,8 @@ TEST_F(SessionMemory, NeverMoreThanAllowedAndNothingLost) {
     if (limit > 40 * 70000) {
       EXPECT_EQ(counters.stall_count, 0u);
     }
-    EXPECT_EQ(limit != 0 && counters.stall_count != 0, was_said("training waits")) << "who gives no memory has chosen that";
+    EXPECT_EQ(limit != 0 && counters.stall_count != 0, was_said("training waits"))
+        << "who gives no memory has chosen that";
     EXPECT_EQ(limit != 0 && limit < 65536, was_said("more than the " + std::to_string(limit) + " of memory_bytes"))
         << "one tensor that is too large is no hurry";
     said.clear();

@@ -40,13 +40,11 @@ TEST_F(SessionOverflow, LooksAtFloatOutputsOnly) {
   collect(session, {}, "bfloat16", {tensor(brain_nan, Dtype::kBfloat16)});
   collect(session, {}, "double", {tensor(double_inf, Dtype::kFloat64)});
   collect(session, {}, "none", {tensor(integers, Dtype::kInt32)});
-  collect(session, {}, "second",
-          {tensor(integers, Dtype::kInt32), tensor(fine, f32), tensor(nan, f32)});
+  collect(session, {}, "second", {tensor(integers, Dtype::kInt32), tensor(fine, f32), tensor(nan, f32)});
   session.close();
   EXPECT_EQ(dumped_names(),
-            (std::vector<std::string>{"nan.input", "nan.output", "inf.output", "negative.output",
-                                      "half.output", "bfloat16.output", "second.output",
-                                      "second.output", "second.output"}));
+            (std::vector<std::string>{"nan.input", "nan.output", "inf.output", "negative.output", "half.output",
+                                      "bfloat16.output", "second.output", "second.output", "second.output"}));
   EXPECT_EQ(session.counters().overflow_count, 6u);
 }
 
@@ -81,8 +79,8 @@ TEST_F(SessionOverflow, TheVerdictIsOnTheWholeTensorAndTheSampleIsDumped) {
 TEST_F(SessionOverflow, OverflowNumberCountsOperators) {
   for (const int limit : {1, 3, 0}) {
     std::filesystem::remove_all(folder / "rank_0");
-    auto session = open(R"({"op_debug_mode": 3, "saved_data": "full", "overflow_number": )" +
-                        std::to_string(limit) + "}");
+    auto session =
+        open(R"({"op_debug_mode": 3, "saved_data": "full", "overflow_number": )" + std::to_string(limit) + "}");
     for (int i = 0; i < 10; ++i) {
       collect(session, {}, "op" + std::to_string(i),
               {tensor(i % 2 == 0 ? fine : nan, Dtype::kFloat32, Io::kInput),
@@ -98,8 +96,7 @@ TEST_F(SessionOverflow, OverflowNumberCountsOperators) {
 }
 
 TEST_F(SessionOverflow, IterationIsHonouredAndKernelsAreNot) {
-  auto session =
-      open(R"({"op_debug_mode": 3, "dump_mode": 1, "kernels": ["conv"], "iteration": "0"})");
+  auto session = open(R"({"op_debug_mode": 3, "dump_mode": 1, "kernels": ["conv"], "iteration": "0"})");
   collect(session, {}, "Default/Add-op1", {tensor(nan, Dtype::kFloat32)});
   collect(session, {.iteration = 1}, "Default/Add-op1", {tensor(nan, Dtype::kFloat32)});
   session.close();

@@ -35,8 +35,7 @@ TEST_F(SessionRecords, ExecutionOrders) {
   auto session = open(R"({"iteration": "1", "initial_iteration": 5})");
   const std::vector<std::string> names{"Default/A-op1", "Default/B-op2"};
   session.save_execution_order(1, 3, names);
-  for (std::uint64_t step = 0; step < 3; ++step)
-    session.step_end({.rank = 1, .graph = 3, .iteration = step});
+  for (std::uint64_t step = 0; step < 3; ++step) session.step_end({.rank = 1, .graph = 3, .iteration = step});
   session.step_end({.rank = 1, .device = 77, .graph = 3, .iteration = 9});
   session.close();
   const std::string orders = folder / "rank_1/execution_order/";
@@ -104,11 +103,9 @@ TEST_F(SessionRecords, ArgumentsUnderANameThatIsTooLong) {
 }
 
 TEST_F(SessionRecords, ArgumentsOfOperators) {
-  const std::vector<std::pair<std::string, std::string>> args{{"transpose_b", "False"},
-                                                              {"transpose_a", "True"}};
+  const std::vector<std::pair<std::string, std::string>> args{{"transpose_b", "False"}, {"transpose_a", "True"}};
   for (const char* wanted : {"false", "true"}) {
-    auto session =
-        open(R"({"iteration": "0"})", R"({"save_kernel_args": )" + std::string(wanted) + "}");
+    auto session = open(R"({"iteration": "0"})", R"({"save_kernel_args": )" + std::string(wanted) + "}");
     const auto* op = session.operator_named("MatMul", "Default/net.x/MatMul-op1");
     session.save_kernel_args({}, op, args);
     session.save_kernel_args({.iteration = 1}, op, args);
@@ -116,11 +113,9 @@ TEST_F(SessionRecords, ArgumentsOfOperators) {
     session.close();
     EXPECT_EQ(files().size(), *wanted == 'f' ? 0u : 2u);
   }
-  EXPECT_EQ(files(),
-            (std::vector<std::string>{"rank_0/Net/0/0/Add.Add-op1.json",
-                                      "rank_0/Net/0/0/MatMul.Default_net_x_MatMul-op1.json"}));
-  EXPECT_EQ(content_of(folder / files()[1]),
-            "{\n    \"transpose_a\": \"True\",\n    \"transpose_b\": \"False\"\n}");
+  EXPECT_EQ(files(), (std::vector<std::string>{"rank_0/Net/0/0/Add.Add-op1.json",
+                                               "rank_0/Net/0/0/MatMul.Default_net_x_MatMul-op1.json"}));
+  EXPECT_EQ(content_of(folder / files()[1]), "{\n    \"transpose_a\": \"True\",\n    \"transpose_b\": \"False\"\n}");
   EXPECT_EQ(content_of(folder / files()[0]), "null");
 }
 

@@ -32,7 +32,7 @@ TEST_F(SessionReentry, ALogUsesTheSession) {
   });
   auto refused = tensor(values, Dtype::kFloat32);
   refused.shape = {7};
-  collect(session, {}, "x", {refused});                    // reported by the thread that hands over
+  collect(session, {}, "x", {refused});  // reported by the thread that hands over
   collect(session, {}, "x", {tensor(std::vector<float>{}, Dtype::kFloat32)});
   EXPECT_EQ(calls, 2);
   std::ofstream(folder / "rank_0/.dump_metadata") << "in the way";

@@ -133,7 +133,9 @@ TEST_F(SessionRunTime, TellsWhatABackendHasToDo) {
   const Case cases[] = {
       {R"({"saved_data": "tensor"})", "{}", {.tensors = true}},
       {R"({"saved_data": "statistic"})", "{}", {.statistics = true}},
-      {R"({"saved_data": "full"})", R"({"trans_flag": false})", {.tensors = true, .statistics = true, .device_format = true}},
+      {R"({"saved_data": "full"})",
+       R"({"trans_flag": false})",
+       {.tensors = true, .statistics = true, .device_format = true}},
       {R"({"op_debug_mode": 3})", "{}", {.statistics = true, .whole_operators = true}},
       {R"({"op_debug_mode": 4})", "{}", {.tensors = true, .synchronised_operators = true}},
       {"{}", R"({"enable": true, "save_kernel_args": true})", {.statistics = true, .kernel_args = true}},

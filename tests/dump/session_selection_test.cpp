@@ -11,8 +11,7 @@ namespace session_selection_test {
 class SessionSelection : public SessionTest {
  protected:
   // Hands over an input and an output. Returns which were dumped: "i", "o", "io" or "".
-  std::string dumped(DumpSession& session, const DumpPlace& place, const std::string& name,
-                     bool set_dump = false) {
+  std::string dumped(DumpSession& session, const DumpPlace& place, const std::string& name, bool set_dump = false) {
     const std::vector<float> values{1, 2};
     const auto* op = session.operator_named("Op", name, set_dump);
     const DumpTensor both[] = {tensor(values, Dtype::kFloat32, Io::kInput),
@@ -21,8 +20,7 @@ class SessionSelection : public SessionTest {
     session.collect(place, op, both);
     session.flush();
     const auto count = session.counters().tensor_count - before;
-    const bool input = session.wants(place, op, Io::kInput),
-               output = session.wants(place, op, Io::kOutput);
+    const bool input = session.wants(place, op, Io::kInput), output = session.wants(place, op, Io::kOutput);
     EXPECT_EQ(count, static_cast<std::uint64_t>(input + output)) << "the query was wrong";
     EXPECT_EQ(session.wants(place, op), input || output);
     return std::string(input ? "i" : "") + (output ? "o" : "");
@@ -36,8 +34,7 @@ TEST_F(SessionSelection, ByIteration) {
     EXPECT_EQ(dumped(session, {.iteration = iteration}, "x"), wanted ? "io" : "") << iteration;
   }
   session.close();
-  EXPECT_EQ(files(), (std::vector<std::string>{"rank_0/Net/0/5/statistic.csv",
-                                               "rank_0/Net/0/8/statistic.csv"}))
+  EXPECT_EQ(files(), (std::vector<std::string>{"rank_0/Net/0/5/statistic.csv", "rank_0/Net/0/8/statistic.csv"}))
       << "folders count from initial_iteration too";
 }
 
@@ -103,8 +100,8 @@ TEST_F(SessionSelection, RanksGraphsAndConstantsHaveFoldersOfTheirOwn) {
   EXPECT_EQ(dumped(session, {.rank = 1, .graph = 2, .iteration = 7}, "x"), "io");
   EXPECT_EQ(dumped(session, {.rank = 0, .graph = 3, .constants = true}, "data-1"), "io");
   session.close();
-  EXPECT_EQ(files(), (std::vector<std::string>{"rank_0/Net/3/constants/statistic.csv",
-                                               "rank_1/Net/2/7/statistic.csv"}));
+  EXPECT_EQ(files(),
+            (std::vector<std::string>{"rank_0/Net/3/constants/statistic.csv", "rank_1/Net/2/7/statistic.csv"}));
 }
 
 TEST_F(SessionSelection, AClosedOrEmptySessionWantsNothing) {

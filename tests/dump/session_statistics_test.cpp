@@ -8,13 +8,10 @@ namespace session_statistics_test {
 
 using SessionStatistics = SessionTest;
 
-std::string without_timestamps(const std::string& text) {
-  return test::replaced(text, ",[0-9]{16},", ",T,");
-}
+std::string without_timestamps(const std::string& text) { return test::replaced(text, ",[0-9]{16},", ",T,"); }
 
 TEST_F(SessionStatistics, AreMindsporesBytes) {
-  auto session =
-      open(R"({"statistic_category": ["max", "min", "avg", "count", "negative zero count",
+  auto session = open(R"({"statistic_category": ["max", "min", "avg", "count", "negative zero count",
       "positive zero count", "nan count", "negative inf count", "positive inf count", "zero count",
       "md5", "l2norm"]})");
   const std::vector<float> floats{-3, 0, 4, 1.0f / 3};
@@ -27,17 +24,16 @@ TEST_F(SessionStatistics, AreMindsporesBytes) {
   const DumpTensor tensors[] = {tensor(floats, Dtype::kFloat32, Io::kInput), scalar, matrix};
   session.collect({}, op, tensors);
   session.close();
-  EXPECT_EQ(
-      without_timestamps(content_of(folder / "rank_0/Net/0/0/statistic.csv")),
-      "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,"
-      "Min Value,Avg Value,Count,Negative Zero Count,Positive Zero Count,NaN Count,"
-      "Negative Inf Count,Positive Inf Count,Zero Count,MD5,L2Norm Value\n"
-      "Add,Default_net_x_Add-op1,0,5,T,input,0,16,float32,\"(4)\",4,-3,0.333333,4,1,2,0,0,0,1,"
-      "03108a6f71d132167cedaca7c29cbed4,5.0111,\n"
-      "Add,Default_net_x_Add-op1,0,5,T,input,1,8,int64,\"()\",7,7,7,1,0,1,0,0,0,0,"
-      "f5be5308b59e045b7c5b33ee8908cfb7,7,\n"
-      "Add,Default_net_x_Add-op1,0,5,T,output,0,16,float32,\"(2,2)\",4,-3,0.333333,4,1,2,0,0,0,"
-      "1,03108a6f71d132167cedaca7c29cbed4,5.0111,\n");
+  EXPECT_EQ(without_timestamps(content_of(folder / "rank_0/Net/0/0/statistic.csv")),
+            "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,"
+            "Min Value,Avg Value,Count,Negative Zero Count,Positive Zero Count,NaN Count,"
+            "Negative Inf Count,Positive Inf Count,Zero Count,MD5,L2Norm Value\n"
+            "Add,Default_net_x_Add-op1,0,5,T,input,0,16,float32,\"(4)\",4,-3,0.333333,4,1,2,0,0,0,1,"
+            "03108a6f71d132167cedaca7c29cbed4,5.0111,\n"
+            "Add,Default_net_x_Add-op1,0,5,T,input,1,8,int64,\"()\",7,7,7,1,0,1,0,0,0,0,"
+            "f5be5308b59e045b7c5b33ee8908cfb7,7,\n"
+            "Add,Default_net_x_Add-op1,0,5,T,output,0,16,float32,\"(2,2)\",4,-3,0.333333,4,1,2,0,0,0,"
+            "1,03108a6f71d132167cedaca7c29cbed4,5.0111,\n");
   EXPECT_EQ(session.counters().row_count, 3u);
   EXPECT_EQ(session.counters().tensor_count, 3u);
 }
@@ -48,8 +44,7 @@ TEST_F(SessionStatistics, DefaultToMaxMinL2normAndNothingElseIsWritten) {
   collect(session, {}, "Default/x-op1", {tensor(values, Dtype::kFloat32)});
   session.close();
   ASSERT_EQ(rows().size(), 1u);
-  EXPECT_EQ(rows()[0].statistics.categories,
-            (Categories{Category::kMax, Category::kMin, Category::kL2norm}));
+  EXPECT_EQ(rows()[0].statistics.categories, (Categories{Category::kMax, Category::kMin, Category::kL2norm}));
   EXPECT_EQ(rows()[0].statistics.values, (std::vector<Value>{3.0, -4.0, 5.0}));
   EXPECT_EQ(files(), std::vector<std::string>{"rank_0/Net/0/0/statistic.csv"});
   const auto mode = std::filesystem::status(folder / "rank_0/Net/0/0/statistic.csv").permissions();
@@ -85,11 +80,9 @@ TEST_F(SessionStatistics, DialectsAndOddNames) {
 
 TEST_F(SessionStatistics, PackedTypesAreMeasuredByTheirValues) {
   auto session = open(R"({"statistic_category": ["max", "min", "count", "zero count", "md5"]})");
-  const std::vector<std::uint8_t> int4{0x10, 0x87,
-                                       0x09};        // 0 1 7 -8 -7, and an unused half byte
-  const std::vector<std::uint8_t> bits{0b10100000};  // 1 0 1
-  DumpTensor packed = tensor(int4, Dtype::kUint8),
-             single = tensor(bits, Dtype::kUint8, Io::kOutput, 1);
+  const std::vector<std::uint8_t> int4{0x10, 0x87, 0x09};  // 0 1 7 -8 -7, and an unused half byte
+  const std::vector<std::uint8_t> bits{0b10100000};        // 1 0 1
+  DumpTensor packed = tensor(int4, Dtype::kUint8), single = tensor(bits, Dtype::kUint8, Io::kOutput, 1);
   packed.stored = Stored::kInt4;
   packed.shape = {5};
   single.stored = Stored::kUint1;
@@ -112,8 +105,7 @@ TEST_F(SessionStatistics, PackedTypesAreMeasuredByTheirValues) {
 }
 
 TEST_F(SessionStatistics, SamplesAreTheFirstElements) {
-  auto session =
-      open(R"({"statistic_category": ["max", "count"]})", R"({"sample_mode": 1, "sample_num": 3})");
+  auto session = open(R"({"statistic_category": ["max", "count"]})", R"({"sample_mode": 1, "sample_num": 3})");
   const std::vector<float> values{1, 2, 3, 4, 5, 6};
   auto large = tensor(values, Dtype::kFloat32), small = tensor(values, Dtype::kFloat32);
   large.shape = {2, 3};

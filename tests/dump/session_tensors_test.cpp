@@ -35,9 +35,7 @@ TEST_F(SessionTensors, PlainOnesKeepTheirBits) {
   session.collect({.rank = 1, .graph = 4, .iteration = 8}, op, {&matrix, 1});
   session.close();
   std::string data;
-  EXPECT_EQ(
-      only_file(data),
-      "rank_1/Net/4/8/Conv2D.Default_net_Conv2D-op1.9.2.T.output.3.DefaultFormat.float32.npy");
+  EXPECT_EQ(only_file(data), "rank_1/Net/4/8/Conv2D.Default_net_Conv2D-op1.9.2.T.output.3.DefaultFormat.float32.npy");
   EXPECT_EQ(std::memcmp(data.data(), values.data(), 24), 0);
   EXPECT_NE(header.find("'<f4', 'fortran_order': False, 'shape': (2,3,)"), std::string::npos);
   EXPECT_EQ(session.counters().file_count, 1u);
@@ -58,15 +56,9 @@ TEST_F(SessionTensors, TypesThatNpyDoesNotKnowAreWidened) {
   const std::vector<float> parts{1, 2, 3, 4};
   const std::vector<double> double_parts{1, 2};
   const Case cases[] = {
-      {Stored::kPlain,
-       tensor(brain, Dtype::kBfloat16),
-       2,
-       "bfloat16",
-       "<f4",
-       {reinterpret_cast<const char*>(wide), 8}},
+      {Stored::kPlain, tensor(brain, Dtype::kBfloat16), 2, "bfloat16", "<f4", {reinterpret_cast<const char*>(wide), 8}},
       {Stored::kInt4, tensor(packed, Dtype::kUint8), 3, "int4", "|i1", "\xff\x07\x01"},
-      {Stored::kUint1, tensor(packed, Dtype::kUint8), 9, "uint1", "|u1",
-       std::string("\0\1\1\1\1\1\1\1\1", 9)},
+      {Stored::kUint1, tensor(packed, Dtype::kUint8), 9, "uint1", "|u1", std::string("\0\1\1\1\1\1\1\1\1", 9)},
       {Stored::kComplex64,
        tensor(parts, Dtype::kFloat32),
        2,
@@ -88,8 +80,7 @@ TEST_F(SessionTensors, TypesThatNpyDoesNotKnowAreWidened) {
     collect(session, {}, "x", {given});
     session.close();
     std::string data;
-    EXPECT_EQ(only_file(data), "rank_0/Net/0/0/Op.x.0.0.T.output.0.DefaultFormat." +
-                                   std::string(one.dtype) + ".npy");
+    EXPECT_EQ(only_file(data), "rank_0/Net/0/0/Op.x.0.0.T.output.0.DefaultFormat." + std::string(one.dtype) + ".npy");
     EXPECT_EQ(data, one.data);
     EXPECT_NE(header.find(one.descr), std::string::npos);
   }
@@ -119,15 +110,13 @@ TEST_F(SessionTensors, TheDevicesFormatOnlyWithoutTransFlag) {
   const std::vector<float> values{1};
   for (const char* flag : {"true", "false"}) {
     std::filesystem::remove_all(folder / "rank_0");
-    auto session =
-        open(R"({"saved_data": "tensor"})", R"({"trans_flag": )" + std::string(flag) + "}");
+    auto session = open(R"({"saved_data": "tensor"})", R"({"trans_flag": )" + std::string(flag) + "}");
     auto given = tensor(values, Dtype::kFloat32);
     given.format = "NC1HWC0";
     collect(session, {}, "x", {given});
     session.close();
     std::string data;
-    EXPECT_NE(only_file(data).find(*flag == 't' ? ".DefaultFormat." : ".NC1HWC0."),
-              std::string::npos);
+    EXPECT_NE(only_file(data).find(*flag == 't' ? ".DefaultFormat." : ".NC1HWC0."), std::string::npos);
   }
 }
 
@@ -156,8 +145,7 @@ TEST_F(SessionTensors, ExactlyTheLongestNameNeedsNoMapping) {
     std::filesystem::remove_all(folder / "rank_0");
     auto session = open(R"({"saved_data": "tensor"})");
     const std::string rest = "Op..0.0.1234567890123456.output.0.DefaultFormat.float32.npy";
-    collect(session, {}, std::string(255 - rest.size() + over, 'n'),
-            {tensor(values, Dtype::kFloat32)});
+    collect(session, {}, std::string(255 - rest.size() + over, 'n'), {tensor(values, Dtype::kFloat32)});
     session.close();
     EXPECT_EQ(files().size(), 1 + over);
   }
@@ -167,12 +155,10 @@ TEST_F(SessionTensors, ConstantsLieBesideTheIterations) {
   auto session = open(R"({"saved_data": "tensor", "iteration": "99"})");
   const std::vector<float> values{1};
   const auto one = tensor(values, Dtype::kFloat32);
-  session.collect({.graph = 2, .constants = true}, session.operator_named("Parameter", "data-5"),
-                  {&one, 1});
+  session.collect({.graph = 2, .constants = true}, session.operator_named("Parameter", "data-5"), {&one, 1});
   session.close();
   std::string data;
-  EXPECT_EQ(only_file(data),
-            "rank_0/Net/2/constants/Parameter.data-5.0.0.T.output.0.DefaultFormat.float32.npy");
+  EXPECT_EQ(only_file(data), "rank_0/Net/2/constants/Parameter.data-5.0.0.T.output.0.DefaultFormat.float32.npy");
 }
 
 TEST_F(SessionTensors, O2sLayoutAsAChoice) {
@@ -180,8 +166,7 @@ TEST_F(SessionTensors, O2sLayoutAsAChoice) {
   auto session = open(R"({"saved_data": "tensor"})");
   const std::vector<float> values{1};
   const auto one = tensor(values, Dtype::kFloat32);
-  session.collect({.rank = 6, .device = 5, .graph = 2, .iteration = 3},
-                  session.operator_named("Op", "x"), {&one, 1});
+  session.collect({.rank = 6, .device = 5, .graph = 2, .iteration = 3}, session.operator_named("Op", "x"), {&one, 1});
   session.close();
   std::string data;
   EXPECT_TRUE(test::matches(only_file(data), "3/[0-9]{14}/5/Net/2/3/Op\\.x\\..*\\.npy"));

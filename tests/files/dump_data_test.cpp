@@ -93,23 +93,55 @@ TEST_F(DumpDataFile, OfEachDtypeIsReadOrRefusedByName) {
     std::size_t bytes;           // size of four values
   };
   const Case cases[] = {
-      {1, "float32", 16}, {2, "float16", 8},  {3, "int8", 4},   {4, "uint8", 4},          {5, "int16", 8},
-      {6, "uint16", 8},   {7, "int32", 16},   {8, "int64", 32}, {9, "uint32", 16},        {10, "uint64", 32},
-      {11, "bool", 4},    {12, "float64", 32}, {27, "bfloat16", 8}, {34, "float8_e5m2", 4}, {35, "float8_e4m3fn", 4},
-      {0, "", 4},         {13, "", 4},        {14, "", 4},      {15, "", 4},              {16, "complex64", 32},
-      {17, "complex128", 64}, {18, "", 4},        {19, "", 4},      {20, "", 4},              {21, "", 4},
-      {22, "", 4},        {23, "", 4},        {24, "", 4},      {25, "", 4},              {26, "", 4},
-      {30, "", 1},        {31, "", 1},        {32, "", 16},     {33, "", 4},              {36, "float8_e8m0fnu", 4},
-      {37, "", 3},        {38, "", 3},        {39, "float4_e2m1fn", 2},      {40, "", 2},              {41, "", 4},
-      {2147483647, "", 4}, {-1, "", 4},
+      {1, "float32", 16},
+      {2, "float16", 8},
+      {3, "int8", 4},
+      {4, "uint8", 4},
+      {5, "int16", 8},
+      {6, "uint16", 8},
+      {7, "int32", 16},
+      {8, "int64", 32},
+      {9, "uint32", 16},
+      {10, "uint64", 32},
+      {11, "bool", 4},
+      {12, "float64", 32},
+      {27, "bfloat16", 8},
+      {34, "float8_e5m2", 4},
+      {35, "float8_e4m3fn", 4},
+      {0, "", 4},
+      {13, "", 4},
+      {14, "", 4},
+      {15, "", 4},
+      {16, "complex64", 32},
+      {17, "complex128", 64},
+      {18, "", 4},
+      {19, "", 4},
+      {20, "", 4},
+      {21, "", 4},
+      {22, "", 4},
+      {23, "", 4},
+      {24, "", 4},
+      {25, "", 4},
+      {26, "", 4},
+      {30, "", 1},
+      {31, "", 1},
+      {32, "", 16},
+      {33, "", 4},
+      {36, "float8_e8m0fnu", 4},
+      {37, "", 3},
+      {38, "", 3},
+      {39, "float4_e2m1fn", 2},
+      {40, "", 2},
+      {41, "", 4},
+      {2147483647, "", 4},
+      {-1, "", 4},
   };
   for (const auto& [number, data_type, bytes] : cases) {
     std::string data;
     for (std::size_t i = 0; i < bytes; ++i) data += static_cast<char>(i % 2);
-    const auto found = read(dump_file(
-        protoc("encode", "version: '2.0' input { data_type: " + std::to_string(number) +
-                             " shape { dim: 4 } size: " + std::to_string(bytes) + "}"),
-        data));
+    const auto found = read(dump_file(protoc("encode", "version: '2.0' input { data_type: " + std::to_string(number) +
+                                                           " shape { dim: 4 } size: " + std::to_string(bytes) + "}"),
+                                      data));
     ASSERT_EQ(found.size(), 1u);
     if (data_type.empty()) {
       const std::string& fault = found.begin()->second.fault;
@@ -119,7 +151,8 @@ TEST_F(DumpDataFile, OfEachDtypeIsReadOrRefusedByName) {
       ASSERT_TRUE(found.contains("input.0")) << number << ": " << found.begin()->second.fault;
       EXPECT_EQ(found.at("input.0").data_type, data_type);
       // 0, 0, 0.5, 0 of float4 as float8_e4m3fn.
-      EXPECT_EQ(found.at("input.0").elements, data_type == "float4_e2m1fn" ? std::string("\0\0\x30\0", 4) : data) << number;
+      EXPECT_EQ(found.at("input.0").elements, data_type == "float4_e2m1fn" ? std::string("\0\0\x30\0", 4) : data)
+          << number;
     }
   }
 }
@@ -147,7 +180,8 @@ TEST_F(DumpDataFile, LongPackedTensorsAreUnpackedWholeInPiecesOfAnySize) {
   std::string packed(70'001, '\0');
   for (char& c : packed) c = static_cast<char>(random());
   const std::string size = " size: " + std::to_string(packed.size());
-  const auto int4 = read(dump_file(protoc("encode", "version: '2.0' input { data_type: 28 shape { dim: 140002 }" + size + "}"), packed));
+  const auto int4 = read(
+      dump_file(protoc("encode", "version: '2.0' input { data_type: 28 shape { dim: 140002 }" + size + "}"), packed));
   std::string nibbles, bits;
   for (const unsigned char c : packed) {
     for (const int nibble : {c & 15, c >> 4}) nibbles += static_cast<char>(nibble < 8 ? nibble : nibble - 16);
@@ -155,14 +189,15 @@ TEST_F(DumpDataFile, LongPackedTensorsAreUnpackedWholeInPiecesOfAnySize) {
   }
   EXPECT_TRUE(int4.at("input.0").elements == nibbles);
   EXPECT_TRUE(int4.at("input.0").original == packed);
-  const auto uint1 = read(dump_file(protoc("encode", "version: '2.0' input { data_type: 29 shape { dim: 560008 }" + size + "}"), packed));
+  const auto uint1 = read(
+      dump_file(protoc("encode", "version: '2.0' input { data_type: 29 shape { dim: 560008 }" + size + "}"), packed));
   EXPECT_TRUE(uint1.at("input.0").elements == bits);
   EXPECT_TRUE(uint1.at("input.0").original == packed);
 }
 
 TEST_F(DumpDataFile, ComplexTensorsHaveBothParts) {
-  const std::string message =
-      protoc("encode", "version: '2.0' input { data_type: 16 shape { dim: 2 } size: 16 } input { data_type: 17 size: 16 }");
+  const std::string message = protoc(
+      "encode", "version: '2.0' input { data_type: 16 shape { dim: 2 } size: 16 } input { data_type: 17 size: 16 }");
   const std::string data = "0123456789abcdef0123456789ABCDEF", file = dump_file(message, data);
   const auto found = read(file);
   EXPECT_EQ(found.at("input.0").data_type, "complex64");
@@ -175,7 +210,8 @@ TEST_F(DumpDataFile, ComplexTensorsHaveBothParts) {
 TEST_F(DumpDataFile, ASlotWithoutBytesWasNotDumped) {
   const auto found = read(dump_file(protoc("encode", R"(version: "2.0"
       input { data_type: 1 shape { dim: 4 } } input { } input { data_type: 3 shape { dim: 0 dim: 7 } }
-      input { data_type: 3 shape { dim: 1 } size: 1 })"), "x"));
+      input { data_type: 3 shape { dim: 1 } size: 1 })"),
+                                    "x"));
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found.at("input.2").shape, "(0,7)");
   EXPECT_EQ(found.at("input.2").elements, "");
@@ -184,7 +220,8 @@ TEST_F(DumpDataFile, ASlotWithoutBytesWasNotDumped) {
 
 TEST_F(DumpDataFile, WithoutDimensionsIsAScalarOrAllThatIsThere) {
   const auto found = read(dump_file(
-      protoc("encode", "version: '2.0' input { data_type: 1 size: 4 } input { data_type: 5 shape { } size: 6 }"), "abcd123456"));
+      protoc("encode", "version: '2.0' input { data_type: 1 size: 4 } input { data_type: 5 shape { } size: 6 }"),
+      "abcd123456"));
   EXPECT_EQ(found.at("input.0").shape, "()");
   EXPECT_EQ(found.at("input.0").elements, "abcd");
   EXPECT_EQ(found.at("input.1").shape, "(3)");
@@ -192,9 +229,10 @@ TEST_F(DumpDataFile, WithoutDimensionsIsAScalarOrAllThatIsThere) {
 }
 
 TEST_F(DumpDataFile, WhatFollowsTheShapesElementsIsPadding) {
-  const auto found = read(dump_file(
-      protoc("encode", "version: '2.0' input { data_type: 1 shape { dim: 1 } size: 32 } output { data_type: 3 shape { dim: 2 } size: 2 }"),
-      "abcd" + std::string(28, '?') + "yz"));
+  const auto found = read(dump_file(protoc("encode",
+                                           "version: '2.0' input { data_type: 1 shape { dim: 1 } size: 32 } output { "
+                                           "data_type: 3 shape { dim: 2 } size: 2 }"),
+                                    "abcd" + std::string(28, '?') + "yz"));
   EXPECT_EQ(found.at("input.0").elements, "abcd");
   EXPECT_EQ(found.at("output.0").elements, "yz");
 }
@@ -211,8 +249,14 @@ TEST_F(DumpDataFile, FieldsComeInAnyOrder) {
   // input { size: 9 size: 2 shape { dim: 1 } shape { dim (packed): 2 } data_type: 3 and unknown fields of each width }
   const std::string input =
       "\x28\x09\x28\x02\x1a\x02\x08\x01\x1a\x03\x0a\x01\x02\x08\x03"
-      "\xa0\x06\x01\xa1\x06" "12345678" "\xa5\x06" "1234" "\xaa\x06\x01z"s;
-  const std::string message = "\x22"s + static_cast<char>(input.size()) + input + "\x0a\x03" "2.0";
+      "\xa0\x06\x01\xa1\x06"
+      "12345678"
+      "\xa5\x06"
+      "1234"
+      "\xaa\x06\x01z"s;
+  const std::string message = "\x22"s + static_cast<char>(input.size()) + input +
+                              "\x0a\x03"
+                              "2.0";
   EXPECT_NE(protoc("decode", message).find("dim: 1\n    dim: 2"), std::string::npos) << protoc("decode", message);
   const auto found = read(dump_file(message, "xy"));
   EXPECT_EQ(found.at("input.0").shape, "(1,2)");
@@ -221,9 +265,13 @@ TEST_F(DumpDataFile, FieldsComeInAnyOrder) {
 
 TEST_F(DumpDataFile, WhatIsWrittenProtocReads) {
   DumpData dumped;
-  dumped.outputs.push_back({.data_type = dump_dtype("bfloat16")->number, .format = dump_format("NC1HWC0"), .shape = {2, 300}, .size_bytes = 1200});
+  dumped.outputs.push_back({.data_type = dump_dtype("bfloat16")->number,
+                            .format = dump_format("NC1HWC0"),
+                            .shape = {2, 300},
+                            .size_bytes = 1200});
   dumped.inputs.push_back({});
-  dumped.inputs.push_back({.data_type = dump_dtype("int4")->number, .format = dump_format("DefaultFormat"), .shape = {}, .size_bytes = 1});
+  dumped.inputs.push_back(
+      {.data_type = dump_dtype("int4")->number, .format = dump_format("DefaultFormat"), .shape = {}, .size_bytes = 1});
   const std::string header = dump_data_header(dumped, "Default/Add-op1", 1612439563338023);
   ASSERT_GT(header.size(), 8u);
   EXPECT_EQ(header.substr(0, 8), test::eight_bytes(header.size() - 8));
@@ -254,8 +302,8 @@ TEST_F(DumpDataFile, RandomMessagesSayWhatWasPutIntoThem) {
         for (auto& dim : shape) bytes *= dim = below(12), dims += " dim: " + std::to_string(dim);
         for (std::uint64_t i = 0; i < bytes; ++i) content += static_cast<char>(random());
         const std::string io = is_output ? "output" : "input";
-        text += "\n" + io + " { data_type: 4 format: " + std::to_string(below(50)) + " shape {" + dims + "} size: " +
-                std::to_string(bytes) + "}";
+        text += "\n" + io + " { data_type: 4 format: " + std::to_string(below(50)) + " shape {" + dims +
+                "} size: " + std::to_string(bytes) + "}";
         wanted[io + "." + std::to_string(slot)] = {to_string(shape), content};
         data[is_output] += content;
       }
@@ -272,11 +320,18 @@ TEST_F(DumpDataFile, RandomMessagesSayWhatWasPutIntoThem) {
 
 TEST_F(DumpDataFile, IsFoundInAFolderByItsName) {
   const std::string sound[] = {"Add.Default_Add-op1.2.161243956333802", "Add.Default_Add-op1.2.7.161243956333802",
-                               "Add.12.2.7.1612439563338020", "Add.n.2.7.1612439563338020.bin",
-                               "Add.n.2.7.1612439563338020.0.1.2.3", "my.Add.n.2.7.1612439563338020"};
-  const std::string other[] = {"app.log.2.7", "lib.so.1.2.3", "data.bin", "x.1612439563338023", "Add.n.1612439563338023",
-                               "Opdebug.Node_OpDebug.2.7.1612439563338020", "Add.n.2.7.1612439563338020.csv",
-                               "Add.n.x.7.16124395633380201234567", "Add..2.7.1612439563338020", ".n.2.7.1612439563338020"};
+                               "Add.12.2.7.1612439563338020",           "Add.n.2.7.1612439563338020.bin",
+                               "Add.n.2.7.1612439563338020.0.1.2.3",    "my.Add.n.2.7.1612439563338020"};
+  const std::string other[] = {"app.log.2.7",
+                               "lib.so.1.2.3",
+                               "data.bin",
+                               "x.1612439563338023",
+                               "Add.n.1612439563338023",
+                               "Opdebug.Node_OpDebug.2.7.1612439563338020",
+                               "Add.n.2.7.1612439563338020.csv",
+                               "Add.n.x.7.16124395633380201234567",
+                               "Add..2.7.1612439563338020",
+                               ".n.2.7.1612439563338020"};
   for (const auto* names : {&sound[0], &other[0]}) {
     const std::size_t count = names == sound ? std::size(sound) : std::size(other);
     for (std::size_t i = 0; i < count; ++i) write_file(folder / names[i], "");

@@ -7,9 +7,9 @@
 
 #include <cerrno>
 
-#include "stats/rows/append_file.hpp"
 #include "stats/base/natural_order.hpp"
 #include "stats/files/npy/npy_writer.hpp"
+#include "stats/rows/append_file.hpp"
 #include "tests/support/plain_user.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -74,14 +74,25 @@ TEST_F(Folders, FilesAreFoundInTheOrderOfNames) {
   }
   fs::create_directory_symlink(folder / "a", folder / "linked");
   find_tensor_files(folder.path(), files, faults);
-  EXPECT_EQ(files, (std::vector<std::string>{folder / "a/m.safetensors", folder / "a/x.npy", folder / "a/y/z.npy", folder / "b.npy"}));
+  EXPECT_EQ(files, (std::vector<std::string>{folder / "a/m.safetensors", folder / "a/x.npy", folder / "a/y/z.npy",
+                                             folder / "b.npy"}));
   EXPECT_TRUE(faults.empty());
 }
 
 TEST_F(Folders, FilesAreFoundInNaturalOrder) {
-  const char* names[] = {"layer.1.npy", "layer.2.npy", "layer.02.npy", "layer.10.npy", "layer.10a.npy",
-                         "layer.99999999999999999999.npy", "layer.100000000000000000000.npy", "step_2/x.npy", "step_11/x.npy",
-                         "x1y2.npy", "x1y10.npy", "x01y11.npy", "\xc3\xa4.npy"};
+  const char* names[] = {"layer.1.npy",
+                         "layer.2.npy",
+                         "layer.02.npy",
+                         "layer.10.npy",
+                         "layer.10a.npy",
+                         "layer.99999999999999999999.npy",
+                         "layer.100000000000000000000.npy",
+                         "step_2/x.npy",
+                         "step_11/x.npy",
+                         "x1y2.npy",
+                         "x1y10.npy",
+                         "x01y11.npy",
+                         "\xc3\xa4.npy"};
   std::vector<std::string> wanted;
   for (const char* name : names) wanted.push_back(folder / name);
   std::swap(wanted[1], wanted[2]);  // 02 and 2 are the same number, so the bytes decide
@@ -94,12 +105,14 @@ TEST_F(Folders, FilesAreFoundInNaturalOrder) {
 }
 
 TEST_F(Folders, NaturalOrderIsATotalOrder) {
-  const std::string_view names[] = {"", "0", "00", "01", "1", "1a", "01a", "2", "10", "a", "a0", "a00", "a1", "a1b", "a01b", "\xff"};
+  const std::string_view names[] = {"",   "0", "00", "01",  "1",  "1a",  "01a",  "2",
+                                    "10", "a", "a0", "a00", "a1", "a1b", "a01b", "\xff"};
   for (const auto a : names) {
     for (const auto b : names) {
       EXPECT_EQ(int{natural_before(a, b)} + natural_before(b, a), a != b) << a << " and " << b;
       for (const auto c : names) {
-        EXPECT_FALSE(natural_before(a, b) && natural_before(b, c) && !natural_before(a, c)) << a << ' ' << b << ' ' << c;
+        EXPECT_FALSE(natural_before(a, b) && natural_before(b, c) && !natural_before(a, c))
+            << a << ' ' << b << ' ' << c;
       }
     }
   }

@@ -24,11 +24,15 @@ std::string field(int number, const std::string& bytes) {
   return static_cast<char>(number << 3 | 2) + length + bytes;
 }
 
-const std::string kVersion = "\x0a\x03" "2.0";
+const std::string kVersion =
+    "\x0a\x03"
+    "2.0";
 const std::string kLongest(9, '\xff');  // a varint of ten bytes, without its last
 
 // A file with one input that has this message.
-std::string one(const std::string& input, const std::string& data) { return dump_file(kVersion + field(4, input), data); }
+std::string one(const std::string& input, const std::string& data) {
+  return dump_file(kVersion + field(4, input), data);
+}
 
 class MalformedDumpData : public testing::Test {
  protected:
@@ -49,7 +53,9 @@ TEST_F(MalformedDumpData, IsRefusedWithTheReason) {
   const std::string four = "\x28\x04", float32 = "\x08\x01", shape_of_one = "\x1a\x02\x08\x01";
   std::string many_dims;
   for (int i = 0; i < 65; ++i) many_dims += '\1';
-  const std::string huge = "\x0a\x0b" + kLongest + "\x01" "\x03";
+  const std::string huge = "\x0a\x0b" + kLongest +
+                           "\x01"
+                           "\x03";
   const std::pair<std::string, const char*> cases[] = {
       {"", "is too short"},
       {"1234567", "is too short"},
@@ -64,7 +70,8 @@ TEST_F(MalformedDumpData, IsRefusedWithTheReason) {
       {one(float32 + shape_of_one + four, "123"), "more than the 3 bytes that follow"},
       {one(float32 + shape_of_one + four, "12345"), "1 bytes at its end belong to no tensor"},
       {one(float32 + "\x28" + kLongest + "\x01", "1234"), "more than the 4 bytes that follow"},
-      {dump_file(kVersion + field(4, "\x28" + kLongest + "\x01") + field(4, "\x28\x05"), "1234"), "more than the 4 bytes"},
+      {dump_file(kVersion + field(4, "\x28" + kLongest + "\x01") + field(4, "\x28\x05"), "1234"),
+       "more than the 4 bytes"},
       {dump_file(kVersion + field(5, "\x18\x05"), "1234"), "more than the 4 bytes that follow"},
       {dump_file(kVersion + field(8, "\x18" + kLongest + "\x01"), "1234"), "more than the 4 bytes that follow"},
       {one("\x08" + kLongest + "\x80\x01", ""), "a number has more than ten bytes"},
@@ -72,14 +79,21 @@ TEST_F(MalformedDumpData, IsRefusedWithTheReason) {
       {one("\xfa\xff\xff\xff\x1f\x00"s, ""), "no field has the number 1073741823"},
       {one("\x0b\x0c", ""), "a field of wire type 3"},
       {one("\x0f", ""), "a field of wire type 7"},
-      {one("\x09" "1234", ""), "a field of 8 bytes, and its message has 4 left"},
-      {one("\x0d" "123", ""), "a field of 4 bytes, and its message has 3 left"},
+      {one("\x09"
+           "1234",
+           ""),
+       "a field of 8 bytes, and its message has 4 left"},
+      {one("\x0d"
+           "123",
+           ""),
+       "a field of 4 bytes, and its message has 3 left"},
       {one("\x1a\x7f", ""), "a field of 127 bytes, and its message has 0 left"},
       {one("\x1a" + kLongest + "\x01", ""), "a field of 18446744073709551615 bytes"},
       {one(float32 + field(3, "\x0a\x02\x80\x80"), ""), "a number goes beyond the end of its message"},
       {one(float32 + field(3, field(1, many_dims)) + four, "1234"), "more than 64 dimensions"},
       {one(float32 + field(3, field(1, many_dims.substr(1)) + "\x08\x01") + four, "1234"), "more than 64 dimensions"},
-      {one(float32 + field(3, "\x08\x02") + four, "1234"), "::input.0: shape (2) of DT_FLOAT (float32) needs 8 bytes, and it has 4"},
+      {one(float32 + field(3, "\x08\x02") + four, "1234"),
+       "::input.0: shape (2) of DT_FLOAT (float32) needs 8 bytes, and it has 4"},
       {one(float32 + field(3, huge) + four, "1234"), "::input.0: "},
       {one("\x08\x0d" + shape_of_one + four, "1234"), "::input.0: its data type 13 is not supported"},
       {one("\x08" + kLongest + "\x01" + shape_of_one + four, "1234"), "::input.0: its data type -1 is not supported"},
@@ -97,7 +111,8 @@ TEST_F(MalformedDumpData, MoreTensorsThanTheLimitAreRefused) {
   std::string message = kVersion;
   for (std::size_t i = 0; i < kMostDumpTensors; ++i) message += "\x22\x00"s;
   EXPECT_EQ(complaint_of(dump_file(message, "")), "");
-  EXPECT_NE(complaint_of(dump_file(message + "\x1a\x00"s, "")).find("names more than 100000 tensors"), std::string::npos);
+  EXPECT_NE(complaint_of(dump_file(message + "\x1a\x00"s, "")).find("names more than 100000 tensors"),
+            std::string::npos);
 }
 
 TEST_F(MalformedDumpData, EveryBeginningIsRefused) {
@@ -109,9 +124,9 @@ TEST_F(MalformedDumpData, EveryBeginningIsRefused) {
 }
 
 TEST_F(MalformedDumpData, AnyChangedByteIsReadOrRefused) {
-  const std::string whole = dump_file(
-      kVersion + field(3, "\x08\x04\x1a\x03\x0a\x01\x02\x30\x02") + field(4, "\x08\x1b\x1a\x02\x08\x01\x28\x02") + field(6, "op"),
-      "1234");
+  const std::string whole = dump_file(kVersion + field(3, "\x08\x04\x1a\x03\x0a\x01\x02\x30\x02") +
+                                          field(4, "\x08\x1b\x1a\x02\x08\x01\x28\x02") + field(6, "op"),
+                                      "1234");
   EXPECT_EQ(complaint_of(whole), "");
   for (std::size_t at = 0; at < whole.size(); ++at) {
     for (const char value : {'\0', '\1', '\2', '\3', '\x08', '\x0a', '\x1a', '\x22', '\x28', '\x7f', '\x80', '\xff'}) {
@@ -125,7 +140,8 @@ TEST_F(MalformedDumpData, AnyChangedByteIsReadOrRefused) {
 TEST_F(MalformedDumpData, OneTensorThatIsRefusedLeavesTheOthers) {
   const std::string path = write_file(
       folder / "A.b.1.2.1612439563338023",
-      dump_file(kVersion + field(4, "\x08\x21\x1a\x02\x08\x01\x28\x01") + field(4, "\x08\x04\x1a\x02\x08\x02\x28\x02"), "?xy"));
+      dump_file(kVersion + field(4, "\x08\x21\x1a\x02\x08\x01\x28\x01") + field(4, "\x08\x04\x1a\x02\x08\x02\x28\x02"),
+                "?xy"));
   auto source = open_tensors(path, {});
   ASSERT_TRUE(source) << source.error().message;
   EXPECT_EQ((*source)->count(), 2u);

@@ -34,8 +34,7 @@ std::string with_order(std::string_view order) {
 }
 
 std::string with_shape(std::string_view shape, std::string_view data = "data") {
-  return npy("{'descr': '<f4', 'fortran_order': False, 'shape': " + std::string(shape) + ", }",
-             data);
+  return npy("{'descr': '<f4', 'fortran_order': False, 'shape': " + std::string(shape) + ", }", data);
 }
 
 // A file from its parts: magic and version, then the length as given, then the rest.
@@ -99,20 +98,13 @@ std::vector<Malformed> malformed_files() {
       {with("{'descr': }"), "expected a quoted string"},
       {with("{'descr': '<f4' 'shape': (1,)}"), "expected ',' or '}'"},
       {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)"), "expected ',' or '}'"},
-      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), "),
-       "expected a quoted string"},
-      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }}"),
-       "follows the closing '}'"},
-      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } x"),
-       "follows the closing '}'"},
-      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }\0"s),
-       "follows the closing '}'"},
-      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } # end"),
-       "follows the closing"},
-      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,),, }"),
-       "expected a quoted string"},
-      {with("{\0'descr': '<f4', 'fortran_order': False, 'shape': (1,), }"s),
-       "expected a quoted string"},
+      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), "), "expected a quoted string"},
+      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }}"), "follows the closing '}'"},
+      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } x"), "follows the closing '}'"},
+      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }\0"s), "follows the closing '}'"},
+      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } # end"), "follows the closing"},
+      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,),, }"), "expected a quoted string"},
+      {with("{\0'descr': '<f4', 'fortran_order': False, 'shape': (1,), }"s), "expected a quoted string"},
       {with("__import__('os').system('true')"), "expected '{'"},
       // Keys.
       {with("{}"), "'descr' is missing"},
@@ -120,14 +112,11 @@ std::vector<Malformed> malformed_files() {
       {with("{'descr': '<f4', 'fortran_order': False}"), "'shape' is missing"},
       {with("{'fortran_order': False, 'shape': (1,)}"), "'descr' is missing"},
       {with("{'descr': '<f4', 'shape': (1,)}"), "'fortran_order' is missing"},
-      {with("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,)}"),
-       "comes twice"},
+      {with("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,)}"), "comes twice"},
       {with("{'descr': '<f4', 'fortran_order': False, 'fortran_order': False, 'shape': (1,)}"),
        "'fortran_order' comes twice"},
-      {with("{'shape': (1,), 'descr': '<f4', 'fortran_order': False, 'shape': (2,)}"),
-       "'shape' comes twice"},
-      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'extra': 1}"),
-       "unknown key 'extra'"},
+      {with("{'shape': (1,), 'descr': '<f4', 'fortran_order': False, 'shape': (2,)}"), "'shape' comes twice"},
+      {with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'extra': 1}"), "unknown key 'extra'"},
       {with("{'Descr': '<f4'}"), "unknown key 'Descr'"},
       {with("{'': '<f4'}"), "unknown key ''"},
       {with("{'\x1b[31m': 1}"), "unknown key '\\x1b[31m'"},
@@ -228,8 +217,7 @@ std::vector<Malformed> malformed_files() {
       {with_shape("(3, 6148914691236517206)"), "exceeds 2^63-1 bytes"},
       {with_shape(sixty_five_dimensions), "more than 64 dimensions"},
       // The data does not fit the header.
-      {with_shape("(1,)", ""),
-       "truncated: shape (1) of float32 needs 4 bytes of data, 0 are there"},
+      {with_shape("(1,)", ""), "truncated: shape (1) of float32 needs 4 bytes of data, 0 are there"},
       {with_shape("(1,)", "dat"), "needs 4 bytes of data, 3 are there"},
       {with_shape("(1,)", "data!"), "too long: shape (1) of float32 needs 4 bytes of data, 5"},
       {with_shape("(2,)"), "needs 8 bytes of data, 4 are there"},
@@ -244,8 +232,7 @@ std::vector<Malformed> malformed_files() {
 
 Result<NpyHeader> parse(const std::string& bytes) {
   // On the heap with exactly the file's size, so that a sanitizer detects reads beyond it.
-  const std::vector<char> head(bytes.begin(),
-                               bytes.begin() + std::min(bytes.size(), kMostNpyHeaderBytes));
+  const std::vector<char> head(bytes.begin(), bytes.begin() + std::min(bytes.size(), kMostNpyHeaderBytes));
   return parse_npy_header(std::as_bytes(std::span(head)), bytes.size());
 }
 
@@ -253,10 +240,10 @@ TEST(MalformedNpy, ThereAreEnough) { EXPECT_GE(malformed_files().size(), 100u); 
 
 TEST(MalformedNpy, SoundOnesAreRead) {
   for (const std::string& sound :
-       {with_descr("[('a', '<f2'), ('b', '|V2')]"), with_descr("[(('title', 'a'), '>f4', ())]"), with_descr("[('a', '|i1', (2, 2)),]"),
-        with_descr("[('a', [('b', '|i1'), ('', '|V1')], (2,))]"), with_descr("[('a', '|S1'), ('b', '<U0'), ('c', '|V3')]"),
-        with_shape("(1,)"), with_shape("()"), with_shape("( 1 , )"), with_shape("(1,1)"),
-        with_shape("(1L,)"), with_shape("(1, 1,)"), with_shape("(0,)", ""),
+       {with_descr("[('a', '<f2'), ('b', '|V2')]"), with_descr("[(('title', 'a'), '>f4', ())]"),
+        with_descr("[('a', '|i1', (2, 2)),]"), with_descr("[('a', [('b', '|i1'), ('', '|V1')], (2,))]"),
+        with_descr("[('a', '|S1'), ('b', '<U0'), ('c', '|V3')]"), with_shape("(1,)"), with_shape("()"),
+        with_shape("( 1 , )"), with_shape("(1,1)"), with_shape("(1L,)"), with_shape("(1, 1,)"), with_shape("(0,)", ""),
         with("{\"shape\":(1,),\"fortran_order\":True,\"descr\":\">i4\"}"), with_descr("'<u4'"),
         npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "data", 2),
         npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "data", 3)}) {
@@ -300,21 +287,18 @@ TEST(MalformedNpy, DamagedBytesNeverHarm) {
   constexpr std::uint32_t kSeed = 99;
   std::mt19937 random(kSeed);
   const std::vector<Malformed> files = malformed_files();
-  const std::string sound =
-      npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", std::string(24, 'd'));
+  const std::string sound = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", std::string(24, 'd'));
   int read = 0;
   for (int i = 0; i < 200'000; ++i) {
     std::string bytes = i % 2 == 0 ? sound : files[random() % files.size()].bytes.substr(0, 300);
     for (int changes = random() % 4; changes > 0 && !bytes.empty(); --changes) {
-      bytes[random() % bytes.size()] =
-          static_cast<char>(random() % 3 ? "{}()',:<>|0123L \\"[random() % 17] : random());
+      bytes[random() % bytes.size()] = static_cast<char>(random() % 3 ? "{}()',:<>|0123L \\"[random() % 17] : random());
     }
     const auto header = parse(bytes);
     if (!header) continue;
     ++read;
     // Accepted data is within the file and fills it.
-    ASSERT_EQ(header->data_offset_bytes + header->data_bytes(), bytes.size())
-        << "seed " << kSeed << ", run " << i;
+    ASSERT_EQ(header->data_offset_bytes + header->data_bytes(), bytes.size()) << "seed " << kSeed << ", run " << i;
   }
   EXPECT_GT(read, 0);
 }

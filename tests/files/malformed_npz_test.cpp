@@ -91,8 +91,7 @@ TEST_F(MalformedNpz, IsRefusedWithTheReason) {
   const auto wide = [&](const std::string& record) { return body + record + zip_end(0xffff, 0xffffffff, 0xffffffff); };
   const auto changed = [](auto change, bool deflate = false) { return zip_archive({with(change, deflate)}); };
   const std::string bomb = deflated(std::string(10'000'000, '\0'));
-  const std::string huge_npy =
-      test::npy("{'descr': '|u1', 'fortran_order': False, 'shape': (1000000000000,), }", "");
+  const std::string huge_npy = test::npy("{'descr': '|u1', 'fortran_order': False, 'shape': (1000000000000,), }", "");
 
   const std::pair<std::string, const char*> cases[] = {
       // The archive.
@@ -120,7 +119,8 @@ TEST_F(MalformedNpz, IsRefusedWithTheReason) {
       {wide(zip_end64(1, ~std::uint64_t{0}, at, end)), "does not end at byte"},
       {wide(zip_end64(1, bytes, ~std::uint64_t{0}, end)), "does not end at byte"},
       // The directory.
-      {parts.members + "PK\1\3" + parts.directory.substr(4) + zip_end(1, bytes, at), "damaged directory at its entry 1"},
+      {parts.members + "PK\1\3" + parts.directory.substr(4) + zip_end(1, bytes, at),
+       "damaged directory at its entry 1"},
       {parts.members + parts.directory.substr(0, 28) + little(0xffff, 2) + parts.directory.substr(30) +
            zip_end(1, bytes, at),
        "damaged directory at its entry 1"},
@@ -135,7 +135,8 @@ TEST_F(MalformedNpz, IsRefusedWithTheReason) {
          e.packed_bytes = 0xffffffff, e.extra = little(1, 2) + little(8, 2) + little(~std::uint64_t{0}, 8);
        }),
        "does not fit before the directory"},
-      {zip_archive({zip_entry("x.npy", kNpy), with([](ZipEntry& e) { e.name = e.local_name = "y.npy", e.offset = 0; })}),
+      {zip_archive(
+           {zip_entry("x.npy", kNpy), with([](ZipEntry& e) { e.name = e.local_name = "y.npy", e.offset = 0; })}),
        "overlaps the one before it"},
       {zip_archive({with([](ZipEntry& e) { e.packed_bytes += 1, e.bytes += 1; }), zip_entry("y.npy", kNpy)}),
        "overlaps the one before it"},
@@ -157,7 +158,8 @@ TEST_F(MalformedNpz, IsRefusedWithTheReason) {
       // Deflated data.
       {changed([](ZipEntry& e) { e.packed = std::string(e.packed.size(), '\xff'); }, true), "no deflated bytes"},
       {changed([](ZipEntry& e) { e.packed.pop_back(), e.packed_bytes -= 1; }, true), "is damaged: it"},
-      {changed([](ZipEntry& e) { e.packed_bytes = 0, e.packed = "", e.bytes = 100; }, true), "x.npz::x: is damaged: it unpacks to 0"},
+      {changed([](ZipEntry& e) { e.packed_bytes = 0, e.packed = "", e.bytes = 100; }, true),
+       "x.npz::x: is damaged: it unpacks to 0"},
       {changed([](ZipEntry& e) { e.bytes -= 1; }, true), "does not end where the 135 bytes that are due do"},
       {changed([](ZipEntry& e) { e.packed = deflated(kNpy + "1"), e.packed_bytes = e.packed.size(); }, true),
        "does not end where the 136 bytes that are due do"},
@@ -170,13 +172,13 @@ TEST_F(MalformedNpz, IsRefusedWithTheReason) {
   static_assert(std::size(cases) >= 40);
   for (const auto& [archive, words] : cases) {
     const std::string complaint = complaint_of(archive);
-    EXPECT_NE(complaint.find(words), std::string::npos)
-        << "'" << words << "': " << complaint;
+    EXPECT_NE(complaint.find(words), std::string::npos) << "'" << words << "': " << complaint;
   }
 }
 
 TEST_F(MalformedNpz, AMemberThatCannotBeReadLeavesTheOthers) {
-  auto source = open_tensors(write_file(folder / "x.npz", zip_archive({zip_entry("a.npy", "?"), zip_entry("b.npy", kNpy, true)})), {});
+  auto source = open_tensors(
+      write_file(folder / "x.npz", zip_archive({zip_entry("a.npy", "?"), zip_entry("b.npy", kNpy, true)})), {});
   ASSERT_TRUE(source);
   EXPECT_EQ((*source)->count(), 2u);
   EXPECT_FALSE(*(*source)->next());
@@ -194,7 +196,8 @@ TEST_F(MalformedNpz, AMemberThatCannotBeReadLeavesTheOthers) {
 }
 
 TEST_F(MalformedNpz, AStoredMemberIsHeldToItsChecksumWhereAllOfItIsRead) {
-  const std::string npy = test::npy("{'descr': '|u1', 'fortran_order': False, 'shape': (300000,), }", std::string(300'000, 'x'));
+  const std::string npy =
+      test::npy("{'descr': '|u1', 'fortran_order': False, 'shape': (300000,), }", std::string(300'000, 'x'));
   for (const bool is_wrong : {false, true}) {
     ZipEntry entry = zip_entry("x.npy", npy);
     entry.crc ^= is_wrong ? 0x80000000 : 0;
@@ -225,7 +228,8 @@ TEST_F(MalformedNpz, TheChecksumIsZlibs) {
     const std::size_t first = random() % 64, count = i < 1'000 ? i : random() % 60'000;
     const auto some = std::span<const std::byte>(bytes).subspan(first, count);
     const auto before = static_cast<std::uint32_t>(random());
-    ASSERT_EQ(crc32_of(before, some), ::crc32(before, reinterpret_cast<const Bytef*>(some.data()), count)) << "seed " << kSeed << ", run " << i;
+    ASSERT_EQ(crc32_of(before, some), ::crc32(before, reinterpret_cast<const Bytef*>(some.data()), count))
+        << "seed " << kSeed << ", run " << i;
   }
 }
 

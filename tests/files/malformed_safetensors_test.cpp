@@ -98,17 +98,21 @@ TEST_F(MalformedSafetensors, IsRefusedWithTheReason) {
       {file_of(one("\"U8\"", "[3]", "[1,4]"), kFour), "begins behind a hole of 1 bytes"},
       {file_of(one("\"U8\"", "[3]", "[0,3]"), kFour), "1 bytes at its end belong to no tensor"},
       {file_of("{}", kFour), "4 bytes at its end belong to no tensor"},
-      {file_of(R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"b":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})",
-               kFour),
+      {file_of(
+           R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"b":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})",
+           kFour),
        "tensor 'b' overlaps the one before it"},
-      {file_of(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
-               kFour),
+      {file_of(
+           R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
+           kFour),
        "tensor 'b' overlaps"},
-      {file_of(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})",
-               kFour),
+      {file_of(
+           R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})",
+           kFour),
        "tensor 'b' begins behind a hole of 1 bytes"},
-      {file_of(R"({"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"x":{"dtype":"U8","shape":[0],"data_offsets":[4,4]}})",
-               kFour),
+      {file_of(
+           R"({"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"x":{"dtype":"U8","shape":[0],"data_offsets":[4,4]}})",
+           kFour),
        "the key 'x' comes twice"},
       {file_of(one("\"F32\"", "[2]", "[0,4]"), kFour), "::x: shape (2) of float32 needs 8 bytes, and it has 4"},
       {file_of(one("\"F32\"", "[]", "[0,0]")), "shape () of float32 needs 4 bytes, and it has 0"},
@@ -121,7 +125,8 @@ TEST_F(MalformedSafetensors, IsRefusedWithTheReason) {
        "::x: dtype F6_E3M2 (float6_e3m2fn) is not supported: save it as F8_E4M3, which has each of its values"},
       {file_of(one("\"F4\"", "[9]", "[0,5]"), kFour + "5"), "::x: shape (9) of float4_e2m1fn ends within a byte"},
       {file_of(one("\"F4\"", "[10]", "[0,4]"), kFour), "shape (10) of float4_e2m1fn needs 5 bytes, and it has 4"},
-      {file_of(one("\"F4\"", "[9223372036854775806]", "[0,4]"), kFour), "needs 4611686018427387903 bytes, and it has 4"},
+      {file_of(one("\"F4\"", "[9223372036854775806]", "[0,4]"), kFour),
+       "needs 4611686018427387903 bytes, and it has 4"},
       {file_of(one("\"F4\"", "[4294967296,4294967296]", "[0,4]"), kFour), "::x: "},
       {file_of(one("\"F8_E8M0\"", "[3]", "[0,4]"), kFour), "shape (3) of float8_e8m0fnu needs 3 bytes, and it has 4"},
       {file_of(one("\"F128\"", "[1]", "[0,4]"), kFour), "::x: its dtype 'F128' is none of the format"},
@@ -139,7 +144,8 @@ TEST_F(MalformedSafetensors, IsRefusedWithTheReason) {
 }
 
 TEST_F(MalformedSafetensors, EveryBeginningIsRefused) {
-  const std::string whole = file_of(R"({"__metadata__":{"a":"b"},"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}} )", kFour);
+  const std::string whole =
+      file_of(R"({"__metadata__":{"a":"b"},"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}} )", kFour);
   EXPECT_EQ(complaint_of(whole), "");
   for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) {
     EXPECT_NE(complaint_of(whole.substr(0, bytes)), "") << bytes;
@@ -147,8 +153,9 @@ TEST_F(MalformedSafetensors, EveryBeginningIsRefused) {
 }
 
 TEST_F(MalformedSafetensors, AnyChangedByteIsReadOrRefused) {
-  const std::string whole =
-      file_of(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"BF16","shape":[1,1],"data_offsets":[2,4]}})", kFour);
+  const std::string whole = file_of(
+      R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"BF16","shape":[1,1],"data_offsets":[2,4]}})",
+      kFour);
   for (std::size_t at = 0; at < whole.size(); ++at) {
     for (const char value : {'\0', ' ', '"', '0', '9', ',', '{', ']', '\x7f', '\xff'}) {
       std::string changed = whole;
@@ -162,17 +169,19 @@ TEST_F(MalformedSafetensors, AnyChangedByteIsReadOrRefused) {
 TEST_F(MalformedSafetensors, OneTensorThatIsRefusedLeavesTheOthers) {
   const auto path = write_file(
       folder / "x.safetensors",
-      file_of(R"({"c":{"dtype":"U8","shape":[1],"data_offsets":[3,4]},"a":{"dtype":"F6_E2M3","shape":[2],"data_offsets":[0,2]},)"
-              R"("b":{"dtype":"U8","shape":[5],"data_offsets":[2,3]}})",
-              kFour));
+      file_of(
+          R"({"c":{"dtype":"U8","shape":[1],"data_offsets":[3,4]},"a":{"dtype":"F6_E2M3","shape":[2],"data_offsets":[0,2]},)"
+          R"("b":{"dtype":"U8","shape":[5],"data_offsets":[2,3]}})",
+          kFour));
   auto source = open_tensors(path, {});
   ASSERT_TRUE(source) << source.error().message;
   EXPECT_EQ((*source)->count(), 3u);
   const auto a = (*source)->next(), b = (*source)->next();
   auto c = (*source)->next();
   ASSERT_TRUE(a && b && c && !(*source)->next());
-  EXPECT_EQ(a->error().message, path + "::a: dtype F6_E2M3 (float6_e2m3fn) is not supported: save it as F8_E4M3, "
-                                       "which has each of its values");
+  EXPECT_EQ(a->error().message, path +
+                                    "::a: dtype F6_E2M3 (float6_e2m3fn) is not supported: save it as F8_E4M3, "
+                                    "which has each of its values");
   EXPECT_EQ(b->error().message, path + "::b: shape (5) of uint8 needs 5 bytes, and it has 1");
   ASSERT_TRUE(*c);
   EXPECT_EQ((*c)->name(), "c");
@@ -185,9 +194,9 @@ TEST_F(MalformedSafetensors, OneTensorThatIsRefusedLeavesTheOthers) {
 TEST_F(MalformedSafetensors, WhatIsNoFormatAtAllIsSaid) {
   const auto refused = open_tensors(write_file(folder / "x.bin", "some bytes of something"), {});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message,
-            folder / "x.bin" + ": begins like none of the formats that are read (.npy, .npz, .safetensors, "
-                               ".safetensors.index.json, dump files of Ascend's)");
+  EXPECT_EQ(refused.error().message, folder / "x.bin" +
+                                         ": begins like none of the formats that are read (.npy, .npz, .safetensors, "
+                                         ".safetensors.index.json, dump files of Ascend's)");
 }
 
 }  // namespace malformed_safetensors_test

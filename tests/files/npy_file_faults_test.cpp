@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <set>
 
-#include "stats/files/tensor_source.hpp"
 #include "stats/files/npy/npy_writer.hpp"
+#include "stats/files/tensor_source.hpp"
 #include "tests/support/file_faults.hpp"
 #include "tests/support/npy_files.hpp"
 
@@ -20,7 +20,7 @@ using test::FileFault;
 
 FileFault fault;
 int calls = 0;
-std::string watched;  // a path
+std::string watched;      // a path
 std::string found_there;  // its contents when the first call failed
 
 Verdict judge(FileCall call) {
@@ -97,8 +97,7 @@ void check_writer(bool had_one, bool synced, const NpyContent& content, const st
 
 TEST(NpyFileFaults, WritingLeavesTheOldFileOrTheNewOne) {
   const std::string values(300'000, 'v');
-  const NpyContent content{
-      .descr = "<f4", .shape = {75'000}, .bytes = std::as_bytes(std::span(values))};
+  const NpyContent content{.descr = "<f4", .shape = {75'000}, .bytes = std::as_bytes(std::span(values))};
   for (const bool had_one : {false, true}) {
     check_writer(had_one, had_one, content, npy_header("<f4", {75'000}) + values);
   }
@@ -106,23 +105,19 @@ TEST(NpyFileFaults, WritingLeavesTheOldFileOrTheNewOne) {
 
 TEST(NpyFileFaults, AndSoDoesWritingInPieces) {
   const std::string ones(50'000, '\x11');
-  const NpyContent content{.descr = "|i1",
-                           .shape = {100'000},
-                           .widening = Widening::kInt4,
-                           .bytes = std::as_bytes(std::span(ones))};
+  const NpyContent content{
+      .descr = "|i1", .shape = {100'000}, .widening = Widening::kInt4, .bytes = std::as_bytes(std::span(ones))};
   check_writer(true, true, content, npy_header("|i1", {100'000}) + std::string(100'000, '\1'));
 }
 
 TEST(NpyFileFaults, InterruptedOrHalfDoneWritesAreDoneAgain) {
   const std::string values(999, 'v');
-  const NpyContent content{
-      .descr = "|u1", .shape = {999}, .bytes = std::as_bytes(std::span(values))};
+  const NpyContent content{.descr = "|u1", .shape = {999}, .bytes = std::as_bytes(std::span(values))};
   for (const Verdict& verdict : {Verdict{.error = EINTR}, Verdict{.most_bytes = 1}}) {
     ScratchFolder folder;
     Status status;
     const int last = verdict.error != 0 ? 3 : test::kForEver;
-    EXPECT_TRUE(did_with({FileCall::kWrite, 1, last, verdict},
-                         [&] { status = write_npy(folder / "x.npy", content); }));
+    EXPECT_TRUE(did_with({FileCall::kWrite, 1, last, verdict}, [&] { status = write_npy(folder / "x.npy", content); }));
     EXPECT_TRUE(status);
     EXPECT_EQ(content_of(folder / "x.npy"), npy_header("|u1", {999}) + values);
   }
@@ -166,8 +161,7 @@ TEST(NpyFileFaults, WhatIsReadIsRightOrAnError) {
   for (const Readable& readable : kReadable) {
     SCOPED_TRACE(readable.dictionary);
     const Original original = readable.original;
-    const std::string path =
-        test::write_file(folder / "x.npy", test::npy(readable.dictionary, counted()));
+    const std::string path = test::write_file(folder / "x.npy", test::npy(readable.dictionary, counted()));
     const auto right = elements_of(path, original);
     ASSERT_TRUE(right) << right.error().message;
     injected += with_every_fault([&](const FileFault& wanted) {
@@ -192,27 +186,23 @@ TEST(NpyFileFaults, ShortReadsAreReadOnAndAShorterFileIsSaid) {
   for (const Readable& readable : kReadable) {
     SCOPED_TRACE(readable.dictionary);
     const Original original = readable.original;
-    const std::string path =
-        test::write_file(folder / "x.npy", test::npy(readable.dictionary, counted()));
+    const std::string path = test::write_file(folder / "x.npy", test::npy(readable.dictionary, counted()));
     const auto right = elements_of(path, original);
     ASSERT_TRUE(right);
     for (const Verdict& verdict : {Verdict{.error = EINTR}, Verdict{.most_bytes = 1}}) {
       const int last = verdict.error != 0 ? 3 : test::kForEver;
       std::optional<Result<std::string>> got;
-      EXPECT_TRUE(did_with({FileCall::kRead, 1, last, verdict},
-                           [&] { got = elements_of(path, original); }));
+      EXPECT_TRUE(did_with({FileCall::kRead, 1, last, verdict}, [&] { got = elements_of(path, original); }));
       ASSERT_TRUE(*got) << got->error().message;
       EXPECT_EQ(**got, *right);
     }
     for (int nth = 1;; ++nth) {
       std::optional<Result<std::string>> got;
-      if (!did_with({FileCall::kRead, nth, nth, {.most_bytes = 0}},
-                    [&] { got = elements_of(path, original); })) {
+      if (!did_with({FileCall::kRead, nth, nth, {.most_bytes = 0}}, [&] { got = elements_of(path, original); })) {
         break;
       }
       ASSERT_FALSE(*got) << nth;
-      EXPECT_NE(got->error().message.find("was cut short while being read"), std::string::npos)
-          << got->error().message;
+      EXPECT_NE(got->error().message.find("was cut short while being read"), std::string::npos) << got->error().message;
     }
   }
 }

@@ -1,14 +1,13 @@
 // Files from NumPy are read with NumPy's values: every dtype, order, byte order and version, through buffers and
 // windows of any size.
 
-#include "stats/files/tensor_source.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
 
+#include "stats/files/tensor_source.hpp"
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
@@ -108,8 +107,7 @@ for name, shape, kind in [('a', (70001, 70), 'i1'), ('b', (9001, 9, 8), '>f8'), 
   for (const char* file : {"a", "b", "c"}) {
     const std::string expected = content_of(folder / std::string(file) + ".bin");
     for (const std::size_t window_bytes : {200'000, 1'000'000, 1 << 24}) {
-      auto reader =
-          open_tensor(folder / std::string(file) + ".npy", {Original::kAsStored, window_bytes});
+      auto reader = open_tensor(folder / std::string(file) + ".npy", {Original::kAsStored, window_bytes});
       ASSERT_TRUE(reader) << reader.error().message;
       EXPECT_TRUE(bytes_of(*reader, TensorReader::Order::kC, {}, 1 << 20) == expected)
           << file << ", window " << window_bytes;
@@ -121,10 +119,9 @@ TEST(NpyReader, BfloatSixteenNeedsAVoucher) {
   ScratchFolder folder;
   const std::string data("\x80\x3f\xc0\x7f\x01\x00", 6);
   for (const char* descr : {"<V2", "|V2", "bfloat16", "<E2"}) {
-    const std::string path = write_file(
-        folder / "x.npy",
-        npy("{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (3,), }",
-            data));
+    const std::string path =
+        write_file(folder / "x.npy",
+                   npy("{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (3,), }", data));
     const auto refused = open_tensor(path, {Original::kAsStored});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, Code::kUnsupported);
@@ -141,8 +138,8 @@ TEST(NpyReader, BfloatSixteenNeedsAVoucher) {
 
 TEST(NpyReader, TheUsersWordLeavesOtherDtypesAlone) {
   ScratchFolder folder;
-  const std::string path = write_file(
-      folder / "x.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "abcd"));
+  const std::string path =
+      write_file(folder / "x.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "abcd"));
   auto reader = open_tensor(path, {Original::kVoidIsBfloat16});
   ASSERT_TRUE(reader);
   EXPECT_EQ(reader->dtype(), Dtype::kFloat32);
@@ -184,13 +181,10 @@ std::string first_fault(const std::string& path, Original original) {
 TEST(NpyReader, NameAndDataMayContradictEachOther) {
   ScratchFolder folder;
   const auto file = [&](std::string descr, std::string shape, std::string_view data) {
-    return write_file(
-        folder / "x.npy",
-        npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }", data));
+    return write_file(folder / "x.npy",
+                      npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }", data));
   };
-  const auto holds = [](const std::string& text, const std::string& part) {
-    return text.find(part) != text.npos;
-  };
+  const auto holds = [](const std::string& text, const std::string& part) { return text.find(part) != text.npos; };
   const std::string no_bfloat16 =
       first_fault(file("<f4", "(1,)", std::string_view("\x01\0\x80\x3f", 4)), Original::kBfloat16);
   EXPECT_PRED2(holds, no_bfloat16, "x.npy: its name says bfloat16, but it holds");
@@ -202,9 +196,11 @@ TEST(NpyReader, NameAndDataMayContradictEachOther) {
 
 TEST(NpyReader, ComplexValuesHaveBothPartsInAnyOrder) {
   ScratchFolder folder;
-  const auto file = [&](const std::string& descr, const std::string& order, const std::string& shape, std::string_view data) {
-    return write_file(folder / "x.npy", npy("{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }",
-                                            data));
+  const auto file = [&](const std::string& descr, const std::string& order, const std::string& shape,
+                        std::string_view data) {
+    return write_file(
+        folder / "x.npy",
+        npy("{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }", data));
   };
   const auto read = [](const std::string& path) {
     auto reader = open_tensor(path, {Original::kAsStored});
@@ -212,7 +208,8 @@ TEST(NpyReader, ComplexValuesHaveBothPartsInAnyOrder) {
     return std::string(reader->data_type()) + to_string(reader->shape()) +
            bytes_of(*reader, TensorReader::Order::kC, TensorReader::View::kElements, 64);
   };
-  const std::string a = "\x01\x02\x03\x04", b = "abcd", c = "efgh", d = "ijkl", e = "mnop", f = "qrst", g = "uvwx", h = "yzAB";
+  const std::string a = "\x01\x02\x03\x04", b = "abcd", c = "efgh", d = "ijkl", e = "mnop", f = "qrst", g = "uvwx",
+                    h = "yzAB";
   const std::string four = a + b + c + d + e + f + g + h;
   EXPECT_EQ(read(file("<c8", "False", "(2,2)", four)), "complex64(2,2)" + four);
   EXPECT_EQ(read(file("<c8", "True", "(2,2)", four)), "complex64(2,2)" + a + b + e + f + c + d + g + h);
@@ -233,8 +230,7 @@ TEST(NpyReader, PacksIntFourLowNibbleFirst) {
     packed.push_back(static_cast<char>(i));
   }
   const std::string path =
-      write_file(folder / "x.npy",
-                 npy("{'descr': '|i1', 'fortran_order': False, 'shape': (16, 32), }", values));
+      write_file(folder / "x.npy", npy("{'descr': '|i1', 'fortran_order': False, 'shape': (16, 32), }", values));
   auto reader = open_tensor(path, {Original::kInt4});
   ASSERT_TRUE(reader) << reader.error().message;
   EXPECT_EQ(reader->data_type(), "int4");
@@ -242,18 +238,18 @@ TEST(NpyReader, PacksIntFourLowNibbleFirst) {
   EXPECT_EQ(reader->element_count(), 512u);
   EXPECT_EQ(reader->data_size_bytes(), 256u);
   for (const std::size_t buffer_bytes : {1, 7, 1'000}) {
-    EXPECT_EQ(bytes_of(*reader, TensorReader::Order::kC, TensorReader::View::kElements, buffer_bytes),
-              values);
-    EXPECT_EQ(bytes_of(*reader, TensorReader::Order::kC, TensorReader::View::kOriginal, buffer_bytes),
-              packed);
+    EXPECT_EQ(bytes_of(*reader, TensorReader::Order::kC, TensorReader::View::kElements, buffer_bytes), values);
+    EXPECT_EQ(bytes_of(*reader, TensorReader::Order::kC, TensorReader::View::kOriginal, buffer_bytes), packed);
   }
 }
 
 TEST(NpyReader, AnOddNumberOfIntFourEndsInHalfAByte) {
   ScratchFolder folder;
-  for (const auto& [shape, packed] : {std::pair("(3, 3)", "\x21\x43\x65\x87\x0f"), std::pair("(9,)", "\x21\x43\x65\x87\x0f")}) {
-    const std::string path = write_file(folder / "x.npy", npy("{'descr': '|i1', 'fortran_order': False, 'shape': " + std::string(shape) + ", }",
-                                                              "\1\2\3\4\5\6\7\xf8\xff"));
+  for (const auto& [shape, packed] :
+       {std::pair("(3, 3)", "\x21\x43\x65\x87\x0f"), std::pair("(9,)", "\x21\x43\x65\x87\x0f")}) {
+    const std::string path = write_file(
+        folder / "x.npy", npy("{'descr': '|i1', 'fortran_order': False, 'shape': " + std::string(shape) + ", }",
+                              "\1\2\3\4\5\6\7\xf8\xff"));
     auto reader = open_tensor(path, {Original::kInt4});
     ASSERT_TRUE(reader) << reader.error().message;
     EXPECT_EQ(reader->data_size_bytes(), 5u);
@@ -266,10 +262,9 @@ TEST(NpyReader, AnOddNumberOfIntFourEndsInHalfAByte) {
 TEST(NpyReader, AFileCutShortWhileReadIsAnError) {
   ScratchFolder folder;
   for (const char* order : {"True", "False"}) {
-    const std::string path =
-        write_file(folder / "x.npy", npy("{'descr': '<f8', 'fortran_order': " + std::string(order) +
-                                             ", 'shape': (1500, 1500), }",
-                                         std::string(18'000'000, 'x')));
+    const std::string path = write_file(
+        folder / "x.npy", npy("{'descr': '<f8', 'fortran_order': " + std::string(order) + ", 'shape': (1500, 1500), }",
+                              std::string(18'000'000, 'x')));
     auto reader = open_tensor(path, {Original::kAsStored, 100'000});
     ASSERT_TRUE(reader);
     std::vector<std::byte> buffer(18'000'000);
@@ -278,16 +273,15 @@ TEST(NpyReader, AFileCutShortWhileReadIsAnError) {
     const auto got = reader->read(buffer);
     ASSERT_FALSE(got);
     EXPECT_EQ(got.error().code, Code::kUnreadable);
-    EXPECT_NE(got.error().message.find(path + ": was cut short"), std::string::npos)
-        << got.error().message;
+    EXPECT_NE(got.error().message.find(path + ": was cut short"), std::string::npos) << got.error().message;
   }
 }
 
 TEST(NpyReader, OnlyRegularFilesAreOpened) {
   ScratchFolder folder;
   ASSERT_EQ(std::system(("mkfifo '" + (folder / "pipe.npy") + "'").c_str()), 0);
-  for (const std::string& path : {folder / "pipe.npy", folder.path(), folder / "absent.npy",
-                                  std::string("/dev/zero"), std::string()}) {
+  for (const std::string& path :
+       {folder / "pipe.npy", folder.path(), folder / "absent.npy", std::string("/dev/zero"), std::string()}) {
     const auto reader = open_tensor(path, {Original::kAsStored});
     ASSERT_FALSE(reader) << path;
     EXPECT_EQ(reader.error().code, Code::kUnreadable);
@@ -299,11 +293,9 @@ TEST(NpyReader, AShapeLargerThanMemoryCostsNothing) {
   ScratchFolder folder;
   // A sparse Fortran-ordered file of 2^40 elements: opened, and read with a window of a few bytes.
   const std::string path =
-      write_file(folder / "x.npy",
-                 npy("{'descr': '|u1', 'fortran_order': True, 'shape': (1048576, 1048576), }", ""));
+      write_file(folder / "x.npy", npy("{'descr': '|u1', 'fortran_order': True, 'shape': (1048576, 1048576), }", ""));
   std::error_code error;
-  std::filesystem::resize_file(path, (std::uint64_t{1} << 40) + std::filesystem::file_size(path),
-                               error);
+  std::filesystem::resize_file(path, (std::uint64_t{1} << 40) + std::filesystem::file_size(path), error);
   ASSERT_FALSE(error) << "no sparse files of 1 TiB here: " << error.message();
   auto reader = open_tensor(path, {Original::kAsStored, 64});
   ASSERT_TRUE(reader) << reader.error().message;

@@ -22,8 +22,7 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
 
 std::string data_of(const std::string& path) {
   const std::string text = content_of(path);
-  const auto length =
-      static_cast<unsigned char>(text.at(8)) + 256u * static_cast<unsigned char>(text.at(9));
+  const auto length = static_cast<unsigned char>(text.at(8)) + 256u * static_cast<unsigned char>(text.at(9));
   return text.substr(10 + length);
 }
 
@@ -105,10 +104,8 @@ TEST(NpyWriter, Int4BecomesInt8LowHalfFirst) {
   const ScratchFolder folder;
   const std::vector<std::uint8_t> packed{0x10, 0x87, 0xf9, 0x03};
   for (const std::uint64_t count : {8, 7}) {
-    ASSERT_TRUE(write_npy(folder / "x.npy", {.descr = "|i1",
-                                             .shape = {count},
-                                             .widening = Widening::kInt4,
-                                             .bytes = bytes_of(packed)}));
+    ASSERT_TRUE(write_npy(folder / "x.npy",
+                          {.descr = "|i1", .shape = {count}, .widening = Widening::kInt4, .bytes = bytes_of(packed)}));
     const signed char expected[] = {0, 1, 7, -8, -7, -1, 3, 0};
     const std::string data = data_of(folder / "x.npy");
     ASSERT_EQ(data.size(), count);
@@ -120,10 +117,8 @@ TEST(NpyWriter, Uint1BecomesUint8HighBitFirstAndEndsWhereItEnds) {
   const ScratchFolder folder;
   const std::vector<std::uint8_t> packed{0b10110001, 0b01000000};
   for (const std::uint64_t count : {16, 8, 10, 3}) {
-    ASSERT_TRUE(write_npy(folder / "x.npy", {.descr = "|u1",
-                                             .shape = {count},
-                                             .widening = Widening::kUint1,
-                                             .bytes = bytes_of(packed)}));
+    ASSERT_TRUE(write_npy(folder / "x.npy",
+                          {.descr = "|u1", .shape = {count}, .widening = Widening::kUint1, .bytes = bytes_of(packed)}));
     const char expected[] = {1, 0, 1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0};
     const std::string data = data_of(folder / "x.npy");
     ASSERT_EQ(data.size(), count);
@@ -135,9 +130,8 @@ TEST(NpyWriter, PiecesMeetWithoutASeam) {
   const ScratchFolder folder;
   std::vector<std::uint8_t> packed(100001);
   for (std::size_t i = 0; i < packed.size(); ++i) packed[i] = static_cast<std::uint8_t>(i * 37);
-  ASSERT_TRUE(write_npy(
-      folder / "x.npy",
-      {.descr = "|i1", .shape = {200002}, .widening = Widening::kInt4, .bytes = bytes_of(packed)}));
+  ASSERT_TRUE(write_npy(folder / "x.npy",
+                        {.descr = "|i1", .shape = {200002}, .widening = Widening::kInt4, .bytes = bytes_of(packed)}));
   const std::string data = data_of(folder / "x.npy");
   ASSERT_EQ(data.size(), 200002u);
   for (std::size_t i = 0; i < data.size(); ++i) {
@@ -159,8 +153,7 @@ TEST(NpyWriter, AFaultLeavesNothingNewAndWhatWasThere) {
       if (call != FileCall::kOpen && call != FileCall::kWrite) return {};
       return ++call_number == failing ? Verdict{.error = ENOSPC} : Verdict{.most_bytes = 5000};
     };
-    const Status status =
-        write_npy(path, {.descr = "<f8", .shape = {1000}, .bytes = bytes_of(values)});
+    const Status status = write_npy(path, {.descr = "<f8", .shape = {1000}, .bytes = bytes_of(values)});
     judge_file_call = nullptr;
     ASSERT_FALSE(status);
     EXPECT_NE(status.error().message.find(path), std::string::npos);
@@ -177,8 +170,7 @@ TEST(NpyWriter, AFileSizeLimitDoesNotKill) {
     const rlimit limit{1000, RLIM_INFINITY};
     setrlimit(RLIMIT_FSIZE, &limit);
     const std::vector<double> values(1000, 1.0);
-    const Status status =
-        write_npy(folder / "x.npy", {.descr = "<f8", .shape = {1000}, .bytes = bytes_of(values)});
+    const Status status = write_npy(folder / "x.npy", {.descr = "<f8", .shape = {1000}, .bytes = bytes_of(values)});
     _exit(status ? 1 : 0);
   }
   int status = -1;

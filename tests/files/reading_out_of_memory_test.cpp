@@ -6,10 +6,9 @@
 #include <fstream>
 #include <optional>
 #include <string>
-#include <vector>
-
 #include <tensorstat/dump.hpp>
 #include <tensorstat/rows.hpp>
+#include <vector>
 
 #include "stats/dump/replay/replay.hpp"
 #include "stats/files/io/folders.hpp"
@@ -107,7 +106,8 @@ TEST_F(ReadingOutOfMemory, OfTensors) {
   const std::string in_c_order("\1\0\2\0\3\0\4\0\5\0\6\0", 12);
   std::string tensors = R"({"__metadata__":{"a":"b"},"first":{"dtype":"I16","shape":[2,3],"data_offsets":[0,12]},)"
                         R"("second":{"dtype":"I16","shape":[2,3],"data_offsets":[12,24]}})";
-  tensors = std::string(1, static_cast<char>(tensors.size())) + std::string(7, '\0') + tensors + in_c_order + in_c_order;
+  tensors =
+      std::string(1, static_cast<char>(tensors.size())) + std::string(7, '\0') + tensors + in_c_order + in_c_order;
   const std::string paths[] = {file_with("x.npy", npy), file_with("x.safetensors", tensors)};
   for (const std::string& path : paths) {
     const std::size_t count = path.ends_with(".npy") ? 1 : 2;
@@ -135,7 +135,8 @@ TEST_F(ReadingOutOfMemory, OfADumpedTree) {
     auto session = DumpSession::from_json(config("tensor"), {});
     ASSERT_TRUE(session) << session.error().message;
     const DumpTensor tensor{.tensor = {.dtype = Dtype::kFloat32, .element_count = 3, .address = values.data()},
-                            .shape = {3}, .io = Io::kInput};
+                            .shape = {3},
+                            .io = Io::kInput};
     for (std::uint64_t step = 0; step < 2; ++step) {
       session->collect({.iteration = step}, session->operator_named("Conv2D", "Default/x-op1"), {&tensor, 1});
     }

@@ -1,17 +1,18 @@
 // Messages show any text of a file or its name on one line, without control sequences for a terminal. Printable UTF-8
 // is kept.
-#include "stats/base/printable.hpp"
-
 #include <gtest/gtest.h>
 
 #include <random>
 #include <utility>
 
+#include "stats/base/printable.hpp"
+
 namespace tensorstat {
 namespace shown_test {
 
 TEST(Shown, NamesOfPeopleStayAsTheyAre) {
-  for (const char* name : {"", "a b~.npy", "Übung/größe.npy", "层/权重.npy", "слой", "می\u200cخواهم", "\U0001f600", "\\n"}) {
+  for (const char* name :
+       {"", "a b~.npy", "Übung/größe.npy", "层/权重.npy", "слой", "می\u200cخواهم", "\U0001f600", "\\n"}) {
     EXPECT_EQ(printable(name), name);
   }
 }
@@ -20,16 +21,16 @@ TEST(Shown, WhatATerminalActsUponIsEscaped) {
   const std::pair<std::string, const char*> cases[] = {
       {"a\nb\r\t", "a\\nb\\r\\t"},
       {std::string("\0\x1b[2J\x7f", 6), "\\x00\\x1b[2J\\x7f"},
-      {"\xc2\x9b", "\\u009b"},                      // CSI in one character
-      {"\x9b", "\\x9b"},                            // and in one byte
+      {"\xc2\x9b", "\\u009b"},                           // CSI in one character
+      {"\x9b", "\\x9b"},                                 // and in one byte
       {"\u202egpj.exe\u2066", "\\u202egpj.exe\\u2066"},  // reverses the text after it
       {"\u2028\ufeff\u200b", "\\u2028\\ufeff\\u200b"},
       {"\U000e0041", "\\U000e0041"},
-      {"\xc0\xaf", "\\xc0\\xaf"},                   // overlong
+      {"\xc0\xaf", "\\xc0\\xaf"},  // overlong
       {"\xe0\x80\x80", "\\xe0\\x80\\x80"},
-      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},          // a surrogate
+      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},           // a surrogate
       {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},  // beyond the last code point
-      {"\xe5\xb1", "\\xe5\\xb1"},                   // ends inside a character
+      {"\xe5\xb1", "\\xe5\\xb1"},                    // ends inside a character
   };
   for (const auto& [text, expected] : cases) {
     EXPECT_EQ(printable(text), expected);

@@ -1,8 +1,9 @@
 // The unfinished files of a killed process are removed by the next process. Those of a living process are not.
+#include "stats/base/unfinished_files.hpp"
+
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include "stats/base/unfinished_files.hpp"
 #include "stats/files/npy/npy_writer.hpp"
 #include "tests/support/file_calls.hpp"
 #include "tests/support/scratch_folder.hpp"

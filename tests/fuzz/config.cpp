@@ -1,7 +1,6 @@
-#include "stats/dump/config/config_dialect.hpp"
-
 #include <algorithm>
 
+#include "stats/dump/config/config_dialect.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace tensorstat::fuzz {

@@ -1,3 +1,5 @@
+#include "stats/rows/dump_json/dump_json.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -5,7 +7,6 @@
 #include <vector>
 
 #include "stats/dump/msprobe/dump_json_carrier.hpp"
-#include "stats/rows/dump_json/dump_json.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace tensorstat::fuzz {
@@ -24,7 +25,9 @@ std::vector<std::string> layouts_in(Input text) {
   std::vector<std::string> layouts;
   RowsRead read;
   const CallListener keep{{}, [&](CallRead&& call) { return layouts.push_back(std::move(call.layout)), Status(); }};
-  demand(static_cast<bool>(read_calls(text, [](Row&&) { return Status(); }, keep, read)), "what is read is read again");
+  demand(static_cast<bool>(read_calls(
+             text, [](Row&&) { return Status(); }, keep, read)),
+         "what is read is read again");
   return layouts;
 }
 
@@ -33,13 +36,16 @@ std::vector<std::string> layouts_in(Input text) {
 void written_again(Input text, const std::string& framework, bool are_calls) {
   std::string again;
   ConversionLosses losses;
-  DumpJsonCarrier carrier(framework, [&](std::string_view piece) { return again.append(piece), Status(); }, losses);
+  DumpJsonCarrier carrier(
+      framework, [&](std::string_view piece) { return again.append(piece), Status(); }, losses);
   RowsRead ignored;
   CallListener listener;
   if (are_calls) {
-    listener = {[&] { return carrier.begin_call(); }, [&](CallRead&& call) { return carrier.end_call(std::move(call)); }};
+    listener = {[&] { return carrier.begin_call(); },
+                [&](CallRead&& call) { return carrier.end_call(std::move(call)); }};
   }
-  const Status carried = read_calls(text, [&](Row&& row) { return carrier.carry(std::move(row)); }, listener, ignored);
+  const Status carried = read_calls(
+      text, [&](Row&& row) { return carrier.carry(std::move(row)); }, listener, ignored);
   demand(static_cast<bool>(carried) && static_cast<bool>(carrier.finish()), "what is read is carried");
   for (const std::string& loss : losses.words()) demand_message(loss, 4000);
   std::uint64_t count = 0;
@@ -63,7 +69,8 @@ void dump_json(Input text) {
     demand(row.statistics.categories.size() == row.statistics.values.size(), "a category has its value");
     demand(row.shape.size() <= 1024, "a shape is bounded");
     const Value* average = row.statistics.find(Category::kAvg);
-    demand(average == nullptr || average->index() == 0 || std::holds_alternative<double>(*average), "a mean is binary64");
+    demand(average == nullptr || average->index() == 0 || std::holds_alternative<double>(*average),
+           "a mean is binary64");
     return {};
   };
   // In pieces of three bytes: the result does not depend on the pieces.
@@ -84,7 +91,8 @@ void dump_json(Input text) {
     return false;
   };
   const Status whole = read_dump_json("dump.json", all, each, read);
-  demand(static_cast<bool>(in_pieces) == static_cast<bool>(whole) && count == count_in_pieces, "pieces make no difference");
+  demand(static_cast<bool>(in_pieces) == static_cast<bool>(whole) && count == count_in_pieces,
+         "pieces make no difference");
   if (!whole) {
     demand(whole.error().message == in_pieces.error().message, "pieces make no difference to a message");
     return demand_message(whole.error().message, 1000);

@@ -1,10 +1,9 @@
-#include "stats/rows/names/mindspore_file_name.hpp"
-
-#include "stats/rows/names/dump_place.hpp"
 #include "stats/dump/mindspore/dump_folders.hpp"
 #include "stats/dump/msprobe/api_name.hpp"
 #include "stats/dump/msprobe/tensor_file_name.hpp"
 #include "stats/files/ascend/long_name.hpp"
+#include "stats/rows/names/dump_place.hpp"
+#include "stats/rows/names/mindspore_file_name.hpp"
 #include "stats/rows/names/run_name.hpp"
 #include "tests/fuzz/targets.hpp"
 
@@ -54,15 +53,15 @@ void file_name(Input path) {
   }
   if (who.op_type.empty() || who.op_name.empty()) return;
   // If the type has dots and the name is a number, nothing distinguishes the name from the task's number.
-  if (who.op_type.find('.') != who.op_type.npos && who.op_name.find_first_not_of("0123456789") == who.op_name.npos) return;
+  if (who.op_type.find('.') != who.op_type.npos && who.op_name.find_first_not_of("0123456789") == who.op_name.npos)
+    return;
   const NamedTensor again = named_tensor("folder/" + written, kModified + 1);
   demand(again.original_dtype == dtype, "the dtype is read back");
   demand(again.identity.task_id == who.task_id && again.identity.stream_id == who.stream_id &&
              again.identity.timestamp_us == who.timestamp_us && again.identity.io == who.io &&
              again.identity.slot == who.slot,
          "the numbers are read back");
-  demand(npy_file_name(again.identity, "DefaultFormat", dtype) == written,
-         "escaping is idempotent");
+  demand(npy_file_name(again.identity, "DefaultFormat", dtype) == written, "escaping is idempotent");
 }
 
 }  // namespace tensorstat::fuzz

@@ -13,9 +13,8 @@ namespace tensorstat::fuzz {
 class MemoryFile {
  public:
   explicit MemoryFile(Input content) : descriptor_(memfd_create("fuzz", MFD_CLOEXEC)) {
-    demand(
-        write(descriptor_, content.data(), content.size()) == static_cast<ssize_t>(content.size()),
-        "the input is written");
+    demand(write(descriptor_, content.data(), content.size()) == static_cast<ssize_t>(content.size()),
+           "the input is written");
   }
   ~MemoryFile() { close(descriptor_); }
   MemoryFile(const MemoryFile&) = delete;

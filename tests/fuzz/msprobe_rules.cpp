@@ -11,7 +11,8 @@ void msprobe_rules(Input bytes) {
   const std::string npu_path = npu.write("dump.json", of_npu);
   npu.write("stack.json", bytes.empty() ? "{}" : bytes);
   const std::string bench_path = bench.write("dump.json", of_bench.empty() ? of_npu : of_bench);
-  const auto comparison = msprobe::compare_by_rules(npu_path, bench_path, [](std::string_view words) { demand_message(words, 5000); });
+  const auto comparison =
+      msprobe::compare_by_rules(npu_path, bench_path, [](std::string_view words) { demand_message(words, 5000); });
   if (!comparison) return demand_message(comparison.error().message, 2000);
   const std::size_t columns = msprobe::headings_of(*comparison).size();
   for (const auto& row : comparison->rows) {
@@ -19,7 +20,8 @@ void msprobe_rules(Input bytes) {
     demand(msprobe::cells_of(*comparison, row).size() == columns, "a cell a heading");
   }
   std::string csv;
-  const Status written = msprobe::write_csv(*comparison, [&](std::string_view piece) { return csv.append(piece), Status(); });
+  const Status written =
+      msprobe::write_csv(*comparison, [&](std::string_view piece) { return csv.append(piece), Status(); });
   demand(static_cast<bool>(written) && csv.ends_with('\n'), "the table is written to its end");
 }
 

@@ -47,32 +47,29 @@ void read_as(const std::string& path, Original original, const NpyHeader& header
   if (!reader) return demand_message(reader.error().message, 4000);
   const auto stored = all_of(*reader, TensorReader::Order::kAny, TensorReader::View::kElements, 1 << 16);
   const auto elements = all_of(*reader, TensorReader::Order::kC, TensorReader::View::kElements, 56);
-  const auto original_bytes =
-      all_of(*reader, TensorReader::Order::kC, TensorReader::View::kOriginal, 1 << 16);
+  const auto original_bytes = all_of(*reader, TensorReader::Order::kC, TensorReader::View::kOriginal, 1 << 16);
   demand(stored.has_value() == elements.has_value(), "a value is refused in any order");
   if (!elements) return;
   const std::size_t element_bytes = size_bytes(reader->dtype());
   demand(elements->size() == reader->element_count() * element_bytes, "every element is read");
-  demand(original_bytes && original_bytes->size() == reader->data_size_bytes(),
-         "every byte of the original is read");
+  demand(original_bytes && original_bytes->size() == reader->data_size_bytes(), "every byte of the original is read");
   const bool is_turned = header.fortran_order && header.shape.size() > 1;
-  demand(*elements == (is_turned ? transposed(*stored, reader->shape(), element_bytes) : *stored), "C order is C order");
+  demand(*elements == (is_turned ? transposed(*stored, reader->shape(), element_bytes) : *stored),
+         "C order is C order");
 }
 
 }  // namespace
 
 void npy(Input file) {
   // On the heap with exactly the head's size, so that a sanitizer detects reads beyond it.
-  const auto bytes =
-      std::as_bytes(std::span(file)).first(std::min(file.size(), kMostNpyHeaderBytes));
+  const auto bytes = std::as_bytes(std::span(file)).first(std::min(file.size(), kMostNpyHeaderBytes));
   const Bytes head(bytes.begin(), bytes.end());
   const auto header = parse_npy_header(head, file.size());
   // A message may list all dtypes and show 40 bytes, each as four characters.
   if (!header) return demand_message(header.error().message, 500);
   demand(header->data_offset_bytes + header->data_bytes() == file.size(), "what is accepted fills the file");
   const MemoryFile memory(file);
-  for (const auto original :
-       {Original::kAsStored, Original::kVoidIsBfloat16, Original::kBfloat16, Original::kInt4}) {
+  for (const auto original : {Original::kAsStored, Original::kVoidIsBfloat16, Original::kBfloat16, Original::kInt4}) {
     read_as(memory.path(), original, *header);
   }
 }

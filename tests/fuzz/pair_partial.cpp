@@ -10,7 +10,8 @@ void finish(const PairPartial& partial) {
     const auto statistic = static_cast<PairStatistic>(i);
     const Value value = partial.finish(statistic);
     if (value.index() == 0) continue;
-    demand(std::holds_alternative<double>(value) == (kind(statistic) == PairValueKind::kReal), "a value is of its kind");
+    demand(std::holds_alternative<double>(value) == (kind(statistic) == PairValueKind::kReal),
+           "a value is of its kind");
   }
 }
 

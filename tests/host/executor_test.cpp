@@ -7,9 +7,8 @@
 #include <iterator>
 #include <stdexcept>
 #include <string>
-#include <vector>
-
 #include <tensorstat/meter.hpp>
+#include <vector>
 
 namespace tensorstat {
 namespace executor_test {
@@ -40,7 +39,8 @@ TEST(Executor, DoesAllTheWorkOnTheCallersThreads) {
 
 TEST(Executor, ThatThrowsOrLeavesWorkUndoneIsAnError) {
   const std::vector<float> data(8 << 20, 1.5f);
-  const std::vector<Tensor> tensors(3, {.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()});
+  const std::vector<Tensor> tensors(3,
+                                    {.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()});
   using Work = std::function<void(std::size_t)>;
   const std::pair<Executor, const char*> failing[] = {
       {[](std::size_t, const Work&) { throw std::runtime_error("the pool is closed"); }, "the pool is closed"},

@@ -1,16 +1,15 @@
 // The library's threads block the process's signals, except those for a thread's own faults.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <thread>
-#include <unistd.h>
-#include <vector>
-
 #include <tensorstat/meter.hpp>
+#include <thread>
+#include <vector>
 
 namespace tensorstat {
 namespace thread_signals_test {
@@ -53,7 +52,8 @@ TEST(ThreadSignals, GoToTheApplicationsThreads) {
     for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM, SIGCHLD, SIGPIPE, SIGPROF}) {
       EXPECT_NE(blocked & bit(signal), 0u) << "signal " << signal;
     }
-    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) EXPECT_EQ(blocked & bit(signal), 0u) << "signal " << signal;
+    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL})
+      EXPECT_EQ(blocked & bit(signal), 0u) << "signal " << signal;
   }
   EXPECT_EQ(threads, 3);
 }

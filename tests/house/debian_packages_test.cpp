@@ -36,7 +36,9 @@ class DebianPackages : public testing::Test {
     static const ScratchFolder packages;  // made once
     if (fs::is_empty(packages.path())) {
       ASSERT_EQ(run("'" CPACK "' --config '" BUILD_DIR "/CPackConfig.cmake' -B '" + folder_.path() +
-                    "/work' -D CPACK_OUTPUT_FILE_PREFIX='" + packages.path() + "'"), 0) << said_;
+                    "/work' -D CPACK_OUTPUT_FILE_PREFIX='" + packages.path() + "'"),
+                0)
+          << said_;
     }
     fs::copy(packages.path(), folder_ / "packages");
     test::write_file(folder_ / "x.npy", test::npy("{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", "abc"));
@@ -81,7 +83,8 @@ class DebianPackages : public testing::Test {
 TEST_F(DebianPackages, SayWhatTheyNeedAndUnderWhichLicense) {
   for (const char* name : kPackages) {
     const std::string deb = "packages/" + std::string(name) + "_" VERSION "_*.deb";
-    EXPECT_NE(printed("dpkg-deb -c " + deb).find("/usr/share/doc/" + std::string(name) + "/copyright"), std::string::npos);
+    EXPECT_NE(printed("dpkg-deb -c " + deb).find("/usr/share/doc/" + std::string(name) + "/copyright"),
+              std::string::npos);
     // This machine's dpkg knows all other packages, because the build used them.
     std::istringstream depends(printed("dpkg-deb -f " + deb + " Depends"));
     int others = 0;
@@ -102,8 +105,11 @@ TEST_F(DebianPackages, SayWhatTheyNeedAndUnderWhichLicense) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, each, depends);
   }
   if (fs::exists("/etc/debian_version")) {
-    EXPECT_EQ(run("dpkg-deb -c packages/libtensorstat" MAJOR "_*.deb | grep -q \"/usr/lib/$(cc -print-multiarch)/libtensorstat.so." MAJOR "\""), 0)
-        << "the library lies in the folder of its architecture: " << printed("dpkg-deb -c packages/libtensorstat" MAJOR "_*.deb");
+    EXPECT_EQ(run("dpkg-deb -c packages/libtensorstat" MAJOR
+                  "_*.deb | grep -q \"/usr/lib/$(cc -print-multiarch)/libtensorstat.so." MAJOR "\""),
+              0)
+        << "the library lies in the folder of its architecture: "
+        << printed("dpkg-deb -c packages/libtensorstat" MAJOR "_*.deb");
   }
   EXPECT_EQ(printed("dpkg-deb -I packages/libtensorstat" MAJOR "_*.deb shlibs"),
             "libtensorstat " MAJOR " libtensorstat" MAJOR " (>= " VERSION ")\n");
@@ -123,8 +129,11 @@ TEST_F(DebianPackages, AreInstalledAndRemovedWithoutATrace) {
   EXPECT_EQ(said_.find("tensorstat-preflight"), std::string::npos) << said_;
 
   // Builds every example against the installed files.
-  ASSERT_EQ(run("'" CMAKE "' -S '" SOURCE_DIR "/stats/examples' -B examples -G '" GENERATOR "' -DCMAKE_CXX_COMPILER='" COMPILER
-                "' -DCMAKE_PREFIX_PATH='" + usr + "' && '" CMAKE "' --build examples"), 0) << said_;
+  ASSERT_EQ(run("'" CMAKE "' -S '" SOURCE_DIR "/stats/examples' -B examples -G '" GENERATOR
+                "' -DCMAKE_CXX_COMPILER='" COMPILER "' -DCMAKE_PREFIX_PATH='" +
+                usr + "' && '" CMAKE "' --build examples"),
+            0)
+      << said_;
   EXPECT_PRED_FORMAT2(testing::IsSubstring, usr, content_of(folder_ / "examples/CMakeCache.txt"));
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "max: nan\n", printed("examples/example_measure_c"));
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "avg 1e+308", printed("examples/example_measure"));
@@ -137,15 +146,21 @@ TEST_F(DebianPackages, AreInstalledAndRemovedWithoutATrace) {
   std::ofstream(folder_ / "data_dump.json") << config;
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "4 rows\n", printed("examples/example_dump_backend data_dump.json"));
   if (has("pkg-config")) {
-    EXPECT_EQ(run("export PKG_CONFIG_PATH='" + libraries + "/pkgconfig' && cc -o by_pkg_config '" SOURCE_DIR
-                  "/stats/examples/measure.c' $(pkg-config --cflags --libs tensorstat) && LD_LIBRARY_PATH='" + libraries +
-                  "' ./by_pkg_config"), 0) << said_;
+    EXPECT_EQ(run("export PKG_CONFIG_PATH='" + libraries +
+                  "/pkgconfig' && cc -o by_pkg_config '" SOURCE_DIR
+                  "/stats/examples/measure.c' $(pkg-config --cflags --libs tensorstat) && LD_LIBRARY_PATH='" +
+                  libraries + "' ./by_pkg_config"),
+              0)
+        << said_;
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "nan count: 1\n", said_);
   }
 
   // Python finds the root's library by the link beside its modules, and leaves its compiled files.
-  EXPECT_EQ(printed("env -u PYTHONDONTWRITEBYTECODE PYTHONPATH='" + usr + "/lib/python3/dist-packages' /usr/bin/python3 '" SOURCE_DIR
-                    "/stats/examples/measure.py'").substr(0, 10), "nan nan 1\n") << said_;
+  EXPECT_EQ(printed("env -u PYTHONDONTWRITEBYTECODE PYTHONPATH='" + usr +
+                    "/lib/python3/dist-packages' /usr/bin/python3 '" SOURCE_DIR "/stats/examples/measure.py'")
+                .substr(0, 10),
+            "nan nan 1\n")
+      << said_;
   EXPECT_TRUE(fs::exists(usr + "/lib/python3/dist-packages/tensorstat/__pycache__"));
 
   std::string names;
@@ -157,14 +172,17 @@ TEST_F(DebianPackages, AreInstalledAndRemovedWithoutATrace) {
 TEST_F(DebianPackages, AreAllThatABareDebianNeeds) {
   if (!samples::full()) GTEST_SKIP() << "fetches a Debian, which takes minutes";
   if (::geteuid() != 0 || !has("debootstrap")) GTEST_SKIP() << "wants root and debootstrap";
-  if (run("debootstrap --variant=minbase bookworm '" + root_ + "'") != 0) GTEST_SKIP() << "no Debian to be had: " << said_;
+  if (run("debootstrap --variant=minbase bookworm '" + root_ + "'") != 0)
+    GTEST_SKIP() << "no Debian to be had: " << said_;
   const std::string in_root = "chroot '" + root_ + "' env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 ";
   const std::string installed = "find '" + root_ + "/usr' '" + root_ + "/etc' -name '*tensorstat*' | sort";
   fs::copy(folder_ / "packages", root_ + "/packages");
   fs::copy(folder_ / "x.npy", root_ + "/x.npy");
   fs::copy(SOURCE_DIR "/stats/examples/measure.py", root_ + "/measure.py");
   ASSERT_EQ(run("rm '" + root_ + "'/packages/libtensorstat-dev*; " + in_root + "apt-get update -q && " + in_root +
-                "sh -c 'apt-get install -q -y --no-install-recommends /packages/*.deb'"), 0) << said_;
+                "sh -c 'apt-get install -q -y --no-install-recommends /packages/*.deb'"),
+            0)
+      << said_;
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "\"max\":99", printed(in_root + "tensorstat /x.npy --format ndjson"));
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "nan nan 1\n", printed(in_root + "python3 /measure.py"));
   ASSERT_EQ(run(in_root + "apt-get purge -q -y tensorstat libtensorstat" MAJOR " python3-tensorstat"), 0) << said_;
@@ -182,7 +200,8 @@ TEST(Uninstall, TakesAwayWhatWasInstalled) {
   fs::rename(BUILD_DIR "/install_manifest.txt", folder / "install_manifest.txt");
   ASSERT_TRUE(fs::exists(folder / "here/" LIBDIR "/libtensorstat.so"));
   std::ofstream(folder / "here/bin/another") << "program";
-  ASSERT_EQ(run("'" CMAKE "' -DBUILD_DIR='" + folder.path() + "' -P '" SOURCE_DIR "/stats/packaging/uninstall.cmake'"), 0)
+  ASSERT_EQ(run("'" CMAKE "' -DBUILD_DIR='" + folder.path() + "' -P '" SOURCE_DIR "/stats/packaging/uninstall.cmake'"),
+            0)
       << content_of(folder / "said");
   std::set<std::string> left;
   for (const auto& each : fs::recursive_directory_iterator(folder / "here")) {
@@ -190,7 +209,8 @@ TEST(Uninstall, TakesAwayWhatWasInstalled) {
     EXPECT_EQ(each.path().filename().string().find("tensorstat"), std::string::npos) << each.path();
   }
   EXPECT_EQ(left, std::set<std::string>{"another"});
-  EXPECT_NE(run("'" CMAKE "' -DBUILD_DIR='" + folder.path() + "' -P '" SOURCE_DIR "/stats/packaging/uninstall.cmake'"), 0);
+  EXPECT_NE(run("'" CMAKE "' -DBUILD_DIR='" + folder.path() + "' -P '" SOURCE_DIR "/stats/packaging/uninstall.cmake'"),
+            0);
 }
 
 }  // namespace debian_packages_test

@@ -17,8 +17,8 @@ using test::run;  // cmake
 const std::string kConsumer = SOURCE_DIR "/tests/house/consumer";
 
 std::string configure(const std::string& build, const std::string& more) {
-  return "-S '" + kConsumer + "' -B " + build + " -G '" GENERATOR "' -DCMAKE_CXX_COMPILER='" COMPILER
-         "' -DCMAKE_CXX_FLAGS='" FLAGS "' " + more;
+  return "-S '" + kConsumer + "' -B " + build +
+         " -G '" GENERATOR "' -DCMAKE_CXX_COMPILER='" COMPILER "' -DCMAKE_CXX_FLAGS='" FLAGS "' " + more;
 }
 
 // The output of one of the consumer's programs.
@@ -34,8 +34,8 @@ class InstalledPackage : public testing::Test {
     ASSERT_EQ(ran.exit, 0) << ran.err;
   }
   Ran find(const std::string& parts, const std::string& more = "") {
-    return run(folder_, configure("consumer", "-DCMAKE_PREFIX_PATH='" + (folder_ / "here") + "' -DPARTS='" + parts +
-                                                    "' " + more));
+    return run(folder_, configure("consumer",
+                                  "-DCMAKE_PREFIX_PATH='" + (folder_ / "here") + "' -DPARTS='" + parts + "' " + more));
   }
   void build() {
     const Ran built = run(folder_, "--build consumer");
@@ -121,7 +121,7 @@ TEST(Subproject, TheCoreAloneAsksForNoJson) {
   ScratchFolder folder;
   const Ran configured =
       run(folder, configure("build", "-DSUBPROJECT='" SOURCE_DIR "' -DPARTS=core -DTENSORSTAT_DUMP=OFF "
-                                       "-DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON"));
+                                     "-DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON"));
   ASSERT_EQ(configured.exit, 0) << configured.err;
   EXPECT_FALSE(holds(run(folder, "--build build --target help").out, "tensorstat_dump"));
 }

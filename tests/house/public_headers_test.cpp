@@ -1,5 +1,11 @@
 // Every public header compiles with the warnings that users may have enabled. tests/CMakeLists.txt enables them for
 // this file.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
 #include <tensorstat/by.hpp>
 #include <tensorstat/catalog.hpp>
 #include <tensorstat/compare.hpp>
@@ -13,13 +19,6 @@
 #include <tensorstat/statistics.hpp>
 #include <tensorstat/status.hpp>
 #include <tensorstat/tensor.hpp>
-
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <string>
 
 namespace public_headers_test {
 

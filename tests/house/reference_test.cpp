@@ -27,9 +27,9 @@ class Reference : public testing::Test {
 
   // Doxygen's warnings. A C++ name without a comment is allowed, because the name may be enough.
   std::string warnings() {
-    const std::string command = "TENSORSTAT_VERSION=1 TENSORSTAT_SOURCE='" + (folder_ / "house") + "' TENSORSTAT_REFERENCE='" +
-                                (folder_ / "pages") + "' doxygen '" + (folder_ / "house/stats/reference/Doxyfile") + "' >'" +
-                                (folder_ / "said") + "' 2>&1";
+    const std::string command = "TENSORSTAT_VERSION=1 TENSORSTAT_SOURCE='" + (folder_ / "house") +
+                                "' TENSORSTAT_REFERENCE='" + (folder_ / "pages") + "' doxygen '" +
+                                (folder_ / "house/stats/reference/Doxyfile") + "' >'" + (folder_ / "said") + "' 2>&1";
     EXPECT_EQ(std::system(command.c_str()), 0);
     std::istringstream lines(content_of(folder_ / "said"));
     std::string warned;

@@ -6,9 +6,8 @@
 #include <cstdlib>
 #include <new>
 #include <string>
-#include <vector>
-
 #include <tensorstat/meter.hpp>
+#include <vector>
 
 namespace {
 
@@ -36,7 +35,8 @@ namespace tensorstat {
 namespace allocations_test {
 
 class Allocations : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Of, Allocations, testing::Values("max,l2norm,avg,nan count", "all", "all,hash", "md5", "hash", "p1,p50,p99.9"),
+INSTANTIATE_TEST_SUITE_P(Of, Allocations,
+                         testing::Values("max,l2norm,avg,nan count", "all", "all,hash", "md5", "hash", "p1,p50,p99.9"),
                          [](const auto& info) { return "case_" + std::to_string(info.index); });
 
 TEST_P(Allocations, AreNotOfTensors) {

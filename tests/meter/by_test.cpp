@@ -18,7 +18,8 @@ std::vector<std::vector<std::byte>> rows_of(const std::vector<std::byte>& bits, 
                                             std::uint64_t row_count) {
   std::vector<std::vector<std::byte>> rows(row_count);
   std::vector<bool> kept(by.shape.size());
-  for (const std::int64_t axis : by.axes) kept[static_cast<std::size_t>(axis < 0 ? axis + std::ssize(by.shape) : axis)] = true;
+  for (const std::int64_t axis : by.axes)
+    kept[static_cast<std::size_t>(axis < 0 ? axis + std::ssize(by.shape) : axis)] = true;
   for (std::uint64_t i = 0; i < bits.size() / size; ++i) {
     std::uint64_t row = 0, step = 1, left = i;
     for (std::size_t axis = by.shape.size(); axis-- != 0; left /= by.shape[axis]) {
@@ -53,7 +54,8 @@ class ByTest : public testing::Test {
     By by;
     std::uint64_t room = most_elements;
     for (std::uint64_t rank = below(5); rank != 0; --rank) {
-      const std::uint64_t length = below(8) == 0 ? 1 : 1 + below(std::min<std::uint64_t>(room, below(4) == 0 ? 2000 : 40));
+      const std::uint64_t length =
+          below(8) == 0 ? 1 : 1 + below(std::min<std::uint64_t>(room, below(4) == 0 ? 2000 : 40));
       by.shape.push_back(length);
       room /= length;
     }
@@ -130,14 +132,15 @@ TEST_F(ByTest, TallAndWideColumns) {
   Categories categories = every_category();
   std::erase_if(categories, is_digest);
   for (const Shape& shape : {Shape{70000, 3}, Shape{3000, 200}, Shape{2, 9000, 2, 17}}) {
-    for (const Dtype dtype : {Dtype::kFloat32, Dtype::kFloat16, Dtype::kFloat64, Dtype::kUint8, Dtype::kComplex64,
-                                Dtype::kComplex128}) {
+    for (const Dtype dtype :
+         {Dtype::kFloat32, Dtype::kFloat16, Dtype::kFloat64, Dtype::kUint8, Dtype::kComplex64, Dtype::kComplex128}) {
       for (const Precision precision : {Precision::kHigh, Precision::kLow}) {
         By by{.shape = shape, .axes = {-1}};
         if (shape.size() == 4) by.axes = {0, -1, 2};
         const std::uint64_t count = *element_count(shape);
         const std::vector<std::byte> bits = bits_of(dtype, count);
-        expect_rows({.dtype = dtype, .element_count = count, .address = bits.data()}, bits, by, {categories, precision});
+        expect_rows({.dtype = dtype, .element_count = count, .address = bits.data()}, bits, by,
+                    {categories, precision});
         if (HasFatalFailure()) return;
       }
     }
@@ -147,12 +150,13 @@ TEST_F(ByTest, TallAndWideColumns) {
 // Statistics with columns that are folded in vector lanes. Each column has a distribution of its own, because each lane
 // has a window of its own. Columns beside one with NaN must be folded correctly, too.
 TEST_F(ByTest, ColumnsBesideColumnsOfAnotherKind) {
-  const char* const few[] = {"count,max,min,avg,l2norm,zero count,negative zero count,positive zero count,nan count,"
-                             "positive inf count,negative inf count",
-                             "max,min", "avg"};
+  const char* const few[] = {
+      "count,max,min,avg,l2norm,zero count,negative zero count,positive zero count,nan count,"
+      "positive inf count,negative inf count",
+      "max,min", "avg"};
   for (const Dtype dtype : samples::all_dtypes()) {
-    for (const Shape& shape : {Shape{128, 64}, Shape{1000, 4}, Shape{300, 17}, Shape{2500, 130}, Shape{1500, 95},
-                               Shape{257, 1100}}) {
+    for (const Shape& shape :
+         {Shape{128, 64}, Shape{1000, 4}, Shape{300, 17}, Shape{2500, 130}, Shape{1500, 95}, Shape{257, 1100}}) {
       const Request request{*categories_from(few[below(3)])};
       const std::uint64_t lines = shape[0], columns = shape[1], size = size_bytes(dtype);
       const bool is_mixed = below(3) != 0;
@@ -209,7 +213,8 @@ TEST_F(ByTest, TensorsWithStrides) {
   }
   const Strides strides{{50, 60}, {4, 200}};
   const Tensor view{.dtype = Dtype::kFloat32, .element_count = 3000, .address = bits.data(), .strides = &strides};
-  for (const std::int64_t axis : {0, 1}) expect_rows(view, copy, {.shape = {50, 60}, .axes = {axis}}, {every_category()});
+  for (const std::int64_t axis : {0, 1})
+    expect_rows(view, copy, {.shape = {50, 60}, .axes = {axis}}, {every_category()});
   expect_rows(view, copy, {.shape = {50, 60}}, {every_category()});
 }
 
@@ -263,7 +268,8 @@ TEST_F(ByTest, RefusesWhatMakesNoSense) {
   EXPECT_NE(words({.shape = {2, 3}, .axes = {-3}}, Code::kInvalid).find("no axis -3"), std::string::npos);
   EXPECT_NE(words({.shape = {2, 3}, .axes = {1, -1}}, Code::kInvalid).find("twice"), std::string::npos);
   EXPECT_NE(words({.shape = {2, 2}, .axes = {0}}, Code::kInvalid).find("is not that of the tensor"), std::string::npos);
-  EXPECT_NE(words({.shape = {6}, .axes = {0}, .block_elements = 2}, Code::kInvalid).find("not both"), std::string::npos);
+  EXPECT_NE(words({.shape = {6}, .axes = {0}, .block_elements = 2}, Code::kInvalid).find("not both"),
+            std::string::npos);
   const auto many = row_shape({.shape = {1025, 1024, 2}, .axes = {0, 1}});
   ASSERT_FALSE(many);
   EXPECT_NE(many.error().message.find("1048576"), std::string::npos);

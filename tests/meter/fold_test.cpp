@@ -32,7 +32,8 @@ bool same(const Value& a, const Value& b) {
 class Ranks {
  public:
   Ranks() {
-    for (const unsigned threads : {1u, 3u}) meters_.push_back(std::make_unique<Meter>(MeterOptions{.threads = threads}));
+    for (const unsigned threads : {1u, 3u})
+      meters_.push_back(std::make_unique<Meter>(MeterOptions{.threads = threads}));
     if (!expects_device()) return;
     auto device = cl_engine::choose_device({});
     EXPECT_TRUE(device) << (device ? "" : device.error().message);
@@ -71,7 +72,8 @@ class Ranks {
     const std::span bytes(static_cast<const std::byte*>(part.address), part.bytes());
     const std::size_t most = 2048 * size_bytes(part.dtype);
     for (std::size_t at = 0; at < bytes.size(); at += most) {
-      if (Status status = stream->append(bytes.subspan(at, std::min(most, bytes.size() - at))); !status) return status.error();
+      if (Status status = stream->append(bytes.subspan(at, std::min(most, bytes.size() - at))); !status)
+        return status.error();
     }
     const auto partial = stream->finish_partial();
     if (!partial) return partial.error();
@@ -134,7 +136,8 @@ TEST(FoldOf, OtherCategoriesDoesNotMerge) {
   const std::vector<float> data(10, 1.5f);
   const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()};
   Meter meter;
-  auto sums = meter.fold({&tensor, 1}, {{Category::kAvg}}), same_needs = meter.fold({&tensor, 1}, {{Category::kCount, Category::kAvg}}),
+  auto sums = meter.fold({&tensor, 1}, {{Category::kAvg}}),
+       same_needs = meter.fold({&tensor, 1}, {{Category::kCount, Category::kAvg}}),
        extrema = meter.fold({&tensor, 1}, {{Category::kMax}});
   ASSERT_TRUE(sums && same_needs && extrema);
   EXPECT_TRUE(sums->front().merge(same_needs->front()));

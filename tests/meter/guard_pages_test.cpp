@@ -25,10 +25,8 @@ constexpr Needs kEverything = kExtrema | kSigns | kSum | kSquares;
 class Guarded {
  public:
   explicit Guarded(std::size_t bytes)
-      : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))),
-        size_((bytes + page_ - 1) / page_ * page_) {
-    void* const begin =
-        mmap(nullptr, size_ + 2 * page_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))), size_((bytes + page_ - 1) / page_ * page_) {
+    void* const begin = mmap(nullptr, size_ + 2 * page_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (begin == MAP_FAILED) throw std::bad_alloc();
     begin_ = static_cast<std::byte*>(begin) + page_;
     mprotect(begin_, size_, PROT_READ | PROT_WRITE);
@@ -80,8 +78,7 @@ TEST_P(GuardPages, AreNotTouched) {
   const std::size_t element_bytes = size_bytes(dtype_);
   // As many as fit into one batch: each must stay until its batch is done.
   std::deque<Guarded> memory;
-  for (std::size_t i = 0; i < 2 * kOffsets; ++i)
-    memory.emplace_back(kMostElements * element_bytes + kOffsets);
+  for (std::size_t i = 0; i < 2 * kOffsets; ++i) memory.emplace_back(kMostElements * element_bytes + kOffsets);
   const auto host = make_host_engine({.threads = 1});
   std::size_t cases = 0;
   for (const EngineUnderTest& under_test : engines_of(dtype_)) {
@@ -92,15 +89,13 @@ TEST_P(GuardPages, AreNotTouched) {
         if (!tried(count, on_device)) continue;
         const auto bytes = samples::one_of(dtype_, count, count, random_);
         Partial expected(dtype_, precision, kEverything);
-        const Job plain{{.dtype = dtype_, .element_count = count, .address = bytes.data()},
-                        &expected};
+        const Job plain{{.dtype = dtype_, .element_count = count, .address = bytes.data()}, &expected};
         ASSERT_TRUE(host->fold({&plain, 1}));
         std::deque<Partial> found;
         std::vector<Job> jobs;
         for (std::size_t i = 0; i < memory.size(); ++i) {
-          const Tensor tensor{.dtype = dtype_,
-                              .element_count = count,
-                              .address = memory[i].placed(bytes, i / 2, i % 2 != 0)};
+          const Tensor tensor{
+              .dtype = dtype_, .element_count = count, .address = memory[i].placed(bytes, i / 2, i % 2 != 0)};
           if (!under_test.engine->refusal(tensor, precision).empty()) continue;
           found.emplace_back(dtype_, precision, kEverything);
           jobs.push_back({tensor, &found.back()});

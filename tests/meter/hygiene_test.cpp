@@ -26,10 +26,14 @@ struct Process {
   unsigned control = 0;
   std::string locale, folder;
 
-  Process() : rounding(fegetround()), umask(0), locale(setlocale(LC_ALL, nullptr)),
-              folder(std::filesystem::current_path().string()) {
+  Process()
+      : rounding(fegetround()),
+        umask(0),
+        locale(setlocale(LC_ALL, nullptr)),
+        folder(std::filesystem::current_path().string()) {
     std::memset(signals.data(), 0, sizeof signals);
-    for (int signal = 1; signal < NSIG; ++signal) sigaction(signal, nullptr, &signals[static_cast<std::size_t>(signal)]);
+    for (int signal = 1; signal < NSIG; ++signal)
+      sigaction(signal, nullptr, &signals[static_cast<std::size_t>(signal)]);
     umask = static_cast<int>(::umask(0));
     ::umask(static_cast<mode_t>(umask));
 #if defined(__x86_64__)
@@ -43,7 +47,8 @@ void expect_same(const Process& before, const Process& after) {
   for (std::size_t signal = 1; signal < NSIG; ++signal) {
     const auto &a = before.signals[signal], &b = after.signals[signal];
     constexpr int kRestorer = 0x04000000;  // glibc sets this flag on every handler it installs
-    if (a.sa_handler != b.sa_handler || (a.sa_flags | kRestorer) != (b.sa_flags | kRestorer)) changed += std::to_string(signal) + " ";
+    if (a.sa_handler != b.sa_handler || (a.sa_flags | kRestorer) != (b.sa_flags | kRestorer))
+      changed += std::to_string(signal) + " ";
   }
   EXPECT_EQ(before.signals.size() - 1, 64u);
   EXPECT_EQ(changed, "") << "signal dispositions";

@@ -42,9 +42,8 @@ struct Batch {
       }
     }
     for (std::size_t i = 0; i < bytes.size(); ++i) {
-      tensors.push_back({.dtype = dtypes[i],
-                         .element_count = bytes[i].size() / size_bytes(dtypes[i]),
-                         .address = bytes[i].data()});
+      tensors.push_back(
+          {.dtype = dtypes[i], .element_count = bytes[i].size() / size_bytes(dtypes[i]), .address = bytes[i].data()});
       truths.push_back(oracle::answers(oracle::facts(dtypes[i], bytes[i])));
       truths.back()[static_cast<std::size_t>(Category::kMd5)] = digest_of(bytes[i], EVP_md5());
       // Up to 20,480 elements; sha1_two_level_test tests longer ones.
@@ -62,9 +61,8 @@ struct Batch {
       for (std::size_t k = 0; k < categories.size(); ++k) {
         const Value& truth = truths[i][static_cast<std::size_t>(categories[k])];
         ASSERT_TRUE(oracle::same(truth, statistics.values[k]))
-            << what[i] << ", seed " << samples::seed() << ": " << name(categories[k])
-            << "\n  must be " << oracle::shown(truth) << "\n  is      "
-            << oracle::shown(statistics.values[k]);
+            << what[i] << ", seed " << samples::seed() << ": " << name(categories[k]) << "\n  must be "
+            << oracle::shown(truth) << "\n  is      " << oracle::shown(statistics.values[k]);
       }
     }
   }
@@ -104,15 +102,13 @@ struct Heard {
 };
 
 class MeterOn : public testing::TestWithParam<On> {};
-INSTANTIATE_TEST_SUITE_P(Place, MeterOn, testing::ValuesIn([] {
-                           return expects_device() ? std::vector{On::kAuto, On::kHost, On::kDevice}
-                                                   : std::vector{On::kAuto, On::kHost};
-                         }()),
-                         [](const auto& info) {
-                           return info.param == On::kAuto   ? "auto"
+INSTANTIATE_TEST_SUITE_P(
+    Place, MeterOn, testing::ValuesIn([] {
+      return expects_device() ? std::vector{On::kAuto, On::kHost, On::kDevice} : std::vector{On::kAuto, On::kHost};
+    }()),
+    [](const auto& info) { return info.param == On::kAuto   ? "auto"
                                   : info.param == On::kHost ? "host"
-                                                            : "device";
-                         });
+                                                            : "device"; });
 
 TEST_P(MeterOn, MeasuresABatchOfMixedTensors) {
   Meter meter;
@@ -124,19 +120,15 @@ TEST_P(MeterOn, MeasuresABatchOfMixedTensors) {
 TEST_P(MeterOn, GivesWhatWasAskedInTheOrderAsked) {
   Meter meter;
   for (const Categories& categories :
-       {Categories{Category::kL2norm, Category::kMax}, Categories{Category::kMd5},
-        Categories{Category::kZeroCount},
+       {Categories{Category::kL2norm, Category::kMax}, Categories{Category::kMd5}, Categories{Category::kZeroCount},
         Categories{Category::kCount, Category::kMd5, Category::kAvg}}) {
-    small_batch().hold(
-        meter.measure(small_batch().tensors, {categories, Precision::kHigh, GetParam()}),
-        categories);
+    small_batch().hold(meter.measure(small_batch().tensors, {categories, Precision::kHigh, GetParam()}), categories);
   }
 }
 
 TEST_P(MeterOn, SaysWhereEachCategoryWasComputed) {
   Meter meter;
-  const auto measured =
-      meter.measure(small_batch().tensors, {all_categories(), Precision::kHigh, GetParam()});
+  const auto measured = meter.measure(small_batch().tensors, {all_categories(), Precision::kHigh, GetParam()});
   ASSERT_TRUE(measured) << measured.error().message;
   for (const Measurement& each : *measured) {
     ASSERT_EQ(all_categories().size(), each.placement.size());
@@ -144,8 +136,8 @@ TEST_P(MeterOn, SaysWhereEachCategoryWasComputed) {
       const Decision& decision = each.placement[k];
       EXPECT_EQ(all_categories()[k], decision.category);
       EXPECT_FALSE(decision.reason.empty());
-      const bool on_host = GetParam() == On::kHost || decision.category == Category::kMd5 ||
-                           decision.category == Category::kHash;
+      const bool on_host =
+          GetParam() == On::kHost || decision.category == Category::kMd5 || decision.category == Category::kHash;
       if (GetParam() != On::kAuto) {
         EXPECT_EQ(on_host ? "host" : "opencl", decision.engine);
       }
@@ -160,8 +152,7 @@ TEST_P(MeterOn, NothingIsNoError) {
   const auto measured = meter.measure({}, {all_categories(), Precision::kHigh, GetParam()});
   ASSERT_TRUE(measured) << measured.error().message;
   EXPECT_TRUE(measured->empty());
-  auto stream = meter.stream(
-      Dtype::kFloat32, {{Category::kMax, Category::kL2norm, Category::kCount, Category::kMd5}});
+  auto stream = meter.stream(Dtype::kFloat32, {{Category::kMax, Category::kL2norm, Category::kCount, Category::kMd5}});
   ASSERT_TRUE(stream);
   const auto empty = stream->finish();
   ASSERT_TRUE(empty) << empty.error().message;
@@ -176,8 +167,7 @@ TEST_P(MeterOn, ServesManyThreadsAtOnce) {
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       const Categories all = all_categories();
-      small_batch().hold(meter.measure(small_batch().tensors, {all, Precision::kHigh, GetParam()}),
-                         all);
+      small_batch().hold(meter.measure(small_batch().tensors, {all, Precision::kHigh, GetParam()}), all);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -205,8 +195,7 @@ TEST(MeterWithoutDevice, FallsBackOrSaysWhy) {
   Heard heard;
   Meter meter({.platform = 99, .device = 99, .log = heard.log()});
   const std::vector<float> data(1 << 20, 1.5f);  // enough for the device to be chosen
-  const Tensor tensor{
-      .dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()};
+  const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()};
   for (int i = 0; i < 3; ++i) {
     const auto measured = meter.measure({&tensor, 1}, {{Category::kAvg}});
     ASSERT_TRUE(measured) << measured.error().message;
@@ -217,8 +206,7 @@ TEST(MeterWithoutDevice, FallsBackOrSaysWhy) {
   ASSERT_EQ(1u, heard.said.size());
   EXPECT_EQ(Severity::kInfo, heard.said[0].first);
   EXPECT_NE(std::string::npos, heard.said[0].second.find("99")) << heard.said[0].second;
-  const auto insisted =
-      meter.measure({&tensor, 1}, {.categories = {Category::kAvg}, .on = On::kDevice});
+  const auto insisted = meter.measure({&tensor, 1}, {.categories = {Category::kAvg}, .on = On::kDevice});
   ASSERT_FALSE(insisted);
   EXPECT_EQ(Code::kDevice, insisted.error().code);
   EXPECT_NE(std::string::npos, insisted.error().message.find("99")) << insisted.error().message;
@@ -238,25 +226,21 @@ TEST(MeterWithoutDevice, NeverLooksForOneWhereTheHostWasAskedFor) {
 // With budgets from zero to ample, the device never holds more bytes, and the values are the same.
 TEST(MeterBudget, IsNeverExceededAndChangesNoValue) {
   if (!expects_device()) GTEST_SKIP() << "this run is told that there is no device";
-  const Categories categories = {Category::kMax, Category::kAvg, Category::kL2norm,
-                                 Category::kNanCount};
-  for (const std::uint64_t budget : {0ull, 1ull, 100ull, 250ull, 1000ull, 2500ull, 4000ull,
-                                     10'000ull, 33'333ull, 100'000ull, 1ull << 20, 1ull << 30}) {
+  const Categories categories = {Category::kMax, Category::kAvg, Category::kL2norm, Category::kNanCount};
+  for (const std::uint64_t budget : {0ull, 1ull, 100ull, 250ull, 1000ull, 2500ull, 4000ull, 10'000ull, 33'333ull,
+                                     100'000ull, 1ull << 20, 1ull << 30}) {
     Meter meter({.budget_bytes = budget});
-    for (int round = 0; round < 2;
-         ++round) {  // the second round reuses the memory of the first
+    for (int round = 0; round < 2; ++round) {  // the second round reuses the memory of the first
       small_batch().hold(meter.measure(small_batch().tensors, {categories}), categories);
       EXPECT_LE(meter.device_memory().peak_bytes, budget);
     }
-    const auto insisted =
-        meter.measure(small_batch().tensors, {.categories = categories, .on = On::kDevice});
+    const auto insisted = meter.measure(small_batch().tensors, {.categories = categories, .on = On::kDevice});
     EXPECT_LE(meter.device_memory().peak_bytes, budget);
     if (insisted) {
       small_batch().hold(insisted, categories);
     } else {
       EXPECT_EQ(Code::kOverBudget, insisted.error().code) << insisted.error().message;
-      EXPECT_LT(budget, 10'000u) << "room for one slice of the widest partial: "
-                                 << insisted.error().message;
+      EXPECT_LT(budget, 10'000u) << "room for one slice of the widest partial: " << insisted.error().message;
     }
   }
 }
@@ -264,11 +248,9 @@ TEST(MeterBudget, IsNeverExceededAndChangesNoValue) {
 TEST(MeterOnDevice, RefusesATensorInsideAnElementsAlignment) {
   if (!expects_device()) GTEST_SKIP() << "this run is told that there is no device";
   std::vector<std::byte> storage(4 * 1000 + 64);
-  const Tensor tensor{
-      .dtype = Dtype::kFloat32, .element_count = 1000, .address = storage.data() + 1};
+  const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = 1000, .address = storage.data() + 1};
   Meter meter;
-  const auto insisted =
-      meter.measure({&tensor, 1}, {.categories = {Category::kZeroCount}, .on = On::kDevice});
+  const auto insisted = meter.measure({&tensor, 1}, {.categories = {Category::kZeroCount}, .on = On::kDevice});
   ASSERT_FALSE(insisted);
   EXPECT_EQ(Code::kDevice, insisted.error().code);
   const auto measured = meter.measure({&tensor, 1}, {{Category::kZeroCount}});

@@ -5,9 +5,8 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
-#include <vector>
-
 #include <tensorstat/meter.hpp>
+#include <vector>
 
 #include "tests/support/held_without_memory.hpp"
 
@@ -102,8 +101,12 @@ TEST_F(OutOfMemory, OfWhatIsRefused) {
   const Request avg{kAvg}, none;
   const Shape huge{1ull << 62, 4};
   const std::function<Code()> refused[] = {
-      [&] { return Meter().measure({&bad, 1}, avg).error().code; },
-      [&] { return Meter().fold({&bad, 1}, avg).error().code; },
+      [&] {
+        return Meter().measure({&bad, 1}, avg).error().code;
+      },
+      [&] {
+        return Meter().fold({&bad, 1}, avg).error().code;
+      },
       [&] { return Meter().read(bad, 0, room).error().code; },
       [&] { return Meter().stream(Dtype::kFloat32, none).error().code; },
       [&] { return Partial::parse(room).error().code; },

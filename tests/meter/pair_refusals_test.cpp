@@ -30,7 +30,8 @@ TEST(PairRefusals, NameThePairAndTheTensor) {
   other = kTensor;
   other.address = nullptr;
   EXPECT_EQ(refusal({kTensor, other}), "pair 1: b: its address is null, and it has 3 elements");
-  EXPECT_EQ(refusal({kTensor, kTensor}, {.first_index = (std::uint64_t{1} << 63) - 3}), "pair 0: its last index is 2^63 or more");
+  EXPECT_EQ(refusal({kTensor, kTensor}, {.first_index = (std::uint64_t{1} << 63) - 3}),
+            "pair 0: its last index is 2^63 or more");
 }
 
 TEST(PairRefusals, OfATolerance) {
@@ -83,7 +84,8 @@ TEST(PairRefusals, OfSumsThatNoPairHas) {
   const PairLayout& layout = pair_layout(Dtype::kFloat32, Dtype::kFloat32);
   const auto refusal_with = [&](std::size_t sum, std::int64_t last) {
     auto bytes = good;
-    const std::size_t at = good.size() - 8 * (pair_words(Dtype::kFloat32, Dtype::kFloat32) - layout[sum].first - layout[sum].count + 1);
+    const std::size_t at =
+        good.size() - 8 * (pair_words(Dtype::kFloat32, Dtype::kFloat32) - layout[sum].first - layout[sum].count + 1);
     std::memcpy(&bytes[at], &last, sizeof last);
     const auto parsed = PairPartial::parse(bytes);
     return parsed ? "" : parsed.error().message;

@@ -64,8 +64,7 @@ class PlacementOf : public testing::Test {
     return placements.all()[*placed];
   }
 
-  void expect(bool on_device, std::string_view words, On on, Where where,
-              std::uint64_t request_bytes) {
+  void expect(bool on_device, std::string_view words, On on, Where where, std::uint64_t request_bytes) {
     const auto placement = placed(on, where, request_bytes);
     ASSERT_TRUE(placement) << placement.error().message;
     EXPECT_EQ(on_device, placement->on_device) << placement->reason.text();
@@ -81,8 +80,7 @@ class PlacementOf : public testing::Test {
 };
 
 TEST_F(PlacementOf, TheHostWhereItWasAskedForNeverLooksForADevice) {
-  for (const std::uint64_t bytes : {kSmall, kLarge})
-    expect(false, "asked for", On::kHost, Where::kHost, bytes);
+  for (const std::uint64_t bytes : {kSmall, kLarge}) expect(false, "asked for", On::kHost, Where::kHost, bytes);
   expect(false, "read back", On::kHost, Where::kClBuffer, kLarge);
   EXPECT_EQ(0, searches_);
 }
@@ -123,8 +121,7 @@ TEST_F(PlacementOf, NoDeviceIsLookedForWhereTheDriverIsKnownToBeNoHelp) {
 
 TEST_F(PlacementOf, DeviceMemoryIsReadWhereItIs) {
   device_.emplace(false, "");
-  for (const std::uint64_t bytes : {kSmall, kLarge})
-    expect(true, "in its memory", On::kAuto, Where::kClBuffer, bytes);
+  for (const std::uint64_t bytes : {kSmall, kLarge}) expect(true, "in its memory", On::kAuto, Where::kClBuffer, bytes);
 }
 
 TEST_F(PlacementOf, QuantilesAreAsAllElse) {
@@ -150,9 +147,9 @@ TEST_F(PlacementOf, NoDeviceIsSaid) {
 TEST_F(PlacementOf, LikeTensorsIsShared) {
   FakeDevice device(true, "");
   const Request request{};
-  Placements placements(request, kLarge, host_,
-                        {[&] { return &device; }, [] { return std::string(); },
-                         [this]() -> const std::string& { return stays_; }});
+  Placements placements(
+      request, kLarge, host_,
+      {[&] { return &device; }, [] { return std::string(); }, [this]() -> const std::string& { return stays_; }});
   const Tensor here{.element_count = 10, .address = this},
       there{.element_count = 10, .address = this, .where = Where::kClBuffer};
   std::vector<std::uint32_t> found;
@@ -173,8 +170,7 @@ TEST_F(PlacementOf, LikeTensorsIsShared) {
 
 TEST_F(PlacementOf, InsistingOnADeviceMeansItOrAnError) {
   device_.emplace(false, "");
-  for (const std::uint64_t bytes : {kSmall, kLarge})
-    expect(true, "asked for", On::kDevice, Where::kHost, bytes);
+  for (const std::uint64_t bytes : {kSmall, kLarge}) expect(true, "asked for", On::kDevice, Where::kHost, bytes);
   device_.emplace(true, "too odd");
   auto refused = placed(On::kDevice, Where::kHost, kLarge);
   ASSERT_FALSE(refused);

@@ -23,7 +23,8 @@ template <typename Anything>
 void expect_refused(const Anything& result, Code code, std::string_view words) {
   ASSERT_FALSE(result) << words;
   EXPECT_EQ(result.error().code, code) << result.error().message;
-  EXPECT_NE(result.error().message.find(words), std::string::npos) << result.error().message << "\n  should say: " << words;
+  EXPECT_NE(result.error().message.find(words), std::string::npos)
+      << result.error().message << "\n  should say: " << words;
 }
 
 // Through every function that takes tensors.
@@ -46,7 +47,8 @@ TEST(Refusals, OfANullAddress) {
 
 TEST(Refusals, OfStridesThatDoNotFit) {
   Tensor bad = kGood;
-  const Strides other_rank{{2, 3}, {12}}, other_count{{2, 2}, {12, 4}}, beyond_all{{1ull << 62, 8}, {0, 0}}, good{{2, 3}, {12, 4}};
+  const Strides other_rank{{2, 3}, {12}}, other_count{{2, 2}, {12, 4}}, beyond_all{{1ull << 62, 8}, {0, 0}},
+      good{{2, 3}, {12, 4}};
   bad.strides = &other_rank;
   expect_refused_everywhere(bad, Code::kInvalid, "it has strides for 1 dimensions, and 2 dimensions");
   bad.strides = &other_count;
@@ -128,7 +130,8 @@ TEST(Refusals, OfBytesThatATensorDoesNotHave) {
   std::vector<std::byte> room(16);
   EXPECT_TRUE(meter.read(kGood, 8, room));
   for (const std::uint64_t first : {std::uint64_t{12}, std::uint64_t{24}, std::uint64_t{28}, ~std::uint64_t{3}}) {
-    expect_refused(meter.read(kGood, first, room), Code::kInvalid, "are no whole elements of a float32 tensor of 24 bytes");
+    expect_refused(meter.read(kGood, first, room), Code::kInvalid,
+                   "are no whole elements of a float32 tensor of 24 bytes");
   }
   expect_refused(meter.read(kGood, 2, room), Code::kInvalid, "no whole elements");
   expect_refused(meter.read(kGood, 0, std::span(room).first(7)), Code::kInvalid, "no whole elements");

@@ -23,28 +23,22 @@ class SameRows : public testing::Test {
   SameRows() {
     samples::Random random(samples::seed());
     for (const Dtype dtype : dtypes()) {
-      if (dtype == Dtype::kBfloat16) continue;  // has no name in .npy; see --bfloat16 below
+      if (dtype == Dtype::kBfloat16) continue;                  // has no name in .npy; see --bfloat16 below
       if (is_float(dtype) && size_bytes(dtype) == 1) continue;  // most float8 have none either
       const auto bytes = samples::of(dtype)[0].make(dtype, kElements, random);
-      const char kind = dtype == Dtype::kBool ? 'b'
-                        : is_float(dtype)     ? 'f'
-                                              : std::string(name(dtype))[0];
+      const char kind = dtype == Dtype::kBool ? 'b' : is_float(dtype) ? 'f' : std::string(name(dtype))[0];
       write(std::string(name(dtype)),
-            (size_bytes(dtype) == 1 ? "|" : "<") + std::string(1, kind) +
-                std::to_string(size_bytes(dtype)),
-            bytes);
+            (size_bytes(dtype) == 1 ? "|" : "<") + std::string(1, kind) + std::to_string(size_bytes(dtype)), bytes);
     }
     if (samples::full())
-      write("bfloat16", "<V2",
-            samples::of(Dtype::kBfloat16)[0].make(Dtype::kBfloat16, kElements, random));
+      write("bfloat16", "<V2", samples::of(Dtype::kBfloat16)[0].make(Dtype::kBfloat16, kElements, random));
   }
 
   static std::vector<Dtype> dtypes() {
     return samples::full() ? samples::all_dtypes() : std::vector{Dtype::kInt16, Dtype::kFloat32};
   }
 
-  void write(const std::string& name, const std::string& descr,
-             const std::vector<std::byte>& bytes) {
+  void write(const std::string& name, const std::string& descr, const std::vector<std::byte>& bytes) {
     write_file(folder_ / (name + ".npy"),
                npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': (300007,), }",
                    {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
@@ -70,8 +64,7 @@ TEST_F(SameRows, OnEveryInstructionSet) {
   EXPECT_EQ(line_count(expected), dtypes().size() + 1);
   for (const Isa isa : runnable_isas()) {
     for (const std::string cores : {"taskset -c 0 ", ""}) {
-      EXPECT_EQ(rows("host", "TENSORSTAT_ISA=" + std::string(name(isa)) + " " + cores), expected)
-          << name(isa) << cores;
+      EXPECT_EQ(rows("host", "TENSORSTAT_ISA=" + std::string(name(isa)) + " " + cores), expected) << name(isa) << cores;
     }
   }
 }
@@ -80,15 +73,12 @@ TEST_F(SameRows, WhateverRunsTheWorkGroups) {
   const std::string expected = rows("host", "");
   const std::vector<std::string> ways = {
       // pocl's work-group methods
-      "POCL_WORK_GROUP_METHOD=loops ", "POCL_WORK_GROUP_METHOD=loopvec ",
-      "POCL_WORK_GROUP_METHOD=cbs ",
+      "POCL_WORK_GROUP_METHOD=loops ", "POCL_WORK_GROUP_METHOD=loopvec ", "POCL_WORK_GROUP_METHOD=cbs ",
       // sizes
       "POCL_MAX_WORK_GROUP_SIZE=8 ", "POCL_MAX_WORK_GROUP_SIZE=64 "};
-  const std::vector<std::string> shapes = {"TENSORSTAT_CL_SHAPE=slice ",
-                                           "TENSORSTAT_CL_SHAPE=group "};
-  const std::vector<std::string> others = {
-      "", "TENSORSTAT_CL_FP64=0 ", "TENSORSTAT_CL_ZERO_COPY=0 ", "POCL_MAX_PTHREAD_COUNT=1 ",
-      "POCL_MAX_PTHREAD_COUNT=7 "};
+  const std::vector<std::string> shapes = {"TENSORSTAT_CL_SHAPE=slice ", "TENSORSTAT_CL_SHAPE=group "};
+  const std::vector<std::string> others = {"", "TENSORSTAT_CL_FP64=0 ", "TENSORSTAT_CL_ZERO_COPY=0 ",
+                                           "POCL_MAX_PTHREAD_COUNT=1 ", "POCL_MAX_PTHREAD_COUNT=7 "};
   for (std::size_t i = 0; i < ways.size() * shapes.size() * others.size(); ++i) {
     const std::size_t way = i % ways.size(), shape = i / ways.size() % shapes.size(),
                       other = i / ways.size() / shapes.size();
@@ -98,8 +88,7 @@ TEST_F(SameRows, WhateverRunsTheWorkGroups) {
     // A fresh home, so that no kernel compiled for another way is found.
     const std::string home = folder_ / ("home" + std::to_string(i));
     std::filesystem::create_directory(home);
-    const std::string environment =
-        "HOME=" + home + " XDG_CACHE_HOME= " + ways[way] + shapes[shape] + others[other];
+    const std::string environment = "HOME=" + home + " XDG_CACHE_HOME= " + ways[way] + shapes[shape] + others[other];
     EXPECT_EQ(rows("device", environment), expected) << environment;
     std::filesystem::remove_all(home);
   }

@@ -53,13 +53,20 @@ std::vector<std::byte> every_code(std::size_t element_bytes) {
 
 std::vector<std::byte> awkward(Dtype dtype) {
   switch (dtype) {
-    case Dtype::kInt32: return around_all<std::int32_t, std::uint32_t>();
-    case Dtype::kUint32: return around_all<std::uint32_t, std::uint32_t>();
-    case Dtype::kInt64: return around_all<std::int64_t, std::uint64_t>();
-    case Dtype::kUint64: return around_all<std::uint64_t, std::uint64_t>();
-    case Dtype::kFloat32: return around_all<float, std::uint32_t>();
-    case Dtype::kFloat64: return around_all<double, std::uint64_t>();
-    default: return every_code(size_bytes(dtype));
+    case Dtype::kInt32:
+      return around_all<std::int32_t, std::uint32_t>();
+    case Dtype::kUint32:
+      return around_all<std::uint32_t, std::uint32_t>();
+    case Dtype::kInt64:
+      return around_all<std::int64_t, std::uint64_t>();
+    case Dtype::kUint64:
+      return around_all<std::uint64_t, std::uint64_t>();
+    case Dtype::kFloat32:
+      return around_all<float, std::uint32_t>();
+    case Dtype::kFloat64:
+      return around_all<double, std::uint64_t>();
+    default:
+      return every_code(size_bytes(dtype));
   }
 }
 
@@ -88,10 +95,12 @@ TEST_P(Casts, CountWhatEachElementBecomes) {
   const std::vector<std::byte> few = awkward(GetParam());
   HeldToOracle held(GetParam());
   held.add("all", few, HeldToOracle::Way{0, kCasts});
-  held.add("all but some", std::span(few).first(few.size() / 3 / element * element), HeldToOracle::Way{element, kCasts});
+  held.add("all but some", std::span(few).first(few.size() / 3 / element * element),
+           HeldToOracle::Way{element, kCasts});
   std::vector<std::byte> among(5 * 2048 * element);
   for (std::size_t at = 0; at < among.size(); at += element) {
-    std::memcpy(&among[at], &few[at % 3 == 0 ? at % few.size() / element * element : few.size() / 2 / element * element], element);
+    std::memcpy(&among[at],
+                &few[at % 3 == 0 ? at % few.size() / element * element : few.size() / 2 / element * element], element);
   }
   held.add("among others", among, HeldToOracle::Way{0, kCasts});
   held.hold();
@@ -115,28 +124,30 @@ std::optional<mpq_class> size_of(Dtype dtype, std::uint64_t bits) {
     int exponent, fraction;
     bool has_infinity = true, is_fnuz = false;
   };
-  const Layout layout = dtype == Dtype::kFloat16         ? Layout{5, 10}
-                        : dtype == Dtype::kBfloat16      ? Layout{8, 7}
-                        : dtype == Dtype::kFloat32       ? Layout{8, 23}
-                        : dtype == Dtype::kFloat64       ? Layout{11, 52}
-                        : dtype == Dtype::kFloat8E5m2    ? Layout{5, 2}
-                        : dtype == Dtype::kFloat8E4m3fn  ? Layout{4, 3, false}
+  const Layout layout = dtype == Dtype::kFloat16          ? Layout{5, 10}
+                        : dtype == Dtype::kBfloat16       ? Layout{8, 7}
+                        : dtype == Dtype::kFloat32        ? Layout{8, 23}
+                        : dtype == Dtype::kFloat64        ? Layout{11, 52}
+                        : dtype == Dtype::kFloat8E5m2     ? Layout{5, 2}
+                        : dtype == Dtype::kFloat8E4m3fn   ? Layout{4, 3, false}
                         : dtype == Dtype::kFloat8E4m3fnuz ? Layout{4, 3, false, true}
-                                                         : Layout{5, 2, false, true};
+                                                          : Layout{5, 2, false, true};
   const std::uint64_t fraction = bits & ((std::uint64_t{1} << layout.fraction) - 1);
   const int most = (1 << layout.exponent) - 1, exponent = static_cast<int>(bits >> layout.fraction) & most;
   if (layout.has_infinity && exponent == most) return std::nullopt;
   if (layout.is_fnuz && negative && exponent == 0 && fraction == 0) return std::nullopt;
   if (dtype == Dtype::kFloat8E4m3fn && exponent == most && fraction == 7) return std::nullopt;
   const int power = std::max(exponent, 1) - most / 2 - layout.is_fnuz - layout.fraction;
-  return oracle::scaled(mpz_class(std::to_string(fraction + (exponent == 0 ? 0 : std::uint64_t{1} << layout.fraction))), power);
+  return oracle::scaled(mpz_class(std::to_string(fraction + (exponent == 0 ? 0 : std::uint64_t{1} << layout.fraction))),
+                        power);
 }
 
 struct Lost {
   std::array<std::uint64_t, 4> under{}, over{};
 };
 
-// Rounded to a whole number of units in the last place of each format, to the even one of two; by GMP's rational numbers.
+// Rounded to a whole number of units in the last place of each format, to the even one of two; by GMP's rational
+// numbers.
 void cast(const mpq_class& size, Lost& lost) {
   struct Target {
     int fraction, least_exponent;
@@ -144,7 +155,8 @@ void cast(const mpq_class& size, Lost& lost) {
   };
   static constexpr Target kTargets[] = {{3, -9, 448}, {2, -16, 57344}, {10, -24, 65504}, {7, -133, 0x1.fep127}};
   if (size == 0) return;
-  const long guess = static_cast<long>(mpz_sizeinbase(size.get_num_mpz_t(), 2)) - static_cast<long>(mpz_sizeinbase(size.get_den_mpz_t(), 2));
+  const long guess = static_cast<long>(mpz_sizeinbase(size.get_num_mpz_t(), 2)) -
+                     static_cast<long>(mpz_sizeinbase(size.get_den_mpz_t(), 2));
   const long power = size >= oracle::scaled(1, guess) ? guess : guess - 1;
   for (std::size_t i = 0; i < std::size(kTargets); ++i) {
     const long unit = std::max<long>(power - kTargets[i].fraction, kTargets[i].least_exponent);
@@ -162,7 +174,8 @@ constexpr Category kCounts[][2] = {{Category::kE4m3fnUnderflow, Category::kE4m3f
                                    {Category::kE5m2Underflow, Category::kE5m2Overflow},
                                    {Category::kFloat16Underflow, Category::kFloat16Overflow},
                                    {Category::kBfloat16Underflow, Category::kBfloat16Overflow}};
-constexpr double kScales[] = {0.5, 3, 0.1, 0x1p-30, 0x1p40, 1e-300, 1e300, 5e-324, 0x1.fffffffffffffp1023, 0x1.0000000000001p0};
+constexpr double kScales[] = {
+    0.5, 3, 0.1, 0x1p-30, 0x1p40, 1e-300, 1e300, 5e-324, 0x1.fffffffffffffp1023, 0x1.0000000000001p0};
 
 // The exact product, rounded once: at each tie of each scale and beside it, on each engine, in parts that are sent.
 TEST_P(Casts, AreOfTheExactProductAtAnyScale) {
@@ -208,7 +221,8 @@ TEST_P(Casts, AreOfTheExactProductAtAnyScale) {
         const Status folded = each.engine->fold({&job, 1});
         ASSERT_TRUE(folded) << each.name << ": " << folded.error().message;
         for (std::size_t i = 0; i < std::size(kCounts); ++i) {
-          const std::string of = each.name + ", at " + std::to_string(scale) + ", seed " + std::to_string(samples::seed());
+          const std::string of =
+              each.name + ", at " + std::to_string(scale) + ", seed " + std::to_string(samples::seed());
           ASSERT_EQ(Value(lost.under[i]), whole.finish(kCounts[i][0])) << of << ", " << name(kCounts[i][0]);
           ASSERT_EQ(Value(lost.over[i]), whole.finish(kCounts[i][1])) << of << ", " << name(kCounts[i][1]);
         }
@@ -234,8 +248,9 @@ TEST(CastsAtAScale, MergeWithThoseAtTheSameScaleAlone) {
     EXPECT_EQ("not a partial: the scale of its casts is no finite number above 0", parsed.error().message);
     const float x = 1;
     const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = 1, .address = &x};
-    EXPECT_EQ(Code::kInvalid,
-              Meter().measure({&tensor, 1}, {.categories = {Category::kE5m2Overflow}, .cast_scale = scale}).error().code);
+    EXPECT_EQ(
+        Code::kInvalid,
+        Meter().measure({&tensor, 1}, {.categories = {Category::kE5m2Overflow}, .cast_scale = scale}).error().code);
   }
 }
 
@@ -268,10 +283,12 @@ TEST(CastsAtAScale, AreThoseOfEveryWayToAsk) {
   Categories with_digest = categories;
   with_digest.push_back(Category::kMd5);
   hold(meter.measure({&tensor, 1}, {with_digest, Precision::kHigh, On::kHost, 4}));
-  const auto columns = meter.measure_by(tensor, {.shape = {1750, 40}, .axes = {1}}, {categories, Precision::kHigh, On::kAuto, 4});
+  const auto columns =
+      meter.measure_by(tensor, {.shape = {1750, 40}, .axes = {1}}, {categories, Precision::kHigh, On::kAuto, 4});
   ASSERT_TRUE(columns) << columns.error().message;
   std::uint64_t of_columns = 0;
-  for (std::size_t i = 0; i < columns->size(); ++i) of_columns += std::get<std::uint64_t>((*columns)[i].statistics.values[1]);
+  for (std::size_t i = 0; i < columns->size(); ++i)
+    of_columns += std::get<std::uint64_t>((*columns)[i].statistics.values[1]);
   EXPECT_EQ(under, of_columns);
 }
 

@@ -38,16 +38,16 @@ TEST(Catalog, HoldsMindSporesCategoriesUnderTheirColumns) {
 
 // Typed off by hand as well: what a file's cell below each column is.
 TEST(Catalog, SaysWhatEachValueIs) {
-  for (const auto& [word, kind_of_value] : std::initializer_list<std::pair<const char*, ValueKind>>{
-           {"max", ValueKind::kElement},
-           {"min", ValueKind::kElement},
-           {"avg", ValueKind::kReal},
-           {"l2norm", ValueKind::kReal},
-           {"count", ValueKind::kCount},
-           {"nan count", ValueKind::kCount},
-           {"zero count", ValueKind::kCount},
-           {"md5", ValueKind::kDigest},
-           {"hash", ValueKind::kDigest}}) {
+  for (const auto& [word, kind_of_value] :
+       std::initializer_list<std::pair<const char*, ValueKind>>{{"max", ValueKind::kElement},
+                                                                {"min", ValueKind::kElement},
+                                                                {"avg", ValueKind::kReal},
+                                                                {"l2norm", ValueKind::kReal},
+                                                                {"count", ValueKind::kCount},
+                                                                {"nan count", ValueKind::kCount},
+                                                                {"zero count", ValueKind::kCount},
+                                                                {"md5", ValueKind::kDigest},
+                                                                {"hash", ValueKind::kDigest}}) {
     EXPECT_EQ(kind(*category_from(word)), kind_of_value) << word;
   }
 }
@@ -83,8 +83,8 @@ TEST(Catalog, DashAndUnderscoreStandForASpace) {
 }
 
 TEST(Catalog, NothingElseIsACategory) {
-  for (const char* text : {"", " ", "Max", "MAX", "max ", " max", "nancount", "nan  count",
-                           "nan.count", "nan count\n", "l2-norm", "m", "maxx", "all"}) {
+  for (const char* text : {"", " ", "Max", "MAX", "max ", " max", "nancount", "nan  count", "nan.count", "nan count\n",
+                           "l2-norm", "m", "maxx", "all"}) {
     EXPECT_FALSE(category_from(text)) << '"' << text << '"';
   }
 }
@@ -133,10 +133,12 @@ TEST(Categories, AliasesAreTypedAndNeverWritten) {
 }
 
 TEST(Categories, TheErrorSaysWhereTransformerEnginesNumbersAre) {
-  const std::pair<const char*, const char*> kSaid[] = {
-      {"underflows%", "100 * 'e4m3fn underflow' / count"}, {"overflows%", "100 * 'e4m3fn overflow' / count"},
-      {"scale_inv_min", "ask for its min"},                {"scale_inv_max", "ask for its max"},
-      {"mse", "the square of their rmse"},                 {"max_blockwise_dynamic_range", "a block of 32 elements"}};
+  const std::pair<const char*, const char*> kSaid[] = {{"underflows%", "100 * 'e4m3fn underflow' / count"},
+                                                       {"overflows%", "100 * 'e4m3fn overflow' / count"},
+                                                       {"scale_inv_min", "ask for its min"},
+                                                       {"scale_inv_max", "ask for its max"},
+                                                       {"mse", "the square of their rmse"},
+                                                       {"max_blockwise_dynamic_range", "a block of 32 elements"}};
   for (const auto& [name, said] : kSaid) {
     const auto categories = categories_from(std::string("max,") + name);
     ASSERT_FALSE(categories) << name;

@@ -1,5 +1,5 @@
-// Complex dtypes: each statistic that they have is the exact value, rounded once, for every count, kind of data, thread count
-// and instruction set, over any cut, in strides and read back from a device; and what they do not have is said.
+// Complex dtypes: each statistic that they have is the exact value, rounded once, for every count, kind of data, thread
+// count and instruction set, over any cut, in strides and read back from a device; and what they do not have is said.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,8 +23,9 @@ namespace complex_test {
 
 using Bytes = std::vector<std::byte>;
 
-const Categories kHas = *categories_from("count,nan-count,zero-count,l2norm,rms,sparsity,finite-count,first-nan-index,"
-                                         "first-inf-index,first-bad-index,finite-l2norm,crc32,xor64");
+const Categories kHas = *categories_from(
+    "count,nan-count,zero-count,l2norm,rms,sparsity,finite-count,first-nan-index,"
+    "first-inf-index,first-bad-index,finite-l2norm,crc32,xor64");
 
 class Complex : public testing::TestWithParam<Dtype> {
  protected:
@@ -86,8 +87,10 @@ class Complex : public testing::TestWithParam<Dtype> {
             {Category::kFirstBadIndex, first_bad},
             {Category::kL2norm, unless_bad(root)},
             {Category::kFiniteL2norm, root},
-            {Category::kRms, of_count([&] { return unless_bad(oracle::nearest_root(squares / mpz_class(count), format)); })},
-            {Category::kSparsity, of_count([&] { return oracle::nearest(mpq_class(mpz_class(zeros), mpz_class(count)), format); })},
+            {Category::kRms,
+             of_count([&] { return unless_bad(oracle::nearest_root(squares / mpz_class(count), format)); })},
+            {Category::kSparsity,
+             of_count([&] { return oracle::nearest(mpq_class(mpz_class(zeros), mpz_class(count)), format); })},
             {Category::kCrc32, of_bytes[static_cast<std::size_t>(Category::kCrc32)]},
             {Category::kXor64, of_bytes[static_cast<std::size_t>(Category::kXor64)]}};
   }
@@ -103,7 +106,8 @@ class Complex : public testing::TestWithParam<Dtype> {
       const std::uint64_t bits = random_();
       double number = normal(random_);
       if (kind == Kind::kZeros && bits % 4 != 0) number = bits % 8 == 1 ? -0.0 : 0.0;
-      singles.push_back(kind == Kind::kAnyBits ? std::bit_cast<float>(static_cast<std::uint32_t>(bits)) : static_cast<float>(number));
+      singles.push_back(kind == Kind::kAnyBits ? std::bit_cast<float>(static_cast<std::uint32_t>(bits))
+                                               : static_cast<float>(number));
       doubles.push_back(kind == Kind::kAnyBits ? std::bit_cast<double>(bits) : number);
     }
     if (kind == Kind::kOneBad && count != 0) {
@@ -112,7 +116,8 @@ class Complex : public testing::TestWithParam<Dtype> {
       doubles[at] = bad[random_() % 3];
       singles[at] = static_cast<float>(doubles[at]);
     }
-    const auto bytes = part() == Dtype::kFloat32 ? std::as_bytes(std::span(singles)) : std::as_bytes(std::span(doubles));
+    const auto bytes =
+        part() == Dtype::kFloat32 ? std::as_bytes(std::span(singles)) : std::as_bytes(std::span(doubles));
     return {bytes.begin(), bytes.end()};
   }
 
@@ -123,8 +128,9 @@ class Complex : public testing::TestWithParam<Dtype> {
   static void expect_same(const std::map<Category, Value>& truth, const auto& value_of, const std::string& what) {
     for (const auto& [category, expected] : truth) {
       const Value found = value_of(category);
-      EXPECT_TRUE(oracle::same(expected, found)) << what << ", seed " << samples::seed() << ": " << name(category) << " is "
-                                                 << oracle::shown(found) << ", and should be " << oracle::shown(expected);
+      EXPECT_TRUE(oracle::same(expected, found))
+          << what << ", seed " << samples::seed() << ": " << name(category) << " is " << oracle::shown(found)
+          << ", and should be " << oracle::shown(expected);
     }
   }
 
@@ -144,10 +150,12 @@ TEST_P(Complex, IsExactAtEveryCount) {
         const Bytes bytes = make(kind, count);
         const samples::Misaligned placed(bytes, random_() % 16);
         const Tensor tensor = tensor_of(placed.data(), bytes.size());
-        const std::string what = "kind " + std::to_string(static_cast<int>(kind)) + ", " + std::to_string(count) + " elements";
+        const std::string what =
+            "kind " + std::to_string(static_cast<int>(kind)) + ", " + std::to_string(count) + " elements";
         const auto found = meter.measure({&tensor, 1}, {.categories = kHas, .on = On::kHost});
         ASSERT_TRUE(found) << found.error().message;
-        expect_same(truth(bytes), [&](Category category) { return *found->front().statistics.find(category); }, what);
+        expect_same(
+            truth(bytes), [&](Category category) { return *found->front().statistics.find(category); }, what);
         const auto folded = meter.fold({&tensor, 1}, {.categories = kHas, .on = On::kHost});
         ASSERT_TRUE(folded) << folded.error().message;
         const Category reals[] = {Category::kL2norm, Category::kRms, Category::kFiniteL2norm};
@@ -177,7 +185,8 @@ TEST_P(Complex, MergesOverAnyCut) {
     const auto read = Partial::parse((*partials)[0].serialize());
     ASSERT_TRUE(read) << read.error().message;
     for (const Partial* each : {&std::as_const((*partials)[0]), &*read}) {
-      expect_same(expected, [&](Category category) { return each->finish(category); }, "cut at " + std::to_string(cut));
+      expect_same(
+          expected, [&](Category category) { return each->finish(category); }, "cut at " + std::to_string(cut));
     }
     auto stream = meter.stream(GetParam(), request);
     ASSERT_TRUE(stream) << stream.error().message;
@@ -185,7 +194,8 @@ TEST_P(Complex, MergesOverAnyCut) {
     ASSERT_TRUE(stream->append(std::span(bytes).subspan(cut)));
     const auto streamed = stream->finish();
     ASSERT_TRUE(streamed) << streamed.error().message;
-    expect_same(expected, [&](Category category) { return *streamed->front().statistics.find(category); }, "streamed");
+    expect_same(
+        expected, [&](Category category) { return *streamed->front().statistics.find(category); }, "streamed");
   }
 }
 
@@ -198,8 +208,8 @@ TEST_P(Complex, MayLieInStrides) {
     Bytes turned(bytes.size());
     for (std::uint64_t i = 0; i < rows; ++i) {
       for (std::uint64_t k = 0; k < columns; ++k) {
-        std::memcpy(&turned[(k * rows + i) * size_bytes(GetParam())], &bytes[(i * columns + k) * size_bytes(GetParam())],
-                    size_bytes(GetParam()));
+        std::memcpy(&turned[(k * rows + i) * size_bytes(GetParam())],
+                    &bytes[(i * columns + k) * size_bytes(GetParam())], size_bytes(GetParam()));
       }
     }
     const Strides strides{{columns, rows}, {element, element * static_cast<std::int64_t>(columns)}};
@@ -207,7 +217,8 @@ TEST_P(Complex, MayLieInStrides) {
     tensor.strides = &strides;
     const auto found = meter.measure({&tensor, 1}, {.categories = kHas});
     ASSERT_TRUE(found) << found.error().message;
-    expect_same(truth(turned), [&](Category category) { return *found->front().statistics.find(category); }, "turned");
+    expect_same(
+        truth(turned), [&](Category category) { return *found->front().statistics.find(category); }, "turned");
   }
 }
 
@@ -233,7 +244,8 @@ TEST_P(Complex, HasNoneOfTheOthers) {
   }
   const float single[] = {INFINITY, 1, NAN, 1};
   const double twice[] = {INFINITY, 1, NAN, 1};
-  std::memcpy(bytes.data(), part() == Dtype::kFloat32 ? static_cast<const void*>(single) : twice, 2 * size_bytes(GetParam()));
+  std::memcpy(bytes.data(), part() == Dtype::kFloat32 ? static_cast<const void*>(single) : twice,
+              2 * size_bytes(GetParam()));
   const Tensor tensors[] = {tensor_of(bytes.data(), bytes.size()),
                             {.dtype = part(), .element_count = 6000, .address = bytes.data()}};
   Request request{.categories = every_category(), .on = On::kHost, .cast_scale = 3};
@@ -244,7 +256,8 @@ TEST_P(Complex, HasNoneOfTheOthers) {
     const auto found = meter.measure(tensors, request);
     ASSERT_TRUE(found) << found.error().message;
     const auto expected = truth(bytes);
-    expect_same(expected, [&](Category category) { return *(*found)[0].statistics.find(category); }, "all");
+    expect_same(
+        expected, [&](Category category) { return *(*found)[0].statistics.find(category); }, "all");
     for (const Category category : request.categories) {
       const bool is_there = expected.contains(category) || is_digest(category);
       EXPECT_EQ(is_there, has(GetParam(), category)) << name(category);
@@ -275,15 +288,19 @@ TEST_P(Complex, SaysWhatItDoesNotHave) {
   const Tensor tensor = tensor_of(bytes.data(), bytes.size());
   const std::string dtype(name(GetParam()));
   const Request order{.categories = {Category::kMax, Category::kArgmin, quantile(50'000)}};
-  expect_refused(meter.measure({&tensor, 1}, order), "tensor 0: a " + dtype + " tensor has no max, argmin, p50; it has count, ");
+  expect_refused(meter.measure({&tensor, 1}, order),
+                 "tensor 0: a " + dtype + " tensor has no max, argmin, p50; it has count, ");
   expect_refused(meter.stream(GetParam(), order), "a " + dtype + " tensor has no max");
   for (const std::int64_t axis : {0, 1}) {
     const By by{.shape = {2, 4}, .axes = {axis}};
     expect_refused(meter.measure_by(tensor, by, order), "a " + dtype + " tensor has no max");
   }
   const TensorPair pair{tensor, tensor};
-  expect_refused(meter.compare({&pair, 1}, {}), dtype + " cannot be compared with another tensor: name its parts as another "
-                                                        "dimension of 2, of " + std::string(name(part())));
+  expect_refused(meter.compare({&pair, 1}, {}),
+                 dtype +
+                     " cannot be compared with another tensor: name its parts as another "
+                     "dimension of 2, of " +
+                     std::string(name(part())));
   auto partial = meter.fold({&tensor, 1}, {.categories = kHas});
   ASSERT_TRUE(partial);
   Bytes written = partial->front().serialize();
@@ -315,8 +332,10 @@ TEST_P(Complex, IsExactOnADevice) {
   const auto found = meter.measure(tensors, request);
   ASSERT_TRUE(found) << found.error().message;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const std::string what = "kind " + std::to_string(i % 4) + ", " + std::to_string(tensors[i].element_count) + " elements";
-    expect_same(truth(all[i]), [&](Category category) { return *(*found)[i].statistics.find(category); }, what);
+    const std::string what =
+        "kind " + std::to_string(i % 4) + ", " + std::to_string(tensors[i].element_count) + " elements";
+    expect_same(
+        truth(all[i]), [&](Category category) { return *(*found)[i].statistics.find(category); }, what);
     EXPECT_NE("host", (*found)[i].placement[0].engine) << what;
   }
   std::printf("%zu cases\n", tensors.size());
@@ -327,7 +346,8 @@ TEST_P(Complex, IsExactOnADevice) {
   ASSERT_TRUE(stream->append(std::span(bytes).subspan(1001 * element)));
   const auto streamed = stream->finish();
   ASSERT_TRUE(streamed) << streamed.error().message;
-  expect_same(truth(bytes), [&](Category category) { return *streamed->front().statistics.find(category); }, "streamed");
+  expect_same(
+      truth(bytes), [&](Category category) { return *streamed->front().statistics.find(category); }, "streamed");
 }
 
 // What begins inside an element's alignment is read back.
@@ -350,7 +370,8 @@ TEST_P(Complex, IsExactInADevicesMemory) {
     const auto found = meter.measure({&tensor, 1}, {.categories = kHas});
     ASSERT_TRUE(found) << found.error().message;
     const std::string what = "at byte " + std::to_string(offset);
-    expect_same(truth(bytes), [&](Category category) { return *found->front().statistics.find(category); }, what);
+    expect_same(
+        truth(bytes), [&](Category category) { return *found->front().statistics.find(category); }, what);
     EXPECT_EQ(offset == element / 2, found->front().placement[0].engine == "host") << what;
   }
 }
@@ -358,7 +379,8 @@ TEST_P(Complex, IsExactInADevicesMemory) {
 TEST_P(Complex, ComesThroughDlpack) {
   const std::byte bytes[64] = {};
   std::int64_t shape[] = {2};
-  const test::DlTensor from{bytes, 1, 0, 1, 5, static_cast<std::uint8_t>(size_bytes(GetParam()) * 8), 1, shape, nullptr, 0};
+  const test::DlTensor from{bytes, 1,     0,       1, 5, static_cast<std::uint8_t>(size_bytes(GetParam()) * 8),
+                            1,     shape, nullptr, 0};
   Strides strides;
   const auto tensor = tensor_from_dlpack(&from, strides);
   ASSERT_TRUE(tensor) << tensor.error().message;

@@ -7,9 +7,8 @@
 
 #include <cstdlib>
 #include <string_view>
-#include <vector>
-
 #include <tensorstat/meter.hpp>
+#include <vector>
 
 #include "host/digest/digest.hpp"
 
@@ -23,16 +22,13 @@ bool no_memory = false;
 // OpenSSL takes its memory functions only before its first allocation: before main().
 const bool kInstalled = CRYPTO_set_mem_functions(
     [](std::size_t bytes, const char*, int) { return no_memory ? nullptr : std::malloc(bytes); },
-    [](void* old, std::size_t bytes, const char*, int) {
-      return no_memory ? nullptr : std::realloc(old, bytes);
-    },
+    [](void* old, std::size_t bytes, const char*, int) { return no_memory ? nullptr : std::realloc(old, bytes); },
     [](void* old, const char*, int) { std::free(old); });
 
 // In a process of its own: what was fetched, or was not, stays so.
 template <typename Test>
 void in_a_child(Test test) {
-  EXPECT_EXIT(std::_Exit(test() && !testing::Test::HasFailure() ? 0 : 1),
-              testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(std::_Exit(test() && !testing::Test::HasFailure() ? 0 : 1), testing::ExitedWithCode(0), "");
 }
 
 TEST(DigestRefusal, TheProgramsPropertiesDoNotReachThePrivateContext) {
@@ -66,8 +62,7 @@ TEST(DigestRefusal, WithoutAnAlgorithmEveryWayToADigestSaysSo) {
     EXPECT_EQ(0u, ERR_peek_error()) << "an error was left in the caller's queue";
     if (one || many || sha) return false;
     EXPECT_EQ(Code::kUnsupported, one.error().code);
-    EXPECT_NE(std::string::npos, one.error().message.find("computing MD5: OpenSSL has none"))
-        << one.error().message;
+    EXPECT_NE(std::string::npos, one.error().message.find("computing MD5: OpenSSL has none")) << one.error().message;
     EXPECT_EQ(one.error().message, many.error().message);
     EXPECT_NE(std::string::npos, sha.error().message.find("computing SHA1")) << sha.error().message;
     return true;
@@ -78,21 +73,14 @@ TEST(DigestRefusal, CostsAnEmptyCellAndNoRow) {
   in_a_child([] {
     no_memory = true;
     int warnings = 0;
-    const Log log = [&](Severity severity, std::string_view) {
-      warnings += severity == Severity::kWarning;
-    };
+    const Log log = [&](Severity severity, std::string_view) { warnings += severity == Severity::kWarning; };
     Meter meter({.threads = 2, .log = log});
     const std::vector<float> data(100'000, 1.5f);
     const Strides strides{{100}, {8}};
-    std::vector<Tensor> tensors(
-        5, {.dtype = Dtype::kFloat32, .element_count = 20'000, .address = data.data()});
-    tensors.push_back({.dtype = Dtype::kFloat32,
-                       .element_count = 100,
-                       .address = data.data(),
-                       .strides = &strides});
+    std::vector<Tensor> tensors(5, {.dtype = Dtype::kFloat32, .element_count = 20'000, .address = data.data()});
+    tensors.push_back({.dtype = Dtype::kFloat32, .element_count = 100, .address = data.data(), .strides = &strides});
     const std::vector<Value> expected{Value{}, 1.5, Value{}};
-    const Request request{.categories = {Category::kMd5, Category::kAvg, Category::kHash},
-                          .on = On::kHost};
+    const Request request{.categories = {Category::kMd5, Category::kAvg, Category::kHash}, .on = On::kHost};
     for (std::size_t count = 1; count <= tensors.size(); ++count) {
       const auto found = meter.measure(std::span(tensors).last(count), request);
       EXPECT_TRUE(found);

@@ -36,8 +36,7 @@ TEST_P(Exact, AtEveryAwkwardSizeAndOffset) {
         } else {
           for (std::size_t offset = 0; offset < 16; ++offset) ways.push_back({offset});
         }
-        held_.add(std::string(distribution.name), distribution.make(GetParam(), count, random_),
-                  ways);
+        held_.add(std::string(distribution.name), distribution.make(GetParam(), count, random_), ways);
       }
       held_.hold(random_() % 4 == 0);
       if (HasFatalFailure()) return;
@@ -58,8 +57,8 @@ TEST_P(Exact, AtEveryLengthUpToThreeGroups) {
 TEST_P(Exact, OverManyPiecesOfWork) {
   const auto distributions = samples::of(GetParam());
   for (std::size_t i = 0; i < distributions.size(); i += samples::full() ? 1 : 3) {
-    held_.add(std::string(distributions[i].name),
-              distributions[i].make(GetParam(), 1'000'003, random_), {any_offset()});
+    held_.add(std::string(distributions[i].name), distributions[i].make(GetParam(), 1'000'003, random_),
+              {any_offset()});
     held_.hold();
     if (HasFatalFailure()) return;
   }

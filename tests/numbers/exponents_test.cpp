@@ -1,5 +1,5 @@
-// Every element is counted in its binade, whatever lies beside it: in one binade and in many, in blocks that move up and down,
-// with zeros, subnormals, Inf and NaN among them.
+// Every element is counted in its binade, whatever lies beside it: in one binade and in many, in blocks that move up
+// and down, with zeros, subnormals, Inf and NaN among them.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -23,11 +23,15 @@ class InBinades : public testing::TestWithParam<Dtype> {
   // The stored exponents that a float has, or the bits that an integer has.
   int exponents() const {
     switch (GetParam()) {
-      case Dtype::kFloat16: return 32;
+      case Dtype::kFloat16:
+        return 32;
       case Dtype::kBfloat16:
-      case Dtype::kFloat32: return 256;
-      case Dtype::kFloat64: return 2048;
-      default: return 8 * static_cast<int>(element_);
+      case Dtype::kFloat32:
+        return 256;
+      case Dtype::kFloat64:
+        return 2048;
+      default:
+        return 8 * static_cast<int>(element_);
     }
   }
 
@@ -35,9 +39,11 @@ class InBinades : public testing::TestWithParam<Dtype> {
   std::uint64_t with(int exponent) {
     const std::uint64_t raw = random_();
     if (!is_float(GetParam()) || element_ == 1) {
-      return exponent == 0 ? 0 : (std::uint64_t{1} << (exponent - 1)) | (raw & ((std::uint64_t{1} << (exponent - 1)) - 1));
+      return exponent == 0 ? 0
+                           : (std::uint64_t{1} << (exponent - 1)) | (raw & ((std::uint64_t{1} << (exponent - 1)) - 1));
     }
-    const int bits = 8 * static_cast<int>(element_), shift = bits - 1 - std::bit_width(static_cast<unsigned>(exponents() - 1));
+    const int bits = 8 * static_cast<int>(element_),
+              shift = bits - 1 - std::bit_width(static_cast<unsigned>(exponents() - 1));
     const std::uint64_t fraction = any(3) == 0 ? 0 : raw & ((std::uint64_t{1} << shift) - 1);
     return (raw >> 63) << (bits - 1) | static_cast<std::uint64_t>(exponent) << shift | fraction;
   }
@@ -101,10 +107,11 @@ TEST(Exponents, AreReadAsTheyAreWritten) {
   EXPECT_EQ("zero:1 subnormal:2 -149:4 0:5 127:6 inf:3 nan:18446744073709551615", to_string(some));
   EXPECT_EQ(some, Exponents::from(to_string(some)));
   EXPECT_NE(some, none);
-  for (const char* text : {"", "zero:1", "zero:1 subnormal:0 inf:0 nan:0 ", " zero:1 subnormal:0 inf:0 nan:0",
-                           "zero:1 subnormal:0 1:1 1:1 inf:0 nan:0", "zero:1 subnormal:0 2:1 1:1 inf:0 nan:0",
-                           "zero:-1 subnormal:0 inf:0 nan:0", "zero:1 subnormal:0 x:1 inf:0 nan:0",
-                           "zero:1 subnormal:0 1: inf:0 nan:0", "zero:1 subnormal:0 1:1 inf:0 nan:18446744073709551616"}) {
+  for (const char* text :
+       {"", "zero:1", "zero:1 subnormal:0 inf:0 nan:0 ", " zero:1 subnormal:0 inf:0 nan:0",
+        "zero:1 subnormal:0 1:1 1:1 inf:0 nan:0", "zero:1 subnormal:0 2:1 1:1 inf:0 nan:0",
+        "zero:-1 subnormal:0 inf:0 nan:0", "zero:1 subnormal:0 x:1 inf:0 nan:0", "zero:1 subnormal:0 1: inf:0 nan:0",
+        "zero:1 subnormal:0 1:1 inf:0 nan:18446744073709551616"}) {
     EXPECT_FALSE(Exponents::from(text)) << text;
   }
 }

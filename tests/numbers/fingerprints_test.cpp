@@ -97,7 +97,8 @@ TEST(Fingerprints, OfPartsMergeInAnyOrder) {
       ASSERT_TRUE(all.merge(*arrived));
     }
     const Value found[] = {all.finish(Category::kCrc32), all.finish(Category::kXor64)};
-    ASSERT_EQ(text_of(found), truth(bytes)) << parts.size() << " parts, seed " << samples::seed() << ", round " << round;
+    ASSERT_EQ(text_of(found), truth(bytes))
+        << parts.size() << " parts, seed " << samples::seed() << ", round " << round;
   }
 }
 

@@ -33,8 +33,7 @@ std::vector<Environment> environments() {
   };
 #if defined(__x86_64__)
   constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
-  all.push_back(
-      {"flush to zero", [] { _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero); }});
+  all.push_back({"flush to zero", [] { _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero); }});
   all.push_back({"flush to zero, downward", [] {
                    fesetround(FE_DOWNWARD);
                    _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero);
@@ -65,8 +64,7 @@ std::vector<Sample> samples_on(On on) {
   for (const Dtype dtype : on == On::kDevice ? samples::dtypes_on_a_device() : samples::all_dtypes()) {
     for (const samples::Distribution& distribution : samples::of(dtype)) {
       for (const std::size_t count : {3, 1025, 70'000}) {
-        all.push_back({std::string(name(dtype)) + ", " + std::string(distribution.name) + ", " +
-                           std::to_string(count),
+        all.push_back({std::string(name(dtype)) + ", " + std::string(distribution.name) + ", " + std::to_string(count),
                        dtype, distribution.make(dtype, count, random)});
       }
     }
@@ -87,8 +85,7 @@ class FloatEnvironment : public testing::TestWithParam<On> {
 
   // Measures everything inside an environment, on a Meter that is made there too: its threads, and
   // a device's, inherit what the thread that starts them has.
-  std::optional<Measurements> measured_in(const Environment& environment,
-                                          Precision precision) const {
+  std::optional<Measurements> measured_in(const Environment& environment, Precision precision) const {
     fenv_t before;
     fegetenv(&before);
     environment.enter();
@@ -106,11 +103,10 @@ class FloatEnvironment : public testing::TestWithParam<On> {
   const std::vector<Sample> samples_ = samples_on(GetParam());
   std::vector<Tensor> tensors_;
 };
-INSTANTIATE_TEST_SUITE_P(
-    On, FloatEnvironment, testing::ValuesIn([] {
-      return expects_device() ? std::vector{On::kHost, On::kDevice} : std::vector{On::kHost};
-    }()),
-    [](const auto& info) { return info.param == On::kHost ? "host" : "device"; });
+INSTANTIATE_TEST_SUITE_P(On, FloatEnvironment, testing::ValuesIn([] {
+                           return expects_device() ? std::vector{On::kHost, On::kDevice} : std::vector{On::kHost};
+                         }()),
+                         [](const auto& info) { return info.param == On::kHost ? "host" : "device"; });
 
 // The odd environments come first: what is started once is started in one of them.
 TEST_P(FloatEnvironment, ChangesNoBitAndIsLeftAsItWas) {
@@ -127,12 +123,11 @@ TEST_P(FloatEnvironment, ChangesNoBitAndIsLeftAsItWas) {
     for (const auto& [environment, measured] : found) {
       for (std::size_t i = 0; i < measured.size(); ++i) {
         for (const Category category : all_categories()) {
-          const Value &expected = *(*truth)[i].statistics.find(category),
-                      &got = *measured[i].statistics.find(category);
+          const Value &expected = *(*truth)[i].statistics.find(category), &got = *measured[i].statistics.find(category);
           ASSERT_TRUE(oracle::same(expected, got))
-              << environment << ", " << name(precision) << ", " << samples_[i].what << ", seed "
-              << samples::seed() << ": " << name(category) << "\n  must be "
-              << oracle::shown(expected) << "\n  is      " << oracle::shown(got);
+              << environment << ", " << name(precision) << ", " << samples_[i].what << ", seed " << samples::seed()
+              << ": " << name(category) << "\n  must be " << oracle::shown(expected) << "\n  is      "
+              << oracle::shown(got);
         }
       }
     }
@@ -142,15 +137,13 @@ TEST_P(FloatEnvironment, ChangesNoBitAndIsLeftAsItWas) {
 // The same by hand, where a person sees that subnormals are not zero.
 TEST_P(FloatEnvironment, KeepsSubnormals) {
   const std::vector<float> data(1000, 0x1p-149f);
-  const Tensor tensor{
-      .dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()};
+  const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()};
   for (const Environment& environment : environments()) {
     fenv_t before;
     fegetenv(&before);
     environment.enter();
     Meter meter;
-    const auto measured =
-        meter.measure({&tensor, 1}, {{Category::kAvg, Category::kZeroCount}, {}, GetParam()});
+    const auto measured = meter.measure({&tensor, 1}, {{Category::kAvg, Category::kZeroCount}, {}, GetParam()});
     fesetenv(&before);
     ASSERT_TRUE(measured) << measured.error().message;
     EXPECT_EQ(Value(0x1p-149), (*measured)[0].statistics.values[0]) << environment.name;

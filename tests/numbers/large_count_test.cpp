@@ -25,13 +25,11 @@ class Repeated {
       : size_((bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes) {
     const int file = memfd_create("block", 0);
     EXPECT_EQ(static_cast<ssize_t>(kBlockBytes), write(file, block.data(), kBlockBytes));
-    void* const begin =
-        mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const begin = mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     EXPECT_NE(MAP_FAILED, begin);
     data_ = static_cast<std::byte*>(begin);
     for (std::size_t at = 0; at < size_; at += kBlockBytes) {
-      EXPECT_NE(MAP_FAILED, mmap(data_ + at, kBlockBytes, PROT_READ | PROT_WRITE,
-                                 MAP_SHARED | MAP_FIXED, file, 0));
+      EXPECT_NE(MAP_FAILED, mmap(data_ + at, kBlockBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0));
     }
     close(file);
   }
@@ -65,8 +63,7 @@ TEST_P(LargeCount, BeyondWhat32BitsCount) {
   samples::Random random(samples::seed());
   std::vector<std::byte> block(kBlockBytes);
   for (std::size_t i = 0; i < kBlockBytes; i += 8) {
-    const std::uint64_t bits =
-        random() & 0x80ff80ff80ff80ff;  // both dtypes see zeros and much else
+    const std::uint64_t bits = random() & 0x80ff80ff80ff80ff;  // both dtypes see zeros and much else
     std::copy_n(reinterpret_cast<const std::byte*>(&bits), 8, &block[i]);
   }
   const oracle::Facts of_block = oracle::facts(GetParam(), block);
@@ -74,13 +71,11 @@ TEST_P(LargeCount, BeyondWhat32BitsCount) {
   for (const std::uint64_t count : {(std::uint64_t{1} << 31) + 7, (std::uint64_t{1} << 32) + 9}) {
     // The quick test takes one of the two for each dtype.
     if (!samples::full() && (count >> 32 != 0) != (GetParam() == Dtype::kInt8)) continue;
-    const oracle::Facts tail =
-        oracle::facts(GetParam(), std::span(block).first(count % kBlockBytes));
+    const oracle::Facts tail = oracle::facts(GetParam(), std::span(block).first(count % kBlockBytes));
     const auto truth = oracle::answers(together(of_block, count / kBlockBytes, tail));
     for (const EngineUnderTest& under_test : every_engine()) {
       Partial partial(GetParam(), Precision::kHigh, kExtrema | kSigns | kSum | kSquares);
-      const Job job{{.dtype = GetParam(), .element_count = count, .address = memory.data()},
-                    &partial};
+      const Job job{{.dtype = GetParam(), .element_count = count, .address = memory.data()}, &partial};
       const Status status = under_test.engine->fold({&job, 1});
       ASSERT_TRUE(status) << under_test.name << ": " << status.error().message;
       for (const Category category : all_categories()) {

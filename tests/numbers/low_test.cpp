@@ -21,8 +21,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // The same, a step at a time, each step exact and then rounded.
 class Model {
  public:
-  Model(Dtype dtype, View bytes)
-      : own_(oracle::format_of(dtype)), facts_(oracle::facts(dtype, bytes)) {
+  Model(Dtype dtype, View bytes) : own_(oracle::format_of(dtype)), facts_(oracle::facts(dtype, bytes)) {
     const std::size_t tile_bytes = 1024 * size_bytes(dtype);
     for (std::size_t at = 0; at < bytes.size(); at += tile_bytes) {
       tile(dtype, bytes.subspan(at, std::min(tile_bytes, bytes.size() - at)));
@@ -41,8 +40,7 @@ class Model {
     const std::uint64_t finite_count = facts_.count - facts_.nans - facts_.positive_infs - facts_.negative_infs;
     if (finite_count != 0) values[static_cast<std::size_t>(Category::kFiniteAvg)] = mean(finite_count);
     values[static_cast<std::size_t>(Category::kFiniteL2norm)] = norm();
-    if (facts_.nans + facts_.positive_infs + facts_.negative_infs != 0 || facts_.count == 0)
-      return values;
+    if (facts_.nans + facts_.positive_infs + facts_.negative_infs != 0 || facts_.count == 0) return values;
     avg = mean(facts_.count);
     l2norm = norm();
     const mpz_class n = facts_.count;
@@ -74,9 +72,7 @@ class Model {
     const oracle::Ieee of_sum = dtype == Dtype::kFloat16 ? oracle::Ieee{8, 10} : own_;
     std::array<double, 16> sum{}, square{}, sizes{};
     const auto added = [](double a, double b, oracle::Ieee format) {
-      return a == kInfinity || b == kInfinity
-                 ? kInfinity
-                 : oracle::nearest(mpq_class(a) + mpq_class(b), format);
+      return a == kInfinity || b == kInfinity ? kInfinity : oracle::nearest(mpq_class(a) + mpq_class(b), format);
     };
     const std::size_t size = size_bytes(dtype);
     for (std::size_t i = 0; i * size < bytes.size(); ++i) {
@@ -114,10 +110,9 @@ class Low : public testing::TestWithParam<Dtype> {
 
   Partial folded(Engine& engine, View bytes) {
     Partial partial(GetParam(), Precision::kLow, kEverything);
-    const Job job{{.dtype = GetParam(),
-                   .element_count = bytes.size() / size_bytes(GetParam()),
-                   .address = bytes.data()},
-                  &partial};
+    const Job job{
+        {.dtype = GetParam(), .element_count = bytes.size() / size_bytes(GetParam()), .address = bytes.data()},
+        &partial};
     const Status status = engine.fold({&job, 1});
     EXPECT_TRUE(status) << status.error().message;
     return partial;
@@ -126,8 +121,7 @@ class Low : public testing::TestWithParam<Dtype> {
   samples::Random random_{samples::seed() + static_cast<std::uint64_t>(GetParam())};
 };
 INSTANTIATE_TEST_SUITE_P(Dtype, Low,
-                         testing::Values(Dtype::kFloat16, Dtype::kBfloat16, Dtype::kFloat32,
-                                         Dtype::kFloat64),
+                         testing::Values(Dtype::kFloat16, Dtype::kBfloat16, Dtype::kFloat32, Dtype::kFloat64),
                          [](const auto& info) { return std::string(name(info.param)); });
 
 TEST_P(Low, IsItsDefinitionStepByStep) {
@@ -138,17 +132,14 @@ TEST_P(Low, IsItsDefinitionStepByStep) {
         const auto truth = Model(GetParam(), bytes).answers();
         for (const EngineUnderTest& under_test : engines_of(GetParam())) {
           const Tensor tensor{.dtype = GetParam(), .element_count = count, .address = bytes.data()};
-          if (under_test.name == "opencl" &&
-              !under_test.engine->refusal(tensor, Precision::kLow).empty())
-            continue;
+          if (under_test.name == "opencl" && !under_test.engine->refusal(tensor, Precision::kLow).empty()) continue;
           const Partial partial = folded(*under_test.engine, bytes);
           for (const Category category : every_category()) {
-            const Value &expected = truth[static_cast<std::size_t>(category)],
-                        got = partial.finish(category);
+            const Value &expected = truth[static_cast<std::size_t>(category)], got = partial.finish(category);
             ASSERT_TRUE(oracle::same(expected, got))
-                << under_test.name << ", " << distribution.name << ", " << count
-                << " elements, seed " << samples::seed() << ": " << name(category) << "\n  must be "
-                << oracle::shown(expected) << "\n  is      " << oracle::shown(got);
+                << under_test.name << ", " << distribution.name << ", " << count << " elements, seed "
+                << samples::seed() << ": " << name(category) << "\n  must be " << oracle::shown(expected)
+                << "\n  is      " << oracle::shown(got);
           }
         }
       }
@@ -171,18 +162,15 @@ TEST_P(Low, HasTheSameBytesOverThreadsAndCutsBetweenTiles) {
     }
     std::ranges::shuffle(pieces, random_);
     for (; pieces.size() > 1; pieces.pop_back()) ASSERT_TRUE(pieces.front().merge(pieces.back()));
-    ASSERT_EQ(whole, pieces.front().serialize())
-        << distribution.name << ", seed " << samples::seed();
+    ASSERT_EQ(whole, pieces.front().serialize()) << distribution.name << ", seed " << samples::seed();
   }
 }
 
 // MindSpore's own example: three times 40000 in float16.
 TEST(LowFloat16, AveragesWithinTheRangeAndOverflowsInSquares) {
   const std::vector<std::uint16_t> data(3, 0x78e2);  // 40000
-  const Tensor tensor{
-      .dtype = Dtype::kFloat16, .element_count = data.size(), .address = data.data()};
-  const auto measured =
-      Meter().measure({&tensor, 1}, {{Category::kAvg, Category::kL2norm}, Precision::kLow});
+  const Tensor tensor{.dtype = Dtype::kFloat16, .element_count = data.size(), .address = data.data()};
+  const auto measured = Meter().measure({&tensor, 1}, {{Category::kAvg, Category::kL2norm}, Precision::kLow});
   ASSERT_TRUE(measured) << measured.error().message;
   EXPECT_EQ(Value(40000.0), (*measured)[0].statistics.values[0]);
   EXPECT_EQ(Value(kInfinity), (*measured)[0].statistics.values[1]);

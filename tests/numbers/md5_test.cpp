@@ -6,9 +6,8 @@
 #include <random>
 #include <string>
 #include <string_view>
-#include <vector>
-
 #include <tensorstat/statistics.hpp>
+#include <vector>
 
 #include "host/digest/digest.hpp"
 
@@ -19,9 +18,8 @@ using Message = std::span<const std::byte>;
 
 Md5Digest oracle(Message message) {
   Md5Digest digest;
-  EXPECT_EQ(
-      1, EVP_Digest(message.data(), message.size(), reinterpret_cast<unsigned char*>(digest.data()),
-                    nullptr, EVP_md5(), nullptr));
+  EXPECT_EQ(1, EVP_Digest(message.data(), message.size(), reinterpret_cast<unsigned char*>(digest.data()), nullptr,
+                          EVP_md5(), nullptr));
   return digest;
 }
 
@@ -37,8 +35,8 @@ void expect_oracle(const std::vector<Message>& messages, Isa isa, std::string_vi
   ASSERT_TRUE(status) << status.error().message;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     ASSERT_EQ(to_string(Digest(oracle(messages[i]))), to_string(Digest(digests[i])))
-        << name(isa) << ", " << what << ": message " << i << " of " << messages.size() << ", "
-        << messages[i].size() << " bytes";
+        << name(isa) << ", " << what << ": message " << i << " of " << messages.size() << ", " << messages[i].size()
+        << " bytes";
   }
 }
 
@@ -47,8 +45,7 @@ class Md5OnEvery : public testing::TestWithParam<Isa> {
  protected:
   std::mt19937_64 random_{20261120};
 };
-INSTANTIATE_TEST_SUITE_P(Isa, Md5OnEvery,
-                         testing::ValuesIn(runnable_isas().begin(), runnable_isas().end()),
+INSTANTIATE_TEST_SUITE_P(Isa, Md5OnEvery, testing::ValuesIn(runnable_isas().begin(), runnable_isas().end()),
                          [](const auto& info) { return std::string(name(info.param)); });
 
 // RFC 1321, A.5.
@@ -59,8 +56,7 @@ TEST_P(Md5OnEvery, GivesTheDigestsOfTheRfc) {
       {"abc", "900150983cd24fb0d6963f7d28e17f72"},
       {"message digest", "f96b697d7cb7938d525a2f31aaf161d0"},
       {"abcdefghijklmnopqrstuvwxyz", "c3fcd3d76192e4007dfb496cca67e13b"},
-      {"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
-       "d174ab98d277d9f5a5611c2c9f419d9f"},
+      {"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", "d174ab98d277d9f5a5611c2c9f419d9f"},
       {"1234567890123456789012345678901234567890"
        "1234567890123456789012345678901234567890",
        "57edf4a22be3c955ac49da2e2107b67a"}};
@@ -112,11 +108,9 @@ TEST_P(Md5OnEvery, TakesAFewHugeAmongManySmall) {
   const auto bytes = random_bytes(3 << 20, random_);
   for (std::size_t huge = 1; huge <= 6; ++huge) {
     std::vector<Message> messages(200);
-    for (Message& message : messages)
-      message = Message(bytes).subspan(random_() % 999, random_() % 999);
+    for (Message& message : messages) message = Message(bytes).subspan(random_() % 999, random_() % 999);
     for (std::size_t i = 0; i < huge; ++i) {
-      messages[random_() % messages.size()] =
-          Message(bytes).subspan(i, bytes.size() - 5 * i * i - 6);
+      messages[random_() % messages.size()] = Message(bytes).subspan(i, bytes.size() - 5 * i * i - 6);
     }
     expect_oracle(messages, GetParam(), std::to_string(huge) + " huge");
   }

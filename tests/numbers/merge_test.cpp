@@ -40,9 +40,7 @@ class Merge : public testing::TestWithParam<Dtype> {
 
   Partial folded(Engine& engine, View bytes, Needs needs = kEverything) {
     Partial partial(GetParam(), Precision::kHigh, needs);
-    const Job job{
-        {.dtype = GetParam(), .element_count = bytes.size() / element_, .address = bytes.data()},
-        &partial};
+    const Job job{{.dtype = GetParam(), .element_count = bytes.size() / element_, .address = bytes.data()}, &partial};
     const Status status = engine.fold({&job, 1});
     EXPECT_TRUE(status) << status.error().message;
     return partial;
@@ -64,8 +62,7 @@ TEST_P(Merge, InAnyTreeOfAnyCuts) {
     std::ranges::sort(cuts);
     std::vector<Partial> forest;
     for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
-      forest.push_back(
-          folded(any_engine(), View(tensor).subspan(cuts[i], cuts[i + 1] - cuts[i]), needs));
+      forest.push_back(folded(any_engine(), View(tensor).subspan(cuts[i], cuts[i + 1] - cuts[i]), needs));
       ASSERT_TRUE(forest.back().move_to(cuts[i] / element_));
     }
     while (forest.size() > 1) {
@@ -101,13 +98,11 @@ TEST_P(Merge, OfAnyOrderOfTheElements) {
 TEST_P(Merge, OverAnyNumberOfThreads) {
   for (int round = 0; round < (samples::full() ? 20 : 1); ++round) {
     const auto distributions = samples::of(GetParam());
-    const Bytes tensor =
-        distributions[any(distributions.size())].make(GetParam(), 1'500'000 + any(999), random_);
+    const Bytes tensor = distributions[any(distributions.size())].make(GetParam(), 1'500'000 + any(999), random_);
     const Bytes alone = folded(*make_host_engine({.threads = 1}), tensor).serialize();
     for (const unsigned threads : {2u, 3u, 7u}) {
       const auto engine = make_host_engine({.threads = threads});
-      ASSERT_EQ(alone, folded(*engine, tensor).serialize())
-          << threads << " threads, seed " << samples::seed();
+      ASSERT_EQ(alone, folded(*engine, tensor).serialize()) << threads << " threads, seed " << samples::seed();
     }
     for (const EngineUnderTest& under_test : engines_of(GetParam())) {
       ASSERT_EQ(alone, folded(*under_test.engine, tensor).serialize()) << under_test.name;
@@ -121,8 +116,7 @@ TEST_P(Merge, OfAStreamInOddPieces) {
   const Request request{.categories = every_category(), .on = On::kHost};
   for (int round = 0; round < (samples::full() ? 200 : 10); ++round) {
     const Bytes tensor = any_tensor(200'000);
-    const Tensor whole{
-        .dtype = GetParam(), .element_count = tensor.size() / element_, .address = tensor.data()};
+    const Tensor whole{.dtype = GetParam(), .element_count = tensor.size() / element_, .address = tensor.data()};
     const auto measured = meter.measure({&whole, 1}, request);
     ASSERT_TRUE(measured) << measured.error().message;
     auto stream = meter.stream(GetParam(), request);
@@ -130,8 +124,7 @@ TEST_P(Merge, OfAStreamInOddPieces) {
     for (View rest = tensor; !rest.empty();) {
       const std::size_t most = std::min(rest.size() / element_, std::size_t{1} << any(18));
       // A piece of its own, so that reading on afterwards would be seen.
-      const Bytes piece(rest.begin(),
-                        rest.begin() + static_cast<std::ptrdiff_t>(any(most + 1) * element_));
+      const Bytes piece(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(any(most + 1) * element_));
       const Status status = stream->append(piece);
       ASSERT_TRUE(status) << status.error().message;
       rest = rest.subspan(piece.size());
@@ -142,8 +135,8 @@ TEST_P(Merge, OfAStreamInOddPieces) {
       const Value &one = *(*measured)[0].statistics.find(category),
                   &other = *streamed->front().statistics.find(category);
       ASSERT_TRUE(oracle::same(one, other))
-          << name(category) << ": " << oracle::shown(one) << " whole, " << oracle::shown(other)
-          << " streamed, seed " << samples::seed() << ", round " << round;
+          << name(category) << ": " << oracle::shown(one) << " whole, " << oracle::shown(other) << " streamed, seed "
+          << samples::seed() << ", round " << round;
     }
   }
 }
@@ -154,8 +147,7 @@ TEST_P(Merge, OfWhatWasParsedGivesTheSameValues) {
   ASSERT_TRUE(parsed) << parsed.error().message;
   for (const Category category : all_categories()) {
     EXPECT_TRUE(oracle::same(partial.finish(category), parsed->finish(category))) << name(category);
-    EXPECT_TRUE(oracle::same(partial.finish_binary32(category), parsed->finish_binary32(category)))
-        << name(category);
+    EXPECT_TRUE(oracle::same(partial.finish_binary32(category), parsed->finish_binary32(category))) << name(category);
   }
 }
 
@@ -202,14 +194,13 @@ TEST_P(Merge, OfCorruptedBytesIsRefused) {
 TEST(MergeOf, UnlikePartialsIsRefusedAndChangesNothing) {
   Partial one(Dtype::kFloat32, Precision::kHigh, kEverything);
   const Bytes before = one.serialize();
-  for (const Partial& other : {Partial(Dtype::kFloat16, Precision::kHigh, kEverything),
-                               Partial(Dtype::kFloat32, Precision::kLow, kEverything),
-                               Partial(Dtype::kFloat32, Precision::kHigh, kSum)}) {
+  for (const Partial& other :
+       {Partial(Dtype::kFloat16, Precision::kHigh, kEverything), Partial(Dtype::kFloat32, Precision::kLow, kEverything),
+        Partial(Dtype::kFloat32, Precision::kHigh, kSum)}) {
     const Status status = one.merge(other);
     ASSERT_FALSE(status);
     EXPECT_EQ(Code::kInvalid, status.error().code);
-    EXPECT_NE(std::string::npos, status.error().message.find(name(other.dtype())))
-        << status.error().message;
+    EXPECT_NE(std::string::npos, status.error().message.find(name(other.dtype()))) << status.error().message;
     EXPECT_EQ(before, one.serialize());
   }
 }
@@ -218,8 +209,7 @@ TEST(MergeOf, UnlikePartialsIsRefusedAndChangesNothing) {
 TEST(MergeOf, ImpossiblePartialsIsRefused) {
   const std::vector<float> data = {1, -2, 3, 0, 5};
   Partial good(Dtype::kFloat32, Precision::kHigh, kEverything);
-  const Job job{{.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()},
-                &good};
+  const Job job{{.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()}, &good};
   ASSERT_TRUE(make_host_engine({.threads = 1})->fold({&job, 1}));
   const Bytes bytes = good.serialize();
   const auto with = [&](std::size_t word, std::int64_t value) {
@@ -228,27 +218,14 @@ TEST(MergeOf, ImpossiblePartialsIsRefused) {
     return changed;
   };
   ASSERT_TRUE(Partial::parse(bytes));
-  enum {
-    kHighest,
-    kLowest,
-    kCount,
-    kNans,
-    kPositiveInfs,
-    kNegativeInfs,
-    kZeros,
-    kNegatives,
-    kOverflows,
-    kSumWord
-  };
+  enum { kHighest, kLowest, kCount, kNans, kPositiveInfs, kNegativeInfs, kZeros, kNegatives, kOverflows, kSumWord };
   EXPECT_FALSE(Partial::parse(with(kCount, 1))) << "fewer elements than zeros and negatives";
   EXPECT_FALSE(Partial::parse(with(kNans, 4)));
   EXPECT_FALSE(Partial::parse(with(kNans, -1)));
-  EXPECT_FALSE(Partial::parse(with(kNegativeInfs, 2)))
-      << "more of them than of elements below zero";
+  EXPECT_FALSE(Partial::parse(with(kNegativeInfs, 2))) << "more of them than of elements below zero";
   EXPECT_FALSE(Partial::parse(with(kHighest, -2'000'000'000))) << "the most below the least";
   EXPECT_FALSE(Partial::parse(with(kSumWord, std::int64_t{1} << 32))) << "a carry is due";
-  EXPECT_FALSE(Partial::parse(with(partial_words(Dtype::kFloat32, kSquares) - 1, -1)))
-      << "squares below zero";
+  EXPECT_FALSE(Partial::parse(with(partial_words(Dtype::kFloat32, kSquares) - 1, -1))) << "squares below zero";
   Bytes unknown_need = bytes;
   unknown_need[15] |= std::byte{0x80};
   EXPECT_FALSE(Partial::parse(unknown_need));

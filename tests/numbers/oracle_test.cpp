@@ -21,8 +21,7 @@ std::vector<std::string> fixture() {
       popen("python3 '" SOURCE_DIR "/tests/support/oracle_fixture.py'", "r"), close);
   std::string text;
   char piece[4096];
-  for (std::size_t got; (got = fread(piece, 1, sizeof piece, pipe.get())) != 0;)
-    text.append(piece, got);
+  for (std::size_t got; (got = fread(piece, 1, sizeof piece, pipe.get())) != 0;) text.append(piece, got);
   std::vector<std::string> lines;
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
@@ -50,8 +49,7 @@ Value double_of(const std::string& cell) {
 // Python's column holds every number as a binary64.
 Value as_double(const Value& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
-  if (const auto* natural = std::get_if<std::uint64_t>(&value))
-    return static_cast<double>(*natural);
+  if (const auto* natural = std::get_if<std::uint64_t>(&value)) return static_cast<double>(*natural);
   return value;
 }
 
@@ -71,8 +69,7 @@ TEST(Oracle, AgreesWithFractions) {
       EXPECT_TRUE(oracle::same(double_of(cell), value))
           << line << ": " << name(category) << " is " << oracle::shown(value);
     };
-    for (const Category category :
-         {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm}) {
+    for (const Category category : {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm}) {
       hold(wide, category);
     }
     hold(narrow, Category::kAvg);
@@ -88,16 +85,14 @@ TEST(Oracle, AgreesWithFractions) {
 // Facts that a person can check.
 TEST(Oracle, AgreesWithArithmeticByHand) {
   const double binary64_half_ulp = 0x1p-53;
-  EXPECT_EQ(
-      1.0, oracle::nearest(1 + mpq_class(binary64_half_ulp), oracle::kBinary64));  // a tie, to even
+  EXPECT_EQ(1.0, oracle::nearest(1 + mpq_class(binary64_half_ulp), oracle::kBinary64));  // a tie, to even
   EXPECT_EQ(1 + 0x1p-52, oracle::nearest(1 + mpq_class(0x1.8p-53), oracle::kBinary64));
   EXPECT_EQ(0.0, oracle::nearest(oracle::scaled(1, -1075), oracle::kBinary64));
   EXPECT_EQ(0x1p-1074, oracle::nearest(oracle::scaled(3, -1076), oracle::kBinary64));
   EXPECT_EQ(-0x1.5555555555555p-2, oracle::nearest(mpq_class(-1, 3), oracle::kBinary64));
   EXPECT_EQ(0x1.555556p-2, oracle::nearest(mpq_class(1, 3), oracle::kBinary32));
   EXPECT_EQ(65504.0, oracle::nearest(mpq_class(65519), oracle::kBinary16));
-  EXPECT_EQ(std::numeric_limits<double>::infinity(),
-            oracle::nearest(mpq_class(65520), oracle::kBinary16));
+  EXPECT_EQ(std::numeric_limits<double>::infinity(), oracle::nearest(mpq_class(65520), oracle::kBinary16));
   EXPECT_EQ(3.0, oracle::nearest_root(mpq_class(9), oracle::kBinary64));
   EXPECT_EQ(0x1.6a09e667f3bcdp+0, oracle::nearest_root(mpq_class(2), oracle::kBinary64));
   EXPECT_EQ(0x1p-1074, oracle::nearest_root(oracle::scaled(1, -2148), oracle::kBinary64));

@@ -1,5 +1,5 @@
-// Dtypes of which several elements share a byte: every statistic is the exact value on every engine, for every count, whatever
-// the unused bits of the last byte hold; over any cut at a byte; and what would take a byte apart is refused.
+// Dtypes of which several elements share a byte: every statistic is the exact value on every engine, for every count,
+// whatever the unused bits of the last byte hold; over any cut at a byte; and what would take a byte apart is refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -62,8 +62,8 @@ class Packed : public testing::TestWithParam<Dtype> {
       const Tensor tensor{.dtype = GetParam(), .element_count = count, .address = bytes.data()};
       std::vector<float> all = numbers(bytes, count);
       const Tensor same{.dtype = Dtype::kFloat32, .element_count = count, .address = all.data()};
-      const auto expected = meter.measure({&same, 1}, {.categories = {std::begin(casts), std::end(casts)},
-                                                       .on = On::kHost, .cast_scale = scale});
+      const auto expected = meter.measure(
+          {&same, 1}, {.categories = {std::begin(casts), std::end(casts)}, .on = On::kHost, .cast_scale = scale});
       const auto found = meter.measure({&tensor, 1}, request);
       ASSERT_TRUE(expected) << expected.error().message;
       ASSERT_TRUE(found) << found.error().message;
@@ -76,10 +76,12 @@ class Packed : public testing::TestWithParam<Dtype> {
       std::ranges::sort(all);
       for (std::size_t i = 0; i < quantiles; ++i) {
         const std::uint64_t rank = (count * thousandths(request.categories[i]) + 99'999) / 100'000;
-        const double is = std::visit([](auto held) -> double {
-          if constexpr (std::is_arithmetic_v<decltype(held)>) return static_cast<double>(held);
-          return -1000;
-        }, values[i]);
+        const double is = std::visit(
+            [](auto held) -> double {
+              if constexpr (std::is_arithmetic_v<decltype(held)>) return static_cast<double>(held);
+              return -1000;
+            },
+            values[i]);
         EXPECT_EQ(all[std::max<std::uint64_t>(rank, 1) - 1], is) << of << name(request.categories[i]);
       }
       EXPECT_EQ(on == On::kHost, found->front().placement[0].engine == "host");
@@ -190,12 +192,13 @@ TEST_P(Packed, MeasuresWithDigestsToo) {
   const auto truth = oracle::answers(oracle::facts_of_packed(GetParam(), bytes, count));
   EXPECT_TRUE(oracle::same(digest->front().statistics.values[0], found->front().statistics.values[0]));
   for (std::size_t i = 1; i < with.categories.size(); ++i) {
-    EXPECT_TRUE(oracle::same(truth[static_cast<std::size_t>(with.categories[i])], found->front().statistics.values[i])) << i;
+    EXPECT_TRUE(oracle::same(truth[static_cast<std::size_t>(with.categories[i])], found->front().statistics.values[i]))
+        << i;
   }
 }
 
-// Quantiles are elements: those that stand there when all are put in order. Casts at a scale lose what those of the same
-// numbers in float32 lose.
+// Quantiles are elements: those that stand there when all are put in order. Casts at a scale lose what those of the
+// same numbers in float32 lose.
 TEST_P(Packed, HasQuantilesAndCasts) { hold_counts(On::kHost); }
 TEST_P(Packed, HasQuantilesAndCastsOnADevice) {
   if (!expects_device() || !samples::is_built_on_a_device(GetParam())) GTEST_SKIP() << "no device wanted";
@@ -261,7 +264,8 @@ TEST(PackedDlpack, SaysHowManyElementsThereAre) {
     const test::DlTensor from{bytes, 1, 0, 2, code, bits, lanes, shape, apart, 0};
     return tensor_from_dlpack(&from, strides);
   };
-  const auto int4 = made(0, 4, 1), uint4 = made(1, 4, 1), float4 = made(17, 4, 1), pairs = made(17, 4, 2), e8m0 = made(14, 8, 1);
+  const auto int4 = made(0, 4, 1), uint4 = made(1, 4, 1), float4 = made(17, 4, 1), pairs = made(17, 4, 2),
+             e8m0 = made(14, 8, 1);
   ASSERT_TRUE(int4 && uint4 && float4 && pairs && e8m0);
   EXPECT_EQ(Dtype::kInt4, int4->dtype);
   EXPECT_EQ(Dtype::kUint4, uint4->dtype);

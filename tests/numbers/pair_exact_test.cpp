@@ -26,8 +26,9 @@ class PairExact : public testing::TestWithParam<Dtype> {
     const auto truth = oracle::pair_answers(dtype_a, of_a, dtype_b, of_b, tolerance, first_index);
     const samples::Misaligned a(of_a, random_() % 16), b(of_b, random_() % 16);
     const auto part = [&](std::uint64_t from, std::uint64_t to) {
-      return TensorPair{{.dtype = dtype_a, .element_count = to - from, .address = a.data() + from * size_bytes(dtype_a)},
-                        {.dtype = dtype_b, .element_count = to - from, .address = b.data() + from * size_bytes(dtype_b)}};
+      return TensorPair{
+          {.dtype = dtype_a, .element_count = to - from, .address = a.data() + from * size_bytes(dtype_a)},
+          {.dtype = dtype_b, .element_count = to - from, .address = b.data() + from * size_bytes(dtype_b)}};
     };
     const std::string words = what + ", " + std::string(name(dtype_a)) + " and " + std::string(name(dtype_b)) + ", " +
                               std::to_string(count) + " elements, rtol " + std::to_string(tolerance.rtol) + ", seed " +
@@ -68,7 +69,8 @@ TEST_P(PairExact, OfOneDtype) {
       const auto draw = [&](std::size_t count) { return distribution.make(GetParam(), count, random_); };
       for (const samples::Partner& partner : samples::kPartners) {
         const Bytes a = draw(kCounts[random_() % std::size(kCounts)]);
-        hold(from + " and " + partner.name, GetParam(), a, GetParam(), samples::beside(GetParam(), a, partner, random_));
+        hold(from + " and " + partner.name, GetParam(), a, GetParam(),
+             samples::beside(GetParam(), a, partner, random_));
         if (HasFatalFailure()) return;
       }
       for (const std::size_t count : {kCounts[random_() % std::size(kCounts)], std::size_t{1025}}) {
@@ -115,7 +117,8 @@ TEST_P(PairExact, OverManyPiecesOfWork) {
   const auto distributions = samples::of(GetParam());
   const samples::Distribution& distribution = distributions[random_() % (samples::full() ? distributions.size() : 2)];
   const Bytes a = distribution.make(GetParam(), 800'000 / size_bytes(GetParam()) + 11, random_);
-  hold(std::string(distribution.name), GetParam(), a, GetParam(), samples::beside(GetParam(), a, samples::kPartners[3], random_));
+  hold(std::string(distribution.name), GetParam(), a, GetParam(),
+       samples::beside(GetParam(), a, samples::kPartners[3], random_));
 }
 
 }  // namespace pair_exact_test

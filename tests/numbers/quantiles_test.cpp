@@ -348,7 +348,8 @@ TEST_P(Quantiles, OnADeviceAreTheHosts) {
   for (const Bytes& bytes : all) batch.push_back(tensor_of(GetParam(), bytes));
   const Categories median{quantile(50'000)};
   Categories more = asked();
-  for (const Category each : {Category::kAvg, Category::kArgmax, Category::kCrc32, Category::kExponents}) more.push_back(each);
+  for (const Category each : {Category::kAvg, Category::kArgmax, Category::kCrc32, Category::kExponents})
+    more.push_back(each);
   Meter host({.threads = 2});
   for (const Way& way : kWays) {
     const bool without_fp64 = way.environment.back().first == std::string("TENSORSTAT_CL_FP64");
@@ -383,7 +384,8 @@ TEST_P(Quantiles, OnADeviceAreTheHosts) {
       ASSERT_TRUE(stream) << stream.error().message;
       const std::span<const std::byte> last = all.back();
       for (std::size_t at = 0; at < last.size();) {
-        const std::size_t piece = std::min<std::size_t>(last.size() - at, (1 + random_() % 300) * 1024 * size_bytes(GetParam()));
+        const std::size_t piece =
+            std::min<std::size_t>(last.size() - at, (1 + random_() % 300) * 1024 * size_bytes(GetParam()));
         ASSERT_TRUE(stream->append(last.subspan(at, piece)));
         at += piece;
       }

@@ -35,8 +35,7 @@ class Rounding : public testing::TestWithParam<Pair> {
 
   mpz_class any_bits(std::uint64_t count) {
     mpz_class result = 0;
-    for (std::uint64_t i = 0; i < count; ++i)
-      result = 2 * result + static_cast<unsigned long>(random_() & 1);
+    for (std::uint64_t i = 0; i < count; ++i) result = 2 * result + static_cast<unsigned long>(random_() & 1);
     return result;
   }
   // As many significant bits as the format holds, the first and perhaps all of them set.
@@ -91,8 +90,7 @@ class Rounding : public testing::TestWithParam<Pair> {
     }
     const std::size_t size = result.words.size();
     const std::size_t first = any(2) == 0 ? 0 : size - std::min<std::size_t>(size, 1 + any(6));
-    for (std::size_t i = first; i + 1 < result.words.size();
-         ++i) {  // carries that are due, or have gone too far
+    for (std::size_t i = first; i + 1 < result.words.size(); ++i) {  // carries that are due, or have gone too far
       const std::int64_t carried = static_cast<std::int64_t>(any(1u << 20)) - (1 << 19);
       result.words[i] += carried * (std::int64_t{1} << 32);
       result.words[i + 1] -= carried;
@@ -100,8 +98,8 @@ class Rounding : public testing::TestWithParam<Pair> {
     return result;
   }
 
-  void hold(double expected, double (*round)(const Number&, std::uint64_t, const Format&),
-            const Number& number, std::uint64_t divisor) {
+  void hold(double expected, double (*round)(const Number&, std::uint64_t, const Format&), const Number& number,
+            std::uint64_t divisor) {
     for (const int mode : {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
       fesetround(mode);
       const double got = round(number, divisor, GetParam().format);
@@ -109,9 +107,8 @@ class Rounding : public testing::TestWithParam<Pair> {
       fesetround(FE_TONEAREST);
       ASSERT_EQ(mode, mode_after);
       ASSERT_EQ(std::bit_cast<std::uint64_t>(expected), std::bit_cast<std::uint64_t>(got))
-          << number.value << " / " << divisor << " in rounding mode " << mode << ", seed "
-          << samples::seed() << "\n  must be " << oracle::shown(expected) << "\n  is      "
-          << oracle::shown(got);
+          << number.value << " / " << divisor << " in rounding mode " << mode << ", seed " << samples::seed()
+          << "\n  must be " << oracle::shown(expected) << "\n  is      " << oracle::shown(got);
     }
   }
   void hold_quotient(const Number& number, std::uint64_t divisor) {
@@ -192,10 +189,8 @@ TEST_P(Rounding, AtOverflow) {
 TEST_P(Rounding, OfAnyNumber) {
   for (int i = 0; i < rounds_ && !HasFatalFailure(); ++i) {
     const mpz_class units = any_bits(any(700));
-    const auto exponent =
-        static_cast<int>(any(800)) - 600 - static_cast<int>(any(2000) * (any(4) == 0 ? 1 : 0));
-    hold_quotient(number(any(2) != 0 ? units : mpz_class(-units), exponent),
-                  1 + (random_() >> 1 >> any(63)));
+    const auto exponent = static_cast<int>(any(800)) - 600 - static_cast<int>(any(2000) * (any(4) == 0 ? 1 : 0));
+    hold_quotient(number(any(2) != 0 ? units : mpz_class(-units), exponent), 1 + (random_() >> 1 >> any(63)));
     hold_root(number(units, exponent));
   }
 }
@@ -203,7 +198,8 @@ TEST_P(Rounding, OfAnyNumber) {
 // Of quotients of any size and a hair beside 1, and of powers of two, which alone have whole logarithms.
 TEST_P(Rounding, LogarithmsOfQuotients) {
   for (int i = 0; i < rounds_ / 40; ++i) {
-    const std::uint64_t a = (random_() >> any(64)) | 1, b = any(3) == 0 ? a - 1 + 2 * any(2) : (random_() >> any(64)) | 1;
+    const std::uint64_t a = (random_() >> any(64)) | 1,
+                        b = any(3) == 0 ? a - 1 + 2 * any(2) : (random_() >> any(64)) | 1;
     const int exponent = any(4) == 0 ? static_cast<int>(any(4000)) - 2000 : 0;
     const Size dividend{a, exponent}, divisor{b == 0 ? 1 : b, 0};
     const mpq_class quotient = oracle::scaled(mpz_class(static_cast<unsigned long>(a)), exponent) /
@@ -218,8 +214,8 @@ TEST_P(Rounding, OfNothing) {
   const Exact none{{}, -149};
   const std::vector<std::int64_t> zeros = {0, 0, 0}, many_zeros(12), cancelled = {std::int64_t{1} << 32, -1, 0},
                                   long_cancelled = {0, std::int64_t{1} << 32, -1, 0, 0, 0, 0, 0};
-  for (const Exact& zero : {none, Exact{zeros, -149}, Exact{many_zeros, -149}, Exact{cancelled, -149},
-                            Exact{long_cancelled, -149}}) {
+  for (const Exact& zero :
+       {none, Exact{zeros, -149}, Exact{many_zeros, -149}, Exact{cancelled, -149}, Exact{long_cancelled, -149}}) {
     EXPECT_EQ(0u, std::bit_cast<std::uint64_t>(round_quotient(zero, 3, GetParam().format)));
     EXPECT_EQ(0u, std::bit_cast<std::uint64_t>(round_root(zero, GetParam().format)));
   }

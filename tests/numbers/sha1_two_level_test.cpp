@@ -5,9 +5,8 @@
 #include <cstdio>
 #include <random>
 #include <string>
-#include <vector>
-
 #include <tensorstat/statistics.hpp>
+#include <vector>
 
 #include "host/digest/digest.hpp"
 
@@ -43,11 +42,9 @@ TEST(Sha1TwoLevel, IsTheOraclesWhereverThePiecesAreCut) {
       std::string bytes(count * element_bytes, '\0');
       for (char& byte : bytes) byte = static_cast<char>(random());
       const std::string want = oracle(bytes, element_bytes);
-      for (std::size_t most :
-           {bytes.size(), std::size_t{20480} * element_bytes, std::size_t{9999}}) {
+      for (std::size_t most : {bytes.size(), std::size_t{20480} * element_bytes, std::size_t{9999}}) {
         for (std::size_t at = 0; at < bytes.size();) {
-          const std::size_t cut =
-              std::min(most == 9999 ? random() % most : most, bytes.size() - at);
+          const std::size_t cut = std::min(most == 9999 ? random() % most : most, bytes.size() - at);
           sha1.update(std::as_bytes(std::span(bytes).subspan(at, cut)));
           at += cut;
         }

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
-#include <vector>
-
 #include <tensorstat/meter.hpp>
+#include <vector>
 
 #include "tests/support/samples.hpp"
 
@@ -73,18 +72,18 @@ class Strided : public testing::TestWithParam<Dtype> {
 
 TEST_P(Strided, TransposedSlicedReversedAndBroadcast) {
   const auto size = static_cast<std::int64_t>(size_bytes(GetParam()));
-  expect_as_packed({{{37, 211}, {size, 37 * size}}, 0});                       // transposed
-  expect_as_packed({{{1 << 16}, {2 * size}}, size});                           // every other
-  expect_as_packed({{{100, 3}, {-4 * size, size}}, 99 * 4 * size});            // rows from the last
-  expect_as_packed({{{5, 1000}, {0, size}}, 0});                               // one row, five times
-  expect_as_packed({{{7, 1, 11, 13}, {11 * size, 5, size, 77 * size}}, size}); // in another order, without a gap
-  expect_as_packed({{{7, 11, 13}, {11 * size, size, 78 * size}}, size});       // and with one
-  expect_as_packed({{{7, 11}, {size, size}}, size});                           // overlapping
-  expect_as_packed({{{300, 400}, {size, 300 * size}}, 0});                     // transposed, and not in one piece
-  expect_as_packed({{{7, 11, 13}, {size, 1001 * size, 7 * size}}, 3 * size});  // no order at all
-  expect_as_packed({{{}, {}}, 5 * size});                                      // a scalar
-  expect_as_packed({{{3, 0, 2}, {size, size, size}}, 0});                      // empty
-  expect_as_packed({{{300, 17}, {3 * size + 1, size}}, 1});                    // misaligned
+  expect_as_packed({{{37, 211}, {size, 37 * size}}, 0});                        // transposed
+  expect_as_packed({{{1 << 16}, {2 * size}}, size});                            // every other
+  expect_as_packed({{{100, 3}, {-4 * size, size}}, 99 * 4 * size});             // rows from the last
+  expect_as_packed({{{5, 1000}, {0, size}}, 0});                                // one row, five times
+  expect_as_packed({{{7, 1, 11, 13}, {11 * size, 5, size, 77 * size}}, size});  // in another order, without a gap
+  expect_as_packed({{{7, 11, 13}, {11 * size, size, 78 * size}}, size});        // and with one
+  expect_as_packed({{{7, 11}, {size, size}}, size});                            // overlapping
+  expect_as_packed({{{300, 400}, {size, 300 * size}}, 0});                      // transposed, and not in one piece
+  expect_as_packed({{{7, 11, 13}, {size, 1001 * size, 7 * size}}, 3 * size});   // no order at all
+  expect_as_packed({{{}, {}}, 5 * size});                                       // a scalar
+  expect_as_packed({{{3, 0, 2}, {size, size, size}}, 0});                       // empty
+  expect_as_packed({{{300, 17}, {3 * size + 1, size}}, 1});                     // misaligned
 }
 
 INSTANTIATE_TEST_SUITE_P(Dtype, Strided, testing::ValuesIn(samples::all_dtypes()),

@@ -32,8 +32,7 @@ TEST(ValueText, DoublesReadBackAndAreShortest) {
     const double number = std::bit_cast<double>(random());
     if (!std::isfinite(number)) continue;
     const std::string text = to_string(Value(number));
-    ASSERT_EQ(std::bit_cast<std::uint64_t>(std::strtod(text.c_str(), nullptr)),
-              std::bit_cast<std::uint64_t>(number))
+    ASSERT_EQ(std::bit_cast<std::uint64_t>(std::strtod(text.c_str(), nullptr)), std::bit_cast<std::uint64_t>(number))
         << text << " seed " << kSeed;
     ASSERT_LE(text.size(), shortest_scientific(number).size()) << text << " seed " << kSeed;
   }
@@ -69,8 +68,7 @@ TEST(ValueText, IntegersAreExact) {
 
 TEST(ValueText, NoValueIsNoText) {
   EXPECT_EQ(to_string(Value()), "");
-  EXPECT_EQ(to_string(Value(*Digest::from("d41d8cd98f00b204e9800998ecf8427e"))),
-            "d41d8cd98f00b204e9800998ecf8427e");
+  EXPECT_EQ(to_string(Value(*Digest::from("d41d8cd98f00b204e9800998ecf8427e"))), "d41d8cd98f00b204e9800998ecf8427e");
 }
 
 TEST(ValueText, IgnoresTheLocale) {

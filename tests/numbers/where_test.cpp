@@ -1,5 +1,5 @@
-// The first NaN, the first Inf, the maximum and the minimum are found where they are: planted in one of many blocks, units
-// and slices, among equals, in order, and where only the sign of zero differs.
+// The first NaN, the first Inf, the maximum and the minimum are found where they are: planted in one of many blocks,
+// units and slices, among equals, in order, and where only the sign of zero differs.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -52,7 +52,8 @@ std::string truth(const std::vector<Element>& x) {
     if (least == none || !below(x[least], x[i])) least = i;
   }
   std::string text;
-  for (const std::size_t at : {nan, infinity, std::min(nan, infinity), nan != none ? nan : most, nan != none ? nan : least}) {
+  for (const std::size_t at :
+       {nan, infinity, std::min(nan, infinity), nan != none ? nan : most, nan != none ? nan : least}) {
     text += (text.empty() ? "" : " ") + (at == none ? "-" : std::to_string(at));
   }
   return text;

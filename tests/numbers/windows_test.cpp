@@ -1,5 +1,6 @@
 // The sums are exact however many binades the elements of a group span: from one to more than any window holds, at the
-// top of the dtype's range, at its bottom and between, with the largest mantissas, and where every group moves a window.
+// top of the dtype's range, at its bottom and between, with the largest mantissas, and where every group moves a
+// window.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -22,8 +23,8 @@ class Windows : public testing::TestWithParam<Dtype> {
 
   int any(int from, int to) { return from + static_cast<int>(random_() % static_cast<std::uint64_t>(to - from + 1)); }
 
-  // A group whose stored exponents lie in [lowest, highest], both of which it has; or of one element with the lowest, and
-  // else the largest elements there are.
+  // A group whose stored exponents lie in [lowest, highest], both of which it has; or of one element with the lowest,
+  // and else the largest elements there are.
   void put_group(std::vector<std::byte>& bytes, int lowest, int highest, bool is_largest) {
     const int at_bottom = any(0, GROUP - 1), at_top = (at_bottom + any(1, GROUP - 1)) % GROUP;
     for (int i = 0; i < GROUP; ++i) {
@@ -38,7 +39,7 @@ class Windows : public testing::TestWithParam<Dtype> {
   }
 
   const int bits_ = 8 * static_cast<int>(size_bytes(GetParam()));
-  const int shift_ = GetParam() == Dtype::kFloat16   ? 10
+  const int shift_ = GetParam() == Dtype::kFloat16    ? 10
                      : GetParam() == Dtype::kBfloat16 ? 7
                      : GetParam() == Dtype::kFloat32  ? 23
                                                       : 52;
@@ -55,12 +56,14 @@ TEST_P(Windows, GroupsOfEverySpan) {
   for (int span = 0; span <= most; ++span) {
     for (const bool is_largest : {true, false}) {
       std::vector<std::byte> bytes;
-      for (const int lowest : {0, 1, last_ / 2 - span / 2, last_ - span}) put_group(bytes, lowest, lowest + span, is_largest);
+      for (const int lowest : {0, 1, last_ / 2 - span / 2, last_ - span})
+        put_group(bytes, lowest, lowest + span, is_largest);
       for (int group = 0; group < 24; ++group) {  // in runs, so that some windows hold several groups
         const int lowest = any(0, last_ - span);
         for (int i = any(1, 8); i > 0; --i) put_group(bytes, lowest, lowest + span, is_largest);
       }
-      held.add((is_largest ? "the largest, span " : "span ") + std::to_string(span), bytes, HeldToOracle::Way{0, kSums});
+      held.add((is_largest ? "the largest, span " : "span ") + std::to_string(span), bytes,
+               HeldToOracle::Way{0, kSums});
     }
   }
   held.hold();
@@ -73,9 +76,11 @@ TEST_P(Windows, GroupsOfAllSpansInTurns) {
     for (int group = 0; group < 200; ++group) {
       const int span = any(0, std::min(last_, round < 10 ? 30 : 64)), lowest = any(0, last_ - span);
       put_group(bytes, lowest, lowest + span, any(0, 3) == 0);
-      if (any(0, 15) == 0) std::memset(&bytes[bytes.size() - static_cast<std::size_t>(bits_ / 8)], 0xff, bits_ / 8);  // a NaN
+      if (any(0, 15) == 0)
+        std::memset(&bytes[bytes.size() - static_cast<std::size_t>(bits_ / 8)], 0xff, bits_ / 8);  // a NaN
     }
-    held.add("round " + std::to_string(round), bytes, HeldToOracle::Way{static_cast<std::size_t>(any(0, 3) * bits_ / 8), kSums});
+    held.add("round " + std::to_string(round), bytes,
+             HeldToOracle::Way{static_cast<std::size_t>(any(0, 3) * bits_ / 8), kSums});
   }
   held.hold();
 }

@@ -101,8 +101,7 @@ TEST(CannCsv, CountStandsBehindAvgInTheDefaultFormAndBehindShapeInEveryOther) {
   EXPECT_EQ(heading_of({kL2norm, kMax}), "Input/Output,Index,Data Size,Data Type,Format,Shape,Count,Max Value,l2norm");
   EXPECT_EQ(heading_of({}), "Input/Output,Index,Data Size,Data Type,Format,Shape,Count");
   const Row row = row_of({kL2norm, kMax}, {2.5, 1.0});
-  EXPECT_EQ(second_line(written({Dialect::kCann, {kL2norm, kMax}, {}}, {row})),
-            "Input,1,24,DT_FLOAT,ND,2x3,6,1,2.5\n")
+  EXPECT_EQ(second_line(written({Dialect::kCann, {kL2norm, kMax}, {}}, {row})), "Input,1,24,DT_FLOAT,ND,2x3,6,1,2.5\n")
       << "the number of elements is that of the shape where it was not measured";
 }
 
@@ -139,13 +138,26 @@ TEST(CannCsv, FieldsAreSpelledAsCannSpellsThem) {
 }
 
 TEST(CannCsv, EveryDtypeHasItsWord) {
-  for (const auto& [name, word] : std::initializer_list<std::pair<std::string, std::string>>{
-           {"float32", "DT_FLOAT"}, {"float16", "DT_FLOAT16"}, {"bfloat16", "DT_BF16"}, {"float64", "DT_DOUBLE"},
-           {"int8", "DT_INT8"}, {"int16", "DT_INT16"}, {"int32", "DT_INT32"}, {"int64", "DT_INT64"},
-           {"uint8", "DT_UINT8"}, {"uint16", "DT_UINT16"}, {"uint32", "DT_UINT32"}, {"uint64", "DT_UINT64"},
-           {"bool", "DT_BOOL"}, {"int4", "DT_INT4"}, {"uint1", "DT_UINT1"}, {"complex64", "DT_COMPLEX64"},
-           {"complex128", "DT_COMPLEX128"}, {"float8_e5m2", "DT_FLOAT8_E5M2"},
-           {"float8_e4m3fn", "DT_FLOAT8_E4M3FN"}}) {
+  for (const auto& [name, word] :
+       std::initializer_list<std::pair<std::string, std::string>>{{"float32", "DT_FLOAT"},
+                                                                  {"float16", "DT_FLOAT16"},
+                                                                  {"bfloat16", "DT_BF16"},
+                                                                  {"float64", "DT_DOUBLE"},
+                                                                  {"int8", "DT_INT8"},
+                                                                  {"int16", "DT_INT16"},
+                                                                  {"int32", "DT_INT32"},
+                                                                  {"int64", "DT_INT64"},
+                                                                  {"uint8", "DT_UINT8"},
+                                                                  {"uint16", "DT_UINT16"},
+                                                                  {"uint32", "DT_UINT32"},
+                                                                  {"uint64", "DT_UINT64"},
+                                                                  {"bool", "DT_BOOL"},
+                                                                  {"int4", "DT_INT4"},
+                                                                  {"uint1", "DT_UINT1"},
+                                                                  {"complex64", "DT_COMPLEX64"},
+                                                                  {"complex128", "DT_COMPLEX128"},
+                                                                  {"float8_e5m2", "DT_FLOAT8_E5M2"},
+                                                                  {"float8_e4m3fn", "DT_FLOAT8_E4M3FN"}}) {
     Row row = row_of({}, {});
     row.data_type = name;
     const std::string text = written({Dialect::kCann, {}, {}}, {row});
@@ -156,9 +168,10 @@ TEST(CannCsv, EveryDtypeHasItsWord) {
 
 // Three quirks. The texts are from CANN's own unit tests if those have them.
 TEST(CannCsv, ARowWithoutStatisticsMayLackItsCount) {
-  const Got custom = read_of("Input/Output,Index,Data Size,Data Type,Format,Shape,Count,Max Value,Min Value,l2norm\n"
-                             "Input,0,268435456,DT_INT64,ND,100x20x40,NA,NA,NA\n"
-                             "Input,1,8,DT_FLOAT,ND,2,2,1.5,1,2.5\n");
+  const Got custom = read_of(
+      "Input/Output,Index,Data Size,Data Type,Format,Shape,Count,Max Value,Min Value,l2norm\n"
+      "Input,0,268435456,DT_INT64,ND,100x20x40,NA,NA,NA\n"
+      "Input,1,8,DT_FLOAT,ND,2,2,1.5,1,2.5\n");
   ASSERT_EQ(custom.rows.size(), 2u) << custom.fault;
   for (const Value& value : custom.rows[0].statistics.values) EXPECT_EQ(value, Value{});
   EXPECT_EQ(*value_of(custom.rows[1], Category::kCount), Value{std::uint64_t{2}});
@@ -175,8 +188,9 @@ TEST(CannCsv, AHeadingMayAnnounceACountThatNoRowHas) {
   EXPECT_EQ(*value_of(nowhere.rows[0], Category::kCount), Value{});
   EXPECT_EQ(*value_of(nowhere.rows[0], Category::kMax), Value{std::int64_t{1234}});
   EXPECT_EQ(*value_of(nowhere.rows[0], Category::kL2norm), Value{90.3005});
-  const Got second = read_of(begin + "Count,Nan Count\nInput,0,8,DT_INT32,ND,2,1234,5678,2,0\n"
-                                     "Input,1,8,DT_INT32,ND,2,NA,NA,NA\n");
+  const Got second = read_of(begin +
+                             "Count,Nan Count\nInput,0,8,DT_INT32,ND,2,1234,5678,2,0\n"
+                             "Input,1,8,DT_INT32,ND,2,NA,NA,NA\n");
   ASSERT_EQ(second.rows.size(), 2u) << second.fault;
   EXPECT_EQ(*value_of(second.rows[0], Category::kCount), Value{std::uint64_t{2}});
   EXPECT_EQ(*value_of(second.rows[0], Category::kMin), Value{std::int64_t{5678}});
@@ -199,7 +213,8 @@ TEST(CannCsv, StatisticsMayBeEmptyFields) {
 TEST(CannCsv, WhatIsNoneOfThemIsRefusedWithItsLine) {
   const std::string good = kDefaultHeading + kDocumentedRow;
   for (const auto& [row, complaint] : std::initializer_list<std::pair<std::string, std::string>>{
-           {"Output,0,640000,DT_FLOAT,NHWC,4x50x50x16,1.99999,1,1.50004,160000,0,0\n", "12 fields where the heading has 13"},
+           {"Output,0,640000,DT_FLOAT,NHWC,4x50x50x16,1.99999,1,1.50004,160000,0,0\n",
+            "12 fields where the heading has 13"},
            {"Output,0,640000,DT_FLOAT,NHWC,4x50x50x16,1,1,1,1,0,0,0,0\n", "14 fields"},
            {"Output,0,640000,DT_FLOAT,NHWC,4x,1,1,1,1,0,0,0\n", "Shape is \"4x\", not like 2x3"},
            {"Output,0,640000,DT_FLOAT,NHWC,(4),1,1,1,1,0,0,0\n", "Shape"},
@@ -222,8 +237,8 @@ TEST(CannCsv, NamesOfFilesAreTakenApartFromTheRight) {
   ASSERT_TRUE(context);
   EXPECT_EQ(context->op_name, "conv1");
   EXPECT_EQ(context->timestamp_us, 5u);
-  for (const char* other : {"statistic.csv", "conv1.3.4.5.csv", ".conv1.3.4.5.csv", "Conv2D..3.4.5.csv", "a.b.3.4.x.csv",
-                            "a.b.3.4.5.npy", "a.b.3.4.18446744073709551616.csv", ".csv", ""}) {
+  for (const char* other : {"statistic.csv", "conv1.3.4.5.csv", ".conv1.3.4.5.csv", "Conv2D..3.4.5.csv",
+                            "a.b.3.4.x.csv", "a.b.3.4.5.npy", "a.b.3.4.18446744073709551616.csv", ".csv", ""}) {
     EXPECT_FALSE(named(other)) << other;
   }
   Identity who;
@@ -269,8 +284,9 @@ TEST(MsprobeO2Csv, RowsOfTheDeviceAndOfDigests) {
 
 TEST(MsprobeO2Csv, StatisticsStandInItsOrder) {
   using enum Category;
-  const std::string text =
-      written({Dialect::kMsprobeO2, {kMd5, kPositiveInfCount, kNegativeInfCount, kNanCount, kL2norm, kAvg, kMin, kMax}, {}}, {});
+  const std::string text = written(
+      {Dialect::kMsprobeO2, {kMd5, kPositiveInfCount, kNegativeInfCount, kNanCount, kL2norm, kAvg, kMin, kMax}, {}},
+      {});
   EXPECT_NE(text.find("Format,Shape,Max Value,Min Value,Avg Value,L2Norm Value,NaN Count,Negative Inf Count,"
                       "Positive Inf Count,MD5 Value\n"),
             text.npos)

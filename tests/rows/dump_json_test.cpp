@@ -3,10 +3,9 @@
 
 #include <cmath>
 #include <fstream>
+#include <tensorstat/rows.hpp>
 
 #include "tests/support/scratch_folder.hpp"
-
-#include <tensorstat/rows.hpp>
 
 namespace tensorstat {
 namespace dump_json_test {
@@ -38,21 +37,24 @@ Got got(const std::string& text) {
   return from_text;
 }
 
-std::string leaf(const std::string& rest, const std::string& dtype = "torch.float32", const std::string& shape = "[2, 3]") {
+std::string leaf(const std::string& rest, const std::string& dtype = "torch.float32",
+                 const std::string& shape = "[2, 3]") {
   return R"({"type": "torch.Tensor", "dtype": ")" + dtype + R"(", "shape": )" + shape + rest + "}";
 }
 
 std::string dump(const std::string& data) {
-  return R"({"task": "statistics", "level": "L1", "framework": "pytorch", "dump_data_dir": null, "data": {)" + data + "}}";
+  return R"({"task": "statistics", "level": "L1", "framework": "pytorch", "dump_data_dir": null, "data": {)" + data +
+         "}}";
 }
 
 TEST(DumpJson, AForwardCall) {
-  const auto file = got(dump(R"("Functional.conv2d.3.forward": {"input_args": [)" +
-                             leaf(R"(, "Max": 1.5, "Min": -2, "Mean": NaN, "Norm": Infinity, "requires_grad": false, "md5": "0a1b2c3d")") +
-                             R"(, null, {"type": "int", "value": 1}, [)" + leaf(R"(, "Max": null)") + R"(]], "input_kwargs": {"stride": )" +
-                             leaf("") + R"(, "padding": {"type": "slice", "value": [0, 1, null]}}, "output": [)" +
-                             leaf(R"(, "Max": -Infinity, "Min": -Infinity, "Mean": 0, "Norm": 7.441285561071709e-05)") +
-                             R"(], "is_recompute": false})"));
+  const auto file = got(dump(
+      R"("Functional.conv2d.3.forward": {"input_args": [)" +
+      leaf(R"(, "Max": 1.5, "Min": -2, "Mean": NaN, "Norm": Infinity, "requires_grad": false, "md5": "0a1b2c3d")") +
+      R"(, null, {"type": "int", "value": 1}, [)" + leaf(R"(, "Max": null)") + R"(]], "input_kwargs": {"stride": )" +
+      leaf("") + R"(, "padding": {"type": "slice", "value": [0, 1, null]}}, "output": [)" +
+      leaf(R"(, "Max": -Infinity, "Min": -Infinity, "Mean": 0, "Norm": 7.441285561071709e-05)") +
+      R"(], "is_recompute": false})"));
   ASSERT_EQ(file.error, "");
   ASSERT_EQ(file.rows.size(), 4u);
   const Row& first = file.rows[0];
@@ -87,10 +89,11 @@ TEST(DumpJson, AForwardCall) {
 }
 
 TEST(DumpJson, ModulesParametersAndGradients) {
-  const auto file = got(dump(R"("Module.net.conv1.Conv2d.forward.0": {"input_args": [], "input_kwargs": {}, "output": [], "parameters": {"weight": )" +
-                             leaf(R"(, "Max": 1)") + R"(}}, "Cell.fc.Dense.backward.1": {"input": [)" + leaf(R"(, "Max": 2)", "Float16") +
-                             R"(], "output": [null]}, "Module.net.conv1.Conv2d.parameters_grad": {"weight": [)" + leaf(R"(, "Max": 3)") +
-                             R"(]}, "Module.net.fc.Linear.parameters_grad.0": {"bias": [)" + leaf(R"(, "Max": 4)") + "]}"));
+  const auto file = got(dump(
+      R"("Module.net.conv1.Conv2d.forward.0": {"input_args": [], "input_kwargs": {}, "output": [], "parameters": {"weight": )" +
+      leaf(R"(, "Max": 1)") + R"(}}, "Cell.fc.Dense.backward.1": {"input": [)" + leaf(R"(, "Max": 2)", "Float16") +
+      R"(], "output": [null]}, "Module.net.conv1.Conv2d.parameters_grad": {"weight": [)" + leaf(R"(, "Max": 3)") +
+      R"(]}, "Module.net.fc.Linear.parameters_grad.0": {"bias": [)" + leaf(R"(, "Max": 4)") + "]}"));
   ASSERT_EQ(file.error, "");
   ASSERT_EQ(file.rows.size(), 4u);
   EXPECT_EQ(file.tensor(0), "Module.net.conv1.Conv2d.forward.0.parameters.weight");
@@ -109,10 +112,11 @@ TEST(DumpJson, ModulesParametersAndGradients) {
 }
 
 TEST(DumpJson, TypesAndTheirValues) {
-  const auto file = got(dump(R"("Tensor.x.0.forward": {"output": [)" + leaf(R"(, "Max": 9007199254740993, "Min": -3)", "torch.int64") + "," +
-                             leaf(R"(, "Max": 4096.0)", "Int64") + "," + leaf(R"(, "Max": true, "Min": false, "Mean": null)", "Bool", "[]") + "," +
-                             leaf(R"(, "md5": "0x00000000000000ff")", "BFloat16") + "," + leaf("", "torch.complex64") + "," +
-                             leaf("", "UInt8", "[0, 4]") + "," + leaf(R"(, "Max": 1, "layout": "x")", "float64") + "]}"));
+  const auto file = got(dump(
+      R"("Tensor.x.0.forward": {"output": [)" + leaf(R"(, "Max": 9007199254740993, "Min": -3)", "torch.int64") + "," +
+      leaf(R"(, "Max": 4096.0)", "Int64") + "," + leaf(R"(, "Max": true, "Min": false, "Mean": null)", "Bool", "[]") +
+      "," + leaf(R"(, "md5": "0x00000000000000ff")", "BFloat16") + "," + leaf("", "torch.complex64") + "," +
+      leaf("", "UInt8", "[0, 4]") + "," + leaf(R"(, "Max": 1, "layout": "x")", "float64") + "]}"));
   ASSERT_EQ(file.error, "");
   ASSERT_EQ(file.rows.size(), 7u);
   EXPECT_EQ(file.value(0, Category::kMax), Value(std::uint64_t{9007199254740993}));
@@ -131,10 +135,13 @@ TEST(DumpJson, TypesAndTheirValues) {
 }
 
 TEST(DumpJson, OldFilesAndOtherLeaves) {
-  EXPECT_EQ(got(R"({"task": "statistics", "level": "L1", "dump_data_dir": null, "data": {}})").error, "") << "no framework";
+  EXPECT_EQ(got(R"({"task": "statistics", "level": "L1", "dump_data_dir": null, "data": {}})").error, "")
+      << "no framework";
   EXPECT_EQ(got("\n  {\"data\": {}}\n").rows.size(), 0u);
-  const auto file = got(dump(R"("Tensor.x.0.forward": {"output": )" + leaf(R"(, "Max": 1)") + R"(}, "a": {"input_args": [{"type": "numpy.ndarray", "dtype": "float32", "shape": [1], "Max": 2}, {"a": {"b": )" +
-                             leaf(R"(, "Max": 3)") + R"(}}, {"type": "torch.Size", "value": [1, 2]}, "text", true], "x": 1}, "b": null)"));
+  const auto file = got(dump(
+      R"("Tensor.x.0.forward": {"output": )" + leaf(R"(, "Max": 1)") +
+      R"(}, "a": {"input_args": [{"type": "numpy.ndarray", "dtype": "float32", "shape": [1], "Max": 2}, {"a": {"b": )" +
+      leaf(R"(, "Max": 3)") + R"(}}, {"type": "torch.Size", "value": [1, 2]}, "text", true], "x": 1}, "b": null)"));
   ASSERT_EQ(file.error, "");
   ASSERT_EQ(file.rows.size(), 3u);
   EXPECT_EQ(file.tensor(0), "Tensor.x.0.forward.output") << "a leaf that is in no list";
@@ -146,27 +153,26 @@ TEST(DumpJson, WhatIsWrongIsSaidWithItsPlace) {
   const std::string begin = R"({"data": {"Tensor.x.0.forward": {"output": [)";
   const struct {
     std::string text, complaint;
-  } cases[] = {
-      {"{\n \"data\": {\n  \"a\": {},\n }\n}", "line 4, column 2: syntax error"},
-      {R"({"data": {}, "task": "statistics",})", "line 1, column 35: syntax error"},
-      {begin, "syntax error"},
-      {R"({"data": {}})" + std::string(1, '\0') + "x", "a NUL byte"},
-      {R"({"data": {}} {})", "syntax error"},
-      {R"({"data": []})", "data is a list"},
-      {R"({"task": "statistics"})", "there is no object \"data\""},
-      {R"({"data": null})", "there is no object \"data\""},
-      {begin + leaf(R"(, "Max": "high")"), "Max is \"high\", not a number"},
-      {begin + leaf(R"(, "Max": "\u0001NaN")"), "not a number"},  // it was one
-      {begin + leaf(R"(, "Max": NaM)"), "syntax error"},
-      {begin + leaf(R"(, "Max": -Inf)"), "syntax error"},
-      {begin + leaf("", "torch.float32", "[-1]"), "no whole number"},
-      {begin + leaf("", "torch.float32", "[1.5]"), "no whole number"},
-      {begin + leaf("", "torch.float32", "[[1]]"), "a shape in a shape"},
-      {begin + leaf("", "torch.float32", "[4294967296, 4294967296, 4294967296]"), "line 1, column"},
-      {"{\"data\": " + std::string(600, '['), "data is a list"},
-      {R"({"x": )" + std::string(600, '['), "more than 512 levels"},
-      {R"({"x": ")" + std::string(17 << 20, 'x'), "longer than 16 MiB"},
-      {"{\"data\": {\"\xff\": 1}}", "syntax error"}};
+  } cases[] = {{"{\n \"data\": {\n  \"a\": {},\n }\n}", "line 4, column 2: syntax error"},
+               {R"({"data": {}, "task": "statistics",})", "line 1, column 35: syntax error"},
+               {begin, "syntax error"},
+               {R"({"data": {}})" + std::string(1, '\0') + "x", "a NUL byte"},
+               {R"({"data": {}} {})", "syntax error"},
+               {R"({"data": []})", "data is a list"},
+               {R"({"task": "statistics"})", "there is no object \"data\""},
+               {R"({"data": null})", "there is no object \"data\""},
+               {begin + leaf(R"(, "Max": "high")"), "Max is \"high\", not a number"},
+               {begin + leaf(R"(, "Max": "\u0001NaN")"), "not a number"},  // it was one
+               {begin + leaf(R"(, "Max": NaM)"), "syntax error"},
+               {begin + leaf(R"(, "Max": -Inf)"), "syntax error"},
+               {begin + leaf("", "torch.float32", "[-1]"), "no whole number"},
+               {begin + leaf("", "torch.float32", "[1.5]"), "no whole number"},
+               {begin + leaf("", "torch.float32", "[[1]]"), "a shape in a shape"},
+               {begin + leaf("", "torch.float32", "[4294967296, 4294967296, 4294967296]"), "line 1, column"},
+               {"{\"data\": " + std::string(600, '['), "data is a list"},
+               {R"({"x": )" + std::string(600, '['), "more than 512 levels"},
+               {R"({"x": ")" + std::string(17 << 20, 'x'), "longer than 16 MiB"},
+               {"{\"data\": {\"\xff\": 1}}", "syntax error"}};
   for (const auto& [text, complaint] : cases) {
     const auto file = got(text);
     EXPECT_NE(file.error.find(complaint), std::string::npos) << text.substr(0, 200) << "\n" << file.error;

@@ -19,8 +19,7 @@ struct Malformed {
   std::string_view complaint;  // a part of the message
 };
 
-const std::string kIdentity =
-    "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape";
+const std::string kIdentity = "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape";
 const std::string kHeading = kIdentity + ",Max Value,Count\n";
 const std::string kOurs = "A,n,0,0,1,output,0,4,float32,\"(1)\",1,1\n";
 const std::string kTheirs = "A,n,0,0,1,output,0,4,float32,\"(1)\",1,1,\n";
@@ -163,9 +162,8 @@ std::vector<Malformed> malformed_files() {
 TEST(MalformedStatisticCsv, ThereAreEnough) { EXPECT_GE(malformed_files().size(), 80u); }
 
 TEST(MalformedStatisticCsv, TheRowsTheyAreMadeOfAreSound) {
-  for (const auto& sound :
-       {kHeading, kHeading + kOurs + kOurs, kHeading + kTheirs + kTheirs, kHeading + kNext,
-        kHeading + row_with(0, "A"), kHeading + row_with(0, "A", ",\n"), kIdentity + "\n"}) {
+  for (const auto& sound : {kHeading, kHeading + kOurs + kOurs, kHeading + kTheirs + kTheirs, kHeading + kNext,
+                            kHeading + row_with(0, "A"), kHeading + row_with(0, "A", ",\n"), kIdentity + "\n"}) {
     EXPECT_TRUE(read_rows(sound, [](Row&&) { return Status(); })) << sound;
   }
 }
@@ -179,8 +177,7 @@ TEST(MalformedStatisticCsv, IsRefusedWithLineAndReason) {
     const std::string& message = content.error().message;
     EXPECT_TRUE(message.starts_with("statistic.csv, line " + std::to_string(line) + ": "))
         << text << "\n-> " << message;
-    EXPECT_NE(message.find(complaint), message.npos)
-        << "wanted: " << complaint << "\ngot:    " << message;
+    EXPECT_NE(message.find(complaint), message.npos) << "wanted: " << complaint << "\ngot:    " << message;
     EXPECT_EQ(rows > 0, line > 2) << message;
   }
 }
@@ -188,9 +185,8 @@ TEST(MalformedStatisticCsv, IsRefusedWithLineAndReason) {
 TEST(MalformedStatisticCsv, WordsStayShortAndPlainWhateverTheFileHolds) {
   const std::string huge(100'000, 'x'), controls = "\x1b[31m\x07\x7f";
   for (const std::string& text :
-       {kIdentity + "," + huge + "\n", kIdentity + "," + controls + "\n",
-        kHeading + row_with(2, huge), kHeading + row_with(2, controls),
-        kHeading + row_with(5, huge), kHeading + row_with(9, controls),
+       {kIdentity + "," + huge + "\n", kIdentity + "," + controls + "\n", kHeading + row_with(2, huge),
+        kHeading + row_with(2, controls), kHeading + row_with(5, huge), kHeading + row_with(9, controls),
         kHeading + row_with(10, huge), kHeading + row_with(10, controls)}) {
     const auto content = read_rows(text, [](Row&&) { return Status(); });
     ASSERT_FALSE(content);

@@ -33,9 +33,8 @@ TEST(RowsNeverTorn, TwoProcessesOfEightThreads) {
     if (children.back() != 0) continue;
     std::atomic<int> unwritten{0};
     {
-      AppendFile file(
-          {.path = path, .header = "heading\n", .lock_deadline = std::chrono::minutes(1)},
-          std::make_shared<Notices>(nullptr));
+      AppendFile file({.path = path, .header = "heading\n", .lock_deadline = std::chrono::minutes(1)},
+                      std::make_shared<Notices>(nullptr));
       std::vector<std::thread> threads;
       for (int thread = 0; thread < kThreads; ++thread) {
         threads.emplace_back([&, thread] {

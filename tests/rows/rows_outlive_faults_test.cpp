@@ -48,8 +48,7 @@ class RowsOutlive : public testing::TestWithParam<Fault> {
   ~RowsOutlive() override { judge_file_call = nullptr; }
 
   std::shared_ptr<Notices> fresh_notices() {
-    return std::make_shared<Notices>(
-        [this](Severity, std::string_view message) { ++said[std::string(message)]; });
+    return std::make_shared<Notices>([this](Severity, std::string_view message) { ++said[std::string(message)]; });
   }
   std::shared_ptr<Notices> notices = fresh_notices();
   std::map<std::string, int> said;
@@ -63,11 +62,9 @@ TEST_P(RowsOutlive, EveryFaultOnceAndForAWhile) {
     std::filesystem::remove(path);
     std::ofstream(path) << "heading\n" << row_of(0) << "torn";
     said.clear();
-    AppendFile file({.path = path,
-                     .header = "heading\n",
-                     .sync = Sync::kRow,
-                     .lock_deadline = std::chrono::milliseconds(1)},
-                    fresh_notices());
+    AppendFile file(
+        {.path = path, .header = "heading\n", .sync = Sync::kRow, .lock_deadline = std::chrono::milliseconds(1)},
+        fresh_notices());
     failing_call = GetParam().call;
     failure = {.error = GetParam().error};
     calls_left = how_often;
@@ -317,9 +314,7 @@ TEST_F(RowsOutliveOthers, WhatIsStillWaitingAtTheEndIsSaid) {
 }
 
 TEST_F(RowsOutliveOthers, AStoppedHolderOfTheLock) {
-  AppendFile file(
-      {.path = path, .header = "heading\n", .lock_deadline = std::chrono::milliseconds(20)},
-      notices);
+  AppendFile file({.path = path, .header = "heading\n", .lock_deadline = std::chrono::milliseconds(20)}, notices);
   EXPECT_EQ(file.append(row_of(0)), AppendFile::Outcome::kWritten);
   const int holder = open(path.c_str(), O_RDONLY);
   ASSERT_EQ(flock(holder, LOCK_EX), 0);

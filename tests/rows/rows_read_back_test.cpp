@@ -172,7 +172,8 @@ TEST(RowsReadBack, TheErrorOfASinkAndOfAReaderIsReturned) {
   EXPECT_EQ(writer->write({}).error().message, "full");
 
   int rows = 0;
-  const auto read = read_rows(written({}, {Row{}, Row{}, Row{}}), [&](Row&&) { return ++rows == 2 ? Status(full) : Status(); });
+  const auto read =
+      read_rows(written({}, {Row{}, Row{}, Row{}}), [&](Row&&) { return ++rows == 2 ? Status(full) : Status(); });
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().message, "full");
   EXPECT_EQ(rows, 2);

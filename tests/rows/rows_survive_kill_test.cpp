@@ -138,8 +138,7 @@ TEST(RowsSurviveKill, AtEveryFileCall) {
         calls_until_death = chosen;
         dies_halfway = halfway;
         judge_file_call = die_at_the_chosen_call;
-        AppendFile file({.path = path, .header = std::string(kHeader), .sync = Sync::kRow},
-                        silent());
+        AppendFile file({.path = path, .header = std::string(kHeader), .sync = Sync::kRow}, silent());
         for (int row = 0; row < 5; ++row) {
           if (file.append(row_of(2, row)) == AppendFile::Outcome::kWritten) {
             ++acknowledged->count[0];

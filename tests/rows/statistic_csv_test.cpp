@@ -95,10 +95,9 @@ TEST(StatisticCsv, MindsporeNumbersAreWhatADefaultStreamPrints) {
     const auto line = csv_row(row_of("n", {Category::kAvg}, {one.value}), Dialect::kMindspore27);
     EXPECT_TRUE(line.ends_with(std::string("\",") + one.text + ",\n")) << line;
   }
-  const auto extreme =
-      csv_row(row_of("n", {Category::kMax, Category::kCount},
-                     {std::numeric_limits<std::int64_t>::max(), std::uint64_t{1234567890123}}),
-              Dialect::kMindspore27);
+  const auto extreme = csv_row(row_of("n", {Category::kMax, Category::kCount},
+                                      {std::numeric_limits<std::int64_t>::max(), std::uint64_t{1234567890123}}),
+                               Dialect::kMindspore27);
   EXPECT_TRUE(extreme.ends_with(",9.22337e+18,1234567890123,\n")) << extreme;
 }
 
@@ -107,8 +106,7 @@ TEST(StatisticCsv, AMissingValueIsEmptyInOursAndNullInTheirs) {
   EXPECT_TRUE(csv_row(row, Dialect::kOurs).ends_with("\",,\n"));
   EXPECT_TRUE(csv_row(row, Dialect::kMindspore27).ends_with("\",null,,\n"));
   for (const auto dialect : {Dialect::kOurs, Dialect::kMindspore27}) {
-    const auto rows =
-        read_all(csv_header(row.statistics.categories, dialect) + csv_row(row, dialect), dialect);
+    const auto rows = read_all(csv_header(row.statistics.categories, dialect) + csv_row(row, dialect), dialect);
     ASSERT_EQ(rows.size(), 1u);
     EXPECT_EQ(rows[0].statistics.values, row.statistics.values);
   }
@@ -124,8 +122,7 @@ TEST(StatisticCsv, OursGivesEveryTextAndEveryDoubleBack) {
     for (const double value : doubles) {
       const Row row = row_of(name, {Category::kMax}, {value});
       const auto line = csv_row(row, Dialect::kOurs);
-      const auto rows =
-          read_all(csv_header({Category::kMax}, Dialect::kOurs) + line + line, Dialect::kOurs);
+      const auto rows = read_all(csv_header({Category::kMax}, Dialect::kOurs) + line + line, Dialect::kOurs);
       ASSERT_EQ(rows.size(), 2u) << name;
       EXPECT_EQ(rows[1].identity.op_name, name);
       const double got = std::get<double>(rows[1].statistics.values[0]);
@@ -185,8 +182,7 @@ TEST(StatisticCsv, WhatIsWrongIsSaidWithItsLine) {
   } cases[] = {
       {"", "line 1:", "does not end"},
       {"Op Type,Op Name\n", "line 1:", "must begin with"},
-      {"Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Mox\n",
-       "line 1:", "\"Mox\""},
+      {"Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Mox\n", "line 1:", "\"Mox\""},
       {head + good + good.substr(0, 20), "line 3:", "cut off"},
       {head + good.substr(0, good.size() - 1), "line 2:", "cut off"},
       {head + good + "A,n,0,0,1,output,0,4,float32,\"(1)\"\n", "line 3:", "10 fields"},
@@ -199,8 +195,7 @@ TEST(StatisticCsv, WhatIsWrongIsSaidWithItsLine) {
       {head + "A,n,0,0,1,output,0,4,float32,\"(1)\",1e999\n", "line 2:", "Max Value"},
       {head + "A,\"n,0,0,1,output,0,4,float32,(1),1\n", "line 2:", "never closed"},
       {head + "A,\"n\"x,0,0,1,output,0,4,float32,\"(1)\",1\n", "line 2:", "closing quote"},
-      {head + "A,\"n\nm\",0,0,1,output,0,4,float32,\"(1)\",1\n" + good + "x\n",
-       "line 5:", "fields"},
+      {head + "A,\"n\nm\",0,0,1,output,0,4,float32,\"(1)\",1\n" + good + "x\n", "line 5:", "fields"},
       {head + "A,n,0,0,1,output,0,4,float32,\"(1)\",1,\nA,n,0,0,1,output,0,4,float32,\"[1]\",1,\n",
        "line 3:", "mindspore-next"}};
   for (const auto& one : cases) {

@@ -17,23 +17,16 @@ struct Ran {
 };
 
 // Runs `tensorstat ARGUMENTS` in `folder` through a shell; `environment` comes before the command.
-inline Ran run(const ScratchFolder& folder, const std::string& arguments,
-               const std::string& environment = "") {
+inline Ran run(const ScratchFolder& folder, const std::string& arguments, const std::string& environment = "") {
   ScratchFolder streams;
-  const std::string command = "cd '" + folder.path() + "' && env " + environment +
-                              " '" COMMAND "' " + arguments + " </dev/null >'" + (streams / "out") +
-                              "' 2>'" + (streams / "err") + "'";
+  const std::string command = "cd '" + folder.path() + "' && env " + environment + " '" COMMAND "' " + arguments +
+                              " </dev/null >'" + (streams / "out") + "' 2>'" + (streams / "err") + "'";
   const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(streams / "out"),
-          content_of(streams / "err")};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(streams / "out"), content_of(streams / "err")};
 }
 
-inline bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != text.npos;
-}
+inline bool holds(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 
-inline std::size_t line_count(const std::string& text) {
-  return std::count(text.begin(), text.end(), '\n');
-}
+inline std::size_t line_count(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 
 }  // namespace tensorstat::test

@@ -21,8 +21,7 @@ class SessionTest : public testing::Test {
   DumpSession open(const std::string& common = "{}", const std::string& e2e = "{}");
 
   template <typename T>
-  static DumpTensor tensor(const std::vector<T>& values, Dtype dtype, Io io = Io::kOutput,
-                           std::uint32_t slot = 0) {
+  static DumpTensor tensor(const std::vector<T>& values, Dtype dtype, Io io = Io::kOutput, std::uint32_t slot = 0) {
     DumpTensor tensor;
     tensor.tensor = {.dtype = dtype, .element_count = values.size(), .address = values.data()};
     tensor.shape = {values.size()};

@@ -31,9 +31,7 @@ inline std::optional<std::string_view> forced_isa() {
 
 // A run that forces an instruction set does not test the device. Any other run must find one, unless
 // TENSORSTAT_NO_DEVICE says that the machine has none.
-inline bool expects_device() {
-  return !forced_isa() && std::getenv("TENSORSTAT_NO_DEVICE") == nullptr;
-}
+inline bool expects_device() { return !forced_isa() && std::getenv("TENSORSTAT_NO_DEVICE") == nullptr; }
 
 // Made at the first call, the device last. If an expected device is missing, the test fails.
 inline const std::vector<EngineUnderTest>& every_engine() {
@@ -41,8 +39,7 @@ inline const std::vector<EngineUnderTest>& every_engine() {
   static const auto engines = [] {
     std::vector<EngineUnderTest> made;
     for (const unsigned threads : {1u, 3u}) {
-      made.push_back({"host, threads " + std::to_string(threads),
-                      tensorstat::make_host_engine({.threads = threads})});
+      made.push_back({"host, threads " + std::to_string(threads), tensorstat::make_host_engine({.threads = threads})});
     }
     if (expects_device()) {
       auto device = tensorstat::make_opencl_engine({}, ledger);
@@ -79,6 +76,5 @@ inline void expect_forced_isa_runs() {
       return;
     }
   }
-  GTEST_SKIP() << "this processor has no " << *forced_isa() << "; its widest is "
-               << name(runnable.back());
+  GTEST_SKIP() << "this processor has no " << *forced_isa() << "; its widest is " << name(runnable.back());
 }

@@ -32,7 +32,8 @@ struct OurCode {
     auto& all = *static_cast<OurCode*>(given);
     const std::string_view name(object->dlpi_name);
     bool is_ours = name.empty();  // the program itself has no name
-    for (const char* each : {"/libstdc++.so", "/libgcc_s.so", "/libc.so", "/libm.so"}) is_ours |= name.find(each) != name.npos;
+    for (const char* each : {"/libstdc++.so", "/libgcc_s.so", "/libc.so", "/libm.so"})
+      is_ours |= name.find(each) != name.npos;
     if (!is_ours || all.count == std::size(all.ranges)) return 0;
     Range& range = all.ranges[all.count++];
     range.begin = UINTPTR_MAX;

@@ -14,19 +14,7 @@
 #include <cstdarg>
 #include <cstddef>
 
-enum class FileCall {
-  kOpen,
-  kStat,
-  kLock,
-  kRead,
-  kWrite,
-  kTruncate,
-  kSync,
-  kMode,
-  kClose,
-  kRename,
-  kSyncFolder
-};
+enum class FileCall { kOpen, kStat, kLock, kRead, kWrite, kTruncate, kSync, kMode, kClose, kRename, kSyncFolder };
 
 struct Verdict {
   int error = 0;                                          // fail with this errno
@@ -57,34 +45,28 @@ __attribute__((used)) int open(const char* path, int flags, ...) {
   va_start(rest, flags);
   const auto mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : mode_t{0};
   va_end(rest);
-  return judged(FileCall::kOpen, [&](const Verdict&) {
-    return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
-  });
+  return judged(FileCall::kOpen,
+                [&](const Verdict&) { return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode)); });
 }
 __attribute__((used)) ssize_t write(int file, const void* bytes, size_t count) {
   return judged(FileCall::kWrite, [&](const Verdict& verdict) {
-    return static_cast<ssize_t>(
-        syscall(SYS_write, file, bytes, std::min(count, verdict.most_bytes)));
+    return static_cast<ssize_t>(syscall(SYS_write, file, bytes, std::min(count, verdict.most_bytes)));
   });
 }
 __attribute__((used)) ssize_t pread(int file, void* bytes, size_t count, off_t at) {
   return judged(FileCall::kRead, [&](const Verdict& verdict) {
-    return static_cast<ssize_t>(
-        syscall(SYS_pread64, file, bytes, std::min(count, verdict.most_bytes), at));
+    return static_cast<ssize_t>(syscall(SYS_pread64, file, bytes, std::min(count, verdict.most_bytes), at));
   });
 }
 __attribute__((used)) int ftruncate(int file, off_t size) noexcept {
-  return judged(FileCall::kTruncate, [&](const Verdict&) {
-    return static_cast<int>(syscall(SYS_ftruncate, file, size));
-  });
+  return judged(FileCall::kTruncate,
+                [&](const Verdict&) { return static_cast<int>(syscall(SYS_ftruncate, file, size)); });
 }
 __attribute__((used)) int flock(int file, int how) noexcept {
-  return judged(FileCall::kLock,
-                [&](const Verdict&) { return static_cast<int>(syscall(SYS_flock, file, how)); });
+  return judged(FileCall::kLock, [&](const Verdict&) { return static_cast<int>(syscall(SYS_flock, file, how)); });
 }
 __attribute__((used)) int fstat(int file, struct stat* into) noexcept {
-  return judged(FileCall::kStat,
-                [&](const Verdict&) { return static_cast<int>(syscall(SYS_fstat, file, into)); });
+  return judged(FileCall::kStat, [&](const Verdict&) { return static_cast<int>(syscall(SYS_fstat, file, into)); });
 }
 __attribute__((used)) int fsync(int file) {
   struct stat what;
@@ -93,12 +75,10 @@ __attribute__((used)) int fsync(int file) {
                 [&](const Verdict&) { return static_cast<int>(syscall(SYS_fsync, file)); });
 }
 __attribute__((used)) int fdatasync(int file) {
-  return judged(FileCall::kSync,
-                [&](const Verdict&) { return static_cast<int>(syscall(SYS_fdatasync, file)); });
+  return judged(FileCall::kSync, [&](const Verdict&) { return static_cast<int>(syscall(SYS_fdatasync, file)); });
 }
 __attribute__((used)) int fchmod(int file, mode_t mode) noexcept {
-  return judged(FileCall::kMode,
-                [&](const Verdict&) { return static_cast<int>(syscall(SYS_fchmod, file, mode)); });
+  return judged(FileCall::kMode, [&](const Verdict&) { return static_cast<int>(syscall(SYS_fchmod, file, mode)); });
 }
 __attribute__((used)) int close(int file) {
   const auto closed = static_cast<int>(syscall(SYS_close, file));  // close() closes even if it fails

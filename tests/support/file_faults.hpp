@@ -16,11 +16,20 @@ struct FileFault {
   Verdict verdict = {};
 
   std::string words() const {
-    const char* names[] = {"open",      "fstat", "flock",  "pread", "write",
-                           "ftruncate", "fsync", "fchmod", "close", "rename", "fsync of a folder"};
+    const char* names[] = {"open",
+                           "fstat",
+                           "flock",
+                           "pread",
+                           "write",
+                           "ftruncate",
+                           "fsync",
+                           "fchmod",
+                           "close",
+                           "rename",
+                           "fsync of a folder"};
     return std::string(names[static_cast<int>(call)]) + " " + std::to_string(first) +
-           (last == first ? "" : " and later") + " with errno " + std::to_string(verdict.error) +
-           ", at most " + std::to_string(verdict.most_bytes) + " bytes";
+           (last == first ? "" : " and later") + " with errno " + std::to_string(verdict.error) + ", at most " +
+           std::to_string(verdict.most_bytes) + " bytes";
   }
 };
 

@@ -52,9 +52,7 @@ class HeldToOracle {
       cases_.push_back({&truths_.back(), way, samples::Misaligned(bytes, way.offset), facts.count});
     }
   }
-  void add(const std::string& what, std::span<const std::byte> bytes, Way way) {
-    add(what, bytes, {&way, 1});
-  }
+  void add(const std::string& what, std::span<const std::byte> bytes, Way way) { add(what, bytes, {&way, 1}); }
 
   // Folds all added cases on each engine, as one batch or one by one. Then forgets them. An engine may refuse a tensor
   // only if the tensor is not aligned to its elements.
@@ -65,10 +63,8 @@ class HeldToOracle {
       std::vector<const Case*> folded;
       std::vector<Job> jobs;
       for (const Case& each : cases_) {
-        const Tensor tensor{
-            .dtype = dtype_, .element_count = each.count, .address = each.bytes.data()};
-        if (const std::string refusal = under_test.engine->refusal(tensor, Precision::kHigh);
-            !refusal.empty()) {
+        const Tensor tensor{.dtype = dtype_, .element_count = each.count, .address = each.bytes.data()};
+        if (const std::string refusal = under_test.engine->refusal(tensor, Precision::kHigh); !refusal.empty()) {
           ASSERT_NE(0u, each.way.offset % size_bytes(dtype_)) << under_test.name << ": " << refusal;
           continue;
         }
@@ -108,26 +104,22 @@ class HeldToOracle {
   };
 
   // The number of values in the case that are wrong.
-  static int differences(const Case& each, const tensorstat::Partial& partial,
-                         const std::string& engine) {
+  static int differences(const Case& each, const tensorstat::Partial& partial, const std::string& engine) {
     using namespace tensorstat;
     int wrong = 0;
-    const auto hold = [&](Category category, const Value& truth, const Value& got,
-                          const char* rounded) {
+    const auto hold = [&](Category category, const Value& truth, const Value& got, const char* rounded) {
       if (oracle::same(truth, got)) return;
       ++wrong;
-      ADD_FAILURE() << engine << ", " << name(partial.dtype()) << ", " << each.truth->what << ", "
-                    << each.count << " elements, offset " << each.way.offset << ", needs "
-                    << each.way.needs << ", seed " << samples::seed() << ": " << name(category)
-                    << rounded << "\n  must be " << oracle::shown(truth) << "\n  is      "
-                    << oracle::shown(got);
+      ADD_FAILURE() << engine << ", " << name(partial.dtype()) << ", " << each.truth->what << ", " << each.count
+                    << " elements, offset " << each.way.offset << ", needs " << each.way.needs << ", seed "
+                    << samples::seed() << ": " << name(category) << rounded << "\n  must be " << oracle::shown(truth)
+                    << "\n  is      " << oracle::shown(got);
     };
     for (const Category category : every_category()) {
       const auto index = static_cast<std::size_t>(category);
       const bool kept = (needs(category) & ~partial.needs()) == 0;
       hold(category, kept ? each.truth->binary64[index] : Value{}, partial.finish(category), "");
-      hold(category, kept ? each.truth->binary32[index] : Value{},
-           partial.finish_binary32(category), " as binary32");
+      hold(category, kept ? each.truth->binary32[index] : Value{}, partial.finish_binary32(category), " as binary32");
     }
     return wrong;
   }

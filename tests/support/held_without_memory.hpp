@@ -56,7 +56,8 @@ inline void hold(const char* what, const std::function<Result<bool>()>& run, std
       if (found) {
         EXPECT_TRUE(*found) << what << ", allocation " << call;
       } else if (found.error().code != of_others) {
-        EXPECT_EQ(found.error().code, Code::kOutOfMemory) << what << ", allocation " << call << ": " << found.error().message;
+        EXPECT_EQ(found.error().code, Code::kOutOfMemory)
+            << what << ", allocation " << call << ": " << found.error().message;
         EXPECT_EQ(found.error().message, "out of memory");
         ++errors;
       }

@@ -23,9 +23,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // floor(log2(q)) of a positive number
 long exponent_of(const mpq_class& q) {
-  const auto bits = [](const mpz_class& z) {
-    return static_cast<long>(mpz_sizeinbase(z.get_mpz_t(), 2));
-  };
+  const auto bits = [](const mpz_class& z) { return static_cast<long>(mpz_sizeinbase(z.get_mpz_t(), 2)); };
   const long guess = bits(q.get_num()) - bits(q.get_den());
   return q >= scaled(1, guess) ? guess : guess - 1;
 }
@@ -59,18 +57,23 @@ struct Bucket {
 // The 8-bit floats as their authors define them (OCP 8-bit floating point, rev. 1.0; Noune et al., arXiv:2206.02915).
 struct Float8 {
   int exponent_bits, fraction_bits, bias;
-  bool is_ieee;         // Inf and NaN as in IEEE 754
-  bool ones_are_nan;    // no Inf; the only NaN is all ones, with either sign
+  bool is_ieee;       // Inf and NaN as in IEEE 754
+  bool ones_are_nan;  // no Inf; the only NaN is all ones, with either sign
 };
 const Float8* float8_of(Dtype dtype) {
   static constexpr Float8 kE4m3fn{4, 3, 7, false, true}, kE5m2{5, 2, 15, true, false};
   static constexpr Float8 kE4m3fnuz{4, 3, 8, false, false}, kE5m2fnuz{5, 2, 16, false, false};
   switch (dtype) {
-    case Dtype::kFloat8E4m3fn: return &kE4m3fn;
-    case Dtype::kFloat8E5m2: return &kE5m2;
-    case Dtype::kFloat8E4m3fnuz: return &kE4m3fnuz;
-    case Dtype::kFloat8E5m2fnuz: return &kE5m2fnuz;
-    default: return nullptr;
+    case Dtype::kFloat8E4m3fn:
+      return &kE4m3fn;
+    case Dtype::kFloat8E5m2:
+      return &kE5m2;
+    case Dtype::kFloat8E4m3fnuz:
+      return &kE4m3fnuz;
+    case Dtype::kFloat8E5m2fnuz:
+      return &kE5m2fnuz;
+    default:
+      return nullptr;
   }
 }
 
@@ -87,8 +90,7 @@ void note_casts(Facts& facts, double size, std::uint64_t n = 1) {
     int fraction_bits, least_exponent;  // the least positive value is 2^least_exponent
     double greatest;
   };
-  static constexpr Target kTargets[] = {
-      {3, -9, 448}, {2, -16, 57344}, {10, -24, 65504}, {7, -133, 0x1.fep127}};
+  static constexpr Target kTargets[] = {{3, -9, 448}, {2, -16, 57344}, {10, -24, 65504}, {7, -133, 0x1.fep127}};
   for (std::size_t i = 0; i < std::size(kTargets) && size != 0; ++i) {
     const Target& target = kTargets[i];
     const int unit = std::max(std::ilogb(size) - target.fraction_bits, target.least_exponent);
@@ -137,9 +139,7 @@ void add_float8(Facts& facts, const Float8& format, std::span<const std::byte> b
     const unsigned magnitude = code & 0x7f, field = magnitude >> format.fraction_bits;
     const unsigned fraction = magnitude & ((1u << format.fraction_bits) - 1);
     const bool ones = field == (1u << format.exponent_bits) - 1;
-    const bool is_nan = format.is_ieee          ? ones && fraction != 0
-                        : format.ones_are_nan ? magnitude == 0x7f
-                                              : code == 0x80;
+    const bool is_nan = format.is_ieee ? ones && fraction != 0 : format.ones_are_nan ? magnitude == 0x7f : code == 0x80;
     if (is_nan) {
       facts.nans += codes[code];
       const auto* earlier = std::get_if<std::uint64_t>(&facts.nan_at);
@@ -149,8 +149,8 @@ void add_float8(Facts& facts, const Float8& format, std::span<const std::byte> b
     const bool is_infinite = format.is_ieee && ones;
     const double significand = field == 0 ? fraction : fraction + (1u << format.fraction_bits);
     double value = is_infinite ? kInfinity
-                               : std::ldexp(significand, static_cast<int>(std::max(field, 1u)) - format.bias -
-                                                             format.fraction_bits);
+                               : std::ldexp(significand,
+                                            static_cast<int>(std::max(field, 1u)) - format.bias - format.fraction_bits);
     if (negative) value = -value;
     if (is_infinite) {
       (negative ? facts.negative_infs : facts.positive_infs) += codes[code];
@@ -187,8 +187,7 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
       note_first(facts.nan_at, at / size);
       continue;
     }
-    const std::uint64_t significand =
-        field == 0 ? fraction : fraction + (std::uint64_t{1} << format.fraction_bits);
+    const std::uint64_t significand = field == 0 ? fraction : fraction + (std::uint64_t{1} << format.fraction_bits);
     const int exponent = format.least_exponent() + static_cast<int>(field == 0 ? 0 : field - 1);
     double value = kInfinity;
     if (field == top_exponent) {
@@ -220,9 +219,8 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
   mpz_class sum, squares, sizes;
   for (const auto& [exponent, bucket] : buckets) {
     const auto above = static_cast<mp_bitcnt_t>(exponent - unit);
-    const mpz_class part =
-        big(bucket.sum < 0 ? -static_cast<u128>(bucket.sum) : static_cast<u128>(bucket.sum))
-        << above;
+    const mpz_class part = big(bucket.sum < 0 ? -static_cast<u128>(bucket.sum) : static_cast<u128>(bucket.sum))
+                           << above;
     bucket.sum < 0 ? sum -= part : sum += part;
     squares += big(bucket.squares) << (2 * above);
     sizes += big(bucket.sizes) << above;
@@ -406,8 +404,7 @@ Facts facts_of_packed(Dtype dtype, std::span<const std::byte> bytes, std::uint64
 
 Facts facts(Dtype dtype, std::span<const std::byte> bytes) {
   Facts result;
-  result.crc32 = static_cast<std::uint32_t>(
-      ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+  result.crc32 = static_cast<std::uint32_t>(::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     result.xor64 ^= static_cast<std::uint64_t>(std::to_integer<unsigned char>(bytes[i])) << (8 * (i % 8));
   }
@@ -454,8 +451,7 @@ Facts facts(Dtype dtype, std::span<const std::byte> bytes) {
         break;
       }
       const Ieee format = format_of(dtype);
-      result.count = bytes.size() / static_cast<std::size_t>(
-                                        (1 + format.exponent_bits + format.fraction_bits) / 8);
+      result.count = bytes.size() / static_cast<std::size_t>((1 + format.exponent_bits + format.fraction_bits) / 8);
       add_floats(result, dtype, bytes);
     }
   }
@@ -475,9 +471,7 @@ tensorstat::Digest digest(std::uint64_t number, int digits) {
 
 std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee format) {
   std::array<Value, tensorstat::kCategoryCount> values;
-  const auto at = [&](Category category) -> Value& {
-    return values[static_cast<std::size_t>(category)];
-  };
+  const auto at = [&](Category category) -> Value& { return values[static_cast<std::size_t>(category)]; };
   const bool infinite = facts.positive_infs + facts.negative_infs != 0;
   if (facts.count != 0) {
     at(Category::kMax) = facts.nans != 0 ? Value(kNan) : facts.most;
@@ -490,9 +484,7 @@ std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee f
       at(Category::kAvg) = nearest(facts.sum / mpz_class(facts.count), format);
     }
   }
-  at(Category::kL2norm) = facts.nans != 0 ? kNan
-                          : infinite      ? kInfinity
-                                          : nearest_root(facts.squares, format);
+  at(Category::kL2norm) = facts.nans != 0 ? kNan : infinite ? kInfinity : nearest_root(facts.squares, format);
   at(Category::kL1norm) = facts.nans != 0 ? kNan : infinite ? kInfinity : nearest(facts.sizes, format);
   const mpz_class n = facts.count;
   if (facts.count != 0) {
@@ -500,9 +492,7 @@ std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee f
     const mpq_class variance = (n * facts.squares - facts.sum * facts.sum) / (n * n);
     at(Category::kVar) = finite ? nearest(variance, format) : kNan;
     at(Category::kStd) = finite ? nearest_root(variance, format) : kNan;
-    at(Category::kRms) = facts.nans != 0 ? kNan
-                         : infinite      ? kInfinity
-                                         : nearest_root(facts.squares / n, format);
+    at(Category::kRms) = facts.nans != 0 ? kNan : infinite ? kInfinity : nearest_root(facts.squares / n, format);
     at(Category::kAbsmax) = facts.nans != 0 ? Value(kNan) : farther(facts.most, facts.least);
     at(Category::kSparsity) = nearest(mpq_class(facts.zeros) / n, format);
   }
@@ -525,7 +515,8 @@ std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee f
     at(Category::kDynamicRange) = kNan;
   } else if (facts.least_size != Value()) {
     const Value most = farther(facts.most, facts.least);
-    at(Category::kDynamicRange) = infinite ? kInfinity : nearest(log2(number_of(most) / number_of(facts.least_size)), format);
+    at(Category::kDynamicRange) =
+        infinite ? kInfinity : nearest(log2(number_of(most) / number_of(facts.least_size)), format);
   }
   at(Category::kSubnormalCount) = facts.subnormals;
   at(Category::kMinusZeroCount) = facts.minus_zeros;
@@ -537,7 +528,8 @@ std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee f
     at(kCasts[i].first) = facts.lost[i];
     at(kCasts[i].second) = facts.beyond[i];
   }
-  tensorstat::ExponentCounts exponents{facts.zeros, facts.subnormals, facts.positive_infs + facts.negative_infs, facts.nans, {}};
+  tensorstat::ExponentCounts exponents{
+      facts.zeros, facts.subnormals, facts.positive_infs + facts.negative_infs, facts.nans, {}};
   for (const auto& [exponent, count] : facts.binades) exponents.binades.push_back({exponent, count});
   at(Category::kExponents) = tensorstat::Exponents(std::move(exponents));
   at(Category::kCrc32) = digest(facts.crc32, 8);
@@ -556,8 +548,7 @@ bool same(const Value& a, const Value& b) {
   const auto* x = std::get_if<double>(&a);
   const auto* y = std::get_if<double>(&b);
   if (x == nullptr || y == nullptr) return a == b;
-  return std::isnan(*x) ? std::isnan(*y)
-                        : std::bit_cast<std::uint64_t>(*x) == std::bit_cast<std::uint64_t>(*y);
+  return std::isnan(*x) ? std::isnan(*y) : std::bit_cast<std::uint64_t>(*x) == std::bit_cast<std::uint64_t>(*y);
 }
 
 std::string shown(const Value& value) {

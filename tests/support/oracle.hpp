@@ -46,8 +46,8 @@ struct Facts {
   std::uint64_t subnormals = 0, minus_zeros = 0;
   // For float8 e4m3fn and e5m2, float16, bfloat16: the number of elements that a cast makes 0, and that overflow.
   std::array<std::uint64_t, 4> lost{}, beyond{};
-  tensorstat::Value most, least;  // NaN ignored; monostate if there are no elements
-  tensorstat::Value least_size;   // the smallest |x| that is not 0; monostate if there is none
+  tensorstat::Value most, least;                // NaN ignored; monostate if there are no elements
+  tensorstat::Value least_size;                 // the smallest |x| that is not 0; monostate if there is none
   tensorstat::Value finite_most, finite_least;  // NaN and infinities ignored; else as most and least
   // The first index of each; monostate if there is none.
   tensorstat::Value nan_at, infinity_at, most_at, least_at;
@@ -61,8 +61,7 @@ Facts facts(tensorstat::Dtype dtype, std::span<const std::byte> bytes);
 Facts facts_of_packed(tensorstat::Dtype dtype, std::span<const std::byte> bytes, std::uint64_t count);
 
 // The value of each category except digests, in the catalog's order. Real numbers are rounded to `format`.
-std::array<tensorstat::Value, tensorstat::kCategoryCount> answers(const Facts& facts,
-                                                                  Ieee format = kBinary64);
+std::array<tensorstat::Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee format = kBinary64);
 
 // Whether the values have the same bits. All NaN are the same.
 bool same(const tensorstat::Value& a, const tensorstat::Value& b);

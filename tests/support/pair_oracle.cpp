@@ -27,15 +27,24 @@ struct Fields {
 };
 std::optional<Fields> fields_of(Dtype dtype) {
   switch (dtype) {
-    case Dtype::kFloat16: return Fields{16, 10, 15, 0x7bff, true, false};
-    case Dtype::kBfloat16: return Fields{16, 7, 127, 0x7f7f, true, false};
-    case Dtype::kFloat32: return Fields{32, 23, 127, 0x7f7fffff, true, false};
-    case Dtype::kFloat64: return Fields{64, 52, 1023, 0x7fefffffffffffff, true, false};
-    case Dtype::kFloat8E4m3fn: return Fields{8, 3, 7, 0x7e, false, false};
-    case Dtype::kFloat8E5m2: return Fields{8, 2, 15, 0x7b, true, false};
-    case Dtype::kFloat8E4m3fnuz: return Fields{8, 3, 8, 0x7f, false, true};
-    case Dtype::kFloat8E5m2fnuz: return Fields{8, 2, 16, 0x7f, false, true};
-    default: return std::nullopt;
+    case Dtype::kFloat16:
+      return Fields{16, 10, 15, 0x7bff, true, false};
+    case Dtype::kBfloat16:
+      return Fields{16, 7, 127, 0x7f7f, true, false};
+    case Dtype::kFloat32:
+      return Fields{32, 23, 127, 0x7f7fffff, true, false};
+    case Dtype::kFloat64:
+      return Fields{64, 52, 1023, 0x7fefffffffffffff, true, false};
+    case Dtype::kFloat8E4m3fn:
+      return Fields{8, 3, 7, 0x7e, false, false};
+    case Dtype::kFloat8E5m2:
+      return Fields{8, 2, 15, 0x7b, true, false};
+    case Dtype::kFloat8E4m3fnuz:
+      return Fields{8, 3, 8, 0x7f, false, true};
+    case Dtype::kFloat8E5m2fnuz:
+      return Fields{8, 2, 16, 0x7f, false, true};
+    default:
+      return std::nullopt;
   }
 }
 
@@ -65,7 +74,8 @@ Number number_at(Dtype dtype, std::span<const std::byte> bytes, std::size_t inde
     x.is_infinite = fields->has_infinity && x.rank == fields->last + 1;
     x.is_nan = fields->lone_nan ? x.bits == sign : x.rank > fields->last && !x.is_infinite;
     if (x.is_nan || x.is_infinite) return x;
-    const std::uint64_t one = std::uint64_t{1} << fields->fraction_bits, fraction = x.rank % one, exponent = x.rank / one;
+    const std::uint64_t one = std::uint64_t{1} << fields->fraction_bits, fraction = x.rank % one,
+                        exponent = x.rank / one;
     mpz_class significand = static_cast<unsigned long>(exponent == 0 ? fraction : fraction + one);
     const long power = static_cast<long>(exponent == 0 ? 1 : exponent) - fields->bias - fields->fraction_bits;
     significand <<= static_cast<unsigned long>(power - kUnit);
@@ -79,12 +89,24 @@ Number number_at(Dtype dtype, std::span<const std::byte> bytes, std::size_t inde
     return x;
   }
   switch (dtype) {
-    case Dtype::kBool: x.units = whole<std::uint8_t>(x.bits != 0); break;
-    case Dtype::kInt8: x.units = whole<std::int8_t>(x.bits); break;
-    case Dtype::kInt16: x.units = whole<std::int16_t>(x.bits); break;
-    case Dtype::kInt32: x.units = whole<std::int32_t>(x.bits); break;
-    case Dtype::kInt64: x.units = whole<std::int64_t>(x.bits); break;
-    default: x.units = whole<std::uint64_t>(x.bits); break;
+    case Dtype::kBool:
+      x.units = whole<std::uint8_t>(x.bits != 0);
+      break;
+    case Dtype::kInt8:
+      x.units = whole<std::int8_t>(x.bits);
+      break;
+    case Dtype::kInt16:
+      x.units = whole<std::int16_t>(x.bits);
+      break;
+    case Dtype::kInt32:
+      x.units = whole<std::int32_t>(x.bits);
+      break;
+    case Dtype::kInt64:
+      x.units = whole<std::int64_t>(x.bits);
+      break;
+    default:
+      x.units = whole<std::uint64_t>(x.bits);
+      break;
   }
   return x;
 }
@@ -133,8 +155,9 @@ struct Greatest {
 
 }  // namespace
 
-std::array<Value, tensorstat::kPairStatisticCount> pair_answers(Dtype dtype_a, std::span<const std::byte> of_a, Dtype dtype_b,
-                                                                std::span<const std::byte> of_b, const PairTolerance& tolerance,
+std::array<Value, tensorstat::kPairStatisticCount> pair_answers(Dtype dtype_a, std::span<const std::byte> of_a,
+                                                                Dtype dtype_b, std::span<const std::byte> of_b,
+                                                                const PairTolerance& tolerance,
                                                                 std::uint64_t first_index) {
   const std::uint64_t count = of_a.size() / tensorstat::size_bytes(dtype_a);
   std::uint64_t unequal = 0, outside = 0, under_1000th = 0, under_200th = 0, most_steps = 0;
@@ -147,7 +170,8 @@ std::array<Value, tensorstat::kPairStatisticCount> pair_answers(Dtype dtype_a, s
     const Number a = number_at(dtype_a, of_a, i), b = number_at(dtype_b, of_b, i);
     bool is_equal, is_within;
     if (a.is_nan || b.is_nan || a.is_infinite || b.is_infinite) {
-      is_equal = is_within = (a.is_nan && b.is_nan) || (a.is_infinite && b.is_infinite && a.is_negative == b.is_negative);
+      is_equal = is_within =
+          (a.is_nan && b.is_nan) || (a.is_infinite && b.is_infinite && a.is_negative == b.is_negative);
       (a.is_nan || b.is_nan ? (is_equal ? both_nan : nan_alone) : is_equal ? same_inf : inf_alone) += 1;
       under_1000th += is_equal;
       under_200th += is_equal;
@@ -170,7 +194,9 @@ std::array<Value, tensorstat::kPairStatisticCount> pair_answers(Dtype dtype_a, s
       is_within = d <= bound;
       farthest.take(d, at);
       if (d != 0) relative.take(d / scale, at);
-      const auto is_under = [&](int part) { return std::isfinite(d) && (d == 0 || mpq_class(d) * part < mpq_class(s_b)); };
+      const auto is_under = [&](int part) {
+        return std::isfinite(d) && (d == 0 || mpq_class(d) * part < mpq_class(s_b));
+      };
       under_1000th += is_under(1000);
       under_200th += is_under(200);
       most_steps = std::max(most_steps, steps(dtype_a, a, dtype_b, b));
@@ -201,7 +227,8 @@ std::array<Value, tensorstat::kPairStatisticCount> pair_answers(Dtype dtype_a, s
         const double size = nearest_root(ratio(products * products, squares_a * squares_b), kBinary64);
         return products < 0 ? -size : size;
       }
-      case PairStatistic::kEuclidean: return is_alone ? kInfinity : nearest_root(scaled(squared, 2 * kUnit), kBinary64);
+      case PairStatistic::kEuclidean:
+        return is_alone ? kInfinity : nearest_root(scaled(squared, 2 * kUnit), kBinary64);
       case PairStatistic::kRmse:
         if (count == 0) return {};
         return is_alone ? kInfinity : nearest_root(scaled(squared, 2 * kUnit) / n, kBinary64);
@@ -222,23 +249,40 @@ std::array<Value, tensorstat::kPairStatisticCount> pair_answers(Dtype dtype_a, s
       case PairStatistic::kMeanAbsDiff:
         if (count == 0) return {};
         return is_alone ? kInfinity : nearest(scaled(distances, kUnit) / n, kBinary64);
-      case PairStatistic::kMaxAbsDiff: return count == 0 ? Value() : Value(farthest.value);
-      case PairStatistic::kMaxAbsDiffIndex: return farthest.index;
-      case PairStatistic::kMaxRelDiff: return count == 0 ? Value() : Value(relative.value);
-      case PairStatistic::kMaxRelDiffIndex: return relative.index;
-      case PairStatistic::kMaxUlp: return count == 0 || !has_steps ? Value() : Value(most_steps);
-      case PairStatistic::kCount: return count;
-      case PairStatistic::kUnequalCount: return unequal;
-      case PairStatistic::kFirstUnequalIndex: return first_unequal;
-      case PairStatistic::kWithinCount: return count - outside;
-      case PairStatistic::kOutsideCount: return outside;
-      case PairStatistic::kFirstOutsideIndex: return first_outside;
-      case PairStatistic::kUnder1000th: return share(under_1000th);
-      case PairStatistic::kUnder200th: return share(under_200th);
-      case PairStatistic::kBothNanCount: return both_nan;
-      case PairStatistic::kSameInfCount: return same_inf;
-      case PairStatistic::kNanAloneCount: return nan_alone;
-      case PairStatistic::kInfAloneCount: return inf_alone;
+      case PairStatistic::kMaxAbsDiff:
+        return count == 0 ? Value() : Value(farthest.value);
+      case PairStatistic::kMaxAbsDiffIndex:
+        return farthest.index;
+      case PairStatistic::kMaxRelDiff:
+        return count == 0 ? Value() : Value(relative.value);
+      case PairStatistic::kMaxRelDiffIndex:
+        return relative.index;
+      case PairStatistic::kMaxUlp:
+        return count == 0 || !has_steps ? Value() : Value(most_steps);
+      case PairStatistic::kCount:
+        return count;
+      case PairStatistic::kUnequalCount:
+        return unequal;
+      case PairStatistic::kFirstUnequalIndex:
+        return first_unequal;
+      case PairStatistic::kWithinCount:
+        return count - outside;
+      case PairStatistic::kOutsideCount:
+        return outside;
+      case PairStatistic::kFirstOutsideIndex:
+        return first_outside;
+      case PairStatistic::kUnder1000th:
+        return share(under_1000th);
+      case PairStatistic::kUnder200th:
+        return share(under_200th);
+      case PairStatistic::kBothNanCount:
+        return both_nan;
+      case PairStatistic::kSameInfCount:
+        return same_inf;
+      case PairStatistic::kNanAloneCount:
+        return nan_alone;
+      case PairStatistic::kInfAloneCount:
+        return inf_alone;
     }
     return {};
   };

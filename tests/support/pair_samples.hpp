@@ -1,9 +1,10 @@
 // Pairs of tensors that are hard to compare.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstddef>
 #include <cstdint>
-#include <gtest/gtest.h>
 #include <span>
 #include <string>
 #include <tensorstat/meter.hpp>

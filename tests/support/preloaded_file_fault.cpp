@@ -24,8 +24,8 @@ Verdict judge(FileCall call) {
 
 __attribute__((constructor)) void arm() {
   const char* fault = std::getenv("FILE_FAULT");
-  if (fault != nullptr && std::sscanf(fault, "%d %d %d %d %zu", &kind, &first, &last,
-                                      &verdict.error, &verdict.most_bytes) == 5) {
+  if (fault != nullptr &&
+      std::sscanf(fault, "%d %d %d %d %zu", &kind, &first, &last, &verdict.error, &verdict.most_bytes) == 5) {
     judge_file_call = judge;
   }
 }

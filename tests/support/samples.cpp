@@ -40,8 +40,7 @@ Format format_of(Dtype dtype) {
 Bytes packed(Dtype dtype, const Bits& elements) {
   const std::size_t size = tensorstat::size_bytes(dtype);
   Bytes bytes(elements.size() * size);
-  for (std::size_t i = 0; i < elements.size(); ++i)
-    std::memcpy(&bytes[i * size], &elements[i], size);
+  for (std::size_t i = 0; i < elements.size(); ++i) std::memcpy(&bytes[i * size], &elements[i], size);
   return bytes;
 }
 
@@ -49,8 +48,7 @@ Bytes packed(Dtype dtype, const Bits& elements) {
 // conversion.
 std::uint64_t cut_to(Format format, double value) {
   const auto bits = std::bit_cast<std::uint64_t>(value);
-  const int exponent =
-      static_cast<int>(bits >> 52 & 0x7ff) - 1023 + (1 << (format.exponent_bits - 1)) - 1;
+  const int exponent = static_cast<int>(bits >> 52 & 0x7ff) - 1023 + (1 << (format.exponent_bits - 1)) - 1;
   const std::uint64_t sign = value < 0 ? format.sign() : 0;
   if (exponent <= 0 || exponent >= static_cast<int>(format.top())) return sign;
   return sign | static_cast<std::uint64_t>(exponent) << format.fraction_bits |
@@ -79,14 +77,11 @@ Bytes normal(Dtype dtype, std::size_t count, Random& random) {
 
 Bytes relu(Dtype dtype, std::size_t count, Random& random) {
   std::normal_distribution<double> gauss;
-  return floats(dtype, count,
-                [&](Format f, auto) { return cut_to(f, std::max(0.0, gauss(random))); });
+  return floats(dtype, count, [&](Format f, auto) { return cut_to(f, std::max(0.0, gauss(random))); });
 }
 
 Bytes log_uniform(Dtype dtype, std::size_t count, Random& random) {
-  return floats(dtype, count, [&](Format f, auto) {
-    return between(f, 0, f.top() - 1, random) | any_sign(f, random);
-  });
+  return floats(dtype, count, [&](Format f, auto) { return between(f, 0, f.top() - 1, random) | any_sign(f, random); });
 }
 
 // Every value occurs with its negative, except one tiny value.
@@ -104,15 +99,13 @@ Bytes cancelling(Dtype dtype, std::size_t count, Random& random) {
 
 Bytes subnormal(Dtype dtype, std::size_t count, Random& random) {
   return floats(dtype, count, [&](Format f, auto) {
-    return random() % f.fractions() >> random() % static_cast<std::uint64_t>(f.fraction_bits + 1) |
-           any_sign(f, random);
+    return random() % f.fractions() >> random() % static_cast<std::uint64_t>(f.fraction_bits + 1) | any_sign(f, random);
   });
 }
 
 // Values on both sides of the smallest normal number.
 Bytes tiny(Dtype dtype, std::size_t count, Random& random) {
-  return floats(dtype, count,
-                [&](Format f, auto) { return between(f, 0, 3, random) | any_sign(f, random); });
+  return floats(dtype, count, [&](Format f, auto) { return between(f, 0, 3, random) | any_sign(f, random); });
 }
 
 Bytes huge(Dtype dtype, std::size_t count, Random& random) {
@@ -129,8 +122,7 @@ Bytes constant(Dtype dtype, std::size_t count, Random& random) {
 }
 
 Bytes alternating_extremes(Dtype dtype, std::size_t count, Random&) {
-  return floats(dtype, count,
-                [](Format f, std::size_t i) { return f.largest() | (i % 2 != 0 ? f.sign() : 0); });
+  return floats(dtype, count, [](Format f, std::size_t i) { return f.largest() | (i % 2 != 0 ? f.sign() : 0); });
 }
 
 Bytes outliers(Dtype dtype, std::size_t count, Random& random) {
@@ -147,8 +139,7 @@ Bytes band(Dtype dtype, std::size_t count, Random& random) {
   const std::uint64_t width = std::min<std::uint64_t>(random() % 48, format.top() - 1);
   const std::uint64_t lowest = random() % (format.top() - width);
   return floats(dtype, count, [&](Format f, auto) {
-    return (random() % 8 == 0 ? 0 : between(f, lowest, lowest + width, random)) |
-           any_sign(f, random);
+    return (random() % 8 == 0 ? 0 : between(f, lowest, lowest + width, random)) | any_sign(f, random);
   });
 }
 
@@ -199,9 +190,7 @@ Bytes any_bits(Dtype dtype, std::size_t count, Random& random) {
   return bytes;
 }
 
-std::uint64_t integer_sign(Dtype dtype) {
-  return std::uint64_t{1} << (8 * tensorstat::size_bytes(dtype) - 1);
-}
+std::uint64_t integer_sign(Dtype dtype) { return std::uint64_t{1} << (8 * tensorstat::size_bytes(dtype) - 1); }
 
 template <typename Element>
 Bytes integers(std::size_t count, Dtype dtype, Element element) {
@@ -269,9 +258,8 @@ constexpr Distribution kOfFloats[] = {
     {"any bits", any_bits},
 };
 constexpr Distribution kOfIntegers[] = {
-    {"any bits", any_bits},           {"small", small_integers},
-    {"mostly zero", mostly_zero},     {"least", least_integers},
-    {"all ones", all_ones},           {"greatest and least", greatest_and_least},
+    {"any bits", any_bits},           {"small", small_integers},       {"mostly zero", mostly_zero},
+    {"least", least_integers},        {"all ones", all_ones},          {"greatest and least", greatest_and_least},
     {"powers of two", powers_of_two}, {"constant", constant_integers},
 };
 constexpr std::size_t kAwkwardCounts[] = {0,   1,   2,   3,   31,  32,  33,   63,   64,   65,
@@ -327,8 +315,9 @@ std::vector<Dtype> packed_dtypes() {
 bool full() { return std::getenv("TENSORSTAT_FULL") != nullptr; }
 
 bool stands_for_its_family(Dtype dtype) {
-  constexpr Dtype kOnes[] = {Dtype::kInt8,       Dtype::kInt64,  Dtype::kFloat32,        Dtype::kBfloat16,       Dtype::kFloat64,
-                             Dtype::kFloat8E4m3fn, Dtype::kInt4, Dtype::kFloat8E8m0fnu, Dtype::kFloat4E2m1fn, Dtype::kComplex64};
+  constexpr Dtype kOnes[] = {Dtype::kInt8,         Dtype::kInt64,        Dtype::kFloat32, Dtype::kBfloat16,
+                             Dtype::kFloat64,      Dtype::kFloat8E4m3fn, Dtype::kInt4,    Dtype::kFloat8E8m0fnu,
+                             Dtype::kFloat4E2m1fn, Dtype::kComplex64};
   return std::ranges::find(kOnes, dtype) != std::end(kOnes);
 }
 
@@ -355,8 +344,7 @@ std::uint64_t seed() {
   return seed;
 }
 
-Misaligned::Misaligned(std::span<const std::byte> bytes, std::size_t offset)
-    : storage_(bytes.size() + 64 + offset) {
+Misaligned::Misaligned(std::span<const std::byte> bytes, std::size_t offset) : storage_(bytes.size() + 64 + offset) {
   const auto address = reinterpret_cast<std::uintptr_t>(storage_.data());
   begin_ = (64 - address % 64) % 64 + offset;
   std::ranges::copy(bytes, storage_.begin() + static_cast<std::ptrdiff_t>(begin_));

@@ -29,7 +29,7 @@ std::vector<std::byte> one_of(tensorstat::Dtype dtype, std::size_t number, std::
 // From 0 to 65,537 elements, around the widths of vectors, work-groups and units of work.
 std::span<const std::size_t> awkward_counts();
 
-std::vector<tensorstat::Dtype> all_dtypes();  // real dtypes with at least one byte per element
+std::vector<tensorstat::Dtype> all_dtypes();    // real dtypes with at least one byte per element
 std::vector<tensorstat::Dtype> whole_dtypes();  // all_dtypes() and the complex ones
 // the dtypes of all_dtypes() that a device counts and compares without unpacking
 std::vector<tensorstat::Dtype> plain_dtypes();

@@ -31,14 +31,14 @@ inline std::string deflated(std::string_view bytes) {
 }
 
 struct ZipEntry {
-  std::string name, packed;      // packed: the bytes in the archive
-  std::uint64_t bytes = 0;       // unpacked
+  std::string name, packed;  // packed: the bytes in the archive
+  std::uint64_t bytes = 0;   // unpacked
   std::uint32_t crc = 0;
   std::uint16_t method = 0, flags = 0;
-  std::string extra = {}, local_extra = {};      // written unchanged
-  std::uint64_t packed_bytes = packed.size();    // the size in the directory
-  std::string local_name = name;                 // the name in the member's own header
-  std::uint64_t offset = ~std::uint64_t{0};      // of that header; the default is the real offset
+  std::string extra = {}, local_extra = {};    // written unchanged
+  std::uint64_t packed_bytes = packed.size();  // the size in the directory
+  std::string local_name = name;               // the name in the member's own header
+  std::uint64_t offset = ~std::uint64_t{0};    // of that header; the default is the real offset
 };
 
 inline ZipEntry zip_entry(const std::string& name, std::string_view bytes, bool deflate = false) {

@@ -52,8 +52,9 @@ std::string bash_case(CLI::App& app, const std::string& more_words) {
     if (row.positional.empty() || row.suggestions.words.empty()) continue;
     positional = "_tensorstat_words '" + joined(typed(row.suggestions), " ") + "'";
   }
-  return "      case $previous in\n" + bash_values(app) + "      esac\n      if [[ $word == -* ]]; then _tensorstat_words '" +
-         joined(flags_of(app), " ") + "'; else " + positional + more_words + "; fi ;;\n";
+  return "      case $previous in\n" + bash_values(app) +
+         "      esac\n      if [[ $word == -* ]]; then _tensorstat_words '" + joined(flags_of(app), " ") + "'; else " +
+         positional + more_words + "; fi ;;\n";
 }
 
 std::string zsh_action(const OptionRow& row) {
@@ -73,7 +74,8 @@ std::string zsh_arguments(CLI::App& app, const std::string& indent, bool positio
       if (row.takes_value()) text += ":" + without(row.value, ":") + ":" + zsh_action(row);
       text += "' \\\n";
     }
-    if (!row.positional.empty() && positionals) text += indent + "'*:" + row.positional + ":" + zsh_action(row) + "' \\\n";
+    if (!row.positional.empty() && positionals)
+      text += indent + "'*:" + row.positional + ":" + zsh_action(row) + "' \\\n";
   }
   return text;
 }
@@ -82,7 +84,8 @@ std::string fish_options(CLI::App& app, const std::string& when) {
   std::string text;
   for (const OptionRow& row : rows_of(app)) {
     std::string line = "complete -c tensorstat -n '" + when + "'";
-    for (const std::string& flag : row.flags) line += flag.starts_with("--") ? " -l " + flag.substr(2) : " -s " + flag.substr(1);
+    for (const std::string& flag : row.flags)
+      line += flag.starts_with("--") ? " -l " + flag.substr(2) : " -s " + flag.substr(1);
     const std::string words = joined(typed(row.suggestions), row.suggestions.is_list ? "\\n" : " ");
     if (!row.positional.empty()) {
       if (words.empty()) continue;  // fish completes file names by itself
@@ -132,8 +135,9 @@ _tensorstat() {
 }
 
 std::string zsh_completion(CLI::App& app) {
-  std::string text = "#compdef tensorstat\n# zsh completion for tensorstat, made from the command's own options.\n"
-                     "_tensorstat() {\n  local -a subcommands\n  subcommands=(\n";
+  std::string text =
+      "#compdef tensorstat\n# zsh completion for tensorstat, made from the command's own options.\n"
+      "_tensorstat() {\n  local -a subcommands\n  subcommands=(\n";
   for (CLI::App* each : subcommands_of(app)) {
     text += "    '" + each->get_name() + ":" + without(brief(each->get_description()), ":'\\`") + "'\n";
   }
@@ -144,7 +148,8 @@ std::string zsh_completion(CLI::App& app) {
   }
   text += "    *)\n      _arguments -s \\\n" + zsh_arguments(app, "        ", false) +
           "        '*:PATH:_tensorstat_paths' && return ;;\n  esac\n}\n";
-  text += "_tensorstat_paths() {\n  (( CURRENT > 2 )) || _describe -t subcommands subcommand subcommands\n  _files\n}\n";
+  text +=
+      "_tensorstat_paths() {\n  (( CURRENT > 2 )) || _describe -t subcommands subcommand subcommands\n  _files\n}\n";
   return text + "_tensorstat \"$@\"\n";
 }
 

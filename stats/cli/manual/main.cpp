@@ -3,9 +3,9 @@
 #include <iostream>
 #include <string>
 
-#include "stats/cli/options/command_line.hpp"
 #include "stats/cli/manual/completions.hpp"
 #include "stats/cli/manual/man_pages.hpp"
+#include "stats/cli/options/command_line.hpp"
 
 namespace {
 

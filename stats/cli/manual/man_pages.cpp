@@ -5,8 +5,8 @@
 #include <tensorstat/rows.hpp>
 
 #include "stats/cli/explain_command.hpp"
-#include "stats/cli/options/help.hpp"
 #include "stats/cli/manual/option_table.hpp"
+#include "stats/cli/options/help.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -103,8 +103,9 @@ std::string man_of_command(CLI::App& app) {
   text += section("SYNOPSIS") + usage_of(app, "tensorstat");
   for (CLI::App* each : subcommands_of(app)) text += ".br\n" + usage_of(*each, "tensorstat " + each->get_name());
   text += section("DESCRIPTION");
-  text += roff("Reads files of tensors, and shows the statistics of each: in one pass, exact, on an OpenCL device or on "
-               "the host to the same bits. Nothing in a file is evaluated or unpickled.\n");
+  text += roff(
+      "Reads files of tensors, and shows the statistics of each: in one pass, exact, on an OpenCL device or on "
+      "the host to the same bits. Nothing in a file is evaluated or unpickled.\n");
   text += section("OPTIONS") + options_of(app);
   text += section("SUBCOMMANDS");
   for (CLI::App* each : subcommands_of(app)) {
@@ -136,19 +137,20 @@ std::string man_of_statistic_csv() {
   std::string text = title("STATISTIC.CSV", 5, "File Formats");
   text += section("NAME") + "statistic.csv \\- rows of statistics of tensors, as MindSpore dumps them\n";
   text += section("DESCRIPTION");
-  text += roff("A heading, then a row for each tensor. First whose tensor it was: Op Type, Op Name, Task ID, Stream ID, "
-               "Timestamp (microseconds since 1970), IO (input or output), Slot, Data Size (bytes), Data Type and "
-               "Shape; then the statistics that were asked for, in that order. A value that does not exist, such as "
-               "the max of an empty tensor, is an empty cell, or null in MindSpore's dialects. Rows are appended while "
-               "training runs, whole or not at all.\n");
+  text += roff(
+      "A heading, then a row for each tensor. First whose tensor it was: Op Type, Op Name, Task ID, Stream ID, "
+      "Timestamp (microseconds since 1970), IO (input or output), Slot, Data Size (bytes), Data Type and "
+      "Shape; then the statistics that were asked for, in that order. A value that does not exist, such as "
+      "the max of an empty tensor, is an empty cell, or null in MindSpore's dialects. Rows are appended while "
+      "training runs, whole or not at all.\n");
   text += section("STATISTICS");
   for (const Category category : every_category()) {
     text += item(bold(column(category)), std::string(name(category)) + ": " + std::string(formula(category)) +
                                              ". NaN: " + std::string(nan_rule(category)) + ".");
   }
   const Category any = quantile(50'000);
-  text += item(bold("PN"), "pN, such as p50 or p99.9: " + std::string(formula(any)) +
-                               ". NaN: " + std::string(nan_rule(any)) + ".");
+  text += item(bold("PN"),
+               "pN, such as p50 or p99.9: " + std::string(formula(any)) + ". NaN: " + std::string(nan_rule(any)) + ".");
   text += section("DIALECTS");
   std::string names;
   for (const std::string_view each : dialect_names()) names.append(names.empty() ? "" : ", ").append(each);

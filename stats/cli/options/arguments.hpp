@@ -34,7 +34,7 @@ struct Arguments {
   Format format = Format::kTable;
   Color color = Color::kAuto;
   std::vector<std::string> columns;  // further columns of a csv
-  std::string output;  // empty: stdout
+  std::string output;                // empty: stdout
   std::vector<Rule> fail_on;
   std::optional<Rule> where;
   std::optional<Sort> sort;

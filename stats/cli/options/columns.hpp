@@ -18,10 +18,10 @@ class AlikeRows {
   bool are_met(const std::string& path, const Identity& identity);
 
  private:
-  const std::vector<std::string> columns_;                 // further columns of the rows
+  const std::vector<std::string> columns_;                // further columns of the rows
   std::unordered_map<std::size_t, std::size_t> folders_;  // hash of the identity to hash of the folder
-  std::string key_;      // a buffer that is reused for each row
-  bool is_over_ = true;  // the answer is settled: always false from now on
+  std::string key_;                                       // a buffer that is reused for each row
+  bool is_over_ = true;                                   // the answer is settled: always false from now on
 };
 
 }  // namespace tensorstat::cli

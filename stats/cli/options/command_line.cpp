@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <iostream>
 
+#include "stats/base/printable.hpp"
 #include "stats/cli/devices_command.hpp"
 #include "stats/cli/options/help.hpp"
 #include "stats/cli/options/options.hpp"
-#include "stats/base/printable.hpp"
 #include "stats/rows/column.hpp"
 
 namespace tensorstat::cli {
@@ -28,12 +28,9 @@ const Choices<Format> kFormats = {{"table", Format::kTable},
                                   {"json", Format::kJson},
                                   {"ndjson", Format::kNdjson},
                                   {"md", Format::kMarkdown}};
-const Choices<Format> kExtensions = {{".csv", Format::kCsv},
-                                     {".json", Format::kJson},
-                                     {".ndjson", Format::kNdjson},
-                                     {".jsonl", Format::kNdjson},
-                                     {".md", Format::kMarkdown},
-                                     {".txt", Format::kTable}};
+const Choices<Format> kExtensions = {{".csv", Format::kCsv},       {".json", Format::kJson},
+                                     {".ndjson", Format::kNdjson}, {".jsonl", Format::kNdjson},
+                                     {".md", Format::kMarkdown},   {".txt", Format::kTable}};
 
 // The file name's extension decides the format. A name without one, such as /dev/stdout, gets a table.
 Format format_for(const std::string& output) {
@@ -44,9 +41,8 @@ Format format_for(const std::string& output) {
   }
   const std::string extension = std::filesystem::path(output).extension().string();
   if (extension.empty()) return Format::kTable;
-  throw CLI::ValidationError(
-      "--output", "no format has the extension '" + extension + "': end the name in one of " + known +
-                      ", or say --format");
+  throw CLI::ValidationError("--output", "no format has the extension '" + extension + "': end the name in one of " +
+                                             known + ", or say --format");
 }
 
 const CLI::Validator begins_with_digit(
@@ -69,7 +65,8 @@ const CLI::Validator is_cast_scale(
     [](const std::string& text) {
       double scale = 0;
       const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), scale);
-      const bool is_right = problem == std::errc() && end == text.data() + text.size() && std::isfinite(scale) && scale > 0;
+      const bool is_right =
+          problem == std::errc() && end == text.data() + text.size() && std::isfinite(scale) && scale > 0;
       return is_right ? "" : "'" + text + "' is no finite number above 0";
     },
     "");
@@ -94,23 +91,26 @@ T parsed(const std::string& option, Result<T> value) {
 }  // namespace
 
 CommandLine::CommandLine()
-    : app_(std::make_unique<CLI::App>("Statistics of tensors: max, min, avg, l2norm, how many NaN, Inf and zeros, MD5.", "tensorstat")) {
+    : app_(std::make_unique<CLI::App>("Statistics of tensors: max, min, avg, l2norm, how many NaN, Inf and zeros, MD5.",
+                                      "tensorstat")) {
   app_->formatter(std::make_shared<Help>());
   app_->set_version_flag("--version", "tensorstat " + version());
   app_->get_option("--help")->description("Show this and exit");
   app_->get_option("--version")->description("Show the version and exit");
 
   app_->add_option("PATH", arguments_.paths,
-                  ".npy, .npz, .safetensors, torch.save's .pt and Ascend's dump files, a model's index of shards, .csv files of rows, "
-                  "directories (walked recursively for tensors, layer.2 before layer.10, or else for rows) and globs "
-                  "(*, ?, [], **)")
+                   ".npy, .npz, .safetensors, torch.save's .pt and Ascend's dump files, a model's index of shards, "
+                   ".csv files of rows, "
+                   "directories (walked recursively for tensors, layer.2 before layer.10, or else for rows) and globs "
+                   "(*, ?, [], **)")
       ->type_name("");
   std::vector<std::string> statistics{"all"};
   for (const Category category : every_category()) statistics.emplace_back(name(category));
   for (const Category category : usual_quantiles()) statistics.emplace_back(name(category));
   suggest_list(app_->add_option("--stats", stats_, "What to compute, e.g. max,nan-count; or all")->type_name("LIST"),
                statistics);
-  app_->add_option("--fail-on", fail_on_, "Exit with status 1 if a tensor meets one of these rules, e.g. 'nan,inf,absmax>65504'")
+  app_->add_option("--fail-on", fail_on_,
+                   "Exit with status 1 if a tensor meets one of these rules, e.g. 'nan,inf,absmax>65504'")
       ->type_name("LIST");
   app_->add_option("--where", where_, "Only tensors that meet this rule, e.g. 'nan-count > 0 and dtype == float16'")
       ->type_name("RULE");
@@ -144,26 +144,29 @@ CommandLine::CommandLine()
       ->type_name("high|low")
       ->group(kMoreOptions);
   app_->add_option("--scale", arguments_.request.cast_scale,
-                  "Multiply the elements by this before casts are counted, e.g. e4m3fn-underflow of x * 0.5")
+                   "Multiply the elements by this before casts are counted, e.g. e4m3fn-underflow of x * 0.5")
       ->check(is_cast_scale)
       ->type_name("NUMBER")
       ->group(kMoreOptions);
   std::vector<std::string> further;
   for (const Column& column : all_further_columns()) further.emplace_back(column.name);
   suggest_list(app_->add_option("--columns", columns_,
-                               "Further columns of a csv, after the others: path; rank, graph and iteration of a "
-                               "dump's folders; tensor, its name in a container; format, if the rows have it")
+                                "Further columns of a csv, after the others: path; rank, graph and iteration of a "
+                                "dump's folders; tensor, its name in a container; format, if the rows have it")
                    ->type_name("LIST")
                    ->group(kMoreOptions),
                further);
   app_->add_option("--budget", arguments_.meter.budget_bytes,
-                  "Limit for device memory, e.g. 512M (K, M, G, T: powers of 1024)")
+                   "Limit for device memory, e.g. 512M (K, M, G, T: powers of 1024)")
       ->transform(CLI::AsSizeValue(false).description(""))
       ->transform(begins_with_digit)  // checked first, because AsSizeValue parses -1 as 2^64-1 and M as 0
       ->type_name("BYTES")
       ->group(kMoreOptions);
   add_choice(*app_, "--order", arguments_.order,
-             {{"given", FileOrder::kGiven}, {"name", FileOrder::kName}, {"time", FileOrder::kTime}, {"size", FileOrder::kSize}},
+             {{"given", FileOrder::kGiven},
+              {"name", FileOrder::kName},
+              {"time", FileOrder::kTime},
+              {"size", FileOrder::kSize}},
              "The files of all arguments: as given, by name, by time (the oldest first) or by size (the largest first)")
       ->type_name("ORDER")
       ->group(kMoreOptions);
@@ -184,18 +187,20 @@ CommandLine::CommandLine()
       ->group(kMoreOptions);
   std::vector<std::string> dtypes;
   for (int i = 0; i < kDtypeCount; ++i) dtypes.emplace_back(name(static_cast<Dtype>(i)));
-  suggest_list(app_->add_option("--dtype", raw_dtype_, "The files have no header: elements of this dtype, little-endian")
-                   ->type_name("DTYPE")
-                   ->group(kMoreOptions),
-               dtypes);
-  app_->add_option("--shape", raw_shape_, "Their shape, e.g. 2,3, in C order; without it one dimension. A pipe needs it")
+  suggest_list(
+      app_->add_option("--dtype", raw_dtype_, "The files have no header: elements of this dtype, little-endian")
+          ->type_name("DTYPE")
+          ->group(kMoreOptions),
+      dtypes);
+  app_->add_option("--shape", raw_shape_,
+                   "Their shape, e.g. 2,3, in C order; without it one dimension. A pipe needs it")
       ->type_name("N,N...")
       ->group(kMoreOptions);
   app_->add_flag("--bfloat16", arguments_.void_is_bfloat16,
-                "Two-byte voids (<V2, as ml_dtypes writes them) are bfloat16")
+                 "Two-byte voids (<V2, as ml_dtypes writes them) are bfloat16")
       ->group(kMoreOptions);
   app_->add_flag("--explain", arguments_.explain,
-                "Show where each statistic was computed and why, and the device memory taken")
+                 "Show where each statistic was computed and why, and the device memory taken")
       ->group(kMoreOptions);
 
   for (const auto add : kSubcommands) subcommands_.push_back(add(*app_));
@@ -227,7 +232,8 @@ void CommandLine::read_by() {
     std::int64_t value = 0;
     const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (fault == std::errc() && end == text.data() + text.size()) return value;
-    throw CLI::ValidationError("--by", "'" + by_ + "' is no list of axes, such as 0 or 0,-1, and no block, such as block=128");
+    throw CLI::ValidationError("--by",
+                               "'" + by_ + "' is no list of axes, such as 0 or 0,-1, and no block, such as block=128");
   };
   constexpr std::string_view kBlock = "block=";
   arguments_.by.emplace();
@@ -251,12 +257,12 @@ void CommandLine::read_questions() {
   if (app_->count("--top") != 0) arguments_.top = top_;
   if (!arguments_.head_only) return;
   const bool sorts_statistic = arguments_.sort && std::holds_alternative<Category>(arguments_.sort->subject);
-  const char* const wants = app_->count("--stats") != 0                                      ? "--stats"
-                            : arguments_.by                                                 ? "--by"
-                            : !arguments_.fail_on.empty()                                   ? "--fail-on"
-                            : arguments_.where && !arguments_.where->needed().empty()       ? "--where"
-                            : sorts_statistic                                               ? "--sort"
-                                                                                            : nullptr;
+  const char* const wants = app_->count("--stats") != 0                               ? "--stats"
+                            : arguments_.by                                           ? "--by"
+                            : !arguments_.fail_on.empty()                             ? "--fail-on"
+                            : arguments_.where && !arguments_.where->needed().empty() ? "--where"
+                            : sorts_statistic                                         ? "--sort"
+                                                                                      : nullptr;
   if (wants) throw CLI::ValidationError("--head", std::string("reads no element, but ") + wants + " needs statistics");
 }
 

@@ -19,7 +19,8 @@ std::string statistics() {
   Categories others = every_category();
   std::erase_if(others, [&](Category category) { return std::ranges::count(all, category) != 0; });
   return "`all` is MindSpore's twelve: " + names(all) + ". Others: " + names(others) +
-         ". And pN, the quantiles: " + names(usual_quantiles()) + " or any other N from 0 to 100. nan-count and nan_count "
+         ". And pN, the quantiles: " + names(usual_quantiles()) +
+         " or any other N from 0 to 100. nan-count and nan_count "
          "mean the same as \"nan count\"; mean is avg, norm and l2 are l2norm, amax is absmax. "
          "`tensorstat explain NAME` says what one is.";
 }
@@ -49,13 +50,18 @@ std::vector<Section> sections() {
        "NaN and Inf, they are found by max, min, avg and l2norm."},
       {"Paths",
        "In a glob ** stands for any number of folders: 'run/**/grad.*.npy'. Write ./dump for a file or folder with "
-       "the name of a subcommand, such as dump. FILE::TENSOR, as a table shows it, is one tensor of a file; TENSOR may hold "
+       "the name of a subcommand, such as dump. FILE::TENSOR, as a table shows it, is one tensor of a file; TENSOR may "
+       "hold "
        "* and ?."},
       {"Rules",
-       "--where takes a rule, and --fail-on takes rules between commas. A rule is nan, inf, or a comparison of a statistic "
-       "or a fact; and, or, not and parentheses join them: 'nan count > 0 and dtype == float16', \"not (inf or absmax > "
-       "100) and tensor ~ '*.weight'\". Numbers are compared by > >= < <= == and !=, exactly; a number with a fraction or "
-       "above 64 bits is the nearest binary64. NaN is neither above nor below a number: name nan, too. Texts are compared "
+       "--where takes a rule, and --fail-on takes rules between commas. A rule is nan, inf, or a comparison of a "
+       "statistic "
+       "or a fact; and, or, not and parentheses join them: 'nan count > 0 and dtype == float16', \"not (inf or absmax "
+       "> "
+       "100) and tensor ~ '*.weight'\". Numbers are compared by > >= < <= == and !=, exactly; a number with a fraction "
+       "or "
+       "above 64 bits is the nearest binary64. NaN is neither above nor below a number: name nan, too. Texts are "
+       "compared "
        "by == and !=, and by ~ with a glob. The facts, which --sort takes, too, are " +
            fact_names() +
            ". The statistics of a rule are measured even if --stats does not show them. --fail-on and the last line "

@@ -10,7 +10,8 @@ namespace tensorstat::cli {
 
 inline constexpr const char* kMoreOptions = "More options";  // the group that only --help-all shows
 
-inline constexpr std::string_view kExamples = R"(  tensorstat weights.npy                          what is in it, at a glance
+inline constexpr std::string_view kExamples =
+    R"(  tensorstat weights.npy                          what is in it, at a glance
   tensorstat run/rank_0 --stats max,min,l2norm    every tensor below a directory
   tensorstat run --stats all -o statistic.csv     MindSpore's columns, for a spreadsheet
   tensorstat run -o all.csv --columns path,rank,iteration   the same of a tree, with where each row is from

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <string>
 
-#include "stats/cli/report/screen.hpp"
 #include "stats/base/printable.hpp"
+#include "stats/cli/report/screen.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -18,8 +18,7 @@ void write_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(
 
 std::string one_decimal(double number) {
   char digits[64];
-  const auto end =
-      std::to_chars(digits, digits + sizeof digits, number, std::chars_format::fixed, 1).ptr;
+  const auto end = std::to_chars(digits, digits + sizeof digits, number, std::chars_format::fixed, 1).ptr;
   return {digits, end};
 }
 
@@ -41,8 +40,8 @@ void Console::progress(std::size_t done, std::size_t total, std::uint64_t bytes)
   const double gigabytes = static_cast<double>(bytes) / 1e9;
   const double seconds = std::chrono::duration<double>(now - start_).count();
   erase_line();
-  write_error(std::to_string(done) + " of " + std::to_string(total) + " tensors, " +
-              one_decimal(gigabytes) + " GB, " + one_decimal(gigabytes / seconds) + " GB/s");
+  write_error(std::to_string(done) + " of " + std::to_string(total) + " tensors, " + one_decimal(gigabytes) + " GB, " +
+              one_decimal(gigabytes / seconds) + " GB/s");
   has_line_ = true;
 }
 

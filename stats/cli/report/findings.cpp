@@ -65,7 +65,8 @@ void Findings::add(const TensorRow& entry) {
   const auto met = std::ranges::find_if(fail_on_, [&](const Rule& rule) { return rule.is_met_by(entry); });
   if (met == fail_on_.end()) return;
   const std::string evidence = met->evidence(entry);
-  found_.add(entry, printable_name(entry.label()) + " (" + met->text() + (evidence.empty() ? "" : ": " + evidence) + ")");
+  found_.add(entry,
+             printable_name(entry.label()) + " (" + met->text() + (evidence.empty() ? "" : ": " + evidence) + ")");
 }
 
 std::string Findings::counted(std::uint64_t count) const {

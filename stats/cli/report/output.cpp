@@ -10,9 +10,9 @@
 #include <system_error>
 #include <utility>
 
+#include "stats/base/printable.hpp"
 #include "stats/cli/exit_status.hpp"
 #include "stats/files/io/open_file.hpp"
-#include "stats/base/printable.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -20,8 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 Error unwritable(const std::string& where, int error) {
-  return {Code::kUnwritable,
-          printable(where) + ": cannot be written: " + std::generic_category().message(error)};
+  return {Code::kUnwritable, printable(where) + ": cannot be written: " + std::generic_category().message(error)};
 }
 
 bool write_all(int descriptor, std::string_view text) {

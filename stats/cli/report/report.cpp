@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "stats/cli/report/sparkline.hpp"
 #include "stats/base/printable.hpp"
+#include "stats/cli/report/sparkline.hpp"
 #include "stats/rows/coordinates.hpp"
 #include "stats/rows/csv/statistic_csv.hpp"
 

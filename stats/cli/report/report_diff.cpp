@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <utility>
 
+#include "stats/base/printable.hpp"
 #include "stats/compare/comparison_json.hpp"
 #include "stats/compare/origin/sentence.hpp"
-#include "stats/base/printable.hpp"
 #include "stats/rows/coordinates.hpp"
 
 namespace tensorstat::cli {
@@ -24,7 +24,9 @@ std::string place_of(const Record& record, const Seen& row) {
          std::to_string(row.rank) + ", iteration " + std::to_string(row.iteration) + ")";
 }
 
-std::string value_or_none(const Value& value) { return std::holds_alternative<std::monostate>(value) ? "none" : to_string(value); }
+std::string value_or_none(const Value& value) {
+  return std::holds_alternative<std::monostate>(value) ? "none" : to_string(value);
+}
 
 std::string digits_of(const Value& value) {
   const auto* real = std::get_if<double>(&value);
@@ -56,8 +58,9 @@ std::string elements_text(const Record& record, const Seen& row, const ElementVa
   const auto value = [&](PairStatistic which) -> const Value& { return found[static_cast<std::size_t>(which)]; };
   const auto is_any = [&](PairStatistic which) { return value(which) != Value(std::uint64_t{0}); };
   const bool is_of_parts = record.texts()[row.dtype].starts_with("complex");
-  std::string text = short_text(value(PairStatistic::kOutsideCount)) + " of " + short_text(value(PairStatistic::kCount)) +
-                     (is_of_parts ? " parts" : " elements") + " differ; max |a-b| " + digits_of(value(PairStatistic::kMaxAbsDiff));
+  std::string text = short_text(value(PairStatistic::kOutsideCount)) + " of " +
+                     short_text(value(PairStatistic::kCount)) + (is_of_parts ? " parts" : " elements") +
+                     " differ; max |a-b| " + digits_of(value(PairStatistic::kMaxAbsDiff));
   const Value& index = value(PairStatistic::kMaxAbsDiffIndex);
   if (!std::holds_alternative<std::monostate>(index)) {
     text += " at " + (is_of_parts ? short_text(index) : place_in(index, record.texts()[row.shape]));
@@ -66,22 +69,28 @@ std::string elements_text(const Record& record, const Seen& row, const ElementVa
   if (!std::holds_alternative<std::monostate>(value(PairStatistic::kCosine))) {
     text += "; cosine " + digits_of(value(PairStatistic::kCosine));
   }
-  if (is_any(PairStatistic::kNanAloneCount)) text += "; " + short_text(value(PairStatistic::kNanAloneCount)) + " NaN in one alone";
-  if (is_any(PairStatistic::kBothNanCount)) text += "; " + short_text(value(PairStatistic::kBothNanCount)) + " NaN in both";
-  if (is_any(PairStatistic::kInfAloneCount)) text += "; " + short_text(value(PairStatistic::kInfAloneCount)) + " Inf in one alone";
+  if (is_any(PairStatistic::kNanAloneCount))
+    text += "; " + short_text(value(PairStatistic::kNanAloneCount)) + " NaN in one alone";
+  if (is_any(PairStatistic::kBothNanCount))
+    text += "; " + short_text(value(PairStatistic::kBothNanCount)) + " NaN in both";
+  if (is_any(PairStatistic::kInfAloneCount))
+    text += "; " + short_text(value(PairStatistic::kInfAloneCount)) + " Inf in one alone";
   return text;
 }
 
 // The statistics of two rows that differ most: "max 3 and 6, l2norm 5 and 9".
 std::string numbers_that_differ(const Compared& compared, const Pair& pair) {
   constexpr int kMost = 4;
-  const auto a = compared.a.record.statistics(compared.a.record.rows()[pair.in_a]), b = compared.b.record.statistics(compared.b.record.rows()[pair.in_b]);
+  const auto a = compared.a.record.statistics(compared.a.record.rows()[pair.in_a]),
+             b = compared.b.record.statistics(compared.b.record.rows()[pair.in_b]);
   std::string text;
   int count = 0;
   for (std::size_t i = 0; i < a.categories.size() && count < kMost; ++i) {
     const Value* other = b.find(a.categories[i]);
-    if (other == nullptr || digits_of(a.values[i]) == digits_of(*other) || kind(a.categories[i]) == ValueKind::kDigest) continue;
-    text += (count++ == 0 ? "" : ", ") + std::string(name(a.categories[i])) + " " + digits_of(a.values[i]) + " and " + digits_of(*other);
+    if (other == nullptr || digits_of(a.values[i]) == digits_of(*other) || kind(a.categories[i]) == ValueKind::kDigest)
+      continue;
+    text += (count++ == 0 ? "" : ", ") + std::string(name(a.categories[i])) + " " + digits_of(a.values[i]) + " and " +
+            digits_of(*other);
   }
   return text;
 }
@@ -89,11 +98,13 @@ std::string numbers_that_differ(const Compared& compared, const Pair& pair) {
 // Why the two differ: their elements, or the statistic that decided: "max 1.5 and 2.5".
 std::string reason_of(const Compared& compared, const Pair& pair) {
   const Judgement& judgement = pair.judgement;
-  if (const auto found = compared.elements.found.find(pair.in_a); found != compared.elements.found.end() && !judgement.why.empty()) {
+  if (const auto found = compared.elements.found.find(pair.in_a);
+      found != compared.elements.found.end() && !judgement.why.empty()) {
     return elements_text(compared.a.record, compared.a.record.rows()[pair.in_a], found->second);
   }
   std::string text = judgement.why;
-  const auto a = compared.a.record.statistics(compared.a.record.rows()[pair.in_a]), b = compared.b.record.statistics(compared.b.record.rows()[pair.in_b]);
+  const auto a = compared.a.record.statistics(compared.a.record.rows()[pair.in_a]),
+             b = compared.b.record.statistics(compared.b.record.rows()[pair.in_b]);
   if (const auto category = category_from(judgement.why)) {
     text += " " + value_or_none(*a.find(*category)) + " and " + value_or_none(*b.find(*category));
   }
@@ -117,7 +128,8 @@ std::string unmatched(const Record& record, const std::vector<std::uint32_t>& ro
 std::string statistics_text(const StatisticsView& statistics) {
   std::string text;
   for (std::size_t i = 0; i < statistics.categories.size(); ++i) {
-    text += (text.empty() ? "" : ", ") + std::string(name(statistics.categories[i])) + " " + value_or_none(statistics.values[i]);
+    text += (text.empty() ? "" : ", ") + std::string(name(statistics.categories[i])) + " " +
+            value_or_none(statistics.values[i]);
   }
   return text;
 }
@@ -155,9 +167,10 @@ std::string text_of(const Compared& compared, bool with_all) {
     }
   }
   text += unmatched(a, differences.only_a, "A") + unmatched(b, differences.only_b, "B");
-  text += std::to_string(differences.pairs.size()) + (differences.pairs.size() == 1 ? " tensor compared, " : " tensors compared, ") + std::to_string(differences.different_count) +
-          " differ, " + std::to_string(differences.only_a.size()) + " only in A, " +
-          std::to_string(differences.only_b.size()) + " only in B";
+  text += std::to_string(differences.pairs.size()) +
+          (differences.pairs.size() == 1 ? " tensor compared, " : " tensors compared, ") +
+          std::to_string(differences.different_count) + " differ, " + std::to_string(differences.only_a.size()) +
+          " only in A, " + std::to_string(differences.only_b.size()) + " only in B";
   const auto differs = [](const Pair& pair) { return pair.judgement.verdict == Verdict::kDifferent; };
   if (compared.first && !compared.first->empty()) {
     text += "; the first operator to differ: " + place_of(a, a.rows()[compared.first->front().in_a]);
@@ -178,7 +191,9 @@ std::string text_of(const Answer& answer, bool with_all) {
   for (std::size_t i = 0; i < answer.notes.size(); ++i) {
     const bool is_last_line = lines + 1 == kMostLines && i + 1 < answer.notes.size();
     if (!with_all && (is_last_line || lines == kMostLines)) {
-      return lines == kMostLines ? text : text + "note: and " + std::to_string(answer.notes.size() - i) + " more notes: --all\n";
+      return lines == kMostLines
+                 ? text
+                 : text + "note: and " + std::to_string(answer.notes.size() - i) + " more notes: --all\n";
     }
     text += "note: " + answer.notes[i] + "\n";
     ++lines;
@@ -217,8 +232,9 @@ std::string lists_of(const Record& record, const Answer& answer) {
   add(lists.turned, "turned Inf into NaN", true);
   add(lists.propagators, "passed on", false);
   const std::uint32_t runs = record.run_count();
-  text += std::to_string(runs) + (runs == 1 ? " run of an operator, " : " runs of operators, ") + std::to_string(lists.producers.size()) +
-          " produced NaN or Inf, " + std::to_string(lists.propagators.size()) + " passed it on";
+  text += std::to_string(runs) + (runs == 1 ? " run of an operator, " : " runs of operators, ") +
+          std::to_string(lists.producers.size()) + " produced NaN or Inf, " + std::to_string(lists.propagators.size()) +
+          " passed it on";
   return text + "\n";
 }
 

@@ -66,9 +66,7 @@ void append(std::string& text, const SurveyedTensor& entry, bool with_placement)
 class JsonReport : public Report {
  public:
   explicit JsonReport(bool with_placement) : with_placement_(with_placement) {}
-  std::string begin() override {
-    return "{\"schema_version\":" + std::to_string(kSchemaVersion) + ",\"tensors\":[";
-  }
+  std::string begin() override { return "{\"schema_version\":" + std::to_string(kSchemaVersion) + ",\"tensors\":["; }
   std::string add(const SurveyedTensor& entry) override {
     std::string text = std::exchange(is_first_, false) ? "\n" : ",\n";
     append(text, entry, with_placement_);
@@ -96,12 +94,8 @@ class NdjsonReport : public Report {
 
 }  // namespace
 
-std::unique_ptr<Report> make_json(bool with_placement) {
-  return std::make_unique<JsonReport>(with_placement);
-}
+std::unique_ptr<Report> make_json(bool with_placement) { return std::make_unique<JsonReport>(with_placement); }
 
-std::unique_ptr<Report> make_ndjson(bool with_placement) {
-  return std::make_unique<NdjsonReport>(with_placement);
-}
+std::unique_ptr<Report> make_ndjson(bool with_placement) { return std::make_unique<NdjsonReport>(with_placement); }
 
 }  // namespace tensorstat::cli

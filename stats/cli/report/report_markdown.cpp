@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "stats/cli/report/report.hpp"
 #include "stats/base/printable.hpp"
+#include "stats/cli/report/report.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -43,7 +43,9 @@ class Markdown : public Report {
     std::string line = "| " + code(printable_name(short_label(entry))) + " | " + dtype(row.data_type) + " | ";
     line.append(to_string(row.shape)).append(" |");
     for (std::size_t i = 0; i < row.statistics.values.size(); ++i) {
-      line.append(" ").append(short_text(row.statistics.categories[i], row.statistics.values[i], row.shape)).append(" |");
+      line.append(" ")
+          .append(short_text(row.statistics.categories[i], row.statistics.values[i], row.shape))
+          .append(" |");
     }
     return line + "\n";
   }

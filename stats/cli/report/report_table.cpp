@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "stats/base/printable.hpp"
 #include "stats/cli/report/report.hpp"
 #include "stats/cli/report/text_table.hpp"
 #include "stats/cli/report/text_width.hpp"
-#include "stats/base/printable.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -151,8 +151,8 @@ class Table : public Report {
 
   TextTable wide(const Categories& shown) const {
     std::vector<TextColumn> columns = {words_column("tensor", &Line::label, std::string::npos),
-                       words_column("dtype", &Line::dtype, std::string::npos),
-                       words_column("shape", &Line::shape, std::string::npos)};
+                                       words_column("dtype", &Line::dtype, std::string::npos),
+                                       words_column("shape", &Line::shape, std::string::npos)};
     for (const Category category : shown) columns.push_back(number_column(category, kTableDigits));
     if (categories_.empty()) {  // --head
       columns.push_back({"bytes", false, {}});
@@ -166,8 +166,8 @@ class Table : public Report {
     const auto has = [&](Category category) { return std::ranges::count(shown, category) != 0; };
     const bool has_interval = has(Category::kMax) && has(Category::kMin);
     std::vector<TextColumn> columns = {words_column("tensor", &Line::label, std::string::npos), warnings(),
-                       words_column("dtype", &Line::dtype, std::string::npos),
-                       words_column("shape", &Line::shape, kLeastNameColumns)};
+                                       words_column("dtype", &Line::dtype, std::string::npos),
+                                       words_column("shape", &Line::shape, kLeastNameColumns)};
     if (columns[1].width() == 0) columns.erase(columns.begin() + 1);
     if (has_interval) columns.push_back(intervals(digits));
     if (has(Category::kExponents)) columns.push_back(number_column(Category::kExponents, digits));

@@ -58,7 +58,7 @@ bool Results::comes_before(const Held& a, const Held& b) const {
     return greatest_first(number_of(x, subject), number_of(y, subject));
   };
   const SurveyedTensor &first = arguments_.sort->is_reversed ? b.entry : a.entry,
-              &second = arguments_.sort->is_reversed ? a.entry : b.entry;
+                       &second = arguments_.sort->is_reversed ? a.entry : b.entry;
   if (before(first, second)) return true;
   return !before(second, first) && a.number < b.number;
 }
@@ -69,7 +69,8 @@ void Results::hold(SurveyedTensor&& entry) {
   const bool is_full = arguments_.top && held_.size() == *arguments_.top;
   if (is_full && (held_.empty() || !before(held, held_.front()))) return;
   for (const Decision& each : held.entry.placement) {
-    held.placement.push_back({each.category, *reasons_.emplace(each.engine).first, *reasons_.emplace(each.reason).first});
+    held.placement.push_back(
+        {each.category, *reasons_.emplace(each.engine).first, *reasons_.emplace(each.reason).first});
   }
   if (is_full) {
     std::ranges::pop_heap(held_, before);

@@ -17,7 +17,8 @@ std::string sparkline(const ExponentCounts& counts) {
   const int least = counts.binades.front().exponent, last = counts.binades.back().exponent;
   const int first = std::max(least, last - kMostBars + 1);
   std::array<std::uint64_t, kMostBars> bars{};
-  for (const auto& [exponent, count] : counts.binades) bars[static_cast<std::size_t>(std::max(exponent, first) - first)] += count;
+  for (const auto& [exponent, count] : counts.binades)
+    bars[static_cast<std::size_t>(std::max(exponent, first) - first)] += count;
   const auto most = static_cast<double>(std::ranges::max(bars));
   std::string text = (least < first ? "≤" : "") + std::to_string(first) + " ";
   for (const std::uint64_t count : std::span(bars).first(static_cast<std::size_t>(last - first + 1))) {

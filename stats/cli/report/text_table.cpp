@@ -21,8 +21,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
 
 class Writer {
  public:
-  Writer(const TextTable& table, bool in_color)
-      : columns_(table.columns), gap_(table.gap, ' '), in_color_(in_color) {
+  Writer(const TextTable& table, bool in_color) : columns_(table.columns), gap_(table.gap, ' '), in_color_(in_color) {
     for (const TextColumn& column : columns_) {
       widths_.push_back(column.width());
       height_ = std::max(height_, words_of(column.heading).size());

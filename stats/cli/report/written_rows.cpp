@@ -7,8 +7,8 @@
 
 #include "stats/cli/report/findings.hpp"
 #include "stats/rows/names/dump_place.hpp"
-#include "stats/survey/row_files.hpp"
 #include "stats/rows/row_carrier.hpp"
+#include "stats/survey/row_files.hpp"
 
 namespace tensorstat::cli {
 namespace {

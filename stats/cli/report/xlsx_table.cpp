@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "stats/compare/msprobe/table.hpp"
 #include "stats/base/utf8.hpp"
+#include "stats/compare/msprobe/table.hpp"
 #include "stats/files/io/whole_file.hpp"
 
 #if TENSORSTAT_XLSX
@@ -179,8 +179,9 @@ Result<std::string> xlsx_of(const msprobe::Comparison& comparison) {
 #else
 
 Result<std::string> xlsx_of(const msprobe::Comparison&) {
-  return Error{Code::kUnsupported,
-               "xlsx: tensorstat was built without libxlsxwriter; install libxlsxwriter-dev and build it again, or name a .csv"};
+  return Error{
+      Code::kUnsupported,
+      "xlsx: tensorstat was built without libxlsxwriter; install libxlsxwriter-dev and build it again, or name a .csv"};
 }
 
 #endif

@@ -39,7 +39,8 @@ bool has_part(std::string_view name, std::string_view part) {
 }
 
 std::string checksum_of(std::string_view text) {
-  const auto crc = crc32(crc32(0, nullptr, 0), reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size()));
+  const auto crc =
+      crc32(crc32(0, nullptr, 0), reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size()));
   char digits[9];
   std::snprintf(digits, sizeof digits, "%08lx", static_cast<unsigned long>(crc));
   return digits;
@@ -48,7 +49,8 @@ std::string checksum_of(std::string_view text) {
 // A statistic of a table: None is a text, and any NaN is "Nan".
 PythonValue as_statistic(PythonValue value) {
   std::string text = text_of(value);
-  std::ranges::transform(text, text.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::ranges::transform(text, text.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   return text == "nan" ? PythonValue("Nan") : value;
 }
 
@@ -201,7 +203,9 @@ bool has_md5(const PythonTree& call) {
   const auto holds = [](const PythonTree& tree) { return tree.find("md5") != nullptr; };
   return std::ranges::any_of(call.members, [&](const auto& member) {
     const PythonTree& tree = member.second;
-    return holds(tree) || (tree.is_list() && std::ranges::any_of(tree.members, holds, [](const auto& each) -> const PythonTree& { return each.second; }));
+    return holds(tree) ||
+           (tree.is_list() && std::ranges::any_of(tree.members, holds,
+                                                  [](const auto& each) -> const PythonTree& { return each.second; }));
   });
 }
 

@@ -13,8 +13,8 @@ std::vector<Item> items_of_call(const std::string& name, const PythonTree& call)
 
 // The call's name in parts, for counting its runs.
 struct CallName {
-  std::string stem;           // without direction and number: "Functional.conv2d"
-  std::string head, tail;     // the last two parts: "0", "forward"; of gradients none
+  std::string stem;        // without direction and number: "Functional.conv2d"
+  std::string head, tail;  // the last two parts: "0", "forward"; of gradients none
   bool is_backward = false;
 };
 

@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <future>
 
+#include "stats/base/printable.hpp"
 #include "stats/compare/msprobe/pairing.hpp"
 #include "stats/compare/msprobe/result_rules.hpp"
 #include "stats/compare/msprobe/statistic_cells.hpp"
 #include "stats/compare/msprobe/tensor_cells.hpp"
-#include "stats/base/printable.hpp"
 
 namespace tensorstat::msprobe {
 namespace {
@@ -25,7 +25,8 @@ std::launch way_to_read(const std::string& path) {
 }  // namespace
 
 bool Comparison::differs() const {
-  return unmatched_count != 0 || std::ranges::any_of(rows, [](const ComparedRow& row) { return row.level != Level::kPass; });
+  return unmatched_count != 0 ||
+         std::ranges::any_of(rows, [](const ComparedRow& row) { return row.level != Level::kPass; });
 }
 
 Result<Comparison> compare_by_rules(const std::string& npu, const std::string& bench,
@@ -40,7 +41,8 @@ Result<Comparison> compare_by_rules(const std::string& npu, const std::string& b
     const auto says = [&](const std::string& path, const Dump& dump) {
       return printable(path) + " holds " + kModes[static_cast<int>(dump.mode)];
     };
-    return Error{Code::kUnreadable, says(npu, *read) + " and " + says(bench, *other) + ": msprobe compares two dumps of one kind"};
+    return Error{Code::kUnreadable,
+                 says(npu, *read) + " and " + says(bench, *other) + ": msprobe compares two dumps of one kind"};
   }
   Comparison comparison{.npu = *std::move(read), .bench = *std::move(other)};
   const Mode mode = comparison.npu.mode;
@@ -49,7 +51,8 @@ Result<Comparison> compare_by_rules(const std::string& npu, const std::string& b
   if (mode == Mode::kStatistics) fill_statistic_measures(comparison.rows);
   if (mode == Mode::kTensor) fill_tensor_measures(comparison, failed);
   for (auto first = comparison.rows.begin(); first != comparison.rows.end();) {
-    const auto end = std::find_if(first, comparison.rows.end(), [&](const ComparedRow& row) { return row.npu->call != first->npu->call; });
+    const auto end = std::find_if(first, comparison.rows.end(),
+                                  [&](const ComparedRow& row) { return row.npu->call != first->npu->call; });
     judge_call({first, end}, mode);
     first = end;
   }

@@ -49,14 +49,15 @@ struct ComparedRow {
 struct Comparison {
   Dump npu, bench;
   std::vector<ComparedRow> rows = {};  // in the order of the first dump
-  std::uint64_t unmatched_count = 0;  // of both dumps
-  bool is_whole = true;               // else a tensor could not be read, which the listener has been told
+  std::uint64_t unmatched_count = 0;   // of both dumps
+  bool is_whole = true;                // else a tensor could not be read, which the listener has been told
 
   // A row is no pass, or something has no partner.
   bool differs() const;
 };
 
-// Where tensors are compared: nothing else reads them. Errors: a dump cannot be read, or the two are of different modes.
+// Where tensors are compared: nothing else reads them. Errors: a dump cannot be read, or the two are of different
+// modes.
 Result<Comparison> compare_by_rules(const std::string& npu, const std::string& bench,
                                     const std::function<void(std::string_view words)>& failed);
 

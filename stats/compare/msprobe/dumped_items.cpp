@@ -5,10 +5,10 @@
 #include <map>
 #include <tensorstat/rows.hpp>
 
+#include "stats/base/printable.hpp"
 #include "stats/compare/msprobe/call_items.hpp"
 #include "stats/compare/msprobe/json_calls.hpp"
 #include "stats/survey/row_files.hpp"
-#include "stats/base/printable.hpp"
 
 namespace tensorstat::msprobe {
 namespace {
@@ -22,9 +22,11 @@ Result<std::string> dump_at(const std::string& path) {
   std::vector<Error> faults;
   const auto files = find_row_files({path}, faults);
   if (files.size() == 1) return files.front().path;
-  if (files.empty()) return faults.empty() ? Error{Code::kUnreadable, printable(path) + ": holds no dump.json"} : faults.front();
-  return Error{Code::kUnreadable, printable(path) + ": holds several dumps, such as " + printable(files[0].path) + " and " +
-                                      printable(files[1].path) + ": name the folder of one step and one rank"};
+  if (files.empty())
+    return faults.empty() ? Error{Code::kUnreadable, printable(path) + ": holds no dump.json"} : faults.front();
+  return Error{Code::kUnreadable, printable(path) + ": holds several dumps, such as " + printable(files[0].path) +
+                                      " and " + printable(files[1].path) +
+                                      ": name the folder of one step and one rank"};
 }
 
 bool are_digits(const std::string& text) {
@@ -52,7 +54,8 @@ class JsonDump {
     };
     if (Status read = read_json_calls(path, listener); !read) return read.error();
     if (task != "statistics" && task != "tensor") {
-      return Error{Code::kUnreadable, printable(path) + ": its task is \"" + shown(task) + "\": msprobe compares statistics and tensor"};
+      return Error{Code::kUnreadable,
+                   printable(path) + ": its task is \"" + shown(task) + "\": msprobe compares statistics and tensor"};
     }
     dump_.mode = task == "tensor" ? Mode::kTensor : has_md5_ ? Mode::kMd5 : Mode::kStatistics;
     const fs::path folder = fs::path(path).parent_path();
@@ -71,8 +74,9 @@ class JsonDump {
     const auto numbered = [&](const std::string& part) { return are_digits(part) ? std::to_string(before) : part; };
     for (Item& item : items_of_call(name, call)) {
       item.call = static_cast<std::uint32_t>(dump_.calls.size());
-      item.key = is_counted ? parts.stem + "." + numbered(parts.head) + "." + numbered(parts.tail) + without(item.name, name)
-                            : item.name;
+      item.key = is_counted
+                     ? parts.stem + "." + numbered(parts.head) + "." + numbered(parts.tail) + without(item.name, name)
+                     : item.name;
       dump_.items.push_back(std::move(item));
     }
     dump_.calls.push_back(name);
@@ -84,8 +88,9 @@ class JsonDump {
     if (!fs::exists(path, ignored)) return {};
     dump_.has_stacks = true;
     PythonTree all{PythonTree::Kind::kDict, {}, {}};
-    const JsonListener listener{[&](const std::string& name, PythonTree&& value) { all.members.emplace_back(name, std::move(value)); },
-                                [](const std::string&, PythonTree&&) {}};
+    const JsonListener listener{
+        [&](const std::string& name, PythonTree&& value) { all.members.emplace_back(name, std::move(value)); },
+        [](const std::string&, PythonTree&&) {}};
     if (Status read = read_json_calls(path, listener); !read) return read;
     const PythonTree* numbered = all.find("0");
     const bool is_numbered = numbered != nullptr && numbered->is_true();
@@ -129,7 +134,8 @@ Result<Dump> read_rows_as_dump(const std::string& path) {
     item.call = static_cast<std::uint32_t>(dump.calls.size() - 1);
     item.dtype = row.data_type;
     item.shape = "[";
-    for (const std::uint64_t dimension : row.shape) item.shape += (item.shape.size() > 1 ? ", " : "") + std::to_string(dimension);
+    for (const std::uint64_t dimension : row.shape)
+      item.shape += (item.shape.size() > 1 ? ", " : "") + std::to_string(dimension);
     item.shape += "]";
     constexpr Category kColumns[kStatisticCount] = {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm};
     for (std::size_t i = 0; i < kStatisticCount; ++i) {
@@ -157,7 +163,8 @@ Result<Dump> read_dump(const std::string& path) {
   const auto file = dump_at(path);
   if (!file) return file.error();
   auto dump = file->ends_with(".json") ? JsonDump().read(*file) : read_rows_as_dump(*file);
-  if (dump && dump->items.empty()) return Error{Code::kUnreadable, printable(*file) + ": there is nothing to compare: no inputs and no outputs"};
+  if (dump && dump->items.empty())
+    return Error{Code::kUnreadable, printable(*file) + ": there is nothing to compare: no inputs and no outputs"};
   return dump;
 }
 

@@ -20,8 +20,8 @@ inline constexpr const char* kNoDataFile = "-1";
 
 // A tensor, or an argument that is none.
 struct Item {
-  std::string name;  // "Functional.conv2d.0.forward.input.0"
-  std::string key;   // what pairs it: the name, where a backward call is counted in the order of the file
+  std::string name;        // "Functional.conv2d.0.forward.input.0"
+  std::string key;         // what pairs it: the name, where a backward call is counted in the order of the file
   std::uint32_t call = 0;  // of Dump::calls
   std::string dtype = "None", shape = "None", requires_grad = kNotAvailable, md5 = kNotAvailable;
   std::string data_name = kNoDataFile;  // of its file

@@ -45,7 +45,8 @@ class Reader : public JsonReader {
     } else if (levels_.size() == 1) {
       listener_.member(level.name, std::move(tree));
     } else {
-      level.tree.members.emplace_back(level.tree.is_dict() ? std::exchange(level.name, {}) : std::string(), std::move(tree));
+      level.tree.members.emplace_back(level.tree.is_dict() ? std::exchange(level.name, {}) : std::string(),
+                                      std::move(tree));
     }
     return true;
   }

@@ -9,8 +9,8 @@
 
 namespace tensorstat::msprobe {
 
-// Receives the members of a JSON file that holds an object. Only the members of `data` come one by one, so that memory holds
-// one call of an operator at a time.
+// Receives the members of a JSON file that holds an object. Only the members of `data` come one by one, so that memory
+// holds one call of an operator at a time.
 struct JsonListener {
   std::function<void(const std::string& name, PythonTree&& value)> member;  // any but data
   std::function<void(const std::string& name, PythonTree&& call)> call;     // a member of data

@@ -17,16 +17,20 @@ Type type_of(Dtype dtype) {
   using Kind = Type::Kind;
   const int bits = static_cast<int>(size_bytes(dtype)) * 8;
   switch (dtype) {
-    case Dtype::kBool: return {Kind::kBool, bits};
+    case Dtype::kBool:
+      return {Kind::kBool, bits};
     case Dtype::kUint8:
     case Dtype::kUint16:
     case Dtype::kUint32:
-    case Dtype::kUint64: return {Kind::kUnsigned, bits};
+    case Dtype::kUint64:
+      return {Kind::kUnsigned, bits};
     case Dtype::kInt8:
     case Dtype::kInt16:
     case Dtype::kInt32:
-    case Dtype::kInt64: return {Kind::kSigned, bits};
-    default: return {Kind::kFloat, bits};
+    case Dtype::kInt64:
+      return {Kind::kSigned, bits};
+    default:
+      return {Kind::kFloat, bits};
   }
 }
 
@@ -80,7 +84,9 @@ double distance_of_scalars(Dtype of_a, double a, Dtype of_b, double b) {
   return static_cast<double>(narrow) == least ? least : std::fabs(static_cast<double>(narrow));
 }
 
-double relative_of_elements(double a, double b, bool is_double) { return is_double ? relative<double>(a, b) : relative<float>(a, b); }
+double relative_of_elements(double a, double b, bool is_double) {
+  return is_double ? relative<double>(a, b) : relative<float>(a, b);
+}
 
 double relative_of_scalars(double a, double b) {
   const auto is_large = [](double value) { return std::isfinite(value) && std::fabs(value) >= 3.4e38; };
@@ -88,7 +94,9 @@ double relative_of_scalars(double a, double b) {
 }
 
 bool is_relative_double(Dtype a, Dtype b) {
-  const auto becomes_double = [](Dtype dtype) { return dtype == Dtype::kFloat64 || type_of(dtype).kind != Type::Kind::kFloat; };
+  const auto becomes_double = [](Dtype dtype) {
+    return dtype == Dtype::kFloat64 || type_of(dtype).kind != Type::Kind::kFloat;
+  };
   return becomes_double(a) || becomes_double(b);
 }
 

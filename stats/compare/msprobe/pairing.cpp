@@ -13,12 +13,14 @@ std::string_view family_of(std::string_view dtype) {
   struct Family {
     std::string_view word, name;
   };
-  constexpr Family kFamilies[] = {{"int8", "int"},      {"uint8", "int"},        {"int16", "int"},      {"uint16", "int"},
-                                  {"int32", "int"},     {"uint32", "int"},       {"int64", "int"},      {"uint64", "int"},
-                                  {"float16", "float"}, {"float32", "float"},    {"float64", "float"},  {"bfloat16", "float"},
+  constexpr Family kFamilies[] = {{"int8", "int"},      {"uint8", "int"},         {"int16", "int"},
+                                  {"uint16", "int"},    {"int32", "int"},         {"uint32", "int"},
+                                  {"int64", "int"},     {"uint64", "int"},        {"float16", "float"},
+                                  {"float32", "float"}, {"float64", "float"},     {"bfloat16", "float"},
                                   {"bool", "bool"},     {"complex64", "complex"}, {"complex128", "complex"}};
   std::string lower(dtype.starts_with("torch.") ? dtype.substr(6) : dtype);
-  std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::ranges::transform(lower, lower.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   const auto found = std::ranges::find(kFamilies, std::string_view(lower), &Family::word);
   return found == std::end(kFamilies) ? dtype : found->name;
 }
@@ -38,7 +40,8 @@ struct Held {
 
 // Of a column, or of its rows that `counts` picks: where all are numbers and one is a float, all become floats.
 template <typename Counts>
-Held settle_column(std::vector<ComparedRow>& rows, Statistics ComparedRow::* side, std::size_t column, const Counts& counts) {
+Held settle_column(std::vector<ComparedRow>& rows, Statistics ComparedRow::*side, std::size_t column,
+                   const Counts& counts) {
   Held held;
   for (const ComparedRow& row : rows) {
     if (!counts(row)) continue;
@@ -53,7 +56,7 @@ Held settle_column(std::vector<ComparedRow>& rows, Statistics ComparedRow::* sid
   return held;
 }
 
-void settle_side(std::vector<ComparedRow>& rows, Statistics ComparedRow::* side) {
+void settle_side(std::vector<ComparedRow>& rows, Statistics ComparedRow::*side) {
   Held all;
   for (std::size_t i = 0; i < kStatisticCount; ++i) {
     const Held held = settle_column(rows, side, i, [](const ComparedRow&) { return true; });

@@ -31,7 +31,9 @@ std::string text_repr(std::string_view text) {
   return shown + quote;
 }
 
-std::string repr_of(const PythonTree& tree) { return tree.is_text() ? text_repr(std::get<std::string>(tree.value)) : text_of(tree); }
+std::string repr_of(const PythonTree& tree) {
+  return tree.is_text() ? text_repr(std::get<std::string>(tree.value)) : text_of(tree);
+}
 
 }  // namespace
 
@@ -67,10 +69,13 @@ bool are_equal(const PythonValue& a, const PythonValue& b) {
 
 bool PythonTree::is_true() const {
   switch (kind) {
-    case Kind::kNone: return false;
+    case Kind::kNone:
+      return false;
     case Kind::kList:
-    case Kind::kDict: return !members.empty();
-    case Kind::kValue: break;
+    case Kind::kDict:
+      return !members.empty();
+    case Kind::kValue:
+      break;
   }
   if (const auto* text = std::get_if<std::string>(&value)) return !text->empty();
   if (const auto* truth = std::get_if<bool>(&value)) return *truth;
@@ -87,10 +92,13 @@ const PythonTree* PythonTree::find(std::string_view name) const {
 
 std::string text_of(const PythonTree& tree) {
   switch (tree.kind) {
-    case PythonTree::Kind::kNone: return "None";
-    case PythonTree::Kind::kValue: return text_of(tree.value);
+    case PythonTree::Kind::kNone:
+      return "None";
+    case PythonTree::Kind::kValue:
+      return text_of(tree.value);
     case PythonTree::Kind::kList:
-    case PythonTree::Kind::kDict: break;
+    case PythonTree::Kind::kDict:
+      break;
   }
   std::string text(1, tree.is_list() ? '[' : '{');
   for (const auto& [name, member] : tree.members) {

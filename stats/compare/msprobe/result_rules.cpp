@@ -18,8 +18,9 @@ constexpr std::size_t kNormRelative = 2 * kStatisticCount - 1, kCosine = 0, kOne
 enum class Ignored : std::uint8_t { kNothing, kInputs, kAll };
 
 Ignored ignored_of(const std::string& name) {
-  constexpr std::string_view kAll[] = {"empty", "empty_like", "numpy", "to", "__setitem__", "empty_with_format",
-                                       "new_empty_strided", "new_empty", "empty_strided"};
+  constexpr std::string_view kAll[] = {
+      "empty",     "empty_like",   "numpy", "to", "__setitem__", "empty_with_format", "new_empty_strided",
+      "new_empty", "empty_strided"};
   constexpr std::string_view kInputs[] = {"_reduce_scatter_base", "_all_gather_base", "all_to_all_single",
                                           "batch_isend_irecv"};
   const auto dot = name.find('.');
@@ -35,7 +36,8 @@ bool is_nan_or_inf(const PythonValue& value) {
   std::string word = std::get<std::string>(value);
   const auto first = word.find_first_not_of(" \t\n"), last = word.find_last_not_of(" \t\n");
   word = first == word.npos ? "" : word.substr(first, last - first + 1);
-  std::ranges::transform(word, word.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::ranges::transform(word, word.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   return word == "inf" || word == "-inf" || word == "nan";
 }
 
@@ -103,7 +105,8 @@ void check_norms(const Rows& inputs, const Rows& outputs) {
   const double of_inputs = greatest_norm(inputs), of_outputs = greatest_norm(outputs);
   if (of_inputs < kAgree) {
     for (ComparedRow* row : outputs) {
-      if (std::fabs(hundredth_of(text_of(row->measures[kNormRelative]))) > kDiffer) row->raise(Level::kError, Message::kOutputNorm);
+      if (std::fabs(hundredth_of(text_of(row->measures[kNormRelative]))) > kDiffer)
+        row->raise(Level::kError, Message::kOutputNorm);
     }
   }
   const bool grows = of_inputs == 0 ? of_outputs > kAgree : of_outputs / of_inputs > kTimes;

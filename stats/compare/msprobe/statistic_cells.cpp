@@ -130,7 +130,7 @@ struct Column {
   bool is_whole = true;  // all are ints, which become binary64 in one rounding
 };
 
-Column column_of(const std::vector<ComparedRow>& rows, Statistics ComparedRow::* side, std::size_t statistic) {
+Column column_of(const std::vector<ComparedRow>& rows, Statistics ComparedRow::*side, std::size_t statistic) {
   Column column;
   column.cells.reserve(rows.size());
   for (const ComparedRow& row : rows) {

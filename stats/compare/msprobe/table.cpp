@@ -60,9 +60,12 @@ void add_line(const std::vector<PythonValue>& cells, std::string& text) {
 }  // namespace
 
 std::vector<std::string> headings_of(const Comparison& comparison) {
-  std::vector<std::string> headings = {"NPU Name",         "Bench Name",         "NPU Dtype",         "Bench Dtype",
-                                       "NPU Tensor Shape", "Bench Tensor Shape", "NPU Requires_grad", "Bench Requires_grad"};
-  const auto add = [&](std::initializer_list<const char*> more) { headings.insert(headings.end(), more.begin(), more.end()); };
+  std::vector<std::string> headings = {"NPU Name",          "Bench Name",         "NPU Dtype",
+                                       "Bench Dtype",       "NPU Tensor Shape",   "Bench Tensor Shape",
+                                       "NPU Requires_grad", "Bench Requires_grad"};
+  const auto add = [&](std::initializer_list<const char*> more) {
+    headings.insert(headings.end(), more.begin(), more.end());
+  };
   const Mode mode = comparison.npu.mode;
   if (mode == Mode::kMd5) {
     add({"NPU MD5", "BENCH MD5"});
@@ -71,7 +74,8 @@ std::vector<std::string> headings_of(const Comparison& comparison) {
       add({"Max diff", "Min diff", "Mean diff", "L2norm diff", "MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr",
            "NormRelativeErr"});
     } else {
-      add({"Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio"});
+      add({"Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr", "One Thousandth Err Ratio",
+           "Five Thousandths Err Ratio"});
     }
     add({"NPU max", "NPU min", "NPU mean", "NPU l2norm", "Bench max", "Bench min", "Bench mean", "Bench l2norm"});
   }
@@ -99,8 +103,9 @@ std::vector<PythonValue> cells_of(const Comparison& comparison, const ComparedRo
     cells.emplace_back(npu.md5);
     cells.emplace_back(bench.md5);
   } else {
-    for (const auto& values : {std::span<const PythonValue>(row.measures), std::span<const PythonValue>(row.npu_statistics),
-                               std::span<const PythonValue>(row.bench_statistics)}) {
+    for (const auto& values :
+         {std::span<const PythonValue>(row.measures), std::span<const PythonValue>(row.npu_statistics),
+          std::span<const PythonValue>(row.bench_statistics)}) {
       cells.insert(cells.end(), values.begin(), values.end());
     }
   }

@@ -8,8 +8,8 @@
 #include <optional>
 #include <span>
 
-#include "stats/compare/msprobe/numpy_scalars.hpp"
 #include "stats/base/printable.hpp"
+#include "stats/compare/msprobe/numpy_scalars.hpp"
 #include "stats/files/tensor_source.hpp"
 
 namespace tensorstat::msprobe {
@@ -29,9 +29,7 @@ double rounded(double value, int decimals) {
 }
 
 // A measure to 12 decimals; "Nan" where it is none.
-PythonValue measured(double value) {
-  return std::isnan(value) ? PythonValue("Nan") : PythonValue(rounded(value, 12));
-}
+PythonValue measured(double value) { return std::isnan(value) ? PythonValue("Nan") : PythonValue(rounded(value, 12)); }
 
 double value_of_half(std::uint16_t code) {
   const int exponent = code >> 10 & 31, fraction = code & 1023;
@@ -57,23 +55,38 @@ bool widen(Dtype dtype, std::span<const std::byte> bytes, std::vector<double>& v
     return true;
   };
   switch (dtype) {
-    case Dtype::kBool: widen_all<std::uint8_t>(bytes, values, [](std::uint8_t value) { return value != 0 ? 1.0 : 0.0; }); return true;
-    case Dtype::kInt8: return plain(std::int8_t());
-    case Dtype::kInt16: return plain(std::int16_t());
-    case Dtype::kInt32: return plain(std::int32_t());
-    case Dtype::kInt64: return plain(std::int64_t());
-    case Dtype::kUint8: return plain(std::uint8_t());
-    case Dtype::kUint16: return plain(std::uint16_t());
-    case Dtype::kUint32: return plain(std::uint32_t());
-    case Dtype::kUint64: return plain(std::uint64_t());
-    case Dtype::kFloat32: return plain(float());
-    case Dtype::kFloat64: return plain(double());
-    case Dtype::kFloat16: widen_all<std::uint16_t>(bytes, values, value_of_half); return true;
-    case Dtype::kBfloat16:
-      widen_all<std::uint16_t>(bytes, values,
-                               [](std::uint16_t code) { return double{std::bit_cast<float>(std::uint32_t{code} << 16)}; });
+    case Dtype::kBool:
+      widen_all<std::uint8_t>(bytes, values, [](std::uint8_t value) { return value != 0 ? 1.0 : 0.0; });
       return true;
-    default: return false;
+    case Dtype::kInt8:
+      return plain(std::int8_t());
+    case Dtype::kInt16:
+      return plain(std::int16_t());
+    case Dtype::kInt32:
+      return plain(std::int32_t());
+    case Dtype::kInt64:
+      return plain(std::int64_t());
+    case Dtype::kUint8:
+      return plain(std::uint8_t());
+    case Dtype::kUint16:
+      return plain(std::uint16_t());
+    case Dtype::kUint32:
+      return plain(std::uint32_t());
+    case Dtype::kUint64:
+      return plain(std::uint64_t());
+    case Dtype::kFloat32:
+      return plain(float());
+    case Dtype::kFloat64:
+      return plain(double());
+    case Dtype::kFloat16:
+      widen_all<std::uint16_t>(bytes, values, value_of_half);
+      return true;
+    case Dtype::kBfloat16:
+      widen_all<std::uint16_t>(
+          bytes, values, [](std::uint16_t code) { return double{std::bit_cast<float>(std::uint32_t{code} << 16)}; });
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -120,9 +133,15 @@ class Pass {
 
   Measures measures() const {
     if (has_other_places_) return all(kNotAvailable);
-    const auto share = [&](std::uint64_t below) { return rounded(static_cast<double>(below) / static_cast<double>(count_), 12); };
-    return {cosine(), std::sqrt(of_differences_.value()), measured(greatest_), measured(greatest_relative_),
-            share(below_thousandth_), share(below_five_thousandths_)};
+    const auto share = [&](std::uint64_t below) {
+      return rounded(static_cast<double>(below) / static_cast<double>(count_), 12);
+    };
+    return {cosine(),
+            std::sqrt(of_differences_.value()),
+            measured(greatest_),
+            measured(greatest_relative_),
+            share(below_thousandth_),
+            share(below_five_thousandths_)};
   }
 
  private:
@@ -171,7 +190,8 @@ Result<Measures> compare_tensors(TensorReader& npu, TensorReader& bench, const s
   if (npu.element_count() == 0) return all(kUnsupported);
   if (shape != squeezed(bench.shape())) return all("shape unmatched");
   Pass pass(npu.dtype(), bench.dtype());
-  std::vector<std::byte> of_npu(kPieceElements * size_bytes(npu.dtype())), of_bench(kPieceElements * size_bytes(bench.dtype()));
+  std::vector<std::byte> of_npu(kPieceElements * size_bytes(npu.dtype())),
+      of_bench(kPieceElements * size_bytes(bench.dtype()));
   std::vector<double> a, b;
   for (TensorReader* reader : {&npu, &bench}) reader->rewind(TensorReader::Order::kC, TensorReader::View::kElements);
   while (true) {
@@ -179,8 +199,10 @@ Result<Measures> compare_tensors(TensorReader& npu, TensorReader& bench, const s
     if (!got) return got.error();
     const auto other = bench.read(of_bench);
     if (!other) return other.error();
-    if (!widen(npu.dtype(), std::span(of_npu).first(*got), a) || !widen(bench.dtype(), std::span(of_bench).first(*other), b)) {
-      return Error{Code::kUnsupported, printable(path) + ": NumPy has no dtype of this kind, and msprobe's rules are NumPy's"};
+    if (!widen(npu.dtype(), std::span(of_npu).first(*got), a) ||
+        !widen(bench.dtype(), std::span(of_bench).first(*other), b)) {
+      return Error{Code::kUnsupported,
+                   printable(path) + ": NumPy has no dtype of this kind, and msprobe's rules are NumPy's"};
     }
     if (a.size() != b.size()) return Error{Code::kUnreadable, printable(path) + ": changed while it was read"};
     if (a.empty()) return pass.measures();

@@ -4,9 +4,9 @@
 #include <charconv>
 #include <filesystem>
 
-#include "stats/json/json_text.hpp"
 #include "stats/files/io/text_lines.hpp"
 #include "stats/files/io/whole_file.hpp"
+#include "stats/json/json_text.hpp"
 #include "stats/rows/names/op_name.hpp"
 
 namespace tensorstat {

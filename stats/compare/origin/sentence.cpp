@@ -50,7 +50,9 @@ std::optional<double> greatest_of(std::string_view dtype) {
   return std::nullopt;
 }
 
-std::string base_of(std::string_view file) { return printable_name(file.substr(file.rfind('/') + 1)); }  // npos + 1 is 0
+std::string base_of(std::string_view file) {
+  return printable_name(file.substr(file.rfind('/') + 1));
+}  // npos + 1 is 0
 
 std::string shown_line(const CodeLine& code) {
   return code.line == 0 ? base_of(code.file) : base_of(code.file) + ":" + std::to_string(code.line);
@@ -178,15 +180,16 @@ class Words {
   void add_line_of_code() {
     const Zoom* zoom = verdict_.zoom;
     if (!verdict_.operation.empty()) {
-      std::string text = printable_name(verdict_.operation) + (verdict_.code ? " at " + shown_line(*verdict_.code) : "");
+      std::string text =
+          printable_name(verdict_.operation) + (verdict_.code ? " at " + shown_line(*verdict_.code) : "");
       if (!is_zoomed()) {
         if (verdict_.code) detail(std::move(text));
         return;
       }
       if (!zoom->given.empty()) text += " was given " + printable_name(zoom->given);
       if (!zoom->gave.empty()) text += (zoom->given.empty() ? " gave " : " and gave ") + printable_name(zoom->gave);
-      return detail(text +
-                    (zoom->why.empty() ? reason_of(verdict_.operation, zoom->given) : ": " + printable_name(zoom->why)));
+      return detail(
+          text + (zoom->why.empty() ? reason_of(verdict_.operation, zoom->given) : ": " + printable_name(zoom->why)));
     }
     if (verdict_.code && verdict_.kind != FaultKind::kEntered) {
       detail("called at " + printable_name(verdict_.code->file) +

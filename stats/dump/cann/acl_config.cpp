@@ -56,12 +56,14 @@ class AclParser {
     const bool is_exception = !scene.empty() && scene != "watcher";
     if (!is_exception) check_constraints(scene == "watcher", is_debug, is_single);
     if (scene == "watcher") {
-      refuse(kWrongValue, "dump.dump_scene \"watcher\" looks at outputs again after other operators have run, which a "
-                          "backend that hands tensors over once cannot do; leave it out");
+      refuse(kWrongValue,
+             "dump.dump_scene \"watcher\" looks at outputs again after other operators have run, which a "
+             "backend that hands tensors over once cannot do; leave it out");
     }
     if (!is_debug && !is_single && !is_exception && (!list_ || list_->size() == 0)) {
-      throw Refusal{"it wants no dump: one of dump.dump_list with an item, dump_op_switch \"on\", dump_debug \"on\" "
-                    "and dump_scene is needed"};
+      throw Refusal{
+          "it wants no dump: one of dump.dump_list with an item, dump_op_switch \"on\", dump_debug \"on\" "
+          "and dump_scene is needed"};
     }
     fill(is_debug, is_exception, is_single);
     return std::move(config_);
@@ -133,7 +135,8 @@ class AclParser {
     item.model_name = text_in(where, value, "model_name");
     if (const auto layer = value.find("layer")) {
       item.has_layer = true;
-      for (const std::string& name : texts_of(where + ".layer", *layer)) item.choice.layers.insert(escaped_op_name(name));
+      for (const std::string& name : texts_of(where + ".layer", *layer))
+        item.choice.layers.insert(escaped_op_name(name));
     }
     if (const auto watched = value.find("watcher_nodes")) {
       item.has_watched = true;
@@ -153,7 +156,8 @@ class AclParser {
     return item;
   }
 
-  static std::vector<AclBlack> blacklist_of(const std::string& where, const std::optional<JsonValue>& list, Item& item) {
+  static std::vector<AclBlack> blacklist_of(const std::string& where, const std::optional<JsonValue>& list,
+                                            Item& item) {
     if (!list) return {};
     check_list(where, *list);
     item.has_black = true;
@@ -179,9 +183,12 @@ class AclParser {
   }
 
   void read_stats() {
-    constexpr Category kMeant[] = {Category::kMax,      Category::kMin,
-                                   Category::kAvg,      Category::kNanCount,
-                                   Category::kNegativeInfCount, Category::kPositiveInfCount,
+    constexpr Category kMeant[] = {Category::kMax,
+                                   Category::kMin,
+                                   Category::kAvg,
+                                   Category::kNanCount,
+                                   Category::kNegativeInfCount,
+                                   Category::kPositiveInfCount,
                                    Category::kL2norm};
     auto& categories = config_.statistic_category;
     if (!stats_) {  // every column but L2norm
@@ -241,7 +248,8 @@ class AclParser {
     if (config_.path.empty()) refuse(kWrongItem, "dump.dump_path is missing");
     if (config_.path.size() > 512) refuse(kWrongValue, "dump.dump_path has more than 512 characters");
     if (is_given && config_.path.find(':') != std::string::npos) {
-      refuse(kWrongValue, "dump.dump_path is " + excerpt(config_.path) + ": other machines are not written to from here");
+      refuse(kWrongValue,
+             "dump.dump_path is " + excerpt(config_.path) + ": other machines are not written to from here");
     }
     const auto allowed = [](unsigned char c) {
       return c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
@@ -308,7 +316,8 @@ class AclParser {
     if (has_several_models && !is_debug && !is_exception) say_several_models(wanted);
     if (config_.net_name.empty()) config_.net_name = "model";
     config_.net_name = escaped_op_name(config_.net_name);
-    auto operators = std::make_shared<const AclOperators>(is_debug || is_exception ? std::vector<AclItem>() : std::move(wanted));
+    auto operators =
+        std::make_shared<const AclOperators>(is_debug || is_exception ? std::vector<AclItem>() : std::move(wanted));
     config_.operators = operators;
     config_.trans_flag = false;  // CANN writes the device's formats
     config_.form = cann_form(operators, {.has_model = !is_single,

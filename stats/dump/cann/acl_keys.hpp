@@ -20,14 +20,11 @@ inline constexpr std::string_view kModes[] = {"output", "input", "all"};
 inline constexpr std::string_view kData[] = {"tensor", "stats"};
 inline constexpr std::string_view kLevels[] = {"all", "op", "kernel"};
 inline constexpr std::string_view kSwitches[] = {"off", "on"};
-inline constexpr std::string_view kScenes[] = {"",
-                                               "lite_exception",
-                                               "aic_err_brief_dump",
-                                               "aic_err_norm_dump",
-                                               "aic_err_detail_dump",
-                                               "watcher"};
+inline constexpr std::string_view kScenes[] = {
+    "", "lite_exception", "aic_err_brief_dump", "aic_err_norm_dump", "aic_err_detail_dump", "watcher"};
 inline constexpr std::string_view kKernelData[] = {"", "all", "printf", "tensor", "assert", "timestamp"};
-inline constexpr std::string_view kStatsWords[] = {"Max", "Min", "Avg", "Nan", "Negative Inf", "Positive Inf", "L2norm"};
+inline constexpr std::string_view kStatsWords[] = {"Max",          "Min",          "Avg",   "Nan",
+                                                   "Negative Inf", "Positive Inf", "L2norm"};
 
 // Keys with a text as value.
 inline constexpr AclKey kAclTexts[] = {

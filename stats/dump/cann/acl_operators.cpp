@@ -30,7 +30,8 @@ bool is_black(const std::vector<AclBlack>& list, std::string_view name, const Pe
 }
 
 bool wants(const AclItem& item, std::string_view type, std::string_view name, const PendingTensor* tensor) {
-  return has_layer(item, name) && !is_black(item.black_types, type, tensor) && !is_black(item.black_names, name, tensor);
+  return has_layer(item, name) && !is_black(item.black_types, type, tensor) &&
+         !is_black(item.black_names, name, tensor);
 }
 
 }  // namespace
@@ -38,7 +39,8 @@ bool wants(const AclItem& item, std::string_view type, std::string_view name, co
 bool AclOperators::wants(const AskedOperator& op) const {
   if (items_.empty()) return true;
   const std::string name = escaped_op_name(op.name);
-  return std::ranges::any_of(items_, [&](const AclItem& item) { return tensorstat::wants(item, op.type, name, nullptr); });
+  return std::ranges::any_of(items_,
+                             [&](const AclItem& item) { return tensorstat::wants(item, op.type, name, nullptr); });
 }
 
 std::vector<std::string> AclOperators::unused() const { return {}; }
@@ -46,7 +48,8 @@ std::vector<std::string> AclOperators::unused() const { return {}; }
 bool AclOperators::wants_tensor(const DumpOperator& op, const PendingTensor& tensor) const {
   if (items_.empty()) return true;
   const std::string name = escaped_op_name(op.name);
-  return std::ranges::any_of(items_, [&](const AclItem& item) { return tensorstat::wants(item, op.type, name, &tensor); });
+  return std::ranges::any_of(items_,
+                             [&](const AclItem& item) { return tensorstat::wants(item, op.type, name, &tensor); });
 }
 
 }  // namespace tensorstat

@@ -9,8 +9,8 @@
 
 #include "stats/dump/output/dump_files.hpp"
 #include "stats/dump/output/run_file.hpp"
-#include "stats/rows/names/op_name.hpp"
 #include "stats/rows/csv/statistic_csv.hpp"
+#include "stats/rows/names/op_name.hpp"
 #include "stats/rows/names/run_name.hpp"
 
 namespace tensorstat {
@@ -95,8 +95,7 @@ class CannOutput : public DumpOutput {
         continue;
       }
       if (!tensor.format.empty() && tensor.format != "DefaultFormat") identity.set("format", tensor.format);
-      lines += csv_row({identity, tensor.tensor.bytes(), std::string(data_type(tensor)), tensor.shape,
-                        *tensor.found},
+      lines += csv_row({identity, tensor.tensor.bytes(), std::string(data_type(tensor)), tensor.shape, *tensor.found},
                        Dialect::kCann);
       ++rows;
     }

@@ -9,7 +9,7 @@
 namespace tensorstat {
 
 struct CannFolders {
-  bool has_model = true;       // false for dump_op_switch: a single operator has no model
+  bool has_model = true;  // false for dump_op_switch: a single operator has no model
   // worldsize{W}_global_rank{R} comes first, unless the path's last folder begins with "worldsize"
   bool is_torchairs = false;
 };

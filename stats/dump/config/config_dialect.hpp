@@ -21,8 +21,8 @@ struct ConfigSetting {
 
 // One framework's config. The list of them is in config_dialect.cpp.
 struct ConfigDialect {
-  std::string_view name;   // "MindSpore's data_dump.json"
-  std::string_view marks;  // the key that it is recognised by: "common_dump_settings"
+  std::string_view name;                      // "MindSpore's data_dump.json"
+  std::string_view marks;                     // the key that it is recognised by: "common_dump_settings"
   bool (*recognises)(const JsonValue& root);  // root is an object
   // Throws a Refusal that names the key, its value and the allowed values. Reports corrections and unknown keys.
   DumpConfig (*read)(const JsonValue& root, const ConfigSetting& setting, Notices& notices);

@@ -24,8 +24,7 @@ void ConfigSection::refuse(std::string_view key, std::string_view allowed) const
                 "; allowed: " + std::string(allowed)};
 }
 
-std::uint32_t ConfigSection::natural(std::string_view key, std::uint32_t most,
-                                     std::string_view allowed,
+std::uint32_t ConfigSection::natural(std::string_view key, std::uint32_t most, std::string_view allowed,
                                      std::optional<std::uint32_t> fallback) {
   const auto value = find(key);
   if (!value && fallback) return *fallback;
@@ -42,16 +41,14 @@ bool ConfigSection::truth(std::string_view key, bool fallback) {
   return value->text() == "true";
 }
 
-std::string ConfigSection::text(std::string_view key, std::string_view allowed,
-                                std::optional<std::string> fallback) {
+std::string ConfigSection::text(std::string_view key, std::string_view allowed, std::optional<std::string> fallback) {
   const auto value = find(key);
   if (!value && fallback) return *fallback;
   if (!value || !value->is(Kind::kString)) refuse(key, allowed);
   return std::string(value->text());
 }
 
-std::size_t ConfigSection::choice(std::string_view key,
-                                  std::initializer_list<std::string_view> words) {
+std::size_t ConfigSection::choice(std::string_view key, std::initializer_list<std::string_view> words) {
   std::string allowed;
   for (const auto word : words) {
     allowed += (allowed.empty() ? "\"" : ", \"") + std::string(word) + '"';
@@ -78,8 +75,7 @@ void ConfigSection::warn_about_unknown_keys(Notices& notices) const {
   }
   if (count == 0) return;
   if (count > kMostNamed) unknown += " and " + std::to_string(count - kMostNamed) + " more";
-  notices.warn_once("unknown in " + name_,
-                    name_ + " has keys that mean nothing and are ignored: " + unknown);
+  notices.warn_once("unknown in " + name_, name_ + " has keys that mean nothing and are ignored: " + unknown);
 }
 
 }  // namespace tensorstat

@@ -22,8 +22,7 @@ struct Refusal {
 // keys were asked for.
 class ConfigSection {
  public:
-  ConfigSection(JsonValue object, std::string name)
-      : object_(object), name_(std::move(name)) {}
+  ConfigSection(JsonValue object, std::string name) : object_(object), name_(std::move(name)) {}
 
   // The value of `key`, if there is one.
   std::optional<JsonValue> find(std::string_view key);
@@ -35,8 +34,7 @@ class ConfigSection {
   std::uint32_t natural(std::string_view key, std::uint32_t most, std::string_view allowed,
                         std::optional<std::uint32_t> fallback);
   bool truth(std::string_view key, bool fallback);
-  std::string text(std::string_view key, std::string_view allowed,
-                   std::optional<std::string> fallback);
+  std::string text(std::string_view key, std::string_view allowed, std::optional<std::string> fallback);
   // The index of the value in `words`; 0 if the key is missing.
   std::size_t choice(std::string_view key, std::initializer_list<std::string_view> words);
   JsonValue array(std::string_view key, std::string_view allowed);

@@ -24,12 +24,12 @@ enum class SavedData : std::uint8_t { kTensor, kStatistic, kFull };
 struct DumpConfig {
   // What is dumped.
   DebugMode op_debug_mode = DebugMode::kNormal;
-  std::uint32_t overflow_number = 0;                  // 0: unlimited
-  std::shared_ptr<const OperatorChoice> operators;    // nullptr: every operator
+  std::uint32_t overflow_number = 0;                // 0: unlimited
+  std::shared_ptr<const OperatorChoice> operators;  // nullptr: every operator
   InputOutput input_output = InputOutput::kBoth;
   NumberSet iteration = NumberSet::every();
-  std::uint32_t initial_iteration = 0;                // added to the caller's iteration
-  bool start_is_of_any_iteration = false;             // after DumpSession::start() `iteration` is ignored
+  std::uint32_t initial_iteration = 0;     // added to the caller's iteration
+  bool start_is_of_any_iteration = false;  // after DumpSession::start() `iteration` is ignored
   NumberSet ranks = NumberSet::every();
   std::optional<std::vector<std::uint32_t>> support_device;  // ascending; nullopt: every device
 
@@ -38,17 +38,17 @@ struct DumpConfig {
   Categories statistic_category;  // in the user's order, with duplicates
   bool on_device = false;         // stat_calc_mode
   Precision device_stat_precision_mode = Precision::kHigh;
-  std::uint32_t sample_num = 0;   // dump the first sample_num elements; 0: all
+  std::uint32_t sample_num = 0;  // dump the first sample_num elements; 0: all
   bool save_kernel_args = false;
-  bool saves_runs = false;        // all tensors of a run in one Ascend dump file, instead of one .npy each
+  bool saves_runs = false;  // all tensors of a run in one Ascend dump file, instead of one .npy each
 
   // Where and how it is written.
   std::shared_ptr<const OutputForm> form;  // never nullptr after a config was read
   std::string path;                        // absolute
   std::string net_name;                    // the folder of the network, in forms that have one
   bool trans_flag = true;                  // false: file names give the device's formats
-  bool enable = false;  // synchronous: when a step has ended, its data are on disk
-  std::string text;     // the config file's text, unchanged
+  bool enable = false;                     // synchronous: when a step has ended, its data are on disk
+  std::string text;                        // the config file's text, unchanged
 
   bool saves_tensors() const { return saved_data != SavedData::kStatistic; }
   bool saves_statistics() const { return saved_data != SavedData::kTensor; }

@@ -18,8 +18,7 @@ using Kind = JsonValue::Kind;
 
 constexpr auto kAnyNatural = std::numeric_limits<std::uint32_t>::max();
 constexpr std::string_view kNaturals = "a whole number from 0 to 4294967295";
-constexpr std::string_view kNameCharacters =
-    "0123456789-_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+constexpr std::string_view kNameCharacters = "0123456789-_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 enum class DumpMode : std::uint8_t { kAll = 0, kKernels = 1, kSetDump = 2 };
 
@@ -61,8 +60,8 @@ class ConfigParser {
 
  private:
   void read_common(ConfigSection common, bool has_e2e) {
-    dump_mode_ = static_cast<DumpMode>(common.natural(
-        "dump_mode", 2, "0 (every operator), 1 (those of kernels), 2 (those of set_dump)", {}));
+    dump_mode_ = static_cast<DumpMode>(
+        common.natural("dump_mode", 2, "0 (every operator), 1 (those of kernels), 2 (those of set_dump)", {}));
     read_path(common);
     config_.net_name = common.text("net_name", kNetName, {});
     if (config_.net_name.empty() || config_.net_name.size() > 255 ||
@@ -70,13 +69,12 @@ class ConfigParser {
       common.refuse("net_name", kNetName);
     }
     read_iteration(common);
-    config_.input_output = static_cast<InputOutput>(
-        common.natural("input_output", 2, "0 (both), 1 (inputs), 2 (outputs)", {}));
+    config_.input_output =
+        static_cast<InputOutput>(common.natural("input_output", 2, "0 (both), 1 (inputs), 2 (outputs)", {}));
     read_kernels(common);
     read_support_device(common);
     read_op_debug_mode(common);
-    config_.saved_data =
-        static_cast<SavedData>(common.choice("saved_data", {"tensor", "statistic", "full"}));
+    config_.saved_data = static_cast<SavedData>(common.choice("saved_data", {"tensor", "statistic", "full"}));
     config_.initial_iteration = common.natural("initial_iteration", kAnyNatural, kNaturals, 0);
     read_file_format(common, has_e2e);
     read_statistic_category(common);
@@ -99,8 +97,7 @@ class ConfigParser {
           "one of them"};
     }
     if (from_environment) config_.path = std::string(diagnostic_data_path_) + "/debug_dump";
-    const auto wrong =
-        config_.path.find_first_not_of(std::string(kNameCharacters) + '/') != std::string::npos;
+    const auto wrong = config_.path.find_first_not_of(std::string(kNameCharacters) + '/') != std::string::npos;
     if (!wrong && config_.path.front() == '/') return;
     if (!from_environment) common.refuse("path", kAllowed);
     throw Refusal{"MS_DIAGNOSTIC_DATA_PATH is " + excerpt(diagnostic_data_path_) +
@@ -115,14 +112,13 @@ class ConfigParser {
     if (!iteration) common.refuse("iteration", kAllowed);
     config_.iteration = iteration->steps();
     if (const auto* part = iteration->useless_part()) {
-      notices_.warn_once("iteration", "common_dump_settings.iteration: the part " +
-                                          excerpt(part->substr(0, 80)) + " selects no step");
+      notices_.warn_once(
+          "iteration", "common_dump_settings.iteration: the part " + excerpt(part->substr(0, 80)) + " selects no step");
     }
   }
 
   void read_kernels(ConfigSection& common) {
-    constexpr std::string_view kAllowed =
-        "a list of texts, each an operator's full name, a type, or name-regex(...)";
+    constexpr std::string_view kAllowed = "a list of texts, each an operator's full name, a type, or name-regex(...)";
     const JsonValue list = common.array("kernels", kAllowed);
     if (dump_mode_ != DumpMode::kKernels) return;
     std::vector<std::string> entries;
@@ -132,8 +128,7 @@ class ConfigParser {
       if (known.insert(entry.text()).second) {
         entries.emplace_back(entry.text());
       } else {
-        notices_.warn_once("kernels twice", "common_dump_settings.kernels has " + excerpt(entry) +
-                                                " more than once");
+        notices_.warn_once("kernels twice", "common_dump_settings.kernels has " + excerpt(entry) + " more than once");
       }
     }
     auto kernels = OperatorFilter::parse(entries);
@@ -158,20 +153,16 @@ class ConfigParser {
     const auto repeated = std::unique(devices.begin(), devices.end());
     if (repeated == devices.end()) return;
     devices.erase(repeated, devices.end());
-    notices_.warn_once("support_device",
-                       "common_dump_settings.support_device has a device more than once");
+    notices_.warn_once("support_device", "common_dump_settings.support_device has a device more than once");
   }
 
   void read_op_debug_mode(ConfigSection& common) {
-    const auto mode = common.natural(
-        "op_debug_mode", 4, "0 (normal), 3 (operators that overflow), 4 (those that fail)", 0);
-    config_.op_debug_mode = mode == 0   ? DebugMode::kNormal
-                            : mode == 4 ? DebugMode::kException
-                                        : DebugMode::kOverflow;
+    const auto mode =
+        common.natural("op_debug_mode", 4, "0 (normal), 3 (operators that overflow), 4 (those that fail)", 0);
+    config_.op_debug_mode = mode == 0 ? DebugMode::kNormal : mode == 4 ? DebugMode::kException : DebugMode::kOverflow;
     if (mode == 1 || mode == 2) correction("op_debug_mode", std::to_string(mode), "3", "of old");
     config_.overflow_number = common.natural("overflow_number", kAnyNatural, kNaturals, 0);
-    if (common.find("overflow_number") &&
-        config_.op_debug_mode != DebugMode::kOverflow) {
+    if (common.find("overflow_number") && config_.op_debug_mode != DebugMode::kOverflow) {
       common.refuse("overflow_number", "nothing, unless op_debug_mode is 3");
     }
   }
@@ -188,10 +179,9 @@ class ConfigParser {
     }
     if (common.choice("file_format", {"bin", "npy"}) == 1) return;
     if (config_.saves_statistics()) {
-      throw Refusal{
-          "common_dump_settings.saved_data is " +
-          std::string(config_.saved_data == SavedData::kFull ? "\"full\"" : "\"statistic\"") +
-          ", which without e2e_dump_settings needs file_format \"npy\""};
+      throw Refusal{"common_dump_settings.saved_data is " +
+                    std::string(config_.saved_data == SavedData::kFull ? "\"full\"" : "\"statistic\"") +
+                    ", which without e2e_dump_settings needs file_format \"npy\""};
     }
     config_.saves_runs = true;
     config_.trans_flag = false;  // Ascend's dump files have the device's formats
@@ -221,8 +211,7 @@ class ConfigParser {
       }
     }
     if (unknown.empty()) return;
-    throw Refusal{"common_dump_settings.statistic_category has " + unknown.substr(0, 1000) +
-                  "; allowed: " + known};
+    throw Refusal{"common_dump_settings.statistic_category has " + unknown.substr(0, 1000) + "; allowed: " + known};
   }
 
   // Later versions of MindSpore add the algorithm to a digest's name.
@@ -238,14 +227,12 @@ class ConfigParser {
     config_.save_kernel_args = e2e.truth("save_kernel_args", false);
     config_.on_device = e2e.choice("stat_calc_mode", {"host", "device"}) == 1;
     config_.device_stat_precision_mode =
-        e2e.choice("device_stat_precision_mode", {"high", "low"}) == 0 ? Precision::kHigh
-                                                                       : Precision::kLow;
+        e2e.choice("device_stat_precision_mode", {"high", "low"}) == 0 ? Precision::kHigh : Precision::kLow;
     const bool samples = e2e.natural("sample_mode", 1, "0 (whole tensors), 1 (samples)", 0) == 1;
     constexpr std::string_view kSampleNum = "a whole number from 1 to 4294967295";
     if (!samples) {
       static_cast<void>(e2e.find("sample_num"));
-    } else if (config_.sample_num = e2e.natural("sample_num", kAnyNatural, kSampleNum, 100);
-               config_.sample_num == 0) {
+    } else if (config_.sample_num = e2e.natural("sample_num", kAnyNatural, kSampleNum, 100); config_.sample_num == 0) {
       e2e.refuse("sample_num", kSampleNum);
     }
     e2e.warn_about_unknown_keys(notices_);
@@ -254,15 +241,13 @@ class ConfigParser {
   // The rules between keys, in the order in which MindSpore applies them.
   void correct() {
     const DebugMode mode = config_.op_debug_mode;
-    const std::string because =
-        "because op_debug_mode is " + std::to_string(static_cast<int>(mode));
+    const std::string because = "because op_debug_mode is " + std::to_string(static_cast<int>(mode));
     if (mode != DebugMode::kNormal && dump_mode_ != DumpMode::kAll) {
       correction("dump_mode", std::to_string(static_cast<int>(dump_mode_)), "0", because);
       dump_mode_ = DumpMode::kAll;
     }
     if (mode == DebugMode::kOverflow && config_.input_output != InputOutput::kBoth) {
-      correction("input_output", std::to_string(static_cast<int>(config_.input_output)), "0",
-                 because);
+      correction("input_output", std::to_string(static_cast<int>(config_.input_output)), "0", because);
       config_.input_output = InputOutput::kBoth;
     }
     if (mode == DebugMode::kOverflow && (config_.saves_statistics() || config_.sample_num != 0)) {
@@ -312,12 +297,10 @@ class ConfigParser {
     config_.input_output = InputOutput::kInputs;  // a failed operator has no outputs
   }
 
-  void correction(std::string_view key, std::string_view was, std::string_view is,
-                  std::string_view because) {
+  void correction(std::string_view key, std::string_view was, std::string_view is, std::string_view because) {
     const std::string name(key);
-    notices_.warn_once("corrected " + name, name + " was " + std::string(was) +
-                                                " and is taken as " + std::string(is) + ", " +
-                                                std::string(because));
+    notices_.warn_once("corrected " + name, name + " was " + std::string(was) + " and is taken as " + std::string(is) +
+                                                ", " + std::string(because));
   }
 
   static constexpr std::string_view kNetName = "a text of 1 to 255 letters, digits, - and _";
@@ -338,6 +321,7 @@ DumpConfig read_mindspore_config(const JsonValue& root, const ConfigSetting& set
 
 }  // namespace
 
-const ConfigDialect kMindsporeConfig{"MindSpore's data_dump.json", "common_dump_settings", is_data_dump, read_mindspore_config};
+const ConfigDialect kMindsporeConfig{"MindSpore's data_dump.json", "common_dump_settings", is_data_dump,
+                                     read_mindspore_config};
 
 }  // namespace tensorstat

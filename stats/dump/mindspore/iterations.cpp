@@ -42,9 +42,7 @@ bool has_a_space_inside_a_number(std::string_view part) {
 }  // namespace
 
 Result<Iterations> Iterations::parse(std::string_view text) {
-  const Error refused{
-      Code::kInvalid,
-      "allowed are \"all\", or steps and ranges between |, as in \"0|5-8|100-120\""};
+  const Error refused{Code::kInvalid, "allowed are \"all\", or steps and ranges between |, as in \"0|5-8|100-120\""};
   Iterations iterations;
   if (text == "all") {
     iterations.steps_ = NumberSet::every();

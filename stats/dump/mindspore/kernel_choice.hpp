@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "stats/dump/mindspore/operator_filter.hpp"
 #include "stats/dump/config/operator_choice.hpp"
+#include "stats/dump/mindspore/operator_filter.hpp"
 
 namespace tensorstat {
 

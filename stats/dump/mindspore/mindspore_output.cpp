@@ -40,8 +40,9 @@ class MindsporeOutput : public DumpOutput {
         files_(context.options.sync, context.notices) {
     const auto& wanted = config_.statistic_category;
     if (has_device_rows_ && !std::ranges::all_of(wanted, is_of_device)) {
-      notices_->warn_once("device statistics", "statistic_category has what the device does not compute, which has no "
-                                               "column where device_rows are wanted: it has max, min, avg and l2norm");
+      notices_->warn_once("device statistics",
+                          "statistic_category has what the device does not compute, which has no "
+                          "column where device_rows are wanted: it has max, min, avg and l2norm");
     }
   }
 
@@ -77,8 +78,7 @@ class MindsporeOutput : public DumpOutput {
 
   Written written() const noexcept override {
     const LineTally &rows = files_.rows(), &lines = files_.lines();
-    return {rows.written,  rows.waiting,  rows.dropped,
-            lines.waiting, lines.dropped, files_.tensor_file_count()};
+    return {rows.written, rows.waiting, rows.dropped, lines.waiting, lines.dropped, files_.tensor_file_count()};
   }
 
  private:

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "stats/rows/names/op_name.hpp"
 #include "stats/base/printable.hpp"
+#include "stats/rows/names/op_name.hpp"
 
 namespace tensorstat {
 namespace {
@@ -35,8 +35,8 @@ Result<OperatorFilter> OperatorFilter::parse(const std::vector<std::string>& ent
       const auto inside = std::string_view(text).substr(kPrefix.size(), text.size() - kPrefix.size() - 1);
       auto pattern = Regex::compile(inside);
       if (!pattern) {
-        return Error{Code::kInvalid, "the regular expression of " + shown(written, 200) +
-                                         " is refused: " + pattern.error().message};
+        return Error{Code::kInvalid,
+                     "the regular expression of " + shown(written, 200) + " is refused: " + pattern.error().message};
       }
       kernels.patterns_.push_back(*std::move(pattern));
       kernels.written_.push_back(written);

@@ -52,7 +52,7 @@ class OperatorFilter {
   std::optional<std::size_t> type_in(std::string_view type) const;
 
   std::vector<std::string> written_;  // patterns, then names, then types: the order of matching
-  std::vector<Regex> patterns_;     // the first entries of written_
+  std::vector<Regex> patterns_;       // the first entries of written_
   Index names_, escaped_names_;
   std::map<std::size_t, Index> types_;  // by length, in lower case
   std::shared_ptr<std::vector<std::atomic<bool>>> used_;

@@ -40,7 +40,8 @@ class ApiChoice : public OperatorChoice {
   bool wants(const AskedOperator& op) const override {
     const ApiName name = api_name_of(op.type, op.name);
     const bool is_api = name.kind == ApiName::Kind::kApi;
-    if (!(is_api ? wants_apis_ : wants_modules_) || !(name.is_backward ? wants_backward_ : wants_forward_)) return false;
+    if (!(is_api ? wants_apis_ : wants_modules_) || !(name.is_backward ? wants_backward_ : wants_forward_))
+      return false;
     bool wanted = list_.empty();
     for (std::size_t i = 0; i < list_.size(); ++i) {
       if (!may_be_part(list_[i], name)) continue;
@@ -74,7 +75,8 @@ class ApiChoice : public OperatorChoice {
 
 }  // namespace
 
-std::shared_ptr<const OperatorChoice> api_choice(const MsprobeSettings& settings, bool wants_forward, bool wants_backward) {
+std::shared_ptr<const OperatorChoice> api_choice(const MsprobeSettings& settings, bool wants_forward,
+                                                 bool wants_backward) {
   return std::make_shared<ApiChoice>(settings, wants_forward, wants_backward);
 }
 

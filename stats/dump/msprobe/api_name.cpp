@@ -58,8 +58,8 @@ std::string ApiName::key(std::uint64_t call) const {
 ApiName api_name_of(std::string_view type, std::string_view full_scope_name) {
   if (auto known = named(full_scope_name)) return *std::move(known);
   const bool is_backward = full_scope_name.starts_with("Gradients/") || full_scope_name.starts_with("Gradients_");
-  return {ApiName::Kind::kApi, is_backward, "Primitive." + escaped_op_name(full_scope_name) + "." + escaped_op_name(type),
-          std::nullopt};
+  return {ApiName::Kind::kApi, is_backward,
+          "Primitive." + escaped_op_name(full_scope_name) + "." + escaped_op_name(type), std::nullopt};
 }
 
 }  // namespace tensorstat

@@ -24,7 +24,8 @@ class Companions {
       : folder_(std::move(folder)), has_parents_(has_parents), is_waiting_(has_files), has_files_(has_files) {}
 
   // false: no room. `total_bytes` counts all steps.
-  bool add(const std::string& key, const Description& description, std::uint64_t& total_bytes, std::uint64_t most_bytes);
+  bool add(const std::string& key, const Description& description, std::uint64_t& total_bytes,
+           std::uint64_t most_bytes);
 
   std::uint64_t bytes() const { return bytes_; }
   bool is_waiting() const { return is_waiting_; }  // there is something to write

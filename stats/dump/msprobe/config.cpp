@@ -19,8 +19,8 @@ namespace {
 using Kind = JsonValue::Kind;
 
 // Tasks of msprobe that do not dump tensors, or that use other code of msprobe.
-constexpr std::string_view kOtherTasks[] = {"acc_check",    "structure", "diff_check",     "nan_check",
-                                            "overflow_check", "run_ut",  "free_benchmark", "grad_probe"};
+constexpr std::string_view kOtherTasks[] = {"acc_check",      "structure", "diff_check",     "nan_check",
+                                            "overflow_check", "run_ut",    "free_benchmark", "grad_probe"};
 
 constexpr std::uint64_t kMostNumber = 1'000'000;
 constexpr std::size_t kMostEntries = 1'000'000, kMostPathBytes = 4096;
@@ -53,7 +53,8 @@ std::optional<std::uint64_t> number_in(std::string_view digits) {
 
 // 3, "3" or "3-5".
 std::optional<NumberSet::Range> range_of(const JsonValue& value) {
-  if (value.is(Kind::kNatural) && value.natural() <= kMostNumber) return NumberSet::Range(value.natural(), value.natural());
+  if (value.is(Kind::kNatural) && value.natural() <= kMostNumber)
+    return NumberSet::Range(value.natural(), value.natural());
   if (!value.is(Kind::kString)) return std::nullopt;
   const std::string_view text = value.text();
   const auto dash = text.find('-');
@@ -74,7 +75,8 @@ class Section : public ConfigSection {
   }
 
   NumberSet numbers(std::string_view key) {
-    constexpr std::string_view kAllowed = "a list of numbers from 0 to 1000000 and of ranges, as in [0, \"3\", \"5-8\"]";
+    constexpr std::string_view kAllowed =
+        "a list of numbers from 0 to 1000000 and of ranges, as in [0, \"3\", \"5-8\"]";
     const auto list = given(key);
     if (!list) return NumberSet::every();
     if (!list->is(Kind::kArray) || list->size() > kMostEntries) refuse(key, kAllowed);
@@ -173,14 +175,16 @@ class Parser {
     if (path.empty() || path.size() > kMostPathBytes || has_control) all_.refuse("dump_path", kAllowed);
     std::error_code fault;
     const auto absolute = std::filesystem::absolute(path, fault).lexically_normal();
-    if (fault) throw Refusal{"config.json.dump_path is relative, and the working directory is not known: " + fault.message()};
+    if (fault)
+      throw Refusal{"config.json.dump_path is relative, and the working directory is not known: " + fault.message()};
     config_.path = absolute.string();
     while (config_.path.size() > 1 && config_.path.back() == '/') config_.path.pop_back();
   }
 
   void read_task(Section task) {
     const auto scope = task.texts("scope", "no text, or two: the names of the first and the last API");
-    if (!scope.empty() && scope.size() != 2) task.refuse("scope", "no text, or two: the names of the first and the last API");
+    if (!scope.empty() && scope.size() != 2)
+      task.refuse("scope", "no text, or two: the names of the first and the last API");
     if (!scope.empty()) settings_.scope.emplace(scope[0], scope[1]);
     settings_.list = task.texts("list");
     settings_.tensor_list = task.texts("tensor_list");
@@ -225,9 +229,9 @@ class Parser {
       const bool is_key = parts.count && parts.key(*parts.count) == name && parts.kind != ApiName::Kind::kGradients;
       const bool is_module = parts.kind == ApiName::Kind::kModule;
       if (is_key && (settings_.level == "mix" || is_module == (settings_.level == "L0"))) continue;
-      throw Refusal{settings_.task + ".scope has " + excerpt(name) +
-                    ", which is no whole name of level " + settings_.level +
-                    "; allowed: as in \"Functional.conv2d.0.forward\", and of modules \"Module.conv1.Conv2d.forward.0\""};
+      throw Refusal{
+          settings_.task + ".scope has " + excerpt(name) + ", which is no whole name of level " + settings_.level +
+          "; allowed: as in \"Functional.conv2d.0.forward\", and of modules \"Module.conv1.Conv2d.forward.0\""};
     }
   }
 
@@ -237,7 +241,8 @@ class Parser {
     const auto modes = task.texts("data_mode", kAllowed);
     const auto has = [&](std::string_view mode) { return std::ranges::count(modes, mode) != 0; };
     for (const std::string& mode : modes) {
-      const bool is_known = mode == "all" || mode == "forward" || mode == "backward" || mode == "input" || mode == "output";
+      const bool is_known =
+          mode == "all" || mode == "forward" || mode == "backward" || mode == "input" || mode == "output";
       if (!is_known || modes.size() > 4 || (mode == "all" && modes.size() != 1)) task.refuse("data_mode", kAllowed);
     }
     const bool every_direction = !has("forward") && !has("backward"), every_io = !has("input") && !has("output");
@@ -260,7 +265,8 @@ class Parser {
     constexpr std::string_view kModes = "one of [\"all\"], [\"input\"] and [\"output\"] with level L2";
     const auto modes = task.texts("data_mode", kModes);
     if (modes.size() > 1) task.refuse("data_mode", kModes);
-    if (!modes.empty() && modes[0] != "all" && modes[0] != "input" && modes[0] != "output") task.refuse("data_mode", kModes);
+    if (!modes.empty() && modes[0] != "all" && modes[0] != "input" && modes[0] != "output")
+      task.refuse("data_mode", kModes);
     if (!modes.empty() && modes[0] == "input") config_.input_output = InputOutput::kInputs;
     if (!modes.empty() && modes[0] == "output") config_.input_output = InputOutput::kOutputs;
     config_.saved_data = settings_.task == "statistics" ? SavedData::kStatistic : SavedData::kTensor;
@@ -282,7 +288,8 @@ class Parser {
     config_.statistic_category = {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm};
     const auto summary = task.given("summary_mode");
     std::string allowed = "\"statistics\", \"md5\" (with level L2, a real one), or a list of ";
-    for (const auto& [name, category] : kKernelStatistics) allowed += (allowed.ends_with(' ') ? "\"" : ", \"") + std::string(name) + '"';
+    for (const auto& [name, category] : kKernelStatistics)
+      allowed += (allowed.ends_with(' ') ? "\"" : ", \"") + std::string(name) + '"';
     if (!summary) return;
     std::vector<std::string> names;
     if (!summary->is(Kind::kString)) {

@@ -20,8 +20,8 @@ constexpr std::size_t kMostHeld = 4096;           // a run with more tensors is 
 constexpr std::size_t kMostHeldOfCall = 1 << 16;  // the same for a call read from a dump.json
 
 bool has_place(const Column& column) {
-  constexpr std::string_view kPlaced[] = {"op_type",   "op_name", "io",     "slot",  "data_size",
-                                          "data_type", "shape",   "tensor", "crc32", "xor",  "requires_grad"};
+  constexpr std::string_view kPlaced[] = {"op_type", "op_name", "io",    "slot", "data_size",    "data_type",
+                                          "shape",   "tensor",  "crc32", "xor",  "requires_grad"};
   return std::ranges::count(kPlaced, column.name) != 0;
 }
 
@@ -92,7 +92,9 @@ void name_leaves(const std::vector<Row>& rows, CallText& call) {
   const std::uint32_t first = names.begin()->first, last = names.rbegin()->first;
   const auto is_parameter = [](const auto& slot_and_name) { return slot_and_name.second.is_parameter; };
   const bool is_ordered = std::ranges::is_partitioned(names, std::not_fn(is_parameter));
-  if (last - first + 1 != names.size() || leaves.rbegin()->first != last || !is_ordered || (are_gradients && first != 0)) return;
+  if (last - first + 1 != names.size() || leaves.rbegin()->first != last || !is_ordered ||
+      (are_gradients && first != 0))
+    return;
   for (const auto& [slot, name] : names) {
     auto leaf = leaves.extract(slot);
     (name.is_parameter ? call.parameters : call.keywords).emplace_back(name.name, std::move(leaf.mapped()));

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "stats/dump/msprobe/call_keys.hpp"
+#include "stats/rows/conversion_losses.hpp"
 #include "stats/rows/dump_json/call_layout.hpp"
 #include "stats/rows/dump_json/dump_json.hpp"
-#include "stats/rows/conversion_losses.hpp"
 #include "stats/rows/names/run_cut.hpp"
 
 namespace tensorstat {

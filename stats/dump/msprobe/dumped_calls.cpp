@@ -43,7 +43,8 @@ DumpedCalls::Leaves DumpedCalls::read(const std::string& dump_json) const {
     }
     return Status();
   };
-  const auto read = read_calls_of_file(dump_json, [](Row&&) { return Status(); }, listener);
+  const auto read = read_calls_of_file(
+      dump_json, [](Row&&) { return Status(); }, listener);
   if (!read) unreadable_(read.error());
   return leaves;
 }

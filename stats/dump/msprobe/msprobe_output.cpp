@@ -12,8 +12,6 @@
 #include <vector>
 
 #include "stats/base/unfinished_files.hpp"
-#include "stats/dump/output/dump_files.hpp"
-#include "stats/dump/session/dump_meter.hpp"
 #include "stats/dump/msprobe/api_choice.hpp"
 #include "stats/dump/msprobe/api_name.hpp"
 #include "stats/dump/msprobe/call_text.hpp"
@@ -22,7 +20,9 @@
 #include "stats/dump/msprobe/growing_json.hpp"
 #include "stats/dump/msprobe/leaf.hpp"
 #include "stats/dump/msprobe/step_calls.hpp"
+#include "stats/dump/output/dump_files.hpp"
 #include "stats/dump/output/saved_tensor.hpp"
+#include "stats/dump/session/dump_meter.hpp"
 
 namespace tensorstat {
 namespace {
@@ -88,7 +88,8 @@ class MsprobeOutput : public DumpOutput {
         tally_(context.tally),
         files_(context.options.sync, context.notices) {}
 
-  void describe(const DumpOperator& op, std::span<const std::string> stack, std::string_view parent) noexcept override try {
+  void describe(const DumpOperator& op, std::span<const std::string> stack, std::string_view parent) noexcept override
+      try {
     Description& it = descriptions_[&op];
     it.stack.assign(stack.begin(), stack.end());
     it.parent = parent;
@@ -106,8 +107,12 @@ class MsprobeOutput : public DumpOutput {
   void close() noexcept override;
 
   Written written() const noexcept override {
-    return {written_rows_, waiting_rows_,          lost_rows_, files_.lines().waiting + waiting_companions_,
-            files_.lines().dropped + lost_companions_, files_.tensor_file_count()};
+    return {written_rows_,
+            waiting_rows_,
+            lost_rows_,
+            files_.lines().waiting + waiting_companions_,
+            files_.lines().dropped + lost_companions_,
+            files_.tensor_file_count()};
   }
 
  private:
@@ -119,8 +124,8 @@ class MsprobeOutput : public DumpOutput {
     GrowingJson dump;
     Companions companions;
     StepCalls calls = {};
-    std::list<Entry> entries = {};       // may still get tensors, or wait to be written
-    std::uint64_t first_open = 1;        // calls with lower serials are settled
+    std::list<Entry> entries = {};         // may still get tensors, or wait to be written
+    std::uint64_t first_open = 1;          // calls with lower serials are settled
     std::set<std::uint64_t> refused = {};  // calls that are not wanted, among those that may still get tensors
     std::uint64_t unsaved_calls = 0, unsaved_bytes = 0;
     bool is_begun = false, has_changed = false, has_waiting_companions = false;
@@ -157,7 +162,7 @@ class MsprobeOutput : public DumpOutput {
   DumpFiles files_;  // files of tensors
   std::map<const DumpOperator*, Description> descriptions_;
   std::uint64_t companion_bytes_ = 0;
-  Steps steps_;      // the least recently used first
+  Steps steps_;  // the least recently used first
   ClosedSteps closed_steps_{kMostClosedSteps};
   bool is_in_scope_ = false;
   std::atomic<std::uint64_t> written_rows_{0}, waiting_rows_{0}, lost_rows_{0}, waiting_bytes_{0};
@@ -175,8 +180,8 @@ MsprobeOutput::Step* MsprobeOutput::step_at(const DumpPlace& place) {
   if (closed_steps_.has(place.rank, place.iteration)) return nullptr;
   if (closed_steps_.may_have_had(place.rank, place.iteration) && exists(folder + "/dump.json")) return nullptr;
   const bool has_tensors = settings_.saves_all_tensors || !settings_.tensor_list.empty();
-  const std::string head = dump_json_head(settings_.task, settings_.level, framework_,
-                                          has_tensors ? folder + "/" + kTensorFolder : "");
+  const std::string head =
+      dump_json_head(settings_.task, settings_.level, framework_, has_tensors ? folder + "/" + kTensorFolder : "");
   steps_.push_back({.rank = place.rank,
                     .iteration = place.iteration,
                     .folder = folder,
@@ -217,8 +222,9 @@ bool MsprobeOutput::admits(PendingRun& run) noexcept try {
   if (step == nullptr) {
     lost_rows_ += run.tensors.size();
     notices_->warn_once("late", [&] {
-      return "tensors came after " + std::to_string(kMostOpenSteps) + " further steps had begun, and are lost: the file " +
-             folder_of(config_.path, run.place) + "/dump.json is complete";
+      return "tensors came after " + std::to_string(kMostOpenSteps) +
+             " further steps had begun, and are lost: the file " + folder_of(config_.path, run.place) +
+             "/dump.json is complete";
     });
     return false;
   }
@@ -231,7 +237,8 @@ bool MsprobeOutput::admits(PendingRun& run) noexcept try {
   }
   if (!wants_call(call.key)) {
     step->refused.insert(call.serial);
-    if (step->refused.size() > kMostOpenCalls) step->first_open = std::max(step->first_open, *step->refused.begin() + 1);
+    if (step->refused.size() > kMostOpenCalls)
+      step->first_open = std::max(step->first_open, *step->refused.begin() + 1);
     while (step->refused.size() > kMostOpenCalls) step->refused.erase(step->refused.begin());
     return false;
   }
@@ -242,7 +249,8 @@ bool MsprobeOutput::admits(PendingRun& run) noexcept try {
   if (name.kind == ApiName::Kind::kGradients) return true;  // gradients belong to no call
   const auto described = descriptions_.find(run.op);
   const Description none;
-  if (!step->companions.add(call.key, described == descriptions_.end() ? none : described->second, companion_bytes_, kMostCompanionBytes)) {
+  if (!step->companions.add(call.key, described == descriptions_.end() ? none : described->second, companion_bytes_,
+                            kMostCompanionBytes)) {
     notices_->warn_once("companions",
                         "stack.json and construct.json have reached 16 MiB: further calls are missing there");
   }
@@ -433,7 +441,8 @@ class MsprobeForm : public OutputForm {
   std::unique_ptr<DumpOutput> open(const OutputContext& context) const override {
     return std::make_unique<MsprobeOutput>(settings_, context);
   }
-  std::optional<std::string> folder(const DumpConfig& config, const DumpOptions&, const DumpPlace& place) const override {
+  std::optional<std::string> folder(const DumpConfig& config, const DumpOptions&,
+                                    const DumpPlace& place) const override {
     return folder_of(config.path, place);
   }
   std::string tensor_folder() const override { return kTensorFolder; }

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "stats/dump/output/dump_output.hpp"
 #include "stats/dump/msprobe/settings.hpp"
+#include "stats/dump/output/dump_output.hpp"
 
 namespace tensorstat {
 

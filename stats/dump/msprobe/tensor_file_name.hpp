@@ -8,8 +8,8 @@
 namespace tensorstat {
 
 struct MsprobeTensorName {
-  Identity identity;           // op_name: the key of the call in dump.json; op_type: the last part of its name
-  bool is_numbered = true;     // identity.slot is valid; else it is 0, and the tensor is in a list or has a name
+  Identity identity;        // op_name: the key of the call in dump.json; op_type: the last part of its name
+  bool is_numbered = true;  // identity.slot is valid; else it is 0, and the tensor is in a list or has a name
 };
 
 // The name of a file in dump_tensor_data has the key of the call, input or output, and the tensor's position or name:

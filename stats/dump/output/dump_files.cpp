@@ -5,9 +5,9 @@
 #include <exception>
 #include <filesystem>
 
+#include "stats/base/printable.hpp"
 #include "stats/base/unfinished_files.hpp"
 #include "stats/files/ascend/long_name.hpp"
-#include "stats/base/printable.hpp"
 
 namespace tensorstat {
 namespace {
@@ -77,8 +77,8 @@ Status DumpFiles::save(const std::string& folder, const std::string& name,
 }
 
 bool DumpFiles::save_tensor(const std::string& folder, const std::string& name, const NpyContent& content) {
-  const Status saved = save(
-      folder, name, [&](const std::string& path) { return write_npy(path, content, sync_ == Sync::kRow); });
+  const Status saved =
+      save(folder, name, [&](const std::string& path) { return write_npy(path, content, sync_ == Sync::kRow); });
   if (!saved) {
     notices_->warn_once("npy", [&] { return saved.error().message + "; more such files may be missing"; });
     return false;
@@ -89,8 +89,8 @@ bool DumpFiles::save_tensor(const std::string& folder, const std::string& name, 
 
 Status DumpFiles::save_run(const std::string& folder, const std::string& name,
                            const std::function<Status(const WritePiece& write)>& fill) {
-  const Status saved = save(
-      folder, name, [&](const std::string& path) { return write_whole_file(path, fill, sync_ == Sync::kRow); });
+  const Status saved =
+      save(folder, name, [&](const std::string& path) { return write_whole_file(path, fill, sync_ == Sync::kRow); });
   if (saved) ++tensor_file_count_;
   return saved;
 }

@@ -70,8 +70,8 @@ Error no_file_name(const Identity& identity) {
                               shown(identity.op_name) + "\": it needs a type and a name"};
 }
 
-void save_run(const PendingRun& run, const std::string& folder, DumpFiles& files, DumpMeter& dump_meter, DumpTally& tally,
-              Notices& notices) noexcept {
+void save_run(const PendingRun& run, const std::string& folder, DumpFiles& files, DumpMeter& dump_meter,
+              DumpTally& tally, Notices& notices) noexcept {
   std::size_t done = 0;
   try {
     while (done != run.tensors.size()) {

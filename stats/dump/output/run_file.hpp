@@ -14,8 +14,8 @@ namespace tensorstat {
 // next free microsecond. Counts the tensors as done or lost.
 // They are lost if type or name is empty, because no reader takes such a file. If a slot repeats, its tensor goes into
 // a file of its own.
-void save_run(const PendingRun& run, const std::string& folder, DumpFiles& files, DumpMeter& dump_meter, DumpTally& tally,
-              Notices& notices) noexcept;
+void save_run(const PendingRun& run, const std::string& folder, DumpFiles& files, DumpMeter& dump_meter,
+              DumpTally& tally, Notices& notices) noexcept;
 
 // Why a run has no file.
 Error no_file_name(const Identity& identity);

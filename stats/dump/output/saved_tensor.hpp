@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
-#include "stats/dump/session/dump_tally.hpp"
 #include "stats/dump/session/dump_meter.hpp"
+#include "stats/dump/session/dump_tally.hpp"
 #include "stats/dump/session/pending_run.hpp"
 #include "stats/files/npy/npy_writer.hpp"
 
@@ -25,9 +25,8 @@ bool save_tensor(const PendingTensor& tensor, DumpMeter& dump_meter, DumpTally& 
   if (bytes && write(content_of(tensor, *bytes))) return true;
   ++tally.lost_files;
   if (!bytes) {
-    notices.warn_once("unread", [&] {
-      return "a tensor could not be read, and its file is missing: " + bytes.error().message;
-    });
+    notices.warn_once("unread",
+                      [&] { return "a tensor could not be read, and its file is missing: " + bytes.error().message; });
   }
   return false;
 } catch (const std::exception& fault) {

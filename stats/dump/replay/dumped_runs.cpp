@@ -7,9 +7,9 @@
 #include <set>
 #include <tuple>
 
-#include "stats/rows/names/dump_place.hpp"
 #include "stats/dump/msprobe/tensor_file_name.hpp"
 #include "stats/files/ascend/long_name.hpp"
+#include "stats/rows/names/dump_place.hpp"
 
 namespace tensorstat {
 namespace {

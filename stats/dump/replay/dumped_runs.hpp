@@ -8,8 +8,8 @@
 #include <tensorstat/dump.hpp>
 #include <vector>
 
-#include "stats/rows/names/mindspore_file_name.hpp"
 #include "stats/dump/msprobe/dumped_calls.hpp"
+#include "stats/rows/names/mindspore_file_name.hpp"
 
 namespace tensorstat {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <span>
 
-#include "stats/dump/session/pending_run.hpp"
 #include "stats/base/printable.hpp"
+#include "stats/dump/session/pending_run.hpp"
 #include "stats/files/tensor_source.hpp"
 
 namespace tensorstat {

@@ -12,7 +12,7 @@
 namespace tensorstat {
 
 struct ReplayListener {
-  std::function<void(const Error&)> unreadable;  // called for each file that cannot be read
+  std::function<void(const Error&)> unreadable;                         // called for each file that cannot be read
   std::function<void(std::size_t done, std::size_t total)> progressed;  // counts files
 };
 

@@ -9,12 +9,12 @@
 #include <system_error>
 #include <vector>
 
-#include "stats/dump/output/dump_output.hpp"
-#include "stats/files/io/folders.hpp"
-#include "stats/files/ascend/long_name.hpp"
-#include "stats/files/npy/npy_writer.hpp"
-#include "stats/files/io/open_file.hpp"
 #include "stats/base/printable.hpp"
+#include "stats/dump/output/dump_output.hpp"
+#include "stats/files/ascend/long_name.hpp"
+#include "stats/files/io/folders.hpp"
+#include "stats/files/io/open_file.hpp"
+#include "stats/files/npy/npy_writer.hpp"
 #include "stats/files/tensor_source.hpp"
 
 namespace tensorstat {
@@ -92,8 +92,9 @@ Status ReplayOutput::check(const std::string& folder, const std::string& source_
   const std::string tensors = inner.empty() ? folder : folder + "/" + inner;
   std::error_code ignored;
   if (config_.saves_tensors() && fs::equivalent(tensors, source_folder, ignored)) {
-    return Error{Code::kInvalid, printable(tensors) + ": the replay would write over the tensors that it reads; "
-                                                      "let it write below another folder"};
+    return Error{Code::kInvalid, printable(tensors) +
+                                     ": the replay would write over the tensors that it reads; "
+                                     "let it write below another folder"};
   }
   if (existing_ == Existing::kReplace) take_folder();
   if (existing_ == Existing::kReplace || (existing_ == Existing::kAppend && form.can_append())) return {};
@@ -139,8 +140,8 @@ Status ReplayOutput::move_folder(const std::string& from, const std::string& to)
   if (!earlier) return earlier.error();
   if (names.empty()) return {};
   if (const auto unmade = make_folders(to)) {
-    return unmoved(to, "the folder " + printable(unmade->folder) + " cannot be made: " +
-                           std::generic_category().message(unmade->error));
+    return unmoved(to, "the folder " + printable(unmade->folder) +
+                           " cannot be made: " + std::generic_category().message(unmade->error));
   }
 
   std::map<std::string, std::string> number_of, number_in_place;  // by long name; by the tensor's number in `from`

@@ -21,7 +21,7 @@ constexpr std::size_t kBatch = 256;
 }  // namespace
 
 DumpMeter::DumpMeter(const DumpConfig& config, Categories columns, MeterOptions options,
-                   std::shared_ptr<Notices> notices)
+                     std::shared_ptr<Notices> notices)
     : columns_(std::move(columns)),
       precision_(config.on_device ? config.device_stat_precision_mode : Precision::kHigh),
       on_(config.on_device ? On::kAuto : On::kHost),
@@ -40,8 +40,7 @@ bool DumpMeter::looks_at(const PendingTensor& held) {
 }
 
 bool DumpMeter::overflows(const PendingRun& run) {
-  const Categories specials{Category::kNanCount, Category::kPositiveInfCount,
-                            Category::kNegativeInfCount};
+  const Categories specials{Category::kNanCount, Category::kPositiveInfCount, Category::kNegativeInfCount};
   std::vector<Tensor> outputs;
   for (const PendingTensor& held : run.tensors) {
     if (looks_at(held)) outputs.push_back(held.tensor);
@@ -88,8 +87,8 @@ void DumpMeter::measure(std::span<PendingTensor* const> tensors) {
 
 // If a batch fails, its tensors are measured one by one, at last on the host alone. One bad tensor or a failing device
 // must not cost the others their rows.
-std::vector<std::optional<Statistics>> DumpMeter::ask(std::span<const Tensor> tensors,
-                                                     const Categories& categories, On on) {
+std::vector<std::optional<Statistics>> DumpMeter::ask(std::span<const Tensor> tensors, const Categories& categories,
+                                                      On on) {
   std::vector<std::optional<Statistics>> results(tensors.size());
   if (categories.empty()) std::ranges::fill(results, Statistics{});
   if (tensors.empty() || categories.empty()) return results;
@@ -139,9 +138,8 @@ std::optional<Statistics> DumpMeter::measure_packed(const PendingTensor& held) {
   const bool is_signed = held.stored == Stored::kInt4;
   std::string values;
   widen(is_signed ? Widening::kInt4 : Widening::kUint1, *packed, 0, held.value_count, values);
-  const Tensor unpacked{.dtype = is_signed ? Dtype::kInt8 : Dtype::kUint8,
-                        .element_count = held.value_count,
-                        .address = values.data()};
+  const Tensor unpacked{
+      .dtype = is_signed ? Dtype::kInt8 : Dtype::kUint8, .element_count = held.value_count, .address = values.data()};
   Tensor bytes = held.tensor;
   bytes.address = packed->data();
   bytes.offset_bytes = 0;

@@ -17,8 +17,7 @@ namespace tensorstat {
 class DumpMeter {
  public:
   // `columns` may contain a category twice; it is computed once.
-  DumpMeter(const DumpConfig& config, Categories columns, MeterOptions options,
-           std::shared_ptr<Notices> notices);
+  DumpMeter(const DumpConfig& config, Categories columns, MeterOptions options, std::shared_ptr<Notices> notices);
 
   // Whether op_debug_mode 3 checks this tensor: float16, float32 and bfloat16 outputs.
   static bool looks_at(const PendingTensor& held);
@@ -46,8 +45,7 @@ class DumpMeter {
   bool left_in_use() { return std::exchange(left_in_use_, false); }
 
  private:
-  std::vector<std::optional<Statistics>> ask(std::span<const Tensor> tensors,
-                                             const Categories& categories, On on);
+  std::vector<std::optional<Statistics>> ask(std::span<const Tensor> tensors, const Categories& categories, On on);
   void note(const Error& error);
   std::optional<Statistics> measure_packed(const PendingTensor& tensor);
   Statistics in_columns(const Statistics& found) const;

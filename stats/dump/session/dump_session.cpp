@@ -9,8 +9,8 @@
 
 namespace tensorstat {
 
-Result<std::unique_ptr<DumpSession::State>> DumpSession::State::open(
-    Result<DumpConfig> config, DumpOptions options, std::shared_ptr<Notices> notices) {
+Result<std::unique_ptr<DumpSession::State>> DumpSession::State::open(Result<DumpConfig> config, DumpOptions options,
+                                                                     std::shared_ptr<Notices> notices) {
   if (!config) return config.error();
   if (!options.path.empty()) config->path = options.path;
   if (file_name(options.dialect, {}) != "statistic.csv") {
@@ -101,10 +101,8 @@ void DumpSession::set_initial_iteration(std::uint64_t iteration) {
   if (state_ != nullptr) state_->initial_iteration.store(iteration, std::memory_order_relaxed);
 }
 
-const DumpOperator* DumpSession::operator_named(std::string_view type,
-                                                std::string_view full_scope_name, bool set_dump,
-                                                std::uint64_t stream_id,
-                                                std::uint64_t task_id) try {
+const DumpOperator* DumpSession::operator_named(std::string_view type, std::string_view full_scope_name, bool set_dump,
+                                                std::uint64_t stream_id, std::uint64_t task_id) try {
   // In a forked child, a lock that another thread held is never released.
   if (state_ == nullptr || state_->is_in_fork()) return nullptr;
   return state_->operator_named(type, full_scope_name, set_dump, stream_id, task_id);
@@ -116,9 +114,8 @@ void DumpSession::describe(const DumpOperator* op, std::span<const std::string> 
   if (state_ == nullptr || op == nullptr || !op->wanted || state_->closed || state_->is_in_fork()) return;
   const Notices::Hold hold(*state_->notices);
   try {
-    state_->post([op, stack = std::vector(stack.begin(), stack.end()), parent = std::string(parent)](DumpOutput& output) {
-      output.describe(*op, stack, parent);
-    });
+    state_->post([op, stack = std::vector(stack.begin(), stack.end()),
+                  parent = std::string(parent)](DumpOutput& output) { output.describe(*op, stack, parent); });
   } catch (const std::exception&) {
     state_->notices->warn_once("memory for stacks", "out of memory: the description of an operator is missing");
   }
@@ -132,8 +129,8 @@ bool DumpSession::wants(const DumpPlace& place, const DumpOperator* op, Io io, b
   return state_ != nullptr && state_->wants(place, op, failed) && state_->selection.wants_io(io);
 }
 
-void DumpSession::collect(const DumpPlace& place, const DumpOperator* op,
-                          std::span<const DumpTensor> tensors, bool failed, std::string_view layout) {
+void DumpSession::collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors,
+                          bool failed, std::string_view layout) {
   if (!wants(place, op, failed) || state_->is_in_fork()) return;
   const Notices::Hold hold(*state_->notices);
   state_->collect(place, op, tensors, layout);

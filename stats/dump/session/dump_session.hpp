@@ -18,12 +18,12 @@
 #include <vector>
 
 #include "stats/dump/config/dump_config.hpp"
+#include "stats/dump/config/selection.hpp"
 #include "stats/dump/output/dump_output.hpp"
+#include "stats/dump/session/dump_meter.hpp"
 #include "stats/dump/session/dump_tally.hpp"
 #include "stats/dump/session/ended_steps.hpp"
-#include "stats/dump/session/dump_meter.hpp"
 #include "stats/dump/session/pending_run.hpp"
-#include "stats/dump/config/selection.hpp"
 #include "stats/dump/session/tensor_pool.hpp"
 #include "stats/rows/notices.hpp"
 
@@ -60,7 +60,8 @@ struct DumpSession::State {
 
   const DumpOperator* operator_named(std::string_view type, std::string_view name, bool set_dump,
                                      std::uint64_t stream_id, std::uint64_t task_id);
-  void collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors, std::string_view layout);
+  void collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors,
+               std::string_view layout);
   bool step_end(const DumpPlace& place);
   bool flush();
   bool close();

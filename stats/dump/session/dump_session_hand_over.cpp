@@ -7,8 +7,8 @@
 #include <new>
 
 #include "stats/base/abandon.hpp"
-#include "stats/dump/session/dump_session.hpp"
 #include "stats/base/printable.hpp"
+#include "stats/dump/session/dump_session.hpp"
 
 namespace tensorstat {
 namespace {
@@ -100,11 +100,10 @@ void DumpSession::State::say_unlisted(std::uint32_t device) const noexcept {
   });
 }
 
-const DumpOperator* DumpSession::State::operator_named(std::string_view type, std::string_view name,
-                                                       bool set_dump, std::uint64_t stream_id,
-                                                       std::uint64_t task_id) {
-  std::string key = std::string(type) + '\n' + std::string(name) + '\n' + std::to_string(set_dump) +
-                    ' ' + std::to_string(stream_id) + ' ' + std::to_string(task_id);
+const DumpOperator* DumpSession::State::operator_named(std::string_view type, std::string_view name, bool set_dump,
+                                                       std::uint64_t stream_id, std::uint64_t task_id) {
+  std::string key = std::string(type) + '\n' + std::string(name) + '\n' + std::to_string(set_dump) + ' ' +
+                    std::to_string(stream_id) + ' ' + std::to_string(task_id);
   const std::lock_guard lock(operators_mutex_);
   auto& op = operators_[std::move(key)];
   if (op == nullptr) {
@@ -121,7 +120,8 @@ const DumpOperator* DumpSession::State::operator_named(std::string_view type, st
 
 bool DumpSession::State::has_lost_or_waits() const {
   const DumpOutput::Written written = output->written();
-  return written.waiting_rows + written.lost_rows + written.other_waiting + written.other_lost + tally.lost_tensors != 0;
+  return written.waiting_rows + written.lost_rows + written.other_waiting + written.other_lost + tally.lost_tensors !=
+         0;
 }
 
 void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRun& run) noexcept {
@@ -131,11 +131,10 @@ void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRu
       auto held = hold(given, !config.trans_flag);
       if (!held) {
         ++tally.lost_tensors;
-        notices->warn_once(
-            "refused", [&] { return "a tensor of " + run.op->name + " is refused: " + held.error().message; });
+        notices->warn_once("refused",
+                           [&] { return "a tensor of " + run.op->name + " is refused: " + held.error().message; });
       } else if (held->value_count == 0 && !config.form->has_empty_tensors()) {
-        notices->inform_once("empty",
-                             [&] { return "empty tensors are not dumped; the first is of " + run.op->name; });
+        notices->inform_once("empty", [&] { return "empty tensors are not dumped; the first is of " + run.op->name; });
       } else {
         // Overflow is decided on the whole tensor; it is cut afterwards.
         const bool is_judged = config.op_debug_mode == DebugMode::kOverflow && DumpMeter::looks_at(*held);

@@ -34,9 +34,8 @@ bool DumpSession::State::has_thread() noexcept {
     thread_ = std::thread([this] { run_thread(); });
   } catch (const std::exception& fault) {
     thread_refused_ = true;
-    notices->warn_once("thread", [&] {
-      return "no thread for dumping, so training does the work: " + std::string(fault.what());
-    });
+    notices->warn_once(
+        "thread", [&] { return "no thread for dumping, so training does the work: " + std::string(fault.what()); });
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return !thread_refused_;
@@ -74,8 +73,7 @@ void DumpSession::State::run_thread() noexcept {
     if (queue_.empty()) {
       asleep_ = ++glances > kPatience;
       const auto something = [&] { return hurry_ || stopping_ || (asleep_ && !queue_.empty()); };
-      asleep_ ? came_.wait(lock, something)
-              : static_cast<void>(came_.wait_for(lock, kGlance, something));
+      asleep_ ? came_.wait(lock, something) : static_cast<void>(came_.wait_for(lock, kGlance, something));
       asleep_ = false;
       hurry_ = false;
       continue;
@@ -155,7 +153,7 @@ void DumpSession::State::work_on(Items& items) noexcept {
       if (dump_meter.left_in_use()) in_use_->splice(in_use_->end(), items, first, next);
       count = 0;
     } else {
-      std::get<Errand>(*at)(*output);
+      std::get<Errand> (*at)(*output);
     }
   }
 }

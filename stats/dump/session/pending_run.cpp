@@ -32,11 +32,16 @@ Tensor carrier(Tensor tensor, Stored stored, std::uint64_t values) {
 Stored stored_as(const DumpTensor& given) {
   if (given.stored != Stored::kPlain) return given.stored;
   switch (given.tensor.dtype) {
-    case Dtype::kInt4: return Stored::kInt4;
-    case Dtype::kUint1: return Stored::kUint1;
-    case Dtype::kComplex64: return Stored::kComplex64;
-    case Dtype::kComplex128: return Stored::kComplex128;
-    default: return Stored::kPlain;
+    case Dtype::kInt4:
+      return Stored::kInt4;
+    case Dtype::kUint1:
+      return Stored::kUint1;
+    case Dtype::kComplex64:
+      return Stored::kComplex64;
+    case Dtype::kComplex128:
+      return Stored::kComplex128;
+    default:
+      return Stored::kPlain;
   }
 }
 
@@ -77,16 +82,15 @@ Result<PendingTensor> hold(const DumpTensor& given, bool device_format) {
   if (!values) return values.error();
   if (given.stored == Stored::kPlain && given.tensor.element_count != *values) {
     return Error{Code::kInvalid, "the shape " + to_string(given.shape) + " and " +
-                                     std::to_string(given.tensor.element_count) +
-                                     " elements contradict each other"};
+                                     std::to_string(given.tensor.element_count) + " elements contradict each other"};
   }
   if (given.tensor.address == nullptr && *values != 0) {
     return Error{Code::kInvalid, "the address is null"};
   }
   const Stored stored = stored_as(given);
   if (stored == Stored::kPlain && is_packed(given.tensor.dtype)) {
-    return Error{Code::kUnsupported, "a dump has no " + std::string(name(given.tensor.dtype)) +
-                                         ": hand it over as " + std::string(name(widened(given.tensor.dtype).dtype))};
+    return Error{Code::kUnsupported, "a dump has no " + std::string(name(given.tensor.dtype)) + ": hand it over as " +
+                                         std::string(name(widened(given.tensor.dtype).dtype))};
   }
   if (given.tensor.strides != nullptr && stored != Stored::kPlain) {
     return Error{Code::kUnsupported, "packed and complex tensors must be in C order"};

@@ -14,8 +14,7 @@ TensorPool::Buffer TensorPool::take(std::size_t size_bytes, std::uint64_t pinned
       return spare.capacity >= size_bytes && spare.capacity / kTooLarge <= size_bytes;
     };
     const auto last = std::min(spares_.size(), kSearched);
-    const auto found =
-        std::find_if(spares_.rbegin(), spares_.rbegin() + static_cast<std::ptrdiff_t>(last), fits);
+    const auto found = std::find_if(spares_.rbegin(), spares_.rbegin() + static_cast<std::ptrdiff_t>(last), fits);
     const bool reused = found != spares_.rbegin() + static_cast<std::ptrdiff_t>(last);
     const std::size_t capacity = reused ? found->capacity : size_bytes;
     const std::uint64_t counted = capacity + pinned_bytes;

@@ -43,14 +43,56 @@ constexpr DumpDtype kDumpDtypes[] = {
 };
 
 // Indexed by the number in the message.
-constexpr std::string_view kAscendFormats[] = {
-    "NCHW", "NHWC", "ND", "NC1HWC0", "FRACTAL_Z", "NC1C0HWPAD", "NHWC1C0", "FSR_NCHW", "FRACTAL_DECONV", "C1HWNC0",
-    "FRACTAL_DECONV_TRANSPOSE", "FRACTAL_DECONV_SP_STRIDE_TRANS", "NC1HWC0_C04", "FRACTAL_Z_C04", "CHWN",
-    "FRACTAL_DECONV_SP_STRIDE8_TRANS", "HWCN", "NC1KHKWHWC0", "BN_WEIGHT", "FILTER_HWCK", "HASHTABLE_LOOKUP_LOOKUPS",
-    "HASHTABLE_LOOKUP_KEYS", "HASHTABLE_LOOKUP_VALUE", "HASHTABLE_LOOKUP_OUTPUT", "HASHTABLE_LOOKUP_HITS", "C1HWNCoC0",
-    "MD", "NDHWC", "FRACTAL_ZZ", "FRACTAL_NZ", "NCDHW", "DHWCN", "NDC1HWC0", "FRACTAL_Z_3D", "CN", "NC", "DHWNC",
-    "FRACTAL_Z_3D_TRANSPOSE", "FRACTAL_ZN_LSTM", "FRACTAL_Z_G", "RESERVED", "ALL", "NULL", "ND_RNN_BIAS",
-    "FRACTAL_ZN_RNN", "YUV", "YUV_A", "NCL", "FRACTAL_Z_WINO", "C1HWC0"};
+constexpr std::string_view kAscendFormats[] = {"NCHW",
+                                               "NHWC",
+                                               "ND",
+                                               "NC1HWC0",
+                                               "FRACTAL_Z",
+                                               "NC1C0HWPAD",
+                                               "NHWC1C0",
+                                               "FSR_NCHW",
+                                               "FRACTAL_DECONV",
+                                               "C1HWNC0",
+                                               "FRACTAL_DECONV_TRANSPOSE",
+                                               "FRACTAL_DECONV_SP_STRIDE_TRANS",
+                                               "NC1HWC0_C04",
+                                               "FRACTAL_Z_C04",
+                                               "CHWN",
+                                               "FRACTAL_DECONV_SP_STRIDE8_TRANS",
+                                               "HWCN",
+                                               "NC1KHKWHWC0",
+                                               "BN_WEIGHT",
+                                               "FILTER_HWCK",
+                                               "HASHTABLE_LOOKUP_LOOKUPS",
+                                               "HASHTABLE_LOOKUP_KEYS",
+                                               "HASHTABLE_LOOKUP_VALUE",
+                                               "HASHTABLE_LOOKUP_OUTPUT",
+                                               "HASHTABLE_LOOKUP_HITS",
+                                               "C1HWNCoC0",
+                                               "MD",
+                                               "NDHWC",
+                                               "FRACTAL_ZZ",
+                                               "FRACTAL_NZ",
+                                               "NCDHW",
+                                               "DHWCN",
+                                               "NDC1HWC0",
+                                               "FRACTAL_Z_3D",
+                                               "CN",
+                                               "NC",
+                                               "DHWNC",
+                                               "FRACTAL_Z_3D_TRANSPOSE",
+                                               "FRACTAL_ZN_LSTM",
+                                               "FRACTAL_Z_G",
+                                               "RESERVED",
+                                               "ALL",
+                                               "NULL",
+                                               "ND_RNN_BIAS",
+                                               "FRACTAL_ZN_RNN",
+                                               "YUV",
+                                               "YUV_A",
+                                               "NCL",
+                                               "FRACTAL_Z_WINO",
+                                               "C1HWC0"};
 constexpr std::int32_t kNd = 2, kReserved = 40;
 
 // Field numbers of the messages that are read or written.
@@ -139,7 +181,8 @@ class Parser {
       if (!next) return next.error();
       if (!*next) return {};
       const WireField& field = **next;
-      if (field.is_number && field.number == fields.data_type) tensor.data_type = static_cast<std::int32_t>(field.value);
+      if (field.is_number && field.number == fields.data_type)
+        tensor.data_type = static_cast<std::int32_t>(field.value);
       if (field.is_number && field.number == fields.format) tensor.format = static_cast<std::int32_t>(field.value);
       if (field.is_number && field.number == fields.size) tensor.size_bytes = field.value;
       if (field.is_bytes && field.number == fields.data) tensor.data = field.bytes;

@@ -4,10 +4,10 @@
 #include <bit>
 #include <utility>
 
+#include "stats/base/printable.hpp"
 #include "stats/files/ascend/dump_data.hpp"
 #include "stats/files/ascend/long_name.hpp"
 #include "stats/files/ascend/operator_run_name.hpp"
-#include "stats/base/printable.hpp"
 #include "stats/files/tensor_source.hpp"
 
 namespace tensorstat {

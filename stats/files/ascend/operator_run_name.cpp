@@ -19,7 +19,7 @@ std::optional<std::uint64_t> number_in(std::string_view digits) {
 
 std::optional<OperatorRunName> OperatorRunName::from(std::string_view name) {
   constexpr std::size_t kThreadNumbers = 4, kMostNumbers = 3 + kThreadNumbers;
-  std::array<std::uint64_t, kMostNumbers> numbers;  // the last one first
+  std::array<std::uint64_t, kMostNumbers> numbers;              // the last one first
   std::array<std::string_view, kMostNumbers + 1> before{name};  // the part of the name before each of them
   std::size_t count = 0;
   while (count < kMostNumbers) {

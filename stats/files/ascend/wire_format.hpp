@@ -33,8 +33,8 @@ class WindowedFile {
 
 struct WireField {
   std::uint32_t number = 0;
-  bool is_bytes = false;    // a text, a nested message or packed numbers, at `bytes`
-  bool is_number = false;   // a varint with `value`; a field that is neither has a fixed width
+  bool is_bytes = false;   // a text, a nested message or packed numbers, at `bytes`
+  bool is_number = false;  // a varint with `value`; a field that is neither has a fixed width
   std::uint64_t value = 0;
   ByteRange bytes = {};
 };

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "stats/files/npy/npy_writer.hpp"
 #include "stats/files/io/random_file.hpp"
+#include "stats/files/npy/npy_writer.hpp"
 #include "stats/files/tensor_reader.hpp"
 
 namespace tensorstat {

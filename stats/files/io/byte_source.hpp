@@ -20,8 +20,8 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
-  virtual const std::string& path() const = 0;     // the file's, for messages; not escaped
-  virtual std::uint64_t modified_us() const = 0;   // the file's, since the Unix epoch
+  virtual const std::string& path() const = 0;    // the file's, for messages; not escaped
+  virtual std::uint64_t modified_us() const = 0;  // the file's, since the Unix epoch
 
   // Whether random access costs no more than reading in order. If false, reading an earlier byte starts again at the
   // first byte, or, for a pipe, is an error.

@@ -43,7 +43,8 @@ std::optional<FolderFault> make_folders(const std::string& folder) {
 // exhausted.
 std::vector<FolderEntry> entries_of(const std::string& folder, std::vector<Error>& faults) {
   const auto fault = [&](const std::string& path, std::string_view what, const std::error_code& error) {
-    faults.push_back({Code::kUnreadable, printable(path) + ": cannot be " + std::string(what) + ": " + error.message()});
+    faults.push_back(
+        {Code::kUnreadable, printable(path) + ": cannot be " + std::string(what) + ": " + error.message()});
   };
   const std::unique_ptr<DIR, int (*)(DIR*)> listed(::opendir(folder.c_str()), ::closedir);
   struct Listed {

@@ -7,9 +7,9 @@
 #include <system_error>
 #include <utility>
 
+#include "stats/base/printable.hpp"
 #include "stats/files/io/file_size_signal.hpp"
 #include "stats/files/io/open_file.hpp"
-#include "stats/base/printable.hpp"
 
 namespace tensorstat {
 namespace {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "stats/files/io/open_file.hpp"
 #include "stats/base/printable.hpp"
+#include "stats/files/io/open_file.hpp"
 
 namespace tensorstat {
 namespace {
@@ -96,10 +96,10 @@ Status RandomFile::read_at(std::uint64_t offset_bytes, std::span<std::byte> out)
 // Moves the window to `offset_bytes` and reads at least `wanted` bytes into it.
 Status RandomFile::move_window(std::uint64_t offset_bytes, std::size_t wanted) const {
   Window& window = *window_;
-  const bool goes_on = !window.bytes.empty() && offset_bytes >= window.end_bytes() &&
-                       offset_bytes - window.end_bytes() <= kGapBytes;
-  const std::size_t ahead = goes_on ? std::clamp(2 * window.bytes.size(), kLeastAheadBytes, kMostAheadBytes)
-                                    : kLeastAheadBytes;
+  const bool goes_on =
+      !window.bytes.empty() && offset_bytes >= window.end_bytes() && offset_bytes - window.end_bytes() <= kGapBytes;
+  const std::size_t ahead =
+      goes_on ? std::clamp(2 * window.bytes.size(), kLeastAheadBytes, kMostAheadBytes) : kLeastAheadBytes;
   const std::uint64_t there = size_bytes_ - std::min(size_bytes_, offset_bytes);
   window.bytes.resize(std::max<std::uint64_t>(wanted, std::min<std::uint64_t>(ahead, there)));
   window.at_bytes = offset_bytes;
@@ -118,8 +118,8 @@ Result<std::size_t> RandomFile::read_some(std::uint64_t offset_bytes, std::span<
     const ssize_t got = ::pread(descriptor_, out.data() + done, std::min(out.size() - done, kMostBytes), at);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
-      return Error{Code::kUnreadable, printable(path_) + ": cannot be read at byte " + std::to_string(at) + ": " +
-                                          system_words(errno)};
+      return Error{Code::kUnreadable,
+                   printable(path_) + ": cannot be read at byte " + std::to_string(at) + ": " + system_words(errno)};
     }
     if (got == 0) {
       return Error{Code::kUnreadable, printable(path_) + ": was cut short while being read: it had " +

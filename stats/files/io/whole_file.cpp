@@ -3,8 +3,8 @@
 #include <new>
 #include <span>
 
-#include "stats/files/io/random_file.hpp"
 #include "stats/base/printable.hpp"
+#include "stats/files/io/random_file.hpp"
 
 namespace tensorstat {
 

@@ -25,15 +25,14 @@ void gather(const std::byte* from, std::size_t stride, std::byte* to, std::size_
 // Transposes a tile. Column `i` begins at from + i * column_stride; its element `row` goes to to + targets[i] + row *
 // row_stride. Eight rows at a time fit into the L1 cache.
 template <std::size_t kBytes>
-void turn(const std::byte* from, std::size_t column_stride, std::span<const std::uint64_t> targets,
-          std::byte* to, std::size_t row_stride, std::size_t rows) {
+void turn(const std::byte* from, std::size_t column_stride, std::span<const std::uint64_t> targets, std::byte* to,
+          std::size_t row_stride, std::size_t rows) {
   constexpr std::size_t kRows = 8;
   for (std::size_t first = 0; first < rows; first += kRows) {
     const std::size_t last = std::min(rows, first + kRows);
     for (std::size_t i = 0; i < targets.size(); ++i) {
       for (std::size_t row = first; row < last; ++row) {
-        std::memcpy(to + targets[i] + row * row_stride, from + i * column_stride + row * kBytes,
-                    kBytes);
+        std::memcpy(to + targets[i] + row * row_stride, from + i * column_stride + row * kBytes, kBytes);
       }
     }
   }
@@ -57,8 +56,8 @@ void with_size(std::size_t element_bytes, auto action) {
 
 }  // namespace
 
-FortranWindow::FortranWindow(Shape shape, std::size_t element_bytes,
-                             std::uint64_t data_offset_bytes, std::size_t window_bytes)
+FortranWindow::FortranWindow(Shape shape, std::size_t element_bytes, std::uint64_t data_offset_bytes,
+                             std::size_t window_bytes)
     : shape_(std::move(shape)),
       element_bytes_(element_bytes),
       data_offset_bytes_(data_offset_bytes),
@@ -75,8 +74,7 @@ FortranWindow::FortranWindow(Shape shape, std::size_t element_bytes,
   rows_ = std::min(shape_[axis_], room / c_[axis_]);
 }
 
-Result<std::span<const std::byte>> FortranWindow::from(ByteSource& bytes,
-                                                       std::uint64_t position) {
+Result<std::span<const std::byte>> FortranWindow::from(ByteSource& bytes, std::uint64_t position) {
   if (position < begin_ || position >= end_) {
     if (Status loaded = load(bytes, position); !loaded) return loaded.error();
   }
@@ -101,8 +99,8 @@ Status FortranWindow::load(ByteSource& bytes, std::uint64_t position) {
   // the window. Tiles of columns are gathered and transposed.
   const std::uint64_t gap = fortran_[axis_];
   const std::uint64_t columns = c_[axis_];
-  const bool reads_through = gap * shape_[axis_] * element_bytes_ <= kSeekBytes &&
-                             rows * gap * element_bytes_ <= kWindowBytes;
+  const bool reads_through =
+      gap * shape_[axis_] * element_bytes_ <= kSeekBytes && rows * gap * element_bytes_ <= kWindowBytes;
   const std::uint64_t column_room = kTileBytes / kTileColumns / element_bytes_;
   const std::uint64_t tile_rows =
       std::min({rows, column_room, std::max<std::uint64_t>(kWindowBytes / element_bytes_ / gap, 1)});
@@ -114,17 +112,14 @@ Status FortranWindow::load(ByteSource& bytes, std::uint64_t position) {
     std::uint64_t source = stored + row * gap, target = row * columns;
     std::vector<std::uint64_t> index(shape_.size(), 0), targets;
     for (std::uint64_t column = 0; column < columns; ++column) {
-      const auto piece =
-          fetch(bytes, source, span, reads_through ? kWindowBytes / element_bytes_ : span);
+      const auto piece = fetch(bytes, source, span, reads_through ? kWindowBytes / element_bytes_ : span);
       if (!piece) return piece.error();
       std::byte* const gathered = tile_.data() + targets.size() * column_stride;
-      with_size(element_bytes_,
-                [&](auto size) { gather<size>(*piece, gap * element_bytes_, gathered, count); });
+      with_size(element_bytes_, [&](auto size) { gather<size>(*piece, gap * element_bytes_, gathered, count); });
       targets.push_back(target * element_bytes_);
       if (targets.size() == kTileColumns || column + 1 == columns) {
         with_size(element_bytes_, [&](auto size) {
-          turn<size>(tile_.data(), column_stride, targets, window_.data(), columns * element_bytes_,
-                     count);
+          turn<size>(tile_.data(), column_stride, targets, window_.data(), columns * element_bytes_, count);
         });
         targets.clear();
       }
@@ -143,8 +138,8 @@ Status FortranWindow::load(ByteSource& bytes, std::uint64_t position) {
 }
 
 // Returns `count` stored elements from `first`. Reads up to `ahead` elements, because more will be needed.
-Result<const std::byte*> FortranWindow::fetch(ByteSource& bytes, std::uint64_t first,
-                                              std::size_t count, std::size_t ahead) {
+Result<const std::byte*> FortranWindow::fetch(ByteSource& bytes, std::uint64_t first, std::size_t count,
+                                              std::size_t ahead) {
   if (first < piece_begin_ || first + count > piece_end_) {
     const std::uint64_t length = std::min<std::uint64_t>(std::max(count, ahead), count_ - first);
     piece_.resize(length * element_bytes_);

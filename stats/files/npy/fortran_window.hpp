@@ -18,16 +18,14 @@ namespace tensorstat {
 class FortranWindow {
  public:
   // A non-empty tensor of `element_bytes` (1, 2, 4 or 8) at `data_offset_bytes` of a file.
-  FortranWindow(Shape shape, std::size_t element_bytes, std::uint64_t data_offset_bytes,
-                std::size_t window_bytes);
+  FortranWindow(Shape shape, std::size_t element_bytes, std::uint64_t data_offset_bytes, std::size_t window_bytes);
 
   // The part of the window from the element at `position` in C order. Valid until the next call.
   Result<std::span<const std::byte>> from(ByteSource& bytes, std::uint64_t position);
 
  private:
   Status load(ByteSource& bytes, std::uint64_t position);
-  Result<const std::byte*> fetch(ByteSource& bytes, std::uint64_t first, std::size_t count,
-                                 std::size_t ahead);
+  Result<const std::byte*> fetch(ByteSource& bytes, std::uint64_t first, std::size_t count, std::size_t ahead);
 
   Shape shape_;
   std::size_t element_bytes_;

@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::uint64_t kMostElementBytes = std::uint64_t{1} << 62;
 
-
 // "<f4" has the byte order '<' and the kind "f4". The order is '\0' if there is none.
 char order_of(std::string_view descr) {
   return !descr.empty() && std::string_view("<>|=").find(descr[0]) != descr.npos ? descr[0] : '\0';

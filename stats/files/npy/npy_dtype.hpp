@@ -14,12 +14,12 @@ namespace tensorstat {
 
 // The element itself, or one of the fields of a structured dtype.
 struct NpyField {
-  std::string name = {};          // "outer.inner" for nested structures; empty if the dtype is no structure
-  Dtype dtype = Dtype::kFloat32;  // kBfloat16 for two-byte voids, which may be anything
-  bool is_void = false;           // a two-byte void: `dtype` is valid only if the user says so
-  bool swapped = false;           // stored in the other byte order than this machine's
-  Shape shape = {};               // of the numbers in each element; () is one
-  std::uint64_t at_bytes = 0;     // offset in the element
+  std::string name = {};              // "outer.inner" for nested structures; empty if the dtype is no structure
+  Dtype dtype = Dtype::kFloat32;      // kBfloat16 for two-byte voids, which may be anything
+  bool is_void = false;               // a two-byte void: `dtype` is valid only if the user says so
+  bool swapped = false;               // stored in the other byte order than this machine's
+  Shape shape = {};                   // of the numbers in each element; () is one
+  std::uint64_t at_bytes = 0;         // offset in the element
   std::optional<Error> refusal = {};  // if set: why it has no statistics; the members above are not valid
 };
 

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "stats/files/io/byte_source.hpp"
+#include "stats/files/io/random_file.hpp"
 #include "stats/files/npy/npy_header.hpp"
 #include "stats/files/npy/npy_tensor.hpp"
-#include "stats/files/io/random_file.hpp"
 #include "stats/files/tensor_source.hpp"
 
 namespace tensorstat {

@@ -10,7 +10,7 @@ namespace tensorstat {
 namespace {
 
 constexpr std::size_t kMostNpyDimensions = 64;  // NumPy's own limit
-constexpr int kMostDepth = 16;               // of nested structures
+constexpr int kMostDepth = 16;                  // of nested structures
 
 // A recogniser for the one Python literal an .npy header may hold: a dict of str to str, bool,
 // tuple of non-negative int or list of fields. Each method consumes what it is named after. On failure it sets `fault`,
@@ -155,8 +155,7 @@ bool parse_dictionary(Literal& literal, NpyDictionary& dictionary) {
     if (!literal.expect(':', "after a key")) return false;
     if (seen == &has_descr) {
       if (!parse_type(literal, dictionary.type, 0)) return false;
-    } else if (seen == &has_order ? !literal.boolean(dictionary.fortran_order)
-                                  : !literal.shape(dictionary.shape)) {
+    } else if (seen == &has_order ? !literal.boolean(dictionary.fortran_order) : !literal.shape(dictionary.shape)) {
       return false;
     }
     if (!literal.consume(',') && literal.peek() != '}') {

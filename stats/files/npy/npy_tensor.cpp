@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "stats/files/npy/npy_header.hpp"
 #include "stats/base/printable.hpp"
+#include "stats/files/npy/npy_header.hpp"
 
 namespace tensorstat {
 namespace {

@@ -83,7 +83,8 @@ class NewFile {
     static std::atomic<std::uint64_t> counter{0};
     constexpr int kTries = 100;
     for (int tries = 0; tries < kTries; ++tries) {
-      std::string name = folder_ + std::string(kUnfinishedPrefix) + std::to_string(getpid()) + "-" + std::to_string(counter++);
+      std::string name =
+          folder_ + std::string(kUnfinishedPrefix) + std::to_string(getpid()) + "-" + std::to_string(counter++);
       file_ = open_file(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, S_IRUSR | S_IWUSR);
       error_ = file_ < 0 ? errno : 0;
       if (error_ == EEXIST) continue;
@@ -123,8 +124,7 @@ std::string_view npy_descr(Dtype dtype) {
 }
 
 std::string npy_header(std::string_view descr, const Shape& shape) {
-  std::string dictionary =
-      "{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (";
+  std::string dictionary = "{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (";
   for (const auto dimension : shape) dictionary += std::to_string(dimension) + ",";
   dictionary += "), }";
   std::size_t prefix = 10;  // magic, version, length
@@ -142,16 +142,15 @@ std::string npy_header(std::string_view descr, const Shape& shape) {
   return header + dictionary;
 }
 
-void widen(Widening widening, std::span<const std::byte> bytes, std::uint64_t first,
-           std::uint64_t count, std::string& out) {
+void widen(Widening widening, std::span<const std::byte> bytes, std::uint64_t first, std::uint64_t count,
+           std::string& out) {
   static_assert(std::endian::native == std::endian::little);
   switch (widening) {
     case Widening::kNone:
       break;
     case Widening::kBfloat16:
       for (std::uint64_t i = first; i < first + count; ++i) {
-        const char wide[4] = {0, 0, static_cast<char>(bytes[2 * i]),
-                              static_cast<char>(bytes[2 * i + 1])};
+        const char wide[4] = {0, 0, static_cast<char>(bytes[2 * i]), static_cast<char>(bytes[2 * i + 1])};
         out.append(wide, 4);
       }
       break;

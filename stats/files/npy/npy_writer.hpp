@@ -36,8 +36,8 @@ std::string_view npy_descr(Dtype dtype);
 std::string npy_header(std::string_view descr, const Shape& shape);
 
 // Appends `count` elements from number `first` to `out`, as the file holds them.
-void widen(Widening widening, std::span<const std::byte> bytes, std::uint64_t first,
-           std::uint64_t count, std::string& out);
+void widen(Widening widening, std::span<const std::byte> bytes, std::uint64_t first, std::uint64_t count,
+           std::string& out);
 
 // Writes the file under a hidden name and renames it. Nobody sees an incomplete file, and on failure an existing file
 // is unchanged. The mode is 0400, as MindSpore's. `synced`: fsync before the rename, so that a power failure leaves no

@@ -162,9 +162,9 @@ class HeaderReader : public JsonReader {
 
   Place place_ = Place::kNowhere;
   std::string key_;
-  std::unordered_set<std::string> metadata_;          // its keys
+  std::unordered_set<std::string> metadata_;  // its keys
   bool has_metadata_ = false;
-  bool is_seen_[std::size(kTensorKeys)] = {};          // keys seen in this tensor
+  bool is_seen_[std::size(kTensorKeys)] = {};  // keys seen in this tensor
   int offset_count_ = 0;
 };
 
@@ -207,8 +207,8 @@ Result<StoredTensor> stored_tensor(HeaderEntry& entry, std::uint64_t data_offset
   const auto count = element_count(entry.shape, size_bytes(*dtype));
   if (!count) return count.error();
   if (*count % elements_a_byte(*dtype) != 0) {
-    return Error{Code::kUnreadable, "shape " + to_string(entry.shape) + " of " + std::string(type->catalog_name) +
-                                        " ends within a byte"};
+    return Error{Code::kUnreadable,
+                 "shape " + to_string(entry.shape) + " of " + std::string(type->catalog_name) + " ends within a byte"};
   }
   const std::uint64_t needed = bytes_of(*dtype, *count);
   if (needed != entry.end - entry.begin) {
@@ -233,7 +233,8 @@ Result<StoredTensor> stored_tensor(HeaderEntry& entry, std::uint64_t data_offset
 std::uint64_t header_bytes(std::string_view head) {
   if (head.size() <= kHeaderLengthBytes) return 0;
   std::uint64_t length = 0;
-  for (std::size_t i = 0; i < kHeaderLengthBytes; ++i) length |= std::uint64_t{static_cast<unsigned char>(head[i])} << 8 * i;
+  for (std::size_t i = 0; i < kHeaderLengthBytes; ++i)
+    length |= std::uint64_t{static_cast<unsigned char>(head[i])} << 8 * i;
   return length;
 }
 
@@ -257,7 +258,8 @@ OpenedSource open_safetensors(std::shared_ptr<const RandomFile> file, const Read
   }
   if (length == 0 || head[kHeaderLengthBytes] != '{') return fail("its header does not begin with {");
   std::string header(length, '\0');
-  if (Status read = file->read_at(kHeaderLengthBytes, std::as_writable_bytes(std::span(header))); !read) return read.error();
+  if (Status read = file->read_at(kHeaderLengthBytes, std::as_writable_bytes(std::span(header))); !read)
+    return read.error();
   HeaderReader reader;
   if (Status read = reader.read(header); !read) return fail("has a damaged header: " + read.error().message);
   const std::uint64_t data_offset_bytes = kHeaderLengthBytes + length;

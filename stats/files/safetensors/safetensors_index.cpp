@@ -4,9 +4,9 @@
 #include <new>
 #include <utility>
 
+#include "stats/base/printable.hpp"
 #include "stats/files/io/random_file.hpp"
 #include "stats/files/safetensors/shard_index.hpp"
-#include "stats/base/printable.hpp"
 #include "stats/files/tensor_source.hpp"
 
 namespace tensorstat {
@@ -14,7 +14,8 @@ namespace {
 
 bool is_named_as_index(std::string_view name) {
   constexpr std::string_view kExtensions[] = {".safetensors.index.json", ".bin.index.json"};
-  return std::ranges::any_of(kExtensions, [&](std::string_view word) { return name.size() > word.size() && name.ends_with(word); });
+  return std::ranges::any_of(kExtensions,
+                             [&](std::string_view word) { return name.size() > word.size() && name.ends_with(word); });
 }
 
 std::string beside(const std::string& path, const std::string& name) {
@@ -82,8 +83,8 @@ class ShardSource : public TensorSource {
     const std::size_t shard = next_shard_++;
     auto opened = open_tensors(beside(path_, index_.shards[shard]), options_);
     if (opened) return shard_ = *std::move(opened), Status();
-    return Error{opened.error().code, opened.error().message + "; the index " + printable(path_) + " has " +
-                                          given_up(shard) + " in it"};
+    return Error{opened.error().code,
+                 opened.error().message + "; the index " + printable(path_) + " has " + given_up(shard) + " in it"};
   }
 
   // Gives up a shard: its remaining tensors are no longer expected. Returns their number as a text.
@@ -123,10 +124,10 @@ std::vector<std::string> parts(const std::string& path) {
 
 extern const TensorFormat safetensors_index_format;
 const TensorFormat safetensors_index_format = {.extension = "",
-                                              .begins = begins_as_index,
-                                              .open = open_index,
-                                              .label = ".safetensors.index.json",
-                                              .is_named = is_named_as_index,
-                                              .parts = parts};
+                                               .begins = begins_as_index,
+                                               .open = open_index,
+                                               .label = ".safetensors.index.json",
+                                               .is_named = is_named_as_index,
+                                               .parts = parts};
 
 }  // namespace tensorstat

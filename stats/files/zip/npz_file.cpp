@@ -7,12 +7,12 @@
 #include <unordered_set>
 #include <utility>
 
-#include "stats/files/io/checked_bytes.hpp"
-#include "stats/files/zip/inflated_bytes.hpp"
-#include "stats/files/npy/npy_tensor.hpp"
 #include "stats/base/printable.hpp"
+#include "stats/files/io/checked_bytes.hpp"
+#include "stats/files/npy/npy_tensor.hpp"
 #include "stats/files/tensor_source.hpp"
 #include "stats/files/torch/torch_file.hpp"
+#include "stats/files/zip/inflated_bytes.hpp"
 #include "stats/files/zip/zip_directory.hpp"
 
 namespace tensorstat {

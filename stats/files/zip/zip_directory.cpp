@@ -123,8 +123,8 @@ Status check_places(const RandomFile& file, const std::vector<ZipMember>& member
     if (directory_at < least || member->header_offset_bytes > directory_at - least ||
         member->packed_bytes > directory_at - least - member->header_offset_bytes) {
       return damaged(file, who(*member) + " of " + std::to_string(member->packed_bytes) + " bytes at byte " +
-                     std::to_string(member->header_offset_bytes) + " does not fit before the directory at byte " +
-                     std::to_string(directory_at));
+                               std::to_string(member->header_offset_bytes) +
+                               " does not fit before the directory at byte " + std::to_string(directory_at));
     }
     begin = member->header_offset_bytes + least + member->packed_bytes;
   }
@@ -138,15 +138,16 @@ Result<std::vector<ZipMember>> zip_members(const RandomFile& file) {
   if (!directory) return directory.error();
   if (directory->offset_bytes > directory->end || directory->bytes != directory->end - directory->offset_bytes) {
     return damaged(file, "its directory of " + std::to_string(directory->bytes) + " bytes at byte " +
-                   std::to_string(directory->offset_bytes) + " does not end at byte " + std::to_string(directory->end));
+                             std::to_string(directory->offset_bytes) + " does not end at byte " +
+                             std::to_string(directory->end));
   }
   if (directory->bytes > kMostDirectoryBytes) {
-    return damaged(file, "its directory has " + std::to_string(directory->bytes) +
-                             " bytes; at most 100000000 are allowed");
+    return damaged(file,
+                   "its directory has " + std::to_string(directory->bytes) + " bytes; at most 100000000 are allowed");
   }
   if (directory->entries > directory->bytes / kEntryBytes) {
     return damaged(file, "its directory of " + std::to_string(directory->bytes) + " bytes cannot hold " +
-                   std::to_string(directory->entries) + " members");
+                             std::to_string(directory->entries) + " members");
   }
   const auto text = text_at(file, directory->offset_bytes, directory->bytes);
   if (!text) return text.error();

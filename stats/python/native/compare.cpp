@@ -47,7 +47,8 @@ PyObject* origin(PyObject*, PyObject* arguments) {
   int nan_only = 0;
   if (PyArg_ParseTuple(arguments, "O&i", PyUnicode_FSConverter, &path, &nan_only) == 0) return nullptr;
   const Ref held_path(path);
-  return answer_of([&](tensorstat_answer** answer) { return tensorstat_origin(PyBytes_AsString(path), nan_only, answer); });
+  return answer_of(
+      [&](tensorstat_answer** answer) { return tensorstat_origin(PyBytes_AsString(path), nan_only, answer); });
 }
 
 }  // namespace

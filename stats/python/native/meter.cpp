@@ -204,15 +204,18 @@ PyObject* measure(PyObject*, PyObject* arguments) {
       // Of this moment, whatever the tensors' methods do. A copy has its keys in place already.
       Ref results(PyDict_Copy(given.x));
       const Ref keys(PyDict_Keys(given.x)), values(PyDict_Values(given.x));
-      if (!results || !keys || !values || !add_all(values.get(), views) || !measure_all(given.owner, views, *given.request, found)) {
+      if (!results || !keys || !values || !add_all(values.get(), views) ||
+          !measure_all(given.owner, views, *given.request, found)) {
         return nullptr;
       }
       return filled(std::move(results), keys.get(), found);
     }
     if (PyList_Check(given.x) || PyTuple_Check(given.x)) {
-      return add_all(given.x, views) && measure_all(given.owner, views, *given.request, found) ? list_of(found) : nullptr;
+      return add_all(given.x, views) && measure_all(given.owner, views, *given.request, found) ? list_of(found)
+                                                                                               : nullptr;
     }
-    return views.add(given.x) && measure_all(given.owner, views, *given.request, found) ? found.front().release() : nullptr;
+    return views.add(given.x) && measure_all(given.owner, views, *given.request, found) ? found.front().release()
+                                                                                        : nullptr;
   });
 }
 
@@ -262,7 +265,8 @@ std::vector<std::uint64_t> shape_of_row(std::span<const std::uint64_t> shape, st
   std::vector<std::uint64_t> left;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const auto axis = static_cast<std::int64_t>(i);
-    if (std::ranges::count(axes, axis) + std::ranges::count(axes, axis - std::ssize(shape)) == 0) left.push_back(shape[i]);
+    if (std::ranges::count(axes, axis) + std::ranges::count(axes, axis - std::ssize(shape)) == 0)
+      left.push_back(shape[i]);
   }
   return left;
 }
@@ -320,10 +324,10 @@ PyObject* fold(PyObject*, PyObject* arguments) {
     One one;
     tensorstat_partial* partial = nullptr;
     return one.take(given.owner, given.x) && call_on(one.views,
-                                         [&] {
-                                           return tensorstat_fold(one.meter, one.views.tensors().data(), 1,
-                                                                  &given.request->request, &partial);
-                                         })
+                                                     [&] {
+                                                       return tensorstat_fold(one.meter, one.views.tensors().data(), 1,
+                                                                              &given.request->request, &partial);
+                                                     })
                ? capsule_of(partial)
                : nullptr;
   });
@@ -333,7 +337,8 @@ PyObject* fold(PyObject*, PyObject* arguments) {
 PyObject* compare(PyObject*, PyObject* arguments) {
   PyObject *owner = nullptr, *a = nullptr, *b = nullptr;
   tensorstat_pair_request request = TENSORSTAT_PAIR_REQUEST;
-  if (PyArg_ParseTuple(arguments, "OOOddii", &owner, &a, &b, &request.rtol, &request.atol, &request.scale, &request.on) == 0) {
+  if (PyArg_ParseTuple(arguments, "OOOddii", &owner, &a, &b, &request.rtol, &request.atol, &request.scale,
+                       &request.on) == 0) {
     return nullptr;
   }
   return guarded([&]() -> PyObject* {
@@ -349,14 +354,16 @@ PyObject* compare(PyObject*, PyObject* arguments) {
     }
     const tensorstat_tensor* const both = views.tensors().data();
     tensorstat_pair* given = nullptr;
-    if (!call_on(views, [&] { return tensorstat_compare(handle, both, both + 1, 1, &request, &given); })) return nullptr;
+    if (!call_on(views, [&] { return tensorstat_compare(handle, both, both + 1, 1, &request, &given); }))
+      return nullptr;
     const std::unique_ptr<tensorstat_pair, decltype(&tensorstat_pair_free)> pair(given, tensorstat_pair_free);
     Ref found(PyDict_New());
     for (std::int32_t i = 0; found && tensorstat_pair_statistic_name(i) != nullptr; ++i) {
       tensorstat_value value;
       if (const auto code = tensorstat_pair_finish(pair.get(), i, &value)) return raise(code);
       const Ref number(number_of(value));
-      if (!number || PyDict_SetItemString(found.get(), tensorstat_pair_statistic_name(i), number.get()) != 0) return nullptr;
+      if (!number || PyDict_SetItemString(found.get(), tensorstat_pair_statistic_name(i), number.get()) != 0)
+        return nullptr;
     }
     return found.release();
   });

@@ -72,11 +72,12 @@ bool add_names(PyObject* module, const char* as, const char* (*name_of)(std::int
   return names && PyModule_AddObjectRef(module, as, names.get()) == 0;
 }
 
-PyMethodDef functions[] = {TENSORSTAT_METHOD(connect, "connect(error, statistics, log): what is written in Python"),
-                           TENSORSTAT_METHOD(statistic_named, "statistic_named(name): the catalog's name of it, or None"),
-                           TENSORSTAT_METHOD(dtype_bytes, "dtype_bytes(name): of an element, or 0"),
-                           TENSORSTAT_METHOD(dtype_elements_a_byte, "dtype_elements_a_byte(name): or 0"),
-                           {}};
+PyMethodDef functions[] = {
+    TENSORSTAT_METHOD(connect, "connect(error, statistics, log): what is written in Python"),
+    TENSORSTAT_METHOD(statistic_named, "statistic_named(name): the catalog's name of it, or None"),
+    TENSORSTAT_METHOD(dtype_bytes, "dtype_bytes(name): of an element, or 0"),
+    TENSORSTAT_METHOD(dtype_elements_a_byte, "dtype_elements_a_byte(name): or 0"),
+    {}};
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                           "_native",

@@ -7,7 +7,8 @@ namespace {
 constexpr const char* kOperator = "tensorstat_operator";
 
 // open_session(kind, config, dialect, layout, sync, memory_bytes, path, device_target, framework_version, framework,
-// world_size, device_rows, budget_bytes, threads) -> a session. `kind` of the config: 0 the environment's, 1 a path, 2 a text.
+// world_size, device_rows, budget_bytes, threads) -> a session. `kind` of the config: 0 the environment's, 1 a path, 2
+// a text.
 PyObject* open_session(PyObject*, PyObject* arguments) {
   int kind = 0;
   const char* config = nullptr;

@@ -136,9 +136,9 @@ std::int32_t dtype_of_numpy(int number) {
     std::array<std::int32_t, 24> dtypes;
     dtypes.fill(-1);
     const std::pair<int, const char*> kNames[] = {
-        {0, "bool"},  {1, "int8"},   {2, "uint8"}, {3, "int16"},   {4, "uint16"},   {5, "int32"},    {6, "uint32"},
-        {7, "int64"}, {8, "uint64"}, {9, "int64"}, {10, "uint64"}, {11, "float32"}, {12, "float64"}, {14, "complex64"},
-        {15, "complex128"}, {23, "float16"}};
+        {0, "bool"},     {1, "int8"},       {2, "uint8"},       {3, "int16"},   {4, "uint16"},  {5, "int32"},
+        {6, "uint32"},   {7, "int64"},      {8, "uint64"},      {9, "int64"},   {10, "uint64"}, {11, "float32"},
+        {12, "float64"}, {14, "complex64"}, {15, "complex128"}, {23, "float16"}};
     static_assert(sizeof(long) == 8, "NumPy's 7 and 8 are C's long");
     for (const auto& [of_numpy, name] : kNames) dtypes[of_numpy] = tensorstat_dtype_named(name);
     return dtypes;

@@ -69,7 +69,7 @@ class Views {
   Shapes shapes_;
   std::vector<Ref> owners_;
   std::vector<std::unique_ptr<Py_buffer>> buffers_;
-  std::deque<std::vector<std::int64_t>> numbers_;  // shapes and strides that tensors point to
+  std::deque<std::vector<std::int64_t>> numbers_;    // shapes and strides that tensors point to
   std::vector<std::pair<std::size_t, Ref>> queues_;  // by the tensor's number, in ascending order
   bool last_is_bytes_ = false;
 };

@@ -15,7 +15,7 @@ namespace tensorstat {
 struct Fields {
   std::vector<std::string_view> views;
   std::deque<std::string> unquoted;
-  std::size_t bytes = 0;         // of the text that the line takes, with its end
+  std::size_t bytes = 0;          // of the text that the line takes, with its end
   std::uint64_t line_breaks = 0;  // in it: a quoted field may hold some
 };
 

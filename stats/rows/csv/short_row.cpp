@@ -5,7 +5,9 @@
 namespace tensorstat {
 
 void fill_short_row(std::span<const Field> fields, std::string_view missing, std::vector<std::string_view>& row) {
-  const auto is_count = [](const Field& field) { return field.column == nullptr && field.category == Category::kCount; };
+  const auto is_count = [](const Field& field) {
+    return field.column == nullptr && field.category == Category::kCount;
+  };
   const std::size_t identity =
       static_cast<std::size_t>(std::ranges::find(fields, nullptr, &Field::column) - fields.begin());
   if (row.size() >= fields.size() || row.size() < identity || identity == fields.size()) return;

@@ -23,8 +23,8 @@ constexpr std::size_t kPieceBytes = std::size_t{1} << 20, kMostRowBytes = std::s
 constexpr std::size_t kMostBlanks = 256;
 
 struct Fault {
-  std::string what = {};          // empty: there is none
-  std::size_t read_fields = 0;    // before it
+  std::string what = {};        // empty: there is none
+  std::size_t read_fields = 0;  // before it
   bool wants_more_text = false;
 };
 
@@ -32,7 +32,11 @@ class CsvReader {
  public:
   // `whose`: what the name of the file says, where the rows do not.
   CsvReader(std::string where, std::string_view text, NextPiece next_piece, Identity whose, const EachRow& each)
-      : where_(std::move(where)), text_(text), next_piece_(std::move(next_piece)), whose_(std::move(whose)), each_(each) {}
+      : where_(std::move(where)),
+        text_(text),
+        next_piece_(std::move(next_piece)),
+        whose_(std::move(whose)),
+        each_(each) {}
 
   // What was read so far.
   const RowsRead& read() const { return read_; }
@@ -170,7 +174,8 @@ class CsvReader {
       Row ignored;
       if (line.ends_with(end) && other.dialect->row_end.size() < end.size()) continue;
       if (&other == known_ || !understand(other, ignored).what.empty()) continue;
-      return {"this row is of " + std::string(name(other.id)) + ", those before it of " + std::string(name(known_->id))};
+      return {"this row is of " + std::string(name(other.id)) + ", those before it of " +
+              std::string(name(known_->id))};
     }
     return fault;
   }
@@ -276,8 +281,8 @@ class CsvReader {
   std::vector<Candidate> candidates_;
   const Candidate* known_ = nullptr;
   Fields cut_;
-  std::string data_type_;         // of the last row, whose
-  Held element_ = Held::kReal;    // elements are held so
+  std::string data_type_;       // of the last row, whose
+  Held element_ = Held::kReal;  // elements are held so
   std::uint64_t line_ = 1;
 };
 
@@ -325,7 +330,9 @@ Result<std::string> beginning_of(const std::string& path) {
 
 }  // namespace
 
-Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each) { return read_calls_of_file(path, each, {}); }
+Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each) {
+  return read_calls_of_file(path, each, {});
+}
 
 Result<RowsRead> read_calls_of_file(const std::string& path, const EachRow& each, const CallListener& listener) try {
   const auto beginning = beginning_of(path);
@@ -349,7 +356,8 @@ Result<RowsRead> read_columns(const std::string& path) try {
   if (!next_piece) return next_piece.error();
   if (is_dump_json(*beginning)) {
     RowsRead read;
-    const Status all = read_dump_json(printable(path), *next_piece, [](Row&&) { return Status(); }, read);
+    const Status all = read_dump_json(
+        printable(path), *next_piece, [](Row&&) { return Status(); }, read);
     if (!all && read.row_count == 0) return all.error();
     return read;
   }

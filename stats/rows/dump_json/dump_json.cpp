@@ -26,7 +26,9 @@ std::string data_type_of(std::string_view dtype) {
 
 // The name in a key, without the direction and the count after it.
 std::string_view stem_of(std::string_view key) {
-  const auto without_last = [](std::string_view text) { return text.substr(0, std::min(text.rfind('.'), text.size())); };
+  const auto without_last = [](std::string_view text) {
+    return text.substr(0, std::min(text.rfind('.'), text.size()));
+  };
   if (key.ends_with(".parameters_grad")) return without_last(key);
   const std::string_view stem = without_last(without_last(key));
   return stem.empty() ? key : stem;
@@ -231,7 +233,8 @@ class DumpJsonReader : public JsonReader {
       const std::string& key = levels_.back().key;
       if (!is_statistic(key) && key != "requires_grad" && value != Value()) odd_member();
       for (const auto& [name, category] : kStatistics) {
-        if (levels_.back().key == name && leaf_.values.size() < std::size(kStatistics)) leaf_.values.emplace_back(category, value);
+        if (levels_.back().key == name && leaf_.values.size() < std::size(kStatistics))
+          leaf_.values.emplace_back(category, value);
       }
     } else if (is_place()) {
       ++slots_[io()];

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kExtension = ".npy", kOfSeveral = ".bin";
 constexpr std::size_t kUsualCells = 2;  // cells of a tensor in a container: its name, and the path of the file
-constexpr int kMostTrailing = 2;  // parts after the slot: format and dtype
+constexpr int kMostTrailing = 2;        // parts after the slot: format and dtype
 
 // Removes the last part of a name; false if it or the rest is empty.
 bool take_last(std::string_view& name, std::string_view& part) {
@@ -84,9 +84,7 @@ bool is_named_as_bits(std::string_view path) {
   return named && !named->format.empty() && !named->original_dtype.empty();
 }
 
-bool read_slot(std::string_view text, Identity& identity) {
-  return take_slot(text, identity) && text.empty();
-}
+bool read_slot(std::string_view text, Identity& identity) { return take_slot(text, identity) && text.empty(); }
 
 NamedTensor named_tensor(std::string_view path, std::uint64_t modified_us, const std::optional<std::string>& tensor) {
   std::string_view stem = path.substr(path.rfind('/') + 1);  // npos + 1 is 0

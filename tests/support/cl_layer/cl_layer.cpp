@@ -145,14 +145,15 @@ cl_int command(cl_event* event, Args... args) {
   return code;
 }
 
-cl_context CL_API_CALL create_context(const cl_context_properties* properties, cl_uint count, const cl_device_id* devices,
+cl_context CL_API_CALL create_context(const cl_context_properties* properties, cl_uint count,
+                                      const cl_device_id* devices,
                                       void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* data,
                                       cl_int* code) {
   return made<cl_context, &cl_icd_dispatch::clCreateContext>(code, properties, count, devices, notify, data);
 }
 
-cl_command_queue CL_API_CALL create_queue(cl_context context, cl_device_id device, cl_command_queue_properties properties,
-                                          cl_int* code) {
+cl_command_queue CL_API_CALL create_queue(cl_context context, cl_device_id device,
+                                          cl_command_queue_properties properties, cl_int* code) {
   return made<cl_command_queue, &cl_icd_dispatch::clCreateCommandQueue>(code, context, device, properties);
 }
 
@@ -161,8 +162,9 @@ cl_program CL_API_CALL create_program(cl_context context, cl_uint count, const c
   return made<cl_program, &cl_icd_dispatch::clCreateProgramWithSource>(code, context, count, texts, lengths);
 }
 
-cl_program CL_API_CALL create_binary(cl_context context, cl_uint count, const cl_device_id* devices, const size_t* lengths,
-                                     const unsigned char** binaries, cl_int* status, cl_int* code) {
+cl_program CL_API_CALL create_binary(cl_context context, cl_uint count, const cl_device_id* devices,
+                                     const size_t* lengths, const unsigned char** binaries, cl_int* status,
+                                     cl_int* code) {
   return made<cl_program, &cl_icd_dispatch::clCreateProgramWithBinary>(code, context, count, devices, lengths, binaries,
                                                                        status);
 }
@@ -224,14 +226,15 @@ cl_int CL_API_CALL write_buffer(cl_command_queue queue, cl_mem buffer, cl_bool b
                                                          before.count(), before.events());
 }
 
-cl_int CL_API_CALL read_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t at, size_t bytes, void* to,
-                               cl_uint count, const cl_event* wait, cl_event* event) {
+cl_int CL_API_CALL read_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t at, size_t bytes,
+                               void* to, cl_uint count, const cl_event* wait, cl_event* event) {
   return command<&cl_icd_dispatch::clEnqueueReadBuffer>(event, queue, buffer, blocking, at, bytes, to, count, wait);
 }
 
-cl_int CL_API_CALL fill_buffer(cl_command_queue queue, cl_mem buffer, const void* pattern, size_t pattern_bytes, size_t at,
-                               size_t bytes, cl_uint count, const cl_event* wait, cl_event* event) {
-  return command<&cl_icd_dispatch::clEnqueueFillBuffer>(event, queue, buffer, pattern, pattern_bytes, at, bytes, count, wait);
+cl_int CL_API_CALL fill_buffer(cl_command_queue queue, cl_mem buffer, const void* pattern, size_t pattern_bytes,
+                               size_t at, size_t bytes, cl_uint count, const cl_event* wait, cl_event* event) {
+  return command<&cl_icd_dispatch::clEnqueueFillBuffer>(event, queue, buffer, pattern, pattern_bytes, at, bytes, count,
+                                                        wait);
 }
 
 cl_int CL_API_CALL marker(cl_command_queue queue, cl_uint count, const cl_event* wait, cl_event* event) {
@@ -258,8 +261,8 @@ cl_int CL_API_CALL run_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
 cl_int CL_API_CALL run_native(cl_command_queue queue, void(CL_CALLBACK* function)(void*), void* arguments, size_t bytes,
                               cl_uint memory_count, const cl_mem* memory, const void** places, cl_uint count,
                               const cl_event* wait, cl_event* event) {
-  return command<&cl_icd_dispatch::clEnqueueNativeKernel>(event, queue, function, arguments, bytes, memory_count, memory,
-                                                          places, count, wait);
+  return command<&cl_icd_dispatch::clEnqueueNativeKernel>(event, queue, function, arguments, bytes, memory_count,
+                                                          memory, places, count, wait);
 }
 
 cl_int CL_API_CALL device_ids(cl_platform_id platform, cl_device_type type, cl_uint count, cl_device_id* devices,
@@ -297,12 +300,13 @@ cl_int CL_API_CALL execution_info(cl_kernel kernel, cl_uint what, size_t bytes, 
     ++state.announced_systems;
   }
   if (state.svm_capabilities >= 0) return CL_SUCCESS;  // the device does not really have what it claims
-  return reinterpret_cast<ExecutionInfo>(reinterpret_cast<void*>(below->clSetKernelExecInfo))(kernel, what, bytes, value);
+  return reinterpret_cast<ExecutionInfo>(reinterpret_cast<void*>(below->clSetKernelExecInfo))(kernel, what, bytes,
+                                                                                              value);
 }
 
 #define CODED(name, ...) table.name = coded<&cl_icd_dispatch::name, __VA_ARGS__>
 #define TOLD(name, ...) table.name = told<&cl_icd_dispatch::name, __VA_ARGS__>
-#define COUNTED(kind, Object)                                              \
+#define COUNTED(kind, Object)                                                  \
   table.clRetain##kind = counted<&cl_icd_dispatch::clRetain##kind, 1, Object>; \
   table.clRelease##kind = counted<&cl_icd_dispatch::clRelease##kind, -1, Object>
 
@@ -327,8 +331,8 @@ void fill_table() {
   table.clEnqueueNDRangeKernel = run_kernel;
   table.clEnqueueNativeKernel = run_native;
   table.clGetDeviceInfo = device_info;
-  table.clSetKernelExecInfo = reinterpret_cast<decltype(table.clSetKernelExecInfo)>(
-      reinterpret_cast<void*>(execution_info));
+  table.clSetKernelExecInfo =
+      reinterpret_cast<decltype(table.clSetKernelExecInfo)>(reinterpret_cast<void*>(execution_info));
   table.clBuildProgram = build_program;
   table.clSetKernelArg = set_argument;
   CODED(clFlush, cl_command_queue);
@@ -363,8 +367,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info info, size_t size, 
 
 CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch* target, cl_uint* made_entries,
                                             const cl_icd_dispatch** made_table) {
-  if (target == nullptr || made_entries == nullptr || made_table == nullptr ||
-      entries < sizeof table / sizeof(void*)) {
+  if (target == nullptr || made_entries == nullptr || made_table == nullptr || entries < sizeof table / sizeof(void*)) {
     return CL_INVALID_VALUE;
   }
   below = target;

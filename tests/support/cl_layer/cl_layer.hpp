@@ -9,9 +9,9 @@ struct ClLayer {
   // Read by the test.
   std::atomic<std::int64_t> calls{0};       // calls that can be made to fail, since the last reset to 0
   std::atomic<std::int64_t> references{0};  // to objects made through the layer
-  std::atomic<std::int64_t> buffer_bytes{0}, peak_buffer_bytes{0};  // without host memory that a buffer maps
-  std::atomic<std::int64_t> kernels{0};     // enqueued
-  std::atomic<std::int64_t> searches{0};    // calls of clGetDeviceIDs
+  std::atomic<std::int64_t> buffer_bytes{0}, peak_buffer_bytes{0};        // without host memory that a buffer maps
+  std::atomic<std::int64_t> kernels{0};                                   // enqueued
+  std::atomic<std::int64_t> searches{0};                                  // calls of clGetDeviceIDs
   std::atomic<std::int64_t> announced_pointers{0}, announced_systems{0};  // by clSetKernelExecInfo, in total
   std::atomic<std::int64_t> stale_pointers{0};  // launches with a cl_mem by a kernel that pointers were announced to
   std::atomic<std::int64_t> builds{0};          // programs whose build began
@@ -19,14 +19,14 @@ struct ClLayer {
   std::atomic<std::int64_t> svm_capabilities{-1};  // what the device claims; -1: the truth
   // Calls count from 1; 0: never.
   std::atomic<std::int64_t> fail_at{0};
-  std::atomic<bool> sticky{false};          // all later calls fail, too
+  std::atomic<bool> sticky{false};  // all later calls fail, too
   std::atomic<int> code{0};
   std::atomic<std::int64_t> lose_kernel_at{0};  // this launch succeeds but runs nothing
-  std::atomic<int> late_ms{0};              // delays the start of kernels and uploads
-  std::atomic<bool> hold_kernels{false};  // enqueued kernels do not run before this is false again; see let_go
-  std::atomic<bool> hold_builds{false};   // builds do not end before this is false again
-  std::atomic<bool> silent{false};  // waiting for events, and querying their state, fail
-  void (*let_go)() = nullptr;             // releases the held kernels and builds
+  std::atomic<int> late_ms{0};                  // delays the start of kernels and uploads
+  std::atomic<bool> hold_kernels{false};        // enqueued kernels do not run before this is false again; see let_go
+  std::atomic<bool> hold_builds{false};         // builds do not end before this is false again
+  std::atomic<bool> silent{false};              // waiting for events, and querying their state, fail
+  void (*let_go)() = nullptr;                   // releases the held kernels and builds
 };
 
 // For a program that does not know the layer: CL_LAYER_SILENT_AT=N holds its kernels from the Nth on and makes the

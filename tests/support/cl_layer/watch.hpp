@@ -10,11 +10,12 @@
 // After a time that is far longer than everything else takes, releases all and remembers it.
 class Watch {
  public:
-  Watch() : thread_([this] {
-    for (int i = 0; i < 200 && !done_; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    barked_ = !done_;
-    cl_layer().let_go();
-  }) {}
+  Watch()
+      : thread_([this] {
+          for (int i = 0; i < 200 && !done_; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+          barked_ = !done_;
+          cl_layer().let_go();
+        }) {}
   ~Watch() {
     done_ = true;
     thread_.join();
