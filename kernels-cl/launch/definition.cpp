@@ -19,8 +19,9 @@ namespace {
 #include "precision/keyed.h"
 #include "precision/lift/lift.h"
 #include "precision/low/low.h"
-#include "precision/pair/lift_pair.h"
 #include "precision/pair/number.h"
+// Uses number.h.
+#include "precision/pair/lift_pair.h"
 
 // What there is of a dtype.
 struct Definition {
